@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# The module defines one global symbol, and does not bring a second SQLite into the process.
+# usage: exported_symbol_test.sh cuckoo.so
+set -euo pipefail
+module=$1
+
+symbols=$(nm -D --defined-only "$module" | awk '{print $NF}')
+if [ "$symbols" != sqlite3_cuckoo_init ]; then
+  printf 'exported symbols, expected sqlite3_cuckoo_init alone:\n%s\n' "${symbols:-(none)}"
+  exit 1
+fi
+
+needed=$(readelf -d "$module" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p')
+if grep -q sqlite <<<"$needed"; then
+  printf 'the module is linked with a SQLite library:\n%s\n' "$needed"
+  exit 1
+fi
+printf 'exports %s; needs %s\n' "$symbols" "$(tr '\n' ' ' <<<"$needed")"

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs the build into a new folder (with --prefix, and once more below DESTDIR), and builds a
+# small application against what was installed.
+# usage: install_test.sh cmake build-dir config libdir includedir module-name c++ [flags...]
+set -euo pipefail
+cmake=$1 build_dir=$2 config=$3 libdir=$4 includedir=$5 module=$6
+shift 6
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work_dir=$(mktemp -d)
+trap 'rm -rf "$work_dir"' EXIT
+
+fail() {
+  printf '%s\n' "$1"
+  exit 1
+}
+
+# An absolute libdir ignores the prefix, by design: nothing to look at in a folder of ours.
+case "$libdir$includedir" in /*) fail "CMAKE_INSTALL_LIBDIR and _INCLUDEDIR must be relative" ;; esac
+
+install_build() {
+  "$cmake" --install "$build_dir" ${config:+--config "$config"} "$@" >"$work_dir/log" 2>&1 || {
+    cat "$work_dir/log"
+    fail "cmake --install failed"
+  }
+}
+
+expected=$(printf '%s\n' "$includedir/sqlite_cuckoo.h" "$libdir/libcuckoo.a" \
+  "$libdir/sqlite3/$module" | LC_ALL=C sort)
+check_tree() {
+  local found
+  found=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
+  [ "$found" = "$expected" ] ||
+    fail "$(printf 'installed:\n%s\nexpected:\n%s' "$found" "$expected")"
+}
+
+prefix=$work_dir/prefix
+install_build --prefix "$prefix"
+check_tree "$prefix"
+
+DESTDIR=$work_dir/destdir install_build --prefix /opt/cuckoo
+check_tree "$work_dir/destdir/opt/cuckoo"
+
+install_build --prefix "$work_dir/extension" --component extension
+[ "$(cd "$work_dir/extension" && find . -type f)" = "./$libdir/sqlite3/$module" ] ||
+  fail "component extension: not just the module"
+
+"$@" -Wall -Wextra -Wpedantic -Werror -I "$prefix/$includedir" "$here/consumer.cpp" \
+  -L "$prefix/$libdir" -lcuckoo -lsqlite3 -lcrypto -o "$work_dir/consumer"
+linked=$("$work_dir/consumer")
+loaded=$("$work_dir/consumer" "$prefix/$libdir/sqlite3/$module")
+if [ -z "$linked" ] || [ "$linked" != "$loaded" ]; then
+  fail "cuckoo_version() linked in: '$linked', loaded: '$loaded'"
+fi
+printf 'version %s, linked in and loaded\n' "$linked"
