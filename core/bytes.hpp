@@ -1,0 +1,45 @@
+// Little-endian loads and stores at any address, on a machine of any byte order.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace cuckoo {
+
+// 128-bit products and buckets. GCC and Clang have it on every 64-bit target.
+__extension__ using uint128 = unsigned __int128;
+
+template <class Unsigned>
+inline Unsigned load_le(const std::byte* from) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    Unsigned value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  } else {
+    Unsigned value = 0;
+    for (size_t i = 0; i < sizeof value; ++i) {
+      value |= static_cast<Unsigned>(static_cast<Unsigned>(from[i]) << (8 * i));
+    }
+    return value;
+  }
+}
+
+template <class Unsigned>
+inline void store_le(std::byte* to, Unsigned value) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(to, &value, sizeof value);
+  } else {
+    for (size_t i = 0; i < sizeof value; ++i) {
+      to[i] = static_cast<std::byte>(value >> (8 * i));
+    }
+  }
+}
+
+// high 64 bits of a * b: maps a uniform 64-bit `a` onto 0 … b-1 without division (Lemire 2019).
+inline uint64_t multiply_high(uint64_t a, uint64_t b) noexcept {
+  return static_cast<uint64_t>((static_cast<uint128>(a) * b) >> 64);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,521 @@
+#include "core/cuckoo_filter.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace cuckoo {
+namespace {
+
+constexpr uint64_t kMaxSearchNodes = 20000;
+// Up to this many low bits a probe's eight lanes match by chance so often (8/2^l) that the branch
+// costs more than decoding always.
+constexpr uint32_t kAlwaysDecodeLowBits = 5;
+
+uint128 low_bits_mask(uint32_t bits) noexcept {
+  return bits >= 128 ? ~uint128{0} : (uint128{1} << bits) - 1;
+}
+
+// The bits of [bit, bit + width) of `bytes`, width <= 128, without touching a byte outside of it.
+uint128 extract_bits(std::span<const std::byte> bytes, uint64_t bit, uint32_t width) noexcept {
+  const uint64_t first = bit / 8;
+  const auto shift = static_cast<uint32_t>(bit % 8);
+  const uint64_t end = std::min<uint64_t>(bytes.size(), (bit + width + 7) / 8);
+  uint128 bits = 0;
+  for (uint64_t at = end; at-- > first;) {
+    if (at - first == 16) {
+      continue;  // the 17th byte is added below
+    }
+    bits = (bits << 8) | static_cast<uint8_t>(bytes[at]);
+  }
+  bits >>= shift;
+  if (end - first > 16) {  // then shift > 0
+    bits |= static_cast<uint128>(static_cast<uint8_t>(bytes[first + 16])) << (128 - shift);
+  }
+  return bits & low_bits_mask(width);
+}
+
+std::string range(uint64_t got, uint64_t limit) {
+  return std::to_string(got) + ", expected less than " + std::to_string(limit);
+}
+
+}  // namespace
+
+// ---- overflow table
+
+namespace {
+
+uint64_t mix64(uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+uint64_t mix_counted(uint64_t cell, uint64_t count) noexcept {
+  return count == 0 ? 0 : mix64(mix64(cell + 0x9E3779B97F4A7C15) + count);
+}
+
+}  // namespace
+
+uint64_t OverflowTable::count(uint64_t cell) const noexcept {
+  const auto found = counts_.find(cell);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+void OverflowTable::add(uint64_t cell, uint64_t count) {
+  if (count == 0) {
+    return;
+  }
+  changed_.try_emplace(cell, true);
+  uint64_t& total = counts_.try_emplace(cell, 0).first->second;
+  digest_ -= mix_counted(cell, total);
+  total += count;
+  digest_ += mix_counted(cell, total);
+  items_ += count;
+}
+
+bool OverflowTable::remove(uint64_t cell) {
+  const auto found = counts_.find(cell);
+  if (found == counts_.end()) {
+    return false;
+  }
+  changed_.try_emplace(cell, true);
+  digest_ -= mix_counted(cell, found->second);
+  --found->second;
+  digest_ += mix_counted(cell, found->second);
+  --items_;
+  if (found->second == 0) {
+    counts_.erase(found);
+  }
+  return true;
+}
+
+std::vector<uint64_t> OverflowTable::changed() const {
+  std::vector<uint64_t> cells;
+  cells.reserve(changed_.size());
+  for (const auto& entry : changed_) {
+    cells.push_back(entry.first);
+  }
+  return cells;
+}
+
+// ---- geometry
+
+CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
+    : geometry_(geometry), pages_(geometry.page_count(), geometry.page_bytes) {
+  const BucketShape& shape = geometry_.shape;
+  fingerprints_ = shape.fingerprints();
+  buckets_per_page_ = geometry_.buckets_per_page();
+  page_reciprocal_ = ~uint64_t{0} / buckets_per_page_ + 1;
+  bucket_bits_ = shape.bits();
+  // Bit offsets are multiples of W, so the shift is at most 8 - gcd(W, 8).
+  const bool one_word = bucket_bits_ + 8 - std::gcd(bucket_bits_, 8u) <= 64;
+  lanes_per_word_ = one_word ? kBucketSlots : 2;
+  lane_test_ = LaneTest::make(shape.low_bits, lanes_per_word_);
+  always_decode_ = shape.low_bits <= kAlwaysDecodeLowBits ? 1 : 0;
+  low_mask_ = (uint64_t{1} << shape.low_bits) - 1;
+  rank_shift_ = kBucketSlots * shape.low_bits;
+  rank_mask_ = (uint32_t{1} << shape.rank_bits) - 1;
+  ranks_ = rank_table();
+}
+
+// ---- buckets
+
+// A bucket of more than one word is read in parts, each at its own bit offset: two lanes (2·l + 7 <=
+// 63 bits for l <= 28; for l = 29, W = 128, the shifts are 0 and 2), the other two, and the rank only
+// when a low part matched.
+bool CuckooFilter::wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept {
+  const uint32_t low_bits = geometry_.shape.low_bits;
+  const uint64_t low = fingerprint & low_mask_;
+  const uint32_t second = at.shift + 2 * low_bits;
+  const uint64_t flags01 = lane_test_.equal(load_word(at), low);
+  const uint64_t flags23 =
+      lane_test_.equal(load_word({at.bytes + (second >> 3), second & 7}), low);
+  if ((flags01 | flags23) == 0) {
+    return false;
+  }
+  const uint32_t rank_at = at.shift + rank_shift_;
+  const auto rank =
+      static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7})) & rank_mask_;
+  const uint32_t highs =
+      equal_highs(ranks_[rank], static_cast<uint32_t>(fingerprint >> low_bits)) >> 7;
+  const uint64_t lows01 = flags01 >> lane_test_.top_shift;
+  const uint64_t lows23 = flags23 >> lane_test_.top_shift;
+  return (((lows01 & highs) | ((lows01 >> low_bits) & (highs >> 8)) | (lows23 & (highs >> 16)) |
+           ((lows23 >> low_bits) & (highs >> 24))) &
+          1) != 0;
+}
+
+bool CuckooFilter::wide_buckets_hold(const Place& place) const noexcept {
+  const BitAddress at1 = address(place.bucket1);
+  const BitAddress at2 = address(place.bucket2);
+  __builtin_prefetch(at2.bytes);
+  return wide_matches(at1, place.fingerprint) || wide_matches(at2, place.fingerprint);
+}
+
+// May hold bits of the next bucket above this one's.
+uint128 CuckooFilter::read_bits(uint64_t bucket) const noexcept {
+  const BitAddress at = address(bucket);
+  if (one_word()) {
+    return load_word(at);
+  }
+  const uint128 words = load_le<uint64_t>(at.bytes) |
+                        static_cast<uint128>(load_le<uint64_t>(at.bytes + 8)) << 64;
+  if (at.shift + bucket_bits_ <= 128) {
+    return words >> at.shift;
+  }
+  const auto last = static_cast<uint8_t>(at.bytes[16]);
+  return words >> at.shift | static_cast<uint128>(last) << (128 - at.shift);
+}
+
+BucketValues CuckooFilter::decode(uint128 bits) const noexcept {
+  const uint32_t l = geometry_.shape.low_bits;
+  const auto value = [&](uint128 from, uint32_t highs, unsigned slot) {
+    return (static_cast<uint64_t>((highs >> (8 * slot)) & 0xFF) << l) |
+           (static_cast<uint64_t>(from >> (slot * l)) & low_mask_);
+  };
+  if (one_word()) {
+    const auto word = static_cast<uint64_t>(bits);
+    const uint32_t highs = ranks_[static_cast<uint32_t>(word >> rank_shift_) & rank_mask_];
+    const auto narrow = [&](unsigned slot) {
+      return (static_cast<uint64_t>((highs >> (8 * slot)) & 0xFF) << l) |
+             ((word >> (slot * l)) & low_mask_);
+    };
+    return {narrow(0), narrow(1), narrow(2), narrow(3)};
+  }
+  const uint32_t highs = ranks_[static_cast<uint32_t>(bits >> rank_shift_) & rank_mask_];
+  return {value(bits, highs, 0), value(bits, highs, 1), value(bits, highs, 2),
+          value(bits, highs, 3)};
+}
+
+// Values are sorted, so an empty slot is the first.
+bool CuckooFilter::has_empty_slot(uint64_t bucket) const noexcept {
+  const uint128 bits = read_bits(bucket);
+  return (static_cast<uint64_t>(bits) & low_mask_) == 0 &&
+         (ranks_[static_cast<uint32_t>(bits >> rank_shift_) & rank_mask_] & 0xFF) == 0;
+}
+
+// The bucket's page is marked dirty already.
+void CuckooFilter::write(uint64_t bucket, const BucketValues& values) noexcept {
+  // The mask only matters for highs that a damaged page made up: they must not spill over.
+  const uint128 mask = low_bits_mask(bucket_bits_);
+  const uint128 bits = encode_bucket(geometry_.shape, values) & mask;
+  const uint64_t page = page_of(bucket);
+  const uint64_t bit = (bucket - page * buckets_per_page_) * bucket_bits_;
+  std::byte* at = pages_.find(page) + (bit >> 3);
+  const auto shift = static_cast<uint32_t>(bit & 7);
+  const auto merge = [](std::byte* to, uint64_t mask, uint64_t value) {
+    store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
+  };
+  merge(at, static_cast<uint64_t>(mask << shift), static_cast<uint64_t>(bits << shift));
+  if (!one_word()) {
+    merge(at + 8, static_cast<uint64_t>((mask << shift) >> 64),
+          static_cast<uint64_t>((bits << shift) >> 64));
+    if (shift + bucket_bits_ > 128) {
+      const auto kept = static_cast<uint32_t>(at[16]) & ~static_cast<uint32_t>(mask >> (128 - shift));
+      at[16] = static_cast<std::byte>(kept | static_cast<uint32_t>(bits >> (128 - shift)));
+    }
+  }
+}
+
+// One copy of `from`, which is among the bucket's values, becomes `to`.
+void CuckooFilter::replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) {
+  pages_.mark_dirty(page_of(bucket));
+  *std::find(values.begin(), values.end(), from) = to;
+  write(bucket, values);
+}
+
+// ---- one hash
+
+uint64_t CuckooFilter::count(uint64_t hash) const noexcept {
+  const Place place = locate(hash);
+  const auto copies = [&](uint64_t bucket) {
+    const BucketValues values = read(bucket);
+    return static_cast<uint64_t>(std::count(values.begin(), values.end(), place.fingerprint));
+  };
+  uint64_t total = copies(place.bucket1);
+  if (place.bucket2 != place.bucket1) {
+    total += copies(place.bucket2);
+  }
+  return overflow_.empty() ? total : total + overflow_.count(cell(place));
+}
+
+bool CuckooFilter::insert(uint64_t hash) { return insert_at(locate(hash)); }
+
+bool CuckooFilter::insert_at(const Place& place) {
+  if (!overflow_.empty()) {
+    // A cell that overflowed once is counted there: any number of copies costs O(1) each.
+    if (const uint64_t number = cell(place); overflow_.count(number) != 0) {
+      overflow_.add(number);
+      return true;
+    }
+  }
+  const BucketValues values1 = read(place.bucket1);
+  const BucketValues values2 = read(place.bucket2);
+  const auto copies = [&](const BucketValues& values) {
+    return std::count(values.begin(), values.end(), place.fingerprint);
+  };
+  const bool present = copies(values1) + copies(values2) != 0;
+  if (values1[0] == 0) {
+    replace(place.bucket1, values1, 0, place.fingerprint);
+  } else if (values2[0] == 0) {
+    replace(place.bucket2, values2, 0, place.fingerprint);
+  } else if (!relocate(place)) {
+    overflow_.add(cell(place));
+    return present;
+  }
+  ++bucket_items_;
+  return present;
+}
+
+bool CuckooFilter::remove(uint64_t hash) {
+  const Place place = locate(hash);
+  if (!overflow_.empty() && overflow_.remove(cell(place))) {
+    return true;
+  }
+  for (const uint64_t bucket : {place.bucket1, place.bucket2}) {
+    const BucketValues values = read(bucket);
+    if (std::find(values.begin(), values.end(), place.fingerprint) != values.end()) {
+      replace(bucket, values, place.fingerprint, 0);
+      --bucket_items_;
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- relocation
+//
+// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket.
+// Left out, because no shortest path from {bucket1, bucket2} to a free bucket can contain it: an
+// entry that leads back to its own bucket, to a root, or to the bucket its parent came from.
+//
+// The path found visits no bucket twice. A shortest walk of the whole graph repeats no bucket (the
+// part between two visits could be cut out: both see the same entries), begins at a root and meets no
+// root again; so it uses none of the edges left out, and the search, which goes by length, finds a
+// walk of that length. What it finds is therefore a shortest walk itself.
+// So each value on the path is still in its bucket when its turn to move comes.
+
+bool CuckooFilter::relocate(const Place& place) {
+  nodes_.clear();
+  nodes_.push_back({place.bucket1, place.fingerprint, kNoParent});
+  if (place.bucket2 != place.bucket1) {
+    nodes_.push_back({place.bucket2, place.fingerprint, kNoParent});
+  }
+  const uint64_t limit = std::min(kMaxSearchNodes, 4 * geometry_.buckets);
+  for (uint32_t next = 0; next < nodes_.size() && nodes_.size() < limit; ++next) {
+    uint32_t free_end = 0;
+    if (expand(next, free_end)) {
+      move_along(free_end);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Appends the buckets that the entries of a full one lead to. True when the last one has an empty
+// slot: free_end is its node.
+bool CuckooFilter::expand(uint32_t parent, uint32_t& free_end) {
+  const Node node = nodes_[parent];
+  const uint64_t root1 = nodes_[0].bucket;
+  const uint64_t root2 = nodes_[1 % nodes_.size()].bucket;
+  const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
+  const BucketValues values = read(node.bucket);
+  uint64_t previous = 0;
+  for (const uint64_t value : values) {
+    if (value == previous) {
+      continue;  // sorted: a copy of an entry stands beside it and leads to the same bucket
+    }
+    previous = value;
+    const uint64_t bucket = alternate(node.bucket, value);
+    if (bucket == node.bucket || bucket == root1 || bucket == root2 || bucket == before) {
+      continue;
+    }
+    nodes_.push_back({bucket, value, parent});
+    if (has_empty_slot(bucket)) {
+      free_end = static_cast<uint32_t>(nodes_.size() - 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+// From the free end backwards: an entry is written to its new bucket before it leaves the old one.
+void CuckooFilter::move_along(uint32_t free_end) {
+  for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
+    pages_.mark_dirty(page_of(nodes_[at].bucket));  // may throw, so before the first move
+  }
+  uint64_t leaves = 0;  // what goes from this bucket to the one behind it; first an empty slot
+  for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
+    const Node& node = nodes_[at];
+    replace(node.bucket, read(node.bucket), leaves, node.value);
+    leaves = node.value;
+  }
+}
+
+// ---- batches
+
+inline void CuckooFilter::prefetch(const Place& place) const noexcept {
+  __builtin_prefetch(address(place.bucket1).bytes);
+  __builtin_prefetch(address(place.bucket2).bytes);
+}
+
+uint64_t CuckooFilter::insert_batch(std::span<const uint64_t> hashes) {
+  uint64_t present = 0;
+  Place places[kBatch];
+  while (!hashes.empty()) {
+    const size_t count = std::min(kBatch, hashes.size());
+    for (size_t i = 0; i < count; ++i) {
+      places[i] = locate(hashes[i]);
+      prefetch(places[i]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      present += insert_at(places[i]) ? 1 : 0;
+    }
+    hashes = hashes.subspan(count);
+  }
+  return present;
+}
+
+uint64_t CuckooFilter::contains_batch(std::span<const uint64_t> hashes,
+                                      bool* found) const noexcept {
+  uint64_t total = 0;
+  Place places[kBatch];
+  while (!hashes.empty()) {
+    const size_t count = std::min(kBatch, hashes.size());
+    for (size_t i = 0; i < count; ++i) {
+      places[i] = locate(hashes[i]);
+      prefetch(places[i]);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      found[i] = buckets_hold(places[i]) ||
+                 (!overflow_.empty() && overflow_.count(cell(places[i])) != 0);
+      total += found[i] ? 1 : 0;
+    }
+    hashes = hashes.subspan(count);
+    found += count;
+  }
+  return total;
+}
+
+// ---- the whole filter
+
+uint64_t CuckooFilter::mix_cell(uint64_t cell) noexcept { return mix64(cell); }
+
+uint64_t CuckooFilter::digest() const noexcept {
+  uint64_t sum = 0;
+  for (uint64_t bucket = 0; bucket < geometry_.buckets; ++bucket) {
+    if (pages_.find(page_of(bucket)) == nullptr) {
+      continue;
+    }
+    for (const uint64_t value : read(bucket)) {
+      if (value != 0) {
+        sum += mix_cell(cell({bucket, alternate(bucket, value), value}));
+      }
+    }
+  }
+  for (const auto& [number, count] : overflow_.counts()) {
+    sum += count * mix_cell(number);
+  }
+  return sum;
+}
+
+Status CuckooFilter::validate_page(const CuckooGeometry& geometry, uint64_t index,
+                                   std::span<const std::byte> content) {
+  if (index >= geometry.page_count()) {
+    return corrupt("page number is " + range(index, geometry.page_count()));
+  }
+  const std::string page = "page " + std::to_string(index);
+  if (content.size() != geometry.content_bytes(index)) {
+    return corrupt(page + " has " + std::to_string(content.size()) + " bytes, expected " +
+                   std::to_string(geometry.content_bytes(index)));
+  }
+  const BucketShape& shape = geometry.shape;
+  const uint64_t width = shape.bits();
+  const uint64_t first = index * geometry.buckets_per_page();
+  const uint64_t buckets =
+      std::min<uint64_t>(geometry.buckets_per_page(), geometry.buckets - first);
+  const uint32_t mask = (uint32_t{1} << shape.rank_bits) - 1;
+  const uint32_t limit = shape.rank_count();
+  // A rank and the bits before it in its byte are at most 15 + 7: one 32-bit load. The last ranks
+  // would be read beyond the content, so they are taken byte by byte.
+  uint64_t bit = width - shape.rank_bits;
+  uint64_t bucket = 0;
+  uint32_t largest = 0;
+  for (; bucket < buckets && bit / 8 + 4 <= content.size(); ++bucket, bit += width) {
+    largest = std::max(largest, (load_le<uint32_t>(content.data() + bit / 8) >> (bit % 8)) & mask);
+  }
+  for (; bucket < buckets; ++bucket, bit += width) {
+    largest = std::max(largest, static_cast<uint32_t>(extract_bits(content, bit, shape.rank_bits)));
+  }
+  if (largest >= limit) {
+    return corrupt(page + " holds a bucket with rank " + range(largest, limit));
+  }
+  const uint64_t used = buckets * width;
+  if (extract_bits(content, used, static_cast<uint32_t>(content.size() * 8 - used)) != 0) {
+    return corrupt(page + " has bits behind its last bucket, expected zeros");
+  }
+  return {};
+}
+
+Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
+  const std::byte* page = pages_.find(index);
+  if (page == nullptr) {
+    return {};  // absent: all zero
+  }
+  const size_t content = geometry_.content_bytes(index);
+  CUCKOO_TRY(validate_page(geometry_, index, {page, content}));
+  if (std::any_of(page + content, page + geometry_.page_bytes + PageSet::kSlackBytes,
+                  [](std::byte byte) { return byte != std::byte{0}; })) {
+    return corrupt("page " + std::to_string(index) + " has bytes behind its content, expected zeros");
+  }
+  const uint64_t first = index * buckets_per_page_;
+  const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
+  for (uint64_t bucket = first; bucket < end; ++bucket) {
+    if (!valid_bucket(geometry_.shape, read_bits(bucket))) {
+      return corrupt("bucket " + std::to_string(bucket) + " is not sorted");
+    }
+    for (const uint64_t value : read(bucket)) {
+      items += value != 0 ? 1 : 0;
+    }
+  }
+  return {};
+}
+
+Status CuckooFilter::check_overflow() const {
+  uint64_t items = 0;
+  for (const auto& [number, count] : overflow_.counts()) {
+    const std::string entry = "overflow cell " + std::to_string(number);
+    const uint64_t bucket = number / fingerprints_;
+    if (bucket >= geometry_.buckets) {
+      return corrupt(entry + " is of bucket " + range(bucket, geometry_.buckets));
+    }
+    if (const uint64_t other = alternate(bucket, number % fingerprints_ + 1); other < bucket) {
+      return corrupt(entry + " is of bucket " + std::to_string(bucket) +
+                     ", expected the smaller of its two, " + std::to_string(other));
+    }
+    if (count == 0) {
+      return corrupt(entry + " has count 0, expected at least 1");
+    }
+    items += count;
+  }
+  if (items != overflow_.items()) {
+    return corrupt("overflow table holds " + std::to_string(items) + " items, expected " +
+                   std::to_string(overflow_.items()));
+  }
+  return {};
+}
+
+Status CuckooFilter::check() const {
+  uint64_t items = 0;
+  for (uint64_t index = 0; index < geometry_.page_count(); ++index) {
+    CUCKOO_TRY(check_page(index, items));
+  }
+  if (items != bucket_items_) {
+    return corrupt("buckets hold " + std::to_string(items) + " items, expected " +
+                   std::to_string(bucket_items_));
+  }
+  return check_overflow();
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,248 @@
+// A multiset of 64-bit hashes that answers "definitely not in it" or "probably in it".
+// Never a false negative; false positives at the rate its geometry was sized for.
+//
+// Where a hash lives
+//   p = hash·M (128 bits);  bucket1 = high(p);  fingerprint = 1 + high(low(p)·S)
+//   bucket2 = (H(fingerprint) - bucket1) mod M, its own inverse for every M (no power of two needed).
+//   The cell of a hash = (fingerprint, min(bucket1, bucket2)): hashes with one cell can't be told
+//   apart.
+//
+// Invariants
+//   I1  each stored fingerprint stands in one of its two buckets, or in the overflow table.
+//   I2  every bucket is valid (core/bucket.hpp); bits behind a page's last bucket are zero.
+//   I3  bucket_items() + overflow items = inserts - removes that found something.
+//   I4  an insert always succeeds: it finds a complete relocation path first and then moves entries
+//       from the free end backwards, or counts the cell in the overflow table; nothing is evicted
+//       without a place to go.
+//   I5  digest() = sum over stored entries of mix(cell), whatever their order: two filters of one
+//       geometry with equal digests hold (up to 2^-64) the same cells.
+//   I6  the same operations in the same order give the same bytes: no clock, no random source.
+//
+// Operations. Storage is not this class's business: the caller loads pages. contains/count/remove
+// need the two pages of the hash in memory (loaded()); insert, batches, check and digest need all.
+//   insert       breadth-first search for the shortest relocation path over at most
+//                min(20,000, 4·M) nodes; O(1) expected (2.2 nodes on average at load .97)
+//   contains     2 bucket reads; low parts of the lanes are compared first, so that a negative
+//                rarely decodes the rank
+// Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
+// CoNEXT 2014. Differences: any table size, no victim, exact overflow, breadth-first relocation.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/filter_sizing.hpp"
+#include "core/pages.hpp"
+#include "core/result.hpp"
+
+namespace cuckoo {
+
+// cell number -> count, exact. cell number = min(bucket1, bucket2)·S + (fingerprint - 1).
+class OverflowTable {
+ public:
+  bool empty() const noexcept { return counts_.empty(); }
+  uint64_t count(uint64_t cell) const noexcept;
+  void add(uint64_t cell, uint64_t count = 1);  // std::bad_alloc: nothing was added
+  bool remove(uint64_t cell);  // one occurrence; false when there is none
+  uint64_t cells() const noexcept { return counts_.size(); }
+  uint64_t items() const noexcept { return items_; }
+  uint64_t digest() const noexcept { return digest_; }  // sum over cells of a hash of (cell, count)
+  const std::map<uint64_t, uint64_t>& counts() const noexcept { return counts_; }
+
+  // cells whose count changed since clear_changed(), ascending
+  std::vector<uint64_t> changed() const;
+  void clear_changed() noexcept { changed_.clear(); }
+
+ private:
+  std::map<uint64_t, uint64_t> counts_;  // ordered: stored in order, same bytes everywhere
+  std::map<uint64_t, bool> changed_;
+  uint64_t items_ = 0;
+  uint64_t digest_ = 0;
+};
+
+class CuckooFilter {
+ public:
+  explicit CuckooFilter(const CuckooGeometry& geometry);  // all pages absent
+
+  struct Place {
+    uint64_t bucket1;
+    uint64_t bucket2;
+    uint64_t fingerprint;  // 1 … S
+  };
+
+  const CuckooGeometry& geometry() const noexcept { return geometry_; }
+  PageSet& pages() noexcept { return pages_; }
+  const PageSet& pages() const noexcept { return pages_; }
+  OverflowTable& overflow() noexcept { return overflow_; }
+  const OverflowTable& overflow() const noexcept { return overflow_; }
+
+  Place locate(uint64_t hash) const noexcept;
+  uint64_t cell(const Place& place) const noexcept;
+  uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
+  uint64_t page_of(uint64_t bucket) const noexcept;
+  bool loaded(uint64_t hash) const noexcept;  // both pages of this hash are in memory
+
+  bool contains(uint64_t hash) const noexcept;
+  uint64_t count(uint64_t hash) const noexcept;  // occurrences of the hash's cell
+  bool insert(uint64_t hash);                    // true: the cell was there already;
+                                                 // std::bad_alloc: nothing was inserted
+  bool remove(uint64_t hash);                    // one occurrence of the cell; false: none is there
+
+  // Same results as one by one in this order; hides memory latency (hash all, prefetch all, then
+  // work). insert_batch returns how many found their cell there already.
+  uint64_t insert_batch(std::span<const uint64_t> hashes);
+  uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
+
+  // Occupied slots. Kept by insert and remove; set by the caller after loading a stored filter.
+  uint64_t bucket_items() const noexcept { return bucket_items_; }
+  void set_bucket_items(uint64_t items) noexcept { bucket_items_ = items; }
+  uint64_t items() const noexcept { return bucket_items_ + overflow_.items(); }
+
+  // The digest of one cell's single occurrence (I5); fold it yourself to follow a filter.
+  static uint64_t mix_cell(uint64_t cell) noexcept;
+  uint64_t digest() const noexcept;  // I5, over all pages and the overflow table; O(M)
+
+  // Content of page `index` as read from storage: size, valid buckets, zero bits behind the last.
+  static Status validate_page(const CuckooGeometry& geometry, uint64_t index,
+                              std::span<const std::byte> content);
+  // I1 … I3 over the whole filter, all pages in memory. O(M).
+  Status check() const;
+
+ private:
+  static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
+
+  // Where a bucket's first bit is.
+  struct BitAddress {
+    const std::byte* bytes;
+    uint32_t shift;  // 0 … 7
+  };
+  // A bucket the search for a relocation path reached: `value` would come here from nodes_[parent].
+  struct Node {
+    uint64_t bucket;
+    uint64_t value;
+    uint32_t parent;
+  };
+  static constexpr uint32_t kNoParent = ~uint32_t{0};
+
+  // A strong mixer (MurmurHash3's finalizer): neighbouring fingerprints, 4-bit ones too, spread over
+  // all buckets.
+  static uint64_t mix(uint64_t x) noexcept {
+    x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCD;
+    x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53;
+    return x ^ (x >> 33);
+  }
+  uint64_t alternate(uint64_t bucket, uint64_t fingerprint) const noexcept {
+    const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
+    return sum - bucket + (sum < bucket ? geometry_.buckets : 0);
+  }
+  BitAddress address(uint64_t bucket) const noexcept {
+    const uint64_t page = page_of(bucket);
+    const uint64_t bit = (bucket - page * buckets_per_page_) * bucket_bits_;
+    return {pages_.find(page) + (bit >> 3), static_cast<uint32_t>(bit & 7)};
+  }
+  bool one_word() const noexcept { return lanes_per_word_ == kBucketSlots; }
+  static uint64_t load_word(const BitAddress& at) noexcept {
+    return load_le<uint64_t>(at.bytes) >> at.shift;
+  }
+  // Bit 0: a lane holds the fingerprint (high, and low by the flags of LaneTest::equal).
+  uint64_t matches(uint64_t word, uint64_t flags, uint32_t high) const noexcept {
+    const uint64_t lows = flags >> lane_test_.top_shift;
+    const uint32_t rank = static_cast<uint32_t>(word >> rank_shift_) & rank_mask_;
+    return both(lows, equal_highs(ranks_[rank], high) >> 7);
+  }
+  // Bit 0: for some j both bit j·l of lows and bit 8·j of highs are set.
+  uint64_t both(uint64_t lows, uint64_t highs) const noexcept {
+    const uint32_t l = geometry_.shape.low_bits;
+    return (lows & highs) | ((lows >> l) & (highs >> 8)) | ((lows >> (2 * l)) & (highs >> 16)) |
+           ((lows >> (3 * l)) & (highs >> 24));
+  }
+  bool buckets_hold(const Place& place) const noexcept;
+  bool wide_buckets_hold(const Place& place) const noexcept;
+  bool wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept;
+
+  uint128 read_bits(uint64_t bucket) const noexcept;
+  BucketValues decode(uint128 bits) const noexcept;
+  BucketValues read(uint64_t bucket) const noexcept { return decode(read_bits(bucket)); }
+  bool has_empty_slot(uint64_t bucket) const noexcept;
+  void write(uint64_t bucket, const BucketValues& values) noexcept;
+  void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to);
+
+  void prefetch(const Place& place) const noexcept;
+  bool insert_at(const Place& place);
+  bool relocate(const Place& place);
+  bool expand(uint32_t parent, uint32_t& free_end);
+  void move_along(uint32_t free_end);
+  Status check_page(uint64_t index, uint64_t& items) const;
+  Status check_overflow() const;
+
+  CuckooGeometry geometry_;
+  // Derived from the geometry, for the hot path.
+  uint64_t fingerprints_ = 0;
+  uint64_t buckets_per_page_ = 0;
+  uint64_t page_reciprocal_ = 0;
+  uint32_t bucket_bits_ = 0;
+  uint32_t lanes_per_word_ = 0;  // 4: a whole bucket is read in one 64-bit load; else 2
+  LaneTest lane_test_;
+  uint64_t always_decode_ = 0;  // not 0: so few low bits that testing them first does not pay
+  uint64_t low_mask_ = 0;
+  uint32_t rank_shift_ = 0;
+  uint32_t rank_mask_ = 0;
+  const uint32_t* ranks_ = nullptr;
+
+  PageSet pages_;
+  OverflowTable overflow_;
+  uint64_t bucket_items_ = 0;
+  std::vector<Node> nodes_;  // the search's memory, kept for the next one
+};
+
+inline CuckooFilter::Place CuckooFilter::locate(uint64_t hash) const noexcept {
+  const uint128 product = static_cast<uint128>(hash) * geometry_.buckets;
+  const auto bucket = static_cast<uint64_t>(product >> 64);
+  const uint64_t fingerprint = 1 + multiply_high(static_cast<uint64_t>(product), fingerprints_);
+  return {bucket, alternate(bucket, fingerprint), fingerprint};
+}
+
+inline uint64_t CuckooFilter::cell(const Place& place) const noexcept {
+  const uint64_t first = place.bucket1 < place.bucket2 ? place.bucket1 : place.bucket2;
+  return first * fingerprints_ + (place.fingerprint - 1);
+}
+
+// bucket / B by R = ceil(2^64 / B). R·B = 2^64 + e with e < B, so bucket·R / 2^64 = bucket/B +
+// bucket·e / (B·2^64). The quotient is right as long as the error stays below 1/B, that is
+// bucket·e < 2^64; bucket < 2^40 and e < B <= 4032·8/12 = 2688 < 2^12 keep it below 2^52.
+inline uint64_t CuckooFilter::page_of(uint64_t bucket) const noexcept {
+  return multiply_high(bucket, page_reciprocal_);
+}
+
+inline bool CuckooFilter::loaded(uint64_t hash) const noexcept {
+  const Place place = locate(hash);
+  return pages_.find(page_of(place.bucket1)) != nullptr &&
+         pages_.find(page_of(place.bucket2)) != nullptr;
+}
+
+inline bool CuckooFilter::buckets_hold(const Place& place) const noexcept {
+  if (!one_word()) [[unlikely]] {
+    return wide_buckets_hold(place);
+  }
+  const uint64_t word1 = load_word(address(place.bucket1));
+  const uint64_t word2 = load_word(address(place.bucket2));
+  const uint64_t low = place.fingerprint & low_mask_;
+  const uint64_t flags1 = lane_test_.equal(word1, low);
+  const uint64_t flags2 = lane_test_.equal(word2, low);
+  if ((flags1 | flags2 | always_decode_) == 0) {
+    return false;
+  }
+  const auto high = static_cast<uint32_t>(place.fingerprint >> geometry_.shape.low_bits);
+  return ((matches(word1, flags1, high) | matches(word2, flags2, high)) & 1) != 0;
+}
+
+inline bool CuckooFilter::contains(uint64_t hash) const noexcept {
+  const Place place = locate(hash);
+  return buckets_hold(place) || (!overflow_.empty() && overflow_.count(cell(place)) != 0);
+}
+
+}  // namespace cuckoo

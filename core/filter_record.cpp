@@ -1,0 +1,120 @@
+#include "core/filter_record.hpp"
+
+#include <string>
+
+#include "core/bucket.hpp"
+#include "core/bytes.hpp"
+#include "core/checksum.hpp"
+#include "core/filter_sizing.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr uint32_t kMagic = 0x52464B43;  // "CKFR"
+
+// Calls the visitor with every field, in the order of the image.
+template <class Record, class Visitor>
+void for_each_field(Record& record, Visitor&& visit) {
+  visit(record.options_digest);
+  visit(record.generation);
+  visit(record.capacity);
+  visit(record.buckets);
+  visit(record.radix);
+  visit(record.low_bits);
+  visit(record.start_chain);
+  visit(record.start_position);
+  visit(record.start_items);
+  visit(record.first_row);
+  visit(record.compacted_entries);
+  visit(record.dead);
+  visit(record.fold_position);
+  visit(record.fold_chain);
+  visit(record.fold_items);
+  visit(record.fold_row);
+  visit(record.end_position);
+  visit(record.end_chain);
+  visit(record.end_items);
+  visit(record.end_row);
+  visit(record.bucket_items);
+  visit(record.cells_digest);
+  visit(record.overflow_cells);
+  visit(record.overflow_items);
+  visit(record.overflow_digest);
+  visit(record.page_rows);
+  visit(record.page_id_sum);
+}
+
+Status check_numbers(const FilterRecord& record) {
+  BucketShape shape;
+  if (record.radix > 64 || record.low_bits > kMaxLowBits ||
+      !make_bucket_shape(static_cast<uint32_t>(record.radix),
+                         static_cast<uint32_t>(record.low_bits), shape)) {
+    return corrupt("record with a bucket shape that does not exist");
+  }
+  if (record.capacity == 0 || record.capacity > kMaxCapacity || record.buckets == 0 ||
+      record.buckets > kMaxCapacity) {
+    return corrupt("record with a capacity or a number of buckets out of range");
+  }
+  if (record.generation > kMaxGeneration || record.end_row >= (uint64_t{1} << 62)) {
+    return corrupt("record with a generation or row id out of range");
+  }
+  if (record.start_position > record.fold_position || record.fold_position > record.end_position ||
+      record.first_row > record.fold_row || record.fold_row > record.end_row) {
+    return corrupt("record whose log positions are not in order");
+  }
+  if (record.bucket_items + record.overflow_items != record.fold_items ||
+      record.overflow_cells > record.overflow_items ||
+      record.bucket_items > kBucketSlots * record.buckets) {
+    return corrupt("record whose item counts do not add up");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_record(const FilterRecord& record) {
+  std::vector<std::byte> bytes(8);
+  store_le(&bytes[0], kMagic);
+  store_le(&bytes[4], kFilterRecordVersion);
+  for_each_field(record, [&bytes](uint64_t field) {
+    bytes.resize(bytes.size() + 8);
+    store_le(&bytes[bytes.size() - 8], field);
+  });
+  const uint32_t crc = crc32c(bytes);
+  bytes.resize(bytes.size() + 4);
+  store_le(&bytes[bytes.size() - 4], crc);
+  return bytes;
+}
+
+Result<FilterRecord> decode_record(std::span<const std::byte> bytes) {
+  FilterRecord record;
+  size_t fields = 0;
+  for_each_field(record, [&fields](uint64_t) { ++fields; });
+  if (bytes.size() < 8 || load_le<uint32_t>(bytes.data()) != kMagic) {
+    return corrupt("record that is not one of a filter");
+  }
+  const auto version = load_le<uint32_t>(&bytes[4]);
+  if (version != kFilterRecordVersion) {
+    return corrupt("record of format " + std::to_string(version) + ", this version reads format " +
+                   std::to_string(kFilterRecordVersion));
+  }
+  const size_t expected = 8 + 8 * fields + 4;
+  if (bytes.size() != expected) {
+    return corrupt("record of " + std::to_string(bytes.size()) + " bytes, expected " +
+                   std::to_string(expected));
+  }
+  if (crc32c(bytes.first(expected - 4)) != load_le<uint32_t>(&bytes[expected - 4])) {
+    return corrupt("record with a wrong checksum");
+  }
+  size_t at = 8;
+  for_each_field(record, [&](uint64_t& field) {
+    field = load_le<uint64_t>(&bytes[at]);
+    at += 8;
+  });
+  if (Status status = check_numbers(record); !status.ok()) {
+    return status;
+  }
+  return record;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,69 @@
+// The record of a filter: the few numbers that say what its pages, log rows and overflow entries
+// mean. Rewritten by every flush; what another connection reads first.
+//
+// Image (FORMAT.md, "Record"): magic, version, the fields below as 64-bit little-endian words in this
+// order, CRC-32C of all before it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/result.hpp"
+
+namespace cuckoo {
+
+struct FilterRecord {
+  uint64_t options_digest = 0;  // of the options that were chosen at CREATE
+  uint64_t generation = 0;      // owns the ids generation·2^40 + i of pages and log rows
+
+  uint64_t capacity = 0;  // what the geometry was computed for
+  uint64_t buckets = 0;
+  uint64_t radix = 0;
+  uint64_t low_bits = 0;
+
+  // the log: where it starts
+  uint64_t start_chain = 0;
+  uint64_t start_position = 0;
+  uint64_t start_items = 0;
+  uint64_t first_row = 0;
+  uint64_t compacted_entries = 0;  // length just after the last compaction
+  uint64_t dead = 0;  // 2·removes + adds whose cell was there already, folded since then
+  // … how far it is folded into the pages
+  uint64_t fold_position = 0;
+  uint64_t fold_chain = 0;
+  uint64_t fold_items = 0;
+  uint64_t fold_row = 0;  // first row behind the fold
+  // … where it ends
+  uint64_t end_position = 0;
+  uint64_t end_chain = 0;
+  uint64_t end_items = 0;
+  uint64_t end_row = 0;  // first id that no row has used
+
+  // the pages as last folded
+  uint64_t bucket_items = 0;
+  uint64_t cells_digest = 0;
+  uint64_t overflow_cells = 0;
+  uint64_t overflow_items = 0;
+  uint64_t overflow_digest = 0;
+  uint64_t page_rows = 0;
+  uint64_t page_id_sum = 0;  // modulo 2^64
+
+  friend bool operator==(const FilterRecord&, const FilterRecord&) = default;
+};
+
+// Generations are never used again; ids of pages and log rows stay below 2^62.
+inline constexpr uint64_t kMaxGeneration = (uint64_t{1} << 22) - 1;
+inline int64_t first_row_id(uint64_t generation) noexcept {
+  return static_cast<int64_t>(generation << 40);
+}
+
+// The newest format this code writes and reads.
+inline constexpr uint32_t kFilterRecordVersion = 1;
+
+std::vector<std::byte> encode_record(const FilterRecord& record);
+// Checks length, magic, version, checksum and that the numbers fit together.
+Result<FilterRecord> decode_record(std::span<const std::byte> bytes);
+
+}  // namespace cuckoo

@@ -1,0 +1,108 @@
+// The log's tail in memory: hash -> adds minus removes since the last fold. Exact.
+//
+// Layout: open addressing, linear probing, two parallel arrays; a key is the hash with bit 0 set
+// (logged hashes have it clear), 0 = free. The slot is the hash's leading bits: hashes are uniform.
+//
+// Invariants
+//   I1  at most half of the slots are used, so every probe ends.
+//   I2  a key stands once; entries whose sum went back to zero stay until clear().
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cuckoo {
+
+class HashTail {
+ public:
+  // Adds minus removes of that hash; 0 also when it was never seen.
+  int32_t net(uint64_t hash) const noexcept {
+    if (used_ == 0) {
+      return 0;
+    }
+    for (size_t i = slot(hash);; i = (i + 1) & mask_) {
+      if (keys_[i] == (hash | 1)) {
+        return nets_[i];
+      }
+      if (keys_[i] == 0) {
+        return 0;
+      }
+    }
+  }
+
+  // The sum of that hash, to be changed by the caller; added as 0 when it was not there.
+  int32_t& at(uint64_t hash) {
+    if (2 * (used_ + 1) > keys_.size()) {
+      grow();
+    }
+    size_t i = slot(hash);
+    while (keys_[i] != 0 && keys_[i] != (hash | 1)) {
+      i = (i + 1) & mask_;
+    }
+    if (keys_[i] == 0) {
+      keys_[i] = hash | 1;
+      ++used_;
+    }
+    return nets_[i];
+  }
+
+  bool empty() const noexcept { return used_ == 0; }
+  size_t size() const noexcept { return used_; }
+  size_t memory_bytes() const noexcept {
+    return keys_.size() * (sizeof(uint64_t) + sizeof(int32_t));
+  }
+
+  void clear() noexcept {
+    if (used_ != 0) {
+      std::fill(keys_.begin(), keys_.end(), 0);
+      std::fill(nets_.begin(), nets_.end(), 0);
+      used_ = 0;
+    }
+  }
+
+  template <class Visitor>
+  void for_each(Visitor&& visitor) const {
+    for (size_t i = 0; i < keys_.size(); ++i) {
+      if (keys_[i] != 0) {
+        visitor(keys_[i] & ~uint64_t{1}, nets_[i]);
+      }
+    }
+  }
+
+ private:
+  static constexpr size_t kFirstSlots = 64;
+
+  size_t slot(uint64_t hash) const noexcept { return static_cast<size_t>(hash >> shift_); }
+
+  void grow() {
+    const size_t slots = std::max(kFirstSlots, keys_.size() * 2);
+    std::vector<uint64_t> keys(slots, 0);
+    std::vector<int32_t> nets(slots, 0);
+    keys.swap(keys_);
+    nets.swap(nets_);
+    mask_ = slots - 1;
+    shift_ = 64 - (static_cast<unsigned>(std::bit_width(slots)) - 1);
+    for (size_t old = 0; old < keys.size(); ++old) {
+      if (keys[old] == 0) {
+        continue;
+      }
+      size_t i = slot(keys[old]);
+      while (keys_[i] != 0) {
+        i = (i + 1) & mask_;
+      }
+      keys_[i] = keys[old];
+      nets_[i] = nets[old];
+    }
+  }
+
+  std::vector<uint64_t> keys_;
+  std::vector<int32_t> nets_;
+  size_t used_ = 0;
+  size_t mask_ = 0;
+  unsigned shift_ = 63;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,73 @@
+// A filter's log read back: which hashes are left, and how often each.
+//
+// A log is compacted rows (ascending hashes with counts, from the last rebuild), then raw rows
+// (adds and removes in the order they happened). The raw entries are kept in memory, sorted by
+// hash; the compacted rows are streamed again by every merge.
+//
+// Invariants
+//   I1  read() believes nothing: row ids, positions, chain values and checksums must all follow.
+//   I2  merge() hands hashes over in ascending order, each once, with a count above zero.
+//   I3  entries of one hash cancel in log order with a floor at zero: a remove that no add precedes
+//       is of a key that was never added, and is dropped.
+// Memory: 8 bytes a raw entry, as much again while sorting.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/filter_storage.hpp"
+#include "core/hash_log.hpp"
+#include "core/result.hpp"
+
+namespace cuckoo {
+
+// Where a log, or a part of it, starts and ends.
+struct LogExtent {
+  int64_t first_row = 0;
+  int64_t last_row = -1;  // rows behind it are not read
+  uint64_t start_chain = 0;
+  uint64_t start_position = 0;
+  uint64_t start_items = 0;
+  uint64_t end_chain = 0;
+  uint64_t end_position = 0;
+};
+
+// Adds the row's name to a kCorrupt status.
+Status in_row(const char* kind, int64_t id, Status status);
+
+// Visits the rows of the extent in order; each is checked against the one before it (I1). `items`
+// is what the row says it starts with; the visitor returns how many items it adds (modulo 2^64).
+using LogRowVisitor = std::function<Result<uint64_t>(int64_t id, const LogRow& row)>;
+Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& extent,
+                 const LogRowVisitor& visitor);
+
+class LogReplay {
+ public:
+  // More copies of one hash than two buckets hold; the filter's overflow table counts the rest.
+  static constexpr uint64_t kMaxCopiesInBuckets = 8;
+
+  LogReplay(FilterStorage& storage, HashWidth width) : storage_(storage), width_(width) {}
+
+  Status read(const LogExtent& extent);
+  Status merge(const CountedHashSink& sink) const;
+
+  uint64_t hashes() const noexcept { return hashes_; }
+  uint64_t items() const noexcept { return items_; }
+  // sum of min(count, kMaxCopiesInBuckets)
+  uint64_t bucket_items() const noexcept { return bucket_items_; }
+
+ private:
+  FilterStorage& storage_;
+  HashWidth width_;
+  int64_t first_row_ = 0;
+  int64_t first_raw_row_ = 0;
+  std::vector<uint64_t> raw_;
+  uint64_t hashes_ = 0;
+  uint64_t items_ = 0;
+  uint64_t bucket_items_ = 0;
+};
+
+}  // namespace cuckoo
