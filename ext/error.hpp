@@ -1,0 +1,72 @@
+// Errors inside ext are exceptions (SqlError); guard() turns them into SQLite's codes and texts at
+// the C boundary, and is the only try/catch there.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/result.hpp"
+#include "ext/sqlite_api.hpp"
+
+namespace cuckoo {
+
+// Thrown with the SQLite code to return and the text to show. An empty text leaves SQLite's own.
+class SqlError : public std::exception {
+ public:
+  SqlError(int code, std::string message) : code_(code), message_(std::move(message)) {}
+  int code() const noexcept { return code_; }
+  const std::string& message() const noexcept { return message_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  int code_;
+  std::string message_;
+};
+
+// core's error as SQLite's: "full: …" and invalid arguments are SQLITE_ERROR (the transaction goes
+// on), broken rows SQLITE_CORRUPT_VTAB.
+inline SqlError sql_error(const std::string& table, const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kFull:
+      return {SQLITE_ERROR, "full: " + table + " holds " + error.message};
+    case ErrorCode::kCorrupt:
+      return {SQLITE_CORRUPT_VTAB, table + ": corrupt: " + error.message};
+    case ErrorCode::kInterrupted:
+      return {SQLITE_INTERRUPT, "interrupted"};
+    case ErrorCode::kStorage:
+      return {error.storage_code != 0 ? error.storage_code : SQLITE_IOERR,
+              table + ": " + error.message};
+    case ErrorCode::kInvalid:
+      break;
+  }
+  return {SQLITE_ERROR, table + ": " + error.message};
+}
+
+inline void throw_if(const std::string& table, const Status& status) {
+  if (!status.ok()) {
+    throw sql_error(table, status.error());
+  }
+}
+
+// Runs `body` (returns nothing); on an exception hands the text to `report` and returns the code.
+template <class Report, class Body>
+int guard(Report&& report, Body&& body) noexcept {
+  try {
+    body();
+    return SQLITE_OK;
+  } catch (const SqlError& error) {
+    if (!error.message().empty()) {
+      report(error.message().c_str());
+    }
+    return error.code();
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  } catch (const std::exception& error) {
+    report(error.what());
+    return SQLITE_INTERNAL;
+  }
+}
+
+}  // namespace cuckoo

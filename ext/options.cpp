@@ -1,0 +1,284 @@
+#include "ext/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "ext/error.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n\f\v";
+
+std::string_view trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+char closing_quote(char open) {
+  switch (open) {
+    case '"':
+    case '\'':
+    case '`':
+      return open;
+    case '[':
+      return ']';
+    default:
+      return 0;
+  }
+}
+
+// Takes one identifier or literal off the front of `text`; quotes are removed and undoubled.
+std::string take_word(std::string_view& text) {
+  text = trim(text);
+  if (text.empty()) {
+    return {};
+  }
+  const char close = closing_quote(text[0]);
+  if (close == 0) {
+    const size_t end = std::min(text.find_first_of(" \t\r\n\f\v=("), text.size());
+    std::string word(text.substr(0, end));
+    text.remove_prefix(end);
+    return word;
+  }
+  std::string word;
+  size_t at = 1;
+  for (; at < text.size(); ++at) {
+    if (text[at] != close) {
+      word += text[at];
+    } else if (close != ']' && at + 1 < text.size() && text[at + 1] == close) {
+      word += text[at++];
+    } else {
+      break;
+    }
+  }
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return word;
+}
+
+// Position of the `=` outside quotes, or npos.
+size_t find_equals(std::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '=') {
+      return at;
+    }
+    if (const char close = closing_quote(text[at]); close != 0) {
+      at = std::min(text.find(close, at + 1), text.size());
+    }
+  }
+  return std::string_view::npos;
+}
+
+// Words that would be a constraint or a collation: the column has none of them.
+bool is_constraint_word(const std::string& word) {
+  constexpr std::string_view kWords[] = {"as",         "autoincrement", "check",   "collate",
+                                         "constraint", "default",       "foreign", "generated",
+                                         "hidden",     "not",           "null",    "on",
+                                         "primary",    "references",    "unique"};
+  return std::find(std::begin(kWords), std::end(kWords), lower(word)) != std::end(kWords);
+}
+
+ColumnSpec parse_column(const std::string& table, std::string_view argument) {
+  std::string_view rest = argument;
+  ColumnSpec column;
+  column.name = take_word(rest);
+  rest = trim(rest);
+  column.type = std::string(rest);
+  while (!rest.empty()) {
+    if (rest[0] == '(') {  // VARCHAR(20)
+      const size_t close = rest.find(')');
+      rest = trim(rest.substr(std::min(close, rest.size() - 1) + 1));
+      continue;
+    }
+    const std::string word = take_word(rest);
+    if (is_constraint_word(word) || word.empty()) {
+      throw SqlError(SQLITE_ERROR, table + ": column " + column.name +
+                                       " takes a name and a type only, not \"" + word + "\"");
+    }
+    rest = trim(rest);
+  }
+  if (column.name.empty()) {
+    throw SqlError(SQLITE_ERROR, table + ": a column without a name");
+  }
+  return column;
+}
+
+std::string names_of(std::span<const OptionSpec> specs) {
+  std::string names;
+  for (const OptionSpec& spec : specs) {
+    names += (names.empty() ? "" : ", ") + std::string(spec.name);
+  }
+  return names;
+}
+
+std::optional<int64_t> parse_integer(std::string_view text) {
+  const bool hex = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  if (hex) {
+    uint64_t value = 0;
+    const auto [end, error] =
+        std::from_chars(text.data() + 2, text.data() + text.size(), value, 16);
+    return error == std::errc() && end == text.data() + text.size()
+               ? std::optional(static_cast<int64_t>(value))
+               : std::nullopt;
+  }
+  if (!text.empty() && text[0] == '+') {
+    text.remove_prefix(1);
+  }
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') {
+      c = static_cast<char>(c - 'A' + 'a');
+    }
+  }
+  return result;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&text](size_t at) { return text[at] >= '0' && text[at] <= '9'; };
+    if (text[i] == '_') {  // between digits only, as in SQL
+      if (i == 0 || i + 1 == text.size() || !digit(i - 1) || !digit(i + 1)) {
+        return std::nullopt;
+      }
+      continue;
+    }
+    plain += text[i];
+  }
+  if (!plain.empty() && plain[0] == '+') {
+    plain.erase(0, 1);
+  }
+  double value = 0;
+  const char* const last = plain.data() + plain.size();
+  const auto [end, error] = std::from_chars(plain.data(), last, value);
+  if (error != std::errc() || end != last || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+Options::Options(const std::string& table, std::span<const OptionSpec> specs,
+                 std::span<const char* const> arguments, bool tolerant) {
+  for (const char* raw : arguments) {
+    const std::string_view argument = trim(raw);
+    if (argument.empty()) {
+      if (tolerant) {
+        continue;
+      }
+      throw SqlError(SQLITE_ERROR, table + ": an empty argument");
+    }
+    const size_t equals = find_equals(argument);
+    if (equals == std::string_view::npos) {
+      if (!tolerant && !values_.empty()) {
+        throw SqlError(SQLITE_ERROR, table + ": column \"" + std::string(argument) +
+                                         "\" behind an option; columns come first");
+      }
+      columns_.push_back(parse_column(table, argument));
+      continue;
+    }
+    if (tolerant) {
+      continue;
+    }
+    std::string_view left = argument.substr(0, equals);
+    std::string_view right = trim(argument.substr(equals + 1));
+    const std::string name = lower(take_word(left));
+    const bool quoted = !right.empty() && closing_quote(right[0]) != 0;
+    std::string value = quoted ? take_word(right) : std::string(right);
+    if (!trim(left).empty() || (quoted && !trim(right).empty())) {
+      throw SqlError(SQLITE_ERROR, table + ": option \"" + std::string(argument) +
+                                       "\" has text that does not belong to it");
+    }
+    add_option(table, specs, name, value);
+  }
+}
+
+void Options::add_option(const std::string& table, std::span<const OptionSpec> specs,
+                         const std::string& name, const std::string& text) {
+  const auto spec = std::find_if(specs.begin(), specs.end(),
+                                 [&name](const OptionSpec& one) { return one.name == name; });
+  if (spec == specs.end()) {
+    throw SqlError(SQLITE_ERROR,
+                   table + ": unknown option \"" + name + "\"; the options are " + names_of(specs));
+  }
+  if (values_.contains(name)) {
+    throw SqlError(SQLITE_ERROR, table + ": option " + name + " is given twice");
+  }
+  Value value;
+  value.text = text;
+  bool good = true;
+  switch (spec->kind) {
+    case OptionKind::kWhole:
+    case OptionKind::kNumber: {
+      const std::optional<double> number = parse_number(text);
+      value.number = number.value_or(0);
+      good = number.has_value() && *number >= spec->least && *number <= spec->most &&
+             (spec->kind == OptionKind::kNumber || std::floor(*number) == *number);
+      break;
+    }
+    case OptionKind::kSwitch:
+      value.on = lower(text) == "on";
+      good = value.on || lower(text) == "off";
+      break;
+    case OptionKind::kSeed: {
+      const std::optional<int64_t> seed = parse_integer(text);
+      value.integer = seed.value_or(0);
+      good = seed.has_value();
+      break;
+    }
+    case OptionKind::kName:
+      good = !text.empty();
+      break;
+  }
+  if (!good) {
+    throw SqlError(SQLITE_ERROR, table + ": option " + name + " is \"" + text + "\", expected " +
+                                     std::string(spec->range));
+  }
+  values_.emplace(name, std::move(value));
+}
+
+const Options::Value* Options::find(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+std::optional<uint64_t> Options::whole(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(static_cast<uint64_t>(value->number));
+}
+
+std::optional<double> Options::number(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->number);
+}
+
+std::optional<bool> Options::on(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->on);
+}
+
+std::optional<int64_t> Options::seed(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->integer);
+}
+
+std::optional<std::string> Options::text(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->text);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,74 @@
+// The arguments of CREATE VIRTUAL TABLE … USING module(column [TYPE], option = value, …).
+//
+// One constexpr array of OptionSpec per table drives the parser, the error texts and a test that
+// compares the README's table with it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuckoo {
+
+enum class OptionKind {
+  kWhole,   // whole number: 1000000, 1e6, 1_000_000
+  kNumber,  // also with a fraction
+  kSwitch,  // on, off
+  kSeed,    // any 64-bit integer
+  kName,    // a table's name
+};
+
+struct OptionSpec {
+  std::string_view name;
+  OptionKind kind;
+  double least = 0;  // kWhole, kNumber
+  double most = 0;
+  std::string_view range;  // as shown to users
+};
+
+struct ColumnSpec {
+  std::string name;
+  std::string type;  // as written; empty: none
+};
+
+class Options {
+ public:
+  // Parses the arguments of one table; throws SqlError. `tolerant` (a later connect): options are
+  // not looked at, because the stored ones count, and nothing is an error.
+  Options(const std::string& table, std::span<const OptionSpec> specs,
+          std::span<const char* const> arguments, bool tolerant);
+
+  const std::vector<ColumnSpec>& columns() const noexcept { return columns_; }
+  bool has(std::string_view name) const { return values_.contains(std::string(name)); }
+  std::optional<uint64_t> whole(std::string_view name) const;
+  std::optional<double> number(std::string_view name) const;
+  std::optional<bool> on(std::string_view name) const;
+  std::optional<int64_t> seed(std::string_view name) const;
+  std::optional<std::string> text(std::string_view name) const;
+
+ private:
+  struct Value {
+    std::string text;
+    double number = 0;
+    int64_t integer = 0;
+    bool on = false;
+  };
+  const Value* find(std::string_view name) const;
+  void add_option(const std::string& table, std::span<const OptionSpec> specs,
+                  const std::string& name, const std::string& value);
+
+  std::vector<ColumnSpec> columns_;
+  std::map<std::string, Value, std::less<>> values_;
+};
+
+// A whole number as options and commands take it; nothing when the text is not one.
+std::optional<double> parse_number(std::string_view text);
+
+std::string lower(std::string_view text);
+inline bool equal_names(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
+
+}  // namespace cuckoo

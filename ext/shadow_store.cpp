@@ -1,0 +1,306 @@
+#include "ext/shadow_store.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr char kSelectRecord[] = "SELECT value FROM \"%w\".\"%w_config\" WHERE key = 'record'";
+constexpr char kUpdateRecord[] =
+    "INSERT INTO \"%w\".\"%w_config\" VALUES ('record', ?1)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+constexpr char kSelectPage[] =
+    "SELECT id, page FROM \"%w\".\"%w_pages\" WHERE id = ?1 AND id <= ?2";
+constexpr char kSelectPages[] =
+    "SELECT id, page FROM \"%w\".\"%w_pages\" WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+constexpr char kInsertPage[] = "INSERT INTO \"%w\".\"%w_pages\" VALUES (?1, ?2)";
+constexpr char kUpdatePage[] = "UPDATE \"%w\".\"%w_pages\" SET page = ?2 WHERE id = ?1";
+constexpr char kDeletePages[] = "DELETE FROM \"%w\".\"%w_pages\" WHERE id BETWEEN ?1 AND ?2";
+constexpr char kSelectLog[] =
+    "SELECT id, entries FROM \"%w\".\"%w_log\" WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
+constexpr char kInsertLog[] = "INSERT INTO \"%w\".\"%w_log\" VALUES (?1, ?2)";
+constexpr char kUpdateLog[] = "UPDATE \"%w\".\"%w_log\" SET entries = ?2 WHERE id = ?1";
+constexpr char kDeleteLog[] = "DELETE FROM \"%w\".\"%w_log\" WHERE id BETWEEN ?1 AND ?2";
+constexpr char kSelectItems[] = "SELECT key, value FROM \"%w\".\"%w_items\" ORDER BY key";
+constexpr char kReplaceItem[] = "REPLACE INTO \"%w\".\"%w_items\" VALUES (?1, ?2)";
+constexpr char kDeleteItem[] = "DELETE FROM \"%w\".\"%w_items\" WHERE key = ?1";
+constexpr char kDeleteItems[] = "DELETE FROM \"%w\".\"%w_items\"";
+// About a thousand instructions, so that a progress handler is asked too.
+constexpr char kPoll[] =
+    "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
+    " SELECT count(*) FROM c";
+
+}  // namespace
+
+bool is_shadow_suffix(std::string_view suffix) noexcept {
+  for (const ShadowTable& table : kShadowTables) {
+    if (suffix.size() == table.suffix.size() &&
+        sqlite3_strnicmp(suffix.data(), table.suffix.data(), static_cast<int>(suffix.size())) ==
+            0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+ShadowStore::ShadowStore(sqlite3* db, std::string schema, std::string table)
+    : db_(db), schema_(std::move(schema)), table_(std::move(table)) {}
+
+Statement& ShadowStore::ready(Statement& statement, const char* sql) {
+  if (!statement) {
+    statement = Statement(db_, sql_text(sql, schema_.c_str(), table_.c_str()));
+  }
+  return statement;
+}
+
+void ShadowStore::finalize() noexcept {
+  for (Statement* statement :
+       {&select_record_, &update_record_, &select_page_, &select_pages_, &insert_page_,
+        &update_page_, &delete_pages_, &select_log_, &insert_log_, &update_log_, &delete_log_,
+        &select_items_, &replace_item_, &delete_item_, &delete_items_, &poll_}) {
+    *statement = Statement();
+  }
+}
+
+// --- tables --------------------------------------------------------------------------------------
+
+void ShadowStore::create_tables() {
+  for (const ShadowTable& shadow : kShadowTables) {
+    execute(db_, sql_text("CREATE TABLE \"%w\".\"%w_%s\"%s", schema_.c_str(), table_.c_str(),
+                          std::string(shadow.suffix).c_str(), std::string(shadow.columns).c_str()));
+  }
+}
+
+void ShadowStore::drop_tables() {
+  finalize();
+  for (const ShadowTable& shadow : kShadowTables) {
+    execute(db_, sql_text("DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", schema_.c_str(), table_.c_str(),
+                          std::string(shadow.suffix).c_str()));
+  }
+}
+
+void ShadowStore::rename_tables(const std::string& name) {
+  finalize();
+  for (const ShadowTable& shadow : kShadowTables) {
+    const std::string suffix(shadow.suffix);
+    const std::string old_name = table_ + "_" + suffix;
+    const int exists =
+        sqlite3_table_column_metadata(db_, schema_.c_str(), old_name.c_str(), nullptr, nullptr,
+                                      nullptr, nullptr, nullptr, nullptr);
+    if (exists == SQLITE_OK) {
+      execute(db_, sql_text("ALTER TABLE \"%w\".\"%w\" RENAME TO \"%w_%s\"", schema_.c_str(),
+                            old_name.c_str(), name.c_str(), suffix.c_str()));
+    }
+  }
+  table_ = name;
+}
+
+// --- config --------------------------------------------------------------------------------------
+
+void ShadowStore::write_option_row(const std::string& key, Statement& insert) {
+  insert.bind(1, key);
+  insert.run();
+}
+
+void ShadowStore::write_option(const std::string& key, int64_t value) {
+  Statement insert(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
+                                 schema_.c_str(), table_.c_str()));
+  insert.bind(2, value);
+  write_option_row(key, insert);
+}
+
+void ShadowStore::write_option(const std::string& key, double value) {
+  Statement insert(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
+                                 schema_.c_str(), table_.c_str()));
+  insert.bind(2, value);
+  write_option_row(key, insert);
+}
+
+void ShadowStore::write_option(const std::string& key, const std::string& value) {
+  Statement insert(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
+                                 schema_.c_str(), table_.c_str()));
+  insert.bind(2, value);
+  write_option_row(key, insert);
+}
+
+std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
+  Statement select(db_, sql_text("SELECT key, value FROM \"%w\".\"%w_config\""
+                                 " WHERE key <> 'record'",
+                                 schema_.c_str(), table_.c_str()));
+  std::map<std::string, OptionValue> options;
+  while (select.step()) {
+    OptionValue value;
+    value.type = select.type(1);
+    value.integer = select.integer(1);
+    value.real = select.real(1);
+    value.text = select.text(1);
+    options.emplace(select.text(0), std::move(value));
+  }
+  return options;
+}
+
+std::span<const std::byte> ShadowStore::hold_record() {
+  Statement& select = ready(select_record_, kSelectRecord);
+  select.reset();
+  try {
+    if (select.step()) {
+      if (select.type(0) == SQLITE_BLOB) {
+        return select.bytes(0);
+      }
+      throw SqlError(SQLITE_CORRUPT_VTAB,
+                     table_ + ": corrupt: \"" + table_ + "_config\" has a record that is no BLOB");
+    }
+    throw SqlError(SQLITE_CORRUPT_VTAB,
+                   table_ + ": corrupt: \"" + table_ + "_config\" has no record");
+  } catch (...) {
+    select.reset();
+    throw;
+  }
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+// SQLite's failure as a Status, for core.
+template <class Body>
+Status ShadowStore::attempt(Body&& body) {
+  try {
+    return body();
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) == SQLITE_NOMEM) {
+      throw std::bad_alloc();
+    }
+    if ((error.code() & 0xFF) == SQLITE_INTERRUPT) {
+      return Error{ErrorCode::kInterrupted, error.message(), error.code()};
+    }
+    return Error{ErrorCode::kStorage, error.message(), error.code()};
+  }
+}
+
+// A row that was there when it was read must be there when it is written.
+Status ShadowStore::expect_changed(const char* name, int64_t id) const {
+  if (sqlite3_changes(db_) == 1) {
+    return {};
+  }
+  return corrupt(std::string(name) + " row " + std::to_string(id) + " is gone");
+}
+
+Status ShadowStore::read_rows(Statement& statement, const char* sql, const char* name,
+                              int64_t first, int64_t last, const RowVisitor& visitor) {
+  return attempt([&]() -> Status {
+    Statement& select = ready(statement, sql);
+    Statement::Reset resetting{select};
+    select.bind(1, first).bind(2, last);
+    while (select.step()) {
+      const int64_t id = select.integer(0);
+      if (select.type(1) != SQLITE_BLOB) {
+        return corrupt(std::string(name) + " row " + std::to_string(id) + " is no BLOB");
+      }
+      CUCKOO_TRY(visitor(id, select.bytes(1)));
+    }
+    return {};
+  });
+}
+
+Status ShadowStore::read_pages(int64_t first, int64_t last, const RowVisitor& visitor) {
+  return first == last ? read_rows(select_page_, kSelectPage, "page", first, last, visitor)
+                       : read_rows(select_pages_, kSelectPages, "page", first, last, visitor);
+}
+
+Status ShadowStore::read_log(int64_t first, int64_t last, const RowVisitor& visitor) {
+  return read_rows(select_log_, kSelectLog, "log", first, last, visitor);
+}
+
+Status ShadowStore::write_page(int64_t id, std::span<const std::byte> row, bool stored) {
+  return attempt([&]() -> Status {
+    Statement& write = stored ? ready(update_page_, kUpdatePage) : ready(insert_page_, kInsertPage);
+    write.bind(1, id).bind(2, row).run();
+    return stored ? expect_changed("page", id) : Status();
+  });
+}
+
+Status ShadowStore::write_log(int64_t id, std::span<const std::byte> row, bool stored) {
+  return attempt([&]() -> Status {
+    Statement& write = stored ? ready(update_log_, kUpdateLog) : ready(insert_log_, kInsertLog);
+    write.bind(1, id).bind(2, row).run();
+    return stored ? expect_changed("log", id) : Status();
+  });
+}
+
+Status ShadowStore::erase_pages(int64_t first, int64_t last) {
+  return attempt([&]() -> Status {
+    ready(delete_pages_, kDeletePages).bind(1, first).bind(2, last).run();
+    return {};
+  });
+}
+
+Status ShadowStore::erase_log(int64_t first, int64_t last) {
+  return attempt([&]() -> Status {
+    ready(delete_log_, kDeleteLog).bind(1, first).bind(2, last).run();
+    return {};
+  });
+}
+
+Status ShadowStore::read_items(const ItemVisitor& visitor) {
+  return attempt([&]() -> Status {
+    Statement& select = ready(select_items_, kSelectItems);
+    Statement::Reset resetting{select};
+    while (select.step()) {
+      if (select.type(0) != SQLITE_INTEGER || select.type(1) != SQLITE_INTEGER ||
+          select.integer(0) < 0 || select.integer(1) < 0) {
+        return corrupt("overflow entry that is not a pair of whole numbers");
+      }
+      CUCKOO_TRY(visitor(static_cast<uint64_t>(select.integer(0)),
+                         static_cast<uint64_t>(select.integer(1))));
+    }
+    return {};
+  });
+}
+
+Status ShadowStore::write_item(uint64_t key, uint64_t value) {
+  return attempt([&]() -> Status {
+    ready(replace_item_, kReplaceItem)
+        .bind(1, static_cast<int64_t>(key))
+        .bind(2, static_cast<int64_t>(value))
+        .run();
+    return {};
+  });
+}
+
+Status ShadowStore::erase_item(uint64_t key) {
+  return attempt([&]() -> Status {
+    ready(delete_item_, kDeleteItem).bind(1, static_cast<int64_t>(key)).run();
+    return {};
+  });
+}
+
+Status ShadowStore::erase_items() {
+  return attempt([&]() -> Status {
+    ready(delete_items_, kDeleteItems).run();
+    return {};
+  });
+}
+
+Status ShadowStore::write_record(std::span<const std::byte> record) {
+  return attempt([&]() -> Status {
+    ready(update_record_, kUpdateRecord).bind(1, record).run();
+    return {};
+  });
+}
+
+// Asks SQLite every 10 ms or so whether to go on: a nested statement notices sqlite3_interrupt()
+// and calls the progress handler.
+Status ShadowStore::poll() {
+  constexpr unsigned kPollsPerLook = 16;
+  if (++polls_ % kPollsPerLook != 0) {
+    return {};
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now - polled_at_ < std::chrono::milliseconds(10)) {
+    return {};
+  }
+  polled_at_ = now;
+  return attempt([&]() -> Status {
+    ready(poll_, kPoll).run();
+    return {};
+  });
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,105 @@
+// The shadow tables of one virtual table: made, renamed, dropped and recognised from one list, and
+// read and written row by row. Implements core's storage over them.
+//
+//   <table>_config(key PRIMARY KEY, value)      options, one a row; 'record': the state (a BLOB)
+//   <table>_pages(id INTEGER PRIMARY KEY, page)
+//   <table>_log(id INTEGER PRIMARY KEY, entries)
+//   <table>_items(key PRIMARY KEY, value)
+//
+// Nothing read from them is trusted: types are checked here, contents by core.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/filter_storage.hpp"
+#include "ext/statement.hpp"
+
+namespace cuckoo {
+
+struct ShadowTable {
+  std::string_view suffix;
+  std::string_view columns;
+};
+
+inline constexpr std::array<ShadowTable, 4> kShadowTables = {{
+    {"config", "(key PRIMARY KEY, value) WITHOUT ROWID"},
+    {"pages", "(id INTEGER PRIMARY KEY, page)"},
+    {"log", "(id INTEGER PRIMARY KEY, entries)"},
+    {"items", "(key PRIMARY KEY, value) WITHOUT ROWID"},
+}};
+
+bool is_shadow_suffix(std::string_view suffix) noexcept;
+
+class ShadowStore final : public FilterStorage {
+ public:
+  ShadowStore(sqlite3* db, std::string schema, std::string table);
+
+  sqlite3* db() const noexcept { return db_; }
+  const std::string& schema() const noexcept { return schema_; }
+  const std::string& table() const noexcept { return table_; }
+
+  // All throw SqlError.
+  void create_tables();
+  void drop_tables();
+  void rename_tables(const std::string& name);
+  void write_option(const std::string& key, int64_t value);
+  void write_option(const std::string& key, double value);
+  void write_option(const std::string& key, const std::string& value);
+
+  struct OptionValue {
+    int type = SQLITE_NULL;
+    int64_t integer = 0;
+    double real = 0;
+    std::string text;
+  };
+  std::map<std::string, OptionValue> read_options();
+
+  // Steps to the record and leaves the statement there, so that the read lock is held, until
+  // release_record(). The bytes are valid until then.
+  std::span<const std::byte> hold_record();
+  void release_record() noexcept { select_record_.reset(); }
+
+  void finalize() noexcept;  // all statements: before the connection closes or names change
+
+  Status read_pages(int64_t first, int64_t last, const RowVisitor& visitor) override;
+  Status write_page(int64_t id, std::span<const std::byte> row, bool stored) override;
+  Status erase_pages(int64_t first, int64_t last) override;
+  Status read_log(int64_t first, int64_t last, const RowVisitor& visitor) override;
+  Status write_log(int64_t id, std::span<const std::byte> row, bool stored) override;
+  Status erase_log(int64_t first, int64_t last) override;
+  Status read_items(const ItemVisitor& visitor) override;
+  Status write_item(uint64_t key, uint64_t value) override;
+  Status erase_item(uint64_t key) override;
+  Status erase_items() override;
+  Status write_record(std::span<const std::byte> record) override;
+  Status poll() override;
+
+ private:
+  // A statement prepared at its first use; %w's are schema and table.
+  Statement& ready(Statement& statement, const char* sql);
+  Status read_rows(Statement& statement, const char* sql, const char* name, int64_t first,
+                   int64_t last, const RowVisitor& visitor);
+  Status expect_changed(const char* name, int64_t id) const;
+  template <class Body>
+  Status attempt(Body&& body);
+  void write_option_row(const std::string& key, Statement& insert);
+
+  sqlite3* db_;
+  std::string schema_;
+  std::string table_;
+
+  Statement select_record_, update_record_;
+  Statement select_page_, select_pages_, insert_page_, update_page_, delete_pages_;
+  Statement select_log_, insert_log_, update_log_, delete_log_;
+  Statement select_items_, replace_item_, delete_item_, delete_items_;
+  Statement poll_;
+  std::chrono::steady_clock::time_point polled_at_{};
+  unsigned polls_ = 0;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,45 @@
+// An SQL value as a key: the declared type's affinity, equality as SQLite's under BINARY collation,
+// the keyed hash, and the copy that a cursor echoes.
+//
+// Invariants
+//   I1  a key hashes like the value an ordinary column of the declared type would hold.
+//   I2  the value's own type is read before anything that may convert it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ext/sqlite_api.hpp"
+
+namespace cuckoo {
+
+enum class Affinity { kNone, kText, kNumeric, kInteger, kReal };
+
+// SQLite's rules (datatype3.html, 3.1) for a declared type; no type and BLOB: kNone.
+Affinity affinity_of(std::string_view declared_type);
+
+// A key after its column's affinity. Texts and blobs are views, valid as long as the sqlite3_value.
+struct KeyView {
+  int type = SQLITE_NULL;
+  int64_t integer = 0;
+  double real = 0;
+  const char* bytes = nullptr;
+  int size = 0;
+};
+
+KeyView key_of(sqlite3_value* value, Affinity affinity);
+uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept;  // the key is not NULL
+
+// A key that owns its bytes; its buffer is reused from row to row.
+class KeyCopy {
+ public:
+  void assign(const KeyView& key);
+  void result(sqlite3_context* context) const;
+
+ private:
+  KeyView view_;
+  std::string buffer_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,120 @@
+// A real connection with the extension loaded, as an application has it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cuckoo::test {
+
+// A folder of its own for one test, removed at the end.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "cuckoo-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) {
+      std::abort();
+    }
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Outcome {
+  int code = SQLITE_OK;  // extended
+  std::string message;
+};
+
+using Row = std::vector<std::string>;
+
+class Database {
+ public:
+  explicit Database(const std::string& path = ":memory:",
+                    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI) {
+    if (sqlite3_open_v2(path.c_str(), &db_, flags, nullptr) != SQLITE_OK) {
+      ADD_FAILURE() << "open " << path << ": " << sqlite3_errmsg(db_);
+    }
+    sqlite3_extended_result_codes(db_, 1);
+    sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
+    char* error = nullptr;
+    if (sqlite3_load_extension(db_, CUCKOO_EXTENSION_PATH, nullptr, &error) != SQLITE_OK) {
+      ADD_FAILURE() << "load: " << (error != nullptr ? error : "?");
+      sqlite3_free(error);
+    }
+  }
+  // SQLITE_BUSY would mean that the extension kept a statement.
+  ~Database() { EXPECT_EQ(sqlite3_close(db_), SQLITE_OK); }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  sqlite3* handle() const noexcept { return db_; }
+
+  Outcome attempt(const std::string& sql) {
+    Outcome outcome;
+    char* error = nullptr;
+    sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &error);
+    if (error != nullptr) {
+      outcome.code = sqlite3_extended_errcode(db_);
+      outcome.message = error;
+      sqlite3_free(error);
+    }
+    return outcome;
+  }
+
+  void run(const std::string& sql) {
+    const Outcome outcome = attempt(sql);
+    EXPECT_EQ(outcome.code, SQLITE_OK) << sql << "\n" << outcome.message;
+  }
+
+  // The rows as text; NULL as "NULL". A failure is a test failure.
+  std::vector<Row> rows(const std::string& sql) {
+    std::vector<Row> result;
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+        << sql << "\n" << sqlite3_errmsg(db_);
+    int code = SQLITE_OK;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+      Row row;
+      for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+        row.push_back(text == nullptr ? "NULL" : text);
+      }
+      result.push_back(std::move(row));
+    }
+    EXPECT_EQ(code, SQLITE_DONE) << sql << "\n" << sqlite3_errmsg(db_);
+    sqlite3_finalize(statement);
+    return result;
+  }
+
+  // The first column of the first row; "none" without a row.
+  std::string text(const std::string& sql) {
+    const std::vector<Row> result = rows(sql);
+    return result.empty() ? "none" : result[0][0];
+  }
+  int64_t number(const std::string& sql) {
+    const std::string value = text(sql);
+    return value == "none" || value == "NULL" ? -1 : std::stoll(value);
+  }
+
+ private:
+  sqlite3* db_ = nullptr;
+};
+
+}  // namespace cuckoo::test
