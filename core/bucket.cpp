@@ -64,6 +64,26 @@ void order(uint64_t& smaller, uint64_t& larger) noexcept {
   smaller = least;
 }
 
+// A sorting network.
+void sort_values(BucketValues& values) noexcept {
+  order(values[0], values[1]);
+  order(values[2], values[3]);
+  order(values[0], values[2]);
+  order(values[1], values[3]);
+  order(values[1], values[2]);
+}
+
+template <class Bits>
+Bits encode_as(const BucketShape& shape, BucketValues values) noexcept {
+  sort_values(values);
+  const uint32_t l = shape.low_bits;
+  const uint64_t low_mask = (uint64_t{1} << l) - 1;
+  const auto high = [&](unsigned slot) { return static_cast<uint32_t>(values[slot] >> l); };
+  const auto low = [&](unsigned slot) { return static_cast<Bits>(values[slot] & low_mask); };
+  const Bits rank = encode_rank(high(0), high(1), high(2), high(3));
+  return low(0) | low(1) << l | low(2) << (2 * l) | low(3) << (3 * l) | rank << (4 * l);
+}
+
 }  // namespace
 
 uint32_t BucketShape::rank_count() const noexcept { return choose(radix + 3, 4); }
@@ -116,40 +136,28 @@ BucketValues decode_bucket(const BucketShape& shape, uint128 bits) noexcept {
   BucketValues values;
   for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
     const uint64_t high = (highs >> (8 * slot)) & 0xFF;
-    values[slot] = (high << low_bits) | (static_cast<uint64_t>(bits >> (slot * low_bits)) & low_mask);
+    values[slot] =
+        (high << low_bits) | (static_cast<uint64_t>(bits >> (slot * low_bits)) & low_mask);
   }
   return values;
 }
 
 uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept {
-  sort_values(values);
-  const uint32_t low_bits = shape.low_bits;
-  const uint64_t low_mask = (uint64_t{1} << low_bits) - 1;
-  const auto high = [&](unsigned slot) { return static_cast<uint32_t>(values[slot] >> low_bits); };
-  uint128 bits = encode_rank(high(0), high(1), high(2), high(3));
-  for (unsigned slot = kBucketSlots; slot-- > 0;) {
-    bits = (bits << low_bits) | (values[slot] & low_mask);
-  }
-  return bits;
+  return encode_as<uint128>(shape, values);
+}
+
+uint64_t encode_bucket_in_word(const BucketShape& shape, BucketValues values) noexcept {
+  return encode_as<uint64_t>(shape, values);
 }
 
 bool valid_bucket(const BucketShape& shape, uint128 bits) noexcept {
   const uint32_t rank_mask = (uint32_t{1} << shape.rank_bits) - 1;
-  const uint32_t rank =
-      static_cast<uint32_t>(bits >> (kBucketSlots * shape.low_bits)) & rank_mask;
+  const uint32_t rank = static_cast<uint32_t>(bits >> (kBucketSlots * shape.low_bits)) & rank_mask;
   if (rank >= shape.rank_count()) {
     return false;
   }
   const BucketValues values = decode_bucket(shape, bits);
   return std::is_sorted(values.begin(), values.end());
-}
-
-void sort_values(BucketValues& values) noexcept {
-  order(values[0], values[1]);
-  order(values[2], values[3]);
-  order(values[0], values[2]);
-  order(values[1], values[3]);
-  order(values[1], values[2]);
 }
 
 LaneTest LaneTest::make(uint32_t lane_bits, uint32_t lane_count) noexcept {

@@ -1,8 +1,8 @@
 // The semi-sorted bucket: four fingerprints in 4·l + b bits.
 //
 // A slot's value is 0 (empty) or a fingerprint 1 … S, S = r·2^l - 1; value = high·2^l + low with
-// 0 <= high < r. The four values are kept sorted. The bucket stores the four l-bit lows and, instead
-// of four highs, the rank of their multiset: C(r+3, 4) <= 2^b of them exist, which saves one bit a
+// 0 <= high < r. The four values are kept sorted. The bucket stores the four l-bit lows and, not
+// four highs, but the rank of their multiset: C(r+3, 4) <= 2^b of them exist, which saves one bit a
 // slot against storing them (Fan et al., "Cuckoo Filter", CoNEXT 2014, section 5.2; here for any
 // radix, so that the false positive rate comes in quarter-bit steps).
 //
@@ -32,28 +32,27 @@ namespace cuckoo {
 inline constexpr unsigned kBucketSlots = 4;
 
 struct BucketShape {
-  uint32_t radix = 16;     // r: 16, 19, 23 or 28
-  uint32_t low_bits = 0;   // l: 0 … 29
-  uint32_t rank_bits = 12; // b
+  uint32_t radix = 16;      // r: 16, 19, 23 or 28
+  uint32_t low_bits = 0;    // l: 0 … 29
+  uint32_t rank_bits = 12;  // b
 
   uint32_t bits() const noexcept { return kBucketSlots * low_bits + rank_bits; }
   uint64_t fingerprints() const noexcept { return (uint64_t{radix} << low_bits) - 1; }  // S
-  uint32_t rank_count() const noexcept;  // C(r+3, 4)
+  uint32_t rank_count() const noexcept;                                                 // C(r+3, 4)
 
   friend bool operator==(const BucketShape&, const BucketShape&) = default;
 };
 
 inline constexpr uint32_t kMaxLowBits = 29;
 
-// The shape with that radix, false when there is none: radix 16, 19, 23 or 28 and at most 128 bits, so
-// low_bits 29 goes with radix 16 only.
+// The shape with that radix, false when there is none: radix 16, 19, 23 or 28 and at most 128 bits
+// (so 29 low bits go with radix 16 only).
 bool make_bucket_shape(uint32_t radix, uint32_t low_bits, BucketShape& shape) noexcept;
 
 // The narrowest shape with at least that many fingerprints; false when none has.
 bool narrowest_bucket_shape(uint64_t fingerprints, BucketShape& shape) noexcept;
 
 using BucketValues = std::array<uint64_t, kBucketSlots>;
-void sort_values(BucketValues& values) noexcept;
 
 // highs of a rank, one a byte, slot 0 in the lowest byte. rank < 2^15.
 uint32_t decode_rank(uint32_t rank) noexcept;
@@ -66,15 +65,17 @@ uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2, uint32_t hi
 BucketValues decode_bucket(const BucketShape& shape, uint128 bits) noexcept;
 // Values in any order.
 uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept;
+// The same for a shape of at most 64 bits.
+uint64_t encode_bucket_in_word(const BucketShape& shape, BucketValues values) noexcept;
 // I1 and I2.
 bool valid_bucket(const BucketShape& shape, uint128 bits) noexcept;
 
 // Which of several adjacent low parts in one word equal a given one: all of them in one pass,
 // without a branch.
 //
-// A lane of x = lanes XOR broadcast(low) is zero where they are equal. (x & body) + body carries into
-// the lane's top bit exactly when a bit below the top is set, and never beyond it (body + body <
-// 2^l); OR x adds the top bit itself. So the test is exact: no false alarm beside a true one.
+// A lane of x = lanes XOR broadcast(low) is zero where they are equal. (x & body) + body carries
+// into the lane's top bit exactly when a bit below the top is set, and never beyond it (body + body
+// < 2^l); OR x adds the top bit itself. So the test is exact: no false alarm beside a true one.
 struct LaneTest {
   uint64_t lanes = 0;  // all bits of all lanes
   uint64_t ones = 0;   // the lowest bit of each: x * ones broadcasts x

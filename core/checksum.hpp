@@ -1,5 +1,5 @@
-// CRC-32C (Castagnoli, reflected, polynomial 0x1EDC6F41, initial and final value 0xFFFFFFFF; RFC 3720
-// appendix B.4), with the processor's instruction where it has one (asked at run time).
+// CRC-32C (Castagnoli, reflected, polynomial 0x1EDC6F41, initial and final value 0xFFFFFFFF; RFC
+// 3720 appendix B.4), with the processor's instruction where it has one (asked at run time).
 // crc32c("123456789") = 0xE3069283.
 #pragma once
 

@@ -121,16 +121,15 @@ CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
 
 // ---- buckets
 
-// A bucket of more than one word is read in parts, each at its own bit offset: two lanes (2·l + 7 <=
-// 63 bits for l <= 28; for l = 29, W = 128, the shifts are 0 and 2), the other two, and the rank only
-// when a low part matched.
+// A bucket of more than one word is read in parts, each at its own bit offset: two lanes, the other
+// two, and the rank only when a low part matched. Two lanes and a shift of at most 7 fit one word
+// for l <= 28; for l = 29, W = 128, the shifts are 0 and 2.
 bool CuckooFilter::wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept {
   const uint32_t low_bits = geometry_.shape.low_bits;
   const uint64_t low = fingerprint & low_mask_;
   const uint32_t second = at.shift + 2 * low_bits;
   const uint64_t flags01 = lane_test_.equal(load_word(at), low);
-  const uint64_t flags23 =
-      lane_test_.equal(load_word({at.bytes + (second >> 3), second & 7}), low);
+  const uint64_t flags23 = lane_test_.equal(load_word({at.bytes + (second >> 3), second & 7}), low);
   if ((flags01 | flags23) == 0) {
     return false;
   }
@@ -154,13 +153,10 @@ bool CuckooFilter::wide_buckets_hold(const Place& place) const noexcept {
 }
 
 // May hold bits of the next bucket above this one's.
-uint128 CuckooFilter::read_bits(uint64_t bucket) const noexcept {
+uint128 CuckooFilter::read_wide(uint64_t bucket) const noexcept {
   const BitAddress at = address(bucket);
-  if (one_word()) {
-    return load_word(at);
-  }
-  const uint128 words = load_le<uint64_t>(at.bytes) |
-                        static_cast<uint128>(load_le<uint64_t>(at.bytes + 8)) << 64;
+  const uint128 words =
+      load_le<uint64_t>(at.bytes) | static_cast<uint128>(load_le<uint64_t>(at.bytes + 8)) << 64;
   if (at.shift + bucket_bits_ <= 128) {
     return words >> at.shift;
   }
@@ -168,38 +164,35 @@ uint128 CuckooFilter::read_bits(uint64_t bucket) const noexcept {
   return words >> at.shift | static_cast<uint128>(last) << (128 - at.shift);
 }
 
-BucketValues CuckooFilter::decode(uint128 bits) const noexcept {
+template <class Bits>
+inline BucketValues CuckooFilter::decode(Bits bits) const noexcept {
   const uint32_t l = geometry_.shape.low_bits;
-  const auto value = [&](uint128 from, uint32_t highs, unsigned slot) {
-    return (static_cast<uint64_t>((highs >> (8 * slot)) & 0xFF) << l) |
-           (static_cast<uint64_t>(from >> (slot * l)) & low_mask_);
-  };
-  if (one_word()) {
-    const auto word = static_cast<uint64_t>(bits);
-    const uint32_t highs = ranks_[static_cast<uint32_t>(word >> rank_shift_) & rank_mask_];
-    const auto narrow = [&](unsigned slot) {
-      return (static_cast<uint64_t>((highs >> (8 * slot)) & 0xFF) << l) |
-             ((word >> (slot * l)) & low_mask_);
-    };
-    return {narrow(0), narrow(1), narrow(2), narrow(3)};
-  }
   const uint32_t highs = ranks_[static_cast<uint32_t>(bits >> rank_shift_) & rank_mask_];
-  return {value(bits, highs, 0), value(bits, highs, 1), value(bits, highs, 2),
-          value(bits, highs, 3)};
+  const auto value = [&](unsigned slot) {
+    return (static_cast<uint64_t>((highs >> (8 * slot)) & 0xFF) << l) |
+           (static_cast<uint64_t>(bits >> (slot * l)) & low_mask_);
+  };
+  return {value(0), value(1), value(2), value(3)};
+}
+
+inline BucketValues CuckooFilter::read(uint64_t bucket) const noexcept {
+  return one_word() ? decode(load_word(address(bucket))) : decode(read_wide(bucket));
 }
 
 // Values are sorted, so an empty slot is the first.
-bool CuckooFilter::has_empty_slot(uint64_t bucket) const noexcept {
-  const uint128 bits = read_bits(bucket);
-  return (static_cast<uint64_t>(bits) & low_mask_) == 0 &&
-         (ranks_[static_cast<uint32_t>(bits >> rank_shift_) & rank_mask_] & 0xFF) == 0;
+inline bool CuckooFilter::has_empty_slot(uint64_t bucket) const noexcept {
+  const BitAddress at = address(bucket);
+  if ((load_word(at) & low_mask_) != 0) {
+    return false;
+  }
+  const uint32_t rank_at = at.shift + rank_shift_;
+  const auto rank = static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7}));
+  return (ranks_[rank & rank_mask_] & 0xFF) == 0;
 }
 
-// The bucket's page is marked dirty already.
+// The bucket's page is marked dirty already. The masks only matter for highs that a damaged page
+// made up: they must not spill over.
 void CuckooFilter::write(uint64_t bucket, const BucketValues& values) noexcept {
-  // The mask only matters for highs that a damaged page made up: they must not spill over.
-  const uint128 mask = low_bits_mask(bucket_bits_);
-  const uint128 bits = encode_bucket(geometry_.shape, values) & mask;
   const uint64_t page = page_of(bucket);
   const uint64_t bit = (bucket - page * buckets_per_page_) * bucket_bits_;
   std::byte* at = pages_.find(page) + (bit >> 3);
@@ -207,14 +200,20 @@ void CuckooFilter::write(uint64_t bucket, const BucketValues& values) noexcept {
   const auto merge = [](std::byte* to, uint64_t mask, uint64_t value) {
     store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
   };
+  if (one_word()) {
+    const uint64_t mask = static_cast<uint64_t>(low_bits_mask(bucket_bits_));
+    const uint64_t bits = encode_bucket_in_word(geometry_.shape, values);
+    merge(at, mask << shift, (bits & mask) << shift);
+    return;
+  }
+  const uint128 mask = low_bits_mask(bucket_bits_);
+  const uint128 bits = encode_bucket(geometry_.shape, values) & mask;
   merge(at, static_cast<uint64_t>(mask << shift), static_cast<uint64_t>(bits << shift));
-  if (!one_word()) {
-    merge(at + 8, static_cast<uint64_t>((mask << shift) >> 64),
-          static_cast<uint64_t>((bits << shift) >> 64));
-    if (shift + bucket_bits_ > 128) {
-      const auto kept = static_cast<uint32_t>(at[16]) & ~static_cast<uint32_t>(mask >> (128 - shift));
-      at[16] = static_cast<std::byte>(kept | static_cast<uint32_t>(bits >> (128 - shift)));
-    }
+  merge(at + 8, static_cast<uint64_t>((mask << shift) >> 64),
+        static_cast<uint64_t>((bits << shift) >> 64));
+  if (shift + bucket_bits_ > 128) {
+    const auto kept = static_cast<uint32_t>(at[16]) & ~static_cast<uint32_t>(mask >> (128 - shift));
+    at[16] = static_cast<std::byte>(kept | static_cast<uint32_t>(bits >> (128 - shift)));
   }
 }
 
@@ -291,9 +290,9 @@ bool CuckooFilter::remove(uint64_t hash) {
 // entry that leads back to its own bucket, to a root, or to the bucket its parent came from.
 //
 // The path found visits no bucket twice. A shortest walk of the whole graph repeats no bucket (the
-// part between two visits could be cut out: both see the same entries), begins at a root and meets no
-// root again; so it uses none of the edges left out, and the search, which goes by length, finds a
-// walk of that length. What it finds is therefore a shortest walk itself.
+// part between two visits could be cut out: both see the same entries), begins at a root and meets
+// no root again; so it uses none of the edges left out, and the search, which goes by length, finds
+// a walk of that length. What it finds is therefore a shortest walk itself.
 // So each value on the path is still in its bucket when its turn to move comes.
 
 bool CuckooFilter::relocate(const Place& place) {
@@ -379,20 +378,34 @@ uint64_t CuckooFilter::insert_batch(std::span<const uint64_t> hashes) {
 
 uint64_t CuckooFilter::contains_batch(std::span<const uint64_t> hashes,
                                       bool* found) const noexcept {
+  struct Probe {
+    BitAddress at1;
+    BitAddress at2;
+    Place place;
+  };
+  Probe probes[kBatch];
   uint64_t total = 0;
-  Place places[kBatch];
-  while (!hashes.empty()) {
+  for (; !hashes.empty(); hashes = hashes.subspan(std::min(kBatch, hashes.size()))) {
     const size_t count = std::min(kBatch, hashes.size());
     for (size_t i = 0; i < count; ++i) {
-      places[i] = locate(hashes[i]);
-      prefetch(places[i]);
+      const Place place = locate(hashes[i]);
+      probes[i] = {address(place.bucket1), address(place.bucket2), place};
+      __builtin_prefetch(probes[i].at1.bytes);
+      __builtin_prefetch(probes[i].at2.bytes);
     }
     for (size_t i = 0; i < count; ++i) {
-      found[i] = buckets_hold(places[i]) ||
-                 (!overflow_.empty() && overflow_.count(cell(places[i])) != 0);
+      const Probe& probe = probes[i];
+      found[i] = one_word() ? words_hold(load_word(probe.at1), load_word(probe.at2),
+                                         probe.place.fingerprint, always_decode_)
+                            : wide_matches(probe.at1, probe.place.fingerprint) ||
+                                  wide_matches(probe.at2, probe.place.fingerprint);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (!overflow_.empty() && !found[i]) {
+        found[i] = overflow_.count(cell(probes[i].place)) != 0;
+      }
       total += found[i] ? 1 : 0;
     }
-    hashes = hashes.subspan(count);
     found += count;
   }
   return total;
@@ -467,15 +480,17 @@ Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
   CUCKOO_TRY(validate_page(geometry_, index, {page, content}));
   if (std::any_of(page + content, page + geometry_.page_bytes + PageSet::kSlackBytes,
                   [](std::byte byte) { return byte != std::byte{0}; })) {
-    return corrupt("page " + std::to_string(index) + " has bytes behind its content, expected zeros");
+    return corrupt("page " + std::to_string(index) +
+                   " has bytes behind its content, expected zeros");
   }
   const uint64_t first = index * buckets_per_page_;
   const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
   for (uint64_t bucket = first; bucket < end; ++bucket) {
-    if (!valid_bucket(geometry_.shape, read_bits(bucket))) {
+    const BucketValues values = read(bucket);
+    if (!std::is_sorted(values.begin(), values.end())) {  // the ranks are in range already
       return corrupt("bucket " + std::to_string(bucket) + " is not sorted");
     }
-    for (const uint64_t value : read(bucket)) {
+    for (const uint64_t value : values) {
       items += value != 0 ? 1 : 0;
     }
   }

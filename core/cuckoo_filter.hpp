@@ -3,7 +3,7 @@
 //
 // Where a hash lives
 //   p = hash·M (128 bits);  bucket1 = high(p);  fingerprint = 1 + high(low(p)·S)
-//   bucket2 = (H(fingerprint) - bucket1) mod M, its own inverse for every M (no power of two needed).
+//   bucket2 = (H(fingerprint) - bucket1) mod M, its own inverse for every M, powers of two or not
 //   The cell of a hash = (fingerprint, min(bucket1, bucket2)): hashes with one cell can't be told
 //   apart.
 //
@@ -47,7 +47,7 @@ class OverflowTable {
   bool empty() const noexcept { return counts_.empty(); }
   uint64_t count(uint64_t cell) const noexcept;
   void add(uint64_t cell, uint64_t count = 1);  // std::bad_alloc: nothing was added
-  bool remove(uint64_t cell);  // one occurrence; false when there is none
+  bool remove(uint64_t cell);                   // one occurrence; false when there is none
   uint64_t cells() const noexcept { return counts_.size(); }
   uint64_t items() const noexcept { return items_; }
   uint64_t digest() const noexcept { return digest_; }  // sum over cells of a hash of (cell, count)
@@ -128,8 +128,8 @@ class CuckooFilter {
   };
   static constexpr uint32_t kNoParent = ~uint32_t{0};
 
-  // A strong mixer (MurmurHash3's finalizer): neighbouring fingerprints, 4-bit ones too, spread over
-  // all buckets.
+  // A strong mixer (MurmurHash3's finalizer): neighbouring fingerprints, 4-bit ones too, spread
+  // over all buckets.
   static uint64_t mix(uint64_t x) noexcept {
     x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCD;
     x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53;
@@ -160,13 +160,17 @@ class CuckooFilter {
     return (lows & highs) | ((lows >> l) & (highs >> 8)) | ((lows >> (2 * l)) & (highs >> 16)) |
            ((lows >> (3 * l)) & (highs >> 24));
   }
+  // always_decode not 0: without a branch.
+  bool words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint,
+                  uint64_t always_decode) const noexcept;
   bool buckets_hold(const Place& place) const noexcept;
   bool wide_buckets_hold(const Place& place) const noexcept;
   bool wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept;
 
-  uint128 read_bits(uint64_t bucket) const noexcept;
-  BucketValues decode(uint128 bits) const noexcept;
-  BucketValues read(uint64_t bucket) const noexcept { return decode(read_bits(bucket)); }
+  uint128 read_wide(uint64_t bucket) const noexcept;
+  template <class Bits>
+  BucketValues decode(Bits bits) const noexcept;
+  BucketValues read(uint64_t bucket) const noexcept;
   bool has_empty_slot(uint64_t bucket) const noexcept;
   void write(uint64_t bucket, const BucketValues& values) noexcept;
   void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to);
@@ -224,20 +228,25 @@ inline bool CuckooFilter::loaded(uint64_t hash) const noexcept {
          pages_.find(page_of(place.bucket2)) != nullptr;
 }
 
+inline bool CuckooFilter::words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint,
+                                     uint64_t always_decode) const noexcept {
+  const uint64_t low = fingerprint & low_mask_;
+  const uint64_t flags1 = lane_test_.equal(word1, low);
+  const uint64_t flags2 = lane_test_.equal(word2, low);
+  if ((flags1 | flags2 | always_decode) == 0) {
+    return false;
+  }
+  const auto high = static_cast<uint32_t>(fingerprint >> geometry_.shape.low_bits);
+  return ((matches(word1, flags1, high) | matches(word2, flags2, high)) & 1) != 0;
+}
+
 inline bool CuckooFilter::buckets_hold(const Place& place) const noexcept {
   if (!one_word()) [[unlikely]] {
     return wide_buckets_hold(place);
   }
   const uint64_t word1 = load_word(address(place.bucket1));
   const uint64_t word2 = load_word(address(place.bucket2));
-  const uint64_t low = place.fingerprint & low_mask_;
-  const uint64_t flags1 = lane_test_.equal(word1, low);
-  const uint64_t flags2 = lane_test_.equal(word2, low);
-  if ((flags1 | flags2 | always_decode_) == 0) {
-    return false;
-  }
-  const auto high = static_cast<uint32_t>(place.fingerprint >> geometry_.shape.low_bits);
-  return ((matches(word1, flags1, high) | matches(word2, flags2, high)) & 1) != 0;
+  return words_hold(word1, word2, place.fingerprint, always_decode_);
 }
 
 inline bool CuckooFilter::contains(uint64_t hash) const noexcept {

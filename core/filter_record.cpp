@@ -35,6 +35,7 @@ void for_each_field(Record& record, Visitor&& visit) {
   visit(record.end_chain);
   visit(record.end_items);
   visit(record.end_row);
+  visit(record.base_id);
   visit(record.bucket_items);
   visit(record.cells_digest);
   visit(record.overflow_cells);

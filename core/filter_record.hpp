@@ -42,6 +42,7 @@ struct FilterRecord {
   uint64_t end_row = 0;  // first id that no row has used
 
   // the pages as last folded
+  uint64_t base_id = 0;  // of all folds that made them: equal ids, equal bytes
   uint64_t bucket_items = 0;
   uint64_t cells_digest = 0;
   uint64_t overflow_cells = 0;

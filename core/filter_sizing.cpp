@@ -68,7 +68,7 @@ Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page
   CUCKOO_TRY(check_cells(capacity, rate));
   CuckooGeometry geometry{buckets_for(capacity), {}, page_bytes};
   // The rate falls and the width rises from one shape to the next, so the first that fits is the
-  // narrowest. The last has 2^33 - 1 fingerprints: 8·0.97/2^33 = 0.97·2^-30 is below 0.985·kMinRate.
+  // narrowest. The last has 2^33 - 1 fingerprints: 8·0.97/2^33 = 0.97·2^-30 < 0.985·kMinRate.
   uint64_t fingerprints = 1;
   while (narrowest_bucket_shape(fingerprints, geometry.shape)) {
     if (cuckoo_rate(geometry, static_cast<double>(capacity)) <= kRateMargin * rate) {

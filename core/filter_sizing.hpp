@@ -5,8 +5,8 @@
 //   load      L(n) = 0.97 - 0.5/sqrt(n): the load a table of n slots can be filled to. At .97 flat,
 //             3.6 % of the tables of 1000 keys would fail before they are full.
 //   buckets   M = ceil(n / (4·L(n)))
-//   rate      ε = 1 - (1 - 1/S)^(8·load) ≈ 1 - exp(-8·load/S): a probe compares its fingerprint with
-//             all that 2 buckets hold, and meets each by chance 1/S.
+//   rate      ε = 1 - (1 - 1/S)^(8·load) ≈ 1 - exp(-8·load/S): a probe compares its fingerprint
+//             with all that 2 buckets hold, and meets each by chance 1/S.
 //   S         smallest shape with ε <= 0.985·asked, so that sampling noise over seeds stays below
 //             the asked rate.
 #pragma once
@@ -32,7 +32,8 @@ struct CuckooGeometry {
   uint64_t page_count() const noexcept {
     return (buckets + buckets_per_page() - 1) / buckets_per_page();
   }
-  // Bytes of page `index` that hold buckets: page_bytes or less; the last page is cut to its content.
+  // Bytes of page `index` that hold buckets, the last begun byte whole: page_bytes or a few less;
+  // the last page is cut to its content.
   uint32_t content_bytes(uint64_t index) const noexcept;
 
   friend bool operator==(const CuckooGeometry&, const CuckooGeometry&) = default;

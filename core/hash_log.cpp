@@ -11,7 +11,7 @@ namespace cuckoo {
 namespace {
 
 constexpr unsigned kUnaryLimit = 31;  // so many ones announce a delta of 64 plain bits
-constexpr unsigned kMaxVarintGroups = 10;
+constexpr unsigned kMaxVarintGroups = 9;  // 63 bits: count - 2 <= 2^62 - 2
 
 unsigned hash_shift(HashWidth width) noexcept { return 64 - static_cast<unsigned>(width); }
 

@@ -85,7 +85,8 @@ Status LoggedFilter::create() {
   record_.buckets = geometry.value().buckets;
   record_.radix = geometry.value().shape.radix;
   record_.low_bits = geometry.value().shape.low_bits;
-  record_.start_chain = record_.fold_chain = log_chain_restart(options_.seed, 0);
+  record_.start_chain = log_chain_restart(options_.seed, 0);
+  record_.base_id = record_.fold_chain = record_.start_chain;
   set_base(std::move(base));
   reset_tail(record_);
   item_limit_ = item_limit();
@@ -110,8 +111,7 @@ Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
   }
   const bool same_base = base_valid_ && next.generation == record_.generation &&
                          next.fold_position == record_.fold_position &&
-                         next.fold_chain == record_.fold_chain && next.buckets == record_.buckets &&
-                         next.fold_row == record_.fold_row;
+                         next.fold_row == record_.fold_row && next.base_id == record_.base_id;
   const bool follows = valid_ && same_base && next.end_position >= position();
   valid_ = false;
   if (!same_base) {
@@ -457,6 +457,7 @@ Status LoggedFilter::fold_into_pages(const std::vector<uint64_t>& removes,
   record_.fold_position = position();
   record_.fold_chain = row_.chain();
   record_.fold_items = items_;
+  record_.base_id = log_chain_restart(record_.base_id, record_.fold_chain);
   tail_.clear();
   pending_removes_.clear();
   tail_removes_ = 0;

@@ -77,6 +77,7 @@ class LoggedFilter {
   bool usable() const noexcept { return valid_ && !poisoned_; }
 
   // Writes all that is pending; nothing when nothing is.
+  bool pending() const noexcept { return dirty_; }
   Status flush();
   // At the end of a transaction that folded: folds the remainder too.
   Status settle();

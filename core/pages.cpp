@@ -63,9 +63,8 @@ bool PageSet::stored(uint64_t index) const noexcept {
 }
 
 size_t PageSet::memory_bytes() const noexcept {
-  return sizeof *this + table_.capacity() * sizeof(table_[0]) +
-         chunks_.capacity() * sizeof(chunks_[0]) + chunks_.size() * sizeof(OwnedChunk) +
-         dirty_.capacity() * sizeof(dirty_[0]) +
+  return sizeof *this + table_.capacity() * sizeof(void*) + chunks_.capacity() * sizeof(void*) +
+         chunks_.size() * sizeof(OwnedChunk) + dirty_.capacity() * sizeof(dirty_[0]) +
          loaded_count_ * (size_t{page_bytes_} + kSlackBytes);
 }
 

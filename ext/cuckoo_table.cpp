@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/key_hash.hpp"
+
 #include "ext/connection.hpp"
 #include "ext/statement.hpp"
 
@@ -24,9 +26,8 @@ enum Column : int { kKeyColumn = 0, kCountColumn = 1, kCommandColumn = 2 };
 enum Plan : int {
   kCountPlan = 0,            // as many rows as items, no column of them
   kProbePlan = 1,            // key = values[0]
-  kProbeWithKeyPlan = 2,     // … and the key is read back
-  kRefuseListPlan = 3,       // would have to list keys
-  kRefuseCollationPlan = 4,  // compares with another collation than BINARY
+  kRefuseListPlan = 2,       // would have to list keys
+  kRefuseCollationPlan = 3,  // compares with another collation than BINARY
 };
 
 constexpr double kProbeCost = 100;  // puts the filter before rowid and primary-key look-ups
@@ -170,13 +171,13 @@ bool CuckooTable::best_index(sqlite3_index_info* info) {
       plan = kRefuseCollationPlan;
       continue;
     }
-    plan = (info->colUsed & 1) != 0 ? kProbeWithKeyPlan : kProbePlan;
+    plan = kProbePlan;
     info->aConstraintUsage[i].argvIndex = 1;
     info->aConstraintUsage[i].omit = 1;
     break;
   }
   info->idxNum = plan;
-  if (plan == kProbePlan || plan == kProbeWithKeyPlan) {
+  if (plan == kProbePlan) {
     info->estimatedCost = kProbeCost;
     info->estimatedRows = 1;
     info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
@@ -189,41 +190,51 @@ bool CuckooTable::best_index(sqlite3_index_info* info) {
 
 // --- probing -----------------------------------------------------------------------------------
 
-CuckooTable::Cursor::Cursor(CuckooTable& table) : table_(table) { table.live().follow(); }
+CuckooTable::Cursor::Cursor(CuckooTable& table) : live_(table.live()), affinity_(table.affinity()) {
+  live_.follow();
+}
 
-void CuckooTable::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  LiveFilter& live = table_.live();
-  rows_left_ = 0;
-  plan_ = plan;
-  if (!live.usable()) [[unlikely]] {
-    live.follow();  // a roll-back came between
-  }
-  if (plan == kProbePlan || plan == kProbeWithKeyPlan) {
-    const KeyView key = key_of(values[0], table_.affinity());
+void CuckooTable::Cursor::probe(sqlite3_value* value) {
+  KeyView key;
+  if (is_plain_integer(value, affinity_)) [[likely]] {
+    key.type = SQLITE_INTEGER;
+    key.integer = sqlite3_value_int64(value);
+    hash_ = hash_integer(key.integer, live_.seed());
+  } else {
+    key = key_of(value, affinity_);
     if (key.type == SQLITE_NULL) {
       return;
     }
-    hash_ = hash_key(key, live.seed());
-    if (live.contains(hash_)) {
-      rows_left_ = 1;
-      if (plan == kProbeWithKeyPlan) {
-        key_.assign(key);
-      }
-    }
+    hash_ = hash_key(key, live_.seed());
+  }
+  if (live_.contains(hash_)) {
+    rows_left_ = 1;
+    key_.assign(key);
+  }
+}
+
+void CuckooTable::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+  rows_left_ = 0;
+  plan_ = plan;
+  if (!live_.usable()) [[unlikely]] {
+    live_.follow();  // a roll-back came between
+  }
+  if (plan == kProbePlan) [[likely]] {
+    probe(values[0]);
     return;
   }
   if (plan == kCountPlan) {
-    rows_left_ = live.filter().items();
+    rows_left_ = live_.filter().items();
     return;
   }
   if (plan == kRefuseCollationPlan) {
-    throw SqlError(SQLITE_ERROR, table_.name() +
+    throw SqlError(SQLITE_ERROR, live_.table() +
                                      ": a filter compares keys with BINARY collation only; write"
                                      " key = value COLLATE BINARY, or put the filter's key on the"
                                      " left of =");
   }
   throw SqlError(SQLITE_ERROR,
-                 table_.name() +
+                 live_.table() +
                      ": a filter does not know its keys and can't list them; give a key (key = ?,"
                      " JOIN, EXISTS, filter_contains), or use 'clear' to empty it");
 }
@@ -231,17 +242,17 @@ void CuckooTable::Cursor::filter(int plan, const char*, int, sqlite3_value** val
 void CuckooTable::Cursor::column(sqlite3_context* context, int column) {
   if (plan_ == kCountPlan) {
     throw SqlError(SQLITE_ERROR,
-                   table_.name() +
+                   live_.table() +
                        ": a filter does not know its keys and can't list them; give a key, or use"
                        " INSERT INTO " +
-                       table_.name() + "(" + table_.name() + ") VALUES ('clear') to empty it");
+                       live_.table() + "(" + live_.table() + ") VALUES ('clear') to empty it");
   }
   if (column == kKeyColumn) {
     if (sqlite3_vtab_nochange(context) == 0) {
       key_.result(context);
     }
   } else if (column == kCountColumn && sqlite3_vtab_nochange(context) == 0) {
-    sqlite3_result_int64(context, static_cast<sqlite3_int64>(table_.live().count(hash_)));
+    sqlite3_result_int64(context, static_cast<sqlite3_int64>(live_.count(hash_)));
   }
 }
 

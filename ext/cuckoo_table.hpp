@@ -67,7 +67,10 @@ class CuckooTable::Cursor {
   sqlite3_int64 rowid() const noexcept { return 0; }
 
  private:
-  CuckooTable& table_;
+  void probe(sqlite3_value* value);
+
+  LiveFilter& live_;
+  Affinity affinity_;
   int plan_ = 0;
   uint64_t rows_left_ = 0;
   uint64_t hash_ = 0;

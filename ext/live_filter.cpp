@@ -69,7 +69,7 @@ void LiveFilter::create(FilterOptions options) {
   store_.write_option("page_bytes", static_cast<int64_t>(options.page_bytes));
   throw_if(table(), filter->flush());
   filter_ = std::move(filter);
-  filter_->committed();
+  writing_ = current_ = true;  // in the transaction without an xBegin
 }
 
 void LiveFilter::destroy() {
@@ -145,16 +145,16 @@ FilterOptions LiveFilter::read_options() {
 }
 
 void LiveFilter::follow() {
+  if (usable() && ((writing_ && current_) || filter_->pending())) {
+    return;
+  }
   const uint32_t version = data_version();
-  if (usable() && ((writing_ && current_) || version == seen_version_)) {
+  if (usable() && version == seen_version_) {
     current_ = writing_;
     return;
   }
-  struct Release {
-    ShadowStore& store;
-    ~Release() { store.release_record(); }
-  } release{store_};
-  const std::span<const std::byte> record = store_.hold_record();
+  const ShadowStore::HeldRecord held(store_);
+  const std::span<const std::byte> record = held.bytes();
   // A table of this name with other options: dropped and made again by another connection.
   const Result<FilterRecord> decoded = decode_record(record);
   if (filter_ == nullptr ||
@@ -166,27 +166,12 @@ void LiveFilter::follow() {
   current_ = writing_;
 }
 
-LiveFilter::Reading::Reading(LiveFilter& live) : live_(live) {
+LiveFilter::Reading::Reading(LiveFilter& live) {
   if (!live.writing_ &&
       sqlite3_txn_state(live.store_.db(), live.schema().c_str()) == SQLITE_TXN_NONE) {
-    live.store_.hold_record();  // opens the read transaction
-    held_ = true;
+    held_.emplace(live.store_);
   }
-  try {
-    live.follow();
-    if (held_) {
-      live.store_.hold_record();
-    }
-  } catch (...) {
-    live.store_.release_record();
-    throw;
-  }
-}
-
-LiveFilter::Reading::~Reading() {
-  if (held_) {
-    live_.store_.release_record();
-  }
+  live.follow();
 }
 
 // --- reading -------------------------------------------------------------------------------------

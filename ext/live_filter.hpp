@@ -83,13 +83,9 @@ class LiveFilter {
   class Reading {
    public:
     explicit Reading(LiveFilter& live);
-    ~Reading();
-    Reading(const Reading&) = delete;
-    Reading& operator=(const Reading&) = delete;
 
    private:
-    LiveFilter& live_;
-    bool held_ = false;
+    std::optional<ShadowStore::HeldRecord> held_;
   };
 
  private:

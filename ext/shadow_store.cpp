@@ -137,22 +137,29 @@ std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
   return options;
 }
 
-std::span<const std::byte> ShadowStore::hold_record() {
-  Statement& select = ready(select_record_, kSelectRecord);
-  select.reset();
+ShadowStore::HeldRecord::HeldRecord(ShadowStore& store) : store_(store) {
+  if (store.record_holders_ > 0) {
+    ++store.record_holders_;
+    return;
+  }
+  Statement& select = store.ready(store.select_record_, kSelectRecord);
   try {
-    if (select.step()) {
-      if (select.type(0) == SQLITE_BLOB) {
-        return select.bytes(0);
-      }
-      throw SqlError(SQLITE_CORRUPT_VTAB,
-                     table_ + ": corrupt: \"" + table_ + "_config\" has a record that is no BLOB");
+    const bool found = select.step();
+    if (!found || select.type(0) != SQLITE_BLOB) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, store.table_ + ": corrupt: \"" + store.table_ +
+                                              "_config\" has no record" +
+                                              (found ? " that is a BLOB" : ""));
     }
-    throw SqlError(SQLITE_CORRUPT_VTAB,
-                   table_ + ": corrupt: \"" + table_ + "_config\" has no record");
   } catch (...) {
     select.reset();
     throw;
+  }
+  ++store.record_holders_;
+}
+
+ShadowStore::HeldRecord::~HeldRecord() {
+  if (--store_.record_holders_ == 0) {
+    store_.select_record_.reset();
   }
 }
 

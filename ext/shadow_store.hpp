@@ -59,10 +59,20 @@ class ShadowStore final : public FilterStorage {
   };
   std::map<std::string, OptionValue> read_options();
 
-  // Steps to the record and leaves the statement there, so that the read lock is held, until
-  // release_record(). The bytes are valid until then.
-  std::span<const std::byte> hold_record();
-  void release_record() noexcept { select_record_.reset(); }
+  // The record's row, held: as long as one of these lives, a read transaction is open and all that
+  // is read comes from one commit. They nest.
+  class HeldRecord {
+   public:
+    explicit HeldRecord(ShadowStore& store);
+    ~HeldRecord();
+    HeldRecord(const HeldRecord&) = delete;
+    HeldRecord& operator=(const HeldRecord&) = delete;
+
+    std::span<const std::byte> bytes() const noexcept { return store_.select_record_.bytes(0); }
+
+   private:
+    ShadowStore& store_;
+  };
 
   void finalize() noexcept;  // all statements: before the connection closes or names change
 
@@ -94,6 +104,7 @@ class ShadowStore final : public FilterStorage {
   std::string table_;
 
   Statement select_record_, update_record_;
+  unsigned record_holders_ = 0;
   Statement select_page_, select_pages_, insert_page_, update_page_, delete_pages_;
   Statement select_log_, insert_log_, update_log_, delete_log_;
   Statement select_items_, replace_item_, delete_item_, delete_items_;

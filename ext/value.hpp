@@ -31,6 +31,13 @@ struct KeyView {
 KeyView key_of(sqlite3_value* value, Affinity affinity);
 uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept;  // the key is not NULL
 
+// An integer that its column keeps as one: the commonest key, and the one whose hashing should cost
+// nothing beside it.
+inline bool is_plain_integer(sqlite3_value* value, Affinity affinity) noexcept {
+  return sqlite3_value_type(value) == SQLITE_INTEGER && affinity != Affinity::kText &&
+         affinity != Affinity::kReal;
+}
+
 // A key that owns its bytes; its buffer is reused from row to row.
 class KeyCopy {
  public:

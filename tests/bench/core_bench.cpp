@@ -3,8 +3,9 @@
 // bits/key counts the pages' content and their 4 bytes of checksum each. ns are per key.
 #include <benchmark/benchmark.h>
 
-#include <map>
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/checksum.hpp"
@@ -46,7 +47,7 @@ void fill(CuckooFilter& filter, uint64_t keys) {
   }
 }
 
-// The last full filter is kept: each is asked by several benchmarks in a row.
+// The last full filter is kept: its benchmark runs more than once.
 CuckooFilter& full_filter(uint64_t keys, double rate) {
   static std::unique_ptr<CuckooFilter> filter;
   static std::pair<uint64_t, double> made_for;
@@ -166,7 +167,7 @@ void remove(benchmark::State& state) {
       benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// Arguments: keys, and 1/rate (0: 0.1 %). The largest is asked by few, so that all is over in a minute.
+// Arguments: keys, and 1/rate (0: 0.1 %). Another size or rate fills a new filter.
 void sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({1'000'000, 0})->Args({16'000'000, 0})->Args({128'000'000, 0});
 }
@@ -176,11 +177,19 @@ void shapes(benchmark::internal::Benchmark* benchmark) {
   }
 }
 
-BENCHMARK_CAPTURE(insert, single, false)->Apply(shapes)->Args({1'000'000, 0})
-    ->Args({16'000'000, 0})->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(insert, batch, true)->Args({1'000'000, 0})->Args({16'000'000, 0})
+BENCHMARK_CAPTURE(insert, single, false)
+    ->Apply(shapes)
+    ->Args({1'000'000, 0})
+    ->Args({16'000'000, 0})
     ->Unit(benchmark::kMillisecond);
-BENCHMARK(remove)->Args({1'000'000, 0})->Args({16'000'000, 0})->Unit(benchmark::kMillisecond)
+BENCHMARK_CAPTURE(insert, batch, true)
+    ->Args({1'000'000, 0})
+    ->Args({16'000'000, 0})
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(remove)
+    ->Args({1'000'000, 0})
+    ->Args({16'000'000, 0})
+    ->Unit(benchmark::kMillisecond)
     ->Iterations(1);
 BENCHMARK_CAPTURE(contains, positive, true)->Apply(shapes)->Apply(sizes);
 BENCHMARK_CAPTURE(contains, negative, false)->Apply(shapes)->Apply(sizes);
@@ -203,7 +212,8 @@ void page_validate(benchmark::State& state) {
   const CuckooGeometry& geometry = filter.geometry();
   for (auto _ : state) {
     benchmark::DoNotOptimize(CuckooFilter::validate_page(
-        geometry, 1, {filter.pages().find(1), geometry.content_bytes(1)}).ok());
+                                 geometry, 1, {filter.pages().find(1), geometry.content_bytes(1)})
+                                 .ok());
   }
 }
 BENCHMARK(page_validate);

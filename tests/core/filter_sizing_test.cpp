@@ -10,9 +10,8 @@ namespace {
 
 constexpr uint32_t kPageBytes = 4032;
 constexpr double kRates[] = {0.25, 0.1, 0.03, 0.01, 0.003, 0.001, 1e-4, 1e-5, 1e-6, 1e-8, kMinRate};
-constexpr uint64_t kCapacities[] = {1,     2,       3,       5,       100,     1000,
-                                    3001,  10007,   1000000, 1050000, 3333333, uint64_t{1} << 30,
-                                    987654321};
+constexpr uint64_t kCapacities[] = {
+    1, 2, 3, 5, 100, 1000, 3001, 10007, 1000000, 1050000, 3333333, uint64_t{1} << 30, 987654321};
 
 CuckooGeometry sized(uint64_t capacity, double rate) {
   const Result<CuckooGeometry> result = size_cuckoo(capacity, rate, kPageBytes);
@@ -31,8 +30,13 @@ TEST(CuckooSizing, bits_per_key_are_the_documented_ones) {
   struct Row {
     double rate, bits;
   };
-  for (const Row& row : {Row{0.25, 4.12}, {0.03, 7.47}, {0.01, 9.02}, {1e-3, 12.37}, {1e-4, 15.98},
-                         {1e-6, 22.68}, {kMinRate, 32.99}}) {
+  for (const Row& row : {Row{0.25, 4.12},
+                         {0.03, 7.47},
+                         {0.01, 9.02},
+                         {1e-3, 12.37},
+                         {1e-4, 15.98},
+                         {1e-6, 22.68},
+                         {kMinRate, 32.99}}) {
     const uint64_t capacity = 1'000'000'000;
     const CuckooGeometry geometry = sized(capacity, row.rate);
     const double bits = static_cast<double>(geometry.buckets) * geometry.shape.bits() / 1e9;
@@ -139,9 +143,10 @@ TEST(CuckooSizing, values_out_of_range_are_refused_with_their_range) {
                  "false positive rate is -0.1, expected 2^-30 to 0.25");
   EXPECT_FALSE(size_cuckoo(10, std::numeric_limits<double>::quiet_NaN(), kPageBytes).ok());
   EXPECT_FALSE(size_cuckoo(10, std::numeric_limits<double>::infinity(), kPageBytes).ok());
-  expect_invalid(size_cuckoo(kMaxCapacity, 1e-9, kPageBytes),
-                 "capacity 1099511627776 and false positive rate 1e-09 give capacity/rate = 2^69.8974,"
-                 " expected at most 2^60");
+  expect_invalid(
+      size_cuckoo(kMaxCapacity, 1e-9, kPageBytes),
+      "capacity 1099511627776 and false positive rate 1e-09 give capacity/rate = 2^69.8974,"
+      " expected at most 2^60");
   expect_invalid(size_cuckoo_bits(0, 8, kPageBytes), "capacity is 0, expected 1 to 2^40");
   expect_invalid(size_cuckoo_bits(10, 3, kPageBytes), "fingerprint bits are 3, expected 4 to 32");
   expect_invalid(size_cuckoo_bits(10, 33, kPageBytes), "fingerprint bits are 33, expected 4 to 32");

@@ -1,0 +1,216 @@
+#include "core/filter_record.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/bytes.hpp"
+#include "core/checksum.hpp"
+#include "core/filter_sizing.hpp"
+#include "tests/core/memory_storage.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::Bytes;
+using test::nth_word;
+
+constexpr size_t kFields = 27;
+constexpr size_t kBytes = 8 + 8 * kFields + 4;
+
+FilterRecord example() {
+  FilterRecord record;
+  record.options_digest = 0x0102030405060708;
+  record.generation = 3;
+  record.capacity = 1000;
+  record.buckets = 263;
+  record.radix = 19;
+  record.low_bits = 7;
+  record.start_chain = 0xABCDEF;
+  record.start_position = 2;
+  record.start_items = 1;
+  record.first_row = 3ULL << 40;
+  record.compacted_entries = 12;
+  record.dead = 4;
+  record.fold_position = 20;
+  record.fold_chain = 77;
+  record.fold_items = 15;
+  record.fold_row = (3ULL << 40) + 2;
+  record.end_position = 30;
+  record.end_chain = 78;
+  record.end_items = 17;
+  record.end_row = (3ULL << 40) + 3;
+  record.bucket_items = 12;
+  record.cells_digest = 99;
+  record.overflow_cells = 2;
+  record.overflow_items = 3;
+  record.overflow_digest = 98;
+  record.page_rows = 1;
+  record.page_id_sum = 3ULL << 40;
+  return record;
+}
+
+// With the checksum put right, so that the checks behind it are reached.
+Bytes with_crc(Bytes bytes) {
+  const size_t at = bytes.size() - 4;
+  store_le(&bytes[at], crc32c(std::span(bytes).first(at)));
+  return bytes;
+}
+
+std::string refusal(const Bytes& bytes) {
+  const Result<FilterRecord> decoded = decode_record(bytes);
+  if (decoded.ok()) {
+    return "";
+  }
+  EXPECT_EQ(decoded.error().code, ErrorCode::kCorrupt);
+  EXPECT_FALSE(decoded.error().message.empty());
+  return decoded.error().message;
+}
+
+TEST(FilterRecord, round_trip_gives_every_field_back) {
+  const Result<FilterRecord> back = decode_record(encode_record(example()));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_EQ(back.value(), example());
+}
+
+TEST(FilterRecord, round_trip_of_extreme_numbers) {
+  FilterRecord record = example();
+  record.options_digest = record.start_chain = record.fold_chain = record.end_chain = UINT64_MAX;
+  record.cells_digest = record.overflow_digest = record.page_id_sum = UINT64_MAX;
+  record.capacity = record.buckets = kMaxCapacity;
+  record.generation = kMaxGeneration;
+  record.end_position = record.end_items = record.dead = UINT64_MAX;
+  record.end_row = (1ULL << 62) - 1;
+  const Result<FilterRecord> back = decode_record(encode_record(record));
+  ASSERT_TRUE(back.ok()) << back.error().message;
+  EXPECT_EQ(back.value(), record);
+}
+
+TEST(FilterRecord, stored_bytes_are_what_they_always_were) {
+  const Bytes bytes = encode_record(example());
+  ASSERT_EQ(bytes.size(), kBytes);
+  EXPECT_EQ(load_le<uint32_t>(&bytes[0]), 0x52464B43u);  // "CKFR"
+  EXPECT_EQ(load_le<uint32_t>(&bytes[4]), 1u);
+  const uint64_t fields[kFields] = {0x0102030405060708,
+                                    3,
+                                    1000,
+                                    263,
+                                    19,
+                                    7,
+                                    0xABCDEF,
+                                    2,
+                                    1,
+                                    3ULL << 40,
+                                    12,
+                                    4,
+                                    20,
+                                    77,
+                                    15,
+                                    (3ULL << 40) + 2,
+                                    30,
+                                    78,
+                                    17,
+                                    (3ULL << 40) + 3,
+                                    12,
+                                    99,
+                                    2,
+                                    3,
+                                    98,
+                                    1,
+                                    3ULL << 40};
+  for (size_t i = 0; i < kFields; ++i) {
+    EXPECT_EQ(load_le<uint64_t>(&bytes[8 + 8 * i]), fields[i]) << "field " << i;
+  }
+  EXPECT_EQ(load_le<uint32_t>(&bytes[kBytes - 4]), 0xAADFAF7Eu);
+}
+
+TEST(FilterRecord, first_row_id_keeps_generations_apart) {
+  EXPECT_EQ(first_row_id(0), 0);
+  EXPECT_EQ(first_row_id(1), int64_t{1} << 40);
+  EXPECT_EQ(first_row_id(kMaxGeneration), ((int64_t{1} << 22) - 1) << 40);
+  EXPECT_GT(first_row_id(kMaxGeneration), first_row_id(kMaxGeneration - 1));
+  EXPECT_LT(first_row_id(kMaxGeneration) + (int64_t{1} << 40) - 1, int64_t{1} << 62);
+}
+
+TEST(FilterRecord, every_changed_bit_is_found) {
+  Bytes bytes = encode_record(example());
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_NE(refusal(bytes), "") << "bit " << bit;
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+  }
+}
+
+TEST(FilterRecord, every_other_length_is_found) {
+  const Bytes bytes = encode_record(example());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_NE(refusal(cut), "") << size;
+    if (size >= 4) {
+      EXPECT_NE(refusal(with_crc(cut)), "") << size;
+    }
+  }
+  Bytes longer = bytes;
+  longer.resize(bytes.size() + 8);
+  EXPECT_NE(refusal(with_crc(longer)), "");
+}
+
+TEST(FilterRecord, newer_format_is_named) {
+  Bytes bytes = encode_record(example());
+  store_le(&bytes[4], uint32_t{2});
+  const std::string message = refusal(with_crc(bytes));
+  EXPECT_NE(message.find("format 2"), std::string::npos) << message;
+}
+
+TEST(FilterRecord, numbers_that_do_not_fit_together_are_refused) {
+  const struct {
+    const char* what;
+    std::function<void(FilterRecord&)> change;
+  } kChanges[] = {
+      {"no capacity", [](FilterRecord& r) { r.capacity = 0; }},
+      {"capacity too large", [](FilterRecord& r) { r.capacity = kMaxCapacity + 1; }},
+      {"no buckets", [](FilterRecord& r) { r.buckets = 0; }},
+      {"too many buckets", [](FilterRecord& r) { r.buckets = kMaxCapacity + 1; }},
+      {"radix that does not exist", [](FilterRecord& r) { r.radix = 17; }},
+      {"radix cut to 32 bits", [](FilterRecord& r) { r.radix = (1ULL << 32) + 16; }},
+      {"too many low bits", [](FilterRecord& r) { r.low_bits = kMaxLowBits + 1; }},
+      {"low bits cut to 32 bits", [](FilterRecord& r) { r.low_bits = 1ULL << 32; }},
+      {"wide shape that does not exist", [](FilterRecord& r) { r.low_bits = kMaxLowBits; }},
+      {"generation too large", [](FilterRecord& r) { r.generation = kMaxGeneration + 1; }},
+      {"row id too large", [](FilterRecord& r) { r.end_row = 1ULL << 62; }},
+      {"start behind fold", [](FilterRecord& r) { r.start_position = r.fold_position + 1; }},
+      {"fold behind end", [](FilterRecord& r) { r.fold_position = r.end_position + 1; }},
+      {"first row behind fold", [](FilterRecord& r) { r.first_row = r.fold_row + 1; }},
+      {"fold row behind end", [](FilterRecord& r) { r.fold_row = r.end_row + 1; }},
+      {"items that do not add up", [](FilterRecord& r) { ++r.fold_items; }},
+      {"more cells than items", [](FilterRecord& r) { r.overflow_cells = r.overflow_items + 1; }},
+      {"more items than slots",
+       [](FilterRecord& r) {
+         r.bucket_items = 4 * r.buckets + 1;
+         r.fold_items = r.bucket_items + r.overflow_items;
+       }},
+  };
+  for (const auto& [what, change] : kChanges) {
+    FilterRecord record = example();
+    change(record);
+    EXPECT_NE(refusal(encode_record(record)), "") << what;
+  }
+}
+
+TEST(FilterRecord, random_bytes_are_refused_without_a_crash) {
+  for (uint64_t i = 0; i < 20000; ++i) {
+    Bytes bytes(i % 3 == 0 ? kBytes : nth_word(1, i) % 300);
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      bytes[at] = static_cast<std::byte>(nth_word(i + 2, at));
+    }
+    if (i % 2 == 0 && bytes.size() >= 12) {
+      store_le(&bytes[0], uint32_t{0x52464B43});
+      store_le(&bytes[4], uint32_t{1});
+      bytes = with_crc(std::move(bytes));
+    }
+    EXPECT_NE(refusal(bytes), "") << i;
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo
