@@ -65,6 +65,10 @@ class OverflowTable {
 };
 
 class CuckooFilter {
+  // The buckets as they stand in the pages, and all of them decoded into an array.
+  class PageBuckets;
+  class ArrayBuckets;
+
  public:
   explicit CuckooFilter(const CuckooGeometry& geometry);  // all pages absent
 
@@ -86,14 +90,33 @@ class CuckooFilter {
   uint64_t page_of(uint64_t bucket) const noexcept;
   bool loaded(uint64_t hash) const noexcept;  // both pages of this hash are in memory
 
-  bool contains(uint64_t hash) const noexcept;
+  enum class Answer : uint8_t { kAbsent, kPresent, kNotLoaded };
+  Answer probe(uint64_t hash) const noexcept;  // kNotLoaded: one of its pages is not in memory
+  bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
   uint64_t count(uint64_t hash) const noexcept;  // occurrences of the hash's cell
   bool insert(uint64_t hash);                    // true: the cell was there already;
                                                  // std::bad_alloc: nothing was inserted
   bool remove(uint64_t hash);                    // one occurrence of the cell; false: none is there
 
-  // Same results as one by one in this order; hides memory latency (hash all, prefetch all, then
-  // work). insert_batch returns how many found their cell there already.
+  // Many inserts, of which the number is known about before. Keeps the filter's buckets decoded in
+  // an array where that pays; nothing else may use the filter until finish(). Where entries are
+  // stored may differ from single inserts, but not from the same calls elsewhere (I6). When memory
+  // runs out (std::bad_alloc) the filter is fit for nothing but destruction.
+  class Bulk {
+   public:
+    Bulk(CuckooFilter& filter, uint64_t expected);
+    ~Bulk();
+    Bulk(const Bulk&) = delete;
+    Bulk& operator=(const Bulk&) = delete;
+    uint64_t insert(std::span<const uint64_t> hashes);  // how many found their cell there already
+    void finish();
+
+   private:
+    CuckooFilter& filter_;
+    std::unique_ptr<ArrayBuckets> array_;
+  };
+
+  // These hide memory latency: hash all, prefetch all, then work, in this order.
   uint64_t insert_batch(std::span<const uint64_t> hashes);
   uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
 
@@ -128,21 +151,24 @@ class CuckooFilter {
   };
   static constexpr uint32_t kNoParent = ~uint32_t{0};
 
-  // A strong mixer (MurmurHash3's finalizer): neighbouring fingerprints, 4-bit ones too, spread
-  // over all buckets.
-  static uint64_t mix(uint64_t x) noexcept {
-    x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCD;
-    x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53;
-    return x ^ (x >> 33);
+  // Spreads fingerprints, 4-bit ones too, over all buckets. Two rounds of MurmurHash3's finalizer
+  // (one costs load: .935 instead of .977 at 25 %); its first shift does nothing to fingerprints
+  // below 2^33, its last nothing to the leading bits, which multiply_high() takes.
+  static uint64_t mix(uint64_t fingerprint) noexcept {
+    const uint64_t x = fingerprint * 0xFF51AFD7ED558CCD;
+    return (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53;
   }
   uint64_t alternate(uint64_t bucket, uint64_t fingerprint) const noexcept {
     const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
     return sum - bucket + (sum < bucket ? geometry_.buckets : 0);
   }
+  BitAddress address(const std::byte* page, uint64_t bucket_in_page) const noexcept {
+    const uint64_t bit = bucket_in_page * bucket_bits_;
+    return {page + (bit >> 3), static_cast<uint32_t>(bit & 7)};
+  }
   BitAddress address(uint64_t bucket) const noexcept {
     const uint64_t page = page_of(bucket);
-    const uint64_t bit = (bucket - page * buckets_per_page_) * bucket_bits_;
-    return {pages_.find(page) + (bit >> 3), static_cast<uint32_t>(bit & 7)};
+    return address(pages_.find(page), bucket - page * buckets_per_page_);
   }
   bool one_word() const noexcept { return lanes_per_word_ == kBucketSlots; }
   static uint64_t load_word(const BitAddress& at) noexcept {
@@ -163,8 +189,7 @@ class CuckooFilter {
   // always_decode not 0: without a branch.
   bool words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint,
                   uint64_t always_decode) const noexcept;
-  bool buckets_hold(const Place& place) const noexcept;
-  bool wide_buckets_hold(const Place& place) const noexcept;
+  bool wide_hold(const BitAddress& at1, const BitAddress& at2, uint64_t fingerprint) const noexcept;
   bool wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept;
 
   uint128 read_wide(uint64_t bucket) const noexcept;
@@ -173,13 +198,19 @@ class CuckooFilter {
   BucketValues read(uint64_t bucket) const noexcept;
   bool has_empty_slot(uint64_t bucket) const noexcept;
   void write(uint64_t bucket, const BucketValues& values) noexcept;
-  void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to);
+  void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) noexcept;
 
-  void prefetch(const Place& place) const noexcept;
-  bool insert_at(const Place& place);
-  bool relocate(const Place& place);
-  bool expand(uint32_t parent, uint32_t& free_end);
-  void move_along(uint32_t free_end);
+  bool worth_decoding(uint64_t inserts) const noexcept;
+  template <class Buckets>
+  uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes);
+  template <class Buckets>
+  bool insert_at(Buckets& buckets, const Place& place);
+  template <class Buckets>
+  bool relocate(Buckets& buckets, const Place& place);
+  template <class Buckets>
+  bool expand(Buckets& buckets, uint32_t parent, uint32_t& free_end);
+  template <class Buckets>
+  void move_along(Buckets& buckets, uint32_t free_end);
   Status check_page(uint64_t index, uint64_t& items) const;
   Status check_overflow() const;
 
@@ -240,18 +271,22 @@ inline bool CuckooFilter::words_hold(uint64_t word1, uint64_t word2, uint64_t fi
   return ((matches(word1, flags1, high) | matches(word2, flags2, high)) & 1) != 0;
 }
 
-inline bool CuckooFilter::buckets_hold(const Place& place) const noexcept {
-  if (!one_word()) [[unlikely]] {
-    return wide_buckets_hold(place);
-  }
-  const uint64_t word1 = load_word(address(place.bucket1));
-  const uint64_t word2 = load_word(address(place.bucket2));
-  return words_hold(word1, word2, place.fingerprint, always_decode_);
-}
-
-inline bool CuckooFilter::contains(uint64_t hash) const noexcept {
+inline CuckooFilter::Answer CuckooFilter::probe(uint64_t hash) const noexcept {
   const Place place = locate(hash);
-  return buckets_hold(place) || (!overflow_.empty() && overflow_.count(cell(place)) != 0);
+  const uint64_t page1 = page_of(place.bucket1);
+  const uint64_t page2 = page_of(place.bucket2);
+  const std::byte* const bytes1 = pages_.find(page1);
+  const std::byte* const bytes2 = pages_.find(page2);
+  if (bytes1 == nullptr || bytes2 == nullptr) [[unlikely]] {
+    return Answer::kNotLoaded;
+  }
+  const BitAddress at1 = address(bytes1, place.bucket1 - page1 * buckets_per_page_);
+  const BitAddress at2 = address(bytes2, place.bucket2 - page2 * buckets_per_page_);
+  const bool held =
+      one_word() ? words_hold(load_word(at1), load_word(at2), place.fingerprint, always_decode_)
+                 : wide_hold(at1, at2, place.fingerprint);
+  const bool found = held || (!overflow_.empty() && overflow_.count(cell(place)) != 0);
+  return found ? Answer::kPresent : Answer::kAbsent;
 }
 
 }  // namespace cuckoo

@@ -29,9 +29,9 @@ Status check_capacity(uint64_t capacity) {
 Status check_cells(uint64_t capacity, double rate) {
   const double cells = static_cast<double>(capacity) / rate;
   if (cells > kMaxCells) {
-    return invalid("capacity " + std::to_string(capacity) + " and false positive rate " +
-                   number(rate) + " give capacity/rate = 2^" + number(std::log2(cells)) +
-                   ", expected at most 2^60");
+    return invalid(
+        "capacity = " + std::to_string(capacity) + " and fpr = " + number(rate) +
+        " ask for too many distinct fingerprints, expected capacity/fpr of at most 2^60");
   }
   return {};
 }

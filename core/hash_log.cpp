@@ -10,7 +10,7 @@
 namespace cuckoo {
 namespace {
 
-constexpr unsigned kUnaryLimit = 31;  // so many ones announce a delta of 64 plain bits
+constexpr unsigned kUnaryLimit = 31;      // so many ones announce a delta of 64 plain bits
 constexpr unsigned kMaxVarintGroups = 9;  // 63 bits: count - 2 <= 2^62 - 2
 
 unsigned hash_shift(HashWidth width) noexcept { return 64 - static_cast<unsigned>(width); }
@@ -374,27 +374,49 @@ Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous
   return reader.at_end() ? Status() : corrupt("compacted log row with bytes behind its last entry");
 }
 
+// Radix passes over the leading bits, as many as it takes to tell most of them apart; then the few
+// that agree in those bits are put in order among themselves.
 void sort_entries_by_hash(std::vector<uint64_t>& entries, HashWidth width) {
-  // Digits of 8 bits of the hash, from its lowest bit to bit 63; the remove bit (bit 0) lies below.
   const unsigned lowest = hash_shift(width);
-  if (entries.size() < 256) {  // for a few, comparing is faster
-    std::stable_sort(entries.begin(), entries.end(),
-                     [lowest](uint64_t a, uint64_t b) { return (a >> lowest) < (b >> lowest); });
+  const auto by_hash = [lowest](uint64_t a, uint64_t b) { return (a >> lowest) < (b >> lowest); };
+  constexpr unsigned kDigitBits = 11;
+  constexpr size_t kDigits = size_t{1} << kDigitBits;
+  if (entries.size() < kDigits) {
+    std::stable_sort(entries.begin(), entries.end(), by_hash);
     return;
   }
+  const unsigned passes =
+      (static_cast<unsigned>(std::bit_width(entries.size())) + 3 + kDigitBits - 1) / kDigitBits;
+  const unsigned sorted_bits = std::min(passes * kDigitBits, 64 - lowest);
   std::vector<uint64_t> scratch(entries.size());
-  for (unsigned shift = lowest; shift < 64; shift += 8) {
-    size_t starts[257] = {};
-    for (const uint64_t entry : entries) {
-      ++starts[((entry >> shift) & 0xFF) + 1];
+  std::vector<size_t> starts(kDigits + 1);
+  for (unsigned pass = 0; pass < passes; ++pass) {
+    const unsigned shift = 64 - sorted_bits + pass * kDigitBits;
+    if (shift >= 64) {
+      break;
     }
-    for (size_t digit = 1; digit < 257; ++digit) {
+    std::fill(starts.begin(), starts.end(), 0);
+    for (const uint64_t entry : entries) {
+      ++starts[((entry >> shift) & (kDigits - 1)) + 1];
+    }
+    for (size_t digit = 1; digit <= kDigits; ++digit) {
       starts[digit] += starts[digit - 1];
     }
     for (const uint64_t entry : entries) {
-      scratch[starts[(entry >> shift) & 0xFF]++] = entry;
+      scratch[starts[(entry >> shift) & (kDigits - 1)]++] = entry;
     }
     entries.swap(scratch);
+  }
+  const unsigned run_shift = 64 - sorted_bits;
+  for (size_t i = 0; i < entries.size();) {
+    size_t end = i + 1;
+    while (end < entries.size() && (entries[end] >> run_shift) == (entries[i] >> run_shift)) {
+      ++end;
+    }
+    if (end - i > 1) {
+      std::stable_sort(&entries[i], &entries[i] + (end - i), by_hash);
+    }
+    i = end;
   }
 }
 

@@ -10,6 +10,7 @@ namespace cuckoo {
 namespace {
 
 constexpr uint64_t kMaxCopiesInBuckets = LogReplay::kMaxCopiesInBuckets;
+constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 22;  // 32 MB of hashes
 
 // T: long enough that a fold touches each page for many entries, short enough for a tail that is
 // read whole by a fresh connection and rebuilt in memory.
@@ -177,6 +178,7 @@ Status LoggedFilter::load_overflow(CuckooFilter& base, const FilterRecord& recor
 
 void LoggedFilter::reset_tail(const FilterRecord& record) {
   tail_.clear();
+  unindexed_.clear();
   pending_removes_.clear();
   tail_removes_ = 0;
   items_ = record.fold_items;
@@ -272,12 +274,24 @@ void LoggedFilter::append(uint64_t entry) {
   dirty_ = true;
 }
 
+// All or nothing: what is indexed leaves unindexed_ from its end; adds alone come in any order.
+void LoggedFilter::index_tail() {
+  while (!unindexed_.empty()) {
+    const uint64_t hash = unindexed_.back();
+    tail_.at(hash);  // may allocate: before anything changes
+    unindexed_.pop_back();
+    --items_;  // counted when it was added
+    apply(hash);
+  }
+}
+
 uint64_t LoggedFilter::pending_removes(uint64_t hash) const noexcept {
   const auto found = pending_removes_.find(base_->cell(hash));
   return found == pending_removes_.end() ? 0 : found->second;
 }
 
-uint64_t LoggedFilter::count(uint64_t hash) const noexcept {
+uint64_t LoggedFilter::count(uint64_t hash) {
+  index_tail();
   const int32_t net = tail_.net(hash);
   const uint64_t own = net > 0 ? static_cast<uint64_t>(net) : 0;
   return own + base_->count(hash) - pending_removes(hash);
@@ -295,9 +309,14 @@ Status LoggedFilter::insert(uint64_t hash) {
   if (fold_due()) {
     CUCKOO_TRY(fold());
   }
-  tail_.at(hash);  // may allocate: before anything changes
-  append(hash);
-  apply(hash);
+  unindexed_.push_back(hash);
+  try {
+    append(hash);
+  } catch (...) {
+    unindexed_.pop_back();
+    throw;
+  }
+  ++items_;
   return {};
 }
 
@@ -422,10 +441,15 @@ Status LoggedFilter::fold() {
   CUCKOO_TRY(load_all());
   std::vector<uint64_t> removes;
   std::vector<uint64_t> adds;
-  tail_.for_each([&](uint64_t hash, int32_t net) {
-    std::vector<uint64_t>& to = net < 0 ? removes : adds;
-    to.insert(to.end(), static_cast<size_t>(std::abs(net)), hash);
-  });
+  if (tail_.empty()) {
+    adds = unindexed_;
+  } else {
+    index_tail();
+    tail_.for_each([&](uint64_t hash, int32_t net) {
+      std::vector<uint64_t>& to = net < 0 ? removes : adds;
+      to.insert(to.end(), static_cast<size_t>(std::abs(net)), hash);
+    });
+  }
   sort_entries_by_hash(removes, options_.width);
   sort_entries_by_hash(adds, options_.width);
   if (must_compact() || must_grow(removes, adds)) {
@@ -459,12 +483,19 @@ Status LoggedFilter::fold_into_pages(const std::vector<uint64_t>& removes,
   record_.fold_items = items_;
   record_.base_id = log_chain_restart(record_.base_id, record_.fold_chain);
   tail_.clear();
+  unindexed_.clear();
   pending_removes_.clear();
   tail_removes_ = 0;
+  unindexed_.clear();
   start_row_behind_fold();
-  folded_in_transaction_ = true;
+  note_fold();
   dirty_ = true;
   return {};
+}
+
+void LoggedFilter::note_fold() noexcept {
+  folded_in_transaction_ = true;
+  bulk_threshold_ = std::max(fold_threshold_, std::min(items_, kMaxBulkEntries));
 }
 
 // The tail always starts with a row of its own.

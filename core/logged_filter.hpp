@@ -26,6 +26,10 @@
 //       failure in the middle of writing the filter is poisoned: every call fails until forget().
 //
 // Fold: removes first, then adds, each in hash order; when the tail holds fold_threshold() entries.
+// A transaction that folded once adds much at once: there the tail may grow to as many entries as
+// the filter has items, so that the pages are gone over few times, and what is left is folded at its
+// end.
+// Adds are put into the tail's index when somebody asks for it: a bulk load never does.
 // Rebuild: the log is read, entries cancel in log order with a floor at zero (a remove that no add
 // precedes was of a key never added: dropping it repairs what it broke), and a new generation of
 // pages and a compacted log is written. A fold becomes a rebuild when the items outside the
@@ -85,19 +89,25 @@ class LoggedFilter {
   void committed() noexcept { folded_in_transaction_ = false; }
 
   // usable() is a precondition of all below.
-  bool loaded(uint64_t hash) const noexcept { return base_->loaded(hash); }
   Status load(uint64_t hash);  // the hash's two pages
-  // loaded() is a precondition of these two.
-  bool contains(uint64_t hash) const noexcept {
+  using Answer = CuckooFilter::Answer;
+  // kNotLoaded: load() it and ask again.
+  Answer probe(uint64_t hash) {
+    if (!unindexed_.empty()) [[unlikely]] {
+      index_tail();
+    }
     if (!tail_.empty() && tail_.net(hash) > 0) {
-      return true;
+      return Answer::kPresent;
     }
-    if (!base_->contains(hash)) {
-      return false;
+    const Answer answer = base_->probe(hash);
+    if (answer != Answer::kPresent || pending_removes_.empty()) {
+      return answer;
     }
-    return pending_removes_.empty() || base_->count(hash) > pending_removes(hash);
+    return base_->count(hash) > pending_removes(hash) ? Answer::kPresent : Answer::kAbsent;
   }
-  uint64_t count(uint64_t hash) const noexcept;
+  // These two need the hash's pages in memory.
+  bool contains(uint64_t hash) { return probe(hash) == Answer::kPresent; }
+  uint64_t count(uint64_t hash);
 
   Status insert(uint64_t hash);
   // One occurrence; false when it is definitely absent. loaded() is not needed.
@@ -148,15 +158,19 @@ class LoggedFilter {
   Status follow_row(int64_t id, std::span<const std::byte> bytes);
   void reset_tail(const FilterRecord& record);
   void apply(uint64_t entry);
+  void index_tail();
   void append(uint64_t entry);
 
   Status add_page(CuckooFilter& base, int64_t id, std::span<const std::byte> row) const;
   Status load_all();
-  bool fold_due() const noexcept { return tail_entries() >= fold_threshold_; }
+  bool fold_due() const noexcept {
+    return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
+  }
   Status fold();
   Status fold_into_pages(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds);
   bool must_grow(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds) const;
   bool must_compact() const noexcept;
+  void note_fold() noexcept;
   void start_row_behind_fold();
   Status write_rows();
   Status write_pages();
@@ -182,9 +196,11 @@ class LoggedFilter {
   std::unique_ptr<CuckooFilter> base_;
   bool all_loaded_ = false;  // every page of base_ is in memory
   uint64_t fold_threshold_ = 0;
+  uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;
 
   HashTail tail_;
+  std::vector<uint64_t> unindexed_;  // the last adds, in order, that are not in tail_ yet
   std::unordered_map<uint64_t, uint64_t> pending_removes_;  // cell -> removes in the tail
   uint64_t tail_removes_ = 0;                               // remove entries in the tail
   uint64_t items_ = 0;

@@ -66,6 +66,7 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
   std::vector<uint64_t> batch;
   batch.reserve(kBatch + kMaxCopiesInBuckets);
   uint64_t digest = 0;
+  CuckooFilter::Bulk bulk(*base, replay.bucket_items());
   CUCKOO_TRY(replay.merge([&](uint64_t hash, uint64_t count) -> Status {
     const uint64_t copies = std::min(count, kMaxCopiesInBuckets);
     batch.insert(batch.end(), copies, hash);
@@ -74,13 +75,14 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
     }
     digest += count * CuckooFilter::mix_cell(base->cell(hash));
     if (batch.size() >= kBatch) {
-      base->insert_batch(batch);
+      bulk.insert(batch);
       batch.clear();
       CUCKOO_TRY(storage_.poll());
     }
     return writer.add(hash, count);
   }));
-  base->insert_batch(batch);
+  bulk.insert(batch);
+  bulk.finish();
   CUCKOO_TRY(writer.finish());
   CUCKOO_TRY(erase_generation());
 
@@ -107,7 +109,7 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
   record_.page_id_sum = 0;
   reset_tail(record_);
   item_limit_ = item_limit();
-  folded_in_transaction_ = true;
+  note_fold();
   dirty_ = true;
   return {};
 }
@@ -148,7 +150,7 @@ Status LoggedFilter::clear() {
   set_base(std::move(base));
   reset_tail(record_);
   item_limit_ = item_limit();
-  folded_in_transaction_ = true;
+  note_fold();
   dirty_ = true;
   poisoned_ = false;
   return {};

@@ -13,7 +13,11 @@ std::string Connection::key_of(std::string_view schema, std::string_view table) 
 std::shared_ptr<LiveFilter> Connection::attach(const std::string& schema, const std::string& table,
                                                bool fresh) {
   std::weak_ptr<LiveFilter>& slot = filters_[key_of(schema, table)];
-  std::shared_ptr<LiveFilter> filter = fresh ? nullptr : slot.lock();
+  std::shared_ptr<LiveFilter> filter = slot.lock();
+  if (filter != nullptr && (fresh || filter->may_be_undone())) {
+    filter->orphan();
+    filter.reset();
+  }
   if (filter == nullptr || filter->closed()) {
     filter = std::make_shared<LiveFilter>(*this, schema, table);
     slot = filter;
@@ -34,7 +38,11 @@ void Connection::forget(const LiveFilter& filter) noexcept {
 
 void Connection::rename(const std::shared_ptr<LiveFilter>& filter, const std::string& old_table) {
   ++generation_;
-  filters_[key_of(filter->schema(), filter->table())] = filter;
+  std::weak_ptr<LiveFilter>& slot = filters_[key_of(filter->schema(), filter->table())];
+  if (const std::shared_ptr<LiveFilter> other = slot.lock(); other != nullptr && other != filter) {
+    other->orphan();
+  }
+  slot = filter;
   filters_.erase(key_of(filter->schema(), old_table));
 }
 
@@ -44,46 +52,52 @@ bool Connection::exists(const std::string& schema, const std::string& table) con
 }
 
 std::shared_ptr<LiveFilter> Connection::open(const std::string& schema, const std::string& table) {
-  // Preparing a statement makes SQLite connect the table and ask the authorizer.
-  sqlite3_stmt* statement = nullptr;
-  const std::string sql =
-      sql_text("SELECT 1 FROM \"%w\".\"%w\" LIMIT 0", schema.c_str(), table.c_str());
-  const int code = sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr);
-  sqlite3_finalize(statement);
-  if (code != SQLITE_OK) {
-    throw SqlError(code, sqlite3_errmsg(db_));
-  }
+  // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
+  // authorizer.
+  execute(db_, sql_text("SELECT 1 FROM \"%w\".\"%w\" LIMIT 0", schema.c_str(), table.c_str()));
   const auto found = filters_.find(key_of(schema, table));
   return found == filters_.end() ? nullptr : found->second.lock();
 }
 
-std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
-  std::string schema;
-  std::string table;
-  std::vector<std::string> schemas;
-  for (int i = 0; const char* text = sqlite3_db_name(db_, i); ++i) {
-    schemas.emplace_back(text);
-  }
-  if (schemas.size() > 1) {
-    std::swap(schemas[0], schemas[1]);  // 0 is main, 1 is temp; temp is looked at first
-  }
-  for (const std::string& one : schemas) {
-    if (exists(one, name)) {
-      schema = one;
-      table = name;
-      break;
+// 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots.
+std::optional<std::pair<std::string, std::string>> Connection::locate(
+    const std::string& name, const std::vector<std::string>& schemas) const {
+  for (const std::string& schema : schemas) {
+    if (exists(schema, name)) {
+      return std::pair(schema, name);
     }
   }
-  if (const size_t dot = name.find('.'); table.empty() && dot != std::string::npos) {
+  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
     if (exists(name.substr(0, dot), name.substr(dot + 1))) {
-      schema = name.substr(0, dot);
-      table = name.substr(dot + 1);
+      return std::pair(name.substr(0, dot), name.substr(dot + 1));
     }
   }
-  if (table.empty()) {
-    throw SqlError(SQLITE_ERROR, "no such filter: " + name);
+  return std::nullopt;
+}
+
+std::vector<std::string> Connection::schemas() const {
+  std::vector<std::string> names;
+  for (int i = 0; const char* name = sqlite3_db_name(db_, i); ++i) {
+    names.emplace_back(name);
   }
-  std::shared_ptr<LiveFilter> filter = open(schema, table);
+  std::swap(names[0], names[1]);  // 0 is main, 1 is temp; temp is looked at first
+  return names;
+}
+
+std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
+  const bool is_name = !name.empty() && name.find('\0') == std::string::npos;
+  const std::vector<std::string> names = schemas();
+  auto place = is_name ? locate(name, names) : std::nullopt;
+  if (is_name && !place) {
+    for (const std::string& schema : names) {  // another connection may have made it just now
+      execute(db_, sql_text("SELECT 1 FROM \"%w\".sqlite_schema LIMIT 1", schema.c_str()));
+    }
+    place = locate(name, names);
+  }
+  if (!place) {
+    throw SqlError(SQLITE_ERROR, "no such filter: " + printable(name));
+  }
+  std::shared_ptr<LiveFilter> filter = open(place->first, place->second);
   if (filter == nullptr) {
     throw SqlError(SQLITE_ERROR, name + " is not a cuckoo_filter");
   }
@@ -92,11 +106,11 @@ std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
 
 std::vector<std::shared_ptr<LiveFilter>> Connection::all() {
   std::vector<std::pair<std::string, std::string>> names;
-  for (int i = 0; const char* schema = sqlite3_db_name(db_, i); ++i) {
+  for (const std::string& schema : schemas()) {
     Statement select(db_, sql_text("SELECT name FROM \"%w\".sqlite_schema WHERE type = 'table'"
                                    " AND sql LIKE 'CREATE VIRTUAL TABLE%%cuckoo_filter%%'"
                                    " ORDER BY name",
-                                   schema));
+                                   schema.c_str()));
     while (select.step()) {
       names.emplace_back(schema, select.text(0));
     }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ext/sqlite_api.hpp"
@@ -41,6 +43,9 @@ class Connection {
 
  private:
   static std::string key_of(std::string_view schema, std::string_view table);
+  std::vector<std::string> schemas() const;
+  std::optional<std::pair<std::string, std::string>> locate(
+      const std::string& name, const std::vector<std::string>& schemas) const;
   std::shared_ptr<LiveFilter> open(const std::string& schema, const std::string& table);
   bool exists(const std::string& schema, const std::string& table) const;
 

@@ -1,6 +1,7 @@
 #include "ext/cuckoo_table.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/key_hash.hpp"
 
@@ -30,7 +31,7 @@ enum Plan : int {
   kRefuseCollationPlan = 3,  // compares with another collation than BINARY
 };
 
-constexpr double kProbeCost = 100;  // puts the filter before rowid and primary-key look-ups
+constexpr double kProbeCost = 190;  // puts the filter before rowid and primary-key look-ups
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;
 
@@ -126,6 +127,9 @@ FilterOptions CuckooTable::chosen_options() const {
   if (const std::optional<int64_t> seed = options_.seed("seed")) {
     chosen.seed = static_cast<uint64_t>(*seed);
   } else if (const std::optional<std::string> other = options_.text("seed_of")) {
+    if (equal_names(*other, declared_name_)) {
+      throw SqlError(SQLITE_ERROR, declared_name_ + ": seed_of names another table");
+    }
     const std::shared_ptr<LiveFilter> live = connection_.find(*other);
     LiveFilter::Reading reading(*live);
     chosen.seed = live->seed();
@@ -316,15 +320,17 @@ void CuckooTable::run_command(sqlite3_value* command, sqlite3_value* argument) {
   }
   if (word == "resize") {
     const std::optional<double> capacity = parse_number(text_of(argument));
-    if (!capacity || *capacity < 1 || *capacity > static_cast<double>(kMaxCapacity)) {
-      throw SqlError(SQLITE_ERROR, name() + ": resize takes a capacity, a number from 1 to 2^40");
+    if (!capacity || *capacity < 1 || *capacity > static_cast<double>(kMaxCapacity) ||
+        std::floor(*capacity) != *capacity) {
+      throw SqlError(SQLITE_ERROR,
+                     name() + ": resize takes a capacity, a whole number from 1 to 2^40");
     }
     live_->resize(static_cast<uint64_t>(*capacity));
     return;
   }
   const bool known = word == "clear" || word == "rebuild" || word == "check";
   if (!known) {
-    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" + text_of(command) +
+    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" + printable(text_of(command)) +
                                      "\"; the commands are check, clear, delete, rebuild, resize");
   }
   if (!is_null(argument)) {

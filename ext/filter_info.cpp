@@ -98,7 +98,9 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
     throw SqlError(SQLITE_ERROR, "filter_info: the argument is a filter's name");
   }
-  filters_.push_back(connection.find(reinterpret_cast<const char*>(sqlite3_value_text(values[0]))));
+  filters_.push_back(
+      connection.find(std::string(reinterpret_cast<const char*>(sqlite3_value_text(values[0])),
+                                  static_cast<size_t>(sqlite3_value_bytes(values[0])))));
 }
 
 void FilterInfo::Cursor::column(sqlite3_context* context, int column) {

@@ -44,8 +44,8 @@ LiveFilter::LiveFilter(Connection& connection, const std::string& schema, const 
 
 void LiveFilter::drop_instance() noexcept {
   if (--instances_ == 0) {
+    // Its statements go with the object: one of them may be the caller, re-preparing itself.
     closed_ = true;
-    store_.finalize();
     connection_.forget(*this);
   }
 }
@@ -69,7 +69,7 @@ void LiveFilter::create(FilterOptions options) {
   store_.write_option("page_bytes", static_cast<int64_t>(options.page_bytes));
   throw_if(table(), filter->flush());
   filter_ = std::move(filter);
-  writing_ = current_ = true;  // in the transaction without an xBegin
+  writing_ = current_ = created_ = true;  // in the transaction without an xBegin
 }
 
 void LiveFilter::destroy() {
@@ -198,6 +198,16 @@ void LiveFilter::raise(const Status& status) {
   throw error;
 }
 
+// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one before
+// (VTable.iSavepoint in vtab.c), and a table that was made in this transaction was asked for none. A
+// nested statement that may fail half-way makes it ask: then what is pending is dropped with the
+// CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
+void LiveFilter::announce() {
+  announced_ = true;
+  execute(store_.db(), sql_text("INSERT INTO \"%w\".\"%w_config\" SELECT 0, 0 WHERE 0",
+                                schema().c_str(), table().c_str()));
+}
+
 template <class Body>
 void LiveFilter::change(Body&& body) {
   follow();
@@ -215,6 +225,9 @@ void LiveFilter::change(Body&& body) {
       }
     }
   } changing(*this);
+  if (created_ && !announced_) [[unlikely]] {
+    announce();
+  }
   raise(body());
 }
 
@@ -285,12 +298,12 @@ void LiveFilter::commit() noexcept {
       seen_version_ = data_version();  // this commit moved it
     }
   }
-  writing_ = current_ = false;
+  writing_ = current_ = created_ = announced_ = false;
 }
 
 void LiveFilter::rollback() noexcept {
   rollback_to();
-  writing_ = false;
+  writing_ = created_ = announced_ = false;
 }
 
 void LiveFilter::savepoint() {

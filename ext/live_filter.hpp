@@ -34,6 +34,13 @@ class LiveFilter {
   void add_instance() noexcept { ++instances_; }
   void drop_instance() noexcept;
   bool closed() const noexcept { return closed_; }
+  // Made in this transaction and nothing pending: a roll-back to a savepoint may have undone the
+  // CREATE, of which nobody tells. What is pending was told (see change()), so it is of this table.
+  bool may_be_undone() const noexcept {
+    return created_ && (filter_ == nullptr || !filter_->pending());
+  }
+  // Another table has this one's name now: nothing of it may be written any more.
+  void orphan() noexcept { filter_.reset(); }
 
   void create(FilterOptions options);  // shadow tables, options, an empty filter
   void destroy();
@@ -51,10 +58,12 @@ class LiveFilter {
   bool contains(uint64_t hash) {
     hash = logged_hash(hash, filter_->options().width);
     ++probes_;
-    if (!filter_->loaded(hash)) [[unlikely]] {
+    LoggedFilter::Answer answer = filter_->probe(hash);
+    if (answer == LoggedFilter::Answer::kNotLoaded) [[unlikely]] {
       load(hash);
+      answer = filter_->probe(hash);
     }
-    const bool found = filter_->contains(hash);
+    const bool found = answer == LoggedFilter::Answer::kPresent;
     positives_ += found ? 1 : 0;
     return found;
   }
@@ -95,6 +104,7 @@ class LiveFilter {
   template <class Body>
   void change(Body&& body);
   void raise(const Status& status);
+  void announce();
   void flush();
 
   Connection& connection_;
@@ -104,9 +114,11 @@ class LiveFilter {
   int instances_ = 0;
   bool closed_ = false;
 
-  bool writing_ = false;   // between xBegin and the transaction's end
-  bool current_ = false;   // memory was checked in this write transaction
-  bool changing_ = false;  // inside a change: a nested statement's savepoint must not flush
+  bool writing_ = false;    // between xBegin and the transaction's end
+  bool current_ = false;    // memory was checked in this write transaction
+  bool created_ = false;    // by this transaction
+  bool announced_ = false;  // … and SQLite tells it of roll-backs to earlier savepoints
+  bool changing_ = false;   // inside a change: a nested statement's savepoint must not flush
   uint32_t seen_version_ = 0;
 
   uint64_t probes_ = 0;

@@ -148,6 +148,12 @@ std::string lower(std::string_view text) {
   return result;
 }
 
+std::string printable(std::string_view text) {
+  std::string result(text);
+  std::replace(result.begin(), result.end(), '\0', '?');
+  return result;
+}
+
 std::optional<double> parse_number(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -69,6 +69,8 @@ class Options {
 std::optional<double> parse_number(std::string_view text);
 
 std::string lower(std::string_view text);
+// For an error text, which ends at a NUL.
+std::string printable(std::string_view text);
 inline bool equal_names(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 
 }  // namespace cuckoo

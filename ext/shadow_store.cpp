@@ -77,6 +77,11 @@ void ShadowStore::drop_tables() {
   }
 }
 
+bool ShadowStore::has_table(const std::string& name) const noexcept {
+  return sqlite3_table_column_metadata(db_, schema_.c_str(), name.c_str(), nullptr, nullptr,
+                                       nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
 void ShadowStore::rename_tables(const std::string& name) {
   finalize();
   for (const ShadowTable& shadow : kShadowTables) {

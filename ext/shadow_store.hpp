@@ -94,6 +94,7 @@ class ShadowStore final : public FilterStorage {
   Statement& ready(Statement& statement, const char* sql);
   Status read_rows(Statement& statement, const char* sql, const char* name, int64_t first,
                    int64_t last, const RowVisitor& visitor);
+  bool has_table(const std::string& name) const noexcept;
   Status expect_changed(const char* name, int64_t id) const;
   template <class Body>
   Status attempt(Body&& body);

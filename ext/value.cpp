@@ -68,7 +68,7 @@ KeyView key_of(sqlite3_value* value, Affinity affinity) {
       }
       key.real = sqlite3_value_double(value);
       if ((affinity == Affinity::kNumeric || affinity == Affinity::kInteger) &&
-          key.real >= -9223372036854775808.0 && key.real < 9223372036854775808.0 &&
+          key.real > -9223372036854775808.0 && key.real < 9223372036854775808.0 &&
           static_cast<double>(static_cast<int64_t>(key.real)) == key.real) {
         key.type = SQLITE_INTEGER;
         key.integer = static_cast<int64_t>(key.real);

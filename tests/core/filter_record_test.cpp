@@ -15,7 +15,7 @@ namespace {
 using test::Bytes;
 using test::nth_word;
 
-constexpr size_t kFields = 27;
+constexpr size_t kFields = 28;
 constexpr size_t kBytes = 8 + 8 * kFields + 4;
 
 FilterRecord example() {
@@ -40,6 +40,7 @@ FilterRecord example() {
   record.end_chain = 78;
   record.end_items = 17;
   record.end_row = (3ULL << 40) + 3;
+  record.base_id = 97;
   record.bucket_items = 12;
   record.cells_digest = 99;
   record.overflow_cells = 2;
@@ -91,37 +92,39 @@ TEST(FilterRecord, stored_bytes_are_what_they_always_were) {
   ASSERT_EQ(bytes.size(), kBytes);
   EXPECT_EQ(load_le<uint32_t>(&bytes[0]), 0x52464B43u);  // "CKFR"
   EXPECT_EQ(load_le<uint32_t>(&bytes[4]), 1u);
-  const uint64_t fields[kFields] = {0x0102030405060708,
-                                    3,
-                                    1000,
-                                    263,
-                                    19,
-                                    7,
-                                    0xABCDEF,
-                                    2,
-                                    1,
-                                    3ULL << 40,
-                                    12,
-                                    4,
-                                    20,
-                                    77,
-                                    15,
-                                    (3ULL << 40) + 2,
-                                    30,
-                                    78,
-                                    17,
-                                    (3ULL << 40) + 3,
-                                    12,
-                                    99,
-                                    2,
-                                    3,
-                                    98,
-                                    1,
-                                    3ULL << 40};
+  const uint64_t fields[] = {0x0102030405060708,
+                             3,
+                             1000,
+                             263,
+                             19,
+                             7,
+                             0xABCDEF,
+                             2,
+                             1,
+                             3ULL << 40,
+                             12,
+                             4,
+                             20,
+                             77,
+                             15,
+                             (3ULL << 40) + 2,
+                             30,
+                             78,
+                             17,
+                             (3ULL << 40) + 3,
+                             97,
+                             12,
+                             99,
+                             2,
+                             3,
+                             98,
+                             1,
+                             3ULL << 40};
+  ASSERT_EQ(std::size(fields), kFields);
   for (size_t i = 0; i < kFields; ++i) {
     EXPECT_EQ(load_le<uint64_t>(&bytes[8 + 8 * i]), fields[i]) << "field " << i;
   }
-  EXPECT_EQ(load_le<uint32_t>(&bytes[kBytes - 4]), 0xAADFAF7Eu);
+  EXPECT_EQ(load_le<uint32_t>(&bytes[kBytes - 4]), 0x29F84C61u);
 }
 
 TEST(FilterRecord, first_row_id_keeps_generations_apart) {

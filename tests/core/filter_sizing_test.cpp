@@ -145,8 +145,8 @@ TEST(CuckooSizing, values_out_of_range_are_refused_with_their_range) {
   EXPECT_FALSE(size_cuckoo(10, std::numeric_limits<double>::infinity(), kPageBytes).ok());
   expect_invalid(
       size_cuckoo(kMaxCapacity, 1e-9, kPageBytes),
-      "capacity 1099511627776 and false positive rate 1e-09 give capacity/rate = 2^69.8974,"
-      " expected at most 2^60");
+      "capacity = 1099511627776 and fpr = 1e-09 ask for too many distinct fingerprints, expected"
+      " capacity/fpr of at most 2^60");
   expect_invalid(size_cuckoo_bits(0, 8, kPageBytes), "capacity is 0, expected 1 to 2^40");
   expect_invalid(size_cuckoo_bits(10, 3, kPageBytes), "fingerprint bits are 3, expected 4 to 32");
   expect_invalid(size_cuckoo_bits(10, 33, kPageBytes), "fingerprint bits are 33, expected 4 to 32");

@@ -69,12 +69,13 @@ class MemoryStorage final : public FilterStorage {
   StoredRows snapshot() const { return rows; }
   void restore(const StoredRows& snapshot) { rows = snapshot; }
 
-  // The n-th call from now fails, 1 is the next one; 0: none does.
+  // The n-th call from now fails, 1 is the next one; 0: none does any more.
   void fail_at(uint64_t n, ErrorCode code = ErrorCode::kStorage) {
     fail_in_ = n;
     fail_code_ = code;
-    failed_ = false;
+    failed_ = failed_ && n == 0;
   }
+  // Since the last fault was armed.
   bool failed() const noexcept { return failed_; }
 
   Status read_pages(int64_t first, int64_t last, const RowVisitor& visitor) override {
