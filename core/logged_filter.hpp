@@ -92,7 +92,7 @@ class LoggedFilter {
   Status load(uint64_t hash);  // the hash's two pages
   using Answer = CuckooFilter::Answer;
   // kNotLoaded: load() it and ask again.
-  Answer probe(uint64_t hash) {
+  [[gnu::always_inline]] Answer probe(uint64_t hash) {
     if (!unindexed_.empty()) [[unlikely]] {
       index_tail();
     }

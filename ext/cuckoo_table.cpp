@@ -23,14 +23,6 @@ constexpr OptionSpec kOptionSpecs[] = {
 
 enum Column : int { kKeyColumn = 0, kCountColumn = 1, kCommandColumn = 2 };
 
-// What xBestIndex tells xFilter.
-enum Plan : int {
-  kCountPlan = 0,            // as many rows as items, no column of them
-  kProbePlan = 1,            // key = values[0]
-  kRefuseListPlan = 2,       // would have to list keys
-  kRefuseCollationPlan = 3,  // compares with another collation than BINARY
-};
-
 constexpr double kProbeCost = 190;  // puts the filter before rowid and primary-key look-ups
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;
@@ -198,33 +190,22 @@ CuckooTable::Cursor::Cursor(CuckooTable& table) : live_(table.live()), affinity_
   live_.follow();
 }
 
-void CuckooTable::Cursor::probe(sqlite3_value* value) {
-  KeyView key;
-  if (is_plain_integer(value, affinity_)) [[likely]] {
-    key.type = SQLITE_INTEGER;
-    key.integer = sqlite3_value_int64(value);
-    hash_ = hash_integer(key.integer, live_.seed());
-  } else {
-    key = key_of(value, affinity_);
-    if (key.type == SQLITE_NULL) {
-      return;
-    }
-    hash_ = hash_key(key, live_.seed());
+void CuckooTable::Cursor::probe_any(sqlite3_value* value) {
+  const KeyView key = key_of(value, affinity_);
+  if (key.type == SQLITE_NULL) {
+    return;
   }
+  hash_ = hash_key(key, live_.seed());
   if (live_.contains(hash_)) {
     rows_left_ = 1;
     key_.assign(key);
   }
 }
 
-void CuckooTable::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  rows_left_ = 0;
-  plan_ = plan;
-  if (!live_.usable()) [[unlikely]] {
-    live_.follow();  // a roll-back came between
-  }
-  if (plan == kProbePlan) [[likely]] {
-    probe(values[0]);
+void CuckooTable::Cursor::filter_other(int plan, sqlite3_value** values) {
+  live_.follow();  // a roll-back may have come between
+  if (plan == kProbePlan) {
+    probe_any(values[0]);
     return;
   }
   if (plan == kCountPlan) {

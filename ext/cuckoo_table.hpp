@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "core/key_hash.hpp"
 #include "ext/live_filter.hpp"
 #include "ext/module.hpp"
 #include "ext/options.hpp"
@@ -14,6 +15,14 @@ namespace cuckoo {
 class CuckooTable {
  public:
   class Cursor;
+
+  // What xBestIndex tells xFilter.
+  enum Plan : int {
+    kCountPlan = 0,            // as many rows as items, no column of them
+    kProbePlan = 1,            // key = values[0]
+    kRefuseListPlan = 2,       // would have to list keys
+    kRefuseCollationPlan = 3,  // compares with another collation than BINARY
+  };
 
   explicit CuckooTable(const ModuleArguments& arguments);
   ~CuckooTable();
@@ -60,14 +69,31 @@ class CuckooTable::Cursor {
  public:
   explicit Cursor(CuckooTable& table);
 
-  void filter(int plan, const char* text, int count, sqlite3_value** values);
+  // Once a row of a join: what an integer key needs stands here, the rest behind a call.
+  void filter(int plan, const char*, int, sqlite3_value** values) {
+    rows_left_ = 0;
+    plan_ = plan;
+    if (plan != kProbePlan || !live_.usable()) [[unlikely]] {
+      filter_other(plan, values);
+    } else if (is_plain_integer(values[0], affinity_)) [[likely]] {
+      const int64_t key = sqlite3_value_int64(values[0]);
+      hash_ = hash_integer(key, live_.seed());
+      if (live_.contains(hash_)) {
+        rows_left_ = 1;
+        key_.assign(key);
+      }
+    } else {
+      probe_any(values[0]);
+    }
+  }
   void next() noexcept { --rows_left_; }
   bool eof() const noexcept { return rows_left_ == 0; }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept { return 0; }
 
  private:
-  void probe(sqlite3_value* value);
+  void probe_any(sqlite3_value* value);
+  void filter_other(int plan, sqlite3_value** values);
 
   LiveFilter& live_;
   Affinity affinity_;

@@ -50,12 +50,11 @@ inline void throw_if(const std::string& table, const Status& status) {
   }
 }
 
-// Runs `body` (returns nothing); on an exception hands the text to `report` and returns the code.
-template <class Report, class Body>
-int guard(Report&& report, Body&& body) noexcept {
+// What the exception in flight is for SQLite: the code; its text goes to `report`.
+template <class Report>
+[[gnu::noinline]] int report_exception(Report&& report) noexcept {
   try {
-    body();
-    return SQLITE_OK;
+    throw;
   } catch (const SqlError& error) {
     if (!error.message().empty()) {
       report(error.message().c_str());
@@ -66,6 +65,20 @@ int guard(Report&& report, Body&& body) noexcept {
   } catch (const std::exception& error) {
     report(error.what());
     return SQLITE_INTERNAL;
+  } catch (...) {
+    return SQLITE_INTERNAL;
+  }
+}
+
+// Runs `body` (returns nothing); on an exception hands the text to `report` and returns the code.
+// Inlined, so that a callback that is called once a row costs nothing more for it.
+template <class Report, class Body>
+[[gnu::always_inline]] inline int guard(Report&& report, Body&& body) noexcept {
+  try {
+    body();
+    return SQLITE_OK;
+  } catch (...) {
+    return report_exception(report);
   }
 }
 

@@ -68,7 +68,7 @@ void LiveFilter::create(FilterOptions options) {
   store_.write_option("hash_bits", static_cast<int64_t>(options.width));
   store_.write_option("page_bytes", static_cast<int64_t>(options.page_bytes));
   throw_if(table(), filter->flush());
-  filter_ = std::move(filter);
+  set_filter(std::move(filter));
   writing_ = current_ = created_ = true;  // in the transaction without an xBegin
 }
 
@@ -90,6 +90,12 @@ uint32_t LiveFilter::data_version() const noexcept {
   uint32_t version = 0;
   sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
   return version;
+}
+
+void LiveFilter::set_filter(std::unique_ptr<LoggedFilter> filter) noexcept {
+  filter_ = std::move(filter);
+  seed_ = filter_->options().seed;
+  hash_mask_ = logged_hash(~uint64_t{0}, filter_->options().width);
 }
 
 FilterOptions LiveFilter::read_options() {
@@ -159,7 +165,7 @@ void LiveFilter::follow() {
   const Result<FilterRecord> decoded = decode_record(record);
   if (filter_ == nullptr ||
       (decoded.ok() && decoded.value().options_digest != filter_->options().digest)) {
-    filter_ = std::make_unique<LoggedFilter>(read_options(), store_);
+    set_filter(std::make_unique<LoggedFilter>(read_options(), store_));
   }
   throw_if(table(), filter_->refresh(record));
   seen_version_ = version;
@@ -178,8 +184,13 @@ LiveFilter::Reading::Reading(LiveFilter& live) {
 
 void LiveFilter::load(uint64_t hash) { throw_if(table(), filter_->load(hash)); }
 
+bool LiveFilter::load_and_probe(uint64_t hash) {
+  load(hash);
+  return filter_->contains(hash);
+}
+
 uint64_t LiveFilter::count(uint64_t hash) {
-  hash = logged_hash(hash, filter_->options().width);
+  hash &= hash_mask_;
   load(hash);
   return filter_->count(hash);
 }
@@ -232,13 +243,13 @@ void LiveFilter::change(Body&& body) {
 }
 
 void LiveFilter::insert(uint64_t hash) {
-  change([&] { return filter_->insert(logged_hash(hash, filter_->options().width)); });
+  change([&] { return filter_->insert((hash & hash_mask_)); });
 }
 
 bool LiveFilter::remove(uint64_t hash) {
   bool removed = false;
   change([&]() -> Status {
-    Result<bool> result = filter_->remove(logged_hash(hash, filter_->options().width));
+    Result<bool> result = filter_->remove((hash & hash_mask_));
     removed = result.ok() && result.value();
     return result.take_status();
   });

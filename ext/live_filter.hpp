@@ -50,20 +50,18 @@ class LiveFilter {
   void follow();
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable(); }
   LoggedFilter& filter() noexcept { return *filter_; }
-  uint64_t seed() const noexcept { return filter_->options().seed; }
+  uint64_t seed() const noexcept { return seed_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   void set_key_affinity(Affinity affinity) noexcept { key_affinity_ = affinity; }
 
   // I1, for a key's full 64-bit hash. follow() came before.
   bool contains(uint64_t hash) {
-    hash = logged_hash(hash, filter_->options().width);
+    hash &= hash_mask_;
     ++probes_;
-    LoggedFilter::Answer answer = filter_->probe(hash);
-    if (answer == LoggedFilter::Answer::kNotLoaded) [[unlikely]] {
-      load(hash);
-      answer = filter_->probe(hash);
-    }
-    const bool found = answer == LoggedFilter::Answer::kPresent;
+    const LoggedFilter::Answer answer = filter_->probe(hash);
+    const bool found = answer == LoggedFilter::Answer::kNotLoaded
+                           ? load_and_probe(hash)
+                           : answer == LoggedFilter::Answer::kPresent;
     positives_ += found ? 1 : 0;
     return found;
   }
@@ -99,8 +97,10 @@ class LiveFilter {
 
  private:
   uint32_t data_version() const noexcept;
+  void set_filter(std::unique_ptr<LoggedFilter> filter) noexcept;
   FilterOptions read_options();
   void load(uint64_t hash);
+  bool load_and_probe(uint64_t hash);
   template <class Body>
   void change(Body&& body);
   void raise(const Status& status);
@@ -121,6 +121,9 @@ class LiveFilter {
   bool changing_ = false;   // inside a change: a nested statement's savepoint must not flush
   uint32_t seen_version_ = 0;
 
+  // of filter_'s options, at hand for every probe
+  uint64_t seed_ = 0;
+  uint64_t hash_mask_ = 0;
   uint64_t probes_ = 0;
   uint64_t positives_ = 0;
 };

@@ -84,7 +84,7 @@ class Adapter {
 
   // R1, R4
   template <class Body>
-  static int guarded(sqlite3_vtab* vtab, Body&& body) noexcept {
+  [[gnu::always_inline]] static int guarded(sqlite3_vtab* vtab, Body&& body) noexcept {
     return guard(
         [vtab](const char* text) {
           sqlite3_free(vtab->zErrMsg);

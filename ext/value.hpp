@@ -42,6 +42,10 @@ inline bool is_plain_integer(sqlite3_value* value, Affinity affinity) noexcept {
 class KeyCopy {
  public:
   void assign(const KeyView& key);
+  void assign(int64_t integer) noexcept {
+    view_.type = SQLITE_INTEGER;
+    view_.integer = integer;
+  }
   void result(sqlite3_context* context) const;
 
  private:
