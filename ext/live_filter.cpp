@@ -155,27 +155,47 @@ void LiveFilter::follow() {
     return;
   }
   const uint32_t version = data_version();
-  if (usable() && version == seen_version_) {
-    current_ = writing_;
-    return;
+  if (!usable() || version != seen_version_) {
+    reload();
+    seen_version_ = version;
   }
-  const ShadowStore::HeldRecord held(store_);
-  const std::span<const std::byte> record = held.bytes();
-  // A table of this name with other options: dropped and made again by another connection.
-  const Result<FilterRecord> decoded = decode_record(record);
-  if (filter_ == nullptr ||
-      (decoded.ok() && decoded.value().options_digest != filter_->options().digest)) {
-    set_filter(std::make_unique<LoggedFilter>(read_options(), store_));
-  }
-  throw_if(table(), filter_->refresh(record));
-  seen_version_ = version;
   current_ = writing_;
+}
+
+// Whatever reading the config runs into names the table.
+template <class Body>
+void LiveFilter::read_config(Body&& body) {
+  try {
+    body();
+  } catch (const SqlError& error) {
+    const int code = error.code() & 0xFF;
+    if (error.message().starts_with(table() + ": ") || code == SQLITE_INTERRUPT) {
+      throw;
+    }
+    const bool broken = code == SQLITE_ERROR;  // no such table, no such column
+    throw SqlError(broken ? SQLITE_CORRUPT_VTAB : error.code(),
+                   table() + (broken ? ": corrupt: " : ": ") + error.message());
+  }
+}
+
+void LiveFilter::reload() {
+  read_config([this] {
+    const ShadowStore::HeldRecord held(store_);
+    const std::span<const std::byte> record = held.bytes();
+    // A table of this name with other options: dropped and made again by another connection.
+    const Result<FilterRecord> decoded = decode_record(record);
+    if (filter_ == nullptr ||
+        (decoded.ok() && decoded.value().options_digest != filter_->options().digest)) {
+      set_filter(std::make_unique<LoggedFilter>(read_options(), store_));
+    }
+    throw_if(table(), filter_->refresh(record));
+  });
 }
 
 LiveFilter::Reading::Reading(LiveFilter& live) {
   if (!live.writing_ &&
       sqlite3_txn_state(live.store_.db(), live.schema().c_str()) == SQLITE_TXN_NONE) {
-    held_.emplace(live.store_);
+    live.read_config([&] { held_.emplace(live.store_); });
   }
   live.follow();
 }
@@ -275,6 +295,9 @@ void LiveFilter::resize(uint64_t capacity) {
 void LiveFilter::check() {
   change([&]() -> Status {
     CUCKOO_TRY(filter_->flush());
+    if (read_options().digest != filter_->options().digest) {
+      return corrupt("options that do not belong to the record");
+    }
     return filter_->check();
   });
 }

@@ -99,6 +99,9 @@ class LiveFilter {
   uint32_t data_version() const noexcept;
   void set_filter(std::unique_ptr<LoggedFilter> filter) noexcept;
   FilterOptions read_options();
+  template <class Body>
+  void read_config(Body&& body);
+  void reload();
   void load(uint64_t hash);
   bool load_and_probe(uint64_t hash);
   template <class Body>
