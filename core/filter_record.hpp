@@ -1,8 +1,8 @@
 // The record of a filter: the few numbers that say what its pages, log rows and overflow entries
 // mean. Rewritten by every flush; what another connection reads first.
 //
-// Image (FORMAT.md, "Record"): magic, version, the fields below as 64-bit little-endian words in this
-// order, CRC-32C of all before it.
+// Image (FORMAT.md, "Record"): magic, version, the fields below as 64-bit little-endian words in
+// this order, CRC-32C of all before it.
 #pragma once
 
 #include <cstddef>

@@ -260,7 +260,6 @@ void LoggedFilter::apply(uint64_t entry) {
 // Behind the tail's last entry: in the log's last row, or in a new one. Strong guarantee.
 void LoggedFilter::append(uint64_t entry) {
   if (row_.full()) {
-    pending_rows_.reserve(pending_rows_.size() + 1);
     if (row_dirty_) {
       pending_rows_.push_back({row_id_, row_.encode(), row_stored_});
     }
@@ -442,7 +441,7 @@ Status LoggedFilter::fold() {
   std::vector<uint64_t> removes;
   std::vector<uint64_t> adds;
   if (tail_.empty()) {
-    adds = unindexed_;
+    adds = unindexed_;  // a copy: a rebuild that fails leaves the tail as it is
   } else {
     index_tail();
     tail_.for_each([&](uint64_t hash, int32_t net) {
@@ -486,7 +485,6 @@ Status LoggedFilter::fold_into_pages(const std::vector<uint64_t>& removes,
   unindexed_.clear();
   pending_removes_.clear();
   tail_removes_ = 0;
-  unindexed_.clear();
   start_row_behind_fold();
   note_fold();
   dirty_ = true;
@@ -606,8 +604,10 @@ double LoggedFilter::load_factor() const noexcept {
 }
 
 size_t LoggedFilter::memory_bytes() const noexcept {
+  const size_t row_bytes = options_.page_bytes + kPageCrcBytes;
   return base_->pages().memory_bytes() + tail_.memory_bytes() +
-         pending_removes_.size() * 4 * sizeof(uint64_t);
+         pending_removes_.size() * 4 * sizeof(uint64_t) + unindexed_.capacity() * sizeof(uint64_t) +
+         (pending_rows_.size() + 1) * row_bytes;
 }
 
 }  // namespace cuckoo

@@ -27,8 +27,8 @@
 //
 // Fold: removes first, then adds, each in hash order; when the tail holds fold_threshold() entries.
 // A transaction that folded once adds much at once: there the tail may grow to as many entries as
-// the filter has items, so that the pages are gone over few times, and what is left is folded at its
-// end.
+// the filter has items, so that the pages are gone over few times, and what is left is folded at
+// its end.
 // Adds are put into the tail's index when somebody asks for it: a bulk load never does.
 // Rebuild: the log is read, entries cancel in log order with a floor at zero (a remove that no add
 // precedes was of a key never added: dropping it repairs what it broke), and a new generation of
@@ -110,7 +110,7 @@ class LoggedFilter {
   uint64_t count(uint64_t hash);
 
   Status insert(uint64_t hash);
-  // One occurrence; false when it is definitely absent. loaded() is not needed.
+  // One occurrence; false when it is definitely absent. Loads the pages itself.
   Result<bool> remove(uint64_t hash);
   Status clear();
   // growth on: a new generation from the stored hashes, for at least `capacity` items and never

@@ -32,7 +32,9 @@ Status LoggedFilter::rebuild(uint64_t capacity) {
   if (record_.generation >= kMaxGeneration) {
     return Error{ErrorCode::kFull, "rebuilt as often as row ids allow", 0};
   }
+  poisoned_ = true;
   CUCKOO_TRY(write_rows());
+  poisoned_ = false;
   LogReplay replay(storage_, options_.width);
   CUCKOO_TRY(replay.read(log_extent()));
   if (const uint64_t needed = replay.bucket_items(); needed > capacity) {
@@ -65,13 +67,14 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
   constexpr size_t kBatch = 1024;
   std::vector<uint64_t> batch;
   batch.reserve(kBatch + kMaxCopiesInBuckets);
+  std::vector<std::pair<uint64_t, uint64_t>> surplus;  // cell, copies that no two buckets hold
   uint64_t digest = 0;
   CuckooFilter::Bulk bulk(*base, replay.bucket_items());
   CUCKOO_TRY(replay.merge([&](uint64_t hash, uint64_t count) -> Status {
     const uint64_t copies = std::min(count, kMaxCopiesInBuckets);
     batch.insert(batch.end(), copies, hash);
     if (copies < count) {
-      base->overflow().add(base->cell(hash), count - copies);
+      surplus.emplace_back(base->cell(hash), count - copies);
     }
     digest += count * CuckooFilter::mix_cell(base->cell(hash));
     if (batch.size() >= kBatch) {
@@ -83,6 +86,9 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
   }));
   bulk.insert(batch);
   bulk.finish();
+  for (const auto& [cell, count] : surplus) {
+    base->overflow().add(cell, count);
+  }
   CUCKOO_TRY(writer.finish());
   CUCKOO_TRY(erase_generation());
 

@@ -229,10 +229,10 @@ void LiveFilter::raise(const Status& status) {
   throw error;
 }
 
-// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one before
-// (VTable.iSavepoint in vtab.c), and a table that was made in this transaction was asked for none. A
-// nested statement that may fail half-way makes it ask: then what is pending is dropped with the
-// CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
+// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one
+// before (VTable.iSavepoint in vtab.c), and a table that was made in this transaction was asked for
+// none. A nested statement that may fail half-way makes it ask: then what is pending is dropped
+// with the CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
 void LiveFilter::announce() {
   announced_ = true;
   execute(store_.db(), sql_text("INSERT INTO \"%w\".\"%w_config\" SELECT 0, 0 WHERE 0",

@@ -10,7 +10,10 @@ max_lines=700
 max_columns=100
 
 # A core source without a test of its own: ["core/name.cpp"]="the reason".
-declare -A untested=()
+declare -A untested=(
+  ["core/logged_filter_check.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
+  ["core/logged_filter_rebuild.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
+)
 
 violations=0
 violation() {

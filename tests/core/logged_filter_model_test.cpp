@@ -1,12 +1,13 @@
 // Random scripts over a LoggedFilter, checked against maps after each step.
 //
-// The model knows what a filter must answer exactly, not only approximately: it counts cells instead
-// of hashes where the filter does, and follows folds and rebuilds by watching the filter's record. So
-// a lost key, an impossible "maybe" and a wrong count are all failures.
+// The model knows what a filter must answer exactly, not only approximately: it counts cells where
+// the filter does, not hashes, and follows folds and rebuilds by watching the filter's record. So a
+// lost key, an impossible "maybe" and a wrong count are all failures.
 //
 // A script has three connections on one storage. Each transaction is done by one of them: it
 // refreshes, adds, removes (keys it owns; in some scripts also keys that nobody added), flushes,
-// marks and undoes savepoints, clears, rebuilds, and then commits or rolls back.
+// marks and undoes savepoints, clears, rebuilds, and then commits or rolls back. Now and then the
+// storage is replaced by a backup.
 //
 //   CUCKOO_MODEL_SCRIPTS=n   runs n scripts
 //   CUCKOO_SEED=s            runs the one script with that seed, as a failure names it
@@ -31,7 +32,7 @@ using test::message_of;
 using test::nth_word;
 using test::StoredRows;
 
-constexpr uint64_t kDefaultScripts = 250;
+constexpr uint64_t kDefaultScripts = 200;
 
 using Counts = std::unordered_map<uint64_t, uint64_t>;
 
@@ -359,7 +360,20 @@ class Script {
     ASSERT_EQ(filter.tail_entries(), 0u);
   }
 
+  // Nobody is told that a backup was restored: refresh() has to notice.
+  void take_or_restore_backup() {
+    const uint64_t draw = random(12);
+    if (draw < 2 || transaction_ == 0) {
+      backup_ = storage_.snapshot();
+      model_at_backup_ = model_;
+    } else if (draw == 2) {
+      storage_.restore(backup_);
+      model_ = model_at_backup_;
+    }
+  }
+
   void transaction() {
+    take_or_restore_backup();
     LoggedFilter& filter = *connections_[random(connections_.size())];
     refresh(filter);
     const StoredRows before = storage_.snapshot();
@@ -420,6 +434,8 @@ class Script {
   MemoryStorage storage_;
   std::array<std::unique_ptr<LoggedFilter>, 3> connections_;
   Model model_;
+  StoredRows backup_;
+  Model model_at_backup_;
 };
 
 std::optional<uint64_t> number_from_environment(const char* name) {

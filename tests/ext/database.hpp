@@ -83,6 +83,17 @@ class Database {
     EXPECT_EQ(outcome.code, SQLITE_OK) << sql << "\n" << outcome.message;
   }
 
+  // Fails with that code (primary or extended) and a text that holds each part.
+  void refuses(const std::string& sql, int code, const std::vector<std::string>& parts) {
+    const Outcome outcome = attempt(sql);
+    EXPECT_TRUE(outcome.code == code || (outcome.code & 0xFF) == code)
+        << sql << "\ncode " << outcome.code << ", expected " << code << ": " << outcome.message;
+    for (const std::string& part : parts) {
+      EXPECT_NE(outcome.message.find(part), std::string::npos)
+          << sql << "\nsays: " << outcome.message << "\nwithout: " << part;
+    }
+  }
+
   // The rows as text; NULL as "NULL". A failure is a test failure.
   std::vector<Row> rows(const std::string& sql) {
     std::vector<Row> result;
@@ -108,6 +119,14 @@ class Database {
     const std::vector<Row> result = rows(sql);
     return result.empty() ? "none" : result[0][0];
   }
+  // Rows of the first column, joined by commas.
+  std::string list(const std::string& sql) {
+    std::string joined;
+    for (const Row& row : rows(sql)) {
+      joined += (joined.empty() ? "" : ",") + row[0];
+    }
+    return joined;
+  }
   int64_t number(const std::string& sql) {
     const std::string value = text(sql);
     return value == "none" || value == "NULL" ? -1 : std::stoll(value);
@@ -116,5 +135,63 @@ class Database {
  private:
   sqlite3* db_ = nullptr;
 };
+
+// Without fsync(): for tests that open and close many files.
+class QuickDatabase : public Database {
+ public:
+  explicit QuickDatabase(const std::string& path) : Database(path) {
+    run("PRAGMA synchronous = OFF");
+  }
+};
+
+// A prepared statement that the test steps itself.
+class Query {
+ public:
+  Query(Database& db, const std::string& sql) : db_(db.handle()) {
+    EXPECT_EQ(sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement_, nullptr), SQLITE_OK)
+        << sql << "\n" << sqlite3_errmsg(db_);
+  }
+  ~Query() { sqlite3_finalize(statement_); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  sqlite3_stmt* handle() const noexcept { return statement_; }
+  int step() { return sqlite3_step(statement_); }
+  void reset() { sqlite3_reset(statement_); }
+  int64_t integer(int column = 0) const { return sqlite3_column_int64(statement_, column); }
+  // Runs it once more from the start; the first column of the first row.
+  int64_t once() {
+    sqlite3_reset(statement_);
+    const int code = sqlite3_step(statement_);
+    EXPECT_EQ(code, SQLITE_ROW) << sqlite3_errmsg(db_);
+    const int64_t value = code == SQLITE_ROW ? integer() : -1;
+    sqlite3_reset(statement_);
+    return value;
+  }
+
+ private:
+  sqlite3* db_;
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+// Tables whose contents, all rows of all columns, make the filter: for comparing two of them.
+inline std::vector<Row> shadow_rows(Database& db, const std::string& table,
+                                    const std::string& schema = "main") {
+  std::vector<Row> all;
+  for (const char* columns : {"_config|key, value", "_pages|id, page", "_log|id, entries",
+                              "_items|key, value"}) {
+    const std::string spec = columns;
+    const size_t bar = spec.find('|');
+    const std::string name = "\"" + schema + "\".\"" + table + spec.substr(0, bar) + "\"";
+    const size_t comma = spec.find(',');
+    const std::string first = spec.substr(bar + 1, comma - bar - 1);
+    const std::string second = spec.substr(comma + 2);
+    for (Row& row : db.rows("SELECT '" + spec.substr(0, bar) + "', quote(" + first + "), quote(" +
+                            second + ") FROM " + name + " ORDER BY 2")) {
+      all.push_back(std::move(row));
+    }
+  }
+  return all;
+}
 
 }  // namespace cuckoo::test

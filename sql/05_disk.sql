@@ -1,0 +1,49 @@
+-- Disk: what a filter of 1,000,000 keys costs, beside an index on the same column. The README
+-- quotes these figures. Bytes are whole database pages of 4096 bytes.
+--   sqlite3 -cmd ".load build/release/cuckoo" <sql/05_disk.sql
+.mode markdown
+PRAGMA page_size = 4096;
+
+-- The keys: 64-bit numbers and 20-byte texts in no order.
+CREATE TABLE keys(number INTEGER, name TEXT);
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
+INSERT INTO keys
+SELECT i * 2654435761 % 4294967296 << 31 | i, printf('user%016x', i * 2654435761 % 4294967296) FROM n;
+CREATE TABLE sizes(what TEXT, pages INTEGER);
+
+-- Two ordinary indexes.
+INSERT INTO sizes SELECT 'before', page_count FROM pragma_page_count;
+CREATE INDEX keys_number ON keys(number);
+INSERT INTO sizes SELECT 'index on numbers', page_count FROM pragma_page_count;
+CREATE INDEX keys_name ON keys(name);
+INSERT INTO sizes SELECT 'index on texts', page_count FROM pragma_page_count;
+DROP INDEX keys_number;
+DROP INDEX keys_name;
+
+-- Two filters. What the keys are makes no difference: a filter keeps hashes.
+CREATE VIRTUAL TABLE seen USING cuckoo_filter(name TEXT, capacity = 1e6, fpr = 0.001, seed = 1);
+CREATE VIRTUAL TABLE fixed USING cuckoo_filter(
+  name TEXT, capacity = 1e6, fpr = 0.001, growth = off, seed = 1);
+INSERT INTO seen SELECT name FROM keys;
+INSERT INTO fixed SELECT name FROM keys;
+
+SELECT what, round(4096.0 * (pages - lag(pages) OVER (ORDER BY rowid)) / 1e6, 1) AS bytes_per_key
+FROM sizes LIMIT -1 OFFSET 1;
+SELECT 'growth = on, as inserted' AS filter, printf('about %.0f', disk_bytes / 1e6) AS bytes_per_key
+FROM filter_info('seen');
+
+-- 'rebuild' compacts the log of hashes, as every growth does.
+INSERT INTO seen(seen) VALUES ('rebuild');
+SELECT 'growth = on, compacted' AS filter, round(disk_bytes / 1e6, 1) AS bytes_per_key
+FROM filter_info('seen')
+UNION ALL SELECT 'growth = off', round(disk_bytes / 1e6, 1) FROM filter_info('fixed');
+
+-- The filter itself, without its log, by the rate asked for: it is made for a capacity, empty or not.
+CREATE VIRTUAL TABLE r1 USING cuckoo_filter(capacity = 1e6, fpr = 0.25);
+CREATE VIRTUAL TABLE r2 USING cuckoo_filter(capacity = 1e6, fpr = 0.03);
+CREATE VIRTUAL TABLE r3 USING cuckoo_filter(capacity = 1e6, fpr = 0.01);
+CREATE VIRTUAL TABLE r4 USING cuckoo_filter(capacity = 1e6, fpr = 0.001);
+CREATE VIRTUAL TABLE r5 USING cuckoo_filter(capacity = 1e6, fpr = 0.0001);
+CREATE VIRTUAL TABLE r6 USING cuckoo_filter(capacity = 1e6, fpr = 1e-6);
+SELECT fpr, round(bits_per_key, 2) AS bits_per_key FROM filter_info WHERE name LIKE 'r_'
+ORDER BY fpr DESC;

@@ -1,0 +1,144 @@
+// Writing: bulk loads and small transactions.
+#include <algorithm>
+
+#include "tests/bench/sql_bench.hpp"
+
+namespace cuckoo::bench {
+namespace {
+
+constexpr uint64_t kRowsPerTransaction = 500;
+
+// Inserts rows in transactions of 500, into a table of a database of its own.
+class Writer {
+ public:
+  Writer(const ScratchFile& file, const std::string& pragmas, const std::string& create,
+         uint64_t rows)
+      : connection_(file.path()), next_(rows) {
+    connection_.run(pragmas);
+    connection_.run(create);
+    fill(connection_, "t", rows, random_key);
+    if (connection_.text("PRAGMA journal_mode") == "wal") {
+      connection_.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+  }
+
+  void transactions(uint64_t count) {
+    Prepared begin(connection_, "BEGIN");
+    Prepared insert(connection_, "INSERT INTO t VALUES (?1)");
+    Prepared commit(connection_, "COMMIT");
+    for (uint64_t i = 0; i < count; ++i) {
+      const double processor = seconds(Clock::kProcessor);
+      const double wall = seconds(Clock::kWall);
+      begin.run();
+      for (uint64_t row = 0; row < kRowsPerTransaction; ++row) {
+        insert.run(random_key(next_++));
+      }
+      commit.run();
+      const double took = seconds(Clock::kWall) - wall;
+      processor_ += seconds(Clock::kProcessor) - processor;
+      wall_ += took;
+      longest_ = std::max(longest_, took);
+      rows_ += kRowsPerTransaction;
+    }
+  }
+
+  double processor_per_row() const { return 1e9 * processor_ / static_cast<double>(rows_); }
+  double wall_per_row() const { return 1e9 * wall_ / static_cast<double>(rows_); }
+  double longest_ms() const { return 1e3 * longest_; }
+
+ private:
+  Connection connection_;
+  uint64_t next_;
+  uint64_t rows_ = 0;
+  double processor_ = 0;
+  double wall_ = 0;
+  double longest_ = 0;
+};
+
+// `blocks` blocks of `block` transactions each, filter and B-tree in turn.
+void commit_with(Report& report, const std::string& name, const std::string& pragmas, uint64_t keys,
+                 uint64_t blocks, uint64_t block, bool judged) {
+  const ScratchFile filter_file("cuckoo-bench-commit-filter.db");
+  const ScratchFile tree_file("cuckoo-bench-commit-tree.db");
+  Writer filter(filter_file, pragmas,
+                "CREATE VIRTUAL TABLE t USING cuckoo_filter(k INTEGER, seed = 1, capacity = " +
+                    whole(keys) + ")",
+                keys);
+  Writer tree(tree_file, pragmas, "CREATE TABLE t(k INTEGER PRIMARY KEY) WITHOUT ROWID", keys);
+  for (uint64_t i = 0; i < blocks; ++i) {
+    filter.transactions(block);
+    tree.transactions(block);
+  }
+  report.section("500-row insert transactions of random keys, " + whole(keys) + " keys to " +
+                 whole(keys + blocks * block * kRowsPerTransaction) + ", growth = on, " + name);
+  report.show("filter, wall clock", filter.wall_per_row(), 0, "ns/row");
+  report.show("filter, processor", filter.processor_per_row(), 0, "ns/row");
+  report.show("B-tree, wall clock", tree.wall_per_row(), 0, "ns/row");
+  report.show("B-tree, processor", tree.processor_per_row(), 0, "ns/row");
+  const std::string ratio = "B-tree / filter, wall clock, folds and growth included";
+  if (judged) {
+    report.at_least(5, ratio, tree.wall_per_row() / filter.wall_per_row(), 2, "x");
+  } else {
+    report.show(ratio, tree.wall_per_row() / filter.wall_per_row(), 2, "x");
+  }
+  report.show("B-tree / filter, processor", tree.processor_per_row() / filter.processor_per_row(),
+              2, "x");
+  report.show("filter: the longest transaction, wall clock", filter.longest_ms(), 1, "ms");
+  report.show("B-tree: the longest transaction, wall clock", tree.longest_ms(), 1, "ms");
+}
+
+}  // namespace
+
+void bench_bulk(const Settings& settings, Report& report) {
+  const uint64_t keys = settings.quick() ? 50000 : 10000000;
+  const int rounds = settings.quick() ? 1 : 3;
+  report.section("Bulk INSERT ... SELECT of " + whole(keys) +
+                 " random integer keys, commit included, in a file");
+  const ScratchFile file("cuckoo-bench-bulk.db");
+  const Connection connection(file.path());
+  connection.run("CREATE TABLE source(k INTEGER)");
+  fill(connection, "source", keys, random_key);
+  connection.run("CREATE VIRTUAL TABLE idle USING do_nothing(k INTEGER)");
+  std::vector<double> scan, nothing, sized, grown, index;
+  std::vector<double> sized_ratio, grown_ratio;
+  const auto timed = [&](std::vector<double>& times, const std::string& sql) {
+    const double start = seconds(Clock::kProcessor);
+    connection.run(sql);
+    times.push_back((seconds(Clock::kProcessor) - start) * 1e9 / static_cast<double>(keys));
+  };
+  for (int round = 0; round < rounds; ++round) {
+    connection.run("CREATE VIRTUAL TABLE sized USING cuckoo_filter(k INTEGER, capacity = " +
+                   whole(keys) + ")");
+    connection.run("CREATE VIRTUAL TABLE grown USING cuckoo_filter(k INTEGER)");
+    timed(scan, "SELECT count(k) FROM source");
+    timed(nothing, "INSERT INTO idle SELECT k FROM source");
+    timed(sized, "INSERT INTO sized SELECT k FROM source");
+    timed(grown, "INSERT INTO grown SELECT k FROM source");
+    timed(index, "CREATE INDEX source_k ON source(k)");
+    connection.run("DROP TABLE sized");
+    connection.run("DROP TABLE grown");
+    connection.run("DROP INDEX source_k");
+    sized_ratio.push_back(index.back() / sized.back());
+    grown_ratio.push_back(index.back() / grown.back());
+  }
+  report.show("scan alone", median(scan), 0, "ns/row");
+  report.show("into the do-nothing table", median(nothing), 0, "ns/row");
+  report.show("into a filter with capacity = " + whole(keys), median(sized), 0, "ns/row");
+  report.show("into a filter that grows from 1000", median(grown), 0, "ns/row");
+  report.show("CREATE INDEX", median(index), 0, "ns/row");
+  report.at_least(5, "CREATE INDEX / filter with capacity given", median(sized_ratio), 2, "x");
+  report.at_least(5, "CREATE INDEX / filter that grows from 1000", median(grown_ratio), 2, "x");
+}
+
+void bench_commit(const Settings& settings, Report& report) {
+  const uint64_t keys = settings.quick() ? 20000 : 1000000;
+  const uint64_t blocks = settings.quick() ? 2 : 20;
+  const uint64_t block = settings.quick() ? 5 : 50;
+  commit_with(report, "WAL, synchronous = NORMAL",
+              "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", keys, blocks, block, true);
+  commit_with(report, "DELETE journal, synchronous = FULL",
+              "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL", keys, blocks,
+              settings.quick() ? 1 : 5, false);
+}
+
+}  // namespace cuckoo::bench

@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# The README against the extension: each ```sql block that a ```text block follows is run in the
+# sqlite3 shell and gives that text; the tables of options, commands, functions and columns are
+# those the extension names itself; the files it points to are there.
+# usage: readme_test.sh sqlite3 cuckoo.so ["libraries to preload"]
+set -euo pipefail
+export LC_ALL=C.UTF-8
+shell=$1 extension=$2 preload=${3-}
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+readme=$root/README.md
+
+work_dir=$(mktemp -d)
+trap 'rm -rf "$work_dir"' EXIT
+cd "$work_dir"
+failures=0
+
+run() {  # run database <script: the shell's output, errors included
+  env HOME="$work_dir" XDG_CONFIG_HOME="$work_dir" ${preload:+LD_PRELOAD="$preload"} \
+    "$shell" -batch -cmd ".load $extension" "$1" 2>&1 || true
+}
+compare() {  # compare what expected-file actual-file
+  if diff -u --label README.md --label 'the extension' "$2" "$3"; then
+    printf 'ok      %s\n' "$1"
+  else
+    printf 'FAILED  %s\n' "$1"
+    failures=$((failures + 1))
+  fi
+}
+
+# --- examples: 1.sql and 1.text, …
+
+awk '
+  /^```/ && !inside { inside = 1; language = substr($0, 4)
+    if (language == "sql") { ++pairs; file = pairs ".sql" }
+    else if (language == "text" && last == "sql") file = pairs ".text"
+    else file = ""
+    if (file != "") printf "" >file
+    next }
+  /^```/ { inside = 0; last = language; next }
+  inside { if (file != "") print >file; next }
+  NF { last = "" }
+' "$readme"
+examples=0
+for expected in *.text; do
+  [ -e "$expected" ] || continue
+  examples=$((examples + 1))
+  run "$examples.db" <"${expected%.text}.sql" >actual
+  compare "example $examples" "$expected" actual
+done
+if [ "$examples" -eq 0 ]; then
+  echo 'FAILED  no example with its output'
+  failures=$((failures + 1))
+fi
+
+# --- tables
+
+first_cells() {  # first_cells heading: the first column of the table whose first heading that is
+  awk -F'|' -v heading=" $1 " '
+    $2 == heading { inside = 1; getline; next }
+    !/^\|/ { inside = 0 }
+    inside { print $2 }
+  ' "$readme"
+}
+names() { grep -oE "$1" | LC_ALL=C sort; }
+
+first_cells option | names '[a-z_]+' >expected
+run :memory: <<<'CREATE VIRTUAL TABLE x USING cuckoo_filter(nothing = 1);' |
+  sed 's/.*the options are//' | names '[a-z_]+' >actual
+compare options expected actual
+
+first_cells command | grep -oE "'[a-z]+'" | names '[a-z]+' >expected
+run :memory: <<<"CREATE VIRTUAL TABLE x USING cuckoo_filter(); INSERT INTO x(x) VALUES ('nothing');" |
+  sed 's/.*the commands are//' | names '[a-z]+' >actual
+compare commands expected actual
+
+first_cells 'function' | sed 's/(.*//' | names '[a-z_]+' >expected
+catalogue='SELECT name FROM pragma_function_list UNION SELECT name FROM pragma_module_list;'
+env HOME="$work_dir" "$shell" -batch :memory: "$catalogue" | LC_ALL=C sort >without
+run :memory: <<<"$catalogue" | LC_ALL=C sort | comm -13 without - | grep -vx cuckoo_filter >actual
+compare functions expected actual
+
+awk '/^Columns of `filter_info`/ { inside = 1 } !NF { inside = 0 } inside' "$readme" |
+  grep -oE '`[a-z_]+`' | tr -d '\140' | grep -vx filter_info | LC_ALL=C sort >expected
+run :memory: <<<"SELECT name FROM pragma_table_xinfo('filter_info') WHERE hidden = 0;" |
+  LC_ALL=C sort >actual
+compare 'columns of filter_info' expected actual
+
+# --- figures: each number of sql/05_disk.expected is in the README
+
+figures=$(grep -oE '[0-9]+\.[0-9]+ +\|$' "$root/sql/05_disk.expected" | grep -oE '[0-9.]+')
+for figure in $figures; do
+  if ! grep -qE "(^|[^0-9.])${figure//./\\.}([^0-9.]|\$|\.)" "$readme"; then
+    echo "FAILED  figure $figure of sql/05_disk.expected is not in the README"
+    failures=$((failures + 1))
+  fi
+done
+
+# --- links
+
+while IFS= read -r link; do
+  if [ ! -e "$root/$link" ]; then
+    echo "FAILED  link to $link"
+    failures=$((failures + 1))
+  fi
+done < <(grep -oE '\]\([^)#]+' "$readme" | cut -c3- | grep -v '^https:')
+
+printf '%d failures\n' "$failures"
+[ "$failures" -eq 0 ]
