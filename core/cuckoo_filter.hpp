@@ -90,7 +90,7 @@ class CuckooFilter {
   uint64_t page_of(uint64_t bucket) const noexcept;
   bool loaded(uint64_t hash) const noexcept;  // both pages of this hash are in memory
 
-  enum class Answer : uint8_t { kAbsent, kPresent, kNotLoaded };
+  enum class Answer : uint8_t { kAbsent = 0, kPresent = 1, kNotLoaded = 2 };
   Answer probe(uint64_t hash) const noexcept;  // kNotLoaded: one of its pages is not in memory
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
   uint64_t count(uint64_t hash) const noexcept;  // occurrences of the hash's cell
@@ -285,8 +285,10 @@ inline CuckooFilter::Answer CuckooFilter::probe(uint64_t hash) const noexcept {
   const bool held =
       one_word() ? words_hold(load_word(at1), load_word(at2), place.fingerprint, always_decode_)
                  : wide_hold(at1, at2, place.fingerprint);
-  const bool found = held || (!overflow_.empty() && overflow_.count(cell(place)) != 0);
-  return found ? Answer::kPresent : Answer::kAbsent;
+  if (overflow_.empty()) [[likely]] {
+    return static_cast<Answer>(held);
+  }
+  return static_cast<Answer>(held || overflow_.count(cell(place)) != 0);
 }
 
 }  // namespace cuckoo

@@ -78,10 +78,8 @@ class CuckooTable::Cursor {
     } else if (is_plain_integer(values[0], affinity_)) [[likely]] {
       const int64_t key = sqlite3_value_int64(values[0]);
       hash_ = hash_integer(key, live_.seed());
-      if (live_.contains(hash_)) {
-        rows_left_ = 1;
-        key_.assign(key);
-      }
+      key_.assign(key);
+      rows_left_ = live_.contains(hash_) ? 1 : 0;
     } else {
       probe_any(values[0]);
     }

@@ -70,6 +70,10 @@ class Adapter {
  private:
   struct Box : sqlite3_vtab {
     explicit Box(const ModuleArguments& arguments) : sqlite3_vtab{}, table(arguments) {}
+    // SQLite takes no text of a failed xDestroy or xSavepoint.
+    ~Box() { sqlite3_free(zErrMsg); }
+    Box(const Box&) = delete;
+    Box& operator=(const Box&) = delete;
     Table table;
   };
   struct CursorBox : sqlite3_vtab_cursor {

@@ -90,7 +90,7 @@ enum class Clock { kProcessor, kWall };
 double seconds(Clock clock);
 double median(std::vector<double> values);
 
-// Seconds of several things run in turn, A B C, A B C, …: a slow spell of the machine hits them all.
+// Seconds of several things run in turn, A B C, A B C, …: a slow spell of the machine hits all.
 class Alternated {
  public:
   Alternated(int rounds, const std::vector<std::function<void()>>& runs,

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds for release and runs the benchmarks: bench_core, then bench_sql
+# with the arguments given (--quick, --large, names of groups; see sql_bench.cpp). The exit code is
+# bench_sql's: 1 when a budget is missed.
+#
+# BUILD_DIR=dir builds there instead of in build/release.
+set -euo pipefail
+
+build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../../build/release}")
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. tests/install.sh
+ensure_packages "${build_packages[@]}"
+
+cmake --preset release -B "$build_dir" -DCUCKOO_BUILD_BENCH=ON >/dev/null
+cmake --build "$build_dir" --target bench_core bench_sql
+
+if [ "$#" -eq 0 ]; then
+  "$build_dir/tests/bench_core"
+fi
+exec "$build_dir/tests/bench_sql" "$@"
