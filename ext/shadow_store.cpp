@@ -100,30 +100,9 @@ void ShadowStore::rename_tables(const std::string& name) {
 
 // --- config --------------------------------------------------------------------------------------
 
-void ShadowStore::write_option_row(const std::string& key, Statement& insert) {
-  insert.bind(1, key);
-  insert.run();
-}
-
-void ShadowStore::write_option(const std::string& key, int64_t value) {
-  Statement insert(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
+Statement ShadowStore::insert_option() const {
+  return Statement(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
                                  schema_.c_str(), table_.c_str()));
-  insert.bind(2, value);
-  write_option_row(key, insert);
-}
-
-void ShadowStore::write_option(const std::string& key, double value) {
-  Statement insert(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
-                                 schema_.c_str(), table_.c_str()));
-  insert.bind(2, value);
-  write_option_row(key, insert);
-}
-
-void ShadowStore::write_option(const std::string& key, const std::string& value) {
-  Statement insert(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
-                                 schema_.c_str(), table_.c_str()));
-  insert.bind(2, value);
-  write_option_row(key, insert);
 }
 
 std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {

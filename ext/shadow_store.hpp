@@ -47,9 +47,11 @@ class ShadowStore final : public FilterStorage {
   void create_tables();
   void drop_tables();
   void rename_tables(const std::string& name);
-  void write_option(const std::string& key, int64_t value);
-  void write_option(const std::string& key, double value);
-  void write_option(const std::string& key, const std::string& value);
+  // Value: int64_t, double or std::string.
+  template <class Value>
+  void write_option(const std::string& key, const Value& value) {
+    insert_option().bind(1, key).bind(2, value).run();
+  }
 
   struct OptionValue {
     int type = SQLITE_NULL;
@@ -98,7 +100,7 @@ class ShadowStore final : public FilterStorage {
   Status expect_changed(const char* name, int64_t id) const;
   template <class Body>
   Status attempt(Body&& body);
-  void write_option_row(const std::string& key, Statement& insert);
+  Statement insert_option() const;
 
   sqlite3* db_;
   std::string schema_;
