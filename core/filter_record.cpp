@@ -6,6 +6,7 @@
 #include "core/bytes.hpp"
 #include "core/checksum.hpp"
 #include "core/filter_sizing.hpp"
+#include "core/key_hash.hpp"
 
 namespace cuckoo {
 namespace {
@@ -72,6 +73,16 @@ Status check_numbers(const FilterRecord& record) {
 }
 
 }  // namespace
+
+uint64_t first_base_id(const FilterRecord& record) noexcept {
+  std::byte bytes[8 * 5];
+  store_le(&bytes[0], record.generation);
+  store_le(&bytes[8], record.capacity);
+  store_le(&bytes[16], record.buckets);
+  store_le(&bytes[24], record.radix);
+  store_le(&bytes[32], record.low_bits);
+  return XXH3_64bits_withSeed(bytes, sizeof bytes, record.fold_chain);
+}
 
 std::vector<std::byte> encode_record(const FilterRecord& record) {
   std::vector<std::byte> bytes(8);

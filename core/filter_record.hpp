@@ -42,7 +42,7 @@ struct FilterRecord {
   uint64_t end_row = 0;  // first id that no row has used
 
   // the pages as last folded
-  uint64_t base_id = 0;  // of all folds that made them: equal ids, equal bytes
+  uint64_t base_id = 0;  // of the geometry and all folds that made them: equal ids, equal bytes
   uint64_t bucket_items = 0;
   uint64_t cells_digest = 0;
   uint64_t overflow_cells = 0;
@@ -59,6 +59,9 @@ inline constexpr uint64_t kMaxGeneration = (uint64_t{1} << 22) - 1;
 inline int64_t first_row_id(uint64_t generation) noexcept {
   return static_cast<int64_t>(generation << 40);
 }
+
+// The base_id of pages made anew, from the log up to `fold_chain`, with the record's geometry.
+uint64_t first_base_id(const FilterRecord& record) noexcept;
 
 // The newest format this code writes and reads.
 inline constexpr uint32_t kFilterRecordVersion = 1;

@@ -87,7 +87,8 @@ Status LoggedFilter::create() {
   record_.radix = geometry.value().shape.radix;
   record_.low_bits = geometry.value().shape.low_bits;
   record_.start_chain = log_chain_restart(options_.seed, 0);
-  record_.base_id = record_.fold_chain = record_.start_chain;
+  record_.fold_chain = record_.start_chain;
+  record_.base_id = first_base_id(record_);
   set_base(std::move(base));
   reset_tail(record_);
   item_limit_ = item_limit();
@@ -112,7 +113,8 @@ Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
   }
   const bool same_base = base_valid_ && next.generation == record_.generation &&
                          next.fold_position == record_.fold_position &&
-                         next.fold_row == record_.fold_row && next.base_id == record_.base_id;
+                         next.fold_row == record_.fold_row && next.base_id == record_.base_id &&
+                         geometry_of(next) == base_->geometry();
   const bool follows = valid_ && same_base && next.end_position >= position();
   valid_ = false;
   if (!same_base) {
@@ -136,7 +138,7 @@ Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
 }
 
 void LoggedFilter::forget() noexcept {
-  if (folded_in_transaction_ || poisoned_) {
+  if (base_changed_ || poisoned_) {
     base_valid_ = false;
   }
   valid_ = false;
@@ -493,6 +495,7 @@ Status LoggedFilter::fold_into_pages(const std::vector<uint64_t>& removes,
 
 void LoggedFilter::note_fold() noexcept {
   folded_in_transaction_ = true;
+  base_changed_ = true;
   bulk_threshold_ = std::max(fold_threshold_, std::min(items_, kMaxBulkEntries));
 }
 

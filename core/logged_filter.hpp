@@ -75,8 +75,9 @@ class LoggedFilter {
   Status create();
   // Brings memory to what that stored record says: keeps what is still valid, applies new log rows,
   // drops the rest. Cheap when nothing changed.
-  Status refresh(std::span<const std::byte> record);
-  // Memory no longer follows storage (a rollback): refresh() comes before any other call.
+  Status refresh(std::span<const std::byte> bytes);
+  // Memory no longer follows storage (a roll-back to a savepoint): refresh() comes before any other
+  // call.
   void forget() noexcept;
   bool usable() const noexcept { return valid_ && !poisoned_; }
 
@@ -85,8 +86,12 @@ class LoggedFilter {
   Status flush();
   // At the end of a transaction that folded: folds the remainder too.
   Status settle();
-  // The transaction's end: what is flushed is durable now.
-  void committed() noexcept { folded_in_transaction_ = false; }
+  // The transaction's end: what is flushed is durable now, or everything since its start is gone.
+  void committed() noexcept { folded_in_transaction_ = base_changed_ = false; }
+  void rolled_back() noexcept {
+    forget();
+    base_changed_ = false;
+  }
 
   // usable() is a precondition of all below.
   Status load(uint64_t hash);  // the hash's two pages
@@ -194,6 +199,7 @@ class LoggedFilter {
   bool poisoned_ = false;    // I7
   bool dirty_ = false;       // something is not flushed
   bool folded_in_transaction_ = false;
+  bool base_changed_ = false;  // in this transaction, also before the last roll-back to a savepoint
 
   FilterRecord record_;  // as stored, but for what is pending: see flush()
   std::unique_ptr<CuckooFilter> base_;

@@ -110,7 +110,7 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
   record_.fold_items = writer.items();
   record_.fold_row = static_cast<uint64_t>(next_row);
   record_.cells_digest = digest;
-  record_.base_id = log_chain_restart(record_.fold_chain, generation);
+  record_.base_id = first_base_id(record_);
   record_.page_rows = 0;
   record_.page_id_sum = 0;
   reset_tail(record_);
@@ -151,7 +151,7 @@ Status LoggedFilter::clear() {
   fresh.low_bits = geometry.value().shape.low_bits;
   fresh.start_chain = fresh.fold_chain = log_chain_restart(row_.chain(), fresh.generation);
   fresh.first_row = fresh.fold_row = static_cast<uint64_t>(first_row_id(fresh.generation));
-  fresh.base_id = fresh.start_chain;
+  fresh.base_id = first_base_id(fresh);
   record_ = fresh;
   set_base(std::move(base));
   reset_tail(record_);

@@ -54,7 +54,7 @@ bool Connection::exists(const std::string& schema, const std::string& table) con
 std::shared_ptr<LiveFilter> Connection::open(const std::string& schema, const std::string& table) {
   // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
   // authorizer.
-  execute(db_, sql_text("SELECT 1 FROM \"%w\".\"%w\" LIMIT 0", schema.c_str(), table.c_str()));
+  execute(db_, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
   const auto found = filters_.find(key_of(schema, table));
   return found == filters_.end() ? nullptr : found->second.lock();
 }

@@ -91,9 +91,8 @@ void CuckooTable::refuse_own_column(const std::string& table) const {
 }
 
 std::string CuckooTable::declaration() const {
-  return sql_text(
-      "CREATE TABLE x(\"%w\" %s PRIMARY KEY, count HIDDEN, \"%w\" HIDDEN) WITHOUT ROWID",
-      key_.name.c_str(), key_.type.c_str(), declared_name_.c_str());
+  return sql_text(R"(CREATE TABLE x("%w" %s PRIMARY KEY, count HIDDEN, "%w" HIDDEN) WITHOUT ROWID)",
+                  key_.name.c_str(), key_.type.c_str(), declared_name_.c_str());
 }
 
 FilterOptions CuckooTable::chosen_options() const {
@@ -237,6 +236,7 @@ void CuckooTable::Cursor::column(sqlite3_context* context, int column) {
       key_.result(context);
     }
   } else if (column == kCountColumn && sqlite3_vtab_nochange(context) == 0) {
+    live_.follow();  // a roll-back may have come between
     sqlite3_result_int64(context, static_cast<sqlite3_int64>(live_.count(hash_)));
   }
 }

@@ -155,9 +155,11 @@ void LiveFilter::follow() {
     return;
   }
   const uint32_t version = data_version();
-  if (!usable() || version != seen_version_) {
+  if (!usable() || provisional_ || version != seen_version_) {
     reload();
     seen_version_ = version;
+    provisional_ =
+        !writing_ && sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
   }
   current_ = writing_;
 }
@@ -223,10 +225,9 @@ void LiveFilter::raise(const Status& status) {
     return;
   }
   const SqlError error = sql_error(table(), status.error());
-  if (!filter_->usable() && !undoes_transaction(error.code())) {
-    throw SqlError(SQLITE_IOERR, error.message());
-  }
-  throw error;
+  const bool half_done = !filter_->usable();
+  throw SqlError(half_done && !undoes_transaction(error.code()) ? SQLITE_IOERR : error.code(),
+                 error.message());
 }
 
 // SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one
@@ -235,7 +236,7 @@ void LiveFilter::raise(const Status& status) {
 // with the CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
 void LiveFilter::announce() {
   announced_ = true;
-  execute(store_.db(), sql_text("INSERT INTO \"%w\".\"%w_config\" SELECT 0, 0 WHERE 0",
+  execute(store_.db(), sql_text(R"(INSERT INTO "%w"."%w_config" SELECT 0, 0 WHERE 0)",
                                 schema().c_str(), table().c_str()));
 }
 
@@ -336,8 +337,10 @@ void LiveFilter::commit() noexcept {
 }
 
 void LiveFilter::rollback() noexcept {
-  rollback_to();
-  writing_ = created_ = announced_ = false;
+  if (filter_ != nullptr) {
+    filter_->rolled_back();
+  }
+  current_ = writing_ = created_ = announced_ = false;
 }
 
 void LiveFilter::savepoint() {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ext/error.hpp"
+#include "ext/statement.hpp"
 
 namespace cuckoo {
 namespace {
@@ -96,8 +97,9 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument) {
     }
     const std::string word = take_word(rest);
     if (is_constraint_word(word) || word.empty()) {
-      throw SqlError(SQLITE_ERROR, table + ": column " + column.name +
-                                       " takes a name and a type only, not \"" + word + "\"");
+      throw SqlError(SQLITE_ERROR,
+                     sql_text("%s: column %s takes a name and a type only, not \"%s\"",
+                              table.c_str(), column.name.c_str(), word.c_str()));
     }
     rest = trim(rest);
   }
@@ -110,7 +112,8 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument) {
 std::string names_of(std::span<const OptionSpec> specs) {
   std::string names;
   for (const OptionSpec& spec : specs) {
-    names += (names.empty() ? "" : ", ") + std::string(spec.name);
+    names += names.empty() ? "" : ", ";
+    names += spec.name;
   }
   return names;
 }

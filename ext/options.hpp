@@ -59,7 +59,7 @@ class Options {
   };
   const Value* find(std::string_view name) const;
   void add_option(const std::string& table, std::span<const OptionSpec> specs,
-                  const std::string& name, const std::string& value);
+                  const std::string& name, const std::string& text);
 
   std::vector<ColumnSpec> columns_;
   std::map<std::string, Value, std::less<>> values_;

@@ -3,26 +3,25 @@
 namespace cuckoo {
 namespace {
 
-constexpr char kSelectRecord[] = "SELECT value FROM \"%w\".\"%w_config\" WHERE key = 'record'";
+constexpr char kSelectRecord[] = R"(SELECT value FROM "%w"."%w_config" WHERE key = 'record')";
 constexpr char kUpdateRecord[] =
     "INSERT INTO \"%w\".\"%w_config\" VALUES ('record', ?1)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-constexpr char kSelectPage[] =
-    "SELECT id, page FROM \"%w\".\"%w_pages\" WHERE id = ?1 AND id <= ?2";
+constexpr char kSelectPage[] = R"(SELECT id, page FROM "%w"."%w_pages" WHERE id = ?1 AND id <= ?2)";
 constexpr char kSelectPages[] =
-    "SELECT id, page FROM \"%w\".\"%w_pages\" WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-constexpr char kInsertPage[] = "INSERT INTO \"%w\".\"%w_pages\" VALUES (?1, ?2)";
-constexpr char kUpdatePage[] = "UPDATE \"%w\".\"%w_pages\" SET page = ?2 WHERE id = ?1";
-constexpr char kDeletePages[] = "DELETE FROM \"%w\".\"%w_pages\" WHERE id BETWEEN ?1 AND ?2";
+    R"(SELECT id, page FROM "%w"."%w_pages" WHERE id BETWEEN ?1 AND ?2 ORDER BY id)";
+constexpr char kInsertPage[] = R"(INSERT INTO "%w"."%w_pages" VALUES (?1, ?2))";
+constexpr char kUpdatePage[] = R"(UPDATE "%w"."%w_pages" SET page = ?2 WHERE id = ?1)";
+constexpr char kDeletePages[] = R"(DELETE FROM "%w"."%w_pages" WHERE id BETWEEN ?1 AND ?2)";
 constexpr char kSelectLog[] =
-    "SELECT id, entries FROM \"%w\".\"%w_log\" WHERE id BETWEEN ?1 AND ?2 ORDER BY id";
-constexpr char kInsertLog[] = "INSERT INTO \"%w\".\"%w_log\" VALUES (?1, ?2)";
-constexpr char kUpdateLog[] = "UPDATE \"%w\".\"%w_log\" SET entries = ?2 WHERE id = ?1";
-constexpr char kDeleteLog[] = "DELETE FROM \"%w\".\"%w_log\" WHERE id BETWEEN ?1 AND ?2";
-constexpr char kSelectItems[] = "SELECT key, value FROM \"%w\".\"%w_items\" ORDER BY key";
-constexpr char kReplaceItem[] = "REPLACE INTO \"%w\".\"%w_items\" VALUES (?1, ?2)";
-constexpr char kDeleteItem[] = "DELETE FROM \"%w\".\"%w_items\" WHERE key = ?1";
-constexpr char kDeleteItems[] = "DELETE FROM \"%w\".\"%w_items\"";
+    R"(SELECT id, entries FROM "%w"."%w_log" WHERE id BETWEEN ?1 AND ?2 ORDER BY id)";
+constexpr char kInsertLog[] = R"(INSERT INTO "%w"."%w_log" VALUES (?1, ?2))";
+constexpr char kUpdateLog[] = R"(UPDATE "%w"."%w_log" SET entries = ?2 WHERE id = ?1)";
+constexpr char kDeleteLog[] = R"(DELETE FROM "%w"."%w_log" WHERE id BETWEEN ?1 AND ?2)";
+constexpr char kSelectItems[] = R"(SELECT key, value FROM "%w"."%w_items" ORDER BY key)";
+constexpr char kReplaceItem[] = R"(REPLACE INTO "%w"."%w_items" VALUES (?1, ?2))";
+constexpr char kDeleteItem[] = R"(DELETE FROM "%w"."%w_items" WHERE key = ?1)";
+constexpr char kDeleteItems[] = R"(DELETE FROM "%w"."%w_items")";
 // About a thousand instructions, so that a progress handler is asked too.
 constexpr char kPoll[] =
     "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
@@ -64,7 +63,7 @@ void ShadowStore::finalize() noexcept {
 
 void ShadowStore::create_tables() {
   for (const ShadowTable& shadow : kShadowTables) {
-    execute(db_, sql_text("CREATE TABLE \"%w\".\"%w_%s\"%s", schema_.c_str(), table_.c_str(),
+    execute(db_, sql_text(R"(CREATE TABLE "%w"."%w_%s"%s)", schema_.c_str(), table_.c_str(),
                           std::string(shadow.suffix).c_str(), std::string(shadow.columns).c_str()));
   }
 }
@@ -72,7 +71,7 @@ void ShadowStore::create_tables() {
 void ShadowStore::drop_tables() {
   finalize();
   for (const ShadowTable& shadow : kShadowTables) {
-    execute(db_, sql_text("DROP TABLE IF EXISTS \"%w\".\"%w_%s\"", schema_.c_str(), table_.c_str(),
+    execute(db_, sql_text(R"(DROP TABLE IF EXISTS "%w"."%w_%s")", schema_.c_str(), table_.c_str(),
                           std::string(shadow.suffix).c_str()));
   }
 }
@@ -91,7 +90,7 @@ void ShadowStore::rename_tables(const std::string& name) {
         sqlite3_table_column_metadata(db_, schema_.c_str(), old_name.c_str(), nullptr, nullptr,
                                       nullptr, nullptr, nullptr, nullptr);
     if (exists == SQLITE_OK) {
-      execute(db_, sql_text("ALTER TABLE \"%w\".\"%w\" RENAME TO \"%w_%s\"", schema_.c_str(),
+      execute(db_, sql_text(R"(ALTER TABLE "%w"."%w" RENAME TO "%w_%s")", schema_.c_str(),
                             old_name.c_str(), name.c_str(), suffix.c_str()));
     }
   }
@@ -101,8 +100,8 @@ void ShadowStore::rename_tables(const std::string& name) {
 // --- config --------------------------------------------------------------------------------------
 
 Statement ShadowStore::insert_option() const {
-  return Statement(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)",
-                                 schema_.c_str(), table_.c_str()));
+  return Statement(db_, sql_text(R"(INSERT INTO "%w"."%w_config" VALUES (?1, ?2))", schema_.c_str(),
+                                 table_.c_str()));
 }
 
 std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {

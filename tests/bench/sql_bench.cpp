@@ -3,7 +3,7 @@
 //
 //   bench_sql [--quick | --large] [group …]
 //     --quick   some seconds, sizes too small to judge anything: does it still run?
-//     --large   also 50 M and 100 M keys: needs about 10 GB of memory and half an hour
+//     --large   also 50 M and 100 M keys: needs several GB of memory and about ten minutes
 //     group     join tail growth cold bulk commit bits rate disk; all when none is named
 //
 // The exit code is 1 when a budget is missed, 2 when something went wrong.

@@ -1,4 +1,4 @@
-// Shadow rows that are damaged, missing, foreign or from the future: a clear message, never a crash;
+// Shadow rows that are damaged, missing, foreign or from the future: a clear message, not a crash;
 // damage of the config or the log never makes a key silently absent; the table can always be
 // dropped and its neighbours are unaffected.
 #include "tests/ext/database.hpp"

@@ -99,7 +99,8 @@ class Database {
     std::vector<Row> result;
     sqlite3_stmt* statement = nullptr;
     EXPECT_EQ(sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
-        << sql << "\n" << sqlite3_errmsg(db_);
+        << sql << "\n"
+        << sqlite3_errmsg(db_);
     int code = SQLITE_OK;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
       Row row;
@@ -149,7 +150,8 @@ class Query {
  public:
   Query(Database& db, const std::string& sql) : db_(db.handle()) {
     EXPECT_EQ(sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement_, nullptr), SQLITE_OK)
-        << sql << "\n" << sqlite3_errmsg(db_);
+        << sql << "\n"
+        << sqlite3_errmsg(db_);
   }
   ~Query() { sqlite3_finalize(statement_); }
   Query(const Query&) = delete;
@@ -178,8 +180,8 @@ class Query {
 inline std::vector<Row> shadow_rows(Database& db, const std::string& table,
                                     const std::string& schema = "main") {
   std::vector<Row> all;
-  for (const char* columns : {"_config|key, value", "_pages|id, page", "_log|id, entries",
-                              "_items|key, value"}) {
+  for (const char* columns :
+       {"_config|key, value", "_pages|id, page", "_log|id, entries", "_items|key, value"}) {
     const std::string spec = columns;
     const size_t bar = spec.find('|');
     const std::string name = "\"" + schema + "\".\"" + table + spec.substr(0, bar) + "\"";

@@ -1,0 +1,33 @@
+// Which scripts a model test runs: a script is its seed.
+//
+//   CUCKOO_MODEL_SCRIPTS=n   n scripts instead of the test's share
+//   CUCKOO_MODEL_FIRST=s     starts at seed s instead of 1
+//   CUCKOO_SEED=s            the one script with that seed, as a failure names it
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+
+namespace cuckoo::test {
+
+struct ModelSeeds {
+  uint64_t first = 1;
+  uint64_t count = 0;
+
+  explicit ModelSeeds(uint64_t share) : count(number("CUCKOO_MODEL_SCRIPTS").value_or(share)) {
+    first = number("CUCKOO_MODEL_FIRST").value_or(first);
+    if (const std::optional<uint64_t> only = number("CUCKOO_SEED")) {
+      first = *only;
+      count = 1;
+    }
+  }
+
+ private:
+  static std::optional<uint64_t> number(const char* name) {
+    const char* text = std::getenv(name);
+    return text == nullptr ? std::nullopt : std::optional(std::strtoull(text, nullptr, 10));
+  }
+};
+
+}  // namespace cuckoo::test
