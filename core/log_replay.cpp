@@ -78,7 +78,7 @@ Status LogReplay::read(const LogExtent& extent) {
   return merge([this](uint64_t, uint64_t count) -> Status {
     ++hashes_;
     items_ += count;
-    bucket_items_ += std::min(count, kMaxCopiesInBuckets);
+    bucket_items_ += count <= kMaxCopiesInBuckets ? count : 0;
     return {};
   });
 }

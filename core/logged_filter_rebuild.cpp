@@ -67,14 +67,13 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
   constexpr size_t kBatch = 1024;
   std::vector<uint64_t> batch;
   batch.reserve(kBatch + kMaxCopiesInBuckets);
-  std::vector<std::pair<uint64_t, uint64_t>> surplus;  // cell, copies that no two buckets hold
   uint64_t digest = 0;
   CuckooFilter::Bulk bulk(*base, replay.bucket_items());
   CUCKOO_TRY(replay.merge([&](uint64_t hash, uint64_t count) -> Status {
-    const uint64_t copies = std::min(count, kMaxCopiesInBuckets);
-    batch.insert(batch.end(), copies, hash);
-    if (copies < count) {
-      surplus.emplace_back(base->cell(hash), count - copies);
+    if (count <= kMaxCopiesInBuckets) {
+      batch.insert(batch.end(), count, hash);
+    } else {  // all of them, so that their two buckets stay free for others
+      base->overflow().add(base->cell(hash), count);
     }
     digest += count * CuckooFilter::mix_cell(base->cell(hash));
     if (batch.size() >= kBatch) {
@@ -86,9 +85,6 @@ Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<C
   }));
   bulk.insert(batch);
   bulk.finish();
-  for (const auto& [cell, count] : surplus) {
-    base->overflow().add(cell, count);
-  }
   CUCKOO_TRY(writer.finish());
   CUCKOO_TRY(erase_generation());
 

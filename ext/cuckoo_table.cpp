@@ -154,13 +154,19 @@ std::string CuckooTable::integrity() {
 // --- planning ----------------------------------------------------------------------------------
 
 bool CuckooTable::best_index(sqlite3_index_info* info) {
-  int plan = info->colUsed == 0 ? kCountPlan : kRefuseListPlan;
+  // count(*) reads no column; but newer versions of SQLite say of a WITHOUT ROWID table that its
+  // primary key is always read. If it really is, xColumn refuses.
+  constexpr uint64_t kKeyBit = uint64_t{1} << kKeyColumn;
+  int plan = (info->colUsed & ~kKeyBit) == 0 ? kCountPlan : kRefuseListPlan;
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
-    if (constraint.usable == 0 || constraint.iColumn != kKeyColumn ||
-        (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
-         constraint.op != SQLITE_INDEX_CONSTRAINT_IS)) {
+    if (constraint.iColumn != kKeyColumn || (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
+                                             constraint.op != SQLITE_INDEX_CONSTRAINT_IS)) {
       continue;  // LIMIT and OFFSET come with column 0, too
+    }
+    if (constraint.usable == 0) {
+      plan = plan == kCountPlan ? kRefuseListPlan : plan;
+      continue;
     }
     if (sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0) {
       plan = kRefuseCollationPlan;
@@ -217,19 +223,21 @@ void CuckooTable::Cursor::filter_other(int plan, sqlite3_value** values) {
                                      " key = value COLLATE BINARY, or put the filter's key on the"
                                      " left of =");
   }
+  refuse_to_list();
+}
+
+void CuckooTable::Cursor::refuse_to_list() const {
+  const std::string& name = live_.table();
   throw SqlError(SQLITE_ERROR,
-                 live_.table() +
+                 name +
                      ": a filter does not know its keys and can't list them; give a key (key = ?,"
-                     " JOIN, EXISTS, filter_contains), or use 'clear' to empty it");
+                     " JOIN, EXISTS, filter_contains); to empty it: INSERT INTO " +
+                     name + "(" + name + ") VALUES ('clear')");
 }
 
 void CuckooTable::Cursor::column(sqlite3_context* context, int column) {
   if (plan_ == kCountPlan) {
-    throw SqlError(SQLITE_ERROR,
-                   live_.table() +
-                       ": a filter does not know its keys and can't list them; give a key, or use"
-                       " INSERT INTO " +
-                       live_.table() + "(" + live_.table() + ") VALUES ('clear') to empty it");
+    refuse_to_list();
   }
   if (column == kKeyColumn) {
     if (sqlite3_vtab_nochange(context) == 0) {

@@ -90,6 +90,7 @@ class CuckooTable::Cursor {
   sqlite3_int64 rowid() const noexcept { return 0; }
 
  private:
+  [[noreturn]] void refuse_to_list() const;
   void probe_any(sqlite3_value* value);
   void filter_other(int plan, sqlite3_value** values);
 

@@ -8,20 +8,17 @@
 // refreshes, adds, removes (keys it owns; in some scripts also keys that nobody added), flushes,
 // marks and undoes savepoints, clears, rebuilds, and then commits or rolls back. Now and then the
 // storage is replaced by a backup.
-//
-//   CUCKOO_MODEL_SCRIPTS=n   runs n scripts
-//   CUCKOO_SEED=s            runs the one script with that seed, as a failure names it
+// tests/model_seeds.hpp has the variables that choose scripts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 
 #include "core/logged_filter.hpp"
 #include "tests/core/memory_storage.hpp"
+#include "tests/model_seeds.hpp"
 
 namespace cuckoo {
 namespace {
@@ -438,17 +435,9 @@ class Script {
   Model model_at_backup_;
 };
 
-std::optional<uint64_t> number_from_environment(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? std::nullopt : std::optional(std::strtoull(text, nullptr, 10));
-}
-
 TEST(LoggedFilterModel, random_scripts_answer_as_the_model_does) {
-  const std::optional<uint64_t> only = number_from_environment("CUCKOO_SEED");
-  const uint64_t first = only.value_or(1);
-  const uint64_t scripts =
-      only ? 1 : number_from_environment("CUCKOO_MODEL_SCRIPTS").value_or(kDefaultScripts);
-  for (uint64_t seed = first; seed < first + scripts; ++seed) {
+  const test::ModelSeeds seeds(kDefaultScripts);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     Script script(seed);
     script.run();
     ASSERT_FALSE(HasFailure()) << script.description();

@@ -57,7 +57,7 @@ TEST(Create_option, boundary_is_taken) {
   EXPECT_EQ(option_of("capacity = 1", "capacity"), "1");
   EXPECT_EQ(option_of("capacity = 1099511627776", "capacity"), "1099511627776");
   EXPECT_EQ(option_of("fpr = 0.25", "fpr"), "0.25");
-  EXPECT_EQ(option_of("fpr = 9.313225746154785e-10", "fpr"), "9.31322574615479e-10");
+  EXPECT_DOUBLE_EQ(std::stod(option_of("fpr = 9.313225746154785e-10", "fpr")), 0x1p-30);
   EXPECT_EQ(option_of("fingerprint_bits = 4", "fingerprint_bits"), "4");
   EXPECT_EQ(option_of("fingerprint_bits = 32", "fingerprint_bits"), "32");
   EXPECT_EQ(option_of("growth = OFF", "growth"), "off");

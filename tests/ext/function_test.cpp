@@ -389,7 +389,7 @@ TEST(Info, lists_every_filter_of_every_database) {
   db.run("CREATE VIRTUAL TABLE \"c_\" USING \"cuckoo_filter\"(key)");
   db.run("ATTACH '" + folder.file("aux.db") + "' AS \"the aux\"; " + create("\"the aux\".a") +
          "; " + create("temp.z"));
-  db.run("CREATE VIRTUAL TABLE words USING fts5(cuckoo_filter)");
+  db.attempt("CREATE VIRTUAL TABLE words USING fts5(cuckoo_filter)");  // if SQLite has it
   const auto listed = [](Database& one) {
     return one.list("SELECT schema || '.' || name FROM filter_info ORDER BY 1");
   };

@@ -235,15 +235,17 @@ void ModelFile::end(Connection& connection) {
   connection.marks.clear();
 }
 
+// A COMMIT that fails leaves the transaction open.
 void ModelFile::finish_commit(Connection& connection, const std::string& sql) {
   const bool violated = connection.view && connection.view->orphan;
   const Outcome outcome = run(connection, sql);
-  if (is_busy(outcome.code)) {
-    require(connection.wrote, "BUSY, and nothing was written: " + sql);
-  } else if (violated) {
-    require((outcome.code & 0xFF) == SQLITE_CONSTRAINT, sql + ": the foreign key is violated");
-  } else {
-    require(outcome.code == SQLITE_OK, sql + "\n" + outcome.message);
+  if (!is_busy(outcome.code)) {
+    const int expected = violated ? SQLITE_CONSTRAINT : SQLITE_OK;
+    require((outcome.code & 0xFF) == expected, sql + ", code " + std::to_string(outcome.code) +
+                                                   ", expected " + std::to_string(expected) + ": " +
+                                                   outcome.message);
+  }
+  if (outcome.code == SQLITE_OK) {
     if (connection.wrote) {
       committed(*connection.view);
     }

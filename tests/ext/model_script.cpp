@@ -80,7 +80,7 @@ void ModelScript::run() {
   Connection& first = file_.connections()[0];
   create(first, 0);
   create_triggers(first);
-  for (uint64_t steps = 20 + random(40); steps > 0; --steps) {
+  for (uint64_t steps = 25 + random(60); steps > 0; --steps) {
     std::vector<Connection>& connections = file_.connections();
     Connection* actor = &connections[random(connections.size())];
     for (Connection& connection : connections) {

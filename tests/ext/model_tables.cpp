@@ -30,7 +30,7 @@ void ModelScript::step(Connection& connection) {
       {8, &ModelScript::rollback_to},     {4, &ModelScript::toggle_orphan},
       {5, &ModelScript::rename},          {4, &ModelScript::drop},
       {4, &ModelScript::other_ddl},       {2, &ModelScript::vacuum},
-      {1, &ModelScript::swap_file},       {3, &ModelScript::backup},
+      {1, &ModelScript::swap_file},       {5, &ModelScript::backup},
       {2, &ModelScript::reopen},
   };
   if (!filter_of(connection, 0).exists && !filter_of(connection, 1).exists) {
@@ -299,7 +299,7 @@ void ModelScript::backup(Connection& connection) {
   if (connection.in_transaction) {
     return;
   }
-  if (file_.has_backup() && one_in(2)) {
+  if (file_.has_backup() && !one_in(3)) {
     file_.restore_backup(connection);
   } else if (file_.others_idle(connection)) {
     file_.save_backup(connection);
