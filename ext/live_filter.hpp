@@ -123,8 +123,8 @@ class LiveFilter {
   bool announced_ = false;  // … and SQLite tells it of roll-backs to earlier savepoints
   bool changing_ = false;   // inside a change: a nested statement's savepoint must not flush
   uint32_t seen_version_ = 0;
-  // Read in a write transaction that this table is no part of: what was read may be rolled back, and
-  // nobody will tell.
+  // Read in a write transaction that this table is no part of: what was read may be rolled back,
+  // and nobody will tell.
   bool provisional_ = false;
 
   // of filter_'s options, at hand for every probe

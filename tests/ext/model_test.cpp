@@ -14,7 +14,7 @@
 namespace cuckoo::test {
 namespace {
 
-constexpr uint64_t kDefaultScripts = 300;
+constexpr uint64_t kDefaultScripts = 500;
 
 std::string text_of(uint64_t seed, const std::string& what, const std::string& script) {
   return what + "\n\nCUCKOO_SEED=" + std::to_string(seed) + " replays this script:\n" + script;
