@@ -32,6 +32,10 @@ bool is_loaded(sqlite3* db) {
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(db, "SELECT cuckoo_version()", -1, &statement, nullptr);
   sqlite3_finalize(statement);
+  if (code != SQLITE_OK) {
+    // An automatic extension that leaves an error behind makes sqlite3_open() fail.
+    sqlite3_exec(db, "SELECT 1", nullptr, nullptr, nullptr);
+  }
   return code == SQLITE_OK;
 }
 
