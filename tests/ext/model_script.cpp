@@ -18,7 +18,7 @@ auto pick(std::mt19937_64& random, const List& list) {
 std::string literals(const std::vector<uint64_t>& keys) {
   std::string list;
   for (const uint64_t key : keys) {
-    list += (list.empty() ? "" : ", ") + literal(key);
+    append(list, ", ", literal(key));
   }
   return list;
 }
@@ -26,13 +26,13 @@ std::string literals(const std::vector<uint64_t>& keys) {
 std::string json(const std::vector<uint64_t>& keys) {
   std::string list;
   for (const uint64_t key : keys) {
-    list += (list.empty() ? "" : ",") + std::to_string(key);
+    append(list, ",", std::to_string(key));
   }
   return "json_each('[" + list + "]')";
 }
 
 std::string numbers(uint64_t first, uint64_t length) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+  return " WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
          ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(first + length - 1) + ") ";
 }
 
@@ -179,7 +179,7 @@ std::string ModelScript::query_of(const std::string& table, const Keys& keys, bo
     default: {
       std::string all;
       for (const uint64_t key : keys) {
-        all += (all.empty() ? "SELECT " : " UNION ALL SELECT ") + std::to_string(key);
+        append(all, " UNION ALL ", "SELECT " + std::to_string(key));
         all += form == 4 ? ", count FROM " + table + " WHERE key = " + literal(key)
                          : " WHERE " + contains + literal(key) + ")";
       }

@@ -27,6 +27,11 @@ inline std::string literal(uint64_t i) {
   }
 }
 
+inline void append(std::string& list, const char* separator, const std::string& item) {
+  list += list.empty() ? "" : separator;
+  list += item;
+}
+
 // A multiset of key numbers, as a count for each.
 class Bag {
  public:

@@ -96,7 +96,7 @@ void ModelScript::insert_values(Connection& connection) {
   std::string values;
   for (uint64_t i = 2 + random(8); i > 0; --i) {
     keys.push_back(one_in(20) ? kNull : any_key());
-    values += (values.empty() ? "(" : ", (") + literal_or_null(keys.back()) + ")";
+    append(values, ", ", "(" + literal_or_null(keys.back()) + ")");
   }
   insert(connection, filter, "(key) VALUES " + values, keys);
 }
@@ -114,14 +114,14 @@ void ModelScript::insert_bulk(Connection& connection) {
   const std::string key =
       null_at == kNull ? every
                        : "CASE WHEN i <> " + std::to_string(null_at) + " THEN " + every + " END";
-  insert(connection, filter, " " + numbers(first, length) + "SELECT " + key + " FROM n", keys);
+  insert(connection, filter, numbers(first, length) + "SELECT " + key + " FROM n", keys);
 }
 
 void ModelScript::insert_copies(Connection& connection) {
   const size_t filter = any_filter(connection);
   const Keys keys(bulk_length(filter_of(connection, filter)), any_key());
-  insert(connection, filter,
-         " " + numbers(0, keys.size()) + "SELECT " + literal(keys[0]) + " FROM n", keys);
+  insert(connection, filter, numbers(0, keys.size()) + "SELECT " + literal(keys[0]) + " FROM n",
+         keys);
 }
 
 void ModelScript::insert_from_app(Connection& connection) {
@@ -302,8 +302,8 @@ void ModelScript::app_insert(Connection& connection) {
   for (uint64_t i = 1 + random(5); i > 0; --i) {
     const uint64_t key = one_in(15) ? kNull : any_key();
     rows.push_back({key, one_in(6) ? static_cast<Raise>(random(5)) : Raise::kNothing});
-    values += (values.empty() ? "(" : ", (") + literal_or_null(key) + ", " +
-              std::to_string(static_cast<int>(rows.back().raise)) + ")";
+    const std::string mode = std::to_string(static_cast<int>(rows.back().raise));
+    append(values, ", ", "(" + literal_or_null(key) + ", " + mode + ")");
   }
   const Policy policy = any_policy();
   file_.write(connection, std::string("INSERT ") + or_clause(policy) + "INTO app VALUES " + values,
