@@ -122,7 +122,9 @@ Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
     CUCKOO_TRY(load_base(next));
     base_valid_ = true;
   }
-  if (!follows) {
+  if (follows) {
+    index_tail();  // in log order: what comes may remove what is not indexed yet
+  } else {
     reset_tail(next);
   }
   record_ = next;

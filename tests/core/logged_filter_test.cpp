@@ -478,6 +478,41 @@ void expect_other_history_noticed(uint64_t folded, uint64_t first, uint64_t seco
   EXPECT_LE(left, first / 10 + 5) << "what the first history added";
 }
 
+// An add that nobody has asked for yet is not indexed when another connection's remove of it comes.
+TEST(LoggedFilter, I2_a_foreign_remove_of_an_own_add_is_in_order) {
+  const FilterOptions options = options_for(500);
+  Stored stored(options);
+  stored.add(0, 1);
+  stored.commit();
+  LoggedFilter other(options, stored.storage);
+  ASSERT_TRUE(other.refresh(stored.storage.rows.record).ok());
+  ASSERT_TRUE(other.remove(nth_hash(0)).value());
+  ASSERT_TRUE(other.flush().ok());
+  ASSERT_TRUE(stored.filter.refresh(stored.storage.rows.record).ok());
+  const Status status = stored.filter.check();
+  EXPECT_TRUE(status.ok()) << message_of(status);
+  EXPECT_EQ(stored.filter.items(), 0u);
+}
+
+// The same log folded into other geometries: pages of one must not be taken for the other's.
+TEST(LoggedFilter, I4_another_geometry_is_noticed) {
+  Stored stored(options_for(2000));
+  stored.add(0, 2000);
+  stored.commit();
+  const StoredRows before = stored.storage.rows;
+  ASSERT_TRUE(stored.filter.rebuild(10000).ok());
+  stored.commit();
+  stored.storage.restore(before);  // a backup; then somebody else resizes, to another size
+  LoggedFilter other(stored.filter.options(), stored.storage);
+  ASSERT_TRUE(other.refresh(stored.storage.rows.record).ok());
+  ASSERT_TRUE(other.rebuild(20000).ok());
+  ASSERT_TRUE(other.flush().ok());
+  ASSERT_TRUE(stored.filter.refresh(stored.storage.rows.record).ok());
+  EXPECT_EQ(stored.filter.geometry(), other.geometry());
+  EXPECT_EQ(stored.missing(0, 2000), 0u);
+  stored.expect_good();
+}
+
 TEST(LoggedFilter, I4_another_history_is_noticed) {
   for (const uint64_t folded : {uint64_t{0}, uint64_t{2000}}) {
     for (const uint64_t first : {uint64_t{20}, uint64_t{100}, uint64_t{1500}}) {

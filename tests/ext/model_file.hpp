@@ -74,7 +74,7 @@ class ModelFile {
   Answer ask(Connection& connection, const std::string& sql);
   // A query that must fail with a text that holds this. False when BUSY.
   bool refused(Connection& connection, const std::string& sql, const std::string& message);
-  // Outside a transaction: a statement that may be BUSY and changes nothing that a query shows.
+  // A statement that changes nothing that a query shows; false when BUSY.
   bool maintain(Connection& connection, const std::string& sql);
 
   void begin(Connection& connection, const std::string& how);
