@@ -534,13 +534,17 @@ uint64_t CuckooFilter::mix_cell(uint64_t cell) noexcept { return mix64(cell); }
 
 uint64_t CuckooFilter::digest() const noexcept {
   uint64_t sum = 0;
-  for (uint64_t bucket = 0; bucket < geometry_.buckets; ++bucket) {
-    if (pages_.find(page_of(bucket)) == nullptr) {
-      continue;
+  for (uint64_t index = 0; index < geometry_.page_count(); ++index) {
+    if (pages_.find(index) == nullptr) {
+      continue;  // absent: all zero
     }
-    for (const uint64_t value : read(bucket)) {
-      if (value != 0) {
-        sum += mix_cell(cell({bucket, alternate(bucket, value), value}));
+    const uint64_t first = index * buckets_per_page_;
+    const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
+    for (uint64_t bucket = first; bucket < end; ++bucket) {
+      for (const uint64_t value : read(bucket)) {
+        if (value != 0) {
+          sum += mix_cell(cell({bucket, alternate(bucket, value), value}));
+        }
       }
     }
   }

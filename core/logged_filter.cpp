@@ -374,11 +374,32 @@ Status LoggedFilter::load(uint64_t hash) {
     CUCKOO_TRY(storage_.read_pages(id, id, [&](int64_t row_id, std::span<const std::byte> row) {
       return in_row("page", row_id, add_page(*base_, row_id, row));
     }));
-    if (base_->pages().find(index) == nullptr) {
-      base_->pages().add(index, false);
+  }
+  add_absent_pages(*base_, hash);
+  return {};
+}
+
+// A page without a row is all zero.
+Status LoggedFilter::add_absent_pages(CuckooFilter& base) const {
+  constexpr uint64_t kPagesPerPoll = 64;
+  for (uint64_t index = 0; index < base.geometry().page_count(); ++index) {
+    if (base.pages().find(index) == nullptr) {
+      base.pages().add(index, false);
+    }
+    if (index % kPagesPerPoll == 0) {
+      CUCKOO_TRY(storage_.poll());  // there may be gigabytes of them
     }
   }
   return {};
+}
+
+void LoggedFilter::add_absent_pages(CuckooFilter& base, uint64_t hash) {
+  const CuckooFilter::Place place = base.locate(hash);
+  for (const uint64_t bucket : {place.bucket1, place.bucket2}) {
+    if (base.pages().find(base.page_of(bucket)) == nullptr) {
+      base.pages().add(base.page_of(bucket), false);
+    }
+  }
 }
 
 Status LoggedFilter::load_all() {
@@ -393,11 +414,7 @@ Status LoggedFilter::load_all() {
                                      return storage_.poll();
                                    }));
   }
-  for (uint64_t index = 0; index < count; ++index) {
-    if (base_->pages().find(index) == nullptr) {
-      base_->pages().add(index, false);
-    }
-  }
+  CUCKOO_TRY(add_absent_pages(*base_));
   all_loaded_ = true;
   return {};
 }

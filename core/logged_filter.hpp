@@ -170,6 +170,8 @@ class LoggedFilter {
   void append(uint64_t entry);
 
   Status add_page(CuckooFilter& base, int64_t id, std::span<const std::byte> row) const;
+  Status add_absent_pages(CuckooFilter& base) const;
+  static void add_absent_pages(CuckooFilter& base, uint64_t hash);
   Status load_all();
   bool fold_due() const noexcept {
     return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);

@@ -66,11 +66,6 @@ Status LoggedFilter::check_pages(CuckooFilter& copy) {
     return corrupt(std::to_string(rows) + " page rows, expected " +
                    std::to_string(record_.page_rows) + ": some are missing or too many");
   }
-  for (uint64_t index = 0; index < copy.geometry().page_count(); ++index) {
-    if (copy.pages().find(index) == nullptr) {
-      copy.pages().add(index, false);
-    }
-  }
   CUCKOO_TRY(load_overflow(copy, record_));
   copy.set_bucket_items(record_.bucket_items);
   return copy.check();
@@ -96,8 +91,11 @@ Status LoggedFilter::check() {
   }
   Status status;
   tail_.for_each([&](uint64_t hash, int32_t net) {
-    if (net < 0 && status.ok() && copy.count(hash) < pending_removes(hash)) {
-      status = corrupt("log that removes more of an entry than there is");
+    if (net < 0 && status.ok()) {
+      add_absent_pages(copy, hash);
+      if (copy.count(hash) < pending_removes(hash)) {
+        status = corrupt("log that removes more of an entry than there is");
+      }
     }
   });
   return status;

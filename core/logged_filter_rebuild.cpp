@@ -46,9 +46,7 @@ Status LoggedFilter::rebuild(uint64_t capacity) {
     return geometry.take_status();
   }
   auto base = std::make_unique<CuckooFilter>(geometry.value());
-  for (uint64_t index = 0; index < geometry.value().page_count(); ++index) {
-    base->pages().add(index, false);
-  }
+  CUCKOO_TRY(add_absent_pages(*base));
   poisoned_ = true;
   CUCKOO_TRY(write_generation(replay, std::move(base), capacity));
   poisoned_ = false;

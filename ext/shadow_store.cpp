@@ -160,6 +160,9 @@ Status ShadowStore::attempt(Body&& body) {
     if ((error.code() & 0xFF) == SQLITE_INTERRUPT) {
       return Error{ErrorCode::kInterrupted, error.message(), error.code()};
     }
+    if ((error.code() & 0xFF) == SQLITE_ERROR) {  // no such table, no such column
+      return corrupt(error.message());
+    }
     return Error{ErrorCode::kStorage, error.message(), error.code()};
   }
 }
