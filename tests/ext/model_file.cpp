@@ -148,7 +148,7 @@ bool ModelFile::write(Connection& connection, const std::string& sql, const Expe
   require(outcome.message.find(expected.message) != npos,
           sql + "\nsays " + outcome.message + ", without " + expected.message);
   if (expected.rolls_back) {
-    end(connection);
+    rolled_back(connection);
   } else if (connection.in_transaction) {
     take_snapshot(connection);
     connection.view = expected.after;
@@ -214,6 +214,11 @@ bool ModelFile::maintain(Connection& connection, const std::string& sql) {
   return outcome.code == SQLITE_OK;
 }
 
+void ModelFile::reset_schema(Connection& connection) {
+  maintain(connection, "PRAGMA writable_schema = RESET");
+  connection.reset_schema = connection.in_transaction;
+}
+
 // ---- transactions
 
 void ModelFile::begin(Connection& connection, const std::string& how) {
@@ -229,10 +234,29 @@ void ModelFile::begin(Connection& connection, const std::string& how) {
 }
 
 void ModelFile::end(Connection& connection) {
-  connection.in_transaction = connection.by_savepoint = connection.wrote = false;
+  connection.in_transaction = connection.by_savepoint = false;
+  connection.wrote = connection.reset_schema = false;
   connection.base.reset();
   connection.view.reset();
   connection.marks.clear();
+}
+
+// SQLite forgets with its schema that the transaction had changed it, and keeps after ROLLBACK what
+// it read of it since. That is found out at the next statement, unless somebody else has brought
+// the schema's version up to the same number by then.
+void ModelFile::rolled_back(Connection& connection) {
+  const bool outdated = connection.reset_schema;
+  end(connection);
+  expect_autocommit(connection);
+  const FilterState& filter = committed_.filters[committed_.filters[0].exists ? 0 : 1];
+  if (outdated && filter.exists) {
+    const Answer answer = ask(connection, "SELECT count(*) FROM " + filter.quoted());
+    require(answer.rows.size() == 1 &&
+                static_cast<uint64_t>(answer.rows[0].first) == filter.keys.size(),
+            "another count after ROLLBACK: " + answer.message);
+  } else if (outdated) {
+    ask(connection, "SELECT count(*) FROM app");
+  }
 }
 
 // A COMMIT that fails leaves the transaction open.
@@ -258,8 +282,7 @@ void ModelFile::commit(Connection& connection) { finish_commit(connection, "COMM
 
 void ModelFile::rollback(Connection& connection) {
   must(connection, "ROLLBACK");
-  end(connection);
-  expect_autocommit(connection);
+  rolled_back(connection);
 }
 
 void ModelFile::savepoint(Connection& connection, const std::string& name) {

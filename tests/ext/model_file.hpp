@@ -46,6 +46,7 @@ class ModelFile {
     bool in_transaction = false;
     bool by_savepoint = false;  // the outermost savepoint began it
     bool wrote = false;
+    bool reset_schema = false;  // by PRAGMA writable_schema = RESET, in this transaction
     std::optional<State> base;  // as the transaction found the file: its snapshot
     std::optional<State> view;  // as it sees the file now
     uint64_t base_commit = 0;   // how many commits there were before
@@ -76,6 +77,7 @@ class ModelFile {
   bool refused(Connection& connection, const std::string& sql, const std::string& message);
   // A statement that changes nothing that a query shows; false when BUSY.
   bool maintain(Connection& connection, const std::string& sql);
+  void reset_schema(Connection& connection);
 
   void begin(Connection& connection, const std::string& how);
   void commit(Connection& connection);
@@ -113,6 +115,7 @@ class ModelFile {
   // The statement took the transaction's snapshot, if it had none.
   void take_snapshot(Connection& connection);
   void end(Connection& connection);
+  void rolled_back(Connection& connection);
   void expect_autocommit(const Connection& connection) const;
   void finish_commit(Connection& connection, const std::string& sql);
 

@@ -65,6 +65,7 @@ class ModelScript {
   void rename(Connection& connection);
   void drop(Connection& connection);
   void other_ddl(Connection& connection);
+  void reset_schema(Connection& connection);
   void vacuum(Connection& connection);
   void swap_file(Connection& connection);
   void backup(Connection& connection);

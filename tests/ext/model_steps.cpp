@@ -293,10 +293,10 @@ void ModelScript::update_bulk(Connection& connection) {
 // ---- through the triggers of an ordinary table, which may raise after their insert
 
 void ModelScript::app_insert(Connection& connection) {
-  const State& before = file_.seen(connection);
-  if (!before.filters[0].exists) {
+  if (!knows_schema(connection) || !filter_of(connection, 0).exists) {
     return;
   }
+  const State& before = file_.seen(connection);
   std::vector<NewRow> rows;
   std::string values;
   for (uint64_t i = 1 + random(5); i > 0; --i) {
@@ -311,10 +311,10 @@ void ModelScript::app_insert(Connection& connection) {
 }
 
 void ModelScript::app_insert_bulk(Connection& connection) {
-  const State& before = file_.seen(connection);
-  if (!before.filters[0].exists) {
+  if (!knows_schema(connection) || !filter_of(connection, 0).exists) {
     return;
   }
+  const State& before = file_.seen(connection);
   const uint64_t length = bulk_length(before.filters[0]);
   const uint64_t first = any_key();
   std::vector<NewRow> rows;
@@ -334,6 +334,9 @@ void ModelScript::app_insert_bulk(Connection& connection) {
 
 // A row whose key the filter has, too: commands and removals may have taken it.
 void ModelScript::app_remove(Connection& connection) {
+  if (!knows_schema(connection)) {
+    return;
+  }
   State after = file_.seen(connection);
   for (const uint64_t key : present_keys(after.app, 1)) {
     if (after.filters[0].exists && after.filters[0].keys.count(key) > 0) {
@@ -348,6 +351,9 @@ void ModelScript::app_remove(Connection& connection) {
 }
 
 void ModelScript::app_update(Connection& connection) {
+  if (!knows_schema(connection)) {
+    return;
+  }
   State after = file_.seen(connection);
   for (const uint64_t key : present_keys(after.app, 1)) {
     if (after.filters[0].exists && after.filters[0].keys.count(key) > 0) {
