@@ -138,8 +138,9 @@ void ModelScript::drop(Connection& connection) {
   after.filters[filter].keys.clear();
   const bool dropped =
       file_.write(connection, "DROP TABLE " + after.filters[filter].quoted(), done(after));
-  if (dropped && !one_in(3)) {
-    create(connection, filter);
+  if (dropped && !one_in(3) && create(connection, filter) && one_in(4)) {
+    reset_schema(connection);
+    look(connection);
   }
 }
 
