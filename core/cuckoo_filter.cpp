@@ -41,68 +41,10 @@ std::string range(uint64_t got, uint64_t limit) {
 
 }  // namespace
 
-// ---- overflow table
-
-namespace {
-
-uint64_t mix64(uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
-uint64_t mix_counted(uint64_t cell, uint64_t count) noexcept {
-  return count == 0 ? 0 : mix64(mix64(cell + 0x9E3779B97F4A7C15) + count);
-}
-
-}  // namespace
-
-uint64_t OverflowTable::count(uint64_t cell) const noexcept {
-  const auto found = counts_.find(cell);
-  return found == counts_.end() ? 0 : found->second;
-}
-
-void OverflowTable::add(uint64_t cell, uint64_t count) {
-  if (count == 0) {
-    return;
-  }
-  changed_.try_emplace(cell, true);
-  uint64_t& total = counts_.try_emplace(cell, 0).first->second;
-  digest_ -= mix_counted(cell, total);
-  total += count;
-  digest_ += mix_counted(cell, total);
-  items_ += count;
-}
-
-bool OverflowTable::remove(uint64_t cell) {
-  const auto found = counts_.find(cell);
-  if (found == counts_.end()) {
-    return false;
-  }
-  changed_.try_emplace(cell, true);
-  digest_ -= mix_counted(cell, found->second);
-  --found->second;
-  digest_ += mix_counted(cell, found->second);
-  --items_;
-  if (found->second == 0) {
-    counts_.erase(found);
-  }
-  return true;
-}
-
-std::vector<uint64_t> OverflowTable::changed() const {
-  std::vector<uint64_t> cells;
-  cells.reserve(changed_.size());
-  for (const auto& entry : changed_) {
-    cells.push_back(entry.first);
-  }
-  return cells;
-}
-
 // ---- geometry
 
 CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
-    : geometry_(geometry), pages_(geometry.page_count(), geometry.page_bytes) {
+    : Filter(FilterKind::kCuckoo, geometry.page_count(), geometry.page_bytes), geometry_(geometry) {
   const BucketShape& shape = geometry_.shape;
   fingerprints_ = shape.fingerprints();
   buckets_per_page_ = geometry_.buckets_per_page();
@@ -117,6 +59,36 @@ CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
   rank_shift_ = kBucketSlots * shape.low_bits;
   rank_mask_ = (uint32_t{1} << shape.rank_bits) - 1;
   ranks_ = rank_table();
+}
+
+GeometryWords CuckooFilter::words() const noexcept {
+  return {geometry_.buckets, geometry_.shape.radix, geometry_.shape.low_bits};
+}
+
+uint64_t CuckooFilter::bits() const noexcept { return geometry_.buckets * bucket_bits_; }
+
+uint32_t CuckooFilter::content_bytes(uint64_t index) const noexcept {
+  return geometry_.content_bytes(index);
+}
+
+size_t CuckooFilter::pages_of(uint64_t hash, uint64_t* pages) const noexcept {
+  const Place place = locate(hash);
+  pages[0] = page_of(place.bucket1);
+  pages[1] = page_of(place.bucket2);
+  return 2;
+}
+
+size_t CuckooFilter::cells_of(uint64_t hash, uint64_t* cells) const noexcept {
+  cells[0] = cell(hash);
+  return 1;
+}
+
+double CuckooFilter::load_factor() const noexcept {
+  return static_cast<double>(occupied_) / (kBucketSlots * static_cast<double>(geometry_.buckets));
+}
+
+bool CuckooFilter::full(uint64_t items, uint64_t, uint64_t capacity) const noexcept {
+  return items >= capacity;
 }
 
 // ---- buckets
@@ -239,6 +211,13 @@ uint64_t CuckooFilter::count(uint64_t hash) const noexcept {
   return overflow_.empty() ? total : total + overflow_.count(cell(place));
 }
 
+uint64_t CuckooFilter::count(uint64_t hash, const PendingRemoves& pending) const {
+  const auto found = pending.find(cell(hash));
+  const uint64_t there = count(hash);
+  const uint64_t gone = found == pending.end() ? 0 : found->second;
+  return there > gone ? there - gone : 0;
+}
+
 // ---- where an insert finds the buckets
 
 class CuckooFilter::PageBuckets {
@@ -348,7 +327,7 @@ bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
     overflow_.add(cell(place));
     return present;
   }
-  ++bucket_items_;
+  ++occupied_;
   return present;
 }
 
@@ -362,7 +341,7 @@ bool CuckooFilter::remove(uint64_t hash) {
     if (std::find(values.begin(), values.end(), place.fingerprint) != values.end()) {
       pages_.mark_dirty(page_of(bucket));
       replace(bucket, values, place.fingerprint, 0);
-      --bucket_items_;
+      --occupied_;
       return true;
     }
   }
@@ -467,6 +446,52 @@ void CuckooFilter::Bulk::finish() {
   }
 }
 
+class CuckooFilter::Builder final : public FilterBuilder {
+ public:
+  Builder(CuckooFilter& filter, uint64_t expected) : filter_(filter), bulk_(filter, expected) {
+    batch_.reserve(kBatchHashes + kMaxCopiesInBuckets);
+  }
+  void insert(uint64_t hash, uint64_t count) override {
+    if (count > kMaxCopiesInBuckets) {
+      filter_.overflow_.add(filter_.cell(hash), count);
+      return;
+    }
+    batch_.insert(batch_.end(), count, hash);
+    if (batch_.size() >= kBatchHashes) {
+      bulk_.insert(batch_);
+      batch_.clear();
+    }
+  }
+  void finish() override {
+    bulk_.insert(batch_);
+    bulk_.finish();
+  }
+
+ private:
+  static constexpr size_t kBatchHashes = 1024;
+  CuckooFilter& filter_;
+  Bulk bulk_;
+  std::vector<uint64_t> batch_;
+};
+
+std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected) {
+  return std::make_unique<Builder>(*this, expected);
+}
+
+// Entry by entry: its place follows from where it stands.
+Status CuckooFilter::unite(const Filter& other) {
+  if (other.kind() != kind() || other.words() != words()) {
+    return invalid("filters of different geometry");
+  }
+  const auto& from = static_cast<const CuckooFilter&>(other);
+  PageBuckets buckets(*this);
+  from.for_each_entry([&](const Place& place) { insert_at(buckets, place); });
+  for (const auto& [number, count] : from.overflow_.counts()) {
+    overflow_.add(number, count);
+  }
+  return {};
+}
+
 uint64_t CuckooFilter::insert_batch(std::span<const uint64_t> hashes) {
   Bulk bulk(*this, hashes.size());
   const uint64_t present = bulk.insert(hashes);
@@ -530,10 +555,8 @@ uint64_t CuckooFilter::contains_batch(std::span<const uint64_t> hashes,
 
 // ---- the whole filter
 
-uint64_t CuckooFilter::mix_cell(uint64_t cell) noexcept { return mix64(cell); }
-
-uint64_t CuckooFilter::digest() const noexcept {
-  uint64_t sum = 0;
+template <class Visitor>
+void CuckooFilter::for_each_entry(Visitor&& visit) const {
   for (uint64_t index = 0; index < geometry_.page_count(); ++index) {
     if (pages_.find(index) == nullptr) {
       continue;  // absent: all zero
@@ -543,13 +566,18 @@ uint64_t CuckooFilter::digest() const noexcept {
     for (uint64_t bucket = first; bucket < end; ++bucket) {
       for (const uint64_t value : read(bucket)) {
         if (value != 0) {
-          sum += mix_cell(cell({bucket, alternate(bucket, value), value}));
+          visit(Place{bucket, alternate(bucket, value), value});
         }
       }
     }
   }
+}
+
+uint64_t CuckooFilter::digest() const noexcept {
+  uint64_t sum = 0;
+  for_each_entry([&](const Place& place) { sum += mix64(cell(place)); });
   for (const auto& [number, count] : overflow_.counts()) {
-    sum += count * mix_cell(number);
+    sum += count * mix64(number);
   }
   return sum;
 }
@@ -647,9 +675,9 @@ Status CuckooFilter::check() const {
   for (uint64_t index = 0; index < geometry_.page_count(); ++index) {
     CUCKOO_TRY(check_page(index, items));
   }
-  if (items != bucket_items_) {
+  if (items != occupied_) {
     return corrupt("buckets hold " + std::to_string(items) + " items, expected " +
-                   std::to_string(bucket_items_));
+                   std::to_string(occupied_));
   }
   return check_overflow();
 }

@@ -10,7 +10,7 @@
 // Invariants
 //   I1  each stored fingerprint stands in one of its two buckets, or in the overflow table.
 //   I2  every bucket is valid (core/bucket.hpp); bits behind a page's last bucket are zero.
-//   I3  bucket_items() + overflow items = inserts - removes that found something.
+//   I3  occupied() + overflow items = inserts - removes that found something.
 //   I4  an insert always succeeds: it finds a complete relocation path first and then moves entries
 //       from the free end backwards, or counts the cell in the overflow table; nothing is evicted
 //       without a place to go.
@@ -29,45 +29,21 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
+#include "core/filter.hpp"
 #include "core/filter_sizing.hpp"
-#include "core/pages.hpp"
 #include "core/result.hpp"
 
 namespace cuckoo {
 
-// cell number -> count, exact. cell number = min(bucket1, bucket2)·S + (fingerprint - 1).
-class OverflowTable {
- public:
-  bool empty() const noexcept { return counts_.empty(); }
-  uint64_t count(uint64_t cell) const noexcept;
-  void add(uint64_t cell, uint64_t count = 1);  // std::bad_alloc: nothing was added
-  bool remove(uint64_t cell);                   // one occurrence; false when there is none
-  uint64_t cells() const noexcept { return counts_.size(); }
-  uint64_t items() const noexcept { return items_; }
-  uint64_t digest() const noexcept { return digest_; }  // sum over cells of a hash of (cell, count)
-  const std::map<uint64_t, uint64_t>& counts() const noexcept { return counts_; }
-
-  // cells whose count changed since clear_changed(), ascending
-  std::vector<uint64_t> changed() const;
-  void clear_changed() noexcept { changed_.clear(); }
-
- private:
-  std::map<uint64_t, uint64_t> counts_;  // ordered: stored in order, same bytes everywhere
-  std::map<uint64_t, bool> changed_;
-  uint64_t items_ = 0;
-  uint64_t digest_ = 0;
-};
-
-class CuckooFilter {
+class CuckooFilter final : public Filter {
   // The buckets as they stand in the pages, and all of them decoded into an array.
   class PageBuckets;
   class ArrayBuckets;
+  class Builder;
 
  public:
   explicit CuckooFilter(const CuckooGeometry& geometry);  // all pages absent
@@ -79,24 +55,30 @@ class CuckooFilter {
   };
 
   const CuckooGeometry& geometry() const noexcept { return geometry_; }
-  PageSet& pages() noexcept { return pages_; }
-  const PageSet& pages() const noexcept { return pages_; }
-  OverflowTable& overflow() noexcept { return overflow_; }
-  const OverflowTable& overflow() const noexcept { return overflow_; }
+  GeometryWords words() const noexcept override;
+  uint64_t bits() const noexcept override;
+  uint32_t content_bytes(uint64_t index) const noexcept override;
+  Status validate_page(uint64_t index, std::span<const std::byte> content) const override {
+    return validate_page(geometry_, index, content);
+  }
+  size_t pages_of(uint64_t hash, uint64_t* pages) const noexcept override;
+  size_t cells_of(uint64_t hash, uint64_t* cells) const noexcept override;
 
+  // cell number = min(bucket1, bucket2)·S + (fingerprint - 1)
   Place locate(uint64_t hash) const noexcept;
   uint64_t cell(const Place& place) const noexcept;
   uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
   uint64_t page_of(uint64_t bucket) const noexcept;
   bool loaded(uint64_t hash) const noexcept;  // both pages of this hash are in memory
 
-  enum class Answer : uint8_t { kAbsent = 0, kPresent = 1, kNotLoaded = 2 };
+  Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
   Answer probe(uint64_t hash) const noexcept;  // kNotLoaded: one of its pages is not in memory
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
   uint64_t count(uint64_t hash) const noexcept;  // occurrences of the hash's cell
-  bool insert(uint64_t hash);                    // true: the cell was there already;
-                                                 // std::bad_alloc: nothing was inserted
-  bool remove(uint64_t hash);                    // one occurrence of the cell; false: none is there
+  uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
+  bool insert(uint64_t hash);           // true: the cell was there already;
+                                        // std::bad_alloc: nothing was inserted
+  bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
 
   // Many inserts, of which the number is known about before. Keeps the filter's buckets decoded in
   // an array where that pays; nothing else may use the filter until finish(). Where entries are
@@ -117,23 +99,29 @@ class CuckooFilter {
   };
 
   // These hide memory latency: hash all, prefetch all, then work, in this order.
-  uint64_t insert_batch(std::span<const uint64_t> hashes);
+  uint64_t insert_batch(std::span<const uint64_t> hashes) override;
   uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
+  // More than kMaxCopiesInBuckets of one hash go to the overflow table, so that its two buckets
+  // stay free for others.
+  static constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
+  std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
+  Status unite(const Filter& other) override;
 
-  // Occupied slots. Kept by insert and remove; set by the caller after loading a stored filter.
-  uint64_t bucket_items() const noexcept { return bucket_items_; }
-  void set_bucket_items(uint64_t items) noexcept { bucket_items_ = items; }
-  uint64_t items() const noexcept { return bucket_items_ + overflow_.items(); }
+  uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
+  double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
+  double rate_now() const noexcept override { return rate(static_cast<double>(items())); }
+  double load_factor() const noexcept override;
+  bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override;
 
-  // The digest of one cell's single occurrence (I5); fold it yourself to follow a filter.
-  static uint64_t mix_cell(uint64_t cell) noexcept;
-  uint64_t digest() const noexcept;  // I5, over all pages and the overflow table; O(M)
+  // One occurrence's share of the digest (I5).
+  uint64_t digest_of(uint64_t hash) const noexcept override { return mix64(cell(hash)); }
+  uint64_t digest() const noexcept override;  // I5, over all pages and the overflow table; O(M)
 
   // Content of page `index` as read from storage: size, valid buckets, zero bits behind the last.
   static Status validate_page(const CuckooGeometry& geometry, uint64_t index,
                               std::span<const std::byte> content);
   // I1 … I3 over the whole filter, all pages in memory. O(M).
-  Status check() const;
+  Status check() const override;
 
  private:
   static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
@@ -211,6 +199,8 @@ class CuckooFilter {
   bool expand(Buckets& buckets, uint32_t parent, uint32_t& free_end);
   template <class Buckets>
   void move_along(Buckets& buckets, uint32_t free_end);
+  template <class Visitor>
+  void for_each_entry(Visitor&& visit) const;
   Status check_page(uint64_t index, uint64_t& items) const;
   Status check_overflow() const;
 
@@ -228,9 +218,6 @@ class CuckooFilter {
   uint32_t rank_mask_ = 0;
   const uint32_t* ranks_ = nullptr;
 
-  PageSet pages_;
-  OverflowTable overflow_;
-  uint64_t bucket_items_ = 0;
   std::vector<Node> nodes_;  // the search's memory, kept for the next one
 };
 

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "core/bucket.hpp"
 #include "core/bytes.hpp"
 #include "core/checksum.hpp"
 #include "core/filter_sizing.hpp"
@@ -19,9 +18,9 @@ void for_each_field(Record& record, Visitor&& visit) {
   visit(record.options_digest);
   visit(record.generation);
   visit(record.capacity);
-  visit(record.buckets);
-  visit(record.radix);
-  visit(record.low_bits);
+  visit(record.geometry.size);
+  visit(record.geometry.shape);
+  visit(record.geometry.detail);
   visit(record.start_chain);
   visit(record.start_position);
   visit(record.start_items);
@@ -37,25 +36,21 @@ void for_each_field(Record& record, Visitor&& visit) {
   visit(record.end_items);
   visit(record.end_row);
   visit(record.base_id);
-  visit(record.bucket_items);
+  visit(record.occupied);
   visit(record.cells_digest);
   visit(record.overflow_cells);
   visit(record.overflow_items);
   visit(record.overflow_digest);
   visit(record.page_rows);
   visit(record.page_id_sum);
+  visit(record.hashless);
+  visit(record.rotation);
+  visit(record.older);
 }
 
 Status check_numbers(const FilterRecord& record) {
-  BucketShape shape;
-  if (record.radix > 64 || record.low_bits > kMaxLowBits ||
-      !make_bucket_shape(static_cast<uint32_t>(record.radix),
-                         static_cast<uint32_t>(record.low_bits), shape)) {
-    return corrupt("record with a bucket shape that does not exist");
-  }
-  if (record.capacity == 0 || record.capacity > kMaxCapacity || record.buckets == 0 ||
-      record.buckets > kMaxCapacity) {
-    return corrupt("record with a capacity or a number of buckets out of range");
+  if (record.capacity == 0 || record.capacity > kMaxCapacity) {
+    return corrupt("record with a capacity out of range");
   }
   if (record.generation > kMaxGeneration || record.end_row >= (uint64_t{1} << 62)) {
     return corrupt("record with a generation or row id out of range");
@@ -64,10 +59,11 @@ Status check_numbers(const FilterRecord& record) {
       record.first_row > record.fold_row || record.fold_row > record.end_row) {
     return corrupt("record whose log positions are not in order");
   }
-  if (record.bucket_items + record.overflow_items != record.fold_items ||
-      record.overflow_cells > record.overflow_items ||
-      record.bucket_items > kBucketSlots * record.buckets) {
+  if (record.overflow_cells > record.overflow_items) {
     return corrupt("record whose item counts do not add up");
+  }
+  if (record.hashless > 1 || record.older >= kMaxGenerations || record.older > record.rotation) {
+    return corrupt("record whose generations do not add up");
   }
   return {};
 }
@@ -78,9 +74,9 @@ uint64_t first_base_id(const FilterRecord& record) noexcept {
   std::byte bytes[8 * 5];
   store_le(&bytes[0], record.generation);
   store_le(&bytes[8], record.capacity);
-  store_le(&bytes[16], record.buckets);
-  store_le(&bytes[24], record.radix);
-  store_le(&bytes[32], record.low_bits);
+  store_le(&bytes[16], record.geometry.size);
+  store_le(&bytes[24], record.geometry.shape);
+  store_le(&bytes[32], record.geometry.detail);
   return XXH3_64bits_withSeed(bytes, sizeof bytes, record.fold_chain);
 }
 

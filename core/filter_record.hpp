@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "core/filter.hpp"
 #include "core/result.hpp"
 
 namespace cuckoo {
@@ -19,9 +20,7 @@ struct FilterRecord {
   uint64_t generation = 0;      // owns the ids generation·2^40 + i of pages and log rows
 
   uint64_t capacity = 0;  // what the geometry was computed for
-  uint64_t buckets = 0;
-  uint64_t radix = 0;
-  uint64_t low_bits = 0;
+  GeometryWords geometry;
 
   // the log: where it starts
   uint64_t start_chain = 0;
@@ -43,7 +42,7 @@ struct FilterRecord {
 
   // the pages as last folded
   uint64_t base_id = 0;  // of the geometry and all folds that made them: equal ids, equal bytes
-  uint64_t bucket_items = 0;
+  uint64_t occupied = 0;
   uint64_t cells_digest = 0;
   uint64_t overflow_cells = 0;
   uint64_t overflow_items = 0;
@@ -51,10 +50,17 @@ struct FilterRecord {
   uint64_t page_rows = 0;
   uint64_t page_id_sum = 0;  // modulo 2^64
 
+  uint64_t hashless = 0;  // 1: the pages hold what the log lacks, so they can't be made anew
+  // A sliding window's generations: which one this is, and how many older ones there are.
+  uint64_t rotation = 0;
+  uint64_t older = 0;
+
   friend bool operator==(const FilterRecord&, const FilterRecord&) = default;
 };
 
-// Generations are never used again; ids of pages and log rows stay below 2^62.
+inline constexpr uint64_t kMaxGenerations = 64;  // of a sliding window
+
+// Generations of rows are never used again; ids of pages and log rows stay below 2^62.
 inline constexpr uint64_t kMaxGeneration = (uint64_t{1} << 22) - 1;
 inline int64_t first_row_id(uint64_t generation) noexcept {
   return static_cast<int64_t>(generation << 40);
@@ -67,7 +73,7 @@ uint64_t first_base_id(const FilterRecord& record) noexcept;
 inline constexpr uint32_t kFilterRecordVersion = 1;
 
 std::vector<std::byte> encode_record(const FilterRecord& record);
-// Checks length, magic, version, checksum and that the numbers fit together.
+// Checks length, magic, version, checksum and that the numbers fit together, but for the geometry.
 Result<FilterRecord> decode_record(std::span<const std::byte> bytes);
 
 }  // namespace cuckoo

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "core/result.hpp"
 
@@ -30,13 +31,19 @@ class FilterStorage {
   virtual Status write_log(int64_t id, std::span<const std::byte> row, bool stored) = 0;
   virtual Status erase_log(int64_t first, int64_t last) = 0;
 
-  virtual Status read_items(const ItemVisitor& visitor) = 0;
-  virtual Status write_item(uint64_t key, uint64_t value) = 0;
-  virtual Status erase_item(uint64_t key) = 0;
-  virtual Status erase_items() = 0;
+  // Overflow entries of one generation of rows.
+  virtual Status read_items(uint64_t generation, const ItemVisitor& visitor) = 0;
+  virtual Status write_item(uint64_t generation, uint64_t key, uint64_t value) = 0;
+  virtual Status erase_item(uint64_t generation, uint64_t key) = 0;
+  virtual Status erase_items(uint64_t generation) = 0;
+  // Of all generations, valid or not.
+  virtual Result<uint64_t> count_items() = 0;
 
   // The one record that says what all the others mean.
   virtual Status write_record(std::span<const std::byte> record) = 0;
+  // The records of a sliding window's older generations; a slot that was never written reads empty.
+  virtual Status read_older(uint64_t slot, std::vector<std::byte>& record) = 0;
+  virtual Status write_older(uint64_t slot, std::span<const std::byte> record) = 0;
 
   // Called every few thousand steps of a long operation; a failure (kInterrupted) stops it.
   virtual Status poll() = 0;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "core/checksum.hpp"
 
@@ -243,12 +244,14 @@ uint64_t RawRowBuilder::chain() const noexcept { return chain_of(payload_, heade
 std::vector<std::byte> RawRowBuilder::encode() const { return encode_row(header_, payload_); }
 
 CompactedRowWriter::CompactedRowWriter(HashWidth width, size_t row_bytes, uint64_t expected,
-                                       uint64_t chain, RowSink sink)
+                                       uint64_t chain, RowSink sink, std::optional<uint64_t> items)
     : width_(width),
       row_bytes_(row_bytes),
       rice_(rice_parameter(width, expected)),
       chain_(chain),
-      sink_(std::move(sink)) {}
+      sink_(std::move(sink)),
+      counts_(!items.has_value()),
+      items_(items.value_or(0)) {}
 
 void CompactedRowWriter::put(uint64_t bits, unsigned count) {
   bit_count_ += count;
@@ -316,7 +319,7 @@ Status CompactedRowWriter::close_row() {
   CUCKOO_TRY(sink_(encode_row(header, payload_)));
   chain_ = chain_of(payload_, chain_);
   position_ += row_entries_;
-  items_ += row_items_;
+  items_ += counts_ ? row_items_ : 0;
   payload_.clear();
   pending_bits_ = 0;
   pending_count_ = 0;
@@ -374,49 +377,80 @@ Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous
   return reader.at_end() ? Status() : corrupt("compacted log row with bytes behind its last entry");
 }
 
-// Radix passes over the leading bits, as many as it takes to tell most of them apart; then the few
-// that agree in those bits are put in order among themselves.
-void sort_entries_by_hash(std::vector<uint64_t>& entries, HashWidth width) {
-  const unsigned lowest = hash_shift(width);
+namespace {
+
+// Two digits of the leading bits, then what agrees in both.
+constexpr unsigned kDigitBits = 11;
+constexpr size_t kDigits = size_t{1} << kDigitBits;
+
+// Moves entries to where those with the same digit stand, in order. starts[d] is left at the end of
+// digit d.
+void scatter(std::span<const uint64_t> from, uint64_t* to, unsigned shift, unsigned bits,
+             std::span<size_t> starts) {
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  std::fill(starts.begin(), starts.end(), 0);
+  for (const uint64_t entry : from) {
+    ++starts[(entry >> shift) & mask];
+  }
+  size_t sum = 0;
+  for (size_t& start : starts) {
+    sum += std::exchange(start, sum);
+  }
+  for (const uint64_t entry : from) {
+    to[starts[(entry >> shift) & mask]++] = entry;
+  }
+}
+
+// Entries that stand near their places: those that agree in the bits from `sorted_shift` upwards
+// stand together, in order.
+void sort_runs(std::span<uint64_t> entries, unsigned sorted_shift, unsigned lowest) {
+  constexpr size_t kShortRun = 32;
   const auto by_hash = [lowest](uint64_t a, uint64_t b) { return (a >> lowest) < (b >> lowest); };
-  constexpr unsigned kDigitBits = 11;
-  constexpr size_t kDigits = size_t{1} << kDigitBits;
-  if (entries.size() < kDigits) {
-    std::stable_sort(entries.begin(), entries.end(), by_hash);
-    return;
-  }
-  const unsigned passes =
-      (static_cast<unsigned>(std::bit_width(entries.size())) + 3 + kDigitBits - 1) / kDigitBits;
-  const unsigned sorted_bits = std::min(passes * kDigitBits, 64 - lowest);
-  std::vector<uint64_t> scratch(entries.size());
-  std::vector<size_t> starts(kDigits + 1);
-  for (unsigned pass = 0; pass < passes; ++pass) {
-    const unsigned shift = 64 - sorted_bits + pass * kDigitBits;
-    if (shift >= 64) {
-      break;
-    }
-    std::fill(starts.begin(), starts.end(), 0);
-    for (const uint64_t entry : entries) {
-      ++starts[((entry >> shift) & (kDigits - 1)) + 1];
-    }
-    for (size_t digit = 1; digit <= kDigits; ++digit) {
-      starts[digit] += starts[digit - 1];
-    }
-    for (const uint64_t entry : entries) {
-      scratch[starts[(entry >> shift) & (kDigits - 1)]++] = entry;
-    }
-    entries.swap(scratch);
-  }
-  const unsigned run_shift = 64 - sorted_bits;
-  for (size_t i = 0; i < entries.size();) {
-    size_t end = i + 1;
-    while (end < entries.size() && (entries[end] >> run_shift) == (entries[i] >> run_shift)) {
+  for (size_t first = 0; first < entries.size();) {
+    size_t end = first + 1;
+    while (end < entries.size() &&
+           (entries[end] >> sorted_shift) == (entries[first] >> sorted_shift)) {
       ++end;
     }
-    if (end - i > 1) {
-      std::stable_sort(&entries[i], &entries[i] + (end - i), by_hash);
+    if (end - first > kShortRun) {
+      std::stable_sort(&entries[first], &entries[first] + (end - first), by_hash);
+    } else {
+      for (size_t i = first + 1; i < end; ++i) {
+        const uint64_t entry = entries[i];
+        size_t at = i;
+        for (; at > first && by_hash(entry, entries[at - 1]); --at) {
+          entries[at] = entries[at - 1];
+        }
+        entries[at] = entry;
+      }
     }
-    i = end;
+    first = end;
+  }
+}
+
+}  // namespace
+
+// By the highest digit into parts that fit the cache, then each part by the next digit, then the
+// few that agree in both.
+void sort_entries_by_hash(std::vector<uint64_t>& entries, HashWidth width) {
+  const unsigned lowest = hash_shift(width);
+  if (entries.size() < kDigits) {
+    std::stable_sort(entries.begin(), entries.end(),
+                     [lowest](uint64_t a, uint64_t b) { return (a >> lowest) < (b >> lowest); });
+    return;
+  }
+  std::vector<uint64_t> scratch(entries.size());
+  std::vector<size_t> part_ends(kDigits);
+  scatter(entries, scratch.data(), 64 - kDigitBits, kDigitBits, part_ends);
+  std::vector<size_t> ends(kDigits);
+  size_t first = 0;
+  for (const size_t end : part_ends) {
+    const std::span<const uint64_t> part(scratch.data() + first, end - first);
+    const unsigned bits = std::min<unsigned>(std::bit_width(part.size() / 2), kDigitBits);
+    const unsigned shift = 64 - kDigitBits - bits;
+    scatter(part, entries.data() + first, shift, bits, std::span(ends).first(size_t{1} << bits));
+    sort_runs(std::span(entries).subspan(first, part.size()), shift, lowest);
+    first = end;
   }
 }
 

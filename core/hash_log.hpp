@@ -5,7 +5,7 @@
 // Row (little-endian; FORMAT.md, "Log row")
 //   0   8  chain value before this row
 //   8   8  position: entries before this row
-//   16  8  items: adds minus removes before this row
+//   16  8  items before this row: adds minus removes; of a set what was new when it was added
 //   24  2  entries in this row, 1 or more
 //   26  1  kind: 1 raw of 6 bytes, 2 raw of 8 bytes, 3 compacted of 47 bits, 4 compacted of 63 bits
 //   27  1  Rice parameter of a compacted row, 0 in a raw one
@@ -27,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -98,14 +99,17 @@ class RawRowBuilder {
 
 // (hash, count >= 1)
 using CountedHashSink = std::function<Status(uint64_t hash, uint64_t count)>;
+// Hands ascending hashes, each once, to the sink; ends with its failure.
+using HashSource = std::function<Status(const CountedHashSink& sink)>;
 
 // Cuts an ascending sequence of (hash, count) into compacted rows and hands each to the sink.
 class CompactedRowWriter {
  public:
   using RowSink = std::function<Status(std::span<const std::byte> row)>;
-  // `expected` entries choose the Rice parameter.
+  // `expected` entries choose the Rice parameter. `items` of a set: they don't follow from the
+  // entries, and stand in every row.
   CompactedRowWriter(HashWidth width, size_t row_bytes, uint64_t expected, uint64_t chain,
-                     RowSink sink);
+                     RowSink sink, std::optional<uint64_t> items = std::nullopt);
   Status add(uint64_t hash, uint64_t count);
   Status finish();
 
@@ -122,6 +126,7 @@ class CompactedRowWriter {
   unsigned rice_;
   uint64_t chain_;
   RowSink sink_;
+  bool counts_ = true;     // items follow from the entries
   uint64_t position_ = 0;  // before the open row
   uint64_t items_ = 0;     // before the open row
   uint64_t row_items_ = 0;

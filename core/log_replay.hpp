@@ -8,7 +8,8 @@
 //   I1  read() believes nothing: row ids, positions, chain values and checksums must all follow.
 //   I2  merge() hands hashes over in ascending order, each once, with a count above zero.
 //   I3  entries of one hash cancel in log order with a floor at zero: a remove that no add precedes
-//       is of a key that was never added, and is dropped.
+//       is of a key that was never added, and is dropped. In the log of a set each hash counts
+//       once.
 // Memory: 8 bytes a raw entry, as much again while sorting.
 #pragma once
 
@@ -33,6 +34,7 @@ struct LogExtent {
   uint64_t start_items = 0;
   uint64_t end_chain = 0;
   uint64_t end_position = 0;
+  bool multiset = true;  // else items only rise, by at most one an entry
 };
 
 // Adds the row's name to a kCorrupt status.
@@ -51,8 +53,12 @@ class LogReplay {
 
   LogReplay(FilterStorage& storage, HashWidth width) : storage_(storage), width_(width) {}
 
-  Status read(const LogExtent& extent);
+  // `behind`: entries that follow the extent's, in memory only.
+  Status read(const LogExtent& extent, std::span<const uint64_t> behind = {});
   Status merge(const CountedHashSink& sink) const;
+  // Without I3: the sum of a hash's entries, which may be below zero, or zero.
+  using NetSink = std::function<Status(uint64_t hash, int64_t net)>;
+  Status merge_net(const NetSink& sink) const;
 
   uint64_t hashes() const noexcept { return hashes_; }
   uint64_t items() const noexcept { return items_; }
@@ -60,8 +66,13 @@ class LogReplay {
   uint64_t bucket_items() const noexcept { return bucket_items_; }
 
  private:
+  // From compacted count and a run of raw entries to what is left of a hash.
+  using Cancel = int64_t (*)(int64_t count, std::span<const uint64_t> entries);
+  Status merge_with(Cancel cancel, const NetSink& sink) const;
+
   FilterStorage& storage_;
   HashWidth width_;
+  bool multiset_ = true;
   int64_t first_row_ = 0;
   int64_t first_raw_row_ = 0;
   std::vector<uint64_t> raw_;

@@ -4,12 +4,13 @@
 #include <cmath>
 #include <string>
 
+#include "core/filter_sizing.hpp"
 #include "core/page_row.hpp"
 
 namespace cuckoo {
 namespace {
 
-constexpr uint64_t kMaxCopiesInBuckets = LogReplay::kMaxCopiesInBuckets;
+constexpr uint64_t kMaxCopiesInBuckets = CuckooFilter::kMaxCopiesInBuckets;
 constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 22;  // 32 MB of hashes
 
 // T: long enough that a fold touches each page for many entries, short enough for a tail that is
@@ -31,37 +32,46 @@ LoggedFilter::LoggedFilter(const FilterOptions& options, FilterStorage& storage)
 
 // --- geometry and limits ---------------------------------------------------------------------
 
-Result<CuckooGeometry> LoggedFilter::geometry_for(uint64_t capacity) const {
-  return options_.fingerprint_bits != 0
-             ? size_cuckoo_bits(capacity, options_.fingerprint_bits, options_.page_bytes)
-             : size_cuckoo(capacity, options_.rate, options_.page_bytes);
-}
-
-CuckooGeometry LoggedFilter::geometry_of(const FilterRecord& record) const noexcept {
-  CuckooGeometry geometry;
-  geometry.buckets = record.buckets;
-  make_bucket_shape(static_cast<uint32_t>(record.radix), static_cast<uint32_t>(record.low_bits),
-                    geometry.shape);
-  geometry.page_bytes = options_.page_bytes;
-  return geometry;
-}
-
-uint64_t LoggedFilter::item_limit() const noexcept {
-  if (!options_.growth) {
-    return record_.capacity;
+FilterSpec FilterOptions::generation_spec() const noexcept {
+  FilterSpec one = spec;
+  if (generations > 1) {
+    one.rate = -std::expm1(std::log1p(-spec.rate) / static_cast<double>(generations));
   }
-  // items / rate <= 2^46 (2^62): beyond it, hashes of the logged width are too alike.
-  const double rate = options_.fingerprint_bits != 0
-                          ? std::ldexp(8.0, -static_cast<int>(options_.fingerprint_bits))
-                          : options_.rate;
+  return one;
+}
+
+Result<std::unique_ptr<Filter>> LoggedFilter::filter_for(uint64_t capacity) const {
+  FilterSpec spec = options_.generation_spec();
+  if (spec.kind == FilterKind::kLegacyBloom) {  // whose file may have asked for anything
+    spec.rate = std::clamp(spec.rate, kMinRate, kMaxRate);
+  }
+  return make_filter(spec, capacity, options_.page_bytes);
+}
+
+// Without hashes a cuckoo filter is full at its capacity (a Bloom filter: see make_room). With
+// hashes at items / rate = 2^46 (2^62): beyond it, hashes of the logged width are too alike.
+uint64_t LoggedFilter::item_limit() const noexcept {
+  if (!keeps_hashes()) {
+    return cuckoo_ != nullptr ? record_.capacity : kMaxCapacity;
+  }
+  const FilterSpec spec = options_.generation_spec();
+  if (spec.bits_per_key != 0) {
+    return kMaxCapacity;  // no rate was asked for
+  }
+  const double rate = spec.fingerprint_bits != 0
+                          ? std::ldexp(8.0, -static_cast<int>(spec.fingerprint_bits))
+                          : spec.rate;
   const double limit = std::ldexp(rate, options_.width == HashWidth::k47Bits ? 46 : 62);
   return static_cast<uint64_t>(std::clamp(limit, 1.0, static_cast<double>(kMaxCapacity)));
 }
 
-void LoggedFilter::set_base(std::unique_ptr<CuckooFilter> base) noexcept {
+void LoggedFilter::set_base(std::unique_ptr<Filter> base) noexcept {
   base_ = std::move(base);
+  const bool is_cuckoo = base_->kind() == FilterKind::kCuckoo;
+  cuckoo_ = is_cuckoo ? static_cast<const CuckooFilter*>(base_.get()) : nullptr;
+  bloom_ = is_cuckoo ? nullptr : static_cast<const BloomFilter*>(base_.get());
   all_loaded_ = false;
-  fold_threshold_ = threshold_for(base_->geometry().page_count());
+  fold_threshold_ = threshold_for(base_->pages().page_count());
 }
 
 int64_t LoggedFilter::page_id(uint64_t index) const noexcept {
@@ -72,188 +82,49 @@ Status LoggedFilter::poison_error() const {
   return Error{ErrorCode::kStorage, "an earlier write failed in this transaction; roll it back", 0};
 }
 
-// --- creating, following storage ---------------------------------------------------------------
-
-Status LoggedFilter::create() {
-  Result<CuckooGeometry> geometry = geometry_for(options_.capacity);
-  if (!geometry.ok()) {
-    return geometry.take_status();
+Status LoggedFilter::full_error() const {
+  const std::string items = std::to_string(items_) + " items, ";
+  if (keeps_hashes()) {
+    return Error{ErrorCode::kFull, items + "as many as hashes of " +
+                                       std::to_string(static_cast<int>(options_.width)) +
+                                       " bits can tell apart at this rate"};
   }
-  auto base = std::make_unique<CuckooFilter>(geometry.value());
-  record_ = FilterRecord{};
-  record_.options_digest = options_.digest;
-  record_.capacity = options_.capacity;
-  record_.buckets = geometry.value().buckets;
-  record_.radix = geometry.value().shape.radix;
-  record_.low_bits = geometry.value().shape.low_bits;
-  record_.start_chain = log_chain_restart(options_.seed, 0);
-  record_.fold_chain = record_.start_chain;
-  record_.base_id = first_base_id(record_);
-  set_base(std::move(base));
-  reset_tail(record_);
-  item_limit_ = item_limit();
-  valid_ = base_valid_ = dirty_ = true;
-  return {};
-}
-
-Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
-  if (poisoned_) {
-    return poison_error();
-  }
-  Result<FilterRecord> decoded = decode_record(bytes);
-  if (!decoded.ok()) {
-    return decoded.take_status();
-  }
-  const FilterRecord& next = decoded.value();
-  if (next.options_digest != options_.digest) {
-    return corrupt("options that do not belong to the record");
-  }
-  if (valid_ && next == record_) {
-    return {};
-  }
-  const bool same_base = base_valid_ && next.generation == record_.generation &&
-                         next.fold_position == record_.fold_position &&
-                         next.fold_row == record_.fold_row && next.base_id == record_.base_id &&
-                         geometry_of(next) == base_->geometry();
-  const bool follows = valid_ && same_base && next.end_position >= position();
-  valid_ = false;
-  if (!same_base) {
-    base_valid_ = false;
-    CUCKOO_TRY(load_base(next));
-    base_valid_ = true;
-  }
-  if (follows) {
-    index_tail();  // in log order: what comes may remove what is not indexed yet
-  } else {
-    reset_tail(next);
-  }
-  record_ = next;
-  Status status = follow_log(next);
-  if (!status.ok() && follows && status.error().code == ErrorCode::kCorrupt) {
-    reset_tail(next);  // another history since the fold: a restored backup or an older snapshot
-    status = follow_log(next);
-  }
-  CUCKOO_TRY(std::move(status));
-  item_limit_ = item_limit();
-  valid_ = true;
-  return {};
-}
-
-void LoggedFilter::forget() noexcept {
-  if (base_changed_ || poisoned_) {
-    base_valid_ = false;
-  }
-  valid_ = false;
-  poisoned_ = false;
-  dirty_ = false;
-  folded_in_transaction_ = false;
-  row_dirty_ = false;
-  pending_rows_.clear();
-}
-
-Status LoggedFilter::load_base(const FilterRecord& record) {
-  auto base = std::make_unique<CuckooFilter>(geometry_of(record));
-  if (record.overflow_cells > 0) {
-    CUCKOO_TRY(load_overflow(*base, record));
-  }
-  base->set_bucket_items(record.bucket_items);
-  set_base(std::move(base));
-  return {};
-}
-
-Status LoggedFilter::load_overflow(CuckooFilter& base, const FilterRecord& record) {
-  OverflowTable& overflow = base.overflow();
-  CUCKOO_TRY(storage_.read_items([&](uint64_t cell, uint64_t count) -> Status {
-    if (overflow.count(cell) != 0 || count == 0) {
-      return corrupt("overflow entry " + std::to_string(cell) + " that is doubled or empty");
-    }
-    overflow.add(cell, count);
-    return storage_.poll();
-  }));
-  if (overflow.cells() != record.overflow_cells || overflow.items() != record.overflow_items ||
-      overflow.digest() != record.overflow_digest) {
-    return corrupt(
-        "overflow entries that are not the recorded ones: " + std::to_string(overflow.cells()) +
-        " cells, expected " + std::to_string(record.overflow_cells));
-  }
-  overflow.clear_changed();
-  return {};
-}
-
-void LoggedFilter::reset_tail(const FilterRecord& record) {
-  tail_.clear();
-  unindexed_.clear();
-  pending_removes_.clear();
-  tail_removes_ = 0;
-  items_ = record.fold_items;
-  row_.start(record.fold_chain, record.fold_position, record.fold_items);
-  row_id_ = static_cast<int64_t>(record.fold_row);
-  row_stored_ = false;
-  row_dirty_ = false;
-  pending_rows_.clear();
-}
-
-// Applies the rows from row_ on. All that is expected of them follows from what came before.
-Status LoggedFilter::follow_log(const FilterRecord& record) {
-  CUCKOO_TRY(storage_.read_log(row_id_, static_cast<int64_t>(record.end_row) - 1,
-                               [&](int64_t id, std::span<const std::byte> bytes) -> Status {
-                                 CUCKOO_TRY(in_row("log", id, follow_row(id, bytes)));
-                                 return storage_.poll();
-                               }));
-  if (position() != record.end_position || row_.chain() != record.end_chain ||
-      items_ != record.end_items) {
-    return corrupt("log that ends at entry " + std::to_string(position()) + " with " +
-                   std::to_string(items_) + " items, expected entry " +
-                   std::to_string(record.end_position) + " with " +
-                   std::to_string(record.end_items) + " items");
-  }
-  return {};
-}
-
-Status LoggedFilter::follow_row(int64_t id, std::span<const std::byte> bytes) {
-  Result<LogRow> parsed = parse_log_row(bytes, options_.width);
-  if (!parsed.ok()) {
-    return parsed.take_status();
-  }
-  const LogRow& row = parsed.value();
-  if (id != row_id_) {
-    if (id != row_id_ + 1 || row_.entries() == 0) {
-      return corrupt("the row before it is missing");
-    }
-    row_.start(row_.chain(), position(), items_);
-    row_id_ = id;
-  }
-  const LogRowHeader& mine = row_.header();
-  const size_t known = row_.entries();
-  if (row.header.compacted() || row.header.chain_before != mine.chain_before ||
-      row.header.position != mine.position || row.header.items_before != mine.items_before ||
-      row.header.entries < known ||
-      !std::equal(row_.payload().begin(), row_.payload().end(), row.payload.begin())) {
-    return corrupt("does not follow what is before it");
-  }
-  for (size_t i = known; i < row.header.entries; ++i) {
-    apply(raw_entry(row, i, options_.width));
-  }
-  row_.resume(row);
-  row_stored_ = true;
-  return {};
+  const std::string capacity = "its capacity of " + std::to_string(record_.capacity);
+  return Error{ErrorCode::kFull,
+               options_.growth
+                   ? items + capacity + " is reached, and it came without hashes: it can't grow"
+                   : items + capacity + " is reached, and growth is off"};
 }
 
 // --- the tail ------------------------------------------------------------------------------------
 
-// One log entry's effect on memory.
+// One more or one less pending remove of the hash's cells.
+void LoggedFilter::pend_remove(uint64_t hash, bool more) {
+  uint64_t cells[Filter::kMaxPlaces];
+  const size_t count = base_->cells_of(hash, cells);
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t& removes = pending_removes_[cells[i]];
+    removes += more ? 1 : ~uint64_t{0};
+  }
+}
+
+// One log entry's effect on memory; not on a set's items.
 void LoggedFilter::apply(uint64_t entry) {
   const uint64_t hash = entry & ~kRemoveBit;
   int32_t& net = tail_.at(hash);
+  if (!multiset()) {
+    net = 1;
+    return;
+  }
   if ((entry & kRemoveBit) == 0) {
     if (net < 0) {
-      --pending_removes_[base_->cell(hash)];
+      pend_remove(hash, false);
     }
     ++net;
     ++items_;
   } else {
     if (net <= 0) {
-      ++pending_removes_[base_->cell(hash)];
+      pend_remove(hash, true);
     }
     --net;
     --items_;
@@ -288,30 +159,50 @@ void LoggedFilter::index_tail() {
   }
 }
 
-uint64_t LoggedFilter::pending_removes(uint64_t hash) const noexcept {
-  const auto found = pending_removes_.find(base_->cell(hash));
-  return found == pending_removes_.end() ? 0 : found->second;
-}
-
 uint64_t LoggedFilter::count(uint64_t hash) {
   index_tail();
   const int32_t net = tail_.net(hash);
   const uint64_t own = net > 0 ? static_cast<uint64_t>(net) : 0;
-  return own + base_->count(hash) - pending_removes(hash);
+  if (!multiset()) {
+    return contains(hash) ? 1 : 0;
+  }
+  return own + base_->count(hash, pending_removes_);
+}
+
+// For a Bloom filter without hashes, before an add of what is absent. What the tail stands for is
+// an estimate, so it is folded before the answer is "full".
+Status LoggedFilter::make_room() {
+  const uint64_t unfolded = items_ - std::min(items_, record_.fold_items);
+  if (!base_->full(items_, unfolded, record_.capacity)) {
+    return {};
+  }
+  CUCKOO_TRY(fold());
+  return base_->full(items_, 0, record_.capacity) ? full_error() : Status();
 }
 
 Status LoggedFilter::insert(uint64_t hash) {
+  return multiset() ? insert_into_multiset(hash) : insert_into_set(hash);
+}
+
+Status LoggedFilter::insert_into_multiset(uint64_t hash) {
   if (items_ >= item_limit_) {
-    return Error{ErrorCode::kFull,
-                 options_.growth
-                     ? std::to_string(items_) + " items, as many as hashes of " +
-                           std::to_string(static_cast<int>(options_.width)) +
-                           " bits can tell apart at this rate"
-                     : std::to_string(items_) + " items, its capacity, and growth is off"};
+    return full_error();
   }
   if (fold_due()) {
     CUCKOO_TRY(fold());
   }
+  if (cuckoo_ == nullptr && !keeps_hashes()) {
+    CUCKOO_TRY(load(hash));
+    if (!contains(hash)) {
+      CUCKOO_TRY(make_room());
+    }
+  }
+  append_add(hash);
+  return {};
+}
+
+// To a multiset.
+void LoggedFilter::append_add(uint64_t hash) {
   unindexed_.push_back(hash);
   try {
     append(hash);
@@ -320,12 +211,41 @@ Status LoggedFilter::insert(uint64_t hash) {
     throw;
   }
   ++items_;
+}
+
+Status LoggedFilter::insert_into_set(uint64_t hash) {
+  if (fold_due()) {
+    CUCKOO_TRY(fold());
+  }
+  Answer answer = probe(hash);
+  if (answer == Answer::kNotLoaded) {
+    CUCKOO_TRY(load(hash));
+    answer = probe(hash);
+  }
+  const bool is_new = answer == Answer::kAbsent;
+  // A hash that only looks present is logged all the same: the next rebuild would lose it.
+  if (!is_new && (!keeps_hashes() || tail_.net(hash) > 0)) {
+    return {};
+  }
+  if (is_new) {
+    if (items_ >= item_limit_) {
+      return full_error();
+    }
+    if (!keeps_hashes()) {
+      CUCKOO_TRY(make_room());
+    }
+  }
+  int32_t& net = tail_.at(hash);
+  append(hash);
+  net = 1;
+  items_ += is_new ? 1 : 0;
   return {};
 }
 
 Result<bool> LoggedFilter::remove(uint64_t hash) {
   CUCKOO_TRY(load(hash));
-  if (!contains(hash)) {
+  // Removes of what was never added can use up the items of a counting filter before its cells.
+  if (items_ == 0 || !contains(hash)) {
     return false;
   }
   if (fold_due()) {
@@ -335,20 +255,68 @@ Result<bool> LoggedFilter::remove(uint64_t hash) {
       return false;
     }
   }
-  if (tail_.at(hash) <= 0) {
-    pending_removes_[base_->cell(hash)];  // may allocate: before anything changes
+  if (tail_.at(hash) <= 0) {  // may allocate: before anything changes
+    uint64_t cells[Filter::kMaxPlaces];
+    const size_t count = base_->cells_of(hash, cells);
+    for (size_t i = 0; i < count; ++i) {
+      pending_removes_[cells[i]];
+    }
   }
   append(hash | kRemoveBit);
   apply(hash | kRemoveBit);
   return true;
 }
 
+Result<bool> LoggedFilter::replace(uint64_t from, uint64_t to) {
+  Result<bool> removed = remove(from);
+  if (!removed.ok() || !removed.value()) {
+    return removed;
+  }
+  Status status = insert(to);
+  if (!status.ok() && status.error().code == ErrorCode::kFull) {
+    append_add(from);  // where it was, there is room
+  }
+  CUCKOO_TRY(std::move(status));
+  return true;
+}
+
+// --- pairs: no log, no tail ----------------------------------------------------------------------
+
+Status LoggedFilter::load_pair(const HashPair& hash) {
+  uint64_t indexes[Filter::kMaxPlaces];
+  return load_pages(indexes, bloom_->pages_of_pair(hash, indexes));
+}
+
+Result<bool> LoggedFilter::contains_pair(const HashPair& hash) {
+  Answer answer = bloom_->probe_pair(hash);
+  if (answer == Answer::kNotLoaded) {
+    CUCKOO_TRY(load_pair(hash));
+    answer = bloom_->probe_pair(hash);
+  }
+  return answer == Answer::kPresent;
+}
+
+Status LoggedFilter::insert_pair(const HashPair& hash) {
+  CUCKOO_TRY(load_pair(hash));
+  if (bloom_->probe_pair(hash) == Answer::kPresent) {
+    return {};
+  }
+  if (base_->full(items_, 0, record_.capacity)) {
+    return full_error();
+  }
+  static_cast<BloomFilter&>(*base_).insert_pair(hash);
+  base_changed_ = dirty_ = true;
+  record_.fold_items = ++items_;
+  record_.base_id = log_chain_restart(log_chain_restart(record_.base_id, hash.h1), hash.h2);
+  row_.start(record_.fold_chain, record_.fold_position, items_);
+  return {};
+}
+
 // --- pages ---------------------------------------------------------------------------------------
 
-Status LoggedFilter::add_page(CuckooFilter& base, int64_t id,
-                              std::span<const std::byte> row) const {
+Status LoggedFilter::add_page(Filter& base, int64_t id, std::span<const std::byte> row) const {
   const auto index = static_cast<uint64_t>(id - page_id(0));
-  if (id < page_id(0) || index >= base.geometry().page_count()) {
+  if (id < page_id(0) || index >= base.pages().page_count()) {
     return corrupt("does not belong to this filter");
   }
   if (base.pages().find(index) != nullptr) {
@@ -358,31 +326,39 @@ Status LoggedFilter::add_page(CuckooFilter& base, int64_t id,
   if (!content.ok()) {
     return content.take_status();
   }
-  CUCKOO_TRY(CuckooFilter::validate_page(base.geometry(), index, content.value()));
+  CUCKOO_TRY(base.validate_page(index, content.value()));
   std::copy(content.value().begin(), content.value().end(), base.pages().add(index, true));
   return {};
 }
 
-Status LoggedFilter::load(uint64_t hash) {
-  const CuckooFilter::Place place = base_->locate(hash);
-  for (const uint64_t bucket : {place.bucket1, place.bucket2}) {
-    const uint64_t index = base_->page_of(bucket);
-    if (base_->pages().find(index) != nullptr) {
+// A page without a row is all zero.
+Status LoggedFilter::load_pages(const uint64_t* indexes, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (base_->pages().find(indexes[i]) != nullptr) {
       continue;
     }
-    const int64_t id = page_id(index);
+    const int64_t id = page_id(indexes[i]);
     CUCKOO_TRY(storage_.read_pages(id, id, [&](int64_t row_id, std::span<const std::byte> row) {
       return in_row("page", row_id, add_page(*base_, row_id, row));
     }));
+    if (base_->pages().find(indexes[i]) == nullptr) {
+      base_->pages().add(indexes[i], false);
+    }
   }
-  add_absent_pages(*base_, hash);
   return {};
 }
 
-// A page without a row is all zero.
-Status LoggedFilter::add_absent_pages(CuckooFilter& base) const {
+Status LoggedFilter::load(uint64_t hash) {
+  if (all_loaded_) {
+    return {};
+  }
+  uint64_t indexes[Filter::kMaxPlaces];
+  return load_pages(indexes, base_->pages_of(hash, indexes));
+}
+
+Status LoggedFilter::add_absent_pages(Filter& base) const {
   constexpr uint64_t kPagesPerPoll = 64;
-  for (uint64_t index = 0; index < base.geometry().page_count(); ++index) {
+  for (uint64_t index = 0; index < base.pages().page_count(); ++index) {
     if (base.pages().find(index) == nullptr) {
       base.pages().add(index, false);
     }
@@ -393,20 +369,11 @@ Status LoggedFilter::add_absent_pages(CuckooFilter& base) const {
   return {};
 }
 
-void LoggedFilter::add_absent_pages(CuckooFilter& base, uint64_t hash) {
-  const CuckooFilter::Place place = base.locate(hash);
-  for (const uint64_t bucket : {place.bucket1, place.bucket2}) {
-    if (base.pages().find(base.page_of(bucket)) == nullptr) {
-      base.pages().add(base.page_of(bucket), false);
-    }
-  }
-}
-
 Status LoggedFilter::load_all() {
   if (all_loaded_) {
     return {};
   }
-  const uint64_t count = base_->geometry().page_count();
+  const uint64_t count = base_->pages().page_count();
   if (base_->pages().loaded_count() < count && record_.page_rows > 0) {
     CUCKOO_TRY(storage_.read_pages(page_id(0), page_id(count - 1),
                                    [&](int64_t id, std::span<const std::byte> row) -> Status {
@@ -426,17 +393,18 @@ bool LoggedFilter::must_compact() const noexcept {
   // tail's own removes count: they are folded by now, or will be by the rebuild.
   const uint64_t length = log_entries();
   const uint64_t dead = record_.dead + 2 * tail_removes_;
-  return options_.growth && dead > length / 2 &&
+  return keeps_hashes() && dead > length / 2 &&
          length >= record_.compacted_entries + record_.compacted_entries / 2 + 4096;
 }
 
-// Would the fold leave more items outside the overflow table than the capacity?
+// Would the fold leave more items outside the overflow table than the capacity? Of a Bloom filter
+// that is seen afterwards: outgrown().
 bool LoggedFilter::must_grow(const std::vector<uint64_t>& removes,
                              const std::vector<uint64_t>& adds) const {
-  if (!options_.growth) {
+  if (!keeps_hashes() || cuckoo_ == nullptr) {
     return false;
   }
-  const uint64_t now = base_->bucket_items();
+  const uint64_t now = base_->occupied();
   const uint64_t gone = std::min<uint64_t>(now, removes.size());
   if (now - gone + adds.size() <= record_.capacity) {
     return false;
@@ -447,11 +415,15 @@ bool LoggedFilter::must_grow(const std::vector<uint64_t>& removes,
     while (end < adds.size() && adds[end] == adds[i]) {
       ++end;
     }
-    const uint64_t there = std::min(kMaxCopiesInBuckets, base_->count(adds[i]));
+    const uint64_t there = std::min(kMaxCopiesInBuckets, cuckoo_->count(adds[i]));
     more += std::min<uint64_t>(end - i, kMaxCopiesInBuckets - there);
     i = end;
   }
   return now - gone + more > record_.capacity;
+}
+
+bool LoggedFilter::outgrown() const noexcept {
+  return keeps_hashes() && cuckoo_ == nullptr && base_->outgrown(items_, record_.capacity);
 }
 
 Status LoggedFilter::fold() {
@@ -473,28 +445,33 @@ Status LoggedFilter::fold() {
   sort_entries_by_hash(removes, options_.width);
   sort_entries_by_hash(adds, options_.width);
   if (must_compact() || must_grow(removes, adds)) {
-    return rebuild(record_.capacity);
+    return replay_into_generation(record_.capacity, false);
   }
   poisoned_ = true;
   CUCKOO_TRY(fold_into_pages(removes, adds));
   poisoned_ = false;
-  return {};
+  if (!outgrown()) {
+    return {};
+  }
+  Status status = replay_into_generation(record_.capacity, true);
+  poisoned_ = poisoned_ || !status.ok();  // what is folded must not stay so
+  return status;
 }
 
 Status LoggedFilter::fold_into_pages(const std::vector<uint64_t>& removes,
                                      const std::vector<uint64_t>& adds) {
-  if (options_.growth) {
+  if (keeps_hashes()) {
     CUCKOO_TRY(write_rows());
   }
   uint64_t digest = record_.cells_digest;
   for (const uint64_t hash : removes) {
-    digest -= CuckooFilter::mix_cell(base_->cell(hash));
+    digest -= base_->digest_of(hash);
     if (!base_->remove(hash)) {
       return corrupt("pages that lack an entry that the log removes");
     }
   }
   for (const uint64_t hash : adds) {
-    digest += CuckooFilter::mix_cell(base_->cell(hash));
+    digest += base_->digest_of(hash);
   }
   record_.dead += 2 * tail_removes_ + base_->insert_batch(adds);
   record_.cells_digest = digest;
@@ -556,7 +533,7 @@ Status LoggedFilter::write_pages() {
   std::vector<uint64_t> dirty = base_->pages().dirty();
   std::sort(dirty.begin(), dirty.end());
   for (const uint64_t index : dirty) {
-    const std::span content(base_->pages().find(index), base_->geometry().content_bytes(index));
+    const std::span content(base_->pages().find(index), base_->content_bytes(index));
     const bool stored = base_->pages().stored(index);
     const int64_t id = page_id(index);
     CUCKOO_TRY(storage_.write_page(id, encode_page_row(content, id, options_.seed), stored));
@@ -577,28 +554,29 @@ Status LoggedFilter::flush() {
     return {};
   }
   poisoned_ = true;
-  if (!options_.growth && record_.first_row < record_.fold_row) {
+  if (!keeps_hashes() && record_.first_row < record_.fold_row) {
     CUCKOO_TRY(storage_.erase_log(static_cast<int64_t>(record_.first_row),
                                   static_cast<int64_t>(record_.fold_row) - 1));
     record_.first_row = record_.fold_row;
     record_.start_chain = record_.fold_chain;
     record_.start_position = record_.fold_position;
     record_.start_items = record_.fold_items;
-    record_.dead = 0;
+    record_.compacted_entries = record_.dead = 0;
   }
   CUCKOO_TRY(write_rows());
   CUCKOO_TRY(write_pages());
   OverflowTable& overflow = base_->overflow();
   for (const uint64_t cell : overflow.changed()) {
     const uint64_t count = overflow.count(cell);
-    CUCKOO_TRY(count == 0 ? storage_.erase_item(cell) : storage_.write_item(cell, count));
+    CUCKOO_TRY(count == 0 ? storage_.erase_item(record_.generation, cell)
+                          : storage_.write_item(record_.generation, cell, count));
   }
   overflow.clear_changed();
   record_.end_position = position();
   record_.end_chain = row_.chain();
   record_.end_items = items_;
   record_.end_row = static_cast<uint64_t>(row_id_) + (row_.entries() > 0 ? 1 : 0);
-  record_.bucket_items = base_->bucket_items();
+  record_.occupied = base_->occupied();
   record_.overflow_cells = overflow.cells();
   record_.overflow_items = overflow.items();
   record_.overflow_digest = overflow.digest();
@@ -611,19 +589,14 @@ Status LoggedFilter::flush() {
 // --- figures -------------------------------------------------------------------------------------
 
 double LoggedFilter::target_rate() const noexcept {
-  return options_.fingerprint_bits == 0
-             ? options_.rate
-             : cuckoo_rate(base_->geometry(), static_cast<double>(record_.capacity));
+  const FilterSpec& spec = options_.spec;
+  const bool by_rate = spec.fingerprint_bits == 0 && spec.bits_per_key == 0;
+  return by_rate ? spec.rate : base_->rate(static_cast<double>(record_.capacity));
 }
 
-double LoggedFilter::rate_now() const noexcept {
-  return cuckoo_rate(base_->geometry(), static_cast<double>(base_->items()));
-}
+double LoggedFilter::rate_now() const noexcept { return base_->rate_now(); }
 
-double LoggedFilter::load_factor() const noexcept {
-  return static_cast<double>(base_->bucket_items()) /
-         (kBucketSlots * static_cast<double>(base_->geometry().buckets));
-}
+double LoggedFilter::load_factor() const noexcept { return base_->load_factor(); }
 
 size_t LoggedFilter::memory_bytes() const noexcept {
   const size_t row_bytes = options_.page_bytes + kPageCrcBytes;

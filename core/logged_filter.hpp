@@ -1,4 +1,4 @@
-// A deletable filter that lives in storage: base pages + a log of hashes + the log's tail in
+// A filter that lives in storage: base pages + a log of hashes + the log's tail in
 // memory.
 //
 // Why a log: writing a filter's random pages at every commit is what makes filters on disk slow. An
@@ -9,19 +9,27 @@
 // State                 log:  start ........ F ............ N        F: folded into the pages
 //                                            |--- tail ---|         N: its end
 // A hash is present when its own net count in the tail is above 0, or when the base counts more
-// copies of its cell than the tail holds pending removes for that cell.
+// copies of its cells than the tail holds pending removes for them.
+//
+// A multiset (cuckoo, counting Bloom) logs every add and remove. A set (the other Bloom filters)
+// logs an add unless the same hash is in the tail already, and its items are the adds that were not
+// maybe-present: a number of its own, which log rows and record carry.
+// A filter without hashes (growth off, or its pages were imported) can't be made anew: its log is
+// cut at each fold, and full is an error.
 //
 // Invariants
 //   I1  never a false negative: a hash added more often than removed is present, unless somebody
 //       removed a hash that was never added and shares its cell.
 //   I2  a remove is accepted only if the hash is present; so pending removes of a cell never exceed
 //       the base's count, and a fold never meets a remove without a fingerprint.
-//   I3  items() = adds - accepted removes = what a fold would leave in base and overflow.
+//   I3  items() of a multiset = adds - accepted removes = what a fold would leave in base and
+//       overflow table.
 //   I4  storage after flush() holds all; memory is a cache of it: refresh() of the record rebuilds
 //       it.
 //   I5  what is folded when depends on the entries and the calls only, never on time: the same
 //       calls give the same bytes.
-//   I6  growth on: the log from its start folds to the base (equal digests) at any time.
+//   I6  with hashes: the log from its start folds to the base (equal digests, or equal pages where
+//       they are canonical) at any time.
 //   I7  an operation that fails with kInvalid, kFull or kCorrupt changed nothing. After any other
 //       failure in the middle of writing the filter is poisoned: every call fails until forget().
 //
@@ -32,18 +40,19 @@
 // Adds are put into the tail's index when somebody asks for it: a bulk load never does.
 // Rebuild: the log is read, entries cancel in log order with a floor at zero (a remove that no add
 // precedes was of a key never added: dropping it repairs what it broke), and a new generation of
-// pages and a compacted log is written. A fold becomes a rebuild when the items outside the
-// overflow table exceed the capacity (to 1.5 times those), or when more than half of the log is
-// dead.
+// pages and a compacted log is written. A fold becomes a rebuild when the filter would be too full
+// (a cuckoo filter: the items outside the overflow table exceed the capacity; a Bloom filter: see
+// Filter::full), to 1.5 times what is in it, or when more than half of the log is dead.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "core/bloom_filter.hpp"
 #include "core/cuckoo_filter.hpp"
+#include "core/filter_contents.hpp"
+#include "core/filter_factory.hpp"
 #include "core/filter_record.hpp"
 #include "core/filter_storage.hpp"
 #include "core/hash_log.hpp"
@@ -53,16 +62,19 @@
 
 namespace cuckoo {
 
-// What CREATE chose; fixed for the table's life.
+// What CREATE chose, or an import brought.
 struct FilterOptions {
-  uint64_t capacity = 1000;       // 1 … 2^40
-  double rate = 0.001;            // 2^-30 … 0.25; without meaning when fingerprint_bits is set
-  uint32_t fingerprint_bits = 0;  // 4 … 32, or 0: by rate
+  FilterSpec spec;
+  uint64_t capacity = 1000;  // 1 … 2^40
   bool growth = true;
+  uint64_t generations = 1;  // 1 … 64; the rate is of all together
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
   uint32_t page_bytes = 4032;
   uint64_t digest = 0;  // identifies the options in the record
+
+  // Of one generation: false positives of N independent ones add up to the rate asked.
+  FilterSpec generation_spec() const noexcept;
 };
 
 class LoggedFilter {
@@ -72,7 +84,9 @@ class LoggedFilter {
   const FilterOptions& options() const noexcept { return options_; }
 
   // An empty filter, not yet flushed.
-  Status create();
+  Status create() { return create(0, 0, 0, options_.seed); }
+  // … a sliding window's next generation, behind a log that ended with `chain`.
+  Status create(uint64_t generation, uint64_t rotation, uint64_t older, uint64_t chain);
   // Brings memory to what that stored record says: keeps what is still valid, applies new log rows,
   // drops the rest. Cheap when nothing changed.
   Status refresh(std::span<const std::byte> bytes);
@@ -80,6 +94,7 @@ class LoggedFilter {
   // call.
   void forget() noexcept;
   bool usable() const noexcept { return valid_ && !poisoned_; }
+  bool poisoned() const noexcept { return poisoned_; }
 
   // Writes all that is pending; nothing when nothing is.
   bool pending() const noexcept { return dirty_; }
@@ -94,8 +109,8 @@ class LoggedFilter {
   }
 
   // usable() is a precondition of all below.
-  Status load(uint64_t hash);  // the hash's two pages
-  using Answer = CuckooFilter::Answer;
+  Status load(uint64_t hash);  // the hash's pages
+  using Answer = Filter::Answer;
   // kNotLoaded: load() it and ask again.
   [[gnu::always_inline]] Answer probe(uint64_t hash) {
     if (!unindexed_.empty()) [[unlikely]] {
@@ -104,32 +119,52 @@ class LoggedFilter {
     if (!tail_.empty() && tail_.net(hash) > 0) {
       return Answer::kPresent;
     }
-    const Answer answer = base_->probe(hash);
+    const Answer answer = cuckoo_ != nullptr ? cuckoo_->probe(hash) : bloom_->probe(hash);
     if (pending_removes_.empty()) [[likely]] {
       return answer;  // no branch on the answer: half of the time it would be mispredicted
     }
     if (answer != Answer::kPresent) {
       return answer;
     }
-    return base_->count(hash) > pending_removes(hash) ? Answer::kPresent : Answer::kAbsent;
+    return base_->count(hash, pending_removes_) > 0 ? Answer::kPresent : Answer::kAbsent;
   }
   // These two need the hash's pages in memory.
   bool contains(uint64_t hash) { return probe(hash) == Answer::kPresent; }
   uint64_t count(uint64_t hash);
 
   Status insert(uint64_t hash);
-  // One occurrence; false when it is definitely absent. Loads the pages itself.
+  // One occurrence; false when it is definitely absent. Loads the pages itself. Multisets only.
   Result<bool> remove(uint64_t hash);
+  // One occurrence of `from` becomes one of `to`; false when there is none. kFull changes nothing.
+  Result<bool> replace(uint64_t from, uint64_t to);
+  // The same for a filter of kind kLegacyBloom, which has no log: pages are changed at once.
+  Status load_pair(const HashPair& hash);
+  Result<bool> contains_pair(const HashPair& hash);
+  Status insert_pair(const HashPair& hash);
   Status clear();
-  // growth on: a new generation from the stored hashes, for at least `capacity` items and never
-  // fewer than there are.
+  // With hashes: a new generation from the log, for at least `capacity` items and never fewer than
+  // there are.
   Status rebuild(uint64_t capacity);
+  // Adds all of another filter of the same kind and geometry, whose hashes are not known. Without
+  // hashes of its own, or empty.
+  Status unite(const Filter& other, uint64_t items);
+  // Everything is replaced: contents, geometry and options.
+  Status import(const FilterOptions& options, FilterContents contents);
+  // A copy as it is now, tail included, and its hashes if they are asked for. In memory only; the
+  // hashes are read from this filter's storage, so before the filter changes.
+  Result<FilterContents> contents(bool with_hashes);
+  // Erases its rows; the filter is fit for nothing but destruction afterwards.
+  Status erase_generation();
+  // Folds what is in the tail.
+  Status fold();
   // Everything in storage against every invariant and counter. Nothing may be pending.
   Status check();
 
   uint64_t items() const noexcept { return items_; }
   uint64_t capacity() const noexcept { return record_.capacity; }
-  const CuckooGeometry& geometry() const noexcept { return base_->geometry(); }
+  const Filter& base() const noexcept { return *base_; }
+  bool keeps_hashes() const noexcept { return options_.growth && record_.hashless == 0; }
+  bool multiset() const noexcept { return is_multiset(options_.spec.kind); }
   // The false positive rate that was asked for, and the estimate as it is now.
   double target_rate() const noexcept;
   double rate_now() const noexcept;
@@ -144,6 +179,9 @@ class LoggedFilter {
     return record_.page_rows + (record_.end_row - record_.first_row);
   }
 
+  // A new generation of rows gets a number above this one, too: that of others in the same storage.
+  void set_generation_floor(uint64_t floor) noexcept { generation_floor_ = floor; }
+
  private:
   struct PendingRow {
     int64_t id;
@@ -152,46 +190,62 @@ class LoggedFilter {
   };
 
   uint64_t position() const noexcept { return row_.header().position + row_.entries(); }
-  uint64_t pending_removes(uint64_t hash) const noexcept;
   Status poison_error() const;
+  Status full_error() const;
   int64_t page_id(uint64_t index) const noexcept;
-  CuckooGeometry geometry_of(const FilterRecord& record) const noexcept;
-  Result<CuckooGeometry> geometry_for(uint64_t capacity) const;
+  Result<std::unique_ptr<Filter>> filter_for(uint64_t capacity) const;
   uint64_t item_limit() const noexcept;
-  void set_base(std::unique_ptr<CuckooFilter> base) noexcept;
+  void set_base(std::unique_ptr<Filter> base) noexcept;
 
   Status load_base(const FilterRecord& record);
-  Status load_overflow(CuckooFilter& base, const FilterRecord& record);
+  Status load_overflow(Filter& base, const FilterRecord& record);
   Status follow_log(const FilterRecord& record);
   Status follow_row(int64_t id, std::span<const std::byte> bytes);
+  Status take_items(uint64_t items);
   void reset_tail(const FilterRecord& record);
   void apply(uint64_t entry);
+  void pend_remove(uint64_t hash, bool more);
   void index_tail();
   void append(uint64_t entry);
+  Status insert_into_multiset(uint64_t hash);
+  void append_add(uint64_t hash);
+  Status insert_into_set(uint64_t hash);
+  Status make_room();
 
-  Status add_page(CuckooFilter& base, int64_t id, std::span<const std::byte> row) const;
-  Status add_absent_pages(CuckooFilter& base) const;
-  static void add_absent_pages(CuckooFilter& base, uint64_t hash);
+  Status add_page(Filter& base, int64_t id, std::span<const std::byte> row) const;
+  Status load_pages(const uint64_t* indexes, size_t count);
+  Status add_absent_pages(Filter& base) const;
   Status load_all();
   bool fold_due() const noexcept {
     return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
   }
-  Status fold();
   Status fold_into_pages(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds);
   bool must_grow(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds) const;
+  bool outgrown() const noexcept;
   bool must_compact() const noexcept;
   void note_fold() noexcept;
   void start_row_behind_fold();
   Status write_rows();
   Status write_pages();
 
-  LogExtent log_extent() const noexcept;
-  Status write_generation(const LogReplay& replay, std::unique_ptr<CuckooFilter> base,
-                          uint64_t capacity);
-  Status erase_generation();
+  enum class Extent { kAll, kFolded };
+  LogExtent log_extent(Extent which) const noexcept;
+  Result<uint64_t> next_generation() const;
+  Status replay_into_generation(uint64_t capacity, bool grow);
+  uint64_t needed_capacity(const LogReplay& replay) const noexcept;
+  Status write_generation(FilterContents contents, uint64_t generation, FilterBuilder* builder);
+  Status write_hashes(const FilterContents& contents, FilterRecord& next, FilterBuilder* builder);
+  Result<std::unique_ptr<Filter>> copy_of_base();
+  FilterRecord empty_record(const Filter& base, uint64_t capacity, uint64_t generation,
+                            uint64_t chain) const noexcept;
+  void start_generation(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
+  Result<std::vector<uint64_t>> tail_entries_in_order();
+  Result<std::unique_ptr<Filter>> copy_with_tail();
 
   Status check_log(uint64_t& digest);
-  Status check_pages(CuckooFilter& copy);
+  Status check_pages(Filter& copy);
+  Status check_pages_against_log(const Filter& copy);
+  Status check_tail(Filter& copy);
 
   FilterOptions options_;
   FilterStorage& storage_;
@@ -204,16 +258,19 @@ class LoggedFilter {
   bool base_changed_ = false;  // in this transaction, also before the last roll-back to a savepoint
 
   FilterRecord record_;  // as stored, but for what is pending: see flush()
-  std::unique_ptr<CuckooFilter> base_;
+  std::unique_ptr<Filter> base_;
+  const CuckooFilter* cuckoo_ = nullptr;  // base_ by its class: one of them is null
+  const BloomFilter* bloom_ = nullptr;
   bool all_loaded_ = false;  // every page of base_ is in memory
   uint64_t fold_threshold_ = 0;
   uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;
+  uint64_t generation_floor_ = 0;
 
   HashTail tail_;
   std::vector<uint64_t> unindexed_;  // the last adds, in order, that are not in tail_ yet
-  std::unordered_map<uint64_t, uint64_t> pending_removes_;  // cell -> removes in the tail
-  uint64_t tail_removes_ = 0;                               // remove entries in the tail
+  PendingRemoves pending_removes_;   // of the tail
+  uint64_t tail_removes_ = 0;        // remove entries in the tail
   uint64_t items_ = 0;
 
   RawRowBuilder row_;  // the log's last row, id row_id_

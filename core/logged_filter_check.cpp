@@ -8,43 +8,44 @@ namespace cuckoo {
 
 // Every log row: I1 of core/hash_log.hpp. `digest` of what the log holds up to the fold.
 Status LoggedFilter::check_log(uint64_t& digest) {
-  LogExtent extent = log_extent();
+  LogExtent extent = log_extent(Extent::kAll);
   extent.last_row = static_cast<int64_t>(record_.end_row) - 1;
   uint64_t previous = 0;
   uint64_t compacted = 0;
   uint64_t items = record_.start_items;
-  CUCKOO_TRY(storage_.read_log(INT64_MIN, INT64_MAX,
+  const int64_t first_id = first_row_id(record_.generation);
+  CUCKOO_TRY(storage_.read_log(first_id, first_row_id(record_.generation + 1) - 1,
                                [&](int64_t id, std::span<const std::byte>) -> Status {
                                  return id < extent.first_row || id > extent.last_row
                                             ? in_row("log", id, corrupt("does not belong here"))
                                             : Status();
                                }));
   const auto count_compacted = [&](uint64_t hash, uint64_t count) -> Status {
-    digest += count * CuckooFilter::mix_cell(base_->cell(hash));
+    digest += count * base_->digest_of(hash);
     items += count;
     ++compacted;
     return {};
   };
-  CUCKOO_TRY(visit_log(
-      storage_, options_.width, extent, [&](int64_t id, const LogRow& row) -> Result<uint64_t> {
-        const uint64_t before = items;
-        if (row.header.compacted()) {
-          CUCKOO_TRY(read_compacted_row(row, options_.width, previous, id == extent.first_row,
-                                        count_compacted));
-          return items - before;
-        }
-        for (size_t i = 0; i < row.header.entries; ++i) {
-          const uint64_t entry = raw_entry(row, i, options_.width);
-          const bool is_remove = (entry & kRemoveBit) != 0;
-          if (row.header.position + i < record_.fold_position) {
-            const uint64_t mixed = CuckooFilter::mix_cell(base_->cell(entry & ~kRemoveBit));
-            digest += is_remove ? 0 - mixed : mixed;
-          }
-          items += is_remove ? ~uint64_t{0} : 1;
-        }
-        return items - before;
-      }));
-  if (items != record_.end_items || compacted != record_.compacted_entries) {
+  CUCKOO_TRY(visit_log(storage_, options_.width, extent,
+                       [&](int64_t id, const LogRow& row) -> Result<uint64_t> {
+                         const uint64_t before = items;
+                         if (row.header.compacted()) {
+                           CUCKOO_TRY(read_compacted_row(row, options_.width, previous,
+                                                         id == extent.first_row, count_compacted));
+                           return items - before;
+                         }
+                         for (size_t i = 0; i < row.header.entries; ++i) {
+                           const uint64_t entry = raw_entry(row, i, options_.width);
+                           const bool is_remove = (entry & kRemoveBit) != 0;
+                           if (row.header.position + i < record_.fold_position) {
+                             const uint64_t mixed = base_->digest_of(entry & ~kRemoveBit);
+                             digest += is_remove ? 0 - mixed : mixed;
+                           }
+                           items += is_remove ? ~uint64_t{0} : 1;
+                         }
+                         return items - before;
+                       }));
+  if ((multiset() && items != record_.end_items) || compacted != record_.compacted_entries) {
     return corrupt("log of " + std::to_string(items) + " items, the record says " +
                    std::to_string(record_.end_items));
   }
@@ -52,10 +53,11 @@ Status LoggedFilter::check_log(uint64_t& digest) {
 }
 
 // Every page row and overflow entry, into `copy`.
-Status LoggedFilter::check_pages(CuckooFilter& copy) {
+Status LoggedFilter::check_pages(Filter& copy) {
   uint64_t rows = 0;
   uint64_t id_sum = 0;
-  CUCKOO_TRY(storage_.read_pages(INT64_MIN, INT64_MAX,
+  CUCKOO_TRY(storage_.read_pages(first_row_id(record_.generation),
+                                 first_row_id(record_.generation + 1) - 1,
                                  [&](int64_t id, std::span<const std::byte> row) -> Status {
                                    CUCKOO_TRY(in_row("page", id, add_page(copy, id, row)));
                                    ++rows;
@@ -67,8 +69,70 @@ Status LoggedFilter::check_pages(CuckooFilter& copy) {
                    std::to_string(record_.page_rows) + ": some are missing or too many");
   }
   CUCKOO_TRY(load_overflow(copy, record_));
-  copy.set_bucket_items(record_.bucket_items);
+  copy.set_occupied(record_.occupied);
   return copy.check();
+}
+
+// A canonical filter's pages, made again from the log.
+Status LoggedFilter::check_pages_against_log(const Filter& copy) {
+  LogReplay replay(storage_, options_.width);
+  CUCKOO_TRY(replay.read(log_extent(Extent::kFolded)));
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(options_.spec.kind, base_->words(), options_.page_bytes);
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  Filter& again = *made.value();
+  CUCKOO_TRY(add_absent_pages(again));
+  const std::unique_ptr<FilterBuilder> builder = again.builder(replay.hashes());
+  std::vector<uint64_t> removes;  // of what was never added, but shared its cells
+  CUCKOO_TRY(replay.merge_net([&](uint64_t hash, int64_t net) -> Status {
+    if (net > 0) {
+      builder->insert(hash, static_cast<uint64_t>(net));
+    } else {
+      removes.insert(removes.end(), static_cast<size_t>(-net), hash);
+    }
+    return {};
+  }));
+  builder->finish();
+  for (const uint64_t hash : removes) {
+    if (!again.remove(hash)) {
+      return corrupt("log that removes what is not there");
+    }
+  }
+  return equal_cells(again, copy) ? Status()
+                                  : corrupt("log and pages that do not hold the same entries");
+}
+
+// I2: pending removes never exceed what the pages hold.
+Status LoggedFilter::check_tail(Filter& copy) {
+  const auto too_many = [] { return corrupt("log that removes more of an entry than there is"); };
+  if (cuckoo_ == nullptr) {
+    for (const auto& [cell, removes] : pending_removes_) {
+      if (static_cast<const BloomFilter&>(copy).copies(cell) < removes) {
+        return too_many();
+      }
+    }
+    return {};
+  }
+  Status status;
+  tail_.for_each([&](uint64_t hash, int32_t net) {
+    if (net >= 0 || !status.ok()) {
+      return;
+    }
+    uint64_t pages[Filter::kMaxPlaces];
+    const size_t count = copy.pages_of(hash, pages);
+    for (size_t i = 0; i < count; ++i) {
+      if (copy.pages().find(pages[i]) == nullptr) {
+        copy.pages().add(pages[i], false);
+      }
+    }
+    const auto& cuckoo = static_cast<const CuckooFilter&>(copy);
+    if (cuckoo.count(hash) < pending_removes_[cuckoo.cell(hash)]) {
+      status = too_many();
+    }
+  });
+  return status;
 }
 
 Status LoggedFilter::check() {
@@ -77,28 +141,27 @@ Status LoggedFilter::check() {
   }
   uint64_t log_digest = 0;
   CUCKOO_TRY(check_log(log_digest));
-  CuckooFilter copy(base_->geometry());
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(options_.spec.kind, base_->words(), options_.page_bytes);
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  Filter& copy = *made.value();
   CUCKOO_TRY(check_pages(copy));
-  if (copy.items() != record_.fold_items) {
-    return corrupt(std::to_string(copy.items()) + " items in the pages, the record says " +
-                   std::to_string(record_.fold_items));
+  if (cuckoo_ != nullptr && static_cast<const CuckooFilter&>(copy).items() != record_.fold_items) {
+    return corrupt("pages that hold " + std::to_string(copy.occupied()) +
+                   " items, the record says " + std::to_string(record_.fold_items));
   }
   if (copy.digest() != record_.cells_digest) {
     return corrupt("pages that hold other entries than were folded into them");
   }
-  if (options_.growth && log_digest != record_.cells_digest) {
+  if (keeps_hashes() && log_digest != record_.cells_digest) {
     return corrupt("log and pages that do not hold the same entries");
   }
-  Status status;
-  tail_.for_each([&](uint64_t hash, int32_t net) {
-    if (net < 0 && status.ok()) {
-      add_absent_pages(copy, hash);
-      if (copy.count(hash) < pending_removes(hash)) {
-        status = corrupt("log that removes more of an entry than there is");
-      }
-    }
-  });
-  return status;
+  if (keeps_hashes() && copy.canonical()) {
+    CUCKOO_TRY(check_pages_against_log(copy));
+  }
+  return check_tail(copy);
 }
 
 }  // namespace cuckoo

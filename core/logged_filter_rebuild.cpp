@@ -1,5 +1,7 @@
-// LoggedFilter's new generations: rebuild() from the log, clear().
+// LoggedFilter's new generations of rows: rebuild() from the log, clear(), import(), unite(); and
+// the copy of a filter that an export needs, contents().
 #include <algorithm>
+#include <map>
 #include <string>
 
 #include "core/logged_filter.hpp"
@@ -8,152 +10,376 @@
 namespace cuckoo {
 namespace {
 
-constexpr uint64_t kMaxCopiesInBuckets = LogReplay::kMaxCopiesInBuckets;
+// Stands for all that is in a filter's pages and overflow table.
+uint64_t content_id(const Filter& filter) noexcept {
+  uint64_t id = filter.overflow().digest();
+  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
+    if (const std::byte* page = filter.pages().find(index); page != nullptr) {
+      id = XXH3_64bits_withSeed(page, filter.content_bytes(index), id + index);
+    }
+  }
+  return id;
+}
+
+bool is_zero(const std::byte* bytes, size_t count) noexcept {
+  return std::all_of(bytes, bytes + count, [](std::byte byte) { return byte == std::byte{0}; });
+}
 
 }  // namespace
 
-// The whole log, all of its rows written.
-LogExtent LoggedFilter::log_extent() const noexcept {
+// All of the log, its rows written; or what is folded into the pages.
+LogExtent LoggedFilter::log_extent(Extent which) const noexcept {
+  const bool all = which == Extent::kAll;
   LogExtent extent;
   extent.first_row = static_cast<int64_t>(record_.first_row);
-  extent.last_row = row_id_;
+  extent.last_row = all ? row_id_ : static_cast<int64_t>(record_.fold_row) - 1;
   extent.start_chain = record_.start_chain;
   extent.start_position = record_.start_position;
   extent.start_items = record_.start_items;
-  extent.end_chain = row_.chain();
-  extent.end_position = position();
+  extent.end_chain = all ? row_.chain() : record_.fold_chain;
+  extent.end_position = all ? position() : record_.fold_position;
+  extent.multiset = multiset();
   return extent;
 }
 
-Status LoggedFilter::rebuild(uint64_t capacity) {
-  if (!options_.growth) {
-    return invalid("needs the hashes that only growth = on keeps");
-  }
-  if (record_.generation >= kMaxGeneration) {
+Result<uint64_t> LoggedFilter::next_generation() const {
+  const uint64_t last = std::max(record_.generation, generation_floor_);
+  if (last >= kMaxGeneration) {
     return Error{ErrorCode::kFull, "rebuilt as often as row ids allow", 0};
+  }
+  return last + 1;
+}
+
+Status LoggedFilter::rebuild(uint64_t capacity) {
+  if (!keeps_hashes()) {
+    return invalid(options_.growth
+                       ? "its contents came without hashes to rebuild from; 'clear' begins anew"
+                       : "needs the hashes that only growth = on keeps");
+  }
+  return replay_into_generation(capacity, false);
+}
+
+// What a filter made for everything in the log must hold.
+uint64_t LoggedFilter::needed_capacity(const LogReplay& replay) const noexcept {
+  return cuckoo_ != nullptr ? replay.bucket_items() : replay.hashes();
+}
+
+// `grow`: to more than what is needed, whatever the capacity.
+Status LoggedFilter::replay_into_generation(uint64_t capacity, bool grow) {
+  Result<uint64_t> generation = next_generation();
+  if (!generation.ok()) {
+    return generation.take_status();
   }
   poisoned_ = true;
   CUCKOO_TRY(write_rows());
   poisoned_ = false;
   LogReplay replay(storage_, options_.width);
-  CUCKOO_TRY(replay.read(log_extent()));
-  if (const uint64_t needed = replay.bucket_items(); needed > capacity) {
-    const bool asked = capacity != record_.capacity;  // resize: what is there fits, no more
-    capacity = asked ? needed : std::max(std::min(needed + needed / 2, item_limit_), needed);
+  CUCKOO_TRY(replay.read(log_extent(Extent::kAll)));
+  const uint64_t needed = needed_capacity(replay);
+  const bool asked = !grow && capacity != record_.capacity;  // resize: what is there fits, no more
+  if (needed > capacity && asked) {
+    capacity = needed;
+  } else if (needed > capacity || grow) {
+    const uint64_t roomy = std::max(std::min(needed + needed / 2, item_limit_), needed);
+    capacity = std::max(capacity, roomy);
   }
-  Result<CuckooGeometry> geometry = geometry_for(capacity);
-  if (!geometry.ok()) {
-    return geometry.take_status();
+  Result<std::unique_ptr<Filter>> base = filter_for(capacity);
+  if (!base.ok()) {
+    return base.take_status();
   }
-  auto base = std::make_unique<CuckooFilter>(geometry.value());
-  CUCKOO_TRY(add_absent_pages(*base));
+  CUCKOO_TRY(add_absent_pages(*base.value()));
+  FilterContents contents;
+  contents.filter = std::move(base.value());
+  contents.capacity = capacity;
+  contents.items = multiset() ? replay.items() : items_;
+  contents.hashes = [&replay](const CountedHashSink& sink) { return replay.merge(sink); };
+  contents.hash_count = replay.hashes();
+  const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
   poisoned_ = true;
-  CUCKOO_TRY(write_generation(replay, std::move(base), capacity));
+  CUCKOO_TRY(write_generation(std::move(contents), generation.value(), builder.get()));
   poisoned_ = false;
   return {};
 }
 
-// Writes the compacted log, fills the new base, erases the old generation and becomes the new one.
-Status LoggedFilter::write_generation(const LogReplay& replay, std::unique_ptr<CuckooFilter> base,
-                                      uint64_t capacity) {
-  const uint64_t generation = record_.generation + 1;
-  int64_t next_row = first_row_id(generation);
-  const uint64_t start_chain = log_chain_restart(row_.chain(), generation);
+// Writes the contents' hashes as a compacted log, gives them to the builder (if there is one),
+// erases the old generation and becomes the new one.
+Status LoggedFilter::write_generation(FilterContents contents, uint64_t generation,
+                                      FilterBuilder* builder) {
+  FilterRecord next = empty_record(*contents.filter, contents.capacity, generation, row_.chain());
+  CUCKOO_TRY(write_hashes(contents, next, builder));
+  CUCKOO_TRY(erase_generation());
+  start_generation(next, std::move(contents.filter));
+  all_loaded_ = true;
+  return {};
+}
+
+Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& next,
+                                  FilterBuilder* builder) {
+  constexpr uint64_t kHashesPerPoll = 1024;
+  auto next_row = static_cast<int64_t>(next.first_row);
   CompactedRowWriter writer(
-      options_.width, options_.page_bytes + kPageCrcBytes, replay.hashes(), start_chain,
-      [&](std::span<const std::byte> row) { return storage_.write_log(next_row++, row, false); });
-  constexpr size_t kBatch = 1024;
-  std::vector<uint64_t> batch;
-  batch.reserve(kBatch + kMaxCopiesInBuckets);
+      options_.width, options_.page_bytes + kPageCrcBytes, contents.hash_count, next.start_chain,
+      [&](std::span<const std::byte> row) { return storage_.write_log(next_row++, row, false); },
+      multiset() ? std::nullopt : std::optional(contents.items));
   uint64_t digest = 0;
-  CuckooFilter::Bulk bulk(*base, replay.bucket_items());
-  CUCKOO_TRY(replay.merge([&](uint64_t hash, uint64_t count) -> Status {
-    if (count <= kMaxCopiesInBuckets) {
-      batch.insert(batch.end(), count, hash);
-    } else {  // all of them, so that their two buckets stay free for others
-      base->overflow().add(base->cell(hash), count);
+  uint64_t handed = 0;
+  CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+    if (builder != nullptr) {
+      builder->insert(hash, count);
     }
-    digest += count * CuckooFilter::mix_cell(base->cell(hash));
-    if (batch.size() >= kBatch) {
-      bulk.insert(batch);
-      batch.clear();
+    digest += count * contents.filter->digest_of(hash);
+    if (++handed % kHashesPerPoll == 0) {
       CUCKOO_TRY(storage_.poll());
     }
     return writer.add(hash, count);
   }));
-  bulk.insert(batch);
-  bulk.finish();
+  if (builder != nullptr) {
+    builder->finish();
+  }
   CUCKOO_TRY(writer.finish());
-  CUCKOO_TRY(erase_generation());
+  if (handed != contents.hash_count) {
+    return corrupt(std::to_string(handed) + " hashes, expected " +
+                   std::to_string(contents.hash_count));
+  }
+  next.start_items = multiset() ? 0 : contents.items;
+  next.compacted_entries = writer.position();
+  next.fold_position = writer.position();
+  next.fold_chain = writer.chain();
+  next.fold_items = writer.items();
+  next.fold_row = static_cast<uint64_t>(next_row);
+  next.cells_digest = digest;
+  next.base_id = first_base_id(next);
+  return {};
+}
 
+void LoggedFilter::start_generation(const FilterRecord& record,
+                                    std::unique_ptr<Filter> base) noexcept {
+  record_ = record;
   set_base(std::move(base));
-  all_loaded_ = true;
-  record_.generation = generation;
-  record_.capacity = capacity;
-  record_.buckets = base_->geometry().buckets;
-  record_.radix = base_->geometry().shape.radix;
-  record_.low_bits = base_->geometry().shape.low_bits;
-  record_.start_chain = start_chain;
-  record_.start_position = 0;
-  record_.start_items = 0;
-  record_.first_row = static_cast<uint64_t>(first_row_id(generation));
-  record_.compacted_entries = writer.position();
-  record_.dead = 0;
-  record_.fold_position = writer.position();
-  record_.fold_chain = writer.chain();
-  record_.fold_items = writer.items();
-  record_.fold_row = static_cast<uint64_t>(next_row);
-  record_.cells_digest = digest;
-  record_.base_id = first_base_id(record_);
-  record_.page_rows = 0;
-  record_.page_id_sum = 0;
   reset_tail(record_);
   item_limit_ = item_limit();
   note_fold();
   dirty_ = true;
-  return {};
 }
 
-// The stored pages, log rows and overflow entries of the current generation.
+// The pages, log rows and overflow entries of the current generation of rows.
 Status LoggedFilter::erase_generation() {
   if (static_cast<int64_t>(record_.first_row) <= row_id_) {
     CUCKOO_TRY(storage_.erase_log(static_cast<int64_t>(record_.first_row), row_id_));
   }
   if (record_.page_rows > 0) {
-    CUCKOO_TRY(storage_.erase_pages(page_id(0), page_id(base_->geometry().page_count() - 1)));
+    CUCKOO_TRY(storage_.erase_pages(page_id(0), page_id(base_->pages().page_count() - 1)));
   }
-  return storage_.erase_items();
+  return storage_.erase_items(record_.generation);
 }
 
 Status LoggedFilter::clear() {
-  if (record_.generation >= kMaxGeneration) {
-    return Error{ErrorCode::kFull, "rebuilt as often as row ids allow", 0};
+  Result<uint64_t> generation = next_generation();
+  if (!generation.ok()) {
+    return generation.take_status();
   }
-  Result<CuckooGeometry> geometry = geometry_for(options_.capacity);
-  if (!geometry.ok()) {
-    return geometry.take_status();
+  Result<std::unique_ptr<Filter>> base = filter_for(options_.capacity);
+  if (!base.ok()) {
+    return base.take_status();
   }
-  auto base = std::make_unique<CuckooFilter>(geometry.value());
   poisoned_ = true;
   CUCKOO_TRY(erase_generation());
-  FilterRecord fresh;
-  fresh.options_digest = record_.options_digest;
-  fresh.generation = record_.generation + 1;
-  fresh.capacity = options_.capacity;
-  fresh.buckets = geometry.value().buckets;
-  fresh.radix = geometry.value().shape.radix;
-  fresh.low_bits = geometry.value().shape.low_bits;
-  fresh.start_chain = fresh.fold_chain = log_chain_restart(row_.chain(), fresh.generation);
-  fresh.first_row = fresh.fold_row = static_cast<uint64_t>(first_row_id(fresh.generation));
-  fresh.base_id = first_base_id(fresh);
-  record_ = fresh;
-  set_base(std::move(base));
-  reset_tail(record_);
+  FilterRecord fresh =
+      empty_record(*base.value(), options_.capacity, generation.value(), row_.chain());
+  fresh.older = 0;
+  start_generation(fresh, std::move(base.value()));
+  poisoned_ = false;
+  return {};
+}
+
+// --- from outside --------------------------------------------------------------------------------
+
+Status LoggedFilter::import(const FilterOptions& options, FilterContents contents) {
+  Result<uint64_t> generation = next_generation();
+  if (!generation.ok()) {
+    return generation.take_status();
+  }
+  CUCKOO_TRY(add_absent_pages(*contents.filter));
+  poisoned_ = true;
+  CUCKOO_TRY(erase_generation());
+  const uint64_t chain = row_.chain();
+  options_ = options;
+  row_ = RawRowBuilder(options_.width, options_.page_bytes + kPageCrcBytes);
+  Filter& filter = *contents.filter;
+  FilterRecord next = empty_record(filter, contents.capacity, generation.value(), chain);
+  if (options_.growth && contents.hashes != nullptr) {
+    CUCKOO_TRY(write_hashes(contents, next, nullptr));
+  } else {
+    next.hashless = options_.growth && contents.items > 0 ? 1 : 0;
+    next.start_items = next.fold_items = contents.items;
+  }
+  next.cells_digest = filter.digest();
+  next.base_id = log_chain_restart(first_base_id(next), content_id(filter));
+  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
+    if (!is_zero(filter.pages().find(index), filter.content_bytes(index))) {
+      filter.pages().mark_dirty(index);
+    }
+  }
+  start_generation(next, std::move(contents.filter));
+  all_loaded_ = true;
+  poisoned_ = false;
+  return {};
+}
+
+Status LoggedFilter::unite(const Filter& other, uint64_t items) {
+  if (other.kind() != base_->kind() || other.words() != base_->words()) {
+    return invalid("filters of different geometry can be merged by their hashes only");
+  }
+  if (keeps_hashes() && items_ > 0) {
+    return invalid(
+        "what comes without hashes can be merged into an empty filter only, or into one"
+        " with growth = off");
+  }
+  CUCKOO_TRY(fold());
+  CUCKOO_TRY(flush());
+  CUCKOO_TRY(load_all());
+  base_changed_ = true;
+  Status status = base_->unite(other);
+  const uint64_t united = united_items(*base_, items_, items);
+  if (status.ok() && base_->outgrown(united, record_.capacity)) {
+    status = Error{ErrorCode::kFull,
+                   std::to_string(items_) + " items, and " + std::to_string(items) +
+                       " more would exceed its capacity of " + std::to_string(record_.capacity)};
+  }
+  if (!status.ok()) {
+    forget();  // what storage holds is as before
+    return status;
+  }
+  record_.hashless = options_.growth ? 1 : 0;
+  record_.cells_digest += other.digest();
+  record_.base_id = log_chain_restart(record_.base_id, content_id(*base_));
+  record_.fold_items = items_ = united;
+  if (record_.first_row == record_.fold_row) {  // else the flush erases the log and does this
+    record_.start_items = united;
+  }
+  row_.start(record_.fold_chain, record_.fold_position, items_);
   item_limit_ = item_limit();
   note_fold();
   dirty_ = true;
-  poisoned_ = false;
   return {};
+}
+
+// The tail's entries in log order, as stored or still pending.
+Result<std::vector<uint64_t>> LoggedFilter::tail_entries_in_order() {
+  std::map<int64_t, std::vector<std::byte>> rows;
+  CUCKOO_TRY(storage_.read_log(static_cast<int64_t>(record_.fold_row), row_id_,
+                               [&](int64_t id, std::span<const std::byte> row) -> Status {
+                                 rows[id].assign(row.begin(), row.end());
+                                 return {};
+                               }));
+  for (const PendingRow& row : pending_rows_) {
+    rows[row.id] = row.bytes;
+  }
+  if (row_.entries() > 0) {
+    rows[row_id_] = row_.encode();
+  }
+  std::vector<uint64_t> entries;
+  for (const auto& [id, bytes] : rows) {
+    Result<LogRow> row = parse_log_row(bytes, options_.width);
+    if (!row.ok()) {
+      return in_row("log", id, row.take_status());
+    }
+    for (size_t i = 0; i < row.value().header.entries; ++i) {
+      entries.push_back(raw_entry(row.value(), i, options_.width));
+    }
+  }
+  return entries;
+}
+
+// Base and tail, in a filter of the base's geometry.
+Result<std::unique_ptr<Filter>> LoggedFilter::copy_with_tail() {
+  index_tail();
+  Result<std::unique_ptr<Filter>> copy = copy_of_base();
+  if (!copy.ok()) {
+    return copy;
+  }
+  std::vector<uint64_t> adds;
+  std::vector<uint64_t> removes;
+  tail_.for_each([&](uint64_t hash, int32_t net) {
+    std::vector<uint64_t>& to = net < 0 ? removes : adds;
+    to.insert(to.end(), static_cast<size_t>(std::abs(net)), hash);
+  });
+  sort_entries_by_hash(removes, options_.width);
+  sort_entries_by_hash(adds, options_.width);
+  for (const uint64_t hash : removes) {
+    if (!copy.value()->remove(hash)) {
+      return corrupt("pages that lack an entry that the log removes");
+    }
+  }
+  if (!adds.empty()) {
+    (void)copy.value()->insert_batch(adds);
+  }
+  return copy;
+}
+
+Result<std::unique_ptr<Filter>> LoggedFilter::copy_of_base() {
+  CUCKOO_TRY(load_all());
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(options_.spec.kind, base_->words(), options_.page_bytes);
+  if (!made.ok()) {
+    return made;
+  }
+  Filter& copy = *made.value();
+  for (uint64_t index = 0; index < base_->pages().page_count(); ++index) {
+    const std::byte* page = base_->pages().find(index);
+    std::copy(page, page + base_->content_bytes(index), copy.pages().add(index, false));
+  }
+  for (const auto& [cell, count] : base_->overflow().counts()) {
+    copy.overflow().add(cell, count);
+  }
+  copy.set_occupied(base_->occupied());
+  return made;
+}
+
+Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
+  if (with_hashes && !keeps_hashes()) {
+    return invalid(options_.growth ? "its contents came without hashes"
+                                   : "keeps no hashes, as growth is off");
+  }
+  Result<std::unique_ptr<Filter>> copy = copy_with_tail();
+  if (!copy.ok()) {
+    return copy.take_status();
+  }
+  FilterContents contents;
+  contents.filter = std::move(copy.value());
+  contents.capacity = record_.capacity;
+  contents.items = items_;
+  const uint64_t held = cuckoo_ != nullptr ? contents.filter->occupied() : items_;
+  const bool outgrown = keeps_hashes() && contents.filter->outgrown(held, record_.capacity);
+  if (!with_hashes && !outgrown) {
+    return contents;
+  }
+  Result<std::vector<uint64_t>> tail = tail_entries_in_order();
+  if (!tail.ok()) {
+    return tail.take_status();
+  }
+  auto replay = std::make_shared<LogReplay>(storage_, options_.width);
+  CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail.value()));
+  contents.hash_count = replay->hashes();
+  contents.hashes = [replay](const CountedHashSink& sink) { return replay->merge(sink); };
+  contents.items = multiset() ? replay->items() : items_;
+  if (outgrown) {
+    contents.capacity = std::max(record_.capacity, needed_capacity(*replay));
+  }
+  // Anew in any case: its hashes are what it holds, also where a remove broke something.
+  Result<std::unique_ptr<Filter>> fresh = filter_for(contents.capacity);
+  if (!fresh.ok()) {
+    return fresh.take_status();
+  }
+  contents.filter = std::move(fresh.value());
+  CUCKOO_TRY(add_absent_pages(*contents.filter));
+  const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed_capacity(*replay));
+  CUCKOO_TRY(replay->merge([&](uint64_t hash, uint64_t count) -> Status {
+    builder->insert(hash, count);
+    return {};
+  }));
+  builder->finish();
+  return contents;
 }
 
 }  // namespace cuckoo

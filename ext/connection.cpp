@@ -99,7 +99,7 @@ std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
   }
   std::shared_ptr<LiveFilter> filter = open(place->first, place->second);
   if (filter == nullptr) {
-    throw SqlError(SQLITE_ERROR, name + " is not a cuckoo_filter");
+    throw SqlError(SQLITE_ERROR, name + " is not a cuckoo_filter or bloom_filter");
   }
   return filter;
 }
@@ -108,7 +108,8 @@ std::vector<std::shared_ptr<LiveFilter>> Connection::all() {
   std::vector<std::pair<std::string, std::string>> names;
   for (const std::string& schema : schemas()) {
     Statement select(db_, sql_text("SELECT name FROM \"%w\".sqlite_schema WHERE type = 'table'"
-                                   " AND sql LIKE 'CREATE VIRTUAL TABLE%%cuckoo_filter%%'"
+                                   " AND (sql LIKE 'CREATE VIRTUAL TABLE%%cuckoo_filter%%'"
+                                   " OR sql LIKE 'CREATE VIRTUAL TABLE%%bloom_filter%%')"
                                    " ORDER BY name",
                                    schema.c_str()));
     while (select.step()) {

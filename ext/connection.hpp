@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "ext/image_filter.hpp"
 #include "ext/sqlite_api.hpp"
 
 namespace cuckoo {
@@ -38,6 +39,8 @@ class Connection {
   // Every filter table of every schema.
   std::vector<std::shared_ptr<LiveFilter>> all();
 
+  ImageCache& images() noexcept { return images_; }
+
   // Changes whenever a name may mean another table.
   uint64_t generation() const noexcept { return generation_; }
 
@@ -52,6 +55,7 @@ class Connection {
   sqlite3* db_;
   uint64_t generation_ = 1;
   std::map<std::string, std::weak_ptr<LiveFilter>> filters_;
+  ImageCache images_;
 };
 
 }  // namespace cuckoo

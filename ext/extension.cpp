@@ -1,8 +1,9 @@
 // The entry point, and the list of everything that is registered.
 #include "ext/connection.hpp"
-#include "ext/cuckoo_table.hpp"
+#include "ext/filter_aggregates.hpp"
 #include "ext/filter_functions.hpp"
 #include "ext/filter_info.hpp"
+#include "ext/filter_table.hpp"
 #include "ext/sqlite_api.hpp"
 #include "ext/sqlite_cuckoo.h"
 
@@ -42,11 +43,10 @@ bool is_loaded(sqlite3* db) {
 void register_all(sqlite3* db) {
   const auto connection = std::make_shared<Connection>(db);
   register_table<CuckooTable>(db, "cuckoo_filter", connection);
+  register_table<BloomTable>(db, "bloom_filter", connection);
   register_table<FilterInfo>(db, "filter_info", connection);
-  const int code = register_filter_functions(db, connection);
-  if (code != SQLITE_OK) {
-    throw SqlError(code, sqlite3_errmsg(db));
-  }
+  register_filter_functions(db, connection);
+  register_filter_aggregates(db);
 }
 
 }  // namespace

@@ -1,67 +1,95 @@
 #include "ext/filter_functions.hpp"
 
-#include <string>
-
 #include "ext/connection.hpp"
-#include "ext/error.hpp"
+#include "ext/function.hpp"
+#include "ext/image_filter.hpp"
 #include "ext/live_filter.hpp"
+#include "ext/options.hpp"
 #include "ext/value.hpp"
 #include "ext/version.hpp"
 
 namespace cuckoo {
 namespace {
 
-// The filter that a constant first argument names, kept from row to row. A counted reference, never
+// The filter that a constant first argument means, kept from row to row. A counted reference, never
 // a raw one: RENAME and DETACH disconnect tables while a statement is open.
 struct NamedFilter {
   std::shared_ptr<LiveFilter> live;
   uint64_t generation = 0;
+  std::shared_ptr<const ImageFilter> image;  // instead
 };
 
-Connection& connection_of(sqlite3_context* context) noexcept {
-  return **static_cast<std::shared_ptr<Connection>*>(sqlite3_user_data(context));
+const NamedFilter* kept_filter(sqlite3_context* context) noexcept {
+  return static_cast<NamedFilter*>(sqlite3_get_auxdata(context, 0));
 }
 
-// Message first, then code: sqlite3_result_error() sets the code, too.
-template <class Body>
-void guarded(sqlite3_context* context, Body&& body) noexcept {
-  const int code =
-      guard([context](const char* text) { sqlite3_result_error(context, text, -1); }, body);
-  if (code == SQLITE_NOMEM) {
-    sqlite3_result_error_nomem(context);
-  } else if (code != SQLITE_OK) {
-    sqlite3_result_error_code(context, code);
-  }
+void keep_filter(sqlite3_context* context, NamedFilter filter) {
+  auto kept = std::make_unique<NamedFilter>(std::move(filter));
+  sqlite3_set_auxdata(context, 0, kept.release(),
+                      [](void* old) { delete static_cast<NamedFilter*>(old); });
 }
 
-std::shared_ptr<LiveFilter> named_filter(sqlite3_context* context, sqlite3_value* name) {
+std::shared_ptr<LiveFilter> named_filter(sqlite3_context* context, sqlite3_value* name,
+                                         const char* function) {
   Connection& connection = connection_of(context);
-  const auto* known = static_cast<NamedFilter*>(sqlite3_get_auxdata(context, 0));
-  if (known != nullptr && known->generation == connection.generation() && !known->live->closed()) {
+  const NamedFilter* known = kept_filter(context);
+  if (known != nullptr && known->live != nullptr && known->generation == connection.generation() &&
+      !known->live->closed()) {
     return known->live;
   }
   if (sqlite3_value_type(name) != SQLITE_TEXT) {
-    throw SqlError(SQLITE_ERROR, "filter_contains: the first argument is a filter's name");
+    throw SqlError(SQLITE_ERROR,
+                   std::string(function) + ": the first argument is a filter's name" +
+                       (std::string(function) == "filter_contains" ? " or image" : ""));
   }
-  const std::string text(reinterpret_cast<const char*>(sqlite3_value_text(name)),
-                         static_cast<size_t>(sqlite3_value_bytes(name)));
-  std::shared_ptr<LiveFilter> live = connection.find(text);
-  auto kept = std::make_unique<NamedFilter>(NamedFilter{live, connection.generation()});
-  sqlite3_set_auxdata(context, 0, kept.release(),
-                      [](void* old) { delete static_cast<NamedFilter*>(old); });
+  std::shared_ptr<LiveFilter> live = connection.find(text_argument(name));
+  keep_filter(context, {live, connection.generation(), nullptr});
   return live;
+}
+
+// SQLite keeps it for the statement when the argument is a constant; else the cache does.
+std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite3_value* value) {
+  if (const NamedFilter* known = kept_filter(context); known != nullptr && known->image) {
+    return known->image;
+  }
+  std::shared_ptr<const ImageFilter> image =
+      connection_of(context).images().find(blob_argument(value), "filter_contains");
+  keep_filter(context, {nullptr, 0, image});
+  return image;
 }
 
 void filter_contains(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
-    const std::shared_ptr<LiveFilter> live = named_filter(context, values[0]);
+    if (sqlite3_value_type(values[0]) == SQLITE_BLOB) {
+      const std::shared_ptr<const ImageFilter> image = image_filter(context, values[0]);
+      if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
+        sqlite3_result_null(context);
+      } else {
+        sqlite3_result_int(context, image->contains(values[1]) ? 1 : 0);
+      }
+      return;
+    }
+    const std::shared_ptr<LiveFilter> live = named_filter(context, values[0], "filter_contains");
     if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
       sqlite3_result_null(context);
       return;
     }
     const LiveFilter::Reading reading(*live);
-    const KeyView key = key_of(values[1], live->key_affinity());
-    sqlite3_result_int(context, live->contains(hash_key(key, live->seed())) ? 1 : 0);
+    sqlite3_result_int(context, live->contains(key_of(values[1], live->key_affinity())) ? 1 : 0);
+  });
+}
+
+void filter_export(sqlite3_context* context, int count, sqlite3_value** values) {
+  guarded(context, [&] {
+    const std::shared_ptr<LiveFilter> live = named_filter(context, values[0], "filter_export");
+    const std::string what = count > 1 ? lower(text_argument(values[1])) : "";
+    if (count > 1 && what != "hashes" && what != "legacy") {
+      throw SqlError(SQLITE_ERROR, "filter_export: the second argument is \"" + printable(what) +
+                                       "\", expected 'hashes' or 'legacy'");
+    }
+    const LiveFilter::Reading reading(*live);
+    result_blob(context, what == "legacy" ? live->export_legacy_file()
+                                          : live->export_image(what == "hashes"));
   });
 }
 
@@ -71,21 +99,30 @@ void cuckoo_version(sqlite3_context* context, int, sqlite3_value**) {
 
 }  // namespace
 
-int register_filter_functions(sqlite3* db, const std::shared_ptr<Connection>& connection) noexcept {
-  auto* client = new (std::nothrow) std::shared_ptr<Connection>(connection);
-  if (client == nullptr) {
-    return SQLITE_NOMEM;
+void register_filter_functions(sqlite3* db, const std::shared_ptr<Connection>& connection) {
+  struct Function {
+    const char* name;
+    int arguments;
+    int flags;
+    void (*call)(sqlite3_context*, int, sqlite3_value**);
+  };
+  // Not DETERMINISTIC where a table is read: the same key may be found now and not later.
+  constexpr Function kFunctions[] = {
+      {"filter_contains", 2, SQLITE_INNOCUOUS, filter_contains},
+      {"filter_export", 1, SQLITE_INNOCUOUS, filter_export},
+      {"filter_export", 2, SQLITE_INNOCUOUS, filter_export},
+      {"cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC, cuckoo_version},
+  };
+  for (const Function& function : kFunctions) {
+    // SQLite releases the pointer also when the registration fails.
+    const int code = sqlite3_create_function_v2(
+        db, function.name, function.arguments, SQLITE_UTF8 | function.flags,
+        new std::shared_ptr<Connection>(connection), function.call, nullptr, nullptr,
+        release_connection);
+    if (code != SQLITE_OK) {
+      throw SqlError(code, sqlite3_errmsg(db));
+    }
   }
-  // Not DETERMINISTIC: the same key may be found now and not later.
-  const int code = sqlite3_create_function_v2(
-      db, "filter_contains", 2, SQLITE_UTF8 | SQLITE_INNOCUOUS, client, filter_contains, nullptr,
-      nullptr, [](void* old) { delete static_cast<std::shared_ptr<Connection>*>(old); });
-  if (code != SQLITE_OK) {
-    return code;
-  }
-  return sqlite3_create_function_v2(db, "cuckoo_version", 0,
-                                    SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC, nullptr,
-                                    cuckoo_version, nullptr, nullptr, nullptr);
 }
 
 }  // namespace cuckoo

@@ -1,4 +1,4 @@
-// SQL functions over filters: filter_contains(filter, key), cuckoo_version().
+// filter_contains(filter, key), filter_export(table [, 'hashes' | 'legacy']), cuckoo_version()
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace cuckoo {
 
 class Connection;
 
-// Registers them; returns an SQLite code.
-int register_filter_functions(sqlite3* db, const std::shared_ptr<Connection>& connection) noexcept;
+// Throws SqlError.
+void register_filter_functions(sqlite3* db, const std::shared_ptr<Connection>& connection);
 
 }  // namespace cuckoo

@@ -1,6 +1,8 @@
 #include "ext/filter_info.hpp"
 
 #include "ext/connection.hpp"
+#include "ext/function.hpp"
+#include "ext/image_filter.hpp"
 #include "ext/live_filter.hpp"
 #include "ext/statement.hpp"
 
@@ -38,10 +40,44 @@ void result_count(sqlite3_context* context, uint64_t count) {
   sqlite3_result_int64(context, static_cast<sqlite3_int64>(count));
 }
 
-double bits_per_key(const LoggedFilter& filter) {
-  const CuckooGeometry& geometry = filter.geometry();
-  return static_cast<double>(geometry.buckets) * geometry.shape.bits() /
-         static_cast<double>(filter.capacity());
+void result_share(sqlite3_context* context, double part, uint64_t whole) {
+  sqlite3_result_double(context, part / static_cast<double>(whole));
+}
+
+// What follows from the filter itself.
+void filter_column(sqlite3_context* context, int column, const Filter& filter, uint64_t capacity) {
+  const bool is_cuckoo = filter.kind() == FilterKind::kCuckoo;
+  switch (column) {
+    case kKind:
+      return sqlite3_result_text(context, module_name(module_of(filter.kind())), -1, SQLITE_STATIC);
+    case kCapacity:
+      return result_count(context, capacity);
+    case kLoadFactor:
+      return sqlite3_result_double(context, filter.load_factor());
+    case kBitsPerKey:
+      return result_share(context, static_cast<double>(filter.bits()), capacity);
+    case kFingerprintBits:
+      if (is_cuckoo) {
+        const auto& cuckoo = static_cast<const CuckooFilter&>(filter);
+        return result_share(context, cuckoo.geometry().shape.bits(), kBucketSlots);
+      }
+      return;
+    case kHashes:
+      return sqlite3_result_int64(
+          context,
+          is_cuckoo ? 2 : static_cast<const BloomFilter&>(filter).geometry().cells_per_key());
+    default:
+      return;
+  }
+}
+
+std::string joined(const std::vector<uint64_t>& numbers) {
+  std::string text;
+  for (const uint64_t number : numbers) {
+    text += text.empty() ? "" : " ";
+    text += std::to_string(number);
+  }
+  return text;
 }
 
 // Every shadow row has a database page of its own.
@@ -50,10 +86,6 @@ int64_t disk_bytes(LiveFilter& live, sqlite3* db) {
   const int64_t bytes = page_size.step() ? page_size.integer(0) : 4096;
   constexpr int64_t kRootPages = 4;
   return (static_cast<int64_t>(live.filter().stored_rows()) + kRootPages) * bytes;
-}
-
-double fingerprint_bits(const LoggedFilter& filter) {
-  return filter.geometry().shape.bits() / static_cast<double>(kBucketSlots);
 }
 
 }  // namespace
@@ -84,56 +116,87 @@ bool FilterInfo::best_index(sqlite3_index_info* info) {
   return true;
 }
 
+FilterInfo::Cursor::Cursor(FilterInfo& table) : table_(table) {}
+
+FilterInfo::Cursor::~Cursor() = default;
+
 void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
   filters_.clear();
+  image_.reset();
   row_ = 0;
   Connection& connection = table_.connection();
   if (plan == 0) {
     filters_ = connection.all();
     return;
   }
-  if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
-    return;
+  switch (sqlite3_value_type(values[0])) {
+    case SQLITE_NULL:
+      return;
+    case SQLITE_TEXT:
+      filters_.push_back(connection.find(text_argument(values[0])));
+      return;
+    case SQLITE_BLOB:
+      image_ = std::make_unique<ImageFilter>(blob_argument(values[0]), "filter_info");
+      return;
+    default:
+      throw SqlError(SQLITE_ERROR, "filter_info: the argument is a filter's name or image");
   }
-  if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
-    throw SqlError(SQLITE_ERROR, "filter_info: the argument is a filter's name");
-  }
-  filters_.push_back(
-      connection.find(std::string(reinterpret_cast<const char*>(sqlite3_value_text(values[0])),
-                                  static_cast<size_t>(sqlite3_value_bytes(values[0])))));
 }
 
 void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
+  if (image_ != nullptr) {
+    image_column(context, column);
+  } else {
+    table_column(context, column);
+  }
+}
+
+void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) const {
+  const ImageHeader& header = image_->header();
+  const Filter& filter = image_->filter();
+  switch (column) {
+    case kItems:
+      return result_count(context, header.items);
+    case kFpr:
+      return sqlite3_result_double(
+          context, header.spec.rate != 0 ? header.spec.rate
+                                         : filter.rate(static_cast<double>(header.capacity)));
+    case kFprNow:
+      return sqlite3_result_double(context, filter.rate_now());
+    case kGenerations:
+      return sqlite3_result_int(context, 1);
+    case kGenerationItems:
+      return result_text(context, std::to_string(header.items));
+    case kMemoryBytes:
+      return result_count(context, filter.pages().memory_bytes());
+    case kDiskBytes:
+      return result_count(context, image_->bytes());
+    case kLogEntries:
+      return result_count(context, header.hash_count);
+    default:
+      return filter_column(context, column, filter, header.capacity);
+  }
+}
+
+void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
   LiveFilter& live = *filters_[row_];
   const LiveFilter::Reading reading(live);
-  const LoggedFilter& filter = live.filter();
+  const FilterWindow& filter = live.filter();
   switch (column) {
     case kSchema:
       return result_text(context, live.schema());
     case kName:
       return result_text(context, live.table());
-    case kKind:
-      return sqlite3_result_text(context, "cuckoo_filter", -1, SQLITE_STATIC);
     case kItems:
       return result_count(context, filter.items());
-    case kCapacity:
-      return result_count(context, filter.capacity());
-    case kLoadFactor:
-      return sqlite3_result_double(context, filter.load_factor());
     case kFpr:
       return sqlite3_result_double(context, filter.target_rate());
     case kFprNow:
       return sqlite3_result_double(context, filter.rate_now());
-    case kBitsPerKey:
-      return sqlite3_result_double(context, bits_per_key(filter));
-    case kFingerprintBits:
-      return sqlite3_result_double(context, fingerprint_bits(filter));
-    case kHashes:
-      return sqlite3_result_int(context, 2);
     case kGenerations:
-      return sqlite3_result_int(context, 1);
+      return result_count(context, filter.options().generations);
     case kGenerationItems:
-      return result_text(context, std::to_string(filter.items()));
+      return result_text(context, joined(filter.generation_items()));
     case kMemoryBytes:
       return result_count(context, filter.memory_bytes());
     case kDiskBytes:
@@ -145,7 +208,7 @@ void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
     case kPositives:
       return result_count(context, live.positives());
     default:
-      return;
+      return filter_column(context, column, filter.newest().base(), filter.newest().capacity());
   }
 }
 

@@ -1,4 +1,5 @@
-// filter_info([filter]): a table-valued function with one row a filter table, or that one filter.
+// filter_info([filter]): a table-valued function with one row a filter table, or that one filter,
+// or image.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 
 namespace cuckoo {
 
+class ImageFilter;
 class LiveFilter;
 
 class FilterInfo {
@@ -27,16 +29,21 @@ class FilterInfo {
 
 class FilterInfo::Cursor {
  public:
-  explicit Cursor(FilterInfo& table) : table_(table) {}
+  explicit Cursor(FilterInfo& table);
+  ~Cursor();
 
   void filter(int plan, const char* text, int count, sqlite3_value** values);
   void next() noexcept { ++row_; }
-  bool eof() const noexcept { return row_ >= filters_.size(); }
+  bool eof() const noexcept { return row_ >= (image_ != nullptr ? 1 : filters_.size()); }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(row_) + 1; }
 
  private:
+  void image_column(sqlite3_context* context, int column) const;
+  void table_column(sqlite3_context* context, int column);
+
   FilterInfo& table_;
+  std::unique_ptr<ImageFilter> image_;  // instead of tables
   std::vector<std::shared_ptr<LiveFilter>> filters_;
   size_t row_ = 0;
 };

@@ -1,14 +1,13 @@
 #include "ext/live_filter.hpp"
 
-#include <cstring>
 #include <string>
+
+#include "core/legacy_bloom.hpp"
 
 #include "ext/connection.hpp"
 
 namespace cuckoo {
 namespace {
-
-constexpr int64_t kFormat = 1;  // of the shadow tables
 
 // Codes for which SQLite undoes the whole transaction.
 bool undoes_transaction(int code) noexcept {
@@ -21,20 +20,6 @@ bool undoes_transaction(int code) noexcept {
     default:
       return false;
   }
-}
-
-// Ties the record to the options: a changed option is found out.
-uint64_t digest_of(const FilterOptions& options) noexcept {
-  std::byte bytes[8 * 6];
-  uint64_t rate_bits = 0;
-  std::memcpy(&rate_bits, &options.rate, sizeof rate_bits);
-  store_le(&bytes[0], options.capacity);
-  store_le(&bytes[8], options.fingerprint_bits != 0 ? options.fingerprint_bits : rate_bits);
-  store_le(&bytes[16], static_cast<uint64_t>(options.growth));
-  store_le(&bytes[24], static_cast<uint64_t>(options.width));
-  store_le(&bytes[32], options.seed);
-  store_le(&bytes[40], static_cast<uint64_t>(options.page_bytes));
-  return XXH3_64bits(bytes, sizeof bytes);
 }
 
 }  // namespace
@@ -52,24 +37,20 @@ void LiveFilter::drop_instance() noexcept {
 
 void LiveFilter::create(FilterOptions options) {
   options.digest = digest_of(options);
-  auto filter = std::make_unique<LoggedFilter>(options, store_);
+  auto filter = std::make_unique<FilterWindow>(options, store_);
+  store_.set_several_generations(options.generations > 1);
   throw_if(table(), filter->create());
   KeepLastRowid keep(store_.db());
   store_.create_tables();
-  store_.write_option("format", kFormat);
-  store_.write_option("capacity", static_cast<int64_t>(options.capacity));
-  if (options.fingerprint_bits != 0) {
-    store_.write_option("fingerprint_bits", static_cast<int64_t>(options.fingerprint_bits));
-  } else {
-    store_.write_option("fpr", options.rate);
-  }
-  store_.write_option("growth", std::string(options.growth ? "on" : "off"));
-  store_.write_option("seed", static_cast<int64_t>(options.seed));
-  store_.write_option("hash_bits", static_cast<int64_t>(options.width));
-  store_.write_option("page_bytes", static_cast<int64_t>(options.page_bytes));
+  store_options(store_, options);
   throw_if(table(), filter->flush());
   set_filter(std::move(filter));
   writing_ = current_ = created_ = true;  // in the transaction without an xBegin
+}
+
+void LiveFilter::finish_create() {
+  flush();
+  announced_ = false;
 }
 
 void LiveFilter::destroy() {
@@ -92,62 +73,17 @@ uint32_t LiveFilter::data_version() const noexcept {
   return version;
 }
 
-void LiveFilter::set_filter(std::unique_ptr<LoggedFilter> filter) noexcept {
+void LiveFilter::set_filter(std::unique_ptr<FilterWindow> filter) noexcept {
   filter_ = std::move(filter);
-  seed_ = filter_->options().seed;
-  hash_mask_ = logged_hash(~uint64_t{0}, filter_->options().width);
+  adopt_options();
 }
 
-FilterOptions LiveFilter::read_options() {
-  const std::map<std::string, ShadowStore::OptionValue> stored = store_.read_options();
-  const auto bad = [this](const char* key) {
-    return SqlError(SQLITE_CORRUPT_VTAB,
-                    table() + ": corrupt: \"" + table() + "_config\" has no valid option " + key);
-  };
-  const auto whole = [&](const char* key, int64_t least, int64_t most) {
-    const auto found = stored.find(key);
-    if (found == stored.end() || found->second.type != SQLITE_INTEGER ||
-        found->second.integer < least || found->second.integer > most) {
-      throw bad(key);
-    }
-    return found->second.integer;
-  };
-  const int64_t format = whole("format", 0, INT64_MAX);
-  if (format != kFormat) {
-    throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": written in format " + std::to_string(format) +
-                                            "; this version reads format " +
-                                            std::to_string(kFormat));
-  }
-  FilterOptions options;
-  options.capacity = static_cast<uint64_t>(whole("capacity", 1, int64_t{1} << 40));
-  if (stored.contains("fingerprint_bits")) {
-    options.fingerprint_bits = static_cast<uint32_t>(whole("fingerprint_bits", 4, 32));
-  } else {
-    const auto rate = stored.find("fpr");
-    if (rate == stored.end() || rate->second.type != SQLITE_FLOAT ||
-        !(rate->second.real >= kMinRate && rate->second.real <= kMaxRate)) {
-      throw bad("fpr");
-    }
-    options.rate = rate->second.real;
-  }
-  const auto growth = stored.find("growth");
-  if (growth == stored.end() || growth->second.type != SQLITE_TEXT ||
-      (growth->second.text != "on" && growth->second.text != "off")) {
-    throw bad("growth");
-  }
-  options.growth = growth->second.text == "on";
-  options.seed = static_cast<uint64_t>(whole("seed", INT64_MIN, INT64_MAX));
-  const int64_t bits = whole("hash_bits", 47, 63);
-  if (bits != 47 && bits != 63) {
-    throw bad("hash_bits");
-  }
-  options.width = static_cast<HashWidth>(bits);
-  options.page_bytes = static_cast<uint32_t>(whole("page_bytes", 64, 4032));
-  if (options.page_bytes % 64 != 0) {
-    throw bad("page_bytes");
-  }
-  options.digest = digest_of(options);
-  return options;
+void LiveFilter::adopt_options() noexcept {
+  const FilterOptions& options = filter_->options();
+  seed_ = options.seed;
+  hash_mask_ = logged_hash(~uint64_t{0}, options.width);
+  legacy_ = options.spec.kind == FilterKind::kLegacyBloom;
+  store_.set_several_generations(options.generations > 1);
 }
 
 void LiveFilter::follow() {
@@ -188,7 +124,7 @@ void LiveFilter::reload() {
     const Result<FilterRecord> decoded = decode_record(record);
     if (filter_ == nullptr ||
         (decoded.ok() && decoded.value().options_digest != filter_->options().digest)) {
-      set_filter(std::make_unique<LoggedFilter>(read_options(), store_));
+      set_filter(std::make_unique<FilterWindow>(stored_options(store_), store_));
     }
     throw_if(table(), filter_->refresh(record));
   });
@@ -211,8 +147,29 @@ bool LiveFilter::load_and_probe(uint64_t hash) {
   return filter_->contains(hash);
 }
 
-uint64_t LiveFilter::count(uint64_t hash) {
-  hash &= hash_mask_;
+HashPair LiveFilter::pair_of(const KeyView& key) const {
+  return legacy_hash(bytes_of(key), static_cast<uint32_t>(seed_));
+}
+
+bool LiveFilter::contains(const KeyView& key) {
+  if (!legacy_) {
+    return contains(hash_key(key, seed_));
+  }
+  ++probes_;
+  if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
+    return false;  // it was refused, so it is not there
+  }
+  Result<bool> found = filter_->newest().contains_pair(pair_of(key));
+  throw_if(table(), found.take_status());
+  positives_ += found.value() ? 1 : 0;
+  return found.value();
+}
+
+uint64_t LiveFilter::count(const KeyView& key) {
+  if (legacy_) {
+    return contains(key) ? 1 : 0;
+  }
+  const uint64_t hash = hash_key(key, seed_) & hash_mask_;
   load(hash);
   return filter_->count(hash);
 }
@@ -225,7 +182,7 @@ void LiveFilter::raise(const Status& status) {
     return;
   }
   const SqlError error = sql_error(table(), status.error());
-  const bool half_done = !filter_->usable();
+  const bool half_done = filter_->poisoned();
   throw SqlError(half_done && !undoes_transaction(error.code()) ? SQLITE_IOERR : error.code(),
                  error.message());
 }
@@ -263,40 +220,64 @@ void LiveFilter::change(Body&& body) {
   raise(body());
 }
 
-void LiveFilter::insert(uint64_t hash) {
-  change([&] { return filter_->insert((hash & hash_mask_)); });
+// For changes that are not made by the row.
+void LiveFilter::change_by(const std::function<Status()>& body) { change(body); }
+
+void LiveFilter::insert(const KeyView& key) {
+  if (!legacy_) {
+    const uint64_t hash = hash_key(key, seed_) & hash_mask_;
+    change([&] { return filter_->newest().insert(hash); });
+    return;
+  }
+  if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
+    throw SqlError(SQLITE_MISMATCH,
+                   table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
+  }
+  change([&] { return filter_->newest().insert_pair(pair_of(key)); });
 }
 
-bool LiveFilter::remove(uint64_t hash) {
+bool LiveFilter::remove(const KeyView& key) {
   bool removed = false;
+  const uint64_t hash = hash_key(key, seed_) & hash_mask_;
   change([&]() -> Status {
-    Result<bool> result = filter_->remove((hash & hash_mask_));
+    Result<bool> result = filter_->newest().remove(hash);
     removed = result.ok() && result.value();
     return result.take_status();
   });
   return removed;
 }
 
+void LiveFilter::replace_key(const KeyView& from, const KeyView& to) {
+  const uint64_t old_hash = hash_key(from, seed_) & hash_mask_;
+  const uint64_t new_hash = hash_key(to, seed_) & hash_mask_;
+  change([&] { return filter_->newest().replace(old_hash, new_hash).take_status(); });
+}
+
 void LiveFilter::clear() {
   change([&] { return filter_->clear(); });
+}
+
+void LiveFilter::rotate() {
+  change([&] { return filter_->rotate(); });
 }
 
 void LiveFilter::rebuild() { resize(0); }
 
 void LiveFilter::resize(uint64_t capacity) {
   change([&]() -> Status {
-    if (!filter_->options().growth) {
+    LoggedFilter& newest = filter_->newest();
+    if (!newest.options().growth) {
       return invalid(
           "growth = off keeps no hashes to rebuild from; make the table with growth = on");
     }
-    return filter_->rebuild(capacity != 0 ? capacity : filter_->capacity());
+    return newest.rebuild(capacity != 0 ? capacity : newest.capacity());
   });
 }
 
 void LiveFilter::check() {
   change([&]() -> Status {
     CUCKOO_TRY(filter_->flush());
-    if (read_options().digest != filter_->options().digest) {
+    if (stored_options(store_).digest != filter_->options().digest) {
       return corrupt("options that do not belong to the record");
     }
     return filter_->check();

@@ -11,11 +11,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "core/logged_filter.hpp"
+#include "core/filter_image.hpp"
+#include "core/filter_window.hpp"
+#include "ext/filter_options.hpp"
 #include "ext/shadow_store.hpp"
 #include "ext/value.hpp"
 
@@ -43,39 +46,59 @@ class LiveFilter {
   void orphan() noexcept { filter_.reset(); }
 
   void create(FilterOptions options);  // shadow tables, options, an empty filter
+  // After what CREATE put in: nothing may be pending, as nobody would tell of a roll-back.
+  void finish_create();
   void destroy();
   void rename(const std::shared_ptr<LiveFilter>& self, const std::string& name);
 
   // Brings memory up to date. Under a read transaction; throws SqlError. Cheap when it is.
   void follow();
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable(); }
-  LoggedFilter& filter() noexcept { return *filter_; }
+  FilterWindow& filter() noexcept { return *filter_; }
+  ShadowStore& store() noexcept { return store_; }
   uint64_t seed() const noexcept { return seed_; }
+  // One hash a key, integers too. False for hash = murmur2, and when memory is not up to date.
+  bool ready_for_hashes() const noexcept { return usable() && !legacy_; }
+  bool legacy() const noexcept { return legacy_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   void set_key_affinity(Affinity affinity) noexcept { key_affinity_ = affinity; }
 
-  // I1, for a key's full 64-bit hash. follow() came before.
+  // I1, for a key's full 64-bit hash (ready_for_hashes()).
   bool contains(uint64_t hash) {
     hash &= hash_mask_;
     ++probes_;
-    const LoggedFilter::Answer answer = filter_->probe(hash);
-    const bool found = answer == LoggedFilter::Answer::kNotLoaded
+    const FilterWindow::Answer answer = filter_->probe(hash);
+    const bool found = answer == FilterWindow::Answer::kNotLoaded
                            ? load_and_probe(hash)
-                           : answer == LoggedFilter::Answer::kPresent;
+                           : answer == FilterWindow::Answer::kPresent;
     positives_ += found ? 1 : 0;
     return found;
   }
-  uint64_t count(uint64_t hash);
+  // … for a key that is not NULL. follow() came before.
+  bool contains(const KeyView& key);
+  uint64_t count(const KeyView& key);
   uint64_t probes() const noexcept { return probes_; }
   uint64_t positives() const noexcept { return positives_; }
 
   // Changes; the table's virtual-table instance is in a write transaction.
-  void insert(uint64_t hash);
-  bool remove(uint64_t hash);
+  void insert(const KeyView& key);
+  bool remove(const KeyView& key);
+  void replace_key(const KeyView& from, const KeyView& to);  // one occurrence, if there is one
   void clear();
   void rebuild();
   void resize(uint64_t capacity);
+  void rotate();
   void check();
+  // These keys (none is NULL) take the place of whatever was there; capacity 0: as it is.
+  using KeyVisitor = std::function<void(const KeyView& key)>;
+  void replace(const std::function<void(const KeyVisitor& visit)>& for_each_key, uint64_t capacity);
+  void merge(LiveFilter& other);
+  void merge(std::span<const std::byte> image);
+  void import(std::span<const std::byte> image);
+
+  // For an image; `with_hashes`: the log, too. Throws SqlError.
+  std::vector<std::byte> export_image(bool with_hashes);
+  std::vector<std::byte> export_legacy_file();
 
   // The transaction contract, called by every instance.
   void begin() noexcept;
@@ -97,22 +120,37 @@ class LiveFilter {
 
  private:
   uint32_t data_version() const noexcept;
-  void set_filter(std::unique_ptr<LoggedFilter> filter) noexcept;
-  FilterOptions read_options();
+  void set_filter(std::unique_ptr<FilterWindow> filter) noexcept;
+  void adopt_options() noexcept;
   template <class Body>
   void read_config(Body&& body);
   void reload();
   void load(uint64_t hash);
   bool load_and_probe(uint64_t hash);
+  HashPair pair_of(const KeyView& key) const;
   template <class Body>
   void change(Body&& body);
+  void change_by(const std::function<Status()>& body);
   void raise(const Status& status);
+  // What merge() and import() take in.
+  struct Incoming {
+    std::string name;  // for messages
+    FilterOptions options;
+    uint8_t key_affinity = 0;
+    FilterContents contents;
+  };
+  Incoming decode_incoming(std::span<const std::byte> image) const;
+  void check_hashes(const Incoming& incoming) const;
+  void take_in(Incoming incoming);
+  void replace_all(const FilterOptions& options, FilterContents contents);
+  FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity) const;
+  Status check_compatible(const Incoming& incoming) const;
   void announce();
   void flush();
 
   Connection& connection_;
   ShadowStore store_;
-  std::unique_ptr<LoggedFilter> filter_;
+  std::unique_ptr<FilterWindow> filter_;
   Affinity key_affinity_ = Affinity::kNone;
   int instances_ = 0;
   bool closed_ = false;
@@ -130,6 +168,7 @@ class LiveFilter {
   // of filter_'s options, at hand for every probe
   uint64_t seed_ = 0;
   uint64_t hash_mask_ = 0;
+  bool legacy_ = false;
   uint64_t probes_ = 0;
   uint64_t positives_ = 0;
 };

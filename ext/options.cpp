@@ -33,34 +33,6 @@ char closing_quote(char open) {
   }
 }
 
-// Takes one identifier or literal off the front of `text`; quotes are removed and undoubled.
-std::string take_word(std::string_view& text) {
-  text = trim(text);
-  if (text.empty()) {
-    return {};
-  }
-  const char close = closing_quote(text[0]);
-  if (close == 0) {
-    const size_t end = std::min(text.find_first_of(" \t\r\n\f\v=("), text.size());
-    std::string word(text.substr(0, end));
-    text.remove_prefix(end);
-    return word;
-  }
-  std::string word;
-  size_t at = 1;
-  for (; at < text.size(); ++at) {
-    if (text[at] != close) {
-      word += text[at];
-    } else if (close != ']' && at + 1 < text.size() && text[at + 1] == close) {
-      word += text[at++];
-    } else {
-      break;
-    }
-  }
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return word;
-}
-
 // Position of the `=` outside quotes, or npos.
 size_t find_equals(std::string_view text) {
   for (size_t at = 0; at < text.size(); ++at) {
@@ -86,7 +58,7 @@ bool is_constraint_word(const std::string& word) {
 ColumnSpec parse_column(const std::string& table, std::string_view argument) {
   std::string_view rest = argument;
   ColumnSpec column;
-  column.name = take_word(rest);
+  column.name = take_name(rest);
   rest = trim(rest);
   column.type = std::string(rest);
   while (!rest.empty()) {
@@ -95,7 +67,7 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument) {
       rest = trim(rest.substr(std::min(close, rest.size() - 1) + 1));
       continue;
     }
-    const std::string word = take_word(rest);
+    const std::string word = take_name(rest);
     if (is_constraint_word(word) || word.empty()) {
       throw SqlError(SQLITE_ERROR,
                      sql_text("%s: column %s takes a name and a type only, not \"%s\"",
@@ -116,6 +88,18 @@ std::string names_of(std::span<const OptionSpec> specs) {
     names += spec.name;
   }
   return names;
+}
+
+// `words` has one space between each two.
+bool is_one_of(std::string_view word, std::string_view words) {
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) {
+      return true;
+    }
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
 }
 
 std::optional<int64_t> parse_integer(std::string_view text) {
@@ -140,6 +124,50 @@ std::optional<int64_t> parse_integer(std::string_view text) {
 }
 
 }  // namespace
+
+std::string take_name(std::string_view& text) {
+  text = trim(text);
+  if (text.empty()) {
+    return {};
+  }
+  const char close = closing_quote(text[0]);
+  if (close == 0) {
+    const size_t end = std::min(text.find_first_of(" \t\r\n\f\v=()"), text.size());
+    std::string word(text.substr(0, end));
+    text.remove_prefix(end);
+    return word;
+  }
+  std::string word;
+  size_t at = 1;
+  for (; at < text.size(); ++at) {
+    if (text[at] != close) {
+      word += text[at];
+    } else if (close != ']' && at + 1 < text.size() && text[at + 1] == close) {
+      word += text[at++];
+    } else {
+      break;
+    }
+  }
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return word;
+}
+
+std::optional<SourceColumn> parse_source(std::string_view text) {
+  SourceColumn source;
+  source.table = take_name(text);
+  text = trim(text);
+  if (source.table.empty() || text.empty() || text[0] != '(') {
+    return std::nullopt;
+  }
+  text.remove_prefix(1);
+  text = trim(text);
+  if (text.empty() || text[0] == ')') {
+    return std::nullopt;
+  }
+  source.column = take_name(text);
+  text = trim(text);
+  return source.column.empty() || text != ")" ? std::nullopt : std::optional(source);
+}
 
 std::string lower(std::string_view text) {
   std::string result(text);
@@ -205,9 +233,15 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
     }
     std::string_view left = argument.substr(0, equals);
     std::string_view right = trim(argument.substr(equals + 1));
-    const std::string name = lower(take_word(left));
+    const std::string name = lower(take_name(left));
+    // "my table"(x) begins with a quote, but is no quoted value.
+    const std::string_view unquoted = right;
     const bool quoted = !right.empty() && closing_quote(right[0]) != 0;
-    std::string value = quoted ? take_word(right) : std::string(right);
+    std::string value = quoted ? take_name(right) : std::string(right);
+    if (quoted && trim(right).starts_with('(')) {
+      value = std::string(unquoted);
+      right = {};
+    }
     if (!trim(left).empty() || (quoted && !trim(right).empty())) {
       throw SqlError(SQLITE_ERROR, table + ": option \"" + std::string(argument) +
                                        "\" has text that does not belong to it");
@@ -251,6 +285,13 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
     }
     case OptionKind::kName:
       good = !text.empty();
+      break;
+    case OptionKind::kWord:
+      value.text = lower(text);
+      good = is_one_of(value.text, spec->words);
+      break;
+    case OptionKind::kSource:
+      good = parse_source(text).has_value();
       break;
   }
   if (!good) {

@@ -20,6 +20,8 @@ enum class OptionKind {
   kSwitch,  // on, off
   kSeed,    // any 64-bit integer
   kName,    // a table's name
+  kWord,    // one of `words`
+  kSource,  // table(column), quoted as in SQL or not
 };
 
 struct OptionSpec {
@@ -28,6 +30,12 @@ struct OptionSpec {
   double least = 0;  // kWhole, kNumber
   double most = 0;
   std::string_view range;  // as shown to users
+  std::string_view words;  // kWord: between spaces
+};
+
+struct SourceColumn {
+  std::string table;
+  std::string column;
 };
 
 struct ColumnSpec {
@@ -64,6 +72,11 @@ class Options {
   std::vector<ColumnSpec> columns_;
   std::map<std::string, Value, std::less<>> values_;
 };
+
+// "table(column)", each name quoted or not; nothing when the text is not one.
+std::optional<SourceColumn> parse_source(std::string_view text);
+// A name off the front of `text`, out of its quotes.
+std::string take_name(std::string_view& text);
 
 // A whole number as options and commands take it; nothing when the text is not one.
 std::optional<double> parse_number(std::string_view text);

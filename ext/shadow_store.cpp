@@ -18,10 +18,11 @@ constexpr char kSelectLog[] =
 constexpr char kInsertLog[] = R"(INSERT INTO "%w"."%w_log" VALUES (?1, ?2))";
 constexpr char kUpdateLog[] = R"(UPDATE "%w"."%w_log" SET entries = ?2 WHERE id = ?1)";
 constexpr char kDeleteLog[] = R"(DELETE FROM "%w"."%w_log" WHERE id BETWEEN ?1 AND ?2)";
-constexpr char kSelectItems[] = R"(SELECT key, value FROM "%w"."%w_items" ORDER BY key)";
+constexpr char kSelectItems[] =
+    R"(SELECT key, value FROM "%w"."%w_items" WHERE key BETWEEN ?1 AND ?2 ORDER BY key)";
 constexpr char kReplaceItem[] = R"(REPLACE INTO "%w"."%w_items" VALUES (?1, ?2))";
 constexpr char kDeleteItem[] = R"(DELETE FROM "%w"."%w_items" WHERE key = ?1)";
-constexpr char kDeleteItems[] = R"(DELETE FROM "%w"."%w_items")";
+constexpr char kDeleteItems[] = R"(DELETE FROM "%w"."%w_items" WHERE key BETWEEN ?1 AND ?2)";
 // About a thousand instructions, so that a progress handler is asked too.
 constexpr char kPoll[] =
     "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
@@ -99,14 +100,38 @@ void ShadowStore::rename_tables(const std::string& name) {
 
 // --- config --------------------------------------------------------------------------------------
 
-Statement ShadowStore::insert_option() const {
-  return Statement(db_, sql_text(R"(INSERT INTO "%w"."%w_config" VALUES (?1, ?2))", schema_.c_str(),
-                                 table_.c_str()));
+Statement ShadowStore::upsert_option() const {
+  return Statement(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)"
+                                 " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                                 schema_.c_str(), table_.c_str()));
+}
+
+void ShadowStore::erase_option(const std::string& key) {
+  Statement(db_, sql_text(R"(DELETE FROM "%w"."%w_config" WHERE key = ?1)", schema_.c_str(),
+                          table_.c_str()))
+      .bind(1, key)
+      .run();
+}
+
+// What will pass (a lock, no memory) is an error; what is broken for good is no option.
+std::string ShadowStore::option_text(const std::string& key) {
+  try {
+    Statement select(db_, sql_text(R"(SELECT value FROM "%w"."%w_config" WHERE key = ?1)",
+                                   schema_.c_str(), table_.c_str()));
+    select.bind(1, key);
+    return select.step() && select.type(0) == SQLITE_TEXT ? select.text(0) : std::string();
+  } catch (const SqlError& error) {
+    const int code = error.code() & 0xFF;
+    if (code == SQLITE_ERROR || code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+      return {};
+    }
+    throw;
+  }
 }
 
 std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
   Statement select(db_, sql_text("SELECT key, value FROM \"%w\".\"%w_config\""
-                                 " WHERE key <> 'record'",
+                                 " WHERE key NOT LIKE 'record%%'",
                                  schema_.c_str(), table_.c_str()));
   std::map<std::string, OptionValue> options;
   while (select.step()) {
@@ -231,42 +256,100 @@ Status ShadowStore::erase_log(int64_t first, int64_t last) {
   });
 }
 
-Status ShadowStore::read_items(const ItemVisitor& visitor) {
+// The cell, or, where there are several generations of rows, 16 bytes: generation and cell, the
+// highest byte first, so that a generation's entries stand together.
+Statement& ShadowStore::bind_item(Statement& statement, int index, uint64_t generation,
+                                  uint64_t key) const {
+  if (!several_generations_) {
+    return statement.bind(index, static_cast<int64_t>(key));
+  }
+  std::byte bytes[16];
+  for (size_t i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<std::byte>(generation >> (56 - 8 * i));
+    bytes[8 + i] = static_cast<std::byte>(key >> (56 - 8 * i));
+  }
+  return statement.bind_copy(index, bytes);
+}
+
+Status ShadowStore::read_items(uint64_t generation, const ItemVisitor& visitor) {
   return attempt([&]() -> Status {
     Statement& select = ready(select_items_, kSelectItems);
     Statement::Reset resetting{select};
+    bind_item(select, 1, generation, 0);
+    bind_item(select, 2, generation, INT64_MAX);
     while (select.step()) {
-      if (select.type(0) != SQLITE_INTEGER || select.type(1) != SQLITE_INTEGER ||
-          select.integer(0) < 0 || select.integer(1) < 0) {
-        return corrupt("overflow entry that is not a pair of whole numbers");
+      uint64_t key = static_cast<uint64_t>(select.integer(0));
+      bool valid = select.type(0) == SQLITE_INTEGER;
+      if (several_generations_ && select.type(0) == SQLITE_BLOB && select.bytes(0).size() == 16) {
+        valid = true;
+        key = 0;
+        for (const std::byte byte : select.bytes(0).subspan(8)) {
+          key = key << 8 | static_cast<uint64_t>(byte);
+        }
       }
-      CUCKOO_TRY(visitor(static_cast<uint64_t>(select.integer(0)),
-                         static_cast<uint64_t>(select.integer(1))));
+      if (!valid || select.type(1) != SQLITE_INTEGER || key > INT64_MAX || select.integer(1) < 0) {
+        return corrupt("overflow entry that is not a cell and a whole number");
+      }
+      CUCKOO_TRY(visitor(key, static_cast<uint64_t>(select.integer(1))));
     }
     return {};
   });
 }
 
-Status ShadowStore::write_item(uint64_t key, uint64_t value) {
+Status ShadowStore::write_item(uint64_t generation, uint64_t key, uint64_t value) {
   return attempt([&]() -> Status {
-    ready(replace_item_, kReplaceItem)
-        .bind(1, static_cast<int64_t>(key))
+    bind_item(ready(replace_item_, kReplaceItem), 1, generation, key)
         .bind(2, static_cast<int64_t>(value))
         .run();
     return {};
   });
 }
 
-Status ShadowStore::erase_item(uint64_t key) {
+Status ShadowStore::erase_item(uint64_t generation, uint64_t key) {
   return attempt([&]() -> Status {
-    ready(delete_item_, kDeleteItem).bind(1, static_cast<int64_t>(key)).run();
+    bind_item(ready(delete_item_, kDeleteItem), 1, generation, key).run();
     return {};
   });
 }
 
-Status ShadowStore::erase_items() {
+Status ShadowStore::erase_items(uint64_t generation) {
   return attempt([&]() -> Status {
-    ready(delete_items_, kDeleteItems).run();
+    Statement& erase = ready(delete_items_, kDeleteItems);
+    bind_item(erase, 1, generation, 0);
+    bind_item(erase, 2, generation, INT64_MAX).run();
+    return {};
+  });
+}
+
+Result<uint64_t> ShadowStore::count_items() {
+  uint64_t count = 0;
+  CUCKOO_TRY(attempt([&]() -> Status {
+    Statement select(
+        db_, sql_text(R"(SELECT count(*) FROM "%w"."%w_items")", schema_.c_str(), table_.c_str()));
+    count = select.step() ? static_cast<uint64_t>(select.integer(0)) : 0;
+    return {};
+  }));
+  return count;
+}
+
+Status ShadowStore::read_older(uint64_t slot, std::vector<std::byte>& record) {
+  return attempt([&]() -> Status {
+    const std::string key = "record " + std::to_string(slot);
+    Statement select(db_, sql_text(R"(SELECT value FROM "%w"."%w_config" WHERE key = ?1)",
+                                   schema_.c_str(), table_.c_str()));
+    select.bind(1, key);
+    record.clear();
+    if (select.step() && select.type(0) == SQLITE_BLOB) {
+      record.assign(select.bytes(0).begin(), select.bytes(0).end());
+    }
+    return {};
+  });
+}
+
+Status ShadowStore::write_older(uint64_t slot, std::span<const std::byte> record) {
+  return attempt([&]() -> Status {
+    const std::string key = "record " + std::to_string(slot);
+    upsert_option().bind(1, key).bind(2, record).run();
     return {};
   });
 }

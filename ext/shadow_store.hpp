@@ -43,15 +43,19 @@ class ShadowStore final : public FilterStorage {
   const std::string& schema() const noexcept { return schema_; }
   const std::string& table() const noexcept { return table_; }
 
+  // Overflow entries of several generations: their keys tell them apart (FORMAT.md).
+  void set_several_generations(bool several) noexcept { several_generations_ = several; }
+
   // All throw SqlError.
   void create_tables();
   void drop_tables();
   void rename_tables(const std::string& name);
-  // Value: int64_t, double or std::string.
+  // Value: int64_t, double or std::string. The row may exist.
   template <class Value>
   void write_option(const std::string& key, const Value& value) {
-    insert_option().bind(1, key).bind(2, value).run();
+    upsert_option().bind(1, key).bind(2, value).run();
   }
+  void erase_option(const std::string& key);
 
   struct OptionValue {
     int type = SQLITE_NULL;
@@ -60,6 +64,8 @@ class ShadowStore final : public FilterStorage {
     std::string text;
   };
   std::map<std::string, OptionValue> read_options();
+  // One row's text; empty when there is none or the table of options is broken.
+  std::string option_text(const std::string& key);
 
   // The record's row, held: as long as one of these lives, a read transaction is open and all that
   // is read comes from one commit. They nest.
@@ -84,11 +90,14 @@ class ShadowStore final : public FilterStorage {
   Status read_log(int64_t first, int64_t last, const RowVisitor& visitor) override;
   Status write_log(int64_t id, std::span<const std::byte> row, bool stored) override;
   Status erase_log(int64_t first, int64_t last) override;
-  Status read_items(const ItemVisitor& visitor) override;
-  Status write_item(uint64_t key, uint64_t value) override;
-  Status erase_item(uint64_t key) override;
-  Status erase_items() override;
+  Status read_items(uint64_t generation, const ItemVisitor& visitor) override;
+  Status write_item(uint64_t generation, uint64_t key, uint64_t value) override;
+  Status erase_item(uint64_t generation, uint64_t key) override;
+  Status erase_items(uint64_t generation) override;
+  Result<uint64_t> count_items() override;
   Status write_record(std::span<const std::byte> record) override;
+  Status read_older(uint64_t slot, std::vector<std::byte>& record) override;
+  Status write_older(uint64_t slot, std::span<const std::byte> record) override;
   Status poll() override;
 
  private:
@@ -98,13 +107,15 @@ class ShadowStore final : public FilterStorage {
                    int64_t last, const RowVisitor& visitor);
   bool has_table(const std::string& name) const noexcept;
   Status expect_changed(const char* name, int64_t id) const;
+  Statement& bind_item(Statement& statement, int index, uint64_t generation, uint64_t key) const;
   template <class Body>
   Status attempt(Body&& body);
-  Statement insert_option() const;
+  Statement upsert_option() const;
 
   sqlite3* db_;
   std::string schema_;
   std::string table_;
+  bool several_generations_ = false;
 
   Statement select_record_, update_record_;
   unsigned record_holders_ = 0;

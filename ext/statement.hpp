@@ -62,6 +62,10 @@ class Statement {
     sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_STATIC);
     return *this;
   }
+  Statement& bind_copy(int index, std::span<const std::byte> bytes) {
+    sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+    return *this;
+  }
   Statement& bind(int index, const std::string& text) {
     sqlite3_bind_text64(statement_, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
     return *this;
@@ -94,6 +98,9 @@ class Statement {
     const void* data = sqlite3_column_blob(statement_, column);
     return {static_cast<const std::byte*>(data),
             static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+  }
+  sqlite3_value* value(int column) const noexcept {
+    return sqlite3_column_value(statement_, column);
   }
   std::string text(int column) const {
     const auto data = bytes(column);

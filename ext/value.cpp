@@ -8,10 +8,6 @@
 namespace cuckoo {
 namespace {
 
-std::span<const std::byte> bytes_of(const KeyView& key) noexcept {
-  return {reinterpret_cast<const std::byte*>(key.bytes), static_cast<size_t>(key.size)};
-}
-
 void take_text(sqlite3_value* value, KeyView& key) {
   key.type = SQLITE_TEXT;
   key.bytes = reinterpret_cast<const char*>(sqlite3_value_text(value));
@@ -105,6 +101,12 @@ void KeyCopy::assign(const KeyView& key) {
   if (key.type == SQLITE_TEXT || key.type == SQLITE_BLOB) {
     buffer_.assign(key.bytes, static_cast<size_t>(key.size));
   }
+}
+
+KeyView KeyCopy::view() const noexcept {
+  KeyView view = view_;
+  view.bytes = buffer_.data();
+  return view;
 }
 
 void KeyCopy::result(sqlite3_context* context) const {

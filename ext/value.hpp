@@ -6,7 +6,9 @@
 //   I2  the value's own type is read before anything that may convert it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,7 +31,10 @@ struct KeyView {
 };
 
 KeyView key_of(sqlite3_value* value, Affinity affinity);
-uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept;  // the key is not NULL
+uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept;             // the key is not NULL
+inline std::span<const std::byte> bytes_of(const KeyView& key) noexcept {  // a text or a blob
+  return {reinterpret_cast<const std::byte*>(key.bytes), static_cast<size_t>(key.size)};
+}
 
 // An integer that its column keeps as one: the commonest key, and the one whose hashing should cost
 // nothing beside it.
@@ -47,6 +52,7 @@ class KeyCopy {
     view_.integer = integer;
   }
   void result(sqlite3_context* context) const;
+  KeyView view() const noexcept;
 
  private:
   KeyView view_;

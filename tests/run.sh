@@ -22,7 +22,7 @@ esac
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/$preset}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/install.sh
-ensure_packages "${build_packages[@]}"
+ensure_packages "${build_packages[@]}" wamerican  # a list of words for sql/04_spelling.sql
 
 # GCC's own advice: with sanitizers, warnings that follow the data flow are not to be relied on.
 werror=OFF

@@ -25,10 +25,13 @@ void bench_join(const Settings& settings, Report& report);
 void bench_tail(const Settings& settings, Report& report);
 void bench_growth(const Settings& settings, Report& report);
 void bench_cold(const Settings& settings, Report& report);
+void bench_bloom_join(const Settings& settings, Report& report);
 // sql_bench_write.cpp
+void bench_build(const Settings& settings, Report& report);
 void bench_bulk(const Settings& settings, Report& report);
 void bench_commit(const Settings& settings, Report& report);
 // sql_bench_size.cpp
+void bench_bloom_bits(const Settings& settings, Report& report);
 void bench_bits(const Settings& settings, Report& report);
 void bench_rate(const Settings& settings, Report& report);
 void bench_disk(const Settings& settings, Report& report);

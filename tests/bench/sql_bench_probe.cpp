@@ -46,7 +46,9 @@ uint64_t fold_threshold(uint64_t pages) {
 struct JoinBudget {
   uint64_t keys;
   double nothing;  // times the do-nothing table, at most; 0: none
-  double index;    // times faster than the index, at least
+  double index;    // times faster than the index, at least; 0: none
+  const char* module = "cuckoo_filter";
+  const char* options = "";
 };
 
 void join_one(Connection& connection, Report& report, const JoinBudget& budget, int rounds,
@@ -74,19 +76,25 @@ void join_one(Connection& connection, Report& report, const JoinBudget& budget, 
     const Alternated fair(rounds, {[&] { nothing.run(); }, [&] { filter.run(); }});
     report.show(mix + ": the same, do-nothing answers at random", fair.ratio(1, 0), 2, "x");
   }
-  report.at_least(budget.index, mix + ": index / filter, whole row", times.ratio(3, 2), 2, "x");
+  const std::string faster = mix + ": index / filter, whole row";
+  if (budget.index > 0) {
+    report.at_least(budget.index, faster, times.ratio(3, 2), 2, "x");
+  } else {
+    report.show(faster, times.ratio(3, 2), 2, "x");
+  }
 }
 
 void join_at(const Settings& settings, Report& report, const JoinBudget& budget) {
   const uint64_t rows = settings.quick() ? 20000 : 1000000;
-  report.section("JOIN probe, " + whole(budget.keys) + " integer keys, " + whole(rows) +
+  report.section(std::string("JOIN probe, ") + budget.module + budget.options + ", " +
+                 whole(budget.keys) + " integer keys, " + whole(rows) +
                  " app rows in random order, all in memory");
   Connection connection(":memory:");
   connection.run("CREATE TABLE b(k INTEGER)");
   fill(connection, "b", budget.keys, present_key);
   connection.run("CREATE INDEX b_k ON b(k)");
-  connection.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, capacity = " +
-                 whole(budget.keys) + ")");
+  connection.run(std::string("CREATE VIRTUAL TABLE f USING ") + budget.module +
+                 "(k INTEGER, capacity = " + whole(budget.keys) + budget.options + ")");
   connection.run("INSERT INTO f SELECT k FROM b");
   connection.run("CREATE VIRTUAL TABLE idle USING do_nothing(k INTEGER)");
   make_app(connection, "half", rows, budget.keys, Mix::kHalf);
@@ -114,6 +122,14 @@ void bench_join(const Settings& settings, Report& report) {
   join_at(settings, report, {10000000, 0, 12});
   if (settings.large()) {
     join_at(settings, report, {50000000, 7, 8});
+  }
+}
+
+void bench_bloom_join(const Settings& settings, Report& report) {
+  for (const char* options : {"", ", layout = blocked"}) {
+    join_at(
+        settings, report,
+        {settings.quick() ? uint64_t{20000} : uint64_t{1000000}, 1.5, 0, "bloom_filter", options});
   }
 }
 

@@ -122,6 +122,50 @@ void bench_rate(const Settings& settings, Report& report) {
   }
 }
 
+void bench_bloom_bits(const Settings& settings, Report& report) {
+  const uint64_t keys = settings.quick() ? 20000 : 1000000;
+  const uint64_t probes = settings.quick() ? 20000 : 4000000;
+  report.section("bloom_filter: bits per key and measured rate, " + whole(keys) + " keys");
+  struct Layout {
+    const char* name;
+    const char* options;
+    double rate;
+    double bits;  // at most
+  };
+  constexpr double kClassic = 1.4427;  // bits per key and bit of log2(1/rate): 1 / ln 2
+  constexpr Layout kLayouts[] = {
+      {"standard, 3 %", "", 0.03, kClassic * 5.0589},
+      {"standard, 1 %", "", 0.01, kClassic * 6.6439},
+      {"standard, 0.1 %", "", 0.001, kClassic * 9.9658},
+      {"standard, 0.01 %", "", 0.0001, kClassic * 13.2877},
+      {"blocked, 1 %", ", layout = blocked", 0.01, 10.2},
+      {"blocked, 0.1 %", ", layout = blocked", 0.001, 15.9},
+      {"blocked, 0.01 %", ", layout = blocked", 0.0001, 20.4},
+      {"blocked, 10^-6", ", layout = blocked", 0.000001, 30.6},
+  };
+  const Connection connection(":memory:");
+  connection.run("CREATE TABLE source(k INTEGER); CREATE TABLE absent(k INTEGER)");
+  fill(connection, "source", keys, random_key);
+  fill(connection, "absent", probes,
+       [](uint64_t i) { return random_key((uint64_t{1} << 40) + i); });
+  for (const Layout& layout : kLayouts) {
+    connection.run(
+        "CREATE VIRTUAL TABLE f USING bloom_filter(k INTEGER, capacity = " + whole(keys) +
+        ", fpr = " + decimal(layout.rate) + layout.options + ", seed = 1)");
+    connection.run("INSERT INTO f SELECT k FROM source; INSERT INTO f(f) VALUES ('rebuild')");
+    const double bits = std::stod(connection.text("SELECT bits_per_key FROM filter_info('f')"));
+    const auto hits = static_cast<double>(
+        connection.integer("SELECT count(*) FROM absent CROSS JOIN f USING (k)"));
+    connection.run("DROP TABLE f");
+    const double expected = layout.rate * static_cast<double>(probes);
+    const double noise = 3 * std::sqrt((1 - layout.rate) / expected);
+    report.at_most(1.005 * layout.bits, std::string(layout.name) + ": bits per key", bits, 3,
+                   "bits");
+    report.at_most(1 + noise, std::string(layout.name) + ": measured / asked rate", hits / expected,
+                   4, "x");
+  }
+}
+
 void bench_disk(const Settings& settings, Report& report) {
   const uint64_t keys = settings.quick() ? 20000 : 1000000;
   report.section("Bytes per key on disk, " + whole(keys) + " random keys, 0.1 %");

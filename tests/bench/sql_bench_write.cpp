@@ -56,13 +56,14 @@ class Writer {
 };
 
 // `blocks` blocks of `block` transactions each, filter and B-tree in turn.
-void commit_with(Report& report, const std::string& name, const std::string& pragmas, uint64_t keys,
-                 uint64_t blocks, uint64_t block, bool judged) {
+void commit_with(Report& report, const std::string& module, const std::string& name,
+                 const std::string& pragmas, uint64_t keys, uint64_t blocks, uint64_t block,
+                 bool judged) {
   const ScratchFile filter_file("cuckoo-bench-commit-filter.db");
   const ScratchFile tree_file("cuckoo-bench-commit-tree.db");
   Writer filter(filter_file, pragmas,
-                "CREATE VIRTUAL TABLE t USING cuckoo_filter(k INTEGER, seed = 1, capacity = " +
-                    whole(keys) + ")",
+                "CREATE VIRTUAL TABLE t USING " + module +
+                    "(k INTEGER, seed = 1, capacity = " + whole(keys) + ")",
                 keys);
   Writer tree(tree_file, pragmas, "CREATE TABLE t(k INTEGER PRIMARY KEY) WITHOUT ROWID", keys);
   for (uint64_t i = 0; i < blocks; ++i) {
@@ -70,7 +71,7 @@ void commit_with(Report& report, const std::string& name, const std::string& pra
     tree.transactions(block);
   }
   report.section("500-row insert transactions of random keys, " + whole(keys) + " keys to " +
-                 whole(keys + blocks * block * kRowsPerTransaction) + ", growth = on, " + name);
+                 whole(keys + blocks * block * kRowsPerTransaction) + ", " + module + ", " + name);
   report.show("filter, wall clock", filter.wall_per_row(), 0, "ns/row");
   report.show("filter, processor", filter.processor_per_row(), 0, "ns/row");
   report.show("B-tree, wall clock", tree.wall_per_row(), 0, "ns/row");
@@ -134,11 +135,39 @@ void bench_commit(const Settings& settings, Report& report) {
   const uint64_t keys = settings.quick() ? 20000 : 1000000;
   const uint64_t blocks = settings.quick() ? 2 : 20;
   const uint64_t block = settings.quick() ? 5 : 50;
-  commit_with(report, "WAL, synchronous = NORMAL",
-              "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", keys, blocks, block, true);
-  commit_with(report, "DELETE journal, synchronous = FULL",
+  for (const char* module : {"cuckoo_filter", "bloom_filter"}) {
+    commit_with(report, module, "WAL, synchronous = NORMAL",
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL", keys, blocks, block,
+                true);
+  }
+  commit_with(report, "cuckoo_filter", "DELETE journal, synchronous = FULL",
               "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL", keys, blocks,
               settings.quick() ? 1 : 5, false);
+}
+
+void bench_build(const Settings& settings, Report& report) {
+  const uint64_t keys = settings.quick() ? 50000 : 10000000;
+  const int rounds = settings.quick() ? 1 : 3;
+  report.section("Aggregates over " + whole(keys) + " random integer keys of a file, 0.1 %");
+  const ScratchFile file("cuckoo-bench-build.db");
+  const Connection connection(file.path());
+  connection.run("CREATE TABLE source(k INTEGER)");
+  fill(connection, "source", keys, random_key);
+  const Alternated times(rounds,
+                         {[&] { connection.integer("SELECT sum(k & 1) FROM source"); },
+                          [&] { connection.integer("SELECT length(cuckoo_build(k)) FROM source"); },
+                          [&] { connection.integer("SELECT length(bloom_build(k)) FROM source"); },
+                          [&] {
+                            connection.run("CREATE INDEX source_k ON source(k)");
+                            connection.run("DROP INDEX source_k");
+                          }});
+  const double per_row = 1e9 / static_cast<double>(keys);
+  report.show("sum(k & 1)", times.time(0) * per_row, 0, "ns/row");
+  report.show("cuckoo_build(k)", times.time(1) * per_row, 0, "ns/row");
+  report.show("bloom_build(k)", times.time(2) * per_row, 0, "ns/row");
+  report.show("CREATE INDEX, and DROP INDEX", times.time(3) * per_row, 0, "ns/row");
+  report.at_least(5, "CREATE INDEX / cuckoo_build", times.ratio(3, 1), 2, "x");
+  report.at_least(5, "CREATE INDEX / bloom_build", times.ratio(3, 2), 2, "x");
 }
 
 }  // namespace cuckoo::bench

@@ -379,13 +379,13 @@ void run_model(const CuckooGeometry& geometry, uint64_t seed, int steps, uint64_
       ASSERT_EQ(filter.insert(hash), expected != 0);
       ++expected;
       ++items;
-      digest += CuckooFilter::mix_cell(cell);
+      digest += mix64(cell);
     } else {
       ASSERT_EQ(filter.remove(hash), expected != 0);
       if (expected != 0) {
         --expected;
         --items;
-        digest -= CuckooFilter::mix_cell(cell);
+        digest -= mix64(cell);
       }
     }
     ASSERT_EQ(filter.count(hash), expected);
@@ -530,7 +530,7 @@ TEST(CuckooFilter, a_filter_copied_page_by_page_answers_the_same) {
   for (const auto& [cell, count] : filter.overflow().counts()) {
     copy.overflow().add(cell, count);
   }
-  copy.set_bucket_items(filter.bucket_items());
+  copy.set_occupied(filter.occupied());
   EXPECT_EQ(copy.digest(), filter.digest());
   for (uint64_t i = 0; i < 10'000; ++i) {
     ASSERT_EQ(copy.contains(nth_hash(31, i)), filter.contains(nth_hash(31, i)));
@@ -654,12 +654,12 @@ TEST(CuckooCheck, finds_a_wrong_count_an_unsorted_bucket_and_a_bad_overflow_cell
   CuckooFilter filter = loaded_filter(geometry);
   EXPECT_EQ(message(filter), "good");
   filter.insert(nth_hash(1, 1));
-  filter.set_bucket_items(2);
+  filter.set_occupied(2);
   EXPECT_EQ(message(filter), "buckets hold 1 items, expected 2");
 
   CuckooFilter unsorted = loaded_filter(geometry);
   unsorted.pages().find(0)[0] = std::byte{9};  // low0 = 9, all others 0, one rank: 9 0 0 0
-  unsorted.set_bucket_items(1);
+  unsorted.set_occupied(1);
   EXPECT_EQ(message(unsorted), "bucket 0 is not sorted");
 
   const uint64_t fingerprints = geometry.shape.fingerprints();

@@ -15,7 +15,7 @@ namespace {
 using test::Bytes;
 using test::nth_word;
 
-constexpr size_t kFields = 28;
+constexpr size_t kFields = 31;
 constexpr size_t kBytes = 8 + 8 * kFields + 4;
 
 FilterRecord example() {
@@ -23,9 +23,7 @@ FilterRecord example() {
   record.options_digest = 0x0102030405060708;
   record.generation = 3;
   record.capacity = 1000;
-  record.buckets = 263;
-  record.radix = 19;
-  record.low_bits = 7;
+  record.geometry = {263, 19, 7};
   record.start_chain = 0xABCDEF;
   record.start_position = 2;
   record.start_items = 1;
@@ -41,13 +39,16 @@ FilterRecord example() {
   record.end_items = 17;
   record.end_row = (3ULL << 40) + 3;
   record.base_id = 97;
-  record.bucket_items = 12;
+  record.occupied = 12;
   record.cells_digest = 99;
   record.overflow_cells = 2;
   record.overflow_items = 3;
   record.overflow_digest = 98;
   record.page_rows = 1;
   record.page_id_sum = 3ULL << 40;
+  record.hashless = 1;
+  record.rotation = 9;
+  record.older = 6;
   return record;
 }
 
@@ -78,8 +79,11 @@ TEST(FilterRecord, round_trip_of_extreme_numbers) {
   FilterRecord record = example();
   record.options_digest = record.start_chain = record.fold_chain = record.end_chain = UINT64_MAX;
   record.cells_digest = record.overflow_digest = record.page_id_sum = UINT64_MAX;
-  record.capacity = record.buckets = kMaxCapacity;
+  record.geometry = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // no business of the record
+  record.capacity = kMaxCapacity;
   record.generation = kMaxGeneration;
+  record.occupied = record.fold_items = record.rotation = UINT64_MAX;
+  record.older = kMaxGenerations - 1;
   record.end_position = record.end_items = record.dead = UINT64_MAX;
   record.end_row = (1ULL << 62) - 1;
   const Result<FilterRecord> back = decode_record(encode_record(record));
@@ -119,12 +123,15 @@ TEST(FilterRecord, stored_bytes_are_what_they_always_were) {
                              3,
                              98,
                              1,
-                             3ULL << 40};
+                             3ULL << 40,
+                             1,
+                             9,
+                             6};
   ASSERT_EQ(std::size(fields), kFields);
   for (size_t i = 0; i < kFields; ++i) {
     EXPECT_EQ(load_le<uint64_t>(&bytes[8 + 8 * i]), fields[i]) << "field " << i;
   }
-  EXPECT_EQ(load_le<uint32_t>(&bytes[kBytes - 4]), 0x29F84C61u);
+  EXPECT_EQ(load_le<uint32_t>(&bytes[kBytes - 4]), 0xA69A19C3u);
 }
 
 TEST(FilterRecord, first_row_id_keeps_generations_apart) {
@@ -133,6 +140,28 @@ TEST(FilterRecord, first_row_id_keeps_generations_apart) {
   EXPECT_EQ(first_row_id(kMaxGeneration), ((int64_t{1} << 22) - 1) << 40);
   EXPECT_GT(first_row_id(kMaxGeneration), first_row_id(kMaxGeneration - 1));
   EXPECT_LT(first_row_id(kMaxGeneration) + (int64_t{1} << 40) - 1, int64_t{1} << 62);
+}
+
+// Equal ids stand for equal pages: whatever makes them other pages makes another id.
+TEST(FilterRecord, base_id_depends_on_generation_capacity_geometry_and_chain_alone) {
+  const uint64_t id = first_base_id(example());
+  const std::function<void(FilterRecord&)> kChanges[] = {
+      [](FilterRecord& r) { ++r.generation; },
+      [](FilterRecord& r) { ++r.capacity; },
+      [](FilterRecord& r) { ++r.geometry.size; },
+      [](FilterRecord& r) { ++r.geometry.shape; },
+      [](FilterRecord& r) { ++r.geometry.detail; },
+      [](FilterRecord& r) { ++r.fold_chain; },
+      [](FilterRecord& r) { std::swap(r.geometry.size, r.geometry.shape); },
+  };
+  for (size_t i = 0; i < std::size(kChanges); ++i) {
+    FilterRecord record = example();
+    kChanges[i](record);
+    EXPECT_NE(first_base_id(record), id) << "change " << i;
+  }
+  FilterRecord other = example();
+  other.end_chain = other.fold_items = other.page_rows = other.rotation = 77;
+  EXPECT_EQ(first_base_id(other), id);
 }
 
 TEST(FilterRecord, every_changed_bit_is_found) {
@@ -172,26 +201,21 @@ TEST(FilterRecord, numbers_that_do_not_fit_together_are_refused) {
   } kChanges[] = {
       {"no capacity", [](FilterRecord& r) { r.capacity = 0; }},
       {"capacity too large", [](FilterRecord& r) { r.capacity = kMaxCapacity + 1; }},
-      {"no buckets", [](FilterRecord& r) { r.buckets = 0; }},
-      {"too many buckets", [](FilterRecord& r) { r.buckets = kMaxCapacity + 1; }},
-      {"radix that does not exist", [](FilterRecord& r) { r.radix = 17; }},
-      {"radix cut to 32 bits", [](FilterRecord& r) { r.radix = (1ULL << 32) + 16; }},
-      {"too many low bits", [](FilterRecord& r) { r.low_bits = kMaxLowBits + 1; }},
-      {"low bits cut to 32 bits", [](FilterRecord& r) { r.low_bits = 1ULL << 32; }},
-      {"wide shape that does not exist", [](FilterRecord& r) { r.low_bits = kMaxLowBits; }},
       {"generation too large", [](FilterRecord& r) { r.generation = kMaxGeneration + 1; }},
       {"row id too large", [](FilterRecord& r) { r.end_row = 1ULL << 62; }},
       {"start behind fold", [](FilterRecord& r) { r.start_position = r.fold_position + 1; }},
       {"fold behind end", [](FilterRecord& r) { r.fold_position = r.end_position + 1; }},
       {"first row behind fold", [](FilterRecord& r) { r.first_row = r.fold_row + 1; }},
       {"fold row behind end", [](FilterRecord& r) { r.fold_row = r.end_row + 1; }},
-      {"items that do not add up", [](FilterRecord& r) { ++r.fold_items; }},
       {"more cells than items", [](FilterRecord& r) { r.overflow_cells = r.overflow_items + 1; }},
-      {"more items than slots",
+      {"hashless is neither yes nor no", [](FilterRecord& r) { r.hashless = 2; }},
+      {"hashless cut to 32 bits", [](FilterRecord& r) { r.hashless = 1ULL << 32; }},
+      {"too many generations",
        [](FilterRecord& r) {
-         r.bucket_items = 4 * r.buckets + 1;
-         r.fold_items = r.bucket_items + r.overflow_items;
+         r.older = kMaxGenerations;
+         r.rotation = 1000;
        }},
+      {"more generations than there were", [](FilterRecord& r) { r.older = r.rotation + 1; }},
   };
   for (const auto& [what, change] : kChanges) {
     FilterRecord record = example();

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
+#include "core/cuckoo_filter.hpp"
 #include "tests/core/memory_storage.hpp"
 
 namespace cuckoo {
@@ -23,18 +25,25 @@ constexpr int64_t kFirstRow = int64_t{5} << 40;
 uint64_t nth_hash(uint64_t i) { return logged_hash(nth_word(1, i), kWidth); }
 
 // Writes a log as a filter does: compacted rows, then raw ones; every third raw row is left short.
+// Of a set: its compacted rows all state its items, and a raw entry adds one item or none.
 class TestLog {
  public:
-  TestLog() : raw_(kWidth, kRowBytes) {
+  explicit TestLog(bool multiset = true) : raw_(kWidth, kRowBytes) {
+    extent_.multiset = multiset;
     extent_.first_row = next_row_ = kFirstRow;
     extent_.start_chain = chain_ = kStartChain;
   }
 
   void compacted(const std::map<uint64_t, uint64_t>& counts) {
-    CompactedRowWriter writer(kWidth, kRowBytes, counts.size(), chain_,
-                              [this](std::span<const std::byte> row) {
-                                return storage.write_log(next_row_++, row, false);
-                              });
+    CompactedRowWriter writer(
+        kWidth, kRowBytes, counts.size(), chain_,
+        [this](std::span<const std::byte> row) {
+          return storage.write_log(next_row_++, row, false);
+        },
+        extent_.multiset ? std::nullopt : std::optional(counts.size()));
+    if (!extent_.multiset) {
+      items_ = extent_.start_items = counts.size();
+    }
     for (const auto& [hash, count] : counts) {
       EXPECT_TRUE(writer.add(hash, count).ok());
     }
@@ -50,7 +59,7 @@ class TestLog {
       const size_t limit = row % 3 == 2 ? 2 : raw_row_capacity(kRowBytes, kWidth);
       for (; at < entries.size() && raw_.entries() < limit; ++at) {
         raw_.append(entries[at]);
-        items_ += (entries[at] & kRemoveBit) == 0 ? 1 : ~uint64_t{0};
+        items_ += !extent_.multiset ? at % 2 : (entries[at] & kRemoveBit) == 0 ? 1 : ~uint64_t{0};
       }
       chain_ = raw_.chain();
       position_ += raw_.entries();
@@ -99,7 +108,7 @@ void expect_counts(TestLog& log, const std::map<uint64_t, uint64_t>& expected) {
   uint64_t bucket_items = 0;
   for (const auto& [hash, count] : expected) {
     items += count;
-    bucket_items += count <= LogReplay::kMaxCopiesInBuckets ? count : 0;
+    bucket_items += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 0;
   }
   EXPECT_EQ(replay.hashes(), expected.size());
   EXPECT_EQ(replay.items(), items);
@@ -192,6 +201,121 @@ TEST(LogReplay, random_logs_give_what_a_map_gives) {
     std::erase_if(counts, [](const auto& entry) { return entry.second == 0; });
     SCOPED_TRACE("seed " + std::to_string(seed));
     expect_counts(log, counts);
+  }
+}
+
+// ---- entries behind the log's end, sums without a floor, sets
+
+TEST(LogReplay, entries_behind_the_log_follow_its_own) {
+  const uint64_t remove = kRemoveBit;
+  for (const bool compacted : {false, true}) {
+    TestLog log;
+    if (compacted) {
+      log.compacted({{nth_hash(1), 3}, {nth_hash(2), 1}});
+    } else {
+      log.raw({nth_hash(1), nth_hash(2), nth_hash(1), nth_hash(1)});
+    }
+    LogReplay replay(log.storage, kWidth);
+    const std::vector<uint64_t> behind = {nth_hash(2) | remove, nth_hash(9) | remove, nth_hash(9),
+                                          nth_hash(1) | remove, nth_hash(5)};
+    ASSERT_TRUE(replay.read(log.extent(), behind).ok());
+    const std::map<uint64_t, uint64_t> expected = {
+        {nth_hash(1), 2}, {nth_hash(5), 1}, {nth_hash(9), 1}};
+    EXPECT_EQ(merged(replay), expected);
+    EXPECT_EQ(replay.hashes(), 3u);
+    EXPECT_EQ(replay.items(), 4u);
+    ASSERT_TRUE(replay.read(log.extent()).ok()) << "they are forgotten by the next read";
+    EXPECT_EQ(replay.items(), 4u);
+    EXPECT_EQ(merged(replay).count(nth_hash(5)), 0u);
+  }
+}
+
+std::map<uint64_t, int64_t> net_of(LogReplay& replay) {
+  std::map<uint64_t, int64_t> nets;
+  uint64_t last = 0;
+  const Status status = replay.merge_net([&](uint64_t hash, int64_t net) -> Status {
+    EXPECT_TRUE(nets.empty() || hash > last) << "ascending, each once";
+    last = hash;
+    nets[hash] = net;
+    return {};
+  });
+  EXPECT_TRUE(status.ok()) << message_of(status);
+  return nets;
+}
+
+TEST(LogReplay, merge_net_sums_without_a_floor) {
+  const uint64_t remove = kRemoveBit;
+  TestLog log;
+  log.compacted({{nth_hash(1), 1}, {nth_hash(2), 3}, {nth_hash(8), 1}});
+  log.raw({nth_hash(1) | remove, nth_hash(1) | remove, nth_hash(2) | remove, nth_hash(3) | remove,
+           nth_hash(3), nth_hash(4) | remove, nth_hash(5)});
+  LogReplay replay(log.storage, kWidth);
+  ASSERT_TRUE(replay.read(log.extent()).ok());
+  const std::map<uint64_t, int64_t> expected = {{nth_hash(1), -1}, {nth_hash(2), 2},
+                                                {nth_hash(3), 0},  {nth_hash(4), -1},
+                                                {nth_hash(5), 1},  {nth_hash(8), 1}};
+  EXPECT_EQ(net_of(replay), expected);
+  EXPECT_EQ(net_of(replay), expected) << "as often as asked";
+  const Status status = replay.merge_net([](uint64_t, int64_t) -> Status {
+    return Error{ErrorCode::kFull, "enough", 0};
+  });
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kFull);
+}
+
+TEST(LogReplay, in_the_log_of_a_set_each_hash_counts_once) {
+  TestLog log(false);
+  std::map<uint64_t, uint64_t> expected;
+  for (uint64_t i = 0; i < 300; ++i) {
+    expected[nth_hash(i)] = 1;
+  }
+  log.compacted(expected);
+  std::vector<uint64_t> entries;
+  for (uint64_t i = 250; i < 500; ++i) {
+    entries.insert(entries.end(), 1 + i % 3, nth_hash(i));
+    expected[nth_hash(i)] = 1;
+  }
+  log.raw(entries);
+  LogReplay replay(log.storage, kWidth);
+  const Status status = replay.read(log.extent());
+  ASSERT_TRUE(status.ok()) << message_of(status);
+  EXPECT_EQ(merged(replay), expected);
+  EXPECT_EQ(replay.hashes(), expected.size());
+  for (const auto& [hash, net] : net_of(replay)) {
+    EXPECT_EQ(net, 1) << hash;
+  }
+  LogExtent extent = log.extent();
+  extent.multiset = true;
+  EXPECT_EQ(failure_of(log, extent), ErrorCode::kCorrupt) << "its items don't add up then";
+}
+
+// Of a set, items may rise by at most one an entry, and never fall.
+TEST(LogReplay, I1_items_of_a_set_that_can_not_be_are_found) {
+  const auto log_with = [](uint64_t items_of_second) {
+    TestLog log(false);
+    RawRowBuilder row(kWidth, kRowBytes);
+    row.start(kStartChain, 0, 5);
+    for (uint64_t i = 0; i < 4; ++i) {
+      row.append(nth_hash(i));
+    }
+    EXPECT_TRUE(log.storage.write_log(kFirstRow, row.encode(), false).ok());
+    const uint64_t chain = row.chain();
+    row.start(chain, 4, items_of_second);
+    row.append(nth_hash(9));
+    EXPECT_TRUE(log.storage.write_log(kFirstRow + 1, row.encode(), false).ok());
+    LogExtent extent = log.extent();
+    extent.last_row = kFirstRow + 1;
+    extent.start_items = 5;
+    extent.end_chain = row.chain();
+    extent.end_position = 5;
+    LogReplay replay(log.storage, kWidth);
+    return replay.read(extent).ok();
+  };
+  for (const uint64_t items : {5u, 6u, 9u}) {
+    EXPECT_TRUE(log_with(items)) << items;
+  }
+  for (const uint64_t items : {uint64_t{0}, uint64_t{4}, uint64_t{10}, UINT64_MAX}) {
+    EXPECT_FALSE(log_with(items)) << items;
   }
 }
 

@@ -4,29 +4,26 @@
 #include <algorithm>
 
 #include "core/logged_filter.hpp"
+#include "tests/core/filter_kinds.hpp"
 #include "tests/core/memory_storage.hpp"
 
 namespace cuckoo {
 namespace {
 
+using test::FilterCase;
 using test::MemoryStorage;
 using test::message_of;
-using test::nth_word;
+using test::nth_hash;
 
-uint64_t nth_hash(uint64_t i) { return logged_hash(nth_word(31, i), HashWidth::k47Bits); }
-
-class LoggedFilterLog : public ::testing::TestWithParam<bool> {  // growth
+// A multiset's; a set's log is in logged_filter_kinds_test.cpp.
+class LoggedFilterLog : public ::testing::TestWithParam<FilterCase> {
  protected:
   LoggedFilterLog() : filter_(options(), storage_) { EXPECT_TRUE(filter_.create().ok()); }
 
   static FilterOptions options() {
-    FilterOptions options;
-    options.capacity = GetParam() ? 1000 : 3000000;
-    options.rate = 0.01;
-    options.growth = GetParam();
-    options.seed = 3;
-    return options;
+    return test::options_for(GetParam(), growth() ? 1000 : 3000000, 0.01, 4032);
   }
+  static bool growth() { return GetParam().growth; }
 
   void commit() {
     Status status = filter_.settle();
@@ -130,7 +127,7 @@ TEST_P(LoggedFilterLog, one_key_added_and_removed_a_million_times_disturbs_nobod
   commit();
   EXPECT_EQ(filter_.items(), 499 + kTimes);
   EXPECT_EQ(filter_.capacity(), capacity);
-  EXPECT_LE(storage_.rows.items.size(), 3u);
+  EXPECT_LE(storage_.rows.items.size(), GetParam().kind == FilterKind::kCuckoo ? 3u : 7u);
   EXPECT_EQ(missing(0, 500), 0u);
   expect_good();
   for (uint64_t i = 0; i < kTimes; ++i) {
@@ -145,7 +142,7 @@ TEST_P(LoggedFilterLog, one_key_added_and_removed_a_million_times_disturbs_nobod
   EXPECT_EQ(filter_.items(), 499u);
   EXPECT_EQ(missing(1, 500), 0u);
   expect_good();
-  if (GetParam()) {
+  if (growth()) {
     ASSERT_TRUE(filter_.rebuild(filter_.capacity()).ok());
     commit();
     EXPECT_EQ(filter_.items(), 499u);
@@ -161,7 +158,7 @@ TEST_P(LoggedFilterLog, an_add_of_a_false_positive_is_kept) {
     add(nth_hash(i));
   }
   commit();
-  if (GetParam()) {
+  if (growth()) {
     ASSERT_TRUE(filter_.rebuild(1000).ok());
   }
   std::vector<uint64_t> false_positives;
@@ -177,7 +174,7 @@ TEST_P(LoggedFilterLog, an_add_of_a_false_positive_is_kept) {
   for (uint64_t i = 0; i < 1000; ++i) {
     remove(nth_hash(i));
   }
-  if (GetParam()) {
+  if (growth()) {
     ASSERT_TRUE(filter_.rebuild(50000).ok());
   }
   commit();
@@ -207,8 +204,12 @@ TEST_P(LoggedFilterLog, many_adds_in_one_transaction_are_folded_with_it) {
   expect_good();
 }
 
-INSTANTIATE_TEST_SUITE_P(Growth, LoggedFilterLog, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "on" : "off"; });
+INSTANTIATE_TEST_SUITE_P(Kinds, LoggedFilterLog,
+                         ::testing::Values(FilterCase{FilterKind::kCuckoo, false},
+                                           FilterCase{FilterKind::kCuckoo, true},
+                                           FilterCase{FilterKind::kCountingBloom, false},
+                                           FilterCase{FilterKind::kCountingBloom, true}),
+                         [](const auto& info) { return test::name_of(info.param); });
 
 }  // namespace
 }  // namespace cuckoo

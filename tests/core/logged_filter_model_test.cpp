@@ -1,22 +1,22 @@
-// Random scripts over a LoggedFilter, checked against maps after each step.
-//
-// The model knows what a filter must answer exactly, not only approximately: it counts cells where
-// the filter does, not hashes, and follows folds and rebuilds by watching the filter's record. So a
-// lost key, an impossible "maybe" and a wrong count are all failures.
+// Random scripts over LoggedFilters of every kind, checked against tests/core/filter_model.hpp
+// after each step: a lost key, an impossible "maybe" and a wrong count are all failures.
 //
 // A script has three connections on one storage. Each transaction is done by one of them: it
 // refreshes, adds, removes (keys it owns; in some scripts also keys that nobody added), flushes,
-// marks and undoes savepoints, clears, rebuilds, and then commits or rolls back. Now and then the
-// storage is replaced by a backup.
+// marks and undoes savepoints, clears, rebuilds, imports, merges, and then commits or rolls back.
+// Now and then the storage is replaced by a backup.
 // tests/model_seeds.hpp has the variables that choose scripts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
-#include <unordered_map>
 
+#include "core/filter_contents.hpp"
 #include "core/logged_filter.hpp"
+#include "tests/core/filter_kinds.hpp"
+#include "tests/core/filter_model.hpp"
 #include "tests/core/memory_storage.hpp"
 #include "tests/model_seeds.hpp"
 
@@ -24,135 +24,38 @@ namespace cuckoo {
 namespace {
 
 using test::difference;
+using test::FilterModel;
 using test::MemoryStorage;
 using test::message_of;
 using test::nth_word;
 using test::StoredRows;
 
-constexpr uint64_t kDefaultScripts = 200;
-
-using Counts = std::unordered_map<uint64_t, uint64_t>;
-
-uint64_t lookup(const Counts& counts, uint64_t key) {
-  const auto found = counts.find(key);
-  return found == counts.end() ? 0 : found->second;
-}
-
-class Model {
- public:
-  void start(const LoggedFilter& filter) {
-    *this = Model();
-    follow(filter);
-  }
-
-  // Catches up with a fold or a rebuild that the filter did before its last entry.
-  void follow(const LoggedFilter& filter) {
-    const FilterRecord& record = filter.record();
-    if (cells_ == nullptr || record.generation != generation_) {
-      rebuild(filter.geometry());
-    } else if (record.fold_position != fold_position_) {
-      fold();
-    }
-    generation_ = record.generation;
-    fold_position_ = record.fold_position;
-  }
-
-  uint64_t count(uint64_t hash) const {
-    const uint64_t cell = cells_->cell(hash);
-    const auto net = tail_.find(hash);
-    const uint64_t own = net != tail_.end() && net->second > 0 ? net->second : 0;
-    return own + lookup(base_, cell) - lookup(pending_, cell);
-  }
-  bool contains(uint64_t hash) const { return count(hash) > 0; }
-  // I1: added more often than removed by those who may, and nobody took its cell's fingerprints.
-  bool must_contain(uint64_t hash) const {
-    return lookup(owned_, hash) > 0 && lookup(taken_, cells_->cell(hash)) == 0;
-  }
-  uint64_t owned(uint64_t hash) const { return lookup(owned_, hash); }
-  uint64_t items() const { return items_; }
-  uint64_t tail_entries() const { return tail_entries_; }
-
-  void added(uint64_t hash) {
-    ++owned_[hash];
-    ++kept_[hash];
-    ++items_;
-    ++tail_entries_;
-    if (tail_[hash]++ < 0) {
-      --pending_[cells_->cell(hash)];
-    }
-  }
-
-  void removed(uint64_t hash) {
-    if (owned(hash) == 0) {
-      ++taken_[cells_->cell(hash)];
-    } else {
-      --owned_[hash];
-    }
-    uint64_t& kept = kept_[hash];
-    kept -= kept > 0 ? 1 : 0;
-    --items_;
-    ++tail_entries_;
-    if (tail_[hash]-- <= 0) {
-      ++pending_[cells_->cell(hash)];
-    }
-  }
-
-  // The owner of a key that somebody took found nothing to remove.
-  void disowned(uint64_t hash) { --owned_[hash]; }
-
- private:
-  void fold() {
-    for (const auto& [hash, net] : tail_) {
-      base_[cells_->cell(hash)] += static_cast<uint64_t>(net);
-    }
-    forget_tail();
-  }
-
-  void rebuild(const CuckooGeometry& geometry) {
-    cells_ = std::make_shared<const CuckooFilter>(geometry);
-    base_.clear();
-    taken_.clear();
-    items_ = 0;
-    for (const auto& [hash, count] : kept_) {
-      base_[cells_->cell(hash)] += count;
-      items_ += count;
-    }
-    forget_tail();
-  }
-
-  void forget_tail() {
-    tail_.clear();
-    pending_.clear();
-    tail_entries_ = 0;
-  }
-
-  std::shared_ptr<const CuckooFilter> cells_;  // for its geometry only; holds nothing
-  uint64_t generation_ = 0;
-  uint64_t fold_position_ = 0;
-  uint64_t items_ = 0;
-  uint64_t tail_entries_ = 0;
-  Counts owned_;    // hash -> adds minus removes by those who added
-  Counts kept_;     // hash -> count by the log's rule, a floor at zero
-  Counts base_;     // cell -> count as folded
-  Counts pending_;  // cell -> removes in the tail
-  Counts taken_;    // cell -> removes of keys that nobody owned, since the last rebuild
-  std::unordered_map<uint64_t, int64_t> tail_;  // hash -> net
-};
-
-// ---- one script
+constexpr uint64_t kDefaultScripts = 80;  // of each kind
 
 class Script {
  public:
-  explicit Script(uint64_t seed) : seed_(seed) {
+  Script(FilterKind kind, uint64_t seed) : seed_(seed) {
     constexpr uint64_t kCapacities[] = {1, 3, 10, 100, 1000, 5000};
     constexpr double kRates[] = {0.25, 0.01, 0.001, 1e-6};
     constexpr uint32_t kBits[] = {4, 5, 8, 13, 16, 24};
+    constexpr double kBitsPerKey[] = {1, 2.5, 8, 20};
     constexpr uint32_t kPageBytes[] = {64, 128, 448};
+    options_.spec.kind = kind;
     options_.capacity = kCapacities[random(6)];
-    options_.rate = kRates[random(4)];
-    options_.fingerprint_bits = random(5) == 0 ? kBits[random(6)] : 0;
+    options_.spec.rate = kRates[random(4)];
+    if (random(5) == 0) {
+      if (kind == FilterKind::kCuckoo) {
+        options_.spec.fingerprint_bits = kBits[random(6)];
+      } else {
+        options_.spec.bits_per_key = kBitsPerKey[random(4)];
+      }
+    }
+    if (kind != FilterKind::kCuckoo && kind != FilterKind::kBlockedBloom && random(5) == 0) {
+      options_.spec.hashes = 1 + static_cast<uint32_t>(random(12));
+    }
     options_.growth = random(4) != 0;
-    options_.width = random(2) == 0 ? HashWidth::k47Bits : HashWidth::k63Bits;
+    const bool wide = options_.spec.bits_per_key != 0 || options_.spec.hashes != 0;
+    options_.width = random(2) == 0 && !wide ? HashWidth::k47Bits : HashWidth::k63Bits;
     options_.page_bytes = kPageBytes[random(3)];
     options_.seed = nth_word(seed_, 1 << 30);
     options_.digest = nth_word(seed_, 1 << 29);
@@ -166,8 +69,11 @@ class Script {
   }
 
   std::string description() const {
-    return "capacity " + std::to_string(options_.capacity) + ", rate " +
-           std::to_string(options_.rate) + ", bits " + std::to_string(options_.fingerprint_bits) +
+    const FilterSpec& spec = options_.spec;
+    return test::name_of(spec.kind) + ", capacity " + std::to_string(options_.capacity) +
+           ", rate " + std::to_string(spec.rate) + ", bits " +
+           std::to_string(spec.fingerprint_bits) + ", bits per key " +
+           std::to_string(spec.bits_per_key) + ", hashes " + std::to_string(spec.hashes) +
            (options_.growth ? ", growth" : ", no growth") + ", page " +
            std::to_string(options_.page_bytes) + ", width " +
            std::to_string(static_cast<int>(options_.width)) + (honest_ ? ", honest" : "") +
@@ -191,6 +97,7 @@ class Script {
     constexpr uint64_t kBursts[] = {1, 5, 30, 200, 900};
     return 1 + (draw >> 8) % kBursts[draw % 5];
   }
+  bool is_cuckoo() const { return options_.spec.kind == FilterKind::kCuckoo; }
 
   void create() {
     for (auto& connection : connections_) {
@@ -231,26 +138,55 @@ class Script {
 
   void insert(LoggedFilter& filter, uint64_t hash) {
     const FilterRecord before = filter.record();
+    const bool present = model_.contains(hash);
     const Status status = filter.insert(hash);
-    if (!options_.growth && model_.items() >= options_.capacity) {
-      ASSERT_FALSE(status.ok());
-      ASSERT_EQ(status.error().code, ErrorCode::kFull);
-      ASSERT_EQ(filter.record(), before) << "I7";
+    if (!status.ok()) {
+      expect_rightly_full(filter, status, hash, present);
       return;
     }
-    ASSERT_TRUE(status.ok()) << message_of(status);
+    ASSERT_TRUE(filter.keeps_hashes() || !is_cuckoo() || model_.items() < filter.capacity());
     model_.follow(filter);
-    model_.added(hash);
+    bool is_new = !model_.contains(hash);
+    if (!filter.keeps_hashes() && !present && !is_new) {
+      // Absent, until a fold made it a false positive: before it was looked up (a long tail) or
+      // after (to make room)?
+      ASSERT_NE(filter.record().fold_position, before.fold_position);
+      is_new = filter.items() == model_.items() + 1;
+    }
+    model_.added(hash, is_new);
+    ASSERT_EQ(filter.items(), model_.items());
     ASSERT_TRUE(filter.load(hash).ok() && filter.contains(hash));
+  }
+
+  // Full is: without hashes, and as many keys as the capacity. Nothing changes but that a Bloom
+  // filter has folded its tail to be sure.
+  void expect_rightly_full(LoggedFilter& filter, const Status& status, uint64_t hash,
+                           bool present) {
+    ASSERT_EQ(status.error().code, ErrorCode::kFull) << message_of(status);
+    ASSERT_FALSE(filter.keeps_hashes());
+    ASSERT_TRUE(filter.usable());
+    if (is_cuckoo()) {
+      ASSERT_GE(model_.items(), filter.capacity());
+    } else {
+      ASSERT_FALSE(present) << "what is there already needs no room";
+      const double noise =
+          model_.estimated() ? 3 + 3 * std::sqrt(static_cast<double>(filter.capacity())) : 0;
+      ASSERT_TRUE(!honest_ || static_cast<double>(model_.distinct()) + noise >=
+                                  static_cast<double>(filter.capacity()))
+          << model_.distinct() << " keys of " << filter.capacity();
+    }
+    model_.follow(filter);
+    ASSERT_EQ(filter.items(), model_.items());
+    expect_same_answer(filter, hash);
   }
 
   void remove(LoggedFilter& filter, uint64_t hash) {
     const bool owned = model_.owned(hash) > 0;
-    if (honest_ && !owned) {
+    if (!filter.multiset() || (honest_ && !owned)) {
       return;
     }
     const bool must = model_.must_contain(hash);
-    const bool present = model_.contains(hash);
+    const bool present = model_.contains(hash) && model_.items() > 0;
     const Result<bool> removed = filter.remove(hash);
     ASSERT_TRUE(removed.ok()) << removed.error().message;
     if (present) {
@@ -260,7 +196,7 @@ class Script {
     if (removed.value()) {
       model_.removed(hash);
     } else {
-      ASSERT_FALSE(must) << "I1, hash " << hash;
+      ASSERT_FALSE(must && model_.items() > 0) << "I1, hash " << hash;
       if (owned) {
         model_.disowned(hash);
       }
@@ -270,7 +206,7 @@ class Script {
 
   void step(LoggedFilter& filter) {
     const uint64_t burst = burst_of(random(uint64_t{1} << 40));
-    switch (random(12)) {
+    switch (random(13)) {
       case 0:
       case 1:
       case 2:
@@ -298,6 +234,9 @@ class Script {
       case 10:
         change_generation(filter);
         break;
+      case 11:
+        expect_contents(filter);
+        break;
       default:  // an update: one out, one in
         for (uint64_t i = 0; i < burst && !failed(); ++i) {
           remove(filter, any_hash());
@@ -321,7 +260,7 @@ class Script {
   void savepoint(LoggedFilter& filter) {
     ASSERT_TRUE(filter.flush().ok());
     const StoredRows mark = storage_.snapshot();
-    const Model before = model_;
+    const FilterModel before = model_;
     for (uint64_t i = 0; i < burst_of(random(uint64_t{1} << 40)) && !failed(); ++i) {
       random(3) == 0 ? remove(filter, any_hash()) : insert(filter, any_hash());
     }
@@ -337,16 +276,21 @@ class Script {
   }
 
   void change_generation(LoggedFilter& filter) {
-    const uint64_t draw = random(8);
+    const uint64_t draw = random(12);
     if (draw == 0) {
       ASSERT_TRUE(filter.clear().ok());
       model_.start(filter);
       ASSERT_EQ(filter.capacity(), options_.capacity);
       return;
     }
-    const uint64_t capacity = 1 + random(draw < 4 ? 2 * filter.capacity() : options_.capacity);
+    if (draw < 4) {
+      import_or_unite(filter, draw);
+      return;
+    }
+    const uint64_t capacity = 1 + random(draw < 8 ? 2 * filter.capacity() : options_.capacity);
+    const bool possible = filter.keeps_hashes();
     const Status status = filter.rebuild(capacity);
-    if (!options_.growth) {
+    if (!possible) {
       ASSERT_FALSE(status.ok());
       ASSERT_EQ(status.error().code, ErrorCode::kInvalid);
       return;
@@ -355,6 +299,100 @@ class Script {
     model_.follow(filter);
     ASSERT_GE(filter.capacity(), capacity);
     ASSERT_EQ(filter.tail_entries(), 0u);
+  }
+
+  // Some hashes of the universe and others; each up to three times.
+  FilterModel::Counts any_counts() {
+    FilterModel::Counts counts;
+    for (uint64_t i = random(1 + std::min<uint64_t>(options_.capacity, 300)); i > 0; --i) {
+      counts[any_hash()] += 1 + random(3) / 2;
+    }
+    return counts;
+  }
+
+  void import_or_unite(LoggedFilter& filter, uint64_t draw) {
+    const FilterModel::Counts counts = any_counts();
+    HashCollection collection(options_.width);
+    for (const auto& [hash, count] : counts) {
+      for (uint64_t i = 0; i < count; ++i) {
+        collection.add(hash);
+      }
+    }
+    const bool unites = draw == 3;
+    const uint64_t capacity = unites ? filter.capacity() : random(2) * options_.capacity;
+    Result<FilterContents> built = collection.build(
+        options_.generation_spec(), capacity, HashCollection::Growth::kOn, options_.page_bytes);
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    FilterContents& contents = built.value();
+    if (unites) {
+      unite(filter, contents, counts);
+      return;
+    }
+    contents.hashes = draw == 1 ? nullptr : contents.hashes;
+    const uint64_t items = contents.items;
+    const Status status = filter.import(options_, std::move(contents));
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    ASSERT_EQ(filter.items(), items);
+    ASSERT_EQ(filter.keeps_hashes(), options_.growth && (draw != 1 || items == 0));
+    model_.imported(filter, counts);
+  }
+
+  void unite(LoggedFilter& filter, const FilterContents& other, const FilterModel::Counts& counts) {
+    ASSERT_TRUE(filter.flush().ok());
+    const bool possible = !filter.keeps_hashes() || filter.items() == 0;
+    const bool same = other.filter->words() == filter.base().words();
+    const uint64_t before = model_.items();
+    const Status status = filter.unite(*other.filter, other.items);
+    if (status.ok()) {
+      ASSERT_TRUE(possible && same);
+      const uint64_t most = before + other.items;
+      ASSERT_LE(filter.items(), most);
+      ASSERT_GE(filter.items(), filter.multiset() ? most : std::max(before, other.items));
+      model_.follow(filter);
+      model_.united(counts, filter.items());
+      return;
+    }
+    ASSERT_EQ(status.error().code, possible && same ? ErrorCode::kFull : ErrorCode::kInvalid);
+    if (!filter.usable()) {  // what storage holds is as before
+      refresh_after_refusal(filter);
+    }
+  }
+
+  void refresh_after_refusal(LoggedFilter& filter) {
+    const Status status = filter.refresh(storage_.rows.record);
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    model_.follow(filter);  // the tail was folded
+    expect_same(filter, 20);
+  }
+
+  // The copy answers as the filter will when it has folded its tail.
+  void expect_contents(LoggedFilter& filter) {
+    const bool with_hashes = filter.keeps_hashes() && random(2) == 0;
+    Result<FilterContents> taken = filter.contents(with_hashes);
+    ASSERT_TRUE(taken.ok()) << taken.error().message;
+    FilterContents& contents = taken.value();
+    ASSERT_TRUE(contents.filter->check().ok()) << message_of(contents.filter->check());
+    ASSERT_GE(contents.capacity, filter.capacity());
+    const FilterModel folded = model_.folded();
+    const bool same = contents.filter->words() == filter.base().words();
+    for (const uint64_t hash : universe_) {
+      const bool has = contents.filter->ask(hash) == Filter::Answer::kPresent;
+      ASSERT_TRUE(has || !model_.must_contain(hash)) << "I1, hash " << hash;
+      ASSERT_TRUE(!same || (with_hashes && !honest_) || has == folded.contains(hash)) << hash;
+    }
+    if (with_hashes && honest_) {
+      FilterModel::Counts counts;
+      const Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+        counts[hash] = count;
+        return {};
+      });
+      ASSERT_TRUE(status.ok()) << message_of(status);
+      ASSERT_EQ(counts, model_.kept());
+      ASSERT_EQ(contents.hash_count, counts.size());
+    }
+    if (honest_ || (same && !with_hashes)) {  // else what a remove broke may have been repaired
+      ASSERT_EQ(contents.items, model_.items());
+    }
   }
 
   // Nobody is told that a backup was restored: refresh() has to notice.
@@ -374,7 +412,7 @@ class Script {
     LoggedFilter& filter = *connections_[random(connections_.size())];
     refresh(filter);
     const StoredRows before = storage_.snapshot();
-    const Model model_before = model_;
+    const FilterModel model_before = model_;
     for (uint64_t steps = 1 + random(6); steps > 0 && !failed(); --steps) {
       step(filter);
     }
@@ -388,7 +426,7 @@ class Script {
       }
       storage_.restore(before);
       model_ = model_before;
-      filter.forget();
+      random(2) == 0 ? filter.forget() : filter.rolled_back();
       ASSERT_FALSE(filter.usable());
       refresh(filter);
     } else {
@@ -414,6 +452,7 @@ class Script {
     ASSERT_TRUE(record.ok()) << record.error().message;
     ASSERT_EQ(record.value(), filter.record());
     ASSERT_EQ(storage_.rows.pages.size() + storage_.rows.log.size(), filter.stored_rows());
+    ASSERT_EQ(storage_.rows.items.size(), filter.record().overflow_cells);
     if (options_.capacity < 1000 || random(3) == 0) {
       const Status status = filter.check();
       ASSERT_TRUE(status.ok()) << message_of(status);
@@ -430,19 +469,24 @@ class Script {
   std::vector<uint64_t> universe_;
   MemoryStorage storage_;
   std::array<std::unique_ptr<LoggedFilter>, 3> connections_;
-  Model model_;
+  FilterModel model_;
   StoredRows backup_;
-  Model model_at_backup_;
+  FilterModel model_at_backup_;
 };
 
-TEST(LoggedFilterModel, random_scripts_answer_as_the_model_does) {
+class LoggedFilterModel : public ::testing::TestWithParam<FilterKind> {};
+
+TEST_P(LoggedFilterModel, random_scripts_answer_as_the_model_does) {
   const test::ModelSeeds seeds(kDefaultScripts);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    Script script(seed);
+    Script script(GetParam(), seed);
     script.run();
     ASSERT_FALSE(HasFailure()) << script.description();
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LoggedFilterModel, ::testing::ValuesIn(test::kLoggedKinds),
+                         [](const auto& info) { return test::name_of(info.param); });
 
 }  // namespace
 }  // namespace cuckoo

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/filter_record.hpp"
 #include "core/filter_storage.hpp"
 
 namespace cuckoo::test {
@@ -27,19 +28,27 @@ using Bytes = std::vector<std::byte>;
 struct StoredRows {
   std::map<int64_t, Bytes> pages;
   std::map<int64_t, Bytes> log;
-  std::map<uint64_t, uint64_t> items;
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> items;  // (generation, key) -> value
   Bytes record;
+  std::map<uint64_t, Bytes> older;  // slot -> record
 
   friend bool operator==(const StoredRows&, const StoredRows&) = default;
 };
 
 // What differs first, or "" when both hold the same bytes.
 inline std::string difference(const StoredRows& a, const StoredRows& b) {
-  const auto rows = [](const char* kind, const auto& left, const auto& right) -> std::string {
+  const auto name = [](const auto& id) {
+    if constexpr (requires { id.first; }) {
+      return std::to_string(id.first) + "/" + std::to_string(id.second);
+    } else {
+      return std::to_string(id);
+    }
+  };
+  const auto rows = [&](const char* kind, const auto& left, const auto& right) -> std::string {
     for (const auto& [id, row] : left) {
       const auto other = right.find(id);
       if (other == right.end() || other->second != row) {
-        return std::string(kind) + " row " + std::to_string(id) +
+        return std::string(kind) + " row " + name(id) +
                (other == right.end() ? " is missing" : " has other bytes");
       }
     }
@@ -48,6 +57,7 @@ inline std::string difference(const StoredRows& a, const StoredRows& b) {
   std::string found = rows("page", a.pages, b.pages);
   found = found.empty() ? rows("log", a.log, b.log) : found;
   found = found.empty() ? rows("item", a.items, b.items) : found;
+  found = found.empty() ? rows("older", a.older, b.older) : found;
   return !found.empty() ? found : a.record == b.record ? "" : "records differ";
 }
 
@@ -96,33 +106,54 @@ class MemoryStorage final : public FilterStorage {
   }
   Status erase_log(int64_t first, int64_t last) override { return erase(rows.log, first, last); }
 
-  Status read_items(const ItemVisitor& visitor) override {
+  Status read_items(uint64_t generation, const ItemVisitor& visitor) override {
     CUCKOO_TRY(called(calls.reads));
-    for (const auto& [key, value] : rows.items) {
+    for (auto at = rows.items.lower_bound({generation, 0});
+         at != rows.items.end() && at->first.first == generation; ++at) {
       ++calls.rows_read;
-      CUCKOO_TRY(visitor(key, value));
+      CUCKOO_TRY(visitor(at->first.second, at->second));
     }
     return {};
   }
-  Status write_item(uint64_t key, uint64_t value) override {
+  Status write_item(uint64_t generation, uint64_t key, uint64_t value) override {
     CUCKOO_TRY(called(calls.writes));
-    rows.items[key] = value;
+    rows.items[{generation, key}] = value;
     return {};
   }
-  Status erase_item(uint64_t key) override {
+  Status erase_item(uint64_t generation, uint64_t key) override {
     CUCKOO_TRY(called(calls.erases));
-    rows.items.erase(key);
+    rows.items.erase({generation, key});
     return {};
   }
-  Status erase_items() override {
+  Result<uint64_t> count_items() override {
+    CUCKOO_TRY(called(calls.reads));
+    return static_cast<uint64_t>(rows.items.size());
+  }
+  Status erase_items(uint64_t generation) override {
     CUCKOO_TRY(called(calls.erases));
-    rows.items.clear();
+    rows.items.erase(rows.items.lower_bound({generation, 0}),
+                     rows.items.lower_bound({generation + 1, 0}));
     return {};
   }
 
   Status write_record(std::span<const std::byte> record) override {
     CUCKOO_TRY(called(calls.writes));
     rows.record.assign(record.begin(), record.end());
+    return {};
+  }
+
+  Status read_older(uint64_t slot, Bytes& record) override {
+    CUCKOO_TRY(called(calls.reads));
+    EXPECT_LT(slot, kMaxGenerations);
+    const auto found = rows.older.find(slot);
+    record = found == rows.older.end() ? Bytes() : found->second;
+    return {};
+  }
+  Status write_older(uint64_t slot, std::span<const std::byte> record) override {
+    CUCKOO_TRY(called(calls.writes));
+    EXPECT_LT(slot, kMaxGenerations);
+    EXPECT_FALSE(record.empty());
+    rows.older[slot].assign(record.begin(), record.end());
     return {};
   }
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <random>
 
-#include "core/cuckoo_filter.hpp"
+#include "core/overflow_table.hpp"
 
 namespace cuckoo {
 namespace {

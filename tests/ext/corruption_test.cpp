@@ -373,10 +373,19 @@ TEST_F(Corruption, of_each_overflow_entry_is_never_silent) {
   }
   for (const char* damage :
        {"DELETE FROM f_items", "INSERT INTO f_items VALUES (1, 1)",
-        "INSERT INTO f_items VALUES ('x', NULL)",
         "INSERT INTO f_items VALUES (9223372036854775807, 9223372036854775807)"}) {
     const Seen seen = look(damage);
     EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
+  }
+}
+
+// Of no generation: no probe reads it.
+TEST_F(Corruption, of_a_row_that_is_no_overflow_entry_is_found_by_check) {
+  for (const char* damage :
+       {"INSERT INTO f_items VALUES ('x', NULL)", "INSERT INTO f_items VALUES (-1, 1)",
+        "INSERT INTO f_items VALUES (x'00000000000000000000000000000001', 1)"}) {
+    const Seen seen = look(damage);
+    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
   }
 }
 

@@ -133,8 +133,12 @@ void ModelFile::expect_autocommit(const Connection& connection) const {
   require(open == connection.in_transaction, open ? "a transaction is open" : "none is open");
 }
 
-bool ModelFile::write(Connection& connection, const std::string& sql, const Expected& expected) {
+bool ModelFile::write(Connection& connection, const std::string& sql, const Expected& foretold) {
   const Outcome outcome = run(connection, sql);
+  const bool is_full = foretold.or_full && (outcome.code & 0xFF) == SQLITE_ERROR &&
+                       outcome.message.starts_with("full: ");
+  const Expected full{Expected::End::kFull, is_full ? seen(connection) : State(), false, "full: "};
+  const Expected& expected = is_full ? full : foretold;
   if (is_busy(outcome.code)) {
     expect_autocommit(connection);
     if (connection.in_transaction && !connection.view) {
@@ -157,7 +161,7 @@ bool ModelFile::write(Connection& connection, const std::string& sql, const Expe
     committed(expected.after);
   }
   expect_autocommit(connection);
-  return true;
+  return !is_full;
 }
 
 ModelFile::Answer ModelFile::ask(Connection& connection, const std::string& sql) {
@@ -253,7 +257,8 @@ void ModelFile::rolled_back(Connection& connection) {
     const Answer answer = ask(connection, "SELECT count(*) FROM " + filter.quoted());
     const bool busy = (answer.code & 0xFF) == SQLITE_BUSY;  // another connection's exclusive lock
     require(busy || (answer.rows.size() == 1 &&
-                     static_cast<uint64_t>(answer.rows[0].first) == filter.keys.size()),
+                     (!filter.multiset() ||
+                      static_cast<uint64_t>(answer.rows[0].first) == filter.items())),
             "another count after ROLLBACK: " + answer.message);
   } else if (outdated) {
     ask(connection, "SELECT count(*) FROM app");

@@ -69,8 +69,9 @@ class ModelFile {
   bool others_idle(const Connection& connection) const;
   const std::vector<std::string>& log() const { return log_; }
 
-  // A statement that writes; true when it ran and came to what was expected, false when BUSY.
-  bool write(Connection& connection, const std::string& sql, const Expected& expected);
+  // A statement that writes; true when it came to what was foretold, false when BUSY or when
+  // it could be full and was.
+  bool write(Connection& connection, const std::string& sql, const Expected& foretold);
   // A query; with BUSY as its code when that is allowed, else it must have worked.
   Answer ask(Connection& connection, const std::string& sql);
   // A query that must fail with a text that holds this. False when BUSY.

@@ -59,8 +59,9 @@ State ModelScript::empty_state(uint64_t keys) {
   return state;
 }
 
-ModelScript::ModelScript(uint64_t seed)
+ModelScript::ModelScript(uint64_t seed, const SuiteMember& member)
     : random_(seed),
+      member_(member),
       keys_([this] {
         constexpr uint64_t kKeys[] = {10, 60, 300, 1500, 4000};
         return pick(random_, kKeys);
@@ -211,7 +212,7 @@ void ModelScript::compare(const FilterState& filter, const Keys& keys, const Ans
     found[static_cast<uint64_t>(key)] = static_cast<uint64_t>(count);
   }
   for (const uint64_t key : keys) {
-    const uint64_t expected = filter.keys.count(key);
+    const uint64_t expected = filter.count(key);
     const auto row = found.find(key);
     const std::string what = "key number " + std::to_string(key) + ", " + literal(key) + ", is " +
                              std::to_string(expected) + " times in " + filter.name;
@@ -229,10 +230,19 @@ void ModelScript::look_at_count(Connection& connection, size_t filter) {
     return;
   }
   file_.require(answer.code == SQLITE_OK, sql + "\n" + answer.message);
-  const uint64_t expected = filter_of(connection, filter).keys.size();
+  const FilterState& state = filter_of(connection, filter);
   const auto count = static_cast<uint64_t>(answer.rows.at(0).first);
-  file_.require(count == expected,
-                sql + " gives " + std::to_string(count) + ", expected " + std::to_string(expected));
+  const std::string what = sql + " gives " + std::to_string(count) + ", expected ";
+  if (state.multiset()) {
+    file_.require(count == state.items(), what + std::to_string(state.items()));
+    return;
+  }
+  std::optional<uint64_t>& known = *state.set_items;
+  const uint64_t most = state.distinct();
+  file_.require(count <= most && count >= most / 2 - std::min<uint64_t>(most / 2, 10),
+                what + "about " + std::to_string(most));
+  file_.require(!known || count == *known, what + std::to_string(known.value_or(0)));
+  known = count;
 }
 
 void ModelScript::look_at_everything(Connection& connection) {
@@ -260,6 +270,9 @@ void ModelScript::look_at_everything(Connection& connection) {
 }
 
 void ModelScript::probe_absent_keys(Connection& connection, const FilterState& filter) {
+  if (filter.kind == Kind::kLegacy) {
+    return;  // the file's plain double hashing does not hold its rate where it is small
+  }
   constexpr uint64_t kProbes = 500;
   const Answer answer = file_.ask(connection, numbers(kFirstForeignKey, kProbes) +
                                                   "SELECT count(f.key) FROM n JOIN " +

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,9 +20,19 @@ struct FalsePositives {
 };
 using FalsePositivesByRate = std::map<double, FalsePositives>;
 
+// Which filters a script makes.
+struct SuiteMember {
+  const char* name;
+  std::optional<Kind> kind;  // nothing: any
+  bool window = false;       // sliding windows
+  friend std::ostream& operator<<(std::ostream& out, const SuiteMember& member) {
+    return out << member.name;
+  }
+};
+
 class ModelScript {
  public:
-  explicit ModelScript(uint64_t seed);
+  ModelScript(uint64_t seed, const SuiteMember& member);
 
   // Throws ScriptFailure.
   void run();
@@ -56,6 +68,8 @@ class ModelScript {
   void app_remove(Connection& connection);
   void app_update(Connection& connection);
   void command(Connection& connection);
+  void rotate(Connection& connection, size_t filter);
+  void rotate_any(Connection& connection);
   void begin(Connection& connection);
   void finish(Connection& connection);
   void savepoint(Connection& connection);
@@ -98,6 +112,7 @@ class ModelScript {
   void finish_all();
 
   std::mt19937_64 random_;
+  SuiteMember member_;
   uint64_t keys_;  // numbers 0 … keys_ - 1 are used
   ModelFile file_;
   uint64_t made_ = 0;  // numbers new things

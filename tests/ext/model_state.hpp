@@ -3,8 +3,11 @@
 // A script's keys have numbers, 0 … n-1, and take all types that a value can have; see literal().
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,18 +41,19 @@ class Bag {
   void resize(uint64_t keys) { counts_.resize(keys); }
   void clear() {
     counts_.assign(counts_.size(), 0);
-    size_ = 0;
+    size_ = distinct_ = 0;
   }
   void add(uint64_t key) {
-    ++counts_[key];
+    distinct_ += counts_[key]++ == 0 ? 1 : 0;
     ++size_;
   }
   void remove(uint64_t key) {
-    --counts_[key];
+    distinct_ -= --counts_[key] == 0 ? 1 : 0;
     --size_;
   }
   uint64_t count(uint64_t key) const { return counts_[key]; }
   uint64_t size() const { return size_; }
+  uint64_t distinct() const { return distinct_; }
   uint64_t keys() const { return counts_.size(); }
   // The first key at or behind `from`, around the end, that is there. size() > 0.
   uint64_t next(uint64_t from) const {
@@ -62,18 +66,84 @@ class Bag {
  private:
   std::vector<uint32_t> counts_;
   uint64_t size_ = 0;
+  uint64_t distinct_ = 0;
 };
 
+enum class Kind { kCuckoo, kStandard, kBlocked, kCounting, kLegacy };
+
+// What a filter must hold: every key that was added, and of a multiset how often. What a set counts
+// as its items depends on which adds looked like earlier ones: whoever sees this state must be told
+// one and the same number, which is learned from the first.
 struct FilterState {
   std::string name;
   bool exists = false;
+  Kind kind = Kind::kCuckoo;
   uint64_t capacity = 0;
   bool growth = true;
+  uint64_t generations = 1;
   double rate = 0;
-  Bag keys;
+  Bag keys;                // of the newest generation
+  std::vector<Bag> older;  // newest first
+  std::shared_ptr<std::optional<uint64_t>> set_items;
 
-  bool full() const { return !growth && keys.size() >= capacity; }
+  bool multiset() const { return kind == Kind::kCuckoo || kind == Kind::kCounting; }
+  bool removes() const { return multiset() && generations == 1; }
+  // Why a removal fails.
+  const char* refusal() const { return generations > 1 ? "sliding window" : "counting = on"; }
+  // A cuckoo filter's capacity is exact; a Bloom filter takes at least as many different keys.
+  bool full() const { return kind == Kind::kCuckoo && !growth && keys.size() >= capacity; }
+  bool may_be_full() const {
+    return kind != Kind::kCuckoo && !growth && keys.distinct() > capacity;
+  }
   std::string quoted() const { return "\"" + name + "\""; }
+
+  // At least that often it is found.
+  uint64_t count(uint64_t key) const {
+    const auto in = [&](const Bag& bag) {
+      return multiset() ? bag.count(key) : std::min<uint64_t>(bag.count(key), 1);
+    };
+    uint64_t total = in(keys);
+    for (const Bag& bag : older) {
+      total += in(bag);
+    }
+    return total;
+  }
+  uint64_t items() const { return sum(&Bag::size); }
+  uint64_t distinct() const { return sum(&Bag::distinct); }
+
+  void add(uint64_t key) {
+    keys.add(key);
+    changed();
+  }
+  void remove(uint64_t key) {
+    keys.remove(key);
+    changed();
+  }
+  void clear() {
+    keys.clear();
+    older.clear();
+    changed();
+  }
+  void rotate() {
+    older.insert(older.begin(), keys);
+    older.resize(std::min<size_t>(older.size(), generations - 1));
+    keys.clear();
+    changed();
+  }
+
+ private:
+  void changed() {
+    if (set_items == nullptr || set_items.use_count() > 1 || set_items->has_value()) {
+      set_items = std::make_shared<std::optional<uint64_t>>();
+    }
+  }
+  uint64_t sum(uint64_t (Bag::*figure)() const) const {
+    uint64_t total = (keys.*figure)();
+    for (const Bag& bag : older) {
+      total += (bag.*figure)();
+    }
+    return total;
+  }
 };
 
 // The file, as one transaction sees it.
@@ -101,6 +171,7 @@ struct Expected {
   State after;
   bool rolls_back = false;  // the whole transaction
   std::string message;      // that the error's text holds
+  bool or_full = false;     // or else to "full", which changes nothing
 };
 
 // Rows put into filters[filter], or into the app table whose trigger puts them into filters[0].
@@ -109,6 +180,10 @@ inline Expected insert_rows(const State& before, size_t filter, bool through_app
   using End = Expected::End;
   Expected result{End::kDone, before, false, ""};
   FilterState& target = result.after.filters[filter];
+  bool or_full = false;
+  const auto undone = [&](End end, bool rolls_back, const char* message) {
+    return Expected{end, before, rolls_back, message, or_full};
+  };
   for (const NewRow& row : rows) {
     if (through_app && row.key != kNull) {
       result.after.app.add(row.key);
@@ -119,12 +194,13 @@ inline Expected insert_rows(const State& before, size_t filter, bool through_app
         return result;
       }
       if (policy != Policy::kIgnore) {
-        return {End::kConstraint, before, policy == Policy::kRollback, "NULL"};
+        return undone(End::kConstraint, policy == Policy::kRollback, "NULL");
       }
     } else if (target.full()) {
-      return {End::kFull, before, false, "full: "};
+      return undone(End::kFull, false, "full: ");
     } else {
-      target.keys.add(row.key);
+      target.add(row.key);
+      or_full = result.or_full = or_full || target.may_be_full();
     }
     switch (row.raise) {
       case Raise::kNothing:
@@ -134,7 +210,7 @@ inline Expected insert_rows(const State& before, size_t filter, bool through_app
         result.end = End::kConstraint;
         return result;
       default:
-        return {End::kConstraint, before, row.raise == Raise::kRollback, "stop"};
+        return undone(End::kConstraint, row.raise == Raise::kRollback, "stop");
     }
   }
   return result;

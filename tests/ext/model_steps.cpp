@@ -35,6 +35,14 @@ std::vector<NewRow> rows_of(const std::vector<uint64_t>& keys) {
 
 Expected done(const State& after) { return {Expected::End::kDone, after, false, ""}; }
 
+// What comes of the removal of so many keys, which a filter may refuse.
+Expected removal(const State& before, const State& after, size_t filter, size_t keys) {
+  const FilterState& state = before.filters[filter];
+  return state.removes() || keys == 0
+             ? done(after)
+             : Expected{Expected::End::kError, before, false, state.refusal()};
+}
+
 }  // namespace
 
 ModelScript::Keys ModelScript::present_keys(const Bag& bag, uint64_t most) {
@@ -74,13 +82,13 @@ void ModelScript::insert(Connection& connection, size_t filter, const std::strin
   const Policy policy = any_policy();
   const Expected expected =
       insert_rows(file_.seen(connection), filter, false, rows_of(keys), policy);
-  const uint64_t before = filter_of(connection, filter).keys.size();
+  const uint64_t before = filter_of(connection, filter).items();
   const bool ran = file_.write(connection,
                                std::string("INSERT ") + or_clause(policy) + "INTO " +
                                    filter_of(connection, filter).quoted() + sql,
                                expected);
   if (ran && expected.end == Expected::End::kDone) {
-    expect_changes(connection, expected.after.filters[filter].keys.size() - before);
+    expect_changes(connection, expected.after.filters[filter].items() - before);
   }
 }
 
@@ -157,11 +165,11 @@ void ModelScript::remove_few(Connection& connection) {
           json(keys);
   }
   for (const uint64_t key : keys) {
-    state.keys.remove(key);
+    state.remove(key);
   }
-  const uint64_t removed = keys.size();
-  if (file_.write(connection, sql, done(after))) {
-    expect_changes(connection, removed);
+  const Expected expected = removal(file_.seen(connection), after, filter, keys.size());
+  if (file_.write(connection, sql, expected) && expected.end == Expected::End::kDone) {
+    expect_changes(connection, keys.size());
   }
 }
 
@@ -178,7 +186,7 @@ void ModelScript::remove_bulk(Connection& connection) {
   for (uint64_t key = first; key < end; ++key) {
     for (uint64_t copies = state.keys.count(key); copies > 0; --copies) {
       keys.push_back(key);
-      state.keys.remove(key);
+      state.remove(key);
       if (!all_copies) {
         break;
       }
@@ -189,9 +197,9 @@ void ModelScript::remove_bulk(Connection& connection) {
   if (!all_copies && one_in(2)) {
     sql = "DELETE FROM " + table + " WHERE key IN (SELECT k(value) FROM " + json(keys) + ")";
   }
-  const uint64_t removed = keys.size();
-  if (file_.write(connection, sql, done(after))) {
-    expect_changes(connection, removed);
+  const Expected expected = removal(file_.seen(connection), after, filter, keys.size());
+  if (file_.write(connection, sql, expected) && expected.end == Expected::End::kDone) {
+    expect_changes(connection, keys.size());
   }
 }
 
@@ -212,7 +220,7 @@ void ModelScript::remove_absent(Connection& connection) {
   file_.write(connection,
               "INSERT INTO " + table + "(" + table + ", key) VALUES ('delete', " + literal(key) +
                   "), ('delete', NULL)",
-              done(file_.seen(connection)));
+              removal(file_.seen(connection), file_.seen(connection), filter, 2));
 }
 
 void ModelScript::remove_and_fail(Connection& connection) {
@@ -220,13 +228,15 @@ void ModelScript::remove_and_fail(Connection& connection) {
   const FilterState& state = filter_of(connection, filter);
   const std::string table = state.quoted();
   std::string values;
-  for (const uint64_t key : present_keys(state.keys, 5)) {
+  const Keys keys = present_keys(state.keys, 5);
+  for (const uint64_t key : keys) {
     values += "('delete', " + literal(key) + "), ";
   }
+  const char* message = state.removes() || keys.empty() ? "unknown command" : state.refusal();
   file_.write(connection,
               "INSERT INTO " + table + "(" + table + ", key) VALUES " + values +
                   "('nonsense', NULL), ('clear', NULL)",
-              {Expected::End::kError, file_.seen(connection), false, "unknown command"});
+              {Expected::End::kError, file_.seen(connection), false, message});
 }
 
 // ---- updating: a removal and an addition
@@ -243,18 +253,21 @@ void ModelScript::update_few(Connection& connection) {
   const bool keeps = policy == Policy::kIgnore || policy == Policy::kFail;  // else no NULL
   const size_t null_at = keeps || !one_in(4) ? keys.size() : random(keys.size());
   std::string cases;
+  bool or_full = false;
   for (size_t i = 0; i < keys.size(); ++i) {
     const uint64_t key = i == null_at ? kNull : any_key();
     cases += " WHEN " + literal(keys[i]) + " THEN " + literal_or_null(key);
     if (key != kNull) {
-      state.keys.remove(keys[i]);
-      state.keys.add(key);
+      state.remove(keys[i]);
+      state.add(key);
+      or_full = or_full || state.may_be_full();
     }
   }
-  Expected expected = done(after);
-  if (null_at < keys.size()) {
+  Expected expected = removal(file_.seen(connection), after, filter, keys.size());
+  expected.or_full = or_full;
+  if (null_at < keys.size() && state.removes()) {
     expected = {Expected::End::kConstraint, file_.seen(connection), policy == Policy::kRollback,
-                "NULL"};
+                "NULL", or_full};
   }
   const bool ran = file_.write(connection,
                                std::string("UPDATE ") + or_clause(policy) +
@@ -281,13 +294,15 @@ void ModelScript::update_bulk(Connection& connection) {
   }
   const uint64_t target = any_key();
   for (const uint64_t key : keys) {
-    state.keys.remove(key);
-    state.keys.add(target);
+    state.remove(key);
+    state.add(target);
   }
+  Expected expected = removal(file_.seen(connection), after, filter, keys.size());
+  expected.or_full = state.may_be_full();
   file_.write(connection,
               "UPDATE " + state.quoted() + " SET key = " + literal(target) +
                   " WHERE key IN (SELECT k(value) FROM " + json(keys) + ")",
-              done(after));
+              expected);
 }
 
 // ---- through the triggers of an ordinary table, which may raise after their insert
@@ -341,11 +356,11 @@ void ModelScript::app_remove(Connection& connection) {
   for (const uint64_t key : present_keys(after.app, 1)) {
     if (after.filters[0].exists && after.filters[0].keys.count(key) > 0) {
       after.app.remove(key);
-      after.filters[0].keys.remove(key);
+      after.filters[0].remove(key);
       file_.write(connection,
                   "DELETE FROM app WHERE rowid = (SELECT min(rowid) FROM app WHERE k = " +
                       literal(key) + ")",
-                  done(after));
+                  removal(file_.seen(connection), after, 0, 1));
     }
   }
 }
@@ -360,12 +375,14 @@ void ModelScript::app_update(Connection& connection) {
       const uint64_t other = any_key();
       after.app.remove(key);
       after.app.add(other);
-      after.filters[0].keys.remove(key);
-      after.filters[0].keys.add(other);
+      after.filters[0].remove(key);
+      after.filters[0].add(other);
+      Expected expected = removal(file_.seen(connection), after, 0, 1);
+      expected.or_full = after.filters[0].may_be_full();
       file_.write(connection,
                   "UPDATE app SET k = " + literal(other) +
                       " WHERE rowid = (SELECT min(rowid) FROM app WHERE k = " + literal(key) + ")",
-                  done(after));
+                  expected);
     }
   }
 }

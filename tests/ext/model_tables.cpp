@@ -32,6 +32,7 @@ void ModelScript::step(Connection& connection) {
       {4, &ModelScript::other_ddl},       {2, &ModelScript::vacuum},
       {1, &ModelScript::swap_file},       {6, &ModelScript::backup},
       {2, &ModelScript::reopen},          {3, &ModelScript::reset_schema},
+      {2, &ModelScript::rotate_any},
   };
   if (!filter_of(connection, 0).exists && !filter_of(connection, 1).exists) {
     create(connection, random(2));
@@ -68,25 +69,37 @@ bool ModelScript::create(Connection& connection, size_t filter) {
   constexpr uint64_t kCapacities[] = {1, 3, 10, 100, 500, 1000, 3000};
   constexpr double kRates[] = {0.25, 0.03, 0.01, 0.001, 1e-6};
   constexpr const char* kTypes[] = {"", "", " TEXT", " INTEGER", " NUMERIC", " BLOB"};
+  constexpr const char* kModules[] = {"cuckoo_filter", "bloom_filter", "bloom_filter",
+                                      "bloom_filter", "bloom_filter"};
+  constexpr const char* kKinds[] = {"", ", layout = standard", ", layout = blocked",
+                                    ", counting = on", ", hash = murmur2"};
   if (!knows_schema(connection)) {
     return false;
   }
   State after = file_.seen(connection);
   FilterState& state = after.filters[filter];
   state.exists = true;
-  state.keys.clear();
+  state.kind = member_.kind ? *member_.kind : static_cast<Kind>(random(5));
+  const bool legacy = state.kind == Kind::kLegacy;  // TEXT and BLOB keys, fixed in size
+  state.generations = !legacy && one_in(member_.window ? 1 : 1000) ? 2 + random(3) : 1;
+  state.clear();
   state.capacity = kCapacities[random(7)];
-  state.growth = !one_in(3);
+  state.growth = !legacy && !one_in(3);
   state.rate = kRates[random(5)];
   std::string rate = "fpr = " + std::to_string(state.rate);
-  if (one_in(5)) {
+  if (state.kind == Kind::kCuckoo && one_in(5)) {
     const uint64_t bits = 6 + random(16);
-    state.rate = 8.0 / static_cast<double>(uint64_t{1} << bits);
+    state.rate =
+        static_cast<double>(state.generations) * 8.0 / static_cast<double>(uint64_t{1} << bits);
     rate = "fingerprint_bits = " + std::to_string(bits);
   }
-  const std::string sql = "CREATE VIRTUAL TABLE " + state.quoted() + " USING cuckoo_filter(key" +
-                          kTypes[random(6)] + ", capacity = " + std::to_string(state.capacity) +
-                          ", " + rate + ", growth = " + (state.growth ? "on" : "off") +
+  const auto kind = static_cast<size_t>(state.kind);
+  const std::string window =
+      state.generations > 1 ? ", generations = " + std::to_string(state.generations) : "";
+  const std::string sql = "CREATE VIRTUAL TABLE " + state.quoted() + " USING " + kModules[kind] +
+                          "(key" + (legacy ? " TEXT" : kTypes[random(6)]) +
+                          ", capacity = " + std::to_string(state.capacity) + ", " + rate +
+                          kKinds[kind] + window + ", growth = " + (state.growth ? "on" : "off") +
                           ", seed = " + std::to_string(random(1000000)) + ")";
   return file_.write(connection, sql, done(after));
 }
@@ -135,7 +148,7 @@ void ModelScript::drop(Connection& connection) {
   }
   State after = file_.seen(connection);
   after.filters[filter].exists = false;
-  after.filters[filter].keys.clear();
+  after.filters[filter].clear();
   const bool dropped =
       file_.write(connection, "DROP TABLE " + after.filters[filter].quoted(), done(after));
   if (dropped && !one_in(3) && create(connection, filter) && one_in(4)) {
@@ -197,10 +210,12 @@ void ModelScript::command(Connection& connection) {
   const std::string into = "INSERT INTO " + table + "(" + table;
   switch (random(7)) {
     case 0:
-      state.keys.clear();
+      state.clear();
       file_.write(connection, into + ") VALUES ('clear')", done(after));
       break;
     case 1:
+      rotate(connection, filter);
+      break;
     case 2:
       file_.write(connection, into + ") VALUES ('check')", done(after));
       break;
@@ -216,6 +231,21 @@ void ModelScript::command(Connection& connection) {
     }
   }
 }
+
+void ModelScript::rotate(Connection& connection, size_t filter) {
+  State after = file_.seen(connection);
+  FilterState& state = after.filters[filter];
+  const std::string sql =
+      "INSERT INTO " + state.quoted() + "(" + state.quoted() + ") VALUES ('rotate')";
+  if (state.generations == 1) {
+    file_.write(connection, sql, {Expected::End::kError, after, false, "generations"});
+  } else {
+    state.rotate();
+    file_.write(connection, sql, done(after));
+  }
+}
+
+void ModelScript::rotate_any(Connection& connection) { rotate(connection, any_filter(connection)); }
 
 // ---- transactions
 

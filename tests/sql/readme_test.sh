@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The README against the extension: each ```sql block that a ```text block follows is run in the
-# sqlite3 shell and gives that text; the tables of options, commands, functions and columns are
-# those the extension names itself; the files it points to are there.
+# The README against the extension: each ```sql block is run in the sqlite3 shell and gives the text
+# of the ```text block that follows, or none; the tables of options, commands, functions and columns
+# are those the extension names itself; the files and headings it points to are there.
 # usage: readme_test.sh sqlite3 cuckoo.so ["libraries to preload"]
 set -euo pipefail
 export LC_ALL=C.UTF-8
@@ -31,7 +31,7 @@ compare() {  # compare what expected-file actual-file
 
 awk '
   /^```/ && !inside { inside = 1; language = substr($0, 4)
-    if (language == "sql") { ++pairs; file = pairs ".sql" }
+    if (language == "sql") { ++pairs; file = pairs ".text"; printf "" >file; file = pairs ".sql" }
     else if (language == "text" && last == "sql") file = pairs ".text"
     else file = ""
     if (file != "") printf "" >file
@@ -63,34 +63,51 @@ first_cells() {  # first_cells heading: the first column of the table whose firs
 }
 names() { grep -oE "$1" | LC_ALL=C sort; }
 
-first_cells option | names '[a-z_]+' >expected
-run :memory: <<<'CREATE VIRTUAL TABLE x USING cuckoo_filter(nothing = 1);' |
-  sed 's/.*the options are//' | names '[a-z_]+' >actual
-compare options expected actual
+check_module() {  # check_module module other: an option that only one of them has is marked "(cuckoo)"
+  first_cells option | grep -v "(${2%_filter})" | sed 's/(.*//' | names '[a-z_]+' >expected
+  run :memory: <<<"CREATE VIRTUAL TABLE x USING $1(nothing = 1);" |
+    sed 's/.*the options are//' | names '[a-z_0-9]+' >actual
+  compare "options of $1" expected actual
 
-first_cells command | grep -oE "'[a-z]+'" | names '[a-z]+' >expected
-run :memory: <<<"CREATE VIRTUAL TABLE x USING cuckoo_filter(); INSERT INTO x(x) VALUES ('nothing');" |
-  sed 's/.*the commands are//' | names '[a-z]+' >actual
-compare commands expected actual
+  first_cells command | grep -oE "'[a-z]+'" | names '[a-z]+' >expected
+  run :memory: <<<"CREATE VIRTUAL TABLE x USING $1(); INSERT INTO x(x) VALUES ('nothing');" |
+    sed 's/.*the commands are//' | names '[a-z]+' >actual
+  compare "commands of $1" expected actual
+}
+check_module cuckoo_filter bloom_filter
+check_module bloom_filter cuckoo_filter
 
-first_cells 'function' | sed 's/(.*//' | names '[a-z_]+' >expected
-catalogue='SELECT name FROM pragma_function_list UNION SELECT name FROM pragma_module_list;'
+# A function by its name and how many arguments it takes, a table-valued one by its name.
+first_cells 'function' | tr -d '\140 ' | awk '
+  { name = $0; sub(/\(.*/, "", name)
+    if (name == "filter_info") { print name; next }
+    arguments = $0; gsub(/^[^(]*\(|\).*$/, "", arguments)
+    most = arguments == "" ? 0 : gsub(/,/, ",", arguments) + 1
+    for (least = most - gsub(/\[/, "", arguments); least <= most; ++least) print name "/" least }
+' | LC_ALL=C sort >expected
+catalogue="SELECT DISTINCT name || '/' || narg FROM pragma_function_list
+  UNION SELECT name FROM pragma_module_list;"
 env HOME="$work_dir" "$shell" -batch :memory: "$catalogue" | LC_ALL=C sort >without
-run :memory: <<<"$catalogue" | LC_ALL=C sort | comm -13 without - | grep -vx cuckoo_filter >actual
+run :memory: <<<"$catalogue" | LC_ALL=C sort | comm -13 without - |
+  grep -vxE '(cuckoo|bloom)_filter' >actual
 compare functions expected actual
 
 awk '/^Columns of `filter_info`/ { inside = 1 } !NF { inside = 0 } inside' "$readme" |
-  grep -oE '`[a-z_]+`' | tr -d '\140' | grep -vx filter_info | LC_ALL=C sort >expected
+  grep -oE $'\140[a-z_]+\140' | tr -d '\140' | grep -vx filter_info | LC_ALL=C sort >expected
 run :memory: <<<"SELECT name FROM pragma_table_xinfo('filter_info') WHERE hidden = 0;" |
   LC_ALL=C sort >actual
 compare 'columns of filter_info' expected actual
 
-# --- figures: each number of sql/05_disk.expected is in the README
+# --- figures: each number of sql/12_disk.expected is in the README
 
-figures=$(grep -oE '[0-9]+\.[0-9]+ +\|$' "$root/sql/05_disk.expected" | grep -oE '[0-9.]+')
+figures=$(grep -oE '\| +[0-9]+\.[0-9]+ ' "$root/sql/12_disk.expected" | grep -oE '[0-9.]+' || true)
+if [ -z "$figures" ]; then
+  echo 'FAILED  no figures in sql/12_disk.expected'
+  failures=$((failures + 1))
+fi
 for figure in $figures; do
   if ! grep -qE "(^|[^0-9.])${figure//./\\.}([^0-9.]|\$|\.)" "$readme"; then
-    echo "FAILED  figure $figure of sql/05_disk.expected is not in the README"
+    echo "FAILED  figure $figure of sql/12_disk.expected is not in the README"
     failures=$((failures + 1))
   fi
 done
@@ -103,6 +120,16 @@ while IFS= read -r link; do
     failures=$((failures + 1))
   fi
 done < <(grep -oE '\]\([^)#]+' "$readme" | cut -c3- | grep -v '^https:')
+
+anchors() {  # anchors file: of its headings, as GitHub makes them
+  sed -nE 's/^#+ +//p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+while IFS='#' read -r file anchor; do
+  if ! anchors "$root/${file:-README.md}" | grep -qx -- "$anchor"; then
+    echo "FAILED  link to $file#$anchor"
+    failures=$((failures + 1))
+  fi
+done < <(grep -oE '\]\([^)]*#[^)]+' "$readme" | cut -c3- | grep -v '^https:')
 
 printf '%d failures\n' "$failures"
 [ "$failures" -eq 0 ]

@@ -1,6 +1,6 @@
 -- Growth: a filter made for 1000 keys gets 200,000. With growth = on (the default) it makes itself
 -- larger from the hashes in its log: no key is given again, and the false positive rate still holds.
---   sqlite3 -cmd ".load build/release/cuckoo" <sql/04_growth.sql
+--   sqlite3 -cmd ".load build/release/cuckoo" <sql/11_growth.sql
 .mode markdown
 
 CREATE VIRTUAL TABLE seen USING cuckoo_filter(id INTEGER, capacity = 1000, fpr = 0.001, seed = 5);
@@ -38,3 +38,10 @@ CREATE VIRTUAL TABLE small USING cuckoo_filter(id INTEGER, capacity = 1000, grow
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
 INSERT INTO small SELECT i FROM n;
 SELECT items, capacity FROM filter_info('small');
+
+-- A Bloom filter grows in the same way, in either layout.
+CREATE VIRTUAL TABLE met USING bloom_filter(id INTEGER, capacity = 1000, layout = blocked, seed = 5);
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+INSERT INTO met SELECT i FROM n;
+SELECT items BETWEEN 99900 AND 100000 AS all_keys, capacity >= items AS grown, fpr_now <= fpr AS holds
+FROM filter_info('met');

@@ -1,13 +1,14 @@
 -- A blocklist whose entries expire: addresses come from several sources and are taken off again.
 -- A cuckoo filter counts occurrences, so an address that two sources list survives the first one
 -- taking it off.
---   sqlite3 -cmd ".load build/release/cuckoo" <sql/03_blocklist_with_removals.sql
+--   sqlite3 -cmd ".load build/release/cuckoo" <sql/05_blocklist_with_removals.sql
 .mode markdown
 
 CREATE TABLE reports(source TEXT, address TEXT, PRIMARY KEY (source, address));
 CREATE VIRTUAL TABLE blocked USING cuckoo_filter(address TEXT, capacity = 10000, fpr = 1e-6, seed = 3);
 
--- Triggers on the ordinary table keep the filter in step with it.
+-- Triggers on the ordinary table keep the filter in step with it. (The options source and triggers
+-- would write them, too.)
 CREATE TRIGGER report_added AFTER INSERT ON reports BEGIN
   INSERT INTO blocked VALUES (new.address);
 END;

@@ -1,10 +1,12 @@
-// The virtual table cuckoo_filter: a deletable membership filter.
+// The virtual tables cuckoo_filter and bloom_filter: one class, told apart by their options.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "core/key_hash.hpp"
+#include "ext/filter_options.hpp"
+#include "ext/filter_source.hpp"
 #include "ext/live_filter.hpp"
 #include "ext/module.hpp"
 #include "ext/options.hpp"
@@ -12,7 +14,7 @@
 
 namespace cuckoo {
 
-class CuckooTable {
+class FilterTable {
  public:
   class Cursor;
 
@@ -24,13 +26,12 @@ class CuckooTable {
     kRefuseCollationPlan = 3,  // compares with another collation than BINARY
   };
 
-  explicit CuckooTable(const ModuleArguments& arguments);
-  ~CuckooTable();
-  CuckooTable(const CuckooTable&) = delete;
-  CuckooTable& operator=(const CuckooTable&) = delete;
+  FilterTable(const ModuleArguments& arguments, FilterModule module);
+  ~FilterTable();
+  FilterTable(const FilterTable&) = delete;
+  FilterTable& operator=(const FilterTable&) = delete;
 
   static bool owns_shadow(const char* suffix) noexcept { return is_shadow_suffix(suffix); }
-  static std::span<const OptionSpec> option_specs() noexcept;
 
   std::string declaration() const;
   void create();
@@ -51,35 +52,58 @@ class CuckooTable {
   const std::string& name() const noexcept { return live_->table(); }
 
  private:
-  FilterOptions chosen_options() const;
+  std::optional<SeedSource> seed_source() const;
   void refuse_own_column(const std::string& table) const;
+  void settle_key_type(bool creating);
+  FilterSource source();
+  void load_from(const FilterSource& from, uint64_t capacity);
+  KeyView key_to_store(sqlite3_value* value) const;
+  void refuse_removal(const char* what);
+  bool remove(sqlite3_value* value);
+  void update_key(sqlite3_value* old_key, sqlite3_value* new_key);
   void run_command(sqlite3_value* command, sqlite3_value* argument);
-  uint64_t hash_to_store(sqlite3_value* value) const;
+  void run_resize(const std::string& argument);
+  void run_rebuild(uint64_t capacity);
+  void run_merge(sqlite3_value* argument);
+  void run_import(sqlite3_value* argument);
 
   Connection& connection_;
   sqlite3* db_;
+  FilterModule module_;
   std::string declared_name_;
   Options options_;
   ColumnSpec key_;
-  Affinity affinity_;
+  Affinity affinity_ = Affinity::kNone;
+  bool triggers_ = false;
   std::shared_ptr<LiveFilter> live_;
 };
 
-class CuckooTable::Cursor {
+// What SQLite calls them by.
+class CuckooTable : public FilterTable {
  public:
-  explicit Cursor(CuckooTable& table);
+  explicit CuckooTable(const ModuleArguments& arguments)
+      : FilterTable(arguments, FilterModule::kCuckoo) {}
+};
+class BloomTable : public FilterTable {
+ public:
+  explicit BloomTable(const ModuleArguments& arguments)
+      : FilterTable(arguments, FilterModule::kBloom) {}
+};
+
+class FilterTable::Cursor {
+ public:
+  explicit Cursor(FilterTable& table);
 
   // Once a row of a join: what an integer key needs stands here, the rest behind a call.
   void filter(int plan, const char*, int, sqlite3_value** values) {
     rows_left_ = 0;
     plan_ = plan;
-    if (plan != kProbePlan || !live_.usable()) [[unlikely]] {
+    if (plan != kProbePlan || !live_.ready_for_hashes()) [[unlikely]] {
       filter_other(plan, values);
     } else if (is_plain_integer(values[0], affinity_)) [[likely]] {
       const int64_t key = sqlite3_value_int64(values[0]);
-      hash_ = hash_integer(key, live_.seed());
       key_.assign(key);
-      rows_left_ = live_.contains(hash_) ? 1 : 0;
+      rows_left_ = live_.contains(hash_integer(key, live_.seed())) ? 1 : 0;
     } else {
       probe_any(values[0]);
     }
@@ -98,7 +122,6 @@ class CuckooTable::Cursor {
   Affinity affinity_;
   int plan_ = 0;
   uint64_t rows_left_ = 0;
-  uint64_t hash_ = 0;
   KeyCopy key_;
 };
 

@@ -1,0 +1,146 @@
+#include "core/filter_contents.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/bloom_filter.hpp"
+#include "core/bloom_sizing.hpp"
+#include "core/cuckoo_filter.hpp"
+
+namespace cuckoo {
+
+// By bisection: the logarithm of a C library is not the same everywhere.
+uint64_t united_items(const Filter& united, uint64_t a, uint64_t b) noexcept {
+  const uint64_t sum = a + b;
+  if (is_multiset(united.kind())) {
+    return sum;
+  }
+  const BloomGeometry& geometry = static_cast<const BloomFilter&>(united).geometry();
+  uint64_t least = std::max(a, b);
+  uint64_t most = sum;
+  while (least < most) {
+    const uint64_t middle = least + (most - least) / 2;
+    if (expected_cells(geometry, static_cast<double>(middle) + 0.5) <
+        static_cast<double>(united.occupied())) {
+      least = middle + 1;
+    } else {
+      most = middle;
+    }
+  }
+  return least;
+}
+
+bool equal_cells(const Filter& a, const Filter& b) noexcept {
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  if (a.overflow().counts() != b.overflow().counts()) {
+    return false;
+  }
+  for (uint64_t index = 0; index < a.pages().page_count(); ++index) {
+    const std::byte* one = a.pages().find(index);
+    const std::byte* other = b.pages().find(index);
+    if (one == nullptr) {
+      std::swap(one, other);
+    }
+    const size_t bytes = a.content_bytes(index);
+    if (one != nullptr && !(other != nullptr ? std::equal(one, one + bytes, other)
+                                             : std::all_of(one, one + bytes, is_zero))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Status verify_hashes(const FilterContents& contents) {
+  const auto differ = [] { return corrupt("hashes that are not those of the filter beside them"); };
+  const Filter& filter = *contents.filter;
+  if (!filter.canonical()) {
+    uint64_t digest = 0;
+    CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+      digest += count * filter.digest_of(hash);
+      return {};
+    }));
+    return digest == filter.digest() ? Status() : differ();
+  }
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(filter.kind(), filter.words(), filter.pages().page_bytes());
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
+    made.value()->pages().add(index, false);
+  }
+  const std::unique_ptr<FilterBuilder> builder = made.value()->builder(contents.hash_count);
+  CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+    builder->insert(hash, count);
+    return {};
+  }));
+  builder->finish();
+  return equal_cells(*made.value(), filter) ? Status() : differ();
+}
+
+template <class Visitor>
+void HashCollection::for_each_distinct(Visitor&& visit) const {
+  for (size_t i = 0; i < hashes_.size();) {
+    size_t end = i + 1;
+    while (end < hashes_.size() && hashes_[end] == hashes_[i]) {
+      ++end;
+    }
+    visit(hashes_[i], static_cast<uint64_t>(end - i));
+    i = end;
+  }
+}
+
+Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t capacity,
+                                             Growth growth, uint32_t page_bytes) {
+  sort_entries_by_hash(hashes_, width_);
+  const bool is_cuckoo = spec.kind == FilterKind::kCuckoo;
+  uint64_t distinct = 0;
+  uint64_t in_buckets = 0;
+  for_each_distinct([&](uint64_t, uint64_t count) {
+    ++distinct;
+    in_buckets += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 0;
+  });
+  const uint64_t needed = is_cuckoo ? in_buckets : distinct;
+  const uint64_t limited = is_cuckoo && growth == Growth::kOff ? hashes_.size() : needed;
+  FilterContents contents;
+  contents.capacity = capacity;
+  if (capacity == 0) {
+    contents.capacity = std::max<uint64_t>(needed, 1);
+  } else if (limited > capacity) {
+    if (growth == Growth::kOff) {
+      return Error{
+          ErrorCode::kFull,
+          std::to_string(limited) + " keys, more than its capacity of " + std::to_string(capacity),
+          0};
+    }
+    contents.capacity = needed;
+  }
+  Result<std::unique_ptr<Filter>> made = make_filter(spec, contents.capacity, page_bytes);
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  contents.filter = std::move(made.value());
+  PageSet& pages = contents.filter->pages();
+  for (uint64_t index = 0; index < pages.page_count(); ++index) {
+    pages.add(index, false);
+  }
+  const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
+  for_each_distinct([&](uint64_t hash, uint64_t count) { builder->insert(hash, count); });
+  builder->finish();
+  const bool counts = is_multiset(spec.kind);
+  contents.items = counts ? hashes_.size() : distinct;
+  contents.hash_count = distinct;
+  contents.hashes = [this, counts](const CountedHashSink& sink) -> Status {
+    Status status;
+    for_each_distinct([&](uint64_t hash, uint64_t count) {
+      if (status.ok()) {
+        status = sink(hash, counts ? count : 1);
+      }
+    });
+    return status;
+  };
+  return contents;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,58 @@
+// A whole filter in memory with what is known of its keys: what an import puts into a table, what
+// an export takes out, and what a column of keys becomes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/filter.hpp"
+#include "core/filter_factory.hpp"
+#include "core/hash_log.hpp"
+#include "core/key_hash.hpp"
+#include "core/result.hpp"
+
+namespace cuckoo {
+
+struct FilterContents {
+  std::unique_ptr<Filter> filter;
+  uint64_t capacity = 0;
+  uint64_t items = 0;
+  HashSource hashes;  // null where they are not known
+  uint64_t hash_count = 0;
+};
+
+// The items of a filter that others of `a` and `b` items were united into: their sum; of a set,
+// where some may have been in both, what its cells stand for.
+uint64_t united_items(const Filter& united, uint64_t a, uint64_t b) noexcept;
+// Do both hold the same in all cells? Of one kind, geometry and page size; absent pages are zero.
+bool equal_cells(const Filter& a, const Filter& b) noexcept;
+
+// Are the contents' hashes what its filter was made of? kCorrupt if not.
+Status verify_hashes(const FilterContents& contents);
+
+// Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, as much again
+// while they are sorted.
+class HashCollection {
+ public:
+  explicit HashCollection(HashWidth width) noexcept : width_(width) {}
+
+  void add(uint64_t hash) { hashes_.push_back(logged_hash(hash, width_)); }
+  HashWidth width() const noexcept { return width_; }
+
+  enum class Growth { kOff, kOn };
+  // A filter of that capacity; 0: for as many as there are. kFull when there are more, and with
+  // kOn it is made for those. The contents' hashes are read from this collection: it must stay.
+  Result<FilterContents> build(const FilterSpec& spec, uint64_t capacity, Growth growth,
+                               uint32_t page_bytes);
+
+ private:
+  // Ascending distinct hashes with their counts. Sorted before.
+  template <class Visitor>
+  void for_each_distinct(Visitor&& visit) const;
+
+  HashWidth width_;
+  std::vector<uint64_t> hashes_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,200 @@
+#include "ext/filter_aggregates.hpp"
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/filter_contents.hpp"
+#include "core/filter_sizing.hpp"
+
+#include "ext/filter_options.hpp"
+#include "ext/function.hpp"
+#include "ext/image_filter.hpp"
+#include "ext/value.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Of an image whose seed is not given, so that images made anywhere can be united.
+constexpr uint64_t kImageSeed = 0;
+
+uint64_t length_limit(sqlite3_context* context) noexcept {
+  return static_cast<uint64_t>(
+      sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1));
+}
+
+// An object of its own in the aggregate's memory, which SQLite zeroes and frees.
+template <class State>
+State*& state_of(sqlite3_context* context) {
+  auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, sizeof(State*)));
+  if (slot == nullptr) {
+    throw std::bad_alloc();
+  }
+  return *slot;
+}
+
+template <class State>
+std::unique_ptr<State> take_state(sqlite3_context* context) noexcept {
+  auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, 0));
+  return slot == nullptr ? nullptr : std::unique_ptr<State>(std::exchange(*slot, nullptr));
+}
+
+// --- building ------------------------------------------------------------------------------------
+
+struct Build {
+  FilterSpec spec;
+  uint64_t capacity = 0;  // 0: as many as there are keys
+  uint64_t seed = kImageSeed;
+  HashCollection keys;
+
+  explicit Build(HashWidth width) : keys(width) {}
+};
+
+std::string shown(sqlite3_value* value) { return printable(text_argument(value)); }
+
+template <FilterKind kKind>
+constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build" : "bloom_build";
+
+// The arguments behind the key, as the group's first row has them; NULL: the default.
+std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int count,
+                                   sqlite3_value** values) {
+  const auto refuse = [&name](const std::string& why) {
+    return SqlError(SQLITE_ERROR, name + ": " + why);
+  };
+  const auto given = [&](int index) {
+    return index < count && sqlite3_value_type(values[index]) != SQLITE_NULL;
+  };
+  enum : int { kRate = 1, kCapacity = 2, kSeed = 3 };
+  FilterSpec spec;
+  spec.kind = kind;
+  uint64_t capacity = 0;
+  if (given(kRate)) {
+    const int type = sqlite3_value_numeric_type(values[kRate]);
+    spec.rate = sqlite3_value_double(values[kRate]);
+    if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) ||
+        !(spec.rate >= kMinRate && spec.rate <= kMaxRate)) {
+      throw refuse("fpr is \"" + shown(values[kRate]) + "\", expected a number from 2^-30 to 0.25");
+    }
+  }
+  if (given(kCapacity)) {
+    const std::optional<double> number = parse_number(text_argument(values[kCapacity]));
+    if (!number || *number < 1 || *number > static_cast<double>(kMaxCapacity) ||
+        std::floor(*number) != *number) {
+      throw refuse("capacity is \"" + shown(values[kCapacity]) +
+                   "\", expected a whole number from 1 to 2^40");
+    }
+    capacity = static_cast<uint64_t>(*number);
+  }
+  auto build = std::make_unique<Build>(hash_width_for(spec.rate, capacity));
+  build->spec = spec;
+  build->capacity = capacity;
+  if (given(kSeed)) {
+    if (sqlite3_value_numeric_type(values[kSeed]) != SQLITE_INTEGER) {
+      throw refuse("seed is \"" + shown(values[kSeed]) + "\", expected a 64-bit integer");
+    }
+    build->seed = static_cast<uint64_t>(sqlite3_value_int64(values[kSeed]));
+  }
+  return build;
+}
+
+template <FilterKind kKind>
+void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
+  guarded(context, [&] {
+    Build*& build = state_of<Build>(context);
+    if (build == nullptr) {
+      build = start_build(kKind, kBuildName<kKind>, count, values).release();
+    }
+    const KeyView key = key_of(values[0], Affinity::kNone);
+    if (key.type != SQLITE_NULL) {
+      build->keys.add(hash_key(key, build->seed));
+    }
+  });
+}
+
+template <FilterKind kKind>
+void build_final(sqlite3_context* context) {
+  guarded(context, [&] {
+    const std::unique_ptr<Build> build = take_state<Build>(context);
+    if (build == nullptr) {
+      sqlite3_result_null(context);
+      return;
+    }
+    const std::string name = kBuildName<kKind>;
+    Result<FilterContents> contents = build->keys.build(
+        build->spec, build->capacity, HashCollection::Growth::kOff, kImagePageBytes);
+    throw_if(name, contents.take_status());
+    ImageHeader header =
+        image_header(build->spec, build->keys.width(), build->seed, Affinity::kNone);
+    header.capacity = contents.value().capacity;
+    header.items = contents.value().items;
+    Result<std::vector<std::byte>> image =
+        encode_image(header, *contents.value().filter, nullptr, length_limit(context));
+    throw_if(name, image.take_status());
+    result_blob(context, image.value());
+  });
+}
+
+// --- uniting -------------------------------------------------------------------------------------
+
+constexpr char kUnion[] = "filter_union";
+
+void union_step(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    ImageFilter*& united = state_of<ImageFilter>(context);
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
+      return;
+    }
+    if (sqlite3_value_type(values[0]) != SQLITE_BLOB) {
+      throw SqlError(SQLITE_ERROR, std::string(kUnion) + ": the argument is an image, a BLOB");
+    }
+    auto image = std::make_unique<ImageFilter>(blob_argument(values[0]), kUnion);
+    if (united == nullptr) {
+      united = image.release();
+    } else {
+      united->unite(*image, kUnion);
+    }
+  });
+}
+
+void union_final(sqlite3_context* context) {
+  guarded(context, [&] {
+    const std::unique_ptr<ImageFilter> united = take_state<ImageFilter>(context);
+    if (united == nullptr) {
+      sqlite3_result_null(context);
+    } else {
+      result_blob(context, united->encode(length_limit(context), kUnion));
+    }
+  });
+}
+
+}  // namespace
+
+void register_filter_aggregates(sqlite3* db) {
+  struct Aggregate {
+    const char* name;
+    int least;
+    int most;
+    void (*step)(sqlite3_context*, int, sqlite3_value**);
+    void (*final)(sqlite3_context*);
+  };
+  constexpr Aggregate kAggregates[] = {
+      {kBuildName<FilterKind::kCuckoo>, 1, 4, build_step<FilterKind::kCuckoo>,
+       build_final<FilterKind::kCuckoo>},
+      {kBuildName<FilterKind::kBloom>, 1, 4, build_step<FilterKind::kBloom>,
+       build_final<FilterKind::kBloom>},
+      {kUnion, 1, 1, union_step, union_final},
+  };
+  for (const Aggregate& aggregate : kAggregates) {
+    for (int arguments = aggregate.least; arguments <= aggregate.most; ++arguments) {
+      const int code = sqlite3_create_function_v2(
+          db, aggregate.name, arguments, SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
+          nullptr, nullptr, aggregate.step, aggregate.final, nullptr);
+      if (code != SQLITE_OK) {
+        throw SqlError(code, sqlite3_errmsg(db));
+      }
+    }
+  }
+}
+
+}  // namespace cuckoo

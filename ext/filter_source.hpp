@@ -1,0 +1,56 @@
+// A filter's source: the ordinary table whose column it holds, and the triggers that keep it in
+// step.
+//
+// Invariants
+//   I1  with the triggers in place every value that enters the column enters the filter, and every
+//       value that leaves it by DELETE or UPDATE leaves the filter once. No comparison of old and
+//       new: a column with a collation would hide a change.
+//   I2  what SQLite does to the column without a trigger can only leave a value behind in the
+//       filter (REPLACE without recursive_triggers): a false positive, never a false negative.
+//   I3  a filter whose triggers are gone is not asked: check_triggers() throws.
+//
+// The triggers know their table and column better than the option does: SQLite renames them there.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "ext/options.hpp"
+#include "ext/shadow_store.hpp"
+#include "ext/value.hpp"
+
+namespace cuckoo {
+
+// The declared type of that column, for the table `filter`. Throws SqlError when there is no such
+// ordinary table or column.
+std::string source_column_type(sqlite3* db, const std::string& filter, const std::string& schema,
+                               const SourceColumn& source);
+
+class FilterSource {
+ public:
+  FilterSource(ShadowStore& store, std::string key) : store_(store), key_(std::move(key)) {}
+
+  // Keeps the option, the key's type and whether there are triggers.
+  void store(const std::string& source, const std::string& key_type, bool triggers);
+  bool exists() const { return !store_.option_text("source").empty(); }
+
+  // Every value of the column that is not NULL. Throws SqlError when it can't be read.
+  void for_each_key(Affinity affinity, const std::function<void(const KeyView&)>& visit) const;
+
+  void create_triggers();
+  void drop_triggers();
+  void detach_triggers();  // drops them; create_triggers() makes them again, under another name too
+  bool has_triggers() const;
+  void check_triggers() const;
+
+ private:
+  SourceColumn column() const;
+  sqlite3* db() const noexcept { return store_.db(); }
+  std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
+
+  ShadowStore& store_;
+  std::string key_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,154 @@
+#include "ext/image_filter.hpp"
+
+#include <algorithm>
+
+#include "core/filter_contents.hpp"
+#include "core/legacy_bloom.hpp"
+
+#include "ext/error.hpp"
+#include "ext/filter_options.hpp"
+
+namespace cuckoo {
+namespace {
+
+bool by_rate(const FilterSpec& spec) noexcept {
+  return spec.fingerprint_bits == 0 && spec.bits_per_key == 0;
+}
+
+Image decode_any(std::span<const std::byte> bytes, const std::string& function) {
+  const auto refuse = [&function](const std::string& why) {
+    return SqlError(SQLITE_ERROR, function + ": " + why);
+  };
+  if (!looks_like_legacy_file(bytes)) {
+    Result<Image> image = decode_image(bytes);
+    if (!image.ok()) {
+      throw refuse(image.error().message);
+    }
+    const uint64_t capacity = image.value().header.capacity;
+    if (image.value().filter->bits() < capacity / 2) {
+      throw refuse("image with a geometry too small for its capacity of " +
+                   std::to_string(capacity));
+    }
+    return std::move(image.value());
+  }
+  Result<LegacyFile> decoded = decode_legacy_file(bytes, kImagePageBytes);
+  if (!decoded.ok()) {
+    throw refuse(decoded.error().message);
+  }
+  LegacyFile& file = decoded.value();
+  Image image;
+  image.header.spec.kind = FilterKind::kLegacyBloom;
+  image.header.spec.rate = file.rate;
+  image.header.width = HashWidth::k63Bits;
+  image.header.seed = file.seed;
+  image.header.capacity = file.capacity;
+  image.header.items = file.items;
+  image.header.geometry = file.filter->words();
+  image.header.occupied = file.filter->occupied();
+  image.filter = std::move(file.filter);
+  return image;
+}
+
+}  // namespace
+
+ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                         Affinity affinity) {
+  ImageHeader header;
+  header.spec = spec;
+  header.spec.rate = by_rate(spec) ? spec.rate : 0;
+  header.width = width;
+  header.seed = seed;
+  header.key_affinity = static_cast<uint8_t>(affinity);
+  return header;
+}
+
+FilterSpec table_spec(FilterSpec spec) noexcept {
+  spec.rate = by_rate(spec) ? spec.rate : FilterSpec{}.rate;
+  spec.hashes = by_rate(spec) ? 0 : spec.hashes;  // a table's option goes with bits_per_key
+  return spec;
+}
+
+ImageFilter::ImageFilter(std::span<const std::byte> bytes, const std::string& function)
+    : image_(decode_any(bytes, function)), bytes_(bytes.size()) {}
+
+bool ImageFilter::contains(sqlite3_value* value) const {
+  const ImageHeader& header = image_.header;
+  const KeyView key = key_of(value, static_cast<Affinity>(header.key_affinity));
+  if (!legacy()) {
+    const uint64_t hash = logged_hash(hash_key(key, header.seed), header.width);
+    return image_.filter->ask(hash) == Filter::Answer::kPresent;
+  }
+  if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
+    return false;
+  }
+  const HashPair pair = legacy_hash(bytes_of(key), static_cast<uint32_t>(header.seed));
+  return static_cast<const BloomFilter&>(*image_.filter).probe_pair(pair) ==
+         Filter::Answer::kPresent;
+}
+
+void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
+  const ImageHeader& mine = image_.header;
+  const ImageHeader& theirs = other.image_.header;
+  const auto differ = [&function](const std::string& what, const std::string& way_out) {
+    return SqlError(SQLITE_ERROR, function + ": the images differ in " + what + "; " + way_out);
+  };
+  const auto numbers = [](uint64_t a, uint64_t b) {
+    return " (" + std::to_string(a) + " and " + std::to_string(b) + ")";
+  };
+  if (mine.spec.kind != theirs.spec.kind) {
+    throw differ("kind: " + describe(mine.spec.kind) + ", " + describe(theirs.spec.kind),
+                 "unite images of one kind only");
+  }
+  if (mine.seed != theirs.seed) {
+    throw differ("seed", "build both with one seed");
+  }
+  if (mine.key_affinity != theirs.key_affinity) {
+    throw differ("the type of their keys", "build both from columns of one type");
+  }
+  if (mine.width != theirs.width || image_.filter->words() != other.image_.filter->words()) {
+    throw differ("geometry, made for capacities" + numbers(mine.capacity, theirs.capacity),
+                 "build both with the same fpr and pass capacity");
+  }
+  const uint64_t before = mine.items;
+  throw_if(function, image_.filter->unite(*other.image_.filter));
+  image_.header.items = united_items(*image_.filter, before, theirs.items);
+  if (image_.filter->outgrown(image_.header.items, mine.capacity)) {
+    throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(image_.header.items) +
+                                     " items, more than the images' capacity of " +
+                                     std::to_string(mine.capacity) +
+                                     "; build them with one capacity that holds all of them");
+  }
+}
+
+std::vector<std::byte> ImageFilter::encode(uint64_t limit, const std::string& function) const {
+  ImageHeader header = image_.header;
+  header.with_hashes = false;
+  header.hash_count = 0;
+  Result<std::vector<std::byte>> bytes = encode_image(header, *image_.filter, nullptr, limit);
+  throw_if(function, bytes.take_status());
+  return std::move(bytes.value());
+}
+
+// --- cache ---------------------------------------------------------------------------------------
+
+ImageCache::ImageCache() noexcept { sqlite3_randomness(sizeof seed_, &seed_); }
+
+std::shared_ptr<const ImageFilter> ImageCache::find(std::span<const std::byte> bytes,
+                                                    const std::string& function) {
+  const uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed_);
+  const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.size == bytes.size() && entry.hash == hash;
+  });
+  if (known != entries_.end()) {
+    std::rotate(entries_.begin(), known, known + 1);
+    return entries_.front().image;
+  }
+  auto image = std::make_shared<const ImageFilter>(bytes, function);
+  if (entries_.size() == kImages) {
+    entries_.pop_back();
+  }
+  entries_.insert(entries_.begin(), Entry{bytes.size(), hash, std::move(image)});
+  return entries_.front().image;
+}
+
+}  // namespace cuckoo
