@@ -53,6 +53,18 @@ inline std::vector<FilterCase> all_cases() {
   return cases;
 }
 
+using Wanted = bool (*)(const FilterCase&);
+inline bool grows(const FilterCase& one) { return one.growth; }
+inline bool is_fixed(const FilterCase& one) { return !one.growth; }
+inline bool is_set(const FilterCase& one) { return !one.multiset(); }
+inline bool is_counted(const FilterCase& one) { return one.multiset(); }
+
+inline std::vector<FilterCase> cases_where(Wanted wanted) {
+  std::vector<FilterCase> cases = all_cases();
+  std::erase_if(cases, [wanted](const FilterCase& one) { return !wanted(one); });
+  return cases;
+}
+
 inline FilterOptions options_for(const FilterCase& filter_case, uint64_t capacity,
                                  double rate = 0.01, uint32_t page_bytes = 448) {
   FilterOptions options;
@@ -65,6 +77,18 @@ inline FilterOptions options_for(const FilterCase& filter_case, uint64_t capacit
   options.digest = 0xD16E57;
   return options;
 }
+
+// Tests of every kind: INSTANTIATE_TEST_SUITE_P(Kinds, Suite, ValuesIn(all_cases()), kCaseName).
+class KindsTest : public ::testing::TestWithParam<FilterCase> {
+ protected:
+  static FilterOptions options(uint64_t capacity, double rate = 0.01, uint32_t page_bytes = 448) {
+    return options_for(GetParam(), capacity, rate, page_bytes);
+  }
+  static bool multiset() { return GetParam().multiset(); }
+  static bool growth() { return GetParam().growth; }
+  static bool is_cuckoo() { return GetParam().kind == FilterKind::kCuckoo; }
+};
+inline constexpr auto kCaseName = [](const auto& info) { return name_of(info.param); };
 
 inline uint64_t nth_hash(uint64_t i, HashWidth width = HashWidth::k47Bits) {
   return logged_hash(nth_word(17, i), width);

@@ -56,14 +56,8 @@ void expect_same_cells(const Filter& a, const Filter& b) {
   }
 }
 
-class LoggedFilterContents : public ::testing::TestWithParam<FilterCase> {
+class LoggedFilterContents : public test::KindsTest {
  protected:
-  static FilterOptions options(uint64_t capacity, double rate = 0.01, uint32_t page_bytes = 448) {
-    return test::options_for(GetParam(), capacity, rate, page_bytes);
-  }
-  static bool multiset() { return GetParam().multiset(); }
-  static bool growth() { return GetParam().growth; }
-
   // Pages, overflow entries and a tail of adds and removes. What is in it then.
   static Counts fill(StoredFilter& stored) {
     Counts counts;
@@ -107,17 +101,12 @@ class LoggedFilterContents : public ::testing::TestWithParam<FilterCase> {
 class GrowingFilterContents : public LoggedFilterContents {};
 class FixedFilterContents : public LoggedFilterContents {};
 
-std::vector<FilterCase> cases(bool growth) {
-  std::vector<FilterCase> all = test::all_cases();
-  std::erase_if(all, [growth](const FilterCase& one) { return one.growth != growth; });
-  return all;
-}
-const auto kName = [](const auto& info) { return test::name_of(info.param); };
-
 INSTANTIATE_TEST_SUITE_P(Kinds, LoggedFilterContents, ::testing::ValuesIn(test::all_cases()),
-                         kName);
-INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFilterContents, ::testing::ValuesIn(cases(true)), kName);
-INSTANTIATE_TEST_SUITE_P(Kinds, FixedFilterContents, ::testing::ValuesIn(cases(false)), kName);
+                         test::kCaseName);
+INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFilterContents,
+                         ::testing::ValuesIn(test::cases_where(test::grows)), test::kCaseName);
+INSTANTIATE_TEST_SUITE_P(Kinds, FixedFilterContents,
+                         ::testing::ValuesIn(test::cases_where(test::is_fixed)), test::kCaseName);
 
 // ---- contents
 

@@ -18,7 +18,6 @@ namespace {
 using test::answers_of;
 using test::Bytes;
 using test::difference;
-using test::FilterCase;
 using test::MemoryStorage;
 using test::message_of;
 using test::nth_hash;
@@ -26,14 +25,8 @@ using test::nth_word;
 using test::StoredFilter;
 using test::StoredRows;
 
-class LoggedFilterFollows : public ::testing::TestWithParam<FilterCase> {
+class LoggedFilterFollows : public test::KindsTest {
  protected:
-  static FilterOptions options(uint64_t capacity, double rate = 0.01, uint32_t page_bytes = 448) {
-    return test::options_for(GetParam(), capacity, rate, page_bytes);
-  }
-  static bool multiset() { return GetParam().multiset(); }
-  static bool growth() { return GetParam().growth; }
-
   // One of those hashes, without or with a log of its own, replaces everything.
   static void import(LoggedFilter& filter, uint64_t first, uint64_t end, bool with_hashes) {
     HashCollection collection(filter.options().width);
@@ -60,15 +53,10 @@ class LoggedFilterFollows : public ::testing::TestWithParam<FilterCase> {
 
 class GrowingFilterFollows : public LoggedFilterFollows {};
 
-std::vector<FilterCase> growing_cases() {
-  std::vector<FilterCase> all = test::all_cases();
-  std::erase_if(all, [](const FilterCase& one) { return !one.growth; });
-  return all;
-}
-const auto kName = [](const auto& info) { return test::name_of(info.param); };
-
-INSTANTIATE_TEST_SUITE_P(Kinds, LoggedFilterFollows, ::testing::ValuesIn(test::all_cases()), kName);
-INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFilterFollows, ::testing::ValuesIn(growing_cases()), kName);
+INSTANTIATE_TEST_SUITE_P(Kinds, LoggedFilterFollows, ::testing::ValuesIn(test::all_cases()),
+                         test::kCaseName);
+INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFilterFollows,
+                         ::testing::ValuesIn(test::cases_where(test::grows)), test::kCaseName);
 
 // ---- other connections
 

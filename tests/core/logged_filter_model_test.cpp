@@ -204,6 +204,43 @@ class Script {
     ASSERT_EQ(filter.items(), model_.items());
   }
 
+  void replace(LoggedFilter& filter, uint64_t from, uint64_t to) {
+    const bool owned = model_.owned(from) > 0;
+    if (!filter.multiset() || !owned) {
+      remove(filter, from);
+      insert(filter, to);
+      return;
+    }
+    const bool present = model_.contains(from) && model_.items() > 0;
+    const Result<bool> replaced = filter.replace(from, to);
+    if (replaced.ok() && !replaced.value()) {
+      ASSERT_FALSE(model_.must_contain(from) && model_.items() > 0) << "I1, hash " << from;
+      if (present) {
+        model_.follow(filter);
+      }
+      ASSERT_FALSE(model_.contains(from) && model_.items() > 0);
+      model_.disowned(from);
+      return;
+    }
+    const bool folded_between = filter.tail_entries() < 2;
+    if (!folded_between) {
+      model_.follow(filter);
+    }
+    ASSERT_TRUE(present && model_.contains(from));
+    model_.removed(from);
+    if (folded_between) {
+      model_.follow(filter);
+    }
+    if (!replaced.ok()) {  // then it is where it was
+      ASSERT_EQ(replaced.error().code, ErrorCode::kFull) << replaced.error().message;
+      ASSERT_FALSE(filter.keeps_hashes());
+    }
+    model_.added(replaced.ok() ? to : from, true);
+    ASSERT_EQ(filter.items(), model_.items());
+    expect_same_answer(filter, from);
+    expect_same_answer(filter, to);
+  }
+
   void step(LoggedFilter& filter) {
     const uint64_t burst = burst_of(random(uint64_t{1} << 40));
     switch (random(13)) {
@@ -239,8 +276,7 @@ class Script {
         break;
       default:  // an update: one out, one in
         for (uint64_t i = 0; i < burst && !failed(); ++i) {
-          remove(filter, any_hash());
-          insert(filter, any_hash());
+          replace(filter, any_hash(), any_hash());
         }
     }
     expect_same(filter, 6);

@@ -15,7 +15,7 @@
 namespace cuckoo::test {
 namespace {
 
-constexpr uint64_t kDefaultScripts = 300;
+constexpr uint64_t kDefaultScripts = 150;
 
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -328,5 +328,47 @@ TEST(Source_type, is_known_although_the_file_was_locked_at_first) {
   EXPECT_NE(other.attempt("SELECT 1 FROM f WHERE key = 8").code, SQLITE_OK);
 }
 
+// Whatever stands in the option rows that a source adds: the right answer or SQLITE_CORRUPT.
+TEST(Source_config, damage_is_never_silent) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("f.db");
+  for (const char* row : {"key_type", "triggers", "source"}) {
+    for (const char* value :
+         {"NULL", "0", "'TEXT'", "''", "x'00'", "'off'", "'on'", "'BLOB'", "'t(b)'", "1.5"}) {
+      for (const bool gone : {false, true}) {
+        std::filesystem::remove(file);
+        {
+          QuickDatabase one(file);
+          one.run(
+              "CREATE TABLE t(a INTEGER, b INTEGER); INSERT INTO t VALUES (7, 1), (8, 2);"
+              "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = on)");
+        }
+        QuickDatabase one(file);
+        const std::string damage =
+            gone ? std::string("DELETE FROM f_config WHERE key = '") + row + "'"
+                 : std::string("UPDATE f_config SET value = ") + value + " WHERE key = '" + row +
+                       "'";
+        one.run(damage);
+        QuickDatabase later(file);
+        const auto may_be_corrupt = [&](const std::string& sql, int64_t expected) {
+          const Outcome outcome = later.attempt(sql);
+          const int code = outcome.code & 0xFF;
+          EXPECT_TRUE(code == SQLITE_CORRUPT ||
+                      (code == SQLITE_OK && later.number(sql) == expected))
+              << damage << ": " << sql << ": " << outcome.code << " " << outcome.message;
+        };
+        may_be_corrupt("SELECT count(*) FROM f WHERE key = '7'", 1);
+        may_be_corrupt("SELECT filter_contains('f', '8')", 1);
+        EXPECT_NE(later.attempt("INSERT INTO f(f) VALUES ('clear')").code, SQLITE_OK) << damage;
+        const Outcome rebuilt = later.attempt("INSERT INTO f(f) VALUES ('rebuild')");
+        if (rebuilt.code == SQLITE_OK) {
+          may_be_corrupt("SELECT count(*) FROM f WHERE key IN (7, 8)", 2);
+        }
+        later.run("DROP TABLE f; INSERT INTO t VALUES (9, 3)");  // S20: its triggers go, too
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::test

@@ -470,6 +470,17 @@ TEST_P(SourceTrigger, whose_source_was_dropped_are_an_error_until_it_is_there_ag
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0);
 }
 
+TEST_P(SourceTrigger, that_are_gone_do_not_come_back_by_a_rename) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'); " + create("t(a)"));
+  db.run("DROP TRIGGER f_source_insert; INSERT INTO t VALUES ('y'); ALTER TABLE f RENAME TO g");
+  db.refuses("SELECT 1 FROM g WHERE key = 'y'", SQLITE_ERROR, {"g: ", "triggers", "rebuild"});
+  db.run(
+      "INSERT INTO t VALUES ('z'); INSERT INTO g(g) VALUES ('rebuild'); INSERT INTO t VALUES "
+      "('w')");
+  expect_in_step(db, "a", "t", "g");
+  EXPECT_EQ(triggers(), "g_source_delete,g_source_insert,g_source_update");
+}
+
 TEST_P(SourceTrigger, refuse_commands_that_would_lose_keys) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('y')");
   step(create("t(a)"));
