@@ -268,12 +268,13 @@ Result<bool> LoggedFilter::remove(uint64_t hash) {
 }
 
 Result<bool> LoggedFilter::replace(uint64_t from, uint64_t to) {
+  CUCKOO_TRY(load(to));
   Result<bool> removed = remove(from);
   if (!removed.ok() || !removed.value()) {
     return removed;
   }
   Status status = insert(to);
-  if (!status.ok() && status.error().code == ErrorCode::kFull) {
+  if (!status.ok() && !poisoned_) {
     append_add(from);  // where it was, there is room
   }
   CUCKOO_TRY(std::move(status));

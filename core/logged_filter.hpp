@@ -135,7 +135,7 @@ class LoggedFilter {
   Status insert(uint64_t hash);
   // One occurrence; false when it is definitely absent. Loads the pages itself. Multisets only.
   Result<bool> remove(uint64_t hash);
-  // One occurrence of `from` becomes one of `to`; false when there is none. kFull changes nothing.
+  // One occurrence of `from` becomes one of `to`; false when there is none.
   Result<bool> replace(uint64_t from, uint64_t to);
   // The same for a filter of kind kLegacyBloom, which has no log: pages are changed at once.
   Status load_pair(const HashPair& hash);

@@ -92,9 +92,9 @@ void LoggedFilter::forget() noexcept {
 }
 
 Status LoggedFilter::load_base(const FilterRecord& record) {
-  // A geometry takes some memory by itself: no more than a capacity could ask for (2^30 bits a key:
+  // A geometry takes some memory by itself: no more than a capacity could ask for (2^36 bits a key:
   // one hash at the lowest rate).
-  constexpr unsigned kMostUnitsPerKeyLog2 = 31;
+  constexpr unsigned kMostUnitsPerKeyLog2 = 37;
   if (record.geometry.size >> kMostUnitsPerKeyLog2 > record.capacity) {
     return corrupt("record with a geometry too large for its capacity");
   }

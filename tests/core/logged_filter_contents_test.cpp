@@ -154,6 +154,32 @@ TEST_P(LoggedFilterContents, contents_of_an_empty_filter_are_empty) {
   }
 }
 
+// What was removed before it was added keeps its add, as a rebuild at the same moment would.
+TEST_P(GrowingFilterContents, hashes_of_the_tail_cancel_in_log_order) {
+  if (!multiset()) {
+    return;
+  }
+  StoredFilter stored(options(200, 0.25));
+  stored.add(0, 200);
+  ASSERT_TRUE(stored.filter.fold().ok());
+  stored.commit();
+  uint64_t stranger = 1000;
+  while (!stored.has(nth_hash(stranger))) {
+    ++stranger;
+  }
+  ASSERT_TRUE(stored.remove(nth_hash(stranger)));
+  stored.add(stranger, stranger + 1);
+  Result<FilterContents> taken = stored.filter.contents(true);
+  ASSERT_TRUE(taken.ok());
+  const Counts hashes = hashes_of(taken.value());
+  EXPECT_EQ(hashes.size(), 201u);
+  EXPECT_EQ(hashes.count(nth_hash(stranger)), 1u);
+  EXPECT_EQ(taken.value().items, 201u);
+  EXPECT_TRUE(verify_hashes(taken.value()).ok());
+  ASSERT_TRUE(stored.filter.rebuild(300).ok());
+  EXPECT_EQ(stored.filter.items(), 201u);
+}
+
 // The tail is more than the pages are made for: a fold would grow the filter, and so is the copy.
 TEST_P(GrowingFilterContents, contents_that_outgrow_the_filter_are_made_for_more) {
   StoredFilter stored(options(100));
@@ -284,6 +310,25 @@ TEST_P(LoggedFilterContents, import_of_nothing_empties_the_filter) {
   EXPECT_TRUE(stored.storage.rows.pages.empty());
   EXPECT_TRUE(stored.storage.rows.log.empty());
   EXPECT_TRUE(stored.storage.rows.items.empty());
+  stored.expect_good();
+}
+
+// A source that hands over less than it promised: here it reads the rows that the import erases.
+TEST_P(GrowingFilterContents, import_of_hashes_that_are_not_all_there_is_undone) {
+  StoredFilter stored(options(2000));
+  (void)fill(stored);
+  ASSERT_TRUE(stored.filter.rebuild(3000).ok());
+  stored.commit();
+  const StoredRows before = stored.storage.snapshot();
+  const std::vector<uint64_t> answers = answers_of(stored.filter, 2000);
+  Result<FilterContents> own = stored.filter.contents(true);
+  ASSERT_TRUE(own.ok());
+  const Status status = stored.filter.import(stored.filter.options(), std::move(own.value()));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+  EXPECT_TRUE(stored.filter.poisoned());
+  stored.roll_back(before);
+  EXPECT_EQ(answers_of(stored.filter, 2000), answers);
   stored.expect_good();
 }
 

@@ -32,6 +32,11 @@ Step insert(uint64_t i) {
 Step remove(uint64_t i) {
   return [i](LoggedFilter& filter) { return filter.remove(nth_hash(i)).take_status(); };
 }
+Step replace(uint64_t from, uint64_t to) {
+  return [=](LoggedFilter& filter) {
+    return filter.replace(nth_hash(from), nth_hash(to)).take_status();
+  };
+}
 Step flush() {
   return [](LoggedFilter& filter) { return filter.flush(); };
 }
@@ -79,7 +84,8 @@ std::vector<Work> all_work(const FilterCase& filter_case) {
   const bool removes = filter_case.multiset();
   Work small{"small", {insert(700)}};
   if (removes) {
-    small.steps.insert(small.steps.end(), {remove(3), insert(3), flush(), remove(700)});
+    small.steps.insert(small.steps.end(), {remove(3), insert(3), flush(), remove(700),
+                                           replace(4, 701), replace(900, 5)});
   }
   small.steps.push_back(contents());
   all.push_back(std::move(small));

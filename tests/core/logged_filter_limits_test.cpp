@@ -1,4 +1,5 @@
-// LoggedFilters of every kind at their limits: full, out of range, of the smallest and largest cells.
+// LoggedFilters of every kind at their limits: full, out of range, of the smallest and largest
+// cells.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -416,19 +416,24 @@ class Script {
       ASSERT_TRUE(has || !model_.must_contain(hash)) << "I1, hash " << hash;
       ASSERT_TRUE(!same || (with_hashes && !honest_) || has == folded.contains(hash)) << hash;
     }
-    if (with_hashes && honest_) {
-      FilterModel::Counts counts;
-      const Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
-        counts[hash] = count;
-        return {};
-      });
-      ASSERT_TRUE(status.ok()) << message_of(status);
-      ASSERT_EQ(counts, model_.kept());
-      ASSERT_EQ(contents.hash_count, counts.size());
-    }
     if (honest_ || (same && !with_hashes)) {  // else what a remove broke may have been repaired
       ASSERT_EQ(contents.items, model_.items());
     }
+    if (!with_hashes) {
+      return;
+    }
+    FilterModel::Counts counts;
+    uint64_t copies = 0;
+    const Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+      counts[hash] = count;
+      copies += count;
+      return {};
+    });
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    ASSERT_EQ(counts, model_.kept());
+    ASSERT_EQ(contents.hash_count, counts.size());
+    ASSERT_EQ(contents.items, filter.multiset() ? copies : model_.items());
+    ASSERT_TRUE(verify_hashes(contents).ok());
   }
 
   // Nobody is told that a backup was restored: refresh() has to notice.

@@ -2,6 +2,7 @@
 // filter_info(image), cuckoo_build(), bloom_build(), filter_union().
 #include <chrono>
 #include <memory>
+#include <thread>
 
 #include "tests/ext/database.hpp"
 
@@ -435,6 +436,59 @@ TEST(Image_export, inside_a_transaction_has_what_is_pending) {
     db.run("ROLLBACK");
     EXPECT_EQ(db.number("SELECT items FROM filter_info(filter_export('f'))"), 150);
     check(db);
+  }
+}
+
+// --- long commands
+// ---------------------------------------------------------------------------------
+
+// Interrupted, each soon returns and leaves what was there.
+TEST(Image_long, commands_obey_interrupt) {
+  using Clock = std::chrono::steady_clock;
+  for (const char* kind : kKinds) {
+    Database db;
+    db.run(create(kind, "seed = 1, capacity = 400000, fpr = 1e-6") + ";" +
+           create(kind, "seed = 1, capacity = 400000, fpr = 1e-5", "g"));
+    db.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(1001, 400000) +
+           "; CREATE TABLE i AS SELECT filter_export('g', 'hashes') AS b;" + "CREATE TABLE t AS " +
+           keys(1, 400000));
+    const std::string commands[] = {
+        "INSERT INTO f(f, key) VALUES ('merge', 'g')",
+        "INSERT INTO f(f, key) SELECT 'merge', b FROM i",
+        "INSERT INTO f(f, key) SELECT 'import', b FROM i",
+        "INSERT INTO g(g) VALUES ('rebuild')",
+        "INSERT INTO g(g) VALUES ('check')",
+        "SELECT length(filter_export('g', 'hashes'))",
+        "SELECT length(bloom_build(i)) FROM t",
+        create(kind, "source = t(i)", "h"),
+    };
+    for (const std::string& sql : commands) {
+      for (const int wait_ms : {1, 8}) {
+        Clock::time_point interrupted;
+        std::thread other([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+          interrupted = Clock::now();
+          sqlite3_interrupt(db.handle());
+        });
+        const Outcome outcome = db.attempt(sql);
+        const Clock::time_point end = Clock::now();
+        other.join();
+        EXPECT_TRUE(outcome.code == SQLITE_OK || (outcome.code & 0xFF) == SQLITE_INTERRUPT)
+            << kind << " " << sql << ": " << outcome.message;
+        if (outcome.code != SQLITE_OK) {
+          EXPECT_LT(std::chrono::duration<double>(end - interrupted).count(), 1) << kind << sql;
+          EXPECT_EQ(present(db, 1, 1000), 1000) << kind << " " << sql;
+          EXPECT_EQ(count(db), 1000) << kind << " " << sql;
+        }
+        db.run(sql.starts_with("CREATE") ? "DROP TABLE IF EXISTS h" : "SELECT 1");
+        if (outcome.code == SQLITE_OK && sql.find("INTO f") != std::string::npos) {
+          db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + keys(1, 1000));
+        }
+      }
+    }
+    check(db);
+    check(db, "g");
+    EXPECT_EQ(present(db, 1001, 400000, "g"), 399000);
   }
 }
 
