@@ -102,9 +102,10 @@ class Statement {
   sqlite3_value* value(int column) const noexcept {
     return sqlite3_column_value(statement_, column);
   }
-  std::string text(int column) const {
-    const auto data = bytes(column);
-    return {reinterpret_cast<const char*>(data.data()), data.size()};
+  std::string text(int column) const {  // UTF-8, whatever the database's encoding
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_, column));
+    return text == nullptr ? std::string() : std::string(text, size);
   }
 
   // Resets at the end of a scope, so that no read lock outlives it.

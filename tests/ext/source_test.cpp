@@ -328,7 +328,8 @@ TEST(Source_type, is_known_although_the_file_was_locked_at_first) {
   EXPECT_NE(other.attempt("SELECT 1 FROM f WHERE key = 8").code, SQLITE_OK);
 }
 
-// Whatever stands in the option rows that a source adds: the right answer or SQLITE_CORRUPT.
+// Whatever stands in the option rows that a source adds: the right answer or SQLITE_CORRUPT. OPEN
+// S20, S21.
 TEST(Source_config, damage_is_never_silent) {
   TemporaryFolder folder;
   const std::string file = folder.file("f.db");
@@ -364,7 +365,7 @@ TEST(Source_config, damage_is_never_silent) {
         if (rebuilt.code == SQLITE_OK) {
           may_be_corrupt("SELECT count(*) FROM f WHERE key IN (7, 8)", 2);
         }
-        later.run("DROP TABLE f; INSERT INTO t VALUES (9, 3)");  // S20: its triggers go, too
+        later.run("DROP TABLE f; INSERT INTO t VALUES (9, 3)");  // its triggers go, too
       }
     }
   }

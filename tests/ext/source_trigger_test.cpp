@@ -337,8 +337,6 @@ TEST_P(SourceTrigger, work_for_names_with_anything_in_them) {
       {"\"a; DROP TABLE z\"", "\"--\""},
       {"\"new\"", "\"old\""},
       {"\"100%\"", "\"%w\""},
-
-      // OPEN S5: the option's parser looks for " WHEN new." in the trigger's text
       {"\"x WHEN new.b y\"", "a"},
       {"t", "\"a WHEN new.b y\""},
   };
