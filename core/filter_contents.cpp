@@ -11,7 +11,7 @@
 namespace cuckoo {
 
 // By bisection: the logarithm of a C library is not the same everywhere.
-uint64_t united_items(const Filter& united, uint64_t a, uint64_t b) noexcept {
+uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t capacity) noexcept {
   const uint64_t sum = a + b;
   if (is_multiset(united.kind())) {
     return sum;
@@ -28,7 +28,7 @@ uint64_t united_items(const Filter& united, uint64_t a, uint64_t b) noexcept {
       most = middle;
     }
   }
-  return least;
+  return united.outgrown(capacity, capacity) ? least : std::min(least, capacity);
 }
 
 bool equal_cells(const Filter& a, const Filter& b) noexcept {

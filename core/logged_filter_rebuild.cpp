@@ -240,9 +240,8 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
   CUCKOO_TRY(load_all());
   base_changed_ = true;
   Status status = base_->unite(other);
-  const uint64_t united = united_items(*base_, items_, items);
-  if (status.ok() &&
-      base_->outgrown(multiset() ? united : std::min(united, record_.capacity), record_.capacity)) {
+  const uint64_t united = united_items(*base_, items_, items, record_.capacity);
+  if (status.ok() && base_->outgrown(united, record_.capacity)) {
     status = Error{ErrorCode::kFull,
                    std::to_string(items_) + " items, and " + std::to_string(items) +
                        " more would exceed its capacity of " + std::to_string(record_.capacity)};

@@ -111,11 +111,8 @@ void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
   }
   const uint64_t before = mine.items;
   throw_if(function, image_.filter->unite(*other.image_.filter));
-  image_.header.items = united_items(*image_.filter, before, theirs.items);
-  if (image_.filter->outgrown(is_multiset(mine.spec.kind)
-                                  ? image_.header.items
-                                  : std::min(image_.header.items, mine.capacity),
-                              mine.capacity)) {
+  image_.header.items = united_items(*image_.filter, before, theirs.items, mine.capacity);
+  if (image_.filter->outgrown(image_.header.items, mine.capacity)) {
     throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(image_.header.items) +
                                      " items, more than the images' capacity of " +
                                      std::to_string(mine.capacity) +

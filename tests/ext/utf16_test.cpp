@@ -1,4 +1,4 @@
-// Databases in UTF-16: all text that the extension reads of its own comes in UTF-8. OPEN S22.
+// Databases in UTF-16: all text that the extension reads of its own comes in UTF-8.
 #include <memory>
 
 #include "tests/ext/database.hpp"
