@@ -1,5 +1,9 @@
 #include "ext/filter_source.hpp"
 
+#include <span>
+
+#include "core/checksum.hpp"
+
 #include "ext/statement.hpp"
 
 namespace cuckoo {
@@ -59,6 +63,13 @@ std::string shown(const std::string& schema, const SourceColumn& source) {
   return schema + "." + source.table + "(" + source.column + ")";
 }
 
+// Each text with a NUL behind it, which none of them holds.
+int64_t checksum(const FilterSource::Stored& stored) {
+  const std::string all =
+      stored.source + '\0' + stored.key_type + '\0' + (stored.triggers ? "on" : "off") + '\0';
+  return crc32c(std::as_bytes(std::span(all)));
+}
+
 }  // namespace
 
 std::string source_column_type(sqlite3* db, const std::string& filter, const std::string& schema,
@@ -82,10 +93,42 @@ std::string source_column_type(sqlite3* db, const std::string& filter, const std
   return plain_type(column->type);
 }
 
-void FilterSource::store(const std::string& source, const std::string& key_type, bool triggers) {
-  store_.write_option("source", source);
-  store_.write_option("key_type", key_type);
-  store_.write_option("triggers", std::string(triggers ? "on" : "off"));
+void FilterSource::store(const Stored& stored) {
+  store_.write_option("source", stored.source);
+  store_.write_option("key_type", stored.key_type);
+  store_.write_option("triggers", std::string(stored.triggers ? "on" : "off"));
+  store_.write_option("source_crc", checksum(stored));
+}
+
+FilterSource::Stored FilterSource::stored() const {
+  const std::string& table = store_.table();
+  std::map<std::string, ShadowStore::OptionValue> rows;
+  try {
+    rows = store_.read_options();
+  } catch (const SqlError& error) {
+    const int code = error.code() & 0xFF;  // others will pass: a lock, no memory
+    if (code == SQLITE_ERROR || code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, table + ": corrupt: " + error.message());
+    }
+    throw;
+  }
+  const auto row = [&](const char* key, int type) -> const ShadowStore::OptionValue& {
+    const auto found = rows.find(key);
+    if (found == rows.end() || found->second.type != type) {
+      throw SqlError(SQLITE_CORRUPT_VTAB,
+                     table + ": corrupt: \"" + table + "_config\" has no valid option " + key);
+    }
+    return found->second;
+  };
+  const Stored stored{row("source", SQLITE_TEXT).text, row("key_type", SQLITE_TEXT).text,
+                      row("triggers", SQLITE_TEXT).text == "on"};
+  if (row("source_crc", SQLITE_INTEGER).integer != checksum(stored)) {
+    throw SqlError(SQLITE_CORRUPT_VTAB,
+                   table + ": corrupt: \"" + table +
+                       "_config\" has options source, key_type and triggers that don't belong"
+                       " together");
+  }
+  return stored;
 }
 
 // Table and column out of CREATE TRIGGER "…" AFTER INSERT ON "table" WHEN new."column" IS NOT NULL
@@ -120,7 +163,7 @@ SourceColumn FilterSource::column() const {
       return *source;
     }
   }
-  return parse_source(store_.option_text("source")).value_or(SourceColumn{});
+  return parse_source(stored().source).value_or(SourceColumn{});
 }
 
 void FilterSource::for_each_key(Affinity affinity,
@@ -188,7 +231,9 @@ void FilterSource::drop_triggers() {
 // The names that only the triggers knew go back into the option.
 void FilterSource::detach_triggers() {
   const SourceColumn from = column();
-  store_.write_option("source", sql_text(R"("%w"("%w"))", from.table.c_str(), from.column.c_str()));
+  Stored now = stored();
+  now.source = sql_text(R"("%w"("%w"))", from.table.c_str(), from.column.c_str());
+  store(now);
   drop_triggers();
 }
 

@@ -8,6 +8,8 @@
 //   I2  what SQLite does to the column without a trigger can only leave a value behind in the
 //       filter (REPLACE without recursive_triggers): a false positive, never a false negative.
 //   I3  a filter whose triggers are gone is not asked: check_triggers() throws.
+//   I4  what %_config keeps of the source has a checksum: stored() throws when it was changed from
+//       outside, or the key would silently have another type.
 //
 // The triggers know their table and column better than the option does: SQLite renames them there.
 #pragma once
@@ -31,9 +33,14 @@ class FilterSource {
  public:
   FilterSource(ShadowStore& store, std::string key) : store_(store), key_(std::move(key)) {}
 
-  // Keeps the option, the key's type and whether there are triggers.
-  void store(const std::string& source, const std::string& key_type, bool triggers);
-  bool exists() const { return !store_.option_text("source").empty(); }
+  // What %_config keeps: the option, the key's type, and whether there are triggers.
+  struct Stored {
+    std::string source;
+    std::string key_type;
+    bool triggers = false;
+  };
+  void store(const Stored& stored);
+  Stored stored() const;  // throws SqlError, SQLITE_CORRUPT_VTAB by I4
 
   // Every value of the column that is not NULL. Throws SqlError when it can't be read.
   void for_each_key(Affinity affinity, const std::function<void(const KeyView&)>& visit) const;

@@ -85,14 +85,21 @@ std::string FilterTable::declaration() const {
 }
 
 // A source's column gives the key its type: read from the source at CREATE, stored, and read from
-// there ever after, whatever becomes of the source.
+// there ever after, whatever becomes of the source. Damage must not keep SQLite from connecting: the
+// table could not be dropped.
 void FilterTable::settle_key_type(bool creating) {
-  if (!creating) {
-    if (key_.type.empty()) {
-      key_.type = live_->store().option_text("key_type");
+  live_->set_damage({});
+  if (!creating && has_source()) {
+    triggers_ = options_.on("triggers").value_or(false);
+    try {
+      key_.type = source().stored().key_type;
+    } catch (const SqlError& error) {
+      if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
+        throw;
+      }
+      live_->set_damage(error.message());
     }
-    triggers_ = live_->store().option_text("triggers") == "on";
-  } else if (const std::optional<std::string> text = options_.text("source")) {
+  } else if (const std::optional<std::string> text = options_.text("source"); creating && text) {
     const SourceColumn column = parse_source(*text).value();
     const std::string type = source_column_type(db_, declared_name_, live_->schema(), column);
     if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(type)) {
@@ -131,7 +138,7 @@ void FilterTable::create() {
                                page_bytes_for(db_, live_->schema())));
   if (const std::optional<std::string> text = options_.text("source")) {
     FilterSource from = source();
-    from.store(*text, key_.type, triggers_);
+    from.store({*text, key_.type, triggers_});
     load_from(from, 0);
     live_->finish_create();
     if (triggers_) {
@@ -159,9 +166,16 @@ void FilterTable::rename(const std::string& name) {
   }
 }
 
+void FilterTable::check() {
+  if (has_source()) {
+    (void)source().stored();
+  }
+  live_->check();
+}
+
 std::string FilterTable::integrity() {
   try {
-    live_->check();
+    check();
     return {};
   } catch (const SqlError& error) {
     if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
@@ -355,11 +369,11 @@ void FilterTable::run_resize(const std::string& argument) {
 
 // From the source, else from the stored hashes.
 void FilterTable::run_rebuild(uint64_t capacity) {
-  FilterSource from = source();
-  if (!from.exists()) {
+  if (!has_source()) {
     live_->resize(capacity);
     return;
   }
+  FilterSource from = source();
   load_from(from, capacity);
   if (triggers_ && !from.has_triggers()) {
     from.detach_triggers();
@@ -415,7 +429,7 @@ void FilterTable::run_command(sqlite3_value* command, sqlite3_value* argument) {
   } else if (word == "rotate") {
     live_->rotate();
   } else {
-    live_->check();
+    check();
   }
 }
 

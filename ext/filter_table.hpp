@@ -46,6 +46,7 @@ class FilterTable {
   void rollback_to() noexcept { live_->rollback_to(); }
   void rename(const std::string& name);
   std::string integrity();
+  void check();
 
   LiveFilter& live() noexcept { return *live_; }
   Affinity affinity() const noexcept { return affinity_; }
@@ -55,6 +56,7 @@ class FilterTable {
   std::optional<SeedSource> seed_source() const;
   void refuse_own_column(const std::string& table) const;
   void settle_key_type(bool creating);
+  bool has_source() const { return options_.has("source"); }
   FilterSource source();
   void load_from(const FilterSource& from, uint64_t capacity);
   KeyView key_to_store(sqlite3_value* value) const;

@@ -87,6 +87,9 @@ void LiveFilter::adopt_options() noexcept {
 }
 
 void LiveFilter::follow() {
+  if (!damage_.empty()) [[unlikely]] {
+    throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
+  }
   if (usable() && ((writing_ && current_) || filter_->pending())) {
     return;
   }

@@ -62,6 +62,8 @@ class LiveFilter {
   bool legacy() const noexcept { return legacy_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   void set_key_affinity(Affinity affinity) noexcept { key_affinity_ = affinity; }
+  // What was found wrong when it was connected: every use throws it.
+  void set_damage(const std::string& damage) { damage_ = damage; }
 
   // I1, for a key's full 64-bit hash (ready_for_hashes()).
   bool contains(uint64_t hash) {
@@ -152,6 +154,7 @@ class LiveFilter {
   ShadowStore store_;
   std::unique_ptr<FilterWindow> filter_;
   Affinity key_affinity_ = Affinity::kNone;
+  std::string damage_;
   int instances_ = 0;
   bool closed_ = false;
 

@@ -228,26 +228,34 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
       columns_.push_back(parse_column(table, argument));
       continue;
     }
-    if (tolerant) {
-      continue;
+    try {
+      parse_option(table, specs, argument, equals);
+    } catch (const SqlError&) {
+      if (!tolerant) {
+        throw;
+      }
     }
-    std::string_view left = argument.substr(0, equals);
-    std::string_view right = trim(argument.substr(equals + 1));
-    const std::string name = lower(take_name(left));
-    // "my table"(x) begins with a quote, but is no quoted value.
-    const std::string_view unquoted = right;
-    const bool quoted = !right.empty() && closing_quote(right[0]) != 0;
-    std::string value = quoted ? take_name(right) : std::string(right);
-    if (quoted && trim(right).starts_with('(')) {
-      value = std::string(unquoted);
-      right = {};
-    }
-    if (!trim(left).empty() || (quoted && !trim(right).empty())) {
-      throw SqlError(SQLITE_ERROR, table + ": option \"" + std::string(argument) +
-                                       "\" has text that does not belong to it");
-    }
-    add_option(table, specs, name, value);
   }
+}
+
+void Options::parse_option(const std::string& table, std::span<const OptionSpec> specs,
+                           std::string_view argument, size_t equals) {
+  std::string_view left = argument.substr(0, equals);
+  std::string_view right = trim(argument.substr(equals + 1));
+  const std::string name = lower(take_name(left));
+  // "my table"(x) begins with a quote, but is no quoted value.
+  const std::string_view unquoted = right;
+  const bool quoted = !right.empty() && closing_quote(right[0]) != 0;
+  std::string value = quoted ? take_name(right) : std::string(right);
+  if (quoted && trim(right).starts_with('(')) {
+    value = std::string(unquoted);
+    right = {};
+  }
+  if (!trim(left).empty() || (quoted && !trim(right).empty())) {
+    throw SqlError(SQLITE_ERROR, table + ": option \"" + std::string(argument) +
+                                     "\" has text that does not belong to it");
+  }
+  add_option(table, specs, name, value);
 }
 
 void Options::add_option(const std::string& table, std::span<const OptionSpec> specs,

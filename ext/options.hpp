@@ -45,8 +45,8 @@ struct ColumnSpec {
 
 class Options {
  public:
-  // Parses the arguments of one table; throws SqlError. `tolerant` (a later connect): options are
-  // not looked at, because the stored ones count, and nothing is an error.
+  // Parses the arguments of one table; throws SqlError. `tolerant` (a later connect, when the stored
+  // options count): what is not valid is passed over.
   Options(const std::string& table, std::span<const OptionSpec> specs,
           std::span<const char* const> arguments, bool tolerant);
 
@@ -66,6 +66,8 @@ class Options {
     bool on = false;
   };
   const Value* find(std::string_view name) const;
+  void parse_option(const std::string& table, std::span<const OptionSpec> specs,
+                    std::string_view argument, size_t equals);
   void add_option(const std::string& table, std::span<const OptionSpec> specs,
                   const std::string& name, const std::string& text);
 

@@ -113,22 +113,6 @@ void ShadowStore::erase_option(const std::string& key) {
       .run();
 }
 
-// What will pass (a lock, no memory) is an error; what is broken for good is no option.
-std::string ShadowStore::option_text(const std::string& key) {
-  try {
-    Statement select(db_, sql_text(R"(SELECT value FROM "%w"."%w_config" WHERE key = ?1)",
-                                   schema_.c_str(), table_.c_str()));
-    select.bind(1, key);
-    return select.step() && select.type(0) == SQLITE_TEXT ? select.text(0) : std::string();
-  } catch (const SqlError& error) {
-    const int code = error.code() & 0xFF;
-    if (code == SQLITE_ERROR || code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
-      return {};
-    }
-    throw;
-  }
-}
-
 std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
   Statement select(db_, sql_text("SELECT key, value FROM \"%w\".\"%w_config\""
                                  " WHERE key NOT LIKE 'record%%'",

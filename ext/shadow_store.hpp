@@ -64,8 +64,6 @@ class ShadowStore final : public FilterStorage {
     std::string text;
   };
   std::map<std::string, OptionValue> read_options();
-  // One row's text; empty when there is none or the table of options is broken.
-  std::string option_text(const std::string& key);
 
   // The record's row, held: as long as one of these lives, a read transaction is open and all that
   // is read comes from one commit. They nest.

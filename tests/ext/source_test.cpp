@@ -328,10 +328,8 @@ TEST(Source_type, is_known_although_the_file_was_locked_at_first) {
   EXPECT_NE(other.attempt("SELECT 1 FROM f WHERE key = 8").code, SQLITE_OK);
 }
 
-// Whatever stands in the option rows that a source adds: the right answer or SQLITE_CORRUPT. OPEN
-// S20, S21.
+// Whatever stands in the option rows that a source adds: the right answer or SQLITE_CORRUPT.
 TEST(Source_config, damage_is_never_silent) {
-  GTEST_SKIP() << "an open bug";
   TemporaryFolder folder;
   const std::string file = folder.file("f.db");
   for (const char* row : {"key_type", "triggers", "source"}) {
@@ -369,6 +367,35 @@ TEST(Source_config, damage_is_never_silent) {
         later.run("DROP TABLE f; INSERT INTO t VALUES (9, 3)");  // its triggers go, too
       }
     }
+  }
+}
+
+TEST(Source_config, is_checked_without_triggers_too) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("f.db");
+  for (const char* damage : {"UPDATE f_config SET value = 't(b)' WHERE key = 'source'",
+                             "DELETE FROM f_config WHERE key = 'source'",
+                             "UPDATE f_config SET value = value + 1 WHERE key = 'source_crc'",
+                             "DELETE FROM f_config WHERE key IN ('source', 'key_type', 'triggers',"
+                             " 'source_crc')"}) {
+    std::filesystem::remove(file);
+    QuickDatabase one(file);
+    one.run(
+        "CREATE TABLE t(a INTEGER, b INTEGER); INSERT INTO t VALUES (7, 1), (8, 2);"
+        "CREATE VIRTUAL TABLE f USING bloom_filter(source = t(a))");
+    one.run(damage);
+    for (const char* use :
+         {"INSERT INTO f(f) VALUES ('check')", "INSERT INTO f(f) VALUES ('rebuild')"}) {
+      one.refuses(use, SQLITE_CORRUPT_VTAB, {"f: corrupt", "f_config", "source"});
+    }
+    QuickDatabase later(file);
+    for (const char* use :
+         {"SELECT 1 FROM f WHERE key = 7", "SELECT filter_contains('f', 7)",
+          "SELECT * FROM filter_info('f')", "SELECT filter_export('f')", "INSERT INTO f VALUES (9)",
+          "INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f) VALUES ('check')"}) {
+      later.refuses(use, SQLITE_CORRUPT_VTAB, {"f: corrupt", "f_config", "source"});
+    }
+    later.run("DROP TABLE f");
   }
 }
 
