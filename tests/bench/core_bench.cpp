@@ -10,22 +10,17 @@
 
 #include "core/checksum.hpp"
 #include "core/cuckoo_filter.hpp"
+#include "tests/bench/core_bench.hpp"
 
 namespace {
 
 using cuckoo::CuckooFilter;
 using cuckoo::CuckooGeometry;
+using cuckoo::bench::kPageBytes;
+using cuckoo::bench::nth_hash;
 
-constexpr uint32_t kPageBytes = 4032;
 constexpr double kRate = 0.001;
 constexpr uint64_t kBatch = 1024;
-
-uint64_t nth_hash(uint64_t i) {
-  uint64_t x = (i + 1) * 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
 
 std::unique_ptr<CuckooFilter> empty_filter(uint64_t keys, double rate) {
   const CuckooGeometry geometry = cuckoo::size_cuckoo(keys, rate, kPageBytes).value();
