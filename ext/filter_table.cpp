@@ -85,8 +85,8 @@ std::string FilterTable::declaration() const {
 }
 
 // A source's column gives the key its type: read from the source at CREATE, stored, and read from
-// there ever after, whatever becomes of the source. Damage must not keep SQLite from connecting: the
-// table could not be dropped.
+// there ever after, whatever becomes of the source. Damage must not keep SQLite from connecting:
+// the table could not be dropped.
 void FilterTable::settle_key_type(bool creating) {
   live_->set_damage({});
   if (!creating && has_source()) {

@@ -45,8 +45,8 @@ struct ColumnSpec {
 
 class Options {
  public:
-  // Parses the arguments of one table; throws SqlError. `tolerant` (a later connect, when the stored
-  // options count): what is not valid is passed over.
+  // Parses the arguments of one table; throws SqlError. `tolerant` (a later connect, when the
+  // stored options count): what is not valid is passed over.
   Options(const std::string& table, std::span<const OptionSpec> specs,
           std::span<const char* const> arguments, bool tolerant);
 

@@ -1,8 +1,8 @@
 // Bloom filters, full: look-ups one by one, half of them of keys that are there, in random order.
 //
-// The layouts take turns within one run, a turn is a look-up for each key. ns are per look-up, of the
-// best turn: the others tell what else the machine did. "blocked" is with AVX2 where there is it,
-// "portable" the same filter without; faster: standard / blocked.
+// The layouts take turns within one run, a turn is a look-up for each key. ns are per look-up, of
+// the best turn: the others tell what else the machine did. "blocked" is with AVX2 where there is
+// it, "portable" the same filter without; faster: standard / blocked.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
