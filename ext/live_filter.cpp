@@ -269,6 +269,10 @@ void LiveFilter::rebuild() { resize(0); }
 void LiveFilter::resize(uint64_t capacity) {
   change([&]() -> Status {
     LoggedFilter& newest = filter_->newest();
+    if (legacy_) {
+      return invalid(
+          "hash = murmur2 keeps no hashes to rebuild from; make the table with a source");
+    }
     if (!newest.options().growth) {
       return invalid(
           "growth = off keeps no hashes to rebuild from; make the table with growth = on");

@@ -84,9 +84,9 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
                    "; make it with growth = on, or export it with 'hashes'");
   }
   if (incoming.contents.filter->words() != filter_->newest().base().words()) {
-    return invalid("merge: " + name +
-                   " has another geometry and no hashes; make it with growth = on, export it with"
-                   " 'hashes', or make both with one capacity and fpr");
+    return invalid("merge: " + name + " has another geometry and no hashes; " +
+                   (legacy_ ? "" : "make it with growth = on, export it with 'hashes', or ") +
+                   "make both with one capacity and fpr");
   }
   return {};
 }

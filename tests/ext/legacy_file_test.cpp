@@ -233,6 +233,21 @@ TEST(Legacy_file, is_merged_with_one_of_equal_size_and_seed) {
   }
 }
 
+// growth = on would be refused here: no error may name it as the way out.
+TEST(Legacy_file, errors_name_a_way_out_that_there_is) {
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, seed = 1);"
+      "CREATE VIRTUAL TABLE g USING bloom_filter(hash = murmur2, seed = 1, capacity = 77)");
+  for (const auto& [sql, way_out] :
+       {std::pair("INSERT INTO f(f) VALUES ('rebuild')", "source"),
+        std::pair("INSERT INTO f(f, key) VALUES ('resize', 50)", "source"),
+        std::pair("INSERT INTO f(f, key) VALUES ('merge', 'g')", "capacity and fpr")}) {
+    db.refuses(sql, SQLITE_ERROR, {way_out});
+    EXPECT_EQ(db.attempt(sql).message.find("growth"), std::string::npos) << sql;
+  }
+}
+
 TEST(Legacy_file, that_is_full_says_so) {
   Database db;
   db.run(create("key TEXT, seed = 5, capacity = 100, fpr = 0.001"));
