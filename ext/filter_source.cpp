@@ -59,6 +59,13 @@ const char* plain_type(const std::string& type) {
   return "";
 }
 
+// A column ANY of a STRICT table has no affinity; of any other table ANY is as good as NUMERIC.
+bool is_strict(sqlite3* db, const std::string& schema, const std::string& table) {
+  constexpr int kStrict = 5;
+  Statement list(db, sql_text(R"(PRAGMA "%w".table_list("%w"))", schema.c_str(), table.c_str()));
+  return list.step() && list.integer(kStrict) != 0;
+}
+
 std::string shown(const std::string& schema, const SourceColumn& source) {
   return schema + "." + source.table + "(" + source.column + ")";
 }
@@ -90,7 +97,9 @@ std::string source_column_type(sqlite3* db, const std::string& filter, const std
   if (!column) {
     throw refuse("no such column");
   }
-  return plain_type(column->type);
+  return equal_names(column->type, "ANY") && is_strict(db, schema, source.table)
+             ? ""
+             : plain_type(column->type);
 }
 
 void FilterSource::store(const Stored& stored) {

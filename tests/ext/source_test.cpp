@@ -306,6 +306,20 @@ TEST(Source_type, of_any_text_is_taken_or_refused_with_a_text) {
   }
 }
 
+TEST(Source_type, of_any_is_that_of_its_table) {
+  for (const bool strict : {true, false}) {
+    Database db;
+    db.run(std::string("CREATE TABLE t(a ANY)") + (strict ? " STRICT" : "") +
+           "; INSERT INTO t VALUES ('5'), (5), (6);"
+           "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = on)");
+    EXPECT_EQ(db.number("SELECT count FROM f WHERE key = '5'"), strict ? 1 : 2);
+    EXPECT_EQ(db.number("SELECT filter_contains('f', '6')"), strict ? 0 : 1);
+    EXPECT_EQ(db.number("SELECT count(*) FROM t JOIN f ON f.key = t.a"
+                        " WHERE typeof(f.key) <> typeof(t.a)"),
+              0);
+  }
+}
+
 // What the type is was read when another connection held its lock: it must not be taken for none.
 TEST(Source_type, is_known_although_the_file_was_locked_at_first) {
   TemporaryFolder folder;
