@@ -142,6 +142,13 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
     choice.refuse(
         "generations and source exclude one another: a window forgets what the source still has");
   }
+  const bool by_rate = chosen.spec.fingerprint_bits == 0 && chosen.spec.bits_per_key == 0;
+  if (by_rate && chosen.spec.kind == FilterKind::kCuckoo &&
+      chosen.generation_spec().rate < kMinRate) {
+    choice.refuse(
+        "fpr is that of all generations together, and each of a cuckoo_filter needs 2^-30; ask for"
+        " at least generations * 2^-30, or take a bloom_filter");
+  }
   if (triggers && !is_multiset(chosen.spec.kind)) {
     choice.refuse(
         "triggers = on needs a filter that can delete: counting = on, or a cuckoo_filter; with"

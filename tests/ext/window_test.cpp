@@ -111,6 +111,14 @@ TEST_P(Window, takes_up_to_64_generations) {
 }
 
 // The rate is of all generations together, full ones too.
+TEST(Window_rate, below_what_a_generation_can_have_says_so) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE b USING bloom_filter(generations = 64, fpr = 1e-9)");
+  db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(generations = 64, fpr = 6e-8)");
+  db.refuses("CREATE VIRTUAL TABLE d USING cuckoo_filter(generations = 64, fpr = 5e-8)",
+             SQLITE_ERROR, {"d: fpr", "generations", "2^-30"});
+}
+
 TEST_P(Window, has_the_rate_asked_as_a_whole) {
   for (const char* growth : {"on", "off"}) {
     for (const double rate : {0.05, 0.01, 0.001}) {
