@@ -1,5 +1,7 @@
 #include "ext/filter_info.hpp"
 
+#include <cmath>
+
 #include "ext/connection.hpp"
 #include "ext/function.hpp"
 #include "ext/image_filter.hpp"
@@ -58,8 +60,10 @@ void filter_column(sqlite3_context* context, int column, const Filter& filter, u
       return result_share(context, static_cast<double>(filter.bits()), capacity);
     case kFingerprintBits:
       if (is_cuckoo) {
-        const auto& cuckoo = static_cast<const CuckooFilter&>(filter);
-        return result_share(context, cuckoo.geometry().shape.bits(), kBucketSlots);
+        // How many fingerprints there are, in bits; a slot takes about one bit less.
+        const BucketShape& shape = static_cast<const CuckooFilter&>(filter).geometry().shape;
+        const double bits = shape.low_bits + std::log2(shape.radix);
+        return sqlite3_result_double(context, std::round(100 * bits) / 100);
       }
       return;
     case kHashes:
