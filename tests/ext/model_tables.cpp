@@ -223,11 +223,11 @@ void ModelScript::command(Connection& connection) {
       const std::string sql =
           one_in(2) ? into + ") VALUES ('rebuild')"
                     : into + ", key) VALUES ('resize', " + std::to_string(1 + random(4000)) + ")";
-      const bool growth = state.growth;
-      file_.write(
-          connection, sql,
-          growth ? done(after)
-                 : Expected{Expected::End::kError, file_.seen(connection), false, "growth = on"});
+      const char* const way_out = state.kind == Kind::kLegacy ? "source" : "growth = on";
+      file_.write(connection, sql,
+                  state.growth
+                      ? done(after)
+                      : Expected{Expected::End::kError, file_.seen(connection), false, way_out});
     }
   }
 }
