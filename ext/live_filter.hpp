@@ -141,7 +141,7 @@ class LiveFilter {
     uint8_t key_affinity = 0;
     FilterContents contents;
   };
-  Incoming decode_incoming(std::span<const std::byte> image) const;
+  Incoming decode_incoming(std::span<const std::byte> image);
   void check_hashes(const Incoming& incoming) const;
   void take_in(Incoming incoming);
   void replace_all(const FilterOptions& options, FilterContents contents);

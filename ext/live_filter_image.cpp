@@ -24,7 +24,7 @@ const char* affinity_name(uint8_t affinity) noexcept {
 
 // --- coming in -----------------------------------------------------------------------------------
 
-LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> image) const {
+LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> image) {
   Incoming incoming;
   incoming.name = "the image";
   ImageFilter decoded(image, table());
@@ -40,8 +40,15 @@ LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> imag
   contents.items = header.items;
   contents.hash_count = header.hash_count;
   if (header.with_hashes) {
-    contents.hashes = [image](const CountedHashSink& sink) {
-      return read_image_hashes(image, sink);
+    contents.hashes = [this, image](const CountedHashSink& sink) {
+      constexpr uint64_t kHashesPerPoll = 1024;
+      uint64_t read = 0;
+      return read_image_hashes(image, [&](uint64_t hash, uint64_t count) -> Status {
+        if (++read % kHashesPerPoll == 0) {
+          CUCKOO_TRY(store_.poll());
+        }
+        return sink(hash, count);
+      });
     };
   }
   contents.filter = decoded.take_filter();
@@ -94,9 +101,11 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
 // A bad image is the caller's error, not a broken table's.
 void LiveFilter::check_hashes(const Incoming& incoming) const {
   if (incoming.contents.hashes != nullptr) {
-    if (const Status status = verify_hashes(incoming.contents); !status.ok()) {
+    const Status status = verify_hashes(incoming.contents);
+    if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
       throw SqlError(SQLITE_ERROR, table() + ": image: " + status.error().message);
     }
+    throw_if(table(), status);
   }
 }
 
