@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kCacheLineBytes = 64;
 // Growing at a failed insert below this part of the limit would answer bad luck with memory.
 constexpr double kGrowAbove = 0.6;
-// What reserve() counts on: the search finds a place up to here (measured: .992 … .999).
+// The part of the limit reserve() counts on. Measured at 1 M entries: .98 and more; (2, 1): .93.
 constexpr double kReachable = 0.97;
 // How far ahead of the insert the buckets of a growing table are fetched.
 constexpr uint64_t kAhead = 16;

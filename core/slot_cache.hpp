@@ -13,7 +13,7 @@
 // Invariants
 //   I1  a slot is empty, both words 0, or its position is not 0; so is no stash entry's.
 //   I2  an entry in a slot stands in one of its `hashes` buckets.
-//   I3  occupied_ = slots that are not empty; size() = occupied_ + entries of the stash.
+//   I3  table_.occupied = slots that are not empty; size() = that + entries of the stash.
 //   I4  no pair (hash, position) is there twice.
 //   I5  an insert always succeeds, or throws and leaves the pairs as they were: entries move only
 //       along a path that was found as a whole, from the free end backwards.
@@ -149,6 +149,8 @@ class SlotCache {
             (slot[3].hash == hash)) != 0;
   }
   template <class Visit>
+  static bool visit_bucket(const Slot* slots, unsigned ways, uint32_t hash, Visit&& visit);
+  template <class Visit>
   bool visit_all(uint32_t hash, Visit&& visit) const;
   template <class Visit>
   bool visit_stash(uint32_t hash, Visit&& visit) const;
@@ -193,11 +195,23 @@ bool SlotCache::find(uint32_t hash, Visit&& visit) const {
     const uint64_t mixed = mix(hash);
     const Slot* const one = table_.slots + uint64_t{4} * scale(mixed & 0xFFFFFFFF, table_.buckets);
     const Slot* const two = table_.slots + uint64_t{4} * scale(mixed >> 32, table_.buckets);
-    if (!(four_hold(one, hash) | four_hold(two, hash))) [[likely]] {
-      return !stash_.empty() && visit_stash(hash, visit);
+    if ((four_hold(one, hash) | four_hold(two, hash)) &&
+        (visit_bucket(one, 4, hash, visit) || (two != one && visit_bucket(two, 4, hash, visit)))) {
+      return true;
     }
+    return !stash_.empty() && visit_stash(hash, visit);
   }
   return visit_all(hash, visit);
+}
+
+template <class Visit>
+bool SlotCache::visit_bucket(const Slot* slots, unsigned ways, uint32_t hash, Visit&& visit) {
+  for (unsigned way = 0; way < ways; ++way) {
+    if (slots[way].hash == hash && slots[way].position != 0 && visit(slots[way].position)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 template <class Visit>
@@ -208,11 +222,8 @@ bool SlotCache::visit_all(uint32_t hash, Visit&& visit) const {
     for (unsigned before = 0; before < i; ++before) {
       again |= buckets.at[before] == buckets.at[i];
     }
-    const Slot* const slots = bucket(table_, buckets.at[i]);
-    for (unsigned way = 0; way < options_.ways && !again; ++way) {
-      if (slots[way].hash == hash && slots[way].position != 0 && visit(slots[way].position)) {
-        return true;
-      }
+    if (!again && visit_bucket(bucket(table_, buckets.at[i]), options_.ways, hash, visit)) {
+      return true;
     }
   }
   return !stash_.empty() && visit_stash(hash, visit);
