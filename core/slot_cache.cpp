@@ -26,7 +26,9 @@ constexpr double kLoadLimits[3][8] = {
 };
 
 std::string text_of(uint32_t hash, uint32_t position) {
-  return "(" + std::to_string(hash) + ", " + std::to_string(position) + ")";
+  std::string text = "(";
+  text += std::to_string(hash) + ", " + std::to_string(position) + ")";
+  return text;
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ class SlotCache {
   static constexpr uint64_t kMaxBuckets = uint64_t{1} << 32;
   // Enough for a load of .97 at (2, 4): 16 KiB of stack.
   static constexpr size_t kMaxSearchNodes = 2000;
-  static constexpr uint16_t kNoParent = ~uint16_t{0};
+  static constexpr uint16_t kNoParent = 0xFFFF;
 
   struct Slot {
     uint32_t hash = 0;

@@ -77,9 +77,8 @@ TEST(FlashSimulator, gives_what_was_programmed_at_any_address_and_length) {
   const uint64_t address = 2 * kBlockBytes - data.size();
   ASSERT_TRUE(device.program(address, data).ok());
   EXPECT_EQ(read_from(device, address, data.size()), data);
-  Bytes expected = filled(5, 0xFF);
-  expected.insert(expected.end(), data.begin(), data.end());
-  expected.resize(expected.size() + 7, std::byte{0xFF});
+  Bytes expected = filled(data.size() + 12, 0xFF);
+  std::copy(data.begin(), data.end(), expected.begin() + 5);
   EXPECT_EQ(read_from(device, address - 5, expected.size()), expected);
   EXPECT_TRUE(read_from(device, kSmall.size_bytes(), 0).empty());
   EXPECT_TRUE(device.violations().empty());
