@@ -17,8 +17,8 @@
 //   16  4  previous value bytes: of the whole value at `previous`. A part: its offset in the value
 //   20  4  head only: bytes of the whole value
 //   …   K + V bytes, then FF up to the CRC
-// The value of a drop: the LSN of the value whose parts it names (6) ‖ the offset of the first (4) ‖
-// their positions (4 each), consecutive parts.
+// The value of a drop: the LSN of the value whose parts it names (6) ‖ the offset of the first of
+// them (4) ‖ their positions (4 each), consecutive parts.
 // Mark: one unit, 16 bytes of it: 0 1 type · 1 1 zero · 2 6 LSN · 8 4 number · 12 4 CRC.
 //
 // The CRC is CRC-32C of the block's sequence (8) ‖ the offset in the block in units (4) ‖ the

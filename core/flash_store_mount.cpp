@@ -263,7 +263,7 @@ Status FlashStore::load_checkpoint(uint64_t id, uint32_t last_block) {
   return {};
 }
 
-// --- after a power cut ----------------------------------------------------------------------------
+// --- after a power cut ---------------------------------------------------------------------------
 
 // An anchor that can't be read now may be read by the next mount; the two newest may have to do
 // without each other. All other anchor blocks are erased before anything is.

@@ -35,8 +35,8 @@ TEST(Flash_store, model_without_cuts) {
   }
 }
 
-// An atomic device: a database transaction. Marks are savepoints; the device's bytes are put back by
-// whoever owns the database.
+// An atomic device: a database transaction. Marks are savepoints; who owns the database puts the
+// bytes of the device back.
 TEST(Flash_store, atomic_mounts_follows_and_undoes_to_the_same_state) {
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     SCOPED_TRACE(seed);
