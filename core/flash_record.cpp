@@ -130,6 +130,14 @@ uint64_t FlashPieces::parts(uint64_t key_bytes, uint64_t value_bytes) const noex
   return (rest + part_bytes() - 1) / part_bytes();
 }
 
+uint64_t FlashPieces::drop_units(uint64_t parts) const noexcept {
+  const uint64_t full = parts / positions_per_drop();
+  const uint64_t rest = parts % positions_per_drop();
+  const uint64_t fixed_bytes = 24 + kFlashDropHeaderBytes;
+  return full * units(fixed_bytes + uint64_t{positions_per_drop()} * 4) +
+         (rest == 0 ? 0 : units(fixed_bytes + rest * 4));
+}
+
 uint32_t FlashPieces::first_units(uint64_t key_bytes, uint64_t value_bytes) const noexcept {
   const uint64_t header_and_crc = single(key_bytes, value_bytes) ? 24 : 28;
   return units(header_and_crc + key_bytes + first_bytes(key_bytes, value_bytes));

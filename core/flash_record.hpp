@@ -128,6 +128,7 @@ struct FlashPieces {
   uint64_t drops(uint64_t parts) const noexcept {
     return (parts + positions_per_drop() - 1) / positions_per_drop();
   }
+  uint64_t drop_units(uint64_t parts) const noexcept;  // of all of them
 };
 
 inline constexpr size_t kFlashDropHeaderBytes = 10;  // before the positions

@@ -11,6 +11,7 @@ namespace cuckoo {
 
 FlashStore::FlashStore(FlashDevice& device, const FlashStoreOptions& options)
     : device_(device),
+      geometry_(device.geometry()),
       options_(options),
       blocks_(device.geometry().blocks),
       index_(SlotCacheOptions{options.hashes, options.ways, options.seed}) {}
@@ -56,9 +57,9 @@ Result<uint64_t> FlashStore::charge(size_t key_bytes, uint64_t value_bytes) cons
     const uint64_t rest = value_bytes - cut.first_bytes(key_bytes, value_bytes);
     const uint64_t last = rest - (parts - 1) * cut.part_bytes();
     units += (parts - 1) * cut.part_units(cut.part_bytes()) + cut.part_units(last) + parts;
-    units += cut.drops(parts) * piece_units();
+    units += cut.drop_units(parts);  // a removal of the value names its parts
   }
-  return units + cut.units(24 + key_bytes);  // the tombstone
+  return units;
 }
 
 // --- state ---------------------------------------------------------------------------------------
@@ -72,10 +73,11 @@ void FlashStore::fold_record(const FlashRecordHeader& header, uint32_t position,
 }
 
 void FlashStore::count_tail_read(const FlashRecordHeader& header) noexcept {
-  s_.tail_read_bytes += header.is_mark()
-                            ? kFlashMarkBytes
-                            : kMaxFlashRecordHeaderBytes + header.key_bytes + 4u +
-                                  (header.type == FlashRecordType::kDrop ? header.value_bytes : 0);
+  s_.tail_read_bytes += header.header_bytes();
+  if (!header.is_mark()) {
+    s_.tail_read_bytes +=
+        header.key_bytes + 4u + (header.type == FlashRecordType::kDrop ? header.value_bytes : 0);
+  }
 }
 
 void FlashStore::note(const IndexChange& change) {
@@ -367,7 +369,7 @@ Status FlashStore::plan(std::span<const Change> batch, uint64_t& units, uint32_t
     if (old.value()) {
       const uint64_t old_bytes = old.value()->entry.value_bytes;
       const uint64_t old_parts = cut.parts(change.key.size(), old_bytes);
-      units += cut.drops(old_parts) * piece_units();
+      units += cut.drop_units(old_parts);
       records += static_cast<uint32_t>(cut.drops(old_parts));
       const Result<uint64_t> charged_before = charge(change.key.size(), old_bytes);
       if (!charged_before.ok()) {
@@ -375,7 +377,7 @@ Status FlashStore::plan(std::span<const Change> batch, uint64_t& units, uint32_t
       }
       charged -= std::min(charged, batch.size() == 1 ? charged_before.value() : 0);
     }
-    units += charged_now.value();
+    units += charged_now.value() + 1;  // at least those of a tombstone, too
     records += static_cast<uint32_t>(cut.parts(change.key.size(), value_bytes)) + 1;
     added += change.value ? charged_now.value() : 0;
   }

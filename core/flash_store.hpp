@@ -62,7 +62,7 @@ struct FlashStoreOptions {
   // The device is changed atomically by somebody else (a database transaction): after a mount
   // nothing is torn, what was never written reads as erased, and a mount writes nothing.
   bool atomic_device = false;
-  // Checkpoints when a mount would have to read more than 4 bytes a record and 48 sectors behind
+  // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
 };
@@ -151,7 +151,7 @@ class FlashStore {
   size_t marks() const noexcept { return marks_.size(); }
 
   // --- figures
-  const FlashGeometry& geometry() const noexcept { return device_.geometry(); }
+  const FlashGeometry& geometry() const noexcept { return geometry_; }
   const FlashStoreStats& stats() const noexcept { return s_.stats; }
   void set_stats(const FlashStoreStats& stats) noexcept { s_.stats = stats; }
   const SlotCache& index() const noexcept { return index_; }
@@ -332,6 +332,7 @@ class FlashStore {
   void release_pending();
 
   FlashDevice& device_;
+  FlashGeometry geometry_;
   FlashStoreOptions options_;
   FlashBlocks blocks_;
   SlotCache index_;

@@ -218,6 +218,7 @@ Status FlashStore::clear() {
 }
 
 Status FlashStore::grow() {
+  geometry_ = device_.geometry();
   blocks_.grow(geometry().blocks);
   return {};
 }

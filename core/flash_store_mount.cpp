@@ -13,6 +13,7 @@ constexpr uint32_t kAnchorBlocks = 3;
 }  // namespace
 
 void FlashStore::reset() {
+  geometry_ = device_.geometry();
   blocks_ = FlashBlocks(geometry().blocks);
   index_ = SlotCache(SlotCacheOptions{options_.hashes, options_.ways, options_.seed});
   const FlashStoreStats stats = s_.stats;
@@ -30,7 +31,7 @@ void FlashStore::reset() {
 }
 
 Status FlashStore::format() {
-  CUCKOO_TRY(check_geometry(geometry()));
+  CUCKOO_TRY(check_geometry(device_.geometry()));
   reset();
   for (uint32_t i = 0; i < kAnchorBlocks; ++i) {
     const uint32_t block = blocks_.take();
@@ -60,7 +61,7 @@ Status FlashStore::format() {
 }
 
 Status FlashStore::mount() {
-  CUCKOO_TRY(check_geometry(geometry()));
+  CUCKOO_TRY(check_geometry(device_.geometry()));
   reset();
   Status mounted = mount_now();
   poisoned_ = !mounted.ok();
@@ -113,17 +114,16 @@ Result<bool> FlashStore::tail_has_begun(const Headers& headers) {
 }
 
 Status FlashStore::read_headers(Headers& headers) {
-  std::vector<std::byte> units(size_t{kFlashHeaderUnits} * unit_bytes());
+  std::byte unit[kFlashMarkBytes];
   const uint32_t count =
       options_.atomic_device ? std::min(kAnchorBlocks, geometry().blocks) : geometry().blocks;
   for (uint32_t block = 0; block < count; ++block) {
-    Status read = count_read(geometry().block_address(block), units);
+    Status read = count_read(geometry().block_address(block) + unit_bytes(), unit);
     if (!read.ok() && read.error().code == ErrorCode::kFlashFailure) {
       continue;  // worn out; nothing that counts was left in it
     }
     CUCKOO_TRY(std::move(read));
-    const std::optional<FlashOpenHeader> opened =
-        decode_open_header(block, std::span(units).subspan(unit_bytes()));
+    const std::optional<FlashOpenHeader> opened = decode_open_header(block, unit);
     if (!opened) {
       continue;
     }

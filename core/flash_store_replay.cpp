@@ -29,11 +29,17 @@ Result<bool> FlashStore::scan_record(uint32_t position, uint64_t sequence,
     return {};
   };
   const size_t room = size_t{units_per_block() - offset} * unit_bytes();
-  std::byte bytes[kMaxFlashRecordHeaderBytes];
-  const std::span<std::byte> head(bytes, std::min(room, sizeof bytes));
-  CUCKOO_TRY(read(0, head));
+  std::byte bytes[kMaxFlashRecordHeaderBytes] = {};
+  constexpr size_t kMostBytes = 20;  // of all headers but a head's
+  size_t head_bytes = std::min(room, kMostBytes);
+  CUCKOO_TRY(read(0, std::span(bytes).first(head_bytes)));
+  if (static_cast<FlashRecordType>(bytes[0] & ~std::byte{kLastOfBatch}) == FlashRecordType::kHead &&
+      room >= sizeof bytes) {
+    CUCKOO_TRY(read(head_bytes, std::span(bytes).subspan(head_bytes)));
+    head_bytes = sizeof bytes;
+  }
   const std::optional<FlashRecordHeader> header =
-      decode_flash_record_header(head, sequence, offset);
+      decode_flash_record_header(std::span(bytes).first(head_bytes), sequence, offset);
   if (!header) {
     return false;
   }
