@@ -11,7 +11,11 @@ namespace cuckoo {
 
 std::string FlashStore::difference_to(const FlashStore& other) const {
   const auto differ = [](const char* what, uint64_t a, uint64_t b) {
-    return what + (" " + std::to_string(a)) + " and " + std::to_string(b);
+    return std::string(what)
+        .append(" ")
+        .append(std::to_string(a))
+        .append(" and ")
+        .append(std::to_string(b));
   };
   const State& a = s_;
   const State& b = other.s_;
