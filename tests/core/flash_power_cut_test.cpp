@@ -1,135 +1,119 @@
-#include "tests/core/flash_harness.hpp"
+// Power cuts at every step. flash_cuts.hpp says how, and what is expected after each.
+//
+//   CUCKOO_FLASH_CUT=id      replays one cut
+//   CUCKOO_FLASH_CUTS=all    all cuts of longer workloads (tests/soak_flash.sh)
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/core/flash_cuts.hpp"
+#include "tests/model_seeds.hpp"
 
 namespace cuckoo {
 namespace {
 
-struct Geometry {
-  uint32_t sector, per_block, blocks;
+struct Shape {
+  uint32_t sector, per_block, blocks, unit;
+  unsigned keys;
+  size_t large;
 };
 
-// Power is cut at every step of `operations` operations, after a mount; what was committed before is
-// there after the next mount, and the one in flight wholly or not at all.
-void cut_everywhere(const Geometry& shape, uint64_t seed, int segments, int operations,
-                    unsigned keys, size_t large, bool nested) {
-  FlashSimulator device(small_geometry(shape.sector, shape.per_block, shape.blocks), seed);
-  const FlashStoreOptions options{.seed = seed};
-  FlashModel model;
-  {
-    FlashStore store(device, options);
-    ASSERT_STATUS(store.format());
-  }
-  std::mt19937_64 random(seed);
-  uint64_t cuts = 0;
-  for (int segment = 0; segment < segments; ++segment) {
-    const FlashSimulator::State before = device.snapshot();
-    std::vector<FlashOperation> script;
-    for (int i = 0; i < operations; ++i) {
-      script.push_back(random_operation(random, keys, large));
-    }
-    uint64_t steps = 0;
-    for (uint64_t cut = 0; cut <= steps; ++cut) {  // cut 0: none; counts the steps
-      const CutMode mode = kCutModes[(cut + segment) % kCutModes.size()];
-      const std::string id = "seed " + std::to_string(seed) + " segment " +
-                             std::to_string(segment) + " cut " + std::to_string(cut) + " of " +
-                             std::to_string(steps) + " mode " + name_of(mode);
-      device.restore(before);
-      const uint64_t start = device.steps();
-      if (cut > 0) {
-        device.cut_after(cut, mode, seed + cut);
-      }
-      FlashModel now = model;
-      std::optional<FlashOperation> in_flight;
-      {
-        FlashStore store(device, options);
-        Status status = store.mount();
-        for (size_t i = 0; i < script.size() && status.ok(); ++i) {
-          status = perform(store, script[i]);
-          if (status.ok()) {
-            perform(now, script[i]);
-          } else if (status.error().code == ErrorCode::kFull) {
-            status = {};
-          } else {
-            in_flight = script[i];
-          }
-        }
-        ASSERT_EQ(status.ok(), cut == 0)
-            << id << ": " << (status.ok() ? "" : status.error().message);
-        ASSERT_TRUE(status.ok() || status.error().code == ErrorCode::kStorage)
-            << id << ": " << status.error().message;
-      }
-      if (cut == 0) {
-        steps = device.steps() - start;
-        continue;
-      }
-      ++cuts;
-      for (int inner = nested ? 1 + static_cast<int>(cut % 4) : 0; inner > 0; --inner) {
-        device.power_on();
-        device.cut_after(1 + (cut * 7 + inner) % 12, kCutModes[(cut + inner) % kCutModes.size()],
-                         cut);
-        FlashStore store(device, options);
-        const Status status = store.mount();
-        ASSERT_TRUE(status.ok() || status.error().code == ErrorCode::kStorage)
-            << id << " nested " << inner << ": " << status.error().message;
-      }
-      device.power_on();
-      FlashStore store(device, options);
-      const Status mounted = store.mount();
-      ASSERT_TRUE(mounted.ok()) << id << ": " << mounted.error().message;
-      std::string differs = difference(store, now);
-      if (!differs.empty() && in_flight) {
-        perform(now, *in_flight);
-        const std::string differs_too = difference(store, now);
-        ASSERT_TRUE(differs_too.empty()) << id << ": " << differs << "; " << differs_too;
-        differs.clear();
-      }
-      ASSERT_EQ(differs, "") << id;
-      ASSERT_TRUE(succeeded(store.check(no_poll))) << id;
-      // It goes on working, also when what was marginal has faded.
-      std::mt19937_64 more(cut);
-      for (int i = 0; i < 4; ++i) {
-        const FlashOperation operation = random_operation(more, keys, 200);
-        const Status status = perform(store, operation);
-        ASSERT_TRUE(status.ok() || status.error().code == ErrorCode::kFull)
-            << id << ": " << status.error().message;
-        if (status.ok()) {
-          perform(now, operation);
-        }
-      }
-      device.fade();
-      FlashStore again(device, options);
-      const Status remounted = again.mount();
-      ASSERT_TRUE(remounted.ok()) << id << ": " << remounted.error().message;
-      ASSERT_EQ(difference(again, now), "") << id << " after fading";
-    }
-    // On with what the uncut run would have left.
-    device.restore(before);
-    FlashStore store(device, options);
-    ASSERT_STATUS(store.mount());
-    for (const FlashOperation& operation : script) {
-      const Status status = perform(store, operation);
-      if (status.ok()) {
-        perform(model, operation);
-      } else {
-        ASSERT_EQ(status.error().code, ErrorCode::kFull) << status.error().message;
-      }
-    }
-    ASSERT_EQ(device.violations(), std::vector<std::string>());
-  }
-  ::testing::Test::RecordProperty("cuts", std::to_string(cuts));
-  std::cout << cuts << " cuts\n";
+// Small devices: what the workload writes is several times their size.
+constexpr Shape kShapes[] = {
+    {512, 16, 16, 16, 60, 6000}, {512, 16, 18, 32, 50, 6000}, {512, 16, 16, 64, 40, 6000},
+    {1024, 4, 20, 16, 50, 3000}, {1024, 4, 24, 32, 50, 3000}, {1024, 4, 18, 64, 24, 3000},
+    {4096, 1, 16, 16, 30, 3000}, {4096, 1, 20, 32, 40, 3000}, {4096, 1, 24, 64, 40, 3000},
+};
+
+bool all_cuts() {
+  const char* const wanted = std::getenv("CUCKOO_FLASH_CUTS");
+  return wanted != nullptr && std::strcmp(wanted, "all") == 0;
 }
 
-TEST(Flash_power_cut, every_step_of_1024_by_4) {
-  cut_everywhere({1024, 4, 20}, 1, 12, 30, 40, 3000, false);
+FlashCutExplorer::Options options_of(const Shape& shape, uint64_t seed) {
+  FlashCutExplorer::Options options;
+  options.which.geometry = small_geometry(shape.sector, shape.per_block, shape.blocks, shape.unit);
+  options.which.seed = seed;
+  options.keys = shape.keys * (seed % 2 == 0 ? 1 : 4);  // odd ones fill the device
+  options.large_bytes = shape.large;
+  return options;
 }
-TEST(Flash_power_cut, every_step_of_512_by_16) {
-  cut_everywhere({512, 16, 16}, 2, 8, 30, 40, 6000, false);
+
+// Runs it, and says how many cuts that were.
+void explore(const FlashCutExplorer::Options& options, uint64_t& total) {
+  FlashCutExplorer explorer(options);
+  const std::string& failure = explorer.run();
+  const FlashGeometry& geometry = options.which.geometry;
+  std::cout << options.which.id({}) << ": " << explorer.cuts(0) << " + " << explorer.cuts(1)
+            << " + " << explorer.cuts(2) << " cuts; " << explorer.erases() / geometry.blocks
+            << " erases a block, " << explorer.collections() << " collections, "
+            << explorer.percent_full() << " % full\n";
+  total += explorer.cuts();
+  ASSERT_EQ(failure, "");
 }
-TEST(Flash_power_cut, every_step_of_4096_by_1) {
-  cut_everywhere({4096, 1, 16}, 3, 8, 30, 30, 3000, false);
+
+class Flash_power_cut : public ::testing::TestWithParam<Shape> {};
+
+// All modes at every step, once.
+TEST_P(Flash_power_cut, at_every_step) {
+  const test::ModelSeeds seeds(2);
+  uint64_t cuts = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    FlashCutExplorer::Options options = options_of(GetParam(), seed);
+    options.actions = 1500;
+    options.window = all_cuts() ? 1 : 10;
+    options.period = all_cuts() ? 1 : 300;
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+  }
+  RecordProperty("cuts", std::to_string(cuts));
 }
-TEST(Flash_power_cut, cuts_inside_recoveries) {
-  cut_everywhere({1024, 4, 20}, 4, 12, 20, 40, 3000, true);
+
+// Cuts inside what comes after a cut: two all, or three here and there.
+TEST_P(Flash_power_cut, inside_recoveries) {
+  const test::ModelSeeds seeds(1);
+  uint64_t cuts = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    FlashCutExplorer::Options options = options_of(GetParam(), seed + 1000000);
+    options.actions = 600;
+    options.every =
+        all_cuts() ? std::vector<uint64_t>{5, 50, 50} : std::vector<uint64_t>{400, 100, 100};
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+    options.which.seed += 1000000;
+    options.actions = 400;
+    options.window = 1;
+    options.period = all_cuts() ? 40 : 400;
+    options.every = all_cuts() ? std::vector<uint64_t>{1, 1} : std::vector<uint64_t>{1, 1000};
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+  }
+  RecordProperty("cuts", std::to_string(cuts));
+}
+
+INSTANTIATE_TEST_SUITE_P(shapes, Flash_power_cut, ::testing::ValuesIn(kShapes),
+                         [](const ::testing::TestParamInfo<Shape>& shape) {
+                           return std::to_string(shape.param.sector) + "_by_" +
+                                  std::to_string(shape.param.per_block) + "_units_of_" +
+                                  std::to_string(shape.param.unit);
+                         });
+
+TEST(Flash_power_cut_id, replays) {
+  const char* const id = std::getenv("CUCKOO_FLASH_CUT");
+  if (id == nullptr) {
+    GTEST_SKIP() << "CUCKOO_FLASH_CUT names no cut";
+  }
+  FlashCutCase which;
+  std::vector<FlashCut> path;
+  ASSERT_TRUE(which.parse(id, path)) << id;
+  for (const Shape& shape : kShapes) {
+    FlashCutExplorer::Options options = options_of(shape, which.seed);
+    if (options.which.geometry == which.geometry) {
+      options.actions = UINT64_MAX;
+      options.only = path;
+      uint64_t cuts = 0;
+      explore(options, cuts);
+      ASSERT_EQ(cuts, path.size());
+      return;
+    }
+  }
+  FAIL() << "no such shape: " << id;
 }
 
 }  // namespace
