@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "ext/digest.hpp"
 #include "ext/image_filter.hpp"
 #include "ext/live_table.hpp"
 #include "ext/sqlite_api.hpp"
@@ -71,6 +72,7 @@ class Connection {
   }
 
   ImageCache& images() noexcept { return images_; }
+  Digester& digester() noexcept { return digester_; }
 
   // Changes whenever a name may mean another table.
   uint64_t generation() const noexcept { return generation_; }
@@ -92,6 +94,7 @@ class Connection {
   uint64_t generation_ = 1;
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;
   ImageCache images_;
+  Digester digester_;
 };
 
 }  // namespace cuckoo

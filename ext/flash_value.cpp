@@ -155,6 +155,10 @@ bool key_was_real(std::span<const std::byte> value) noexcept {
   return !value.empty() && (value[0] & kKeyWasReal) != std::byte{0};
 }
 
+void set_key_was_real(std::vector<std::byte>& value, bool real) noexcept {
+  value[0] = (value[0] & ~kKeyWasReal) | (real ? kKeyWasReal : kNull);
+}
+
 FlashContent content_of(std::span<const std::byte> value) noexcept {
   if (value.empty()) {
     return {SQLITE_NULL, {}};

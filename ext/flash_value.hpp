@@ -39,6 +39,7 @@ Status result_flash_value(sqlite3_context* context, std::span<const std::byte> v
 // Does a column show this key differently when it was given as a real?
 bool may_be_whole_real(std::span<const std::byte> key) noexcept;
 bool key_was_real(std::span<const std::byte> value) noexcept;
+void set_key_was_real(std::vector<std::byte>& value, bool real) noexcept;
 // What a digest is computed of; false: NULL, which has none. Numbers: their text.
 struct FlashContent {
   int type = 0;  // SQLITE_TEXT, …
