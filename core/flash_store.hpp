@@ -231,6 +231,7 @@ class FlashStore {
     uint32_t last_block = kNoBlock;
     uint32_t block = kNoBlock;  // where the mark stands
     uint32_t offset = 0;        // of the unit behind it
+    uint64_t sequence = 0;      // of the block
   };
   // What a mount found in the block headers; of an atomic device, in those of the anchors only.
   struct Headers {

@@ -1,6 +1,8 @@
 // FlashStore: making a store, finding it again, and what a power cut makes necessary (I4).
 #include <algorithm>
+#include <array>
 #include <string>
+#include <tuple>
 
 #include "core/flash_checkpoint.hpp"
 #include "core/flash_store.hpp"
@@ -146,7 +148,7 @@ Status FlashStore::read_headers(Headers& headers) {
   std::ranges::sort(headers.hot);
   std::ranges::sort(headers.cold);
   std::ranges::sort(headers.anchors, [](const Anchor& a, const Anchor& b) {
-    return a.id != b.id ? a.id > b.id : std::pair(a.block, a.offset) > std::pair(b.block, b.offset);
+    return std::tuple(a.id, a.sequence, a.offset) > std::tuple(b.id, b.sequence, b.offset);
   });
   return {};
 }
@@ -165,7 +167,7 @@ Status FlashStore::scan_anchors(uint32_t block, Headers& headers) {
         std::span(bytes).subspan(size_t{offset} * unit_bytes(), kFlashMarkBytes), opened->sequence,
         offset);
     if (mark && mark->type == FlashRecordType::kAnchor) {
-      headers.anchors.push_back({mark->lsn, mark->number(), block, offset + 1});
+      headers.anchors.push_back({mark->lsn, mark->number(), block, offset + 1, opened->sequence});
     }
   }
   return {};
@@ -268,13 +270,12 @@ Status FlashStore::load_checkpoint(uint64_t id, uint32_t last_block) {
 // An anchor that can't be read now may be read by the next mount; the two newest may have to do
 // without each other. All other anchor blocks are erased before anything is.
 Status FlashStore::free_other_anchor_blocks(const Headers& headers) {
-  std::vector<uint32_t> keep{headers.anchors.front().block};
-  for (const Anchor& anchor : headers.anchors) {
-    if (anchor.id != headers.anchors.front().id) {
-      keep.push_back(anchor.block);
-      break;
-    }
-  }
+  const Anchor& newest = headers.anchors.front();
+  const auto before = std::ranges::find_if(
+      headers.anchors, [&](const Anchor& anchor) { return anchor.id != newest.id; });
+  // Of the first checkpoint there may be none but its own; then the first of these.
+  const Anchor& fallback = before != headers.anchors.end() ? *before : headers.anchors.back();
+  const std::array keep{newest.block, fallback.block};
   std::vector<uint32_t> others = headers.anchor_blocks;
   for (const uint32_t block : anchor_blocks()) {
     if (std::ranges::find(others, block) == others.end()) {
