@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "core/overflow_table.hpp"
+
 namespace cuckoo {
 
 void FlashBlocks::clear() noexcept {
@@ -142,28 +144,40 @@ bool FlashBlocks::in_tail(uint32_t block, const FlashStreams& streams) const noe
 
 uint32_t FlashBlocks::pick_victim(const FlashStreams& streams, uint32_t units_per_block,
                                   uint64_t next_lsn) const {
+  constexpr uint32_t kWindowBlocks = 4096;
+  if (touched() > 2 * kWindowBlocks) {
+    const auto first = static_cast<uint32_t>(mix64(streams.next_sequence) % touched());
+    const uint32_t victim = best_victim(first, kWindowBlocks, streams, units_per_block, next_lsn);
+    if (victim != kNoBlock) {
+      return victim;
+    }
+  }
+  return best_victim(0, touched(), streams, units_per_block, next_lsn);
+}
+
+uint32_t FlashBlocks::best_victim(uint32_t first, uint32_t count, const FlashStreams& streams,
+                                  uint32_t units_per_block, uint64_t next_lsn) const {
   uint32_t best = kNoBlock;
   double best_score = 0;
-  for (uint32_t block = 0; block < touched(); ++block) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t block = first + i < touched() ? first + i : first + i - touched();
     const FlashBlock& state = blocks_[block];
-    if (state.kind != FlashBlockKind::kData || block == streams.hot.block ||
-        block == streams.cold.block || in_tail(block, streams)) {
+    const bool has_dead = state.live_units + kFlashHeaderUnits < state.used_units;
+    if (state.kind != FlashBlockKind::kData || !(has_dead || state.failing) ||
+        block == streams.hot.block || block == streams.cold.block || in_tail(block, streams)) {
       continue;
+    }
+    if (state.failing) {
+      return block;
     }
     // What was never used at the block's end is gained, too.
     const uint32_t room = units_per_block - kFlashHeaderUnits;
     const uint32_t dead = room - state.live_units;
-    if (state.live_units + kFlashHeaderUnits >= state.used_units && !state.failing) {
-      continue;
-    }
     const auto age = static_cast<double>(next_lsn - std::min(next_lsn, state.newest_lsn) + 1);
     const double score = static_cast<double>(dead) * age / (room + state.live_units);
-    if (score > best_score || state.failing) {
+    if (score > best_score) {
       best_score = score;
       best = block;
-      if (state.failing) {
-        return best;
-      }
     }
   }
   return best;

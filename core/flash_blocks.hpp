@@ -100,7 +100,8 @@ class FlashBlocks {
   void retire(uint32_t block);
 
   // The block of data to collect, kNoBlock: none is worth it. Not: blocks of `streams`, of the
-  // tail, with nothing dead. O(touched()).
+  // tail, with nothing dead. The best of 4096 neighbours where there are many: any of them is nearly
+  // as good as the best of all.
   uint32_t pick_victim(const FlashStreams& streams, uint32_t units_per_block,
                        uint64_t next_lsn) const;
   // The least worn block of data that is no part of the tail, if it is `gap` or more erases behind
@@ -132,6 +133,8 @@ class FlashBlocks {
     bool was_virgin;
   };
   FlashBlock& edit(uint32_t block);
+  uint32_t best_victim(uint32_t first, uint32_t count, const FlashStreams& streams,
+                       uint32_t units_per_block, uint64_t next_lsn) const;
   void set_kind(uint32_t block, FlashBlockKind kind);
 
   uint32_t count_;
