@@ -387,6 +387,13 @@ Status FlashStore::plan(std::span<const Change> batch, uint64_t& units, uint32_t
                      " bytes more don't fit: " + std::to_string(charged * unit_bytes()) + " of " +
                      std::to_string(usable_units() * unit_bytes()) + " usable bytes are taken"};
   }
+  if (added > 0 && s_.charged_units + units > usable_units() + in_flight_units()) {
+    return Error{ErrorCode::kFull, std::to_string(units * unit_bytes()) +
+                                       " bytes don't fit beside what they replace: " +
+                                       std::to_string(s_.charged_units * unit_bytes()) + " of " +
+                                       std::to_string(usable_units() * unit_bytes()) +
+                                       " usable bytes are taken"};
+  }
   return {};
 }
 

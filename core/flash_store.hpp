@@ -29,7 +29,9 @@
 //   than one piece at its end. Usable are, of the blocks that are neither bad nor reserved,
 //   units per block less headers, less one piece, less a share of two checkpoints. A key is charged
 //   the units of its pieces and one unit each for its place in the checkpoints. "full" means that
-//   the charges would exceed what is usable, and nothing else. A remove needs no charge.
+//   the charges would exceed what is usable; or that a change of more than in_flight_units(), about
+//   an erase block, has no room beside the version that it replaces: both are there until the
+//   change is complete. A remove needs no charge.
 //
 // Collection: one block a put at most while few blocks are free; more only when otherwise no room
 // would be left. The victim has the best (dead units · age) / (live units), age by LSN (Rosenblum
@@ -159,6 +161,8 @@ class FlashStore {
   uint64_t next_lsn() const noexcept { return s_.next_lsn; }
   uint64_t charged_units() const noexcept { return s_.charged_units; }
   uint64_t usable_units() const noexcept;
+  // What is charged and what a change appends may exceed usable_units() by this (see Space).
+  uint64_t in_flight_units() const noexcept { return filled_units(); }
   // What a put of these lengths is charged; kInvalid when the key or the value is too long.
   Result<uint64_t> charge(size_t key_bytes, uint64_t value_bytes) const;
   size_t max_key_bytes() const noexcept;
@@ -282,6 +286,7 @@ class FlashStore {
   uint32_t checkpoint_blocks_needed(uint64_t entries) const noexcept;
   uint32_t required_free() const noexcept;
   uint32_t reserved_blocks() const noexcept;
+  uint32_t filled_units() const noexcept;
 
   // changes
   struct Found {

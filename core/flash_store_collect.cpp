@@ -34,7 +34,14 @@ uint32_t FlashStore::checkpoint_blocks_needed(uint64_t entries) const noexcept {
 uint32_t FlashStore::reserved_blocks() const noexcept {
   constexpr uint32_t kOpenBlocks = 4;  // of the hot and the cold stream, and the next of each
   constexpr uint32_t kCheckpointRounding = 2;  // two checkpoints may coexist
-  return kAnchorBlocks + kOpenBlocks + kSpareBlocks + kCheckpointRounding;
+  constexpr uint32_t kInFlightBlocks = 2;      // old and new versions do until a change is complete
+  return kAnchorBlocks + kOpenBlocks + kSpareBlocks + kCheckpointRounding + kInFlightBlocks;
+}
+
+// Units in a block that are surely filled: a record that doesn't fit wastes less than a piece.
+uint32_t FlashStore::filled_units() const noexcept {
+  const uint32_t data_units = units_per_block() - kFlashHeaderUnits;
+  return data_units - std::min(data_units - 1, piece_units() - 1);
 }
 
 uint64_t FlashStore::usable_units() const noexcept {
@@ -57,15 +64,13 @@ uint32_t FlashStore::required_free() const noexcept {
 // Room for `units` units in `records` records of the hot stream, with enough left to write a
 // checkpoint and to collect. Only here, before a batch begins, is anything collected.
 Status FlashStore::ensure_room(uint64_t units, uint32_t records) {
-  const uint32_t data_units = units_per_block() - kFlashHeaderUnits;
   const auto blocks_wanted = [&]() -> uint64_t {
     const uint64_t left =
         s_.streams.hot.block == kNoBlock ? 0 : units_per_block() - s_.streams.hot.offset;
     if (units <= left && records == 1) {
       return 0;
     }
-    const uint64_t waste_per_block = std::min(piece_units(), data_units) - 1;
-    const uint64_t per_block = std::max<uint64_t>(1, data_units - waste_per_block);
+    const uint64_t per_block = filled_units();
     return (units > left ? (units - left + per_block - 1) / per_block : 0) + (records > 1 ? 1 : 0);
   };
   const auto wanted = [&] { return blocks_wanted() + required_free(); };
@@ -80,7 +85,8 @@ Status FlashStore::ensure_room(uint64_t units, uint32_t records) {
   bool fresh_checkpoint = false;
   while (blocks_.free_count() < wanted()) {
     const uint32_t victim = blocks_.pick_victim(s_.streams, units_per_block(), s_.next_lsn);
-    if (victim != kNoBlock && rounds-- > 0) {
+    if (victim != kNoBlock && rounds > 0) {
+      --rounds;
       CUCKOO_TRY(fail(collect_block(victim)));
       fresh_checkpoint = false;
     } else if (!fresh_checkpoint &&
