@@ -400,6 +400,7 @@ Status FlashStore::plan(std::span<const Change> batch, uint64_t& units, uint32_t
 Status FlashStore::write(std::span<const Change> batch) {
   uint64_t units = 0;
   uint32_t records = 0;
+  CUCKOO_TRY(writable());
   CUCKOO_TRY(plan(batch, units, records));
   CUCKOO_TRY(ensure_room(units, records));
   hold_releases_ = true;

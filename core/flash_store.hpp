@@ -93,7 +93,8 @@ class FlashStore {
   FlashStore(const FlashStore&) = delete;
   FlashStore& operator=(const FlashStore&) = delete;
 
-  // Makes an empty store on a device, whatever it held. Then it is mounted.
+  // Makes an empty store on a device, whatever it held; on an atomic one that is erased. Then it is
+  // mounted. After a power cut inside, format again.
   Status format();
   Status mount();
   // atomic_device only: applies what another store on the same device appended, up to `state`
@@ -269,6 +270,7 @@ class FlashStore {
 
   // the log (flash_store_log.cpp)
   Status fail(Status status) noexcept;
+  Status writable() const;
   Status program(uint64_t address, std::span<const std::byte> bytes);
   Status prepare(uint32_t block);
   Status open(FlashStream& stream, FlashPurpose purpose);
@@ -345,6 +347,7 @@ class FlashStore {
   State s_;
   bool mounted_ = false;
   bool poisoned_ = false;
+  bool worn_out_ = false;  // so few blocks are left that even a mount could not write: reading only
   uint64_t mount_read_bytes_ = 0;
 
   // Blocks stay until the batch or collection that left nothing live in them is complete. After a

@@ -195,12 +195,14 @@ Status FlashStore::write_checkpoint() {
 }
 
 Status FlashStore::checkpoint() {
+  CUCKOO_TRY(writable());
   CUCKOO_TRY(fail(write_checkpoint()));
   sweep();
   return {};
 }
 
 Status FlashStore::clear() {
+  CUCKOO_TRY(writable());
   if (!marks_.empty()) {
     index_.for_each([this](uint32_t hash, uint32_t position) {
       note({IndexOperation::kRemove, hash, position, 0});

@@ -93,8 +93,6 @@ Status FlashStore::ensure_room(uint64_t units, uint32_t records) {
                blocks_.free_count() >= checkpoint_blocks_needed(index_.size())) {
       CUCKOO_TRY(checkpoint());
       fresh_checkpoint = true;
-    } else if (blocks_.free_count() > blocks_wanted() + kSpareBlocks) {
-      break;  // no room for a checkpoint beside the old one: its blocks stand in for it
     } else {
       return Error{ErrorCode::kFull, "no erase block can be freed; " +
                                          std::to_string(blocks_.bad_count()) + " are worn out"};
@@ -194,6 +192,7 @@ Status FlashStore::collect_block(uint32_t victim) {
 }
 
 Status FlashStore::collect() {
+  CUCKOO_TRY(writable());
   CUCKOO_TRY(checkpoint());
   std::vector<uint32_t> victims;
   for (uint32_t block = 0; block < blocks_.touched(); ++block) {

@@ -13,6 +13,15 @@ Status FlashStore::fail(Status status) noexcept {
   return status;
 }
 
+Status FlashStore::writable() const {
+  if (worn_out_) {
+    return Error{ErrorCode::kFull, "no erase block can be freed; " +
+                                       std::to_string(blocks_.bad_count()) + " are worn out"};
+  }
+  return poisoned_ ? Status(Error{ErrorCode::kStorage, "a change failed half-way; mount again"})
+                   : Status();
+}
+
 // Programs, and reads back: a worn block may do nothing and say nothing.
 Status FlashStore::program(uint64_t address, std::span<const std::byte> bytes) {
   CUCKOO_TRY(device_.program(address, bytes));

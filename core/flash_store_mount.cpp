@@ -22,7 +22,7 @@ void FlashStore::reset() {
   s_ = {};
   s_.stats.record_reads = stats.record_reads;
   s_.stats.false_reads = stats.false_reads;
-  mounted_ = poisoned_ = false;
+  mounted_ = poisoned_ = worn_out_ = false;
   hold_releases_ = recovering_ = false;
   pending_.clear();
   newest_ = {};
@@ -35,6 +35,12 @@ void FlashStore::reset() {
 Status FlashStore::format() {
   CUCKOO_TRY(check_geometry(device_.geometry()));
   reset();
+  if (!options_.atomic_device) {  // nothing of an older store is newer than this one
+    Headers older;
+    CUCKOO_TRY(read_headers(older));
+    s_.streams.next_sequence = older.max_sequence + 1;
+    s_.checkpoint_id = older.anchors.empty() ? 0 : older.anchors.front().id;
+  }
   for (uint32_t i = 0; i < kAnchorBlocks; ++i) {
     const uint32_t block = blocks_.take();
     if (!options_.atomic_device) {
@@ -93,7 +99,12 @@ Status FlashStore::mount_now() {
     sweep();
     CUCKOO_TRY(replay(&headers));
   }
-  return recover(headers, begun.value());
+  Status recovered = recover(headers, begun.value());
+  worn_out_ = !recovered.ok() && recovered.error().code == ErrorCode::kFull;
+  if (worn_out_) {
+    return {};
+  }
+  return recovered;
 }
 
 Result<bool> FlashStore::tail_has_begun(const Headers& headers) {
