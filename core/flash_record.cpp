@@ -58,12 +58,13 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
   if (header.type == FlashRecordType::kHead) {
     store_le(to + 20, header.total_value_bytes);
   }
-  to += header.header_bytes();
   if (!key.empty()) {
-    std::memcpy(to, key.data(), key.size());
+    std::memcpy(to + header.header_bytes(), key.data(), key.size());
   }
+  const size_t head = header.head_bytes() - 4;
+  store_le(to + head, record_crc(std::span(out).first(head), sequence, offset_units));
   if (!value.empty()) {
-    std::memcpy(to + key.size(), value.data(), value.size());
+    std::memcpy(to + head + 4, value.data(), value.size());
   }
   const size_t covered = out.size() - 4;
   store_le(out.data() + covered, record_crc(std::span(out).first(covered), sequence, offset_units));
@@ -110,6 +111,10 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
   return header;
 }
 
+bool verify_flash_head(std::span<const std::byte> head, uint64_t sequence, uint32_t offset_units) {
+  return verify_flash_record(head, sequence, offset_units);
+}
+
 bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,
                          uint32_t offset_units) {
   const size_t covered = record.size() - 4;
@@ -121,7 +126,7 @@ uint32_t FlashPieces::first_bytes(uint64_t key_bytes, uint64_t value_bytes) cons
   if (single(key_bytes, value_bytes)) {
     return static_cast<uint32_t>(value_bytes);
   }
-  const uint64_t taken = 28 + key_bytes;
+  const uint64_t taken = kFlashHeadFixedBytes + key_bytes;
   return taken < piece_bytes ? static_cast<uint32_t>(piece_bytes - taken) : 0;
 }
 
@@ -133,14 +138,19 @@ uint64_t FlashPieces::parts(uint64_t key_bytes, uint64_t value_bytes) const noex
 uint64_t FlashPieces::drop_units(uint64_t parts) const noexcept {
   const uint64_t full = parts / positions_per_drop();
   const uint64_t rest = parts % positions_per_drop();
-  const uint64_t fixed_bytes = 24 + kFlashDropHeaderBytes;
+  const uint64_t fixed_bytes = kFlashRecordFixedBytes + kFlashDropHeaderBytes;
   return full * units(fixed_bytes + uint64_t{positions_per_drop()} * 4) +
          (rest == 0 ? 0 : units(fixed_bytes + rest * 4));
 }
 
 uint32_t FlashPieces::first_units(uint64_t key_bytes, uint64_t value_bytes) const noexcept {
-  const uint64_t header_and_crc = single(key_bytes, value_bytes) ? 24 : 28;
-  return units(header_and_crc + key_bytes + first_bytes(key_bytes, value_bytes));
+  const uint64_t fixed_bytes =
+      single(key_bytes, value_bytes) ? kFlashRecordFixedBytes : kFlashHeadFixedBytes;
+  return units(fixed_bytes + key_bytes + first_bytes(key_bytes, value_bytes));
+}
+
+bool is_erased(std::span<const std::byte> bytes) noexcept {
+  return std::ranges::all_of(bytes, [](std::byte b) { return b == kErased; });
 }
 
 void encode_erase_header(uint32_t block, uint32_t erase_count, std::span<std::byte> unit) {

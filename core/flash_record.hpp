@@ -7,7 +7,8 @@
 //            0 1 purpose · 1 7 sequence · 8 4 next block of this stream, FFFFFFFF: none · 12 4 CRC
 //   unit 2 … records and marks, one behind the other, each starting at a unit
 //
-// Record: whole units; the CRC is in its last 4 bytes, so in the unit that is programmed last.
+// Record: whole units. A mount reads the bytes before the value only, so these have a CRC of their
+// own. The other one is in the last 4 bytes, so in the unit that is programmed last.
 //   0   1  type
 //   1   2  key bytes K (a part has none)
 //   3   3  value bytes V in this record
@@ -16,7 +17,7 @@
 //          In the cold stream: the position that it was copied from
 //   16  4  previous value bytes: of the whole value at `previous`. A part: its offset in the value
 //   20  4  head only: bytes of the whole value
-//   …   K + V bytes, then FF up to the CRC
+//   …   K bytes of the key, 4 of the head's CRC, V of the value, then FF up to the CRC
 // The value of a drop: the LSN of the value whose parts it names (6) ‖ the offset of the first of
 // them (4) ‖ their positions (4 each), consecutive parts.
 // Mark: one unit, 16 bytes of it: 0 1 type · 1 1 zero · 2 6 LSN · 8 4 number · 12 4 CRC.
@@ -78,9 +79,13 @@ struct FlashRecordHeader {
   size_t header_bytes() const noexcept {
     return is_mark() ? kFlashMarkBytes : type == FlashRecordType::kHead ? 24 : 20;
   }
+  // Header, key and their CRC: the value begins there.
+  size_t head_bytes() const noexcept {
+    return is_mark() ? kFlashMarkBytes : header_bytes() + key_bytes + 4;
+  }
   // Without the padding to whole units.
   size_t content_bytes() const noexcept {
-    return is_mark() ? kFlashMarkBytes : header_bytes() + key_bytes + value_bytes + 4;
+    return is_mark() ? kFlashMarkBytes : head_bytes() + value_bytes + 4;
   }
   uint32_t units(uint32_t unit_bytes) const noexcept {
     return static_cast<uint32_t>((content_bytes() + unit_bytes - 1) / unit_bytes);
@@ -88,6 +93,8 @@ struct FlashRecordHeader {
 };
 
 inline constexpr size_t kMaxFlashRecordHeaderBytes = 24;
+inline constexpr size_t kFlashRecordFixedBytes = 28;  // header and CRCs of all but heads
+inline constexpr size_t kFlashHeadFixedBytes = 32;    // … of a head
 
 // The whole record, padded to units. key and value have the header's lengths.
 void encode_flash_record(const FlashRecordHeader& header, std::span<const std::byte> key,
@@ -96,13 +103,27 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
 
 // The header alone; nullopt: these bytes begin no record (erased, torn, of an unknown type).
 // `bytes`: kMaxFlashRecordHeaderBytes or what is left of the block. A mark's CRC is verified,
-// a record's is not.
+// a record's are not.
 std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std::byte> bytes,
                                                             uint64_t sequence,
                                                             uint32_t offset_units);
+// The first head_bytes() of a record: does their CRC hold?
+bool verify_flash_head(std::span<const std::byte> head, uint64_t sequence, uint32_t offset_units);
 // A whole record: does the CRC hold?
 bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,
                          uint32_t offset_units);
+
+inline constexpr size_t kFlashDropHeaderBytes = 10;  // before the positions
+
+// A record's key and value in its bytes.
+inline std::span<const std::byte> key_in(const FlashRecordHeader& header,
+                                         std::span<const std::byte> record) {
+  return record.subspan(header.header_bytes(), header.key_bytes);
+}
+inline std::span<const std::byte> value_in(const FlashRecordHeader& header,
+                                           std::span<const std::byte> record) {
+  return record.subspan(header.head_bytes(), header.value_bytes);
+}
 
 // How a key and a value are cut into records: a pure function of their lengths.
 struct FlashPieces {
@@ -113,31 +134,37 @@ struct FlashPieces {
   uint32_t unit_bytes;
 
   bool single(uint64_t key_bytes, uint64_t value_bytes) const noexcept {
-    return value_bytes == 0 || 24 + key_bytes + value_bytes <= piece_bytes;
+    return value_bytes == 0 || kFlashRecordFixedBytes + key_bytes + value_bytes <= piece_bytes;
   }
   // Value bytes in the put or head.
   uint32_t first_bytes(uint64_t key_bytes, uint64_t value_bytes) const noexcept;
-  uint32_t part_bytes() const noexcept { return piece_bytes - 24; }  // all but the last
+  uint32_t part_bytes() const noexcept {  // all but the last
+    return piece_bytes - static_cast<uint32_t>(kFlashRecordFixedBytes);
+  }
   uint64_t parts(uint64_t key_bytes, uint64_t value_bytes) const noexcept;
   uint32_t units(uint64_t content_bytes) const noexcept {
     return static_cast<uint32_t>((content_bytes + unit_bytes - 1) / unit_bytes);
   }
   uint32_t first_units(uint64_t key_bytes, uint64_t value_bytes) const noexcept;
-  uint32_t part_units(uint64_t bytes) const noexcept { return units(24 + bytes); }
-  uint32_t positions_per_drop() const noexcept { return (piece_bytes - 24 - 10) / 4; }
+  uint32_t part_units(uint64_t bytes) const noexcept {
+    return units(kFlashRecordFixedBytes + bytes);
+  }
+  uint32_t positions_per_drop() const noexcept {
+    return (part_bytes() - static_cast<uint32_t>(kFlashDropHeaderBytes)) / 4;
+  }
   uint64_t drops(uint64_t parts) const noexcept {
     return (parts + positions_per_drop() - 1) / positions_per_drop();
   }
   uint64_t drop_units(uint64_t parts) const noexcept;  // of all of them
 };
 
-inline constexpr size_t kFlashDropHeaderBytes = 10;  // before the positions
-
 struct FlashOpenHeader {
   FlashPurpose purpose = FlashPurpose::kHot;
   uint64_t sequence = 0;
   uint32_t next = kNoBlock;
 };
+
+bool is_erased(std::span<const std::byte> bytes) noexcept;
 
 void encode_erase_header(uint32_t block, uint32_t erase_count, std::span<std::byte> unit);
 std::optional<uint32_t> decode_erase_header(uint32_t block, std::span<const std::byte> unit);

@@ -23,8 +23,8 @@ uint32_t FlashStore::piece_units() const noexcept {
 }
 
 size_t FlashStore::max_key_bytes() const noexcept {
-  constexpr size_t kHeadBytes = 28;  // header and CRC
-  const size_t room = size_t{units_per_block() - kFlashHeaderUnits} * unit_bytes() - kHeadBytes;
+  const size_t room =
+      size_t{units_per_block() - kFlashHeaderUnits} * unit_bytes() - kFlashHeadFixedBytes;
   return std::min<size_t>(room, 0xFFFF);
 }
 
@@ -274,9 +274,12 @@ Result<bool> FlashStore::get(std::span<const std::byte> key, std::vector<std::by
   Record head;
   head.header.value_bytes = 0;
   const FlashEntry entry = found.value()->entry;
-  const size_t from = pieces().single(key.size(), entry.value_bytes) ? 20 : 24;
+  FlashRecordHeader header;
+  header.type = pieces().single(key.size(), entry.value_bytes) ? FlashRecordType::kPut
+                                                               : FlashRecordType::kHead;
+  header.key_bytes = static_cast<uint16_t>(key.size());
   const size_t first = pieces().first_bytes(key.size(), entry.value_bytes);
-  head.value = std::span<const std::byte>(record_bytes_).subspan(from + key.size(), first);
+  head.value = std::span<const std::byte>(record_bytes_).subspan(header.head_bytes(), first);
   CUCKOO_TRY(read_value(entry, head, value));
   return true;
 }
@@ -316,13 +319,14 @@ Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
     if (!status.ok()) {
       return;
     }
-    Result<std::optional<FlashRecordHeader>> header = load_header(position);
-    if (!header.ok()) {
-      status = header.take_status();
-    } else if (!header.value()) {
+    Scanned head;
+    Result<bool> there = load_head(position, head);
+    if (!there.ok()) {
+      status = there.take_status();
+    } else if (!there.value() || head.hash != hash) {
       status = corrupt("no record at unit " + std::to_string(position));
-    } else if (header.value()->is_entry()) {
-      all.push_back({{header.value()->lsn, position, header.value()->total_value_bytes}, hash});
+    } else if (head.header.is_entry()) {
+      all.push_back({{head.header.lsn, position, head.header.total_value_bytes}, hash});
     }
   });
   CUCKOO_TRY(std::move(status));

@@ -215,15 +215,15 @@ class FlashStore {
   struct Scanned {
     uint32_t position = 0;
     FlashRecordHeader header;
-    uint32_t hash = 0;  // of a record that the index knows
-    uint32_t crc = 0;
+    uint32_t hash = 0;             // of a record that the index knows
+    uint32_t crc = 0;              // of its head
     std::vector<std::byte> drop;   // a drop's value
     std::vector<std::byte> whole;  // of the last record of a stream that may be torn
   };
   struct TailStream {
     FlashPurpose purpose = FlashPurpose::kHot;
     FlashStream* stream = nullptr;
-    std::vector<uint32_t> blocks;  // not atomic: those opened since, by sequence
+    std::vector<std::pair<uint64_t, uint32_t>> blocks;  // not atomic: opened since (see Headers)
     size_t next_block = 0;
     std::vector<Scanned> records;  // of the current block, or of the next one:
     size_t next_record = 0;
@@ -278,7 +278,7 @@ class FlashStore {
   Result<uint32_t> append(FlashStream& stream, FlashPurpose purpose, FlashRecordHeader header,
                           std::span<const std::byte> key, std::span<const std::byte> value);
   Status load(uint32_t position, Record& record);
-  Result<std::optional<FlashRecordHeader>> load_header(uint32_t position);
+  Result<bool> load_head(uint32_t position, Scanned& record);
 
   // collection (flash_store_collect.cpp)
   Status ensure_room(uint64_t units, uint32_t records);
@@ -318,7 +318,7 @@ class FlashStore {
   void reset();
   Status mount_now();
   Status read_headers(Headers& headers);
-  Status scan_anchors(uint32_t block, Headers& headers);
+  Status scan_anchors(uint32_t block, uint64_t sequence, Headers& headers);
   Status load_checkpoint(uint64_t id, uint32_t last_block);
   Result<bool> tail_has_begun(const Headers& headers);
   Status recover(Headers& headers, bool tail_has_begun);
@@ -329,6 +329,9 @@ class FlashStore {
   // the tail (flash_store_replay.cpp)
   Status replay(const Headers* headers);
   Status scan_block(TailStream& tail, uint32_t block, uint32_t offset, uint64_t sequence);
+  Result<bool> scan_block_once(TailStream& tail, uint32_t block, uint32_t offset,
+                               uint64_t sequence);
+  Status expect_end(const TailStream& tail, uint32_t block, uint32_t offset, uint64_t sequence);
   Result<bool> scan_record(uint32_t position, uint64_t sequence, std::span<const std::byte> image,
                            Scanned& record);
   Result<bool> next_block(TailStream& tail);

@@ -8,7 +8,7 @@
 namespace cuckoo {
 namespace {
 
-constexpr size_t kRecordBytes = 24;  // header and CRC of a checkpoint's record
+constexpr size_t kRecordBytes = kFlashRecordFixedBytes;
 
 }  // namespace
 

@@ -14,7 +14,7 @@ constexpr uint32_t kSlackBlocks = 2;  // collection begins when so few more are 
 constexpr uint32_t kWearMargin = 4;   // levelling begins so many erases before the gap
 constexpr size_t kCheckpointFixedBytes = 256;
 constexpr size_t kCheckpointBytesPerBlock = 28;
-constexpr size_t kCheckpointRecordBytes = 24;  // header and CRC of each of its records
+constexpr size_t kCheckpointRecordBytes = kFlashRecordFixedBytes;
 
 }  // namespace
 
@@ -136,32 +136,21 @@ Status FlashStore::collect_block(uint32_t victim) {
   uint32_t units_left = state.live_units;
   for (uint32_t offset = kFlashHeaderUnits; offset < state.used_units && units_left > 0;) {
     const uint32_t from = victim * units_per_block() + offset;
-    Result<std::optional<FlashRecordHeader>> header = load_header(from);
-    CUCKOO_TRY(header.take_status());
-    if (!header.value()) {
+    Scanned head;
+    Result<bool> there = load_head(from, head);
+    CUCKOO_TRY(there.take_status());
+    if (!there.value()) {
       break;  // torn, or a program failed here: nothing behind it
     }
-    const uint32_t units = header.value()->units(unit_bytes());
+    const uint32_t units = head.header.units(unit_bytes());
     offset += units;
-    const FlashRecordType type = header.value()->type;
-    if (!header.value()->is_entry() && type != FlashRecordType::kPart) {
+    const FlashRecordType type = head.header.type;
+    if ((!head.header.is_entry() && type != FlashRecordType::kPart) ||
+        !index_.contains(head.hash, from)) {
       continue;
     }
     Record record;
-    uint32_t hash = 0;
-    if (type == FlashRecordType::kPart) {
-      hash = part_hash(header.value()->lsn, header.value()->offset());
-      if (!index_.contains(hash, from)) {
-        continue;
-      }
-      CUCKOO_TRY(load(from, record));
-    } else {
-      CUCKOO_TRY(load(from, record));
-      hash = hash_of(record.key);
-      if (!index_.contains(hash, from)) {
-        continue;
-      }
-    }
+    CUCKOO_TRY(load(from, record));
     FlashRecordHeader copy = record.header;
     copy.previous = from;
     copy.last_of_batch = true;
@@ -169,15 +158,13 @@ Status FlashStore::collect_block(uint32_t victim) {
       copy.previous_value_bytes = 0;
     }
     const std::vector<std::byte> bytes(record_bytes_);
-    const std::span<const std::byte> body =
-        std::span<const std::byte>(bytes).subspan(copy.header_bytes());
-    Result<uint32_t> to = append(cold, FlashPurpose::kCold, copy, body.first(copy.key_bytes),
-                                 body.subspan(copy.key_bytes, copy.value_bytes));
+    Result<uint32_t> to =
+        append(cold, FlashPurpose::kCold, copy, key_in(copy, bytes), value_in(copy, bytes));
     CUCKOO_TRY(to.take_status());
     Scanned& move = moves.emplace_back();
     move.position = to.value();
     move.header = copy;
-    move.hash = hash;
+    move.hash = head.hash;
     units_left -= std::min(units_left, units);
   }
   if (units_left != 0) {

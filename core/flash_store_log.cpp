@@ -49,7 +49,7 @@ Status FlashStore::prepare(uint32_t block) {
     if (!options_.atomic_device) {
       verified_.resize(geometry().block_bytes());
       CUCKOO_TRY(device_.read(geometry().block_address(block), verified_));
-      if (!std::ranges::all_of(verified_, [](std::byte b) { return b == std::byte{0xFF}; })) {
+      if (!is_erased(verified_)) {
         return Error{ErrorCode::kFlashFailure, "an erased block does not read as erased"};
       }
     }
@@ -112,8 +112,7 @@ Result<uint32_t> FlashStore::append(FlashStream& stream, FlashPurpose purpose,
     if (programmed.ok()) {
       stream.offset += units;
       blocks_.append(stream.block, stream.offset, 0, header.is_mark() ? 0 : header.lsn);
-      const size_t crc_at = header.is_mark() ? 12 : encoded_.size() - 4;
-      fold_record(header, position, load_le<uint32_t>(&encoded_[crc_at]));
+      fold_record(header, position, load_le<uint32_t>(&encoded_[header.head_bytes() - 4]));
       count_tail_read(header);
       return position;
     }
@@ -159,23 +158,17 @@ Status FlashStore::load(uint32_t position, Record& record) {
     return broken("has a wrong CRC");
   }
   record.header = *header;
-  const std::span<const std::byte> body =
-      std::span<const std::byte>(record_bytes_).subspan(header->header_bytes());
-  record.key = body.first(header->key_bytes);
-  record.value = body.subspan(header->key_bytes, header->value_bytes);
+  record.key = key_in(*header, record_bytes_);
+  record.value = value_in(*header, record_bytes_);
   return {};
 }
 
-Result<std::optional<FlashRecordHeader>> FlashStore::load_header(uint32_t position) {
+// The record without its value.
+Result<bool> FlashStore::load_head(uint32_t position, Scanned& record) {
   if (position >= geometry().units()) {
-    return std::optional<FlashRecordHeader>();
+    return false;
   }
-  const auto [block, offset] = locate(position);
-  std::byte bytes[kMaxFlashRecordHeaderBytes];
-  const size_t room = size_t{units_per_block() - offset} * unit_bytes();
-  const std::span<std::byte> wanted(bytes, std::min(room, sizeof bytes));
-  CUCKOO_TRY(device_.read(address(position), wanted));
-  return decode_flash_record_header(wanted, blocks_.at(block).sequence, offset);
+  return scan_record(position, blocks_.at(locate(position).block).sequence, {}, record);
 }
 
 }  // namespace cuckoo

@@ -115,10 +115,10 @@ Result<bool> FlashStore::tail_has_begun(const Headers& headers) {
   }
   for (const FlashStream* stream : {&s_.streams.hot, &s_.streams.cold}) {
     if (stream->block != kNoBlock && stream->offset < units_per_block()) {
-      Result<std::optional<FlashRecordHeader>> header =
-          load_header(stream->block * units_per_block() + stream->offset);
-      CUCKOO_TRY(header.take_status());
-      if (header.value()) {
+      std::vector<std::byte> unit(unit_bytes());
+      CUCKOO_TRY(count_read(address(stream->block * units_per_block() + stream->offset), unit));
+      // Also when it is no record now: it may read otherwise the next time.
+      if (!is_erased(unit)) {
         return true;
       }
     }
@@ -136,7 +136,11 @@ Status FlashStore::read_headers(Headers& headers) {
       continue;  // worn out; nothing that counts was left in it
     }
     CUCKOO_TRY(std::move(read));
-    const std::optional<FlashOpenHeader> opened = decode_open_header(block, unit);
+    std::optional<FlashOpenHeader> opened = decode_open_header(block, unit);
+    if (!opened && !is_erased(unit)) {  // a read may fail once without anything being torn
+      CUCKOO_TRY(count_read(geometry().block_address(block) + unit_bytes(), unit));
+      opened = decode_open_header(block, unit);
+    }
     if (!opened) {
       continue;
     }
@@ -150,7 +154,7 @@ Status FlashStore::read_headers(Headers& headers) {
         break;
       case FlashPurpose::kAnchor:
         headers.anchor_blocks.push_back(block);
-        CUCKOO_TRY(scan_anchors(block, headers));
+        CUCKOO_TRY(scan_anchors(block, opened->sequence, headers));
         break;
       case FlashPurpose::kCheckpoint:
         break;
@@ -165,20 +169,19 @@ Status FlashStore::read_headers(Headers& headers) {
 }
 
 // A torn anchor may stand before a whole one, so every unit is looked at.
-Status FlashStore::scan_anchors(uint32_t block, Headers& headers) {
+Status FlashStore::scan_anchors(uint32_t block, uint64_t sequence, Headers& headers) {
   std::vector<std::byte> bytes(geometry().block_bytes());
   CUCKOO_TRY(count_read(geometry().block_address(block), bytes));
-  const std::optional<FlashOpenHeader> opened =
-      decode_open_header(block, std::span(bytes).subspan(unit_bytes()));
-  if (!opened) {
-    return {};
-  }
   for (uint32_t offset = kFlashHeaderUnits; offset < units_per_block(); ++offset) {
-    const std::optional<FlashRecordHeader> mark = decode_flash_record_header(
-        std::span(bytes).subspan(size_t{offset} * unit_bytes(), kFlashMarkBytes), opened->sequence,
-        offset);
+    const std::span<std::byte> unit =
+        std::span(bytes).subspan(size_t{offset} * unit_bytes(), kFlashMarkBytes);
+    std::optional<FlashRecordHeader> mark = decode_flash_record_header(unit, sequence, offset);
+    if (!mark && !is_erased(unit)) {  // again
+      CUCKOO_TRY(count_read(address(block * units_per_block() + offset), unit));
+      mark = decode_flash_record_header(unit, sequence, offset);
+    }
     if (mark && mark->type == FlashRecordType::kAnchor) {
-      headers.anchors.push_back({mark->lsn, mark->number(), block, offset + 1, opened->sequence});
+      headers.anchors.push_back({mark->lsn, mark->number(), block, offset + 1, sequence});
     }
   }
   return {};
@@ -223,7 +226,7 @@ Status FlashStore::load_checkpoint(uint64_t id, uint32_t last_block) {
     if (header->previous_value_bytes + 1 != left || chain.size() >= geometry().blocks) {
       return broken("not the piece that is expected");
     }
-    const auto value = std::span(record).subspan(header->header_bytes(), header->value_bytes);
+    const auto value = value_in(*header, record);
     pieces.emplace_back(value.begin(), value.end());
     chain.push_back(block);
     block = header->previous;
@@ -323,13 +326,10 @@ Status FlashStore::reassert_newest() {
     return {};
   }
   FlashRecordHeader header = newest_.header;
-  const std::span<const std::byte> body =
-      std::span<const std::byte>(newest_.whole).subspan(header.header_bytes());
   header.previous = from;
   header.last_of_batch = true;
-  Result<uint32_t> to =
-      append(s_.streams.cold, FlashPurpose::kCold, header, body.first(header.key_bytes),
-             body.subspan(header.key_bytes, header.value_bytes));
+  Result<uint32_t> to = append(s_.streams.cold, FlashPurpose::kCold, header,
+                               key_in(header, newest_.whole), value_in(header, newest_.whole));
   CUCKOO_TRY(to.take_status());
   index_replace(newest_.hash, from, to.value());
   blocks_.add_live(locate(to.value()).block, header.units(unit_bytes()));

@@ -5,6 +5,7 @@
 // that came next: the two streams merge by it. Records that no complete batch or collection holds
 // are passed over when something may be torn, and an error otherwise.
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "core/flash_store.hpp"
@@ -12,7 +13,7 @@
 namespace cuckoo {
 
 Status FlashStore::count_read(uint64_t address, std::span<std::byte> out) {
-  mount_read_bytes_ += out.size();
+  mount_read_bytes_ += mounted_ ? 0 : out.size();
   return device_.read(address, out);
 }
 
@@ -54,25 +55,43 @@ Result<bool> FlashStore::scan_record(uint32_t position, uint64_t sequence,
     record.crc = load_le<uint32_t>(&bytes[12]);
     return true;
   }
-  std::byte crc[4];
-  CUCKOO_TRY(read(size - 4, crc));
-  record.crc = load_le<uint32_t>(crc);
+  // Of a drop the value, too: it says what becomes of other records.
   const bool is_drop = header->type == FlashRecordType::kDrop;
-  std::vector<std::byte> body(is_drop ? header->value_bytes : header->key_bytes);
-  CUCKOO_TRY(read(header->header_bytes(), body));
+  std::vector<std::byte> head(is_drop ? size : header->head_bytes());
+  std::ranges::copy(std::span(bytes).first(header->header_bytes()), head.begin());
+  CUCKOO_TRY(read(header->header_bytes(), std::span(head).subspan(header->header_bytes())));
+  if (!verify_flash_head(std::span(head).first(header->head_bytes()), sequence, offset) ||
+      (is_drop && !verify_flash_record(head, sequence, offset))) {
+    return false;
+  }
+  record.crc = load_le<uint32_t>(&head[header->head_bytes() - 4]);
   if (is_drop) {
-    record.drop = std::move(body);
+    const std::span<const std::byte> value = value_in(*header, head);
+    record.drop.assign(value.begin(), value.end());
   } else {
     record.hash = header->type == FlashRecordType::kPart ? part_hash(header->lsn, header->offset())
-                                                         : hash_of(body);
+                                                         : hash_of(key_in(*header, head));
   }
   return true;
 }
 
-// All records of a block from `offset` on. What may be torn is read once: it may read otherwise
-// the next time.
+// All records of a block from `offset` on.
 Status FlashStore::scan_block(TailStream& tail, uint32_t block, uint32_t offset,
                               uint64_t sequence) {
+  constexpr int kTries = 2;  // a read may fail once without anything being torn
+  bool at_end = false;
+  for (int i = 0; i < kTries && !at_end; ++i) {
+    Result<bool> scanned = scan_block_once(tail, block, offset, sequence);
+    CUCKOO_TRY(scanned.take_status());
+    at_end = scanned.value();
+  }
+  return at_end ? Status() : expect_end(tail, block, offset, sequence);
+}
+
+// False: it ends in something that is no record. What may be torn is read at once: it may read
+// otherwise the next time.
+Result<bool> FlashStore::scan_block_once(TailStream& tail, uint32_t block, uint32_t offset,
+                                         uint64_t sequence) {
   tail.records.clear();
   tail.next_record = 0;
   const bool may_be_torn = !options_.atomic_device && tail.next_block == tail.blocks.size();
@@ -88,24 +107,61 @@ Status FlashStore::scan_block(TailStream& tail, uint32_t block, uint32_t offset,
     offset += record.header.units(unit_bytes());
     tail.records.push_back(std::move(record));
   }
-  if (options_.atomic_device || tail.records.empty() || tail.records.back().header.is_mark()) {
-    return {};
+  if (options_.atomic_device) {
+    return true;
   }
-  // Torn, or the program that failed before the stream left the block.
-  Scanned& last = tail.records.back();
-  const uint32_t last_offset = locate(last.position).offset;
-  const size_t size = size_t{last.header.units(unit_bytes())} * unit_bytes();
-  std::vector<std::byte> whole(size);
-  if (may_be_torn) {
-    std::ranges::copy(std::span(image).subspan(size_t{last_offset} * unit_bytes(), size),
-                      whole.begin());
-  } else {
-    CUCKOO_TRY(count_read(address(last.position), whole));
+  bool at_end = true;
+  if (!tail.records.empty() && !tail.records.back().header.is_mark()) {
+    // Torn, or the program that failed before the stream left the block.
+    Scanned& last = tail.records.back();
+    const uint32_t last_offset = locate(last.position).offset;
+    const size_t size = size_t{last.header.units(unit_bytes())} * unit_bytes();
+    std::vector<std::byte> whole(size);
+    if (may_be_torn) {
+      std::ranges::copy(std::span(image).subspan(size_t{last_offset} * unit_bytes(), size),
+                        whole.begin());
+    } else {
+      CUCKOO_TRY(count_read(address(last.position), whole));
+    }
+    at_end = verify_flash_record(whole, sequence, last_offset);
+    if (at_end) {
+      last.whole = std::move(whole);
+    } else {
+      tail.records.pop_back();
+    }
   }
-  if (verify_flash_record(whole, sequence, last_offset)) {
-    last.whole = std::move(whole);
-  } else {
-    tail.records.pop_back();
+  if (offset < units_per_block()) {
+    std::vector<std::byte> unit(unit_bytes());
+    if (may_be_torn) {
+      std::ranges::copy(std::span(image).subspan(size_t{offset} * unit_bytes(), unit_bytes()),
+                        unit.begin());
+    } else {
+      CUCKOO_TRY(count_read(address(block * units_per_block() + offset), unit));
+    }
+    at_end = at_end && is_erased(unit);
+  }
+  return at_end;
+}
+
+// A torn record is the last thing in its block; one with a record behind it was damaged later.
+Status FlashStore::expect_end(const TailStream& tail, uint32_t block, uint32_t offset,
+                              uint64_t sequence) {
+  if (!tail.records.empty()) {
+    const Scanned& last = tail.records.back();
+    offset = locate(last.position).offset + last.header.units(unit_bytes());
+  }
+  std::vector<std::byte> image(geometry().block_bytes());
+  CUCKOO_TRY(count_read(geometry().block_address(block), image));
+  const uint32_t broken = offset;
+  while (++offset < units_per_block()) {
+    Scanned record;
+    Result<bool> there = scan_record(block * units_per_block() + offset, sequence, image, record);
+    CUCKOO_TRY(there.take_status());
+    if (there.value()) {
+      return corrupt("unit " + std::to_string(block * units_per_block() + broken) +
+                     " is no record, but unit " + std::to_string(record.position) +
+                     " behind it is one");
+    }
   }
   return {};
 }
@@ -113,11 +169,13 @@ Status FlashStore::scan_block(TailStream& tail, uint32_t block, uint32_t offset,
 // Reads the block that the stream went on in. False: it didn't.
 Result<bool> FlashStore::next_block(TailStream& tail) {
   uint32_t block = tail.stream->next;
+  std::optional<FlashOpenHeader> opened;
   if (!options_.atomic_device) {
     if (tail.next_block == tail.blocks.size()) {
       return false;
     }
-    block = tail.blocks[tail.next_block++];
+    opened = FlashOpenHeader{tail.purpose, tail.blocks[tail.next_block].first, kNoBlock};
+    block = tail.blocks[tail.next_block++].second;
   }
   if (block == kNoBlock || block >= geometry().blocks) {
     return false;
@@ -125,17 +183,18 @@ Result<bool> FlashStore::next_block(TailStream& tail) {
   std::vector<std::byte> units(size_t{kFlashHeaderUnits} * unit_bytes());
   CUCKOO_TRY(count_read(geometry().block_address(block), units));
   const std::optional<uint32_t> erase_count = decode_erase_header(block, units);
-  const std::optional<FlashOpenHeader> opened =
-      decode_open_header(block, std::span(units).subspan(unit_bytes()));
-  const uint64_t sequence_before =
-      tail.stream->block == kNoBlock ? 0 : blocks_.at(tail.stream->block).sequence;
-  if (!opened || opened->purpose != tail.purpose || opened->sequence <= sequence_before ||
-      opened->sequence < s_.streams.tail_sequence) {
-    return false;
+  if (!opened) {
+    opened = decode_open_header(block, std::span(units).subspan(unit_bytes()));
+    const uint64_t sequence_before =
+        tail.stream->block == kNoBlock ? 0 : blocks_.at(tail.stream->block).sequence;
+    if (!opened || opened->purpose != tail.purpose || opened->sequence <= sequence_before ||
+        opened->sequence < s_.streams.tail_sequence) {
+      return false;
+    }
   }
   tail.opens = block;
   tail.opens_header = *opened;
-  tail.opens_erase_count = erase_count.value_or(blocks_.at(block).erase_count);
+  tail.opens_erase_count = erase_count.value_or(blocks_.at(block).erase_count + 1);
   CUCKOO_TRY(scan_block(tail, block, kFlashHeaderUnits, opened->sequence));
   return true;
 }
@@ -300,12 +359,10 @@ Status FlashStore::replay(const Headers* headers) {
   cold.stream = &s_.streams.cold;
   if (headers != nullptr) {
     const auto opened_since = [&](const std::vector<std::pair<uint64_t, uint32_t>>& all,
-                                  std::vector<uint32_t>& blocks) {
-      for (const auto& [sequence, block] : all) {
-        if (sequence >= s_.streams.tail_sequence) {
-          blocks.push_back(block);
-        }
-      }
+                                  std::vector<std::pair<uint64_t, uint32_t>>& blocks) {
+      std::ranges::copy_if(all, std::back_inserter(blocks), [&](const auto& opened) {
+        return opened.first >= s_.streams.tail_sequence;
+      });
     };
     opened_since(headers->hot, hot.blocks);
     opened_since(headers->cold, cold.blocks);
@@ -331,6 +388,10 @@ Status FlashStore::replay(const Headers* headers) {
          collection->header.lsn > batch->header.lsn)) {
       CUCKOO_TRY(replay_batch(hot));
     } else if (collection->header.type == FlashRecordType::kCollect) {
+      if (collection->header.lsn > s_.next_lsn) {
+        return corrupt("the change with seq " + std::to_string(s_.next_lsn) +
+                       " is missing from the log");
+      }
       bool applied = false;
       CUCKOO_TRY(replay_collection(cold, applied));
     } else if (options_.atomic_device) {
