@@ -52,7 +52,7 @@ std::string size_text(double bytes) {
   for (; bytes >= 1024 && unit < 4; ++unit) {
     bytes /= 1024;
   }
-  return sql_text(bytes < 10 && std::floor(bytes) != bytes ? "%.1f %s" : "%.0f %s", bytes,
+  return sql_text(bytes < 100 && std::floor(bytes) != bytes ? "%.1f %s" : "%.0f %s", bytes,
                   units[unit]);
 }
 
@@ -160,12 +160,12 @@ class Map {
 
   void draw_titles() {
     const FlashGeometry& geometry = survey_.geometry();
-    text(kLeft, 40, 22, "#111827", live_.table(), " font-weight=\"bold\"");
+    text(kLeft, 40, 22, "#111827", "flash_kv " + live_.table(), " font-weight=\"bold\"");
     text(kLeft, 64, 13, "#4b5563",
          size_text(static_cast<double>(geometry.size_bytes())) + ": " + commas(survey_.sectors()) +
              " sectors of " + size_text(geometry.sector_size_bytes) + ", " +
              std::to_string(geometry.sectors_per_block) + " to an erase block; " +
-             commas(live_.flash().size()) + " entries");
+             commas(live_.flash().size()) + (live_.flash().size() == 1 ? " entry" : " entries"));
     text(kLeft, kTop - 14, 15, "#111827", "What the sectors hold", " font-weight=\"bold\"");
     text(kRight, kTop - 14, 15, "#111827", "How often they were erased", " font-weight=\"bold\"");
   }
@@ -194,8 +194,10 @@ class Map {
     }
   }
 
+  // A few erases more or less are no difference worth a colour.
+  double scale_end() const { return std::max(most_erases_, 8U); }
   size_t wear_class(double erases) const {
-    const double share = most_erases_ == 0 ? 0 : erases / most_erases_;
+    const double share = erases / scale_end();
     return std::min(kWear.size() - 1,
                     static_cast<size_t>(share * static_cast<double>(kWear.size())));
   }
@@ -241,11 +243,10 @@ class Map {
       box(kRight + static_cast<double>(wear) * width, y, width, 14, kWear[wear]);
     }
     text(kRight, y + 30, 12, "#4b5563", "0 erases");
-    text(kRight + kPanelSize, y + 30, 12, "#4b5563", commas(most_erases_), " text-anchor=\"end\"");
-    if (most_erases_ > 1) {
-      text(kRight + kPanelSize / 2, y + 30, 12, "#4b5563", sql_text("%g", most_erases_ / 2.0),
-           " text-anchor=\"middle\"");
-    }
+    text(kRight + kPanelSize, y + 30, 12, "#4b5563", commas(static_cast<uint64_t>(scale_end())),
+         " text-anchor=\"end\"");
+    text(kRight + kPanelSize / 2, y + 30, 12, "#4b5563", sql_text("%g", scale_end() / 2),
+         " text-anchor=\"middle\"");
     const double mean = static_cast<double>(erases_) / static_cast<double>(survey_.sectors());
     text(kRight, y + 56, 13, "#2b2f36",
          "least " + commas(least_erases_) + sql_text(", mean %.1f", mean) + ", most " +

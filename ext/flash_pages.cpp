@@ -68,7 +68,7 @@ FlashPages::Page* FlashPages::keep(OwnedPage page) {
   if (chunk == nullptr) {
     chunk = std::make_unique<Chunk>();
   }
-  if ((resident_.size() - dirty_.size()) * page_bytes_ >= kMaxCleanBytes) {
+  if ((resident_.size() - dirty_.size()) * page_bytes_ >= clean_bytes_) {
     evict();
   }
   page->place = resident_.size();
@@ -255,7 +255,7 @@ Status FlashPages::write_dirty() {
     dirty_.pop_back();
   }
   // What was dirty is clean now: more than may be kept.
-  while (resident_.size() * page_bytes_ > kMaxCleanBytes) {
+  while (resident_.size() * page_bytes_ > clean_bytes_) {
     evict();
   }
   return {};

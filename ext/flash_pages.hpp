@@ -9,12 +9,13 @@
 //   I1  after write_dirty() a page has a row exactly when it is not all erased: the rows are a pure
 //       function of the device's bytes, whatever statements, savepoints and connections led there.
 //   I2  a page in memory holds what its row says, or is dirty. What is not dirty may be forgotten:
-//       at most kMaxCleanBytes of it are kept.
+//       at most as much of it is kept as SQLite may keep (PRAGMA cache_size), and kLeastCleanBytes.
 //   I3  a read of a page without a row allocates nothing.
 //   I4  after undo_to(m) no page is in memory that changed since mark m.
 //   I5  a program only clears bits of erased units, as a flash chip's must.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,11 +29,14 @@ namespace cuckoo {
 
 class FlashPages final : public FlashDevice {
  public:
-  static constexpr uint64_t kMaxCleanBytes = uint64_t{64} << 20;
+  static constexpr uint64_t kLeastCleanBytes = uint64_t{64} << 20;
 
   FlashPages(ShadowStore& rows, const FlashGeometry& geometry, uint32_t page_bytes, uint64_t seed);
 
   const FlashGeometry& geometry() const noexcept override { return geometry_; }
+  void set_clean_bytes(uint64_t bytes) noexcept {
+    clean_bytes_ = std::max(bytes, kLeastCleanBytes);
+  }
   void set_blocks(uint32_t blocks);  // a device of another size; no page may lie outside
   Status read(uint64_t address, std::span<std::byte> out) override;
   Status program(uint64_t address, std::span<const std::byte> units) override;
@@ -116,6 +120,7 @@ class FlashPages final : public FlashDevice {
   uint32_t page_bytes_;
   uint64_t seed_;
   unsigned sector_shift_;
+  uint64_t clean_bytes_ = kLeastCleanBytes;
 
   std::vector<std::unique_ptr<Chunk>> chunks_;
   std::vector<OwnedPage> resident_;

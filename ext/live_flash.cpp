@@ -35,6 +35,7 @@ void LiveFlash::open(const FlashOptions& options) {
   close();
   options_ = options;
   pages_ = std::make_unique<FlashPages>(store_, options.geometry, options.page_bytes, options.seed);
+  pages_->set_clean_bytes(cache_bytes_for(store_.db(), schema()));
   flash_ = std::make_unique<FlashStore>(*pages_, store_options(options));
 }
 

@@ -57,6 +57,16 @@ uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
   return static_cast<uint32_t>(std::clamp<int64_t>(room, 64, 4032));
 }
 
+uint64_t cache_bytes_for(sqlite3* db, const std::string& schema) {
+  Statement size(db, sql_text(R"(PRAGMA "%w".cache_size)", schema.c_str()));
+  const int64_t pages = size.step() ? size.integer(0) : 0;
+  if (pages < 0) {
+    return static_cast<uint64_t>(-pages) << 10;  // KB
+  }
+  Statement page_size(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
+  return static_cast<uint64_t>(pages * (page_size.step() ? page_size.integer(0) : 4096));
+}
+
 ShadowStore::ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,
                          std::string table)
     : db_(db), tables_(tables), schema_(std::move(schema)), table_(std::move(table)) {}

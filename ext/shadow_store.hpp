@@ -41,6 +41,8 @@ bool is_shadow_suffix(std::span<const ShadowTable> tables, std::string_view suff
 // The largest multiple of 64 bytes that, with a checksum behind it, fits one database page as a
 // row.
 uint32_t page_bytes_for(sqlite3* db, const std::string& schema);
+// What SQLite's own page cache may take of that schema (PRAGMA cache_size).
+uint64_t cache_bytes_for(sqlite3* db, const std::string& schema);
 
 class ShadowStore final : public FilterStorage {
  public:
