@@ -69,6 +69,7 @@ struct FlashRecordHeader {
   uint32_t previous_value_bytes = 0;  // a part: offset
   uint32_t total_value_bytes = 0;     // of the whole value
 
+  friend bool operator==(const FlashRecordHeader&, const FlashRecordHeader&) = default;
   bool is_mark() const noexcept { return type >= FlashRecordType::kCollect; }
   bool is_entry() const noexcept {
     return type == FlashRecordType::kPut || type == FlashRecordType::kHead;

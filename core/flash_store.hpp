@@ -159,6 +159,7 @@ class FlashStore {
   void set_stats(const FlashStoreStats& stats) noexcept { s_.stats = stats; }
   const SlotCache& index() const noexcept { return index_; }
   const FlashBlocks& blocks() const noexcept { return blocks_; }
+  const FlashStreams& streams() const noexcept { return s_.streams; }
   uint64_t next_lsn() const noexcept { return s_.next_lsn; }
   uint64_t charged_units() const noexcept { return s_.charged_units; }
   uint64_t usable_units() const noexcept;
@@ -272,6 +273,8 @@ class FlashStore {
   Status fail(Status status) noexcept;
   Status writable() const;
   Status program(uint64_t address, std::span<const std::byte> bytes);
+  template <class Expected>
+  Status read_back(uint64_t address, size_t bytes, Expected expected, const char* otherwise);
   Status prepare(uint32_t block);
   Status open(FlashStream& stream, FlashPurpose purpose);
   Status open_block(uint32_t block, FlashPurpose purpose, FlashBlockKind kind, uint32_t next);
@@ -337,6 +340,7 @@ class FlashStore {
   Result<bool> next_block(TailStream& tail);
   Result<const Scanned*> peek(TailStream& tail);
   Status consume(TailStream& tail);
+  Status take_last_copy(TailStream& tail, Scanned& record);
   Status replay_batch(TailStream& hot);
   Status replay_collection(TailStream& cold, bool& applied);
   Status apply_collection(std::span<const Scanned> copies, uint32_t victim);

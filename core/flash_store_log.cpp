@@ -22,19 +22,30 @@ Status FlashStore::writable() const {
                    : Status();
 }
 
-// Programs, and reads back: a worn block may do nothing and say nothing.
+// A worn block may do nothing and say nothing; a read may be wrong once.
+template <class Expected>
+Status FlashStore::read_back(uint64_t address, size_t bytes, Expected expected,
+                             const char* otherwise) {
+  verified_.resize(bytes);
+  for (int i = 0; i < 2; ++i) {
+    CUCKOO_TRY(device_.read(address, verified_));
+    if (expected(verified_)) {
+      return {};
+    }
+  }
+  return Error{ErrorCode::kFlashFailure, otherwise};
+}
+
 Status FlashStore::program(uint64_t address, std::span<const std::byte> bytes) {
   CUCKOO_TRY(device_.program(address, bytes));
   s_.stats.programmed_bytes += bytes.size();
   if (options_.atomic_device) {
     return {};
   }
-  verified_.resize(bytes.size());
-  CUCKOO_TRY(device_.read(address, verified_));
-  if (!std::ranges::equal(verified_, bytes)) {
-    return Error{ErrorCode::kFlashFailure, "what was programmed does not read back"};
-  }
-  return {};
+  return read_back(
+      address, bytes.size(),
+      [&](const std::vector<std::byte>& read) { return std::ranges::equal(read, bytes); },
+      "what was programmed does not read back");
 }
 
 // Erases the block, verifies that, and writes its erase header.
@@ -47,11 +58,10 @@ Status FlashStore::prepare(uint32_t block) {
     CUCKOO_TRY(device_.erase(block));
     ++s_.stats.erases;
     if (!options_.atomic_device) {
-      verified_.resize(geometry().block_bytes());
-      CUCKOO_TRY(device_.read(geometry().block_address(block), verified_));
-      if (!is_erased(verified_)) {
-        return Error{ErrorCode::kFlashFailure, "an erased block does not read as erased"};
-      }
+      CUCKOO_TRY(read_back(
+          geometry().block_address(block), geometry().block_bytes(),
+          [](const std::vector<std::byte>& read) { return is_erased(read); },
+          "an erased block does not read as erased"));
     }
   }
   std::vector<std::byte> unit(unit_bytes());

@@ -97,12 +97,16 @@ Result<bool> FlashStore::scan_block_once(TailStream& tail, uint32_t block, uint3
   const bool may_be_torn = !options_.atomic_device && tail.next_block == tail.blocks.size();
   std::vector<std::byte> image(may_be_torn ? geometry().block_bytes() : 0);
   CUCKOO_TRY(count_read(geometry().block_address(block), image));
-  while (offset < units_per_block()) {
+  for (bool again = false; offset < units_per_block();) {
     Scanned record;
     Result<bool> there = scan_record(block * units_per_block() + offset, sequence, image, record);
     CUCKOO_TRY(there.take_status());
-    if (!there.value()) {
+    if (!there.value() && (again || may_be_torn || options_.atomic_device)) {
       break;
+    }
+    again = !there.value();
+    if (again) {
+      continue;
     }
     offset += record.header.units(unit_bytes());
     tail.records.push_back(std::move(record));
@@ -249,6 +253,20 @@ Status FlashStore::consume(TailStream& tail) {
   return {};
 }
 
+// A program that failed may have done all that it should; the record stands in the next block, too.
+Status FlashStore::take_last_copy(TailStream& tail, Scanned& record) {
+  while (true) {
+    Result<const Scanned*> next = peek(tail);
+    CUCKOO_TRY(next.take_status());
+    if (next.value() == nullptr || next.value()->header != record.header ||
+        next.value()->hash != record.hash || next.value()->drop != record.drop) {
+      return {};
+    }
+    record = *next.value();
+    CUCKOO_TRY(consume(tail));
+  }
+}
+
 Status FlashStore::replay_batch(TailStream& hot) {
   std::vector<Scanned> batch;
   uint64_t lsn = s_.next_lsn;
@@ -272,6 +290,7 @@ Status FlashStore::replay_batch(TailStream& hot) {
     lsn = header.lsn;
     batch.push_back(*next.value());
     CUCKOO_TRY(consume(hot));
+    CUCKOO_TRY(take_last_copy(hot, batch.back()));
   }
   if (recovering_) {
     release_pending();  // those of the event before this one
@@ -320,6 +339,7 @@ Status FlashStore::replay_collection(TailStream& cold, bool& applied) {
       return apply_collection(copies, victim);
     } else if (record.header.is_entry() || record.header.type == FlashRecordType::kPart) {
       copies.push_back(record);
+      CUCKOO_TRY(take_last_copy(cold, copies.back()));
     } else {
       break;
     }

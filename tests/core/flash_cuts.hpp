@@ -80,6 +80,19 @@ inline void perform(FlashModel& model, const FlashAction& action) {
   }
 }
 
+inline constexpr uint64_t kFailingSeeds = 5000000;
+
+inline void make_failing(FlashSimulator& device, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const uint32_t blocks = device.geometry().blocks;
+  device.set_wear_failure(kWearFailures[seed % kWearFailures.size()]);
+  for (int i = 0; i < 5; ++i) {
+    device.set_endurance(static_cast<uint32_t>(random() % blocks),
+                         1 + static_cast<uint32_t>(random() % 5));
+  }
+  device.set_bad(static_cast<uint32_t>(random() % 4));
+}
+
 struct FlashCut {
   uint64_t step = 0;
   CutMode mode = CutMode::kNothing;
@@ -189,8 +202,7 @@ class FlashCutExplorer {
     uint64_t period = 1;
     // Per depth: one cut in so many. As many cuts nest as there are numbers.
     std::vector<uint64_t> every{1};
-    std::vector<FlashCut> only;                    // this one, if any
-    std::function<void(FlashSimulator&)> prepare;  // the device, before it is formatted
+    std::vector<FlashCut> only;  // this one, if any
   };
 
   explicit FlashCutExplorer(Options options) : options_(std::move(options)) {
@@ -202,8 +214,8 @@ class FlashCutExplorer {
   // Empty, or what went wrong, with the id.
   const std::string& run() {
     FlashSimulator device(options_.which.geometry, options_.which.seed);
-    if (options_.prepare) {
-      options_.prepare(device);
+    if (options_.which.seed >= kFailingSeeds) {
+      make_failing(device, options_.which.seed);
     }
     FlashModel model;
     FlashModel after;

@@ -75,13 +75,27 @@ TEST_P(Flash_power_cut, inside_recoveries) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + 1000000);
     options.actions = 600;
     options.every =
-        all_cuts() ? std::vector<uint64_t>{5, 50, 50} : std::vector<uint64_t>{400, 100, 100};
+        all_cuts() ? std::vector<uint64_t>{10, 100, 100} : std::vector<uint64_t>{400, 200, 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
     options.which.seed += 1000000;
     options.actions = 400;
     options.window = 1;
     options.period = all_cuts() ? 40 : 400;
     options.every = all_cuts() ? std::vector<uint64_t>{1, 1} : std::vector<uint64_t>{1, 1000};
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+  }
+  RecordProperty("cuts", std::to_string(cuts));
+}
+
+// On devices with bad blocks and blocks that wear out while the workload runs.
+TEST_P(Flash_power_cut, on_failing_flash) {
+  const test::ModelSeeds seeds(5);  // one for each way to fail
+  uint64_t cuts = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    FlashCutExplorer::Options options = options_of(GetParam(), seed + kFailingSeeds);
+    options.which.geometry.blocks = 28;
+    options.actions = 600;
+    options.every = all_cuts() ? std::vector<uint64_t>{2, 100} : std::vector<uint64_t>{400, 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   }
   RecordProperty("cuts", std::to_string(cuts));
@@ -104,6 +118,9 @@ TEST(Flash_power_cut_id, replays) {
   ASSERT_TRUE(which.parse(id, path)) << id;
   for (const Shape& shape : kShapes) {
     FlashCutExplorer::Options options = options_of(shape, which.seed);
+    if (which.seed >= kFailingSeeds) {
+      options.which.geometry.blocks = which.geometry.blocks;
+    }
     if (options.which.geometry == which.geometry) {
       options.actions = UINT64_MAX;
       options.only = path;
