@@ -314,6 +314,9 @@ class FlashStore {
   Result<std::vector<uint32_t>> program_checkpoint(std::vector<uint32_t> blocks);
   Status write_anchor(uint32_t last_block);
   Status rotate_anchor();
+  uint32_t oldest_anchor_block() const;
+  bool anchors_are_behind() const;
+  Status wear_anchor_block(uint32_t block);
   std::vector<uint32_t> anchor_blocks() const;
   void sweep();
 

@@ -9,6 +9,7 @@ namespace cuckoo {
 namespace {
 
 constexpr size_t kRecordBytes = kFlashRecordFixedBytes;
+constexpr uint32_t kAnchorWear = 8;  // erases that a block of anchors may be behind the mean
 
 }  // namespace
 
@@ -22,23 +23,50 @@ std::vector<uint32_t> FlashStore::anchor_blocks() const {
   return anchors;
 }
 
-// The next anchors go to another block: the one whose anchors are the oldest.
+// The block whose anchors are the oldest; never the one with the newest.
+uint32_t FlashStore::oldest_anchor_block() const {
+  uint32_t oldest = kNoBlock;
+  for (const uint32_t block : anchor_blocks()) {
+    if (block != s_.streams.anchor.block &&
+        (oldest == kNoBlock || blocks_.at(block).sequence < blocks_.at(oldest).sequence)) {
+      oldest = block;
+    }
+  }
+  return oldest;
+}
+
+// Anchors stay in a few blocks, where a mount looks for them, and hundreds fit one: these blocks
+// would never be erased while all others wear out. So they are erased for nothing now and then.
+bool FlashStore::anchors_are_behind() const {
+  const uint32_t oldest = oldest_anchor_block();
+  return oldest != kNoBlock &&
+         blocks_.at(oldest).erase_count + kAnchorWear < static_cast<uint32_t>(blocks_.wear().mean);
+}
+
+Status FlashStore::wear_anchor_block(uint32_t block) {
+  const auto mean = static_cast<uint32_t>(blocks_.wear().mean);
+  while (blocks_.at(block).erase_count + 1 < mean) {
+    blocks_.set_erase_count(block, blocks_.at(block).erase_count + 1);
+    CUCKOO_TRY(device_.erase(block));
+    ++s_.stats.erases;
+  }
+  return {};
+}
+
+// The next anchors go to another block.
 Status FlashStore::rotate_anchor() {
   while (true) {
-    uint32_t oldest = kNoBlock;
-    for (const uint32_t block : anchor_blocks()) {
-      if (block != s_.streams.anchor.block &&
-          (oldest == kNoBlock || blocks_.at(block).sequence < blocks_.at(oldest).sequence)) {
-        oldest = block;
-      }
-    }
+    uint32_t oldest = oldest_anchor_block();
     if (oldest == kNoBlock) {
       oldest = blocks_.take();
       if (oldest == kNoBlock) {
         return Error{ErrorCode::kFull, "no erase block is free for an anchor"};
       }
     }
-    Status opened = open_block(oldest, FlashPurpose::kAnchor, FlashBlockKind::kAnchor, kNoBlock);
+    Status opened = wear_anchor_block(oldest);
+    if (opened.ok()) {
+      opened = open_block(oldest, FlashPurpose::kAnchor, FlashBlockKind::kAnchor, kNoBlock);
+    }
     if (opened.ok()) {
       s_.streams.anchor = {oldest, kFlashHeaderUnits, kNoBlock};
       return {};
@@ -161,7 +189,8 @@ void FlashStore::sweep() {
 }
 
 Status FlashStore::write_checkpoint() {
-  if (s_.streams.anchor.block == kNoBlock || s_.streams.anchor.offset >= units_per_block()) {
+  if (s_.streams.anchor.block == kNoBlock || s_.streams.anchor.offset >= units_per_block() ||
+      anchors_are_behind()) {
     CUCKOO_TRY(rotate_anchor());  // now, so that the checkpoint knows of it
   }
   std::vector<uint32_t> blocks;
