@@ -1,5 +1,6 @@
 #include "ext/live_flash.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "ext/connection.hpp"
@@ -26,7 +27,9 @@ LiveFlash::LiveFlash(Connection& connection, const std::string& schema, const st
     : LiveTable(connection, kFlashTables, schema, table) {}
 
 void LiveFlash::close() noexcept {
-  mounted_ = false;
+  mounted_ = broken_ = rolled_back_ = false;
+  rolled_back_to_ = kNowhere;
+  marks_.clear();
   flash_.reset();
   pages_.reset();
 }
@@ -45,8 +48,7 @@ void LiveFlash::create(const FlashOptions& options) {
   store_.create_tables();
   store_flash_options(store_, options);
   expect(flash_->format());
-  mounted_ = true;
-  flushed_state_ = ~flash_->state();
+  mounted_ = true;  // and nothing was flushed, of no blocks
   flush();
   writing_ = current_ = created_ = true;  // in the transaction without an xBegin
   add_mark(-1);
@@ -84,6 +86,7 @@ void LiveFlash::fail(const Status& status) {
 // --- freshness -----------------------------------------------------------------------------------
 
 void LiveFlash::follow() {
+  settle();
   expect_whole();
   if (mounted_ && !recheck_ && ((writing_ && current_) || pending())) {
     return;
@@ -156,7 +159,7 @@ void LiveFlash::mount(const FlashStateRecord& record) {
   }
   expect_state(record);
   flash_->set_stats(record.stats);
-  flushed_state_ = record.state;
+  set_flushed();
   mounted_ = true;
 }
 
@@ -242,6 +245,11 @@ void LiveFlash::check() {
 
 // --- shadow tables -------------------------------------------------------------------------------
 
+void LiveFlash::set_flushed() noexcept {
+  flushed_state_ = flash_->state();
+  flushed_blocks_ = pages_->geometry().blocks;
+}
+
 FlashStateRecord LiveFlash::record() const {
   FlashStateRecord record;
   record.options_digest = digest_of(options_);
@@ -255,6 +263,7 @@ FlashStateRecord LiveFlash::record() const {
 }
 
 void LiveFlash::flush() {
+  settle();
   expect_whole();
   if (!pending()) {
     return;
@@ -266,7 +275,7 @@ void LiveFlash::flush() {
     const FlashStateRecord now = record();
     status = store_.write_record(encode_flash_state(now));
     if (status.ok()) {
-      flushed_state_ = now.state;
+      set_flushed();
     }
   }
   if (!status.ok()) {
@@ -280,6 +289,7 @@ void LiveFlash::flush() {
 // --- transactions --------------------------------------------------------------------------------
 
 void LiveFlash::sync() {
+  settle();
   expect_whole();
   if (mounted_ && !marks_.empty() && flash_->state() != flash_->state_at(0) &&
       flash_->checkpoint_due()) {
@@ -297,15 +307,51 @@ void LiveFlash::commit() noexcept {
 }
 
 void LiveFlash::rollback() noexcept {
+  rolled_back_ = true;
+  end_transaction();
+}
+
+void LiveFlash::rollback_to(int number) noexcept {
+  rolled_back_to_ = std::min(rolled_back_to_, number);
+}
+
+void LiveFlash::settle() noexcept {
+  const int number = std::exchange(rolled_back_to_, kNowhere);
+  if (std::exchange(rolled_back_, false)) {
+    settle_rollback();
+  } else if (number != kNowhere) {
+    settle_rollback_to(number);
+  }
+}
+
+void LiveFlash::settle_rollback() noexcept {
   if (flash_ != nullptr && (broken_ || marks_lost_)) {
     forget_memory();
-  } else if (flash_ != nullptr && !marks_.empty()) {
+  } else if (!marks_.empty()) {
     undo(0);
   }
   broken_ = false;
   recheck_ = true;
   end_marks();
-  end_transaction();
+}
+
+void LiveFlash::settle_rollback_to(int number) noexcept {
+  if (flash_ != nullptr && (broken_ || marks_lost_)) {
+    forget_memory();
+    broken_ = false;
+  }
+  const auto mark = std::find_if(marks_.begin(), marks_.end(),
+                                 [&](const Mark& one) { return one.savepoint >= number; });
+  if (mark != marks_.end()) {
+    undo(static_cast<size_t>(mark - marks_.begin()));
+  } else if (number == unmarked_savepoint_) {
+    return;  // nothing has changed since, and what was pending then is still
+  } else if (created_) {
+    close();  // it is older than the CREATE
+  } else if (!marks_.empty()) {
+    undo(0);
+  }
+  recheck_ = true;
 }
 
 // Marks 0 … n - 1 stay when the n-th can't be made.
@@ -323,19 +369,27 @@ void LiveFlash::add_mark(int savepoint) {
 
 void LiveFlash::savepoint(int number) {
   if (changing_) {
+    unmarked_savepoint_ = number;
     return;
   }
+  settle();
+  unmarked_savepoint_ = number;
   flush();
   if (marks_.empty()) {
     announced_savepoint_ = number;
-    return;
+  } else {
+    release(number);  // of those before it that ended unheard
+    add_mark(number);
   }
-  release(number);  // of those before it that ended unheard
-  add_mark(number);
+  unmarked_savepoint_ = -1;
 }
 
 // I2: the oldest of the marks that end here serves the savepoints before them.
 void LiveFlash::release(int number) noexcept {
+  if (changing_) {
+    return;  // a nested statement's, for which there is no mark
+  }
+  settle();
   announced_savepoint_ = std::min(announced_savepoint_, number - 1);
   size_t first = marks_.size();
   while (first > 1 && marks_[first - 1].savepoint >= number) {
@@ -356,21 +410,6 @@ void LiveFlash::release(int number) noexcept {
   }
 }
 
-void LiveFlash::rollback_to(int number) noexcept {
-  if (flash_ != nullptr && (broken_ || marks_lost_)) {
-    forget_memory();
-    broken_ = false;
-  }
-  for (size_t i = 0; i < marks_.size(); ++i) {
-    if (marks_[i].savepoint >= number) {
-      undo(i);
-      break;
-    }
-  }
-  // What is pending still was not undone: the savepoint's own flush had failed.
-  recheck_ = recheck_ || !pending();
-}
-
 void LiveFlash::undo(size_t mark) noexcept {
   const bool resized = marks_[mark].blocks != pages_->geometry().blocks;
   flash_->undo_to(mark);
@@ -380,7 +419,7 @@ void LiveFlash::undo(size_t mark) noexcept {
     forget_memory();
     return;
   }
-  flushed_state_ = flash_->state();
+  set_flushed();
 }
 
 void LiveFlash::end_marks() noexcept {
@@ -390,7 +429,7 @@ void LiveFlash::end_marks() noexcept {
   }
   marks_.clear();
   marks_lost_ = false;
-  announced_savepoint_ = -1;
+  announced_savepoint_ = unmarked_savepoint_ = -1;
 }
 
 // All of it; the next use mounts.
