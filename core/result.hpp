@@ -16,6 +16,7 @@ enum class ErrorCode {
   kCorrupt,      // stored bytes that break an invariant
   kInterrupted,  // the caller's poll() asked to stop
   kStorage,      // the storage underneath failed; storage_code is its own code
+  kFlashFailure, // a flash block failed: worn out or bad from the start
 };
 
 struct Error {

@@ -1,6 +1,5 @@
 #include "ext/connection.hpp"
 
-#include "ext/live_filter.hpp"
 #include "ext/options.hpp"
 #include "ext/statement.hpp"
 
@@ -10,40 +9,34 @@ std::string Connection::key_of(std::string_view schema, std::string_view table) 
   return lower(schema) + '\0' + lower(table);
 }
 
-std::shared_ptr<LiveFilter> Connection::attach(const std::string& schema, const std::string& table,
-                                               bool fresh) {
-  std::weak_ptr<LiveFilter>& slot = filters_[key_of(schema, table)];
-  std::shared_ptr<LiveFilter> filter = slot.lock();
-  if (filter != nullptr && (fresh || filter->may_be_undone())) {
-    filter->orphan();
-    filter.reset();
-  }
-  if (filter == nullptr || filter->closed()) {
-    filter = std::make_shared<LiveFilter>(*this, schema, table);
-    slot = filter;
-  }
-  ++generation_;
-  return filter;
+std::shared_ptr<LiveTable> Connection::known_table(const std::string& schema,
+                                                   const std::string& table) const {
+  const auto found = tables_.find(key_of(schema, table));
+  return found == tables_.end() ? nullptr : found->second.lock();
 }
 
-void Connection::forget(const LiveFilter& filter) noexcept {
+void Connection::enter(const std::shared_ptr<LiveTable>& live) {
+  tables_[key_of(live->schema(), live->table())] = live;
+}
+
+void Connection::forget(const LiveTable& live) noexcept {
   ++generation_;
-  for (auto entry = filters_.begin(); entry != filters_.end(); ++entry) {
-    if (entry->second.lock().get() == &filter) {
-      filters_.erase(entry);
+  for (auto entry = tables_.begin(); entry != tables_.end(); ++entry) {
+    if (entry->second.lock().get() == &live) {
+      tables_.erase(entry);
       return;
     }
   }
 }
 
-void Connection::rename(const std::shared_ptr<LiveFilter>& filter, const std::string& old_table) {
+void Connection::rename(const std::shared_ptr<LiveTable>& live, const std::string& old_table) {
   ++generation_;
-  std::weak_ptr<LiveFilter>& slot = filters_[key_of(filter->schema(), filter->table())];
-  if (const std::shared_ptr<LiveFilter> other = slot.lock(); other != nullptr && other != filter) {
+  std::weak_ptr<LiveTable>& slot = tables_[key_of(live->schema(), live->table())];
+  if (const std::shared_ptr<LiveTable> other = slot.lock(); other != nullptr && other != live) {
     other->orphan();
   }
-  slot = filter;
-  filters_.erase(key_of(filter->schema(), old_table));
+  slot = live;
+  tables_.erase(key_of(live->schema(), old_table));
 }
 
 bool Connection::exists(const std::string& schema, const std::string& table) const {
@@ -51,12 +44,11 @@ bool Connection::exists(const std::string& schema, const std::string& table) con
                                        nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-std::shared_ptr<LiveFilter> Connection::open(const std::string& schema, const std::string& table) {
+std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
   // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
   // authorizer.
   execute(db_, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
-  const auto found = filters_.find(key_of(schema, table));
-  return found == filters_.end() ? nullptr : found->second.lock();
+  return known_table(schema, table);
 }
 
 // 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots.
@@ -84,7 +76,7 @@ std::vector<std::string> Connection::schemas() const {
   return names;
 }
 
-std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
+std::shared_ptr<LiveTable> Connection::find_table(const std::string& name, const char* what) {
   const bool is_name = !name.empty() && name.find('\0') == std::string::npos;
   const std::vector<std::string> names = schemas();
   auto place = is_name ? locate(name, names) : std::nullopt;
@@ -95,34 +87,38 @@ std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
     place = locate(name, names);
   }
   if (!place) {
-    throw SqlError(SQLITE_ERROR, "no such filter: " + printable(name));
+    throw SqlError(SQLITE_ERROR, std::string("no such ") + what + ": " + printable(name));
   }
-  std::shared_ptr<LiveFilter> filter = open(place->first, place->second);
-  if (filter == nullptr) {
-    throw SqlError(SQLITE_ERROR, name + " is not a cuckoo_filter or bloom_filter");
-  }
-  return filter;
+  return open(place->first, place->second);
 }
 
-std::vector<std::shared_ptr<LiveFilter>> Connection::all() {
+void Connection::refuse_kind(const std::string& name, const char* kinds) {
+  throw SqlError(SQLITE_ERROR, name + " is not " + kinds);
+}
+
+std::vector<std::shared_ptr<LiveTable>> Connection::tables_of(
+    std::span<const char* const> modules) {
+  std::string condition;
+  for (const char* module : modules) {
+    condition += sql_text("%s sql LIKE 'CREATE VIRTUAL TABLE%%%s%%'",
+                          condition.empty() ? "" : " OR", module);
+  }
   std::vector<std::pair<std::string, std::string>> names;
   for (const std::string& schema : schemas()) {
     Statement select(db_, sql_text("SELECT name FROM \"%w\".sqlite_schema WHERE type = 'table'"
-                                   " AND (sql LIKE 'CREATE VIRTUAL TABLE%%cuckoo_filter%%'"
-                                   " OR sql LIKE 'CREATE VIRTUAL TABLE%%bloom_filter%%')"
-                                   " ORDER BY name",
-                                   schema.c_str()));
+                                   " AND (%s) ORDER BY name",
+                                   schema.c_str(), condition.c_str()));
     while (select.step()) {
       names.emplace_back(schema, select.text(0));
     }
   }
-  std::vector<std::shared_ptr<LiveFilter>> filters;
+  std::vector<std::shared_ptr<LiveTable>> tables;
   for (const auto& [schema, table] : names) {
-    if (std::shared_ptr<LiveFilter> filter = open(schema, table); filter != nullptr) {
-      filters.push_back(std::move(filter));
+    if (std::shared_ptr<LiveTable> live = open(schema, table); live != nullptr) {
+      tables.push_back(std::move(live));
     }
   }
-  return filters;
+  return tables;
 }
 
 }  // namespace cuckoo

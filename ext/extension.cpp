@@ -4,6 +4,9 @@
 #include "ext/filter_functions.hpp"
 #include "ext/filter_info.hpp"
 #include "ext/filter_table.hpp"
+#include "ext/flash_functions.hpp"
+#include "ext/flash_info.hpp"
+#include "ext/flash_table.hpp"
 #include "ext/sqlite_api.hpp"
 #include "ext/sqlite_cuckoo.h"
 
@@ -45,8 +48,12 @@ void register_all(sqlite3* db) {
   register_table<CuckooTable>(db, "cuckoo_filter", connection);
   register_table<BloomTable>(db, "bloom_filter", connection);
   register_table<FilterInfo>(db, "filter_info", connection);
+  register_table<FlashTable>(db, "flash_kv", connection);
+  register_table<FlashInfo>(db, "flash_kv_info", connection);
+  register_table<FlashSectors>(db, "flash_kv_sectors", connection);
   register_filter_functions(db, connection);
   register_filter_aggregates(db);
+  register_flash_functions(db, connection);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ std::shared_ptr<LiveFilter> named_filter(sqlite3_context* context, sqlite3_value
                    std::string(function) + ": the first argument is a filter's name" +
                        (std::string(function) == "filter_contains" ? " or image" : ""));
   }
-  std::shared_ptr<LiveFilter> live = connection.find(text_argument(name));
+  std::shared_ptr<LiveFilter> live = connection.find<LiveFilter>(text_argument(name));
   keep_filter(context, {live, connection.generation(), nullptr});
   return live;
 }

@@ -130,14 +130,14 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   row_ = 0;
   Connection& connection = table_.connection();
   if (plan == 0) {
-    filters_ = connection.all();
+    filters_ = connection.all<LiveFilter>();
     return;
   }
   switch (sqlite3_value_type(values[0])) {
     case SQLITE_NULL:
       return;
     case SQLITE_TEXT:
-      filters_.push_back(connection.find(text_argument(values[0])));
+      filters_.push_back(connection.find<LiveFilter>(text_argument(values[0])));
       return;
     case SQLITE_BLOB:
       image_ = std::make_unique<ImageFilter>(blob_argument(values[0]), "filter_info");

@@ -9,6 +9,8 @@
 #include "core/bytes.hpp"
 #include "core/filter_sizing.hpp"
 
+#include "ext/stored_options.hpp"
+
 namespace cuckoo {
 namespace {
 
@@ -294,45 +296,6 @@ void store_options(ShadowStore& store, const FilterOptions& options) {
 
 namespace {
 
-class StoredOptions {
- public:
-  explicit StoredOptions(ShadowStore& store) : store_(store), rows_(store.read_options()) {}
-
-  bool has(const char* key) const { return rows_.contains(key); }
-  int64_t whole(const char* key, int64_t least, int64_t most) const {
-    const ShadowStore::OptionValue& row = find(key, SQLITE_INTEGER);
-    expect(row.integer >= least && row.integer <= most, key);
-    return row.integer;
-  }
-  double number(const char* key, double least, double most) const {
-    const ShadowStore::OptionValue& row = find(key, SQLITE_FLOAT);
-    expect(row.real >= least && row.real <= most, key);  // a NaN is not
-    return row.real;
-  }
-  bool on(const char* key) const {
-    const std::string& text = find(key, SQLITE_TEXT).text;
-    expect(text == "on" || text == "off", key);
-    return text == "on";
-  }
-  void expect(bool valid, const char* key) const {
-    if (!valid) {
-      const std::string& table = store_.table();
-      throw SqlError(SQLITE_CORRUPT_VTAB,
-                     table + ": corrupt: \"" + table + "_config\" has no valid option " + key);
-    }
-  }
-
- private:
-  const ShadowStore::OptionValue& find(const char* key, int type) const {
-    const auto found = rows_.find(key);
-    expect(found != rows_.end() && found->second.type == type, key);
-    return found->second;
-  }
-
-  ShadowStore& store_;
-  std::map<std::string, ShadowStore::OptionValue> rows_;
-};
-
 FilterSpec stored_spec(const StoredOptions& stored) {
   FilterSpec spec;
   spec.kind = static_cast<FilterKind>(stored.whole("kind", 1, 5));
@@ -357,12 +320,7 @@ FilterSpec stored_spec(const StoredOptions& stored) {
 
 FilterOptions stored_options(ShadowStore& store) {
   const StoredOptions stored(store);
-  const int64_t format = stored.whole("format", 0, INT64_MAX);
-  if (format != kFormat) {
-    throw SqlError(SQLITE_CORRUPT_VTAB,
-                   store.table() + ": written in format " + std::to_string(format) +
-                       "; this version reads format " + std::to_string(kFormat));
-  }
+  stored.expect_format(kFormat);
   FilterOptions options;
   options.spec = stored_spec(stored);
   options.capacity = static_cast<uint64_t>(stored.whole("capacity", 1, int64_t{1} << 40));

@@ -18,21 +18,6 @@ constexpr double kProbeCost = 190;  // puts the filter before rowid and primary-
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;
 
-// The largest multiple of 64 bytes that, with a checksum behind it, fits one database page as a
-// row: SQLite keeps usable - 35 bytes of a cell in its page, the record header takes 4.
-uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
-  Statement select(db, sql_text("PRAGMA \"%w\".page_size", schema.c_str()));
-  int64_t usable = select.step() ? select.integer(0) : 4096;
-  int reserved = -1;
-  if (sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_RESERVE_BYTES, &reserved) ==
-          SQLITE_OK &&
-      reserved > 0) {
-    usable -= reserved;
-  }
-  const int64_t room = (usable - 35 - 4 - 4) / 64 * 64;
-  return static_cast<uint32_t>(std::clamp<int64_t>(room, 64, 4032));
-}
-
 bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
 
 }  // namespace
@@ -59,7 +44,7 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
     }
     refuse_own_column(declared_name_);
   }
-  live_ = connection_.attach(arguments.schema(), arguments.table(), arguments.creating);
+  live_ = connection_.attach<LiveFilter>(arguments.schema(), arguments.table(), arguments.creating);
   live_->add_instance();
   try {
     settle_key_type(arguments.creating);
@@ -120,7 +105,7 @@ std::optional<SeedSource> FilterTable::seed_source() const {
   if (equal_names(*other, declared_name_)) {
     throw SqlError(SQLITE_ERROR, declared_name_ + ": seed_of names another table");
   }
-  const std::shared_ptr<LiveFilter> live = connection_.find(*other);
+  const std::shared_ptr<LiveFilter> live = connection_.find<LiveFilter>(*other);
   const LiveFilter::Reading reading(*live);
   const FilterOptions& options = live->filter().options();
   return SeedSource{options.seed, options.width, options.spec.kind};
@@ -386,7 +371,7 @@ void FilterTable::run_merge(sqlite3_value* argument) {
   if (sqlite3_value_type(argument) == SQLITE_BLOB) {
     live_->merge(blob_argument(argument));
   } else if (sqlite3_value_type(argument) == SQLITE_TEXT) {
-    live_->merge(*connection_.find(text_argument(argument)));
+    live_->merge(*connection_.find<LiveFilter>(text_argument(argument)));
   } else {
     throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
   }

@@ -7,33 +7,9 @@
 #include "ext/connection.hpp"
 
 namespace cuckoo {
-namespace {
-
-// Codes for which SQLite undoes the whole transaction.
-bool undoes_transaction(int code) noexcept {
-  switch (code & 0xFF) {
-    case SQLITE_FULL:
-    case SQLITE_IOERR:
-    case SQLITE_NOMEM:
-    case SQLITE_INTERRUPT:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 LiveFilter::LiveFilter(Connection& connection, const std::string& schema, const std::string& table)
-    : connection_(connection), store_(connection.db(), schema, table) {}
-
-void LiveFilter::drop_instance() noexcept {
-  if (--instances_ == 0) {
-    // Its statements go with the object: one of them may be the caller, re-preparing itself.
-    closed_ = true;
-    connection_.forget(*this);
-  }
-}
+    : LiveTable(connection, kFilterTables, schema, table) {}
 
 void LiveFilter::create(FilterOptions options) {
   options.digest = digest_of(options);
@@ -58,20 +34,7 @@ void LiveFilter::destroy() {
   store_.drop_tables();
 }
 
-void LiveFilter::rename(const std::shared_ptr<LiveFilter>& self, const std::string& name) {
-  flush();
-  const std::string old_table = table();
-  store_.rename_tables(name);
-  connection_.rename(self, old_table);
-}
-
 // --- freshness -----------------------------------------------------------------------------------
-
-uint32_t LiveFilter::data_version() const noexcept {
-  uint32_t version = 0;
-  sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
-  return version;
-}
 
 void LiveFilter::set_filter(std::unique_ptr<FilterWindow> filter) noexcept {
   filter_ = std::move(filter);
@@ -97,26 +60,9 @@ void LiveFilter::follow() {
   if (!usable() || provisional_ || version != seen_version_) {
     reload();
     seen_version_ = version;
-    provisional_ =
-        !writing_ && sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+    provisional_ = reads_provisionally();
   }
   current_ = writing_;
-}
-
-// Whatever reading the config runs into names the table.
-template <class Body>
-void LiveFilter::read_config(Body&& body) {
-  try {
-    body();
-  } catch (const SqlError& error) {
-    const int code = error.code() & 0xFF;
-    if (error.message().starts_with(table() + ": ") || code == SQLITE_INTERRUPT) {
-      throw;
-    }
-    const bool broken = code == SQLITE_ERROR;  // no such table, no such column
-    throw SqlError(broken ? SQLITE_CORRUPT_VTAB : error.code(),
-                   table() + (broken ? ": corrupt: " : ": ") + error.message());
-  }
 }
 
 void LiveFilter::reload() {
@@ -131,14 +77,6 @@ void LiveFilter::reload() {
     }
     throw_if(table(), filter_->refresh(record));
   });
-}
-
-LiveFilter::Reading::Reading(LiveFilter& live) {
-  if (!live.writing_ &&
-      sqlite3_txn_state(live.store_.db(), live.schema().c_str()) == SQLITE_TXN_NONE) {
-    live.read_config([&] { held_.emplace(live.store_); });
-  }
-  live.follow();
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -179,47 +117,11 @@ uint64_t LiveFilter::count(const KeyView& key) {
 
 // --- changing ------------------------------------------------------------------------------------
 
-// I4: a failure that left something half done must make SQLite undo the transaction.
-void LiveFilter::raise(const Status& status) {
-  if (status.ok()) {
-    return;
-  }
-  const SqlError error = sql_error(table(), status.error());
-  const bool half_done = filter_->poisoned();
-  throw SqlError(half_done && !undoes_transaction(error.code()) ? SQLITE_IOERR : error.code(),
-                 error.message());
-}
-
-// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one
-// before (VTable.iSavepoint in vtab.c), and a table that was made in this transaction was asked for
-// none. A nested statement that may fail half-way makes it ask: then what is pending is dropped
-// with the CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
-void LiveFilter::announce() {
-  announced_ = true;
-  execute(store_.db(), sql_text(R"(INSERT INTO "%w"."%w_config" SELECT 0, 0 WHERE 0)",
-                                schema().c_str(), table().c_str()));
-}
-
 template <class Body>
 void LiveFilter::change(Body&& body) {
   follow();
-  struct Changing {
-    LiveFilter& live;
-    sqlite3_int64 rowid;
-    explicit Changing(LiveFilter& one)
-        : live(one), rowid(sqlite3_last_insert_rowid(one.store_.db())) {
-      live.changing_ = true;
-    }
-    ~Changing() {
-      live.changing_ = false;
-      if (sqlite3_last_insert_rowid(live.store_.db()) != rowid) {
-        sqlite3_set_last_insert_rowid(live.store_.db(), rowid);
-      }
-    }
-  } changing(*this);
-  if (created_ && !announced_) [[unlikely]] {
-    announce();
-  }
+  const Changing changing(*this);
+  announce_once();
   raise(body());
 }
 
@@ -300,12 +202,6 @@ void LiveFilter::flush() {
   }
 }
 
-// Must not fail: DROP TABLE begins a transaction too, and a broken table must be droppable.
-void LiveFilter::begin() noexcept {
-  writing_ = true;
-  current_ = false;
-}
-
 void LiveFilter::sync() {
   if (filter_ != nullptr) {
     KeepLastRowid keep(store_.db());
@@ -321,14 +217,14 @@ void LiveFilter::commit() noexcept {
       seen_version_ = data_version();  // this commit moved it
     }
   }
-  writing_ = current_ = created_ = announced_ = false;
+  end_transaction();
 }
 
 void LiveFilter::rollback() noexcept {
   if (filter_ != nullptr) {
     filter_->rolled_back();
   }
-  current_ = writing_ = created_ = announced_ = false;
+  end_transaction();
 }
 
 void LiveFilter::savepoint() {

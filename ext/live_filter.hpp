@@ -10,52 +10,39 @@
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the transaction.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "core/filter_image.hpp"
 #include "core/filter_window.hpp"
 #include "ext/filter_options.hpp"
-#include "ext/shadow_store.hpp"
+#include "ext/live_table.hpp"
 #include "ext/value.hpp"
 
 namespace cuckoo {
 
-class Connection;
-
-class LiveFilter {
+class LiveFilter final : public LiveTable {
  public:
+  // For Connection::find() and all().
+  static constexpr const char* kWhat = "filter";
+  static constexpr const char* kKinds = "a cuckoo_filter or bloom_filter";
+  static constexpr std::array<const char*, 2> kModules = {"cuckoo_filter", "bloom_filter"};
+
   LiveFilter(Connection& connection, const std::string& schema, const std::string& table);
 
-  const std::string& schema() const noexcept { return store_.schema(); }
-  const std::string& table() const noexcept { return store_.table(); }
-
-  // Instances of the virtual table that share it; the last one closes it.
-  void add_instance() noexcept { ++instances_; }
-  void drop_instance() noexcept;
-  bool closed() const noexcept { return closed_; }
-  // Made in this transaction and nothing pending: a roll-back to a savepoint may have undone the
-  // CREATE, of which nobody tells. What is pending was told (see change()), so it is of this table.
-  bool may_be_undone() const noexcept {
-    return created_ && (filter_ == nullptr || !filter_->pending());
-  }
-  // Another table has this one's name now: nothing of it may be written any more.
-  void orphan() noexcept { filter_.reset(); }
+  void orphan() noexcept override { filter_.reset(); }
 
   void create(FilterOptions options);  // shadow tables, options, an empty filter
   // After what CREATE put in: nothing may be pending, as nobody would tell of a roll-back.
   void finish_create();
   void destroy();
-  void rename(const std::shared_ptr<LiveFilter>& self, const std::string& name);
 
-  // Brings memory up to date. Under a read transaction; throws SqlError. Cheap when it is.
-  void follow();
+  void follow() override;
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable(); }
   FilterWindow& filter() noexcept { return *filter_; }
-  ShadowStore& store() noexcept { return store_; }
   uint64_t seed() const noexcept { return seed_; }
   // One hash a key, integers too. False for hash = murmur2, and when memory is not up to date.
   bool ready_for_hashes() const noexcept { return usable() && !legacy_; }
@@ -103,29 +90,17 @@ class LiveFilter {
   std::vector<std::byte> export_legacy_file();
 
   // The transaction contract, called by every instance.
-  void begin() noexcept;
   void sync();
   void commit() noexcept;
   void rollback() noexcept;
   void savepoint();
   void rollback_to() noexcept;
 
-  // A read outside any statement on this table (scalar functions): all that is read in its lifetime
-  // comes from one commit.
-  class Reading {
-   public:
-    explicit Reading(LiveFilter& live);
-
-   private:
-    std::optional<ShadowStore::HeldRecord> held_;
-  };
-
  private:
-  uint32_t data_version() const noexcept;
+  bool pending() const noexcept override { return filter_ != nullptr && filter_->pending(); }
+  void flush() override;
   void set_filter(std::unique_ptr<FilterWindow> filter) noexcept;
   void adopt_options() noexcept;
-  template <class Body>
-  void read_config(Body&& body);
   void reload();
   void load(uint64_t hash);
   bool load_and_probe(uint64_t hash);
@@ -133,7 +108,7 @@ class LiveFilter {
   template <class Body>
   void change(Body&& body);
   void change_by(const std::function<Status()>& body);
-  void raise(const Status& status);
+  void raise(const Status& status) const { LiveTable::raise(status, filter_->poisoned()); }
   // What merge() and import() take in.
   struct Incoming {
     std::string name;  // for messages
@@ -147,26 +122,10 @@ class LiveFilter {
   void replace_all(const FilterOptions& options, FilterContents contents);
   FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity) const;
   Status check_compatible(const Incoming& incoming) const;
-  void announce();
-  void flush();
 
-  Connection& connection_;
-  ShadowStore store_;
   std::unique_ptr<FilterWindow> filter_;
   Affinity key_affinity_ = Affinity::kNone;
   std::string damage_;
-  int instances_ = 0;
-  bool closed_ = false;
-
-  bool writing_ = false;    // between xBegin and the transaction's end
-  bool current_ = false;    // memory was checked in this write transaction
-  bool created_ = false;    // by this transaction
-  bool announced_ = false;  // … and SQLite tells it of roll-backs to earlier savepoints
-  bool changing_ = false;   // inside a change: a nested statement's savepoint must not flush
-  uint32_t seen_version_ = 0;
-  // Read in a write transaction that this table is no part of: what was read may be rolled back,
-  // and nobody will tell.
-  bool provisional_ = false;
 
   // of filter_'s options, at hand for every probe
   uint64_t seed_ = 0;

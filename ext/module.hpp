@@ -12,7 +12,8 @@
 // and, detected where it has them
 //   update(argc, argv, rowid&)                                   xUpdate
 //   begin(), sync(), commit() noexcept, rollback() noexcept      transactions
-//   savepoint(n), release(n), rollback_to(n)                     savepoints
+//   savepoint(), rollback_to() noexcept                          savepoints; or, numbered:
+//   savepoint(n), release(n) noexcept, rollback_to(n) noexcept
 //   rename(new_name), destroy(), integrity() -> std::string, static owns_shadow(suffix)
 //
 // Rules
@@ -68,6 +69,8 @@ class Adapter {
   }
 
  private:
+  static constexpr bool kNumberedSavepoints = requires(Table & table) { table.savepoint(0); };
+
   struct Box : sqlite3_vtab {
     explicit Box(const ModuleArguments& arguments) : sqlite3_vtab{}, table(arguments) {}
     // SQLite takes no text of a failed xDestroy or xSavepoint.
@@ -189,13 +192,30 @@ class Adapter {
     table_of(vtab).rollback();
     return SQLITE_OK;
   }
-  static int x_savepoint(sqlite3_vtab* vtab, int) {
-    return guarded(vtab, [vtab] { table_of(vtab).savepoint(); });
+  static int x_savepoint(sqlite3_vtab* vtab, int number) {
+    return guarded(vtab, [&] {
+      if constexpr (kNumberedSavepoints) {
+        table_of(vtab).savepoint(number);
+      } else {
+        table_of(vtab).savepoint();
+      }
+    });
   }
-  static int x_release(sqlite3_vtab*, int) { return SQLITE_OK; }
-  static int x_rollback_to(sqlite3_vtab* vtab, int) {
-    static_assert(noexcept(table_of(vtab).rollback_to()));
-    table_of(vtab).rollback_to();
+  static int x_release(sqlite3_vtab* vtab, int number) {
+    if constexpr (kNumberedSavepoints) {
+      static_assert(noexcept(table_of(vtab).release(number)));
+      table_of(vtab).release(number);
+    }
+    return SQLITE_OK;
+  }
+  static int x_rollback_to(sqlite3_vtab* vtab, int number) {
+    if constexpr (kNumberedSavepoints) {
+      static_assert(noexcept(table_of(vtab).rollback_to(number)));
+      table_of(vtab).rollback_to(number);
+    } else {
+      static_assert(noexcept(table_of(vtab).rollback_to()));
+      table_of(vtab).rollback_to();
+    }
     return SQLITE_OK;
   }
   static int x_rename(sqlite3_vtab* vtab, const char* name) {

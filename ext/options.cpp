@@ -209,6 +209,20 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
+std::optional<double> parse_size(std::string_view text) {
+  double scale = 1;
+  const std::string unit = lower(text.substr(text.size() < 2 ? 0 : text.size() - 2));
+  for (const auto& [name, bytes] : {std::pair("kb", 0x1p10), {"mb", 0x1p20}, {"gb", 0x1p30}}) {
+    scale = unit == name ? bytes : scale;
+  }
+  const std::optional<double> number =
+      parse_number(trim(scale == 1 ? text : text.substr(0, text.size() - 2)));
+  if (!number || std::floor(*number * scale) != *number * scale) {
+    return std::nullopt;
+  }
+  return *number * scale;
+}
+
 Options::Options(const std::string& table, std::span<const OptionSpec> specs,
                  std::span<const char* const> arguments, bool tolerant) {
   for (const char* raw : arguments) {
@@ -279,6 +293,12 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
       value.number = number.value_or(0);
       good = number.has_value() && *number >= spec->least && *number <= spec->most &&
              (spec->kind == OptionKind::kNumber || std::floor(*number) == *number);
+      break;
+    }
+    case OptionKind::kSize: {
+      const std::optional<double> size = parse_size(text);
+      value.number = size.value_or(0);
+      good = size.has_value() && *size >= spec->least && *size <= spec->most;
       break;
     }
     case OptionKind::kSwitch:

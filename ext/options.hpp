@@ -22,12 +22,13 @@ enum class OptionKind {
   kName,    // a table's name
   kWord,    // one of `words`
   kSource,  // table(column), quoted as in SQL or not
+  kSize,    // bytes, a whole number: 65536, 64KB, 16MB, 2GB
 };
 
 struct OptionSpec {
   std::string_view name;
   OptionKind kind;
-  double least = 0;  // kWhole, kNumber
+  double least = 0;  // kWhole, kNumber, kSize
   double most = 0;
   std::string_view range;  // as shown to users
   std::string_view words;  // kWord: between spaces
@@ -82,6 +83,8 @@ std::string take_name(std::string_view& text);
 
 // A whole number as options and commands take it; nothing when the text is not one.
 std::optional<double> parse_number(std::string_view text);
+// … or a size in bytes: a number, then perhaps KB, MB or GB (of 1024).
+std::optional<double> parse_size(std::string_view text);
 
 std::string lower(std::string_view text);
 // For an error text, which ends at a NUL.

@@ -1,5 +1,7 @@
 #include "ext/shadow_store.hpp"
 
+#include <algorithm>
+
 namespace cuckoo {
 namespace {
 
@@ -30,8 +32,8 @@ constexpr char kPoll[] =
 
 }  // namespace
 
-bool is_shadow_suffix(std::string_view suffix) noexcept {
-  for (const ShadowTable& table : kShadowTables) {
+bool is_shadow_suffix(std::span<const ShadowTable> tables, std::string_view suffix) noexcept {
+  for (const ShadowTable& table : tables) {
     if (suffix.size() == table.suffix.size() &&
         sqlite3_strnicmp(suffix.data(), table.suffix.data(), static_cast<int>(suffix.size())) ==
             0) {
@@ -41,8 +43,33 @@ bool is_shadow_suffix(std::string_view suffix) noexcept {
   return false;
 }
 
-ShadowStore::ShadowStore(sqlite3* db, std::string schema, std::string table)
-    : db_(db), schema_(std::move(schema)), table_(std::move(table)) {}
+// SQLite keeps usable - 35 bytes of a cell in its page, the record header takes 4.
+uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
+  Statement select(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
+  int64_t usable = select.step() ? select.integer(0) : 4096;
+  int reserved = -1;
+  if (sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_RESERVE_BYTES, &reserved) ==
+          SQLITE_OK &&
+      reserved > 0) {
+    usable -= reserved;
+  }
+  const int64_t room = (usable - 35 - 4 - 4) / 64 * 64;
+  return static_cast<uint32_t>(std::clamp<int64_t>(room, 64, 4032));
+}
+
+uint64_t cache_bytes_for(sqlite3* db, const std::string& schema) {
+  Statement size(db, sql_text(R"(PRAGMA "%w".cache_size)", schema.c_str()));
+  const int64_t pages = size.step() ? size.integer(0) : 0;
+  if (pages < 0) {
+    return static_cast<uint64_t>(-pages) << 10;  // KB
+  }
+  Statement page_size(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
+  return static_cast<uint64_t>(pages * (page_size.step() ? page_size.integer(0) : 4096));
+}
+
+ShadowStore::ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,
+                         std::string table)
+    : db_(db), tables_(tables), schema_(std::move(schema)), table_(std::move(table)) {}
 
 Statement& ShadowStore::ready(Statement& statement, const char* sql) {
   if (!statement) {
@@ -63,7 +90,7 @@ void ShadowStore::finalize() noexcept {
 // --- tables --------------------------------------------------------------------------------------
 
 void ShadowStore::create_tables() {
-  for (const ShadowTable& shadow : kShadowTables) {
+  for (const ShadowTable& shadow : tables_) {
     execute(db_, sql_text(R"(CREATE TABLE "%w"."%w_%s"%s)", schema_.c_str(), table_.c_str(),
                           std::string(shadow.suffix).c_str(), std::string(shadow.columns).c_str()));
   }
@@ -71,7 +98,7 @@ void ShadowStore::create_tables() {
 
 void ShadowStore::drop_tables() {
   finalize();
-  for (const ShadowTable& shadow : kShadowTables) {
+  for (const ShadowTable& shadow : tables_) {
     execute(db_, sql_text(R"(DROP TABLE IF EXISTS "%w"."%w_%s")", schema_.c_str(), table_.c_str(),
                           std::string(shadow.suffix).c_str()));
   }
@@ -84,7 +111,7 @@ bool ShadowStore::has_table(const std::string& name) const noexcept {
 
 void ShadowStore::rename_tables(const std::string& name) {
   finalize();
-  for (const ShadowTable& shadow : kShadowTables) {
+  for (const ShadowTable& shadow : tables_) {
     const std::string suffix(shadow.suffix);
     const std::string old_name = table_ + "_" + suffix;
     const int exists =

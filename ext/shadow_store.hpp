@@ -5,6 +5,7 @@
 //   <table>_pages(id INTEGER PRIMARY KEY, page)
 //   <table>_log(id INTEGER PRIMARY KEY, entries)
 //   <table>_items(key PRIMARY KEY, value)
+// Each kind of virtual table has those that it needs.
 //
 // Nothing read from them is trusted: types are checked here, contents by core.
 #pragma once
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,18 +28,26 @@ struct ShadowTable {
   std::string_view columns;
 };
 
-inline constexpr std::array<ShadowTable, 4> kShadowTables = {{
-    {"config", "(key PRIMARY KEY, value) WITHOUT ROWID"},
-    {"pages", "(id INTEGER PRIMARY KEY, page)"},
-    {"log", "(id INTEGER PRIMARY KEY, entries)"},
-    {"items", "(key PRIMARY KEY, value) WITHOUT ROWID"},
-}};
+inline constexpr ShadowTable kConfigTable = {"config", "(key PRIMARY KEY, value) WITHOUT ROWID"};
+inline constexpr ShadowTable kPagesTable = {"pages", "(id INTEGER PRIMARY KEY, page)"};
+inline constexpr ShadowTable kLogTable = {"log", "(id INTEGER PRIMARY KEY, entries)"};
+inline constexpr ShadowTable kItemsTable = {"items", "(key PRIMARY KEY, value) WITHOUT ROWID"};
 
-bool is_shadow_suffix(std::string_view suffix) noexcept;
+inline constexpr std::array kFilterTables = {kConfigTable, kPagesTable, kLogTable, kItemsTable};
+inline constexpr std::array kFlashTables = {kConfigTable, kPagesTable};
+
+bool is_shadow_suffix(std::span<const ShadowTable> tables, std::string_view suffix) noexcept;
+
+// The largest multiple of 64 bytes that, with a checksum behind it, fits one database page as a
+// row.
+uint32_t page_bytes_for(sqlite3* db, const std::string& schema);
+// What SQLite's own page cache may take of that schema (PRAGMA cache_size).
+uint64_t cache_bytes_for(sqlite3* db, const std::string& schema);
 
 class ShadowStore final : public FilterStorage {
  public:
-  ShadowStore(sqlite3* db, std::string schema, std::string table);
+  ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,
+              std::string table);
 
   sqlite3* db() const noexcept { return db_; }
   const std::string& schema() const noexcept { return schema_; }
@@ -111,6 +121,7 @@ class ShadowStore final : public FilterStorage {
   Statement upsert_option() const;
 
   sqlite3* db_;
+  std::span<const ShadowTable> tables_;  // one of the arrays above
   std::string schema_;
   std::string table_;
   bool several_generations_ = false;

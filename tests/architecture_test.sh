@@ -14,6 +14,9 @@ declare -A untested=(
   ["core/logged_filter_check.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
   ["core/logged_filter_rebuild.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
 )
+for part in check checkpoint collect log mount replay; do
+  untested["core/flash_store_$part.cpp"]="a part of the class in flash_store.hpp: flash_store_test.cpp"
+done
 
 violations=0
 violation() {

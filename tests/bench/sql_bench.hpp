@@ -35,5 +35,7 @@ void bench_bloom_bits(const Settings& settings, Report& report);
 void bench_bits(const Settings& settings, Report& report);
 void bench_rate(const Settings& settings, Report& report);
 void bench_disk(const Settings& settings, Report& report);
+// sql_bench_flash.cpp
+void bench_flash(const Settings& settings, Report& report);
 
 }  // namespace cuckoo::bench

@@ -1,0 +1,210 @@
+// FlashStore: making room. Which block is collected, when, and what that costs.
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "core/flash_store.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr uint32_t kAnchorBlocks = 3;
+constexpr uint32_t kSpareBlocks = 2;  // so that a collection always has somewhere to copy to
+constexpr uint32_t kSlackBlocks = 2;  // collection begins when so few more are free
+constexpr uint32_t kWearMargin = 4;   // levelling begins so many erases before the gap
+constexpr size_t kCheckpointFixedBytes = 256;
+constexpr size_t kCheckpointBytesPerBlock = 28;
+constexpr size_t kCheckpointRecordBytes = kFlashRecordFixedBytes;
+
+}  // namespace
+
+// An upper bound: 4 bytes of hash and a varint of the distance for each entry.
+uint32_t FlashStore::checkpoint_blocks_needed(uint64_t entries) const noexcept {
+  const uint64_t units = geometry().units();
+  uint64_t bytes =
+      kCheckpointFixedBytes + uint64_t{blocks_.touched()} * kCheckpointBytesPerBlock + entries * 5;
+  for (unsigned shift = 7; shift < 35; shift += 7) {
+    bytes += std::min(entries, units >> shift);
+  }
+  const uint64_t payload =
+      uint64_t{units_per_block() - kFlashHeaderUnits} * unit_bytes() - kCheckpointRecordBytes;
+  return static_cast<uint32_t>((bytes + payload - 1) / payload);
+}
+
+uint32_t FlashStore::reserved_blocks() const noexcept {
+  constexpr uint32_t kOpenBlocks = 4;  // of the hot and the cold stream, and the next of each
+  constexpr uint32_t kCheckpointRounding = 2;  // two checkpoints may coexist
+  constexpr uint32_t kInFlightBlocks = 2;      // old and new versions do until a change is complete
+  return kAnchorBlocks + kOpenBlocks + kSpareBlocks + kCheckpointRounding + kInFlightBlocks;
+}
+
+// Units in a block that are surely filled: a record that doesn't fit wastes less than a piece.
+uint32_t FlashStore::filled_units() const noexcept {
+  const uint32_t data_units = units_per_block() - kFlashHeaderUnits;
+  return data_units - std::min(data_units - 1, piece_units() - 1);
+}
+
+uint64_t FlashStore::usable_units() const noexcept {
+  const uint32_t lost = reserved_blocks() + blocks_.bad_count();
+  if (lost >= geometry().blocks) {
+    return 0;
+  }
+  const uint32_t checkpoint_share =
+      (2 * kCheckpointBytesPerBlock + unit_bytes() - 1) / unit_bytes();
+  const uint32_t per_block =
+      units_per_block() - kFlashHeaderUnits -
+      std::min(units_per_block() - kFlashHeaderUnits - 1, piece_units() - 1 + checkpoint_share);
+  return uint64_t{geometry().blocks - lost} * per_block;
+}
+
+uint32_t FlashStore::required_free() const noexcept {
+  return kSpareBlocks + checkpoint_blocks_needed(index_.size());
+}
+
+// Room for `units` units in `records` records of the hot stream, with enough left to write a
+// checkpoint and to collect. Only here, before a batch begins, is anything collected.
+Status FlashStore::ensure_room(uint64_t units, uint32_t records) {
+  const auto blocks_wanted = [&]() -> uint64_t {
+    const uint64_t left =
+        s_.streams.hot.block == kNoBlock ? 0 : units_per_block() - s_.streams.hot.offset;
+    if (units <= left && records == 1) {
+      return 0;
+    }
+    const uint64_t per_block = filled_units();
+    return (units > left ? (units - left + per_block - 1) / per_block : 0) + (records > 1 ? 1 : 0);
+  };
+  const auto wanted = [&] { return blocks_wanted() + required_free(); };
+  if (blocks_.free_count() < wanted() + kSlackBlocks) {
+    const uint32_t victim = blocks_.pick_victim(s_.streams, units_per_block(), s_.next_lsn);
+    if (victim != kNoBlock && blocks_.free_count() > kSpareBlocks) {
+      CUCKOO_TRY(fail(collect_block(victim)));
+    }
+  }
+  // Every round frees a block or ends; one that frees none may still pack others.
+  uint64_t rounds = 2 * uint64_t{blocks_.touched()} + 16;
+  bool fresh_checkpoint = false;
+  while (blocks_.free_count() < wanted()) {
+    const uint32_t victim = blocks_.pick_victim(s_.streams, units_per_block(), s_.next_lsn);
+    if (victim != kNoBlock && rounds > 0) {
+      --rounds;
+      CUCKOO_TRY(fail(collect_block(victim)));
+      fresh_checkpoint = false;
+    } else if (!fresh_checkpoint &&
+               blocks_.free_count() >= checkpoint_blocks_needed(index_.size())) {
+      CUCKOO_TRY(checkpoint());
+      fresh_checkpoint = true;
+    } else {
+      return Error{ErrorCode::kFull, "no erase block can be freed; " +
+                                         std::to_string(blocks_.bad_count()) + " are worn out"};
+    }
+  }
+  return level_wear(units);
+}
+
+uint32_t FlashStore::wear_gap() const noexcept {
+  return std::max<uint32_t>(32, geometry().endurance_erases / 50);
+}
+
+// Static wear levelling: data that never changes gives its little worn block up.
+Status FlashStore::level_wear(uint64_t units) {
+  const FlashStream& hot = s_.streams.hot;
+  const bool opens = hot.block == kNoBlock || hot.offset + units > units_per_block();
+  if (!opens || hot.block == kNoBlock ||
+      blocks_.at(hot.block).erase_count + kWearMargin < wear_gap()) {
+    return {};
+  }
+  const uint32_t victim = blocks_.pick_least_worn(s_.streams, wear_gap() - kWearMargin);
+  return victim == kNoBlock || blocks_.free_count() <= required_free()
+             ? Status{}
+             : fail(collect_block(victim));
+}
+
+// Copies what is live to the cold stream, between two marks, and frees the block. Nothing in
+// memory changes before the second mark is programmed: until then the copies are as if they were
+// not there.
+Status FlashStore::collect_block(uint32_t victim) {
+  std::vector<Scanned> moves;
+  const FlashBlock state = blocks_.at(victim);
+  FlashStream& cold = s_.streams.cold;
+  FlashRecordHeader mark;
+  mark.type = FlashRecordType::kCollect;
+  mark.lsn = s_.next_lsn;
+  mark.previous = victim;
+  Result<uint32_t> begun = append(cold, FlashPurpose::kCold, mark, {}, {});
+  CUCKOO_TRY(begun.take_status());
+
+  uint32_t units_left = state.live_units;
+  for (uint32_t offset = kFlashHeaderUnits; offset < state.used_units && units_left > 0;) {
+    const uint32_t from = victim * units_per_block() + offset;
+    Scanned head;
+    Result<bool> there = load_head(from, head);
+    CUCKOO_TRY(there.take_status());
+    if (!there.value()) {
+      break;  // torn, or a program failed here: nothing behind it
+    }
+    const uint32_t units = head.header.units(unit_bytes());
+    offset += units;
+    const FlashRecordType type = head.header.type;
+    if ((!head.header.is_entry() && type != FlashRecordType::kPart) ||
+        !index_.contains(head.hash, from)) {
+      continue;
+    }
+    Record record;
+    CUCKOO_TRY(load(from, record));
+    FlashRecordHeader copy = record.header;
+    copy.previous = from;
+    copy.last_of_batch = true;
+    if (type != FlashRecordType::kPart) {
+      copy.previous_value_bytes = 0;
+    }
+    const std::vector<std::byte> bytes(record_bytes_);
+    Result<uint32_t> to =
+        append(cold, FlashPurpose::kCold, copy, key_in(copy, bytes), value_in(copy, bytes));
+    CUCKOO_TRY(to.take_status());
+    Scanned& move = moves.emplace_back();
+    move.position = to.value();
+    move.header = copy;
+    move.hash = head.hash;
+    units_left -= std::min(units_left, units);
+  }
+  if (units_left != 0) {
+    return corrupt("erase block " + std::to_string(victim) + " lacks " +
+                   std::to_string(units_left) + " units that the index points to");
+  }
+  mark.type = FlashRecordType::kCollected;
+  mark.previous = static_cast<uint32_t>(moves.size());
+  Result<uint32_t> done = append(cold, FlashPurpose::kCold, mark, {}, {});
+  CUCKOO_TRY(done.take_status());
+  return apply_collection(moves, victim);
+}
+
+Status FlashStore::collect() {
+  CUCKOO_TRY(writable());
+  CUCKOO_TRY(checkpoint());
+  std::vector<uint32_t> victims;
+  for (uint32_t block = 0; block < blocks_.touched(); ++block) {
+    const FlashBlock state = blocks_.at(block);
+    if (state.kind == FlashBlockKind::kData && block != s_.streams.hot.block &&
+        block != s_.streams.cold.block && state.live_units + kFlashHeaderUnits < state.used_units) {
+      victims.push_back(block);
+    }
+  }
+  for (const uint32_t victim : victims) {
+    if (blocks_.free_count() <= checkpoint_blocks_needed(index_.size())) {
+      break;
+    }
+    if (!blocks_.in_tail(victim, s_.streams) && blocks_.at(victim).kind == FlashBlockKind::kData) {
+      CUCKOO_TRY(fail(collect_block(victim)));
+    }
+  }
+  return checkpoint();
+}
+
+bool FlashStore::checkpoint_due() const noexcept {
+  constexpr uint64_t kTailBytesPerRecord = 3;
+  constexpr uint64_t kTailSectors = 48;
+  return s_.tail_read_bytes >
+         kTailBytesPerRecord * index_.size() + kTailSectors * geometry().sector_size_bytes;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,89 @@
+#include "ext/live_table.hpp"
+
+#include "ext/connection.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Codes for which SQLite undoes the whole transaction.
+bool undoes_transaction(int code) noexcept {
+  switch (code & 0xFF) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+    case SQLITE_INTERRUPT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+LiveTable::LiveTable(Connection& connection, std::span<const ShadowTable> tables,
+                     const std::string& schema, const std::string& table)
+    : connection_(connection), store_(connection.db(), tables, schema, table) {}
+
+void LiveTable::drop_instance() noexcept {
+  if (--instances_ == 0) {
+    // Its statements go with the object: one of them may be the caller, re-preparing itself.
+    closed_ = true;
+    connection_.forget(*this);
+  }
+}
+
+void LiveTable::rename(const std::shared_ptr<LiveTable>& self, const std::string& name) {
+  flush();
+  const std::string old_table = table();
+  store_.rename_tables(name);
+  connection_.rename(self, old_table);
+}
+
+uint32_t LiveTable::data_version() const noexcept {
+  uint32_t version = 0;
+  sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
+  return version;
+}
+
+bool LiveTable::reads_provisionally() const noexcept {
+  return !writing_ && sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+}
+
+void LiveTable::read_failed(const SqlError& error) const {
+  const int code = error.code() & 0xFF;
+  if (error.message().starts_with(table() + ": ") || code == SQLITE_INTERRUPT) {
+    return;
+  }
+  const bool broken = code == SQLITE_ERROR;  // no such table, no such column
+  throw SqlError(broken ? SQLITE_CORRUPT_VTAB : error.code(),
+                 table() + (broken ? ": corrupt: " : ": ") + error.message());
+}
+
+void LiveTable::raise(const Status& status, bool half_done) const {
+  if (status.ok()) {
+    return;
+  }
+  const SqlError error = sql_error(table(), status.error());
+  throw SqlError(half_done && !undoes_transaction(error.code()) ? SQLITE_IOERR : error.code(),
+                 error.message());
+}
+
+// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one
+// before (VTable.iSavepoint in vtab.c), and a table that was made in this transaction was asked for
+// none. A nested statement that may fail half-way makes it ask: then what is pending is dropped
+// with the CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
+void LiveTable::announce() {
+  announced_ = true;
+  execute(store_.db(), sql_text(R"(INSERT INTO "%w"."%w_config" SELECT 0, 0 WHERE 0)",
+                                schema().c_str(), table().c_str()));
+}
+
+LiveTable::Reading::Reading(LiveTable& live) {
+  if (!live.writing_ &&
+      sqlite3_txn_state(live.store_.db(), live.schema().c_str()) == SQLITE_TXN_NONE) {
+    live.read_config([&] { held_.emplace(live.store_); });
+  }
+  live.follow();
+}
+
+}  // namespace cuckoo

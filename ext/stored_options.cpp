@@ -1,0 +1,52 @@
+#include "ext/stored_options.hpp"
+
+namespace cuckoo {
+
+StoredOptions::StoredOptions(ShadowStore& store)
+    : table_(store.table()), rows_(store.read_options()) {}
+
+void StoredOptions::expect(bool valid, const char* key) const {
+  if (!valid) {
+    throw SqlError(SQLITE_CORRUPT_VTAB,
+                   table_ + ": corrupt: \"" + table_ + "_config\" has no valid option " + key);
+  }
+}
+
+const ShadowStore::OptionValue& StoredOptions::find(const char* key, int type) const {
+  const auto found = rows_.find(key);
+  expect(found != rows_.end() && found->second.type == type, key);
+  return found->second;
+}
+
+int64_t StoredOptions::whole(const char* key, int64_t least, int64_t most) const {
+  const ShadowStore::OptionValue& row = find(key, SQLITE_INTEGER);
+  expect(row.integer >= least && row.integer <= most, key);
+  return row.integer;
+}
+
+double StoredOptions::number(const char* key, double least, double most) const {
+  const ShadowStore::OptionValue& row = find(key, SQLITE_FLOAT);
+  expect(row.real >= least && row.real <= most, key);  // a NaN is not
+  return row.real;
+}
+
+const std::string& StoredOptions::text(const char* key) const {
+  return find(key, SQLITE_TEXT).text;
+}
+
+bool StoredOptions::on(const char* key) const {
+  const std::string& word = text(key);
+  expect(word == "on" || word == "off", key);
+  return word == "on";
+}
+
+void StoredOptions::expect_format(int64_t format) const {
+  const int64_t stored = whole("format", 0, INT64_MAX);
+  if (stored != format) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": written in format " + std::to_string(stored) +
+                                            "; this version reads format " +
+                                            std::to_string(format));
+  }
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,111 @@
+#include "core/flash_store.hpp"
+
+#include "tests/core/flash_harness.hpp"
+
+namespace cuckoo {
+namespace {
+
+TEST(Flash_store, model_without_cuts) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
+    SCOPED_TRACE(seed);
+    FlashSimulator device(small_geometry(1024, 4, 24));
+    FlashStore store(device, {.seed = seed});
+    ASSERT_STATUS(store.format());
+    FlashModel model;
+    std::mt19937_64 random(seed);
+    for (int step = 0; step < 6000; ++step) {
+      const FlashOperation operation = random_operation(random, 80, 5000);
+      const Status done = perform(store, operation);
+      if (!done.ok()) {
+        ASSERT_EQ(done.error().code, ErrorCode::kFull) << done.error().message;
+      } else {
+        perform(model, operation);
+      }
+      if (step % 500 == 0) {
+        ASSERT_EQ(difference(store, model), "") << step;
+        ASSERT_STATUS(store.check(no_poll));
+      }
+      if (step % 700 == 0) {
+        ASSERT_STATUS(store.mount());
+        ASSERT_EQ(difference(store, model), "") << step;
+        ASSERT_STATUS(store.check(no_poll));
+      }
+    }
+    ASSERT_EQ(device.violations(), std::vector<std::string>());
+  }
+}
+
+// An atomic device: a database transaction. Marks are savepoints; who owns the database puts the
+// bytes of the device back.
+TEST(Flash_store, atomic_mounts_follows_and_undoes_to_the_same_state) {
+  for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+    SCOPED_TRACE(seed);
+    FlashSimulator device(small_geometry(1024, 4, 40));
+    const FlashStoreOptions options{
+        .seed = seed, .atomic_device = true, .automatic_checkpoints = false};
+    FlashStore store(device, options);
+    ASSERT_STATUS(store.format());
+    FlashStore follower(device, options);
+    ASSERT_STATUS(follower.mount());
+    FlashModel model;
+    std::mt19937_64 random(seed);
+    unsigned followed = 0;
+    unsigned remounted = 0;
+    for (int transaction = 0; transaction < 600; ++transaction) {
+      const FlashSimulator::State before = device.snapshot();
+      const FlashModel model_before = model;
+      ASSERT_EQ(store.mark(), 0U);
+      std::vector<std::pair<FlashSimulator::State, FlashModel>> savepoints{{before, model}};
+      for (int i = static_cast<int>(random() % 12); i > 0; --i) {
+        const uint64_t choice = random() % 10;
+        if (choice == 0) {
+          ASSERT_EQ(store.mark(), savepoints.size());
+          savepoints.emplace_back(device.snapshot(), model);
+        } else if (choice == 1) {
+          const size_t to = random() % savepoints.size();
+          store.undo_to(to);
+          savepoints.resize(to + 1);
+          device.restore(savepoints[to].first);
+          model = savepoints[to].second;
+        } else {
+          const FlashOperation operation = random_operation(random, 90, 5000);
+          const Status done = perform(store, operation);
+          ASSERT_TRUE(done.ok() || done.error().code == ErrorCode::kFull) << done.error().message;
+          if (done.ok()) {
+            perform(model, operation);
+          }
+        }
+      }
+      if (random() % 4 == 0) {
+        store.undo_to(0);
+        device.restore(before);
+        model = model_before;
+      } else if (store.checkpoint_due() || random() % 20 == 0) {
+        ASSERT_STATUS(store.checkpoint());
+      }
+      store.release(0);
+      const uint64_t steps = device.steps();
+      FlashStore fresh(device, options);
+      ASSERT_STATUS(fresh.mount());
+      ASSERT_EQ(device.steps(), steps) << "a mount wrote";
+      ASSERT_EQ(store.difference_to(fresh), "") << transaction;
+      const Result<bool> reached = follower.follow(store.state());
+      ASSERT_TRUE(reached.ok());
+      followed += reached.value() ? 1 : 0;
+      if (!reached.value()) {
+        ++remounted;
+        ASSERT_STATUS(follower.mount());
+      }
+      ASSERT_EQ(store.difference_to(follower), "") << transaction;
+      if (transaction % 50 == 0) {
+        ASSERT_EQ(difference(store, model), "") << transaction;
+        ASSERT_STATUS(store.check(no_poll));
+      }
+    }
+    EXPECT_GT(followed, 5 * remounted);
+    ASSERT_EQ(device.violations(), std::vector<std::string>());
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo
