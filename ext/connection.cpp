@@ -84,7 +84,8 @@ std::vector<std::string> Connection::schemas() const {
   return names;
 }
 
-std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
+std::pair<std::string, std::string> Connection::locate_table(const std::string& name,
+                                                             const char* kind) const {
   const bool is_name = !name.empty() && name.find('\0') == std::string::npos;
   const std::vector<std::string> names = schemas();
   auto place = is_name ? locate(name, names) : std::nullopt;
@@ -95,9 +96,14 @@ std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
     place = locate(name, names);
   }
   if (!place) {
-    throw SqlError(SQLITE_ERROR, "no such filter: " + printable(name));
+    throw SqlError(SQLITE_ERROR, std::string("no such ") + kind + ": " + printable(name));
   }
-  std::shared_ptr<LiveFilter> filter = open(place->first, place->second);
+  return *place;
+}
+
+std::shared_ptr<LiveFilter> Connection::find(const std::string& name) {
+  const auto [schema, table] = locate_table(name, "filter");
+  std::shared_ptr<LiveFilter> filter = open(schema, table);
   if (filter == nullptr) {
     throw SqlError(SQLITE_ERROR, name + " is not a cuckoo_filter or bloom_filter");
   }

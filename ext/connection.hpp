@@ -36,6 +36,8 @@ class Connection {
   // 'table' (temp, main, attached) or 'schema.table'; connects it if need be and asks the
   // authorizer. Throws SqlError when there is no such table or it is no filter.
   std::shared_ptr<LiveFilter> find(const std::string& name);
+  // Schema and name of the table of that name, virtual or not; `kind` is for the error text.
+  std::pair<std::string, std::string> locate_table(const std::string& name, const char* kind) const;
   // Every filter table of every schema.
   std::vector<std::shared_ptr<LiveFilter>> all();
 

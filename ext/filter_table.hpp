@@ -31,7 +31,9 @@ class FilterTable {
   FilterTable(const FilterTable&) = delete;
   FilterTable& operator=(const FilterTable&) = delete;
 
-  static bool owns_shadow(const char* suffix) noexcept { return is_shadow_suffix(suffix); }
+  static bool owns_shadow(const char* suffix) noexcept {
+    return is_shadow_suffix(suffix, kShadowTables);
+  }
 
   std::string declaration() const;
   void create();

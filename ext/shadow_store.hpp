@@ -1,5 +1,4 @@
-// The shadow tables of one virtual table: made, renamed, dropped and recognised from one list, and
-// read and written row by row. Implements core's storage over them.
+// The shadow tables of one filter, read and written row by row. Implements core's storage.
 //
 //   <table>_config(key PRIMARY KEY, value)      options, one a row; 'record': the state (a BLOB)
 //   <table>_pages(id INTEGER PRIMARY KEY, page)
@@ -17,14 +16,10 @@
 #include <string_view>
 
 #include "core/filter_storage.hpp"
+#include "ext/shadow_tables.hpp"
 #include "ext/statement.hpp"
 
 namespace cuckoo {
-
-struct ShadowTable {
-  std::string_view suffix;
-  std::string_view columns;
-};
 
 inline constexpr std::array<ShadowTable, 4> kShadowTables = {{
     {"config", "(key PRIMARY KEY, value) WITHOUT ROWID"},
@@ -32,8 +27,6 @@ inline constexpr std::array<ShadowTable, 4> kShadowTables = {{
     {"log", "(id INTEGER PRIMARY KEY, entries)"},
     {"items", "(key PRIMARY KEY, value) WITHOUT ROWID"},
 }};
-
-bool is_shadow_suffix(std::string_view suffix) noexcept;
 
 class ShadowStore final : public FilterStorage {
  public:
@@ -105,7 +98,6 @@ class ShadowStore final : public FilterStorage {
   Statement& ready(Statement& statement, const char* sql);
   Status read_rows(Statement& statement, const char* sql, const char* name, int64_t first,
                    int64_t last, const RowVisitor& visitor);
-  bool has_table(const std::string& name) const noexcept;
   Status expect_changed(const char* name, int64_t id) const;
   Statement& bind_item(Statement& statement, int index, uint64_t generation, uint64_t key) const;
   template <class Body>
