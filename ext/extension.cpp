@@ -4,6 +4,8 @@
 #include "ext/filter_functions.hpp"
 #include "ext/filter_info.hpp"
 #include "ext/filter_table.hpp"
+#include "ext/hash_ring_moves.hpp"
+#include "ext/hash_ring_table.hpp"
 #include "ext/sqlite_api.hpp"
 #include "ext/sqlite_cuckoo.h"
 
@@ -45,6 +47,8 @@ void register_all(sqlite3* db) {
   register_table<CuckooTable>(db, "cuckoo_filter", connection);
   register_table<BloomTable>(db, "bloom_filter", connection);
   register_table<FilterInfo>(db, "filter_info", connection);
+  register_table<HashRingTable>(db, "hash_ring", connection);
+  register_table<HashRingMoves>(db, "hash_ring_moves", connection);
   register_filter_functions(db, connection);
   register_filter_aggregates(db);
 }
