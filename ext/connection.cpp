@@ -76,7 +76,8 @@ std::vector<std::string> Connection::schemas() const {
   return names;
 }
 
-std::shared_ptr<LiveTable> Connection::find_table(const std::string& name, const char* what) {
+std::pair<std::string, std::string> Connection::locate_table(const std::string& name,
+                                                             const char* kind) const {
   const bool is_name = !name.empty() && name.find('\0') == std::string::npos;
   const std::vector<std::string> names = schemas();
   auto place = is_name ? locate(name, names) : std::nullopt;
@@ -87,9 +88,14 @@ std::shared_ptr<LiveTable> Connection::find_table(const std::string& name, const
     place = locate(name, names);
   }
   if (!place) {
-    throw SqlError(SQLITE_ERROR, std::string("no such ") + what + ": " + printable(name));
+    throw SqlError(SQLITE_ERROR, std::string("no such ") + kind + ": " + printable(name));
   }
-  return open(place->first, place->second);
+  return *place;
+}
+
+std::shared_ptr<LiveTable> Connection::find_table(const std::string& name, const char* what) {
+  const auto [schema, table] = locate_table(name, what);
+  return open(schema, table);
 }
 
 void Connection::refuse_kind(const std::string& name, const char* kinds) {

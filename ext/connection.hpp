@@ -70,6 +70,8 @@ class Connection {
     }
     return found;
   }
+  // Schema and name of the table of that name, virtual or not; `kind` is for the error text.
+  std::pair<std::string, std::string> locate_table(const std::string& name, const char* kind) const;
 
   ImageCache& images() noexcept { return images_; }
   Digester& digester() noexcept { return digester_; }

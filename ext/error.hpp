@@ -51,6 +51,19 @@ inline void throw_if(const std::string& table, const Status& status) {
   }
 }
 
+// Codes for which SQLite undoes the whole transaction.
+inline bool undoes_transaction(int code) noexcept {
+  switch (code & 0xFF) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+    case SQLITE_INTERRUPT:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // What the exception in flight is for SQLite: the code; its text goes to `report`.
 template <class Report>
 [[gnu::noinline]] int report_exception(Report&& report) noexcept {

@@ -7,6 +7,8 @@
 #include "ext/flash_functions.hpp"
 #include "ext/flash_info.hpp"
 #include "ext/flash_table.hpp"
+#include "ext/hash_ring_moves.hpp"
+#include "ext/hash_ring_table.hpp"
 #include "ext/sqlite_api.hpp"
 #include "ext/sqlite_cuckoo.h"
 
@@ -51,6 +53,8 @@ void register_all(sqlite3* db) {
   register_table<FlashTable>(db, "flash_kv", connection);
   register_table<FlashInfo>(db, "flash_kv_info", connection);
   register_table<FlashSectors>(db, "flash_kv_sectors", connection);
+  register_table<HashRingTable>(db, "hash_ring", connection);
+  register_table<HashRingMoves>(db, "hash_ring_moves", connection);
   register_filter_functions(db, connection);
   register_filter_aggregates(db);
   register_flash_functions(db, connection);

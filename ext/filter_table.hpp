@@ -32,7 +32,7 @@ class FilterTable {
   FilterTable& operator=(const FilterTable&) = delete;
 
   static bool owns_shadow(const char* suffix) noexcept {
-    return is_shadow_suffix(kFilterTables, suffix);
+    return is_shadow_suffix(suffix, kFilterTables);
   }
 
   std::string declaration() const;

@@ -35,7 +35,7 @@ class FlashTable {
   FlashTable& operator=(const FlashTable&) = delete;
 
   static bool owns_shadow(const char* suffix) noexcept {
-    return is_shadow_suffix(kFlashTables, suffix);
+    return is_shadow_suffix(suffix, kFlashTables);
   }
 
   std::string declaration() const;

@@ -32,17 +32,6 @@ constexpr char kPoll[] =
 
 }  // namespace
 
-bool is_shadow_suffix(std::span<const ShadowTable> tables, std::string_view suffix) noexcept {
-  for (const ShadowTable& table : tables) {
-    if (suffix.size() == table.suffix.size() &&
-        sqlite3_strnicmp(suffix.data(), table.suffix.data(), static_cast<int>(suffix.size())) ==
-            0) {
-      return true;
-    }
-  }
-  return false;
-}
-
 // SQLite keeps usable - 35 bytes of a cell in its page, the record header takes 4.
 uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
   Statement select(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
@@ -89,39 +78,16 @@ void ShadowStore::finalize() noexcept {
 
 // --- tables --------------------------------------------------------------------------------------
 
-void ShadowStore::create_tables() {
-  for (const ShadowTable& shadow : tables_) {
-    execute(db_, sql_text(R"(CREATE TABLE "%w"."%w_%s"%s)", schema_.c_str(), table_.c_str(),
-                          std::string(shadow.suffix).c_str(), std::string(shadow.columns).c_str()));
-  }
-}
+void ShadowStore::create_tables() { create_shadow_tables(db_, schema_, table_, tables_); }
 
 void ShadowStore::drop_tables() {
   finalize();
-  for (const ShadowTable& shadow : tables_) {
-    execute(db_, sql_text(R"(DROP TABLE IF EXISTS "%w"."%w_%s")", schema_.c_str(), table_.c_str(),
-                          std::string(shadow.suffix).c_str()));
-  }
-}
-
-bool ShadowStore::has_table(const std::string& name) const noexcept {
-  return sqlite3_table_column_metadata(db_, schema_.c_str(), name.c_str(), nullptr, nullptr,
-                                       nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
+  drop_shadow_tables(db_, schema_, table_, tables_);
 }
 
 void ShadowStore::rename_tables(const std::string& name) {
   finalize();
-  for (const ShadowTable& shadow : tables_) {
-    const std::string suffix(shadow.suffix);
-    const std::string old_name = table_ + "_" + suffix;
-    const int exists =
-        sqlite3_table_column_metadata(db_, schema_.c_str(), old_name.c_str(), nullptr, nullptr,
-                                      nullptr, nullptr, nullptr, nullptr);
-    if (exists == SQLITE_OK) {
-      execute(db_, sql_text(R"(ALTER TABLE "%w"."%w" RENAME TO "%w_%s")", schema_.c_str(),
-                            old_name.c_str(), name.c_str(), suffix.c_str()));
-    }
-  }
+  rename_shadow_tables(db_, schema_, table_, name, tables_);
   table_ = name;
 }
 

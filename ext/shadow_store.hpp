@@ -1,5 +1,4 @@
-// The shadow tables of one virtual table: made, renamed, dropped and recognised from one list, and
-// read and written row by row. Implements core's storage over them.
+// The shadow tables of one filter, read and written row by row. Implements core's storage.
 //
 //   <table>_config(key PRIMARY KEY, value)      options, one a row; 'record': the state (a BLOB)
 //   <table>_pages(id INTEGER PRIMARY KEY, page)
@@ -19,14 +18,10 @@
 #include <string_view>
 
 #include "core/filter_storage.hpp"
+#include "ext/shadow_tables.hpp"
 #include "ext/statement.hpp"
 
 namespace cuckoo {
-
-struct ShadowTable {
-  std::string_view suffix;
-  std::string_view columns;
-};
 
 inline constexpr ShadowTable kConfigTable = {"config", "(key PRIMARY KEY, value) WITHOUT ROWID"};
 inline constexpr ShadowTable kPagesTable = {"pages", "(id INTEGER PRIMARY KEY, page)"};
@@ -35,8 +30,6 @@ inline constexpr ShadowTable kItemsTable = {"items", "(key PRIMARY KEY, value) W
 
 inline constexpr std::array kFilterTables = {kConfigTable, kPagesTable, kLogTable, kItemsTable};
 inline constexpr std::array kFlashTables = {kConfigTable, kPagesTable};
-
-bool is_shadow_suffix(std::span<const ShadowTable> tables, std::string_view suffix) noexcept;
 
 // The largest multiple of 64 bytes that, with a checksum behind it, fits one database page as a
 // row.
@@ -113,7 +106,6 @@ class ShadowStore final : public FilterStorage {
   Statement& ready(Statement& statement, const char* sql);
   Status read_rows(Statement& statement, const char* sql, const char* name, int64_t first,
                    int64_t last, const RowVisitor& visitor);
-  bool has_table(const std::string& name) const noexcept;
   Status expect_changed(const char* name, int64_t id) const;
   Statement& bind_item(Statement& statement, int index, uint64_t generation, uint64_t key) const;
   template <class Body>

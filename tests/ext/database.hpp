@@ -185,6 +185,11 @@ inline std::vector<Row> shadow_rows(Database& db, const std::string& table,
     const std::string spec = columns;
     const size_t bar = spec.find('|');
     const std::string name = "\"" + schema + "\".\"" + table + spec.substr(0, bar) + "\"";
+    if (sqlite3_table_column_metadata(db.handle(), schema.c_str(),
+                                      (table + spec.substr(0, bar)).c_str(), nullptr, nullptr,
+                                      nullptr, nullptr, nullptr, nullptr) != SQLITE_OK) {
+      continue;  // not every module has each of them
+    }
     const size_t comma = spec.find(',');
     const std::string first = spec.substr(bar + 1, comma - bar - 1);
     const std::string second = spec.substr(comma + 2);

@@ -1,5 +1,6 @@
-// core/FORMAT.md's worked example against a live database: its SQL is run, and every row of every
-// shadow table must be in the document, byte for byte, and nothing else.
+// core/FORMAT.md's worked examples against a live database: their SQL is run, and every row of
+// every shadow table must be in the document, byte for byte, and nothing else.
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -7,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/key_hash.hpp"
 #include "tests/ext/database.hpp"
 
 namespace cuckoo::test {
@@ -50,15 +52,16 @@ std::string hex_digits(const std::string& line) {
 
 using StoredRows = std::map<std::string, std::string>;  // "table key" -> value, BLOBs in hex
 
-StoredRows documented_rows(const std::vector<Block>& blocks) {
+// `kind`: "" or " hash_ring", what stands behind a block's language.
+StoredRows documented_rows(const std::vector<Block>& blocks, const std::string& kind) {
   StoredRows rows;
   for (const Block& block : blocks) {
-    if (block.language == "hex" && !block.lines.empty()) {
+    if (block.language == "hex" + kind && !block.lines.empty()) {
       std::string& bytes = rows[block.lines[0]];
       for (size_t i = 1; i < block.lines.size(); ++i) {
         bytes += hex_digits(block.lines[i]);
       }
-    } else if (block.language == "rows") {
+    } else if (block.language == "rows" + kind) {
       for (const std::string& line : block.lines) {
         const size_t value = line.rfind(' ');
         rows[line.substr(0, value)] = line.substr(value + 1);
@@ -68,13 +71,11 @@ StoredRows documented_rows(const std::vector<Block>& blocks) {
   return rows;
 }
 
-StoredRows stored_rows(Database& db) {
+using Blocks = std::vector<Block>;
+
+StoredRows stored_rows(Database& db, const std::vector<std::string>& selects) {
   StoredRows rows;
-  for (const char* select : {"SELECT 'seen_config ' || key, iif(typeof(value) = 'blob', hex(value),"
-                             " value) FROM seen_config",
-                             "SELECT 'seen_pages ' || id, hex(page) FROM seen_pages",
-                             "SELECT 'seen_log ' || id, hex(entries) FROM seen_log",
-                             "SELECT 'seen_items ' || key, value FROM seen_items"}) {
+  for (const std::string& select : selects) {
     for (const Row& row : db.rows(select)) {
       rows[row[0]] = row[1];
     }
@@ -82,14 +83,15 @@ StoredRows stored_rows(Database& db) {
   return rows;
 }
 
-TEST(Format, the_worked_example_is_what_the_extension_writes) {
+Blocks format_blocks() {
   const std::filesystem::path tests = std::filesystem::path(__FILE__).parent_path().parent_path();
-  const std::vector<Block> blocks = fenced_blocks(tests.parent_path() / "core" / "FORMAT.md");
-  Database db;
-  db.run("PRAGMA page_size = 4096");
+  return fenced_blocks(tests.parent_path() / "core" / "FORMAT.md");
+}
+
+void run_scripts(Database& db, const Blocks& blocks, const std::string& kind) {
   size_t scripts = 0;
   for (const Block& block : blocks) {
-    if (block.language == "sql") {
+    if (block.language == "sql" + kind) {
       ++scripts;
       for (std::string sql; const std::string& line : block.lines) {
         sql += line + "\n";
@@ -101,10 +103,9 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
     }
   }
   EXPECT_EQ(scripts, 1U);
-  db.run("INSERT INTO seen(seen) VALUES ('check')");
-  const StoredRows documented = documented_rows(blocks);
-  const StoredRows stored = stored_rows(db);
-  EXPECT_EQ(documented.size(), 14U);
+}
+
+void expect_rows(const StoredRows& stored, const StoredRows& documented) {
   for (const auto& [row, value] : stored) {
     EXPECT_TRUE(documented.contains(row)) << row << " is not in FORMAT.md: " << value;
   }
@@ -113,6 +114,65 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
     ASSERT_NE(found, stored.end()) << row << " is in FORMAT.md only";
     EXPECT_EQ(found->second, value) << row;
   }
+}
+
+TEST(Format, the_worked_example_is_what_the_extension_writes) {
+  const Blocks blocks = format_blocks();
+  Database db;
+  db.run("PRAGMA page_size = 4096");
+  run_scripts(db, blocks, "");
+  db.run("INSERT INTO seen(seen) VALUES ('check')");
+  const StoredRows documented = documented_rows(blocks, "");
+  EXPECT_EQ(documented.size(), 14U);
+  expect_rows(stored_rows(db, {"SELECT 'seen_config ' || key, iif(typeof(value) = 'blob',"
+                               " hex(value), value) FROM seen_config",
+                               "SELECT 'seen_pages ' || id, hex(page) FROM seen_pages",
+                               "SELECT 'seen_log ' || id, hex(entries) FROM seen_log",
+                               "SELECT 'seen_items ' || key, value FROM seen_items"}),
+              documented);
+}
+
+std::string hex_of(uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llX", static_cast<unsigned long long>(number));
+  return text;
+}
+
+TEST(Format, the_example_ring_is_what_the_extension_writes) {
+  const Blocks blocks = format_blocks();
+  Database db;
+  run_scripts(db, blocks, " hash_ring");
+  db.run("INSERT INTO ring(ring) VALUES ('check')");
+  const StoredRows documented = documented_rows(blocks, " hash_ring");
+  EXPECT_EQ(documented.size(), 7U);
+  expect_rows(stored_rows(db, {"SELECT 'ring_config ' || key, iif(typeof(value) = 'blob',"
+                               " hex(value), value) FROM ring_config",
+                               "SELECT 'ring_items ' || key, hex(value) FROM ring_items",
+                               "SELECT 'ring_pages ' || id, hex(page) FROM ring_pages"}),
+              documented);
+  size_t lines = 0;
+  for (const Block& block : blocks) {
+    for (const std::string& line : block.lines) {
+      std::istringstream words(line);
+      std::string name;
+      std::string hash;
+      std::string owner;
+      words >> name >> hash >> owner;
+      if (block.language == "points hash_ring") {
+        ++lines;
+        EXPECT_EQ(hash, hex_of(XXH3_64bits_withSeed(name.data(), name.size(),
+                                                    1 + 4 * 0x9E3779B97F4A7C15)));
+      } else if (block.language == "keys hash_ring") {
+        ++lines;
+        EXPECT_EQ(db.text("SELECT node FROM ring WHERE key = " + name), owner) << name;
+        const std::string text = name.substr(1, name.size() - 2);
+        EXPECT_EQ(hash, hex_of(name[0] == '\''
+                                   ? hash_bytes(KeyKind::kText, std::as_bytes(std::span(text)), 1)
+                                   : hash_integer(std::stoll(name), 1)));
+      }
+    }
+  }
+  EXPECT_EQ(lines, 9U);
 }
 
 }  // namespace

@@ -1,0 +1,134 @@
+#include "ext/hash_ring_moves.hpp"
+
+#include "core/ring_moves.hpp"
+
+#include "ext/connection.hpp"
+#include "ext/function.hpp"
+#include "ext/live_ring.hpp"
+#include "ext/statement.hpp"
+
+namespace cuckoo {
+namespace {
+
+// In the order of the declaration; the arguments are hidden.
+enum Column : int { kFrom, kTo, kShare, kRing, kAction, kNode, kWeight };
+constexpr int kArguments = 4;
+constexpr int kAllGiven = (1 << kArguments) - 1;
+
+}  // namespace
+
+std::string HashRingMoves::declaration() const {
+  return "CREATE TABLE x(from_node, to_node, share, ring TEXT HIDDEN, action TEXT HIDDEN,"
+         " node TEXT HIDDEN, weight HIDDEN)";
+}
+
+// idxNum: which arguments are given, a bit each; they come in their order.
+bool HashRingMoves::best_index(sqlite3_index_info* info) {
+  int constraints[kArguments] = {-1, -1, -1, -1};
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    if (constraint.iColumn < kRing || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
+      continue;
+    }
+    if (constraint.usable == 0) {
+      return false;  // an argument that this plan can't have yet
+    }
+    constraints[constraint.iColumn - kRing] = i;
+  }
+  int argument = 0;
+  for (int i = 0; i < kArguments; ++i) {
+    if (constraints[i] >= 0) {
+      info->aConstraintUsage[constraints[i]].argvIndex = ++argument;
+      info->aConstraintUsage[constraints[i]].omit = 1;
+      info->idxNum |= 1 << i;
+    }
+  }
+  info->estimatedCost = 100000;
+  info->estimatedRows = 100;
+  return true;
+}
+
+void HashRingMoves::Cursor::filter(int plan, const char*, int count, sqlite3_value** values) {
+  moves_.clear();
+  row_ = 0;
+  constexpr int kWeightBit = 1 << (kWeight - kRing);
+  if ((plan | kWeightBit) != kAllGiven) {
+    throw SqlError(SQLITE_ERROR,
+                   "hash_ring_moves: the arguments are ring, 'add' or 'remove', node [, weight]");
+  }
+  for (int i = 0; i < kArguments - 1; ++i) {
+    if (sqlite3_value_type(values[i]) == SQLITE_NULL) {
+      return;
+    }
+  }
+  const bool has_weight =
+      count == kArguments && sqlite3_value_type(values[kArguments - 1]) != SQLITE_NULL;
+  const std::string action = lower(text_argument(values[1]));
+  if (action != "add" && action != "remove") {
+    throw SqlError(SQLITE_ERROR, "hash_ring_moves: unknown action \"" + printable(action) +
+                                     "\"; the actions are add, remove");
+  }
+  if (has_weight && action == "remove") {
+    throw SqlError(SQLITE_ERROR, "hash_ring_moves: remove takes no weight");
+  }
+  double weight = 1;
+  if (has_weight) {
+    const int type = sqlite3_value_numeric_type(values[3]);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
+      throw SqlError(SQLITE_ERROR, "hash_ring_moves: a weight is a number above 0");
+    }
+    weight = sqlite3_value_double(values[3]);
+  }
+  compute(text_argument(values[0]), action, text_argument(values[2]), weight);
+}
+
+void HashRingMoves::Cursor::compute(const std::string& name, const std::string& action,
+                                    const std::string& node, double weight) {
+  sqlite3* const db = connection_.db();
+  const auto [schema, table] = connection_.locate_table(name, "hash_ring");
+  // A statement on it connects the table and asks the authorizer.
+  execute(db, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
+  LiveRing live(db, schema, table);
+  if (!live.store().exists()) {
+    throw SqlError(SQLITE_ERROR, name + " is not a hash_ring");
+  }
+  live.prepare();
+  const HashRing& before = live.ring();
+  HashRing after(before);
+  if (action == "add") {
+    throw_if(name, after.insert(node, weight).take_status());
+  } else if (const RingNode* const found = after.find(node); found != nullptr) {
+    after.remove(found->id);
+  } else {
+    throw SqlError(SQLITE_ERROR, name + ": no such node: " + printable(node));
+  }
+  after.build();
+  for (const RingMove& move : ring_moves(before, after)) {
+    const RingNode* const from = before.find(move.from);
+    const RingNode* const to = after.find(move.to);
+    moves_.push_back({from != nullptr ? from->name : std::string(),
+                      to != nullptr ? to->name : std::string(), from != nullptr, to != nullptr,
+                      move.part.share()});
+  }
+}
+
+void HashRingMoves::Cursor::column(sqlite3_context* context, int column) {
+  const Move& move = moves_[row_];
+  const auto result_node = [context](bool is_node, const std::string& node) {
+    if (is_node) {
+      sqlite3_result_text64(context, node.data(), node.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    }
+  };
+  switch (column) {
+    case kFrom:
+      return result_node(move.from_node, move.from);
+    case kTo:
+      return result_node(move.to_node, move.to);
+    case kShare:
+      return sqlite3_result_double(context, move.share);
+    default:
+      return;
+  }
+}
+
+}  // namespace cuckoo

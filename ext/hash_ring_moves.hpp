@@ -1,0 +1,52 @@
+// hash_ring_moves(ring, 'add' | 'remove', node [, weight]): a table-valued function. Which share of
+// the key space a change of that hash_ring would move from whom to whom; nothing is changed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ext/module.hpp"
+
+namespace cuckoo {
+
+class HashRingMoves {
+ public:
+  class Cursor;
+
+  explicit HashRingMoves(const ModuleArguments& arguments) : connection_(arguments.connection) {}
+
+  std::string declaration() const;
+  bool best_index(sqlite3_index_info* info);
+  Connection& connection() noexcept { return connection_; }
+
+ private:
+  Connection& connection_;
+};
+
+class HashRingMoves::Cursor {
+ public:
+  explicit Cursor(HashRingMoves& table) : connection_(table.connection()) {}
+
+  void filter(int plan, const char* text, int count, sqlite3_value** values);
+  void next() noexcept { ++row_; }
+  bool eof() const noexcept { return row_ >= moves_.size(); }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(row_) + 1; }
+
+ private:
+  struct Move {
+    std::string from;
+    std::string to;
+    bool from_node;  // else from nobody: the ring was empty
+    bool to_node;
+    double share;
+  };
+  void compute(const std::string& name, const std::string& action, const std::string& node,
+               double weight);
+
+  Connection& connection_;
+  std::vector<Move> moves_;
+  size_t row_ = 0;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,67 @@
+-- Sharding: which of several databases does a user's row belong in? A hash ring says so from the
+-- key alone. When a node is lost, only its rows move; with "id modulo nodes" nearly all would.
+--   sqlite3 -cmd ".load build/release/cuckoo" <sql/14_sharding.sql
+.mode markdown
+
+-- Four nodes, each a database of its own; the fourth has twice the disk.
+ATTACH 'north.db' AS north;
+ATTACH 'east.db' AS east;
+ATTACH 'south.db' AS south;
+ATTACH 'west.db' AS west;
+CREATE TABLE north.users(id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE east.users(id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE south.users(id INTEGER PRIMARY KEY, name TEXT);
+CREATE TABLE west.users(id INTEGER PRIMARY KEY, name TEXT);
+
+-- algorithm = slots: the most even one, and the fastest. share: the part of the key space.
+CREATE VIRTUAL TABLE ring USING hash_ring(key INTEGER, algorithm = slots, seed = 1);
+INSERT INTO ring(node, weight) VALUES ('north', 1), ('east', 1), ('south', 1), ('west', 2);
+SELECT node, weight, share FROM ring;
+
+-- 100,000 users. A view finds the node of each; a join is all it takes.
+CREATE TABLE signups(id INTEGER PRIMARY KEY, name TEXT);
+WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+INSERT INTO signups SELECT i, printf('user%05d', i * 7919 % 100000) FROM n;
+CREATE VIEW placed AS SELECT s.id, s.name, r.node FROM signups s JOIN ring r ON r.key = s.id;
+INSERT INTO north.users SELECT id, name FROM placed WHERE node = 'north';
+INSERT INTO east.users SELECT id, name FROM placed WHERE node = 'east';
+INSERT INTO south.users SELECT id, name FROM placed WHERE node = 'south';
+INSERT INTO west.users SELECT id, name FROM placed WHERE node = 'west';
+CREATE TEMP VIEW stored AS
+SELECT 'north' AS node, id, name FROM north.users UNION ALL
+SELECT 'east', id, name FROM east.users UNION ALL
+SELECT 'south', id, name FROM south.users UNION ALL
+SELECT 'west', id, name FROM west.users;
+SELECT node, count(*) AS users FROM stored GROUP BY node ORDER BY node;
+
+-- One user's node, and the two that come next: for copies, or when the first does not answer.
+SELECT replica, node FROM ring WHERE key = 4711 AND replicas = 3;
+
+-- What if we lose east? Asked before anything is done.
+SELECT from_node, to_node, printf('%.1f %%', 100 * share) AS of_all_keys
+FROM hash_ring_moves('ring', 'remove', 'east');
+
+-- We lose it. Its users are read back from where they signed up and stored where they belong now.
+CREATE TABLE before AS SELECT id, node FROM placed;
+DELETE FROM ring WHERE node = 'east';
+DELETE FROM east.users;
+CREATE TABLE lost AS SELECT p.* FROM placed p JOIN before b USING (id) WHERE b.node = 'east';
+INSERT INTO north.users SELECT id, name FROM lost WHERE node = 'north';
+INSERT INTO south.users SELECT id, name FROM lost WHERE node = 'south';
+INSERT INTO west.users SELECT id, name FROM lost WHERE node = 'west';
+
+-- What moved: east's users and nobody else's. The others are where they were, and all are found.
+SELECT b.node AS from_node, p.node AS to_node, count(*) AS users
+FROM before b JOIN placed p USING (id) WHERE b.node <> p.node GROUP BY 1, 2;
+SELECT count(*) AS users, sum(s.node = r.node) AS where_they_belong
+FROM stored s JOIN ring r ON r.key = s.id;
+
+-- The same loss with "id modulo nodes".
+SELECT 'modulo' AS method, count(*) AS users_that_change_node FROM signups WHERE id % 4 <> id % 3
+UNION ALL
+SELECT 'hash_ring', count(*) FROM before b JOIN placed p USING (id) WHERE b.node <> p.node;
+
+-- A larger disk arrives: again only what must move does.
+UPDATE ring SET weight = 3 WHERE node = 'north';
+SELECT node, weight, round(share, 4) AS share FROM ring;
+INSERT INTO ring(ring) VALUES ('check');
