@@ -100,7 +100,7 @@ class FlashBlocks {
   void retire(uint32_t block);
 
   // The block of data to collect, kNoBlock: none is worth it. Not: blocks of `streams`, of the
-  // tail, with nothing dead. The best of 4096 neighbours where there are many: any of them is nearly
+  // tail, with nothing dead. The best of 4096 neighbours where there are many: any is nearly
   // as good as the best of all.
   uint32_t pick_victim(const FlashStreams& streams, uint32_t units_per_block,
                        uint64_t next_lsn) const;

@@ -512,7 +512,7 @@ Status FlashStore::write_one(const Change& change, bool last) {
   return {};
 }
 
-// --- what a record does to the index, when it is appended and when it is replayed -----------------
+// --- what a record does to the index, when it is appended and when it is replayed ----------------
 
 Status FlashStore::apply(const Scanned& record) {
   const FlashRecordHeader& header = record.header;

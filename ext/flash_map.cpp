@@ -41,7 +41,7 @@ std::string commas(uint64_t number) {
   std::string text = std::to_string(number);
   for (size_t i = text.size(); i > 3;) {
     i -= 3;
-    text.insert(i, ",");
+    text.insert(i, 1, ',');
   }
   return text;
 }

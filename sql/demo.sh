@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# The main job on real data: a word list in a cuckoo_filter, a million requests most of which ask
-# for words that don't exist, and the look-ups that the filter saves.
+# The main jobs on real data: a word list in a cuckoo_filter, a million requests most of which ask
+# for words that don't exist, and the look-ups that the filter saves; and a file cut into pieces,
+# stored by content in a flash_kv and read back byte for byte.
 #
-#   sql/demo.sh          the word list of Debian's package wamerican
-#   sql/demo.sh FILE     any text file with one word a line
+#   sql/demo.sh          the word list of Debian's package wamerican, and sqlite3.h
+#   sql/demo.sh FILE     any file: its lines are the words, unless it is no text; its bytes are cut
 #
 # Installs what is missing, builds, runs in a temporary folder, and ends with an error if any result
 # is not what it must be. BUILD_DIR=dir builds there instead of in build/release.
@@ -11,10 +12,14 @@ set -euo pipefail
 export LC_ALL=C.UTF-8
 
 if [ "$#" -gt 1 ] || { [ "$#" -eq 1 ] && [ ! -r "$1" ]; }; then
-  echo "usage: $0 [FILE]   FILE: a readable text file with one word a line" >&2
+  echo "usage: $0 [FILE]   FILE: any readable file, best with one word a line" >&2
   exit 2
 fi
-file=${1:+$(realpath "$1")}
+cut_file=${1:+$(realpath "$1")}
+file=$cut_file
+if [ -n "$file" ] && ! grep -qI . "$file"; then  # no text: its lines are no words
+  file=
+fi
 root=$(realpath "$(dirname "${BASH_SOURCE[0]}")/..")
 build_dir=$(realpath -m "${BUILD_DIR:-$root/build/release}")
 
@@ -51,6 +56,9 @@ quietly cmake --build "$build_dir" --target cuckoo
 
 ln -s "$build_dir/cuckoo.so" "$work_dir/cuckoo.so"
 ln -s "$file" "$work_dir/words"
+cut_file=${cut_file:-/usr/include/sqlite3.h}
+[ -r "$cut_file" ] || cut_file=$file
+ln -s "$cut_file" "$work_dir/cut_file"
 cd "$work_dir"
 
 # --- helpers ---------------------------------------------------------------------------------------
@@ -319,5 +327,58 @@ compare() {  # compare label links command-before-each-run
 }
 compare 'file cached' "$links" true
 compare 'file on disk' $((links / 10)) drop_cache
+
+# --- the exact store -------------------------------------------------------------------------------
+
+bytes=$(stat -L -c %s cut_file)
+step "An exact store: $(basename "$cut_file"), $(commas "$bytes") bytes, cut into pieces of 1004 bytes"
+chunks_sql="CREATE VIRTUAL TABLE chunks USING flash_kv(
+  address TEXT, piece BLOB, size = $((bytes + bytes / 2 + 4194304)), erase_block = 16, seed = $seed);
+INSERT OR IGNORE INTO chunks(piece) SELECT piece FROM pieces;
+INSERT INTO manifest SELECT number, sha1(piece) FROM pieces;"
+show <<<"$chunks_sql"
+sql chunks.db <<SQL
+CREATE TABLE manifest(number INTEGER PRIMARY KEY, address TEXT);
+CREATE TEMP TABLE content AS SELECT readfile('cut_file') AS bytes;
+CREATE TEMP VIEW pieces(number, piece) AS
+WITH RECURSIVE
+  slices(first, left) AS (
+    SELECT 0, $bytes UNION ALL SELECT first + 1000, left - 1004000 FROM slices WHERE left > 1004000),
+  sliced AS MATERIALIZED (SELECT first, substr(bytes, first * 1004 + 1, 1004000) AS slice
+                          FROM slices, content),
+  thousand(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM thousand WHERE i < 999)
+SELECT first + i, substr(slice, i * 1004 + 1, 1004)
+FROM sliced JOIN thousand ON i * 1004 < length(slice);
+BEGIN;
+$chunks_sql
+COMMIT;
+SQL
+pieces=$(((bytes + 1003) / 1004))
+expect 'pieces in the manifest' "$(value chunks.db 'SELECT count(*) FROM manifest')" "$pieces"
+stored=$(value chunks.db 'SELECT count(*) FROM chunks')
+say "$(commas "$pieces") pieces, $(commas "$stored") different ones are stored, each under the SHA-1 of its bytes" \
+  "$(commas $((pieces - stored))) duplicates saved, $(percent $((pieces - stored)) "$pieces")"
+
+step 'Read back by the manifest, in a new process: equal byte for byte?'
+look_up='SELECT count(piece) FROM manifest CROSS JOIN chunks USING (address)'
+figures=$(sql chunks.db <<SQL
+SELECT writefile('restored', CAST(coalesce(group_concat(piece, ''), '') AS BLOB))
+FROM (SELECT piece FROM manifest CROSS JOIN chunks USING (address) ORDER BY number);
+CREATE TEMP TABLE before AS SELECT record_reads AS reads FROM flash_kv_info('chunks');
+$look_up;
+SELECT printf('%.3f', 1.0 * (record_reads - reads) / max(1, $pieces)) FROM flash_kv_info('chunks'), before;
+SELECT printf('%d entries, index %.0f %% full with %.1f bytes an entry', entries,
+  100 * load_factor, 1.0 * index_bytes / max(1, entries)) FROM flash_kv_info('chunks');
+SELECT writefile('map.svg', flash_kv_map('chunks'));
+SQL
+)
+cmp cut_file restored || fail 'the file that was read back is another one'
+say "$(commas "$(stat -c %s restored)") bytes, all of them equal" \
+  "$(sed -n 3p <<<"$figures") records of the log read for each look-up" "$(sed -n 4p <<<"$figures")"
+expect 'pieces found' "$(sed -n 2p <<<"$figures")" "$pieces"
+expect 'the check' "$(value chunks.db "INSERT INTO chunks(chunks) VALUES ('check')")" ''
+map=$(mktemp --suffix=.svg)
+cp map.svg "$map"
+say "$map shows what each flash sector holds and how often it was erased; any browser opens it"
 
 printf '\nAll results are as they must be.\n'
