@@ -3,22 +3,6 @@
 #include "ext/connection.hpp"
 
 namespace cuckoo {
-namespace {
-
-// Codes for which SQLite undoes the whole transaction.
-bool undoes_transaction(int code) noexcept {
-  switch (code & 0xFF) {
-    case SQLITE_FULL:
-    case SQLITE_IOERR:
-    case SQLITE_NOMEM:
-    case SQLITE_INTERRUPT:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 LiveTable::LiveTable(Connection& connection, std::span<const ShadowTable> tables,
                      const std::string& schema, const std::string& table)
