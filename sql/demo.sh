@@ -225,7 +225,7 @@ summarise 'records that move when a node is lost' "$(commas "$modulo") (modulo)"
 
 step "flash_kv: $(basename "$file") cut into pieces of 1004 bytes, each stored once under its SHA-1"
 bytes=$(stat -c %s original)
-device=$((bytes * 2 + 4000000))
+device=$((bytes * 2 + 1000000))
 flash_sql="CREATE VIRTUAL TABLE chunks USING flash_kv(
   address TEXT, piece BLOB, size = $device, erase_block = 16, seed = $seed);"
 show <<<"$flash_sql
@@ -277,10 +277,13 @@ say "record reads for $(commas "$hits") present pieces $(commas "$hit_reads"), f
 summarise 'pieces stored' "$(commas "$pieces")" "$(commas "$stored")"
 summarise 'flash reads for 100,000 absent pieces' '100,000' "$((all_reads - hit_reads))"
 
-step 'wear: half of the pieces are rewritten until the sectors have been used over and over'
-sql chunks.db <<SQL
+rounds=$((1 + 60000000 / (bytes + 1000000)))
+step "wear: half of the pieces are rewritten $rounds times"
+sql chunks.db >written <<SQL
 CREATE TEMP TABLE half AS SELECT address, piece FROM chunks WHERE substr(address, 1, 1) < '8';
-$(for _ in $(seq 1 $((1 + device * 3 / (bytes + 1000) ))) ; do echo 'UPDATE chunks SET piece = piece WHERE address IN (SELECT address FROM half);'; done | head -40)
+$(for _ in $(seq "$rounds"); do
+  echo 'UPDATE chunks SET piece = piece WHERE address IN (SELECT address FROM half);'
+done)
 INSERT INTO chunks(chunks) VALUES ('check');
 SELECT writefile('map.svg', flash_kv_map('chunks'));
 SQL

@@ -77,10 +77,23 @@ check_module() {  # check_module module other: an option that only one of them h
 check_module cuckoo_filter bloom_filter
 check_module bloom_filter cuckoo_filter
 
+check_options() {  # check_options module: the options in its own table
+  first_cells "$1 option" | names '[a-z_]+' >expected
+  run :memory: <<<"CREATE VIRTUAL TABLE x USING $1(nothing = 1);" |
+    sed 's/.*the options are//' | names '[a-z_0-9]+' >actual
+  compare "options of $1" expected actual
+}
+check_options flash_kv
+check_options hash_ring
+first_cells 'flash_kv command' | grep -oE "'[a-z]+'" | names '[a-z]+' >expected
+run :memory: <<<"CREATE VIRTUAL TABLE x USING flash_kv(k, v); INSERT INTO x(x) VALUES ('nothing');" |
+  sed 's/.*the commands are//' | names '[a-z]+' >actual
+compare 'commands of flash_kv' expected actual
+
 # A function by its name and how many arguments it takes, a table-valued one by its name.
 first_cells 'function' | tr -d '\140 ' | awk '
   { name = $0; sub(/\(.*/, "", name)
-    if (name == "filter_info") { print name; next }
+    if (name ~ /^(filter_info|flash_kv_info|flash_kv_sectors|hash_ring_moves)$/) { print name; next }
     arguments = $0; gsub(/^[^(]*\(|\).*$/, "", arguments)
     most = arguments == "" ? 0 : gsub(/,/, ",", arguments) + 1
     for (least = most - gsub(/\[/, "", arguments); least <= most; ++least) print name "/" least }
@@ -89,14 +102,18 @@ catalogue="SELECT DISTINCT name || '/' || narg FROM pragma_function_list
   UNION SELECT name FROM pragma_module_list;"
 env HOME="$work_dir" "$shell" -batch :memory: "$catalogue" | LC_ALL=C sort >without
 run :memory: <<<"$catalogue" | LC_ALL=C sort | comm -13 without - |
-  grep -vxE '(cuckoo|bloom)_filter' >actual
+  grep -vxE '(cuckoo|bloom)_filter|flash_kv|hash_ring' >actual
 compare functions expected actual
 
-awk '/^Columns of `filter_info`/ { inside = 1 } !NF { inside = 0 } inside' "$readme" |
-  grep -oE $'\140[a-z_]+\140' | tr -d '\140' | grep -vx filter_info | LC_ALL=C sort >expected
-run :memory: <<<"SELECT name FROM pragma_table_xinfo('filter_info') WHERE hidden = 0;" |
-  LC_ALL=C sort >actual
-compare 'columns of filter_info' expected actual
+check_columns() {  # check_columns function
+  awk -v start="^Columns of .$1." '$0 ~ start { inside = 1 } !NF { inside = 0 } inside' "$readme" |
+    grep -oE $'\140[a-z_]+\140' | tr -d '\140' | grep -vx "$1" | LC_ALL=C sort >expected
+  run :memory: <<<"SELECT name FROM pragma_table_xinfo('$1') WHERE hidden = 0;" |
+    LC_ALL=C sort >actual
+  compare "columns of $1" expected actual
+}
+check_columns filter_info
+check_columns flash_kv_info
 
 # --- figures: each number of sql/12_disk.expected is in the README
 
