@@ -32,13 +32,15 @@ void FlashBlocks::assign(std::vector<FlashBlock> blocks) {
 }
 
 FlashBlock& FlashBlocks::edit(uint32_t block) {
+  while (block > touched()) {
+    edit(touched());  // I1
+  }
   const bool was_virgin = block >= touched();
   if (epoch_ != 0 && (was_virgin || epochs_[block] != epoch_)) {
     noted_.push_back({block, was_virgin ? 0 : epochs_[block],
                       was_virgin ? FlashBlock{} : blocks_[block], was_virgin});
   }
   if (was_virgin) {
-    assert(block == touched());
     epochs_.push_back(epoch_);
     free_.emplace(0, block);
     blocks_.emplace_back();
@@ -76,12 +78,7 @@ uint32_t FlashBlocks::take() {
   return block;
 }
 
-void FlashBlocks::take(uint32_t block) {
-  while (block >= touched()) {
-    edit(touched());
-  }
-  set_kind(block, FlashBlockKind::kReserved);
-}
+void FlashBlocks::take(uint32_t block) { set_kind(block, FlashBlockKind::kReserved); }
 
 void FlashBlocks::open(uint32_t block, FlashBlockKind kind, uint32_t erase_count,
                        uint64_t sequence) {

@@ -9,7 +9,8 @@ namespace cuckoo {
 namespace {
 
 constexpr size_t kRecordBytes = kFlashRecordFixedBytes;
-constexpr uint32_t kAnchorWear = 8;  // erases that a block of anchors may be behind the mean
+constexpr uint32_t kAnchorWear = 8;         // erases that a block of anchors may be behind the mean
+constexpr uint32_t kMostAnchorErases = 64;  // at a time: the counts may be wrong
 
 }  // namespace
 
@@ -45,7 +46,7 @@ bool FlashStore::anchors_are_behind() const {
 
 Status FlashStore::wear_anchor_block(uint32_t block) {
   const auto mean = static_cast<uint32_t>(blocks_.wear().mean);
-  while (blocks_.at(block).erase_count + 1 < mean) {
+  for (uint32_t i = 0; i < kMostAnchorErases && blocks_.at(block).erase_count + 1 < mean; ++i) {
     blocks_.set_erase_count(block, blocks_.at(block).erase_count + 1);
     CUCKOO_TRY(device_.erase(block));
     ++s_.stats.erases;

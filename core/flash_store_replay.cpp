@@ -20,11 +20,11 @@ Status FlashStore::count_read(uint64_t address, std::span<std::byte> out) {
 // One record without its value; false: there is none. `image`: the block, if it was read already.
 Result<bool> FlashStore::scan_record(uint32_t position, uint64_t sequence,
                                      std::span<const std::byte> image, Scanned& record) {
-  const auto [block, offset] = locate(position);
+  const uint32_t offset = locate(position).offset;
   const uint64_t start = uint64_t{offset} * unit_bytes();
   const auto read = [&](uint64_t from, std::span<std::byte> out) -> Status {
     if (image.empty()) {
-      return count_read(geometry().block_address(block) + start + from, out);
+      return count_read(address(position) + from, out);
     }
     std::ranges::copy(image.subspan(start + from, out.size()), out.begin());
     return {};

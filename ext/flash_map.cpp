@@ -138,7 +138,10 @@ class Map {
     gap_ = pitch_ >= 6 ? 1 : 0.5;
   }
   double x_of(size_t cell) const { return static_cast<double>(cell % columns_) * pitch_; }
-  double y_of(size_t cell) const { return static_cast<double>(cell / columns_) * pitch_; }
+  double y_of(size_t cell) const {
+    const size_t row = cell / columns_;
+    return static_cast<double>(row) * pitch_;
+  }
 
   void text(double x, double y, int size, const char* fill, const std::string& content,
             const char* attributes = "") {

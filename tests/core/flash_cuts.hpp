@@ -12,8 +12,8 @@
 //   sector x sectors x blocks x unit / seed / step.mode [/ step.mode …], for example
 //   1024x4x20x16/7/5123.weak/14.prefix: at step 5123 of the workload with seed 7, then at step 14
 //   of the life of that cut. What happens in a life depends on its id only, never on which other
-//   cuts are tried: CUCKOO_FLASH_CUT=id replays one. Seeds from kFailingSeeds on are of devices some
-//   of whose blocks are bad, or wear out soon.
+//   cuts are tried: CUCKOO_FLASH_CUT=id replays one. Seeds from kFailingSeeds on are of devices
+//   some of whose blocks are bad, or wear out soon.
 #pragma once
 
 #include <array>
