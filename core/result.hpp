@@ -11,12 +11,12 @@
 namespace cuckoo {
 
 enum class ErrorCode {
-  kInvalid,      // an argument out of range; nothing was changed
-  kFull,         // no room; nothing was changed
-  kCorrupt,      // stored bytes that break an invariant
-  kInterrupted,  // the caller's poll() asked to stop
-  kStorage,      // the storage underneath failed; storage_code is its own code
-  kFlashFailure, // a flash block failed: worn out or bad from the start
+  kInvalid,       // an argument out of range; nothing was changed
+  kFull,          // no room; nothing was changed
+  kCorrupt,       // stored bytes that break an invariant
+  kInterrupted,   // the caller's poll() asked to stop
+  kStorage,       // the storage underneath failed; storage_code is its own code
+  kFlashFailure,  // a flash block failed: worn out or bad from the start
 };
 
 struct Error {

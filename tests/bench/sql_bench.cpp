@@ -32,8 +32,7 @@ constexpr Group kGroups[] = {
     {"bits", cuckoo::bench::bench_bits},     {"rate", cuckoo::bench::bench_rate},
     {"disk", cuckoo::bench::bench_disk},     {"bloom_join", cuckoo::bench::bench_bloom_join},
     {"build", cuckoo::bench::bench_build},   {"bloom_bits", cuckoo::bench::bench_bloom_bits},
-    {"flash", cuckoo::bench::bench_flash},
-    {"ring", cuckoo::bench::bench_ring},
+    {"flash", cuckoo::bench::bench_flash},   {"ring", cuckoo::bench::bench_ring},
 };
 
 int usage(const char* program) {
