@@ -97,23 +97,24 @@ void FlashSurvey::count_live(LiveFlash& live) {
                is_data ? std::min(block.used_units, kFlashHeaderUnits) : block.used_units);
     }
   }
-  Status status;
-  live.flash().index().for_each([&](uint32_t, uint32_t position) {
+  std::vector<uint32_t> positions;  // ascending: every page is read once
+  positions.reserve(live.flash().index().size());
+  live.flash().index().for_each(
+      [&](uint32_t, uint32_t position) { positions.push_back(position); });
+  std::sort(positions.begin(), positions.end());
+  for (const uint32_t position : positions) {
     std::byte bytes[kMaxFlashRecordHeaderBytes];
     const uint32_t block = position / units_per_block;
     const uint64_t end = geometry_.block_address(block) + geometry_.block_bytes();
     const uint64_t address = uint64_t{position} * geometry_.program_unit_bytes;
     const auto view = std::span(bytes).first(std::min<uint64_t>(sizeof bytes, end - address));
-    if (!status.ok() || !(status = live.read_device(address, view)).ok()) {
-      return;
-    }
+    live.expect(live.read_device(address, view));
     const auto header = decode_flash_record_header(view, live.flash().blocks().at(block).sequence,
                                                    position % units_per_block);
     if (header) {
       add_live(position, header->units(geometry_.program_unit_bytes));
     }
-  });
-  live.expect(status);
+  }
 }
 
 SectorFacts FlashSurvey::sector(uint64_t index) const noexcept {

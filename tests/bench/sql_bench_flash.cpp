@@ -24,9 +24,10 @@ class Side {
     connection_.run("PRAGMA synchronous = OFF; PRAGMA cache_size = -1000000");
     connection_.run("ATTACH '" + rows.path() + "' AS rows");
   }
-  void insert() {
+  void insert(const std::string& order = "") {
     connection_.run(create_);
-    connection_.run("BEGIN; INSERT INTO t SELECT k, v FROM rows.source; COMMIT");
+    connection_.run("BEGIN; INSERT INTO t SELECT k, v FROM rows." +
+                    (order.empty() ? "source" : order) + "; COMMIT");
   }
   void drop() { connection_.run("DROP TABLE t"); }
   const Connection& connection() const { return connection_; }
@@ -50,6 +51,7 @@ void bench_kind(const Settings& settings, Report& report, const KeyKind& kind) {
                " AS k, CAST(substr(printf('%0200d', k), 101) AS BLOB) AS v FROM numbers");
     source.run("CREATE TABLE present AS SELECT k FROM source ORDER BY substr(k, -6) LIMIT " +
                whole(probes));
+    source.run("CREATE TABLE sorted AS SELECT k, v FROM source ORDER BY k");
     source.run("DELETE FROM numbers");
     fill(source, "numbers", probes, [&](uint64_t i) { return random_key(rows + i); });
     source.run(std::string("CREATE TABLE absent AS SELECT ") + kind.sql + " AS k FROM numbers");
@@ -67,12 +69,20 @@ void bench_kind(const Settings& settings, Report& report, const KeyKind& kind) {
                              flash.drop();
                              tree.drop();
                            }});
+  const auto drop = [&] {
+    flash.drop();
+    tree.drop();
+  };
+  const Alternated sorted(settings.quick() ? 1 : 3,
+                          {[&] { flash.insert("sorted"); }, [&] { tree.insert("sorted"); }, drop});
   flash.insert();
   tree.insert();
   const double per_row = 1e9 / static_cast<double>(rows);
   report.show("insert in one transaction, flash_kv", insert.time(0) * per_row, 0, "ns/row");
   report.show("insert in one transaction, B-tree", insert.time(1) * per_row, 0, "ns/row");
   report.at_least(0.7, "insert: B-tree / flash_kv", insert.ratio(1, 0), 2, "x");
+  report.show("insert in the order of the keys, flash_kv", sorted.time(0) * per_row, 0, "ns/row");
+  report.show("insert in the order of the keys, B-tree", sorted.time(1) * per_row, 0, "ns/row");
   const auto join = [&](const Side& side, const std::string& keys) {
     return [&side, keys] {
       side.connection().integer("SELECT sum(length(t.v)) FROM rows." + keys +

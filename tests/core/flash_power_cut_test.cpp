@@ -60,7 +60,7 @@ TEST_P(Flash_power_cut, at_every_step) {
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed);
     options.actions = 1500;
-    options.window = all_cuts() ? 1 : 10;
+    options.window = all_cuts() ? 1 : 6;
     options.period = all_cuts() ? 1 : 300;
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   }
