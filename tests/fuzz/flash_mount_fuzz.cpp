@@ -1,12 +1,12 @@
 // FlashStore::mount() and what a mounted store does, on devices whose bytes somebody else made.
-// Nothing is promised of such a device but answers: no crash, no loop, no large allocation; and what
-// passes check() mounts again with the same entries.
+// Nothing is promised of such a device but answers: no crash, no loop, no large allocation; and
+// what passes check() mounts again with the same entries.
 //
 // Input
-//   0       kind: bit 0: an atomic device; bit 1: the rest is the device, else edits of a valid one;
-//           bit 2: the CRCs stay as they are
-//   1 …     the bytes of the device (FF behind them); or edits, 4 bytes each: address (2), what (1),
-//           value (1)
+//   0       kind: bit 0: an atomic device; bit 1: the rest is the device, else edits of a valid
+//           one; bit 2: the CRCs stay as they are
+//   1 …     the bytes of the device (FF behind them); or edits, 4 bytes each: address (2), what
+//           (1), value (1)
 #include <algorithm>
 
 #include "core/flash_simulator.hpp"
