@@ -11,6 +11,12 @@
 namespace cuckoo {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kLess = 4;  // so slow are the sanitizers
+#else
+constexpr uint64_t kLess = 1;
+#endif
+
 struct Shape {
   uint32_t sector, per_block, blocks, unit;
   unsigned keys;
@@ -61,7 +67,7 @@ TEST_P(Flash_power_cut, at_every_step) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed);
     options.actions = 1500;
     options.window = all_cuts() ? 1 : 6;
-    options.period = all_cuts() ? 1 : 300;
+    options.period = all_cuts() ? 1 : 250 * kLess;
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   }
   RecordProperty("cuts", std::to_string(cuts));
@@ -74,14 +80,14 @@ TEST_P(Flash_power_cut, inside_recoveries) {
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + 1000000);
     options.actions = 600;
-    options.every =
-        all_cuts() ? std::vector<uint64_t>{10, 100, 100} : std::vector<uint64_t>{400, 200, 100};
+    options.every = all_cuts() ? std::vector<uint64_t>{10, 100, 100}
+                               : std::vector<uint64_t>{400 * kLess, 200, 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
     options.which.seed += 1000000;
     options.actions = 400;
     options.window = 1;
     options.period = all_cuts() ? 40 : 400;
-    options.every = all_cuts() ? std::vector<uint64_t>{1, 1} : std::vector<uint64_t>{1, 1000};
+    options.every = all_cuts() ? std::vector<uint64_t>{1, 1} : std::vector<uint64_t>{kLess, 1000};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   }
   RecordProperty("cuts", std::to_string(cuts));
@@ -95,7 +101,8 @@ TEST_P(Flash_power_cut, on_failing_flash) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + kFailingSeeds);
     options.which.geometry.blocks = 28;
     options.actions = 600;
-    options.every = all_cuts() ? std::vector<uint64_t>{2, 100} : std::vector<uint64_t>{400, 100};
+    options.every =
+        all_cuts() ? std::vector<uint64_t>{2, 100} : std::vector<uint64_t>{400 * kLess, 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
   }
   RecordProperty("cuts", std::to_string(cuts));
