@@ -195,7 +195,10 @@ bool SlotCache::find(uint32_t hash, Visit&& visit) const {
     const uint64_t mixed = mix(hash);
     const Slot* const one = table_.slots + uint64_t{4} * scale(mixed & 0xFFFFFFFF, table_.buckets);
     const Slot* const two = table_.slots + uint64_t{4} * scale(mixed >> 32, table_.buckets);
-    if ((four_hold(one, hash) | four_hold(two, hash)) &&
+    // Both buckets without a branch between them.
+    const int held =
+        static_cast<int>(four_hold(one, hash)) | static_cast<int>(four_hold(two, hash));
+    if (held != 0 &&
         (visit_bucket(one, 4, hash, visit) || (two != one && visit_bucket(two, 4, hash, visit)))) {
       return true;
     }
