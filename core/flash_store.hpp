@@ -64,7 +64,7 @@ struct FlashStoreOptions {
   // The device is changed atomically by somebody else (a database transaction): after a mount
   // nothing is torn, what was never written reads as erased, and a mount writes nothing.
   bool atomic_device = false;
-  // Checkpoints when a mount would have to read more than 2 bytes a record and 48 sectors behind
+  // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
 };

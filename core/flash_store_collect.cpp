@@ -201,10 +201,8 @@ Status FlashStore::collect() {
 }
 
 bool FlashStore::checkpoint_due() const noexcept {
-  constexpr uint64_t kTailBytesPerRecord = 3;
   constexpr uint64_t kTailSectors = 48;
-  return s_.tail_read_bytes >
-         kTailBytesPerRecord * index_.size() + kTailSectors * geometry().sector_size_bytes;
+  return s_.tail_read_bytes > index_.size() * 5 / 2 + kTailSectors * geometry().sector_size_bytes;
 }
 
 }  // namespace cuckoo
