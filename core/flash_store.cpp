@@ -312,24 +312,24 @@ Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std:
 }
 
 Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
+  // In the order of positions, so that every page of the device is read once.
+  std::vector<std::pair<uint32_t, uint32_t>> slots;
+  slots.reserve(index_.size());
+  index_.for_each([&](uint32_t hash, uint32_t position) { slots.emplace_back(position, hash); });
+  std::ranges::sort(slots);
   std::vector<Listed> all;
   all.reserve(s_.heads);
-  Status status;
-  index_.for_each([&](uint32_t hash, uint32_t position) {
-    if (!status.ok()) {
-      return;
-    }
+  for (const auto& [position, hash] : slots) {
     Scanned head;
     Result<bool> there = load_head(position, head);
-    if (!there.ok()) {
-      status = there.take_status();
-    } else if (!there.value() || head.hash != hash) {
-      status = corrupt("no record at unit " + std::to_string(position));
-    } else if (head.header.is_entry()) {
+    CUCKOO_TRY(there.take_status());
+    if (!there.value() || head.hash != hash) {
+      return corrupt("no record at unit " + std::to_string(position));
+    }
+    if (head.header.is_entry()) {
       all.push_back({{head.header.lsn, position, head.header.total_value_bytes}, hash});
     }
-  });
-  CUCKOO_TRY(std::move(status));
+  }
   std::ranges::sort(all, {}, [](const Listed& listed) { return listed.entry.lsn; });
   return all;
 }
