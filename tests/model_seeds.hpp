@@ -15,7 +15,8 @@ struct ModelSeeds {
   uint64_t first = 1;
   uint64_t count = 0;
 
-  explicit ModelSeeds(uint64_t share) : count(number("CUCKOO_MODEL_SCRIPTS").value_or(share)) {
+  explicit ModelSeeds(uint64_t share)
+      : count(number("CUCKOO_MODEL_SCRIPTS").value_or((share + kSlowness - 1) / kSlowness)) {
     first = number("CUCKOO_MODEL_FIRST").value_or(first);
     if (const std::optional<uint64_t> only = number("CUCKOO_SEED")) {
       first = *only;
@@ -24,6 +25,13 @@ struct ModelSeeds {
   }
 
  private:
+  // Under a sanitizer a third of a test's share takes as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr uint64_t kSlowness = 3;
+#else
+  static constexpr uint64_t kSlowness = 1;
+#endif
+
   static std::optional<uint64_t> number(const char* name) {
     const char* text = std::getenv(name);
     return text == nullptr ? std::nullopt : std::optional(std::strtoull(text, nullptr, 10));
