@@ -129,8 +129,8 @@ FilterSource::Stored FilterSource::stored() const {
     }
     return found->second;
   };
-  const Stored stored{row("source", SQLITE_TEXT).text, row("key_type", SQLITE_TEXT).text,
-                      row("triggers", SQLITE_TEXT).text == "on"};
+  Stored stored{row("source", SQLITE_TEXT).text, row("key_type", SQLITE_TEXT).text,
+                row("triggers", SQLITE_TEXT).text == "on"};
   if (row("source_crc", SQLITE_INTEGER).integer != checksum(stored)) {
     throw SqlError(SQLITE_CORRUPT_VTAB,
                    table + ": corrupt: \"" + table +
