@@ -18,20 +18,25 @@ thread_local int64_t allocations_left = -1;  // -1: no limit
 
 void* allocate(size_t size) {
   if (allocations_left == 0) {
-    throw std::bad_alloc();
+    return nullptr;
   }
   allocations_left -= allocations_left > 0 ? 1 : 0;
-  if (void* const memory = std::malloc(size != 0 ? size : 1); memory != nullptr) {
-    return memory;
-  }
-  throw std::bad_alloc();
+  return std::malloc(size != 0 ? size : 1);
 }
 
 }  // namespace
 
-// The whole test program's: they fail when allocations_left says so.
-void* operator new(size_t size) { return allocate(size); }
+// The whole test program's: they fail when allocations_left says so. Each form that the plain
+// operator delete may be given memory of stands here: a sanitizer has its own of those left out.
+void* operator new(size_t size) {
+  if (void* const memory = allocate(size); memory != nullptr) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
 void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace cuckoo {
