@@ -51,7 +51,7 @@ inline void throw_if(const std::string& table, const Status& status) {
   }
 }
 
-// Codes for which SQLite undoes the whole transaction.
+// Codes for which SQLite undoes the statement or the whole transaction.
 inline bool undoes_transaction(int code) noexcept {
   switch (code & 0xFF) {
     case SQLITE_FULL:

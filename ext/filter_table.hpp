@@ -44,8 +44,9 @@ class FilterTable {
   void sync() { live_->sync(); }
   void commit() noexcept { live_->commit(); }
   void rollback() noexcept { live_->rollback(); }
-  void savepoint() { live_->savepoint(); }
-  void rollback_to() noexcept { live_->rollback_to(); }
+  void savepoint(int number) { live_->savepoint(number); }
+  void release(int number) noexcept { live_->release(number); }
+  void rollback_to(int number) noexcept { live_->rollback_to(number); }
   void rename(const std::string& name);
   std::string integrity();
   void check();

@@ -250,7 +250,6 @@ Status FlashPages::write_dirty() {
   while (!dirty_.empty()) {
     Page* const page = find(dirty_.back());
     CUCKOO_TRY(write(page));
-    wrote_ = true;
     page->dirty = false;
     dirty_.pop_back();
   }
@@ -313,7 +312,6 @@ void FlashPages::undo_to(size_t number) noexcept {
   marks_.resize(number + 1);
   row_count_ = mark.row_count;
   row_id_sum_ = mark.row_id_sum;
-  wrote_ = false;
   ++epoch_;
 }
 
@@ -333,7 +331,6 @@ void FlashPages::forget() noexcept {
   marks_.clear();
   changes_.clear();
   hand_ = 0;
-  wrote_ = false;
 }
 
 }  // namespace cuckoo

@@ -46,8 +46,6 @@ class FlashPages final : public FlashDevice {
   uint64_t dirty_bytes() const noexcept { return dirty_.size() * page_bytes_; }
   // Writes what is dirty, ascending. After a failure the rest is dirty still.
   Status write_dirty();
-  // Has write_dirty() written a row since the last call of this?
-  bool take_wrote() noexcept { return std::exchange(wrote_, false); }
 
   // Marks nest; they are numbered 0, 1, 2 …
   void mark();
@@ -131,7 +129,6 @@ class FlashPages final : public FlashDevice {
   uint64_t epoch_ = 1;  // counts marks and undos
   std::vector<Mark> marks_;
   std::vector<uint64_t> changes_;  // pages, once between two marks
-  bool wrote_ = false;
 
   uint64_t row_count_ = 0;
   uint64_t row_id_sum_ = 0;

@@ -48,8 +48,9 @@ class HashRingTable {
   void sync() noexcept {}  // every change is written at once
   void commit() noexcept {}
   void rollback() noexcept { live_.forget(); }
-  void savepoint() noexcept {}
-  void rollback_to() noexcept { live_.forget(); }
+  void savepoint(int) noexcept {}
+  void release(int) noexcept {}
+  void rollback_to(int) noexcept { live_.forget(); }
   void rename(const std::string& name);
   std::string integrity();
 

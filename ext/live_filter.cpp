@@ -53,6 +53,7 @@ void LiveFilter::follow() {
   if (!damage_.empty()) [[unlikely]] {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
   }
+  settle();
   if (usable() && ((writing_ && current_) || filter_->pending())) {
     return;
   }
@@ -195,19 +196,19 @@ void LiveFilter::check() {
 
 // --- transactions --------------------------------------------------------------------------------
 
-void LiveFilter::flush() {
+void LiveFilter::write_pending() {
   if (filter_ != nullptr) {
-    KeepLastRowid keep(store_.db());
     raise(filter_->flush());
   }
 }
 
 void LiveFilter::sync() {
+  settle();
   if (filter_ != nullptr) {
-    KeepLastRowid keep(store_.db());
+    const Changing changing(*this);
     raise(filter_->settle());
-    raise(filter_->flush());
   }
+  flush();
 }
 
 void LiveFilter::commit() noexcept {
@@ -220,20 +221,13 @@ void LiveFilter::commit() noexcept {
   end_transaction();
 }
 
-void LiveFilter::rollback() noexcept {
+void LiveFilter::undo_transaction() noexcept {
   if (filter_ != nullptr) {
     filter_->rolled_back();
   }
-  end_transaction();
 }
 
-void LiveFilter::savepoint() {
-  if (!changing_) {
-    flush();
-  }
-}
-
-void LiveFilter::rollback_to() noexcept {
+void LiveFilter::undo_to(int) noexcept {
   if (filter_ != nullptr) {
     filter_->forget();
   }

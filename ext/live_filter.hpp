@@ -1,13 +1,9 @@
-// One filter table as this connection sees it: its shadow tables, its memory image, and the
-// contract that keeps the two in step.
+// One filter table as this connection sees it: its shadow tables, its memory image, and what keeps
+// the two in step (LiveTable's contract).
 //
-// Invariants
-//   I1  memory is a cache of the shadow tables: what a read sees is what a fresh connection would
-//       see in the same snapshot plus this transaction's own entries.
-//   I2  flushed before every savepoint mark and commit, dropped after every roll-back.
-//   I3  a probe never writes.
-//   I4  an error before the first shadow write of a statement changes nothing; one after it is
-//       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the transaction.
+// Invariant
+//   I1  what a read sees is what a fresh connection would see in the same snapshot plus this
+//       transaction's own entries.
 #pragma once
 
 #include <array>
@@ -41,7 +37,7 @@ class LiveFilter final : public LiveTable {
   void destroy();
 
   void follow() override;
-  bool usable() const noexcept { return filter_ != nullptr && filter_->usable(); }
+  bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
   // One hash a key, integers too. False for hash = murmur2, and when memory is not up to date.
@@ -92,13 +88,14 @@ class LiveFilter final : public LiveTable {
   // The transaction contract, called by every instance.
   void sync();
   void commit() noexcept;
-  void rollback() noexcept;
-  void savepoint();
-  void rollback_to() noexcept;
 
  private:
-  bool pending() const noexcept override { return filter_ != nullptr && filter_->pending(); }
-  void flush() override;
+  bool pending() const noexcept override {
+    return filter_ != nullptr && filter_->pending() && !rolled_back();
+  }
+  void write_pending() override;
+  void undo_transaction() noexcept override;
+  void undo_to(int savepoint) noexcept override;
   void set_filter(std::unique_ptr<FilterWindow> filter) noexcept;
   void adopt_options() noexcept;
   void reload();

@@ -27,8 +27,7 @@ LiveFlash::LiveFlash(Connection& connection, const std::string& schema, const st
     : LiveTable(connection, kFlashTables, schema, table) {}
 
 void LiveFlash::close() noexcept {
-  mounted_ = broken_ = rolled_back_ = false;
-  rolled_back_to_ = kNowhere;
+  mounted_ = broken_ = false;
   marks_.clear();
   flash_.reset();
   pages_.reset();
@@ -101,8 +100,8 @@ void LiveFlash::follow() {
   if (writing_ && !current_) {
     if (marks_.empty() && !marks_lost_) {
       add_mark(-1);
-      if (announced_savepoint_ >= 0) {
-        add_mark(announced_savepoint_);
+      if (last_savepoint_ >= 0) {
+        add_mark(last_savepoint_);
       }
     }
     current_ = true;
@@ -262,28 +261,16 @@ FlashStateRecord LiveFlash::record() const {
   return record;
 }
 
-void LiveFlash::flush() {
-  settle();
+void LiveFlash::write_pending() {
   expect_whole();
   if (!pending()) {
     return;
   }
-  const KeepLastRowid keep(store_.db());
-  Status status = pages_->write_dirty();
-  bool wrote = pages_->take_wrote();
-  if (status.ok()) {
-    const FlashStateRecord now = record();
-    status = store_.write_record(encode_flash_state(now));
-    if (status.ok()) {
-      set_flushed();
-    }
-  }
-  if (!status.ok()) {
-    if (wrote) {
-      fail(status);
-    }
-    raise(status, false);
-  }
+  broken_ = true;
+  raise(pages_->write_dirty(), true);
+  raise(store_.write_record(encode_flash_state(record())), true);
+  broken_ = false;
+  set_flushed();
 }
 
 // --- transactions --------------------------------------------------------------------------------
@@ -306,25 +293,7 @@ void LiveFlash::commit() noexcept {
   end_transaction();
 }
 
-void LiveFlash::rollback() noexcept {
-  rolled_back_ = true;
-  end_transaction();
-}
-
-void LiveFlash::rollback_to(int number) noexcept {
-  rolled_back_to_ = std::min(rolled_back_to_, number);
-}
-
-void LiveFlash::settle() noexcept {
-  const int number = std::exchange(rolled_back_to_, kNowhere);
-  if (std::exchange(rolled_back_, false)) {
-    settle_rollback();
-  } else if (number != kNowhere) {
-    settle_rollback_to(number);
-  }
-}
-
-void LiveFlash::settle_rollback() noexcept {
+void LiveFlash::undo_transaction() noexcept {
   if (flash_ != nullptr && (broken_ || marks_lost_)) {
     forget_memory();
   } else if (!marks_.empty()) {
@@ -335,17 +304,15 @@ void LiveFlash::settle_rollback() noexcept {
   end_marks();
 }
 
-void LiveFlash::settle_rollback_to(int number) noexcept {
+void LiveFlash::undo_to(int savepoint) noexcept {
   if (flash_ != nullptr && (broken_ || marks_lost_)) {
     forget_memory();
     broken_ = false;
   }
   const auto mark = std::find_if(marks_.begin(), marks_.end(),
-                                 [&](const Mark& one) { return one.savepoint >= number; });
+                                 [&](const Mark& one) { return one.savepoint >= savepoint; });
   if (mark != marks_.end()) {
     undo(static_cast<size_t>(mark - marks_.begin()));
-  } else if (number == unmarked_savepoint_) {
-    return;  // nothing has changed since, and what was pending then is still
   } else if (created_) {
     close();  // it is older than the CREATE
   } else if (!marks_.empty()) {
@@ -367,30 +334,16 @@ void LiveFlash::add_mark(int savepoint) {
   marks_.push_back({savepoint, pages_->geometry().blocks});
 }
 
-void LiveFlash::savepoint(int number) {
-  if (changing_) {
-    unmarked_savepoint_ = number;
-    return;
-  }
-  settle();
-  unmarked_savepoint_ = number;
-  flush();
-  if (marks_.empty()) {
-    announced_savepoint_ = number;
-  } else {
-    release(number);  // of those before it that ended unheard
+// Before mark 0 there is nothing to go back to.
+void LiveFlash::savepoint_begun(int number) {
+  if (!marks_.empty()) {
+    savepoint_released(number);  // of those before it that ended unheard
     add_mark(number);
   }
-  unmarked_savepoint_ = -1;
 }
 
 // I2: the oldest of the marks that end here serves the savepoints before them.
-void LiveFlash::release(int number) noexcept {
-  if (changing_) {
-    return;  // a nested statement's, for which there is no mark
-  }
-  settle();
-  announced_savepoint_ = std::min(announced_savepoint_, number - 1);
+void LiveFlash::savepoint_released(int number) noexcept {
   size_t first = marks_.size();
   while (first > 1 && marks_[first - 1].savepoint >= number) {
     --first;
@@ -429,7 +382,6 @@ void LiveFlash::end_marks() noexcept {
   }
   marks_.clear();
   marks_lost_ = false;
-  announced_savepoint_ = unmarked_savepoint_ = -1;
 }
 
 // All of it; the next use mounts.

@@ -9,12 +9,9 @@
 //       one that is in none is older than the first of them.
 //   I3  after every roll-back the store's state is compared with the record's at the next use; if
 //       they differ the store is brought up to date as if another connection had committed.
-//   I4  a roll-back is only noted, and carried out at the next call: SQLite may roll back in the
-//       middle of a nested statement of ours, with the store's functions on the stack.
 #pragma once
 
 #include <array>
-#include <climits>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,10 +62,6 @@ class LiveFlash final : public LiveTable {
   // The transaction contract, called by every instance.
   void sync();
   void commit() noexcept;
-  void rollback() noexcept;
-  void savepoint(int number);
-  void release(int number) noexcept;
-  void rollback_to(int number) noexcept;
 
   // Of the device, for those who look at it from outside of the store.
   Status read_device(uint64_t address, std::span<std::byte> out) {
@@ -88,7 +81,7 @@ class LiveFlash final : public LiveTable {
            (pages_->dirty() || flash_->state() != flushed_state_ ||
             pages_->geometry().blocks != flushed_blocks_);
   }
-  void flush() override;
+  void write_pending() override;
   void close() noexcept;
   void open(const FlashOptions& options);
   void reload();
@@ -101,10 +94,10 @@ class LiveFlash final : public LiveTable {
   [[noreturn]] void fail(const Status& status);
   void expect_whole() const;
 
-  bool rolled_back() const noexcept { return rolled_back_ || rolled_back_to_ != kNowhere; }
-  void settle() noexcept;
-  void settle_rollback() noexcept;
-  void settle_rollback_to(int number) noexcept;
+  void savepoint_begun(int number) override;
+  void savepoint_released(int number) noexcept override;
+  void undo_transaction() noexcept override;
+  void undo_to(int savepoint) noexcept override;
   void add_mark(int savepoint);
   void undo(size_t mark) noexcept;
   void end_marks() noexcept;
@@ -121,13 +114,7 @@ class LiveFlash final : public LiveTable {
   // A change failed half-way: until the roll-back that SQLite makes of it nothing is believed.
   bool broken_ = false;
 
-  static constexpr int kNowhere = INT_MAX;
-  bool rolled_back_ = false;       // I4
-  int rolled_back_to_ = kNowhere;  // the outermost savepoint of those
-
   std::vector<Mark> marks_;
-  int announced_savepoint_ = -1;  // the last one, before mark 0
-  int unmarked_savepoint_ = -1;   // begun in a change, or in vain: nothing was flushed
   // Memory was read anew in mid-transaction: there is no way back to earlier savepoints but to read
   // it again.
   bool marks_lost_ = false;

@@ -1,5 +1,9 @@
 #include "ext/live_table.hpp"
 
+#include <algorithm>
+#include <new>
+#include <utility>
+
 #include "ext/connection.hpp"
 
 namespace cuckoo {
@@ -21,6 +25,56 @@ void LiveTable::rename(const std::shared_ptr<LiveTable>& self, const std::string
   const std::string old_table = table();
   store_.rename_tables(name);
   connection_.rename(self, old_table);
+}
+
+// C2
+void LiveTable::flush() {
+  settle();
+  const Changing changing(*this);
+  try {
+    write_pending();
+  } catch (const SqlError& error) {
+    if (rolled_back_to_ == kBeginning || (error.code() & 0xFF) == SQLITE_IOERR) {
+      throw;
+    }
+    throw SqlError(SQLITE_IOERR, error.message());
+  } catch (const std::bad_alloc&) {
+    throw SqlError(SQLITE_IOERR_NOMEM, "out of memory");  // too short to need some
+  }
+}
+
+void LiveTable::savepoint(int number) {
+  if (changing_) {  // C5; those before it are the application's
+    last_savepoint_ = std::max(last_savepoint_, number - 1);
+    return;
+  }
+  flush();
+  savepoint_begun(number);
+  last_savepoint_ = number;
+}
+
+void LiveTable::release(int number) noexcept {
+  if (!changing_) {
+    settle();
+    last_savepoint_ = std::min(last_savepoint_, number - 1);
+    savepoint_released(number);
+  }
+}
+
+void LiveTable::rollback_to(int number) noexcept {
+  if (!changing_ && number <= last_savepoint_) {  // C6
+    rolled_back_to_ = std::min(rolled_back_to_, number);
+    last_savepoint_ = number;
+  }
+}
+
+void LiveTable::settle() noexcept {
+  const int savepoint = std::exchange(rolled_back_to_, kNowhere);
+  if (savepoint == kBeginning) {
+    undo_transaction();
+  } else if (savepoint != kNowhere) {
+    undo_to(savepoint);
+  }
 }
 
 uint32_t LiveTable::data_version() const noexcept {

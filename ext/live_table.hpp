@@ -4,17 +4,32 @@
 //
 // Contract
 //   C1  memory is a cache of the shadow tables: flush() before every savepoint mark and commit,
-//       dropped or undone after every roll-back.
+//       dropped or undone after every roll-back (C4).
 //   C2  an error before the first shadow write of a statement changes nothing; one after it is
-//       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the transaction.
+//       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
+//       transaction. One of flush() is always IOERR, unless the transaction is undone already: for
+//       the others SQLite may keep what the flush wrote before a savepoint. (When memory ran out it
+//       makes NOMEM of it all the same: then every use fails, and COMMIT, until a roll-back.)
 //   C3  what is read never writes.
+//   C4  a roll-back is only noted, and carried out at the next call: SQLite may roll back in the
+//       middle of a nested statement of ours, with the functions that hold the contents on the
+//       stack. Until then nothing is pending.
+//   C5  in a change and in flush(), savepoints are those of our own nested statements (a trigger on
+//       a shadow table makes them): nothing is flushed for them, and a roll-back to one is told by
+//       the statement's failure. Nested statements know no virtual tables (Statement), so such a
+//       trigger can't come back here.
+//   C6  SQLite also "rolls back" to a savepoint that never began, because another virtual table
+//       refused it: then nothing was undone. last_savepoint_ is the last that did begin.
 #pragma once
 
+#include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "ext/shadow_store.hpp"
 
@@ -54,6 +69,16 @@ class LiveTable {
     current_ = false;
   }
 
+  void rollback() noexcept {
+    rolled_back_to_ = kBeginning;  // C4
+    end_transaction();
+  }
+  // Savepoints are 0, 1 …, each inside of those before it, -1 is one that began the transaction;
+  // a release ends it and those inside.
+  void savepoint(int number);
+  void release(int number) noexcept;
+  void rollback_to(int number) noexcept;
+
   // A read outside any statement on this table (functions): all that is read in its lifetime comes
   // from one commit.
   class Reading {
@@ -67,7 +92,17 @@ class LiveTable {
  protected:
   // Memory holds what the shadow tables don't.
   virtual bool pending() const noexcept = 0;
-  virtual void flush() = 0;
+  void flush();
+  virtual void write_pending() = 0;  // whatever it throws, it is not to be called again
+  // Everything is flushed.
+  virtual void savepoint_begun(int) {}
+  virtual void savepoint_released(int) noexcept {}
+
+  bool rolled_back() const noexcept { return rolled_back_to_ != kNowhere; }
+  // Carries out what was noted; the first thing that every call does.
+  void settle() noexcept;
+  virtual void undo_transaction() noexcept = 0;
+  virtual void undo_to(int savepoint) noexcept = 0;
 
   uint32_t data_version() const noexcept;
   // Is what is read now part of a write transaction that this table does not take part in?
@@ -82,18 +117,20 @@ class LiveTable {
       announce();
     }
   }
-  void end_transaction() noexcept { writing_ = current_ = created_ = announced_ = false; }
+  void end_transaction() noexcept {
+    writing_ = current_ = created_ = announced_ = false;
+    last_savepoint_ = kNoSavepoint;
+  }
 
-  // In its lifetime a nested statement's savepoint does not flush, and the application's
-  // last_insert_rowid() survives.
+  // C5; and the application's last_insert_rowid() survives.
   class Changing {
    public:
     explicit Changing(LiveTable& live)
-        : live_(live), rowid_(sqlite3_last_insert_rowid(live.store_.db())) {
-      live_.changing_ = true;
-    }
+        : live_(live),
+          rowid_(sqlite3_last_insert_rowid(live.store_.db())),
+          outer_(std::exchange(live.changing_, true)) {}
     ~Changing() {
-      live_.changing_ = false;
+      live_.changing_ = outer_;
       if (sqlite3_last_insert_rowid(live_.store_.db()) != rowid_) {
         sqlite3_set_last_insert_rowid(live_.store_.db(), rowid_);
       }
@@ -104,6 +141,7 @@ class LiveTable {
    private:
     LiveTable& live_;
     sqlite3_int64 rowid_;
+    bool outer_;
   };
 
   Connection& connection_;
@@ -113,7 +151,8 @@ class LiveTable {
   bool current_ = false;    // memory was checked in this write transaction
   bool created_ = false;    // by this transaction
   bool announced_ = false;  // … and SQLite tells it of roll-backs to earlier savepoints
-  bool changing_ = false;   // inside a change: a nested statement's savepoint must not flush
+  bool changing_ = false;   // C5
+  int last_savepoint_ = kNoSavepoint;  // C6: the innermost that is open, as far as we were told
   uint32_t seen_version_ = 0;
   // Read in a write transaction that this table is no part of: what was read may be rolled back,
   // and nobody will tell.
@@ -122,6 +161,11 @@ class LiveTable {
  private:
   void announce();
   void read_failed(const SqlError& error) const;
+
+  static constexpr int kNoSavepoint = -1;
+  static constexpr int kBeginning = INT_MIN;
+  static constexpr int kNowhere = INT_MAX;
+  int rolled_back_to_ = kNowhere;  // C4: the outermost of those noted
 
   int instances_ = 0;
   bool closed_ = false;

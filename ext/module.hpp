@@ -12,7 +12,6 @@
 // and, detected where it has them
 //   update(argc, argv, rowid&)                                   xUpdate
 //   begin(), sync(), commit() noexcept, rollback() noexcept      transactions
-//   savepoint(), rollback_to() noexcept                          savepoints; or, numbered:
 //   savepoint(n), release(n) noexcept, rollback_to(n) noexcept
 //   rename(new_name), destroy(), integrity() -> std::string, static owns_shadow(suffix)
 //
@@ -69,8 +68,6 @@ class Adapter {
   }
 
  private:
-  static constexpr bool kNumberedSavepoints = requires(Table & table) { table.savepoint(0); };
-
   struct Box : sqlite3_vtab {
     explicit Box(const ModuleArguments& arguments) : sqlite3_vtab{}, table(arguments) {}
     // SQLite takes no text of a failed xDestroy or xSavepoint.
@@ -193,29 +190,16 @@ class Adapter {
     return SQLITE_OK;
   }
   static int x_savepoint(sqlite3_vtab* vtab, int number) {
-    return guarded(vtab, [&] {
-      if constexpr (kNumberedSavepoints) {
-        table_of(vtab).savepoint(number);
-      } else {
-        table_of(vtab).savepoint();
-      }
-    });
+    return guarded(vtab, [&] { table_of(vtab).savepoint(number); });
   }
   static int x_release(sqlite3_vtab* vtab, int number) {
-    if constexpr (kNumberedSavepoints) {
-      static_assert(noexcept(table_of(vtab).release(number)));
-      table_of(vtab).release(number);
-    }
+    static_assert(noexcept(table_of(vtab).release(number)));
+    table_of(vtab).release(number);
     return SQLITE_OK;
   }
   static int x_rollback_to(sqlite3_vtab* vtab, int number) {
-    if constexpr (kNumberedSavepoints) {
-      static_assert(noexcept(table_of(vtab).rollback_to(number)));
-      table_of(vtab).rollback_to(number);
-    } else {
-      static_assert(noexcept(table_of(vtab).rollback_to()));
-      table_of(vtab).rollback_to();
-    }
+    static_assert(noexcept(table_of(vtab).rollback_to(number)));
+    table_of(vtab).rollback_to(number);
     return SQLITE_OK;
   }
   static int x_rename(sqlite3_vtab* vtab, const char* name) {

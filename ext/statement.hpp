@@ -57,7 +57,7 @@ class Statement {
     sqlite3_bind_double(statement_, index, value);
     return *this;
   }
-  // The bytes must outlive the next step().
+  // The bytes must live until reset().
   Statement& bind(int index, std::span<const std::byte> bytes) {
     sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_STATIC);
     return *this;
@@ -84,7 +84,11 @@ class Statement {
     }
     return false;
   }
-  void reset() noexcept { sqlite3_reset(statement_); }
+  // What was bound is forgotten, too: a tracing application would show it.
+  void reset() noexcept {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
   void run() {
     Reset resetting{*this};
     while (step()) {
