@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <string>
 
 #include "core/overflow_table.hpp"
 
@@ -198,18 +199,6 @@ uint32_t FlashBlocks::pick_least_worn(const FlashStreams& streams, uint32_t gap)
   return best != kNoBlock && most - blocks_[best].erase_count >= gap ? best : kNoBlock;
 }
 
-uint64_t FlashBlocks::dead_units_in_tail(const FlashStreams& streams) const {
-  uint64_t dead = 0;
-  for (uint32_t block = 0; block < touched(); ++block) {
-    const FlashBlock& state = blocks_[block];
-    if (state.kind == FlashBlockKind::kData && block != streams.hot.block &&
-        block != streams.cold.block && in_tail(block, streams)) {
-      dead += state.used_units - kFlashHeaderUnits - state.live_units;
-    }
-  }
-  return dead;
-}
-
 FlashBlocks::Wear FlashBlocks::wear() const {
   Wear wear;
   double sum = 0;
@@ -243,6 +232,33 @@ size_t FlashBlocks::memory_bytes() const noexcept {
   constexpr size_t kTreeNodeBytes = 48;
   return blocks_.capacity() * sizeof(FlashBlock) + epochs_.capacity() * sizeof(uint32_t) +
          noted_.capacity() * sizeof(Noted) + free_.size() * kTreeNodeBytes;
+}
+
+Status FlashBlocks::check() const {
+  std::set<std::pair<uint32_t, uint32_t>> free;
+  uint64_t live = 0;
+  uint32_t bad = 0;
+  for (uint32_t block = 0; block < touched(); ++block) {
+    const FlashBlock& state = blocks_[block];
+    if (state.kind == FlashBlockKind::kFree) {
+      free.emplace(state.erase_count, block);
+    }
+    bad += state.kind == FlashBlockKind::kBad ? 1 : 0;
+    live += state.live_units;
+  }
+  if (touched() > count_ || epochs_.size() != blocks_.size()) {
+    return corrupt("a table of " + std::to_string(touched()) + " erase blocks, of " +
+                   std::to_string(count_));
+  }
+  if (free != free_) {
+    return corrupt("the free erase blocks are not those of the table");
+  }
+  if (live != live_units_ || bad != bad_count_) {
+    return corrupt("counted " + std::to_string(live) + " live units and " + std::to_string(bad) +
+                   " bad erase blocks, noted are " + std::to_string(live_units_) + " and " +
+                   std::to_string(bad_count_));
+  }
+  return {};
 }
 
 size_t FlashBlocks::mark() {

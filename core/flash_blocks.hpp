@@ -18,6 +18,7 @@
 
 #include "core/flash_device.hpp"
 #include "core/flash_record.hpp"
+#include "core/result.hpp"
 
 namespace cuckoo {
 
@@ -108,8 +109,6 @@ class FlashBlocks {
   // the most worn block.
   uint32_t pick_least_worn(const FlashStreams& streams, uint32_t gap) const;
   bool in_tail(uint32_t block, const FlashStreams& streams) const noexcept;
-  // Is there something dead in the tail that a checkpoint would make collectable?
-  uint64_t dead_units_in_tail(const FlashStreams& streams) const;
 
   struct Wear {
     uint32_t min = 0, max = 0;
@@ -118,6 +117,9 @@ class FlashBlocks {
   Wear wear() const;  // of all blocks that are not bad
 
   size_t memory_bytes() const noexcept;
+
+  // I1, I2 and the counts.
+  Status check() const;
 
   // I4. Returns a position to go back to.
   size_t mark();

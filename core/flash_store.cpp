@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <unordered_set>
 
 #include "core/key_hash.hpp"
 #include "core/overflow_table.hpp"
@@ -354,62 +355,74 @@ Result<bool> FlashStore::remove(std::span<const std::byte> key) {
   return true;
 }
 
-// What a batch appends at most, and whether its charges leave room. Two changes of one key are
-// charged as if both stayed.
-Status FlashStore::plan(std::span<const Change> batch, uint64_t& units, uint32_t& records) {
+// … and whether its charges leave room. A key that the batch names again is charged for each time.
+Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
   const FlashPieces cut = pieces();
-  uint64_t charged = s_.charged_units;
-  units = 0;
-  records = 0;
+  Plan plan;
   uint64_t added = 0;
+  uint64_t replaced = 0;
+  std::unordered_set<uint32_t> seen;  // hashes of the keys, when there are several
   for (const Change& change : batch) {
     const uint64_t value_bytes = change.value ? change.value->size() : 0;
     const Result<uint64_t> charged_now = charge(change.key.size(), value_bytes);
     if (!charged_now.ok()) {
       return charged_now.error();
     }
-    Result<std::optional<Found>> old = look_up(change.key, hash_of(change.key));
+    const uint32_t hash = hash_of(change.key);
+    Result<std::optional<Found>> old = look_up(change.key, hash);
     CUCKOO_TRY(old.take_status());
     if (old.value()) {
       const uint64_t old_bytes = old.value()->entry.value_bytes;
       const uint64_t old_parts = cut.parts(change.key.size(), old_bytes);
-      units += cut.drop_units(old_parts);
-      records += static_cast<uint32_t>(cut.drops(old_parts));
+      plan.units += cut.drop_units(old_parts);
+      plan.records += static_cast<uint32_t>(cut.drops(old_parts));
       const Result<uint64_t> charged_before = charge(change.key.size(), old_bytes);
       if (!charged_before.ok()) {
         return charged_before.error();
       }
-      charged -= std::min(charged, batch.size() == 1 ? charged_before.value() : 0);
+      if (batch.size() == 1 || seen.insert(hash).second) {
+        replaced += charged_before.value();
+      }
     }
-    units += charged_now.value() + 1;  // at least those of a tombstone, too
-    records += static_cast<uint32_t>(cut.parts(change.key.size(), value_bytes)) + 1;
+    if (&change == batch.data()) {
+      plan.first = old.value();
+    }
+    plan.units += charged_now.value() + 1;  // at least those of a tombstone, too
+    plan.records += static_cast<uint32_t>(cut.parts(change.key.size(), value_bytes)) + 1;
     added += change.value ? charged_now.value() : 0;
   }
-  if (added > 0 && charged + added > usable_units()) {
+  const uint64_t charged = s_.charged_units - std::min(s_.charged_units, replaced);
+  const uint64_t usable = usable_units();
+  const auto bytes = [this](uint64_t units) { return std::to_string(units * unit_bytes()); };
+  if (added > 0 && charged + added > usable) {
+    return Error{ErrorCode::kFull, bytes(added) + " bytes more don't fit: " + bytes(charged) +
+                                       " of " + bytes(usable) + " usable bytes are taken"};
+  }
+  if (added > 0 && s_.charged_units + plan.units > usable + in_flight_units()) {
     return Error{ErrorCode::kFull,
-                 std::to_string(added * unit_bytes()) +
-                     " bytes more don't fit: " + std::to_string(charged * unit_bytes()) + " of " +
-                     std::to_string(usable_units() * unit_bytes()) + " usable bytes are taken"};
+                 bytes(plan.units) + " bytes don't fit beside what they replace: " +
+                     bytes(s_.charged_units) + " of " + bytes(usable) + " usable bytes are taken"};
   }
-  if (added > 0 && s_.charged_units + units > usable_units() + in_flight_units()) {
-    return Error{ErrorCode::kFull, std::to_string(units * unit_bytes()) +
-                                       " bytes don't fit beside what they replace: " +
-                                       std::to_string(s_.charged_units * unit_bytes()) + " of " +
-                                       std::to_string(usable_units() * unit_bytes()) +
-                                       " usable bytes are taken"};
-  }
-  return {};
+  return plan;
 }
 
 Status FlashStore::write(std::span<const Change> batch) {
-  uint64_t units = 0;
-  uint32_t records = 0;
   CUCKOO_TRY(writable());
-  CUCKOO_TRY(plan(batch, units, records));
-  CUCKOO_TRY(ensure_room(units, records));
+  Result<Plan> planned = plan(batch);
+  CUCKOO_TRY(planned.take_status());
+  const uint64_t collections = s_.stats.collections;
+  CUCKOO_TRY(ensure_room(planned.value().units, planned.value().records));
+  const bool first_stands = s_.stats.collections == collections;  // else it may have been moved
   hold_releases_ = true;
   for (size_t i = 0; i < batch.size(); ++i) {
-    CUCKOO_TRY(fail(write_one(batch[i], i + 1 == batch.size())));
+    const bool last = i + 1 == batch.size();
+    if (i == 0 && first_stands) {
+      CUCKOO_TRY(fail(write_one(batch[i], planned.value().first, last)));
+      continue;
+    }
+    Result<std::optional<Found>> old = look_up(batch[i].key, hash_of(batch[i].key));
+    CUCKOO_TRY(fail(old.take_status()));
+    CUCKOO_TRY(fail(write_one(batch[i], old.value(), last)));
   }
   release_pending();
   if (options_.automatic_checkpoints && checkpoint_due()) {
@@ -470,11 +483,8 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
 
 // Drops first, then the record that replaces or removes, then the parts: what is dropped is found
 // by its position, and the newest parts are the only ones of their LSN.
-Status FlashStore::write_one(const Change& change, bool last) {
-  const uint32_t hash = hash_of(change.key);
-  Result<std::optional<Found>> old = look_up(change.key, hash);
-  CUCKOO_TRY(old.take_status());
-  if (!old.value() && !change.value && !last) {
+Status FlashStore::write_one(const Change& change, const std::optional<Found>& old, bool last) {
+  if (!old && !change.value && !last) {
     return {};
   }
   const FlashPieces cut = pieces();
@@ -483,11 +493,11 @@ Status FlashStore::write_one(const Change& change, bool last) {
   record.header.lsn = lsn;
   record.header.key_bytes = static_cast<uint16_t>(change.key.size());
   record.header.type = FlashRecordType::kTombstone;
-  record.hash = hash;
-  if (old.value()) {
-    CUCKOO_TRY(append_drops(*old.value(), lsn));
-    record.header.previous = old.value()->entry.position;
-    record.header.previous_value_bytes = static_cast<uint32_t>(old.value()->entry.value_bytes);
+  record.hash = old ? old->hash : hash_of(change.key);
+  if (old) {
+    CUCKOO_TRY(append_drops(*old, lsn));
+    record.header.previous = old->entry.position;
+    record.header.previous_value_bytes = static_cast<uint32_t>(old->entry.value_bytes);
   }
   std::span<const std::byte> value;
   bool has_parts = false;

@@ -6,9 +6,9 @@
 //   record carries a log sequence number (LSN, 1, 2, 3 …), and says which record it replaces.
 //   Collection copies what is live out of a *victim* block to the *cold* stream and frees the
 //   victim. From time to time a *checkpoint* writes the index and the block table to blocks of its
-//   own, and an *anchor* in one of two fixed blocks points to it. A mount reads the newest anchor,
-//   its checkpoint, and replays the records behind it, the *tail*: it reads their headers and keys,
-//   never their values. FORMAT.md has the bytes.
+//   own, and an *anchor* in one of three blocks, used in turn, points to it. A mount reads the
+//   newest anchor, its checkpoint, and replays the records behind it, the *tail*: it reads their
+//   headers and keys, never their values. FORMAT.md has the bytes.
 //
 // Invariants
 //   I1  the state (index, block table, streams) is a pure function of the newest checkpoint and the
@@ -23,6 +23,8 @@
 //   I5  an index slot (hash, position) points to a live record of a key with that hash; a key has
 //       one head; the live units of a block are those of the slots in it.
 //   I6  charged units never exceed usable units; then collection always finds room (see Space).
+//   I7  a stream's block holds data up to its offset; reserved blocks are those that a stream names
+//       as its next; the newest checkpoint's blocks and the anchor's are used for that.
 //
 // Space
 //   A record longer than piece_units() is stored in pieces of that size, so a block wastes less
@@ -174,8 +176,8 @@ class FlashStore {
 
   // Are memory's index, block table and streams those of `other`? Says what differs.
   std::string difference_to(const FlashStore& other) const;
-  // Reads the whole device and verifies every invariant. O(records).
-  // `poll` is asked now and then; its failure ends the check.
+  // Reads the whole device and verifies every invariant (I1 on an atomic device only: elsewhere a
+  // mount writes). O(records). `poll` is asked now and then; its failure ends the check.
   Status check(const std::function<Status()>& poll);
 
  private:
@@ -247,6 +249,8 @@ class FlashStore {
     uint64_t max_sequence = 0;
   };
 
+  Status check_uses() const;
+
   // geometry
   uint32_t unit_bytes() const noexcept { return geometry().program_unit_bytes; }
   uint32_t units_per_block() const noexcept { return geometry().units_per_block(); }
@@ -280,10 +284,13 @@ class FlashStore {
   Status open_block(uint32_t block, FlashPurpose purpose, FlashBlockKind kind, uint32_t next);
   Result<uint32_t> append(FlashStream& stream, FlashPurpose purpose, FlashRecordHeader header,
                           std::span<const std::byte> key, std::span<const std::byte> value);
+  Result<uint32_t> append_copy(uint32_t from, FlashRecordHeader& header,
+                               std::span<const std::byte> key, std::span<const std::byte> value);
   Status load(uint32_t position, Record& record);
   Result<bool> load_head(uint32_t position, Scanned& record);
 
   // collection (flash_store_collect.cpp)
+  static constexpr uint32_t kAnchorBlocks = 3;
   Status ensure_room(uint64_t units, uint32_t records);
   Status collect_block(uint32_t victim);
   Status level_wear(uint64_t units);
@@ -302,15 +309,22 @@ class FlashStore {
   Result<std::optional<Found>> look_up(std::span<const std::byte> key, uint32_t hash);
   Status read_value(const FlashEntry& entry, const Record& head, std::vector<std::byte>& value);
   Result<uint32_t> find_part(uint64_t lsn, uint32_t offset, Record* record);
-  Status write_one(const Change& change, bool last);
+  Status write_one(const Change& change, const std::optional<Found>& old, bool last);
   Status append_drops(const Found& old, uint64_t lsn);
   Status append_parts(const Change& change, uint64_t lsn, uint32_t first, bool last);
   Status apply(const Scanned& record);
   Status apply_drop(const Scanned& record);
-  Status plan(std::span<const Change> batch, uint64_t& units, uint32_t& records);
+  // What a batch appends at most.
+  struct Plan {
+    uint64_t units = 0;
+    uint32_t records = 0;
+    std::optional<Found> first;  // what the first change replaces
+  };
+  Result<Plan> plan(std::span<const Change> batch);
 
   // checkpoints and anchors (flash_store_checkpoint.cpp)
   Status write_checkpoint();
+  Result<uint32_t> open_checkpoint_block();
   Result<std::vector<uint32_t>> program_checkpoint(std::vector<uint32_t> blocks);
   Status write_anchor(uint32_t last_block);
   Status rotate_anchor();

@@ -56,6 +56,8 @@ Status FlashStore::check(const std::function<Status()>& poll) {
     return invalid("the store is not mounted");
   }
   CUCKOO_TRY(index_.check());
+  CUCKOO_TRY(blocks_.check());
+  CUCKOO_TRY(check_uses());
   struct Slot {
     uint32_t position, hash;
   };
@@ -133,7 +135,49 @@ Status FlashStore::check(const std::function<Status()>& poll) {
   if (charged > usable_units() && blocks_.bad_count() == 0) {
     return corrupt("more is charged than is usable (I6)");
   }
+  CUCKOO_TRY(poll());
+  if (options_.atomic_device) {
+    FlashStore mounted(device_, options_);
+    CUCKOO_TRY(mounted.mount());
+    const std::string difference = difference_to(mounted);
+    if (!difference.empty()) {
+      return corrupt("a mount gives another state: " + difference + " (I1)");
+    }
+  }
   return poll();
+}
+
+// I7
+Status FlashStore::check_uses() const {
+  const auto wrong = [](uint32_t block, const char* what) {
+    return corrupt("erase block " + std::to_string(block) + " is not " + what + " (I7)");
+  };
+  for (const FlashStream* stream : {&s_.streams.hot, &s_.streams.cold}) {
+    const FlashBlock state = blocks_.at(stream->block);
+    if (stream->block != kNoBlock &&
+        (state.kind != FlashBlockKind::kData || state.used_units != stream->offset)) {
+      return wrong(stream->block, "one of data that ends where its stream does");
+    }
+    if (stream->next != kNoBlock && blocks_.at(stream->next).kind != FlashBlockKind::kReserved) {
+      return wrong(stream->next, "reserved, but a stream names it as its next");
+    }
+  }
+  for (uint32_t block = 0; block < blocks_.touched(); ++block) {
+    if (blocks_.at(block).kind == FlashBlockKind::kReserved && block != s_.streams.hot.next &&
+        block != s_.streams.cold.next) {
+      return wrong(block, "a stream's next, but reserved");
+    }
+  }
+  for (const uint32_t block : s_.checkpoint_blocks) {
+    if (blocks_.at(block).kind != FlashBlockKind::kCheckpoint) {
+      return wrong(block, "one of the checkpoint");
+    }
+  }
+  const uint32_t anchor = s_.streams.anchor.block;
+  if (anchor != kNoBlock && blocks_.at(anchor).kind != FlashBlockKind::kAnchor) {
+    return wrong(anchor, "one of anchors");
+  }
+  return {};
 }
 
 }  // namespace cuckoo

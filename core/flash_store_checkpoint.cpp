@@ -8,7 +8,6 @@
 namespace cuckoo {
 namespace {
 
-constexpr size_t kRecordBytes = kFlashRecordFixedBytes;
 constexpr uint32_t kAnchorWear = 8;         // erases that a block of anchors may be behind the mean
 constexpr uint32_t kMostAnchorErases = 64;  // at a time: the counts may be wrong
 
@@ -102,6 +101,25 @@ Status FlashStore::write_anchor(uint32_t last_block) {
   }
 }
 
+// A block for a piece of a checkpoint; kNoBlock: none is free.
+Result<uint32_t> FlashStore::open_checkpoint_block() {
+  while (true) {
+    const uint32_t block = blocks_.take();
+    if (block == kNoBlock) {
+      return block;
+    }
+    Status opened =
+        open_block(block, FlashPurpose::kCheckpoint, FlashBlockKind::kCheckpoint, kNoBlock);
+    if (opened.ok()) {
+      return block;
+    }
+    if (opened.error().code != ErrorCode::kFlashFailure) {
+      return opened;
+    }
+    blocks_.retire(block);
+  }
+}
+
 // Programs the state as it is into these blocks, and into others when some fail. Gives the blocks
 // used, the last one last.
 Result<std::vector<uint32_t>> FlashStore::program_checkpoint(std::vector<uint32_t> blocks) {
@@ -130,24 +148,16 @@ Result<std::vector<uint32_t>> FlashStore::program_checkpoint(std::vector<uint32_
 
   constexpr size_t kMaxPayloadBytes = 0xFFFFFF;  // of the record's 3-byte length
   const size_t room = size_t{units_per_block() - kFlashHeaderUnits} * unit_bytes();
-  const size_t payload = std::min(room - kRecordBytes, kMaxPayloadBytes);
+  const size_t payload = std::min(room - kFlashRecordFixedBytes, kMaxPayloadBytes);
   std::vector<uint32_t> used;
   for (size_t at = 0; at < bytes.size();) {
     if (blocks.empty()) {
-      const uint32_t block = blocks_.take();
-      if (block == kNoBlock) {
+      Result<uint32_t> another = open_checkpoint_block();
+      CUCKOO_TRY(another.take_status());
+      if (another.value() == kNoBlock) {
         return Error{ErrorCode::kFull, "no erase block is free for a checkpoint"};
       }
-      Status opened =
-          open_block(block, FlashPurpose::kCheckpoint, FlashBlockKind::kCheckpoint, kNoBlock);
-      if (!opened.ok() && opened.error().code != ErrorCode::kFlashFailure) {
-        return opened;
-      }
-      if (!opened.ok()) {
-        blocks_.retire(block);
-        continue;
-      }
-      blocks.push_back(block);
+      blocks.push_back(another.value());
     }
     const uint32_t block = blocks.front();
     blocks.erase(blocks.begin());
@@ -196,19 +206,12 @@ Status FlashStore::write_checkpoint() {
   }
   std::vector<uint32_t> blocks;
   for (uint32_t wanted = checkpoint_blocks_needed(index_.size()); blocks.size() < wanted;) {
-    const uint32_t block = blocks_.take();
-    if (block == kNoBlock) {
+    Result<uint32_t> block = open_checkpoint_block();
+    CUCKOO_TRY(block.take_status());
+    if (block.value() == kNoBlock) {
       break;  // the estimate is an upper bound
     }
-    Status opened =
-        open_block(block, FlashPurpose::kCheckpoint, FlashBlockKind::kCheckpoint, kNoBlock);
-    if (opened.ok()) {
-      blocks.push_back(block);
-    } else if (opened.error().code == ErrorCode::kFlashFailure) {
-      blocks_.retire(block);
-    } else {
-      return opened;
-    }
+    blocks.push_back(block.value());
   }
   ++s_.checkpoint_id;
   fold(s_.checkpoint_id);

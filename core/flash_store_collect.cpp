@@ -8,13 +8,11 @@
 namespace cuckoo {
 namespace {
 
-constexpr uint32_t kAnchorBlocks = 3;
 constexpr uint32_t kSpareBlocks = 2;  // so that a collection always has somewhere to copy to
 constexpr uint32_t kSlackBlocks = 2;  // collection begins when so few more are free
 constexpr uint32_t kWearMargin = 4;   // levelling begins so many erases before the gap
 constexpr size_t kCheckpointFixedBytes = 256;
 constexpr size_t kCheckpointBytesPerBlock = 28;
-constexpr size_t kCheckpointRecordBytes = kFlashRecordFixedBytes;
 
 }  // namespace
 
@@ -27,7 +25,7 @@ uint32_t FlashStore::checkpoint_blocks_needed(uint64_t entries) const noexcept {
     bytes += std::min(entries, units >> shift);
   }
   const uint64_t payload =
-      uint64_t{units_per_block() - kFlashHeaderUnits} * unit_bytes() - kCheckpointRecordBytes;
+      uint64_t{units_per_block() - kFlashHeaderUnits} * unit_bytes() - kFlashRecordFixedBytes;
   return static_cast<uint32_t>((bytes + payload - 1) / payload);
 }
 
@@ -51,9 +49,7 @@ uint64_t FlashStore::usable_units() const noexcept {
   }
   const uint32_t checkpoint_share =
       (2 * kCheckpointBytesPerBlock + unit_bytes() - 1) / unit_bytes();
-  const uint32_t per_block =
-      units_per_block() - kFlashHeaderUnits -
-      std::min(units_per_block() - kFlashHeaderUnits - 1, piece_units() - 1 + checkpoint_share);
+  const uint32_t per_block = std::max(filled_units(), checkpoint_share + 1) - checkpoint_share;
   return uint64_t{geometry().blocks - lost} * per_block;
 }
 
@@ -151,20 +147,13 @@ Status FlashStore::collect_block(uint32_t victim) {
     }
     Record record;
     CUCKOO_TRY(load(from, record));
-    FlashRecordHeader copy = record.header;
-    copy.previous = from;
-    copy.last_of_batch = true;
-    if (type != FlashRecordType::kPart) {
-      copy.previous_value_bytes = 0;
-    }
-    const std::vector<std::byte> bytes(record_bytes_);
-    Result<uint32_t> to =
-        append(cold, FlashPurpose::kCold, copy, key_in(copy, bytes), value_in(copy, bytes));
-    CUCKOO_TRY(to.take_status());
-    Scanned& move = moves.emplace_back();
-    move.position = to.value();
-    move.header = copy;
+    Scanned move;
+    move.header = record.header;
     move.hash = head.hash;
+    Result<uint32_t> to = append_copy(from, move.header, record.key, record.value);
+    CUCKOO_TRY(to.take_status());
+    move.position = to.value();
+    moves.push_back(std::move(move));
     units_left -= std::min(units_left, units);
   }
   if (units_left != 0) {

@@ -136,6 +136,18 @@ Result<uint32_t> FlashStore::append(FlashStream& stream, FlashPurpose purpose,
   }
 }
 
+// To the cold stream. A copy replaces its original, no older version of the key.
+Result<uint32_t> FlashStore::append_copy(uint32_t from, FlashRecordHeader& header,
+                                         std::span<const std::byte> key,
+                                         std::span<const std::byte> value) {
+  header.previous = from;
+  header.last_of_batch = true;
+  if (header.type != FlashRecordType::kPart) {  // of a part it is the offset
+    header.previous_value_bytes = 0;
+  }
+  return append(s_.streams.cold, FlashPurpose::kCold, header, key, value);
+}
+
 // The whole record at a position that the index knows, verified.
 Status FlashStore::load(uint32_t position, Record& record) {
   const auto broken = [&](const char* what) {

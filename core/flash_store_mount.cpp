@@ -8,11 +8,6 @@
 #include "core/flash_store.hpp"
 
 namespace cuckoo {
-namespace {
-
-constexpr uint32_t kAnchorBlocks = 3;
-
-}  // namespace
 
 void FlashStore::reset() {
   geometry_ = device_.geometry();
@@ -326,10 +321,8 @@ Status FlashStore::reassert_newest() {
     return {};
   }
   FlashRecordHeader header = newest_.header;
-  header.previous = from;
-  header.last_of_batch = true;
-  Result<uint32_t> to = append(s_.streams.cold, FlashPurpose::kCold, header,
-                               key_in(header, newest_.whole), value_in(header, newest_.whole));
+  Result<uint32_t> to =
+      append_copy(from, header, key_in(header, newest_.whole), value_in(header, newest_.whole));
   CUCKOO_TRY(to.take_status());
   index_replace(newest_.hash, from, to.value());
   blocks_.add_live(locate(to.value()).block, header.units(unit_bytes()));

@@ -109,7 +109,7 @@ class FullStore {
 class Flash_full : public ::testing::TestWithParam<Shape> {};
 
 // Updates of ten times the device's size with every usable unit charged, or all but a few.
-TEST_P(Flash_full, updates_go_on_for_ever) {
+TEST_P(Flash_full, I6_updates_go_on_for_ever) {
   for (const size_t bytes : {1, 60, 300, 1500, 9000}) {
     SCOPED_TRACE(bytes);
     FullStore full(GetParam(), bytes);
@@ -154,7 +154,7 @@ TEST_P(Flash_full, removals_always_go_and_make_room) {
 }
 
 // Changes of all kinds near full: never stuck.
-TEST_P(Flash_full, random_changes_near_full) {
+TEST_P(Flash_full, I6_random_changes_near_full) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(seed);
     FullStore full(GetParam(), seed);
@@ -203,6 +203,30 @@ TEST_P(Flash_full, a_batch_is_full_as_a_whole) {
   ASSERT_FALSE(status.ok());
   ASSERT_EQ(status.error().code, ErrorCode::kFull);
   ASSERT_TRUE(full.right());
+}
+
+// A change of a key gives the old one's room to the new one.
+TEST_P(Flash_full, a_key_can_be_changed_beside_a_full_store) {
+  FullStore full(GetParam(), 9);
+  ASSERT_STATUS(full.store.format());
+  bool done = true;
+  for (int i = 1000; done; ++i) {
+    ASSERT_TRUE(full.put("key " + std::to_string(i), "", done));
+  }
+  const std::string old_key = full.model.begin()->first;
+  const std::string new_key(old_key.size(), 'x');
+  const std::span<const std::byte> no_value;
+  const FlashStore::Change changes[] = {{bytes_of(old_key), std::nullopt},
+                                        {bytes_of(new_key), no_value}};
+  ASSERT_STATUS(full.store.write(changes));
+  EXPECT_FALSE(full.store.find(bytes_of(old_key)).value());
+  EXPECT_TRUE(full.store.find(bytes_of(new_key)).value());
+  ASSERT_STATUS(full.store.check(no_poll));
+  // One that the batch names twice is charged for twice.
+  const FlashStore::Change twice[] = {{bytes_of(new_key), no_value}, {bytes_of(new_key), no_value}};
+  const Status refused = full.store.write(twice);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kFull);
 }
 
 INSTANTIATE_TEST_SUITE_P(shapes, Flash_full, ::testing::ValuesIn(kShapes),

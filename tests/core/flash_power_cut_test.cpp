@@ -60,7 +60,7 @@ void explore(const FlashCutExplorer::Options& options, uint64_t& total) {
 class Flash_power_cut : public ::testing::TestWithParam<Shape> {};
 
 // All modes at every step, once.
-TEST_P(Flash_power_cut, at_every_step) {
+TEST_P(Flash_power_cut, I1_to_I4_at_every_step) {
   const test::ModelSeeds seeds(2);
   uint64_t cuts = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -74,7 +74,7 @@ TEST_P(Flash_power_cut, at_every_step) {
 }
 
 // Cuts inside what comes after a cut: two all, or three here and there.
-TEST_P(Flash_power_cut, inside_recoveries) {
+TEST_P(Flash_power_cut, I4_inside_recoveries) {
   const test::ModelSeeds seeds(1);
   uint64_t cuts = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -94,7 +94,7 @@ TEST_P(Flash_power_cut, inside_recoveries) {
 }
 
 // On devices with bad blocks and blocks that wear out while the workload runs.
-TEST_P(Flash_power_cut, on_failing_flash) {
+TEST_P(Flash_power_cut, I2_on_failing_flash) {
   const test::ModelSeeds seeds(5);  // one for each way to fail
   uint64_t cuts = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {

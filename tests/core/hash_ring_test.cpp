@@ -81,7 +81,7 @@ TEST_P(EveryRing, Shares_are_what_keys_find) {
 }
 
 // I3, for a million keys. ketama: with equal weights.
-TEST_P(EveryRing, Change_moves_only_what_it_must) {
+TEST_P(EveryRing, I3_Change_moves_only_what_it_must) {
   constexpr uint64_t kKeys = 1000000;
   for (const bool weighted : {false, true}) {
     if (weighted && is_ketama()) {
@@ -120,7 +120,7 @@ TEST_P(EveryRing, Change_moves_only_what_it_must) {
 }
 
 // I4: the smallest weight among the largest.
-TEST_P(EveryRing, Positive_weight_has_a_share) {
+TEST_P(EveryRing, I4_Positive_weight_has_a_share) {
   if (is_ketama()) {
     return;
   }
@@ -140,7 +140,7 @@ TEST_P(EveryRing, Positive_weight_has_a_share) {
 }
 
 // I2. slots: the quotas, not the owners.
-TEST_P(EveryRing, History_decides_nothing) {
+TEST_P(EveryRing, I2_History_decides_nothing) {
   std::mt19937_64 random(3);
   std::vector<std::pair<std::string, double>> nodes;
   for (int i = 0; i < 30; ++i) {
@@ -243,7 +243,7 @@ TEST_P(EveryRing, Wrong_changes_change_nothing) {
   expect_valid(*ring);
 }
 
-TEST_P(EveryRing, Ids_stay_and_are_given_again_behind_the_highest) {
+TEST_P(EveryRing, I1_Ids_stay_and_are_given_again_behind_the_highest) {
   const std::shared_ptr<HashRing> ring = make();
   EXPECT_EQ(add(*ring, "a"), 1U);
   EXPECT_EQ(add(*ring, "b"), 2U);
@@ -258,7 +258,7 @@ TEST_P(EveryRing, Ids_stay_and_are_given_again_behind_the_highest) {
   EXPECT_EQ(ring->find(uint32_t{99}), nullptr);
 }
 
-TEST_P(EveryRing, Digest_tells_node_sets_apart) {
+TEST_P(EveryRing, I5_Digest_tells_node_sets_apart) {
   const std::shared_ptr<HashRing> ring = make();
   std::set<uint64_t> digests = {ring->node_digest()};
   add(*ring, "a");

@@ -412,7 +412,7 @@ TEST(SlotCache, seeds_give_different_places) {
 }
 
 // Every allocation of every insert fails once.
-TEST(SlotCache, an_insert_without_memory_changes_no_entry) {
+TEST(SlotCache, I5_an_insert_without_memory_changes_no_entry) {
   SlotCache cache({2, 2, 1});
   Model model;
   unsigned failures = 0;
@@ -492,12 +492,12 @@ class Damage : public ::testing::Test {
   SlotCacheTestPeer peer_{cache_};
 };
 
-TEST_F(Damage, hash_in_an_empty_slot) {
+TEST_F(Damage, I1_hash_in_an_empty_slot) {
   peer_.set(peer_.slot(true), 5, 0);
   expect_found("expected both 0");
 }
 
-TEST_F(Damage, entry_in_a_bucket_that_is_not_its_own) {
+TEST_F(Damage, I2_entry_in_a_bucket_that_is_not_its_own) {
   const uint64_t from = peer_.slot(false);
   uint32_t hash = 1;
   while (peer_.may_stand_in(hash, from)) {
@@ -507,23 +507,23 @@ TEST_F(Damage, entry_in_a_bucket_that_is_not_its_own) {
   expect_found("expected one of its buckets");
 }
 
-TEST_F(Damage, entry_there_twice) {
+TEST_F(Damage, I4_entry_there_twice) {
   const uint64_t from = peer_.slot(false);
   peer_.set(from ^ 1, peer_.hash(from), peer_.position(from));
   expect_found("there twice");
 }
 
-TEST_F(Damage, entry_lost) {
+TEST_F(Damage, I3_entry_lost) {
   peer_.set(peer_.slot(false), 0, 0);
   expect_found("19 slots hold an entry, expected 20");
 }
 
-TEST_F(Damage, stash_entry_without_a_position) {
+TEST_F(Damage, I1_stash_entry_without_a_position) {
   peer_.stash(3, 0);
   expect_found("the stash holds (3, 0)");
 }
 
-TEST_F(Damage, stash_entry_that_is_in_a_slot) {
+TEST_F(Damage, I4_stash_entry_that_is_in_a_slot) {
   const uint64_t from = peer_.slot(false);
   peer_.stash(peer_.hash(from), peer_.position(from));
   expect_found("there twice");

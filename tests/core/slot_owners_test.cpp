@@ -48,7 +48,7 @@ struct Nodes {
   }
 };
 
-TEST(SlotOwners, First_node_takes_all_and_the_last_one_leaves_nothing) {
+TEST(SlotOwners, I1_First_node_takes_all_and_the_last_one_leaves_nothing) {
   SlotOwners slots;
   Nodes nodes;
   nodes.add(3, "a", 1);
@@ -171,7 +171,7 @@ TEST(SlotOwners, Only_rows_that_changed_are_written) {
 
 // Against a plain account of a change: as few slots move as the quotas allow, and to nobody who
 // gives.
-TEST(SlotOwners, Changes_move_as_few_slots_as_they_can) {
+TEST(SlotOwners, I2_I3_Changes_move_as_few_slots_as_they_can) {
   std::mt19937_64 random(5);
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kSlots));
   std::vector<uint32_t> ids;
