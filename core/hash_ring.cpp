@@ -70,6 +70,9 @@ Status HashRing::check_node(const std::string& name, double weight, uint32_t id)
                    ") may be 2^20 at most; take smaller weights, only their ratios count, or fewer"
                    " vnodes");
   }
+  if (name.find('\0') != std::string::npos) {  // what shows texts would cut it
+    return invalid("a node's name has no NUL character");
+  }
   const RingNode* const same = find(name);
   if (same != nullptr && same->id != id) {
     return invalid("node is there already: " + name);
@@ -225,7 +228,9 @@ Status HashRing::build(const Poll& poll) {
     if (options_.algorithm == RingAlgorithm::kRing) {
       CUCKOO_TRY(ring_points(nodes, poll, points));
     } else {
-      points = ketama_->points(options_.dialect, nodes);
+      Result<std::vector<RingPoint>> made = ketama_->points(options_.dialect, nodes, poll);
+      CUCKOO_TRY(made.take_status());
+      points = std::move(made.value());
     }
     points_.build(std::move(points), ids);
     shares_ = points_.shares(nodes_.size());

@@ -70,7 +70,8 @@ class HashRing {
   std::vector<const RingNode*> nodes_by_name() const;
   uint32_t last_id() const noexcept { return static_cast<uint32_t>(nodes_.size()); }
 
-  // Each changes nothing when it fails: an invalid weight, a name that is there, no room.
+  // Each changes nothing when it fails: an invalid weight, a name that is there or holds a NUL, no
+  // room.
   Result<uint32_t> insert(const std::string& name, double weight);  // the new id
   Status update(uint32_t id, std::string name, double weight);
   void remove(uint32_t id);  // it is there

@@ -73,16 +73,12 @@ std::string ketama_label(KetamaDialect dialect, std::string_view name) {
   return std::string(name);
 }
 
-uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_t nodes,
-                       bool equal_weights) noexcept {
+uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_t nodes) noexcept {
   const float part = static_cast<float>(weight) / static_cast<float>(total);
   const auto count = static_cast<float>(nodes);
   if (dialect == KetamaDialect::kLibketama) {
     const double product = static_cast<double>(part) * 40.0 * static_cast<double>(count);
     return static_cast<uint32_t>(std::floor(static_cast<float>(product)));
-  }
-  if (dialect == KetamaDialect::kSpy && equal_weights) {
-    return kHashesPerNode;
   }
   constexpr float kPoints = 160;
   constexpr float kRounding = 0.0000000001F;
@@ -90,19 +86,21 @@ uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_
   return static_cast<uint32_t>(std::floor(product + kRounding));
 }
 
-std::vector<RingPoint> Ketama::points(KetamaDialect dialect,
-                                      std::span<const RingNode* const> nodes) {
+Result<std::vector<RingPoint>> Ketama::points(KetamaDialect dialect,
+                                              std::span<const RingNode* const> nodes,
+                                              const std::function<Status()>& poll) {
   double total = 0;
-  bool equal = true;
   for (const RingNode* node : nodes) {
     total += node->weight;
-    equal = equal && node->weight == nodes[0]->weight;
   }
   std::vector<RingPoint> points;
   points.reserve(nodes.size() * kHashesPerNode * 4);
   for (size_t rank = 0; rank < nodes.size(); ++rank) {
+    if (poll) {
+      CUCKOO_TRY(poll());
+    }
     const std::string label = ketama_label(dialect, nodes[rank]->name) + "-";
-    const uint32_t hashes = ketama_hashes(dialect, nodes[rank]->weight, total, nodes.size(), equal);
+    const uint32_t hashes = ketama_hashes(dialect, nodes[rank]->weight, total, nodes.size());
     for (uint32_t k = 0; k < hashes; ++k) {
       const std::string text = label + std::to_string(k);
       for (const uint32_t part : digest(std::as_bytes(std::span(text)))) {

@@ -8,10 +8,12 @@
 //                                                   the products in double
 //   libmemcached  "host-k" for port 11211,          floor(float(w)/float(W) · 160 / 4 · float(n)
 //                 else "host:port-k"                + 1e-10), all in float
-//   spy           "/host:port-k"                    40 where all weights are equal, else as
-//                                                   libmemcached
-// In libketama equal weights give 39 hashes, not 40, for some n (61, 122, 237 …): the float below
-// 1/n. Whole weights up to 2^24 are floats themselves.
+//   spy           "/host:port-k"                    as libmemcached
+// These are libketama; libmemcached with KETAMA_WEIGHTED; the same with its distribution
+// KETAMA_SPY. Equal weights give 39 hashes, not 40, for some n (libketama: 61, 122, 237 …; the
+// others: 25, 47, 50 …): the float below 1/n. spymemcached itself has 40 for equal weights, and no
+// slash before an address: libketama's owners, but for those n. Whole weights up to 2^24 are floats
+// themselves.
 //
 // Invariants
 //   I1  a function of the set of nodes and the dialect: W is summed in the order of the names.
@@ -24,6 +26,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,8 +43,7 @@ enum class KetamaDialect : uint8_t { kLibketama, kLibmemcached, kSpy };
 
 std::string ketama_label(KetamaDialect dialect, std::string_view name);
 // How many hashes a node of that weight gets.
-uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_t nodes,
-                       bool equal_weights) noexcept;
+uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_t nodes) noexcept;
 
 // MD5 as ketama uses it. Its digest's context is reused: one at a time may use it.
 class Ketama {
@@ -56,8 +58,11 @@ class Ketama {
   // On a ring of 2^64 positions: 32 bits become the upper half.
   static uint64_t position(uint32_t hash) noexcept { return uint64_t{hash} << 32; }
 
-  // Of nodes in the order of their names.
-  std::vector<RingPoint> points(KetamaDialect dialect, std::span<const RingNode* const> nodes);
+  // Of nodes in the order of their names. `poll` (or none) is asked at each node, and its failure
+  // is returned.
+  Result<std::vector<RingPoint>> points(KetamaDialect dialect,
+                                        std::span<const RingNode* const> nodes,
+                                        const std::function<Status()>& poll);
 
  private:
   struct Md5;

@@ -9,6 +9,13 @@
 namespace cuckoo {
 namespace {
 
+// Exactly, as SQLite compares them.
+bool equal_numbers(int64_t integer, double real) noexcept {
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  return real >= -kTwoTo63 && real < kTwoTo63 && static_cast<int64_t>(real) == integer &&
+         static_cast<double>(integer) == real;
+}
+
 enum Column : int {
   kKeyColumn = 0,
   kValueColumn = 1,
@@ -171,8 +178,10 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
 
 void FlashTable::Cursor::probe(sqlite3_value* value) {
   const KeyView key = key_of(value, table_.key_affinity());
-  if (key.type == SQLITE_NULL) {
-    return;
+  if (key.type == SQLITE_NULL ||
+      (key.type == SQLITE_FLOAT && sqlite3_value_numeric_type(value) == SQLITE_INTEGER &&
+       !equal_numbers(sqlite3_value_int64(value), key.real))) {
+    return;  // equal to no key, though it would be stored as one
   }
   encode_flash_key(key, live_.options().digest, key_);
   has_key_ = true;

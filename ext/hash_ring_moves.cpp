@@ -61,48 +61,52 @@ void HashRingMoves::Cursor::filter(int plan, const char*, int count, sqlite3_val
       return;
     }
   }
-  const bool has_weight =
-      count == kArguments && sqlite3_value_type(values[kArguments - 1]) != SQLITE_NULL;
-  const std::string action = lower(text_argument(values[1]));
+  ring_ = text_argument(values[0]);
+  action_ = text_argument(values[1]);
+  weight_given_ = count == kArguments && sqlite3_value_type(values[kArguments - 1]) != SQLITE_NULL;
+  const std::string action = lower(action_);
   if (action != "add" && action != "remove") {
-    throw SqlError(SQLITE_ERROR, "hash_ring_moves: unknown action \"" + printable(action) +
+    throw SqlError(SQLITE_ERROR, "hash_ring_moves: unknown action \"" + printable(action_) +
                                      "\"; the actions are add, remove");
   }
-  if (has_weight && action == "remove") {
+  if (weight_given_ && action == "remove") {
     throw SqlError(SQLITE_ERROR, "hash_ring_moves: remove takes no weight");
   }
-  double weight = 1;
-  if (has_weight) {
+  if (sqlite3_value_type(values[2]) == SQLITE_BLOB) {
+    throw SqlError(SQLITE_ERROR, "hash_ring_moves: a node's name is a text, not a BLOB");
+  }
+  node_ = text_argument(values[2]);
+  weight_ = 1;
+  if (weight_given_) {
     const int type = sqlite3_value_numeric_type(values[3]);
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
       throw SqlError(SQLITE_ERROR, "hash_ring_moves: a weight is a number above 0");
     }
-    weight = sqlite3_value_double(values[3]);
+    weight_ = sqlite3_value_double(values[3]);
   }
-  compute(text_argument(values[0]), action, text_argument(values[2]), weight);
+  compute(action == "add");
 }
 
-void HashRingMoves::Cursor::compute(const std::string& name, const std::string& action,
-                                    const std::string& node, double weight) {
+void HashRingMoves::Cursor::compute(bool adds) {
   sqlite3* const db = connection_.db();
-  const auto [schema, table] = connection_.locate_table(name, "hash_ring");
+  const auto [schema, table] = connection_.locate_table(ring_, "hash_ring");
   // A statement on it connects the table and asks the authorizer.
   execute(db, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
   LiveRing live(db, schema, table);
   if (!live.store().exists()) {
-    throw SqlError(SQLITE_ERROR, name + " is not a hash_ring");
+    throw SqlError(SQLITE_ERROR, ring_ + " is not a hash_ring");
   }
   live.prepare();
   const HashRing& before = live.ring();
   HashRing after(before);
-  if (action == "add") {
-    throw_if(name, after.insert(node, weight).take_status());
-  } else if (const RingNode* const found = after.find(node); found != nullptr) {
+  if (adds) {
+    throw_if(ring_, after.insert(node_, weight_).take_status());
+  } else if (const RingNode* const found = after.find(node_); found != nullptr) {
     after.remove(found->id);
   } else {
-    throw SqlError(SQLITE_ERROR, name + ": no such node: " + printable(node));
+    throw SqlError(SQLITE_ERROR, ring_ + ": no such node: " + printable(node_));
   }
-  after.build();
+  throw_if(ring_, after.build([&live] { return live.store().poll(); }));
   for (const RingMove& move : ring_moves(before, after)) {
     const RingNode* const from = before.find(move.from);
     const RingNode* const to = after.find(move.to);
@@ -114,20 +118,24 @@ void HashRingMoves::Cursor::compute(const std::string& name, const std::string& 
 
 void HashRingMoves::Cursor::column(sqlite3_context* context, int column) {
   const Move& move = moves_[row_];
-  const auto result_node = [context](bool is_node, const std::string& node) {
-    if (is_node) {
-      sqlite3_result_text64(context, node.data(), node.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-    }
+  const auto result = [context](const std::string& text) {
+    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   };
   switch (column) {
     case kFrom:
-      return result_node(move.from_node, move.from);
+      return move.from_node ? result(move.from) : sqlite3_result_null(context);
     case kTo:
-      return result_node(move.to_node, move.to);
+      return move.to_node ? result(move.to) : sqlite3_result_null(context);
     case kShare:
       return sqlite3_result_double(context, move.share);
+    case kRing:
+      return result(ring_);
+    case kAction:
+      return result(action_);
+    case kNode:
+      return result(node_);
     default:
-      return;
+      return weight_given_ ? sqlite3_result_double(context, weight_) : sqlite3_result_null(context);
   }
 }
 

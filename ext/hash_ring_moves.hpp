@@ -41,10 +41,15 @@ class HashRingMoves::Cursor {
     bool to_node;
     double share;
   };
-  void compute(const std::string& name, const std::string& action, const std::string& node,
-               double weight);
+  void compute(bool adds);
 
   Connection& connection_;
+  // The arguments; the hidden columns show them.
+  std::string ring_;
+  std::string action_;
+  std::string node_;
+  double weight_ = 1;
+  bool weight_given_ = false;
   std::vector<Move> moves_;
   size_t row_ = 0;
 };

@@ -307,6 +307,12 @@ void HashRingTable::Cursor::filter_nodes(sqlite3_value** values) {
   rows_ = ids_.size();
 }
 
+void HashRingTable::Cursor::skip_gone() noexcept {
+  while (row_ < rows_ && live_.current() && live_.ring().find(ids_[row_]) == nullptr) {
+    ++row_;
+  }
+}
+
 // ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes.
 uint64_t HashRingTable::Cursor::position_of(const KeyView& key, sqlite3_value* value) const {
   const HashRing& ring = live_.ring();

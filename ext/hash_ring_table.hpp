@@ -110,7 +110,12 @@ class HashRingTable::Cursor {
     }
     rows_ = owner_ != 0 ? 1 : 0;
   }
-  void next() noexcept { ++row_; }
+  void next() noexcept {
+    ++row_;
+    if (plan_ == kNodesPlan) {
+      skip_gone();
+    }
+  }
   bool eof() const noexcept { return row_ >= rows_; }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept;
@@ -118,6 +123,7 @@ class HashRingTable::Cursor {
  private:
   bool has_key() const noexcept { return plan_ == kOwnerPlan || plan_ == kOwnersPlan; }
   uint32_t node_id() const noexcept { return plan_ == kOwnerPlan ? owner_ : ids_[row_]; }
+  void skip_gone() noexcept;  // nodes removed since the scan began
   void filter_other(sqlite3_value** values);
   void filter_nodes(sqlite3_value** values);
   void filter_owners(sqlite3_value** values);

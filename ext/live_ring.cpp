@@ -123,7 +123,7 @@ void LiveRing::clear() {
 // Against what is stored, not against memory.
 void LiveRing::check() {
   ring_.reset();
-  follow();
+  prepare();
   if (const std::string problem = ring_->check(); !problem.empty()) {
     throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: " + problem);
   }

@@ -405,10 +405,8 @@ uint32_t brute_owner(const HashRing& ring, Ketama& ketama, uint64_t position) {
   const RingOptions& options = ring.options();
   const std::vector<const RingNode*> nodes = ring.nodes_by_name();
   double total = 0;
-  bool equal = true;
   for (const RingNode* node : nodes) {
     total += node->weight;
-    equal = equal && node->weight == nodes[0]->weight;
   }
   uint64_t nearest = UINT64_MAX;
   uint32_t owner = 0;
@@ -430,8 +428,7 @@ uint32_t brute_owner(const HashRing& ring, Ketama& ketama, uint64_t position) {
       }
       continue;
     }
-    const uint32_t hashes =
-        ketama_hashes(options.dialect, node->weight, total, nodes.size(), equal);
+    const uint32_t hashes = ketama_hashes(options.dialect, node->weight, total, nodes.size());
     for (uint32_t k = 0; k < hashes; ++k) {
       const std::string label = ketama_label(options.dialect, node->name) + "-" + std::to_string(k);
       for (const uint32_t part : ketama.digest(std::as_bytes(std::span(label)))) {

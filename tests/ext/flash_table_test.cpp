@@ -66,6 +66,21 @@ TEST_F(FlashTable, keys_are_equal_when_sqlite_calls_them_equal) {
   EXPECT_EQ(db.text("SELECT value FROM kv WHERE key = 9007199254740992"), "b");
 }
 
+TEST_F(FlashTable, an_integer_that_no_real_equals_finds_no_real_key) {
+  db.run(
+      "CREATE VIRTUAL TABLE r USING flash_kv(k REAL, v); CREATE TABLE o(k REAL PRIMARY KEY, v);"
+      "INSERT INTO r VALUES (9007199254740992, 1), (3, 1), (9223372036854775807, 1);"
+      "INSERT INTO o SELECT * FROM r");
+  for (const char* key :
+       {"9007199254740992", "9007199254740993", "9007199254740993.0", "'9007199254740993'", "3",
+        "'3'", "3.0", "9223372036854775807", "9223372036854775808.0", "-9223372036854775808"}) {
+    const std::string where = std::string(" WHERE k = ") + key;
+    EXPECT_EQ(db.list("SELECT k FROM r" + where), db.list("SELECT k FROM o" + where)) << key;
+  }
+  db.run("DELETE FROM r WHERE k IN (9007199254740993, 4)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM r"), 3);
+}
+
 TEST_F(FlashTable, shows_a_key_as_it_was_given) {
   db.run("INSERT INTO kv VALUES (1.0, 1), (2, 2), (-0.0, 0)");
   EXPECT_EQ(db.list("SELECT typeof(key) || key FROM kv"), "real1.0,integer2,real0.0");

@@ -179,10 +179,8 @@ class RingModel {
                                   ? hash_integer(key, kSeed)
                                   : Ketama::position(ketama_->hash(std::as_bytes(std::span(text))));
     double total = 0;
-    bool equal = true;
     for (const auto& [name, weight] : model_) {
       total += weight;
-      equal = equal && weight == model_.begin()->second;
     }
     std::map<uint64_t, std::string> by_distance;
     for (const auto& [name, weight] : model_) {
@@ -196,7 +194,7 @@ class RingModel {
         continue;
       }
       const uint32_t hashes =
-          ketama_hashes(KetamaDialect::kLibketama, weight, total, model_.size(), equal);
+          ketama_hashes(KetamaDialect::kLibketama, weight, total, model_.size());
       for (uint32_t k = 0; k < hashes; ++k) {
         const std::string label = name + "-" + std::to_string(k);
         for (const uint32_t part : ketama_->digest(std::as_bytes(std::span(label)))) {

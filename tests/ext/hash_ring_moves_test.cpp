@@ -97,6 +97,7 @@ TEST_P(HashRingMoves, Wrong_arguments_are_refused) {
   refused("'ring', 'add', 'x', 'heavy'", "above 0");
   refused("'ring', 'remove', 'x'", "no such node: x");
   refused("'ring', 'remove', 'a', 2", "takes no weight");
+  refused("'ring', 'add', x'61'", "not a BLOB");
   refused("'nothing', 'add', 'x'", "no such hash_ring: nothing");
   refused("'ring_config', 'add', 'x'", "is not a hash_ring");
   db_.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter");
@@ -104,6 +105,40 @@ TEST_P(HashRingMoves, Wrong_arguments_are_refused) {
   db_.refuses("SELECT * FROM hash_ring_moves", SQLITE_ERROR, {"the arguments are"});
   EXPECT_EQ(db_.text("SELECT count(*) FROM hash_ring_moves('ring', NULL, 'x')"), "0");
   EXPECT_EQ(db_.text("SELECT count(*) > 0 FROM hash_ring_moves('ring', 'add', 'x', NULL)"), "1");
+}
+
+TEST_P(HashRingMoves, Show_their_arguments) {
+  EXPECT_EQ(db_.rows("SELECT DISTINCT ring, action, node, weight"
+                     " FROM hash_ring_moves('ring', 'Add', 'd', 2)"),
+            (std::vector<Row>{{"ring", "Add", "d", "2.0"}}));
+  const std::string moves = "SELECT count(*) FROM hash_ring_moves('ring', 'remove', 'a')";
+  EXPECT_GT(db_.number(moves), 0);
+  EXPECT_EQ(db_.text(moves + " WHERE node = 'a' AND ring = 'ring' AND weight IS NULL"),
+            db_.text(moves));
+  EXPECT_EQ(db_.text(moves + " WHERE node = 'b'"), "0");
+}
+
+TEST_P(HashRingMoves, Can_be_interrupted) {
+  db_.run(std::string("CREATE VIRTUAL TABLE large USING hash_ring(algorithm = ") + GetParam() +
+          ")");
+  db_.run(
+      "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+      " INSERT INTO large(node) SELECT 'n' || i FROM n WHERE i <= CASE '" +
+      std::string(GetParam()) + "' WHEN 'slots' THEN 3 ELSE 3000 END");
+  for (const char* statement :
+       {"SELECT count(*) FROM hash_ring_moves('large', 'add', 'q')",
+        "INSERT INTO large(large) VALUES ('check')", "SELECT node FROM large WHERE key = 1"}) {
+    db_.run("BEGIN; UPDATE large SET weight = 1 WHERE node = 'n1'; COMMIT");  // builds it anew
+    int calls = 0;
+    sqlite3_progress_handler(
+        db_.handle(), 100, [](void* count) { return ++*static_cast<int*>(count) > 2 ? 1 : 0; },
+        &calls);
+    const Outcome outcome = db_.attempt(statement);
+    sqlite3_progress_handler(db_.handle(), 0, nullptr, nullptr);
+    if (std::string(GetParam()) != "slots") {  // these are ready at once
+      EXPECT_EQ(outcome.code, SQLITE_INTERRUPT) << statement;
+    }
+  }
 }
 
 }  // namespace

@@ -206,6 +206,16 @@ TEST_P(HashRing, Weight_can_be_changed_and_nodes_renamed) {
   EXPECT_EQ(db_.list("SELECT node FROM ring"), "d,c");
 }
 
+TEST_P(HashRing, Scan_passes_over_nodes_removed_since) {
+  db_.run("INSERT INTO ring(node) VALUES ('x1'), ('x2'), ('x3')");
+  Query scan(db_, "SELECT node FROM ring");
+  ASSERT_EQ(scan.step(), SQLITE_ROW);
+  db_.run("DELETE FROM ring WHERE node LIKE 'x%'");
+  while (scan.step() == SQLITE_ROW) {
+    EXPECT_EQ(sqlite3_column_type(scan.handle(), 0), SQLITE_TEXT);
+  }
+}
+
 TEST_P(HashRing, Same_node_twice_is_a_constraint) {
   db_.refuses("INSERT INTO ring(node) VALUES ('x'), ('a')", SQLITE_CONSTRAINT_UNIQUE,
               {"UNIQUE constraint failed: ring.node"});
@@ -239,6 +249,7 @@ TEST_P(HashRing, Wrong_input_is_refused) {
   db_.refuses("INSERT INTO ring(node) VALUES (NULL)", SQLITE_CONSTRAINT_NOTNULL, {"ring.node"});
   db_.refuses("UPDATE ring SET node = NULL", SQLITE_CONSTRAINT_NOTNULL, {"ring.node"});
   db_.refuses("INSERT INTO ring(node) VALUES (x'61')", SQLITE_MISMATCH, {"not a BLOB"});
+  db_.refuses("INSERT INTO ring(node) VALUES (char(97, 0))", SQLITE_ERROR, {"no NUL"});
   db_.refuses("INSERT INTO ring(node, share) VALUES ('x', 0.5)", SQLITE_ERROR,
               {"column share is computed"});
   db_.refuses("UPDATE ring SET share = 0.123", SQLITE_ERROR, {"column share is computed"});
