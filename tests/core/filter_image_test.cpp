@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 
 #include "core/cell_layout.hpp"
@@ -20,6 +18,7 @@ using test::answer;
 using test::build_sample;
 using test::BuiltSample;
 using test::CountedHashes;
+using test::documented_bytes;
 using test::encode;
 using test::encode_again;
 using test::header_cases;
@@ -339,25 +338,6 @@ ImageBytes example_image() {
   }
   builder->finish();
   return encode(built).value();
-}
-
-// The bytes of the document's block of that language: two digits each, comments behind a bar.
-ImageBytes documented_bytes(const std::string& language) {
-  std::ifstream file(tests_directory().parent_path() / "core" / "FORMAT.md");
-  EXPECT_TRUE(file.is_open());
-  ImageBytes bytes;
-  bool inside = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("```", 0) == 0) {
-      inside = line == "```" + language;
-    } else if (inside) {
-      std::istringstream words(line.substr(0, line.find('|')));
-      for (std::string word; words >> word;) {
-        bytes.push_back(static_cast<std::byte>(std::stoi(word, nullptr, 16)));
-      }
-    }
-  }
-  return bytes;
 }
 
 TEST(FilterImage, example_has_the_bytes_it_always_had) {

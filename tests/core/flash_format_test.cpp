@@ -1,7 +1,5 @@
 // The bytes on the device: the example of core/FORMAT.md, and a device of this format's first
 // version in tests/golden/.
-#include <fstream>
-#include <sstream>
 
 #include "tests/core/flash_harness.hpp"
 #include "tests/core/image_samples.hpp"
@@ -9,29 +7,11 @@
 namespace cuckoo {
 namespace {
 
+using test::documented_bytes;
 using test::read_bytes;
 using test::tests_directory;
 using test::write_bytes;
 using Bytes = std::vector<std::byte>;
-
-// The bytes of the document's block of that language: two digits each, comments behind a bar.
-Bytes documented_bytes(const std::string& language) {
-  std::ifstream file(tests_directory().parent_path() / "core" / "FORMAT.md");
-  EXPECT_TRUE(file.is_open());
-  Bytes bytes;
-  bool inside = false;
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("```", 0) == 0) {
-      inside = line == "```" + language;
-    } else if (inside) {
-      std::istringstream words(line.substr(0, line.find('|')));
-      for (std::string word; words >> word;) {
-        bytes.push_back(static_cast<std::byte>(std::stoi(word, nullptr, 16)));
-      }
-    }
-  }
-  return bytes;
-}
 
 // Up to the last byte that is not erased, in whole units.
 Bytes written(const FlashSimulator& device, uint32_t block) {

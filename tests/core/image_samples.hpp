@@ -13,6 +13,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -238,6 +239,25 @@ inline const std::vector<HeaderCase>& header_cases() {
 
 inline std::filesystem::path tests_directory() {
   return std::filesystem::path(__FILE__).parent_path().parent_path();
+}
+
+// The bytes of FORMAT.md's block of that language: two digits each, comments behind a bar.
+inline ImageBytes documented_bytes(const std::string& language) {
+  std::ifstream file(tests_directory().parent_path() / "core" / "FORMAT.md");
+  EXPECT_TRUE(file.is_open());
+  ImageBytes bytes;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("```", 0) == 0) {
+      inside = line == "```" + language;
+    } else if (inside) {
+      std::istringstream words(line.substr(0, line.find('|')));
+      for (std::string word; words >> word;) {
+        bytes.push_back(static_cast<std::byte>(std::stoi(word, nullptr, 16)));
+      }
+    }
+  }
+  return bytes;
 }
 
 inline std::optional<ImageBytes> read_bytes(const std::filesystem::path& path) {
