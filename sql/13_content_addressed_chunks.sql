@@ -1,9 +1,13 @@
 -- Content-addressed chunks: files are cut into pieces of 1004 bytes, each piece is stored once
 -- under the SHA-1 of its bytes, and a manifest says which pieces make a file. Read back, every file
 -- must be what it was, byte for byte. `sql/demo.sh FILE` does it with any file.
--- Reads /usr/share/common-licenses/GPL-3 (Debian: package base-files), a text that never changes
+-- Reads /usr/share/common-licenses/GPL-3 (Debian: package base-files), a text that never changes.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/13_content_addressed_chunks.sql
 .mode markdown
+
+CREATE TABLE numbers(i INTEGER PRIMARY KEY);
+WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 10444)
+INSERT INTO numbers SELECT i FROM n;
 
 -- The files: a real text, every length at which a cut could go wrong, and 10 MB of the same 35
 -- pieces over and over, every 50th of them changed.
@@ -12,24 +16,19 @@ INSERT INTO files VALUES ('GPL-3', readfile('/usr/share/common-licenses/GPL-3'))
 WITH sizes(bytes) AS (VALUES (0), (1), (1003), (1004), (1005), (5020), (16384))
 INSERT INTO files SELECT bytes || ' bytes', substr(content, 1, bytes)
 FROM sizes JOIN files ON name = 'GPL-3';
-WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 10444)
 INSERT INTO files
 SELECT '10 MB', CAST(substr(group_concat(piece, ''), 1, 10485760) AS BLOB) FROM (
   SELECT iif(i % 50 = 0, printf('%-1004d', i), substr(content, i % 35 * 1004 + 1, 1004)) AS piece
-  FROM n JOIN files ON name = 'GPL-3' ORDER BY i);
+  FROM numbers JOIN files ON name = 'GPL-3' ORDER BY i);
 
--- Cutting, by way of slices of 100 pieces: no long BLOB is copied for each piece.
-CREATE VIEW pieces(file, number, piece) AS
-WITH RECURSIVE
-  slices(file, first, left) AS (
-    SELECT name, 0, length(content) FROM files
-    UNION ALL SELECT file, first + 100, left - 100400 FROM slices WHERE left > 100400),
-  sliced AS MATERIALIZED (
-    SELECT file, first, substr(content, first * 1004 + 1, 100400) AS slice
-    FROM slices JOIN files ON name = file),
-  hundred(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM hundred WHERE i < 99)
-SELECT file, first + i, substr(slice, i * 1004 + 1, 1004)
-FROM sliced JOIN hundred ON i * 1004 < length(slice);
+-- Cutting: into slices of 100 pieces, then into pieces. At once, SQLite would copy the whole file
+-- for each piece of it.
+CREATE TABLE slices AS
+SELECT name AS file, i AS slice, substr(content, i * 100400 + 1, 100400) AS content
+FROM files JOIN numbers ON i * 100400 < length(content);
+CREATE VIEW pieces AS
+SELECT file, slice * 100 + i AS number, substr(content, i * 1004 + 1, 1004) AS piece
+FROM slices JOIN numbers ON i < 100 AND i * 1004 < length(content);
 
 -- The store. The key is left out, so it becomes the digest of the value; OR IGNORE skips a piece
 -- that is there already. Values up to an eighth of an erase block are one record of the log.
@@ -87,3 +86,4 @@ SELECT entries, dead_bytes < 10000 AS collected FROM flash_kv_info('chunks');
 -- The flash sectors as a picture, for any browser.
 SELECT writefile('map.svg', flash_kv_map('chunks')) > 1000 AS map_saved;
 INSERT INTO chunks(chunks) VALUES ('check');
+.shell rm restored.txt map.svg
