@@ -3,11 +3,11 @@
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/14_sharding.sql
 .mode markdown
 
--- Four nodes, each a database of its own; the fourth has twice the disk.
-ATTACH 'north.db' AS north;
-ATTACH 'east.db' AS east;
-ATTACH 'south.db' AS south;
-ATTACH 'west.db' AS west;
+-- Four nodes, each a database of its own (here in memory); the fourth has twice the disk.
+ATTACH ':memory:' AS north;
+ATTACH ':memory:' AS east;
+ATTACH ':memory:' AS south;
+ATTACH ':memory:' AS west;
 CREATE TABLE north.users(id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE east.users(id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE south.users(id INTEGER PRIMARY KEY, name TEXT);
@@ -61,7 +61,13 @@ SELECT 'modulo' AS method, count(*) AS users_that_change_node FROM signups WHERE
 UNION ALL
 SELECT 'hash_ring', count(*) FROM before b JOIN placed p USING (id) WHERE b.node <> p.node;
 
--- A larger disk arrives: again only what must move does.
+-- North gets a larger disk. What moves goes there, and nothing between the others.
+DELETE FROM before;
+INSERT INTO before SELECT id, node FROM placed;
 UPDATE ring SET weight = 3 WHERE node = 'north';
 SELECT node, weight, round(share, 4) AS share FROM ring;
+SELECT b.node AS from_node, p.node AS to_node, count(*) AS users
+FROM before b JOIN placed p USING (id) WHERE b.node <> p.node GROUP BY 1, 2;
+
+-- Does what is stored fit together? An error says what does not.
 INSERT INTO ring(ring) VALUES ('check');
