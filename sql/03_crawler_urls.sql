@@ -3,7 +3,7 @@
 -- long its address is.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/03_crawler_urls.sql
 .mode markdown
-PRAGMA page_size = 4096;
+PRAGMA page_size = 4096;  -- the default; sizes are counted in such pages below
 
 CREATE TABLE links(id INTEGER PRIMARY KEY, url TEXT);
 CREATE TABLE to_fetch(id INTEGER PRIMARY KEY, url TEXT);
@@ -16,7 +16,8 @@ CREATE TRIGGER link_found AFTER INSERT ON links WHEN NOT filter_contains('met', 
   INSERT INTO met VALUES (new.url);
 END;
 
--- 250,000 links, some pages linked to once, some many times.
+-- 250,000 links, some pages linked to once, some many times: a random number below a random limit
+-- is more often small than large. (Products modulo a number stand for random numbers.)
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 250000)
 INSERT INTO links
 SELECT i, printf('https://www.example.org/articles/%07d.html',

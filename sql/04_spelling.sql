@@ -3,7 +3,6 @@
 -- Reads /usr/share/dict/american-english (Debian: package wamerican); any list of words will do.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/04_spelling.sql
 .mode markdown
-PRAGMA page_size = 4096;
 
 CREATE TABLE raw(word TEXT);
 .import /usr/share/dict/american-english raw

@@ -2,7 +2,7 @@
 -- also the many that come once. A counting filter holds counters only, and no key.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/06_hot_keys.sql
 .mode markdown
-PRAGMA page_size = 4096;
+PRAGMA page_size = 4096;  -- the default; sizes are counted in such pages below
 
 CREATE TABLE requests(id INTEGER PRIMARY KEY, path TEXT);
 CREATE TABLE hot(path TEXT PRIMARY KEY, since INTEGER);
@@ -21,7 +21,8 @@ CREATE TRIGGER request_counted AFTER INSERT ON requests BEGIN
 END;
 
 -- 200,000 requests: one in four for one of 40 pages, the first of them the most popular; the others
--- for search results that hardly anybody asks for twice.
+-- for search results that hardly anybody asks for twice. (Products modulo a number stand for random
+-- numbers; the smaller of two is most often 0, then 1, and so on.)
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
 INSERT INTO requests
 SELECT i, iif(i % 4 = 0, printf('/page/%02d', min(i / 4 * 7919 % 40, i / 4 * 104729 % 41)),

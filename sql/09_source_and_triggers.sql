@@ -27,8 +27,8 @@ SELECT count(*) AS keys FROM seen;
 SELECT email FROM seen WHERE email IN ('ada@example.org', 'bob@example.org', 'cleo@example.org',
   'user00001@example.org', 'user00002@example.org', 'user00003@example.org');
 
--- The one hole that SQLite leaves: REPLACE removes the old row without a DELETE trigger. Its key
--- stays behind as one more false positive; 'rebuild' loads the filter anew and cures that.
+-- A hole that SQLite leaves: REPLACE removes the old row without a DELETE trigger. Its key stays
+-- behind as one more false positive; 'rebuild' loads the filter anew and cures that.
 REPLACE INTO users VALUES (4, 'dora@example.org');
 SELECT filter_contains('seen', 'dora@example.org') AS dora,
        filter_contains('seen', 'user00004@example.org') AS user4_stale, count(*) AS keys FROM seen;
@@ -36,7 +36,7 @@ INSERT INTO seen(seen) VALUES ('rebuild');
 SELECT filter_contains('seen', 'dora@example.org') AS dora,
        filter_contains('seen', 'user00004@example.org') AS user4, count(*) AS keys FROM seen;
 
--- With recursive_triggers there is no hole.
+-- With recursive_triggers that hole is closed.
 PRAGMA recursive_triggers = on;
 REPLACE INTO users VALUES (5, 'emil@example.org');
 SELECT filter_contains('seen', 'emil@example.org') AS emil,

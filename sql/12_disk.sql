@@ -1,8 +1,8 @@
 -- Disk: what a filter of 1,000,000 keys costs, beside an index on the same column. The README
--- quotes these figures. Bytes are whole database pages of 4096 bytes.
+-- quotes these figures. Bytes are whole database pages.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/12_disk.sql
 .mode markdown
-PRAGMA page_size = 4096;
+PRAGMA page_size = 4096;  -- the default; sizes are counted in such pages below
 
 -- The keys: 64-bit numbers and 20-byte texts in no order.
 CREATE TABLE keys(number INTEGER, name TEXT);
@@ -39,7 +39,8 @@ FROM filter_info('seen')
 UNION ALL SELECT 'growth = off', round(disk_bytes / 1e6, 1) FROM filter_info('fixed');
 
 -- The filters themselves, without a log: bits per key for the rate asked. A filter is made for its
--- capacity, empty or not. Counting takes four times what standard does.
+-- capacity, empty or not, so empty images show it. Counting takes four times what standard does.
+-- No aggregate makes a blocked image: that layout needs a table for each rate.
 CREATE TABLE rates(fpr REAL PRIMARY KEY);
 INSERT INTO rates VALUES (0.25), (0.03), (0.01), (0.001), (0.0001), (1e-6);
 CREATE VIRTUAL TABLE b1 USING bloom_filter(capacity = 1e6, fpr = 0.25, layout = blocked);
