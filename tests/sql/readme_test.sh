@@ -114,6 +114,7 @@ check_columns() {  # check_columns function
 }
 check_columns filter_info
 check_columns flash_kv_info
+check_columns flash_kv_sectors
 
 # --- figures: each number of sql/12_disk.expected is in the README
 
