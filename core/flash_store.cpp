@@ -343,16 +343,10 @@ Status FlashStore::put(std::span<const std::byte> key, std::span<const std::byte
 }
 
 Result<bool> FlashStore::remove(std::span<const std::byte> key) {
-  Result<std::optional<Found>> found = look_up(key, hash_of(key));
-  if (!found.ok()) {
-    return found.take_status();
-  }
-  if (!found.value()) {
-    return false;
-  }
+  const uint64_t before = size();
   const Change change{key, std::nullopt};
   CUCKOO_TRY(write({&change, 1}));
-  return true;
+  return size() < before;
 }
 
 // … and whether its charges leave room. A key that the batch names again is charged for each time.
@@ -410,6 +404,9 @@ Status FlashStore::write(std::span<const Change> batch) {
   CUCKOO_TRY(writable());
   Result<Plan> planned = plan(batch);
   CUCKOO_TRY(planned.take_status());
+  if (batch.size() == 1 && !batch[0].value && !planned.value().first) {
+    return {};  // a key that is not there
+  }
   const uint64_t collections = s_.stats.collections;
   CUCKOO_TRY(ensure_room(planned.value().units, planned.value().records));
   const bool first_stands = s_.stats.collections == collections;  // else it may have been moved

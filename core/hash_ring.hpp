@@ -14,7 +14,7 @@
 //       one, or, behind the last, the lowest that is free.
 //   I2  ring, ketama: the owners follow from the nodes and the options, whatever the history.
 //   I3  ring, slots: a node that comes or grows only takes keys, one that goes or shrinks only
-//       gives its own. ketama: so with equal weights.
+//       gives its own. ketama: so with equal weights, unless its count of hashes changes, too.
 //   I4  a node has at least one point (ring) or slot (slots), so a share above 0; with ring unless
 //       all its points hit others' places exactly, a chance of 2^-40 for the largest ring.
 //   I5  digest() of equal node sets is equal; of others it is not, but for a chance of 2^-64.

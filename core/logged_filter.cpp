@@ -49,7 +49,8 @@ Result<std::unique_ptr<Filter>> LoggedFilter::filter_for(uint64_t capacity) cons
 }
 
 // Without hashes a cuckoo filter is full at its capacity (a Bloom filter: see make_room). With
-// hashes at items / rate = 2^46 (2^62): beyond it, hashes of the logged width are too alike.
+// hashes at items / rate = 2^46, beyond which hashes of 47 bits are too alike, or at 2^60, where the
+// sizing of filters ends.
 uint64_t LoggedFilter::item_limit() const noexcept {
   if (!keeps_hashes()) {
     return cuckoo_ != nullptr ? record_.capacity : kMaxCapacity;
@@ -61,7 +62,7 @@ uint64_t LoggedFilter::item_limit() const noexcept {
   const double rate = spec.fingerprint_bits != 0
                           ? std::ldexp(8.0, -static_cast<int>(spec.fingerprint_bits))
                           : spec.rate;
-  const double limit = std::ldexp(rate, options_.width == HashWidth::k47Bits ? 46 : 62);
+  const double limit = std::ldexp(rate, options_.width == HashWidth::k47Bits ? 46 : 60);
   return static_cast<uint64_t>(std::clamp(limit, 1.0, static_cast<double>(kMaxCapacity)));
 }
 

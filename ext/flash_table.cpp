@@ -375,13 +375,14 @@ void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
   } else {
     encode_flash_key(key, live_->options().digest, key_bytes_);
   }
-  Result<std::optional<FlashEntry>> found = live_->flash().find(key_bytes_);
-  live_->expect(found.take_status());
-  if (found.value()) {
-    if (addressed) {
+  const bool replaces = sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE;
+  if (addressed || !replaces) {
+    Result<std::optional<FlashEntry>> found = live_->flash().find(key_bytes_);
+    live_->expect(found.take_status());
+    if (found.value() && addressed) {
       expect_same_content();
     }
-    if (sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
+    if (found.value() && !replaces) {
       refuse_duplicate();
     }
   }
@@ -403,12 +404,8 @@ void FlashTable::remove(sqlite3_value* key) {
   if (!take_old_key(key)) {
     return;
   }
-  Result<std::optional<FlashEntry>> found = live_->flash().find(old_key_bytes_);
-  live_->expect(found.take_status());
-  if (found.value()) {
-    const FlashStore::Change change{old_key_bytes_, std::nullopt};
-    live_->write({&change, 1});
-  }
+  const FlashStore::Change change{old_key_bytes_, std::nullopt};
+  live_->write({&change, 1});
 }
 
 // UPDATE of the row old_key_bytes_.

@@ -34,6 +34,7 @@ void LiveTable::flush() {
   try {
     write_pending();
   } catch (const SqlError& error) {
+    sqlite3_log(error.code(), "%s", error.message().c_str());  // of a savepoint nobody shows it
     if (rolled_back_to_ == kBeginning || (error.code() & 0xFF) == SQLITE_IOERR) {
       throw;
     }
