@@ -251,6 +251,7 @@ class FlashStore {
   };
 
   Status check_uses() const;
+  Status check_mount() const;
 
   // geometry
   uint32_t unit_bytes() const noexcept { return geometry().program_unit_bytes; }
