@@ -489,8 +489,8 @@ TEST_F(FlashCare, out_of_memory_is_an_error_that_changes_nothing) {
         ++failures;
         expect_old(sql + " at " + std::to_string(above));
       } else {  // done for good: start anew
-        db.run("INSERT INTO kv(kv) VALUES ('clear'); " + numbers(1, 1000) +
-               "INSERT INTO kv SELECT i, zeroblob(200 + i % 7) FROM n");
+        db.run("DROP TABLE kv");
+        fill(db, 1000, 200, "size = '1MB', seed = 1");
         failures += failures % 2 == 0 ? 1 : 0;
       }
     }
