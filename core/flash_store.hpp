@@ -136,8 +136,8 @@ class FlashStore {
   Status put(std::span<const std::byte> key, std::span<const std::byte> value);
   // False: it was not there.
   Result<bool> remove(std::span<const std::byte> key);
-  // All of them or, after a power cut, none. Later ones see earlier ones. Removing a key that is not
-  // there does nothing.
+  // All of them or, after a power cut, none. Later ones see earlier ones. Removing a key that is
+  // not there does nothing.
   Status write(std::span<const Change> batch);
   // Removes everything at the price of a checkpoint.
   Status clear();

@@ -49,8 +49,8 @@ Result<std::unique_ptr<Filter>> LoggedFilter::filter_for(uint64_t capacity) cons
 }
 
 // Without hashes a cuckoo filter is full at its capacity (a Bloom filter: see make_room). With
-// hashes at items / rate = 2^46, beyond which hashes of 47 bits are too alike, or at 2^60, where the
-// sizing of filters ends.
+// hashes at items / rate = 2^46, beyond which hashes of 47 bits are too alike, or at 2^60, where
+// the sizing of filters ends.
 uint64_t LoggedFilter::item_limit() const noexcept {
   if (!keeps_hashes()) {
     return cuckoo_ != nullptr ? record_.capacity : kMaxCapacity;
