@@ -5,6 +5,8 @@
 #   tests/run.sh --asan     AddressSanitizer and UBSan, in build/asan
 #   tests/run.sh --tsan     ThreadSanitizer, in build/tsan
 #
+# Sanitized, the tests that only measure rates, loads and wear are left out.
+#
 # BUILD_DIR=dir builds there instead; CI=true turns warnings into errors.
 set -euo pipefail
 
