@@ -349,7 +349,7 @@ Result<bool> FlashStore::remove(std::span<const std::byte> key) {
   return size() < before;
 }
 
-// … and whether its charges leave room. A key that the batch names again is charged for each time.
+// Also whether the batch's charges leave room. A key named again is charged for each time.
 Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
   const FlashPieces cut = pieces();
   Plan plan;
@@ -401,25 +401,28 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
 }
 
 Status FlashStore::write(std::span<const Change> batch) {
-  CUCKOO_TRY(writable());
+  if (poisoned_) {
+    return writable();
+  }
   Result<Plan> planned = plan(batch);
   CUCKOO_TRY(planned.take_status());
   if (batch.size() == 1 && !batch[0].value && !planned.value().first) {
     return {};  // a key that is not there
   }
+  CUCKOO_TRY(writable());
   const uint64_t collections = s_.stats.collections;
   CUCKOO_TRY(ensure_room(planned.value().units, planned.value().records));
-  const bool first_stands = s_.stats.collections == collections;  // else it may have been moved
+  // What the first change replaces is known, unless a collection may have moved it.
+  Result<std::optional<Found>> old = planned.value().first;
+  bool known = s_.stats.collections == collections;
   hold_releases_ = true;
   for (size_t i = 0; i < batch.size(); ++i) {
-    const bool last = i + 1 == batch.size();
-    if (i == 0 && first_stands) {
-      CUCKOO_TRY(fail(write_one(batch[i], planned.value().first, last)));
-      continue;
+    if (!known) {
+      old = look_up(batch[i].key, hash_of(batch[i].key));
+      CUCKOO_TRY(fail(old.take_status()));
     }
-    Result<std::optional<Found>> old = look_up(batch[i].key, hash_of(batch[i].key));
-    CUCKOO_TRY(fail(old.take_status()));
-    CUCKOO_TRY(fail(write_one(batch[i], old.value(), last)));
+    known = false;
+    CUCKOO_TRY(fail(write_one(batch[i], old.value(), i + 1 == batch.size())));
   }
   release_pending();
   if (options_.automatic_checkpoints && checkpoint_due()) {

@@ -9,7 +9,8 @@
 //       behind it.
 //   I2  a look-up never writes.
 //   I3  an error before the first write of a change leaves all as it was; one after it is
-//       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the transaction.
+//       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
+//       transaction.
 // So two instances of one table (after DDL) need not know of one another.
 #pragma once
 

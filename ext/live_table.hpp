@@ -93,7 +93,7 @@ class LiveTable {
   // Memory holds what the shadow tables don't.
   virtual bool pending() const noexcept = 0;
   void flush();
-  virtual void write_pending() = 0;  // whatever it throws, it is not to be called again
+  virtual void write_pending() = 0;  // when it throws, only a roll-back helps
   // Everything is flushed.
   virtual void savepoint_begun(int) {}
   virtual void savepoint_released(int) noexcept {}

@@ -59,6 +59,27 @@ void make(QuickDatabase& db, const Kind& kind) {
       "CREATE TABLE other(a UNIQUE)");
 }
 
+void make_triggers(QuickDatabase& db, const std::string& shadow, const std::string& body) {
+  for (const std::string event : {"INSERT", "UPDATE"}) {
+    db.run("CREATE TRIGGER on_" + event + " BEFORE " + event + " ON t_" + shadow + " BEGIN " +
+           body + "; END");
+  }
+}
+
+void drop_triggers(QuickDatabase& db) { db.run("DROP TRIGGER on_INSERT; DROP TRIGGER on_UPDATE"); }
+
+// Memory holds what another connection reads, and the table goes on as if nothing had been.
+void expect_goes_on(QuickDatabase& db, QuickDatabase& other) {
+  EXPECT_EQ(held(db, 1, 50), 50);
+  EXPECT_EQ(other.text("SELECT count(*) FROM t"), db.text("SELECT count(*) FROM t"));
+  EXPECT_EQ(held(other, 51, 4000), held(db, 51, 4000));
+  db.run("INSERT INTO t(k) SELECT value FROM generate WHERE value > 8000");
+  EXPECT_EQ(held(db, 8001, 9000), 1000);
+  db.run("INSERT INTO t(t) VALUES ('check')");
+  EXPECT_EQ(held(other, 8001, 9000), 1000);
+  other.run("INSERT INTO t(t) VALUES ('check')");
+}
+
 TEST_P(NestedRollback, leaves_what_was_committed) {
   const bool exact = std::string(GetParam().name) == "flash";
   int stopped = 0;
@@ -73,29 +94,20 @@ TEST_P(NestedRollback, leaves_what_was_committed) {
           make(db, GetParam());
           db.run("CREATE TABLE fuse(left INTEGER); INSERT INTO fuse VALUES (" +
                  std::to_string(nth) + ")");
-          for (const char* event : {"INSERT", "UPDATE"}) {
-            db.run(std::string("CREATE TRIGGER stop_") + event + " BEFORE " + event + " ON t_" +
-                   shadow + " BEGIN SELECT RAISE(" + action +
-                   ", 'stopped') FROM fuse WHERE left = 0; UPDATE fuse SET left = left - 1; END");
-          }
+          make_triggers(db, shadow,
+                        std::string("SELECT RAISE(") + action +
+                            ", 'stopped') FROM fuse WHERE left = 0;"
+                            " UPDATE fuse SET left = left - 1");
           const Outcome outcome = db.attempt(change);
           stopped += outcome.code != SQLITE_OK ? 1 : 0;
           db.attempt("ROLLBACK");
-          db.run("DROP TRIGGER stop_INSERT; DROP TRIGGER stop_UPDATE");
-          EXPECT_EQ(held(db, 1, 50), 50);
-          QuickDatabase other(folder.file("db"));
-          EXPECT_EQ(other.text("SELECT count(*) FROM t"), db.text("SELECT count(*) FROM t"));
+          drop_triggers(db);
           if (outcome.code != SQLITE_OK) {
             EXPECT_EQ(db.number("SELECT count(*) FROM t"), 50);
             EXPECT_LE(held(db, 1001, 4000), exact ? 0 : 100);
           }
-          EXPECT_EQ(held(other, 51, 4000), held(db, 51, 4000));
-          // It goes on as if nothing had been.
-          db.run("INSERT INTO t(k) SELECT value FROM generate WHERE value > 8000");
-          EXPECT_EQ(held(db, 8001, 9000), 1000);
-          db.run("INSERT INTO t(t) VALUES ('check')");
-          EXPECT_EQ(held(other, 8001, 9000), 1000);
-          other.run("INSERT INTO t(t) VALUES ('check')");
+          QuickDatabase other(folder.file("db"));
+          expect_goes_on(db, other);
         }
       }
     }
@@ -113,17 +125,11 @@ TEST_P(NestedRollback, trigger_on_a_shadow_table_can_not_use_the_table) {
         SCOPED_TRACE(std::string(shadow) + ", " + use + ": " + change);
         QuickDatabase db(":memory:");
         make(db, GetParam());
-        for (const char* event : {"INSERT", "UPDATE"}) {
-          db.run(std::string("CREATE TRIGGER use_") + event + " AFTER " + event + " ON t_" +
-                 shadow + " BEGIN " + use + "; END");
-        }
+        make_triggers(db, shadow, use);
         refused += db.attempt(change).code != SQLITE_OK ? 1 : 0;
         db.attempt("ROLLBACK");
-        db.run("DROP TRIGGER use_INSERT; DROP TRIGGER use_UPDATE");
-        EXPECT_EQ(held(db, 1, 50), 50);
-        db.run("INSERT INTO t(k) SELECT value FROM generate WHERE value > 8000");
-        EXPECT_EQ(held(db, 8001, 9000), 1000);
-        db.run("INSERT INTO t(t) VALUES ('check')");
+        drop_triggers(db);
+        expect_goes_on(db, db);
       }
     }
   }
@@ -146,15 +152,8 @@ TEST_P(NestedRollback, full_disk_leaves_what_was_committed) {
       stopped += outcome.code != SQLITE_OK ? 1 : 0;
       db.attempt("COMMIT");
       db.run("PRAGMA max_page_count = 1000000");
-      EXPECT_EQ(held(db, 1, 50), 50);
       QuickDatabase other(folder.file("db"));
-      EXPECT_EQ(other.text("SELECT count(*) FROM t"), db.text("SELECT count(*) FROM t"));
-      EXPECT_EQ(held(other, 51, 4000), held(db, 51, 4000));
-      db.run("INSERT INTO t(k) SELECT value FROM generate WHERE value > 8000");
-      EXPECT_EQ(held(db, 8001, 9000), 1000);
-      db.run("INSERT INTO t(t) VALUES ('check')");
-      EXPECT_EQ(held(other, 8001, 9000), 1000);
-      other.run("INSERT INTO t(t) VALUES ('check')");
+      expect_goes_on(db, other);
     }
   }
   EXPECT_GT(stopped, 0);
