@@ -20,6 +20,7 @@ struct FilterContents {
   uint64_t items = 0;
   HashSource hashes;  // null where they are not known
   uint64_t hash_count = 0;
+  uint64_t key_types = 0;  // FilterRecord's
 };
 
 // The items of a filter that others of `a` and `b` items were united into: their sum; of a set,

@@ -44,9 +44,15 @@ constexpr size_t kCellBytesAt = 96;
 constexpr size_t kOverflowCountAt = 104;
 constexpr size_t kHashCountAt = 112;
 constexpr size_t kHashBytesAt = 120;
-static_assert(kHashBytesAt + 8 == kImageHeaderBytes);
+static_assert(kHashBytesAt + 8 == image_header_bytes(1));
+constexpr size_t kCollationAt = 128;  // from version 2 on, as all behind it
+constexpr size_t kKeyTypesAt = 129;
+constexpr size_t kZeroAt = 130;
+static_assert(kZeroAt + 6 == image_header_bytes(kImageVersion));
 
-constexpr size_t kLeastBytes = kImageHeaderBytes + kCrcBytes;
+constexpr size_t least_bytes(uint32_t version) noexcept {
+  return image_header_bytes(version) + kCrcBytes;
+}
 
 // 4512 -> "4,512"
 std::string grouped(uint64_t number) {
@@ -76,6 +82,8 @@ struct Sections {
   uint64_t cell_bytes = 0;
   uint64_t overflow_count = 0;
   uint64_t hash_bytes = 0;
+
+  size_t header_bytes() const noexcept { return image_header_bytes(header.version); }
 };
 
 bool has_own_size(const FilterSpec& spec) noexcept {
@@ -125,6 +133,9 @@ Status check_spec(const FilterSpec& spec) {
 // What doesn't need the bytes behind the header.
 Status check_header(const ImageHeader& header, const CellLayout& layout) {
   CUCKOO_TRY(check_spec(header.spec));
+  if (header.version < kOldestImageVersion || header.version > kImageVersion) {
+    return corrupt("image of format " + std::to_string(header.version) + ", expected 1 or 2");
+  }
   if (header.width != HashWidth::k47Bits && header.width != HashWidth::k63Bits) {
     return corrupt("image of " + std::to_string(static_cast<int>(header.width)) +
                    "-bit hashes, expected 47 or 63");
@@ -132,6 +143,13 @@ Status check_header(const ImageHeader& header, const CellLayout& layout) {
   if (header.key_affinity > kMaxKeyAffinity) {
     return corrupt("image of keys of affinity " + std::to_string(header.key_affinity) +
                    ", expected 0 to 4");
+  }
+  if (header.collation > kMaxKeyCollation) {
+    return corrupt("image of keys of collation " + std::to_string(header.collation) +
+                   ", expected 0 to 2");
+  }
+  if (header.version == 1 && (header.collation != 0 || header.key_types != 0)) {
+    return corrupt("image of format 1 that knows the collation or the types of its keys");
   }
   if (header.capacity < 1 || header.capacity > kMaxCapacity) {
     return corrupt("image of capacity " + grouped(header.capacity) + ", expected 1 to 2^40");
@@ -156,7 +174,7 @@ Status check_header(const ImageHeader& header, const CellLayout& layout) {
 void put_header(const Sections& sections, std::byte* to) noexcept {
   const ImageHeader& header = sections.header;
   store_le(to, kMagic);
-  store_le(to + kVersionAt, kImageVersion);
+  store_le(to + kVersionAt, header.version);
   store_le(to + kLengthAt, sections.length);
   store_le(to + kKindAt, static_cast<uint8_t>(header.spec.kind));
   store_le(to + kWidthAt, static_cast<uint8_t>(header.width));
@@ -177,12 +195,17 @@ void put_header(const Sections& sections, std::byte* to) noexcept {
   store_le(to + kOverflowCountAt, sections.overflow_count);
   store_le(to + kHashCountAt, header.hash_count);
   store_le(to + kHashBytesAt, sections.hash_bytes);
+  if (header.version > 1) {
+    store_le(to + kCollationAt, header.collation);
+    store_le(to + kKeyTypesAt, header.key_types);
+  }
 }
 
-// The fields as they stand there; the bytes are at least a header.
+// The fields as they stand there; the bytes are at least a header of that version.
 void get_header(const std::byte* from, Sections& sections) noexcept {
   const auto word = [from](size_t at) { return load_le<uint64_t>(from + at); };
   ImageHeader& header = sections.header;
+  header.version = load_le<uint32_t>(from + kVersionAt);
   sections.length = word(kLengthAt);
   header.spec.kind = static_cast<FilterKind>(from[kKindAt]);
   header.width = static_cast<HashWidth>(from[kWidthAt]);
@@ -201,6 +224,10 @@ void get_header(const std::byte* from, Sections& sections) noexcept {
   sections.overflow_count = word(kOverflowCountAt);
   header.hash_count = word(kHashCountAt);
   sections.hash_bytes = word(kHashBytesAt);
+  if (header.version > 1) {
+    header.collation = static_cast<uint8_t>(from[kCollationAt]);
+    header.key_types = static_cast<uint8_t>(from[kKeyTypesAt]);
+  }
 }
 
 // The sections fill the image, and are as long as the header's other numbers ask for.
@@ -212,7 +239,7 @@ Status check_lengths(const Sections& sections) {
                    grouped(expected) + " for " + grouped(header.geometry.size) + " " +
                    unit_name(header.spec.kind));
   }
-  uint64_t room = sections.length - kLeastBytes;
+  uint64_t room = sections.length - least_bytes(header.version);
   if (sections.cell_bytes > room) {
     return corrupt("image with " + grouped(sections.cell_bytes) +
                    " bytes of cells, expected at most " + grouped(room));
@@ -243,15 +270,15 @@ Result<Sections> parse_header(std::span<const std::byte> bytes) {
   if (bytes.size() >= sizeof kMagic && !looks_like_image(bytes)) {
     return corrupt("bytes that are no image of a filter, expected CKIM at the start");
   }
-  if (bytes.size() >= kVersionAt + 4) {
-    if (const auto version = load_le<uint32_t>(&bytes[kVersionAt]); version != kImageVersion) {
-      return corrupt("image of format " + std::to_string(version) + ", this version reads format " +
-                     std::to_string(kImageVersion));
-    }
+  const uint32_t version =
+      bytes.size() >= kVersionAt + 4 ? load_le<uint32_t>(&bytes[kVersionAt]) : kOldestImageVersion;
+  if (version < kOldestImageVersion || version > kImageVersion) {
+    return corrupt("image of format " + std::to_string(version) + ", this version reads formats " +
+                   std::to_string(kOldestImageVersion) + " to " + std::to_string(kImageVersion));
   }
-  if (bytes.size() < kLeastBytes) {
+  if (bytes.size() < least_bytes(version)) {
     return corrupt("image cut off: " + grouped(bytes.size()) + " bytes, expected at least " +
-                   grouped(kLeastBytes));
+                   grouped(least_bytes(version)));
   }
   Sections sections;
   get_header(bytes.data(), sections);
@@ -261,6 +288,11 @@ Result<Sections> parse_header(std::span<const std::byte> bytes) {
   }
   if (const auto flags = static_cast<unsigned>(bytes[kFlagsAt]); flags > kHasHashes) {
     return corrupt("image with flags " + std::to_string(flags) + ", expected 0 or 1");
+  }
+  for (size_t at = kZeroAt; at < sections.header_bytes(); ++at) {
+    if (bytes[at] != std::byte{0}) {
+      return corrupt("image with header bytes that this version does not know, expected zeros");
+    }
   }
   CUCKOO_TRY(check_spec(sections.header.spec));  // so that the kind is one
   Result<CellLayout> layout = cell_layout(sections.header.spec.kind, sections.header.geometry);
@@ -502,14 +534,14 @@ Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Fil
   }
   sections.cell_bytes = sections.layout.total_bytes(kImagePageBytes);
   sections.overflow_count = filter.overflow().cells();
-  const uint64_t bare_bytes =
-      kLeastBytes + sections.cell_bytes + kOverflowEntryBytes * sections.overflow_count;
+  const uint64_t bare_bytes = least_bytes(header.version) + sections.cell_bytes +
+                              kOverflowEntryBytes * sections.overflow_count;
   if (bare_bytes > limit) {
     return too_long(bare_bytes, limit, "a smaller capacity or a higher rate makes it shorter");
   }
   std::vector<std::byte> image;
   image.reserve(bare_bytes);
-  image.resize(kImageHeaderBytes);
+  image.resize(sections.header_bytes());
   append_cells(filter, sections.layout, image);
   append_overflow(filter.overflow(), image);
   if (hashes != nullptr) {
@@ -556,11 +588,11 @@ Result<Image> decode_image(std::span<const std::byte> bytes) {
   if (Result<CellLayout> layout = cell_layout(filter); !layout.ok()) {
     return layout.take_status();
   }
-  CUCKOO_TRY(
-      read_cells(bytes.subspan(kImageHeaderBytes, sections.cell_bytes), sections.layout, filter));
-  CUCKOO_TRY(read_overflow(bytes.subspan(kImageHeaderBytes + sections.cell_bytes,
-                                         kOverflowEntryBytes * sections.overflow_count),
-                           filter.overflow()));
+  const size_t cells_at = sections.header_bytes();
+  CUCKOO_TRY(read_cells(bytes.subspan(cells_at, sections.cell_bytes), sections.layout, filter));
+  CUCKOO_TRY(read_overflow(
+      bytes.subspan(cells_at + sections.cell_bytes, kOverflowEntryBytes * sections.overflow_count),
+      filter.overflow()));
   filter.set_occupied(header.occupied);
   CUCKOO_TRY(check_items(header, filter));
   CUCKOO_TRY(filter.check());

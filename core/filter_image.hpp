@@ -3,7 +3,8 @@
 //
 // Layout (little-endian; FORMAT.md, "Images")
 //   image    = header cells overflow hashes CRC       CRC-32C of all before it
-//   header   = 128 bytes: the parameters, the counters, and how long each section is
+//   header   = 136 bytes: the parameters, the counters, how long each section is, and what the
+//              keys were; in version 1 128 bytes, without the last
 //   cells    = the content of the filter's pages, as if it had pages of 4032 bytes
 //   overflow = (cell, count) …                        16 bytes each, ascending cells
 //   hashes   = (length, compacted row) …              only if they were asked for
@@ -35,17 +36,20 @@
 
 namespace cuckoo {
 
-// The only format this code writes and reads.
-inline constexpr uint32_t kImageVersion = 1;
-inline constexpr size_t kImageHeaderBytes = 128;
+// The versions this code reads and writes.
+inline constexpr uint32_t kOldestImageVersion = 1;
+inline constexpr uint32_t kImageVersion = 2;
+constexpr size_t image_header_bytes(uint32_t version) noexcept { return version == 1 ? 128 : 136; }
 // Cells are stored, and filters decoded, as if in pages of that size; rows of hashes fit them.
 inline constexpr uint32_t kImagePageBytes = 4032;
 inline constexpr size_t kImageRowBytes = kImagePageBytes + 4;
 // Counts of items and of copies of one hash.
 inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 62;
 inline constexpr uint8_t kMaxKeyAffinity = 4;
+inline constexpr uint8_t kMaxKeyCollation = 2;
 
 struct ImageHeader {
+  uint32_t version = kImageVersion;
   FilterSpec spec;  // as asked for; the rate is 0 when another number stands in for it
   HashWidth width = HashWidth::k47Bits;
   uint8_t key_affinity = 0;  // 0 … 4, of the key column the filter came from; core doesn't use it
@@ -56,6 +60,9 @@ struct ImageHeader {
   uint64_t occupied = 0;
   bool with_hashes = false;
   uint64_t hash_count = 0;  // entries: distinct hashes
+  // What was hashed; core doesn't use them. Version 1 knows neither: both are 0.
+  uint8_t collation = 0;  // 0 … 2
+  uint8_t key_types = 0;  // as in a FilterRecord
 };
 
 struct Image {

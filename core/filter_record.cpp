@@ -46,6 +46,9 @@ void for_each_field(Record& record, Visitor&& visit) {
   visit(record.hashless);
   visit(record.rotation);
   visit(record.older);
+  if (record.version > 1) {
+    visit(record.key_types);
+  }
 }
 
 Status check_numbers(const FilterRecord& record) {
@@ -61,6 +64,9 @@ Status check_numbers(const FilterRecord& record) {
   }
   if (record.overflow_cells > record.overflow_items) {
     return corrupt("record whose item counts do not add up");
+  }
+  if (record.key_types > UINT8_MAX) {
+    return corrupt("record of types of keys that do not exist");
   }
   if (record.hashless > 1 || record.older >= kMaxGenerations || record.older > record.rotation) {
     return corrupt("record whose generations do not add up");
@@ -83,7 +89,7 @@ uint64_t first_base_id(const FilterRecord& record) noexcept {
 std::vector<std::byte> encode_record(const FilterRecord& record) {
   std::vector<std::byte> bytes(8);
   store_le(&bytes[0], kMagic);
-  store_le(&bytes[4], kFilterRecordVersion);
+  store_le(&bytes[4], record.version);
   for_each_field(record, [&bytes](uint64_t field) {
     bytes.resize(bytes.size() + 8);
     store_le(&bytes[bytes.size() - 8], field);
@@ -95,17 +101,17 @@ std::vector<std::byte> encode_record(const FilterRecord& record) {
 }
 
 Result<FilterRecord> decode_record(std::span<const std::byte> bytes) {
-  FilterRecord record;
-  size_t fields = 0;
-  for_each_field(record, [&fields](uint64_t) { ++fields; });
   if (bytes.size() < 8 || load_le<uint32_t>(bytes.data()) != kMagic) {
     return corrupt("record that is not one of a filter");
   }
-  const auto version = load_le<uint32_t>(&bytes[4]);
-  if (version != kFilterRecordVersion) {
-    return corrupt("record of format " + std::to_string(version) + ", this version reads format " +
-                   std::to_string(kFilterRecordVersion));
+  FilterRecord record;
+  record.version = load_le<uint32_t>(&bytes[4]);
+  if (record.version < kOldestRecordVersion || record.version > kFilterRecordVersion) {
+    return corrupt("record of format " + std::to_string(record.version) +
+                   ", this version reads formats 1 to " + std::to_string(kFilterRecordVersion));
   }
+  size_t fields = 0;
+  for_each_field(record, [&fields](uint64_t) { ++fields; });
   const size_t expected = 8 + 8 * fields + 4;
   if (bytes.size() != expected) {
     return corrupt("record of " + std::to_string(bytes.size()) + " bytes, expected " +

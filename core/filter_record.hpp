@@ -2,7 +2,7 @@
 // mean. Rewritten by every flush; what another connection reads first.
 //
 // Image (FORMAT.md, "Record"): magic, version, the fields below as 64-bit little-endian words in
-// this order, CRC-32C of all before it.
+// this order, CRC-32C of all before it. Version 1, of tables of format 1, lacks the last one.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,13 @@
 
 namespace cuckoo {
 
+// The versions this code reads and writes; a table's stays what it was made with.
+inline constexpr uint32_t kOldestRecordVersion = 1;
+inline constexpr uint32_t kFilterRecordVersion = 2;
+
 struct FilterRecord {
+  uint32_t version = kFilterRecordVersion;
+
   uint64_t options_digest = 0;  // of the options that were chosen at CREATE
   uint64_t generation = 0;      // owns the ids generation·2^40 + i of pages and log rows
 
@@ -55,6 +61,9 @@ struct FilterRecord {
   uint64_t rotation = 0;
   uint64_t older = 0;
 
+  // Which types of keys were hashed since the filter was empty: bits that mean nothing to core.
+  uint64_t key_types = 0;
+
   friend bool operator==(const FilterRecord&, const FilterRecord&) = default;
 };
 
@@ -68,9 +77,6 @@ inline int64_t first_row_id(uint64_t generation) noexcept {
 
 // The base_id of pages made anew, from the log up to `fold_chain`, with the record's geometry.
 uint64_t first_base_id(const FilterRecord& record) noexcept;
-
-// The newest format this code writes and reads.
-inline constexpr uint32_t kFilterRecordVersion = 1;
 
 std::vector<std::byte> encode_record(const FilterRecord& record);
 // Checks length, magic, version, checksum and that the numbers fit together, but for the geometry.

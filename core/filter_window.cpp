@@ -240,6 +240,14 @@ uint64_t FilterWindow::items() const noexcept {
   return sum<uint64_t>([](const LoggedFilter& one) { return one.items(); });
 }
 
+uint64_t FilterWindow::key_types() const noexcept {
+  uint64_t types = newest_->key_types();
+  for (const auto& one : older_) {
+    types |= one->key_types();
+  }
+  return types;
+}
+
 // Of keys that are in none: not one of the generations takes them for its own.
 double FilterWindow::target_rate() const noexcept {
   const double rate = newest_->target_rate();

@@ -60,6 +60,7 @@ class FilterWindow {
 
   std::vector<uint64_t> generation_items() const;  // newest first
   uint64_t items() const noexcept;
+  uint64_t key_types() const noexcept;  // of all generations
   double target_rate() const noexcept;
   double rate_now() const noexcept;
   uint64_t log_entries() const noexcept;

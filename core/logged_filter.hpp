@@ -64,6 +64,7 @@ namespace cuckoo {
 
 // What CREATE chose, or an import brought.
 struct FilterOptions {
+  uint32_t format = 2;  // of the table, 1 or 2: that of its records
   FilterSpec spec;
   uint64_t capacity = 1000;  // 1 … 2^40
   bool growth = true;
@@ -71,7 +72,8 @@ struct FilterOptions {
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
   uint32_t page_bytes = 4032;
-  uint64_t digest = 0;  // identifies the options in the record
+  uint8_t collation = 0;  // of the keys before they were hashed; core doesn't use it
+  uint64_t digest = 0;    // identifies the options in the record
 
   // Of one generation: false positives of N independent ones add up to the rate asked.
   FilterSpec generation_spec() const noexcept;
@@ -153,12 +155,24 @@ class LoggedFilter {
   // A copy as it is now, tail included, and its hashes if they are asked for. In memory only; the
   // hashes are read from this filter's storage, so before the filter changes.
   Result<FilterContents> contents(bool with_hashes);
+  // The hashes alone; as there, read from storage. kInvalid when it keeps none.
+  Result<HashSource> hashes();
   // Erases its rows; the filter is fit for nothing but destruction afterwards.
   Status erase_generation();
   // Folds what is in the tail.
   Status fold();
   // Everything in storage against every invariant and counter. Nothing may be pending.
   Status check();
+
+  // Keys of these types are among those added; once known they stay until clear() or import().
+  // Nothing in a table of format 1.
+  void note_key_types(uint64_t types) noexcept {
+    if (options_.format > 1 && (types & ~record_.key_types) != 0) {
+      record_.key_types |= types;
+      dirty_ = true;
+    }
+  }
+  uint64_t key_types() const noexcept { return record_.key_types; }
 
   uint64_t items() const noexcept { return items_; }
   uint64_t capacity() const noexcept { return record_.capacity; }
@@ -241,6 +255,7 @@ class LoggedFilter {
   void start_generation(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
   Result<std::vector<uint64_t>> tail_entries_in_order();
   Result<std::unique_ptr<Filter>> copy_with_tail();
+  Result<std::shared_ptr<LogReplay>> replay_with_tail();
 
   Status check_log(uint64_t& digest);
   Status check_pages(Filter& copy);

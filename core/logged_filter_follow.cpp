@@ -9,6 +9,8 @@ namespace cuckoo {
 FilterRecord LoggedFilter::empty_record(const Filter& base, uint64_t capacity, uint64_t generation,
                                         uint64_t chain) const noexcept {
   FilterRecord record;
+  record.version = options_.format;
+  record.key_types = record_.key_types;
   record.options_digest = options_.digest;
   record.generation = generation;
   record.capacity = capacity;
@@ -45,7 +47,7 @@ Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
     return decoded.take_status();
   }
   const FilterRecord& next = decoded.value();
-  if (next.options_digest != options_.digest) {
+  if (next.options_digest != options_.digest || next.version != options_.format) {
     return corrupt("options that do not belong to the record");
   }
   if (valid_ && next == record_) {

@@ -186,7 +186,7 @@ Status LoggedFilter::clear() {
   CUCKOO_TRY(erase_generation());
   FilterRecord fresh =
       empty_record(*base.value(), options_.capacity, generation.value(), row_.chain());
-  fresh.older = 0;
+  fresh.older = fresh.key_types = 0;
   start_generation(fresh, std::move(base.value()));
   poisoned_ = false;
   return {};
@@ -207,6 +207,7 @@ Status LoggedFilter::import(const FilterOptions& options, FilterContents content
   row_ = RawRowBuilder(options_.width, options_.page_bytes + kPageCrcBytes);
   Filter& filter = *contents.filter;
   FilterRecord next = empty_record(filter, contents.capacity, generation.value(), chain);
+  next.key_types = options_.format > 1 ? contents.key_types : 0;
   if (options_.growth && contents.hashes != nullptr) {
     CUCKOO_TRY(write_hashes(contents, next, nullptr));
   } else {
@@ -336,10 +337,33 @@ Result<std::unique_ptr<Filter>> LoggedFilter::copy_of_base() {
   return made;
 }
 
-Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
-  if (with_hashes && !keeps_hashes()) {
+// All that was logged, whether or not its rows are written.
+Result<std::shared_ptr<LogReplay>> LoggedFilter::replay_with_tail() {
+  if (!keeps_hashes()) {
     return invalid(options_.growth ? "its contents came without hashes"
                                    : "keeps no hashes, as growth is off");
+  }
+  Result<std::vector<uint64_t>> tail = tail_entries_in_order();
+  if (!tail.ok()) {
+    return tail.take_status();
+  }
+  auto replay = std::make_shared<LogReplay>(storage_, options_.width);
+  CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail.value()));
+  return replay;
+}
+
+Result<HashSource> LoggedFilter::hashes() {
+  Result<std::shared_ptr<LogReplay>> replay = replay_with_tail();
+  if (!replay.ok()) {
+    return replay.take_status();
+  }
+  return HashSource(
+      [replay = replay.value()](const CountedHashSink& sink) { return replay->merge(sink); });
+}
+
+Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
+  if (with_hashes && !keeps_hashes()) {
+    return replay_with_tail().take_status();
   }
   Result<std::unique_ptr<Filter>> copy = copy_with_tail();
   if (!copy.ok()) {
@@ -349,17 +373,17 @@ Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
   contents.filter = std::move(copy.value());
   contents.capacity = record_.capacity;
   contents.items = items_;
+  contents.key_types = record_.key_types;
   const uint64_t held = cuckoo_ != nullptr ? contents.filter->occupied() : items_;
   const bool outgrown = keeps_hashes() && contents.filter->outgrown(held, record_.capacity);
   if (!with_hashes && !outgrown) {
     return contents;
   }
-  Result<std::vector<uint64_t>> tail = tail_entries_in_order();
-  if (!tail.ok()) {
-    return tail.take_status();
+  Result<std::shared_ptr<LogReplay>> replayed = replay_with_tail();
+  if (!replayed.ok()) {
+    return replayed.take_status();
   }
-  auto replay = std::make_shared<LogReplay>(storage_, options_.width);
-  CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail.value()));
+  const std::shared_ptr<LogReplay> replay = replayed.value();
   contents.hash_count = replay->hashes();
   contents.hashes = [replay](const CountedHashSink& sink) { return replay->merge(sink); };
   contents.items = multiset() ? replay->items() : items_;

@@ -102,8 +102,8 @@ void Connection::refuse_kind(const std::string& name, const char* kinds) {
   throw SqlError(SQLITE_ERROR, name + " is not " + kinds);
 }
 
-std::vector<std::shared_ptr<LiveTable>> Connection::tables_of(
-    std::span<const char* const> modules) {
+std::vector<std::pair<std::string, std::string>> Connection::tables_of(
+    std::span<const char* const> modules) const {
   std::string condition;
   for (const char* module : modules) {
     condition += sql_text("%s sql LIKE 'CREATE VIRTUAL TABLE%%%s%%'",
@@ -118,13 +118,7 @@ std::vector<std::shared_ptr<LiveTable>> Connection::tables_of(
       names.emplace_back(schema, select.text(0));
     }
   }
-  std::vector<std::shared_ptr<LiveTable>> tables;
-  for (const auto& [schema, table] : names) {
-    if (std::shared_ptr<LiveTable> live = open(schema, table); live != nullptr) {
-      tables.push_back(std::move(live));
-    }
-  }
-  return tables;
+  return names;
 }
 
 }  // namespace cuckoo

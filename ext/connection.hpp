@@ -59,16 +59,33 @@ class Connection {
     }
     return live;
   }
-  // Every table of that kind in every schema.
+  // A table, or what keeps it from being opened. Throws SqlError where that may pass.
   template <class Live>
-  std::vector<std::shared_ptr<Live>> all() {
-    std::vector<std::shared_ptr<Live>> found;
-    for (const auto& table : tables_of(Live::kModules)) {
-      if (auto live = std::dynamic_pointer_cast<Live>(table); live != nullptr) {
-        found.push_back(std::move(live));
-      }
+  struct Found {
+    std::string schema, table;
+    std::shared_ptr<Live> live;
+    std::string error;  // not empty: live is null
+  };
+  template <class Live>
+  Found<Live> find_or_error(const std::string& name) {
+    const auto [schema, table] = locate_table(name, Live::kWhat);
+    Found<Live> found = open_as<Live>(schema, table);
+    if (found.live == nullptr && found.error.empty()) {
+      refuse_kind(name, Live::kKinds);
     }
     return found;
+  }
+  // Every table of that kind in every schema.
+  template <class Live>
+  std::vector<Found<Live>> all() {
+    std::vector<Found<Live>> tables;
+    for (const auto& [schema, table] : tables_of(Live::kModules)) {
+      Found<Live> found = open_as<Live>(schema, table);
+      if (found.live != nullptr || !found.error.empty()) {
+        tables.push_back(std::move(found));
+      }
+    }
+    return tables;
   }
   // Schema and name of the table of that name, virtual or not; `kind` is for the error text.
   std::pair<std::string, std::string> locate_table(const std::string& name, const char* kind) const;
@@ -88,7 +105,22 @@ class Connection {
   void enter(const std::shared_ptr<LiveTable>& live);
   std::shared_ptr<LiveTable> open(const std::string& schema, const std::string& table);
   std::shared_ptr<LiveTable> find_table(const std::string& name, const char* what);
-  std::vector<std::shared_ptr<LiveTable>> tables_of(std::span<const char* const> modules);
+  // Schemas and names of all that could be one, by their statement.
+  std::vector<std::pair<std::string, std::string>> tables_of(
+      std::span<const char* const> modules) const;
+  template <class Live>
+  Found<Live> open_as(const std::string& schema, const std::string& table) {
+    Found<Live> found{schema, table, nullptr, {}};
+    try {
+      found.live = std::dynamic_pointer_cast<Live>(open(schema, table));
+    } catch (const SqlError& error) {
+      if (may_pass(error.code())) {
+        throw;
+      }
+      found.error = error.message();
+    }
+    return found;
+  }
   [[noreturn]] static void refuse_kind(const std::string& name, const char* kinds);
   bool exists(const std::string& schema, const std::string& table) const;
 

@@ -12,7 +12,7 @@
 
 namespace cuckoo {
 
-// Thrown with the SQLite code to return and the text to show. An empty text leaves SQLite's own.
+// Thrown with the SQLite code to return and the text to show. Empty: SQLite's own text of the code.
 class SqlError : public std::exception {
  public:
   SqlError(int code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -56,6 +56,19 @@ inline bool undoes_transaction(int code) noexcept {
   switch (code & 0xFF) {
     case SQLITE_FULL:
     case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+    case SQLITE_INTERRUPT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Codes of failures that say nothing about the table: the same may succeed the next time.
+inline bool may_pass(int code) noexcept {
+  switch (code & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
     case SQLITE_NOMEM:
     case SQLITE_INTERRUPT:
       return true;

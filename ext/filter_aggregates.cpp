@@ -46,6 +46,7 @@ struct Build {
   FilterSpec spec;
   uint64_t capacity = 0;  // 0: as many as there are keys
   uint64_t seed = kImageSeed;
+  uint8_t key_types = 0;
   HashCollection keys;
 
   explicit Build(HashWidth width) : keys(width) {}
@@ -108,6 +109,7 @@ void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
     const KeyView key = key_of(values[0], Affinity::kNone);
     if (key.type != SQLITE_NULL) {
       build->keys.add(hash_key(key, build->seed));
+      note_key_type(key, build->key_types);
     }
   });
 }
@@ -124,8 +126,8 @@ void build_final(sqlite3_context* context) {
     Result<FilterContents> contents = build->keys.build(
         build->spec, build->capacity, HashCollection::Growth::kOff, kImagePageBytes);
     throw_if(name, contents.take_status());
-    ImageHeader header =
-        image_header(build->spec, build->keys.width(), build->seed, Affinity::kNone);
+    ImageHeader header = image_header(build->spec, build->keys.width(), build->seed,
+                                      {Affinity::kNone, Collation::kBinary, build->key_types});
     header.capacity = contents.value().capacity;
     header.items = contents.value().items;
     Result<std::vector<std::byte>> image =

@@ -31,6 +31,9 @@ enum Column : int {
   kLogEntries,
   kProbes,
   kPositives,
+  kCollation,
+  kKeyTypes,
+  kError,
   kFilterArgument,
 };
 
@@ -75,6 +78,15 @@ void filter_column(sqlite3_context* context, int column, const Filter& filter, u
   }
 }
 
+// The types are NULL where nobody knows them all.
+void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
+  if (column == kCollation) {
+    sqlite3_result_text(context, collation_name(keys.collation), -1, SQLITE_STATIC);
+  } else if ((keys.types & kUnknownKeys) == 0) {
+    result_text(context, key_types_text(keys.types));
+  }
+}
+
 std::string joined(const std::vector<uint64_t>& numbers) {
   std::string text;
   for (const uint64_t number : numbers) {
@@ -95,9 +107,11 @@ int64_t disk_bytes(LiveFilter& live, sqlite3* db) {
 }  // namespace
 
 std::string FilterInfo::declaration() const {
-  return "CREATE TABLE x(schema, name, kind, items, capacity, load_factor, fpr, fpr_now,"
-         " bits_per_key, fingerprint_bits, hashes, generations, generation_items, memory_bytes,"
-         " disk_bytes, log_entries, probes, positives, filter HIDDEN)";
+  return "CREATE TABLE x(schema TEXT, name TEXT, kind TEXT, items INTEGER, capacity INTEGER,"
+         " load_factor REAL, fpr REAL, fpr_now REAL, bits_per_key REAL, fingerprint_bits REAL,"
+         " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
+         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER,"
+         " collation TEXT, key_types TEXT, error TEXT, filter BLOB HIDDEN)";
 }
 
 bool FilterInfo::best_index(sqlite3_index_info* info) {
@@ -131,19 +145,43 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   Connection& connection = table_.connection();
   if (plan == 0) {
     filters_ = connection.all<LiveFilter>();
+    look_at_row();
     return;
   }
   switch (sqlite3_value_type(values[0])) {
     case SQLITE_NULL:
       return;
     case SQLITE_TEXT:
-      filters_.push_back(connection.find<LiveFilter>(text_argument(values[0])));
+      filters_.push_back(connection.find_or_error<LiveFilter>(text_argument(values[0])));
+      look_at_row();
       return;
     case SQLITE_BLOB:
       image_ = std::make_unique<ImageFilter>(blob_argument(values[0]), "filter_info");
       return;
     default:
       throw SqlError(SQLITE_ERROR, "filter_info: the argument is a filter's name or image");
+  }
+}
+
+// Broken tables are told by their error; what may pass is one of the statement.
+void FilterInfo::Cursor::look_at_row() {
+  if (row_ >= filters_.size() || filters_[row_].live == nullptr) {
+    return;
+  }
+  try {
+    const LiveFilter::Reading reading(*filters_[row_].live);
+  } catch (const SqlError& error) {
+    if (may_pass(error.code())) {
+      throw;
+    }
+    filters_[row_].error = error.message();
+  }
+}
+
+void FilterInfo::Cursor::next() {
+  ++row_;
+  if (image_ == nullptr) {
+    look_at_row();
   }
 }
 
@@ -177,20 +215,34 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
       return result_count(context, image_->bytes());
     case kLogEntries:
       return result_count(context, header.hash_count);
+    case kCollation:
+    case kKeyTypes:
+      return key_column(context, column, image_->keys());
     default:
       return filter_column(context, column, filter, header.capacity);
   }
 }
 
 void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
-  LiveFilter& live = *filters_[row_];
+  const Connection::Found<LiveFilter>& found = filters_[row_];
+  if (column == kSchema) {
+    return result_text(context, found.schema);
+  }
+  if (column == kName) {
+    return result_text(context, found.table);
+  }
+  if (!found.error.empty()) {
+    return column == kError ? result_text(context, found.error) : sqlite3_result_null(context);
+  }
+  LiveFilter& live = *found.live;
   const LiveFilter::Reading reading(live);
   const FilterWindow& filter = live.filter();
   switch (column) {
-    case kSchema:
-      return result_text(context, live.schema());
-    case kName:
-      return result_text(context, live.table());
+    case kError:
+      return;
+    case kCollation:
+    case kKeyTypes:
+      return key_column(context, column, live.key_domain());
     case kItems:
       return result_count(context, filter.items());
     case kFpr:

@@ -1,17 +1,18 @@
 // filter_info([filter]): a table-valued function with one row a filter table, or that one filter,
-// or image.
+// or image. A table that can't be read has its error in its row; the others are shown all the same.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "ext/connection.hpp"
+#include "ext/live_filter.hpp"
 #include "ext/module.hpp"
 
 namespace cuckoo {
 
 class ImageFilter;
-class LiveFilter;
 
 class FilterInfo {
  public:
@@ -33,18 +34,19 @@ class FilterInfo::Cursor {
   ~Cursor();
 
   void filter(int plan, const char* text, int count, sqlite3_value** values);
-  void next() noexcept { ++row_; }
+  void next();
   bool eof() const noexcept { return row_ >= (image_ != nullptr ? 1 : filters_.size()); }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(row_) + 1; }
 
  private:
+  void look_at_row();
   void image_column(sqlite3_context* context, int column) const;
   void table_column(sqlite3_context* context, int column);
 
   FilterInfo& table_;
   std::unique_ptr<ImageFilter> image_;  // instead of tables
-  std::vector<std::shared_ptr<LiveFilter>> filters_;
+  std::vector<Connection::Found<LiveFilter>> filters_;
   size_t row_ = 0;
 };
 

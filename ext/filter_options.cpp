@@ -14,7 +14,9 @@
 namespace cuckoo {
 namespace {
 
-constexpr int64_t kFormat = 1;  // of the shadow tables
+// Formats of the shadow tables. The first knows neither collations nor types of keys.
+constexpr uint32_t kOldestFormat = 1;
+constexpr uint32_t kFormat = 2;
 
 constexpr OptionSpec kCapacity = {"capacity",
                                   OptionKind::kWhole,
@@ -204,20 +206,27 @@ std::span<const OptionSpec> option_specs(FilterModule module) noexcept {
 }
 
 FilterOptions chosen_options(const std::string& table, FilterModule module, const Options& options,
-                             const std::optional<SeedSource>& seed_of, uint32_t page_bytes) {
+                             const Surroundings& around) {
   const Choice choice(table, options);
   FilterOptions chosen;
+  chosen.format = kFormat;
+  chosen.collation = static_cast<uint8_t>(around.collation);
   chosen.spec = chosen_spec(choice, module, options);
   const bool legacy = chosen.spec.kind == FilterKind::kLegacyBloom;
-  chosen.capacity = options.whole("capacity").value_or(chosen.capacity);
+  if (legacy && around.collation != Collation::kBinary) {
+    choice.refuse(std::string("hash = murmur2 hashes a key's bytes as they are: it does not go with"
+                              " COLLATE ") +
+                  collation_name(around.collation));
+  }
+  chosen.capacity = options.whole("capacity").value_or(around.capacity);
   chosen.growth = options.on("growth").value_or(!legacy);
   chosen.generations = options.whole("generations").value_or(1);
-  chosen.page_bytes = page_bytes;
+  chosen.page_bytes = around.page_bytes;
   check_companions(choice, chosen, options);
   const double rate = rate_at_capacity(table, chosen);
   const double cells = static_cast<double>(chosen.capacity) / rate;
   chosen.width = legacy ? HashWidth::k63Bits : hash_width_for(rate, chosen.capacity);
-  if (seed_of) {
+  if (const std::optional<SeedSource>& seed_of = around.seed_of) {
     if (legacy != (seed_of->kind == FilterKind::kLegacyBloom)) {
       choice.refuse("seed_of names a table with another hash: murmur2 and xxh3 can't be merged");
     }
@@ -243,6 +252,7 @@ HashWidth hash_width_for(double rate, uint64_t capacity) noexcept {
   return narrow ? HashWidth::k47Bits : HashWidth::k63Bits;
 }
 
+// From format 2 on of the last two words, too.
 uint64_t digest_of(const FilterOptions& options) noexcept {
   const uint64_t words[] = {
       static_cast<uint64_t>(options.spec.kind),
@@ -256,12 +266,15 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
       static_cast<uint64_t>(options.width),
       options.seed,
       options.page_bytes,
+      options.format,
+      options.collation,
   };
   std::byte bytes[sizeof words];
-  for (size_t i = 0; i < std::size(words); ++i) {
+  const size_t count = std::size(words) - (options.format == 1 ? 2 : 0);
+  for (size_t i = 0; i < count; ++i) {
     store_le(&bytes[8 * i], words[i]);
   }
-  return XXH3_64bits(bytes, sizeof bytes);
+  return XXH3_64bits(bytes, 8 * count);
 }
 
 // --- stored --------------------------------------------------------------------------------------
@@ -274,7 +287,11 @@ void store_options(ShadowStore& store, const FilterOptions& options) {
     store.write_option(key, static_cast<int64_t>(value));
   };
   const FilterSpec& spec = options.spec;
-  whole("format", kFormat);
+  whole("format", options.format);
+  if (options.format > 1) {
+    store.write_option("collation",
+                       std::string(collation_name(static_cast<Collation>(options.collation))));
+  }
   whole("kind", static_cast<uint64_t>(spec.kind));
   whole("capacity", options.capacity);
   if (spec.fingerprint_bits != 0) {
@@ -320,8 +337,13 @@ FilterSpec stored_spec(const StoredOptions& stored) {
 
 FilterOptions stored_options(ShadowStore& store) {
   const StoredOptions stored(store);
-  stored.expect_format(kFormat);
   FilterOptions options;
+  options.format = stored.format(kOldestFormat, kFormat);
+  if (options.format > 1) {
+    const std::optional<Collation> collation = collation_named(stored.text("collation"));
+    stored.expect(collation.has_value(), "collation");
+    options.collation = static_cast<uint8_t>(*collation);
+  }
   options.spec = stored_spec(stored);
   options.capacity = static_cast<uint64_t>(stored.whole("capacity", 1, int64_t{1} << 40));
   options.growth = stored.on("growth");

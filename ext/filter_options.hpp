@@ -13,6 +13,7 @@
 #include <string>
 
 #include "core/logged_filter.hpp"
+#include "ext/key_domain.hpp"
 #include "ext/options.hpp"
 #include "ext/shadow_store.hpp"
 
@@ -34,10 +35,18 @@ struct SeedSource {
   FilterKind kind = FilterKind::kCuckoo;
 };
 
+// What CREATE takes into account beside the options.
+struct Surroundings {
+  Collation collation = Collation::kBinary;  // of the key
+  uint64_t capacity = 1000;                  // if it is not given
+  std::optional<SeedSource> seed_of;
+  uint32_t page_bytes = 4032;
+};
+
 // Throws SqlError that names the table when options contradict one another. Without `seed_of` and
 // without the option the seed is random. The digest is not set.
 FilterOptions chosen_options(const std::string& table, FilterModule module, const Options& options,
-                             const std::optional<SeedSource>& seed_of, uint32_t page_bytes);
+                             const Surroundings& around);
 
 // How many bits of a hash a filter of that rate and capacity (0: not known) logs.
 HashWidth hash_width_for(double rate, uint64_t capacity) noexcept;

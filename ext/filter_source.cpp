@@ -79,8 +79,8 @@ int64_t checksum(const FilterSource::Stored& stored) {
 
 }  // namespace
 
-std::string source_column_type(sqlite3* db, const std::string& filter, const std::string& schema,
-                               const SourceColumn& source) {
+SourceKey source_key(sqlite3* db, const std::string& filter, const std::string& schema,
+                     const SourceColumn& source) {
   const auto refuse = [&](const std::string& why) -> SqlError {
     return {SQLITE_ERROR, filter + ": source " + shown(schema, source) + ": " + why};
   };
@@ -97,9 +97,27 @@ std::string source_column_type(sqlite3* db, const std::string& filter, const std
   if (!column) {
     throw refuse("no such column");
   }
-  return equal_names(column->type, "ANY") && is_strict(db, schema, source.table)
-             ? ""
-             : plain_type(column->type);
+  const char* name = nullptr;
+  const int code =
+      sqlite3_table_column_metadata(db, schema.c_str(), source.table.c_str(), source.column.c_str(),
+                                    nullptr, &name, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) {
+    throw SqlError(code, filter + ": source " + shown(schema, source) + ": " + sqlite3_errmsg(db));
+  }
+  const std::optional<Collation> collation = collation_named(name);
+  if (!collation) {
+    throw refuse(std::string("its collation is ") + name +
+                 ", expected BINARY, NOCASE or RTRIM; take a generated column of it as the source,"
+                 " declared with one of these");
+  }
+  const bool any = equal_names(column->type, "ANY") && is_strict(db, schema, source.table);
+  return {any ? "" : plain_type(column->type), *collation};
+}
+
+uint64_t count_source(sqlite3* db, const std::string& schema, const SourceColumn& source) {
+  Statement count(db, sql_text(R"(SELECT count("%w") FROM "%w"."%w")", source.column.c_str(),
+                               schema.c_str(), source.table.c_str()));
+  return count.step() ? static_cast<uint64_t>(count.integer(0)) : 0;
 }
 
 void FilterSource::store(const Stored& stored) {
@@ -131,6 +149,9 @@ FilterSource::Stored FilterSource::stored() const {
   };
   Stored stored{row("source", SQLITE_TEXT).text, row("key_type", SQLITE_TEXT).text,
                 row("triggers", SQLITE_TEXT).text == "on"};
+  if (const auto found = rows.find("collation"); found != rows.end()) {
+    stored.collation = collation_named(found->second.text).value_or(Collation::kBinary);
+  }
   if (row("source_crc", SQLITE_INTEGER).integer != checksum(stored)) {
     throw SqlError(SQLITE_CORRUPT_VTAB,
                    table + ": corrupt: \"" + table +
@@ -197,6 +218,8 @@ void FilterSource::for_each_key(Affinity affinity,
   }
 }
 
+std::string FilterSource::name() const { return shown(store_.schema(), column()); }
+
 // --- triggers ------------------------------------------------------------------------------------
 
 void FilterSource::create_triggers() {
@@ -228,6 +251,19 @@ bool FilterSource::has_triggers() const {
                                  store_.schema().c_str(), trigger("insert").c_str(),
                                  trigger("update").c_str(), trigger("delete").c_str()));
   return count.step() && count.integer(0) == 3;
+}
+
+std::string FilterSource::newer_trigger() const {
+  const std::string own = sql_text("lower(%Q), lower(%Q), lower(%Q)", trigger("insert").c_str(),
+                                   trigger("update").c_str(), trigger("delete").c_str());
+  Statement select(
+      db(), sql_text("SELECT name FROM \"%w\".sqlite_schema AS newer WHERE type = 'trigger'"
+                     " AND lower(tbl_name) = lower(%Q) AND lower(name) NOT IN (%s) AND rowid >"
+                     " (SELECT min(rowid) FROM \"%w\".sqlite_schema WHERE type = 'trigger'"
+                     " AND lower(name) IN (%s)) ORDER BY rowid LIMIT 1",
+                     store_.schema().c_str(), column().table.c_str(), own.c_str(),
+                     store_.schema().c_str(), own.c_str()));
+  return select.step() ? select.text(0) : std::string();
 }
 
 void FilterSource::drop_triggers() {

@@ -31,7 +31,7 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
       declared_name_(arguments.table()),
       options_(arguments.table(), option_specs(module),
                std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
-               !arguments.creating),
+               !arguments.creating, ColumnRules::kTypeAndCollation),
       key_(options_.columns().empty() ? ColumnSpec{"key", ""} : options_.columns()[0]) {
   if (arguments.creating) {
     if (options_.columns().size() > 1) {
@@ -47,12 +47,12 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
   live_ = connection_.attach<LiveFilter>(arguments.schema(), arguments.table(), arguments.creating);
   live_->add_instance();
   try {
-    settle_key_type(arguments.creating);
+    settle_key(arguments.creating);
   } catch (...) {
     live_->drop_instance();
     throw;
   }
-  live_->set_key_affinity(affinity_);
+  live_->declare_key(affinity_, collation_);
 }
 
 FilterTable::~FilterTable() { live_->drop_instance(); }
@@ -65,19 +65,38 @@ void FilterTable::refuse_own_column(const std::string& table) const {
 }
 
 std::string FilterTable::declaration() const {
-  return sql_text(R"(CREATE TABLE x("%w" %s PRIMARY KEY, count HIDDEN, "%w" HIDDEN) WITHOUT ROWID)",
-                  key_.name.c_str(), key_.type.c_str(), declared_name_.c_str());
+  return sql_text(
+      "CREATE TABLE x(\"%w\" %s COLLATE %s PRIMARY KEY, count INTEGER HIDDEN, \"%w\" TEXT HIDDEN)"
+      " WITHOUT ROWID",
+      key_.name.c_str(), key_.type.c_str(), collation_name(collation_), declared_name_.c_str());
 }
 
-// A source's column gives the key its type: read from the source at CREATE, stored, and read from
+// As it stands behind the key's name.
+Collation FilterTable::given_collation() const {
+  if (key_.collation.empty()) {
+    return Collation::kBinary;
+  }
+  const std::optional<Collation> collation = collation_named(key_.collation);
+  if (!collation) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": column " + key_.name + ": collation " +
+                                     printable(key_.collation) +
+                                     ", expected BINARY, NOCASE or RTRIM");
+  }
+  return *collation;
+}
+
+// A source's column gives the key its type and its collation: read from the source at CREATE, stored, and read from
 // there ever after, whatever becomes of the source. Damage must not keep SQLite from connecting:
 // the table could not be dropped.
-void FilterTable::settle_key_type(bool creating) {
+void FilterTable::settle_key(bool creating) {
   live_->set_damage({});
+  collation_ = given_collation();
   if (!creating && has_source()) {
     triggers_ = options_.on("triggers").value_or(false);
     try {
-      key_.type = source().stored().key_type;
+      const FilterSource::Stored stored = source().stored();
+      key_.type = stored.key_type;
+      collation_ = stored.collation;
     } catch (const SqlError& error) {
       if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
         throw;
@@ -86,12 +105,19 @@ void FilterTable::settle_key_type(bool creating) {
     }
   } else if (const std::optional<std::string> text = options_.text("source"); creating && text) {
     const SourceColumn column = parse_source(*text).value();
-    const std::string type = source_column_type(db_, declared_name_, live_->schema(), column);
-    if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(type)) {
+    const SourceKey from = source_key(db_, declared_name_, live_->schema(), column);
+    if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(from.type)) {
       throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the type of its source, \"" +
-                                       type + "\", not \"" + key_.type + "\"; leave it out");
+                                       from.type + "\", not \"" + key_.type + "\"; leave it out");
     }
-    key_.type = key_.type.empty() ? type : key_.type;
+    if (!key_.collation.empty() && collation_ != from.collation) {
+      throw SqlError(SQLITE_ERROR, declared_name_ +
+                                       ": the key takes the collation of its source, " +
+                                       collation_name(from.collation) + ", not " +
+                                       collation_name(collation_) + "; leave it out");
+    }
+    key_.type = key_.type.empty() ? from.type : key_.type;
+    collation_ = from.collation;
     triggers_ = options_.on("triggers").value_or(false);
   }
   affinity_ = affinity_of(key_.type);
@@ -118,9 +144,22 @@ void FilterTable::load_from(const FilterSource& from, uint64_t capacity) {
                  capacity);
 }
 
+// Room for a quarter more than the source has.
+uint64_t FilterTable::source_capacity() {
+  constexpr uint64_t kLeast = 1000;
+  const uint64_t keys = count_source(db_, live_->schema(), *parse_source(*options_.text("source")));
+  return std::clamp(keys + (keys + 3) / 4, kLeast, kMaxCapacity);
+}
+
 void FilterTable::create() {
-  live_->create(chosen_options(declared_name_, module_, options_, seed_source(),
-                               page_bytes_for(db_, live_->schema())));
+  Surroundings around;
+  around.collation = collation_;
+  around.seed_of = seed_source();
+  around.page_bytes = page_bytes_for(db_, live_->schema());
+  if (options_.has("source") && !options_.has("capacity")) {
+    around.capacity = source_capacity();
+  }
+  live_->create(chosen_options(declared_name_, module_, options_, around));
   if (const std::optional<std::string> text = options_.text("source")) {
     FilterSource from = source();
     from.store({*text, key_.type, triggers_});
@@ -158,6 +197,32 @@ void FilterTable::check() {
   live_->check();
 }
 
+// What may legally be so, but not for long: the source has changed since 'rebuild', a trigger
+// missed something.
+void FilterTable::check_source() {
+  FilterSource from = source();
+  const LiveFilter::Comparison found = live_->compare(
+      [&](const LiveFilter::KeyVisitor& visit) { from.for_each_key(affinity_, visit); });
+  const bool surplus = triggers_ && found.surplus != 0;
+  if (found.missing == 0 && !surplus) {
+    return;
+  }
+  std::string text = name() + ": it ";
+  if (found.missing != 0) {
+    text += "lacks " + std::to_string(found.missing) + " of the " + std::to_string(found.keys) +
+            " values of its source " + from.name() + (surplus ? ", and " : "");
+  }
+  if (surplus) {
+    text += "holds " + std::to_string(found.surplus) + " that its source " + from.name() +
+            " does not have";
+  }
+  if (const std::string newer = triggers_ ? from.newer_trigger() : ""; !newer.empty()) {
+    text += "; trigger " + newer + " is newer than the filter's and runs before them";
+  }
+  throw SqlError(SQLITE_ERROR,
+                 text + "; INSERT INTO " + name() + "(" + name() + ") VALUES ('rebuild') mends it");
+}
+
 std::string FilterTable::integrity() {
   try {
     check();
@@ -176,10 +241,14 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
   if (triggers_) {
     source().check_triggers();  // a change of the schema plans every statement anew
   }
+  if (!binary_probes_.empty()) {
+    drop_ended_runs();
+  }
   // count(*) reads no column; but newer versions of SQLite say of a WITHOUT ROWID table that its
   // primary key is always read. If it really is, xColumn refuses.
   constexpr uint64_t kKeyBit = uint64_t{1} << kKeyColumn;
   int plan = (info->colUsed & ~kKeyBit) == 0 ? kCountPlan : kRefuseListPlan;
+  int probe = -1;  // the constraint that gives the key
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
     if (constraint.iColumn != kKeyColumn || (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
@@ -190,20 +259,28 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
       plan = plan == kCountPlan ? kRefuseListPlan : plan;
       continue;
     }
-    if (sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") != 0) {
-      plan = kRefuseCollationPlan;
+    const char* const collation = sqlite3_vtab_collation(info, i);
+    const bool own = sqlite3_stricmp(collation, collation_name(collation_)) == 0;
+    if (!own && sqlite3_stricmp(collation, "BINARY") != 0) {
+      plan = probe < 0 ? kRefuseCollationPlan : plan;
       continue;
     }
-    plan = kProbePlan;
-    info->aConstraintUsage[i].argvIndex = 1;
-    info->aConstraintUsage[i].omit = 1;
-    break;
+    if (own || probe < 0) {
+      plan = own ? kProbePlan : kBinaryProbePlan;
+      probe = i;
+    }
+    if (own) {
+      break;
+    }
   }
   info->idxNum = plan;
-  if (plan == kProbePlan) {
+  if (probe >= 0) {
+    info->aConstraintUsage[probe].argvIndex = 1;
+    info->aConstraintUsage[probe].omit = 1;
     info->estimatedCost = kProbeCost;
     info->estimatedRows = 1;
     info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    describe_plan(info, sql_text("%s=?", key_.name.c_str()));
   } else {
     info->estimatedCost = plan == kCountPlan ? kCountCost : kRefusedCost;
     info->estimatedRows = 1000000;
@@ -213,7 +290,8 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
 
 // --- probing -----------------------------------------------------------------------------------
 
-FilterTable::Cursor::Cursor(FilterTable& table) : live_(table.live()), affinity_(table.affinity()) {
+FilterTable::Cursor::Cursor(FilterTable& table)
+    : table_(table), live_(table.live()), affinity_(table.affinity()) {
   live_.follow();
 }
 
@@ -227,7 +305,11 @@ void FilterTable::Cursor::probe_any(sqlite3_value* value) {
 
 void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
   live_.follow();  // a roll-back may have come between
-  if (plan == kProbePlan) {
+  if (plan == kProbePlan || plan == kBinaryProbePlan) {
+    if (plan == kBinaryProbePlan && !noted_binary_) {
+      table_.note_binary_probe();
+      noted_binary_ = true;
+    }
     probe_any(values[0]);
     return;
   }
@@ -236,10 +318,12 @@ void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
     return;
   }
   if (plan == kRefuseCollationPlan) {
+    const std::string own = collation_name(table_.collation());
     throw SqlError(SQLITE_ERROR, live_.table() +
-                                     ": a filter compares keys with BINARY collation only; write"
-                                     " key = value COLLATE BINARY, or put the filter's key on the"
-                                     " left of =");
+                                     ": a filter compares keys with the collation of"
+                                     " its key, " +
+                                     own + ", only; write key = value COLLATE " + own +
+                                     ", or put the filter's key on the left of =");
   }
   refuse_to_list();
 }
@@ -268,6 +352,49 @@ void FilterTable::Cursor::column(sqlite3_context* context, int column) {
 }
 
 // --- changing ----------------------------------------------------------------------------------
+
+// A "no" is right by either collation, and a "yes" only means maybe. But who deletes 'ADA' by BINARY
+// where the key is NOCASE must not delete 'Ada', of which the filter knows no more than 'ada'. A
+// cursor does not know what it is opened for, and may be closed before the rows are changed: so
+// the running statements that write are remembered, and only those refused that come to a change.
+void FilterTable::note_binary_probe() {
+  if (sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
+    return;  // no statement writes
+  }
+  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
+       one = sqlite3_next_stmt(db_, one)) {
+    const Run run{one, sqlite3_stmt_status(one, SQLITE_STMTSTATUS_RUN, 0)};
+    if (sqlite3_stmt_busy(one) != 0 && sqlite3_stmt_readonly(one) == 0 &&
+        std::find(binary_probes_.begin(), binary_probes_.end(), run) == binary_probes_.end()) {
+      binary_probes_.push_back(run);
+    }
+  }
+}
+
+// Before a statement that could have the address of one that is gone comes to this table: it is
+// planned first.
+void FilterTable::drop_ended_runs() {
+  std::vector<Run> running;
+  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
+       one = sqlite3_next_stmt(db_, one)) {
+    const Run run{one, sqlite3_stmt_status(one, SQLITE_STMTSTATUS_RUN, 0)};
+    if (sqlite3_stmt_busy(one) != 0 &&
+        std::find(binary_probes_.begin(), binary_probes_.end(), run) != binary_probes_.end()) {
+      running.push_back(run);
+    }
+  }
+  binary_probes_ = std::move(running);
+}
+
+void FilterTable::refuse_binary_change() {
+  drop_ended_runs();
+  if (!binary_probes_.empty()) {
+    throw SqlError(SQLITE_ERROR, name() +
+                                     ": DELETE and UPDATE find keys by the collation of the key"
+                                     " only; write " +
+                                     key_.name + " = value, the key on the left of =");
+  }
+}
 
 KeyView FilterTable::key_to_store(sqlite3_value* value) const {
   const KeyView key = key_of(value, affinity_);
@@ -312,6 +439,10 @@ void FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
 void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   live_->follow();
+  const bool inserting = count > 1 && is_null(values[0]);
+  if (!inserting && !binary_probes_.empty()) {
+    refuse_binary_change();
+  }
   if (count == 1) {
     remove(values[0]);
     return;
@@ -319,7 +450,6 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   sqlite3_value* const key = values[2 + kKeyColumn];
   sqlite3_value* const occurrences = values[2 + kCountColumn];
   sqlite3_value* const command = values[2 + kCommandColumn];
-  const bool inserting = is_null(values[0]);
   if (!is_null(occurrences)) {
     throw SqlError(SQLITE_ERROR, name() + ": column count is computed and can't be written");
   }
@@ -360,7 +490,7 @@ void FilterTable::run_rebuild(uint64_t capacity) {
   }
   FilterSource from = source();
   load_from(from, capacity);
-  if (triggers_ && !from.has_triggers()) {
+  if (triggers_ && (!from.has_triggers() || !from.newer_trigger().empty())) {
     from.detach_triggers();
     from.create_triggers();
   }
@@ -393,6 +523,10 @@ void FilterTable::run_command(sqlite3_value* command, sqlite3_value* argument) {
                                      " them anew");
   }
   if (word == "delete") {
+    if (is_null(argument)) {
+      throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
+                                                    key_.name + ": 'delete' takes a key");
+    }
     remove(argument);
   } else if (word == "resize") {
     run_resize(text_argument(argument));
@@ -415,6 +549,9 @@ void FilterTable::run_command(sqlite3_value* command, sqlite3_value* argument) {
     live_->rotate();
   } else {
     check();
+    if (has_source()) {
+      check_source();
+    }
   }
 }
 

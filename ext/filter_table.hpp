@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/key_hash.hpp"
 #include "ext/filter_options.hpp"
@@ -23,7 +24,8 @@ class FilterTable {
     kCountPlan = 0,            // as many rows as items, no column of them
     kProbePlan = 1,            // key = values[0]
     kRefuseListPlan = 2,       // would have to list keys
-    kRefuseCollationPlan = 3,  // compares with another collation than BINARY
+    kRefuseCollationPlan = 3,  // compares by another collation than the key's and BINARY
+    kBinaryProbePlan = 4,      // as kProbePlan, but compared by BINARY, where the key's is another
   };
 
   FilterTable(const ModuleArguments& arguments, FilterModule module);
@@ -53,12 +55,20 @@ class FilterTable {
 
   LiveFilter& live() noexcept { return *live_; }
   Affinity affinity() const noexcept { return affinity_; }
+  Collation collation() const noexcept { return collation_; }
+  // A key was looked for by BINARY: what changes rows must not do so.
+  void note_binary_probe();
   const std::string& name() const noexcept { return live_->table(); }
 
  private:
   std::optional<SeedSource> seed_source() const;
   void refuse_own_column(const std::string& table) const;
-  void settle_key_type(bool creating);
+  void settle_key(bool creating);
+  Collation given_collation() const;
+  uint64_t source_capacity();
+  void check_source();
+  void refuse_binary_change();
+  void drop_ended_runs();
   bool has_source() const { return options_.has("source"); }
   FilterSource source();
   void load_from(const FilterSource& from, uint64_t capacity);
@@ -79,7 +89,15 @@ class FilterTable {
   Options options_;
   ColumnSpec key_;
   Affinity affinity_ = Affinity::kNone;
+  Collation collation_ = Collation::kBinary;
   bool triggers_ = false;
+  // The runs of statements that write, in which a key was looked for by BINARY.
+  struct Run {
+    sqlite3_stmt* statement;  // may be gone: only compared
+    int number;
+    friend bool operator==(const Run&, const Run&) = default;
+  };
+  std::vector<Run> binary_probes_;
   std::shared_ptr<LiveFilter> live_;
 };
 
@@ -123,9 +141,11 @@ class FilterTable::Cursor {
   void probe_any(sqlite3_value* value);
   void filter_other(int plan, sqlite3_value** values);
 
+  FilterTable& table_;
   LiveFilter& live_;
   Affinity affinity_;
   int plan_ = 0;
+  bool noted_binary_ = false;
   uint64_t rows_left_ = 0;
   KeyCopy key_;
 };

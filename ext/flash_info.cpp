@@ -118,7 +118,12 @@ void FlashInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** value
   survey_.reset();
   row_ = 0;
   if (plan == 0) {
-    tables_ = table_.connection().all<LiveFlash>();
+    for (Connection::Found<LiveFlash>& found : table_.connection().all<LiveFlash>()) {
+      if (!found.error.empty()) {
+        throw SqlError(SQLITE_ERROR, found.error);
+      }
+      tables_.push_back(std::move(found.live));
+    }
   } else if (auto live = named_table(table_.connection(), values[0], "flash_kv_info")) {
     tables_.push_back(std::move(live));
   }

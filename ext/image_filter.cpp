@@ -7,6 +7,7 @@
 
 #include "ext/error.hpp"
 #include "ext/filter_options.hpp"
+#include "ext/statement.hpp"
 
 namespace cuckoo {
 namespace {
@@ -37,6 +38,7 @@ Image decode_any(std::span<const std::byte> bytes, const std::string& function) 
   }
   LegacyFile& file = decoded.value();
   Image image;
+  image.header.version = 1;  // its keys' types are not known
   image.header.spec.kind = FilterKind::kLegacyBloom;
   image.header.spec.rate = file.rate;
   image.header.width = HashWidth::k63Bits;
@@ -52,13 +54,19 @@ Image decode_any(std::span<const std::byte> bytes, const std::string& function) 
 }  // namespace
 
 ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
-                         Affinity affinity) {
+                         const KeyDomain& keys) {
   ImageHeader header;
   header.spec = spec;
   header.spec.rate = by_rate(spec) ? spec.rate : 0;
   header.width = width;
   header.seed = seed;
-  header.key_affinity = static_cast<uint8_t>(affinity);
+  header.key_affinity = static_cast<uint8_t>(keys.affinity);
+  if (keys.types == kUnknownKeys && keys.collation == Collation::kBinary) {
+    header.version = 1;
+    return header;
+  }
+  header.collation = static_cast<uint8_t>(keys.collation);
+  header.key_types = keys.types;
   return header;
 }
 
@@ -71,11 +79,19 @@ FilterSpec table_spec(FilterSpec spec) noexcept {
 ImageFilter::ImageFilter(std::span<const std::byte> bytes, const std::string& function)
     : image_(decode_any(bytes, function)), bytes_(bytes.size()) {}
 
+KeyDomain ImageFilter::keys() const noexcept {
+  const ImageHeader& header = image_.header;
+  return {static_cast<Affinity>(header.key_affinity), static_cast<Collation>(header.collation),
+          header.version == 1 ? uint8_t{kUnknownKeys} : header.key_types};
+}
+
 bool ImageFilter::contains(sqlite3_value* value) const {
   const ImageHeader& header = image_.header;
   const KeyView key = key_of(value, static_cast<Affinity>(header.key_affinity));
   if (!legacy()) {
-    const uint64_t hash = logged_hash(hash_key(key, header.seed), header.width);
+    std::string buffer;
+    const KeyView hashed = collated(key, static_cast<Collation>(header.collation), buffer);
+    const uint64_t hash = logged_hash(hash_key(hashed, header.seed), header.width);
     return image_.filter->ask(hash) == Filter::Answer::kPresent;
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
@@ -86,14 +102,15 @@ bool ImageFilter::contains(sqlite3_value* value) const {
          Filter::Answer::kPresent;
 }
 
-void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
+void ImageFilter::expect_same_shape(const ImageFilter& other, const std::string& function) const {
   const ImageHeader& mine = image_.header;
   const ImageHeader& theirs = other.image_.header;
   const auto differ = [&function](const std::string& what, const std::string& way_out) {
     return SqlError(SQLITE_ERROR, function + ": the images differ in " + what + "; " + way_out);
   };
-  const auto numbers = [](uint64_t a, uint64_t b) {
-    return " (" + std::to_string(a) + " and " + std::to_string(b) + ")";
+  const auto numbers = [](auto a, auto b) {
+    return " (" + sql_text("%!.9g", static_cast<double>(a)) + " and " +
+           sql_text("%!.9g", static_cast<double>(b)) + ")";
   };
   if (mine.spec.kind != theirs.spec.kind) {
     throw differ("kind: " + describe(mine.spec.kind) + ", " + describe(theirs.spec.kind),
@@ -102,13 +119,49 @@ void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
   if (mine.seed != theirs.seed) {
     throw differ("seed", "build both with one seed");
   }
-  if (mine.key_affinity != theirs.key_affinity) {
-    throw differ("the type of their keys", "build both from columns of one type");
+  if (mine.width == theirs.width && image_.filter->words() == other.image_.filter->words()) {
+    return;
   }
-  if (mine.width != theirs.width || image_.filter->words() != other.image_.filter->words()) {
-    throw differ("geometry, made for capacities" + numbers(mine.capacity, theirs.capacity),
-                 "build both with the same fpr and pass capacity");
+  if (mine.spec.rate != theirs.spec.rate) {
+    throw differ("fpr" + numbers(mine.spec.rate, theirs.spec.rate),
+                 "build both with the same fpr, and pass capacity");
   }
+  if (mine.spec.fingerprint_bits != theirs.spec.fingerprint_bits ||
+      mine.spec.bits_per_key != theirs.spec.bits_per_key ||
+      mine.spec.hashes != theirs.spec.hashes) {
+    throw differ("the bits that a key takes", "build both with the same options");
+  }
+  throw differ("geometry, made for capacities" + numbers(mine.capacity, theirs.capacity),
+               "build both with the same fpr and pass capacity");
+}
+
+// One of the two domains, of which the other's keys lose nothing; rather one with a type.
+void ImageFilter::take_key_domain(const ImageFilter& other, const std::string& function) {
+  const KeyDomain mine = keys();
+  const KeyDomain theirs = other.keys();
+  const std::string why = obstacle(theirs, mine);
+  const bool theirs_fit = why.empty();
+  const bool mine_fit = obstacle(mine, theirs).empty();
+  if (!theirs_fit && !mine_fit) {
+    throw SqlError(SQLITE_ERROR, function + ": an image" + why);
+  }
+  KeyDomain united = mine;
+  if (!theirs_fit || (mine_fit && mine.affinity == Affinity::kNone)) {
+    united = theirs;
+  }
+  united.types = mine.types | theirs.types;
+  ImageHeader& header = image_.header;
+  header.version = std::max(header.version, other.image_.header.version);
+  header.key_affinity = static_cast<uint8_t>(united.affinity);
+  header.collation = static_cast<uint8_t>(united.collation);
+  header.key_types = header.version == 1 ? uint8_t{0} : united.types;
+}
+
+void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
+  expect_same_shape(other, function);
+  take_key_domain(other, function);
+  const ImageHeader& mine = image_.header;
+  const ImageHeader& theirs = other.image_.header;
   const uint64_t before = mine.items;
   throw_if(function, image_.filter->unite(*other.image_.filter));
   image_.header.items = united_items(*image_.filter, before, theirs.items, mine.capacity);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/filter_image.hpp"
-#include "ext/value.hpp"
+#include "ext/key_domain.hpp"
 
 namespace cuckoo {
 
@@ -24,6 +24,8 @@ class ImageFilter {
   std::unique_ptr<Filter> take_filter() noexcept { return std::move(image_.filter); }
   size_t bytes() const noexcept { return bytes_; }
 
+  KeyDomain keys() const noexcept;
+
   bool contains(sqlite3_value* value) const;  // not NULL
 
   // Adds everything of another of the same parameters. Throws SqlError that names the difference.
@@ -31,6 +33,8 @@ class ImageFilter {
   std::vector<std::byte> encode(uint64_t limit, const std::string& function) const;
 
  private:
+  void expect_same_shape(const ImageFilter& other, const std::string& function) const;
+  void take_key_domain(const ImageFilter& other, const std::string& function);
   bool legacy() const noexcept { return image_.header.spec.kind == FilterKind::kLegacyBloom; }
 
   Image image_;
@@ -59,8 +63,10 @@ class ImageCache {
   std::vector<Entry> entries_;  // the one used last first
 };
 
-// The header that an image of these options has.
-ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed, Affinity affinity);
+// The header that an image of these options has: of the first version where nobody knows what its
+// keys were, so that older readers take it.
+ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                         const KeyDomain& keys);
 // The spec of an image's header as a table has it.
 FilterSpec table_spec(FilterSpec spec) noexcept;
 

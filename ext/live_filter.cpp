@@ -16,6 +16,7 @@ void LiveFilter::create(FilterOptions options) {
   auto filter = std::make_unique<FilterWindow>(options, store_);
   store_.set_several_generations(options.generations > 1);
   throw_if(table(), filter->create());
+  expect_room_for(options.page_bytes);
   KeepLastRowid keep(store_.db());
   store_.create_tables();
   store_options(store_, options);
@@ -74,7 +75,14 @@ void LiveFilter::reload() {
     const Result<FilterRecord> decoded = decode_record(record);
     if (filter_ == nullptr ||
         (decoded.ok() && decoded.value().options_digest != filter_->options().digest)) {
-      set_filter(std::make_unique<FilterWindow>(stored_options(store_), store_));
+      const FilterOptions options = stored_options(store_);
+      if (options.collation != static_cast<uint8_t>(collation_)) {
+        throw SqlError(SQLITE_CORRUPT_VTAB,
+                       table() +
+                           ": corrupt: its key is declared with another collation than the one"
+                           " it was made with");
+      }
+      set_filter(std::make_unique<FilterWindow>(options, store_));
     }
     throw_if(table(), filter_->refresh(record));
   });
@@ -93,9 +101,27 @@ HashPair LiveFilter::pair_of(const KeyView& key) const {
   return legacy_hash(bytes_of(key), static_cast<uint32_t>(seed_));
 }
 
+uint64_t LiveFilter::hash_of(const KeyView& key) {
+  return hash_key(collation_ == Collation::kBinary ? key : collated(key, collation_, collated_),
+                  seed_);
+}
+
+KeyDomain LiveFilter::key_domain() const noexcept {
+  const bool known = filter_->options().format > 1;
+  return {key_affinity_, collation_,
+          known ? static_cast<uint8_t>(filter_->key_types()) : uint8_t{kUnknownKeys}};
+}
+
+// A superset is safe, so after the key was added.
+void LiveFilter::note_type_of(const KeyView& key) noexcept {
+  auto types = static_cast<uint8_t>(filter_->newest().key_types());
+  note_key_type(key, types);
+  filter_->newest().note_key_types(types);
+}
+
 bool LiveFilter::contains(const KeyView& key) {
   if (!legacy_) {
-    return contains(hash_key(key, seed_));
+    return contains(hash_of(key));
   }
   ++probes_;
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
@@ -111,7 +137,7 @@ uint64_t LiveFilter::count(const KeyView& key) {
   if (legacy_) {
     return contains(key) ? 1 : 0;
   }
-  const uint64_t hash = hash_key(key, seed_) & hash_mask_;
+  const uint64_t hash = hash_of(key) & hash_mask_;
   load(hash);
   return filter_->count(hash);
 }
@@ -120,7 +146,11 @@ uint64_t LiveFilter::count(const KeyView& key) {
 
 template <class Body>
 void LiveFilter::change(Body&& body) {
+  const bool first = !current_;
   follow();
+  if (first) {
+    expect_room_for(filter_->options().page_bytes);
+  }
   const Changing changing(*this);
   announce_once();
   raise(body());
@@ -131,20 +161,28 @@ void LiveFilter::change_by(const std::function<Status()>& body) { change(body); 
 
 void LiveFilter::insert(const KeyView& key) {
   if (!legacy_) {
-    const uint64_t hash = hash_key(key, seed_) & hash_mask_;
-    change([&] { return filter_->newest().insert(hash); });
+    const uint64_t hash = hash_of(key) & hash_mask_;
+    change([&]() -> Status {
+      CUCKOO_TRY(filter_->newest().insert(hash));
+      note_type_of(key);
+      return {};
+    });
     return;
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     throw SqlError(SQLITE_MISMATCH,
                    table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
   }
-  change([&] { return filter_->newest().insert_pair(pair_of(key)); });
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->newest().insert_pair(pair_of(key)));
+    note_type_of(key);
+    return {};
+  });
 }
 
 bool LiveFilter::remove(const KeyView& key) {
   bool removed = false;
-  const uint64_t hash = hash_key(key, seed_) & hash_mask_;
+  const uint64_t hash = hash_of(key) & hash_mask_;
   change([&]() -> Status {
     Result<bool> result = filter_->newest().remove(hash);
     removed = result.ok() && result.value();
@@ -154,9 +192,13 @@ bool LiveFilter::remove(const KeyView& key) {
 }
 
 void LiveFilter::replace_key(const KeyView& from, const KeyView& to) {
-  const uint64_t old_hash = hash_key(from, seed_) & hash_mask_;
-  const uint64_t new_hash = hash_key(to, seed_) & hash_mask_;
-  change([&] { return filter_->newest().replace(old_hash, new_hash).take_status(); });
+  const uint64_t old_hash = hash_of(from) & hash_mask_;
+  const uint64_t new_hash = hash_of(to) & hash_mask_;
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->newest().replace(old_hash, new_hash).take_status());
+    note_type_of(to);
+    return {};
+  });
 }
 
 void LiveFilter::clear() {
@@ -215,7 +257,7 @@ void LiveFilter::commit() noexcept {
   if (filter_ != nullptr) {
     filter_->committed();
     if (current_) {
-      seen_version_ = data_version();  // this commit moved it
+      see_own_commit();
     }
   }
   end_transaction();

@@ -44,7 +44,12 @@ class LiveFilter final : public LiveTable {
   bool ready_for_hashes() const noexcept { return usable() && !legacy_; }
   bool legacy() const noexcept { return legacy_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
-  void set_key_affinity(Affinity affinity) noexcept { key_affinity_ = affinity; }
+  // As the key's column is declared. The stored options must agree.
+  void declare_key(Affinity affinity, Collation collation) noexcept {
+    key_affinity_ = affinity;
+    collation_ = collation;
+  }
+  KeyDomain key_domain() const noexcept;
   // What was found wrong when it was connected: every use throws it.
   void set_damage(const std::string& damage) { damage_ = damage; }
 
@@ -74,8 +79,16 @@ class LiveFilter final : public LiveTable {
   void resize(uint64_t capacity);
   void rotate();
   void check();
-  // These keys (none is NULL) take the place of whatever was there; capacity 0: as it is.
+  // How the filter compares with these keys (none is NULL), each as often as it is named. With
+  // hashes exactly; else a false positive is no missing key.
   using KeyVisitor = std::function<void(const KeyView& key)>;
+  struct Comparison {
+    uint64_t keys = 0;     // that were named
+    uint64_t missing = 0;  // of them
+    uint64_t surplus = 0;  // occurrences in the filter that were not named
+  };
+  Comparison compare(const std::function<void(const KeyVisitor& visit)>& for_each_key);
+  // These keys (none is NULL) take the place of whatever was there; capacity 0: as it is.
   void replace(const std::function<void(const KeyVisitor& visit)>& for_each_key, uint64_t capacity);
   void merge(LiveFilter& other);
   void merge(std::span<const std::byte> image);
@@ -102,26 +115,34 @@ class LiveFilter final : public LiveTable {
   void load(uint64_t hash);
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
+  uint64_t hash_of(const KeyView& key);
+  void note_type_of(const KeyView& key) noexcept;
   template <class Body>
   void change(Body&& body);
   void change_by(const std::function<Status()>& body);
   void raise(const Status& status) const { LiveTable::raise(status, filter_->poisoned()); }
+  Comparison compare_hashes(const std::function<void(const KeyVisitor& visit)>& for_each_key);
+  Comparison compare_answers(const std::function<void(const KeyVisitor& visit)>& for_each_key);
   // What merge() and import() take in.
   struct Incoming {
     std::string name;  // for messages
     FilterOptions options;
-    uint8_t key_affinity = 0;
+    KeyDomain keys;
     FilterContents contents;
   };
   Incoming decode_incoming(std::span<const std::byte> image);
   void check_hashes(const Incoming& incoming) const;
   void take_in(Incoming incoming);
   void replace_all(const FilterOptions& options, FilterContents contents);
-  FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity) const;
+  FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
+                                   uint8_t types) const;
   Status check_compatible(const Incoming& incoming) const;
+  Status check_keys(const char* command, const Incoming& incoming) const;
 
   std::unique_ptr<FilterWindow> filter_;
   Affinity key_affinity_ = Affinity::kNone;
+  Collation collation_ = Collation::kBinary;
+  std::string collated_;  // of the last key
   std::string damage_;
 
   // of filter_'s options, at hand for every probe

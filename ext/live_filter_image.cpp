@@ -15,11 +15,6 @@ uint64_t length_limit(sqlite3* db) noexcept {
   return static_cast<uint64_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1));
 }
 
-const char* affinity_name(uint8_t affinity) noexcept {
-  constexpr const char* kNames[] = {"no type", "TEXT", "NUMERIC", "INTEGER", "REAL"};
-  return affinity <= kMaxKeyAffinity ? kNames[affinity] : "?";
-}
-
 }  // namespace
 
 // --- coming in -----------------------------------------------------------------------------------
@@ -34,8 +29,9 @@ LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> imag
   incoming.options.seed = header.seed;
   incoming.options.width = header.width;
   incoming.options.capacity = header.capacity;
-  incoming.key_affinity = header.key_affinity;
+  incoming.keys = decoded.keys();
   FilterContents& contents = incoming.contents;
+  contents.key_types = incoming.keys.types;
   contents.capacity = header.capacity;
   contents.items = header.items;
   contents.hash_count = header.hash_count;
@@ -55,6 +51,11 @@ LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> imag
   return incoming;
 }
 
+Status LiveFilter::check_keys(const char* command, const Incoming& incoming) const {
+  const std::string why = obstacle(incoming.keys, key_domain());
+  return why.empty() ? Status() : invalid(std::string(command) + ": " + incoming.name + why);
+}
+
 // Could it be merged? The text names the difference and the way out.
 Status LiveFilter::check_compatible(const Incoming& incoming) const {
   const FilterOptions& mine = filter_->options();
@@ -70,12 +71,7 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
                    " has another seed; make one of the two with the other's: seed_of = 'table',"
                    " or seed = number");
   }
-  const uint8_t affinity = static_cast<uint8_t>(key_affinity_);
-  if (incoming.key_affinity != 0 && affinity != 0 && incoming.key_affinity != affinity) {
-    return invalid("merge: keys of " + name + " are " + affinity_name(incoming.key_affinity) +
-                   ", those of this table " + affinity_name(affinity) +
-                   "; give both keys one type");
-  }
+  CUCKOO_TRY(check_keys("merge", incoming));
   if (other.width < mine.width || (!by_hashes && other.width != mine.width)) {
     return invalid("merge: " + name + " knows " + std::to_string(static_cast<int>(other.width)) +
                    " bits of each hash, this table needs " +
@@ -114,7 +110,11 @@ void LiveFilter::take_in(Incoming incoming) {
   FilterContents& contents = incoming.contents;
   LoggedFilter& newest = filter_->newest();
   if (contents.hashes == nullptr || legacy_) {
-    change_by([&] { return newest.unite(*contents.filter, contents.items); });
+    change_by([&]() -> Status {
+      CUCKOO_TRY(newest.unite(*contents.filter, contents.items));
+      newest.note_key_types(incoming.keys.types);
+      return {};
+    });
     return;
   }
   const bool counts = newest.multiset();
@@ -147,7 +147,9 @@ void LiveFilter::take_in(Incoming incoming) {
     if (!status.ok() && status.error().code == ErrorCode::kFull && !newest.keeps_hashes()) {
       filter_->forget();  // nothing of it was written: what storage holds is as before
     }
-    return status;
+    CUCKOO_TRY(std::move(status));
+    newest.note_key_types(incoming.keys.types);
+    return {};
   });
 }
 
@@ -168,7 +170,7 @@ void LiveFilter::merge(LiveFilter& other) {
   Incoming incoming;
   incoming.name = other.table();
   incoming.options = from.options();
-  incoming.key_affinity = static_cast<uint8_t>(other.key_affinity_);
+  incoming.keys = other.key_domain();
   incoming.contents = std::move(contents.value());
   take_in(std::move(incoming));
 }
@@ -192,12 +194,7 @@ void LiveFilter::import(std::span<const std::byte> image) {
                                      describe(incoming.options.spec.kind) + ", this is " +
                                      describe(mine.spec.kind) + "; make a table like the image");
   }
-  const auto affinity = static_cast<uint8_t>(key_affinity_);
-  if (incoming.key_affinity != 0 && affinity != 0 && incoming.key_affinity != affinity) {
-    throw SqlError(SQLITE_ERROR, table() + ": import: the image's keys are " +
-                                     affinity_name(incoming.key_affinity) +
-                                     ", those of this table " + affinity_name(affinity));
-  }
+  throw_if(table(), check_keys("import", incoming));
   check_hashes(incoming);
   if (mine.page_bytes != kImagePageBytes) {
     Result<std::unique_ptr<Filter>> paged =
@@ -209,13 +206,14 @@ void LiveFilter::import(std::span<const std::byte> image) {
   replace_all(incoming.options, std::move(incoming.contents));
 }
 
-FilterContents LiveFilter::contents_of_pairs(const std::vector<HashPair>& pairs,
-                                             uint64_t capacity) const {
+FilterContents LiveFilter::contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
+                                             uint8_t types) const {
   const FilterOptions& options = filter_->options();
   Result<std::unique_ptr<Filter>> made = make_filter(options.spec, capacity, options.page_bytes);
   throw_if(table(), made.take_status());
   FilterContents contents;
   contents.capacity = capacity;
+  contents.key_types = types;
   contents.filter = std::move(made.value());
   auto& bloom = static_cast<BloomFilter&>(*contents.filter);
   for (uint64_t index = 0; index < bloom.pages().page_count(); ++index) {
@@ -243,6 +241,7 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
   follow();
   const FilterOptions options = filter_->options();
   capacity = capacity != 0 ? capacity : filter_->newest().capacity();
+  uint8_t types = 0;
   if (legacy_) {
     std::vector<HashPair> pairs;
     for_each_key([&](const KeyView& key) {
@@ -250,17 +249,22 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
         throw SqlError(SQLITE_MISMATCH, "with hash = murmur2 a key is TEXT or a BLOB");
       }
       pairs.push_back(pair_of(key));
+      note_key_type(key, types);
     });
-    replace_all(options, contents_of_pairs(pairs, capacity));
+    replace_all(options, contents_of_pairs(pairs, capacity, types));
     return;
   }
   HashCollection keys(options.width);
-  for_each_key([&](const KeyView& key) { keys.add(hash_key(key, seed_)); });
+  for_each_key([&](const KeyView& key) {
+    keys.add(hash_of(key));
+    note_key_type(key, types);
+  });
   Result<FilterContents> contents =
       keys.build(options.spec, capacity,
                  options.growth ? HashCollection::Growth::kOn : HashCollection::Growth::kOff,
                  options.page_bytes);
   throw_if(table(), contents.take_status());
+  contents.value().key_types = types;
   replace_all(options, std::move(contents.value()));
 }
 
@@ -288,7 +292,7 @@ std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
   Result<FilterContents> contents = filter_->newest().contents(with_hashes);
   throw_if(table(), contents.take_status());
   const FilterOptions& options = filter_->options();
-  ImageHeader header = image_header(options.spec, options.width, options.seed, key_affinity_);
+  ImageHeader header = image_header(options.spec, options.width, options.seed, key_domain());
   header.capacity = contents.value().capacity;
   header.items = contents.value().items;
   header.hash_count = with_hashes ? contents.value().hash_count : 0;

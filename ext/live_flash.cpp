@@ -42,6 +42,7 @@ void LiveFlash::open(const FlashOptions& options) {
 }
 
 void LiveFlash::create(const FlashOptions& options) {
+  expect_room_for(options.page_bytes);
   open(options);
   KeepLastRowid keep(store_.db());
   store_.create_tables();
@@ -176,7 +177,11 @@ void LiveFlash::expect_state(const FlashStateRecord& record) const {
 
 template <class Body>
 void LiveFlash::change(Body&& body) {
+  const bool first = !current_;
   follow();
+  if (first) {
+    expect_room_for(options_.page_bytes);
+  }
   const Changing changing(*this);
   announce_once();
   Status status;
@@ -287,7 +292,7 @@ void LiveFlash::sync() {
 
 void LiveFlash::commit() noexcept {
   if (current_ && mounted_) {
-    seen_version_ = data_version();  // this commit moved it
+    see_own_commit();
   }
   end_marks();
   end_transaction();

@@ -78,14 +78,34 @@ void LiveTable::settle() noexcept {
   }
 }
 
-uint32_t LiveTable::data_version() const noexcept {
+uint32_t LiveTable::data_version() const {
   uint32_t version = 0;
-  sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
+  const int code =
+      sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
+  if (code != SQLITE_OK) {
+    throw SqlError(code, table() + ": the database " + schema() + " has no data version");
+  }
   return version;
+}
+
+void LiveTable::see_own_commit() noexcept {
+  provisional_ = guard([](const char*) {}, [this] { seen_version_ = data_version(); }) != SQLITE_OK;
 }
 
 bool LiveTable::reads_provisionally() const noexcept {
   return !writing_ && sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+}
+
+void LiveTable::expect_room_for(uint32_t page_bytes) const {
+  constexpr int kMostBeside = 64;    // record header, id, checksum
+  constexpr int kLeastBytes = 1024;  // the table's record, statements of our own
+  const int needed = std::max(static_cast<int>(page_bytes) + kMostBeside, kLeastBytes);
+  const int limit = sqlite3_limit(store_.db(), SQLITE_LIMIT_LENGTH, -1);
+  if (limit < needed) {
+    throw SqlError(SQLITE_TOOBIG, table() + ": its rows take up to " + std::to_string(needed) +
+                                      " bytes, and SQLITE_LIMIT_LENGTH is " +
+                                      std::to_string(limit));
+  }
 }
 
 void LiveTable::read_failed(const SqlError& error) const {

@@ -104,12 +104,18 @@ class LiveTable {
   virtual void undo_transaction() noexcept = 0;
   virtual void undo_to(int savepoint) noexcept = 0;
 
-  uint32_t data_version() const noexcept;
+  // Moves whenever another connection committed, or this one. Throws SqlError.
+  uint32_t data_version() const;
+  // What the transaction that ends now made of it: the memory that wrote it is up to date.
+  void see_own_commit() noexcept;
   // Is what is read now part of a write transaction that this table does not take part in?
   bool reads_provisionally() const noexcept;
   // Whatever reading the config runs into names the table.
   template <class Body>
   void read_config(Body&& body);
+  // Before a transaction's first change: may rows with pages of that size be as long as they are?
+  // Else SQLite would refuse them when they are flushed. Throws SqlError (SQLITE_TOOBIG).
+  void expect_room_for(uint32_t page_bytes) const;
   // Throws a failure; `half_done`: C2.
   void raise(const Status& status, bool half_done) const;
   void announce_once() {

@@ -20,13 +20,15 @@
 //   R2  *ppVtab is set last, when nothing can fail any more.
 //   R3  the object is deleted in xDestroy only after destroy() succeeded; otherwise SQLite keeps
 //       it.
-//   R4  a new error text frees the one before it.
+//   R4  a failure frees the error text of the one before it, whether or not it has a text itself.
 //   R5  begin/sync/commit/rollback and the savepoint calls are one contract: memory is a cache of
 //       the shadow tables, flushed before a mark, dropped after a roll-back.
+//   R6  a row that OR IGNORE skips leaves no text: SQLite would show it with the next failure.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "ext/error.hpp"
 #include "ext/sqlite_api.hpp"
@@ -58,6 +60,13 @@ struct ModuleRecord : sqlite3_module {
 inline sqlite3_module* module_pointer(ModuleRecord* record) noexcept { return record; }
 #endif
 
+// SQLite hands no empty argument over: `count` are fewer than stand in the statement then. Throws
+// SqlError. In xCreate the statement is in the schema already.
+void refuse_empty_arguments(sqlite3* db, const char* schema, const char* table, size_t count);
+
+// What EXPLAIN QUERY PLAN shows behind the plan's number.
+void describe_plan(sqlite3_index_info* info, const std::string& text);
+
 template <class Table>
 class Adapter {
  public:
@@ -69,12 +78,14 @@ class Adapter {
 
  private:
   struct Box : sqlite3_vtab {
-    explicit Box(const ModuleArguments& arguments) : sqlite3_vtab{}, table(arguments) {}
+    explicit Box(const ModuleArguments& arguments)
+        : sqlite3_vtab{}, table(arguments), db(arguments.db) {}
     // SQLite takes no text of a failed xDestroy or xSavepoint.
     ~Box() { sqlite3_free(zErrMsg); }
     Box(const Box&) = delete;
     Box& operator=(const Box&) = delete;
     Table table;
+    sqlite3* db;
   };
   struct CursorBox : sqlite3_vtab_cursor {
     explicit CursorBox(Table& table) : sqlite3_vtab_cursor{}, cursor(table) {}
@@ -89,12 +100,13 @@ class Adapter {
   // R1, R4
   template <class Body>
   [[gnu::always_inline]] static int guarded(sqlite3_vtab* vtab, Body&& body) noexcept {
-    return guard(
-        [vtab](const char* text) {
-          sqlite3_free(vtab->zErrMsg);
-          vtab->zErrMsg = sqlite3_mprintf("%s", text);
-        },
-        body);
+    char* message = nullptr;
+    const int code =
+        guard([&message](const char* text) { message = sqlite3_mprintf("%s", text); }, body);
+    if (code != SQLITE_OK) [[unlikely]] {
+      sqlite3_free(std::exchange(vtab->zErrMsg, message));
+    }
+    return code;
   }
 
   static int open_table(sqlite3* db, void* client, int count, const char* const* texts,
@@ -107,14 +119,17 @@ class Adapter {
         [&] {
           auto box = std::make_unique<Box>(ModuleArguments{
               **static_cast<std::shared_ptr<Connection>*>(client), db, count, texts, creating});
-          sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS);
-          sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1);
-          const int code = sqlite3_declare_vtab(db, box->table.declaration().c_str());
-          if (code != SQLITE_OK) {
-            throw SqlError(code, sqlite3_errmsg(db));
-          }
+          const auto expect = [db](int code) {
+            if (code != SQLITE_OK) {
+              throw SqlError(code, sqlite3_errmsg(db));
+            }
+          };
+          expect(sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS));
+          expect(sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1));
+          expect(sqlite3_declare_vtab(db, box->table.declaration().c_str()));
           if constexpr (requires { box->table.create(); }) {
             if (creating) {
+              refuse_empty_arguments(db, texts[1], texts[2], static_cast<size_t>(count - 3));
               box->table.create();
             }
           }
@@ -171,7 +186,17 @@ class Adapter {
     return guarded(cursor->pVtab, [&] { *rowid = cursor_of(cursor).rowid(); });
   }
   static int x_update(sqlite3_vtab* vtab, int count, sqlite3_value** values, sqlite3_int64* rowid) {
-    return guarded(vtab, [&] { table_of(vtab).update(count, values, *rowid); });
+    const int code = guarded(vtab, [&] { table_of(vtab).update(count, values, *rowid); });
+    if ((code & 0xFF) == SQLITE_CONSTRAINT) {
+      forget_skipped(vtab);
+    }
+    return code;
+  }
+  // R6
+  static void forget_skipped(sqlite3_vtab* vtab) noexcept {
+    if (sqlite3_vtab_on_conflict(static_cast<Box*>(vtab)->db) == SQLITE_IGNORE) {
+      sqlite3_free(std::exchange(vtab->zErrMsg, nullptr));
+    }
   }
   static int x_begin(sqlite3_vtab* vtab) {
     return guarded(vtab, [vtab] { table_of(vtab).begin(); });

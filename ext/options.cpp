@@ -55,7 +55,7 @@ bool is_constraint_word(const std::string& word) {
   return std::find(std::begin(kWords), std::end(kWords), lower(word)) != std::end(kWords);
 }
 
-ColumnSpec parse_column(const std::string& table, std::string_view argument) {
+ColumnSpec parse_column(const std::string& table, std::string_view argument, ColumnRules rules) {
   std::string_view rest = argument;
   ColumnSpec column;
   column.name = take_name(rest);
@@ -67,7 +67,19 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument) {
       rest = trim(rest.substr(std::min(close, rest.size() - 1) + 1));
       continue;
     }
+    const size_t type_bytes = column.type.size() - rest.size();
     const std::string word = take_name(rest);
+    if (rules == ColumnRules::kTypeAndCollation && equal_names(word, "collate")) {
+      column.type = std::string(trim(column.type.substr(0, type_bytes)));
+      column.collation = take_name(rest);
+      rest = trim(rest);
+      if (column.collation.empty() || !rest.empty()) {
+        throw SqlError(SQLITE_ERROR, table + ": column " + column.name +
+                                         ": COLLATE takes the name of a collation, and nothing"
+                                         " stands behind it");
+      }
+      return column;
+    }
     if (is_constraint_word(word) || word.empty()) {
       throw SqlError(SQLITE_ERROR,
                      sql_text("%s: column %s takes a name and a type only, not \"%s\"",
@@ -152,6 +164,45 @@ std::string take_name(std::string_view& text) {
   return word;
 }
 
+namespace {
+
+// The position behind the quoted name or text, the comment or the single character at `at`.
+size_t skip_token(std::string_view sql, size_t at) noexcept {
+  const auto behind = [&](std::string_view end, size_t from) {
+    const size_t found = sql.find(end, from);
+    return found == std::string_view::npos ? sql.size() : found + end.size();
+  };
+  if (const char close = closing_quote(sql[at]); close != 0) {
+    return behind({&close, 1}, at + 1);  // a doubled quote begins another one
+  }
+  if (sql.substr(at, 2) == "--") {
+    return behind("\n", at);
+  }
+  return sql.substr(at, 2) == "/*" ? behind("*/", at + 2) : at + 1;
+}
+
+}  // namespace
+
+size_t count_arguments(std::string_view statement) noexcept {
+  size_t depth = 0;
+  size_t commas = 0;
+  bool any = false;
+  for (size_t at = 0; at < statement.size();) {
+    const char c = statement[at];
+    const size_t next = skip_token(statement, at);
+    const bool comment = next - at >= 2 && (c == '-' || c == '/');
+    if (depth == 1 && c == ')') {
+      break;
+    }
+    any = any || (depth > 0 && !comment && kSpace.find(c) == std::string_view::npos);
+    commas += depth == 1 && c == ',' ? 1 : 0;
+    depth += c == '(' ? 1 : 0;
+    depth -= c == ')' && depth > 0 ? 1 : 0;
+    at = next;
+  }
+  return any ? commas + 1 : 0;
+}
+
 std::optional<SourceColumn> parse_source(std::string_view text) {
   SourceColumn source;
   source.table = take_name(text);
@@ -224,7 +275,7 @@ std::optional<double> parse_size(std::string_view text) {
 }
 
 Options::Options(const std::string& table, std::span<const OptionSpec> specs,
-                 std::span<const char* const> arguments, bool tolerant) {
+                 std::span<const char* const> arguments, bool tolerant, ColumnRules rules) {
   for (const char* raw : arguments) {
     const std::string_view argument = trim(raw);
     if (argument.empty()) {
@@ -239,7 +290,7 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
         throw SqlError(SQLITE_ERROR, table + ": column \"" + std::string(argument) +
                                          "\" behind an option; columns come first");
       }
-      columns_.push_back(parse_column(table, argument));
+      columns_.push_back(parse_column(table, argument, rules));
       continue;
     }
     try {

@@ -41,15 +41,20 @@ struct SourceColumn {
 
 struct ColumnSpec {
   std::string name;
-  std::string type;  // as written; empty: none
+  std::string type;            // as written; empty: none
+  std::string collation = {};  // its name; empty: none was given
 };
+
+// What may stand behind a column's name.
+enum class ColumnRules { kType, kTypeAndCollation };
 
 class Options {
  public:
   // Parses the arguments of one table; throws SqlError. `tolerant` (a later connect, when the
   // stored options count): what is not valid is passed over.
   Options(const std::string& table, std::span<const OptionSpec> specs,
-          std::span<const char* const> arguments, bool tolerant);
+          std::span<const char* const> arguments, bool tolerant,
+          ColumnRules rules = ColumnRules::kType);
 
   const std::vector<ColumnSpec>& columns() const noexcept { return columns_; }
   bool has(std::string_view name) const { return values_.contains(std::string(name)); }
@@ -75,6 +80,10 @@ class Options {
   std::vector<ColumnSpec> columns_;
   std::map<std::string, Value, std::less<>> values_;
 };
+
+// How many arguments stand in the parentheses of a statement CREATE VIRTUAL TABLE …, empty ones
+// too, which SQLite does not hand over; 0 where there is nothing between them.
+size_t count_arguments(std::string_view statement) noexcept;
 
 // "table(column)", each name quoted or not; nothing when the text is not one.
 std::optional<SourceColumn> parse_source(std::string_view text);

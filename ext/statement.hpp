@@ -49,26 +49,26 @@ class Statement {
 
   explicit operator bool() const noexcept { return statement_ != nullptr; }
 
+  // All of them throw SqlError, and nothing stays bound: a value that SQLite would not take
+  // (SQLITE_LIMIT_LENGTH, no memory) would be written as NULL.
   Statement& bind(int index, int64_t value) {
-    sqlite3_bind_int64(statement_, index, value);
-    return *this;
+    return expect_bound(sqlite3_bind_int64(statement_, index, value));
   }
   Statement& bind(int index, double value) {
-    sqlite3_bind_double(statement_, index, value);
-    return *this;
+    return expect_bound(sqlite3_bind_double(statement_, index, value));
   }
   // The bytes must live until reset().
   Statement& bind(int index, std::span<const std::byte> bytes) {
-    sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_STATIC);
-    return *this;
+    return expect_bound(
+        sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_STATIC));
   }
   Statement& bind_copy(int index, std::span<const std::byte> bytes) {
-    sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
-    return *this;
+    return expect_bound(
+        sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
   }
   Statement& bind(int index, const std::string& text) {
-    sqlite3_bind_text64(statement_, index, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
-    return *this;
+    return expect_bound(sqlite3_bind_text64(statement_, index, text.data(), text.size(),
+                                            SQLITE_STATIC, SQLITE_UTF8));
   }
 
   // True: a row. Throws SqlError with SQLite's text.
@@ -78,13 +78,12 @@ class Statement {
       return true;
     }
     if (code != SQLITE_DONE) {
-      sqlite3* db = sqlite3_db_handle(statement_);
-      const int extended = sqlite3_extended_errcode(db);
-      throw SqlError((extended & 0xFF) == (code & 0xFF) ? extended : code, sqlite3_errmsg(db));
+      raise(code);
     }
     return false;
   }
-  // What was bound is forgotten, too: a tracing application would show it.
+  // What was bound is forgotten, too: a tracing application would show it. sqlite3_reset() only
+  // repeats what step() threw.
   void reset() noexcept {
     sqlite3_reset(statement_);
     sqlite3_clear_bindings(statement_);
@@ -98,17 +97,24 @@ class Statement {
   int type(int column) const noexcept { return sqlite3_column_type(statement_, column); }
   int64_t integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
   double real(int column) const noexcept { return sqlite3_column_double(statement_, column); }
-  std::span<const std::byte> bytes(int column) const noexcept {
+  std::span<const std::byte> bytes(int column) const {
     const void* data = sqlite3_column_blob(statement_, column);
-    return {static_cast<const std::byte*>(data),
-            static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+    const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_, column));
+    if (data == nullptr && size != 0) {
+      throw std::bad_alloc();  // a zeroblob that could not be written out
+    }
+    return {static_cast<const std::byte*>(data), size};
   }
   sqlite3_value* value(int column) const noexcept {
     return sqlite3_column_value(statement_, column);
   }
-  std::string text(int column) const {  // UTF-8, whatever the database's encoding
+  std::string text(int column) const {  // UTF-8, whatever the database's encoding; NULL: empty
+    const bool is_null = type(column) == SQLITE_NULL;
     const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
     const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_, column));
+    if (text == nullptr && !is_null) {
+      throw std::bad_alloc();
+    }
     return text == nullptr ? std::string() : std::string(text, size);
   }
 
@@ -119,6 +125,21 @@ class Statement {
   };
 
  private:
+  // Out of line of what is called once a row.
+  [[noreturn, gnu::noinline]] void raise(int code) const {
+    sqlite3* db = sqlite3_db_handle(statement_);
+    const int extended = sqlite3_extended_errcode(db);
+    throw SqlError((extended & 0xFF) == (code & 0xFF) ? extended : code, sqlite3_errmsg(db));
+  }
+  Statement& expect_bound(int code) {
+    if (code != SQLITE_OK) [[unlikely]] {
+      const SqlError error(code, sqlite3_errmsg(sqlite3_db_handle(statement_)));
+      sqlite3_clear_bindings(statement_);
+      throw error;
+    }
+    return *this;
+  }
+
   sqlite3_stmt* statement_ = nullptr;
 };
 

@@ -40,13 +40,16 @@ bool StoredOptions::on(const char* key) const {
   return word == "on";
 }
 
-void StoredOptions::expect_format(int64_t format) const {
+uint32_t StoredOptions::format(uint32_t oldest, uint32_t newest) const {
   const int64_t stored = whole("format", 0, INT64_MAX);
-  if (stored != format) {
+  if (stored < oldest || stored > newest) {
+    const std::string known =
+        oldest == newest ? "format " + std::to_string(newest)
+                         : "formats " + std::to_string(oldest) + " to " + std::to_string(newest);
     throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": written in format " + std::to_string(stored) +
-                                            "; this version reads format " +
-                                            std::to_string(format));
+                                            "; this version reads " + known);
   }
+  return static_cast<uint32_t>(stored);
 }
 
 }  // namespace cuckoo

@@ -21,8 +21,11 @@ class StoredOptions {
   bool on(const char* key) const;
   const std::string& text(const char* key) const;
   void expect(bool valid, const char* key) const;
-  // The row `format`, which must have this number.
-  void expect_format(int64_t format) const;
+  // The row `format`, which must be one of these.
+  uint32_t format(uint32_t oldest, uint32_t newest) const;
+  void expect_format(int64_t format) const {
+    (void)this->format(static_cast<uint32_t>(format), static_cast<uint32_t>(format));
+  }
 
  private:
   const ShadowStore::OptionValue& find(const char* key, int type) const;

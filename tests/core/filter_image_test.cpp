@@ -315,15 +315,16 @@ TEST(FilterImage, headers_out_of_range_are_not_encoded) {
 
 // ---- stored images
 
-std::filesystem::path golden_path(const std::string& name) {
-  return tests_directory() / "golden" / (name + "-1.image");
+std::filesystem::path golden_path(const std::string& name, uint32_t version) {
+  return tests_directory() / "golden" / (name + "-" + std::to_string(version) + ".image");
 }
 
 // core/FORMAT.md, "Images": ann and flo once, eve twelve times.
 ImageBytes example_image() {
   BuiltSample built;
   built.header.spec = {FilterKind::kCuckoo, 0.03};
-  built.header.key_affinity = 2;
+  built.header.key_affinity = 1;
+  built.header.key_types = 4;
   built.header.seed = 1;
   built.header.capacity = 4;
   built.header.items = 14;
@@ -342,8 +343,8 @@ ImageBytes example_image() {
 
 TEST(FilterImage, example_has_the_bytes_it_always_had) {
   const ImageBytes bytes = example_image();
-  EXPECT_EQ(bytes.size(), 218U);
-  EXPECT_EQ(read_bytes(golden_path("example")), bytes);
+  EXPECT_EQ(bytes.size(), 226U);
+  EXPECT_EQ(read_bytes(golden_path("example", 2)), bytes);
   const Result<Image> image = decode_image(bytes);
   ASSERT_TRUE(image.ok()) << image.error().message;
   EXPECT_EQ(image.value().filter->count(0xC391B69EEFD40000, {}), 12U);
@@ -353,14 +354,26 @@ TEST(FilterImage, example_has_the_bytes_it_always_had) {
   EXPECT_EQ(encode_again(bytes).value(), bytes);
 }
 
+// It said that its keys' type was NUMERIC, and no more.
+TEST(FilterImage, example_of_the_first_version_is_read_and_written_alike) {
+  const std::optional<ImageBytes> bytes = read_bytes(golden_path("example", 1));
+  ASSERT_TRUE(bytes.has_value());
+  EXPECT_EQ(bytes->size(), 218U);
+  const Result<Image> image = decode_image(*bytes);
+  ASSERT_TRUE(image.ok()) << image.error().message;
+  EXPECT_EQ(image.value().header.key_affinity, 2);
+  EXPECT_EQ(image.value().filter->count(0xC391B69EEFD40000, {}), 12U);
+  EXPECT_EQ(encode_again(*bytes).value(), *bytes);
+}
+
 TEST(FilterImage, example_has_the_bytes_of_the_document) {
   EXPECT_EQ(documented_bytes("image"), example_image());
 }
 
-TEST(FilterImage, images_of_the_first_format_are_read_and_written_alike) {
+TEST(FilterImage, images_of_every_version_are_read_and_written_alike) {
   for (const ImageSample& sample : image_samples()) {
     SCOPED_TRACE(sample.name);
-    const std::optional<ImageBytes> bytes = read_bytes(golden_path(sample.name));
+    const std::optional<ImageBytes> bytes = read_bytes(golden_path(sample.name, sample.version));
     ASSERT_TRUE(bytes.has_value());
     Result<Image> image = decode_image(*bytes);
     ASSERT_TRUE(image.ok()) << image.error().message;
@@ -368,6 +381,9 @@ TEST(FilterImage, images_of_the_first_format_are_read_and_written_alike) {
     EXPECT_EQ(header.spec.kind, sample.spec.kind);
     EXPECT_EQ(header.capacity, sample.capacity);
     EXPECT_EQ(header.seed, 0x0123456789ABCDEFU);
+    EXPECT_EQ(header.version, sample.version);
+    EXPECT_EQ(header.collation, sample.version == 1 ? 0 : 1);
+    EXPECT_EQ(header.key_types, sample.version == 1 ? 0 : 20);
     EXPECT_EQ(header.with_hashes, sample.with_hashes);
     const Filter& filter = *image.value().filter;
     uint64_t present = 0;
@@ -394,16 +410,16 @@ TEST(FilterImage, images_of_the_first_format_are_read_and_written_alike) {
 // Writes the files that the test above reads, and seeds for tests/fuzz/filter_image_fuzz.cpp. To be
 // run when a sample is added, with --gtest_also_run_disabled_tests; files that exist are kept.
 TEST(FilterImage, DISABLED_write_files) {
-  const auto write = [](const std::string& name, const ImageBytes& bytes) {
-    if (!std::filesystem::exists(golden_path(name))) {
-      write_bytes(golden_path(name), bytes);
+  const auto write = [](const std::string& name, uint32_t version, const ImageBytes& bytes) {
+    if (!std::filesystem::exists(golden_path(name, version))) {
+      write_bytes(golden_path(name, version), bytes);
     }
     write_bytes(tests_directory() / "fuzz" / "corpus" / "filter_image" / name, bytes);
   };
   for (const ImageSample& sample : image_samples()) {
-    write(sample.name, sample_image(sample));
+    write(sample.name, sample.version, sample_image(sample));
   }
-  write("example", example_image());
+  write("example", 2, example_image());
 }
 
 }  // namespace

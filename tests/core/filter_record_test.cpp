@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 
 #include "core/bytes.hpp"
@@ -15,7 +16,7 @@ namespace {
 using test::Bytes;
 using test::nth_word;
 
-constexpr size_t kFields = 31;
+constexpr size_t kFields = 32;
 constexpr size_t kBytes = 8 + 8 * kFields + 4;
 
 FilterRecord example() {
@@ -49,6 +50,15 @@ FilterRecord example() {
   record.hashless = 1;
   record.rotation = 9;
   record.older = 6;
+  record.key_types = 21;
+  return record;
+}
+
+// As a table of format 1 has it.
+FilterRecord first_version() {
+  FilterRecord record = example();
+  record.version = 1;
+  record.key_types = 0;
   return record;
 }
 
@@ -70,9 +80,11 @@ std::string refusal(const Bytes& bytes) {
 }
 
 TEST(FilterRecord, round_trip_gives_every_field_back) {
-  const Result<FilterRecord> back = decode_record(encode_record(example()));
-  ASSERT_TRUE(back.ok()) << back.error().message;
-  EXPECT_EQ(back.value(), example());
+  for (const FilterRecord& record : {example(), first_version()}) {
+    const Result<FilterRecord> back = decode_record(encode_record(record));
+    ASSERT_TRUE(back.ok()) << back.error().message;
+    EXPECT_EQ(back.value(), record);
+  }
 }
 
 TEST(FilterRecord, round_trip_of_extreme_numbers) {
@@ -95,7 +107,7 @@ TEST(FilterRecord, stored_bytes_are_what_they_always_were) {
   const Bytes bytes = encode_record(example());
   ASSERT_EQ(bytes.size(), kBytes);
   EXPECT_EQ(load_le<uint32_t>(&bytes[0]), 0x52464B43u);  // "CKFR"
-  EXPECT_EQ(load_le<uint32_t>(&bytes[4]), 1u);
+  EXPECT_EQ(load_le<uint32_t>(&bytes[4]), 2u);
   const uint64_t fields[] = {0x0102030405060708,
                              3,
                              1000,
@@ -126,12 +138,22 @@ TEST(FilterRecord, stored_bytes_are_what_they_always_were) {
                              3ULL << 40,
                              1,
                              9,
-                             6};
+                             6,
+                             21};
   ASSERT_EQ(std::size(fields), kFields);
   for (size_t i = 0; i < kFields; ++i) {
     EXPECT_EQ(load_le<uint64_t>(&bytes[8 + 8 * i]), fields[i]) << "field " << i;
   }
-  EXPECT_EQ(load_le<uint32_t>(&bytes[kBytes - 4]), 0xA69A19C3u);
+  EXPECT_EQ(load_le<uint32_t>(&bytes[kBytes - 4]), 0x92AE9492u);
+}
+
+TEST(FilterRecord, stored_bytes_of_the_first_version_are_what_they_always_were) {
+  const Bytes first = encode_record(first_version());
+  const Bytes second = encode_record(example());
+  ASSERT_EQ(first.size(), kBytes - 8);
+  EXPECT_EQ(load_le<uint32_t>(&first[4]), 1u);
+  EXPECT_TRUE(std::equal(first.begin() + 8, first.end() - 4, second.begin() + 8));
+  EXPECT_EQ(load_le<uint32_t>(&first[first.size() - 4]), 0xA69A19C3u);
 }
 
 TEST(FilterRecord, first_row_id_keeps_generations_apart) {
@@ -189,9 +211,9 @@ TEST(FilterRecord, every_other_length_is_found) {
 
 TEST(FilterRecord, newer_format_is_named) {
   Bytes bytes = encode_record(example());
-  store_le(&bytes[4], uint32_t{2});
+  store_le(&bytes[4], uint32_t{3});
   const std::string message = refusal(with_crc(bytes));
-  EXPECT_NE(message.find("format 2"), std::string::npos) << message;
+  EXPECT_NE(message.find("format 3"), std::string::npos) << message;
 }
 
 TEST(FilterRecord, numbers_that_do_not_fit_together_are_refused) {
@@ -215,6 +237,7 @@ TEST(FilterRecord, numbers_that_do_not_fit_together_are_refused) {
          r.older = kMaxGenerations;
          r.rotation = 1000;
        }},
+      {"more types of keys than there are", [](FilterRecord& r) { r.key_types = 256; }},
       {"more generations than there were", [](FilterRecord& r) { r.older = r.rotation + 1; }},
   };
   for (const auto& [what, change] : kChanges) {
@@ -232,7 +255,7 @@ TEST(FilterRecord, random_bytes_are_refused_without_a_crash) {
     }
     if (i % 2 == 0 && bytes.size() >= 12) {
       store_le(&bytes[0], uint32_t{0x52464B43});
-      store_le(&bytes[4], uint32_t{1});
+      store_le(&bytes[4], static_cast<uint32_t>(1 + i % 4 / 2));
       bytes = with_crc(std::move(bytes));
     }
     EXPECT_NE(refusal(bytes), "") << i;

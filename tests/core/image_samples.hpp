@@ -35,9 +35,11 @@ struct ImageSample {
   uint64_t keys = 0;  // distinct hashes
   HashWidth width = HashWidth::k47Bits;
   bool with_hashes = false;
+  uint32_t version = 1;
 };
 
-// One of each kind, and the ways to ask for one.
+// One of each kind, and the ways to ask for one, in the first version; then what came with the
+// second.
 inline const std::vector<ImageSample>& image_samples() {
   static const std::vector<ImageSample> samples = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 30, 20},
@@ -54,6 +56,9 @@ inline const std::vector<ImageSample>& image_samples() {
       {"counting", {FilterKind::kCountingBloom, 0.05}, 30, 30},
       {"legacy", {FilterKind::kLegacyBloom, 0.01}, 50, 40},
       {"counting_hashes", {FilterKind::kCountingBloom, 0.1}, 30, 20, HashWidth::k63Bits, true},
+      {"cuckoo_nocase", {FilterKind::kCuckoo, 0.01}, 30, 20, HashWidth::k47Bits, false, 2},
+      {"cuckoo_nocase_hashes", {FilterKind::kCuckoo, 0.001}, 50, 30, HashWidth::k47Bits, true, 2},
+      {"bloom_nocase_hashes", {FilterKind::kBloom, 0.02}, 40, 40, HashWidth::k63Bits, true, 2},
   };
   return samples;
 }
@@ -133,6 +138,11 @@ inline BuiltSample build_sample(const ImageSample& sample, uint32_t page_bytes =
     for (const auto& [hash, count] : built.hashes) {
       items += 1 - built.filter->insert_batch({&hash, 1});
     }
+  }
+  built.header.version = sample.version;
+  if (sample.version > 1) {
+    built.header.collation = 1;
+    built.header.key_types = 4 | 16;
   }
   built.header.spec = sample.spec;
   built.header.width = sample.width;
@@ -228,6 +238,11 @@ inline const std::vector<HeaderCase>& header_cases() {
       {"hashes of a cuckoo filter", "cuckoo", [](ImageHeader& h) { h.spec.hashes = 1; }},
       {"width", "cuckoo", [](ImageHeader& h) { h.width = static_cast<HashWidth>(48); }},
       {"affinity", "cuckoo", [](ImageHeader& h) { h.key_affinity = 5; }},
+      {"version", "cuckoo", [](ImageHeader& h) { h.version = 3; }},
+      {"no version", "cuckoo", [](ImageHeader& h) { h.version = 0; }},
+      {"collation in version 1", "cuckoo", [](ImageHeader& h) { h.collation = 1; }},
+      {"types of keys in version 1", "cuckoo", [](ImageHeader& h) { h.key_types = 1; }},
+      {"collation", "cuckoo_nocase", [](ImageHeader& h) { h.collation = 3; }},
       {"no capacity", "cuckoo", [](ImageHeader& h) { h.capacity = 0; }},
       {"capacity", "cuckoo", [](ImageHeader& h) { h.capacity = (uint64_t{1} << 40) + 1; }},
       {"too many items", "bloom", [](ImageHeader& h) { h.items = kMaxImageItems + 1; }},

@@ -117,12 +117,47 @@ TEST_F(Change, delete_in_removes_one_per_distinct_key) {
 TEST_F(Change, delete_command_removes_one_per_row) {
   db.run("INSERT INTO seen VALUES ('a'), ('a'), ('a'), ('b')");
   db.run("CREATE TABLE t(k); INSERT INTO t VALUES ('a'), ('a'), ('c'), (NULL)");
-  db.run("INSERT INTO seen(seen, key) SELECT 'delete', k FROM t");
+  db.run("INSERT INTO seen(seen, key) SELECT 'delete', k FROM t WHERE k IS NOT NULL");
   EXPECT_EQ(count("'a'"), 1);
   EXPECT_EQ(items(), 2);
   db.run("INSERT INTO seen(seen, key) VALUES ('DELETE', 'b')");
   EXPECT_EQ(items(), 1);
   check();
+}
+
+TEST_F(Change, delete_command_without_a_key_is_refused) {
+  db.run("INSERT INTO seen VALUES ('a')");
+  for (const char* sql : {"INSERT INTO seen(seen) VALUES ('delete')",
+                          "INSERT INTO seen(seen, key) VALUES ('delete', 'a'), ('delete', NULL)"}) {
+    db.refuses(sql, SQLITE_CONSTRAINT_NOTNULL, {"seen.key", "'delete' takes a key"});
+    EXPECT_EQ(items(), 1);
+  }
+  db.run("INSERT OR IGNORE INTO seen(seen, key) VALUES ('delete', NULL), ('delete', 'a')");
+  EXPECT_EQ(items(), 0);
+  check();
+}
+
+// SQLite keeps the text of a row that OR IGNORE skipped, and would show it with the next failure.
+TEST_F(Change, a_skipped_row_leaves_no_text_behind) {
+  db.run(
+      "CREATE VIRTUAL TABLE kv USING flash_kv(k, v); INSERT INTO kv VALUES (1, 1);"
+      "CREATE VIRTUAL TABLE ring USING hash_ring(); INSERT INTO ring(node) VALUES ('a')");
+  for (const char* sql : {"INSERT OR IGNORE INTO seen SELECT nullif(i, 1) FROM n",
+                          "INSERT OR IGNORE INTO kv SELECT nullif(i, 0), 1 FROM n",
+                          "INSERT OR IGNORE INTO ring(node) SELECT CASE i WHEN 1 THEN 'a' ELSE 'b' "
+                          "|| i END FROM n"}) {
+    db.run(
+        "DROP VIEW IF EXISTS n; CREATE VIEW n AS WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL"
+        " SELECT i + 1 FROM c WHERE i < 100000) SELECT i FROM c");
+    int calls = 0;
+    sqlite3_progress_handler(
+        db.handle(), 500, [](void* count) { return ++*static_cast<int*>(count) > 3 ? 1 : 0; },
+        &calls);
+    const Outcome outcome = db.attempt(sql);
+    sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+    EXPECT_EQ(outcome.code, SQLITE_INTERRUPT) << sql;
+    EXPECT_NE(outcome.message.find("interrupted"), std::string::npos) << sql << outcome.message;
+  }
 }
 
 TEST_F(Change, delete_with_returning_is_refused_by_sqlite) {

@@ -396,12 +396,12 @@ TEST_F(Corruption, of_a_table_that_needs_no_overflow_is_found_by_check) {
 }
 
 TEST_F(Corruption, by_a_newer_format_says_so) {
-  const Seen config = look("UPDATE f_config SET value = 2 WHERE key = 'format'");
-  EXPECT_NE(config.probe.message.find("format 2"), std::string::npos) << config.probe.message;
+  const Seen config = look("UPDATE f_config SET value = 3 WHERE key = 'format'");
+  EXPECT_NE(config.probe.message.find("format 3"), std::string::npos) << config.probe.message;
   const Seen record = look(
-      "UPDATE f_config SET value = CAST(substr(value, 1, 4) || x'02000000' || substr(value, 9)"
+      "UPDATE f_config SET value = CAST(substr(value, 1, 4) || x'03000000' || substr(value, 9)"
       " AS BLOB) WHERE key = 'record'");
-  EXPECT_NE(record.probe.message.find("format 2"), std::string::npos) << record.probe.message;
+  EXPECT_NE(record.probe.message.find("format 3"), std::string::npos) << record.probe.message;
   // At first use, not at connect.
   QuickDatabase db(damaged("UPDATE f_config SET value = 99 WHERE key = 'format'"));
   EXPECT_EQ(db.list("SELECT name FROM pragma_table_info('f')"), "key");

@@ -206,12 +206,29 @@ TEST(Create_column, more_than_one_is_refused) {
   expect_refused("capacity = 5, a", {"a"});
 }
 
-TEST(Create_column, with_constraint_or_collation_is_refused) {
+TEST(Create_column, with_constraint_or_odd_collation_is_refused) {
   for (const char* text :
-       {"a PRIMARY KEY", "a TEXT NOT NULL", "a UNIQUE", "a COLLATE NOCASE", "a TEXT COLLATE BINARY",
-        "a DEFAULT 5", "a CHECK (a > 1)", "a REFERENCES t(x)", "a TEXT CONSTRAINT c UNIQUE",
-        "a HIDDEN", "a INTEGER GENERATED ALWAYS AS (1)", "a TEXT collate nocase"}) {
+       {"a PRIMARY KEY", "a TEXT NOT NULL", "a UNIQUE", "a DEFAULT 5", "a CHECK (a > 1)",
+        "a REFERENCES t(x)", "a TEXT CONSTRAINT c UNIQUE", "a HIDDEN",
+        "a INTEGER GENERATED ALWAYS AS (1)", "a TEXT COLLATE", "a COLLATE NOCASE TEXT",
+        "a TEXT COLLATE NOCASE NOT NULL", "a COLLATE NOCASE COLLATE RTRIM"}) {
     expect_refused(text, {"a"});
+  }
+  for (const char* text :
+       {"a COLLATE german", "a TEXT COLLATE UINT", "a TEXT COLLATE \"NO CASE\""}) {
+    expect_refused(text, {"a", "BINARY, NOCASE or RTRIM"});
+  }
+}
+
+TEST(Create_argument, that_is_empty_is_refused) {
+  for (const char* text : {",", "a,", ",a", "a, , capacity = 5", "a, capacity = 5,", " , ",
+                           "a /* , */ ,", "a, -- no\n", "[a,b],", "\"a(,\" TEXT,"}) {
+    expect_refused(text, {"empty argument"});
+  }
+  for (const char* text : {"", " ", "/* , */", "a /* , */", "[a,b]", "\"a,(\" TEXT",
+                           "a DECIMAL(10, 2), capacity = 5", "a -- ,\n, capacity = 5"}) {
+    Database db;
+    db.run(create(text));
   }
 }
 

@@ -123,7 +123,7 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
   run_scripts(db, blocks, "");
   db.run("INSERT INTO seen(seen) VALUES ('check')");
   const StoredRows documented = documented_rows(blocks, "");
-  EXPECT_EQ(documented.size(), 14U);
+  EXPECT_EQ(documented.size(), 15U);
   expect_rows(stored_rows(db, {"SELECT 'seen_config ' || key, iif(typeof(value) = 'blob',"
                                " hex(value), value) FROM seen_config",
                                "SELECT 'seen_pages ' || id, hex(page) FROM seen_pages",

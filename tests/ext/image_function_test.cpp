@@ -315,14 +315,15 @@ TEST(Union, of_different_images_names_the_difference) {
   Database db;
   db.run(
       "CREATE VIRTUAL TABLE n USING cuckoo_filter(key INTEGER, seed = 0, capacity = 100);"
-      "INSERT INTO n VALUES (1)");
+      "CREATE VIRTUAL TABLE t USING cuckoo_filter(key TEXT, seed = 0, capacity = 100);"
+      "INSERT INTO n VALUES (1); INSERT INTO t VALUES (1)");
   const std::tuple<const char*, const char*, std::vector<std::string>> cases[] = {
       {"cuckoo_build(1, 0.01, 100)", "bloom_build(1, 0.01, 100)", {"kind", "cuckoo", "bloom"}},
       {"cuckoo_build(1, 0.01, 100)", "cuckoo_build(1, 0.01, 200)", {"capacit", "100", "200"}},
       {"bloom_build(1, 0.01, 100)", "bloom_build(1, 0.02, 100)", {"fpr"}},
       {"bloom_build(1, 0.01)", "bloom_build(1, 0.001)", {"fpr", "capacity"}},
       {"cuckoo_build(1, 0.01, 100, 1)", "cuckoo_build(1, 0.01, 100, 2)", {"seed"}},
-      {"cuckoo_build(1, 0.001, 100)", "filter_export('n')", {"type"}},
+      {"filter_export('n')", "filter_export('t')", {"TEXT", "one type"}},
   };
   for (const auto& [first, second, parts] : cases) {
     db.run("DROP TABLE IF EXISTS i; CREATE TABLE i(b)");

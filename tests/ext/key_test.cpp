@@ -180,7 +180,6 @@ TEST(Key_null, as_a_probe_finds_nothing) {
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (NULL, 'a')"), 1);
   EXPECT_EQ(db.text("SELECT filter_contains('f', NULL)"), "NULL");
   db.run("DELETE FROM f WHERE key = NULL; DELETE FROM f WHERE key IS NULL");
-  db.run("INSERT INTO f(f, key) VALUES ('delete', NULL)");
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), 4);
   db.run("CREATE TABLE t(v); INSERT INTO t VALUES (NULL), ('a')");
   EXPECT_EQ(db.list("SELECT quote(v) FROM t JOIN f ON f.key = t.v"), "'a'");

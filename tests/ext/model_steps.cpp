@@ -217,10 +217,10 @@ void ModelScript::remove_absent(Connection& connection) {
   if (file_.write(connection, sql, done(file_.seen(connection)))) {
     expect_changes(connection, 0);
   }
-  file_.write(connection,
-              "INSERT INTO " + table + "(" + table + ", key) VALUES ('delete', " + literal(key) +
-                  "), ('delete', NULL)",
-              removal(file_.seen(connection), file_.seen(connection), filter, 2));
+  file_.write(
+      connection,
+      "INSERT INTO " + table + "(" + table + ", key) VALUES ('delete', " + literal(key) + ")",
+      removal(file_.seen(connection), file_.seen(connection), filter, 2));
 }
 
 void ModelScript::remove_and_fail(Connection& connection) {

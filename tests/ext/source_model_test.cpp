@@ -176,7 +176,8 @@ class SourceScript {
         code == SQLITE_MISMATCH || (code == SQLITE_LOCKED && connections_.size() > 1) ||
         (code == SQLITE_ERROR &&
          (says("full: ") || says("triggers on its source are gone") || says("VACUUM") ||
-          says("no such table") || says("no such savepoint") || says("no such column")));
+          (stale_ && says(" does not have;") && !says("lacks")) || says("no such table") ||
+          says("no such savepoint") || says("no such column")));
     require(expected, sql + "\ncode " + std::to_string(outcome.code) + ": " + outcome.message);
     if (!in_transaction(one)) {
       one.wrote = false;
@@ -268,8 +269,8 @@ class SourceScript {
     const int64_t fewer =
         ask(one,
             "SELECT count(*) FROM (SELECT y." + c + " AS k, count(*) AS n FROM " + t +
-                " AS y WHERE y." + c + " IS NOT NULL GROUP BY y." + c + " COLLATE BINARY) JOIN " +
-                f + " AS x ON x.key = k WHERE x.count " + (stale_ ? "<" : "<>") + " n",
+                " AS y WHERE y." + c + " IS NOT NULL GROUP BY y." + c + ") JOIN " + f +
+                " AS x ON x.key = k WHERE x.count " + (stale_ ? "<" : "<>") + " n",
             busy);
     const int64_t in_table = ask(one, "SELECT count(" + c + ") FROM " + t, busy);
     const int64_t in_filter = ask(one, "SELECT count(*) FROM " + f, busy);

@@ -252,7 +252,7 @@ TEST_P(Source, that_is_gone_is_a_clear_error) {
     db.run(change);
     db.refuses("INSERT INTO f(f) VALUES ('rebuild')", SQLITE_ERROR, {"f: source", "main.t(a)"});
     EXPECT_EQ(db.text("SELECT key FROM f WHERE key = 'x'"), "x");
-    check(db);
+    db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_ERROR, {"f: source", "main.t(a)"});
   }
   db.run("DROP VIEW t; CREATE TABLE t(a TEXT); INSERT INTO t VALUES ('y')");
   db.run("INSERT INTO f(f) VALUES ('rebuild')");
@@ -274,7 +274,7 @@ TEST_P(Source, rebuild_is_interrupted) {
   EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, 30000) +
                       ") JOIN f ON f.key = CAST(i AS TEXT)"),
             30000);
-  check(db);
+  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_ERROR, {"100001 of the 100002 values"});
 }
 
 TEST(Source_of_murmur2, with_numbers_is_a_clear_error) {
@@ -405,10 +405,13 @@ TEST(Source_config, is_checked_without_triggers_too) {
     QuickDatabase later(file);
     for (const char* use :
          {"SELECT 1 FROM f WHERE key = 7", "SELECT filter_contains('f', 7)",
-          "SELECT * FROM filter_info('f')", "SELECT filter_export('f')", "INSERT INTO f VALUES (9)",
+          "SELECT filter_export('f')", "INSERT INTO f VALUES (9)",
           "INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f) VALUES ('check')"}) {
       later.refuses(use, SQLITE_CORRUPT_VTAB, {"f: corrupt", "f_config", "source"});
     }
+    EXPECT_EQ(later.number("SELECT error LIKE 'f: corrupt:%f_config%source%' AND items IS NULL"
+                           " FROM filter_info('f')"),
+              1);
     later.run("DROP TABLE f");
   }
 }

@@ -150,7 +150,11 @@ void repair(Bytes& bytes) {
   if (!layout.ok() || layout.value().page_count(kImagePageBytes) != 1) {
     return;
   }
-  const size_t room = bytes.size() - kImageHeaderBytes - 4;
+  const size_t header_bytes = image_header_bytes(load_le<uint32_t>(&bytes[4]));
+  if (bytes.size() < header_bytes + 4) {
+    return;
+  }
+  const size_t room = bytes.size() - header_bytes - 4;
   const size_t cell_bytes = layout.value().content_bytes(0, kImagePageBytes);
   if (cell_bytes > room) {
     return;
@@ -158,7 +162,7 @@ void repair(Bytes& bytes) {
   const bool with_hashes = (bytes[kFlagsAt] & std::byte{1}) != std::byte{0};
   const uint64_t most = (room - cell_bytes) / 16;
   const uint64_t entries = with_hashes ? std::min(word(kOverflowCountAt), most) : most;
-  const size_t hashes_at = kImageHeaderBytes + cell_bytes + 16 * entries;
+  const size_t hashes_at = header_bytes + cell_bytes + 16 * entries;
   if (!with_hashes) {
     bytes.resize(hashes_at + 4);
   }
@@ -166,10 +170,10 @@ void repair(Bytes& bytes) {
   store_le(&bytes[kOverflowCountAt], entries);
   store_le(&bytes[kHashBytesAt], uint64_t{bytes.size() - 4 - hashes_at});
   const uint64_t occupied = count_occupied(kind, words, layout.value(),
-                                           std::span(bytes).subspan(kImageHeaderBytes, cell_bytes));
+                                           std::span(bytes).subspan(header_bytes, cell_bytes));
   uint64_t items = occupied;
   for (uint64_t entry = 0; entry < entries; ++entry) {
-    items += word(kImageHeaderBytes + cell_bytes + 16 * entry + 8);
+    items += word(header_bytes + cell_bytes + 16 * entry + 8);
   }
   store_le(&bytes[kOccupiedAt], occupied);
   if (kind == FilterKind::kCuckoo) {
@@ -185,7 +189,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace cuckoo::test;
   const std::span<const std::byte> input = as_input(data, size);
   examine(input);
-  if (size >= cuckoo::kImageHeaderBytes + 4) {
+  if (size >= cuckoo::image_header_bytes(1) + 4) {
     Bytes bytes(input.begin(), input.end());
     put_length_and_crc(bytes);
     examine(bytes);
