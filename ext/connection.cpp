@@ -1,9 +1,42 @@
 #include "ext/connection.hpp"
 
+#include <mutex>
+
 #include "ext/options.hpp"
 #include "ext/statement.hpp"
 
 namespace cuckoo {
+namespace {
+
+// Every connection of the process, of any thread. Neither has a destructor that runs at exit:
+// connections may be closed after it.
+std::mutex all_mutex;
+Connection* all_connections = nullptr;
+
+}  // namespace
+
+Connection::Connection(sqlite3* db) : db_(db) {
+  const std::lock_guard lock(all_mutex);
+  next_ = std::exchange(all_connections, this);
+}
+
+Connection::~Connection() {
+  const std::lock_guard lock(all_mutex);
+  Connection** link = &all_connections;
+  while (*link != this) {
+    link = &(*link)->next_;
+  }
+  *link = next_;
+}
+
+std::shared_ptr<Connection> Connection::of(sqlite3* db) {
+  const std::lock_guard lock(all_mutex);
+  Connection* each = all_connections;
+  while (each != nullptr && each->db_ != db) {
+    each = each->next_;
+  }
+  return each == nullptr ? nullptr : each->weak_from_this().lock();
+}
 
 std::string Connection::key_of(std::string_view schema, std::string_view table) {
   return lower(schema) + '\0' + lower(table);
