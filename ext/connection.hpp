@@ -104,7 +104,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<LiveTable> find_table(const std::string& name, const char* what);
   std::vector<std::shared_ptr<LiveTable>> tables_of(std::span<const char* const> modules);
   [[noreturn]] static void refuse_kind(const std::string& name, const char* kinds);
-  bool exists(const std::string& schema, const std::string& table) const;
 
   sqlite3* db_;
   Connection* next_;  // of all that this library knows

@@ -147,7 +147,8 @@ void union_step(sqlite3_context* context, int, sqlite3_value** values) {
       return;
     }
     if (sqlite3_value_type(values[0]) != SQLITE_BLOB) {
-      throw SqlError(SQLITE_ERROR, std::string(kUnion) + ": the argument is an image, a BLOB");
+      throw SqlError(SQLITE_ERROR,
+                     std::string(kUnion) + ": the argument is an image; " + kBindAsBlob);
     }
     auto image = std::make_unique<ImageFilter>(blob_argument(values[0]), kUnion);
     if (united == nullptr) {

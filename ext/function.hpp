@@ -14,6 +14,8 @@ namespace cuckoo {
 
 class Connection;
 
+inline constexpr char kBindAsBlob[] = "bind an image as a BLOB, not as TEXT";
+
 inline Connection& connection_of(sqlite3_context* context) noexcept {
   return **static_cast<std::shared_ptr<Connection>*>(sqlite3_user_data(context));
 }
@@ -30,15 +32,25 @@ void guarded(sqlite3_context* context, Body&& body) noexcept {
   }
 }
 
-inline std::span<const std::byte> blob_argument(sqlite3_value* value) noexcept {
+// Both throw when SQLite has no memory to make them.
+inline std::span<const std::byte> blob_argument(sqlite3_value* value) {
   const void* bytes = sqlite3_value_blob(value);
-  return {static_cast<const std::byte*>(bytes), static_cast<size_t>(sqlite3_value_bytes(value))};
+  const auto size = static_cast<size_t>(sqlite3_value_bytes(value));
+  if (bytes == nullptr && size > 0) {
+    throw std::bad_alloc();
+  }
+  return {static_cast<const std::byte*>(bytes), size};
 }
 
-inline std::string text_argument(sqlite3_value* value) {
+inline std::string text_argument(sqlite3_value* value) {  // of NULL: empty
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
-  return text == nullptr ? std::string()
-                         : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
+  if (text != nullptr) {
+    return {text, static_cast<size_t>(sqlite3_value_bytes(value))};
+  }
+  if (sqlite3_value_type(value) != SQLITE_NULL) {
+    throw std::bad_alloc();
+  }
+  return {};
 }
 
 inline void result_blob(sqlite3_context* context, const std::vector<std::byte>& bytes) {
