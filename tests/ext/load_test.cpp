@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "tests/ext/database.hpp"
 
@@ -176,6 +177,26 @@ TEST(Load, Of_a_copy_of_the_file_changes_nothing) {
             SQLITE_OK);
   EXPECT_EQ(db.load(folder.file("cuckoo2.so").c_str()), SQLITE_OK) << db.message();
   EXPECT_EQ(db.text("SELECT filter_contains('f', 1) FROM filter_info"), "1");
+}
+
+TEST(Load, In_several_threads_at_once) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([] {
+      for (int round = 0; round < 20; ++round) {
+        BareDatabase db;
+        EXPECT_EQ(round % 2 == 0 ? db.load() : db.load_by_statement(), SQLITE_OK);
+        EXPECT_EQ(db.load(), SQLITE_OK);
+        EXPECT_EQ(db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k);"
+                         "INSERT INTO f VALUES (1)"),
+                  SQLITE_OK);
+        EXPECT_EQ(db.text("SELECT filter_contains('f', 1)"), "1");
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
 }
 
 // --- each allocation fails in turn ---------------------------------------------------------------
