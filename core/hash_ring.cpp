@@ -75,7 +75,7 @@ Status HashRing::check_node(const std::string& name, double weight, uint32_t id)
   }
   const RingNode* const same = find(name);
   if (same != nullptr && same->id != id) {
-    return invalid("node is there already: " + name);
+    return invalid("a node of that name is there already");
   }
   if (id == 0 && ids_.size() == kMaxRingNodes) {
     return Error{ErrorCode::kFull, "65536 nodes, as many as it can"};

@@ -46,7 +46,11 @@ enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
 inline constexpr uint32_t kMaxVnodes = 100000;
 inline constexpr uint32_t kMaxNodePoints = uint32_t{1} << 20;
 
+// The newest way to store a ring, and to read its keys (FORMAT.md).
+inline constexpr uint8_t kRingFormat = 2;
+
 struct RingOptions {
+  uint8_t format = kRingFormat;  // ketama: from 2 on a REAL that is a 64-bit integer is read as one
   RingAlgorithm algorithm = RingAlgorithm::kRing;
   uint32_t vnodes = 1000;                             // ring
   uint64_t seed = 0;                                  // ring, slots

@@ -1,9 +1,54 @@
 #include "ext/connection.hpp"
 
+#include <algorithm>
+#include <mutex>
+
+#include "core/filter_image.hpp"
+#include "core/legacy_bloom.hpp"
+
+#include "ext/function.hpp"
 #include "ext/options.hpp"
+#include "ext/shadow_tables.hpp"
 #include "ext/statement.hpp"
 
 namespace cuckoo {
+namespace {
+
+// Some clients bind bytes as TEXT if they are not told.
+bool is_image(std::string_view text) noexcept {
+  const auto bytes = std::as_bytes(std::span(text));
+  return looks_like_image(bytes) || looks_like_legacy_file(bytes);
+}
+
+// Every connection of the process, of any thread. Neither has a destructor that runs at exit:
+// connections may be closed after it.
+std::mutex all_mutex;
+Connection* all_connections = nullptr;
+
+}  // namespace
+
+Connection::Connection(sqlite3* db) : db_(db) {
+  const std::lock_guard lock(all_mutex);
+  next_ = std::exchange(all_connections, this);
+}
+
+Connection::~Connection() {
+  const std::lock_guard lock(all_mutex);
+  Connection** link = &all_connections;
+  while (*link != this) {
+    link = &(*link)->next_;
+  }
+  *link = next_;
+}
+
+std::shared_ptr<Connection> Connection::of(sqlite3* db) {
+  const std::lock_guard lock(all_mutex);
+  Connection* each = all_connections;
+  while (each != nullptr && each->db_ != db) {
+    each = each->next_;
+  }
+  return each == nullptr ? nullptr : each->weak_from_this().lock();
+}
 
 std::string Connection::key_of(std::string_view schema, std::string_view table) {
   return lower(schema) + '\0' + lower(table);
@@ -39,11 +84,6 @@ void Connection::rename(const std::shared_ptr<LiveTable>& live, const std::strin
   tables_.erase(key_of(live->schema(), old_table));
 }
 
-bool Connection::exists(const std::string& schema, const std::string& table) const {
-  return sqlite3_table_column_metadata(db_, schema.c_str(), table.c_str(), nullptr, nullptr,
-                                       nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
-}
-
 std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
   // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
   // authorizer.
@@ -51,16 +91,21 @@ std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std
   return known_table(schema, table);
 }
 
-// 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots.
+// 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots. Whoever
+// passes a long text by mistake does not wait for each of its dots.
 std::optional<std::pair<std::string, std::string>> Connection::locate(
     const std::string& name, const std::vector<std::string>& schemas) const {
   for (const std::string& schema : schemas) {
-    if (exists(schema, name)) {
+    if (table_exists(db_, schema, name)) {
       return std::pair(schema, name);
     }
   }
-  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-    if (exists(name.substr(0, dot), name.substr(dot + 1))) {
+  size_t longest = std::string_view("main").size();
+  for (const std::string& schema : schemas) {
+    longest = std::max(longest, schema.size());
+  }
+  for (size_t dot = name.find('.'); dot <= longest; dot = name.find('.', dot + 1)) {
+    if (table_exists(db_, name.substr(0, dot), name.substr(dot + 1))) {
       return std::pair(name.substr(0, dot), name.substr(dot + 1));
     }
   }
@@ -88,7 +133,8 @@ std::pair<std::string, std::string> Connection::locate_table(const std::string& 
     place = locate(name, names);
   }
   if (!place) {
-    throw SqlError(SQLITE_ERROR, std::string("no such ") + kind + ": " + printable(name));
+    throw SqlError(SQLITE_ERROR, std::string("no such ") + kind + ": " + printable(name) +
+                                     (is_image(name) ? std::string("; ") + kBindAsBlob : ""));
   }
   return *place;
 }
@@ -99,7 +145,7 @@ std::shared_ptr<LiveTable> Connection::find_table(const std::string& name, const
 }
 
 void Connection::refuse_kind(const std::string& name, const char* kinds) {
-  throw SqlError(SQLITE_ERROR, name + " is not " + kinds);
+  throw SqlError(SQLITE_ERROR, printable(name) + " is not " + kinds);
 }
 
 std::vector<std::pair<std::string, std::string>> Connection::tables_of(

@@ -23,11 +23,25 @@
 
 namespace cuckoo {
 
-class Connection {
+// A module or function that SQLite has from this library.
+struct Registered {
+  static constexpr int kModule = -2;  // instead of a number of arguments
+  const char* name;
+  int arguments;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  explicit Connection(sqlite3* db) noexcept : db_(db) {}
+  explicit Connection(sqlite3* db);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // The one made for that connection by a load before, null when there was none.
+  static std::shared_ptr<Connection> of(sqlite3* db);
 
   sqlite3* db() const noexcept { return db_; }
+  std::vector<Registered>& registered() noexcept { return registered_; }
 
   // The live table of that name, made when there is none; `fresh` (CREATE): always a new one.
   template <class Live>
@@ -122,9 +136,10 @@ class Connection {
     return found;
   }
   [[noreturn]] static void refuse_kind(const std::string& name, const char* kinds);
-  bool exists(const std::string& schema, const std::string& table) const;
 
   sqlite3* db_;
+  Connection* next_;  // of all that this library knows
+  std::vector<Registered> registered_;
   uint64_t generation_ = 1;
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;
   ImageCache images_;

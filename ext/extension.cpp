@@ -1,4 +1,8 @@
 // The entry point, and the list of everything that is registered.
+#if defined(__APPLE__) && !defined(SQLITE_CORE)
+#include <dlfcn.h>
+#endif
+
 #include "ext/connection.hpp"
 #include "ext/filter_aggregates.hpp"
 #include "ext/filter_functions.hpp"
@@ -9,8 +13,10 @@
 #include "ext/flash_table.hpp"
 #include "ext/hash_ring_moves.hpp"
 #include "ext/hash_ring_table.hpp"
+#include "ext/registration.hpp"
 #include "ext/sqlite_api.hpp"
 #include "ext/sqlite_cuckoo.h"
+#include "ext/version.hpp"
 
 #ifndef SQLITE_CORE
 SQLITE_EXTENSION_INIT1
@@ -19,69 +25,105 @@ SQLITE_EXTENSION_INIT1
 namespace cuckoo {
 namespace {
 
-using ConnectionPointer = std::shared_ptr<Connection>;
+constexpr int kOldestSqlite = 3040000;
+constexpr char kTooOld[] = "sqlite-cuckoo needs SQLite 3.40 or newer";
 
-void release_client(void* client) { delete static_cast<ConnectionPointer*>(client); }
+#ifdef SQLITE_CORE
 
-template <class Table>
-void register_table(sqlite3* db, const char* name, const ConnectionPointer& connection) {
-  // SQLite calls release_client also when the registration fails.
-  const int code =
-      Adapter<Table>::register_module(db, name, new ConnectionPointer(connection), release_client);
-  if (code != SQLITE_OK) {
-    throw SqlError(code, sqlite3_errmsg(db));
+// Why this SQLite can't have the extension, or null.
+const char* refusal(const sqlite3_api_routines*) noexcept {
+  return sqlite3_libversion_number() < kOldestSqlite ? kTooOld : nullptr;
+}
+char* text_of(const sqlite3_api_routines*, const char* text) { return sqlite3_mprintf("%s", text); }
+
+#else
+
+// Why this SQLite can't have the extension; null: its routine table is taken. There is one table
+// for all connections: with that of a second SQLite library of the process, those of the first
+// would be handed to the wrong one. Nothing allocates, or calls SQLite other than through `api`,
+// before the table is taken.
+const char* refusal(const sqlite3_api_routines* api) noexcept {
+  if (api->libversion_number() < kOldestSqlite) {
+    return kTooOld;
   }
+  const sqlite3_api_routines* known = nullptr;
+  const bool taken = __atomic_compare_exchange_n(&sqlite3_api, &known, api, false, __ATOMIC_ACQ_REL,
+                                                 __ATOMIC_ACQUIRE);
+  return taken || known == api ? nullptr
+                               : "sqlite-cuckoo serves another SQLite library of this process"
+                                 " already; load a copy of its file here, cuckoo2 for example";
+}
+char* text_of(const sqlite3_api_routines* api, const char* text) {
+  return api->mprintf("%s", text);
+}
+
+#endif
+
+// SQLite closes a library whose load failed, and keeps what it registered until then.
+void stay_mapped() {
+#if defined(__APPLE__) && !defined(SQLITE_CORE)
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&sqlite3_cuckoo_init), &info) == 0 ||
+      dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) {
+    throw SqlError(SQLITE_ERROR, "sqlite-cuckoo can't keep its file loaded");
+  }
+#endif  // elsewhere it was linked so (-z nodelete)
+}
+
+void cuckoo_version(sqlite3_context* context, int, sqlite3_value**) {
+  sqlite3_result_text(context, kVersion, -1, SQLITE_STATIC);
+}
+
+void register_all(Registration& registration) {
+  registration.module<CuckooTable>("cuckoo_filter");
+  registration.module<BloomTable>("bloom_filter");
+  registration.module<FilterInfo>("filter_info");
+  registration.module<FlashTable>("flash_kv");
+  registration.module<FlashInfo>("flash_kv_info");
+  registration.module<FlashSectors>("flash_kv_sectors");
+  registration.module<HashRingTable>("hash_ring");
+  registration.module<HashRingMoves>("hash_ring_moves");
+  register_filter_functions(registration);
+  register_filter_aggregates(registration);
+  register_flash_functions(registration);
+  // The last one: where it is, everything is.
+  registration.function("cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
+                        cuckoo_version);
 }
 
 // A second load on one connection changes nothing: open tables keep their module and their memory.
-bool is_loaded(sqlite3* db) {
-  sqlite3_stmt* statement = nullptr;
-  const int code = sqlite3_prepare_v2(db, "SELECT cuckoo_version()", -1, &statement, nullptr);
-  sqlite3_finalize(statement);
-  if (code != SQLITE_OK) {
-    // An automatic extension that leaves an error behind makes sqlite3_open() fail.
-    sqlite3_exec(db, "SELECT 1", nullptr, nullptr, nullptr);
+// It completes one that failed half-way.
+void load(sqlite3* db) {
+  stay_mapped();
+  std::shared_ptr<Connection> connection = Connection::of(db);
+  if (connection == nullptr) {
+    if (can_call(db, "cuckoo_version()")) {
+      return;  // of another copy of this library: linked in, or another file
+    }
+    connection = std::make_shared<Connection>(db);
   }
-  return code == SQLITE_OK;
-}
-
-void register_all(sqlite3* db) {
-  const auto connection = std::make_shared<Connection>(db);
-  register_table<CuckooTable>(db, "cuckoo_filter", connection);
-  register_table<BloomTable>(db, "bloom_filter", connection);
-  register_table<FilterInfo>(db, "filter_info", connection);
-  register_table<FlashTable>(db, "flash_kv", connection);
-  register_table<FlashInfo>(db, "flash_kv_info", connection);
-  register_table<FlashSectors>(db, "flash_kv_sectors", connection);
-  register_table<HashRingTable>(db, "hash_ring", connection);
-  register_table<HashRingMoves>(db, "hash_ring_moves", connection);
-  register_filter_functions(db, connection);
-  register_filter_aggregates(db);
-  register_flash_functions(db, connection);
+  Registration registration(std::move(connection));
+  if (!registration.has("cuckoo_version", 0)) {
+    register_all(registration);
+  }
+  registration.keep();
 }
 
 }  // namespace
 }  // namespace cuckoo
 
 int sqlite3_cuckoo_init(sqlite3* db, char** error, const sqlite3_api_routines* api) {
-#ifndef SQLITE_CORE
-  SQLITE_EXTENSION_INIT2(api);
-#else
-  (void)api;
-#endif
-  constexpr int kOldest = 3040000;
+  if (const char* const why = cuckoo::refusal(api); why != nullptr) {
+    if (error != nullptr) {
+      *error = cuckoo::text_of(api, why);
+    }
+    return SQLITE_ERROR;
+  }
   return cuckoo::guard(
       [error](const char* text) {
         if (error != nullptr) {
           *error = sqlite3_mprintf("%s", text);
         }
       },
-      [db] {
-        if (sqlite3_libversion_number() < kOldest) {
-          throw cuckoo::SqlError(SQLITE_ERROR, "sqlite-cuckoo needs SQLite 3.40 or newer");
-        }
-        if (!cuckoo::is_loaded(db)) {
-          cuckoo::register_all(db);
-        }
-      });
+      [db] { cuckoo::load(db); });
 }

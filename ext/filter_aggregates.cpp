@@ -11,6 +11,7 @@
 #include "ext/filter_options.hpp"
 #include "ext/function.hpp"
 #include "ext/image_filter.hpp"
+#include "ext/registration.hpp"
 #include "ext/value.hpp"
 
 namespace cuckoo {
@@ -148,7 +149,8 @@ void union_step(sqlite3_context* context, int, sqlite3_value** values) {
       return;
     }
     if (sqlite3_value_type(values[0]) != SQLITE_BLOB) {
-      throw SqlError(SQLITE_ERROR, std::string(kUnion) + ": the argument is an image, a BLOB");
+      throw SqlError(SQLITE_ERROR,
+                     std::string(kUnion) + ": the argument is an image; " + kBindAsBlob);
     }
     auto image = std::make_unique<ImageFilter>(blob_argument(values[0]), kUnion);
     if (united == nullptr) {
@@ -172,31 +174,15 @@ void union_final(sqlite3_context* context) {
 
 }  // namespace
 
-void register_filter_aggregates(sqlite3* db) {
-  struct Aggregate {
-    const char* name;
-    int least;
-    int most;
-    void (*step)(sqlite3_context*, int, sqlite3_value**);
-    void (*final)(sqlite3_context*);
-  };
-  constexpr Aggregate kAggregates[] = {
-      {kBuildName<FilterKind::kCuckoo>, 1, 4, build_step<FilterKind::kCuckoo>,
-       build_final<FilterKind::kCuckoo>},
-      {kBuildName<FilterKind::kBloom>, 1, 4, build_step<FilterKind::kBloom>,
-       build_final<FilterKind::kBloom>},
-      {kUnion, 1, 1, union_step, union_final},
-  };
-  for (const Aggregate& aggregate : kAggregates) {
-    for (int arguments = aggregate.least; arguments <= aggregate.most; ++arguments) {
-      const int code = sqlite3_create_function_v2(
-          db, aggregate.name, arguments, SQLITE_UTF8 | SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
-          nullptr, nullptr, aggregate.step, aggregate.final, nullptr);
-      if (code != SQLITE_OK) {
-        throw SqlError(code, sqlite3_errmsg(db));
-      }
-    }
+void register_filter_aggregates(Registration& registration) {
+  constexpr int kFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
+  for (int arguments = 1; arguments <= 4; ++arguments) {
+    registration.aggregate(kBuildName<FilterKind::kCuckoo>, arguments, kFlags,
+                           build_step<FilterKind::kCuckoo>, build_final<FilterKind::kCuckoo>);
+    registration.aggregate(kBuildName<FilterKind::kBloom>, arguments, kFlags,
+                           build_step<FilterKind::kBloom>, build_final<FilterKind::kBloom>);
   }
+  registration.aggregate(kUnion, 1, kFlags, union_step, union_final);
 }
 
 }  // namespace cuckoo

@@ -3,11 +3,11 @@
 // without a row gives NULL.
 #pragma once
 
-#include "ext/sqlite_api.hpp"
-
 namespace cuckoo {
 
+class Registration;
+
 // Throws SqlError.
-void register_filter_aggregates(sqlite3* db);
+void register_filter_aggregates(Registration& registration);
 
 }  // namespace cuckoo

@@ -5,8 +5,8 @@
 #include "ext/image_filter.hpp"
 #include "ext/live_filter.hpp"
 #include "ext/options.hpp"
+#include "ext/registration.hpp"
 #include "ext/value.hpp"
-#include "ext/version.hpp"
 
 namespace cuckoo {
 namespace {
@@ -93,36 +93,13 @@ void filter_export(sqlite3_context* context, int count, sqlite3_value** values) 
   });
 }
 
-void cuckoo_version(sqlite3_context* context, int, sqlite3_value**) {
-  sqlite3_result_text(context, kVersion, -1, SQLITE_STATIC);
-}
-
 }  // namespace
 
-void register_filter_functions(sqlite3* db, const std::shared_ptr<Connection>& connection) {
-  struct Function {
-    const char* name;
-    int arguments;
-    int flags;
-    void (*call)(sqlite3_context*, int, sqlite3_value**);
-  };
-  // Not DETERMINISTIC where a table is read: the same key may be found now and not later.
-  constexpr Function kFunctions[] = {
-      {"filter_contains", 2, SQLITE_INNOCUOUS, filter_contains},
-      {"filter_export", 1, SQLITE_INNOCUOUS, filter_export},
-      {"filter_export", 2, SQLITE_INNOCUOUS, filter_export},
-      {"cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC, cuckoo_version},
-  };
-  for (const Function& function : kFunctions) {
-    // SQLite releases the pointer also when the registration fails.
-    const int code = sqlite3_create_function_v2(
-        db, function.name, function.arguments, SQLITE_UTF8 | function.flags,
-        new std::shared_ptr<Connection>(connection), function.call, nullptr, nullptr,
-        release_connection);
-    if (code != SQLITE_OK) {
-      throw SqlError(code, sqlite3_errmsg(db));
-    }
-  }
+void register_filter_functions(Registration& registration) {
+  // Not DETERMINISTIC: the same key may be found now and not later.
+  registration.function("filter_contains", 2, SQLITE_INNOCUOUS, filter_contains);
+  registration.function("filter_export", 1, SQLITE_INNOCUOUS, filter_export);
+  registration.function("filter_export", 2, SQLITE_INNOCUOUS, filter_export);
 }
 
 }  // namespace cuckoo

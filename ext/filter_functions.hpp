@@ -1,15 +1,11 @@
-// filter_contains(filter, key), filter_export(table [, 'hashes' | 'legacy']), cuckoo_version()
+// filter_contains(filter, key), filter_export(table [, 'hashes' | 'legacy'])
 #pragma once
-
-#include <memory>
-
-#include "ext/sqlite_api.hpp"
 
 namespace cuckoo {
 
-class Connection;
+class Registration;
 
 // Throws SqlError.
-void register_filter_functions(sqlite3* db, const std::shared_ptr<Connection>& connection);
+void register_filter_functions(Registration& registration);
 
 }  // namespace cuckoo

@@ -67,7 +67,7 @@ bool is_strict(sqlite3* db, const std::string& schema, const std::string& table)
 }
 
 std::string shown(const std::string& schema, const SourceColumn& source) {
-  return schema + "." + source.table + "(" + source.column + ")";
+  return schema + "." + printable(source.table) + "(" + printable(source.column) + ")";
 }
 
 // Each text with a NUL behind it, which none of them holds.

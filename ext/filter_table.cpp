@@ -37,7 +37,7 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
     if (options_.columns().size() > 1) {
       throw SqlError(SQLITE_ERROR, declared_name_ +
                                        ": one column, the key, expected; there is also " +
-                                       options_.columns()[1].name);
+                                       printable(options_.columns()[1].name));
     }
     if (equal_names(key_.name, "count")) {
       throw SqlError(SQLITE_ERROR, declared_name_ + ": the key column may not be called count");
@@ -108,7 +108,8 @@ void FilterTable::settle_key(bool creating) {
     const SourceKey from = source_key(db_, declared_name_, live_->schema(), column);
     if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(from.type)) {
       throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the type of its source, \"" +
-                                       from.type + "\", not \"" + key_.type + "\"; leave it out");
+                                       printable(from.type) + "\", not \"" + printable(key_.type) +
+                                       "\"; leave it out");
     }
     if (!key_.collation.empty() && collation_ != from.collation) {
       throw SqlError(SQLITE_ERROR, declared_name_ +
@@ -509,8 +510,9 @@ void FilterTable::run_merge(sqlite3_value* argument) {
 
 void FilterTable::run_import(sqlite3_value* argument) {
   if (sqlite3_value_type(argument) != SQLITE_BLOB) {
-    throw SqlError(SQLITE_ERROR,
-                   name() + ": import takes an image, a BLOB made by filter_export()");
+    throw SqlError(
+        SQLITE_ERROR,
+        name() + ": import takes an image, a BLOB made by filter_export(); " + kBindAsBlob);
   }
   live_->import(blob_argument(argument));
 }

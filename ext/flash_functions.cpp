@@ -3,6 +3,7 @@
 #include "ext/connection.hpp"
 #include "ext/flash_map.hpp"
 #include "ext/function.hpp"
+#include "ext/registration.hpp"
 
 namespace cuckoo {
 namespace {
@@ -48,26 +49,14 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
 
 }  // namespace
 
-void register_flash_functions(sqlite3* db, const std::shared_ptr<Connection>& connection) {
-  struct Function {
-    const char* name;
-    int flags;
-    void (*call)(sqlite3_context*, int, sqlite3_value**);
-  };
-  constexpr Function kFunctions[] = {
-      {"sha1", SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC, sha1},
-      {"flash_kv_map", SQLITE_INNOCUOUS, flash_kv_map},
-  };
-  for (const Function& function : kFunctions) {
-    // SQLite releases the pointer also when the registration fails.
-    const int code =
-        sqlite3_create_function_v2(db, function.name, 1, SQLITE_UTF8 | function.flags,
-                                   new std::shared_ptr<Connection>(connection), function.call,
-                                   nullptr, nullptr, release_connection);
-    if (code != SQLITE_OK) {
-      throw SqlError(code, sqlite3_errmsg(db));
-    }
+void register_flash_functions(Registration& registration) {
+  constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
+  registration.function("cuckoo_sha1", 1, kDigestFlags, sha1);
+  // An application may have one of its own, and keeps it.
+  if (registration.has("sha1", 1) || !can_call(registration.db(), "sha1(NULL)")) {
+    registration.function("sha1", 1, kDigestFlags, sha1);
   }
+  registration.function("flash_kv_map", 1, SQLITE_INNOCUOUS, flash_kv_map);
 }
 
 }  // namespace cuckoo

@@ -1,15 +1,12 @@
-// sha1(x), flash_kv_map(table)
+// cuckoo_sha1(x), which is sha1(x) too where the application has no such function; and
+// flash_kv_map(table)
 #pragma once
-
-#include <memory>
-
-#include "ext/sqlite_api.hpp"
 
 namespace cuckoo {
 
-class Connection;
+class Registration;
 
 // Throws SqlError.
-void register_flash_functions(sqlite3* db, const std::shared_ptr<Connection>& connection);
+void register_flash_functions(Registration& registration);
 
 }  // namespace cuckoo

@@ -52,10 +52,11 @@ FlashTable::FlashTable(const ModuleArguments& arguments)
     if (columns.size() > 2) {
       throw SqlError(SQLITE_ERROR, declared_name_ +
                                        ": two columns, key and value, expected; there is also " +
-                                       columns[2].name);
+                                       printable(columns[2].name));
     }
     if (equal_names(key_.name, value_.name)) {
-      throw SqlError(SQLITE_ERROR, declared_name_ + ": two columns are called " + key_.name);
+      throw SqlError(SQLITE_ERROR,
+                     declared_name_ + ": two columns are called " + printable(key_.name));
     }
     for (const char* name : kComputedColumns) {
       if (equal_names(key_.name, name) || equal_names(value_.name, name)) {

@@ -14,6 +14,8 @@ namespace cuckoo {
 
 class Connection;
 
+inline constexpr char kBindAsBlob[] = "bind an image as a BLOB, not as TEXT";
+
 inline Connection& connection_of(sqlite3_context* context) noexcept {
   return **static_cast<std::shared_ptr<Connection>*>(sqlite3_user_data(context));
 }

@@ -94,12 +94,15 @@ void HashRingMoves::Cursor::compute(bool adds) {
   execute(db, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
   LiveRing live(db, schema, table);
   if (!live.store().exists()) {
-    throw SqlError(SQLITE_ERROR, ring_ + " is not a hash_ring");
+    throw SqlError(SQLITE_ERROR, printable(ring_) + " is not a hash_ring");
   }
   live.prepare();
   const HashRing& before = live.ring();
   HashRing after(before);
   if (adds) {
+    if (after.find(node_) != nullptr) {
+      throw SqlError(SQLITE_ERROR, ring_ + ": node is there already: " + printable(node_));
+    }
     throw_if(ring_, after.insert(node_, weight_).take_status());
   } else if (const RingNode* const found = after.find(node_); found != nullptr) {
     after.remove(found->id);

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <string_view>
 
 #include "core/key_hash.hpp"
 
@@ -49,6 +50,10 @@ bool is_comparison(int op) noexcept {
   }
 }
 
+bool is_int64(double real) noexcept {
+  return real >= -0x1p63 && real < 0x1p63 && real == std::floor(real);
+}
+
 // A whole number as an integer, as a column of type NUMERIC would show it.
 void result_weight(sqlite3_context* context, double weight) {
   if (weight == std::floor(weight)) {
@@ -72,7 +77,7 @@ HashRingTable::HashRingTable(const ModuleArguments& arguments)
   const std::vector<ColumnSpec>& columns = options_.columns();
   if (arguments.creating && !columns.empty() &&
       (columns.size() > 1 || !equal_names(columns[0].name, "key"))) {
-    throw SqlError(SQLITE_ERROR, declared_name_ + ": column " + columns.back().name +
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": column " + printable(columns.back().name) +
                                      ": a hash_ring's columns are fixed; only the key's type may be"
                                      " given, as in hash_ring(key TEXT)");
   }
@@ -313,30 +318,34 @@ void HashRingTable::Cursor::skip_gone() noexcept {
   }
 }
 
-// ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes.
+// ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes. JavaScript
+// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too.
 uint64_t HashRingTable::Cursor::position_of(const KeyView& key, sqlite3_value* value) const {
   const HashRing& ring = live_.ring();
   if (ring.options().algorithm != RingAlgorithm::kKetama) {
     return hash_key(key, ring.options().seed);
   }
+  const auto position = [&ring](std::string_view text) {
+    return ring.ketama_position(std::as_bytes(std::span(text)));
+  };
   char text[40];
-  size_t size = 0;
+  const auto position_of_integer = [&](int64_t integer) {
+    return position({text, std::to_chars(text, text + sizeof text, integer).ptr});
+  };
   switch (key.type) {
     case SQLITE_INTEGER:
-      size = static_cast<size_t>(std::to_chars(text, text + sizeof text, key.integer).ptr - text);
-      break;
+      return position_of_integer(key.integer);
     case SQLITE_FLOAT:
-      if (sqlite3_value_type(value) == SQLITE_FLOAT) {  // as this version of SQLite writes it
-        const std::string written = text_argument(value);
-        return ring.ketama_position(std::as_bytes(std::span(written)));
+      if (ring.options().format > 1 && is_int64(key.real)) {
+        return position_of_integer(static_cast<int64_t>(key.real));
       }
-      sqlite3_snprintf(sizeof text, text, "%!.15g", key.real);  // an integer, key REAL
-      size = std::string_view(text).size();
-      break;
+      if (sqlite3_value_type(value) == SQLITE_FLOAT) {  // as this version of SQLite writes it
+        return position(text_argument(value));
+      }
+      return position(sqlite3_snprintf(sizeof text, text, "%!.15g", key.real));
     default:
       return ring.ketama_position(bytes_of(key));
   }
-  return ring.ketama_position(std::as_bytes(std::span(text, size)));
 }
 
 size_t HashRingTable::Cursor::replicas_of(sqlite3_value* value) const {

@@ -4,10 +4,11 @@
 
 namespace cuckoo {
 
-uint32_t LiveRing::data_version() const noexcept {
+std::optional<uint32_t> LiveRing::data_version() const noexcept {
   uint32_t version = 0;
-  sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
-  return version;
+  const int code =
+      sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
+  return code == SQLITE_OK ? std::optional(version) : std::nullopt;
 }
 
 void LiveRing::destroy() {
@@ -16,8 +17,8 @@ void LiveRing::destroy() {
 }
 
 void LiveRing::follow() {
-  const uint32_t version = data_version();
-  if (ring_ != nullptr && settled_ && !stale_ && version == seen_version_) {
+  const std::optional<uint32_t> version = data_version();
+  if (ring_ != nullptr && settled_ && !stale_ && version && version == seen_version_) {
     return;
   }
   const RingStore::HeldRecord held(store_);
@@ -33,7 +34,8 @@ void LiveRing::follow() {
     seen_ = record->encode();
   }
   seen_version_ = version;
-  settled_ = sqlite3_txn_state(store_.db(), schema().c_str()) != SQLITE_TXN_WRITE;
+  const int state = sqlite3_txn_state(store_.db(), schema().c_str());
+  settled_ = state == SQLITE_TXN_NONE || state == SQLITE_TXN_READ;
   stale_ = false;
 }
 

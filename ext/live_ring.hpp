@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/hash_ring.hpp"
@@ -55,7 +56,7 @@ class LiveRing {
   void check();
 
  private:
-  uint32_t data_version() const noexcept;
+  std::optional<uint32_t> data_version() const noexcept;  // nothing: SQLite doesn't tell
   template <class Change, class Write>
   void change(Change&& change, Write&& write);
 
@@ -63,7 +64,7 @@ class LiveRing {
   std::shared_ptr<HashRing> ring_;
   RingRecord record_;
   RingRecord::Bytes seen_{};  // the record that ring_ belongs to
-  uint32_t seen_version_ = 0;
+  std::optional<uint32_t> seen_version_;
   bool settled_ = false;  // seen_ was read outside a write transaction
   bool stale_ = false;
 };

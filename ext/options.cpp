@@ -11,6 +11,7 @@ namespace cuckoo {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n\f\v";
+constexpr size_t kLongestShown = 100;  // bytes of a user's text in an error
 
 std::string_view trim(std::string_view text) {
   const size_t first = text.find_first_not_of(kSpace);
@@ -81,9 +82,10 @@ ColumnSpec parse_column(const std::string& table, std::string_view argument, Col
       return column;
     }
     if (is_constraint_word(word) || word.empty()) {
-      throw SqlError(SQLITE_ERROR,
-                     sql_text("%s: column %s takes a name and a type only, not \"%s\"",
-                              table.c_str(), column.name.c_str(), word.c_str()));
+      throw SqlError(
+          SQLITE_ERROR,
+          sql_text("%s: column %s takes a name and a type only, not \"%s\"", table.c_str(),
+                   printable(column.name).c_str(), printable(word).c_str()));
     }
     rest = trim(rest);
   }
@@ -133,6 +135,30 @@ std::optional<int64_t> parse_integer(std::string_view text) {
     return std::nullopt;
   }
   return value;
+}
+
+// Of the UTF-8 character that `text` begins with; 0: it begins with none, or with one that moves
+// the cursor.
+size_t character_bytes(std::string_view text) {
+  const auto byte = [text](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) {
+    return lead >= 0x20 && lead != 0x7F ? 1 : 0;
+  }
+  const size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;  // else it is overlong,
+  const unsigned most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;   // or no character
+  if (lead < 0xC2 || lead > 0xF4 || byte(1) < least || byte(1) > most) {
+    return 0;
+  }
+  for (size_t i = 2; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) {
+      return 0;
+    }
+  }
+  return size;
 }
 
 }  // namespace
@@ -231,9 +257,16 @@ std::string lower(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  std::string result(text);
-  std::replace(result.begin(), result.end(), '\0', '?');
-  return result;
+  std::string shown;
+  while (!text.empty()) {
+    const size_t size = character_bytes(text);
+    if (shown.size() + std::max(size, size_t{1}) > kLongestShown) {
+      return shown + "…";
+    }
+    shown += size == 0 ? std::string_view("?") : text.substr(0, size);
+    text.remove_prefix(std::max(size, size_t{1}));
+  }
+  return shown;
 }
 
 std::optional<double> parse_number(std::string_view text) {
@@ -287,7 +320,7 @@ Options::Options(const std::string& table, std::span<const OptionSpec> specs,
     const size_t equals = find_equals(argument);
     if (equals == std::string_view::npos) {
       if (!tolerant && !values_.empty()) {
-        throw SqlError(SQLITE_ERROR, table + ": column \"" + std::string(argument) +
+        throw SqlError(SQLITE_ERROR, table + ": column \"" + printable(argument) +
                                          "\" behind an option; columns come first");
       }
       columns_.push_back(parse_column(table, argument, rules));
@@ -317,7 +350,7 @@ void Options::parse_option(const std::string& table, std::span<const OptionSpec>
     right = {};
   }
   if (!trim(left).empty() || (quoted && !trim(right).empty())) {
-    throw SqlError(SQLITE_ERROR, table + ": option \"" + std::string(argument) +
+    throw SqlError(SQLITE_ERROR, table + ": option \"" + printable(argument) +
                                      "\" has text that does not belong to it");
   }
   add_option(table, specs, name, value);
@@ -328,8 +361,8 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
   const auto spec = std::find_if(specs.begin(), specs.end(),
                                  [&name](const OptionSpec& one) { return one.name == name; });
   if (spec == specs.end()) {
-    throw SqlError(SQLITE_ERROR,
-                   table + ": unknown option \"" + name + "\"; the options are " + names_of(specs));
+    throw SqlError(SQLITE_ERROR, table + ": unknown option \"" + printable(name) +
+                                     "\"; the options are " + names_of(specs));
   }
   if (values_.contains(name)) {
     throw SqlError(SQLITE_ERROR, table + ": option " + name + " is given twice");
@@ -359,7 +392,8 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
     case OptionKind::kSeed: {
       const std::optional<int64_t> seed = parse_integer(text);
       value.integer = seed.value_or(0);
-      good = seed.has_value();
+      value.text = lower(text);
+      good = seed.has_value() || is_one_of(value.text, spec->words);
       break;
     }
     case OptionKind::kName:
@@ -374,8 +408,8 @@ void Options::add_option(const std::string& table, std::span<const OptionSpec> s
       break;
   }
   if (!good) {
-    throw SqlError(SQLITE_ERROR, table + ": option " + name + " is \"" + text + "\", expected " +
-                                     std::string(spec->range));
+    throw SqlError(SQLITE_ERROR, table + ": option " + name + " is \"" + printable(text) +
+                                     "\", expected " + std::string(spec->range));
   }
   values_.emplace(name, std::move(value));
 }

@@ -18,7 +18,7 @@ enum class OptionKind {
   kWhole,   // whole number: 1000000, 1e6, 1_000_000
   kNumber,  // also with a fraction
   kSwitch,  // on, off
-  kSeed,    // any 64-bit integer
+  kSeed,    // any 64-bit integer, or one of `words`: the integer 0 and that text
   kName,    // a table's name
   kWord,    // one of `words`
   kSource,  // table(column), quoted as in SQL or not
@@ -31,7 +31,7 @@ struct OptionSpec {
   double least = 0;  // kWhole, kNumber, kSize
   double most = 0;
   std::string_view range;  // as shown to users
-  std::string_view words;  // kWord: between spaces
+  std::string_view words;  // kWord, kSeed: with a space between each two
 };
 
 struct SourceColumn {
@@ -96,7 +96,7 @@ std::optional<double> parse_number(std::string_view text);
 std::optional<double> parse_size(std::string_view text);
 
 std::string lower(std::string_view text);
-// For an error text, which ends at a NUL.
+// A user's text as errors show it: some hundred bytes at most, valid UTF-8 on one line.
 std::string printable(std::string_view text);
 inline bool equal_names(std::string_view a, std::string_view b) { return lower(a) == lower(b); }
 

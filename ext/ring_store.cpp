@@ -10,7 +10,6 @@
 namespace cuckoo {
 namespace {
 
-constexpr int64_t kFormat = 1;           // of the shadow tables
 constexpr uint32_t kMagic = 0x474E4952;  // "RING"
 constexpr size_t kCrcBytes = 4;
 constexpr size_t kNodeBytes = 16;  // id, weight, CRC
@@ -18,7 +17,7 @@ constexpr size_t kNodeBytes = 16;  // id, weight, CRC
 constexpr OptionSpec kSpecs[] = {
     {"vnodes", OptionKind::kWhole, 1, kMaxVnodes, "a whole number from 1 to 100000", {}},
     {"algorithm", OptionKind::kWord, 0, 0, "ring, ketama or slots", "ring ketama slots"},
-    {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer", {}},
+    {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer or random", "random"},
     {"dialect", OptionKind::kWord, 0, 0, "libketama, libmemcached or spy",
      "libketama libmemcached spy"},
 };
@@ -82,9 +81,10 @@ RingOptions chosen_ring_options(const std::string& table, const Options& options
     refuse("seed", "ring or slots");
   } else {
     refuse("dialect", "ketama");
-    sqlite3_randomness(sizeof chosen.seed, &chosen.seed);
-    chosen.seed =
-        static_cast<uint64_t>(options.seed("seed").value_or(static_cast<int64_t>(chosen.seed)));
+    chosen.seed = static_cast<uint64_t>(options.seed("seed").value_or(0));
+    if (options.text("seed") == "random") {
+      sqlite3_randomness(sizeof chosen.seed, &chosen.seed);
+    }
   }
   chosen.vnodes = static_cast<uint32_t>(options.whole("vnodes").value_or(chosen.vnodes));
   chosen.dialect =
@@ -96,6 +96,7 @@ uint64_t digest_of(const RingOptions& options) noexcept {
   std::byte bytes[24] = {};
   bytes[0] = static_cast<std::byte>(options.algorithm);
   bytes[1] = static_cast<std::byte>(options.dialect);
+  bytes[2] = static_cast<std::byte>(options.format - 1);
   store_le(bytes + 8, options.seed);
   store_le(bytes + 16, uint64_t{options.vnodes});
   return XXH3_64bits(bytes, sizeof bytes);
@@ -153,7 +154,7 @@ void RingStore::create(const RingOptions& options) {
   const auto write = [this](const std::string& key, const auto& value) {
     ready(write_option_, kWriteOption).bind(1, key).bind(2, value).run();
   };
-  write("format", kFormat);
+  write("format", int64_t{options.format});
   const std::string algorithm = kAlgorithms[static_cast<size_t>(options.algorithm)];
   write("algorithm", algorithm);
   if (options.algorithm == RingAlgorithm::kRing) {
@@ -182,9 +183,7 @@ void RingStore::rename(const std::string& name) {
 }
 
 bool RingStore::exists() const {
-  const std::string config = table_ + "_config";
-  if (sqlite3_table_column_metadata(db_, schema_.c_str(), config.c_str(), "value", nullptr, nullptr,
-                                    nullptr, nullptr, nullptr) != SQLITE_OK) {
+  if (!table_exists(db_, schema_, table_ + "_config", "value")) {
     return false;
   }
   Statement select(db_, sql_text(R"(SELECT 1 FROM "%w"."%w_config" WHERE key = 'algorithm')",
@@ -264,12 +263,14 @@ RingOptions RingStore::stored_options() {
     }
   };
   expect(rows.contains("format"), "format");
-  if (rows["format"].first != kFormat) {
-    throw SqlError(SQLITE_CORRUPT_VTAB,
-                   table_ + ": written in format " + std::to_string(rows["format"].first) +
-                       "; this version reads format " + std::to_string(kFormat));
+  const int64_t format = rows["format"].first;
+  if (format < 1 || format > kRingFormat) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": written in format " + std::to_string(format) +
+                                            "; this version reads formats 1 to " +
+                                            std::to_string(kRingFormat));
   }
   RingOptions options;
+  options.format = static_cast<uint8_t>(format);
   const auto algorithm = choice_of<RingAlgorithm>(rows["algorithm"].second, kAlgorithms);
   expect(algorithm.has_value(), "algorithm");
   options.algorithm = *algorithm;

@@ -31,7 +31,7 @@ inline constexpr std::array<ShadowTable, 3> kRingShadowTables = {{
 
 std::span<const OptionSpec> ring_option_specs() noexcept;
 // Throws SqlError that names the table when options contradict one another. Without the option the
-// seed is random.
+// seed is 0: machines that replay the same statements name the same owners.
 RingOptions chosen_ring_options(const std::string& table, const Options& options);
 
 // What tells one state of a table from every other: how often it was changed, and digests of all
@@ -77,7 +77,7 @@ class RingStore {
     ~HeldRecord() { store_.select_record_.reset(); }
     HeldRecord(const HeldRecord&) = delete;
     HeldRecord& operator=(const HeldRecord&) = delete;
-    std::span<const std::byte> bytes() const noexcept { return store_.select_record_.bytes(0); }
+    std::span<const std::byte> bytes() const { return store_.select_record_.bytes(0); }
 
    private:
     RingStore& store_;

@@ -77,7 +77,7 @@ class ShadowStore final : public FilterStorage {
     HeldRecord(const HeldRecord&) = delete;
     HeldRecord& operator=(const HeldRecord&) = delete;
 
-    std::span<const std::byte> bytes() const noexcept { return store_.select_record_.bytes(0); }
+    std::span<const std::byte> bytes() const { return store_.select_record_.bytes(0); }
 
    private:
     ShadowStore& store_;

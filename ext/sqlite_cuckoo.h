@@ -16,7 +16,7 @@
 **     int rc = sqlite3_cuckoo_init(db, &error, 0);
 **     if (rc != SQLITE_OK) { report(error); sqlite3_free(error); }
 **
-** Link with -lcuckoo -lsqlite3 -lcrypto and, from a C program, -lstdc++.
+** Link with -lcuckoo -lsqlite3 -lcrypto and, from a C program, -lstdc++ -lm.
 **
 ** Returns SQLITE_OK or an error code; with an error, *error_text may be set to a text that the
 ** caller frees with sqlite3_free. The third argument is what SQLite passes to a loadable module;

@@ -14,7 +14,7 @@ CREATE TABLE south.users(id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE west.users(id INTEGER PRIMARY KEY, name TEXT);
 
 -- algorithm = slots: the most even one, and the fastest. share: the part of the key space.
-CREATE VIRTUAL TABLE ring USING hash_ring(key INTEGER, algorithm = slots, seed = 1);
+CREATE VIRTUAL TABLE ring USING hash_ring(key INTEGER, algorithm = slots);
 INSERT INTO ring(node, weight) VALUES ('north', 1), ('east', 1), ('south', 1), ('west', 2);
 SELECT node, weight, share FROM ring;
 
@@ -33,6 +33,12 @@ SELECT 'east', id, name FROM east.users UNION ALL
 SELECT 'south', id, name FROM south.users UNION ALL
 SELECT 'west', id, name FROM west.users;
 SELECT node, count(*) AS users FROM stored GROUP BY node ORDER BY node;
+
+-- Another machine that ran the same statements (here: another database) names the same owners.
+CREATE VIRTUAL TABLE west.ring USING hash_ring(key INTEGER, algorithm = slots);
+INSERT INTO west.ring(node, weight) VALUES ('north', 1), ('east', 1), ('south', 1), ('west', 2);
+SELECT count(*) AS users, sum(here.node = there.node) AS same_owner FROM signups s
+JOIN main.ring here ON here.key = s.id JOIN west.ring there ON there.key = s.id;
 
 -- One user's node, and the two that come next: for copies, or when the first does not answer.
 SELECT replica, node FROM ring WHERE key = 4711 AND replicas = 3;

@@ -48,6 +48,7 @@ TEST_F(DamagedRing, Is_found_at_first_use) {
   expect_corrupt("UPDATE ring_config SET value = 'x' WHERE key = 'record'");
   expect_corrupt("UPDATE ring_config SET value = zeroblob(48) WHERE key = 'record'");
   expect_corrupt("UPDATE ring_config SET value = 2 WHERE key = 'seed'");
+  expect_corrupt("UPDATE ring_config SET value = 1 WHERE key = 'format'");
   expect_corrupt("UPDATE points_config SET value = 11 WHERE key = 'vnodes'", "points");
   expect_corrupt("UPDATE ring_config SET value = 'ring' WHERE key = 'algorithm'");
   expect_corrupt("UPDATE ring_config SET value = 'x' WHERE key = 'algorithm'");
@@ -70,8 +71,10 @@ TEST_F(DamagedRing, Is_found_at_first_use) {
 }
 
 TEST_F(DamagedRing, Newer_format_is_said) {
-  expect_corrupt("UPDATE ring_config SET value = 2 WHERE key = 'format'", "ring",
-                 "written in format 2; this version reads format 1");
+  for (const std::string format : {"3", "0", "-1", "256"}) {
+    expect_corrupt("UPDATE ring_config SET value = " + format + " WHERE key = 'format'", "ring",
+                   "written in format " + format + "; this version reads formats 1 to 2");
+  }
 }
 
 TEST_F(DamagedRing, Missing_tables_are_said) {

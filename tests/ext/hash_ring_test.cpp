@@ -372,8 +372,8 @@ TEST(HashRingKetama, Keys_are_cast_to_text) {
   db.run(
       "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20)"
       " INSERT INTO k(node, weight) SELECT printf('10.0.1.%d:11211', i), 100 * i FROM n");
-  EXPECT_EQ(db.text("WITH v(x) AS (VALUES (42), (-7), (1.5), (1.0), (1e300), (0.1), (9e15), (-0.0),"
-                    " (9223372036854775807), ('t'), (''), (x'74'), (x'00ff'))"
+  EXPECT_EQ(db.text("WITH v(x) AS (VALUES (42), (-7), (1.5), (-0.5), (1e300), (0.1), (9.5e-10),"
+                    " (1e-9), (9223372036854775807), ('t'), (''), (x'74'), (x'00ff'))"
                     " SELECT count(*) FROM v JOIN k ON k.key = v.x"
                     " JOIN k AS t ON t.key = CAST(v.x AS TEXT) AND t.node = k.node"),
             "13");

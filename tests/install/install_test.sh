@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the build into a new folder (with --prefix, and once more below DESTDIR), and builds a
-# small application against what was installed.
+# small application in C++ and one in C against what was installed, linked as README.md says.
 # usage: install_test.sh cmake build-dir config libdir includedir module-name c++ [flags...]
 set -euo pipefail
 cmake=$1 build_dir=$2 config=$3 libdir=$4 includedir=$5 module=$6
@@ -51,4 +51,14 @@ loaded=$("$work_dir/consumer" "$prefix/$libdir/sqlite3/$module")
 if [ -z "$linked" ] || [ "$linked" != "$loaded" ]; then
   fail "cuckoo_version() linked in: '$linked', loaded: '$loaded'"
 fi
-printf 'version %s, linked in and loaded\n' "$linked"
+
+# From C: the libraries that c++ would add must be named.
+if cc=$(command -v "${CC:-cc}"); then
+  "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror -I "$prefix/$includedir" "$here/consumer.c" \
+    -L "$prefix/$libdir" -lcuckoo -lsqlite3 -lcrypto -lstdc++ -lm -o "$work_dir/c_consumer"
+  in_c=$("$work_dir/c_consumer")
+  [ "$in_c" = "$linked" ] || fail "cuckoo_version() in C: '$in_c'"
+else
+  echo 'no C compiler: nothing linked from C'
+fi
+printf 'version %s, linked in (C++, C) and loaded\n' "$linked"
