@@ -86,7 +86,7 @@ bool ImageFilter::contains(sqlite3_value* value) const {
          Filter::Answer::kPresent;
 }
 
-void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
+void ImageFilter::unite(const ImageFilter& other, const std::string& function, const Poll& poll) {
   const ImageHeader& mine = image_.header;
   const ImageHeader& theirs = other.image_.header;
   const auto differ = [&function](const std::string& what, const std::string& way_out) {
@@ -109,15 +109,20 @@ void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
     throw differ("geometry, made for capacities" + numbers(mine.capacity, theirs.capacity),
                  "build both with the same fpr and pass capacity");
   }
-  const uint64_t before = mine.items;
-  throw_if(function, image_.filter->unite(*other.image_.filter));
-  image_.header.items = united_items(*image_.filter, before, theirs.items, mine.capacity);
-  if (image_.filter->outgrown(image_.header.items, mine.capacity)) {
-    throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(image_.header.items) +
-                                     " items, more than the images' capacity of " +
-                                     std::to_string(mine.capacity) +
-                                     "; build them with one capacity that holds all of them");
+  const auto refuse_more_than_fit = [&](uint64_t items) {
+    if (image_.filter->outgrown(items, mine.capacity)) {
+      throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(items) +
+                                       " items, more than the images' capacity of " +
+                                       std::to_string(mine.capacity) +
+                                       "; build them with one capacity that holds all of them");
+    }
+  };
+  if (mine.spec.kind == FilterKind::kCuckoo) {  // now, not after a search for places there aren't
+    refuse_more_than_fit(mine.items + theirs.items);
   }
+  throw_if(function, image_.filter->unite(*other.image_.filter, poll));
+  image_.header.items = united_items(*image_.filter, mine.items, theirs.items, mine.capacity);
+  refuse_more_than_fit(image_.header.items);
 }
 
 std::vector<std::byte> ImageFilter::encode(uint64_t limit, const std::string& function) const {

@@ -145,7 +145,7 @@ TEST(CopyCells, a_copy_is_to_be_stored_and_a_zero_page_is_not) {
   const ImageSample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 2};
   const BuiltSample built = build_sample(sample);
   const std::unique_ptr<Filter> copy = copy_of(*built.filter, 448);
-  EXPECT_EQ(copy->pages().loaded_count(), copy->pages().page_count());
+  EXPECT_EQ(copy->pages().owned_count(), copy->pages().page_count());
   size_t full = 0;
   for (uint64_t page = 0; page < copy->pages().page_count(); ++page) {
     const std::byte* const bytes = copy->pages().find(page);
@@ -165,14 +165,14 @@ TEST(CopyCells, absent_pages_are_zero_and_stay_absent) {
   const BuiltSample empty = build_sample(sample);
   std::unique_ptr<Filter> from = empty_like(*empty.filter, 4032);
   const std::unique_ptr<Filter> nothing = copy_of(*from, 960);
-  EXPECT_EQ(nothing->pages().loaded_count(), 0U);
+  EXPECT_EQ(nothing->pages().owned_count(), 0U);
   from->pages().add(1, true);
   const std::unique_ptr<Filter> some = copy_of(*from, 960);
-  EXPECT_GE(some->pages().loaded_count(), 4U);
-  EXPECT_LE(some->pages().loaded_count(), 6U);
+  EXPECT_GE(some->pages().owned_count(), 4U);
+  EXPECT_LE(some->pages().owned_count(), 6U);
   EXPECT_TRUE(some->pages().dirty().empty());
   const std::unique_ptr<Filter> same = copy_of(*from, 4032);
-  EXPECT_EQ(same->pages().loaded_count(), 1U);
+  EXPECT_EQ(same->pages().owned_count(), 1U);
   std::unique_ptr<Filter> late = empty_like(*empty.filter, 960);
   late->pages().add(3, true);  // the last that is a part of page 0
   EXPECT_NE(copy_of(*late, 4032)->pages().find(0), nullptr);

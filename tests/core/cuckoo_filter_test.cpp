@@ -658,7 +658,7 @@ TEST(CuckooCheck, finds_a_wrong_count_an_unsorted_bucket_and_a_bad_overflow_cell
   EXPECT_EQ(message(filter), "buckets hold 1 items, expected 2");
 
   CuckooFilter unsorted = loaded_filter(geometry);
-  unsorted.pages().find(0)[0] = std::byte{9};  // low0 = 9, all others 0, one rank: 9 0 0 0
+  unsorted.pages().writable(0)[0] = std::byte{9};  // low0 = 9, all others 0, one rank: 9 0 0 0
   unsorted.set_occupied(1);
   EXPECT_EQ(message(unsorted), "bucket 0 is not sorted");
 

@@ -233,7 +233,7 @@ TEST(LegacyFile, goes_through_pages_of_any_size_and_absent_ones_are_zero) {
       std::vector<std::byte> bits(8 * words);
       for (uint64_t page = 0; page < filter->pages().page_count(); page += 2) {
         filter->pages().add(page, false);
-        std::byte* const bytes = filter->pages().find(page);
+        std::byte* const bytes = filter->pages().writable(page);
         for (size_t i = 0; i < filter->content_bytes(page); ++i) {
           bytes[i] = bits[page * page_bytes + i] = static_cast<std::byte>(page * 31 + i * 7);
         }
