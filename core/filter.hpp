@@ -9,7 +9,7 @@
 //   I3  the same operations in the same order give the same bytes on every machine.
 //   I4  memory: pages may be absent. ask() says so; pages_of() names what one hash needs; what
 //       changes many hashes (builders, batches) needs all pages in memory, zero pages among them.
-//       What reads the whole filter (digest, check, unite's other) takes absent pages for zero ones.
+//       What reads the whole filter (digest, check, unite's other) takes absent pages for zero.
 //       Its memory and time follow the pages that hold something, not the geometry.
 //   I5  when memory runs out (std::bad_alloc) in what changes many hashes, some of them are in.
 //   A filter of kind kLegacyBloom takes pairs of hashes (core/bloom_filter.hpp): what takes a

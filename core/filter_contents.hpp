@@ -48,7 +48,7 @@ class HashCollection {
                                uint32_t page_bytes, const Poll& poll = nullptr);
 
  private:
-  // Ascending distinct hashes with their counts, until the visitor returns a failure. Sorted before.
+  // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
   template <class Visitor>
   Status for_each_distinct(Visitor&& visit) const;
 

@@ -350,14 +350,20 @@ Status LoggedFilter::load_pages(const uint64_t* indexes, size_t count) {
   return {};
 }
 
-// A page without a row is all zero, if there may be one. When more rows are absent than there are,
-// to remember them takes more memory than to load all; when more than may be, load_all() says so.
+// A page without a row is all zero, if it may be without one. How many may follows from the record;
+// and if it is one alone (the last page is often short, and empty), the sum of ids says which. When
+// more are absent than there are rows, to remember them takes more memory than to load all; when
+// more than may be, load_all() says so.
 Status LoggedFilter::note_absent_row(uint64_t index) {
   const uint64_t count = base_->pages().page_count();
-  if (record_.page_rows == count) {
+  const uint64_t absent = count - record_.page_rows;
+  const auto first_id = static_cast<uint64_t>(page_id(0));
+  const uint64_t pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
+  const uint64_t only_one = first_id * count + pairs - record_.page_id_sum;
+  if (absent == 0 || (absent == 1 && only_one != first_id + index)) {
     return in_row("page", page_id(index), corrupt("is missing"));
   }
-  if (++absent_rows_ > std::min(record_.page_rows, count - record_.page_rows)) {
+  if (++absent_rows_ > std::min(record_.page_rows, absent)) {
     return load_all();
   }
   base_->pages().add_zero(index);

@@ -145,8 +145,8 @@ class LoggedFilter {
   // With hashes: a new generation from the log, for at least `capacity` items and never fewer than
   // there are.
   Status rebuild(uint64_t capacity);
-  // Adds all of another filter of the same kind, geometry and page size, whose hashes are not known.
-  // Without hashes of its own, or empty. A cuckoo filter is full at once when both have too many.
+  // Adds all of another filter of the same kind, geometry and page size, whose hashes are not
+  // known. Without hashes of its own, or empty. kFull of a cuckoo filter comes before any work.
   Status unite(const Filter& other, uint64_t items);
   // Everything is replaced: contents, geometry and options.
   Status import(const FilterOptions& options, FilterContents contents);

@@ -8,9 +8,9 @@
 // The marks (dirty, stored) are bit maps in the chunk: marking a page touches no line of the page.
 //
 // A page that is known to be all zero needs no memory of its own: it is the one zero page that all
-// sets share, which nobody can write to; the first change gives it its own. So memory, and what goes
-// over all pages, follow what is stored, not what there is room for: complete() makes a filter for
-// 2^40 keys usable at once. A chunk without any page of its own is a shared one too, of null
+// sets share, which nobody can write to; the first change gives it its own. So memory, and what
+// goes over all pages, follow what is stored, not what there is room for: complete() makes a filter
+// for 2^40 keys usable at once. A chunk without any page of its own is a shared one too, of null
 // pointers or of 512 times the zero page: find() needs no branch for either.
 //
 // Invariants

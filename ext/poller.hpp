@@ -1,5 +1,5 @@
-// Asks SQLite every 10 ms or so whether to go on: a nested statement notices sqlite3_interrupt() and
-// calls the progress handler. For loops that are long, at every few steps (core's Poll).
+// Asks SQLite every 10 ms or so whether to go on: a nested statement notices sqlite3_interrupt()
+// and calls the progress handler. For long loops, at every few steps (core's Poll).
 #pragma once
 
 #include <chrono>

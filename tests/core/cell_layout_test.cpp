@@ -178,6 +178,32 @@ TEST(CopyCells, absent_pages_are_zero_and_stay_absent) {
   EXPECT_NE(copy_of(*late, 4032)->pages().find(0), nullptr);
 }
 
+TEST(CopyCells, in_pages_of_its_own_size_a_filter_stays_as_it_is) {
+  const BuiltSample built = build_sample({"", {FilterKind::kBloom, 0.01}, 3000, 2000});
+  std::unique_ptr<Filter> filter = copy_of(*built.filter, 448);
+  const Filter* const same = filter.get();
+  Result<std::unique_ptr<Filter>> kept = in_pages_of(448, std::move(filter));
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept.value().get(), same);
+  Result<std::unique_ptr<Filter>> other = in_pages_of(960, std::move(kept.value()));
+  ASSERT_TRUE(other.ok());
+  expect_same_pages(*copy_of(*built.filter, 960), *other.value());
+}
+
+TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
+  FilterSpec spec;
+  std::unique_ptr<Filter> giant = std::move(make_filter(spec, uint64_t{1} << 36, 4032).value());
+  giant->pages().complete();
+  const uint64_t hash = sample_hash(1, HashWidth::k47Bits);
+  (void)giant->insert_batch({&hash, 1});
+  const std::unique_ptr<Filter> copy = copy_of(*giant, 960);
+  EXPECT_LE(copy->pages().owned_count(), 6U);
+  EXPECT_EQ(copy->digest(), giant->digest());
+  copy->pages().complete();
+  EXPECT_EQ(copy->ask(hash), Filter::Answer::kPresent);
+  EXPECT_TRUE(copy->check().ok());
+}
+
 TEST(CopyCells, overflow_entries_count_as_changed) {
   const BuiltSample built = build_sample({"", {FilterKind::kCuckoo, 0.01}, 30, 20});
   ASSERT_FALSE(built.filter->overflow().empty());

@@ -99,6 +99,29 @@ TEST(FilterImage, round_trip_gives_header_answers_hashes_and_bytes_back) {
   }
 }
 
+// What an image will be long is known before there is anything in the filter.
+TEST(FilterImage, bare_length_is_told_before_it_is_encoded) {
+  for (const ImageSample& sample : image_samples()) {
+    SCOPED_TRACE(sample.name);
+    const BuiltSample built = build_sample(sample);
+    const uint64_t overflow_bytes = 16 * built.filter->overflow().cells();
+    Result<ImageBytes> image =
+        encode_image(built.header, *built.filter, nullptr, uint64_t{1} << 40);
+    ASSERT_TRUE(image.ok()) << image.error().message;
+    const uint64_t bare = bare_image_bytes(*built.filter);
+    EXPECT_EQ(bare + overflow_bytes, image.value().size());
+    EXPECT_TRUE(check_image_bytes(*built.filter, bare).ok());
+    const Status longer = check_image_bytes(*built.filter, bare - 1);
+    ASSERT_FALSE(longer.ok());
+    EXPECT_EQ(longer.error().code, ErrorCode::kInvalid);
+    if (overflow_bytes == 0) {  // the same text
+      image = encode_image(built.header, *built.filter, nullptr, bare - 1);
+      ASSERT_FALSE(image.ok());
+      EXPECT_EQ(image.error().message, longer.error().message);
+    }
+  }
+}
+
 TEST(FilterImage, image_does_not_depend_on_the_page_size) {
   ImageSample samples[] = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 20000, 15000},

@@ -346,6 +346,9 @@ TEST(LegacyFile, refuses_to_write_what_does_not_fit) {
   file.capacity = UINT32_MAX;
   file.items = uint64_t{1} << 33;
   EXPECT_EQ(error(), "the legacy file's count would be 8589934592, expected 0 to 2^32 - 1");
+  EXPECT_TRUE(check_legacy_file_bytes({800, 1, 0}, 164).ok());
+  EXPECT_EQ(check_legacy_file_bytes({800, 1, 0}, 163).error().message,
+            "the legacy file would have 164 bytes, at most 163 are possible");
 }
 
 }  // namespace
