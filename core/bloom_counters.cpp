@@ -48,7 +48,7 @@ bool BloomFilter::insert_copies(uint64_t hash, uint64_t added) {
   unsigned highest = 0;
   for (size_t i = 0; i < count; ++i) {
     touch(cells[i]);
-    counters[i] = at<true>(cells[i]);
+    counters[i] = touched<true>(cells[i]);
     highest = std::max(highest, counters[i].value());
   }
   if (added >= kFullCounter - highest) {
@@ -71,14 +71,14 @@ bool BloomFilter::remove(uint64_t hash) {
   uint64_t cells[kMaxPlaces];
   Counter counters[kMaxPlaces];
   const size_t count = cells_of(hash, cells);
-  std::transform(cells, cells + count, counters, [&](uint64_t cell) { return at<true>(cell); });
-  if (std::any_of(counters, counters + count, [](Counter c) { return c.value() == 0; })) {
+  if (std::any_of(cells, cells + count, [&](uint64_t c) { return at<true>(c).value() == 0; })) {
     return false;
   }
   // As above, what can throw comes first: one copy more and one less leave a cell among the changed
   // ones, and then a removal needs no memory.
   for (size_t i = 0; i < count; ++i) {
     touch(cells[i]);
+    counters[i] = touched<true>(cells[i]);
     if (counters[i].value() == kFullCounter) {
       overflow_.add(cells[i]);
       overflow_.remove(cells[i]);
@@ -128,7 +128,7 @@ void BloomFilter::unite_counters(uint64_t index, const BloomFilter& other) {
     if (sum >= kFullCounter) {
       overflow_.add(cell, sum - std::max<uint64_t>(mine, kFullCounter - 1));
     }
-    at<true>(cell).set(static_cast<unsigned>(std::min<uint64_t>(sum, kFullCounter)));
+    touched<true>(cell).set(static_cast<unsigned>(std::min<uint64_t>(sum, kFullCounter)));
     occupied_ += mine == 0 ? 1 : 0;
   }
 }

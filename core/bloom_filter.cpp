@@ -37,7 +37,7 @@ BloomFilter::BloomFilter(const BloomGeometry& geometry)
       cells_per_page_(geometry.cells_per_page()),
       page_reciprocal_(~uint64_t{0} / cells_per_page_ + 1),
       avx2_(has_avx2()) {
-  assert(geometry.page_bytes <= 8192 && cells_ <= kMaxBloomCells);
+  assert(cells_ <= kMaxBloomCells);
   for (uint32_t i = 0; geometry.blocked() && i <= geometry.hashes; ++i) {
     segments_[i] = geometry.first_block(i);
   }
@@ -139,7 +139,7 @@ bool BloomFilter::insert_bits(const uint64_t* cells, size_t count) {
   std::for_each(cells, cells + count, [&](uint64_t cell) { touch(cell); });
   unsigned added = 0;
   for (size_t i = 0; i < count; ++i) {
-    const Bit bit = at<false>(cells[i]);
+    const Bit bit = touched<false>(cells[i]);
     added += 1 - bit.value();
     bit.set(1);
   }
@@ -185,7 +185,7 @@ uint64_t BloomFilter::insert_batch_bits(std::span<const uint64_t> hashes) {
       next_cells(hash, k, cells);
       for (uint32_t i = 0; i < k; ++i) {
         touch(cells[i]);
-        *end = at<false>(cells[i]);
+        *end = touched<false>(cells[i]);
         __builtin_prefetch(end->byte, 1);
         ++end;
       }
@@ -286,7 +286,8 @@ std::unique_ptr<FilterBuilder> BloomFilter::builder(uint64_t) {
 
 // ---- the whole filter
 
-Status BloomFilter::unite(const Filter& other_filter) {
+// No entry takes long, so there is a poll for a page.
+Status BloomFilter::do_unite(const Filter& other_filter, const Poll& poll) {
   if (other_filter.kind() != kind() || other_filter.words() != words() ||
       other_filter.pages().page_bytes() != pages_.page_bytes()) {
     return invalid("the filters have different sizes, hashes or layouts, expected the same");
@@ -297,32 +298,35 @@ Status BloomFilter::unite(const Filter& other_filter) {
       return invalid("cell " + std::to_string(cell) + " stands for more than 2^62 copies");
     }
   }
-  for (uint64_t index = 0; index < pages_.page_count(); ++index) {
-    const std::byte* const theirs = other.pages_.find(index);
-    const size_t content = content_bytes(index);
-    if (theirs == nullptr ||
-        std::all_of(theirs, theirs + content, [](std::byte b) { return b == std::byte{0}; })) {
+  const PageSet& theirs = other.pages_;
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = theirs.next_owned(0); index < pages; index = theirs.next_owned(index + 1)) {
+    if (poll != nullptr) {
+      CUCKOO_TRY(poll());
+    }
+    const std::byte* const page = theirs.find(index);
+    if (std::all_of(page, page + content_bytes(index),
+                    [](std::byte b) { return b == std::byte{0}; })) {
       continue;
     }
-    if (pages_.find(index) == nullptr) {
-      pages_.add(index, false);
-    }
+    (void)pages_.writable(index);  // it may be absent
     pages_.mark_dirty(index);
     if (geometry_.counting()) {
       unite_counters(index, other);
     } else {
-      unite_bits(index, theirs);
+      unite_bits(index, other);
     }
   }
   return {};
 }
 
 // Behind the content both pages are zero.
-void BloomFilter::unite_bits(uint64_t index, const std::byte* other) {
-  std::byte* const page = pages_.find(index);
+void BloomFilter::unite_bits(uint64_t index, const BloomFilter& other) {
+  std::byte* const page = pages_.owned(index);
+  const std::byte* const theirs = other.pages_.find(index);
   for (size_t at = 0; at < pages_.page_bytes(); at += 8) {
     const auto mine = load_le<uint64_t>(page + at);
-    const auto both = mine | load_le<uint64_t>(other + at);
+    const auto both = mine | load_le<uint64_t>(theirs + at);
     occupied_ += static_cast<uint64_t>(std::popcount(mine ^ both));
     store_le(page + at, both);
   }
@@ -355,9 +359,6 @@ Status BloomFilter::validate_page(uint64_t index, std::span<const std::byte> con
 
 Status BloomFilter::check_page(uint64_t index, uint64_t& used, uint64_t& full_counters) const {
   const std::byte* const page = pages_.find(index);
-  if (page == nullptr) {
-    return {};  // absent: all zero
-  }
   const size_t content = content_bytes(index);
   CUCKOO_TRY(validate_page(index, {page, content}));
   if (std::any_of(page + content, page + pages_.page_bytes() + PageSet::kSlackBytes,
@@ -381,7 +382,8 @@ Status BloomFilter::check_page(uint64_t index, uint64_t& used, uint64_t& full_co
 Status BloomFilter::check() const {
   uint64_t used = 0;
   uint64_t full_counters = 0;
-  for (uint64_t index = 0; index < pages_.page_count(); ++index) {
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
     CUCKOO_TRY(check_page(index, used, full_counters));
   }
   if (used != occupied_) {

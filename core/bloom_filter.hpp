@@ -80,7 +80,6 @@ class BloomFilter final : public Filter {
   uint64_t insert_batch(std::span<const uint64_t> hashes) override;
   bool remove(uint64_t hash) override;
   std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
-  Status unite(const Filter& other) override;
 
   // The same for a legacy filter.
   size_t pages_of_pair(const HashPair& pair, uint64_t* pages) const noexcept;
@@ -110,6 +109,8 @@ class BloomFilter final : public Filter {
   }
 
  private:
+  Status do_unite(const Filter& other, const Poll& poll) override;
+
   // At least `capacity` keys?
   bool holds(uint64_t items, uint64_t unfolded, uint64_t capacity, double doubt) const noexcept {
     const auto reach = [&](double deviations) {
@@ -183,10 +184,11 @@ class BloomFilter final : public Filter {
     const uint64_t page = page_of(cell);
     return {pages_.find(page), cell - page * cells_per_page_};
   }
+  // … to be changed; touch() came before.
   template <bool kCounters>
-  CellAt<kCounters, std::byte> at(uint64_t cell) noexcept {
+  CellAt<kCounters, std::byte> touched(uint64_t cell) noexcept {
     const uint64_t page = page_of(cell);
-    return {pages_.find(page), cell - page * cells_per_page_};
+    return {pages_.owned(page), cell - page * cells_per_page_};
   }
   void touch(uint64_t cell) { pages_.mark_dirty(page_of(cell)); }  // may throw: before any change
 
@@ -207,7 +209,7 @@ class BloomFilter final : public Filter {
   template <bool kCounters>
   void find_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
 
-  void unite_bits(uint64_t index, const std::byte* other);
+  void unite_bits(uint64_t index, const BloomFilter& other);
   void unite_counters(uint64_t index, const BloomFilter& other);
   Status check_page(uint64_t index, uint64_t& used, uint64_t& full_counters) const;
   Status check_overflow(uint64_t full_counters) const;

@@ -42,4 +42,8 @@ inline uint64_t multiply_high(uint64_t a, uint64_t b) noexcept {
   return static_cast<uint64_t>((static_cast<uint128>(a) * b) >> 64);
 }
 
+constexpr uint128 low_bits_mask(uint32_t bits) noexcept {
+  return bits >= 128 ? ~uint128{0} : (uint128{1} << bits) - 1;
+}
+
 }  // namespace cuckoo

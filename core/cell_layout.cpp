@@ -5,6 +5,7 @@
 #include "core/bloom_sizing.hpp"
 #include "core/bucket.hpp"
 #include "core/bytes.hpp"
+#include "core/filter_factory.hpp"
 
 namespace cuckoo {
 namespace {
@@ -27,19 +28,6 @@ void copy_bits(const std::byte* from, uint64_t from_bit, std::byte* to, uint64_t
     to_bit += part;
     count -= part;
   }
-}
-
-// Is a page in memory that page `index` of another size is made from?
-bool any_source(const Filter& from, const CellLayout& layout, uint64_t index, uint32_t page_bytes) {
-  const uint64_t from_per_page = layout.units_per_page(from.pages().page_bytes());
-  const uint64_t first = index * layout.units_per_page(page_bytes);
-  const uint64_t last = first + layout.units_in_page(index, page_bytes) - 1;
-  for (uint64_t page = first / from_per_page; page <= last / from_per_page; ++page) {
-    if (from.pages().find(page) != nullptr) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace
@@ -142,20 +130,23 @@ Status copy_cells(const Filter& from, Filter& to) {
   if (!layout.ok()) {
     return layout.take_status();
   }
-  const uint32_t page_bytes = to.pages().page_bytes();
-  const uint64_t pages = to.pages().page_count();
-  for (uint64_t index = 0; index < pages; ++index) {
-    if (!any_source(from, layout.value(), index, page_bytes)) {
-      continue;
-    }
-    std::byte* page = to.pages().find(index);
-    if (page == nullptr) {
-      page = to.pages().add(index, false);
-    }
-    gather_page(from, layout.value(), index, page_bytes, page);
-    const size_t content = layout.value().content_bytes(index, page_bytes);
-    if (std::any_of(page, page + content, [](std::byte byte) { return byte != std::byte{0}; })) {
-      to.pages().mark_dirty(index);
+  const CellLayout& cells = layout.value();
+  const uint32_t from_bytes = from.pages().page_bytes();
+  const uint32_t to_bytes = to.pages().page_bytes();
+  const PageSet& sources = from.pages();
+  uint64_t next = 0;  // page of `to`: those before it are made
+  for (uint64_t source = sources.next_owned(0); source < sources.page_count();
+       source = sources.next_owned(source + 1)) {
+    const uint64_t first = source * cells.units_per_page(from_bytes);
+    const uint64_t last = first + cells.units_in_page(source, from_bytes) - 1;
+    next = std::max(next, first / cells.units_per_page(to_bytes));
+    for (; next <= last / cells.units_per_page(to_bytes); ++next) {
+      std::byte* const page = to.pages().writable(next);
+      gather_page(from, cells, next, to_bytes, page);
+      const size_t content = cells.content_bytes(next, to_bytes);
+      if (std::any_of(page, page + content, [](std::byte byte) { return byte != std::byte{0}; })) {
+        to.pages().mark_dirty(next);
+      }
     }
   }
   for (const auto& [cell, count] : from.overflow().counts()) {
@@ -163,6 +154,17 @@ Status copy_cells(const Filter& from, Filter& to) {
   }
   to.set_occupied(from.occupied());
   return {};
+}
+
+Result<std::unique_ptr<Filter>> in_pages_of(uint32_t page_bytes, std::unique_ptr<Filter> filter) {
+  if (filter->pages().page_bytes() == page_bytes) {
+    return filter;
+  }
+  Result<std::unique_ptr<Filter>> paged = make_filter(filter->kind(), filter->words(), page_bytes);
+  if (paged.ok()) {
+    CUCKOO_TRY(copy_cells(*filter, *paged.value()));
+  }
+  return paged;
 }
 
 }  // namespace cuckoo

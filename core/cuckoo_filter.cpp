@@ -12,33 +12,6 @@ constexpr uint64_t kMaxSearchNodes = 20000;
 // costs more than decoding always.
 constexpr uint32_t kAlwaysDecodeLowBits = 5;
 
-uint128 low_bits_mask(uint32_t bits) noexcept {
-  return bits >= 128 ? ~uint128{0} : (uint128{1} << bits) - 1;
-}
-
-// The bits of [bit, bit + width) of `bytes`, width <= 128, without touching a byte outside of it.
-uint128 extract_bits(std::span<const std::byte> bytes, uint64_t bit, uint32_t width) noexcept {
-  const uint64_t first = bit / 8;
-  const auto shift = static_cast<uint32_t>(bit % 8);
-  const uint64_t end = std::min<uint64_t>(bytes.size(), (bit + width + 7) / 8);
-  uint128 bits = 0;
-  for (uint64_t at = end; at-- > first;) {
-    if (at - first == 16) {
-      continue;  // the 17th byte is added below
-    }
-    bits = (bits << 8) | static_cast<uint8_t>(bytes[at]);
-  }
-  bits >>= shift;
-  if (end - first > 16) {  // then shift > 0
-    bits |= static_cast<uint128>(static_cast<uint8_t>(bytes[first + 16])) << (128 - shift);
-  }
-  return bits & low_bits_mask(width);
-}
-
-std::string range(uint64_t got, uint64_t limit) {
-  return std::to_string(got) + ", expected less than " + std::to_string(limit);
-}
-
 }  // namespace
 
 // ---- geometry
@@ -161,12 +134,11 @@ inline bool CuckooFilter::has_empty_slot(uint64_t bucket) const noexcept {
   return (ranks_[rank & rank_mask_] & 0xFF) == 0;
 }
 
-// The bucket's page is marked dirty already. The masks only matter for highs that a damaged page
-// made up: they must not spill over.
-void CuckooFilter::write(uint64_t bucket, const BucketValues& values) noexcept {
-  const uint64_t page = page_of(bucket);
-  const uint64_t bit = (bucket - page * buckets_per_page_) * bucket_bits_;
-  std::byte* at = pages_.find(page) + (bit >> 3);
+// The masks only matter for highs that a damaged page made up: they must not spill over.
+void CuckooFilter::write(std::byte* page, uint64_t bucket_in_page,
+                         const BucketValues& values) const noexcept {
+  const uint64_t bit = bucket_in_page * bucket_bits_;
+  std::byte* at = page + (bit >> 3);
   const auto shift = static_cast<uint32_t>(bit & 7);
   const auto merge = [](std::byte* to, uint64_t mask, uint64_t value) {
     store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
@@ -193,7 +165,8 @@ void CuckooFilter::write(uint64_t bucket, const BucketValues& values) noexcept {
 void CuckooFilter::replace(uint64_t bucket, BucketValues values, uint64_t from,
                            uint64_t to) noexcept {
   *std::find(values.begin(), values.end(), from) = to;
-  write(bucket, values);
+  const uint64_t page = page_of(bucket);
+  write(pages_.owned(page), bucket - page * buckets_per_page_, values);
 }
 
 // ---- one hash
@@ -254,12 +227,22 @@ class CuckooFilter::ArrayBuckets {
       }
     }
   }
+  // Marks the pages that change, no others.
   void store() {
-    for (uint64_t page = 0; page < filter_.pages_.page_count(); ++page) {
-      filter_.pages_.mark_dirty(page);
-    }
-    for (uint64_t bucket = 0; bucket < filter_.geometry_.buckets; ++bucket) {
-      filter_.write(bucket, read(bucket));
+    PageSet& pages = filter_.pages_;
+    std::vector<std::byte> encoded(size_t{pages.page_bytes()} + PageSet::kSlackBytes);
+    uint64_t bucket = 0;
+    for (uint64_t page = 0; page < pages.page_count(); ++page) {
+      std::fill(encoded.begin(), encoded.end(), std::byte{0});
+      const uint64_t first = bucket;
+      const uint64_t end = std::min(first + filter_.buckets_per_page_, filter_.geometry_.buckets);
+      for (; bucket < end; ++bucket) {
+        filter_.write(encoded.data(), bucket - first, read(bucket));
+      }
+      if (!std::equal(encoded.begin(), encoded.end(), pages.find(page))) {
+        pages.mark_dirty(page);
+        std::copy(encoded.begin(), encoded.end(), pages.owned(page));
+      }
     }
   }
 
@@ -478,14 +461,20 @@ std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected) {
   return std::make_unique<Builder>(*this, expected);
 }
 
-// Entry by entry: its place follows from where it stands.
-Status CuckooFilter::unite(const Filter& other) {
+// Entry by entry: its place follows from where it stands. An entry that finds no place takes a
+// search of kMaxSearchNodes, so there is a poll for a few of them.
+Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
   if (other.kind() != kind() || other.words() != words()) {
     return invalid("filters of different geometry");
   }
+  constexpr uint64_t kEntriesPerPoll = 16;
   const auto& from = static_cast<const CuckooFilter&>(other);
   PageBuckets buckets(*this);
-  from.for_each_entry([&](const Place& place) { insert_at(buckets, place); });
+  uint64_t inserted = 0;
+  CUCKOO_TRY(from.for_each_entry([&](const Place& place) -> Status {
+    insert_at(buckets, place);
+    return ++inserted % kEntriesPerPoll == 0 && poll != nullptr ? poll() : Status();
+  }));
   for (const auto& [number, count] : from.overflow_.counts()) {
     overflow_.add(number, count);
   }
@@ -556,75 +545,36 @@ uint64_t CuckooFilter::contains_batch(std::span<const uint64_t> hashes,
 // ---- the whole filter
 
 template <class Visitor>
-void CuckooFilter::for_each_entry(Visitor&& visit) const {
-  for (uint64_t index = 0; index < geometry_.page_count(); ++index) {
-    if (pages_.find(index) == nullptr) {
-      continue;  // absent: all zero
-    }
+Status CuckooFilter::for_each_entry(Visitor&& visit) const {
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
     const uint64_t first = index * buckets_per_page_;
     const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
     for (uint64_t bucket = first; bucket < end; ++bucket) {
       for (const uint64_t value : read(bucket)) {
         if (value != 0) {
-          visit(Place{bucket, alternate(bucket, value), value});
+          CUCKOO_TRY(visit(Place{bucket, alternate(bucket, value), value}));
         }
       }
     }
   }
+  return {};
 }
 
 uint64_t CuckooFilter::digest() const noexcept {
   uint64_t sum = 0;
-  for_each_entry([&](const Place& place) { sum += mix64(cell(place)); });
+  (void)for_each_entry([&](const Place& place) -> Status {
+    sum += mix64(cell(place));
+    return {};
+  });
   for (const auto& [number, count] : overflow_.counts()) {
     sum += count * mix64(number);
   }
   return sum;
 }
 
-Status CuckooFilter::validate_page(const CuckooGeometry& geometry, uint64_t index,
-                                   std::span<const std::byte> content) {
-  if (index >= geometry.page_count()) {
-    return corrupt("page number is " + range(index, geometry.page_count()));
-  }
-  const std::string page = "page " + std::to_string(index);
-  if (content.size() != geometry.content_bytes(index)) {
-    return corrupt(page + " has " + std::to_string(content.size()) + " bytes, expected " +
-                   std::to_string(geometry.content_bytes(index)));
-  }
-  const BucketShape& shape = geometry.shape;
-  const uint64_t width = shape.bits();
-  const uint64_t first = index * geometry.buckets_per_page();
-  const uint64_t buckets =
-      std::min<uint64_t>(geometry.buckets_per_page(), geometry.buckets - first);
-  const uint32_t mask = (uint32_t{1} << shape.rank_bits) - 1;
-  const uint32_t limit = shape.rank_count();
-  // A rank and the bits before it in its byte are at most 15 + 7: one 32-bit load. The last ranks
-  // would be read beyond the content, so they are taken byte by byte.
-  uint64_t bit = width - shape.rank_bits;
-  uint64_t bucket = 0;
-  uint32_t largest = 0;
-  for (; bucket < buckets && bit / 8 + 4 <= content.size(); ++bucket, bit += width) {
-    largest = std::max(largest, (load_le<uint32_t>(content.data() + bit / 8) >> (bit % 8)) & mask);
-  }
-  for (; bucket < buckets; ++bucket, bit += width) {
-    largest = std::max(largest, static_cast<uint32_t>(extract_bits(content, bit, shape.rank_bits)));
-  }
-  if (largest >= limit) {
-    return corrupt(page + " holds a bucket with rank " + range(largest, limit));
-  }
-  const uint64_t used = buckets * width;
-  if (extract_bits(content, used, static_cast<uint32_t>(content.size() * 8 - used)) != 0) {
-    return corrupt(page + " has bits behind its last bucket, expected zeros");
-  }
-  return {};
-}
-
 Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
   const std::byte* page = pages_.find(index);
-  if (page == nullptr) {
-    return {};  // absent: all zero
-  }
   const size_t content = geometry_.content_bytes(index);
   CUCKOO_TRY(validate_page(geometry_, index, {page, content}));
   if (std::any_of(page + content, page + geometry_.page_bytes + PageSet::kSlackBytes,
@@ -646,33 +596,10 @@ Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
   return {};
 }
 
-Status CuckooFilter::check_overflow() const {
-  uint64_t items = 0;
-  for (const auto& [number, count] : overflow_.counts()) {
-    const std::string entry = "overflow cell " + std::to_string(number);
-    const uint64_t bucket = number / fingerprints_;
-    if (bucket >= geometry_.buckets) {
-      return corrupt(entry + " is of bucket " + range(bucket, geometry_.buckets));
-    }
-    if (const uint64_t other = alternate(bucket, number % fingerprints_ + 1); other < bucket) {
-      return corrupt(entry + " is of bucket " + std::to_string(bucket) +
-                     ", expected the smaller of its two, " + std::to_string(other));
-    }
-    if (count == 0) {
-      return corrupt(entry + " has count 0, expected at least 1");
-    }
-    items += count;
-  }
-  if (items != overflow_.items()) {
-    return corrupt("overflow table holds " + std::to_string(items) + " items, expected " +
-                   std::to_string(overflow_.items()));
-  }
-  return {};
-}
-
 Status CuckooFilter::check() const {
   uint64_t items = 0;
-  for (uint64_t index = 0; index < geometry_.page_count(); ++index) {
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
     CUCKOO_TRY(check_page(index, items));
   }
   if (items != occupied_) {

@@ -105,7 +105,6 @@ class CuckooFilter final : public Filter {
   // stay free for others.
   static constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
   std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
-  Status unite(const Filter& other) override;
 
   uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
   double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
@@ -124,6 +123,8 @@ class CuckooFilter final : public Filter {
   Status check() const override;
 
  private:
+  Status do_unite(const Filter& other, const Poll& poll) override;
+
   static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
 
   // Where a bucket's first bit is.
@@ -185,7 +186,7 @@ class CuckooFilter final : public Filter {
   BucketValues decode(Bits bits) const noexcept;
   BucketValues read(uint64_t bucket) const noexcept;
   bool has_empty_slot(uint64_t bucket) const noexcept;
-  void write(uint64_t bucket, const BucketValues& values) noexcept;
+  void write(std::byte* page, uint64_t bucket_in_page, const BucketValues& values) const noexcept;
   void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) noexcept;
 
   bool worth_decoding(uint64_t inserts) const noexcept;
@@ -199,8 +200,9 @@ class CuckooFilter final : public Filter {
   bool expand(Buckets& buckets, uint32_t parent, uint32_t& free_end);
   template <class Buckets>
   void move_along(Buckets& buckets, uint32_t free_end);
+  // The visitor returns a Status, which ends the visits when it is a failure.
   template <class Visitor>
-  void for_each_entry(Visitor&& visit) const;
+  Status for_each_entry(Visitor&& visit) const;
   Status check_page(uint64_t index, uint64_t& items) const;
   Status check_overflow() const;
 

@@ -8,7 +8,9 @@
 //       another's (cuckoo) also on their history, but its digest() does not.
 //   I3  the same operations in the same order give the same bytes on every machine.
 //   I4  memory: pages may be absent. ask() says so; pages_of() names what one hash needs; what
-//       changes many hashes (builders, batches, digest, check) needs all pages in memory.
+//       changes many hashes (builders, batches) needs all pages in memory, zero pages among them.
+//       What reads the whole filter (digest, check, unite's other) takes absent pages for zero.
+//       Its memory and time follow the pages that hold something, not the geometry.
 //   I5  when memory runs out (std::bad_alloc) in what changes many hashes, some of them are in.
 //   A filter of kind kLegacyBloom takes pairs of hashes (core/bloom_filter.hpp): what takes a
 //   single one is never called for it.
@@ -19,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <unordered_map>
@@ -52,6 +55,9 @@ struct GeometryWords {
   uint64_t detail = 0;
   friend bool operator==(const GeometryWords&, const GeometryWords&) = default;
 };
+
+// Called every few steps of what takes long; a failure (kInterrupted) stops it. May be null.
+using Poll = std::function<Status()>;
 
 // cell -> removes that are not in the pages yet
 using PendingRemoves = std::unordered_map<uint64_t, uint64_t>;
@@ -105,8 +111,9 @@ class Filter {
   // are in memory.
   virtual bool remove(uint64_t hash) = 0;
   virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected) = 0;
-  // Adds everything of another filter of the same kind and geometry.
-  virtual Status unite(const Filter& other) = 0;
+  // Adds everything of another filter of the same kind and geometry, a Bloom filter of the same
+  // page size. When it is stopped a part of it is in.
+  Status unite(const Filter& other, const Poll& poll = nullptr) { return do_unite(other, poll); }
 
   // The expected false positive rate with that many distinct keys, and the one as it is now.
   virtual double rate(double keys) const noexcept = 0;
@@ -130,6 +137,8 @@ class Filter {
  protected:
   Filter(FilterKind kind, uint64_t page_count, uint32_t page_bytes)
       : kind_(kind), pages_(page_count, page_bytes) {}
+
+  virtual Status do_unite(const Filter& other, const Poll& poll) = 0;
 
   FilterKind kind_;
   PageSet pages_;

@@ -36,7 +36,10 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
   if (a.overflow().counts() != b.overflow().counts()) {
     return false;
   }
-  for (uint64_t index = 0; index < a.pages().page_count(); ++index) {
+  const auto next = [&](uint64_t index) {  // the others are zero in both
+    return std::min(a.pages().next_owned(index), b.pages().next_owned(index));
+  };
+  for (uint64_t index = next(0); index < a.pages().page_count(); index = next(index + 1)) {
     const std::byte* one = a.pages().find(index);
     const std::byte* other = b.pages().find(index);
     if (one == nullptr) {
@@ -67,9 +70,7 @@ Status verify_hashes(const FilterContents& contents) {
   if (!made.ok()) {
     return made.take_status();
   }
-  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
-    made.value()->pages().add(index, false);
-  }
+  made.value()->pages().complete();
   const std::unique_ptr<FilterBuilder> builder = made.value()->builder(contents.hash_count);
   CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
     builder->insert(hash, count);
@@ -80,27 +81,29 @@ Status verify_hashes(const FilterContents& contents) {
 }
 
 template <class Visitor>
-void HashCollection::for_each_distinct(Visitor&& visit) const {
+Status HashCollection::for_each_distinct(Visitor&& visit) const {
   for (size_t i = 0; i < hashes_.size();) {
     size_t end = i + 1;
     while (end < hashes_.size() && hashes_[end] == hashes_[i]) {
       ++end;
     }
-    visit(hashes_[i], static_cast<uint64_t>(end - i));
+    CUCKOO_TRY(visit(hashes_[i], static_cast<uint64_t>(end - i)));
     i = end;
   }
+  return {};
 }
 
 Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t capacity,
-                                             Growth growth, uint32_t page_bytes) {
+                                             Growth growth, uint32_t page_bytes, const Poll& poll) {
+  constexpr uint64_t kHashesPerPoll = 1024;
   sort_entries_by_hash(hashes_, width_);
   const bool is_cuckoo = spec.kind == FilterKind::kCuckoo;
   uint64_t distinct = 0;
   uint64_t in_buckets = 0;
-  for_each_distinct([&](uint64_t, uint64_t count) {
-    ++distinct;
+  CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
     in_buckets += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 0;
-  });
+    return ++distinct % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
+  }));
   const uint64_t needed = is_cuckoo ? in_buckets : distinct;
   const uint64_t limited = is_cuckoo && growth == Growth::kOff ? hashes_.size() : needed;
   FilterContents contents;
@@ -121,24 +124,20 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
     return made.take_status();
   }
   contents.filter = std::move(made.value());
-  PageSet& pages = contents.filter->pages();
-  for (uint64_t index = 0; index < pages.page_count(); ++index) {
-    pages.add(index, false);
-  }
+  contents.filter->pages().complete();
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
-  for_each_distinct([&](uint64_t hash, uint64_t count) { builder->insert(hash, count); });
+  uint64_t inserted = 0;
+  CUCKOO_TRY(for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
+    builder->insert(hash, count);
+    return ++inserted % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
+  }));
   builder->finish();
   const bool counts = is_multiset(spec.kind);
   contents.items = counts ? hashes_.size() : distinct;
   contents.hash_count = distinct;
   contents.hashes = [this, counts](const CountedHashSink& sink) -> Status {
-    Status status;
-    for_each_distinct([&](uint64_t hash, uint64_t count) {
-      if (status.ok()) {
-        status = sink(hash, counts ? count : 1);
-      }
-    });
-    return status;
+    return for_each_distinct(
+        [&](uint64_t hash, uint64_t count) { return sink(hash, counts ? count : 1); });
   };
   return contents;
 }

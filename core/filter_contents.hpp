@@ -46,12 +46,12 @@ class HashCollection {
   // A filter of that capacity; 0: for as many as there are. kFull when there are more, and with
   // kOn it is made for those. The contents' hashes are read from this collection: it must stay.
   Result<FilterContents> build(const FilterSpec& spec, uint64_t capacity, Growth growth,
-                               uint32_t page_bytes);
+                               uint32_t page_bytes, const Poll& poll = nullptr);
 
  private:
-  // Ascending distinct hashes with their counts. Sorted before.
+  // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
   template <class Visitor>
-  void for_each_distinct(Visitor&& visit) const;
+  Status for_each_distinct(Visitor&& visit) const;
 
   HashWidth width_;
   std::vector<uint64_t> hashes_;

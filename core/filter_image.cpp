@@ -432,20 +432,28 @@ Error too_long(uint64_t bytes, uint64_t limit, const char* way_out) {
                  " are possible; " + way_out);
 }
 
+Status check_bare_bytes(uint64_t bytes, uint64_t limit) {
+  if (bytes > limit) {
+    return too_long(bytes, limit, "a smaller capacity or a higher rate makes it shorter");
+  }
+  return {};
+}
+
 // ---- decoding
 
 Status read_cells(std::span<const std::byte> cells, const CellLayout& layout, Filter& filter) {
   const uint64_t pages = layout.page_count(kImagePageBytes);
   for (uint64_t index = 0; index < pages; ++index) {
     const size_t content = layout.content_bytes(index, kImagePageBytes);
-    CUCKOO_TRY(filter.validate_page(index, cells.first(content)));
-    std::byte* const page = filter.pages().add(index, false);
-    std::copy_n(cells.data(), content, page);
-    if (std::any_of(page, page + content, [](std::byte byte) { return byte != std::byte{0}; })) {
+    const std::span<const std::byte> page = cells.first(content);
+    CUCKOO_TRY(filter.validate_page(index, page));
+    if (std::any_of(page.begin(), page.end(), [](std::byte b) { return b != std::byte{0}; })) {
+      std::copy(page.begin(), page.end(), filter.pages().add(index, false));
       filter.pages().mark_dirty(index);
     }
     cells = cells.subspan(content);
   }
+  filter.pages().complete();
   return {};
 }
 
@@ -501,6 +509,15 @@ Result<LogRow> take_row(std::span<const std::byte>& bytes, HashWidth width) {
 
 }  // namespace
 
+uint64_t bare_image_bytes(const Filter& filter) {
+  const Result<CellLayout> layout = cell_layout(filter.kind(), filter.words());
+  return least_bytes(kOldestImageVersion) + (layout.ok() ? layout.value().total_bytes(kImagePageBytes) : 0);
+}
+
+Status check_image_bytes(const Filter& filter, uint64_t limit) {
+  return check_bare_bytes(bare_image_bytes(filter), limit);
+}
+
 Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Filter& filter,
                                             const HashSource* hashes, uint64_t limit) {
   Result<CellLayout> layout = cell_layout(filter);
@@ -536,9 +553,7 @@ Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Fil
   sections.overflow_count = filter.overflow().cells();
   const uint64_t bare_bytes = least_bytes(header.version) + sections.cell_bytes +
                               kOverflowEntryBytes * sections.overflow_count;
-  if (bare_bytes > limit) {
-    return too_long(bare_bytes, limit, "a smaller capacity or a higher rate makes it shorter");
-  }
+  CUCKOO_TRY(check_bare_bytes(bare_bytes, limit));
   std::vector<std::byte> image;
   image.reserve(bare_bytes);
   image.resize(sections.header_bytes());

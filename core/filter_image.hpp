@@ -16,7 +16,7 @@
 //       overflow entries and counters before a filter is handed out.
 //   I3  no allocation is larger than what the length of the BLOB justifies: a small factor of it.
 //   I4  a decoded filter is like one just built: all pages in memory, those with anything in them
-//       dirty, its overflow entries changed. It answers probes at once.
+//       dirty, all others the zero page, its overflow entries changed. It answers probes at once.
 //
 // Errors: kInvalid for what can't be encoded (nothing was changed), kCorrupt for bytes that are no
 // image; the text says what was wrong and what was expected.
@@ -69,6 +69,11 @@ struct Image {
   ImageHeader header;
   std::unique_ptr<Filter> filter;  // in pages of kImagePageBytes
 };
+
+// The length of an image without hashes and overflow entries of a filter of that geometry.
+uint64_t bare_image_bytes(const Filter& filter);
+// kInvalid when not even that fits the limit: to be asked before the filter is filled or copied.
+Status check_image_bytes(const Filter& filter, uint64_t limit);
 
 // The filter's pages are in memory, or all zero. Geometry and occupied are taken from the filter,
 // with_hashes from `hashes`, which may be null, and is read once: ascending, header.hash_count of

@@ -97,16 +97,27 @@ Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t
   uint64_t used = 0;
   for (uint64_t index = 0; index < filter->pages().page_count(); ++index) {
     const size_t content = filter->content_bytes(index);  // a multiple of 8
-    std::byte* const page = filter->pages().add(index, false);
-    std::copy(from, from + content, page);
+    const uint64_t used_before = used;
     for (size_t at = 0; at < content; at += 8) {
-      used += static_cast<uint64_t>(std::popcount(load_le<uint64_t>(page + at)));
+      used += static_cast<uint64_t>(std::popcount(load_le<uint64_t>(from + at)));
+    }
+    if (used != used_before) {
+      std::copy(from, from + content, filter->pages().add(index, false));
     }
     from += content;
   }
+  filter->pages().complete();
   filter->set_occupied(used);
   file.filter = std::move(filter);
   return file;
+}
+
+Status check_legacy_file_bytes(const GeometryWords& words, uint64_t limit) {
+  if (const uint64_t bytes = kHeaderBytes + words.size / 8; bytes > limit) {
+    return invalid("the legacy file would have " + std::to_string(bytes) + " bytes, at most " +
+                   std::to_string(limit) + " are possible");
+  }
+  return {};
 }
 
 Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file) {

@@ -48,6 +48,8 @@ struct LegacyFile {
 bool looks_like_legacy_file(std::span<const std::byte> bytes) noexcept;  // it begins with the magic
 // kCorrupt when the bytes are not exactly such a file.
 Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t page_bytes);
+// kInvalid when the file of a filter of that geometry would be longer than `limit`.
+Status check_legacy_file_bytes(const GeometryWords& words, uint64_t limit);
 // Absent pages are zero. kInvalid when a number does not fit its field.
 Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file);
 

@@ -72,6 +72,7 @@ void LoggedFilter::set_base(std::unique_ptr<Filter> base) noexcept {
   cuckoo_ = is_cuckoo ? static_cast<const CuckooFilter*>(base_.get()) : nullptr;
   bloom_ = is_cuckoo ? nullptr : static_cast<const BloomFilter*>(base_.get());
   all_loaded_ = false;
+  absent_rows_ = 0;
   fold_threshold_ = threshold_for(base_->pages().page_count());
 }
 
@@ -333,7 +334,6 @@ Status LoggedFilter::add_page(Filter& base, int64_t id, std::span<const std::byt
   return {};
 }
 
-// A page without a row is all zero.
 Status LoggedFilter::load_pages(const uint64_t* indexes, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (base_->pages().find(indexes[i]) != nullptr) {
@@ -344,9 +344,29 @@ Status LoggedFilter::load_pages(const uint64_t* indexes, size_t count) {
       return in_row("page", row_id, add_page(*base_, row_id, row));
     }));
     if (base_->pages().find(indexes[i]) == nullptr) {
-      base_->pages().add(indexes[i], false);
+      CUCKOO_TRY(note_absent_row(indexes[i]));
     }
   }
+  return {};
+}
+
+// A page without a row is all zero, if it may be without one. How many may follows from the record;
+// and if it is one alone (the last page is often short, and empty), the sum of ids says which. When
+// more are absent than there are rows, to remember them takes more memory than to load all; when
+// more than may be, load_all() says so.
+Status LoggedFilter::note_absent_row(uint64_t index) {
+  const uint64_t count = base_->pages().page_count();
+  const uint64_t absent = count - record_.page_rows;
+  const auto first_id = static_cast<uint64_t>(page_id(0));
+  const uint64_t pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
+  const uint64_t only_one = first_id * count + pairs - record_.page_id_sum;
+  if (absent == 0 || (absent == 1 && only_one != first_id + index)) {
+    return in_row("page", page_id(index), corrupt("is missing"));
+  }
+  if (++absent_rows_ > std::min(record_.page_rows, absent)) {
+    return load_all();
+  }
+  base_->pages().add_zero(index);
   return {};
 }
 
@@ -358,33 +378,34 @@ Status LoggedFilter::load(uint64_t hash) {
   return load_pages(indexes, base_->pages_of(hash, indexes));
 }
 
-Status LoggedFilter::add_absent_pages(Filter& base) const {
-  constexpr uint64_t kPagesPerPoll = 64;
-  for (uint64_t index = 0; index < base.pages().page_count(); ++index) {
-    if (base.pages().find(index) == nullptr) {
-      base.pages().add(index, false);
-    }
-    if (index % kPagesPerPoll == 0) {
-      CUCKOO_TRY(storage_.poll());  // there may be gigabytes of them
-    }
-  }
-  return {};
-}
-
 Status LoggedFilter::load_all() {
   if (all_loaded_) {
     return {};
   }
   const uint64_t count = base_->pages().page_count();
-  if (base_->pages().loaded_count() < count && record_.page_rows > 0) {
-    CUCKOO_TRY(storage_.read_pages(page_id(0), page_id(count - 1),
-                                   [&](int64_t id, std::span<const std::byte> row) -> Status {
-                                     CUCKOO_TRY(in_row("page", id, add_page(*base_, id, row)));
-                                     return storage_.poll();
-                                   }));
+  if (base_->pages().owned_count() < count && record_.page_rows > 0) {
+    CUCKOO_TRY(read_all_pages(*base_, page_id(0), page_id(count - 1)));
   }
-  CUCKOO_TRY(add_absent_pages(*base_));
+  base_->pages().complete();
   all_loaded_ = true;
+  return {};
+}
+
+// Every page row of these ids, into `base`: those that the record counts, no fewer and no others.
+Status LoggedFilter::read_all_pages(Filter& base, int64_t first, int64_t last) {
+  uint64_t rows = 0;
+  uint64_t id_sum = 0;
+  CUCKOO_TRY(
+      storage_.read_pages(first, last, [&](int64_t id, std::span<const std::byte> row) -> Status {
+        CUCKOO_TRY(in_row("page", id, add_page(base, id, row)));
+        ++rows;
+        id_sum += static_cast<uint64_t>(id);
+        return storage_.poll();
+      }));
+  if (rows != record_.page_rows || id_sum != record_.page_id_sum) {
+    return corrupt(std::to_string(rows) + " page rows, expected " +
+                   std::to_string(record_.page_rows) + ": some are missing or too many");
+  }
   return {};
 }
 

@@ -147,8 +147,8 @@ class LoggedFilter {
   // With hashes: a new generation from the log, for at least `capacity` items and never fewer than
   // there are.
   Status rebuild(uint64_t capacity);
-  // Adds all of another filter of the same kind and geometry, whose hashes are not known. Without
-  // hashes of its own, or empty.
+  // Adds all of another filter of the same kind, geometry and page size, whose hashes are not
+  // known. Without hashes of its own, or empty. kFull of a cuckoo filter comes before any work.
   Status unite(const Filter& other, uint64_t items);
   // Everything is replaced: contents, geometry and options.
   Status import(const FilterOptions& options, FilterContents contents);
@@ -228,8 +228,9 @@ class LoggedFilter {
 
   Status add_page(Filter& base, int64_t id, std::span<const std::byte> row) const;
   Status load_pages(const uint64_t* indexes, size_t count);
-  Status add_absent_pages(Filter& base) const;
+  Status note_absent_row(uint64_t index);
   Status load_all();
+  Status read_all_pages(Filter& base, int64_t first, int64_t last);
   bool fold_due() const noexcept {
     return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
   }
@@ -260,7 +261,7 @@ class LoggedFilter {
   Status check_log(uint64_t& digest);
   Status check_pages(Filter& copy);
   Status check_pages_against_log(const Filter& copy);
-  Status check_tail(Filter& copy);
+  Status check_tail(const Filter& copy);
 
   FilterOptions options_;
   FilterStorage& storage_;
@@ -276,7 +277,8 @@ class LoggedFilter {
   std::unique_ptr<Filter> base_;
   const CuckooFilter* cuckoo_ = nullptr;  // base_ by its class: one of them is null
   const BloomFilter* bloom_ = nullptr;
-  bool all_loaded_ = false;  // every page of base_ is in memory
+  bool all_loaded_ = false;   // every page of base_ is in memory
+  uint64_t absent_rows_ = 0;  // pages of base_ that were asked for and have no row
   uint64_t fold_threshold_ = 0;
   uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;

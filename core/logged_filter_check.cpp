@@ -54,20 +54,9 @@ Status LoggedFilter::check_log(uint64_t& digest) {
 
 // Every page row and overflow entry, into `copy`.
 Status LoggedFilter::check_pages(Filter& copy) {
-  uint64_t rows = 0;
-  uint64_t id_sum = 0;
-  CUCKOO_TRY(storage_.read_pages(first_row_id(record_.generation),
-                                 first_row_id(record_.generation + 1) - 1,
-                                 [&](int64_t id, std::span<const std::byte> row) -> Status {
-                                   CUCKOO_TRY(in_row("page", id, add_page(copy, id, row)));
-                                   ++rows;
-                                   id_sum += static_cast<uint64_t>(id);
-                                   return storage_.poll();
-                                 }));
-  if (rows != record_.page_rows || id_sum != record_.page_id_sum) {
-    return corrupt(std::to_string(rows) + " page rows, expected " +
-                   std::to_string(record_.page_rows) + ": some are missing or too many");
-  }
+  CUCKOO_TRY(read_all_pages(copy, first_row_id(record_.generation),
+                            first_row_id(record_.generation + 1) - 1));
+  copy.pages().complete();
   CUCKOO_TRY(load_overflow(copy, record_));
   copy.set_occupied(record_.occupied);
   return copy.check();
@@ -83,7 +72,7 @@ Status LoggedFilter::check_pages_against_log(const Filter& copy) {
     return made.take_status();
   }
   Filter& again = *made.value();
-  CUCKOO_TRY(add_absent_pages(again));
+  again.pages().complete();
   const std::unique_ptr<FilterBuilder> builder = again.builder(replay.hashes());
   std::vector<uint64_t> removes;  // of what was never added, but shared its cells
   CUCKOO_TRY(replay.merge_net([&](uint64_t hash, int64_t net) -> Status {
@@ -105,7 +94,7 @@ Status LoggedFilter::check_pages_against_log(const Filter& copy) {
 }
 
 // I2: pending removes never exceed what the pages hold.
-Status LoggedFilter::check_tail(Filter& copy) {
+Status LoggedFilter::check_tail(const Filter& copy) {
   const auto too_many = [] { return corrupt("log that removes more of an entry than there is"); };
   if (cuckoo_ == nullptr) {
     for (const auto& [cell, removes] : pending_removes_) {
@@ -119,13 +108,6 @@ Status LoggedFilter::check_tail(Filter& copy) {
   tail_.for_each([&](uint64_t hash, int32_t net) {
     if (net >= 0 || !status.ok()) {
       return;
-    }
-    uint64_t pages[Filter::kMaxPlaces];
-    const size_t count = copy.pages_of(hash, pages);
-    for (size_t i = 0; i < count; ++i) {
-      if (copy.pages().find(pages[i]) == nullptr) {
-        copy.pages().add(pages[i], false);
-      }
     }
     const auto& cuckoo = static_cast<const CuckooFilter&>(copy);
     if (cuckoo.count(hash) < pending_removes_[cuckoo.cell(hash)]) {

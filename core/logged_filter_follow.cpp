@@ -116,6 +116,10 @@ Status LoggedFilter::load_base(const FilterRecord& record) {
   }
   base.set_occupied(record.occupied);
   set_base(std::move(made.value()));
+  if (record.page_rows == 0) {
+    base_->pages().complete();
+    all_loaded_ = true;
+  }
   return {};
 }
 

@@ -10,19 +10,28 @@
 namespace cuckoo {
 namespace {
 
-// Stands for all that is in a filter's pages and overflow table.
+bool is_zero(const std::byte* bytes, size_t count) noexcept {
+  return std::all_of(bytes, bytes + count, [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+// Stands for all that is in a filter's pages, of which all are in memory, and its overflow table.
+// Zero pages count too, but not in a filter that is longer than any BLOB: there they could take
+// more time than all others.
 uint64_t content_id(const Filter& filter) noexcept {
+  constexpr uint64_t kLongestBlob = uint64_t{1} << 31;
+  const PageSet& pages = filter.pages();
+  const uint64_t count = pages.page_count();
+  const bool all = count <= kLongestBlob / pages.page_bytes();
   uint64_t id = filter.overflow().digest();
-  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
-    if (const std::byte* page = filter.pages().find(index); page != nullptr) {
-      id = XXH3_64bits_withSeed(page, filter.content_bytes(index), id + index);
+  for (uint64_t index = all ? 0 : pages.next_owned(0); index < count;
+       index = all ? index + 1 : pages.next_owned(index + 1)) {
+    const std::byte* const page = pages.find(index);
+    const size_t bytes = filter.content_bytes(index);
+    if (all || !is_zero(page, bytes)) {
+      id = XXH3_64bits_withSeed(page, bytes, id + index);
     }
   }
   return id;
-}
-
-bool is_zero(const std::byte* bytes, size_t count) noexcept {
-  return std::all_of(bytes, bytes + count, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
 }  // namespace
@@ -87,9 +96,9 @@ Status LoggedFilter::replay_into_generation(uint64_t capacity, bool grow) {
   if (!base.ok()) {
     return base.take_status();
   }
-  CUCKOO_TRY(add_absent_pages(*base.value()));
   FilterContents contents;
   contents.filter = std::move(base.value());
+  contents.filter->pages().complete();
   contents.capacity = capacity;
   contents.items = multiset() ? replay.items() : items_;
   contents.hashes = [&replay](const CountedHashSink& sink) { return replay.merge(sink); };
@@ -109,7 +118,6 @@ Status LoggedFilter::write_generation(FilterContents contents, uint64_t generati
   CUCKOO_TRY(write_hashes(contents, next, builder));
   CUCKOO_TRY(erase_generation());
   start_generation(next, std::move(contents.filter));
-  all_loaded_ = true;
   return {};
 }
 
@@ -156,6 +164,8 @@ void LoggedFilter::start_generation(const FilterRecord& record,
                                     std::unique_ptr<Filter> base) noexcept {
   record_ = record;
   set_base(std::move(base));
+  base_->pages().complete();  // its rows are still to be written
+  all_loaded_ = true;
   reset_tail(record_);
   item_limit_ = item_limit();
   note_fold();
@@ -199,7 +209,7 @@ Status LoggedFilter::import(const FilterOptions& options, FilterContents content
   if (!generation.ok()) {
     return generation.take_status();
   }
-  CUCKOO_TRY(add_absent_pages(*contents.filter));
+  contents.filter->pages().complete();
   poisoned_ = true;
   CUCKOO_TRY(erase_generation());
   const uint64_t chain = row_.chain();
@@ -216,13 +226,14 @@ Status LoggedFilter::import(const FilterOptions& options, FilterContents content
   }
   next.cells_digest = filter.digest();
   next.base_id = log_chain_restart(first_base_id(next), content_id(filter));
-  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
-    if (!is_zero(filter.pages().find(index), filter.content_bytes(index))) {
-      filter.pages().mark_dirty(index);
+  PageSet& pages = filter.pages();
+  for (uint64_t index = pages.next_owned(0); index < pages.page_count();
+       index = pages.next_owned(index + 1)) {
+    if (!is_zero(pages.find(index), filter.content_bytes(index))) {
+      pages.mark_dirty(index);
     }
   }
   start_generation(next, std::move(contents.filter));
-  all_loaded_ = true;
   poisoned_ = false;
   return {};
 }
@@ -236,21 +247,29 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
         "what comes without hashes can be merged into an empty filter only, or into one"
         " with growth = off");
   }
+  const auto more_than_fit = [&] {
+    return Error{ErrorCode::kFull, std::to_string(items_) + " items, and " + std::to_string(items) +
+                                       " more would exceed its capacity of " +
+                                       std::to_string(record_.capacity)};
+  };
+  if (cuckoo_ != nullptr && base_->outgrown(items_ + items, record_.capacity)) {
+    return more_than_fit();  // now, not after a long search for places that there aren't
+  }
   CUCKOO_TRY(fold());
   CUCKOO_TRY(flush());
   CUCKOO_TRY(load_all());
   base_changed_ = true;
-  Status status = base_->unite(other);
+  valid_ = base_valid_ = false;  // what is thrown leaves a part of it in memory
+  Status status = base_->unite(other, [this] { return storage_.poll(); });
   const uint64_t united = united_items(*base_, items_, items, record_.capacity);
   if (status.ok() && base_->outgrown(united, record_.capacity)) {
-    status = Error{ErrorCode::kFull,
-                   std::to_string(items_) + " items, and " + std::to_string(items) +
-                       " more would exceed its capacity of " + std::to_string(record_.capacity)};
+    status = more_than_fit();
   }
   if (!status.ok()) {
     forget();  // what storage holds is as before
     return status;
   }
+  valid_ = base_valid_ = true;
   record_.hashless = options_.growth ? 1 : 0;
   record_.cells_digest += other.digest();
   record_.base_id = log_chain_restart(record_.base_id, content_id(*base_));
@@ -326,10 +345,14 @@ Result<std::unique_ptr<Filter>> LoggedFilter::copy_of_base() {
     return made;
   }
   Filter& copy = *made.value();
-  for (uint64_t index = 0; index < base_->pages().page_count(); ++index) {
-    const std::byte* page = base_->pages().find(index);
+  const PageSet& pages = base_->pages();
+  for (uint64_t index = pages.next_owned(0); index < pages.page_count();
+       index = pages.next_owned(index + 1)) {
+    const std::byte* const page = pages.find(index);
     std::copy(page, page + base_->content_bytes(index), copy.pages().add(index, false));
+    CUCKOO_TRY(storage_.poll());
   }
+  copy.pages().complete();
   for (const auto& [cell, count] : base_->overflow().counts()) {
     copy.overflow().add(cell, count);
   }
@@ -396,7 +419,7 @@ Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
     return fresh.take_status();
   }
   contents.filter = std::move(fresh.value());
-  CUCKOO_TRY(add_absent_pages(*contents.filter));
+  contents.filter->pages().complete();
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed_capacity(*replay));
   CUCKOO_TRY(replay->merge([&](uint64_t hash, uint64_t count) -> Status {
     builder->insert(hash, count);

@@ -6,15 +6,22 @@
 //   kSlackBytes bytes that stay zero, so that an unaligned wide load at the last bit of the content
 //   never leaves the page's memory.
 // The marks (dirty, stored) are bit maps in the chunk: marking a page touches no line of the page.
-// A chunk without any page is one shared chunk of null pointers: find() needs no branch for it.
+//
+// A page that is known to be all zero needs no memory of its own: it is the one zero page that all
+// sets share, which nobody can write to; the first change gives it its own. So memory, and what
+// goes over all pages, follow what is stored, not what there is room for: complete() makes a filter
+// for 2^40 keys usable at once. A chunk without any page of its own is a shared one too, of null
+// pointers or of 512 times the zero page: find() needs no branch for either.
 //
 // Invariants
 //   I1  find(i) is null, or points to page_bytes + kSlackBytes readable bytes.
 //   I2  the slack is zero.
 //   I3  a page is in dirty() exactly when mark_dirty() was called since it was added or since
 //       clear_dirty(); each page stands there once.
+//   I4  what is dirty or stored is owned. The zero page is neither, nor is it ever written.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -25,8 +32,9 @@ namespace cuckoo {
 class PageSet {
  public:
   static constexpr size_t kSlackBytes = 32;
+  static constexpr uint32_t kMaxPageBytes = 8192;
 
-  // page_count >= 1; page_bytes a multiple of 64, at least 64. O(page_count / 512).
+  // page_count >= 1; page_bytes a multiple of 64, 64 … kMaxPageBytes. O(page_count / 512).
   PageSet(uint64_t page_count, uint32_t page_bytes);
   PageSet(PageSet&&) noexcept = default;  // a moved-from set can only be assigned or destroyed
   PageSet& operator=(PageSet&&) noexcept = default;
@@ -38,15 +46,27 @@ class PageSet {
   const std::byte* find(uint64_t index) const noexcept {
     return table_[index >> kChunkShift]->pages[index & (kChunkPages - 1)];
   }
-  std::byte* find(uint64_t index) noexcept {
-    return table_[index >> kChunkShift]->pages[index & (kChunkPages - 1)];
+  // The content of a page with memory of its own: added, writable() or dirty.
+  std::byte* owned(uint64_t index) noexcept {
+    assert(owns(index));
+    return const_cast<std::byte*>(find(index));
   }
+  // The first page from `index` on that has memory of its own; page_count() when there is none. All
+  // others are absent or zero. Skips 512 of them at a time.
+  uint64_t next_owned(uint64_t index) const noexcept;
 
   // Adds an all-zero page that is not in memory yet, and returns it. `stored`: a row for it exists.
-  // When memory runs out (std::bad_alloc) no page was added.
+  // When memory runs out (std::bad_alloc), here and below, the pages are as they were.
   std::byte* add(uint64_t index, bool stored);
+  // The same, but it stays the zero page until it is changed.
+  void add_zero(uint64_t index);
+  // All pages that are not in memory are zero pages from now on. O(page_count / 512).
+  void complete() noexcept;
 
-  // The page must be in memory. Throws (std::bad_alloc) before the page is marked.
+  // The page with memory of its own, absent or zero before as it may be. It is not marked.
+  std::byte* writable(uint64_t index) { return owns(index) ? owned(index) : own(index); }
+  // The page must be in memory; it is writable() then. Throws (std::bad_alloc) before the page is
+  // marked.
   void mark_dirty(uint64_t index) {
     if ((table_[index >> kChunkShift]->dirty[mark_word(index)] & mark_bit(index)) == 0) {
       add_dirty(index);
@@ -57,35 +77,44 @@ class PageSet {
 
   bool stored(uint64_t index) const noexcept;  // the page must be in memory
 
-  uint64_t loaded_count() const noexcept { return loaded_count_; }
+  uint64_t owned_count() const noexcept { return owned_count_; }
   size_t memory_bytes() const noexcept;
 
  private:
   static constexpr unsigned kChunkShift = 9;
   static constexpr size_t kChunkPages = size_t{1} << kChunkShift;
   struct Chunk {
-    std::byte* pages[kChunkPages] = {};
+    const std::byte* pages[kChunkPages] = {};
     uint64_t dirty[kChunkPages / 64] = {};
     uint64_t stored[kChunkPages / 64] = {};
   };
   struct OwnedChunk : Chunk {
-    OwnedChunk() noexcept = default;
+    explicit OwnedChunk(const Chunk& shared) noexcept : Chunk(shared) {}
     OwnedChunk(const OwnedChunk&) = delete;
     OwnedChunk& operator=(const OwnedChunk&) = delete;
     ~OwnedChunk();  // frees the pages
   };
   static const Chunk kNoPages;
+  static const Chunk kZeroPages;
+  static const std::byte kZeroPage[kMaxPageBytes + kSlackBytes];
 
+  static bool is_shared(const Chunk* chunk) noexcept {
+    return chunk == &kNoPages || chunk == &kZeroPages;
+  }
+  bool owns(uint64_t index) const noexcept {
+    return find(index) != nullptr && find(index) != kZeroPage;
+  }
   static size_t mark_word(uint64_t index) noexcept { return (index & (kChunkPages - 1)) / 64; }
   static uint64_t mark_bit(uint64_t index) noexcept { return uint64_t{1} << (index % 64); }
-  // A page of it is in memory, so it is not kNoPages.
-  Chunk& owned_chunk(uint64_t index) noexcept;
+  Chunk& owned_chunk(uint64_t index) noexcept;  // not a shared one
+  Chunk& own_chunk(uint64_t index);
+  std::byte* own(uint64_t index);
   void add_dirty(uint64_t index);
 
   uint64_t page_count_;
   uint32_t page_bytes_;
-  uint64_t loaded_count_ = 0;
-  std::vector<const Chunk*> table_;  // &kNoPages or one of chunks_
+  uint64_t owned_count_ = 0;
+  std::vector<const Chunk*> table_;  // &kNoPages, &kZeroPages or one of chunks_
   std::vector<std::unique_ptr<OwnedChunk>> chunks_;
   std::vector<uint64_t> dirty_;
 };

@@ -1,6 +1,7 @@
 #include "ext/filter_aggregates.hpp"
 
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "ext/filter_options.hpp"
 #include "ext/function.hpp"
 #include "ext/image_filter.hpp"
+#include "ext/poller.hpp"
 #include "ext/registration.hpp"
 #include "ext/value.hpp"
 
@@ -57,6 +59,15 @@ std::string shown(sqlite3_value* value) { return printable(text_argument(value))
 
 template <FilterKind kKind>
 constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build" : "bloom_build";
+
+// An image that would be too long is refused before the keys are collected.
+void check_length(const Build& build, const std::string& name, uint64_t limit) {
+  const Result<std::unique_ptr<Filter>> filter =
+      make_filter(build.spec, build.capacity, kImagePageBytes);
+  if (filter.ok()) {
+    throw_if(name, check_image_bytes(*filter.value(), limit));
+  }
+}
 
 // The arguments behind the key, as the group's first row has them; NULL: the default.
 std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int count,
@@ -105,7 +116,11 @@ void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
     Build*& build = state_of<Build>(context);
     if (build == nullptr) {
-      build = start_build(kKind, kBuildName<kKind>, count, values).release();
+      auto started = start_build(kKind, kBuildName<kKind>, count, values);
+      if (started->capacity != 0) {
+        check_length(*started, kBuildName<kKind>, length_limit(context));
+      }
+      build = started.release();
     }
     const KeyView key = key_of(values[0], Affinity::kNone);
     if (key.type != SQLITE_NULL) {
@@ -124,8 +139,10 @@ void build_final(sqlite3_context* context) {
       return;
     }
     const std::string name = kBuildName<kKind>;
-    Result<FilterContents> contents = build->keys.build(
-        build->spec, build->capacity, HashCollection::Growth::kOff, kImagePageBytes);
+    Poller poller(sqlite3_context_db_handle(context));
+    Result<FilterContents> contents =
+        build->keys.build(build->spec, build->capacity, HashCollection::Growth::kOff,
+                          kImagePageBytes, std::ref(poller));
     throw_if(name, contents.take_status());
     ImageHeader header = image_header(build->spec, build->keys.width(), build->seed,
                                       {Affinity::kNone, Collation::kBinary, build->key_types});
@@ -142,9 +159,14 @@ void build_final(sqlite3_context* context) {
 
 constexpr char kUnion[] = "filter_union";
 
+struct Union {
+  ImageFilter image;
+  Poller poller;
+};
+
 void union_step(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
-    ImageFilter*& united = state_of<ImageFilter>(context);
+    Union*& united = state_of<Union>(context);
     if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
       return;
     }
@@ -152,22 +174,22 @@ void union_step(sqlite3_context* context, int, sqlite3_value** values) {
       throw SqlError(SQLITE_ERROR,
                      std::string(kUnion) + ": the argument is an image; " + kBindAsBlob);
     }
-    auto image = std::make_unique<ImageFilter>(blob_argument(values[0]), kUnion);
+    ImageFilter image(blob_argument(values[0]), kUnion);
     if (united == nullptr) {
-      united = image.release();
+      united = new Union{std::move(image), Poller(sqlite3_context_db_handle(context))};
     } else {
-      united->unite(*image, kUnion);
+      united->image.unite(image, kUnion, std::ref(united->poller));
     }
   });
 }
 
 void union_final(sqlite3_context* context) {
   guarded(context, [&] {
-    const std::unique_ptr<ImageFilter> united = take_state<ImageFilter>(context);
+    const std::unique_ptr<Union> united = take_state<Union>(context);
     if (united == nullptr) {
       sqlite3_result_null(context);
     } else {
-      result_blob(context, united->encode(length_limit(context), kUnion));
+      result_blob(context, united->image.encode(length_limit(context), kUnion));
     }
   });
 }

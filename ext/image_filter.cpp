@@ -157,20 +157,25 @@ void ImageFilter::take_key_domain(const ImageFilter& other, const std::string& f
   header.key_types = header.version == 1 ? uint8_t{0} : united.types;
 }
 
-void ImageFilter::unite(const ImageFilter& other, const std::string& function) {
+void ImageFilter::unite(const ImageFilter& other, const std::string& function, const Poll& poll) {
   expect_same_shape(other, function);
   take_key_domain(other, function);
   const ImageHeader& mine = image_.header;
   const ImageHeader& theirs = other.image_.header;
-  const uint64_t before = mine.items;
-  throw_if(function, image_.filter->unite(*other.image_.filter));
-  image_.header.items = united_items(*image_.filter, before, theirs.items, mine.capacity);
-  if (image_.filter->outgrown(image_.header.items, mine.capacity)) {
-    throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(image_.header.items) +
-                                     " items, more than the images' capacity of " +
-                                     std::to_string(mine.capacity) +
-                                     "; build them with one capacity that holds all of them");
+  const auto refuse_more_than_fit = [&](uint64_t items) {
+    if (image_.filter->outgrown(items, mine.capacity)) {
+      throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(items) +
+                                       " items, more than the images' capacity of " +
+                                       std::to_string(mine.capacity) +
+                                       "; build them with one capacity that holds all of them");
+    }
+  };
+  if (mine.spec.kind == FilterKind::kCuckoo) {  // now, not after a search for places there aren't
+    refuse_more_than_fit(mine.items + theirs.items);
   }
+  throw_if(function, image_.filter->unite(*other.image_.filter, poll));
+  image_.header.items = united_items(*image_.filter, mine.items, theirs.items, mine.capacity);
+  refuse_more_than_fit(image_.header.items);
 }
 
 std::vector<std::byte> ImageFilter::encode(uint64_t limit, const std::string& function) const {

@@ -132,6 +132,7 @@ class LiveFilter final : public LiveTable {
   };
   Incoming decode_incoming(std::span<const std::byte> image);
   void check_hashes(const Incoming& incoming) const;
+  void take_pages_of(uint32_t page_bytes, FilterContents& contents) const;
   void take_in(Incoming incoming);
   void replace_all(const FilterOptions& options, FilterContents contents);
   FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,

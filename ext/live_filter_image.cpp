@@ -105,11 +105,19 @@ void LiveFilter::check_hashes(const Incoming& incoming) const {
   }
 }
 
+// An image has pages of its own size.
+void LiveFilter::take_pages_of(uint32_t page_bytes, FilterContents& contents) const {
+  Result<std::unique_ptr<Filter>> paged = in_pages_of(page_bytes, std::move(contents.filter));
+  throw_if(table(), paged.take_status());
+  contents.filter = std::move(paged.value());
+}
+
 void LiveFilter::take_in(Incoming incoming) {
   throw_if(table(), check_compatible(incoming));
   FilterContents& contents = incoming.contents;
   LoggedFilter& newest = filter_->newest();
   if (contents.hashes == nullptr || legacy_) {
+    take_pages_of(newest.options().page_bytes, contents);
     change_by([&]() -> Status {
       CUCKOO_TRY(newest.unite(*contents.filter, contents.items));
       newest.note_key_types(incoming.keys.types);
@@ -196,13 +204,7 @@ void LiveFilter::import(std::span<const std::byte> image) {
   }
   throw_if(table(), check_keys("import", incoming));
   check_hashes(incoming);
-  if (mine.page_bytes != kImagePageBytes) {
-    Result<std::unique_ptr<Filter>> paged =
-        make_filter(mine.spec.kind, incoming.contents.filter->words(), mine.page_bytes);
-    throw_if(table(), paged.take_status());
-    throw_if(table(), copy_cells(*incoming.contents.filter, *paged.value()));
-    incoming.contents.filter = std::move(paged.value());
-  }
+  take_pages_of(mine.page_bytes, incoming.contents);
   replace_all(incoming.options, std::move(incoming.contents));
 }
 
@@ -216,9 +218,7 @@ FilterContents LiveFilter::contents_of_pairs(const std::vector<HashPair>& pairs,
   contents.key_types = types;
   contents.filter = std::move(made.value());
   auto& bloom = static_cast<BloomFilter&>(*contents.filter);
-  for (uint64_t index = 0; index < bloom.pages().page_count(); ++index) {
-    bloom.pages().add(index, false);
-  }
+  bloom.pages().complete();
   for (const HashPair& pair : pairs) {
     if (bloom.probe_pair(pair) == Filter::Answer::kPresent) {
       continue;
@@ -262,7 +262,7 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
   Result<FilterContents> contents =
       keys.build(options.spec, capacity,
                  options.growth ? HashCollection::Growth::kOn : HashCollection::Growth::kOff,
-                 options.page_bytes);
+                 options.page_bytes, [this] { return store_.poll(); });
   throw_if(table(), contents.take_status());
   contents.value().key_types = types;
   replace_all(options, std::move(contents.value()));
@@ -289,6 +289,8 @@ std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
   if (filter_->options().generations > 1) {
     throw SqlError(SQLITE_ERROR, table() + ": a sliding window can't be exported as one image");
   }
+  const uint64_t limit = length_limit(store_.db());
+  throw_if(table(), check_image_bytes(filter_->newest().base(), limit));
   Result<FilterContents> contents = filter_->newest().contents(with_hashes);
   throw_if(table(), contents.take_status());
   const FilterOptions& options = filter_->options();
@@ -296,9 +298,8 @@ std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
   header.capacity = contents.value().capacity;
   header.items = contents.value().items;
   header.hash_count = with_hashes ? contents.value().hash_count : 0;
-  Result<std::vector<std::byte>> image =
-      encode_image(header, *contents.value().filter,
-                   with_hashes ? &contents.value().hashes : nullptr, length_limit(store_.db()));
+  Result<std::vector<std::byte>> image = encode_image(
+      header, *contents.value().filter, with_hashes ? &contents.value().hashes : nullptr, limit);
   throw_if(table(), image.take_status());
   return std::move(image.value());
 }
@@ -310,6 +311,8 @@ std::vector<std::byte> LiveFilter::export_legacy_file() {
                                      " file, this is " +
                                      describe(filter_->options().spec.kind));
   }
+  throw_if(table(),
+           check_legacy_file_bytes(filter_->newest().base().words(), length_limit(store_.db())));
   Result<FilterContents> contents = filter_->newest().contents(false);
   throw_if(table(), contents.take_status());
   LegacyFile file;

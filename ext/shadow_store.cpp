@@ -25,10 +25,6 @@ constexpr char kSelectItems[] =
 constexpr char kReplaceItem[] = R"(REPLACE INTO "%w"."%w_items" VALUES (?1, ?2))";
 constexpr char kDeleteItem[] = R"(DELETE FROM "%w"."%w_items" WHERE key = ?1)";
 constexpr char kDeleteItems[] = R"(DELETE FROM "%w"."%w_items" WHERE key BETWEEN ?1 AND ?2)";
-// About a thousand instructions, so that a progress handler is asked too.
-constexpr char kPoll[] =
-    "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
-    " SELECT count(*) FROM c";
 
 }  // namespace
 
@@ -58,7 +54,7 @@ uint64_t cache_bytes_for(sqlite3* db, const std::string& schema) {
 
 ShadowStore::ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,
                          std::string table)
-    : db_(db), tables_(tables), schema_(std::move(schema)), table_(std::move(table)) {}
+    : db_(db), tables_(tables), schema_(std::move(schema)), table_(std::move(table)), poller_(db) {}
 
 Statement& ShadowStore::ready(Statement& statement, const char* sql) {
   if (!statement) {
@@ -71,9 +67,10 @@ void ShadowStore::finalize() noexcept {
   for (Statement* statement :
        {&select_record_, &update_record_, &select_page_, &select_pages_, &insert_page_,
         &update_page_, &delete_pages_, &select_log_, &insert_log_, &update_log_, &delete_log_,
-        &select_items_, &replace_item_, &delete_item_, &delete_items_, &poll_}) {
+        &select_items_, &replace_item_, &delete_item_, &delete_items_}) {
     *statement = Statement();
   }
+  poller_.finalize();
 }
 
 // --- tables --------------------------------------------------------------------------------------
@@ -334,24 +331,6 @@ Status ShadowStore::write_older(uint64_t slot, std::span<const std::byte> record
 Status ShadowStore::write_record(std::span<const std::byte> record) {
   return attempt([&]() -> Status {
     ready(update_record_, kUpdateRecord).bind(1, record).run();
-    return {};
-  });
-}
-
-// Asks SQLite every 10 ms or so whether to go on: a nested statement notices sqlite3_interrupt()
-// and calls the progress handler.
-Status ShadowStore::poll() {
-  constexpr unsigned kPollsPerLook = 16;
-  if (++polls_ % kPollsPerLook != 0) {
-    return {};
-  }
-  const auto now = std::chrono::steady_clock::now();
-  if (now - polled_at_ < std::chrono::milliseconds(10)) {
-    return {};
-  }
-  polled_at_ = now;
-  return attempt([&]() -> Status {
-    ready(poll_, kPoll).run();
     return {};
   });
 }

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
@@ -18,6 +17,7 @@
 #include <string_view>
 
 #include "core/filter_storage.hpp"
+#include "ext/poller.hpp"
 #include "ext/shadow_tables.hpp"
 #include "ext/statement.hpp"
 
@@ -99,7 +99,7 @@ class ShadowStore final : public FilterStorage {
   Status write_record(std::span<const std::byte> record) override;
   Status read_older(uint64_t slot, std::vector<std::byte>& record) override;
   Status write_older(uint64_t slot, std::span<const std::byte> record) override;
-  Status poll() override;
+  Status poll() override { return poller_(); }
 
  private:
   // A statement prepared at its first use; %w's are schema and table.
@@ -123,9 +123,7 @@ class ShadowStore final : public FilterStorage {
   Statement select_page_, select_pages_, insert_page_, update_page_, delete_pages_;
   Statement select_log_, insert_log_, update_log_, delete_log_;
   Statement select_items_, replace_item_, delete_item_, delete_items_;
-  Statement poll_;
-  std::chrono::steady_clock::time_point polled_at_{};
-  unsigned polls_ = 0;
+  Poller poller_;
 };
 
 }  // namespace cuckoo

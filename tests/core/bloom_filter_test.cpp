@@ -556,7 +556,7 @@ TEST(BloomFilter, unite_is_the_filter_of_both) {
     ASSERT_TRUE(absent.unite(*one).ok());
     one->pages().clear_dirty();
     ASSERT_TRUE(one->unite(other).ok());
-    EXPECT_LE(one->pages().dirty().size(), other.pages().loaded_count());
+    EXPECT_LE(one->pages().dirty().size(), other.pages().owned_count());
     for (const BloomFilter* const united : {one.get(), &absent}) {
       EXPECT_EQ(image(*united), image(*both)) << name(kind);
       EXPECT_EQ(united->occupied(), both->occupied());
@@ -593,7 +593,7 @@ TEST(BloomFilter, check_finds_a_changed_bit_anywhere) {
     expect_good(*filter);
     const PageSet& pages = filter->pages();
     for (uint64_t page = 0; page < pages.page_count(); ++page) {
-      std::byte* const bytes = filter->pages().find(page);
+      std::byte* const bytes = filter->pages().writable(page);
       for (size_t bit = 0; bit < 8 * (pages.page_bytes() + PageSet::kSlackBytes); ++bit) {
         const std::byte before = bytes[bit / 8];
         bytes[bit / 8] ^= std::byte{1} << (bit % 8);

@@ -145,7 +145,7 @@ TEST(CopyCells, a_copy_is_to_be_stored_and_a_zero_page_is_not) {
   const ImageSample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 2};
   const BuiltSample built = build_sample(sample);
   const std::unique_ptr<Filter> copy = copy_of(*built.filter, 448);
-  EXPECT_EQ(copy->pages().loaded_count(), copy->pages().page_count());
+  EXPECT_EQ(copy->pages().owned_count(), copy->pages().page_count());
   size_t full = 0;
   for (uint64_t page = 0; page < copy->pages().page_count(); ++page) {
     const std::byte* const bytes = copy->pages().find(page);
@@ -165,17 +165,43 @@ TEST(CopyCells, absent_pages_are_zero_and_stay_absent) {
   const BuiltSample empty = build_sample(sample);
   std::unique_ptr<Filter> from = empty_like(*empty.filter, 4032);
   const std::unique_ptr<Filter> nothing = copy_of(*from, 960);
-  EXPECT_EQ(nothing->pages().loaded_count(), 0U);
+  EXPECT_EQ(nothing->pages().owned_count(), 0U);
   from->pages().add(1, true);
   const std::unique_ptr<Filter> some = copy_of(*from, 960);
-  EXPECT_GE(some->pages().loaded_count(), 4U);
-  EXPECT_LE(some->pages().loaded_count(), 6U);
+  EXPECT_GE(some->pages().owned_count(), 4U);
+  EXPECT_LE(some->pages().owned_count(), 6U);
   EXPECT_TRUE(some->pages().dirty().empty());
   const std::unique_ptr<Filter> same = copy_of(*from, 4032);
-  EXPECT_EQ(same->pages().loaded_count(), 1U);
+  EXPECT_EQ(same->pages().owned_count(), 1U);
   std::unique_ptr<Filter> late = empty_like(*empty.filter, 960);
   late->pages().add(3, true);  // the last that is a part of page 0
   EXPECT_NE(copy_of(*late, 4032)->pages().find(0), nullptr);
+}
+
+TEST(CopyCells, in_pages_of_its_own_size_a_filter_stays_as_it_is) {
+  const BuiltSample built = build_sample({"", {FilterKind::kBloom, 0.01}, 3000, 2000});
+  std::unique_ptr<Filter> filter = copy_of(*built.filter, 448);
+  const Filter* const same = filter.get();
+  Result<std::unique_ptr<Filter>> kept = in_pages_of(448, std::move(filter));
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept.value().get(), same);
+  Result<std::unique_ptr<Filter>> other = in_pages_of(960, std::move(kept.value()));
+  ASSERT_TRUE(other.ok());
+  expect_same_pages(*copy_of(*built.filter, 960), *other.value());
+}
+
+TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
+  FilterSpec spec;
+  std::unique_ptr<Filter> giant = std::move(make_filter(spec, uint64_t{1} << 36, 4032).value());
+  giant->pages().complete();
+  const uint64_t hash = sample_hash(1, HashWidth::k47Bits);
+  (void)giant->insert_batch({&hash, 1});
+  const std::unique_ptr<Filter> copy = copy_of(*giant, 960);
+  EXPECT_LE(copy->pages().owned_count(), 6U);
+  EXPECT_EQ(copy->digest(), giant->digest());
+  copy->pages().complete();
+  EXPECT_EQ(copy->ask(hash), Filter::Answer::kPresent);
+  EXPECT_TRUE(copy->check().ok());
 }
 
 TEST(CopyCells, overflow_entries_count_as_changed) {

@@ -485,6 +485,20 @@ TEST(CuckooFilter, batches_do_the_same_as_single_calls) {
 
 // ---- pages
 
+std::vector<uint64_t> changed_pages(const CuckooGeometry& geometry,
+                                    const std::vector<std::byte>& before,
+                                    const std::vector<std::byte>& after) {
+  std::vector<uint64_t> changed;
+  for (uint64_t at = 0, page = 0; page < geometry.page_count(); ++page) {
+    const uint64_t size = geometry.content_bytes(page);
+    if (!std::equal(&before[at], &before[at] + size, &after[at])) {
+      changed.push_back(page);
+    }
+    at += size;
+  }
+  return changed;
+}
+
 TEST(CuckooFilter, insert_and_remove_mark_exactly_the_pages_they_change) {
   CuckooGeometry geometry{2000, {}, 64};
   ASSERT_TRUE(make_bucket_shape(19, 9, geometry.shape));
@@ -499,15 +513,7 @@ TEST(CuckooFilter, insert_and_remove_mark_exactly_the_pages_they_change) {
       filter.insert(hash);
     }
     if (step % 50 == 0) {
-      const std::vector<std::byte> after = image(filter);
-      std::vector<uint64_t> changed;
-      for (uint64_t at = 0, page = 0; page < geometry.page_count(); ++page) {
-        const uint64_t size = geometry.content_bytes(page);
-        if (!std::equal(&before[at], &before[at] + size, &after[at])) {
-          changed.push_back(page);
-        }
-        at += size;
-      }
+      const std::vector<uint64_t> changed = changed_pages(geometry, before, image(filter));
       std::vector<uint64_t> dirty = filter.pages().dirty();
       std::sort(dirty.begin(), dirty.end());
       ASSERT_TRUE(std::includes(dirty.begin(), dirty.end(), changed.begin(), changed.end()));
@@ -515,6 +521,19 @@ TEST(CuckooFilter, insert_and_remove_mark_exactly_the_pages_they_change) {
     }
     filter.pages().clear_dirty();
   }
+}
+
+// Also those that go through the array of all buckets.
+TEST(CuckooFilter, batches_mark_exactly_the_pages_they_change) {
+  CuckooFilter filter = filter_for(3000, 0.01, 64);
+  filter.insert_batch(hashes_of(5, 1000));
+  filter.pages().clear_dirty();
+  const std::vector<uint64_t> copies(2000, nth_hash(6, 1));
+  const std::vector<std::byte> before = image(filter);
+  filter.insert_batch(copies);
+  const std::vector<uint64_t> changed = changed_pages(filter.geometry(), before, image(filter));
+  EXPECT_LT(changed.size(), filter.geometry().page_count() / 2);
+  EXPECT_EQ(filter.pages().dirty(), changed);
 }
 
 TEST(CuckooFilter, a_filter_copied_page_by_page_answers_the_same) {
@@ -658,7 +677,7 @@ TEST(CuckooCheck, finds_a_wrong_count_an_unsorted_bucket_and_a_bad_overflow_cell
   EXPECT_EQ(message(filter), "buckets hold 1 items, expected 2");
 
   CuckooFilter unsorted = loaded_filter(geometry);
-  unsorted.pages().find(0)[0] = std::byte{9};  // low0 = 9, all others 0, one rank: 9 0 0 0
+  unsorted.pages().writable(0)[0] = std::byte{9};  // low0 = 9, all others 0, one rank: 9 0 0 0
   unsorted.set_occupied(1);
   EXPECT_EQ(message(unsorted), "bucket 0 is not sorted");
 

@@ -338,5 +338,33 @@ TEST_P(FilterContentsOf, a_collection_can_be_built_again_and_the_sink_may_stop_i
   EXPECT_EQ(handed, 10u);
 }
 
+// Called all the time, and once it says stop the work ends.
+TEST(HashCollection, building_can_be_stopped) {
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
+    HashCollection collection(kWidth);
+    for (uint64_t i = 0; i < 50000; ++i) {
+      collection.add(nth_hash(i));
+    }
+    uint64_t polls = 0;
+    uint64_t most = ~uint64_t{0};
+    const Poll poll = [&]() -> Status {
+      return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+    };
+    const auto build = [&] {
+      return collection.build(spec_of(kind), 60000, Growth::kOff, kPageBytes, poll);
+    };
+    EXPECT_TRUE(build().ok());
+    const uint64_t all = polls;
+    EXPECT_GE(all, 90u);
+    for (most = 0; most < all; most += 7) {
+      polls = 0;
+      Result<FilterContents> stopped = build();
+      ASSERT_FALSE(stopped.ok()) << most;
+      EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+      EXPECT_EQ(polls, most + 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo

@@ -33,7 +33,7 @@ bool is_logged(FilterKind kind) { return kind != FilterKind::kLegacyBloom; }
 void expect_sound(const Filter& filter) {
   const PageSet& pages = filter.pages();
   ASSERT_GE(pages.page_count(), 1u);
-  EXPECT_EQ(pages.loaded_count(), 0u);
+  EXPECT_EQ(pages.owned_count(), 0u);
   EXPECT_EQ(filter.occupied(), 0u);
   EXPECT_TRUE(filter.overflow().empty());
   EXPECT_GT(filter.bits(), 0u);

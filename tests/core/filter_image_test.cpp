@@ -80,7 +80,11 @@ TEST(FilterImage, round_trip_gives_header_answers_hashes_and_bytes_back) {
     const Filter& filter = *image.value().filter;
     EXPECT_EQ(filter.kind(), sample.spec.kind);
     EXPECT_EQ(filter.pages().page_bytes(), kImagePageBytes);
-    EXPECT_EQ(filter.pages().loaded_count(), filter.pages().page_count());
+    for (uint64_t page = 0; page < filter.pages().page_count(); ++page) {
+      ASSERT_NE(filter.pages().find(page), nullptr) << page;
+    }
+    EXPECT_EQ(filter.pages().owned_count(), filter.pages().dirty().size())
+        << "zero pages are shared";
     for (uint64_t i = 0; i < 1000; ++i) {
       const Filter::Answer expected = answer(*built.filter, i, sample.width);
       EXPECT_EQ(answer(filter, i, sample.width), expected) << i;
@@ -92,6 +96,29 @@ TEST(FilterImage, round_trip_gives_header_answers_hashes_and_bytes_back) {
     Result<ImageBytes> again = encode_again(bytes);
     ASSERT_TRUE(again.ok()) << again.error().message;
     EXPECT_EQ(again.value(), bytes);
+  }
+}
+
+// What an image will be long is known before there is anything in the filter.
+TEST(FilterImage, bare_length_is_told_before_it_is_encoded) {
+  for (const ImageSample& sample : image_samples()) {
+    SCOPED_TRACE(sample.name);
+    const BuiltSample built = build_sample(sample);
+    const uint64_t overflow_bytes = 16 * built.filter->overflow().cells();
+    Result<ImageBytes> image =
+        encode_image(built.header, *built.filter, nullptr, uint64_t{1} << 40);
+    ASSERT_TRUE(image.ok()) << image.error().message;
+    const uint64_t bare = bare_image_bytes(*built.filter);
+    EXPECT_EQ(bare + overflow_bytes, image.value().size());
+    EXPECT_TRUE(check_image_bytes(*built.filter, bare).ok());
+    const Status longer = check_image_bytes(*built.filter, bare - 1);
+    ASSERT_FALSE(longer.ok());
+    EXPECT_EQ(longer.error().code, ErrorCode::kInvalid);
+    if (overflow_bytes == 0) {  // the same text
+      image = encode_image(built.header, *built.filter, nullptr, bare - 1);
+      ASSERT_FALSE(image.ok());
+      EXPECT_EQ(image.error().message, longer.error().message);
+    }
   }
 }
 

@@ -127,6 +127,48 @@ TEST_P(Filters, united_filters_are_as_if_all_had_been_inserted) {
   }
 }
 
+TEST_P(Filters, uniting_can_be_stopped) {
+  const std::unique_ptr<Filter> other = made(8000, true);
+  insert(*other, any_counts(1, 4000));
+  for (const uint64_t most : {0u, 1u, 10u}) {
+    const std::unique_ptr<Filter> united = made(8000, true);
+    uint64_t polls = 0;
+    const Status status = united->unite(*other, [&]() -> Status {
+      return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+    });
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(polls, most + 1);
+  }
+}
+
+// A filter for a trillion of keys is used, checked and united like any other.
+TEST_P(Filters, giants_take_memory_and_time_for_what_is_in_them) {
+  const std::unique_ptr<Filter> one = made(uint64_t{1} << 38, false, 4032);
+  const std::unique_ptr<Filter> other = made(uint64_t{1} << 38, false, 4032);
+  one->pages().complete();
+  other->pages().complete();
+  const Counts first = any_counts(1, 100);
+  const Counts second = any_counts(2, 100);
+  insert(*one, first);
+  build(*other, second);
+  expect_holds(*one, first);
+  expect_holds(*other, second);
+  EXPECT_FALSE(equal_cells(*one, *other));
+  ASSERT_TRUE(one->unite(*other).ok());
+  expect_holds(*one, first);
+  expect_holds(*one, second);
+  EXPECT_EQ(one->pages().dirty().size(), one->pages().owned_count());
+  EXPECT_LE(one->pages().owned_count(), 64u * 200);
+  for (const auto& [hash, count] : first) {
+    if (multiset()) {
+      EXPECT_TRUE(one->remove(hash));
+    }
+    EXPECT_EQ(one->ask(nth_hash(1'000'000)), Filter::Answer::kAbsent);
+  }
+  EXPECT_TRUE(one->check().ok());
+}
+
 TEST_P(Filters, filters_of_another_kind_or_geometry_are_not_united) {
   const std::unique_ptr<Filter> filter = made(1000, true);
   insert(*filter, any_counts(1, 300));

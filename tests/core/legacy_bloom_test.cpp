@@ -233,7 +233,7 @@ TEST(LegacyFile, goes_through_pages_of_any_size_and_absent_ones_are_zero) {
       std::vector<std::byte> bits(8 * words);
       for (uint64_t page = 0; page < filter->pages().page_count(); page += 2) {
         filter->pages().add(page, false);
-        std::byte* const bytes = filter->pages().find(page);
+        std::byte* const bytes = filter->pages().writable(page);
         for (size_t i = 0; i < filter->content_bytes(page); ++i) {
           bytes[i] = bits[page * page_bytes + i] = static_cast<std::byte>(page * 31 + i * 7);
         }
@@ -346,6 +346,9 @@ TEST(LegacyFile, refuses_to_write_what_does_not_fit) {
   file.capacity = UINT32_MAX;
   file.items = uint64_t{1} << 33;
   EXPECT_EQ(error(), "the legacy file's count would be 8589934592, expected 0 to 2^32 - 1");
+  EXPECT_TRUE(check_legacy_file_bytes({800, 1, 0}, 164).ok());
+  EXPECT_EQ(check_legacy_file_bytes({800, 1, 0}, 163).error().message,
+            "the legacy file would have 164 bytes, at most 163 are possible");
 }
 
 }  // namespace

@@ -517,6 +517,26 @@ TEST_P(LoggedFilterContents, unite_refuses_what_it_can_not_do_and_changes_nothin
   }
 }
 
+// Both counts are known before: nothing is read, folded or written.
+TEST_P(FixedFilterContents, unite_of_more_than_the_capacity_is_refused_at_once) {
+  StoredFilter stored(options(1000));
+  stored.add(0, 700);
+  stored.commit();
+  stored.add(700, 710);
+  HashCollection collection(stored.filter.options().width);
+  const FilterContents other =
+      test::contents_of(range(5000, 5900), stored.filter.options(), collection);
+  stored.storage.calls = {};
+  const Status status = stored.filter.unite(*other.filter, other.items);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kFull);
+  if (is_cuckoo()) {
+    EXPECT_EQ(stored.storage.calls.all(), 0u);
+    EXPECT_EQ(stored.missing(0, 710), 0u);
+    EXPECT_EQ(status.error().message, "710 items, and 900 more would exceed its capacity of 1000");
+  }
+}
+
 // ---- erasing
 
 TEST_P(LoggedFilterContents, erase_generation_leaves_no_row) {

@@ -337,6 +337,72 @@ TEST_F(Corruption, of_a_missing_page_row_is_found_by_check) {
   }
 }
 
+// Where every page has a row, the first use of one that is gone says so: a probe, without reading
+// more than the page.
+TEST_F(Corruption, of_a_missing_page_row_is_an_error_at_its_first_use) {
+  const std::string probe =
+      "SELECT count(*) FROM (" + numbers(1, kKeys + 900) + ") JOIN f ON key = i WHERE i <> 6";
+  QuickDatabase good(file("good.db"));
+  for (const Row& row : good.rows("SELECT id FROM f_pages")) {
+    QuickDatabase db(damaged("DELETE FROM f_pages WHERE id = " + row[0]));
+    db.refuses(probe, SQLITE_CORRUPT_VTAB, {"f: corrupt: page row " + row[0], "missing"});
+    EXPECT_EQ(db.attempt(probe).code, SQLITE_CORRUPT_VTAB) << "the next time, too";
+    db.refuses("SELECT filter_export('f')", SQLITE_CORRUPT_VTAB, {"page row"});
+    db.refuses("BEGIN; INSERT INTO f " + numbers(10001, 19000) + "; COMMIT", SQLITE_CORRUPT_VTAB,
+               {"f: corrupt: "});
+    db.attempt("ROLLBACK");
+  }
+}
+
+// Of any kind, and in a sliding window's older generations.
+TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
+  for (const std::string module :
+       {"cuckoo_filter(", "cuckoo_filter(growth = off, ", "cuckoo_filter(generations = 3, ",
+        "bloom_filter(", "bloom_filter(layout = blocked, ", "bloom_filter(counting = on, ",
+        "bloom_filter(generations = 2, ",
+        "bloom_filter(key TEXT, hash = murmur2, growth = off, "}) {
+    const std::string path = file("kind.db");
+    std::filesystem::remove(path);
+    {
+      QuickDatabase db(path);
+      db.run("CREATE VIRTUAL TABLE f USING " + module + "seed = 1, capacity = 9000)");
+      for (int i = 0; i < 2; ++i) {
+        db.run("BEGIN; INSERT INTO f " + numbers(9000 * i + 1, 9000 * i + 8000) + "; COMMIT");
+        if (module.find("generations") != std::string::npos) {
+          db.run("INSERT INTO f(f) VALUES ('rotate')");
+        } else {
+          break;
+        }
+      }
+      db.run("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)");
+    }
+    QuickDatabase db(path);
+    db.refuses("SELECT sum(filter_contains('f', i)) FROM (" + numbers(1, 8000) + ")",
+               SQLITE_CORRUPT_VTAB, {"f: corrupt: page row ", "missing"});
+  }
+}
+
+// Where some pages never had one, it is found when all are read.
+TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
+  const std::string path = file("sparse.db");
+  {
+    QuickDatabase db(path);
+    db.run(
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, capacity = 1e7);"
+        "INSERT INTO f " +
+        numbers(1, 20) + "; INSERT INTO f(f) VALUES ('rebuild')");
+    db.run("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)");
+  }
+  const std::vector<std::string> reads = {
+      "INSERT INTO f(f) VALUES ('check')", "SELECT filter_export('f')",
+      // Of these keys no page is there: to remember that of each would take more than to read all.
+      "SELECT sum(filter_contains('f', i)) FROM (" + numbers(1000, 1100) + ")"};
+  for (const std::string& sql : reads) {
+    QuickDatabase db(path);
+    db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt: ", " page rows, expected "});
+  }
+}
+
 // A table repairs itself from its log.
 TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
   QuickDatabase db(damaged("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)"));

@@ -2,6 +2,7 @@
 // and unite them, and BLOBs that are no images.
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <random>
 
 #include "core/checksum.hpp"
@@ -348,6 +349,61 @@ TEST(Union, of_more_than_the_capacity_is_full) {
                SQLITE_ERROR, {"full: filter_union", "600"});
     db.run("SELECT filter_union(b) FROM (SELECT " + build +
            "(i, 0.001, 1000) AS b FROM t GROUP BY i % 2)");
+  }
+}
+
+// Both counts are known before, and there is no place for an entry that is one too many: to look
+// for it takes long.
+TEST(Union, of_too_many_items_is_refused_at_once) {
+  Database db;
+  db.run("CREATE TABLE t AS SELECT i, i % 4 AS g FROM (" + keys(1, 200000) +
+         "); CREATE TABLE i AS SELECT cuckoo_build(i, 0.001, 120000) AS b FROM t GROUP BY g");
+  const std::clock_t start = std::clock();
+  db.refuses("SELECT filter_union(b) FROM i", SQLITE_ERROR,
+             {"full: filter_union: 150000 items, more than the images' capacity of 120000"});
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 3.0);
+  EXPECT_EQ(db.number("SELECT items FROM filter_info((SELECT filter_union(b) FROM i WHERE rowid <="
+                      " 2))"),
+            100000);
+}
+
+// The progress handler is asked while one row is worked on, and while the last step is made: none
+// of what the statement itself does makes it say stop.
+TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
+  Database db;
+  db.run("CREATE TABLE t AS SELECT i, i % 2 AS g FROM (" + keys(1, 600000) +
+         "); CREATE TABLE c AS SELECT cuckoo_build(i, 0.001, 600000) AS b FROM t GROUP BY g;"
+         "CREATE TABLE b AS SELECT bloom_build(i, 1e-9, 600000) AS b FROM t GROUP BY g");
+  static int rows_left;
+  sqlite3_create_function(
+      db.handle(), "seen", 1, SQLITE_UTF8, nullptr,
+      [](sqlite3_context* context, int, sqlite3_value** values) {
+        --rows_left;
+        sqlite3_result_value(context, values[0]);
+      },
+      nullptr, nullptr);
+  // Only within a statement of a thousand steps of its own.
+  static int calls_since_row;
+  static int rows_left_before;
+  sqlite3_progress_handler(
+      db.handle(), 100,
+      [](void*) {
+        calls_since_row = rows_left == rows_left_before ? calls_since_row + 1 : 0;
+        rows_left_before = rows_left;
+        return rows_left == 0 && calls_since_row > 3 ? 1 : 0;
+      },
+      nullptr);
+  const std::pair<std::string, int> statements[] = {
+      {"SELECT length(filter_union(seen(b))) FROM c", 2},
+      {"SELECT length(filter_union(seen(b))) FROM b", 2},
+      {"SELECT length(cuckoo_build(seen(i))) FROM t", 600000},
+      {"SELECT length(bloom_build(seen(i), 1e-9)) FROM t", 600000},
+  };
+  for (const auto& [sql, rows] : statements) {
+    rows_left = rows_left_before = rows;
+    calls_since_row = 0;
+    EXPECT_EQ(db.attempt(sql).code & 0xFF, SQLITE_INTERRUPT) << sql;
+    EXPECT_EQ(rows_left, 0) << sql;
   }
 }
 

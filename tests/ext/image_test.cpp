@@ -296,6 +296,31 @@ TEST_P(Image, merges_equal_geometries_without_hashes) {
   }
 }
 
+// An image has pages of its own size, whatever that of the table is.
+TEST_P(Image, merges_plain_images_in_databases_of_any_page_size) {
+  const std::string build = kind() == "cuckoo_filter" ? "cuckoo_build" : "bloom_build";
+  const bool built = kind() == "cuckoo_filter" || kind() == "bloom_filter";
+  for (const char* page_size : {"512", "1024", "2048", "4096", "65536"}) {
+    SCOPED_TRACE(page_size);
+    Database one;
+    one.run(std::string("PRAGMA page_size = ") + page_size + ";" +
+            create(kind(), "seed = 0, capacity = 5000, growth = off") + ";" +
+            create(kind(), "seed = 0, capacity = 5000, growth = off", "g"));
+    one.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(1001, 3000) +
+            "; INSERT INTO f(f, key) VALUES ('merge', filter_export('g'))");
+    EXPECT_EQ(present(one, 1, 3000), 3000);
+    check(one);
+    if (built) {
+      one.run("INSERT INTO f(f, key) SELECT 'merge', " + build + "(i, 0.001, 5000) FROM (" +
+              keys(3001, 4500) + ")");
+      EXPECT_EQ(present(one, 1, 4500), 4500);
+      EXPECT_NEAR(static_cast<double>(count(one)), 4500, 25);
+      check(one);
+    }
+    EXPECT_LE(present(one, 10001, 20000), 40);
+  }
+}
+
 TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashes) {
   db.run(create(kind(), "seed = 1, capacity = 100") + ";" +
          create(kind(), "seed = 1, capacity = 100, growth = off", "g"));
@@ -308,6 +333,31 @@ TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashe
   db.refuses("INSERT INTO f(f, key) VALUES ('merge', 'g')", SQLITE_ERROR,
              {"f: ", "hashes", "growth = off"});
   EXPECT_EQ(count(db), 1);
+  check(db);
+}
+
+// Both counts are known before, and there is no place for an entry that is one too many: to look
+// for it takes long.
+TEST(Image_full, merge_of_too_many_items_is_refused_at_once) {
+  Database db;
+  const std::string options = "seed = 0, capacity = 60000, growth = off";
+  db.run(create("cuckoo_filter", options) + ";" + create("cuckoo_filter", options, "g") +
+         "; INSERT INTO f " + keys(1, 50000) + "; INSERT INTO g " + keys(50001, 100000) +
+         "; CREATE TABLE i AS SELECT filter_export('g') AS b");
+  for (const std::string source : {"SELECT 'merge', 'g'", "SELECT 'merge', b FROM i"}) {
+    const std::clock_t start = std::clock();
+    db.refuses("INSERT INTO f(f, key) " + source, SQLITE_ERROR,
+               {"full: f holds 50000 items, and 50000 more would exceed its capacity of 60000"});
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
+    EXPECT_EQ(count(db), 50000);
+  }
+  // Full already: nothing more, and nothing at all still fits.
+  db.run("INSERT INTO f " + keys(200001, 210000) + ";" + create("cuckoo_filter", options, "e") +
+         "; INSERT INTO f(f, key) VALUES ('merge', 'e')");
+  db.run("INSERT INTO e VALUES ('x')");
+  db.refuses("INSERT INTO f(f, key) VALUES ('merge', 'e')", SQLITE_ERROR, {"full: f holds 60000"});
+  EXPECT_EQ(count(db), 60000);
+  EXPECT_EQ(present(db, 1, 50000), 50000);
   check(db);
 }
 

@@ -206,11 +206,16 @@ TEST(Legacy_file, import_is_undone_by_roll_backs) {
   check(other);
 }
 
-TEST(Legacy_file, is_merged_with_one_of_equal_size_and_seed) {
+// Whatever the size of the pages: the file has none.
+class LegacyFilePages : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, LegacyFilePages, testing::Values(512, 1024, 4096));
+
+TEST_P(LegacyFilePages, is_merged_with_one_of_equal_size_and_seed) {
   Database db;
-  db.run(create("seed = 5, capacity = 100") + ";" + create("seed = 5, capacity = 100", "g") + ";" +
-         create("seed = 5, capacity = 200", "larger") + ";" +
-         create("seed = 6, capacity = 100", "h"));
+  db.run("PRAGMA page_size = " + std::to_string(GetParam()));
+  db.run(create("seed = 5, capacity = 1000") + ";" + create("seed = 5, capacity = 1000", "g") +
+         ";" + create("seed = 5, capacity = 2000", "larger") + ";" +
+         create("seed = 6, capacity = 1000", "h"));
   db.run("INSERT INTO f VALUES ('a'); INSERT INTO g VALUES ('b'); INSERT INTO larger VALUES ('c')");
   db.run("INSERT INTO f(f, key) VALUES ('merge', 'g')");
   EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('a', 'b', 'c')"), "a,b");

@@ -86,6 +86,40 @@ TEST_P(MemoryLimit, is_an_error_that_changes_nothing) {
   }
 }
 
+// Cells are united in memory; what is in when memory runs out must not stay.
+TEST_P(MemoryLimit, of_a_merge_without_hashes_leaves_nothing_of_it) {
+  const std::string module = GetParam();
+  db.run("CREATE VIRTUAL TABLE x USING " + module + "growth = off, seed = 1, capacity = 20000);" +
+         "CREATE VIRTUAL TABLE y USING " + module + "growth = off, seed = 1, capacity = 20000);" +
+         "INSERT INTO x " + keys(1, 3000) + "; INSERT INTO y SELECT 7 FROM (" + keys(1, 40) +
+         "); INSERT INTO y " + keys(10001, 14000));
+  const int64_t before = db.number("SELECT count(*) FROM x");
+  int failures = 0;
+  for (int64_t above = 200; above < 2'000'000; above += above / 8 + 50) {
+    db.run("BEGIN; INSERT INTO x VALUES ('a')");
+    const int64_t with_one = db.number("SELECT count(*) FROM x");
+    Outcome outcome;
+    {
+      const Limit limit(above);
+      outcome = db.attempt("INSERT INTO x(x, key) VALUES ('merge', 'y')");
+    }
+    const bool merged = outcome.code == SQLITE_OK;
+    const bool open = sqlite3_get_autocommit(db.handle()) == 0;
+    if (!merged) {
+      ++failures;
+      EXPECT_EQ(db.number("SELECT count(*) FROM x"), open ? with_one : before) << above;
+      EXPECT_EQ(db.number("SELECT count FROM x WHERE key = 7"), 1) << above;
+      EXPECT_EQ(db.attempt("INSERT INTO x(x) VALUES ('check')").message, "") << above;
+    }
+    db.run(sqlite3_get_autocommit(db.handle()) == 0 ? "ROLLBACK" : "SELECT 1");
+    db.run("INSERT INTO x(x) VALUES ('check')");
+    if (merged) {
+      break;
+    }
+  }
+  EXPECT_GT(failures, 0);
+}
+
 TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
   if (std::string(GetParam()).find("counting") == std::string::npos &&
       !std::string(GetParam()).starts_with("cuckoo")) {
