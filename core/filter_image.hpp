@@ -70,7 +70,8 @@ struct Image {
   std::unique_ptr<Filter> filter;  // in pages of kImagePageBytes
 };
 
-// The length of an image without hashes and overflow entries of a filter of that geometry.
+// The length of an image without hashes and overflow entries of a filter of that geometry, in the
+// shortest version.
 uint64_t bare_image_bytes(const Filter& filter);
 // kInvalid when not even that fits the limit: to be asked before the filter is filled or copied.
 Status check_image_bytes(const Filter& filter, uint64_t limit);
