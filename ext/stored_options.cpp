@@ -40,13 +40,15 @@ bool StoredOptions::on(const char* key) const {
   return word == "on";
 }
 
-void StoredOptions::expect_format(int64_t format) const {
+int64_t StoredOptions::format(int64_t oldest, int64_t newest) const {
   const int64_t stored = whole("format", 0, INT64_MAX);
-  if (stored != format) {
-    throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": written in format " + std::to_string(stored) +
-                                            "; this version reads format " +
-                                            std::to_string(format));
+  if (stored < oldest || stored > newest) {
+    throw SqlError(
+        SQLITE_CORRUPT_VTAB,
+        table_ + ": written in format " + std::to_string(stored) + "; this version reads format " +
+            (oldest == newest ? "" : std::to_string(oldest) + " … ") + std::to_string(newest));
   }
+  return stored;
 }
 
 }  // namespace cuckoo

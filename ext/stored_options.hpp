@@ -22,7 +22,9 @@ class StoredOptions {
   const std::string& text(const char* key) const;
   void expect(bool valid, const char* key) const;
   // The row `format`, which must have this number.
-  void expect_format(int64_t format) const;
+  void expect_format(int64_t format) const { (void)this->format(format, format); }
+  // … which must be one of these.
+  int64_t format(int64_t oldest, int64_t newest) const;
 
  private:
   const ShadowStore::OptionValue& find(const char* key, int type) const;
