@@ -62,7 +62,7 @@ uint32_t FlashStore::required_free() const noexcept {
 }
 
 // A collection takes two blocks at most before it frees one, if that one doesn't fail. Where it may,
-// a checkpoint must be possible after it: else nothing could ever be freed again.
+// a checkpoint should be possible after it: without one, what is in the tail is never freed.
 bool FlashStore::may_collect() const noexcept {
   return !options_.wears_out || blocks_.free_count() >= required_free();
 }
@@ -93,18 +93,21 @@ Status FlashStore::ensure_room(uint64_t units, uint32_t records) {
   }
   // Every round frees a block or ends; one that frees none may still pack others.
   uint64_t rounds = 2 * uint64_t{blocks_.touched()} + 16;
-  bool fresh_checkpoint = false;
+  bool fresh_checkpoint = false;  // nothing was collected since
+  bool had_checkpoint = false;
   while (blocks_.free_count() < wanted()) {
-    const uint32_t victim =
-        may_collect() ? blocks_.pick_victim(s_.streams, units_per_block(), s_.next_lsn) : kNoBlock;
-    if (victim != kNoBlock && rounds > 0) {
+    const uint32_t victim = blocks_.pick_victim(s_.streams, units_per_block(), s_.next_lsn);
+    const bool can_collect = victim != kNoBlock && rounds > 0 &&
+                             (!options_.wears_out || blocks_.free_count() >= kSpareBlocks);
+    const bool can_checkpoint =
+        !fresh_checkpoint && blocks_.free_count() >= checkpoint_blocks_needed(index_.size());
+    if (can_collect && (may_collect() || had_checkpoint || !can_checkpoint)) {
       --rounds;
       CUCKOO_TRY(fail(collect_block(victim)));
       fresh_checkpoint = false;
-    } else if (!fresh_checkpoint &&
-               blocks_.free_count() >= checkpoint_blocks_needed(index_.size())) {
+    } else if (can_checkpoint) {
       CUCKOO_TRY(checkpoint());
-      fresh_checkpoint = true;
+      fresh_checkpoint = had_checkpoint = true;
     } else {
       return worn_out_error("no block can be freed");
     }
