@@ -12,8 +12,8 @@
 //   R2  units of a block are programmed in ascending order (NAND).
 //   R3  an erase sets a whole block to FF and wears it by one; beyond `endurance` it may fail.
 //   R4  a read gives what was programmed, FF where nothing was.
-//   R5  a device that is changed atomically, by a database, can't be asked a second time how an erase
-//       ended: there it is a rule, erase_fails(), and erase() itself always clears the block.
+//   R5  a device that is changed atomically, by a database, can't be asked a second time how an
+//       erase ended: there it is a rule, erase_fails(), and erase() itself always clears the block.
 // The caller never relies on a program or an erase that was not answered by ok().
 //
 // A failed operation answers with an Error: kStorage for a device that is gone (a power cut, an I/O

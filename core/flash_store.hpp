@@ -40,13 +40,13 @@
 // and Ousterhout 1992, section 3.5). Free blocks are used least-worn first; when the least worn
 // block with data is `wear gap` erases behind, it is collected (static wear levelling).
 //
-// Wear: where blocks may fail, an erase is verified before anybody counts on the block. On an atomic
-// device that wears out a block is erased when it becomes free, not when it is taken: what is free
-// is good, so nothing fails half-way, and a replay, which asks the same rule, retires the same
-// blocks (I1). The three blocks of the anchors don't wear out: a mount must find them. A collection
-// and a checkpoint begin only with room for both; when nothing can be freed any more the device is
-// worn out: kFull, which says so, for changes that need a block; reading goes on, and more blocks
-// (grow()) give it a new life.
+// Wear: where blocks may fail, an erase is verified before anybody counts on the block. On an
+// atomic device that wears out a block is erased when it becomes free, not when it is taken: what
+// is free is good, so nothing fails half-way, and a replay, which asks the same rule, retires the
+// same blocks (I1). The three blocks of the anchors don't wear out: a mount must find them. A
+// collection and a checkpoint begin only with room for both; when nothing can be freed any more the
+// device is worn out: kFull, which says so, for changes that need a block; reading goes on, and
+// more blocks (grow()) give it a new life.
 //
 // Errors: kFull, kInvalid (a key too long): nothing changed. kCorrupt: a record that cannot be what
 // was written; naming it. kStorage: the device is gone; the store is poisoned until the next mount.

@@ -61,8 +61,8 @@ uint32_t FlashStore::required_free() const noexcept {
   return kSpareBlocks + checkpoint_blocks_needed(index_.size());
 }
 
-// A collection takes two blocks at most before it frees one, if that one doesn't fail. Where it may,
-// a checkpoint should be possible after it: without one, what is in the tail is never freed.
+// A collection takes two blocks at most before it frees one, if that one doesn't fail. Where it
+// may, a checkpoint should be possible after it: without one, what is in the tail is never freed.
 bool FlashStore::may_collect() const noexcept {
   return !options_.wears_out || blocks_.free_count() >= required_free();
 }

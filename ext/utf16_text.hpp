@@ -1,11 +1,11 @@
 // Texts of UTF-16 databases as bytes, without loss.
 //
-// SQLite converts between the encodings, but not everything: half a surrogate pair becomes something
-// else (in the middle of a text it swallows the character behind it), and so do U+FFFE and U+FFFF on
-// the way back. An ordinary table of a UTF-16 database keeps them. So a text that is to be kept as
-// bytes is converted here: UTF-8, in which a lone surrogate is the three bytes that its number has
-// (WTF-8), and back. In a UTF-8 database SQLite has converted before anybody asks, and what is here
-// gives what an ordinary table gives: the bytes.
+// SQLite converts between the encodings, but not everything: half a surrogate pair becomes
+// something else (in the middle of a text it swallows the character behind it), and so do U+FFFE
+// and U+FFFF on the way back. An ordinary table of a UTF-16 database keeps them. So a text that is
+// to be kept as bytes is converted here: UTF-8, in which a lone surrogate is the three bytes that
+// its number has (WTF-8), and back. In a UTF-8 database SQLite has converted before anybody asks,
+// and what is here gives what an ordinary table gives: the bytes.
 #pragma once
 
 #include <cstddef>

@@ -98,7 +98,7 @@ TEST_F(FlashEndurance, the_format_is_part_of_what_the_record_vouches_for) {
   third.run("DROP TABLE kv");
 }
 
-// --- a table of format 1 -------------------------------------------------------------------------
+// --- tables of older versions --------------------------------------------------------------------
 
 std::string text_of_file(const std::string& path) {
   std::ifstream in(path);
@@ -107,40 +107,75 @@ std::string text_of_file(const std::string& path) {
   return text.str();
 }
 
-std::string golden(const std::string& name) {
+std::string golden_path(const std::string& name) {
   return (std::filesystem::path(__FILE__).parent_path().parent_path() / "golden" / name).string();
 }
 
-// tests/golden/flash_kv-1.sql is what `.dump` gave of a table that the last version before format 2
-// had written: with endurance = 1, blocks erased up to twice. The sums are that version's, too,
-// after the same statements.
-TEST_F(FlashEndurance, a_table_of_format_1_is_read_and_written_with_the_same_bytes) {
-  {
-    QuickDatabase restored(file());
-    restored.run(text_of_file(golden("flash_kv-1.sql")));
+// tests/golden/flash_kv-F.sql is what `.dump` gave of a table that a version with format F wrote;
+// the sums are that version's, too, after the same statements.
+struct Golden {
+  const char* file;
+  const char* rows;
+  const char* statements;
+  const char* pages;
+  const char* config;
+  const char* wear;
+};
+
+constexpr Golden kFormat1 = {
+    // Before format 2, with endurance = 1: blocks erased up to twice, later up to 19 times.
+    "flash_kv-1.sql",
+    "integer 42 1,real 1.5 2,text 'bücher' 3,blob X'00FF' 4,null NULL 5,"
+    "49c5fe645b2420992389373204fd5bc005d03622 'addressed by its digest' 7,"
+    "key 1 'version 116' 123,key 2 'version 117' 124,key 4 'version 119' 126,"
+    "key 0 'version 120' 127",
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 7), 'again ' || i FROM n;"
+    "DELETE FROM kv WHERE name = 'key 1'",
+    "8ad9140e30bbbcddd61056550e5c6a6f5e377587",
+    "5da08516a108ed48e8951655c9996398833255d2",
+    "19 0"};
+constexpr Golden kFormat2 = {
+    // The first one, endurance = 4: five blocks are bad, later more; then there are new ones.
+    "flash_kv-2.sql",
+    "integer 42 1,text 'bücher' 2,key 1 'version 696' 699,key 2 'version 697' 700,"
+    "key 3 'version 698' 701,key 4 'version 699' 702,key 0 'version 700' 703",
+    "DELETE FROM kv WHERE name = 'key 1';"
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
+    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'again ' || i FROM n;"
+    "INSERT INTO kv(kv, name) VALUES ('resize', 16384);"
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 70)"
+    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'more ' || i FROM n",
+    "8d56c7af70d6f3c2829d28e725fe5212106544e6",
+    "873f092df07880edf9d8916dc24e7a4c4dbb2c42",
+    "5 5"};
+
+TEST_F(FlashEndurance, tables_of_both_formats_are_read_and_written_with_the_same_bytes) {
+  for (const Golden& golden : {kFormat1, kFormat2}) {
+    SCOPED_TRACE(golden.file);
+    {
+      QuickDatabase restored(file(golden.file));
+      restored.run(text_of_file(golden_path(golden.file)));
+    }
+    QuickDatabase db(file(golden.file));
+    EXPECT_EQ(
+        db.list("SELECT name || ' ' || quote(doc) || ' ' || seq FROM kv WHERE name <> 'long'"),
+        golden.rows);
+    EXPECT_EQ(db.number("SELECT length(doc) FROM kv WHERE name = 'long'"), 200);
+    db.run("INSERT INTO kv(kv) VALUES ('check')");
+    db.run(golden.statements);
+    EXPECT_EQ(db.text("SELECT sha1(group_concat(id || quote(page))) FROM"
+                      " (SELECT * FROM kv_pages ORDER BY id)"),
+              golden.pages);
+    EXPECT_EQ(db.text("SELECT sha1(group_concat(key || quote(value))) FROM"
+                      " (SELECT * FROM kv_config ORDER BY key)"),
+              golden.config);
+    EXPECT_EQ(db.text("SELECT erase_max || ' ' || bad_blocks FROM flash_kv_info('kv')"),
+              golden.wear);
+    db.run("INSERT INTO kv(kv) VALUES ('check')");
+    const std::string rows = "SELECT name || quote(doc) FROM kv";
+    EXPECT_EQ(QuickDatabase(file(golden.file)).list(rows), db.list(rows));
   }
-  QuickDatabase db(file());
-  EXPECT_EQ(db.list("SELECT name || ' ' || quote(doc) || ' ' || seq FROM kv WHERE name <> 'long'"),
-            "integer 42 1,real 1.5 2,text 'bücher' 3,blob X'00FF' 4,null NULL 5,"
-            "49c5fe645b2420992389373204fd5bc005d03622 'addressed by its digest' 7,"
-            "key 1 'version 116' 123,key 2 'version 117' 124,key 4 'version 119' 126,"
-            "key 0 'version 120' 127");
-  EXPECT_EQ(db.number("SELECT length(doc) FROM kv WHERE name = 'long' AND seq = 6"), 200);
-  db.run("INSERT INTO kv(kv) VALUES ('check')");
-  db.run(
-      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
-      "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 7), 'again ' || i FROM n;"
-      "DELETE FROM kv WHERE name = 'key 1'");
-  EXPECT_EQ(db.text("SELECT sha1(group_concat(id || quote(page))) FROM"
-                    " (SELECT * FROM kv_pages ORDER BY id)"),
-            "8ad9140e30bbbcddd61056550e5c6a6f5e377587");
-  EXPECT_EQ(db.text("SELECT sha1(group_concat(key || quote(value))) FROM"
-                    " (SELECT * FROM kv_config ORDER BY key)"),
-            "5da08516a108ed48e8951655c9996398833255d2");
-  EXPECT_EQ(db.text("SELECT erase_max || ' ' || bad_blocks FROM flash_kv_info('kv')"), "19 0");
-  db.run("INSERT INTO kv(kv) VALUES ('check')");
-  QuickDatabase other(file());
-  EXPECT_EQ(other.number("SELECT count(*) FROM kv"), 13);
 }
 
 // --- random lives --------------------------------------------------------------------------------
