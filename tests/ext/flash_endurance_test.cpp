@@ -136,7 +136,7 @@ constexpr Golden kFormat1 = {
     "5da08516a108ed48e8951655c9996398833255d2",
     "19 0"};
 constexpr Golden kFormat2 = {
-    // The first one, endurance = 4: five blocks are bad, later more; then there are new ones.
+    // The first one, with endurance = 4: five blocks are bad; then there are new ones.
     "flash_kv-2.sql",
     "integer 42 1,text 'bücher' 2,key 1 'version 696' 699,key 2 'version 697' 700,"
     "key 3 'version 698' 701,key 4 'version 699' 702,key 0 'version 700' 703",
