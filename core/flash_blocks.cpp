@@ -103,6 +103,14 @@ void FlashBlocks::set_erase_count(uint32_t block, uint32_t erase_count) {
   state.erase_count = erase_count;
 }
 
+void FlashBlocks::set_erased(uint32_t block, uint32_t erase_count) {
+  set_erase_count(block, erase_count);
+  FlashBlock& state = edit(block);
+  state.used_units = 0;
+  state.sequence = 0;
+  state.newest_lsn = 0;
+}
+
 void FlashBlocks::append(uint32_t block, uint32_t end, uint32_t live, uint64_t lsn) {
   FlashBlock& state = edit(block);
   state.used_units = end;
@@ -199,14 +207,15 @@ uint32_t FlashBlocks::pick_least_worn(const FlashStreams& streams, uint32_t gap)
   return best != kNoBlock && most - blocks_[best].erase_count >= gap ? best : kNoBlock;
 }
 
-FlashBlocks::Wear FlashBlocks::wear() const {
+FlashBlocks::Wear FlashBlocks::wear(bool with_anchors) const {
   Wear wear;
   double sum = 0;
   double squares = 0;
   uint64_t good = 0;
   bool first = true;
   for (const FlashBlock& state : blocks_) {
-    if (state.kind == FlashBlockKind::kBad) {
+    if (state.kind == FlashBlockKind::kBad ||
+        (!with_anchors && state.kind == FlashBlockKind::kAnchor)) {
       continue;
     }
     wear.min = first ? state.erase_count : std::min(wear.min, state.erase_count);

@@ -91,6 +91,8 @@ class FlashBlocks {
 
   void open(uint32_t block, FlashBlockKind kind, uint32_t erase_count, uint64_t sequence);
   void set_erase_count(uint32_t block, uint32_t erase_count);
+  // It was erased: nothing is in it, not even headers.
+  void set_erased(uint32_t block, uint32_t erase_count);
   // A record of `live` live units now ends at `end` units.
   void append(uint32_t block, uint32_t end, uint32_t live, uint64_t lsn);
   void add_live(uint32_t block, uint32_t units);
@@ -114,7 +116,7 @@ class FlashBlocks {
     uint32_t min = 0, max = 0;
     double mean = 0, deviation = 0;  // standard deviation
   };
-  Wear wear() const;  // of all blocks that are not bad
+  Wear wear(bool with_anchors = true) const;  // of all blocks that are not bad
 
   size_t memory_bytes() const noexcept;
 

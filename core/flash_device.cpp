@@ -3,6 +3,8 @@
 #include <bit>
 #include <string>
 
+#include "core/overflow_table.hpp"
+
 namespace cuckoo {
 
 Status check_geometry(const FlashGeometry& geometry) {
@@ -31,6 +33,14 @@ Status check_geometry(const FlashGeometry& geometry) {
     return out_of_range("endurance", geometry.endurance_erases, "1 … 10^9 erases");
   }
   return {};
+}
+
+bool erase_fails_by_rule(uint64_t seed, uint32_t endurance, uint32_t block,
+                         uint32_t erases) noexcept {
+  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
+  constexpr uint32_t kFailing = 10;
+  const uint64_t drawn = mix64(mix64(seed + block * kStep) + erases);
+  return erases > endurance && (drawn >> 32) % (uint64_t{endurance} + kFailing) < kFailing;
 }
 
 }  // namespace cuckoo

@@ -12,6 +12,8 @@
 //   R2  units of a block are programmed in ascending order (NAND).
 //   R3  an erase sets a whole block to FF and wears it by one; beyond `endurance` it may fail.
 //   R4  a read gives what was programmed, FF where nothing was.
+//   R5  a device that is changed atomically, by a database, can't be asked a second time how an
+//       erase ended: there it is a rule, erase_fails(), and erase() itself always clears the block.
 // The caller never relies on a program or an erase that was not answered by ok().
 //
 // A failed operation answers with an Error: kStorage for a device that is gone (a power cut, an I/O
@@ -46,6 +48,12 @@ struct FlashGeometry {
 // kInvalid, naming the member and its range, when one is out of it.
 Status check_geometry(const FlashGeometry& geometry);
 
+// The rule of devices whose wear is computed (R5): a block's erases succeed up to `endurance`; each
+// one beyond fails at the rate 10 / (endurance + 10), so blocks last a tenth longer on average. A
+// function of its arguments alone; `erases`: the block's count, this one included.
+bool erase_fails_by_rule(uint64_t seed, uint32_t endurance, uint32_t block,
+                         uint32_t erases) noexcept;
+
 class FlashDevice {
  public:
   FlashDevice() = default;
@@ -59,6 +67,8 @@ class FlashDevice {
   // Whole units within one block.
   virtual Status program(uint64_t address, std::span<const std::byte> units) = 0;
   virtual Status erase(uint32_t block) = 0;
+  // R5: does the erase that makes the block's count `erases` fail?
+  virtual bool erase_fails(uint32_t /*block*/, uint32_t /*erases*/) const noexcept { return false; }
 };
 
 }  // namespace cuckoo

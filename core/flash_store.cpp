@@ -108,33 +108,54 @@ bool FlashStore::index_replace(uint32_t hash, uint32_t from, uint32_t to) {
   return true;
 }
 
+// Nothing needs the block any more. See Wear: here its erase may fail, and nowhere else.
+Status FlashStore::free_block(uint32_t block) {
+  if (!options_.wears_out) {
+    blocks_.release(block);
+    return {};
+  }
+  const uint32_t erases = blocks_.at(block).erase_count + 1;
+  blocks_.set_erased(block, erases);
+  if (!replaying_) {
+    CUCKOO_TRY(device_.erase(block));
+    ++s_.stats.erases;
+  }
+  if (device_.erase_fails(block, erases)) {
+    blocks_.retire(block);
+  } else {
+    blocks_.release(block);
+  }
+  return {};
+}
+
 // A block of the tail stays until the next checkpoint (I2).
-void FlashStore::release_if_dead(uint32_t block) {
+Status FlashStore::release_if_dead(uint32_t block) {
   const FlashBlock state = blocks_.at(block);
   if (state.kind != FlashBlockKind::kData || state.live_units != 0 ||
       block == s_.streams.hot.block || block == s_.streams.cold.block ||
       blocks_.in_tail(block, s_.streams)) {
-    return;
+    return {};
   }
   if (hold_releases_) {
     pending_.push_back(block);
-  } else {
-    blocks_.release(block);
+    return {};
   }
+  return free_block(block);
 }
 
-void FlashStore::release_pending() {
+Status FlashStore::release_pending() {
   hold_releases_ = false;
   for (const uint32_t block : pending_) {
-    release_if_dead(block);
+    CUCKOO_TRY(release_if_dead(block));
   }
   pending_.clear();
+  return {};
 }
 
-void FlashStore::kill(uint32_t position, uint32_t units) {
+Status FlashStore::kill(uint32_t position, uint32_t units) {
   const uint32_t block = locate(position).block;
   blocks_.remove_live(block, units);
-  release_if_dead(block);
+  return release_if_dead(block);
 }
 
 size_t FlashStore::mark() {
@@ -386,18 +407,30 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
     added += change.value ? charged_now.value() : 0;
   }
   const uint64_t charged = s_.charged_units - std::min(s_.charged_units, replaced);
-  const uint64_t usable = usable_units();
-  const auto bytes = [this](uint64_t units) { return std::to_string(units * unit_bytes()); };
-  if (added > 0 && charged + added > usable) {
-    return Error{ErrorCode::kFull, bytes(added) + " bytes more don't fit: " + bytes(charged) +
-                                       " of " + bytes(usable) + " usable bytes are taken"};
-  }
-  if (added > 0 && s_.charged_units + plan.units > usable + in_flight_units()) {
-    return Error{ErrorCode::kFull,
-                 bytes(plan.units) + " bytes don't fit beside what they replace: " +
-                     bytes(s_.charged_units) + " of " + bytes(usable) + " usable bytes are taken"};
+  if (added > 0) {
+    CUCKOO_TRY(expect_room(charged, added, plan.units));
   }
   return plan;
+}
+
+// `charged` units stay, `added` come, and until that is complete `appended` stand beside all.
+Status FlashStore::expect_room(uint64_t charged, uint64_t added, uint64_t appended) const {
+  const auto fits = [&](uint64_t usable) {
+    return charged + added <= usable && s_.charged_units + appended <= usable + in_flight_units();
+  };
+  const uint64_t usable = usable_units();
+  if (fits(usable)) {
+    return {};
+  }
+  const auto bytes = [this](uint64_t units) { return std::to_string(units * unit_bytes()); };
+  const auto taken = [&](uint64_t units) {
+    return ": " + bytes(units) + " of " + bytes(usable) + " usable bytes are taken";
+  };
+  std::string text =
+      charged + added > usable
+          ? bytes(added) + " bytes more don't fit" + taken(charged)
+          : bytes(appended) + " bytes don't fit beside what they replace" + taken(s_.charged_units);
+  return fits(usable_units(0)) ? worn_out_error(text) : Error{ErrorCode::kFull, std::move(text)};
 }
 
 Status FlashStore::write(std::span<const Change> batch) {
@@ -424,7 +457,7 @@ Status FlashStore::write(std::span<const Change> batch) {
     known = false;
     CUCKOO_TRY(fail(write_one(batch[i], old.value(), i + 1 == batch.size())));
   }
-  release_pending();
+  CUCKOO_TRY(fail(release_pending()));
   if (options_.automatic_checkpoints && checkpoint_due()) {
     CUCKOO_TRY(checkpoint());
   }
@@ -550,7 +583,7 @@ Status FlashStore::apply(const Scanned& record) {
     }
     s_.charged_units -= charged.value();
     s_.heads -= header.type == FlashRecordType::kTombstone ? 1 : 0;
-    kill(header.previous, units);
+    CUCKOO_TRY(kill(header.previous, units));
   } else if (header.type != FlashRecordType::kTombstone) {
     index_insert(record.hash, record.position);
     ++s_.heads;
@@ -587,7 +620,7 @@ Status FlashStore::apply_drop(const Scanned& record) {
         blocks_.at(locate(position).block).live_units < units) {
       return broken;
     }
-    kill(position, units);
+    CUCKOO_TRY(kill(position, units));
     offset += cut.part_bytes();
   }
   return {};

@@ -40,6 +40,14 @@
 // and Ousterhout 1992, section 3.5). Free blocks are used least-worn first; when the least worn
 // block with data is `wear gap` erases behind, it is collected (static wear levelling).
 //
+// Wear: where blocks may fail, an erase is verified before anybody counts on the block. On an
+// atomic device that wears out a block is erased when it becomes free, not when it is taken: what
+// is free is good, so nothing fails half-way, and a replay, which asks the same rule, retires the
+// same blocks (I1). The three blocks of the anchors don't wear out: a mount must find them. A
+// collection and a checkpoint begin only with room for both; when nothing can be freed any more the
+// device is worn out: kFull, which says so, for changes that need a block; reading goes on, and
+// more blocks (grow()) give it a new life.
+//
 // Errors: kFull, kInvalid (a key too long): nothing changed. kCorrupt: a record that cannot be what
 // was written; naming it. kStorage: the device is gone; the store is poisoned until the next mount.
 #pragma once
@@ -69,6 +77,8 @@ struct FlashStoreOptions {
   // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
+  // atomic_device only: blocks fail as FlashDevice::erase_fails() says (see Wear).
+  bool wears_out = false;
 };
 
 // Since the device was formatted, except for `…reads`: since the mount.
@@ -171,6 +181,7 @@ class FlashStore {
   // What a put of these lengths is charged; kInvalid when the key or the value is too long.
   Result<uint64_t> charge(size_t key_bytes, uint64_t value_bytes) const;
   size_t max_key_bytes() const noexcept;
+  FlashBlocks::Wear wear() const { return blocks_.wear(!options_.wears_out); }  // of what wears out
   uint64_t last_mount_read_bytes() const noexcept { return mount_read_bytes_; }
 
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
@@ -269,8 +280,9 @@ class FlashStore {
   void index_insert(uint32_t hash, uint32_t position);
   bool index_remove(uint32_t hash, uint32_t position);
   bool index_replace(uint32_t hash, uint32_t from, uint32_t to);
-  void kill(uint32_t position, uint32_t units);
-  void release_if_dead(uint32_t block);
+  Status kill(uint32_t position, uint32_t units);
+  Status free_block(uint32_t block);
+  Status release_if_dead(uint32_t block);
   void fold(uint64_t value) noexcept;
   void fold_record(const FlashRecordHeader& header, uint32_t position, uint32_t crc) noexcept;
   void count_tail_read(const FlashRecordHeader& header) noexcept;
@@ -295,10 +307,14 @@ class FlashStore {
   static constexpr uint32_t kAnchorBlocks = 3;
   Status ensure_room(uint64_t units, uint32_t records);
   Status collect_block(uint32_t victim);
-  Status level_wear(uint64_t units);
+  Status level_wear(uint64_t units, uint64_t wanted);
   uint32_t wear_gap() const noexcept;
   uint32_t checkpoint_blocks_needed(uint64_t entries) const noexcept;
   uint32_t required_free() const noexcept;
+  bool may_collect() const noexcept;
+  bool checkpoint_fits(uint64_t entries) const noexcept;
+  uint64_t usable_units(uint32_t bad_blocks) const noexcept;
+  Error worn_out_error(const std::string& why) const;
   uint32_t reserved_blocks() const noexcept;
   uint32_t filled_units() const noexcept;
 
@@ -323,6 +339,7 @@ class FlashStore {
     std::optional<Found> first;  // what the first change replaces
   };
   Result<Plan> plan(std::span<const Change> batch);
+  Status expect_room(uint64_t charged, uint64_t added, uint64_t appended) const;
 
   // checkpoints and anchors (flash_store_checkpoint.cpp)
   Status write_checkpoint();
@@ -334,7 +351,7 @@ class FlashStore {
   bool anchors_are_behind() const;
   Status wear_anchor_block(uint32_t block);
   std::vector<uint32_t> anchor_blocks() const;
-  void sweep();
+  Status sweep();
 
   // mount (flash_store_mount.cpp)
   void reset();
@@ -363,7 +380,7 @@ class FlashStore {
   Status replay_batch(TailStream& hot);
   Status replay_collection(TailStream& cold, bool& applied);
   Status apply_collection(std::span<const Scanned> copies, uint32_t victim);
-  void release_pending();
+  Status release_pending();
 
   FlashDevice& device_;
   FlashGeometry geometry_;
@@ -381,7 +398,8 @@ class FlashStore {
   bool hold_releases_ = false;
   std::vector<uint32_t> pending_;
   bool recovering_ = false;
-  Scanned newest_;                        // the last record of the newest batch, if it is newest
+  bool replaying_ = false;  // what is applied was done before: the device is not changed
+  Scanned newest_;          // the last record of the newest batch, if it is newest
   std::vector<uint32_t> applied_blocks_;  // cold blocks of the tail with applied collections
 
   std::vector<Mark> marks_;

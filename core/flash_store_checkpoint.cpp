@@ -39,11 +39,14 @@ uint32_t FlashStore::oldest_anchor_block() const {
 // would never be erased while all others wear out. So they are erased for nothing now and then.
 bool FlashStore::anchors_are_behind() const {
   const uint32_t oldest = oldest_anchor_block();
-  return oldest != kNoBlock &&
+  return !options_.wears_out && oldest != kNoBlock &&
          blocks_.at(oldest).erase_count + kAnchorWear < static_cast<uint32_t>(blocks_.wear().mean);
 }
 
 Status FlashStore::wear_anchor_block(uint32_t block) {
+  if (options_.wears_out) {
+    return {};  // where anchors never fail they needn't be worn
+  }
   const auto mean = static_cast<uint32_t>(blocks_.wear().mean);
   for (uint32_t i = 0; i < kMostAnchorErases && blocks_.at(block).erase_count + 1 < mean; ++i) {
     blocks_.set_erase_count(block, blocks_.at(block).erase_count + 1);
@@ -185,18 +188,19 @@ Result<std::vector<uint32_t>> FlashStore::program_checkpoint(std::vector<uint32_
 }
 
 // Everything that nothing points to and no mount needs becomes free.
-void FlashStore::sweep() {
+Status FlashStore::sweep() {
   for (uint32_t block = 0; block < blocks_.touched(); ++block) {
     const FlashBlockKind kind = blocks_.at(block).kind;
     if (kind == FlashBlockKind::kData) {
-      release_if_dead(block);
+      CUCKOO_TRY(release_if_dead(block));
     } else if ((kind == FlashBlockKind::kCheckpoint &&
                 std::ranges::find(s_.checkpoint_blocks, block) == s_.checkpoint_blocks.end()) ||
                (kind == FlashBlockKind::kReserved && block != s_.streams.hot.next &&
                 block != s_.streams.cold.next)) {
-      blocks_.release(block);
+      CUCKOO_TRY(free_block(block));
     }
   }
+  return {};
 }
 
 Status FlashStore::write_checkpoint() {
@@ -229,13 +233,18 @@ Status FlashStore::write_checkpoint() {
 
 Status FlashStore::checkpoint() {
   CUCKOO_TRY(writable());
+  if (!checkpoint_fits(index_.size())) {
+    return worn_out_error("no block is left for a checkpoint");
+  }
   CUCKOO_TRY(fail(write_checkpoint()));
-  sweep();
-  return {};
+  return fail(sweep());
 }
 
 Status FlashStore::clear() {
   CUCKOO_TRY(writable());
+  if (!checkpoint_fits(0)) {
+    return worn_out_error("no block is left for a checkpoint");
+  }
   if (!marks_.empty()) {
     index_.for_each([this](uint32_t hash, uint32_t position) {
       note({IndexOperation::kRemove, hash, position, 0});

@@ -11,6 +11,8 @@ namespace {
 constexpr uint32_t kSpareBlocks = 2;  // so that a collection always has somewhere to copy to
 constexpr uint32_t kSlackBlocks = 2;  // collection begins when so few more are free
 constexpr uint32_t kWearMargin = 4;   // levelling begins so many erases before the gap
+constexpr uint32_t kLeastWearGap = 32;
+constexpr uint32_t kBlocksToLevel = 3;  // that collecting a block without anything dead may open
 constexpr size_t kCheckpointFixedBytes = 256;
 constexpr size_t kCheckpointBytesPerBlock = 28;
 
@@ -42,8 +44,10 @@ uint32_t FlashStore::filled_units() const noexcept {
   return data_units - std::min(data_units - 1, piece_units() - 1);
 }
 
-uint64_t FlashStore::usable_units() const noexcept {
-  const uint32_t lost = reserved_blocks() + blocks_.bad_count();
+uint64_t FlashStore::usable_units() const noexcept { return usable_units(blocks_.bad_count()); }
+
+uint64_t FlashStore::usable_units(uint32_t bad_blocks) const noexcept {
+  const uint32_t lost = reserved_blocks() + bad_blocks;
   if (lost >= geometry().blocks) {
     return 0;
   }
@@ -55,6 +59,17 @@ uint64_t FlashStore::usable_units() const noexcept {
 
 uint32_t FlashStore::required_free() const noexcept {
   return kSpareBlocks + checkpoint_blocks_needed(index_.size());
+}
+
+// A collection takes two blocks at most before it frees one, if that one doesn't fail. Where it
+// may, a checkpoint should be possible after it: without one, what is in the tail is never freed.
+bool FlashStore::may_collect() const noexcept {
+  return !options_.wears_out || blocks_.free_count() >= required_free();
+}
+
+// Sure of it where blocks fail; elsewhere ensure_room() sees to it.
+bool FlashStore::checkpoint_fits(uint64_t entries) const noexcept {
+  return !options_.wears_out || blocks_.free_count() >= checkpoint_blocks_needed(entries);
 }
 
 // Room for `units` units in `records` records of the hot stream, with enough left to write a
@@ -72,41 +87,52 @@ Status FlashStore::ensure_room(uint64_t units, uint32_t records) {
   const auto wanted = [&] { return blocks_wanted() + required_free(); };
   if (blocks_.free_count() < wanted() + kSlackBlocks) {
     const uint32_t victim = blocks_.pick_victim(s_.streams, units_per_block(), s_.next_lsn);
-    if (victim != kNoBlock && blocks_.free_count() > kSpareBlocks) {
+    if (victim != kNoBlock && blocks_.free_count() > kSpareBlocks && may_collect()) {
       CUCKOO_TRY(fail(collect_block(victim)));
     }
   }
   // Every round frees a block or ends; one that frees none may still pack others.
   uint64_t rounds = 2 * uint64_t{blocks_.touched()} + 16;
-  bool fresh_checkpoint = false;
+  bool fresh_checkpoint = false;  // nothing was collected since
+  bool had_checkpoint = false;
   while (blocks_.free_count() < wanted()) {
     const uint32_t victim = blocks_.pick_victim(s_.streams, units_per_block(), s_.next_lsn);
-    if (victim != kNoBlock && rounds > 0) {
+    const bool can_collect = victim != kNoBlock && rounds > 0 &&
+                             (!options_.wears_out || blocks_.free_count() >= kSpareBlocks);
+    const bool can_checkpoint =
+        !fresh_checkpoint && blocks_.free_count() >= checkpoint_blocks_needed(index_.size());
+    if (can_collect && (may_collect() || had_checkpoint || !can_checkpoint)) {
       --rounds;
       CUCKOO_TRY(fail(collect_block(victim)));
       fresh_checkpoint = false;
-    } else if (!fresh_checkpoint &&
-               blocks_.free_count() >= checkpoint_blocks_needed(index_.size())) {
+    } else if (can_checkpoint) {
       CUCKOO_TRY(checkpoint());
-      fresh_checkpoint = true;
+      fresh_checkpoint = had_checkpoint = true;
     } else {
-      return Error{ErrorCode::kFull, "no erase block can be freed; " +
-                                         std::to_string(blocks_.bad_count()) + " are worn out"};
+      return worn_out_error("no block can be freed");
     }
   }
-  return level_wear(units);
+  return level_wear(units, wanted());
 }
 
+// Blocks that wear out soon are levelled when an eighth of their life lies between them.
 uint32_t FlashStore::wear_gap() const noexcept {
-  return std::max<uint32_t>(32, geometry().endurance_erases / 50);
+  const uint32_t endurance = geometry().endurance_erases;
+  const uint32_t least = options_.wears_out
+                             ? std::clamp(endurance / 8, 2 * kWearMargin, kLeastWearGap)
+                             : kLeastWearGap;
+  return std::max(least, endurance / 50);
 }
 
 // Static wear levelling: data that never changes gives its little worn block up.
-Status FlashStore::level_wear(uint64_t units) {
+Status FlashStore::level_wear(uint64_t units, uint64_t wanted) {
   const FlashStream& hot = s_.streams.hot;
   const bool opens = hot.block == kNoBlock || hot.offset + units > units_per_block();
   if (!opens || hot.block == kNoBlock ||
       blocks_.at(hot.block).erase_count + kWearMargin < wear_gap()) {
+    return {};
+  }
+  if (options_.wears_out && blocks_.free_count() < wanted + kBlocksToLevel) {
     return {};
   }
   const uint32_t victim = blocks_.pick_least_worn(s_.streams, wear_gap() - kWearMargin);
@@ -168,7 +194,6 @@ Status FlashStore::collect_block(uint32_t victim) {
 }
 
 Status FlashStore::collect() {
-  CUCKOO_TRY(writable());
   CUCKOO_TRY(checkpoint());
   std::vector<uint32_t> victims;
   for (uint32_t block = 0; block < blocks_.touched(); ++block) {
@@ -179,7 +204,7 @@ Status FlashStore::collect() {
     }
   }
   for (const uint32_t victim : victims) {
-    if (blocks_.free_count() <= checkpoint_blocks_needed(index_.size())) {
+    if (blocks_.free_count() <= checkpoint_blocks_needed(index_.size()) || !may_collect()) {
       break;
     }
     if (!blocks_.in_tail(victim, s_.streams) && blocks_.at(victim).kind == FlashBlockKind::kData) {
@@ -191,7 +216,8 @@ Status FlashStore::collect() {
 
 bool FlashStore::checkpoint_due() const noexcept {
   constexpr uint64_t kTailSectors = 48;
-  return s_.tail_read_bytes > index_.size() * 5 / 2 + kTailSectors * geometry().sector_size_bytes;
+  return s_.tail_read_bytes > index_.size() * 5 / 2 + kTailSectors * geometry().sector_size_bytes &&
+         checkpoint_fits(index_.size());
 }
 
 }  // namespace cuckoo

@@ -15,11 +15,18 @@ Status FlashStore::fail(Status status) noexcept {
 
 Status FlashStore::writable() const {
   if (worn_out_) {
-    return Error{ErrorCode::kFull, "no erase block can be freed; " +
-                                       std::to_string(blocks_.bad_count()) + " are worn out"};
+    return worn_out_error("no block can be freed");
   }
   return poisoned_ ? Status(Error{ErrorCode::kStorage, "a change failed half-way; mount again"})
                    : Status();
+}
+
+Error FlashStore::worn_out_error(const std::string& why) const {
+  const std::string bad = std::to_string(blocks_.bad_count());
+  return {ErrorCode::kFull, blocks_.bad_count() == 0
+                                ? why
+                                : "worn out: " + bad + " of " + std::to_string(blocks_.count()) +
+                                      " erase blocks failed: " + why};
 }
 
 // A worn block may do nothing and say nothing; a read may be wrong once.
@@ -48,7 +55,8 @@ Status FlashStore::program(uint64_t address, std::span<const std::byte> bytes) {
       "what was programmed does not read back");
 }
 
-// Erases the block, verifies that, and writes its erase header.
+// Erases the block, unless nothing was programmed since it was (see Wear), verifies that, and
+// writes its erase header.
 Status FlashStore::prepare(uint32_t block) {
   const bool erased = options_.atomic_device && blocks_.at(block).sequence == 0;
   uint32_t erase_count = blocks_.at(block).erase_count;
@@ -90,14 +98,14 @@ Status FlashStore::open(FlashStream& stream, FlashPurpose purpose) {
       return Error{ErrorCode::kFull, "no erase block is free"};
     }
     const uint32_t next = options_.atomic_device ? blocks_.take() : kNoBlock;
+    if (options_.atomic_device && next == kNoBlock) {  // a mount would not find what comes behind
+      return Error{ErrorCode::kFull, "no erase block is free to go on in"};
+    }
     Status opened = open_block(block, purpose, FlashBlockKind::kData, next);
     if (opened.ok()) {
       const uint32_t closed = stream.block;
       stream = {block, kFlashHeaderUnits, next};
-      if (closed != kNoBlock) {
-        release_if_dead(closed);
-      }
-      return {};
+      return closed == kNoBlock ? Status() : release_if_dead(closed);
     }
     if (opened.error().code != ErrorCode::kFlashFailure) {
       return opened;

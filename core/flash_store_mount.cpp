@@ -18,7 +18,7 @@ void FlashStore::reset() {
   s_.stats.record_reads = stats.record_reads;
   s_.stats.false_reads = stats.false_reads;
   mounted_ = poisoned_ = worn_out_ = false;
-  hold_releases_ = recovering_ = false;
+  hold_releases_ = recovering_ = replaying_ = false;
   pending_.clear();
   newest_ = {};
   applied_blocks_.clear();
@@ -66,7 +66,9 @@ Status FlashStore::format() {
 Status FlashStore::mount() {
   CUCKOO_TRY(check_geometry(device_.geometry()));
   reset();
+  replaying_ = options_.atomic_device;
   Status mounted = mount_now();
+  replaying_ = false;
   poisoned_ = !mounted.ok();
   mounted_ = mounted.ok();
   return mounted;
@@ -83,7 +85,7 @@ Status FlashStore::mount_now() {
   CUCKOO_TRY(load_checkpoint(newest.id, newest.last_block));
   s_.streams.anchor = {newest.block, newest.offset, kNoBlock};
   if (options_.atomic_device) {
-    sweep();
+    CUCKOO_TRY(sweep());
     return replay(nullptr);
   }
   // With anything behind it, the anchor was complete before: what it made free is free.
@@ -91,7 +93,7 @@ Status FlashStore::mount_now() {
   CUCKOO_TRY(begun.take_status());
   recovering_ = true;
   if (begun.value()) {
-    sweep();
+    CUCKOO_TRY(sweep());
     CUCKOO_TRY(replay(&headers));
   }
   Status recovered = recover(headers, begun.value());
@@ -355,8 +357,7 @@ Status FlashStore::recover(Headers& headers, bool tail_has_begun) {
   hold_releases_ = false;
   newest_ = {};
   applied_blocks_.clear();
-  sweep();
-  return {};
+  return sweep();
 }
 
 }  // namespace cuckoo

@@ -293,17 +293,14 @@ Status FlashStore::replay_batch(TailStream& hot) {
     CUCKOO_TRY(take_last_copy(hot, batch.back()));
   }
   if (recovering_) {
-    release_pending();  // those of the event before this one
+    CUCKOO_TRY(release_pending());  // those of the event before this one
   }
   hold_releases_ = true;
   for (const Scanned& record : batch) {
     CUCKOO_TRY(apply(record));
   }
   newest_ = batch.back();
-  if (!recovering_) {
-    release_pending();
-  }
-  return {};
+  return recovering_ ? Status() : release_pending();
 }
 
 Status FlashStore::replay_collection(TailStream& cold, bool& applied) {
@@ -330,7 +327,7 @@ Status FlashStore::replay_collection(TailStream& cold, bool& applied) {
         break;
       }
       if (recovering_) {
-        release_pending();
+        CUCKOO_TRY(release_pending());
         hold_releases_ = true;
       }
       applied = true;
@@ -366,9 +363,8 @@ Status FlashStore::apply_collection(std::span<const Scanned> copies, uint32_t vi
   if (blocks_.at(victim).live_units != 0) {
     return corrupt("a collection left something in erase block " + std::to_string(victim));
   }
-  release_if_dead(victim);
   ++s_.stats.collections;
-  return {};
+  return release_if_dead(victim);
 }
 
 Status FlashStore::replay(const Headers* headers) {
@@ -426,7 +422,9 @@ Result<bool> FlashStore::follow(uint64_t state) {
   if (!mounted_ || poisoned_ || !options_.atomic_device || !marks_.empty()) {
     return false;
   }
+  replaying_ = true;
   Status replayed = replay(nullptr);
+  replaying_ = false;
   if (!replayed.ok() && replayed.error().code == ErrorCode::kStorage) {
     return replayed;
   }

@@ -35,7 +35,7 @@ inline SqlError sql_error(const std::string& table, const Error& error) {
       return {SQLITE_CORRUPT_VTAB, table + ": corrupt: " + error.message};
     case ErrorCode::kInterrupted:
       return {SQLITE_INTERRUPT, "interrupted"};
-    case ErrorCode::kFlashFailure:  // shadow pages wear out as little as they forget
+    case ErrorCode::kFlashFailure:  // of a chip only: pages of a table fail by rule
     case ErrorCode::kStorage:
       return {error.storage_code != 0 ? error.storage_code : SQLITE_IOERR,
               table + ": " + error.message};

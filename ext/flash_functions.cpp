@@ -4,6 +4,7 @@
 #include "ext/flash_map.hpp"
 #include "ext/function.hpp"
 #include "ext/registration.hpp"
+#include "ext/utf16_text.hpp"
 
 namespace cuckoo {
 namespace {
@@ -12,19 +13,15 @@ namespace {
 void sha1(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
     std::span<const std::byte> bytes;
+    std::string buffer;
     switch (sqlite3_value_type(values[0])) {
       case SQLITE_NULL:
         return;
       case SQLITE_BLOB:
         bytes = blob_argument(values[0]);
         break;
-      default: {
-        const auto* text = reinterpret_cast<const std::byte*>(sqlite3_value_text(values[0]));
-        if (text == nullptr) {
-          throw std::bad_alloc();
-        }
-        bytes = {text, static_cast<size_t>(sqlite3_value_bytes(values[0]))};
-      }
+      default:
+        bytes = std::as_bytes(std::span(text_bytes(values[0], buffer)));
     }
     const std::string digest =
         hex_of(connection_of(context).digester().compute(DigestKind::kSha1, bytes));

@@ -209,11 +209,11 @@ void FlashInfo::Cursor::column(sqlite3_context* context, int column) {
     case kErases:
       return result_count(context, stats.erases);
     case kEraseMin:
-      return result_count(context, flash.blocks().wear().min);
+      return result_count(context, flash.wear().min);
     case kEraseAvg:
-      return sqlite3_result_double(context, flash.blocks().wear().mean);
+      return sqlite3_result_double(context, flash.wear().mean);
     case kEraseMax:
-      return result_count(context, flash.blocks().wear().max);
+      return result_count(context, flash.wear().max);
     case kBadBlocks:
       return result_count(context, flash.blocks().bad_count());
     case kCollections:

@@ -10,7 +10,6 @@
 namespace cuckoo {
 namespace {
 
-constexpr int64_t kFormat = 1;           // of the shadow tables
 constexpr uint32_t kMagic = 0x53464B43;  // "CKFS"
 constexpr uint32_t kRecordVersion = 1;
 constexpr double kLeastBytes = 0x1p13;  // 16 blocks of one sector of 512 bytes
@@ -47,19 +46,31 @@ std::string size_text(double bytes) {
 
 std::span<const OptionSpec> flash_option_specs() noexcept { return kSpecs; }
 
-uint32_t flash_blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
-                          const std::string& what) {
+namespace {
+
+// `unit`: bytes that one of what the user counted in has; `text` says a number of them.
+template <class Text>
+uint32_t blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
+                    double unit, Text text, const std::string& what) {
   const double block = geometry.block_bytes();
   const double least = static_cast<double>(kLeastBlocks) * block;
   const double most = 0x1p32 * geometry.program_unit_bytes;
   const double blocks = std::ceil(bytes / block);
   if (blocks < static_cast<double>(kLeastBlocks) || blocks * block > most) {
-    throw SqlError(SQLITE_ERROR, table + ": " + what + " is " + size_text(bytes) + ", expected " +
-                                     size_text(least) + " (16 erase blocks of " + size_text(block) +
-                                     ") to " + size_text(most) + " (2^32 program units of " +
+    throw SqlError(SQLITE_ERROR, table + ": " + what + " is " + text(bytes / unit) + ", expected " +
+                                     text(least / unit) + " (16 erase blocks of " +
+                                     text(block / unit) + ") to " + text(most / unit) +
+                                     " (2^32 program units of " +
                                      std::to_string(geometry.program_unit_bytes) + " bytes)");
   }
   return static_cast<uint32_t>(blocks);
+}
+
+}  // namespace
+
+uint32_t flash_blocks_for(const std::string& table, const FlashGeometry& geometry, double bytes,
+                          const std::string& what) {
+  return blocks_for(table, geometry, bytes, 1, size_text, what);
 }
 
 FlashOptions chosen_flash_options(const std::string& table, const Options& options,
@@ -81,13 +92,17 @@ FlashOptions chosen_flash_options(const std::string& table, const Options& optio
   throw_if(table,
            check_geometry({geometry.sector_size_bytes, geometry.sectors_per_block,
                            geometry.program_unit_bytes, kLeastBlocks, geometry.endurance_erases}));
-  const double bytes =
-      options.has("sectors")
-          ? options.number("sectors").value_or(0) * geometry.sector_size_bytes
-          : options.number("size").value_or(std::max<double>(
-                kDefaultBytes, static_cast<double>(kLeastBlocks * geometry.block_bytes())));
-  geometry.blocks = flash_blocks_for(table, geometry, bytes,
-                                     options.has("sectors") ? "option sectors" : "option size");
+  const double sector = geometry.sector_size_bytes;
+  if (const std::optional<double> sectors = options.number("sectors")) {
+    const auto number = [](double count) { return sql_text("%.0f", count); };
+    geometry.blocks =
+        blocks_for(table, geometry, *sectors * sector, sector, number, "option sectors");
+  } else {
+    const auto least = static_cast<double>(kLeastBlocks * geometry.block_bytes());
+    geometry.blocks = flash_blocks_for(
+        table, geometry, options.number("size").value_or(std::max(kDefaultBytes, least)),
+        "option size");
+  }
   chosen.digest =
       options.text("digest").value_or("sha1") == "sha1" ? DigestKind::kSha1 : DigestKind::kSha256;
   chosen.hashes = small("hashes", chosen.hashes);
@@ -114,11 +129,12 @@ uint64_t digest_of(const FlashOptions& options) noexcept {
       options.seed,
       options.page_bytes,
   };
-  std::byte bytes[sizeof words];
+  std::byte bytes[sizeof words + 8];
   for (size_t i = 0; i < std::size(words); ++i) {
     store_le(&bytes[8 * i], words[i]);
   }
-  return XXH3_64bits(bytes, sizeof bytes);
+  store_le(&bytes[sizeof words], static_cast<uint64_t>(options.format));  // not in format 1
+  return XXH3_64bits(bytes, sizeof words + (options.format == 1 ? 0 : 8));
 }
 
 // --- stored --------------------------------------------------------------------------------------
@@ -128,7 +144,7 @@ void store_flash_options(ShadowStore& store, const FlashOptions& options) {
   const auto whole = [&store](const char* key, uint64_t value) {
     store.write_option(key, static_cast<int64_t>(value));
   };
-  whole("format", kFormat);
+  whole("format", static_cast<uint64_t>(options.format));
   whole("sector_size", geometry.sector_size_bytes);
   whole("erase_block", geometry.sectors_per_block);
   whole("program_unit", geometry.program_unit_bytes);
@@ -142,11 +158,12 @@ void store_flash_options(ShadowStore& store, const FlashOptions& options) {
 
 FlashOptions stored_flash_options(ShadowStore& store) {
   const StoredOptions stored(store);
-  stored.expect_format(kFormat);
+  const uint32_t format = stored.format(1, kFlashFormat);
   const auto small = [&stored](const char* key, int64_t least, int64_t most) {
     return static_cast<uint32_t>(stored.whole(key, least, most));
   };
   FlashOptions options;
+  options.format = format;
   FlashGeometry& geometry = options.geometry;
   geometry.sector_size_bytes = small("sector_size", 512, 65536);
   geometry.sectors_per_block = small("erase_block", 1, 1024);

@@ -9,26 +9,15 @@
 namespace cuckoo {
 namespace {
 
-// Exactly, as SQLite compares them.
-bool equal_numbers(int64_t integer, double real) noexcept {
-  constexpr double kTwoTo63 = 9223372036854775808.0;
-  return real >= -kTwoTo63 && real < kTwoTo63 && static_cast<int64_t>(real) == integer &&
-         static_cast<double>(integer) == real;
-}
-
-enum Column : int {
-  kKeyColumn = 0,
-  kValueColumn = 1,
-  kSectorColumn = 2,
-  kSeqColumn = 3,
-  kDigestColumn = 4,
-  kCommandColumn = 5,
-};
-
 constexpr const char* kComputedColumns[] = {"sector", "seq", "digest"};
+
+// Tools edit a row by one of these. Where there is none, "rowid" in double quotes is a text, and
+// WHERE "rowid" = 'rowid' is true of every row.
+constexpr const char* kRowidNames[] = {"_rowid_", "rowid", "oid"};
 
 constexpr double kProbeCost = 40;        // behind a look-up by rowid, before one by a text
 constexpr double kCostOfScannedRow = 8;  // its header is read from the log
+constexpr double kCostOfPassedRow = 4;   // the same, but nothing is done with it
 
 bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
 
@@ -66,11 +55,38 @@ FlashTable::FlashTable(const ModuleArguments& arguments)
     }
     refuse_own_column(declared_name_);
   }
+  name_rowids();
   live_ = connection_.attach<LiveFlash>(arguments.schema(), arguments.table(), arguments.creating);
   live_->add_instance();
 }
 
 FlashTable::~FlashTable() { live_->drop_instance(); }
+
+// All that neither a visible column nor the table is called; so old tables have them, too.
+void FlashTable::name_rowids() {
+  for (const char* name : kRowidNames) {
+    if (!equal_names(name, key_.name) && !equal_names(name, value_.name) &&
+        !equal_names(name, declared_name_)) {
+      rowids_.push_back(name);
+    }
+  }
+}
+
+int FlashTable::columns_end() const noexcept {
+  return kCommandColumn + 1 + static_cast<int>(rowids_.size());
+}
+
+bool FlashTable::is_seq(int column) const noexcept {
+  return column == kSeqColumn || column > kCommandColumn;
+}
+
+const char* FlashTable::computed_column(int column) const noexcept {
+  if (column >= kSectorColumn && column <= kDigestColumn) {
+    return kComputedColumns[column - kSectorColumn];
+  }
+  return column > kCommandColumn ? rowids_[static_cast<size_t>(column - kCommandColumn - 1)]
+                                 : nullptr;
+}
 
 // The hidden command column is called like the table.
 void FlashTable::refuse_own_column(const std::string& table) const {
@@ -84,11 +100,14 @@ void FlashTable::refuse_own_column(const std::string& table) const {
 }
 
 std::string FlashTable::declaration() const {
-  return sql_text(
-      R"(CREATE TABLE x("%w" %s PRIMARY KEY, "%w" %s, sector HIDDEN, seq HIDDEN, digest HIDDEN,)"
-      R"( "%w" HIDDEN) WITHOUT ROWID)",
-      key_.name.c_str(), key_.type.c_str(), value_.name.c_str(), value_.type.c_str(),
-      declared_name_.c_str());
+  std::string rowids;
+  for (const char* name : rowids_) {
+    rowids += std::string(", ") + name + " INTEGER HIDDEN";
+  }
+  return sql_text(R"(CREATE TABLE x("%w" %s PRIMARY KEY, "%w" %s, sector INTEGER HIDDEN,)"
+                  R"( seq INTEGER HIDDEN, digest TEXT HIDDEN, "%w" HIDDEN%s) WITHOUT ROWID)",
+                  key_.name.c_str(), key_.type.c_str(), value_.name.c_str(), value_.type.c_str(),
+                  declared_name_.c_str(), rowids.c_str());
 }
 
 void FlashTable::create() {
@@ -118,6 +137,7 @@ std::string FlashTable::integrity() {
 bool FlashTable::best_index(sqlite3_index_info* info) {
   const auto uses = [info](int column) { return (info->colUsed >> column & 1) != 0; };
   int plan = kScanPlan;
+  int by_seq = -1;
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
     const bool equal =
@@ -130,194 +150,43 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
       info->aConstraintUsage[i].omit = 1;
       break;
     }
+    if (is_seq(constraint.iColumn) && equal && constraint.usable != 0) {
+      by_seq = i;
+    }
+  }
+  if (plan == kScanPlan && by_seq >= 0) {  // SQLite compares once more, by its own rules
+    plan = kSeqPlan;
+    info->aConstraintUsage[by_seq].argvIndex = 1;
   }
   info->estimatedCost = kProbeCost;
   info->estimatedRows = 1;
-  if (plan == kProbePlan) {
-    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+  const uint64_t count = live_->ready() ? live_->flash().size() : 1000000;
+  const auto rows = static_cast<double>(std::max<uint64_t>(count, 10));
+  if (plan == kScanPlan) {
+    info->estimatedRows = static_cast<sqlite3_int64>(rows);
+    info->estimatedCost = kCostOfScannedRow * rows;
   } else {
-    const uint64_t rows = live_->ready() ? live_->flash().size() : 1000000;
-    info->estimatedRows = static_cast<sqlite3_int64>(std::max<uint64_t>(rows, 10));
-    info->estimatedCost = kCostOfScannedRow * static_cast<double>(info->estimatedRows);
+    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    info->estimatedCost = plan == kProbePlan ? kProbeCost : kProbeCost + kCostOfPassedRow * rows;
   }
-  info->orderByConsumed =
-      plan == kProbePlan || (info->nOrderBy == 1 && info->aOrderBy[0].iColumn == kSeqColumn &&
-                             info->aOrderBy[0].desc == 0)
-          ? 1
-          : 0;
+  if (plan != kScanPlan) {  // EXPLAIN QUERY PLAN shows it
+    info->idxStr = sqlite3_mprintf("%s=?", plan == kProbePlan ? key_.name.c_str() : "seq");
+    info->needToFreeIdxStr = 1;
+    if (info->idxStr == nullptr) {
+      throw std::bad_alloc();
+    }
+  }
+  const bool by_order =
+      info->nOrderBy == 1 && is_seq(info->aOrderBy[0].iColumn) && info->aOrderBy[0].desc == 0;
+  info->orderByConsumed = plan != kScanPlan || by_order ? 1 : 0;
+  bool needs_place = uses(kSectorColumn) || uses(kSeqColumn);
+  for (size_t i = 0; i < rowids_.size(); ++i) {
+    needs_place = needs_place || uses(kCommandColumn + 1 + static_cast<int>(i));
+  }
   info->idxNum = plan | (uses(kKeyColumn) ? kNeedsKey : 0) |
                  (uses(kValueColumn) || uses(kDigestColumn) ? kNeedsValue : 0) |
-                 (uses(kSectorColumn) || uses(kSeqColumn) ? kNeedsPlace : 0);
+                 (needs_place ? kNeedsPlace : 0);
   return true;
-}
-
-// --- reading -----------------------------------------------------------------------------------
-
-FlashTable::Cursor::Cursor(FlashTable& table) : table_(table), live_(table.live()) {
-  live_.follow();
-}
-
-void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  if (!live_.ready()) [[unlikely]] {
-    live_.follow();  // a roll-back came between
-  }
-  plan_ = plan;
-  row_ = rows_ = 0;
-  has_key_ = has_value_ = has_place_ = false;
-  if ((plan & kPlanMask) == kProbePlan) {
-    probe(values[0]);
-    return;
-  }
-  listed_ = false;
-  rows_ = live_.flash().size();
-  first_unseen_lsn_ = live_.flash().next_lsn();
-  if ((plan & (kNeedsValue | kNeedsPlace)) != 0) {
-    list();
-    find_row();
-  }
-}
-
-void FlashTable::Cursor::probe(sqlite3_value* value) {
-  const KeyView key = key_of(value, table_.key_affinity());
-  if (key.type == SQLITE_NULL ||
-      (key.type == SQLITE_FLOAT && sqlite3_value_numeric_type(value) == SQLITE_INTEGER &&
-       !equal_numbers(sqlite3_value_int64(value), key.real))) {
-    return;  // equal to no key, though it would be stored as one
-  }
-  encode_flash_key(key, live_.options().digest, key_);
-  has_key_ = true;
-  bool found = false;
-  if ((plan_ & (kNeedsValue | kNeedsPlace)) == kNeedsValue) {
-    Result<bool> result = live_.flash().get(key_, value_);
-    live_.expect(result.take_status());
-    found = has_value_ = result.value();
-  } else {
-    Result<std::optional<FlashEntry>> result = live_.flash().find(key_);
-    live_.expect(result.take_status());
-    found = has_place_ = result.value().has_value();
-    entry_ = result.value().value_or(FlashEntry{});
-  }
-  rows_ = found ? 1 : 0;
-}
-
-void FlashTable::Cursor::list() {
-  Result<std::vector<FlashStore::Listed>> listed = live_.flash().entries();
-  live_.expect(listed.take_status());
-  all_ = std::move(listed.value());
-  std::erase_if(
-      all_, [this](const FlashStore::Listed& one) { return one.entry.lsn >= first_unseen_lsn_; });
-  rows_ = all_.size();
-  listed_ = true;
-}
-
-// Passes over rows that were removed or replaced since the scan began.
-void FlashTable::Cursor::find_row() {
-  while (row_ < rows_ && !load_row((plan_ & kNeedsValue) != 0)) {
-    ++row_;
-  }
-}
-
-bool FlashTable::Cursor::load_row(bool with_value) {
-  FlashStore::Listed& listed = all_[row_];
-  Result<bool> found =
-      live_.flash().read(listed.entry, listed.hash, key_, with_value ? &value_ : nullptr);
-  live_.expect(found.take_status());
-  entry_ = listed.entry;
-  has_key_ = has_place_ = found.value();
-  has_value_ = found.value() && with_value;
-  return found.value();
-}
-
-void FlashTable::Cursor::next() {
-  ++row_;
-  if ((plan_ & kPlanMask) == kProbePlan) {
-    return;
-  }
-  has_key_ = has_value_ = has_place_ = false;
-  if (listed_) {
-    if (!live_.ready()) [[unlikely]] {
-      live_.follow();
-    }
-    find_row();
-  }
-}
-
-// False: the row is gone since.
-bool FlashTable::Cursor::load_value() {
-  if (!has_value_ && has_key_) {
-    Result<bool> found = live_.flash().get(key_, value_);
-    live_.expect(found.take_status());
-    has_value_ = found.value();
-  }
-  return has_value_;
-}
-
-void FlashTable::Cursor::find_place() {
-  if (!has_place_ && has_key_) {
-    Result<std::optional<FlashEntry>> found = live_.flash().find(key_);
-    live_.expect(found.take_status());
-    entry_ = found.value().value_or(FlashEntry{});
-    has_place_ = found.value().has_value();
-  }
-}
-
-void FlashTable::Cursor::result_key(sqlite3_context* context) {
-  const bool was_real = table_.key_affinity() == Affinity::kReal ||
-                        (table_.shows_reals(key_) && load_value() && key_was_real(value_));
-  live_.expect(result_flash_key(context, key_, was_real));
-}
-
-void FlashTable::Cursor::result_digest(sqlite3_context* context) {
-  if (const std::string text = table_.digest_text(value_); !text.empty()) {
-    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  }
-}
-
-void FlashTable::Cursor::column(sqlite3_context* context, int column) {
-  if (sqlite3_vtab_nochange(context) != 0) {
-    return;
-  }
-  if (!live_.ready()) [[unlikely]] {
-    live_.follow();  // a roll-back came between
-  }
-  if (!has_key_) [[unlikely]] {
-    // A count, or so it seemed: DELETE of all rows asks for the keys all the same.
-    if (!listed_) {
-      list();
-    }
-    if (row_ < rows_) {
-      load_row(false);
-    }
-  }
-  if (!has_key_) {
-    return;
-  }
-  switch (column) {
-    case kKeyColumn:
-      return result_key(context);
-    case kValueColumn:
-      if (load_value()) {
-        live_.expect(result_flash_value(context, value_));
-      }
-      return;
-    case kSectorColumn:
-      if (find_place(); has_place_) {
-        sqlite3_result_int64(context, live_.sector_of(entry_));
-      }
-      return;
-    case kSeqColumn:
-      if (find_place(); has_place_) {
-        sqlite3_result_int64(context, static_cast<sqlite3_int64>(entry_.lsn));
-      }
-      return;
-    case kDigestColumn:
-      if (load_value()) {
-        result_digest(context);
-      }
-      return;
-    default:
-      return;
-  }
 }
 
 // --- changing ----------------------------------------------------------------------------------
@@ -336,7 +205,17 @@ std::string FlashTable::digest_text(std::span<const std::byte> value) {
 }
 
 void FlashTable::encode_value(sqlite3_value* value, bool key_was_real) {
-  encode_flash_value(key_of(value, value_affinity_), key_was_real, value_bytes_);
+  encode_flash_value(flash_view_of(value, value_affinity_, text_), key_was_real, value_bytes_);
+}
+
+void FlashTable::encode_key(const KeyView& key) {
+  encode_flash_key(key, live_->options().digest, key_bytes_);
+  const size_t most = live_->flash().max_key_bytes();
+  if (key_bytes_.size() > most) {  // the byte of its type is one of these
+    throw SqlError(SQLITE_ERROR, name() + ": key of " + std::to_string(key_bytes_.size() - 1) +
+                                     " bytes; at most " + std::to_string(most - 1) +
+                                     " fit an erase block");
+  }
 }
 
 // A row without a key: the digest of its value.
@@ -368,13 +247,13 @@ void FlashTable::expect_same_content() {
 }
 
 void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
-  const KeyView key = key_of(key_value, key_affinity_);
+  const KeyView key = flash_view_of(key_value, key_affinity_, key_text_);
   const bool addressed = key.type == SQLITE_NULL;
   encode_value(value, is_whole_real(key));
   if (addressed) {
     encode_address();
   } else {
-    encode_flash_key(key, live_->options().digest, key_bytes_);
+    encode_key(key);
   }
   const bool replaces = sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE;
   if (addressed || !replaces) {
@@ -393,7 +272,7 @@ void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
 
 // False: there is no such row, so there is nothing to change.
 bool FlashTable::take_old_key(sqlite3_value* value) {
-  const KeyView key = key_of(value, key_affinity_);
+  const KeyView key = flash_view_of(value, key_affinity_, key_text_);
   if (key.type == SQLITE_NULL) {
     return false;
   }
@@ -424,13 +303,13 @@ void FlashTable::change(sqlite3_value* key_value, sqlite3_value* value) {
   }
   key_bytes_ = old_key_bytes_;
   if (!keeps_key) {
-    const KeyView key = key_of(key_value, key_affinity_);
+    const KeyView key = flash_view_of(key_value, key_affinity_, key_text_);
     if (key.type == SQLITE_NULL) {
       throw SqlError(SQLITE_CONSTRAINT_NOTNULL,
                      "NOT NULL constraint failed: " + name() + "." + key_.name);
     }
     real = is_whole_real(key);
-    encode_flash_key(key, live_->options().digest, key_bytes_);
+    encode_key(key);
   }
   if (keeps_value) {
     set_key_was_real(stored_value_, real);
@@ -452,24 +331,25 @@ void FlashTable::change(sqlite3_value* key_value, sqlite3_value* value) {
 }
 
 void FlashTable::refuse_computed(int column) const {
-  throw SqlError(SQLITE_ERROR, name() + ": column " + kComputedColumns[column - kSectorColumn] +
+  throw SqlError(SQLITE_ERROR, name() + ": column " + computed_column(column) +
                                    " is computed and can't be written");
 }
 
-// UPDATE … FROM hands every column over, also those that it does not set.
+// UPDATE … FROM hands every column over, also those that it does not set; and a row as often as it
+// is joined, with the seq that it had before the statement.
 void FlashTable::expect_unchanged(sqlite3_value** columns) {
-  for (int column = kSectorColumn; column <= kDigestColumn; ++column) {
+  for (int column = kSectorColumn; column < columns_end(); ++column) {
     sqlite3_value* const value = columns[column];
-    if (sqlite3_value_nochange(value) != 0 || is_null(value)) {
+    if (column == kCommandColumn || sqlite3_value_nochange(value) != 0 || is_null(value)) {
       continue;
     }
     Result<std::optional<FlashEntry>> found = live_->flash().find(old_key_bytes_);
     live_->expect(found.take_status());
-    if (!found.value()) {
+    if (!found.value() || found.value()->lsn >= scan_lsn_) {
       return;
     }
     const int64_t number = sqlite3_value_int64(value);
-    if (column == kSeqColumn && number == static_cast<int64_t>(found.value()->lsn)) {
+    if (is_seq(column) && number == static_cast<int64_t>(found.value()->lsn)) {
       continue;
     }
     if (column == kSectorColumn && number == live_->sector_of(*found.value())) {
@@ -500,8 +380,8 @@ void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid)
     return;
   }
   if (inserting) {
-    for (int column = kSectorColumn; column <= kDigestColumn; ++column) {
-      if (!is_null(columns[column])) {
+    for (int column = kSectorColumn; column < columns_end(); ++column) {
+      if (!is_null(columns[column])) {  // a command's is
         refuse_computed(column);
       }
     }

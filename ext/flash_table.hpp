@@ -19,14 +19,24 @@ class FlashTable {
  public:
   class Cursor;
 
+  enum Column : int {
+    kKeyColumn = 0,
+    kValueColumn = 1,
+    kSectorColumn = 2,
+    kSeqColumn = 3,
+    kDigestColumn = 4,
+    kCommandColumn = 5,  // behind it: seq under the names of rowids
+  };
+
   // What xBestIndex tells xFilter: a plan, and what of each row is asked for.
   enum Plan : int {
     kScanPlan = 0,   // all rows, by seq
     kProbePlan = 1,  // key = values[0]
-    kPlanMask = 1,
-    kNeedsKey = 2,  // a scan that does not is a count, until a column is asked for all the same
-    kNeedsValue = 4,
-    kNeedsPlace = 8,  // seq or sector
+    kSeqPlan = 2,    // seq = values[0]: its row is found among the headers of all
+    kPlanMask = 3,
+    kNeedsKey = 4,  // a scan that does not is a count, until a column is asked for all the same
+    kNeedsValue = 8,
+    kNeedsPlace = 16,  // seq or sector
   };
 
   explicit FlashTable(const ModuleArguments& arguments);
@@ -61,12 +71,19 @@ class FlashTable {
   }
   std::string digest_text(std::span<const std::byte> value);
   const std::string& name() const noexcept { return live_->table(); }
+  bool is_seq(int column) const noexcept;
+  // What has a later seq was written since; by the statement that scans, if it asks.
+  void note_scan() noexcept { scan_lsn_ = live_->flash().next_lsn(); }
 
  private:
   void refuse_own_column(const std::string& table) const;
+  void name_rowids();
+  int columns_end() const noexcept;
+  const char* computed_column(int column) const noexcept;  // null: it is no such column
   [[noreturn]] void refuse_duplicate() const;
   [[noreturn]] void refuse_computed(int column) const;
   void expect_unchanged(sqlite3_value** columns);
+  void encode_key(const KeyView& key);
   void encode_value(sqlite3_value* value, bool key_was_real);
   void encode_address();
   void expect_same_content();
@@ -84,10 +101,13 @@ class FlashTable {
   ColumnSpec value_;
   Affinity key_affinity_;
   Affinity value_affinity_;
+  std::vector<const char*> rowids_;  // the hidden columns behind the command column
   std::shared_ptr<LiveFlash> live_;
+  uint64_t scan_lsn_ = 0;
 
   // Reused from row to row.
   std::vector<std::byte> key_bytes_, old_key_bytes_, value_bytes_, stored_value_;
+  std::string key_text_, text_;
 };
 
 class FlashTable::Cursor {
@@ -102,7 +122,9 @@ class FlashTable::Cursor {
 
  private:
   void probe(sqlite3_value* value);
+  void seek(sqlite3_value* value);
   void list();
+  void list_all();
   void find_row();
   bool load_row(bool with_value);
   bool load_value();
@@ -116,13 +138,15 @@ class FlashTable::Cursor {
   uint64_t row_ = 0;
   uint64_t rows_ = 0;
 
-  bool listed_ = false;            // a scan: all_ holds its rows
-  uint64_t first_unseen_lsn_ = 0;  // what came later is no part of the scan
-  std::vector<FlashStore::Listed> all_;
+  bool listed_ = false;                  // a scan: all_ holds its rows
+  uint64_t first_unseen_lsn_ = 0;        // what came later is no part of the scan
+  std::vector<FlashStore::Listed> all_;  // by seq
+  std::optional<uint64_t> all_state_;    // the store's, when all_ is all of it
 
   FlashEntry entry_;
   bool has_key_ = false, has_value_ = false, has_place_ = false;  // of the current row
   std::vector<std::byte> key_, value_;
+  std::string text_;
 };
 
 }  // namespace cuckoo

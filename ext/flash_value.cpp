@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "core/bytes.hpp"
+#include "ext/utf16_text.hpp"
 
 namespace cuckoo {
 namespace {
@@ -58,7 +59,7 @@ bool result_typed(sqlite3_context* context, std::byte type, std::span<const std:
   } else if (type == kReal && bytes.size() == 8) {
     sqlite3_result_double(context, std::bit_cast<double>(load_le<uint64_t>(bytes.data())));
   } else if (type == kText) {
-    sqlite3_result_text64(context, text, bytes.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    result_text_bytes(context, {text, bytes.size()});
   } else if (type == kBlob) {
     sqlite3_result_blob64(context, text, bytes.size(), SQLITE_TRANSIENT);
   } else {
@@ -68,6 +69,23 @@ bool result_typed(sqlite3_context* context, std::byte type, std::span<const std:
 }
 
 }  // namespace
+
+KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer) {
+  // A TEXT is looked at before anything converts it.
+  const bool text = sqlite3_value_type(value) == SQLITE_TEXT;
+  const std::string_view bytes = text ? text_bytes(value, buffer) : std::string_view();
+  KeyView key;
+  if (text && (affinity == Affinity::kNone || affinity == Affinity::kText)) {
+    key.type = SQLITE_TEXT;
+  } else {
+    key = key_of(value, affinity);
+  }
+  if (text && key.type == SQLITE_TEXT) {
+    key.bytes = bytes.data();
+    key.size = static_cast<int>(bytes.size());
+  }
+  return key;
+}
 
 bool is_whole_real(const KeyView& key) noexcept {
   return key.type == SQLITE_FLOAT && key.real >= -9223372036854775808.0 &&

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/result.hpp"
@@ -22,6 +23,10 @@
 #include "ext/value.hpp"
 
 namespace cuckoo {
+
+// A key or a value after its column's affinity; like key_of(), but of a UTF-16 database's texts
+// nothing is lost. A view of the value or of `buffer`.
+KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer);
 
 // `key` is not NULL. Texts that look like a digest of `kind` are stored as one.
 void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte>& out);

@@ -23,9 +23,6 @@ class StoredOptions {
   void expect(bool valid, const char* key) const;
   // The row `format`, which must be one of these.
   uint32_t format(uint32_t oldest, uint32_t newest) const;
-  void expect_format(int64_t format) const {
-    (void)this->format(static_cast<uint32_t>(format), static_cast<uint32_t>(format));
-  }
 
  private:
   const ShadowStore::OptionValue& find(const char* key, int type) const;

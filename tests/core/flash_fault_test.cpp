@@ -18,7 +18,7 @@ class FaultyStore {
     if (done.ok()) {
       perform(model, operation);
     } else if (done.error().code == ErrorCode::kFull) {
-      worn_out = done.error().message.find("worn out") != std::string::npos ||
+      worn_out = done.error().message.find("can be freed") != std::string::npos ||
                  done.error().message.find("is free") != std::string::npos ||
                  store->usable_units() == 0;
     } else {

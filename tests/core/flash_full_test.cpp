@@ -7,14 +7,30 @@ namespace {
 struct Shape {
   uint32_t sector, per_block, blocks, unit;
   bool atomic = false;
+  bool wears_out = false;  // and nothing fails in a test's time
 };
 constexpr Shape kShapes[] = {
-    {512, 16, 16, 16},       {512, 16, 24, 64},       {512, 1, 32, 16},
-    {1024, 4, 16, 16},       {1024, 4, 20, 32},       {1024, 4, 24, 64},
-    {1024, 4, 100, 16},      {4096, 1, 16, 16},       {4096, 1, 40, 32},
-    {4096, 1, 64, 64},       {4096, 8, 16, 16},       {512, 16, 16, 16, true},
-    {512, 1, 40, 16, true},  {1024, 4, 16, 32, true}, {1024, 4, 100, 16, true},
+    {512, 16, 16, 16},
+    {512, 16, 24, 64},
+    {512, 1, 32, 16},
+    {1024, 4, 16, 16},
+    {1024, 4, 20, 32},
+    {1024, 4, 24, 64},
+    {1024, 4, 100, 16},
+    {4096, 1, 16, 16},
+    {4096, 1, 40, 32},
+    {4096, 1, 64, 64},
+    {4096, 8, 16, 16},
+    {512, 16, 16, 16, true},
+    {512, 1, 40, 16, true},
+    {1024, 4, 16, 32, true},
+    {1024, 4, 100, 16, true},
     {4096, 1, 24, 64, true},
+    {512, 16, 16, 16, true, true},
+    {512, 1, 40, 16, true, true},
+    {1024, 4, 16, 32, true, true},
+    {1024, 4, 100, 16, true, true},
+    {4096, 1, 24, 64, true, true},
 };
 
 // A store, its model, and a watch over "full": it is said when charges would exceed what is
@@ -23,7 +39,7 @@ class FullStore {
  public:
   FullStore(const Shape& shape, uint64_t seed)
       : device(small_geometry(shape.sector, shape.per_block, shape.blocks, shape.unit)),
-        store(device, {.seed = seed, .atomic_device = shape.atomic}),
+        store(device, {.seed = seed, .atomic_device = shape.atomic, .wears_out = shape.wears_out}),
         random(seed) {}
 
   // Whether it was done; false: full.
@@ -235,7 +251,9 @@ INSTANTIATE_TEST_SUITE_P(shapes, Flash_full, ::testing::ValuesIn(kShapes),
                                   std::to_string(shape.param.per_block) + "_blocks_" +
                                   std::to_string(shape.param.blocks) + "_units_of_" +
                                   std::to_string(shape.param.unit) +
-                                  (shape.param.atomic ? "_atomic" : "");
+                                  (shape.param.wears_out ? "_wearing"
+                                   : shape.param.atomic  ? "_atomic"
+                                                         : "");
                          });
 
 }  // namespace

@@ -94,5 +94,68 @@ TEST_P(Utf16, images_go_to_another_encoding) {
             other.text("SELECT quote(bloom_build(column1)) FROM (VALUES ('ключ'), ('я'))"));
 }
 
+// What an ordinary table of the same database makes of texts that are not well-formed: half a pair
+// in every place, and what Unicode calls no characters.
+TEST_P(Utf16, a_flash_kv_keeps_every_text_that_an_ordinary_table_keeps) {
+  const std::u16string texts[] = {
+      u"plain",         u"\u043a\u043b\u044e\u0447",
+      {0xD834, 0xDD1E}, {0xD800},
+      {0xDC00},         {0xDFFF},
+      {0xD800, u'A'},   {0xD800, u'B'},
+      {u'A', 0xDBFF},   {0xD800, 0xD800, 0xDC00},
+      {0xDC00, 0xD800}, {0xFFFD},
+      {0xFFFE, u'x'},   {0xFFFF},
+      {0xFEFF, u'x'},   {0xFEFF, 0xD800},
+      {0xFFFE, 0xD800}, {u'a', 0, 0xD800, u'b'},
+      {0xD7FF, 0xE000}, {0xDBFF, 0xDFFF, 0xDBFF},
+  };
+  db->run(
+      "CREATE VIRTUAL TABLE kv USING flash_kv(k TEXT, v, seed = 1);"
+      "CREATE TABLE plain(k TEXT PRIMARY KEY, v) WITHOUT ROWID");
+  const auto wide = [](sqlite3_stmt* statement, int column) {
+    const auto* text = static_cast<const char16_t*>(sqlite3_column_text16(statement, column));
+    const int bytes = sqlite3_column_bytes16(statement, column);
+    return std::u16string(text, static_cast<size_t>(bytes) / 2);
+  };
+  const auto bind = [](Query& query, int index, const std::u16string& text) {
+    sqlite3_bind_text16(query.handle(), index, text.data(), static_cast<int>(2 * text.size()),
+                        SQLITE_TRANSIENT);
+  };
+  for (const std::u16string& text : texts) {
+    for (const char* table : {"kv", "plain"}) {
+      Query insert(*db, std::string("INSERT OR IGNORE INTO ") + table + " VALUES (?1, ?1)");
+      bind(insert, 1, text);
+      EXPECT_EQ(insert.step(), SQLITE_DONE);
+    }
+  }
+  for (const bool again : {false, true}) {
+    if (again) {
+      reopen();
+    }
+    EXPECT_EQ(db->list("SELECT hex(k) || ' ' || hex(v) FROM kv ORDER BY k"),
+              db->list("SELECT hex(k) || ' ' || hex(v) FROM plain ORDER BY k"));
+    for (const std::u16string& text : texts) {
+      Query one(*db, "SELECT k, v FROM kv WHERE k = ?1");
+      Query two(*db, "SELECT k, v FROM plain WHERE k = ?1");
+      for (Query* query : {&one, &two}) {
+        bind(*query, 1, text);
+        ASSERT_EQ(query->step(), SQLITE_ROW);
+      }
+      EXPECT_EQ(wide(one.handle(), 0), wide(two.handle(), 0));
+      EXPECT_EQ(wide(one.handle(), 1), wide(two.handle(), 1));
+    }
+  }
+  // By its digest, too.
+  for (const std::u16string& text : texts) {
+    Query insert(*db, "INSERT OR IGNORE INTO kv(v) VALUES (?1 || '!')");
+    bind(insert, 1, text);
+    EXPECT_EQ(insert.step(), SQLITE_DONE) << sqlite3_errmsg(db->handle());
+    Query find(*db, "SELECT count(*) FROM kv WHERE k = sha1(?1 || '!') AND digest = k");
+    bind(find, 1, text);
+    EXPECT_EQ(find.once(), 1);
+  }
+  db->run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
 }  // namespace
 }  // namespace cuckoo::test

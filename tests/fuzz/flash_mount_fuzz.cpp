@@ -4,7 +4,7 @@
 //
 // Input
 //   0       kind: bit 0: an atomic device; bit 1: the rest is the device, else edits of a valid
-//           one; bit 2: the CRCs stay as they are
+//           one; bit 2: the CRCs stay as they are; bit 3: an atomic one wears out
 //   1 …     the bytes of the device (FF behind them); or edits, 4 bytes each: address (2), what
 //           (1), value (1)
 #include <algorithm>
@@ -19,6 +19,7 @@ namespace {
 constexpr uint8_t kAtomic = 1;
 constexpr uint8_t kWholeDevice = 2;
 constexpr uint8_t kKeepCrcs = 4;
+constexpr uint8_t kWearsOut = 8;
 
 FlashGeometry geometry() {
   FlashGeometry geometry;
@@ -28,14 +29,17 @@ FlashGeometry geometry() {
   return geometry;
 }
 
-FlashStoreOptions options(bool atomic) { return {.seed = 1, .atomic_device = atomic}; }
+FlashStoreOptions options(uint8_t kind) {
+  const bool atomic = (kind & kAtomic) != 0;
+  return {.seed = 1, .atomic_device = atomic, .wears_out = atomic && (kind & kWearsOut) != 0};
+}
 
 Bytes key_of(uint8_t i) { return {std::byte{'k'}, static_cast<std::byte>(i)}; }
 
 // Some entries, one in several parts, collections, a checkpoint and a tail.
-Bytes valid_device(bool atomic) {
+Bytes valid_device(uint8_t kind) {
   FlashSimulator device(geometry());
-  FlashStore store(device, options(atomic));
+  FlashStore store(device, options(kind));
   REQUIRE(store.format().ok());
   for (uint32_t i = 0; i < 130; ++i) {
     const Bytes value(i % 13 == 5 ? 250 : i % 40, static_cast<std::byte>(i));
@@ -151,10 +155,10 @@ void use(FlashStore& store) {
   (void)store.clear();
 }
 
-void examine(const Bytes& bytes, bool atomic) {
+void examine(const Bytes& bytes, uint8_t kind) {
   FlashSimulator device(geometry());
   device.plant(0, bytes);
-  FlashStore store(device, options(atomic));
+  FlashStore store(device, options(kind));
   const Status mounted = store.mount();
   if (!mounted.ok()) {
     REQUIRE(!mounted.error().message.empty());
@@ -164,7 +168,7 @@ void examine(const Bytes& bytes, bool atomic) {
   const bool read = read_all(store, contents);
   if (store.check([] { return Status(); }).ok() && !store.poisoned()) {
     REQUIRE(read);
-    FlashStore again(device, options(atomic));
+    FlashStore again(device, options(kind));
     if (again.mount().ok()) {
       Contents same;
       REQUIRE(read_all(again, same));
@@ -184,11 +188,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) {
     return 0;
   }
-  static const Bytes valid[2] = {valid_device(false), valid_device(true)};
+  static const Bytes valid[3] = {valid_device(0), valid_device(kAtomic),
+                                 valid_device(kAtomic | kWearsOut)};
   const auto kind = data[0];
   const std::span<const std::byte> rest = as_input(data + 1, size - 1);
-  const bool atomic = (kind & kAtomic) != 0;
-  Bytes device = valid[atomic ? 1 : 0];
+  const FlashStoreOptions of_kind = options(kind);
+  Bytes device = valid[of_kind.wears_out ? 2 : of_kind.atomic_device ? 1 : 0];
   if ((kind & kWholeDevice) != 0) {
     std::fill(device.begin(), device.end(), std::byte{0xFF});
     std::copy_n(rest.begin(), std::min(rest.size(), device.size()), device.begin());
@@ -203,6 +208,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
     }
   }
-  examine(device, atomic);
+  examine(device, kind);
   return 0;
 }
