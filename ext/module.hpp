@@ -26,6 +26,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string>
 
 #include "ext/error.hpp"
@@ -211,6 +212,9 @@ class Adapter {
       const std::string problem = table_of(vtab).integrity();
       if (!problem.empty()) {
         *error = sqlite3_mprintf("%s", problem.c_str());
+        if (*error == nullptr) {
+          throw std::bad_alloc();  // no text would say that all is well
+        }
       }
     });
   }

@@ -183,8 +183,7 @@ void RingStore::rename(const std::string& name) {
 
 bool RingStore::exists() const {
   const std::string config = table_ + "_config";
-  if (sqlite3_table_column_metadata(db_, schema_.c_str(), config.c_str(), "value", nullptr, nullptr,
-                                    nullptr, nullptr, nullptr) != SQLITE_OK) {
+  if (!table_exists(db_, schema_, config, "value")) {
     return false;
   }
   Statement select(db_, sql_text(R"(SELECT 1 FROM "%w"."%w_config" WHERE key = 'algorithm')",

@@ -15,6 +15,16 @@ bool is_shadow_suffix(std::string_view suffix, std::span<const ShadowTable> tabl
   return false;
 }
 
+bool table_exists(sqlite3* db, const std::string& schema, const std::string& table,
+                  const char* column) {
+  const int code = sqlite3_table_column_metadata(db, schema.c_str(), table.c_str(), column, nullptr,
+                                                 nullptr, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK && (code & 0xFF) != SQLITE_ERROR) {
+    throw SqlError(code, sqlite3_errmsg(db));
+  }
+  return code == SQLITE_OK;
+}
+
 void create_shadow_tables(sqlite3* db, const std::string& schema, const std::string& table,
                           std::span<const ShadowTable> tables) {
   for (const ShadowTable& shadow : tables) {
@@ -36,9 +46,7 @@ void rename_shadow_tables(sqlite3* db, const std::string& schema, const std::str
   for (const ShadowTable& shadow : tables) {
     const std::string suffix(shadow.suffix);
     const std::string name = sql_text("%s_%s", table.c_str(), suffix.c_str());
-    const int exists = sqlite3_table_column_metadata(db, schema.c_str(), name.c_str(), nullptr,
-                                                     nullptr, nullptr, nullptr, nullptr, nullptr);
-    if (exists == SQLITE_OK) {
+    if (table_exists(db, schema, name)) {
       execute(db, sql_text(R"(ALTER TABLE "%w"."%w" RENAME TO "%w_%s")", schema.c_str(),
                            name.c_str(), new_table.c_str(), suffix.c_str()));
     }
