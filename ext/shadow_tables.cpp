@@ -4,6 +4,15 @@
 
 namespace cuckoo {
 
+bool table_exists(sqlite3* db, const std::string& schema, const std::string& table) {
+  const int code = sqlite3_table_column_metadata(db, schema.c_str(), table.c_str(), nullptr,
+                                                 nullptr, nullptr, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK && code != SQLITE_ERROR) {  // no memory, a schema that can't be read
+    throw SqlError(code, sqlite3_errmsg(db));
+  }
+  return code == SQLITE_OK;
+}
+
 bool is_shadow_suffix(std::string_view suffix, std::span<const ShadowTable> tables) noexcept {
   for (const ShadowTable& table : tables) {
     if (suffix.size() == table.suffix.size() &&
@@ -13,16 +22,6 @@ bool is_shadow_suffix(std::string_view suffix, std::span<const ShadowTable> tabl
     }
   }
   return false;
-}
-
-bool table_exists(sqlite3* db, const std::string& schema, const std::string& table,
-                  const char* column) {
-  const int code = sqlite3_table_column_metadata(db, schema.c_str(), table.c_str(), column, nullptr,
-                                                 nullptr, nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK && (code & 0xFF) != SQLITE_ERROR) {
-    throw SqlError(code, sqlite3_errmsg(db));
-  }
-  return code == SQLITE_OK;
 }
 
 void create_shadow_tables(sqlite3* db, const std::string& schema, const std::string& table,

@@ -15,10 +15,8 @@ struct ShadowTable {
   std::string_view columns;  // as in CREATE TABLE
 };
 
-// Is there such a table, or such a column of it? Throws SqlError when that can't be told: the schema
-// could not be read.
-bool table_exists(sqlite3* db, const std::string& schema, const std::string& table,
-                  const char* column = nullptr);
+// Any table or view of that name. Throws SqlError when that can't be told.
+bool table_exists(sqlite3* db, const std::string& schema, const std::string& table);
 
 bool is_shadow_suffix(std::string_view suffix, std::span<const ShadowTable> tables) noexcept;
 

@@ -107,13 +107,9 @@ class Statement {
     return sqlite3_column_value(statement_, column);
   }
   std::string text(int column) const {  // UTF-8, whatever the database's encoding
-    const bool null = type(column) == SQLITE_NULL;
     const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-    if (text == nullptr && !null) {
-      throw std::bad_alloc();  // converting it takes memory
-    }
     const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_, column));
-    return null ? std::string() : std::string(text, size);
+    return text == nullptr ? std::string() : std::string(text, size);
   }
 
   // Resets at the end of a scope, so that no read lock outlives it.

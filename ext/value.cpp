@@ -76,9 +76,6 @@ KeyView key_of(sqlite3_value* value, Affinity affinity) {
     case SQLITE_BLOB:
       key.bytes = static_cast<const char*>(sqlite3_value_blob(value));
       key.size = sqlite3_value_bytes(value);
-      if (key.bytes == nullptr && sqlite3_value_type(value) != SQLITE_BLOB) {
-        throw std::bad_alloc();  // a zeroblob() for which there is no memory
-      }
       break;
     default:
       break;
