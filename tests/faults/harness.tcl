@@ -120,6 +120,16 @@ proc opportunities {kind} {
   return unknown
 }
 
+# The codes and the text of each kind of fault.
+set excuses {
+  oom {{7} {*out of memory*}}
+  ioerr {{10 14} {*disk I/O error*}}
+  shm {{10 14} {*disk I/O error*}}
+  full {{13 10} {*database or disk is full*}}
+  cantopen {{14 10} {*unable to open*}}
+  interrupt {{9 10} {*interrupted*}}
+}
+
 # F1: may a statement fail so? A flush of ours turns every failure into IOERR, so that all is undone.
 proc excusable {kind code message failed_before} {
   set primary [expr {$code & 255}]
@@ -132,18 +142,9 @@ proc excusable {kind code message failed_before} {
         [string match "there is already *" $message] || $primary == 10 || $primary == 7)} {
     return 1  ;# what follows from the first failure
   }
-  switch -glob $kind {
-    oom-* {
-      return [expr {$primary == 7 || $code == 3082 || $code == 266 ||
-        [string match "*out of memory*" $message] ||
-        [string match "unable to open a temporary database*" $message]}]
-    }
-    ioerr-* - shm-* { return [expr {$primary in {10 14}}] }
-    full { return [expr {$primary in {13 10}}] }
-    cantopen-* { return [expr {$primary in {14 10}}] }
-    interrupt { return [expr {$primary in {9 10} || [string match "error in *: interrupted" $message]}] }
-  }
-  return 0
+  # Of a failure in planning, and in ALTER TABLE, SQLite shows the text with its own code.
+  lassign [dict get $::excuses [lindex [split $kind -] 0]] codes text
+  return [expr {$primary in $codes || $code == 3082 || [string match $text $message]}]
 }
 
 # --- connections and files -----------------------------------------------------------------------
