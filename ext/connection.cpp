@@ -1,7 +1,6 @@
 #include "ext/connection.hpp"
 
 #include "ext/options.hpp"
-#include "ext/shadow_tables.hpp"
 #include "ext/statement.hpp"
 
 namespace cuckoo {
@@ -40,6 +39,11 @@ void Connection::rename(const std::shared_ptr<LiveTable>& live, const std::strin
   tables_.erase(key_of(live->schema(), old_table));
 }
 
+bool Connection::exists(const std::string& schema, const std::string& table) const {
+  return sqlite3_table_column_metadata(db_, schema.c_str(), table.c_str(), nullptr, nullptr,
+                                       nullptr, nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
 std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
   // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
   // authorizer.
@@ -51,12 +55,12 @@ std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std
 std::optional<std::pair<std::string, std::string>> Connection::locate(
     const std::string& name, const std::vector<std::string>& schemas) const {
   for (const std::string& schema : schemas) {
-    if (table_exists(db_, schema, name)) {
+    if (exists(schema, name)) {
       return std::pair(schema, name);
     }
   }
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1)) {
-    if (table_exists(db_, name.substr(0, dot), name.substr(dot + 1))) {
+    if (exists(name.substr(0, dot), name.substr(dot + 1))) {
       return std::pair(name.substr(0, dot), name.substr(dot + 1));
     }
   }

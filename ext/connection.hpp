@@ -90,6 +90,7 @@ class Connection {
   std::shared_ptr<LiveTable> find_table(const std::string& name, const char* what);
   std::vector<std::shared_ptr<LiveTable>> tables_of(std::span<const char* const> modules);
   [[noreturn]] static void refuse_kind(const std::string& name, const char* kinds);
+  bool exists(const std::string& schema, const std::string& table) const;
 
   sqlite3* db_;
   uint64_t generation_ = 1;

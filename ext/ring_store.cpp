@@ -183,13 +183,9 @@ void RingStore::rename(const std::string& name) {
 
 bool RingStore::exists() const {
   const std::string config = table_ + "_config";
-  const int code = sqlite3_table_column_metadata(db_, schema_.c_str(), config.c_str(), "value",
-                                                 nullptr, nullptr, nullptr, nullptr, nullptr);
-  if (code == SQLITE_ERROR) {
-    return false;  // no such table, no such column
-  }
-  if (code != SQLITE_OK) {
-    throw SqlError(code, sqlite3_errmsg(db_));
+  if (sqlite3_table_column_metadata(db_, schema_.c_str(), config.c_str(), "value", nullptr, nullptr,
+                                    nullptr, nullptr, nullptr) != SQLITE_OK) {
+    return false;
   }
   Statement select(db_, sql_text(R"(SELECT 1 FROM "%w"."%w_config" WHERE key = 'algorithm')",
                                  schema_.c_str(), table_.c_str()));

@@ -4,15 +4,6 @@
 
 namespace cuckoo {
 
-bool table_exists(sqlite3* db, const std::string& schema, const std::string& table) {
-  const int code = sqlite3_table_column_metadata(db, schema.c_str(), table.c_str(), nullptr,
-                                                 nullptr, nullptr, nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK && code != SQLITE_ERROR) {  // no memory, a schema that can't be read
-    throw SqlError(code, sqlite3_errmsg(db));
-  }
-  return code == SQLITE_OK;
-}
-
 bool is_shadow_suffix(std::string_view suffix, std::span<const ShadowTable> tables) noexcept {
   for (const ShadowTable& table : tables) {
     if (suffix.size() == table.suffix.size() &&
@@ -45,7 +36,9 @@ void rename_shadow_tables(sqlite3* db, const std::string& schema, const std::str
   for (const ShadowTable& shadow : tables) {
     const std::string suffix(shadow.suffix);
     const std::string name = sql_text("%s_%s", table.c_str(), suffix.c_str());
-    if (table_exists(db, schema, name)) {
+    const int exists = sqlite3_table_column_metadata(db, schema.c_str(), name.c_str(), nullptr,
+                                                     nullptr, nullptr, nullptr, nullptr, nullptr);
+    if (exists == SQLITE_OK) {
       execute(db, sql_text(R"(ALTER TABLE "%w"."%w" RENAME TO "%w_%s")", schema.c_str(),
                            name.c_str(), new_table.c_str(), suffix.c_str()));
     }

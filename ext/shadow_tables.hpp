@@ -15,9 +15,6 @@ struct ShadowTable {
   std::string_view columns;  // as in CREATE TABLE
 };
 
-// Any table or view of that name. Throws SqlError when that can't be told.
-bool table_exists(sqlite3* db, const std::string& schema, const std::string& table);
-
 bool is_shadow_suffix(std::string_view suffix, std::span<const ShadowTable> tables) noexcept;
 
 // All throw SqlError. No statement may be open on them when they are dropped or renamed; those that
