@@ -1,7 +1,7 @@
 // A read that fails in a statement of our own undoes the whole transaction (SQLite does so for any
 // statement but an interrupted SELECT). Whoever passes over such a failure lets the application's
-// statement succeed and everything before it vanish. tests/faults looks for that everywhere; here is
-// what it found.
+// statement succeed and everything before it vanish. tests/faults looks for that everywhere; here
+// is what it found.
 #include "tests/ext/database.hpp"
 #include "tests/ext/failing_reads.hpp"
 

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 # Sourced by run.sh, in the repository's root. build_fixture DIRECTORY makes DIRECTORY/testfixture,
-# SQLite's own test program with its fault simulators and its crash VFS, from Debian's source package
-# of sqlite3. Neither the system's package lists nor its sources are changed: the source lists are
-# copies of its own with "deb" made "deb-src", and all that apt-get keeps is in the build directory.
+# SQLite's own test program with its fault simulators and its crash VFS, from Debian's source
+# package of sqlite3. Nothing of the system changes: the source lists are copies of its own with
+# "deb" made "deb-src", and all that apt-get keeps is in a directory that is removed.
 
+# shellcheck disable=SC2034
 fixture_packages=(gcc make tcl-dev dpkg-dev)
 
 # The system's sources, as those of source packages, in directory $1.
@@ -30,18 +31,19 @@ fetch_sqlite_source() {  # into the current directory: sqlite3-<version>/
   "${apt[@]}" source sqlite3 </dev/null
 }
 
-# With its asserts, and with guards around each allocation, which find what is used after it is freed.
+# With its asserts, and with guards around each allocation, which find uses of what was freed.
 build_fixture() {
-  local directory=$1 work
+  local directory=$1 work source
   work=$(mktemp -d)
   (
     set -e
     mkdir -p "$directory"
     cd "$work"
     fetch_sqlite_source
+    source=$(echo "$PWD"/sqlite3-*/)
     mkdir build
     cd build
-    ../sqlite3-*/configure CFLAGS='-O1 -DSQLITE_DEBUG -DSQLITE_MEMDEBUG'
+    "${source}configure" CFLAGS='-O1 -DSQLITE_DEBUG -DSQLITE_MEMDEBUG'
     make testfixture
   ) >"$work/log" 2>&1 || {
     tail -n 30 "$work/log" >&2

@@ -1,14 +1,15 @@
 # The fault harness: what the scenarios (*.test) are written in. Runs in SQLite's own testfixture.
 #
 # A scenario has a base file, made once, and steps: SQL statements, each with its mirror, which does
-# the same to an ordinary table beside. One run without faults counts the points at which a fault can
-# be injected; then each point is a trial of its own: the base file anew, the steps with that one
-# fault, and afterwards
+# the same to an ordinary table beside. One run without faults counts the points at which a fault
+# can be injected; then each point is a trial of its own: the base file anew, the steps with that
+# one fault, and afterwards
 #   F1  every statement succeeded with the result it has without faults, and in the transaction it
 #       began in, or failed with the code and text of the fault;
 #   F2  contents equal the mirror's: a statement that failed is mirrored by nothing, a transaction
 #       that SQLite undid is undone for both;
-#   F3  if a flush failed half-way the table may refuse all use until a roll-back (counted: refusals);
+#   F3  if a flush failed half-way the table may refuse all use until a roll-back (counted as
+#       refusals);
 #   F4  'check' and integrity_check pass, further writes work, and so does all of it in a new
 #       connection;
 #   F5  no memory is lost.
@@ -130,7 +131,7 @@ set excuses {
   interrupt {{9 10} {*interrupted*}}
 }
 
-# F1: may a statement fail so? A flush of ours turns every failure into IOERR, so that all is undone.
+# F1: may a statement fail so? A flush of ours makes IOERR of every failure, so that all is undone.
 proc excusable {kind code message failed_before} {
   set primary [expr {$code & 255}]
   if {$failed_before && (
@@ -204,6 +205,10 @@ proc in_transaction {} {
   return [expr {![sqlite3_get_autocommit db]}]
 }
 
+proc shown {rows} {
+  return [string range $rows 0 200]
+}
+
 proc rows_of {query} {
   if {[string index $query 0] eq "!"} {
     return [uplevel #0 [string range $query 1 end]]
@@ -217,7 +222,7 @@ proc difference {pairs} {
     set is [rows_of $query]
     set expected [rows_of $mirror]
     if {$is ne $expected} {
-      return "[string range $query 0 60]…: [string range $is 0 200], expected [string range $expected 0 200]"
+      return "[string range $query 0 60]…: [shown $is], expected [shown $expected]"
     }
   }
   return ""
@@ -285,7 +290,7 @@ proc run_steps {kind steps golden go_on reads} {
     if {$golden} {
       set ::results($number) $result
     } elseif {(!$failed || $reads) && $result ne $::results($number)} {
-      error "$sql: gives [string range $result 0 200], without faults [string range $::results($number) 0 200]"
+      error "$sql: gives [shown $result], without faults [shown $::results($number)]"
     }
     if {$mirror ne "" && [catch {db eval $mirror} message]} {
       if {[in_transaction]} {
@@ -392,7 +397,8 @@ proc chosen_points {last at_most} {
   }
   set points {}
   for {set i 0} {$i < $at_most} {incr i} {
-    lappend points [expr {1 + $i * $last / $at_most + ($last > $at_most ? $i % ($last / $at_most) : 0)}]
+    set shift [expr {$last > $at_most ? $i % ($last / $at_most) : 0}]  ;# not every n-th only
+    lappend points [expr {1 + $i * $last / $at_most + $shift}]
   }
   return $points
 }
@@ -466,8 +472,8 @@ proc run_kind {name kind options} {
 #   -faults list     kinds; all that the journal mode knows without
 #   -most n          trials of a kind at most; 0: all
 proc scenario {name args} {
-  array set o {-base "" -steps {} -compare {} -checks {} -after {} -warm {} -open "" -second 0 -reads 0
-    -faults {oom-* ioerr-* interrupt full cantopen-*} -most 0}
+  array set o {-base "" -steps {} -compare {} -checks {} -after {} -warm {} -open ""
+    -second 0 -reads 0 -faults {oom-* ioerr-* interrupt full cantopen-*} -most 0}
   array set o $args
   if {[llength $::only] > 0 && ![string match [lindex $::only 0] $name]} {
     return

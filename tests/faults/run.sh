@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Faults, by SQLite's own means: memory, I/O, a full disk, files that can't be opened, shared memory,
-# interrupts, power cuts, each at every point where it can come, through all kinds of tables with an
-# ordinary table beside each. Builds SQLite's testfixture the first time (a few minutes, with the
-# network), in build/faults.
+# Faults, by SQLite's own means: memory, I/O, a full disk, files that can't be opened, shared
+# memory, interrupts, power cuts, each at every point where it can come, through all kinds of tables
+# with an ordinary table beside each. Builds SQLite's testfixture the first time (a minute or two,
+# with the network), in build/faults.
 #
 #   tests/faults/run.sh                      all of it, about an hour
 #   tests/faults/run.sh --short              some points of each scenario, a minute or two

@@ -37,16 +37,18 @@ proc filter_base {kind definition} {
 }
 
 proc filter_compare {kind} {
-  set rows [expr {$kind in $::multiset_kinds || $kind eq "window" ? "count(*)" : "count(DISTINCT k)"}]
+  set counts [expr {$kind in $::multiset_kinds || $kind eq "window"}]
+  set rows [expr {$counts ? "count(*)" : "count(DISTINCT k)"}]
   set pairs {}
   if {$kind ne "murmur"} {  ;# united without hashes, its items are an estimate
     lappend pairs {SELECT count(*) FROM seen} "SELECT $rows FROM mirror"
   }
   lappend pairs {SELECT count(*) FROM n CROSS JOIN seen s ON s.k = n.i} \
     {SELECT count(DISTINCT k) FROM mirror}
-  lappend pairs {SELECT count(*) FROM mirror m WHERE NOT EXISTS (SELECT 1 FROM seen s WHERE s.k = m.k)} \
+  lappend pairs {SELECT count(*) FROM mirror m
+    WHERE NOT EXISTS (SELECT 1 FROM seen s WHERE s.k = m.k)} \
     {SELECT 0}
-  if {$rows eq "count(*)"} {
+  if {$counts} {
     lappend pairs {SELECT ifnull(sum(s.count), 0) FROM n CROSS JOIN seen s ON s.k = n.i} \
       {SELECT count(*) FROM mirror}
   }
@@ -55,7 +57,9 @@ proc filter_compare {kind} {
 
 proc filter_common {kind} {
   return [list -base $kind -compare [filter_compare $kind] \
-    -checks {{INSERT INTO seen(seen) VALUES ('check')} {INSERT INTO other(other) VALUES ('check')}} \
+    -checks {
+      {INSERT INTO seen(seen) VALUES ('check')} {INSERT INTO other(other) VALUES ('check')}
+    } \
     -after {
       {INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 850 AND 870}
       {INSERT INTO mirror(k) SELECT i FROM n WHERE i BETWEEN 850 AND 870}
@@ -105,7 +109,8 @@ proc filter_command_steps {kind} {
       {INSERT INTO seen(seen, k) VALUES ('resize', 2000)} {}
   }
   if {$kind eq "window"} {
-    set rotate {DELETE FROM mirror WHERE generation = 2; UPDATE mirror SET generation = generation + 1}
+    set rotate {DELETE FROM mirror WHERE generation = 2;
+      UPDATE mirror SET generation = generation + 1}
     lappend steps BEGIN {} {INSERT INTO seen(seen) VALUES ('rotate')} \
       $rotate \
       {INSERT INTO seen VALUES (650), (1)} {INSERT INTO mirror(k) VALUES (650), (1)} COMMIT {} \
@@ -167,7 +172,7 @@ set aggregate_steps {
 }
 
 # --- flash_kv ------------------------------------------------------------------------------------
-# A chip of 64 blocks of 1 KB, two thirds full, and a value that spans sectors: overwriting collects.
+# A chip of 64 blocks of 1 KB, two thirds full, and a value that spans sectors: writing collects.
 
 proc flash_base {} {
   base flash {
@@ -231,10 +236,12 @@ set flash_command_steps [concat {
     {INSERT INTO kv(kv) VALUES ('check')} {}
     BEGIN {}} [both {INSERT OR REPLACE INTO kv SELECT i, i FROM n WHERE i < 40}] {
     {INSERT INTO kv(kv) VALUES ('collect')} {}
-    {INSERT INTO kv(kv, name) VALUES ('resize', '96KB')} {}} [both {DELETE FROM kv WHERE name > 380}] {
+    {INSERT INTO kv(kv, name) VALUES ('resize', '96KB')} {}} \
+  [both {DELETE FROM kv WHERE name > 380}] {
     COMMIT {}
     BEGIN {}
-    {INSERT INTO kv(kv) VALUES ('clear')} {DELETE FROM mirror}} [both {INSERT INTO kv VALUES (1, 2)}] {
+    {INSERT INTO kv(kv) VALUES ('clear')} {DELETE FROM mirror}} \
+  [both {INSERT INTO kv VALUES (1, 2)}] {
     ROLLBACK {}}]
 
 set flash_read_steps {

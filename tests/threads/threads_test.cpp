@@ -172,7 +172,7 @@ TEST(Threads, on_one_file_write_in_turn_and_read_beside_it) {
   run_crew(2 * kWriters, [&](int thread) {
     const auto db = open(path);
     if (thread < kWriters) {
-      for (int round = 0; round < rounds(12); ++round) {
+      for (int round = 0; round < rounds(24); ++round) {
         db->run(transaction(thread, round));
         if (round % 6 == 5) {
           db->run("INSERT INTO cuckoo(cuckoo) VALUES ('rebuild')");
@@ -196,7 +196,7 @@ TEST(Threads, on_files_of_their_own_share_nothing) {
   run_crew(4, [&](int thread) {
     const auto db = open(thread == 0 ? ":memory:" : folder.file("file" + number(thread) + ".db"));
     make_all(*db);
-    for (int round = 0; round < rounds(6); ++round) {
+    for (int round = 0; round < rounds(10); ++round) {
       db->run(transaction(thread, round));
       expect_equal(*db);
       ask_everything(*db);
@@ -247,7 +247,7 @@ TEST(Threads, create_rename_and_drop_what_others_use) {
 
 TEST(Threads, load_and_close) {
   run_crew(4, [](int thread) {
-    for (int round = 0; round < rounds(15); ++round) {
+    for (int round = 0; round < rounds(40); ++round) {
       Database db;
       sqlite3_enable_load_extension(db.handle(), 1);
       EXPECT_EQ(sqlite3_load_extension(db.handle(), CUCKOO_EXTENSION_PATH, nullptr, nullptr),
@@ -268,7 +268,7 @@ TEST(Threads, hand_images_to_each_other) {
   run_crew(4, [&](int thread) {
     Database db;
     if (thread < 2) {
-      for (int round = 0; round < rounds(10); ++round) {
+      for (int round = 0; round < rounds(25); ++round) {
         const int64_t first = thread * 10000 + round * 100;
         const std::string image = db.text("SELECT quote(cuckoo_build(i, 0.0001, 5000)) FROM (" +
                                           numbers(first, first + 99) + ")");
