@@ -241,7 +241,7 @@ set flash_command_steps [concat {
     COMMIT {}
     BEGIN {}
     {INSERT INTO kv(kv) VALUES ('clear')} {DELETE FROM mirror}} \
-  [both {INSERT INTO kv VALUES (1, 2)}] {
+  [both {INSERT INTO kv VALUES (5000, 2)}] {
     ROLLBACK {}}]
 
 set flash_read_steps {
