@@ -286,7 +286,10 @@ void FilterSource::check_triggers() const {
   bool there = true;
   try {
     there = has_triggers();
-  } catch (const SqlError&) {
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code())) {
+      throw;
+    }
     return;  // the schema is being changed: this statement will be planned again
   }
   if (!there) {

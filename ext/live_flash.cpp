@@ -147,7 +147,8 @@ void LiveFlash::mount(const FlashStateRecord& record) {
   if (mounted_ && !resized) {
     mounted_ = false;
     Result<bool> result = flash_->follow(record.state);
-    followed = result.ok() && result.value();
+    expect(result.take_status());  // a read that failed may have undone the transaction
+    followed = result.value();
   }
   mounted_ = false;
   if (!followed) {

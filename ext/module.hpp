@@ -27,6 +27,7 @@
 #pragma once
 
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -236,6 +237,9 @@ class Adapter {
       const std::string problem = table_of(vtab).integrity();
       if (!problem.empty()) {
         *error = sqlite3_mprintf("%s", problem.c_str());
+        if (*error == nullptr) {
+          throw std::bad_alloc();  // no text would say that all is well
+        }
       }
     });
   }

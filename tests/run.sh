@@ -4,6 +4,7 @@
 #   tests/run.sh            Release, in build/release
 #   tests/run.sh --asan     AddressSanitizer and UBSan, in build/asan
 #   tests/run.sh --tsan     ThreadSanitizer, in build/tsan
+#   tests/run.sh --threads  the same, of tests/threads alone
 #
 # Sanitized, the tests that only measure rates, loads and wear are left out.
 #
@@ -11,12 +12,19 @@
 set -euo pipefail
 
 preset=release
+targets=()
+tests=()
 case "${1-}" in
   '') ;;
   --asan) preset=asan ;;
   --tsan) preset=tsan ;;
+  --threads)
+    preset=tsan
+    targets=(--target threads_tests)
+    tests=(--tests-regex '^threads\.')
+    ;;
   *)
-    echo "usage: $0 [--asan | --tsan]" >&2
+    echo "usage: $0 [--asan | --tsan | --threads]" >&2
     exit 2
     ;;
 esac
@@ -33,7 +41,8 @@ if [ "${CI-}" = true ] && [ "$preset" = release ]; then
 fi
 
 cmake --preset "$preset" -B "$build_dir" -DCUCKOO_WERROR="$werror"
-cmake --build "$build_dir"
+cmake --build "$build_dir" "${targets[@]}"
 
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
-exec ctest --test-dir "$build_dir" --output-on-failure --no-tests=error --parallel 2
+exec ctest --test-dir "$build_dir" --output-on-failure --no-tests=error --parallel 2 \
+  "${tests[@]}"
