@@ -21,10 +21,10 @@
 namespace cuckoo {
 
 // Of the shadow tables. 1: no block ever fails. 2: blocks wear out.
-inline constexpr int64_t kFlashFormat = 2;
+inline constexpr uint32_t kFlashFormat = 2;
 
 struct FlashOptions {
-  int64_t format = kFlashFormat;
+  uint32_t format = kFlashFormat;
   FlashGeometry geometry;  // blocks: as chosen
   DigestKind digest = DigestKind::kSha1;
   uint32_t hashes = 2;

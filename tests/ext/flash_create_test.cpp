@@ -175,7 +175,7 @@ TEST_F(FlashCreate, a_stored_option_that_was_changed_is_found) {
 TEST_F(FlashCreate, a_newer_format_is_an_error_at_first_use) {
   TemporaryFolder folder;
   const std::pair<const char*, std::vector<std::string>> changes[] = {
-      {"UPDATE kv_config SET value = 3 WHERE key = 'format'", {"format 3", "reads format 1 … 2"}},
+      {"UPDATE kv_config SET value = 3 WHERE key = 'format'", {"format 3", "reads formats 1 to 2"}},
       {"UPDATE kv_config SET value = CAST(substr(value, 1, 4) || x'02' || substr(value, 6) AS BLOB)"
        " WHERE key = 'record'",
        {"format 2", "reads format 1"}},

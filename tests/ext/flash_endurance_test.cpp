@@ -94,7 +94,7 @@ TEST_F(FlashEndurance, the_format_is_part_of_what_the_record_vouches_for) {
   db.run("UPDATE kv_config SET value = 3 WHERE key = 'format'");
   QuickDatabase third(file());
   third.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB,
-                {"written in format 3; this version reads format 1 … 2"});
+                {"written in format 3; this version reads formats 1 to 2"});
   third.run("DROP TABLE kv");
 }
 
