@@ -511,7 +511,8 @@ Result<LogRow> take_row(std::span<const std::byte>& bytes, HashWidth width) {
 
 uint64_t bare_image_bytes(const Filter& filter) {
   const Result<CellLayout> layout = cell_layout(filter.kind(), filter.words());
-  return least_bytes(kOldestImageVersion) + (layout.ok() ? layout.value().total_bytes(kImagePageBytes) : 0);
+  const uint64_t cell_bytes = layout.ok() ? layout.value().total_bytes(kImagePageBytes) : 0;
+  return least_bytes(kOldestImageVersion) + cell_bytes;
 }
 
 Status check_image_bytes(const Filter& filter, uint64_t limit) {

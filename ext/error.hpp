@@ -64,17 +64,11 @@ inline bool undoes_transaction(int code) noexcept {
   }
 }
 
-// Codes of failures that say nothing about the table: the same may succeed the next time.
+// Codes of failures that say nothing about the table, and must not be swallowed: the same may
+// succeed the next time, or SQLite has undone the transaction already.
 inline bool may_pass(int code) noexcept {
-  switch (code & 0xFF) {
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-    case SQLITE_NOMEM:
-    case SQLITE_INTERRUPT:
-      return true;
-    default:
-      return false;
-  }
+  const int primary = code & 0xFF;
+  return primary == SQLITE_BUSY || primary == SQLITE_LOCKED || undoes_transaction(code);
 }
 
 // What the exception in flight is for SQLite: the code; its text goes to `report`.

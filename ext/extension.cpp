@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #endif
 
+#include <mutex>
+
 #include "ext/connection.hpp"
 #include "ext/filter_aggregates.hpp"
 #include "ext/filter_functions.hpp"
@@ -46,12 +48,14 @@ const char* refusal(const sqlite3_api_routines* api) noexcept {
   if (api->libversion_number() < kOldestSqlite) {
     return kTooOld;
   }
-  const sqlite3_api_routines* known = nullptr;
-  const bool taken = __atomic_compare_exchange_n(&sqlite3_api, &known, api, false, __ATOMIC_ACQ_REL,
-                                                 __ATOMIC_ACQUIRE);
-  return taken || known == api ? nullptr
-                               : "sqlite-cuckoo serves another SQLite library of this process"
-                                 " already; load a copy of its file here, cuckoo2 for example";
+  static std::mutex first;
+  const std::lock_guard lock(first);
+  if (sqlite3_api == nullptr) {
+    sqlite3_api = api;
+  }
+  return sqlite3_api == api ? nullptr
+                            : "sqlite-cuckoo serves another SQLite library of this process"
+                              " already; load a copy of its file here, cuckoo2 for example";
 }
 char* text_of(const sqlite3_api_routines* api, const char* text) {
   return api->mprintf("%s", text);

@@ -174,7 +174,7 @@ void union_step(sqlite3_context* context, int, sqlite3_value** values) {
       throw SqlError(SQLITE_ERROR,
                      std::string(kUnion) + ": the argument is an image; " + kBindAsBlob);
     }
-    ImageFilter image(blob_argument(values[0]), kUnion);
+    ImageFilter image(blob_of(values[0]), kUnion);
     if (united == nullptr) {
       united = new Union{std::move(image), Poller(sqlite3_context_db_handle(context))};
     } else {

@@ -53,7 +53,7 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
     return known->image;
   }
   std::shared_ptr<const ImageFilter> image =
-      connection_of(context).images().find(blob_argument(value), "filter_contains");
+      connection_of(context).images().find(blob_of(value), "filter_contains");
   keep_filter(context, {nullptr, 0, image});
   return image;
 }

@@ -156,7 +156,7 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
       look_at_row();
       return;
     case SQLITE_BLOB:
-      image_ = std::make_unique<ImageFilter>(blob_argument(values[0]), "filter_info");
+      image_ = std::make_unique<ImageFilter>(blob_of(values[0]), "filter_info");
       return;
     default:
       throw SqlError(SQLITE_ERROR, "filter_info: the argument is a filter's name or image");

@@ -85,9 +85,9 @@ Collation FilterTable::given_collation() const {
   return *collation;
 }
 
-// A source's column gives the key its type and its collation: read from the source at CREATE, stored, and read from
-// there ever after, whatever becomes of the source. Damage must not keep SQLite from connecting:
-// the table could not be dropped.
+// A source's column gives the key its type and its collation: read from the source at CREATE,
+// stored, and read from there ever after, whatever becomes of the source. Damage must not keep
+// SQLite from connecting: the table could not be dropped.
 void FilterTable::settle_key(bool creating) {
   live_->set_damage({});
   collation_ = given_collation();
@@ -354,10 +354,11 @@ void FilterTable::Cursor::column(sqlite3_context* context, int column) {
 
 // --- changing ----------------------------------------------------------------------------------
 
-// A "no" is right by either collation, and a "yes" only means maybe. But who deletes 'ADA' by BINARY
-// where the key is NOCASE must not delete 'Ada', of which the filter knows no more than 'ada'. A
-// cursor does not know what it is opened for, and may be closed before the rows are changed: so
-// the running statements that write are remembered, and only those refused that come to a change.
+// A "no" is right by either collation, and a "yes" only means maybe. But who deletes 'ADA' by
+// BINARY where the key is NOCASE must not delete 'Ada', of which the filter knows no more than
+// 'ada'. A cursor does not know what it is opened for, and may be closed before the rows are
+// changed: so the running statements that write are remembered, and only those refused that come
+// to a change.
 void FilterTable::note_binary_probe() {
   if (sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
     return;  // no statement writes
@@ -500,7 +501,7 @@ void FilterTable::run_rebuild(uint64_t capacity) {
 // Of a filter's name or an image.
 void FilterTable::run_merge(sqlite3_value* argument) {
   if (sqlite3_value_type(argument) == SQLITE_BLOB) {
-    live_->merge(blob_argument(argument));
+    live_->merge(blob_of(argument));
   } else if (sqlite3_value_type(argument) == SQLITE_TEXT) {
     live_->merge(*connection_.find<LiveFilter>(text_argument(argument)));
   } else {
@@ -514,7 +515,7 @@ void FilterTable::run_import(sqlite3_value* argument) {
         SQLITE_ERROR,
         name() + ": import takes an image, a BLOB made by filter_export(); " + kBindAsBlob);
   }
-  live_->import(blob_argument(argument));
+  live_->import(blob_of(argument));
 }
 
 void FilterTable::run_command(sqlite3_value* command, sqlite3_value* argument) {

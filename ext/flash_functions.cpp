@@ -18,7 +18,7 @@ void sha1(sqlite3_context* context, int, sqlite3_value** values) {
       case SQLITE_NULL:
         return;
       case SQLITE_BLOB:
-        bytes = blob_argument(values[0]);
+        bytes = blob_of(values[0]);
         break;
       default:
         bytes = std::as_bytes(std::span(text_bytes(values[0], buffer)));

@@ -9,6 +9,7 @@
 
 #include "ext/error.hpp"
 #include "ext/sqlite_api.hpp"
+#include "ext/value.hpp"
 
 namespace cuckoo {
 
@@ -32,17 +33,8 @@ void guarded(sqlite3_context* context, Body&& body) noexcept {
   }
 }
 
-// Both throw std::bad_alloc where SQLite ran out of memory: an empty value is never made up.
-inline std::span<const std::byte> blob_argument(sqlite3_value* value) {
-  const void* bytes = sqlite3_value_blob(value);
-  const auto size = static_cast<size_t>(sqlite3_value_bytes(value));
-  if (bytes == nullptr && size != 0) {
-    throw std::bad_alloc();
-  }
-  return {static_cast<const std::byte*>(bytes), size};
-}
-
-inline std::string text_argument(sqlite3_value* value) {  // NULL: empty
+// NULL: empty. Throws std::bad_alloc where SQLite ran out of memory.
+inline std::string text_argument(sqlite3_value* value) {
   const bool is_null = sqlite3_value_type(value) == SQLITE_NULL;
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
   if (text == nullptr && !is_null) {

@@ -98,12 +98,13 @@ class Statement {
   int64_t integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
   double real(int column) const noexcept { return sqlite3_column_double(statement_, column); }
   std::span<const std::byte> bytes(int column) const {
+    const bool was_null = type(column) == SQLITE_NULL;
     const void* data = sqlite3_column_blob(statement_, column);
-    const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_, column));
-    if (data == nullptr && size != 0) {
-      throw std::bad_alloc();  // a zeroblob that could not be written out
+    if (data == nullptr && !was_null && type(column) == SQLITE_NULL) {
+      throw std::bad_alloc();  // of a zeroblob
     }
-    return {static_cast<const std::byte*>(data), size};
+    return {static_cast<const std::byte*>(data),
+            static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
   }
   sqlite3_value* value(int column) const noexcept {
     return sqlite3_column_value(statement_, column);

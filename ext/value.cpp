@@ -74,11 +74,8 @@ KeyView key_of(sqlite3_value* value, Affinity affinity) {
       take_text(value, key);
       break;
     case SQLITE_BLOB:
-      key.bytes = static_cast<const char*>(sqlite3_value_blob(value));
+      key.bytes = reinterpret_cast<const char*>(blob_of(value).data());
       key.size = sqlite3_value_bytes(value);
-      if (key.bytes == nullptr && key.size != 0) {
-        throw std::bad_alloc();
-      }
       break;
     default:
       break;

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,17 @@ struct KeyView {
   const char* bytes = nullptr;
   int size = 0;
 };
+
+// A value's bytes. SQLite makes those of a zeroblob when they are asked for, and a NULL of the
+// value when it has no memory for them: that throws std::bad_alloc.
+inline std::span<const std::byte> blob_of(sqlite3_value* value) {
+  const bool was_null = sqlite3_value_type(value) == SQLITE_NULL;
+  const void* bytes = sqlite3_value_blob(value);
+  if (bytes == nullptr && !was_null && sqlite3_value_type(value) == SQLITE_NULL) {
+    throw std::bad_alloc();
+  }
+  return {static_cast<const std::byte*>(bytes), static_cast<size_t>(sqlite3_value_bytes(value))};
+}
 
 KeyView key_of(sqlite3_value* value, Affinity affinity);
 uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept;             // the key is not NULL

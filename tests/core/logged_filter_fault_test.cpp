@@ -208,7 +208,7 @@ TEST_P(FaultyStorage, each_call_fails_in_turn_and_a_rollback_restores_everything
       }
       ASSERT_FALSE(status.ok());
       EXPECT_EQ(status.error().code, code());
-      if (!filter.usable()) {  // I7: poisoned
+      if (filter.poisoned()) {  // I7
         EXPECT_FALSE(filter.flush().ok());
         EXPECT_FALSE(filter.refresh(start.record).ok());
         EXPECT_FALSE(filter.check().ok());

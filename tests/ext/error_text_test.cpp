@@ -146,8 +146,10 @@ TEST_F(ErrorText, Shows_a_short_text_as_it_is) {
   refused("SELECT filter_contains(?1, 1)", "grüße", "no such filter: grüße");
   refused("SELECT filter_contains(?1, 1)", std::string("a\0b\n\xFF", 5), "no such filter: a?b??");
   refused("SELECT filter_contains(?1, 1)", std::string(100, 'y'), std::string(100, 'y'));
-  refused("SELECT filter_contains(?1, 1)", std::string(101, 'y'), std::string(100, 'y') + "…");
-  refused("SELECT filter_contains(?1, 1)", std::string(99, 'y') + "ßß", std::string(99, 'y') + "…");
+  refused("SELECT filter_contains(?1, 1)", std::string(101, 'y'),
+          std::string(100, 'y').append("…"));
+  refused("SELECT filter_contains(?1, 1)", std::string(99, 'y').append("ßß"),
+          std::string(99, 'y').append("…"));
   // Halves of a character, an overlong one, a surrogate.
   refused("SELECT filter_contains(?1, 1)", "1\xC3", "1?");
   refused("SELECT filter_contains(?1, 1)", "2\xE2\x86z", "2??z");

@@ -23,8 +23,8 @@ std::string create(const std::string& name, const std::string& column) {
 }
 
 // Every pair of columns and every value: if it is taken, then asking the target for what an
-// ordinary table of the source's kind gives back finds it, as an ordinary table of the target's kind
-// would.
+// ordinary table of the source's kind gives back finds it, as an ordinary table of the target's
+// kind would.
 TEST(Key_domain, what_merge_takes_is_found_afterwards) {
   for (const std::string source : kColumns) {
     for (const std::string target : kColumns) {

@@ -1,5 +1,5 @@
-// SQLITE_LIMIT_LENGTH below what a shadow row takes: whatever SQLite then refuses to bind must be an
-// error of the statement, and never a NULL in its place.
+// SQLITE_LIMIT_LENGTH below what a shadow row takes: whatever SQLite then refuses to bind must be
+// an error of the statement, and never a NULL in its place.
 #include "tests/ext/database.hpp"
 
 namespace cuckoo::test {

@@ -158,5 +158,28 @@ TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
   db.run("INSERT INTO h2(h2) VALUES ('check')");
 }
 
+// SQLite makes a NULL of a zeroblob that it has no memory to write out: asked for it, "no" would be
+// a lie.
+TEST(MemoryLimit_of_a_zeroblob, is_an_error_not_a_null) {
+  for (const char* module : {"cuckoo_filter(k)", "bloom_filter(k)", "hash_ring()"}) {
+    Database db;
+    db.run(std::string("CREATE VIRTUAL TABLE f USING ") + module);
+    const bool ring = std::string(module) == "hash_ring()";
+    db.run(ring ? "INSERT INTO f(node) VALUES ('a')"
+                : "INSERT INTO f(k) VALUES (zeroblob(20000000))");
+    const std::string key = ring ? "key" : "k";
+    const std::string ask = "SELECT count(*) FROM f WHERE " + key + " = zeroblob(20000000)";
+    EXPECT_EQ(db.number(ask), 1) << module;
+    {
+      const Limit limit(1 << 20);
+      EXPECT_EQ(db.attempt(ask).code, SQLITE_NOMEM) << module;
+      if (!ring) {
+        EXPECT_EQ(db.attempt("DELETE FROM f WHERE k = zeroblob(20000000)").code, SQLITE_NOMEM);
+      }
+    }
+    EXPECT_EQ(db.number(ask), 1) << module;
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::test
