@@ -192,7 +192,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                  valid_device(kAtomic | kWearsOut)};
   const auto kind = data[0];
   const std::span<const std::byte> rest = as_input(data + 1, size - 1);
-  const FlashStoreOptions of_kind = options(kind);
+  const cuckoo::FlashStoreOptions of_kind = options(kind);
   Bytes device = valid[of_kind.wears_out ? 2 : of_kind.atomic_device ? 1 : 0];
   if ((kind & kWholeDevice) != 0) {
     std::fill(device.begin(), device.end(), std::byte{0xFF});
