@@ -139,21 +139,19 @@ FilterInfo::Cursor::Cursor(FilterInfo& table) : table_(table) {}
 FilterInfo::Cursor::~Cursor() = default;
 
 void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  filters_.clear();
+  rows_.clear();
   image_.reset();
-  row_ = 0;
+  past_image_ = false;
   Connection& connection = table_.connection();
   if (plan == 0) {
-    filters_ = connection.all<LiveFilter>();
-    look_at_row();
+    rows_.take_all(connection);
     return;
   }
   switch (sqlite3_value_type(values[0])) {
     case SQLITE_NULL:
       return;
     case SQLITE_TEXT:
-      filters_.push_back(connection.find_or_error<LiveFilter>(text_argument(values[0])));
-      look_at_row();
+      rows_.take(connection, text_argument(values[0]));
       return;
     case SQLITE_BLOB:
       image_ = std::make_unique<ImageFilter>(blob_of(values[0]), "filter_info");
@@ -163,25 +161,11 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   }
 }
 
-// Broken tables are told by their error; what may pass is one of the statement.
-void FilterInfo::Cursor::look_at_row() {
-  if (row_ >= filters_.size() || filters_[row_].live == nullptr) {
-    return;
-  }
-  try {
-    const LiveFilter::Reading reading(*filters_[row_].live);
-  } catch (const SqlError& error) {
-    if (may_pass(error.code())) {
-      throw;
-    }
-    filters_[row_].error = error.message();
-  }
-}
-
 void FilterInfo::Cursor::next() {
-  ++row_;
-  if (image_ == nullptr) {
-    look_at_row();
+  if (image_ != nullptr) {
+    past_image_ = true;
+  } else {
+    rows_.next();
   }
 }
 
@@ -224,7 +208,7 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
 }
 
 void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
-  const Connection::Found<LiveFilter>& found = filters_[row_];
+  const TableRows<LiveFilter>::Found& found = rows_.row();
   if (column == kSchema) {
     return result_text(context, found.schema);
   }

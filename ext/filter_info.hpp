@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ext/connection.hpp"
 #include "ext/live_filter.hpp"
 #include "ext/module.hpp"
+#include "ext/table_rows.hpp"
 
 namespace cuckoo {
 
@@ -35,19 +35,18 @@ class FilterInfo::Cursor {
 
   void filter(int plan, const char* text, int count, sqlite3_value** values);
   void next();
-  bool eof() const noexcept { return row_ >= (image_ != nullptr ? 1 : filters_.size()); }
+  bool eof() const noexcept { return image_ != nullptr ? past_image_ : rows_.done(); }
   void column(sqlite3_context* context, int column);
-  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(row_) + 1; }
+  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(rows_.number()) + 1; }
 
  private:
-  void look_at_row();
   void image_column(sqlite3_context* context, int column) const;
   void table_column(sqlite3_context* context, int column);
 
   FilterInfo& table_;
   std::unique_ptr<ImageFilter> image_;  // instead of tables
-  std::vector<Connection::Found<LiveFilter>> filters_;
-  size_t row_ = 0;
+  bool past_image_ = false;
+  TableRows<LiveFilter> rows_;
 };
 
 }  // namespace cuckoo

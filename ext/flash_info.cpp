@@ -41,6 +41,7 @@ enum InfoColumn : int {
   kCollections,
   kCheckpoints,
   kMemoryBytes,
+  kError,
   kInfoArgument,
 };
 
@@ -75,16 +76,15 @@ bool take_argument(sqlite3_index_info* info, int column) {
   return true;
 }
 
-// Null for NULL.
-std::shared_ptr<LiveFlash> named_table(Connection& connection, sqlite3_value* name,
-                                       const char* function) {
+// Nothing for NULL.
+std::optional<std::string> table_name(sqlite3_value* name, const char* function) {
   if (sqlite3_value_type(name) == SQLITE_NULL) {
-    return nullptr;
+    return std::nullopt;
   }
   if (sqlite3_value_type(name) != SQLITE_TEXT) {
     throw SqlError(SQLITE_ERROR, std::string(function) + ": the argument is a flash_kv's name");
   }
-  return connection.find<LiveFlash>(text_argument(name));
+  return text_argument(name);
 }
 
 }  // namespace
@@ -92,12 +92,16 @@ std::shared_ptr<LiveFlash> named_table(Connection& connection, sqlite3_value* na
 // --- flash_kv_info -------------------------------------------------------------------------------
 
 std::string FlashInfo::declaration() const {
-  return "CREATE TABLE x(schema, name, entries, size_bytes, sectors, sector_size, erase_block,"
-         " program_unit, endurance, digest, live_bytes, dead_bytes, free_bytes, charged_bytes,"
-         " usable_bytes, load_factor, index_bytes, slot_moves, expansions, sector_reads,"
-         " record_reads, false_reads, bytes_written, bytes_programmed, write_amplification, erases,"
-         " erase_min, erase_avg, erase_max, bad_blocks, collections, checkpoints, memory_bytes,"
-         " \"table\" HIDDEN)";
+  return "CREATE TABLE x(schema TEXT, name TEXT, entries INTEGER, size_bytes INTEGER, sectors "
+         "INTEGER,"
+         " sector_size INTEGER, erase_block INTEGER, program_unit INTEGER, endurance INTEGER,"
+         " digest TEXT, live_bytes INTEGER, dead_bytes INTEGER, free_bytes INTEGER,"
+         " charged_bytes INTEGER, usable_bytes INTEGER, load_factor REAL, index_bytes INTEGER,"
+         " slot_moves INTEGER, expansions INTEGER, sector_reads INTEGER, record_reads INTEGER,"
+         " false_reads INTEGER, bytes_written INTEGER, bytes_programmed INTEGER,"
+         " write_amplification REAL, erases INTEGER, erase_min INTEGER, erase_avg REAL,"
+         " erase_max INTEGER, bad_blocks INTEGER, collections INTEGER, checkpoints INTEGER,"
+         " memory_bytes INTEGER, error TEXT, \"table\" TEXT HIDDEN)";
 }
 
 bool FlashInfo::best_index(sqlite3_index_info* info) {
@@ -114,29 +118,23 @@ bool FlashInfo::best_index(sqlite3_index_info* info) {
 }
 
 void FlashInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
-  tables_.clear();
+  rows_.clear();
   survey_.reset();
-  row_ = 0;
   if (plan == 0) {
-    for (Connection::Found<LiveFlash>& found : table_.connection().all<LiveFlash>()) {
-      if (!found.error.empty()) {
-        throw SqlError(SQLITE_ERROR, found.error);
-      }
-      tables_.push_back(std::move(found.live));
-    }
-  } else if (auto live = named_table(table_.connection(), values[0], "flash_kv_info")) {
-    tables_.push_back(std::move(live));
+    rows_.take_all(table_.connection());
+  } else if (const auto name = table_name(values[0], "flash_kv_info")) {
+    rows_.take(table_.connection(), *name);
   }
 }
 
 void FlashInfo::Cursor::next() {
-  ++row_;
+  rows_.next();
   survey_.reset();
 }
 
 void FlashInfo::Cursor::space_column(sqlite3_context* context, int column) {
   if (!survey_) {
-    survey_.emplace(*tables_[row_]);
+    survey_.emplace(*rows_.row().live);
   }
   const SectorFacts& total = survey_->total();
   result_count(context, column == kLiveBytes   ? total.live_bytes
@@ -145,7 +143,20 @@ void FlashInfo::Cursor::space_column(sqlite3_context* context, int column) {
 }
 
 void FlashInfo::Cursor::column(sqlite3_context* context, int column) {
-  LiveFlash& live = *tables_[row_];
+  const TableRows<LiveFlash>::Found& found = rows_.row();
+  const std::string* const text = column == kSchema  ? &found.schema
+                                  : column == kName  ? &found.table
+                                  : column == kError ? &found.error
+                                                     : nullptr;
+  if (text != nullptr && !text->empty()) {
+    sqlite3_result_text64(context, text->data(), text->size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  } else if (text == nullptr && found.error.empty()) {
+    table_column(context, column);
+  }
+}
+
+void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
+  LiveFlash& live = *rows_.row().live;
   const LiveTable::Reading reading(live);
   const FlashStore& flash = live.flash();
   const FlashGeometry& geometry = live.pages().geometry();
@@ -155,10 +166,6 @@ void FlashInfo::Cursor::column(sqlite3_context* context, int column) {
     sqlite3_result_text64(context, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   };
   switch (column) {
-    case kSchema:
-      return text(live.schema());
-    case kName:
-      return text(live.table());
     case kEntries:
       return result_count(context, flash.size());
     case kSizeBytes:
@@ -254,7 +261,8 @@ void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** va
   if (plan == 0) {
     throw SqlError(SQLITE_ERROR, "flash_kv_sectors takes a flash_kv's name");
   }
-  const auto live = named_table(table_.connection(), values[0], "flash_kv_sectors");
+  const auto name = table_name(values[0], "flash_kv_sectors");
+  const auto live = name ? table_.connection().find<LiveFlash>(*name) : nullptr;
   if (live != nullptr) {
     const LiveTable::Reading reading(*live);
     survey_.emplace(*live);

@@ -1,4 +1,5 @@
-// flash_kv_info([table]): a table-valued function with one row a flash_kv, or that one.
+// flash_kv_info([table]): a table-valued function with one row a flash_kv, or that one. A table
+// that can't be read has its error in its row; the others are shown all the same.
 // flash_kv_sectors(table): one row a sector.
 #pragma once
 
@@ -9,6 +10,7 @@
 
 #include "ext/flash_survey.hpp"
 #include "ext/module.hpp"
+#include "ext/table_rows.hpp"
 
 namespace cuckoo {
 
@@ -32,16 +34,16 @@ class FlashInfo::Cursor {
 
   void filter(int plan, const char* text, int count, sqlite3_value** values);
   void next();
-  bool eof() const noexcept { return row_ >= tables_.size(); }
+  bool eof() const noexcept { return rows_.done(); }
   void column(sqlite3_context* context, int column);
-  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(row_) + 1; }
+  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(rows_.number()) + 1; }
 
  private:
   void space_column(sqlite3_context* context, int column);
+  void table_column(sqlite3_context* context, int column);
 
   FlashInfo& table_;
-  std::vector<std::shared_ptr<LiveFlash>> tables_;
-  size_t row_ = 0;
+  TableRows<LiveFlash> rows_;
   std::optional<FlashSurvey> survey_;  // of the current row, when it is asked for
 };
 

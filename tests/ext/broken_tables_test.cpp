@@ -34,6 +34,27 @@ TEST(Broken_table, does_not_hide_the_others) {
   }
 }
 
+TEST(Broken_table, of_flash_does_not_hide_the_others) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("b.db");
+  {
+    QuickDatabase db(file);
+    db.run(
+        "CREATE VIRTUAL TABLE bad USING flash_kv(size = '64KB'); INSERT INTO bad VALUES (1, 1);"
+        "CREATE VIRTUAL TABLE kv USING flash_kv(size = '64KB'); INSERT INTO kv VALUES (1, 1), (2, "
+        "2);"
+        "DELETE FROM bad_pages");
+  }
+  QuickDatabase db(file);
+  EXPECT_EQ(db.list("SELECT name || coalesce(entries, '-') || (error IS NULL) FROM flash_kv_info"),
+            "bad-0,kv21");
+  const std::string error = db.text("SELECT error FROM flash_kv_info('bad')");
+  EXPECT_TRUE(error.starts_with("bad: corrupt")) << error;
+  EXPECT_EQ(db.number("SELECT live_bytes IS NULL AND usable_bytes IS NULL AND schema = 'main'"
+                      " FROM flash_kv_info('bad')"),
+            1);
+}
+
 TEST(Broken_table, by_triggers_that_are_gone_says_so) {
   QuickDatabase db(":memory:");
   db.run(
