@@ -372,7 +372,7 @@ TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
   Database db;
   db.run("CREATE TABLE t AS SELECT i, i % 2 AS g FROM (" + keys(1, 600000) +
          "); CREATE TABLE c AS SELECT cuckoo_build(i, 0.001, 600000) AS b FROM t GROUP BY g;"
-         "CREATE TABLE b AS SELECT bloom_build(i, 1e-9, 600000) AS b FROM t GROUP BY g");
+         "CREATE TABLE b AS SELECT bloom_build(i, 1e-9, 6000000) AS b FROM t GROUP BY g");
   static int rows_left;
   sqlite3_create_function(
       db.handle(), "seen", 1, SQLITE_UTF8, nullptr,
