@@ -266,7 +266,9 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
     status = more_than_fit();
   }
   if (!status.ok()) {
+    const ErrorCode code = status.error().code;
     forget();  // what storage holds is as before
+    poisoned_ = code != ErrorCode::kInvalid && code != ErrorCode::kFull;  // I7
     return status;
   }
   valid_ = base_valid_ = true;

@@ -542,5 +542,39 @@ TEST(Image_long, commands_obey_interrupt) {
   }
 }
 
+// Cells go from one filter into the other in memory; a merge that is stopped leaves nothing there.
+TEST(Image_long, merge_without_hashes_obeys_the_progress_handler) {
+  for (const std::string kind : {"cuckoo_filter", "bloom_filter(counting = on"}) {
+    Database db;
+    const std::string options = "seed = 1, capacity = 400000, growth = off";
+    db.run(create(kind, options) + ";" + create(kind, options, "g") + "; INSERT INTO f " +
+           keys(1, 1000) + "; INSERT INTO g " + keys(1001, 300000));
+    static int calls_left;
+    sqlite3_progress_handler(
+        db.handle(), 100, [](void*) { return calls_left-- <= 0 ? 1 : 0; }, nullptr);
+    int stopped = 0;
+    for (int calls = 0;; calls = calls * 5 / 4 + 1) {
+      calls_left = 1 << 30;
+      db.run("BEGIN; INSERT INTO f VALUES ('a')");
+      calls_left = calls;
+      const Outcome outcome = db.attempt("INSERT INTO f(f, key) VALUES ('merge', 'g')");
+      calls_left = 1 << 30;
+      if (outcome.code == SQLITE_OK) {
+        break;
+      }
+      ++stopped;
+      ASSERT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << outcome.message;
+      db.attempt("ROLLBACK");  // SQLite did so
+      EXPECT_EQ(count(db), 1000) << kind << calls;
+      EXPECT_EQ(present(db, 1, 1000), 1000) << kind << calls;
+      check(db);
+    }
+    EXPECT_GT(stopped, 3);
+    db.run("COMMIT");
+    EXPECT_EQ(present(db, 1, 300000), 300000);
+    check(db);
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::test
