@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <tuple>
 
 #include "core/filter_image.hpp"
 #include "core/legacy_bloom.hpp"
@@ -93,7 +94,7 @@ std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std
 
 // 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots. Whoever
 // passes a long text by mistake does not wait for each of its dots.
-std::optional<std::pair<std::string, std::string>> Connection::locate(
+std::optional<std::pair<std::string, std::string>> Connection::look_up(
     const std::string& name, const std::vector<std::string>& schemas) const {
   for (const std::string& schema : schemas) {
     if (table_exists(db_, schema, name)) {
@@ -121,16 +122,16 @@ std::vector<std::string> Connection::schemas() const {
   return names;
 }
 
-std::pair<std::string, std::string> Connection::locate_table(const std::string& name,
-                                                             const char* kind) const {
+std::pair<std::string, std::string> Connection::look_up_twice(const std::string& name,
+                                                              const char* kind) const {
   const bool is_name = !name.empty() && name.find('\0') == std::string::npos;
   const std::vector<std::string> names = schemas();
-  auto place = is_name ? locate(name, names) : std::nullopt;
+  auto place = is_name ? look_up(name, names) : std::nullopt;
   if (is_name && !place) {
     for (const std::string& schema : names) {  // another connection may have made it just now
       execute(db_, sql_text("SELECT 1 FROM \"%w\".sqlite_schema LIMIT 1", schema.c_str()));
     }
-    place = locate(name, names);
+    place = look_up(name, names);
   }
   if (!place) {
     throw SqlError(SQLITE_ERROR, std::string("no such ") + kind + ": " + printable(name) +
@@ -139,30 +140,36 @@ std::pair<std::string, std::string> Connection::locate_table(const std::string& 
   return *place;
 }
 
-std::shared_ptr<LiveTable> Connection::find_table(const std::string& name, const char* what) {
-  const auto [schema, table] = locate_table(name, what);
-  return open(schema, table);
+Connection::Place Connection::locate(const std::string& name, const char* kind) const {
+  auto [schema, table] = look_up_twice(name, kind);
+  while (true) {
+    ReadTransaction transaction(db_, schema);
+    // It may have gone, or come to a schema that is looked at before, until the transaction began.
+    std::pair<std::string, std::string> again = look_up_twice(name, kind);
+    if (again.first == schema) {
+      return {std::move(again.first), std::move(again.second), std::move(transaction)};
+    }
+    std::tie(schema, table) = std::move(again);
+  }
 }
 
 void Connection::refuse_kind(const std::string& name, const char* kinds) {
   throw SqlError(SQLITE_ERROR, printable(name) + " is not " + kinds);
 }
 
-std::vector<std::pair<std::string, std::string>> Connection::tables_of(
-    std::span<const char* const> modules) const {
+std::vector<std::string> Connection::tables_of(std::span<const char* const> modules,
+                                               const std::string& schema) const {
   std::string condition;
   for (const char* module : modules) {
     condition += sql_text("%s sql LIKE 'CREATE VIRTUAL TABLE%%%s%%'",
                           condition.empty() ? "" : " OR", module);
   }
-  std::vector<std::pair<std::string, std::string>> names;
-  for (const std::string& schema : schemas()) {
-    Statement select(db_, sql_text("SELECT name FROM \"%w\".sqlite_schema WHERE type = 'table'"
-                                   " AND (%s) ORDER BY name",
-                                   schema.c_str(), condition.c_str()));
-    while (select.step()) {
-      names.emplace_back(schema, select.text(0));
-    }
+  std::vector<std::string> names;
+  Statement select(db_, sql_text("SELECT name FROM \"%w\".sqlite_schema WHERE type = 'table'"
+                                 " AND (%s) ORDER BY name",
+                                 schema.c_str(), condition.c_str()));
+  while (select.step()) {
+    names.push_back(select.text(0));
   }
   return names;
 }

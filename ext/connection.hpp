@@ -20,6 +20,7 @@
 #include "ext/image_filter.hpp"
 #include "ext/live_table.hpp"
 #include "ext/sqlite_api.hpp"
+#include "ext/statement.hpp"
 
 namespace cuckoo {
 
@@ -63,17 +64,34 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void forget(const LiveTable& live) noexcept;
   void rename(const std::shared_ptr<LiveTable>& live, const std::string& old_table);
 
-  // 'table' (temp, main, attached) or 'schema.table'; connects it if need be and asks the
-  // authorizer. Throws SqlError when there is no such table or it is of another kind.
+  // A table that a function was given by name, virtual or not, and a transaction to read it in:
+  // other connections may rename and drop it meanwhile.
+  struct Place {
+    std::string schema, table;
+    ReadTransaction transaction;
+  };
+  // 'table' (temp, main, attached) or 'schema.table'. Throws SqlError when there is none; `kind` is
+  // for its text.
+  Place locate(const std::string& name, const char* kind) const;
+
   template <class Live>
-  std::shared_ptr<Live> find(const std::string& name) {
-    auto live = std::dynamic_pointer_cast<Live>(find_table(name, Live::kWhat));
+  struct Named {
+    std::shared_ptr<Live> live;
+    ReadTransaction transaction;
+  };
+  // Connects it if need be, asks the authorizer and brings it up to date. Throws SqlError when
+  // there is no such table or it is of another kind.
+  template <class Live>
+  Named<Live> find(const std::string& name) {
+    Place place = locate(name, Live::kWhat);
+    auto live = std::dynamic_pointer_cast<Live>(open(place.schema, place.table));
     if (live == nullptr) {
       refuse_kind(name, Live::kKinds);
     }
-    return live;
+    live->follow();
+    return {std::move(live), std::move(place.transaction)};
   }
-  // A table, or what keeps it from being opened. Throws SqlError where that may pass.
+  // A table, or what keeps it from being opened.
   template <class Live>
   struct Found {
     std::string schema, table;
@@ -81,28 +99,37 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string error;  // not empty: live is null
   };
   template <class Live>
-  Found<Live> find_or_error(const std::string& name) {
-    const auto [schema, table] = locate_table(name, Live::kWhat);
-    Found<Live> found = open_as<Live>(schema, table);
-    if (found.live == nullptr && found.error.empty()) {
+  struct Tables {
+    std::vector<Found<Live>> found;
+    std::vector<ReadTransaction> transactions;  // to read them in
+  };
+  // The one of that name, or every table of that kind in every schema; none is brought up to date.
+  // Throws SqlError where a failure may pass.
+  template <class Live>
+  Tables<Live> find_or_error(const std::string& name) {
+    Place place = locate(name, Live::kWhat);
+    Tables<Live> tables;
+    tables.found.push_back(open_as<Live>(place.schema, place.table));
+    if (tables.found[0].live == nullptr && tables.found[0].error.empty()) {
       refuse_kind(name, Live::kKinds);
     }
-    return found;
+    tables.transactions.push_back(std::move(place.transaction));
+    return tables;
   }
-  // Every table of that kind in every schema.
   template <class Live>
-  std::vector<Found<Live>> all() {
-    std::vector<Found<Live>> tables;
-    for (const auto& [schema, table] : tables_of(Live::kModules)) {
-      Found<Live> found = open_as<Live>(schema, table);
-      if (found.live != nullptr || !found.error.empty()) {
-        tables.push_back(std::move(found));
+  Tables<Live> all() {
+    Tables<Live> tables;
+    for (const std::string& schema : schemas()) {
+      tables.transactions.emplace_back(db_, schema);
+      for (const std::string& table : tables_of(Live::kModules, schema)) {
+        Found<Live> found = open_as<Live>(schema, table);
+        if (found.live != nullptr || !found.error.empty()) {
+          tables.found.push_back(std::move(found));
+        }
       }
     }
     return tables;
   }
-  // Schema and name of the table of that name, virtual or not; `kind` is for the error text.
-  std::pair<std::string, std::string> locate_table(const std::string& name, const char* kind) const;
 
   ImageCache& images() noexcept { return images_; }
   Digester& digester() noexcept { return digester_; }
@@ -113,15 +140,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
  private:
   static std::string key_of(std::string_view schema, std::string_view table);
   std::vector<std::string> schemas() const;
-  std::optional<std::pair<std::string, std::string>> locate(
+  std::optional<std::pair<std::string, std::string>> look_up(
       const std::string& name, const std::vector<std::string>& schemas) const;
+  std::pair<std::string, std::string> look_up_twice(const std::string& name,
+                                                    const char* kind) const;
   std::shared_ptr<LiveTable> known_table(const std::string& schema, const std::string& table) const;
   void enter(const std::shared_ptr<LiveTable>& live);
   std::shared_ptr<LiveTable> open(const std::string& schema, const std::string& table);
-  std::shared_ptr<LiveTable> find_table(const std::string& name, const char* what);
-  // Schemas and names of all that could be one, by their statement.
-  std::vector<std::pair<std::string, std::string>> tables_of(
-      std::span<const char* const> modules) const;
+  // Names of all that could be one, by their statement.
+  std::vector<std::string> tables_of(std::span<const char* const> modules,
+                                     const std::string& schema) const;
   template <class Live>
   Found<Live> open_as(const std::string& schema, const std::string& table) {
     Found<Live> found{schema, table, nullptr, {}};

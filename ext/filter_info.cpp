@@ -219,7 +219,7 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
     return column == kError ? result_text(context, found.error) : sqlite3_result_null(context);
   }
   LiveFilter& live = *found.live;
-  const LiveFilter::Reading reading(live);
+  live.follow();
   const FilterWindow& filter = live.filter();
   switch (column) {
     case kError:

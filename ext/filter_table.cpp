@@ -132,9 +132,8 @@ std::optional<SeedSource> FilterTable::seed_source() const {
   if (equal_names(*other, declared_name_)) {
     throw SqlError(SQLITE_ERROR, declared_name_ + ": seed_of names another table");
   }
-  const std::shared_ptr<LiveFilter> live = connection_.find<LiveFilter>(*other);
-  const LiveFilter::Reading reading(*live);
-  const FilterOptions& options = live->filter().options();
+  const auto found = connection_.find<LiveFilter>(*other);
+  const FilterOptions& options = found.live->filter().options();
   return SeedSource{options.seed, options.width, options.spec.kind};
 }
 
@@ -503,7 +502,7 @@ void FilterTable::run_merge(sqlite3_value* argument) {
   if (sqlite3_value_type(argument) == SQLITE_BLOB) {
     live_->merge(blob_of(argument));
   } else if (sqlite3_value_type(argument) == SQLITE_TEXT) {
-    live_->merge(*connection_.find<LiveFilter>(text_argument(argument)));
+    live_->merge(*connection_.find<LiveFilter>(text_argument(argument)).live);
   } else {
     throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
   }

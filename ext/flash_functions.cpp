@@ -37,9 +37,8 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
     if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
       throw SqlError(SQLITE_ERROR, "flash_kv_map: the argument is a flash_kv's name");
     }
-    const auto live = connection_of(context).find<LiveFlash>(text_argument(values[0]));
-    const LiveTable::Reading reading(*live);
-    const std::string svg = draw_flash_map(*live);
+    const auto table = connection_of(context).find<LiveFlash>(text_argument(values[0]));
+    const std::string svg = draw_flash_map(*table.live);
     sqlite3_result_text64(context, svg.data(), svg.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
   });
 }

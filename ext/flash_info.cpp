@@ -157,7 +157,7 @@ void FlashInfo::Cursor::column(sqlite3_context* context, int column) {
 
 void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
   LiveFlash& live = *rows_.row().live;
-  const LiveTable::Reading reading(live);
+  live.follow();
   const FlashStore& flash = live.flash();
   const FlashGeometry& geometry = live.pages().geometry();
   const FlashStoreStats& stats = flash.stats();
@@ -262,10 +262,8 @@ void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** va
     throw SqlError(SQLITE_ERROR, "flash_kv_sectors takes a flash_kv's name");
   }
   const auto name = table_name(values[0], "flash_kv_sectors");
-  const auto live = name ? table_.connection().find<LiveFlash>(*name) : nullptr;
-  if (live != nullptr) {
-    const LiveTable::Reading reading(*live);
-    survey_.emplace(*live);
+  if (name) {
+    survey_.emplace(*table_.connection().find<LiveFlash>(*name).live);
   }
 }
 

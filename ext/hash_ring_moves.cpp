@@ -89,7 +89,7 @@ void HashRingMoves::Cursor::filter(int plan, const char*, int count, sqlite3_val
 
 void HashRingMoves::Cursor::compute(bool adds) {
   sqlite3* const db = connection_.db();
-  const auto [schema, table] = connection_.locate_table(ring_, "hash_ring");
+  const auto [schema, table, transaction] = connection_.locate(ring_, "hash_ring");
   // A statement on it connects the table and asks the authorizer.
   execute(db, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
   LiveRing live(db, schema, table);

@@ -166,7 +166,7 @@ void LiveFilter::merge(LiveFilter& other) {
     throw SqlError(SQLITE_ERROR, table() + ": merge takes another filter than this one");
   }
   follow();
-  const Reading reading(other);
+  other.follow();
   if (other.filter_->options().generations > 1) {
     throw SqlError(SQLITE_ERROR, table() + ": merge: " + other.table() +
                                      " is a sliding window; its generations can't be told apart"

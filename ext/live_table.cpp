@@ -137,12 +137,4 @@ void LiveTable::announce() {
                                 schema().c_str(), table().c_str()));
 }
 
-LiveTable::Reading::Reading(LiveTable& live) {
-  if (!live.writing_ &&
-      sqlite3_txn_state(live.store_.db(), live.schema().c_str()) == SQLITE_TXN_NONE) {
-    live.read_config([&] { held_.emplace(live.store_); });
-  }
-  live.follow();
-}
-
 }  // namespace cuckoo

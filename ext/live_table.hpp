@@ -26,7 +26,6 @@
 #include <climits>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -59,7 +58,8 @@ class LiveTable {
   // Another table has this one's name now: nothing of it may be written any more.
   virtual void orphan() noexcept = 0;
 
-  // Brings memory up to date. Under a read transaction; throws SqlError. Cheap when it is.
+  // Brings memory up to date. Throws SqlError. Cheap when it is. Under a read transaction: that of
+  // a statement on this table, else a ReadTransaction.
   virtual void follow() = 0;
   void rename(const std::shared_ptr<LiveTable>& self, const std::string& name);
 
@@ -78,16 +78,6 @@ class LiveTable {
   void savepoint(int number);
   void release(int number) noexcept;
   void rollback_to(int number) noexcept;
-
-  // A read outside any statement on this table (functions): all that is read in its lifetime comes
-  // from one commit.
-  class Reading {
-   public:
-    explicit Reading(LiveTable& live);
-
-   private:
-    std::optional<ShadowStore::HeldRecord> held_;
-  };
 
  protected:
   // Memory holds what the shadow tables don't.

@@ -120,10 +120,6 @@ std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
 }
 
 ShadowStore::HeldRecord::HeldRecord(ShadowStore& store) : store_(store) {
-  if (store.record_holders_ > 0) {
-    ++store.record_holders_;
-    return;
-  }
   Statement& select = store.ready(store.select_record_, kSelectRecord);
   try {
     const bool found = select.step();
@@ -135,13 +131,6 @@ ShadowStore::HeldRecord::HeldRecord(ShadowStore& store) : store_(store) {
   } catch (...) {
     select.reset();
     throw;
-  }
-  ++store.record_holders_;
-}
-
-ShadowStore::HeldRecord::~HeldRecord() {
-  if (--store_.record_holders_ == 0) {
-    store_.select_record_.reset();
   }
 }
 

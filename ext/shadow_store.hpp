@@ -69,11 +69,11 @@ class ShadowStore final : public FilterStorage {
   std::map<std::string, OptionValue> read_options();
 
   // The record's row, held: as long as one of these lives, a read transaction is open and all that
-  // is read comes from one commit. They nest.
+  // is read comes from one commit. One at a time.
   class HeldRecord {
    public:
     explicit HeldRecord(ShadowStore& store);
-    ~HeldRecord();
+    ~HeldRecord() { store_.select_record_.reset(); }
     HeldRecord(const HeldRecord&) = delete;
     HeldRecord& operator=(const HeldRecord&) = delete;
 
@@ -119,7 +119,6 @@ class ShadowStore final : public FilterStorage {
   bool several_generations_ = false;
 
   Statement select_record_, update_record_;
-  unsigned record_holders_ = 0;
   Statement select_page_, select_pages_, insert_page_, update_page_, delete_pages_;
   Statement select_log_, insert_log_, update_log_, delete_log_;
   Statement select_items_, replace_item_, delete_item_, delete_items_;

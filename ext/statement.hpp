@@ -155,6 +155,21 @@ inline void execute(sqlite3* db, const std::string& sql) {
   }
 }
 
+// A read transaction: as long as it lives all that is read in the schema comes from one commit, and
+// SQLite knows the schema as it is there. Throws SqlError.
+class ReadTransaction {
+ public:
+  ReadTransaction() noexcept = default;  // none
+  ReadTransaction(sqlite3* db, const std::string& schema)
+      : select_(db, sql_text(R"(SELECT count(*) FROM (SELECT 1 FROM "%w".sqlite_schema LIMIT 1))",
+                             schema.c_str())) {
+    select_.step();
+  }
+
+ private:
+  Statement select_;
+};
+
 // The application's last_insert_rowid() survives the shadow writes made in this scope.
 class KeepLastRowid {
  public:

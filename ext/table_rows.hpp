@@ -19,44 +19,43 @@ class TableRows {
 
   // All throw SqlError where a failure may pass.
   void take_all(Connection& connection) {
-    found_ = connection.all<Live>();
+    tables_ = connection.all<Live>();
     row_ = 0;
     look();
   }
   void take(Connection& connection, const std::string& name) {
-    found_.clear();
-    found_.push_back(connection.find_or_error<Live>(name));
+    tables_ = connection.find_or_error<Live>(name);
     row_ = 0;
     look();
   }
   void clear() noexcept {
-    found_.clear();
+    tables_ = {};
     row_ = 0;
   }
   void next() {
     ++row_;
     look();
   }
-  bool done() const noexcept { return row_ >= found_.size(); }
+  bool done() const noexcept { return row_ >= tables_.found.size(); }
   size_t number() const noexcept { return row_; }
-  const Found& row() const noexcept { return found_[row_]; }
+  const Found& row() const noexcept { return tables_.found[row_]; }
 
  private:
   void look() {
-    if (done() || found_[row_].live == nullptr) {
+    if (done() || tables_.found[row_].live == nullptr) {
       return;
     }
     try {
-      const typename Live::Reading reading(*found_[row_].live);
+      tables_.found[row_].live->follow();
     } catch (const SqlError& error) {
       if (may_pass(error.code())) {
         throw;
       }
-      found_[row_].error = error.message();
+      tables_.found[row_].error = error.message();
     }
   }
 
-  std::vector<Found> found_;
+  Connection::Tables<Live> tables_;
   size_t row_ = 0;
 };
 
