@@ -564,11 +564,16 @@ TEST_F(Long, inserts_obey_the_progress_handler) {
 TEST_F(Long, commands_obey_interrupt) {
   int interrupted = 0;
   for (const int wait_ms : {1, 5, 20, 40}) {
-    std::thread other([this, wait_ms] {
+    std::atomic<bool> ended = false;
+    std::thread other([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
-      sqlite3_interrupt(db.handle());
+      while (!ended) {  // one before the statement began would be forgotten
+        sqlite3_interrupt(db.handle());
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
     });
     const Outcome outcome = db.attempt("INSERT INTO f(f, key) VALUES ('resize', 2e6)");
+    ended = true;
     other.join();
     EXPECT_TRUE(outcome.code == SQLITE_OK || (outcome.code & 0xFF) == SQLITE_INTERRUPT)
         << outcome.message;

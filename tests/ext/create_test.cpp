@@ -1,6 +1,6 @@
 // CREATE VIRTUAL TABLE … USING cuckoo_filter(…): options, columns, names, and what a failed one
 // leaves.
-#include <chrono>
+#include <ctime>
 
 #include "tests/ext/database.hpp"
 
@@ -164,13 +164,12 @@ TEST(Create_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
 TEST(Create_large, capacity_is_instant_and_small) {
   TemporaryFolder folder;
   Database db(folder.file("large.db"));
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // processor time: other programs don't count
   db.run(create("capacity = 1e9"));
   db.run("INSERT INTO f VALUES ('a'), ('b')");
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'a'"), 1);
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'c'"), 0);
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(spent.count(), 1.0);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1);
   EXPECT_LE(db.number("PRAGMA page_count"), 12);
   EXPECT_EQ(db.number("SELECT count(*) FROM f_pages"), 0);
   EXPECT_LT(db.number("SELECT memory_bytes FROM filter_info('f')"), 50'000'000);
