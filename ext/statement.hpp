@@ -134,9 +134,9 @@ class Statement {
   }
   Statement& expect_bound(int code) {
     if (code != SQLITE_OK) [[unlikely]] {
-      const SqlError error(code, sqlite3_errmsg(sqlite3_db_handle(statement_)));
+      const std::string message = sqlite3_errmsg(sqlite3_db_handle(statement_));
       sqlite3_clear_bindings(statement_);
-      throw error;
+      throw SqlError(code, message);
     }
     return *this;
   }
