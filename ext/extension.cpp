@@ -5,19 +5,19 @@
 
 #include <mutex>
 
-#include "ext/connection.hpp"
-#include "ext/filter_aggregates.hpp"
-#include "ext/filter_functions.hpp"
-#include "ext/filter_info.hpp"
-#include "ext/filter_table.hpp"
-#include "ext/flash_functions.hpp"
-#include "ext/flash_info.hpp"
-#include "ext/flash_table.hpp"
-#include "ext/hash_ring_moves.hpp"
-#include "ext/hash_ring_table.hpp"
-#include "ext/registration.hpp"
-#include "ext/sqlite_api.hpp"
+#include "ext/filter/aggregates.hpp"
+#include "ext/filter/functions.hpp"
+#include "ext/filter/info.hpp"
+#include "ext/filter/table.hpp"
+#include "ext/flash/functions.hpp"
+#include "ext/flash/info.hpp"
+#include "ext/flash/table.hpp"
+#include "ext/ring/moves.hpp"
+#include "ext/ring/table.hpp"
+#include "ext/sqlite/api.hpp"
 #include "ext/sqlite_cuckoo.h"
+#include "ext/table/connection.hpp"
+#include "ext/table/registration.hpp"
 #include "ext/version.hpp"
 
 #ifndef SQLITE_CORE

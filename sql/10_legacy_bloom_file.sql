@@ -1,5 +1,5 @@
 -- The legacy Bloom file: a filter that other programs write and read, bit for bit. hash = murmur2
--- makes a table that hashes as they do; core/FORMAT.md has the layout of the file.
+-- makes a table that hashes as they do; docs/FORMAT.md has the layout of the file.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/10_legacy_bloom_file.sql
 .mode markdown
 

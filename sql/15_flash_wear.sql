@@ -1,7 +1,7 @@
 -- The life of a flash device, from its first erase to its last. Flash can't be overwritten: a block
 -- of sectors is erased as a whole first, and each erase wears it. Here every block is made for 100
 -- erases, few, so that the end comes soon; 13 of 500 keys get all the writes. (Which erases fail is
--- the simulation's rule, see core/FORMAT.md: none of the first 100 of a block, then 10 in 110.)
+-- the simulation's rule, see docs/FORMAT.md: none of the first 100 of a block, then 10 in 110.)
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/15_flash_wear.sql
 .mode markdown
 

@@ -9,14 +9,28 @@ shopt -s nullglob globstar
 max_lines=700
 max_columns=100
 
-# A core source without a test of its own: ["core/name.cpp"]="the reason".
+# The wings, and what each may include besides itself. Arrows go down only.
+declare -A may_include=(
+  [core/base]=""
+  [core/filter]="core/base"
+  [core/stored]="core/base core/filter"
+  [core/flash]="core/base"
+  [core/ring]="core/base"
+  [ext/sqlite]="core/base"
+  [ext/table]="core/base ext/sqlite"
+  [ext/filter]="core/base core/filter core/stored ext/sqlite ext/table"
+  [ext/flash]="core/base core/flash ext/sqlite ext/table"
+  [ext/ring]="core/base core/ring ext/sqlite ext/table"
+)
+
+# A core source without a test of its own: ["core/wing/name.cpp"]="the reason".
 declare -A untested=(
-  ["core/cuckoo_filter_check.cpp"]="a part of the class in cuckoo_filter.hpp: cuckoo_filter_test.cpp"
-  ["core/logged_filter_check.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
-  ["core/logged_filter_rebuild.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
+  ["core/filter/cuckoo_filter_check.cpp"]="a part of the class in cuckoo_filter.hpp: cuckoo_filter_test.cpp"
+  ["core/stored/logged_filter_check.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
+  ["core/stored/logged_filter_rebuild.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
 )
 for part in check checkpoint collect log mount replay; do
-  untested["core/flash_store_$part.cpp"]="a part of the class in flash_store.hpp: flash_store_test.cpp"
+  untested["core/flash/store_$part.cpp"]="a part of the class in store.hpp: store_test.cpp"
 done
 
 violations=0
@@ -37,35 +51,48 @@ violations_in() {
 
 include='^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"]'
 
-core=(core/*.cpp core/*.hpp core/*.h)
+core=(core/**/*.{cpp,hpp,h})
 ext=()
-for file in ext/*.cpp ext/*.hpp ext/*.h; do
-  [ "$file" = ext/sqlite_api.hpp ] || ext+=("$file")
+for file in ext/**/*.{cpp,hpp,h}; do
+  [ "$file" = ext/sqlite/api.hpp ] || ext+=("$file")
 done
-sources=(core/**/*.{cpp,hpp,h} ext/**/*.{cpp,hpp,h} tests/**/*.{cpp,hpp,h})
+sources=("${core[@]}" ext/**/*.{cpp,hpp,h} tests/**/*.{cpp,hpp,h})
 [ "${#core[@]}" -gt 0 ] || violation "core/ has no sources"
 
-violations_in "core must not include ext" "${include}([^>\"]*/)?ext/" "${core[@]}"
-violations_in "core must not include tests" "${include}([^>\"]*/)?tests/" "${core[@]}"
+# Every file is in a wing, but what stands at ext's door.
+for file in "${sources[@]}"; do
+  wing=$(dirname "$file")
+  case $file in tests/* | ext/extension.cpp | ext/version.hpp | ext/sqlite_cuckoo.h) continue ;; esac
+  [ -n "${may_include[$wing]+set}" ] || violation "$file: \"$wing\" is not a wing that $0 knows"
+done
+for wing in "${!may_include[@]}"; do
+  allowed=${may_include[$wing]}
+  while IFS= read -r line; do
+    included=$(sed -E 's/.*[<"]((core|ext|tests)\/[^>"]*)[>"].*/\1/' <<<"$line")
+    case " $wing $allowed " in
+      *" $(dirname "$included") "*) ;;
+      *) violation "$wing may include ${allowed:-nothing} beside itself: $line" ;;
+    esac
+  done < <(grep -nHE -- "${include}(core|ext|tests)/" "$wing"/*.cpp "$wing"/*.hpp || true)
+done
 violations_in "core must not know SQLite" "${include}([^>\"]*/)?sqlite" "${core[@]}"
-violations_in "only ext/sqlite_api.hpp includes SQLite's headers" \
+violations_in "only ext/sqlite/api.hpp includes SQLite's headers" \
   "${include}([^>\"]*/)?sqlite3(ext)?\\.h" "${ext[@]}"
 violations_in "ext must not include tests" "${include}([^>\"]*/)?tests/" "${ext[@]}"
 violations_in "paths in #include start at the root of the repository" "${include}\\.\\.?/" \
   "${sources[@]}"
 
-for header in core/*.hpp ext/*.hpp; do
+for header in core/**/*.hpp ext/**/*.hpp; do
   users=$(grep -lE -- "${include}${header//./\\.}[>\"]" "${sources[@]}" | grep -vxF "$header" || true)
   [ -n "$users" ] || violation "$header: nobody includes \"$header\""
 done
 
-for source in core/*.cpp; do
-  name=$(basename "$source" .cpp)
+for source in core/**/*.cpp; do
+  test=tests/${source%.cpp}_test.cpp
   if [ -n "${untested[$source]-}" ]; then
-    [ ! -e "tests/core/${name}_test.cpp" ] ||
-      violation "$source: has a test now, take it off the list in $0"
-  elif [ ! -e "tests/core/${name}_test.cpp" ]; then
-    violation "$source: no tests/core/${name}_test.cpp"
+    [ ! -e "$test" ] || violation "$source: has a test now, take it off the list in $0"
+  elif [ ! -e "$test" ]; then
+    violation "$source: no $test"
   fi
 done
 

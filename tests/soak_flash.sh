@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The long version of the flash store's power cuts (tests/core/flash_power_cut_test.cpp): every step
+# The long version of the flash store's power cuts (tests/core/flash/power_cut_test.cpp): every step
 # of longer workloads in every mode, all cuts inside what comes after some of them, three nested
 # cuts for a sample; for as long as it takes. Prints how many cuts each workload had. A failure
 # prints its id, and the others go on: CUCKOO_FLASH_CUT=<id> core_tests --gtest_filter='*replays'.

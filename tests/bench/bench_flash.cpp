@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "core/flash_store.hpp"
+#include "core/flash/store.hpp"
 
 namespace {
 

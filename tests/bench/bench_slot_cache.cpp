@@ -9,7 +9,8 @@
 #include <cstdio>
 #include <vector>
 
-#include "core/slot_cache.hpp"
+#include "core/base/mix.hpp"
+#include "core/flash/slot_cache.hpp"
 
 namespace {
 

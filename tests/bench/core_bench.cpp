@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/checksum.hpp"
-#include "core/cuckoo_filter.hpp"
+#include "core/base/checksum.hpp"
+#include "core/filter/cuckoo_filter.hpp"
 #include "tests/bench/core_bench.hpp"
 
 namespace {

@@ -13,8 +13,8 @@
 #include <random>
 #include <vector>
 
-#include "core/bloom_block.hpp"
-#include "core/bloom_filter.hpp"
+#include "core/filter/bloom_block.hpp"
+#include "core/filter/bloom_filter.hpp"
 #include "tests/bench/core_bench.hpp"
 
 namespace {

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "core/hash_ring.hpp"
-#include "core/key_hash.hpp"
+#include "core/base/key_hash.hpp"
+#include "core/ring/hash_ring.hpp"
 
 namespace {
 

@@ -1,11 +1,11 @@
 // decode_image_header, decode_image, read_image_hashes. What is accepted is a filter that passes
 // its own check, answers, and whose image has the same bytes, from pages of another size too.
-#include "core/filter_image.hpp"
+#include "core/stored/image.hpp"
 
 #include <algorithm>
 
-#include "core/bucket.hpp"
-#include "core/cell_layout.hpp"
+#include "core/filter/bucket.hpp"
+#include "core/filter/cell_layout.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
 namespace cuckoo::test {

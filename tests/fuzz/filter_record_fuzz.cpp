@@ -1,5 +1,5 @@
 // decode_record: a record that is accepted has the same bytes when it is written again.
-#include "core/filter_record.hpp"
+#include "core/stored/record.hpp"
 
 #include <algorithm>
 

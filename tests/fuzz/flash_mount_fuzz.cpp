@@ -9,9 +9,9 @@
 //           (1), value (1)
 #include <algorithm>
 
-#include "core/flash_simulator.hpp"
-#include "core/flash_store.hpp"
+#include "core/flash/store.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
+#include "tests/support/flash_simulator.hpp"
 
 namespace cuckoo::test {
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes.hpp"
-#include "core/checksum.hpp"
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
 
 // Ends the process when the property doesn't hold: libFuzzer keeps the input.
 #define REQUIRE(property)                                                           \

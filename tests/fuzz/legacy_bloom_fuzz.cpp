@@ -1,6 +1,6 @@
 // decode_legacy_file: a file that is accepted has the same bytes when it is written again, but for
 // its reserved words, and the same answers from pages of another size.
-#include "core/legacy_bloom.hpp"
+#include "core/filter/legacy_bloom.hpp"
 
 #include <algorithm>
 

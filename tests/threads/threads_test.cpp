@@ -7,7 +7,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "tests/ext/database.hpp"
+#include "tests/support/database.hpp"
 #include "tests/threads/crew.hpp"
 
 namespace cuckoo::test {

@@ -1,0 +1,15 @@
+// One 64-bit number out of another, each bit of it from all bits of the other.
+#pragma once
+
+#include <cstdint>
+
+namespace cuckoo {
+
+// SplitMix64's finalizer (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators").
+inline uint64_t mix64(uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  return x ^ (x >> 31);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,111 @@
+#include "core/base/pages.hpp"
+
+#include <algorithm>
+
+namespace cuckoo {
+
+alignas(64) constinit const std::byte PageSet::kZeroPage[kMaxPageBytes + kSlackBytes] = {};
+constinit const PageSet::Chunk PageSet::kNoPages = {};
+constinit const PageSet::Chunk PageSet::kZeroPages = [] {
+  Chunk chunk;
+  std::fill(std::begin(chunk.pages), std::end(chunk.pages), kZeroPage);
+  return chunk;
+}();
+
+PageSet::OwnedChunk::~OwnedChunk() {
+  for (const std::byte* page : pages) {
+    if (page != kZeroPage) {
+      delete[] page;
+    }
+  }
+}
+
+PageSet::PageSet(uint64_t page_count, uint32_t page_bytes)
+    : page_count_(page_count),
+      page_bytes_(page_bytes),
+      table_((page_count + kChunkPages - 1) / kChunkPages, &kNoPages) {
+  assert(page_count >= 1);
+  assert(page_bytes >= 64 && page_bytes % 64 == 0 && page_bytes <= kMaxPageBytes);
+}
+
+PageSet::Chunk& PageSet::owned_chunk(uint64_t index) noexcept {
+  // Every chunk but the shared ones was made non-const, by own_chunk().
+  assert(!is_shared(table_[index >> kChunkShift]));
+  return const_cast<Chunk&>(*table_[index >> kChunkShift]);
+}
+
+PageSet::Chunk& PageSet::own_chunk(uint64_t index) {
+  if (const Chunk*& entry = table_[index >> kChunkShift]; is_shared(entry)) {
+    chunks_.push_back(std::make_unique<OwnedChunk>(*entry));
+    entry = chunks_.back().get();
+  }
+  return owned_chunk(index);
+}
+
+std::byte* PageSet::own(uint64_t index) {
+  assert(index < page_count_ && !owns(index));
+  // All that can throw comes first.
+  auto page = std::make_unique<std::byte[]>(size_t{page_bytes_} + kSlackBytes);
+  Chunk& chunk = own_chunk(index);
+  ++owned_count_;
+  chunk.pages[index & (kChunkPages - 1)] = page.get();
+  return page.release();
+}
+
+std::byte* PageSet::add(uint64_t index, bool stored) {
+  assert(find(index) == nullptr);
+  std::byte* const page = own(index);
+  if (stored) {
+    owned_chunk(index).stored[mark_word(index)] |= mark_bit(index);
+  }
+  return page;
+}
+
+void PageSet::add_zero(uint64_t index) {
+  assert(index < page_count_ && find(index) == nullptr);
+  own_chunk(index).pages[index & (kChunkPages - 1)] = kZeroPage;
+}
+
+void PageSet::complete() noexcept {
+  std::replace(table_.begin(), table_.end(), &kNoPages, &kZeroPages);
+  const std::byte* const absent = nullptr;
+  for (const auto& chunk : chunks_) {
+    std::replace(std::begin(chunk->pages), std::end(chunk->pages), absent, &kZeroPage[0]);
+  }
+}
+
+uint64_t PageSet::next_owned(uint64_t index) const noexcept {
+  while (index < page_count_ && !owns(index)) {
+    index = is_shared(table_[index >> kChunkShift]) ? (index | (kChunkPages - 1)) + 1 : index + 1;
+  }
+  return std::min(index, page_count_);
+}
+
+void PageSet::add_dirty(uint64_t index) {
+  assert(find(index) != nullptr);
+  (void)writable(index);
+  dirty_.push_back(index);
+  owned_chunk(index).dirty[mark_word(index)] |= mark_bit(index);
+}
+
+void PageSet::clear_dirty() noexcept {
+  for (const uint64_t index : dirty_) {
+    Chunk& chunk = owned_chunk(index);
+    chunk.dirty[mark_word(index)] &= ~mark_bit(index);
+    chunk.stored[mark_word(index)] |= mark_bit(index);
+  }
+  dirty_.clear();
+}
+
+bool PageSet::stored(uint64_t index) const noexcept {
+  assert(find(index) != nullptr);
+  return (table_[index >> kChunkShift]->stored[mark_word(index)] & mark_bit(index)) != 0;
+}
+
+size_t PageSet::memory_bytes() const noexcept {
+  return sizeof *this + table_.capacity() * sizeof(void*) + chunks_.capacity() * sizeof(void*) +
+         chunks_.size() * sizeof(OwnedChunk) + dirty_.capacity() * sizeof(dirty_[0]) +
+         owned_count_ * (size_t{page_bytes_} + kSlackBytes);
+}
+
+}  // namespace cuckoo

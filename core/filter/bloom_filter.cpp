@@ -1,0 +1,396 @@
+#include "core/filter/bloom_filter.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "core/filter/bloom_block.hpp"
+
+namespace cuckoo {
+namespace {
+
+// A counter's copies stay within this when filters are united; adds one by one never get there.
+constexpr uint64_t kMaxCopies = uint64_t{1} << 62;
+
+// Cells that were there already leave the list.
+size_t without_repetitions(uint64_t* cells, size_t count) noexcept {
+  size_t distinct = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (std::find(cells, cells + distinct, cells[i]) == cells + distinct) {
+      cells[distinct++] = cells[i];
+    }
+  }
+  return distinct;
+}
+
+std::string bytes_behind(uint64_t index) {
+  return "page " + std::to_string(index) + " has bits behind its last cell, expected zeros";
+}
+
+}  // namespace
+
+BloomFilter::BloomFilter(const BloomGeometry& geometry)
+    : Filter(geometry.kind, geometry.page_count(), geometry.page_bytes),
+      geometry_(geometry),
+      cells_(geometry.cells()),
+      cells_per_page_(geometry.cells_per_page()),
+      page_reciprocal_(~uint64_t{0} / cells_per_page_ + 1),
+      avx2_(has_avx2()) {
+  assert(cells_ <= kMaxBloomCells);
+  for (uint32_t i = 0; geometry.blocked() && i <= geometry.hashes; ++i) {
+    segments_[i] = geometry.first_block(i);
+  }
+  block_probe_ = choose_block_probe();
+}
+
+// ---- cells
+
+size_t BloomFilter::next_cells(uint64_t step, uint32_t left, uint64_t* cells) const noexcept {
+  for (uint32_t i = 0; i < left; i += 2) {
+    const uint64_t draw = mix64(step += kStep);
+    cells[i] = multiply_high(draw, cells_);
+    if (i + 1 < left) {
+      cells[i + 1] = multiply_high(std::rotl(draw, 32), cells_);
+    }
+  }
+  return left;
+}
+
+size_t BloomFilter::pair_cells(const HashPair& pair, uint64_t* cells) const noexcept {
+  uint64_t sum = pair.h1;
+  for (uint32_t i = 0; i < geometry_.hashes; ++i) {
+    cells[i] = sum % cells_;
+    sum += pair.h2;
+  }
+  return geometry_.hashes;
+}
+
+size_t BloomFilter::cells_of(uint64_t hash, uint64_t* cells) const noexcept {
+  assert(kind() != FilterKind::kLegacyBloom);
+  if (!geometry_.blocked()) {
+    return without_repetitions(cells, next_cells(hash, geometry_.hashes, cells));
+  }
+  BlockWalk walk{hash, hash};
+  size_t count = 0;
+  for (uint32_t i = 0; i < geometry_.hashes; ++i) {
+    const BlockPlace place = next_block(i, walk);
+    for (uint32_t lane = 0; lane < kBlockLanes; ++lane) {
+      cells[count++] = place.block * kBlockBits + lane * 64 + ((place.mask >> (6 * lane)) & 63);
+    }
+  }
+  return count;
+}
+
+size_t BloomFilter::pages_of(uint64_t hash, uint64_t* pages) const noexcept {
+  assert(kind() != FilterKind::kLegacyBloom);
+  BlockWalk walk{hash, hash};
+  if (!geometry_.blocked()) {
+    next_cells(hash, geometry_.hashes, pages);
+  }
+  for (uint32_t i = 0; i < geometry_.hashes; ++i) {
+    pages[i] = page_of(geometry_.blocked() ? next_block(i, walk).block * kBlockBits : pages[i]);
+  }
+  return geometry_.hashes;
+}
+
+size_t BloomFilter::pages_of_pair(const HashPair& pair, uint64_t* pages) const noexcept {
+  const size_t count = pair_cells(pair, pages);
+  std::transform(pages, pages + count, pages, [&](uint64_t cell) { return page_of(cell); });
+  return count;
+}
+
+// ---- one hash
+
+BloomFilter::Answer BloomFilter::probe_slowly(const uint64_t* cells, size_t count) const noexcept {
+  for (size_t i = 0; i < count; ++i) {
+    if (pages_.find(page_of(cells[i])) == nullptr) {
+      return Answer::kNotLoaded;
+    }
+    if ((geometry_.counting() ? at<true>(cells[i]).value() : at<false>(cells[i]).value()) == 0) {
+      return Answer::kAbsent;
+    }
+  }
+  return Answer::kPresent;
+}
+
+BloomFilter::Answer BloomFilter::probe_pair(const HashPair& pair) const noexcept {
+  uint64_t cells[kMaxPlaces];
+  return probe_slowly(cells, pair_cells(pair, cells));
+}
+
+uint64_t BloomFilter::count(uint64_t hash, const PendingRemoves& pending) const {
+  if (!geometry_.counting()) {
+    return probe(hash) == Answer::kPresent ? 1 : 0;
+  }
+  uint64_t cells[kMaxPlaces];
+  const size_t cell_count = cells_of(hash, cells);
+  uint64_t least = ~uint64_t{0};
+  for (size_t i = 0; i < cell_count && least != 0; ++i) {
+    const auto found = pending.find(cells[i]);
+    const uint64_t removed = found == pending.end() ? 0 : found->second;
+    const uint64_t held = copies(cells[i]);
+    least = std::min(least, held - std::min(held, removed));
+  }
+  return least;
+}
+
+bool BloomFilter::insert_bits(const uint64_t* cells, size_t count) {
+  std::for_each(cells, cells + count, [&](uint64_t cell) { touch(cell); });
+  unsigned added = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Bit bit = touched<false>(cells[i]);
+    added += 1 - bit.value();
+    bit.set(1);
+  }
+  occupied_ += added;
+  return added == 0;
+}
+
+bool BloomFilter::insert_pair(const HashPair& pair) {
+  uint64_t cells[kMaxPlaces];
+  return insert_bits(cells, pair_cells(pair, cells));
+}
+
+bool BloomFilter::insert(uint64_t hash) {
+  if (geometry_.blocked()) {
+    return insert_batch({&hash, 1}) != 0;
+  }
+  if (geometry_.counting()) {
+    return insert_copies(hash, 1);
+  }
+  uint64_t cells[kMaxPlaces];
+  return insert_bits(cells, next_cells(hash, geometry_.hashes, cells));
+}
+
+// ---- batches
+
+uint64_t BloomFilter::insert_batch(std::span<const uint64_t> hashes) {
+  assert(kind() != FilterKind::kLegacyBloom);
+  if (geometry_.blocked()) {
+    return avx2_ ? insert_blocks_avx2(hashes) : insert_blocks(hashes);
+  }
+  return geometry_.counting() ? insert_batch_copies(hashes) : insert_batch_bits(hashes);
+}
+
+uint64_t BloomFilter::insert_batch_bits(std::span<const uint64_t> hashes) {
+  Bit bits[kBatchCells];
+  const uint32_t k = geometry_.hashes;
+  uint64_t present = 0;
+  while (!hashes.empty()) {
+    const size_t count = std::min<size_t>(kBatchCells / k, hashes.size());
+    Bit* end = bits;
+    for (const uint64_t hash : hashes.first(count)) {
+      uint64_t cells[kMaxPlaces];
+      next_cells(hash, k, cells);
+      for (uint32_t i = 0; i < k; ++i) {
+        touch(cells[i]);
+        *end = touched<false>(cells[i]);
+        __builtin_prefetch(end->byte, 1);
+        ++end;
+      }
+    }
+    for (const Bit* bit = bits; bit != end;) {
+      unsigned added = 0;
+      for (const Bit* const next = bit + k; bit != next; ++bit) {
+        added += 1 - bit->value();
+        bit->set(1);
+      }
+      present += added == 0 ? 1 : 0;
+      occupied_ += added;
+    }
+    hashes = hashes.subspan(count);
+  }
+  return present;
+}
+
+uint64_t BloomFilter::contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept {
+  assert(kind() != FilterKind::kLegacyBloom);
+  uint64_t total = 0;
+  while (!hashes.empty()) {
+    const size_t count = std::min(kBatch, hashes.size());
+    const std::span<const uint64_t> batch = hashes.first(count);
+    if (geometry_.blocked()) {
+      avx2_ ? find_blocks_avx2(batch, found) : find_blocks(batch, found);
+    } else {
+      geometry_.counting() ? find_batch<true>(batch, found) : find_batch<false>(batch, found);
+    }
+    total += static_cast<uint64_t>(std::count(found, found + count, true));
+    hashes = hashes.subspan(count);
+    found += count;
+  }
+  return total;
+}
+
+// Most strangers are told by the first pair. The memory of the others' further cells is fetched for
+// all of them before any is looked at.
+template <bool kCounters>
+void BloomFilter::find_batch(std::span<const uint64_t> hashes, bool* found) const noexcept {
+  using Cell = CellAt<kCounters, const std::byte>;
+  Cell pairs[kBatch][2];
+  Cell others[kBatch][kMaxPlaces];
+  uint64_t cells[kMaxPlaces];
+  const uint32_t k = geometry_.hashes;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    const size_t count = next_cells(hashes[i], std::min(k, 2u), cells);
+    pairs[i][0] = at<kCounters>(cells[0]);
+    pairs[i][1] = at<kCounters>(cells[count - 1]);
+    __builtin_prefetch(pairs[i][0].byte);
+    __builtin_prefetch(pairs[i][1].byte);
+  }
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    found[i] = (pairs[i][0].used() & pairs[i][1].used()) != 0;
+    if (!found[i] || k <= 2) {
+      continue;
+    }
+    next_cells(hashes[i] + kStep, k - 2, cells);
+    for (uint32_t j = 0; j < k - 2; ++j) {
+      others[i][j] = at<kCounters>(cells[j]);
+      __builtin_prefetch(others[i][j].byte);
+    }
+  }
+  for (size_t i = 0; k > 2 && i < hashes.size(); ++i) {
+    found[i] = found[i] && std::all_of(others[i], others[i] + (k - 2),
+                                       [](const Cell& cell) { return cell.value() != 0; });
+  }
+}
+
+// A set's count is ignored. Counters are added to at once: one hash may come a million times.
+class BloomFilter::Builder final : public FilterBuilder {
+ public:
+  explicit Builder(BloomFilter& filter) noexcept : filter_(filter) {}
+  void insert(uint64_t hash, uint64_t count) override {
+    if (filter_.geometry_.counting() && count > 1) {
+      filter_.insert_copies(hash, count);
+      return;
+    }
+    hashes_[waiting_++] = hash;
+    if (waiting_ == std::size(hashes_)) {
+      finish();
+    }
+  }
+  void finish() override {
+    filter_.insert_batch({hashes_, waiting_});
+    waiting_ = 0;
+  }
+
+ private:
+  BloomFilter& filter_;
+  uint64_t hashes_[256];
+  size_t waiting_ = 0;
+};
+
+std::unique_ptr<FilterBuilder> BloomFilter::builder(uint64_t) {
+  return std::make_unique<Builder>(*this);
+}
+
+// ---- the whole filter
+
+// No entry takes long, so there is a poll for a page.
+Status BloomFilter::do_unite(const Filter& other_filter, const Poll& poll) {
+  if (other_filter.kind() != kind() || other_filter.words() != words() ||
+      other_filter.pages().page_bytes() != pages_.page_bytes()) {
+    return invalid("the filters have different sizes, hashes or layouts, expected the same");
+  }
+  const auto& other = static_cast<const BloomFilter&>(other_filter);
+  for (const auto& [cell, copies] : other.overflow_.counts()) {
+    if (copies > kMaxCopies || overflow_.count(cell) > kMaxCopies) {
+      return invalid("cell " + std::to_string(cell) + " stands for more than 2^62 copies");
+    }
+  }
+  const PageSet& theirs = other.pages_;
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = theirs.next_owned(0); index < pages; index = theirs.next_owned(index + 1)) {
+    if (poll != nullptr) {
+      CUCKOO_TRY(poll());
+    }
+    const std::byte* const page = theirs.find(index);
+    if (std::all_of(page, page + content_bytes(index),
+                    [](std::byte b) { return b == std::byte{0}; })) {
+      continue;
+    }
+    (void)pages_.writable(index);  // it may be absent
+    pages_.mark_dirty(index);
+    if (geometry_.counting()) {
+      unite_counters(index, other);
+    } else {
+      unite_bits(index, other);
+    }
+  }
+  return {};
+}
+
+// Behind the content both pages are zero.
+void BloomFilter::unite_bits(uint64_t index, const BloomFilter& other) {
+  std::byte* const page = pages_.owned(index);
+  const std::byte* const theirs = other.pages_.find(index);
+  for (size_t at = 0; at < pages_.page_bytes(); at += 8) {
+    const auto mine = load_le<uint64_t>(page + at);
+    const auto both = mine | load_le<uint64_t>(theirs + at);
+    occupied_ += static_cast<uint64_t>(std::popcount(mine ^ both));
+    store_le(page + at, both);
+  }
+}
+
+double BloomFilter::load_factor() const noexcept {
+  return static_cast<double>(occupied_) / static_cast<double>(cells_);
+}
+
+double BloomFilter::rate_now() const noexcept {
+  return geometry_.blocked() ? rate(keys_for_cells(geometry_, occupied_))
+                             : std::pow(load_factor(), geometry_.hashes);
+}
+
+Status BloomFilter::validate_page(uint64_t index, std::span<const std::byte> content) const {
+  if (index >= pages_.page_count()) {
+    return corrupt("page number is " + std::to_string(index) + ", expected less than " +
+                   std::to_string(pages_.page_count()));
+  }
+  if (content.size() != content_bytes(index)) {
+    return corrupt("page " + std::to_string(index) + " has " + std::to_string(content.size()) +
+                   " bytes, expected " + std::to_string(content_bytes(index)));
+  }
+  const uint64_t used = geometry_.cells_in_page(index) * geometry_.cell_bits() % 8;
+  if (used != 0 && (static_cast<unsigned>(content.back()) >> used) != 0) {
+    return corrupt(bytes_behind(index));
+  }
+  return {};
+}
+
+Status BloomFilter::check_page(uint64_t index, uint64_t& used, uint64_t& full_counters) const {
+  const std::byte* const page = pages_.find(index);
+  const size_t content = content_bytes(index);
+  CUCKOO_TRY(validate_page(index, {page, content}));
+  if (std::any_of(page + content, page + pages_.page_bytes() + PageSet::kSlackBytes,
+                  [](std::byte byte) { return byte != std::byte{0}; })) {
+    return corrupt(bytes_behind(index));
+  }
+  for (size_t at = 0; at < pages_.page_bytes(); at += 8) {
+    uint64_t word = load_le<uint64_t>(page + at);
+    if (geometry_.counting()) {  // lowest bit of a nibble: of the counters above 0, and of the 15s
+      constexpr uint64_t kOnes = 0x1111111111111111;
+      const uint64_t all = word & (word >> 1);
+      full_counters += static_cast<uint64_t>(std::popcount(all & (all >> 2) & kOnes));
+      word |= word >> 1;
+      word = (word | (word >> 2)) & kOnes;
+    }
+    used += static_cast<uint64_t>(std::popcount(word));
+  }
+  return {};
+}
+
+Status BloomFilter::check() const {
+  uint64_t used = 0;
+  uint64_t full_counters = 0;
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
+    CUCKOO_TRY(check_page(index, used, full_counters));
+  }
+  if (used != occupied_) {
+    return corrupt("pages hold " + std::to_string(used) + " cells in use, expected " +
+                   std::to_string(occupied_));
+  }
+  return check_overflow(full_counters);
+}
+
+}  // namespace cuckoo

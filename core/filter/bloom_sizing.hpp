@@ -1,0 +1,109 @@
+// From "so many keys, so many false positives" to a Bloom filter's geometry, and back: the rate and
+// the cells in use that a number of keys leads to.
+//
+// Invariants
+//   I1  pure functions of their arguments, and the same on every machine: sizes, expected_cells()
+//       and full() use + - * / and sqrt alone, which IEEE 754 rounds everywhere alike. (The log of
+//       a C library does not; it is left to the legacy size, which others compute with it too, and
+//       to keys_for_cells(), which nothing is decided by.)
+//   I2  a geometry is valid: 1 … 2^47 cells, 1 … 64 hashes or 1 … 4 blocks per key; a blocked
+//       filter has at least as many blocks as a key takes; a legacy one a multiple of 64 bits below
+//       2^32.
+//
+// Rates. Each key sets k cells of m; y = -k·n·ln(1 - 1/m).
+//   standard, counting   the part of the cells in use: u = 1 - e^-y; its variance
+//                        v = (e^-y - (1 + y)·e^-2y)/m. A stranger meets k of them: u^k, and on
+//                        average over filters u^k·(1 + C(k,2)·v/u^2), which 100 keys at 1e-6 need.
+//   blocked              a key sets a bit in each of 8 lanes of 64 bits in each of b blocks, one
+//                        in each of b equal segments of the filter. j keys fall in a block of a
+//                        segment of s blocks with Binomial(n, 1/s) probability (Poisson but for
+//                        small n), and then a stranger passes it with (1 - (63/64)^j)^8. The rate
+//                        is the product over the segments of the mean over j.
+//
+// Sizes. The rate of one filter differs from that mean by chance, by a relative standard deviation
+// d (for 1 %: 1 % at 10,000 keys, 12 % at 100). A filter is sized so that mean·(1 + d) is at most
+// the rate asked for: 0.3 % more bits at 10,000 keys, 3 % at 100.
+//   k   standard, counting: round(-log2 rate). Blocked: the fewest blocks per key whose bits are at
+//       most 2 % more than the fewest possible: 1 down to 7e-4, 2 to 2e-6, 3 to 6e-9, else 4.
+//   m   the smallest that holds the rate with that k.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/result.hpp"
+#include "core/filter/filter.hpp"
+#include "core/filter/sizing.hpp"
+
+namespace cuckoo {
+
+inline constexpr double kMinBloomRate = kMinRate / 64;  // 2^-36: that of one of many generations
+inline constexpr double kMinBitsPerKey = 1;
+inline constexpr double kMaxBitsPerKey = 128;
+inline constexpr uint32_t kMaxBloomHashes = 64;
+inline constexpr uint32_t kMaxBlocksPerKey = 4;
+inline constexpr uint32_t kBlockBits = 512;
+inline constexpr uint32_t kBlockBytes = kBlockBits / 8;
+inline constexpr uint32_t kBlockLanes = 8;
+inline constexpr uint64_t kMaxBloomCells = uint64_t{1} << 47;  // 2^40 keys of 128 bits
+inline constexpr uint64_t kMaxLegacyBits = (uint64_t{1} << 32) - 64;
+
+struct BloomGeometry {
+  FilterKind kind = FilterKind::kBloom;
+  uint64_t size = 1;           // bits, counters or blocks of 512 bits
+  uint32_t hashes = 1;         // k; blocks per key when blocked
+  uint32_t page_bytes = 4032;  // a multiple of 64, at most 8192
+
+  bool blocked() const noexcept { return kind == FilterKind::kBlockedBloom; }
+  bool counting() const noexcept { return kind == FilterKind::kCountingBloom; }
+  uint64_t cells() const noexcept { return blocked() ? size * kBlockBits : size; }
+  uint32_t cell_bits() const noexcept { return counting() ? 4 : 1; }
+  uint32_t cells_per_page() const noexcept { return page_bytes * 8 / cell_bits(); }
+  // Cells that a key sets, when no two of its hashes meet.
+  uint32_t cells_per_key() const noexcept { return blocked() ? hashes * kBlockLanes : hashes; }
+  uint64_t page_count() const noexcept {
+    return (cells() + cells_per_page() - 1) / cells_per_page();
+  }
+  uint64_t cells_in_page(uint64_t index) const noexcept;  // index < page_count()
+  // Bytes of page `index` that hold cells, the last begun byte whole; the last page is cut to that.
+  uint32_t content_bytes(uint64_t index) const noexcept;
+  // Blocked: a key's i-th block is one of [first_block(i), first_block(i + 1)). The segments differ
+  // by at most one block and none is empty.
+  uint64_t first_block(uint32_t i) const noexcept { return size * i / hashes; }
+  GeometryWords words() const noexcept { return {size, hashes, 0}; }
+
+  friend bool operator==(const BloomGeometry&, const BloomGeometry&) = default;
+};
+
+// capacity 1 … 2^40, rate 2^-36 … 0.25 with capacity/rate at most 2^60, hashes 1 … 64 or 0: the
+// best (always 0 when blocked). kInvalid otherwise, and when more than 2^47 cells (legacy: 2^32
+// bits) would be needed.
+Result<BloomGeometry> size_bloom(FilterKind kind, uint64_t capacity, double rate, uint32_t hashes,
+                                 uint32_t page_bytes);
+// bits_per_key 1 … 128: m/n. Counting: counters per key, each of 4 bits.
+Result<BloomGeometry> size_bloom_bits(FilterKind kind, uint64_t capacity, double bits_per_key,
+                                      uint32_t hashes, uint32_t page_bytes);
+// A stored geometry (I2); kCorrupt when there is no such one.
+Result<BloomGeometry> stored_bloom(FilterKind kind, const GeometryWords& words,
+                                   uint32_t page_bytes);
+
+// The mean rate over all filters with `keys` distinct keys, and how much one filter's rate differs:
+// its standard deviation divided by the mean.
+struct BloomRate {
+  double mean = 0;
+  double deviation = 0;
+};
+BloomRate bloom_rate(const BloomGeometry& geometry, double keys) noexcept;
+
+// The cells in use that `keys` distinct keys lead to on average, and the keys that so many cells in
+// use stand for. All cells in use count as half a cell less: the keys are never infinite.
+double expected_cells(const BloomGeometry& geometry, double keys) noexcept;
+double keys_for_cells(const BloomGeometry& geometry, uint64_t cells) noexcept;
+
+// Do the cells in use, together with `unfolded` keys that are not in them yet, stand for at least
+// `capacity` keys and so many standard deviations of that estimate at capacity? By chance, 6 are
+// never met: then a filter was filled in secret (by keys that false positives hid).
+inline constexpr double kCertain = 6;
+bool cells_reach(const BloomGeometry& geometry, uint64_t occupied, uint64_t unfolded,
+                 uint64_t capacity, double deviations) noexcept;
+
+}  // namespace cuckoo

@@ -1,0 +1,102 @@
+// The semi-sorted bucket: four fingerprints in 4·l + b bits.
+//
+// A slot's value is 0 (empty) or a fingerprint 1 … S, S = r·2^l - 1; value = high·2^l + low with
+// 0 <= high < r. The four values are kept sorted. The bucket stores the four l-bit lows and, not
+// four highs, but the rank of their multiset: C(r+3, 4) <= 2^b of them exist, which saves one bit a
+// slot against storing them (Fan et al., "Cuckoo Filter", CoNEXT 2014, section 5.2; here for any
+// radix, so that the false positive rate comes in quarter-bit steps).
+//
+// Layout, bit 0 first:   low0 | low1 | low2 | low3 | rank     (lows l bits each, rank b bits)
+//
+//   b    r    C(r+3,4)
+//   12   16   3,876  of  4,096
+//   13   19   7,315  of  8,192
+//   14   23  14,950  of 16,384
+//   15   28  31,465  of 32,768
+//
+// Invariants
+//   I1  rank < C(r+3, 4).
+//   I2  the decoded values are sorted, ascending.
+//   I3  an all-zero bucket is an empty one.
+// The rank (combinatorial number system, high0 <= … <= high3) does not depend on r:
+//   rank = C(high0, 1) + C(high1 + 1, 2) + C(high2 + 2, 3) + C(high3 + 3, 4).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "core/base/bytes.hpp"
+
+namespace cuckoo {
+
+inline constexpr unsigned kBucketSlots = 4;
+
+struct BucketShape {
+  uint32_t radix = 16;      // r: 16, 19, 23 or 28
+  uint32_t low_bits = 0;    // l: 0 … 29
+  uint32_t rank_bits = 12;  // b
+
+  uint32_t bits() const noexcept { return kBucketSlots * low_bits + rank_bits; }
+  uint64_t fingerprints() const noexcept { return (uint64_t{radix} << low_bits) - 1; }  // S
+  uint32_t rank_count() const noexcept;                                                 // C(r+3, 4)
+
+  friend bool operator==(const BucketShape&, const BucketShape&) = default;
+};
+
+inline constexpr uint32_t kMaxLowBits = 29;
+
+// The shape with that radix, false when there is none: radix 16, 19, 23 or 28 and at most 128 bits
+// (so 29 low bits go with radix 16 only).
+bool make_bucket_shape(uint32_t radix, uint32_t low_bits, BucketShape& shape) noexcept;
+
+// The narrowest shape with at least that many fingerprints; false when none has.
+bool narrowest_bucket_shape(uint64_t fingerprints, BucketShape& shape) noexcept;
+
+using BucketValues = std::array<uint64_t, kBucketSlots>;
+
+// highs of a rank, one a byte, slot 0 in the lowest byte. rank < 2^15.
+uint32_t decode_rank(uint32_t rank) noexcept;
+// All 2^15 of them, for a reader that keeps the pointer. Ranks from 31,465 on decode too (to highs
+// of 28), so a damaged rank never reads behind the table.
+const uint32_t* rank_table() noexcept;
+uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2, uint32_t high3) noexcept;
+
+// `bits` holds shape.bits() bits; those above are ignored. Its rank must satisfy I1.
+BucketValues decode_bucket(const BucketShape& shape, uint128 bits) noexcept;
+// Values in any order.
+uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept;
+// The same for a shape of at most 64 bits.
+uint64_t encode_bucket_in_word(const BucketShape& shape, BucketValues values) noexcept;
+// I1 and I2.
+bool valid_bucket(const BucketShape& shape, uint128 bits) noexcept;
+
+// Which of several adjacent low parts in one word equal a given one: all of them in one pass,
+// without a branch.
+//
+// A lane of x = lanes XOR broadcast(low) is zero where they are equal. (x & body) + body carries
+// into the lane's top bit exactly when a bit below the top is set, and never beyond it (body + body
+// < 2^l); OR x adds the top bit itself. So the test is exact: no false alarm beside a true one.
+struct LaneTest {
+  uint64_t lanes = 0;  // all bits of all lanes
+  uint64_t ones = 0;   // the lowest bit of each: x * ones broadcasts x
+  uint64_t body = 0;   // all but the highest bit of each
+  uint64_t top = 1;    // the highest bit of each
+  uint32_t top_shift = 0;
+
+  // lane_bits * lane_count <= 64. Lanes of no bits are always equal: one flag stands for all.
+  static LaneTest make(uint32_t lane_bits, uint32_t lane_count) noexcept;
+
+  // The top bits of the lanes that equal `low`; shifted right by top_shift, lane j's is bit j·l.
+  uint64_t equal(uint64_t bits, uint64_t low) const noexcept {
+    const uint64_t x = (bits & lanes) ^ (low * ones);
+    return ~(((x & body) + body) | x) & top;
+  }
+};
+
+// Bit 7 of each byte of `highs` that equals `high`. All of them are below 32, so no byte of the
+// difference borrows from the next.
+inline uint32_t equal_highs(uint32_t highs, uint32_t high) noexcept {
+  return (0x80808080u - (highs ^ (high * 0x01010101u))) & 0x80808080u;
+}
+
+}  // namespace cuckoo

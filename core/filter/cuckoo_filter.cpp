@@ -1,0 +1,612 @@
+#include "core/filter/cuckoo_filter.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace cuckoo {
+namespace {
+
+constexpr uint64_t kMaxSearchNodes = 20000;
+// Up to this many low bits a probe's eight lanes match by chance so often (8/2^l) that the branch
+// costs more than decoding always.
+constexpr uint32_t kAlwaysDecodeLowBits = 5;
+
+}  // namespace
+
+// ---- geometry
+
+CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
+    : Filter(FilterKind::kCuckoo, geometry.page_count(), geometry.page_bytes), geometry_(geometry) {
+  const BucketShape& shape = geometry_.shape;
+  fingerprints_ = shape.fingerprints();
+  buckets_per_page_ = geometry_.buckets_per_page();
+  page_reciprocal_ = ~uint64_t{0} / buckets_per_page_ + 1;
+  bucket_bits_ = shape.bits();
+  // Bit offsets are multiples of W, so the shift is at most 8 - gcd(W, 8).
+  const bool one_word = bucket_bits_ + 8 - std::gcd(bucket_bits_, 8u) <= 64;
+  lanes_per_word_ = one_word ? kBucketSlots : 2;
+  lane_test_ = LaneTest::make(shape.low_bits, lanes_per_word_);
+  always_decode_ = shape.low_bits <= kAlwaysDecodeLowBits ? 1 : 0;
+  low_mask_ = (uint64_t{1} << shape.low_bits) - 1;
+  rank_shift_ = kBucketSlots * shape.low_bits;
+  rank_mask_ = (uint32_t{1} << shape.rank_bits) - 1;
+  ranks_ = rank_table();
+}
+
+GeometryWords CuckooFilter::words() const noexcept {
+  return {geometry_.buckets, geometry_.shape.radix, geometry_.shape.low_bits};
+}
+
+uint64_t CuckooFilter::bits() const noexcept { return geometry_.buckets * bucket_bits_; }
+
+uint32_t CuckooFilter::content_bytes(uint64_t index) const noexcept {
+  return geometry_.content_bytes(index);
+}
+
+size_t CuckooFilter::pages_of(uint64_t hash, uint64_t* pages) const noexcept {
+  const Place place = locate(hash);
+  pages[0] = page_of(place.bucket1);
+  pages[1] = page_of(place.bucket2);
+  return 2;
+}
+
+size_t CuckooFilter::cells_of(uint64_t hash, uint64_t* cells) const noexcept {
+  cells[0] = cell(hash);
+  return 1;
+}
+
+double CuckooFilter::load_factor() const noexcept {
+  return static_cast<double>(occupied_) / (kBucketSlots * static_cast<double>(geometry_.buckets));
+}
+
+bool CuckooFilter::full(uint64_t items, uint64_t, uint64_t capacity) const noexcept {
+  return items >= capacity;
+}
+
+// ---- buckets
+
+// A bucket of more than one word is read in parts, each at its own bit offset: two lanes, the other
+// two, and the rank only when a low part matched. Two lanes and a shift of at most 7 fit one word
+// for l <= 28; for l = 29, W = 128, the shifts are 0 and 2.
+bool CuckooFilter::wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept {
+  const uint32_t low_bits = geometry_.shape.low_bits;
+  const uint64_t low = fingerprint & low_mask_;
+  const uint32_t second = at.shift + 2 * low_bits;
+  const uint64_t flags01 = lane_test_.equal(load_word(at), low);
+  const uint64_t flags23 = lane_test_.equal(load_word({at.bytes + (second >> 3), second & 7}), low);
+  if ((flags01 | flags23) == 0) {
+    return false;
+  }
+  const uint32_t rank_at = at.shift + rank_shift_;
+  const auto rank =
+      static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7})) & rank_mask_;
+  const uint32_t highs =
+      equal_highs(ranks_[rank], static_cast<uint32_t>(fingerprint >> low_bits)) >> 7;
+  const uint64_t lows01 = flags01 >> lane_test_.top_shift;
+  const uint64_t lows23 = flags23 >> lane_test_.top_shift;
+  return (((lows01 & highs) | ((lows01 >> low_bits) & (highs >> 8)) | (lows23 & (highs >> 16)) |
+           ((lows23 >> low_bits) & (highs >> 24))) &
+          1) != 0;
+}
+
+bool CuckooFilter::wide_hold(const BitAddress& at1, const BitAddress& at2,
+                             uint64_t fingerprint) const noexcept {
+  __builtin_prefetch(at2.bytes);
+  return wide_matches(at1, fingerprint) || wide_matches(at2, fingerprint);
+}
+
+// May hold bits of the next bucket above this one's.
+uint128 CuckooFilter::read_wide(uint64_t bucket) const noexcept {
+  const BitAddress at = address(bucket);
+  const uint128 words =
+      load_le<uint64_t>(at.bytes) | static_cast<uint128>(load_le<uint64_t>(at.bytes + 8)) << 64;
+  if (at.shift + bucket_bits_ <= 128) {
+    return words >> at.shift;
+  }
+  const auto last = static_cast<uint8_t>(at.bytes[16]);
+  return words >> at.shift | static_cast<uint128>(last) << (128 - at.shift);
+}
+
+template <class Bits>
+inline BucketValues CuckooFilter::decode(Bits bits) const noexcept {
+  const uint32_t l = geometry_.shape.low_bits;
+  const uint32_t highs = ranks_[static_cast<uint32_t>(bits >> rank_shift_) & rank_mask_];
+  const auto value = [&](unsigned slot) {
+    return (static_cast<uint64_t>((highs >> (8 * slot)) & 0xFF) << l) |
+           (static_cast<uint64_t>(bits >> (slot * l)) & low_mask_);
+  };
+  return {value(0), value(1), value(2), value(3)};
+}
+
+inline BucketValues CuckooFilter::read(uint64_t bucket) const noexcept {
+  return one_word() ? decode(load_word(address(bucket))) : decode(read_wide(bucket));
+}
+
+// Values are sorted, so an empty slot is the first.
+inline bool CuckooFilter::has_empty_slot(uint64_t bucket) const noexcept {
+  const BitAddress at = address(bucket);
+  if ((load_word(at) & low_mask_) != 0) {
+    return false;
+  }
+  const uint32_t rank_at = at.shift + rank_shift_;
+  const auto rank = static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7}));
+  return (ranks_[rank & rank_mask_] & 0xFF) == 0;
+}
+
+// The masks only matter for highs that a damaged page made up: they must not spill over.
+void CuckooFilter::write(std::byte* page, uint64_t bucket_in_page,
+                         const BucketValues& values) const noexcept {
+  const uint64_t bit = bucket_in_page * bucket_bits_;
+  std::byte* at = page + (bit >> 3);
+  const auto shift = static_cast<uint32_t>(bit & 7);
+  const auto merge = [](std::byte* to, uint64_t mask, uint64_t value) {
+    store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
+  };
+  if (one_word()) {
+    const uint64_t mask = static_cast<uint64_t>(low_bits_mask(bucket_bits_));
+    const uint64_t bits = encode_bucket_in_word(geometry_.shape, values);
+    merge(at, mask << shift, (bits & mask) << shift);
+    return;
+  }
+  const uint128 mask = low_bits_mask(bucket_bits_);
+  const uint128 bits = encode_bucket(geometry_.shape, values) & mask;
+  merge(at, static_cast<uint64_t>(mask << shift), static_cast<uint64_t>(bits << shift));
+  merge(at + 8, static_cast<uint64_t>((mask << shift) >> 64),
+        static_cast<uint64_t>((bits << shift) >> 64));
+  if (shift + bucket_bits_ > 128) {
+    const auto kept = static_cast<uint32_t>(at[16]) & ~static_cast<uint32_t>(mask >> (128 - shift));
+    at[16] = static_cast<std::byte>(kept | static_cast<uint32_t>(bits >> (128 - shift)));
+  }
+}
+
+// One copy of `from`, which is among the bucket's values, becomes `to`. The bucket's page is marked
+// dirty already.
+void CuckooFilter::replace(uint64_t bucket, BucketValues values, uint64_t from,
+                           uint64_t to) noexcept {
+  *std::find(values.begin(), values.end(), from) = to;
+  const uint64_t page = page_of(bucket);
+  write(pages_.owned(page), bucket - page * buckets_per_page_, values);
+}
+
+// ---- one hash
+
+uint64_t CuckooFilter::count(uint64_t hash) const noexcept {
+  const Place place = locate(hash);
+  const auto copies = [&](uint64_t bucket) {
+    const BucketValues values = read(bucket);
+    return static_cast<uint64_t>(std::count(values.begin(), values.end(), place.fingerprint));
+  };
+  uint64_t total = copies(place.bucket1);
+  if (place.bucket2 != place.bucket1) {
+    total += copies(place.bucket2);
+  }
+  return overflow_.empty() ? total : total + overflow_.count(cell(place));
+}
+
+uint64_t CuckooFilter::count(uint64_t hash, const PendingRemoves& pending) const {
+  const auto found = pending.find(cell(hash));
+  const uint64_t there = count(hash);
+  const uint64_t gone = found == pending.end() ? 0 : found->second;
+  return there > gone ? there - gone : 0;
+}
+
+// ---- where an insert finds the buckets
+
+class CuckooFilter::PageBuckets {
+ public:
+  explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
+
+  BucketValues read(uint64_t bucket) const noexcept { return filter_.read(bucket); }
+  bool has_empty_slot(uint64_t bucket) const noexcept { return filter_.has_empty_slot(bucket); }
+  void prefetch(uint64_t bucket) const noexcept {
+    __builtin_prefetch(filter_.address(bucket).bytes);
+  }
+  // May throw, so before the first change of an operation.
+  void touch(uint64_t bucket) { filter_.pages_.mark_dirty(filter_.page_of(bucket)); }
+  // One copy of `from`, which is among the bucket's values, becomes `to`.
+  void replace(uint64_t bucket, const BucketValues& values, uint64_t from, uint64_t to) {
+    filter_.replace(bucket, values, from, to);
+  }
+
+ private:
+  CuckooFilter& filter_;
+};
+
+// Four values of 32 bits a bucket: no decoding, sorting and encoding at each insert, so half the
+// time of an insert into pages; decoding and encoding all buckets once costs as much as that saves
+// on one insert for every other bucket. Values stand in any order here.
+class CuckooFilter::ArrayBuckets {
+ public:
+  explicit ArrayBuckets(CuckooFilter& filter)
+      : filter_(filter), slots_(kBucketSlots * filter.geometry_.buckets) {
+    for (uint64_t bucket = 0; bucket < filter.geometry_.buckets; ++bucket) {
+      const BucketValues values = filter.read(bucket);
+      for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
+        slots_[kBucketSlots * bucket + slot] = static_cast<uint32_t>(values[slot]);
+      }
+    }
+  }
+  // Marks the pages that change, no others.
+  void store() {
+    PageSet& pages = filter_.pages_;
+    std::vector<std::byte> encoded(size_t{pages.page_bytes()} + PageSet::kSlackBytes);
+    uint64_t bucket = 0;
+    for (uint64_t page = 0; page < pages.page_count(); ++page) {
+      std::fill(encoded.begin(), encoded.end(), std::byte{0});
+      const uint64_t first = bucket;
+      const uint64_t end = std::min(first + filter_.buckets_per_page_, filter_.geometry_.buckets);
+      for (; bucket < end; ++bucket) {
+        filter_.write(encoded.data(), bucket - first, read(bucket));
+      }
+      if (!std::equal(encoded.begin(), encoded.end(), pages.find(page))) {
+        pages.mark_dirty(page);
+        std::copy(encoded.begin(), encoded.end(), pages.owned(page));
+      }
+    }
+  }
+
+  BucketValues read(uint64_t bucket) const noexcept {
+    const uint32_t* slots = &slots_[kBucketSlots * bucket];
+    return {slots[0], slots[1], slots[2], slots[3]};
+  }
+  bool has_empty_slot(uint64_t bucket) const noexcept {
+    const uint32_t* slots = &slots_[kBucketSlots * bucket];
+    return slots[0] == 0 || slots[1] == 0 || slots[2] == 0 || slots[3] == 0;
+  }
+  void prefetch(uint64_t bucket) const noexcept {
+    __builtin_prefetch(&slots_[kBucketSlots * bucket]);
+  }
+  void touch(uint64_t) noexcept {}
+  void replace(uint64_t bucket, const BucketValues&, uint64_t from, uint64_t to) noexcept {
+    uint32_t* const slots = &slots_[kBucketSlots * bucket];
+    *std::find(slots, slots + kBucketSlots, static_cast<uint32_t>(from)) =
+        static_cast<uint32_t>(to);
+  }
+
+ private:
+  CuckooFilter& filter_;
+  std::vector<uint32_t> slots_;
+};
+
+bool CuckooFilter::worth_decoding(uint64_t inserts) const noexcept {
+  constexpr uint64_t kMostBuckets = (uint64_t{1} << 28) / (kBucketSlots * sizeof(uint32_t));
+  return inserts >= geometry_.buckets / 2 && inserts >= 1024 && geometry_.buckets <= kMostBuckets &&
+         fingerprints_ <= UINT32_MAX;
+}
+
+// ---- inserting
+
+bool CuckooFilter::insert(uint64_t hash) {
+  PageBuckets buckets(*this);
+  return insert_at(buckets, locate(hash));
+}
+
+template <class Buckets>
+bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
+  if (!overflow_.empty()) {
+    // A cell that overflowed once is counted there: any number of copies costs O(1) each.
+    if (const uint64_t number = cell(place); overflow_.count(number) != 0) {
+      overflow_.add(number);
+      return true;
+    }
+  }
+  const BucketValues values1 = buckets.read(place.bucket1);
+  const BucketValues values2 = buckets.read(place.bucket2);
+  const auto copies = [](const BucketValues& values, uint64_t value) {
+    return std::count(values.begin(), values.end(), value);
+  };
+  const bool present = copies(values1, place.fingerprint) + copies(values2, place.fingerprint) != 0;
+  // The emptier bucket, so that fewer fill up early: a tenth less time up to the design load.
+  const auto empty1 = copies(values1, 0);
+  const auto empty2 = copies(values2, 0);
+  if (empty1 != 0 && empty1 >= empty2) {
+    buckets.touch(place.bucket1);
+    buckets.replace(place.bucket1, values1, 0, place.fingerprint);
+  } else if (empty2 != 0) {
+    buckets.touch(place.bucket2);
+    buckets.replace(place.bucket2, values2, 0, place.fingerprint);
+  } else if (!relocate(buckets, place)) {
+    overflow_.add(cell(place));
+    return present;
+  }
+  ++occupied_;
+  return present;
+}
+
+bool CuckooFilter::remove(uint64_t hash) {
+  const Place place = locate(hash);
+  if (!overflow_.empty() && overflow_.remove(cell(place))) {
+    return true;
+  }
+  for (const uint64_t bucket : {place.bucket1, place.bucket2}) {
+    const BucketValues values = read(bucket);
+    if (std::find(values.begin(), values.end(), place.fingerprint) != values.end()) {
+      pages_.mark_dirty(page_of(bucket));
+      replace(bucket, values, place.fingerprint, 0);
+      --occupied_;
+      return true;
+    }
+  }
+  return false;
+}
+
+// ---- relocation
+//
+// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket.
+// Left out, because no shortest path from {bucket1, bucket2} to a free bucket can contain it: an
+// entry that leads back to its own bucket, to a root, or to the bucket its parent came from.
+//
+// The path found visits no bucket twice. A shortest walk of the whole graph repeats no bucket (the
+// part between two visits could be cut out: both see the same entries), begins at a root and meets
+// no root again; so it uses none of the edges left out, and the search, which goes by length, finds
+// a walk of that length. What it finds is therefore a shortest walk itself.
+// So each value on the path is still in its bucket when its turn to move comes.
+
+template <class Buckets>
+bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
+  nodes_.clear();
+  nodes_.push_back({place.bucket1, place.fingerprint, kNoParent});
+  if (place.bucket2 != place.bucket1) {
+    nodes_.push_back({place.bucket2, place.fingerprint, kNoParent});
+  }
+  const uint64_t limit = std::min(kMaxSearchNodes, 4 * geometry_.buckets);
+  for (uint32_t next = 0; next < nodes_.size() && nodes_.size() < limit; ++next) {
+    uint32_t free_end = 0;
+    if (expand(buckets, next, free_end)) {
+      move_along(buckets, free_end);
+      return true;
+    }
+  }
+  return false;
+}
+
+// Appends the buckets that the entries of a full one lead to. True when the last one has an empty
+// slot: free_end is its node.
+template <class Buckets>
+bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, uint32_t& free_end) {
+  const Node node = nodes_[parent];
+  const uint64_t root1 = nodes_[0].bucket;
+  const uint64_t root2 = nodes_[1 % nodes_.size()].bucket;
+  const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
+  const BucketValues values = buckets.read(node.bucket);
+  BucketValues others;  // first all, so that their memory comes at one time
+  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
+    others[slot] = alternate(node.bucket, values[slot]);
+    buckets.prefetch(others[slot]);
+  }
+  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
+    const uint64_t bucket = others[slot];
+    const bool copy = slot > 0 && values[slot] == values[slot - 1];  // leads to the same bucket
+    if (copy || bucket == node.bucket || bucket == root1 || bucket == root2 || bucket == before) {
+      continue;
+    }
+    nodes_.push_back({bucket, values[slot], parent});
+    if (buckets.has_empty_slot(bucket)) {
+      free_end = static_cast<uint32_t>(nodes_.size() - 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+// From the free end backwards: an entry is written to its new bucket before it leaves the old one.
+template <class Buckets>
+void CuckooFilter::move_along(Buckets& buckets, uint32_t free_end) {
+  for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
+    buckets.touch(nodes_[at].bucket);
+  }
+  uint64_t leaves = 0;  // what goes from this bucket to the one behind it; first an empty slot
+  for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
+    const Node& node = nodes_[at];
+    buckets.replace(node.bucket, buckets.read(node.bucket), leaves, node.value);
+    leaves = node.value;
+  }
+}
+
+// ---- batches
+
+CuckooFilter::Bulk::Bulk(CuckooFilter& filter, uint64_t expected) : filter_(filter) {
+  if (filter.worth_decoding(expected)) {
+    array_ = std::make_unique<ArrayBuckets>(filter);
+  }
+}
+
+CuckooFilter::Bulk::~Bulk() = default;
+
+uint64_t CuckooFilter::Bulk::insert(std::span<const uint64_t> hashes) {
+  if (array_ != nullptr) {
+    return filter_.insert_all(*array_, hashes);
+  }
+  PageBuckets pages(filter_);
+  return filter_.insert_all(pages, hashes);
+}
+
+void CuckooFilter::Bulk::finish() {
+  if (array_ != nullptr) {
+    array_->store();
+    array_.reset();
+  }
+}
+
+class CuckooFilter::Builder final : public FilterBuilder {
+ public:
+  Builder(CuckooFilter& filter, uint64_t expected) : filter_(filter), bulk_(filter, expected) {
+    batch_.reserve(kBatchHashes + kMaxCopiesInBuckets);
+  }
+  void insert(uint64_t hash, uint64_t count) override {
+    if (count > kMaxCopiesInBuckets) {
+      filter_.overflow_.add(filter_.cell(hash), count);
+      return;
+    }
+    batch_.insert(batch_.end(), count, hash);
+    if (batch_.size() >= kBatchHashes) {
+      bulk_.insert(batch_);
+      batch_.clear();
+    }
+  }
+  void finish() override {
+    bulk_.insert(batch_);
+    bulk_.finish();
+  }
+
+ private:
+  static constexpr size_t kBatchHashes = 1024;
+  CuckooFilter& filter_;
+  Bulk bulk_;
+  std::vector<uint64_t> batch_;
+};
+
+std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected) {
+  return std::make_unique<Builder>(*this, expected);
+}
+
+// Entry by entry: its place follows from where it stands. An entry that finds no place takes a
+// search of kMaxSearchNodes, so there is a poll for a few of them.
+Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
+  if (other.kind() != kind() || other.words() != words()) {
+    return invalid("filters of different geometry");
+  }
+  constexpr uint64_t kEntriesPerPoll = 16;
+  const auto& from = static_cast<const CuckooFilter&>(other);
+  PageBuckets buckets(*this);
+  uint64_t inserted = 0;
+  CUCKOO_TRY(from.for_each_entry([&](const Place& place) -> Status {
+    insert_at(buckets, place);
+    return ++inserted % kEntriesPerPoll == 0 && poll != nullptr ? poll() : Status();
+  }));
+  for (const auto& [number, count] : from.overflow_.counts()) {
+    overflow_.add(number, count);
+  }
+  return {};
+}
+
+uint64_t CuckooFilter::insert_batch(std::span<const uint64_t> hashes) {
+  Bulk bulk(*this, hashes.size());
+  const uint64_t present = bulk.insert(hashes);
+  bulk.finish();
+  return present;
+}
+
+template <class Buckets>
+uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> hashes) {
+  uint64_t present = 0;
+  Place places[kBatch];
+  while (!hashes.empty()) {
+    const size_t count = std::min(kBatch, hashes.size());
+    for (size_t i = 0; i < count; ++i) {
+      places[i] = locate(hashes[i]);
+      buckets.prefetch(places[i].bucket1);
+      buckets.prefetch(places[i].bucket2);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      present += insert_at(buckets, places[i]) ? 1 : 0;
+    }
+    hashes = hashes.subspan(count);
+  }
+  return present;
+}
+
+uint64_t CuckooFilter::contains_batch(std::span<const uint64_t> hashes,
+                                      bool* found) const noexcept {
+  struct Probe {
+    BitAddress at1;
+    BitAddress at2;
+    Place place;
+  };
+  Probe probes[kBatch];
+  uint64_t total = 0;
+  for (; !hashes.empty(); hashes = hashes.subspan(std::min(kBatch, hashes.size()))) {
+    const size_t count = std::min(kBatch, hashes.size());
+    for (size_t i = 0; i < count; ++i) {
+      const Place place = locate(hashes[i]);
+      probes[i] = {address(place.bucket1), address(place.bucket2), place};
+      __builtin_prefetch(probes[i].at1.bytes);
+      __builtin_prefetch(probes[i].at2.bytes);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const Probe& probe = probes[i];
+      found[i] = one_word() ? words_hold(load_word(probe.at1), load_word(probe.at2),
+                                         probe.place.fingerprint, always_decode_)
+                            : wide_matches(probe.at1, probe.place.fingerprint) ||
+                                  wide_matches(probe.at2, probe.place.fingerprint);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (!overflow_.empty() && !found[i]) {
+        found[i] = overflow_.count(cell(probes[i].place)) != 0;
+      }
+      total += found[i] ? 1 : 0;
+    }
+    found += count;
+  }
+  return total;
+}
+
+// ---- the whole filter
+
+template <class Visitor>
+Status CuckooFilter::for_each_entry(Visitor&& visit) const {
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
+    const uint64_t first = index * buckets_per_page_;
+    const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
+    for (uint64_t bucket = first; bucket < end; ++bucket) {
+      for (const uint64_t value : read(bucket)) {
+        if (value != 0) {
+          CUCKOO_TRY(visit(Place{bucket, alternate(bucket, value), value}));
+        }
+      }
+    }
+  }
+  return {};
+}
+
+uint64_t CuckooFilter::digest() const noexcept {
+  uint64_t sum = 0;
+  (void)for_each_entry([&](const Place& place) -> Status {
+    sum += mix64(cell(place));
+    return {};
+  });
+  for (const auto& [number, count] : overflow_.counts()) {
+    sum += count * mix64(number);
+  }
+  return sum;
+}
+
+Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
+  const std::byte* page = pages_.find(index);
+  const size_t content = geometry_.content_bytes(index);
+  CUCKOO_TRY(validate_page(geometry_, index, {page, content}));
+  if (std::any_of(page + content, page + geometry_.page_bytes + PageSet::kSlackBytes,
+                  [](std::byte byte) { return byte != std::byte{0}; })) {
+    return corrupt("page " + std::to_string(index) +
+                   " has bytes behind its content, expected zeros");
+  }
+  const uint64_t first = index * buckets_per_page_;
+  const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
+  for (uint64_t bucket = first; bucket < end; ++bucket) {
+    const BucketValues values = read(bucket);
+    if (!std::is_sorted(values.begin(), values.end())) {  // the ranks are in range already
+      return corrupt("bucket " + std::to_string(bucket) + " is not sorted");
+    }
+    for (const uint64_t value : values) {
+      items += value != 0 ? 1 : 0;
+    }
+  }
+  return {};
+}
+
+Status CuckooFilter::check() const {
+  uint64_t items = 0;
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
+    CUCKOO_TRY(check_page(index, items));
+  }
+  if (items != occupied_) {
+    return corrupt("buckets hold " + std::to_string(items) + " items, expected " +
+                   std::to_string(occupied_));
+  }
+  return check_overflow();
+}
+
+}  // namespace cuckoo

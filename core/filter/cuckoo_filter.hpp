@@ -1,0 +1,284 @@
+// A multiset of 64-bit hashes that answers "definitely not in it" or "probably in it".
+// Never a false negative; false positives at the rate its geometry was sized for.
+//
+// Where a hash lives
+//   p = hash·M (128 bits);  bucket1 = high(p);  fingerprint = 1 + high(low(p)·S)
+//   bucket2 = (H(fingerprint) - bucket1) mod M, its own inverse for every M, powers of two or not
+//   The cell of a hash = (fingerprint, min(bucket1, bucket2)): hashes with one cell can't be told
+//   apart.
+//
+// Invariants
+//   I1  each stored fingerprint stands in one of its two buckets, or in the overflow table.
+//   I2  every bucket is valid (core/filter/bucket.hpp); bits behind a page's last bucket are zero.
+//   I3  occupied() + overflow items = inserts - removes that found something.
+//   I4  an insert always succeeds: it finds a complete relocation path first and then moves entries
+//       from the free end backwards, or counts the cell in the overflow table; nothing is evicted
+//       without a place to go.
+//   I5  digest() = sum over stored entries of mix(cell), whatever their order: two filters of one
+//       geometry with equal digests hold (up to 2^-64) the same cells.
+//   I6  the same operations in the same order give the same bytes: no clock, no random source.
+//
+// Operations. Storage is not this class's business: the caller loads pages. contains/count/remove
+// need the two pages of the hash in memory (loaded()); insert, batches, check and digest need all.
+//   insert       breadth-first search for the shortest relocation path over at most
+//                min(20,000, 4·M) nodes; O(1) expected (2.2 nodes on average at load .97)
+//   contains     2 bucket reads; low parts of the lanes are compared first, so that a negative
+//                rarely decodes the rank
+// Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
+// CoNEXT 2014. Differences: any table size, no victim, exact overflow, breadth-first relocation.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/mix.hpp"
+#include "core/base/result.hpp"
+#include "core/filter/filter.hpp"
+#include "core/filter/sizing.hpp"
+
+namespace cuckoo {
+
+class CuckooFilter final : public Filter {
+  // The buckets as they stand in the pages, and all of them decoded into an array.
+  class PageBuckets;
+  class ArrayBuckets;
+  class Builder;
+
+ public:
+  explicit CuckooFilter(const CuckooGeometry& geometry);  // all pages absent
+
+  struct Place {
+    uint64_t bucket1;
+    uint64_t bucket2;
+    uint64_t fingerprint;  // 1 … S
+  };
+
+  const CuckooGeometry& geometry() const noexcept { return geometry_; }
+  GeometryWords words() const noexcept override;
+  uint64_t bits() const noexcept override;
+  uint32_t content_bytes(uint64_t index) const noexcept override;
+  Status validate_page(uint64_t index, std::span<const std::byte> content) const override {
+    return validate_page(geometry_, index, content);
+  }
+  size_t pages_of(uint64_t hash, uint64_t* pages) const noexcept override;
+  size_t cells_of(uint64_t hash, uint64_t* cells) const noexcept override;
+
+  // cell number = min(bucket1, bucket2)·S + (fingerprint - 1)
+  Place locate(uint64_t hash) const noexcept;
+  uint64_t cell(const Place& place) const noexcept;
+  uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
+  uint64_t page_of(uint64_t bucket) const noexcept;
+  bool loaded(uint64_t hash) const noexcept;  // both pages of this hash are in memory
+
+  Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
+  Answer probe(uint64_t hash) const noexcept;  // kNotLoaded: one of its pages is not in memory
+  bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
+  uint64_t count(uint64_t hash) const noexcept;  // occurrences of the hash's cell
+  uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
+  bool insert(uint64_t hash);           // true: the cell was there already;
+                                        // std::bad_alloc: nothing was inserted
+  bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
+
+  // Many inserts, of which the number is known about before. Keeps the filter's buckets decoded in
+  // an array where that pays; nothing else may use the filter until finish(). Where entries are
+  // stored may differ from single inserts, but not from the same calls elsewhere (I6). When memory
+  // runs out (std::bad_alloc) the filter is fit for nothing but destruction.
+  class Bulk {
+   public:
+    Bulk(CuckooFilter& filter, uint64_t expected);
+    ~Bulk();
+    Bulk(const Bulk&) = delete;
+    Bulk& operator=(const Bulk&) = delete;
+    uint64_t insert(std::span<const uint64_t> hashes);  // how many found their cell there already
+    void finish();
+
+   private:
+    CuckooFilter& filter_;
+    std::unique_ptr<ArrayBuckets> array_;
+  };
+
+  // These hide memory latency: hash all, prefetch all, then work, in this order.
+  uint64_t insert_batch(std::span<const uint64_t> hashes) override;
+  uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
+  // More than kMaxCopiesInBuckets of one hash go to the overflow table, so that its two buckets
+  // stay free for others.
+  static constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
+  std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
+
+  uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
+  double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
+  double rate_now() const noexcept override { return rate(static_cast<double>(items())); }
+  double load_factor() const noexcept override;
+  bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override;
+
+  // One occurrence's share of the digest (I5).
+  uint64_t digest_of(uint64_t hash) const noexcept override { return mix64(cell(hash)); }
+  uint64_t digest() const noexcept override;  // I5, over all pages and the overflow table; O(M)
+
+  // Content of page `index` as read from storage: size, valid buckets, zero bits behind the last.
+  static Status validate_page(const CuckooGeometry& geometry, uint64_t index,
+                              std::span<const std::byte> content);
+  // I1 … I3 over the whole filter, all pages in memory. O(M).
+  Status check() const override;
+
+ private:
+  Status do_unite(const Filter& other, const Poll& poll) override;
+
+  static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
+
+  // Where a bucket's first bit is.
+  struct BitAddress {
+    const std::byte* bytes;
+    uint32_t shift;  // 0 … 7
+  };
+  // A bucket the search for a relocation path reached: `value` would come here from nodes_[parent].
+  struct Node {
+    uint64_t bucket;
+    uint64_t value;
+    uint32_t parent;
+  };
+  static constexpr uint32_t kNoParent = ~uint32_t{0};
+
+  // Spreads fingerprints, 4-bit ones too, over all buckets. Two rounds of MurmurHash3's finalizer
+  // (one costs load: .935 instead of .977 at 25 %); its first shift does nothing to fingerprints
+  // below 2^33, its last nothing to the leading bits, which multiply_high() takes.
+  static uint64_t mix(uint64_t fingerprint) noexcept {
+    const uint64_t x = fingerprint * 0xFF51AFD7ED558CCD;
+    return (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53;
+  }
+  uint64_t alternate(uint64_t bucket, uint64_t fingerprint) const noexcept {
+    const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
+    return sum - bucket + (sum < bucket ? geometry_.buckets : 0);
+  }
+  BitAddress address(const std::byte* page, uint64_t bucket_in_page) const noexcept {
+    const uint64_t bit = bucket_in_page * bucket_bits_;
+    return {page + (bit >> 3), static_cast<uint32_t>(bit & 7)};
+  }
+  BitAddress address(uint64_t bucket) const noexcept {
+    const uint64_t page = page_of(bucket);
+    return address(pages_.find(page), bucket - page * buckets_per_page_);
+  }
+  bool one_word() const noexcept { return lanes_per_word_ == kBucketSlots; }
+  static uint64_t load_word(const BitAddress& at) noexcept {
+    return load_le<uint64_t>(at.bytes) >> at.shift;
+  }
+  // Bit 0: a lane holds the fingerprint (high, and low by the flags of LaneTest::equal).
+  uint64_t matches(uint64_t word, uint64_t flags, uint32_t high) const noexcept {
+    const uint64_t lows = flags >> lane_test_.top_shift;
+    const uint32_t rank = static_cast<uint32_t>(word >> rank_shift_) & rank_mask_;
+    return both(lows, equal_highs(ranks_[rank], high) >> 7);
+  }
+  // Bit 0: for some j both bit j·l of lows and bit 8·j of highs are set.
+  uint64_t both(uint64_t lows, uint64_t highs) const noexcept {
+    const uint32_t l = geometry_.shape.low_bits;
+    return (lows & highs) | ((lows >> l) & (highs >> 8)) | ((lows >> (2 * l)) & (highs >> 16)) |
+           ((lows >> (3 * l)) & (highs >> 24));
+  }
+  // always_decode not 0: without a branch.
+  bool words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint,
+                  uint64_t always_decode) const noexcept;
+  bool wide_hold(const BitAddress& at1, const BitAddress& at2, uint64_t fingerprint) const noexcept;
+  bool wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept;
+
+  uint128 read_wide(uint64_t bucket) const noexcept;
+  template <class Bits>
+  BucketValues decode(Bits bits) const noexcept;
+  BucketValues read(uint64_t bucket) const noexcept;
+  bool has_empty_slot(uint64_t bucket) const noexcept;
+  void write(std::byte* page, uint64_t bucket_in_page, const BucketValues& values) const noexcept;
+  void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) noexcept;
+
+  bool worth_decoding(uint64_t inserts) const noexcept;
+  template <class Buckets>
+  uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes);
+  template <class Buckets>
+  bool insert_at(Buckets& buckets, const Place& place);
+  template <class Buckets>
+  bool relocate(Buckets& buckets, const Place& place);
+  template <class Buckets>
+  bool expand(Buckets& buckets, uint32_t parent, uint32_t& free_end);
+  template <class Buckets>
+  void move_along(Buckets& buckets, uint32_t free_end);
+  // The visitor returns a Status, which ends the visits when it is a failure.
+  template <class Visitor>
+  Status for_each_entry(Visitor&& visit) const;
+  Status check_page(uint64_t index, uint64_t& items) const;
+  Status check_overflow() const;
+
+  CuckooGeometry geometry_;
+  // Derived from the geometry, for the hot path.
+  uint64_t fingerprints_ = 0;
+  uint64_t buckets_per_page_ = 0;
+  uint64_t page_reciprocal_ = 0;
+  uint32_t bucket_bits_ = 0;
+  uint32_t lanes_per_word_ = 0;  // 4: a whole bucket is read in one 64-bit load; else 2
+  LaneTest lane_test_;
+  uint64_t always_decode_ = 0;  // not 0: so few low bits that testing them first does not pay
+  uint64_t low_mask_ = 0;
+  uint32_t rank_shift_ = 0;
+  uint32_t rank_mask_ = 0;
+  const uint32_t* ranks_ = nullptr;
+
+  std::vector<Node> nodes_;  // the search's memory, kept for the next one
+};
+
+inline CuckooFilter::Place CuckooFilter::locate(uint64_t hash) const noexcept {
+  const uint128 product = static_cast<uint128>(hash) * geometry_.buckets;
+  const auto bucket = static_cast<uint64_t>(product >> 64);
+  const uint64_t fingerprint = 1 + multiply_high(static_cast<uint64_t>(product), fingerprints_);
+  return {bucket, alternate(bucket, fingerprint), fingerprint};
+}
+
+inline uint64_t CuckooFilter::cell(const Place& place) const noexcept {
+  const uint64_t first = place.bucket1 < place.bucket2 ? place.bucket1 : place.bucket2;
+  return first * fingerprints_ + (place.fingerprint - 1);
+}
+
+// bucket / B by R = ceil(2^64 / B). R·B = 2^64 + e with e < B, so bucket·R / 2^64 = bucket/B +
+// bucket·e / (B·2^64). The quotient is right as long as the error stays below 1/B, that is
+// bucket·e < 2^64; bucket < 2^40 and e < B <= 4032·8/12 = 2688 < 2^12 keep it below 2^52.
+inline uint64_t CuckooFilter::page_of(uint64_t bucket) const noexcept {
+  return multiply_high(bucket, page_reciprocal_);
+}
+
+inline bool CuckooFilter::loaded(uint64_t hash) const noexcept {
+  const Place place = locate(hash);
+  return pages_.find(page_of(place.bucket1)) != nullptr &&
+         pages_.find(page_of(place.bucket2)) != nullptr;
+}
+
+inline bool CuckooFilter::words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint,
+                                     uint64_t always_decode) const noexcept {
+  const uint64_t low = fingerprint & low_mask_;
+  const uint64_t flags1 = lane_test_.equal(word1, low);
+  const uint64_t flags2 = lane_test_.equal(word2, low);
+  if ((flags1 | flags2 | always_decode) == 0) {
+    return false;
+  }
+  const auto high = static_cast<uint32_t>(fingerprint >> geometry_.shape.low_bits);
+  return ((matches(word1, flags1, high) | matches(word2, flags2, high)) & 1) != 0;
+}
+
+inline CuckooFilter::Answer CuckooFilter::probe(uint64_t hash) const noexcept {
+  const Place place = locate(hash);
+  const uint64_t page1 = page_of(place.bucket1);
+  const uint64_t page2 = page_of(place.bucket2);
+  const std::byte* const bytes1 = pages_.find(page1);
+  const std::byte* const bytes2 = pages_.find(page2);
+  if (bytes1 == nullptr || bytes2 == nullptr) [[unlikely]] {
+    return Answer::kNotLoaded;
+  }
+  const BitAddress at1 = address(bytes1, place.bucket1 - page1 * buckets_per_page_);
+  const BitAddress at2 = address(bytes2, place.bucket2 - page2 * buckets_per_page_);
+  const bool held =
+      one_word() ? words_hold(load_word(at1), load_word(at2), place.fingerprint, always_decode_)
+                 : wide_hold(at1, at2, place.fingerprint);
+  if (overflow_.empty()) [[likely]] {
+    return static_cast<Answer>(held);
+  }
+  return static_cast<Answer>(held || overflow_.count(cell(place)) != 0);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,53 @@
+#include "core/filter/factory.hpp"
+
+#include "core/filter/bloom_filter.hpp"
+#include "core/filter/bloom_sizing.hpp"
+#include "core/filter/cuckoo_filter.hpp"
+#include "core/filter/sizing.hpp"
+
+namespace cuckoo {
+namespace {
+
+template <class Made, class Geometry>
+Result<std::unique_ptr<Filter>> made_of(Result<Geometry> geometry) {
+  if (!geometry.ok()) {
+    return geometry.take_status();
+  }
+  return std::unique_ptr<Filter>(std::make_unique<Made>(geometry.value()));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
+                                            uint32_t page_bytes) {
+  if (spec.kind == FilterKind::kCuckoo) {
+    return made_of<CuckooFilter>(spec.fingerprint_bits != 0
+                                     ? size_cuckoo_bits(capacity, spec.fingerprint_bits, page_bytes)
+                                     : size_cuckoo(capacity, spec.rate, page_bytes));
+  }
+  return made_of<BloomFilter>(
+      spec.bits_per_key != 0
+          ? size_bloom_bits(spec.kind, capacity, spec.bits_per_key, spec.hashes, page_bytes)
+          : size_bloom(spec.kind, capacity, spec.rate, spec.hashes, page_bytes));
+}
+
+Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
+                                            uint32_t page_bytes) {
+  if (kind != FilterKind::kCuckoo) {
+    return made_of<BloomFilter>(stored_bloom(kind, words, page_bytes));
+  }
+  CuckooGeometry geometry;
+  geometry.buckets = words.size;
+  geometry.page_bytes = page_bytes;
+  if (words.size == 0 || words.size > kMaxCapacity || words.shape > 64 ||
+      words.detail > kMaxLowBits ||
+      !make_bucket_shape(static_cast<uint32_t>(words.shape), static_cast<uint32_t>(words.detail),
+                         geometry.shape)) {
+    return corrupt("no cuckoo filter has " + std::to_string(words.size) + " buckets of radix " +
+                   std::to_string(words.shape) + " with " + std::to_string(words.detail) +
+                   " low bits");
+  }
+  return std::unique_ptr<Filter>(std::make_unique<CuckooFilter>(geometry));
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,28 @@
+// Empty filters: of a size computed from what was asked for, or of a stored geometry.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/result.hpp"
+#include "core/filter/filter.hpp"
+
+namespace cuckoo {
+
+// What was asked for, but for the capacity.
+struct FilterSpec {
+  FilterKind kind = FilterKind::kCuckoo;
+  double rate = 0.001;            // 2^-30 … 0.25; without meaning when one of the next is set
+  uint32_t fingerprint_bits = 0;  // cuckoo: 4 … 32, or 0
+  double bits_per_key = 0;        // Bloom: m/n, 1 … 128, or 0
+  uint32_t hashes = 0;            // Bloom: k, 1 … 64, or 0: the best
+};
+
+// capacity 1 … 2^40; kInvalid when a number is out of range. All pages absent.
+Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
+                                            uint32_t page_bytes);
+// kCorrupt when there is no such geometry.
+Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
+                                            uint32_t page_bytes);
+
+}  // namespace cuckoo

@@ -1,0 +1,149 @@
+// What every filter offers to those who keep it: the table it lives in
+// (core/stored/logged_filter.hpp) and images (core/stored/image.hpp). A filter is its pages, its
+// overflow table, and two numbers that say how they are to be read: occupied() and the geometry.
+//
+// Invariants
+//   I1  never a false negative: what was inserted more often than removed is present.
+//   I2  a canonical filter's pages and overflow table depend on the multiset of hashes in it alone;
+//       another's (cuckoo) also on their history, but its digest() does not.
+//   I3  the same operations in the same order give the same bytes on every machine.
+//   I4  memory: pages may be absent. ask() says so; pages_of() names what one hash needs; what
+//       changes many hashes (builders, batches) needs all pages in memory, zero pages among them.
+//       What reads the whole filter (digest, check, unite's other) takes absent pages for zero.
+//       Its memory and time follow the pages that hold something, not the geometry.
+//   I5  when memory runs out (std::bad_alloc) in what changes many hashes, some of them are in.
+//   A filter of kind kLegacyBloom takes pairs of hashes (bloom_filter.hpp): what takes a
+//   single one is never called for it.
+//
+// A cell is what one hash shares with the hashes it can't be told apart from: a cuckoo filter's
+// (bucket pair, fingerprint), each of a Bloom filter's k bits or counters.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+
+#include "core/base/pages.hpp"
+#include "core/base/result.hpp"
+#include "core/filter/overflow_table.hpp"
+
+namespace cuckoo {
+
+// The numbers are stored (FORMAT.md).
+enum class FilterKind : uint8_t {
+  kCuckoo = 1,
+  kBloom = 2,          // layout = standard
+  kBlockedBloom = 3,   // layout = blocked
+  kCountingBloom = 4,  // counting = on
+  kLegacyBloom = 5,    // hash = murmur2
+};
+
+// Removes that make sense for that kind: items are adds minus removes, a hash may be there often.
+// The others hold a set: an add of what is present changes nothing.
+inline bool is_multiset(FilterKind kind) noexcept {
+  return kind == FilterKind::kCuckoo || kind == FilterKind::kCountingBloom;
+}
+
+// A geometry as it is stored. size: buckets, bits, counters or blocks; shape: a cuckoo filter's
+// radix, a Bloom filter's hashes (blocks per key when blocked); detail: a cuckoo filter's low bits.
+struct GeometryWords {
+  uint64_t size = 0;
+  uint64_t shape = 0;
+  uint64_t detail = 0;
+  friend bool operator==(const GeometryWords&, const GeometryWords&) = default;
+};
+
+// Called every few steps of what takes long; a failure (kInterrupted) stops it. May be null.
+using Poll = std::function<Status()>;
+
+// cell -> removes that are not in the pages yet
+using PendingRemoves = std::unordered_map<uint64_t, uint64_t>;
+
+// Fills an empty filter; nothing else may use it until finish(). When memory runs out
+// (std::bad_alloc) the filter is fit for nothing but destruction.
+class FilterBuilder {
+ public:
+  virtual ~FilterBuilder() = default;
+  virtual void insert(uint64_t hash, uint64_t count) = 0;  // count >= 1
+  virtual void finish() = 0;
+};
+
+class Filter {
+ public:
+  enum class Answer : uint8_t { kAbsent = 0, kPresent = 1, kNotLoaded = 2 };
+  static constexpr size_t kMaxPlaces = 64;  // pages or cells of one hash
+
+  Filter(Filter&&) = default;  // a moved-from filter can only be destroyed
+  Filter& operator=(Filter&&) = delete;
+  virtual ~Filter() = default;
+
+  FilterKind kind() const noexcept { return kind_; }
+  bool canonical() const noexcept { return kind_ != FilterKind::kCuckoo; }
+  PageSet& pages() noexcept { return pages_; }
+  const PageSet& pages() const noexcept { return pages_; }
+  OverflowTable& overflow() noexcept { return overflow_; }
+  const OverflowTable& overflow() const noexcept { return overflow_; }
+  // Used slots, set bits or counters above 0. Kept by changes; set after loading a stored filter.
+  uint64_t occupied() const noexcept { return occupied_; }
+  void set_occupied(uint64_t occupied) noexcept { occupied_ = occupied; }
+
+  virtual GeometryWords words() const noexcept = 0;
+  virtual uint64_t bits() const noexcept = 0;  // of all cells, without the padding of pages
+  // Bytes of page `index` that hold cells, the last begun byte whole; the last page is cut to that.
+  virtual uint32_t content_bytes(uint64_t index) const noexcept = 0;
+  // A page's content as read from storage: its size, valid cells, zero bits behind the last one.
+  virtual Status validate_page(uint64_t index, std::span<const std::byte> content) const = 0;
+
+  // Up to kMaxPlaces; a page may come twice, a cell comes once.
+  virtual size_t pages_of(uint64_t hash, uint64_t* pages) const noexcept = 0;
+  virtual size_t cells_of(uint64_t hash, uint64_t* cells) const noexcept = 0;
+
+  // kNotLoaded: a page that is needed for the answer is not in memory.
+  virtual Answer ask(uint64_t hash) const noexcept = 0;
+  // Occurrences of the hash's cells, less the pending removes. Its pages are in memory.
+  virtual uint64_t count(uint64_t hash, const PendingRemoves& pending) const = 0;
+  // How many of them were present already when their turn came.
+  virtual uint64_t insert_batch(std::span<const uint64_t> hashes) = 0;
+  // One occurrence; false, and no change, when one of its cells is empty. Multisets only. Its pages
+  // are in memory.
+  virtual bool remove(uint64_t hash) = 0;
+  virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected) = 0;
+  // Adds everything of another filter of the same kind and geometry, a Bloom filter of the same
+  // page size. When it is stopped a part of it is in.
+  Status unite(const Filter& other, const Poll& poll = nullptr) { return do_unite(other, poll); }
+
+  // The expected false positive rate with that many distinct keys, and the one as it is now.
+  virtual double rate(double keys) const noexcept = 0;
+  virtual double rate_now() const noexcept = 0;
+  virtual double load_factor() const noexcept = 0;  // occupied part of the cells, 0 … 1
+  // Would one key more than `items` (of which `unfolded` are not in the pages yet) be more than the
+  // filter of that capacity is meant for? `capacity` distinct keys always fit. Duplicates fill a
+  // cuckoo filter, but no Bloom filter: its items don't count them, or its cells are asked, too.
+  virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
+  // Does it hold more than that? All folded. Early rather than late: then it grows.
+  virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept {
+    return items > 0 && full(items - 1, 0, capacity);
+  }
+
+  // An entry's share of digest(), and the digest of pages and overflow table; 0 when canonical.
+  virtual uint64_t digest_of(uint64_t hash) const noexcept = 0;
+  virtual uint64_t digest() const noexcept = 0;
+  // I1 and every invariant of the filter's own, all pages in memory or all zero.
+  virtual Status check() const = 0;
+
+ protected:
+  Filter(FilterKind kind, uint64_t page_count, uint32_t page_bytes)
+      : kind_(kind), pages_(page_count, page_bytes) {}
+
+  virtual Status do_unite(const Filter& other, const Poll& poll) = 0;
+
+  FilterKind kind_;
+  PageSet pages_;
+  OverflowTable overflow_;
+  uint64_t occupied_ = 0;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,37 @@
+// What does not fit the pages: cell -> count, exact and persisted. A cuckoo filter's entries
+// without a bucket, and those of a counting Bloom filter's counters that are above 14.
+//
+// Invariants
+//   I1  every count is 1 or more; items() is their sum.
+//   I2  digest() = sum over cells of mix64(mix64(cell + 2^64/golden ratio) + count).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace cuckoo {
+
+class OverflowTable {
+ public:
+  bool empty() const noexcept { return counts_.empty(); }
+  uint64_t count(uint64_t cell) const noexcept;
+  void add(uint64_t cell, uint64_t count = 1);  // std::bad_alloc: nothing was added
+  bool remove(uint64_t cell);                   // one occurrence; false when there is none
+  uint64_t cells() const noexcept { return counts_.size(); }
+  uint64_t items() const noexcept { return items_; }
+  uint64_t digest() const noexcept { return digest_; }
+  const std::map<uint64_t, uint64_t>& counts() const noexcept { return counts_; }
+
+  // cells whose count changed since clear_changed(), ascending
+  std::vector<uint64_t> changed() const;
+  void clear_changed() noexcept { changed_.clear(); }
+
+ private:
+  std::map<uint64_t, uint64_t> counts_;  // ordered: stored in order, same bytes everywhere
+  std::map<uint64_t, bool> changed_;
+  uint64_t items_ = 0;
+  uint64_t digest_ = 0;
+};
+
+}  // namespace cuckoo

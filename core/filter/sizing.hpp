@@ -1,0 +1,52 @@
+// From "so many keys, so many false positives" to a geometry. Pure functions of their arguments:
+// the same numbers give the same geometry on every machine.
+//
+// Cuckoo filter
+//   load      L(n) = 0.97 - 0.5/sqrt(n): the load a table of n slots can be filled to. At .97 flat,
+//             3.6 % of the tables of 1000 keys would fail before they are full.
+//   buckets   M = ceil(n / (4·L(n)))
+//   rate      ε = 1 - (1 - 1/S)^(8·load) ≈ 1 - exp(-8·load/S): a probe compares its fingerprint
+//             with all that 2 buckets hold, and meets each by chance 1/S.
+//   S         smallest shape with ε <= 0.985·asked, so that sampling noise over seeds stays below
+//             the asked rate.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/result.hpp"
+#include "core/filter/bucket.hpp"
+
+namespace cuckoo {
+
+inline constexpr uint64_t kMaxCapacity = uint64_t{1} << 40;
+inline constexpr double kMinRate = 1.0 / (uint64_t{1} << 30);
+inline constexpr double kMaxRate = 0.25;
+
+struct CuckooGeometry {
+  uint64_t buckets = 1;  // M: 1 … 2^40
+  BucketShape shape;
+  uint32_t page_bytes = 4032;
+
+  // Buckets do not straddle pages.
+  uint32_t buckets_per_page() const noexcept { return page_bytes * 8 / shape.bits(); }
+  uint64_t page_count() const noexcept {
+    return (buckets + buckets_per_page() - 1) / buckets_per_page();
+  }
+  // Bytes of page `index` that hold buckets, the last begun byte whole: page_bytes or a few less;
+  // the last page is cut to its content.
+  uint32_t content_bytes(uint64_t index) const noexcept;
+
+  friend bool operator==(const CuckooGeometry&, const CuckooGeometry&) = default;
+};
+
+double cuckoo_design_load(uint64_t capacity) noexcept;
+// The rate when `items` of them are stored; items may exceed the capacity.
+double cuckoo_rate(const CuckooGeometry& geometry, double items) noexcept;
+
+// capacity 1 … 2^40, rate 2^-30 … 0.25 (kInvalid otherwise).
+Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page_bytes);
+// fingerprint_bits 4 … 32: S = 2^bits - 1.
+Result<CuckooGeometry> size_cuckoo_bits(uint64_t capacity, uint32_t fingerprint_bits,
+                                        uint32_t page_bytes);
+
+}  // namespace cuckoo

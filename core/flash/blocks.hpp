@@ -1,0 +1,155 @@
+// The erase blocks of a flash store: what each is used for, how worn it is, which to take next and
+// which to collect. Memory only; the store logs what it does, and a checkpoint holds the table.
+//
+// Invariants
+//   I1  a block beyond touched() is virgin: free, never erased. Virgin blocks are taken in
+//       ascending order, so the table is as long as what was ever used.
+//   I2  the free set holds exactly the free blocks below touched(), by (erase count, number).
+//   I3  take() gives the least worn free block, the lowest number among equals: it depends on the
+//       table only.
+//   I4  between mark() and undo_to(), every block's first change is noted with what it was before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/flash/device.hpp"
+#include "core/flash/record.hpp"
+
+namespace cuckoo {
+
+enum class FlashBlockKind : uint8_t {
+  kFree = 0,      // erased before its next use
+  kReserved = 1,  // free, but named as a stream's next block
+  kData = 2,      // hot or cold records
+  kCheckpoint = 3,
+  kAnchor = 4,
+  kBad = 5,  // worn out or bad from the start
+};
+
+struct FlashBlock {
+  FlashBlockKind kind = FlashBlockKind::kFree;
+  bool failing = false;  // a program failed in it: retired when it becomes free
+  uint32_t erase_count = 0;
+  uint32_t used_units = 0;  // headers included; records start below this
+  uint32_t live_units = 0;  // of records that the index points to
+  uint64_t sequence = 0;    // of its opening
+  uint64_t newest_lsn = 0;  // of its records
+
+  friend bool operator==(const FlashBlock&, const FlashBlock&) = default;
+};
+
+// Where the next record goes, and which blocks belong to the tail.
+struct FlashStream {
+  uint32_t block = kNoBlock;
+  uint32_t offset = 0;  // in units, of the next record
+  uint32_t next = kNoBlock;
+
+  friend bool operator==(const FlashStream&, const FlashStream&) = default;
+};
+
+struct FlashStreams {
+  FlashStream hot, cold, anchor;
+  uint64_t next_sequence = 1;
+  // At the newest checkpoint: these blocks were open, and everything with this sequence or a
+  // later one was opened since.
+  uint32_t tail_hot = kNoBlock, tail_cold = kNoBlock;
+  uint64_t tail_sequence = 1;
+
+  friend bool operator==(const FlashStreams&, const FlashStreams&) = default;
+};
+
+class FlashBlocks {
+ public:
+  explicit FlashBlocks(uint32_t count) noexcept : count_(count) {}
+
+  uint32_t count() const noexcept { return count_; }
+  uint32_t touched() const noexcept { return static_cast<uint32_t>(blocks_.size()); }
+  FlashBlock at(uint32_t block) const noexcept {
+    return block < touched() ? blocks_[block] : FlashBlock{};
+  }
+  bool virgin(uint32_t block) const noexcept { return block >= touched(); }
+
+  void grow(uint32_t count) noexcept { count_ = count; }  // count >= count()
+  void clear() noexcept;                                  // all virgin, nothing noted
+  // Replaces the table (a checkpoint's); blocks.size() <= count().
+  void assign(std::vector<FlashBlock> blocks);
+
+  // I3. kNoBlock: none is free. The block is reserved then.
+  uint32_t take();
+  // A certain free or reserved block (a replay knows which).
+  void take(uint32_t block);
+  uint32_t free_count() const noexcept {
+    return static_cast<uint32_t>(free_.size()) + (count_ - touched());
+  }
+  uint32_t bad_count() const noexcept { return bad_count_; }
+  uint64_t live_units() const noexcept { return live_units_; }
+
+  void open(uint32_t block, FlashBlockKind kind, uint32_t erase_count, uint64_t sequence);
+  void set_erase_count(uint32_t block, uint32_t erase_count);
+  // It was erased: nothing is in it, not even headers.
+  void set_erased(uint32_t block, uint32_t erase_count);
+  // A record of `live` live units now ends at `end` units.
+  void append(uint32_t block, uint32_t end, uint32_t live, uint64_t lsn);
+  void add_live(uint32_t block, uint32_t units);
+  void remove_live(uint32_t block, uint32_t units);
+  void fail(uint32_t block) { edit(block).failing = true; }
+  // Becomes free, or bad if it is failing.
+  void release(uint32_t block);
+  void retire(uint32_t block);
+
+  // The block of data to collect, kNoBlock: none is worth it. Not: blocks of `streams`, of the
+  // tail, with nothing dead. The best of 4096 neighbours where there are many: any is nearly
+  // as good as the best of all.
+  uint32_t pick_victim(const FlashStreams& streams, uint32_t units_per_block,
+                       uint64_t next_lsn) const;
+  // The least worn block of data that is no part of the tail, if it is `gap` or more erases behind
+  // the most worn block.
+  uint32_t pick_least_worn(const FlashStreams& streams, uint32_t gap) const;
+  bool in_tail(uint32_t block, const FlashStreams& streams) const noexcept;
+
+  struct Wear {
+    uint32_t min = 0, max = 0;
+    double mean = 0, deviation = 0;  // standard deviation
+  };
+  Wear wear(bool with_anchors = true) const;  // of all blocks that are not bad
+
+  size_t memory_bytes() const noexcept;
+
+  // I1, I2 and the counts.
+  Status check() const;
+
+  // I4. Returns a position to go back to.
+  size_t mark();
+  void undo_to(size_t position, uint32_t epoch);
+  uint32_t epoch() const noexcept { return epoch_; }
+  void forget_marks() noexcept;
+
+ private:
+  struct Noted {
+    uint32_t block;
+    uint32_t epoch;  // the block's, before
+    FlashBlock before;
+    bool was_virgin;
+  };
+  FlashBlock& edit(uint32_t block);
+  uint32_t best_victim(uint32_t first, uint32_t count, const FlashStreams& streams,
+                       uint32_t units_per_block, uint64_t next_lsn) const;
+  void set_kind(uint32_t block, FlashBlockKind kind);
+
+  uint32_t count_;
+  uint32_t bad_count_ = 0;
+  uint64_t live_units_ = 0;
+  std::vector<FlashBlock> blocks_;
+  std::set<std::pair<uint32_t, uint32_t>> free_;
+  uint32_t epoch_ = 0;  // 0: nothing is noted
+  uint32_t last_epoch_ = 0;
+  std::vector<uint32_t> epochs_;  // per touched block: of its last note
+  std::vector<Noted> noted_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,175 @@
+// The bytes of the flash log: block headers, records, marks. Pure functions over bytes.
+//
+// Block (units of the device's program unit)
+//   unit 0   erase header, programmed right after a verified erase
+//            0 1 0xE5 · 1 1 format version · 2 2 zero · 4 4 erase count · 8 4 zero · 12 4 CRC
+//   unit 1   open header, programmed when a stream takes the block
+//            0 1 purpose · 1 7 sequence · 8 4 next block of this stream, FFFFFFFF: none · 12 4 CRC
+//   unit 2 … records and marks, one behind the other, each starting at a unit
+//
+// Record: whole units. A mount reads the bytes before the value only, so these have a CRC of their
+// own. The other one is in the last 4 bytes, so in the unit that is programmed last.
+//   0   1  type
+//   1   2  key bytes K (a part has none)
+//   3   3  value bytes V in this record
+//   6   6  LSN
+//   12  4  previous: the position of the record that this one replaces or removes, 0: none.
+//          In the cold stream: the position that it was copied from
+//   16  4  previous value bytes: of the whole value at `previous`. A part: its offset in the value
+//   20  4  head only: bytes of the whole value
+//   …   K bytes of the key, 4 of the head's CRC, V of the value, then FF up to the CRC
+// The value of a drop: the LSN of the value whose parts it names (6) ‖ the offset of the first of
+// them (4) ‖ their positions (4 each), consecutive parts.
+// Mark: one unit, 16 bytes of it: 0 1 type · 1 1 zero · 2 6 LSN · 8 4 number · 12 4 CRC.
+//
+// The CRC is CRC-32C of the block's sequence (8) ‖ the offset in the block in units (4) ‖ the
+// bytes before it: what is left of an earlier use of the block is never taken for a record. (Erase
+// headers: of the block's number (4) ‖ the bytes. Open headers: of the number (4) ‖ the bytes.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/bytes.hpp"
+
+namespace cuckoo {
+
+inline constexpr uint8_t kFlashFormatVersion = 1;
+inline constexpr uint32_t kFlashHeaderUnits = 2;  // of a block
+inline constexpr size_t kFlashMarkBytes = 16;
+inline constexpr uint32_t kNoBlock = 0xFFFFFFFF;
+inline constexpr uint64_t kMaxLsn = (uint64_t{1} << 48) - 2;
+
+enum class FlashRecordType : uint8_t {
+  kNone = 0,
+  kPut = 1,         // key and value
+  kHead = 2,        // key, length and beginning of a value that goes on in parts
+  kPart = 3,        // more of the value of the same LSN
+  kTombstone = 4,   // key
+  kCheckpoint = 5,  // a piece of a checkpoint: LSN: its number; previous: the block before it
+  kDrop = 6,        // the parts of the value that the next record of this LSN replaces or removes
+  kCollect = 8,     // mark: a collection begins; LSN: the next one; number: the victim
+  kCollected = 9,   // mark: … is complete; number: its copies
+  kAnchor = 10,     // mark: LSN: the checkpoint's number; number: its last block
+};
+inline constexpr uint8_t kLastOfBatch = 0x80;  // or-ed to the type
+
+enum class FlashPurpose : uint8_t { kHot = 1, kCold = 2, kCheckpoint = 3, kAnchor = 4 };
+
+struct FlashRecordHeader {
+  FlashRecordType type = FlashRecordType::kNone;
+  bool last_of_batch = false;
+  uint16_t key_bytes = 0;
+  uint32_t value_bytes = 0;  // in this record
+  uint64_t lsn = 0;
+  uint32_t previous = 0;
+  uint32_t previous_value_bytes = 0;  // a part: offset
+  uint32_t total_value_bytes = 0;     // of the whole value
+
+  friend bool operator==(const FlashRecordHeader&, const FlashRecordHeader&) = default;
+  bool is_mark() const noexcept { return type >= FlashRecordType::kCollect; }
+  bool is_entry() const noexcept {
+    return type == FlashRecordType::kPut || type == FlashRecordType::kHead;
+  }
+  uint32_t offset() const noexcept { return previous_value_bytes; }  // of a part
+  uint32_t number() const noexcept { return previous; }              // of a mark
+  // Before the key: 16 (mark), 20 or 24.
+  size_t header_bytes() const noexcept {
+    return is_mark() ? kFlashMarkBytes : type == FlashRecordType::kHead ? 24 : 20;
+  }
+  // Header, key and their CRC: the value begins there.
+  size_t head_bytes() const noexcept {
+    return is_mark() ? kFlashMarkBytes : header_bytes() + key_bytes + 4;
+  }
+  // Without the padding to whole units.
+  size_t content_bytes() const noexcept {
+    return is_mark() ? kFlashMarkBytes : head_bytes() + value_bytes + 4;
+  }
+  uint32_t units(uint32_t unit_bytes) const noexcept {
+    return static_cast<uint32_t>((content_bytes() + unit_bytes - 1) / unit_bytes);
+  }
+};
+
+inline constexpr size_t kMaxFlashRecordHeaderBytes = 24;
+inline constexpr size_t kFlashRecordFixedBytes = 28;  // header and CRCs of all but heads
+inline constexpr size_t kFlashHeadFixedBytes = 32;    // … of a head
+
+// The whole record, padded to units. key and value have the header's lengths.
+void encode_flash_record(const FlashRecordHeader& header, std::span<const std::byte> key,
+                         std::span<const std::byte> value, uint32_t unit_bytes, uint64_t sequence,
+                         uint32_t offset_units, std::vector<std::byte>& out);
+
+// The header alone; nullopt: these bytes begin no record (erased, torn, of an unknown type).
+// `bytes`: kMaxFlashRecordHeaderBytes or what is left of the block. A mark's CRC is verified,
+// a record's are not.
+std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std::byte> bytes,
+                                                            uint64_t sequence,
+                                                            uint32_t offset_units);
+// The first head_bytes() of a record: does their CRC hold?
+bool verify_flash_head(std::span<const std::byte> head, uint64_t sequence, uint32_t offset_units);
+// A whole record: does the CRC hold?
+bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,
+                         uint32_t offset_units);
+
+inline constexpr size_t kFlashDropHeaderBytes = 10;  // before the positions
+
+// A record's key and value in its bytes.
+inline std::span<const std::byte> key_in(const FlashRecordHeader& header,
+                                         std::span<const std::byte> record) {
+  return record.subspan(header.header_bytes(), header.key_bytes);
+}
+inline std::span<const std::byte> value_in(const FlashRecordHeader& header,
+                                           std::span<const std::byte> record) {
+  return record.subspan(header.head_bytes(), header.value_bytes);
+}
+
+// How a key and a value are cut into records: a pure function of their lengths.
+struct FlashPieces {
+  FlashPieces(uint32_t piece_units, uint32_t unit_bytes) noexcept
+      : piece_bytes(piece_units * unit_bytes), unit_bytes(unit_bytes) {}
+
+  uint32_t piece_bytes;
+  uint32_t unit_bytes;
+
+  bool single(uint64_t key_bytes, uint64_t value_bytes) const noexcept {
+    return value_bytes == 0 || kFlashRecordFixedBytes + key_bytes + value_bytes <= piece_bytes;
+  }
+  // Value bytes in the put or head.
+  uint32_t first_bytes(uint64_t key_bytes, uint64_t value_bytes) const noexcept;
+  uint32_t part_bytes() const noexcept {  // all but the last
+    return piece_bytes - static_cast<uint32_t>(kFlashRecordFixedBytes);
+  }
+  uint64_t parts(uint64_t key_bytes, uint64_t value_bytes) const noexcept;
+  uint32_t units(uint64_t content_bytes) const noexcept {
+    return static_cast<uint32_t>((content_bytes + unit_bytes - 1) / unit_bytes);
+  }
+  uint32_t first_units(uint64_t key_bytes, uint64_t value_bytes) const noexcept;
+  uint32_t part_units(uint64_t bytes) const noexcept {
+    return units(kFlashRecordFixedBytes + bytes);
+  }
+  uint32_t positions_per_drop() const noexcept {
+    return (part_bytes() - static_cast<uint32_t>(kFlashDropHeaderBytes)) / 4;
+  }
+  uint64_t drops(uint64_t parts) const noexcept {
+    return (parts + positions_per_drop() - 1) / positions_per_drop();
+  }
+  uint64_t drop_units(uint64_t parts) const noexcept;  // of all of them
+};
+
+struct FlashOpenHeader {
+  FlashPurpose purpose = FlashPurpose::kHot;
+  uint64_t sequence = 0;
+  uint32_t next = kNoBlock;
+};
+
+bool is_erased(std::span<const std::byte> bytes) noexcept;
+
+void encode_erase_header(uint32_t block, uint32_t erase_count, std::span<std::byte> unit);
+std::optional<uint32_t> decode_erase_header(uint32_t block, std::span<const std::byte> unit);
+void encode_open_header(uint32_t block, const FlashOpenHeader& header, std::span<std::byte> unit);
+std::optional<FlashOpenHeader> decode_open_header(uint32_t block, std::span<const std::byte> unit);
+
+}  // namespace cuckoo

@@ -1,0 +1,355 @@
+#include "core/flash/slot_cache.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <string>
+
+namespace cuckoo {
+namespace {
+
+constexpr size_t kCacheLineBytes = 64;
+// Growing at a failed insert below this part of the limit would answer bad luck with memory.
+constexpr double kGrowAbove = 0.6;
+// The part of the limit reserve() counts on. Measured at 1 M entries: .98 and more; (2, 1): .93.
+constexpr double kReachable = 0.97;
+// How far ahead of the insert the buckets of a growing table are fetched.
+constexpr uint64_t kAhead = 16;
+// A node of std::set: its colour, three pointers and the value; malloc adds 8 bytes.
+constexpr size_t kStashNodeBytes = 48;
+
+// Rounded down from the fixed point of Fountoulakis, Khosla and Panagiotou; row: hashes - 2.
+constexpr double kLoadLimits[3][8] = {
+    {0.5000, 0.8970, 0.9591, 0.9803, 0.9895, 0.9940, 0.9964, 0.9978},
+    {0.9179, 0.9882, 0.9972, 0.9992, 0.9997, 0.9999, 0.9999, 0.9999},
+    {0.9767, 0.9982, 0.9998, 0.9999, 0.9999, 0.9999, 0.9999, 0.9999},
+};
+
+std::string text_of(uint32_t hash, uint32_t position) {
+  std::string text = "(";
+  text += std::to_string(hash) + ", " + std::to_string(position) + ")";
+  return text;
+}
+
+}  // namespace
+
+double SlotCacheOptions::load_limit() const noexcept { return kLoadLimits[hashes - 2][ways - 1]; }
+
+SlotCache::SlotCache(const SlotCacheOptions& options)
+    : options_(options), two_by_four_(options.hashes == 2 && options.ways == 4) {
+  assert(options.hashes >= 2 && options.hashes <= kMaxHashes);
+  assert(options.ways >= 1 && options.ways <= kMaxWays);
+  table_ = make_table(kFirstBuckets);
+}
+
+// ---- one entry
+
+bool SlotCache::contains(uint32_t hash, uint32_t position) const noexcept {
+  return position != 0 && (find_slot(hash, position) != nullptr ||
+                           (!stash_.empty() && stash_.contains(pair(hash, position))));
+}
+
+void SlotCache::insert(uint32_t hash, uint32_t position) {
+  assert(position != 0);
+  const Slot entry{hash, position};
+  // With a copy of it in the stash the search failed once, and would again.
+  while (!place(table_, entry) && (stash_has(hash) || !relocate(table_, entry))) {
+    if (!growth_helps(hash)) {
+      stash_.insert(pair(hash, position));
+      return;
+    }
+    const double load = load_factor();
+    rehash(std::min(table_.buckets + (table_.buckets + 3) / 4, kMaxBuckets));
+    load_at_last_expansion_ = load;
+    ++expansions_;
+  }
+}
+
+bool SlotCache::replace(uint32_t hash, uint32_t from, uint32_t to) noexcept {
+  assert(to != 0);
+  if (from == 0) {
+    return false;
+  }
+  if (Slot* const slot = find_slot(hash, from); slot != nullptr) {
+    slot->position = to;
+    return true;
+  }
+  const auto found = stash_.find(pair(hash, from));
+  if (found == stash_.end()) {
+    return false;
+  }
+  auto node = stash_.extract(found);
+  node.value() = pair(hash, to);
+  stash_.insert(std::move(node));
+  return true;
+}
+
+bool SlotCache::remove(uint32_t hash, uint32_t position) noexcept {
+  if (position == 0) {
+    return false;
+  }
+  Slot* const slot = find_slot(hash, position);
+  if (slot == nullptr) {
+    return stash_.erase(pair(hash, position)) != 0;
+  }
+  if (stash_has(hash)) {
+    const auto heir = first_in_stash(hash);
+    *slot = unpair(*heir);
+    stash_.erase(heir);
+  } else {
+    *slot = {};
+    --table_.occupied;
+  }
+  return true;
+}
+
+void SlotCache::prefetch(uint32_t hash) const noexcept {
+  const Buckets buckets = buckets_of(hash, table_.buckets);
+  for (unsigned i = 0; i < options_.hashes; ++i) {
+    __builtin_prefetch(bucket(table_, buckets.at[i]));
+  }
+}
+
+SlotCache::Slot* SlotCache::find_slot(uint32_t hash, uint32_t position) const noexcept {
+  const Buckets buckets = buckets_of(hash, table_.buckets);
+  for (unsigned i = 0; i < options_.hashes; ++i) {
+    Slot* const slots = bucket(table_, buckets.at[i]);
+    for (unsigned way = 0; way < options_.ways; ++way) {
+      if (slots[way].hash == hash && slots[way].position == position) {
+        return slots + way;
+      }
+    }
+  }
+  return nullptr;
+}
+
+SlotCache::Slot* SlotCache::empty_slot(const Table& table, uint64_t index) const noexcept {
+  Slot* const slots = bucket(table, index);
+  for (unsigned way = 0; way < options_.ways; ++way) {
+    if (slots[way].position == 0) {
+      return slots + way;
+    }
+  }
+  return nullptr;
+}
+
+// The end of the stash, or the first entry with this hash or a greater one.
+SlotCache::Stash::const_iterator SlotCache::first_in_stash(uint32_t hash) const noexcept {
+  return stash_.lower_bound(pair(hash, 0));
+}
+
+bool SlotCache::stash_has(uint32_t hash) const noexcept {
+  if (stash_.empty()) {
+    return false;
+  }
+  const auto at = first_in_stash(hash);
+  return at != stash_.end() && unpair(*at).hash == hash;
+}
+
+// For an entry that found no place.
+bool SlotCache::growth_helps(uint32_t hash) const noexcept {
+  if (table_.buckets == kMaxBuckets || load_factor() <= kGrowAbove * options_.load_limit() ||
+      stash_has(hash)) {
+    return false;
+  }
+  unsigned copies = 0;
+  visit_all(hash, [&](uint32_t) {
+    ++copies;
+    return false;
+  });
+  return 2 * copies < options_.hashes * options_.ways;
+}
+
+// ---- relocation
+
+bool SlotCache::place(Table& table, Slot entry) const noexcept {
+  const Buckets buckets = buckets_of(entry.hash, table.buckets);
+  for (unsigned i = 0; i < options_.hashes; ++i) {
+    if (Slot* const slot = empty_slot(table, buckets.at[i]); slot != nullptr) {
+      *slot = entry;
+      ++table.occupied;
+      return true;
+    }
+  }
+  return false;
+}
+
+// False: there is no path to an empty slot, or none that short; nothing changed.
+bool SlotCache::relocate(Table& table, Slot entry) noexcept {
+  const Buckets roots = buckets_of(entry.hash, table.buckets);
+  Search search;
+  for (unsigned i = 0; i < options_.hashes; ++i) {
+    search.nodes[search.count++] = {roots.at[i], kNoParent, 0};
+  }
+  const uint64_t limit = std::min<uint64_t>(kMaxSearchNodes, 4 * table.buckets);
+  for (uint32_t next = 0; next < search.count && search.count < limit; ++next) {
+    if (expand(table, search, next)) {
+      move_along(table, search, entry);
+      ++table.occupied;
+      return true;
+    }
+  }
+  return false;
+}
+
+// Appends the buckets that the entries of a full one lead to. True when the last one has an empty
+// slot.
+bool SlotCache::expand(const Table& table, Search& search, uint32_t parent) const noexcept {
+  const Node node = search.nodes[parent];
+  const Slot* const slots = bucket(table, node.bucket);
+  Buckets others[kMaxWays];  // first all, so that their memory comes at one time
+  for (unsigned way = 0; way < options_.ways; ++way) {
+    others[way] = buckets_of(slots[way].hash, table.buckets);
+    for (unsigned i = 0; i < options_.hashes; ++i) {
+      __builtin_prefetch(bucket(table, others[way].at[i]));
+    }
+  }
+  const uint32_t before = node.parent == kNoParent ? node.bucket : search.nodes[node.parent].bucket;
+  for (unsigned way = 0; way < options_.ways; ++way) {
+    if (way > 0 && slots[way].hash == slots[way - 1].hash) {
+      continue;  // leads to the same buckets
+    }
+    for (unsigned i = 0; i < options_.hashes; ++i) {
+      const uint32_t other = others[way].at[i];
+      const bool root = std::any_of(search.nodes, search.nodes + options_.hashes,
+                                    [&](const Node& first) { return first.bucket == other; });
+      if (root || other == node.bucket || other == before) {
+        continue;
+      }
+      search.nodes[search.count++] = {other, static_cast<uint16_t>(parent),
+                                      static_cast<uint16_t>(way)};
+      if (empty_slot(table, other) != nullptr) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// From the free end backwards: an entry is written to its new slot before it leaves the old one.
+void SlotCache::move_along(Table& table, const Search& search, Slot entry) noexcept {
+  const Node* node = &search.nodes[search.count - 1];
+  Slot* free = empty_slot(table, node->bucket);
+  for (; node->parent != kNoParent; ++relocations_) {
+    const unsigned way = node->way;
+    node = &search.nodes[node->parent];
+    Slot* const moves = bucket(table, node->bucket) + way;
+    *free = *moves;
+    free = moves;
+  }
+  *free = entry;
+}
+
+// ---- the whole table
+
+SlotCache::Table SlotCache::make_table(uint64_t buckets) const {
+  constexpr size_t kSlotsPerLine = kCacheLineBytes / sizeof(Slot);
+  Table table;
+  table.memory.resize(buckets * options_.ways + kSlotsPerLine - 1);
+  const auto start = reinterpret_cast<uintptr_t>(table.memory.data());
+  const size_t skipped = (kCacheLineBytes - start % kCacheLineBytes) % kCacheLineBytes;
+  table.slots = table.memory.data() + skipped / sizeof(Slot);
+  table.buckets = buckets;
+  return table;
+}
+
+// Everything that may throw happens before the first change.
+void SlotCache::rehash(uint64_t buckets) {
+  Table table = make_table(buckets);
+  Stash homeless;
+  std::vector<uint64_t> settled;
+  const uint64_t count = slots();
+  for (uint64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) {
+      const Buckets soon = buckets_of(table_.slots[i + kAhead].hash, buckets);
+      for (unsigned hash = 0; hash < options_.hashes; ++hash) {
+        __builtin_prefetch(bucket(table, soon.at[hash]));
+      }
+    }
+    const Slot entry = table_.slots[i];
+    if (entry.position != 0 && !place(table, entry) && !relocate(table, entry)) {
+      homeless.insert(pair(entry.hash, entry.position));
+    }
+  }
+  for (auto at = stash_.begin(); at != stash_.end();) {
+    if (place(table, unpair(*at)) || relocate(table, unpair(*at))) {
+      settled.push_back(*at);
+      ++at;
+    } else {  // nor its copies
+      at = stash_.upper_bound(pair(unpair(*at).hash, ~uint32_t{0}));
+    }
+  }
+  table_ = std::move(table);
+  for (const uint64_t entry : settled) {
+    stash_.erase(entry);
+  }
+  stash_.merge(homeless);
+}
+
+void SlotCache::reserve(uint64_t entries) {
+  const double slots_needed = static_cast<double>(entries) / (kReachable * options_.load_limit());
+  const double buckets = std::ceil(slots_needed / options_.ways);
+  if (buckets > static_cast<double>(table_.buckets)) {
+    rehash(static_cast<uint64_t>(std::min(buckets, static_cast<double>(kMaxBuckets))));
+  }
+}
+
+void SlotCache::clear() noexcept {
+  std::fill(table_.memory.begin(), table_.memory.end(), Slot{});
+  table_.occupied = 0;
+  stash_.clear();
+}
+
+double SlotCache::load_factor() const noexcept {
+  return static_cast<double>(table_.occupied) / static_cast<double>(slots());
+}
+
+size_t SlotCache::memory_bytes() const noexcept {
+  return table_.memory.capacity() * sizeof(Slot) + stash_.size() * kStashNodeBytes;
+}
+
+// ---- check
+
+Status SlotCache::check_slot(uint64_t index) const {
+  const Slot slot = table_.slots[index];
+  const std::string what =
+      "slot " + std::to_string(index) + " holds " + text_of(slot.hash, slot.position);
+  if (slot.position == 0) {
+    return slot.hash == 0 ? Status() : corrupt(what + ", expected both 0 in an empty slot");
+  }
+  const Buckets buckets = buckets_of(slot.hash, table_.buckets);
+  const uint64_t home = index / options_.ways;
+  if (std::find(buckets.at, buckets.at + options_.hashes, home) == buckets.at + options_.hashes) {
+    return corrupt(what + " in bucket " + std::to_string(home) + ", expected one of its buckets");
+  }
+  unsigned copies = 0;
+  visit_all(slot.hash, [&](uint32_t position) {
+    copies += position == slot.position ? 1 : 0;
+    return copies > 1;
+  });
+  return copies == 1 ? Status() : corrupt(what + ", which is there twice");
+}
+
+Status SlotCache::check() const {
+  uint64_t occupied = 0;
+  for (uint64_t i = 0; i < slots(); ++i) {
+    if (table_.slots[i].hash != 0 || table_.slots[i].position != 0) {
+      CUCKOO_TRY(check_slot(i));
+      ++occupied;
+    }
+  }
+  if (occupied != table_.occupied) {
+    return corrupt(std::to_string(occupied) + " slots hold an entry, expected " +
+                   std::to_string(table_.occupied));
+  }
+  for (const uint64_t entry : stash_) {
+    const Slot slot = unpair(entry);
+    if (slot.position == 0 || find_slot(slot.hash, slot.position) != nullptr) {
+      return corrupt("the stash holds " + text_of(slot.hash, slot.position) +
+                     ", expected a position that is not 0 and in no slot");
+    }
+  }
+  return {};
+}
+
+}  // namespace cuckoo

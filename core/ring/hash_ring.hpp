@@ -1,0 +1,151 @@
+// A consistent hash: which node owns a key, so that a change of the nodes moves few keys.
+//
+//   algorithm  where a node's places are                         balance            look-up
+//   ring       max(1, round(vnodes · weight)) points, the        sqrt((N-1)/        2-3 loads
+//              i-th at XXH3 of "name-i" (PointRing)              (N·vnodes + 1))
+//   ketama     as memcached's clients have them (Ketama)         as vnodes = 160    MD5
+//   slots      65,536 slots, dealt by quota (SlotOwners)         1 + N/65536        1 load
+//
+// A key is a position, 64 bits: its hash; with ketama 32 bits, left-aligned. slots looks at the
+// leading 16.
+//
+// Invariants
+//   I1  ids and names are unique; an id stays with its node. A new one is the highest in use plus
+//       one, or, behind the last, the lowest that is free.
+//   I2  ring, ketama: the owners follow from the nodes and the options, whatever the history.
+//   I3  ring, slots: a node that comes or grows only takes keys, one that goes or shrinks only
+//       gives its own. ketama: so with equal weights, unless its count of hashes changes, too.
+//   I4  a node has at least one point (ring) or slot (slots), so a share above 0; with ring unless
+//       all its points hit others' places exactly, a chance of 2^-40 for the largest ring.
+//   I5  digest() of equal node sets is equal; of others it is not, but for a chance of 2^-64.
+//
+// Limits: 65,536 nodes; ring: 2^20 points a node, 2^24 in all. A change that would break one is
+// refused, and nothing is changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/ring/ketama.hpp"
+#include "core/ring/node.hpp"
+#include "core/ring/owners.hpp"
+#include "core/ring/points.hpp"
+
+namespace cuckoo {
+
+enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
+
+inline constexpr uint32_t kMaxVnodes = 100000;
+inline constexpr uint32_t kMaxNodePoints = uint32_t{1} << 20;
+
+// The newest way to store a ring, and to read its keys (FORMAT.md).
+inline constexpr uint8_t kRingFormat = 2;
+
+struct RingOptions {
+  uint8_t format = kRingFormat;  // ketama: from 2 on a REAL that is a 64-bit integer is read as one
+  RingAlgorithm algorithm = RingAlgorithm::kRing;
+  uint32_t vnodes = 1000;                             // ring
+  uint64_t seed = 0;                                  // ring, slots
+  KetamaDialect dialect = KetamaDialect::kLibketama;  // ketama
+};
+
+class HashRing {
+ public:
+  static Result<std::shared_ptr<HashRing>> make(const RingOptions& options);
+
+  const RingOptions& options() const noexcept { return options_; }
+
+  // --- nodes
+
+  size_t node_count() const noexcept { return ids_.size(); }
+  // Null when there is none. Valid until the next change.
+  const RingNode* find(uint32_t id) const noexcept {
+    return id - 1 < nodes_.size() && nodes_[id - 1].id != 0 ? &nodes_[id - 1] : nullptr;
+  }
+  const RingNode* find(std::string_view name) const noexcept;
+  std::vector<const RingNode*> nodes_by_name() const;
+  uint32_t last_id() const noexcept { return static_cast<uint32_t>(nodes_.size()); }
+
+  // Each changes nothing when it fails: an invalid weight, a name that is there or holds a NUL, no
+  // room.
+  Result<uint32_t> insert(const std::string& name, double weight);  // the new id
+  Status update(uint32_t id, std::string name, double weight);
+  void remove(uint32_t id);  // it is there
+  void clear();
+  // What was stored, into an empty ring. Corrupt when it breaks an invariant; then it is unusable.
+  Status load(std::vector<RingNode> nodes, std::span<const std::vector<std::byte>> slot_rows);
+
+  // --- keys
+
+  // Look-ups see a change after it. `poll` is asked now and then, and its failure is returned: the
+  // largest rings take seconds. Without it nothing can fail.
+  using Poll = std::function<Status()>;
+  Status build(const Poll& poll);
+  void build();
+  bool built() const noexcept { return built_; }
+
+  // For ketama: the place of a key's bytes.
+  uint64_t ketama_position(std::span<const std::byte> key) const noexcept {
+    return Ketama::position(ketama_->hash(key));
+  }
+  // The owner's id, 0 in an empty ring. built().
+  uint32_t owner(uint64_t position) const noexcept {
+    if (places_ == 0) {
+      return 0;
+    }
+    return options_.algorithm == RingAlgorithm::kSlots
+               ? slots_.owner_at(SlotOwners::slot_of(position))
+               : points_.owner(position);
+  }
+  // The first `count` different nodes at or behind the position; all when there are fewer.
+  void owners(uint64_t position, size_t count, std::vector<uint32_t>& ids) const;
+  // built().
+  RingPart share(uint32_t id) const noexcept;
+
+  const PointRing& points() const noexcept { return points_; }
+  const SlotOwners& slots() const noexcept { return slots_; }
+  SlotOwners::ChangedRows take_changed_slot_rows() noexcept { return slots_.take_changed(); }
+
+  uint64_t node_digest() const noexcept { return digest_; }
+  std::string check();  // builds it; what is wrong, empty: nothing
+
+ private:
+  HashRing(const RingOptions& options, std::shared_ptr<Ketama> ketama) noexcept
+      : options_(options), ketama_(std::move(ketama)) {}
+
+  uint64_t point_count(double weight) const noexcept;
+  Status check_node(const std::string& name, double weight, uint32_t id) const;
+  uint32_t free_id() const noexcept;
+  void put(RingNode node);
+  void take_out(uint32_t id);
+  void changed();
+  Status ring_points(std::span<const RingNode* const> nodes, const Poll& poll,
+                     std::vector<RingPoint>& points) const;
+  uint32_t place_owner(size_t place) const noexcept {
+    return options_.algorithm == RingAlgorithm::kSlots ? slots_.owner_at(place)
+                                                       : points_.owner_at(place);
+  }
+
+  RingOptions options_;
+  std::shared_ptr<Ketama> ketama_;  // ketama only
+  std::vector<RingNode> nodes_;     // by id - 1; the last one is a node
+  std::map<std::string, uint32_t, std::less<>> ids_;
+  uint64_t point_sum_ = 0;  // ring
+  uint64_t digest_ = 0;
+  SlotOwners slots_;
+
+  bool built_ = false;
+  size_t places_ = 0;  // points or slots
+  PointRing points_;
+  std::vector<RingPart> shares_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,80 @@
+// The table of `slots`: who owns each of 65,536 equal parts of the key space. A look-up is one
+// load.
+//
+// The table depends on its history, so it is stored; how many slots each node has does not:
+// Webster's quotas (core/ring/quotas.hpp).
+//
+// Invariants
+//   I1  each slot has an owner as long as there is a node; without one the table is empty.
+//   I2  each node owns exactly its quota.
+//   I3  a change moves as few slots as the new quotas allow: each goes from a node that is above
+//       its quota to one that is below.
+//
+// A change. New quotas are computed; nodes above theirs give, nodes below receive.
+//   which slots   one receiver (a node came, or grew): each giver gives those with the smallest
+//                 hash(seed, slot, receiver's name). Several (a node went, or shrank): with the
+//                 smallest hash(seed, slot, giver's name); one that goes gives all it has.
+//   to whom       in the order of the slots, each to the receiver that lacks most; equal: the name
+//                 that sorts first.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/ring/node.hpp"
+#include "core/ring/quotas.hpp"
+
+namespace cuckoo {
+
+class SlotOwners {
+ public:
+  // Slots are stored in rows of so many; the last one has what is left.
+  static constexpr uint32_t kRowSlots = 2016;
+  static constexpr uint32_t kRows = (kRingSlots + kRowSlots - 1) / kRowSlots;
+  using ChangedRows = std::bitset<kRows>;
+
+  bool empty() const noexcept { return owners_.empty(); }
+  uint32_t owner_at(size_t slot) const noexcept { return owners_[slot] + 1U; }  // an id
+  static size_t slot_of(uint64_t position) noexcept { return position >> 48; }
+  // Slots of a node. ids: 1 … 65,536.
+  uint32_t count(uint32_t id) const noexcept { return counts_[id - 1]; }
+
+  // To the quotas of these nodes, in the order of their names. A giver that is not among them is
+  // `gone`, whose name may be needed no more.
+  void settle(std::span<const RingNode* const> nodes, uint64_t seed);
+  void clear() noexcept;
+
+  // A stored row: each slot's id - 1, two bytes, little-endian.
+  std::vector<std::byte> encode_row(uint32_t row) const;
+  // All rows, in order; known[id - 1]: is there such a node? Corrupt when a slot's owner is none.
+  Status load(std::span<const std::vector<std::byte>> rows, std::span<const bool> known);
+
+  // Rows that changed since the last call.
+  ChangedRows take_changed() noexcept;
+  // Of all slots and owners; kept up with every change.
+  uint64_t digest() const noexcept { return digest_; }
+  std::string check(std::span<const RingNode* const> nodes) const;  // I1, I2; empty: nothing wrong
+
+ private:
+  struct Transfer {
+    uint64_t hash;
+    uint16_t slot;
+  };
+  void assign(uint32_t slot, uint32_t id);
+  std::vector<uint16_t> given_slots(std::span<const RingNode* const> nodes,
+                                    const std::vector<uint32_t>& quotas, const RingNode* receiver,
+                                    uint64_t seed) const;
+
+  std::vector<uint16_t> owners_;  // id - 1
+  std::vector<uint32_t> counts_;  // by id - 1; none in an empty table
+  ChangedRows changed_;
+  uint64_t digest_ = 0;
+};
+
+}  // namespace cuckoo

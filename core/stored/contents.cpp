@@ -1,0 +1,145 @@
+#include "core/stored/contents.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/filter/bloom_filter.hpp"
+#include "core/filter/bloom_sizing.hpp"
+#include "core/filter/cuckoo_filter.hpp"
+
+namespace cuckoo {
+
+// By bisection: the logarithm of a C library is not the same everywhere.
+uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t capacity) noexcept {
+  const uint64_t sum = a + b;
+  if (is_multiset(united.kind())) {
+    return sum;
+  }
+  const BloomGeometry& geometry = static_cast<const BloomFilter&>(united).geometry();
+  uint64_t least = std::max(a, b);
+  uint64_t most = sum;
+  while (least < most) {
+    const uint64_t middle = least + (most - least) / 2;
+    if (expected_cells(geometry, static_cast<double>(middle) + 0.5) <
+        static_cast<double>(united.occupied())) {
+      least = middle + 1;
+    } else {
+      most = middle;
+    }
+  }
+  return united.outgrown(capacity, capacity) ? least : std::min(least, capacity);
+}
+
+bool equal_cells(const Filter& a, const Filter& b) noexcept {
+  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
+  if (a.overflow().counts() != b.overflow().counts()) {
+    return false;
+  }
+  const auto next = [&](uint64_t index) {  // the others are zero in both
+    return std::min(a.pages().next_owned(index), b.pages().next_owned(index));
+  };
+  for (uint64_t index = next(0); index < a.pages().page_count(); index = next(index + 1)) {
+    const std::byte* one = a.pages().find(index);
+    const std::byte* other = b.pages().find(index);
+    if (one == nullptr) {
+      std::swap(one, other);
+    }
+    const size_t bytes = a.content_bytes(index);
+    if (one != nullptr && !(other != nullptr ? std::equal(one, one + bytes, other)
+                                             : std::all_of(one, one + bytes, is_zero))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Status verify_hashes(const FilterContents& contents) {
+  const auto differ = [] { return corrupt("hashes that are not those of the filter beside them"); };
+  const Filter& filter = *contents.filter;
+  if (!filter.canonical()) {
+    uint64_t digest = 0;
+    CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+      digest += count * filter.digest_of(hash);
+      return {};
+    }));
+    return digest == filter.digest() ? Status() : differ();
+  }
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(filter.kind(), filter.words(), filter.pages().page_bytes());
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  made.value()->pages().complete();
+  const std::unique_ptr<FilterBuilder> builder = made.value()->builder(contents.hash_count);
+  CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+    builder->insert(hash, count);
+    return {};
+  }));
+  builder->finish();
+  return equal_cells(*made.value(), filter) ? Status() : differ();
+}
+
+template <class Visitor>
+Status HashCollection::for_each_distinct(Visitor&& visit) const {
+  for (size_t i = 0; i < hashes_.size();) {
+    size_t end = i + 1;
+    while (end < hashes_.size() && hashes_[end] == hashes_[i]) {
+      ++end;
+    }
+    CUCKOO_TRY(visit(hashes_[i], static_cast<uint64_t>(end - i)));
+    i = end;
+  }
+  return {};
+}
+
+Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t capacity,
+                                             Growth growth, uint32_t page_bytes, const Poll& poll) {
+  constexpr uint64_t kHashesPerPoll = 1024;
+  sort_entries_by_hash(hashes_, width_);
+  const bool is_cuckoo = spec.kind == FilterKind::kCuckoo;
+  uint64_t distinct = 0;
+  uint64_t in_buckets = 0;
+  CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
+    in_buckets += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 0;
+    return ++distinct % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
+  }));
+  const uint64_t needed = is_cuckoo ? in_buckets : distinct;
+  const uint64_t limited = is_cuckoo && growth == Growth::kOff ? hashes_.size() : needed;
+  FilterContents contents;
+  contents.capacity = capacity;
+  if (capacity == 0) {
+    contents.capacity = std::max<uint64_t>(needed, 1);
+  } else if (limited > capacity) {
+    if (growth == Growth::kOff) {
+      return Error{
+          ErrorCode::kFull,
+          std::to_string(limited) + " keys, more than its capacity of " + std::to_string(capacity),
+          0};
+    }
+    contents.capacity = needed;
+  }
+  Result<std::unique_ptr<Filter>> made = make_filter(spec, contents.capacity, page_bytes);
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  contents.filter = std::move(made.value());
+  contents.filter->pages().complete();
+  const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
+  uint64_t inserted = 0;
+  CUCKOO_TRY(for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
+    builder->insert(hash, count);
+    return ++inserted % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
+  }));
+  builder->finish();
+  const bool counts = is_multiset(spec.kind);
+  contents.items = counts ? hashes_.size() : distinct;
+  contents.hash_count = distinct;
+  contents.hashes = [this, counts](const CountedHashSink& sink) -> Status {
+    return for_each_distinct(
+        [&](uint64_t hash, uint64_t count) { return sink(hash, counts ? count : 1); });
+  };
+  return contents;
+}
+
+}  // namespace cuckoo

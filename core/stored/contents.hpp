@@ -1,0 +1,60 @@
+// A whole filter in memory with what is known of its keys: what an import puts into a table, what
+// an export takes out, and what a column of keys becomes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "core/base/result.hpp"
+#include "core/filter/factory.hpp"
+#include "core/filter/filter.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo {
+
+struct FilterContents {
+  std::unique_ptr<Filter> filter;
+  uint64_t capacity = 0;
+  uint64_t items = 0;
+  HashSource hashes;  // null where they are not known
+  uint64_t hash_count = 0;
+  uint64_t key_types = 0;  // FilterRecord's
+};
+
+// The items of a filter that others of `a` and `b` items were united into: their sum; of a set,
+// where some may have been in both, what its cells stand for. That is an estimate: it is above
+// `capacity` only where the cells leave no doubt, so that the union of no more keys is never full.
+uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t capacity) noexcept;
+// Do both hold the same in all cells? Of one kind, geometry and page size; absent pages are zero.
+bool equal_cells(const Filter& a, const Filter& b) noexcept;
+
+// Are the contents' hashes what its filter was made of? kCorrupt if not.
+Status verify_hashes(const FilterContents& contents);
+
+// Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, as much again
+// while they are sorted.
+class HashCollection {
+ public:
+  explicit HashCollection(HashWidth width) noexcept : width_(width) {}
+
+  void add(uint64_t hash) { hashes_.push_back(logged_hash(hash, width_)); }
+  HashWidth width() const noexcept { return width_; }
+
+  enum class Growth { kOff, kOn };
+  // A filter of that capacity; 0: for as many as there are. kFull when there are more, and with
+  // kOn it is made for those. The contents' hashes are read from this collection: it must stay.
+  Result<FilterContents> build(const FilterSpec& spec, uint64_t capacity, Growth growth,
+                               uint32_t page_bytes, const Poll& poll = nullptr);
+
+ private:
+  // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
+  template <class Visitor>
+  Status for_each_distinct(Visitor&& visit) const;
+
+  HashWidth width_;
+  std::vector<uint64_t> hashes_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,150 @@
+// The rows of a filter's log: every add and remove as a logged hash, in the order it happened.
+//
+// An entry is a 64-bit word: the hash (low bits zero) with bit 0 set for a remove.
+//
+// Row (little-endian; FORMAT.md, "Log row")
+//   0   8  chain value before this row
+//   8   8  position: entries before this row
+//   16  8  items before this row: adds minus removes; of a set what was new when it was added
+//   24  2  entries in this row, 1 or more
+//   26  1  kind: 1 raw of 6 bytes, 2 raw of 8 bytes, 3 compacted of 47 bits, 4 compacted of 63 bits
+//   27  1  Rice parameter of a compacted row, 0 in a raw one
+//   28     payload, then CRC-32C of all before it
+// Raw payload: the entries, 6 bytes (bits 16 … 63) or 8 bytes each.
+// Compacted payload: the hash before the first one (8 bytes), then a bit stream, lowest bit first:
+// ascending hashes as Golomb-Rice coded deltas, each followed by one bit "count > 1" and, if it is
+// set, count - 2 in groups of seven bits and a continuation bit.
+//
+// Invariants
+//   I1  chain(row, k entries) is a hash of all entries of the log up to there; positions and items
+//       add up from row to row. So a missing, repeated, foreign or changed row is found at once.
+//   I2  a compacted row ascends strictly, also across rows.
+//   I3  a row is at most `row_bytes` long, so that it fits one database page.
+//   I4  nothing is believed: every field is checked before it is used.
+// Reference: Golomb 1966, Rice 1979; parameter for geometric deltas after Kiely 2004.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "core/base/result.hpp"
+
+namespace cuckoo {
+
+inline constexpr uint64_t kRemoveBit = 1;
+inline constexpr size_t kLogRowHeaderBytes = 28;
+inline constexpr size_t kLogRowCrcBytes = 4;
+
+enum class LogRowKind : uint8_t { kRaw47 = 1, kRaw63 = 2, kCompacted47 = 3, kCompacted63 = 4 };
+
+struct LogRowHeader {
+  uint64_t chain_before = 0;
+  uint64_t position = 0;
+  uint64_t items_before = 0;
+  uint16_t entries = 0;
+  LogRowKind kind = LogRowKind::kRaw47;
+  uint8_t rice = 0;
+
+  bool compacted() const noexcept { return kind >= LogRowKind::kCompacted47; }
+};
+
+// A parsed row: CRC, kind and lengths are right; the payload is a view into the bytes parsed.
+struct LogRow {
+  LogRowHeader header;
+  std::span<const std::byte> payload;
+};
+
+Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width);
+
+// I1. The chain value after the first `entries` of a raw row (all of it for a compacted one).
+uint64_t log_chain(const LogRow& row, size_t entries) noexcept;
+// The chain value a log starts with after everything before `chain` was compacted or forgotten.
+uint64_t log_chain_restart(uint64_t chain, uint64_t generation) noexcept;
+
+inline size_t raw_entry_bytes(HashWidth width) noexcept {
+  return width == HashWidth::k47Bits ? 6 : 8;
+}
+size_t raw_row_capacity(size_t row_bytes, HashWidth width) noexcept;
+uint64_t raw_entry(const LogRow& row, size_t index, HashWidth width) noexcept;
+
+// The raw row that is being appended to; re-encoded whenever it is written.
+class RawRowBuilder {
+ public:
+  RawRowBuilder(HashWidth width, size_t row_bytes);
+
+  // Starts an empty row behind everything before it.
+  void start(uint64_t chain_before, uint64_t position, uint64_t items_before) noexcept;
+  // Continues a stored raw row.
+  void resume(const LogRow& row);
+
+  bool full() const noexcept { return header_.entries == capacity_; }
+  size_t entries() const noexcept { return header_.entries; }
+  const LogRowHeader& header() const noexcept { return header_; }
+  void append(uint64_t entry);  // not full()
+  uint64_t chain() const noexcept;
+  std::span<const std::byte> payload() const noexcept { return payload_; }
+  std::vector<std::byte> encode() const;
+
+ private:
+  HashWidth width_;
+  size_t capacity_;
+  LogRowHeader header_;
+  std::vector<std::byte> payload_;
+};
+
+// (hash, count >= 1)
+using CountedHashSink = std::function<Status(uint64_t hash, uint64_t count)>;
+// Hands ascending hashes, each once, to the sink; ends with its failure.
+using HashSource = std::function<Status(const CountedHashSink& sink)>;
+
+// Cuts an ascending sequence of (hash, count) into compacted rows and hands each to the sink.
+class CompactedRowWriter {
+ public:
+  using RowSink = std::function<Status(std::span<const std::byte> row)>;
+  // `expected` entries choose the Rice parameter. `items` of a set: they don't follow from the
+  // entries, and stand in every row.
+  CompactedRowWriter(HashWidth width, size_t row_bytes, uint64_t expected, uint64_t chain,
+                     RowSink sink, std::optional<uint64_t> items = std::nullopt);
+  Status add(uint64_t hash, uint64_t count);
+  Status finish();
+
+  uint64_t chain() const noexcept { return chain_; }
+  uint64_t position() const noexcept { return position_; }  // entries written
+  uint64_t items() const noexcept { return items_; }
+
+ private:
+  Status close_row();
+  void put(uint64_t bits, unsigned count);
+
+  HashWidth width_;
+  size_t row_bytes_;
+  unsigned rice_;
+  uint64_t chain_;
+  RowSink sink_;
+  bool counts_ = true;     // items follow from the entries
+  uint64_t position_ = 0;  // before the open row
+  uint64_t items_ = 0;     // before the open row
+  uint64_t row_items_ = 0;
+  uint16_t row_entries_ = 0;
+  uint64_t last_hash_ = 0;
+  std::vector<std::byte> payload_;
+  uint64_t pending_bits_ = 0;
+  unsigned pending_count_ = 0;
+  size_t bit_count_ = 0;  // of the open row's stream
+};
+
+// Decodes one compacted row; `previous` is the last hash of the compacted row before it (0 at the
+// start) and becomes the last of this one; I2 is checked against it.
+Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous, bool first_row,
+                          const CountedHashSink& sink);
+
+// Stable sort of entries by their hash: equal hashes keep their order, the remove bit takes no
+// part. Radix sort, O(n); needs as much scratch memory as the entries.
+void sort_entries_by_hash(std::vector<uint64_t>& entries, HashWidth width);
+
+}  // namespace cuckoo

@@ -1,0 +1,300 @@
+// A filter that lives in storage: base pages + a log of hashes + the log's tail in
+// memory.
+//
+// Why a log: writing a filter's random pages at every commit is what makes filters on disk slow. An
+// add or remove is appended to the log; the pages are brought up to date ("folded") only when the
+// tail is long. The hashes that are kept also let the filter grow, shrink and repair itself
+// exactly, without the keys.
+//
+// State                 log:  start ........ F ............ N        F: folded into the pages
+//                                            |--- tail ---|         N: its end
+// A hash is present when its own net count in the tail is above 0, or when the base counts more
+// copies of its cells than the tail holds pending removes for them.
+//
+// A multiset (cuckoo, counting Bloom) logs every add and remove. A set (the other Bloom filters)
+// logs an add unless the same hash is in the tail already, and its items are the adds that were not
+// maybe-present: a number of its own, which log rows and record carry.
+// A filter without hashes (growth off, or its pages were imported) can't be made anew: its log is
+// cut at each fold, and full is an error.
+//
+// Invariants
+//   I1  never a false negative: a hash added more often than removed is present, unless somebody
+//       removed a hash that was never added and shares its cell.
+//   I2  a remove is accepted only if the hash is present; so pending removes of a cell never exceed
+//       the base's count, and a fold never meets a remove without a fingerprint.
+//   I3  items() of a multiset = adds - accepted removes = what a fold would leave in base and
+//       overflow table.
+//   I4  storage after flush() holds all; memory is a cache of it: refresh() of the record rebuilds
+//       it.
+//   I5  what is folded when depends on the entries and the calls only, never on time: the same
+//       calls give the same bytes.
+//   I6  with hashes: the log from its start folds to the base (equal digests, or equal pages where
+//       they are canonical) at any time.
+//   I7  an operation that fails with kInvalid, kFull or kCorrupt changed nothing. After any other
+//       failure in the middle of writing the filter is poisoned: every call fails until forget().
+//
+// Fold: removes first, then adds, each in hash order; when the tail holds fold_threshold() entries.
+// A transaction that folded once adds much at once: there the tail may grow to as many entries as
+// the filter has items, so that the pages are gone over few times, and what is left is folded at
+// its end.
+// Adds are put into the tail's index when somebody asks for it: a bulk load never does.
+// Rebuild: the log is read, entries cancel in log order with a floor at zero (a remove that no add
+// precedes was of a key never added: dropping it repairs what it broke), and a new generation of
+// pages and a compacted log is written. A fold becomes a rebuild when the filter would be too full
+// (a cuckoo filter: the items outside the overflow table exceed the capacity; a Bloom filter: see
+// Filter::full), to 1.5 times what is in it, or when more than half of the log is dead.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/filter/bloom_filter.hpp"
+#include "core/filter/cuckoo_filter.hpp"
+#include "core/filter/factory.hpp"
+#include "core/stored/contents.hpp"
+#include "core/stored/log.hpp"
+#include "core/stored/record.hpp"
+#include "core/stored/replay.hpp"
+#include "core/stored/storage.hpp"
+#include "core/stored/tail.hpp"
+
+namespace cuckoo {
+
+// What CREATE chose, or an import brought.
+struct FilterOptions {
+  uint32_t format = 2;  // of the table, 1 or 2: that of its records
+  FilterSpec spec;
+  uint64_t capacity = 1000;  // 1 … 2^40
+  bool growth = true;
+  uint64_t generations = 1;  // 1 … 64; the rate is of all together
+  HashWidth width = HashWidth::k47Bits;
+  uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
+  uint32_t page_bytes = 4032;
+  uint8_t collation = 0;  // of the keys before they were hashed; core doesn't use it
+  uint64_t digest = 0;    // identifies the options in the record
+
+  // Of one generation: false positives of N independent ones add up to the rate asked.
+  FilterSpec generation_spec() const noexcept;
+};
+
+class LoggedFilter {
+ public:
+  LoggedFilter(const FilterOptions& options, FilterStorage& storage);
+
+  const FilterOptions& options() const noexcept { return options_; }
+
+  // An empty filter, not yet flushed.
+  Status create() { return create(0, 0, 0, options_.seed); }
+  // … a sliding window's next generation, behind a log that ended with `chain`.
+  Status create(uint64_t generation, uint64_t rotation, uint64_t older, uint64_t chain);
+  // Brings memory to what that stored record says: keeps what is still valid, applies new log rows,
+  // drops the rest. Cheap when nothing changed.
+  Status refresh(std::span<const std::byte> bytes);
+  // Memory no longer follows storage (a roll-back to a savepoint): refresh() comes before any other
+  // call.
+  void forget() noexcept;
+  bool usable() const noexcept { return valid_ && !poisoned_; }
+  bool poisoned() const noexcept { return poisoned_; }
+
+  // Writes all that is pending; nothing when nothing is.
+  bool pending() const noexcept { return dirty_; }
+  Status flush();
+  // At the end of a transaction that folded: folds the remainder too.
+  Status settle();
+  // The transaction's end: what is flushed is durable now, or everything since its start is gone.
+  void committed() noexcept { folded_in_transaction_ = base_changed_ = false; }
+  void rolled_back() noexcept {
+    forget();
+    base_changed_ = false;
+  }
+
+  // usable() is a precondition of all below.
+  Status load(uint64_t hash);  // the hash's pages
+  using Answer = Filter::Answer;
+  // kNotLoaded: load() it and ask again.
+  [[gnu::always_inline]] Answer probe(uint64_t hash) {
+    if (!unindexed_.empty()) [[unlikely]] {
+      index_tail();
+    }
+    if (!tail_.empty() && tail_.net(hash) > 0) {
+      return Answer::kPresent;
+    }
+    const Answer answer = cuckoo_ != nullptr ? cuckoo_->probe(hash) : bloom_->probe(hash);
+    if (pending_removes_.empty()) [[likely]] {
+      return answer;  // no branch on the answer: half of the time it would be mispredicted
+    }
+    if (answer != Answer::kPresent) {
+      return answer;
+    }
+    return base_->count(hash, pending_removes_) > 0 ? Answer::kPresent : Answer::kAbsent;
+  }
+  // These two need the hash's pages in memory.
+  bool contains(uint64_t hash) { return probe(hash) == Answer::kPresent; }
+  uint64_t count(uint64_t hash);
+
+  Status insert(uint64_t hash);
+  // One occurrence; false when it is definitely absent. Loads the pages itself. Multisets only.
+  Result<bool> remove(uint64_t hash);
+  // One occurrence of `from` becomes one of `to`; false when there is none.
+  Result<bool> replace(uint64_t from, uint64_t to);
+  // The same for a filter of kind kLegacyBloom, which has no log: pages are changed at once.
+  Status load_pair(const HashPair& hash);
+  Result<bool> contains_pair(const HashPair& hash);
+  Status insert_pair(const HashPair& hash);
+  Status clear();
+  // With hashes: a new generation from the log, for at least `capacity` items and never fewer than
+  // there are.
+  Status rebuild(uint64_t capacity);
+  // Adds all of another filter of the same kind, geometry and page size, whose hashes are not
+  // known. Without hashes of its own, or empty. kFull of a cuckoo filter comes before any work.
+  Status unite(const Filter& other, uint64_t items);
+  // Everything is replaced: contents, geometry and options.
+  Status import(const FilterOptions& options, FilterContents contents);
+  // A copy as it is now, tail included, and its hashes if they are asked for. In memory only; the
+  // hashes are read from this filter's storage, so before the filter changes.
+  Result<FilterContents> contents(bool with_hashes);
+  // The hashes alone; as there, read from storage. kInvalid when it keeps none.
+  Result<HashSource> hashes();
+  // Erases its rows; the filter is fit for nothing but destruction afterwards.
+  Status erase_generation();
+  // Folds what is in the tail.
+  Status fold();
+  // Everything in storage against every invariant and counter. Nothing may be pending.
+  Status check();
+
+  // Keys of these types are among those added; once known they stay until clear() or import().
+  // Nothing in a table of format 1.
+  void note_key_types(uint64_t types) noexcept {
+    if (options_.format > 1 && (types & ~record_.key_types) != 0) {
+      record_.key_types |= types;
+      dirty_ = true;
+    }
+  }
+  uint64_t key_types() const noexcept { return record_.key_types; }
+
+  uint64_t items() const noexcept { return items_; }
+  uint64_t capacity() const noexcept { return record_.capacity; }
+  const Filter& base() const noexcept { return *base_; }
+  bool keeps_hashes() const noexcept { return options_.growth && record_.hashless == 0; }
+  bool multiset() const noexcept { return is_multiset(options_.spec.kind); }
+  // The false positive rate that was asked for, and the estimate as it is now.
+  double target_rate() const noexcept;
+  double rate_now() const noexcept;
+  double load_factor() const noexcept;
+  uint64_t log_entries() const noexcept { return position() - record_.start_position; }
+  uint64_t tail_entries() const noexcept { return position() - record_.fold_position; }
+  uint64_t fold_threshold() const noexcept { return fold_threshold_; }
+  size_t memory_bytes() const noexcept;
+  const FilterRecord& record() const noexcept { return record_; }
+  // Rows in storage as of the last flush.
+  uint64_t stored_rows() const noexcept {
+    return record_.page_rows + (record_.end_row - record_.first_row);
+  }
+
+  // A new generation of rows gets a number above this one, too: that of others in the same storage.
+  void set_generation_floor(uint64_t floor) noexcept { generation_floor_ = floor; }
+
+ private:
+  struct PendingRow {
+    int64_t id;
+    std::vector<std::byte> bytes;
+    bool stored;
+  };
+
+  uint64_t position() const noexcept { return row_.header().position + row_.entries(); }
+  Status poison_error() const;
+  Status full_error() const;
+  int64_t page_id(uint64_t index) const noexcept;
+  Result<std::unique_ptr<Filter>> filter_for(uint64_t capacity) const;
+  uint64_t item_limit() const noexcept;
+  void set_base(std::unique_ptr<Filter> base) noexcept;
+
+  Status load_base(const FilterRecord& record);
+  Status load_overflow(Filter& base, const FilterRecord& record);
+  Status follow_log(const FilterRecord& record);
+  Status follow_row(int64_t id, std::span<const std::byte> bytes);
+  Status take_items(uint64_t items);
+  void reset_tail(const FilterRecord& record);
+  void apply(uint64_t entry);
+  void pend_remove(uint64_t hash, bool more);
+  void index_tail();
+  void append(uint64_t entry);
+  Status insert_into_multiset(uint64_t hash);
+  void append_add(uint64_t hash);
+  Status insert_into_set(uint64_t hash);
+  Status make_room();
+
+  Status add_page(Filter& base, int64_t id, std::span<const std::byte> row) const;
+  Status load_pages(const uint64_t* indexes, size_t count);
+  Status note_absent_row(uint64_t index);
+  Status load_all();
+  Status read_all_pages(Filter& base, int64_t first, int64_t last);
+  bool fold_due() const noexcept {
+    return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
+  }
+  Status fold_into_pages(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds);
+  bool must_grow(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds) const;
+  bool outgrown() const noexcept;
+  bool must_compact() const noexcept;
+  void note_fold() noexcept;
+  void start_row_behind_fold();
+  Status write_rows();
+  Status write_pages();
+
+  enum class Extent { kAll, kFolded };
+  LogExtent log_extent(Extent which) const noexcept;
+  Result<uint64_t> next_generation() const;
+  Status replay_into_generation(uint64_t capacity, bool grow);
+  uint64_t needed_capacity(const LogReplay& replay) const noexcept;
+  Status write_generation(FilterContents contents, uint64_t generation, FilterBuilder* builder);
+  Status write_hashes(const FilterContents& contents, FilterRecord& next, FilterBuilder* builder);
+  Result<std::unique_ptr<Filter>> copy_of_base();
+  FilterRecord empty_record(const Filter& base, uint64_t capacity, uint64_t generation,
+                            uint64_t chain) const noexcept;
+  void start_generation(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
+  Result<std::vector<uint64_t>> tail_entries_in_order();
+  Result<std::unique_ptr<Filter>> copy_with_tail();
+  Result<std::shared_ptr<LogReplay>> replay_with_tail();
+
+  Status check_log(uint64_t& digest);
+  Status check_pages(Filter& copy);
+  Status check_pages_against_log(const Filter& copy);
+  Status check_tail(const Filter& copy);
+
+  FilterOptions options_;
+  FilterStorage& storage_;
+
+  bool valid_ = false;       // tail_, row_, items_ and base_ follow record_
+  bool base_valid_ = false;  // base_ is what storage holds for record_'s fold
+  bool poisoned_ = false;    // I7
+  bool dirty_ = false;       // something is not flushed
+  bool folded_in_transaction_ = false;
+  bool base_changed_ = false;  // in this transaction, also before the last roll-back to a savepoint
+
+  FilterRecord record_;  // as stored, but for what is pending: see flush()
+  std::unique_ptr<Filter> base_;
+  const CuckooFilter* cuckoo_ = nullptr;  // base_ by its class: one of them is null
+  const BloomFilter* bloom_ = nullptr;
+  bool all_loaded_ = false;   // every page of base_ is in memory
+  uint64_t absent_rows_ = 0;  // pages of base_ that were asked for and have no row
+  uint64_t fold_threshold_ = 0;
+  uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
+  uint64_t item_limit_ = 0;
+  uint64_t generation_floor_ = 0;
+
+  HashTail tail_;
+  std::vector<uint64_t> unindexed_;  // the last adds, in order, that are not in tail_ yet
+  PendingRemoves pending_removes_;   // of the tail
+  uint64_t tail_removes_ = 0;        // remove entries in the tail
+  uint64_t items_ = 0;
+
+  RawRowBuilder row_;  // the log's last row, id row_id_
+  int64_t row_id_ = 0;
+  bool row_stored_ = false;
+  bool row_dirty_ = false;
+  std::vector<PendingRow> pending_rows_;  // full rows before it that are not written yet
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,149 @@
+// LoggedFilter::check(): everything in storage against every invariant and counter.
+#include <string>
+
+#include "core/stored/logged_filter.hpp"
+#include "core/stored/replay.hpp"
+
+namespace cuckoo {
+
+// Every log row: I1 of core/stored/log.hpp. `digest` of what the log holds up to the fold.
+Status LoggedFilter::check_log(uint64_t& digest) {
+  LogExtent extent = log_extent(Extent::kAll);
+  extent.last_row = static_cast<int64_t>(record_.end_row) - 1;
+  uint64_t previous = 0;
+  uint64_t compacted = 0;
+  uint64_t items = record_.start_items;
+  const int64_t first_id = first_row_id(record_.generation);
+  CUCKOO_TRY(storage_.read_log(first_id, first_row_id(record_.generation + 1) - 1,
+                               [&](int64_t id, std::span<const std::byte>) -> Status {
+                                 return id < extent.first_row || id > extent.last_row
+                                            ? in_row("log", id, corrupt("does not belong here"))
+                                            : Status();
+                               }));
+  const auto count_compacted = [&](uint64_t hash, uint64_t count) -> Status {
+    digest += count * base_->digest_of(hash);
+    items += count;
+    ++compacted;
+    return {};
+  };
+  CUCKOO_TRY(visit_log(storage_, options_.width, extent,
+                       [&](int64_t id, const LogRow& row) -> Result<uint64_t> {
+                         const uint64_t before = items;
+                         if (row.header.compacted()) {
+                           CUCKOO_TRY(read_compacted_row(row, options_.width, previous,
+                                                         id == extent.first_row, count_compacted));
+                           return items - before;
+                         }
+                         for (size_t i = 0; i < row.header.entries; ++i) {
+                           const uint64_t entry = raw_entry(row, i, options_.width);
+                           const bool is_remove = (entry & kRemoveBit) != 0;
+                           if (row.header.position + i < record_.fold_position) {
+                             const uint64_t mixed = base_->digest_of(entry & ~kRemoveBit);
+                             digest += is_remove ? 0 - mixed : mixed;
+                           }
+                           items += is_remove ? ~uint64_t{0} : 1;
+                         }
+                         return items - before;
+                       }));
+  if ((multiset() && items != record_.end_items) || compacted != record_.compacted_entries) {
+    return corrupt("log of " + std::to_string(items) + " items, the record says " +
+                   std::to_string(record_.end_items));
+  }
+  return {};
+}
+
+// Every page row and overflow entry, into `copy`.
+Status LoggedFilter::check_pages(Filter& copy) {
+  CUCKOO_TRY(read_all_pages(copy, first_row_id(record_.generation),
+                            first_row_id(record_.generation + 1) - 1));
+  copy.pages().complete();
+  CUCKOO_TRY(load_overflow(copy, record_));
+  copy.set_occupied(record_.occupied);
+  return copy.check();
+}
+
+// A canonical filter's pages, made again from the log.
+Status LoggedFilter::check_pages_against_log(const Filter& copy) {
+  LogReplay replay(storage_, options_.width);
+  CUCKOO_TRY(replay.read(log_extent(Extent::kFolded)));
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(options_.spec.kind, base_->words(), options_.page_bytes);
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  Filter& again = *made.value();
+  again.pages().complete();
+  const std::unique_ptr<FilterBuilder> builder = again.builder(replay.hashes());
+  std::vector<uint64_t> removes;  // of what was never added, but shared its cells
+  CUCKOO_TRY(replay.merge_net([&](uint64_t hash, int64_t net) -> Status {
+    if (net > 0) {
+      builder->insert(hash, static_cast<uint64_t>(net));
+    } else {
+      removes.insert(removes.end(), static_cast<size_t>(-net), hash);
+    }
+    return {};
+  }));
+  builder->finish();
+  for (const uint64_t hash : removes) {
+    if (!again.remove(hash)) {
+      return corrupt("log that removes what is not there");
+    }
+  }
+  return equal_cells(again, copy) ? Status()
+                                  : corrupt("log and pages that do not hold the same entries");
+}
+
+// I2: pending removes never exceed what the pages hold.
+Status LoggedFilter::check_tail(const Filter& copy) {
+  const auto too_many = [] { return corrupt("log that removes more of an entry than there is"); };
+  if (cuckoo_ == nullptr) {
+    for (const auto& [cell, removes] : pending_removes_) {
+      if (static_cast<const BloomFilter&>(copy).copies(cell) < removes) {
+        return too_many();
+      }
+    }
+    return {};
+  }
+  Status status;
+  tail_.for_each([&](uint64_t hash, int32_t net) {
+    if (net >= 0 || !status.ok()) {
+      return;
+    }
+    const auto& cuckoo = static_cast<const CuckooFilter&>(copy);
+    if (cuckoo.count(hash) < pending_removes_[cuckoo.cell(hash)]) {
+      status = too_many();
+    }
+  });
+  return status;
+}
+
+Status LoggedFilter::check() {
+  if (poisoned_) {
+    return poison_error();
+  }
+  uint64_t log_digest = 0;
+  CUCKOO_TRY(check_log(log_digest));
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(options_.spec.kind, base_->words(), options_.page_bytes);
+  if (!made.ok()) {
+    return made.take_status();
+  }
+  Filter& copy = *made.value();
+  CUCKOO_TRY(check_pages(copy));
+  if (cuckoo_ != nullptr && static_cast<const CuckooFilter&>(copy).items() != record_.fold_items) {
+    return corrupt("pages that hold " + std::to_string(copy.occupied()) +
+                   " items, the record says " + std::to_string(record_.fold_items));
+  }
+  if (copy.digest() != record_.cells_digest) {
+    return corrupt("pages that hold other entries than were folded into them");
+  }
+  if (keeps_hashes() && log_digest != record_.cells_digest) {
+    return corrupt("log and pages that do not hold the same entries");
+  }
+  if (keeps_hashes() && copy.canonical()) {
+    CUCKOO_TRY(check_pages_against_log(copy));
+  }
+  return check_tail(copy);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,162 @@
+#include "core/stored/replay.hpp"
+
+#include <algorithm>
+
+namespace cuckoo {
+
+Status in_row(const char* kind, int64_t id, Status status) {
+  if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
+    Error error = status.take_error();
+    error.message = std::string(kind) + " row " + std::to_string(id) + ": " + error.message;
+    return error;
+  }
+  return status;
+}
+
+Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& extent,
+                 const LogRowVisitor& visitor) {
+  uint64_t chain = extent.start_chain;
+  uint64_t position = extent.start_position;
+  uint64_t items = extent.start_items;
+  uint64_t most_items = extent.start_items;
+  int64_t expected = extent.first_row;
+  CUCKOO_TRY(storage.read_log(
+      extent.first_row, extent.last_row,
+      [&](int64_t id, std::span<const std::byte> bytes) -> Status {
+        Result<LogRow> parsed = parse_log_row(bytes, width);
+        if (!parsed.ok()) {
+          return in_row("log", id, parsed.take_status());
+        }
+        const LogRow& row = parsed.value();
+        if (id != expected || row.header.chain_before != chain || row.header.position != position ||
+            row.header.items_before < items || row.header.items_before > most_items) {
+          return in_row("log", expected, corrupt("is missing or does not follow"));
+        }
+        Result<uint64_t> added = visitor(id, row);
+        if (!added.ok()) {
+          return in_row("log", id, added.take_status());
+        }
+        items = row.header.items_before;
+        most_items = items + (row.header.compacted() ? 0 : row.header.entries);
+        if (extent.multiset) {
+          items += added.value();
+          most_items = items;
+        }
+        chain = log_chain(row, row.header.entries);
+        position += row.header.entries;
+        ++expected;
+        return storage.poll();
+      }));
+  if (position != extent.end_position || chain != extent.end_chain) {
+    return corrupt("log that ends at entry " + std::to_string(position) + ", expected entry " +
+                   std::to_string(extent.end_position));
+  }
+  return {};
+}
+
+Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind) {
+  first_row_ = first_raw_row_ = extent.first_row;
+  multiset_ = extent.multiset;
+  raw_.clear();
+  uint64_t previous = 0;
+  CUCKOO_TRY(
+      visit_log(storage_, width_, extent, [&](int64_t id, const LogRow& row) -> Result<uint64_t> {
+        uint64_t added = 0;
+        if (row.header.compacted()) {
+          if (!raw_.empty()) {
+            return corrupt("compacted entries behind raw ones");
+          }
+          first_raw_row_ = id + 1;
+          CUCKOO_TRY(read_compacted_row(row, width_, previous, id == first_row_,
+                                        [&added](uint64_t, uint64_t count) -> Status {
+                                          added += count;
+                                          return {};
+                                        }));
+          return added;
+        }
+        for (size_t i = 0; i < row.header.entries; ++i) {
+          raw_.push_back(raw_entry(row, i, width_));
+          added += (raw_.back() & kRemoveBit) == 0 ? 1 : ~uint64_t{0};
+        }
+        return added;
+      }));
+  raw_.insert(raw_.end(), behind.begin(), behind.end());
+  sort_entries_by_hash(raw_, width_);
+  hashes_ = items_ = bucket_items_ = 0;
+  return merge([this](uint64_t, uint64_t count) -> Status {
+    ++hashes_;
+    items_ += count;
+    bucket_items_ += count <= kMaxCopiesInBuckets ? count : 0;
+    return {};
+  });
+}
+
+Status LogReplay::merge(const CountedHashSink& sink) const {
+  const Cancel floor_at_zero = [](int64_t count, std::span<const uint64_t> entries) {
+    for (const uint64_t entry : entries) {
+      if ((entry & kRemoveBit) == 0) {
+        ++count;
+      } else if (count > 0) {
+        --count;
+      }
+    }
+    return count;
+  };
+  return merge_with(floor_at_zero, [&](uint64_t hash, int64_t count) -> Status {
+    if (count == 0) {
+      return {};
+    }
+    return sink(hash, multiset_ ? static_cast<uint64_t>(count) : 1);
+  });
+}
+
+Status LogReplay::merge_net(const NetSink& sink) const {
+  const Cancel sum = [](int64_t count, std::span<const uint64_t> entries) {
+    for (const uint64_t entry : entries) {
+      count += (entry & kRemoveBit) == 0 ? 1 : -1;
+    }
+    return count;
+  };
+  return merge_with(sum, [&](uint64_t hash, int64_t net) -> Status {
+    return sink(hash, multiset_ || net <= 0 ? net : 1);
+  });
+}
+
+Status LogReplay::merge_with(Cancel cancel, const NetSink& sink) const {
+  size_t next = 0;
+  const auto take_run = [this, &next](uint64_t hash) {
+    const size_t first = next;
+    while (next < raw_.size() && (raw_[next] & ~kRemoveBit) == hash) {
+      ++next;
+    }
+    return std::span(raw_).subspan(first, next - first);
+  };
+  const auto hand_raw_below = [&](uint64_t hash, bool all) -> Status {
+    while (next < raw_.size() && (all || (raw_[next] & ~kRemoveBit) < hash)) {
+      const uint64_t own = raw_[next] & ~kRemoveBit;
+      CUCKOO_TRY(sink(own, cancel(0, take_run(own))));
+    }
+    return {};
+  };
+  uint64_t previous = 0;
+  const auto hand_row = [&](int64_t id, std::span<const std::byte> bytes) -> Status {
+    Result<LogRow> parsed = parse_log_row(bytes, width_);
+    if (!parsed.ok()) {
+      return in_row("log", id, parsed.take_status());
+    }
+    CUCKOO_TRY(storage_.poll());
+    return in_row(
+        "log", id,
+        read_compacted_row(parsed.value(), width_, previous, id == first_row_,
+                           [&](uint64_t hash, uint64_t count) -> Status {
+                             CUCKOO_TRY(hand_raw_below(hash, false));
+                             return sink(hash, cancel(static_cast<int64_t>(count), take_run(hash)));
+                           }));
+  };
+  if (first_row_ < first_raw_row_) {
+    CUCKOO_TRY(storage_.read_log(first_row_, first_raw_row_ - 1, hand_row));
+  }
+  return hand_raw_below(0, true);
+}
+
+}  // namespace cuckoo

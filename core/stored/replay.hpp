@@ -1,0 +1,84 @@
+// A filter's log read back: which hashes are left, and how often each.
+//
+// A log is compacted rows (ascending hashes with counts, from the last rebuild), then raw rows
+// (adds and removes in the order they happened). The raw entries are kept in memory, sorted by
+// hash; the compacted rows are streamed again by every merge.
+//
+// Invariants
+//   I1  read() believes nothing: row ids, positions, chain values and checksums must all follow.
+//   I2  merge() hands hashes over in ascending order, each once, with a count above zero.
+//   I3  entries of one hash cancel in log order with a floor at zero: a remove that no add precedes
+//       is of a key that was never added, and is dropped. In the log of a set each hash counts
+//       once.
+// Memory: 8 bytes a raw entry, as much again while sorting.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/stored/log.hpp"
+#include "core/stored/storage.hpp"
+
+namespace cuckoo {
+
+// Where a log, or a part of it, starts and ends.
+struct LogExtent {
+  int64_t first_row = 0;
+  int64_t last_row = -1;  // rows behind it are not read
+  uint64_t start_chain = 0;
+  uint64_t start_position = 0;
+  uint64_t start_items = 0;
+  uint64_t end_chain = 0;
+  uint64_t end_position = 0;
+  bool multiset = true;  // else items only rise, by at most one an entry
+};
+
+// Adds the row's name to a kCorrupt status.
+Status in_row(const char* kind, int64_t id, Status status);
+
+// Visits the rows of the extent in order; each is checked against the one before it (I1). `items`
+// is what the row says it starts with; the visitor returns how many items it adds (modulo 2^64).
+using LogRowVisitor = std::function<Result<uint64_t>(int64_t id, const LogRow& row)>;
+Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& extent,
+                 const LogRowVisitor& visitor);
+
+class LogReplay {
+ public:
+  // A hash with more copies than two buckets hold is counted in the filter's overflow table.
+  static constexpr uint64_t kMaxCopiesInBuckets = 8;
+
+  LogReplay(FilterStorage& storage, HashWidth width) : storage_(storage), width_(width) {}
+
+  // `behind`: entries that follow the extent's, in memory only.
+  Status read(const LogExtent& extent, std::span<const uint64_t> behind = {});
+  Status merge(const CountedHashSink& sink) const;
+  // Without I3: the sum of a hash's entries, which may be below zero, or zero.
+  using NetSink = std::function<Status(uint64_t hash, int64_t net)>;
+  Status merge_net(const NetSink& sink) const;
+
+  uint64_t hashes() const noexcept { return hashes_; }
+  uint64_t items() const noexcept { return items_; }
+  // the sum of the counts that are not above kMaxCopiesInBuckets
+  uint64_t bucket_items() const noexcept { return bucket_items_; }
+
+ private:
+  // From compacted count and a run of raw entries to what is left of a hash.
+  using Cancel = int64_t (*)(int64_t count, std::span<const uint64_t> entries);
+  Status merge_with(Cancel cancel, const NetSink& sink) const;
+
+  FilterStorage& storage_;
+  HashWidth width_;
+  bool multiset_ = true;
+  int64_t first_row_ = 0;
+  int64_t first_raw_row_ = 0;
+  std::vector<uint64_t> raw_;
+  uint64_t hashes_ = 0;
+  uint64_t items_ = 0;
+  uint64_t bucket_items_ = 0;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,210 @@
+#include "ext/filter/aggregates.hpp"
+
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/filter/sizing.hpp"
+#include "core/stored/contents.hpp"
+
+#include "ext/filter/image_filter.hpp"
+#include "ext/filter/options.hpp"
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/poller.hpp"
+#include "ext/sqlite/value.hpp"
+#include "ext/table/registration.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Of an image whose seed is not given, so that images made anywhere can be united.
+constexpr uint64_t kImageSeed = 0;
+
+uint64_t length_limit(sqlite3_context* context) noexcept {
+  return static_cast<uint64_t>(
+      sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1));
+}
+
+// An object of its own in the aggregate's memory, which SQLite zeroes and frees.
+template <class State>
+State*& state_of(sqlite3_context* context) {
+  auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, sizeof(State*)));
+  if (slot == nullptr) {
+    throw std::bad_alloc();
+  }
+  return *slot;
+}
+
+template <class State>
+std::unique_ptr<State> take_state(sqlite3_context* context) noexcept {
+  auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, 0));
+  return slot == nullptr ? nullptr : std::unique_ptr<State>(std::exchange(*slot, nullptr));
+}
+
+// --- building ------------------------------------------------------------------------------------
+
+struct Build {
+  FilterSpec spec;
+  uint64_t capacity = 0;  // 0: as many as there are keys
+  uint64_t seed = kImageSeed;
+  uint8_t key_types = 0;
+  HashCollection keys;
+
+  explicit Build(HashWidth width) : keys(width) {}
+};
+
+std::string shown(sqlite3_value* value) { return printable(text_argument(value)); }
+
+template <FilterKind kKind>
+constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build" : "bloom_build";
+
+// An image that would be too long is refused before the keys are collected.
+void check_length(const Build& build, const std::string& name, uint64_t limit) {
+  const Result<std::unique_ptr<Filter>> filter =
+      make_filter(build.spec, build.capacity, kImagePageBytes);
+  if (filter.ok()) {
+    throw_if(name, check_image_bytes(*filter.value(), limit));
+  }
+}
+
+// The arguments behind the key, as the group's first row has them; NULL: the default.
+std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int count,
+                                   sqlite3_value** values) {
+  const auto refuse = [&name](const std::string& why) {
+    return SqlError(SQLITE_ERROR, name + ": " + why);
+  };
+  const auto given = [&](int index) {
+    return index < count && sqlite3_value_type(values[index]) != SQLITE_NULL;
+  };
+  enum : int { kRate = 1, kCapacity = 2, kSeed = 3 };
+  FilterSpec spec;
+  spec.kind = kind;
+  uint64_t capacity = 0;
+  if (given(kRate)) {
+    const int type = sqlite3_value_numeric_type(values[kRate]);
+    spec.rate = sqlite3_value_double(values[kRate]);
+    if ((type != SQLITE_FLOAT && type != SQLITE_INTEGER) ||
+        !(spec.rate >= kMinRate && spec.rate <= kMaxRate)) {
+      throw refuse("fpr is \"" + shown(values[kRate]) + "\", expected a number from 2^-30 to 0.25");
+    }
+  }
+  if (given(kCapacity)) {
+    const std::optional<double> number = parse_number(text_argument(values[kCapacity]));
+    if (!number || *number < 1 || *number > static_cast<double>(kMaxCapacity) ||
+        std::floor(*number) != *number) {
+      throw refuse("capacity is \"" + shown(values[kCapacity]) +
+                   "\", expected a whole number from 1 to 2^40");
+    }
+    capacity = static_cast<uint64_t>(*number);
+  }
+  auto build = std::make_unique<Build>(hash_width_for(spec.rate, capacity));
+  build->spec = spec;
+  build->capacity = capacity;
+  if (given(kSeed)) {
+    if (sqlite3_value_numeric_type(values[kSeed]) != SQLITE_INTEGER) {
+      throw refuse("seed is \"" + shown(values[kSeed]) + "\", expected a 64-bit integer");
+    }
+    build->seed = static_cast<uint64_t>(sqlite3_value_int64(values[kSeed]));
+  }
+  return build;
+}
+
+template <FilterKind kKind>
+void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
+  guarded(context, [&] {
+    Build*& build = state_of<Build>(context);
+    if (build == nullptr) {
+      auto started = start_build(kKind, kBuildName<kKind>, count, values);
+      if (started->capacity != 0) {
+        check_length(*started, kBuildName<kKind>, length_limit(context));
+      }
+      build = started.release();
+    }
+    const KeyView key = key_of(values[0], Affinity::kNone);
+    if (key.type != SQLITE_NULL) {
+      build->keys.add(hash_key(key, build->seed));
+      note_key_type(key, build->key_types);
+    }
+  });
+}
+
+template <FilterKind kKind>
+void build_final(sqlite3_context* context) {
+  guarded(context, [&] {
+    const std::unique_ptr<Build> build = take_state<Build>(context);
+    if (build == nullptr) {
+      sqlite3_result_null(context);
+      return;
+    }
+    const std::string name = kBuildName<kKind>;
+    Poller poller(sqlite3_context_db_handle(context));
+    Result<FilterContents> contents =
+        build->keys.build(build->spec, build->capacity, HashCollection::Growth::kOff,
+                          kImagePageBytes, std::ref(poller));
+    throw_if(name, contents.take_status());
+    ImageHeader header = image_header(build->spec, build->keys.width(), build->seed,
+                                      {Affinity::kNone, Collation::kBinary, build->key_types});
+    header.capacity = contents.value().capacity;
+    header.items = contents.value().items;
+    Result<std::vector<std::byte>> image =
+        encode_image(header, *contents.value().filter, nullptr, length_limit(context));
+    throw_if(name, image.take_status());
+    result_blob(context, image.value());
+  });
+}
+
+// --- uniting -------------------------------------------------------------------------------------
+
+constexpr char kUnion[] = "filter_union";
+
+struct Union {
+  ImageFilter image;
+  Poller poller;
+};
+
+void union_step(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    Union*& united = state_of<Union>(context);
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
+      return;
+    }
+    if (sqlite3_value_type(values[0]) != SQLITE_BLOB) {
+      throw SqlError(SQLITE_ERROR,
+                     std::string(kUnion) + ": the argument is an image" + kHintBindAsBlob);
+    }
+    ImageFilter image(blob_of(values[0]), kUnion);
+    if (united == nullptr) {
+      united = new Union{std::move(image), Poller(sqlite3_context_db_handle(context))};
+    } else {
+      united->image.unite(image, kUnion, std::ref(united->poller));
+    }
+  });
+}
+
+void union_final(sqlite3_context* context) {
+  guarded(context, [&] {
+    const std::unique_ptr<Union> united = take_state<Union>(context);
+    if (united == nullptr) {
+      sqlite3_result_null(context);
+    } else {
+      result_blob(context, united->image.encode(length_limit(context), kUnion));
+    }
+  });
+}
+
+}  // namespace
+
+void register_filter_aggregates(Registration& registration) {
+  constexpr int kFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
+  for (int arguments = 1; arguments <= 4; ++arguments) {
+    registration.aggregate(kBuildName<FilterKind::kCuckoo>, arguments, kFlags,
+                           build_step<FilterKind::kCuckoo>, build_final<FilterKind::kCuckoo>);
+    registration.aggregate(kBuildName<FilterKind::kBloom>, arguments, kFlags,
+                           build_step<FilterKind::kBloom>, build_final<FilterKind::kBloom>);
+  }
+  registration.aggregate(kUnion, 1, kFlags, union_step, union_final);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,212 @@
+#include "ext/filter/image_filter.hpp"
+
+#include <algorithm>
+
+#include "core/filter/legacy_bloom.hpp"
+#include "core/stored/contents.hpp"
+
+#include "ext/filter/options.hpp"
+#include "ext/sqlite/error.hpp"
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+namespace {
+
+bool by_rate(const FilterSpec& spec) noexcept {
+  return spec.fingerprint_bits == 0 && spec.bits_per_key == 0;
+}
+
+Image decode_any(std::span<const std::byte> bytes, const std::string& function) {
+  const auto refuse = [&function](const std::string& why) {
+    return SqlError(SQLITE_ERROR, function + ": " + why);
+  };
+  if (!looks_like_legacy_file(bytes)) {
+    Result<Image> image = decode_image(bytes);
+    if (!image.ok()) {
+      throw refuse(image.error().message);
+    }
+    const uint64_t capacity = image.value().header.capacity;
+    if (image.value().filter->bits() < capacity / 2) {
+      throw refuse("image with a geometry too small for its capacity of " +
+                   std::to_string(capacity));
+    }
+    return std::move(image.value());
+  }
+  Result<LegacyFile> decoded = decode_legacy_file(bytes, kImagePageBytes);
+  if (!decoded.ok()) {
+    throw refuse(decoded.error().message);
+  }
+  LegacyFile& file = decoded.value();
+  Image image;
+  image.header.version = 1;  // its keys' types are not known
+  image.header.spec.kind = FilterKind::kLegacyBloom;
+  image.header.spec.rate = file.rate;
+  image.header.width = HashWidth::k63Bits;
+  image.header.seed = file.seed;
+  image.header.capacity = file.capacity;
+  image.header.items = file.items;
+  image.header.geometry = file.filter->words();
+  image.header.occupied = file.filter->occupied();
+  image.filter = std::move(file.filter);
+  return image;
+}
+
+}  // namespace
+
+ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                         const KeyDomain& keys) {
+  ImageHeader header;
+  header.spec = spec;
+  header.spec.rate = by_rate(spec) ? spec.rate : 0;
+  header.width = width;
+  header.seed = seed;
+  header.key_affinity = static_cast<uint8_t>(keys.affinity);
+  if (keys.types == kUnknownKeys && keys.collation == Collation::kBinary) {
+    header.version = 1;
+    return header;
+  }
+  header.collation = static_cast<uint8_t>(keys.collation);
+  header.key_types = keys.types;
+  return header;
+}
+
+FilterSpec table_spec(FilterSpec spec) noexcept {
+  spec.rate = by_rate(spec) ? spec.rate : FilterSpec{}.rate;
+  spec.hashes = by_rate(spec) ? 0 : spec.hashes;  // a table's option goes with bits_per_key
+  return spec;
+}
+
+ImageFilter::ImageFilter(std::span<const std::byte> bytes, const std::string& function)
+    : image_(decode_any(bytes, function)), bytes_(bytes.size()) {}
+
+KeyDomain ImageFilter::keys() const noexcept {
+  const ImageHeader& header = image_.header;
+  return {static_cast<Affinity>(header.key_affinity), static_cast<Collation>(header.collation),
+          header.version == 1 ? uint8_t{kUnknownKeys} : header.key_types};
+}
+
+bool ImageFilter::contains(sqlite3_value* value) const {
+  const ImageHeader& header = image_.header;
+  const KeyView key = key_of(value, static_cast<Affinity>(header.key_affinity));
+  if (!legacy()) {
+    std::string buffer;
+    const KeyView hashed = collated(key, static_cast<Collation>(header.collation), buffer);
+    const uint64_t hash = logged_hash(hash_key(hashed, header.seed), header.width);
+    return image_.filter->ask(hash) == Filter::Answer::kPresent;
+  }
+  if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
+    return false;
+  }
+  const HashPair pair = legacy_hash(bytes_of(key), static_cast<uint32_t>(header.seed));
+  return static_cast<const BloomFilter&>(*image_.filter).probe_pair(pair) ==
+         Filter::Answer::kPresent;
+}
+
+void ImageFilter::expect_same_shape(const ImageFilter& other, const std::string& function) const {
+  const ImageHeader& mine = image_.header;
+  const ImageHeader& theirs = other.image_.header;
+  const auto differ = [&function](const std::string& what, const std::string& way_out) {
+    return SqlError(SQLITE_ERROR, function + ": the images differ in " + what + "; " + way_out);
+  };
+  const auto numbers = [](auto a, auto b) {
+    return " (" + sql_text("%!.9g", static_cast<double>(a)) + " and " +
+           sql_text("%!.9g", static_cast<double>(b)) + ")";
+  };
+  if (mine.spec.kind != theirs.spec.kind) {
+    throw differ("kind: " + describe(mine.spec.kind) + ", " + describe(theirs.spec.kind),
+                 "unite images of one kind only");
+  }
+  if (mine.seed != theirs.seed) {
+    throw differ("seed", "build both with one seed");
+  }
+  if (mine.width == theirs.width && image_.filter->words() == other.image_.filter->words()) {
+    return;
+  }
+  if (mine.spec.rate != theirs.spec.rate) {
+    throw differ("fpr" + numbers(mine.spec.rate, theirs.spec.rate),
+                 "build both with the same fpr, and pass capacity");
+  }
+  if (mine.spec.fingerprint_bits != theirs.spec.fingerprint_bits ||
+      mine.spec.bits_per_key != theirs.spec.bits_per_key ||
+      mine.spec.hashes != theirs.spec.hashes) {
+    throw differ("the bits that a key takes", "build both with the same options");
+  }
+  throw differ("geometry, made for capacities" + numbers(mine.capacity, theirs.capacity),
+               "build both with the same fpr and pass capacity");
+}
+
+// One of the two domains, of which the other's keys lose nothing; rather one with a type.
+void ImageFilter::take_key_domain(const ImageFilter& other, const std::string& function) {
+  const KeyDomain mine = keys();
+  const KeyDomain theirs = other.keys();
+  const std::string why = obstacle(theirs, mine);
+  const bool theirs_fit = why.empty();
+  const bool mine_fit = obstacle(mine, theirs).empty();
+  if (!theirs_fit && !mine_fit) {
+    throw SqlError(SQLITE_ERROR, function + ": an image" + why);
+  }
+  KeyDomain united = mine;
+  if (!theirs_fit || (mine_fit && mine.affinity == Affinity::kNone)) {
+    united = theirs;
+  }
+  united.types = mine.types | theirs.types;
+  ImageHeader& header = image_.header;
+  header.version = std::max(header.version, other.image_.header.version);
+  header.key_affinity = static_cast<uint8_t>(united.affinity);
+  header.collation = static_cast<uint8_t>(united.collation);
+  header.key_types = header.version == 1 ? uint8_t{0} : united.types;
+}
+
+void ImageFilter::unite(const ImageFilter& other, const std::string& function, const Poll& poll) {
+  expect_same_shape(other, function);
+  take_key_domain(other, function);
+  const ImageHeader& mine = image_.header;
+  const ImageHeader& theirs = other.image_.header;
+  const auto refuse_more_than_fit = [&](uint64_t items) {
+    if (image_.filter->outgrown(items, mine.capacity)) {
+      throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(items) +
+                                       " items, more than the images' capacity of " +
+                                       std::to_string(mine.capacity) +
+                                       "; build them with one capacity that holds all of them");
+    }
+  };
+  if (mine.spec.kind == FilterKind::kCuckoo) {  // now, not after a search for places there aren't
+    refuse_more_than_fit(mine.items + theirs.items);
+  }
+  throw_if(function, image_.filter->unite(*other.image_.filter, poll));
+  image_.header.items = united_items(*image_.filter, mine.items, theirs.items, mine.capacity);
+  refuse_more_than_fit(image_.header.items);
+}
+
+std::vector<std::byte> ImageFilter::encode(uint64_t limit, const std::string& function) const {
+  ImageHeader header = image_.header;
+  header.with_hashes = false;
+  header.hash_count = 0;
+  Result<std::vector<std::byte>> bytes = encode_image(header, *image_.filter, nullptr, limit);
+  throw_if(function, bytes.take_status());
+  return std::move(bytes.value());
+}
+
+// --- cache ---------------------------------------------------------------------------------------
+
+ImageCache::ImageCache() noexcept { sqlite3_randomness(sizeof seed_, &seed_); }
+
+std::shared_ptr<const ImageFilter> ImageCache::find(std::span<const std::byte> bytes,
+                                                    const std::string& function) {
+  const uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed_);
+  const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.size == bytes.size() && entry.hash == hash;
+  });
+  if (known != entries_.end()) {
+    std::rotate(entries_.begin(), known, known + 1);
+    return entries_.front().image;
+  }
+  auto image = std::make_shared<const ImageFilter>(bytes, function);
+  if (entries_.size() == kImages) {
+    entries_.pop_back();
+  }
+  entries_.insert(entries_.begin(), Entry{bytes.size(), hash, std::move(image)});
+  return entries_.front().image;
+}
+
+}  // namespace cuckoo

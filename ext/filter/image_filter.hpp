@@ -1,0 +1,75 @@
+// A filter that is a value: an image (core/stored/image.hpp) or a legacy file, decoded and ready to
+// be asked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/stored/image.hpp"
+#include "ext/filter/key_domain.hpp"
+
+namespace cuckoo {
+
+inline constexpr char kHintBindAsBlob[] = "; bind an image as a BLOB, not as TEXT";
+
+class ImageFilter {
+ public:
+  // Throws SqlError that begins with `function`.
+  ImageFilter(std::span<const std::byte> bytes, const std::string& function);
+
+  const ImageHeader& header() const noexcept { return image_.header; }
+  const Filter& filter() const noexcept { return *image_.filter; }
+  std::unique_ptr<Filter> take_filter() noexcept { return std::move(image_.filter); }
+  size_t bytes() const noexcept { return bytes_; }
+
+  KeyDomain keys() const noexcept;
+
+  bool contains(sqlite3_value* value) const;  // not NULL
+
+  // Adds everything of another of the same parameters. Throws SqlError that names the difference.
+  void unite(const ImageFilter& other, const std::string& function, const Poll& poll);
+  std::vector<std::byte> encode(uint64_t limit, const std::string& function) const;
+
+ private:
+  void expect_same_shape(const ImageFilter& other, const std::string& function) const;
+  void take_key_domain(const ImageFilter& other, const std::string& function);
+  bool legacy() const noexcept { return image_.header.spec.kind == FilterKind::kLegacyBloom; }
+
+  Image image_;
+  size_t bytes_;
+};
+
+// The images decoded last, for the rows of a statement whose image is no constant, but often the
+// same: (SELECT image FROM …). They are known by a hash of all their bytes, with a seed that nobody
+// can know.
+class ImageCache {
+ public:
+  ImageCache() noexcept;
+  std::shared_ptr<const ImageFilter> find(std::span<const std::byte> bytes,
+                                          const std::string& function);
+
+ private:
+  static constexpr size_t kImages = 4;
+
+  struct Entry {
+    size_t size = 0;
+    uint64_t hash = 0;
+    std::shared_ptr<const ImageFilter> image;
+  };
+
+  uint64_t seed_ = 0;
+  std::vector<Entry> entries_;  // the one used last first
+};
+
+// The header that an image of these options has: of the first version where nobody knows what its
+// keys were, so that older readers take it.
+ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                         const KeyDomain& keys);
+// The spec of an image's header as a table has it.
+FilterSpec table_spec(FilterSpec spec) noexcept;
+
+}  // namespace cuckoo

@@ -1,0 +1,255 @@
+#include "ext/filter/info.hpp"
+
+#include <cmath>
+
+#include "ext/filter/image_filter.hpp"
+#include "ext/filter/live_filter.hpp"
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/statement.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+namespace {
+
+// In the order of the declaration.
+enum Column : int {
+  kSchema,
+  kName,
+  kKind,
+  kItems,
+  kCapacity,
+  kLoadFactor,
+  kFpr,
+  kFprNow,
+  kBitsPerKey,
+  kFingerprintBits,
+  kHashes,
+  kGenerations,
+  kGenerationItems,
+  kMemoryBytes,
+  kDiskBytes,
+  kLogEntries,
+  kProbes,
+  kPositives,
+  kCollation,
+  kKeyTypes,
+  kError,
+  kFilterArgument,
+};
+
+void result_text(sqlite3_context* context, const std::string& text) {
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+void result_count(sqlite3_context* context, uint64_t count) {
+  sqlite3_result_int64(context, static_cast<sqlite3_int64>(count));
+}
+
+void result_share(sqlite3_context* context, double part, uint64_t whole) {
+  sqlite3_result_double(context, part / static_cast<double>(whole));
+}
+
+// What follows from the filter itself.
+void filter_column(sqlite3_context* context, int column, const Filter& filter, uint64_t capacity) {
+  const bool is_cuckoo = filter.kind() == FilterKind::kCuckoo;
+  switch (column) {
+    case kKind:
+      return sqlite3_result_text(context, module_name(module_of(filter.kind())), -1, SQLITE_STATIC);
+    case kCapacity:
+      return result_count(context, capacity);
+    case kLoadFactor:
+      return sqlite3_result_double(context, filter.load_factor());
+    case kBitsPerKey:
+      return result_share(context, static_cast<double>(filter.bits()), capacity);
+    case kFingerprintBits:
+      if (is_cuckoo) {
+        // How many fingerprints there are, in bits; a slot takes about one bit less.
+        const BucketShape& shape = static_cast<const CuckooFilter&>(filter).geometry().shape;
+        const double bits = shape.low_bits + std::log2(shape.radix);
+        return sqlite3_result_double(context, std::round(100 * bits) / 100);
+      }
+      return;
+    case kHashes:
+      return sqlite3_result_int64(
+          context,
+          is_cuckoo ? 2 : static_cast<const BloomFilter&>(filter).geometry().cells_per_key());
+    default:
+      return;
+  }
+}
+
+// The types are NULL where nobody knows them all.
+void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
+  if (column == kCollation) {
+    sqlite3_result_text(context, collation_name(keys.collation), -1, SQLITE_STATIC);
+  } else if ((keys.types & kUnknownKeys) == 0) {
+    result_text(context, key_types_text(keys.types));
+  }
+}
+
+std::string joined(const std::vector<uint64_t>& numbers) {
+  std::string text;
+  for (const uint64_t number : numbers) {
+    text += text.empty() ? "" : " ";
+    text += std::to_string(number);
+  }
+  return text;
+}
+
+// Every shadow row has a database page of its own.
+int64_t disk_bytes(LiveFilter& live, sqlite3* db) {
+  Statement page_size(db, sql_text("PRAGMA \"%w\".page_size", live.schema().c_str()));
+  const int64_t bytes = page_size.step() ? page_size.integer(0) : 4096;
+  constexpr int64_t kRootPages = 4;
+  return (static_cast<int64_t>(live.filter().stored_rows()) + kRootPages) * bytes;
+}
+
+}  // namespace
+
+std::string FilterInfo::declaration() const {
+  return "CREATE TABLE x(schema TEXT, name TEXT, kind TEXT, items INTEGER, capacity INTEGER,"
+         " load_factor REAL, fpr REAL, fpr_now REAL, bits_per_key REAL, fingerprint_bits REAL,"
+         " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
+         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER,"
+         " collation TEXT, key_types TEXT, error TEXT, filter BLOB HIDDEN)";
+}
+
+bool FilterInfo::best_index(sqlite3_index_info* info) {
+  info->estimatedCost = 1000;
+  info->estimatedRows = 10;
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    if (constraint.iColumn != kFilterArgument || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
+      continue;
+    }
+    if (constraint.usable == 0) {
+      return false;  // an argument that this plan can't have yet
+    }
+    info->aConstraintUsage[i].argvIndex = 1;
+    info->aConstraintUsage[i].omit = 1;
+    info->idxNum = 1;
+    info->estimatedCost = 10;
+    info->estimatedRows = 1;
+  }
+  return true;
+}
+
+FilterInfo::Cursor::Cursor(FilterInfo& table) : table_(table) {}
+
+FilterInfo::Cursor::~Cursor() = default;
+
+void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+  rows_.clear();
+  image_.reset();
+  past_image_ = false;
+  Connection& connection = table_.connection();
+  if (plan == 0) {
+    rows_.take_all(connection);
+    return;
+  }
+  switch (sqlite3_value_type(values[0])) {
+    case SQLITE_NULL:
+      return;
+    case SQLITE_TEXT:
+      rows_.take(connection, text_argument(values[0]));
+      return;
+    case SQLITE_BLOB:
+      image_ = std::make_unique<ImageFilter>(blob_of(values[0]), "filter_info");
+      return;
+    default:
+      throw SqlError(SQLITE_ERROR, "filter_info: the argument is a filter's name or image");
+  }
+}
+
+void FilterInfo::Cursor::next() {
+  if (image_ != nullptr) {
+    past_image_ = true;
+  } else {
+    rows_.next();
+  }
+}
+
+void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
+  if (image_ != nullptr) {
+    image_column(context, column);
+  } else {
+    table_column(context, column);
+  }
+}
+
+void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) const {
+  const ImageHeader& header = image_->header();
+  const Filter& filter = image_->filter();
+  switch (column) {
+    case kItems:
+      return result_count(context, header.items);
+    case kFpr:
+      return sqlite3_result_double(
+          context, header.spec.rate != 0 ? header.spec.rate
+                                         : filter.rate(static_cast<double>(header.capacity)));
+    case kFprNow:
+      return sqlite3_result_double(context, filter.rate_now());
+    case kGenerations:
+      return sqlite3_result_int(context, 1);
+    case kGenerationItems:
+      return result_text(context, std::to_string(header.items));
+    case kMemoryBytes:
+      return result_count(context, filter.pages().memory_bytes());
+    case kDiskBytes:
+      return result_count(context, image_->bytes());
+    case kLogEntries:
+      return result_count(context, header.hash_count);
+    case kCollation:
+    case kKeyTypes:
+      return key_column(context, column, image_->keys());
+    default:
+      return filter_column(context, column, filter, header.capacity);
+  }
+}
+
+void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
+  const TableRows<LiveFilter>::Found& found = rows_.row();
+  if (column == kSchema) {
+    return result_text(context, found.schema);
+  }
+  if (column == kName) {
+    return result_text(context, found.table);
+  }
+  if (!found.error.empty()) {
+    return column == kError ? result_text(context, found.error) : sqlite3_result_null(context);
+  }
+  LiveFilter& live = *found.live;
+  live.follow();
+  const FilterWindow& filter = live.filter();
+  switch (column) {
+    case kError:
+      return;
+    case kCollation:
+    case kKeyTypes:
+      return key_column(context, column, live.key_domain());
+    case kItems:
+      return result_count(context, filter.items());
+    case kFpr:
+      return sqlite3_result_double(context, filter.target_rate());
+    case kFprNow:
+      return sqlite3_result_double(context, filter.rate_now());
+    case kGenerations:
+      return result_count(context, filter.options().generations);
+    case kGenerationItems:
+      return result_text(context, joined(filter.generation_items()));
+    case kMemoryBytes:
+      return result_count(context, filter.memory_bytes());
+    case kDiskBytes:
+      return sqlite3_result_int64(context, disk_bytes(live, table_.connection().db()));
+    case kLogEntries:
+      return result_count(context, filter.log_entries());
+    case kProbes:
+      return result_count(context, live.probes());
+    case kPositives:
+      return result_count(context, live.positives());
+    default:
+      return filter_column(context, column, filter.newest().base(), filter.newest().capacity());
+  }
+}
+
+}  // namespace cuckoo

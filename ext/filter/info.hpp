@@ -1,0 +1,52 @@
+// filter_info([filter]): a table-valued function with one row a filter table, or that one filter,
+// or image. A table that can't be read has its error in its row; the others are shown all the same.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ext/filter/live_filter.hpp"
+#include "ext/sqlite/module.hpp"
+#include "ext/table/table_rows.hpp"
+
+namespace cuckoo {
+
+class ImageFilter;
+
+class FilterInfo {
+ public:
+  class Cursor;
+
+  explicit FilterInfo(const ModuleArguments& arguments) : connection_(arguments.connection) {}
+
+  std::string declaration() const;
+  bool best_index(sqlite3_index_info* info);
+  Connection& connection() noexcept { return connection_; }
+
+ private:
+  Connection& connection_;
+};
+
+class FilterInfo::Cursor {
+ public:
+  explicit Cursor(FilterInfo& table);
+  ~Cursor();
+
+  void filter(int plan, const char* text, int count, sqlite3_value** values);
+  void next();
+  bool eof() const noexcept { return image_ != nullptr ? past_image_ : rows_.done(); }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(rows_.number()) + 1; }
+
+ private:
+  void image_column(sqlite3_context* context, int column) const;
+  void table_column(sqlite3_context* context, int column);
+
+  FilterInfo& table_;
+  std::unique_ptr<ImageFilter> image_;  // instead of tables
+  bool past_image_ = false;
+  TableRows<LiveFilter> rows_;
+};
+
+}  // namespace cuckoo

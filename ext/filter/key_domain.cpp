@@ -1,0 +1,156 @@
+#include "ext/filter/key_domain.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cuckoo {
+namespace {
+
+constexpr const char* kCollationNames[] = {"BINARY", "NOCASE", "RTRIM"};
+
+const char* affinity_name(Affinity affinity) noexcept {
+  constexpr const char* kNames[] = {"no type", "TEXT", "NUMERIC", "INTEGER", "REAL"};
+  return kNames[static_cast<size_t>(affinity)];
+}
+
+size_t size_before_nul(const KeyView& key) noexcept {
+  const void* nul =
+      key.size == 0 ? nullptr : std::memchr(key.bytes, 0, static_cast<size_t>(key.size));
+  return nul == nullptr ? static_cast<size_t>(key.size)
+                        : static_cast<size_t>(static_cast<const char*>(nul) - key.bytes);
+}
+
+bool is_upper(char c) noexcept { return static_cast<unsigned char>(c - 'A') < 26; }
+
+bool nocase_changes(const KeyView& key) noexcept {
+  const size_t size = static_cast<size_t>(key.size);
+  bool upper = false;  // no early exit: the loop is made of vector instructions
+  const size_t before_nul = size_before_nul(key);
+  for (size_t i = 0; i < before_nul; ++i) {
+    upper |= is_upper(key.bytes[i]);
+  }
+  return upper ||
+         std::any_of(key.bytes + before_nul, key.bytes + size, [](char c) { return c != '\0'; });
+}
+
+bool rtrim_changes(const KeyView& key) noexcept {
+  return key.size > 0 && key.bytes[key.size - 1] == ' ';
+}
+
+bool differs(const KeyDomain& from, const KeyDomain& to, Collation collation) noexcept {
+  return (from.collation == collation) != (to.collation == collation);
+}
+
+}  // namespace
+
+const char* collation_name(Collation collation) noexcept {
+  return kCollationNames[static_cast<size_t>(collation)];
+}
+
+std::optional<Collation> collation_named(std::string_view name) {
+  const std::string text(name);
+  for (size_t i = 0; i < std::size(kCollationNames); ++i) {
+    if (sqlite3_stricmp(text.c_str(), kCollationNames[i]) == 0) {
+      return static_cast<Collation>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+KeyView collated(const KeyView& key, Collation collation, std::string& buffer) {
+  KeyView result = key;
+  if (key.type != SQLITE_TEXT) {
+    return result;
+  }
+  if (collation == Collation::kRtrim) {
+    while (rtrim_changes(result)) {
+      --result.size;
+    }
+  } else if (collation == Collation::kNocase) {
+    const size_t before_nul = size_before_nul(key);
+    buffer.assign(static_cast<size_t>(key.size), '\0');
+    std::transform(key.bytes, key.bytes + before_nul, buffer.begin(),
+                   [](char c) { return is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c; });
+    result.bytes = buffer.data();
+  }
+  return result;
+}
+
+void note_key_type(const KeyView& key, uint8_t& types) noexcept {
+  switch (key.type) {
+    case SQLITE_INTEGER:
+      types |= kIntegerKeys;
+      break;
+    case SQLITE_FLOAT:
+      types |= kRealKeys;
+      break;
+    case SQLITE_BLOB:
+      types |= kBlobKeys;
+      break;
+    case SQLITE_TEXT:
+      types |= kTextKeys;
+      if ((types & kCasedKeys) == 0 && nocase_changes(key)) {
+        types |= kCasedKeys;
+      }
+      if (rtrim_changes(key)) {
+        types |= kPaddedKeys;
+      }
+      break;
+    default:
+      break;
+  }
+}
+
+std::string key_types_text(uint8_t types) {
+  constexpr const char* kNames[] = {"INTEGER", "REAL", "TEXT", "BLOB"};
+  std::string text;
+  for (size_t i = 0; i < std::size(kNames); ++i) {
+    if ((types >> i & 1) != 0) {
+      text += text.empty() ? "" : " ";
+      text += kNames[i];
+    }
+  }
+  return text;
+}
+
+std::string obstacle(const KeyDomain& from, const KeyDomain& to) {
+  const bool one_affinity = from.affinity == to.affinity;
+  if (one_affinity && from.collation == to.collation) {
+    return {};
+  }
+  const bool unknown = (from.types & kUnknownKeys) != 0;
+  const auto affinity_changes = [&](uint8_t types, const char* what) {
+    return (from.types & types) != 0 ? std::string(" holds ") + what +
+                                           " keys, which could become others in a key of type " +
+                                           affinity_name(to.affinity) + "; give both keys one type"
+                                     : std::string();
+  };
+  std::string why;
+  if (!one_affinity && to.affinity == Affinity::kText) {
+    why = affinity_changes(kIntegerKeys | kRealKeys, "INTEGER or REAL");
+  } else if (!one_affinity && to.affinity != Affinity::kNone) {
+    why = affinity_changes(kTextKeys, "TEXT");
+    if (why.empty() && to.affinity == Affinity::kReal) {
+      why = affinity_changes(kIntegerKeys, "INTEGER");
+    }
+  }
+  // What was made before types were known: two different types are taken for two kinds of keys.
+  if (why.empty() && unknown && !one_affinity && from.affinity != Affinity::kNone &&
+      to.affinity != Affinity::kNone) {
+    why = std::string(" has keys of type ") + affinity_name(from.affinity) + ", this one of type " +
+          affinity_name(to.affinity) + "; give both keys one type";
+  }
+  const bool cased = unknown || (from.types & kCasedKeys) != 0;
+  const bool padded = unknown || (from.types & kPaddedKeys) != 0;
+  if (why.empty() && ((cased && differs(from, to, Collation::kNocase)) ||
+                      (padded && differs(from, to, Collation::kRtrim)))) {
+    why =
+        std::string(" compares keys by ") + collation_name(from.collation) + ", this one by " +
+        collation_name(to.collation) +
+        ", which tell some of them apart differently; give both keys one collation, or build it of"
+        " values that both leave alone: lower(x) for NOCASE, rtrim(x) for RTRIM";
+  }
+  return why;
+}
+
+}  // namespace cuckoo

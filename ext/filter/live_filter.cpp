@@ -1,0 +1,286 @@
+#include "ext/filter/live_filter.hpp"
+
+#include <string>
+
+#include "core/filter/legacy_bloom.hpp"
+
+#include "ext/filter/image_filter.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+
+LiveFilter::LiveFilter(Connection& connection, const std::string& schema, const std::string& table)
+    : LiveTable(connection, store_), store_(connection.db(), schema, table) {}
+
+// Some clients bind bytes as TEXT if they are not told.
+const char* LiveFilter::hint(std::string_view name) noexcept {
+  const auto bytes = std::as_bytes(std::span(name));
+  return looks_like_image(bytes) || looks_like_legacy_file(bytes) ? kHintBindAsBlob : "";
+}
+
+void LiveFilter::create(FilterOptions options) {
+  options.digest = digest_of(options);
+  auto filter = std::make_unique<FilterWindow>(options, store_);
+  store_.set_several_generations(options.generations > 1);
+  throw_if(table(), filter->create());
+  expect_room_for(options.page_bytes);
+  KeepLastRowid keep(store_.db());
+  store_.create_tables();
+  store_options(store_, options);
+  throw_if(table(), filter->flush());
+  set_filter(std::move(filter));
+  writing_ = current_ = created_ = true;  // in the transaction without an xBegin
+}
+
+void LiveFilter::finish_create() {
+  flush();
+  announced_ = false;
+}
+
+void LiveFilter::destroy() {
+  filter_.reset();
+  store_.drop_tables();
+}
+
+// --- freshness -----------------------------------------------------------------------------------
+
+void LiveFilter::set_filter(std::unique_ptr<FilterWindow> filter) noexcept {
+  filter_ = std::move(filter);
+  adopt_options();
+}
+
+void LiveFilter::adopt_options() noexcept {
+  const FilterOptions& options = filter_->options();
+  seed_ = options.seed;
+  hash_mask_ = logged_hash(~uint64_t{0}, options.width);
+  legacy_ = options.spec.kind == FilterKind::kLegacyBloom;
+  store_.set_several_generations(options.generations > 1);
+}
+
+void LiveFilter::follow() {
+  if (!damage_.empty()) [[unlikely]] {
+    throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
+  }
+  settle();
+  if (usable() && ((writing_ && current_) || filter_->pending())) {
+    return;
+  }
+  const uint32_t version = data_version();
+  if (!usable() || provisional_ || version != seen_version_) {
+    reload();
+    seen_version_ = version;
+    provisional_ = reads_provisionally();
+  }
+  current_ = writing_;
+}
+
+void LiveFilter::reload() {
+  read_config([this] {
+    const ShadowStore::HeldRecord held(store_);
+    const std::span<const std::byte> record = held.bytes();
+    // A table of this name with other options: dropped and made again by another connection.
+    const Result<FilterRecord> decoded = decode_record(record);
+    if (filter_ == nullptr ||
+        (decoded.ok() && decoded.value().options_digest != filter_->options().digest)) {
+      const FilterOptions options = stored_options(store_);
+      if (options.collation != static_cast<uint8_t>(collation_)) {
+        throw SqlError(SQLITE_CORRUPT_VTAB,
+                       table() +
+                           ": corrupt: its key is declared with another collation than the one"
+                           " it was made with");
+      }
+      set_filter(std::make_unique<FilterWindow>(options, store_));
+    }
+    throw_if(table(), filter_->refresh(record));
+  });
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+void LiveFilter::load(uint64_t hash) { throw_if(table(), filter_->load(hash)); }
+
+bool LiveFilter::load_and_probe(uint64_t hash) {
+  load(hash);
+  return filter_->contains(hash);
+}
+
+HashPair LiveFilter::pair_of(const KeyView& key) const {
+  return legacy_hash(bytes_of(key), static_cast<uint32_t>(seed_));
+}
+
+uint64_t LiveFilter::hash_of(const KeyView& key) {
+  return hash_key(collation_ == Collation::kBinary ? key : collated(key, collation_, collated_),
+                  seed_);
+}
+
+KeyDomain LiveFilter::key_domain() const noexcept {
+  const bool known = filter_->options().format > 1;
+  return {key_affinity_, collation_,
+          known ? static_cast<uint8_t>(filter_->key_types()) : uint8_t{kUnknownKeys}};
+}
+
+// A superset is safe, so after the key was added.
+void LiveFilter::note_type_of(const KeyView& key) noexcept {
+  auto types = static_cast<uint8_t>(filter_->newest().key_types());
+  note_key_type(key, types);
+  filter_->newest().note_key_types(types);
+}
+
+bool LiveFilter::contains(const KeyView& key) {
+  if (!legacy_) {
+    return contains(hash_of(key));
+  }
+  ++probes_;
+  if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
+    return false;  // it was refused, so it is not there
+  }
+  Result<bool> found = filter_->newest().contains_pair(pair_of(key));
+  throw_if(table(), found.take_status());
+  positives_ += found.value() ? 1 : 0;
+  return found.value();
+}
+
+uint64_t LiveFilter::count(const KeyView& key) {
+  if (legacy_) {
+    return contains(key) ? 1 : 0;
+  }
+  const uint64_t hash = hash_of(key) & hash_mask_;
+  load(hash);
+  return filter_->count(hash);
+}
+
+// --- changing ------------------------------------------------------------------------------------
+
+template <class Body>
+void LiveFilter::change(Body&& body) {
+  const bool first = !current_;
+  follow();
+  if (first) {
+    expect_room_for(filter_->options().page_bytes);
+  }
+  const Changing changing(*this);
+  announce_once();
+  raise(body());
+}
+
+// For changes that are not made by the row.
+void LiveFilter::change_by(const std::function<Status()>& body) { change(body); }
+
+void LiveFilter::insert(const KeyView& key) {
+  if (!legacy_) {
+    const uint64_t hash = hash_of(key) & hash_mask_;
+    change([&]() -> Status {
+      CUCKOO_TRY(filter_->newest().insert(hash));
+      note_type_of(key);
+      return {};
+    });
+    return;
+  }
+  if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
+    throw SqlError(SQLITE_MISMATCH,
+                   table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
+  }
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->newest().insert_pair(pair_of(key)));
+    note_type_of(key);
+    return {};
+  });
+}
+
+bool LiveFilter::remove(const KeyView& key) {
+  bool removed = false;
+  const uint64_t hash = hash_of(key) & hash_mask_;
+  change([&]() -> Status {
+    Result<bool> result = filter_->newest().remove(hash);
+    removed = result.ok() && result.value();
+    return result.take_status();
+  });
+  return removed;
+}
+
+void LiveFilter::replace_key(const KeyView& from, const KeyView& to) {
+  const uint64_t old_hash = hash_of(from) & hash_mask_;
+  const uint64_t new_hash = hash_of(to) & hash_mask_;
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->newest().replace(old_hash, new_hash).take_status());
+    note_type_of(to);
+    return {};
+  });
+}
+
+void LiveFilter::clear() {
+  change([&] { return filter_->clear(); });
+}
+
+void LiveFilter::rotate() {
+  change([&] { return filter_->rotate(); });
+}
+
+void LiveFilter::rebuild() { resize(0); }
+
+void LiveFilter::resize(uint64_t capacity) {
+  change([&]() -> Status {
+    LoggedFilter& newest = filter_->newest();
+    if (legacy_) {
+      return invalid(
+          "hash = murmur2 keeps no hashes to rebuild from; make the table with a source");
+    }
+    if (!newest.options().growth) {
+      return invalid(
+          "growth = off keeps no hashes to rebuild from; make the table with growth = on");
+    }
+    return newest.rebuild(capacity != 0 ? capacity : newest.capacity());
+  });
+}
+
+void LiveFilter::check() {
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->flush());
+    if (stored_options(store_).digest != filter_->options().digest) {
+      return corrupt("options that do not belong to the record");
+    }
+    return filter_->check();
+  });
+}
+
+// --- transactions --------------------------------------------------------------------------------
+
+void LiveFilter::write_pending() {
+  if (filter_ != nullptr) {
+    raise(filter_->flush());
+  }
+}
+
+void LiveFilter::sync() {
+  settle();
+  if (filter_ != nullptr) {
+    const Changing changing(*this);
+    raise(filter_->settle());
+  }
+  flush();
+}
+
+void LiveFilter::commit() noexcept {
+  if (filter_ != nullptr) {
+    filter_->committed();
+    if (current_) {
+      see_own_commit();
+    }
+  }
+  end_transaction();
+}
+
+void LiveFilter::undo_transaction() noexcept {
+  if (filter_ != nullptr) {
+    filter_->rolled_back();
+  }
+}
+
+void LiveFilter::undo_to(int) noexcept {
+  if (filter_ != nullptr) {
+    filter_->forget();
+  }
+  current_ = false;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,162 @@
+// One filter table as this connection sees it: its shadow tables, its memory image, and what keeps
+// the two in step (LiveTable's contract).
+//
+// Invariant
+//   I1  what a read sees is what a fresh connection would see in the same snapshot plus this
+//       transaction's own entries.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/stored/image.hpp"
+#include "core/stored/window.hpp"
+#include "ext/filter/options.hpp"
+#include "ext/filter/store.hpp"
+#include "ext/sqlite/value.hpp"
+#include "ext/table/live_table.hpp"
+
+namespace cuckoo {
+
+class LiveFilter final : public LiveTable {
+ public:
+  // For Connection::find() and all().
+  static constexpr const char* kWhat = "filter";
+  static constexpr const char* kKinds = "a cuckoo_filter or bloom_filter";
+  static constexpr std::array<const char*, 2> kModules = {"cuckoo_filter", "bloom_filter"};
+  static const char* hint(std::string_view name) noexcept;
+
+  LiveFilter(Connection& connection, const std::string& schema, const std::string& table);
+
+  FilterStore& store() noexcept { return store_; }
+
+  void orphan() noexcept override { filter_.reset(); }
+
+  void create(FilterOptions options);  // shadow tables, options, an empty filter
+  // After what CREATE put in: nothing may be pending, as nobody would tell of a roll-back.
+  void finish_create();
+  void destroy();
+
+  void follow() override;
+  bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
+  FilterWindow& filter() noexcept { return *filter_; }
+  uint64_t seed() const noexcept { return seed_; }
+  // One hash a key, integers too. False for hash = murmur2, and when memory is not up to date.
+  bool ready_for_hashes() const noexcept { return usable() && !legacy_; }
+  bool legacy() const noexcept { return legacy_; }
+  Affinity key_affinity() const noexcept { return key_affinity_; }
+  // As the key's column is declared. The stored options must agree.
+  void declare_key(Affinity affinity, Collation collation) noexcept {
+    key_affinity_ = affinity;
+    collation_ = collation;
+  }
+  KeyDomain key_domain() const noexcept;
+  // What was found wrong when it was connected: every use throws it.
+  void set_damage(const std::string& damage) { damage_ = damage; }
+
+  // I1, for a key's full 64-bit hash (ready_for_hashes()).
+  bool contains(uint64_t hash) {
+    hash &= hash_mask_;
+    ++probes_;
+    const FilterWindow::Answer answer = filter_->probe(hash);
+    const bool found = answer == FilterWindow::Answer::kNotLoaded
+                           ? load_and_probe(hash)
+                           : answer == FilterWindow::Answer::kPresent;
+    positives_ += found ? 1 : 0;
+    return found;
+  }
+  // … for a key that is not NULL. follow() came before.
+  bool contains(const KeyView& key);
+  uint64_t count(const KeyView& key);
+  uint64_t probes() const noexcept { return probes_; }
+  uint64_t positives() const noexcept { return positives_; }
+
+  // Changes; the table's virtual-table instance is in a write transaction.
+  void insert(const KeyView& key);
+  bool remove(const KeyView& key);
+  void replace_key(const KeyView& from, const KeyView& to);  // one occurrence, if there is one
+  void clear();
+  void rebuild();
+  void resize(uint64_t capacity);
+  void rotate();
+  void check();
+  // How the filter compares with these keys (none is NULL), each as often as it is named. With
+  // hashes exactly; else a false positive is no missing key.
+  using KeyVisitor = std::function<void(const KeyView& key)>;
+  struct Comparison {
+    uint64_t keys = 0;     // that were named
+    uint64_t missing = 0;  // of them
+    uint64_t surplus = 0;  // occurrences in the filter that were not named
+  };
+  Comparison compare(const std::function<void(const KeyVisitor& visit)>& for_each_key);
+  // These keys (none is NULL) take the place of whatever was there; capacity 0: as it is.
+  void replace(const std::function<void(const KeyVisitor& visit)>& for_each_key, uint64_t capacity);
+  void merge(LiveFilter& other);
+  void merge(std::span<const std::byte> image);
+  void import(std::span<const std::byte> image);
+
+  // For an image; `with_hashes`: the log, too. Throws SqlError.
+  std::vector<std::byte> export_image(bool with_hashes);
+  std::vector<std::byte> export_legacy_file();
+
+  // The transaction contract, called by every instance.
+  void sync();
+  void commit() noexcept;
+
+ private:
+  bool pending() const noexcept override {
+    return filter_ != nullptr && filter_->pending() && !rolled_back();
+  }
+  void write_pending() override;
+  void undo_transaction() noexcept override;
+  void undo_to(int savepoint) noexcept override;
+  void set_filter(std::unique_ptr<FilterWindow> filter) noexcept;
+  void adopt_options() noexcept;
+  void reload();
+  void load(uint64_t hash);
+  bool load_and_probe(uint64_t hash);
+  HashPair pair_of(const KeyView& key) const;
+  uint64_t hash_of(const KeyView& key);
+  void note_type_of(const KeyView& key) noexcept;
+  template <class Body>
+  void change(Body&& body);
+  void change_by(const std::function<Status()>& body);
+  void raise(const Status& status) const { LiveTable::raise(status, filter_->poisoned()); }
+  Comparison compare_hashes(const std::function<void(const KeyVisitor& visit)>& for_each_key);
+  Comparison compare_answers(const std::function<void(const KeyVisitor& visit)>& for_each_key);
+  // What merge() and import() take in.
+  struct Incoming {
+    std::string name;  // for messages
+    FilterOptions options;
+    KeyDomain keys;
+    FilterContents contents;
+  };
+  Incoming decode_incoming(std::span<const std::byte> image);
+  void check_hashes(const Incoming& incoming) const;
+  void take_pages_of(uint32_t page_bytes, FilterContents& contents) const;
+  void take_in(Incoming incoming);
+  void replace_all(const FilterOptions& options, FilterContents contents);
+  FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
+                                   uint8_t types) const;
+  Status check_compatible(const Incoming& incoming) const;
+  Status check_keys(const char* command, const Incoming& incoming) const;
+
+  FilterStore store_;
+  std::unique_ptr<FilterWindow> filter_;  // over store_
+  Affinity key_affinity_ = Affinity::kNone;
+  Collation collation_ = Collation::kBinary;
+  std::string collated_;  // of the last key
+  std::string damage_;
+
+  // of filter_'s options, at hand for every probe
+  uint64_t seed_ = 0;
+  uint64_t hash_mask_ = 0;
+  bool legacy_ = false;
+  uint64_t probes_ = 0;
+  uint64_t positives_ = 0;
+};
+
+}  // namespace cuckoo

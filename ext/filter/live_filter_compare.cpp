@@ -1,0 +1,106 @@
+// LiveFilter::compare(): does the filter hold what a source holds?
+#include <algorithm>
+#include <vector>
+
+#include "core/stored/log.hpp"
+
+#include "ext/filter/live_filter.hpp"
+
+namespace cuckoo {
+namespace {
+
+// The runs of equal hashes in an ascending list, one after the other.
+class Runs {
+ public:
+  Runs(const std::vector<uint64_t>& hashes, bool multiset) noexcept
+      : next_(hashes.begin()), end_(hashes.end()), multiset_(multiset) {
+    advance();
+  }
+
+  bool done() const noexcept { return count_ == 0; }
+  uint64_t hash() const noexcept { return hash_; }
+  uint64_t count() const noexcept { return multiset_ ? count_ : std::min<uint64_t>(count_, 1); }
+  void advance() noexcept {
+    count_ = 0;
+    if (next_ != end_) {
+      hash_ = *next_;
+    }
+    for (; next_ != end_ && *next_ == hash_; ++next_) {
+      ++count_;
+    }
+  }
+
+ private:
+  std::vector<uint64_t>::const_iterator next_, end_;
+  bool multiset_;
+  uint64_t hash_ = 0;
+  uint64_t count_ = 0;
+};
+
+}  // namespace
+
+LiveFilter::Comparison LiveFilter::compare(
+    const std::function<void(const KeyVisitor& visit)>& for_each_key) {
+  follow();
+  return filter_->newest().keeps_hashes() ? compare_hashes(for_each_key)
+                                          : compare_answers(for_each_key);
+}
+
+LiveFilter::Comparison LiveFilter::compare_hashes(
+    const std::function<void(const KeyVisitor& visit)>& for_each_key) {
+  Comparison result;
+  std::vector<uint64_t> named;
+  for_each_key([&](const KeyView& key) {
+    named.push_back(hash_of(key) & hash_mask_);
+    ++result.keys;
+  });
+  LoggedFilter& newest = filter_->newest();
+  sort_entries_by_hash(named, newest.options().width);
+  Runs runs(named, newest.multiset());
+  const auto miss_below = [&](uint64_t hash) {
+    for (; !runs.done() && runs.hash() < hash; runs.advance()) {
+      result.missing += runs.count();
+    }
+  };
+  Result<HashSource> hashes = newest.hashes();
+  throw_if(table(), hashes.ok() ? Status() : hashes.take_status());
+  constexpr uint64_t kHashesPerPoll = 1024;
+  uint64_t read = 0;
+  throw_if(table(), hashes.value()([&](uint64_t hash, uint64_t count) -> Status {
+    miss_below(hash);
+    const bool same = !runs.done() && runs.hash() == hash;
+    const uint64_t expected = same ? runs.count() : 0;
+    const uint64_t held = newest.multiset() ? count : 1;
+    result.missing += expected - std::min(expected, held);
+    result.surplus += held - std::min(expected, held);
+    if (same) {
+      runs.advance();
+    }
+    return ++read % kHashesPerPoll == 0 ? store_.poll() : Status();
+  }));
+  for (; !runs.done(); runs.advance()) {
+    result.missing += runs.count();
+  }
+  return result;
+}
+
+// A key that only looks present is not told from one that is.
+LiveFilter::Comparison LiveFilter::compare_answers(
+    const std::function<void(const KeyVisitor& visit)>& for_each_key) {
+  Comparison result;
+  const uint64_t probes = probes_;
+  const uint64_t positives = positives_;
+  for_each_key([&](const KeyView& key) {
+    ++result.keys;
+    result.missing += contains(key) ? 0 : 1;
+  });
+  probes_ = probes;
+  positives_ = positives;
+  const uint64_t held = result.keys - result.missing;
+  if (filter_->newest().multiset() && filter_->items() > held) {
+    result.surplus = filter_->items() - held;
+  }
+  return result;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,364 @@
+#include "ext/filter/options.hpp"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+#include "core/base/bytes.hpp"
+#include "core/filter/bloom_sizing.hpp"
+#include "core/filter/sizing.hpp"
+
+#include "ext/table/stored_options.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Formats of the shadow tables. The first knows neither collations nor types of keys.
+constexpr uint32_t kOldestFormat = 1;
+constexpr uint32_t kFormat = 2;
+
+constexpr OptionSpec kCapacity = {"capacity",
+                                  OptionKind::kWhole,
+                                  1,
+                                  static_cast<double>(kMaxCapacity),
+                                  "a whole number from 1 to 2^40",
+                                  {}};
+constexpr OptionSpec kFpr = {"fpr",    OptionKind::kNumber,           kMinRate,
+                             kMaxRate, "a number from 2^-30 to 0.25", {}};
+constexpr OptionSpec kGrowth = {"growth", OptionKind::kSwitch, 0, 0, "on or off", {}};
+constexpr OptionSpec kSeed = {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer", {}};
+constexpr OptionSpec kSeedOf = {"seed_of", OptionKind::kName, 0, 0, "the name of a filter table",
+                                {}};
+constexpr OptionSpec kSource = {"source", OptionKind::kSource, 0, 0, "table(column)", {}};
+constexpr OptionSpec kTriggers = {"triggers", OptionKind::kSwitch, 0, 0, "on or off", {}};
+constexpr OptionSpec kGenerations = {"generations",
+                                     OptionKind::kWhole,
+                                     1,
+                                     static_cast<double>(kMaxGenerations),
+                                     "a whole number from 1 to 64",
+                                     {}};
+
+constexpr OptionSpec kCuckooSpecs[] = {
+    kCapacity,
+    kFpr,
+    {"fingerprint_bits", OptionKind::kWhole, 4, 32, "a whole number from 4 to 32", {}},
+    kGrowth,
+    kSeed,
+    kSeedOf,
+    kSource,
+    kTriggers,
+    kGenerations,
+};
+
+constexpr OptionSpec kBloomSpecs[] = {
+    kCapacity,
+    kFpr,
+    {"bits_per_key",
+     OptionKind::kNumber,
+     kMinBitsPerKey,
+     kMaxBitsPerKey,
+     "a number from 1 to 128",
+     {}},
+    {"hashes", OptionKind::kWhole, 1, kMaxBloomHashes, "a whole number from 1 to 64", {}},
+    {"layout", OptionKind::kWord, 0, 0, "standard or blocked", "standard blocked"},
+    {"counting", OptionKind::kSwitch, 0, 0, "on or off", {}},
+    {"hash", OptionKind::kWord, 0, 0, "xxh3 or murmur2", "xxh3 murmur2"},
+    kGrowth,
+    kSeed,
+    kSeedOf,
+    kSource,
+    kTriggers,
+    kGenerations,
+};
+
+// A rate down to that, and a capacity up to the other, go with hashes of 47 bits.
+constexpr double kNarrowRate = 0x1p-12;
+constexpr uint64_t kNarrowCapacity = uint64_t{1} << 34;
+constexpr double kNarrowCells = 0x1p46;
+
+// Refuses what contradicts; names the table.
+class Choice {
+ public:
+  Choice(const std::string& table, const Options& options) : table_(table), options_(options) {}
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw SqlError(SQLITE_ERROR, table_ + ": " + why);
+  }
+  void refuse_both(const char* a, const char* b) const {
+    if (options_.has(a) && options_.has(b)) {
+      refuse(std::string("options ") + a + " and " + b + " exclude one another");
+    }
+  }
+
+ private:
+  const std::string& table_;
+  const Options& options_;
+};
+
+FilterKind chosen_bloom_kind(const Choice& choice, const Options& options) {
+  const bool blocked = options.text("layout").value_or("standard") == "blocked";
+  const bool counting = options.on("counting").value_or(false);
+  if (options.text("hash").value_or("xxh3") == "murmur2") {
+    if (blocked || counting || options.whole("generations").value_or(1) != 1 ||
+        options.on("growth").value_or(false)) {
+      choice.refuse(
+          "hash = murmur2 is the legacy file's filter: it goes with layout = standard, counting ="
+          " off, generations = 1 and growth = off only");
+    }
+    return FilterKind::kLegacyBloom;
+  }
+  if (counting && blocked) {
+    choice.refuse("counting = on needs layout = standard");
+  }
+  return counting  ? FilterKind::kCountingBloom
+         : blocked ? FilterKind::kBlockedBloom
+                   : FilterKind::kBloom;
+}
+
+FilterSpec chosen_spec(const Choice& choice, FilterModule module, const Options& options) {
+  for (const char* other : {"fingerprint_bits", "bits_per_key", "hashes"}) {
+    choice.refuse_both("fpr", other);
+  }
+  FilterSpec spec;
+  spec.kind =
+      module == FilterModule::kBloom ? chosen_bloom_kind(choice, options) : FilterKind::kCuckoo;
+  spec.rate = options.number("fpr").value_or(spec.rate);
+  spec.fingerprint_bits = static_cast<uint32_t>(options.whole("fingerprint_bits").value_or(0));
+  spec.bits_per_key = options.number("bits_per_key").value_or(0);
+  spec.hashes = static_cast<uint32_t>(options.whole("hashes").value_or(0));
+  if (spec.hashes != 0 && spec.kind == FilterKind::kBlockedBloom) {
+    choice.refuse("option hashes goes with layout = standard; a blocked filter's are 8 a block");
+  }
+  if (spec.hashes != 0 && spec.bits_per_key == 0) {  // where so many hashes are the best
+    spec.bits_per_key = std::min(spec.hashes / std::numbers::ln2, kMaxBitsPerKey);
+  }
+  return spec;
+}
+
+void check_companions(const Choice& choice, const FilterOptions& chosen, const Options& options) {
+  choice.refuse_both("seed", "seed_of");
+  const bool triggers = options.on("triggers").value_or(false);
+  if (triggers && !options.has("source")) {
+    choice.refuse("triggers = on needs a source, the table whose changes it follows");
+  }
+  if (chosen.generations > 1 && options.has("source")) {
+    choice.refuse(
+        "generations and source exclude one another: a window forgets what the source still has");
+  }
+  const bool by_rate = chosen.spec.fingerprint_bits == 0 && chosen.spec.bits_per_key == 0;
+  if (by_rate && chosen.spec.kind == FilterKind::kCuckoo &&
+      chosen.generation_spec().rate < kMinRate) {
+    choice.refuse(
+        "fpr is that of all generations together, and each of a cuckoo_filter needs 2^-30; ask for"
+        " at least generations * 2^-30, or take a bloom_filter");
+  }
+  if (triggers && !is_multiset(chosen.spec.kind)) {
+    choice.refuse(
+        "triggers = on needs a filter that can delete: counting = on, or a cuckoo_filter; with"
+        " source alone, 'rebuild' loads it anew");
+  }
+}
+
+// The rate of one generation at capacity.
+double rate_at_capacity(const std::string& table, const FilterOptions& options) {
+  const FilterSpec spec = options.generation_spec();
+  if (spec.fingerprint_bits != 0) {
+    return std::ldexp(8.0, -static_cast<int>(spec.fingerprint_bits));
+  }
+  Result<std::unique_ptr<Filter>> filter = make_filter(spec, options.capacity, options.page_bytes);
+  throw_if(table, filter.ok() ? Status() : filter.take_status());
+  return spec.bits_per_key != 0 ? filter.value()->rate(static_cast<double>(options.capacity))
+                                : spec.rate;
+}
+
+}  // namespace
+
+const char* module_name(FilterModule module) noexcept {
+  return module == FilterModule::kCuckoo ? "cuckoo_filter" : "bloom_filter";
+}
+
+FilterModule module_of(FilterKind kind) noexcept {
+  return kind == FilterKind::kCuckoo ? FilterModule::kCuckoo : FilterModule::kBloom;
+}
+
+std::string describe(FilterKind kind) {
+  switch (kind) {
+    case FilterKind::kCuckoo:
+      return "a cuckoo_filter";
+    case FilterKind::kBloom:
+      return "a bloom_filter with layout = standard";
+    case FilterKind::kBlockedBloom:
+      return "a bloom_filter with layout = blocked";
+    case FilterKind::kCountingBloom:
+      return "a bloom_filter with counting = on";
+    case FilterKind::kLegacyBloom:
+      break;
+  }
+  return "a bloom_filter with hash = murmur2";
+}
+
+std::span<const OptionSpec> option_specs(FilterModule module) noexcept {
+  if (module == FilterModule::kCuckoo) {
+    return kCuckooSpecs;
+  }
+  return kBloomSpecs;
+}
+
+FilterOptions chosen_options(const std::string& table, FilterModule module, const Options& options,
+                             const Surroundings& around) {
+  const Choice choice(table, options);
+  FilterOptions chosen;
+  chosen.format = kFormat;
+  chosen.collation = static_cast<uint8_t>(around.collation);
+  chosen.spec = chosen_spec(choice, module, options);
+  const bool legacy = chosen.spec.kind == FilterKind::kLegacyBloom;
+  if (legacy && around.collation != Collation::kBinary) {
+    choice.refuse(std::string("hash = murmur2 hashes a key's bytes as they are: it does not go with"
+                              " COLLATE ") +
+                  collation_name(around.collation));
+  }
+  chosen.capacity = options.whole("capacity").value_or(around.capacity);
+  chosen.growth = options.on("growth").value_or(!legacy);
+  chosen.generations = options.whole("generations").value_or(1);
+  chosen.page_bytes = around.page_bytes;
+  check_companions(choice, chosen, options);
+  const double rate = rate_at_capacity(table, chosen);
+  const double cells = static_cast<double>(chosen.capacity) / rate;
+  chosen.width = legacy ? HashWidth::k63Bits : hash_width_for(rate, chosen.capacity);
+  if (const std::optional<SeedSource>& seed_of = around.seed_of) {
+    if (legacy != (seed_of->kind == FilterKind::kLegacyBloom)) {
+      choice.refuse("seed_of names a table with another hash: murmur2 and xxh3 can't be merged");
+    }
+    chosen.seed = seed_of->seed;
+    // A wide log narrows into a narrow table, never the other way.
+    if (seed_of->width == HashWidth::k47Bits && cells <= kNarrowCells) {
+      chosen.width = HashWidth::k47Bits;
+    }
+  } else if (const std::optional<int64_t> seed = options.seed("seed")) {
+    chosen.seed = static_cast<uint64_t>(*seed);
+    if (legacy && chosen.seed > UINT32_MAX) {
+      choice.refuse("with hash = murmur2 a seed is a whole number from 0 to 2^32 - 1");
+    }
+  } else {
+    sqlite3_randomness(sizeof chosen.seed, &chosen.seed);
+    chosen.seed = legacy ? chosen.seed & UINT32_MAX : chosen.seed;
+  }
+  return chosen;
+}
+
+HashWidth hash_width_for(double rate, uint64_t capacity) noexcept {
+  const bool narrow = rate >= kNarrowRate && capacity <= kNarrowCapacity;
+  return narrow ? HashWidth::k47Bits : HashWidth::k63Bits;
+}
+
+// From format 2 on of the last two words, too.
+uint64_t digest_of(const FilterOptions& options) noexcept {
+  const uint64_t words[] = {
+      static_cast<uint64_t>(options.spec.kind),
+      options.capacity,
+      std::bit_cast<uint64_t>(options.spec.rate),
+      options.spec.fingerprint_bits,
+      std::bit_cast<uint64_t>(options.spec.bits_per_key),
+      options.spec.hashes,
+      static_cast<uint64_t>(options.growth),
+      options.generations,
+      static_cast<uint64_t>(options.width),
+      options.seed,
+      options.page_bytes,
+      options.format,
+      options.collation,
+  };
+  std::byte bytes[sizeof words];
+  const size_t count = std::size(words) - (options.format == 1 ? 2 : 0);
+  for (size_t i = 0; i < count; ++i) {
+    store_le(&bytes[8 * i], words[i]);
+  }
+  return XXH3_64bits(bytes, 8 * count);
+}
+
+// --- stored --------------------------------------------------------------------------------------
+
+void store_options(ShadowStore& store, const FilterOptions& options) {
+  for (const char* key : {"fpr", "fingerprint_bits", "bits_per_key", "hashes"}) {
+    store.erase_option(key);
+  }
+  const auto whole = [&store](const char* key, uint64_t value) {
+    store.write_option(key, static_cast<int64_t>(value));
+  };
+  const FilterSpec& spec = options.spec;
+  whole("format", options.format);
+  if (options.format > 1) {
+    store.write_option("collation",
+                       std::string(collation_name(static_cast<Collation>(options.collation))));
+  }
+  whole("kind", static_cast<uint64_t>(spec.kind));
+  whole("capacity", options.capacity);
+  if (spec.fingerprint_bits != 0) {
+    whole("fingerprint_bits", spec.fingerprint_bits);
+  } else if (spec.bits_per_key != 0) {
+    store.write_option("bits_per_key", spec.bits_per_key);
+    if (spec.hashes != 0) {
+      whole("hashes", spec.hashes);
+    }
+  } else {
+    store.write_option("fpr", spec.rate);
+  }
+  store.write_option("growth", std::string(options.growth ? "on" : "off"));
+  whole("generations", options.generations);
+  whole("seed", options.seed);
+  whole("hash_bits", static_cast<uint64_t>(options.width));
+  whole("page_bytes", options.page_bytes);
+}
+
+namespace {
+
+FilterSpec stored_spec(const StoredOptions& stored) {
+  FilterSpec spec;
+  spec.kind = static_cast<FilterKind>(stored.whole("kind", 1, 5));
+  if (stored.has("fingerprint_bits")) {
+    spec.fingerprint_bits = static_cast<uint32_t>(stored.whole("fingerprint_bits", 4, 32));
+  } else if (stored.has("bits_per_key")) {
+    spec.bits_per_key = stored.number("bits_per_key", kMinBitsPerKey, kMaxBitsPerKey);
+    if (stored.has("hashes")) {
+      spec.hashes = static_cast<uint32_t>(stored.whole("hashes", 1, kMaxBloomHashes));
+    }
+  } else {
+    const bool legacy = spec.kind == FilterKind::kLegacyBloom;  // as its file had it
+    spec.rate = stored.number("fpr", legacy ? std::numeric_limits<double>::min() : kMinRate,
+                              legacy ? 1 : kMaxRate);
+  }
+  stored.expect(spec.fingerprint_bits == 0 || spec.kind == FilterKind::kCuckoo, "fingerprint_bits");
+  stored.expect(spec.bits_per_key == 0 || spec.kind != FilterKind::kCuckoo, "bits_per_key");
+  return spec;
+}
+
+}  // namespace
+
+FilterOptions stored_options(ShadowStore& store) {
+  const StoredOptions stored(store);
+  FilterOptions options;
+  options.format = stored.format(kOldestFormat, kFormat);
+  if (options.format > 1) {
+    const std::optional<Collation> collation = collation_named(stored.text("collation"));
+    stored.expect(collation.has_value(), "collation");
+    options.collation = static_cast<uint8_t>(*collation);
+  }
+  options.spec = stored_spec(stored);
+  options.capacity = static_cast<uint64_t>(stored.whole("capacity", 1, int64_t{1} << 40));
+  options.growth = stored.on("growth");
+  options.generations =
+      static_cast<uint64_t>(stored.whole("generations", 1, static_cast<int64_t>(kMaxGenerations)));
+  options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
+  const int64_t bits = stored.whole("hash_bits", 47, 63);
+  stored.expect(bits == 47 || bits == 63, "hash_bits");
+  options.width = static_cast<HashWidth>(bits);
+  options.page_bytes = static_cast<uint32_t>(stored.whole("page_bytes", 64, 4032));
+  stored.expect(options.page_bytes % 64 == 0, "page_bytes");
+  const bool legacy = options.spec.kind == FilterKind::kLegacyBloom;
+  stored.expect(!legacy || (!options.growth && options.generations == 1), "growth");
+  options.digest = digest_of(options);
+  return options;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,61 @@
+// The options of cuckoo_filter and bloom_filter: what CREATE takes, how %_config keeps them, and
+// what of them makes the filter.
+//
+// Invariants
+//   I1  what was chosen is stored, defaults too: a later default never reinterprets an old table.
+//   I2  the digest of all that decides what stored bytes mean is in the record: an option row that
+//       was changed from outside is found.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/stored/logged_filter.hpp"
+#include "ext/filter/key_domain.hpp"
+#include "ext/sqlite/options.hpp"
+#include "ext/table/shadow_store.hpp"
+
+namespace cuckoo {
+
+enum class FilterModule { kCuckoo, kBloom };
+
+const char* module_name(FilterModule module) noexcept;
+FilterModule module_of(FilterKind kind) noexcept;
+// "cuckoo_filter", "a bloom_filter with layout = blocked", …: for messages.
+std::string describe(FilterKind kind);
+
+std::span<const OptionSpec> option_specs(FilterModule module) noexcept;
+
+// Seed and hash of the table that seed_of names.
+struct SeedSource {
+  uint64_t seed = 0;
+  HashWidth width = HashWidth::k47Bits;
+  FilterKind kind = FilterKind::kCuckoo;
+};
+
+// What CREATE takes into account beside the options.
+struct Surroundings {
+  Collation collation = Collation::kBinary;  // of the key
+  uint64_t capacity = 1000;                  // if it is not given
+  std::optional<SeedSource> seed_of;
+  uint32_t page_bytes = 4032;
+};
+
+// Throws SqlError that names the table when options contradict one another. Without `seed_of` and
+// without the option the seed is random. The digest is not set.
+FilterOptions chosen_options(const std::string& table, FilterModule module, const Options& options,
+                             const Surroundings& around);
+
+// How many bits of a hash a filter of that rate and capacity (0: not known) logs.
+HashWidth hash_width_for(double rate, uint64_t capacity) noexcept;
+
+uint64_t digest_of(const FilterOptions& options) noexcept;
+
+// Replaces the rows. Those that are not of the filter itself (source, triggers, key_type) stay.
+void store_options(ShadowStore& store, const FilterOptions& options);
+// With the digest. Throws SqlError (SQLITE_CORRUPT_VTAB) that names the row that is not valid.
+FilterOptions stored_options(ShadowStore& store);
+
+}  // namespace cuckoo

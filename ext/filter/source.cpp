@@ -1,0 +1,305 @@
+#include "ext/filter/source.hpp"
+
+#include <span>
+
+#include "core/base/checksum.hpp"
+
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr const char* kEvents[] = {"insert", "update", "delete"};
+
+// INSERT: what comes in. DELETE: what goes, on the left its BINARY key.
+constexpr char kInsertTrigger[] =
+    "CREATE TRIGGER \"%w\".\"%w\" AFTER INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL"
+    " BEGIN INSERT INTO \"%w\"(\"%w\") VALUES (new.\"%w\"); END";
+constexpr char kUpdateTrigger[] =
+    "CREATE TRIGGER \"%w\".\"%w\" AFTER UPDATE %s ON \"%w\""
+    " BEGIN DELETE FROM \"%w\" WHERE \"%w\" = old.\"%w\";"
+    " INSERT INTO \"%w\"(\"%w\") SELECT new.\"%w\" WHERE new.\"%w\" IS NOT NULL; END";
+constexpr char kDeleteTrigger[] =
+    "CREATE TRIGGER \"%w\".\"%w\" AFTER DELETE ON \"%w\""
+    " BEGIN DELETE FROM \"%w\" WHERE \"%w\" = old.\"%w\"; END";
+
+struct ColumnInfo {
+  std::string type;
+  bool generated = false;
+};
+
+std::optional<ColumnInfo> column_info(sqlite3* db, const std::string& schema,
+                                      const SourceColumn& source) {
+  enum : int { kName = 1, kType = 2, kHidden = 6 };
+  constexpr int64_t kHiddenColumn = 1;  // 2 and 3: generated
+  Statement info(
+      db, sql_text(R"(PRAGMA "%w".table_xinfo("%w"))", schema.c_str(), source.table.c_str()));
+  while (info.step()) {
+    if (equal_names(info.text(kName), source.column) && info.integer(kHidden) != kHiddenColumn) {
+      return ColumnInfo{info.text(kType), info.integer(kHidden) != 0};
+    }
+  }
+  return std::nullopt;
+}
+
+// By its affinity: any word may stand in a type, and some (HIDDEN) mean something in a declaration.
+const char* plain_type(const std::string& type) {
+  switch (affinity_of(type)) {
+    case Affinity::kText:
+      return "TEXT";
+    case Affinity::kNumeric:
+      return "NUMERIC";
+    case Affinity::kInteger:
+      return "INTEGER";
+    case Affinity::kReal:
+      return "REAL";
+    case Affinity::kNone:
+      break;
+  }
+  return "";
+}
+
+// A column ANY of a STRICT table has no affinity; of any other table ANY is as good as NUMERIC.
+bool is_strict(sqlite3* db, const std::string& schema, const std::string& table) {
+  constexpr int kStrict = 5;
+  Statement list(db, sql_text(R"(PRAGMA "%w".table_list("%w"))", schema.c_str(), table.c_str()));
+  return list.step() && list.integer(kStrict) != 0;
+}
+
+std::string shown(const std::string& schema, const SourceColumn& source) {
+  return schema + "." + printable(source.table) + "(" + printable(source.column) + ")";
+}
+
+// Each text with a NUL behind it, which none of them holds.
+int64_t checksum(const FilterSource::Stored& stored) {
+  const std::string all =
+      stored.source + '\0' + stored.key_type + '\0' + (stored.triggers ? "on" : "off") + '\0';
+  return crc32c(std::as_bytes(std::span(all)));
+}
+
+}  // namespace
+
+SourceKey source_key(sqlite3* db, const std::string& filter, const std::string& schema,
+                     const SourceColumn& source) {
+  const auto refuse = [&](const std::string& why) -> SqlError {
+    return {SQLITE_ERROR, filter + ": source " + shown(schema, source) + ": " + why};
+  };
+  Statement select(db, sql_text("SELECT type, sql LIKE 'CREATE VIRTUAL%%' FROM \"%w\".sqlite_schema"
+                                " WHERE lower(name) = lower(%Q) AND type IN ('table', 'view')",
+                                schema.c_str(), source.table.c_str()));
+  if (!select.step()) {
+    throw refuse("no such table in this schema");
+  }
+  if (select.text(0) != "table" || select.integer(1) != 0) {
+    throw refuse("expected an ordinary table, not a view or a virtual table");
+  }
+  const std::optional<ColumnInfo> column = column_info(db, schema, source);
+  if (!column) {
+    throw refuse("no such column");
+  }
+  const char* name = nullptr;
+  const int code =
+      sqlite3_table_column_metadata(db, schema.c_str(), source.table.c_str(), source.column.c_str(),
+                                    nullptr, &name, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) {
+    throw SqlError(code, filter + ": source " + shown(schema, source) + ": " + sqlite3_errmsg(db));
+  }
+  const std::optional<Collation> collation = collation_named(name);
+  if (!collation) {
+    throw refuse(std::string("its collation is ") + name +
+                 ", expected BINARY, NOCASE or RTRIM; take a generated column of it as the source,"
+                 " declared with one of these");
+  }
+  const bool any = equal_names(column->type, "ANY") && is_strict(db, schema, source.table);
+  return {any ? "" : plain_type(column->type), *collation};
+}
+
+uint64_t count_source(sqlite3* db, const std::string& schema, const SourceColumn& source) {
+  Statement count(db, sql_text(R"(SELECT count("%w") FROM "%w"."%w")", source.column.c_str(),
+                               schema.c_str(), source.table.c_str()));
+  return count.step() ? static_cast<uint64_t>(count.integer(0)) : 0;
+}
+
+void FilterSource::store(const Stored& stored) {
+  store_.write_option("source", stored.source);
+  store_.write_option("key_type", stored.key_type);
+  store_.write_option("triggers", std::string(stored.triggers ? "on" : "off"));
+  store_.write_option("source_crc", checksum(stored));
+}
+
+FilterSource::Stored FilterSource::stored() const {
+  const std::string& table = store_.table();
+  std::map<std::string, ShadowStore::OptionValue> rows;
+  try {
+    rows = store_.read_options();
+  } catch (const SqlError& error) {
+    const int code = error.code() & 0xFF;  // others will pass: a lock, no memory
+    if (code == SQLITE_ERROR || code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, table + ": corrupt: " + error.message());
+    }
+    throw;
+  }
+  const auto row = [&](const char* key, int type) -> const ShadowStore::OptionValue& {
+    const auto found = rows.find(key);
+    if (found == rows.end() || found->second.type != type) {
+      throw SqlError(SQLITE_CORRUPT_VTAB,
+                     table + ": corrupt: \"" + table + "_config\" has no valid option " + key);
+    }
+    return found->second;
+  };
+  Stored stored{row("source", SQLITE_TEXT).text, row("key_type", SQLITE_TEXT).text,
+                row("triggers", SQLITE_TEXT).text == "on"};
+  if (const auto found = rows.find("collation"); found != rows.end()) {
+    stored.collation = collation_named(found->second.text).value_or(Collation::kBinary);
+  }
+  if (row("source_crc", SQLITE_INTEGER).integer != checksum(stored)) {
+    throw SqlError(SQLITE_CORRUPT_VTAB,
+                   table + ": corrupt: \"" + table +
+                       "_config\" has options source, key_type and triggers that don't belong"
+                       " together");
+  }
+  return stored;
+}
+
+// Table and column out of CREATE TRIGGER "…" AFTER INSERT ON "table" WHEN new."column" IS NOT NULL
+// …
+static std::optional<SourceColumn> parse_insert_trigger(std::string_view sql) {
+  SourceColumn source;
+  for (const char* word : {"CREATE", "TRIGGER", "", "AFTER", "INSERT", "ON"}) {
+    const std::string next = take_name(sql);
+    if (*word != '\0' && !equal_names(next, word)) {
+      return std::nullopt;
+    }
+  }
+  source.table = take_name(sql);
+  constexpr std::string_view kWhen = " WHEN new.";
+  if (!sql.starts_with(kWhen)) {
+    return std::nullopt;
+  }
+  sql.remove_prefix(kWhen.size());
+  source.column = take_name(sql);
+  return source;
+}
+
+// As the insert trigger has it, else as it was given.
+SourceColumn FilterSource::column() const {
+  const std::string name = trigger("insert");
+  Statement select(db(), sql_text("SELECT tbl_name, sql FROM \"%w\".sqlite_schema"
+                                  " WHERE type = 'trigger' AND lower(name) = lower(%Q)",
+                                  store_.schema().c_str(), name.c_str()));
+  if (select.step()) {
+    if (std::optional<SourceColumn> source = parse_insert_trigger(select.text(1))) {
+      source->table = select.text(0);
+      return *source;
+    }
+  }
+  return parse_source(stored().source).value_or(SourceColumn{});
+}
+
+void FilterSource::for_each_key(Affinity affinity,
+                                const std::function<void(const KeyView&)>& visit) const {
+  const SourceColumn from = column();
+  const std::string& schema = store_.schema();
+  try {
+    if (!column_info(db(), schema, from)) {  // "…" that names no column would be a text
+      throw SqlError(SQLITE_ERROR,
+                     "no such table or column any more; drop the filter, or give the"
+                     " source its name again");
+    }
+    Statement select(
+        db(), sql_text(R"(SELECT "%w" FROM "%w"."%w" WHERE "%w" IS NOT NULL)", from.column.c_str(),
+                       schema.c_str(), from.table.c_str(), from.column.c_str()));
+    while (select.step()) {
+      visit(key_of(select.value(0), affinity));
+    }
+  } catch (const SqlError& error) {
+    throw SqlError(error.code(),
+                   store_.table() + ": source " + shown(schema, from) + ": " + error.message());
+  }
+}
+
+std::string FilterSource::name() const { return shown(store_.schema(), column()); }
+
+// --- triggers ------------------------------------------------------------------------------------
+
+void FilterSource::create_triggers() {
+  const SourceColumn from = column();
+  const std::optional<ColumnInfo> info = column_info(db(), store_.schema(), from);
+  if (!info) {
+    throw SqlError(SQLITE_ERROR, store_.table() + ": source " + shown(store_.schema(), from) +
+                                     ": no such table or column");
+  }
+  const char* schema = store_.schema().c_str();
+  const char* filter = store_.table().c_str();
+  const char* table = from.table.c_str();
+  const char* column = from.column.c_str();
+  const char* key = key_.c_str();
+  // The column may be the rowid, which goes by other names too; a generated one changes when no
+  // statement names it.
+  const std::string of = info->generated ? "" : sql_text(R"(OF "%w", rowid, oid, _rowid_)", column);
+  execute(db(), sql_text(kInsertTrigger, schema, trigger("insert").c_str(), table, column, filter,
+                         key, column));
+  execute(db(), sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table,
+                         filter, key, column, filter, key, column, column));
+  execute(db(),
+          sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, filter, key, column));
+}
+
+bool FilterSource::has_triggers() const {
+  Statement count(db(), sql_text("SELECT count(*) FROM \"%w\".sqlite_schema WHERE type = 'trigger'"
+                                 " AND lower(name) IN (lower(%Q), lower(%Q), lower(%Q))",
+                                 store_.schema().c_str(), trigger("insert").c_str(),
+                                 trigger("update").c_str(), trigger("delete").c_str()));
+  return count.step() && count.integer(0) == 3;
+}
+
+std::string FilterSource::newer_trigger() const {
+  const std::string own = sql_text("lower(%Q), lower(%Q), lower(%Q)", trigger("insert").c_str(),
+                                   trigger("update").c_str(), trigger("delete").c_str());
+  Statement select(
+      db(), sql_text("SELECT name FROM \"%w\".sqlite_schema AS newer WHERE type = 'trigger'"
+                     " AND lower(tbl_name) = lower(%Q) AND lower(name) NOT IN (%s) AND rowid >"
+                     " (SELECT min(rowid) FROM \"%w\".sqlite_schema WHERE type = 'trigger'"
+                     " AND lower(name) IN (%s)) ORDER BY rowid LIMIT 1",
+                     store_.schema().c_str(), column().table.c_str(), own.c_str(),
+                     store_.schema().c_str(), own.c_str()));
+  return select.step() ? select.text(0) : std::string();
+}
+
+void FilterSource::drop_triggers() {
+  for (const char* event : kEvents) {
+    execute(db(), sql_text(R"(DROP TRIGGER IF EXISTS "%w"."%w")", store_.schema().c_str(),
+                           trigger(event).c_str()));
+  }
+}
+
+// The names that only the triggers knew go back into the option.
+void FilterSource::detach_triggers() {
+  const SourceColumn from = column();
+  Stored now = stored();
+  now.source = sql_text(R"("%w"("%w"))", from.table.c_str(), from.column.c_str());
+  store(now);
+  drop_triggers();
+}
+
+void FilterSource::check_triggers() const {
+  bool there = true;
+  try {
+    there = has_triggers();
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code())) {
+      throw;
+    }
+    return;  // the schema is being changed: this statement will be planned again
+  }
+  if (!there) {
+    throw SqlError(SQLITE_ERROR,
+                   store_.table() +
+                       ": the triggers on its source are gone (dropped, perhaps with the source):"
+                       " keys may be missing; INSERT INTO " +
+                       store_.table() + "(" + store_.table() +
+                       ") VALUES ('rebuild') loads them and makes the triggers again");
+  }
+}
+
+}  // namespace cuckoo

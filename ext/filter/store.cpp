@@ -1,0 +1,144 @@
+#include "ext/filter/store.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr char kSelectLog[] =
+    R"(SELECT id, entries FROM "%w"."%w_log" WHERE id BETWEEN ?1 AND ?2 ORDER BY id)";
+constexpr char kInsertLog[] = R"(INSERT INTO "%w"."%w_log" VALUES (?1, ?2))";
+constexpr char kUpdateLog[] = R"(UPDATE "%w"."%w_log" SET entries = ?2 WHERE id = ?1)";
+constexpr char kDeleteLog[] = R"(DELETE FROM "%w"."%w_log" WHERE id BETWEEN ?1 AND ?2)";
+constexpr char kSelectItems[] =
+    R"(SELECT key, value FROM "%w"."%w_items" WHERE key BETWEEN ?1 AND ?2 ORDER BY key)";
+constexpr char kReplaceItem[] = R"(REPLACE INTO "%w"."%w_items" VALUES (?1, ?2))";
+constexpr char kDeleteItem[] = R"(DELETE FROM "%w"."%w_items" WHERE key = ?1)";
+constexpr char kDeleteItems[] = R"(DELETE FROM "%w"."%w_items" WHERE key BETWEEN ?1 AND ?2)";
+
+}  // namespace
+
+void FilterStore::finalize() noexcept {
+  for (Statement* statement : {&select_log_, &insert_log_, &update_log_, &delete_log_,
+                               &select_items_, &replace_item_, &delete_item_, &delete_items_}) {
+    *statement = Statement();
+  }
+  ShadowStore::finalize();
+}
+
+Status FilterStore::read_log(int64_t first, int64_t last, const RowVisitor& visitor) {
+  return read_rows(select_log_, kSelectLog, "log", first, last, visitor);
+}
+
+Status FilterStore::write_log(int64_t id, std::span<const std::byte> row, bool stored) {
+  return attempt([&]() -> Status {
+    Statement& write = stored ? ready(update_log_, kUpdateLog) : ready(insert_log_, kInsertLog);
+    write.bind(1, id).bind(2, row).run();
+    return stored ? expect_changed("log", id) : Status();
+  });
+}
+
+Status FilterStore::erase_log(int64_t first, int64_t last) {
+  return attempt([&]() -> Status {
+    ready(delete_log_, kDeleteLog).bind(1, first).bind(2, last).run();
+    return {};
+  });
+}
+
+// The cell, or, where there are several generations of rows, 16 bytes: generation and cell, the
+// highest byte first, so that a generation's entries stand together.
+Statement& FilterStore::bind_item(Statement& statement, int index, uint64_t generation,
+                                  uint64_t key) const {
+  if (!several_generations_) {
+    return statement.bind(index, static_cast<int64_t>(key));
+  }
+  std::byte bytes[16];
+  for (size_t i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<std::byte>(generation >> (56 - 8 * i));
+    bytes[8 + i] = static_cast<std::byte>(key >> (56 - 8 * i));
+  }
+  return statement.bind_copy(index, bytes);
+}
+
+Status FilterStore::read_items(uint64_t generation, const ItemVisitor& visitor) {
+  return attempt([&]() -> Status {
+    Statement& select = ready(select_items_, kSelectItems);
+    Statement::Reset resetting{select};
+    bind_item(select, 1, generation, 0);
+    bind_item(select, 2, generation, INT64_MAX);
+    while (select.step()) {
+      uint64_t key = static_cast<uint64_t>(select.integer(0));
+      bool valid = select.type(0) == SQLITE_INTEGER;
+      if (several_generations_ && select.type(0) == SQLITE_BLOB && select.bytes(0).size() == 16) {
+        valid = true;
+        key = 0;
+        for (const std::byte byte : select.bytes(0).subspan(8)) {
+          key = key << 8 | static_cast<uint64_t>(byte);
+        }
+      }
+      if (!valid || select.type(1) != SQLITE_INTEGER || key > INT64_MAX || select.integer(1) < 0) {
+        return corrupt("overflow entry that is not a cell and a whole number");
+      }
+      CUCKOO_TRY(visitor(key, static_cast<uint64_t>(select.integer(1))));
+    }
+    return {};
+  });
+}
+
+Status FilterStore::write_item(uint64_t generation, uint64_t key, uint64_t value) {
+  return attempt([&]() -> Status {
+    bind_item(ready(replace_item_, kReplaceItem), 1, generation, key)
+        .bind(2, static_cast<int64_t>(value))
+        .run();
+    return {};
+  });
+}
+
+Status FilterStore::erase_item(uint64_t generation, uint64_t key) {
+  return attempt([&]() -> Status {
+    bind_item(ready(delete_item_, kDeleteItem), 1, generation, key).run();
+    return {};
+  });
+}
+
+Status FilterStore::erase_items(uint64_t generation) {
+  return attempt([&]() -> Status {
+    Statement& erase = ready(delete_items_, kDeleteItems);
+    bind_item(erase, 1, generation, 0);
+    bind_item(erase, 2, generation, INT64_MAX).run();
+    return {};
+  });
+}
+
+Result<uint64_t> FilterStore::count_items() {
+  uint64_t count = 0;
+  CUCKOO_TRY(attempt([&]() -> Status {
+    Statement select(db(), sql_text(R"(SELECT count(*) FROM "%w"."%w_items")", schema().c_str(),
+                                    table().c_str()));
+    count = select.step() ? static_cast<uint64_t>(select.integer(0)) : 0;
+    return {};
+  }));
+  return count;
+}
+
+Status FilterStore::read_older(uint64_t slot, std::vector<std::byte>& record) {
+  return attempt([&]() -> Status {
+    const std::string key = "record " + std::to_string(slot);
+    Statement select(db(), sql_text(R"(SELECT value FROM "%w"."%w_config" WHERE key = ?1)",
+                                    schema().c_str(), table().c_str()));
+    select.bind(1, key);
+    record.clear();
+    if (select.step() && select.type(0) == SQLITE_BLOB) {
+      record.assign(select.bytes(0).begin(), select.bytes(0).end());
+    }
+    return {};
+  });
+}
+
+Status FilterStore::write_older(uint64_t slot, std::span<const std::byte> record) {
+  return attempt([&]() -> Status {
+    const std::string key = "record " + std::to_string(slot);
+    upsert_option().bind(1, key).bind(2, record).run();
+    return {};
+  });
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,561 @@
+#include "ext/filter/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/filter/sizing.hpp"
+
+#include "ext/filter/image_filter.hpp"
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/statement.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+namespace {
+
+enum Column : int { kKeyColumn = 0, kCountColumn = 1, kCommandColumn = 2 };
+
+constexpr double kProbeCost = 190;  // puts the filter before rowid and primary-key look-ups
+constexpr double kCountCost = 1e6;
+constexpr double kRefusedCost = 1e99;
+
+bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
+
+}  // namespace
+
+// --- creating and connecting -------------------------------------------------------------------
+
+FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
+    : connection_(arguments.connection),
+      db_(arguments.db),
+      module_(module),
+      declared_name_(arguments.table()),
+      options_(arguments.table(), option_specs(module),
+               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
+               !arguments.creating, ColumnRules::kTypeAndCollation),
+      key_(options_.columns().empty() ? ColumnSpec{"key", ""} : options_.columns()[0]) {
+  if (arguments.creating) {
+    if (options_.columns().size() > 1) {
+      throw SqlError(SQLITE_ERROR, declared_name_ +
+                                       ": one column, the key, expected; there is also " +
+                                       printable(options_.columns()[1].name));
+    }
+    if (equal_names(key_.name, "count")) {
+      throw SqlError(SQLITE_ERROR, declared_name_ + ": the key column may not be called count");
+    }
+    refuse_own_column(declared_name_);
+  }
+  live_ = connection_.attach<LiveFilter>(arguments.schema(), arguments.table(), arguments.creating);
+  live_->add_instance();
+  try {
+    settle_key(arguments.creating);
+  } catch (...) {
+    live_->drop_instance();
+    throw;
+  }
+  live_->declare_key(affinity_, collation_);
+}
+
+FilterTable::~FilterTable() { live_->drop_instance(); }
+
+// The hidden command column is called like the table.
+void FilterTable::refuse_own_column(const std::string& table) const {
+  if (equal_names(table, key_.name) || equal_names(table, "count")) {
+    throw SqlError(SQLITE_ERROR, "a filter may not be called like one of its columns: " + table);
+  }
+}
+
+std::string FilterTable::declaration() const {
+  return sql_text(
+      "CREATE TABLE x(\"%w\" %s COLLATE %s PRIMARY KEY, count INTEGER HIDDEN, \"%w\" TEXT HIDDEN)"
+      " WITHOUT ROWID",
+      key_.name.c_str(), key_.type.c_str(), collation_name(collation_), declared_name_.c_str());
+}
+
+// As it stands behind the key's name.
+Collation FilterTable::given_collation() const {
+  if (key_.collation.empty()) {
+    return Collation::kBinary;
+  }
+  const std::optional<Collation> collation = collation_named(key_.collation);
+  if (!collation) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": column " + key_.name + ": collation " +
+                                     printable(key_.collation) +
+                                     ", expected BINARY, NOCASE or RTRIM");
+  }
+  return *collation;
+}
+
+// A source's column gives the key its type and its collation: read from the source at CREATE,
+// stored, and read from there ever after, whatever becomes of the source. Damage must not keep
+// SQLite from connecting: the table could not be dropped.
+void FilterTable::settle_key(bool creating) {
+  live_->set_damage({});
+  collation_ = given_collation();
+  if (!creating && has_source()) {
+    triggers_ = options_.on("triggers").value_or(false);
+    try {
+      const FilterSource::Stored stored = source().stored();
+      key_.type = stored.key_type;
+      collation_ = stored.collation;
+    } catch (const SqlError& error) {
+      if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
+        throw;
+      }
+      live_->set_damage(error.message());
+    }
+  } else if (const std::optional<std::string> text = options_.text("source"); creating && text) {
+    const SourceColumn column = parse_source(*text).value();
+    const SourceKey from = source_key(db_, declared_name_, live_->schema(), column);
+    if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(from.type)) {
+      throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the type of its source, \"" +
+                                       printable(from.type) + "\", not \"" + printable(key_.type) +
+                                       "\"; leave it out");
+    }
+    if (!key_.collation.empty() && collation_ != from.collation) {
+      throw SqlError(SQLITE_ERROR, declared_name_ +
+                                       ": the key takes the collation of its source, " +
+                                       collation_name(from.collation) + ", not " +
+                                       collation_name(collation_) + "; leave it out");
+    }
+    key_.type = key_.type.empty() ? from.type : key_.type;
+    collation_ = from.collation;
+    triggers_ = options_.on("triggers").value_or(false);
+  }
+  affinity_ = affinity_of(key_.type);
+}
+
+std::optional<SeedSource> FilterTable::seed_source() const {
+  const std::optional<std::string> other = options_.text("seed_of");
+  if (!other) {
+    return std::nullopt;
+  }
+  if (equal_names(*other, declared_name_)) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": seed_of names another table");
+  }
+  const auto found = connection_.find<LiveFilter>(*other);
+  const FilterOptions& options = found.live->filter().options();
+  return SeedSource{options.seed, options.width, options.spec.kind};
+}
+
+FilterSource FilterTable::source() { return FilterSource(live_->store(), key_.name); }
+
+void FilterTable::load_from(const FilterSource& from, uint64_t capacity) {
+  live_->replace([&](const LiveFilter::KeyVisitor& visit) { from.for_each_key(affinity_, visit); },
+                 capacity);
+}
+
+// Room for a quarter more than the source has.
+uint64_t FilterTable::source_capacity() {
+  constexpr uint64_t kLeast = 1000;
+  const uint64_t keys = count_source(db_, live_->schema(), *parse_source(*options_.text("source")));
+  return std::clamp(keys + (keys + 3) / 4, kLeast, kMaxCapacity);
+}
+
+void FilterTable::create() {
+  Surroundings around;
+  around.collation = collation_;
+  around.seed_of = seed_source();
+  around.page_bytes = page_bytes_for(db_, live_->schema());
+  if (options_.has("source") && !options_.has("capacity")) {
+    around.capacity = source_capacity();
+  }
+  live_->create(chosen_options(declared_name_, module_, options_, around));
+  if (const std::optional<std::string> text = options_.text("source")) {
+    FilterSource from = source();
+    from.store({*text, key_.type, triggers_});
+    load_from(from, 0);
+    live_->finish_create();
+    if (triggers_) {
+      from.create_triggers();
+    }
+  }
+}
+
+void FilterTable::destroy() {
+  if (triggers_) {
+    source().drop_triggers();
+  }
+  live_->destroy();
+}
+
+void FilterTable::rename(const std::string& name) {
+  refuse_own_column(name);
+  const bool in_step = triggers_ && source().has_triggers();
+  if (triggers_) {
+    source().detach_triggers();
+  }
+  live_->rename(live_, name);
+  if (in_step) {
+    source().create_triggers();
+  }
+}
+
+void FilterTable::check() {
+  if (has_source()) {
+    (void)source().stored();
+  }
+  live_->check();
+}
+
+// What may legally be so, but not for long: the source has changed since 'rebuild', a trigger
+// missed something.
+void FilterTable::check_source() {
+  FilterSource from = source();
+  const LiveFilter::Comparison found = live_->compare(
+      [&](const LiveFilter::KeyVisitor& visit) { from.for_each_key(affinity_, visit); });
+  const bool surplus = triggers_ && found.surplus != 0;
+  if (found.missing == 0 && !surplus) {
+    return;
+  }
+  std::string text = name() + ": it ";
+  if (found.missing != 0) {
+    text += "lacks " + std::to_string(found.missing) + " of the " + std::to_string(found.keys) +
+            " values of its source " + from.name() + (surplus ? ", and " : "");
+  }
+  if (surplus) {
+    text += "holds " + std::to_string(found.surplus) + " that its source " + from.name() +
+            " does not have";
+  }
+  if (const std::string newer = triggers_ ? from.newer_trigger() : ""; !newer.empty()) {
+    text += "; trigger " + newer + " is newer than the filter's and runs before them";
+  }
+  throw SqlError(SQLITE_ERROR,
+                 text + "; INSERT INTO " + name() + "(" + name() + ") VALUES ('rebuild') mends it");
+}
+
+std::string FilterTable::integrity() {
+  try {
+    check();
+    return {};
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
+      return error.message();
+    }
+    throw;
+  }
+}
+
+// --- planning ----------------------------------------------------------------------------------
+
+bool FilterTable::best_index(sqlite3_index_info* info) {
+  if (triggers_) {
+    source().check_triggers();  // a change of the schema plans every statement anew
+  }
+  if (!binary_probes_.empty()) {
+    drop_ended_runs();
+  }
+  // count(*) reads no column; but newer versions of SQLite say of a WITHOUT ROWID table that its
+  // primary key is always read. If it really is, xColumn refuses.
+  constexpr uint64_t kKeyBit = uint64_t{1} << kKeyColumn;
+  int plan = (info->colUsed & ~kKeyBit) == 0 ? kCountPlan : kRefuseListPlan;
+  int probe = -1;  // the constraint that gives the key
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    if (constraint.iColumn != kKeyColumn || (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
+                                             constraint.op != SQLITE_INDEX_CONSTRAINT_IS)) {
+      continue;  // LIMIT and OFFSET come with column 0, too
+    }
+    if (constraint.usable == 0) {
+      plan = plan == kCountPlan ? kRefuseListPlan : plan;
+      continue;
+    }
+    const char* const collation = sqlite3_vtab_collation(info, i);
+    const bool own = sqlite3_stricmp(collation, collation_name(collation_)) == 0;
+    if (!own && sqlite3_stricmp(collation, "BINARY") != 0) {
+      plan = probe < 0 ? kRefuseCollationPlan : plan;
+      continue;
+    }
+    if (own || probe < 0) {
+      plan = own ? kProbePlan : kBinaryProbePlan;
+      probe = i;
+    }
+    if (own) {
+      break;
+    }
+  }
+  info->idxNum = plan;
+  if (probe >= 0) {
+    info->aConstraintUsage[probe].argvIndex = 1;
+    info->aConstraintUsage[probe].omit = 1;
+    info->estimatedCost = kProbeCost;
+    info->estimatedRows = 1;
+    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    describe_plan(info, sql_text("%s=?", key_.name.c_str()));
+  } else {
+    info->estimatedCost = plan == kCountPlan ? kCountCost : kRefusedCost;
+    info->estimatedRows = 1000000;
+  }
+  return true;
+}
+
+// --- probing -----------------------------------------------------------------------------------
+
+FilterTable::Cursor::Cursor(FilterTable& table)
+    : table_(table), live_(table.live()), affinity_(table.affinity()) {
+  live_.follow();
+}
+
+void FilterTable::Cursor::probe_any(sqlite3_value* value) {
+  const KeyView key = key_of(value, affinity_);
+  if (key.type != SQLITE_NULL && live_.contains(key)) {
+    rows_left_ = 1;
+    key_.assign(key);
+  }
+}
+
+void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
+  live_.follow();  // a roll-back may have come between
+  if (plan == kProbePlan || plan == kBinaryProbePlan) {
+    if (plan == kBinaryProbePlan && !noted_binary_) {
+      table_.note_binary_probe();
+      noted_binary_ = true;
+    }
+    probe_any(values[0]);
+    return;
+  }
+  if (plan == kCountPlan) {
+    rows_left_ = live_.filter().items();
+    return;
+  }
+  if (plan == kRefuseCollationPlan) {
+    const std::string own = collation_name(table_.collation());
+    throw SqlError(SQLITE_ERROR, live_.table() +
+                                     ": a filter compares keys with the collation of"
+                                     " its key, " +
+                                     own + ", only; write key = value COLLATE " + own +
+                                     ", or put the filter's key on the left of =");
+  }
+  refuse_to_list();
+}
+
+void FilterTable::Cursor::refuse_to_list() const {
+  const std::string& name = live_.table();
+  throw SqlError(SQLITE_ERROR,
+                 name +
+                     ": a filter does not know its keys and can't list them; give a key (key = ?,"
+                     " JOIN, EXISTS, filter_contains); to empty it: INSERT INTO " +
+                     name + "(" + name + ") VALUES ('clear')");
+}
+
+void FilterTable::Cursor::column(sqlite3_context* context, int column) {
+  if (plan_ == kCountPlan) {
+    refuse_to_list();
+  }
+  if (column == kKeyColumn) {
+    if (sqlite3_vtab_nochange(context) == 0) {
+      key_.result(context);
+    }
+  } else if (column == kCountColumn && sqlite3_vtab_nochange(context) == 0) {
+    live_.follow();  // a roll-back may have come between
+    sqlite3_result_int64(context, static_cast<sqlite3_int64>(live_.count(key_.view())));
+  }
+}
+
+// --- changing ----------------------------------------------------------------------------------
+
+// A "no" is right by either collation, and a "yes" only means maybe. But who deletes 'ADA' by
+// BINARY where the key is NOCASE must not delete 'Ada', of which the filter knows no more than
+// 'ada'. A cursor does not know what it is opened for, and may be closed before the rows are
+// changed: so the running statements that write are remembered, and only those refused that come
+// to a change.
+void FilterTable::note_binary_probe() {
+  if (sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
+    return;  // no statement writes
+  }
+  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
+       one = sqlite3_next_stmt(db_, one)) {
+    const Run run{one, sqlite3_stmt_status(one, SQLITE_STMTSTATUS_RUN, 0)};
+    if (sqlite3_stmt_busy(one) != 0 && sqlite3_stmt_readonly(one) == 0 &&
+        std::find(binary_probes_.begin(), binary_probes_.end(), run) == binary_probes_.end()) {
+      binary_probes_.push_back(run);
+    }
+  }
+}
+
+// Before a statement that could have the address of one that is gone comes to this table: it is
+// planned first.
+void FilterTable::drop_ended_runs() {
+  std::vector<Run> running;
+  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
+       one = sqlite3_next_stmt(db_, one)) {
+    const Run run{one, sqlite3_stmt_status(one, SQLITE_STMTSTATUS_RUN, 0)};
+    if (sqlite3_stmt_busy(one) != 0 &&
+        std::find(binary_probes_.begin(), binary_probes_.end(), run) != binary_probes_.end()) {
+      running.push_back(run);
+    }
+  }
+  binary_probes_ = std::move(running);
+}
+
+void FilterTable::refuse_binary_change() {
+  drop_ended_runs();
+  if (!binary_probes_.empty()) {
+    throw SqlError(SQLITE_ERROR, name() +
+                                     ": DELETE and UPDATE find keys by the collation of the key"
+                                     " only; write " +
+                                     key_.name + " = value, the key on the left of =");
+  }
+}
+
+KeyView FilterTable::key_to_store(sqlite3_value* value) const {
+  const KeyView key = key_of(value, affinity_);
+  if (key.type == SQLITE_NULL) {
+    throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
+                                                  key_.name + ": a filter can't hold NULL");
+  }
+  return key;
+}
+
+// Where a remove could lose another key.
+void FilterTable::refuse_removal(const char* what) {
+  const FilterOptions& options = live_->filter().options();
+  if (options.generations > 1) {
+    throw SqlError(SQLITE_ERROR, name() +
+                                     ": a sliding window forgets by 'rotate' and 'clear' only, " +
+                                     what + " could lose another generation's key");
+  }
+  if (!is_multiset(options.spec.kind)) {
+    throw SqlError(SQLITE_ERROR,
+                   name() + ": a Bloom filter can't " + what +
+                       "; make it with counting = on, use a cuckoo_filter, or empty it with"
+                       " 'clear' (with a source: 'rebuild')");
+  }
+}
+
+bool FilterTable::remove(sqlite3_value* value) {
+  refuse_removal("DELETE");
+  const KeyView key = key_of(value, affinity_);
+  return key.type != SQLITE_NULL && live_->remove(key);
+}
+
+void FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
+  refuse_removal("UPDATE");
+  const KeyView added = key_to_store(new_key);
+  const KeyView removed = key_of(old_key, affinity_);
+  if (removed.type != SQLITE_NULL) {
+    live_->replace_key(removed, added);
+  }
+}
+
+void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
+  rowid = sqlite3_last_insert_rowid(db_);
+  live_->follow();
+  const bool inserting = count > 1 && is_null(values[0]);
+  if (!inserting && !binary_probes_.empty()) {
+    refuse_binary_change();
+  }
+  if (count == 1) {
+    remove(values[0]);
+    return;
+  }
+  sqlite3_value* const key = values[2 + kKeyColumn];
+  sqlite3_value* const occurrences = values[2 + kCountColumn];
+  sqlite3_value* const command = values[2 + kCommandColumn];
+  if (!is_null(occurrences)) {
+    throw SqlError(SQLITE_ERROR, name() + ": column count is computed and can't be written");
+  }
+  if (!is_null(command)) {
+    if (!inserting) {
+      throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
+    }
+    run_command(command, key);
+  } else if (inserting) {
+    live_->insert(key_to_store(key));
+  } else if (sqlite3_value_nochange(key) == 0) {
+    update_key(values[0], key);
+  }
+}
+
+// --- commands ----------------------------------------------------------------------------------
+
+void FilterTable::run_resize(const std::string& argument) {
+  const std::optional<double> capacity = parse_number(argument);
+  if (!capacity || *capacity < 1 || *capacity > static_cast<double>(kMaxCapacity) ||
+      std::floor(*capacity) != *capacity) {
+    throw SqlError(SQLITE_ERROR,
+                   name() + ": resize takes a capacity, a whole number from 1 to 2^40");
+  }
+  const auto whole = static_cast<uint64_t>(*capacity);
+  if (live_->filter().newest().keeps_hashes()) {
+    live_->resize(whole);
+  } else {
+    run_rebuild(whole);
+  }
+}
+
+// From the source, else from the stored hashes.
+void FilterTable::run_rebuild(uint64_t capacity) {
+  if (!has_source()) {
+    live_->resize(capacity);
+    return;
+  }
+  FilterSource from = source();
+  load_from(from, capacity);
+  if (triggers_ && (!from.has_triggers() || !from.newer_trigger().empty())) {
+    from.detach_triggers();
+    from.create_triggers();
+  }
+}
+
+// Of a filter's name or an image.
+void FilterTable::run_merge(sqlite3_value* argument) {
+  if (sqlite3_value_type(argument) == SQLITE_BLOB) {
+    live_->merge(blob_of(argument));
+  } else if (sqlite3_value_type(argument) == SQLITE_TEXT) {
+    live_->merge(*connection_.find<LiveFilter>(text_argument(argument)).live);
+  } else {
+    throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
+  }
+}
+
+void FilterTable::run_import(sqlite3_value* argument) {
+  if (sqlite3_value_type(argument) != SQLITE_BLOB) {
+    throw SqlError(
+        SQLITE_ERROR,
+        name() + ": import takes an image, a BLOB made by filter_export()" + kHintBindAsBlob);
+  }
+  live_->import(blob_of(argument));
+}
+
+void FilterTable::run_command(sqlite3_value* command, sqlite3_value* argument) {
+  const std::string word = lower(text_argument(command));
+  if (triggers_ && (word == "clear" || word == "import")) {
+    throw SqlError(SQLITE_ERROR, name() + ": " + word +
+                                     " would lose keys that its source still has; 'rebuild' loads"
+                                     " them anew");
+  }
+  if (word == "delete") {
+    if (is_null(argument)) {
+      throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
+                                                    key_.name + ": 'delete' takes a key");
+    }
+    remove(argument);
+  } else if (word == "resize") {
+    run_resize(text_argument(argument));
+  } else if (word == "merge") {
+    run_merge(argument);
+  } else if (word == "import") {
+    run_import(argument);
+  } else if (word != "clear" && word != "rebuild" && word != "rotate" && word != "check") {
+    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" +
+                                     printable(text_argument(command)) +
+                                     "\"; the commands are check, clear, delete, import, merge,"
+                                     " rebuild, resize, rotate");
+  } else if (!is_null(argument)) {
+    throw SqlError(SQLITE_ERROR, name() + ": " + word + " takes no argument");
+  } else if (word == "clear") {
+    live_->clear();
+  } else if (word == "rebuild") {
+    run_rebuild(0);
+  } else if (word == "rotate") {
+    live_->rotate();
+  } else {
+    check();
+    if (has_source()) {
+      check_source();
+    }
+  }
+}
+
+}  // namespace cuckoo

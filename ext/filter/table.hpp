@@ -1,0 +1,153 @@
+// The virtual tables cuckoo_filter and bloom_filter: one class, told apart by their options.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "ext/filter/live_filter.hpp"
+#include "ext/filter/options.hpp"
+#include "ext/filter/source.hpp"
+#include "ext/sqlite/module.hpp"
+#include "ext/sqlite/options.hpp"
+#include "ext/sqlite/value.hpp"
+
+namespace cuckoo {
+
+class FilterTable {
+ public:
+  class Cursor;
+
+  // What xBestIndex tells xFilter.
+  enum Plan : int {
+    kCountPlan = 0,            // as many rows as items, no column of them
+    kProbePlan = 1,            // key = values[0]
+    kRefuseListPlan = 2,       // would have to list keys
+    kRefuseCollationPlan = 3,  // compares by another collation than the key's and BINARY
+    kBinaryProbePlan = 4,      // as kProbePlan, but compared by BINARY, where the key's is another
+  };
+
+  FilterTable(const ModuleArguments& arguments, FilterModule module);
+  ~FilterTable();
+  FilterTable(const FilterTable&) = delete;
+  FilterTable& operator=(const FilterTable&) = delete;
+
+  static bool owns_shadow(const char* suffix) noexcept {
+    return is_shadow_suffix(suffix, kFilterTables);
+  }
+
+  std::string declaration() const;
+  void create();
+  void destroy();
+  bool best_index(sqlite3_index_info* info);
+  void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
+  void begin() noexcept { live_->begin(); }
+  void sync() { live_->sync(); }
+  void commit() noexcept { live_->commit(); }
+  void rollback() noexcept { live_->rollback(); }
+  void savepoint(int number) { live_->savepoint(number); }
+  void release(int number) noexcept { live_->release(number); }
+  void rollback_to(int number) noexcept { live_->rollback_to(number); }
+  void rename(const std::string& name);
+  std::string integrity();
+  void check();
+
+  LiveFilter& live() noexcept { return *live_; }
+  Affinity affinity() const noexcept { return affinity_; }
+  Collation collation() const noexcept { return collation_; }
+  // A key was looked for by BINARY: what changes rows must not do so.
+  void note_binary_probe();
+  const std::string& name() const noexcept { return live_->table(); }
+
+ private:
+  std::optional<SeedSource> seed_source() const;
+  void refuse_own_column(const std::string& table) const;
+  void settle_key(bool creating);
+  Collation given_collation() const;
+  uint64_t source_capacity();
+  void check_source();
+  void refuse_binary_change();
+  void drop_ended_runs();
+  bool has_source() const { return options_.has("source"); }
+  FilterSource source();
+  void load_from(const FilterSource& from, uint64_t capacity);
+  KeyView key_to_store(sqlite3_value* value) const;
+  void refuse_removal(const char* what);
+  bool remove(sqlite3_value* value);
+  void update_key(sqlite3_value* old_key, sqlite3_value* new_key);
+  void run_command(sqlite3_value* command, sqlite3_value* argument);
+  void run_resize(const std::string& argument);
+  void run_rebuild(uint64_t capacity);
+  void run_merge(sqlite3_value* argument);
+  void run_import(sqlite3_value* argument);
+
+  Connection& connection_;
+  sqlite3* db_;
+  FilterModule module_;
+  std::string declared_name_;
+  Options options_;
+  ColumnSpec key_;
+  Affinity affinity_ = Affinity::kNone;
+  Collation collation_ = Collation::kBinary;
+  bool triggers_ = false;
+  // The runs of statements that write, in which a key was looked for by BINARY.
+  struct Run {
+    sqlite3_stmt* statement;  // may be gone: only compared
+    int number;
+    friend bool operator==(const Run&, const Run&) = default;
+  };
+  std::vector<Run> binary_probes_;
+  std::shared_ptr<LiveFilter> live_;
+};
+
+// What SQLite calls them by.
+class CuckooTable : public FilterTable {
+ public:
+  explicit CuckooTable(const ModuleArguments& arguments)
+      : FilterTable(arguments, FilterModule::kCuckoo) {}
+};
+class BloomTable : public FilterTable {
+ public:
+  explicit BloomTable(const ModuleArguments& arguments)
+      : FilterTable(arguments, FilterModule::kBloom) {}
+};
+
+class FilterTable::Cursor {
+ public:
+  explicit Cursor(FilterTable& table);
+
+  // Once a row of a join: what an integer key needs stands here, the rest behind a call.
+  void filter(int plan, const char*, int, sqlite3_value** values) {
+    rows_left_ = 0;
+    plan_ = plan;
+    if (plan != kProbePlan || !live_.ready_for_hashes()) [[unlikely]] {
+      filter_other(plan, values);
+    } else if (is_plain_integer(values[0], affinity_)) [[likely]] {
+      const int64_t key = sqlite3_value_int64(values[0]);
+      key_.assign(key);
+      rows_left_ = live_.contains(hash_integer(key, live_.seed())) ? 1 : 0;
+    } else {
+      probe_any(values[0]);
+    }
+  }
+  void next() noexcept { --rows_left_; }
+  bool eof() const noexcept { return rows_left_ == 0; }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept { return 0; }
+
+ private:
+  [[noreturn]] void refuse_to_list() const;
+  void probe_any(sqlite3_value* value);
+  void filter_other(int plan, sqlite3_value** values);
+
+  FilterTable& table_;
+  LiveFilter& live_;
+  Affinity affinity_;
+  int plan_ = 0;
+  bool noted_binary_ = false;
+  uint64_t rows_left_ = 0;
+  KeyCopy key_;
+};
+
+}  // namespace cuckoo

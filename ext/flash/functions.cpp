@@ -1,0 +1,58 @@
+#include "ext/flash/functions.hpp"
+
+#include "ext/flash/map.hpp"
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/utf16_text.hpp"
+#include "ext/table/connection.hpp"
+#include "ext/table/registration.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Of a blob's bytes, of anything else's text.
+void sha1(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    std::span<const std::byte> bytes;
+    std::string buffer;
+    switch (sqlite3_value_type(values[0])) {
+      case SQLITE_NULL:
+        return;
+      case SQLITE_BLOB:
+        bytes = blob_of(values[0]);
+        break;
+      default:
+        bytes = std::as_bytes(std::span(text_bytes(values[0], buffer)));
+    }
+    const std::string digest =
+        hex_of(connection_of(context).part<Digester>().compute(DigestKind::kSha1, bytes));
+    sqlite3_result_text64(context, digest.data(), digest.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  });
+}
+
+void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
+      return;
+    }
+    if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
+      throw SqlError(SQLITE_ERROR, "flash_kv_map: the argument is a flash_kv's name");
+    }
+    const auto table = connection_of(context).find<LiveFlash>(text_argument(values[0]));
+    const std::string svg = draw_flash_map(*table.live);
+    sqlite3_result_text64(context, svg.data(), svg.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  });
+}
+
+}  // namespace
+
+void register_flash_functions(Registration& registration) {
+  constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
+  registration.function("cuckoo_sha1", 1, kDigestFlags, sha1);
+  // An application may have one of its own, and keeps it.
+  if (registration.has("sha1", 1) || !can_call(registration.db(), "sha1(NULL)")) {
+    registration.function("sha1", 1, kDigestFlags, sha1);
+  }
+  registration.function("flash_kv_map", 1, SQLITE_INNOCUOUS, flash_kv_map);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,290 @@
+#include "ext/flash/info.hpp"
+
+#include "ext/sqlite/function.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+namespace {
+
+// In the order of the declarations.
+enum InfoColumn : int {
+  kSchema,
+  kName,
+  kEntries,
+  kSizeBytes,
+  kSectorCount,
+  kSectorSize,
+  kEraseBlock,
+  kProgramUnit,
+  kEndurance,
+  kDigest,
+  kLiveBytes,
+  kDeadBytes,
+  kFreeBytes,
+  kChargedBytes,
+  kUsableBytes,
+  kLoadFactor,
+  kIndexBytes,
+  kSlotMoves,
+  kExpansions,
+  kSectorReads,
+  kRecordReads,
+  kFalseReads,
+  kBytesWritten,
+  kBytesProgrammed,
+  kWriteAmplification,
+  kErases,
+  kEraseMin,
+  kEraseAvg,
+  kEraseMax,
+  kBadBlocks,
+  kCollections,
+  kCheckpoints,
+  kMemoryBytes,
+  kError,
+  kInfoArgument,
+};
+
+enum SectorColumn : int {
+  kSector,
+  kState,
+  kEraseCount,
+  kSectorLive,
+  kSectorDead,
+  kSectorFree,
+  kSectorArgument,
+};
+
+void result_count(sqlite3_context* context, uint64_t count) {
+  sqlite3_result_int64(context, static_cast<sqlite3_int64>(count));
+}
+
+// The hidden argument, if it is given. False: it is not known in this plan.
+bool take_argument(sqlite3_index_info* info, int column) {
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    if (constraint.iColumn != column || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
+      continue;
+    }
+    if (constraint.usable == 0) {
+      return false;
+    }
+    info->aConstraintUsage[i].argvIndex = 1;
+    info->aConstraintUsage[i].omit = 1;
+    info->idxNum = 1;
+  }
+  return true;
+}
+
+// Nothing for NULL.
+std::optional<std::string> table_name(sqlite3_value* name, const char* function) {
+  if (sqlite3_value_type(name) == SQLITE_NULL) {
+    return std::nullopt;
+  }
+  if (sqlite3_value_type(name) != SQLITE_TEXT) {
+    throw SqlError(SQLITE_ERROR, std::string(function) + ": the argument is a flash_kv's name");
+  }
+  return text_argument(name);
+}
+
+}  // namespace
+
+// --- flash_kv_info -------------------------------------------------------------------------------
+
+std::string FlashInfo::declaration() const {
+  return "CREATE TABLE x(schema TEXT, name TEXT, entries INTEGER, size_bytes INTEGER, sectors "
+         "INTEGER,"
+         " sector_size INTEGER, erase_block INTEGER, program_unit INTEGER, endurance INTEGER,"
+         " digest TEXT, live_bytes INTEGER, dead_bytes INTEGER, free_bytes INTEGER,"
+         " charged_bytes INTEGER, usable_bytes INTEGER, load_factor REAL, index_bytes INTEGER,"
+         " slot_moves INTEGER, expansions INTEGER, sector_reads INTEGER, record_reads INTEGER,"
+         " false_reads INTEGER, bytes_written INTEGER, bytes_programmed INTEGER,"
+         " write_amplification REAL, erases INTEGER, erase_min INTEGER, erase_avg REAL,"
+         " erase_max INTEGER, bad_blocks INTEGER, collections INTEGER, checkpoints INTEGER,"
+         " memory_bytes INTEGER, error TEXT, \"table\" TEXT HIDDEN)";
+}
+
+bool FlashInfo::best_index(sqlite3_index_info* info) {
+  info->estimatedCost = 1000;
+  info->estimatedRows = 10;
+  if (!take_argument(info, kInfoArgument)) {
+    return false;
+  }
+  if (info->idxNum == 1) {
+    info->estimatedCost = 10;
+    info->estimatedRows = 1;
+  }
+  return true;
+}
+
+void FlashInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+  rows_.clear();
+  survey_.reset();
+  if (plan == 0) {
+    rows_.take_all(table_.connection());
+  } else if (const auto name = table_name(values[0], "flash_kv_info")) {
+    rows_.take(table_.connection(), *name);
+  }
+}
+
+void FlashInfo::Cursor::next() {
+  rows_.next();
+  survey_.reset();
+}
+
+void FlashInfo::Cursor::space_column(sqlite3_context* context, int column) {
+  if (!survey_) {
+    survey_.emplace(*rows_.row().live);
+  }
+  const SectorFacts& total = survey_->total();
+  result_count(context, column == kLiveBytes   ? total.live_bytes
+                        : column == kDeadBytes ? total.dead_bytes
+                                               : total.free_bytes);
+}
+
+void FlashInfo::Cursor::column(sqlite3_context* context, int column) {
+  const TableRows<LiveFlash>::Found& found = rows_.row();
+  const std::string* const text = column == kSchema  ? &found.schema
+                                  : column == kName  ? &found.table
+                                  : column == kError ? &found.error
+                                                     : nullptr;
+  if (text != nullptr && !text->empty()) {
+    sqlite3_result_text64(context, text->data(), text->size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  } else if (text == nullptr && found.error.empty()) {
+    table_column(context, column);
+  }
+}
+
+void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
+  LiveFlash& live = *rows_.row().live;
+  live.follow();
+  const FlashStore& flash = live.flash();
+  const FlashGeometry& geometry = live.pages().geometry();
+  const FlashStoreStats& stats = flash.stats();
+  const uint64_t unit = geometry.program_unit_bytes;
+  const auto text = [context](const std::string& value) {
+    sqlite3_result_text64(context, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  };
+  switch (column) {
+    case kEntries:
+      return result_count(context, flash.size());
+    case kSizeBytes:
+      return result_count(context, geometry.size_bytes());
+    case kSectorCount:
+      return result_count(context, geometry.sectors());
+    case kSectorSize:
+      return result_count(context, geometry.sector_size_bytes);
+    case kEraseBlock:
+      return result_count(context, geometry.sectors_per_block);
+    case kProgramUnit:
+      return result_count(context, unit);
+    case kEndurance:
+      return result_count(context, geometry.endurance_erases);
+    case kDigest:
+      return text(digest_name(live.options().digest));
+    case kLiveBytes:
+    case kDeadBytes:
+    case kFreeBytes:
+      return space_column(context, column);
+    case kChargedBytes:
+      return result_count(context, flash.charged_units() * unit);
+    case kUsableBytes:
+      return result_count(context, flash.usable_units() * unit);
+    case kLoadFactor:
+      return sqlite3_result_double(context, flash.index().load_factor());
+    case kIndexBytes:
+      return result_count(context, flash.index().memory_bytes());
+    case kSlotMoves:
+      return result_count(context, flash.index().relocations());
+    case kExpansions:
+      return result_count(context, flash.index().expansions());
+    case kSectorReads:
+      return result_count(context, live.pages().sector_reads());
+    case kRecordReads:
+      return result_count(context, stats.record_reads);
+    case kFalseReads:
+      return result_count(context, stats.false_reads);
+    case kBytesWritten:
+      return result_count(context, stats.user_bytes);
+    case kBytesProgrammed:
+      return result_count(context, stats.programmed_bytes);
+    case kWriteAmplification:
+      return stats.user_bytes == 0
+                 ? sqlite3_result_null(context)
+                 : sqlite3_result_double(context, static_cast<double>(stats.programmed_bytes) /
+                                                      static_cast<double>(stats.user_bytes));
+    case kErases:
+      return result_count(context, stats.erases);
+    case kEraseMin:
+      return result_count(context, flash.wear().min);
+    case kEraseAvg:
+      return sqlite3_result_double(context, flash.wear().mean);
+    case kEraseMax:
+      return result_count(context, flash.wear().max);
+    case kBadBlocks:
+      return result_count(context, flash.blocks().bad_count());
+    case kCollections:
+      return result_count(context, stats.collections);
+    case kCheckpoints:
+      return result_count(context, stats.checkpoints);
+    case kMemoryBytes:
+      return result_count(context, live.pages().memory_bytes() + flash.index().memory_bytes() +
+                                       flash.blocks().memory_bytes());
+    default:
+      return;
+  }
+}
+
+// --- flash_kv_sectors ----------------------------------------------------------------------------
+
+std::string FlashSectors::declaration() const {
+  return "CREATE TABLE x(sector, state, erase_count, live_bytes, dead_bytes, free_bytes,"
+         " \"table\" HIDDEN)";
+}
+
+bool FlashSectors::best_index(sqlite3_index_info* info) {
+  if (!take_argument(info, kSectorArgument)) {
+    return false;
+  }
+  info->estimatedCost = 100000;
+  info->estimatedRows = 10000;
+  info->orderByConsumed =
+      info->nOrderBy == 1 && info->aOrderBy[0].iColumn == kSector && info->aOrderBy[0].desc == 0
+          ? 1
+          : 0;
+  return true;
+}
+
+void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+  survey_.reset();
+  sector_ = 0;
+  if (plan == 0) {
+    throw SqlError(SQLITE_ERROR, "flash_kv_sectors takes a flash_kv's name");
+  }
+  const auto name = table_name(values[0], "flash_kv_sectors");
+  if (name) {
+    survey_.emplace(*table_.connection().find<LiveFlash>(*name).live);
+  }
+}
+
+void FlashSectors::Cursor::column(sqlite3_context* context, int column) {
+  const SectorFacts facts = survey_->sector(sector_);
+  switch (column) {
+    case kSector:
+      return result_count(context, sector_);
+    case kState:
+      return sqlite3_result_text(context, state_name(facts.state), -1, SQLITE_STATIC);
+    case kEraseCount:
+      return result_count(context, facts.erase_count);
+    case kSectorLive:
+      return result_count(context, facts.live_bytes);
+    case kSectorDead:
+      return result_count(context, facts.dead_bytes);
+    case kSectorFree:
+      return result_count(context, facts.free_bytes);
+    default:
+      return;
+  }
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,80 @@
+// flash_kv_info([table]): a table-valued function with one row a flash_kv, or that one. A table
+// that can't be read has its error in its row; the others are shown all the same.
+// flash_kv_sectors(table): one row a sector.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ext/flash/survey.hpp"
+#include "ext/sqlite/module.hpp"
+#include "ext/table/table_rows.hpp"
+
+namespace cuckoo {
+
+class FlashInfo {
+ public:
+  class Cursor;
+
+  explicit FlashInfo(const ModuleArguments& arguments) : connection_(arguments.connection) {}
+
+  std::string declaration() const;
+  bool best_index(sqlite3_index_info* info);
+  Connection& connection() noexcept { return connection_; }
+
+ private:
+  Connection& connection_;
+};
+
+class FlashInfo::Cursor {
+ public:
+  explicit Cursor(FlashInfo& table) : table_(table) {}
+
+  void filter(int plan, const char* text, int count, sqlite3_value** values);
+  void next();
+  bool eof() const noexcept { return rows_.done(); }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(rows_.number()) + 1; }
+
+ private:
+  void space_column(sqlite3_context* context, int column);
+  void table_column(sqlite3_context* context, int column);
+
+  FlashInfo& table_;
+  TableRows<LiveFlash> rows_;
+  std::optional<FlashSurvey> survey_;  // of the current row, when it is asked for
+};
+
+class FlashSectors {
+ public:
+  class Cursor;
+
+  explicit FlashSectors(const ModuleArguments& arguments) : connection_(arguments.connection) {}
+
+  std::string declaration() const;
+  bool best_index(sqlite3_index_info* info);
+  Connection& connection() noexcept { return connection_; }
+
+ private:
+  Connection& connection_;
+};
+
+class FlashSectors::Cursor {
+ public:
+  explicit Cursor(FlashSectors& table) : table_(table) {}
+
+  void filter(int plan, const char* text, int count, sqlite3_value** values);
+  void next() noexcept { ++sector_; }
+  bool eof() const noexcept { return !survey_ || sector_ >= survey_->sectors(); }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(sector_); }
+
+ private:
+  FlashSectors& table_;
+  std::optional<FlashSurvey> survey_;
+  uint64_t sector_ = 0;
+};
+
+}  // namespace cuckoo

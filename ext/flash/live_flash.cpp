@@ -1,0 +1,404 @@
+#include "ext/flash/live_flash.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Dirty pages beyond this are written in the middle of a statement.
+constexpr uint64_t kMaxDirtyBytes = uint64_t{64} << 20;
+
+FlashStoreOptions store_options(const FlashOptions& options) {
+  FlashStoreOptions chosen;
+  chosen.hashes = options.hashes;
+  chosen.ways = options.ways;
+  chosen.seed = options.seed;
+  chosen.atomic_device = true;
+  chosen.automatic_checkpoints = false;
+  chosen.wears_out = options.wears_out();
+  return chosen;
+}
+
+}  // namespace
+
+LiveFlash::LiveFlash(Connection& connection, const std::string& schema, const std::string& table)
+    : LiveTable(connection, store_), store_(connection.db(), kFlashTables, schema, table) {}
+
+void LiveFlash::close() noexcept {
+  mounted_ = broken_ = false;
+  marks_.clear();
+  flash_.reset();
+  pages_.reset();
+}
+
+void LiveFlash::open(const FlashOptions& options) {
+  close();
+  options_ = options;
+  pages_ = std::make_unique<FlashPages>(store_, options.geometry, options.page_bytes, options.seed,
+                                        options.wears_out());
+  pages_->set_clean_bytes(cache_bytes_for(store_.db(), schema()));
+  flash_ = std::make_unique<FlashStore>(*pages_, store_options(options));
+}
+
+void LiveFlash::create(const FlashOptions& options) {
+  expect_room_for(options.page_bytes);
+  open(options);
+  KeepLastRowid keep(store_.db());
+  store_.create_tables();
+  store_flash_options(store_, options);
+  expect(flash_->format());
+  mounted_ = true;  // and nothing was flushed, of no blocks
+  flush();
+  writing_ = current_ = created_ = true;  // in the transaction without an xBegin
+  add_mark(-1);
+}
+
+void LiveFlash::destroy() {
+  close();
+  store_.drop_tables();
+}
+
+// --- errors --------------------------------------------------------------------------------------
+
+void LiveFlash::expect(const Status& status) const {
+  if (status.ok()) {
+    return;
+  }
+  if (status.error().code == ErrorCode::kFull) {
+    throw SqlError(SQLITE_ERROR, "full: " + table() + ": " + status.error().message);
+  }
+  raise(status, false);
+}
+
+void LiveFlash::expect_whole() const {
+  if (broken_) {
+    throw SqlError(SQLITE_IOERR, table() + ": a change failed half-way; roll back");
+  }
+}
+
+void LiveFlash::fail(const Status& status) {
+  broken_ = true;
+  raise(status, true);
+  throw SqlError(SQLITE_INTERNAL, table() + ": a failure without a reason");
+}
+
+// --- freshness -----------------------------------------------------------------------------------
+
+void LiveFlash::follow() {
+  settle();
+  expect_whole();
+  if (mounted_ && !recheck_ && ((writing_ && current_) || pending())) {
+    return;
+  }
+  const uint32_t version = data_version();
+  if (!mounted_ || recheck_ || provisional_ || version != seen_version_) {
+    reload();
+    seen_version_ = version;
+    recheck_ = false;
+    provisional_ = reads_provisionally();
+  }
+  if (writing_ && !current_) {
+    if (marks_.empty() && !marks_lost_) {
+      add_mark(-1);
+      if (last_savepoint_ >= 0) {
+        add_mark(last_savepoint_);
+      }
+    }
+    current_ = true;
+  }
+}
+
+void LiveFlash::reload() {
+  read_config([this] {
+    const ShadowStore::HeldRecord held(store_);
+    const Result<FlashStateRecord> decoded = decode_flash_state(held.bytes());
+    throw_if(table(), decoded.ok() ? Status() : Status(decoded.error()));
+    const FlashStateRecord& record = decoded.value();
+    // A table of this name with other options: dropped and made again by another connection.
+    if (flash_ == nullptr || record.options_digest != digest_of(options_)) {
+      FlashOptions stored = stored_flash_options(store_);
+      if (record.options_digest != digest_of(stored)) {
+        throw SqlError(SQLITE_CORRUPT_VTAB,
+                       table() + ": corrupt: options that do not belong to the record");
+      }
+      stored.geometry.blocks = static_cast<uint32_t>(record.blocks);
+      throw_if(table(), check_geometry(stored.geometry));
+      open(stored);
+      mount(record);
+    } else if (!mounted_ || record.state != flash_->state() ||
+               record.blocks != pages_->geometry().blocks) {
+      mount(record);
+    }
+  });
+}
+
+// What is in memory is of another state.
+void LiveFlash::mount(const FlashStateRecord& record) {
+  const bool resized = record.blocks != pages_->geometry().blocks;
+  marks_lost_ = marks_lost_ || !marks_.empty();
+  marks_.clear();
+  pages_->forget();
+  flash_->release(0);
+  pages_->set_rows(record.page_rows, record.page_id_sum);
+  bool followed = false;
+  if (mounted_ && !resized) {
+    mounted_ = false;
+    Result<bool> result = flash_->follow(record.state);
+    expect(result.take_status());  // a read that failed may have undone the transaction
+    followed = result.value();
+  }
+  mounted_ = false;
+  if (!followed) {
+    if (resized) {
+      FlashGeometry geometry = pages_->geometry();
+      geometry.blocks = static_cast<uint32_t>(record.blocks);
+      throw_if(table(), check_geometry(geometry));
+      pages_->set_blocks(geometry.blocks);
+    }
+    expect(flash_->mount());
+  }
+  expect_state(record);
+  flash_->set_stats(record.stats);
+  set_flushed();
+  mounted_ = true;
+}
+
+// A page row that is missing reads as erased: the log would only seem to end earlier.
+void LiveFlash::expect_state(const FlashStateRecord& record) const {
+  if (flash_->state() != record.state || flash_->size() != record.entries) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: the pages hold " +
+                                            std::to_string(flash_->size()) +
+                                            " entries in another state than the record's " +
+                                            std::to_string(record.entries));
+  }
+}
+
+// --- changing ------------------------------------------------------------------------------------
+
+template <class Body>
+void LiveFlash::change(Body&& body) {
+  const bool first = !current_;
+  follow();
+  if (first) {
+    expect_room_for(options_.page_bytes);
+  }
+  const Changing changing(*this);
+  announce_once();
+  Status status;
+  try {
+    status = body();
+    if (status.ok() && pages_->dirty_bytes() > kMaxDirtyBytes) {
+      status = pages_->write_dirty();
+      if (!status.ok()) {
+        fail(status);
+      }
+    }
+  } catch (const std::bad_alloc&) {
+    broken_ = true;
+    throw;
+  }
+  if (!status.ok() && flash_->poisoned()) {
+    fail(status);
+  }
+  expect(status);
+}
+
+void LiveFlash::write(std::span<const FlashStore::Change> batch) {
+  change([&] { return flash_->write(batch); });
+}
+
+void LiveFlash::clear() {
+  change([&] { return flash_->clear(); });
+}
+
+void LiveFlash::collect() {
+  change([&] { return flash_->collect(); });
+}
+
+void LiveFlash::resize(const std::string& argument) {
+  follow();
+  const std::optional<double> bytes = parse_size(argument);
+  if (!bytes) {
+    throw SqlError(SQLITE_ERROR, table() + ": resize takes a size, like '64MB', not \"" +
+                                     printable(argument) + "\"");
+  }
+  const FlashGeometry& geometry = pages_->geometry();
+  const uint32_t blocks = flash_blocks_for(table(), geometry, *bytes, "the new size");
+  if (blocks <= geometry.blocks) {
+    throw SqlError(SQLITE_ERROR, table() + ": resize only adds sectors: the size is " +
+                                     std::to_string(geometry.size_bytes()) + " bytes already");
+  }
+  change([&]() -> Status {
+    pages_->set_blocks(blocks);
+    Status status = flash_->grow();
+    broken_ = broken_ || !status.ok();
+    return status;
+  });
+}
+
+void LiveFlash::check() {
+  change([&]() -> Status {
+    flush();
+    if (digest_of(stored_flash_options(store_)) != digest_of(options_)) {
+      return corrupt("options that do not belong to the record");
+    }
+    CUCKOO_TRY(pages_->check_rows());
+    return flash_->check([this] { return store_.poll(); });
+  });
+}
+
+// --- shadow tables -------------------------------------------------------------------------------
+
+void LiveFlash::set_flushed() noexcept {
+  flushed_state_ = flash_->state();
+  flushed_blocks_ = pages_->geometry().blocks;
+}
+
+FlashStateRecord LiveFlash::record() const {
+  FlashStateRecord record;
+  record.options_digest = digest_of(options_);
+  record.state = flash_->state();
+  record.blocks = pages_->geometry().blocks;
+  record.entries = flash_->size();
+  record.page_rows = pages_->row_count();
+  record.page_id_sum = pages_->row_id_sum();
+  record.stats = flash_->stats();
+  return record;
+}
+
+void LiveFlash::write_pending() {
+  expect_whole();
+  if (!pending()) {
+    return;
+  }
+  broken_ = true;
+  raise(pages_->write_dirty(), true);
+  raise(store_.write_record(encode_flash_state(record())), true);
+  broken_ = false;
+  set_flushed();
+}
+
+// --- transactions --------------------------------------------------------------------------------
+
+void LiveFlash::sync() {
+  settle();
+  expect_whole();
+  if (mounted_ && !marks_.empty() && flash_->state() != flash_->state_at(0) &&
+      flash_->checkpoint_due()) {
+    change([&] { return flash_->checkpoint(); });
+  }
+  flush();
+}
+
+void LiveFlash::commit() noexcept {
+  if (current_ && mounted_) {
+    see_own_commit();
+  }
+  end_marks();
+  end_transaction();
+}
+
+void LiveFlash::undo_transaction() noexcept {
+  if (flash_ != nullptr && (broken_ || marks_lost_)) {
+    forget_memory();
+  } else if (!marks_.empty()) {
+    undo(0);
+  }
+  broken_ = false;
+  recheck_ = true;
+  end_marks();
+}
+
+void LiveFlash::undo_to(int savepoint) noexcept {
+  if (flash_ != nullptr && (broken_ || marks_lost_)) {
+    forget_memory();
+    broken_ = false;
+  }
+  const auto mark = std::find_if(marks_.begin(), marks_.end(),
+                                 [&](const Mark& one) { return one.savepoint >= savepoint; });
+  if (mark != marks_.end()) {
+    undo(static_cast<size_t>(mark - marks_.begin()));
+  } else if (created_) {
+    close();  // it is older than the CREATE
+  } else if (!marks_.empty()) {
+    undo(0);
+  }
+  recheck_ = true;
+}
+
+// Marks 0 … n - 1 stay when the n-th can't be made.
+void LiveFlash::add_mark(int savepoint) {
+  marks_.reserve(marks_.size() + 1);
+  pages_->mark();
+  try {
+    flash_->mark();
+  } catch (...) {
+    pages_->release(marks_.size());
+    throw;
+  }
+  marks_.push_back({savepoint, pages_->geometry().blocks});
+}
+
+// Before mark 0 there is nothing to go back to.
+void LiveFlash::savepoint_begun(int number) {
+  if (!marks_.empty()) {
+    savepoint_released(number);  // of those before it that ended unheard
+    add_mark(number);
+  }
+}
+
+// I2: the oldest of the marks that end here serves the savepoints before them.
+void LiveFlash::savepoint_released(int number) noexcept {
+  size_t first = marks_.size();
+  while (first > 1 && marks_[first - 1].savepoint >= number) {
+    --first;
+  }
+  if (first == marks_.size() || first == 0) {
+    return;
+  }
+  const bool serves = marks_[first - 1].savepoint < number - 1;
+  if (serves) {
+    marks_[first].savepoint = number - 1;
+    ++first;
+  }
+  if (first < marks_.size()) {
+    flash_->release(first);
+    pages_->release(first);
+    marks_.resize(first, {});
+  }
+}
+
+void LiveFlash::undo(size_t mark) noexcept {
+  const bool resized = marks_[mark].blocks != pages_->geometry().blocks;
+  flash_->undo_to(mark);
+  pages_->undo_to(mark);
+  marks_.resize(mark + 1, {});
+  if (resized || flash_->poisoned()) {
+    forget_memory();
+    return;
+  }
+  set_flushed();
+}
+
+void LiveFlash::end_marks() noexcept {
+  if (flash_ != nullptr) {
+    flash_->release(0);
+    pages_->release(0);
+  }
+  marks_.clear();
+  marks_lost_ = false;
+}
+
+// All of it; the next use mounts.
+void LiveFlash::forget_memory() noexcept {
+  marks_lost_ = marks_lost_ || !marks_.empty();
+  marks_.clear();
+  flash_->release(0);
+  pages_->forget();
+  mounted_ = false;
+}
+
+}  // namespace cuckoo

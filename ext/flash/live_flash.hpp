@@ -1,0 +1,125 @@
+// One flash_kv as this connection sees it: its shadow tables, the store in memory, and what keeps
+// the two in step.
+//
+// Invariants (beyond LiveTable's contract)
+//   I1  memory has the state that the record has, or flush() will write both, or broken().
+//   I2  marks_[i] is mark i of the store and of the pages; it serves roll-backs to the savepoints
+//       marks_[i-1].savepoint + 1 … marks_[i].savepoint. Mark 0 is the transaction's beginning.
+//       SQLite rolls back to savepoints that it never announced: they are found by these ranges;
+//       one that is in none is older than the first of them.
+//   I3  after every roll-back the store's state is compared with the record's at the next use; if
+//       they differ the store is brought up to date as if another connection had committed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/flash/store.hpp"
+#include "ext/flash/options.hpp"
+#include "ext/flash/pages.hpp"
+#include "ext/table/live_table.hpp"
+
+namespace cuckoo {
+
+class LiveFlash final : public LiveTable {
+ public:
+  // For Connection::find() and all().
+  static constexpr const char* kWhat = "flash_kv";
+  static constexpr const char* kKinds = "a flash_kv";
+  static constexpr std::array<const char*, 1> kModules = {"flash_kv"};
+  static const char* hint(std::string_view) noexcept { return ""; }
+
+  LiveFlash(Connection& connection, const std::string& schema, const std::string& table);
+
+  void orphan() noexcept override { close(); }
+
+  void create(const FlashOptions& options);
+  void destroy();
+
+  void follow() override;
+  // Nothing has happened since follow() that it would have to look at.
+  bool ready() const noexcept { return mounted_ && !recheck_ && !broken_ && !rolled_back(); }
+  FlashStore& flash() noexcept { return *flash_; }
+  const FlashPages& pages() const noexcept { return *pages_; }
+  const FlashOptions& options() const noexcept { return options_; }
+  int64_t sector_of(const FlashEntry& entry) const noexcept {
+    const FlashGeometry& geometry = pages_->geometry();
+    return static_cast<int64_t>(uint64_t{entry.position} * geometry.program_unit_bytes /
+                                geometry.sector_size_bytes);
+  }
+
+  // Changes; the virtual table's instance is in a write transaction. Throw SqlError.
+  void write(std::span<const FlashStore::Change> batch);
+  void clear();
+  void collect();
+  void resize(const std::string& argument);
+  void check();
+
+  // The transaction contract, called by every instance.
+  void sync();
+  void commit() noexcept;
+
+  // Of the device, for those who look at it from outside of the store.
+  Status read_device(uint64_t address, std::span<std::byte> out) {
+    return pages_->read(address, out);
+  }
+  // Throws a failure of the store.
+  void expect(const Status& status) const;
+
+ private:
+  struct Mark {
+    int savepoint;
+    uint32_t blocks;
+  };
+
+  bool pending() const noexcept override {
+    return mounted_ && !rolled_back() &&
+           (pages_->dirty() || flash_->state() != flushed_state_ ||
+            pages_->geometry().blocks != flushed_blocks_);
+  }
+  void write_pending() override;
+  void close() noexcept;
+  void open(const FlashOptions& options);
+  void reload();
+  void mount(const FlashStateRecord& record);
+  void expect_state(const FlashStateRecord& record) const;
+  FlashStateRecord record() const;
+  void set_flushed() noexcept;
+  template <class Body>
+  void change(Body&& body);
+  [[noreturn]] void fail(const Status& status);
+  void expect_whole() const;
+
+  void savepoint_begun(int number) override;
+  void savepoint_released(int number) noexcept override;
+  void undo_transaction() noexcept override;
+  void undo_to(int savepoint) noexcept override;
+  void add_mark(int savepoint);
+  void undo(size_t mark) noexcept;
+  void end_marks() noexcept;
+  void forget_memory() noexcept;
+
+  ShadowStore store_;
+  FlashOptions options_;
+  std::unique_ptr<FlashPages> pages_;  // over store_
+  std::unique_ptr<FlashStore> flash_;  // over *pages_
+  bool mounted_ = false;
+  // The record's, as this connection last wrote or read it.
+  uint64_t flushed_state_ = 0;
+  uint32_t flushed_blocks_ = 0;
+  bool recheck_ = false;  // I3
+  // A change failed half-way: until the roll-back that SQLite makes of it nothing is believed.
+  bool broken_ = false;
+
+  std::vector<Mark> marks_;
+  // Memory was read anew in mid-transaction: there is no way back to earlier savepoints but to read
+  // it again.
+  bool marks_lost_ = false;
+};
+
+}  // namespace cuckoo

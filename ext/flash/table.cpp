@@ -1,0 +1,421 @@
+#include "ext/flash/table.hpp"
+
+#include <algorithm>
+
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/statement.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr const char* kComputedColumns[] = {"sector", "seq", "digest"};
+
+// Tools edit a row by one of these. Where there is none, "rowid" in double quotes is a text, and
+// WHERE "rowid" = 'rowid' is true of every row.
+constexpr const char* kRowidNames[] = {"_rowid_", "rowid", "oid"};
+
+constexpr double kProbeCost = 40;        // behind a look-up by rowid, before one by a text
+constexpr double kCostOfScannedRow = 8;  // its header is read from the log
+constexpr double kCostOfPassedRow = 4;   // the same, but nothing is done with it
+
+bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
+
+}  // namespace
+
+// --- creating and connecting -------------------------------------------------------------------
+
+FlashTable::FlashTable(const ModuleArguments& arguments)
+    : connection_(arguments.connection),
+      db_(arguments.db),
+      declared_name_(arguments.table()),
+      options_(arguments.table(), flash_option_specs(),
+               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
+               !arguments.creating) {
+  const std::vector<ColumnSpec>& columns = options_.columns();
+  key_ = columns.empty() ? ColumnSpec{"key", ""} : columns[0];
+  value_ = columns.size() < 2 ? ColumnSpec{"value", ""} : columns[1];
+  key_affinity_ = affinity_of(key_.type);
+  value_affinity_ = affinity_of(value_.type);
+  if (arguments.creating) {
+    if (columns.size() > 2) {
+      throw SqlError(SQLITE_ERROR, declared_name_ +
+                                       ": two columns, key and value, expected; there is also " +
+                                       printable(columns[2].name));
+    }
+    if (equal_names(key_.name, value_.name)) {
+      throw SqlError(SQLITE_ERROR,
+                     declared_name_ + ": two columns are called " + printable(key_.name));
+    }
+    for (const char* name : kComputedColumns) {
+      if (equal_names(key_.name, name) || equal_names(value_.name, name)) {
+        throw SqlError(SQLITE_ERROR, declared_name_ + ": a column may not be called " + name +
+                                         ", which is a computed one");
+      }
+    }
+    refuse_own_column(declared_name_);
+  }
+  name_rowids();
+  live_ = connection_.attach<LiveFlash>(arguments.schema(), arguments.table(), arguments.creating);
+  live_->add_instance();
+}
+
+FlashTable::~FlashTable() { live_->drop_instance(); }
+
+// All that neither a visible column nor the table is called; so old tables have them, too.
+void FlashTable::name_rowids() {
+  for (const char* name : kRowidNames) {
+    if (!equal_names(name, key_.name) && !equal_names(name, value_.name) &&
+        !equal_names(name, declared_name_)) {
+      rowids_.push_back(name);
+    }
+  }
+}
+
+int FlashTable::columns_end() const noexcept {
+  return kCommandColumn + 1 + static_cast<int>(rowids_.size());
+}
+
+bool FlashTable::is_seq(int column) const noexcept {
+  return column == kSeqColumn || column > kCommandColumn;
+}
+
+const char* FlashTable::computed_column(int column) const noexcept {
+  if (column >= kSectorColumn && column <= kDigestColumn) {
+    return kComputedColumns[column - kSectorColumn];
+  }
+  return column > kCommandColumn ? rowids_[static_cast<size_t>(column - kCommandColumn - 1)]
+                                 : nullptr;
+}
+
+// The hidden command column is called like the table.
+void FlashTable::refuse_own_column(const std::string& table) const {
+  bool taken = equal_names(table, key_.name) || equal_names(table, value_.name);
+  for (const char* name : kComputedColumns) {
+    taken = taken || equal_names(table, name);
+  }
+  if (taken) {
+    throw SqlError(SQLITE_ERROR, "a flash_kv may not be called like one of its columns: " + table);
+  }
+}
+
+std::string FlashTable::declaration() const {
+  std::string rowids;
+  for (const char* name : rowids_) {
+    rowids += std::string(", ") + name + " INTEGER HIDDEN";
+  }
+  return sql_text(R"(CREATE TABLE x("%w" %s PRIMARY KEY, "%w" %s, sector INTEGER HIDDEN,)"
+                  R"( seq INTEGER HIDDEN, digest TEXT HIDDEN, "%w" HIDDEN%s) WITHOUT ROWID)",
+                  key_.name.c_str(), key_.type.c_str(), value_.name.c_str(), value_.type.c_str(),
+                  declared_name_.c_str(), rowids.c_str());
+}
+
+void FlashTable::create() {
+  live_->create(
+      chosen_flash_options(declared_name_, options_, page_bytes_for(db_, live_->schema())));
+}
+
+void FlashTable::rename(const std::string& name) {
+  refuse_own_column(name);
+  live_->rename(live_, name);
+}
+
+std::string FlashTable::integrity() {
+  try {
+    live_->check();
+    return {};
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
+      return error.message();
+    }
+    throw;
+  }
+}
+
+// --- planning ----------------------------------------------------------------------------------
+
+bool FlashTable::best_index(sqlite3_index_info* info) {
+  const auto uses = [info](int column) { return (info->colUsed >> column & 1) != 0; };
+  int plan = kScanPlan;
+  int by_seq = -1;
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    const bool equal =
+        constraint.op == SQLITE_INDEX_CONSTRAINT_EQ || constraint.op == SQLITE_INDEX_CONSTRAINT_IS;
+    // With another collation SQLite compares: all rows are given to it.
+    if (constraint.iColumn == kKeyColumn && equal && constraint.usable != 0 &&
+        sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
+      plan = kProbePlan;
+      info->aConstraintUsage[i].argvIndex = 1;
+      info->aConstraintUsage[i].omit = 1;
+      break;
+    }
+    if (is_seq(constraint.iColumn) && equal && constraint.usable != 0) {
+      by_seq = i;
+    }
+  }
+  if (plan == kScanPlan && by_seq >= 0) {  // SQLite compares once more, by its own rules
+    plan = kSeqPlan;
+    info->aConstraintUsage[by_seq].argvIndex = 1;
+  }
+  info->estimatedCost = kProbeCost;
+  info->estimatedRows = 1;
+  const uint64_t count = live_->ready() ? live_->flash().size() : 1000000;
+  const auto rows = static_cast<double>(std::max<uint64_t>(count, 10));
+  if (plan == kScanPlan) {
+    info->estimatedRows = static_cast<sqlite3_int64>(rows);
+    info->estimatedCost = kCostOfScannedRow * rows;
+  } else {
+    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+    info->estimatedCost = plan == kProbePlan ? kProbeCost : kProbeCost + kCostOfPassedRow * rows;
+  }
+  if (plan != kScanPlan) {  // EXPLAIN QUERY PLAN shows it
+    info->idxStr = sqlite3_mprintf("%s=?", plan == kProbePlan ? key_.name.c_str() : "seq");
+    info->needToFreeIdxStr = 1;
+    if (info->idxStr == nullptr) {
+      throw std::bad_alloc();
+    }
+  }
+  const bool by_order =
+      info->nOrderBy == 1 && is_seq(info->aOrderBy[0].iColumn) && info->aOrderBy[0].desc == 0;
+  info->orderByConsumed = plan != kScanPlan || by_order ? 1 : 0;
+  bool needs_place = uses(kSectorColumn) || uses(kSeqColumn);
+  for (size_t i = 0; i < rowids_.size(); ++i) {
+    needs_place = needs_place || uses(kCommandColumn + 1 + static_cast<int>(i));
+  }
+  info->idxNum = plan | (uses(kKeyColumn) ? kNeedsKey : 0) |
+                 (uses(kValueColumn) || uses(kDigestColumn) ? kNeedsValue : 0) |
+                 (needs_place ? kNeedsPlace : 0);
+  return true;
+}
+
+// --- changing ----------------------------------------------------------------------------------
+
+void FlashTable::refuse_duplicate() const {
+  throw SqlError(SQLITE_CONSTRAINT_PRIMARYKEY,
+                 "UNIQUE constraint failed: " + name() + "." + key_.name);
+}
+
+// Empty: a value without a digest.
+std::string FlashTable::digest_text(std::span<const std::byte> value) {
+  const FlashContent content = content_of(value);
+  return content.type == SQLITE_TEXT || content.type == SQLITE_BLOB
+             ? hex_of(connection_.part<Digester>().compute(live_->options().digest, content.bytes))
+             : std::string();
+}
+
+void FlashTable::encode_value(sqlite3_value* value, bool key_was_real) {
+  encode_flash_value(flash_view_of(value, value_affinity_, text_), key_was_real, value_bytes_);
+}
+
+void FlashTable::encode_key(const KeyView& key) {
+  encode_flash_key(key, live_->options().digest, key_bytes_);
+  const size_t most = live_->flash().max_key_bytes();
+  if (key_bytes_.size() > most) {  // the byte of its type is one of these
+    throw SqlError(SQLITE_ERROR, name() + ": key of " + std::to_string(key_bytes_.size() - 1) +
+                                     " bytes; at most " + std::to_string(most - 1) +
+                                     " fit an erase block");
+  }
+}
+
+// A row without a key: the digest of its value.
+void FlashTable::encode_address() {
+  if (key_affinity_ != Affinity::kNone && key_affinity_ != Affinity::kText) {
+    throw SqlError(SQLITE_CONSTRAINT_NOTNULL,
+                   "NOT NULL constraint failed: " + name() + "." + key_.name +
+                       ": only a TEXT or untyped key can be its value's digest");
+  }
+  const FlashContent content = content_of(value_bytes_);
+  if (content.type != SQLITE_TEXT && content.type != SQLITE_BLOB) {
+    throw SqlError(SQLITE_MISMATCH, name() + ": a row without a key takes the " +
+                                        digest_name(live_->options().digest) +
+                                        " of its value, which must be TEXT or a BLOB");
+  }
+  encode_flash_address(connection_.part<Digester>().compute(live_->options().digest, content.bytes),
+                       key_bytes_);
+}
+
+// Two values of one address.
+void FlashTable::expect_same_content() {
+  Result<bool> found = live_->flash().get(key_bytes_, stored_value_);
+  live_->expect(found.take_status());
+  if (stored_value_ != value_bytes_) {
+    throw SqlError(SQLITE_ERROR, name() + ": " +
+                                     hex_of(std::span<const std::byte>(key_bytes_).subspan(1)) +
+                                     " is the address of another value already");
+  }
+}
+
+void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
+  const KeyView key = flash_view_of(key_value, key_affinity_, key_text_);
+  const bool addressed = key.type == SQLITE_NULL;
+  encode_value(value, is_whole_real(key));
+  if (addressed) {
+    encode_address();
+  } else {
+    encode_key(key);
+  }
+  const bool replaces = sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE;
+  if (addressed || !replaces) {
+    Result<std::optional<FlashEntry>> found = live_->flash().find(key_bytes_);
+    live_->expect(found.take_status());
+    if (found.value() && addressed) {
+      expect_same_content();
+    }
+    if (found.value() && !replaces) {
+      refuse_duplicate();
+    }
+  }
+  const FlashStore::Change change{key_bytes_, value_bytes_};
+  live_->write({&change, 1});
+}
+
+// False: there is no such row, so there is nothing to change.
+bool FlashTable::take_old_key(sqlite3_value* value) {
+  const KeyView key = flash_view_of(value, key_affinity_, key_text_);
+  if (key.type == SQLITE_NULL) {
+    return false;
+  }
+  encode_flash_key(key, live_->options().digest, old_key_bytes_);
+  return true;
+}
+
+void FlashTable::remove(sqlite3_value* key) {
+  if (!take_old_key(key)) {
+    return;
+  }
+  const FlashStore::Change change{old_key_bytes_, std::nullopt};
+  live_->write({&change, 1});
+}
+
+// UPDATE of the row old_key_bytes_.
+void FlashTable::change(sqlite3_value* key_value, sqlite3_value* value) {
+  const bool keeps_key = sqlite3_value_nochange(key_value) != 0;
+  const bool keeps_value = sqlite3_value_nochange(value) != 0;
+  bool real = false;
+  if (keeps_value || (keeps_key && shows_reals(old_key_bytes_))) {
+    Result<bool> found = live_->flash().get(old_key_bytes_, stored_value_);
+    live_->expect(found.take_status());
+    real = found.value() && key_was_real(stored_value_);
+    if (!found.value() || (keeps_key && keeps_value)) {
+      return;
+    }
+  }
+  key_bytes_ = old_key_bytes_;
+  if (!keeps_key) {
+    const KeyView key = flash_view_of(key_value, key_affinity_, key_text_);
+    if (key.type == SQLITE_NULL) {
+      throw SqlError(SQLITE_CONSTRAINT_NOTNULL,
+                     "NOT NULL constraint failed: " + name() + "." + key_.name);
+    }
+    real = is_whole_real(key);
+    encode_key(key);
+  }
+  if (keeps_value) {
+    set_key_was_real(stored_value_, real);
+    value_bytes_ = stored_value_;
+  } else {
+    encode_value(value, real);
+  }
+  const FlashStore::Change changes[] = {{old_key_bytes_, std::nullopt}, {key_bytes_, value_bytes_}};
+  if (key_bytes_ == old_key_bytes_) {
+    live_->write(std::span(changes).subspan(1));
+    return;
+  }
+  Result<std::optional<FlashEntry>> other = live_->flash().find(key_bytes_);
+  live_->expect(other.take_status());
+  if (other.value() && sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
+    refuse_duplicate();
+  }
+  live_->write(changes);
+}
+
+void FlashTable::refuse_computed(int column) const {
+  throw SqlError(SQLITE_ERROR, name() + ": column " + computed_column(column) +
+                                   " is computed and can't be written");
+}
+
+// UPDATE … FROM hands every column over, also those that it does not set; and a row as often as it
+// is joined, with the seq that it had before the statement.
+void FlashTable::expect_unchanged(sqlite3_value** columns) {
+  for (int column = kSectorColumn; column < columns_end(); ++column) {
+    sqlite3_value* const value = columns[column];
+    if (column == kCommandColumn || sqlite3_value_nochange(value) != 0 || is_null(value)) {
+      continue;
+    }
+    Result<std::optional<FlashEntry>> found = live_->flash().find(old_key_bytes_);
+    live_->expect(found.take_status());
+    if (!found.value() || found.value()->lsn >= scan_lsn_) {
+      return;
+    }
+    const int64_t number = sqlite3_value_int64(value);
+    if (is_seq(column) && number == static_cast<int64_t>(found.value()->lsn)) {
+      continue;
+    }
+    if (column == kSectorColumn && number == live_->sector_of(*found.value())) {
+      continue;
+    }
+    Result<bool> read = live_->flash().get(old_key_bytes_, stored_value_);
+    live_->expect(read.take_status());
+    if (column != kDigestColumn || text_argument(value) != digest_text(stored_value_)) {
+      refuse_computed(column);
+    }
+  }
+}
+
+void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
+  rowid = sqlite3_last_insert_rowid(db_);
+  live_->follow();
+  if (count == 1) {
+    remove(values[0]);
+    return;
+  }
+  sqlite3_value** const columns = values + 2;
+  const bool inserting = is_null(values[0]);
+  if (!is_null(columns[kCommandColumn])) {
+    if (!inserting) {
+      throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
+    }
+    run_command(columns[kCommandColumn], columns[kKeyColumn], columns[kValueColumn]);
+    return;
+  }
+  if (inserting) {
+    for (int column = kSectorColumn; column < columns_end(); ++column) {
+      if (!is_null(columns[column])) {  // a command's is
+        refuse_computed(column);
+      }
+    }
+    insert(columns[kKeyColumn], columns[kValueColumn]);
+  } else if (take_old_key(values[0])) {
+    expect_unchanged(columns);
+    change(columns[kKeyColumn], columns[kValueColumn]);
+  }
+}
+
+// --- commands ----------------------------------------------------------------------------------
+
+void FlashTable::run_command(sqlite3_value* command, sqlite3_value* key, sqlite3_value* value) {
+  const std::string word = lower(text_argument(command));
+  const bool known = word == "check" || word == "clear" || word == "collect" || word == "resize";
+  if (!known) {
+    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" +
+                                     printable(text_argument(command)) +
+                                     "\"; the commands are check, clear, collect, resize");
+  }
+  if (!is_null(value)) {
+    throw SqlError(SQLITE_ERROR, name() + ": a command's argument goes in column " + key_.name);
+  }
+  if (word == "resize") {
+    live_->resize(text_argument(key));
+  } else if (!is_null(key)) {
+    throw SqlError(SQLITE_ERROR, name() + ": " + word + " takes no argument");
+  } else if (word == "clear") {
+    live_->clear();
+  } else if (word == "collect") {
+    live_->collect();
+  } else {
+    live_->check();
+  }
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,152 @@
+// The virtual table flash_kv: an exact map, SQLite's rules of constraints and conflicts over
+// LiveFlash.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ext/flash/live_flash.hpp"
+#include "ext/flash/value.hpp"
+#include "ext/sqlite/module.hpp"
+#include "ext/sqlite/options.hpp"
+#include "ext/sqlite/value.hpp"
+
+namespace cuckoo {
+
+class FlashTable {
+ public:
+  class Cursor;
+
+  enum Column : int {
+    kKeyColumn = 0,
+    kValueColumn = 1,
+    kSectorColumn = 2,
+    kSeqColumn = 3,
+    kDigestColumn = 4,
+    kCommandColumn = 5,  // behind it: seq under the names of rowids
+  };
+
+  // What xBestIndex tells xFilter: a plan, and what of each row is asked for.
+  enum Plan : int {
+    kScanPlan = 0,   // all rows, by seq
+    kProbePlan = 1,  // key = values[0]
+    kSeqPlan = 2,    // seq = values[0]: its row is found among the headers of all
+    kPlanMask = 3,
+    kNeedsKey = 4,  // a scan that does not is a count, until a column is asked for all the same
+    kNeedsValue = 8,
+    kNeedsPlace = 16,  // seq or sector
+  };
+
+  explicit FlashTable(const ModuleArguments& arguments);
+  ~FlashTable();
+  FlashTable(const FlashTable&) = delete;
+  FlashTable& operator=(const FlashTable&) = delete;
+
+  static bool owns_shadow(const char* suffix) noexcept {
+    return is_shadow_suffix(suffix, kFlashTables);
+  }
+
+  std::string declaration() const;
+  void create();
+  void destroy() { live_->destroy(); }
+  bool best_index(sqlite3_index_info* info);
+  void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
+  void begin() noexcept { live_->begin(); }
+  void sync() { live_->sync(); }
+  void commit() noexcept { live_->commit(); }
+  void rollback() noexcept { live_->rollback(); }
+  void savepoint(int number) { live_->savepoint(number); }
+  void release(int number) noexcept { live_->release(number); }
+  void rollback_to(int number) noexcept { live_->rollback_to(number); }
+  void rename(const std::string& name);
+  std::string integrity();
+
+  LiveFlash& live() noexcept { return *live_; }
+  Affinity key_affinity() const noexcept { return key_affinity_; }
+  // Is 1.0 shown as 1.0 in the key column? Then the row's value knows how it was given.
+  bool shows_reals(std::span<const std::byte> key) const noexcept {
+    return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
+  }
+  std::string digest_text(std::span<const std::byte> value);
+  const std::string& name() const noexcept { return live_->table(); }
+  bool is_seq(int column) const noexcept;
+  // What has a later seq was written since; by the statement that scans, if it asks.
+  void note_scan() noexcept { scan_lsn_ = live_->flash().next_lsn(); }
+
+ private:
+  void refuse_own_column(const std::string& table) const;
+  void name_rowids();
+  int columns_end() const noexcept;
+  const char* computed_column(int column) const noexcept;  // null: it is no such column
+  [[noreturn]] void refuse_duplicate() const;
+  [[noreturn]] void refuse_computed(int column) const;
+  void expect_unchanged(sqlite3_value** columns);
+  void encode_key(const KeyView& key);
+  void encode_value(sqlite3_value* value, bool key_was_real);
+  void encode_address();
+  void expect_same_content();
+  void insert(sqlite3_value* key_value, sqlite3_value* value);
+  void change(sqlite3_value* key_value, sqlite3_value* value);
+  void remove(sqlite3_value* key);
+  bool take_old_key(sqlite3_value* value);
+  void run_command(sqlite3_value* command, sqlite3_value* key, sqlite3_value* value);
+
+  Connection& connection_;
+  sqlite3* db_;
+  std::string declared_name_;
+  Options options_;
+  ColumnSpec key_;
+  ColumnSpec value_;
+  Affinity key_affinity_;
+  Affinity value_affinity_;
+  std::vector<const char*> rowids_;  // the hidden columns behind the command column
+  std::shared_ptr<LiveFlash> live_;
+  uint64_t scan_lsn_ = 0;
+
+  // Reused from row to row.
+  std::vector<std::byte> key_bytes_, old_key_bytes_, value_bytes_, stored_value_;
+  std::string key_text_, text_;
+};
+
+class FlashTable::Cursor {
+ public:
+  explicit Cursor(FlashTable& table);
+
+  void filter(int plan, const char* text, int count, sqlite3_value** values);
+  void next();
+  bool eof() const noexcept { return row_ >= rows_; }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept { return 0; }
+
+ private:
+  void probe(sqlite3_value* value);
+  void seek(sqlite3_value* value);
+  void list();
+  void list_all();
+  void find_row();
+  bool load_row(bool with_value);
+  bool load_value();
+  void find_place();
+  void result_key(sqlite3_context* context);
+  void result_digest(sqlite3_context* context);
+
+  FlashTable& table_;
+  LiveFlash& live_;
+  int plan_ = 0;
+  uint64_t row_ = 0;
+  uint64_t rows_ = 0;
+
+  bool listed_ = false;                  // a scan: all_ holds its rows
+  uint64_t first_unseen_lsn_ = 0;        // what came later is no part of the scan
+  std::vector<FlashStore::Listed> all_;  // by seq
+  std::optional<uint64_t> all_state_;    // the store's, when all_ is all of it
+
+  FlashEntry entry_;
+  bool has_key_ = false, has_value_ = false, has_place_ = false;  // of the current row
+  std::vector<std::byte> key_, value_;
+  std::string text_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,193 @@
+#include "ext/flash/value.hpp"
+
+#include <bit>
+
+#include "core/base/bytes.hpp"
+#include "ext/sqlite/utf16_text.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr std::byte kNull{0};
+constexpr std::byte kInteger{1};
+constexpr std::byte kReal{2};
+constexpr std::byte kText{3};
+constexpr std::byte kBlob{4};
+constexpr std::byte kDigest{5};
+constexpr std::byte kKeyWasReal{16};
+
+void put_bytes(std::byte type, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+  out.clear();
+  out.reserve(bytes.size() + 1);
+  out.push_back(type);
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
+void put_integer(int64_t value, std::vector<std::byte>& out) {
+  std::byte bytes[8];
+  store_le(bytes, static_cast<uint64_t>(value));
+  // A sign bit more than the value has, in whole bytes; 0 takes none.
+  const auto magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
+  const size_t size = value == 0 ? 0 : static_cast<size_t>(std::bit_width(magnitude)) / 8 + 1;
+  put_bytes(kInteger, {bytes, size}, out);
+}
+
+void put_real(double value, std::vector<std::byte>& out) {
+  std::byte bytes[8];
+  store_le(bytes, std::bit_cast<uint64_t>(value));
+  put_bytes(kReal, bytes, out);
+}
+
+std::span<const std::byte> behind_type(std::span<const std::byte> bytes) noexcept {
+  return bytes.subspan(1);
+}
+
+int64_t integer_of(std::span<const std::byte> bytes) noexcept {
+  uint64_t value = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    value |= static_cast<uint64_t>(bytes[i]) << (8 * i);
+  }
+  const unsigned unused = 64 - 8 * static_cast<unsigned>(bytes.size());
+  return bytes.empty() ? 0 : static_cast<int64_t>(value << unused) >> unused;
+}
+
+// Type 1 … 4; false: it is none of them.
+bool result_typed(sqlite3_context* context, std::byte type, std::span<const std::byte> bytes) {
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  if (type == kInteger && bytes.size() <= 8) {
+    sqlite3_result_int64(context, integer_of(bytes));
+  } else if (type == kReal && bytes.size() == 8) {
+    sqlite3_result_double(context, std::bit_cast<double>(load_le<uint64_t>(bytes.data())));
+  } else if (type == kText) {
+    result_text_bytes(context, {text, bytes.size()});
+  } else if (type == kBlob) {
+    sqlite3_result_blob64(context, text, bytes.size(), SQLITE_TRANSIENT);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer) {
+  // A TEXT is looked at before anything converts it.
+  const bool text = sqlite3_value_type(value) == SQLITE_TEXT;
+  const std::string_view bytes = text ? text_bytes(value, buffer) : std::string_view();
+  KeyView key;
+  if (text && (affinity == Affinity::kNone || affinity == Affinity::kText)) {
+    key.type = SQLITE_TEXT;
+  } else {
+    key = key_of(value, affinity);
+  }
+  if (text && key.type == SQLITE_TEXT) {
+    key.bytes = bytes.data();
+    key.size = static_cast<int>(bytes.size());
+  }
+  return key;
+}
+
+bool is_whole_real(const KeyView& key) noexcept {
+  return key.type == SQLITE_FLOAT && key.real >= -9223372036854775808.0 &&
+         key.real < 9223372036854775808.0 &&
+         static_cast<double>(static_cast<int64_t>(key.real)) == key.real;
+}
+
+void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte>& out) {
+  switch (key.type) {
+    case SQLITE_INTEGER:
+      return put_integer(key.integer, out);
+    case SQLITE_FLOAT:
+      return is_whole_real(key) ? put_integer(static_cast<int64_t>(key.real), out)
+                                : put_real(key.real, out);
+    case SQLITE_TEXT: {
+      std::byte digest[kMaxDigestBytes];
+      if (static_cast<size_t>(key.size) == 2 * digest_bytes(kind) &&
+          from_hex(bytes_of(key), digest)) {
+        return encode_flash_address({digest, digest_bytes(kind)}, out);
+      }
+      return put_bytes(kText, bytes_of(key), out);
+    }
+    default:
+      return put_bytes(kBlob, bytes_of(key), out);
+  }
+}
+
+void encode_flash_address(std::span<const std::byte> digest, std::vector<std::byte>& out) {
+  put_bytes(kDigest, digest, out);
+}
+
+void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std::byte>& out) {
+  switch (value.type) {
+    case SQLITE_NULL:
+      put_bytes(kNull, {}, out);
+      break;
+    case SQLITE_INTEGER:
+      put_integer(value.integer, out);
+      break;
+    case SQLITE_FLOAT:
+      put_real(value.real, out);
+      break;
+    default:
+      put_bytes(value.type == SQLITE_TEXT ? kText : kBlob, bytes_of(value), out);
+      break;
+  }
+  if (key_was_real) {
+    out[0] |= kKeyWasReal;
+  }
+}
+
+Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real) {
+  if (!key.empty() && key[0] == kDigest && key.size() > 1) {
+    const std::string text = hex_of(behind_type(key));
+    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    return {};
+  }
+  if (key.empty() || !result_typed(context, key[0], behind_type(key))) {
+    return corrupt("a key that has no type");
+  }
+  if (was_real && key[0] == kInteger) {
+    sqlite3_result_double(context, static_cast<double>(integer_of(behind_type(key))));
+  }
+  return {};
+}
+
+Status result_flash_value(sqlite3_context* context, std::span<const std::byte> value) {
+  if (value.empty()) {
+    return corrupt("a value that has no type");
+  }
+  const std::byte type = value[0] & ~kKeyWasReal;
+  if (type == kNull && value.size() == 1) {
+    sqlite3_result_null(context);
+  } else if (!result_typed(context, type, behind_type(value))) {
+    return corrupt("a value of an unknown type");
+  }
+  return {};
+}
+
+bool may_be_whole_real(std::span<const std::byte> key) noexcept {
+  return !key.empty() && key[0] == kInteger;
+}
+
+bool key_was_real(std::span<const std::byte> value) noexcept {
+  return !value.empty() && (value[0] & kKeyWasReal) != std::byte{0};
+}
+
+void set_key_was_real(std::vector<std::byte>& value, bool real) noexcept {
+  value[0] = (value[0] & ~kKeyWasReal) | (real ? kKeyWasReal : kNull);
+}
+
+FlashContent content_of(std::span<const std::byte> value) noexcept {
+  if (value.empty()) {
+    return {SQLITE_NULL, {}};
+  }
+  const std::byte type = value[0] & ~kKeyWasReal;
+  const int kind = type == kText      ? SQLITE_TEXT
+                   : type == kBlob    ? SQLITE_BLOB
+                   : type == kInteger ? SQLITE_INTEGER
+                   : type == kReal    ? SQLITE_FLOAT
+                                      : SQLITE_NULL;
+  return {kind, behind_type(value)};
+}
+
+}  // namespace cuckoo

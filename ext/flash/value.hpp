@@ -1,0 +1,55 @@
+// Keys and values of a flash_kv as the bytes of the log's records. FORMAT.md has the grammar.
+//
+//   key    1 byte: type; then
+//            1 integer   the fewest bytes of two's complement that hold it, 0 … 8, little-endian
+//            2 real      8 bytes, IEEE 754; never one that an integer equals
+//            3 text      UTF-8
+//            4 blob
+//            5 digest    20 or 32 bytes: a text of 40 or 64 lower-case hex digits
+//   value  1 byte: type (0 null, 1 … 4 as above; a real may be a whole number), + 16: the key was
+//          given as a real; then as above
+//
+// So keys are byte-equal exactly when SQLite calls them equal with BINARY collation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "ext/flash/digest.hpp"
+#include "ext/sqlite/value.hpp"
+
+namespace cuckoo {
+
+// A key or a value after its column's affinity; like key_of(), but of a UTF-16 database's texts
+// nothing is lost. A view of the value or of `buffer`.
+KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer);
+
+// `key` is not NULL. Texts that look like a digest of `kind` are stored as one.
+void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte>& out);
+// The digest itself.
+void encode_flash_address(std::span<const std::byte> digest, std::vector<std::byte>& out);
+// Is it a whole number that was given as a real? `value` of its row knows.
+bool is_whole_real(const KeyView& key) noexcept;
+
+void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std::byte>& out);
+
+// As the result of a column. kCorrupt: no bytes of a key (a value).
+Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real);
+Status result_flash_value(sqlite3_context* context, std::span<const std::byte> value);
+
+// Does a column show this key differently when it was given as a real?
+bool may_be_whole_real(std::span<const std::byte> key) noexcept;
+bool key_was_real(std::span<const std::byte> value) noexcept;
+void set_key_was_real(std::vector<std::byte>& value, bool real) noexcept;
+// What a digest is computed of; false: NULL, which has none. Numbers: their text.
+struct FlashContent {
+  int type = 0;  // SQLITE_TEXT, …
+  std::span<const std::byte> bytes;
+};
+FlashContent content_of(std::span<const std::byte> value) noexcept;
+
+}  // namespace cuckoo

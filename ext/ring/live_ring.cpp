@@ -1,0 +1,134 @@
+#include "ext/ring/live_ring.hpp"
+
+#include <algorithm>
+
+namespace cuckoo {
+
+std::optional<uint32_t> LiveRing::data_version() const noexcept {
+  uint32_t version = 0;
+  const int code =
+      sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
+  return code == SQLITE_OK ? std::optional(version) : std::nullopt;
+}
+
+void LiveRing::destroy() {
+  ring_.reset();
+  store_.destroy();
+}
+
+void LiveRing::follow() {
+  const std::optional<uint32_t> version = data_version();
+  if (ring_ != nullptr && settled_ && !stale_ && version && version == seen_version_) {
+    return;
+  }
+  const RingStore::HeldRecord held(store_);
+  const std::span<const std::byte> bytes = held.bytes();
+  if (ring_ == nullptr || !std::equal(bytes.begin(), bytes.end(), seen_.begin(), seen_.end())) {
+    ring_.reset();
+    const std::optional<RingRecord> record = RingRecord::decode(bytes);
+    if (!record) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: checksum of the record");
+    }
+    ring_ = store_.load(*record);
+    record_ = *record;
+    seen_ = record->encode();
+  }
+  seen_version_ = version;
+  const int state = sqlite3_txn_state(store_.db(), schema().c_str());
+  settled_ = state == SQLITE_TXN_NONE || state == SQLITE_TXN_READ;
+  stale_ = false;
+}
+
+void LiveRing::prepare() {
+  follow();
+  throw_if(table(), ring_->build([this] { return store_.poll(); }));
+}
+
+// `change` the ring in memory, which answers with a Status, then `write` what it changed.
+template <class Change, class Write>
+void LiveRing::change(Change&& change, Write&& write) {
+  follow();
+  const KeepLastRowid keep(store_.db());
+  try {
+    throw_if(table(), change(*ring_));
+  } catch (const std::bad_alloc&) {
+    ring_.reset();
+    throw;
+  }
+  try {
+    write();
+    store_.write_slots(*ring_);
+    ++record_.changes;
+    record_.nodes = static_cast<uint32_t>(ring_->node_count());
+    record_.node_digest = ring_->node_digest();
+    record_.slot_digest = ring_->slots().digest();
+    store_.write_record(record_);
+    seen_ = record_.encode();
+    settled_ = false;
+  } catch (const SqlError& error) {  // I3
+    ring_.reset();
+    throw SqlError(undoes_transaction(error.code()) ? error.code() : SQLITE_IOERR,
+                   table() + ": " + error.message());
+  } catch (...) {
+    ring_.reset();
+    throw;
+  }
+}
+
+uint32_t LiveRing::insert(const std::string& name, double weight) {
+  uint32_t id = 0;
+  change(
+      [&](HashRing& ring) {
+        Result<uint32_t> inserted = ring.insert(name, weight);
+        id = inserted.ok() ? inserted.value() : 0;
+        return inserted.take_status();
+      },
+      [&] { store_.write_node(*ring_->find(id)); });
+  return id;
+}
+
+void LiveRing::update(uint32_t id, const std::string& name, double weight) {
+  std::string old_name;
+  change(
+      [&](HashRing& ring) {
+        old_name = ring.find(id)->name;
+        return ring.update(id, name, weight);
+      },
+      [&] {
+        if (old_name != name) {
+          store_.erase_node(old_name);
+        }
+        store_.write_node(*ring_->find(id));
+      });
+}
+
+void LiveRing::remove(uint32_t id) {
+  std::string name;
+  change(
+      [&](HashRing& ring) {
+        name = ring.find(id)->name;
+        ring.remove(id);
+        return Status();
+      },
+      [&] { store_.erase_node(name); });
+}
+
+void LiveRing::clear() {
+  change(
+      [](HashRing& ring) {
+        ring.clear();
+        return Status();
+      },
+      [this] { store_.erase_all(); });
+}
+
+// Against what is stored, not against memory.
+void LiveRing::check() {
+  ring_.reset();
+  prepare();
+  if (const std::string problem = ring_->check(); !problem.empty()) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: " + problem);
+  }
+}
+
+}  // namespace cuckoo

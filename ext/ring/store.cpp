@@ -1,0 +1,401 @@
+#include "ext/ring/store.hpp"
+
+#include <map>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+#include "core/base/key_hash.hpp"
+#include "core/base/page_row.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr uint32_t kMagic = 0x474E4952;  // "RING"
+constexpr size_t kCrcBytes = 4;
+constexpr size_t kNodeBytes = 16;  // id, weight, CRC
+
+constexpr OptionSpec kSpecs[] = {
+    {"vnodes", OptionKind::kWhole, 1, kMaxVnodes, "a whole number from 1 to 100000", {}},
+    {"algorithm", OptionKind::kWord, 0, 0, "ring, ketama or slots", "ring ketama slots"},
+    {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer or random", "random"},
+    {"dialect", OptionKind::kWord, 0, 0, "libketama, libmemcached or spy",
+     "libketama libmemcached spy"},
+};
+
+constexpr const char* kAlgorithms[] = {"ring", "ketama", "slots"};
+constexpr const char* kDialects[] = {"libketama", "libmemcached", "spy"};
+
+template <class Choice>
+std::optional<Choice> choice_of(const std::string& word, std::span<const char* const> words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (word == words[i]) {
+      return static_cast<Choice>(i);
+    }
+  }
+  return std::nullopt;
+}
+
+constexpr char kSelectRecord[] = R"(SELECT value FROM "%w"."%w_config" WHERE key = 'record')";
+constexpr char kWriteOption[] =
+    "INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+constexpr char kWriteNode[] =
+    "INSERT INTO \"%w\".\"%w_items\" VALUES (?1, ?2)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+constexpr char kEraseNode[] = R"(DELETE FROM "%w"."%w_items" WHERE key = ?1)";
+constexpr char kWritePage[] =
+    "INSERT INTO \"%w\".\"%w_pages\" VALUES (?1, ?2)"
+    " ON CONFLICT (id) DO UPDATE SET page = excluded.page";
+
+// id, weight, and a CRC of both and the name.
+std::array<std::byte, kNodeBytes> encode_node(const RingNode& node) noexcept {
+  std::array<std::byte, kNodeBytes> bytes{};
+  uint64_t weight = 0;
+  std::memcpy(&weight, &node.weight, sizeof weight);
+  store_le(bytes.data(), node.id);
+  store_le(bytes.data() + 4, weight);
+  const uint32_t crc = crc32c(std::as_bytes(std::span(node.name)),
+                              crc32c(std::span(bytes).first(kNodeBytes - kCrcBytes)));
+  store_le(bytes.data() + kNodeBytes - kCrcBytes, crc);
+  return bytes;
+}
+
+}  // namespace
+
+std::span<const OptionSpec> ring_option_specs() noexcept { return kSpecs; }
+
+RingOptions chosen_ring_options(const std::string& table, const Options& options) {
+  RingOptions chosen;
+  const std::string algorithm = options.text("algorithm").value_or("ring");
+  chosen.algorithm = choice_of<RingAlgorithm>(algorithm, kAlgorithms).value();
+  const auto refuse = [&](const char* option, const char* where) {
+    if (options.has(option)) {
+      throw SqlError(SQLITE_ERROR, table + ": option " + option + " goes with algorithm = " +
+                                       where + ", not with " + algorithm);
+    }
+  };
+  if (chosen.algorithm != RingAlgorithm::kRing) {
+    refuse("vnodes", "ring");
+  }
+  if (chosen.algorithm == RingAlgorithm::kKetama) {
+    refuse("seed", "ring or slots");
+  } else {
+    refuse("dialect", "ketama");
+    chosen.seed = static_cast<uint64_t>(options.seed("seed").value_or(0));
+    if (options.text("seed") == "random") {
+      sqlite3_randomness(sizeof chosen.seed, &chosen.seed);
+    }
+  }
+  chosen.vnodes = static_cast<uint32_t>(options.whole("vnodes").value_or(chosen.vnodes));
+  chosen.dialect =
+      choice_of<KetamaDialect>(options.text("dialect").value_or("libketama"), kDialects).value();
+  return chosen;
+}
+
+uint64_t digest_of(const RingOptions& options) noexcept {
+  std::byte bytes[24] = {};
+  bytes[0] = static_cast<std::byte>(options.algorithm);
+  bytes[1] = static_cast<std::byte>(options.dialect);
+  bytes[2] = static_cast<std::byte>(options.format - 1);
+  store_le(bytes + 8, options.seed);
+  store_le(bytes + 16, uint64_t{options.vnodes});
+  return XXH3_64bits(bytes, sizeof bytes);
+}
+
+// --- record --------------------------------------------------------------------------------------
+
+RingRecord::Bytes RingRecord::encode() const noexcept {
+  Bytes bytes{};
+  store_le(bytes.data(), kMagic);
+  store_le(bytes.data() + 4, nodes);
+  store_le(bytes.data() + 8, changes);
+  store_le(bytes.data() + 16, node_digest);
+  store_le(bytes.data() + 24, slot_digest);
+  store_le(bytes.data() + 32, options_digest);
+  store_le(bytes.data() + 44, crc32c(std::span(bytes).first(kBytes - kCrcBytes)));
+  return bytes;
+}
+
+std::optional<RingRecord> RingRecord::decode(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() != kBytes || load_le<uint32_t>(bytes.data()) != kMagic ||
+      load_le<uint32_t>(bytes.data() + 44) != crc32c(bytes.first(kBytes - kCrcBytes))) {
+    return std::nullopt;
+  }
+  RingRecord record;
+  record.nodes = load_le<uint32_t>(bytes.data() + 4);
+  record.changes = load_le<uint64_t>(bytes.data() + 8);
+  record.node_digest = load_le<uint64_t>(bytes.data() + 16);
+  record.slot_digest = load_le<uint64_t>(bytes.data() + 24);
+  record.options_digest = load_le<uint64_t>(bytes.data() + 32);
+  return record;
+}
+
+// --- tables --------------------------------------------------------------------------------------
+
+RingStore::RingStore(sqlite3* db, std::string schema, std::string table)
+    : db_(db), schema_(std::move(schema)), table_(std::move(table)) {}
+
+Statement& RingStore::ready(Statement& statement, const char* sql) {
+  if (!statement) {
+    statement = Statement(db_, sql_text(sql, schema_.c_str(), table_.c_str()));
+  }
+  return statement;
+}
+
+void RingStore::finalize() noexcept {
+  for (Statement* statement :
+       {&select_record_, &write_option_, &write_node_, &erase_node_, &write_page_}) {
+    *statement = Statement();
+  }
+}
+
+void RingStore::create(const RingOptions& options) {
+  create_shadow_tables(db_, schema_, table_, kRingShadowTables);
+  const auto write = [this](const std::string& key, const auto& value) {
+    ready(write_option_, kWriteOption).bind(1, key).bind(2, value).run();
+  };
+  write("format", int64_t{options.format});
+  const std::string algorithm = kAlgorithms[static_cast<size_t>(options.algorithm)];
+  write("algorithm", algorithm);
+  if (options.algorithm == RingAlgorithm::kRing) {
+    write("vnodes", int64_t{options.vnodes});
+  }
+  if (options.algorithm == RingAlgorithm::kKetama) {
+    const std::string dialect = kDialects[static_cast<size_t>(options.dialect)];
+    write("dialect", dialect);
+  } else {
+    write("seed", static_cast<int64_t>(options.seed));
+  }
+  RingRecord record;
+  record.options_digest = digest_of(options);
+  write_record(record);
+}
+
+void RingStore::destroy() {
+  finalize();
+  drop_shadow_tables(db_, schema_, table_, kRingShadowTables);
+}
+
+void RingStore::rename(const std::string& name) {
+  finalize();
+  rename_shadow_tables(db_, schema_, table_, name, kRingShadowTables);
+  table_ = name;
+}
+
+bool RingStore::exists() const {
+  if (!table_exists(db_, schema_, table_ + "_config", "value")) {
+    return false;
+  }
+  Statement select(db_, sql_text(R"(SELECT 1 FROM "%w"."%w_config" WHERE key = 'algorithm')",
+                                 schema_.c_str(), table_.c_str()));
+  return select.step();
+}
+
+// Every 10 ms or so a statement of about a thousand instructions: it notices sqlite3_interrupt()
+// and calls the progress handler.
+Status RingStore::poll() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - polled_at_ < std::chrono::milliseconds(10)) {
+    return {};
+  }
+  polled_at_ = now;
+  try {
+    execute(db_,
+            "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
+            " SELECT count(*) FROM c");
+    return {};
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) == SQLITE_NOMEM) {
+      throw std::bad_alloc();
+    }
+    const bool interrupted = (error.code() & 0xFF) == SQLITE_INTERRUPT;
+    return Error{interrupted ? ErrorCode::kInterrupted : ErrorCode::kStorage, error.message(),
+                 error.code()};
+  }
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+void RingStore::corrupt(const std::string& what) const {
+  throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": corrupt: " + what);
+}
+
+template <class Body>
+auto RingStore::reading(Body&& body) {
+  try {
+    return body();
+  } catch (const SqlError& error) {
+    const int code = error.code() & 0xFF;
+    if (error.message().starts_with(table_ + ": ") || code == SQLITE_INTERRUPT) {
+      throw;
+    }
+    if (code == SQLITE_ERROR) {  // no such table, no such column
+      corrupt(error.message());
+    }
+    throw SqlError(error.code(), table_ + ": " + error.message());
+  }
+}
+
+RingStore::HeldRecord::HeldRecord(RingStore& store) : store_(store) {
+  store.reading([&] {
+    Statement& select = store.ready(store.select_record_, kSelectRecord);
+    try {
+      if (!select.step() || select.type(0) != SQLITE_BLOB) {
+        store.corrupt("\"" + store.table_ + "_config\" has no record that is a BLOB");
+      }
+    } catch (...) {
+      select.reset();
+      throw;
+    }
+  });
+}
+
+RingOptions RingStore::stored_options() {
+  std::map<std::string, std::pair<int64_t, std::string>> rows;
+  Statement select(db_, sql_text(R"(SELECT key, value FROM "%w"."%w_config" WHERE key <> 'record')",
+                                 schema_.c_str(), table_.c_str()));
+  while (select.step()) {
+    rows[select.text(0)] = {select.integer(1), select.text(1)};
+  }
+  const auto expect = [this](bool valid, const char* key) {
+    if (!valid) {
+      corrupt("\"" + table_ + "_config\" has no valid option " + key);
+    }
+  };
+  expect(rows.contains("format"), "format");
+  const int64_t format = rows["format"].first;
+  if (format < 1 || format > kRingFormat) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": written in format " + std::to_string(format) +
+                                            "; this version reads formats 1 to " +
+                                            std::to_string(kRingFormat));
+  }
+  RingOptions options;
+  options.format = static_cast<uint8_t>(format);
+  const auto algorithm = choice_of<RingAlgorithm>(rows["algorithm"].second, kAlgorithms);
+  expect(algorithm.has_value(), "algorithm");
+  options.algorithm = *algorithm;
+  if (options.algorithm == RingAlgorithm::kRing) {
+    const int64_t vnodes = rows["vnodes"].first;
+    expect(vnodes >= 1 && vnodes <= int64_t{kMaxVnodes}, "vnodes");
+    options.vnodes = static_cast<uint32_t>(vnodes);
+  }
+  if (options.algorithm == RingAlgorithm::kKetama) {
+    const auto dialect = choice_of<KetamaDialect>(rows["dialect"].second, kDialects);
+    expect(dialect.has_value(), "dialect");
+    options.dialect = *dialect;
+  } else {
+    expect(rows.contains("seed"), "seed");
+    options.seed = static_cast<uint64_t>(rows["seed"].first);
+  }
+  return options;
+}
+
+std::vector<RingNode> RingStore::stored_nodes() {
+  std::vector<RingNode> nodes;
+  Statement select(
+      db_, sql_text(R"(SELECT key, value FROM "%w"."%w_items")", schema_.c_str(), table_.c_str()));
+  while (select.step()) {
+    RingNode node;
+    node.name = select.text(0);
+    const std::span<const std::byte> stored = select.bytes(1);
+    if (select.type(0) != SQLITE_TEXT || select.type(1) != SQLITE_BLOB ||
+        stored.size() != kNodeBytes) {
+      corrupt("\"" + table_ + "_items\" has a row that is no node");
+    }
+    node.id = load_le<uint32_t>(stored.data());
+    const auto weight = load_le<uint64_t>(stored.data() + 4);
+    std::memcpy(&node.weight, &weight, sizeof weight);
+    const std::array<std::byte, kNodeBytes> expected = encode_node(node);
+    if (!std::equal(stored.begin(), stored.end(), expected.begin())) {
+      corrupt("checksum of node " + printable(node.name));
+    }
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+std::vector<std::vector<std::byte>> RingStore::stored_slots(uint64_t seed) {
+  std::vector<std::vector<std::byte>> rows;
+  Statement select(db_, sql_text(R"(SELECT id, page FROM "%w"."%w_pages" ORDER BY id)",
+                                 schema_.c_str(), table_.c_str()));
+  while (select.step()) {
+    if (select.integer(0) != static_cast<int64_t>(rows.size()) ||
+        rows.size() == SlotOwners::kRows || select.type(1) != SQLITE_BLOB) {
+      corrupt("\"" + table_ + "_pages\" has rows that are not its slots");
+    }
+    const Result<std::span<const std::byte>> content =
+        decode_page_row(select.bytes(1), select.integer(0), seed);
+    if (!content.ok()) {
+      corrupt(content.error().message);
+    }
+    rows.emplace_back(content.value().begin(), content.value().end());
+  }
+  return rows;
+}
+
+std::shared_ptr<HashRing> RingStore::load(const RingRecord& record) {
+  return reading([&] {
+    const RingOptions options = stored_options();
+    if (digest_of(options) != record.options_digest) {
+      corrupt("options that do not belong to the record");
+    }
+    Result<std::shared_ptr<HashRing>> made = HashRing::make(options);
+    throw_if(table_, made.take_status());
+    std::shared_ptr<HashRing> ring = std::move(made.value());
+    throw_if(table_, ring->load(stored_nodes(), stored_slots(options.seed)));
+    if (ring->node_count() != record.nodes || ring->node_digest() != record.node_digest ||
+        ring->slots().digest() != record.slot_digest) {
+      corrupt("nodes or slots that do not belong to the record");
+    }
+    return ring;
+  });
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+void RingStore::write_node(const RingNode& node) {
+  const std::array<std::byte, kNodeBytes> bytes = encode_node(node);
+  ready(write_node_, kWriteNode)
+      .bind(1, node.name)
+      .bind(2, std::span<const std::byte>(bytes))
+      .run();
+}
+
+void RingStore::erase_node(const std::string& name) {
+  ready(erase_node_, kEraseNode).bind(1, name).run();
+}
+
+void RingStore::erase_all() {
+  for (const char* sql : {R"(DELETE FROM "%w"."%w_items")", R"(DELETE FROM "%w"."%w_pages")"}) {
+    Statement(db_, sql_text(sql, schema_.c_str(), table_.c_str())).run();
+  }
+}
+
+void RingStore::write_slots(HashRing& ring) {
+  const SlotOwners::ChangedRows changed = ring.take_changed_slot_rows();
+  if (ring.slots().empty()) {
+    if (changed.any()) {
+      Statement(db_, sql_text(R"(DELETE FROM "%w"."%w_pages")", schema_.c_str(), table_.c_str()))
+          .run();
+    }
+    return;
+  }
+  for (uint32_t row = 0; row < SlotOwners::kRows; ++row) {
+    if (changed[row]) {
+      const std::vector<std::byte> stored =
+          encode_page_row(ring.slots().encode_row(row), row, ring.options().seed);
+      ready(write_page_, kWritePage)
+          .bind(1, int64_t{row})
+          .bind(2, std::span<const std::byte>(stored))
+          .run();
+    }
+  }
+}
+
+void RingStore::write_record(const RingRecord& record) {
+  const RingRecord::Bytes bytes = record.encode();
+  const std::string key = "record";
+  ready(write_option_, kWriteOption).bind(1, key).bind(2, std::span<const std::byte>(bytes)).run();
+}
+
+}  // namespace cuckoo

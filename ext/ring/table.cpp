@@ -1,0 +1,591 @@
+#include "ext/ring/table.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "core/base/key_hash.hpp"
+
+#include "ext/sqlite/function.hpp"
+
+namespace cuckoo {
+namespace {
+
+// In the order of the declaration; the command column is the last.
+enum Column : int {
+  kNode,
+  kWeight,
+  kShare,
+  kKey,
+  kReplicas,
+  kReplica,
+  kCommand,
+};
+constexpr const char* kColumnNames[] = {"node", "weight", "share", "key", "replicas", "replica"};
+
+constexpr unsigned kIdBits = 17;
+constexpr unsigned kRowHashBits = 36;
+
+constexpr double kOwnerCost = 100;
+constexpr double kNodeCost = 30;
+constexpr double kNodesCost = 1000;
+constexpr double kRefusedCost = 1e99;
+
+bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
+
+bool is_equality(int op) noexcept {
+  return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+}
+
+// Says something about the column's value; LIMIT, OFFSET and tests for NULL don't.
+bool is_comparison(int op) noexcept {
+  switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+    case SQLITE_INDEX_CONSTRAINT_ISNOTNULL:
+    case SQLITE_INDEX_CONSTRAINT_LIMIT:
+    case SQLITE_INDEX_CONSTRAINT_OFFSET:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool is_int64(double real) noexcept {
+  return real >= -0x1p63 && real < 0x1p63 && real == std::floor(real);
+}
+
+// A whole number as an integer, as a column of type NUMERIC would show it.
+void result_weight(sqlite3_context* context, double weight) {
+  if (weight == std::floor(weight)) {
+    sqlite3_result_int64(context, static_cast<sqlite3_int64>(weight));  // at most 1e15
+  } else {
+    sqlite3_result_double(context, weight);
+  }
+}
+
+}  // namespace
+
+// --- creating and connecting -------------------------------------------------------------------
+
+HashRingTable::HashRingTable(const ModuleArguments& arguments)
+    : db_(arguments.db),
+      options_(arguments.table(), ring_option_specs(),
+               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
+               !arguments.creating),
+      declared_name_(arguments.table()),
+      live_(arguments.db, arguments.schema(), arguments.table()) {
+  const std::vector<ColumnSpec>& columns = options_.columns();
+  if (arguments.creating && !columns.empty() &&
+      (columns.size() > 1 || !equal_names(columns[0].name, "key"))) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": column " + printable(columns.back().name) +
+                                     ": a hash_ring's columns are fixed; only the key's type may be"
+                                     " given, as in hash_ring(key TEXT)");
+  }
+  if (arguments.creating) {
+    for (const char* column : kColumnNames) {
+      if (equal_names(declared_name_, column)) {
+        throw SqlError(SQLITE_ERROR,
+                       "a hash_ring may not be called like one of its columns: " + declared_name_);
+      }
+    }
+  }
+  if (!columns.empty()) {
+    key_type_ = columns[0].type;
+    key_affinity_ = affinity_of(key_type_);
+  }
+}
+
+// The hidden command column is called like the table. A hidden column without a type would have
+// NUMERIC affinity, from the word HIDDEN, and key IN (1, '1') one value.
+std::string HashRingTable::declaration() const {
+  return sql_text(
+      "CREATE TABLE x(node TEXT, weight NUMERIC, share REAL, key %s HIDDEN,"
+      " replicas INTEGER HIDDEN, replica INTEGER HIDDEN, \"%w\" HIDDEN)",
+      key_type_.empty() ? "BLOB" : key_type_.c_str(), declared_name_.c_str());
+}
+
+void HashRingTable::create() { live_.create(chosen_ring_options(declared_name_, options_)); }
+
+void HashRingTable::rename(const std::string& name) {
+  for (const char* column : kColumnNames) {
+    if (equal_names(name, column)) {
+      throw SqlError(SQLITE_ERROR,
+                     "a hash_ring may not be called like one of its columns: " + name);
+    }
+  }
+  live_.rename(name);
+}
+
+std::string HashRingTable::integrity() {
+  try {
+    live_.check();
+    return {};
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
+      return error.message();
+    }
+    throw;
+  }
+}
+
+// --- planning ----------------------------------------------------------------------------------
+
+namespace {
+
+// What the constraints say about the columns that only a key gives a meaning.
+struct Constraints {
+  int node = -1;  // an equality that can be used; its number
+  int key = -1;
+  int replicas = -1;
+  bool other_collation = false;
+  bool odd_key = false;  // compared, but not by an equality that can be used
+  bool odd_replicas = false;
+  bool replica = false;
+};
+
+Constraints read_constraints(sqlite3_index_info* info) {
+  Constraints found;
+  for (int i = 0; i < info->nConstraint; ++i) {
+    const auto& constraint = info->aConstraint[i];
+    const bool equality = is_equality(constraint.op);
+    const bool usable = constraint.usable != 0;
+    switch (is_comparison(constraint.op) ? constraint.iColumn : -1) {
+      case kNode:
+        if (equality && usable && sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
+          found.node = i;
+        }
+        break;
+      case kKey:
+        if (equality && usable) {
+          const bool binary = sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0;
+          found.other_collation |= !binary;
+          found.key = binary ? i : found.key;
+        } else {
+          found.odd_key = true;
+        }
+        break;
+      case kReplicas:
+        if (equality && usable) {
+          found.replicas = i;
+        } else {
+          found.odd_replicas = true;
+        }
+        break;
+      case kReplica:
+        found.replica = true;
+        break;
+      default:
+        break;
+    }
+  }
+  return found;
+}
+
+// The columns used tell also of what is no constraint. But an UPDATE says that it uses all of them,
+// which nothing else does: who reads the command column?
+HashRingTable::Plan plan_of(const Constraints& found, uint64_t columns_used) {
+  constexpr uint64_t kKeyColumns =
+      uint64_t{1} << kKey | uint64_t{1} << kReplicas | uint64_t{1} << kReplica;
+  if (found.other_collation) {
+    return HashRingTable::kRefuseCollationPlan;
+  }
+  if (found.key < 0) {
+    const bool updates = (columns_used & uint64_t{1} << kCommand) != 0;
+    const bool needs_key = found.odd_key || found.replicas >= 0 || found.odd_replicas ||
+                           found.replica || (!updates && (columns_used & kKeyColumns) != 0);
+    return needs_key         ? HashRingTable::kRefuseNoKeyPlan
+           : found.node >= 0 ? HashRingTable::kNodePlan
+                             : HashRingTable::kNodesPlan;
+  }
+  if (found.replicas >= 0) {
+    return HashRingTable::kOwnersPlan;
+  }
+  return found.odd_replicas ? HashRingTable::kRefuseReplicasPlan
+         : found.replica    ? HashRingTable::kRefuseReplicaPlan
+                            : HashRingTable::kOwnerPlan;
+}
+
+}  // namespace
+
+// A plan that can't answer is dear, not impossible: SQLite takes any other, and if there is none
+// the statement says what is missing.
+bool HashRingTable::best_index(sqlite3_index_info* info) {
+  const Constraints found = read_constraints(info);
+  const Plan plan = plan_of(found, info->colUsed);
+  info->idxNum = plan;
+  info->estimatedRows = 1;
+  const auto take = [info](int constraint, int argument) {
+    info->aConstraintUsage[constraint].argvIndex = argument;
+    info->aConstraintUsage[constraint].omit = 1;
+  };
+  switch (plan) {
+    case kNodesPlan:
+      info->estimatedCost = kNodesCost;
+      info->estimatedRows = 100;
+      break;
+    case kNodePlan:
+      take(found.node, 1);
+      info->estimatedCost = kNodeCost;
+      info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+      break;
+    case kOwnerPlan:
+      take(found.key, 1);
+      info->estimatedCost = kOwnerCost;
+      info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+      break;
+    case kOwnersPlan:
+      take(found.key, 1);
+      take(found.replicas, 2);
+      info->estimatedCost = kOwnerCost + 20;
+      info->estimatedRows = 3;
+      break;
+    default:
+      info->estimatedCost = kRefusedCost;
+      break;
+  }
+  return true;
+}
+
+// --- reading -----------------------------------------------------------------------------------
+
+HashRingTable::Cursor::Cursor(HashRingTable& table)
+    : table_(table), live_(table.live()), affinity_(table.key_affinity()) {
+  live_.follow();
+}
+
+void HashRingTable::Cursor::refuse() const {
+  const std::string& name = live_.table();
+  switch (plan_) {
+    case kRefuseCollationPlan:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": keys are compared with BINARY collation only; write"
+                                       " key = value COLLATE BINARY");
+    case kRefuseReplicasPlan:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": how many replicas is given by replicas = n, a value"
+                                       " known before the look-up");
+    case kRefuseReplicaPlan:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": replica counts from 0 to replicas - 1: give"
+                                       " replicas = n, too");
+    default:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": key, replicas and replica need a key: key = value, or"
+                                       " JOIN … ON key = column; without them the nodes are"
+                                       " listed");
+  }
+}
+
+void HashRingTable::Cursor::filter_other(sqlite3_value** values) {
+  rows_ = 0;
+  if (plan_ > kOwnersPlan) {
+    refuse();
+  }
+  if (has_key()) {
+    if (!live_.ready()) {
+      live_.prepare();
+    }
+    filter_owners(values);
+  } else {
+    live_.follow();
+    filter_nodes(values);
+  }
+}
+
+void HashRingTable::Cursor::filter_nodes(sqlite3_value** values) {
+  const HashRing& ring = live_.ring();
+  ids_.clear();
+  if (plan_ == kNodePlan) {
+    if (!is_null(values[0]) && sqlite3_value_type(values[0]) != SQLITE_BLOB) {
+      const RingNode* const node = ring.find(text_argument(values[0]));
+      if (node != nullptr) {
+        ids_.push_back(node->id);
+      }
+    }
+  } else {
+    for (uint32_t id = 1; id <= ring.last_id(); ++id) {
+      if (ring.find(id) != nullptr) {
+        ids_.push_back(id);
+      }
+    }
+  }
+  rows_ = ids_.size();
+}
+
+void HashRingTable::Cursor::skip_gone() noexcept {
+  while (row_ < rows_ && live_.current() && live_.ring().find(ids_[row_]) == nullptr) {
+    ++row_;
+  }
+}
+
+// ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes. JavaScript
+// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too.
+uint64_t HashRingTable::Cursor::position_of(const KeyView& key, sqlite3_value* value) const {
+  const HashRing& ring = live_.ring();
+  if (ring.options().algorithm != RingAlgorithm::kKetama) {
+    return hash_key(key, ring.options().seed);
+  }
+  const auto position = [&ring](std::string_view text) {
+    return ring.ketama_position(std::as_bytes(std::span(text)));
+  };
+  char text[40];
+  const auto position_of_integer = [&](int64_t integer) {
+    return position({text, std::to_chars(text, text + sizeof text, integer).ptr});
+  };
+  switch (key.type) {
+    case SQLITE_INTEGER:
+      return position_of_integer(key.integer);
+    case SQLITE_FLOAT:
+      if (ring.options().format > 1 && is_int64(key.real)) {
+        return position_of_integer(static_cast<int64_t>(key.real));
+      }
+      if (sqlite3_value_type(value) == SQLITE_FLOAT) {  // as this version of SQLite writes it
+        return position(text_argument(value));
+      }
+      return position(sqlite3_snprintf(sizeof text, text, "%!.15g", key.real));
+    default:
+      return ring.ketama_position(bytes_of(key));
+  }
+}
+
+size_t HashRingTable::Cursor::replicas_of(sqlite3_value* value) const {
+  const int type = sqlite3_value_numeric_type(value);
+  const double count = sqlite3_value_double(value);
+  if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || count != std::floor(count) || count < 1) {
+    throw SqlError(SQLITE_ERROR, live_.table() + ": replicas is a whole number from 1");
+  }
+  return count >= static_cast<double>(kMaxRingNodes) ? kMaxRingNodes : static_cast<size_t>(count);
+}
+
+void HashRingTable::Cursor::filter_owners(sqlite3_value** values) {
+  const KeyView key = key_of(values[0], affinity_);
+  if (key.type == SQLITE_NULL || (plan_ == kOwnersPlan && is_null(values[1]))) {
+    return;
+  }
+  key_.assign(key);
+  const uint64_t position = position_of(key, values[0]);
+  if (plan_ == kOwnerPlan) {
+    owner_ = live_.ring().owner(position);
+    rows_ = owner_ != 0 ? 1 : 0;
+    return;
+  }
+  replicas_ = replicas_of(values[1]);
+  live_.ring().owners(position, replicas_, ids_);
+  rows_ = ids_.size();
+}
+
+void HashRingTable::Cursor::column(sqlite3_context* context, int column) {
+  if (column == kNode && plan_ == kOwnerPlan && live_.current()) [[likely]] {
+    if (const RingNode* const node = live_.ring().find(owner_)) {
+      sqlite3_result_text(context, node->name.data(), static_cast<int>(node->name.size()),
+                          SQLITE_TRANSIENT);
+    }
+    return;
+  }
+  if (!has_key() && sqlite3_vtab_nochange(context) != 0) {  // an UPDATE lists nodes
+    return;
+  }
+  switch (column) {
+    case kKey:
+      return has_key() ? key_.result(context) : sqlite3_result_null(context);
+    case kReplicas:
+      return has_key()
+                 ? sqlite3_result_int64(context, static_cast<sqlite3_int64>(
+                                                     plan_ == kOwnersPlan ? replicas_ : size_t{1}))
+                 : sqlite3_result_null(context);
+    case kReplica:
+      return has_key() ? sqlite3_result_int64(context, static_cast<sqlite3_int64>(row_))
+                       : sqlite3_result_null(context);
+    default:
+      break;
+  }
+  if (!live_.current()) {  // a roll-back may have come between
+    live_.follow();
+  }
+  const RingNode* const node = live_.ring().find(node_id());
+  if (node == nullptr) {
+    return;
+  }
+  switch (column) {
+    case kNode:
+      return sqlite3_result_text64(context, node->name.data(), node->name.size(), SQLITE_TRANSIENT,
+                                   SQLITE_UTF8);
+    case kWeight:
+      return result_weight(context, node->weight);
+    case kShare: {
+      if (!live_.ready()) {
+        live_.prepare();
+      }
+      const double share = live_.ring().share(node->id).share();
+      if (!has_key()) {
+        table_.share_was_read(node->id, share);
+      }
+      return sqlite3_result_double(context, share);
+    }
+    default:
+      return;
+  }
+}
+
+sqlite3_int64 HashRingTable::Cursor::rowid() const noexcept {
+  if (!has_key()) {
+    return static_cast<sqlite3_int64>(node_id());
+  }
+  std::byte bytes[16];
+  store_le(bytes, uint64_t{row_});
+  store_le(bytes + 8, uint64_t{plan_ == kOwnersPlan ? replicas_ : size_t{1}});
+  const uint64_t hash =
+      XXH3_64bits_withSeed(bytes, sizeof bytes, hash_key(key_.view(), 0)) >> (64 - kRowHashBits);
+  return static_cast<sqlite3_int64>((hash != 0 ? hash : 1) << kIdBits | node_id());
+}
+
+// --- changing ----------------------------------------------------------------------------------
+
+std::string HashRingTable::node_name(sqlite3_value* value) const {
+  if (is_null(value)) {
+    throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + ".node");
+  }
+  if (sqlite3_value_type(value) == SQLITE_BLOB) {
+    throw SqlError(SQLITE_MISMATCH, name() + ": a node's name is a text, not a BLOB");
+  }
+  return text_argument(value);
+}
+
+double HashRingTable::node_weight(sqlite3_value* value) const {
+  const int type = sqlite3_value_numeric_type(value);
+  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) {
+    throw SqlError(SQLITE_MISMATCH, name() + ": a weight is a number above 0, from 1e-15 to 1e15");
+  }
+  return sqlite3_value_double(value);
+}
+
+uint32_t HashRingTable::node_of_rowid(sqlite3_int64 rowid) const {
+  if (rowid >> kIdBits != 0) {
+    throw SqlError(SQLITE_ERROR, name() +
+                                     ": a key is not stored, it can't be deleted or updated;"
+                                     " name the node: WHERE node = …");
+  }
+  return static_cast<uint32_t>(rowid);
+}
+
+void HashRingTable::resolve_conflict(const std::string& node, uint32_t own_id) {
+  live_.follow();
+  const RingNode* const same = live_.ring().find(node);
+  if (same == nullptr || same->id == own_id) {
+    return;
+  }
+  if (sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
+    throw SqlError(SQLITE_CONSTRAINT_UNIQUE, "UNIQUE constraint failed: " + name() + ".node");
+  }
+  live_.remove(same->id);
+}
+
+void HashRingTable::insert(sqlite3_value** columns, sqlite3_int64& rowid) {
+  const std::string node = node_name(columns[kNode]);
+  const double weight = is_null(columns[kWeight]) ? 1 : node_weight(columns[kWeight]);
+  live_.follow();
+  const RingNode* const same = live_.ring().find(node);
+  if (same != nullptr && sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE) {
+    const uint32_t id = same->id;  // the same node with another weight: its keys stay
+    live_.update(id, node, weight);
+    rowid = id;
+    return;
+  }
+  resolve_conflict(node, 0);
+  rowid = live_.insert(node, weight);
+}
+
+void HashRingTable::update_node(sqlite3_int64 rowid, sqlite3_value** columns) {
+  const uint32_t id = node_of_rowid(rowid);
+  live_.follow();
+  const RingNode* const old = live_.ring().find(id);
+  if (old == nullptr) {
+    return;  // deleted by this very statement
+  }
+  const std::string node =
+      sqlite3_value_nochange(columns[kNode]) != 0 ? old->name : node_name(columns[kNode]);
+  const double weight =
+      sqlite3_value_nochange(columns[kWeight]) != 0 ? old->weight : node_weight(columns[kWeight]);
+  if (node != old->name) {
+    resolve_conflict(node, id);
+  }
+  live_.update(id, node, weight);
+}
+
+void HashRingTable::share_was_read(uint32_t id, double share) {
+  if (id >= shares_read_.size()) {
+    shares_read_.resize(id + size_t{1});
+  }
+  shares_read_[id] = share;
+}
+
+void HashRingTable::refuse_computed(sqlite3_value** columns, sqlite3_value* old_rowid) const {
+  for (const int column : {kShare, kKey, kReplicas, kReplica}) {
+    if (is_null(columns[column]) || sqlite3_value_nochange(columns[column]) != 0) {
+      continue;
+    }
+    if (column == kShare && old_rowid != nullptr) {
+      const auto id = static_cast<uint64_t>(sqlite3_value_int64(old_rowid));
+      if (id < shares_read_.size() && shares_read_[id] == sqlite3_value_double(columns[column])) {
+        continue;
+      }
+    }
+    throw SqlError(SQLITE_ERROR, name() + ": column " + kColumnNames[column] +
+                                     " is computed and can't be written");
+  }
+}
+
+void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
+  rowid = sqlite3_last_insert_rowid(db_);
+  if (count == 1) {
+    const uint32_t id = node_of_rowid(sqlite3_value_int64(values[0]));
+    live_.follow();
+    if (live_.ring().find(id) != nullptr) {
+      live_.remove(id);
+    }
+    return;
+  }
+  sqlite3_value** const columns = values + 2;
+  const bool inserting = is_null(values[0]);
+  if (!inserting) {
+    node_of_rowid(sqlite3_value_int64(values[0]));  // refuses the row of a key
+  }
+  refuse_computed(columns, inserting ? nullptr : values[0]);
+  if (!is_null(columns[kCommand])) {
+    if (!inserting) {
+      throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
+    }
+    run_command(columns[kCommand], columns);
+    return;
+  }
+  const bool keeps_rowid = inserting
+                               ? is_null(values[1])
+                               : sqlite3_value_int64(values[0]) == sqlite3_value_int64(values[1]);
+  if (!keeps_rowid) {
+    throw SqlError(SQLITE_ERROR, name() + ": the rowid is given by the table");
+  }
+  if (inserting) {
+    insert(columns, rowid);
+  } else {
+    update_node(sqlite3_value_int64(values[0]), columns);
+  }
+}
+
+void HashRingTable::run_command(sqlite3_value* command, sqlite3_value** columns) {
+  const std::string word = lower(text_argument(command));
+  if (word != "check" && word != "clear") {
+    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" +
+                                     printable(text_argument(command)) +
+                                     "\"; the commands are check, clear");
+  }
+  if (!is_null(columns[kNode]) || !is_null(columns[kWeight])) {
+    throw SqlError(SQLITE_ERROR, name() + ": " + word + " takes no argument");
+  }
+  if (word == "clear") {
+    live_.clear();
+  } else {
+    live_.check();
+  }
+}
+
+}  // namespace cuckoo

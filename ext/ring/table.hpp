@@ -1,0 +1,146 @@
+// The virtual table hash_ring. With a key, its owners; without one, the nodes.
+//
+// A row's rowid has the node's id in the low 17 bits; above them, below 2^53, 0 in a node's own
+// row, else a hash of key, replica and replicas: SQLite drops rows with equal rowids when it joins
+// the branches of an OR.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "ext/ring/live_ring.hpp"
+#include "ext/sqlite/module.hpp"
+#include "ext/sqlite/options.hpp"
+#include "ext/sqlite/value.hpp"
+
+namespace cuckoo {
+
+class HashRingTable {
+ public:
+  class Cursor;
+
+  // What xBestIndex tells xFilter.
+  enum Plan : int {
+    kNodesPlan = 0,
+    kNodePlan = 1,             // node = values[0]
+    kOwnerPlan = 2,            // key = values[0]
+    kOwnersPlan = 3,           // key = values[0], replicas = values[1]
+    kRefuseNoKeyPlan = 4,      // a key, or replicas, is asked for and not given
+    kRefuseReplicasPlan = 5,   // replicas compared other than by =, or not known yet
+    kRefuseReplicaPlan = 6,    // replica without replicas
+    kRefuseCollationPlan = 7,  // key compared with another collation than BINARY
+  };
+
+  explicit HashRingTable(const ModuleArguments& arguments);
+
+  static bool owns_shadow(const char* suffix) noexcept {
+    return is_shadow_suffix(suffix, kRingShadowTables);
+  }
+
+  std::string declaration() const;
+  void create();
+  void destroy() { live_.destroy(); }
+  bool best_index(sqlite3_index_info* info);
+  void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
+  void begin() noexcept {}
+  void sync() noexcept {}  // every change is written at once
+  void commit() noexcept {}
+  void rollback() noexcept { live_.forget(); }
+  void savepoint(int) noexcept {}
+  void release(int) noexcept {}
+  void rollback_to(int) noexcept { live_.forget(); }
+  void rename(const std::string& name);
+  std::string integrity();
+
+  LiveRing& live() noexcept { return live_; }
+  Affinity key_affinity() const noexcept { return key_affinity_; }
+  // UPDATE … FROM reads all columns and hands them back as if they were new: a share that was read
+  // is not written.
+  void share_was_read(uint32_t id, double share);
+  const std::string& name() const noexcept { return live_.table(); }
+
+ private:
+  void insert(sqlite3_value** columns, sqlite3_int64& rowid);
+  void update_node(sqlite3_int64 rowid, sqlite3_value** columns);
+  uint32_t node_of_rowid(sqlite3_int64 rowid) const;
+  std::string node_name(sqlite3_value* value) const;
+  double node_weight(sqlite3_value* value) const;
+  // Another node called so: removed under OR REPLACE, else an error.
+  void resolve_conflict(const std::string& node, uint32_t own_id);
+  void refuse_computed(sqlite3_value** columns, sqlite3_value* old_rowid) const;
+  void run_command(sqlite3_value* command, sqlite3_value** columns);
+
+  sqlite3* db_;
+  Options options_;
+  std::string declared_name_;
+  std::string key_type_;
+  Affinity key_affinity_ = Affinity::kNone;
+  LiveRing live_;
+  std::vector<double> shares_read_;  // by id
+};
+
+class HashRingTable::Cursor {
+ public:
+  explicit Cursor(HashRingTable& table);
+
+  // Once a row of a join: what an owner needs stands here, the rest behind a call.
+  void filter(int plan, const char*, int, sqlite3_value** values) {
+    plan_ = plan;
+    row_ = 0;
+    if (plan != kOwnerPlan || !live_.ready() ||
+        live_.ring().options().algorithm == RingAlgorithm::kKetama) [[unlikely]] {
+      filter_other(values);
+      return;
+    }
+    const uint64_t seed = live_.ring().options().seed;
+    if (is_plain_integer(values[0], affinity_)) {
+      const int64_t key = sqlite3_value_int64(values[0]);
+      key_.assign(key);
+      owner_ = live_.ring().owner(hash_integer(key, seed));
+    } else {
+      const KeyView key = key_of(values[0], affinity_);
+      if (key.type != SQLITE_NULL) {
+        owner_ = live_.ring().owner(hash_key(key, seed));
+        key_.assign(key);
+      } else {
+        owner_ = 0;
+      }
+    }
+    rows_ = owner_ != 0 ? 1 : 0;
+  }
+  void next() noexcept {
+    ++row_;
+    if (plan_ == kNodesPlan) {
+      skip_gone();
+    }
+  }
+  bool eof() const noexcept { return row_ >= rows_; }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept;
+
+ private:
+  bool has_key() const noexcept { return plan_ == kOwnerPlan || plan_ == kOwnersPlan; }
+  uint32_t node_id() const noexcept { return plan_ == kOwnerPlan ? owner_ : ids_[row_]; }
+  void skip_gone() noexcept;  // nodes removed since the scan began
+  void filter_other(sqlite3_value** values);
+  void filter_nodes(sqlite3_value** values);
+  void filter_owners(sqlite3_value** values);
+  uint64_t position_of(const KeyView& key, sqlite3_value* value) const;
+  size_t replicas_of(sqlite3_value* value) const;
+  [[noreturn]] void refuse() const;
+
+  HashRingTable& table_;
+  LiveRing& live_;
+  Affinity affinity_;
+  int plan_ = kNodesPlan;
+  size_t row_ = 0;
+  size_t rows_ = 0;
+  uint32_t owner_ = 0;
+  std::vector<uint32_t> ids_;  // all plans but kOwnerPlan
+  size_t replicas_ = 1;
+  KeyCopy key_;
+};
+
+}  // namespace cuckoo

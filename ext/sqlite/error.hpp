@@ -1,0 +1,106 @@
+// Errors inside ext are exceptions (SqlError); guard() turns them into SQLite's codes and texts at
+// the C boundary, and is the only try/catch there.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/base/result.hpp"
+#include "ext/sqlite/api.hpp"
+
+namespace cuckoo {
+
+// Thrown with the SQLite code to return and the text to show. Empty: SQLite's own text of the code.
+class SqlError : public std::exception {
+ public:
+  SqlError(int code, std::string message) : code_(code), message_(std::move(message)) {}
+  int code() const noexcept { return code_; }
+  const std::string& message() const noexcept { return message_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  int code_;
+  std::string message_;
+};
+
+// core's error as SQLite's: "full: …" and invalid arguments are SQLITE_ERROR (the transaction goes
+// on), broken rows SQLITE_CORRUPT_VTAB.
+inline SqlError sql_error(const std::string& table, const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kFull:
+      return {SQLITE_ERROR, "full: " + table + " holds " + error.message};
+    case ErrorCode::kCorrupt:
+      return {SQLITE_CORRUPT_VTAB, table + ": corrupt: " + error.message};
+    case ErrorCode::kInterrupted:
+      return {SQLITE_INTERRUPT, "interrupted"};
+    case ErrorCode::kFlashFailure:  // of a chip only: pages of a table fail by rule
+    case ErrorCode::kStorage:
+      return {error.storage_code != 0 ? error.storage_code : SQLITE_IOERR,
+              table + ": " + error.message};
+    case ErrorCode::kInvalid:
+      break;
+  }
+  return {SQLITE_ERROR, table + ": " + error.message};
+}
+
+inline void throw_if(const std::string& table, const Status& status) {
+  if (!status.ok()) {
+    throw sql_error(table, status.error());
+  }
+}
+
+// Codes for which SQLite undoes the statement or the whole transaction.
+inline bool undoes_transaction(int code) noexcept {
+  switch (code & 0xFF) {
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+    case SQLITE_NOMEM:
+    case SQLITE_INTERRUPT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Codes of failures that say nothing about the table, and must not be swallowed: the same may
+// succeed the next time, or SQLite has undone the transaction already.
+inline bool may_pass(int code) noexcept {
+  const int primary = code & 0xFF;
+  return primary == SQLITE_BUSY || primary == SQLITE_LOCKED || undoes_transaction(code);
+}
+
+// What the exception in flight is for SQLite: the code; its text goes to `report`.
+template <class Report>
+[[gnu::noinline]] int report_exception(Report&& report) noexcept {
+  try {
+    throw;
+  } catch (const SqlError& error) {
+    if (!error.message().empty()) {
+      report(error.message().c_str());
+    }
+    return error.code();
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  } catch (const std::exception& error) {
+    report(error.what());
+    return SQLITE_INTERNAL;
+  } catch (...) {
+    return SQLITE_INTERNAL;
+  }
+}
+
+// Runs `body` (returns nothing); on an exception hands the text to `report` and returns the code.
+// Inlined, so that a callback that is called once a row costs nothing more for it.
+template <class Report, class Body>
+[[gnu::always_inline]] inline int guard(Report&& report, Body&& body) noexcept {
+  try {
+    body();
+    return SQLITE_OK;
+  } catch (...) {
+    return report_exception(report);
+  }
+}
+
+}  // namespace cuckoo

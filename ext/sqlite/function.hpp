@@ -1,0 +1,42 @@
+// What every SQL function shares: the C boundary, and what its arguments and results are.
+#pragma once
+
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ext/sqlite/api.hpp"
+#include "ext/sqlite/error.hpp"
+#include "ext/sqlite/value.hpp"
+
+namespace cuckoo {
+
+// Message first, then code: sqlite3_result_error() sets the code, too.
+template <class Body>
+void guarded(sqlite3_context* context, Body&& body) noexcept {
+  const int code =
+      guard([context](const char* text) { sqlite3_result_error(context, text, -1); }, body);
+  if (code == SQLITE_NOMEM) {
+    sqlite3_result_error_nomem(context);
+  } else if (code != SQLITE_OK) {
+    sqlite3_result_error_code(context, code);
+  }
+}
+
+// NULL: empty. Throws std::bad_alloc where SQLite ran out of memory.
+inline std::string text_argument(sqlite3_value* value) {
+  const bool is_null = sqlite3_value_type(value) == SQLITE_NULL;
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  if (text == nullptr && !is_null) {
+    throw std::bad_alloc();
+  }
+  return text == nullptr ? std::string()
+                         : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
+}
+
+inline void result_blob(sqlite3_context* context, const std::vector<std::byte>& bytes) {
+  sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,447 @@
+#include "ext/sqlite/options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "ext/sqlite/error.hpp"
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n\f\v";
+constexpr size_t kLongestShown = 100;  // bytes of a user's text in an error
+
+std::string_view trim(std::string_view text) {
+  const size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+char closing_quote(char open) {
+  switch (open) {
+    case '"':
+    case '\'':
+    case '`':
+      return open;
+    case '[':
+      return ']';
+    default:
+      return 0;
+  }
+}
+
+// Position of the `=` outside quotes, or npos.
+size_t find_equals(std::string_view text) {
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '=') {
+      return at;
+    }
+    if (const char close = closing_quote(text[at]); close != 0) {
+      at = std::min(text.find(close, at + 1), text.size());
+    }
+  }
+  return std::string_view::npos;
+}
+
+// Words that would be a constraint or a collation: the column has none of them.
+bool is_constraint_word(const std::string& word) {
+  constexpr std::string_view kWords[] = {"as",         "autoincrement", "check",   "collate",
+                                         "constraint", "default",       "foreign", "generated",
+                                         "hidden",     "not",           "null",    "on",
+                                         "primary",    "references",    "unique"};
+  return std::find(std::begin(kWords), std::end(kWords), lower(word)) != std::end(kWords);
+}
+
+ColumnSpec parse_column(const std::string& table, std::string_view argument, ColumnRules rules) {
+  std::string_view rest = argument;
+  ColumnSpec column;
+  column.name = take_name(rest);
+  rest = trim(rest);
+  column.type = std::string(rest);
+  while (!rest.empty()) {
+    if (rest[0] == '(') {  // VARCHAR(20)
+      const size_t close = rest.find(')');
+      rest = trim(rest.substr(std::min(close, rest.size() - 1) + 1));
+      continue;
+    }
+    const size_t type_bytes = column.type.size() - rest.size();
+    const std::string word = take_name(rest);
+    if (rules == ColumnRules::kTypeAndCollation && equal_names(word, "collate")) {
+      column.type = std::string(trim(column.type.substr(0, type_bytes)));
+      column.collation = take_name(rest);
+      rest = trim(rest);
+      if (column.collation.empty() || !rest.empty()) {
+        throw SqlError(SQLITE_ERROR, table + ": column " + column.name +
+                                         ": COLLATE takes the name of a collation, and nothing"
+                                         " stands behind it");
+      }
+      return column;
+    }
+    if (is_constraint_word(word) || word.empty()) {
+      throw SqlError(
+          SQLITE_ERROR,
+          sql_text("%s: column %s takes a name and a type only, not \"%s\"", table.c_str(),
+                   printable(column.name).c_str(), printable(word).c_str()));
+    }
+    rest = trim(rest);
+  }
+  if (column.name.empty()) {
+    throw SqlError(SQLITE_ERROR, table + ": a column without a name");
+  }
+  return column;
+}
+
+std::string names_of(std::span<const OptionSpec> specs) {
+  std::string names;
+  for (const OptionSpec& spec : specs) {
+    names += names.empty() ? "" : ", ";
+    names += spec.name;
+  }
+  return names;
+}
+
+// `words` has one space between each two.
+bool is_one_of(std::string_view word, std::string_view words) {
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    if (words.substr(0, end) == word) {
+      return true;
+    }
+    words.remove_prefix(std::min(end + 1, words.size()));
+  }
+  return false;
+}
+
+std::optional<int64_t> parse_integer(std::string_view text) {
+  const bool hex = text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+  if (hex) {
+    uint64_t value = 0;
+    const auto [end, error] =
+        std::from_chars(text.data() + 2, text.data() + text.size(), value, 16);
+    return error == std::errc() && end == text.data() + text.size()
+               ? std::optional(static_cast<int64_t>(value))
+               : std::nullopt;
+  }
+  if (!text.empty() && text[0] == '+') {
+    text.remove_prefix(1);
+  }
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+// Of the UTF-8 character that `text` begins with; 0: it begins with none, or with one that moves
+// the cursor.
+size_t character_bytes(std::string_view text) {
+  const auto byte = [text](size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) {
+    return lead >= 0x20 && lead != 0x7F ? 1 : 0;
+  }
+  const size_t size = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;  // else it is overlong,
+  const unsigned most = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;   // or no character
+  if (lead < 0xC2 || lead > 0xF4 || byte(1) < least || byte(1) > most) {
+    return 0;
+  }
+  for (size_t i = 2; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) {
+      return 0;
+    }
+  }
+  return size;
+}
+
+}  // namespace
+
+std::string take_name(std::string_view& text) {
+  text = trim(text);
+  if (text.empty()) {
+    return {};
+  }
+  const char close = closing_quote(text[0]);
+  if (close == 0) {
+    const size_t end = std::min(text.find_first_of(" \t\r\n\f\v=()"), text.size());
+    std::string word(text.substr(0, end));
+    text.remove_prefix(end);
+    return word;
+  }
+  std::string word;
+  size_t at = 1;
+  for (; at < text.size(); ++at) {
+    if (text[at] != close) {
+      word += text[at];
+    } else if (close != ']' && at + 1 < text.size() && text[at + 1] == close) {
+      word += text[at++];
+    } else {
+      break;
+    }
+  }
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return word;
+}
+
+namespace {
+
+// The position behind the quoted name or text, the comment or the single character at `at`.
+size_t skip_token(std::string_view sql, size_t at) noexcept {
+  const auto behind = [&](std::string_view end, size_t from) {
+    const size_t found = sql.find(end, from);
+    return found == std::string_view::npos ? sql.size() : found + end.size();
+  };
+  if (const char close = closing_quote(sql[at]); close != 0) {
+    return behind({&close, 1}, at + 1);  // a doubled quote begins another one
+  }
+  if (sql.substr(at, 2) == "--") {
+    return behind("\n", at);
+  }
+  return sql.substr(at, 2) == "/*" ? behind("*/", at + 2) : at + 1;
+}
+
+}  // namespace
+
+size_t count_arguments(std::string_view statement) noexcept {
+  size_t depth = 0;
+  size_t commas = 0;
+  bool any = false;
+  for (size_t at = 0; at < statement.size();) {
+    const char c = statement[at];
+    const size_t next = skip_token(statement, at);
+    const bool comment = next - at >= 2 && (c == '-' || c == '/');
+    if (depth == 1 && c == ')') {
+      break;
+    }
+    any = any || (depth > 0 && !comment && kSpace.find(c) == std::string_view::npos);
+    commas += depth == 1 && c == ',' ? 1 : 0;
+    depth += c == '(' ? 1 : 0;
+    depth -= c == ')' && depth > 0 ? 1 : 0;
+    at = next;
+  }
+  return any ? commas + 1 : 0;
+}
+
+std::optional<SourceColumn> parse_source(std::string_view text) {
+  SourceColumn source;
+  source.table = take_name(text);
+  text = trim(text);
+  if (source.table.empty() || text.empty() || text[0] != '(') {
+    return std::nullopt;
+  }
+  text.remove_prefix(1);
+  text = trim(text);
+  if (text.empty() || text[0] == ')') {
+    return std::nullopt;
+  }
+  source.column = take_name(text);
+  text = trim(text);
+  return source.column.empty() || text != ")" ? std::nullopt : std::optional(source);
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') {
+      c = static_cast<char>(c - 'A' + 'a');
+    }
+  }
+  return result;
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  while (!text.empty()) {
+    const size_t size = character_bytes(text);
+    if (shown.size() + std::max(size, size_t{1}) > kLongestShown) {
+      return shown + "…";
+    }
+    shown += size == 0 ? std::string_view("?") : text.substr(0, size);
+    text.remove_prefix(std::max(size, size_t{1}));
+  }
+  return shown;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto digit = [&text](size_t at) { return text[at] >= '0' && text[at] <= '9'; };
+    if (text[i] == '_') {  // between digits only, as in SQL
+      if (i == 0 || i + 1 == text.size() || !digit(i - 1) || !digit(i + 1)) {
+        return std::nullopt;
+      }
+      continue;
+    }
+    plain += text[i];
+  }
+  if (!plain.empty() && plain[0] == '+') {
+    plain.erase(0, 1);
+  }
+  double value = 0;
+  const char* const last = plain.data() + plain.size();
+  const auto [end, error] = std::from_chars(plain.data(), last, value);
+  if (error != std::errc() || end != last || !std::isfinite(value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<double> parse_size(std::string_view text) {
+  double scale = 1;
+  const std::string unit = lower(text.substr(text.size() < 2 ? 0 : text.size() - 2));
+  for (const auto& [name, bytes] : {std::pair("kb", 0x1p10), {"mb", 0x1p20}, {"gb", 0x1p30}}) {
+    scale = unit == name ? bytes : scale;
+  }
+  const std::optional<double> number =
+      parse_number(trim(scale == 1 ? text : text.substr(0, text.size() - 2)));
+  if (!number || std::floor(*number * scale) != *number * scale) {
+    return std::nullopt;
+  }
+  return *number * scale;
+}
+
+Options::Options(const std::string& table, std::span<const OptionSpec> specs,
+                 std::span<const char* const> arguments, bool tolerant, ColumnRules rules) {
+  for (const char* raw : arguments) {
+    const std::string_view argument = trim(raw);
+    if (argument.empty()) {
+      if (tolerant) {
+        continue;
+      }
+      throw SqlError(SQLITE_ERROR, table + ": an empty argument");
+    }
+    const size_t equals = find_equals(argument);
+    if (equals == std::string_view::npos) {
+      if (!tolerant && !values_.empty()) {
+        throw SqlError(SQLITE_ERROR, table + ": column \"" + printable(argument) +
+                                         "\" behind an option; columns come first");
+      }
+      columns_.push_back(parse_column(table, argument, rules));
+      continue;
+    }
+    try {
+      parse_option(table, specs, argument, equals);
+    } catch (const SqlError&) {
+      if (!tolerant) {
+        throw;
+      }
+    }
+  }
+}
+
+void Options::parse_option(const std::string& table, std::span<const OptionSpec> specs,
+                           std::string_view argument, size_t equals) {
+  std::string_view left = argument.substr(0, equals);
+  std::string_view right = trim(argument.substr(equals + 1));
+  const std::string name = lower(take_name(left));
+  // "my table"(x) begins with a quote, but is no quoted value.
+  const std::string_view unquoted = right;
+  const bool quoted = !right.empty() && closing_quote(right[0]) != 0;
+  std::string value = quoted ? take_name(right) : std::string(right);
+  if (quoted && trim(right).starts_with('(')) {
+    value = std::string(unquoted);
+    right = {};
+  }
+  if (!trim(left).empty() || (quoted && !trim(right).empty())) {
+    throw SqlError(SQLITE_ERROR, table + ": option \"" + printable(argument) +
+                                     "\" has text that does not belong to it");
+  }
+  add_option(table, specs, name, value);
+}
+
+void Options::add_option(const std::string& table, std::span<const OptionSpec> specs,
+                         const std::string& name, const std::string& text) {
+  const auto spec = std::find_if(specs.begin(), specs.end(),
+                                 [&name](const OptionSpec& one) { return one.name == name; });
+  if (spec == specs.end()) {
+    throw SqlError(SQLITE_ERROR, table + ": unknown option \"" + printable(name) +
+                                     "\"; the options are " + names_of(specs));
+  }
+  if (values_.contains(name)) {
+    throw SqlError(SQLITE_ERROR, table + ": option " + name + " is given twice");
+  }
+  Value value;
+  value.text = text;
+  bool good = true;
+  switch (spec->kind) {
+    case OptionKind::kWhole:
+    case OptionKind::kNumber: {
+      const std::optional<double> number = parse_number(text);
+      value.number = number.value_or(0);
+      good = number.has_value() && *number >= spec->least && *number <= spec->most &&
+             (spec->kind == OptionKind::kNumber || std::floor(*number) == *number);
+      break;
+    }
+    case OptionKind::kSize: {
+      const std::optional<double> size = parse_size(text);
+      value.number = size.value_or(0);
+      good = size.has_value() && *size >= spec->least && *size <= spec->most;
+      break;
+    }
+    case OptionKind::kSwitch:
+      value.on = lower(text) == "on";
+      good = value.on || lower(text) == "off";
+      break;
+    case OptionKind::kSeed: {
+      const std::optional<int64_t> seed = parse_integer(text);
+      value.integer = seed.value_or(0);
+      value.text = lower(text);
+      good = seed.has_value() || is_one_of(value.text, spec->words);
+      break;
+    }
+    case OptionKind::kName:
+      good = !text.empty();
+      break;
+    case OptionKind::kWord:
+      value.text = lower(text);
+      good = is_one_of(value.text, spec->words);
+      break;
+    case OptionKind::kSource:
+      good = parse_source(text).has_value();
+      break;
+  }
+  if (!good) {
+    throw SqlError(SQLITE_ERROR, table + ": option " + name + " is \"" + printable(text) +
+                                     "\", expected " + std::string(spec->range));
+  }
+  values_.emplace(name, std::move(value));
+}
+
+const Options::Value* Options::find(std::string_view name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+std::optional<uint64_t> Options::whole(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(static_cast<uint64_t>(value->number));
+}
+
+std::optional<double> Options::number(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->number);
+}
+
+std::optional<bool> Options::on(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->on);
+}
+
+std::optional<int64_t> Options::seed(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->integer);
+}
+
+std::optional<std::string> Options::text(std::string_view name) const {
+  const Value* value = find(name);
+  return value == nullptr ? std::nullopt : std::optional(value->text);
+}
+
+}  // namespace cuckoo

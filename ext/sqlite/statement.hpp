@@ -1,0 +1,186 @@
+// A prepared statement of the extension's own, on the connection of a table.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "ext/sqlite/api.hpp"
+#include "ext/sqlite/error.hpp"
+
+namespace cuckoo {
+
+// sqlite3_mprintf as a std::string; %w quotes an identifier's inside, %Q a text.
+template <class... Args>
+std::string sql_text(const char* format, Args... args) {
+  char* text = sqlite3_mprintf(format, args...);
+  if (text == nullptr) {
+    throw std::bad_alloc();
+  }
+  struct Free {
+    char* text;
+    ~Free() { sqlite3_free(text); }
+  } free_text{text};
+  return text;
+}
+
+class Statement {
+ public:
+  Statement() noexcept = default;
+  // Kept for long (PERSISTENT) and never a virtual table's (NO_VTAB). Throws SqlError.
+  Statement(sqlite3* db, const std::string& sql) {
+    const int code = sqlite3_prepare_v3(db, sql.c_str(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT | SQLITE_PREPARE_NO_VTAB,
+                                        &statement_, nullptr);
+    if (code != SQLITE_OK) {
+      throw SqlError(code, sqlite3_errmsg(db));
+    }
+  }
+  Statement(Statement&& other) noexcept : statement_(std::exchange(other.statement_, nullptr)) {}
+  Statement& operator=(Statement&& other) noexcept {
+    std::swap(statement_, other.statement_);
+    return *this;
+  }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  ~Statement() { sqlite3_finalize(statement_); }
+
+  explicit operator bool() const noexcept { return statement_ != nullptr; }
+
+  // All of them throw SqlError, and nothing stays bound: a value that SQLite would not take
+  // (SQLITE_LIMIT_LENGTH, no memory) would be written as NULL.
+  Statement& bind(int index, int64_t value) {
+    return expect_bound(sqlite3_bind_int64(statement_, index, value));
+  }
+  Statement& bind(int index, double value) {
+    return expect_bound(sqlite3_bind_double(statement_, index, value));
+  }
+  // The bytes must live until reset().
+  Statement& bind(int index, std::span<const std::byte> bytes) {
+    return expect_bound(
+        sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_STATIC));
+  }
+  Statement& bind_copy(int index, std::span<const std::byte> bytes) {
+    return expect_bound(
+        sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
+  }
+  Statement& bind(int index, const std::string& text) {
+    return expect_bound(sqlite3_bind_text64(statement_, index, text.data(), text.size(),
+                                            SQLITE_STATIC, SQLITE_UTF8));
+  }
+
+  // True: a row. Throws SqlError with SQLite's text.
+  bool step() {
+    const int code = sqlite3_step(statement_);
+    if (code == SQLITE_ROW) {
+      return true;
+    }
+    if (code != SQLITE_DONE) {
+      raise(code);
+    }
+    return false;
+  }
+  // What was bound is forgotten, too: a tracing application would show it. sqlite3_reset() only
+  // repeats what step() threw.
+  void reset() noexcept {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+  }
+  void run() {
+    Reset resetting{*this};
+    while (step()) {
+    }
+  }
+
+  int type(int column) const noexcept { return sqlite3_column_type(statement_, column); }
+  int64_t integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
+  double real(int column) const noexcept { return sqlite3_column_double(statement_, column); }
+  std::span<const std::byte> bytes(int column) const {
+    const bool was_null = type(column) == SQLITE_NULL;
+    const void* data = sqlite3_column_blob(statement_, column);
+    if (data == nullptr && !was_null && type(column) == SQLITE_NULL) {
+      throw std::bad_alloc();  // of a zeroblob
+    }
+    return {static_cast<const std::byte*>(data),
+            static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+  }
+  sqlite3_value* value(int column) const noexcept {
+    return sqlite3_column_value(statement_, column);
+  }
+  std::string text(int column) const {  // UTF-8, whatever the database's encoding; NULL: empty
+    const bool is_null = type(column) == SQLITE_NULL;
+    const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    const auto size = static_cast<size_t>(sqlite3_column_bytes(statement_, column));
+    if (text == nullptr && !is_null) {
+      throw std::bad_alloc();
+    }
+    return text == nullptr ? std::string() : std::string(text, size);
+  }
+
+  // Resets at the end of a scope, so that no read lock outlives it.
+  struct Reset {
+    Statement& statement;
+    ~Reset() { statement.reset(); }
+  };
+
+ private:
+  // Out of line of what is called once a row.
+  [[noreturn, gnu::noinline]] void raise(int code) const {
+    sqlite3* db = sqlite3_db_handle(statement_);
+    const int extended = sqlite3_extended_errcode(db);
+    throw SqlError((extended & 0xFF) == (code & 0xFF) ? extended : code, sqlite3_errmsg(db));
+  }
+  Statement& expect_bound(int code) {
+    if (code != SQLITE_OK) [[unlikely]] {
+      const std::string message = sqlite3_errmsg(sqlite3_db_handle(statement_));
+      sqlite3_clear_bindings(statement_);
+      throw SqlError(code, message);
+    }
+    return *this;
+  }
+
+  sqlite3_stmt* statement_ = nullptr;
+};
+
+// Runs SQL once. Throws SqlError.
+inline void execute(sqlite3* db, const std::string& sql) {
+  char* message = nullptr;
+  const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &message);
+  if (code != SQLITE_OK) {
+    const std::string text = message != nullptr ? message : sqlite3_errmsg(db);
+    sqlite3_free(message);
+    throw SqlError(code, text);
+  }
+}
+
+// A read transaction: as long as it lives all that is read in the schema comes from one commit, and
+// SQLite knows the schema as it is there. Throws SqlError.
+class ReadTransaction {
+ public:
+  ReadTransaction() noexcept = default;  // none
+  ReadTransaction(sqlite3* db, const std::string& schema)
+      : select_(db, sql_text(R"(SELECT count(*) FROM (SELECT 1 FROM "%w".sqlite_schema LIMIT 1))",
+                             schema.c_str())) {
+    select_.step();
+  }
+
+ private:
+  Statement select_;
+};
+
+// The application's last_insert_rowid() survives the shadow writes made in this scope.
+class KeepLastRowid {
+ public:
+  explicit KeepLastRowid(sqlite3* db) noexcept : db_(db), rowid_(sqlite3_last_insert_rowid(db)) {}
+  ~KeepLastRowid() { sqlite3_set_last_insert_rowid(db_, rowid_); }
+  KeepLastRowid(const KeepLastRowid&) = delete;
+  KeepLastRowid& operator=(const KeepLastRowid&) = delete;
+
+ private:
+  sqlite3* db_;
+  sqlite3_int64 rowid_;
+};
+
+}  // namespace cuckoo

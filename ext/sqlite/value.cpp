@@ -1,0 +1,132 @@
+#include "ext/sqlite/value.hpp"
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/base/key_hash.hpp"
+
+namespace cuckoo {
+namespace {
+
+void take_text(sqlite3_value* value, KeyView& key) {
+  key.type = SQLITE_TEXT;
+  key.bytes = reinterpret_cast<const char*>(sqlite3_value_text(value));
+  key.size = sqlite3_value_bytes(value);
+  if (key.bytes == nullptr) {
+    throw std::bad_alloc();
+  }
+}
+
+}  // namespace
+
+Affinity affinity_of(std::string_view declared_type) {
+  std::string upper(declared_type);
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  const auto has = [&upper](const char* part) { return upper.find(part) != std::string::npos; };
+  if (has("INT")) {
+    return Affinity::kInteger;
+  }
+  if (has("CHAR") || has("CLOB") || has("TEXT")) {
+    return Affinity::kText;
+  }
+  if (upper.empty() || has("BLOB")) {
+    return Affinity::kNone;
+  }
+  if (has("REAL") || has("FLOA") || has("DOUB")) {
+    return Affinity::kReal;
+  }
+  return Affinity::kNumeric;
+}
+
+KeyView key_of(sqlite3_value* value, Affinity affinity) {
+  KeyView key;
+  key.type = sqlite3_value_type(value);
+  if (key.type == SQLITE_TEXT && affinity >= Affinity::kNumeric) {
+    key.type = sqlite3_value_numeric_type(value);
+  }
+  switch (key.type) {
+    case SQLITE_INTEGER:
+      if (affinity == Affinity::kText) {
+        take_text(value, key);
+      } else if (affinity == Affinity::kReal) {
+        key.type = SQLITE_FLOAT;
+        key.real = static_cast<double>(sqlite3_value_int64(value));
+      } else {
+        key.integer = sqlite3_value_int64(value);
+      }
+      break;
+    case SQLITE_FLOAT:
+      if (affinity == Affinity::kText) {
+        take_text(value, key);
+        break;
+      }
+      key.real = sqlite3_value_double(value);
+      if ((affinity == Affinity::kNumeric || affinity == Affinity::kInteger) &&
+          key.real > -9223372036854775808.0 && key.real < 9223372036854775808.0 &&
+          static_cast<double>(static_cast<int64_t>(key.real)) == key.real) {
+        key.type = SQLITE_INTEGER;
+        key.integer = static_cast<int64_t>(key.real);
+      }
+      break;
+    case SQLITE_TEXT:
+      take_text(value, key);
+      break;
+    case SQLITE_BLOB:
+      key.bytes = reinterpret_cast<const char*>(blob_of(value).data());
+      key.size = sqlite3_value_bytes(value);
+      break;
+    default:
+      break;
+  }
+  return key;
+}
+
+uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept {
+  switch (key.type) {
+    case SQLITE_INTEGER:
+      return hash_integer(key.integer, seed);
+    case SQLITE_FLOAT:
+      return hash_real(key.real, seed);
+    case SQLITE_TEXT:
+      return hash_bytes(KeyKind::kText, bytes_of(key), seed);
+    default:
+      return hash_bytes(KeyKind::kBlob, bytes_of(key), seed);
+  }
+}
+
+void KeyCopy::assign(const KeyView& key) {
+  view_ = key;
+  if (key.type == SQLITE_TEXT || key.type == SQLITE_BLOB) {
+    buffer_.assign(key.bytes, static_cast<size_t>(key.size));
+  }
+}
+
+KeyView KeyCopy::view() const noexcept {
+  KeyView view = view_;
+  view.bytes = buffer_.data();
+  return view;
+}
+
+void KeyCopy::result(sqlite3_context* context) const {
+  switch (view_.type) {
+    case SQLITE_INTEGER:
+      sqlite3_result_int64(context, view_.integer);
+      break;
+    case SQLITE_FLOAT:
+      sqlite3_result_double(context, view_.real);
+      break;
+    case SQLITE_TEXT:
+      sqlite3_result_text64(context, buffer_.data(), buffer_.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+      break;
+    case SQLITE_BLOB:
+      sqlite3_result_blob64(context, buffer_.data(), buffer_.size(), SQLITE_TRANSIENT);
+      break;
+    default:
+      sqlite3_result_null(context);
+      break;
+  }
+}
+
+}  // namespace cuckoo

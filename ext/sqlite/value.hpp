@@ -1,0 +1,74 @@
+// An SQL value as a key: the declared type's affinity, equality as SQLite's under BINARY collation,
+// the keyed hash, and the copy that a cursor echoes.
+//
+// Invariants
+//   I1  a key hashes like the value an ordinary column of the declared type would hold.
+//   I2  the value's own type is read before anything that may convert it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ext/sqlite/api.hpp"
+
+namespace cuckoo {
+
+enum class Affinity { kNone, kText, kNumeric, kInteger, kReal };
+
+// SQLite's rules (datatype3.html, 3.1) for a declared type; no type and BLOB: kNone.
+Affinity affinity_of(std::string_view declared_type);
+
+// A key after its column's affinity. Texts and blobs are views, valid as long as the sqlite3_value.
+struct KeyView {
+  int type = SQLITE_NULL;
+  int64_t integer = 0;
+  double real = 0;
+  const char* bytes = nullptr;
+  int size = 0;
+};
+
+// A value's bytes. SQLite makes those of a zeroblob when they are asked for, and a NULL of the
+// value when it has no memory for them: that throws std::bad_alloc.
+inline std::span<const std::byte> blob_of(sqlite3_value* value) {
+  const bool was_null = sqlite3_value_type(value) == SQLITE_NULL;
+  const void* bytes = sqlite3_value_blob(value);
+  if (bytes == nullptr && !was_null && sqlite3_value_type(value) == SQLITE_NULL) {
+    throw std::bad_alloc();
+  }
+  return {static_cast<const std::byte*>(bytes), static_cast<size_t>(sqlite3_value_bytes(value))};
+}
+
+KeyView key_of(sqlite3_value* value, Affinity affinity);
+uint64_t hash_key(const KeyView& key, uint64_t seed) noexcept;             // the key is not NULL
+inline std::span<const std::byte> bytes_of(const KeyView& key) noexcept {  // a text or a blob
+  return {reinterpret_cast<const std::byte*>(key.bytes), static_cast<size_t>(key.size)};
+}
+
+// An integer that its column keeps as one: the commonest key, and the one whose hashing should cost
+// nothing beside it.
+inline bool is_plain_integer(sqlite3_value* value, Affinity affinity) noexcept {
+  return sqlite3_value_type(value) == SQLITE_INTEGER && affinity != Affinity::kText &&
+         affinity != Affinity::kReal;
+}
+
+// A key that owns its bytes; its buffer is reused from row to row.
+class KeyCopy {
+ public:
+  void assign(const KeyView& key);
+  void assign(int64_t integer) noexcept {
+    view_.type = SQLITE_INTEGER;
+    view_.integer = integer;
+  }
+  void result(sqlite3_context* context) const;
+  KeyView view() const noexcept;
+
+ private:
+  KeyView view_;
+  std::string buffer_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,169 @@
+#include "ext/table/connection.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <tuple>
+
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/options.hpp"
+#include "ext/sqlite/statement.hpp"
+#include "ext/table/shadow_tables.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Every connection of the process, of any thread. Neither has a destructor that runs at exit:
+// connections may be closed after it.
+std::mutex all_mutex;
+Connection* all_connections = nullptr;
+
+}  // namespace
+
+Connection::Connection(sqlite3* db) : db_(db) {
+  const std::lock_guard lock(all_mutex);
+  next_ = std::exchange(all_connections, this);
+}
+
+Connection::~Connection() {
+  const std::lock_guard lock(all_mutex);
+  Connection** link = &all_connections;
+  while (*link != this) {
+    link = &(*link)->next_;
+  }
+  *link = next_;
+}
+
+std::shared_ptr<Connection> Connection::of(sqlite3* db) {
+  const std::lock_guard lock(all_mutex);
+  Connection* each = all_connections;
+  while (each != nullptr && each->db_ != db) {
+    each = each->next_;
+  }
+  return each == nullptr ? nullptr : each->weak_from_this().lock();
+}
+
+std::string Connection::key_of(std::string_view schema, std::string_view table) {
+  return lower(schema) + '\0' + lower(table);
+}
+
+std::shared_ptr<LiveTable> Connection::known_table(const std::string& schema,
+                                                   const std::string& table) const {
+  const auto found = tables_.find(key_of(schema, table));
+  return found == tables_.end() ? nullptr : found->second.lock();
+}
+
+void Connection::enter(const std::shared_ptr<LiveTable>& live) {
+  tables_[key_of(live->schema(), live->table())] = live;
+}
+
+void Connection::forget(const LiveTable& live) noexcept {
+  ++generation_;
+  for (auto entry = tables_.begin(); entry != tables_.end(); ++entry) {
+    if (entry->second.lock().get() == &live) {
+      tables_.erase(entry);
+      return;
+    }
+  }
+}
+
+void Connection::rename(const std::shared_ptr<LiveTable>& live, const std::string& old_table) {
+  ++generation_;
+  std::weak_ptr<LiveTable>& slot = tables_[key_of(live->schema(), live->table())];
+  if (const std::shared_ptr<LiveTable> other = slot.lock(); other != nullptr && other != live) {
+    other->orphan();
+  }
+  slot = live;
+  tables_.erase(key_of(live->schema(), old_table));
+}
+
+std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
+  // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
+  // authorizer.
+  execute(db_, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
+  return known_table(schema, table);
+}
+
+// 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots. Whoever
+// passes a long text by mistake does not wait for each of its dots.
+std::optional<std::pair<std::string, std::string>> Connection::look_up(
+    const std::string& name, const std::vector<std::string>& schemas) const {
+  for (const std::string& schema : schemas) {
+    if (table_exists(db_, schema, name)) {
+      return std::pair(schema, name);
+    }
+  }
+  size_t longest = std::string_view("main").size();
+  for (const std::string& schema : schemas) {
+    longest = std::max(longest, schema.size());
+  }
+  for (size_t dot = name.find('.'); dot <= longest; dot = name.find('.', dot + 1)) {
+    if (table_exists(db_, name.substr(0, dot), name.substr(dot + 1))) {
+      return std::pair(name.substr(0, dot), name.substr(dot + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> Connection::schemas() const {
+  std::vector<std::string> names;
+  for (int i = 0; const char* name = sqlite3_db_name(db_, i); ++i) {
+    names.emplace_back(name);
+  }
+  std::swap(names[0], names[1]);  // 0 is main, 1 is temp; temp is looked at first
+  return names;
+}
+
+std::pair<std::string, std::string> Connection::look_up_twice(const std::string& name,
+                                                              const char* kind,
+                                                              const char* hint) const {
+  const bool is_name = !name.empty() && name.find('\0') == std::string::npos;
+  const std::vector<std::string> names = schemas();
+  auto place = is_name ? look_up(name, names) : std::nullopt;
+  if (is_name && !place) {
+    for (const std::string& schema : names) {  // another connection may have made it just now
+      execute(db_, sql_text("SELECT 1 FROM \"%w\".sqlite_schema LIMIT 1", schema.c_str()));
+    }
+    place = look_up(name, names);
+  }
+  if (!place) {
+    throw SqlError(SQLITE_ERROR, std::string("no such ") + kind + ": " + printable(name) + hint);
+  }
+  return *place;
+}
+
+Connection::Place Connection::locate(const std::string& name, const char* kind,
+                                     const char* hint) const {
+  auto [schema, table] = look_up_twice(name, kind, hint);
+  while (true) {
+    ReadTransaction transaction(db_, schema);
+    // It may have gone, or come to a schema that is looked at before, until the transaction began.
+    std::pair<std::string, std::string> again = look_up_twice(name, kind, hint);
+    if (again.first == schema) {
+      return {std::move(again.first), std::move(again.second), std::move(transaction)};
+    }
+    std::tie(schema, table) = std::move(again);
+  }
+}
+
+void Connection::refuse_kind(const std::string& name, const char* kinds) {
+  throw SqlError(SQLITE_ERROR, printable(name) + " is not " + kinds);
+}
+
+std::vector<std::string> Connection::tables_of(std::span<const char* const> modules,
+                                               const std::string& schema) const {
+  std::string condition;
+  for (const char* module : modules) {
+    condition += sql_text("%s sql LIKE 'CREATE VIRTUAL TABLE%%%s%%'",
+                          condition.empty() ? "" : " OR", module);
+  }
+  std::vector<std::string> names;
+  Statement select(db_, sql_text("SELECT name FROM \"%w\".sqlite_schema WHERE type = 'table'"
+                                 " AND (%s) ORDER BY name",
+                                 schema.c_str(), condition.c_str()));
+  while (select.step()) {
+    names.push_back(select.text(0));
+  }
+  return names;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,194 @@
+// What the extension knows of one database connection: its live tables by name.
+//
+// SQLite may have two instances of one virtual table in one transaction (after DDL); both share the
+// LiveTable found here, so that there is one memory image of a table.
+//
+// A kind of LiveTable says what it is: kWhat ("filter"), kKinds ("a cuckoo_filter or …"), kModules,
+// and hint(name): what the error says besides, when there is no table of that name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ext/sqlite/api.hpp"
+#include "ext/sqlite/statement.hpp"
+#include "ext/table/live_table.hpp"
+
+namespace cuckoo {
+
+// A module or function that SQLite has from this library.
+struct Registered {
+  static constexpr int kModule = -2;  // instead of a number of arguments
+  const char* name;
+  int arguments;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  explicit Connection(sqlite3* db);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // The one made for that connection by a load before, null when there was none.
+  static std::shared_ptr<Connection> of(sqlite3* db);
+
+  sqlite3* db() const noexcept { return db_; }
+  std::vector<Registered>& registered() noexcept { return registered_; }
+
+  // The live table of that name, made when there is none; `fresh` (CREATE): always a new one.
+  template <class Live>
+  std::shared_ptr<Live> attach(const std::string& schema, const std::string& table, bool fresh) {
+    std::shared_ptr<LiveTable> known = known_table(schema, table);
+    auto live = std::dynamic_pointer_cast<Live>(known);
+    if (known != nullptr && (fresh || live == nullptr || known->may_be_undone())) {
+      known->orphan();
+      live.reset();
+    }
+    if (live == nullptr || live->closed()) {
+      live = std::make_shared<Live>(*this, schema, table);
+      enter(live);
+    }
+    ++generation_;
+    return live;
+  }
+  // Its last instance is gone.
+  void forget(const LiveTable& live) noexcept;
+  void rename(const std::shared_ptr<LiveTable>& live, const std::string& old_table);
+
+  // A table that a function was given by name, virtual or not, and a transaction to read it in:
+  // other connections may rename and drop it meanwhile.
+  struct Place {
+    std::string schema, table;
+    ReadTransaction transaction;
+  };
+  // 'table' (temp, main, attached) or 'schema.table'. Throws SqlError when there is none; `kind`
+  // and `hint` are for its text.
+  Place locate(const std::string& name, const char* kind, const char* hint = "") const;
+
+  template <class Live>
+  struct Named {
+    std::shared_ptr<Live> live;
+    ReadTransaction transaction;
+  };
+  // Connects it if need be, asks the authorizer and brings it up to date. Throws SqlError when
+  // there is no such table or it is of another kind.
+  template <class Live>
+  Named<Live> find(const std::string& name) {
+    Place place = locate(name, Live::kWhat, Live::hint(name));
+    auto live = std::dynamic_pointer_cast<Live>(open(place.schema, place.table));
+    if (live == nullptr) {
+      refuse_kind(name, Live::kKinds);
+    }
+    live->follow();
+    return {std::move(live), std::move(place.transaction)};
+  }
+  // A table, or what keeps it from being opened.
+  template <class Live>
+  struct Found {
+    std::string schema, table;
+    std::shared_ptr<Live> live;
+    std::string error;  // not empty: live is null
+  };
+  template <class Live>
+  struct Tables {
+    std::vector<Found<Live>> found;
+    std::vector<ReadTransaction> transactions;  // to read them in
+  };
+  // The one of that name, or every table of that kind in every schema; none is brought up to date.
+  // Throws SqlError where a failure may pass.
+  template <class Live>
+  Tables<Live> find_or_error(const std::string& name) {
+    Place place = locate(name, Live::kWhat, Live::hint(name));
+    Tables<Live> tables;
+    tables.found.push_back(open_as<Live>(place.schema, place.table));
+    if (tables.found[0].live == nullptr && tables.found[0].error.empty()) {
+      refuse_kind(name, Live::kKinds);
+    }
+    tables.transactions.push_back(std::move(place.transaction));
+    return tables;
+  }
+  template <class Live>
+  Tables<Live> all() {
+    Tables<Live> tables;
+    for (const std::string& schema : schemas()) {
+      tables.transactions.emplace_back(db_, schema);
+      for (const std::string& table : tables_of(Live::kModules, schema)) {
+        Found<Live> found = open_as<Live>(schema, table);
+        if (found.live != nullptr || !found.error.empty()) {
+          tables.found.push_back(std::move(found));
+        }
+      }
+    }
+    return tables;
+  }
+
+  // What others keep for as long as the connection lives: one of each type, made at first use.
+  template <class Part>
+  Part& part() {
+    static char type;  // its address stands for the type
+    for (const auto& [of, part] : parts_) {
+      if (of == &type) {
+        return *static_cast<Part*>(part.get());
+      }
+    }
+    auto made = std::make_shared<Part>();
+    parts_.emplace_back(&type, made);
+    return *made;
+  }
+
+  // Changes whenever a name may mean another table.
+  uint64_t generation() const noexcept { return generation_; }
+
+ private:
+  static std::string key_of(std::string_view schema, std::string_view table);
+  std::vector<std::string> schemas() const;
+  std::optional<std::pair<std::string, std::string>> look_up(
+      const std::string& name, const std::vector<std::string>& schemas) const;
+  std::pair<std::string, std::string> look_up_twice(const std::string& name, const char* kind,
+                                                    const char* hint) const;
+  std::shared_ptr<LiveTable> known_table(const std::string& schema, const std::string& table) const;
+  void enter(const std::shared_ptr<LiveTable>& live);
+  std::shared_ptr<LiveTable> open(const std::string& schema, const std::string& table);
+  // Names of all that could be one, by their statement.
+  std::vector<std::string> tables_of(std::span<const char* const> modules,
+                                     const std::string& schema) const;
+  template <class Live>
+  Found<Live> open_as(const std::string& schema, const std::string& table) {
+    Found<Live> found{schema, table, nullptr, {}};
+    try {
+      found.live = std::dynamic_pointer_cast<Live>(open(schema, table));
+    } catch (const SqlError& error) {
+      if (may_pass(error.code())) {
+        throw;
+      }
+      found.error = error.message();
+    }
+    return found;
+  }
+  [[noreturn]] static void refuse_kind(const std::string& name, const char* kinds);
+
+  sqlite3* db_;
+  Connection* next_;  // of all that this library knows
+  std::vector<Registered> registered_;
+  uint64_t generation_ = 1;
+  std::map<std::string, std::weak_ptr<LiveTable>> tables_;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
+};
+
+// What a function or a module is registered with: a reference of its own.
+inline Connection& connection_of(sqlite3_context* context) noexcept {
+  return **static_cast<std::shared_ptr<Connection>*>(sqlite3_user_data(context));
+}
+inline void release_connection(void* pointer) {
+  delete static_cast<std::shared_ptr<Connection>*>(pointer);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,136 @@
+#include "ext/table/live_table.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+
+void LiveTable::drop_instance() noexcept {
+  if (--instances_ == 0) {
+    // Its statements go with the object: one of them may be the caller, re-preparing itself.
+    closed_ = true;
+    connection_.forget(*this);
+  }
+}
+
+void LiveTable::rename(const std::shared_ptr<LiveTable>& self, const std::string& name) {
+  flush();
+  const std::string old_table = table();
+  store_.rename_tables(name);
+  connection_.rename(self, old_table);
+}
+
+// C2
+void LiveTable::flush() {
+  settle();
+  const Changing changing(*this);
+  try {
+    write_pending();
+  } catch (const SqlError& error) {
+    sqlite3_log(error.code(), "%s", error.message().c_str());  // of a savepoint nobody shows it
+    if (rolled_back_to_ == kBeginning || (error.code() & 0xFF) == SQLITE_IOERR) {
+      throw;
+    }
+    throw SqlError(SQLITE_IOERR, error.message());
+  } catch (const std::bad_alloc&) {
+    throw SqlError(SQLITE_IOERR_NOMEM, "out of memory");  // too short to need some
+  }
+}
+
+void LiveTable::savepoint(int number) {
+  if (changing_) {  // C5; those before it are the application's
+    last_savepoint_ = std::max(last_savepoint_, number - 1);
+    return;
+  }
+  flush();
+  savepoint_begun(number);
+  last_savepoint_ = number;
+}
+
+void LiveTable::release(int number) noexcept {
+  if (!changing_) {
+    settle();
+    last_savepoint_ = std::min(last_savepoint_, number - 1);
+    savepoint_released(number);
+  }
+}
+
+void LiveTable::rollback_to(int number) noexcept {
+  if (!changing_ && number <= last_savepoint_) {  // C6
+    rolled_back_to_ = std::min(rolled_back_to_, number);
+    last_savepoint_ = number;
+  }
+}
+
+void LiveTable::settle() noexcept {
+  const int savepoint = std::exchange(rolled_back_to_, kNowhere);
+  if (savepoint == kBeginning) {
+    undo_transaction();
+  } else if (savepoint != kNowhere) {
+    undo_to(savepoint);
+  }
+}
+
+uint32_t LiveTable::data_version() const {
+  uint32_t version = 0;
+  const int code =
+      sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
+  if (code != SQLITE_OK) {
+    throw SqlError(code, table() + ": the database " + schema() + " has no data version");
+  }
+  return version;
+}
+
+void LiveTable::see_own_commit() noexcept {
+  provisional_ = guard([](const char*) {}, [this] { seen_version_ = data_version(); }) != SQLITE_OK;
+}
+
+bool LiveTable::reads_provisionally() const noexcept {
+  return !writing_ && sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
+}
+
+void LiveTable::expect_room_for(uint32_t page_bytes) const {
+  constexpr int kMostBeside = 64;    // record header, id, checksum
+  constexpr int kLeastBytes = 1024;  // the table's record, statements of our own
+  const int needed = std::max(static_cast<int>(page_bytes) + kMostBeside, kLeastBytes);
+  const int limit = sqlite3_limit(store_.db(), SQLITE_LIMIT_LENGTH, -1);
+  if (limit < needed) {
+    throw SqlError(SQLITE_TOOBIG, table() + ": its rows take up to " + std::to_string(needed) +
+                                      " bytes, and SQLITE_LIMIT_LENGTH is " +
+                                      std::to_string(limit));
+  }
+}
+
+void LiveTable::read_failed(const SqlError& error) const {
+  const int code = error.code() & 0xFF;
+  if (error.message().starts_with(table() + ": ") || code == SQLITE_INTERRUPT) {
+    return;
+  }
+  const bool broken = code == SQLITE_ERROR;  // no such table, no such column
+  throw SqlError(broken ? SQLITE_CORRUPT_VTAB : error.code(),
+                 table() + (broken ? ": corrupt: " : ": ") + error.message());
+}
+
+void LiveTable::raise(const Status& status, bool half_done) const {
+  if (status.ok()) {
+    return;
+  }
+  const SqlError error = sql_error(table(), status.error());
+  throw SqlError(half_done && !undoes_transaction(error.code()) ? SQLITE_IOERR : error.code(),
+                 error.message());
+}
+
+// SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one
+// before (VTable.iSavepoint in vtab.c), and a table that was made in this transaction was asked for
+// none. A nested statement that may fail half-way makes it ask: then what is pending is dropped
+// with the CREATE. Without this a CREATE that was rolled back to a savepoint would go on writing.
+void LiveTable::announce() {
+  announced_ = true;
+  execute(store_.db(), sql_text(R"(INSERT INTO "%w"."%w_config" SELECT 0, 0 WHERE 0)",
+                                schema().c_str(), table().c_str()));
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,181 @@
+// One virtual table as this connection sees it, whatever it keeps: its shadow tables, the instances
+// that share it, and where it stands in a transaction. LiveFilter and LiveFlash keep their contents
+// in step with the shadow tables by it.
+//
+// Contract
+//   C1  memory is a cache of the shadow tables: flush() before every savepoint mark and commit,
+//       dropped or undone after every roll-back (C4).
+//   C2  an error before the first shadow write of a statement changes nothing; one after it is
+//       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
+//       transaction. One of flush() is always IOERR, unless the transaction is undone already: for
+//       the others SQLite may keep what the flush wrote before a savepoint. (When memory ran out it
+//       makes NOMEM of it all the same: then every use fails, and COMMIT, until a roll-back.)
+//   C3  what is read never writes.
+//   C4  a roll-back is only noted, and carried out at the next call: SQLite may roll back in the
+//       middle of a nested statement of ours, with the functions that hold the contents on the
+//       stack. Until then nothing is pending.
+//   C5  in a change and in flush(), savepoints are those of our own nested statements (a trigger on
+//       a shadow table makes them): nothing is flushed for them, and a roll-back to one is told by
+//       the statement's failure. Nested statements know no virtual tables (Statement), so such a
+//       trigger can't come back here.
+//   C6  SQLite also "rolls back" to a savepoint that never began, because another virtual table
+//       refused it: then nothing was undone. last_savepoint_ is the last that did begin.
+#pragma once
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "ext/table/shadow_store.hpp"
+
+namespace cuckoo {
+
+class Connection;
+
+class LiveTable {
+ public:
+  // `store` is a member of the derived class: it lives as long.
+  LiveTable(Connection& connection, ShadowStore& store) noexcept
+      : connection_(connection), store_(store) {}
+  virtual ~LiveTable() = default;
+  LiveTable(const LiveTable&) = delete;
+  LiveTable& operator=(const LiveTable&) = delete;
+
+  const std::string& schema() const noexcept { return store_.schema(); }
+  const std::string& table() const noexcept { return store_.table(); }
+
+  // Instances of the virtual table that share it; the last one closes it.
+  void add_instance() noexcept { ++instances_; }
+  void drop_instance() noexcept;
+  bool closed() const noexcept { return closed_; }
+  // Made in this transaction and nothing pending: a roll-back to a savepoint may have undone the
+  // CREATE, of which nobody tells. What is pending was told (announce()), so it is of this table.
+  bool may_be_undone() const noexcept { return created_ && !pending(); }
+  // Another table has this one's name now: nothing of it may be written any more.
+  virtual void orphan() noexcept = 0;
+
+  // Brings memory up to date. Throws SqlError. Cheap when it is. Under a read transaction: that of
+  // a statement on this table, else a ReadTransaction.
+  virtual void follow() = 0;
+  void rename(const std::shared_ptr<LiveTable>& self, const std::string& name);
+
+  // Must not fail: DROP TABLE begins a transaction too, and a broken table must be droppable.
+  void begin() noexcept {
+    writing_ = true;
+    current_ = false;
+  }
+
+  void rollback() noexcept {
+    rolled_back_to_ = kBeginning;  // C4
+    end_transaction();
+  }
+  // Savepoints are 0, 1 …, each inside of those before it, -1 is one that began the transaction;
+  // a release ends it and those inside.
+  void savepoint(int number);
+  void release(int number) noexcept;
+  void rollback_to(int number) noexcept;
+
+ protected:
+  // Memory holds what the shadow tables don't.
+  virtual bool pending() const noexcept = 0;
+  void flush();
+  virtual void write_pending() = 0;  // when it throws, only a roll-back helps
+  // Everything is flushed.
+  virtual void savepoint_begun(int) {}
+  virtual void savepoint_released(int) noexcept {}
+
+  bool rolled_back() const noexcept { return rolled_back_to_ != kNowhere; }
+  // Carries out what was noted; the first thing that every call does.
+  void settle() noexcept;
+  virtual void undo_transaction() noexcept = 0;
+  virtual void undo_to(int savepoint) noexcept = 0;
+
+  // Moves whenever another connection committed, or this one. Throws SqlError.
+  uint32_t data_version() const;
+  // What the transaction that ends now made of it: the memory that wrote it is up to date.
+  void see_own_commit() noexcept;
+  // Is what is read now part of a write transaction that this table does not take part in?
+  bool reads_provisionally() const noexcept;
+  // Whatever reading the config runs into names the table.
+  template <class Body>
+  void read_config(Body&& body);
+  // Before a transaction's first change: may rows with pages of that size be as long as they are?
+  // Else SQLite would refuse them when they are flushed. Throws SqlError (SQLITE_TOOBIG).
+  void expect_room_for(uint32_t page_bytes) const;
+  // Throws a failure; `half_done`: C2.
+  void raise(const Status& status, bool half_done) const;
+  void announce_once() {
+    if (created_ && !announced_) [[unlikely]] {
+      announce();
+    }
+  }
+  void end_transaction() noexcept {
+    writing_ = current_ = created_ = announced_ = false;
+    last_savepoint_ = kNoSavepoint;
+  }
+
+  // C5; and the application's last_insert_rowid() survives.
+  class Changing {
+   public:
+    explicit Changing(LiveTable& live)
+        : live_(live),
+          rowid_(sqlite3_last_insert_rowid(live.store_.db())),
+          outer_(std::exchange(live.changing_, true)) {}
+    ~Changing() {
+      live_.changing_ = outer_;
+      if (sqlite3_last_insert_rowid(live_.store_.db()) != rowid_) {
+        sqlite3_set_last_insert_rowid(live_.store_.db(), rowid_);
+      }
+    }
+    Changing(const Changing&) = delete;
+    Changing& operator=(const Changing&) = delete;
+
+   private:
+    LiveTable& live_;
+    sqlite3_int64 rowid_;
+    bool outer_;
+  };
+
+  Connection& connection_;
+
+  bool writing_ = false;    // between xBegin and the transaction's end
+  bool current_ = false;    // memory was checked in this write transaction
+  bool created_ = false;    // by this transaction
+  bool announced_ = false;  // … and SQLite tells it of roll-backs to earlier savepoints
+  bool changing_ = false;   // C5
+  int last_savepoint_ = kNoSavepoint;  // C6: the innermost that is open, as far as we were told
+  uint32_t seen_version_ = 0;
+  // Read in a write transaction that this table is no part of: what was read may be rolled back,
+  // and nobody will tell.
+  bool provisional_ = false;
+
+ private:
+  void announce();
+  void read_failed(const SqlError& error) const;
+
+  ShadowStore& store_;
+
+  static constexpr int kNoSavepoint = -1;
+  static constexpr int kBeginning = INT_MIN;
+  static constexpr int kNowhere = INT_MAX;
+  int rolled_back_to_ = kNowhere;  // C4: the outermost of those noted
+
+  int instances_ = 0;
+  bool closed_ = false;
+};
+
+template <class Body>
+void LiveTable::read_config(Body&& body) {
+  try {
+    body();
+  } catch (const SqlError& error) {
+    read_failed(error);
+    throw;
+  }
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,97 @@
+#include "ext/table/registration.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace cuckoo {
+namespace {
+
+bool runs_statement(sqlite3* db) noexcept {
+  for (sqlite3_stmt* each = sqlite3_next_stmt(db, nullptr); each != nullptr;
+       each = sqlite3_next_stmt(db, each)) {
+    if (sqlite3_stmt_busy(each) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// True: it is no longer registered.
+bool take_back(sqlite3* db, const Registered& entry, bool running) noexcept {
+  if (entry.arguments == Registered::kModule) {
+    // Nothing can fail here: an error would be that of an allocation before it.
+    sqlite3_create_module_v2(db, entry.name, nullptr, nullptr, nullptr);
+    return true;
+  }
+  return !running &&
+         sqlite3_create_function_v2(db, entry.name, entry.arguments, SQLITE_UTF8, nullptr, nullptr,
+                                    nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+}  // namespace
+
+Registration::~Registration() {
+  if (kept_) {
+    return;
+  }
+  const bool running = runs_statement(db());
+  std::vector<Registered>& entries = connection_->registered();
+  for (size_t i = entries.size(); i-- > first_;) {
+    if (take_back(db(), entries[i], running)) {
+      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+}
+
+void Registration::function(const char* name, int arguments, int flags, Call call) {
+  add({name, arguments}, [&](void* client) {
+    return sqlite3_create_function_v2(db(), name, arguments, SQLITE_UTF8 | flags, client, call,
+                                      nullptr, nullptr, release_connection);
+  });
+}
+
+void Registration::aggregate(const char* name, int arguments, int flags, Call step, Final final) {
+  add({name, arguments}, [&](void* client) {
+    return sqlite3_create_function_v2(db(), name, arguments, SQLITE_UTF8 | flags, client, nullptr,
+                                      step, final, release_connection);
+  });
+}
+
+bool Registration::has(const char* name, int arguments) const noexcept {
+  for (const Registered& entry : connection_->registered()) {
+    if (entry.arguments == arguments && std::string_view(entry.name) == name) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Room for one more entry, so that what SQLite has accepted can be listed.
+void Registration::prepare() {
+  std::vector<Registered>& entries = connection_->registered();
+  entries.reserve(entries.size() + 1);
+}
+
+bool can_call(sqlite3* db, const char* call) {
+  const std::string sql = std::string("SELECT ") + call;
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr);
+  sqlite3_finalize(statement);  // never stepped: it has no error of its own
+  if (code == SQLITE_OK) {
+    return true;
+  }
+  const std::string text = sqlite3_errmsg(db);
+  // Makes the connection forget the error: with one, sqlite3_open() would fail after an automatic
+  // extension. An empty text, so that no authorizer is asked.
+  execute(db, "");
+  switch (code & 0xFF) {
+    case SQLITE_ERROR:
+      return false;
+    case SQLITE_AUTH:  // the authorizer is asked about functions that are there
+      return true;
+    default:
+      throw SqlError(code, text);
+  }
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,73 @@
+// What this library registers on one connection, in a way that a load which fails half-way can't
+// hurt: SQLite closes the library then, but keeps what was registered.
+//
+// Invariants
+//   I1  the library is never unmapped once it began to register (CMakeLists.txt: -z nodelete).
+//   I2  Connection::registered() lists what is registered.
+//   I3  each entry holds the Connection, which so lives until SQLite has let go of the last one; a
+//       second load finds it (Connection::of) and registers what is missing, nothing twice.
+//   I4  a load that fails takes back what it registered. While a statement runs, as in SELECT
+//       load_extension(), SQLite lets no function go: functions stay then.
+#pragma once
+
+#include <memory>
+
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/module.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+
+class Registration {
+ public:
+  using Call = void (*)(sqlite3_context*, int, sqlite3_value**);
+  using Final = void (*)(sqlite3_context*);
+
+  explicit Registration(std::shared_ptr<Connection> connection) noexcept
+      : connection_(std::move(connection)), first_(connection_->registered().size()) {}
+  ~Registration();  // I4, unless keep() was called
+  Registration(const Registration&) = delete;
+  Registration& operator=(const Registration&) = delete;
+
+  // Each does nothing when it is registered already, and throws SqlError when it can't be.
+  template <class Table>
+  void module(const char* name) {
+    add({name, Registered::kModule}, [&](void* client) {
+      return Adapter<Table>::register_module(db(), name, client, release_connection);
+    });
+  }
+  void function(const char* name, int arguments, int flags, Call call);
+  void aggregate(const char* name, int arguments, int flags, Call step, Final final);
+
+  bool has(const char* name, int arguments) const noexcept;
+  // Everything is registered.
+  void keep() noexcept { kept_ = true; }
+
+  sqlite3* db() const noexcept { return connection_->db(); }
+
+ private:
+  template <class Register>
+  void add(const Registered& entry, Register&& register_it) {
+    if (has(entry.name, entry.arguments)) {
+      return;
+    }
+    prepare();
+    // SQLite releases the pointer also when the registration fails.
+    const int code = register_it(new std::shared_ptr<Connection>(connection_));
+    if (code != SQLITE_OK) {
+      throw SqlError(code, sqlite3_errmsg(db()));
+    }
+    connection_->registered().push_back(entry);  // there is room for it
+  }
+  void prepare();
+
+  std::shared_ptr<Connection> connection_;
+  size_t first_;  // of this load's entries
+  bool kept_ = false;
+};
+
+// Could a statement call it? `call`: with as many arguments as matter, "f(NULL)". Leaves no error
+// behind on the connection. Throws SqlError when there is no telling.
+bool can_call(sqlite3* db, const char* call);
+
+}  // namespace cuckoo

@@ -1,0 +1,178 @@
+#include "ext/table/shadow_store.hpp"
+
+#include <algorithm>
+
+namespace cuckoo {
+namespace {
+
+constexpr char kSelectRecord[] = R"(SELECT value FROM "%w"."%w_config" WHERE key = 'record')";
+constexpr char kUpdateRecord[] =
+    "INSERT INTO \"%w\".\"%w_config\" VALUES ('record', ?1)"
+    " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
+constexpr char kSelectPage[] = R"(SELECT id, page FROM "%w"."%w_pages" WHERE id = ?1 AND id <= ?2)";
+constexpr char kSelectPages[] =
+    R"(SELECT id, page FROM "%w"."%w_pages" WHERE id BETWEEN ?1 AND ?2 ORDER BY id)";
+constexpr char kInsertPage[] = R"(INSERT INTO "%w"."%w_pages" VALUES (?1, ?2))";
+constexpr char kUpdatePage[] = R"(UPDATE "%w"."%w_pages" SET page = ?2 WHERE id = ?1)";
+constexpr char kDeletePages[] = R"(DELETE FROM "%w"."%w_pages" WHERE id BETWEEN ?1 AND ?2)";
+
+}  // namespace
+
+// SQLite keeps usable - 35 bytes of a cell in its page, the record header takes 4.
+uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
+  Statement select(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
+  int64_t usable = select.step() ? select.integer(0) : 4096;
+  int reserved = -1;
+  if (sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_RESERVE_BYTES, &reserved) ==
+          SQLITE_OK &&
+      reserved > 0) {
+    usable -= reserved;
+  }
+  const int64_t room = (usable - 35 - 4 - 4) / 64 * 64;
+  return static_cast<uint32_t>(std::clamp<int64_t>(room, 64, 4032));
+}
+
+uint64_t cache_bytes_for(sqlite3* db, const std::string& schema) {
+  Statement size(db, sql_text(R"(PRAGMA "%w".cache_size)", schema.c_str()));
+  const int64_t pages = size.step() ? size.integer(0) : 0;
+  if (pages < 0) {
+    return static_cast<uint64_t>(-pages) << 10;  // KB
+  }
+  Statement page_size(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
+  return static_cast<uint64_t>(pages * (page_size.step() ? page_size.integer(0) : 4096));
+}
+
+ShadowStore::ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,
+                         std::string table)
+    : db_(db), tables_(tables), schema_(std::move(schema)), table_(std::move(table)), poller_(db) {}
+
+Statement& ShadowStore::ready(Statement& statement, const char* sql) {
+  if (!statement) {
+    statement = Statement(db_, sql_text(sql, schema_.c_str(), table_.c_str()));
+  }
+  return statement;
+}
+
+void ShadowStore::finalize() noexcept {
+  for (Statement* statement : {&select_record_, &update_record_, &select_page_, &select_pages_,
+                               &insert_page_, &update_page_, &delete_pages_}) {
+    *statement = Statement();
+  }
+  poller_.finalize();
+}
+
+// --- tables --------------------------------------------------------------------------------------
+
+void ShadowStore::create_tables() { create_shadow_tables(db_, schema_, table_, tables_); }
+
+void ShadowStore::drop_tables() {
+  finalize();
+  drop_shadow_tables(db_, schema_, table_, tables_);
+}
+
+void ShadowStore::rename_tables(const std::string& name) {
+  finalize();
+  rename_shadow_tables(db_, schema_, table_, name, tables_);
+  table_ = name;
+}
+
+// --- config --------------------------------------------------------------------------------------
+
+Statement ShadowStore::upsert_option() const {
+  return Statement(db_, sql_text("INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)"
+                                 " ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+                                 schema_.c_str(), table_.c_str()));
+}
+
+void ShadowStore::erase_option(const std::string& key) {
+  Statement(db_, sql_text(R"(DELETE FROM "%w"."%w_config" WHERE key = ?1)", schema_.c_str(),
+                          table_.c_str()))
+      .bind(1, key)
+      .run();
+}
+
+std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
+  Statement select(db_, sql_text("SELECT key, value FROM \"%w\".\"%w_config\""
+                                 " WHERE key NOT LIKE 'record%%'",
+                                 schema_.c_str(), table_.c_str()));
+  std::map<std::string, OptionValue> options;
+  while (select.step()) {
+    OptionValue value;
+    value.type = select.type(1);
+    value.integer = select.integer(1);
+    value.real = select.real(1);
+    value.text = select.text(1);
+    options.emplace(select.text(0), std::move(value));
+  }
+  return options;
+}
+
+ShadowStore::HeldRecord::HeldRecord(ShadowStore& store) : store_(store) {
+  Statement& select = store.ready(store.select_record_, kSelectRecord);
+  try {
+    const bool found = select.step();
+    if (!found || select.type(0) != SQLITE_BLOB) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, store.table_ + ": corrupt: \"" + store.table_ +
+                                              "_config\" has no record" +
+                                              (found ? " that is a BLOB" : ""));
+    }
+  } catch (...) {
+    select.reset();
+    throw;
+  }
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+Status ShadowStore::expect_changed(const char* name, int64_t id) const {
+  if (sqlite3_changes(db_) == 1) {
+    return {};
+  }
+  return corrupt(std::string(name) + " row " + std::to_string(id) + " is gone");
+}
+
+Status ShadowStore::read_rows(Statement& statement, const char* sql, const char* name,
+                              int64_t first, int64_t last, const RowVisitor& visitor) {
+  return attempt([&]() -> Status {
+    Statement& select = ready(statement, sql);
+    Statement::Reset resetting{select};
+    select.bind(1, first).bind(2, last);
+    while (select.step()) {
+      const int64_t id = select.integer(0);
+      if (select.type(1) != SQLITE_BLOB) {
+        return corrupt(std::string(name) + " row " + std::to_string(id) + " is no BLOB");
+      }
+      CUCKOO_TRY(visitor(id, select.bytes(1)));
+    }
+    return {};
+  });
+}
+
+Status ShadowStore::read_pages(int64_t first, int64_t last, const RowVisitor& visitor) {
+  return first == last ? read_rows(select_page_, kSelectPage, "page", first, last, visitor)
+                       : read_rows(select_pages_, kSelectPages, "page", first, last, visitor);
+}
+
+Status ShadowStore::write_page(int64_t id, std::span<const std::byte> row, bool stored) {
+  return attempt([&]() -> Status {
+    Statement& write = stored ? ready(update_page_, kUpdatePage) : ready(insert_page_, kInsertPage);
+    write.bind(1, id).bind(2, row).run();
+    return stored ? expect_changed("page", id) : Status();
+  });
+}
+
+Status ShadowStore::erase_pages(int64_t first, int64_t last) {
+  return attempt([&]() -> Status {
+    ready(delete_pages_, kDeletePages).bind(1, first).bind(2, last).run();
+    return {};
+  });
+}
+
+Status ShadowStore::write_record(std::span<const std::byte> record) {
+  return attempt([&]() -> Status {
+    ready(update_record_, kUpdateRecord).bind(1, record).run();
+    return {};
+  });
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,133 @@
+// The shadow tables of one table, read and written row by row: what all kinds have in common.
+//
+//   <table>_config(key PRIMARY KEY, value)      options, one a row; 'record': the state (a BLOB)
+//   <table>_pages(id INTEGER PRIMARY KEY, page)
+// Kinds add tables and statements of their own to it.
+//
+// Nothing read from them is trusted: types are checked here, contents by those who read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "ext/sqlite/poller.hpp"
+#include "ext/sqlite/statement.hpp"
+#include "ext/table/shadow_tables.hpp"
+
+namespace cuckoo {
+
+inline constexpr ShadowTable kConfigTable = {"config", "(key PRIMARY KEY, value) WITHOUT ROWID"};
+inline constexpr ShadowTable kPagesTable = {"pages", "(id INTEGER PRIMARY KEY, page)"};
+inline constexpr ShadowTable kItemsTable = {"items", "(key PRIMARY KEY, value) WITHOUT ROWID"};
+
+// The largest multiple of 64 bytes that, with a checksum behind it, fits one database page as a
+// row.
+uint32_t page_bytes_for(sqlite3* db, const std::string& schema);
+// What SQLite's own page cache may take of that schema (PRAGMA cache_size).
+uint64_t cache_bytes_for(sqlite3* db, const std::string& schema);
+
+class ShadowStore {
+ public:
+  using RowVisitor = std::function<Status(int64_t id, std::span<const std::byte> row)>;
+
+  ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,
+              std::string table);
+  virtual ~ShadowStore() = default;
+  ShadowStore(const ShadowStore&) = delete;
+  ShadowStore& operator=(const ShadowStore&) = delete;
+
+  sqlite3* db() const noexcept { return db_; }
+  const std::string& schema() const noexcept { return schema_; }
+  const std::string& table() const noexcept { return table_; }
+
+  // All throw SqlError.
+  void create_tables();
+  void drop_tables();
+  void rename_tables(const std::string& name);
+  // Value: int64_t, double or std::string. The row may exist.
+  template <class Value>
+  void write_option(const std::string& key, const Value& value) {
+    upsert_option().bind(1, key).bind(2, value).run();
+  }
+  void erase_option(const std::string& key);
+
+  struct OptionValue {
+    int type = SQLITE_NULL;
+    int64_t integer = 0;
+    double real = 0;
+    std::string text;
+  };
+  std::map<std::string, OptionValue> read_options();
+
+  // The record's row, held: as long as one of these lives, a read transaction is open and all that
+  // is read comes from one commit. One at a time.
+  class HeldRecord {
+   public:
+    explicit HeldRecord(ShadowStore& store);
+    ~HeldRecord() { store_.select_record_.reset(); }
+    HeldRecord(const HeldRecord&) = delete;
+    HeldRecord& operator=(const HeldRecord&) = delete;
+
+    std::span<const std::byte> bytes() const { return store_.select_record_.bytes(0); }
+
+   private:
+    ShadowStore& store_;
+  };
+
+  // Rows with first <= id <= last in ascending order. The bytes are valid during the visit only.
+  Status read_pages(int64_t first, int64_t last, const RowVisitor& visitor);
+  // `stored`: the row exists already.
+  Status write_page(int64_t id, std::span<const std::byte> row, bool stored);
+  Status erase_pages(int64_t first, int64_t last);
+  Status write_record(std::span<const std::byte> record);
+
+  Status poll() { return poller_(); }  // for long work: fails when the application wants it to stop
+
+ protected:
+  // A statement prepared at its first use; %w's are schema and table.
+  Statement& ready(Statement& statement, const char* sql);
+  // Of all statements: before the connection closes or names change.
+  virtual void finalize() noexcept;
+
+  Status read_rows(Statement& statement, const char* sql, const char* name, int64_t first,
+                   int64_t last, const RowVisitor& visitor);
+  // A row that was there when it was read must be there when it is written.
+  Status expect_changed(const char* name, int64_t id) const;
+  Statement upsert_option() const;
+
+  // SQLite's failure as a Status, for core.
+  template <class Body>
+  static Status attempt(Body&& body) {
+    try {
+      return body();
+    } catch (const SqlError& error) {
+      if ((error.code() & 0xFF) == SQLITE_NOMEM) {
+        throw std::bad_alloc();
+      }
+      if ((error.code() & 0xFF) == SQLITE_INTERRUPT) {
+        return Error{ErrorCode::kInterrupted, error.message(), error.code()};
+      }
+      if ((error.code() & 0xFF) == SQLITE_ERROR) {  // no such table, no such column
+        return corrupt(error.message());
+      }
+      return Error{ErrorCode::kStorage, error.message(), error.code()};
+    }
+  }
+
+ private:
+  sqlite3* db_;
+  std::span<const ShadowTable> tables_;
+  std::string schema_;
+  std::string table_;
+  Statement select_record_, update_record_;
+  Statement select_page_, select_pages_, insert_page_, update_page_, delete_pages_;
+  Poller poller_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,34 @@
+// The options in %_config, read with their types and ranges checked: what is not valid is an error
+// that names the row.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "ext/table/shadow_store.hpp"
+
+namespace cuckoo {
+
+class StoredOptions {
+ public:
+  explicit StoredOptions(ShadowStore& store);
+
+  bool has(const char* key) const { return rows_.contains(key); }
+  // All throw SqlError (SQLITE_CORRUPT_VTAB).
+  int64_t whole(const char* key, int64_t least, int64_t most) const;
+  double number(const char* key, double least, double most) const;
+  bool on(const char* key) const;
+  const std::string& text(const char* key) const;
+  void expect(bool valid, const char* key) const;
+  // The row `format`, which must be one of these.
+  uint32_t format(uint32_t oldest, uint32_t newest) const;
+
+ private:
+  const ShadowStore::OptionValue& find(const char* key, int type) const;
+
+  std::string table_;
+  std::map<std::string, ShadowStore::OptionValue> rows_;
+};
+
+}  // namespace cuckoo

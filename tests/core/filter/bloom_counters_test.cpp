@@ -1,0 +1,356 @@
+// The counting layout of core/filter/bloom_filter.hpp: core/filter/bloom_counters.cpp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/filter/bloom_filter.hpp"
+#include "tests/core/filter/bloom_samples.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::error_of;
+using test::expect_good;
+using test::image;
+using test::kPageBytes;
+using test::nth_hash;
+using test::sized;
+using test::whole_filter;
+using Answer = Filter::Answer;
+
+constexpr auto kCounting = FilterKind::kCountingBloom;
+
+std::vector<uint64_t> cells_of(const BloomFilter& filter, uint64_t hash) {
+  uint64_t cells[Filter::kMaxPlaces];
+  return {cells, cells + filter.cells_of(hash, cells)};
+}
+
+// The number of copies of each cell, without a limit.
+class Model {
+ public:
+  explicit Model(const BloomFilter& filter) : filter_(filter) {}
+
+  void insert(uint64_t hash, uint64_t copies) {
+    for (const uint64_t cell : cells_of(filter_, hash)) {
+      cells_[cell] += copies;
+    }
+  }
+  bool remove(uint64_t hash) {
+    if (count(hash) == 0) {
+      return false;
+    }
+    for (const uint64_t cell : cells_of(filter_, hash)) {
+      if (--cells_[cell] == 0) {
+        cells_.erase(cell);
+      }
+    }
+    return true;
+  }
+  uint64_t count(uint64_t hash, const PendingRemoves& pending = {}) const {
+    uint64_t least = ~uint64_t{0};
+    for (const uint64_t cell : cells_of(filter_, hash)) {
+      const auto held = cells_.find(cell);
+      const auto removed = pending.find(cell);
+      const uint64_t copies = held == cells_.end() ? 0 : held->second;
+      const uint64_t less = removed == pending.end() ? 0 : removed->second;
+      least = std::min(least, copies > less ? copies - less : 0);
+    }
+    return least;
+  }
+  // Every counter and every overflow entry is what the copies say.
+  void expect_same(const std::string& what) const {
+    std::map<uint64_t, uint64_t> overflow;
+    for (uint64_t cell = 0; cell < filter_.geometry().cells(); ++cell) {
+      const auto held = cells_.find(cell);
+      const uint64_t copies = held == cells_.end() ? 0 : held->second;
+      ASSERT_EQ(filter_.copies(cell), copies) << what << ", cell " << cell;
+      const uint64_t page = filter_.page_of(cell);
+      const uint64_t in_page = cell - page * filter_.geometry().cells_per_page();
+      const auto byte = static_cast<unsigned>(filter_.pages().find(page)[in_page / 2]);
+      ASSERT_EQ((byte >> (in_page % 2 * 4)) & 15, std::min<uint64_t>(copies, 15)) << what;
+      if (copies > 14) {
+        overflow[cell] = copies - 14;
+      }
+    }
+    ASSERT_EQ(filter_.overflow().counts(), overflow) << what;
+    ASSERT_EQ(filter_.occupied(), cells_.size()) << what;
+    expect_good(filter_, what);
+  }
+
+ private:
+  const BloomFilter& filter_;
+  std::map<uint64_t, uint64_t> cells_;
+};
+
+// Few cells, many copies, all four ways to insert, removes of what is there and of what is not.
+TEST(CountingBloom, I4_behaves_as_a_map_of_copies) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const uint64_t cells = seed % 5 == 0 ? 7 : 40 + seed * 13;
+    const auto hashes = static_cast<uint32_t>(1 + seed % 9);
+    const auto filter = whole_filter({kCounting, cells, hashes, 64});
+    Model model(*filter);
+    std::mt19937_64 random(seed);
+    const std::string what = "seed " + std::to_string(seed);
+    for (int step = 0; step < 600; ++step) {
+      const uint64_t hash = nth_hash(seed, random() % 12);
+      const uint64_t copies = random() % 10 == 0 ? 1 + random() % 5000 : 1 + random() % 3;
+      const bool present = model.count(hash) != 0;
+      switch (random() % 5) {
+        case 0:
+          ASSERT_EQ(filter->insert(hash), present) << what;
+          model.insert(hash, 1);
+          break;
+        case 1: {
+          const std::unique_ptr<FilterBuilder> builder = filter->builder(1);
+          builder->insert(hash, copies);
+          builder->insert(nth_hash(seed, 3), 1);
+          builder->finish();
+          model.insert(hash, copies);
+          model.insert(nth_hash(seed, 3), 1);
+          break;
+        }
+        case 2: {
+          const std::vector<uint64_t> batch(1 + copies % 40, hash);
+          const uint64_t found = filter->insert_batch(batch);
+          ASSERT_EQ(found, batch.size() - (present ? 0 : 1)) << what;
+          model.insert(hash, batch.size());
+          break;
+        }
+        default:
+          for (uint64_t i = 0; i < copies; ++i) {
+            ASSERT_EQ(filter->remove(hash), model.remove(hash)) << what;
+          }
+      }
+      for (uint64_t i = 0; i < 15; ++i) {
+        const uint64_t asked = nth_hash(seed, i);
+        ASSERT_EQ(filter->count(asked, {}), model.count(asked)) << what;
+        ASSERT_EQ(filter->probe(asked) == Answer::kPresent, model.count(asked) != 0) << what;
+      }
+      if (step % 20 == 0) {
+        model.expect_same(what);
+      }
+    }
+    model.expect_same(what);
+  }
+}
+
+// Against a multiset of keys: a counting filter may count too many, never too few.
+TEST(CountingBloom, I1_never_counts_less_than_there_are) {
+  const auto filter = whole_filter(sized(kCounting, 2000, 0.01));
+  std::map<uint64_t, uint64_t> keys;
+  std::mt19937_64 random(3);
+  uint64_t exact = 0;
+  for (int step = 0; step < 60'000; ++step) {
+    const uint64_t key = random() % 2000;
+    if (random() % 8 < 5) {
+      filter->insert(nth_hash(1, key));
+      ++keys[key];
+    } else if (keys[key] > 0) {
+      ASSERT_TRUE(filter->remove(nth_hash(1, key)));
+      --keys[key];
+    }
+  }
+  for (const auto& [key, copies] : keys) {
+    ASSERT_GE(filter->count(nth_hash(1, key), {}), copies);
+    exact += filter->count(nth_hash(1, key), {}) == copies ? 1 : 0;
+  }
+  EXPECT_GT(exact, keys.size() * 95 / 100);
+  expect_good(*filter);
+  for (const auto& [key, copies] : keys) {
+    for (uint64_t i = 0; i < copies; ++i) {
+      ASSERT_TRUE(filter->remove(nth_hash(1, key)));
+    }
+  }
+  EXPECT_EQ(filter->occupied(), 0u);
+  EXPECT_TRUE(filter->overflow().empty());
+  const std::vector<std::byte> bytes = image(*filter);
+  EXPECT_TRUE(
+      std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; }));
+}
+
+TEST(CountingBloom, a_key_whose_cells_meet_counts_once) {
+  const auto filter = whole_filter({kCounting, 5, 40, 64});
+  const uint64_t hash = nth_hash(1, 1);
+  ASSERT_LE(cells_of(*filter, hash).size(), 5u);
+  for (uint64_t copies = 1; copies <= 20; ++copies) {
+    filter->insert(hash);
+    for (const uint64_t cell : cells_of(*filter, hash)) {
+      ASSERT_EQ(filter->copies(cell), copies);
+    }
+    ASSERT_EQ(filter->count(hash, {}), copies);
+  }
+  for (uint64_t copies = 20; copies-- > 0;) {
+    ASSERT_TRUE(filter->remove(hash));
+    ASSERT_EQ(filter->count(hash, {}), copies);
+  }
+  EXPECT_FALSE(filter->remove(hash));
+  expect_good(*filter);
+}
+
+TEST(CountingBloom, a_remove_of_what_is_not_there_changes_nothing) {
+  const auto filter = whole_filter(sized(kCounting, 50, 0.25, 64));
+  for (uint64_t i = 0; i < 40; ++i) {
+    filter->insert(nth_hash(1, i));
+  }
+  filter->pages().clear_dirty();
+  const std::vector<std::byte> before = image(*filter);
+  const uint64_t occupied = filter->occupied();
+  int refused = 0;
+  for (uint64_t i = 0; i < 200; ++i) {
+    if (filter->probe(nth_hash(2, i)) == Answer::kAbsent) {
+      ASSERT_FALSE(filter->remove(nth_hash(2, i)));
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_EQ(image(*filter), before);
+  EXPECT_EQ(filter->occupied(), occupied);
+  EXPECT_TRUE(filter->pages().dirty().empty());
+}
+
+TEST(CountingBloom, count_subtracts_pending_removes_from_each_cell) {
+  const auto filter = whole_filter({kCounting, 300, 5, 64});
+  Model model(*filter);
+  std::mt19937_64 random(9);
+  for (uint64_t i = 0; i < 60; ++i) {
+    const std::vector<uint64_t> copies(random() % 30, nth_hash(1, i % 20));
+    filter->insert_batch(copies);
+    model.insert(nth_hash(1, i % 20), copies.size());
+  }
+  for (int round = 0; round < 200; ++round) {
+    PendingRemoves pending;
+    for (uint64_t removes = random() % 30; removes > 0; --removes) {
+      for (const uint64_t cell : cells_of(*filter, nth_hash(1, random() % 20))) {
+        pending[cell] += 1 + random() % 4;
+      }
+    }
+    for (uint64_t i = 0; i < 20; ++i) {
+      ASSERT_EQ(filter->count(nth_hash(1, i), pending), model.count(nth_hash(1, i), pending));
+    }
+  }
+}
+
+TEST(CountingBloom, pages_and_overflow_depend_on_the_multiset_alone) {
+  const BloomGeometry geometry = sized(kCounting, 300, 0.01, 128);
+  std::vector<uint64_t> hashes;
+  for (uint64_t i = 0; i < 300; ++i) {
+    hashes.insert(hashes.end(), i % 17 == 0 ? 100 : 1 + i % 3, nth_hash(1, i));
+  }
+  const auto expected = whole_filter(geometry);
+  expected->insert_batch(hashes);
+  EXPECT_FALSE(expected->overflow().empty());
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    std::mt19937_64 random(seed);
+    std::shuffle(hashes.begin(), hashes.end(), random);
+    const auto filter = whole_filter(geometry);
+    for (const uint64_t hash : hashes) {  // with passers-by
+      filter->insert(nth_hash(2, random() % 50));
+      filter->insert(hash);
+    }
+    random.seed(seed);
+    std::shuffle(hashes.begin(), hashes.end(), random);
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      ASSERT_TRUE(filter->remove(nth_hash(2, random() % 50)));
+    }
+    EXPECT_EQ(image(*filter), image(*expected));
+    EXPECT_EQ(filter->overflow().counts(), expected->overflow().counts());
+    EXPECT_EQ(filter->overflow().digest(), expected->overflow().digest());
+    EXPECT_EQ(filter->occupied(), expected->occupied());
+  }
+}
+
+TEST(CountingBloom, a_page_is_dirty_only_when_it_changed) {
+  const BloomGeometry geometry = sized(kCounting, 5000, 0.001, 64);
+  const auto filter = whole_filter(geometry);
+  const uint64_t hash = nth_hash(1, 1);
+  const auto pages = [&] {
+    std::vector<uint64_t> dirty = filter->pages().dirty();
+    std::sort(dirty.begin(), dirty.end());
+    filter->pages().clear_dirty();
+    return dirty;
+  };
+  std::vector<uint64_t> expected;
+  for (const uint64_t cell : cells_of(*filter, hash)) {
+    expected.push_back(filter->page_of(cell));
+  }
+  std::sort(expected.begin(), expected.end());
+  expected.erase(std::unique(expected.begin(), expected.end()), expected.end());
+  filter->insert(hash);
+  EXPECT_EQ(pages(), expected);
+  filter->remove(hash);
+  EXPECT_EQ(pages(), expected);
+}
+
+TEST(CountingBloom, unite_adds_counters_and_their_overflow) {
+  const BloomGeometry geometry = sized(kCounting, 200, 0.05, 64);
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 20; ++round) {
+    const auto one = whole_filter(geometry);
+    const auto other = whole_filter(geometry);
+    const auto both = whole_filter(geometry);
+    for (uint64_t i = 0; i < 100; ++i) {
+      const std::vector<uint64_t> copies(random() % (i % 10 == 0 ? 60 : 9),
+                                         nth_hash(1, random() % 80));
+      (i % 2 == 0 ? one : other)->insert_batch(copies);
+      both->insert_batch(copies);
+    }
+    ASSERT_TRUE(one->unite(*other).ok());
+    EXPECT_EQ(image(*one), image(*both));
+    EXPECT_EQ(one->overflow().counts(), both->overflow().counts());
+    EXPECT_EQ(one->occupied(), both->occupied());
+    expect_good(*one);
+    // With itself: everything twice.
+    ASSERT_TRUE(other->unite(*other).ok());
+    expect_good(*other);
+    for (uint64_t i = 0; i < 80; ++i) {
+      ASSERT_EQ(other->count(nth_hash(1, i), {}) % 2, 0u);
+    }
+  }
+}
+
+TEST(CountingBloom, unite_refuses_copies_beyond_all_bounds) {
+  const BloomGeometry geometry{kCounting, 100, 1, 64};
+  const auto one = whole_filter(geometry);
+  const auto other = whole_filter(geometry);
+  other->builder(1)->insert(nth_hash(1, 1), (uint64_t{1} << 62) + 100);
+  const Status status = one->unite(*other);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+  EXPECT_NE(status.error().message.find("stands for more than 2^62 copies"), std::string::npos);
+  EXPECT_EQ(one->occupied(), 0u);
+  EXPECT_TRUE(one->overflow().empty());
+}
+
+TEST(CountingBloom, I4_check_wants_one_overflow_entry_for_each_counter_of_15) {
+  const BloomGeometry geometry{kCounting, 200, 3, 64};
+  const auto filter = whole_filter(geometry);
+  filter->insert_batch(std::vector<uint64_t>(20, nth_hash(1, 1)));
+  expect_good(*filter);
+  const uint64_t cell = cells_of(*filter, nth_hash(1, 1))[0];
+  const uint64_t stranger = cell == 0 ? 1 : cell - 1;
+  filter->overflow().add(stranger);
+  EXPECT_EQ(error_of(filter->check()),
+            "overflow cell " + std::to_string(stranger) + " has a counter of " +
+                std::to_string(filter->copies(stranger)) + ", expected 15");
+  filter->overflow().remove(stranger);
+  filter->overflow().add(200);
+  EXPECT_EQ(error_of(filter->check()), "overflow cell 200 is out of range, expected less than 200");
+  filter->overflow().remove(200);
+  expect_good(*filter);
+  while (filter->overflow().remove(cell)) {
+  }
+  EXPECT_EQ(error_of(filter->check()), "3 counters are 15, expected 2, one per overflow cell");
+  // Damaged as it is, nothing breaks.
+  EXPECT_TRUE(filter->remove(nth_hash(1, 1)));
+  EXPECT_GT(filter->count(nth_hash(1, 1), {}), 10u);
+  const auto plain = whole_filter({FilterKind::kBloom, 200, 3, 64});
+  plain->overflow().add(5);
+  EXPECT_EQ(error_of(plain->check()), "overflow cell 5 is out of range, expected less than 0");
+}
+
+}  // namespace
+}  // namespace cuckoo

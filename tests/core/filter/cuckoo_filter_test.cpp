@@ -1,0 +1,699 @@
+#include "core/filter/cuckoo_filter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "core/base/mix.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr uint32_t kPageBytes = 4032;
+constexpr double kRates[] = {0.25, 0.03, 0.01, 0.001, 1e-4, 1e-6, kMinRate};
+
+// The i-th of an endless row of unrelated hashes; every seed is another row.
+uint64_t nth_hash(uint64_t seed, uint64_t i) {
+  return mix64(seed * 0xD1342543DE82EF95 + i * 0x9E3779B97F4A7C15);
+}
+
+std::vector<uint64_t> hashes_of(uint64_t seed, uint64_t count) {
+  std::vector<uint64_t> hashes(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    hashes[i] = nth_hash(seed, i);
+  }
+  return hashes;
+}
+
+CuckooFilter loaded_filter(const CuckooGeometry& geometry) {
+  CuckooFilter filter(geometry);
+  for (uint64_t i = 0; i < geometry.page_count(); ++i) {
+    filter.pages().add(i, false);
+  }
+  return filter;
+}
+
+CuckooFilter filter_for(uint64_t capacity, double rate, uint32_t page_bytes = kPageBytes) {
+  const Result<CuckooGeometry> geometry = size_cuckoo(capacity, rate, page_bytes);
+  EXPECT_TRUE(geometry.ok()) << geometry.error().message;
+  return loaded_filter(geometry.value());
+}
+
+// Every shape there is, M buckets each, small pages so that there are many.
+std::vector<CuckooGeometry> all_geometries(uint64_t buckets) {
+  std::vector<CuckooGeometry> geometries;
+  for (uint32_t low_bits = 0; low_bits <= kMaxLowBits; ++low_bits) {
+    for (const uint32_t radix : {16u, 19u, 23u, 28u}) {
+      CuckooGeometry geometry{buckets, {}, 192};
+      if (make_bucket_shape(radix, low_bits, geometry.shape)) {
+        geometries.push_back(geometry);
+      }
+    }
+  }
+  return geometries;
+}
+
+void expect_good(const CuckooFilter& filter, const std::string& what) {
+  const Status status = filter.check();
+  EXPECT_TRUE(status.ok()) << what << ": " << (status.ok() ? "" : status.error().message);
+}
+
+std::vector<std::byte> image(const CuckooFilter& filter) {
+  std::vector<std::byte> bytes;
+  for (uint64_t i = 0; i < filter.geometry().page_count(); ++i) {
+    const std::byte* page = filter.pages().find(i);
+    bytes.insert(bytes.end(), page, page + filter.geometry().content_bytes(i));
+  }
+  return bytes;
+}
+
+// ---- places
+
+TEST(CuckooPlace, both_buckets_and_the_fingerprint_are_in_range_and_alternate) {
+  for (const uint64_t buckets : {uint64_t{1}, uint64_t{2}, uint64_t{3}, uint64_t{1000},
+                                 (uint64_t{1} << 20) + 7, (uint64_t{1} << 30) - 1}) {
+    for (const CuckooGeometry& geometry : all_geometries(buckets)) {
+      CuckooGeometry large = geometry;
+      large.page_bytes = kPageBytes;
+      const CuckooFilter filter(large);
+      const uint64_t fingerprints = geometry.shape.fingerprints();
+      std::map<uint64_t, uint64_t> sums;  // fingerprint -> (bucket1 + bucket2) mod M
+      for (uint64_t i = 0; i < 200; ++i) {
+        const uint64_t hash = i == 0 ? 0 : i == 1 ? ~uint64_t{0} : nth_hash(buckets, i);
+        const CuckooFilter::Place place = filter.locate(hash);
+        ASSERT_LT(place.bucket1, buckets);
+        ASSERT_LT(place.bucket2, buckets);
+        ASSERT_GE(place.fingerprint, 1u);
+        ASSERT_LE(place.fingerprint, fingerprints);
+        const uint64_t sum = (place.bucket1 + place.bucket2) % buckets;
+        ASSERT_EQ(sums.try_emplace(place.fingerprint, sum).first->second, sum);
+        ASSERT_EQ(filter.cell(hash),
+                  std::min(place.bucket1, place.bucket2) * fingerprints + place.fingerprint - 1);
+      }
+    }
+  }
+}
+
+TEST(CuckooPlace, fingerprints_and_buckets_are_even) {
+  CuckooGeometry geometry{1000, {}, kPageBytes};
+  ASSERT_TRUE(make_bucket_shape(16, 0, geometry.shape));
+  const CuckooFilter filter(geometry);
+  constexpr int kHashes = 150'000;
+  std::vector<int> per_fingerprint(16), per_bucket1(1000), per_bucket2(1000);
+  for (int i = 0; i < kHashes; ++i) {
+    const CuckooFilter::Place place = filter.locate(nth_hash(5, static_cast<uint64_t>(i)));
+    ++per_fingerprint[place.fingerprint];
+    ++per_bucket1[place.bucket1];
+    ++per_bucket2[place.bucket2];
+  }
+  EXPECT_EQ(per_fingerprint[0], 0);
+  for (size_t fingerprint = 1; fingerprint < 16; ++fingerprint) {
+    EXPECT_NEAR(per_fingerprint[fingerprint], 10'000, 600);  // 6 sigma
+  }
+  for (size_t bucket = 0; bucket < 1000; ++bucket) {
+    EXPECT_NEAR(per_bucket1[bucket], 150, 75);
+    EXPECT_NEAR(per_bucket2[bucket], 150, 75);
+  }
+}
+
+TEST(CuckooPlace, page_of_equals_division_at_every_border) {
+  for (const uint32_t page_bytes : {64u, 192u, 960u, 4032u}) {
+    for (CuckooGeometry geometry : all_geometries(100'000)) {
+      geometry.page_bytes = page_bytes;
+      const CuckooFilter filter(geometry);
+      const uint64_t per_page = geometry.buckets_per_page();
+      const uint64_t last = ((uint64_t{1} << 40) - 1) / per_page;
+      for (const uint64_t page : {uint64_t{1}, uint64_t{2}, uint64_t{3}, uint64_t{511}, last / 2,
+                                  last / 3, last - 1, last}) {
+        const uint64_t first = page * per_page;
+        ASSERT_EQ(filter.page_of(first - 1), page - 1);
+        ASSERT_EQ(filter.page_of(first), page);
+      }
+      ASSERT_EQ(filter.page_of((uint64_t{1} << 40) - 1), last);
+    }
+  }
+}
+
+TEST(CuckooFilter, loaded_asks_for_the_two_pages_of_the_hash) {
+  CuckooGeometry geometry{1000, {}, 64};
+  ASSERT_TRUE(make_bucket_shape(16, 8, geometry.shape));
+  for (uint64_t i = 0; i < 100; ++i) {
+    CuckooFilter filter(geometry);
+    const uint64_t hash = nth_hash(3, i);
+    const CuckooFilter::Place place = filter.locate(hash);
+    EXPECT_FALSE(filter.loaded(hash));
+    filter.pages().add(filter.page_of(place.bucket1), false);
+    EXPECT_EQ(filter.loaded(hash), filter.page_of(place.bucket1) == filter.page_of(place.bucket2));
+    if (!filter.loaded(hash)) {
+      filter.pages().add(filter.page_of(place.bucket2), false);
+    }
+    EXPECT_TRUE(filter.loaded(hash));
+    EXPECT_FALSE(filter.contains(hash));
+    EXPECT_FALSE(filter.remove(hash));
+  }
+}
+
+// ---- every bucket shape
+
+TEST(CuckooFilter, I1_I2_every_shape_holds_what_was_inserted_and_empties) {
+  for (const uint64_t buckets : {1u, 2u, 7u, 100u}) {
+    for (const CuckooGeometry& geometry : all_geometries(buckets)) {
+      CuckooFilter filter = loaded_filter(geometry);
+      const std::string what = std::to_string(geometry.shape.radix) + " x 2^" +
+                               std::to_string(geometry.shape.low_bits) + ", " +
+                               std::to_string(buckets) + " buckets";
+      const uint64_t keys = buckets * 4 + 10;  // more than there are slots
+      for (uint64_t i = 0; i < keys; ++i) {
+        filter.insert(nth_hash(1, i));
+        ASSERT_TRUE(filter.contains(nth_hash(1, i))) << what;
+      }
+      ASSERT_EQ(filter.items(), keys);
+      expect_good(filter, what);
+      for (uint64_t i = 0; i < keys; ++i) {
+        ASSERT_TRUE(filter.contains(nth_hash(1, i))) << what;
+        ASSERT_GE(filter.count(nth_hash(1, i)), 1u) << what;
+      }
+      for (uint64_t i = 0; i < keys; ++i) {
+        ASSERT_TRUE(filter.remove(nth_hash(1, i))) << what;
+      }
+      ASSERT_EQ(filter.items(), 0u);
+      ASSERT_EQ(filter.digest(), 0u);
+      const std::vector<std::byte> bytes = image(filter);
+      ASSERT_TRUE(std::all_of(bytes.begin(), bytes.end(),
+                              [](std::byte byte) { return byte == std::byte{0}; }));
+      expect_good(filter, what);
+    }
+  }
+}
+
+// contains() compares with SWAR, count() with decoded values: they must agree on strangers too.
+TEST(CuckooFilter, contains_agrees_with_count_for_every_shape) {
+  for (const CuckooGeometry& geometry : all_geometries(60)) {
+    CuckooFilter filter = loaded_filter(geometry);
+    for (uint64_t i = 0; i < 225; ++i) {
+      filter.insert(nth_hash(2, i));
+    }
+    for (uint64_t i = 0; i < 3000; ++i) {
+      const uint64_t hash = nth_hash(2, i);
+      ASSERT_EQ(filter.contains(hash), filter.count(hash) != 0)
+          << geometry.shape.radix << " " << geometry.shape.low_bits;
+    }
+  }
+}
+
+// ---- capacity
+
+TEST(CuckooFilter, I4_fills_to_capacity_at_any_size_and_rate_without_a_false_negative) {
+  for (const uint64_t capacity : {1u, 2u, 3u, 5u, 100u, 1000u, 3001u, 10007u, 100000u, 1000000u}) {
+    for (const double rate : kRates) {
+      if (capacity == 1000000 && rate != 0.25 && rate != 0.001 && rate != kMinRate) {
+        continue;
+      }
+      CuckooFilter filter = filter_for(capacity, rate);
+      const std::vector<uint64_t> hashes = hashes_of(capacity, capacity);
+      for (const uint64_t hash : hashes) {
+        filter.insert(hash);
+      }
+      const std::string what = std::to_string(capacity) + " at " + std::to_string(rate);
+      EXPECT_EQ(filter.items(), capacity) << what;
+      EXPECT_LE(filter.overflow().items(), capacity / 100 + 5) << what;
+      for (const uint64_t hash : hashes) {
+        ASSERT_TRUE(filter.contains(hash)) << what;
+      }
+      expect_good(filter, what);
+    }
+  }
+}
+
+TEST(CuckooFilter, I4_churn_at_capacity_loses_nothing) {
+  for (const uint64_t capacity : {1u, 3u, 100u, 1000u, 10007u}) {
+    for (const double rate : {0.25, 0.01, 1e-6}) {
+      const uint64_t seeds = capacity <= 100 ? 20 : 3;
+      for (uint64_t seed = 1; seed <= seeds; ++seed) {
+        CuckooFilter filter = filter_for(capacity, rate);
+        uint64_t oldest = 0;
+        uint64_t newest = 0;
+        for (; newest < capacity; ++newest) {
+          filter.insert(nth_hash(seed, newest));
+        }
+        for (uint64_t step = 0; step < 5 * capacity; ++step) {
+          ASSERT_TRUE(filter.remove(nth_hash(seed, oldest++))) << "seed " << seed;
+          filter.insert(nth_hash(seed, newest++));
+        }
+        for (uint64_t i = oldest; i < newest; ++i) {
+          ASSERT_TRUE(filter.contains(nth_hash(seed, i))) << "seed " << seed;
+        }
+        EXPECT_EQ(filter.items(), capacity);
+        expect_good(filter, "churn, seed " + std::to_string(seed));
+      }
+    }
+  }
+}
+
+TEST(CuckooFilter, design_load_is_reached_almost_without_overflow) {
+  uint64_t failed = 0;
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    CuckooFilter filter = filter_for(1000, 0.001);
+    for (uint64_t i = 0; i < 1000; ++i) {
+      filter.insert(nth_hash(seed, i));
+    }
+    failed += filter.overflow().empty() ? 0 : 1;
+  }
+  EXPECT_LE(failed, 6u);  // of 300
+}
+
+TEST(CuckooFilter, far_beyond_capacity_everything_is_still_found) {
+  CuckooFilter filter = filter_for(1000, 0.001);
+  for (uint64_t i = 0; i < 3000; ++i) {
+    filter.insert(nth_hash(9, i));
+  }
+  EXPECT_EQ(filter.items(), 3000u);
+  EXPECT_GT(filter.overflow().items(), 1900u);
+  for (uint64_t i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(filter.contains(nth_hash(9, i)));
+  }
+  expect_good(filter, "over capacity");
+  for (uint64_t i = 0; i < 3000; ++i) {
+    ASSERT_TRUE(filter.remove(nth_hash(9, i)));
+  }
+  EXPECT_EQ(filter.items(), 0u);
+}
+
+// ---- false positives
+
+double measured_rate(uint64_t capacity, double rate, uint64_t seeds, uint64_t probes) {
+  uint64_t positives = 0;
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    CuckooFilter filter = filter_for(capacity, rate);
+    for (uint64_t i = 0; i < capacity; ++i) {
+      filter.insert(nth_hash(seed, i));
+    }
+    for (uint64_t i = 0; i < probes; ++i) {
+      positives += filter.contains(nth_hash(seed, capacity + i)) ? 1 : 0;
+    }
+  }
+  return static_cast<double>(positives) / static_cast<double>(seeds * probes);
+}
+
+TEST(CuckooFilter, measured_false_positive_rate_is_not_above_the_asked_one) {
+  struct Row {
+    uint64_t capacity, seeds, probes;
+  };
+  for (const double rate : {0.25, 0.03, 0.01, 0.001, 1e-4}) {
+    for (const Row& row : {Row{100, 800, 20'000}, {1000, 200, 80'000}, {100'000, 8, 2'000'000}}) {
+      const double measured = measured_rate(row.capacity, rate, row.seeds, row.probes);
+      EXPECT_LE(measured, rate) << row.capacity << " keys";
+      EXPECT_GE(measured, 0.6 * rate) << row.capacity << " keys: sized too generously";
+    }
+  }
+}
+
+TEST(CuckooFilter, measured_false_positive_rate_is_the_predicted_one) {
+  for (const double rate : {0.25, 0.03, 0.01, 0.001}) {
+    const double predicted = cuckoo_rate(filter_for(100'000, rate).geometry(), 100'000);
+    EXPECT_NEAR(measured_rate(100'000, rate, 4, 1'000'000), predicted, 0.04 * predicted);
+  }
+}
+
+// ---- many copies of one key
+
+TEST(CuckooFilter, a_million_copies_come_and_go_and_disturb_no_other_key) {
+  CuckooFilter filter = filter_for(1000, 0.001);
+  const std::vector<uint64_t> others = hashes_of(4, 900);
+  filter.insert_batch(others);
+  const std::vector<std::byte> before = image(filter);
+  const uint64_t digest_before = filter.digest();
+  const uint64_t key = nth_hash(77, 1);
+  const auto start = std::chrono::steady_clock::now();
+  bool present = false;
+  for (int i = 0; i < 1'000'000; ++i) {
+    present = filter.insert(key);
+  }
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(taken.count(), 5.0);  // about 0.05 s; sanitizers and busy machines get room
+  EXPECT_TRUE(present);
+  EXPECT_EQ(filter.count(key), 1'000'000u);
+  EXPECT_EQ(filter.items(), 1'000'900u);
+  EXPECT_EQ(filter.overflow().cells(), 1u);
+  for (const uint64_t other : others) {
+    ASSERT_TRUE(filter.contains(other));
+  }
+  expect_good(filter, "a million copies");
+  for (int i = 0; i < 1'000'000; ++i) {
+    ASSERT_TRUE(filter.remove(key));
+  }
+  EXPECT_EQ(filter.count(key), 0u);
+  EXPECT_EQ(filter.items(), 900u);
+  EXPECT_TRUE(filter.overflow().empty());
+  EXPECT_EQ(filter.digest(), digest_before);
+  EXPECT_EQ(image(filter).size(), before.size());
+  for (const uint64_t other : others) {
+    ASSERT_TRUE(filter.contains(other));
+  }
+}
+
+// ---- against a model: an exact count for each cell
+
+void run_model(const CuckooGeometry& geometry, uint64_t seed, int steps, uint64_t keys) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + ", radix " + std::to_string(geometry.shape.radix) +
+               ", low bits " + std::to_string(geometry.shape.low_bits) + ", buckets " +
+               std::to_string(geometry.buckets));
+  std::mt19937_64 random(seed);
+  CuckooFilter filter = loaded_filter(geometry);
+  std::map<uint64_t, uint64_t> model;
+  uint64_t items = 0;
+  uint64_t digest = 0;
+  for (int step = 0; step < steps; ++step) {
+    const uint64_t hash = nth_hash(seed, random() % 4 == 0 ? random() % 4 : random() % keys);
+    const uint64_t cell = filter.cell(hash);
+    uint64_t& expected = model[cell];
+    // slowly between filling and emptying
+    const bool filling = (step / static_cast<int>(keys)) % 2 == 0;
+    if (random() % 8 < (filling ? 6u : 2u)) {
+      ASSERT_EQ(filter.insert(hash), expected != 0);
+      ++expected;
+      ++items;
+      digest += mix64(cell);
+    } else {
+      ASSERT_EQ(filter.remove(hash), expected != 0);
+      if (expected != 0) {
+        --expected;
+        --items;
+        digest -= mix64(cell);
+      }
+    }
+    ASSERT_EQ(filter.count(hash), expected);
+    ASSERT_EQ(filter.contains(hash), expected != 0);
+    ASSERT_EQ(filter.items(), items);
+    if (step % 500 == 0) {
+      ASSERT_TRUE(filter.check().ok()) << filter.check().error().message;
+      ASSERT_EQ(filter.digest(), digest);
+      for (uint64_t i = 0; i < keys; ++i) {
+        const auto found = model.find(filter.cell(nth_hash(seed, i)));
+        ASSERT_EQ(filter.count(nth_hash(seed, i)), found == model.end() ? 0 : found->second);
+      }
+    }
+  }
+}
+
+TEST(CuckooFilter, I3_I5_behaves_as_an_exact_multiset_of_cells) {
+  uint64_t seed = 1;
+  for (const uint64_t buckets : {1u, 2u, 5u, 64u, 257u}) {
+    for (const CuckooGeometry& geometry : all_geometries(buckets)) {
+      run_model(geometry, seed++, 1500, 5 * buckets + 3);
+      if (testing::Test::HasFatalFailure()) {
+        return;
+      }
+    }
+  }
+}
+
+TEST(CuckooFilter, I5_digest_does_not_depend_on_the_order) {
+  std::vector<uint64_t> hashes = hashes_of(21, 5000);
+  hashes.insert(hashes.end(), 30, hashes[0]);
+  CuckooFilter one = filter_for(5000, 0.01);
+  CuckooFilter other = filter_for(5000, 0.01);
+  one.insert_batch(hashes);
+  std::shuffle(hashes.begin(), hashes.end(), std::mt19937_64(1));
+  other.insert_batch(hashes);
+  EXPECT_NE(image(one), image(other));
+  EXPECT_EQ(one.digest(), other.digest());
+  other.remove(hashes[7]);
+  EXPECT_NE(one.digest(), other.digest());
+}
+
+TEST(CuckooFilter, I6_same_operations_give_same_bytes) {
+  CuckooFilter one = filter_for(3000, 0.001);
+  CuckooFilter other = filter_for(3000, 0.001);
+  for (CuckooFilter* filter : {&one, &other}) {
+    for (uint64_t i = 0; i < 3100; ++i) {
+      filter->insert(nth_hash(8, i % 2900));
+      if (i % 3 == 0) {
+        filter->remove(nth_hash(8, i / 2));
+      }
+    }
+  }
+  EXPECT_EQ(image(one), image(other));
+  EXPECT_EQ(one.overflow().counts(), other.overflow().counts());
+  EXPECT_EQ(one.overflow().digest(), other.overflow().digest());
+}
+
+// ---- batches
+
+TEST(CuckooFilter, batches_do_the_same_as_single_calls) {
+  for (const double rate : kRates) {
+    for (const uint64_t keys : {0u, 1u, 31u, 32u, 33u, 3000u, 3500u}) {
+      std::vector<uint64_t> hashes = hashes_of(keys, keys);
+      for (size_t i = 0; i + 10 < hashes.size(); i += 10) {
+        hashes[i] = hashes[i / 2];
+      }
+      CuckooFilter single = filter_for(3000, rate);
+      CuckooFilter batch = filter_for(3000, rate);
+      uint64_t present = 0;
+      for (const uint64_t hash : hashes) {
+        present += single.insert(hash) ? 1 : 0;
+      }
+      EXPECT_EQ(batch.insert_batch(hashes), present);
+      EXPECT_EQ(batch.digest(), single.digest());  // the same entries, wherever they are
+      EXPECT_TRUE(batch.check().ok());
+      EXPECT_EQ(batch.items(), keys);
+      CuckooFilter again = filter_for(3000, rate);
+      again.insert_batch(hashes);
+      EXPECT_EQ(image(batch), image(again));  // I6
+      EXPECT_EQ(batch.overflow().counts(), again.overflow().counts());
+
+      const std::vector<uint64_t> strangers = hashes_of(keys + 1, keys + 5);
+      hashes.insert(hashes.begin(), strangers.begin(), strangers.end());
+      std::shuffle(hashes.begin(), hashes.end(), std::mt19937_64(keys));
+      const auto found = std::make_unique<bool[]>(hashes.size());
+      const uint64_t total = batch.contains_batch(hashes, found.get());
+      uint64_t expected = 0;
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        ASSERT_EQ(found[i], single.contains(hashes[i]));
+        expected += found[i] ? 1 : 0;
+      }
+      EXPECT_EQ(total, expected);
+    }
+  }
+}
+
+// ---- pages
+
+std::vector<uint64_t> changed_pages(const CuckooGeometry& geometry,
+                                    const std::vector<std::byte>& before,
+                                    const std::vector<std::byte>& after) {
+  std::vector<uint64_t> changed;
+  for (uint64_t at = 0, page = 0; page < geometry.page_count(); ++page) {
+    const uint64_t size = geometry.content_bytes(page);
+    if (!std::equal(&before[at], &before[at] + size, &after[at])) {
+      changed.push_back(page);
+    }
+    at += size;
+  }
+  return changed;
+}
+
+TEST(CuckooFilter, insert_and_remove_mark_exactly_the_pages_they_change) {
+  CuckooGeometry geometry{2000, {}, 64};
+  ASSERT_TRUE(make_bucket_shape(19, 9, geometry.shape));
+  CuckooFilter filter = loaded_filter(geometry);
+  std::mt19937_64 random(3);
+  for (int step = 0; step < 9000; ++step) {
+    const std::vector<std::byte> before = step % 50 == 0 ? image(filter) : std::vector<std::byte>{};
+    const uint64_t hash = nth_hash(6, random() % 7900);
+    if (step % 5 == 4) {
+      filter.remove(hash);
+    } else {
+      filter.insert(hash);
+    }
+    if (step % 50 == 0) {
+      const std::vector<uint64_t> changed = changed_pages(geometry, before, image(filter));
+      std::vector<uint64_t> dirty = filter.pages().dirty();
+      std::sort(dirty.begin(), dirty.end());
+      ASSERT_TRUE(std::includes(dirty.begin(), dirty.end(), changed.begin(), changed.end()));
+      ASSERT_LE(dirty.size(), changed.size() + 1);  // a step that gave the bytes of before
+    }
+    filter.pages().clear_dirty();
+  }
+}
+
+// Also those that go through the array of all buckets.
+TEST(CuckooFilter, batches_mark_exactly_the_pages_they_change) {
+  CuckooFilter filter = filter_for(3000, 0.01, 64);
+  filter.insert_batch(hashes_of(5, 1000));
+  filter.pages().clear_dirty();
+  const std::vector<uint64_t> copies(2000, nth_hash(6, 1));
+  const std::vector<std::byte> before = image(filter);
+  filter.insert_batch(copies);
+  const std::vector<uint64_t> changed = changed_pages(filter.geometry(), before, image(filter));
+  EXPECT_LT(changed.size(), filter.geometry().page_count() / 2);
+  EXPECT_EQ(filter.pages().dirty(), changed);
+}
+
+TEST(CuckooFilter, a_filter_copied_page_by_page_answers_the_same) {
+  CuckooFilter filter = filter_for(5000, 0.01);
+  filter.insert_batch(hashes_of(31, 5000));
+  CuckooFilter copy(filter.geometry());
+  for (uint64_t i = 0; i < filter.geometry().page_count(); ++i) {
+    const std::span<const std::byte> content(filter.pages().find(i),
+                                             filter.geometry().content_bytes(i));
+    EXPECT_TRUE(CuckooFilter::validate_page(filter.geometry(), i, content).ok());
+    std::copy(content.begin(), content.end(), copy.pages().add(i, true));
+  }
+  for (const auto& [cell, count] : filter.overflow().counts()) {
+    copy.overflow().add(cell, count);
+  }
+  copy.set_occupied(filter.occupied());
+  EXPECT_EQ(copy.digest(), filter.digest());
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    ASSERT_EQ(copy.contains(nth_hash(31, i)), filter.contains(nth_hash(31, i)));
+  }
+  CuckooFilter moved(std::move(copy));
+  EXPECT_EQ(moved.digest(), filter.digest());
+  expect_good(moved, "moved");
+}
+
+TEST(CuckooPage, wrong_size_index_rank_and_padding_are_refused_with_a_reason) {
+  CuckooGeometry geometry{70, {}, 64};  // 512 / 15 = 34 buckets of 15 bits, the last page has 2
+  ASSERT_TRUE(make_bucket_shape(28, 0, geometry.shape));
+  const auto message = [&](uint64_t index, const std::vector<std::byte>& bytes) {
+    const Status status = CuckooFilter::validate_page(geometry, index, bytes);
+    EXPECT_TRUE(status.ok() || status.error().code == ErrorCode::kCorrupt);
+    return status.ok() ? std::string("good") : status.error().message;
+  };
+  std::vector<std::byte> full(64);
+  std::vector<std::byte> last(4);
+  EXPECT_EQ(message(0, full), "good");
+  EXPECT_EQ(message(2, last), "good");
+  EXPECT_EQ(message(3, last), "page number is 3, expected less than 3");
+  EXPECT_EQ(message(2, full), "page 2 has 64 bytes, expected 4");
+  EXPECT_EQ(message(0, last), "page 0 has 4 bytes, expected 64");
+  EXPECT_EQ(message(0, {}), "page 0 has 0 bytes, expected 64");
+  full[0] = full[1] = std::byte{0xFF};  // 2^15 - 1
+  EXPECT_EQ(message(1, full), "page 1 holds a bucket with rank 32767, expected less than 31465");
+  full[0] = full[1] = std::byte{0};
+  full[63] = std::byte{0x40};  // 34 · 15 = 510
+  EXPECT_EQ(message(1, full), "page 1 has bits behind its last bucket, expected zeros");
+  last[3] = std::byte{0x40};  // bit 30
+  EXPECT_EQ(message(2, last), "page 2 has bits behind its last bucket, expected zeros");
+  last[3] = std::byte{0x3F};
+  last[2] = last[1] = std::byte{0xFF};
+  EXPECT_EQ(message(2, last), "page 2 holds a bucket with rank 32767, expected less than 31465");
+}
+
+TEST(CuckooPage, each_bucket_of_a_page_is_validated) {
+  for (const CuckooGeometry& geometry : all_geometries(150)) {
+    const BucketShape& shape = geometry.shape;
+    for (uint64_t bucket = 0; bucket < geometry.buckets; ++bucket) {
+      const uint64_t index = bucket / geometry.buckets_per_page();
+      std::vector<std::byte> content(geometry.content_bytes(index));
+      const uint64_t rank_at =
+          bucket % geometry.buckets_per_page() * shape.bits() + 4 * shape.low_bits;
+      const auto put_rank = [&](uint32_t rank) {
+        for (uint32_t bit = 0; bit < shape.rank_bits; ++bit) {
+          const uint64_t at = rank_at + bit;
+          content[at / 8] &= ~(std::byte{1} << (at % 8));
+          content[at / 8] |= std::byte{static_cast<unsigned char>(rank >> bit & 1)} << (at % 8);
+        }
+      };
+      put_rank(shape.rank_count() - 1);
+      ASSERT_TRUE(CuckooFilter::validate_page(geometry, index, content).ok());
+      put_rank(shape.rank_count());
+      ASSERT_FALSE(CuckooFilter::validate_page(geometry, index, content).ok());
+    }
+  }
+}
+
+// A page of random bits; with `ranks_in_range` it is what validate_page lets through: every rank
+// exists, but values need not be sorted.
+std::vector<std::byte> random_page(const CuckooGeometry& geometry, uint64_t index,
+                                   bool ranks_in_range, std::mt19937_64& random) {
+  std::vector<std::byte> content(geometry.content_bytes(index));
+  if (!ranks_in_range) {
+    for (std::byte& byte : content) {
+      byte = static_cast<std::byte>(random());
+    }
+    return content;
+  }
+  const BucketShape& shape = geometry.shape;
+  const uint64_t first = index * geometry.buckets_per_page();
+  const uint64_t buckets =
+      std::min<uint64_t>(geometry.buckets_per_page(), geometry.buckets - first);
+  for (uint64_t bucket = 0; bucket < buckets; ++bucket) {
+    const uint32_t rank = static_cast<uint32_t>(random()) % shape.rank_count();
+    for (uint64_t bit = 0; bit < shape.bits(); ++bit) {
+      const uint64_t lows = 4 * shape.low_bits;
+      const uint64_t value = bit < lows ? random() & 1 : (rank >> (bit - lows)) & 1;
+      const uint64_t at = bucket * shape.bits() + bit;
+      content[at / 8] |= std::byte{static_cast<unsigned char>(value)} << (at % 8);
+    }
+  }
+  return content;
+}
+
+// Whatever a page holds, no operation may read or write outside of it (the sanitizers watch); and
+// on pages that validate_page accepts every operation keeps its word.
+TEST(CuckooPage, random_bytes_never_crash_an_operation) {
+  std::mt19937_64 random(17);
+  for (const CuckooGeometry& geometry : all_geometries(40)) {
+    for (const bool ranks_in_range : {false, true}) {
+      CuckooFilter filter(geometry);
+      for (uint64_t i = 0; i < geometry.page_count(); ++i) {
+        const std::vector<std::byte> content = random_page(geometry, i, ranks_in_range, random);
+        const bool accepted = CuckooFilter::validate_page(geometry, i, content).ok();
+        ASSERT_TRUE(accepted || !ranks_in_range);
+        std::copy(content.begin(), content.end(), filter.pages().add(i, true));
+      }
+      for (uint64_t i = 0; i < 200; ++i) {
+        const uint64_t hash = nth_hash(41, i);
+        filter.insert(hash);
+        const bool found = filter.contains(hash);
+        const bool removed = filter.remove(hash);
+        ASSERT_TRUE((found && removed) || !ranks_in_range);
+      }
+      (void)filter.digest();
+      (void)filter.check();
+    }
+  }
+}
+
+TEST(CuckooCheck, finds_a_wrong_count_an_unsorted_bucket_and_a_bad_overflow_cell) {
+  const auto message = [](const CuckooFilter& filter) {
+    const Status status = filter.check();
+    return status.ok() ? std::string("good") : status.error().message;
+  };
+  CuckooGeometry geometry{10, {}, 64};
+  ASSERT_TRUE(make_bucket_shape(16, 8, geometry.shape));
+  CuckooFilter filter = loaded_filter(geometry);
+  EXPECT_EQ(message(filter), "good");
+  filter.insert(nth_hash(1, 1));
+  filter.set_occupied(2);
+  EXPECT_EQ(message(filter), "buckets hold 1 items, expected 2");
+
+  CuckooFilter unsorted = loaded_filter(geometry);
+  unsorted.pages().writable(0)[0] = std::byte{9};  // low0 = 9, all others 0, one rank: 9 0 0 0
+  unsorted.set_occupied(1);
+  EXPECT_EQ(message(unsorted), "bucket 0 is not sorted");
+
+  const uint64_t fingerprints = geometry.shape.fingerprints();
+  CuckooFilter beyond = loaded_filter(geometry);
+  beyond.overflow().add(10 * fingerprints);
+  EXPECT_EQ(message(beyond), "overflow cell " + std::to_string(10 * fingerprints) +
+                                 " is of bucket 10, expected less than 10");
+  // the pair's larger bucket does not name a cell
+  for (uint64_t i = 0; i < 20; ++i) {
+    const CuckooFilter::Place place = filter.locate(nth_hash(2, i));
+    CuckooFilter other = loaded_filter(geometry);
+    other.overflow().add(std::max(place.bucket1, place.bucket2) * fingerprints + place.fingerprint -
+                         1);
+    EXPECT_EQ(message(other) == "good", place.bucket1 == place.bucket2);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo

@@ -1,0 +1,253 @@
+#include "core/filter/factory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/filter/bloom_filter.hpp"
+#include "core/filter/bucket.hpp"
+#include "core/filter/cuckoo_filter.hpp"
+#include "core/filter/sizing.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/stored/memory_storage.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::name_of;
+using test::nth_word;
+
+constexpr FilterKind kKinds[] = {FilterKind::kCuckoo, FilterKind::kBloom, FilterKind::kBlockedBloom,
+                                 FilterKind::kCountingBloom, FilterKind::kLegacyBloom};
+
+FilterSpec spec_of(FilterKind kind, double rate = 0.01) {
+  FilterSpec spec;
+  spec.kind = kind;
+  spec.rate = rate;
+  return spec;
+}
+
+bool is_logged(FilterKind kind) { return kind != FilterKind::kLegacyBloom; }
+
+// A filter without any page in memory, of which nothing leads out of bounds.
+void expect_sound(const Filter& filter) {
+  const PageSet& pages = filter.pages();
+  ASSERT_GE(pages.page_count(), 1u);
+  EXPECT_EQ(pages.owned_count(), 0u);
+  EXPECT_EQ(filter.occupied(), 0u);
+  EXPECT_TRUE(filter.overflow().empty());
+  EXPECT_GT(filter.bits(), 0u);
+  EXPECT_LE(filter.bits() / 8, pages.page_count() * pages.page_bytes());
+  EXPECT_LE(filter.content_bytes(0), pages.page_bytes());
+  const uint32_t last = filter.content_bytes(pages.page_count() - 1);
+  EXPECT_GE(last, 1u);
+  EXPECT_LE(last, pages.page_bytes());
+  for (uint64_t i = 0; i < 20 && is_logged(filter.kind()); ++i) {
+    const uint64_t hash = i == 0 ? 0 : i == 1 ? UINT64_MAX : nth_word(5, i);
+    uint64_t places[Filter::kMaxPlaces];
+    const size_t count = filter.pages_of(hash, places);
+    ASSERT_GE(count, 1u);
+    ASSERT_LE(count, Filter::kMaxPlaces);
+    for (size_t at = 0; at < count; ++at) {
+      ASSERT_LT(places[at], pages.page_count());
+    }
+    const size_t cells = filter.cells_of(hash, places);
+    ASSERT_GE(cells, 1u);
+    ASSERT_LE(cells, Filter::kMaxPlaces);
+    EXPECT_EQ(filter.ask(hash), Filter::Answer::kNotLoaded);
+  }
+}
+
+TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
+  for (const FilterKind kind : kKinds) {
+    for (const uint64_t capacity : {1u, 2u, 1000u, 100000u}) {
+      for (const uint32_t page_bytes : {64u, 448u, 4032u}) {
+        SCOPED_TRACE(name_of(kind) + ", capacity " + std::to_string(capacity));
+        Result<std::unique_ptr<Filter>> made = make_filter(spec_of(kind), capacity, page_bytes);
+        ASSERT_TRUE(made.ok()) << made.error().message;
+        const Filter& filter = *made.value();
+        EXPECT_EQ(filter.kind(), kind);
+        EXPECT_EQ(filter.canonical(), kind != FilterKind::kCuckoo);
+        EXPECT_EQ(filter.pages().page_bytes(), page_bytes);
+        expect_sound(filter);
+        EXPECT_LE(filter.rate(static_cast<double>(capacity)),
+                  kind == FilterKind::kLegacyBloom ? 0.012 : 0.01);
+        Result<std::unique_ptr<Filter>> again = make_filter(kind, filter.words(), page_bytes);
+        ASSERT_TRUE(again.ok()) << again.error().message;
+        EXPECT_EQ(again.value()->kind(), kind);
+        EXPECT_EQ(again.value()->words(), filter.words());
+        EXPECT_EQ(again.value()->bits(), filter.bits());
+        EXPECT_EQ(again.value()->pages().page_count(), filter.pages().page_count());
+        expect_sound(*again.value());
+      }
+    }
+  }
+}
+
+// Other pages, the same filter: the words say all.
+TEST(FilterFactory, words_do_not_depend_on_the_page_size) {
+  for (const FilterKind kind : kKinds) {
+    const GeometryWords words = make_filter(spec_of(kind), 5000, 4032).value()->words();
+    EXPECT_EQ(make_filter(spec_of(kind), 5000, 64).value()->words(), words) << name_of(kind);
+  }
+}
+
+TEST(FilterFactory, a_rate_gives_way_to_bits_and_hashes) {
+  FilterSpec spec = spec_of(FilterKind::kCuckoo, std::nan(""));
+  spec.fingerprint_bits = 12;
+  const GeometryWords cuckoo = make_filter(spec, 1000, 448).value()->words();
+  EXPECT_EQ((cuckoo.shape << cuckoo.detail) - 1, (uint64_t{1} << 12) - 1);
+  for (const FilterKind kind : kKinds) {
+    if (kind == FilterKind::kCuckoo) {
+      continue;
+    }
+    spec = spec_of(kind, std::nan(""));
+    spec.bits_per_key = 10;
+    Result<std::unique_ptr<Filter>> by_bits = make_filter(spec, 1000, 448);
+    ASSERT_TRUE(by_bits.ok()) << name_of(kind);
+    const auto& geometry = static_cast<const BloomFilter&>(*by_bits.value()).geometry();
+    EXPECT_GE(geometry.cells(), 10000u);
+    EXPECT_LE(geometry.cells(), 10000u + kBlockBits);
+    if (kind == FilterKind::kBlockedBloom) {
+      spec.hashes = 3;
+      EXPECT_FALSE(make_filter(spec, 1000, 448).ok());
+      continue;
+    }
+    spec.hashes = 3;
+    EXPECT_EQ(make_filter(spec, 1000, 448).value()->words().shape, 3u);
+    spec = spec_of(kind, 0.01);
+    spec.hashes = 4;
+    const auto with_hashes = make_filter(spec, 1000, 448);
+    EXPECT_EQ(with_hashes.value()->words().shape, 4u);
+    EXPECT_LE(with_hashes.value()->rate(1000), 0.01);
+  }
+}
+
+TEST(FilterFactory, numbers_out_of_range_are_invalid) {
+  const auto code = [](const FilterSpec& spec, uint64_t capacity) {
+    const Result<std::unique_ptr<Filter>> made = make_filter(spec, capacity, 448);
+    EXPECT_FALSE(made.ok());
+    EXPECT_TRUE(made.ok() || !made.error().message.empty());
+    return made.ok() ? ErrorCode::kStorage : made.error().code;
+  };
+  for (const FilterKind kind : kKinds) {
+    SCOPED_TRACE(name_of(kind));
+    EXPECT_EQ(code(spec_of(kind), 0), ErrorCode::kInvalid);
+    EXPECT_EQ(code(spec_of(kind), kMaxCapacity + 1), ErrorCode::kInvalid);
+    EXPECT_EQ(code(spec_of(kind), UINT64_MAX), ErrorCode::kInvalid);
+    EXPECT_EQ(code(spec_of(kind, 1e-9), kMaxCapacity), ErrorCode::kInvalid);
+    for (const double rate : {0.0, -0.1, 0.26, 1.0, 1e-12, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+      EXPECT_EQ(code(spec_of(kind, rate), 100), ErrorCode::kInvalid) << rate;
+    }
+    FilterSpec spec = spec_of(kind);
+    if (kind == FilterKind::kCuckoo) {
+      for (const uint32_t bits : {1u, 3u, 33u, UINT32_MAX}) {
+        spec.fingerprint_bits = bits;
+        EXPECT_EQ(code(spec, 100), ErrorCode::kInvalid) << bits;
+      }
+      continue;
+    }
+    for (const double bits : {0.9, -1.0, 128.1, 1e300, std::nan(""), HUGE_VAL}) {
+      spec.bits_per_key = bits;
+      EXPECT_EQ(code(spec, 100), ErrorCode::kInvalid) << bits;
+    }
+    spec = spec_of(kind);
+    for (const uint32_t hashes : {65u, UINT32_MAX}) {
+      spec.hashes = hashes;
+      EXPECT_EQ(code(spec, 100), ErrorCode::kInvalid) << hashes;
+    }
+  }
+}
+
+// ---- words from storage
+
+// Giants that are valid are left out: a page table of 2^47 counters takes hundreds of megabytes.
+bool is_giant(FilterKind kind, uint64_t size) {
+  const unsigned limit = kind == FilterKind::kBlockedBloom ? 30 : 36;
+  return size >> limit != 0 && size >> 48 == 0;
+}
+
+void expect_refused_or_sound(FilterKind kind, const GeometryWords& words) {
+  if (is_giant(kind, words.size)) {
+    return;
+  }
+  SCOPED_TRACE("kind " + std::to_string(static_cast<int>(kind)) + ", " +
+               std::to_string(words.size) + ", " + std::to_string(words.shape) + ", " +
+               std::to_string(words.detail));
+  Result<std::unique_ptr<Filter>> made = make_filter(kind, words, 4032);
+  if (!made.ok()) {
+    EXPECT_EQ(made.error().code, ErrorCode::kCorrupt);
+    EXPECT_FALSE(made.error().message.empty());
+    return;
+  }
+  EXPECT_EQ(made.value()->words(), words) << "taken as they are or not at all";
+  EXPECT_EQ(made.value()->kind(), kind);
+  expect_sound(*made.value());
+}
+
+TEST(FilterFactory, hostile_words_are_refused_or_make_a_sound_filter) {
+  std::vector<uint64_t> edges = {0, 1, 2, 3, 4, 7, 8, 16, 17, 19, 23, 28, 29, 31, 32, 63, 64, 65};
+  for (unsigned bit = 10; bit < 64; bit += 3) {
+    for (const int64_t off : {-1, 0, 1}) {
+      edges.push_back((uint64_t{1} << bit) + static_cast<uint64_t>(off));
+    }
+  }
+  edges.insert(edges.end(), {kMaxCapacity, kMaxCapacity + 1, UINT32_MAX, uint64_t{1} << 32,
+                             (uint64_t{1} << 32) + 16, kMaxBloomCells, kMaxBloomCells + 1,
+                             kMaxLegacyBits, kMaxLegacyBits + 64, UINT64_MAX});
+  for (const FilterKind kind : kKinds) {
+    for (const uint64_t shape : edges) {
+      for (const uint64_t detail : edges) {
+        expect_refused_or_sound(kind, {1000, shape, detail});
+      }
+    }
+    const uint64_t good_shape = kind == FilterKind::kCuckoo ? 16 : 2;
+    for (const uint64_t size : edges) {
+      for (const uint64_t detail : {uint64_t{0}, uint64_t{8}, UINT64_MAX}) {
+        expect_refused_or_sound(kind, {size, good_shape, detail});
+      }
+    }
+  }
+}
+
+TEST(FilterFactory, random_words_are_refused_or_make_a_sound_filter) {
+  uint64_t made = 0;
+  for (uint64_t i = 0; i < 60000; ++i) {
+    const auto word = [i](uint64_t number) {
+      const uint64_t draw = nth_word(number, i);
+      return draw >> (nth_word(number + 10, i) % 64);
+    };
+    const auto kind = static_cast<FilterKind>(nth_word(9, i) % 7);
+    const GeometryWords words = {word(1) >> 20, word(2), nth_word(4, i) % 2 == 0 ? 0 : word(3)};
+    expect_refused_or_sound(kind, words);
+    made += make_filter(kind, {words.size % 100000, words.shape % 70, words.detail % 40}, 4032).ok()
+                ? 1
+                : 0;
+  }
+  EXPECT_GT(made, 1000u);
+}
+
+TEST(FilterFactory, unknown_kinds_are_refused) {
+  for (const int kind : {0, 6, 7, 77, 255}) {
+    const auto made = make_filter(static_cast<FilterKind>(kind), {1000, 4, 0}, 448);
+    ASSERT_FALSE(made.ok()) << kind;
+    EXPECT_EQ(made.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+// The largest there may be, but for counters: only the page table is allocated.
+TEST(FilterFactory, giants_are_made_without_their_pages) {
+  for (const auto& [kind, words] :
+       {std::pair(FilterKind::kCuckoo, GeometryWords{kMaxCapacity, 16, 0}),
+        std::pair(FilterKind::kBloom, GeometryWords{kMaxBloomCells, 64, 0}),
+        std::pair(FilterKind::kBlockedBloom, GeometryWords{kMaxBloomCells / kBlockBits, 4, 0}),
+        std::pair(FilterKind::kLegacyBloom, GeometryWords{kMaxLegacyBits, 64, 0})}) {
+    Result<std::unique_ptr<Filter>> made = make_filter(kind, words, 4032);
+    ASSERT_TRUE(made.ok()) << name_of(kind) << ": " << made.error().message;
+    expect_sound(*made.value());
+    EXPECT_LT(made.value()->pages().memory_bytes(), size_t{100} << 20);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo

@@ -1,0 +1,340 @@
+// One suite over the interface core/filter/filter.hpp: what every kind of filter answers alike.
+#include "core/filter/filter.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/filter/factory.hpp"
+#include "core/stored/contents.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/stored/memory_storage.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::message_of;
+using test::nth_hash;
+using test::nth_word;
+
+using Counts = std::map<uint64_t, uint64_t>;
+
+class Filters : public ::testing::TestWithParam<FilterKind> {
+ protected:
+  static bool multiset() { return is_multiset(GetParam()); }
+
+  static std::unique_ptr<Filter> made(uint64_t capacity, bool with_pages, uint32_t page_bytes = 128,
+                                      double rate = 0.02) {
+    FilterSpec spec;
+    spec.kind = GetParam();
+    spec.rate = rate;
+    std::unique_ptr<Filter> filter = std::move(make_filter(spec, capacity, page_bytes).value());
+    for (uint64_t i = 0; i < filter->pages().page_count() && with_pages; ++i) {
+      filter->pages().add(i, false);
+    }
+    return filter;
+  }
+  static Counts any_counts(uint64_t seed, uint64_t distinct) {
+    Counts counts;
+    for (uint64_t i = 0; i < distinct; ++i) {
+      counts[nth_hash(nth_word(seed, i) % 5000)] += i % 50 == 0 ? 40 : 1 + i % 3 / 2;
+    }
+    return counts;
+  }
+  static void insert(Filter& filter, const Counts& counts) {
+    std::vector<uint64_t> hashes;
+    for (const auto& [hash, count] : counts) {
+      hashes.insert(hashes.end(), count, hash);
+    }
+    (void)filter.insert_batch(hashes);
+  }
+  static void build(Filter& filter, const Counts& counts) {
+    const std::unique_ptr<FilterBuilder> builder = filter.builder(counts.size());
+    for (const auto& [hash, count] : counts) {
+      builder->insert(hash, count);
+    }
+    builder->finish();
+  }
+  static void expect_holds(const Filter& filter, const Counts& counts) {
+    const Status status = filter.check();
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    for (const auto& [hash, count] : counts) {
+      ASSERT_EQ(filter.ask(hash), Filter::Answer::kPresent);
+      ASSERT_GE(filter.count(hash, {}), multiset() ? count : 1);
+    }
+  }
+  // The same cells; byte for byte where that is promised (I2).
+  static void expect_same(const Filter& a, const Filter& b) {
+    EXPECT_EQ(a.digest(), b.digest());
+    if (a.canonical()) {
+      EXPECT_TRUE(equal_cells(a, b));
+      EXPECT_EQ(a.occupied(), b.occupied());
+      EXPECT_EQ(a.digest(), 0u);
+    }
+    for (uint64_t i = 0; i < 3000; ++i) {
+      ASSERT_EQ(a.count(nth_hash(i), {}), b.count(nth_hash(i), {})) << i;
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Filters, ::testing::ValuesIn(test::kLoggedKinds),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+TEST_P(Filters, I1_I2_order_and_portions_do_not_matter) {
+  const Counts counts = any_counts(1, 1500);
+  const std::unique_ptr<Filter> at_once = made(4000, true);
+  insert(*at_once, counts);
+  expect_holds(*at_once, counts);
+  const std::unique_ptr<Filter> built = made(4000, true);
+  build(*built, counts);
+  expect_holds(*built, counts);
+  expect_same(*built, *at_once);
+  const std::unique_ptr<Filter> one_by_one = made(4000, true);
+  for (auto at = counts.rbegin(); at != counts.rend(); ++at) {
+    for (uint64_t copy = 0; copy < at->second; ++copy) {
+      const bool present = one_by_one->ask(at->first) == Filter::Answer::kPresent;
+      ASSERT_EQ(one_by_one->insert_batch({&at->first, 1}), present ? 1u : 0u);
+    }
+  }
+  expect_holds(*one_by_one, counts);
+  expect_same(*one_by_one, *at_once);
+}
+
+TEST_P(Filters, united_filters_are_as_if_all_had_been_inserted) {
+  for (const uint64_t common : {0u, 1u, 2u}) {
+    const Counts first = any_counts(1, 1200);
+    const Counts second = common == 2 ? first : any_counts(2 - common, 900);
+    const std::unique_ptr<Filter> united = made(8000, true);
+    const std::unique_ptr<Filter> other = made(8000, true);
+    insert(*united, first);
+    insert(*other, second);
+    const uint64_t digest = other->digest();
+    ASSERT_TRUE(united->unite(*other).ok());
+    EXPECT_EQ(other->digest(), digest);
+    const std::unique_ptr<Filter> inserted = made(8000, true);
+    insert(*inserted, first);
+    insert(*inserted, second);
+    expect_holds(*united, first);
+    expect_holds(*united, second);
+    expect_same(*united, *inserted);
+    ASSERT_TRUE(united->unite(*made(8000, true)).ok()) << "with nothing";
+    expect_same(*united, *inserted);
+    const std::unique_ptr<Filter> nothing = made(8000, true);
+    ASSERT_TRUE(nothing->unite(*united).ok());
+    expect_same(*nothing, *inserted);
+  }
+}
+
+TEST_P(Filters, uniting_can_be_stopped) {
+  const std::unique_ptr<Filter> other = made(8000, true);
+  insert(*other, any_counts(1, 4000));
+  for (const uint64_t most : {0u, 1u, 10u}) {
+    const std::unique_ptr<Filter> united = made(8000, true);
+    uint64_t polls = 0;
+    const Status status = united->unite(*other, [&]() -> Status {
+      return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+    });
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(polls, most + 1);
+  }
+}
+
+// A filter for a trillion of keys is used, checked and united like any other.
+TEST_P(Filters, giants_take_memory_and_time_for_what_is_in_them) {
+  const std::unique_ptr<Filter> one = made(uint64_t{1} << 38, false, 4032);
+  const std::unique_ptr<Filter> other = made(uint64_t{1} << 38, false, 4032);
+  one->pages().complete();
+  other->pages().complete();
+  const Counts first = any_counts(1, 100);
+  const Counts second = any_counts(2, 100);
+  insert(*one, first);
+  build(*other, second);
+  expect_holds(*one, first);
+  expect_holds(*other, second);
+  EXPECT_FALSE(equal_cells(*one, *other));
+  ASSERT_TRUE(one->unite(*other).ok());
+  expect_holds(*one, first);
+  expect_holds(*one, second);
+  EXPECT_EQ(one->pages().dirty().size(), one->pages().owned_count());
+  EXPECT_LE(one->pages().owned_count(), 64u * 200);
+  for (const auto& [hash, count] : first) {
+    if (multiset()) {
+      EXPECT_TRUE(one->remove(hash));
+    }
+    EXPECT_EQ(one->ask(nth_hash(1'000'000)), Filter::Answer::kAbsent);
+  }
+  EXPECT_TRUE(one->check().ok());
+}
+
+TEST_P(Filters, filters_of_another_kind_or_geometry_are_not_united) {
+  const std::unique_ptr<Filter> filter = made(1000, true);
+  insert(*filter, any_counts(1, 300));
+  const uint64_t occupied = filter->occupied();
+  const std::unique_ptr<Filter> larger = made(1500, true);
+  insert(*larger, any_counts(2, 100));
+  EXPECT_EQ(filter->unite(*larger).error().code, ErrorCode::kInvalid);
+  for (const FilterKind kind : test::kLoggedKinds) {
+    if (kind != GetParam()) {
+      FilterSpec spec;
+      spec.kind = kind;
+      const auto other = std::move(make_filter(spec, 1000, 128).value());
+      EXPECT_EQ(filter->unite(*other).error().code, ErrorCode::kInvalid);
+    }
+  }
+  EXPECT_EQ(filter->occupied(), occupied);
+  EXPECT_TRUE(filter->check().ok());
+}
+
+TEST_P(Filters, removes_take_back_what_inserts_did) {
+  if (!multiset()) {
+    const std::unique_ptr<Filter> filter = made(1000, true);
+    insert(*filter, {{nth_hash(1), 1}});
+    EXPECT_FALSE(filter->remove(nth_hash(1))) << "a set removes nothing";
+    EXPECT_EQ(filter->ask(nth_hash(1)), Filter::Answer::kPresent);
+    return;
+  }
+  const Counts kept = any_counts(1, 900);
+  const Counts gone = any_counts(7, 900);
+  const std::unique_ptr<Filter> filter = made(6000, true);
+  insert(*filter, kept);
+  insert(*filter, gone);
+  for (const auto& [hash, count] : gone) {
+    for (uint64_t copy = 0; copy < count; ++copy) {
+      ASSERT_TRUE(filter->remove(hash));
+    }
+  }
+  expect_holds(*filter, kept);
+  const std::unique_ptr<Filter> expected = made(6000, true);
+  insert(*expected, kept);
+  expect_same(*filter, *expected);
+  for (const auto& [hash, count] : kept) {
+    for (uint64_t copy = 0; copy < count; ++copy) {
+      ASSERT_TRUE(filter->remove(hash));
+    }
+  }
+  EXPECT_EQ(filter->occupied(), 0u);
+  EXPECT_TRUE(filter->overflow().empty());
+  EXPECT_TRUE(filter->check().ok());
+  EXPECT_FALSE(filter->remove(nth_hash(1)));
+}
+
+TEST_P(Filters, pending_removes_are_subtracted_from_each_cell) {
+  if (!multiset()) {
+    return;
+  }
+  const std::unique_ptr<Filter> filter = made(2000, true);
+  insert(*filter, {{nth_hash(1), 3}, {nth_hash(2), 1}});
+  PendingRemoves pending;
+  for (uint64_t removes = 0; removes < 5; ++removes) {
+    EXPECT_EQ(filter->count(nth_hash(1), pending), 3 - std::min<uint64_t>(removes, 3));
+    EXPECT_EQ(filter->count(nth_hash(2), pending), 1u);
+    uint64_t cells[Filter::kMaxPlaces];
+    const size_t count = filter->cells_of(nth_hash(1), cells);
+    pending[cells[removes % count]] = removes + 1;  // the least counts, whichever it is
+  }
+}
+
+// I4
+TEST_P(Filters, an_answer_needs_the_pages_of_its_hash_and_no_other) {
+  const std::unique_ptr<Filter> full = made(3000, true, 64);
+  insert(*full, any_counts(1, 2000));
+  const auto load = [&](Filter& filter, uint64_t index) {
+    const std::byte* page = full->pages().find(index);
+    std::copy(page, page + full->content_bytes(index), filter.pages().add(index, true));
+  };
+  uint64_t absent = 0;
+  for (uint64_t i = 0; i < 400; ++i) {
+    const std::unique_ptr<Filter> cold = made(3000, false, 64);
+    const uint64_t hash = nth_hash(i);
+    uint64_t pages[Filter::kMaxPlaces];
+    const size_t count = cold->pages_of(hash, pages);
+    const std::set<uint64_t> needed(pages, pages + count);
+    ASSERT_EQ(cold->ask(hash), Filter::Answer::kNotLoaded);
+    for (const uint64_t index : needed) {
+      load(*cold, index);
+    }
+    ASSERT_NE(cold->ask(hash), Filter::Answer::kNotLoaded);
+    if (full->overflow().empty()) {
+      ASSERT_EQ(cold->ask(hash), full->ask(hash));
+    }
+    absent += cold->ask(hash) == Filter::Answer::kAbsent ? 1 : 0;
+    // Some of the pages are never a wrong answer: what is not known is not loaded, or absent.
+    const std::unique_ptr<Filter> half = made(3000, false, 64);
+    load(*half, *needed.begin());
+    ASSERT_TRUE(half->ask(hash) == Filter::Answer::kNotLoaded ||
+                half->ask(hash) == full->ask(hash));
+  }
+  EXPECT_GT(absent, 50u);
+}
+
+TEST_P(Filters, pages_read_back_are_validated) {
+  const std::unique_ptr<Filter> filter = made(3000, true);
+  insert(*filter, any_counts(1, 2000));
+  const uint64_t last = filter->pages().page_count() - 1;
+  ASSERT_GT(last, 2u);
+  const std::unique_ptr<Filter> copy = made(3000, false);
+  for (uint64_t index = 0; index <= last; ++index) {
+    const std::byte* page = filter->pages().find(index);
+    const std::span content(page, filter->content_bytes(index));
+    const Status status = filter->validate_page(index, content);
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    EXPECT_FALSE(filter->validate_page(index, content.first(content.size() - 1)).ok());
+    EXPECT_FALSE(filter->validate_page(last + 1, content).ok());
+    std::copy(content.begin(), content.end(), copy->pages().add(index, true));
+  }
+  EXPECT_FALSE(filter->validate_page(0, {}).ok());
+  EXPECT_FALSE(filter->validate_page(UINT64_MAX, {}).ok());
+  for (const auto& [cell, count] : filter->overflow().counts()) {
+    copy->overflow().add(cell, count);
+  }
+  EXPECT_FALSE(copy->check().ok()) << "occupied is not set";
+  copy->set_occupied(filter->occupied());
+  EXPECT_TRUE(copy->check().ok());
+  expect_same(*copy, *filter);
+}
+
+TEST_P(Filters, rates_and_loads_rise_with_what_is_in_it) {
+  const std::unique_ptr<Filter> filter = made(1000, true);
+  EXPECT_EQ(filter->rate_now(), 0.0);
+  EXPECT_EQ(filter->load_factor(), 0.0);
+  EXPECT_EQ(filter->rate(0), 0.0);
+  double rate = 0;
+  double load = 0;
+  for (uint64_t keys = 100; keys <= 1000; keys += 100) {
+    Counts counts;
+    for (uint64_t i = keys - 100; i < keys; ++i) {
+      counts[nth_hash(i)] = 1;
+    }
+    insert(*filter, counts);
+    EXPECT_GT(filter->rate_now(), rate);
+    EXPECT_GT(filter->load_factor(), load);
+    EXPECT_NEAR(filter->rate_now(), filter->rate(static_cast<double>(keys)), 0.005);
+    rate = filter->rate_now();
+    load = filter->load_factor();
+  }
+  EXPECT_LE(rate, 0.02 * 1.2);
+  EXPECT_LT(load, 1.0);
+  EXPECT_LE(filter->rate(1000), 0.02);
+}
+
+TEST_P(Filters, full_and_outgrown_are_told_by_keys) {
+  const std::unique_ptr<Filter> filter = made(500, true);
+  EXPECT_FALSE(filter->full(0, 0, 500));
+  EXPECT_FALSE(filter->outgrown(0, 500));
+  for (uint64_t keys = 1; keys <= 700; ++keys) {
+    const uint64_t hash = nth_hash(keys);
+    (void)filter->insert_batch({&hash, 1});
+    EXPECT_TRUE(keys >= 500 || !filter->full(keys, 0, 500)) << keys;
+    EXPECT_TRUE(keys > 480 || !filter->outgrown(keys, 500)) << keys;
+  }
+  EXPECT_TRUE(filter->full(700, 0, 500));
+  EXPECT_TRUE(filter->outgrown(700, 500));
+  EXPECT_FALSE(filter->outgrown(700, 1000000));
+  EXPECT_FALSE(filter->full(700, 0, 1000000));
+}
+
+}  // namespace
+}  // namespace cuckoo

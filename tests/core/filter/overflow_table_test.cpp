@@ -1,0 +1,73 @@
+// OverflowTable of core/filter/cuckoo_filter.hpp.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "core/filter/overflow_table.hpp"
+
+namespace cuckoo {
+namespace {
+
+TEST(OverflowTable, behaves_as_a_map_of_counts) {
+  OverflowTable table;
+  std::map<uint64_t, uint64_t> model;
+  std::map<uint64_t, bool> touched;
+  std::mt19937_64 random(23);
+  uint64_t items = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    const uint64_t cell = random() % 50;
+    if (random() % 2 == 0) {
+      const uint64_t count = random() % 3;
+      table.add(cell, count);
+      if (count != 0) {
+        model[cell] += count;
+        touched[cell] = true;
+      }
+      items += count;
+    } else {
+      const auto found = model.find(cell);
+      ASSERT_EQ(table.remove(cell), found != model.end());
+      if (found != model.end()) {
+        touched[cell] = true;
+        --items;
+        if (--found->second == 0) {
+          model.erase(found);
+        }
+      }
+    }
+    ASSERT_EQ(table.items(), items);
+    ASSERT_EQ(table.count(cell), model.contains(cell) ? model[cell] : 0);
+    if (step % 100 == 0) {
+      ASSERT_EQ(table.counts(), model);
+      ASSERT_EQ(table.changed().size(), touched.size());
+      ASSERT_TRUE(std::equal(touched.begin(), touched.end(), table.changed().begin(),
+                             [](const auto& a, uint64_t b) { return a.first == b; }));
+      OverflowTable rebuilt;
+      for (const auto& [number, count] : model) {
+        rebuilt.add(number, count);
+      }
+      ASSERT_EQ(rebuilt.digest(), table.digest());
+      table.clear_changed();
+      touched.clear();
+    }
+  }
+  EXPECT_EQ(table.cells(), model.size());
+}
+
+TEST(OverflowTable, digest_tells_cells_and_counts_apart) {
+  OverflowTable one, two, other;
+  EXPECT_EQ(one.digest(), 0u);
+  one.add(5);
+  two.add(5, 2);
+  other.add(6);
+  EXPECT_NE(one.digest(), two.digest());
+  EXPECT_NE(one.digest(), other.digest());
+  one.remove(5);
+  EXPECT_EQ(one.digest(), 0u);
+  EXPECT_TRUE(one.empty());
+}
+
+}  // namespace
+}  // namespace cuckoo

@@ -1,0 +1,121 @@
+#include "core/flash/checkpoint.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cuckoo {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+FlashCheckpoint sample() {
+  FlashCheckpoint checkpoint;
+  checkpoint.next_lsn = 300;  // AC 02
+  checkpoint.heads = 2;
+  checkpoint.charged_units = 5;
+  checkpoint.next_sequence = 9;
+  checkpoint.state = 0x1112131415161718;
+  checkpoint.hot = {1, 12, kNoBlock};
+  checkpoint.cold = {kNoBlock, 0, 2};
+  checkpoint.user_bytes = 1;
+  checkpoint.programmed_bytes = 128;  // 80 01
+  checkpoint.erases = 3;
+  checkpoint.collections = 0;
+  checkpoint.checkpoints = 4;
+  FlashBlock block;
+  block.kind = FlashBlockKind::kData;
+  block.failing = true;
+  block.erase_count = 6;
+  block.used_units = 20;
+  block.live_units = 7;
+  block.sequence = 8;
+  block.newest_lsn = 299;  // AB 02
+  checkpoint.blocks = {FlashBlock{}, block};
+  checkpoint.entries = {{40, 0xA1A2A3A4}, {200, 0xB1B2B3B4}};  // A0 01 further
+  return checkpoint;
+}
+
+Bytes sample_bytes() {
+  Bytes out;
+  for (const int value :
+       {1,    0xAC, 2,  2,    5,    9,    0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12,
+        0x11, 2,    12, 0,    0,    0,    3,    1,    0x80, 1,    3,    0,    4,
+        2,    0,    0,  0,    0,    0,    0,    18,   6,    20,   7,    8,    0xAB,
+        2,    2,    40, 0xA4, 0xA3, 0xA2, 0xA1, 0xA0, 1,    0xB4, 0xB3, 0xB2, 0xB1}) {
+    out.push_back(static_cast<std::byte>(value));
+  }
+  return out;
+}
+
+TEST(Flash_checkpoint, has_these_bytes) {
+  EXPECT_EQ(encode_flash_checkpoint(sample()), sample_bytes());
+}
+
+TEST(Flash_checkpoint, is_read_as_it_was_written) {
+  const Result<FlashCheckpoint> read = decode_flash_checkpoint(sample_bytes(), FlashGeometry{});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const FlashCheckpoint& found = read.value();
+  const FlashCheckpoint expected = sample();
+  EXPECT_EQ(found.next_lsn, expected.next_lsn);
+  EXPECT_EQ(found.heads, expected.heads);
+  EXPECT_EQ(found.charged_units, expected.charged_units);
+  EXPECT_EQ(found.next_sequence, expected.next_sequence);
+  EXPECT_EQ(found.state, expected.state);
+  EXPECT_EQ(found.hot, expected.hot);
+  EXPECT_EQ(found.cold, expected.cold);
+  EXPECT_EQ(found.user_bytes, expected.user_bytes);
+  EXPECT_EQ(found.programmed_bytes, expected.programmed_bytes);
+  EXPECT_EQ(found.erases, expected.erases);
+  EXPECT_EQ(found.collections, expected.collections);
+  EXPECT_EQ(found.checkpoints, expected.checkpoints);
+  EXPECT_EQ(found.blocks, expected.blocks);
+  EXPECT_EQ(found.entries, expected.entries);
+  EXPECT_EQ(encode_flash_checkpoint(found), sample_bytes());
+}
+
+TEST(Flash_checkpoint, too_short_or_too_long_is_refused) {
+  Bytes bytes = sample_bytes();
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    const auto read = decode_flash_checkpoint(std::span(bytes).first(length), FlashGeometry{});
+    ASSERT_FALSE(read.ok()) << length;
+    EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+  }
+  bytes.push_back(std::byte{0});
+  EXPECT_FALSE(decode_flash_checkpoint(bytes, FlashGeometry{}).ok());
+}
+
+TEST(Flash_checkpoint, another_version_is_named) {
+  Bytes bytes = sample_bytes();
+  bytes[0] = std::byte{2};
+  const auto read = decode_flash_checkpoint(bytes, FlashGeometry{});
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message,
+            "the checkpoint has format version 2; this library reads version 1");
+}
+
+TEST(Flash_checkpoint, what_this_geometry_can_not_have_is_refused) {
+  FlashGeometry small;
+  small.sector_size_bytes = 512;
+  small.sectors_per_block = 1;
+  small.blocks = 16;  // 512 units of 16 bytes
+  const auto refused = [&](auto change) {
+    FlashCheckpoint checkpoint = sample();
+    change(checkpoint);
+    const auto read = decode_flash_checkpoint(encode_flash_checkpoint(checkpoint), small);
+    return !read.ok() && read.error().code == ErrorCode::kCorrupt;
+  };
+  EXPECT_FALSE(refused([](FlashCheckpoint&) {}));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks.resize(17); }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks[1].used_units = 33; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks[1].live_units = 33; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks[1].sequence = 9; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks[1].kind = FlashBlockKind{6}; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.hot.block = 16; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.hot.offset = 33; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.heads = 513; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.next_lsn = kMaxLsn + 1; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.entries[1].first = 512; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.entries[1].first = c.entries[0].first; }));
+}
+
+}  // namespace
+}  // namespace cuckoo

@@ -1,0 +1,144 @@
+// Power cuts at every step. tests/core/flash/cuts.hpp says how, and what is expected after each.
+//
+//   CUCKOO_FLASH_CUT=id      replays one cut
+//   CUCKOO_FLASH_CUTS=all    all cuts of longer workloads (tests/soak_flash.sh)
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/core/flash/cuts.hpp"
+#include "tests/model_seeds.hpp"
+
+namespace cuckoo {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr uint64_t kLess = 4;  // so slow are the sanitizers
+#else
+constexpr uint64_t kLess = 1;
+#endif
+
+struct Shape {
+  uint32_t sector, per_block, blocks, unit;
+  unsigned keys;
+  size_t large;
+};
+
+// Small devices: what the workload writes is several times their size.
+constexpr Shape kShapes[] = {
+    {512, 16, 16, 16, 60, 6000}, {512, 16, 18, 32, 50, 6000}, {512, 16, 16, 64, 40, 6000},
+    {1024, 4, 20, 16, 50, 3000}, {1024, 4, 24, 32, 50, 3000}, {1024, 4, 18, 64, 24, 3000},
+    {4096, 1, 16, 16, 30, 3000}, {4096, 1, 20, 32, 40, 3000}, {4096, 1, 24, 64, 40, 3000},
+};
+
+bool all_cuts() {
+  const char* const wanted = std::getenv("CUCKOO_FLASH_CUTS");
+  return wanted != nullptr && std::strcmp(wanted, "all") == 0;
+}
+
+FlashCutExplorer::Options options_of(const Shape& shape, uint64_t seed) {
+  FlashCutExplorer::Options options;
+  options.which.geometry = small_geometry(shape.sector, shape.per_block, shape.blocks, shape.unit);
+  options.which.seed = seed;
+  options.keys = shape.keys * (seed % 2 == 0 ? 1 : 4);  // odd ones fill the device
+  options.large_bytes = shape.large;
+  return options;
+}
+
+// Runs it, and says how many cuts that were.
+void explore(const FlashCutExplorer::Options& options, uint64_t& total) {
+  FlashCutExplorer explorer(options);
+  const std::string& failure = explorer.run();
+  const FlashGeometry& geometry = options.which.geometry;
+  std::cout << options.which.id({}) << ": " << explorer.cuts(0) << " + " << explorer.cuts(1)
+            << " + " << explorer.cuts(2) << " cuts; " << explorer.erases() / geometry.blocks
+            << " erases a block, " << explorer.collections() << " collections, "
+            << explorer.percent_full() << " % full\n";
+  total += explorer.cuts();
+  ASSERT_EQ(failure, "");
+}
+
+class Flash_power_cut : public ::testing::TestWithParam<Shape> {};
+
+// All modes at every step, once.
+TEST_P(Flash_power_cut, I1_to_I4_at_every_step) {
+  const test::ModelSeeds seeds(2);
+  uint64_t cuts = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    FlashCutExplorer::Options options = options_of(GetParam(), seed);
+    options.actions = 1500;
+    options.window = all_cuts() ? 1 : 6;
+    options.period = all_cuts() ? 1 : 250 * kLess;
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+  }
+  RecordProperty("cuts", std::to_string(cuts));
+}
+
+// Cuts inside what comes after a cut: two all, or three here and there.
+TEST_P(Flash_power_cut, I4_inside_recoveries) {
+  const test::ModelSeeds seeds(1);
+  uint64_t cuts = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    FlashCutExplorer::Options options = options_of(GetParam(), seed + 1000000);
+    options.actions = 600;
+    options.every = all_cuts() ? std::vector<uint64_t>{10, 100, 100}
+                               : std::vector<uint64_t>{400 * kLess, 200, 100};
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+    options.which.seed += 1000000;
+    options.actions = 400;
+    options.window = 1;
+    options.period = all_cuts() ? 40 : 400;
+    options.every = all_cuts() ? std::vector<uint64_t>{1, 1} : std::vector<uint64_t>{kLess, 1000};
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+  }
+  RecordProperty("cuts", std::to_string(cuts));
+}
+
+// On devices with bad blocks and blocks that wear out while the workload runs.
+TEST_P(Flash_power_cut, I2_on_failing_flash) {
+  const test::ModelSeeds seeds(5);  // one for each way to fail
+  uint64_t cuts = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    FlashCutExplorer::Options options = options_of(GetParam(), seed + kFailingSeeds);
+    options.which.geometry.blocks = 28;
+    options.actions = 600;
+    options.every =
+        all_cuts() ? std::vector<uint64_t>{2, 100} : std::vector<uint64_t>{400 * kLess, 100};
+    ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
+  }
+  RecordProperty("cuts", std::to_string(cuts));
+}
+
+INSTANTIATE_TEST_SUITE_P(shapes, Flash_power_cut, ::testing::ValuesIn(kShapes),
+                         [](const ::testing::TestParamInfo<Shape>& shape) {
+                           return std::to_string(shape.param.sector) + "_by_" +
+                                  std::to_string(shape.param.per_block) + "_units_of_" +
+                                  std::to_string(shape.param.unit);
+                         });
+
+TEST(Flash_power_cut_id, replays) {
+  const char* const id = std::getenv("CUCKOO_FLASH_CUT");
+  if (id == nullptr) {
+    GTEST_SKIP() << "CUCKOO_FLASH_CUT names no cut";
+  }
+  FlashCutCase which;
+  std::vector<FlashCut> path;
+  ASSERT_TRUE(which.parse(id, path)) << id;
+  for (const Shape& shape : kShapes) {
+    FlashCutExplorer::Options options = options_of(shape, which.seed);
+    if (which.seed >= kFailingSeeds) {
+      options.which.geometry.blocks = which.geometry.blocks;
+    }
+    if (options.which.geometry == which.geometry) {
+      options.actions = UINT64_MAX;
+      options.only = path;
+      uint64_t cuts = 0;
+      explore(options, cuts);
+      ASSERT_EQ(cuts, path.size());
+      return;
+    }
+  }
+  FAIL() << "no such shape: " << id;
+}
+
+}  // namespace
+}  // namespace cuckoo

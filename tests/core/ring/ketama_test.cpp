@@ -1,0 +1,224 @@
+// Against the clients: what their own tests publish.
+//   libketama     libketama/test.sh of github.com/RJ/ketama: the MD5 of the output of ketama_test
+//                 over ketama.servers, "hash point server" for a million keys
+//   libmemcached  test/tests/memcached/ketama.cpp and test/fixtures/ketama.hpp of
+//                 github.com/awesomized/libmemcached (ketama_test_cases, ketama_test_cases_spy):
+//                 every ninth of the 99 keys of each, and the key behind the last point
+//   spymemcached  KetamaNodeLocatorTest.java of github.com/couchbase/spymemcached: testLookups,
+//                 testContinuumWrapping, testClusterResizing, testLibKetamaCompat,
+//                 testLibKetamaWeightedCompatLibmemcached
+#include "core/ring/ketama.hpp"
+
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+
+#include <string>
+#include <utility>
+
+#include "tests/core/ring/samples.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::add;
+using test::empty_ring;
+using test::ketama_options;
+
+using Expected = std::vector<std::pair<std::string, std::string>>;  // key -> node
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
+
+// ketama.servers of libketama; the tests of libmemcached have the same.
+std::shared_ptr<HashRing> eight_servers(KetamaDialect dialect) {
+  const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(dialect));
+  const double weights[] = {600, 300, 200, 350, 1000, 800, 950, 100};
+  for (size_t i = 0; i < std::size(weights); ++i) {
+    add(*ring, "10.0.1." + std::to_string(i + 1) + ":11211", weights[i]);
+  }
+  ring->build();
+  return ring;
+}
+
+std::string owner_of(const HashRing& ring, const std::string& key) {
+  return ring.find(ring.owner(ring.ketama_position(bytes_of(key))))->name;
+}
+
+void expect_owners(const HashRing& ring, const Expected& expected) {
+  for (const auto& [key, node] : expected) {
+    EXPECT_EQ(owner_of(ring, key), node) << key;
+  }
+}
+
+class Md5 {
+ public:
+  Md5() { EVP_DigestInit_ex(context_, EVP_md5(), nullptr); }
+  ~Md5() { EVP_MD_CTX_free(context_); }
+  Md5(const Md5&) = delete;
+  Md5& operator=(const Md5&) = delete;
+
+  void add(const std::string& text) { EVP_DigestUpdate(context_, text.data(), text.size()); }
+  std::string hex() {
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    EVP_DigestFinal_ex(context_, digest, &size);
+    std::string text;
+    for (unsigned i = 0; i < size; ++i) {
+      text += "0123456789abcdef"[digest[i] >> 4];
+      text += "0123456789abcdef"[digest[i] & 15];
+    }
+    return text;
+  }
+
+ private:
+  EVP_MD_CTX* context_ = EVP_MD_CTX_new();
+};
+
+TEST(Ketama, Gives_what_the_test_of_libketama_gives) {
+  const std::shared_ptr<HashRing> ring = eight_servers(KetamaDialect::kLibketama);
+  const PointRing& points = ring->points();
+  Md5 output;
+  output.add("\n");  // no error text
+  for (int i = 0; i < 1000000; ++i) {
+    const uint64_t position = ring->ketama_position(bytes_of(std::to_string(i)));
+    const size_t point = points.find(position) % points.size();
+    output.add(std::to_string(position >> 32) + " " +
+               std::to_string(points.position_at(point) >> 32) + " " +
+               ring->find(points.owner_at(point))->name + "\n");
+  }
+  EXPECT_EQ(output.hex(), "5672b131391f5aa2b280936aec1eea74");
+}
+
+TEST(Ketama, Gives_what_the_test_of_libmemcached_gives) {
+  const std::shared_ptr<HashRing> ring = eight_servers(KetamaDialect::kLibmemcached);
+  expect_owners(*ring, {
+                           {"SVa_]_V41)", "10.0.1.7:11211"},
+                           {R"(4(`X;\V.^c)", "10.0.1.1:11211"},
+                           {R"(\39DKW^)N_)", "10.0.1.3:11211"},
+                           {"(LHcO203I3", "10.0.1.5:11211"},
+                           {"NZ@ZE=O84_", "10.0.1.7:11211"},
+                           {"8*6a;Sc*X+", "10.0.1.2:11211"},
+                           {"M/HV^_HZ4O", "10.0.1.7:11211"},
+                           {"N-)88>[O`,", "10.0.1.5:11211"},
+                           {"?K2NF@3=IU", "10.0.1.1:11211"},
+                           {"1bQS5]WOXB", "10.0.1.4:11211"},
+                           {"4*=.SPR[AV", "10.0.1.1:11211"},
+                       });
+  // VDEAAAAA hashes to fffcd1b5, behind the last point.
+  EXPECT_EQ(ring->ketama_position(bytes_of("VDEAAAAA")) >> 32, 0xFFFCD1B5U);
+  EXPECT_EQ(ring->owner(ring->ketama_position(bytes_of("VDEAAAAA"))), ring->points().owner_at(0));
+}
+
+TEST(Ketama, Gives_what_the_test_of_libmemcached_gives_for_spymemcached) {
+  const std::shared_ptr<HashRing> ring = eight_servers(KetamaDialect::kSpy);
+  expect_owners(*ring, {
+                           {"SVa_]_V41)", "10.0.1.2:11211"},
+                           {R"(4(`X;\V.^c)", "10.0.1.6:11211"},
+                           {R"(\39DKW^)N_)", "10.0.1.6:11211"},
+                           {"(LHcO203I3", "10.0.1.1:11211"},
+                           {"NZ@ZE=O84_", "10.0.1.7:11211"},
+                           {"8*6a;Sc*X+", "10.0.1.5:11211"},
+                           {"M/HV^_HZ4O", "10.0.1.4:11211"},
+                           {"N-)88>[O`,", "10.0.1.2:11211"},
+                           {"?K2NF@3=IU", "10.0.1.6:11211"},
+                           {"1bQS5]WOXB", "10.0.1.7:11211"},
+                           {"4*=.SPR[AV", "10.0.1.3:11211"},
+                       });
+  EXPECT_EQ(ring->owner(ring->ketama_position(bytes_of("VDEAAAAA"))), ring->points().owner_at(0));
+}
+
+// Of an address without a host's name spymemcached itself drops the slash: libketama's labels.
+TEST(Ketama, Gives_what_the_test_of_spymemcached_gives) {
+  const auto servers = [](int count) {
+    const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
+    for (int i = 0; i < count; ++i) {
+      add(*ring, "127.0.0.1:" + std::to_string(10000 + i));
+    }
+    ring->build();
+    return ring;
+  };
+  const std::string node = "127.0.0.1:1000";
+  const std::shared_ptr<HashRing> four = servers(4);
+  expect_owners(*four, {{"dustin", node + "0"},
+                        {"noelani", node + "2"},
+                        {"some other key", node + "0"},
+                        {"V5XS8C8N", node + "3"},
+                        {"8KR2DKR2", node + "3"},
+                        {"L9KH6X4X", node + "3"}});
+  EXPECT_EQ(four->points().position_at(four->points().size() - 1) >> 32, 4294887009U);
+  expect_owners(*servers(5), {{"dustin", node + "0"},
+                              {"noelani", node + "2"},
+                              {"some other key", node + "4"},
+                              {"36", node + "2"},
+                              {"10037", node + "3"},
+                              {"22051", node + "1"},
+                              {"49044", node + "4"}});
+  // With names, ports and weights as libmemcached has them.
+  const std::shared_ptr<HashRing> named = empty_ring(ketama_options(KetamaDialect::kLibmemcached));
+  add(*named, "localhost:11211", 8);
+  add(*named, "localhost:11212", 8);
+  named->build();
+  expect_owners(*named, {{"key1", "localhost:11212"},
+                         {"key2", "localhost:11211"},
+                         {"key3", "localhost:11212"},
+                         {"key4", "localhost:11212"}});
+}
+
+TEST(Ketama, Labels_are_the_clients) {
+  using enum KetamaDialect;
+  EXPECT_EQ(ketama_label(kLibketama, "a:11211"), "a:11211");
+  EXPECT_EQ(ketama_label(kLibmemcached, "a:11211"), "a");
+  EXPECT_EQ(ketama_label(kLibmemcached, "a:11212"), "a:11212");
+  EXPECT_EQ(ketama_label(kLibmemcached, "a:112110"), "a:112110");
+  EXPECT_EQ(ketama_label(kLibmemcached, ":11211"), "");
+  EXPECT_EQ(ketama_label(kSpy, "a:11211"), "/a:11211");
+}
+
+TEST(Ketama, Counts_hashes_as_the_clients_do) {
+  std::vector<size_t> short_of_40;
+  std::vector<size_t> short_in_libmemcached;
+  for (size_t n = 1; n <= 300; ++n) {
+    const auto total = static_cast<double>(n);
+    const uint32_t hashes = ketama_hashes(KetamaDialect::kLibketama, 1, total, n);
+    EXPECT_TRUE(hashes == 39 || hashes == 40) << n;
+    if (hashes == 39) {
+      short_of_40.push_back(n);
+    }
+    const uint32_t of_libmemcached = ketama_hashes(KetamaDialect::kLibmemcached, 1, total, n);
+    if (of_libmemcached == 39 && n <= 100) {
+      short_in_libmemcached.push_back(n);
+    }
+    EXPECT_EQ(ketama_hashes(KetamaDialect::kSpy, 1, total, n), of_libmemcached) << n;
+  }
+  EXPECT_EQ(short_of_40, (std::vector<size_t>{61, 122, 237, 244}));
+  EXPECT_EQ(short_in_libmemcached, (std::vector<size_t>{25, 47, 50, 55, 61, 71, 94, 100}));
+  const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
+  for (int i = 0; i < 61; ++i) {
+    add(*ring, "node" + std::to_string(i));
+  }
+  ring->build();
+  EXPECT_EQ(ring->points().size(), 61U * 156);
+}
+
+TEST(Ketama, Small_weight_among_large_ones_gets_no_points) {
+  const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
+  add(*ring, "large", 1e6);
+  const uint32_t small = add(*ring, "small", 1);
+  ring->build();
+  EXPECT_EQ(ring->share(small).share(), 0);
+  EXPECT_EQ(ring->points().size(), 4U * 79);
+  test::expect_valid(*ring);
+}
+
+TEST(Ketama, Cuts_a_digest_in_four_little_endian_parts) {
+  const std::shared_ptr<Ketama> ketama = Ketama::make().value();
+  // MD5("abc") = 90015098 3cd24fb0 d6963f7d 28e17f72
+  const std::array<uint32_t, 4> parts = ketama->digest(bytes_of("abc"));
+  EXPECT_EQ(parts, (std::array<uint32_t, 4>{0x98500190, 0xB04FD23C, 0x7D3F96D6, 0x727FE128}));
+  EXPECT_EQ(ketama->hash(bytes_of("abc")), parts[0]);
+  EXPECT_EQ(Ketama::position(parts[0]), 0x9850019000000000U);
+}
+
+}  // namespace
+}  // namespace cuckoo

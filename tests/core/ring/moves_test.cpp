@@ -1,0 +1,99 @@
+#include "core/ring/moves.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "tests/core/ring/samples.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::add;
+using test::empty_ring;
+using test::ketama_options;
+using test::owner_ids;
+using test::ring_options;
+
+const test::RingCase kCases[] = {
+    {"ring", ring_options(RingAlgorithm::kRing)},
+    {"one_point", ring_options(RingAlgorithm::kRing, 1)},
+    {"slots", ring_options(RingAlgorithm::kSlots)},
+    {"ketama", ketama_options(KetamaDialect::kLibketama)},
+};
+
+class RingMoves : public ::testing::TestWithParam<test::RingCase> {
+ protected:
+  std::shared_ptr<HashRing> ring_ = empty_ring(GetParam().options);
+
+  // Compares with what happens to a million keys.
+  void expect_moves(HashRing& before, HashRing& after) {
+    constexpr uint64_t kKeys = 1000000;
+    const std::vector<uint32_t> from = owner_ids(before, kKeys);
+    const std::vector<uint32_t> to = owner_ids(after, kKeys);
+    std::map<std::pair<uint32_t, uint32_t>, double> counted;
+    for (uint64_t i = 0; i < kKeys; ++i) {
+      if (from[i] != to[i]) {
+        counted[{from[i], to[i]}] += 1;
+      }
+    }
+    std::pair<uint32_t, uint32_t> last = {0, 0};
+    for (const RingMove& move : ring_moves(before, after)) {
+      const std::pair<uint32_t, uint32_t> ids = {move.from, move.to};
+      EXPECT_NE(move.from, move.to);
+      EXPECT_LT(last, ids);
+      last = ids;
+      const double expected = move.part.share() * kKeys;
+      EXPECT_NEAR(counted[ids], expected, 5 * std::sqrt(expected) + 1);
+      counted.erase(ids);
+    }
+    EXPECT_TRUE(counted.empty()) << "keys moved otherwise, too";
+  }
+};
+
+TEST_P(RingMoves, Are_what_keys_do) {
+  for (int i = 0; i < 6; ++i) {
+    add(*ring_, "node" + std::to_string(i), GetParam().name == std::string("ketama") ? 1 + i : 1);
+  }
+  HashRing more(*ring_);
+  add(more, "new", 2);
+  expect_moves(*ring_, more);
+  expect_moves(more, *ring_);
+  HashRing other(*ring_);
+  other.remove(3);
+  ASSERT_TRUE(other.update(1, "renamed", 3).ok());
+  expect_moves(*ring_, other);
+}
+
+TEST_P(RingMoves, Of_the_same_ring_are_none) {
+  add(*ring_, "a");
+  add(*ring_, "b");
+  ring_->build();
+  EXPECT_TRUE(ring_moves(*ring_, *ring_).empty());
+}
+
+TEST_P(RingMoves, From_and_to_nobody) {
+  HashRing full(*ring_);
+  const uint32_t id = add(full, "a");
+  full.build();
+  ring_->build();
+  const std::vector<RingMove> first = ring_moves(*ring_, full);
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0].from, 0U);
+  EXPECT_EQ(first[0].to, id);
+  EXPECT_EQ(first[0].part.share(), 1.0);
+  const std::vector<RingMove> last = ring_moves(full, *ring_);
+  ASSERT_EQ(last.size(), 1U);
+  EXPECT_EQ(last[0].from, id);
+  EXPECT_EQ(last[0].to, 0U);
+  EXPECT_EQ(last[0].part.share(), 1.0);
+  EXPECT_TRUE(ring_moves(*ring_, *ring_).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, RingMoves, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace cuckoo

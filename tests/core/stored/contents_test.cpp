@@ -1,0 +1,370 @@
+#include "core/stored/contents.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/filter/bloom_filter.hpp"
+#include "core/filter/cuckoo_filter.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/stored/memory_storage.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::message_of;
+using test::name_of;
+using test::nth_hash;
+using test::nth_word;
+
+using Counts = std::map<uint64_t, uint64_t>;
+using Growth = HashCollection::Growth;
+
+constexpr HashWidth kWidth = HashWidth::k47Bits;
+constexpr uint32_t kPageBytes = 448;
+
+FilterSpec spec_of(FilterKind kind, double rate = 0.01) {
+  FilterSpec spec;
+  spec.kind = kind;
+  spec.rate = rate;
+  return spec;
+}
+
+void add_all_pages(Filter& filter) {
+  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
+    filter.pages().add(index, false);
+  }
+}
+
+std::unique_ptr<Filter> empty_filter(FilterKind kind, uint64_t capacity, double rate = 0.01) {
+  std::unique_ptr<Filter> filter =
+      std::move(make_filter(spec_of(kind, rate), capacity, kPageBytes).value());
+  add_all_pages(*filter);
+  return filter;
+}
+
+void insert(Filter& filter, uint64_t first, uint64_t end) {
+  std::vector<uint64_t> hashes;
+  for (uint64_t i = first; i < end; ++i) {
+    hashes.push_back(nth_hash(i));
+  }
+  (void)filter.insert_batch(hashes);
+}
+
+Counts hashes_of(const FilterContents& contents) {
+  Counts counts;
+  uint64_t last = 0;
+  const Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+    EXPECT_TRUE(counts.empty() || hash > last) << "ascending, each once";
+    last = hash;
+    counts[hash] = count;
+    return {};
+  });
+  EXPECT_TRUE(status.ok()) << message_of(status);
+  return counts;
+}
+
+class FilterContentsOf : public ::testing::TestWithParam<FilterKind> {
+ protected:
+  static bool multiset() { return is_multiset(GetParam()); }
+  static bool is_cuckoo() { return GetParam() == FilterKind::kCuckoo; }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterContentsOf, ::testing::ValuesIn(test::kLoggedKinds),
+                         [](const auto& info) { return name_of(info.param); });
+
+// ---- united items
+
+TEST_P(FilterContentsOf, united_items_are_the_sum_or_what_the_cells_stand_for) {
+  for (const uint64_t common : {0u, 1u, 500u, 1000u, 2000u}) {
+    std::unique_ptr<Filter> a = empty_filter(GetParam(), 5000);
+    std::unique_ptr<Filter> b = empty_filter(GetParam(), 5000);
+    insert(*a, 0, 2000);
+    insert(*b, 2000 - common, 4000 - common);
+    ASSERT_TRUE(a->unite(*b).ok());
+    const uint64_t items = united_items(*a, 2000, 2000, 5000);
+    if (multiset()) {
+      EXPECT_EQ(items, 4000u);
+    } else {
+      EXPECT_NEAR(static_cast<double>(items), 4000.0 - static_cast<double>(common), 100) << common;
+    }
+    EXPECT_GE(items, 2000u);
+    EXPECT_LE(items, 4000u);
+  }
+}
+
+TEST_P(FilterContentsOf, united_items_stay_between_the_larger_and_the_sum) {
+  constexpr uint64_t kNoLimit = uint64_t{1} << 63;
+  std::unique_ptr<Filter> filter = empty_filter(GetParam(), 300);
+  EXPECT_EQ(united_items(*filter, 0, 0, kNoLimit), 0u);
+  EXPECT_EQ(united_items(*filter, 7, 0, kNoLimit), 7u);
+  for (uint64_t keys = 0; keys < 6000; keys += 50) {  // until every cell is in use
+    insert(*filter, keys, keys + 50);
+    uint64_t before = 0;
+    for (uint64_t a = 0; a <= keys; a += 100) {
+      const uint64_t items = united_items(*filter, a, keys, kNoLimit);
+      ASSERT_GE(items, std::max(a, keys));
+      ASSERT_LE(items, a + keys);
+      ASSERT_GE(items, before) << "rises with what was united";
+      ASSERT_EQ(items, united_items(*filter, keys, a, kNoLimit));
+      before = items;
+    }
+  }
+  const uint64_t huge = uint64_t{1} << 62;
+  EXPECT_GE(united_items(*filter, huge, 5, kNoLimit), huge);
+}
+
+TEST_P(FilterContentsOf, united_items_exceed_the_capacity_only_beyond_doubt) {
+  constexpr uint64_t kCapacity = 1000;
+  for (uint64_t first = 0; first < 40; ++first) {
+    std::unique_ptr<Filter> filter = empty_filter(GetParam(), kCapacity);
+    insert(*filter, first * 10000, first * 10000 + kCapacity);
+    const uint64_t items = united_items(*filter, 600, 600, kCapacity);
+    EXPECT_EQ(items, multiset() ? 1200 : std::min(items, kCapacity));
+    insert(*filter, first * 10000 + kCapacity, first * 10000 + 2 * kCapacity);
+    EXPECT_GT(united_items(*filter, 1000, 1000, kCapacity), kCapacity);
+  }
+}
+
+// ---- equal cells, verified hashes
+
+TEST_P(FilterContentsOf, equal_cells_tells_every_difference) {
+  std::unique_ptr<Filter> a = empty_filter(GetParam(), 1000);
+  std::unique_ptr<Filter> b = empty_filter(GetParam(), 1000);
+  std::unique_ptr<Filter> absent =
+      std::move(make_filter(spec_of(GetParam()), 1000, kPageBytes).value());
+  EXPECT_TRUE(equal_cells(*a, *b));
+  EXPECT_TRUE(equal_cells(*a, *absent)) << "absent pages are zero";
+  EXPECT_TRUE(equal_cells(*absent, *a));
+  EXPECT_TRUE(equal_cells(*absent, *absent));
+  insert(*a, 0, 1);
+  EXPECT_FALSE(equal_cells(*a, *b));
+  EXPECT_FALSE(equal_cells(*b, *a));
+  EXPECT_FALSE(equal_cells(*a, *absent));
+  EXPECT_FALSE(equal_cells(*absent, *a));
+  insert(*b, 0, 1);
+  EXPECT_TRUE(equal_cells(*a, *b));
+  insert(*a, 1, 900);
+  insert(*b, 1, 900);
+  EXPECT_TRUE(equal_cells(*a, *b));
+  if (multiset()) {
+    for (int copy = 0; copy < 40; ++copy) {
+      insert(*a, 5, 6);
+    }
+    EXPECT_FALSE(equal_cells(*a, *b));
+    for (int copy = 0; copy < 39; ++copy) {
+      insert(*b, 5, 6);
+    }
+    EXPECT_FALSE(equal_cells(*a, *b)) << "the overflow table alone differs";
+    insert(*b, 5, 6);
+    EXPECT_TRUE(equal_cells(*a, *b));
+  }
+}
+
+TEST_P(FilterContentsOf, verify_hashes_finds_hashes_that_are_not_the_filters) {
+  const auto contents_without = [](uint64_t left_out, uint64_t added) {
+    HashCollection collection(kWidth);
+    for (uint64_t i = 0; i < 800; ++i) {
+      collection.add(nth_hash(i));
+    }
+    collection.add(nth_hash(7));
+    FilterContents contents =
+        std::move(collection.build(spec_of(GetParam()), 1000, Growth::kOn, kPageBytes).value());
+    Counts counts = hashes_of(contents);
+    counts.erase(nth_hash(left_out));
+    if (added != 0) {
+      counts[nth_hash(added)] = 1;
+    }
+    contents.hashes = [counts](const CountedHashSink& sink) -> Status {
+      for (const auto& [hash, count] : counts) {
+        CUCKOO_TRY(sink(hash, count));
+      }
+      return {};
+    };
+    contents.hash_count = counts.size();
+    return contents;
+  };
+  EXPECT_TRUE(verify_hashes(contents_without(UINT64_MAX, 0)).ok());
+  for (const auto& [left_out, added] :
+       {std::pair<uint64_t, uint64_t>(5, 0), {5, 5000}, {UINT64_MAX, 5001}, {7, 0}, {799, 9000}}) {
+    const Status status = verify_hashes(contents_without(left_out, added));
+    ASSERT_FALSE(status.ok()) << left_out << ", " << added;
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+  }
+  if (multiset()) {  // the right hashes, another count
+    FilterContents contents = contents_without(7, 7);
+    EXPECT_FALSE(verify_hashes(contents).ok());
+  }
+  FilterContents failing = contents_without(UINT64_MAX, 0);
+  failing.hashes = [](const CountedHashSink&) -> Status {
+    return Error{ErrorCode::kInterrupted, "enough", 0};
+  };
+  EXPECT_EQ(verify_hashes(failing).error().code, ErrorCode::kInterrupted);
+}
+
+// ---- collections
+
+TEST_P(FilterContentsOf, a_collection_becomes_what_single_inserts_would_make) {
+  for (const uint64_t capacity : {uint64_t{0}, uint64_t{3000}, uint64_t{1000000}}) {
+    for (const Growth growth : {Growth::kOff, Growth::kOn}) {
+      HashCollection collection(kWidth);
+      Counts expected;
+      for (uint64_t i = 0; i < 3000; ++i) {
+        const uint64_t hash = nth_word(61, i % 2500);  // all 64 bits; the width cuts them
+        collection.add(hash);
+        ++expected[logged_hash(hash, kWidth)];
+      }
+      Result<FilterContents> built =
+          collection.build(spec_of(GetParam()), capacity, growth, kPageBytes);
+      ASSERT_TRUE(built.ok()) << built.error().message;
+      const FilterContents& contents = built.value();
+      if (!multiset()) {
+        for (auto& entry : expected) {
+          entry.second = 1;
+        }
+      }
+      EXPECT_EQ(hashes_of(contents), expected);
+      EXPECT_EQ(contents.hash_count, 2500u);
+      EXPECT_EQ(contents.items, multiset() ? 3000u : 2500u);
+      EXPECT_GE(contents.capacity, capacity == 0 ? 2500u : capacity);
+      EXPECT_LE(contents.capacity, capacity == 0 ? 3000u : capacity);
+      EXPECT_TRUE(contents.filter->check().ok()) << message_of(contents.filter->check());
+      EXPECT_TRUE(verify_hashes(contents).ok());
+      EXPECT_LE(contents.filter->rate_now(), 0.0105);
+      std::unique_ptr<Filter> added = empty_filter(GetParam(), contents.capacity);
+      ASSERT_EQ(added->words(), contents.filter->words());
+      for (const auto& [hash, count] : expected) {
+        (void)added->insert_batch(std::vector<uint64_t>(count, hash));
+      }
+      EXPECT_EQ(added->digest(), contents.filter->digest());
+      EXPECT_TRUE(!added->canonical() || equal_cells(*added, *contents.filter));
+      for (const auto& entry : expected) {
+        ASSERT_EQ(contents.filter->ask(entry.first), Filter::Answer::kPresent);
+      }
+    }
+  }
+}
+
+TEST_P(FilterContentsOf, an_empty_collection_is_an_empty_filter) {
+  for (const uint64_t capacity : {0u, 1u, 100u}) {
+    HashCollection collection(kWidth);
+    Result<FilterContents> built =
+        collection.build(spec_of(GetParam()), capacity, Growth::kOff, kPageBytes);
+    ASSERT_TRUE(built.ok());
+    EXPECT_EQ(built.value().items, 0u);
+    EXPECT_EQ(built.value().hash_count, 0u);
+    EXPECT_EQ(built.value().capacity, std::max<uint64_t>(capacity, 1));
+    EXPECT_EQ(built.value().filter->occupied(), 0u);
+    EXPECT_TRUE(hashes_of(built.value()).empty());
+    EXPECT_TRUE(verify_hashes(built.value()).ok());
+  }
+}
+
+// More than the capacity: an error without growth, a larger filter with it. Copies are no keys, but
+// of a cuckoo filter that can't grow.
+TEST_P(FilterContentsOf, more_than_the_capacity_is_full_or_grows) {
+  const auto built = [](uint64_t distinct, uint64_t copies, uint64_t capacity, Growth growth) {
+    auto collection = std::make_unique<HashCollection>(kWidth);
+    for (uint64_t i = 0; i < distinct; ++i) {
+      collection->add(nth_hash(i));
+    }
+    for (uint64_t copy = 0; copy < copies; ++copy) {
+      collection->add(nth_hash(3));
+    }
+    Result<FilterContents> contents =
+        collection->build(spec_of(GetParam()), capacity, growth, kPageBytes);
+    if (contents.ok()) {
+      EXPECT_EQ(hashes_of(contents.value()).size(), distinct);
+      EXPECT_TRUE(contents.value().filter->check().ok());
+    }
+    return contents;
+  };
+  EXPECT_TRUE(built(500, 0, 500, Growth::kOff).ok());
+  const auto full = built(501, 0, 500, Growth::kOff);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().code, ErrorCode::kFull);
+  EXPECT_NE(full.error().message.find("501"), std::string::npos) << full.error().message;
+  const auto grown = built(501, 0, 500, Growth::kOn);
+  ASSERT_TRUE(grown.ok());
+  EXPECT_EQ(grown.value().capacity, 501u);
+  EXPECT_EQ(built(500, 1, 500, Growth::kOff).ok(), !is_cuckoo());
+  EXPECT_EQ(built(500, 5000, 500, Growth::kOff).ok(), !is_cuckoo());
+  const auto copies = built(500, 5000, 500, Growth::kOn);
+  ASSERT_TRUE(copies.ok());
+  EXPECT_EQ(copies.value().capacity, 500u) << "copies grow nothing";
+  EXPECT_EQ(copies.value().items, multiset() ? 5500u : 500u);
+  for (const uint64_t copies_of_one : {0u, 7u, 8u, 9u, 100u}) {
+    const auto sized = built(100, copies_of_one, 0, Growth::kOn);
+    ASSERT_TRUE(sized.ok());
+    EXPECT_GE(sized.value().capacity, 99u);
+    EXPECT_LE(sized.value().capacity, 108u);
+  }
+}
+
+TEST_P(FilterContentsOf, numbers_out_of_range_are_invalid) {
+  HashCollection collection(kWidth);
+  collection.add(1 << 20);
+  EXPECT_EQ(
+      collection.build(spec_of(GetParam()), kMaxCapacity + 1, Growth::kOn, kPageBytes).error().code,
+      ErrorCode::kInvalid);
+  EXPECT_EQ(collection.build(spec_of(GetParam(), 0.5), 10, Growth::kOn, kPageBytes).error().code,
+            ErrorCode::kInvalid);
+}
+
+TEST_P(FilterContentsOf, a_collection_can_be_built_again_and_the_sink_may_stop_it) {
+  HashCollection collection(HashWidth::k63Bits);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    collection.add(nth_hash(i, HashWidth::k63Bits));
+  }
+  const FilterContents first =
+      std::move(collection.build(spec_of(GetParam()), 0, Growth::kOff, kPageBytes).value());
+  for (uint64_t i = 1000; i < 1500; ++i) {
+    collection.add(nth_hash(i, HashWidth::k63Bits));
+  }
+  const FilterContents second =
+      std::move(collection.build(spec_of(GetParam()), 0, Growth::kOff, 64).value());
+  EXPECT_EQ(first.items, 1000u);
+  EXPECT_EQ(second.items, 1500u);
+  EXPECT_EQ(hashes_of(second).size(), 1500u);
+  uint64_t handed = 0;
+  const Status status = second.hashes([&](uint64_t, uint64_t) -> Status {
+    return ++handed == 10 ? Status(Error{ErrorCode::kInterrupted, "enough", 0}) : Status();
+  });
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(handed, 10u);
+}
+
+// Called all the time, and once it says stop the work ends.
+TEST(HashCollection, building_can_be_stopped) {
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
+    HashCollection collection(kWidth);
+    for (uint64_t i = 0; i < 50000; ++i) {
+      collection.add(nth_hash(i));
+    }
+    uint64_t polls = 0;
+    uint64_t most = ~uint64_t{0};
+    const Poll poll = [&]() -> Status {
+      return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+    };
+    const auto build = [&] {
+      return collection.build(spec_of(kind), 60000, Growth::kOff, kPageBytes, poll);
+    };
+    EXPECT_TRUE(build().ok());
+    const uint64_t all = polls;
+    EXPECT_GE(all, 90u);
+    for (most = 0; most < all; most += 7) {
+      polls = 0;
+      Result<FilterContents> stopped = build();
+      ASSERT_FALSE(stopped.ok()) << most;
+      EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+      EXPECT_EQ(polls, most + 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo

@@ -1,0 +1,112 @@
+#include "core/stored/tail.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/core/stored/memory_storage.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::nth_word;
+
+constexpr uint64_t kLargest = UINT64_MAX - 1;  // bit 0 is clear in every logged hash
+
+std::map<uint64_t, int32_t> contents(const HashTail& tail) {
+  std::map<uint64_t, int32_t> all;
+  tail.for_each([&all](uint64_t hash, int32_t net) {
+    EXPECT_TRUE(all.emplace(hash, net).second) << "I2: " << hash << " stands twice";
+  });
+  return all;
+}
+
+TEST(HashTail, empty_knows_nothing) {
+  const HashTail tail;
+  EXPECT_TRUE(tail.empty());
+  EXPECT_EQ(tail.size(), 0u);
+  EXPECT_EQ(tail.memory_bytes(), 0u);
+  for (const uint64_t hash : {uint64_t{0}, uint64_t{2}, kLargest}) {
+    EXPECT_EQ(tail.net(hash), 0);
+  }
+  EXPECT_TRUE(contents(tail).empty());
+}
+
+TEST(HashTail, first_and_last_hash_are_hashes_like_others) {
+  HashTail tail;
+  tail.at(0) = 3;
+  tail.at(kLargest) = -4;
+  EXPECT_EQ(tail.net(0), 3);
+  EXPECT_EQ(tail.net(kLargest), -4);
+  EXPECT_EQ(tail.net(2), 0);
+  EXPECT_EQ(tail.net(kLargest - 2), 0);
+  EXPECT_EQ(contents(tail), (std::map<uint64_t, int32_t>{{0, 3}, {kLargest, -4}}));
+}
+
+TEST(HashTail, looking_up_adds_nothing_and_at_adds_a_zero) {
+  HashTail tail;
+  EXPECT_EQ(tail.net(64), 0);
+  EXPECT_TRUE(tail.empty());
+  EXPECT_EQ(tail.at(64), 0);
+  EXPECT_EQ(tail.size(), 1u);
+  EXPECT_EQ(tail.at(64), 0);
+  EXPECT_EQ(tail.size(), 1u);
+}
+
+TEST(HashTail, clear_forgets_all_and_can_be_used_again) {
+  HashTail tail;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    tail.at(nth_word(1, i) & ~uint64_t{1}) = 1;
+  }
+  tail.clear();
+  EXPECT_TRUE(tail.empty());
+  EXPECT_TRUE(contents(tail).empty());
+  for (uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_EQ(tail.net(nth_word(1, i) & ~uint64_t{1}), 0);
+  }
+  tail.at(6) = 7;
+  EXPECT_EQ(tail.net(6), 7);
+  EXPECT_EQ(contents(tail).size(), 1u);
+}
+
+TEST(HashTail, answers_as_a_map_does_while_it_grows) {
+  HashTail tail;
+  std::map<uint64_t, int32_t> model;
+  for (uint64_t i = 0; i < 200000; ++i) {
+    const uint64_t hash = nth_word(2, nth_word(3, i) % 30000) & ~uint64_t{1};
+    const int32_t change = nth_word(4, i) % 3 == 0 ? -1 : 1;
+    ASSERT_EQ(tail.net(hash), model.count(hash) != 0 ? model[hash] : 0) << i;
+    tail.at(hash) += change;
+    model[hash] += change;
+  }
+  EXPECT_EQ(tail.size(), model.size());
+  EXPECT_EQ(contents(tail), model);
+  EXPECT_GE(tail.memory_bytes(), 2 * 12 * tail.size());  // I1
+  EXPECT_LE(tail.memory_bytes(), 4 * 12 * tail.size());
+}
+
+// Neighbours share their leading bits and so their first slot; the last slots wrap around.
+TEST(HashTail, hashes_with_equal_leading_bits_are_told_apart) {
+  for (const uint64_t base : {uint64_t{0}, uint64_t{1} << 63, kLargest - 2 * 5000}) {
+    HashTail tail;
+    for (uint64_t i = 0; i <= 5000; ++i) {
+      tail.at(base + 2 * i) = static_cast<int32_t>(i + 1);
+    }
+    for (uint64_t i = 0; i <= 5000; ++i) {
+      ASSERT_EQ(tail.net(base + 2 * i), static_cast<int32_t>(i + 1));
+    }
+    EXPECT_EQ(tail.size(), 5001u);
+  }
+}
+
+TEST(HashTail, I2_a_sum_of_zero_stays_until_clear) {
+  HashTail tail;
+  ++tail.at(8);
+  --tail.at(8);
+  EXPECT_EQ(tail.net(8), 0);
+  EXPECT_EQ(tail.size(), 1u);
+  EXPECT_EQ(contents(tail), (std::map<uint64_t, int32_t>{{8, 0}}));
+}
+
+}  // namespace
+}  // namespace cuckoo

@@ -1,0 +1,491 @@
+#include "core/stored/window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/stored/memory_storage.hpp"
+#include "tests/core/stored/stored_window.hpp"
+#include "tests/model_seeds.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::answers_of;
+using test::difference;
+using test::FilterCase;
+using test::message_of;
+using test::nth_hash;
+using test::nth_word;
+using test::StoredRows;
+using test::StoredWindow;
+using test::window_has;
+using test::window_options;
+
+// ---- against a deque of sets
+
+// What a window holds, newest first, and the generations of rows that it ever used.
+struct WindowModel {
+  std::deque<std::multiset<uint64_t>> generations = {{}};
+  std::set<uint64_t> used;
+  std::set<uint64_t> in_use;
+
+  void rotate(uint64_t most) {
+    generations.emplace_front();
+    if (generations.size() > most) {
+      generations.pop_back();
+    }
+  }
+  bool holds(uint64_t hash) const {
+    return std::any_of(generations.begin(), generations.end(),
+                       [hash](const auto& one) { return one.contains(hash); });
+  }
+  // I4: rows of a generation that is not in use any more never come again.
+  void expect_new_generations(const StoredRows& rows, uint64_t newest) {
+    std::set<uint64_t> now = {newest};
+    for (const auto& entry : rows.pages) {
+      now.insert(static_cast<uint64_t>(entry.first) >> 40);
+    }
+    for (const auto& entry : rows.log) {
+      now.insert(static_cast<uint64_t>(entry.first) >> 40);
+    }
+    for (const auto& entry : rows.items) {
+      now.insert(entry.first.first);
+    }
+    for (const uint64_t generation : now) {
+      EXPECT_TRUE(in_use.contains(generation) || !used.contains(generation)) << generation;
+    }
+    used.insert(now.begin(), now.end());
+    in_use = now;
+  }
+};
+
+class Script {
+ public:
+  Script(const FilterOptions& options, uint64_t seed)
+      : seed_(seed),
+        stored_(options),
+        follower_(options, stored_.storage),
+        lazy_(options, stored_.storage) {}
+
+  void run(uint64_t transactions) {
+    for (; transaction_ < transactions && !::testing::Test::HasFailure(); ++transaction_) {
+      SCOPED_TRACE("transaction " + std::to_string(transaction_) + ", seed " +
+                   std::to_string(seed_));
+      transaction();
+    }
+  }
+
+ private:
+  uint64_t random(uint64_t limit) { return nth_word(seed_, draws_++) % limit; }
+  const FilterOptions& options() const { return stored_.window.options(); }
+
+  void transaction() {
+    const uint64_t draw = random(12);
+    if (draw == 0 || transaction_ == 0) {
+      backup_ = stored_.storage.snapshot();
+      model_at_backup_ = model_;
+    } else if (draw == 1) {  // nobody is told
+      stored_.storage.restore(backup_);
+      model_ = model_at_backup_;
+      stored_.follow(stored_.window);
+    }
+    const StoredRows before = stored_.storage.snapshot();
+    const WindowModel model_before = model_;
+    for (uint64_t steps = 1 + random(5); steps > 0; --steps) {
+      step();
+    }
+    if (random(5) == 0) {
+      EXPECT_TRUE(random(2) == 0 || stored_.window.flush().ok());
+      stored_.roll_back(before);
+      model_ = model_before;
+    } else {
+      stored_.commit();
+      model_.expect_new_generations(stored_.storage.rows,
+                                    stored_.window.newest().record().generation);
+      stored_.expect_good();
+    }
+    expect_all(stored_.window);
+    stored_.follow(follower_);
+    expect_same(follower_);
+    if (random(4) == 0) {
+      stored_.follow(lazy_);
+      expect_same(lazy_);
+    }
+    if (random(6) == 0) {
+      FilterWindow fresh(options(), stored_.storage);
+      stored_.follow(fresh);
+      expect_same(fresh);
+    }
+  }
+
+  void step() {
+    switch (random(10)) {
+      case 0:
+      case 1:
+        rotate();
+        break;
+      case 2:
+        if (random(6) == 0) {
+          ASSERT_TRUE(stored_.window.clear().ok());
+          model_.generations = {{}};
+        }
+        break;
+      case 3:
+        ASSERT_TRUE(stored_.window.flush().ok());
+        break;
+      case 4:
+        savepoint();
+        break;
+      default:
+        add(1 + random(random(4) == 0 ? options().capacity : 20));
+    }
+  }
+
+  void rotate() {
+    stored_.rotate();
+    model_.rotate(options().generations);
+    ASSERT_EQ(stored_.window.generation_items().size(), model_.generations.size());
+    ASSERT_EQ(stored_.window.newest().items(), 0u);
+  }
+
+  // Without growth a generation takes its capacity of keys.
+  void add(uint64_t count) {
+    std::multiset<uint64_t>& newest = model_.generations.front();
+    for (; count > 0 && (options().growth || newest.size() < options().capacity); --count) {
+      const uint64_t hash = nth_hash(random(4000));
+      const Status status = stored_.window.newest().insert(hash);
+      ASSERT_TRUE(status.ok()) << message_of(status);
+      newest.insert(hash);
+      ASSERT_TRUE(window_has(stored_.window, hash));
+    }
+  }
+
+  void savepoint() {
+    ASSERT_TRUE(stored_.window.flush().ok());
+    const StoredRows mark = stored_.storage.snapshot();
+    const WindowModel before = model_;
+    add(1 + random(50));
+    if (random(2) == 0) {
+      rotate();
+      add(1 + random(50));
+    }
+    if (random(2) == 0) {
+      ASSERT_TRUE(random(2) == 0 || stored_.window.flush().ok());
+      stored_.storage.restore(mark);
+      stored_.window.forget();
+      ASSERT_FALSE(stored_.window.usable());
+      stored_.follow(stored_.window);
+      model_ = before;
+    }
+  }
+
+  // I1, and the items of each generation.
+  void expect_all(FilterWindow& window) {
+    const std::vector<uint64_t> items = window.generation_items();
+    ASSERT_EQ(items.size(), model_.generations.size());
+    uint64_t total = 0;
+    for (size_t age = 0; age < items.size(); ++age) {
+      const std::multiset<uint64_t>& held = model_.generations[age];
+      if (window.newest().multiset()) {
+        ASSERT_EQ(items[age], held.size()) << "age " << age;
+      } else {
+        ASSERT_LE(items[age], held.size()) << "age " << age;
+      }
+      total += items[age];
+      for (const uint64_t hash : held) {
+        ASSERT_TRUE(window_has(window, hash)) << "age " << age;
+      }
+    }
+    ASSERT_EQ(window.items(), total);
+    uint64_t strangers = 0;
+    for (uint64_t i = 0; i < 200; ++i) {
+      const uint64_t hash = nth_hash(100000 + random(100000));
+      strangers += window_has(window, hash) && !model_.holds(hash) ? 1 : 0;
+    }
+    ASSERT_LE(strangers, 30u) << "of 200, at 2 %";
+  }
+
+  void expect_same(FilterWindow& other) {
+    ASSERT_EQ(answers_of(other, 0, 300), answers_of(stored_.window, 0, 300));
+    const Status status = other.check();
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    expect_all(other);
+  }
+
+  uint64_t seed_;
+  uint64_t draws_ = 0;
+  uint64_t transaction_ = 0;
+  StoredWindow stored_;
+  FilterWindow follower_;
+  FilterWindow lazy_;
+  WindowModel model_;
+  StoredRows backup_;
+  WindowModel model_at_backup_;
+};
+
+class FilterWindows : public ::testing::TestWithParam<std::tuple<FilterCase, uint64_t>> {
+ protected:
+  static FilterCase filter_case() { return std::get<0>(GetParam()); }
+  static uint64_t generations() { return std::get<1>(GetParam()); }
+  static FilterOptions options(uint64_t capacity, double rate = 0.02) {
+    return window_options(filter_case(), generations(), capacity, rate);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterWindows,
+                         ::testing::Combine(::testing::ValuesIn(test::all_cases()),
+                                            ::testing::Values(2, 3, 7, 64)),
+                         [](const auto& info) {
+                           return test::name_of(std::get<0>(info.param)) + "_" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(FilterWindows, I1_I4_random_scripts_hold_what_a_deque_of_sets_holds) {
+  const test::ModelSeeds seeds(2);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    Script(options(seed % 2 == 1 ? 60 : 300), seed).run(generations() == 64 ? 60 : 40);
+    ASSERT_FALSE(HasFailure()) << "CUCKOO_SEED=" << seed << " replays it";
+  }
+}
+
+// ---- rotating
+
+TEST_P(FilterWindows, keys_are_held_for_as_many_rotations_as_there_are_generations) {
+  StoredWindow stored(options(100));
+  const uint64_t turns = generations() + 5;
+  for (uint64_t turn = 0; turn < turns; ++turn) {
+    stored.add(100 * turn, 100 * turn + 90);
+    stored.commit();
+    const uint64_t first = turn + 1 < generations() ? 0 : turn + 1 - generations();
+    for (uint64_t held = first; held <= turn; ++held) {
+      ASSERT_EQ(stored.missing(100 * held, 100 * held + 90), 0u) << held << " at " << turn;
+    }
+    ASSERT_EQ(stored.window.generation_items().size(), turn - first + 1);
+    if (first > 0) {  // forgotten, but for false positives
+      EXPECT_GE(stored.missing(100 * (first - 1), 100 * (first - 1) + 90), 75u);
+    }
+    stored.rotate();
+    stored.commit();
+    stored.expect_good();
+  }
+  EXPECT_EQ(stored.window.newest().record().rotation, turns);
+  EXPECT_EQ(stored.window.newest().record().older, generations() - 1);
+  EXPECT_LE(stored.storage.rows.older.size(), generations());
+}
+
+TEST_P(FilterWindows, the_newest_alone_grows) {
+  StoredWindow stored(options(50));
+  const bool growth = filter_case().growth;
+  stored.add(0, 50);
+  stored.rotate();
+  stored.commit();
+  const StoredRows before = stored.storage.snapshot();
+  stored.add(100, growth ? 2100 : 150);
+  stored.commit();
+  EXPECT_EQ(stored.window.newest().capacity() > 50, growth);
+  for (const auto& [id, page] : before.pages) {
+    EXPECT_EQ(stored.storage.rows.pages[id], page);
+  }
+  stored.rotate();
+  EXPECT_EQ(stored.window.newest().capacity(), 50u);
+  stored.add(5000, 5050);
+  stored.commit();
+  stored.expect_good();
+  EXPECT_EQ(stored.missing(100, growth ? 2100 : 150), 0u);
+  EXPECT_EQ(stored.missing(5000, 5050), 0u);
+  if (generations() > 2) {
+    EXPECT_EQ(stored.missing(0, 50), 0u);
+  }
+  FilterWindow other(stored.window.options(), stored.storage);
+  stored.follow(other);
+  EXPECT_EQ(answers_of(other, 0, 3000), answers_of(stored.window, 0, 3000));
+}
+
+TEST_P(FilterWindows, I2_the_rate_of_all_together_is_not_above_the_rate_asked) {
+  for (const double rate : {0.2, 0.01}) {
+    StoredWindow stored(options(1000, rate));
+    for (uint64_t generation = 0; generation < generations(); ++generation) {
+      if (generation > 0) {
+        stored.rotate();
+      }
+      stored.add(10000 * generation, 10000 * generation + 1000);
+      ASSERT_TRUE(stored.window.newest().fold().ok());
+    }
+    stored.commit();
+    ASSERT_EQ(stored.window.generation_items().size(), generations());
+    constexpr uint64_t kProbes = 20000;
+    const uint64_t found = kProbes - stored.missing(90000000, 90000000 + kProbes);
+    const double noise = 3 * std::sqrt(rate / kProbes);
+    EXPECT_LE(static_cast<double>(found) / kProbes, rate + noise);
+    EXPECT_EQ(stored.window.target_rate(), rate);
+    EXPECT_LE(stored.window.rate_now(), 1.03 * rate);
+    EXPECT_GE(stored.window.rate_now(), 0.5 * rate);
+  }
+}
+
+TEST_P(FilterWindows, clear_forgets_every_generation) {
+  StoredWindow stored(options(100));
+  for (uint64_t turn = 0; turn < 2 * generations(); ++turn) {
+    stored.add(100 * turn, 100 * turn + 80);
+    stored.rotate();
+  }
+  stored.commit();
+  const StoredRows before = stored.storage.snapshot();
+  ASSERT_TRUE(stored.window.clear().ok());
+  EXPECT_EQ(stored.window.items(), 0u);
+  EXPECT_EQ(stored.window.generation_items().size(), 1u);
+  stored.commit();
+  stored.expect_good();
+  EXPECT_TRUE(stored.storage.rows.pages.empty());
+  EXPECT_TRUE(stored.storage.rows.log.empty());
+  EXPECT_TRUE(stored.storage.rows.items.empty());
+  stored.add(0, 80);
+  stored.rotate();
+  stored.commit();
+  stored.expect_good();
+  EXPECT_EQ(stored.missing(0, 80), 0u);
+  EXPECT_EQ(stored.window.generation_items().size(), 2u);
+  stored.roll_back(before);
+  EXPECT_EQ(stored.window.generation_items().size(), generations());
+  stored.expect_good();
+}
+
+// ---- following
+
+TEST_P(FilterWindows, a_follower_may_skip_any_number_of_rotations) {
+  for (const uint64_t skipped :
+       {uint64_t{1}, generations() - 1, generations(), generations() + 3}) {
+    StoredWindow stored(options(60));
+    const uint64_t held = 100 * (generations() + 2);
+    FilterWindow follower(stored.window.options(), stored.storage);
+    for (uint64_t turn = 0; turn < generations() + 2; ++turn) {
+      stored.add(100 * turn, 100 * turn + 50);
+      stored.rotate();
+    }
+    stored.commit();
+    stored.follow(follower);
+    ASSERT_EQ(answers_of(follower, 0, held), answers_of(stored.window, 0, held));
+    for (uint64_t turn = 0; turn < skipped; ++turn) {
+      stored.add(20000 + 100 * turn, 20000 + 100 * turn + 50);
+      stored.rotate();
+      stored.commit();
+    }
+    stored.add(30000, 30010);
+    stored.commit();
+    stored.storage.calls = {};
+    stored.follow(follower);
+    EXPECT_LE(stored.storage.calls.reads, 3 * generations() + 3);
+    ASSERT_EQ(answers_of(follower, 0, held), answers_of(stored.window, 0, held));
+    ASSERT_EQ(answers_of(follower, 20000, 20000 + 100 * skipped),
+              answers_of(stored.window, 20000, 20000 + 100 * skipped));
+    ASSERT_EQ(answers_of(follower, 30000, 30010), answers_of(stored.window, 30000, 30010));
+    EXPECT_TRUE(follower.check().ok());
+    stored.storage.calls = {};
+    stored.follow(follower);
+    EXPECT_EQ(stored.storage.calls.all(), 0u) << "nothing changed";
+  }
+}
+
+// Each kind of work, then a backup of before it, then the same with other keys: as many rotations,
+// generations and entries, but another past.
+TEST_P(FilterWindows, another_history_is_noticed) {
+  using Work = std::function<void(StoredWindow&, uint64_t first)>;
+  const auto unite = [](StoredWindow& stored, uint64_t first) {
+    HashCollection collection(stored.window.options().width);
+    std::vector<uint64_t> hashes;
+    for (uint64_t i = first; i < first + 50; ++i) {
+      hashes.push_back(nth_hash(i));
+    }
+    const FilterContents other = test::contents_of(hashes, stored.window.options(), collection);
+    const Status status = stored.window.newest().unite(*other.filter, other.items);
+    ASSERT_TRUE(status.ok()) << message_of(status);
+  };
+  const std::pair<const char*, Work> kWork[] = {
+      {"adds", [](StoredWindow& s, uint64_t first) { s.add(first, first + 50); }},
+      {"adds, rotate",
+       [](StoredWindow& s, uint64_t first) { s.add(first, first + 50), s.rotate(); }},
+      {"rotate, adds",
+       [](StoredWindow& s, uint64_t first) { s.rotate(), s.add(first, first + 50); }},
+      {"unite", [&](StoredWindow& s, uint64_t first) { unite(s, first); }},
+      {"unite, rotate", [&](StoredWindow& s, uint64_t first) { unite(s, first), s.rotate(); }},
+      {"unite, adds, rotate twice",
+       [&](StoredWindow& s, uint64_t first) {
+         unite(s, first), s.add(0, 20), s.rotate(), s.add(20, 40), s.rotate();
+       }},
+      {"rebuild, rotate",
+       [&](StoredWindow& s, uint64_t first) {
+         s.add(0, 50);
+         if (s.window.newest().keeps_hashes()) {
+           ASSERT_TRUE(s.window.newest().rebuild(first / 10).ok());
+         }
+         s.rotate();
+       }},
+      {"clear, adds, rotate",
+       [](StoredWindow& s, uint64_t first) {
+         ASSERT_TRUE(s.window.clear().ok());
+         s.add(first, first + 50), s.rotate();
+       }},
+  };
+  for (const auto& [name, work] : kWork) {
+    for (const bool seen_between : {false, true}) {
+      SCOPED_TRACE(name);
+      StoredWindow stored(options(100));
+      stored.add(5000, 5050);
+      stored.rotate();
+      stored.commit();
+      const StoredRows backup = stored.storage.snapshot();
+      work(stored, 1000);
+      stored.commit();
+      FilterWindow follower(stored.window.options(), stored.storage);
+      stored.follow(follower);
+      ASSERT_EQ(answers_of(follower, 0, 3000), answers_of(stored.window, 0, 3000));
+      stored.roll_back(backup);
+      if (seen_between) {
+        stored.follow(follower);
+      }
+      work(stored, 2000);
+      stored.commit();
+      stored.follow(follower);
+      ASSERT_EQ(answers_of(follower, 0, 3000), answers_of(stored.window, 0, 3000));
+      const Status status = follower.check();
+      ASSERT_TRUE(status.ok()) << message_of(status);
+    }
+  }
+}
+
+TEST_P(FilterWindows, the_same_calls_give_the_same_bytes_cold_or_warm) {
+  StoredWindow warm(options(50));
+  StoredWindow cold(options(50));
+  const auto transaction = [](FilterWindow& window, uint64_t number) {
+    for (uint64_t i = 0; i < nth_word(number, 0) % 45; ++i) {
+      const Status status = window.newest().insert(nth_hash(nth_word(number, i) % 1000));
+      ASSERT_TRUE(status.ok() || status.error().code == ErrorCode::kFull);
+    }
+    if (number % 3 == 1) {
+      ASSERT_TRUE(window.rotate().ok());
+    }
+    if (number % 40 == 30) {
+      ASSERT_TRUE(window.clear().ok());
+    }
+    ASSERT_TRUE(window.settle().ok() && window.flush().ok());
+    window.committed();
+  };
+  for (uint64_t number = 0; number < 60; ++number) {
+    transaction(warm.window, number);
+    FilterWindow fresh(cold.window.options(), cold.storage);
+    ASSERT_TRUE(fresh.refresh(cold.storage.rows.record).ok());
+    transaction(fresh, number);
+    ASSERT_EQ(difference(warm.storage.rows, cold.storage.rows), "") << number;
+  }
+  warm.expect_good();
+}
+
+}  // namespace
+}  // namespace cuckoo

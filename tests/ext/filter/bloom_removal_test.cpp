@@ -1,0 +1,158 @@
+// DELETE and UPDATE of a bloom_filter: refused, or counted.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string create(const std::string& options, const std::string& table = "f") {
+  return "CREATE VIRTUAL TABLE " + table + " USING bloom_filter(" + options + ")";
+}
+
+std::string keys(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+
+int64_t present(Database& db, int64_t first, int64_t last) {
+  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN f ON f.key = i");
+}
+
+void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
+
+class NoRemoval : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, NoRemoval,
+                         testing::Values("layout = standard", "layout = blocked", "growth = off",
+                                         "hash = murmur2"));
+
+TEST_P(NoRemoval, names_the_ways_out) {
+  Database db;
+  db.run(create(std::string("seed = 1, capacity = 100, ") + GetParam()));
+  db.run("INSERT INTO f VALUES ('a'), ('b')");
+  db.run(
+      "CREATE TABLE t(v);"
+      "CREATE TRIGGER tr AFTER DELETE ON t BEGIN DELETE FROM f WHERE key = old.v; END;"
+      "INSERT INTO t VALUES ('a')");
+  const std::vector<Row> before = shadow_rows(db, "f");
+  db.run("BEGIN");
+  for (const char* sql :
+       {"DELETE FROM f WHERE key = 'a'", "DELETE FROM f WHERE key IN ('x', 'b')", "DELETE FROM t",
+        "INSERT INTO f(f, key) VALUES ('delete', 'a')",
+        "INSERT INTO f(f, key) VALUES ('delete', 'z')", "UPDATE f SET key = 'c' WHERE key = 'a'"}) {
+    db.refuses(sql, SQLITE_ERROR, {"f: ", "counting = on", "cuckoo_filter", "clear"});
+  }
+  EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
+  db.run("COMMIT");
+  EXPECT_EQ(shadow_rows(db, "f"), before);
+  EXPECT_EQ(db.number("SELECT count(*) FROM t"), 1);
+  db.run("DELETE FROM f WHERE key = 'never there'");  // of which the table is not told
+  EXPECT_NE(db.attempt("DELETE FROM f").code, SQLITE_OK);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN ('a', 'b')"), 2);
+}
+
+class Counting : public testing::Test {
+ protected:
+  Counting() { db.run(create("counting = on, seed = 1, fpr = 1e-6")); }
+  int64_t count(const std::string& key) {
+    const int64_t found = db.number("SELECT count FROM f WHERE key = " + key);
+    return found < 0 ? 0 : found;
+  }
+  Database db;
+};
+
+TEST_F(Counting, removes_one_occurrence) {
+  db.run("INSERT INTO f VALUES ('a'), ('a'), ('b')");
+  db.run("DELETE FROM f WHERE key = 'a'");
+  EXPECT_EQ(db.number("SELECT changes()"), 1);
+  EXPECT_EQ(count("'a'"), 1);
+  db.run("INSERT INTO f(f, key) VALUES ('delete', 'a')");
+  EXPECT_EQ(count("'a'"), 0);
+  db.run("DELETE FROM f WHERE key = 'a'");
+  EXPECT_EQ(db.number("SELECT changes()"), 0);
+  db.run("UPDATE f SET key = 'c' WHERE key = 'b'");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('a', 'b', 'c')"), "c");
+  db.run("INSERT INTO f VALUES (1), (1), (2); DELETE FROM f WHERE key IN (1, 2, 3)");
+  EXPECT_EQ(db.number("SELECT changes()"), 2);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2);
+  check(db);
+}
+
+// Nothing saturates: counters above 14 overflow into entries of their own.
+TEST_F(Counting, adds_and_removes_any_number_of_copies) {
+  int64_t total = 0;
+  for (const int64_t copies : {1, 13, 14, 15, 16, 17, 100, 5000}) {
+    db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, copies) + ")");
+    total += copies;
+    EXPECT_EQ(count("'x'"), total);
+  }
+  db.run("INSERT INTO f VALUES ('y')");
+  check(db);
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  EXPECT_EQ(count("'x'"), total);
+  EXPECT_GT(db.number("SELECT count(*) FROM f_items"), 0);
+  check(db);
+  for (const int64_t copies : {1, 4000, 1130, 14, 15, 1, 1}) {
+    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + keys(1, copies) + ")");
+    total -= copies;
+    EXPECT_EQ(count("'x'"), total);
+    db.run("INSERT INTO f(f) VALUES ('rebuild')");
+    EXPECT_EQ(count("'x'"), total);
+    check(db);
+  }
+  db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + keys(1, 5000) + ")");
+  EXPECT_EQ(count("'x'"), 0);
+  EXPECT_EQ(count("'y'"), 1);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f_items"), 0);
+  check(db);
+}
+
+TEST_F(Counting, keeps_the_others_when_many_go) {
+  db.run("DROP TABLE f");
+  db.run(create("counting = on, seed = 2, fpr = 0.01, capacity = 1000"));
+  db.run("INSERT INTO f " + keys(1, 20000));
+  db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + keys(1, 15000) + ")");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 5000);
+  EXPECT_EQ(present(db, 15001, 20000), 5000);
+  EXPECT_LE(present(db, 1, 15000), 300);
+  check(db);
+}
+
+TEST_F(Counting, without_growth_can_be_emptied_and_filled_again) {
+  db.run("DROP TABLE f");
+  db.run(create("counting = on, seed = 2, capacity = 500, growth = off"));
+  for (int round = 0; round < 8; ++round) {
+    const int64_t first = round * 10000;
+    db.run("INSERT INTO f " + keys(first, first + 499));
+    EXPECT_EQ(present(db, first, first + 499), 500);
+    db.refuses("INSERT INTO f " + keys(first + 500, first + 999), SQLITE_ERROR, {"full: f"});
+    db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + keys(first, first + 499) + ")");
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0) << round;
+    check(db);
+  }
+}
+
+// An UPDATE of one row has no savepoint of its own inside a transaction.
+TEST_F(Counting, update_that_is_full_keeps_the_old_key) {
+  db.run("DROP TABLE f");
+  db.run(create("counting = on, seed = 1, capacity = 5, growth = off"));
+  int64_t last = 0;
+  while (db.attempt("INSERT INTO f VALUES (" + std::to_string(last + 1) + ")").code == SQLITE_OK) {
+    ++last;
+  }
+  const std::string new_key = std::to_string(last + 1);
+  db.run("INSERT INTO f SELECT i FROM (" + keys(1, last) + "); BEGIN");  // each is there twice
+  for (int64_t i = 1; i <= last; ++i) {
+    db.refuses("UPDATE f SET key = " + new_key + " WHERE key = " + std::to_string(i), SQLITE_ERROR,
+               {"full: f"});
+    EXPECT_EQ(count(std::to_string(i)), 2) << i;
+  }
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2 * last);
+  db.run("COMMIT");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2 * last);
+  check(db);
+}
+
+}  // namespace
+}  // namespace cuckoo::test

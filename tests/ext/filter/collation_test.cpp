@@ -1,0 +1,271 @@
+// COLLATE NOCASE and RTRIM on a filter's key: the keys that SQLite's collation calls equal are one
+// key, whoever asks and however.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kAll[] = {"BINARY", "NOCASE", "RTRIM"};
+
+std::string create(const std::string& column, const std::string& module = "cuckoo_filter",
+                   const std::string& more = "") {
+  return "CREATE VIRTUAL TABLE f USING " + module + "(" + column + ", seed = 5, fpr = 1e-9" + more +
+         ")";
+}
+
+// Whatever could make a difference: case, spaces at the end, NULs, letters beyond ASCII, numbers.
+constexpr const char* kTexts[] = {"'Ada'",
+                                  "'ada'",
+                                  "'ADA'",
+                                  "'ada '",
+                                  "'ada  '",
+                                  "' ada'",
+                                  "'ad'",
+                                  "''",
+                                  "' '",
+                                  "'  '",
+                                  "'Ä'",
+                                  "'ä'",
+                                  "'[@`{'",
+                                  "'a' || char(0) || 'B'",
+                                  "'A' || char(0) || 'b'",
+                                  "'a' || char(0) || 'x'",
+                                  "'a' || char(0)",
+                                  "'A' || char(0, 0)",
+                                  "'a' || char(9)",
+                                  "'Z'",
+                                  "'z'",
+                                  "'1'",
+                                  "'€ '",
+                                  "'€'",
+                                  "1",
+                                  "1.5",
+                                  "x'414441'",
+                                  "x'616461'",
+                                  "x'20'"};
+
+// Which of the texts are equal is SQLite's to say: of an ordinary column of that collation.
+TEST(Collation, finds_what_an_ordinary_column_of_it_would) {
+  for (const std::string collation : kAll) {
+    for (const std::string encoding : {"UTF-8", "UTF-16le"}) {
+      Database db;
+      db.run("PRAGMA encoding = '" + encoding + "'");
+      db.run(create("k COLLATE " + collation) + "; CREATE TABLE t(v COLLATE " + collation + ")");
+      for (const std::string stored : kTexts) {
+        db.run("DELETE FROM t; INSERT INTO f(f) VALUES ('clear')");
+        db.run("INSERT INTO t VALUES (" + stored + "); INSERT INTO f VALUES (" + stored + ")");
+        for (const std::string asked : kTexts) {
+          const int64_t expected = db.number("SELECT count(*) FROM t WHERE v = " + asked);
+          const std::string what = collation + ": " + stored + ", " + asked;
+          EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = " + asked), expected) << what;
+          EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k IN (" + asked + ", 'other')"),
+                    expected)
+              << what;
+          EXPECT_EQ(db.number("SELECT filter_contains('f', " + asked + ")"), expected) << what;
+          EXPECT_EQ(db.number("SELECT filter_contains(filter_export('f'), " + asked + ")"),
+                    expected)
+              << what;
+          EXPECT_EQ(db.text("SELECT quote(k) FROM f WHERE k = " + asked),
+                    expected == 0 ? "none" : db.text("SELECT quote(" + asked + ")"))
+              << what;
+        }
+      }
+      db.run("INSERT INTO f(f) VALUES ('check')");
+    }
+  }
+}
+
+TEST(Collation, makes_one_key_of_equal_ones) {
+  Database db;
+  for (const std::string module : {"cuckoo_filter", "bloom_filter"}) {
+    const bool bloom = module == "bloom_filter";
+    db.run("DROP TABLE IF EXISTS f");
+    db.run(create("k TEXT COLLATE nocase", module, bloom ? ", counting = on" : ""));
+    db.run("INSERT INTO f VALUES ('Ada'), ('ADA'), ('eve')");
+    EXPECT_EQ(db.list("SELECT count FROM f WHERE k = 'ada'"), "2");
+    db.run("DELETE FROM f WHERE k = 'aDa'");
+    EXPECT_EQ(db.number("SELECT changes()"), 1);
+    EXPECT_EQ(db.list("SELECT count FROM f WHERE k = 'ada'"), "1");
+    db.run("UPDATE f SET k = 'Bob' WHERE k = 'ADA'");
+    EXPECT_EQ(db.list("SELECT count FROM f WHERE k IN ('ada', 'bob')"), "1");
+    db.run("INSERT INTO f(f, k) VALUES ('delete', 'BOB')");
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
+  }
+}
+
+// What is compared by BINARY, as a column of no collation on the left of = is, finds it too: a "no"
+// is right for both, and "maybe" is no promise.
+TEST(Collation, is_no_obstacle_for_who_asks_by_binary) {
+  Database db;
+  db.run(create("k TEXT COLLATE NOCASE") +
+         "; CREATE TABLE t(v TEXT);"
+         "INSERT INTO t VALUES ('Ada'), ('ada'), ('eve'); INSERT INTO f VALUES ('Ada')");
+  EXPECT_EQ(db.list("SELECT v FROM t JOIN f ON t.v = f.k"), "Ada,ada");
+  EXPECT_EQ(db.list("SELECT v FROM t WHERE EXISTS (SELECT 1 FROM f WHERE t.v = f.k)"), "Ada,ada");
+  EXPECT_EQ(db.list("SELECT v FROM t WHERE NOT EXISTS (SELECT 1 FROM f WHERE t.v = f.k)"), "eve");
+  EXPECT_EQ(db.list("SELECT v FROM t LEFT JOIN f ON t.v = f.k WHERE f.k IS NULL"), "eve");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'ADA' COLLATE BINARY"), 1);
+  for (const char* sql : {"SELECT 1 FROM f WHERE k = 'Ada' COLLATE RTRIM",
+                          "SELECT 1 FROM f WHERE k COLLATE RTRIM = 'Ada'",
+                          "DELETE FROM f WHERE k = 'Ada' COLLATE RTRIM"}) {
+    db.refuses(sql, SQLITE_ERROR, {"f: ", "NOCASE"});
+  }
+  // The key's own decides where there are two.
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'ada' COLLATE BINARY AND k = 'ADA'"), 0);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'ada' COLLATE BINARY AND k = 'ada'"), 1);
+}
+
+TEST(Collation, decides_alone_what_is_deleted_or_updated) {
+  Database db;
+  db.run(create("k TEXT COLLATE NOCASE") +
+         "; CREATE TABLE t(v TEXT); INSERT INTO t VALUES ('ADA'); INSERT INTO f VALUES ('Ada')");
+  const std::string kWheres[] = {"k = 'ADA' COLLATE BINARY", "k COLLATE BINARY = 'ADA'",
+                                 "k COLLATE BINARY IN ('ADA', 'x')",
+                                 "k COLLATE BINARY IN (SELECT v FROM t)"};
+  for (const std::string& where : kWheres) {
+    for (const char* change : {"DELETE FROM f WHERE ", "UPDATE f SET k = 'x' WHERE "}) {
+      db.refuses(change + where, SQLITE_ERROR, {"DELETE and UPDATE", "k = value"});
+      EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'ada'"), 1) << where;
+    }
+    // What comes behind is not mistaken for it.
+    db.run("INSERT INTO f VALUES ('Eve'); SELECT 1 FROM f WHERE k = 'EVE' COLLATE BINARY");
+    db.run("DELETE FROM f WHERE k = 'eVE'");
+    EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'eve'"), 0) << where;
+  }
+  // Nor is what only reads so, while another statement deletes.
+  db.run("INSERT INTO f VALUES ('Eve')");
+  Query reading(db, "SELECT 1 FROM f WHERE k = 'EVE' COLLATE BINARY");
+  EXPECT_EQ(reading.step(), SQLITE_ROW);
+  db.run("DELETE FROM f WHERE k = 'eVE'");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'eve'"), 0);
+}
+
+TEST(Collation, decides_in_a_trigger_too) {
+  Database db;
+  db.run(create("k TEXT COLLATE NOCASE") +
+         "; CREATE TABLE t(v TEXT);"
+         "INSERT INTO f VALUES ('Ada'), ('Eve');"
+         "CREATE TRIGGER bad AFTER INSERT ON t BEGIN DELETE FROM f WHERE new.v = k COLLATE BINARY; "
+         "END");
+  db.refuses("INSERT INTO t VALUES ('ADA')", SQLITE_ERROR, {"DELETE and UPDATE"});
+  db.run(
+      "DROP TRIGGER bad;"
+      "CREATE TRIGGER good AFTER INSERT ON t BEGIN DELETE FROM f WHERE k = new.v; END");
+  db.run("INSERT INTO t VALUES ('ADA')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
+}
+
+TEST(Collation, is_stored_and_shown) {
+  TemporaryFolder folder;
+  for (const std::string collation : kAll) {
+    const std::string file = folder.file(collation + ".db");
+    {
+      QuickDatabase db(file);
+      db.run(create("\"my key\" TEXT COLLATE \"" + collation + "\""));
+      db.run("INSERT INTO f VALUES ('Ada')");
+    }
+    QuickDatabase db(file);
+    EXPECT_EQ(db.text("SELECT collation FROM filter_info('f')"), collation);
+    EXPECT_EQ(db.text("SELECT collation FROM filter_info(filter_export('f'))"), collation);
+    const char* declared = nullptr;
+    const char* type = nullptr;
+    EXPECT_EQ(sqlite3_table_column_metadata(db.handle(), "main", "f", "my key", &type, &declared,
+                                            nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    EXPECT_EQ(declared, collation);
+    EXPECT_STREQ(type, "TEXT");
+    db.run("ALTER TABLE f RENAME TO g");
+    EXPECT_EQ(db.number("SELECT filter_contains('g', 'ADA')"), collation == "NOCASE" ? 1 : 0);
+    EXPECT_EQ(db.number("SELECT filter_contains('g', 'Ada  ')"), collation == "RTRIM" ? 1 : 0);
+  }
+}
+
+TEST(Collation, that_was_changed_from_outside_is_found) {
+  for (const char* damage : {"UPDATE f_config SET value = 'RTRIM' WHERE key = 'collation'",
+                             "UPDATE f_config SET value = 'BINARY' WHERE key = 'collation'",
+                             "UPDATE f_config SET value = 'german' WHERE key = 'collation'",
+                             "DELETE FROM f_config WHERE key = 'collation'"}) {
+    TemporaryFolder folder;
+    const std::string file = folder.file("f.db");
+    {
+      QuickDatabase db(file);
+      db.run(create("k TEXT COLLATE NOCASE") + "; INSERT INTO f VALUES ('Ada')");
+      db.run(damage);
+    }
+    QuickDatabase db(file);
+    for (const char* sql : {"SELECT 1 FROM f WHERE k = 'ada'", "INSERT INTO f VALUES ('x')",
+                            "INSERT INTO f(f) VALUES ('check')"}) {
+      db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt"});
+    }
+    db.run("DROP TABLE f");
+  }
+}
+
+TEST(Collation, does_not_go_with_murmur2) {
+  Database db;
+  db.refuses("CREATE VIRTUAL TABLE f USING bloom_filter(k TEXT COLLATE NOCASE, hash = murmur2)",
+             SQLITE_ERROR, {"murmur2", "NOCASE"});
+  db.run("CREATE VIRTUAL TABLE f USING bloom_filter(k TEXT COLLATE BINARY, hash = murmur2)");
+}
+
+// --- of a source -------------------------------------------------------------------------------
+
+TEST(Collation_of_a_source, is_handed_on) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("s.db");
+  {
+    QuickDatabase db(file);
+    db.run(
+        "CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT COLLATE NOCASE);"
+        "INSERT INTO users(email) VALUES ('Ada@x.org'), ('eve@x.org');"
+        "CREATE TABLE requests(email TEXT);"
+        "INSERT INTO requests VALUES ('ada@x.org'), ('EVE@X.ORG'), ('mallory@x.org');"
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(email, source = users(email), triggers = on)");
+  }
+  QuickDatabase db(file);
+  EXPECT_EQ(db.text("SELECT collation FROM filter_info('f')"), "NOCASE");
+  const char* const kJoins[] = {
+      "SELECT u.email FROM requests r JOIN f ON f.email = r.email JOIN users u ON u.email = "
+      "r.email",
+      "SELECT u.email FROM requests r JOIN f ON r.email = f.email JOIN users u ON u.email = "
+      "r.email"};
+  for (const char* join : kJoins) {
+    EXPECT_EQ(db.list(join), "Ada@x.org,eve@x.org");
+  }
+  db.run("UPDATE users SET email = 'ADA@X.ORG' WHERE id = 1; DELETE FROM users WHERE id = 2");
+  EXPECT_EQ(db.number("SELECT filter_contains('f', 'ada@x.org')"), 1);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
+  db.run(
+      "INSERT INTO f(f) VALUES ('check'); INSERT INTO f(f) VALUES ('rebuild');"
+      "INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST(Collation_of_a_source, that_no_filter_knows_is_refused_with_the_way_out) {
+  Database db;
+  const auto compare = [](void*, int a, const void* x, int b, const void* y) {
+    return std::string(static_cast<const char*>(x), static_cast<size_t>(a))
+        .compare(std::string(static_cast<const char*>(y), static_cast<size_t>(b)));
+  };
+  sqlite3_create_collation(db.handle(), "german", SQLITE_UTF8, nullptr, compare);
+  db.run("CREATE TABLE t(a TEXT COLLATE german); INSERT INTO t VALUES ('x')");
+  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a))", SQLITE_ERROR,
+             {"main.t(a)", "german", "BINARY, NOCASE or RTRIM", "generated column"});
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "t");
+  db.run(
+      "ALTER TABLE t ADD COLUMN b TEXT COLLATE NOCASE AS (a);"
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(b))");
+  EXPECT_EQ(db.number("SELECT filter_contains('f', 'X')"), 1);
+}
+
+TEST(Collation_of_a_source, is_not_another_than_the_one_given) {
+  Database db;
+  db.run("CREATE TABLE t(a TEXT COLLATE NOCASE); INSERT INTO t VALUES ('x')");
+  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE RTRIM, source = t(a))",
+             SQLITE_ERROR, {"NOCASE", "RTRIM", "leave it out"});
+  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE BINARY, source = t(a))",
+             SQLITE_ERROR, {"NOCASE", "BINARY", "leave it out"});
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE NOCASE, source = t(a))");
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,367 @@
+// CREATE VIRTUAL TABLE … USING cuckoo_filter(…): options, columns, names, and what a failed one
+// leaves.
+#include <ctime>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string create(const std::string& arguments, const std::string& name = "f") {
+  return "CREATE VIRTUAL TABLE " + name + " USING cuckoo_filter(" + arguments + ")";
+}
+
+// What the option became, read from the config.
+std::string option_of(const std::string& arguments, const std::string& option) {
+  Database db;
+  db.run(create(arguments));
+  return db.text("SELECT value FROM f_config WHERE key = '" + option + "'");
+}
+
+void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
+  Database db;
+  db.refuses(create(arguments), SQLITE_ERROR, parts);
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << arguments;
+}
+
+TEST(Create_option, not_given_has_its_default) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter");
+  EXPECT_EQ(db.text("SELECT value FROM f_config WHERE key = 'capacity'"), "1000");
+  EXPECT_EQ(db.text("SELECT value FROM f_config WHERE key = 'fpr'"), "0.001");
+  EXPECT_EQ(db.text("SELECT value FROM f_config WHERE key = 'growth'"), "on");
+  EXPECT_EQ(db.rows("SELECT capacity, fpr, generations FROM filter_info('f')"),
+            (std::vector<Row>{{"1000", "0.001", "1"}}));
+  EXPECT_EQ(db.list("SELECT name FROM pragma_table_xinfo('f')"), "key,count,f");
+}
+
+TEST(Create_option, seed_not_given_differs_from_table_to_table) {
+  Database db;
+  db.run(create("", "f") + ";" + create("", "g"));
+  EXPECT_EQ(db.number("SELECT count(DISTINCT value) FROM (SELECT * FROM f_config UNION ALL"
+                      " SELECT * FROM g_config) WHERE key = 'seed'"),
+            2);
+}
+
+TEST(Create_option, number_takes_every_way_to_write_it) {
+  for (const char* text : {"1000000", "1e6", "'1_000_000'", "1E6", "+1000000", "'1000000'",
+                           "\"1e6\"", "[1_000_000]", "`1e6`", "1000000.0", "  1e6  "}) {
+    EXPECT_EQ(option_of(std::string("capacity = ") + text, "capacity"), "1000000") << text;
+  }
+  for (const char* text : {"0.01", ".01", "1e-2", "'0.01'", "'0.0_1'"}) {
+    EXPECT_EQ(option_of(std::string("fpr=") + text, "fpr"), "0.01") << text;
+  }
+  if (sqlite3_libversion_number() >= 3046000) {  // before it, SQLite's tokenizer refuses 1_000
+    EXPECT_EQ(option_of("capacity = 1_000_000", "capacity"), "1000000");
+  }
+}
+
+TEST(Create_option, boundary_is_taken) {
+  EXPECT_EQ(option_of("capacity = 1", "capacity"), "1");
+  EXPECT_EQ(option_of("capacity = 1099511627776", "capacity"), "1099511627776");
+  EXPECT_EQ(option_of("fpr = 0.25", "fpr"), "0.25");
+  EXPECT_DOUBLE_EQ(std::stod(option_of("fpr = 9.313225746154785e-10", "fpr")), 0x1p-30);
+  EXPECT_EQ(option_of("fingerprint_bits = 4", "fingerprint_bits"), "4");
+  EXPECT_EQ(option_of("fingerprint_bits = 32", "fingerprint_bits"), "32");
+  EXPECT_EQ(option_of("growth = OFF", "growth"), "off");
+  EXPECT_EQ(option_of("growth = 'On'", "growth"), "on");
+  EXPECT_EQ(option_of("seed = -9223372036854775808", "seed"), "-9223372036854775808");
+  EXPECT_EQ(option_of("seed = 9223372036854775807", "seed"), "9223372036854775807");
+  EXPECT_EQ(option_of("seed = 0", "seed"), "0");
+  EXPECT_EQ(option_of("seed = '-5'", "seed"), "-5");
+}
+
+TEST(Create_option, out_of_range_says_the_range) {
+  for (const char* text : {"0", "-1", "1099511627777", "1e13", "1.5", "1e400", "nan", "inf"}) {
+    expect_refused(std::string("capacity = ") + text, {"capacity", "1 to 2^40"});
+  }
+  for (const char* text : {"0", "0.26", "1", "-0.1", "9e-10", "1e-400", "nan"}) {
+    expect_refused(std::string("fpr = ") + text, {"fpr", "2^-30 to 0.25"});
+  }
+  for (const char* text : {"3", "33", "8.5", "0", "-8"}) {
+    expect_refused(std::string("fingerprint_bits = ") + text, {"fingerprint_bits", "4 to 32"});
+  }
+  for (const char* text : {"yes", "1", "true", "''", "onoff"}) {
+    expect_refused(std::string("growth = ") + text, {"growth", "on or off"});
+  }
+  for (const char* text : {"9223372036854775808", "1.5", "abc", "1e3", "''"}) {
+    expect_refused(std::string("seed = ") + text, {"seed", "64-bit"});
+  }
+}
+
+TEST(Create_option, with_trailing_text_or_no_value_is_refused) {
+  for (const char* text :
+       {"capacity = 1000 keys", "capacity = 1000x", "capacity = 1e", "fpr = 1%",
+        "capacity = '1000' 5", "capacity = ", "capacity = 1 000", "capacity = 1000 -- c",
+        "capacity = 1__000", "capacity = _1", "capacity = 1_", "capacity = 64KB", "growth = on on",
+        "seed = 5 6", "fpr = 0.01 0.02", "capacity == 5", "capacity = (5)"}) {
+    Database db;
+    const Outcome outcome = db.attempt(create(text));
+    EXPECT_EQ(outcome.code, SQLITE_ERROR) << text;
+    EXPECT_FALSE(outcome.message.empty()) << text;
+  }
+  expect_refused("my capacity = 5", {"option"});
+}
+
+TEST(Create_option, unknown_lists_the_valid_ones) {
+  expect_refused("capactiy = 5",
+                 {"capactiy", "capacity", "fpr", "fingerprint_bits", "growth", "seed", "seed_of"});
+  expect_refused("counting = on", {"counting", "capacity"});
+  expect_refused(" = 5", {"option"});
+}
+
+TEST(Create_option, doubled_is_refused) {
+  expect_refused("capacity = 5, capacity = 6", {"capacity", "twice"});
+  expect_refused("capacity = 5, fpr = 0.1, CAPACITY = 5", {"capacity", "twice"});
+}
+
+TEST(Create_option, is_case_insensitive_and_in_any_order) {
+  Database db;
+  db.run(create("Email text, GROWTH = Off, \"Fpr\" = 0.1, [SEED] = 7, CaPaCiTy = 50"));
+  EXPECT_EQ(db.list("SELECT value FROM f_config WHERE key IN"
+                    " ('capacity', 'fpr', 'growth', 'seed') ORDER BY key"),
+            "50,0.1,off,7");
+}
+
+TEST(Create_option, fpr_and_fingerprint_bits_exclude_one_another) {
+  expect_refused("fpr = 0.01, fingerprint_bits = 8", {"fpr", "fingerprint_bits"});
+}
+
+TEST(Create_option, seed_and_seed_of_exclude_one_another) {
+  Database db;
+  db.run(create("", "other"));
+  db.refuses(create("seed = 1, seed_of = other"), SQLITE_ERROR, {"seed", "seed_of"});
+}
+
+TEST(Create_option, seed_of_copies_the_seed) {
+  Database db;
+  db.run("ATTACH ':memory:' AS aux");
+  db.run(create("seed = -77", "other"));
+  db.run(create("seed = 78", "aux.far"));
+  db.run(create("seed_of = other, capacity = 5", "a"));
+  db.run(create("seed_of = 'aux.far'", "b"));
+  db.run(create("SEED_OF = \"main.other\"", "c"));
+  EXPECT_EQ(db.text("SELECT value FROM a_config WHERE key = 'seed'"), "-77");
+  EXPECT_EQ(db.text("SELECT value FROM b_config WHERE key = 'seed'"), "78");
+  EXPECT_EQ(db.text("SELECT value FROM c_config WHERE key = 'seed'"), "-77");
+  db.run("CREATE TABLE plain(x)");
+  db.refuses(create("seed_of = nothing", "d"), SQLITE_ERROR, {"nothing"});
+  db.refuses(create("seed_of = plain", "d"), SQLITE_ERROR, {"plain"});
+  db.refuses(create("seed_of = d", "d"), SQLITE_ERROR, {"d"});
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'd*'"), 0);
+}
+
+TEST(Create_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
+  Database db;
+  db.run(create("capacity = 1073741824, fpr = 9.313225746154785e-10"));  // 2^30 · 2^30
+  db.run("INSERT INTO f VALUES (1)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 1"), 1);
+  expect_refused("capacity = 1073741825, fpr = 9.313225746154785e-10", {"capacity", "fpr"});
+  expect_refused("capacity = 1e12, fpr = 1e-9", {"capacity", "fpr"});
+  expect_refused("capacity = 1099511627776, fingerprint_bits = 32", {"capacity"});
+}
+
+TEST(Create_large, capacity_is_instant_and_small) {
+  TemporaryFolder folder;
+  Database db(folder.file("large.db"));
+  const std::clock_t start = std::clock();  // processor time: other programs don't count
+  db.run(create("capacity = 1e9"));
+  db.run("INSERT INTO f VALUES ('a'), ('b')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'a'"), 1);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'c'"), 0);
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 1);
+  EXPECT_LE(db.number("PRAGMA page_count"), 12);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f_pages"), 0);
+  EXPECT_LT(db.number("SELECT memory_bytes FROM filter_info('f')"), 50'000'000);
+}
+
+TEST(Create_column, called_like_an_option_is_a_column) {
+  Database db;
+  db.run(create("capacity, capacity = 5"));
+  EXPECT_EQ(db.list("SELECT name FROM pragma_table_info('f')"), "capacity");
+  db.run("INSERT INTO f(capacity) VALUES ('x')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE capacity = 'x'"), 1);
+}
+
+TEST(Create_column, name_may_need_quotes) {
+  for (const char* name : {"\"my key\"", "[a]", "`b`", "'c'", "\"d\"\"e\"", "\"a=b\"", "\"select\"",
+                           "\"ключ\"", "_x", "\"(\""}) {
+    Database db;
+    db.run(create(std::string(name) + " TEXT, capacity = 5"));
+    EXPECT_EQ(db.number("SELECT count(*) FROM pragma_table_info('f')"), 1) << name;
+    db.run("INSERT INTO f VALUES ('x')");
+    const std::string column = db.text("SELECT name FROM pragma_table_info('f')");
+    EXPECT_NE(column, "key") << name;
+  }
+  Database db;
+  db.run(create("\"my \"\"key\" TEXT"));
+  db.run("INSERT INTO f VALUES ('x')");
+  EXPECT_EQ(db.text("SELECT \"my \"\"key\" FROM f WHERE \"my \"\"key\" = 'x'"), "x");
+}
+
+TEST(Create_column, more_than_one_is_refused) {
+  expect_refused("a, b", {"one column", "b"});
+  expect_refused("a TEXT, b TEXT, capacity = 5", {"one column", "b"});
+  expect_refused("capacity = 5, a", {"a"});
+}
+
+TEST(Create_column, with_constraint_or_odd_collation_is_refused) {
+  for (const char* text :
+       {"a PRIMARY KEY", "a TEXT NOT NULL", "a UNIQUE", "a DEFAULT 5", "a CHECK (a > 1)",
+        "a REFERENCES t(x)", "a TEXT CONSTRAINT c UNIQUE", "a HIDDEN",
+        "a INTEGER GENERATED ALWAYS AS (1)", "a TEXT COLLATE", "a COLLATE NOCASE TEXT",
+        "a TEXT COLLATE NOCASE NOT NULL", "a COLLATE NOCASE COLLATE RTRIM"}) {
+    expect_refused(text, {"a"});
+  }
+  for (const char* text :
+       {"a COLLATE german", "a TEXT COLLATE UINT", "a TEXT COLLATE \"NO CASE\""}) {
+    expect_refused(text, {"a", "BINARY, NOCASE or RTRIM"});
+  }
+}
+
+TEST(Create_argument, that_is_empty_is_refused) {
+  for (const char* text : {",", "a,", ",a", "a, , capacity = 5", "a, capacity = 5,", " , ",
+                           "a /* , */ ,", "a, -- no\n", "[a,b],", "\"a(,\" TEXT,"}) {
+    expect_refused(text, {"empty argument"});
+  }
+  for (const char* text : {"", " ", "/* , */", "a /* , */", "[a,b]", "\"a,(\" TEXT",
+                           "a DECIMAL(10, 2), capacity = 5", "a -- ,\n, capacity = 5"}) {
+    Database db;
+    db.run(create(text));
+  }
+}
+
+TEST(Create_column, declared_type_is_shown_and_stays) {
+  TemporaryFolder folder;
+  for (const char* type : {"INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(20)",
+                           "DECIMAL(10, 2)", "DOUBLE PRECISION", "UNSIGNED BIG INT"}) {
+    const std::string file = folder.file(std::string("t") + type[0] + type[1] + ".db");
+    {
+      Database db(file);
+      db.run("DROP TABLE IF EXISTS f");
+      db.run(create(std::string("k ") + type));
+      EXPECT_EQ(db.text("SELECT type FROM pragma_table_info('f')"), type);
+    }
+    Database db(file);
+    EXPECT_EQ(db.text("SELECT type FROM pragma_table_info('f')"), type);
+    db.run("INSERT INTO f VALUES (1)");
+    EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 1"), 1);
+  }
+}
+
+TEST(Create_name, of_table_like_a_column_is_refused) {
+  Database db;
+  db.refuses(create("f TEXT"), SQLITE_ERROR, {"f", "column"});
+  db.refuses(create("F TEXT"), SQLITE_ERROR, {"f", "column"});
+  db.refuses(create("", "key"), SQLITE_ERROR, {"key", "column"});
+  db.refuses(create("a", "count"), SQLITE_ERROR, {"count", "column"});
+  db.refuses(create("a", "\"COUNT\""), SQLITE_ERROR, {"COUNT", "column"});
+  db.refuses(create("count"), SQLITE_ERROR, {"count"});
+  db.refuses(create("Count TEXT"), SQLITE_ERROR, {"count"});
+  db.refuses(create("\"count\" INTEGER"), SQLITE_ERROR, {"count"});
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0);
+}
+
+TEST(Create_name, by_rename_like_a_column_is_refused) {
+  Database db;
+  db.run(create("email TEXT"));
+  db.run("INSERT INTO f VALUES ('x')");
+  db.refuses("ALTER TABLE f RENAME TO email", SQLITE_ERROR, {"email", "column"});
+  db.refuses("ALTER TABLE f RENAME TO Count", SQLITE_ERROR, {"Count", "column"});
+  db.run("BEGIN; INSERT INTO f VALUES ('y')");
+  db.refuses("ALTER TABLE f RENAME TO EMAIL", SQLITE_ERROR, {"EMAIL", "column"});
+  db.run("COMMIT");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE email IN ('x', 'y')"), 2);
+  db.run("ALTER TABLE f RENAME TO g; INSERT INTO g(g) VALUES ('check')");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1"),
+            "g,g_config,g_items,g_log,g_pages");
+}
+
+TEST(Create_name, may_need_quotes) {
+  for (const char* name : {"\"my filter\"", "\"a.b\"", "\"a\"\"b\"", "\"it's\"", "\"select\"",
+                           "\"100%\"", "\"журнал\"", "\"%w\""}) {
+    Database db;
+    db.run(create("key TEXT", name));
+    const std::string table = name;
+    db.run("INSERT INTO " + table + " VALUES ('x')");
+    db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+    EXPECT_EQ(db.number("SELECT count(*) FROM " + table + " WHERE key = 'x'"), 1) << name;
+    db.run("ALTER TABLE " + table + " RENAME TO \"o\"\"d'd\"");
+    EXPECT_EQ(db.number("SELECT count(*) FROM \"o\"\"d'd\" WHERE key = 'x'"), 1) << name;
+    db.run("DROP TABLE \"o\"\"d'd\"");
+    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << name;
+  }
+}
+
+TEST(Create_failed, by_a_clash_of_names_leaves_nothing) {
+  for (const char* suffix : {"config", "pages", "log", "items"}) {
+    for (const bool in_transaction : {false, true}) {
+      Database db;
+      db.run(std::string("CREATE TABLE f_") + suffix + "(mine); INSERT INTO f_" + suffix +
+             " VALUES ('kept')");
+      if (in_transaction) {
+        db.run("BEGIN; CREATE TABLE before_it(x)");
+      }
+      db.refuses(create(""), SQLITE_ERROR, {std::string("f_") + suffix, "already exists"});
+      if (in_transaction) {
+        db.run("COMMIT");
+        EXPECT_EQ(db.number("SELECT count(*) FROM before_it"), 0);
+        db.run("DROP TABLE before_it");
+      }
+      EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), std::string("f_") + suffix);
+      EXPECT_EQ(db.text(std::string("SELECT mine FROM f_") + suffix), "kept");
+      db.run(std::string("DROP TABLE f_") + suffix);
+      db.run(create(""));
+      db.run("INSERT INTO f VALUES (1)");
+      EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
+    }
+  }
+}
+
+TEST(Create_failed, by_an_option_leaves_nothing) {
+  Database db;
+  for (const char* options : {"capacity = 0", "capacity = 1e12, fpr = 1e-9", "seed_of = x", "a, b",
+                              "fpr = 0.1, fingerprint_bits = 5"}) {
+    db.run("BEGIN; CREATE TABLE IF NOT EXISTS before_it(x)");
+    EXPECT_EQ(db.attempt(create(options)).code, SQLITE_ERROR);
+    db.run("COMMIT");
+    EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "before_it") << options;
+  }
+  db.run(create("capacity = 5"));
+  db.run("INSERT INTO f VALUES (1); INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST(Create_again, is_refused_and_if_not_exists_changes_nothing) {
+  Database db;
+  db.run(create("capacity = 5, seed = 1"));
+  db.run("INSERT INTO f VALUES ('x')");
+  const std::vector<Row> before = shadow_rows(db, "f");
+  db.refuses(create("capacity = 5"), SQLITE_ERROR, {"already exists"});
+  db.run("CREATE VIRTUAL TABLE IF NOT EXISTS f USING cuckoo_filter(capacity = 7, seed = 2)");
+  EXPECT_EQ(shadow_rows(db, "f"), before);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'x'"), 1);
+  db.run("DROP TABLE f; DROP TABLE IF EXISTS f");
+  db.run(create("capacity = 7, seed = 2"));
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'x'"), 0);
+}
+
+TEST(Create_in_transaction, is_rolled_back_with_it) {
+  Database db;
+  db.run("BEGIN");
+  db.run(create(""));
+  db.run("INSERT INTO f VALUES ('x')");
+  db.run("ROLLBACK");
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0);
+  db.run(create(""));
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'x'"), 0);
+  db.run("DROP TABLE f; BEGIN; SAVEPOINT s");
+  db.run(create(""));
+  db.run("INSERT INTO f VALUES ('x'); ROLLBACK TO s");
+  db.run(create("capacity = 5"));
+  db.run("INSERT INTO f VALUES ('y'); COMMIT; INSERT INTO f(f) VALUES ('check')");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('x', 'y')"), "y");
+  EXPECT_EQ(db.text("SELECT capacity FROM filter_info('f')"), "5");
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,537 @@
+// filter_contains(), filter_info(), cuckoo_version(); loading; determinism.
+#include <cmath>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string numbers(int64_t count) {
+  return "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
+         std::to_string(count) + ") ";
+}
+
+std::string create(const std::string& name, const std::string& arguments = "") {
+  return "CREATE VIRTUAL TABLE " + name + " USING cuckoo_filter(key, fingerprint_bits = 28" +
+         (arguments.empty() ? "" : ", " + arguments) + ")";
+}
+
+class Contains : public testing::Test {
+ protected:
+  Contains() : db(folder.file("f.db")) {
+    db.run(create("seen"));
+    db.run("INSERT INTO seen VALUES ('a'), (1)");
+    db.run("CREATE TABLE t(k); INSERT INTO t VALUES ('a'), ('b'), (1), (NULL)");
+  }
+  std::string contains(const std::string& arguments) {
+    return db.text("SELECT filter_contains(" + arguments + ")");
+  }
+  TemporaryFolder folder;
+  Database db;
+};
+
+TEST_F(Contains, answers_one_zero_or_null) {
+  EXPECT_EQ(contains("'seen', 'a'"), "1");
+  EXPECT_EQ(contains("'seen', 'b'"), "0");
+  EXPECT_EQ(contains("'seen', 1.0"), "1");
+  EXPECT_EQ(contains("'seen', '1'"), "0");
+  EXPECT_EQ(contains("'seen', NULL"), "NULL");
+  EXPECT_EQ(contains("'SEEN', 'a'"), "1");
+  EXPECT_EQ(contains("'main.seen', 'a'"), "1");
+  EXPECT_EQ(contains("'Main.Seen', 'a'"), "1");
+  EXPECT_EQ(db.list("SELECT filter_contains('seen', k) FROM t"), "1,0,1,NULL");
+  EXPECT_EQ(db.list("SELECT k FROM t WHERE filter_contains('seen', k)"), "a,1");
+  EXPECT_EQ(db.list("SELECT k FROM t WHERE NOT filter_contains('seen', k)"), "b");
+}
+
+TEST_F(Contains, takes_the_keys_type) {
+  db.run("CREATE VIRTUAL TABLE i USING cuckoo_filter(k INTEGER); INSERT INTO i VALUES ('7')");
+  EXPECT_EQ(contains("'i', 7"), "1");
+  EXPECT_EQ(contains("'i', '7'"), "1");
+  EXPECT_EQ(contains("'i', '7.0'"), "1");
+  EXPECT_EQ(contains("'i', x'37'"), "0");
+}
+
+// SQLite's own quoting: %w for the inside of "…", %Q for a whole text.
+std::string quoted(const char* format, const std::string& name) {
+  char* text = sqlite3_mprintf(format, name.c_str());
+  std::string result = text;
+  sqlite3_free(text);
+  return result;
+}
+
+TEST_F(Contains, takes_names_with_odd_characters) {
+  for (const std::string name :
+       {"a.b", "my filter", "it's", "x\"y", "[z]", "main", "журнал", "a.b.c", "100%w"}) {
+    const std::string table = quoted("\"%w\"", name);
+    db.run(create(table));
+    db.run("INSERT INTO " + table + "(key) VALUES ('a')");
+    EXPECT_EQ(contains(quoted("%Q, 'a'", name)), "1") << name;
+    EXPECT_EQ(contains(quoted("%Q, 'a'", "main." + name)), "1") << name;
+    EXPECT_EQ(contains(quoted("%Q, 'b'", "main." + name)), "0") << name;
+    EXPECT_EQ(db.number(quoted("SELECT items FROM filter_info(%Q)", name)), 1) << name;
+  }
+}
+
+TEST_F(Contains, looks_in_temp_main_and_attached) {
+  db.run("ATTACH ':memory:' AS aux; ATTACH ':memory:' AS \"odd.name\"");
+  db.run(create("aux.seen") + ";" + create("aux.far") + ";" + create("\"odd.name\".odd"));
+  db.run(
+      "INSERT INTO aux.seen VALUES ('x'); INSERT INTO far VALUES ('f');"
+      "INSERT INTO odd VALUES ('o')");
+  EXPECT_EQ(contains("'seen', 'x'"), "0");
+  EXPECT_EQ(contains("'aux.seen', 'x'"), "1");
+  EXPECT_EQ(contains("'far', 'f'"), "1");
+  EXPECT_EQ(contains("'odd', 'o'"), "1");
+  EXPECT_EQ(contains("'odd.name.odd', 'o'"), "1");
+  db.run(create("temp.seen") + "; INSERT INTO temp.seen VALUES ('t')");
+  EXPECT_EQ(contains("'seen', 't'"), "1");
+  EXPECT_EQ(contains("'seen', 'a'"), "0");
+  EXPECT_EQ(contains("'main.seen', 'a'"), "1");
+  EXPECT_EQ(contains("'temp.seen', 't'"), "1");
+  db.run("DROP TABLE temp.seen");
+  EXPECT_EQ(contains("'seen', 'a'"), "1");
+}
+
+TEST_F(Contains, with_a_bad_filter_argument_says_so) {
+  db.run("CREATE VIEW v AS SELECT 1");
+  const std::pair<const char*, const char*> cases[] = {
+      {"'nothing'", "nothing"},
+      {"'aux.seen'", "aux.seen"},
+      {"''", "filter"},
+      {"'.'", "filter"},
+      {"'seen.'", "seen."},
+      {"'.seen'", "seen"},
+      {"'t'", "t is not a cuckoo_filter or bloom_filter"},
+      {"'v'", "v"},
+      {"'seen_log'", "seen_log"},
+      {"'sqlite_schema'", "sqlite_schema"},
+      {"NULL", "name"},
+      {"5", "name"},
+      {"x'00'", "image"},
+      {"1.5", "name"},
+      {"'seen' || char(0)", "filter"},
+  };
+  for (const auto& [filter, part] : cases) {
+    db.refuses(std::string("SELECT filter_contains(") + filter + ", 'a')", SQLITE_ERROR, {part});
+    db.refuses(std::string("SELECT filter_contains(") + filter + ", NULL)", SQLITE_ERROR, {part});
+  }
+  EXPECT_NE(db.attempt("SELECT filter_contains('seen')").code, SQLITE_OK);
+  EXPECT_NE(db.attempt("SELECT filter_contains('seen', 1, 2)").code, SQLITE_OK);
+  EXPECT_EQ(contains("'seen', 'a'"), "1");
+}
+
+TEST_F(Contains, with_a_name_from_each_row_asks_each_filter) {
+  db.run(create("other") + "; INSERT INTO other VALUES ('b')");
+  EXPECT_EQ(db.list("SELECT filter_contains(value, 'a') || filter_contains(value, 'b')"
+                    " FROM json_each('[\"seen\", \"other\", \"seen\", \"main.other\"]')"),
+            "10,01,10,01");
+}
+
+TEST_F(Contains, works_in_views_triggers_and_checks) {
+  db.run(
+      "CREATE VIEW known AS SELECT k FROM t WHERE filter_contains('seen', k);"
+      "CREATE TABLE app(v CHECK (filter_contains('seen', v)));"
+      "CREATE TABLE log(v, there);"
+      "CREATE TRIGGER tr AFTER INSERT ON log BEGIN"
+      " UPDATE log SET there = filter_contains('seen', new.v) WHERE rowid = new.rowid;"
+      " INSERT INTO seen VALUES (new.v); END;");
+  EXPECT_EQ(db.list("SELECT k FROM known"), "a,1");
+  db.run("INSERT INTO app VALUES ('a')");
+  db.refuses("INSERT INTO app VALUES ('b')", SQLITE_CONSTRAINT, {"CHECK"});
+  db.run("INSERT INTO log(v) VALUES ('b'), ('c'), ('b')");
+  EXPECT_EQ(db.list("SELECT v || there FROM log"), "b0,c0,b1");
+  db.run("INSERT INTO app VALUES ('b')");
+  for (const char* sql : {"CREATE INDEX i ON t(filter_contains('seen', k))",
+                          "CREATE TABLE g(a, b AS (filter_contains('seen', a)))"}) {
+    EXPECT_NE(db.attempt(sql).code, SQLITE_OK) << sql;
+  }
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  EXPECT_EQ(db.list("SELECT k FROM known"), "a,b,1");
+  db.run("INSERT INTO log(v) VALUES ('d')");
+  EXPECT_EQ(db.list("SELECT v || there FROM log"), "b0,c0,b1,d0");
+}
+
+int deny_seen(void* wanted, int action, const char* table, const char*, const char*, const char*) {
+  const bool hit = action == SQLITE_READ && table != nullptr &&
+                   std::string(table) == static_cast<const char*>(wanted);
+  return hit ? SQLITE_DENY : SQLITE_OK;
+}
+
+TEST_F(Contains, asks_the_authorizer) {
+  EXPECT_EQ(contains("'seen', 'a'"), "1");
+  char denied[] = "seen";
+  sqlite3_set_authorizer(db.handle(), deny_seen, denied);
+  EXPECT_NE(db.attempt("SELECT filter_contains('seen', 'a')").code, SQLITE_OK);
+  EXPECT_NE(db.attempt("SELECT filter_contains('main.seen', 'a')").code, SQLITE_OK);
+  sqlite3_set_authorizer(db.handle(), nullptr, nullptr);
+  EXPECT_EQ(contains("'seen', 'a'"), "1");
+}
+
+// --- while the schema changes --------------------------------------------------------------------
+
+TEST_F(Contains, in_an_open_statement_survives_rename_and_drop) {
+  db.run(create("gone") + "; INSERT INTO gone VALUES ('a'), ('b')");
+  Query open(db, "SELECT filter_contains('gone', k) FROM json_each('[1,2,3,4,5]'), t");
+  ASSERT_EQ(open.step(), SQLITE_ROW);
+  db.run("ALTER TABLE gone RENAME TO moved");
+  const int code = open.step();
+  EXPECT_TRUE(code == SQLITE_ROW || code == SQLITE_ERROR) << code;
+  open.reset();
+  Query second(db, "SELECT filter_contains('moved', k) FROM json_each('[1,2,3,4,5]'), t");
+  ASSERT_EQ(second.step(), SQLITE_ROW);
+  EXPECT_EQ(second.integer(), 1);
+  const bool dropped = db.attempt("DROP TABLE moved").code == SQLITE_OK;
+  int last = SQLITE_ROW;
+  while ((last = second.step()) == SQLITE_ROW) {
+    EXPECT_FALSE(dropped);
+  }
+  EXPECT_EQ(last, dropped ? SQLITE_ERROR : SQLITE_DONE);
+  second.reset();
+  EXPECT_EQ(contains("'seen', 'a'"), "1");
+}
+
+TEST_F(Contains, in_an_open_statement_survives_detach) {
+  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux; " + create("aux.far") +
+         "; INSERT INTO far VALUES ('a')");
+  Query open(db, "SELECT filter_contains('aux.far', k) FROM t");
+  ASSERT_EQ(open.step(), SQLITE_ROW);
+  EXPECT_EQ(open.integer(), 1);
+  const bool detached = db.attempt("DETACH aux").code == SQLITE_OK;
+  if (detached) {
+    EXPECT_EQ(open.step(), SQLITE_ERROR);
+  } else {
+    EXPECT_EQ(open.step(), SQLITE_ROW);
+    open.reset();
+    db.run("DETACH aux");
+  }
+  open.reset();
+  EXPECT_NE(open.step(), SQLITE_ROW);
+  open.reset();
+  // Another file under the same name: its own contents.
+  db.run("ATTACH ':memory:' AS aux; " + create("aux.far") + "; INSERT INTO far VALUES ('b')");
+  ASSERT_EQ(open.step(), SQLITE_ROW);
+  EXPECT_EQ(open.integer(), 0);
+  ASSERT_EQ(open.step(), SQLITE_ROW);
+  EXPECT_EQ(open.integer(), 1);
+}
+
+// Nothing but the function's own statements reads the database there.
+TEST_F(Contains, without_from_follows_another_connection) {
+  Database other(folder.file("f.db"));
+  Query probe(db, "SELECT filter_contains('seen', 'z')");
+  EXPECT_EQ(probe.once(), 0);
+  other.run("INSERT INTO seen VALUES ('z')");
+  EXPECT_EQ(probe.once(), 1);
+  other.run("DELETE FROM seen WHERE key = 'z'");
+  EXPECT_EQ(probe.once(), 0);
+  other.run("INSERT INTO seen " + numbers(5000) + "SELECT i FROM n; INSERT INTO seen VALUES ('z')");
+  EXPECT_EQ(probe.once(), 1);
+  other.run("INSERT INTO seen(seen) VALUES ('rebuild')");
+  EXPECT_EQ(probe.once(), 1);
+}
+
+TEST_F(Contains, without_from_survives_schema_changes_of_another_connection) {
+  for (const char* journal : {"DELETE", "WAL"}) {
+    db.run(std::string("PRAGMA journal_mode = ") + journal);
+    Database other(folder.file("f.db"));
+    Query probe(db, "SELECT filter_contains('seen', 'a')");
+    EXPECT_EQ(probe.once(), 1);
+    other.run("CREATE TABLE x(y)");
+    EXPECT_EQ(probe.once(), 1);
+    other.run("ALTER TABLE seen RENAME TO moved");
+    probe.reset();
+    EXPECT_EQ(probe.step(), SQLITE_ERROR);
+    probe.reset();
+    EXPECT_EQ(contains("'moved', 'a'"), "1");
+    other.run("ALTER TABLE moved RENAME TO seen");
+    EXPECT_EQ(probe.once(), 1);
+    other.run("DROP TABLE seen; " + create("seen", "capacity = 5, seed = 9") +
+              "; INSERT INTO seen VALUES ('q')");
+    EXPECT_EQ(probe.once(), 0);
+    other.run("DROP TABLE seen; CREATE TABLE seen(key)");
+    probe.reset();
+    EXPECT_EQ(probe.step(), SQLITE_ERROR);
+    probe.reset();
+    other.run("DROP TABLE seen; DROP TABLE x; " + create("seen", "capacity = 7") +
+              "; INSERT INTO seen VALUES ('a')");
+    EXPECT_EQ(probe.once(), 1);
+    EXPECT_EQ(db.text("SELECT capacity FROM filter_info('seen')"), "7");
+  }
+}
+
+TEST_F(Contains, in_a_statement_on_another_schema_survives_schema_changes) {
+  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux; " + create("aux.far") +
+         "; INSERT INTO far VALUES ('a')");
+  Database other(folder.file("aux.db"));
+  Query probe(db, "SELECT filter_contains('aux.far', k) FROM t");
+  ASSERT_EQ(probe.step(), SQLITE_ROW);
+  EXPECT_EQ(probe.integer(), 1);
+  other.run("PRAGMA busy_timeout = 0");
+  other.attempt("CREATE TABLE x(y)");
+  other.attempt("INSERT INTO far VALUES ('b')");
+  ASSERT_EQ(probe.step(), SQLITE_ROW);
+  probe.reset();
+  other.run("INSERT INTO far VALUES ('b'); CREATE TABLE IF NOT EXISTS z(y)");
+  ASSERT_EQ(probe.step(), SQLITE_ROW);
+  ASSERT_EQ(probe.step(), SQLITE_ROW);
+  EXPECT_EQ(probe.integer(), 1);
+}
+
+// Commits by another connection at the worst moments: at the start of each internal statement.
+struct Interloper {
+  Database* other;
+  int at;  // which internal statement
+  int seen = 0;
+  std::string sql;
+};
+
+int on_statement(unsigned, void* context, void*, void*) {
+  auto* interloper = static_cast<Interloper*>(context);
+  if (interloper->seen++ == interloper->at) {
+    interloper->other->attempt(interloper->sql);
+  }
+  return 0;
+}
+
+TEST_F(Contains, without_from_sees_one_commit_only) {
+  for (const char* sql :
+       {"INSERT INTO seen(seen) VALUES ('rebuild')", "INSERT INTO seen(seen) VALUES ('clear')",
+        "BEGIN; DELETE FROM seen WHERE key = 60; INSERT INTO seen VALUES (60), (60); COMMIT",
+        "INSERT INTO seen WITH n(i) AS (SELECT 10000 UNION ALL SELECT i + 1 FROM n WHERE i < 12000)"
+        " SELECT i FROM n"}) {
+    for (int at = 0; at < 8; ++at) {
+      const std::string file = folder.file("one" + std::to_string(at) + ".db");
+      for (const char* suffix : {"", "-wal", "-shm"}) {
+        std::filesystem::remove(file + suffix);
+      }
+      QuickDatabase one(file);
+      one.run("PRAGMA journal_mode = WAL");
+      one.run(create("seen", "seed = 3, capacity = 20000") + "; INSERT INTO seen " + numbers(2000) +
+              "SELECT i FROM n");
+      one.run("DELETE FROM seen WHERE key = 7; INSERT INTO seen VALUES (7)");
+      const bool cleared = std::string(sql).find("clear") != std::string::npos;
+      Database reader(file);
+      EXPECT_EQ(reader.number("SELECT filter_contains('seen', 51)"), 1);
+      one.run("INSERT INTO seen VALUES (52)");  // the reader has to follow now; 60 is folded
+      Interloper interloper{&one, at, 0, sql};
+      Query probe(reader, "SELECT filter_contains('seen', 60)");
+      sqlite3_trace_v2(reader.handle(), SQLITE_TRACE_STMT, on_statement, &interloper);
+      const int code = probe.step();
+      sqlite3_trace_v2(reader.handle(), 0, nullptr, nullptr);
+      ASSERT_EQ(code, SQLITE_ROW) << at << ": " << sqlite3_errmsg(reader.handle());
+      if (!cleared) {
+        EXPECT_EQ(probe.integer(), 1) << "a commit at internal statement " << at << ": " << sql;
+      }
+      probe.reset();
+      EXPECT_EQ(reader.number("SELECT filter_contains('seen', 60)"),
+                cleared && interloper.seen > at ? 0 : 1)
+          << at << ": " << sql;
+    }
+  }
+}
+
+// --- filter_info ---------------------------------------------------------------------------------
+
+TEST(Info, has_the_documented_columns) {
+  Database db;
+  EXPECT_EQ(db.list("SELECT name FROM pragma_table_xinfo('filter_info') WHERE hidden = 0"),
+            "schema,name,kind,items,capacity,load_factor,fpr,fpr_now,bits_per_key,"
+            "fingerprint_bits,hashes,generations,generation_items,memory_bytes,disk_bytes,"
+            "log_entries,probes,positives,collation,key_types,error");
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_info"), 0);
+}
+
+TEST(Info, columns_are_sane) {
+  TemporaryFolder folder;
+  Database db(folder.file("i.db"));
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(capacity = 20000, fpr = 0.01, seed = 4)");
+  db.run("INSERT INTO f " + numbers(20000) + "SELECT i FROM n");
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  const Row row = db.rows("SELECT * FROM filter_info('f')").at(0);
+  EXPECT_EQ(row[0] + row[1] + row[2], "mainfcuckoo_filter");
+  EXPECT_EQ(row[3], "20000");
+  EXPECT_EQ(row[4], "20000");
+  EXPECT_GT(std::stod(row[5]), 0.90);
+  EXPECT_LE(std::stod(row[5]), 1.0);
+  EXPECT_EQ(row[6], "0.01");
+  EXPECT_GT(std::stod(row[7]), 0.008);
+  EXPECT_LE(std::stod(row[7]), 0.01);
+  EXPECT_NEAR(std::stod(row[8]), 9.1, 0.4);
+  EXPECT_GT(std::stod(row[9]), 8);
+  EXPECT_LT(std::stod(row[9]), 10);
+  EXPECT_EQ(row[10] + row[11] + row[12], "2120000");
+  EXPECT_GT(std::stoll(row[13]), 20000);
+  EXPECT_LT(std::stoll(row[13]), 2'000'000);
+  const int64_t file_bytes = db.number("PRAGMA page_count") * db.number("PRAGMA page_size");
+  EXPECT_LE(std::stoll(row[14]), file_bytes);
+  EXPECT_GT(std::stoll(row[14]), file_bytes / 4);
+  EXPECT_EQ(row[15], "20000");
+  EXPECT_EQ(db.text("SELECT typeof(items) || typeof(fpr) || typeof(disk_bytes) FROM filter_info"),
+            "integerrealinteger");
+}
+
+TEST(Info, of_fingerprint_bits_and_growth_off_is_sane) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(fingerprint_bits = 12, growth = off)");
+  const Row row =
+      db.rows("SELECT fpr, fpr_now, load_factor, fingerprint_bits FROM filter_info('f')").at(0);
+  EXPECT_NEAR(std::stod(row[0]), 8.0 / 4096, 0.0003);
+  EXPECT_EQ(std::stod(row[1]), 0);
+  EXPECT_EQ(std::stod(row[2]), 0);
+  EXPECT_EQ(std::stod(row[3]), 12);
+}
+
+TEST(Info, lists_every_filter_of_every_database) {
+  TemporaryFolder folder;
+  Database db(folder.file("main.db"));
+  db.run(create("b") + "; " + create("a") + "; CREATE TABLE plain(cuckoo_filter)");
+  db.run("CREATE VIRTUAL TABLE \"c_\" USING \"cuckoo_filter\"(key)");
+  db.run("ATTACH '" + folder.file("aux.db") + "' AS \"the aux\"; " + create("\"the aux\".a") +
+         "; " + create("temp.z"));
+  db.attempt("CREATE VIRTUAL TABLE words USING fts5(cuckoo_filter)");  // if SQLite has it
+  const auto listed = [](Database& one) {
+    return one.list("SELECT schema || '.' || name FROM filter_info ORDER BY 1");
+  };
+  EXPECT_EQ(listed(db), "main.a,main.b,main.c_,temp.z,the aux.a");
+  EXPECT_EQ(db.list("SELECT schema FROM filter_info('the aux.a')"), "the aux");
+  EXPECT_EQ(db.list("SELECT schema FROM filter_info('a')"), "main");
+  EXPECT_EQ(db.list("SELECT name FROM filter_info WHERE name = 'b'"), "b");
+  EXPECT_EQ(db.list("SELECT items FROM json_each('[\"a\", \"b\"]'), filter_info(value)"), "0,0");
+  EXPECT_EQ(db.list("SELECT name FROM filter_info(NULL)"), "");
+  db.refuses("SELECT * FROM filter_info('nothing')", SQLITE_ERROR, {"nothing"});
+  db.refuses("SELECT * FROM filter_info('plain')", SQLITE_ERROR, {"plain"});
+  db.refuses("SELECT * FROM filter_info(5)", SQLITE_ERROR, {"name"});
+  Database fresh(folder.file("main.db"));
+  EXPECT_EQ(listed(fresh), "main.a,main.b,main.c_");
+  EXPECT_NE(db.attempt("INSERT INTO filter_info(name) VALUES ('x')").code, SQLITE_OK);
+}
+
+TEST(Info, in_a_transaction_shows_its_rows) {
+  Database db;
+  db.run(create("f") + "; BEGIN; INSERT INTO f VALUES (1); INSERT INTO f VALUES (2)");
+  EXPECT_EQ(db.number("SELECT items FROM filter_info('f')"), 2);
+  db.run("ROLLBACK");
+  EXPECT_EQ(db.number("SELECT items FROM filter_info"), 0);
+}
+
+TEST(Info, with_an_open_statement_survives_a_drop) {
+  Database db;
+  db.run(create("a") + "; " + create("b"));
+  Query open(db, "SELECT name, items, disk_bytes FROM filter_info");
+  ASSERT_EQ(open.step(), SQLITE_ROW);
+  db.attempt("DROP TABLE b");
+  while (open.step() == SQLITE_ROW) {
+  }
+  open.reset();
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_info"),
+            db.number("SELECT count(*) FROM"
+                      " sqlite_schema WHERE rootpage = 0 AND sql IS NOT NULL"));
+}
+
+// --- loading ---------------------------------------------------------------------------------
+
+TEST(Load, gives_the_version) {
+  Database db;
+  const std::string version = db.text("SELECT cuckoo_version()");
+  EXPECT_EQ(std::count(version.begin(), version.end(), '.'), 2) << version;
+  EXPECT_NE(db.attempt("SELECT cuckoo_version(1)").code, SQLITE_OK);
+}
+
+TEST(Load, twice_is_a_no_op) {
+  Database db;
+  db.run(create("f") + "; BEGIN; INSERT INTO f VALUES (1)");
+  Query open(db, "SELECT count(*) FROM f WHERE key = 1");
+  ASSERT_EQ(open.step(), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_load_extension(db.handle(), CUCKOO_EXTENSION_PATH, nullptr, nullptr),
+            SQLITE_OK);
+  EXPECT_EQ(
+      sqlite3_load_extension(db.handle(), CUCKOO_EXTENSION_PATH, "sqlite3_cuckoo_init", nullptr),
+      SQLITE_OK);
+  EXPECT_EQ(open.integer(), 1);
+  open.reset();
+  db.run("INSERT INTO f VALUES (2); COMMIT");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN (1, 2)"), "1,2");
+  EXPECT_EQ(db.text("SELECT filter_contains('f', 2)"), "1");
+}
+
+// --- determinism -----------------------------------------------------------------------------
+
+// Statement replication: the same statements in the same order.
+std::vector<std::string> replicated_statements() {
+  std::vector<std::string> all = {
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fpr = 0.001, seed = 12345)",
+      "INSERT INTO f VALUES ('a'), ('b'), (1), (x'00')",
+      "BEGIN",
+      "INSERT INTO f " + numbers(800) + "SELECT 'k' || i FROM n",
+      "SAVEPOINT s",
+      "DELETE FROM f WHERE key IN ('k1', 'k2', 'k3')",
+      "ROLLBACK TO s",
+      "INSERT INTO f VALUES ('s')",
+      "COMMIT",
+      "UPDATE f SET key = 'c' WHERE key = 'b'",
+      "INSERT INTO f " + numbers(9000) + "SELECT i FROM n",
+      "INSERT INTO f " + numbers(300) + "SELECT 'copy' FROM n",
+      "BEGIN",
+      "INSERT INTO f " + numbers(5000) + "SELECT -i FROM n",
+      "ROLLBACK",
+      "INSERT INTO f(f, key) " + numbers(7000) + "SELECT 'delete', i FROM n",
+      "ALTER TABLE f RENAME TO g",
+      "INSERT INTO g " + numbers(700) + "SELECT 'z' || i FROM n",
+      "INSERT INTO g(g) VALUES ('rebuild')",
+      "INSERT INTO g " + numbers(2000) + "SELECT 'y' || i FROM n",
+      "INSERT INTO g(g, key) VALUES ('resize', 9999)",
+      "INSERT INTO g VALUES (NULL)",
+      "INSERT INTO g VALUES ('x'), (NULL)",
+      "DELETE FROM g WHERE key = 'copy'",
+      "CREATE VIRTUAL TABLE h USING cuckoo_filter(growth = off, capacity = 3000, seed_of = g)",
+      "INSERT INTO h " + numbers(3000) + "SELECT i % 100 FROM n",
+      "INSERT INTO h VALUES (5)",
+      "DELETE FROM h WHERE key < 5 OR key IN (7, 8)",
+      "DELETE FROM h WHERE key IN (7, 8)",
+  };
+  for (int i = 0; i < 40; ++i) {
+    all.push_back("INSERT INTO g " + numbers(50) + "SELECT 'i' || (i + " + std::to_string(i * 50) +
+                  ") FROM n");
+  }
+  all.emplace_back("ALTER TABLE g RENAME TO f");
+  return all;
+}
+
+TEST(Determinism, of_two_databases_given_the_same_statements) {
+  TemporaryFolder folder;
+  Database one(folder.file("one.db"));
+  one.run("PRAGMA journal_mode = WAL");
+  Database two;
+  for (const std::string& sql : replicated_statements()) {
+    const Outcome first = one.attempt(sql);
+    const Outcome second = two.attempt(sql);
+    EXPECT_EQ(first.code, second.code) << sql;
+    one.attempt("SELECT count(*) FROM g WHERE key IN (1, 2, 3)");  // reading changes nothing
+    one.attempt("INSERT INTO f(f) VALUES ('check')");
+  }
+  EXPECT_EQ(shadow_rows(one, "f"), shadow_rows(two, "f"));
+  EXPECT_EQ(shadow_rows(one, "h"), shadow_rows(two, "h"));
+  EXPECT_GT(shadow_rows(one, "f").size(), 20U);
+}
+
+// A replica that is closed and opened after each transaction writes the same bytes.
+TEST(Determinism, does_not_depend_on_what_is_in_memory) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("one.db");
+  auto one = std::make_unique<QuickDatabase>(file);
+  Database two;
+  for (const std::string& sql : replicated_statements()) {
+    one->attempt(sql);
+    two.attempt(sql);
+    if (sqlite3_get_autocommit(one->handle()) != 0) {
+      one.reset();
+      one = std::make_unique<QuickDatabase>(file);
+    }
+  }
+  EXPECT_EQ(shadow_rows(*one, "f"), shadow_rows(two, "f"));
+  EXPECT_EQ(shadow_rows(*one, "h"), shadow_rows(two, "h"));
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,574 @@
+// Functions over images: filter_contains(image, key), filter_info(image), the aggregates that build
+// and unite them, and BLOBs that are no images.
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <random>
+
+#include "core/base/checksum.hpp"
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string keys(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+
+std::vector<unsigned char> blob(Database& db, const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  std::vector<unsigned char> bytes;
+  EXPECT_EQ(sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
+      << sqlite3_errmsg(db.handle());
+  if (sqlite3_step(statement) == SQLITE_ROW) {
+    const auto* data = static_cast<const unsigned char*>(sqlite3_column_blob(statement, 0));
+    bytes.assign(data, data + sqlite3_column_bytes(statement, 0));
+  }
+  sqlite3_finalize(statement);
+  return bytes;
+}
+
+// One statement with the BLOB as its only parameter; the code, and the first column of its row.
+struct Answer {
+  int code = SQLITE_OK;
+  std::string message;
+  int64_t value = -1;
+};
+Answer with_blob(Database& db, const char* sql, const std::vector<unsigned char>& bytes) {
+  Answer answer;
+  sqlite3_stmt* statement = nullptr;
+  answer.code = sqlite3_prepare_v2(db.handle(), sql, -1, &statement, nullptr);
+  if (answer.code == SQLITE_OK) {
+    sqlite3_bind_blob64(statement, 1, bytes.data(), bytes.size(), SQLITE_STATIC);
+    answer.code = sqlite3_step(statement);
+    if (answer.code == SQLITE_ROW) {
+      answer.value = sqlite3_column_int64(statement, 0);
+    }
+  }
+  answer.code = answer.code == SQLITE_ROW || answer.code == SQLITE_DONE ? SQLITE_OK : answer.code;
+  answer.message = answer.code == SQLITE_OK ? "" : sqlite3_errmsg(db.handle());
+  sqlite3_finalize(statement);
+  return answer;
+}
+
+// --- filter_contains ---------------------------------------------------------------------------
+
+class ContainsImage : public testing::Test {
+ protected:
+  ContainsImage() {
+    db.run(
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(fingerprint_bits = 28, seed = 1);"
+        "CREATE VIRTUAL TABLE g USING bloom_filter(fpr = 1e-7, seed = 2);"
+        "INSERT INTO f VALUES ('a'), (1); INSERT INTO g VALUES ('b'), (2);"
+        "CREATE TABLE i(id INTEGER PRIMARY KEY, b);"
+        "INSERT INTO i VALUES (1, filter_export('f')), (2, filter_export('g'));"
+        "CREATE TABLE t(k); INSERT INTO t VALUES ('a'), ('b'), (1.0), (2), (NULL), ('1')");
+  }
+  Database db;
+};
+
+TEST_F(ContainsImage, takes_an_image_of_any_origin) {
+  const std::string f = db.text("SELECT quote(b) FROM i WHERE id = 1");
+  const std::string expected = "1,0,1,0,NULL,0";
+  EXPECT_EQ(db.list("SELECT filter_contains(" + f + ", k) FROM t"), expected);
+  EXPECT_EQ(db.list("SELECT filter_contains((SELECT b FROM i WHERE id = 1), k) FROM t"), expected);
+  EXPECT_EQ(db.list("SELECT filter_contains(b, k) FROM i, t WHERE id = 1"), expected);
+  EXPECT_EQ(db.list("SELECT filter_contains(filter_export('f'), k) FROM t"), expected);
+  EXPECT_EQ(db.list("SELECT filter_contains(x.b, k) FROM t, (SELECT b FROM i LIMIT 1) AS x"),
+            expected);
+  EXPECT_EQ(db.list("SELECT k FROM t WHERE filter_contains((SELECT b FROM i WHERE id = 2), k)"),
+            "b,2");
+  db.run(
+      "CREATE VIEW v AS SELECT k FROM t WHERE filter_contains((SELECT b FROM i WHERE id = 2), k)");
+  EXPECT_EQ(db.list("SELECT k FROM v"), "b,2");
+}
+
+TEST_F(ContainsImage, takes_another_image_each_row_and_several_a_statement) {
+  EXPECT_EQ(db.list("SELECT filter_contains(b, 'a') || filter_contains(b, 'b') FROM i ORDER BY id"),
+            "10,01");
+  EXPECT_EQ(db.list("SELECT id || k FROM i JOIN t ON filter_contains(b, k) ORDER BY id, t.rowid"),
+            "1a,11.0,2b,22");
+  EXPECT_EQ(db.list("SELECT id || k FROM t JOIN i ON filter_contains(b, k) ORDER BY t.rowid"),
+            "1a,2b,11.0,22");
+  EXPECT_EQ(db.list("SELECT filter_contains((SELECT b FROM i WHERE id = 1), k) || '-' ||"
+                    " filter_contains((SELECT b FROM i WHERE id = 2), k) || '-' ||"
+                    " filter_contains('f', k) || '-' || filter_contains('g', k) FROM t"
+                    " WHERE k IS NOT NULL"),
+            "1-0-1-0,0-1-0-1,1-0-1-0,0-1-0-1,0-0-0-0");
+  // A name in one row and an image in the next.
+  EXPECT_EQ(db.list("SELECT filter_contains(x, 'a') FROM (SELECT 'f' AS x UNION ALL SELECT b FROM i"
+                    " WHERE id = 2 UNION ALL SELECT 'g' UNION ALL SELECT b FROM i WHERE id = 1)"),
+            "1,0,0,1");
+}
+
+// Many images of one size, from one buffer: each is looked at anew.
+TEST_F(ContainsImage, is_not_misled_by_images_that_look_alike) {
+  db.run(
+      "CREATE TABLE many AS WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n"
+      " WHERE i < 60) SELECT i, (SELECT bloom_build(i * 10 + column1, 1e-6, 10) FROM"
+      " (VALUES (0), (1), (2))) AS b FROM n");
+  EXPECT_EQ(db.number("SELECT count(DISTINCT length(b)) FROM many"), 1);
+  EXPECT_EQ(
+      db.number("SELECT count(*) FROM many AS x, many AS y WHERE filter_contains(x.b, y.i * 10"
+                " + 1) <> (x.i = y.i)"),
+      0);
+  EXPECT_EQ(
+      db.number("SELECT count(*) FROM many AS y, many AS x WHERE filter_contains(x.b, y.i * 10"
+                " + 2) <> (x.i = y.i)"),
+      0);
+}
+
+TEST_F(ContainsImage, takes_a_bound_parameter_and_its_next_value) {
+  Query query(db, "SELECT group_concat(filter_contains(?1, k), '') FROM t WHERE k IS NOT NULL");
+  const auto f = blob(db, "SELECT b FROM i WHERE id = 1");
+  auto g = blob(db, "SELECT b FROM i WHERE id = 2");
+  for (int round = 0; round < 3; ++round) {
+    for (const auto& [bytes, expected] :
+         {std::pair(&f, "10100"),
+          std::pair(static_cast<const std::vector<unsigned char>*>(&g), "01010")}) {
+      query.reset();
+      sqlite3_bind_blob64(query.handle(), 1, bytes->data(), bytes->size(), SQLITE_STATIC);
+      ASSERT_EQ(query.step(), SQLITE_ROW);
+      EXPECT_STREQ(reinterpret_cast<const char*>(sqlite3_column_text(query.handle(), 0)), expected);
+    }
+    query.reset();
+    sqlite3_bind_text(query.handle(), 1, "f", -1, SQLITE_STATIC);
+    ASSERT_EQ(query.step(), SQLITE_ROW);
+    EXPECT_STREQ(reinterpret_cast<const char*>(sqlite3_column_text(query.handle(), 0)), "10100");
+  }
+}
+
+TEST_F(ContainsImage, of_null_or_something_else_is_an_error) {
+  for (const char* filter : {"NULL", "5", "1.5"}) {
+    db.refuses(std::string("SELECT filter_contains(") + filter + ", 1)", SQLITE_ERROR,
+               {"filter_contains", "name", "image"});
+  }
+  for (const char* filter : {"x''", "x'00'", "zeroblob(1000)", "randomblob(500)"}) {
+    db.refuses(std::string("SELECT filter_contains(") + filter + ", 1)", SQLITE_ERROR,
+               {"filter_contains", "image"});
+    db.refuses(std::string("SELECT * FROM filter_info(") + filter + ")", SQLITE_ERROR,
+               {"filter_info", "image"});
+  }
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_info(NULL)"), 0);
+  db.refuses("SELECT * FROM filter_info(5)", SQLITE_ERROR, {"filter_info", "name", "image"});
+}
+
+// A row behind the good one that differs in its middle alone must not be answered from memory.
+TEST_F(ContainsImage, that_was_damaged_in_its_middle_is_an_error) {
+  db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 5000) AS b FROM (" + keys(1, 5000) +
+         ")");
+  auto bytes = blob(db, "SELECT b FROM big");
+  bytes[bytes.size() / 2] ^= 1;
+  sqlite3_stmt* insert = nullptr;
+  sqlite3_prepare_v2(db.handle(), "INSERT INTO big VALUES (?)", -1, &insert, nullptr);
+  sqlite3_bind_blob64(insert, 1, bytes.data(), bytes.size(), SQLITE_STATIC);
+  EXPECT_EQ(sqlite3_step(insert), SQLITE_DONE);
+  sqlite3_finalize(insert);
+  db.refuses("SELECT filter_contains(b, 1) FROM big", SQLITE_ERROR, {"filter_contains", "image"});
+  Query query(db, "SELECT filter_contains(?1, 1)");
+  auto buffer = blob(db, "SELECT b FROM big LIMIT 1");
+  for (const bool damaged : {false, true, false, true}) {
+    query.reset();
+    sqlite3_bind_blob64(query.handle(), 1, buffer.data(), buffer.size(), SQLITE_STATIC);
+    EXPECT_EQ(query.step(), damaged ? SQLITE_ERROR : SQLITE_ROW);
+    buffer[buffer.size() / 2] ^= 1;
+  }
+}
+
+double seconds(Database& db, const std::string& sql) {
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_GE(db.number(sql), 1000);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// filter_info() decodes its image each time: what one decoding takes, in the same run.
+TEST_F(ContainsImage, is_not_decoded_anew_each_row) {
+  constexpr int kRows = 20000;
+  db.run("CREATE TABLE p AS " + keys(1, kRows));
+  db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 2e6) AS b FROM (" + keys(1, 1000) + ")");
+  ASSERT_GT(db.number("SELECT length(b) FROM big"), 3'000'000);
+  double decoding = seconds(db, "SELECT items FROM big, filter_info(b)");
+  for (int i = 0; i < 5; ++i) {
+    decoding = std::min(decoding, seconds(db, "SELECT items FROM big, filter_info(b)"));
+  }
+  // A constant. (What is none, as a column's value, SQLite itself copies for each row.)
+  const std::string image = db.text("SELECT quote(b) FROM big");
+  EXPECT_LT(seconds(db, "SELECT sum(filter_contains(" + image + ", i)) FROM p"),
+            kRows * decoding / 2);
+}
+
+TEST_F(ContainsImage, info_has_its_figures) {
+  db.run("INSERT INTO f " + keys(10, 500));
+  db.run("UPDATE i SET b = filter_export('f', 'hashes') WHERE id = 1");
+  EXPECT_EQ(db.rows("SELECT x.schema, x.name, kind, items, capacity, hashes,"
+                    " generations, generation_items, log_entries, probes, positives, disk_bytes ="
+                    " length(b) FROM i, filter_info(b) AS x WHERE id = 1"),
+            (std::vector<Row>{{"NULL", "NULL", "cuckoo_filter", "493", "1000", "2", "1", "493",
+                               "493", "NULL", "NULL", "1"}}));
+  EXPECT_EQ(db.list("SELECT kind || ' ' || items || ' ' || fpr FROM i, filter_info(b) ORDER BY id"),
+            "cuckoo_filter 493 " + db.text("SELECT fpr FROM filter_info('f')") +
+                ",bloom_filter 2 1.0e-07");
+  EXPECT_GT(db.number("SELECT 1000 * load_factor FROM i, filter_info(b) WHERE id = 1"), 400);
+}
+
+// --- aggregates --------------------------------------------------------------------------------
+
+TEST(Build, makes_an_image_of_a_group) {
+  Database db;
+  db.run(
+      "CREATE TABLE t(g, k); INSERT INTO t VALUES (1, 'a'), (1, 'b'), (1, NULL), (1, 'a'),"
+      " (2, 5), (2, 6.5), (3, NULL)");
+  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
+    db.run("DROP TABLE IF EXISTS i; CREATE TABLE i AS SELECT g, " + build +
+           "(k, 1e-6) AS b FROM t GROUP BY g");
+    EXPECT_EQ(db.list("SELECT g || k FROM i, (SELECT column1 AS k FROM (VALUES ('a'), ('b'), ('c'),"
+                      " (5), (6.5), (7))) WHERE filter_contains(b, k)"),
+              "1a,1b,25,26.5");
+    EXPECT_EQ(db.list("SELECT kind || ' ' || items FROM i, filter_info(b)"),
+              build == "cuckoo_build" ? "cuckoo_filter 3,cuckoo_filter 2,cuckoo_filter 0"
+                                      : "bloom_filter 2,bloom_filter 2,bloom_filter 0");
+    EXPECT_EQ(db.text("SELECT quote(" + build + "(k)) FROM t WHERE g = 9"), "NULL");
+    EXPECT_EQ(db.text("SELECT quote(" + build + "(k)) FROM t WHERE 0"), "NULL");
+    EXPECT_EQ(db.text("SELECT " + build + "(k, NULL, NULL, NULL) = " + build + "(k) FROM t"), "1");
+    EXPECT_EQ(db.text("SELECT (SELECT " + build +
+                      "(k, 0.01, 50, 3) FROM (SELECT k FROM t ORDER BY"
+                      " random())) = (SELECT " +
+                      build + "(k, 0.01, 50, 3) FROM t)"),
+              "1")
+        << build;
+    EXPECT_EQ(db.text("SELECT capacity || ' ' || fpr FROM filter_info((SELECT " + build +
+                      "(k, 0.01, 50) FROM t))"),
+              "50 0.01");
+  }
+}
+
+TEST(Build, has_the_rate_asked_and_its_size) {
+  Database db;
+  db.run("CREATE TABLE t AS " + keys(1, 30000));
+  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
+    for (const char* rate : {"0.03", "0.01", "0.001"}) {
+      db.run("DROP TABLE IF EXISTS b; CREATE TABLE b AS SELECT " + build + "(i, " + rate +
+             ") AS b FROM t");
+      EXPECT_EQ(db.number("SELECT sum(filter_contains(b, i)) FROM b, t"), 30000);
+      const double found = static_cast<double>(db.number(
+          "SELECT sum(filter_contains(b, i)) FROM b, (" + keys(1'000'001, 1'100'000) + ")"));
+      EXPECT_LE(found, std::stod(rate) * 1e5 * 1.06 + 40) << build << rate;
+      const double bits = static_cast<double>(db.number("SELECT 8 * length(b) FROM b")) / 30000;
+      EXPECT_LE(bits, 1.5 * -std::log2(std::stod(rate)) + 3) << build << rate;
+    }
+  }
+}
+
+TEST(Build, with_bad_arguments_says_what_was_expected) {
+  Database db;
+  db.run("CREATE TABLE t(k); INSERT INTO t VALUES (1), (2), (3)");
+  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
+    const std::pair<const char*, const char*> cases[] = {
+        {"k, 0", "2^-30 to 0.25"},     {"k, 0.5", "2^-30 to 0.25"},   {"k, 'x'", "2^-30 to 0.25"},
+        {"k, x'00'", "2^-30 to 0.25"}, {"k, 1e-10", "2^-30 to 0.25"}, {"k, 0.1, 0", "1 to 2^40"},
+        {"k, 0.1, 1.5", "1 to 2^40"},  {"k, 0.1, 'x'", "1 to 2^40"},  {"k, 0.1, -5", "1 to 2^40"},
+        {"k, 0.1, 2e12", "1 to 2^40"}, {"k, 0.1, 9, 'x'", "64-bit"},  {"k, 0.1, 9, 1.5", "64-bit"},
+    };
+    for (const auto& [arguments, part] : cases) {
+      db.refuses("SELECT " + build + "(" + arguments + ") FROM t", SQLITE_ERROR, {build, part});
+    }
+    db.refuses("SELECT " + build + "(k, 0.1, 2) FROM t", SQLITE_ERROR, {"full: " + build, "2"});
+    EXPECT_NE(db.attempt("SELECT " + build + "() FROM t").code, SQLITE_OK);
+    EXPECT_NE(db.attempt("SELECT " + build + "(1, 2, 3, 4, 5) FROM t").code, SQLITE_OK);
+  }
+}
+
+TEST(Build, of_a_giant_capacity_is_an_error_not_a_crash) {
+  Database db;
+  sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 1'000'000);
+  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
+    const Outcome outcome = db.attempt("SELECT " + build + "(1, 0.001, 3e6)");
+    EXPECT_NE(outcome.code, SQLITE_OK);
+    EXPECT_FALSE(outcome.message.empty());
+  }
+}
+
+TEST(Union, contains_all) {
+  Database db;
+  db.run("CREATE TABLE t(g, k); INSERT INTO t SELECT i % 7, i FROM (" + keys(1, 700) + ")");
+  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
+    db.run("DROP TABLE IF EXISTS i; DROP TABLE IF EXISTS u; CREATE TABLE i AS SELECT " + build +
+           "(k, 0.001, 1000) AS b FROM t GROUP BY g; INSERT INTO i VALUES (NULL);"
+           "CREATE TABLE u AS SELECT filter_union(b) AS b FROM i");
+    EXPECT_EQ(db.number("SELECT sum(filter_contains(b, k)) FROM u, t"), 700);
+    EXPECT_NEAR(static_cast<double>(db.number("SELECT items FROM u, filter_info(b)")), 700, 15);
+    EXPECT_LE(db.number("SELECT sum(filter_contains(b, i)) FROM u, (" + keys(10001, 30000) + ")"),
+              40);
+    EXPECT_EQ(db.text("SELECT quote(filter_union(b)) FROM i WHERE b IS NULL"), "NULL");
+    EXPECT_EQ(db.text("SELECT quote(filter_union(b)) FROM i WHERE 0"), "NULL");
+    EXPECT_EQ(db.number("SELECT filter_union(b) = b FROM (SELECT b FROM i LIMIT 1)"), 1);
+    if (build == "bloom_build") {
+      EXPECT_EQ(db.number("SELECT (SELECT b FROM u) = bloom_build(k, 0.001, 1000) FROM t"), 1)
+          << "the union of Bloom filters is the filter of the union";
+    }
+    db.run("CREATE VIRTUAL TABLE f USING " + build.substr(0, 6) +
+           (build == "cuckoo_build" ? "_filter" : "filter") + "; DROP TABLE f");
+  }
+}
+
+TEST(Union, of_different_images_names_the_difference) {
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE n USING cuckoo_filter(key INTEGER, seed = 0, capacity = 100);"
+      "CREATE VIRTUAL TABLE t USING cuckoo_filter(key TEXT, seed = 0, capacity = 100);"
+      "INSERT INTO n VALUES (1); INSERT INTO t VALUES (1)");
+  const std::tuple<const char*, const char*, std::vector<std::string>> cases[] = {
+      {"cuckoo_build(1, 0.01, 100)", "bloom_build(1, 0.01, 100)", {"kind", "cuckoo", "bloom"}},
+      {"cuckoo_build(1, 0.01, 100)", "cuckoo_build(1, 0.01, 200)", {"capacit", "100", "200"}},
+      {"bloom_build(1, 0.01, 100)", "bloom_build(1, 0.02, 100)", {"fpr"}},
+      {"bloom_build(1, 0.01)", "bloom_build(1, 0.001)", {"fpr", "capacity"}},
+      {"cuckoo_build(1, 0.01, 100, 1)", "cuckoo_build(1, 0.01, 100, 2)", {"seed"}},
+      {"filter_export('n')", "filter_export('t')", {"TEXT", "one type"}},
+  };
+  for (const auto& [first, second, parts] : cases) {
+    db.run("DROP TABLE IF EXISTS i; CREATE TABLE i(b)");
+    db.run(std::string("INSERT INTO i SELECT ") + first);
+    db.run(std::string("INSERT INTO i SELECT ") + second);
+    std::vector<std::string> all = parts;
+    all.emplace_back("filter_union");
+    db.refuses("SELECT filter_union(b) FROM i", SQLITE_ERROR, all);
+  }
+  db.run("DELETE FROM i; INSERT INTO i VALUES (5)");
+  db.refuses("SELECT filter_union(b) FROM i", SQLITE_ERROR, {"filter_union", "image"});
+  db.run("DELETE FROM i; INSERT INTO i VALUES (x'00')");
+  db.refuses("SELECT filter_union(b) FROM i", SQLITE_ERROR, {"filter_union", "image"});
+}
+
+TEST(Union, of_more_than_the_capacity_is_full) {
+  Database db;
+  db.run("CREATE TABLE t AS " + keys(1, 1000));
+  for (const std::string build : {"cuckoo_build", "bloom_build"}) {
+    db.refuses("SELECT filter_union(b) FROM (SELECT " + build +
+                   "(i, 0.001, 600) AS b FROM t GROUP BY i % 2)",
+               SQLITE_ERROR, {"full: filter_union", "600"});
+    db.run("SELECT filter_union(b) FROM (SELECT " + build +
+           "(i, 0.001, 1000) AS b FROM t GROUP BY i % 2)");
+  }
+}
+
+// Both counts are known before, and there is no place for an entry that is one too many: to look
+// for it takes long.
+TEST(Union, of_too_many_items_is_refused_at_once) {
+  Database db;
+  db.run("CREATE TABLE t AS SELECT i, i % 4 AS g FROM (" + keys(1, 200000) +
+         "); CREATE TABLE i AS SELECT cuckoo_build(i, 0.001, 120000) AS b FROM t GROUP BY g");
+  const std::clock_t start = std::clock();
+  db.refuses("SELECT filter_union(b) FROM i", SQLITE_ERROR,
+             {"full: filter_union: 150000 items, more than the images' capacity of 120000"});
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 3.0);
+  EXPECT_EQ(db.number("SELECT items FROM filter_info((SELECT filter_union(b) FROM i WHERE rowid <="
+                      " 2))"),
+            100000);
+}
+
+// The progress handler is asked while one row is worked on, and while the last step is made: none
+// of what the statement itself does makes it say stop.
+TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
+  Database db;
+  db.run("CREATE TABLE t AS SELECT i, i % 2 AS g FROM (" + keys(1, 600000) +
+         "); CREATE TABLE c AS SELECT cuckoo_build(i, 0.001, 600000) AS b FROM t GROUP BY g");
+  static int rows_left;
+  sqlite3_create_function(
+      db.handle(), "seen", 1, SQLITE_UTF8, nullptr,
+      [](sqlite3_context* context, int, sqlite3_value** values) {
+        --rows_left;
+        sqlite3_result_value(context, values[0]);
+      },
+      nullptr, nullptr);
+  // Only within a statement of a thousand steps of its own.
+  static int calls_since_row;
+  static int rows_left_before;
+  sqlite3_progress_handler(
+      db.handle(), 100,
+      [](void*) {
+        calls_since_row = rows_left == rows_left_before ? calls_since_row + 1 : 0;
+        rows_left_before = rows_left;
+        return rows_left == 0 && calls_since_row > 3 ? 1 : 0;
+      },
+      nullptr);
+  const std::pair<std::string, int> statements[] = {
+      {"SELECT length(filter_union(seen(b))) FROM c", 2},
+      {"SELECT length(cuckoo_build(seen(i))) FROM t", 600000},
+      {"SELECT length(bloom_build(seen(i), 1e-9)) FROM t", 600000},
+  };
+  for (const auto& [sql, rows] : statements) {
+    rows_left = rows_left_before = rows;
+    calls_since_row = 0;
+    EXPECT_EQ(db.attempt(sql).code & 0xFF, SQLITE_INTERRUPT) << sql;
+    EXPECT_EQ(rows_left, 0) << sql;
+  }
+}
+
+// How many keys they have together is an estimate; it must not make full what is not.
+TEST(Union, of_overlapping_images_at_capacity_is_not_full) {
+  for (int seed = 1; seed <= 25; ++seed) {
+    for (const char* layout : {"standard", "blocked"}) {
+      Database db;
+      const std::string options = std::string("capacity = 1000, fpr = 0.01, layout = ") + layout +
+                                  ", seed = " + std::to_string(seed) + ")";
+      db.run("CREATE VIRTUAL TABLE f USING bloom_filter(" + options +
+             ";CREATE VIRTUAL TABLE part USING bloom_filter(" + options +
+             ";CREATE VIRTUAL TABLE whole USING bloom_filter(growth = off, " + options);
+      db.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO part " + keys(1, 600) +
+             "; INSERT INTO whole " + keys(501, 1000));
+      EXPECT_EQ(db.number("SELECT sum(filter_contains(u, i)) FROM (SELECT filter_union(b) AS u FROM"
+                          " (SELECT filter_export('f') AS b UNION ALL SELECT filter_export('part')"
+                          " UNION ALL SELECT filter_export('f'))), (" +
+                          keys(1, 1000) + ")"),
+                1000)
+          << layout << " " << seed;
+      db.run("INSERT INTO whole(whole, key) VALUES ('merge', filter_export('part'))");
+      EXPECT_LE(db.number("SELECT count(*) FROM whole"), 1000);
+      db.run("INSERT INTO whole(whole) VALUES ('check')");
+    }
+  }
+}
+
+TEST(Union, is_imported_and_merged) {
+  Database db;
+  db.run("CREATE TABLE t AS " + keys(1, 1000) +
+         "; CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 0, growth = off);"
+         "CREATE VIRTUAL TABLE b USING bloom_filter(seed = 0, growth = off);"
+         "CREATE TABLE i AS SELECT filter_union(x) AS x, filter_union(y) AS y FROM (SELECT"
+         " cuckoo_build(i, 0.001, 1000) AS x, bloom_build(i, 0.001, 1000) AS y FROM t GROUP BY i % "
+         "5)");
+  for (const std::string table : {"c", "b"}) {
+    const std::string image = table == "c" ? "x" : "y";
+    db.run("INSERT INTO " + table + "(" + table + ", key) SELECT 'merge', " + image + " FROM i");
+    EXPECT_EQ(db.number("SELECT count(*) FROM t JOIN " + table + " AS x ON x.key = i"), 1000);
+    db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+    db.run("INSERT INTO " + table + "(" + table + ", key) SELECT 'import', " + image + " FROM i");
+    EXPECT_EQ(db.number("SELECT count(*) FROM t JOIN " + table + " AS x ON x.key = i"), 1000);
+    db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+  }
+}
+
+// --- BLOBs that are no images ------------------------------------------------------------------
+
+class Hostile : public testing::TestWithParam<const char*> {
+ protected:
+  Hostile() {
+    db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam());
+    db.run("INSERT INTO f " + keys(1, 60) + "; INSERT INTO f SELECT 1 FROM (" + keys(1, 20) + ")");
+    original = blob(db, "SELECT filter_export('f', 'hashes')");
+    db.run("CREATE TABLE before_it AS SELECT count(*) AS n FROM f");
+  }
+  static constexpr const char* kUses[] = {
+      "SELECT filter_contains(?1, 7)", "SELECT sum(items) FROM filter_info(?1)",
+      "SELECT length(filter_union(?1))", "INSERT INTO f(f, key) VALUES ('import', ?1)",
+      "INSERT INTO f(f, key) VALUES ('merge', ?1)"};
+
+  // Every use says SQLITE_ERROR or works; what it made passes every check.
+  void expect_harmless(const std::vector<unsigned char>& bytes, const std::string& what,
+                       bool must_fail) {
+    for (const char* use : kUses) {
+      db.run("SAVEPOINT s");
+      const Answer answer = with_blob(db, use, bytes);
+      if (must_fail || answer.code != SQLITE_OK) {
+        ASSERT_EQ(answer.code & 0xFF, SQLITE_ERROR) << what << ": " << use << answer.message;
+        ASSERT_FALSE(answer.message.empty()) << what;
+      } else if (std::string(use).starts_with("INSERT")) {
+        // A capacity that the cells don't bear out would make a rebuild eat all memory.
+        ASSERT_GE(std::stod(db.text("SELECT bits_per_key FROM filter_info('f')")), 0.5) << what;
+        db.run("INSERT INTO f(f) VALUES ('check')");
+        db.attempt("INSERT INTO f " + keys(5001, 5010));
+        db.run("SELECT sum(count) FROM f JOIN (" + keys(1, 50) + ") ON key = i");
+        db.attempt("INSERT INTO f(f) VALUES ('rebuild')");
+        db.run("INSERT INTO f(f) VALUES ('check')");
+      }
+      db.run("ROLLBACK TO s; RELEASE s");
+      ASSERT_FALSE(HasFailure()) << what << ": " << use;
+    }
+    ASSERT_EQ(
+        db.number("SELECT count(*) FROM f, before_it WHERE n = (SELECT count(*) FROM f) LIMIT 1"),
+        db.number("SELECT count(*) FROM f"))
+        << what;
+  }
+  static void seal(std::vector<unsigned char>& bytes) {
+    if (bytes.size() < 4) {
+      return;
+    }
+    const auto body = std::as_bytes(std::span(bytes)).first(bytes.size() - 4);
+    const uint32_t sum = crc32c(body);
+    for (int i = 0; i < 4; ++i) {
+      bytes[bytes.size() - 4 + static_cast<size_t>(i)] = static_cast<unsigned char>(sum >> (8 * i));
+    }
+  }
+  Database db;
+  std::vector<unsigned char> original;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Hostile,
+                         testing::Values("cuckoo_filter(seed = 1, capacity = 100)",
+                                         "bloom_filter(seed = 1, capacity = 100)",
+                                         "bloom_filter(seed = 1, capacity = 100, layout = blocked)",
+                                         "bloom_filter(seed = 1, capacity = 100, counting = on)"));
+
+TEST_P(Hostile, truncated_and_longer_images_are_errors) {
+  for (size_t size = 1; size < original.size() && !HasFailure(); size += size < 140 ? 1 : 13) {
+    std::vector<unsigned char> bytes(original.begin(), original.begin() + static_cast<long>(size));
+    expect_harmless(bytes, "cut to " + std::to_string(size), true);
+    seal(bytes);
+    expect_harmless(bytes, "cut and sealed to " + std::to_string(size), true);
+  }
+  std::vector<unsigned char> bytes = original;
+  bytes.push_back(0);
+  expect_harmless(bytes, "longer", true);
+  seal(bytes);
+  expect_harmless(bytes, "longer and sealed", true);
+}
+
+TEST_P(Hostile, flipped_bits_are_errors) {
+  for (size_t at = 0; at < original.size() && !HasFailure(); at += at < 160 ? 1 : 7) {
+    std::vector<unsigned char> bytes = original;
+    bytes[at] ^= static_cast<unsigned char>(1U << (at % 8));
+    expect_harmless(bytes, "bit at " + std::to_string(at), true);
+  }
+}
+
+// Whoever knows the format can seal anything.
+TEST_P(Hostile, sealed_images_are_errors_or_filters) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 1200; ++round) {
+    std::vector<unsigned char> bytes = original;
+    for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
+      const bool header = random() % 2 == 0;
+      const size_t at = random() % (header ? 128 : bytes.size());
+      constexpr unsigned char kValues[] = {0, 1, 0x7F, 0x80, 0xFF};
+      bytes[at] = random() % 2 == 0 ? static_cast<unsigned char>(random())
+                                    : kValues[random() % std::size(kValues)];
+      if (random() % 6 == 0) {
+        for (size_t i = at; i < std::min(at + 8, bytes.size()); ++i) {
+          bytes[i] = 0xFF;
+        }
+      }
+    }
+    seal(bytes);
+    expect_harmless(bytes, "round " + std::to_string(round), false);
+    ASSERT_FALSE(HasFailure());
+  }
+}
+
+TEST_P(Hostile, random_bytes_are_errors) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<unsigned char> bytes(random() % 700);
+    for (unsigned char& byte : bytes) {
+      byte = static_cast<unsigned char>(random());
+    }
+    if (round % 2 == 0 && bytes.size() > 8) {  // begins like one
+      std::copy(original.begin(), original.begin() + 8, bytes.begin());
+      seal(bytes);
+    }
+    expect_harmless(bytes, "random " + std::to_string(round), true);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,580 @@
+// Images through SQL: filter_export(), import, merge, filter_contains(image, key),
+// filter_info(image), cuckoo_build(), bloom_build(), filter_union().
+#include <chrono>
+#include <ctime>
+#include <memory>
+#include <thread>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string keys(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+
+std::string create(const std::string& module, const std::string& options,
+                   const std::string& table = "f") {
+  return "CREATE VIRTUAL TABLE " + table + " USING " + module +
+         (module.find('(') == std::string::npos ? "(" : ", ") + options + ")";
+}
+
+int64_t present(Database& db, int64_t first, int64_t last, const std::string& table = "f") {
+  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN " + table +
+                   " AS x ON x.key = i");
+}
+int64_t count(Database& db, const std::string& table = "f") {
+  return db.number("SELECT count(*) FROM " + table);
+}
+std::string image_of(Database& db, const std::string& arguments = "'f'") {
+  return db.text("SELECT quote(filter_export(" + arguments + "))");
+}
+void import(Database& db, const std::string& image, const std::string& table = "f") {
+  db.run("INSERT INTO " + table + "(" + table + ", key) VALUES ('import', " + image + ")");
+}
+void check(Database& db, const std::string& table = "f") {
+  db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+}
+const char* const kKinds[] = {"cuckoo_filter", "bloom_filter", "bloom_filter(layout = blocked",
+                              "bloom_filter(counting = on"};
+
+bool is_set(const std::string& kind) {
+  return kind == "bloom_filter" || kind.find("blocked") != std::string::npos;
+}
+
+// --- there and back ----------------------------------------------------------------------------
+
+class Image : public testing::TestWithParam<const char*> {
+ protected:
+  std::string kind() const { return GetParam(); }
+  Database db;
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, Image, testing::ValuesIn(kKinds));
+
+// Whatever the size of the pages, it is one and the same image.
+TEST_P(Image, goes_from_one_page_size_to_another) {
+  TemporaryFolder folder;
+  for (const char* with : {"'f'", "'f', 'hashes'"}) {
+    std::string first_image;
+    for (const char* from : {"512", "1024", "4096", "65536"}) {
+      QuickDatabase source(folder.file(std::string("from") + from + with[2] + ".db"));
+      source.run(std::string("PRAGMA page_size = ") + from + "; DROP TABLE IF EXISTS f");
+      source.run(create(kind(), "seed = 77, capacity = 1500, fpr = 0.01"));
+      source.run("INSERT INTO f " + keys(1, 1500));
+      source.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 40) + ")");
+      if (!is_set(kind())) {
+        source.run("DELETE FROM f WHERE key IN ('x', 5)");
+      }
+      if (is_set(kind())) {
+        source.run("INSERT INTO f(f) VALUES ('rebuild')");
+      }
+      const std::string image = image_of(source, with);
+      if (kind() != "cuckoo_filter") {  // whose buckets depend on when it was folded
+        first_image = first_image.empty() ? image : first_image;
+        EXPECT_EQ(image, first_image) << from;
+      }
+      for (const char* to : {"512", "1024", "4096", "65536"}) {
+        QuickDatabase target(folder.file(std::string("to") + to + ".db"));
+        target.run(std::string("PRAGMA page_size = ") + to + "; DROP TABLE IF EXISTS f");
+        target.run(create(kind(), "seed = 5, capacity = 10"));
+        target.run("INSERT INTO f " + keys(100001, 100300));
+        import(target, image);
+        EXPECT_EQ(count(target), count(source));
+        EXPECT_GE(present(target, 6, 1500), 1495);
+        EXPECT_EQ(target.number("SELECT count FROM f WHERE key = 'x'"), is_set(kind()) ? 1 : 39);
+        EXPECT_EQ(image_of(target, with), image) << from << " to " << to;
+        EXPECT_LE(present(target, 100001, 120000), 260);
+        EXPECT_EQ(target.rows("SELECT kind, items, capacity, fpr, bits_per_key, hashes FROM"
+                              " filter_info('f')"),
+                  source.rows("SELECT kind, items, capacity, fpr, bits_per_key, hashes FROM"
+                              " filter_info('f')"));
+        check(target);
+      }
+    }
+  }
+}
+
+TEST_P(Image, with_hashes_can_grow) {
+  db.run(create(kind(), "seed = 1, capacity = 100, fpr = 0.001"));
+  db.run("INSERT INTO f " + keys(1, 100));
+  const std::string image = image_of(db, "'f', 'hashes'");
+  Database other;
+  other.run(create(kind(), "capacity = 5, seed = 2"));
+  import(other, image);
+  other.run("INSERT INTO f " + keys(101, 20000));
+  EXPECT_EQ(present(other, 1, 20000), 20000);
+  EXPECT_LE(present(other, 1'000'001, 1'050'000), 90);
+  other.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f, key) VALUES ('resize', 50000)");
+  EXPECT_EQ(present(other, 1, 20000), 20000);
+  check(other);
+  const std::string again = image_of(other, "'f', 'hashes'");
+  import(db, again);
+  EXPECT_EQ(present(db, 1, 20000), 20000);
+  check(db);
+}
+
+TEST_P(Image, without_hashes_says_why_it_can_not_grow) {
+  db.run(create(kind(), "seed = 1, capacity = 100, fpr = 0.001"));
+  db.run("INSERT INTO f " + keys(1, 90));
+  Database other;
+  other.run(create(kind(), "capacity = 5, seed = 2"));
+  import(other, image_of(db));
+  EXPECT_EQ(present(other, 1, 90), 90);
+  other.run("INSERT INTO f " + keys(91, 100));
+  EXPECT_EQ(present(other, 1, 100), 100);
+  for (const char* sql :
+       {"INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f, key) VALUES ('resize', 5000)",
+        "SELECT filter_export('f', 'hashes')"}) {
+    other.refuses(sql, SQLITE_ERROR, {"f: ", "without hashes"});
+  }
+  other.run("BEGIN");
+  other.refuses("INSERT INTO f " + keys(101, 3000), SQLITE_ERROR,
+                {"full: f", "100", "without hashes"});
+  other.run("COMMIT");
+  EXPECT_EQ(present(other, 1, 100), 100);
+  check(other);
+  other.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + keys(1, 3000));
+  EXPECT_EQ(present(other, 1, 3000), 3000);
+  check(other);
+}
+
+TEST_P(Image, of_an_empty_filter_is_empty) {
+  db.run(create(kind(), "seed = 1, capacity = 100"));
+  for (const char* with : {"'f'", "'f', 'hashes'"}) {
+    Database other;
+    other.run(create(kind(), "seed = 2"));
+    other.run("INSERT INTO f VALUES (1), (2)");
+    import(other, image_of(db, with));
+    EXPECT_EQ(count(other), 0);
+    EXPECT_EQ(present(other, 1, 100), 0);
+    other.run("INSERT INTO f " + keys(1, 3000));  // nothing is in it that could not be rebuilt
+    EXPECT_EQ(present(other, 1, 3000), 3000);
+    check(other);
+    EXPECT_EQ(other.number("SELECT filter_contains(" + image_of(db, with) + ", 1)"), 0);
+  }
+}
+
+// Seed, capacity and geometry are the image's, whatever becomes of the transaction.
+TEST_P(Image, imported_is_undone_by_roll_backs) {
+  TemporaryFolder folder;
+  Database maker;
+  maker.run(create(kind(), "seed = 1, capacity = 3000, fpr = 1e-5"));
+  maker.run("INSERT INTO f " + keys(1, 2500));
+  const std::string image = image_of(maker, "'f', 'hashes'");
+  QuickDatabase one(folder.file("f.db"));
+  one.run(create(kind(), "seed = 9, capacity = 50, fpr = 1e-6"));
+  one.run("INSERT INTO f " + keys(10001, 10040));
+  QuickDatabase other(folder.file("f.db"));
+  EXPECT_EQ(present(other, 10001, 10040), 40);
+  const std::vector<Row> before = shadow_rows(one, "f");
+  const std::string old = "SELECT capacity || ' ' || fpr || ' ' || items FROM filter_info('f')";
+
+  one.run("BEGIN; INSERT INTO f VALUES (10041)");
+  import(one, image);
+  EXPECT_EQ(present(one, 1, 2500), 2500);
+  EXPECT_EQ(other.text(old), "50 1.0e-06 40");
+  one.run("INSERT INTO f " + keys(2501, 2600) + "; SELECT count(*) FROM f; ROLLBACK");
+  EXPECT_EQ(shadow_rows(one, "f"), before);
+  EXPECT_EQ(one.text(old), "50 1.0e-06 40");
+  EXPECT_EQ(present(one, 10001, 10040), 40);
+  EXPECT_EQ(present(one, 1, 2500), 0);
+
+  one.run("BEGIN; INSERT INTO f VALUES (10041); SAVEPOINT s");
+  import(one, image);
+  one.run("INSERT INTO f " + keys(2501, 2600) + "; ROLLBACK TO s; INSERT INTO f VALUES (10042)");
+  EXPECT_EQ(one.text(old), "50 1.0e-06 42");
+  import(one, image);
+  EXPECT_EQ(one.text(old), "3000 1.0e-05 2500");
+  one.run("SAVEPOINT t; INSERT INTO f(f) VALUES ('clear'); ROLLBACK TO t; COMMIT");
+  for (Database* each : {static_cast<Database*>(&one), static_cast<Database*>(&other)}) {
+    EXPECT_EQ(each->text(old), "3000 1.0e-05 2500");
+    EXPECT_EQ(present(*each, 1, 2500), 2500);
+    EXPECT_EQ(each->text("SELECT value FROM f_config WHERE key = 'seed'"), "1");
+    check(*each);
+  }
+  other.run("INSERT INTO f " + keys(2501, 9000));
+  EXPECT_EQ(present(one, 1, 9000), 9000);
+  one.run("VACUUM; PRAGMA integrity_check");
+  QuickDatabase later(folder.file("f.db"));
+  EXPECT_EQ(present(later, 1, 9000), 9000);
+  check(later);
+}
+
+// A connection with the table open, a prepared statement and a snapshot.
+TEST_P(Image, imported_is_seen_by_another_connection_at_its_next_statement) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("f.db"));
+  one.run("PRAGMA journal_mode = WAL");
+  one.run(create(kind(), "seed = 9, capacity = 50") + ";" + create(kind(), "seed = 1", "g"));
+  one.run("INSERT INTO f VALUES (1); INSERT INTO g VALUES (2), (3)");
+  QuickDatabase other(folder.file("f.db"));
+  Query probe(other, "SELECT count(*) FROM f WHERE key IN (1, 2, 3)");
+  Query function(other, "SELECT filter_contains('f', 2)");
+  EXPECT_EQ(probe.once(), 1);
+  EXPECT_EQ(function.once(), 0);
+  QuickDatabase snapshot(folder.file("f.db"));
+  snapshot.run("BEGIN; SELECT count(*) FROM f");
+  one.run("INSERT INTO f(f, key) SELECT 'import', filter_export('g')");
+  EXPECT_EQ(probe.once(), 2);
+  EXPECT_EQ(function.once(), 1);
+  EXPECT_EQ(snapshot.list("SELECT key FROM f WHERE key IN (1, 2, 3)"), "1");
+  EXPECT_EQ(snapshot.text("SELECT capacity FROM filter_info('f')"), "50");
+  snapshot.run("COMMIT");
+  EXPECT_EQ(snapshot.list("SELECT key FROM f WHERE key IN (1, 2, 3)"), "2,3");
+  other.run("INSERT INTO f VALUES (4)");
+  EXPECT_EQ(one.list("SELECT key FROM f WHERE key IN (1, 2, 3, 4)"), "2,3,4");
+}
+
+// --- merging -----------------------------------------------------------------------------------
+
+TEST_P(Image, merges_filters_of_any_size_by_their_hashes) {
+  for (const char* growth : {"on", "off"}) {
+    for (const bool as_image : {false, true}) {
+      Database one;
+      one.run(create(kind(), std::string("seed = 1, capacity = 5000, growth = ") + growth));
+      one.run(create(kind(), "seed_of = f, capacity = 10, fpr = 0.01", "g"));
+      one.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(900, 2000));
+      one.run(std::string("INSERT INTO f(f, key) VALUES ('merge', ") +
+              (as_image ? "filter_export('g', 'hashes')" : "'g'") + ")");
+      EXPECT_EQ(present(one, 1, 2000), 2000) << growth;
+      EXPECT_LE(present(one, 2001, 20000), 40);
+      EXPECT_LE(count(one), is_set(kind()) ? 2000 : 2101);
+      EXPECT_GE(count(one), is_set(kind()) ? 1990 : 2101);
+      check(one);
+      EXPECT_EQ(present(one, 900, 2000, "g"), 1101);
+      check(one, "g");
+    }
+  }
+}
+
+TEST_P(Image, merges_another_kind_of_filter_by_its_hashes) {
+  for (const char* from : kKinds) {
+    Database one;
+    one.run(create(kind(), "seed = 1") + ";" + create(from, "seed = 1, capacity = 50", "g"));
+    one.run("INSERT INTO f " + keys(1, 100) + "; INSERT INTO g " + keys(101, 1500) +
+            "; ATTACH ':memory:' AS aux");
+    one.run(create(from, "seed = 1", "aux.h") + "; INSERT INTO h " + keys(2001, 2100));
+    one.run("INSERT INTO f(f, key) VALUES ('merge', 'g'), ('merge', 'aux.h')");
+    EXPECT_EQ(present(one, 1, 1500), 1500) << from;
+    EXPECT_EQ(present(one, 2001, 2100), 100) << from;
+    check(one);
+  }
+}
+
+TEST_P(Image, merges_equal_geometries_without_hashes) {
+  for (const bool as_image : {false, true}) {
+    Database one;
+    const std::string options = "seed = 1, capacity = 1000, growth = off";
+    one.run(create(kind(), options) + ";" + create(kind(), options, "g"));
+    one.run("INSERT INTO f " + keys(1, 400) + "; INSERT INTO g " + keys(301, 800));
+    one.run(std::string("BEGIN; INSERT INTO f(f, key) VALUES ('merge', ") +
+            (as_image ? "filter_export('g')" : "'g'") + ")");
+    EXPECT_EQ(present(one, 1, 800), 800);
+    one.run("ROLLBACK");
+    EXPECT_EQ(count(one), 400);
+    EXPECT_LE(present(one, 401, 800), 5);
+    one.run(std::string("INSERT INTO f(f, key) VALUES ('merge', ") +
+            (as_image ? "filter_export('g')" : "'g'") + ")");
+    EXPECT_EQ(present(one, 1, 800), 800);
+    if (is_set(kind())) {  // an estimate, from the bits
+      EXPECT_NEAR(static_cast<double>(count(one)), 800, 25);
+    } else {
+      EXPECT_EQ(count(one), 900);
+    }
+    check(one);
+    const std::string many = "INSERT INTO f(f, key) SELECT 'merge', 'g' FROM (" + keys(1, 10) + ")";
+    if (kind() == "cuckoo_filter") {
+      one.refuses(many, SQLITE_ERROR, {"full: f"});
+      EXPECT_EQ(count(one), 900);
+    } else {  // the same cells again
+      one.run(many);
+    }
+    EXPECT_EQ(present(one, 1, 800), 800);
+    check(one);
+  }
+}
+
+// An image has pages of its own size, whatever that of the table is.
+TEST_P(Image, merges_plain_images_in_databases_of_any_page_size) {
+  const std::string build = kind() == "cuckoo_filter" ? "cuckoo_build" : "bloom_build";
+  const bool built = kind() == "cuckoo_filter" || kind() == "bloom_filter";
+  for (const char* page_size : {"512", "1024", "2048", "4096", "65536"}) {
+    SCOPED_TRACE(page_size);
+    Database one;
+    one.run(std::string("PRAGMA page_size = ") + page_size + ";" +
+            create(kind(), "seed = 0, capacity = 5000, growth = off") + ";" +
+            create(kind(), "seed = 0, capacity = 5000, growth = off", "g"));
+    one.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(1001, 3000) +
+            "; INSERT INTO f(f, key) VALUES ('merge', filter_export('g'))");
+    EXPECT_EQ(present(one, 1, 3000), 3000);
+    check(one);
+    if (built) {
+      one.run("INSERT INTO f(f, key) SELECT 'merge', " + build + "(i, 0.001, 5000) FROM (" +
+              keys(3001, 4500) + ")");
+      EXPECT_EQ(present(one, 1, 4500), 4500);
+      EXPECT_NEAR(static_cast<double>(count(one)), 4500, 25);
+      check(one);
+    }
+    EXPECT_LE(present(one, 10001, 20000), 40);
+  }
+}
+
+TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashes) {
+  db.run(create(kind(), "seed = 1, capacity = 100") + ";" +
+         create(kind(), "seed = 1, capacity = 100, growth = off", "g"));
+  db.run("INSERT INTO g " + keys(1, 90));
+  db.run("INSERT INTO f(f, key) VALUES ('merge', 'g')");
+  EXPECT_EQ(present(db, 1, 90), 90);
+  db.refuses("INSERT INTO f " + keys(1001, 3000), SQLITE_ERROR, {"full: f", "without hashes"});
+  check(db);
+  db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f VALUES (1)");
+  db.refuses("INSERT INTO f(f, key) VALUES ('merge', 'g')", SQLITE_ERROR,
+             {"f: ", "hashes", "growth = off"});
+  EXPECT_EQ(count(db), 1);
+  check(db);
+}
+
+// Both counts are known before, and there is no place for an entry that is one too many: to look
+// for it takes long.
+TEST(Image_full, merge_of_too_many_items_is_refused_at_once) {
+  Database db;
+  const std::string options = "seed = 0, capacity = 60000, growth = off";
+  db.run(create("cuckoo_filter", options) + ";" + create("cuckoo_filter", options, "g") +
+         "; INSERT INTO f " + keys(1, 50000) + "; INSERT INTO g " + keys(50001, 100000) +
+         "; CREATE TABLE i AS SELECT filter_export('g') AS b");
+  for (const std::string source : {"SELECT 'merge', 'g'", "SELECT 'merge', b FROM i"}) {
+    const std::clock_t start = std::clock();
+    db.refuses("INSERT INTO f(f, key) " + source, SQLITE_ERROR,
+               {"full: f holds 50000 items, and 50000 more would exceed its capacity of 60000"});
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 2.0);
+    EXPECT_EQ(count(db), 50000);
+  }
+  // Full already: nothing more, and nothing at all still fits.
+  db.run("INSERT INTO f " + keys(200001, 210000) + ";" + create("cuckoo_filter", options, "e") +
+         "; INSERT INTO f(f, key) VALUES ('merge', 'e')");
+  db.run("INSERT INTO e VALUES ('x')");
+  db.refuses("INSERT INTO f(f, key) VALUES ('merge', 'e')", SQLITE_ERROR, {"full: f holds 60000"});
+  EXPECT_EQ(count(db), 60000);
+  EXPECT_EQ(present(db, 1, 50000), 50000);
+  check(db);
+}
+
+// Nothing is lost of either when it does not fit.
+TEST_P(Image, merge_that_is_full_changes_nothing) {
+  db.run(create(kind(), "seed = 1, capacity = 300, growth = off") + ";" +
+         create(kind(), "seed = 1, capacity = 300", "g"));
+  db.run("INSERT INTO f " + keys(1, 250) + "; INSERT INTO g " + keys(1001, 1900) +
+         "; BEGIN; INSERT INTO f " + keys(251, 260));
+  const int64_t before = count(db);
+  for (const char* other : {"'g'", "filter_export('g', 'hashes')"}) {
+    db.refuses(std::string("INSERT INTO f(f, key) VALUES ('merge', ") + other + ")", SQLITE_ERROR,
+               {"full: f"});
+    EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
+    EXPECT_EQ(count(db), before);
+    EXPECT_EQ(present(db, 1, 260), 260);
+    EXPECT_LE(present(db, 1001, 1900), 10);
+  }
+  db.run("INSERT INTO f " + keys(261, 300) + "; COMMIT");
+  EXPECT_EQ(present(db, 1, 300), 300);
+  check(db);
+}
+
+TEST_P(Image, merge_keeps_the_copies) {
+  db.run(create(kind(), "seed = 1, capacity = 100") + ";" + create(kind(), "seed = 1", "g"));
+  db.run("INSERT INTO f VALUES ('x'), ('x'); INSERT INTO g SELECT 'x' FROM (" + keys(1, 5000) +
+         "); INSERT INTO g VALUES ('y')");
+  db.run("INSERT INTO f(f, key) VALUES ('merge', 'g')");
+  EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), is_set(kind()) ? 1 : 5002);
+  EXPECT_EQ(count(db), is_set(kind()) ? 2 : 5003);
+  if (!is_set(kind())) {
+    EXPECT_EQ(db.text("SELECT capacity FROM filter_info('f')"), "100");
+    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + keys(1, 5001) + ")");
+    EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), 1);
+  }
+  check(db);
+}
+
+TEST(Image_refused, names_the_difference_and_the_way_out) {
+  Database db;
+  db.run(create("cuckoo_filter", "seed = 1", "f") + ";" + create("cuckoo_filter", "seed = 2", "g") +
+         ";" + create("cuckoo_filter", "seed = 1, growth = off, capacity = 50", "small") + ";" +
+         create("cuckoo_filter", "seed = 1, growth = off, capacity = 60", "other") + ";" +
+         create("cuckoo_filter", "seed = 1, generations = 3", "w") + ";" +
+         create("cuckoo_filter", "key INTEGER, seed = 1", "ints") + ";" +
+         create("cuckoo_filter", "key TEXT, seed = 1", "texts") + ";" +
+         create("cuckoo_filter", "seed = 1, fpr = 1e-9", "wide") + ";" +
+         create("bloom_filter", "seed = 1, growth = off", "b") + ";" +
+         create("bloom_filter", "hash = murmur2, seed = 1", "old") + "; CREATE TABLE t(a)");
+  db.run(
+      "INSERT INTO f VALUES (1); INSERT INTO ints VALUES (1); INSERT INTO texts VALUES (1);"
+      "INSERT INTO small VALUES (1); INSERT INTO wide VALUES (1)");
+  const auto refuses = [&db](const std::string& table, const std::string& command,
+                             const std::string& what, const std::vector<std::string>& parts) {
+    const std::vector<Row> before = shadow_rows(db, table);
+    db.refuses(
+        "INSERT INTO " + table + "(" + table + ", key) VALUES ('" + command + "', " + what + ")",
+        SQLITE_ERROR, parts);
+    EXPECT_EQ(shadow_rows(db, table), before) << table << " " << command << " " << what;
+  };
+  refuses("f", "merge", "'g'", {"f: merge", "g", "seed", "seed_of"});
+  refuses("f", "merge", "filter_export('g')", {"f: merge", "image", "seed", "seed_of"});
+  refuses("f", "merge", "'f'", {"another filter"});
+  refuses("f", "merge", "'w'", {"w", "window"});
+  refuses("f", "merge", "'old'", {"old", "murmur2"});
+  refuses("old", "merge", "'f'", {"f", "murmur2"});
+  refuses("f", "merge", "'small'", {"small", "geometry", "growth = on", "hashes"});
+  refuses("small", "merge", "'other'", {"other", "geometry", "capacity"});
+  refuses("small", "merge", "'b'", {"b", "bloom_filter", "growth = on"});
+  refuses("b", "merge", "filter_export('f')", {"cuckoo_filter", "'hashes'"});
+  refuses("wide", "merge", "'f'", {"f", "47", "63", "seed_of"});
+  refuses("ints", "merge", "'texts'", {"texts", "TEXT", "INTEGER", "type"});
+  refuses("f", "merge", "'nothing'", {"nothing"});
+  refuses("f", "merge", "'t'", {"t is not a cuckoo_filter or bloom_filter"});
+  refuses("f", "merge", "5", {"merge", "name", "image"});
+  refuses("f", "merge", "x'00'", {"f: ", "image"});
+  refuses("f", "import", "'g'", {"import", "filter_export"});
+  refuses("f", "import", "7", {"import", "filter_export"});
+  refuses("f", "import", "x''", {"f: ", "image"});
+  refuses("w", "import", "filter_export('f')", {"w: import", "window"});
+  refuses("b", "import", "filter_export('f')", {"b: import", "cuckoo_filter", "bloom_filter"});
+  refuses("ints", "import", "filter_export('texts')", {"ints: import", "TEXT", "INTEGER"});
+  refuses("old", "import", "filter_export('b')", {"old: import", "murmur2"});
+  refuses("b", "import", "filter_export('old')", {"b: import", "murmur2"});
+  db.refuses("SELECT filter_export('small', 'hashes')", SQLITE_ERROR, {"small", "growth"});
+  db.refuses("SELECT filter_export('w')", SQLITE_ERROR, {"w: ", "window"});
+  db.refuses("SELECT filter_export('f', 'legacy')", SQLITE_ERROR, {"f: ", "murmur2"});
+  db.refuses("SELECT filter_export('f', 'everything')", SQLITE_ERROR, {"hashes", "legacy"});
+  db.refuses("SELECT filter_export('f', NULL)", SQLITE_ERROR, {"hashes", "legacy"});
+  db.refuses("SELECT filter_export('nothing')", SQLITE_ERROR, {"nothing"});
+  db.refuses("SELECT filter_export(NULL)", SQLITE_ERROR, {"filter_export", "name"});
+  db.refuses("SELECT filter_export(x'00')", SQLITE_ERROR, {"filter_export", "name"});
+  db.run("INSERT INTO f(f, key) VALUES ('merge', 'wide')");  // a wide log narrows
+  EXPECT_EQ(count(db), 2);
+}
+
+// Keys of no declared type are taken by a table with a type, and the other way: the same hashes.
+TEST(Image_type, of_none_goes_with_any_type) {
+  Database db;
+  db.run(create("cuckoo_filter", "seed = 0", "plain") + ";" +
+         create("cuckoo_filter", "key INTEGER, seed = 0", "ints"));
+  db.run(
+      "INSERT INTO ints VALUES (1), ('2'); INSERT INTO plain(plain, key) VALUES ('merge', 'ints')");
+  EXPECT_EQ(db.list("SELECT key FROM plain WHERE key IN (1, 2, '2')"), "1,2");
+  import(db, "(SELECT cuckoo_build(column1) FROM (VALUES (7), (8)))", "ints");
+  EXPECT_EQ(db.list("SELECT key FROM ints WHERE key IN (1, 7, '8')"), "7,8");
+  EXPECT_EQ(db.list("SELECT filter_contains(filter_export('ints'), column1) FROM"
+                    " (VALUES ('7'), (8.0), ('x'), (9))"),
+            "1,1,0,0");
+}
+
+TEST(Image_export, inside_a_transaction_has_what_is_pending) {
+  for (const char* kind : kKinds) {
+    Database db;
+    db.run(create(kind, "seed = 1, capacity = 200"));
+    db.run("INSERT INTO f " + keys(1, 150) + "; BEGIN; INSERT INTO f " + keys(151, 900));
+    if (!is_set(kind)) {
+      db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + keys(1, 50) + ")");
+    }
+    for (const char* with : {"'f'", "'f', 'hashes'"}) {
+      db.run(std::string("DROP TABLE IF EXISTS i; CREATE TEMP TABLE i AS SELECT filter_export(") +
+             with + ") AS b");
+      EXPECT_EQ(db.number("SELECT sum(filter_contains(b, i)) FROM i, (" + keys(51, 900) + ")"),
+                850);
+      EXPECT_EQ(db.number("SELECT items FROM i, filter_info(b)"), is_set(kind) ? count(db) : 850);
+    }
+    db.run("ROLLBACK");
+    EXPECT_EQ(db.number("SELECT items FROM filter_info(filter_export('f'))"), 150);
+    check(db);
+  }
+}
+
+// --- long commands
+// ---------------------------------------------------------------------------------
+
+// Interrupted, each soon returns and leaves what was there.
+TEST(Image_long, commands_obey_interrupt) {
+  for (const char* kind : kKinds) {
+    Database db;
+    db.run(create(kind, "seed = 1, capacity = 400000, fpr = 1e-6") + ";" +
+           create(kind, "seed = 1, capacity = 400000, fpr = 1e-5", "g"));
+    db.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(1001, 400000) +
+           "; CREATE TABLE i AS SELECT filter_export('g', 'hashes') AS b;" + "CREATE TABLE t AS " +
+           keys(1, 400000));
+    const std::string commands[] = {
+        "INSERT INTO f(f, key) VALUES ('merge', 'g')",
+        "INSERT INTO f(f, key) SELECT 'merge', b FROM i",
+        "INSERT INTO f(f, key) SELECT 'import', b FROM i",
+        "INSERT INTO g(g) VALUES ('rebuild')",
+        "INSERT INTO g(g) VALUES ('check')",
+        "SELECT length(filter_export('g', 'hashes'))",
+        "SELECT length(bloom_build(i)) FROM t",
+        create(kind, "source = t(i)", "h"),
+    };
+    for (const std::string& sql : commands) {
+      for (const int wait_ms : {1, 8}) {
+        std::clock_t interrupted = 0;  // processor time: other programs don't count
+        std::thread other([&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+          interrupted = std::clock();
+          sqlite3_interrupt(db.handle());
+        });
+        const Outcome outcome = db.attempt(sql);
+        const std::clock_t end = std::clock();
+        other.join();
+        EXPECT_TRUE(outcome.code == SQLITE_OK || (outcome.code & 0xFF) == SQLITE_INTERRUPT)
+            << kind << " " << sql << ": " << outcome.message;
+        if (outcome.code != SQLITE_OK) {
+          EXPECT_LT(static_cast<double>(end - interrupted) / CLOCKS_PER_SEC, 1) << kind << sql;
+          EXPECT_EQ(present(db, 1, 1000), 1000) << kind << " " << sql;
+          EXPECT_EQ(count(db), 1000) << kind << " " << sql;
+        }
+        db.run(sql.starts_with("CREATE") ? "DROP TABLE IF EXISTS h" : "SELECT 1");
+        if (outcome.code == SQLITE_OK && sql.find("INTO f") != std::string::npos) {
+          db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + keys(1, 1000));
+        }
+      }
+    }
+    check(db);
+    check(db, "g");
+    EXPECT_EQ(present(db, 1001, 400000, "g"), 399000);
+  }
+}
+
+// Cells go from one filter into the other in memory; a merge that is stopped leaves nothing there.
+TEST(Image_long, merge_without_hashes_obeys_the_progress_handler) {
+  for (const std::string kind : {"cuckoo_filter", "bloom_filter(counting = on"}) {
+    Database db;
+    const std::string options = "seed = 1, capacity = 400000, growth = off";
+    db.run(create(kind, options) + ";" + create(kind, options, "g") + "; INSERT INTO f " +
+           keys(1, 1000) + "; INSERT INTO g " + keys(1001, 300000));
+    static int calls_left;
+    sqlite3_progress_handler(
+        db.handle(), 100, [](void*) { return calls_left-- <= 0 ? 1 : 0; }, nullptr);
+    int stopped = 0;
+    for (int calls = 0;; calls = calls * 5 / 4 + 1) {
+      calls_left = 1 << 30;
+      db.run("BEGIN; INSERT INTO f VALUES ('a')");
+      calls_left = calls;
+      const Outcome outcome = db.attempt("INSERT INTO f(f, key) VALUES ('merge', 'g')");
+      calls_left = 1 << 30;
+      if (outcome.code == SQLITE_OK) {
+        break;
+      }
+      ++stopped;
+      ASSERT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << outcome.message;
+      db.attempt("ROLLBACK");  // SQLite did so
+      EXPECT_EQ(count(db), 1000) << kind << calls;
+      EXPECT_EQ(present(db, 1, 1000), 1000) << kind << calls;
+      check(db);
+    }
+    EXPECT_GT(stopped, 3);
+    db.run("COMMIT");
+    EXPECT_EQ(present(db, 1, 300000), 300000);
+    check(db);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

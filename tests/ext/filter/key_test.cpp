@@ -1,0 +1,291 @@
+// Which keys are equal: as SQLite would say of the stored values, with BINARY collation.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr int kManyBits = 30;  // fingerprints so long that no test sees a false positive
+
+std::string create(const std::string& type, const std::string& name = "f") {
+  return "CREATE VIRTUAL TABLE " + name + " USING cuckoo_filter(key " + type +
+         ", fingerprint_bits = " + std::to_string(kManyBits) + ", seed = 5)";
+}
+
+bool found(Database& db, const std::string& key) {
+  return db.number("SELECT count(*) FROM f WHERE key = " + key) == 1;
+}
+
+// One of each kind of value that could be taken for another.
+const std::vector<std::string>& values() {
+  static const std::vector<std::string> all = {
+      "1",
+      "1.0",
+      "'1'",
+      "x'31'",
+      "'1.0'",
+      "0",
+      "0.0",
+      "-0.0",
+      "''",
+      "x''",
+      "zeroblob(0)",
+      "zeroblob(3)",
+      "x'000000'",
+      "x'00'",
+      "9007199254740992",
+      "9007199254740993",
+      "9007199254740992.0",
+      "9007199254740994.0",
+      "-9007199254740993",
+      "9223372036854775807",
+      "9223372036854775807.0",  // 2^63
+      "-9223372036854775807 - 1",
+      "-9223372036854775808.0",
+      "9223372036854775808.0",
+      "18446744073709551616.0",
+      "1e999",
+      "-1e999",
+      "1e308",
+      "0.1",
+      "0.5",
+      "1e-320",
+      "'a'",
+      "'A'",
+      "'a '",
+      "'a' || char(0)",
+      "'a' || char(0) || 'b'",
+      "x'61'",
+      "'ä'",
+      "x'c3a4'",
+      "'€😀'",
+      "'1e3'",
+      "1000",
+      "' 1'",
+      "'abc'",
+      "x'616263'",
+      "'9007199254740993'",
+      "'-0.0'",
+  };
+  return all;
+}
+
+// Inserts each value alone and probes with all: the same answers as an ordinary column gives.
+void expect_equal_as_in_a_table(const std::string& encoding, const std::string& type) {
+  Database db;
+  db.run("PRAGMA encoding = '" + encoding + "'");
+  // BINARY comparison in an ordinary table; the probe gets the column's affinity by being stored.
+  db.run("CREATE TABLE a(k " + type + "); CREATE TABLE b(k " + type + ")");
+  for (const std::string& stored : values()) {
+    db.run(create(type));
+    db.run("INSERT INTO f VALUES (" + stored + "); INSERT INTO a VALUES (" + stored + ")");
+    for (const std::string& probe : values()) {
+      db.run("INSERT INTO b VALUES (" + probe + ")");
+      const bool equal = db.number("SELECT a.k = b.k FROM a, b") == 1;
+      EXPECT_EQ(found(db, probe), equal) << encoding << " " << type << ": " << stored
+                                         << " is stored, " << probe << " is asked for";
+      db.run("DELETE FROM b");
+    }
+    db.run("DELETE FROM a; DROP TABLE f");
+  }
+}
+
+TEST(Key_equality, without_a_type_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", ""); }
+TEST(Key_equality, of_blob_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "BLOB"); }
+TEST(Key_equality, of_integer_is_that_of_a_column) {
+  expect_equal_as_in_a_table("UTF-8", "INTEGER");
+}
+TEST(Key_equality, of_real_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "REAL"); }
+TEST(Key_equality, of_text_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "TEXT"); }
+TEST(Key_equality, of_numeric_is_that_of_a_column) {
+  expect_equal_as_in_a_table("UTF-8", "NUMERIC");
+}
+TEST(Key_equality, in_utf16_is_that_of_a_column) {
+  expect_equal_as_in_a_table("UTF-16le", "");
+  expect_equal_as_in_a_table("UTF-16be", "TEXT");
+}
+
+// What RETURNING and the probe's column show, against what a table would store.
+TEST(Key_echo, is_converted_as_a_column_would) {
+  for (const char* type : {"", "INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(9)", "FLOAT",
+                           "BOOLEAN", "DATETIME", "POINT", "STRING"}) {
+    Database db;
+    db.run(std::string("CREATE TABLE a(k ") + type + ")");
+    db.run(create(type));
+    for (const std::string& value : values()) {
+      db.run("INSERT INTO f VALUES (" + value + "); INSERT INTO a VALUES (" + value + ")");
+      EXPECT_EQ(db.rows("SELECT typeof(key), quote(key) FROM f WHERE key = " + value),
+                db.rows("SELECT typeof(k), quote(k) FROM a"))
+          << type << ": " << value;
+      db.run("DELETE FROM a; INSERT INTO f(f) VALUES ('clear')");
+    }
+  }
+}
+
+TEST(Key_probe, leaves_the_other_side_as_it_was) {
+  Database db;
+  db.run(create("INTEGER"));
+  db.run("CREATE TABLE a(v); INSERT INTO a VALUES ('1'), (1.0), ('x'); INSERT INTO f VALUES (1)");
+  EXPECT_EQ(db.rows("SELECT typeof(a.v), a.v, typeof(f.key) FROM a JOIN f ON f.key = a.v"),
+            (std::vector<Row>{{"text", "1", "integer"}, {"real", "1.0", "integer"}}));
+  EXPECT_EQ(db.list("SELECT typeof(v) FROM a"), "text,real,text");
+  EXPECT_EQ(db.list("SELECT filter_contains('f', v) || typeof(v) FROM a"), "1text,1real,0text");
+  db.run("DROP TABLE f");
+  db.run(create("TEXT"));
+  db.run("INSERT INTO f SELECT v FROM a");
+  EXPECT_EQ(db.list("SELECT typeof(v) FROM a JOIN f ON f.key = a.v"), "text,real,text");
+  EXPECT_EQ(db.list("SELECT filter_contains('f', v) || typeof(v) FROM a"), "1text,1real,1text");
+}
+
+TEST(Key_null, is_refused_by_name) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT)");
+  db.refuses("INSERT INTO seen VALUES (NULL)", SQLITE_CONSTRAINT, {"seen.email", "NULL"});
+  db.refuses("INSERT INTO seen(email) SELECT NULL", SQLITE_CONSTRAINT, {"seen.email"});
+  db.refuses("INSERT OR REPLACE INTO seen VALUES (NULL)", SQLITE_CONSTRAINT, {"seen.email"});
+  db.refuses("INSERT INTO seen DEFAULT VALUES", SQLITE_CONSTRAINT, {"seen.email"});
+  db.run("INSERT INTO seen VALUES ('a')");
+  db.refuses("UPDATE seen SET email = NULL WHERE email = 'a'", SQLITE_CONSTRAINT, {"seen.email"});
+  EXPECT_EQ(db.list("SELECT email FROM seen WHERE email = 'a'"), "a");
+  EXPECT_EQ(db.number("SELECT count(*) FROM seen"), 1);
+}
+
+TEST(Key_null, under_or_ignore_is_skipped) {
+  Database db;
+  db.run(create(""));
+  db.run("INSERT OR IGNORE INTO f VALUES ('a'), (NULL), ('b')");
+  EXPECT_EQ(db.number("SELECT changes()"), 2);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2);
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('a', 'b')"), "a,b");
+  db.run("BEGIN; INSERT OR IGNORE INTO f VALUES (NULL); COMMIT");
+  db.refuses("INSERT OR FAIL INTO f VALUES ('c'), (NULL), ('d')", SQLITE_CONSTRAINT, {"f.key"});
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('c', 'd')"), "c");
+  db.run("BEGIN; INSERT INTO f VALUES ('e')");
+  db.refuses("INSERT INTO f VALUES ('g'), (NULL)", SQLITE_CONSTRAINT, {"f.key"});
+  EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
+  db.run("COMMIT");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('e', 'g')"), "e");
+  db.run("BEGIN; INSERT INTO f VALUES ('h')");
+  db.refuses("INSERT OR ROLLBACK INTO f VALUES (NULL)", SQLITE_CONSTRAINT, {"f.key"});
+  EXPECT_NE(sqlite3_get_autocommit(db.handle()), 0);
+  EXPECT_FALSE(found(db, "'h'"));
+  db.run("INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST(Key_null, as_a_probe_finds_nothing) {
+  Database db;
+  db.run(create(""));
+  db.run("INSERT INTO f VALUES ('a'), (0), (''), (x'')");
+  EXPECT_FALSE(found(db, "NULL"));
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IS NULL"), 0);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (NULL, 'a')"), 1);
+  EXPECT_EQ(db.text("SELECT filter_contains('f', NULL)"), "NULL");
+  db.run("DELETE FROM f WHERE key = NULL; DELETE FROM f WHERE key IS NULL");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 4);
+  db.run("CREATE TABLE t(v); INSERT INTO t VALUES (NULL), ('a')");
+  EXPECT_EQ(db.list("SELECT quote(v) FROM t JOIN f ON f.key = t.v"), "'a'");
+  EXPECT_EQ(db.list("SELECT quote(v) FROM t JOIN f ON f.key IS t.v"), "'a'");
+}
+
+TEST(Key_probe, by_is_works_like_equals) {
+  Database db;
+  db.run(create("INTEGER"));
+  db.run("INSERT INTO f VALUES (1)");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IS 1"), "1");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IS '1'"), "1");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IS 2"), "");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IS NOT DISTINCT FROM 1"), "1");
+  Query probe(db, "SELECT count(*) FROM f WHERE key IS ?");
+  sqlite3_bind_int(probe.handle(), 1, 1);
+  EXPECT_EQ(probe.once(), 1);
+  sqlite3_bind_null(probe.handle(), 1);
+  EXPECT_EQ(probe.once(), 0);
+  sqlite3_bind_text(probe.handle(), 1, "1", -1, SQLITE_STATIC);
+  EXPECT_EQ(probe.once(), 1);
+  db.run("DELETE FROM f WHERE key IS 1");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0);
+}
+
+TEST(Key_probe, by_an_in_list_gives_each_value_once) {
+  Database db;
+  db.run(create(""));
+  db.run("INSERT INTO f VALUES (1), (2), ('2'), (3), (3)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (2, 2.0)"), 1);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (2, '2', 2.0, x'32')"), 2);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (1, 2, 3, 4, 5)"), 3);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN ()"), 0);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (SELECT 2 UNION ALL SELECT 2)"), 1);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (3)"), 1);
+}
+
+TEST(Key_collation, that_is_not_binary_is_an_error_never_an_answer) {
+  Database db;
+  db.run(create("TEXT"));
+  db.run("CREATE TABLE a(v TEXT COLLATE NOCASE); INSERT INTO a VALUES ('Abc'), ('abc')");
+  db.run("INSERT INTO f VALUES ('abc')");
+  for (const char* sql :
+       {"SELECT 1 FROM f WHERE key = 'ABC' COLLATE NOCASE",
+        "SELECT 1 FROM f WHERE key COLLATE NOCASE = 'ABC'",
+        "SELECT 1 FROM f WHERE key = 'abc ' COLLATE RTRIM",
+        "SELECT 1 FROM f WHERE key COLLATE NOCASE IN ('ABC')",
+        "SELECT a.v FROM a CROSS JOIN f ON a.v = f.key", "SELECT a.v FROM a JOIN f ON a.v = f.key",
+        "SELECT 1 FROM f WHERE key IS 'ABC' COLLATE NOCASE",
+        "SELECT v FROM a WHERE EXISTS (SELECT 1 FROM f WHERE a.v = f.key)"}) {
+    db.refuses(sql, SQLITE_ERROR, {"f"});
+  }
+  const Outcome outcome = db.attempt("SELECT 1 FROM f WHERE key = 'ABC' COLLATE NOCASE");
+  EXPECT_NE(outcome.message.find("BINARY"), std::string::npos) << outcome.message;
+  EXPECT_EQ(db.list("SELECT a.v FROM a JOIN f ON f.key = a.v"), "abc");
+  EXPECT_EQ(db.list("SELECT a.v FROM a JOIN f ON a.v = f.key COLLATE BINARY"), "abc");
+  EXPECT_EQ(db.list("SELECT v FROM a WHERE EXISTS (SELECT 1 FROM f WHERE f.key = a.v)"), "abc");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key = 'abc' AND key = 'ABC' COLLATE NOCASE"), "abc");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key COLLATE NOCASE = 'ABC' AND key = 'abc'"), "abc");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key = 'abc' AND key = 'x' COLLATE NOCASE"), "");
+  db.refuses("DELETE FROM f WHERE key = 'ABC' COLLATE NOCASE", SQLITE_ERROR, {"f"});
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
+}
+
+// A type on the other side is not applied: documented.
+TEST(Key_type, counts_on_the_filters_side_only) {
+  Database db;
+  db.run(create(""));
+  db.run("CREATE TABLE a(v INTEGER); INSERT INTO a VALUES (1); INSERT INTO f VALUES ('1')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 1"), 0);
+  db.run("DROP TABLE f");
+  db.run(create("INTEGER"));
+  db.run("INSERT INTO f VALUES ('1')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM a JOIN f ON f.key = a.v"), 1);
+}
+
+TEST(Key_large, text_and_blob_are_hashed_whole) {
+  Database db;
+  db.run(create(""));
+  db.run("INSERT INTO f VALUES (zeroblob(3000000)), (printf('%.*c', 100000, 'x'))");
+  EXPECT_TRUE(found(db, "zeroblob(3000000)"));
+  EXPECT_FALSE(found(db, "zeroblob(3000001)"));
+  EXPECT_TRUE(found(db, "printf('%.*c', 100000, 'x')"));
+  EXPECT_FALSE(found(db, "printf('%.*c', 99999, 'x')"));
+  db.run("DELETE FROM f WHERE key = zeroblob(3000000)");
+  EXPECT_FALSE(found(db, "zeroblob(3000000)"));
+}
+
+TEST(Key_subtype_of_table, holds_ten_thousand_of_each_kind) {
+  Database db;
+  db.run(create(""));
+  const char* numbers = "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) ";
+  for (const char* key : {"i", "i + 0.5", "'t' || i", "CAST('b' || i AS BLOB)"}) {
+    db.run(std::string("INSERT INTO f ") + numbers + "SELECT " + key + " FROM n");
+  }
+  for (const char* key : {"i", "i + 0.5", "'t' || i", "CAST('b' || i AS BLOB)", "i + 0.0"}) {
+    EXPECT_EQ(db.number(std::string(numbers) + "SELECT count(*) FROM n JOIN f ON f.key = " + key),
+              10000)
+        << key;
+  }
+  for (const char* key : {"i + 10000", "i + 0.25", "'u' || i", "CAST(i AS TEXT)"}) {
+    EXPECT_LE(db.number(std::string(numbers) + "SELECT count(*) FROM n JOIN f ON f.key = " + key),
+              1)
+        << key;
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

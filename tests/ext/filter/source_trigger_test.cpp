@@ -1,0 +1,550 @@
+// triggers = on: a filter that follows its source through all that SQLite lets happen to a table.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+class SourceTrigger : public testing::TestWithParam<const char*> {
+ protected:
+  static std::string create(const std::string& source, const std::string& table = "f") {
+    return "CREATE VIRTUAL TABLE " + table + " USING " + GetParam() + ", source = " + source +
+           ", triggers = on)";
+  }
+  // Every value of the column is there, as often as in the column, and nothing else is.
+  void expect_in_step(Database& one, const std::string& column = "a",
+                      const std::string& table = "t", const std::string& filter = "f") {
+    EXPECT_EQ(one.number("SELECT count(*) FROM " + table + " WHERE " + column +
+                         " IS NOT NULL AND NOT EXISTS (SELECT 1 FROM " + filter +
+                         " AS x WHERE x.key = " + column + ")"),
+              0);
+    EXPECT_EQ(one.number("SELECT count(*) FROM " + filter),
+              one.number("SELECT count(" + column + ") FROM " + table));
+    EXPECT_EQ(one.number("SELECT count(*) FROM (SELECT " + column + " AS k, count(*) AS n FROM " +
+                         table + " WHERE " + column + " IS NOT NULL GROUP BY " + column +
+                         ") JOIN " + filter + " AS x ON x.key = k WHERE x.count <> n"),
+              0);
+  }
+  void step(const std::string& sql) {
+    SCOPED_TRACE(sql);
+    db.run(sql);
+    expect_in_step(db);
+  }
+  std::string triggers() {
+    return db.list("SELECT name FROM sqlite_schema WHERE type = 'trigger' ORDER BY 1");
+  }
+  Database db;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SourceTrigger,
+                         testing::Values("cuckoo_filter(fingerprint_bits = 28, seed = 1",
+                                         "bloom_filter(counting = on, fpr = 1e-7, seed = 1"));
+
+TEST_P(SourceTrigger, keeps_step_with_inserts_updates_and_deletes) {
+  db.run("CREATE TABLE t(a, b); INSERT INTO t VALUES ('old', 1), (NULL, 2)");
+  step(create("t(a)"));
+  EXPECT_EQ(triggers(), "f_source_delete,f_source_insert,f_source_update");
+  for (const char* sql :
+       {"INSERT INTO t VALUES ('x', 1), ('y', 2), ('x', 3), (NULL, 4), (1, 5), (1.0, 6), ('1', 7)",
+        "UPDATE t SET a = 'z' WHERE b = 1", "UPDATE t SET a = NULL WHERE b = 2",
+        "UPDATE t SET a = 'w' WHERE a IS NULL", "UPDATE t SET a = a", "UPDATE t SET b = b + 1",
+        "UPDATE t SET a = b, b = a WHERE b > 4", "UPDATE t SET (b, a) = (SELECT 1, 'row')",
+        "UPDATE t SET a = s.i FROM (SELECT 5 AS i, 'row' AS j) AS s WHERE t.a = s.j",
+        "DELETE FROM t WHERE rowid % 2", "INSERT INTO t SELECT a || 'c', b FROM t",
+        "INSERT OR IGNORE INTO t VALUES ('i', 1)", "DELETE FROM t", "INSERT INTO t DEFAULT VALUES",
+        "INSERT INTO t(a) VALUES (x'00'), (9e99), (-0.0)"}) {
+    step(sql);
+  }
+  db.run("INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST_P(SourceTrigger, does_not_change_what_the_application_sees) {
+  db.run("CREATE TABLE t(a); " + create("t(a)"));
+  db.run("INSERT INTO t VALUES ('x'), ('y'), ('z')");
+  EXPECT_EQ(db.number("SELECT changes()"), 3);
+  EXPECT_EQ(db.number("SELECT last_insert_rowid()"), 3);
+  db.run("UPDATE t SET a = 'w' WHERE rowid < 3");
+  EXPECT_EQ(db.number("SELECT changes()"), 2);
+  db.run("DELETE FROM t WHERE rowid = 3");
+  EXPECT_EQ(db.number("SELECT changes()"), 1);
+  EXPECT_EQ(db.number("SELECT last_insert_rowid()"), 3);
+  EXPECT_EQ(db.list("INSERT INTO t VALUES ('r') RETURNING a"), "r");
+  expect_in_step(db);
+}
+
+TEST_P(SourceTrigger, follows_an_integer_primary_key_under_all_its_names) {
+  db.run("CREATE TABLE t(a INTEGER PRIMARY KEY, b UNIQUE); INSERT INTO t(b) VALUES (1), (2)");
+  step(create("t(a)"));
+  for (const char* sql :
+       {"INSERT INTO t(b) VALUES (3), (4)", "UPDATE t SET a = a + 10 WHERE a = 4",
+        "UPDATE t SET rowid = 20 WHERE rowid = 14",
+        "UPDATE t SET _rowid_ = 30, b = 'q' WHERE a = 20", "UPDATE t SET OID = 40 WHERE a = 30",
+        "UPDATE t SET \"RowId\" = 50 WHERE a = 40",
+        "INSERT INTO t VALUES (50, 'z') ON CONFLICT (a) DO UPDATE SET rowid = 51",
+        "INSERT INTO t VALUES (60, 'q') ON CONFLICT (b) DO UPDATE SET a = 61",
+        "INSERT INTO t VALUES (NULL, 'n')", "INSERT INTO t(rowid, b) VALUES (70, 'm')",
+        "DELETE FROM t WHERE rowid < 3", "UPDATE t SET b = 'other' WHERE a = 70",
+        "UPDATE t SET a = '80' WHERE a = 70"}) {
+    step(sql);
+  }
+}
+
+TEST_P(SourceTrigger, follows_other_kinds_of_tables_and_columns) {
+  const std::pair<const char*, const char*> tables[] = {
+      {"CREATE TABLE t(k INTEGER PRIMARY KEY, a TEXT, b)", "a"},
+      {"CREATE TABLE t(a TEXT PRIMARY KEY, k, b) WITHOUT ROWID", "a"},
+      {"CREATE TABLE t(k, b, a TEXT, PRIMARY KEY (k, b)) WITHOUT ROWID", "a"},
+      {"CREATE TABLE t(a INTEGER, k INTEGER, b ANY, PRIMARY KEY (k)) STRICT", "a"},
+      {"CREATE TABLE t(k, a REAL, b, rowid TEXT, oid TEXT)", "a"},
+      {"CREATE TABLE t(k, b, a TEXT AS (k || '-' || b) STORED)", "a"},
+      {"CREATE TABLE t(k, b, a TEXT AS (k || '-' || b) VIRTUAL)", "a"},
+      {"CREATE TABLE t(k, b, a AS (CASE WHEN k % 2 THEN k + b END))", "a"},
+      {"CREATE TABLE t(k, a DECIMAL(10, 5), b)", "a"},
+      {"CREATE TABLE t(k, a BLOB, b)", "a"},
+  };
+  for (const auto& [table, column] : tables) {
+    SCOPED_TRACE(table);
+    db.run(table);
+    const bool generated = std::string(table).find(" AS ") != std::string::npos;
+    const std::string columns = generated ? "t(k, b)" : "t(k, b, a)";
+    const auto row = [&](int i) {
+      const std::string n = std::to_string(i);
+      return "(" + n + ", " + n + (generated ? ")" : ", " + n + ")");
+    };
+    step("INSERT INTO " + columns + " VALUES " + row(1) + ", " + row(2) + "; " +
+         create(std::string("t(") + column + ")"));
+    step("INSERT INTO " + columns + " VALUES " + row(3) + ", " + row(4) + ", " + row(5));
+    step("UPDATE t SET k = k + 100 WHERE k IN (2, 3)");
+    step("UPDATE t SET b = b + 7");
+    if (!generated) {
+      step("UPDATE t SET a = a + 50");
+      step("UPDATE t SET k = k + 1, a = a - 1000 WHERE k = 5");
+    }
+    step("DELETE FROM t WHERE k > 100");
+    step("DELETE FROM t");
+    db.run("DROP TABLE f; DROP TABLE t");
+    EXPECT_EQ(triggers(), "");
+  }
+}
+
+TEST_P(SourceTrigger, follows_a_change_that_a_collation_hides) {
+  db.run("CREATE TABLE t(a TEXT COLLATE NOCASE, b TEXT COLLATE RTRIM)");
+  step(create("t(a)"));
+  step("INSERT INTO t VALUES ('abc', 'x'), ('ABC', 'y')");
+  step("UPDATE t SET a = 'Abc' WHERE a = 'aBC'");
+  EXPECT_EQ(db.list("SELECT count FROM f WHERE key IN ('abc', 'ABC', 'Abc')"), "2");
+  step("DELETE FROM t WHERE rowid = 1");
+  step("UPDATE t SET a = upper(a)");
+  EXPECT_EQ(db.list("SELECT count FROM f WHERE key IN ('ABC', 'Abc')"), "1");
+}
+
+// A deleted row's trigger does not run; a stale copy stays, which 'rebuild' takes away.
+TEST_P(SourceTrigger, misses_what_replace_deletes_unless_triggers_recurse) {
+  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT UNIQUE COLLATE NOCASE)");
+  db.run(create("t(a)") + "; INSERT INTO t VALUES (1, 'x'), (2, 'y')");
+  db.run(
+      "REPLACE INTO t VALUES (1, 'z'); INSERT OR REPLACE INTO t VALUES (3, 'Y');"
+      "UPDATE OR REPLACE t SET a = 'Z' WHERE id = 3");
+  EXPECT_EQ(db.list("SELECT a FROM t ORDER BY id"), "Z");
+  EXPECT_EQ(db.list("SELECT lower(key) FROM f WHERE key IN ('x', 'y', 'z', 'Y', 'Z')"), "x,y,z");
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  expect_in_step(db);
+  EXPECT_EQ(db.list("SELECT lower(key) FROM f WHERE key IN ('x', 'y', 'z', 'Y', 'Z')"), "z");
+  db.run("PRAGMA recursive_triggers = ON");
+  step("REPLACE INTO t VALUES (3, 'w'), (4, 'v')");
+  step("REPLACE INTO t VALUES (5, 'W')");
+  step("UPDATE OR REPLACE t SET a = 'V' WHERE id = 5");
+  EXPECT_EQ(db.list("SELECT a FROM t"), "V");
+}
+
+TEST_P(SourceTrigger, follows_upserts) {
+  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT UNIQUE, n DEFAULT 0)");
+  step(create("t(a)"));
+  step("INSERT INTO t(id, a) VALUES (1, 'x'), (2, 'y')");
+  step("INSERT INTO t(id, a) VALUES (3, 'x') ON CONFLICT DO NOTHING");
+  step("INSERT INTO t(id, a) VALUES (3, 'x') ON CONFLICT (a) DO UPDATE SET n = n + 1");
+  step("INSERT INTO t(id, a) VALUES (1, 'w') ON CONFLICT (id) DO UPDATE SET a = excluded.a");
+  step("INSERT INTO t(id, a) VALUES (1, 'v'), (9, 'v2') ON CONFLICT (id) DO UPDATE SET a = NULL");
+  step(
+      "INSERT INTO t(id, a) SELECT id, a || '+' FROM t WHERE true"
+      " ON CONFLICT (id) DO UPDATE SET a = excluded.a WHERE id <> 2");
+}
+
+TEST_P(SourceTrigger, follows_foreign_keys) {
+  db.run(
+      "PRAGMA foreign_keys = ON; CREATE TABLE p(k TEXT PRIMARY KEY);"
+      "INSERT INTO p VALUES ('a'), ('b'), ('c'), ('d')");
+  const char* actions[] = {"ON UPDATE CASCADE ON DELETE CASCADE",
+                           "ON UPDATE CASCADE ON DELETE SET NULL",
+                           "ON UPDATE SET NULL ON DELETE SET DEFAULT",
+                           "ON UPDATE SET DEFAULT ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED"};
+  for (const char* action : actions) {
+    for (const char* recursive : {"OFF", "ON"}) {
+      SCOPED_TRACE(action);
+      db.run(std::string("PRAGMA recursive_triggers = ") + recursive +
+             "; CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT DEFAULT 'd' REFERENCES p " + action +
+             ")");
+      step(create("t(a)"));
+      step("INSERT INTO t(a) VALUES ('a'), ('a'), ('b'), ('c'), (NULL), ('d')");
+      step("UPDATE p SET k = 'A' WHERE k = 'a'");
+      step("UPDATE p SET k = 'C' WHERE k = 'c'");
+      step("DELETE FROM p WHERE k IN ('A', 'b')");
+      step("REPLACE INTO p VALUES ('a'), ('b'), ('c')");
+      db.run("DELETE FROM t; DELETE FROM p WHERE k = 'C'");
+      expect_in_step(db);
+      db.run("DROP TABLE f; DROP TABLE t");
+    }
+  }
+}
+
+// Triggers of the application's own, that change the table again or stop what is being done.
+TEST_P(SourceTrigger, follows_other_triggers) {
+  db.run(
+      "CREATE TABLE t(a, mode); CREATE TABLE log(a);"
+      "CREATE TRIGGER own AFTER INSERT ON t BEGIN"
+      " UPDATE t SET a = a || '!' WHERE rowid = new.rowid AND new.mode = 1;"
+      " DELETE FROM t WHERE rowid = new.rowid AND new.mode = 2;"
+      " INSERT INTO t(a) SELECT 'extra' WHERE new.mode = 3;"
+      " SELECT CASE new.mode WHEN 4 THEN RAISE(ABORT, 'stop') WHEN 5 THEN RAISE(FAIL, 'stop')"
+      " WHEN 6 THEN RAISE(IGNORE) WHEN 7 THEN RAISE(ROLLBACK, 'stop') END; END;"
+      "CREATE TRIGGER own2 BEFORE DELETE ON t WHEN old.mode = 8 BEGIN SELECT RAISE(IGNORE); END");
+  step(create("t(a)"));
+  for (const char* recursive : {"OFF", "ON"}) {
+    db.run(std::string("PRAGMA recursive_triggers = ") + recursive);
+    step("INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 6), ('e', 8), ('f', 0)");
+    for (const char* mode : {"4", "5"}) {
+      db.run("BEGIN; INSERT INTO t VALUES ('kept', 0)");
+      db.refuses(std::string("INSERT INTO t VALUES ('g', 0), ('h', ") + mode + "), ('i', 0)",
+                 SQLITE_CONSTRAINT, {"stop"});
+      expect_in_step(db);
+      db.run("COMMIT");
+      expect_in_step(db);
+    }
+    db.run("BEGIN; INSERT INTO t VALUES ('lost', 0)");
+    db.refuses("INSERT INTO t VALUES ('g', 0), ('h', 7)", SQLITE_CONSTRAINT, {"stop"});
+    expect_in_step(db);
+    step("DELETE FROM t");
+    EXPECT_EQ(db.list("SELECT a FROM t"), recursive == std::string("OFF") ? "e" : "e,e");
+  }
+}
+
+// RAISE(IGNORE) in an AFTER trigger keeps the row and skips the triggers behind it, and SQLite runs
+// the newest trigger first: a hole that nothing but 'rebuild' mends (to be documented).
+TEST_P(SourceTrigger, are_skipped_by_an_ignore_of_a_newer_trigger) {
+  db.run("CREATE TABLE t(a); " + create("t(a)") +
+         ";CREATE TRIGGER own AFTER INSERT ON t BEGIN SELECT RAISE(IGNORE); END;"
+         "INSERT INTO t VALUES ('x')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM t JOIN f ON f.key = t.a"), 0);
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  expect_in_step(db);
+}
+
+TEST_P(SourceTrigger, is_undone_with_the_transaction) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('y')");
+  step(create("t(a)"));
+  step("BEGIN; INSERT INTO t VALUES ('z'); SAVEPOINT s; DELETE FROM t; INSERT INTO t VALUES ('w')");
+  step("ROLLBACK TO s");
+  step("UPDATE t SET a = a || 1");
+  step("ROLLBACK");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('w', 'x', 'y', 'z')"), "x,y");
+  step("BEGIN; DROP TABLE f; ROLLBACK");
+  EXPECT_EQ(triggers(), "f_source_delete,f_source_insert,f_source_update");
+  step("INSERT INTO t VALUES ('v')");
+  db.run("BEGIN; DROP TABLE f; INSERT INTO t VALUES ('u')");
+  EXPECT_EQ(triggers(), "");
+  step(create("t(a)"));
+  step("INSERT INTO t VALUES ('u2')");
+  step("ROLLBACK");
+  step("INSERT INTO t VALUES ('u3')");
+  db.run("INSERT INTO f(f) VALUES ('check')");
+}
+
+// What the load left pending must go with the CREATE.
+TEST_P(SourceTrigger, made_in_a_savepoint_that_is_undone_writes_nothing_more) {
+  db.run(
+      "CREATE TABLE t(a); INSERT INTO t VALUES ('x'); CREATE TABLE z(b); INSERT INTO z VALUES"
+      " (1), (2); BEGIN; SAVEPOINT s; SAVEPOINT r");
+  step(create("t(a)"));
+  db.run("ROLLBACK TO r; UPDATE OR FAIL z SET b = 3; INSERT INTO t VALUES ('y'), ('z')");
+  step(create("t(a)"));
+  step("INSERT INTO t VALUES ('w')");
+  db.run("ROLLBACK TO s");
+  db.run("INSERT INTO z SELECT * FROM z; INSERT INTO t VALUES ('v'), ('u')");
+  step(create("t(a)") + "; COMMIT");
+  step("INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST_P(SourceTrigger, that_is_full_undoes_the_statement_on_the_source) {
+  db.run("CREATE TABLE t(a); " + create("t(a), growth = off, capacity = 5"));
+  db.run("BEGIN; INSERT INTO t VALUES (1), (2), (3)");
+  db.refuses(
+      "INSERT INTO t SELECT value FROM json_each('[4,5,6,7,8,9,10,11,12,13,14,15,16,17,18]')",
+      SQLITE_ERROR, {"full: f"});
+  db.refuses(
+      "INSERT OR IGNORE INTO t SELECT value + 3 FROM json_each('[1,2,3,4,5,6,7,8,9,10,11,12]')",
+      SQLITE_ERROR, {"full: f"});
+  expect_in_step(db);
+  step("COMMIT; INSERT INTO t VALUES (4), (5)");
+  step("UPDATE t SET a = a + 10");
+  step("DELETE FROM t WHERE a = 11; INSERT INTO t VALUES (6)");
+}
+
+// --- names -------------------------------------------------------------------------------------
+
+TEST_P(SourceTrigger, go_with_the_names) {
+  db.run("CREATE TABLE t(b, a TEXT); INSERT INTO t VALUES (1, 'x')");
+  step(create("t(a)"));
+  db.run("ALTER TABLE f RENAME TO \"g \"\"h\"\"\"; INSERT INTO t VALUES (2, 'y')");
+  expect_in_step(db, "a", "t", "\"g \"\"h\"\"\"");
+  EXPECT_EQ(triggers(), "g \"h\"_source_delete,g \"h\"_source_insert,g \"h\"_source_update");
+  db.run("ALTER TABLE t RENAME TO \"the 'source'\"; INSERT INTO \"the 'source'\" VALUES (3, 'z')");
+  expect_in_step(db, "a", "\"the 'source'\"", "\"g \"\"h\"\"\"");
+  db.run("ALTER TABLE \"the 'source'\" RENAME COLUMN a TO \"b \"\"c\"");
+  db.run("UPDATE \"the 'source'\" SET \"b \"\"c\" = 'w' WHERE b = 1");
+  expect_in_step(db, "\"b \"\"c\"", "\"the 'source'\"", "\"g \"\"h\"\"\"");
+  db.run("ALTER TABLE \"g \"\"h\"\"\" RENAME TO f2; INSERT INTO \"the 'source'\" VALUES (4, 'v')");
+  expect_in_step(db, "\"b \"\"c\"", "\"the 'source'\"", "f2");
+  db.run("ALTER TABLE \"the 'source'\" RENAME TO s; ALTER TABLE f2 RENAME TO f3");
+  db.run("INSERT INTO s VALUES (5, 'u'); INSERT INTO f3(f3) VALUES ('rebuild')");
+  expect_in_step(db, "\"b \"\"c\"", "s", "f3");
+  db.run("DROP TABLE f3");
+  EXPECT_EQ(triggers(), "");
+}
+
+TEST_P(SourceTrigger, go_with_the_names_of_an_undone_transaction) {
+  db.run("CREATE TABLE t(a TEXT); CREATE TABLE other(x)");
+  step(create("t(a)"));
+  db.run(
+      "BEGIN; INSERT INTO t VALUES ('x'); ALTER TABLE f RENAME TO g; ALTER TABLE t RENAME TO u;"
+      "ALTER TABLE other ADD COLUMN y; INSERT INTO u VALUES ('y'); SAVEPOINT s;"
+      "ALTER TABLE g RENAME TO h; ALTER TABLE u RENAME a TO b; INSERT INTO u VALUES ('z')");
+  expect_in_step(db, "b", "u", "h");
+  db.run("ROLLBACK TO s; INSERT INTO u VALUES ('w')");
+  expect_in_step(db, "a", "u", "g");
+  step("ROLLBACK");
+  step("INSERT INTO t VALUES ('v')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
+}
+
+TEST_P(SourceTrigger, work_for_names_with_anything_in_them) {
+  const std::pair<const char*, const char*> names[] = {
+      {"\"a t\"", "\"x \"\"y\""},
+      {"\"it's\"", "\"it's\""},
+      {"\"select\"", "\"from\""},
+      {"[a.b]", "[c.d]"},
+      {"\"(\"", "\")\""},
+      {"\"таблица\"", "\"ключ\""},
+      {"\"a; DROP TABLE z\"", "\"--\""},
+      {"\"new\"", "\"old\""},
+      {"\"100%\"", "\"%w\""},
+      {"\"x WHEN new.b y\"", "a"},
+      {"t", "\"a WHEN new.b y\""},
+  };
+  for (const auto& [table, column] : names) {
+    SCOPED_TRACE(table);
+    const std::string t = table;
+    const std::string c = column;
+    db.run("CREATE TABLE " + t + "(b, " + c + "); INSERT INTO " + t + " VALUES (100, 1), (200, 2)");
+    db.run(create(t + "(" + c + ")"));
+    db.run("INSERT INTO " + t + " VALUES (300, 3); UPDATE " + t + " SET " + c + " = 20 WHERE " + c +
+           " = 2; DELETE FROM " + t + " WHERE " + c + " = 1");
+    expect_in_step(db, c, t);
+    db.run("INSERT INTO f(f) VALUES ('rebuild'); ALTER TABLE f RENAME TO g; INSERT INTO " + t +
+           " VALUES (400, 4)");
+    expect_in_step(db, c, t, "g");
+    db.run("DROP TABLE g; DROP TABLE " + t);
+  }
+}
+
+TEST_P(SourceTrigger, of_attached_and_temp_schemas) {
+  TemporaryFolder folder;
+  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+  db.run("CREATE TABLE main.t(a); CREATE TABLE aux.t(a); CREATE TEMP TABLE t(a)");
+  for (const std::string schema : {"main", "aux", "temp"}) {
+    SCOPED_TRACE(schema);
+    const std::string t = schema + ".t";
+    const std::string f = schema + ".f";
+    db.run(create("t(a)", f));
+    db.run("INSERT INTO " + t + " VALUES ('x'), ('y'); UPDATE " + t +
+           " SET a = 'z' WHERE a = 'x';"
+           "DELETE FROM " +
+           t + " WHERE a = 'y'; INSERT INTO " + t + " VALUES ('" + schema + "')");
+    expect_in_step(db, "a", t, f);
+    db.run("ALTER TABLE " + f + " RENAME TO g; INSERT INTO " + t + " VALUES ('w')");
+    expect_in_step(db, "a", t, schema + ".g");
+    if (schema == "temp") {  // elsewhere SQLite itself would mistake the TEMP table for it
+      db.run("ALTER TABLE temp.t RENAME TO u; INSERT INTO u VALUES ('v')");
+      expect_in_step(db, "a", "temp.u", "temp.g");
+      db.run("ALTER TABLE temp.u RENAME TO t");
+    }
+    db.run("ALTER TABLE " + schema + ".g RENAME TO f; INSERT INTO " + f + "(f) VALUES ('rebuild')");
+    expect_in_step(db, "a", t, f);
+  }
+  for (const std::string schema : {"main", "aux", "temp"}) {
+    EXPECT_EQ(db.list("SELECT key FROM " + schema + ".f WHERE key IN ('main', 'aux', 'temp')"),
+              schema);
+    EXPECT_EQ(db.number("SELECT count(*) FROM " + schema + ".sqlite_schema WHERE type = 'trigger'"),
+              3);
+    db.run("DROP TABLE " + schema + ".f");
+    EXPECT_EQ(db.number("SELECT count(*) FROM " + schema + ".sqlite_schema WHERE type = 'trigger'"),
+              0);
+  }
+}
+
+// Two filters of one table, and a filter of two names.
+TEST_P(SourceTrigger, of_several_filters_do_not_meet) {
+  db.run("CREATE TABLE t(a, b)");
+  db.run(create("t(a)", "f") + ";" + create("t(b)", "g"));
+  db.run("INSERT INTO t VALUES (1, 2), (NULL, 3), (4, NULL); UPDATE t SET a = b, b = a");
+  expect_in_step(db, "a", "t", "f");
+  expect_in_step(db, "b", "t", "g");
+  db.refuses("ALTER TABLE f RENAME TO g", SQLITE_ERROR, {"already"});
+  db.run("INSERT INTO t VALUES (5, 6)");
+  expect_in_step(db, "a", "t", "f");
+  expect_in_step(db, "b", "t", "g");
+  db.run("DROP TABLE f; INSERT INTO t VALUES (7, 8)");
+  expect_in_step(db, "b", "t", "g");
+  EXPECT_EQ(triggers(), "g_source_delete,g_source_insert,g_source_update");
+}
+
+TEST_P(SourceTrigger, whose_name_is_taken_leaves_nothing) {
+  db.run("CREATE TABLE t(a); CREATE TRIGGER f_source_update AFTER UPDATE ON t BEGIN SELECT 1; END");
+  db.refuses(create("t(a)"), SQLITE_ERROR, {"f_source_update", "exists"});
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "t,f_source_update");
+  db.run(create("t(a)", "g"));
+  db.refuses("ALTER TABLE g RENAME TO f", SQLITE_ERROR, {"f_source_update", "exists"});
+  db.run("INSERT INTO t VALUES ('x')");
+  expect_in_step(db, "a", "t", "g");
+  db.run("DROP TABLE g");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "t,f_source_update");
+}
+
+// --- what would lose keys ----------------------------------------------------------------------
+
+TEST_P(SourceTrigger, that_are_gone_are_an_error_at_the_next_question) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("f.db"));
+  one.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'); " + create("t(a)"));
+  QuickDatabase other(folder.file("f.db"));
+  EXPECT_EQ(other.number("SELECT count(*) FROM f"), 1);
+  for (const char* event : {"insert", "update", "delete"}) {
+    Query prepared(other, "SELECT count(*) FROM f WHERE key = 'x'");
+    Query function(other, "SELECT filter_contains('f', 'x')");
+    EXPECT_EQ(prepared.once(), 1);
+    EXPECT_EQ(function.once(), 1);
+    one.run(std::string("DROP TRIGGER f_source_") + event + "; INSERT INTO t VALUES ('y')");
+    for (Database* each : {static_cast<Database*>(&one), static_cast<Database*>(&other)}) {
+      for (const char* sql :
+           {"SELECT 1 FROM f WHERE key = 'y'", "SELECT count(*) FROM f",
+            "SELECT filter_contains('f', 'y')", "SELECT a FROM t JOIN f ON f.key = t.a",
+            "SELECT a FROM t WHERE NOT EXISTS (SELECT 1 FROM f WHERE key = a)"}) {
+        each->refuses(sql, SQLITE_ERROR, {"f: ", "triggers", "rebuild"});
+      }
+    }
+    EXPECT_EQ(prepared.step(), SQLITE_ERROR);
+    EXPECT_EQ(function.step(), SQLITE_ERROR);
+    prepared.reset();
+    function.reset();
+    one.run("INSERT INTO f(f) VALUES ('rebuild')");
+    expect_in_step(one);
+    expect_in_step(other);
+    other.run("UPDATE t SET a = 'w' WHERE a = 'y'");
+    expect_in_step(one);
+  }
+}
+
+TEST_P(SourceTrigger, whose_source_was_dropped_are_an_error_until_it_is_there_again) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'); " + create("t(a)"));
+  db.run("DROP TABLE t");
+  db.refuses("SELECT 1 FROM f WHERE key = 'x'", SQLITE_ERROR, {"f: ", "triggers", "source"});
+  db.refuses("INSERT INTO f(f) VALUES ('rebuild')", SQLITE_ERROR, {"f: source", "main.t(a)"});
+  db.run("CREATE TABLE t(b); INSERT INTO t VALUES ('y')");
+  db.refuses("SELECT 1 FROM f WHERE key = 'y'", SQLITE_ERROR, {"triggers"});
+  db.refuses("INSERT INTO f(f) VALUES ('rebuild')", SQLITE_ERROR, {"f: source", "main.t(a)"});
+  db.run("ALTER TABLE t RENAME b TO a; INSERT INTO f(f) VALUES ('rebuild')");
+  expect_in_step(db);
+  step("INSERT INTO t VALUES ('z')");
+  db.run("DROP TABLE t; DROP TABLE f");
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0);
+}
+
+TEST_P(SourceTrigger, that_are_gone_do_not_come_back_by_a_rename) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'); " + create("t(a)"));
+  db.run("DROP TRIGGER f_source_insert; INSERT INTO t VALUES ('y'); ALTER TABLE f RENAME TO g");
+  db.refuses("SELECT 1 FROM g WHERE key = 'y'", SQLITE_ERROR, {"g: ", "triggers", "rebuild"});
+  db.run(
+      "INSERT INTO t VALUES ('z'); INSERT INTO g(g) VALUES ('rebuild'); INSERT INTO t VALUES "
+      "('w')");
+  expect_in_step(db, "a", "t", "g");
+  EXPECT_EQ(triggers(), "g_source_delete,g_source_insert,g_source_update");
+}
+
+TEST_P(SourceTrigger, refuse_commands_that_would_lose_keys) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('y')");
+  step(create("t(a)"));
+  db.refuses("INSERT INTO f(f) VALUES ('clear')", SQLITE_ERROR, {"clear", "rebuild"});
+  db.refuses("INSERT INTO f(f) VALUES ('CLEAR')", SQLITE_ERROR, {"clear", "rebuild"});
+  db.refuses("INSERT INTO f(f, key) VALUES ('import', filter_export('f'))", SQLITE_ERROR,
+             {"import", "rebuild"});
+  expect_in_step(db);
+  step("INSERT INTO f(f, key) VALUES ('resize', 5000)");
+  step("INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST_P(SourceTrigger, drop_column_of_the_source_is_refused) {
+  db.run("CREATE TABLE t(a, b, c)");
+  step(create("t(a)"));
+  EXPECT_NE(db.attempt("ALTER TABLE t DROP COLUMN a").code, SQLITE_OK);
+  db.run("ALTER TABLE t DROP COLUMN b");
+  step("INSERT INTO t VALUES ('x', 1)");
+  db.run("ALTER TABLE t ADD COLUMN d");
+  step("INSERT INTO t VALUES ('y', 1, 2)");
+}
+
+TEST_P(SourceTrigger, without_the_extension_refuse_writes) {
+  TemporaryFolder folder;
+  {
+    QuickDatabase one(folder.file("f.db"));
+    one.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'); " + create("t(a)"));
+  }
+  sqlite3* bare = nullptr;
+  ASSERT_EQ(sqlite3_open(folder.file("f.db").c_str(), &bare), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(bare, "INSERT INTO t VALUES ('y')", nullptr, nullptr, nullptr),
+            SQLITE_ERROR);
+  EXPECT_NE(std::string(sqlite3_errmsg(bare)).find("no such module"), std::string::npos);
+  EXPECT_EQ(sqlite3_exec(bare, "SELECT * FROM t", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(bare);
+  QuickDatabase later(folder.file("f.db"));
+  expect_in_step(later);
+}
+
+TEST_P(SourceTrigger, of_several_connections_follow_one_another) {
+  for (const char* journal : {"DELETE", "WAL"}) {
+    TemporaryFolder folder;
+    QuickDatabase one(folder.file("f.db"));
+    one.run(std::string("PRAGMA journal_mode = ") + journal);
+    QuickDatabase other(folder.file("f.db"));
+    one.run("CREATE TABLE t(a); " + create("t(a)"));
+    for (int i = 0; i < 20; ++i) {
+      Database& writer = i % 2 == 0 ? one : other;
+      const std::string n = std::to_string(i);
+      writer.run("INSERT INTO t VALUES (" + n + "), ('k' || " + n +
+                 "); UPDATE t SET a = a || '+'"
+                 " WHERE rowid % 7 = 3; DELETE FROM t WHERE rowid % 11 = " +
+                 std::to_string(i % 11));
+      if (i % 5 == 0) {
+        other.run(
+            "ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME TO t; INSERT INTO f(f) VALUES"
+            " ('rebuild')");
+      }
+      expect_in_step(one);
+      expect_in_step(other);
+    }
+    one.run("ALTER TABLE f RENAME TO g");
+    other.run("INSERT INTO t VALUES ('last')");
+    expect_in_step(one, "a", "t", "g");
+    expect_in_step(other, "a", "t", "g");
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

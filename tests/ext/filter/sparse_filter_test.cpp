@@ -1,0 +1,165 @@
+// Filters that have room for far more than is in them: memory and time follow what is stored, and
+// an image that no BLOB can hold is refused before it is made.
+#include <chrono>
+#include <ctime>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string keys(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+
+// In its lifetime SQLite gives no more than that above what is in use: to the module, too, where
+// that has its own operator new (builds without sanitizers).
+class Limit {
+ public:
+  explicit Limit(int64_t above) { sqlite3_hard_heap_limit64(sqlite3_memory_used() + above); }
+  ~Limit() { sqlite3_hard_heap_limit64(0); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+};
+
+constexpr int64_t kEnough = 100'000'000;
+
+double processor_seconds(const std::function<void()>& body) {
+  const std::clock_t start = std::clock();
+  body();
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+struct Sparse {
+  const char* module;  // with its first options
+  const char* capacity;
+};
+std::ostream& operator<<(std::ostream& out, const Sparse& sparse) {
+  return out << sparse.module << sparse.capacity;
+}
+
+class SparseFilter : public testing::TestWithParam<Sparse> {
+ protected:
+  static std::string create(const std::string& table, const std::string& options = "") {
+    return std::string("CREATE VIRTUAL TABLE ") + table + " USING " + GetParam().module +
+           "seed = 1, fpr = 0.01, capacity = " + GetParam().capacity + options + ");";
+  }
+  static void check(Database& db) {
+    for (const char* table : {"f", "fixed"}) {
+      db.run(std::string("INSERT INTO ") + table + "(" + table + ") VALUES ('check')");
+    }
+    EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
+  }
+  static void expect_keys(Database& db) {
+    for (const char* table : {"f", "fixed"}) {
+      const std::string probe = std::string(") JOIN ") + table + " AS x ON x.key = i";
+      EXPECT_EQ(db.number("SELECT count(*) FROM (" + keys(1, 3) + probe), 3) << table;
+      // Of each absent key a page that nobody ever wrote.
+      EXPECT_LE(db.number("SELECT count(*) FROM (" + keys(1000, 30000) + probe), 2) << table;
+    }
+  }
+
+  TemporaryFolder folder;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SparseFilter,
+                         testing::Values(Sparse{"cuckoo_filter(", "1e9"},
+                                         Sparse{"cuckoo_filter(", "1e11"},
+                                         Sparse{"cuckoo_filter(", "1099511627776"},
+                                         Sparse{"bloom_filter(", "1e11"},
+                                         Sparse{"bloom_filter(", "1099511627776"},
+                                         Sparse{"bloom_filter(layout = blocked, ", "1e11"},
+                                         Sparse{"bloom_filter(layout = blocked, ", "1099511627776"},
+                                         Sparse{"bloom_filter(counting = on, ", "1e11"},
+                                         Sparse{"bloom_filter(counting = on, ", "2e11"}));
+
+TEST_P(SparseFilter, takes_memory_for_what_is_stored) {
+  const std::string file = folder.file("sparse.db");
+  const Limit limit(kEnough);
+  {
+    QuickDatabase db(file);
+    db.run(create("f") + create("fixed", ", growth = off"));
+    db.run("INSERT INTO f VALUES (1), (2), (3); INSERT INTO fixed VALUES (1), (2), (3)");
+    check(db);
+    db.run("INSERT INTO f(f) VALUES ('rebuild')");  // now it has pages
+    check(db);
+    expect_keys(db);
+    // A fold, and a union of cells.
+    db.run(create("g", ", growth = off") +
+           "INSERT INTO g VALUES (2), (3); INSERT INTO fixed(fixed, key) VALUES ('merge', 'g');"
+           "DROP TABLE g");
+    check(db);
+  }
+  {
+    QuickDatabase db(file);
+    expect_keys(db);
+    QuickDatabase other(file);
+    other.run("INSERT INTO f VALUES (4)");
+    expect_keys(db);
+    check(other);
+    db.run("INSERT INTO f(f, key) VALUES ('resize', 123456789012)");
+    check(db);
+    expect_keys(other);
+    db.run(create("m") +
+           "INSERT INTO m VALUES (3), (4); INSERT INTO f(f, key) VALUES ('merge', 'm')");
+    other.run("CREATE TABLE t AS SELECT 7 AS a;" + create("h", ", source = t(a)"));
+    EXPECT_EQ(other.number("SELECT filter_contains('h', 7)"), 1);
+    other.run("INSERT INTO h(h) VALUES ('rebuild'); INSERT INTO h(h) VALUES ('check')");
+    check(db);
+    expect_keys(db);
+  }
+}
+
+TEST_P(SparseFilter, is_a_window_in_little_memory) {
+  const Limit limit(3 * kEnough);  // three filters
+  Database db;
+  db.run(create("f", ", generations = 3"));
+  for (int i = 1; i <= 5; ++i) {
+    db.run("INSERT INTO f VALUES (" + std::to_string(i) + "); INSERT INTO f(f) VALUES ('check')");
+    if (i < 5) {
+      db.run("INSERT INTO f(f) VALUES ('rotate')");
+    }
+  }
+  EXPECT_EQ(db.list("SELECT i FROM (" + keys(1, 2000) + ") JOIN f ON f.key = i LIMIT 3"), "3,4,5");
+  db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST_P(SparseFilter, image_that_no_blob_can_hold_is_refused_at_once) {
+  const Limit limit(kEnough);
+  Database db;
+  db.run(create("f") + "INSERT INTO f VALUES (1)");
+  const std::string module = GetParam().module;
+  const std::string capacity = GetParam().capacity;
+  const std::string build = module[0] == 'c' ? "cuckoo_build" : "bloom_build";
+  EXPECT_LT(processor_seconds([&] {
+              for (const std::string& sql : {std::string("SELECT filter_export('f')"),
+                                             std::string("SELECT filter_export('f', 'hashes')"),
+                                             "SELECT " + build + "(1, 0.01, " + capacity + ")"}) {
+                db.refuses(sql, SQLITE_ERROR, {"image of ", "are possible"});
+              }
+            }),
+            1.0);
+}
+
+// A legacy file is at most 512 MB long, so it may fit a BLOB.
+TEST(SparseLegacyFilter, takes_memory_for_what_is_stored) {
+  const Limit limit(kEnough);
+  Database db;
+  const std::string options =
+      " USING bloom_filter(key TEXT, hash = murmur2, growth = off, seed = 1, fpr = 0.01,"
+      " capacity = 4e8)";
+  db.run("CREATE VIRTUAL TABLE f" + options + "; CREATE VIRTUAL TABLE g" + options);
+  db.run(
+      "INSERT INTO f VALUES ('a'); INSERT INTO g VALUES ('b');"
+      "INSERT INTO f(f) VALUES ('check'); INSERT INTO f(f, key) VALUES ('merge', 'g');"
+      "INSERT INTO f(f) VALUES ('check')");
+  EXPECT_EQ(db.list("SELECT column1 FROM (VALUES ('a'), ('b'), ('c')) JOIN f ON f.key = column1"),
+            "a,b");
+  sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 400'000'000);
+  db.refuses("SELECT filter_export('f', 'legacy')", SQLITE_ERROR, {"legacy file", "400000000"});
+  db.refuses("SELECT filter_export('f')", SQLITE_ERROR, {"image of ", "400,000,000"});
+}
+
+}  // namespace
+}  // namespace cuckoo::test

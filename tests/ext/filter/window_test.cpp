@@ -1,0 +1,543 @@
+// generations = N: sliding windows, 'rotate', and what they refuse.
+#include <cmath>
+#include <deque>
+#include <memory>
+#include <random>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string keys(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+int64_t present(Database& db, int64_t first, int64_t last) {
+  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN f ON f.key = i");
+}
+void rotate(Database& db) { db.run("INSERT INTO f(f) VALUES ('rotate')"); }
+void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
+std::string items(Database& db) { return db.text("SELECT generation_items FROM filter_info('f')"); }
+
+class Window : public testing::TestWithParam<const char*> {
+ protected:
+  std::string create(const std::string& options) const {
+    return std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() + options + ")";
+  }
+  bool multiset() const {
+    const std::string module = GetParam();
+    return module.starts_with("cuckoo") || module.find("counting") != std::string::npos;
+  }
+  Database db;
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, Window,
+                         testing::Values("cuckoo_filter(seed = 1, ", "bloom_filter(seed = 1, ",
+                                         "bloom_filter(layout = blocked, seed = 1, ",
+                                         "bloom_filter(counting = on, seed = 1, "));
+
+TEST_P(Window, forgets_the_oldest_generation) {
+  db.run(create("generations = 3, capacity = 200, fpr = 1e-4"));
+  EXPECT_EQ(items(db), "0");
+  for (int day = 0; day < 12; ++day) {
+    const int64_t first = day * 1000;
+    db.run("INSERT INTO f " + keys(first, first + 149));
+    for (int old = 0; old <= day; ++old) {
+      const int64_t found = present(db, old * 1000, old * 1000 + 149);
+      if (day - old < 3) {
+        EXPECT_EQ(found, 150) << day << " of " << old;
+      } else {
+        EXPECT_LE(found, 2) << day << " of " << old;
+      }
+    }
+    EXPECT_EQ(items(db), day == 0 ? "150" : day == 1 ? "150 150" : "150 150 150");
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"), 150 * std::min(day + 1, 3));
+    EXPECT_EQ(db.text("SELECT items || ' ' || generations FROM filter_info('f')"),
+              std::to_string(150 * std::min(day + 1, 3)) + " 3");
+    check(db);
+    rotate(db);
+  }
+  EXPECT_EQ(items(db), "0 150 150");
+  rotate(db);
+  rotate(db);
+  EXPECT_EQ(items(db), "0 0 0");
+  EXPECT_EQ(present(db, 0, 12000), 0);
+  EXPECT_EQ(db.number("SELECT (SELECT count(*) FROM f_pages) + (SELECT count(*) FROM f_items)"), 0);
+  check(db);
+}
+
+TEST_P(Window, leaves_no_rows_behind) {
+  db.run(create("generations = 4, capacity = 300, fpr = 0.01"));
+  int64_t most = 0;
+  for (int turn = 0; turn < 60; ++turn) {
+    db.run("INSERT INTO f " + keys(turn * 500, turn * 500 + 299));
+    db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 30) + ")");
+    rotate(db);
+    const int64_t rows = db.number(
+        "SELECT (SELECT count(*) FROM f_pages) + (SELECT count(*) FROM f_log) + (SELECT count(*) "
+        "FROM"
+        " f_items) + (SELECT count(*) FROM f_config)");
+    if (turn == 10) {
+      most = rows;
+    } else if (turn > 10) {
+      EXPECT_LE(rows, most + 4) << turn;
+    }
+  }
+  check(db);
+  db.run("INSERT INTO f(f) VALUES ('clear')");
+  EXPECT_EQ(db.number("SELECT (SELECT count(*) FROM f_pages) + (SELECT count(*) FROM f_log) +"
+                      " (SELECT count(*) FROM f_items)"),
+            0);
+  EXPECT_EQ(items(db), "0");
+  EXPECT_EQ(present(db, 29000, 30000), 0);
+  db.run("INSERT INTO f VALUES (1)");
+  rotate(db);
+  EXPECT_EQ(items(db), "0 1");
+  check(db);
+}
+
+TEST_P(Window, takes_up_to_64_generations) {
+  db.run(create("generations = 64, capacity = 20, fpr = 1e-5"));
+  for (int turn = 0; turn < 130; ++turn) {
+    db.run("INSERT INTO f " + keys(turn * 100, turn * 100 + 9));
+    const int first = std::max(0, turn - 63);
+    EXPECT_EQ(present(db, first * 100, turn * 100 + 9), (turn - first + 1) * 10);
+    EXPECT_LE(first == 0 ? 0 : present(db, 0, first * 100 - 1), 1);
+    rotate(db);
+  }
+  check(db);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 630);
+  EXPECT_LE(present(db, 1'000'001, 1'100'000), 15);
+}
+
+// The rate is of all generations together, full ones too.
+TEST(Window_rate, below_what_a_generation_can_have_says_so) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE b USING bloom_filter(generations = 64, fpr = 1e-9)");
+  db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(generations = 64, fpr = 6e-8)");
+  db.refuses("CREATE VIRTUAL TABLE d USING cuckoo_filter(generations = 64, fpr = 5e-8)",
+             SQLITE_ERROR, {"d: fpr", "generations", "2^-30"});
+}
+
+TEST_P(Window, has_the_rate_asked_as_a_whole) {
+  for (const char* growth : {"on", "off"}) {
+    for (const double rate : {0.05, 0.01, 0.001}) {
+      for (const int generations : {2, 7}) {
+        Database one;
+        one.run(create("generations = " + std::to_string(generations) +
+                       ", capacity = 3000, growth = " + growth +
+                       ", fpr = " + std::to_string(rate)));
+        for (int turn = 0; turn < generations; ++turn) {
+          one.run("INSERT INTO f " + keys(turn * 3000, turn * 3000 + 2999));
+          if (turn + 1 < generations) {
+            rotate(one);
+          }
+        }
+        EXPECT_EQ(present(one, 0, generations * 3000 - 1), generations * 3000);
+        const auto found = static_cast<double>(present(one, 1'000'001, 1'100'000));
+        EXPECT_LE(found, 1.08 * rate * 1e5 + 4 * std::sqrt(rate * 1e5))
+            << generations << " " << rate;
+        EXPECT_EQ(std::stod(one.text("SELECT fpr FROM filter_info('f')")), rate);
+        EXPECT_LE(std::stod(one.text("SELECT fpr_now FROM filter_info('f')")), rate * 1.05);
+      }
+    }
+  }
+}
+
+TEST_P(Window, grows_inside_the_newest_generation) {
+  db.run(create("generations = 3, capacity = 50, fpr = 0.001"));
+  db.run("INSERT INTO f " + keys(1, 4000));
+  rotate(db);
+  db.run("INSERT INTO f " + keys(4001, 4100));
+  rotate(db);
+  db.run("INSERT INTO f " + keys(4101, 12000));
+  EXPECT_EQ(present(db, 1, 12000), 12000);
+  check(db);
+  EXPECT_LE(present(db, 1'000'001, 1'100'000), 150);
+  db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f, key) VALUES ('resize', 20000)");
+  EXPECT_EQ(present(db, 1, 12000), 12000);
+  check(db);
+  rotate(db);
+  EXPECT_EQ(present(db, 4001, 12000), 8000);
+  EXPECT_LE(present(db, 1, 4000), 15);
+  check(db);
+}
+
+TEST_P(Window, without_growth_is_full_until_it_is_rotated) {
+  db.run(create("generations = 2, capacity = 100, growth = off"));
+  for (int turn = 0; turn < 6; ++turn) {
+    const int64_t first = turn * 1000;
+    db.run("INSERT INTO f " + keys(first, first + 99));
+    db.run("BEGIN");
+    db.refuses("INSERT INTO f " + keys(first + 100, first + 199), SQLITE_ERROR, {"full: f", "100"});
+    db.run("COMMIT");
+    EXPECT_EQ(present(db, first, first + 99), 100);
+    EXPECT_EQ(turn == 0 ? 100 : present(db, first - 1000, first - 901), 100);
+    check(db);
+    rotate(db);
+  }
+}
+
+TEST_P(Window, counts_the_copies_of_all_generations) {
+  db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
+  const int64_t copies[] = {5000, 3, 40, 7};
+  for (const int64_t each : copies) {
+    db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, each) + "); INSERT INTO f VALUES ('y')");
+    check(db);
+    rotate(db);
+  }
+  EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), multiset() ? 47 : 2);
+  EXPECT_EQ(items(db), multiset() ? "0 8 41" : "0 2 2");
+  db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 5000) + ")");
+  EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), multiset() ? 5047 : 3);
+  check(db);
+}
+
+TEST_P(Window, with_overflow_entries_in_several_generations) {
+  TemporaryFolder folder;
+  {
+    QuickDatabase one(folder.file("f.db"));
+    one.run("PRAGMA page_size = 512; " + create("generations = 3, capacity = 60, fpr = 0.01"));
+    for (int turn = 0; turn < 4; ++turn) {
+      one.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 5000) + ")");
+      one.run("INSERT INTO f SELECT 'k' || " + std::to_string(turn) + " FROM (" + keys(1, 3000) +
+              ")");
+      one.run("INSERT INTO f " + keys(turn * 1000, turn * 1000 + 400));
+      check(one);
+      one.run(
+          "BEGIN; SAVEPOINT s; INSERT INTO f(f) VALUES ('rotate'); INSERT INTO f SELECT 'z' FROM "
+          "(" +
+          keys(1, 3000) + "); ROLLBACK TO s; COMMIT");
+      check(one);
+      if (turn < 3) {
+        rotate(one);
+      }
+    }
+  }
+  QuickDatabase one(folder.file("f.db"));
+  EXPECT_EQ(one.number("SELECT count FROM f WHERE key = 'x'"), multiset() ? 15000 : 3);
+  EXPECT_EQ(one.number("SELECT count FROM f WHERE key = 'k2'"), multiset() ? 3000 : 1);
+  EXPECT_EQ(present(one, 1000, 1400) + present(one, 2000, 2400) + present(one, 3000, 3400), 1203);
+  check(one);
+  if (multiset()) {
+    EXPECT_GT(one.number("SELECT count(*) FROM f_items"), 2);
+  }
+  for (int turn = 0; turn < 3; ++turn) {
+    rotate(one);
+  }
+  EXPECT_EQ(one.number("SELECT count(*) FROM f_items"), 0);
+  EXPECT_EQ(one.number("SELECT count(*) FROM f WHERE key IN ('x', 'k3')"), 0);
+  check(one);
+}
+
+// --- transactions and connections ----------------------------------------------------------------
+
+TEST_P(Window, rotation_is_undone_by_roll_backs) {
+  db.run(create("generations = 2, capacity = 100, fpr = 1e-5"));
+  db.run("INSERT INTO f " + keys(1, 90));
+  rotate(db);
+  db.run("INSERT INTO f " + keys(101, 190));
+  const std::vector<Row> before = shadow_rows(db, "f");
+  db.run("BEGIN; INSERT INTO f(f) VALUES ('rotate'); INSERT INTO f " + keys(201, 290));
+  EXPECT_LE(present(db, 1, 90), 1);
+  EXPECT_EQ(present(db, 101, 290), 180);
+  db.run("ROLLBACK");
+  EXPECT_EQ(shadow_rows(db, "f"), before);
+  EXPECT_EQ(present(db, 1, 190), 180);
+  EXPECT_EQ(items(db), "90 90");
+  db.run(
+      "BEGIN; INSERT INTO f VALUES (191); SAVEPOINT a; INSERT INTO f(f) VALUES ('rotate');"
+      "SAVEPOINT b; INSERT INTO f(f) VALUES ('rotate'); INSERT INTO f VALUES (300)");
+  EXPECT_EQ(items(db), "1 0");
+  db.run("ROLLBACK TO b");
+  EXPECT_EQ(items(db), "0 91");
+  EXPECT_EQ(present(db, 101, 191), 91);
+  db.run("INSERT INTO f VALUES (301); ROLLBACK TO a; INSERT INTO f VALUES (302); COMMIT");
+  EXPECT_EQ(items(db), "92 90");
+  EXPECT_EQ(present(db, 1, 302), 182);
+  check(db);
+  db.run("BEGIN; INSERT INTO f(f) VALUES ('rotate'), ('rotate'), ('clear'); ROLLBACK");
+  EXPECT_EQ(items(db), "92 90");
+  db.refuses("INSERT INTO f(f) VALUES ('rotate'), ('clear'), ('nonsense')", SQLITE_ERROR,
+             {"nonsense"});
+  EXPECT_EQ(items(db), "92 90");
+  EXPECT_EQ(present(db, 1, 302), 182);
+  check(db);
+}
+
+TEST_P(Window, is_one_for_all_connections) {
+  for (const char* journal : {"DELETE", "WAL"}) {
+    TemporaryFolder folder;
+    QuickDatabase one(folder.file("f.db"));
+    one.run(std::string("PRAGMA journal_mode = ") + journal);
+    one.run(create("generations = 3, capacity = 80, fpr = 1e-5"));
+    QuickDatabase two(folder.file("f.db"));
+    std::deque<int64_t> held = {0};
+    for (int turn = 0; turn < 25; ++turn) {
+      Database& writer = turn % 3 == 1 ? two : one;
+      Database& reader = turn % 3 == 1 ? one : two;
+      const int64_t first = turn * 100;
+      writer.run("INSERT INTO f " + keys(first, first + 79));
+      if (turn % 4 == 3) {
+        reader.run("INSERT INTO f VALUES (" + std::to_string(first + 80) + ")");
+      }
+      for (Database* each : {&writer, &reader}) {
+        EXPECT_EQ(present(*each, first, first + 79), 80);
+        EXPECT_EQ(present(*each, held.front(), held.front() + 79), 80);
+        if (held.front() > 0) {
+          EXPECT_LE(present(*each, held.front() - 100, held.front() - 21), 1);
+        }
+        EXPECT_EQ(items(*each), items(one));
+        check(*each);
+      }
+      rotate(turn % 2 == 0 ? reader : writer);
+      held.push_back(first + 100);
+      if (held.size() > 3) {
+        held.pop_front();
+      }
+    }
+    one.run("VACUUM");
+    EXPECT_EQ(items(one), items(two));
+    check(two);
+    QuickDatabase three(folder.file("f.db"));
+    EXPECT_EQ(items(three), items(one));
+    EXPECT_EQ(present(three, held.front(), held.front() + 79), 80);
+    check(three);
+    EXPECT_EQ(three.text("PRAGMA integrity_check"), "ok");
+  }
+}
+
+// A snapshot from before several rotations, by the same connection that reads the newest after it.
+TEST_P(Window, snapshot_holds_while_others_rotate) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("f.db"));
+  one.run("PRAGMA journal_mode = WAL");
+  one.run(create("generations = 2, capacity = 80, fpr = 1e-5"));
+  one.run("INSERT INTO f " + keys(1, 70));
+  rotate(one);
+  one.run("INSERT INTO f " + keys(101, 170));
+  QuickDatabase two(folder.file("f.db"));
+  two.run("BEGIN; SELECT count(*) FROM f");
+  EXPECT_EQ(present(two, 1, 20), 20);  // the other pages are not in memory
+  for (int turn = 2; turn < 7; ++turn) {
+    rotate(one);
+    one.run("INSERT INTO f " + keys(turn * 100 + 1, turn * 100 + 70));
+  }
+  EXPECT_EQ(present(two, 1, 170), 140);
+  EXPECT_EQ(items(two), "70 70");
+  EXPECT_EQ(present(two, 301, 900), 0);
+  two.run("COMMIT");
+  EXPECT_EQ(present(two, 501, 700), 140);
+  EXPECT_LE(present(two, 1, 500), 1);
+  check(two);
+}
+
+TEST_P(Window, is_byte_for_byte_what_the_statements_make_it) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("f.db");
+  auto one = std::make_unique<QuickDatabase>(file);
+  Database two;
+  one->run(create("generations = 3, capacity = 50, fpr = 0.01"));
+  two.run(create("generations = 3, capacity = 50, fpr = 0.01"));
+  for (int turn = 0; turn < 20; ++turn) {
+    for (const std::string& sql :
+         {"INSERT INTO f " + keys(turn * 90, turn * 90 + turn * 20),
+          "INSERT INTO f SELECT 'x' FROM (" + keys(1, turn * 9 + 1) + ")",
+          std::string("BEGIN; INSERT INTO f(f) VALUES ('rotate'); ROLLBACK"),
+          std::string("INSERT INTO f(f) VALUES ('rotate')")}) {
+      one->run(sql);
+      two.run(sql);
+    }
+    one = std::make_unique<QuickDatabase>(file);
+    check(*one);
+  }
+  EXPECT_EQ(shadow_rows(*one, "f"), shadow_rows(two, "f"));
+}
+
+TEST_P(Window, survives_rename_drop_and_vacuum_into) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("f.db"));
+  one.run(create("generations = 2, capacity = 80, fpr = 1e-5"));
+  one.run("INSERT INTO f " + keys(1, 70) + "; INSERT INTO f(f) VALUES ('rotate')");
+  one.run("ALTER TABLE f RENAME TO g; INSERT INTO g " + keys(101, 170));
+  one.run("ALTER TABLE g RENAME TO f; VACUUM INTO '" + folder.file("copy.db") + "'");
+  QuickDatabase copy(folder.file("copy.db"));
+  EXPECT_EQ(present(copy, 1, 170), 140);
+  rotate(copy);
+  EXPECT_EQ(present(copy, 101, 170), 70);
+  check(copy);
+  EXPECT_EQ(present(one, 1, 170), 140);
+  one.run("DROP TABLE f");
+  EXPECT_EQ(one.number("SELECT count(*) FROM sqlite_schema"), 0);
+}
+
+// --- refused -----------------------------------------------------------------------------------
+
+TEST_P(Window, refuses_what_could_lose_a_key) {
+  db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
+  db.run(
+      "INSERT INTO f VALUES ('a'), ('b'); INSERT INTO f(f) VALUES ('rotate');"
+      "INSERT INTO f VALUES ('a'); CREATE TABLE t(v); INSERT INTO t VALUES ('a');"
+      "CREATE TRIGGER tr AFTER DELETE ON t BEGIN DELETE FROM f WHERE key = old.v; END");
+  const std::vector<Row> before = shadow_rows(db, "f");
+  db.run("BEGIN");
+  for (const char* sql :
+       {"DELETE FROM f WHERE key = 'a'", "DELETE FROM f WHERE key IN ('b', 'c')", "DELETE FROM t",
+        "INSERT INTO f(f, key) VALUES ('delete', 'a')",
+        "INSERT INTO f(f, key) VALUES ('delete', 'z')", "UPDATE f SET key = 'c' WHERE key = 'a'"}) {
+    db.refuses(sql, SQLITE_ERROR, {"f: ", "window", "rotate"});
+  }
+  db.refuses("INSERT INTO f(f, key) VALUES ('rotate', 2)", SQLITE_ERROR, {"rotate", "argument"});
+  db.refuses("SELECT filter_export('f')", SQLITE_ERROR, {"f: ", "window"});
+  EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
+  db.run("COMMIT");
+  EXPECT_EQ(shadow_rows(db, "f"), before);
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('a', 'b', 'c')"), "a,b");
+}
+
+TEST_P(Window, refuses_source_triggers_and_import) {
+  db.run("CREATE TABLE t(a)");
+  for (const char* options : {"generations = 2, source = t(a)", "source = t(a), generations = 9",
+                              "generations = 2, source = t(a), triggers = on"}) {
+    db.refuses(create(options), SQLITE_ERROR, {"f: ", "generations", "source"});
+  }
+  db.run(create("generations = 1, source = t(a)") + "; DROP TABLE f");
+  db.run(create("capacity = 50"));
+  db.run(
+      "INSERT INTO f VALUES (1); CREATE TABLE i AS SELECT filter_export('f', 'hashes') AS b;"
+      "DROP TABLE f; " +
+      create("generations = 2, capacity = 50"));
+  db.run("INSERT INTO f VALUES (2)");
+  rotate(db);
+  db.refuses("INSERT INTO f(f, key) SELECT 'import', b FROM i", SQLITE_ERROR, {"f: ", "window"});
+  EXPECT_EQ(items(db), "0 1");
+  db.run("INSERT INTO f(f, key) SELECT 'merge', b FROM i");
+  EXPECT_EQ(items(db), "1 1");
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN (1, 2)"), "1,2");
+  rotate(db);
+  EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN (1, 2)"), "1");
+  check(db);
+}
+
+TEST_P(Window, of_one_generation_does_not_rotate) {
+  db.run(create("generations = 1"));
+  db.refuses("INSERT INTO f(f) VALUES ('rotate')", SQLITE_ERROR, {"f: ", "generations"});
+}
+
+// --- random ------------------------------------------------------------------------------------
+
+// Beside a queue of sets: never a false negative, items equal everywhere.
+TEST_P(Window, random_scripts_agree_with_a_queue_of_sets) {
+  for (uint64_t seed = 1; seed <= 15; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&random](uint64_t limit) { return random() % limit; };
+    TemporaryFolder folder;
+    const size_t generations = 2 + below(4);
+    std::vector<std::unique_ptr<QuickDatabase>> connections;
+    for (int i = 0; i < 2; ++i) {
+      connections.push_back(std::make_unique<QuickDatabase>(folder.file("f.db")));
+      if (i == 0) {
+        connections[0]->run("PRAGMA page_size = 512");
+        connections[0]->run(create("generations = " + std::to_string(generations) +
+                                   ", capacity = " + std::to_string(5 + below(300)) +
+                                   ", fpr = 0.01"));
+      }
+    }
+    using State = std::deque<std::vector<std::pair<int64_t, int64_t>>>;
+    State committed = {{}};
+    State now = committed;
+    std::vector<State> marks;
+    size_t writer = 0;
+    bool open = false;
+    const auto compare = [&](Database& one, const State& state) {
+      for (const auto& generation : state) {
+        for (const auto& [first, last] : generation) {
+          ASSERT_EQ(present(one, first, last), last - first + 1) << "seed " << seed;
+        }
+      }
+    };
+    for (int step = 0; step < 80; ++step) {
+      if (!open) {
+        writer = below(2);
+      }
+      Database& one = *connections[writer];
+      switch (below(9)) {
+        case 0:
+          rotate(one);
+          now.push_front({});
+          now.resize(std::min(now.size(), generations));
+          break;
+        case 1:
+          if (!open) {
+            one.run("BEGIN");
+            open = true;
+            marks.clear();
+          }
+          break;
+        case 2:
+          if (open) {
+            one.run("SAVEPOINT s" + std::to_string(marks.size()));
+            marks.push_back(now);
+          }
+          break;
+        case 3:
+          if (open && !marks.empty()) {
+            const size_t mark = below(marks.size());
+            one.run("ROLLBACK TO s" + std::to_string(mark));
+            now = marks[mark];
+            marks.resize(mark + 1);
+          }
+          break;
+        case 4:
+          if (open) {
+            const bool undo = below(2) == 0;
+            one.run(undo ? "ROLLBACK" : "COMMIT");
+            now = undo ? committed : now;
+            open = false;
+          }
+          break;
+        case 5:
+          check(one);
+          break;
+        case 6:
+          if (below(4) == 0) {
+            one.run("INSERT INTO f(f) VALUES ('clear')");
+            now = {{}};
+          } else {
+            one.run("INSERT INTO f(f) VALUES ('rebuild')");
+          }
+          break;
+        default: {
+          const auto first = static_cast<int64_t>(below(100000));
+          const auto last = first + static_cast<int64_t>(below(below(3) == 0 ? 900 : 20));
+          one.run("INSERT INTO f " + keys(first, last));
+          now.front().emplace_back(first, last);
+        }
+      }
+      if (!open) {
+        committed = now;
+      }
+      compare(one, now);
+      if (!open) {
+        Database& other = *connections[1 - writer];
+        compare(other, committed);
+        EXPECT_EQ(items(one), items(other)) << "seed " << seed;
+        EXPECT_EQ(one.number("SELECT count(*) FROM f"), other.number("SELECT count(*) FROM f"));
+      }
+      ASSERT_FALSE(HasFailure()) << "seed " << seed << " step " << step;
+    }
+    if (open) {
+      connections[writer]->run("COMMIT");
+      committed = now;
+    }
+    QuickDatabase later(folder.file("f.db"));
+    compare(later, committed);
+    EXPECT_EQ(items(later), items(*connections[0])) << "seed " << seed;
+    check(later);
+    check(*connections[1]);
+    ASSERT_FALSE(HasFailure()) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,692 @@
+// flash_kv and what surrounds it: transactions, connections, backups, damage, faults, determinism,
+// and what it must not read.
+#include <functional>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string numbers(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (SELECT " + std::to_string(first) +
+         " UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") ";
+}
+
+std::vector<Row> shadows(Database& db, const std::string& table = "kv") {
+  std::vector<Row> all = db.rows("SELECT key, quote(value) FROM " + table + "_config ORDER BY 1");
+  for (Row& row : db.rows("SELECT id, quote(page) FROM " + table + "_pages ORDER BY 1")) {
+    all.push_back(std::move(row));
+  }
+  return all;
+}
+
+// Pages that SQLite read from the file since the last call.
+int64_t misses(Database& db) {
+  int now = 0, highest = 0;
+  sqlite3_db_status(db.handle(), SQLITE_DBSTATUS_CACHE_MISS, &now, &highest, 1);
+  return now;
+}
+
+class FlashCare : public testing::Test {
+ protected:
+  std::string file(const std::string& name = "a.db") const { return folder.file(name); }
+  static void fill(Database& db, int64_t rows, int64_t bytes, const std::string& options) {
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key, value, " + options + ")");
+    db.run(numbers(1, rows) + "INSERT INTO kv SELECT i, zeroblob(" + std::to_string(bytes) +
+           " + i % 7) FROM n");
+  }
+  TemporaryFolder folder;
+};
+
+// --- transactions --------------------------------------------------------------------------------
+
+TEST_F(FlashCare, a_rollback_to_a_savepoint_does_not_mount) {
+  QuickDatabase db(file());
+  fill(db, 20000, 100, "size = '8MB', seed = 1");
+  db.run(
+      "BEGIN; UPDATE kv SET value = 1 WHERE key < 100; SAVEPOINT a;"
+      "INSERT INTO kv VALUES (-1, 'x'); DELETE FROM kv WHERE key = 5");
+  const std::string reads = "SELECT sector_reads FROM flash_kv_info('kv')";
+  const int64_t before = db.number(reads);
+  db.run("ROLLBACK TO a");
+  EXPECT_EQ(db.text("SELECT count(*) FROM kv WHERE key IN (-1, 5)"), "1");
+  EXPECT_LT(db.number(reads) - before, 20);
+  db.run("ROLLBACK");
+  EXPECT_EQ(db.text("SELECT length(value) FROM kv WHERE key = 8"), "101");
+  EXPECT_LT(db.number(reads) - before, 40);
+  db.refuses("INSERT INTO kv SELECT 20001, 1 UNION ALL SELECT 20002, 1 UNION ALL SELECT 1, 1",
+             SQLITE_CONSTRAINT_PRIMARYKEY, {});
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 20000);
+  EXPECT_LT(db.number(reads) - before, 60);
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashCare, savepoints_of_every_depth_come_back) {
+  QuickDatabase db(file());
+  fill(db, 10, 10, "seed = 1");
+  db.run(
+      "SAVEPOINT a; SAVEPOINT b; INSERT INTO kv VALUES (11, 1); SAVEPOINT c;"
+      "INSERT INTO kv VALUES (12, 1), (13, 1); RELEASE c; SAVEPOINT d; DELETE FROM kv");
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 0);
+  db.run("ROLLBACK TO d");
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 13);
+  db.run("ROLLBACK TO b");
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 10);
+  db.run("INSERT INTO kv VALUES (14, 1); ROLLBACK TO b; INSERT INTO kv VALUES (15, 1); RELEASE a");
+  EXPECT_EQ(db.list("SELECT key FROM kv WHERE key > 10"), "15");
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashCare, a_create_that_is_undone_writes_nothing) {
+  QuickDatabase db(file());
+  db.run(
+      "BEGIN; SAVEPOINT a; CREATE VIRTUAL TABLE kv USING flash_kv; INSERT INTO kv VALUES (1, 2);"
+      "ROLLBACK TO a; CREATE TABLE kv(a); INSERT INTO kv VALUES (5); COMMIT");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "kv");
+  db.run(
+      "DROP TABLE kv; BEGIN; CREATE VIRTUAL TABLE kv USING flash_kv;"
+      "INSERT INTO kv VALUES (1, 2); SAVEPOINT b; INSERT INTO kv VALUES (2, 3); ROLLBACK TO b;"
+      "INSERT INTO kv VALUES (3, 4); COMMIT");
+  EXPECT_EQ(db.list("SELECT key FROM kv"), "1,3");
+  QuickDatabase other(file());
+  EXPECT_EQ(other.list("SELECT key FROM kv"), "1,3");
+  other.run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashCare, a_failing_single_row_inside_a_transaction_undoes_itself_alone) {
+  QuickDatabase db(file());
+  fill(db, 5, 5, "seed = 1");
+  db.run("BEGIN; INSERT INTO kv VALUES (6, 6)");
+  db.refuses("INSERT INTO kv VALUES (6, 7)", SQLITE_CONSTRAINT_PRIMARYKEY, {});
+  db.refuses("INSERT INTO kv(value) VALUES (5)", SQLITE_MISMATCH, {});
+  db.refuses("INSERT INTO kv VALUES (zeroblob(100000), 1)", SQLITE_ERROR, {});
+  db.refuses("INSERT INTO kv(kv) VALUES ('nonsense')", SQLITE_ERROR, {});
+  db.run("COMMIT");
+  EXPECT_EQ(db.list("SELECT key FROM kv"), "1,2,3,4,5,6");
+}
+
+TEST_F(FlashCare, a_deferred_constraint_fails_the_commit_that_is_then_repeated) {
+  QuickDatabase db(file());
+  db.run(
+      "PRAGMA foreign_keys = ON; CREATE TABLE parent(id INTEGER PRIMARY KEY);"
+      "CREATE TABLE child(p REFERENCES parent DEFERRABLE INITIALLY DEFERRED)");
+  fill(db, 5, 5, "seed = 1");
+  db.run("BEGIN; INSERT INTO child VALUES (1); INSERT INTO kv VALUES (6, 6)");
+  db.refuses("COMMIT", SQLITE_CONSTRAINT, {"FOREIGN KEY"});
+  db.run("INSERT INTO kv VALUES (7, 7); INSERT INTO parent VALUES (1); COMMIT");
+  QuickDatabase other(file());
+  EXPECT_EQ(other.number("SELECT count(*) FROM kv"), 7);
+}
+
+// --- connections ---------------------------------------------------------------------------------
+
+TEST_F(FlashCare, another_connection_s_commit_is_followed_without_a_mount) {
+  QuickDatabase one(file());
+  one.run("PRAGMA journal_mode = WAL");
+  fill(one, 20000, 50, "size = '8MB', seed = 1");
+  QuickDatabase two(file());
+  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 20000);
+  const std::string reads = "SELECT sector_reads FROM flash_kv_info('kv')";
+  for (int i = 1; i <= 20; ++i) {
+    const int64_t before = two.number(reads);
+    one.run("INSERT INTO kv VALUES (" + std::to_string(20000 + i) + ", 1)");
+    EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 20000 + i);
+    EXPECT_EQ(two.text("SELECT value FROM kv WHERE key = " + std::to_string(20000 + i)), "1");
+    EXPECT_LT(two.number(reads) - before, 50);
+    two.run("UPDATE kv SET value = " + std::to_string(i) + " WHERE key = 1");
+    EXPECT_EQ(one.number("SELECT value FROM kv WHERE key = 1"), i);
+  }
+  one.run("INSERT INTO kv(kv) VALUES ('collect')");
+  EXPECT_EQ(two.number("SELECT value FROM kv WHERE key = 1"), 20);
+  one.run("INSERT INTO kv(kv, key) VALUES ('resize', '9MB')");
+  EXPECT_EQ(two.number("SELECT size_bytes FROM flash_kv_info('kv')"), 9437184);
+  two.run("INSERT INTO kv VALUES ('two', 2); INSERT INTO kv(kv) VALUES ('check')");
+  one.run("DROP TABLE kv; CREATE VIRTUAL TABLE kv USING flash_kv(sector_size = 512)");
+  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 0);
+}
+
+TEST_F(FlashCare, a_snapshot_holds) {
+  QuickDatabase one(file());
+  one.run("PRAGMA journal_mode = WAL");
+  fill(one, 100, 50, "seed = 1");
+  QuickDatabase two(file());
+  two.run("BEGIN");
+  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 100);
+  one.run("DELETE FROM kv WHERE key < 50; UPDATE kv SET value = 'new'");
+  EXPECT_EQ(two.number("SELECT count(*) FROM kv WHERE length(value) > 40"), 100);
+  EXPECT_EQ(two.attempt("INSERT INTO kv VALUES (1000, 1)").code & 0xFF, SQLITE_BUSY);
+  two.run("COMMIT");
+  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 51);
+}
+
+TEST_F(FlashCare, opening_does_not_read_the_values) {
+  {
+    QuickDatabase db(file());
+    fill(db, 2000, 4000, "size = '16MB', seed = 1");
+  }
+  QuickDatabase db(file());
+  const int64_t pages = db.number("PRAGMA page_count");
+  misses(db);
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 2000);
+  EXPECT_LT(misses(db), pages / 20);
+  EXPECT_EQ(db.number("SELECT length(value) FROM kv WHERE key = 7"), 4000);
+  EXPECT_LT(misses(db), 10);
+}
+
+TEST_F(FlashCare, reading_writes_nothing) {
+  {
+    QuickDatabase db(file());
+    fill(db, 2000, 100, "seed = 1");
+  }
+  std::vector<Row> before, after;
+  {
+    QuickDatabase db(file());
+    before = shadows(db);
+  }
+  {
+    QuickDatabase db(file());
+    db.run(
+        "SELECT * FROM kv; SELECT * FROM flash_kv_info; SELECT flash_kv_map('kv');"
+        "INSERT INTO kv(kv) VALUES ('check'); BEGIN IMMEDIATE; SELECT * FROM kv; COMMIT;"
+        "BEGIN; DELETE FROM kv; ROLLBACK");
+    after = shadows(db);
+  }
+  EXPECT_EQ(before, after);
+  Database db(file(), SQLITE_OPEN_READONLY);
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv WHERE key < 10"), 9);
+}
+
+TEST_F(FlashCare, the_same_statements_give_the_same_bytes) {
+  std::vector<std::vector<Row>> bytes;
+  for (int run = 0; run < 3; ++run) {
+    auto db = std::make_unique<QuickDatabase>(file("d" + std::to_string(run)));
+    const auto statement = [&](const std::string& sql) {
+      db->run(sql);
+      if (run == 1) {  // every statement in a connection of its own
+        db = std::make_unique<QuickDatabase>(file("d1"));
+      } else if (run == 2) {  // others look on
+        QuickDatabase(file("d2")).run("SELECT * FROM kv");
+      }
+    };
+    statement("CREATE VIRTUAL TABLE kv USING flash_kv(seed = 9, size = '256KB')");
+    for (int i = 0; i < 60; ++i) {
+      const std::string n = std::to_string(i);
+      statement(numbers(1, 30) + "INSERT OR REPLACE INTO kv SELECT (i * " + n +
+                ") % 97, zeroblob(100 + i * 7) FROM n");
+      statement("DELETE FROM kv WHERE key % 11 = " + std::to_string(i % 11));
+      statement("INSERT OR REPLACE INTO kv VALUES (" + n + ", '" + n + "')");
+    }
+    bytes.push_back(shadows(*db));
+    EXPECT_GT(db->number("SELECT collections + erases FROM flash_kv_info('kv')"), 0);
+  }
+  EXPECT_EQ(bytes[0], bytes[1]);
+  EXPECT_EQ(bytes[0], bytes[2]);
+}
+
+// --- the file as a whole -------------------------------------------------------------------------
+
+TEST_F(FlashCare, vacuum_backup_rename_attach_and_temp) {
+  QuickDatabase db(file());
+  fill(db, 3000, 100, "seed = 1");
+  const std::string sum = "SELECT sum(length(value)) || ' ' || count(*) FROM kv";
+  const std::string expected = db.text(sum);
+  db.run("VACUUM");
+  EXPECT_EQ(db.text(sum), expected);
+  db.run("VACUUM INTO '" + file("b.db") + "'");
+  db.run("ATTACH '" + file("b.db") + "' AS b");
+  EXPECT_EQ(db.text("SELECT count(*) FROM b.kv JOIN main.kv USING (key)"), "3000");
+  db.run("DELETE FROM b.kv WHERE key > 10; ALTER TABLE b.kv RENAME TO other");
+  EXPECT_EQ(db.number("SELECT count(*) FROM other"), 10);
+  EXPECT_EQ(db.number("SELECT entries FROM flash_kv_info('b.other')"), 10);
+  db.run(
+      "DETACH b; CREATE VIRTUAL TABLE temp.kv USING flash_kv; INSERT INTO temp.kv VALUES (1, 2)");
+  EXPECT_EQ(db.number("SELECT entries FROM flash_kv_info('kv')"), 1);
+  EXPECT_EQ(db.list("SELECT schema FROM flash_kv_info ORDER BY 1"), "main,temp");
+  db.run("DROP TABLE temp.kv");
+  {
+    QuickDatabase copy(file("c.db"));
+    sqlite3_backup* backup = sqlite3_backup_init(copy.handle(), "main", db.handle(), "main");
+    ASSERT_NE(backup, nullptr);
+    EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+    EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+    EXPECT_EQ(copy.text(sum), expected);
+    copy.run("INSERT INTO kv(kv) VALUES ('check')");
+  }
+  EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
+}
+
+TEST_F(FlashCare, a_restored_backup_is_noticed) {
+  QuickDatabase db(file());
+  fill(db, 500, 100, "seed = 1");
+  db.run("VACUUM INTO '" + file("b.db") + "'");
+  db.run("DELETE FROM kv WHERE key > 5; INSERT INTO kv VALUES ('later', 1)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 6);
+  {
+    QuickDatabase source(file("b.db"));
+    sqlite3_backup* backup = sqlite3_backup_init(db.handle(), "main", source.handle(), "main");
+    ASSERT_NE(backup, nullptr);
+    sqlite3_backup_step(backup, -1);
+    EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+  }
+  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 500);
+  EXPECT_EQ(db.number("SELECT length(value) FROM kv WHERE key = 400"), 101);
+  db.run("INSERT INTO kv VALUES ('later', 2); INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashCare, a_dump_restores_it) {
+  QuickDatabase db(file());
+  fill(db, 200, 50, "seed = 1");
+  std::string script = "PRAGMA writable_schema = ON; BEGIN;";
+  for (const Row& row : db.rows("SELECT sql FROM sqlite_schema WHERE name GLOB 'kv_*' AND"
+                                " sql IS NOT NULL")) {
+    script += row[0] + ";";
+  }
+  for (const Row& row : db.rows("SELECT quote(key), quote(value) FROM kv_config")) {
+    script += "INSERT INTO kv_config VALUES (" + row[0] + "," + row[1] + ");";
+  }
+  for (const Row& row : db.rows("SELECT id, quote(page) FROM kv_pages")) {
+    script += "INSERT INTO kv_pages VALUES (" + row[0] + "," + row[1] + ");";
+  }
+  script +=
+      "INSERT INTO sqlite_schema VALUES ('table', 'kv', 'kv', 0, 'CREATE VIRTUAL TABLE kv"
+      " USING flash_kv(key, value)'); COMMIT";
+  {
+    QuickDatabase restored(file("r.db"));
+    restored.run(script);
+  }
+  QuickDatabase restored(file("r.db"));
+  EXPECT_EQ(restored.number("SELECT count(*) FROM kv WHERE length(value) >= 50"), 200);
+  restored.run("INSERT INTO kv VALUES (0, 0); INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashCare, utf_16_databases_and_reserved_bytes) {
+  QuickDatabase db(file());
+  db.run("PRAGMA encoding = 'UTF-16le'; PRAGMA page_size = 1024");
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value TEXT)");
+  db.run("INSERT INTO kv VALUES ('schlüssel', 'wert €𝄞'); INSERT INTO kv(value) VALUES ('hello')");
+  EXPECT_EQ(db.text("SELECT value FROM kv WHERE key = 'schlüssel'"), "wert €𝄞");
+  EXPECT_EQ(db.text("SELECT key FROM kv WHERE value = 'hello'"),
+            "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d");
+  EXPECT_EQ(db.number("SELECT max(length(page)) FROM kv_pages"), 964);
+}
+
+// --- damage --------------------------------------------------------------------------------------
+
+class FlashDamage : public FlashCare {
+ protected:
+  FlashDamage() {
+    QuickDatabase db(file("good.db"));
+    fill(db, 500, 300, "size = '512KB', seed = 1");
+    db.run("UPDATE kv SET value = 'new ' || key WHERE key % 3 = 0; DELETE FROM kv WHERE key = 7");
+    db.run("CREATE VIRTUAL TABLE other USING flash_kv; INSERT INTO other VALUES (1, 2)");
+  }
+  // Every error has a text and says corruption; nothing wrong is ever answered.
+  void damage(const std::string& sql, bool must_be_found) {
+    std::filesystem::copy_file(file("good.db"), file("bad.db"),
+                               std::filesystem::copy_options::overwrite_existing);
+    QuickDatabase(file("bad.db")).run(sql);
+    bool found = false;
+    const auto look = [&](Database& db, const std::string& query) {
+      const Outcome outcome = db.attempt(query);
+      if (outcome.code != SQLITE_OK) {
+        found = true;
+        EXPECT_TRUE((outcome.code & 0xFF) == SQLITE_CORRUPT ||
+                    (outcome.code & 0xFF) == SQLITE_IOERR)
+            << sql << ": " << query << ": " << outcome.code << " " << outcome.message;
+        EXPECT_NE(outcome.message.find("kv"), std::string::npos) << sql << ": " << outcome.message;
+      }
+      return outcome.code == SQLITE_OK;
+    };
+    QuickDatabase db(file("bad.db"));
+    for (const char* query : {"SELECT count(*) FROM kv WHERE key = 3", "SELECT * FROM kv",
+                              "SELECT * FROM flash_kv_info", "SELECT * FROM flash_kv_sectors('kv')",
+                              "SELECT flash_kv_map('kv')"}) {
+      look(db, query);
+    }
+    if (look(db, "SELECT * FROM kv")) {
+      EXPECT_EQ(db.number("SELECT count(*) FROM kv WHERE value = 'new ' || key"), 166) << sql;
+      EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 499) << sql;
+    }
+    for (const char* statement :
+         {"INSERT INTO kv(kv) VALUES ('check')", "INSERT OR REPLACE INTO kv VALUES (3, 'again')",
+          "BEGIN; DELETE FROM kv WHERE key = 9; SAVEPOINT a; INSERT INTO kv VALUES (-5, zeroblob("
+          "5000)); ROLLBACK TO a; COMMIT",
+          "INSERT INTO kv(kv) VALUES ('collect')", "INSERT INTO kv(kv) VALUES ('clear')"}) {
+      look(db, statement);
+      db.attempt("ROLLBACK");
+    }
+    EXPECT_TRUE(found || !must_be_found) << sql << " is not noticed";
+    EXPECT_EQ(db.text("SELECT value FROM other WHERE key = 1"), "2") << sql;
+    db.run("DROP TABLE kv; CREATE VIRTUAL TABLE kv USING flash_kv; INSERT INTO kv VALUES (1, 2)");
+    db.run("INSERT INTO kv(kv) VALUES ('check'); INSERT INTO other(other) VALUES ('check')");
+  }
+};
+
+TEST_F(FlashDamage, of_nothing_is_none) { damage("SELECT 1", false); }
+
+TEST_F(FlashDamage, of_the_record_is_found) {
+  for (const char* value :
+       {"NULL", "5", "'text'", "x''", "zeroblob(100)", "zeroblob(4000)", "randomblob(100)",
+        "substr(value, 1, 50)", "substr(value, 2)", "CAST(value || x'00' AS BLOB)",
+        "CAST(substr(value, 1, 20) || x'ff' || substr(value, 22) AS BLOB)"}) {
+    damage("UPDATE kv_config SET value = " + std::string(value) + " WHERE key = 'record'", true);
+  }
+  damage("DELETE FROM kv_config WHERE key = 'record'", true);
+  damage(
+      "UPDATE kv_config SET value = (SELECT value FROM other_config WHERE key = 'record') WHERE"
+      " key = 'record'",
+      true);
+  damage("DELETE FROM kv_config", true);
+  damage("PRAGMA writable_schema = ON; DROP TABLE kv_config", true);
+}
+
+TEST_F(FlashDamage, of_any_page_is_found) {
+  QuickDatabase db(file("good.db"));
+  for (const Row& row : db.rows("SELECT id FROM kv_pages")) {
+    const std::string where = " WHERE id = " + row[0];
+    damage(
+        "UPDATE kv_pages SET page = CAST(substr(page, 1, 2000) || x'a5' || substr(page, 2002) AS"
+        " BLOB)" +
+            where,
+        true);
+    damage("DELETE FROM kv_pages" + where, true);
+  }
+}
+
+TEST_F(FlashDamage, of_a_page_s_form_is_found) {
+  for (const char* value :
+       {"NULL", "5", "'text'", "x''", "x'00'", "zeroblob(4036)", "zeroblob(9)", "randomblob(4036)",
+        "substr(page, 1, 4000)", "CAST(page || x'00' AS BLOB)"}) {
+    damage("UPDATE kv_pages SET page = " + std::string(value) + " WHERE id = 4", true);
+    damage("UPDATE kv_pages SET page = " + std::string(value), true);
+  }
+  damage("UPDATE kv_pages SET page = (SELECT page FROM kv_pages WHERE id = 5) WHERE id = 4", true);
+  damage("INSERT INTO kv_pages SELECT 1000000, page FROM kv_pages WHERE id = 4", true);
+  damage("DROP TABLE kv_pages", true);
+}
+
+TEST_F(FlashDamage, an_older_page_is_found) {
+  QuickDatabase db(file("old.db"));
+  std::filesystem::copy_file(file("good.db"), file("old.db"),
+                             std::filesystem::copy_options::overwrite_existing);
+  {
+    QuickDatabase newer(file("good.db"));
+    newer.run("UPDATE kv SET value = 'newest' WHERE key > 490");
+    newer.run("UPDATE kv SET value = 'new ' || key WHERE key > 490 AND key % 3 = 0");
+  }
+  QuickDatabase good(file("good.db"));
+  good.run("ATTACH '" + file("old.db") + "' AS old");
+  for (const Row& row : good.rows("SELECT m.id FROM kv_pages AS m JOIN old.kv_pages AS o USING (id)"
+                                  " WHERE m.page <> o.page")) {
+    damage("ATTACH '" + file("old.db") +
+               "' AS old; UPDATE main.kv_pages SET page = (SELECT page"
+               " FROM old.kv_pages WHERE id = " +
+               row[0] + ") WHERE id = " + row[0],
+           true);
+  }
+}
+
+// --- faults --------------------------------------------------------------------------------------
+
+// In its lifetime SQLite gives no more than that above what is in use. Where the module has its own
+// operator new (release builds) its memory counts, too.
+class Limit {
+ public:
+  explicit Limit(int64_t above) { sqlite3_hard_heap_limit64(sqlite3_memory_used() + above); }
+  ~Limit() { sqlite3_hard_heap_limit64(0); }
+  Limit(const Limit&) = delete;
+  Limit& operator=(const Limit&) = delete;
+};
+
+TEST_F(FlashCare, out_of_memory_is_an_error_that_changes_nothing) {
+  QuickDatabase db(file());
+  fill(db, 1000, 200, "size = '1MB', seed = 1");
+  db.run("CREATE TABLE t AS SELECT key, zeroblob(300) AS value FROM kv");
+  const std::vector<std::string> statements = {
+      "INSERT INTO kv SELECT -key, value FROM t LIMIT 300",
+      "INSERT OR REPLACE INTO kv SELECT key, value FROM t LIMIT 500",
+      "UPDATE kv SET value = zeroblob(2000) WHERE key % 10 = 0",
+      "UPDATE kv SET key = -key",
+      "DELETE FROM kv WHERE key % 2",
+      "INSERT INTO kv VALUES ('large', zeroblob(100000))",
+      "INSERT INTO kv(kv) VALUES ('collect')",
+      "INSERT INTO kv(kv) VALUES ('check')",
+      "INSERT INTO kv(kv) VALUES ('clear')",
+      "INSERT INTO kv(kv, key) VALUES ('resize', '2MB')",
+      "SELECT count(*) FROM t JOIN kv USING (key)",
+      "SELECT sum(length(value)) FROM kv",
+      "SELECT length(flash_kv_map('kv'))",
+      "SELECT * FROM flash_kv_info"};
+  const auto expect_old = [&](const std::string& what) {
+    ASSERT_EQ(db.number("SELECT count(*) FROM kv WHERE length(value) BETWEEN 200 AND 206"), 1000)
+        << what;
+    ASSERT_EQ(db.number("SELECT count(*) FROM t JOIN kv USING (key)"), 1000) << what;
+  };
+  for (const std::string& sql : statements) {
+    int failures = 0;
+    for (int64_t above = 100; above < 4'000'000; above += above / 3 + 50) {
+      const bool in_transaction = failures % 2 == 1;
+      db.run(in_transaction ? "BEGIN; SAVEPOINT s" : "SELECT 1");
+      Outcome outcome;
+      {
+        const Limit limit(above);
+        outcome = db.attempt(sql);
+      }
+      const int code = outcome.code & 0xFF;
+      ASSERT_TRUE(code == SQLITE_OK || code == SQLITE_NOMEM || code == SQLITE_IOERR)
+          << sql << " at " << above << ": " << outcome.code << " " << outcome.message;
+      if (in_transaction) {
+        db.attempt("ROLLBACK TO s");
+        if (code != SQLITE_OK) {
+          expect_old(sql + " at " + std::to_string(above));
+        }
+        db.attempt("ROLLBACK");
+      }
+      if (code == SQLITE_OK && in_transaction) {
+        break;
+      }
+      if (code != SQLITE_OK) {
+        ++failures;
+        expect_old(sql + " at " + std::to_string(above));
+      } else {  // done for good: start anew
+        db.run("DROP TABLE kv");
+        fill(db, 1000, 200, "size = '1MB', seed = 1");
+        failures += failures % 2 == 0 ? 1 : 0;
+      }
+    }
+    EXPECT_GT(failures, 0) << sql;
+    db.run("INSERT INTO kv(kv) VALUES ('check')");
+  }
+}
+
+// An I/O error at the n-th write of the file: a VFS that fails.
+struct FailingFile {
+  sqlite3_file base;
+  sqlite3_file* real;
+};
+int64_t writes_left = -1;  // < 0: none fails
+sqlite3_vfs* real_vfs = nullptr;
+
+bool fails() { return writes_left >= 0 && writes_left-- == 0; }
+sqlite3_file* real_of(sqlite3_file* file) {
+  return reinterpret_cast<sqlite3_file*>(reinterpret_cast<FailingFile*>(file) + 1);
+}
+const sqlite3_io_methods* methods_of(sqlite3_file* file) { return real_of(file)->pMethods; }
+
+const sqlite3_io_methods kFailing = {
+    1,
+    [](sqlite3_file* f) { return methods_of(f)->xClose(real_of(f)); },
+    [](sqlite3_file* f, void* to, int n, sqlite3_int64 at) {
+      return methods_of(f)->xRead(real_of(f), to, n, at);
+    },
+    [](sqlite3_file* f, const void* from, int n, sqlite3_int64 at) {
+      return fails() ? SQLITE_IOERR_WRITE : methods_of(f)->xWrite(real_of(f), from, n, at);
+    },
+    [](sqlite3_file* f, sqlite3_int64 n) { return methods_of(f)->xTruncate(real_of(f), n); },
+    [](sqlite3_file* f, int flags) { return methods_of(f)->xSync(real_of(f), flags); },
+    [](sqlite3_file* f, sqlite3_int64* n) { return methods_of(f)->xFileSize(real_of(f), n); },
+    [](sqlite3_file* f, int lock) { return methods_of(f)->xLock(real_of(f), lock); },
+    [](sqlite3_file* f, int lock) { return methods_of(f)->xUnlock(real_of(f), lock); },
+    [](sqlite3_file* f, int* out) { return methods_of(f)->xCheckReservedLock(real_of(f), out); },
+    [](sqlite3_file* f, int op, void* arg) {
+      return methods_of(f)->xFileControl(real_of(f), op, arg);
+    },
+    [](sqlite3_file* f) { return methods_of(f)->xSectorSize(real_of(f)); },
+    [](sqlite3_file* f) { return methods_of(f)->xDeviceCharacteristics(real_of(f)); },
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr};
+
+int open_failing(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
+  file->pMethods = nullptr;
+  const int code = real_vfs->xOpen(real_vfs, name, real_of(file), flags, out);
+  if (code == SQLITE_OK) {
+    file->pMethods = &kFailing;
+  }
+  return code;
+}
+
+TEST_F(FlashCare, a_failing_write_loses_nothing) {
+  real_vfs = sqlite3_vfs_find(nullptr);
+  sqlite3_vfs vfs = *real_vfs;
+  vfs.zName = "failing";
+  vfs.szOsFile = static_cast<int>(sizeof(FailingFile)) + real_vfs->szOsFile;
+  vfs.xOpen = open_failing;
+  sqlite3_vfs_register(&vfs, 0);
+  {
+    QuickDatabase db(file());
+    fill(db, 300, 200, "size = '256KB', seed = 1");
+  }
+  int failures = 0;
+  for (int64_t n = 0; n < 400; n += 1 + n / 8) {
+    {
+      Database db("file:" + file() + "?vfs=failing", SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI);
+      db.run("PRAGMA cache_size = 5; PRAGMA synchronous = OFF; PRAGMA cache_spill = ON");
+      EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 300);
+      writes_left = n;
+      Outcome outcome;
+      for (const char* sql : {"BEGIN", "UPDATE kv SET value = 'x' WHERE key < 200", "SAVEPOINT a",
+                              "DELETE FROM kv WHERE key % 2", "ROLLBACK TO a",
+                              "INSERT INTO kv(kv) VALUES ('collect')", "COMMIT"}) {
+        outcome = db.attempt(sql);
+        if (outcome.code != SQLITE_OK) {
+          break;
+        }
+      }
+      const bool failed = outcome.code != SQLITE_OK;
+      writes_left = -1;
+      db.attempt("ROLLBACK");
+      if (failed) {
+        ++failures;
+        EXPECT_EQ(outcome.code & 0xFF, SQLITE_IOERR) << n << ": " << outcome.message;
+        ASSERT_EQ(db.number("SELECT count(*) FROM kv WHERE length(value) >= 200"), 300) << n;
+      } else {
+        ASSERT_EQ(db.number("SELECT count(*) FROM kv WHERE value = 'x'"), 199) << n;
+        db.run(numbers(1, 200) +
+               "INSERT OR REPLACE INTO kv SELECT i, zeroblob(200 + i % 7) FROM n");
+      }
+      db.run("INSERT INTO kv(kv) VALUES ('check')");
+    }
+    QuickDatabase other(file());
+    ASSERT_EQ(other.number("SELECT count(*) FROM kv WHERE length(value) >= 200"), 300) << n;
+  }
+  EXPECT_GT(failures, 10);
+  sqlite3_vfs_unregister(&vfs);
+}
+
+TEST_F(FlashCare, long_commands_can_be_interrupted) {
+  QuickDatabase db(file());
+  fill(db, 30000, 100, "size = '8MB', seed = 1");
+  db.run("DELETE FROM kv WHERE key % 3 = 0");
+  const std::string state = db.text("SELECT count(*) || sum(length(value)) FROM kv");
+  for (const char* command : {"check", "collect"}) {
+    int calls = 0;
+    sqlite3_progress_handler(
+        db.handle(), 100, [](void* count) { return ++*static_cast<int*>(count) > 2 ? 1 : 0; },
+        &calls);
+    const Outcome outcome =
+        db.attempt(std::string("INSERT INTO kv(kv) VALUES ('") + command + "')");
+    sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+    EXPECT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << command << ": " << outcome.message;
+    EXPECT_EQ(db.text("SELECT count(*) || sum(length(value)) FROM kv"), state);
+  }
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
+// --- functions -----------------------------------------------------------------------------------
+
+TEST_F(FlashCare, sha1_is_sha1) {
+  Database db;
+  EXPECT_EQ(db.text("SELECT sha1('')"), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+  EXPECT_EQ(db.text("SELECT sha1('abc')"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  EXPECT_EQ(db.text("SELECT sha1(x'616263')"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  EXPECT_EQ(db.text("SELECT sha1(NULL)"), "NULL");
+  EXPECT_EQ(db.text("SELECT sha1(123) = sha1('123')"), "1");
+  EXPECT_EQ(db.text("SELECT typeof(sha1(x''))"), "text");
+  EXPECT_EQ(db.text("SELECT sha1(zeroblob(1000000))"), "bef3595266a65a2ff36b700a75e8ed95c68210b6");
+  db.run(
+      "CREATE TABLE t(a, b AS (sha1(a)), CHECK (length(sha1(a)) = 40)); CREATE INDEX i ON"
+      " t(sha1(a)); INSERT INTO t VALUES ('abc')");
+  EXPECT_EQ(db.text("SELECT b FROM t"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+}
+
+TEST_F(FlashCare, the_functions_agree_with_each_other) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(size = '256KB', seed = 1)");
+  db.run(numbers(1, 400) + "INSERT INTO kv SELECT i, zeroblob(300) FROM n");
+  db.run("UPDATE kv SET value = 1 WHERE key % 4 = 0; DELETE FROM kv WHERE key % 4 = 1");
+  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv')"), 256);
+  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv') WHERE live_bytes + dead_bytes +"
+                      " free_bytes <> 1024 OR live_bytes < 0 OR free_bytes < 0"),
+            0);
+  for (const std::string kind : {"live_bytes", "dead_bytes", "free_bytes"}) {
+    EXPECT_EQ(db.text("SELECT sum(" + kind + ") FROM flash_kv_sectors('kv')"),
+              db.text("SELECT " + kind + " FROM flash_kv_info('kv')"));
+  }
+  EXPECT_EQ(db.text("SELECT max(erase_count) FROM flash_kv_sectors('kv')"),
+            db.text("SELECT erase_max FROM flash_kv_info('kv')"));
+  EXPECT_EQ(db.number("SELECT entries FROM flash_kv_info WHERE name = 'kv'"), 300);
+  EXPECT_EQ(db.number("SELECT dead_bytes > 20000 FROM flash_kv_info('kv')"), 1);
+  const std::string map = db.text("SELECT flash_kv_map('kv')");
+  EXPECT_TRUE(map.starts_with("<svg ") && map.ends_with("</svg>\n"));
+  EXPECT_NE(map.find("256 sectors of 1 KB"), std::string::npos);
+  EXPECT_EQ(db.text("SELECT flash_kv_map(NULL)"), "NULL");
+  EXPECT_EQ(db.rows("SELECT * FROM flash_kv_info(NULL)").size(), 0U);
+  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_info AS i JOIN flash_kv_sectors(i.name)"),
+            256);
+}
+
+TEST_F(FlashCare, the_functions_refuse_what_is_no_flash_kv) {
+  Database db;
+  db.run(
+      "CREATE TABLE t(a); CREATE VIRTUAL TABLE f USING cuckoo_filter;"
+      "CREATE VIRTUAL TABLE kv USING flash_kv");
+  for (const std::string call : {"SELECT * FROM flash_kv_info('t')", "SELECT flash_kv_map('f')",
+                                 "SELECT * FROM flash_kv_sectors('f')"}) {
+    db.refuses(call, SQLITE_ERROR, {"is not a flash_kv"});
+  }
+  db.refuses("SELECT flash_kv_map('none')", SQLITE_ERROR, {"no such flash_kv: none"});
+  db.refuses("SELECT flash_kv_map(5)", SQLITE_ERROR, {"a flash_kv's name"});
+  db.refuses("SELECT * FROM flash_kv_info(x'00')", SQLITE_ERROR, {"a flash_kv's name"});
+  db.refuses("SELECT * FROM flash_kv_sectors", SQLITE_ERROR, {"takes a flash_kv's name"});
+  db.refuses("SELECT filter_contains('kv', 1)", SQLITE_ERROR, {"is not a cuckoo_filter"});
+  EXPECT_EQ(db.list("SELECT name FROM filter_info"), "f");
+  EXPECT_EQ(db.list("SELECT name FROM flash_kv_info"), "kv");
+}
+
+TEST_F(FlashCare, the_map_of_any_size_is_small) {
+  Database db;
+  for (const char* options :
+       {"sectors = 16, erase_block = 1", "sectors = 100000", "size = '64GB', erase_block = 64"}) {
+    db.run(std::string("CREATE VIRTUAL TABLE kv USING flash_kv(") + options + ")");
+    db.run("INSERT INTO kv VALUES (1, zeroblob(500))");
+    EXPECT_LT(db.number("SELECT length(flash_kv_map('kv'))"), 400000) << options;
+    db.run("DROP TABLE kv");
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,199 @@
+// CREATE VIRTUAL TABLE … USING flash_kv(…): columns, options, what they refuse and what is stored.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+class FlashCreate : public testing::Test {
+ protected:
+  void creates(const std::string& arguments) {
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(" + arguments + ")");
+    db.run("INSERT INTO kv VALUES (1, 'one'); INSERT INTO kv(kv) VALUES ('check')");
+    EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 1) << arguments;
+    db.run("DROP TABLE kv");
+  }
+  void refuses(const std::string& arguments, const std::vector<std::string>& parts) {
+    db.refuses("CREATE VIRTUAL TABLE kv USING flash_kv(" + arguments + ")", SQLITE_ERROR, parts);
+    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << arguments;
+  }
+  std::string info(const std::string& arguments, const std::string& columns) {
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(" + arguments + ")");
+    const std::vector<Row> rows = db.rows("SELECT " + columns + " FROM flash_kv_info('kv')");
+    std::string text;
+    for (const std::string& column : rows.at(0)) {
+      text += (text.empty() ? "" : " ") + column;
+    }
+    db.run("DROP TABLE kv");
+    return text;
+  }
+  Database db;
+};
+
+TEST_F(FlashCreate, without_arguments_takes_the_defaults) {
+  EXPECT_EQ(info("", "size_bytes, sector_size, erase_block, program_unit, endurance, digest"),
+            "16777216 1024 4 16 100000 sha1");
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv");
+  EXPECT_EQ(db.list("SELECT name || ' ' || hidden FROM pragma_table_xinfo('kv')"),
+            "key 0,value 0,sector 1,seq 1,digest 1,kv 1,_rowid_ 1,rowid 1,oid 1");
+}
+
+TEST_F(FlashCreate, takes_names_and_types_of_two_columns) {
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(\"the key\" TEXT, [the doc] VARCHAR(20))");
+  EXPECT_EQ(db.list("SELECT name || ' ' || type FROM pragma_table_info('kv')"),
+            "the key TEXT,the doc VARCHAR(20)");
+  db.run("INSERT INTO kv VALUES (5, 6)");
+  EXPECT_EQ(db.text("SELECT typeof(\"the key\") || typeof(\"the doc\") FROM kv"), "texttext");
+}
+
+TEST_F(FlashCreate, rounds_sizes_up_to_whole_erase_blocks) {
+  EXPECT_EQ(info("size = '64KB'", "size_bytes"), "65536");
+  EXPECT_EQ(info("size = 65537", "size_bytes"), "69632");
+  EXPECT_EQ(info("size = 1 MB", "size_bytes"), "1048576");
+  EXPECT_EQ(info("SIZE = '1.5mb'", "size_bytes"), "1572864");
+  EXPECT_EQ(info("sectors = 65", "sectors"), "68");
+  EXPECT_EQ(info("sectors = 65, erase_block = 3", "sectors"), "66");
+  EXPECT_EQ(info("sectors = 16, erase_block = 1, sector_size = 512", "size_bytes"), "8192");
+}
+
+TEST_F(FlashCreate, takes_every_option_at_its_ends) {
+  for (const char* arguments :
+       {"sector_size = 512", "sector_size = 64KB, size = '8MB'", "sector_size = 65536, size = 8e6",
+        "erase_block = 1", "erase_block = 1024, size = '64 MB'", "program_unit = 16",
+        "program_unit = 32", "program_unit = '64'", "endurance = 1", "endurance = 1e9",
+        "digest = sha1", "digest = SHA256", "hashes = 2, ways = 1", "hashes = 4, ways = 8",
+        "seed = -9223372036854775808", "seed = 0xffffffffffffffff", "size = '64GB'"}) {
+    if (std::string(arguments).find("64KB,") == std::string::npos) {  // no SQL token: quote it
+      creates(arguments);
+    }
+  }
+  creates("sector_size = '64KB', size = '8MB'");
+}
+
+TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
+  refuses("sector_size = 1000", {"kv: ", "sector size is 1000", "a power of two"});
+  refuses("sector_size = 256", {"sector_size", "512 to 64KB"});
+  refuses("sector_size = 131072", {"sector_size", "512 to 64KB"});
+  refuses("erase_block = 0", {"erase_block", "1 to 1024"});
+  refuses("erase_block = 1025", {"erase_block", "1 to 1024"});
+  refuses("program_unit = 8", {"program_unit", "16, 32 or 64"});
+  refuses("program_unit = 48", {"program_unit", "16, 32 or 64"});
+  refuses("endurance = 0", {"endurance", "1 to 10^9"});
+  refuses("endurance = 1000000001", {"endurance", "1 to 10^9"});
+  refuses("digest = md5", {"digest", "sha1 or sha256"});
+  refuses("hashes = 1", {"hashes", "2 to 4"});
+  refuses("hashes = 5", {"hashes", "2 to 4"});
+  refuses("ways = 0", {"ways", "1 to 8"});
+  refuses("ways = 9", {"ways", "1 to 8"});
+  refuses("seed = red", {"seed", "64-bit integer"});
+  refuses("size = '60KB'", {"option size is 60KB", "64KB (16 erase blocks of 4KB)", "64GB"});
+  refuses("size = '65GB'", {"option size is 65GB", "2^32 program units of 16 bytes"});
+  refuses("size = '1TB'", {"size", "8KB to 256GB"});
+  refuses("size = 12345.5", {"size", "8KB to 256GB"});
+  refuses("size = -5", {"size"});
+  refuses("size = '64MBX'", {"size"});
+  refuses("size = MB", {"size"});
+  refuses("sectors = 15", {"sectors", "16 to 2^32"});
+  refuses("sectors = 60", {"option sectors is 60, expected 64 (16 erase blocks of 4)"});
+  refuses("sectors = 1.5", {"sectors"});
+}
+
+TEST_F(FlashCreate, refuses_options_that_do_not_belong) {
+  refuses("size = '1MB', sectors = 1024", {"size and sectors exclude one another"});
+  refuses("size = '1MB', size = '1MB'", {"size is given twice"});
+  refuses("capacity = 100", {"unknown option \"capacity\"",
+                             "size, sectors, sector_size, erase_block, program_unit, endurance, "
+                             "digest, hashes, ways, seed"});
+  refuses("seed = 1 2", {"seed"});
+  refuses("seed = '1' x", {"has text that does not belong"});
+}
+
+TEST_F(FlashCreate, refuses_columns_that_can_not_be) {
+  refuses("a, b, c", {"two columns, key and value", "c"});
+  refuses("a, A", {"two columns are called"});
+  refuses("a, seq", {"may not be called seq"});
+  refuses("sector, b", {"may not be called sector"});
+  refuses("a, Digest", {"may not be called digest"});
+  refuses("kv, b", {"called like one of its columns"});
+  refuses("a, KV", {"called like one of its columns"});
+  refuses("a TEXT NOT NULL", {"takes a name and a type only"});
+  refuses("a TEXT COLLATE NOCASE", {"takes a name and a type only"});
+  for (const char* name : {"seq", "sector", "digest", "value", "key"}) {
+    db.refuses(std::string("CREATE VIRTUAL TABLE ") + name + " USING flash_kv", SQLITE_ERROR,
+               {"called like one of its columns"});
+  }
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(a, b)");
+  for (const char* name : {"a", "B", "seq"}) {
+    db.refuses(std::string("ALTER TABLE kv RENAME TO ") + name, SQLITE_ERROR,
+               {"called like one of its columns"});
+  }
+  db.run("INSERT INTO kv VALUES (1, 2)");
+}
+
+TEST_F(FlashCreate, makes_and_drops_two_shadow_tables) {
+  db.run("CREATE TABLE kv_log(a); CREATE TABLE kv_items(a)");  // the user's own
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name GLOB 'kv_*' ORDER BY 1"),
+            "kv_config,kv_items,kv_log,kv_pages");
+  db.run("PRAGMA defensive; INSERT INTO kv_log VALUES (1)");
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  db.run("INSERT INTO kv_log VALUES (2)");
+  db.refuses("DELETE FROM kv_pages", SQLITE_ERROR, {"may not be modified"});
+  db.refuses("DELETE FROM kv_config", SQLITE_ERROR, {"may not be modified"});
+  db.run("INSERT INTO kv VALUES (1, 1)");
+  db.run("ALTER TABLE kv RENAME TO other");
+  EXPECT_EQ(db.text("SELECT value FROM other"), "1");
+  db.run("DROP TABLE other");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema ORDER BY 1"), "kv_items,kv_log");
+}
+
+TEST_F(FlashCreate, is_cheap_at_any_size) {
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(size = '64GB')");
+  EXPECT_LE(db.number("SELECT count(*) FROM kv_pages"), 20);
+  db.run("INSERT INTO kv VALUES (1, 2); INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashCreate, a_stored_option_that_was_changed_is_found) {
+  TemporaryFolder folder;
+  for (const char* change : {"UPDATE kv_config SET value = 2048 WHERE key = 'sector_size'",
+                             "UPDATE kv_config SET value = 'sha256' WHERE key = 'digest'",
+                             "UPDATE kv_config SET value = 5 WHERE key = 'seed'",
+                             "UPDATE kv_config SET value = 3 WHERE key = 'hashes'",
+                             "DELETE FROM kv_config WHERE key = 'ways'",
+                             "UPDATE kv_config SET value = 'x' WHERE key = 'page_bytes'"}) {
+    std::filesystem::remove(folder.file("a.db"));
+    {
+      QuickDatabase one(folder.file("a.db"));
+      one.run("CREATE VIRTUAL TABLE kv USING flash_kv(seed = 4); INSERT INTO kv VALUES (1, 2)");
+      one.run(change);
+    }
+    QuickDatabase two(folder.file("a.db"));
+    two.refuses("SELECT * FROM kv", SQLITE_CORRUPT, {"kv: corrupt: "});
+    two.run("DROP TABLE kv");
+  }
+}
+
+TEST_F(FlashCreate, a_newer_format_is_an_error_at_first_use) {
+  TemporaryFolder folder;
+  const std::pair<const char*, std::vector<std::string>> changes[] = {
+      {"UPDATE kv_config SET value = 3 WHERE key = 'format'", {"format 3", "reads formats 1 to 2"}},
+      {"UPDATE kv_config SET value = CAST(substr(value, 1, 4) || x'02' || substr(value, 6) AS BLOB)"
+       " WHERE key = 'record'",
+       {"format 2", "reads format 1"}},
+  };
+  for (const auto& [change, texts] : changes) {
+    std::filesystem::remove(folder.file("a.db"));
+    {
+      QuickDatabase one(folder.file("a.db"));
+      one.run("CREATE VIRTUAL TABLE kv USING flash_kv; INSERT INTO kv VALUES (1, 2)");
+      one.run(change);
+    }
+    QuickDatabase two(folder.file("a.db"));
+    two.run("SELECT * FROM sqlite_schema");
+    two.refuses("SELECT * FROM kv", SQLITE_CORRUPT, {"kv: ", texts[0], texts[1]});
+    two.refuses("INSERT INTO kv VALUES (2, 2)", SQLITE_CORRUPT, {texts[0]});
+    two.run("DROP TABLE kv");
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,326 @@
+// flash_kv as its blocks wear out: nothing is lost, replays and other connections agree, the end is
+// `full: … worn out`, and 'resize' is a new beginning. A table of format 1 never wears out.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "tests/model_seeds.hpp"
+#include "tests/support/database.hpp"
+#include "tests/support/source_tree.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+class FlashEndurance : public testing::Test {
+ protected:
+  std::string file(const std::string& name = "f.db") const { return folder_.file(name); }
+  TemporaryFolder folder_;
+};
+
+constexpr const char* kSmall =
+    "CREATE VIRTUAL TABLE kv USING flash_kv(name TEXT, doc, sectors = 24, sector_size = 512,"
+    " erase_block = 1, seed = 5, endurance = ";
+
+std::string overwrite(int count, int keys, const std::string& tag = "v") {
+  return "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+         std::to_string(count) + ") INSERT OR REPLACE INTO kv SELECT printf('k%d', i % " +
+         std::to_string(keys) + "), '" + tag + "' || i FROM n";
+}
+
+TEST_F(FlashEndurance, a_device_wears_out_with_everything_readable_and_is_made_larger) {
+  QuickDatabase db(file());
+  db.run(kSmall + std::string("10)"));
+  db.run("INSERT INTO kv VALUES ('static', 'kept')");
+  const int64_t usable = db.number("SELECT usable_bytes FROM flash_kv_info('kv')");
+  Outcome outcome;
+  int rounds = 0;
+  std::string before;
+  while (outcome.code == SQLITE_OK && rounds < 10000) {
+    before = db.list("SELECT name || doc FROM kv");
+    outcome = db.attempt(overwrite(10, 4, "round " + std::to_string(++rounds) + ":"));
+  }
+  EXPECT_EQ(outcome.code, SQLITE_ERROR);
+  EXPECT_TRUE(outcome.message.starts_with("full: kv: worn out: ")) << outcome.message;
+  EXPECT_GT(rounds, 30);
+  EXPECT_EQ(db.list("SELECT name || doc FROM kv"), before);
+  EXPECT_LT(db.number("SELECT usable_bytes FROM flash_kv_info('kv')"), usable);
+  const int64_t bad = db.number("SELECT bad_blocks FROM flash_kv_info('kv')");
+  EXPECT_GT(bad, 0);
+  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv') WHERE state = 'bad'"), bad);
+  EXPECT_GT(db.number("SELECT min(erase_count) FROM flash_kv_sectors('kv') WHERE state = 'bad'"),
+            10);
+  EXPECT_NE(db.text("SELECT flash_kv_map('kv')").find("bad blocks"), std::string::npos);
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+
+  QuickDatabase reopened(file());
+  EXPECT_EQ(reopened.list("SELECT name || doc FROM kv"), before);
+  reopened.run("INSERT INTO kv(kv, name) VALUES ('resize', '40KB')");
+  reopened.run(overwrite(10, 4, "new life:"));
+  EXPECT_EQ(db.text("SELECT doc FROM kv WHERE name = 'static'"), "kept");
+  EXPECT_EQ(db.text("SELECT doc FROM kv WHERE name = 'k2'"), "new life:10");
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
+TEST_F(FlashEndurance, what_is_rolled_back_wears_nothing) {
+  QuickDatabase one(file("one"));
+  QuickDatabase two(file("two"));
+  for (QuickDatabase* db : {&one, &two}) {
+    db->run(kSmall + std::string("3)"));
+    db->run(overwrite(300, 4));
+  }
+  one.run("BEGIN");
+  for (int i = 0; i < 40; ++i) {
+    one.attempt(overwrite(20, 4, "gone"));  // worn out on the way
+  }
+  EXPECT_GT(one.number("SELECT bad_blocks FROM flash_kv_info('kv')"), 0);
+  one.run("ROLLBACK; BEGIN; SAVEPOINT a");
+  one.run(overwrite(200, 4, "gone"));
+  one.run("ROLLBACK TO a");
+  one.run(overwrite(50, 4, "kept"));
+  one.run("COMMIT");
+  two.run("BEGIN");
+  two.run(overwrite(50, 4, "kept"));
+  two.run("COMMIT");
+  EXPECT_EQ(shadow_rows(one, "kv"), shadow_rows(two, "kv"));
+}
+
+TEST_F(FlashEndurance, the_format_is_part_of_what_the_record_vouches_for) {
+  QuickDatabase db(file());
+  db.run(kSmall + std::string("10)"));
+  EXPECT_EQ(db.text("SELECT value FROM kv_config WHERE key = 'format'"), "2");
+  db.run("UPDATE kv_config SET value = 1 WHERE key = 'format'");
+  QuickDatabase other(file());
+  other.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB, {"options"});
+  db.run("UPDATE kv_config SET value = 3 WHERE key = 'format'");
+  QuickDatabase third(file());
+  third.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB,
+                {"written in format 3; this version reads formats 1 to 2"});
+  third.run("DROP TABLE kv");
+}
+
+// --- tables of older versions --------------------------------------------------------------------
+
+std::string text_of_file(const std::string& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::string golden_path(const std::string& name) {
+  return source_path("tests/golden/" + name).string();
+}
+
+// tests/golden/flash_kv-F.sql is what `.dump` gave of a table that a version with format F wrote;
+// the sums are that version's, too, after the same statements.
+struct Golden {
+  const char* file;
+  const char* rows;
+  const char* statements;
+  const char* pages;
+  const char* config;
+  const char* wear;
+};
+
+constexpr Golden kFormat1 = {
+    // Before format 2, with endurance = 1: blocks erased up to twice, later up to 19 times.
+    "flash_kv-1.sql",
+    "integer 42 1,real 1.5 2,text 'bücher' 3,blob X'00FF' 4,null NULL 5,"
+    "49c5fe645b2420992389373204fd5bc005d03622 'addressed by its digest' 7,"
+    "key 1 'version 116' 123,key 2 'version 117' 124,key 4 'version 119' 126,"
+    "key 0 'version 120' 127",
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
+    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 7), 'again ' || i FROM n;"
+    "DELETE FROM kv WHERE name = 'key 1'",
+    "8ad9140e30bbbcddd61056550e5c6a6f5e377587",
+    "5da08516a108ed48e8951655c9996398833255d2",
+    "19 0"};
+constexpr Golden kFormat2 = {
+    // The first one, with endurance = 4: five blocks are bad; then there are new ones.
+    "flash_kv-2.sql",
+    "integer 42 1,text 'bücher' 2,key 1 'version 696' 699,key 2 'version 697' 700,"
+    "key 3 'version 698' 701,key 4 'version 699' 702,key 0 'version 700' 703",
+    "DELETE FROM kv WHERE name = 'key 1';"
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
+    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'again ' || i FROM n;"
+    "INSERT INTO kv(kv, name) VALUES ('resize', 16384);"
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 70)"
+    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'more ' || i FROM n",
+    "8d56c7af70d6f3c2829d28e725fe5212106544e6",
+    "873f092df07880edf9d8916dc24e7a4c4dbb2c42",
+    "5 5"};
+
+TEST_F(FlashEndurance, tables_of_both_formats_are_read_and_written_with_the_same_bytes) {
+  for (const Golden& golden : {kFormat1, kFormat2}) {
+    SCOPED_TRACE(golden.file);
+    {
+      QuickDatabase restored(file(golden.file));
+      restored.run(text_of_file(golden_path(golden.file)));
+    }
+    QuickDatabase db(file(golden.file));
+    EXPECT_EQ(
+        db.list("SELECT name || ' ' || quote(doc) || ' ' || seq FROM kv WHERE name <> 'long'"),
+        golden.rows);
+    EXPECT_EQ(db.number("SELECT length(doc) FROM kv WHERE name = 'long'"), 200);
+    db.run("INSERT INTO kv(kv) VALUES ('check')");
+    db.run(golden.statements);
+    EXPECT_EQ(db.text("SELECT sha1(group_concat(id || quote(page))) FROM"
+                      " (SELECT * FROM kv_pages ORDER BY id)"),
+              golden.pages);
+    EXPECT_EQ(db.text("SELECT sha1(group_concat(key || quote(value))) FROM"
+                      " (SELECT * FROM kv_config ORDER BY key)"),
+              golden.config);
+    EXPECT_EQ(db.text("SELECT erase_max || ' ' || bad_blocks FROM flash_kv_info('kv')"),
+              golden.wear);
+    db.run("INSERT INTO kv(kv) VALUES ('check')");
+    const std::string rows = "SELECT name || quote(doc) FROM kv";
+    EXPECT_EQ(QuickDatabase(file(golden.file)).list(rows), db.list(rows));
+  }
+}
+
+// --- random lives --------------------------------------------------------------------------------
+
+// The same statements on two files with a flash_kv, one of them through two connections and with
+// reopenings, and on one with an ordinary table.
+class WearScript {
+ public:
+  explicit WearScript(uint64_t seed) : random_(seed) {
+    for (auto [db, name] : {std::pair(&plain_, "plain"), {&one_, "one"}, {&two_, "two"}}) {
+      *db = std::make_unique<QuickDatabase>(folder_.file(name));
+      (*db)->run("PRAGMA journal_mode = WAL");
+    }
+    other_ = std::make_unique<QuickDatabase>(folder_.file("two"));
+    const std::string create =
+        "CREATE VIRTUAL TABLE kv USING flash_kv(name TEXT, doc, sector_size = 512, sectors = " +
+        std::to_string(64 + random(64)) + ", erase_block = " + std::to_string(1 + random(3)) +
+        ", program_unit = " + std::to_string(16 << random(3)) +
+        ", seed = " + std::to_string(random(1000)) +
+        ", endurance = " + std::to_string(1 + random(one_in(2) ? 3 : 50)) + ")";
+    one_->run(create);
+    two_->run(create);
+    plain_->run("CREATE TABLE kv(name TEXT PRIMARY KEY, doc) WITHOUT ROWID");
+  }
+
+  void run() {
+    bool resized = false;
+    int after = 0;
+    for (int step = 0; step < 600 && after < 40; ++step) {
+      ASSERT_NO_FATAL_FAILURE(transact());
+      after += resized ? 1 : 0;
+      if (worn_out_ >= 12 && !resized) {
+        ASSERT_NO_FATAL_FAILURE(revive());
+        resized = true;
+      }
+    }
+    ASSERT_TRUE(resized) << "the device lives for ever";
+  }
+
+ private:
+  uint64_t random(uint64_t limit) { return random_() % limit; }
+  bool one_in(uint64_t n) { return random(n) == 0; }
+
+  std::string statement() {
+    const std::string key = "'k" + std::to_string(random(12)) + "'";
+    const std::string length = std::to_string(random(one_in(6) ? 700 : 90));
+    const std::string value = "printf('%.*c', " + length + ", 'x') || " + std::to_string(random_());
+    switch (random(12)) {
+      case 0:
+        return "DELETE FROM kv WHERE name = " + key;
+      case 1:
+        return "DELETE FROM kv WHERE name > " + key;
+      case 2:
+        return "UPDATE kv SET doc = " + value + " WHERE name > " + key;
+      case 3:
+        return "UPDATE OR REPLACE kv SET name = 'k" + std::to_string(random(12)) +
+               "' WHERE name = " + key;
+      default:
+        return "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+               std::to_string(1 + random(30)) + ") INSERT OR REPLACE INTO kv SELECT 'k' || (i * " +
+               std::to_string(1 + random(11)) + " % 12), " + value + " || i FROM n";
+    }
+  }
+
+  // What a flash_kv refuses the ordinary table is not told.
+  void change() {
+    const std::string sql = one_in(25)   ? "INSERT INTO kv(kv) VALUES ('collect')"
+                            : one_in(60) ? "INSERT INTO kv(kv) VALUES ('clear')"
+                                         : statement();
+    const bool command = sql.starts_with("INSERT INTO kv(kv)");
+    const Outcome one = one_->attempt(sql);
+    const Outcome two = two_->attempt(sql);
+    ASSERT_EQ(one.code, two.code) << sql << '\n' << one.message << '\n' << two.message;
+    ASSERT_EQ(one.message, two.message);
+    if (one.code == SQLITE_OK && !command) {
+      plain_->run(sql);
+    } else if (one.code == SQLITE_OK && sql.find("clear") != std::string::npos) {
+      plain_->run("DELETE FROM kv");
+    } else if (one.code != SQLITE_OK) {
+      ASSERT_EQ(one.code, SQLITE_ERROR) << sql << '\n' << one.message;
+      ASSERT_TRUE(one.message.starts_with("full: kv: ")) << one.message;
+      worn_out_ += one.message.find("worn out") != std::string::npos ? 1 : 0;
+    }
+  }
+  void all(const std::string& sql) {
+    for (QuickDatabase* db : {plain_.get(), one_.get(), two_.get()}) {
+      db->run(sql);
+    }
+  }
+
+  void transact() {
+    all("BEGIN");
+    bool savepoint = false;
+    for (uint64_t i = 1 + random(6); i > 0; --i) {
+      ASSERT_NO_FATAL_FAILURE(change());
+      if (one_in(4)) {
+        const bool release = savepoint && one_in(2);
+        all(release ? "RELEASE a" : savepoint ? "ROLLBACK TO a" : "SAVEPOINT a");
+        savepoint = !release;
+      }
+    }
+    all(one_in(5) ? "ROLLBACK" : "COMMIT");
+    if (one_in(3)) {
+      std::swap(two_, other_);  // it sees what the other one did
+    } else if (one_in(4)) {
+      two_ = std::make_unique<QuickDatabase>(folder_.file("two"));
+    }
+    ASSERT_NO_FATAL_FAILURE(compare());
+  }
+
+  void compare() {
+    const std::string sql = "SELECT name || ' ' || doc FROM kv ORDER BY name";
+    const std::string expected = plain_->list(sql);
+    ASSERT_EQ(one_->list(sql), expected);
+    ASSERT_EQ(two_->list(sql), expected);
+    ASSERT_EQ(other_->list(sql), expected);
+    ASSERT_EQ(shadow_rows(*one_, "kv"), shadow_rows(*two_, "kv"));
+    one_->run("INSERT INTO kv(kv) VALUES ('check')");
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
+
+  void revive() {
+    for (QuickDatabase* db : {one_.get(), two_.get()}) {
+      db->run("INSERT INTO kv(kv, name) VALUES ('resize', '200KB')");
+      db->run("INSERT OR REPLACE INTO kv VALUES ('born', 'again')");
+    }
+    plain_->run("INSERT INTO kv VALUES ('born', 'again')");
+    ASSERT_NO_FATAL_FAILURE(compare());
+  }
+
+  std::mt19937_64 random_;
+  TemporaryFolder folder_;
+  std::unique_ptr<QuickDatabase> plain_, one_, two_, other_;
+  int worn_out_ = 0;
+};
+
+TEST_F(FlashEndurance, random_lives_are_those_of_an_ordinary_table_until_they_end) {
+  const ModelSeeds seeds(6);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));
+    WearScript script(seed);
+    ASSERT_NO_FATAL_FAILURE(script.run());
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

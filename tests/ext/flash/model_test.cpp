@@ -1,0 +1,537 @@
+// Random scripts of SQL over a flash_kv, on one to three connections in turn. In a file of its own
+// an ordinary WITHOUT ROWID table goes through the same statements: SQLite itself says what the
+// flash_kv must hold, which statements fail and with which code. tests/model_seeds.hpp has the
+// variables that choose scripts.
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <stdexcept>
+
+#include "tests/model_seeds.hpp"
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr uint64_t kDefaultScripts = 200;
+
+class ScriptFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class FlashScript {
+ public:
+  explicit FlashScript(uint64_t seed) : random_(seed) {
+    wal_ = one_in(2);
+    page_size_ = 512 << random(5);
+    connections_.resize(1 + random(3));
+    // A small cache spills in the middle of transactions, which takes an exclusive lock.
+    cache_pages_ = one_in(3) && (wal_ || connections_.size() == 1) ? 10 : 0;
+    keys_ = 4 + random(60);
+    large_values_ = one_in(3);
+    for (Connection& connection : connections_) {
+      open(connection);
+    }
+    create();
+  }
+
+  void run() {
+    const uint64_t steps = 40 + random(120);
+    for (uint64_t i = 0; i < steps; ++i) {
+      step(connections_[random(connections_.size())]);
+      if (one_in(3)) {
+        compare(connections_[random(connections_.size())]);
+      }
+    }
+    for (Connection& connection : connections_) {
+      if (connection.open) {
+        both(connection, "COMMIT");
+        if (sqlite3_get_autocommit(connection.flash->handle()) == 0) {
+          both(connection, "ROLLBACK");
+        }
+        connection.open = false;
+      }
+    }
+    finish();
+  }
+  const std::string& text() const { return script_; }
+
+ private:
+  struct Connection {
+    std::unique_ptr<QuickDatabase> flash, plain;
+    bool open = false;   // a transaction
+    bool reads = false;  // … in which it must not write: of others' commits it could be unaware
+    int savepoints = 0;
+  };
+
+  uint64_t random(uint64_t limit) { return random_() % limit; }
+  bool one_in(uint64_t n) { return random(n) == 0; }
+
+  void require(bool condition, const std::string& what) const {
+    if (!condition) {
+      throw ScriptFailure(what);
+    }
+  }
+
+  void open(Connection& connection) {
+    for (auto [db, name] :
+         {std::pair(&connection.flash, "flash.db"), {&connection.plain, "plain"}}) {
+      *db = std::make_unique<QuickDatabase>(folder_.file(name));
+      if (cache_pages_ > 0) {
+        (*db)->run("PRAGMA cache_size = " + std::to_string(cache_pages_));
+      }
+    }
+    connection.open = false;
+    connection.savepoints = 0;
+  }
+
+  void create() {
+    Connection& first = connections_[0];
+    for (QuickDatabase* db : {first.flash.get(), first.plain.get()}) {
+      db->run("PRAGMA page_size = " + std::to_string(page_size_));
+      db->run(wal_ ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
+    }
+    const char* const types[] = {"key, value", "key TEXT, value", "key INTEGER, value TEXT",
+                                 "key REAL, value NUMERIC", "key NUMERIC, value BLOB"};
+    columns_ = types[one_in(2) ? 0 : random(5)];
+    const bool small = one_in(2);  // collects all the time
+    const std::string flash = "CREATE VIRTUAL TABLE kv USING flash_kv(" + std::string(columns_) +
+                              ", seed = " + std::to_string(random(1000)) + ", sector_size = " +
+                              (small ? "512, sectors = 256" : "1024, size = 2000000") +
+                              ", erase_block = " + std::to_string(1 + random(4)) +
+                              ", program_unit = " + std::to_string(16 << random(3)) + ")";
+    large_values_ = large_values_ && !small;
+    keys_ = small ? std::min<uint64_t>(keys_, 24) : keys_;
+    std::string plain = columns_;
+    plain.insert(plain.find(','), " PRIMARY KEY");
+    note(flash);
+    first.flash->run(flash);
+    first.plain->run("CREATE TABLE kv(" + plain + ") WITHOUT ROWID");
+    both(first, "CREATE TABLE app(k, v, policy)");
+    both(first,
+         "CREATE TRIGGER app_insert AFTER INSERT ON app BEGIN INSERT INTO kv VALUES (new.k, new.v);"
+         " SELECT RAISE(FAIL, 'stop') WHERE new.policy = 'fail';"
+         " SELECT RAISE(ABORT, 'stop') WHERE new.policy = 'abort'; END");
+    both(first,
+         "CREATE TRIGGER app_delete AFTER DELETE ON app BEGIN DELETE FROM kv WHERE key ="
+         " old.k; END");
+  }
+
+  void note(const std::string& sql) {
+    script_ += sql.size() > 400 ? sql.substr(0, 400) + "…" : sql;
+    script_ += ";\n";
+  }
+
+  // The same outcome on both. True: it succeeded.
+  bool both(Connection& connection, const std::string& flash_sql, const std::string& plain_sql) {
+    const auto number = static_cast<size_t>(&connection - connections_.data());
+    const Outcome flash = connection.flash->attempt(flash_sql);
+    const Outcome plain = connection.plain->attempt(plain_sql);
+    note("/* " + std::to_string(number) + ": " + std::to_string(flash.code) + " */ " + flash_sql);
+    if (flash.code != plain.code && (flash.code == SQLITE_BUSY || plain.code == SQLITE_BUSY) &&
+        connections_.size() > 1) {
+      return only_one_busy(connection, flash.code == SQLITE_BUSY);
+    }
+    require(flash.code == plain.code,
+            flash_sql + "\nflash_kv: " + std::to_string(flash.code) + " " + flash.message +
+                "\nordinary: " + std::to_string(plain.code) + " " + plain.message);
+    require((flash.code & 0xFF) != SQLITE_CONSTRAINT || flash.message == plain.message,
+            flash_sql + "\nflash_kv: " + flash.message + "\nordinary: " + plain.message);
+    const bool open = sqlite3_get_autocommit(connection.flash->handle()) == 0;
+    require(open == (sqlite3_get_autocommit(connection.plain->handle()) == 0),
+            flash_sql + "\nonly one is in a transaction");
+    connection.open = open;
+    connection.reads = connection.reads && open;
+    connection.savepoints = open ? connection.savepoints : 0;
+    return flash.code == SQLITE_OK;
+  }
+  // One of them had nothing to write, so needed no lock. Nothing but its bytes may differ then.
+  bool only_one_busy(Connection& connection, bool flash_is_busy) {
+    QuickDatabase& busy = flash_is_busy ? *connection.flash : *connection.plain;
+    QuickDatabase& done = flash_is_busy ? *connection.plain : *connection.flash;
+    if (sqlite3_get_autocommit(busy.handle()) == 0 && sqlite3_get_autocommit(done.handle()) != 0) {
+      busy.run("ROLLBACK");
+    }
+    note("-- only one of them is busy");
+    const bool open = sqlite3_get_autocommit(busy.handle()) == 0;
+    require(open == (sqlite3_get_autocommit(done.handle()) == 0), "only one is in a transaction");
+    connection.open = open;
+    connection.savepoints = open ? connection.savepoints : 0;
+    ask_both(connection, "SELECT quote(key), quote(value) FROM kv ORDER BY key");
+    return false;
+  }
+  bool both(Connection& connection, const std::string& sql) { return both(connection, sql, sql); }
+
+  // changes() says the same. (VACUUM alone leaves another last_insert_rowid() behind.)
+  void write(Connection& connection, const std::string& sql) {
+    for (QuickDatabase* db : {connection.flash.get(), connection.plain.get()}) {
+      sqlite3_set_last_insert_rowid(db->handle(), 77);
+    }
+    if (both(connection, sql)) {
+      require(sqlite3_changes(connection.flash->handle()) ==
+                      sqlite3_changes(connection.plain->handle()) ||
+                  !connection.open,  // after COMMIT the flush may have come between
+              sql + "\nchanges() is " +
+                  std::to_string(sqlite3_changes(connection.flash->handle())) + ", expected " +
+                  std::to_string(sqlite3_changes(connection.plain->handle())));
+      require(sqlite3_last_insert_rowid(connection.flash->handle()) ==
+                  sqlite3_last_insert_rowid(connection.plain->handle()),
+              sql + "\nlast_insert_rowid() differs");
+    }
+  }
+
+  // ---- values
+
+  std::string key() {
+    const uint64_t i = random(keys_);
+    const std::string n = std::to_string(i);
+    switch (i % 8) {
+      case 0:
+        return "'k" + n + "'";
+      case 1:
+        return n;
+      case 2:
+        return n + ".0";
+      case 3:
+        return "x'" + std::to_string(10 + i) + "'";
+      case 4:
+        return "sha1(" + n + ")";
+      case 5:  // exact beyond a double, unless the key's own type is one
+        return std::to_string((int64_t{columns_.starts_with("key REAL") ? 0 : 1} << 53) +
+                              static_cast<int64_t>(i));
+      case 6:
+        return "'" + n + "'";
+      default:
+        return "-" + n + ".5";
+    }
+  }
+  std::string value() {
+    const std::string n = std::to_string(random(1000));
+    const uint64_t limit = large_values_ && one_in(8) ? 20000 : 120;
+    switch (random(8)) {
+      case 0:
+        return "NULL";
+      case 1:
+        return n;
+      case 2:
+        return "-" + n + ".25";
+      case 3:
+        return "'text " + n + "'";
+      case 4:
+        return "zeroblob(" + std::to_string(random(limit)) + ")";
+      case 5:
+        return n + ".0";
+      default:
+        return "CAST(substr(hex(zeroblob(" + std::to_string(limit) + ")), 1, " +
+               std::to_string(random(2 * limit)) + ") || '" + n + "' AS " +
+               (one_in(2) ? "BLOB)" : "TEXT)");
+    }
+  }
+  std::string policy() {
+    const char* const all[] = {"",           "",         " OR REPLACE", " OR REPLACE",
+                               " OR IGNORE", " OR FAIL", " OR ABORT",   " OR ROLLBACK"};
+    return all[random(8)];
+  }
+  std::string rows(uint64_t count) {
+    std::string list;
+    for (uint64_t i = 0; i < count; ++i) {
+      list += (i == 0 ? "(" : ", (") + key() + ", " + value() + ")";
+    }
+    return list;
+  }
+  std::string numbers(uint64_t count) {
+    return "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+           std::to_string(count) + ") ";
+  }
+
+  // ---- steps
+
+  void step(Connection& connection) {
+    switch (connection.reads ? 25 : random(26)) {
+      case 0:
+      case 1:
+      case 2:
+        return write(connection, "INSERT" + policy() + " INTO kv VALUES " + rows(1));
+      case 3:
+      case 4:
+        return write(connection, "INSERT" + policy() + " INTO kv VALUES " + rows(2 + random(20)));
+      case 5:
+        return content_addressed(connection);
+      case 6:
+        return write(connection,
+                     "UPDATE" + policy() + " kv SET value = " + value() + " WHERE key = " + key());
+      case 7:
+        return write(connection, "UPDATE kv SET value = " + value() + " WHERE typeof(value) = '" +
+                                     (one_in(2) ? "text" : "integer") + "'");
+      case 8:
+        return write(connection,
+                     "UPDATE" + policy() + " kv SET key = " + key() + " WHERE key = " + key());
+      case 9:
+        return write(connection, "UPDATE kv SET key = " + key() + ", value = " + value() +
+                                     " WHERE key IN (" + key() + ")");
+      case 10:
+        return write(connection,
+                     "DELETE FROM kv WHERE key IN (" + key() + ", " + key() + ", " + key() + ")");
+      case 11:
+        return write(connection,
+                     "DELETE FROM kv WHERE length(value) > " + std::to_string(random(100)));
+      case 12:
+        return one_in(4) ? write(connection, "DELETE FROM kv") : void();
+      case 13:  // fails in the middle
+        return write(connection,
+                     numbers(6) + "INSERT" + policy() + " INTO kv SELECT CASE i WHEN " +
+                         std::to_string(random(7)) +
+                         " THEN abs(-9223372036854775807 - 1) ELSE i END, 'row' FROM n");
+      case 14:
+        return write(connection,
+                     "INSERT OR REPLACE INTO kv SELECT key, 'copy' FROM kv WHERE"
+                     " typeof(key) = 'text'");
+      case 15:
+        return write(connection, "INSERT" + policy() + " INTO app VALUES (" + key() + ", " +
+                                     value() + ", '" +
+                                     (one_in(3)   ? "abort"
+                                      : one_in(3) ? "fail"
+                                                  : "") +
+                                     "')");
+      case 16:
+        return write(connection, "DELETE FROM app WHERE k = " + key());
+      case 17:
+        return command(connection);
+      case 18:
+        return maintain(connection);
+      default:
+        return transact(connection);
+    }
+  }
+
+  void content_addressed(Connection& connection) {
+    if (std::string(columns_).find("key TEXT") == std::string::npos &&
+        columns_ != types_untyped()) {
+      return;
+    }
+    const std::string content = "'content " + std::to_string(random(12)) + "'";
+    const std::string how = policy();
+    const Answer changed = ask(*connection.plain, "SELECT 1 FROM kv WHERE key = sha1(" + content +
+                                                      ") AND value IS NOT " + content);
+    if (changed.code != SQLITE_DONE || !changed.rows.empty()) {
+      return;  // an UPDATE gave the address another value: no duplicate, but an error
+    }
+    const bool found =
+        both(connection, "INSERT" + how + " INTO kv(value) VALUES (" + content + ")",
+             "INSERT" + how + " INTO kv VALUES (sha1(" + content + "), " + content + ")");
+    (void)found;
+  }
+  static std::string types_untyped() { return "key, value"; }
+
+  void command(Connection& connection) {
+    const char* const commands[] = {"check", "collect", "check", "clear"};
+    const std::string command = commands[random(4)];
+    if (command == "clear") {
+      if (one_in(4)) {
+        both(connection, "INSERT INTO kv(kv) VALUES ('clear')", "DELETE FROM kv");
+      }
+      return;
+    }
+    // A write without effect.
+    both(connection, "INSERT INTO kv(kv) VALUES ('" + command + "')",
+         "DELETE FROM kv WHERE key = 'no such key'");
+  }
+
+  void maintain(Connection& connection) {
+    switch (random(4)) {
+      case 0:
+        both(connection, "VACUUM");
+        return;
+      case 1:
+        if (std::none_of(connections_.begin(), connections_.end(),
+                         [](const Connection& one) { return one.open; })) {
+          script_ += "-- reopened\n";
+          open(connection);
+        }
+        return;
+      case 2:
+        if (both(connection, "ALTER TABLE kv RENAME TO other")) {
+          both(connection, "ALTER TABLE other RENAME TO kv");
+        }
+        return;
+      default:
+        both(connection, "PRAGMA writable_schema = RESET");
+    }
+  }
+
+  void transact(Connection& connection) {
+    switch (random(8)) {
+      case 0:
+      case 1:
+        if (!connection.open) {
+          const bool deferred = one_in(3);
+          if (both(connection, deferred ? "BEGIN" : "BEGIN IMMEDIATE")) {
+            connection.reads = deferred && connections_.size() > 1;
+          }
+        }
+        return;
+      case 2:
+        if (connection.open) {
+          both(connection, one_in(4) ? "ROLLBACK" : "COMMIT");
+        }
+        return;
+      case 3:
+      case 4: {
+        const std::string name = "s" + std::to_string(connection.savepoints + 1);
+        if (!connection.open && connections_.size() > 1 && !both(connection, "BEGIN IMMEDIATE")) {
+          return;
+        }
+        if (both(connection, "SAVEPOINT " + name)) {
+          ++connection.savepoints;
+        }
+        return;
+      }
+      case 5:
+        if (connection.savepoints > 0) {
+          const int to = 1 + static_cast<int>(random(static_cast<uint64_t>(connection.savepoints)));
+          if (both(connection, "RELEASE s" + std::to_string(to))) {
+            connection.savepoints = connection.open ? to - 1 : 0;
+          }
+        }
+        return;
+      default:
+        if (connection.savepoints > 0) {
+          const int to = 1 + static_cast<int>(random(static_cast<uint64_t>(connection.savepoints)));
+          if (both(connection, "ROLLBACK TO s" + std::to_string(to))) {
+            connection.savepoints = to;
+          }
+        }
+    }
+  }
+
+  // ---- what they show
+
+  struct Answer {
+    int code = SQLITE_OK;
+    std::vector<Row> rows;
+    bool operator==(const Answer&) const = default;
+  };
+  static Answer ask(Database& db, const std::string& sql) {
+    Answer answer;
+    sqlite3_stmt* statement = nullptr;
+    answer.code = sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement, nullptr);
+    while (answer.code == SQLITE_OK || answer.code == SQLITE_ROW) {
+      answer.code = sqlite3_step(statement);
+      if (answer.code == SQLITE_ROW) {
+        Row row;
+        for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+          const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+          row.emplace_back(text == nullptr ? "NULL" : text);
+        }
+        answer.rows.push_back(std::move(row));
+      }
+    }
+    sqlite3_finalize(statement);
+    return answer;
+  }
+  void ask_both(Connection& connection, const std::string& sql) {
+    note("/* " + std::to_string(&connection - connections_.data()) + " */ " + sql);
+    const Answer flash = ask(*connection.flash, sql);
+    const Answer plain = ask(*connection.plain, sql);
+    if (flash == plain) {
+      return;
+    }
+    std::string difference =
+        "codes " + std::to_string(flash.code) + " and " + std::to_string(plain.code) + ", rows " +
+        std::to_string(flash.rows.size()) + " and " + std::to_string(plain.rows.size()) + " " +
+        sqlite3_errmsg(connection.flash->handle());
+    for (size_t i = 0; i < flash.rows.size() && i < plain.rows.size(); ++i) {
+      if (flash.rows[i] != plain.rows[i]) {
+        difference += "\nrow " + std::to_string(i) + ":";
+        for (const Answer* answer : {&flash, &plain}) {
+          for (const std::string& column : answer->rows[i]) {
+            difference += " " + column.substr(0, 60);
+          }
+          difference += "\n  and ";
+        }
+        break;
+      }
+    }
+    throw ScriptFailure(sql + "\nflash_kv and ordinary table: " + difference);
+  }
+  void compare(Connection& connection) {
+    switch (random(5)) {
+      case 0:
+        return ask_both(connection, "SELECT count(*) FROM kv");
+      case 1:
+        return ask_both(connection,
+                        "SELECT typeof(key), quote(key), quote(value) FROM kv"
+                        " WHERE key = " +
+                            key());
+      case 2:
+        return ask_both(connection, "SELECT quote(key), quote(value) FROM kv WHERE key IN (" +
+                                        key() + ", " + key() + ", " + key() + ") ORDER BY 1");
+      default:
+        ask_both(connection,
+                 "SELECT typeof(key), quote(key), typeof(value), quote(value) FROM kv"
+                 " ORDER BY key");
+        ask_both(connection, "SELECT count(*), count(DISTINCT key), max(value) FROM kv");
+    }
+  }
+
+  void finish() {
+    for (Connection& connection : connections_) {
+      ask_both(connection, "SELECT quote(key), quote(value) FROM kv ORDER BY key");
+    }
+    std::vector<Row> before;
+    for (const char* sql : {"SELECT key, quote(value) FROM kv_config ORDER BY 1",
+                            "SELECT id, quote(page) FROM kv_pages ORDER BY 1"}) {
+      for (Row& row : connections_[0].flash->rows(sql)) {
+        before.push_back(std::move(row));
+      }
+    }
+    QuickDatabase other(folder_.file("flash.db"));
+    QuickDatabase plain(folder_.file("plain"));
+    const std::string all = "SELECT quote(key), quote(value) FROM kv ORDER BY key";
+    require(other.rows(all) == plain.rows(all), "another connection sees something else");
+    other.run("INSERT INTO kv(kv) VALUES ('check')");
+    require(other.text("PRAGMA integrity_check") == "ok", "integrity_check");
+    std::vector<Row> after;
+    for (const char* sql : {"SELECT key, quote(value) FROM kv_config ORDER BY 1",
+                            "SELECT id, quote(page) FROM kv_pages ORDER BY 1"}) {
+      for (Row& row : other.rows(sql)) {
+        after.push_back(std::move(row));
+      }
+    }
+    require(before == after, "a new connection changed bytes");
+    int64_t last = -1;
+    for (const Row& row : other.rows("SELECT seq FROM kv")) {
+      require(std::stoll(row[0]) > last, "a scan is not in the order of seq");
+      last = std::stoll(row[0]);
+    }
+  }
+
+  std::mt19937_64 random_;
+  TemporaryFolder folder_;
+  bool wal_ = false;
+  uint64_t page_size_ = 4096;
+  int cache_pages_ = 0;
+  uint64_t keys_ = 0;
+  bool large_values_ = false;
+  std::string columns_;
+  std::vector<Connection> connections_;
+  std::string script_;
+};
+
+TEST(Flash_model, random_scripts_agree_with_an_ordinary_table) {
+  const ModelSeeds seeds(kDefaultScripts);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    FlashScript script(seed);
+    const std::string replay = "\nCUCKOO_SEED=" + std::to_string(seed) + " replays this script:\n";
+    try {
+      script.run();
+    } catch (const ScriptFailure& failure) {
+      FAIL() << failure.what() << "\n" << replay << script.text();
+    }
+    ASSERT_FALSE(HasFailure()) << replay << script.text();
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

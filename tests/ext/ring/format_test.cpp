@@ -1,0 +1,205 @@
+// hash_ring tables of format 1, made by the first release: the owners they named, and the bytes
+// that changes leave. And what format 2 reads otherwise.
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "tests/support/database.hpp"
+#include "tests/support/source_tree.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr char kMake[] =
+    "CREATE VIRTUAL TABLE points USING hash_ring(vnodes = 3, seed = -7);"
+    "CREATE VIRTUAL TABLE clients USING hash_ring(algorithm = ketama);"
+    "CREATE VIRTUAL TABLE typed USING hash_ring(key REAL, algorithm = ketama, dialect = spy);"
+    "CREATE VIRTUAL TABLE slotted USING hash_ring(algorithm = slots, seed = 9);"
+    "INSERT INTO points(node, weight) VALUES ('a', 1), ('b', 2.5), ('ü', 1);"
+    "INSERT INTO clients(node) VALUES ('10.0.1.1:11211'), ('10.0.1.2:11211'), ('10.0.1.3:11211'),"
+    " ('10.0.1.4:11211'), ('10.0.1.5:11211');"
+    "INSERT INTO typed(node) SELECT node FROM clients;"
+    "INSERT INTO slotted(node, weight) VALUES ('a', 1), ('b', 2.5), ('ü', 1);";
+constexpr char kChange[] =
+    "DELETE FROM points WHERE node = 'a';"
+    "INSERT INTO points(node) VALUES ('c');"
+    "UPDATE points SET weight = 4 WHERE node = 'b';"
+    "DELETE FROM clients WHERE node = '10.0.1.2:11211';"
+    "INSERT INTO clients(node, weight) VALUES ('10.0.1.6:11211', 1);"
+    "DELETE FROM slotted WHERE node = 'a';"
+    "INSERT INTO slotted(node) VALUES ('c');"
+    "UPDATE slotted SET weight = 4 WHERE node = 'b';";
+constexpr const char* kTables[] = {"points", "clients", "typed", "slotted"};
+
+// All rows; of `slotted` without its pages.
+std::vector<Row> stored(Database& db, const std::string& table) {
+  std::vector<Row> rows = shadow_rows(db, table);
+  std::erase_if(rows, [&](const Row& row) { return table == "slotted" && row[0] == "_pages"; });
+  return rows;
+}
+
+class RingFormat1 : public ::testing::Test {
+ protected:
+  RingFormat1() {
+    restore("hash_ring-1.sql", path_);
+    Database now;  // its slots are the same, but for the format in its options
+    now.run(kMake);
+    QuickDatabase db(path_);
+    for (const Row& row : now.rows("SELECT id, quote(page) FROM slotted_pages")) {
+      db.run("INSERT INTO slotted_pages VALUES (" + row[0] + ", " + row[1] + ")");
+    }
+  }
+  static void restore(const std::string& name, const std::string& path) {
+    QuickDatabase(path).run(golden(name));
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.file("db");
+};
+
+TEST_F(RingFormat1, Names_the_owners_it_named) {
+  QuickDatabase db(path_);
+  for (const std::string table : kTables) {
+    EXPECT_EQ(db.text("SELECT count(*) FROM owners WHERE ring = '" + table + "'"), "39");
+    EXPECT_EQ(db.list("SELECT quote(o.key) FROM owners o JOIN " + table +
+                      " r ON r.key = o.key WHERE ring = '" + table + "' AND r.node <> o.node"),
+              "");
+    db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+  }
+  // '100.0' … '119.0' are not '100' … '119' there.
+  EXPECT_NE(db.text("SELECT count(*) FROM owners o JOIN clients r"
+                    " ON r.key = CAST(o.key AS INTEGER) AND r.node <> o.node"
+                    " WHERE ring = 'clients' AND o.key BETWEEN 100 AND 119"),
+            "0");
+}
+
+TEST_F(RingFormat1, Is_written_as_it_was) {
+  restore("hash_ring_changed-1.sql", folder_.file("changed"));
+  QuickDatabase changed(folder_.file("changed"));
+  QuickDatabase db(path_);
+  db.run(kChange);
+  for (const char* table : kTables) {
+    EXPECT_EQ(stored(db, table), stored(changed, table)) << table;
+    db.run(std::string("INSERT INTO ") + table + "(" + table + ") VALUES ('check')");
+  }
+  QuickDatabase again(path_);
+  again.run("INSERT INTO slotted(slotted) VALUES ('check')");
+  EXPECT_EQ(again.text("SELECT group_concat(value) FROM slotted_config WHERE key = 'format'"), "1");
+}
+
+TEST_F(RingFormat1, Differs_from_format_2_in_options_alone) {
+  Database now;
+  now.run(kMake);
+  QuickDatabase db(path_);
+  for (const std::string table : kTables) {
+    EXPECT_EQ(now.text("SELECT value FROM " + table + "_config WHERE key = 'format'"), "2");
+    const std::string others = "SELECT quote(key) || quote(value) FROM " + table +
+                               "_config WHERE key NOT IN ('format', 'record')"
+                               " UNION ALL SELECT quote(key) || quote(value) FROM " +
+                               table + "_items ORDER BY 1";
+    EXPECT_EQ(now.list(others), db.list(others));
+    // A format that is not the record's is damage.
+    db.run("UPDATE " + table + "_config SET value = 2 WHERE key = 'format'");
+    db.refuses("SELECT count(*) FROM " + table, SQLITE_CORRUPT, {table + ": corrupt: options"});
+  }
+}
+
+// --- format 2 ------------------------------------------------------------------------------------
+
+constexpr char kServers[] =
+    "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20)"
+    " INSERT INTO k(node) SELECT printf('10.0.1.%d:11211', i) FROM n";
+
+// JavaScript has no integers: what it binds for 42 is 42.0.
+TEST(RingKetama, A_real_that_is_an_integer_is_that_integer) {
+  for (const char* dialect : {"libketama", "libmemcached", "spy"}) {
+    for (const char* key : {"", "key REAL, ", "key NUMERIC, "}) {
+      Database db;
+      db.run(std::string("CREATE VIRTUAL TABLE k USING hash_ring(") + key +
+             "algorithm = ketama, dialect = " + dialect + ")");
+      db.run(kServers);
+      db.run(
+          "CREATE TABLE n AS WITH n(i) AS (VALUES (-500) UNION ALL SELECT i + 1 FROM n"
+          " WHERE i < 500) SELECT i FROM n UNION VALUES (1 << 53), (1 << 62), (1 << 63)");
+      EXPECT_EQ(db.text("SELECT count(*) FROM n JOIN k a ON a.key = i + 0.0 AND a.replicas = 3"
+                        " JOIN k b ON b.key = i AND b.replicas = 3 AND b.replica = a.replica"
+                        " AND a.node = b.node"),
+                "3012");
+      EXPECT_EQ(db.text("SELECT a.node = b.node FROM k a, k b WHERE a.key = -0.0 AND b.key = 0"),
+                "1");
+    }
+  }
+}
+
+TEST(RingKetama, Another_real_is_the_text_that_sqlite_makes_of_it) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE k USING hash_ring(algorithm = ketama)");
+  db.run(kServers);
+  db.run("CREATE TABLE v(x)");
+  db.run(
+      "INSERT INTO v VALUES (1.5), (-0.25), (1e300), (-1e300), (9223372036854775808.0),"
+      " (1e-7), (9e999), ('42.0'), ('0.0')");
+  EXPECT_EQ(db.text("SELECT count(*) FROM v JOIN k ON k.key = x JOIN k t ON t.key = CAST(x AS TEXT)"
+                    " AND t.node = k.node"),
+            "9");
+}
+
+// --- seeds ---------------------------------------------------------------------------------------
+
+// Machines that replay the same statements, each with randomness of its own.
+TEST(RingSeed, Without_one_all_machines_name_the_same_owners) {
+  for (const std::string options : {"algorithm = ring", "algorithm = slots", "key TEXT"}) {
+    std::vector<Row> first;
+    for (int machine = 0; machine < 3; ++machine) {
+      Database db;
+      db.rows("SELECT randomblob(" + std::to_string(machine * 7 + 1) + ")");
+      db.run("CREATE VIRTUAL TABLE ring USING hash_ring(" + options + ")");
+      db.run("INSERT INTO ring(node, weight) VALUES ('a', 1), ('b', 2), ('c', 0.5)");
+      db.run("UPDATE ring SET weight = 1 WHERE node = 'c'");
+      EXPECT_EQ(db.text("SELECT value FROM ring_config WHERE key = 'seed'"), "0");
+      const std::vector<Row> rows = shadow_rows(db, "ring");
+      EXPECT_TRUE(machine == 0 || rows == first) << options;
+      first = rows;
+    }
+  }
+}
+
+TEST(RingSeed, Random_is_asked_for) {
+  Database db;
+  for (const char* word : {"random", "RANDOM", "'random'"}) {
+    db.run(std::string("CREATE VIRTUAL TABLE a USING hash_ring(seed = ") + word + ")");
+    db.run(std::string("CREATE VIRTUAL TABLE b USING hash_ring(algorithm = slots, seed = ") + word +
+           ")");
+    EXPECT_EQ(db.text("SELECT count(DISTINCT value) || typeof(value) FROM (SELECT * FROM a_config"
+                      " UNION ALL SELECT * FROM b_config UNION ALL SELECT 'seed', 0)"
+                      " WHERE key = 'seed'"),
+              "3integer");
+    db.run("INSERT INTO a(node) VALUES ('x'); DROP TABLE a; DROP TABLE b");
+  }
+  const std::string expected = "expected a 64-bit integer or random";
+  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(seed = x)", SQLITE_ERROR, {expected});
+  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(seed = 'ran dom')", SQLITE_ERROR, {expected});
+  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(seed = '')", SQLITE_ERROR, {expected});
+  db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(algorithm = ketama, seed = random)",
+             SQLITE_ERROR, {"seed goes with algorithm = ring or slots"});
+  db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = random)", SQLITE_ERROR,
+             {"expected a 64-bit integer"});
+}
+
+TEST(RingSeed, Random_one_stays_with_its_table) {
+  const TemporaryFolder folder;
+  std::string seed;
+  for (int i = 0; i < 2; ++i) {
+    QuickDatabase db(folder.file("db"));
+    if (i == 0) {
+      db.run("CREATE VIRTUAL TABLE ring USING hash_ring(seed = random)");
+      db.run("INSERT INTO ring(node) VALUES ('a'), ('b')");
+      seed = db.text("SELECT value FROM ring_config WHERE key = 'seed'");
+    }
+    EXPECT_EQ(db.text("SELECT value FROM ring_config WHERE key = 'seed'"), seed);
+    db.run("INSERT INTO ring(ring) VALUES ('check')");
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,249 @@
+// hash_ring against a map of nodes and a brute-force owner: random changes, transactions,
+// savepoints, roll-backs, failing statements, reopenings, and two connections that write in turn.
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "core/ring/hash_ring.hpp"
+#include "tests/model_seeds.hpp"
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+using Model = std::map<std::string, double>;  // name -> weight
+
+constexpr uint64_t kSeed = 5;
+constexpr int kVnodes = 7;
+
+class RingModel {
+ public:
+  RingModel(const std::string& algorithm, uint64_t seed)
+      : algorithm_(algorithm), random_(seed), ketama_(Ketama::make().value()) {
+    reopen(0);
+    const std::string more = algorithm == "ring"    ? ", vnodes = 7, seed = 5"
+                             : algorithm == "slots" ? ", seed = 5"
+                                                    : "";
+    db().run("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = " + algorithm + more + ")");
+    reopen(1);
+  }
+
+  void step() {
+    switch (random_() % 16) {
+      case 0:
+        return begin();
+      case 1:
+        return end(random_() % 3 != 0);
+      case 2:
+        return savepoint();
+      case 3:
+        return roll_back_to_savepoint();
+      case 4:
+        if (saved_.empty()) {
+          current_ = 1 - current_;
+        }
+        return;
+      case 5:
+        if (saved_.empty()) {
+          reopen(random_() % 2);
+        }
+        return;
+      case 6:
+        return fail();
+      default:
+        return change();
+    }
+  }
+
+  void check() {
+    std::string nodes;
+    for (const auto& [name, weight] : model_) {
+      nodes += name + "=" + std::to_string(weight) + " ";
+    }
+    const std::string list =
+        "SELECT ifnull(group_concat(printf('%s=%f ', node, weight), ''), '')"
+        " FROM (SELECT * FROM ring ORDER BY node)";
+    ASSERT_EQ(db().text(list), nodes);
+    for (int i = 0; i < 5; ++i) {
+      const auto key = static_cast<int64_t>(random_());
+      ASSERT_EQ(db().text("SELECT node FROM ring WHERE key = " + std::to_string(key)), owner(key));
+    }
+    if (saved_.empty()) {
+      ASSERT_EQ(databases_[1 - current_]->text(list), nodes) << "the other connection";
+    }
+    if (random_() % 8 == 0) {
+      db().run("INSERT INTO ring(ring) VALUES ('check')");
+    }
+  }
+
+ private:
+  QuickDatabase& db() { return *databases_[current_]; }
+
+  void reopen(size_t which) {
+    databases_[which].reset();
+    databases_[which] = std::make_unique<QuickDatabase>(folder_.file("db"));
+  }
+
+  std::string random_name() { return "n" + std::to_string(random_() % 9); }
+  double random_weight() { return static_cast<double>(1 + random_() % 40) / 8; }
+
+  void change() {
+    const std::string name = random_name();
+    const double weight = random_weight();
+    const std::string number = std::to_string(weight);
+    if (!model_.contains(name)) {
+      db().run("INSERT INTO ring(node, weight) VALUES ('" + name + "', " + number + ")");
+      model_[name] = weight;
+      return;
+    }
+    switch (random_() % 4) {
+      case 0:
+        db().run("DELETE FROM ring WHERE node = '" + name + "'");
+        model_.erase(name);
+        break;
+      case 1:
+        db().run("UPDATE ring SET weight = " + number + " WHERE node = '" + name + "'");
+        model_[name] = weight;
+        break;
+      case 2:
+        db().run("INSERT OR REPLACE INTO ring(node, weight) VALUES ('" + name + "', " + number +
+                 ")");
+        model_[name] = weight;
+        break;
+      default: {
+        const std::string other = random_name();
+        db().run("UPDATE OR REPLACE ring SET node = '" + other + "' WHERE node = '" + name + "'");
+        const double kept = model_[name];
+        model_.erase(name);
+        model_[other] = kept;
+        break;
+      }
+    }
+  }
+
+  // In the middle of a statement; nothing of it may stay.
+  void fail() {
+    db().refuses("INSERT INTO ring(node, weight) VALUES ('new', 1), ('newer', 2), ('bad', -1)",
+                 SQLITE_ERROR, {"weight"});
+    if (model_.size() > 1) {
+      db().refuses("UPDATE ring SET weight = iif(node = (SELECT max(node) FROM ring), 0, 2)",
+                   SQLITE_ERROR, {"weight"});
+    }
+  }
+
+  void begin() {
+    if (saved_.empty()) {
+      db().run("BEGIN");
+      saved_.push_back(model_);
+    }
+  }
+  void end(bool commit) {
+    if (saved_.empty()) {
+      return;
+    }
+    db().run(commit ? "COMMIT" : "ROLLBACK");
+    model_ = commit ? model_ : saved_[0];
+    saved_.clear();
+  }
+  void savepoint() {
+    if (!saved_.empty()) {
+      db().run("SAVEPOINT s" + std::to_string(saved_.size()));
+      saved_.push_back(model_);
+    }
+  }
+  void roll_back_to_savepoint() {
+    if (saved_.size() < 2) {
+      return;
+    }
+    const size_t to = 1 + random_() % (saved_.size() - 1);
+    db().run("ROLLBACK TO s" + std::to_string(to));
+    model_ = saved_[to];
+    saved_.resize(to + 1);
+  }
+
+  std::string owner(int64_t key) {
+    if (model_.empty()) {
+      return "none";
+    }
+    return algorithm_ == "slots" ? slot_owner(key) : point_owner(key);
+  }
+
+  // The nearest of all points.
+  std::string point_owner(int64_t key) {
+    const std::string text = std::to_string(key);
+    const uint64_t position = algorithm_ == "ring"
+                                  ? hash_integer(key, kSeed)
+                                  : Ketama::position(ketama_->hash(std::as_bytes(std::span(text))));
+    double total = 0;
+    for (const auto& [name, weight] : model_) {
+      total += weight;
+    }
+    std::map<uint64_t, std::string> by_distance;
+    for (const auto& [name, weight] : model_) {
+      if (algorithm_ == "ring") {
+        for (int i = 0; i < std::max(1.0, std::round(weight * kVnodes)); ++i) {
+          const std::string label = name + "-" + std::to_string(i);
+          const uint64_t point =
+              XXH3_64bits_withSeed(label.data(), label.size(), kSeed + 4 * 0x9E3779B97F4A7C15);
+          by_distance.emplace(point - position, name);
+        }
+        continue;
+      }
+      const uint32_t hashes =
+          ketama_hashes(KetamaDialect::kLibketama, weight, total, model_.size());
+      for (uint32_t k = 0; k < hashes; ++k) {
+        const std::string label = name + "-" + std::to_string(k);
+        for (const uint32_t part : ketama_->digest(std::as_bytes(std::span(label)))) {
+          by_distance.emplace(Ketama::position(part) - position, name);
+        }
+      }
+    }
+    return by_distance.begin()->second;
+  }
+
+  // As the stored table has it, with ordinary SQL.
+  std::string slot_owner(int64_t key) {
+    const uint64_t slot = hash_integer(key, kSeed) >> 48;
+    const std::string hex =
+        db().text("SELECT hex(substr(page, " + std::to_string(slot % 2016 * 2 + 1) +
+                  ", 2)) FROM ring_pages WHERE id = " + std::to_string(slot / 2016));
+    const std::string id = "0x" + hex.substr(2, 2) + hex.substr(0, 2) + " + 1";
+    return db().text("SELECT node FROM ring WHERE rowid = " + id);
+  }
+
+  const std::string algorithm_;
+  std::mt19937_64 random_;
+  std::shared_ptr<Ketama> ketama_;
+  TemporaryFolder folder_;
+  std::unique_ptr<QuickDatabase> databases_[2];
+  size_t current_ = 0;
+  Model model_;
+  std::vector<Model> saved_;  // at BEGIN, and at each savepoint
+};
+
+class HashRingModel : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(HashRingModel, Random_scripts) {
+  const ModelSeeds seeds(3);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));
+    RingModel model(GetParam(), seed);
+    for (int step = 0; step < 300; ++step) {
+      SCOPED_TRACE("step " + std::to_string(step));
+      model.step();
+      model.check();
+      if (::testing::Test::HasFailure()) {
+        return;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingModel, ::testing::Values("ring", "ketama", "slots"));
+
+}  // namespace
+}  // namespace cuckoo::test

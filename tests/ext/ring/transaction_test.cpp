@@ -1,0 +1,256 @@
+// hash_ring: transactions, savepoints, several connections, schemas, DDL.
+#include <string>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+const std::string kOwners =
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+    " SELECT group_concat(node) FROM (SELECT r.node FROM n LEFT JOIN ring r ON r.key = n.i)";
+
+class HashRingTransactions : public ::testing::TestWithParam<const char*> {
+ protected:
+  HashRingTransactions() { create(db_); }
+  void create(Database& db, const std::string& schema = "main") {
+    db.run("CREATE VIRTUAL TABLE " + schema + ".ring USING hash_ring(algorithm = " + GetParam() +
+           ")");
+    db.run("INSERT INTO " + schema + ".ring(node) VALUES ('a'), ('b'), ('c')");
+  }
+  void expect_nodes(Database& db, const std::string& nodes) {
+    EXPECT_EQ(db.list("SELECT node FROM ring"), nodes);
+    EXPECT_EQ(db.text("SELECT count(*) FROM ring WHERE key = 1 AND replicas = 99"),
+              db.text("SELECT count(*) FROM ring"));
+    db.run("INSERT INTO ring(ring) VALUES ('check')");
+  }
+
+  TemporaryFolder folder_;
+  QuickDatabase db_{folder_.file("db")};
+};
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingTransactions,
+                         ::testing::Values("ring", "ketama", "slots"));
+
+TEST_P(HashRingTransactions, Roll_back_undoes_all) {
+  const std::string before = db_.text(kOwners);
+  const std::vector<Row> rows = shadow_rows(db_, "ring");
+  db_.run("BEGIN");
+  db_.run("INSERT INTO ring(node) VALUES ('d')");
+  db_.run("DELETE FROM ring WHERE node = 'a'");
+  db_.run("UPDATE ring SET weight = 3 WHERE node = 'b'");
+  EXPECT_NE(db_.text(kOwners), before);
+  expect_nodes(db_, "b,c,d");
+  db_.run("ROLLBACK");
+  EXPECT_EQ(db_.text(kOwners), before);
+  EXPECT_EQ(shadow_rows(db_, "ring"), rows);
+  expect_nodes(db_, "a,b,c");
+}
+
+TEST_P(HashRingTransactions, Savepoints_nest) {
+  db_.run("BEGIN");
+  db_.run("INSERT INTO ring(node) VALUES ('d')");
+  const std::string four = db_.text(kOwners);
+  db_.run("SAVEPOINT one");
+  db_.run("DELETE FROM ring WHERE node = 'a'");
+  const std::string three = db_.text(kOwners);
+  db_.run("SAVEPOINT two");
+  db_.run("INSERT INTO ring(ring) VALUES ('clear')");
+  expect_nodes(db_, "");
+  db_.run("ROLLBACK TO two");
+  EXPECT_EQ(db_.text(kOwners), three);
+  expect_nodes(db_, "b,c,d");
+  db_.run("RELEASE two");
+  db_.run("ROLLBACK TO one");
+  EXPECT_EQ(db_.text(kOwners), four);
+  db_.run("COMMIT");
+  expect_nodes(db_, "a,b,c,d");
+}
+
+TEST_P(HashRingTransactions, Failing_statement_undoes_itself_only) {
+  db_.run("BEGIN");
+  db_.run("INSERT INTO ring(node) VALUES ('d')");
+  db_.refuses("INSERT INTO ring(node) VALUES ('e'), ('f'), ('a')", SQLITE_CONSTRAINT, {"UNIQUE"});
+  expect_nodes(db_, "a,b,c,d");
+  db_.refuses("UPDATE ring SET weight = iif(node = 'c', -1, 2)", SQLITE_ERROR, {"weight"});
+  EXPECT_EQ(db_.list("SELECT weight FROM ring"), "1,1,1,1");
+  db_.run("COMMIT");
+  expect_nodes(db_, "a,b,c,d");
+}
+
+// SQLite announces no roll-back to a table that was made behind the savepoint.
+TEST_P(HashRingTransactions, Create_can_be_rolled_back) {
+  db_.run("BEGIN");
+  db_.run("SAVEPOINT s");
+  db_.run("CREATE VIRTUAL TABLE two USING hash_ring(vnodes = 10)");
+  db_.run("INSERT INTO two(node) VALUES ('x')");
+  EXPECT_EQ(db_.text("SELECT node FROM two WHERE key = 1"), "x");
+  db_.run("ROLLBACK TO s");
+  db_.run("CREATE VIRTUAL TABLE two USING hash_ring(vnodes = 20)");
+  db_.run("INSERT INTO two(node) VALUES ('y')");
+  EXPECT_EQ(db_.text("SELECT node FROM two WHERE key = 1"), "y");
+  db_.run("SAVEPOINT t");
+  db_.run("INSERT INTO two(node) VALUES ('z')");
+  db_.run("ROLLBACK TO t");
+  EXPECT_EQ(db_.list("SELECT node FROM two"), "y");
+  db_.run("INSERT INTO two(two) VALUES ('check')");
+  db_.run("COMMIT");
+  EXPECT_EQ(db_.list("SELECT node FROM two"), "y");
+}
+
+TEST_P(HashRingTransactions, Another_connection_sees_what_was_committed) {
+  QuickDatabase other(folder_.file("db"));
+  EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
+  db_.run("BEGIN");
+  db_.run("INSERT INTO ring(node) VALUES ('d')");
+  expect_nodes(db_, "a,b,c,d");
+  EXPECT_EQ(other.list("SELECT node FROM ring"), "a,b,c");
+  db_.run("COMMIT");
+  EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
+  expect_nodes(other, "a,b,c,d");
+  other.run("DELETE FROM ring WHERE node = 'b'");
+  expect_nodes(db_, "a,c,d");
+  EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
+  // A change that is rolled back here, another that is committed there: as many changes each.
+  db_.run("BEGIN");
+  db_.run("INSERT INTO ring(node) VALUES ('mine')");
+  db_.text(kOwners);
+  db_.run("ROLLBACK");
+  other.run("INSERT INTO ring(node) VALUES ('theirs')");
+  expect_nodes(db_, "a,c,d,theirs");
+  EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
+}
+
+TEST_P(HashRingTransactions, Snapshots_hold) {
+  db_.run("PRAGMA journal_mode = WAL");
+  QuickDatabase reader(folder_.file("db"));
+  const std::string before = reader.text(kOwners);
+  reader.run("BEGIN");
+  EXPECT_EQ(reader.text(kOwners), before);
+  db_.run("INSERT INTO ring(node) VALUES ('d')");
+  EXPECT_EQ(reader.text(kOwners), before);
+  reader.refuses("DELETE FROM ring WHERE node = 'a'", SQLITE_BUSY, {});
+  reader.run("COMMIT");
+  EXPECT_EQ(reader.text(kOwners), db_.text(kOwners));
+}
+
+TEST_P(HashRingTransactions, Dropped_and_made_again_by_another_connection) {
+  QuickDatabase other(folder_.file("db"));
+  EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
+  db_.run("DROP TABLE ring");
+  db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(vnodes = 3)");
+  db_.run("INSERT INTO ring(node) VALUES ('a'), ('b'), ('c')");
+  EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
+  expect_nodes(other, "a,b,c");
+}
+
+TEST_P(HashRingTransactions, Statement_reads_on_while_the_ring_changes) {
+  Query query(db_,
+              "SELECT r.node FROM (VALUES (1), (2), (3), (4)) JOIN ring r"
+              " ON r.key = column1 AND r.replicas = 3");
+  int rows = 0;
+  while (query.step() == SQLITE_ROW) {
+    ++rows;
+    if (rows == 2) {
+      db_.run("DELETE FROM ring WHERE node = 'b'");
+    } else if (rows == 5) {
+      db_.run("BEGIN");
+      db_.run("INSERT INTO ring(node) VALUES ('d')");
+      db_.run("SAVEPOINT s");
+      db_.run("INSERT INTO ring(node) VALUES ('e')");
+      db_.run("ROLLBACK TO s");
+    }
+  }
+  EXPECT_GE(rows, 8);
+  query.reset();
+  db_.run("COMMIT");
+  expect_nodes(db_, "a,c,d");
+}
+
+TEST_P(HashRingTransactions, Survives_reopening_and_vacuum) {
+  const std::string before = db_.text(kOwners);
+  db_.run("VACUUM");
+  EXPECT_EQ(db_.text(kOwners), before);
+  db_.run("VACUUM INTO '" + folder_.file("copy") + "'");
+  for (const char* name : {"db", "copy"}) {
+    QuickDatabase again(folder_.file(name));
+    EXPECT_EQ(again.text(kOwners), before);
+    EXPECT_EQ(again.text("PRAGMA integrity_check"), "ok");
+    expect_nodes(again, "a,b,c");
+  }
+}
+
+TEST_P(HashRingTransactions, Rename_and_drop_take_the_shadow_tables_along) {
+  db_.run("BEGIN");
+  db_.run("INSERT INTO ring(node) VALUES ('d')");
+  const std::string before = db_.text(kOwners);
+  db_.run("ALTER TABLE ring RENAME TO moved");
+  db_.run("UPDATE moved SET weight = 1 WHERE node = 'd'");
+  db_.run("COMMIT");
+  db_.run("INSERT INTO moved(moved) VALUES ('check')");
+  EXPECT_EQ(db_.list("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1"),
+            "moved,moved_config,moved_items,moved_pages");
+  db_.refuses("ALTER TABLE moved RENAME TO share", SQLITE_ERROR, {"one of its columns"});
+  db_.run("ALTER TABLE moved RENAME TO ring");
+  EXPECT_EQ(db_.text(kOwners), before);
+  db_.run("BEGIN");
+  db_.run("DROP TABLE ring");
+  db_.run("ROLLBACK");
+  EXPECT_EQ(db_.text(kOwners), before);
+  db_.run("DROP TABLE ring");
+  EXPECT_EQ(db_.text("SELECT count(*) FROM sqlite_schema"), "0");
+}
+
+TEST_P(HashRingTransactions, Other_schemas_and_read_only) {
+  const std::string before = db_.text(kOwners);
+  Database temporary;
+  temporary.run("ATTACH '" + folder_.file("db") + "' AS aux");
+  EXPECT_EQ(temporary.text(kOwners), before);
+  create(temporary, "temp");
+  temporary.run("INSERT INTO temp.ring(node) VALUES ('t')");
+  EXPECT_EQ(temporary.list("SELECT node FROM temp.ring"), "a,b,c,t");
+  EXPECT_EQ(temporary.list("SELECT node FROM aux.ring"), "a,b,c");
+  temporary.run("INSERT INTO aux.ring(node) VALUES ('x')");
+  temporary.run("DETACH aux");
+  expect_nodes(db_, "a,b,c,x");
+  Database read_only(folder_.file("db"), SQLITE_OPEN_READONLY);
+  EXPECT_EQ(read_only.text(kOwners), db_.text(kOwners));
+  read_only.refuses("INSERT INTO ring(node) VALUES ('y')", SQLITE_READONLY, {});
+}
+
+// As .dump writes it.
+TEST_P(HashRingTransactions, Shadow_tables_can_be_dumped_and_restored) {
+  Database copy;
+  copy.run("PRAGMA writable_schema = ON");
+  for (const Row& row : db_.rows("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'ring_%'")) {
+    copy.run(row[1]);
+    for (const Row& values :
+         db_.rows("SELECT quote(" +
+                  std::string(row[0] == "ring_pages" ? "id) || ',' || quote(page"
+                                                     : "key) || ',' || quote(value") +
+                  ") FROM " + row[0])) {
+      copy.run("INSERT INTO " + row[0] + " VALUES (" + values[0] + ")");
+    }
+  }
+  copy.run(
+      "INSERT INTO sqlite_schema(type, name, tbl_name, rootpage, sql) VALUES ('table', 'ring',"
+      " 'ring', 0, 'CREATE VIRTUAL TABLE ring USING hash_ring')");
+  copy.run("VACUUM INTO '" + folder_.file("restored") + "'");
+  QuickDatabase restored(folder_.file("restored"));
+  EXPECT_EQ(restored.text(kOwners), db_.text(kOwners));
+  expect_nodes(restored, "a,b,c");
+}
+
+TEST_P(HashRingTransactions, Defensive_mode_protects_its_shadow_tables_only) {
+  db_.run("CREATE TABLE ring_log(x)");
+  sqlite3_db_config(db_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  for (const char* table : {"ring_config", "ring_items", "ring_pages"}) {
+    db_.refuses(std::string("DELETE FROM ") + table, SQLITE_ERROR, {"may not be modified"});
+  }
+  db_.run("INSERT INTO ring_log VALUES (1)");
+  db_.run("INSERT INTO ring(node) VALUES ('d')");
+  expect_nodes(db_, "a,b,c,d");
+}
+
+}  // namespace
+}  // namespace cuckoo::test

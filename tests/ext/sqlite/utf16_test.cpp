@@ -1,0 +1,161 @@
+// Databases in UTF-16: all text that the extension reads of its own comes in UTF-8.
+#include <memory>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+class Utf16 : public testing::TestWithParam<const char*> {
+ protected:
+  Utf16() : file_(folder_.file("f.db")) { reopen(true); }
+  void reopen(bool create = false) {
+    db.reset();
+    db = std::make_unique<QuickDatabase>(file_);
+    if (create) {
+      db->run(std::string("PRAGMA encoding = '") + GetParam() + "'");
+    }
+  }
+  TemporaryFolder folder_;
+  std::string file_;
+  std::unique_ptr<QuickDatabase> db;
+};
+INSTANTIATE_TEST_SUITE_P(Encodings, Utf16, testing::Values("UTF-16le", "UTF-16be", "UTF-8"));
+
+TEST_P(Utf16, filters_of_all_kinds_are_opened_again) {
+  const char* const kinds[] = {"cuckoo_filter(k TEXT)",
+                               "cuckoo_filter(fingerprint_bits = 12, growth = off)",
+                               "bloom_filter(k, layout = blocked)",
+                               "bloom_filter(counting = on, bits_per_key = 20)",
+                               "bloom_filter(hash = murmur2)",
+                               "cuckoo_filter(\"ключ\" TEXT, generations = 3)"};
+  for (const char* kind : kinds) {
+    db->run(std::string("CREATE VIRTUAL TABLE \"журнал 1\" USING ") + kind);
+    db->run("INSERT INTO \"журнал 1\" VALUES ('a'), ('ключ'), ('𝄞')");
+    const std::string key = db->text("SELECT name FROM pragma_table_info('журнал 1')");
+    reopen();
+    EXPECT_EQ(db->number("SELECT count(*) FROM \"журнал 1\" WHERE \"" + key +
+                         "\" IN ('a', 'ключ', '𝄞', 'b')"),
+              3)
+        << kind;
+    EXPECT_EQ(db->number("SELECT filter_contains('журнал 1', 'ключ')"), 1) << kind;
+    db->run("INSERT INTO \"журнал 1\" VALUES ('more')");
+    db->run("INSERT INTO \"журнал 1\"(\"журнал 1\") VALUES ('check')");
+    EXPECT_EQ(db->list("SELECT name || ' ' || items FROM filter_info"), "журнал 1 4") << kind;
+    db->run("ALTER TABLE \"журнал 1\" RENAME TO \"файл\"");
+    reopen();
+    EXPECT_EQ(db->number("SELECT count(*) FROM \"файл\""), 4) << kind;
+    db->run("DROP TABLE \"файл\"");
+    EXPECT_EQ(db->number("SELECT count(*) FROM sqlite_schema"), 0) << kind;
+  }
+}
+
+TEST_P(Utf16, source_and_triggers_work) {
+  db->run(
+      "CREATE TABLE \"таблица\"(\"столбец\" TEXT COLLATE NOCASE, b);"
+      "INSERT INTO \"таблица\" VALUES ('ключ', 1), ('A', 2), (NULL, 3);"
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = \"таблица\"(\"столбец\"), triggers = "
+      "on)");
+  for (const bool again : {false, true}) {
+    if (again) {
+      reopen();
+    }
+    db->run(
+        "INSERT INTO \"таблица\" VALUES ('𝄞', 4); UPDATE \"таблица\" SET \"столбец\" = 'a' WHERE b "
+        "= 2");
+    EXPECT_EQ(db->number("SELECT count(*) FROM \"таблица\" AS t JOIN f ON f.key = t.\"столбец\""),
+              db->number("SELECT count(\"столбец\") FROM \"таблица\""));
+    EXPECT_EQ(db->list("SELECT key FROM f WHERE key IN ('A', 'a', 'ключ') ORDER BY length(key)"),
+              "a,ключ");
+    EXPECT_EQ(db->text("SELECT type FROM pragma_table_info('f')"), "TEXT");
+    db->run("INSERT INTO f(f) VALUES ('rebuild'), ('check')");
+    db->refuses("INSERT INTO f(f) VALUES ('clear')", SQLITE_ERROR, {"clear"});
+  }
+  db->run(
+      "ALTER TABLE \"таблица\" RENAME TO \"другая\"; ALTER TABLE f RENAME TO \"ф\";"
+      "INSERT INTO \"другая\" VALUES ('ещё', 5); INSERT INTO \"ф\"(\"ф\") VALUES ('rebuild')");
+  EXPECT_EQ(
+      db->number("SELECT count(*) FROM \"другая\" AS t JOIN \"ф\" ON \"ф\".key = t.\"столбец\""),
+      db->number("SELECT count(\"столбец\") FROM \"другая\""));
+  db->run("DROP TABLE \"ф\"; INSERT INTO \"другая\" VALUES ('y', 6)");
+}
+
+TEST_P(Utf16, images_go_to_another_encoding) {
+  db->run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(k TEXT); INSERT INTO f VALUES ('ключ'), ('b')");
+  reopen();
+  Database other;
+  other.run("PRAGMA encoding = 'UTF-8'; CREATE VIRTUAL TABLE f USING cuckoo_filter(k TEXT)");
+  const std::string image = db->text("SELECT quote(filter_export('f', 'hashes'))");
+  other.run("INSERT INTO f(f, k) VALUES ('import', " + image + ")");
+  EXPECT_EQ(other.list("SELECT k FROM f WHERE k IN ('ключ', 'b', 'c')"), "b,ключ");
+  EXPECT_EQ(db->number("SELECT filter_contains(" + image + ", 'ключ')"), 1);
+  EXPECT_EQ(db->text("SELECT quote(bloom_build(column1)) FROM (VALUES ('ключ'), ('я'))"),
+            other.text("SELECT quote(bloom_build(column1)) FROM (VALUES ('ключ'), ('я'))"));
+}
+
+// What an ordinary table of the same database makes of texts that are not well-formed: half a pair
+// in every place, and what Unicode calls no characters.
+TEST_P(Utf16, a_flash_kv_keeps_every_text_that_an_ordinary_table_keeps) {
+  const std::u16string texts[] = {
+      u"plain",         u"\u043a\u043b\u044e\u0447",
+      {0xD834, 0xDD1E}, {0xD800},
+      {0xDC00},         {0xDFFF},
+      {0xD800, u'A'},   {0xD800, u'B'},
+      {u'A', 0xDBFF},   {0xD800, 0xD800, 0xDC00},
+      {0xDC00, 0xD800}, {0xFFFD},
+      {0xFFFE, u'x'},   {0xFFFF},
+      {0xFEFF, u'x'},   {0xFEFF, 0xD800},
+      {0xFFFE, 0xD800}, {u'a', 0, 0xD800, u'b'},
+      {0xD7FF, 0xE000}, {0xDBFF, 0xDFFF, 0xDBFF},
+  };
+  db->run(
+      "CREATE VIRTUAL TABLE kv USING flash_kv(k TEXT, v, seed = 1);"
+      "CREATE TABLE plain(k TEXT PRIMARY KEY, v) WITHOUT ROWID");
+  const auto wide = [](sqlite3_stmt* statement, int column) {
+    const auto* text = static_cast<const char16_t*>(sqlite3_column_text16(statement, column));
+    const int bytes = sqlite3_column_bytes16(statement, column);
+    return std::u16string(text, static_cast<size_t>(bytes) / 2);
+  };
+  const auto bind = [](Query& query, int index, const std::u16string& text) {
+    sqlite3_bind_text16(query.handle(), index, text.data(), static_cast<int>(2 * text.size()),
+                        SQLITE_TRANSIENT);
+  };
+  for (const std::u16string& text : texts) {
+    for (const char* table : {"kv", "plain"}) {
+      Query insert(*db, std::string("INSERT OR IGNORE INTO ") + table + " VALUES (?1, ?1)");
+      bind(insert, 1, text);
+      EXPECT_EQ(insert.step(), SQLITE_DONE);
+    }
+  }
+  for (const bool again : {false, true}) {
+    if (again) {
+      reopen();
+    }
+    EXPECT_EQ(db->list("SELECT hex(k) || ' ' || hex(v) FROM kv ORDER BY k"),
+              db->list("SELECT hex(k) || ' ' || hex(v) FROM plain ORDER BY k"));
+    for (const std::u16string& text : texts) {
+      Query one(*db, "SELECT k, v FROM kv WHERE k = ?1");
+      Query two(*db, "SELECT k, v FROM plain WHERE k = ?1");
+      for (Query* query : {&one, &two}) {
+        bind(*query, 1, text);
+        ASSERT_EQ(query->step(), SQLITE_ROW);
+      }
+      EXPECT_EQ(wide(one.handle(), 0), wide(two.handle(), 0));
+      EXPECT_EQ(wide(one.handle(), 1), wide(two.handle(), 1));
+    }
+  }
+  // By its digest, too.
+  for (const std::u16string& text : texts) {
+    Query insert(*db, "INSERT OR IGNORE INTO kv(v) VALUES (?1 || '!')");
+    bind(insert, 1, text);
+    EXPECT_EQ(insert.step(), SQLITE_DONE) << sqlite3_errmsg(db->handle());
+    Query find(*db, "SELECT count(*) FROM kv WHERE k = sha1(?1 || '!') AND digest = k");
+    bind(find, 1, text);
+    EXPECT_EQ(find.once(), 1);
+  }
+  db->run("INSERT INTO kv(kv) VALUES ('check')");
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,80 @@
+// One broken table among others: filter_info tells what is wrong with it, and of the others all.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+TEST(Broken_table, does_not_hide_the_others) {
+  for (const char* damage : {"DELETE FROM bad_config", "DROP TABLE bad_config",
+                             "UPDATE bad_config SET value = 9 WHERE key = 'format'",
+                             "UPDATE bad_config SET value = x'00' WHERE key = 'record'",
+                             "DELETE FROM bad_log", "DROP TABLE bad_log"}) {
+    TemporaryFolder folder;
+    const std::string file = folder.file("b.db");
+    {
+      QuickDatabase db(file);
+      db.run(
+          "CREATE VIRTUAL TABLE bad USING cuckoo_filter(seed = 1); INSERT INTO bad VALUES (1);"
+          "CREATE VIRTUAL TABLE a USING bloom_filter(seed = 1); INSERT INTO a VALUES (1), (2);"
+          "CREATE VIRTUAL TABLE z USING cuckoo_filter(seed = 1); INSERT INTO z VALUES (3)");
+      db.run(damage);
+    }
+    QuickDatabase db(file);
+    EXPECT_EQ(db.list("SELECT name || coalesce(items, '-') || (error IS NULL) FROM filter_info"),
+              "a21,bad-0,z11")
+        << damage;
+    const std::string error = db.text("SELECT error FROM filter_info WHERE name = 'bad'");
+    EXPECT_TRUE(error.starts_with("bad: ")) << damage << ": " << error;
+    EXPECT_EQ(db.text("SELECT error FROM filter_info('bad')"), error);
+    EXPECT_EQ(db.number("SELECT count(*) FROM filter_info('bad') WHERE schema = 'main' AND name ="
+                        " 'bad' AND kind IS NULL AND memory_bytes IS NULL AND probes IS NULL"),
+              1);
+    db.run("DROP TABLE bad");
+    EXPECT_EQ(db.list("SELECT name FROM filter_info WHERE error IS NULL"), "a,z");
+  }
+}
+
+TEST(Broken_table, of_flash_does_not_hide_the_others) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("b.db");
+  {
+    QuickDatabase db(file);
+    db.run(
+        "CREATE VIRTUAL TABLE bad USING flash_kv(size = '64KB'); INSERT INTO bad VALUES (1, 1);"
+        "CREATE VIRTUAL TABLE kv USING flash_kv(size = '64KB'); INSERT INTO kv VALUES (1, 1), (2, "
+        "2);"
+        "DELETE FROM bad_pages");
+  }
+  QuickDatabase db(file);
+  EXPECT_EQ(db.list("SELECT name || coalesce(entries, '-') || (error IS NULL) FROM flash_kv_info"),
+            "bad-0,kv21");
+  const std::string error = db.text("SELECT error FROM flash_kv_info('bad')");
+  EXPECT_TRUE(error.starts_with("bad: corrupt")) << error;
+  EXPECT_EQ(db.number("SELECT live_bytes IS NULL AND usable_bytes IS NULL AND schema = 'main'"
+                      " FROM flash_kv_info('bad')"),
+            1);
+}
+
+TEST(Broken_table, by_triggers_that_are_gone_says_so) {
+  QuickDatabase db(":memory:");
+  db.run(
+      "CREATE TABLE t(a); INSERT INTO t VALUES (1);"
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = on);"
+      "CREATE VIRTUAL TABLE g USING cuckoo_filter(); DROP TRIGGER f_source_insert");
+  EXPECT_EQ(db.list("SELECT name FROM filter_info WHERE error LIKE '%triggers%gone%rebuild%'"),
+            "f");
+  EXPECT_EQ(db.list("SELECT name FROM filter_info WHERE error IS NULL"), "g");
+}
+
+// What may pass is no property of a table.
+TEST(Broken_table, is_none_that_is_only_locked) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("l.db");
+  QuickDatabase one(file);
+  QuickDatabase other(file);
+  one.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(); BEGIN EXCLUSIVE");
+  other.refuses("SELECT * FROM filter_info", SQLITE_BUSY, {"locked"});
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,664 @@
+// Several connections on one file; attached, temporary and read-only databases; settings that
+// forbid things; copies of a database.
+#include <atomic>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string numbers(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (SELECT " + std::to_string(first) +
+         " UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+
+// `f` and an ordinary table `t` of the same keys.
+void make(Database& db, const std::string& options = "") {
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fingerprint_bits = 28" + options +
+         ");"
+         "CREATE TABLE t(k)");
+}
+void add(Database& db, int64_t first, int64_t last) {
+  db.run("BEGIN; INSERT INTO f " + numbers(first, last) + "; INSERT INTO t " +
+         numbers(first, last) + "; COMMIT");
+}
+void remove(Database& db, int64_t key) {
+  const std::string text = std::to_string(key);
+  db.run("BEGIN; DELETE FROM f WHERE key = " + text +
+         "; DELETE FROM t WHERE rowid = (SELECT min(rowid) FROM t WHERE k = " + text + "); COMMIT");
+}
+void expect_same(Database& db, const std::string& where, const std::string& schema = "main") {
+  const std::string f = schema + ".f";
+  const std::string t = schema + ".t";
+  EXPECT_EQ(db.number("SELECT count(*) FROM " + f), db.number("SELECT count(*) FROM " + t))
+      << where;
+  EXPECT_EQ(db.number("SELECT count(*) FROM " + t + " JOIN " + f + " ON key = k"),
+            db.number("SELECT count(*) FROM " + t))
+      << where;
+  EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(900'000, 900'999) + ") JOIN " + f +
+                      " ON key = i"),
+            0)
+      << where;
+}
+void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
+
+class Connections : public testing::TestWithParam<const char*> {
+ protected:
+  Connections() : one(folder.file("c.db")), two(folder.file("c.db")), three(folder.file("c.db")) {
+    one.run(std::string("PRAGMA journal_mode = ") + GetParam());
+    make(one);
+  }
+  bool wal() const { return std::string(GetParam()) == "WAL"; }
+  void all_same(const std::string& where) {
+    expect_same(one, where + ", one");
+    expect_same(two, where + ", two");
+    expect_same(three, where + ", three");
+  }
+  TemporaryFolder folder;
+  QuickDatabase one, two, three;
+};
+INSTANTIATE_TEST_SUITE_P(Journal, Connections, testing::Values("WAL", "DELETE"));
+
+TEST_P(Connections, see_each_others_commits_at_the_next_statement) {
+  add(one, 1, 10);
+  all_same("first");
+  add(two, 11, 20);
+  all_same("second");
+  remove(three, 5);
+  all_same("removed");
+  EXPECT_EQ(one.number("SELECT count(*) FROM f WHERE key = 5"), 0);
+  EXPECT_EQ(two.number("SELECT filter_contains('f', 5)"), 0);
+  two.run("INSERT INTO f(f) VALUES ('clear'); DELETE FROM t");
+  all_same("cleared");
+  add(three, 30, 31);
+  all_same("after clear");
+  check(one);
+}
+
+TEST_P(Connections, write_in_turn_through_folds_and_growth) {
+  Database* const writers[] = {&one, &two, &three};
+  int64_t next = 0;
+  for (int round = 0; round < 30; ++round) {
+    Database& writer = *writers[round % 3];
+    const int64_t many = round % 5 == 4 ? 1700 : 100 + 50 * (round % 4);
+    add(writer, next, next + many - 1);
+    next += many;
+    remove(writer, next - 1 - round);
+    if (round % 7 == 6) {
+      writer.run("INSERT INTO f(f) VALUES ('rebuild')");
+    }
+    if (round % 10 == 5) {
+      writer.run("INSERT INTO f(f, key) VALUES ('resize', " + std::to_string(next * 2) + ")");
+    }
+    if (round % 3 == 0) {
+      all_same("round " + std::to_string(round));
+    }
+  }
+  all_same("the end");
+  check(one);
+  check(two);
+}
+
+TEST_P(Connections, roll_back_without_disturbing_the_others) {
+  add(one, 1, 700);
+  all_same("first");
+  one.run("BEGIN; INSERT INTO f " + numbers(1000, 4000) + "; ROLLBACK");
+  all_same("rolled back");
+  add(two, 701, 800);
+  one.run("BEGIN; INSERT INTO f VALUES (5000); ROLLBACK");
+  add(one, 801, 900);
+  all_same("goes on");
+  two.run("BEGIN IMMEDIATE; INSERT INTO f VALUES (6000)");
+  EXPECT_EQ(one.attempt("INSERT INTO f VALUES (1)").code & 0xFF, SQLITE_BUSY);
+  EXPECT_EQ(one.attempt("BEGIN IMMEDIATE").code & 0xFF, SQLITE_BUSY);
+  two.run("ROLLBACK");
+  add(one, 901, 950);
+  all_same("after BUSY");
+  check(two);
+}
+
+TEST_P(Connections, hold_their_snapshot) {
+  add(one, 1, 100);
+  two.run("BEGIN");
+  expect_same(two, "snapshot");
+  if (wal()) {
+    add(one, 101, 3000);
+    remove(one, 1);
+    expect_same(two, "snapshot after a growth");
+    EXPECT_EQ(two.number("SELECT count(*) FROM f"), 100);
+    EXPECT_EQ(two.number("SELECT filter_contains('f', 1)"), 1);
+    EXPECT_EQ(two.number("SELECT count(*) FROM f WHERE key IN (101, 3000)"), 0);
+    one.run("INSERT INTO f(f) VALUES ('rebuild')");
+    expect_same(two, "snapshot after a rebuild");
+    const Outcome stale = two.attempt("INSERT INTO f VALUES (7)");
+    EXPECT_EQ(stale.code & 0xFF, SQLITE_BUSY) << stale.message;
+    expect_same(two, "after BUSY");
+  } else {
+    EXPECT_EQ(one.attempt("INSERT INTO f VALUES (101)").code & 0xFF, SQLITE_BUSY);
+  }
+  two.run("COMMIT");
+  all_same("free");
+  add(two, 4000, 4100);
+  all_same("written");
+  check(one);
+}
+
+// An open cursor keeps its snapshot over a commit of another connection, statement by statement.
+TEST_P(Connections, with_an_open_cursor_see_one_state) {
+  add(one, 1, 50);
+  Query scan(two, "SELECT count(*) OVER (), k FROM t JOIN f ON key = k");
+  ASSERT_EQ(scan.step(), SQLITE_ROW);
+  if (wal()) {
+    add(one, 51, 60);
+    remove(one, 50);
+  }
+  int rows = 1;
+  while (scan.step() == SQLITE_ROW) {
+    ++rows;
+  }
+  scan.reset();
+  EXPECT_EQ(rows, 50);
+  all_same("after it");
+}
+
+TEST_P(Connections, survive_a_table_dropped_and_made_again) {
+  add(one, 1, 2000);
+  all_same("first");
+  Query probe(two, "SELECT count(*) FROM f WHERE key = 7");
+  EXPECT_EQ(probe.once(), 1);
+  one.run(
+      "DROP TABLE f; DELETE FROM t; CREATE VIRTUAL TABLE f USING cuckoo_filter(key TEXT,"
+      " capacity = 99, fpr = 1e-7, growth = off, seed = 4)");
+  EXPECT_EQ(probe.once(), 0);
+  EXPECT_EQ(two.text("SELECT capacity FROM filter_info('f')"), "99");
+  two.run("INSERT INTO f VALUES (7)");
+  EXPECT_EQ(probe.once(), 1);
+  EXPECT_EQ(two.text("SELECT typeof(key) FROM f WHERE key = 7"), "text");
+  one.run("DROP TABLE f; CREATE VIRTUAL TABLE f USING cuckoo_filter(key, seed = 4, capacity = 99)");
+  EXPECT_EQ(probe.once(), 0);
+  EXPECT_EQ(three.number("SELECT count(*) FROM f"), 0);
+  one.run("DROP TABLE f");
+  probe.reset();
+  EXPECT_EQ(probe.step(), SQLITE_ERROR);
+  probe.reset();
+  one.run("CREATE TABLE f(key); INSERT INTO f VALUES (7), (7)");
+  EXPECT_EQ(probe.once(), 2);
+  one.run("DROP TABLE f; DROP TABLE t");
+  make(one);
+  add(two, 1, 10);
+  all_same("a filter again");
+}
+
+TEST_P(Connections, survive_a_rename_by_another) {
+  add(one, 1, 10);
+  all_same("first");
+  one.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
+  add(two, 11, 20);
+  one.run("ALTER TABLE f RENAME TO g");
+  EXPECT_EQ(two.attempt("SELECT 1 FROM f WHERE key = 1").code, SQLITE_ERROR);
+  two.run("INSERT INTO g VALUES (21); INSERT INTO t VALUES (21); ALTER TABLE g RENAME TO f");
+  all_same("renamed back");
+  check(one);
+}
+
+TEST_P(Connections, vacuum_keeps_the_filter) {
+  add(one, 1, 3000);
+  remove(one, 7);
+  all_same("before");
+  two.run("VACUUM");
+  all_same("after");
+  add(one, 4000, 4010);
+  two.run("VACUUM");
+  add(two, 4011, 5000);
+  all_same("after it");
+  two.run("VACUUM INTO '" + folder.file("into.db") + "'");
+  Database copy(folder.file("into.db"));
+  expect_same(copy, "VACUUM INTO");
+  add(copy, 6000, 7000);
+  expect_same(copy, "VACUUM INTO, written");
+  check(copy);
+  check(one);
+}
+
+// A backup over the file, under connections that have the filter in memory.
+TEST_P(Connections, backup_and_restore_are_followed) {
+  add(one, 1, 1000);
+  all_same("before");
+  const auto copy = [](Database& from, Database& to) {
+    sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
+    ASSERT_NE(backup, nullptr);
+    EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+    EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+  };
+  Database saved(folder.file("saved.db"));
+  copy(one, saved);
+  expect_same(saved, "backup");
+  add(two, 1001, 3000);
+  remove(one, 1);
+  all_same("changed");
+  copy(saved, one);  // back in time
+  all_same("restored");
+  EXPECT_EQ(two.number("SELECT count(*) FROM f"), 1000);
+  add(two, 1001, 1700);
+  remove(three, 2);
+  all_same("another history");
+  copy(saved, two);
+  all_same("restored again");
+  add(saved, 2000, 2400);
+  copy(saved, three);
+  all_same("a newer one");
+  check(one);
+}
+
+TEST_P(Connections, of_two_threads_write_and_probe) {
+  add(one, 1, 100);
+  for (Database* db : {&one, &two}) {
+    sqlite3_busy_timeout(db->handle(), 20000);
+  }
+  std::atomic<bool> done = false;
+  std::atomic<int> missing = 0;
+  std::thread writer([&] {
+    for (int i = 0; i < 60; ++i) {
+      add(one, 1000 + i * 100, 1099 + i * 100);
+      if (i % 20 == 19) {
+        one.run("INSERT INTO f(f) VALUES ('rebuild')");
+      }
+    }
+    done = true;
+  });
+  Query in_table(two, "SELECT count(*) FROM t WHERE NOT EXISTS (SELECT 1 FROM f WHERE key = k)");
+  Query by_function(two, "SELECT filter_contains('f', 77)");
+  while (!done) {
+    missing += static_cast<int>(in_table.once());
+    missing += by_function.once() == 1 ? 0 : 1;
+  }
+  writer.join();
+  EXPECT_EQ(missing, 0);
+  all_same("the end");
+  check(two);
+}
+
+// --- schemas and settings ----------------------------------------------------------------------
+
+TEST(Schema, attached_and_temporary_work) {
+  TemporaryFolder folder;
+  Database db(folder.file("main.db"));
+  Database other(folder.file("aux.db"));
+  make(other);
+  add(other, 1, 10);
+  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+  expect_same(db, "attached", "aux");
+  add(other, 11, 3000);
+  expect_same(db, "followed", "aux");
+  db.run(
+      "INSERT INTO aux.f(f) VALUES ('check'); INSERT INTO f VALUES (5000);"
+      "INSERT INTO t VALUES (5000)");
+  expect_same(other, "written through the attached one");
+  db.run("DETACH aux; ATTACH '" + folder.file("aux.db") + "' AS \"o dd\"");
+  expect_same(db, "attached again", "\"o dd\"");
+  db.run(
+      "CREATE VIRTUAL TABLE temp.f USING cuckoo_filter(key, fingerprint_bits = 28); CREATE TEMP "
+      "TABLE t(k)");
+  db.run("INSERT INTO temp.f " + numbers(1, 3000) + "; INSERT INTO temp.t " + numbers(1, 3000));
+  expect_same(db, "temp", "temp");
+  db.run("ALTER TABLE temp.f RENAME TO ff; INSERT INTO ff(ff) VALUES ('check'); DROP TABLE ff");
+  expect_same(db, "the attached one again", "\"o dd\"");
+  EXPECT_EQ(db.number("SELECT count(*) FROM temp.sqlite_schema"), 1);
+}
+
+TEST(Schema, in_memory_of_two_connections_are_apart) {
+  Database one;
+  Database two;
+  make(one);
+  make(two);
+  add(one, 1, 5);
+  expect_same(one, "one");
+  expect_same(two, "two");
+}
+
+TEST(ReadOnly, database_can_be_probed) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("r.db");
+  for (const char* journal : {"DELETE", "WAL"}) {
+    {
+      Database db(file);
+      db.run(std::string("PRAGMA journal_mode = ") + journal +
+             "; DROP TABLE IF EXISTS f;"
+             "DROP TABLE IF EXISTS t");
+      make(db);
+      add(db, 1, 3000);
+      add(db, 3001, 3010);
+      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    for (const std::string& uri : {"file:" + file + "?mode=ro", "file:" + file + "?immutable=1"}) {
+      Database db(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+      expect_same(db, uri);
+      EXPECT_EQ(db.number("SELECT filter_contains('f', 3005)"), 1);
+      EXPECT_EQ(db.number("SELECT items FROM filter_info"), 3010);
+      EXPECT_EQ(db.attempt("INSERT INTO f VALUES (1)").code & 0xFF, SQLITE_READONLY);
+      EXPECT_EQ(db.attempt("DELETE FROM f WHERE key = 1").code & 0xFF, SQLITE_READONLY);
+      EXPECT_EQ(db.attempt("INSERT INTO f(f) VALUES ('clear')").code & 0xFF, SQLITE_READONLY);
+      EXPECT_EQ(db.attempt("DROP TABLE f").code & 0xFF, SQLITE_READONLY);
+      expect_same(db, uri);
+    }
+  }
+}
+
+TEST(Setting, query_only_refuses_writes) {
+  Database db;
+  make(db);
+  add(db, 1, 10);
+  db.run("PRAGMA query_only = ON");
+  EXPECT_EQ(db.attempt("INSERT INTO f VALUES (1)").code & 0xFF, SQLITE_READONLY);
+  expect_same(db, "query_only");
+  db.run("PRAGMA query_only = OFF");
+  add(db, 11, 20);
+  expect_same(db, "off again");
+}
+
+TEST(Setting, defensive_protects_the_shadow_tables) {
+  TemporaryFolder folder;
+  Database db(folder.file("d.db"));
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  make(db);
+  add(db, 1, 3000);
+  db.run("CREATE TABLE g_log(mine); INSERT INTO g_log VALUES (1)");  // nobody's shadow table
+  for (const char* sql :
+       {"DELETE FROM f_log", "UPDATE f_pages SET page = NULL", "INSERT INTO f_items VALUES (1, 1)",
+        "UPDATE f_config SET value = 1", "DROP TABLE f_log", "ALTER TABLE f_pages RENAME TO x",
+        "CREATE TABLE f_items(x)"}) {
+    EXPECT_NE(db.attempt(sql).code, SQLITE_OK) << sql;
+  }
+  expect_same(db, "defensive");
+  db.run(
+      "BEGIN; INSERT INTO f VALUES (9000); SAVEPOINT s; INSERT INTO f VALUES (9001);"
+      "ROLLBACK TO s; ROLLBACK");
+  db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f, key) VALUES ('resize', 9000)");
+  remove(db, 5);
+  db.run("ALTER TABLE f RENAME TO ff; ALTER TABLE ff RENAME TO f; VACUUM");
+  expect_same(db, "defensive still");
+  check(db);
+  Database other(folder.file("d.db"));
+  sqlite3_db_config(other.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  add(other, 5000, 6000);
+  expect_same(db, "the other's");
+  db.run("DROP TABLE f");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema ORDER BY 1"), "g_log,t");
+}
+
+TEST(Setting, untrusted_schema_may_use_the_filter) {
+  Database db;
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  make(db);
+  add(db, 1, 10);
+  db.run(
+      "CREATE VIEW v AS SELECT k FROM t JOIN f ON key = k;"
+      "CREATE VIEW w AS SELECT items FROM filter_info('f');"
+      "CREATE TABLE app(v);"
+      "CREATE TRIGGER tr AFTER INSERT ON app WHEN filter_contains('f', new.v) = 0"
+      " BEGIN INSERT INTO f VALUES (new.v); INSERT INTO t VALUES (new.v); END");
+  EXPECT_EQ(db.number("SELECT count(*) FROM v"), 10);
+  EXPECT_EQ(db.number("SELECT * FROM w"), 10);
+  db.run("INSERT INTO app VALUES (5), (50), (50)");
+  expect_same(db, "through a trigger");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 11);
+}
+
+TEST(Setting, pages_of_every_size_hold_it) {
+  TemporaryFolder folder;
+  for (const int size : {512, 1024, 2048, 4096, 8192, 16384, 32768, 65536}) {
+    for (const int reserved : {0, 32}) {
+      for (const char* vacuum : {"NONE", "FULL", "INCREMENTAL"}) {
+        const std::string where =
+            std::to_string(size) + "/" + std::to_string(reserved) + "/" + vacuum;
+        const std::string file = folder.file("p.db");
+        {
+          QuickDatabase db(file);
+          int bytes = reserved;
+          sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
+          db.run("PRAGMA page_size = " + std::to_string(size) + "; PRAGMA auto_vacuum = " + vacuum);
+          make(db);
+          add(db, 1, 2500);
+          add(db, 3000, 3010);
+          remove(db, 3);
+          expect_same(db, where);
+          EXPECT_EQ(db.number("PRAGMA page_size"), size);
+        }
+        {
+          QuickDatabase db(file);
+          expect_same(db, where + ", reopened");
+          // No row spills over into an overflow page.
+          const int64_t usable = size - reserved;
+          EXPECT_LE(db.number("SELECT max(length(page)) FROM f_pages"), usable - 39) << where;
+          EXPECT_LE(db.number("SELECT max(length(entries)) FROM f_log"), usable - 39) << where;
+          db.run("PRAGMA incremental_vacuum; PRAGMA page_size = 4096; VACUUM");
+          expect_same(db, where + ", at 4096 now");
+          add(db, 4000, 5000);
+          expect_same(db, where + ", written");
+          check(db);
+          EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok") << where;
+        }
+        std::filesystem::remove(file);
+      }
+    }
+  }
+}
+
+TEST(Reopen, after_every_step_finds_all) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("r.db");
+  {
+    Database db(file);
+    make(db);
+  }
+  int64_t next = 1;
+  for (const int64_t many : {1, 500, 3, 600, 4000, 2, 900}) {
+    {
+      Database db(file);
+      expect_same(db, "opened");
+      add(db, next, next + many - 1);
+      remove(db, next);
+    }
+    next += many;
+  }
+  Database db(file);
+  expect_same(db, "the end");
+  check(db);
+}
+
+// --- dump and restore --------------------------------------------------------------------------
+
+TEST(Dump, restores_with_the_shell) {
+  if (std::system("sqlite3 -version > /dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "no sqlite3 shell";
+  }
+  TemporaryFolder folder;
+  const std::string from = folder.file("from.db");
+  const std::string to = folder.file("to.db");
+  const std::string dump = folder.file("dump.sql");
+  {
+    Database db(from);
+    make(db, ", capacity = 3000, seed = -9223372036854775808");
+    db.run(
+        "CREATE VIRTUAL TABLE rate USING cuckoo_filter(fpr = 0.0123456789012345678);"
+        "CREATE VIRTUAL TABLE \"it's\" USING cuckoo_filter(growth = off, capacity = 50);"
+        "INSERT INTO rate VALUES ('x'); INSERT INTO \"it's\" VALUES ('x')");
+    add(db, 1, 5000);
+    db.run("INSERT INTO f " + numbers(1, 20) + "; INSERT INTO t " + numbers(1, 20));
+    db.run(
+        "INSERT INTO f SELECT 7 FROM json_each('[1,2,3,4,5,6,7,8,9,10,11,12,13]');"
+        "INSERT INTO t SELECT 7 FROM json_each('[1,2,3,4,5,6,7,8,9,10,11,12,13]')");
+    db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  }
+  const std::string command =
+      "sqlite3 '" + from + "' .dump > '" + dump + "' && sqlite3 '" + to + "' < '" + dump + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  Database db(to);
+  expect_same(db, "restored");
+  check(db);
+  EXPECT_EQ(db.number("SELECT filter_contains('rate', 'x') + filter_contains('it''s', 'x')"), 2);
+  db.run(
+      "INSERT INTO rate(rate) VALUES ('check'); INSERT INTO \"it's\"(\"it's\") VALUES ('check')");
+  add(db, 6000, 9000);
+  expect_same(db, "written");
+  Database original(from);
+  expect_same(original, "the original");
+}
+
+// --- interruption --------------------------------------------------------------------------------
+
+struct Countdown {
+  int left;
+};
+
+int stop_at_zero(void* context) { return static_cast<Countdown*>(context)->left-- <= 0 ? 1 : 0; }
+
+class Long : public testing::Test {
+ protected:
+  Long() : db(folder.file("l.db")) {
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, seed = 1)");
+    db.run("INSERT INTO f " + numbers(1, kKeys));
+  }
+  void expect_all(const std::string& where) {
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"), kKeys) << where;
+    EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, kKeys) + ") JOIN f ON key = i"),
+              kKeys)
+        << where;
+  }
+  static constexpr int64_t kKeys = 400'000;
+  TemporaryFolder folder;
+  QuickDatabase db;
+};
+
+TEST_F(Long, commands_obey_the_progress_handler) {
+  for (const char* sql :
+       {"INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f) VALUES ('check')",
+        "INSERT INTO f(f, key) VALUES ('resize', 1000000)"}) {
+    for (const int calls : {0, 2}) {
+      Countdown countdown{calls};
+      sqlite3_progress_handler(db.handle(), 200, stop_at_zero, &countdown);
+      const Outcome outcome = db.attempt(sql);
+      sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+      EXPECT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << sql << ": " << outcome.message;
+    }
+    expect_all(sql);
+  }
+  check(db);
+}
+
+TEST_F(Long, inserts_obey_the_progress_handler) {
+  for (const int calls : {0, 10, 1000, 30'000}) {
+    Countdown countdown{calls};
+    sqlite3_progress_handler(db.handle(), 50, stop_at_zero, &countdown);
+    const Outcome outcome = db.attempt("INSERT INTO f " + numbers(500'000, 900'000));
+    sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+    EXPECT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << outcome.message;
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"), kKeys);
+  }
+  expect_all("interrupted inserts");
+  check(db);
+}
+
+TEST_F(Long, commands_obey_interrupt) {
+  int interrupted = 0;
+  for (const int wait_ms : {1, 5, 20, 40}) {
+    std::atomic<bool> ended = false;
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+      while (!ended) {  // one before the statement began would be forgotten
+        sqlite3_interrupt(db.handle());
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+    const Outcome outcome = db.attempt("INSERT INTO f(f, key) VALUES ('resize', 2e6)");
+    ended = true;
+    other.join();
+    EXPECT_TRUE(outcome.code == SQLITE_OK || (outcome.code & 0xFF) == SQLITE_INTERRUPT)
+        << outcome.message;
+    interrupted += outcome.code == SQLITE_OK ? 0 : 1;
+    expect_all("interrupted");
+  }
+  EXPECT_GT(interrupted, 0);
+  check(db);
+}
+
+TEST_F(Long, command_interrupted_in_a_transaction_undoes_all_of_it) {
+  db.run("BEGIN; INSERT INTO f VALUES ('pending')");
+  Countdown countdown{1};
+  sqlite3_progress_handler(db.handle(), 200, stop_at_zero, &countdown);
+  EXPECT_EQ(db.attempt("INSERT INTO f(f) VALUES ('rebuild')").code & 0xFF, SQLITE_INTERRUPT);
+  sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+  const bool open = sqlite3_get_autocommit(db.handle()) == 0;
+  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'pending'"), open ? 1 : 0);
+  if (open) {
+    db.run("ROLLBACK");
+  }
+  expect_all("rolled back");
+  check(db);
+}
+
+// --- closing -----------------------------------------------------------------------------------
+
+// ~Database expects SQLITE_OK from sqlite3_close(): no statement of the extension keeps it open.
+TEST(Close, is_never_busy) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("c.db");
+  for (int round = 0; round < 6; ++round) {
+    Database db(file);
+    if (round == 0) {
+      make(db);
+      add(db, 1, 3000);
+    }
+    if (round >= 1) {
+      db.number("SELECT filter_contains('f', 1)");
+    }
+    if (round >= 2) {
+      db.rows("SELECT * FROM filter_info");
+      db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+    }
+    if (round >= 3) {
+      db.attempt("SELECT * FROM f");
+      db.attempt("SELECT filter_contains('nothing', 1)");
+      db.attempt("INSERT INTO f VALUES (NULL)");
+    }
+    if (round >= 4) {
+      db.run("BEGIN; INSERT INTO f VALUES (1)");  // still open
+    }
+    if (round >= 5) {
+      db.run("DROP TABLE f");
+    }
+  }
+  Database db(file);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 3000);
+  check(db);
+}
+
+TEST(Close, with_an_open_statement_is_a_zombie_that_ends) {
+  TemporaryFolder folder;
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(folder.file("z.db").c_str(), &raw), SQLITE_OK);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
+  ASSERT_EQ(sqlite3_load_extension(raw, CUCKOO_EXTENSION_PATH, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(raw, "CREATE VIRTUAL TABLE f USING cuckoo_filter; INSERT INTO f VALUES (1)",
+                   nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  sqlite3_stmt* open[3] = {};
+  sqlite3_prepare_v2(raw, "SELECT filter_contains('f', 1)", -1, &open[0], nullptr);
+  sqlite3_prepare_v2(raw, "SELECT 1 FROM f WHERE key = 1", -1, &open[1], nullptr);
+  sqlite3_prepare_v2(raw, "SELECT * FROM filter_info", -1, &open[2], nullptr);
+  for (sqlite3_stmt* statement : open) {
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+  }
+  EXPECT_EQ(sqlite3_close(raw), SQLITE_BUSY);
+  EXPECT_EQ(sqlite3_close_v2(raw), SQLITE_OK);
+  for (sqlite3_stmt* statement : open) {
+    sqlite3_step(statement);
+    sqlite3_finalize(statement);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

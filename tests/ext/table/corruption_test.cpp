@@ -1,0 +1,572 @@
+// Shadow rows that are damaged, missing, foreign or from the future: a clear message, not a crash;
+// damage of the config or the log never makes a key silently absent; the table can always be
+// dropped and its neighbours are unaffected.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string numbers(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (SELECT " + std::to_string(first) +
+         " UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+
+constexpr int64_t kKeys = 3000;
+
+// What a key holds that is there for sure, and what `check` and inserts have to say.
+struct Seen {
+  Outcome probe;
+  int64_t found = -1;
+  Outcome function;
+  Outcome insert;
+  Outcome transaction;
+  Outcome check;
+  Outcome rebuild;
+
+  bool reported() const {
+    return probe.code != SQLITE_OK || insert.code != SQLITE_OK || check.code != SQLITE_OK;
+  }
+};
+
+// A file with two filters and a table; `damage` is done by a connection that never opened them.
+class Corruption : public testing::Test {
+ protected:
+  Corruption() {
+    QuickDatabase db(file("good.db"));
+    for (const char* name : {"f", "other"}) {
+      const std::string table = name;
+      db.run("CREATE VIRTUAL TABLE " + table + " USING cuckoo_filter(key, capacity = 4000," +
+             " fpr = 0.0001, seed = 7)");
+      db.run("INSERT INTO " + table + " " + numbers(1, kKeys));
+      db.run("INSERT INTO " + table + " SELECT 5 FROM (" + numbers(1, 20) + ")");  // overflow
+      db.run("INSERT INTO " + table + "(" + table + ") VALUES ('rebuild')");
+      db.run("INSERT INTO " + table + " " + numbers(kKeys + 1, kKeys + 900));
+      db.run("INSERT INTO " + table + " VALUES ('tail'); DELETE FROM " + table + " WHERE key = 6");
+    }
+    db.run(
+        "CREATE VIRTUAL TABLE small USING cuckoo_filter(growth = off, capacity = 100);"
+        "INSERT INTO small VALUES (1)");
+    EXPECT_GT(db.number("SELECT count(*) FROM f_items"), 0);
+    EXPECT_GT(db.number("SELECT count(*) FROM f_log"), 5);
+    EXPECT_GT(db.number("SELECT count(*) FROM f_pages"), 1);
+  }
+
+  std::string file(const std::string& name) const { return folder.file(name); }
+
+  std::string damaged(const std::string& damage) {
+    const std::string copy = file("bad.db");
+    std::filesystem::copy_file(file("good.db"), copy,
+                               std::filesystem::copy_options::overwrite_existing);
+    QuickDatabase db(copy);
+    db.run(damage);
+    return copy;
+  }
+
+  static Outcome attempt_on_copy(const std::string& path, const std::string& sql) {
+    const std::string copy = path + ".copy";
+    std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
+    QuickDatabase db(copy);
+    return db.attempt(sql);
+  }
+
+  // Never crashes; every error has a text with the table's name and a code that says corruption.
+  Seen look(const std::string& damage) {
+    const std::string path = damaged(damage);
+    Seen seen;
+    {
+      QuickDatabase db(path);
+      const std::string all =
+          "SELECT count(*) FROM (" + numbers(1, kKeys + 900) + ") JOIN f ON key = i WHERE i <> 6";
+      seen.probe = db.attempt(all);
+      if (seen.probe.code == SQLITE_OK) {
+        seen.found = db.number(all);
+      }
+      seen.function = db.attempt("SELECT filter_contains('f', 'tail'), filter_contains('f', 5)");
+      db.attempt("SELECT * FROM filter_info('f')");
+      db.attempt("SELECT count(*) FROM f");
+      db.attempt("SELECT count FROM f WHERE key = 5");
+      db.attempt("DELETE FROM f WHERE key = 5");
+      db.attempt("DELETE FROM f WHERE key = 'nobody'");
+    }
+    seen.insert = attempt_on_copy(path, "INSERT INTO f VALUES ('new')");
+    seen.transaction = attempt_on_copy(path, "BEGIN; INSERT INTO f " + numbers(1, 2000) +
+                                                 "; SAVEPOINT s; DELETE FROM f WHERE"
+                                                 " key IN (1, 2, 3); ROLLBACK TO s; COMMIT");
+    seen.check = attempt_on_copy(path, "INSERT INTO f(f) VALUES ('check')");
+    seen.rebuild = attempt_on_copy(path, "INSERT INTO f(f) VALUES ('rebuild')");
+    for (const Outcome* outcome : {&seen.probe, &seen.function, &seen.insert, &seen.transaction,
+                                   &seen.check, &seen.rebuild}) {
+      if (outcome->code != SQLITE_OK) {
+        const bool in_savepoint = outcome == &seen.transaction;  // SQLite drops that text
+        EXPECT_TRUE(in_savepoint || outcome->message.find("f_") != std::string::npos ||
+                    outcome->message.find("f: ") != std::string::npos)
+            << damage << ": " << outcome->message;
+        EXPECT_TRUE((outcome->code & 0xFF) == SQLITE_CORRUPT ||
+                    (outcome->code & 0xFF) == SQLITE_IOERR ||
+                    (outcome->code & 0xFF) == SQLITE_ERROR)
+            << damage << ": " << outcome->code << " " << outcome->message;
+      }
+    }
+    attempt_on_copy(path, "INSERT INTO f(f) VALUES ('clear')");
+    expect_neighbours_and_drop(path, damage);
+    return seen;
+  }
+
+  static void expect_neighbours_and_drop(const std::string& path, const std::string& damage) {
+    QuickDatabase db(path);
+    EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, kKeys) +
+                        ") JOIN other ON key = i WHERE i <> 6"),
+              kKeys - 1)
+        << damage;
+    db.run("INSERT INTO other VALUES ('x'); INSERT INTO small VALUES (2)");
+    EXPECT_EQ(db.attempt("ALTER TABLE other RENAME TO another").code, SQLITE_OK) << damage;
+    const Outcome drop = db.attempt("DROP TABLE f");
+    EXPECT_EQ(drop.code, SQLITE_OK) << damage << ": " << drop.message;
+    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name = 'f' OR name GLOB 'f_*'"),
+              0)
+        << damage;
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter; INSERT INTO f VALUES (1)");
+    db.run("INSERT INTO f(f) VALUES ('check'); INSERT INTO another(another) VALUES ('check')");
+  }
+
+  static constexpr int64_t kPresent = kKeys + 899;
+
+  // Damage of config or log: an error at first use, or nothing is lost.
+  void expect_never_silent(const std::string& damage) {
+    const Seen seen = look(damage);
+    if (seen.probe.code == SQLITE_OK) {
+      EXPECT_GE(seen.found, kPresent) << damage << " loses keys silently";
+    } else {
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
+      EXPECT_NE(seen.probe.message.find("f: "), std::string::npos) << seen.probe.message;
+    }
+  }
+
+  TemporaryFolder folder;
+};
+
+const std::vector<std::string>& garbage(const std::string& column) {
+  static std::vector<std::string> values;
+  values = {"NULL",
+            "5",
+            "-1",
+            "1.5",
+            "x''",
+            "x'00'",
+            "'garbage'",
+            "zeroblob(4036)",
+            "zeroblob(100000)",
+            "randomblob(4036)",
+            "randomblob(7)",
+            "substr(" + column + ", 1, length(" + column + ") - 1)",
+            "substr(" + column + ", 1, length(" + column + ") / 2)",
+            "substr(" + column + ", 2)",
+            "CAST(" + column + " || x'00' AS BLOB)",
+            "CAST(" + column + " || randomblob(5000) AS BLOB)",
+            "CAST(substr(" + column + ", 1, 40) || x'5a' || substr(" + column + ", 42) AS BLOB)",
+            "CAST(x'ffffffff' || substr(" + column + ", 5) AS BLOB)",
+            "CAST(" + column + " AS TEXT)"};
+  return values;
+}
+
+TEST_F(Corruption, of_nothing_is_none) {
+  const Seen seen = look("SELECT 1");
+  EXPECT_EQ(seen.probe.code, SQLITE_OK);
+  EXPECT_EQ(seen.found, kPresent);
+  for (const Outcome* outcome : {&seen.insert, &seen.transaction, &seen.check, &seen.rebuild}) {
+    EXPECT_EQ(outcome->code, SQLITE_OK) << outcome->message;
+  }
+}
+
+TEST_F(Corruption, of_each_config_value_is_never_silent) {
+  for (const char* key :
+       {"format", "capacity", "fpr", "growth", "seed", "hash_bits", "page_bytes"}) {
+    const std::string where = std::string(" WHERE key = '") + key + "'";
+    for (const char* value : {"NULL",
+                              "5",
+                              "-1",
+                              "0",
+                              "1.5",
+                              "x''",
+                              "'garbage'",
+                              "''",
+                              "'off'",
+                              "9223372036854775807",
+                              "-9223372036854775808",
+                              "0.01",
+                              "1e300",
+                              "randomblob(8)",
+                              "zeroblob(1000000)",
+                              "CAST(value AS TEXT)",
+                              "63",
+                              "4000",
+                              "64",
+                              "value + 1"}) {
+      const std::string damage = std::string("UPDATE f_config SET value = ") + value + where;
+      {
+        QuickDatabase db(damaged("SELECT 1"));
+        if (db.text("SELECT value IS " + std::string(value) + " FROM f_config" + where) == "1") {
+          continue;
+        }
+      }
+      const Seen seen = look(damage);
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
+      EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.insert.message;
+    }
+    expect_never_silent("DELETE FROM f_config" + where);
+    expect_never_silent(std::string("UPDATE f_config SET key = 'x'") + where);
+    expect_never_silent(std::string("UPDATE f_config SET key = CAST(key AS BLOB)") + where);
+  }
+}
+
+TEST_F(Corruption, of_the_record_is_never_silent) {
+  for (const std::string& value : garbage("value")) {
+    const Seen seen = look("UPDATE f_config SET value = " + value + " WHERE key = 'record'");
+    EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
+    EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.insert.message;
+    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
+  }
+  expect_never_silent("DELETE FROM f_config WHERE key = 'record'");
+  expect_never_silent("DELETE FROM f_config");
+  for (const char* table : {"other", "small"}) {
+    const Seen seen = look(std::string("UPDATE f_config SET value = (SELECT value FROM ") + table +
+                           "_config WHERE key = 'record') WHERE key = 'record'");
+    if (std::string(table) == "small") {
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << seen.probe.message;
+    }
+  }
+}
+
+TEST_F(Corruption, of_each_log_row_is_never_silent) {
+  for (const char* which : {"(SELECT min(id) FROM f_log)", "(SELECT max(id) FROM f_log)",
+                            "(SELECT max(id) - 1 FROM f_log)", "(SELECT min(id) + 1 FROM f_log)"}) {
+    const std::string where = std::string(" WHERE id = ") + which;
+    for (const std::string& value : garbage("entries")) {
+      expect_never_silent("UPDATE f_log SET entries = " + value + where);
+    }
+    expect_never_silent("DELETE FROM f_log" + where);
+    expect_never_silent(std::string("UPDATE f_log SET id = id + 1000000") + where);
+    expect_never_silent(std::string("UPDATE f_log SET id = -1") + where);
+    for (const char* table : {"other", "small"}) {
+      expect_never_silent(std::string("UPDATE f_log SET entries = (SELECT entries FROM ") + table +
+                          "_log LIMIT 1)" + where);
+    }
+  }
+  expect_never_silent("DELETE FROM f_log");
+  expect_never_silent("UPDATE f_log SET entries = NULL");
+}
+
+// The tail's rows are read by every connection: damage there is an error at the first probe.
+TEST_F(Corruption, of_the_tail_is_an_error_at_first_use) {
+  for (const char* value : {"NULL", "x''", "'garbage'", "randomblob(500)", "zeroblob(500)"}) {
+    const Seen seen = look(std::string("UPDATE f_log SET entries = ") + value +
+                           " WHERE id = (SELECT max(id) FROM f_log)");
+    EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value;
+    EXPECT_NE(seen.probe.message.find("log row"), std::string::npos) << seen.probe.message;
+  }
+  const Seen missing = look("DELETE FROM f_log WHERE id = (SELECT max(id) FROM f_log)");
+  EXPECT_EQ(missing.probe.code & 0xFF, SQLITE_CORRUPT) << missing.probe.message;
+}
+
+// What is folded is read by rebuilds and by check only.
+TEST_F(Corruption, of_the_folded_log_is_found_by_check) {
+  for (const char* damage :
+       {"DELETE FROM f_log WHERE id = (SELECT min(id) FROM f_log)",
+        "UPDATE f_log SET entries = randomblob(300) WHERE id = (SELECT min(id) FROM f_log)",
+        "INSERT INTO f_log SELECT max(id) + 5, entries FROM f_log",
+        "INSERT INTO f_log SELECT -7, entries FROM f_log LIMIT 1",
+        "INSERT INTO f_log VALUES (9223372036854775807, x'00')",
+        "INSERT INTO f_log VALUES (-9223372036854775808, NULL)"}) {
+    const Seen seen = look(damage);
+    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
+    EXPECT_NE(seen.check.message.find("log row"), std::string::npos) << seen.check.message;
+  }
+}
+
+TEST_F(Corruption, of_swapped_log_rows_is_found) {
+  const std::string swap =
+      "UPDATE f_log SET id = -1 WHERE id = (SELECT min(id) FROM f_log);"
+      "UPDATE f_log SET id = id - 1 WHERE id = (SELECT min(id) FROM f_log WHERE id > -1) ;";
+  const Seen first = look(
+      "CREATE TABLE s AS SELECT id, entries, row_number() OVER (ORDER BY id) r FROM f_log;"
+      "UPDATE f_log SET entries = (SELECT b.entries FROM s a, s b WHERE a.id = f_log.id AND"
+      " b.r = CASE a.r WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE a.r END); DROP TABLE s");
+  EXPECT_EQ(first.check.code & 0xFF, SQLITE_CORRUPT) << first.check.message;
+  const Seen last = look(
+      "CREATE TABLE s AS SELECT id, entries, row_number() OVER (ORDER BY id DESC) r FROM f_log;"
+      "UPDATE f_log SET entries = (SELECT b.entries FROM s a, s b WHERE a.id = f_log.id AND"
+      " b.r = CASE a.r WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE a.r END); DROP TABLE s");
+  EXPECT_EQ(last.probe.code & 0xFF, SQLITE_CORRUPT) << last.probe.message;
+  expect_never_silent(swap);
+}
+
+TEST_F(Corruption, of_each_page_is_an_error_or_found_by_check) {
+  for (const char* which : {"(SELECT min(id) FROM f_pages)", "(SELECT max(id) FROM f_pages)"}) {
+    const std::string where = std::string(" WHERE id = ") + which;
+    for (const std::string& value : garbage("page")) {
+      const Seen seen = look("UPDATE f_pages SET page = " + value + where);
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
+      EXPECT_NE(seen.probe.message.find("page row"), std::string::npos) << seen.probe.message;
+      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
+    }
+    const Seen foreign = look(
+        "UPDATE f_pages SET page = (SELECT page FROM other_pages ORDER BY id"
+        " DESC LIMIT 1)" +
+        where +
+        " AND 0; UPDATE f_pages SET page ="
+        " (SELECT page FROM f_pages ORDER BY id LIMIT 1 OFFSET 1) WHERE id ="
+        " (SELECT min(id) FROM f_pages)");
+    EXPECT_TRUE(foreign.reported());
+  }
+}
+
+TEST_F(Corruption, of_a_missing_page_row_is_found_by_check) {
+  for (const char* damage :
+       {"DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)",
+        "DELETE FROM f_pages WHERE id = (SELECT max(id) FROM f_pages)", "DELETE FROM f_pages",
+        "UPDATE f_pages SET id = id + 100000 WHERE id = (SELECT max(id) FROM"
+        " f_pages)",
+        "UPDATE f_pages SET id = -5 WHERE id = (SELECT min(id) FROM f_pages)",
+        "INSERT INTO f_pages VALUES (-1, zeroblob(10))",
+        "INSERT INTO f_pages VALUES (9223372036854775807, NULL)",
+        "INSERT INTO f_pages SELECT max(id) + 1, page FROM f_pages",
+        "INSERT INTO f_pages VALUES ((SELECT max(id) FROM f_pages) + 1, x'')"}) {
+    const Seen seen = look(damage);
+    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
+    EXPECT_NE(seen.check.message.find("page"), std::string::npos) << seen.check.message;
+  }
+}
+
+// Where every page has a row, the first use of one that is gone says so: a probe, without reading
+// more than the page.
+TEST_F(Corruption, of_a_missing_page_row_is_an_error_at_its_first_use) {
+  const std::string probe =
+      "SELECT count(*) FROM (" + numbers(1, kKeys + 900) + ") JOIN f ON key = i WHERE i <> 6";
+  QuickDatabase good(file("good.db"));
+  for (const Row& row : good.rows("SELECT id FROM f_pages")) {
+    QuickDatabase db(damaged("DELETE FROM f_pages WHERE id = " + row[0]));
+    db.refuses(probe, SQLITE_CORRUPT_VTAB, {"f: corrupt: page row " + row[0], "missing"});
+    EXPECT_EQ(db.attempt(probe).code, SQLITE_CORRUPT_VTAB) << "the next time, too";
+    db.refuses("SELECT filter_export('f')", SQLITE_CORRUPT_VTAB, {"page row"});
+    db.refuses("BEGIN; INSERT INTO f " + numbers(10001, 19000) + "; COMMIT", SQLITE_CORRUPT_VTAB,
+               {"f: corrupt: "});
+    db.attempt("ROLLBACK");
+  }
+}
+
+// Of any kind, and in a sliding window's older generations.
+TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
+  for (const std::string module :
+       {"cuckoo_filter(", "cuckoo_filter(growth = off, ", "cuckoo_filter(generations = 3, ",
+        "bloom_filter(", "bloom_filter(layout = blocked, ", "bloom_filter(counting = on, ",
+        "bloom_filter(generations = 2, ",
+        "bloom_filter(key TEXT, hash = murmur2, growth = off, "}) {
+    const std::string path = file("kind.db");
+    std::filesystem::remove(path);
+    {
+      QuickDatabase db(path);
+      db.run("CREATE VIRTUAL TABLE f USING " + module + "seed = 1, capacity = 9000)");
+      for (int i = 0; i < 2; ++i) {
+        db.run("BEGIN; INSERT INTO f " + numbers(9000 * i + 1, 9000 * i + 8000) + "; COMMIT");
+        if (module.find("generations") != std::string::npos) {
+          db.run("INSERT INTO f(f) VALUES ('rotate')");
+        } else {
+          break;
+        }
+      }
+      db.run("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)");
+    }
+    QuickDatabase db(path);
+    db.refuses("SELECT sum(filter_contains('f', i)) FROM (" + numbers(1, 8000) + ")",
+               SQLITE_CORRUPT_VTAB, {"f: corrupt: page row ", "missing"});
+  }
+}
+
+// Where some pages never had one, it is found when all are read.
+TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
+  const std::string path = file("sparse.db");
+  {
+    QuickDatabase db(path);
+    db.run(
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, capacity = 1e7);"
+        "INSERT INTO f " +
+        numbers(1, 20) + "; INSERT INTO f(f) VALUES ('rebuild')");
+    db.run("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)");
+  }
+  const std::vector<std::string> reads = {
+      "INSERT INTO f(f) VALUES ('check')", "SELECT filter_export('f')",
+      // Of these keys no page is there: to remember that of each would take more than to read all.
+      "SELECT sum(filter_contains('f', i)) FROM (" + numbers(1000, 1100) + ")"};
+  for (const std::string& sql : reads) {
+    QuickDatabase db(path);
+    db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt: ", " page rows, expected "});
+  }
+}
+
+// A table repairs itself from its log.
+TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
+  QuickDatabase db(damaged("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)"));
+  EXPECT_EQ(db.attempt("INSERT INTO f(f) VALUES ('check')").code & 0xFF, SQLITE_CORRUPT);
+  db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, kKeys + 900) +
+                      ") JOIN f ON key = i WHERE i <> 6"),
+            kPresent);
+}
+
+TEST_F(Corruption, of_swapped_pages_is_an_error) {
+  const Seen seen = look(
+      "CREATE TABLE s AS SELECT * FROM f_pages;"
+      "UPDATE f_pages SET page = (SELECT page FROM s WHERE s.id = (SELECT min(id) + max(id)"
+      " FROM s) - f_pages.id) WHERE id IN ((SELECT min(id) FROM s), (SELECT max(id) FROM s));"
+      "DROP TABLE s");
+  EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << seen.probe.message;
+  EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << seen.check.message;
+}
+
+TEST_F(Corruption, of_each_overflow_entry_is_never_silent) {
+  for (const char* column : {"key", "value"}) {
+    for (const char* value : {"NULL", "0", "-1", "x''", "'garbage'", "1.5", "randomblob(9)", "7",
+                              "9223372036854775807", "zeroblob(100000)"}) {
+      const std::string damage =
+          std::string("UPDATE OR REPLACE f_items SET ") + column + " = " + value;
+      if (std::string(column) == "key" && std::string(value) == "NULL") {
+        continue;  // SQLite itself refuses it in a WITHOUT ROWID table
+      }
+      const Seen seen = look(damage);
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
+      EXPECT_NE(seen.probe.message.find("overflow"), std::string::npos) << seen.probe.message;
+    }
+  }
+  for (const char* damage :
+       {"DELETE FROM f_items", "INSERT INTO f_items VALUES (1, 1)",
+        "INSERT INTO f_items VALUES (9223372036854775807, 9223372036854775807)"}) {
+    const Seen seen = look(damage);
+    EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
+  }
+}
+
+// Of no generation: no probe reads it.
+TEST_F(Corruption, of_a_row_that_is_no_overflow_entry_is_found_by_check) {
+  for (const char* damage :
+       {"INSERT INTO f_items VALUES ('x', NULL)", "INSERT INTO f_items VALUES (-1, 1)",
+        "INSERT INTO f_items VALUES (x'00000000000000000000000000000001', 1)"}) {
+    const Seen seen = look(damage);
+    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
+  }
+}
+
+TEST_F(Corruption, of_a_table_that_needs_no_overflow_is_found_by_check) {
+  QuickDatabase db(damaged("INSERT INTO small_items VALUES (5, 5)"));
+  EXPECT_EQ(db.number("SELECT count(*) FROM small WHERE key = 1"), 1);
+  db.refuses("INSERT INTO small(small) VALUES ('check')", SQLITE_CORRUPT, {"small", "overflow"});
+}
+
+TEST_F(Corruption, by_a_newer_format_says_so) {
+  const Seen config = look("UPDATE f_config SET value = 3 WHERE key = 'format'");
+  EXPECT_NE(config.probe.message.find("format 3"), std::string::npos) << config.probe.message;
+  const Seen record = look(
+      "UPDATE f_config SET value = CAST(substr(value, 1, 4) || x'03000000' || substr(value, 9)"
+      " AS BLOB) WHERE key = 'record'");
+  EXPECT_NE(record.probe.message.find("format 3"), std::string::npos) << record.probe.message;
+  // At first use, not at connect.
+  QuickDatabase db(damaged("UPDATE f_config SET value = 99 WHERE key = 'format'"));
+  EXPECT_EQ(db.list("SELECT name FROM pragma_table_info('f')"), "key");
+}
+
+TEST_F(Corruption, by_dropped_shadow_tables_says_so) {
+  for (const char* suffix : {"config", "pages", "log", "items"}) {
+    const std::string table = std::string("f_") + suffix;
+    Seen seen = look("DROP TABLE " + table);
+    EXPECT_TRUE(seen.reported()) << table;
+    EXPECT_NE(seen.check.code, SQLITE_OK) << table;
+    EXPECT_NE(seen.check.message.find(table), std::string::npos) << seen.check.message;
+    seen = look("DROP TABLE " + table + "; CREATE TABLE " + table + "(a, b, c)");
+    EXPECT_NE(seen.check.code, SQLITE_OK) << table;
+    seen =
+        look("DROP TABLE " + table + "; CREATE TABLE " + table + "(id, key, page, entries, value)");
+    EXPECT_NE(seen.check.code, SQLITE_OK) << table;
+  }
+  look("DROP TABLE f_config; DROP TABLE f_pages; DROP TABLE f_log; DROP TABLE f_items");
+}
+
+TEST_F(Corruption, by_dropped_shadow_tables_lets_it_be_renamed) {
+  QuickDatabase db(damaged("DROP TABLE f_items; DROP TABLE f_log"));
+  db.run("ALTER TABLE f RENAME TO g; DROP TABLE g");
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name GLOB '[fg]_*'"), 0);
+}
+
+// Damage done under a connection that has the filter in memory.
+TEST_F(Corruption, under_an_open_connection_is_reported_and_droppable) {
+  for (const char* damage :
+       {"UPDATE f_config SET value = x'00' WHERE key = 'record'", "DELETE FROM f_config",
+        "DELETE FROM f_log", "UPDATE f_log SET entries = x'00'", "DROP TABLE f_log",
+        "UPDATE f_log SET entries = randomblob(99) WHERE id = (SELECT max(id) FROM f_log)",
+        "DROP TABLE f_config", "UPDATE f_config SET value = 5 WHERE key = 'seed'"}) {
+    const std::string path = damaged("SELECT 1");
+    QuickDatabase db(path);
+    EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'tail'"), 1);
+    db.run("BEGIN; INSERT INTO f VALUES ('mine'); COMMIT");
+    QuickDatabase other(path);
+    other.run(damage);
+    const Outcome probe = db.attempt("SELECT 1 FROM f WHERE key = 'tail'");
+    const Outcome insert = db.attempt("INSERT INTO f VALUES ('more')");
+    if (probe.code == SQLITE_OK && insert.code == SQLITE_OK) {
+      EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('tail', 'mine', 'more')"),
+                "mine,more,tail")
+          << damage;
+    }
+    if (db.attempt("INSERT INTO f(f) VALUES ('check')").code == SQLITE_OK) {
+      QuickDatabase fresh(path);  // writing the row again has repaired it, for all
+      EXPECT_EQ(fresh.list("SELECT key FROM f WHERE key IN ('tail', 'mine', 'more')"),
+                "mine,more,tail")
+          << damage;
+      fresh.run("INSERT INTO f(f) VALUES ('check')");
+    }
+    db.attempt("BEGIN; INSERT INTO f VALUES ('again')");
+    db.attempt("ROLLBACK");
+    expect_neighbours_and_drop(path, damage);
+    EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 1"), 1);  // the new one
+  }
+}
+
+// An error before the first shadow write leaves the transaction and what it did before.
+TEST_F(Corruption, found_by_a_statement_lets_the_transaction_go_on) {
+  QuickDatabase db(damaged("UPDATE f_pages SET page = x'00'"));
+  db.run("BEGIN; INSERT INTO other VALUES ('kept')");
+  EXPECT_EQ(db.attempt("DELETE FROM f WHERE key = 1").code & 0xFF, SQLITE_CORRUPT);
+  EXPECT_EQ(db.attempt("SELECT 1 FROM f WHERE key = 1").code & 0xFF, SQLITE_CORRUPT);
+  EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
+  db.run("COMMIT");
+  EXPECT_EQ(db.number("SELECT count(*) FROM other WHERE key = 'kept'"), 1);
+}
+
+TEST_F(Corruption, of_single_bytes_is_never_a_crash_or_a_silent_loss) {
+  const std::pair<const char*, const char*> places[] = {
+      {"f_config", "value"}, {"f_log", "entries"}, {"f_pages", "page"}};
+  unsigned state = 12345;
+  const auto random = [&state](unsigned below) {
+    state = state * 1103515245 + 12345;
+    return (state >> 8) % below;
+  };
+  for (int round = 0; round < 60; ++round) {
+    const auto& [table, column] = places[round % 3];
+    const std::string where = std::string(table) == "f_config"
+                                  ? std::string("key = 'record'")
+                                  : "id = (SELECT id FROM " + std::string(table) +
+                                        " ORDER BY id LIMIT 1 OFFSET (SELECT " +
+                                        std::to_string(random(1000)) + " % count(*) FROM " + table +
+                                        "))";
+    const std::string at = std::to_string(1 + random(220));
+    const std::string c = column;
+    const std::string damage = std::string("UPDATE ") + table + " SET " + c + " = CAST(substr(" +
+                               c + ", 1, " + at + " - 1) || x'" + (random(2) == 0 ? "a7" : "3c") +
+                               "' || substr(" + c + ", " + at + " + 1) AS BLOB) WHERE " + where;
+    const Seen seen = look(damage);
+    if (seen.probe.code == SQLITE_OK) {
+      EXPECT_GE(seen.found, kPresent) << damage;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,169 @@
+// What users wrote comes back in errors short and on one line, whatever it was; and who passes an
+// image as TEXT is told how to bind it.
+#include <clocale>
+#include <cwchar>
+#include <string>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+class ErrorText : public ::testing::Test {
+ protected:
+  ErrorText() {
+    db.run(
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, capacity = 20000);"
+        "CREATE VIRTUAL TABLE old USING bloom_filter(k, hash = murmur2, capacity = 20000);"
+        "CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '64KB');"
+        "CREATE VIRTUAL TABLE ring USING hash_ring");
+    db.run("INSERT INTO f VALUES ('a'); INSERT INTO old VALUES ('a')");
+  }
+
+  // `sql` with ?1 bound as TEXT.
+  Outcome attempt(const std::string& sql, const std::string& text) {
+    Query query(db, sql);
+    sqlite3_bind_text64(query.handle(), 1, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
+    Outcome outcome;
+    do {
+      outcome.code = query.step();
+    } while (outcome.code == SQLITE_ROW);
+    outcome.message = sqlite3_errmsg(db.handle());
+    return outcome;
+  }
+
+  static bool is_short(const std::string& message) { return message.size() <= 400; }
+  static bool is_one_line_of_utf8(const std::string& message) {
+    for (const char c : message) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+        return false;
+      }
+    }
+    const std::string before = std::setlocale(LC_CTYPE, nullptr);
+    EXPECT_NE(std::setlocale(LC_CTYPE, "C.UTF-8"), nullptr);
+    const char* text = message.c_str();
+    std::mbstate_t state{};
+    const bool valid = std::mbsrtowcs(nullptr, &text, 0, &state) != static_cast<size_t>(-1);
+    std::setlocale(LC_CTYPE, before.c_str());
+    return valid;
+  }
+  void refused(const std::string& sql, const std::string& text, const std::string& part) {
+    const Outcome outcome = attempt(sql, text);
+    EXPECT_EQ(outcome.code, SQLITE_ERROR) << sql;
+    EXPECT_TRUE(is_short(outcome.message)) << sql << "\n" << outcome.message.size() << " bytes";
+    EXPECT_TRUE(is_one_line_of_utf8(outcome.message)) << sql << "\n" << outcome.message;
+    EXPECT_NE(outcome.message.find(part), std::string::npos) << sql << "\n" << outcome.message;
+  }
+
+  Database db;
+};
+
+std::string bytes_of(Database& db, const std::string& sql) {
+  Query query(db, sql);
+  EXPECT_EQ(query.step(), SQLITE_ROW);
+  const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(query.handle(), 0));
+  return {bytes, static_cast<size_t>(sqlite3_column_bytes(query.handle(), 0))};
+}
+
+// PHP's and Perl's drivers do so, unless told.
+TEST_F(ErrorText, An_image_as_text_is_told_to_be_bound_as_a_blob) {
+  for (const char* image : {"filter_export('f')", "filter_export('f', 'hashes')",
+                            "filter_export('old', 'legacy')", "filter_export('old')"}) {
+    const std::string text = bytes_of(db, std::string("SELECT ") + image);
+    ASSERT_GT(text.size(), 20000U);
+    for (const char* sql :
+         {"SELECT filter_contains(?1, 'a')", "SELECT filter_export(?1)",
+          "SELECT * FROM filter_info(?1)", "INSERT INTO f(f, k) VALUES ('merge', ?1)",
+          "INSERT INTO f(f, k) VALUES ('import', ?1)",
+          "INSERT INTO old(old, k) VALUES ('import', ?1)", "SELECT filter_union(?1)",
+          "SELECT count(*) FROM (SELECT 'a' AS x UNION ALL SELECT 'b') WHERE filter_contains(?1, "
+          "x)"}) {
+      refused(sql, text, "bind an image as a BLOB, not as TEXT");
+    }
+  }
+}
+
+TEST_F(ErrorText, Is_short_and_printable_wherever_a_text_is_shown) {
+  std::string garbage;
+  for (int i = 0; i < 100'000; ++i) {
+    garbage += static_cast<char>(i * 7919 >> 3);
+  }
+  const std::string wide = [] {
+    std::string text;
+    for (int i = 0; i < 5000; ++i) {
+      text += "aß→😀";
+    }
+    return text;
+  }();
+  for (const std::string& text : {garbage, wide, std::string(1'000'000, 'x')}) {
+    for (const char* sql : {"SELECT filter_contains(?1, 'a')",
+                            "SELECT filter_export(?1)",
+                            "SELECT filter_export('f', ?1)",
+                            "SELECT * FROM filter_info(?1)",
+                            "INSERT INTO f(f) VALUES (?1)",
+                            "INSERT INTO f(f, k) VALUES ('merge', ?1)",
+                            "INSERT INTO f(f, k) VALUES ('import', ?1)",
+                            "INSERT INTO f(f, k) VALUES ('resize', ?1)",
+                            "INSERT INTO kv(kv) VALUES (?1)",
+                            "INSERT INTO kv(kv, k) VALUES ('resize', ?1)",
+                            "SELECT * FROM flash_kv_info(?1)",
+                            "SELECT * FROM flash_kv_sectors(?1)",
+                            "SELECT flash_kv_map(?1)",
+                            "INSERT INTO ring(ring) VALUES (?1)",
+                            "SELECT * FROM hash_ring_moves(?1, 'add', 'x')",
+                            "SELECT * FROM hash_ring_moves('ring', ?1, 'x')",
+                            "SELECT * FROM hash_ring_moves('ring', 'remove', ?1)",
+                            "SELECT cuckoo_build(1, ?1)",
+                            "SELECT bloom_build(1, 0.01, ?1)",
+                            "SELECT cuckoo_build(1, 0.01, 10, ?1)"}) {
+      refused(sql, text, "");
+    }
+  }
+  db.run("INSERT INTO ring(node) SELECT group_concat(printf('%1000d', 1)) FROM filter_info");
+  const std::string node = bytes_of(db, "SELECT node FROM ring");
+  refused("SELECT * FROM hash_ring_moves('ring', 'add', ?1)", node, "there already");
+}
+
+TEST_F(ErrorText, Of_the_arguments_of_create_is_short) {
+  const std::string x(10'000, 'x');
+  for (const std::string module : {"cuckoo_filter", "bloom_filter", "flash_kv", "hash_ring"}) {
+    for (const std::string& arguments :
+         {x + " = 1", "seed = " + x, "seed = '" + x + "' y", "seed = 1, " + x, x + " " + x + "(",
+          "a, b, " + x + " TEXT", "k " + x + " NOT NULL", "a, " + x, x + ", " + x,
+          "seed = " + x + ", seed = " + x, "k " + x + " = 1", "seed_of = " + x,
+          "source = " + x + "(k)", "source = sqlite_schema(" + x + ")", "source = " + x}) {
+      const Outcome outcome =
+          db.attempt("CREATE VIRTUAL TABLE t USING " + module + "(" + arguments + ")");
+      if (outcome.code == SQLITE_OK) {  // a column may be called so
+        db.run("DROP TABLE t");
+      }
+      EXPECT_TRUE(is_short(outcome.message)) << module << "(" << arguments.substr(0, 20) << "…";
+    }
+  }
+}
+
+TEST_F(ErrorText, Shows_a_short_text_as_it_is) {
+  refused("SELECT filter_contains(?1, 1)", "grüße", "no such filter: grüße");
+  refused("SELECT filter_contains(?1, 1)", std::string("a\0b\n\xFF", 5), "no such filter: a?b??");
+  refused("SELECT filter_contains(?1, 1)", std::string(100, 'y'), std::string(100, 'y'));
+  refused("SELECT filter_contains(?1, 1)", std::string(101, 'y'),
+          std::string(100, 'y').append("…"));
+  refused("SELECT filter_contains(?1, 1)", std::string(99, 'y').append("ßß"),
+          std::string(99, 'y').append("…"));
+  // Halves of a character, an overlong one, a surrogate.
+  refused("SELECT filter_contains(?1, 1)", "1\xC3", "1?");
+  refused("SELECT filter_contains(?1, 1)", "2\xE2\x86z", "2??z");
+  refused("SELECT filter_contains(?1, 1)", "3\xC0\x80z", "3??z");
+  refused("SELECT filter_contains(?1, 1)", "4\xED\xA0\x80z", "4???z");
+}
+
+// Each dot could end a schema's name; but only the first few are looked at.
+TEST_F(ErrorText, Of_a_long_text_comes_at_once) {
+  refused("SELECT filter_contains(?1, 1)", std::string(2'000'000, '.'), "no such filter");
+  db.run("ATTACH ':memory:' AS \"a.b\"; CREATE VIRTUAL TABLE \"a.b\".\"c.d\" USING cuckoo_filter");
+  EXPECT_EQ(db.text("SELECT filter_contains('a.b.c.d', 1)"), "0");
+  EXPECT_EQ(db.text("SELECT filter_contains('c.d', 1)"), "0");
+}
+
+}  // namespace
+}  // namespace cuckoo::test

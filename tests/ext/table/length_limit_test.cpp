@@ -1,0 +1,106 @@
+// SQLITE_LIMIT_LENGTH below what a shadow row takes: whatever SQLite then refuses to bind must be
+// an error of the statement, and never a NULL in its place.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kTables[] = {
+    "cuckoo_filter(seed = 1)",
+    "cuckoo_filter(growth = off, seed = 1)",
+    "cuckoo_filter(generations = 3, seed = 1)",
+    "bloom_filter(seed = 1)",
+    "bloom_filter(layout = blocked, seed = 1)",
+    "bloom_filter(counting = on, seed = 1)",
+    "bloom_filter(hash = murmur2, seed = 1)",
+    "flash_kv(key, value, size = '1MB', seed = 1)",
+    "hash_ring(seed = 1)",
+    "hash_ring(algorithm = slots, seed = 1)",
+};
+
+std::string column_of(const std::string& table) {
+  return table.starts_with("hash_ring") ? "node" : "key";
+}
+
+class Length_limit : public testing::TestWithParam<const char*> {
+ protected:
+  void fill(Database& db, int from, int to) {
+    db.run("BEGIN");
+    for (int i = from; i < to; ++i) {
+      db.run("INSERT INTO f(" + column_of(GetParam()) + ") VALUES ('k" + std::to_string(i) + "')");
+    }
+    db.run("COMMIT");
+  }
+  // Are all of 'k0' … there?
+  void expect_all(Database& db, int count) {
+    const std::string column = column_of(GetParam());
+    EXPECT_EQ(
+        db.number("WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                  std::to_string(count - 1) + ") SELECT count(*) FROM n JOIN f ON f." + column +
+                  " = 'k' || i"),
+        count);
+  }
+  TemporaryFolder folder_;
+  const std::string file_ = folder_.file("l.db");
+};
+
+INSTANTIATE_TEST_SUITE_P(Tables, Length_limit, testing::ValuesIn(kTables));
+
+// Statements may fail, but what succeeded is there.
+TEST_P(Length_limit, never_makes_a_null_of_a_row) {
+  for (const int limit : {100, 260, 500, 1000, 3999, 4035, 4040, 4100}) {
+    SCOPED_TRACE(limit);
+    std::filesystem::remove(file_);
+    int last = 20;
+    {
+      QuickDatabase db(file_);
+      db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam());
+      fill(db, 0, last);
+      const int before = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
+      for (; last < 40; ++last) {
+        const std::string key = "'k" + std::to_string(last) + "'";
+        const Outcome added =
+            db.attempt("INSERT INTO f(" + column_of(GetParam()) + ") VALUES (" + key + ")");
+        if (added.code != SQLITE_OK) {
+          EXPECT_FALSE(added.message.empty());
+          break;
+        }
+      }
+      (void)db.attempt("INSERT INTO f(f) VALUES ('rebuild')");
+      (void)db.attempt("INSERT INTO f(f) VALUES ('check')");
+      sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, before);
+    }
+    QuickDatabase db(file_);
+    db.run("INSERT INTO f(f) VALUES ('check')");
+    expect_all(db, last);
+    fill(db, 40, 60);
+    db.run("INSERT INTO f(f) VALUES ('check')");
+  }
+}
+
+// Lowered in the middle of a transaction: COMMIT fails, or everything is there.
+TEST_P(Length_limit, lowered_before_commit_fails_it_or_loses_nothing) {
+  for (const int limit : {150, 1000, 4035}) {
+    SCOPED_TRACE(limit);
+    std::filesystem::remove(file_);
+    QuickDatabase db(file_);
+    db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam());
+    fill(db, 0, 20);
+    db.run("BEGIN");
+    for (int i = 20; i < 800; ++i) {
+      db.run("INSERT INTO f(" + column_of(GetParam()) + ") VALUES ('k" + std::to_string(i) + "')");
+    }
+    const int before = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
+    const Outcome committed = db.attempt("COMMIT");
+    sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, before);
+    if (committed.code != SQLITE_OK && sqlite3_get_autocommit(db.handle()) == 0) {
+      db.run("ROLLBACK");
+    }
+    QuickDatabase later(file_);
+    later.run("INSERT INTO f(f) VALUES ('check')");
+    expect_all(later, committed.code == SQLITE_OK ? 800 : 20);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,132 @@
+// One database file with several connections, and the state that each of them must see.
+//
+// Every statement of a script goes through write() or ask(): they compare what SQLite says with
+// what was expected and keep the books of transactions, savepoints and snapshots. A savepoint is a
+// copy of the state; so is a snapshot.
+//
+// BUSY is never foretold exactly, but allowed only where another connection has a transaction
+// open, or committed after this one's snapshot, and never to a reader in WAL mode; it must leave
+// everything as it was.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/ext/table/model_state.hpp"
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+
+// A script that went wrong; what() says how.
+class ScriptFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct ModelOptions {
+  bool wal = false;
+  int page_size = 4096;
+  int cache_pages = 0;  // 0: SQLite's default; few: it spills in the middle of transactions
+  size_t connections = 1;
+};
+
+class ModelFile {
+ public:
+  struct Mark {
+    std::string name;
+    std::optional<State> state;  // nothing was read or written before
+  };
+  struct Connection {
+    size_t number = 0;
+    std::unique_ptr<Database> db;
+    bool in_transaction = false;
+    bool by_savepoint = false;  // the outermost savepoint began it
+    bool wrote = false;
+    bool reset_schema = false;  // by PRAGMA writable_schema = RESET, in this transaction
+    std::optional<State> base;  // as the transaction found the file: its snapshot
+    std::optional<State> view;  // as it sees the file now
+    uint64_t base_commit = 0;   // how many commits there were before
+    std::vector<Mark> marks;
+  };
+  struct Answer {
+    int code = SQLITE_OK;  // primary
+    std::string message;
+    std::vector<std::pair<int64_t, int64_t>> rows;  // the first two columns
+  };
+
+  ModelFile(const ModelOptions& options, const State& empty);
+
+  const ModelOptions& options() const { return options_; }
+  std::vector<Connection>& connections() { return connections_; }
+  const State& committed() const { return committed_; }
+  const State& seen(const Connection& connection) const {
+    return connection.view ? *connection.view : committed_;
+  }
+  bool others_idle(const Connection& connection) const;
+  const std::vector<std::string>& log() const { return log_; }
+
+  // A statement that writes; true when it came to what was foretold, false when BUSY or when
+  // it could be full and was.
+  bool write(Connection& connection, const std::string& sql, const Expected& foretold);
+  // A query; with BUSY as its code when that is allowed, else it must have worked.
+  Answer ask(Connection& connection, const std::string& sql);
+  // A query that must fail with a text that holds this. False when BUSY.
+  bool refused(Connection& connection, const std::string& sql, const std::string& message);
+  // A statement that changes nothing that a query shows; false when BUSY.
+  bool maintain(Connection& connection, const std::string& sql);
+  void reset_schema(Connection& connection);
+
+  void begin(Connection& connection, const std::string& how);
+  void commit(Connection& connection);
+  void rollback(Connection& connection);
+  void savepoint(Connection& connection, const std::string& name);
+  void release(Connection& connection, size_t mark);
+  void rollback_to(Connection& connection, size_t mark);
+
+  void reopen(Connection& connection);
+  // All are idle: every connection closes, the file is replaced by its VACUUM INTO, all reopen.
+  void swap_with_vacuumed();
+  void save_backup(Connection& connection);
+  bool has_backup() const { return backup_.has_value(); }
+  void restore_backup(Connection& connection);
+  // A new connection to the file, that knows nothing.
+  Connection stranger();
+
+  [[noreturn]] void fail(const std::string& what) const { throw ScriptFailure(what); }
+  void require(bool condition, const std::string& what) const {
+    if (!condition) {
+      fail(what);
+    }
+  }
+
+ private:
+  std::string path() const { return folder_.file("model.db"); }
+  void open(Connection& connection);
+  void choose_journal();
+  Outcome run(Connection& connection, const std::string& sql);
+  void must(Connection& connection, const std::string& sql);
+  void note(const Connection& connection, const std::string& sql, int code);
+  bool behind_lock(const Connection& connection, int code, const std::string& message) const;
+  bool may_be_busy(const Connection& connection) const;
+  void committed(const State& state);
+  // The statement took the transaction's snapshot, if it had none.
+  void take_snapshot(Connection& connection);
+  void end(Connection& connection);
+  void rolled_back(Connection& connection);
+  void expect_autocommit(const Connection& connection) const;
+  void finish_commit(Connection& connection, const std::string& sql);
+
+  ModelOptions options_;
+  TemporaryFolder folder_;
+  State committed_;
+  uint64_t commits_ = 0;
+  std::optional<State> backup_;
+  std::vector<Connection> connections_;
+  std::vector<std::string> log_;
+};
+
+}  // namespace cuckoo::test

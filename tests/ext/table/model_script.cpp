@@ -1,0 +1,285 @@
+#include "tests/ext/table/model_script.hpp"
+
+#include <algorithm>
+
+namespace cuckoo::test {
+namespace {
+
+constexpr uint64_t kFirstForeignKey = 1'000'000;  // numbers from here on are never inserted
+constexpr size_t kMostPrinted = 300;
+
+template <class List>
+auto pick(std::mt19937_64& random, const List& list) {
+  return list[random() % std::size(list)];
+}
+
+}  // namespace
+
+std::string literals(const std::vector<uint64_t>& keys) {
+  std::string list;
+  for (const uint64_t key : keys) {
+    append(list, ", ", literal(key));
+  }
+  return list;
+}
+
+std::string json(const std::vector<uint64_t>& keys) {
+  std::string list;
+  for (const uint64_t key : keys) {
+    append(list, ",", std::to_string(key));
+  }
+  return "json_each('[" + list + "]')";
+}
+
+std::string numbers(uint64_t first, uint64_t length) {
+  return " WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(first + length - 1) + ") ";
+}
+
+// ---- a script
+
+ModelOptions ModelScript::options_of(std::mt19937_64& random) {
+  constexpr int kPageSizes[] = {512, 512, 1024, 4096};
+  constexpr int kCachePages[] = {0, 0, 10};
+  ModelOptions options;
+  options.wal = random() % 2 == 0;
+  options.page_size = pick(random, kPageSizes);
+  options.cache_pages = pick(random, kCachePages);
+  options.connections = 1 + random() % 3;
+  return options;
+}
+
+State ModelScript::empty_state(uint64_t keys) {
+  State state;
+  state.filters[0].name = "f";
+  state.filters[1].name = "second filter";
+  state.filters[0].keys.resize(keys);
+  state.filters[1].keys.resize(keys);
+  state.app.resize(keys);
+  return state;
+}
+
+ModelScript::ModelScript(uint64_t seed, const SuiteMember& member)
+    : random_(seed),
+      member_(member),
+      keys_([this] {
+        constexpr uint64_t kKeys[] = {10, 60, 300, 1500, 4000};
+        return pick(random_, kKeys);
+      }()),
+      file_(options_of(random_), empty_state(keys_)) {}
+
+std::string ModelScript::text() const {
+  std::string all;
+  for (const std::string& line : file_.log()) {
+    all += line.size() <= kMostPrinted ? line : line.substr(0, kMostPrinted) + " …";
+    all += '\n';
+  }
+  return all;
+}
+
+void ModelScript::run() {
+  Connection& first = file_.connections()[0];
+  create(first, 0);
+  create_triggers(first);
+  const bool lazy = one_in(2);  // who looks seldom has more to catch up with
+  for (uint64_t steps = 25 + random(60); steps > 0; --steps) {
+    std::vector<Connection>& connections = file_.connections();
+    Connection* actor = &connections[random(connections.size())];
+    for (Connection& connection : connections) {
+      if (connection.wrote && !one_in(4)) {  // the others could do nothing but read
+        actor = &connection;
+      }
+    }
+    step(*actor);
+    for (Connection& connection : connections) {
+      if (!lazy || one_in(5)) {
+        look(connection);
+      }
+    }
+  }
+  finish_all();
+}
+
+void ModelScript::finish_all() {
+  for (Connection& connection : file_.connections()) {
+    if (connection.in_transaction && connection.view && connection.view->orphan) {
+      toggle_orphan(connection);
+    }
+    if (connection.in_transaction && !one_in(4)) {
+      file_.commit(connection);
+    }
+    if (connection.in_transaction) {
+      file_.rollback(connection);
+    }
+  }
+  for (Connection& connection : file_.connections()) {
+    look_at_everything(connection);
+  }
+  Connection stranger = file_.stranger();
+  look_at_everything(stranger);
+  for (const FilterState& filter : file_.committed().filters) {
+    if (filter.exists) {
+      probe_absent_keys(stranger, filter);
+    }
+  }
+  file_.require(stranger.db->text("PRAGMA integrity_check") == "ok", "integrity_check");
+}
+
+// ---- looking
+
+// A sample of the keys, on a connection that need not be the one that did something.
+void ModelScript::look(Connection& connection) {
+  if (connection.in_transaction && !connection.view) {
+    return;  // looking would take its snapshot; that is a step of its own
+  }
+  for (size_t filter = 0; filter < 2; ++filter) {
+    const FilterState& state = filter_of(connection, filter);
+    if (!state.exists) {
+      if (one_in(4)) {
+        file_.refused(connection, "SELECT count(*) FROM " + state.quoted(), "no such table");
+      }
+      continue;
+    }
+    Keys keys;
+    if (one_in(2)) {  // a range, for queries over many
+      const uint64_t length = 1 + random(std::min<uint64_t>(keys_, 60));
+      const uint64_t start = random(keys_ - length + 1);
+      for (uint64_t key = start; key < start + length; ++key) {
+        keys.push_back(key);
+      }
+    } else {
+      for (uint64_t i = 1 + random(6); i > 0; --i) {
+        keys.push_back(any_key());
+      }
+      if (state.keys.size() > 0) {
+        keys.push_back(state.keys.next(any_key()));
+      }
+    }
+    look_at_keys(connection, filter, keys);
+    look_at_count(connection, filter);
+  }
+}
+
+// Its rows are (number, count), or the number alone, of every key that the filter has.
+std::string ModelScript::query_of(const std::string& table, const Keys& keys, bool& has_counts) {
+  const std::string list = json(keys);
+  const std::string contains = "filter_contains('" + table.substr(1, table.size() - 2) + "', ";
+  const uint64_t form = random(keys.size() > 12 ? 4 : 7);
+  has_counts = form == 0 || form == 4 || form == 6;
+  switch (form) {
+    case 0:
+      return "SELECT value, f.count FROM " + list + " JOIN " + table + " f ON f.key = k(value)";
+    case 1:
+      return "SELECT value FROM " + list + " WHERE EXISTS (SELECT 1 FROM " + table +
+             " f WHERE f.key = k(value))";
+    case 2:
+      return "SELECT value FROM " + list + " LEFT JOIN " + table +
+             " f ON f.key = k(value) WHERE f.key IS NOT NULL";
+    case 3:
+      return "SELECT value FROM " + list + " WHERE " + contains + "k(value))";
+    case 6:  // which of them it was is found by the key
+      return "SELECT value, c FROM (SELECT key AS k, count AS c FROM " + table + " WHERE key IN (" +
+             literals(keys) + ")) JOIN " + list + " ON k = k(value) OR k = CAST(k(value) AS TEXT)";
+    default: {
+      std::string all;
+      for (const uint64_t key : keys) {
+        append(all, " UNION ALL ", "SELECT " + std::to_string(key));
+        all += form == 4 ? ", count FROM " + table + " WHERE key = " + literal(key)
+                         : " WHERE " + contains + literal(key) + ")";
+      }
+      return all;
+    }
+  }
+}
+
+void ModelScript::look_at_keys(Connection& connection, size_t filter, const Keys& keys) {
+  bool has_counts = false;
+  const std::string sql = query_of(filter_of(connection, filter).quoted(), keys, has_counts);
+  const Answer answer = file_.ask(connection, sql);
+  compare(filter_of(connection, filter), keys, answer, has_counts, sql);
+}
+
+// Never a false negative, and no count too low.
+void ModelScript::compare(const FilterState& filter, const Keys& keys, const Answer& answer,
+                          bool has_counts, const std::string& sql) const {
+  if (answer.code == SQLITE_BUSY) {
+    return;
+  }
+  file_.require(answer.code == SQLITE_OK,
+                sql + "\ncode " + std::to_string(answer.code) + ": " + answer.message);
+  std::map<uint64_t, uint64_t> found;
+  for (const auto& [key, count] : answer.rows) {
+    found[static_cast<uint64_t>(key)] = static_cast<uint64_t>(count);
+  }
+  for (const uint64_t key : keys) {
+    const uint64_t expected = filter.count(key);
+    const auto row = found.find(key);
+    const std::string what = "key number " + std::to_string(key) + ", " + literal(key) + ", is " +
+                             std::to_string(expected) + " times in " + filter.name;
+    file_.require(expected == 0 || row != found.end(), what + ", not found\n" + sql);
+    file_.require(
+        !has_counts || row == found.end() || row->second >= std::max<uint64_t>(expected, 1),
+        what + ", counted " + std::to_string(row == found.end() ? 0 : row->second) + "\n" + sql);
+  }
+}
+
+void ModelScript::look_at_count(Connection& connection, size_t filter) {
+  const std::string sql = "SELECT count(*) FROM " + filter_of(connection, filter).quoted();
+  const Answer answer = file_.ask(connection, sql);
+  if (answer.code == SQLITE_BUSY) {
+    return;
+  }
+  file_.require(answer.code == SQLITE_OK, sql + "\n" + answer.message);
+  const FilterState& state = filter_of(connection, filter);
+  const auto count = static_cast<uint64_t>(answer.rows.at(0).first);
+  const std::string what = sql + " gives " + std::to_string(count) + ", expected ";
+  if (state.multiset()) {
+    file_.require(count == state.items(), what + std::to_string(state.items()));
+    return;
+  }
+  std::optional<uint64_t>& known = *state.set_items;
+  const uint64_t most = state.distinct();
+  file_.require(count <= most && count >= most / 2 - std::min<uint64_t>(most / 2, 10),
+                what + "about " + std::to_string(most));
+  file_.require(!known || count == *known, what + std::to_string(known.value_or(0)));
+  known = count;
+}
+
+void ModelScript::look_at_everything(Connection& connection) {
+  Keys all(keys_);
+  for (uint64_t key = 0; key < keys_; ++key) {
+    all[key] = key;
+  }
+  for (size_t filter = 0; filter < 2; ++filter) {
+    const FilterState state = filter_of(connection, filter);
+    if (!state.exists) {
+      continue;
+    }
+    const std::string table = state.quoted();
+    const std::string sql =
+        numbers(0, keys_) + "SELECT i, f.count FROM n JOIN " + table + " f ON f.key = k(i)";
+    const Answer answer = file_.ask(connection, sql);
+    compare(state, all, answer, true, sql);
+    look_at_count(connection, filter);
+    file_.write(connection, "INSERT INTO " + table + "(" + table + ") VALUES ('check')",
+                {Expected::End::kDone, file_.seen(connection), false, ""});
+  }
+  const Answer rows = file_.ask(connection, "SELECT count(k) FROM app");
+  file_.require(static_cast<uint64_t>(rows.rows.at(0).first) == file_.seen(connection).app.size(),
+                "the app table has other rows than the model thinks");
+}
+
+void ModelScript::probe_absent_keys(Connection& connection, const FilterState& filter) {
+  if (filter.kind == Kind::kLegacy) {
+    return;  // the file's plain double hashing does not hold its rate where it is small
+  }
+  constexpr uint64_t kProbes = 500;
+  const Answer answer = file_.ask(connection, numbers(kFirstForeignKey, kProbes) +
+                                                  "SELECT count(f.key) FROM n JOIN " +
+                                                  filter.quoted() + " f ON f.key = k(i)");
+  FalsePositives& sum = false_positives_[filter.rate];
+  sum.probes += kProbes;
+  sum.found += static_cast<uint64_t>(answer.rows.at(0).first);
+}
+
+}  // namespace cuckoo::test

@@ -1,0 +1,352 @@
+// The steps of a ModelScript that make, rename and drop tables, begin and end transactions, give
+// commands, and handle the file as a whole.
+#include <algorithm>
+
+#include "tests/ext/table/model_script.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+Expected done(const State& after) { return {Expected::End::kDone, after, false, ""}; }
+
+}  // namespace
+
+void ModelScript::step(Connection& connection) {
+  struct Choice {
+    unsigned weight;
+    void (ModelScript::*run)(Connection&);
+  };
+  static constexpr Choice kChoices[] = {
+      {8, &ModelScript::insert_one},      {8, &ModelScript::insert_values},
+      {12, &ModelScript::insert_bulk},    {3, &ModelScript::insert_copies},
+      {2, &ModelScript::insert_from_app}, {12, &ModelScript::remove_few},
+      {6, &ModelScript::remove_bulk},     {4, &ModelScript::remove_absent},
+      {3, &ModelScript::remove_and_fail}, {6, &ModelScript::update_few},
+      {3, &ModelScript::update_bulk},     {6, &ModelScript::app_insert},
+      {3, &ModelScript::app_insert_bulk}, {3, &ModelScript::app_remove},
+      {3, &ModelScript::app_update},      {7, &ModelScript::command},
+      {8, &ModelScript::begin},           {10, &ModelScript::finish},
+      {10, &ModelScript::savepoint},      {6, &ModelScript::release},
+      {8, &ModelScript::rollback_to},     {4, &ModelScript::toggle_orphan},
+      {5, &ModelScript::rename},          {4, &ModelScript::drop},
+      {4, &ModelScript::other_ddl},       {2, &ModelScript::vacuum},
+      {1, &ModelScript::swap_file},       {6, &ModelScript::backup},
+      {2, &ModelScript::reopen},          {3, &ModelScript::reset_schema},
+      {2, &ModelScript::rotate_any},
+  };
+  if (!filter_of(connection, 0).exists && !filter_of(connection, 1).exists) {
+    create(connection, random(2));
+    return;
+  }
+  unsigned sum = 0;
+  for (const Choice& choice : kChoices) {
+    sum += choice.weight;
+  }
+  auto draw = static_cast<unsigned>(random(sum));
+  for (const Choice& choice : kChoices) {
+    if (draw < choice.weight) {
+      (this->*choice.run)(connection);
+      return;
+    }
+    draw -= choice.weight;
+  }
+}
+
+// ---- tables
+
+size_t ModelScript::any_filter(const Connection& connection) {
+  const size_t first = one_in(4) ? 1 : 0;
+  return filter_of(connection, first).exists ? first : 1 - first;
+}
+
+// Of names already used, and of the tables that triggers write to, SQLite judges by the schema as
+// it last saw it; a query makes it look again. False when BUSY.
+bool ModelScript::knows_schema(Connection& connection) {
+  return file_.ask(connection, "SELECT count(*) FROM app").code == SQLITE_OK;
+}
+
+bool ModelScript::create(Connection& connection, size_t filter) {
+  constexpr uint64_t kCapacities[] = {1, 3, 10, 100, 500, 1000, 3000};
+  constexpr double kRates[] = {0.25, 0.03, 0.01, 0.001, 1e-6};
+  constexpr const char* kTypes[] = {"", "", " TEXT", " INTEGER", " NUMERIC", " BLOB"};
+  constexpr const char* kModules[] = {"cuckoo_filter", "bloom_filter", "bloom_filter",
+                                      "bloom_filter", "bloom_filter"};
+  constexpr const char* kKinds[] = {"", ", layout = standard", ", layout = blocked",
+                                    ", counting = on", ", hash = murmur2"};
+  if (!knows_schema(connection)) {
+    return false;
+  }
+  State after = file_.seen(connection);
+  FilterState& state = after.filters[filter];
+  state.exists = true;
+  state.kind = member_.kind ? *member_.kind : static_cast<Kind>(random(5));
+  const bool legacy = state.kind == Kind::kLegacy;  // TEXT and BLOB keys, fixed in size
+  state.generations = !legacy && one_in(member_.window ? 1 : 1000) ? 2 + random(3) : 1;
+  state.clear();
+  state.capacity = kCapacities[random(7)];
+  state.growth = !legacy && !one_in(3);
+  state.rate = kRates[random(5)];
+  std::string rate = "fpr = " + std::to_string(state.rate);
+  if (state.kind == Kind::kCuckoo && one_in(5)) {
+    const uint64_t bits = 6 + random(16);
+    state.rate =
+        static_cast<double>(state.generations) * 8.0 / static_cast<double>(uint64_t{1} << bits);
+    rate = "fingerprint_bits = " + std::to_string(bits);
+  }
+  const auto kind = static_cast<size_t>(state.kind);
+  const std::string window =
+      state.generations > 1 ? ", generations = " + std::to_string(state.generations) : "";
+  const std::string sql = "CREATE VIRTUAL TABLE " + state.quoted() + " USING " + kModules[kind] +
+                          "(key" + (legacy ? " TEXT" : kTypes[random(6)]) +
+                          ", capacity = " + std::to_string(state.capacity) + ", " + rate +
+                          kKinds[kind] + window + ", growth = " + (state.growth ? "on" : "off") +
+                          ", seed = " + std::to_string(random(1000000)) + ")";
+  return file_.write(connection, sql, done(after));
+}
+
+void ModelScript::create_triggers(Connection& connection) {
+  file_.maintain(connection,
+                 "CREATE TRIGGER app_insert AFTER INSERT ON app BEGIN"
+                 " INSERT INTO f VALUES (new.k);"
+                 " SELECT CASE new.mode WHEN 1 THEN RAISE(ABORT, 'stop')"
+                 " WHEN 2 THEN RAISE(FAIL, 'stop') WHEN 3 THEN RAISE(ROLLBACK, 'stop')"
+                 " WHEN 4 THEN RAISE(IGNORE) END; END;"
+                 "CREATE TRIGGER app_delete AFTER DELETE ON app BEGIN"
+                 " DELETE FROM f WHERE key = old.k; END;"
+                 "CREATE TRIGGER app_update AFTER UPDATE OF k ON app BEGIN"
+                 " DELETE FROM f WHERE key = old.k;"
+                 " INSERT INTO f VALUES (new.k); END");
+}
+
+void ModelScript::rename(Connection& connection) {
+  constexpr const char* kNames[] = {"f", "g", "h", "second filter", "a.b c"};
+  if (!knows_schema(connection)) {
+    return;
+  }
+  State after = file_.seen(connection);
+  if (!after.filters[0].exists) {
+    return;  // the triggers would name a table that is not there, and SQLite refuses
+  }
+  FilterState& state = after.filters[any_filter(connection)];
+  const std::string old_name = state.quoted();
+  const std::string name = kNames[random(5)];
+  for (const FilterState& filter : after.filters) {
+    if (filter.name == name) {
+      return;
+    }
+  }
+  state.name = name;
+  file_.write(connection, "ALTER TABLE " + old_name + " RENAME TO " + state.quoted(), done(after));
+}
+
+// Or made again, when there is none; often both.
+void ModelScript::drop(Connection& connection) {
+  const size_t filter = one_in(2) ? 1 : 0;
+  if (!filter_of(connection, filter).exists) {
+    create(connection, filter);
+    return;
+  }
+  State after = file_.seen(connection);
+  after.filters[filter].exists = false;
+  after.filters[filter].clear();
+  const bool dropped =
+      file_.write(connection, "DROP TABLE " + after.filters[filter].quoted(), done(after));
+  if (dropped && !one_in(3) && create(connection, filter) && one_in(4)) {
+    reset_schema(connection);
+    look(connection);
+  }
+}
+
+// Of tables that are no filters: all statements are prepared again.
+void ModelScript::other_ddl(Connection& connection) {
+  if (!knows_schema(connection)) {
+    return;
+  }
+  State after = file_.seen(connection);
+  std::string& other = after.other_table;
+  std::string sql;
+  if (other.empty()) {
+    other = "other";
+    sql = "CREATE TABLE other(x)";
+  } else {
+    switch (random(5)) {
+      case 0:
+        sql = "DROP TABLE " + other;
+        other.clear();
+        break;
+      case 1:
+        sql = "CREATE INDEX i" + std::to_string(++made_) + " ON " + other + "(x)";
+        break;
+      case 2:
+        sql = "ANALYZE";
+        break;
+      default: {
+        if (!after.filters[0].exists) {
+          return;  // as in rename()
+        }
+        if (one_in(2)) {
+          sql = "ALTER TABLE " + other + " ADD COLUMN c" + std::to_string(++made_);
+        } else {
+          const std::string name = other == "other" ? "another" : "other";
+          sql = "ALTER TABLE " + other + " RENAME TO " + name;
+          other = name;
+        }
+      }
+    }
+  }
+  file_.write(connection, sql, done(after));
+}
+
+// SQLite forgets its schema and connects every table anew, in the middle of whatever is going on.
+void ModelScript::reset_schema(Connection& connection) { file_.reset_schema(connection); }
+
+// ---- commands
+
+void ModelScript::command(Connection& connection) {
+  const size_t filter = any_filter(connection);
+  State after = file_.seen(connection);
+  FilterState& state = after.filters[filter];
+  const std::string table = state.quoted();
+  const std::string into = "INSERT INTO " + table + "(" + table;
+  switch (random(7)) {
+    case 0:
+      state.clear();
+      file_.write(connection, into + ") VALUES ('clear')", done(after));
+      break;
+    case 1:
+      rotate(connection, filter);
+      break;
+    case 2:
+      file_.write(connection, into + ") VALUES ('check')", done(after));
+      break;
+    default: {
+      const std::string sql =
+          one_in(2) ? into + ") VALUES ('rebuild')"
+                    : into + ", key) VALUES ('resize', " + std::to_string(1 + random(4000)) + ")";
+      const char* const way_out = state.kind == Kind::kLegacy ? "source" : "growth = on";
+      file_.write(connection, sql,
+                  state.growth
+                      ? done(after)
+                      : Expected{Expected::End::kError, file_.seen(connection), false, way_out});
+    }
+  }
+}
+
+void ModelScript::rotate(Connection& connection, size_t filter) {
+  State after = file_.seen(connection);
+  FilterState& state = after.filters[filter];
+  const std::string sql =
+      "INSERT INTO " + state.quoted() + "(" + state.quoted() + ") VALUES ('rotate')";
+  if (state.generations == 1) {
+    file_.write(connection, sql, {Expected::End::kError, after, false, "generations"});
+  } else {
+    state.rotate();
+    file_.write(connection, sql, done(after));
+  }
+}
+
+void ModelScript::rotate_any(Connection& connection) { rotate(connection, any_filter(connection)); }
+
+// ---- transactions
+
+void ModelScript::begin(Connection& connection) {
+  constexpr const char* kKinds[] = {"DEFERRED", "DEFERRED", "IMMEDIATE", "EXCLUSIVE"};
+  if (connection.in_transaction) {
+    return;
+  }
+  file_.begin(connection, kKinds[random(4)]);
+  if (connection.in_transaction && one_in(2)) {  // a snapshot
+    file_.ask(connection, "SELECT count(*) FROM app");
+  }
+}
+
+void ModelScript::finish(Connection& connection) {
+  if (!connection.in_transaction) {
+    begin(connection);
+  } else if (one_in(4)) {
+    file_.rollback(connection);
+  } else {
+    if (connection.view && connection.view->orphan && one_in(2)) {
+      toggle_orphan(connection);
+    }
+    file_.commit(connection);
+  }
+}
+
+void ModelScript::savepoint(Connection& connection) {
+  constexpr const char* kNames[] = {"a", "b", "C", "a"};
+  if (connection.marks.size() < 6 && (connection.in_transaction || one_in(2))) {
+    file_.savepoint(connection, kNames[random(4)]);
+  }
+}
+
+// The name means its newest savepoint.
+static size_t newest(const std::vector<ModelFile::Mark>& marks, size_t mark) {
+  for (size_t later = marks.size(); later-- > mark + 1;) {
+    if (marks[later].name == marks[mark].name) {
+      return later;
+    }
+  }
+  return mark;
+}
+
+void ModelScript::release(Connection& connection) {
+  if (!connection.marks.empty()) {
+    file_.release(connection, newest(connection.marks, random(connection.marks.size())));
+  }
+}
+
+void ModelScript::rollback_to(Connection& connection) {
+  if (!connection.marks.empty()) {
+    file_.rollback_to(connection, newest(connection.marks, random(connection.marks.size())));
+  }
+}
+
+// While there is a child without its parent, COMMIT fails and leaves the transaction open.
+void ModelScript::toggle_orphan(Connection& connection) {
+  if (!connection.in_transaction) {
+    return;
+  }
+  State after = file_.seen(connection);
+  after.orphan = !after.orphan;
+  const char* sql = after.orphan ? "INSERT INTO child VALUES (1)" : "DELETE FROM child";
+  file_.write(connection, sql, done(after));
+}
+
+// ---- the file
+
+void ModelScript::vacuum(Connection& connection) {
+  if (connection.in_transaction) {
+    return;
+  }
+  constexpr int kPageSizes[] = {512, 1024, 4096};
+  const std::string size = std::to_string(kPageSizes[random(3)]);
+  const bool sized = !file_.options().wal && one_in(3);  // in WAL mode the size stays
+  file_.maintain(connection, sized ? "PRAGMA page_size = " + size + "; VACUUM" : "VACUUM");
+}
+
+void ModelScript::swap_file(Connection& connection) {
+  if (!connection.in_transaction && file_.others_idle(connection)) {
+    file_.swap_with_vacuumed();
+  }
+}
+
+void ModelScript::backup(Connection& connection) {
+  if (connection.in_transaction) {
+    return;
+  }
+  if (file_.has_backup() && !one_in(3)) {
+    file_.restore_backup(connection);
+  } else if (file_.others_idle(connection)) {
+    file_.save_backup(connection);
+  }
+}
+
+// With a transaction still open, too. Opening reads the file: nobody's lock may be in the way.
+void ModelScript::reopen(Connection& connection) {
+  if (file_.options().wal || file_.others_idle(connection)) {
+    file_.reopen(connection);
+  }
+}
+
+}  // namespace cuckoo::test

@@ -1,0 +1,63 @@
+// Random scripts of SQL over filters of every kind, beside a model of what every connection must
+// see. One suite for all: the model is the same std::multiset-like bag, of which a Bloom filter
+// that is no counting one is asked for presence alone, and a sliding window for several.
+//
+// A script does inserts, removals and updates of all kinds, duplicates, failing statements,
+// transactions, nested savepoints, roll-backs, COMMITs that fail, renames, DROPs and CREATEs,
+// commands, VACUUM, restored backups and reopened files, on one to three connections in turn, in
+// WAL or DELETE journal mode. After each step each connection is asked for some keys, at the end
+// for all. See model_file.hpp, model_state.hpp and model_script.hpp; tests/model_seeds.hpp has the
+// variables that choose scripts.
+#include <cmath>
+
+#include "tests/ext/table/model_script.hpp"
+#include "tests/model_seeds.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr uint64_t kDefaultScripts = 150;  // of each member
+
+std::string text_of(uint64_t seed, const std::string& what, const std::string& script) {
+  return what + "\n\nCUCKOO_SEED=" + std::to_string(seed) + " replays this script:\n" + script;
+}
+
+void expect_rates(const FalsePositivesByRate& all) {
+  for (const auto& [rate, sum] : all) {
+    const double expected = rate * static_cast<double>(sum.probes);
+    EXPECT_LE(static_cast<double>(sum.found), 3 * expected + 30)
+        << sum.found << " false positives of " << sum.probes << " probes at " << rate;
+  }
+}
+
+class Model : public testing::TestWithParam<SuiteMember> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    , Model,
+    testing::Values(SuiteMember{"cuckoo", Kind::kCuckoo}, SuiteMember{"standard", Kind::kStandard},
+                    SuiteMember{"blocked", Kind::kBlocked},
+                    SuiteMember{"counting", Kind::kCounting}, SuiteMember{"legacy", Kind::kLegacy},
+                    SuiteMember{"any", std::nullopt}, SuiteMember{"windows", std::nullopt, true}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(Model, random_scripts_see_what_a_multiset_would_hold) {
+  const ModelSeeds seeds(kDefaultScripts);
+  FalsePositivesByRate false_positives;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    ModelScript script(seed, GetParam());
+    try {
+      script.run();
+    } catch (const ScriptFailure& failure) {
+      FAIL() << text_of(seed, failure.what(), script.text());
+    }
+    ASSERT_FALSE(HasFailure()) << text_of(seed, "", script.text());
+    for (const auto& [rate, sum] : script.false_positives()) {
+      false_positives[rate].probes += sum.probes;
+      false_positives[rate].found += sum.found;
+    }
+  }
+  expect_rates(false_positives);
+}
+
+}  // namespace
+}  // namespace cuckoo::test

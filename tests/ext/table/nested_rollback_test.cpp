@@ -1,0 +1,292 @@
+// SQLite rolls back in the middle of a nested statement of ours (LiveTable C4): a trigger on a
+// shadow table stops the n-th write to it, whatever was under way. Afterwards memory holds what the
+// shadow tables hold, and those what was committed before.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+struct Kind {
+  const char* name;
+  const char* create;  // of table t with a key k
+  std::vector<const char*> shadow_tables;
+};
+
+const Kind kKinds[] = {
+    {"cuckoo",
+     "CREATE VIRTUAL TABLE t USING cuckoo_filter(k INTEGER, capacity = 100, seed = 1)",
+     {"config", "log", "pages", "items"}},
+    {"bloom",
+     "CREATE VIRTUAL TABLE t USING bloom_filter(k INTEGER, capacity = 500, seed = 1)",
+     {"config", "log", "pages"}},
+    {"counting",
+     "CREATE VIRTUAL TABLE t USING bloom_filter(k INTEGER, counting = on, capacity = 10000,"
+     " growth = off, seed = 1)",
+     {"config", "log", "pages"}},
+    {"window",
+     "CREATE VIRTUAL TABLE t USING bloom_filter(k INTEGER, generations = 3, capacity = 5000,"
+     " seed = 1)",
+     {"config", "log", "pages"}},
+    {"flash",
+     "CREATE VIRTUAL TABLE t USING flash_kv(k INTEGER, v, size = '4MB')",
+     {"config", "pages"}},
+};
+
+// Keys 1 … 50 are committed; these bring others.
+const char* const kChanges[] = {
+    "INSERT INTO t(k) SELECT value FROM generate WHERE value BETWEEN 1001 AND 4000",
+    "BEGIN; INSERT INTO t(k) SELECT value FROM generate WHERE value BETWEEN 1001 AND 1100; COMMIT",
+    "BEGIN; INSERT INTO t(k) VALUES (1001); SAVEPOINT s; INSERT INTO t(k) VALUES (1002); COMMIT",
+    "SAVEPOINT a; INSERT INTO t(k) VALUES (1001); SAVEPOINT b; INSERT INTO t(k) VALUES (1002);"
+    " RELEASE b; RELEASE a",
+    "BEGIN; INSERT INTO t(k) VALUES (1001); INSERT INTO t(t) VALUES ('check'); COMMIT",
+};
+
+class NestedRollback : public testing::TestWithParam<Kind> {};
+
+int64_t held(QuickDatabase& db, int first, int last) {
+  return db.number("SELECT count(*) FROM generate JOIN t ON t.k = value WHERE value BETWEEN " +
+                   std::to_string(first) + " AND " + std::to_string(last));
+}
+
+void make(QuickDatabase& db, const Kind& kind) {
+  db.run(kind.create);
+  db.run(
+      "CREATE TABLE generate(value INTEGER PRIMARY KEY);"
+      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 9000)"
+      " INSERT INTO generate SELECT i FROM n;"
+      "INSERT INTO t(k) SELECT value FROM generate WHERE value <= 50;"
+      "CREATE TABLE other(a UNIQUE)");
+}
+
+void make_triggers(QuickDatabase& db, const std::string& shadow, const std::string& body) {
+  for (const std::string event : {"INSERT", "UPDATE"}) {
+    db.run("CREATE TRIGGER on_" + event + " BEFORE " + event + " ON t_" + shadow + " BEGIN " +
+           body + "; END");
+  }
+}
+
+void drop_triggers(QuickDatabase& db) { db.run("DROP TRIGGER on_INSERT; DROP TRIGGER on_UPDATE"); }
+
+// Memory holds what another connection reads, and the table goes on as if nothing had been.
+void expect_goes_on(QuickDatabase& db, QuickDatabase& other) {
+  EXPECT_EQ(held(db, 1, 50), 50);
+  EXPECT_EQ(other.text("SELECT count(*) FROM t"), db.text("SELECT count(*) FROM t"));
+  EXPECT_EQ(held(other, 51, 4000), held(db, 51, 4000));
+  db.run("INSERT INTO t(k) SELECT value FROM generate WHERE value > 8000");
+  EXPECT_EQ(held(db, 8001, 9000), 1000);
+  db.run("INSERT INTO t(t) VALUES ('check')");
+  EXPECT_EQ(held(other, 8001, 9000), 1000);
+  other.run("INSERT INTO t(t) VALUES ('check')");
+}
+
+TEST_P(NestedRollback, leaves_what_was_committed) {
+  const bool exact = std::string(GetParam().name) == "flash";
+  int stopped = 0;
+  for (const char* shadow : GetParam().shadow_tables) {
+    for (const char* action : {"ROLLBACK", "ABORT", "FAIL"}) {
+      for (const char* change : kChanges) {
+        for (const int nth : {0, 1, 3}) {
+          SCOPED_TRACE(std::string(shadow) + " " + action + " " + std::to_string(nth) + ": " +
+                       change);
+          TemporaryFolder folder;
+          QuickDatabase db(folder.file("db"));
+          make(db, GetParam());
+          db.run("CREATE TABLE fuse(left INTEGER); INSERT INTO fuse VALUES (" +
+                 std::to_string(nth) + ")");
+          make_triggers(db, shadow,
+                        std::string("SELECT RAISE(") + action +
+                            ", 'stopped') FROM fuse WHERE left = 0;"
+                            " UPDATE fuse SET left = left - 1");
+          const Outcome outcome = db.attempt(change);
+          stopped += outcome.code != SQLITE_OK ? 1 : 0;
+          db.attempt("ROLLBACK");
+          drop_triggers(db);
+          if (outcome.code != SQLITE_OK) {
+            EXPECT_EQ(db.number("SELECT count(*) FROM t"), 50);
+            EXPECT_LE(held(db, 1001, 4000), exact ? 0 : 100);
+          }
+          QuickDatabase other(folder.file("db"));
+          expect_goes_on(db, other);
+        }
+      }
+    }
+  }
+  EXPECT_GT(stopped, 20);
+}
+
+// Nothing that the trigger does to the table may reach it in mid-change (LiveTable C5).
+TEST_P(NestedRollback, trigger_on_a_shadow_table_can_not_use_the_table) {
+  int refused = 0;
+  for (const char* shadow : GetParam().shadow_tables) {
+    for (const char* use : {"INSERT INTO t(k) VALUES (7000)", "SELECT count(*) FROM t",
+                            "SELECT k FROM t WHERE k = 1", "DELETE FROM t WHERE k = 1"}) {
+      for (const char* change : kChanges) {
+        SCOPED_TRACE(std::string(shadow) + ", " + use + ": " + change);
+        QuickDatabase db(":memory:");
+        make(db, GetParam());
+        make_triggers(db, shadow, use);
+        refused += db.attempt(change).code != SQLITE_OK ? 1 : 0;
+        db.attempt("ROLLBACK");
+        drop_triggers(db);
+        expect_goes_on(db, db);
+      }
+    }
+  }
+  EXPECT_GT(refused, 20);
+}
+
+// The disk is full in the middle of what a savepoint, a statement or a COMMIT writes.
+TEST_P(NestedRollback, full_disk_leaves_what_was_committed) {
+  int stopped = 0;
+  for (const char* change : kChanges) {
+    for (int spare = 0; spare < 12; spare += 2) {
+      SCOPED_TRACE(std::string(change) + ", pages to spare " + std::to_string(spare));
+      TemporaryFolder folder;
+      QuickDatabase db(folder.file("db"));
+      db.run("PRAGMA page_size = 512");
+      make(db, GetParam());
+      db.run("PRAGMA max_page_count = " +
+             std::to_string(db.number("PRAGMA page_count") + int64_t{spare}));
+      const Outcome outcome = db.attempt(change);
+      stopped += outcome.code != SQLITE_OK ? 1 : 0;
+      db.attempt("COMMIT");
+      db.run("PRAGMA max_page_count = 1000000");
+      QuickDatabase other(folder.file("db"));
+      expect_goes_on(db, other);
+    }
+  }
+  EXPECT_GT(stopped, 0);
+}
+
+// The first 50 keys and these are held, and nothing is wrong with the table.
+void expect_held(QuickDatabase& db, int first, int last) {
+  EXPECT_EQ(held(db, 1, 50), 50);
+  EXPECT_EQ(held(db, first, last), last - first + 1);
+  db.run("INSERT INTO t(t) VALUES ('check')");
+}
+
+// A virtual table that takes part in transactions and refuses savepoints when told to.
+bool refuses_savepoints = false;
+
+const sqlite3_module kRefuser = [] {
+  sqlite3_module module{};
+  module.iVersion = 2;
+  module.xConnect = [](sqlite3* db, void*, int, const char* const*, sqlite3_vtab** table, char**) {
+    *table = new sqlite3_vtab{};
+    return sqlite3_declare_vtab(db, "CREATE TABLE x(a)");
+  };
+  module.xCreate = module.xConnect;
+  module.xDisconnect = [](sqlite3_vtab* table) {
+    delete table;
+    return SQLITE_OK;
+  };
+  module.xDestroy = module.xDisconnect;
+  module.xBestIndex = [](sqlite3_vtab*, sqlite3_index_info*) { return SQLITE_OK; };
+  module.xUpdate = [](sqlite3_vtab*, int, sqlite3_value**, sqlite3_int64*) { return SQLITE_OK; };
+  module.xBegin = [](sqlite3_vtab*) { return SQLITE_OK; };
+  module.xCommit = module.xBegin;
+  module.xRollback = module.xBegin;
+  module.xSavepoint = [](sqlite3_vtab*, int) {
+    return refuses_savepoints ? SQLITE_CONSTRAINT : SQLITE_OK;
+  };
+  return module;
+}();
+
+// SQLite tells all tables to go back to a savepoint that one of them refused, also those that it
+// had not told of it (LiveTable C6).
+TEST_P(NestedRollback, savepoint_that_another_table_refuses_undoes_nothing) {
+  for (const bool first : {false, true}) {
+    for (const bool warm : {false, true}) {
+      QuickDatabase db(":memory:");
+      sqlite3_create_module(db.handle(), "refuser", &kRefuser, nullptr);
+      make(db, GetParam());
+      db.run("CREATE VIRTUAL TABLE g USING refuser; BEGIN");
+      db.run(first ? "INSERT INTO t(k) VALUES (1001); INSERT INTO g VALUES (1)"
+                   : "INSERT INTO g VALUES (1); INSERT INTO t(k) VALUES (1001)");
+      if (warm) {  // the table hears of savepoint 0
+        db.run("INSERT INTO other SELECT 1 UNION SELECT 2");
+      }
+      for (int key = 1002; key <= 1030; ++key) {
+        db.run("INSERT INTO t(k) VALUES (" + std::to_string(key) + ")");
+      }
+      for (const char* statement : {"INSERT INTO other SELECT 3 UNION SELECT 4", "SAVEPOINT s"}) {
+        refuses_savepoints = true;
+        EXPECT_EQ(db.attempt(statement).code & 0xFF, SQLITE_CONSTRAINT);
+        refuses_savepoints = false;
+      }
+      EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
+      db.run("COMMIT");
+      expect_held(db, 1001, 1030);
+    }
+  }
+}
+
+// A flush at a savepoint that runs out of memory takes the transaction with it, at COMMIT if SQLite
+// does not do it at once: nothing half-written is committed, nothing is lost in silence.
+TEST_P(NestedRollback, savepoint_out_of_memory_keeps_all_or_undoes_all) {
+  int undone = 0;
+  for (int64_t above = 200; above < 60000; above += 300) {
+    SCOPED_TRACE(above);
+    QuickDatabase db(":memory:");
+    make(db, GetParam());
+    db.run("BEGIN");
+    for (int key = 1001; key <= 1200; ++key) {
+      db.run("INSERT INTO t(k) VALUES (" + std::to_string(key) + ")");
+    }
+    sqlite3_hard_heap_limit64(sqlite3_memory_used() + above);
+    const Outcome outcome =
+        db.attempt("INSERT INTO other SELECT value FROM generate WHERE value < 3");
+    sqlite3_hard_heap_limit64(0);
+    const bool open = sqlite3_get_autocommit(db.handle()) == 0;
+    if (open && db.attempt("COMMIT").code == SQLITE_OK) {
+      expect_held(db, 1001, 1200);
+    } else {
+      ++undone;
+      EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 1);
+      EXPECT_EQ(db.number("SELECT count(*) FROM t"), 50);
+      db.run("INSERT INTO t(t) VALUES ('check')");
+      EXPECT_EQ(held(db, 1, 50), 50);
+    }
+    if (outcome.code == SQLITE_OK) {
+      break;
+    }
+  }
+  EXPECT_GT(undone, 0);
+}
+
+// SAVEPOINT is a statement that SQLite does not undo the transaction for when it is interrupted.
+TEST_P(NestedRollback, interrupted_savepoint_keeps_all_or_undoes_all) {
+  int interrupted = 0;
+  for (int steps = 1; steps < 60; ++steps) {
+    SCOPED_TRACE(steps);
+    QuickDatabase db(":memory:");
+    make(db, GetParam());
+    db.run("BEGIN");
+    for (int key = 1001; key <= 1050; ++key) {
+      db.run("INSERT INTO t(k) VALUES (" + std::to_string(key) + ")");
+    }
+    int left = steps;
+    sqlite3_progress_handler(
+        db.handle(), 1, [](void* count) { return --*static_cast<int*>(count) == 0 ? 1 : 0; },
+        &left);
+    const Outcome outcome = db.attempt("SAVEPOINT s");
+    sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+    interrupted += outcome.code != SQLITE_OK ? 1 : 0;
+    if (sqlite3_get_autocommit(db.handle()) == 0) {
+      expect_held(db, 1001, 1050);
+      db.run("COMMIT");
+      expect_held(db, 1001, 1050);
+    } else {
+      EXPECT_EQ(db.number("SELECT count(*) FROM t"), 50);
+      EXPECT_EQ(held(db, 1, 50), 50);
+    }
+  }
+  EXPECT_GT(interrupted, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, NestedRollback, testing::ValuesIn(kKinds),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,94 @@
+// Memory after what was undone without a word to the table: resized and rolled back, made and
+// undone, dropped under an open cursor. What a connection answers must be what a new one would.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string keys(int64_t first, int64_t last) {
+  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
+         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
+}
+
+constexpr char kFirst[] = "CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, seed = 1)";
+
+TEST(Undone, resize_to_another_size_than_the_next_one_loses_no_key) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("db"));
+  one.run(kFirst);
+  one.run("INSERT INTO f " + keys(1, 20000));
+  one.run(
+      "BEGIN; INSERT INTO f(f, k) VALUES ('resize', 100000); SAVEPOINT s; ROLLBACK TO s;"
+      "SELECT count(*) FROM f; ROLLBACK");
+  QuickDatabase other(folder.file("db"));
+  other.run("INSERT INTO f(f, k) VALUES ('resize', 200000)");
+  EXPECT_EQ(one.number("SELECT count(*) FROM (" + keys(1, 20000) + ") JOIN f ON f.k = i"), 20000);
+  one.run("INSERT INTO f " + keys(30000, 32000));
+  one.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
+  other.run("INSERT INTO f(f) VALUES ('check')");
+}
+
+TEST(Undone, create_of_the_same_name_gives_the_old_table_back) {
+  QuickDatabase db(":memory:");
+  db.run(kFirst);
+  db.run("INSERT INTO f VALUES (1), (2)");
+  db.run(
+      "BEGIN; DROP TABLE f;"
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, capacity = 3, growth = off, seed = 2);"
+      "SAVEPOINT x; PRAGMA writable_schema = RESET; SELECT count(*) FROM f; ROLLBACK");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2);
+  EXPECT_EQ(db.list("SELECT k FROM f WHERE k IN (1, 2, 3)"), "1,2");
+}
+
+TEST(Undone, create_under_an_open_cursor_is_an_error_not_a_crash) {
+  QuickDatabase db(":memory:");
+  db.run("BEGIN; SAVEPOINT s");
+  db.run(kFirst);
+  db.run("INSERT INTO f VALUES (5)");
+  Query open(db, "SELECT f.count FROM f CROSS JOIN json_each('[1, 2, 3]') WHERE f.k = 5");
+  EXPECT_EQ(open.step(), SQLITE_ROW);
+  db.attempt("ROLLBACK TO s");
+  db.attempt("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, seed = 2)");
+  EXPECT_NE(open.step(), SQLITE_OK);  // a row or an error
+  open.reset();
+  db.attempt("ROLLBACK");
+}
+
+TEST(Undone, table_renamed_and_dropped_under_an_open_cursor_is_an_error_not_a_crash) {
+  QuickDatabase db(":memory:");
+  db.run(kFirst);
+  db.run("INSERT INTO f VALUES (5)");
+  Query open(db, "SELECT f.count FROM f CROSS JOIN json_each('[1, 2, 3]') WHERE f.k = 5");
+  EXPECT_EQ(open.step(), SQLITE_ROW);
+  db.attempt("ALTER TABLE f RENAME TO g");
+  db.attempt("DROP TABLE g");
+  EXPECT_NE(open.step(), SQLITE_OK);
+}
+
+TEST(Undone, insert_is_not_counted_by_a_cursor_that_stayed_open) {
+  QuickDatabase db(":memory:");
+  db.run(kFirst);
+  db.run("INSERT INTO f VALUES (5); BEGIN; INSERT INTO f VALUES (5)");
+  Query open(db, "SELECT f.count FROM f CROSS JOIN json_each('[1, 2, 3]') WHERE f.k = 5");
+  EXPECT_EQ(open.step(), SQLITE_ROW);
+  EXPECT_EQ(open.integer(), 2);
+  db.run("ROLLBACK");
+  if (open.step() == SQLITE_ROW) {
+    EXPECT_EQ(open.integer(), 1);
+  }
+}
+
+// The add is in memory only by its log row when the other connection's remove comes.
+TEST(Undone, add_by_another_connection_passes_the_check) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("db"));
+  one.run(kFirst);
+  one.run("INSERT INTO f VALUES (481)");
+  QuickDatabase other(folder.file("db"));
+  other.run("DELETE FROM f WHERE k = 481");
+  one.run("INSERT INTO f(f) VALUES ('check')");
+  EXPECT_EQ(one.number("SELECT count(*) FROM f"), 0);
+}
+
+}  // namespace
+}  // namespace cuckoo::test

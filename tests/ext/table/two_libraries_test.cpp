@@ -1,0 +1,148 @@
+// Two SQLite libraries in one process, as where two of an application's packages bring their own:
+// the second is refused the module that serves the first, and a copy of its file serves the second.
+#include <dlfcn.h>
+
+#include <string>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+// The system's SQLite once more. Without a sanitizer: they know no RTLD_DEEPBIND, without which the
+// copy would call the first one.
+class SecondLibrary {
+ public:
+  explicit SecondLibrary(const TemporaryFolder& folder) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(RTLD_DEEPBIND)
+    Dl_info info;
+    void* const known = dlsym(RTLD_DEFAULT, "sqlite3_libversion");
+    if (known == nullptr || dladdr(known, &info) == 0 ||
+        std::string(info.dli_fname).find(".so") == std::string::npos) {
+      return;  // linked in
+    }
+    std::filesystem::copy_file(info.dli_fname, folder.file("second.so"));
+    library_ = dlopen(folder.file("second.so").c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+#else
+    static_cast<void>(folder);
+#endif
+  }
+
+  explicit operator bool() const noexcept { return library_ != nullptr; }
+
+  template <class Function>
+  Function* find(Function* /* the first library's, for its type */, const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+
+ private:
+  void* library_ = nullptr;  // never closed: a module may serve it
+};
+
+// A connection of the second library.
+class SecondDatabase {
+ public:
+  explicit SecondDatabase(const SecondLibrary& library) : library_(library) {
+    EXPECT_EQ(library_.find(sqlite3_open, "sqlite3_open")(":memory:", &db_), SQLITE_OK);
+    library_.find(sqlite3_enable_load_extension, "sqlite3_enable_load_extension")(db_, 1);
+  }
+  ~SecondDatabase() { close(); }
+  SecondDatabase(const SecondDatabase&) = delete;
+  SecondDatabase& operator=(const SecondDatabase&) = delete;
+
+  void close() {
+    EXPECT_EQ(library_.find(sqlite3_close, "sqlite3_close")(db_), SQLITE_OK);
+    db_ = nullptr;
+  }
+  Outcome load(const std::string& path) {
+    char* error = nullptr;
+    const auto load = library_.find(sqlite3_load_extension, "sqlite3_load_extension");
+    Outcome outcome;
+    outcome.code = load(db_, path.c_str(), nullptr, &error);
+    outcome.message = error == nullptr ? "" : error;
+    library_.find(sqlite3_free, "sqlite3_free")(error);
+    return outcome;
+  }
+  // The last row's first column.
+  std::string text(const std::string& sql) {
+    std::string last = "none";
+    const auto take = [](void* last, int, char** row, char**) {
+      *static_cast<std::string*>(last) = row[0] == nullptr ? "NULL" : row[0];
+      return 0;
+    };
+    const auto run = library_.find(sqlite3_exec, "sqlite3_exec");
+    EXPECT_EQ(run(db_, sql.c_str(), take, &last, nullptr), SQLITE_OK)
+        << sql << library_.find(sqlite3_errmsg, "sqlite3_errmsg")(db_);
+    return last;
+  }
+
+ private:
+  const SecondLibrary& library_;
+  sqlite3* db_ = nullptr;
+};
+
+class TwoLibraries : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!second_) {
+      GTEST_SKIP() << "no second SQLite library";
+    }
+  }
+
+  const TemporaryFolder folder_;
+  const SecondLibrary second_{folder_};
+};
+
+constexpr char kFill[] =
+    "CREATE VIRTUAL TABLE f USING cuckoo_filter(k);"
+    "INSERT INTO f WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+    " SELECT i FROM n;";
+constexpr char kCount[] =
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
+    " SELECT count(*) FROM n JOIN f ON f.k = n.i";
+
+TEST_F(TwoLibraries, The_second_is_refused_and_told_the_way_out) {
+  Database first;
+  first.run(kFill);
+  SecondDatabase second(second_);
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = second.load(CUCKOO_EXTENSION_PATH);
+    EXPECT_EQ(outcome.code, SQLITE_ERROR);
+    EXPECT_NE(outcome.message.find("another SQLite library of this process"), std::string::npos)
+        << outcome.message;
+    EXPECT_NE(outcome.message.find("a copy of its file"), std::string::npos) << outcome.message;
+    EXPECT_EQ(second.text("SELECT 5"), "5");
+    EXPECT_EQ(first.text(kCount), "3000");
+    first.run("INSERT INTO f VALUES ('more'); INSERT INTO f(f) VALUES ('rebuild')");
+  }
+  Database another;
+  another.run(kFill);
+}
+
+TEST_F(TwoLibraries, A_copy_of_the_file_serves_the_second) {
+  const std::string copy = folder_.file("cuckoo2.so");
+  std::filesystem::copy_file(CUCKOO_EXTENSION_PATH, copy);
+  for (const bool first_closes_first : {false, true}) {
+    auto first = std::make_unique<Database>();
+    SecondDatabase second(second_);
+    const Outcome outcome = second.load(copy);
+    EXPECT_EQ(outcome.code, SQLITE_OK) << outcome.message;
+    first->run(kFill);
+    second.text(kFill);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(first->text(kCount), "3000");
+      EXPECT_EQ(second.text(kCount), "3000");
+    }
+    if (first_closes_first) {
+      first.reset();
+      EXPECT_EQ(second.text(kCount), "3000");
+    } else {
+      second.text("DROP TABLE f");
+      second.close();
+      EXPECT_EQ(first->text(kCount), "3000");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test
