@@ -72,8 +72,7 @@ class BloomFilter final : public Filter {
   Answer probe(uint64_t hash) const noexcept;
   Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
-  // Of a counter, its overflow included; 1 or 0 of a bit. Its page is in memory.
-  uint64_t copies(uint64_t cell) const noexcept;
+  uint64_t copies(uint64_t cell) const noexcept override;
   // All pages are in memory; how many were found.
   uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
 

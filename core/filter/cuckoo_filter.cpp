@@ -171,15 +171,20 @@ void CuckooFilter::replace(uint64_t bucket, BucketValues values, uint64_t from,
 
 // ---- one hash
 
-uint64_t CuckooFilter::count(uint64_t hash) const noexcept {
-  const Place place = locate(hash);
-  const auto copies = [&](uint64_t bucket) {
+uint64_t CuckooFilter::copies(uint64_t number) const noexcept {
+  const uint64_t bucket = number / fingerprints_;
+  const uint64_t fingerprint = 1 + number % fingerprints_;
+  return copies(Place{bucket, alternate(bucket, fingerprint), fingerprint});
+}
+
+uint64_t CuckooFilter::copies(const Place& place) const noexcept {
+  const auto copies_in = [&](uint64_t bucket) {
     const BucketValues values = read(bucket);
     return static_cast<uint64_t>(std::count(values.begin(), values.end(), place.fingerprint));
   };
-  uint64_t total = copies(place.bucket1);
+  uint64_t total = copies_in(place.bucket1);
   if (place.bucket2 != place.bucket1) {
-    total += copies(place.bucket2);
+    total += copies_in(place.bucket2);
   }
   return overflow_.empty() ? total : total + overflow_.count(cell(place));
 }

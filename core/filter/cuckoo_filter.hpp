@@ -75,7 +75,8 @@ class CuckooFilter final : public Filter {
   Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
   Answer probe(uint64_t hash) const noexcept;  // kNotLoaded: one of its pages is not in memory
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
-  uint64_t count(uint64_t hash) const noexcept;  // occurrences of the hash's cell
+  uint64_t copies(uint64_t cell) const noexcept override;
+  uint64_t count(uint64_t hash) const noexcept { return copies(locate(hash)); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
   bool insert(uint64_t hash);           // true: the cell was there already;
                                         // std::bad_alloc: nothing was inserted
@@ -183,6 +184,7 @@ class CuckooFilter final : public Filter {
   bool wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept;
 
   uint128 read_wide(uint64_t bucket) const noexcept;
+  uint64_t copies(const Place& place) const noexcept;
   template <class Bits>
   BucketValues decode(Bits bits) const noexcept;
   BucketValues read(uint64_t bucket) const noexcept;

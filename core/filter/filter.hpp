@@ -103,6 +103,8 @@ class Filter {
 
   // kNotLoaded: a page that is needed for the answer is not in memory.
   virtual Answer ask(uint64_t hash) const noexcept = 0;
+  // Of a cell: its entries, its counter, 1 or 0 of a bit; overflow included. Its pages are in memory.
+  virtual uint64_t copies(uint64_t cell) const noexcept = 0;
   // Occurrences of the hash's cells, less the pending removes. Its pages are in memory.
   virtual uint64_t count(uint64_t hash, const PendingRemoves& pending) const = 0;
   // How many of them were present already when their turn came.

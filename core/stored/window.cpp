@@ -9,10 +9,6 @@ namespace cuckoo {
 FilterWindow::FilterWindow(const FilterOptions& options, FilterStorage& storage)
     : storage_(storage), newest_(std::make_unique<LoggedFilter>(options, storage)) {}
 
-Status FilterWindow::poison_error() const {
-  return Error{ErrorCode::kStorage, "an earlier write failed in this transaction; roll it back", 0};
-}
-
 // --- following storage ---------------------------------------------------------------------------
 
 Status FilterWindow::refresh(std::span<const std::byte> bytes) {
@@ -88,7 +84,7 @@ void FilterWindow::forget() noexcept {
     one->forget();
   }
   stale_ = true;
-  poisoned_ = false;
+  poison_.lift();
 }
 
 void FilterWindow::committed() noexcept {
@@ -104,7 +100,7 @@ void FilterWindow::rolled_back() noexcept {
     one->rolled_back();
   }
   stale_ = true;
-  poisoned_ = false;
+  poison_.lift();
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -152,27 +148,27 @@ Status FilterWindow::rotate() {
   const uint64_t past = log_chain_restart(last.end_chain, last.base_id);  // its log and its pages
   CUCKOO_TRY(next->create(generation, last.rotation + 1, older, past));
   older_.reserve(older_.size() + 1);
-  poisoned_ = true;
-  CUCKOO_TRY(storage_.write_older(slot_of(last.rotation), encode_record(last)));
-  if (older_.size() == older) {
-    CUCKOO_TRY(older_.back()->erase_generation());
-    older_.pop_back();
-  }
-  older_.insert(older_.begin(), std::move(newest_));
-  newest_ = std::move(next);
-  newest_->set_generation_floor(generation);
-  poisoned_ = false;
-  return {};
+  return poison_.writing([&]() -> Status {
+    CUCKOO_TRY(storage_.write_older(slot_of(last.rotation), encode_record(last)));
+    if (older_.size() == older) {
+      CUCKOO_TRY(older_.back()->erase_generation());
+      older_.pop_back();
+    }
+    older_.insert(older_.begin(), std::move(newest_));
+    newest_ = std::move(next);
+    newest_->set_generation_floor(generation);
+    return {};
+  });
 }
 
 Status FilterWindow::clear() {
   CUCKOO_TRY(newest_->clear());
-  poisoned_ = true;
-  for (; !older_.empty(); older_.pop_back()) {
-    CUCKOO_TRY(older_.back()->erase_generation());
-  }
-  poisoned_ = false;
-  return {};
+  return poison_.writing([&]() -> Status {
+    for (; !older_.empty(); older_.pop_back()) {
+      CUCKOO_TRY(older_.back()->erase_generation());
+    }
+    return {};
+  });
 }
 
 template <class Number, class Figure>
@@ -215,9 +211,7 @@ Status FilterWindow::check_strays() {
 }
 
 Status FilterWindow::check() {
-  if (poisoned_) {
-    return poison_error();
-  }
+  CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(check_strays());
   CUCKOO_TRY(newest_->check());
   for (const auto& one : older_) {
