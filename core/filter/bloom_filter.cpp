@@ -67,7 +67,7 @@ size_t BloomFilter::pair_cells(const HashPair& pair, uint64_t* cells) const noex
 }
 
 size_t BloomFilter::cells_of(uint64_t hash, uint64_t* cells) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   if (!geometry_.blocked()) {
     return without_repetitions(cells, next_cells(hash, geometry_.hashes, cells));
   }
@@ -83,7 +83,7 @@ size_t BloomFilter::cells_of(uint64_t hash, uint64_t* cells) const noexcept {
 }
 
 size_t BloomFilter::pages_of(uint64_t hash, uint64_t* pages) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   BlockWalk walk{hash, hash};
   if (!geometry_.blocked()) {
     next_cells(hash, geometry_.hashes, pages);
@@ -166,7 +166,7 @@ bool BloomFilter::insert(uint64_t hash) {
 // ---- batches
 
 uint64_t BloomFilter::insert_batch(std::span<const uint64_t> hashes) {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   if (geometry_.blocked()) {
     return avx2_ ? insert_blocks_avx2(hashes) : insert_blocks(hashes);
   }
@@ -205,7 +205,7 @@ uint64_t BloomFilter::insert_batch_bits(std::span<const uint64_t> hashes) {
 }
 
 uint64_t BloomFilter::contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   uint64_t total = 0;
   while (!hashes.empty()) {
     const size_t count = std::min(kBatch, hashes.size());
@@ -330,6 +330,26 @@ void BloomFilter::unite_bits(uint64_t index, const BloomFilter& other) {
     occupied_ += static_cast<uint64_t>(std::popcount(mine ^ both));
     store_le(page + at, both);
   }
+}
+
+// By bisection: the logarithm of a C library is not the same everywhere.
+uint64_t BloomFilter::united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept {
+  const uint64_t sum = a + b;
+  if (geometry_.counting()) {
+    return sum;
+  }
+  uint64_t least = std::max(a, b);
+  uint64_t most = sum;
+  while (least < most) {
+    const uint64_t middle = least + (most - least) / 2;
+    if (expected_cells(geometry_, static_cast<double>(middle) + 0.5) <
+        static_cast<double>(occupied_)) {
+      least = middle + 1;
+    } else {
+      most = middle;
+    }
+  }
+  return outgrown(capacity, capacity) ? least : std::min(least, capacity);
 }
 
 double BloomFilter::load_factor() const noexcept {

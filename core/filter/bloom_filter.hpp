@@ -89,6 +89,8 @@ class BloomFilter final : public Filter {
   double rate(double keys) const noexcept override { return bloom_rate(geometry_, keys).mean; }
   double rate_now() const noexcept override;
   double load_factor() const noexcept override;
+  uint32_t places_per_key() const noexcept override { return geometry_.cells_per_key(); }
+  double fingerprint_bits() const noexcept override { return 0; }
   bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override {
     constexpr double kDoubt =
         2;  // a counting filter's items are copies, and perhaps not as many keys
@@ -97,6 +99,10 @@ class BloomFilter final : public Filter {
   bool outgrown(uint64_t items, uint64_t capacity) const noexcept override {
     return items > 0 && holds(items - 1, 0, capacity, 0);
   }
+  bool would_outgrow(uint64_t, std::span<const uint64_t>, uint64_t) const noexcept override {
+    return false;
+  }
+  uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept override;
 
   uint64_t digest_of(uint64_t) const noexcept override { return 0; }
   uint64_t digest() const noexcept override { return 0; }
@@ -276,7 +282,7 @@ inline BloomFilter::Answer BloomFilter::probe_cells(uint64_t step, uint32_t left
 }
 
 inline BloomFilter::Answer BloomFilter::probe(uint64_t hash) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   if (geometry_.blocked()) {
     return block_probe_(*this, hash);
   }

@@ -40,9 +40,11 @@ const char* unit_name(FilterKind kind) noexcept {
       return "blocks";
     case FilterKind::kCountingBloom:
       return "counters";
-    default:
-      return "bits";
+    case FilterKind::kBloom:
+    case FilterKind::kLegacyBloom:
+      break;
   }
+  return "bits";
 }
 
 Result<CellLayout> cell_layout(FilterKind kind, const GeometryWords& words) {
@@ -66,9 +68,11 @@ Result<CellLayout> cell_layout(FilterKind kind, const GeometryWords& words) {
       return CellLayout{words.size, kBlockBits};
     case FilterKind::kCountingBloom:
       return CellLayout{words.size, kCounterBits};
-    default:
-      return CellLayout{words.size, 1};
+    case FilterKind::kBloom:
+    case FilterKind::kLegacyBloom:
+      break;
   }
+  return CellLayout{words.size, 1};
 }
 
 Result<CellLayout> cell_layout(const Filter& filter) {
@@ -95,9 +99,12 @@ uint64_t cell_slots(FilterKind kind, const CellLayout& layout) noexcept {
       return kBucketSlots * layout.units;
     case FilterKind::kBlockedBloom:
       return kBlockBits * layout.units;
-    default:
-      return layout.units;
+    case FilterKind::kBloom:
+    case FilterKind::kCountingBloom:
+    case FilterKind::kLegacyBloom:
+      break;
   }
+  return layout.units;
 }
 
 void gather_page(const Filter& from, const CellLayout& layout, uint64_t index, uint32_t page_bytes,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <numeric>
 
 namespace cuckoo {
@@ -60,8 +61,29 @@ double CuckooFilter::load_factor() const noexcept {
   return static_cast<double>(occupied_) / (kBucketSlots * static_cast<double>(geometry_.buckets));
 }
 
-bool CuckooFilter::full(uint64_t items, uint64_t, uint64_t capacity) const noexcept {
-  return items >= capacity;
+// How many fingerprints there are, in bits; a slot takes about one bit less.
+double CuckooFilter::fingerprint_bits() const noexcept {
+  return geometry_.shape.low_bits + std::log2(geometry_.shape.radix);
+}
+
+// Items in the overflow table take no slot. Copies that two buckets can't hold go there.
+bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
+                                 uint64_t capacity) const noexcept {
+  const uint64_t left = occupied_ - std::min(occupied_, removes);
+  if (left + adds.size() <= capacity) {
+    return false;
+  }
+  uint64_t more = 0;
+  for (size_t i = 0; i < adds.size();) {
+    size_t end = i;
+    while (end < adds.size() && adds[end] == adds[i]) {
+      ++end;
+    }
+    const uint64_t there = std::min(kMaxCopiesInBuckets, count(adds[i]));
+    more += std::min<uint64_t>(end - i, kMaxCopiesInBuckets - there);
+    i = end;
+  }
+  return left + more > capacity;
 }
 
 // ---- buckets

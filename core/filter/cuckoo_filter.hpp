@@ -112,7 +112,17 @@ class CuckooFilter final : public Filter {
   double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
   double rate_now() const noexcept override { return rate(static_cast<double>(items())); }
   double load_factor() const noexcept override;
-  bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override;
+  uint32_t places_per_key() const noexcept override { return 2; }
+  double fingerprint_bits() const noexcept override;
+  bool full(uint64_t items, uint64_t, uint64_t capacity) const noexcept override {
+    return items >= capacity;
+  }
+  bool outgrown(uint64_t items, uint64_t capacity) const noexcept override {
+    return items > capacity;
+  }
+  bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
+                     uint64_t capacity) const noexcept override;
+  uint64_t united_items(uint64_t a, uint64_t b, uint64_t) const noexcept override { return a + b; }
 
   // One occurrence's share of the digest (I5).
   uint64_t digest_of(uint64_t hash) const noexcept override { return mix64(cell(hash)); }

@@ -56,6 +56,16 @@ HashPair legacy_hash(std::span<const std::byte> bytes, uint32_t seed) noexcept {
   return {h1, murmur_hash_64a(bytes, static_cast<uint32_t>((h1 >> 32) ^ h1))};
 }
 
+BloomFilter& pairs_of(Filter& filter) noexcept {
+  assert(filter.kind() == FilterKind::kLegacyBloom);
+  return static_cast<BloomFilter&>(filter);
+}
+
+const BloomFilter& pairs_of(const Filter& filter) noexcept {
+  assert(filter.kind() == FilterKind::kLegacyBloom);
+  return static_cast<const BloomFilter&>(filter);
+}
+
 bool looks_like_legacy_file(std::span<const std::byte> bytes) noexcept {
   return bytes.size() >= 4 && load_le<uint32_t>(bytes.data()) == kMagic;
 }
@@ -121,7 +131,7 @@ Status check_legacy_file_bytes(const GeometryWords& words, uint64_t limit) {
 }
 
 Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file) {
-  assert(file.filter != nullptr && file.filter->kind() == FilterKind::kLegacyBloom);
+  assert(file.filter != nullptr && file.filter->traits().pairs);
   const Filter& filter = *file.filter;
   CUCKOO_TRY(check_field("n", file.capacity, 1));
   CUCKOO_TRY(check_field("count", file.items, 0));

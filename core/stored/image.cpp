@@ -188,11 +188,8 @@ Status read_overflow(std::span<const std::byte> bytes, OverflowTable& overflow) 
 }
 
 Status check_items(const ImageHeader& header, const Filter& filter) {
-  if (header.spec.kind != FilterKind::kCuckoo) {
-    return {};  // a Bloom filter's cells don't tell
-  }
-  if (const uint64_t held = filter.occupied() + filter.overflow().items(); header.items != held) {
-    return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(held) +
+  if (const auto held = filter.counted_items(); held.value_or(header.items) != header.items) {
+    return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(*held) +
                    ", as its buckets and overflow entries hold");
   }
   return {};

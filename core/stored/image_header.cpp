@@ -55,7 +55,7 @@ Status check_rate(const FilterSpec& spec) {
                               : corrupt("image for a false positive rate of " + exact(spec.rate) +
                                         " and a size of its own, expected one of the two");
   }
-  if (spec.kind == FilterKind::kLegacyBloom) {  // its files know no bounds
+  if (traits_of(spec.kind).pairs) {  // its files know no bounds
     return spec.rate > 0 && spec.rate < 1 ? Status()
                                           : corrupt("image for a false positive rate of " +
                                                     exact(spec.rate) + ", expected 0 to 1");
@@ -67,11 +67,12 @@ Status check_rate(const FilterSpec& spec) {
 }
 
 Status check_spec(const FilterSpec& spec) {
-  if (spec.kind < FilterKind::kCuckoo || spec.kind > FilterKind::kLegacyBloom) {
+  if (!is_kind(spec.kind)) {
+    constexpr int kLast = static_cast<int>(kFilterKinds.back());
     return corrupt("image of a filter of kind " + std::to_string(static_cast<int>(spec.kind)) +
-                   ", expected 1 to 5");
+                   ", expected 1 to " + std::to_string(kLast));
   }
-  const bool cuckoo = spec.kind == FilterKind::kCuckoo;
+  const bool cuckoo = traits_of(spec.kind).own_size == OwnSize::kFingerprintBits;
   if (spec.fingerprint_bits != 0 &&
       (!cuckoo || spec.fingerprint_bits < 4 || spec.fingerprint_bits > 32)) {
     return corrupt("image for " + grouped(spec.fingerprint_bits) + " fingerprint bits, expected " +
@@ -197,7 +198,7 @@ Status check_image_header(const ImageHeader& header, const CellLayout& layout) {
     return corrupt("image with " + grouped(header.occupied) + " cells in use, expected at most " +
                    grouped(cells));
   }
-  if (header.with_hashes && header.spec.kind == FilterKind::kLegacyBloom) {
+  if (header.with_hashes && traits_of(header.spec.kind).pairs) {
     return corrupt("image of a murmur2 filter with hashes, expected none");
   }
   if (!header.with_hashes && header.hash_count != 0) {

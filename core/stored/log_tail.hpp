@@ -5,8 +5,8 @@
 // (index()): a bulk load never does.
 //
 // Invariants
-//   I1  when indexed(): net(hash) is the hash's adds minus its removes in the tail; of a set, 1 when
-//       it is there.
+//   I1  when indexed(): net(hash) is the hash's adds minus its removes in the tail; for a set, 1
+//       when it is there.
 //   I2  when indexed(): pending_removes() of a cell is the number of removes in the tail, of all
 //       hashes of that cell, that no add in the tail makes up for.
 //   I3  items() is what the filter holds behind the tail's last entry.

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <string>
 
-#include "core/filter/cuckoo_filter.hpp"
 #include "core/filter/sizing.hpp"
 
 namespace cuckoo {
 namespace {
 
-constexpr uint64_t kMaxCopiesInBuckets = CuckooFilter::kMaxCopiesInBuckets;
 constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 22;  // 32 MB of hashes
 
 // T: long enough that a fold touches each page for many entries, short enough for a tail that is
@@ -29,13 +27,13 @@ LoggedFilter::LoggedFilter(const FilterOptions& options, FilterStorage& storage)
 
 // --- limits --------------------------------------------------------------------------------------
 
-// Without hashes a cuckoo filter is full at its capacity; when a Bloom filter is, its cells say
-// (make_room).
+// Without hashes a filter with a slot per item is full at its capacity; when another is, its cells
+// say (make_room).
 uint64_t LoggedFilter::item_limit() const noexcept {
   if (keeps_hashes()) {
     return options_.most_items_by_hashes();
   }
-  return is_cuckoo() ? record_.capacity : kMaxCapacity;
+  return slot_per_item() ? record_.capacity : kMaxCapacity;
 }
 
 void LoggedFilter::set_limits() noexcept {
@@ -57,7 +55,7 @@ Status LoggedFilter::full_error() const {
                    : held + capacity + " is reached, and growth is off"};
 }
 
-// --- asking and changing --------------------------------------------------------------------------
+// --- asking and changing ---------------------------------------------------------------------
 
 uint64_t LoggedFilter::count(uint64_t hash) {
   if (!multiset()) {
@@ -69,8 +67,8 @@ uint64_t LoggedFilter::count(uint64_t hash) {
   return own + base().count(hash, tail_.pending_removes());
 }
 
-// For a Bloom filter without hashes, before an add of what is absent. What the tail stands for is
-// an estimate, so it is folded before the answer is "full".
+// For a filter without hashes whose keys share cells, before an add of what is absent. What the
+// tail stands for is an estimate, so it is folded before the answer is "full".
 Status LoggedFilter::make_room() {
   const uint64_t unfolded = items() - std::min(items(), record_.fold_items);
   if (!base().full(items(), unfolded, record_.capacity)) {
@@ -91,7 +89,7 @@ Status LoggedFilter::insert_into_multiset(uint64_t hash) {
   if (fold_due()) {
     CUCKOO_TRY(fold());
   }
-  if (!is_cuckoo() && !keeps_hashes()) {
+  if (!slot_per_item() && !keeps_hashes()) {
     CUCKOO_TRY(load(hash));
     if (!contains(hash)) {
       CUCKOO_TRY(make_room());
@@ -192,33 +190,9 @@ bool LoggedFilter::must_compact() const noexcept {
          length >= record_.compacted_entries + record_.compacted_entries / 2 + 4096;
 }
 
-// Would the fold leave more items outside the overflow table than the capacity? Of a Bloom filter
-// that is seen afterwards: outgrown().
-bool LoggedFilter::must_grow(const NetEntries& entries) const {
-  if (!keeps_hashes() || !is_cuckoo()) {
-    return false;
-  }
-  const std::vector<uint64_t>& adds = entries.adds;
-  const uint64_t now = base().occupied();
-  const uint64_t gone = std::min<uint64_t>(now, entries.removes.size());
-  if (now - gone + adds.size() <= record_.capacity) {
-    return false;
-  }
-  uint64_t more = 0;  // copies that two buckets cannot hold do not count
-  for (size_t i = 0; i < adds.size();) {
-    size_t end = i;
-    while (end < adds.size() && adds[end] == adds[i]) {
-      ++end;
-    }
-    const uint64_t there = std::min(kMaxCopiesInBuckets, base().count(adds[i], {}));
-    more += std::min<uint64_t>(end - i, kMaxCopiesInBuckets - there);
-    i = end;
-  }
-  return now - gone + more > record_.capacity;
-}
-
+// Only now can it be told of a filter whose keys share cells.
 bool LoggedFilter::outgrown() const noexcept {
-  return keeps_hashes() && !is_cuckoo() && base().outgrown(items(), record_.capacity);
+  return keeps_hashes() && !slot_per_item() && base().outgrown(items(), record_.capacity);
 }
 
 Status LoggedFilter::fold() {
@@ -227,7 +201,9 @@ Status LoggedFilter::fold() {
   }
   CUCKOO_TRY(pages_.load_all(record_));
   const NetEntries entries = tail_.net_entries(base());
-  if (must_compact() || must_grow(entries)) {
+  const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),
+                                                                entries.adds, record_.capacity);
+  if (must_compact() || must_grow) {
     return replay_into_generation(record_.capacity, false);
   }
   CUCKOO_TRY(poison_.writing([&] { return fold_into_pages(entries); }));

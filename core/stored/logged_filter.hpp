@@ -187,7 +187,7 @@ class LoggedFilter {
   enum class Extent { kAll, kFolded };
 
   Status full_error() const;
-  bool is_cuckoo() const noexcept { return options_.spec.kind == FilterKind::kCuckoo; }
+  bool slot_per_item() const noexcept { return traits_of(options_.spec.kind).slot_per_item; }
   uint64_t item_limit() const noexcept;
   void set_limits() noexcept;
 
@@ -200,7 +200,6 @@ class LoggedFilter {
     return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
   }
   Status fold_into_pages(const NetEntries& entries);
-  bool must_grow(const NetEntries& entries) const;
   bool outgrown() const noexcept;
   bool must_compact() const noexcept;
   void note_fold() noexcept;

@@ -104,7 +104,7 @@ Status LoggedFilter::check() {
   }
   const Filter& copy = *stored.value();
   CUCKOO_TRY(copy.check());
-  if (is_cuckoo() && static_cast<const CuckooFilter&>(copy).items() != record_.fold_items) {
+  if (copy.counted_items().value_or(record_.fold_items) != record_.fold_items) {
     return corrupt("pages that hold " + std::to_string(copy.occupied()) +
                    " items, the record says " + std::to_string(record_.fold_items));
   }

@@ -71,7 +71,7 @@ Status LoggedFilter::rebuild(uint64_t capacity) {
 
 // What a filter made for everything in the log must hold.
 uint64_t LoggedFilter::needed_capacity(const LogReplay& replay) const noexcept {
-  return is_cuckoo() ? replay.bucket_items() : replay.hashes();
+  return slot_per_item() ? replay.bucket_items() : replay.hashes();
 }
 
 // Of a new generation that must hold so much. What is there fits into any; and there is room for
@@ -251,7 +251,7 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
         "what comes without hashes can be merged into an empty filter only, or into one"
         " with growth = off");
   }
-  if (is_cuckoo() && base().outgrown(this->items() + items, record_.capacity)) {
+  if (slot_per_item() && base().outgrown(this->items() + items, record_.capacity)) {
     return more_than_fit(items);  // now, not after a long search for places that there aren't
   }
   CUCKOO_TRY(fold());
@@ -293,7 +293,7 @@ Status LoggedFilter::more_than_fit(uint64_t items) const {
 Result<uint64_t> LoggedFilter::unite_pages(const Filter& other, uint64_t items) {
   Filter& base = pages_.filter();
   CUCKOO_TRY(base.unite(other, [this] { return storage_.poll(); }));
-  const uint64_t united = united_items(base, this->items(), items, record_.capacity);
+  const uint64_t united = base.united_items(this->items(), items, record_.capacity);
   if (base.outgrown(united, record_.capacity)) {
     return more_than_fit(items);
   }
@@ -355,7 +355,7 @@ Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
   contents.capacity = record_.capacity;
   contents.items = items();
   contents.key_types = record_.key_types;
-  const uint64_t held = is_cuckoo() ? contents.filter->occupied() : items();
+  const uint64_t held = slot_per_item() ? contents.filter->occupied() : items();
   const bool outgrown = keeps_hashes() && contents.filter->outgrown(held, record_.capacity);
   if (with_hashes || outgrown) {
     CUCKOO_TRY(remake(contents, outgrown));

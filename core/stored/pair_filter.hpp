@@ -21,7 +21,6 @@ class PairFilter {
   Status insert(const HashPair& pair);
 
  private:
-  const BloomFilter& pages() const noexcept;
   Status load(const HashPair& pair);
 
   LoggedFilter& filter_;

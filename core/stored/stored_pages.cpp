@@ -15,9 +15,6 @@ namespace cuckoo {
 void StoredPages::hold(const FilterOptions& options, const FilterRecord& record,
                        std::unique_ptr<Filter> filter) noexcept {
   filter_ = std::move(filter);
-  const bool is_cuckoo = filter_->kind() == FilterKind::kCuckoo;
-  cuckoo_ = is_cuckoo ? static_cast<const CuckooFilter*>(filter_.get()) : nullptr;
-  bloom_ = is_cuckoo ? nullptr : static_cast<const BloomFilter*>(filter_.get());
   first_id_ = first_row_id(record.generation);
   seed_ = options.seed;
   all_loaded_ = false;
@@ -49,7 +46,7 @@ Status StoredPages::open(const FilterOptions& options, const FilterRecord& recor
     return corrupt("record with a geometry that does not exist: " + made.error().message);
   }
   Filter& filter = *made.value();
-  const bool adds_up = filter.kind() != FilterKind::kCuckoo ||
+  const bool adds_up = !filter.traits().slot_per_item ||
                        record.occupied + record.overflow_items == record.fold_items;
   if (!adds_up || record.occupied > filter.bits()) {
     return corrupt("record whose item counts do not add up");

@@ -17,9 +17,8 @@
 #include <span>
 
 #include "core/base/result.hpp"
-#include "core/filter/bloom_filter.hpp"
-#include "core/filter/cuckoo_filter.hpp"
 #include "core/filter/filter.hpp"
+#include "core/filter/probe.hpp"
 #include "core/stored/filter_options.hpp"
 #include "core/stored/record.hpp"
 #include "core/stored/storage.hpp"
@@ -39,9 +38,8 @@ class StoredPages {
 
   const Filter& filter() const noexcept { return *filter_; }
   Filter& filter() noexcept { return *filter_; }
-  // A predicted branch and a direct call.
   [[gnu::always_inline]] Filter::Answer probe(uint64_t hash) const noexcept {
-    return cuckoo_ != nullptr ? cuckoo_->probe(hash) : bloom_->probe(hash);
+    return cuckoo::probe(*filter_, hash);
   }
 
   // Into memory: the pages of a hash, those with these numbers, all.
@@ -72,8 +70,6 @@ class StoredPages {
 
   FilterStorage& storage_;
   std::unique_ptr<Filter> filter_;
-  const CuckooFilter* cuckoo_ = nullptr;  // filter_ by its class: one of them is null
-  const BloomFilter* bloom_ = nullptr;
   int64_t first_id_ = 0;      // of the page rows
   uint64_t seed_ = 0;         // FilterOptions'
   bool all_loaded_ = false;   // every page is in memory

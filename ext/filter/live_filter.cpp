@@ -54,7 +54,7 @@ void LiveFilter::adopt_options() noexcept {
   const FilterOptions& options = filter_->options();
   seed_ = options.seed;
   hash_mask_ = logged_hash(~uint64_t{0}, options.width);
-  legacy_ = options.spec.kind == FilterKind::kLegacyBloom;
+  legacy_ = traits_of(options.spec.kind).pairs;
   store_.set_several_generations(options.generations > 1);
 }
 

@@ -81,7 +81,7 @@ TEST(StoredPages, write_what_changed_and_no_more) {
 }
 
 TEST(StoredPages, a_page_without_a_row_is_zero_but_a_lost_row_is_found) {
-  WrittenPages written(FilterKind::kBloom, 3);  // most pages are empty
+  WrittenPages written(FilterKind::kBloom, 1);  // most pages are empty
   const uint64_t count = written.pages.filter().pages().page_count();
   ASSERT_LT(written.record.page_rows, count / 2);
   StoredPages reader(written.storage);
