@@ -204,57 +204,6 @@ uint64_t BloomFilter::insert_batch_bits(std::span<const uint64_t> hashes) {
   return present;
 }
 
-uint64_t BloomFilter::contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept {
-  assert(!traits().pairs);
-  uint64_t total = 0;
-  while (!hashes.empty()) {
-    const size_t count = std::min(kBatch, hashes.size());
-    const std::span<const uint64_t> batch = hashes.first(count);
-    if (geometry_.blocked()) {
-      avx2_ ? find_blocks_avx2(batch, found) : find_blocks(batch, found);
-    } else {
-      geometry_.counting() ? find_batch<true>(batch, found) : find_batch<false>(batch, found);
-    }
-    total += static_cast<uint64_t>(std::count(found, found + count, true));
-    hashes = hashes.subspan(count);
-    found += count;
-  }
-  return total;
-}
-
-// Most strangers are told by the first pair. The memory of the others' further cells is fetched for
-// all of them before any is looked at.
-template <bool kCounters>
-void BloomFilter::find_batch(std::span<const uint64_t> hashes, bool* found) const noexcept {
-  using Cell = CellAt<kCounters, const std::byte>;
-  Cell pairs[kBatch][2];
-  Cell others[kBatch][kMaxPlaces];
-  uint64_t cells[kMaxPlaces];
-  const uint32_t k = geometry_.hashes;
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    const size_t count = next_cells(hashes[i], std::min(k, 2u), cells);
-    pairs[i][0] = at<kCounters>(cells[0]);
-    pairs[i][1] = at<kCounters>(cells[count - 1]);
-    __builtin_prefetch(pairs[i][0].byte);
-    __builtin_prefetch(pairs[i][1].byte);
-  }
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    found[i] = (pairs[i][0].used() & pairs[i][1].used()) != 0;
-    if (!found[i] || k <= 2) {
-      continue;
-    }
-    next_cells(hashes[i] + kStep, k - 2, cells);
-    for (uint32_t j = 0; j < k - 2; ++j) {
-      others[i][j] = at<kCounters>(cells[j]);
-      __builtin_prefetch(others[i][j].byte);
-    }
-  }
-  for (size_t i = 0; k > 2 && i < hashes.size(); ++i) {
-    found[i] = found[i] && std::all_of(others[i], others[i] + (k - 2),
-                                       [](const Cell& cell) { return cell.value() != 0; });
-  }
-}
-
 // A set's count is ignored. Counters are added to at once: one hash may come a million times.
 class BloomFilter::Builder final : public FilterBuilder {
  public:

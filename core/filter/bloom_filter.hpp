@@ -73,8 +73,6 @@ class BloomFilter final : public Filter {
   Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
   uint64_t copies(uint64_t cell) const noexcept override;
-  // All pages are in memory; how many were found.
-  uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
 
   bool insert(uint64_t hash);  // true: it was present; its pages are in memory
   uint64_t insert_batch(std::span<const uint64_t> hashes) override;
@@ -150,16 +148,12 @@ class BloomFilter final : public Filter {
   Answer probe_blocks_as(uint64_t hash) const noexcept;
   template <class Block>
   uint64_t insert_blocks_as(std::span<const uint64_t> hashes);
-  template <class Block>
-  void find_blocks_as(std::span<const uint64_t> hashes, bool* found) const noexcept;
   template <uint32_t kBlocks>
   static Answer probe_blocks_avx2(const BloomFilter& filter, uint64_t hash) noexcept;
   template <uint32_t kBlocks>
   static Answer probe_blocks(const BloomFilter& filter, uint64_t hash) noexcept;
   uint64_t insert_blocks_avx2(std::span<const uint64_t> hashes);
   uint64_t insert_blocks(std::span<const uint64_t> hashes);
-  void find_blocks_avx2(std::span<const uint64_t> hashes, bool* found) const noexcept;
-  void find_blocks(std::span<const uint64_t> hashes, bool* found) const noexcept;
 
   // A bit or counter in memory. Pages hold whole bytes of cells, so its place in its byte follows
   // from its number alone.
@@ -212,8 +206,6 @@ class BloomFilter final : public Filter {
   void overflow_copies(const uint64_t* cells, size_t count, uint64_t added);
   uint64_t insert_batch_bits(std::span<const uint64_t> hashes);
   uint64_t insert_batch_copies(std::span<const uint64_t> hashes);
-  template <bool kCounters>
-  void find_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
 
   void unite_bits(uint64_t index, const BloomFilter& other);
   void unite_counters(uint64_t index, const BloomFilter& other);
