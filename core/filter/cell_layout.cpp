@@ -76,11 +76,8 @@ Result<CellLayout> cell_layout(FilterKind kind, const GeometryWords& words) {
 }
 
 Result<CellLayout> cell_layout(const Filter& filter) {
-  Result<CellLayout> layout = cell_layout(filter.kind(), filter.words());
-  if (!layout.ok()) {
-    return layout;
-  }
-  const CellLayout& cells = layout.value();
+  CUCKOO_ASSIGN_OR_RETURN(CellLayout layout, cell_layout(filter.kind(), filter.words()));
+  const CellLayout& cells = layout;
   const uint32_t page_bytes = filter.pages().page_bytes();
   const uint64_t pages = cells.page_count(page_bytes);
   if (filter.bits() != cells.units * cells.unit_bits || filter.pages().page_count() != pages ||
@@ -133,11 +130,7 @@ Status copy_cells(const Filter& from, Filter& to) {
   if (from.kind() != to.kind() || from.words() != to.words()) {
     return invalid("cells of a filter of another kind or geometry");
   }
-  Result<CellLayout> layout = cell_layout(from);
-  if (!layout.ok()) {
-    return layout.take_status();
-  }
-  const CellLayout& cells = layout.value();
+  CUCKOO_ASSIGN_OR_RETURN(const CellLayout cells, cell_layout(from));
   const uint32_t from_bytes = from.pages().page_bytes();
   const uint32_t to_bytes = to.pages().page_bytes();
   const PageSet& sources = from.pages();

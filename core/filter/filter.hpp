@@ -132,10 +132,10 @@ class Filter {
   // told before: the others are asked outgrown() afterwards.
   virtual bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                              uint64_t capacity) const noexcept = 0;
-  // Its items after others were united into it, `a` of the one and `b` of the other: their sum; of
-  // a set, where some may have been in both, what its cells stand for. That is an estimate: it is
-  // above `capacity` only where the cells leave no doubt, so that the union of no more keys than
-  // that is never full.
+  // How many items it has when a filter of `b` items was united into it, which had `a` itself. In a
+  // multiset their sum. Keys of a set may have been in both: there the cells in use give an
+  // estimate. It is above `capacity` only when they leave no doubt, so that the union of `capacity`
+  // keys or fewer always fits.
   virtual uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept = 0;
 
   // An entry's share of digest(), and the digest of pages and overflow table; 0 when canonical.

@@ -42,19 +42,16 @@ Status verify_hashes(const FilterContents& contents) {
     }));
     return digest == filter.digest() ? Status() : differ();
   }
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(filter.kind(), filter.words(), filter.pages().page_bytes());
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  made.value()->pages().complete();
-  const std::unique_ptr<FilterBuilder> builder = made.value()->builder(contents.hash_count);
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
+                          make_filter(filter.kind(), filter.words(), filter.pages().page_bytes()));
+  made->pages().complete();
+  const std::unique_ptr<FilterBuilder> builder = made->builder(contents.hash_count);
   CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
     builder->insert(hash, count);
     return {};
   }));
   builder->finish();
-  return equal_cells(*made.value(), filter) ? Status() : differ();
+  return equal_cells(*made, filter) ? Status() : differ();
 }
 
 template <class Visitor>
@@ -96,11 +93,7 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
     }
     contents.capacity = needed;
   }
-  Result<std::unique_ptr<Filter>> made = make_filter(spec, contents.capacity, page_bytes);
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  contents.filter = std::move(made.value());
+  CUCKOO_ASSIGN_OR_RETURN(contents.filter, make_filter(spec, contents.capacity, page_bytes));
   contents.filter->pages().complete();
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
   uint64_t inserted = 0;

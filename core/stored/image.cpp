@@ -140,10 +140,7 @@ Status check_bare_bytes(uint64_t bytes, uint64_t limit) {
 
 // parse_image_header() and the checksum.
 Result<ImageSections> parse_image(std::span<const std::byte> bytes) {
-  Result<ImageSections> sections = parse_image_header(bytes);
-  if (!sections.ok()) {
-    return sections;
-  }
+  CUCKOO_ASSIGN_OR_RETURN(ImageSections sections, parse_image_header(bytes));
   const size_t crc_at = bytes.size() - kImageCrcBytes;
   if (crc32c(bytes.first(crc_at)) != load_le<uint32_t>(&bytes[crc_at])) {
     return corrupt("image with a wrong checksum");
@@ -228,18 +225,14 @@ Status check_image_bytes(const Filter& filter, uint64_t limit) {
 
 Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Filter& filter,
                                             const HashSource* hashes, uint64_t limit) {
-  Result<CellLayout> layout = cell_layout(filter);
-  if (!layout.ok()) {
-    return layout.take_status();
-  }
   ImageSections sections;
   sections.header = header;
-  sections.layout = layout.value();
+  CUCKOO_ASSIGN_OR_RETURN(sections.layout, cell_layout(filter));
   sections.header.geometry = filter.words();
   sections.header.occupied = filter.occupied();
   sections.header.with_hashes = hashes != nullptr;
   sections.header.hash_count = hashes != nullptr ? header.hash_count : 0;
-  if (has_own_size(header.spec)) {
+  if (header.spec.has_own_size()) {
     sections.header.spec.rate = 0;
   }
   if (header.spec.kind != filter.kind()) {
@@ -283,19 +276,12 @@ Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Fil
 }
 
 Result<Image> decode_image(std::span<const std::byte> bytes) {
-  Result<ImageSections> parsed = parse_image(bytes);
-  if (!parsed.ok()) {
-    return parsed.take_status();
-  }
-  const ImageSections& sections = parsed.value();
+  CUCKOO_ASSIGN_OR_RETURN(const ImageSections& sections, parse_image(bytes));
   const ImageHeader& header = sections.header;
   // The cells are all there, so the filter is no larger than they are.
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(header.spec.kind, header.geometry, kImagePageBytes);
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  Filter& filter = *made.value();
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
+                          make_filter(header.spec.kind, header.geometry, kImagePageBytes));
+  Filter& filter = *made;
   if (Result<CellLayout> layout = cell_layout(filter); !layout.ok()) {
     return layout.take_status();
   }
@@ -307,15 +293,11 @@ Result<Image> decode_image(std::span<const std::byte> bytes) {
   filter.set_occupied(header.occupied);
   CUCKOO_TRY(check_items(header, filter));
   CUCKOO_TRY(filter.check());
-  return Image{header, std::move(made.value())};
+  return Image{header, std::move(made)};
 }
 
 Status read_image_hashes(std::span<const std::byte> bytes, const CountedHashSink& sink) {
-  Result<ImageSections> parsed = parse_image(bytes);
-  if (!parsed.ok()) {
-    return parsed.take_status();
-  }
-  const ImageSections& sections = parsed.value();
+  CUCKOO_ASSIGN_OR_RETURN(const ImageSections& sections, parse_image(bytes));
   const ImageHeader& header = sections.header;
   if (!header.with_hashes) {
     return invalid("image without hashes");
@@ -331,11 +313,7 @@ Status read_image_hashes(std::span<const std::byte> bytes, const CountedHashSink
   uint64_t chain = kHashChain;
   uint64_t last_hash = 0;
   for (bool first = true; !rest.empty(); first = false) {
-    Result<LogRow> taken = take_row(rest, header.width);
-    if (!taken.ok()) {
-      return taken.take_status();
-    }
-    const LogRow& row = taken.value();
+    CUCKOO_ASSIGN_OR_RETURN(const LogRow row, take_row(rest, header.width));
     if (row.header.chain_before != chain || row.header.position != check.entries() ||
         row.header.items_before != fixed_items.value_or(check.items())) {
       return corrupt("row of hashes that does not follow the one before it");

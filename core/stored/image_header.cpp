@@ -50,7 +50,7 @@ std::string exact(double number) {
 bool is_zero(double number) noexcept { return std::bit_cast<uint64_t>(number) == 0; }  // not -0
 
 Status check_rate(const FilterSpec& spec) {
-  if (has_own_size(spec)) {
+  if (spec.has_own_size()) {
     return is_zero(spec.rate) ? Status()
                               : corrupt("image for a false positive rate of " + exact(spec.rate) +
                                         " and a size of its own, expected one of the two");
@@ -266,11 +266,8 @@ Result<ImageSections> parse_image_header(std::span<const std::byte> bytes) {
     }
   }
   CUCKOO_TRY(check_spec(sections.header.spec));  // so that the kind is one
-  Result<CellLayout> layout = cell_layout(sections.header.spec.kind, sections.header.geometry);
-  if (!layout.ok()) {
-    return layout.take_status();
-  }
-  sections.layout = layout.value();
+  CUCKOO_ASSIGN_OR_RETURN(sections.layout,
+                          cell_layout(sections.header.spec.kind, sections.header.geometry));
   CUCKOO_TRY(check_image_header(sections.header, sections.layout));
   CUCKOO_TRY(check_lengths(sections));
   return sections;
@@ -281,11 +278,8 @@ bool looks_like_image(std::span<const std::byte> bytes) noexcept {
 }
 
 Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes) {
-  Result<ImageSections> sections = parse_image_header(bytes);
-  if (!sections.ok()) {
-    return sections.take_status();
-  }
-  return sections.value().header;
+  CUCKOO_ASSIGN_OR_RETURN(const ImageSections& sections, parse_image_header(bytes));
+  return sections.header;
 }
 
 }  // namespace cuckoo

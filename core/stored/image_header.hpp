@@ -32,10 +32,6 @@ struct ImageSections {
   size_t header_bytes() const noexcept { return image_header_bytes(header.version); }
 };
 
-// A size was asked for, so the rate means nothing.
-inline bool has_own_size(const FilterSpec& spec) noexcept {
-  return spec.fingerprint_bits != 0 || spec.bits_per_key != 0;
-}
 std::string grouped(uint64_t number);  // 4512 -> "4,512"
 
 // All that can be said without the bytes behind the header. The layout is that of its geometry.

@@ -156,7 +156,8 @@ void LogTail::forget_unwritten() noexcept {
   unwritten_.clear();
 }
 
-// What the row before added to a set is known only from what comes behind it.
+// A row doesn't say which of its entries were new to a set. How many were follows from the number
+// of items behind it, which the next row's header says, or the record when it is the last row.
 Status LogTail::take_items(uint64_t items) {
   const uint64_t before = row_.header().items_before;
   if (items < before || items - before > row_.entries()) {
@@ -188,11 +189,7 @@ Status LogTail::follow(FilterStorage& storage, const FilterRecord& record, const
 }
 
 Status LogTail::follow_row(int64_t id, std::span<const std::byte> bytes, const Filter& base) {
-  Result<LogRow> parsed = parse_log_row(bytes, width_);
-  if (!parsed.ok()) {
-    return parsed.take_status();
-  }
-  const LogRow& row = parsed.value();
+  CUCKOO_ASSIGN_OR_RETURN(const LogRow row, parse_log_row(bytes, width_));
   if (id != row_id_) {
     if (id != row_id_ + 1 || row_.entries() == 0) {
       return corrupt("the row before it is missing");

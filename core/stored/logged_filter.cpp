@@ -299,8 +299,7 @@ Status LoggedFilter::flush() {
 
 double LoggedFilter::target_rate() const noexcept {
   const FilterSpec& spec = options_.spec;
-  const bool by_rate = spec.fingerprint_bits == 0 && spec.bits_per_key == 0;
-  return by_rate ? spec.rate : base().rate(static_cast<double>(record_.capacity));
+  return spec.has_own_size() ? base().rate(static_cast<double>(record_.capacity)) : spec.rate;
 }
 
 double LoggedFilter::rate_now() const noexcept { return base().rate_now(); }

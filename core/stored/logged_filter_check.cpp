@@ -56,12 +56,9 @@ Status LoggedFilter::check_log(uint64_t& digest) {
 Status LoggedFilter::check_pages_against_log(const Filter& copy) {
   LogReplay replay(storage_, options_.width);
   CUCKOO_TRY(replay.read(log_extent(Extent::kFolded)));
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(options_.spec.kind, base().words(), options_.page_bytes);
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  Filter& again = *made.value();
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
+                          make_filter(options_.spec.kind, base().words(), options_.page_bytes));
+  Filter& again = *made;
   again.pages().complete();
   const std::unique_ptr<FilterBuilder> builder = again.builder(replay.hashes());
   std::vector<uint64_t> removes;  // of what was never added, but shared its cells
@@ -98,11 +95,8 @@ Status LoggedFilter::check() {
   CUCKOO_TRY(poison_.error());
   uint64_t log_digest = 0;
   CUCKOO_TRY(check_log(log_digest));
-  Result<std::unique_ptr<Filter>> stored = pages_.read_again(record_);
-  if (!stored.ok()) {
-    return stored.take_status();
-  }
-  const Filter& copy = *stored.value();
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> stored, pages_.read_again(record_));
+  const Filter& copy = *stored;
   CUCKOO_TRY(copy.check());
   if (copy.counted_items().value_or(record_.fold_items) != record_.fold_items) {
     return corrupt("pages that hold " + std::to_string(copy.occupied()) +

@@ -24,14 +24,12 @@ FilterRecord LoggedFilter::empty_record(const Filter& base, uint64_t capacity, u
 
 Status LoggedFilter::create(uint64_t generation, uint64_t rotation, uint64_t older,
                             uint64_t chain) {
-  Result<std::unique_ptr<Filter>> base = options_.make_filter_for(options_.capacity);
-  if (!base.ok()) {
-    return base.take_status();
-  }
-  FilterRecord record = empty_record(*base.value(), options_.capacity, generation, chain);
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> base,
+                          options_.make_filter_for(options_.capacity));
+  FilterRecord record = empty_record(*base, options_.capacity, generation, chain);
   record.rotation = rotation;
   record.older = older;
-  start_generation(record, std::move(base.value()));
+  start_generation(record, std::move(base));
   folded_in_transaction_ = false;
   valid_ = base_valid_ = true;
   return {};
@@ -39,11 +37,7 @@ Status LoggedFilter::create(uint64_t generation, uint64_t rotation, uint64_t old
 
 Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
   CUCKOO_TRY(poison_.error());
-  Result<FilterRecord> decoded = decode_record(bytes);
-  if (!decoded.ok()) {
-    return decoded.take_status();
-  }
-  const FilterRecord& next = decoded.value();
+  CUCKOO_ASSIGN_OR_RETURN(const FilterRecord& next, decode_record(bytes));
   if (next.options_digest != options_.digest || next.version != options_.format) {
     return corrupt("options that do not belong to the record");
   }

@@ -91,28 +91,21 @@ uint64_t LoggedFilter::capacity_for(uint64_t needed, uint64_t capacity, bool gro
 
 // `grow`: to more than what is needed, whatever the capacity.
 Status LoggedFilter::replay_into_generation(uint64_t capacity, bool grow) {
-  Result<uint64_t> generation = next_generation();
-  if (!generation.ok()) {
-    return generation.take_status();
-  }
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t generation, next_generation());
   CUCKOO_TRY(poison_.writing([&] { return tail_.write(storage_); }));
   LogReplay replay(storage_, options_.width);
   CUCKOO_TRY(replay.read(log_extent(Extent::kAll)));
   const uint64_t needed = needed_capacity(replay);
   FilterContents contents;
   contents.capacity = capacity_for(needed, capacity, grow);
-  Result<std::unique_ptr<Filter>> base = options_.make_filter_for(contents.capacity);
-  if (!base.ok()) {
-    return base.take_status();
-  }
-  contents.filter = std::move(base.value());
+  CUCKOO_ASSIGN_OR_RETURN(contents.filter, options_.make_filter_for(contents.capacity));
   contents.filter->pages().complete();
   contents.items = multiset() ? replay.items() : items();
   contents.hashes = [&replay](const CountedHashSink& sink) { return replay.merge(sink); };
   contents.hash_count = replay.hashes();
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
   return poison_.writing(
-      [&] { return write_generation(std::move(contents), generation.value(), builder.get()); });
+      [&] { return write_generation(std::move(contents), generation, builder.get()); });
 }
 
 // Writes the contents' hashes as a compacted log, gives them to the builder (if there is one),
@@ -184,20 +177,14 @@ Status LoggedFilter::erase_generation() {
 }
 
 Status LoggedFilter::clear() {
-  Result<uint64_t> generation = next_generation();
-  if (!generation.ok()) {
-    return generation.take_status();
-  }
-  Result<std::unique_ptr<Filter>> base = options_.make_filter_for(options_.capacity);
-  if (!base.ok()) {
-    return base.take_status();
-  }
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t generation, next_generation());
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> base,
+                          options_.make_filter_for(options_.capacity));
   return poison_.writing([&]() -> Status {
     CUCKOO_TRY(erase_generation());
-    FilterRecord fresh =
-        empty_record(*base.value(), options_.capacity, generation.value(), tail_.chain());
+    FilterRecord fresh = empty_record(*base, options_.capacity, generation, tail_.chain());
     fresh.older = fresh.key_types = 0;
-    start_generation(fresh, std::move(base.value()));
+    start_generation(fresh, std::move(base));
     return {};
   });
 }
@@ -205,13 +192,10 @@ Status LoggedFilter::clear() {
 // --- from outside --------------------------------------------------------------------------------
 
 Status LoggedFilter::import(const FilterOptions& options, FilterContents contents) {
-  Result<uint64_t> generation = next_generation();
-  if (!generation.ok()) {
-    return generation.take_status();
-  }
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t generation, next_generation());
   contents.filter->pages().complete();
   return poison_.writing(
-      [&] { return replace_contents(options, std::move(contents), generation.value()); });
+      [&] { return replace_contents(options, std::move(contents), generation); });
 }
 
 Status LoggedFilter::replace_contents(const FilterOptions& options, FilterContents contents,
@@ -302,18 +286,15 @@ Result<uint64_t> LoggedFilter::unite_pages(const Filter& other, uint64_t items) 
 
 // Base and tail, in a filter of the base's geometry.
 Result<std::unique_ptr<Filter>> LoggedFilter::copy_with_tail() {
-  Result<std::unique_ptr<Filter>> copy = pages_.copy(record_);
-  if (!copy.ok()) {
-    return copy;
-  }
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> copy, pages_.copy(record_));
   const NetEntries entries = tail_.net_entries(base());
   for (const uint64_t hash : entries.removes) {
-    if (!copy.value()->remove(hash)) {
+    if (!copy->remove(hash)) {
       return corrupt("pages that lack an entry that the log removes");
     }
   }
   if (!entries.adds.empty()) {
-    (void)copy.value()->insert_batch(entries.adds);
+    (void)copy->insert_batch(entries.adds);
   }
   return copy;
 }
@@ -324,34 +305,23 @@ Result<std::shared_ptr<LogReplay>> LoggedFilter::replay_with_tail() {
     return invalid(options_.growth ? "its contents came without hashes"
                                    : "keeps no hashes, as growth is off");
   }
-  Result<std::vector<uint64_t>> tail = tail_.entries_in_order(storage_);
-  if (!tail.ok()) {
-    return tail.take_status();
-  }
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<uint64_t> tail, tail_.entries_in_order(storage_));
   auto replay = std::make_shared<LogReplay>(storage_, options_.width);
-  CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail.value()));
+  CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail));
   return replay;
 }
 
 Result<HashSource> LoggedFilter::hashes() {
-  Result<std::shared_ptr<LogReplay>> replay = replay_with_tail();
-  if (!replay.ok()) {
-    return replay.take_status();
-  }
-  return HashSource(
-      [replay = replay.value()](const CountedHashSink& sink) { return replay->merge(sink); });
+  CUCKOO_ASSIGN_OR_RETURN(const std::shared_ptr<LogReplay> replay, replay_with_tail());
+  return HashSource([replay](const CountedHashSink& sink) { return replay->merge(sink); });
 }
 
 Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
   if (with_hashes && !keeps_hashes()) {
     return replay_with_tail().take_status();
   }
-  Result<std::unique_ptr<Filter>> copy = copy_with_tail();
-  if (!copy.ok()) {
-    return copy.take_status();
-  }
   FilterContents contents;
-  contents.filter = std::move(copy.value());
+  CUCKOO_ASSIGN_OR_RETURN(contents.filter, copy_with_tail());
   contents.capacity = record_.capacity;
   contents.items = items();
   contents.key_types = record_.key_types;
@@ -365,11 +335,7 @@ Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
 
 // From the hashes: they are what a filter holds, also where a remove broke something.
 Status LoggedFilter::remake(FilterContents& contents, bool outgrown) {
-  Result<std::shared_ptr<LogReplay>> replayed = replay_with_tail();
-  if (!replayed.ok()) {
-    return replayed.take_status();
-  }
-  const std::shared_ptr<LogReplay> replay = replayed.value();
+  CUCKOO_ASSIGN_OR_RETURN(const std::shared_ptr<LogReplay> replay, replay_with_tail());
   const uint64_t needed = needed_capacity(*replay);
   contents.hash_count = replay->hashes();
   contents.hashes = [replay](const CountedHashSink& sink) { return replay->merge(sink); };
@@ -377,11 +343,7 @@ Status LoggedFilter::remake(FilterContents& contents, bool outgrown) {
   if (outgrown) {
     contents.capacity = std::max(record_.capacity, needed);
   }
-  Result<std::unique_ptr<Filter>> fresh = options_.make_filter_for(contents.capacity);
-  if (!fresh.ok()) {
-    return fresh.take_status();
-  }
-  contents.filter = std::move(fresh.value());
+  CUCKOO_ASSIGN_OR_RETURN(contents.filter, options_.make_filter_for(contents.capacity));
   contents.filter->pages().complete();
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
   CUCKOO_TRY(replay->merge([&](uint64_t hash, uint64_t count) -> Status {

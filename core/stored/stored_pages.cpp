@@ -72,12 +72,9 @@ Status StoredPages::add_page(Filter& filter, int64_t id, std::span<const std::by
   if (filter.pages().find(index) != nullptr) {
     return {};
   }
-  Result<std::span<const std::byte>> content = decode_page_row(row, id, seed_);
-  if (!content.ok()) {
-    return content.take_status();
-  }
-  CUCKOO_TRY(filter.validate_page(index, content.value()));
-  std::copy(content.value().begin(), content.value().end(), filter.pages().add(index, true));
+  CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> content, decode_page_row(row, id, seed_));
+  CUCKOO_TRY(filter.validate_page(index, content));
+  std::copy(content.begin(), content.end(), filter.pages().add(index, true));
   return {};
 }
 
@@ -178,12 +175,9 @@ Status StoredPages::read_overflow(Filter& filter, const FilterRecord& record) co
 Result<std::unique_ptr<Filter>> StoredPages::copy(const FilterRecord& record) {
   CUCKOO_TRY(load_all(record));
   const PageSet& pages = filter_->pages();
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(filter_->kind(), filter_->words(), pages.page_bytes());
-  if (!made.ok()) {
-    return made;
-  }
-  Filter& copy = *made.value();
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
+                          make_filter(filter_->kind(), filter_->words(), pages.page_bytes()));
+  Filter& copy = *made;
   for (uint64_t index = pages.next_owned(0); index < pages.page_count();
        index = pages.next_owned(index + 1)) {
     const std::byte* const page = pages.find(index);
@@ -199,12 +193,10 @@ Result<std::unique_ptr<Filter>> StoredPages::copy(const FilterRecord& record) {
 }
 
 Result<std::unique_ptr<Filter>> StoredPages::read_again(const FilterRecord& record) const {
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(filter_->kind(), filter_->words(), filter_->pages().page_bytes());
-  if (!made.ok()) {
-    return made;
-  }
-  Filter& again = *made.value();
+  CUCKOO_ASSIGN_OR_RETURN(
+      std::unique_ptr<Filter> made,
+      make_filter(filter_->kind(), filter_->words(), filter_->pages().page_bytes()));
+  Filter& again = *made;
   CUCKOO_TRY(read_pages(again, first_id_, first_row_id(record.generation + 1) - 1, record));
   again.pages().complete();
   CUCKOO_TRY(read_overflow(again, record));

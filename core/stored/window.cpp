@@ -17,11 +17,7 @@ Status FilterWindow::refresh(std::span<const std::byte> bytes) {
     stale_ = false;
     return {};
   }
-  Result<FilterRecord> decoded = decode_record(bytes);
-  if (!decoded.ok()) {
-    return decoded.take_status();
-  }
-  const FilterRecord& next = decoded.value();
+  CUCKOO_ASSIGN_OR_RETURN(const FilterRecord& next, decode_record(bytes));
   if (next.older >= options().generations) {
     return corrupt("record with more generations than the window has");
   }
@@ -242,12 +238,13 @@ uint64_t FilterWindow::key_types() const noexcept {
   return types;
 }
 
-// Of keys that are in none: not one of the generations takes them for its own.
+// A key that was never added is found when one generation or more takes it for its own. The rate
+// that was asked for is that of all together already; any other is one generation's.
 double FilterWindow::target_rate() const noexcept {
   const double rate = newest_->target_rate();
-  const bool by_rate = rate == options().spec.rate;
-  return by_rate ? rate
-                 : -std::expm1(std::log1p(-rate) * static_cast<double>(options().generations));
+  return options().spec.has_own_size()
+             ? -std::expm1(std::log1p(-rate) * static_cast<double>(options().generations))
+             : rate;
 }
 
 double FilterWindow::rate_now() const noexcept {
