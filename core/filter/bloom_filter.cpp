@@ -287,7 +287,8 @@ uint64_t BloomFilter::united_items(uint64_t a, uint64_t b, uint64_t capacity) co
   if (geometry_.counting()) {
     return sum;
   }
-  uint64_t least = std::max(a, b);
+  const uint64_t larger = std::max(a, b);
+  uint64_t least = larger;
   uint64_t most = sum;
   while (least < most) {
     const uint64_t middle = least + (most - least) / 2;
@@ -298,7 +299,8 @@ uint64_t BloomFilter::united_items(uint64_t a, uint64_t b, uint64_t capacity) co
       most = middle;
     }
   }
-  return outgrown(capacity, capacity) ? least : std::min(least, capacity);
+  const bool certain = overfull(capacity, capacity);
+  return certain ? least : std::min(least, std::max(larger, capacity));
 }
 
 double BloomFilter::load_factor() const noexcept {

@@ -126,7 +126,11 @@ class Filter {
   // take room where each item takes a slot; elsewhere they don't, so items above the capacity are
   // no proof, and the cells are asked.
   virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
-  // Does it hold more keys than it was made for? All are folded. In doubt yes: then it grows.
+  // Does it hold more keys than it was made for? All are folded. In doubt overfull() says no,
+  // which is for one that can't grow, and outgrown() yes.
+  bool overfull(uint64_t items, uint64_t capacity) const noexcept {
+    return items > 0 && full(items - 1, 0, capacity);
+  }
   virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept = 0;
   // Would it be outgrown after so many removes, and adds that ascend? Yes only where that can be
   // told before: the others are asked outgrown() afterwards.
@@ -134,8 +138,8 @@ class Filter {
                              uint64_t capacity) const noexcept = 0;
   // How many items it has when a filter of `b` items was united into it, which had `a` itself. In a
   // multiset their sum. Keys of a set may have been in both: there the cells in use give an
-  // estimate. It is above `capacity` only when they leave no doubt, so that the union of `capacity`
-  // keys or fewer always fits.
+  // estimate, of no less than each had. It is above `capacity` only when one of them was, or the
+  // cells leave no doubt, so that the union of `capacity` keys or fewer always fits.
   virtual uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept = 0;
 
   // An entry's share of digest(), and the digest of pages and overflow table; 0 when canonical.

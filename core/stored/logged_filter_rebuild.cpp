@@ -235,7 +235,7 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
         "what comes without hashes can be merged into an empty filter only, or into one"
         " with growth = off");
   }
-  if (slot_per_item() && base().outgrown(this->items() + items, record_.capacity)) {
+  if (slot_per_item() && base().overfull(this->items() + items, record_.capacity)) {
     return more_than_fit(items);  // now, not after a long search for places that there aren't
   }
   CUCKOO_TRY(fold());
@@ -278,7 +278,7 @@ Result<uint64_t> LoggedFilter::unite_pages(const Filter& other, uint64_t items) 
   Filter& base = pages_.filter();
   CUCKOO_TRY(base.unite(other, [this] { return storage_.poll(); }));
   const uint64_t united = base.united_items(this->items(), items, record_.capacity);
-  if (base.outgrown(united, record_.capacity)) {
+  if (base.overfull(united, record_.capacity)) {
     return more_than_fit(items);
   }
   return united;
