@@ -69,8 +69,8 @@ inline Error invalid(std::string message) { return {ErrorCode::kInvalid, std::mo
     }                                                             \
   } while (false)
 
-// CUCKOO_ASSIGN_OR_RETURN(const Page page, read_page(index)) takes the value of a Result, or returns
-// its failure from the enclosing function.
+// CUCKOO_ASSIGN_OR_RETURN(const Page page, read_page(index)) takes the value of a Result, or
+// returns its failure from the enclosing function.
 #define CUCKOO_ASSIGN_OR_RETURN(variable, expression) \
   CUCKOO_ASSIGN_OR_RETURN_AS(CUCKOO_UNIQUE_NAME(result_, __LINE__), variable, expression)
 #define CUCKOO_ASSIGN_OR_RETURN_AS(result, variable, expression) \
