@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/mix.hpp"
 #include "core/filter/bucket.hpp"
 #include "core/filter/cell_layout.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
