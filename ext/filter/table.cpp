@@ -185,7 +185,7 @@ void FilterTable::rename(const std::string& name) {
   if (triggers_) {
     source().detach_triggers();
   }
-  live_->rename(live_, name);
+  live_->rename(name);
   if (in_step) {
     source().create_triggers();
   }
@@ -202,6 +202,9 @@ void FilterTable::check() {
 // missed something.
 void FilterTable::check_source() {
   FilterSource from = source();
+  if (triggers_) {
+    from.check_triggers();
+  }
   const LiveFilter::Comparison found = live_->compare(
       [&](const LiveFilter::KeyVisitor& visit) { from.for_each_key(affinity_, visit); });
   const bool surplus = triggers_ && found.surplus != 0;
@@ -238,6 +241,22 @@ std::string FilterTable::integrity() {
 
 // --- planning ----------------------------------------------------------------------------------
 
+static bool is_comparison(unsigned char op) noexcept {
+  switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+    case SQLITE_INDEX_CONSTRAINT_IS:
+    case SQLITE_INDEX_CONSTRAINT_NE:
+    case SQLITE_INDEX_CONSTRAINT_ISNOT:
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool FilterTable::best_index(sqlite3_index_info* info) {
   if (triggers_) {
     source().check_triggers();  // a change of the schema plans every statement anew
@@ -249,30 +268,31 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
   // primary key is always read. If it really is, xColumn refuses.
   constexpr uint64_t kKeyBit = uint64_t{1} << kKeyColumn;
   int plan = (info->colUsed & ~kKeyBit) == 0 ? kCountPlan : kRefuseListPlan;
-  int probe = -1;  // the constraint that gives the key
+  int probe = -1;       // the constraint that gives the key
+  bool others = false;  // is it compared by another collation, too?
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
-    if (constraint.iColumn != kKeyColumn || (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
-                                             constraint.op != SQLITE_INDEX_CONSTRAINT_IS)) {
+    if (constraint.iColumn != kKeyColumn || !is_comparison(constraint.op)) {
       continue;  // LIMIT and OFFSET come with column 0, too
-    }
-    if (constraint.usable == 0) {
-      plan = plan == kCountPlan ? kRefuseListPlan : plan;
-      continue;
     }
     const char* const collation = sqlite3_vtab_collation(info, i);
     const bool own = sqlite3_stricmp(collation, collation_name(collation_)) == 0;
-    if (!own && sqlite3_stricmp(collation, "BINARY") != 0) {
-      plan = probe < 0 ? kRefuseCollationPlan : plan;
+    others = others || !own;
+    if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
+        constraint.op != SQLITE_INDEX_CONSTRAINT_IS) {
       continue;
     }
-    if (own || probe < 0) {
+    if (constraint.usable == 0) {
+      plan = plan == kCountPlan ? kRefuseListPlan : plan;
+    } else if (!own && sqlite3_stricmp(collation, "BINARY") != 0) {
+      plan = probe < 0 ? kRefuseCollationPlan : plan;
+    } else if (own || probe < 0) {
       plan = own ? kProbePlan : kBinaryProbePlan;
       probe = i;
     }
-    if (own) {
-      break;
-    }
+  }
+  if (plan == kProbePlan && others && collation_ != Collation::kBinary) {
+    plan = kBinaryProbePlan;  // SQLite compares what was asked for, not what is stored
   }
   info->idxNum = plan;
   if (probe >= 0) {
@@ -438,6 +458,13 @@ void FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
   }
 }
 
+// UPDATE … FROM writes every column back as it was read, and the same row once.
+bool FilterTable::is_count_of(sqlite3_value* occurrences, sqlite3_value* value) {
+  const KeyView key = key_of(value, affinity_);
+  return sqlite3_value_type(occurrences) == SQLITE_INTEGER && key.type != SQLITE_NULL &&
+         sqlite3_value_int64(occurrences) == static_cast<int64_t>(live_->count(key));
+}
+
 void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   live_->follow();
@@ -452,7 +479,7 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   sqlite3_value* const key = values[2 + kKeyColumn];
   sqlite3_value* const occurrences = values[2 + kCountColumn];
   sqlite3_value* const command = values[2 + kCommandColumn];
-  if (!is_null(occurrences)) {
+  if (!is_null(occurrences) && (inserting || !is_count_of(occurrences, values[0]))) {
     throw SqlError(SQLITE_ERROR, name() + ": column count is computed and can't be written");
   }
   if (!is_null(command)) {

@@ -75,6 +75,7 @@ class FilterTable {
   KeyView key_to_store(sqlite3_value* value) const;
   void refuse_removal(const char* what);
   bool remove(sqlite3_value* value);
+  bool is_count_of(sqlite3_value* occurrences, sqlite3_value* value);
   void update_key(sqlite3_value* old_key, sqlite3_value* new_key);
   void run_command(sqlite3_value* command, sqlite3_value* argument);
   void run_resize(const std::string& argument);

@@ -39,7 +39,6 @@ class LiveFlash final : public LiveTable {
   void orphan() noexcept override { close(); }
 
   void create(const FlashOptions& options);
-  void destroy();
 
   void follow() override;
   // Nothing has happened since follow() that it would have to look at.
@@ -61,7 +60,6 @@ class LiveFlash final : public LiveTable {
   void check();
 
   // The transaction contract, called by every instance.
-  void sync();
   void commit() noexcept;
 
   // Of the device, for those who look at it from outside of the store.
@@ -82,6 +80,7 @@ class LiveFlash final : public LiveTable {
            (pages_->dirty() || flash_->state() != flushed_state_ ||
             pages_->geometry().blocks != flushed_blocks_);
   }
+  void finish_changes() override;
   void write_pending() override;
   void close() noexcept;
   void open(const FlashOptions& options);

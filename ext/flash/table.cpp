@@ -117,7 +117,7 @@ void FlashTable::create() {
 
 void FlashTable::rename(const std::string& name) {
   refuse_own_column(name);
-  live_->rename(live_, name);
+  live_->rename(name);
 }
 
 std::string FlashTable::integrity() {
@@ -363,9 +363,16 @@ void FlashTable::expect_unchanged(sqlite3_value** columns) {
   }
 }
 
+void FlashTable::list_scans() {
+  while (!counting_.empty()) {
+    counting_.back()->list();
+  }
+}
+
 void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   live_->follow();
+  list_scans();
   if (count == 1) {
     remove(values[0]);
     return;

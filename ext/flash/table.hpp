@@ -69,6 +69,8 @@ class FlashTable {
   bool shows_reals(std::span<const std::byte> key) const noexcept {
     return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
   }
+  // Before a change: what scans have not read, they list.
+  void list_scans();
   std::string digest_text(std::span<const std::byte> value);
   const std::string& name() const noexcept { return live_->table(); }
   bool is_seq(int column) const noexcept;
@@ -76,6 +78,8 @@ class FlashTable {
   void note_scan() noexcept { scan_lsn_ = live_->flash().next_lsn(); }
 
  private:
+  friend class Cursor;
+
   void refuse_own_column(const std::string& table) const;
   void name_rowids();
   int columns_end() const noexcept;
@@ -104,6 +108,7 @@ class FlashTable {
   std::vector<const char*> rowids_;  // the hidden columns behind the command column
   std::shared_ptr<LiveFlash> live_;
   uint64_t scan_lsn_ = 0;
+  std::vector<Cursor*> counting_;  // scans that have not listed their rows (Cursor::list)
 
   // Reused from row to row.
   std::vector<std::byte> key_bytes_, old_key_bytes_, value_bytes_, stored_value_;
@@ -113,17 +118,23 @@ class FlashTable {
 class FlashTable::Cursor {
  public:
   explicit Cursor(FlashTable& table);
+  ~Cursor() { stop_counting(); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
 
   void filter(int plan, const char* text, int count, sqlite3_value** values);
   void next();
   bool eof() const noexcept { return row_ >= rows_; }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept { return 0; }
+  // A scan counts its rows without reading them, until somebody asks for a column or changes the
+  // table: those passed by then are the first of the list.
+  void list();
 
  private:
+  void stop_counting() noexcept { std::erase(table_.counting_, this); }
   void probe(sqlite3_value* value);
   void seek(sqlite3_value* value);
-  void list();
   void list_all();
   void find_row();
   bool load_row(bool with_value);

@@ -16,11 +16,43 @@ void LiveTable::drop_instance() noexcept {
   }
 }
 
-void LiveTable::rename(const std::shared_ptr<LiveTable>& self, const std::string& name) {
+void LiveTable::rename(const std::string& name) {
   flush();
-  const std::string old_table = table();
   store_.rename_tables(name);
-  connection_.rename(self, old_table);
+  orphan();  // what still reads it reads it anew
+  connection_.forget(*this);
+  changed_ = false;
+  renamed_ = true;
+  renamed_root_ = root_page();
+}
+
+void LiveTable::destroy() {
+  orphan();
+  store_.drop_tables();
+  connection_.forget(*this);
+}
+
+// Tables that exchanged names did not exchange their pages. 0: there is no such table.
+int64_t LiveTable::root_page() const {
+  Statement select(store_.db(),
+                   sql_text("SELECT rootpage FROM \"%w\".sqlite_schema"
+                            " WHERE type = 'table' AND lower(name) = lower('%q_config')",
+                            schema().c_str(), table().c_str()));
+  return select.step() ? select.integer(0) : 0;
+}
+
+void LiveTable::look_for_name() const {
+  if (root_page() != renamed_root_) {
+    throw SqlError(SQLITE_ABORT_ROLLBACK,
+                   table() + ": it was renamed while it was read, and that was rolled back");
+  }
+}
+
+// Written to by a statement that began before: it would not be seen by those that began behind it.
+void LiveTable::expect_writable() const {
+  if (renamed_) {
+    throw SqlError(SQLITE_LOCKED, table() + ": it was renamed while it was written to");
+  }
 }
 
 // C2
@@ -37,6 +69,14 @@ void LiveTable::flush() {
     throw SqlError(SQLITE_IOERR, error.message());
   } catch (const std::bad_alloc&) {
     throw SqlError(SQLITE_IOERR_NOMEM, "out of memory");  // too short to need some
+  }
+}
+
+void LiveTable::sync() {
+  if (!renamed_) {  // C7
+    settle();
+    finish_changes();
+    flush();
   }
 }
 

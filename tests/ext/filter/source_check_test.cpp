@@ -149,5 +149,17 @@ TEST(Source_capacity, follows_from_the_source_if_it_is_not_given) {
             "f 5002,given 5000,half 2502,s 1000");
 }
 
+TEST_P(Source_check_of_triggers, says_that_the_triggers_are_gone) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)");
+  create(", triggers = on");
+  check();
+  db.run("DROP TRIGGER f_source_insert");
+  check_says({"f: the triggers on its source are gone", "'rebuild'"});
+  db.run("INSERT INTO t(a) VALUES (77)");
+  check_says({"f: the triggers on its source are gone", "'rebuild'"});
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  check();
+}
+
 }  // namespace
 }  // namespace cuckoo::test
