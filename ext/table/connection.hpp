@@ -2,8 +2,8 @@
 //
 // SQLite may have two instances of one virtual table in one transaction (after DDL); both share the
 // LiveTable found here, so that there is one memory image of what is not committed. What nobody
-// writes is not shared: a prepared statement keeps an old instance alive, and what that one knows of
-// names and contents a roll-back of DDL may have undone, of which SQLite tells nobody.
+// writes is not shared: a prepared statement keeps an old instance alive, and what that one knows
+// of names and contents a roll-back of DDL may have undone, of which SQLite tells nobody.
 //
 // A kind of LiveTable says what it is: kWhat ("filter"), kKinds ("a cuckoo_filter or …"), kModules,
 // and hint(name): what the error says besides, when there is no table of that name.

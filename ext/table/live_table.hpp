@@ -117,8 +117,8 @@ class LiveTable {
   // Whatever reading the config runs into names the table.
   template <class Body>
   void read_config(Body&& body);
-  // May rows with pages of that size be as long as they are? Else SQLite would refuse them when they
-  // are flushed. Throws SqlError (SQLITE_TOOBIG).
+  // May rows with pages of that size be as long as they are? Else SQLite would refuse them when
+  // they are flushed. Throws SqlError (SQLITE_TOOBIG).
   void expect_room_for(uint32_t page_bytes) const;
   // Before every change, behind follow(): C7, and room, asked once a transaction.
   void expect_changeable(uint32_t page_bytes) {
