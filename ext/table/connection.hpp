@@ -52,10 +52,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<LiveTable> known = known_table(schema, table);
     auto live = std::dynamic_pointer_cast<Live>(known);
     if (known != nullptr && (fresh || live == nullptr)) {
+      known->retire();
       known->orphan();
       live.reset();
     }
     if (live == nullptr || !live->is_written()) {
+      if (live != nullptr) {
+        live->retire();
+      }
       live = std::make_shared<Live>(*this, schema, table);
       enter(live);
     }

@@ -21,15 +21,21 @@ void LiveTable::rename(const std::string& name) {
   store_.rename_tables(name);
   orphan();  // what still reads it reads it anew
   connection_.forget(*this);
-  changed_ = false;
-  renamed_ = true;
-  renamed_root_ = root_page();
+  retire();
 }
 
 void LiveTable::destroy() {
   orphan();
   store_.drop_tables();
   connection_.forget(*this);
+  retire();
+}
+
+void LiveTable::retire() noexcept {
+  retired_ = true;
+  changed_ = false;
+  retired_root_ = 0;
+  guard([](const char*) {}, [this] { retired_root_ = root_page(); });  // else it is read no more
 }
 
 // Tables that exchanged names did not exchange their pages. 0: there is no such table.
@@ -42,16 +48,16 @@ int64_t LiveTable::root_page() const {
 }
 
 void LiveTable::look_for_name() const {
-  if (root_page() != renamed_root_) {
+  if (retired_root_ == 0 || root_page() != retired_root_) {
     throw SqlError(SQLITE_ABORT_ROLLBACK,
-                   table() + ": it was renamed while it was read, and that was rolled back");
+                   table() + ": it was renamed or dropped while it was read");
   }
 }
 
-// Written to by a statement that began before: it would not be seen by those that began behind it.
+// By a statement that began before: others, which began behind it, would not see it.
 void LiveTable::expect_writable() const {
-  if (renamed_) {
-    throw SqlError(SQLITE_LOCKED, table() + ": it was renamed while it was written to");
+  if (retired_) {
+    throw SqlError(SQLITE_LOCKED, table() + ": it was changed by DDL while it was written to");
   }
 }
 
@@ -73,7 +79,7 @@ void LiveTable::flush() {
 }
 
 void LiveTable::sync() {
-  if (!renamed_) {  // C7
+  if (!retired_) {  // C7
     settle();
     finish_changes();
     flush();

@@ -20,8 +20,10 @@
 //       trigger can't come back here.
 //   C6  SQLite also "rolls back" to a savepoint that never began, because another virtual table
 //       refused it: then nothing was undone. last_savepoint_ is the last that did begin.
-//   C7  a table that was renamed or dropped leaves Connection: that may be rolled back, of which
-//       nobody tells. Nothing is pending then, and SQLite connects it anew, with a new LiveTable.
+//   C7  a LiveTable retires when its table is renamed or dropped (that may be rolled back, of which
+//       nobody tells), and when SQLite connects the table anew while nobody writes it. Nothing is
+//       pending then, and another one has the name. It serves the statements that read it already,
+//       as long as the name means the same table, and writes nothing.
 #pragma once
 
 #include <algorithm>
@@ -64,9 +66,9 @@ class LiveTable {
   // Brings memory up to date. Throws SqlError. Cheap when it is. Under a read transaction: that of
   // a statement on this table, else a ReadTransaction.
   virtual void follow() = 0;
-  // C7: from then on it serves the statements that read it already, and no others.
   void rename(const std::string& name);
   void destroy();
+  void retire() noexcept;  // C7
 
   // Must not fail: DROP TABLE begins a transaction too, and a broken table must be droppable.
   void begin() noexcept {
@@ -97,7 +99,7 @@ class LiveTable {
 
   // The first thing that follow() does. Throws SqlError: the name means another table (C7).
   void expect_own_name() {
-    if (renamed_) [[unlikely]] {
+    if (retired_) [[unlikely]] {
       look_for_name();
     }
   }
@@ -193,8 +195,8 @@ class LiveTable {
 
   int instances_ = 0;
   bool closed_ = false;
-  bool renamed_ = false;
-  int64_t renamed_root_ = 0;  // of its config under the new name
+  bool retired_ = false;
+  int64_t retired_root_ = 0;  // of its config at that time, under the name that it had then
 };
 
 template <class Body>
