@@ -19,8 +19,6 @@ constexpr double kProbeCost = 190;  // puts the filter before rowid and primary-
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;
 
-bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
-
 }  // namespace
 
 // --- creating and connecting -------------------------------------------------------------------
@@ -43,26 +41,15 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
     if (equal_names(key_.name, "count")) {
       throw SqlError(SQLITE_ERROR, declared_name_ + ": the key column may not be called count");
     }
-    refuse_own_column(declared_name_);
+    refuse_name(declared_name_);
   }
-  live_ = connection_.attach<LiveFilter>(arguments.schema(), arguments.table(), arguments.creating);
-  live_->add_instance();
-  try {
-    settle_key(arguments.creating);
-  } catch (...) {
-    live_->drop_instance();
-    throw;
-  }
+  attach(arguments);
+  settle_key(arguments.creating);
   live_->declare_key(affinity_, collation_);
 }
 
-FilterTable::~FilterTable() { live_->drop_instance(); }
-
-// The hidden command column is called like the table.
-void FilterTable::refuse_own_column(const std::string& table) const {
-  if (equal_names(table, key_.name) || equal_names(table, "count")) {
-    throw SqlError(SQLITE_ERROR, "a filter may not be called like one of its columns: " + table);
-  }
+void FilterTable::refuse_name(const std::string& table) const {
+  refuse_own_column("a filter", table, std::array<std::string_view, 2>{key_.name, "count"});
 }
 
 std::string FilterTable::declaration() const {
@@ -180,7 +167,7 @@ void FilterTable::destroy() {
 }
 
 void FilterTable::rename(const std::string& name) {
-  refuse_own_column(name);
+  refuse_name(name);
   const bool in_step = triggers_ && source().has_triggers();
   if (triggers_) {
     source().detach_triggers();
@@ -225,18 +212,6 @@ void FilterTable::check_source() {
   }
   throw SqlError(SQLITE_ERROR,
                  text + "; INSERT INTO " + name() + "(" + name() + ") VALUES ('rebuild') mends it");
-}
-
-std::string FilterTable::integrity() {
-  try {
-    check();
-    return {};
-  } catch (const SqlError& error) {
-    if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
-      return error.message();
-    }
-    throw;
-  }
 }
 
 // --- planning ----------------------------------------------------------------------------------
@@ -486,7 +461,7 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
-    run_command(command, key);
+    run_command(*this, commands(), command, key);
   } else if (inserting) {
     live_->insert(key_to_store(key));
   } else if (sqlite3_value_nochange(key) == 0) {
@@ -496,8 +471,58 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
 
 // --- commands ----------------------------------------------------------------------------------
 
-void FilterTable::run_resize(const std::string& argument) {
-  const std::optional<double> capacity = parse_number(argument);
+std::span<const Command<FilterTable>> FilterTable::commands() noexcept {
+  using Argument = Command<FilterTable>::Argument;
+  static constexpr Command<FilterTable> kAll[] = {
+      {"check", Argument::kNone, &FilterTable::run_check},
+      {"clear", Argument::kNone, &FilterTable::run_clear},
+      {"delete", Argument::kTaken, &FilterTable::run_delete},
+      {"import", Argument::kTaken, &FilterTable::run_import},
+      {"merge", Argument::kTaken, &FilterTable::run_merge},
+      {"rebuild", Argument::kNone, &FilterTable::run_rebuild},
+      {"resize", Argument::kTaken, &FilterTable::run_resize},
+      {"rotate", Argument::kNone, &FilterTable::run_rotate},
+  };
+  return kAll;
+}
+
+void FilterTable::run_check(sqlite3_value*) {
+  check();
+  if (has_source()) {
+    check_source();
+  }
+}
+
+void FilterTable::run_delete(sqlite3_value* key) {
+  if (is_null(key)) {
+    throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
+                                                  key_.name + ": 'delete' takes a key");
+  }
+  remove(key);
+}
+
+void FilterTable::run_import(sqlite3_value* image) {
+  refuse_losing_keys("import");
+  if (sqlite3_value_type(image) != SQLITE_BLOB) {
+    throw SqlError(
+        SQLITE_ERROR,
+        name() + ": import takes an image, a BLOB made by filter_export()" + kHintBindAsBlob);
+  }
+  live_->import(blob_of(image));
+}
+
+void FilterTable::run_merge(sqlite3_value* other) {
+  if (sqlite3_value_type(other) == SQLITE_BLOB) {
+    live_->merge(blob_of(other));
+  } else if (sqlite3_value_type(other) == SQLITE_TEXT) {
+    live_->merge(*connection_.find<LiveFilter>(text_argument(other)).live);
+  } else {
+    throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
+  }
+}
+
+void FilterTable::run_resize(sqlite3_value* argument) {
+  const std::optional<double> capacity = parse_number(text_argument(argument));
   if (!capacity || *capacity < 1 || *capacity > static_cast<double>(kMaxCapacity) ||
       std::floor(*capacity) != *capacity) {
     throw SqlError(SQLITE_ERROR,
@@ -507,12 +532,12 @@ void FilterTable::run_resize(const std::string& argument) {
   if (live_->filter().newest().keeps_hashes()) {
     live_->resize(whole);
   } else {
-    run_rebuild(whole);
+    rebuild(whole);
   }
 }
 
 // From the source, else from the stored hashes.
-void FilterTable::run_rebuild(uint64_t capacity) {
+void FilterTable::rebuild(uint64_t capacity) {
   if (!has_source()) {
     live_->resize(capacity);
     return;
@@ -525,63 +550,12 @@ void FilterTable::run_rebuild(uint64_t capacity) {
   }
 }
 
-// Of a filter's name or an image.
-void FilterTable::run_merge(sqlite3_value* argument) {
-  if (sqlite3_value_type(argument) == SQLITE_BLOB) {
-    live_->merge(blob_of(argument));
-  } else if (sqlite3_value_type(argument) == SQLITE_TEXT) {
-    live_->merge(*connection_.find<LiveFilter>(text_argument(argument)).live);
-  } else {
-    throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
-  }
-}
-
-void FilterTable::run_import(sqlite3_value* argument) {
-  if (sqlite3_value_type(argument) != SQLITE_BLOB) {
-    throw SqlError(
-        SQLITE_ERROR,
-        name() + ": import takes an image, a BLOB made by filter_export()" + kHintBindAsBlob);
-  }
-  live_->import(blob_of(argument));
-}
-
-void FilterTable::run_command(sqlite3_value* command, sqlite3_value* argument) {
-  const std::string word = lower(text_argument(command));
-  if (triggers_ && (word == "clear" || word == "import")) {
-    throw SqlError(SQLITE_ERROR, name() + ": " + word +
+// Where triggers keep it in step with its source.
+void FilterTable::refuse_losing_keys(const char* command) const {
+  if (triggers_) {
+    throw SqlError(SQLITE_ERROR, name() + ": " + command +
                                      " would lose keys that its source still has; 'rebuild' loads"
                                      " them anew");
-  }
-  if (word == "delete") {
-    if (is_null(argument)) {
-      throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
-                                                    key_.name + ": 'delete' takes a key");
-    }
-    remove(argument);
-  } else if (word == "resize") {
-    run_resize(text_argument(argument));
-  } else if (word == "merge") {
-    run_merge(argument);
-  } else if (word == "import") {
-    run_import(argument);
-  } else if (word != "clear" && word != "rebuild" && word != "rotate" && word != "check") {
-    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" +
-                                     printable(text_argument(command)) +
-                                     "\"; the commands are check, clear, delete, import, merge,"
-                                     " rebuild, resize, rotate");
-  } else if (!is_null(argument)) {
-    throw SqlError(SQLITE_ERROR, name() + ": " + word + " takes no argument");
-  } else if (word == "clear") {
-    live_->clear();
-  } else if (word == "rebuild") {
-    run_rebuild(0);
-  } else if (word == "rotate") {
-    live_->rotate();
-  } else {
-    check();
-    if (has_source()) {
-      check_source();
-    }
   }
 }
 
