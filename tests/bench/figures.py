@@ -175,7 +175,7 @@ def picture(figures):
     yield f'<text x="24" y="36" font-size="19" font-weight="bold" fill="{INK}">' \
         f'{USERS // 10**6} million users: look-ups by address</text>'
 
-    yield from heading(24, "Time for a request", "by the share of addresses that nobody has")
+    yield from heading(24, "Time for a request", "by the share of requests that find nothing")
     times = {percent: [figures[f"absent_{percent}_{how}_us"] for how in ("index", "filter")]
              for percent in ABSENT}
     most = max(max(pair) for pair in times.values())

@@ -59,7 +59,8 @@ for document in "${documents[@]}"; do
     [ -e "$script" ] || continue
     examples=$((examples + 1))
     run blocks/example.db <"$script" |
-      sed -E 's/^(Parse e|Runtime e|E)rror(: | )(near line [0-9]+: )?/Error: /; s/ \([0-9]+\)$//' >actual
+      sed -E 's/^(Parse e|Runtime e|E)rror(: | )(near line [0-9]+: )?/Error: /
+              /^Error: / s/ \([0-9]+\)$//' >actual
     line=$(basename "$script" .sql)
     compare "$document, line $((10#$line))" "${script%.sql}.text" actual
   done
