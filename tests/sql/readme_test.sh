@@ -156,7 +156,7 @@ while IFS=, read -r name figure _; do
   has_figure "$figure" docs/benchmarks.md ||
     fail "figure $figure, $name of docs/pictures/figures.csv, is not in docs/benchmarks.md"
   case $name in
-    absent_100_* | index_mb | filter_mb)
+    absent_0_* | absent_100_* | index_mb | filter_mb)
       has_figure "$figure" README.md ||
         fail "figure $figure, $name of docs/pictures/figures.csv, is not in README.md"
       ;;
