@@ -2,11 +2,12 @@
 """The figures behind the README's number and picture: look-ups with and without a filter in front of
 an index, what both take on disk, and what flash_kv costs where a B-tree is better.
 
-  figures.py measure build/release/cuckoo.so >docs/pictures/figures.csv   some minutes, 2 GB of disk
+  figures.py measure build/release/cuckoo.so >docs/pictures/figures.csv
   figures.py draw docs/pictures/figures.csv >docs/pictures/look_ups.svg
 
-Needs a Python whose sqlite3 loads extensions (Debian's does) and nothing else. Times are processor
-time of this process, medians of alternated runs. A CSV row is: name, value, unit, what it is.
+Measuring takes a minute or two, 1 GB of memory and half of that on disk. It needs a Python whose
+sqlite3 loads extensions (Debian's does) and nothing else. Times are processor time of this process,
+medians of alternated runs. A CSV row is: name, value, unit, what it is.
 """
 import csv
 import os
@@ -85,7 +86,7 @@ def measure_look_ups(folder, extension, figure):
         before, start = db.megabytes(), time.process_time()
         db.run(sql)
         spent = time.process_time() - start
-        figure(f"{what}_mb", db.megabytes() - before, "MB", f"{what} of {USERS} addresses")
+        figure(f"{what}_mb", db.megabytes() - before, "MB", f"{what}: {USERS} addresses")
         figure(f"{what}_build_s", spent, "s", "… made")
     build("index", "CREATE UNIQUE INDEX users_email ON users(email)")
     create = "CREATE VIRTUAL TABLE {} USING cuckoo_filter(email, source = users(email)," \
