@@ -121,7 +121,7 @@ TEST_P(Source_check_of_triggers, a_newer_trigger_never_makes_a_value_missing) {
   }
 }
 
-// What must not be done (README): the statement ends before the filter's trigger has seen the row.
+// What docs/filters.md warns of: the statement ends before the filter's trigger has seen the row.
 TEST_P(Source_check_of_triggers, finds_what_raise_ignore_kept_from_the_filter) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('x')");
   create(", triggers = on");
