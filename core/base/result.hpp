@@ -68,3 +68,16 @@ inline Error invalid(std::string message) { return {ErrorCode::kInvalid, std::mo
       return status_;                                             \
     }                                                             \
   } while (false)
+
+// CUCKOO_ASSIGN_OR_RETURN(const Page page, read_page(index)) takes the value of a Result, or
+// returns its failure from the enclosing function.
+#define CUCKOO_ASSIGN_OR_RETURN(variable, expression) \
+  CUCKOO_ASSIGN_OR_RETURN_AS(CUCKOO_UNIQUE_NAME(result_, __LINE__), variable, expression)
+#define CUCKOO_ASSIGN_OR_RETURN_AS(result, variable, expression) \
+  auto result = (expression);                                    \
+  if (!result.ok()) {                                            \
+    return result.take_status();                                 \
+  }                                                              \
+  variable = std::move(result.value())
+#define CUCKOO_UNIQUE_NAME(prefix, line) CUCKOO_UNIQUE_NAME_OF(prefix, line)
+#define CUCKOO_UNIQUE_NAME_OF(prefix, line) prefix##line

@@ -63,35 +63,6 @@ template <class Block>
   return present;
 }
 
-template <class Block>
-[[gnu::always_inline]] inline void BloomFilter::find_blocks_as(std::span<const uint64_t> hashes,
-                                                               bool* found) const noexcept {
-  struct Place {
-    const std::byte* block;
-    uint64_t mask;
-  };
-  Place places[kBatch * kMaxBlocksPerKey];
-  const uint32_t b = geometry_.hashes;
-  Place* end = places;
-  for (const uint64_t hash : hashes) {
-    BlockWalk walk{hash, hash};
-    for (uint32_t i = 0; i < b; ++i) {
-      const BlockPlace place = next_block(i, walk);
-      *end = {find_block(place.block), place.mask};
-      __builtin_prefetch(end->block);
-      __builtin_prefetch(end->block + kBlockBytes - 1);
-      ++end;
-    }
-  }
-  for (const Place* at = places; at != end; at += b) {
-    typename Block::Test test;
-    for (uint32_t i = 0; i < b; ++i) {
-      test.look(at[i].block, at[i].mask);
-    }
-    *found++ = test.holds();
-  }
-}
-
 template <uint32_t kBlocks>
 CUCKOO_AVX2 BloomFilter::Answer BloomFilter::probe_blocks_avx2(const BloomFilter& filter,
                                                                uint64_t hash) noexcept {
@@ -119,12 +90,4 @@ CUCKOO_AVX2 uint64_t BloomFilter::insert_blocks_avx2(std::span<const uint64_t> h
 uint64_t BloomFilter::insert_blocks(std::span<const uint64_t> hashes) {
   return insert_blocks_as<PortableBlock>(hashes);
 }
-CUCKOO_AVX2 void BloomFilter::find_blocks_avx2(std::span<const uint64_t> hashes,
-                                               bool* found) const noexcept {
-  find_blocks_as<Avx2Block>(hashes, found);
-}
-void BloomFilter::find_blocks(std::span<const uint64_t> hashes, bool* found) const noexcept {
-  find_blocks_as<PortableBlock>(hashes, found);
-}
-
 }  // namespace cuckoo

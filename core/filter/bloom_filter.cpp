@@ -67,7 +67,7 @@ size_t BloomFilter::pair_cells(const HashPair& pair, uint64_t* cells) const noex
 }
 
 size_t BloomFilter::cells_of(uint64_t hash, uint64_t* cells) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   if (!geometry_.blocked()) {
     return without_repetitions(cells, next_cells(hash, geometry_.hashes, cells));
   }
@@ -83,7 +83,7 @@ size_t BloomFilter::cells_of(uint64_t hash, uint64_t* cells) const noexcept {
 }
 
 size_t BloomFilter::pages_of(uint64_t hash, uint64_t* pages) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   BlockWalk walk{hash, hash};
   if (!geometry_.blocked()) {
     next_cells(hash, geometry_.hashes, pages);
@@ -166,7 +166,7 @@ bool BloomFilter::insert(uint64_t hash) {
 // ---- batches
 
 uint64_t BloomFilter::insert_batch(std::span<const uint64_t> hashes) {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   if (geometry_.blocked()) {
     return avx2_ ? insert_blocks_avx2(hashes) : insert_blocks(hashes);
   }
@@ -202,57 +202,6 @@ uint64_t BloomFilter::insert_batch_bits(std::span<const uint64_t> hashes) {
     hashes = hashes.subspan(count);
   }
   return present;
-}
-
-uint64_t BloomFilter::contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
-  uint64_t total = 0;
-  while (!hashes.empty()) {
-    const size_t count = std::min(kBatch, hashes.size());
-    const std::span<const uint64_t> batch = hashes.first(count);
-    if (geometry_.blocked()) {
-      avx2_ ? find_blocks_avx2(batch, found) : find_blocks(batch, found);
-    } else {
-      geometry_.counting() ? find_batch<true>(batch, found) : find_batch<false>(batch, found);
-    }
-    total += static_cast<uint64_t>(std::count(found, found + count, true));
-    hashes = hashes.subspan(count);
-    found += count;
-  }
-  return total;
-}
-
-// Most strangers are told by the first pair. The memory of the others' further cells is fetched for
-// all of them before any is looked at.
-template <bool kCounters>
-void BloomFilter::find_batch(std::span<const uint64_t> hashes, bool* found) const noexcept {
-  using Cell = CellAt<kCounters, const std::byte>;
-  Cell pairs[kBatch][2];
-  Cell others[kBatch][kMaxPlaces];
-  uint64_t cells[kMaxPlaces];
-  const uint32_t k = geometry_.hashes;
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    const size_t count = next_cells(hashes[i], std::min(k, 2u), cells);
-    pairs[i][0] = at<kCounters>(cells[0]);
-    pairs[i][1] = at<kCounters>(cells[count - 1]);
-    __builtin_prefetch(pairs[i][0].byte);
-    __builtin_prefetch(pairs[i][1].byte);
-  }
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    found[i] = (pairs[i][0].used() & pairs[i][1].used()) != 0;
-    if (!found[i] || k <= 2) {
-      continue;
-    }
-    next_cells(hashes[i] + kStep, k - 2, cells);
-    for (uint32_t j = 0; j < k - 2; ++j) {
-      others[i][j] = at<kCounters>(cells[j]);
-      __builtin_prefetch(others[i][j].byte);
-    }
-  }
-  for (size_t i = 0; k > 2 && i < hashes.size(); ++i) {
-    found[i] = found[i] && std::all_of(others[i], others[i] + (k - 2),
-                                       [](const Cell& cell) { return cell.value() != 0; });
-  }
 }
 
 // A set's count is ignored. Counters are added to at once: one hash may come a million times.
@@ -330,6 +279,28 @@ void BloomFilter::unite_bits(uint64_t index, const BloomFilter& other) {
     occupied_ += static_cast<uint64_t>(std::popcount(mine ^ both));
     store_le(page + at, both);
   }
+}
+
+// By bisection: the logarithm of a C library is not the same everywhere.
+uint64_t BloomFilter::united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept {
+  const uint64_t sum = a + b;
+  if (geometry_.counting()) {
+    return sum;
+  }
+  const uint64_t larger = std::max(a, b);
+  uint64_t least = larger;
+  uint64_t most = sum;
+  while (least < most) {
+    const uint64_t middle = least + (most - least) / 2;
+    if (expected_cells(geometry_, static_cast<double>(middle) + 0.5) <
+        static_cast<double>(occupied_)) {
+      least = middle + 1;
+    } else {
+      most = middle;
+    }
+  }
+  const bool certain = overfull(capacity, capacity);
+  return certain ? least : std::min(least, std::max(larger, capacity));
 }
 
 double BloomFilter::load_factor() const noexcept {

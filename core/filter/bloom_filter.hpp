@@ -72,10 +72,7 @@ class BloomFilter final : public Filter {
   Answer probe(uint64_t hash) const noexcept;
   Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
-  // Of a counter, its overflow included; 1 or 0 of a bit. Its page is in memory.
-  uint64_t copies(uint64_t cell) const noexcept;
-  // All pages are in memory; how many were found.
-  uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
+  uint64_t copies(uint64_t cell) const noexcept override;
 
   bool insert(uint64_t hash);  // true: it was present; its pages are in memory
   uint64_t insert_batch(std::span<const uint64_t> hashes) override;
@@ -90,6 +87,8 @@ class BloomFilter final : public Filter {
   double rate(double keys) const noexcept override { return bloom_rate(geometry_, keys).mean; }
   double rate_now() const noexcept override;
   double load_factor() const noexcept override;
+  uint32_t places_per_key() const noexcept override { return geometry_.cells_per_key(); }
+  double fingerprint_bits() const noexcept override { return 0; }
   bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override {
     constexpr double kDoubt =
         2;  // a counting filter's items are copies, and perhaps not as many keys
@@ -98,6 +97,10 @@ class BloomFilter final : public Filter {
   bool outgrown(uint64_t items, uint64_t capacity) const noexcept override {
     return items > 0 && holds(items - 1, 0, capacity, 0);
   }
+  bool would_outgrow(uint64_t, std::span<const uint64_t>, uint64_t) const noexcept override {
+    return false;
+  }
+  uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept override;
 
   uint64_t digest_of(uint64_t) const noexcept override { return 0; }
   uint64_t digest() const noexcept override { return 0; }
@@ -145,16 +148,12 @@ class BloomFilter final : public Filter {
   Answer probe_blocks_as(uint64_t hash) const noexcept;
   template <class Block>
   uint64_t insert_blocks_as(std::span<const uint64_t> hashes);
-  template <class Block>
-  void find_blocks_as(std::span<const uint64_t> hashes, bool* found) const noexcept;
   template <uint32_t kBlocks>
   static Answer probe_blocks_avx2(const BloomFilter& filter, uint64_t hash) noexcept;
   template <uint32_t kBlocks>
   static Answer probe_blocks(const BloomFilter& filter, uint64_t hash) noexcept;
   uint64_t insert_blocks_avx2(std::span<const uint64_t> hashes);
   uint64_t insert_blocks(std::span<const uint64_t> hashes);
-  void find_blocks_avx2(std::span<const uint64_t> hashes, bool* found) const noexcept;
-  void find_blocks(std::span<const uint64_t> hashes, bool* found) const noexcept;
 
   // A bit or counter in memory. Pages hold whole bytes of cells, so its place in its byte follows
   // from its number alone.
@@ -207,8 +206,6 @@ class BloomFilter final : public Filter {
   void overflow_copies(const uint64_t* cells, size_t count, uint64_t added);
   uint64_t insert_batch_bits(std::span<const uint64_t> hashes);
   uint64_t insert_batch_copies(std::span<const uint64_t> hashes);
-  template <bool kCounters>
-  void find_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
 
   void unite_bits(uint64_t index, const BloomFilter& other);
   void unite_counters(uint64_t index, const BloomFilter& other);
@@ -277,7 +274,7 @@ inline BloomFilter::Answer BloomFilter::probe_cells(uint64_t step, uint32_t left
 }
 
 inline BloomFilter::Answer BloomFilter::probe(uint64_t hash) const noexcept {
-  assert(kind() != FilterKind::kLegacyBloom);
+  assert(!traits().pairs);
   if (geometry_.blocked()) {
     return block_probe_(*this, hash);
   }

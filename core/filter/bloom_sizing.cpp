@@ -283,8 +283,21 @@ uint64_t legacy_bits(double keys, double rate) noexcept {
   return static_cast<uint64_t>(std::ceil(-keys * std::log(rate) / kLog2Squared));
 }
 
+bool is_bloom(FilterKind kind) noexcept {
+  switch (kind) {
+    case FilterKind::kBloom:
+    case FilterKind::kBlockedBloom:
+    case FilterKind::kCountingBloom:
+    case FilterKind::kLegacyBloom:
+      return true;
+    case FilterKind::kCuckoo:
+      break;
+  }
+  return false;
+}
+
 Status check_kind(FilterKind kind) {
-  if (kind < FilterKind::kBloom || kind > FilterKind::kLegacyBloom) {
+  if (!is_bloom(kind)) {
     return invalid("filter kind is " + std::to_string(static_cast<unsigned>(kind)) +
                    ", expected a Bloom filter's, 2 to 5");
   }

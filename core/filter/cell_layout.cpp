@@ -40,9 +40,11 @@ const char* unit_name(FilterKind kind) noexcept {
       return "blocks";
     case FilterKind::kCountingBloom:
       return "counters";
-    default:
-      return "bits";
+    case FilterKind::kBloom:
+    case FilterKind::kLegacyBloom:
+      break;
   }
+  return "bits";
 }
 
 Result<CellLayout> cell_layout(FilterKind kind, const GeometryWords& words) {
@@ -66,17 +68,16 @@ Result<CellLayout> cell_layout(FilterKind kind, const GeometryWords& words) {
       return CellLayout{words.size, kBlockBits};
     case FilterKind::kCountingBloom:
       return CellLayout{words.size, kCounterBits};
-    default:
-      return CellLayout{words.size, 1};
+    case FilterKind::kBloom:
+    case FilterKind::kLegacyBloom:
+      break;
   }
+  return CellLayout{words.size, 1};
 }
 
 Result<CellLayout> cell_layout(const Filter& filter) {
-  Result<CellLayout> layout = cell_layout(filter.kind(), filter.words());
-  if (!layout.ok()) {
-    return layout;
-  }
-  const CellLayout& cells = layout.value();
+  CUCKOO_ASSIGN_OR_RETURN(CellLayout layout, cell_layout(filter.kind(), filter.words()));
+  const CellLayout& cells = layout;
   const uint32_t page_bytes = filter.pages().page_bytes();
   const uint64_t pages = cells.page_count(page_bytes);
   if (filter.bits() != cells.units * cells.unit_bits || filter.pages().page_count() != pages ||
@@ -95,9 +96,12 @@ uint64_t cell_slots(FilterKind kind, const CellLayout& layout) noexcept {
       return kBucketSlots * layout.units;
     case FilterKind::kBlockedBloom:
       return kBlockBits * layout.units;
-    default:
-      return layout.units;
+    case FilterKind::kBloom:
+    case FilterKind::kCountingBloom:
+    case FilterKind::kLegacyBloom:
+      break;
   }
+  return layout.units;
 }
 
 void gather_page(const Filter& from, const CellLayout& layout, uint64_t index, uint32_t page_bytes,
@@ -126,11 +130,7 @@ Status copy_cells(const Filter& from, Filter& to) {
   if (from.kind() != to.kind() || from.words() != to.words()) {
     return invalid("cells of a filter of another kind or geometry");
   }
-  Result<CellLayout> layout = cell_layout(from);
-  if (!layout.ok()) {
-    return layout.take_status();
-  }
-  const CellLayout& cells = layout.value();
+  CUCKOO_ASSIGN_OR_RETURN(const CellLayout cells, cell_layout(from));
   const uint32_t from_bytes = from.pages().page_bytes();
   const uint32_t to_bytes = to.pages().page_bytes();
   const PageSet& sources = from.pages();

@@ -2,43 +2,30 @@
 
 #include <algorithm>
 #include <cassert>
-#include <numeric>
+#include <cmath>
 
 namespace cuckoo {
 namespace {
 
 constexpr uint64_t kMaxSearchNodes = 20000;
-// Up to this many low bits a probe's eight lanes match by chance so often (8/2^l) that the branch
-// costs more than decoding always.
-constexpr uint32_t kAlwaysDecodeLowBits = 5;
 
 }  // namespace
 
 // ---- geometry
 
 CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
-    : Filter(FilterKind::kCuckoo, geometry.page_count(), geometry.page_bytes), geometry_(geometry) {
-  const BucketShape& shape = geometry_.shape;
-  fingerprints_ = shape.fingerprints();
-  buckets_per_page_ = geometry_.buckets_per_page();
-  page_reciprocal_ = ~uint64_t{0} / buckets_per_page_ + 1;
-  bucket_bits_ = shape.bits();
-  // Bit offsets are multiples of W, so the shift is at most 8 - gcd(W, 8).
-  const bool one_word = bucket_bits_ + 8 - std::gcd(bucket_bits_, 8u) <= 64;
-  lanes_per_word_ = one_word ? kBucketSlots : 2;
-  lane_test_ = LaneTest::make(shape.low_bits, lanes_per_word_);
-  always_decode_ = shape.low_bits <= kAlwaysDecodeLowBits ? 1 : 0;
-  low_mask_ = (uint64_t{1} << shape.low_bits) - 1;
-  rank_shift_ = kBucketSlots * shape.low_bits;
-  rank_mask_ = (uint32_t{1} << shape.rank_bits) - 1;
-  ranks_ = rank_table();
-}
+    : Filter(FilterKind::kCuckoo, geometry.page_count(), geometry.page_bytes),
+      geometry_(geometry),
+      fingerprints_(geometry.shape.fingerprints()),
+      buckets_per_page_(geometry.buckets_per_page()),
+      page_reciprocal_(~uint64_t{0} / buckets_per_page_ + 1),
+      bucket_bits_(geometry.shape) {}
 
 GeometryWords CuckooFilter::words() const noexcept {
   return {geometry_.buckets, geometry_.shape.radix, geometry_.shape.low_bits};
 }
 
-uint64_t CuckooFilter::bits() const noexcept { return geometry_.buckets * bucket_bits_; }
+uint64_t CuckooFilter::bits() const noexcept { return geometry_.buckets * geometry_.shape.bits(); }
 
 uint32_t CuckooFilter::content_bytes(uint64_t index) const noexcept {
   return geometry_.content_bytes(index);
@@ -60,105 +47,32 @@ double CuckooFilter::load_factor() const noexcept {
   return static_cast<double>(occupied_) / (kBucketSlots * static_cast<double>(geometry_.buckets));
 }
 
-bool CuckooFilter::full(uint64_t items, uint64_t, uint64_t capacity) const noexcept {
-  return items >= capacity;
+// How many fingerprints there are, in bits; a slot takes about one bit less.
+double CuckooFilter::fingerprint_bits() const noexcept {
+  return geometry_.shape.low_bits + std::log2(geometry_.shape.radix);
+}
+
+// Items in the overflow table take no slot. Copies that two buckets can't hold go there.
+bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
+                                 uint64_t capacity) const noexcept {
+  const uint64_t left = occupied_ - std::min(occupied_, removes);
+  if (left + adds.size() <= capacity) {
+    return false;
+  }
+  uint64_t more = 0;
+  for (size_t i = 0; i < adds.size();) {
+    size_t end = i;
+    while (end < adds.size() && adds[end] == adds[i]) {
+      ++end;
+    }
+    const uint64_t there = std::min(kMaxCopiesInBuckets, count(adds[i]));
+    more += std::min<uint64_t>(end - i, kMaxCopiesInBuckets - there);
+    i = end;
+  }
+  return left + more > capacity;
 }
 
 // ---- buckets
-
-// A bucket of more than one word is read in parts, each at its own bit offset: two lanes, the other
-// two, and the rank only when a low part matched. Two lanes and a shift of at most 7 fit one word
-// for l <= 28; for l = 29, W = 128, the shifts are 0 and 2.
-bool CuckooFilter::wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept {
-  const uint32_t low_bits = geometry_.shape.low_bits;
-  const uint64_t low = fingerprint & low_mask_;
-  const uint32_t second = at.shift + 2 * low_bits;
-  const uint64_t flags01 = lane_test_.equal(load_word(at), low);
-  const uint64_t flags23 = lane_test_.equal(load_word({at.bytes + (second >> 3), second & 7}), low);
-  if ((flags01 | flags23) == 0) {
-    return false;
-  }
-  const uint32_t rank_at = at.shift + rank_shift_;
-  const auto rank =
-      static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7})) & rank_mask_;
-  const uint32_t highs =
-      equal_highs(ranks_[rank], static_cast<uint32_t>(fingerprint >> low_bits)) >> 7;
-  const uint64_t lows01 = flags01 >> lane_test_.top_shift;
-  const uint64_t lows23 = flags23 >> lane_test_.top_shift;
-  return (((lows01 & highs) | ((lows01 >> low_bits) & (highs >> 8)) | (lows23 & (highs >> 16)) |
-           ((lows23 >> low_bits) & (highs >> 24))) &
-          1) != 0;
-}
-
-bool CuckooFilter::wide_hold(const BitAddress& at1, const BitAddress& at2,
-                             uint64_t fingerprint) const noexcept {
-  __builtin_prefetch(at2.bytes);
-  return wide_matches(at1, fingerprint) || wide_matches(at2, fingerprint);
-}
-
-// May hold bits of the next bucket above this one's.
-uint128 CuckooFilter::read_wide(uint64_t bucket) const noexcept {
-  const BitAddress at = address(bucket);
-  const uint128 words =
-      load_le<uint64_t>(at.bytes) | static_cast<uint128>(load_le<uint64_t>(at.bytes + 8)) << 64;
-  if (at.shift + bucket_bits_ <= 128) {
-    return words >> at.shift;
-  }
-  const auto last = static_cast<uint8_t>(at.bytes[16]);
-  return words >> at.shift | static_cast<uint128>(last) << (128 - at.shift);
-}
-
-template <class Bits>
-inline BucketValues CuckooFilter::decode(Bits bits) const noexcept {
-  const uint32_t l = geometry_.shape.low_bits;
-  const uint32_t highs = ranks_[static_cast<uint32_t>(bits >> rank_shift_) & rank_mask_];
-  const auto value = [&](unsigned slot) {
-    return (static_cast<uint64_t>((highs >> (8 * slot)) & 0xFF) << l) |
-           (static_cast<uint64_t>(bits >> (slot * l)) & low_mask_);
-  };
-  return {value(0), value(1), value(2), value(3)};
-}
-
-inline BucketValues CuckooFilter::read(uint64_t bucket) const noexcept {
-  return one_word() ? decode(load_word(address(bucket))) : decode(read_wide(bucket));
-}
-
-// Values are sorted, so an empty slot is the first.
-inline bool CuckooFilter::has_empty_slot(uint64_t bucket) const noexcept {
-  const BitAddress at = address(bucket);
-  if ((load_word(at) & low_mask_) != 0) {
-    return false;
-  }
-  const uint32_t rank_at = at.shift + rank_shift_;
-  const auto rank = static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7}));
-  return (ranks_[rank & rank_mask_] & 0xFF) == 0;
-}
-
-// The masks only matter for highs that a damaged page made up: they must not spill over.
-void CuckooFilter::write(std::byte* page, uint64_t bucket_in_page,
-                         const BucketValues& values) const noexcept {
-  const uint64_t bit = bucket_in_page * bucket_bits_;
-  std::byte* at = page + (bit >> 3);
-  const auto shift = static_cast<uint32_t>(bit & 7);
-  const auto merge = [](std::byte* to, uint64_t mask, uint64_t value) {
-    store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
-  };
-  if (one_word()) {
-    const uint64_t mask = static_cast<uint64_t>(low_bits_mask(bucket_bits_));
-    const uint64_t bits = encode_bucket_in_word(geometry_.shape, values);
-    merge(at, mask << shift, (bits & mask) << shift);
-    return;
-  }
-  const uint128 mask = low_bits_mask(bucket_bits_);
-  const uint128 bits = encode_bucket(geometry_.shape, values) & mask;
-  merge(at, static_cast<uint64_t>(mask << shift), static_cast<uint64_t>(bits << shift));
-  merge(at + 8, static_cast<uint64_t>((mask << shift) >> 64),
-        static_cast<uint64_t>((bits << shift) >> 64));
-  if (shift + bucket_bits_ > 128) {
-    const auto kept = static_cast<uint32_t>(at[16]) & ~static_cast<uint32_t>(mask >> (128 - shift));
-    at[16] = static_cast<std::byte>(kept | static_cast<uint32_t>(bits >> (128 - shift)));
-  }
-}
 
 // One copy of `from`, which is among the bucket's values, becomes `to`. The bucket's page is marked
 // dirty already.
@@ -166,20 +80,25 @@ void CuckooFilter::replace(uint64_t bucket, BucketValues values, uint64_t from,
                            uint64_t to) noexcept {
   *std::find(values.begin(), values.end(), from) = to;
   const uint64_t page = page_of(bucket);
-  write(pages_.owned(page), bucket - page * buckets_per_page_, values);
+  bucket_bits_.write(pages_.owned(page), bucket - page * buckets_per_page_, values);
 }
 
 // ---- one hash
 
-uint64_t CuckooFilter::count(uint64_t hash) const noexcept {
-  const Place place = locate(hash);
-  const auto copies = [&](uint64_t bucket) {
+uint64_t CuckooFilter::copies(uint64_t number) const noexcept {
+  const uint64_t bucket = number / fingerprints_;
+  const uint64_t fingerprint = 1 + number % fingerprints_;
+  return copies(Place{bucket, alternate(bucket, fingerprint), fingerprint});
+}
+
+uint64_t CuckooFilter::copies(const Place& place) const noexcept {
+  const auto copies_in = [&](uint64_t bucket) {
     const BucketValues values = read(bucket);
     return static_cast<uint64_t>(std::count(values.begin(), values.end(), place.fingerprint));
   };
-  uint64_t total = copies(place.bucket1);
+  uint64_t total = copies_in(place.bucket1);
   if (place.bucket2 != place.bucket1) {
-    total += copies(place.bucket2);
+    total += copies_in(place.bucket2);
   }
   return overflow_.empty() ? total : total + overflow_.count(cell(place));
 }
@@ -198,7 +117,9 @@ class CuckooFilter::PageBuckets {
   explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
 
   BucketValues read(uint64_t bucket) const noexcept { return filter_.read(bucket); }
-  bool has_empty_slot(uint64_t bucket) const noexcept { return filter_.has_empty_slot(bucket); }
+  bool has_empty_slot(uint64_t bucket) const noexcept {
+    return filter_.bucket_bits_.has_empty_slot(filter_.address(bucket));
+  }
   void prefetch(uint64_t bucket) const noexcept {
     __builtin_prefetch(filter_.address(bucket).bytes);
   }
@@ -237,7 +158,7 @@ class CuckooFilter::ArrayBuckets {
       const uint64_t first = bucket;
       const uint64_t end = std::min(first + filter_.buckets_per_page_, filter_.geometry_.buckets);
       for (; bucket < end; ++bucket) {
-        filter_.write(encoded.data(), bucket - first, read(bucket));
+        filter_.bucket_bits_.write(encoded.data(), bucket - first, read(bucket));
       }
       if (!std::equal(encoded.begin(), encoded.end(), pages.find(page))) {
         pages.mark_dirty(page);
@@ -406,33 +327,13 @@ void CuckooFilter::move_along(Buckets& buckets, uint32_t free_end) {
 
 // ---- batches
 
-CuckooFilter::Bulk::Bulk(CuckooFilter& filter, uint64_t expected) : filter_(filter) {
-  if (filter.worth_decoding(expected)) {
-    array_ = std::make_unique<ArrayBuckets>(filter);
-  }
-}
-
-CuckooFilter::Bulk::~Bulk() = default;
-
-uint64_t CuckooFilter::Bulk::insert(std::span<const uint64_t> hashes) {
-  if (array_ != nullptr) {
-    return filter_.insert_all(*array_, hashes);
-  }
-  PageBuckets pages(filter_);
-  return filter_.insert_all(pages, hashes);
-}
-
-void CuckooFilter::Bulk::finish() {
-  if (array_ != nullptr) {
-    array_->store();
-    array_.reset();
-  }
-}
-
+// Keeps the buckets decoded in an array where that pays.
 class CuckooFilter::Builder final : public FilterBuilder {
  public:
-  Builder(CuckooFilter& filter, uint64_t expected) : filter_(filter), bulk_(filter, expected) {
-    batch_.reserve(kBatchHashes + kMaxCopiesInBuckets);
+  Builder(CuckooFilter& filter, uint64_t expected) : filter_(filter) {
+    if (filter.worth_decoding(expected)) {
+      array_ = std::make_unique<ArrayBuckets>(filter);
+    }
   }
   void insert(uint64_t hash, uint64_t count) override {
     if (count > kMaxCopiesInBuckets) {
@@ -441,19 +342,31 @@ class CuckooFilter::Builder final : public FilterBuilder {
     }
     batch_.insert(batch_.end(), count, hash);
     if (batch_.size() >= kBatchHashes) {
-      bulk_.insert(batch_);
+      (void)insert(batch_);
       batch_.clear();
     }
   }
+  // How many found their cell there already.
+  uint64_t insert(std::span<const uint64_t> hashes) {
+    if (array_ != nullptr) {
+      return filter_.insert_all(*array_, hashes);
+    }
+    PageBuckets pages(filter_);
+    return filter_.insert_all(pages, hashes);
+  }
   void finish() override {
-    bulk_.insert(batch_);
-    bulk_.finish();
+    (void)insert(batch_);
+    batch_.clear();
+    if (array_ != nullptr) {
+      array_->store();
+      array_.reset();
+    }
   }
 
  private:
   static constexpr size_t kBatchHashes = 1024;
   CuckooFilter& filter_;
-  Bulk bulk_;
+  std::unique_ptr<ArrayBuckets> array_;
   std::vector<uint64_t> batch_;
 };
 
@@ -482,9 +395,9 @@ Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
 }
 
 uint64_t CuckooFilter::insert_batch(std::span<const uint64_t> hashes) {
-  Bulk bulk(*this, hashes.size());
-  const uint64_t present = bulk.insert(hashes);
-  bulk.finish();
+  Builder builder(*this, hashes.size());
+  const uint64_t present = builder.insert(hashes);
+  builder.finish();
   return present;
 }
 
@@ -505,41 +418,6 @@ uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> ha
     hashes = hashes.subspan(count);
   }
   return present;
-}
-
-uint64_t CuckooFilter::contains_batch(std::span<const uint64_t> hashes,
-                                      bool* found) const noexcept {
-  struct Probe {
-    BitAddress at1;
-    BitAddress at2;
-    Place place;
-  };
-  Probe probes[kBatch];
-  uint64_t total = 0;
-  for (; !hashes.empty(); hashes = hashes.subspan(std::min(kBatch, hashes.size()))) {
-    const size_t count = std::min(kBatch, hashes.size());
-    for (size_t i = 0; i < count; ++i) {
-      const Place place = locate(hashes[i]);
-      probes[i] = {address(place.bucket1), address(place.bucket2), place};
-      __builtin_prefetch(probes[i].at1.bytes);
-      __builtin_prefetch(probes[i].at2.bytes);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      const Probe& probe = probes[i];
-      found[i] = one_word() ? words_hold(load_word(probe.at1), load_word(probe.at2),
-                                         probe.place.fingerprint, always_decode_)
-                            : wide_matches(probe.at1, probe.place.fingerprint) ||
-                                  wide_matches(probe.at2, probe.place.fingerprint);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      if (!overflow_.empty() && !found[i]) {
-        found[i] = overflow_.count(cell(probes[i].place)) != 0;
-      }
-      total += found[i] ? 1 : 0;
-    }
-    found += count;
-  }
-  return total;
 }
 
 // ---- the whole filter

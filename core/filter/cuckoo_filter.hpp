@@ -19,11 +19,12 @@
 //   I6  the same operations in the same order give the same bytes: no clock, no random source.
 //
 // Operations. Storage is not this class's business: the caller loads pages. contains/count/remove
-// need the two pages of the hash in memory (loaded()); insert, batches, check and digest need all.
+// need the two pages of the hash in memory; insert, builders, check and digest need all.
 //   insert       breadth-first search for the shortest relocation path over at most
 //                min(20,000, 4·M) nodes; O(1) expected (2.2 nodes on average at load .97)
-//   contains     2 bucket reads; low parts of the lanes are compared first, so that a negative
-//                rarely decodes the rank
+//   contains     2 bucket reads (core/filter/bucket_bits.hpp)
+//   builders     keep all buckets decoded in an array where that pays. Where entries are stored may
+//                differ from single inserts, but not from the same calls elsewhere (I6)
 // Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
 // CoNEXT 2014. Differences: any table size, no victim, exact overflow, breadth-first relocation.
 #pragma once
@@ -35,6 +36,7 @@
 
 #include "core/base/mix.hpp"
 #include "core/base/result.hpp"
+#include "core/filter/bucket_bits.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/sizing.hpp"
 
@@ -70,38 +72,19 @@ class CuckooFilter final : public Filter {
   uint64_t cell(const Place& place) const noexcept;
   uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
   uint64_t page_of(uint64_t bucket) const noexcept;
-  bool loaded(uint64_t hash) const noexcept;  // both pages of this hash are in memory
 
   Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
   Answer probe(uint64_t hash) const noexcept;  // kNotLoaded: one of its pages is not in memory
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
-  uint64_t count(uint64_t hash) const noexcept;  // occurrences of the hash's cell
+  uint64_t copies(uint64_t cell) const noexcept override;
+  uint64_t count(uint64_t hash) const noexcept { return copies(locate(hash)); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
   bool insert(uint64_t hash);           // true: the cell was there already;
                                         // std::bad_alloc: nothing was inserted
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
 
-  // Many inserts, of which the number is known about before. Keeps the filter's buckets decoded in
-  // an array where that pays; nothing else may use the filter until finish(). Where entries are
-  // stored may differ from single inserts, but not from the same calls elsewhere (I6). When memory
-  // runs out (std::bad_alloc) the filter is fit for nothing but destruction.
-  class Bulk {
-   public:
-    Bulk(CuckooFilter& filter, uint64_t expected);
-    ~Bulk();
-    Bulk(const Bulk&) = delete;
-    Bulk& operator=(const Bulk&) = delete;
-    uint64_t insert(std::span<const uint64_t> hashes);  // how many found their cell there already
-    void finish();
-
-   private:
-    CuckooFilter& filter_;
-    std::unique_ptr<ArrayBuckets> array_;
-  };
-
-  // These hide memory latency: hash all, prefetch all, then work, in this order.
+  // Hides memory latency: hash all, prefetch all, then work, in this order.
   uint64_t insert_batch(std::span<const uint64_t> hashes) override;
-  uint64_t contains_batch(std::span<const uint64_t> hashes, bool* found) const noexcept;
   // More than kMaxCopiesInBuckets of one hash go to the overflow table, so that its two buckets
   // stay free for others.
   static constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
@@ -111,7 +94,17 @@ class CuckooFilter final : public Filter {
   double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
   double rate_now() const noexcept override { return rate(static_cast<double>(items())); }
   double load_factor() const noexcept override;
-  bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept override;
+  uint32_t places_per_key() const noexcept override { return 2; }
+  double fingerprint_bits() const noexcept override;
+  bool full(uint64_t items, uint64_t, uint64_t capacity) const noexcept override {
+    return items >= capacity;
+  }
+  bool outgrown(uint64_t items, uint64_t capacity) const noexcept override {
+    return items > capacity;
+  }
+  bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
+                     uint64_t capacity) const noexcept override;
+  uint64_t united_items(uint64_t a, uint64_t b, uint64_t) const noexcept override { return a + b; }
 
   // One occurrence's share of the digest (I5).
   uint64_t digest_of(uint64_t hash) const noexcept override { return mix64(cell(hash)); }
@@ -128,11 +121,6 @@ class CuckooFilter final : public Filter {
 
   static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
 
-  // Where a bucket's first bit is.
-  struct BitAddress {
-    const std::byte* bytes;
-    uint32_t shift;  // 0 … 7
-  };
   // A bucket the search for a relocation path reached: `value` would come here from nodes_[parent].
   struct Node {
     uint64_t bucket;
@@ -152,42 +140,13 @@ class CuckooFilter final : public Filter {
     const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
     return sum - bucket + (sum < bucket ? geometry_.buckets : 0);
   }
-  BitAddress address(const std::byte* page, uint64_t bucket_in_page) const noexcept {
-    const uint64_t bit = bucket_in_page * bucket_bits_;
-    return {page + (bit >> 3), static_cast<uint32_t>(bit & 7)};
-  }
-  BitAddress address(uint64_t bucket) const noexcept {
+  BucketBits::Address address(uint64_t bucket) const noexcept {
     const uint64_t page = page_of(bucket);
-    return address(pages_.find(page), bucket - page * buckets_per_page_);
+    return bucket_bits_.address(pages_.find(page), bucket - page * buckets_per_page_);
   }
-  bool one_word() const noexcept { return lanes_per_word_ == kBucketSlots; }
-  static uint64_t load_word(const BitAddress& at) noexcept {
-    return load_le<uint64_t>(at.bytes) >> at.shift;
-  }
-  // Bit 0: a lane holds the fingerprint (high, and low by the flags of LaneTest::equal).
-  uint64_t matches(uint64_t word, uint64_t flags, uint32_t high) const noexcept {
-    const uint64_t lows = flags >> lane_test_.top_shift;
-    const uint32_t rank = static_cast<uint32_t>(word >> rank_shift_) & rank_mask_;
-    return both(lows, equal_highs(ranks_[rank], high) >> 7);
-  }
-  // Bit 0: for some j both bit j·l of lows and bit 8·j of highs are set.
-  uint64_t both(uint64_t lows, uint64_t highs) const noexcept {
-    const uint32_t l = geometry_.shape.low_bits;
-    return (lows & highs) | ((lows >> l) & (highs >> 8)) | ((lows >> (2 * l)) & (highs >> 16)) |
-           ((lows >> (3 * l)) & (highs >> 24));
-  }
-  // always_decode not 0: without a branch.
-  bool words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint,
-                  uint64_t always_decode) const noexcept;
-  bool wide_hold(const BitAddress& at1, const BitAddress& at2, uint64_t fingerprint) const noexcept;
-  bool wide_matches(const BitAddress& at, uint64_t fingerprint) const noexcept;
+  BucketValues read(uint64_t bucket) const noexcept { return bucket_bits_.read(address(bucket)); }
 
-  uint128 read_wide(uint64_t bucket) const noexcept;
-  template <class Bits>
-  BucketValues decode(Bits bits) const noexcept;
-  BucketValues read(uint64_t bucket) const noexcept;
-  bool has_empty_slot(uint64_t bucket) const noexcept;
-  void write(std::byte* page, uint64_t bucket_in_page, const BucketValues& values) const noexcept;
+  uint64_t copies(const Place& place) const noexcept;
   void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) noexcept;
 
   bool worth_decoding(uint64_t inserts) const noexcept;
@@ -209,17 +168,10 @@ class CuckooFilter final : public Filter {
 
   CuckooGeometry geometry_;
   // Derived from the geometry, for the hot path.
-  uint64_t fingerprints_ = 0;
-  uint64_t buckets_per_page_ = 0;
-  uint64_t page_reciprocal_ = 0;
-  uint32_t bucket_bits_ = 0;
-  uint32_t lanes_per_word_ = 0;  // 4: a whole bucket is read in one 64-bit load; else 2
-  LaneTest lane_test_;
-  uint64_t always_decode_ = 0;  // not 0: so few low bits that testing them first does not pay
-  uint64_t low_mask_ = 0;
-  uint32_t rank_shift_ = 0;
-  uint32_t rank_mask_ = 0;
-  const uint32_t* ranks_ = nullptr;
+  uint64_t fingerprints_;
+  uint64_t buckets_per_page_;
+  uint64_t page_reciprocal_;
+  BucketBits bucket_bits_;
 
   std::vector<Node> nodes_;  // the search's memory, kept for the next one
 };
@@ -243,24 +195,6 @@ inline uint64_t CuckooFilter::page_of(uint64_t bucket) const noexcept {
   return multiply_high(bucket, page_reciprocal_);
 }
 
-inline bool CuckooFilter::loaded(uint64_t hash) const noexcept {
-  const Place place = locate(hash);
-  return pages_.find(page_of(place.bucket1)) != nullptr &&
-         pages_.find(page_of(place.bucket2)) != nullptr;
-}
-
-inline bool CuckooFilter::words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint,
-                                     uint64_t always_decode) const noexcept {
-  const uint64_t low = fingerprint & low_mask_;
-  const uint64_t flags1 = lane_test_.equal(word1, low);
-  const uint64_t flags2 = lane_test_.equal(word2, low);
-  if ((flags1 | flags2 | always_decode) == 0) {
-    return false;
-  }
-  const auto high = static_cast<uint32_t>(fingerprint >> geometry_.shape.low_bits);
-  return ((matches(word1, flags1, high) | matches(word2, flags2, high)) & 1) != 0;
-}
-
 inline CuckooFilter::Answer CuckooFilter::probe(uint64_t hash) const noexcept {
   const Place place = locate(hash);
   const uint64_t page1 = page_of(place.bucket1);
@@ -270,11 +204,9 @@ inline CuckooFilter::Answer CuckooFilter::probe(uint64_t hash) const noexcept {
   if (bytes1 == nullptr || bytes2 == nullptr) [[unlikely]] {
     return Answer::kNotLoaded;
   }
-  const BitAddress at1 = address(bytes1, place.bucket1 - page1 * buckets_per_page_);
-  const BitAddress at2 = address(bytes2, place.bucket2 - page2 * buckets_per_page_);
-  const bool held =
-      one_word() ? words_hold(load_word(at1), load_word(at2), place.fingerprint, always_decode_)
-                 : wide_hold(at1, at2, place.fingerprint);
+  const bool held = bucket_bits_.hold(
+      bucket_bits_.address(bytes1, place.bucket1 - page1 * buckets_per_page_),
+      bucket_bits_.address(bytes2, place.bucket2 - page2 * buckets_per_page_), place.fingerprint);
   if (overflow_.empty()) [[likely]] {
     return static_cast<Answer>(held);
   }

@@ -1,5 +1,7 @@
 #include "core/filter/factory.hpp"
 
+#include <string>
+
 #include "core/filter/bloom_filter.hpp"
 #include "core/filter/bloom_sizing.hpp"
 #include "core/filter/cuckoo_filter.hpp"
@@ -16,26 +18,7 @@ Result<std::unique_ptr<Filter>> made_of(Result<Geometry> geometry) {
   return std::unique_ptr<Filter>(std::make_unique<Made>(geometry.value()));
 }
 
-}  // namespace
-
-Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
-                                            uint32_t page_bytes) {
-  if (spec.kind == FilterKind::kCuckoo) {
-    return made_of<CuckooFilter>(spec.fingerprint_bits != 0
-                                     ? size_cuckoo_bits(capacity, spec.fingerprint_bits, page_bytes)
-                                     : size_cuckoo(capacity, spec.rate, page_bytes));
-  }
-  return made_of<BloomFilter>(
-      spec.bits_per_key != 0
-          ? size_bloom_bits(spec.kind, capacity, spec.bits_per_key, spec.hashes, page_bytes)
-          : size_bloom(spec.kind, capacity, spec.rate, spec.hashes, page_bytes));
-}
-
-Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
-                                            uint32_t page_bytes) {
-  if (kind != FilterKind::kCuckoo) {
-    return made_of<BloomFilter>(stored_bloom(kind, words, page_bytes));
-  }
+Result<std::unique_ptr<Filter>> make_cuckoo(const GeometryWords& words, uint32_t page_bytes) {
   CuckooGeometry geometry;
   geometry.buckets = words.size;
   geometry.page_bytes = page_bytes;
@@ -48,6 +31,46 @@ Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords
                    " low bits");
   }
   return std::unique_ptr<Filter>(std::make_unique<CuckooFilter>(geometry));
+}
+
+Status no_such_kind(FilterKind kind) {
+  return invalid("filter kind is " + std::to_string(static_cast<unsigned>(kind)) +
+                 ", expected a Bloom filter's, 2 to 5");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
+                                            uint32_t page_bytes) {
+  switch (spec.kind) {
+    case FilterKind::kCuckoo:
+      return made_of<CuckooFilter>(
+          spec.fingerprint_bits != 0 ? size_cuckoo_bits(capacity, spec.fingerprint_bits, page_bytes)
+                                     : size_cuckoo(capacity, spec.rate, page_bytes));
+    case FilterKind::kBloom:
+    case FilterKind::kBlockedBloom:
+    case FilterKind::kCountingBloom:
+    case FilterKind::kLegacyBloom:
+      return made_of<BloomFilter>(
+          spec.bits_per_key != 0
+              ? size_bloom_bits(spec.kind, capacity, spec.bits_per_key, spec.hashes, page_bytes)
+              : size_bloom(spec.kind, capacity, spec.rate, spec.hashes, page_bytes));
+  }
+  return no_such_kind(spec.kind);
+}
+
+Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
+                                            uint32_t page_bytes) {
+  switch (kind) {
+    case FilterKind::kCuckoo:
+      return make_cuckoo(words, page_bytes);
+    case FilterKind::kBloom:
+    case FilterKind::kBlockedBloom:
+    case FilterKind::kCountingBloom:
+    case FilterKind::kLegacyBloom:
+      return made_of<BloomFilter>(stored_bloom(kind, words, page_bytes));
+  }
+  return corrupt(no_such_kind(kind).error().message);
 }
 
 }  // namespace cuckoo

@@ -16,6 +16,9 @@ struct FilterSpec {
   uint32_t fingerprint_bits = 0;  // cuckoo: 4 … 32, or 0
   double bits_per_key = 0;        // Bloom: m/n, 1 … 128, or 0
   uint32_t hashes = 0;            // Bloom: k, 1 … 64, or 0: the best
+
+  // A size was asked for, so the rate has no meaning.
+  bool has_own_size() const noexcept { return fingerprint_bits != 0 || bits_per_key != 0; }
 };
 
 // capacity 1 … 2^40; kInvalid when a number is out of range. All pages absent.

@@ -12,8 +12,11 @@
 //       What reads the whole filter (digest, check, unite's other) takes absent pages for zero.
 //       Its memory and time follow the pages that hold something, not the geometry.
 //   I5  when memory runs out (std::bad_alloc) in what changes many hashes, some of them are in.
-//   A filter of kind kLegacyBloom takes pairs of hashes (bloom_filter.hpp): what takes a
-//   single one is never called for it.
+//
+// What differs between the kinds is a virtual function here or a trait in core/filter/kind.hpp.
+// Only three ask for a filter's class: core/filter/factory.hpp makes it, core/filter/probe.hpp
+// calls it directly, and core/filter/legacy_bloom.hpp hands out what takes pairs of hashes. For a
+// filter of pairs nothing is called here that takes a single hash.
 //
 // A cell is what one hash shares with the hashes it can't be told apart from: a cuckoo filter's
 // (bucket pair, fingerprint), each of a Bloom filter's k bits or counters.
@@ -23,29 +26,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 
 #include "core/base/pages.hpp"
 #include "core/base/result.hpp"
+#include "core/filter/kind.hpp"
 #include "core/filter/overflow_table.hpp"
 
 namespace cuckoo {
-
-// The numbers are stored (FORMAT.md).
-enum class FilterKind : uint8_t {
-  kCuckoo = 1,
-  kBloom = 2,          // layout = standard
-  kBlockedBloom = 3,   // layout = blocked
-  kCountingBloom = 4,  // counting = on
-  kLegacyBloom = 5,    // hash = murmur2
-};
-
-// Removes that make sense for that kind: items are adds minus removes, a hash may be there often.
-// The others hold a set: an add of what is present changes nothing.
-inline bool is_multiset(FilterKind kind) noexcept {
-  return kind == FilterKind::kCuckoo || kind == FilterKind::kCountingBloom;
-}
 
 // A geometry as it is stored. size: buckets, bits, counters or blocks; shape: a cuckoo filter's
 // radix, a Bloom filter's hashes (blocks per key when blocked); detail: a cuckoo filter's low bits.
@@ -81,7 +71,8 @@ class Filter {
   virtual ~Filter() = default;
 
   FilterKind kind() const noexcept { return kind_; }
-  bool canonical() const noexcept { return kind_ != FilterKind::kCuckoo; }
+  KindTraits traits() const noexcept { return traits_of(kind_); }
+  bool canonical() const noexcept { return traits().canonical; }
   PageSet& pages() noexcept { return pages_; }
   const PageSet& pages() const noexcept { return pages_; }
   OverflowTable& overflow() noexcept { return overflow_; }
@@ -103,6 +94,9 @@ class Filter {
 
   // kNotLoaded: a page that is needed for the answer is not in memory.
   virtual Answer ask(uint64_t hash) const noexcept = 0;
+  // Of a cell: its entries, its counter, 1 or 0 of a bit; overflow included. Its pages are in
+  // memory.
+  virtual uint64_t copies(uint64_t cell) const noexcept = 0;
   // Occurrences of the hash's cells, less the pending removes. Its pages are in memory.
   virtual uint64_t count(uint64_t hash, const PendingRemoves& pending) const = 0;
   // How many of them were present already when their turn came.
@@ -119,14 +113,34 @@ class Filter {
   virtual double rate(double keys) const noexcept = 0;
   virtual double rate_now() const noexcept = 0;
   virtual double load_factor() const noexcept = 0;  // occupied part of the cells, 0 … 1
-  // Would one key more than `items` (of which `unfolded` are not in the pages yet) be more than the
-  // filter of that capacity is meant for? `capacity` distinct keys always fit. Duplicates fill a
-  // cuckoo filter, but no Bloom filter: its items don't count them, or its cells are asked, too.
+  // Positions that a key is looked up at, and the bits of what is stored there; 0: no fingerprints.
+  virtual uint32_t places_per_key() const noexcept = 0;
+  virtual double fingerprint_bits() const noexcept = 0;
+
+  // The items it holds, all folded; none when its cells don't tell.
+  std::optional<uint64_t> counted_items() const noexcept {
+    return traits().slot_per_item ? std::optional(occupied_ + overflow_.items()) : std::nullopt;
+  }
+  // Has it no room for one key more? It was made for `capacity` keys and took `items`, of which
+  // `unfolded` are not in its pages yet. There is always room for `capacity` distinct keys. Copies
+  // take room where each item takes a slot; elsewhere they don't, so items above the capacity are
+  // no proof, and the cells are asked.
   virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
-  // Does it hold more than that? All folded. Early rather than late: then it grows.
-  virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept {
+  // Does it hold more keys than it was made for? All are folded. In doubt overfull() says no,
+  // which is for one that can't grow, and outgrown() yes.
+  bool overfull(uint64_t items, uint64_t capacity) const noexcept {
     return items > 0 && full(items - 1, 0, capacity);
   }
+  virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept = 0;
+  // Would it be outgrown after so many removes, and adds that ascend? Yes only where that can be
+  // told before: the others are asked outgrown() afterwards.
+  virtual bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
+                             uint64_t capacity) const noexcept = 0;
+  // How many items it has when a filter of `b` items was united into it, which had `a` itself. In a
+  // multiset their sum. Keys of a set may have been in both: there the cells in use give an
+  // estimate, of no less than each had. It is above `capacity` only when one of them was, or the
+  // cells leave no doubt, so that the union of `capacity` keys or fewer always fits.
+  virtual uint64_t united_items(uint64_t a, uint64_t b, uint64_t capacity) const noexcept = 0;
 
   // An entry's share of digest(), and the digest of pages and overflow table; 0 when canonical.
   virtual uint64_t digest_of(uint64_t hash) const noexcept = 0;

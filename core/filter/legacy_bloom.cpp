@@ -56,6 +56,16 @@ HashPair legacy_hash(std::span<const std::byte> bytes, uint32_t seed) noexcept {
   return {h1, murmur_hash_64a(bytes, static_cast<uint32_t>((h1 >> 32) ^ h1))};
 }
 
+BloomFilter& pairs_of(Filter& filter) noexcept {
+  assert(filter.kind() == FilterKind::kLegacyBloom);
+  return static_cast<BloomFilter&>(filter);
+}
+
+const BloomFilter& pairs_of(const Filter& filter) noexcept {
+  assert(filter.kind() == FilterKind::kLegacyBloom);
+  return static_cast<const BloomFilter&>(filter);
+}
+
 bool looks_like_legacy_file(std::span<const std::byte> bytes) noexcept {
   return bytes.size() >= 4 && load_le<uint32_t>(bytes.data()) == kMagic;
 }
@@ -69,12 +79,10 @@ Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t
                    " bytes, expected at least 64");
   }
   const auto field = [&](size_t at) { return load_le<uint32_t>(bytes.data() + at); };
-  Result<BloomGeometry> geometry =
-      stored_bloom(FilterKind::kLegacyBloom, {field(kBitsAt), field(kHashesAt), 0}, page_bytes);
-  if (!geometry.ok()) {
-    return geometry.take_status();
-  }
-  const uint64_t size = geometry.value().size / 8;
+  CUCKOO_ASSIGN_OR_RETURN(
+      BloomGeometry geometry,
+      stored_bloom(FilterKind::kLegacyBloom, {field(kBitsAt), field(kHashesAt), 0}, page_bytes));
+  const uint64_t size = geometry.size / 8;
   if (field(kSizeAt) != size || bytes.size() != kHeaderBytes + size) {
     return corrupt("legacy filter file has " + std::to_string(bytes.size()) + " bytes and says " +
                    std::to_string(field(kSizeAt)) + " follow its header, expected " +
@@ -92,7 +100,7 @@ Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t
     return corrupt("legacy filter file has the rate " + std::to_string(file.rate) +
                    ", expected more than 0 and less than 1");
   }
-  auto filter = std::make_unique<BloomFilter>(geometry.value());
+  auto filter = std::make_unique<BloomFilter>(geometry);
   const std::byte* from = bytes.data() + kHeaderBytes;
   uint64_t used = 0;
   for (uint64_t index = 0; index < filter->pages().page_count(); ++index) {
@@ -121,7 +129,7 @@ Status check_legacy_file_bytes(const GeometryWords& words, uint64_t limit) {
 }
 
 Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file) {
-  assert(file.filter != nullptr && file.filter->kind() == FilterKind::kLegacyBloom);
+  assert(file.filter != nullptr && file.filter->traits().pairs);
   const Filter& filter = *file.filter;
   CUCKOO_TRY(check_field("n", file.capacity, 1));
   CUCKOO_TRY(check_field("count", file.items, 0));

@@ -37,6 +37,10 @@ namespace cuckoo {
 uint64_t murmur_hash_64a(std::span<const std::byte> bytes, uint64_t seed) noexcept;
 HashPair legacy_hash(std::span<const std::byte> bytes, uint32_t seed) noexcept;
 
+// What takes pairs, of a filter whose kind is one of pairs.
+BloomFilter& pairs_of(Filter& filter) noexcept;
+const BloomFilter& pairs_of(const Filter& filter) noexcept;
+
 struct LegacyFile {
   uint32_t seed = 0;
   uint64_t items = 0;              // count

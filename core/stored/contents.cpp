@@ -4,32 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "core/filter/bloom_filter.hpp"
-#include "core/filter/bloom_sizing.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 
 namespace cuckoo {
-
-// By bisection: the logarithm of a C library is not the same everywhere.
-uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t capacity) noexcept {
-  const uint64_t sum = a + b;
-  if (is_multiset(united.kind())) {
-    return sum;
-  }
-  const BloomGeometry& geometry = static_cast<const BloomFilter&>(united).geometry();
-  uint64_t least = std::max(a, b);
-  uint64_t most = sum;
-  while (least < most) {
-    const uint64_t middle = least + (most - least) / 2;
-    if (expected_cells(geometry, static_cast<double>(middle) + 0.5) <
-        static_cast<double>(united.occupied())) {
-      least = middle + 1;
-    } else {
-      most = middle;
-    }
-  }
-  return united.outgrown(capacity, capacity) ? least : std::min(least, capacity);
-}
 
 bool equal_cells(const Filter& a, const Filter& b) noexcept {
   const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
@@ -65,19 +42,16 @@ Status verify_hashes(const FilterContents& contents) {
     }));
     return digest == filter.digest() ? Status() : differ();
   }
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(filter.kind(), filter.words(), filter.pages().page_bytes());
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  made.value()->pages().complete();
-  const std::unique_ptr<FilterBuilder> builder = made.value()->builder(contents.hash_count);
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
+                          make_filter(filter.kind(), filter.words(), filter.pages().page_bytes()));
+  made->pages().complete();
+  const std::unique_ptr<FilterBuilder> builder = made->builder(contents.hash_count);
   CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
     builder->insert(hash, count);
     return {};
   }));
   builder->finish();
-  return equal_cells(*made.value(), filter) ? Status() : differ();
+  return equal_cells(*made, filter) ? Status() : differ();
 }
 
 template <class Visitor>
@@ -97,15 +71,15 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
                                              Growth growth, uint32_t page_bytes, const Poll& poll) {
   constexpr uint64_t kHashesPerPoll = 1024;
   sort_entries_by_hash(hashes_, width_);
-  const bool is_cuckoo = spec.kind == FilterKind::kCuckoo;
+  const bool copies_take_room = traits_of(spec.kind).slot_per_item;
   uint64_t distinct = 0;
   uint64_t in_buckets = 0;
   CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
     in_buckets += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 0;
     return ++distinct % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
   }));
-  const uint64_t needed = is_cuckoo ? in_buckets : distinct;
-  const uint64_t limited = is_cuckoo && growth == Growth::kOff ? hashes_.size() : needed;
+  const uint64_t needed = copies_take_room ? in_buckets : distinct;
+  const uint64_t limited = copies_take_room && growth == Growth::kOff ? hashes_.size() : needed;
   FilterContents contents;
   contents.capacity = capacity;
   if (capacity == 0) {
@@ -119,11 +93,7 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
     }
     contents.capacity = needed;
   }
-  Result<std::unique_ptr<Filter>> made = make_filter(spec, contents.capacity, page_bytes);
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  contents.filter = std::move(made.value());
+  CUCKOO_ASSIGN_OR_RETURN(contents.filter, make_filter(spec, contents.capacity, page_bytes));
   contents.filter->pages().complete();
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
   uint64_t inserted = 0;

@@ -1,322 +1,19 @@
 #include "core/stored/image.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cstdio>
 #include <optional>
 #include <string>
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
-#include "core/filter/bloom_sizing.hpp"
 #include "core/filter/cell_layout.hpp"
-#include "core/filter/sizing.hpp"
+#include "core/stored/image_header.hpp"
 
 namespace cuckoo {
 namespace {
 
-constexpr uint32_t kMagic = 0x4D494B43;  // "CKIM"
-constexpr size_t kCrcBytes = 4;
-constexpr size_t kOverflowEntryBytes = 16;
 constexpr size_t kRowLengthBytes = 4;
-constexpr uint8_t kHasHashes = 1;   // the only flag
 constexpr uint64_t kHashChain = 0;  // chain value before the first row of hashes
-
-// Where the fields of the header are.
-constexpr size_t kVersionAt = 4;
-constexpr size_t kLengthAt = 8;
-constexpr size_t kKindAt = 16;
-constexpr size_t kWidthAt = 17;
-constexpr size_t kAffinityAt = 18;
-constexpr size_t kFlagsAt = 19;
-constexpr size_t kFingerprintBitsAt = 20;
-constexpr size_t kHashesAt = 22;
-constexpr size_t kRateAt = 24;
-constexpr size_t kBitsPerKeyAt = 32;
-constexpr size_t kSeedAt = 40;
-constexpr size_t kCapacityAt = 48;
-constexpr size_t kSizeAt = 56;
-constexpr size_t kShapeAt = 64;
-constexpr size_t kDetailAt = 72;
-constexpr size_t kItemsAt = 80;
-constexpr size_t kOccupiedAt = 88;
-constexpr size_t kCellBytesAt = 96;
-constexpr size_t kOverflowCountAt = 104;
-constexpr size_t kHashCountAt = 112;
-constexpr size_t kHashBytesAt = 120;
-static_assert(kHashBytesAt + 8 == image_header_bytes(1));
-constexpr size_t kCollationAt = 128;  // from version 2 on, as all behind it
-constexpr size_t kKeyTypesAt = 129;
-constexpr size_t kZeroAt = 130;
-static_assert(kZeroAt + 6 == image_header_bytes(kImageVersion));
-
-constexpr size_t least_bytes(uint32_t version) noexcept {
-  return image_header_bytes(version) + kCrcBytes;
-}
-
-// 4512 -> "4,512"
-std::string grouped(uint64_t number) {
-  std::string text = std::to_string(number);
-  for (size_t at = text.size(); at > 3;) {
-    at -= 3;
-    text.insert(at, 1, ',');
-  }
-  return text;
-}
-
-std::string exact(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", number);
-  return text;
-}
-
-bool is_zero(double number) noexcept { return std::bit_cast<uint64_t>(number) == 0; }  // not -0
-
-// ---- header
-
-// The header and what it says about the sections behind it.
-struct Sections {
-  ImageHeader header;
-  CellLayout layout;
-  uint64_t length = 0;
-  uint64_t cell_bytes = 0;
-  uint64_t overflow_count = 0;
-  uint64_t hash_bytes = 0;
-
-  size_t header_bytes() const noexcept { return image_header_bytes(header.version); }
-};
-
-bool has_own_size(const FilterSpec& spec) noexcept {
-  return spec.fingerprint_bits != 0 || spec.bits_per_key != 0;  // so the rate means nothing
-}
-
-Status check_rate(const FilterSpec& spec) {
-  if (has_own_size(spec)) {
-    return is_zero(spec.rate) ? Status()
-                              : corrupt("image for a false positive rate of " + exact(spec.rate) +
-                                        " and a size of its own, expected one of the two");
-  }
-  if (spec.kind == FilterKind::kLegacyBloom) {  // its files know no bounds
-    return spec.rate > 0 && spec.rate < 1 ? Status()
-                                          : corrupt("image for a false positive rate of " +
-                                                    exact(spec.rate) + ", expected 0 to 1");
-  }
-  return spec.rate >= kMinBloomRate && spec.rate <= kMaxRate
-             ? Status()
-             : corrupt("image for a false positive rate of " + exact(spec.rate) +
-                       ", expected 2^-36 to 0.25");
-}
-
-Status check_spec(const FilterSpec& spec) {
-  if (spec.kind < FilterKind::kCuckoo || spec.kind > FilterKind::kLegacyBloom) {
-    return corrupt("image of a filter of kind " + std::to_string(static_cast<int>(spec.kind)) +
-                   ", expected 1 to 5");
-  }
-  const bool cuckoo = spec.kind == FilterKind::kCuckoo;
-  if (spec.fingerprint_bits != 0 &&
-      (!cuckoo || spec.fingerprint_bits < 4 || spec.fingerprint_bits > 32)) {
-    return corrupt("image for " + grouped(spec.fingerprint_bits) + " fingerprint bits, expected " +
-                   (cuckoo ? "0 or 4 to 32" : "0 in a Bloom filter"));
-  }
-  if (!is_zero(spec.bits_per_key) &&
-      (cuckoo || !(spec.bits_per_key >= 1 && spec.bits_per_key <= 128))) {
-    return corrupt("image for " + exact(spec.bits_per_key) + " bits per key, expected " +
-                   (cuckoo ? "0 in a cuckoo filter" : "0 or 1 to 128"));
-  }
-  if (spec.hashes > (cuckoo ? 0U : 64U)) {
-    return corrupt("image for " + grouped(spec.hashes) + " hashes, expected " +
-                   (cuckoo ? "0 in a cuckoo filter" : "0 to 64"));
-  }
-  return check_rate(spec);
-}
-
-// What doesn't need the bytes behind the header.
-Status check_header(const ImageHeader& header, const CellLayout& layout) {
-  CUCKOO_TRY(check_spec(header.spec));
-  if (header.version < kOldestImageVersion || header.version > kImageVersion) {
-    return corrupt("image of format " + std::to_string(header.version) + ", expected 1 or 2");
-  }
-  if (header.width != HashWidth::k47Bits && header.width != HashWidth::k63Bits) {
-    return corrupt("image of " + std::to_string(static_cast<int>(header.width)) +
-                   "-bit hashes, expected 47 or 63");
-  }
-  if (header.key_affinity > kMaxKeyAffinity) {
-    return corrupt("image of keys of affinity " + std::to_string(header.key_affinity) +
-                   ", expected 0 to 4");
-  }
-  if (header.collation > kMaxKeyCollation) {
-    return corrupt("image of keys of collation " + std::to_string(header.collation) +
-                   ", expected 0 to 2");
-  }
-  if (header.version == 1 && (header.collation != 0 || header.key_types != 0)) {
-    return corrupt("image of format 1 that knows the collation or the types of its keys");
-  }
-  if (header.capacity < 1 || header.capacity > kMaxCapacity) {
-    return corrupt("image of capacity " + grouped(header.capacity) + ", expected 1 to 2^40");
-  }
-  if (header.items > kMaxImageItems) {
-    return corrupt("image of " + grouped(header.items) + " items, expected at most 2^62");
-  }
-  const uint64_t cells = cell_slots(header.spec.kind, layout);
-  if (header.occupied > cells) {
-    return corrupt("image with " + grouped(header.occupied) + " cells in use, expected at most " +
-                   grouped(cells));
-  }
-  if (header.with_hashes && header.spec.kind == FilterKind::kLegacyBloom) {
-    return corrupt("image of a murmur2 filter with hashes, expected none");
-  }
-  if (!header.with_hashes && header.hash_count != 0) {
-    return corrupt("image without hashes that counts " + grouped(header.hash_count));
-  }
-  return {};
-}
-
-void put_header(const Sections& sections, std::byte* to) noexcept {
-  const ImageHeader& header = sections.header;
-  store_le(to, kMagic);
-  store_le(to + kVersionAt, header.version);
-  store_le(to + kLengthAt, sections.length);
-  store_le(to + kKindAt, static_cast<uint8_t>(header.spec.kind));
-  store_le(to + kWidthAt, static_cast<uint8_t>(header.width));
-  store_le(to + kAffinityAt, header.key_affinity);
-  store_le(to + kFlagsAt, header.with_hashes ? kHasHashes : uint8_t{0});
-  store_le(to + kFingerprintBitsAt, static_cast<uint16_t>(header.spec.fingerprint_bits));
-  store_le(to + kHashesAt, static_cast<uint16_t>(header.spec.hashes));
-  store_le(to + kRateAt, std::bit_cast<uint64_t>(header.spec.rate));
-  store_le(to + kBitsPerKeyAt, std::bit_cast<uint64_t>(header.spec.bits_per_key));
-  store_le(to + kSeedAt, header.seed);
-  store_le(to + kCapacityAt, header.capacity);
-  store_le(to + kSizeAt, header.geometry.size);
-  store_le(to + kShapeAt, header.geometry.shape);
-  store_le(to + kDetailAt, header.geometry.detail);
-  store_le(to + kItemsAt, header.items);
-  store_le(to + kOccupiedAt, header.occupied);
-  store_le(to + kCellBytesAt, sections.cell_bytes);
-  store_le(to + kOverflowCountAt, sections.overflow_count);
-  store_le(to + kHashCountAt, header.hash_count);
-  store_le(to + kHashBytesAt, sections.hash_bytes);
-  if (header.version > 1) {
-    store_le(to + kCollationAt, header.collation);
-    store_le(to + kKeyTypesAt, header.key_types);
-  }
-}
-
-// The fields as they stand there; the bytes are at least a header of that version.
-void get_header(const std::byte* from, Sections& sections) noexcept {
-  const auto word = [from](size_t at) { return load_le<uint64_t>(from + at); };
-  ImageHeader& header = sections.header;
-  header.version = load_le<uint32_t>(from + kVersionAt);
-  sections.length = word(kLengthAt);
-  header.spec.kind = static_cast<FilterKind>(from[kKindAt]);
-  header.width = static_cast<HashWidth>(from[kWidthAt]);
-  header.key_affinity = static_cast<uint8_t>(from[kAffinityAt]);
-  header.with_hashes = (static_cast<uint8_t>(from[kFlagsAt]) & kHasHashes) != 0;
-  header.spec.fingerprint_bits = load_le<uint16_t>(from + kFingerprintBitsAt);
-  header.spec.hashes = load_le<uint16_t>(from + kHashesAt);
-  header.spec.rate = std::bit_cast<double>(word(kRateAt));
-  header.spec.bits_per_key = std::bit_cast<double>(word(kBitsPerKeyAt));
-  header.seed = word(kSeedAt);
-  header.capacity = word(kCapacityAt);
-  header.geometry = {word(kSizeAt), word(kShapeAt), word(kDetailAt)};
-  header.items = word(kItemsAt);
-  header.occupied = word(kOccupiedAt);
-  sections.cell_bytes = word(kCellBytesAt);
-  sections.overflow_count = word(kOverflowCountAt);
-  header.hash_count = word(kHashCountAt);
-  sections.hash_bytes = word(kHashBytesAt);
-  if (header.version > 1) {
-    header.collation = static_cast<uint8_t>(from[kCollationAt]);
-    header.key_types = static_cast<uint8_t>(from[kKeyTypesAt]);
-  }
-}
-
-// The sections fill the image, and are as long as the header's other numbers ask for.
-Status check_lengths(const Sections& sections) {
-  const ImageHeader& header = sections.header;
-  if (const uint64_t expected = sections.layout.total_bytes(kImagePageBytes);
-      sections.cell_bytes != expected) {
-    return corrupt("image with " + grouped(sections.cell_bytes) + " bytes of cells, expected " +
-                   grouped(expected) + " for " + grouped(header.geometry.size) + " " +
-                   unit_name(header.spec.kind));
-  }
-  uint64_t room = sections.length - least_bytes(header.version);
-  if (sections.cell_bytes > room) {
-    return corrupt("image with " + grouped(sections.cell_bytes) +
-                   " bytes of cells, expected at most " + grouped(room));
-  }
-  room -= sections.cell_bytes;
-  if (sections.overflow_count > room / kOverflowEntryBytes) {
-    return corrupt("image with " + grouped(sections.overflow_count) +
-                   " overflow entries, expected at most " + grouped(room / kOverflowEntryBytes));
-  }
-  room -= sections.overflow_count * kOverflowEntryBytes;
-  if (sections.hash_bytes != room) {
-    return corrupt("image with " + grouped(sections.hash_bytes) + " bytes of hashes, expected " +
-                   grouped(room));
-  }
-  if (!header.with_hashes && sections.hash_bytes != 0) {
-    return corrupt("image without hashes that has " + grouped(sections.hash_bytes) +
-                   " bytes of them");
-  }
-  // An entry takes two bits at least.
-  if (header.hash_count / 4 > sections.hash_bytes) {
-    return corrupt("image with " + grouped(header.hash_count) + " hashes in " +
-                   grouped(sections.hash_bytes) + " bytes, expected at most four a byte");
-  }
-  return {};
-}
-
-Result<Sections> parse_header(std::span<const std::byte> bytes) {
-  if (bytes.size() >= sizeof kMagic && !looks_like_image(bytes)) {
-    return corrupt("bytes that are no image of a filter, expected CKIM at the start");
-  }
-  const uint32_t version =
-      bytes.size() >= kVersionAt + 4 ? load_le<uint32_t>(&bytes[kVersionAt]) : kOldestImageVersion;
-  if (version < kOldestImageVersion || version > kImageVersion) {
-    return corrupt("image of format " + std::to_string(version) + ", this version reads formats " +
-                   std::to_string(kOldestImageVersion) + " to " + std::to_string(kImageVersion));
-  }
-  if (bytes.size() < least_bytes(version)) {
-    return corrupt("image cut off: " + grouped(bytes.size()) + " bytes, expected at least " +
-                   grouped(least_bytes(version)));
-  }
-  Sections sections;
-  get_header(bytes.data(), sections);
-  if (sections.length != bytes.size()) {
-    return corrupt((sections.length > bytes.size() ? "image cut off: " : "image too long: ") +
-                   grouped(bytes.size()) + " bytes, expected " + grouped(sections.length));
-  }
-  if (const auto flags = static_cast<unsigned>(bytes[kFlagsAt]); flags > kHasHashes) {
-    return corrupt("image with flags " + std::to_string(flags) + ", expected 0 or 1");
-  }
-  for (size_t at = kZeroAt; at < sections.header_bytes(); ++at) {
-    if (bytes[at] != std::byte{0}) {
-      return corrupt("image with header bytes that this version does not know, expected zeros");
-    }
-  }
-  CUCKOO_TRY(check_spec(sections.header.spec));  // so that the kind is one
-  Result<CellLayout> layout = cell_layout(sections.header.spec.kind, sections.header.geometry);
-  if (!layout.ok()) {
-    return layout.take_status();
-  }
-  sections.layout = layout.value();
-  CUCKOO_TRY(check_header(sections.header, sections.layout));
-  CUCKOO_TRY(check_lengths(sections));
-  return sections;
-}
-
-// parse_header() and the checksum.
-Result<Sections> parse_image(std::span<const std::byte> bytes) {
-  Result<Sections> sections = parse_header(bytes);
-  if (!sections.ok()) {
-    return sections;
-  }
-  const size_t crc_at = bytes.size() - kCrcBytes;
-  if (crc32c(bytes.first(crc_at)) != load_le<uint32_t>(&bytes[crc_at])) {
-    return corrupt("image with a wrong checksum");
-  }
-  return sections;
-}
 
 // ---- encoding
 
@@ -404,7 +101,7 @@ Status append_hashes(const ImageHeader& header, const HashSource& hashes, uint64
       header.width, kImageRowBytes, header.hash_count, kHashChain,
       [&](std::span<const std::byte> row) -> Status {
         hash_bytes += kRowLengthBytes + row.size();
-        if (start + hash_bytes + kCrcBytes <= limit) {
+        if (start + hash_bytes + kImageCrcBytes <= limit) {
           const size_t at = image.size();
           image.resize(at + kRowLengthBytes);
           store_le(&image[at], static_cast<uint32_t>(row.size()));
@@ -440,6 +137,16 @@ Status check_bare_bytes(uint64_t bytes, uint64_t limit) {
 }
 
 // ---- decoding
+
+// parse_image_header() and the checksum.
+Result<ImageSections> parse_image(std::span<const std::byte> bytes) {
+  CUCKOO_ASSIGN_OR_RETURN(ImageSections sections, parse_image_header(bytes));
+  const size_t crc_at = bytes.size() - kImageCrcBytes;
+  if (crc32c(bytes.first(crc_at)) != load_le<uint32_t>(&bytes[crc_at])) {
+    return corrupt("image with a wrong checksum");
+  }
+  return sections;
+}
 
 Status read_cells(std::span<const std::byte> cells, const CellLayout& layout, Filter& filter) {
   const uint64_t pages = layout.page_count(kImagePageBytes);
@@ -478,11 +185,8 @@ Status read_overflow(std::span<const std::byte> bytes, OverflowTable& overflow) 
 }
 
 Status check_items(const ImageHeader& header, const Filter& filter) {
-  if (header.spec.kind != FilterKind::kCuckoo) {
-    return {};  // a Bloom filter's cells don't tell
-  }
-  if (const uint64_t held = filter.occupied() + filter.overflow().items(); header.items != held) {
-    return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(held) +
+  if (const auto held = filter.counted_items(); held.value_or(header.items) != header.items) {
+    return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(*held) +
                    ", as its buckets and overflow entries hold");
   }
   return {};
@@ -512,7 +216,7 @@ Result<LogRow> take_row(std::span<const std::byte>& bytes, HashWidth width) {
 uint64_t bare_image_bytes(const Filter& filter) {
   const Result<CellLayout> layout = cell_layout(filter.kind(), filter.words());
   const uint64_t cell_bytes = layout.ok() ? layout.value().total_bytes(kImagePageBytes) : 0;
-  return least_bytes(kOldestImageVersion) + cell_bytes;
+  return least_image_bytes(kOldestImageVersion) + cell_bytes;
 }
 
 Status check_image_bytes(const Filter& filter, uint64_t limit) {
@@ -521,18 +225,14 @@ Status check_image_bytes(const Filter& filter, uint64_t limit) {
 
 Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Filter& filter,
                                             const HashSource* hashes, uint64_t limit) {
-  Result<CellLayout> layout = cell_layout(filter);
-  if (!layout.ok()) {
-    return layout.take_status();
-  }
-  Sections sections;
+  ImageSections sections;
   sections.header = header;
-  sections.layout = layout.value();
+  CUCKOO_ASSIGN_OR_RETURN(sections.layout, cell_layout(filter));
   sections.header.geometry = filter.words();
   sections.header.occupied = filter.occupied();
   sections.header.with_hashes = hashes != nullptr;
   sections.header.hash_count = hashes != nullptr ? header.hash_count : 0;
-  if (has_own_size(header.spec)) {
+  if (header.spec.has_own_size()) {
     sections.header.spec.rate = 0;
   }
   if (header.spec.kind != filter.kind()) {
@@ -543,7 +243,7 @@ Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Fil
     return invalid("image with " + grouped(filter.overflow().items()) +
                    " items of overflow entries, expected at most 2^62");
   }
-  Status fits = check_header(sections.header, sections.layout);
+  Status fits = check_image_header(sections.header, sections.layout);
   if (fits.ok()) {
     fits = check_items(sections.header, filter);
   }
@@ -552,7 +252,7 @@ Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Fil
   }
   sections.cell_bytes = sections.layout.total_bytes(kImagePageBytes);
   sections.overflow_count = filter.overflow().cells();
-  const uint64_t bare_bytes = least_bytes(header.version) + sections.cell_bytes +
+  const uint64_t bare_bytes = least_image_bytes(header.version) + sections.cell_bytes +
                               kOverflowEntryBytes * sections.overflow_count;
   CUCKOO_TRY(check_bare_bytes(bare_bytes, limit));
   std::vector<std::byte> image;
@@ -568,39 +268,20 @@ Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Fil
     return too_long(sections.length, limit,
                     ("without its hashes it has " + grouped(bare_bytes)).c_str());
   }
-  put_header(sections, image.data());
+  put_image_header(sections, image.data());
   const uint32_t crc = crc32c(image);
-  image.resize(image.size() + kCrcBytes);
-  store_le(&image[image.size() - kCrcBytes], crc);
+  image.resize(image.size() + kImageCrcBytes);
+  store_le(&image[image.size() - kImageCrcBytes], crc);
   return image;
 }
 
-bool looks_like_image(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
-}
-
-Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes) {
-  Result<Sections> sections = parse_header(bytes);
-  if (!sections.ok()) {
-    return sections.take_status();
-  }
-  return sections.value().header;
-}
-
 Result<Image> decode_image(std::span<const std::byte> bytes) {
-  Result<Sections> parsed = parse_image(bytes);
-  if (!parsed.ok()) {
-    return parsed.take_status();
-  }
-  const Sections& sections = parsed.value();
+  CUCKOO_ASSIGN_OR_RETURN(const ImageSections& sections, parse_image(bytes));
   const ImageHeader& header = sections.header;
   // The cells are all there, so the filter is no larger than they are.
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(header.spec.kind, header.geometry, kImagePageBytes);
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  Filter& filter = *made.value();
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
+                          make_filter(header.spec.kind, header.geometry, kImagePageBytes));
+  Filter& filter = *made;
   if (Result<CellLayout> layout = cell_layout(filter); !layout.ok()) {
     return layout.take_status();
   }
@@ -612,15 +293,11 @@ Result<Image> decode_image(std::span<const std::byte> bytes) {
   filter.set_occupied(header.occupied);
   CUCKOO_TRY(check_items(header, filter));
   CUCKOO_TRY(filter.check());
-  return Image{header, std::move(made.value())};
+  return Image{header, std::move(made)};
 }
 
 Status read_image_hashes(std::span<const std::byte> bytes, const CountedHashSink& sink) {
-  Result<Sections> parsed = parse_image(bytes);
-  if (!parsed.ok()) {
-    return parsed.take_status();
-  }
-  const Sections& sections = parsed.value();
+  CUCKOO_ASSIGN_OR_RETURN(const ImageSections& sections, parse_image(bytes));
   const ImageHeader& header = sections.header;
   if (!header.with_hashes) {
     return invalid("image without hashes");
@@ -632,15 +309,11 @@ Status read_image_hashes(std::span<const std::byte> bytes, const CountedHashSink
   };
   const std::optional<uint64_t> fixed_items = set_items(header);
   std::span<const std::byte> rest =
-      bytes.subspan(bytes.size() - kCrcBytes - sections.hash_bytes, sections.hash_bytes);
+      bytes.subspan(bytes.size() - kImageCrcBytes - sections.hash_bytes, sections.hash_bytes);
   uint64_t chain = kHashChain;
   uint64_t last_hash = 0;
   for (bool first = true; !rest.empty(); first = false) {
-    Result<LogRow> taken = take_row(rest, header.width);
-    if (!taken.ok()) {
-      return taken.take_status();
-    }
-    const LogRow& row = taken.value();
+    CUCKOO_ASSIGN_OR_RETURN(const LogRow row, take_row(rest, header.width));
     if (row.header.chain_before != chain || row.header.position != check.entries() ||
         row.header.items_before != fixed_items.value_or(check.items())) {
       return corrupt("row of hashes that does not follow the one before it");

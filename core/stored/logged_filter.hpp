@@ -46,38 +46,23 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/base/result.hpp"
-#include "core/filter/bloom_filter.hpp"
-#include "core/filter/cuckoo_filter.hpp"
-#include "core/filter/factory.hpp"
+#include "core/filter/filter.hpp"
 #include "core/stored/contents.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/filter_options.hpp"
+#include "core/stored/log_tail.hpp"
+#include "core/stored/poison.hpp"
 #include "core/stored/record.hpp"
 #include "core/stored/replay.hpp"
 #include "core/stored/storage.hpp"
-#include "core/stored/tail.hpp"
+#include "core/stored/stored_pages.hpp"
 
 namespace cuckoo {
-
-// What CREATE chose, or an import brought.
-struct FilterOptions {
-  uint32_t format = 2;  // of the table, 1 or 2: that of its records
-  FilterSpec spec;
-  uint64_t capacity = 1000;  // 1 … 2^40
-  bool growth = true;
-  uint64_t generations = 1;  // 1 … 64; the rate is of all together
-  HashWidth width = HashWidth::k47Bits;
-  uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
-  uint32_t page_bytes = 4032;
-  uint8_t collation = 0;  // of the keys before they were hashed; core doesn't use it
-  uint64_t digest = 0;    // identifies the options in the record
-
-  // Of one generation: false positives of N independent ones add up to the rate asked.
-  FilterSpec generation_spec() const noexcept;
-};
 
 class LoggedFilter {
  public:
@@ -95,8 +80,8 @@ class LoggedFilter {
   // Memory no longer follows storage (a roll-back to a savepoint): refresh() comes before any other
   // call.
   void forget() noexcept;
-  bool usable() const noexcept { return valid_ && !poisoned_; }
-  bool poisoned() const noexcept { return poisoned_; }
+  bool usable() const noexcept { return valid_ && !poison_.poisoned(); }
+  bool poisoned() const noexcept { return poison_.poisoned(); }
 
   // Writes all that is pending; nothing when nothing is.
   bool pending() const noexcept { return dirty_; }
@@ -111,24 +96,25 @@ class LoggedFilter {
   }
 
   // usable() is a precondition of all below.
-  Status load(uint64_t hash);  // the hash's pages
+  Status load(uint64_t hash) { return pages_.load(hash, record_); }  // the hash's pages
+  Status load_pages(std::span<const uint64_t> indexes) { return pages_.load(indexes, record_); }
   using Answer = Filter::Answer;
   // kNotLoaded: load() it and ask again.
   [[gnu::always_inline]] Answer probe(uint64_t hash) {
-    if (!unindexed_.empty()) [[unlikely]] {
-      index_tail();
+    if (!tail_.indexed()) [[unlikely]] {
+      tail_.index(base());
     }
-    if (!tail_.empty() && tail_.net(hash) > 0) {
+    if (tail_.net(hash) > 0) {
       return Answer::kPresent;
     }
-    const Answer answer = cuckoo_ != nullptr ? cuckoo_->probe(hash) : bloom_->probe(hash);
-    if (pending_removes_.empty()) [[likely]] {
+    const Answer answer = pages_.probe(hash);
+    if (tail_.pending_removes().empty()) [[likely]] {
       return answer;  // no branch on the answer: half of the time it would be mispredicted
     }
     if (answer != Answer::kPresent) {
       return answer;
     }
-    return base_->count(hash, pending_removes_) > 0 ? Answer::kPresent : Answer::kAbsent;
+    return base().count(hash, tail_.pending_removes()) > 0 ? Answer::kPresent : Answer::kAbsent;
   }
   // These two need the hash's pages in memory.
   bool contains(uint64_t hash) { return probe(hash) == Answer::kPresent; }
@@ -139,10 +125,10 @@ class LoggedFilter {
   Result<bool> remove(uint64_t hash);
   // One occurrence of `from` becomes one of `to`; false when there is none.
   Result<bool> replace(uint64_t from, uint64_t to);
-  // The same for a filter of kind kLegacyBloom, which has no log: pages are changed at once.
-  Status load_pair(const HashPair& hash);
-  Result<bool> contains_pair(const HashPair& hash);
-  Status insert_pair(const HashPair& hash);
+  // One item that goes into the pages at once (core/stored/pair_filter.hpp): for a filter without a
+  // log, whose pages are in memory. Equal words, equal changes.
+  Status insert_unlogged(std::span<const uint64_t> words,
+                         const std::function<void(Filter&)>& insert);
   Status clear();
   // With hashes: a new generation from the log, for at least `capacity` items and never fewer than
   // there are.
@@ -153,7 +139,8 @@ class LoggedFilter {
   // Everything is replaced: contents, geometry and options.
   Status import(const FilterOptions& options, FilterContents contents);
   // A copy as it is now, tail included, and its hashes if they are asked for. In memory only; the
-  // hashes are read from this filter's storage, so before the filter changes.
+  // hashes are read from this filter's storage, so before the filter changes. With hashes, or if
+  // the tail would make it too full, it is made anew from them, which repairs as a rebuild does.
   Result<FilterContents> contents(bool with_hashes);
   // The hashes alone; as there, read from storage. kInvalid when it keeps none.
   Result<HashSource> hashes();
@@ -174,17 +161,17 @@ class LoggedFilter {
   }
   uint64_t key_types() const noexcept { return record_.key_types; }
 
-  uint64_t items() const noexcept { return items_; }
+  uint64_t items() const noexcept { return tail_.items(); }
   uint64_t capacity() const noexcept { return record_.capacity; }
-  const Filter& base() const noexcept { return *base_; }
+  const Filter& base() const noexcept { return pages_.filter(); }
   bool keeps_hashes() const noexcept { return options_.growth && record_.hashless == 0; }
-  bool multiset() const noexcept { return is_multiset(options_.spec.kind); }
+  bool multiset() const noexcept { return options_.multiset(); }
   // The false positive rate that was asked for, and the estimate as it is now.
   double target_rate() const noexcept;
   double rate_now() const noexcept;
   double load_factor() const noexcept;
-  uint64_t log_entries() const noexcept { return position() - record_.start_position; }
-  uint64_t tail_entries() const noexcept { return position() - record_.fold_position; }
+  uint64_t log_entries() const noexcept { return tail_.position() - record_.start_position; }
+  uint64_t tail_entries() const noexcept { return tail_.position() - record_.fold_position; }
   uint64_t fold_threshold() const noexcept { return fold_threshold_; }
   size_t memory_bytes() const noexcept;
   const FilterRecord& record() const noexcept { return record_; }
@@ -197,104 +184,67 @@ class LoggedFilter {
   void set_generation_floor(uint64_t floor) noexcept { generation_floor_ = floor; }
 
  private:
-  struct PendingRow {
-    int64_t id;
-    std::vector<std::byte> bytes;
-    bool stored;
-  };
+  // Which entries of the log.
+  enum class Extent { kAll, kFolded };
 
-  uint64_t position() const noexcept { return row_.header().position + row_.entries(); }
-  Status poison_error() const;
   Status full_error() const;
-  int64_t page_id(uint64_t index) const noexcept;
-  Result<std::unique_ptr<Filter>> filter_for(uint64_t capacity) const;
+  bool slot_per_item() const noexcept { return traits_of(options_.spec.kind).slot_per_item; }
   uint64_t item_limit() const noexcept;
-  void set_base(std::unique_ptr<Filter> base) noexcept;
+  void set_limits() noexcept;
 
-  Status load_base(const FilterRecord& record);
-  Status load_overflow(Filter& base, const FilterRecord& record);
-  Status follow_log(const FilterRecord& record);
-  Status follow_row(int64_t id, std::span<const std::byte> bytes);
-  Status take_items(uint64_t items);
-  void reset_tail(const FilterRecord& record);
-  void apply(uint64_t entry);
-  void pend_remove(uint64_t hash, bool more);
-  void index_tail();
-  void append(uint64_t entry);
   Status insert_into_multiset(uint64_t hash);
-  void append_add(uint64_t hash);
   Status insert_into_set(uint64_t hash);
   Status make_room();
+  void append_add(uint64_t hash);
 
-  Status add_page(Filter& base, int64_t id, std::span<const std::byte> row) const;
-  Status load_pages(const uint64_t* indexes, size_t count);
-  Status note_absent_row(uint64_t index);
-  Status load_all();
-  Status read_all_pages(Filter& base, int64_t first, int64_t last);
   bool fold_due() const noexcept {
     return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
   }
-  Status fold_into_pages(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds);
-  bool must_grow(const std::vector<uint64_t>& removes, const std::vector<uint64_t>& adds) const;
+  Status fold_into_pages(const NetEntries& entries);
   bool outgrown() const noexcept;
   bool must_compact() const noexcept;
   void note_fold() noexcept;
-  void start_row_behind_fold();
-  Status write_rows();
-  Status write_pages();
+  Status forget_folded_log();
 
-  enum class Extent { kAll, kFolded };
   LogExtent log_extent(Extent which) const noexcept;
   Result<uint64_t> next_generation() const;
   Status replay_into_generation(uint64_t capacity, bool grow);
+  uint64_t capacity_for(uint64_t needed, uint64_t capacity, bool grow) const noexcept;
   uint64_t needed_capacity(const LogReplay& replay) const noexcept;
   Status write_generation(FilterContents contents, uint64_t generation, FilterBuilder* builder);
   Status write_hashes(const FilterContents& contents, FilterRecord& next, FilterBuilder* builder);
-  Result<std::unique_ptr<Filter>> copy_of_base();
+  Status replace_contents(const FilterOptions& options, FilterContents contents,
+                          uint64_t generation);
+  Status more_than_fit(uint64_t items) const;
+  Result<uint64_t> unite_pages(const Filter& other, uint64_t items);
   FilterRecord empty_record(const Filter& base, uint64_t capacity, uint64_t generation,
                             uint64_t chain) const noexcept;
   void start_generation(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
-  Result<std::vector<uint64_t>> tail_entries_in_order();
   Result<std::unique_ptr<Filter>> copy_with_tail();
   Result<std::shared_ptr<LogReplay>> replay_with_tail();
+  Status remake(FilterContents& contents, bool outgrown);
 
   Status check_log(uint64_t& digest);
-  Status check_pages(Filter& copy);
   Status check_pages_against_log(const Filter& copy);
   Status check_tail(const Filter& copy);
 
   FilterOptions options_;
   FilterStorage& storage_;
 
-  bool valid_ = false;       // tail_, row_, items_ and base_ follow record_
-  bool base_valid_ = false;  // base_ is what storage holds for record_'s fold
-  bool poisoned_ = false;    // I7
+  bool valid_ = false;       // tail_ and pages_ follow record_
+  bool base_valid_ = false;  // pages_ are what storage holds for record_'s fold
+  Poison poison_;            // I7
   bool dirty_ = false;       // something is not flushed
   bool folded_in_transaction_ = false;
   bool base_changed_ = false;  // in this transaction, also before the last roll-back to a savepoint
 
   FilterRecord record_;  // as stored, but for what is pending: see flush()
-  std::unique_ptr<Filter> base_;
-  const CuckooFilter* cuckoo_ = nullptr;  // base_ by its class: one of them is null
-  const BloomFilter* bloom_ = nullptr;
-  bool all_loaded_ = false;   // every page of base_ is in memory
-  uint64_t absent_rows_ = 0;  // pages of base_ that were asked for and have no row
+  StoredPages pages_;
+  LogTail tail_;
   uint64_t fold_threshold_ = 0;
   uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;
   uint64_t generation_floor_ = 0;
-
-  HashTail tail_;
-  std::vector<uint64_t> unindexed_;  // the last adds, in order, that are not in tail_ yet
-  PendingRemoves pending_removes_;   // of the tail
-  uint64_t tail_removes_ = 0;        // remove entries in the tail
-  uint64_t items_ = 0;
-
-  RawRowBuilder row_;  // the log's last row, id row_id_
-  int64_t row_id_ = 0;
-  bool row_stored_ = false;
-  bool row_dirty_ = false;
-  std::vector<PendingRow> pending_rows_;  // full rows before it that are not written yet
 };
 
 }  // namespace cuckoo

@@ -21,7 +21,7 @@ Status LoggedFilter::check_log(uint64_t& digest) {
                                             : Status();
                                }));
   const auto count_compacted = [&](uint64_t hash, uint64_t count) -> Status {
-    digest += count * base_->digest_of(hash);
+    digest += count * base().digest_of(hash);
     items += count;
     ++compacted;
     return {};
@@ -38,7 +38,7 @@ Status LoggedFilter::check_log(uint64_t& digest) {
                            const uint64_t entry = raw_entry(row, i, options_.width);
                            const bool is_remove = (entry & kRemoveBit) != 0;
                            if (row.header.position + i < record_.fold_position) {
-                             const uint64_t mixed = base_->digest_of(entry & ~kRemoveBit);
+                             const uint64_t mixed = base().digest_of(entry & ~kRemoveBit);
                              digest += is_remove ? 0 - mixed : mixed;
                            }
                            items += is_remove ? ~uint64_t{0} : 1;
@@ -52,26 +52,13 @@ Status LoggedFilter::check_log(uint64_t& digest) {
   return {};
 }
 
-// Every page row and overflow entry, into `copy`.
-Status LoggedFilter::check_pages(Filter& copy) {
-  CUCKOO_TRY(read_all_pages(copy, first_row_id(record_.generation),
-                            first_row_id(record_.generation + 1) - 1));
-  copy.pages().complete();
-  CUCKOO_TRY(load_overflow(copy, record_));
-  copy.set_occupied(record_.occupied);
-  return copy.check();
-}
-
 // A canonical filter's pages, made again from the log.
 Status LoggedFilter::check_pages_against_log(const Filter& copy) {
   LogReplay replay(storage_, options_.width);
   CUCKOO_TRY(replay.read(log_extent(Extent::kFolded)));
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(options_.spec.kind, base_->words(), options_.page_bytes);
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  Filter& again = *made.value();
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
+                          make_filter(options_.spec.kind, base().words(), options_.page_bytes));
+  Filter& again = *made;
   again.pages().complete();
   const std::unique_ptr<FilterBuilder> builder = again.builder(replay.hashes());
   std::vector<uint64_t> removes;  // of what was never added, but shared its cells
@@ -95,42 +82,23 @@ Status LoggedFilter::check_pages_against_log(const Filter& copy) {
 
 // I2: pending removes never exceed what the pages hold.
 Status LoggedFilter::check_tail(const Filter& copy) {
-  const auto too_many = [] { return corrupt("log that removes more of an entry than there is"); };
-  if (cuckoo_ == nullptr) {
-    for (const auto& [cell, removes] : pending_removes_) {
-      if (static_cast<const BloomFilter&>(copy).copies(cell) < removes) {
-        return too_many();
-      }
+  tail_.index(base());
+  for (const auto& [cell, removes] : tail_.pending_removes()) {
+    if (copy.copies(cell) < removes) {
+      return corrupt("log that removes more of an entry than there is");
     }
-    return {};
   }
-  Status status;
-  tail_.for_each([&](uint64_t hash, int32_t net) {
-    if (net >= 0 || !status.ok()) {
-      return;
-    }
-    const auto& cuckoo = static_cast<const CuckooFilter&>(copy);
-    if (cuckoo.count(hash) < pending_removes_[cuckoo.cell(hash)]) {
-      status = too_many();
-    }
-  });
-  return status;
+  return {};
 }
 
 Status LoggedFilter::check() {
-  if (poisoned_) {
-    return poison_error();
-  }
+  CUCKOO_TRY(poison_.error());
   uint64_t log_digest = 0;
   CUCKOO_TRY(check_log(log_digest));
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(options_.spec.kind, base_->words(), options_.page_bytes);
-  if (!made.ok()) {
-    return made.take_status();
-  }
-  Filter& copy = *made.value();
-  CUCKOO_TRY(check_pages(copy));
-  if (cuckoo_ != nullptr && static_cast<const CuckooFilter&>(copy).items() != record_.fold_items) {
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> stored, pages_.read_again(record_));
+  const Filter& copy = *stored;
+  CUCKOO_TRY(copy.check());
+  if (copy.counted_items().value_or(record_.fold_items) != record_.fold_items) {
     return corrupt("pages that hold " + std::to_string(copy.occupied()) +
                    " items, the record says " + std::to_string(record_.fold_items));
   }

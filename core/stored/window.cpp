@@ -9,10 +9,6 @@ namespace cuckoo {
 FilterWindow::FilterWindow(const FilterOptions& options, FilterStorage& storage)
     : storage_(storage), newest_(std::make_unique<LoggedFilter>(options, storage)) {}
 
-Status FilterWindow::poison_error() const {
-  return Error{ErrorCode::kStorage, "an earlier write failed in this transaction; roll it back", 0};
-}
-
 // --- following storage ---------------------------------------------------------------------------
 
 Status FilterWindow::refresh(std::span<const std::byte> bytes) {
@@ -21,11 +17,7 @@ Status FilterWindow::refresh(std::span<const std::byte> bytes) {
     stale_ = false;
     return {};
   }
-  Result<FilterRecord> decoded = decode_record(bytes);
-  if (!decoded.ok()) {
-    return decoded.take_status();
-  }
-  const FilterRecord& next = decoded.value();
+  CUCKOO_ASSIGN_OR_RETURN(const FilterRecord& next, decode_record(bytes));
   if (next.older >= options().generations) {
     return corrupt("record with more generations than the window has");
   }
@@ -88,7 +80,7 @@ void FilterWindow::forget() noexcept {
     one->forget();
   }
   stale_ = true;
-  poisoned_ = false;
+  poison_.lift();
 }
 
 void FilterWindow::committed() noexcept {
@@ -104,7 +96,7 @@ void FilterWindow::rolled_back() noexcept {
     one->rolled_back();
   }
   stale_ = true;
-  poisoned_ = false;
+  poison_.lift();
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -152,27 +144,27 @@ Status FilterWindow::rotate() {
   const uint64_t past = log_chain_restart(last.end_chain, last.base_id);  // its log and its pages
   CUCKOO_TRY(next->create(generation, last.rotation + 1, older, past));
   older_.reserve(older_.size() + 1);
-  poisoned_ = true;
-  CUCKOO_TRY(storage_.write_older(slot_of(last.rotation), encode_record(last)));
-  if (older_.size() == older) {
-    CUCKOO_TRY(older_.back()->erase_generation());
-    older_.pop_back();
-  }
-  older_.insert(older_.begin(), std::move(newest_));
-  newest_ = std::move(next);
-  newest_->set_generation_floor(generation);
-  poisoned_ = false;
-  return {};
+  return poison_.writing([&]() -> Status {
+    CUCKOO_TRY(storage_.write_older(slot_of(last.rotation), encode_record(last)));
+    if (older_.size() == older) {
+      CUCKOO_TRY(older_.back()->erase_generation());
+      older_.pop_back();
+    }
+    older_.insert(older_.begin(), std::move(newest_));
+    newest_ = std::move(next);
+    newest_->set_generation_floor(generation);
+    return {};
+  });
 }
 
 Status FilterWindow::clear() {
   CUCKOO_TRY(newest_->clear());
-  poisoned_ = true;
-  for (; !older_.empty(); older_.pop_back()) {
-    CUCKOO_TRY(older_.back()->erase_generation());
-  }
-  poisoned_ = false;
-  return {};
+  return poison_.writing([&]() -> Status {
+    for (; !older_.empty(); older_.pop_back()) {
+      CUCKOO_TRY(older_.back()->erase_generation());
+    }
+    return {};
+  });
 }
 
 template <class Number, class Figure>
@@ -215,9 +207,7 @@ Status FilterWindow::check_strays() {
 }
 
 Status FilterWindow::check() {
-  if (poisoned_) {
-    return poison_error();
-  }
+  CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(check_strays());
   CUCKOO_TRY(newest_->check());
   for (const auto& one : older_) {
@@ -248,12 +238,13 @@ uint64_t FilterWindow::key_types() const noexcept {
   return types;
 }
 
-// Of keys that are in none: not one of the generations takes them for its own.
+// A key that was never added is found when one generation or more takes it for its own. The rate
+// that was asked for is that of all together already; any other is one generation's.
 double FilterWindow::target_rate() const noexcept {
   const double rate = newest_->target_rate();
-  const bool by_rate = rate == options().spec.rate;
-  return by_rate ? rate
-                 : -std::expm1(std::log1p(-rate) * static_cast<double>(options().generations));
+  return options().spec.has_own_size()
+             ? -std::expm1(std::log1p(-rate) * static_cast<double>(options().generations))
+             : rate;
 }
 
 double FilterWindow::rate_now() const noexcept {

@@ -30,11 +30,11 @@ class FilterWindow {
   Status create() { return newest_->create(); }
   Status refresh(std::span<const std::byte> bytes);
   void forget() noexcept;
-  bool usable() const noexcept { return newest_->usable() && !stale_ && !poisoned_; }
-  bool poisoned() const noexcept { return newest_->poisoned() || poisoned_; }
+  bool usable() const noexcept { return newest_->usable() && !stale_ && !poison_.poisoned(); }
+  bool poisoned() const noexcept { return newest_->poisoned() || poison_.poisoned(); }
   bool pending() const noexcept { return newest_->pending(); }
-  Status flush() { return poisoned_ ? poison_error() : newest_->flush(); }
-  Status settle() { return poisoned_ ? poison_error() : newest_->settle(); }
+  Status flush() { return poison_.poisoned() ? poison_.error() : newest_->flush(); }
+  Status settle() { return poison_.poisoned() ? poison_.error() : newest_->settle(); }
   void committed() noexcept;
   void rolled_back() noexcept;
 
@@ -71,7 +71,6 @@ class FilterWindow {
   using Generations = std::vector<std::unique_ptr<LoggedFilter>>;
 
   Answer probe_older(uint64_t hash);
-  Status poison_error() const;
   Status reload_older(const FilterRecord& newest);
   uint64_t slot_of(uint64_t rotation) const noexcept { return rotation % options().generations; }
   uint64_t last_row_generation() const noexcept;
@@ -81,9 +80,9 @@ class FilterWindow {
 
   FilterStorage& storage_;
   std::unique_ptr<LoggedFilter> newest_;
-  Generations older_;      // newest first
-  bool stale_ = false;     // older_ may not be what storage holds
-  bool poisoned_ = false;  // a write of the window's own failed
+  Generations older_;   // newest first
+  bool stale_ = false;  // older_ may not be what storage holds
+  Poison poison_;       // by a write of the window's own
 };
 
 }  // namespace cuckoo

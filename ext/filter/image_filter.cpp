@@ -98,8 +98,7 @@ bool ImageFilter::contains(sqlite3_value* value) const {
     return false;
   }
   const HashPair pair = legacy_hash(bytes_of(key), static_cast<uint32_t>(header.seed));
-  return static_cast<const BloomFilter&>(*image_.filter).probe_pair(pair) ==
-         Filter::Answer::kPresent;
+  return pairs_of(*image_.filter).probe_pair(pair) == Filter::Answer::kPresent;
 }
 
 void ImageFilter::expect_same_shape(const ImageFilter& other, const std::string& function) const {
@@ -163,18 +162,18 @@ void ImageFilter::unite(const ImageFilter& other, const std::string& function, c
   const ImageHeader& mine = image_.header;
   const ImageHeader& theirs = other.image_.header;
   const auto refuse_more_than_fit = [&](uint64_t items) {
-    if (image_.filter->outgrown(items, mine.capacity)) {
+    if (image_.filter->overfull(items, mine.capacity)) {
       throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(items) +
                                        " items, more than the images' capacity of " +
                                        std::to_string(mine.capacity) +
                                        "; build them with one capacity that holds all of them");
     }
   };
-  if (mine.spec.kind == FilterKind::kCuckoo) {  // now, not after a search for places there aren't
+  if (traits_of(mine.spec.kind).slot_per_item) {  // now, not after a search for places there aren't
     refuse_more_than_fit(mine.items + theirs.items);
   }
   throw_if(function, image_.filter->unite(*other.image_.filter, poll));
-  image_.header.items = united_items(*image_.filter, mine.items, theirs.items, mine.capacity);
+  image_.header.items = image_.filter->united_items(mine.items, theirs.items, mine.capacity);
   refuse_more_than_fit(image_.header.items);
 }
 

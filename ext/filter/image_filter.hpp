@@ -37,7 +37,7 @@ class ImageFilter {
  private:
   void expect_same_shape(const ImageFilter& other, const std::string& function) const;
   void take_key_domain(const ImageFilter& other, const std::string& function);
-  bool legacy() const noexcept { return image_.header.spec.kind == FilterKind::kLegacyBloom; }
+  bool legacy() const noexcept { return traits_of(image_.header.spec.kind).pairs; }
 
   Image image_;
   size_t bytes_;

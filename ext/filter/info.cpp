@@ -51,7 +51,6 @@ void result_share(sqlite3_context* context, double part, uint64_t whole) {
 
 // What follows from the filter itself.
 void filter_column(sqlite3_context* context, int column, const Filter& filter, uint64_t capacity) {
-  const bool is_cuckoo = filter.kind() == FilterKind::kCuckoo;
   switch (column) {
     case kKind:
       return sqlite3_result_text(context, module_name(module_of(filter.kind())), -1, SQLITE_STATIC);
@@ -62,17 +61,12 @@ void filter_column(sqlite3_context* context, int column, const Filter& filter, u
     case kBitsPerKey:
       return result_share(context, static_cast<double>(filter.bits()), capacity);
     case kFingerprintBits:
-      if (is_cuckoo) {
-        // How many fingerprints there are, in bits; a slot takes about one bit less.
-        const BucketShape& shape = static_cast<const CuckooFilter&>(filter).geometry().shape;
-        const double bits = shape.low_bits + std::log2(shape.radix);
-        return sqlite3_result_double(context, std::round(100 * bits) / 100);
+      if (filter.fingerprint_bits() != 0) {
+        sqlite3_result_double(context, std::round(100 * filter.fingerprint_bits()) / 100);
       }
       return;
     case kHashes:
-      return sqlite3_result_int64(
-          context,
-          is_cuckoo ? 2 : static_cast<const BloomFilter&>(filter).geometry().cells_per_key());
+      return sqlite3_result_int64(context, filter.places_per_key());
     default:
       return;
   }

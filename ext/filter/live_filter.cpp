@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/filter/legacy_bloom.hpp"
+#include "core/stored/pair_filter.hpp"
 
 #include "ext/filter/image_filter.hpp"
 #include "ext/table/connection.hpp"
@@ -48,7 +49,7 @@ void LiveFilter::adopt_options() noexcept {
   const FilterOptions& options = filter_->options();
   seed_ = options.seed;
   hash_mask_ = logged_hash(~uint64_t{0}, options.width);
-  legacy_ = options.spec.kind == FilterKind::kLegacyBloom;
+  legacy_ = traits_of(options.spec.kind).pairs;
   store_.set_several_generations(options.generations > 1);
 }
 
@@ -130,7 +131,7 @@ bool LiveFilter::contains(const KeyView& key) {
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     return false;  // it was refused, so it is not there
   }
-  Result<bool> found = filter_->newest().contains_pair(pair_of(key));
+  Result<bool> found = PairFilter(filter_->newest()).contains(pair_of(key));
   throw_if(table(), found.take_status());
   positives_ += found.value() ? 1 : 0;
   return found.value();
@@ -173,7 +174,7 @@ void LiveFilter::insert(const KeyView& key) {
                    table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
   }
   change([&]() -> Status {
-    CUCKOO_TRY(filter_->newest().insert_pair(pair_of(key)));
+    CUCKOO_TRY(PairFilter(filter_->newest()).insert(pair_of(key)));
     note_type_of(key);
     return {};
   });

@@ -62,7 +62,7 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
   const FilterOptions& other = incoming.options;
   const std::string& name = incoming.name;
   const bool by_hashes = incoming.contents.hashes != nullptr && !legacy_;
-  if (legacy_ != (other.spec.kind == FilterKind::kLegacyBloom)) {
+  if (legacy_ != traits_of(other.spec.kind).pairs) {
     return invalid("merge: " + name + " is " + describe(other.spec.kind) + ", this is " +
                    describe(mine.spec.kind) + "; their hashes have nothing in common");
   }
@@ -131,7 +131,7 @@ void LiveFilter::take_in(Incoming incoming) {
     entries += counts ? count : 1;
     return {};
   }));
-  if (counts && !newest.keeps_hashes() && newest.base().kind() == FilterKind::kCuckoo &&
+  if (counts && !newest.keeps_hashes() && newest.base().traits().slot_per_item &&
       newest.items() + entries > newest.capacity()) {
     throw_if(table(),
              Error{ErrorCode::kFull,
@@ -217,7 +217,7 @@ FilterContents LiveFilter::contents_of_pairs(const std::vector<HashPair>& pairs,
   contents.capacity = capacity;
   contents.key_types = types;
   contents.filter = std::move(made.value());
-  auto& bloom = static_cast<BloomFilter&>(*contents.filter);
+  BloomFilter& bloom = pairs_of(*contents.filter);
   bloom.pages().complete();
   for (const HashPair& pair : pairs) {
     if (bloom.probe_pair(pair) == Filter::Answer::kPresent) {

@@ -179,7 +179,16 @@ const char* module_name(FilterModule module) noexcept {
 }
 
 FilterModule module_of(FilterKind kind) noexcept {
-  return kind == FilterKind::kCuckoo ? FilterModule::kCuckoo : FilterModule::kBloom;
+  switch (kind) {
+    case FilterKind::kCuckoo:
+      return FilterModule::kCuckoo;
+    case FilterKind::kBloom:
+    case FilterKind::kBlockedBloom:
+    case FilterKind::kCountingBloom:
+    case FilterKind::kLegacyBloom:
+      break;
+  }
+  return FilterModule::kBloom;
 }
 
 std::string describe(FilterKind kind) {
@@ -212,7 +221,7 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
   chosen.format = kFormat;
   chosen.collation = static_cast<uint8_t>(around.collation);
   chosen.spec = chosen_spec(choice, module, options);
-  const bool legacy = chosen.spec.kind == FilterKind::kLegacyBloom;
+  const bool legacy = traits_of(chosen.spec.kind).pairs;
   if (legacy && around.collation != Collation::kBinary) {
     choice.refuse(std::string("hash = murmur2 hashes a key's bytes as they are: it does not go with"
                               " COLLATE ") +
@@ -227,7 +236,7 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
   const double cells = static_cast<double>(chosen.capacity) / rate;
   chosen.width = legacy ? HashWidth::k63Bits : hash_width_for(rate, chosen.capacity);
   if (const std::optional<SeedSource>& seed_of = around.seed_of) {
-    if (legacy != (seed_of->kind == FilterKind::kLegacyBloom)) {
+    if (legacy != traits_of(seed_of->kind).pairs) {
       choice.refuse("seed_of names a table with another hash: murmur2 and xxh3 can't be merged");
     }
     chosen.seed = seed_of->seed;
@@ -315,7 +324,9 @@ namespace {
 
 FilterSpec stored_spec(const StoredOptions& stored) {
   FilterSpec spec;
-  spec.kind = static_cast<FilterKind>(stored.whole("kind", 1, 5));
+  spec.kind =
+      static_cast<FilterKind>(stored.whole("kind", static_cast<int64_t>(kFilterKinds.front()),
+                                           static_cast<int64_t>(kFilterKinds.back())));
   if (stored.has("fingerprint_bits")) {
     spec.fingerprint_bits = static_cast<uint32_t>(stored.whole("fingerprint_bits", 4, 32));
   } else if (stored.has("bits_per_key")) {
@@ -324,12 +335,14 @@ FilterSpec stored_spec(const StoredOptions& stored) {
       spec.hashes = static_cast<uint32_t>(stored.whole("hashes", 1, kMaxBloomHashes));
     }
   } else {
-    const bool legacy = spec.kind == FilterKind::kLegacyBloom;  // as its file had it
+    const bool legacy = traits_of(spec.kind).pairs;  // as its file had it
     spec.rate = stored.number("fpr", legacy ? std::numeric_limits<double>::min() : kMinRate,
                               legacy ? 1 : kMaxRate);
   }
-  stored.expect(spec.fingerprint_bits == 0 || spec.kind == FilterKind::kCuckoo, "fingerprint_bits");
-  stored.expect(spec.bits_per_key == 0 || spec.kind != FilterKind::kCuckoo, "bits_per_key");
+  const OwnSize own_size = traits_of(spec.kind).own_size;
+  stored.expect(spec.fingerprint_bits == 0 || own_size == OwnSize::kFingerprintBits,
+                "fingerprint_bits");
+  stored.expect(spec.bits_per_key == 0 || own_size == OwnSize::kBitsPerKey, "bits_per_key");
   return spec;
 }
 
@@ -355,7 +368,7 @@ FilterOptions stored_options(ShadowStore& store) {
   options.width = static_cast<HashWidth>(bits);
   options.page_bytes = static_cast<uint32_t>(stored.whole("page_bytes", 64, 4032));
   stored.expect(options.page_bytes % 64 == 0, "page_bytes");
-  const bool legacy = options.spec.kind == FilterKind::kLegacyBloom;
+  const bool legacy = traits_of(options.spec.kind).pairs;
   stored.expect(!legacy || (!options.growth && options.generations == 1), "growth");
   options.digest = digest_of(options);
   return options;

@@ -109,29 +109,6 @@ void contains(benchmark::State& state, bool present) {
   report(state, filter, keys);
 }
 
-void contains_batch(benchmark::State& state, bool present) {
-  const auto keys = static_cast<uint64_t>(state.range(0));
-  const CuckooFilter& filter = full_filter(keys, rate_of(state));
-  std::vector<uint64_t> hashes(kBatch);
-  const auto answers = std::make_unique<bool[]>(kBatch);
-  uint64_t at = 0;
-  uint64_t found = 0;
-  for (auto _ : state) {
-    for (uint64_t& hash : hashes) {
-      at += 0x9E3779B97F4A7C15;
-      const uint64_t i = cuckoo::multiply_high(at, keys);
-      hash = nth_hash(present ? i : keys + i);
-    }
-    found += filter.contains_batch(hashes, answers.get());
-    benchmark::DoNotOptimize(answers.get()[0]);
-  }
-  const double probes = static_cast<double>(state.iterations()) * kBatch;
-  state.counters["ns/key"] = benchmark::Counter(
-      kBatch * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
-  state.counters["found"] = static_cast<double>(found) / probes;
-  report(state, filter, keys);
-}
-
 void remove_and_insert(benchmark::State& state) {
   const auto keys = static_cast<uint64_t>(state.range(0));
   CuckooFilter& filter = full_filter(keys, rate_of(state));
@@ -188,8 +165,6 @@ BENCHMARK(remove)
     ->Iterations(1);
 BENCHMARK_CAPTURE(contains, positive, true)->Apply(shapes)->Apply(sizes);
 BENCHMARK_CAPTURE(contains, negative, false)->Apply(shapes)->Apply(sizes);
-BENCHMARK_CAPTURE(contains_batch, positive, true)->Apply(shapes)->Apply(sizes);
-BENCHMARK_CAPTURE(contains_batch, negative, false)->Apply(shapes)->Apply(sizes);
 BENCHMARK(remove_and_insert)->Args({1'000'000, 0})->Args({16'000'000, 0});
 
 // ---- pages

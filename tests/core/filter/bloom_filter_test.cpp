@@ -308,35 +308,6 @@ TEST(BloomFilter, I2_bytes_depend_on_the_hashes_alone) {
   }
 }
 
-TEST(BloomFilter, contains_batch_agrees_with_probe) {
-  for (const FilterKind kind : kHashedKinds) {
-    for (const uint32_t hashes : {1u, 2u, 3u, 4u, 7u, 20u, 64u}) {
-      if (kind == FilterKind::kBlockedBloom && hashes > 4) {
-        continue;
-      }
-      const auto filter = whole_filter(
-          {kind, kind == FilterKind::kBlockedBloom ? 20u : 3000u * hashes, hashes, 256});
-      filter->insert_batch(hashes_of(1, 700));
-      for (const size_t count : {0u, 1u, 31u, 32u, 33u, 1000u}) {
-        std::vector<uint64_t> asked = hashes_of(2, count);
-        for (size_t i = 0; i < count; i += 2) {
-          asked[i] = nth_hash(1, i % 700);
-        }
-        const auto found = std::make_unique<bool[]>(count + 1);
-        found[count] = true;
-        uint64_t expected = 0;
-        const uint64_t total = filter->contains_batch(asked, found.get());
-        for (size_t i = 0; i < count; ++i) {
-          ASSERT_EQ(found[i], filter->probe(asked[i]) == Answer::kPresent);
-          expected += found[i] ? 1 : 0;
-        }
-        ASSERT_EQ(total, expected);
-        ASSERT_TRUE(found[count]);
-      }
-    }
-  }
-}
-
 // ---- pages that are not in memory
 
 TEST(BloomFilter, asks_for_a_page_only_when_the_answer_needs_it) {
@@ -409,16 +380,9 @@ TEST(BloomFilter, a_huge_filter_works_with_the_few_pages_of_its_hashes) {
 
 // Strangers found among `probes`.
 uint64_t false_positives(const BloomFilter& filter, uint64_t seed, uint64_t probes) {
-  constexpr uint64_t kBatch = 4096;
-  const auto found = std::make_unique<bool[]>(kBatch);
-  std::vector<uint64_t> hashes(kBatch);
   uint64_t total = 0;
-  for (uint64_t first = 0; first < probes; first += kBatch) {
-    for (uint64_t i = 0; i < kBatch; ++i) {
-      hashes[i] = nth_hash(seed, first + i);
-    }
-    total += filter.contains_batch(std::span(hashes).first(std::min(kBatch, probes - first)),
-                                   found.get());
+  for (uint64_t i = 0; i < probes; ++i) {
+    total += filter.probe(nth_hash(seed, i)) == Answer::kPresent ? 1 : 0;
   }
   return total;
 }

@@ -17,9 +17,6 @@ namespace {
 using test::name_of;
 using test::nth_word;
 
-constexpr FilterKind kKinds[] = {FilterKind::kCuckoo, FilterKind::kBloom, FilterKind::kBlockedBloom,
-                                 FilterKind::kCountingBloom, FilterKind::kLegacyBloom};
-
 FilterSpec spec_of(FilterKind kind, double rate = 0.01) {
   FilterSpec spec;
   spec.kind = kind;
@@ -27,7 +24,7 @@ FilterSpec spec_of(FilterKind kind, double rate = 0.01) {
   return spec;
 }
 
-bool is_logged(FilterKind kind) { return kind != FilterKind::kLegacyBloom; }
+bool is_logged(FilterKind kind) { return !traits_of(kind).pairs; }
 
 // A filter without any page in memory, of which nothing leads out of bounds.
 void expect_sound(const Filter& filter) {
@@ -59,7 +56,7 @@ void expect_sound(const Filter& filter) {
 }
 
 TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
-  for (const FilterKind kind : kKinds) {
+  for (const FilterKind kind : kFilterKinds) {
     for (const uint64_t capacity : {1u, 2u, 1000u, 100000u}) {
       for (const uint32_t page_bytes : {64u, 448u, 4032u}) {
         SCOPED_TRACE(name_of(kind) + ", capacity " + std::to_string(capacity));
@@ -86,7 +83,7 @@ TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
 
 // Other pages, the same filter: the words say all.
 TEST(FilterFactory, words_do_not_depend_on_the_page_size) {
-  for (const FilterKind kind : kKinds) {
+  for (const FilterKind kind : kFilterKinds) {
     const GeometryWords words = make_filter(spec_of(kind), 5000, 4032).value()->words();
     EXPECT_EQ(make_filter(spec_of(kind), 5000, 64).value()->words(), words) << name_of(kind);
   }
@@ -97,7 +94,7 @@ TEST(FilterFactory, a_rate_gives_way_to_bits_and_hashes) {
   spec.fingerprint_bits = 12;
   const GeometryWords cuckoo = make_filter(spec, 1000, 448).value()->words();
   EXPECT_EQ((cuckoo.shape << cuckoo.detail) - 1, (uint64_t{1} << 12) - 1);
-  for (const FilterKind kind : kKinds) {
+  for (const FilterKind kind : kFilterKinds) {
     if (kind == FilterKind::kCuckoo) {
       continue;
     }
@@ -130,7 +127,7 @@ TEST(FilterFactory, numbers_out_of_range_are_invalid) {
     EXPECT_TRUE(made.ok() || !made.error().message.empty());
     return made.ok() ? ErrorCode::kStorage : made.error().code;
   };
-  for (const FilterKind kind : kKinds) {
+  for (const FilterKind kind : kFilterKinds) {
     SCOPED_TRACE(name_of(kind));
     EXPECT_EQ(code(spec_of(kind), 0), ErrorCode::kInvalid);
     EXPECT_EQ(code(spec_of(kind), kMaxCapacity + 1), ErrorCode::kInvalid);
@@ -195,7 +192,7 @@ TEST(FilterFactory, hostile_words_are_refused_or_make_a_sound_filter) {
   edges.insert(edges.end(), {kMaxCapacity, kMaxCapacity + 1, UINT32_MAX, uint64_t{1} << 32,
                              (uint64_t{1} << 32) + 16, kMaxBloomCells, kMaxBloomCells + 1,
                              kMaxLegacyBits, kMaxLegacyBits + 64, UINT64_MAX});
-  for (const FilterKind kind : kKinds) {
+  for (const FilterKind kind : kFilterKinds) {
     for (const uint64_t shape : edges) {
       for (const uint64_t detail : edges) {
         expect_refused_or_sound(kind, {1000, shape, detail});

@@ -22,24 +22,13 @@ struct FilterCase {
   bool multiset() const { return is_multiset(kind); }
 };
 
-inline constexpr FilterKind kLoggedKinds[] = {
-    FilterKind::kCuckoo, FilterKind::kBloom, FilterKind::kBlockedBloom, FilterKind::kCountingBloom};
+inline const std::vector<FilterKind> kLoggedKinds = [] {
+  std::vector<FilterKind> kinds(kFilterKinds.begin(), kFilterKinds.end());
+  std::erase_if(kinds, [](FilterKind kind) { return traits_of(kind).pairs; });
+  return kinds;
+}();
 
-inline std::string name_of(FilterKind kind) {
-  switch (kind) {
-    case FilterKind::kCuckoo:
-      return "cuckoo";
-    case FilterKind::kBloom:
-      return "standard";
-    case FilterKind::kBlockedBloom:
-      return "blocked";
-    case FilterKind::kCountingBloom:
-      return "counting";
-    case FilterKind::kLegacyBloom:
-      return "legacy";
-  }
-  return "none";
-}
+inline std::string name_of(FilterKind kind) { return traits_of(kind).name; }
 inline std::string name_of(const FilterCase& filter_case) {
   return name_of(filter_case.kind) + (filter_case.growth ? "_grows" : "_fixed");
 }

@@ -116,7 +116,7 @@ void write_legacy_file(const char* name, uint64_t capacity, uint64_t keys) {
   file.filter = std::move(make_filter(spec, capacity, kImagePageBytes).value());
   test::add_pages(*file.filter);
   for (uint64_t i = 0; i < keys; ++i) {
-    static_cast<BloomFilter&>(*file.filter).insert_pair(test::sample_pair(i));
+    pairs_of(*file.filter).insert_pair(test::sample_pair(i));
   }
   write_bytes(corpus("legacy_bloom") / name, encode_legacy_file(file).value());
 }

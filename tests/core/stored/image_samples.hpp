@@ -21,7 +21,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/base/mix.hpp"
-#include "core/filter/bloom_filter.hpp"
+#include "core/filter/legacy_bloom.hpp"
 #include "core/stored/image.hpp"
 #include "tests/support/source_tree.hpp"
 
@@ -84,9 +84,8 @@ inline HashPair sample_pair(uint64_t i) noexcept {
 }
 
 inline Filter::Answer answer(const Filter& filter, uint64_t i, HashWidth width) {
-  return filter.kind() == FilterKind::kLegacyBloom
-             ? static_cast<const BloomFilter&>(filter).probe_pair(sample_pair(i))
-             : filter.ask(sample_hash(i, width));
+  return filter.kind() == FilterKind::kLegacyBloom ? pairs_of(filter).probe_pair(sample_pair(i))
+                                                   : filter.ask(sample_hash(i, width));
 }
 
 // Ascending; a multiset has some of them often enough to overflow.
@@ -134,7 +133,7 @@ inline BuiltSample build_sample(const ImageSample& sample, uint32_t page_bytes =
     builder->finish();
   } else if (sample.spec.kind == FilterKind::kLegacyBloom) {
     for (uint64_t i = 0; i < sample.keys; ++i) {
-      items += static_cast<BloomFilter&>(*built.filter).insert_pair(sample_pair(i)) ? 0 : 1;
+      items += pairs_of(*built.filter).insert_pair(sample_pair(i)) ? 0 : 1;
     }
   } else {
     for (const auto& [hash, count] : built.hashes) {

@@ -1,10 +1,8 @@
-// A LoggedFilter of kind kLegacyBloom: keys are pairs of hashes, pages are changed at once, there
-// is no log.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "core/stored/logged_filter.hpp"
+#include "core/stored/pair_filter.hpp"
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/stored/memory_storage.hpp"
 
@@ -30,7 +28,7 @@ struct StoredPairs : StoredFilter {
 
   void add_pairs(uint64_t first, uint64_t end) {
     for (uint64_t i = first; i < end; ++i) {
-      const Status status = filter.insert_pair(nth_pair(i));
+      const Status status = PairFilter(filter).insert(nth_pair(i));
       ASSERT_TRUE(status.ok()) << message_of(status);
     }
   }
@@ -39,14 +37,14 @@ struct StoredPairs : StoredFilter {
 uint64_t missing_pairs(LoggedFilter& filter, uint64_t first, uint64_t end) {
   uint64_t missing = 0;
   for (uint64_t i = first; i < end; ++i) {
-    const Result<bool> found = filter.contains_pair(nth_pair(i));
+    const Result<bool> found = PairFilter(filter).contains(nth_pair(i));
     EXPECT_TRUE(found.ok()) << found.error().message;
     missing += found.value() ? 0 : 1;
   }
   return missing;
 }
 
-TEST(LoggedPairs, hold_what_was_added_and_follow_storage) {
+TEST(PairFilter, hold_what_was_added_and_follow_storage) {
   StoredPairs stored(options_for(2000));
   LoggedFilter follower(stored.filter.options(), stored.storage);
   for (uint64_t done = 0; done < 2000;) {
@@ -72,26 +70,26 @@ TEST(LoggedPairs, hold_what_was_added_and_follow_storage) {
   EXPECT_EQ(stored.storage.calls.writes, 0u);
 }
 
-TEST(LoggedPairs, full_changes_nothing) {
+TEST(PairFilter, full_changes_nothing) {
   StoredPairs stored(options_for(300));
   uint64_t fitted = 0;
-  while (stored.filter.insert_pair(nth_pair(fitted)).ok()) {
+  while (PairFilter(stored.filter).insert(nth_pair(fitted)).ok()) {
     ASSERT_LT(++fitted, 600u);
   }
   EXPECT_GE(fitted, 300u);
   stored.commit();
   const StoredRows before = stored.storage.snapshot();
-  const Status status = stored.filter.insert_pair(nth_pair(fitted));
+  const Status status = PairFilter(stored.filter).insert(nth_pair(fitted));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kFull);
   EXPECT_FALSE(stored.filter.pending());
-  EXPECT_TRUE(stored.filter.insert_pair(nth_pair(0)).ok()) << "is there already";
+  EXPECT_TRUE(PairFilter(stored.filter).insert(nth_pair(0)).ok()) << "is there already";
   stored.commit();
   EXPECT_EQ(difference(before, stored.storage.rows), "");
   EXPECT_EQ(missing_pairs(stored.filter, 0, fitted), 0u);
 }
 
-TEST(LoggedPairs, rollback_restores_the_snapshot) {
+TEST(PairFilter, rollback_restores_the_snapshot) {
   for (const bool flushed : {false, true}) {
     StoredPairs stored(options_for(1000));
     stored.add_pairs(0, 300);
@@ -110,7 +108,7 @@ TEST(LoggedPairs, rollback_restores_the_snapshot) {
 }
 
 // The same number of pages and items, other pairs: only the base's id tells.
-TEST(LoggedPairs, another_history_is_noticed) {
+TEST(PairFilter, another_history_is_noticed) {
   StoredPairs stored(options_for(1000));
   const StoredRows backup = stored.storage.snapshot();
   stored.add_pairs(0, 500);
@@ -126,7 +124,7 @@ TEST(LoggedPairs, another_history_is_noticed) {
   EXPECT_EQ(missing_pairs(follower, 1000, 1500), 0u);
 }
 
-TEST(LoggedPairs, contents_import_unite_and_clear) {
+TEST(PairFilter, contents_import_unite_and_clear) {
   StoredPairs stored(options_for(1000));
   stored.add_pairs(0, 400);
   Result<FilterContents> taken = stored.filter.contents(false);
@@ -159,7 +157,7 @@ TEST(LoggedPairs, contents_import_unite_and_clear) {
   EXPECT_EQ(other.filter.rebuild(2000).error().code, ErrorCode::kInvalid);
 }
 
-TEST(LoggedPairs, check_finds_damage) {
+TEST(PairFilter, check_finds_damage) {
   StoredPairs stored(options_for(1000));
   stored.add_pairs(0, 800);
   stored.commit();

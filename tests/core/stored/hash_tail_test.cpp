@@ -1,4 +1,4 @@
-#include "core/stored/tail.hpp"
+#include "core/stored/hash_tail.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,84 @@
+#include "core/filter/bucket_bits.hpp"
+
+#include <numeric>
+
+namespace cuckoo {
+namespace {
+
+// Up to this many low bits a probe's eight lanes match by chance so often (8/2^l) that the branch
+// costs more than decoding always.
+constexpr uint32_t kAlwaysDecodeLowBits = 5;
+
+// Bit offsets are multiples of the width, so the shift is at most 8 - gcd(width, 8).
+bool fits_one_word(uint32_t bits) noexcept { return bits + 8 - std::gcd(bits, 8U) <= 64; }
+
+}  // namespace
+
+BucketBits::BucketBits(const BucketShape& shape) noexcept
+    : shape_(shape),
+      bits_(shape.bits()),
+      lanes_per_word_(fits_one_word(bits_) ? kBucketSlots : 2),
+      lane_test_(LaneTest::make(shape.low_bits, lanes_per_word_)),
+      always_decode_(shape.low_bits <= kAlwaysDecodeLowBits ? 1 : 0),
+      low_mask_((uint64_t{1} << shape.low_bits) - 1),
+      rank_shift_(kBucketSlots * shape.low_bits),
+      rank_mask_((uint32_t{1} << shape.rank_bits) - 1),
+      ranks_(rank_table()) {}
+
+// A bucket of more than one word is read in parts, each at its own bit offset: two lanes, the other
+// two, and the rank only when a low part matched. Two lanes and a shift of at most 7 fit one word
+// for l <= 28; for l = 29, W = 128, the shifts are 0 and 2.
+bool BucketBits::wide_matches(const Address& at, uint64_t fingerprint) const noexcept {
+  const uint32_t low_bits = shape_.low_bits;
+  const uint64_t low = fingerprint & low_mask_;
+  const uint32_t second = at.shift + 2 * low_bits;
+  const uint64_t flags01 = lane_test_.equal(load_word(at), low);
+  const uint64_t flags23 = lane_test_.equal(load_word({at.bytes + (second >> 3), second & 7}), low);
+  if ((flags01 | flags23) == 0) {
+    return false;
+  }
+  const uint32_t rank_at = at.shift + rank_shift_;
+  const auto rank =
+      static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7})) & rank_mask_;
+  const uint32_t highs =
+      equal_highs(ranks_[rank], static_cast<uint32_t>(fingerprint >> low_bits)) >> 7;
+  const uint64_t lows01 = flags01 >> lane_test_.top_shift;
+  const uint64_t lows23 = flags23 >> lane_test_.top_shift;
+  return (((lows01 & highs) | ((lows01 >> low_bits) & (highs >> 8)) | (lows23 & (highs >> 16)) |
+           ((lows23 >> low_bits) & (highs >> 24))) &
+          1) != 0;
+}
+
+bool BucketBits::wide_hold(const Address& at1, const Address& at2,
+                           uint64_t fingerprint) const noexcept {
+  __builtin_prefetch(at2.bytes);
+  return wide_matches(at1, fingerprint) || wide_matches(at2, fingerprint);
+}
+
+// I2 is what the masks are for.
+void BucketBits::write(std::byte* page, uint64_t bucket_in_page,
+                       const BucketValues& values) const noexcept {
+  const uint64_t bit = bucket_in_page * bits_;
+  std::byte* at = page + (bit >> 3);
+  const auto shift = static_cast<uint32_t>(bit & 7);
+  const auto merge = [](std::byte* to, uint64_t mask, uint64_t value) {
+    store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
+  };
+  if (one_word()) {
+    const uint64_t mask = static_cast<uint64_t>(low_bits_mask(bits_));
+    const uint64_t bits = encode_bucket_in_word(shape_, values);
+    merge(at, mask << shift, (bits & mask) << shift);
+    return;
+  }
+  const uint128 mask = low_bits_mask(bits_);
+  const uint128 bits = encode_bucket(shape_, values) & mask;
+  merge(at, static_cast<uint64_t>(mask << shift), static_cast<uint64_t>(bits << shift));
+  merge(at + 8, static_cast<uint64_t>((mask << shift) >> 64),
+        static_cast<uint64_t>((bits << shift) >> 64));
+  if (shift + bits_ > 128) {
+    const auto kept = static_cast<uint32_t>(at[16]) & ~static_cast<uint32_t>(mask >> (128 - shift));
+    at[16] = static_cast<std::byte>(kept | static_cast<uint32_t>(bits >> (128 - shift)));
+  }
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,38 @@
+#include "core/stored/filter_options.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/filter/sizing.hpp"
+
+namespace cuckoo {
+
+FilterSpec FilterOptions::generation_spec() const noexcept {
+  FilterSpec one = spec;
+  if (generations > 1) {
+    one.rate = -std::expm1(std::log1p(-spec.rate) / static_cast<double>(generations));
+  }
+  return one;
+}
+
+Result<std::unique_ptr<Filter>> FilterOptions::make_filter_for(uint64_t keys) const {
+  FilterSpec one = generation_spec();
+  if (traits_of(one.kind).pairs) {  // whose file may have asked for anything
+    one.rate = std::clamp(one.rate, kMinRate, kMaxRate);
+  }
+  return make_filter(one, keys, page_bytes);
+}
+
+uint64_t FilterOptions::most_items_by_hashes() const noexcept {
+  const FilterSpec one = generation_spec();
+  if (one.bits_per_key != 0) {
+    return kMaxCapacity;  // no rate was asked for
+  }
+  const double rate = one.fingerprint_bits != 0
+                          ? std::ldexp(8.0, -static_cast<int>(one.fingerprint_bits))
+                          : one.rate;
+  const double limit = std::ldexp(rate, width == HashWidth::k47Bits ? 46 : 60);
+  return static_cast<uint64_t>(std::clamp(limit, 1.0, static_cast<double>(kMaxCapacity)));
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,39 @@
+// What CREATE chose for a filter, or an import brought; and what follows from it alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/key_hash.hpp"
+#include "core/base/page_row.hpp"
+#include "core/base/result.hpp"
+#include "core/filter/factory.hpp"
+
+namespace cuckoo {
+
+struct FilterOptions {
+  uint32_t format = 2;  // of the table, 1 or 2: that of its records
+  FilterSpec spec;
+  uint64_t capacity = 1000;  // 1 … 2^40
+  bool growth = true;
+  uint64_t generations = 1;  // 1 … 64; the rate is of all together
+  HashWidth width = HashWidth::k47Bits;
+  uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
+  uint32_t page_bytes = 4032;
+  uint8_t collation = 0;  // of the keys before they were hashed; core doesn't use it
+  uint64_t digest = 0;    // identifies the options in the record
+
+  bool multiset() const noexcept { return is_multiset(spec.kind); }
+  // The longest row of pages or log.
+  size_t row_bytes() const noexcept { return page_bytes + kPageCrcBytes; }
+  // Of one generation: false positives of N independent ones add up to the rate asked.
+  FilterSpec generation_spec() const noexcept;
+  // An empty filter for one generation of so many keys.
+  Result<std::unique_ptr<Filter>> make_filter_for(uint64_t capacity) const;
+  // The items from which hashes of that width can't be told apart at the rate asked: items / rate =
+  // 2^46 for those of 47 bits, 2^60 for the others, where the sizing of filters ends.
+  uint64_t most_items_by_hashes() const noexcept;
+};
+
+}  // namespace cuckoo

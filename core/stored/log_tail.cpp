@@ -1,0 +1,254 @@
+#include "core/stored/log_tail.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+
+#include "core/stored/replay.hpp"
+
+namespace cuckoo {
+
+LogTail::LogTail(const FilterOptions& options)
+    : width_(options.width),
+      row_bytes_(options.row_bytes()),
+      multiset_(options.multiset()),
+      row_(options.width, options.row_bytes()) {}
+
+void LogTail::start(const FilterRecord& record) noexcept {
+  nets_.clear();
+  unindexed_.clear();
+  pending_removes_.clear();
+  removes_ = 0;
+  items_ = record.fold_items;
+  row_.start(record.fold_chain, record.fold_position, record.fold_items);
+  first_row_ = row_id_ = static_cast<int64_t>(record.fold_row);
+  row_stored_ = false;
+  row_dirty_ = false;
+  unwritten_.clear();
+}
+
+// --- entries -------------------------------------------------------------------------------------
+
+// One more or one less pending remove of the hash's cells.
+void LogTail::pend_remove(uint64_t hash, const Filter& base, bool more) {
+  uint64_t cells[Filter::kMaxPlaces];
+  const size_t count = base.cells_of(hash, cells);
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t& removes = pending_removes_[cells[i]];
+    removes += more ? 1 : ~uint64_t{0};
+  }
+}
+
+// One log entry's effect on memory; not on a set's items.
+void LogTail::apply(uint64_t entry, const Filter& base) {
+  const uint64_t hash = entry & ~kRemoveBit;
+  int32_t& net = nets_.at(hash);
+  if (!multiset_) {
+    net = 1;
+    return;
+  }
+  if ((entry & kRemoveBit) == 0) {
+    if (net < 0) {
+      pend_remove(hash, base, false);
+    }
+    ++net;
+    ++items_;
+  } else {
+    if (net <= 0) {
+      pend_remove(hash, base, true);
+    }
+    --net;
+    --items_;
+    ++removes_;
+  }
+}
+
+// All or nothing: what is indexed leaves unindexed_ from its end; adds alone come in any order.
+void LogTail::index(const Filter& base) {
+  while (!unindexed_.empty()) {
+    const uint64_t hash = unindexed_.back();
+    nets_.at(hash);  // may allocate: before anything changes
+    unindexed_.pop_back();
+    --items_;  // counted when it was added
+    apply(hash, base);
+  }
+}
+
+NetEntries LogTail::net_entries(const Filter& base) {
+  NetEntries net_entries;
+  if (nets_.empty()) {
+    net_entries.adds = unindexed_;
+  } else {
+    index(base);
+    nets_.for_each([&](uint64_t hash, int32_t net) {
+      std::vector<uint64_t>& to = net < 0 ? net_entries.removes : net_entries.adds;
+      to.insert(to.end(), static_cast<size_t>(std::abs(net)), hash);
+    });
+  }
+  sort_entries_by_hash(net_entries.removes, width_);
+  sort_entries_by_hash(net_entries.adds, width_);
+  return net_entries;
+}
+
+void LogTail::add(uint64_t hash) {
+  unindexed_.push_back(hash);
+  try {
+    append(hash);
+  } catch (...) {
+    unindexed_.pop_back();
+    throw;
+  }
+  ++items_;
+}
+
+void LogTail::add_to_set(uint64_t hash, bool is_new) {
+  int32_t& net = nets_.at(hash);
+  append(hash);
+  net = 1;
+  items_ += is_new ? 1 : 0;
+}
+
+void LogTail::remove(uint64_t hash, const Filter& base) {
+  if (nets_.at(hash) <= 0) {  // may allocate: before anything changes
+    uint64_t cells[Filter::kMaxPlaces];
+    const size_t count = base.cells_of(hash, cells);
+    for (size_t i = 0; i < count; ++i) {
+      pending_removes_[cells[i]];
+    }
+  }
+  append(hash | kRemoveBit);
+  apply(hash | kRemoveBit, base);
+}
+
+// --- rows ----------------------------------------------------------------------------------------
+
+// Behind the last entry: in the last row, or in a new one. Strong guarantee.
+void LogTail::append(uint64_t entry) {
+  if (row_.full()) {
+    if (row_dirty_) {
+      unwritten_.push_back({row_id_, row_.encode(), row_stored_});
+    }
+    row_.start(row_.chain(), position(), items_);
+    ++row_id_;
+    row_stored_ = false;
+    row_dirty_ = false;
+  }
+  row_.append(entry);
+  row_dirty_ = true;
+}
+
+Status LogTail::write(FilterStorage& storage) {
+  for (const FullRow& row : unwritten_) {
+    CUCKOO_TRY(storage.write_log(row.id, row.bytes, row.stored));
+  }
+  unwritten_.clear();
+  if (row_dirty_) {
+    CUCKOO_TRY(storage.write_log(row_id_, row_.encode(), row_stored_));
+    row_stored_ = true;
+    row_dirty_ = false;
+  }
+  return {};
+}
+
+void LogTail::forget_unwritten() noexcept {
+  row_dirty_ = false;
+  unwritten_.clear();
+}
+
+// A row doesn't say which of its entries were new to a set. How many were follows from the number
+// of items behind it, which the next row's header says, or the record when it is the last row.
+Status LogTail::take_items(uint64_t items) {
+  const uint64_t before = row_.header().items_before;
+  if (items < before || items - before > row_.entries()) {
+    return corrupt(std::to_string(items) + " items behind a row that begins with " +
+                   std::to_string(before));
+  }
+  items_ = items;
+  return {};
+}
+
+// All that is expected of the rows follows from what came before.
+Status LogTail::follow(FilterStorage& storage, const FilterRecord& record, const Filter& base) {
+  CUCKOO_TRY(storage.read_log(row_id_, static_cast<int64_t>(record.end_row) - 1,
+                              [&](int64_t id, std::span<const std::byte> bytes) -> Status {
+                                CUCKOO_TRY(in_row("log", id, follow_row(id, bytes, base)));
+                                return storage.poll();
+                              }));
+  if (!multiset_) {
+    CUCKOO_TRY(take_items(record.end_items));
+  }
+  if (position() != record.end_position || chain() != record.end_chain ||
+      items_ != record.end_items) {
+    return corrupt("log that ends at entry " + std::to_string(position()) + " with " +
+                   std::to_string(items_) + " items, expected entry " +
+                   std::to_string(record.end_position) + " with " +
+                   std::to_string(record.end_items) + " items");
+  }
+  return {};
+}
+
+Status LogTail::follow_row(int64_t id, std::span<const std::byte> bytes, const Filter& base) {
+  CUCKOO_ASSIGN_OR_RETURN(const LogRow row, parse_log_row(bytes, width_));
+  if (id != row_id_) {
+    if (id != row_id_ + 1 || row_.entries() == 0) {
+      return corrupt("the row before it is missing");
+    }
+    if (!multiset_) {
+      CUCKOO_TRY(take_items(row.header.items_before));
+    }
+    row_.start(row_.chain(), position(), items_);
+    row_id_ = id;
+  }
+  const LogRowHeader& mine = row_.header();
+  const size_t known = row_.entries();
+  if (row.header.compacted() || row.header.chain_before != mine.chain_before ||
+      row.header.position != mine.position || row.header.items_before != mine.items_before ||
+      row.header.entries < known ||
+      !std::equal(row_.payload().begin(), row_.payload().end(), row.payload.begin())) {
+    return corrupt("does not follow what is before it");
+  }
+  for (size_t i = known; i < row.header.entries; ++i) {
+    const uint64_t entry = raw_entry(row, i, width_);
+    if (!multiset_ && (entry & kRemoveBit) != 0) {
+      return corrupt("removes from a filter that can't remove");
+    }
+    apply(entry, base);
+  }
+  row_.resume(row);
+  row_stored_ = true;
+  return {};
+}
+
+Result<std::vector<uint64_t>> LogTail::entries_in_order(FilterStorage& storage) const {
+  std::map<int64_t, std::vector<std::byte>> rows;
+  CUCKOO_TRY(storage.read_log(first_row_, row_id_,
+                              [&](int64_t id, std::span<const std::byte> row) -> Status {
+                                rows[id].assign(row.begin(), row.end());
+                                return {};
+                              }));
+  for (const FullRow& row : unwritten_) {
+    rows[row.id] = row.bytes;
+  }
+  if (row_.entries() > 0) {
+    rows[row_id_] = row_.encode();
+  }
+  std::vector<uint64_t> entries;
+  for (const auto& [id, bytes] : rows) {
+    Result<LogRow> row = parse_log_row(bytes, width_);
+    if (!row.ok()) {
+      return in_row("log", id, row.take_status());
+    }
+    for (size_t i = 0; i < row.value().header.entries; ++i) {
+      entries.push_back(raw_entry(row.value(), i, width_));
+    }
+  }
+  return entries;
+}
+
+size_t LogTail::memory_bytes() const noexcept {
+  return nets_.memory_bytes() + pending_removes_.size() * 4 * sizeof(uint64_t) +
+         unindexed_.capacity() * sizeof(uint64_t) + (unwritten_.size() + 1) * row_bytes_;
+}
+
+}  // namespace cuckoo

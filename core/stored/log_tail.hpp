@@ -1,0 +1,109 @@
+// The tail of a filter's log: the entries that are not folded into its pages yet, and the rows they
+// stand in, written or not.
+//
+// Entries are summed by their hash. Adds to a multiset wait in a list until somebody asks
+// (index()): a bulk load never does.
+//
+// Invariants
+//   I1  when indexed(): net(hash) is the hash's adds minus its removes in the tail; for a set, 1
+//       when it is there.
+//   I2  when indexed(): pending_removes() of a cell is the number of removes in the tail, of all
+//       hashes of that cell, that no add in the tail makes up for.
+//   I3  items() is what the filter holds behind the tail's last entry.
+//   I4  rows have ascending ids without a gap. All but the last are full.
+//   I5  when memory runs out (std::bad_alloc), the tail holds the entries that it held before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/filter/filter.hpp"
+#include "core/stored/filter_options.hpp"
+#include "core/stored/hash_tail.hpp"
+#include "core/stored/log.hpp"
+#include "core/stored/record.hpp"
+#include "core/stored/storage.hpp"
+
+namespace cuckoo {
+
+// What a fold does to the pages: hashes in ascending order, each as often as it is to be removed or
+// added.
+struct NetEntries {
+  std::vector<uint64_t> removes;
+  std::vector<uint64_t> adds;
+};
+
+// `base` is the filter whose pages the tail isn't in yet: it knows which cells a hash has.
+class LogTail {
+ public:
+  explicit LogTail(const FilterOptions& options);
+
+  // Empty, behind what the record says is folded.
+  void start(const FilterRecord& record) noexcept;
+
+  // Entries.
+  bool indexed() const noexcept { return unindexed_.empty(); }
+  void index(const Filter& base);
+  int32_t net(uint64_t hash) const noexcept { return nets_.net(hash); }  // indexed()
+  const PendingRemoves& pending_removes() const noexcept { return pending_removes_; }
+  uint64_t removes() const noexcept { return removes_; }  // remove entries
+  NetEntries net_entries(const Filter& base);
+  uint64_t items() const noexcept { return items_; }
+
+  void add(uint64_t hash);                         // to a multiset
+  void add_to_set(uint64_t hash, bool is_new);     // is_new: it is one item more
+  void remove(uint64_t hash, const Filter& base);  // from a multiset
+
+  // Rows.
+  uint64_t position() const noexcept { return row_.header().position + row_.entries(); }
+  uint64_t chain() const noexcept { return row_.chain(); }
+  int64_t last_row() const noexcept { return row_id_; }  // the one that is appended to: maybe empty
+  uint64_t end_row() const noexcept {                    // the first id that no row has used
+    return static_cast<uint64_t>(row_id_) + (row_.entries() > 0 ? 1 : 0);
+  }
+  Status write(FilterStorage& storage);
+  // What is not written will never be: start() comes before any other call.
+  void forget_unwritten() noexcept;
+  // Applies the stored rows behind the last entry; the record says where they end. indexed() comes
+  // before. After a failure the tail is fit for start() only.
+  Status follow(FilterStorage& storage, const FilterRecord& record, const Filter& base);
+  // All entries in log order, from storage or not written yet.
+  Result<std::vector<uint64_t>> entries_in_order(FilterStorage& storage) const;
+
+  size_t memory_bytes() const noexcept;
+
+ private:
+  struct FullRow {
+    int64_t id;
+    std::vector<std::byte> bytes;
+    bool stored;
+  };
+
+  void apply(uint64_t entry, const Filter& base);
+  void pend_remove(uint64_t hash, const Filter& base, bool more);
+  void append(uint64_t entry);
+  Status take_items(uint64_t items);
+  Status follow_row(int64_t id, std::span<const std::byte> bytes, const Filter& base);
+
+  HashWidth width_;
+  size_t row_bytes_;
+  bool multiset_;
+
+  HashTail nets_;
+  std::vector<uint64_t> unindexed_;  // the last adds, in order, that are not in nets_ yet
+  PendingRemoves pending_removes_;
+  uint64_t removes_ = 0;
+  uint64_t items_ = 0;
+
+  int64_t first_row_ = 0;
+  std::vector<FullRow> unwritten_;  // full rows before the last one
+  RawRowBuilder row_;               // the last one
+  int64_t row_id_ = 0;
+  bool row_stored_ = false;
+  bool row_dirty_ = false;  // it has entries that storage lacks
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,55 @@
+#include "core/stored/filter_options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/filter/sizing.hpp"
+
+namespace cuckoo {
+namespace {
+
+TEST(FilterOptions, rates_of_all_generations_add_up) {
+  FilterOptions options;
+  options.spec.rate = 0.01;
+  EXPECT_EQ(options.generation_spec().rate, 0.01);
+  for (const uint64_t generations : {2, 7, 64}) {
+    options.generations = generations;
+    const double one = options.generation_spec().rate;
+    EXPECT_NEAR(1 - std::pow(1 - one, static_cast<double>(generations)), 0.01, 1e-12);
+  }
+}
+
+TEST(FilterOptions, hashes_tell_so_many_items_apart) {
+  FilterOptions options;
+  options.spec.rate = std::ldexp(1.0, -20);
+  EXPECT_EQ(options.most_items_by_hashes(), uint64_t{1} << 26);
+  options.width = HashWidth::k63Bits;
+  EXPECT_EQ(options.most_items_by_hashes(), kMaxCapacity);
+  options.width = HashWidth::k47Bits;
+  options.spec.fingerprint_bits = 32;  // a rate of 2^-29
+  EXPECT_EQ(options.most_items_by_hashes(), uint64_t{1} << 17);
+  options.spec.fingerprint_bits = 0;
+  options.spec.bits_per_key = 10;
+  EXPECT_EQ(options.most_items_by_hashes(), kMaxCapacity);
+}
+
+TEST(FilterOptions, make_an_empty_filter_of_their_kind) {
+  FilterOptions options;
+  for (const FilterKind kind :
+       {FilterKind::kCuckoo, FilterKind::kBloom, FilterKind::kLegacyBloom}) {
+    options.spec.kind = kind;
+    Result<std::unique_ptr<Filter>> made = options.make_filter_for(1000);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    EXPECT_EQ(made.value()->kind(), kind);
+    EXPECT_EQ(made.value()->occupied(), 0u);
+    EXPECT_EQ(made.value()->pages().page_bytes(), options.page_bytes);
+  }
+  options.spec.rate = 0.9;  // a murmur2 file may have asked for that
+  EXPECT_TRUE(options.make_filter_for(1000).ok());
+  options.spec.kind = FilterKind::kBloom;
+  EXPECT_FALSE(options.make_filter_for(1000).ok());
+}
+
+}  // namespace
+}  // namespace cuckoo
