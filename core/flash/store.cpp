@@ -5,7 +5,6 @@
 #include <string>
 #include <unordered_set>
 
-#include "core/base/key_hash.hpp"
 #include "core/base/mix.hpp"
 
 namespace cuckoo {
@@ -27,15 +26,6 @@ size_t FlashStore::max_key_bytes() const noexcept {
   const size_t room =
       size_t{units_per_block() - kFlashHeaderUnits} * unit_bytes() - kFlashHeadFixedBytes;
   return std::min<size_t>(room, 0xFFFF);
-}
-
-uint32_t FlashStore::hash_of(std::span<const std::byte> key) const noexcept {
-  return static_cast<uint32_t>(hash_bytes(KeyKind::kBlob, key, options_.seed) >> 32);
-}
-
-uint32_t FlashStore::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
-  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  return static_cast<uint32_t>(mix64(mix64(options_.seed + lsn * kStep) + offset) >> 32);
 }
 
 Result<uint64_t> FlashStore::charge(size_t key_bytes, uint64_t value_bytes) const {
@@ -79,33 +69,6 @@ void FlashStore::count_tail_read(const FlashRecordHeader& header) noexcept {
     s_.tail_read_bytes +=
         header.key_bytes + 4u + (header.type == FlashRecordType::kDrop ? header.value_bytes : 0);
   }
-}
-
-void FlashStore::note(const IndexChange& change) {
-  if (!marks_.empty()) {
-    noted_.push_back(change);
-  }
-}
-
-void FlashStore::index_insert(uint32_t hash, uint32_t position) {
-  note({IndexOperation::kInsert, hash, 0, position});
-  index_.insert(hash, position);
-}
-
-bool FlashStore::index_remove(uint32_t hash, uint32_t position) {
-  if (!index_.remove(hash, position)) {
-    return false;
-  }
-  note({IndexOperation::kRemove, hash, position, 0});
-  return true;
-}
-
-bool FlashStore::index_replace(uint32_t hash, uint32_t from, uint32_t to) {
-  if (!index_.replace(hash, from, to)) {
-    return false;
-  }
-  note({IndexOperation::kReplace, hash, from, to});
-  return true;
 }
 
 // Nothing needs the block any more. See Wear: here its erase may fail, and nowhere else.
@@ -159,27 +122,14 @@ Status FlashStore::kill(uint32_t position, uint32_t units) {
 }
 
 size_t FlashStore::mark() {
-  marks_.push_back({noted_.size(), blocks_.mark(), blocks_.epoch(), s_});
+  marks_.push_back({index_.mark(), blocks_.mark(), blocks_.epoch(), s_});
   return marks_.size() - 1;
 }
 
 void FlashStore::undo_to(size_t number) noexcept {
   const Mark& mark = marks_[number];
   try {
-    for (; noted_.size() > mark.index_changes; noted_.pop_back()) {
-      const IndexChange& change = noted_.back();
-      switch (change.operation) {
-        case IndexOperation::kInsert:
-          index_.remove(change.hash, change.to);
-          break;
-        case IndexOperation::kRemove:
-          index_.insert(change.hash, change.from);
-          break;
-        case IndexOperation::kReplace:
-          index_.replace(change.hash, change.to, change.from);
-          break;
-      }
-    }
+    index_.undo_to(mark.index_place);
     blocks_.undo_to(mark.block_changes, mark.epoch);
     const uint64_t record_reads = s_.stats.record_reads;
     const uint64_t false_reads = s_.stats.false_reads;
@@ -195,7 +145,7 @@ void FlashStore::undo_to(size_t number) noexcept {
 void FlashStore::release(size_t number) noexcept {
   marks_.resize(std::min(number, marks_.size()));
   if (marks_.empty()) {
-    noted_.clear();
+    index_.forget_marks();
     blocks_.forget_marks();
   }
 }
@@ -227,7 +177,7 @@ Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std
 }
 
 Result<std::optional<FlashEntry>> FlashStore::find(std::span<const std::byte> key) {
-  Result<std::optional<Found>> found = look_up(key, hash_of(key));
+  Result<std::optional<Found>> found = look_up(key, index_.hash_of(key));
   if (!found.ok()) {
     return found.take_status();
   }
@@ -241,7 +191,7 @@ Result<uint32_t> FlashStore::find_part(uint64_t lsn, uint32_t offset, Record* re
   uint32_t found = 0;
   Status status;
   Record own;
-  index_.find(part_hash(lsn, offset), [&](uint32_t position) {
+  index_.find(index_.part_hash(lsn, offset), [&](uint32_t position) {
     ++s_.stats.record_reads;
     status = load(position, own);
     if (!status.ok()) {
@@ -285,7 +235,7 @@ Status FlashStore::read_value(const FlashEntry& entry, const Record& head,
 }
 
 Result<bool> FlashStore::get(std::span<const std::byte> key, std::vector<std::byte>& value) {
-  Result<std::optional<Found>> found = look_up(key, hash_of(key));
+  Result<std::optional<Found>> found = look_up(key, index_.hash_of(key));
   if (!found.ok()) {
     return found.take_status();
   }
@@ -383,7 +333,7 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
     if (!charged_now.ok()) {
       return charged_now.error();
     }
-    const uint32_t hash = hash_of(change.key);
+    const uint32_t hash = index_.hash_of(change.key);
     Result<std::optional<Found>> old = look_up(change.key, hash);
     CUCKOO_TRY(old.take_status());
     if (old.value()) {
@@ -451,7 +401,7 @@ Status FlashStore::write(std::span<const Change> batch) {
   hold_releases_ = true;
   for (size_t i = 0; i < batch.size(); ++i) {
     if (!known) {
-      old = look_up(batch[i].key, hash_of(batch[i].key));
+      old = look_up(batch[i].key, index_.hash_of(batch[i].key));
       CUCKOO_TRY(fail(old.take_status()));
     }
     known = false;
@@ -508,7 +458,7 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
     Result<uint32_t> position = append(s_.streams.hot, FlashPurpose::kHot, record.header, {}, part);
     CUCKOO_TRY(position.take_status());
     record.position = position.value();
-    record.hash = part_hash(lsn, static_cast<uint32_t>(offset));
+    record.hash = index_.part_hash(lsn, static_cast<uint32_t>(offset));
     CUCKOO_TRY(apply(record));
   }
   return {};
@@ -526,7 +476,7 @@ Status FlashStore::write_one(const Change& change, const std::optional<Found>& o
   record.header.lsn = lsn;
   record.header.key_bytes = static_cast<uint16_t>(change.key.size());
   record.header.type = FlashRecordType::kTombstone;
-  record.hash = old ? old->hash : hash_of(change.key);
+  record.hash = old ? old->hash : index_.hash_of(change.key);
   if (old) {
     CUCKOO_TRY(append_drops(*old, lsn));
     record.header.previous = old->entry.position;
@@ -566,15 +516,15 @@ Status FlashStore::apply(const Scanned& record) {
   s_.next_lsn = std::max(s_.next_lsn, header.lsn + 1);
   const uint32_t block = locate(record.position).block;
   if (header.type == FlashRecordType::kPart) {
-    index_insert(record.hash, record.position);
+    index_.insert(record.hash, record.position);
     blocks_.add_live(block, header.units(unit_bytes()));
     return {};
   }
   if (header.previous != 0) {
     const uint32_t units = cut.first_units(header.key_bytes, header.previous_value_bytes);
     const bool known = header.type == FlashRecordType::kTombstone
-                           ? index_remove(record.hash, header.previous)
-                           : index_replace(record.hash, header.previous, record.position);
+                           ? index_.remove(record.hash, header.previous)
+                           : index_.replace(record.hash, header.previous, record.position);
     const Result<uint64_t> charged = charge(header.key_bytes, header.previous_value_bytes);
     if (!known || !charged.ok() || charged.value() > s_.charged_units ||
         blocks_.at(locate(header.previous).block).live_units < units) {
@@ -585,7 +535,7 @@ Status FlashStore::apply(const Scanned& record) {
     s_.heads -= header.type == FlashRecordType::kTombstone ? 1 : 0;
     CUCKOO_TRY(kill(header.previous, units));
   } else if (header.type != FlashRecordType::kTombstone) {
-    index_insert(record.hash, record.position);
+    index_.insert(record.hash, record.position);
     ++s_.heads;
   }
   if (header.type != FlashRecordType::kTombstone) {
@@ -616,7 +566,7 @@ Status FlashStore::apply_drop(const Scanned& record) {
       return broken;
     }
     const uint32_t units = cut.part_units(std::min<uint64_t>(cut.part_bytes(), total - offset));
-    if (!index_remove(part_hash(lsn, static_cast<uint32_t>(offset)), position) ||
+    if (!index_.remove(index_.part_hash(lsn, static_cast<uint32_t>(offset)), position) ||
         blocks_.at(locate(position).block).live_units < units) {
       return broken;
     }

@@ -62,8 +62,8 @@
 
 #include "core/flash/blocks.hpp"
 #include "core/flash/device.hpp"
+#include "core/flash/index.hpp"
 #include "core/flash/record.hpp"
-#include "core/flash/slot_cache.hpp"
 
 namespace cuckoo {
 
@@ -170,7 +170,7 @@ class FlashStore {
   const FlashGeometry& geometry() const noexcept { return geometry_; }
   const FlashStoreStats& stats() const noexcept { return s_.stats; }
   void set_stats(const FlashStoreStats& stats) noexcept { s_.stats = stats; }
-  const SlotCache& index() const noexcept { return index_; }
+  const SlotCache& index() const noexcept { return index_.slots(); }
   const FlashBlocks& blocks() const noexcept { return blocks_; }
   const FlashStreams& streams() const noexcept { return s_.streams; }
   uint64_t next_lsn() const noexcept { return s_.next_lsn; }
@@ -183,8 +183,6 @@ class FlashStore {
   size_t max_key_bytes() const noexcept;
   FlashBlocks::Wear wear() const { return blocks_.wear(!options_.wears_out); }  // of what wears out
   uint64_t last_mount_read_bytes() const noexcept { return mount_read_bytes_; }
-
-  uint32_t hash_of(std::span<const std::byte> key) const noexcept;
 
   // Are memory's index, block table and streams those of `other`? Says what differs.
   std::string difference_to(const FlashStore& other) const;
@@ -208,15 +206,10 @@ class FlashStore {
     FlashStoreStats stats;
   };
   struct Mark {
-    size_t index_changes = 0;
+    size_t index_place = 0;
     size_t block_changes = 0;
     uint32_t epoch = 0;
     State state;
-  };
-  enum class IndexOperation : uint8_t { kInsert, kRemove, kReplace };
-  struct IndexChange {
-    IndexOperation operation;
-    uint32_t hash, from, to;
   };
   struct Location {
     uint32_t block, offset;
@@ -274,12 +267,7 @@ class FlashStore {
   }
   uint64_t address(uint32_t position) const noexcept { return uint64_t{position} * unit_bytes(); }
 
-  // index and liveness; noted for marks
-  uint32_t part_hash(uint64_t lsn, uint32_t offset) const noexcept;
-  void note(const IndexChange& change);
-  void index_insert(uint32_t hash, uint32_t position);
-  bool index_remove(uint32_t hash, uint32_t position);
-  bool index_replace(uint32_t hash, uint32_t from, uint32_t to);
+  // liveness
   Status kill(uint32_t position, uint32_t units);
   Status free_block(uint32_t block);
   Status release_if_dead(uint32_t block);
@@ -386,7 +374,7 @@ class FlashStore {
   FlashGeometry geometry_;
   FlashStoreOptions options_;
   FlashBlocks blocks_;
-  SlotCache index_;
+  FlashIndex index_;
   State s_;
   bool mounted_ = false;
   bool poisoned_ = false;
@@ -403,7 +391,6 @@ class FlashStore {
   std::vector<uint32_t> applied_blocks_;  // cold blocks of the tail with applied collections
 
   std::vector<Mark> marks_;
-  std::vector<IndexChange> noted_;
   std::vector<std::byte> record_bytes_;  // of load()
   std::vector<std::byte> encoded_;       // of append()
   std::vector<std::byte> verified_;

@@ -94,13 +94,13 @@ Status FlashStore::check(const std::function<Status()>& poll) {
                    std::to_string(s_.next_lsn));
     }
     if (header.type == FlashRecordType::kPart) {
-      if (hash != part_hash(header.lsn, header.offset())) {
+      if (hash != index_.part_hash(header.lsn, header.offset())) {
         return wrong("has another hash than its slot (I5)");
       }
       part_bytes += header.value_bytes;
       continue;
     }
-    if (!header.is_entry() || hash != hash_of(record.key)) {
+    if (!header.is_entry() || hash != index_.hash_of(record.key)) {
       return wrong("has another hash than its slot (I5)");
     }
     const auto [first, last] = keys.equal_range(hash);

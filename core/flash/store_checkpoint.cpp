@@ -245,11 +245,6 @@ Status FlashStore::clear() {
   if (!checkpoint_fits(0)) {
     return worn_out_error("no block is left for a checkpoint");
   }
-  if (!marks_.empty()) {
-    index_.for_each([this](uint32_t hash, uint32_t position) {
-      note({IndexOperation::kRemove, hash, position, 0});
-    });
-  }
   index_.clear();
   for (uint32_t block = 0; block < blocks_.touched(); ++block) {
     if (const uint32_t live = blocks_.at(block).live_units; live != 0) {

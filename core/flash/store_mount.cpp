@@ -12,7 +12,7 @@ namespace cuckoo {
 void FlashStore::reset() {
   geometry_ = device_.geometry();
   blocks_ = FlashBlocks(geometry().blocks);
-  index_ = SlotCache(SlotCacheOptions{options_.hashes, options_.ways, options_.seed});
+  index_ = FlashIndex(SlotCacheOptions{options_.hashes, options_.ways, options_.seed});
   const FlashStoreStats stats = s_.stats;
   s_ = {};
   s_.stats.record_reads = stats.record_reads;
@@ -23,7 +23,6 @@ void FlashStore::reset() {
   newest_ = {};
   applied_blocks_.clear();
   marks_.clear();
-  noted_.clear();
   mount_read_bytes_ = 0;
 }
 
@@ -326,7 +325,7 @@ Status FlashStore::reassert_newest() {
   Result<uint32_t> to =
       append_copy(from, header, key_in(header, newest_.whole), value_in(header, newest_.whole));
   CUCKOO_TRY(to.take_status());
-  index_replace(newest_.hash, from, to.value());
+  index_.replace(newest_.hash, from, to.value());
   blocks_.add_live(locate(to.value()).block, header.units(unit_bytes()));
   blocks_.remove_live(locate(from).block, header.units(unit_bytes()));
   return {};

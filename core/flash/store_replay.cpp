@@ -69,8 +69,9 @@ Result<bool> FlashStore::scan_record(uint32_t position, uint64_t sequence,
     const std::span<const std::byte> value = value_in(*header, head);
     record.drop.assign(value.begin(), value.end());
   } else {
-    record.hash = header->type == FlashRecordType::kPart ? part_hash(header->lsn, header->offset())
-                                                         : hash_of(key_in(*header, head));
+    record.hash = header->type == FlashRecordType::kPart
+                      ? index_.part_hash(header->lsn, header->offset())
+                      : index_.hash_of(key_in(*header, head));
   }
   return true;
 }
@@ -353,7 +354,7 @@ Status FlashStore::apply_collection(std::span<const Scanned> copies, uint32_t vi
   for (const Scanned& copy : copies) {
     const uint32_t units = copy.header.units(unit_bytes());
     if (locate(copy.header.previous).block != victim || blocks_.at(victim).live_units < units ||
-        !index_replace(copy.hash, copy.header.previous, copy.position)) {
+        !index_.replace(copy.hash, copy.header.previous, copy.position)) {
       return corrupt("the copy at unit " + std::to_string(copy.position) +
                      " is of a record that is not there");
     }

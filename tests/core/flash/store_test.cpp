@@ -11,7 +11,7 @@ class FlashStoreTestPeer {
  public:
   explicit FlashStoreTestPeer(FlashStore& store) : store_(store) {}
   FlashBlocks& blocks() { return store_.blocks_; }
-  SlotCache& index() { return store_.index_; }
+  FlashIndex& index() { return store_.index_; }
   FlashStreams& streams() { return store_.s_.streams; }
   uint64_t& state() { return store_.s_.state; }
   uint64_t& charged_units() { return store_.s_.charged_units; }
@@ -137,7 +137,7 @@ TEST(Flash_store, check_names_the_invariant_that_is_broken) {
       {"(I1)", [](auto& peer, auto&) { ++peer.state(); }},
       {"(I5)",
        [&](auto& peer, auto& store) {
-         peer.index().insert(store.hash_of(bytes_of("key 7")) ^ 1, entry(store));
+         peer.index().insert(peer.index().hash_of(bytes_of("key 7")) ^ 1, entry(store));
        }},
       {"lies where no record can be",
        [](auto& peer, auto& store) {
@@ -145,7 +145,7 @@ TEST(Flash_store, check_names_the_invariant_that_is_broken) {
        }},
       {"counted",
        [&](auto& peer, auto& store) {
-         peer.index().remove(store.hash_of(bytes_of("key 7")), entry(store));
+         peer.index().remove(peer.index().hash_of(bytes_of("key 7")), entry(store));
        }},
       {"counted", [](auto& peer, auto&) { ++peer.charged_units(); }},
       {"live units, noted",
