@@ -8,6 +8,7 @@
 //   I3  a block that fails is replaced by a free one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

@@ -8,7 +8,9 @@
 //   I3  on a device that wears out a checkpoint begins only with room for all of it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/flash/anchors.hpp"

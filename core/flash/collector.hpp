@@ -6,15 +6,16 @@
 // at most while few blocks are free; more only when otherwise no room would be left.
 //
 // Invariants
-//   I1  memory doesn't change before the second mark is programmed: until then the copies are as if
-//       they were not there.
+//   I1  the index and the live units don't change before the second mark is programmed: until then
+//       the copies are as if they were not there.
 //   I2  after make_room() the batch, a checkpoint and a collection have room.
-//   I3  on a device that wears out a collection begins only with room for a checkpoint after it:
-//       without one, what is in the tail is never freed. When nothing can be freed any more the
-//       device is worn out: kFull, which says so.
+//   I3  on a device that wears out a collection begins with room for a checkpoint after it, or when
+//       one was just written: without any, what is in the tail is never freed. When nothing can be
+//       freed any more the device is worn out: kFull, which says so.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/flash/checkpointer.hpp"
 #include "core/flash/log.hpp"

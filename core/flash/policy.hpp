@@ -25,7 +25,7 @@ struct FlashStoreOptions {
   // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
-  // atomic_device only: blocks fail as FlashDevice::erase_fails() says (see wear.hpp).
+  // atomic_device only: blocks fail as FlashDevice::erase_fails() says (Wear in store.hpp).
   bool wears_out = false;
 };
 

@@ -50,8 +50,8 @@
 // device is worn out: kFull, which says so, for changes that need a block; reading goes on, and
 // more blocks (grow()) give it a new life.
 //
-// Errors: kFull, kInvalid (a key too long): nothing changed. kCorrupt: a record that cannot be what
-// was written; naming it. kStorage: the device is gone; the store is poisoned until the next mount.
+// Errors: kFull, kInvalid (a key too long): nothing changed. kCorrupt, naming a record: it can't be
+// what was written. kStorage: the device is gone; the store is poisoned until the next mount.
 #pragma once
 
 #include <cstddef>
@@ -87,12 +87,12 @@ class FlashStore {
   FlashStore(const FlashStore&) = delete;
   FlashStore& operator=(const FlashStore&) = delete;
 
-  // Makes an empty store on a device, whatever it held; on an atomic one that is erased. Then it is
-  // mounted. After a power cut inside, format again.
+  // Makes an empty store on the device and mounts it. A bare device may hold anything; an atomic
+  // one must be erased. After a power cut inside, format again.
   Status format();
   Status mount();
   // atomic_device only: applies what another store on the same device appended, up to `state`
-  // (its state()). False: it did more than append; mount() again. Reads nothing else.
+  // (its state()). False: it did more than append. Then, and after an error, mount() again.
   Result<bool> follow(uint64_t state);
 
   // A hash of all that was done since format(); two stores of the same device with equal values
@@ -162,7 +162,7 @@ class FlashStore {
   uint64_t usable_units() const noexcept {
     return state_.layout.usable_units(state_.blocks.bad_count());
   }
-  // What is charged and what a change appends may exceed usable_units() by this (see Space).
+  // What is charged and what a change appends may exceed usable_units() by this (layout.hpp).
   uint64_t in_flight_units() const noexcept { return state_.layout.filled_units(); }
   // What a put of these lengths is charged; kInvalid when the key or the value is too long.
   Result<uint64_t> charge(size_t key_bytes, uint64_t value_bytes) const {

@@ -265,7 +265,6 @@ TEST(SlotCache, an_empty_slot_is_not_an_entry_of_hash_zero) {
   EXPECT_FALSE(cache.replace(0, 0, 1));
   cache.insert(0, 5);
   EXPECT_EQ(positions(cache, 0), std::vector<uint32_t>{5});
-  cache.prefetch(0);
 }
 
 TEST(SlotCache, takes_the_largest_hash_and_position) {
