@@ -73,11 +73,13 @@ inline Error invalid(std::string message) { return {ErrorCode::kInvalid, std::mo
 // returns its failure from the enclosing function.
 #define CUCKOO_ASSIGN_OR_RETURN(variable, expression) \
   CUCKOO_ASSIGN_OR_RETURN_AS(CUCKOO_UNIQUE_NAME(result_, __LINE__), variable, expression)
+// NOLINTBEGIN(bugprone-macro-parentheses): what is declared stands in none
 #define CUCKOO_ASSIGN_OR_RETURN_AS(result, variable, expression) \
   auto result = (expression);                                    \
   if (!result.ok()) {                                            \
     return result.take_status();                                 \
   }                                                              \
   variable = std::move(result.value())
+// NOLINTEND(bugprone-macro-parentheses)
 #define CUCKOO_UNIQUE_NAME(prefix, line) CUCKOO_UNIQUE_NAME_OF(prefix, line)
 #define CUCKOO_UNIQUE_NAME_OF(prefix, line) prefix##line

@@ -85,9 +85,9 @@ void CuckooFilter::replace(uint64_t bucket, BucketValues values, uint64_t from,
 
 // ---- one hash
 
-uint64_t CuckooFilter::copies(uint64_t number) const noexcept {
-  const uint64_t bucket = number / fingerprints_;
-  const uint64_t fingerprint = 1 + number % fingerprints_;
+uint64_t CuckooFilter::copies(uint64_t cell) const noexcept {
+  const uint64_t bucket = cell / fingerprints_;
+  const uint64_t fingerprint = 1 + cell % fingerprints_;
   return copies(Place{bucket, alternate(bucket, fingerprint), fingerprint});
 }
 

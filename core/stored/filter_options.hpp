@@ -29,8 +29,8 @@ struct FilterOptions {
   size_t row_bytes() const noexcept { return page_bytes + kPageCrcBytes; }
   // Of one generation: false positives of N independent ones add up to the rate asked.
   FilterSpec generation_spec() const noexcept;
-  // An empty filter for one generation of so many keys.
-  Result<std::unique_ptr<Filter>> make_filter_for(uint64_t capacity) const;
+  // An empty filter of one generation, for so many keys.
+  Result<std::unique_ptr<Filter>> make_filter_for(uint64_t keys) const;
   // The items from which hashes of that width can't be told apart at the rate asked: items / rate =
   // 2^46 for those of 47 bits, 2^60 for the others, where the sizing of filters ends.
   uint64_t most_items_by_hashes() const noexcept;

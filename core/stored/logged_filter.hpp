@@ -1,5 +1,5 @@
-// A filter that lives in storage: base pages + a log of hashes + the log's tail in
-// memory.
+// A filter that lives in storage: base pages (core/stored/stored_pages.hpp) + a log of hashes + the
+// log's tail in memory (core/stored/log_tail.hpp).
 //
 // Why a log: writing a filter's random pages at every commit is what makes filters on disk slow. An
 // add or remove is appended to the log; the pages are brought up to date ("folded") only when the
