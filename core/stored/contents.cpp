@@ -17,7 +17,8 @@ uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t cap
     return sum;
   }
   const BloomGeometry& geometry = static_cast<const BloomFilter&>(united).geometry();
-  uint64_t least = std::max(a, b);
+  const uint64_t larger = std::max(a, b);
+  uint64_t least = larger;
   uint64_t most = sum;
   while (least < most) {
     const uint64_t middle = least + (most - least) / 2;
@@ -28,7 +29,8 @@ uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t cap
       most = middle;
     }
   }
-  return united.outgrown(capacity, capacity) ? least : std::min(least, capacity);
+  const bool certain = united.outgrown(capacity, capacity);
+  return certain ? least : std::min(least, std::max(larger, capacity));
 }
 
 bool equal_cells(const Filter& a, const Filter& b) noexcept {

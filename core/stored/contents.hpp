@@ -24,8 +24,9 @@ struct FilterContents {
 };
 
 // The items of a filter that others of `a` and `b` items were united into: their sum; of a set,
-// where some may have been in both, what its cells stand for. That is an estimate: it is above
-// `capacity` only where the cells leave no doubt, so that the union of no more keys is never full.
+// where some may have been in both, what its cells stand for. That is an estimate, of no less than
+// each had. It is above `capacity` only where one of them was or the cells leave no doubt, so that
+// the union of no more keys is never full.
 uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t capacity) noexcept;
 // Do both hold the same in all cells? Of one kind, geometry and page size; absent pages are zero.
 bool equal_cells(const Filter& a, const Filter& b) noexcept;

@@ -537,6 +537,35 @@ TEST_P(FixedFilterContents, unite_of_more_than_the_capacity_is_refused_at_once) 
   }
 }
 
+// A geometry of whole blocks is that of several capacities.
+TEST(BlockedFilterContents, unite_with_more_than_the_capacity_is_full_whatever_the_cells_say) {
+  const FilterCase blocked = {FilterKind::kBlockedBloom, false};
+  uint64_t refused = 0;
+  for (uint64_t capacity = 1; capacity < 300; ++capacity) {
+    StoredFilter stored(test::options_for(blocked, capacity));
+    HashCollection collection(stored.filter.options().width);
+    std::vector<uint64_t> hashes;
+    for (uint64_t i = 0; i <= capacity; ++i) {
+      hashes.push_back(nth_hash(i));
+    }
+    const FilterContents other =
+        test::contents_of(hashes, test::options_for(blocked, capacity + 1), collection);
+    if (other.filter->words() != stored.filter.base().words()) {
+      continue;
+    }
+    stored.add(0, 1);
+    stored.commit();
+    ASSERT_EQ(other.items, capacity + 1);
+    const Status status = stored.filter.unite(*other.filter, other.items);
+    ASSERT_FALSE(status.ok()) << capacity << ": " << stored.filter.items() << " items";
+    ASSERT_EQ(status.error().code, ErrorCode::kFull);
+    ASSERT_TRUE(stored.filter.refresh(stored.storage.rows.record).ok());
+    ASSERT_EQ(stored.filter.items(), 1u);
+    ++refused;
+  }
+  EXPECT_GT(refused, 200u);
+}
+
 // ---- erasing
 
 TEST_P(LoggedFilterContents, erase_generation_leaves_no_row) {
