@@ -153,7 +153,8 @@ class LoggedFilter {
   // Everything is replaced: contents, geometry and options.
   Status import(const FilterOptions& options, FilterContents contents);
   // A copy as it is now, tail included, and its hashes if they are asked for. In memory only; the
-  // hashes are read from this filter's storage, so before the filter changes.
+  // hashes are read from this filter's storage, so before the filter changes. With hashes, or if
+  // the tail would make it too full, it is made anew from them, which repairs as a rebuild does.
   Result<FilterContents> contents(bool with_hashes);
   // The hashes alone; as there, read from storage. kInvalid when it keeps none.
   Result<HashSource> hashes();
