@@ -123,9 +123,13 @@ class Filter {
   // filter of that capacity is meant for? `capacity` distinct keys always fit. Duplicates fill a
   // cuckoo filter, but no Bloom filter: its items don't count them, or its cells are asked, too.
   virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
-  // Does it hold more than that? All folded. Early rather than late: then it grows.
-  virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept {
+  // Does it hold more than that? All folded. The second is for one that grows then: early rather
+  // than late.
+  bool overfull(uint64_t items, uint64_t capacity) const noexcept {
     return items > 0 && full(items - 1, 0, capacity);
+  }
+  virtual bool outgrown(uint64_t items, uint64_t capacity) const noexcept {
+    return overfull(items, capacity);
   }
 
   // An entry's share of digest(), and the digest of pages and overflow table; 0 when canonical.

@@ -29,7 +29,7 @@ uint64_t united_items(const Filter& united, uint64_t a, uint64_t b, uint64_t cap
       most = middle;
     }
   }
-  const bool certain = united.outgrown(capacity, capacity);
+  const bool certain = united.overfull(capacity, capacity);
   return certain ? least : std::min(least, std::max(larger, capacity));
 }
 

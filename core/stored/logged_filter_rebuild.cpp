@@ -252,7 +252,7 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
                                        " more would exceed its capacity of " +
                                        std::to_string(record_.capacity)};
   };
-  if (cuckoo_ != nullptr && base_->outgrown(items_ + items, record_.capacity)) {
+  if (cuckoo_ != nullptr && base_->overfull(items_ + items, record_.capacity)) {
     return more_than_fit();  // now, not after a long search for places that there aren't
   }
   CUCKOO_TRY(fold());
@@ -262,7 +262,7 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
   valid_ = base_valid_ = false;  // what is thrown leaves a part of it in memory
   Status status = base_->unite(other, [this] { return storage_.poll(); });
   const uint64_t united = united_items(*base_, items_, items, record_.capacity);
-  if (status.ok() && base_->outgrown(united, record_.capacity)) {
+  if (status.ok() && base_->overfull(united, record_.capacity)) {
     status = more_than_fit();
   }
   if (!status.ok()) {

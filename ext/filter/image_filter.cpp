@@ -163,7 +163,7 @@ void ImageFilter::unite(const ImageFilter& other, const std::string& function, c
   const ImageHeader& mine = image_.header;
   const ImageHeader& theirs = other.image_.header;
   const auto refuse_more_than_fit = [&](uint64_t items) {
-    if (image_.filter->outgrown(items, mine.capacity)) {
+    if (image_.filter->overfull(items, mine.capacity)) {
       throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(items) +
                                        " items, more than the images' capacity of " +
                                        std::to_string(mine.capacity) +

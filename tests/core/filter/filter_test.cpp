@@ -329,7 +329,10 @@ TEST_P(Filters, full_and_outgrown_are_told_by_keys) {
     (void)filter->insert_batch({&hash, 1});
     EXPECT_TRUE(keys >= 500 || !filter->full(keys, 0, 500)) << keys;
     EXPECT_TRUE(keys > 480 || !filter->outgrown(keys, 500)) << keys;
+    const uint64_t items = GetParam() == FilterKind::kCountingBloom ? 2 * keys : keys;
+    EXPECT_TRUE(keys > 500 || !filter->overfull(items, 500)) << keys;
   }
+  EXPECT_TRUE(filter->overfull(700, 500));
   EXPECT_TRUE(filter->full(700, 0, 500));
   EXPECT_TRUE(filter->outgrown(700, 500));
   EXPECT_FALSE(filter->outgrown(700, 1000000));

@@ -537,6 +537,35 @@ TEST_P(FixedFilterContents, unite_of_more_than_the_capacity_is_refused_at_once) 
   }
 }
 
+// How many keys its items are copies of only the cells know, and those not exactly.
+TEST(CountingFilterContents, unite_of_keys_up_to_the_capacity_is_seldom_full) {
+  constexpr uint64_t kCapacity = 1000;
+  const FilterOptions options =
+      test::options_for({FilterKind::kCountingBloom, false}, kCapacity, 0.01);
+  int refused = 0;
+  for (uint64_t turn = 0; turn < 40; ++turn) {
+    const uint64_t first = turn * 10000;
+    StoredFilter stored(options);
+    stored.add(first, first + 600);
+    stored.add(first, first + 600);
+    HashCollection collection(options.width);
+    std::vector<uint64_t> hashes;
+    for (uint64_t i = first + 400; i < first + kCapacity; ++i) {
+      hashes.push_back(nth_hash(i));
+    }
+    const FilterContents other = test::contents_of(hashes, options, collection);
+    const Status status = stored.filter.unite(*other.filter, other.items);
+    if (!status.ok()) {
+      ++refused;
+      continue;
+    }
+    EXPECT_EQ(stored.filter.items(), 1800u);
+    stored.commit();
+    stored.expect_good();
+  }
+  EXPECT_LE(refused, 4);
+}
+
 // A geometry of whole blocks is that of several capacities.
 TEST(BlockedFilterContents, unite_with_more_than_the_capacity_is_full_whatever_the_cells_say) {
   const FilterCase blocked = {FilterKind::kBlockedBloom, false};
