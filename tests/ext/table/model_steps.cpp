@@ -293,12 +293,14 @@ void ModelScript::update_bulk(Connection& connection) {
     }
   }
   const uint64_t target = any_key();
+  bool or_full = false;  // row by row: before the last ones leave there may be a key too many
   for (const uint64_t key : keys) {
     state.remove(key);
     state.add(target);
+    or_full = or_full || state.may_be_full();
   }
   Expected expected = removal(file_.seen(connection), after, filter, keys.size());
-  expected.or_full = state.may_be_full();
+  expected.or_full = or_full;
   file_.write(connection,
               "UPDATE " + state.quoted() + " SET key = " + literal(target) +
                   " WHERE key IN (SELECT k(value) FROM " + json(keys) + ")",
