@@ -12,7 +12,7 @@ usage='[scripts [first seed]]' default_count=20000 targets=(core_tests ext_tests
 # soak name program filter: all scripts of one kind, a share at a time.
 soak() {
   local name=$1 program=$2 filter=$3 share=1000
-  local seed=$first end=$((first + count)) start=$SECONDS failed=0 log part
+  local seed=$first end=$((first + count)) start=$SECONDS failed=0 log part bad
   log=$(mktemp)
   while [ "$seed" -lt "$end" ]; do
     part=$((end - seed < share ? end - seed : share))
@@ -24,12 +24,14 @@ soak() {
     fi
     failed=$((failed + 1))
     cat "$log"
-    if ! [[ $(grep -oE 'CUCKOO_SEED=[0-9]+' "$log") =~ =([0-9]+) ]]; then
+    # Each test stops at a seed of its own: go on behind the first of them.
+    bad=$(sed -nE 's/.*CUCKOO_SEED=([0-9]+).*/\1/p' "$log" | sort -n | head -n 1)
+    if [ -z "$bad" ]; then
       echo "$name: stopped between the seeds $seed and $((seed + part - 1))"
       break
     fi
-    printf '%s: seed %d FAILED\n' "$name" "${BASH_REMATCH[1]}"
-    seed=$((BASH_REMATCH[1] + 1))
+    printf '%s: seed %d FAILED\n' "$name" "$bad"
+    seed=$((bad + 1))
   done
   rm -f "$log"
   printf '%s: %d scripts, %d failed, %d s\n' "$name" $((seed - first)) "$failed" \
