@@ -1,5 +1,5 @@
--- Disk: what a filter of 1,000,000 keys costs, beside an index on the same column. The README
--- quotes these figures. Bytes are whole database pages.
+-- Disk: what a filter of 1,000,000 keys costs, beside an index on the same column.
+-- docs/benchmarks.md and docs/filters.md quote these figures. Bytes are whole database pages.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/12_disk.sql
 .mode markdown
 PRAGMA page_size = 4096;  -- the default; sizes are counted in such pages below

@@ -30,9 +30,6 @@ declare -A untested=(
   ["core/stored/logged_filter_check.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
   ["core/stored/logged_filter_rebuild.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
 )
-for part in check checkpoint collect log mount replay; do
-  untested["core/flash/store_$part.cpp"]="a part of the class in store.hpp: store_test.cpp"
-done
 
 violations=0
 violation() {

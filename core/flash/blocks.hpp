@@ -72,10 +72,8 @@ class FlashBlocks {
   FlashBlock at(uint32_t block) const noexcept {
     return block < touched() ? blocks_[block] : FlashBlock{};
   }
-  bool virgin(uint32_t block) const noexcept { return block >= touched(); }
 
   void grow(uint32_t count) noexcept { count_ = count; }  // count >= count()
-  void clear() noexcept;                                  // all virgin, nothing noted
   // Replaces the table (a checkpoint's); blocks.size() <= count().
   void assign(std::vector<FlashBlock> blocks);
 
@@ -136,6 +134,7 @@ class FlashBlocks {
     FlashBlock before;
     bool was_virgin;
   };
+  void clear() noexcept;  // all virgin, nothing noted
   FlashBlock& edit(uint32_t block);
   uint32_t best_victim(uint32_t first, uint32_t count, const FlashStreams& streams,
                        uint32_t units_per_block, uint64_t next_lsn) const;

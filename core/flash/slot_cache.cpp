@@ -103,13 +103,6 @@ bool SlotCache::remove(uint32_t hash, uint32_t position) noexcept {
   return true;
 }
 
-void SlotCache::prefetch(uint32_t hash) const noexcept {
-  const Buckets buckets = buckets_of(hash, table_.buckets);
-  for (unsigned i = 0; i < options_.hashes; ++i) {
-    __builtin_prefetch(bucket(table_, buckets.at[i]));
-  }
-}
-
 SlotCache::Slot* SlotCache::find_slot(uint32_t hash, uint32_t position) const noexcept {
   const Buckets buckets = buckets_of(hash, table_.buckets);
   for (unsigned i = 0; i < options_.hashes; ++i) {

@@ -78,7 +78,6 @@ class SlotCache {
 
   void reserve(uint64_t entries);  // so many will fit without growth, almost surely
   void clear() noexcept;           // keeps the memory
-  void prefetch(uint32_t hash) const noexcept;
 
   const SlotCacheOptions& options() const noexcept { return options_; }
   uint64_t size() const noexcept { return table_.occupied + stash_.size(); }

@@ -38,11 +38,6 @@ void LiveFilter::finish_create() {
   announced_ = false;
 }
 
-void LiveFilter::destroy() {
-  filter_.reset();
-  store_.drop_tables();
-}
-
 // --- freshness -----------------------------------------------------------------------------------
 
 void LiveFilter::set_filter(std::unique_ptr<FilterWindow> filter) noexcept {
@@ -59,6 +54,7 @@ void LiveFilter::adopt_options() noexcept {
 }
 
 void LiveFilter::follow() {
+  expect_own_name();
   if (!damage_.empty()) [[unlikely]] {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
   }
@@ -154,13 +150,9 @@ uint64_t LiveFilter::count(const KeyView& key) {
 
 template <class Body>
 void LiveFilter::change(Body&& body) {
-  const bool first = !current_;
   follow();
-  if (first) {
-    expect_room_for(filter_->options().page_bytes);
-  }
   const Changing changing(*this);
-  announce_once();
+  expect_changeable(filter_->options().page_bytes);
   raise(body());
 }
 
@@ -252,13 +244,11 @@ void LiveFilter::write_pending() {
   }
 }
 
-void LiveFilter::sync() {
-  settle();
+void LiveFilter::finish_changes() {
   if (filter_ != nullptr) {
     const Changing changing(*this);
     raise(filter_->settle());
   }
-  flush();
 }
 
 void LiveFilter::commit() noexcept {

@@ -38,7 +38,6 @@ class LiveFilter final : public LiveTable {
   void create(FilterOptions options);  // shadow tables, options, an empty filter
   // After what CREATE put in: nothing may be pending, as nobody would tell of a roll-back.
   void finish_create();
-  void destroy();
 
   void follow() override;
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
@@ -103,13 +102,13 @@ class LiveFilter final : public LiveTable {
   std::vector<std::byte> export_legacy_file();
 
   // The transaction contract, called by every instance.
-  void sync();
   void commit() noexcept;
 
  private:
   bool pending() const noexcept override {
     return filter_ != nullptr && filter_->pending() && !rolled_back();
   }
+  void finish_changes() override;
   void write_pending() override;
   void undo_transaction() noexcept override;
   void undo_to(int savepoint) noexcept override;

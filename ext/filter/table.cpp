@@ -19,8 +19,6 @@ constexpr double kProbeCost = 190;  // puts the filter before rowid and primary-
 constexpr double kCountCost = 1e6;
 constexpr double kRefusedCost = 1e99;
 
-bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
-
 }  // namespace
 
 // --- creating and connecting -------------------------------------------------------------------
@@ -43,26 +41,15 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
     if (equal_names(key_.name, "count")) {
       throw SqlError(SQLITE_ERROR, declared_name_ + ": the key column may not be called count");
     }
-    refuse_own_column(declared_name_);
+    refuse_name(declared_name_);
   }
-  live_ = connection_.attach<LiveFilter>(arguments.schema(), arguments.table(), arguments.creating);
-  live_->add_instance();
-  try {
-    settle_key(arguments.creating);
-  } catch (...) {
-    live_->drop_instance();
-    throw;
-  }
+  attach(arguments);
+  settle_key(arguments.creating);
   live_->declare_key(affinity_, collation_);
 }
 
-FilterTable::~FilterTable() { live_->drop_instance(); }
-
-// The hidden command column is called like the table.
-void FilterTable::refuse_own_column(const std::string& table) const {
-  if (equal_names(table, key_.name) || equal_names(table, "count")) {
-    throw SqlError(SQLITE_ERROR, "a filter may not be called like one of its columns: " + table);
-  }
+void FilterTable::refuse_name(const std::string& table) const {
+  refuse_own_column("a filter", table, std::array<std::string_view, 2>{key_.name, "count"});
 }
 
 std::string FilterTable::declaration() const {
@@ -180,12 +167,12 @@ void FilterTable::destroy() {
 }
 
 void FilterTable::rename(const std::string& name) {
-  refuse_own_column(name);
+  refuse_name(name);
   const bool in_step = triggers_ && source().has_triggers();
   if (triggers_) {
     source().detach_triggers();
   }
-  live_->rename(live_, name);
+  live_->rename(name);
   if (in_step) {
     source().create_triggers();
   }
@@ -202,6 +189,9 @@ void FilterTable::check() {
 // missed something.
 void FilterTable::check_source() {
   FilterSource from = source();
+  if (triggers_) {
+    from.check_triggers();
+  }
   const LiveFilter::Comparison found = live_->compare(
       [&](const LiveFilter::KeyVisitor& visit) { from.for_each_key(affinity_, visit); });
   const bool surplus = triggers_ && found.surplus != 0;
@@ -224,19 +214,23 @@ void FilterTable::check_source() {
                  text + "; INSERT INTO " + name() + "(" + name() + ") VALUES ('rebuild') mends it");
 }
 
-std::string FilterTable::integrity() {
-  try {
-    check();
-    return {};
-  } catch (const SqlError& error) {
-    if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
-      return error.message();
-    }
-    throw;
+// --- planning ----------------------------------------------------------------------------------
+
+static bool is_comparison(unsigned char op) noexcept {
+  switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+    case SQLITE_INDEX_CONSTRAINT_IS:
+    case SQLITE_INDEX_CONSTRAINT_NE:
+    case SQLITE_INDEX_CONSTRAINT_ISNOT:
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return true;
+    default:
+      return false;
   }
 }
-
-// --- planning ----------------------------------------------------------------------------------
 
 bool FilterTable::best_index(sqlite3_index_info* info) {
   if (triggers_) {
@@ -249,30 +243,31 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
   // primary key is always read. If it really is, xColumn refuses.
   constexpr uint64_t kKeyBit = uint64_t{1} << kKeyColumn;
   int plan = (info->colUsed & ~kKeyBit) == 0 ? kCountPlan : kRefuseListPlan;
-  int probe = -1;  // the constraint that gives the key
+  int probe = -1;       // the constraint that gives the key
+  bool others = false;  // is it compared by another collation, too?
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
-    if (constraint.iColumn != kKeyColumn || (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
-                                             constraint.op != SQLITE_INDEX_CONSTRAINT_IS)) {
+    if (constraint.iColumn != kKeyColumn || !is_comparison(constraint.op)) {
       continue;  // LIMIT and OFFSET come with column 0, too
-    }
-    if (constraint.usable == 0) {
-      plan = plan == kCountPlan ? kRefuseListPlan : plan;
-      continue;
     }
     const char* const collation = sqlite3_vtab_collation(info, i);
     const bool own = sqlite3_stricmp(collation, collation_name(collation_)) == 0;
-    if (!own && sqlite3_stricmp(collation, "BINARY") != 0) {
-      plan = probe < 0 ? kRefuseCollationPlan : plan;
+    others = others || !own;
+    if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
+        constraint.op != SQLITE_INDEX_CONSTRAINT_IS) {
       continue;
     }
-    if (own || probe < 0) {
+    if (constraint.usable == 0) {
+      plan = plan == kCountPlan ? kRefuseListPlan : plan;
+    } else if (!own && sqlite3_stricmp(collation, "BINARY") != 0) {
+      plan = probe < 0 ? kRefuseCollationPlan : plan;
+    } else if (own || probe < 0) {
       plan = own ? kProbePlan : kBinaryProbePlan;
       probe = i;
     }
-    if (own) {
-      break;
-    }
+  }
+  if (plan == kProbePlan && others && collation_ != Collation::kBinary) {
+    plan = kBinaryProbePlan;  // SQLite compares what was asked for, not what is stored
   }
   info->idxNum = plan;
   if (probe >= 0) {
@@ -438,6 +433,13 @@ void FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
   }
 }
 
+// UPDATE … FROM writes every column back as it was read, and the same row once.
+bool FilterTable::is_count_of(sqlite3_value* occurrences, sqlite3_value* value) {
+  const KeyView key = key_of(value, affinity_);
+  return sqlite3_value_type(occurrences) == SQLITE_INTEGER && key.type != SQLITE_NULL &&
+         sqlite3_value_int64(occurrences) == static_cast<int64_t>(live_->count(key));
+}
+
 void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   live_->follow();
@@ -452,14 +454,14 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   sqlite3_value* const key = values[2 + kKeyColumn];
   sqlite3_value* const occurrences = values[2 + kCountColumn];
   sqlite3_value* const command = values[2 + kCommandColumn];
-  if (!is_null(occurrences)) {
+  if (!is_null(occurrences) && (inserting || !is_count_of(occurrences, values[0]))) {
     throw SqlError(SQLITE_ERROR, name() + ": column count is computed and can't be written");
   }
   if (!is_null(command)) {
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
-    run_command(command, key);
+    run_command(*this, commands(), command, key);
   } else if (inserting) {
     live_->insert(key_to_store(key));
   } else if (sqlite3_value_nochange(key) == 0) {
@@ -469,8 +471,58 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
 
 // --- commands ----------------------------------------------------------------------------------
 
-void FilterTable::run_resize(const std::string& argument) {
-  const std::optional<double> capacity = parse_number(argument);
+std::span<const Command<FilterTable>> FilterTable::commands() noexcept {
+  using Argument = Command<FilterTable>::Argument;
+  static constexpr Command<FilterTable> kAll[] = {
+      {"check", Argument::kNone, &FilterTable::run_check},
+      {"clear", Argument::kNone, &FilterTable::run_clear},
+      {"delete", Argument::kTaken, &FilterTable::run_delete},
+      {"import", Argument::kTaken, &FilterTable::run_import},
+      {"merge", Argument::kTaken, &FilterTable::run_merge},
+      {"rebuild", Argument::kNone, &FilterTable::run_rebuild},
+      {"resize", Argument::kTaken, &FilterTable::run_resize},
+      {"rotate", Argument::kNone, &FilterTable::run_rotate},
+  };
+  return kAll;
+}
+
+void FilterTable::run_check(sqlite3_value*) {
+  check();
+  if (has_source()) {
+    check_source();
+  }
+}
+
+void FilterTable::run_delete(sqlite3_value* key) {
+  if (is_null(key)) {
+    throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
+                                                  key_.name + ": 'delete' takes a key");
+  }
+  remove(key);
+}
+
+void FilterTable::run_import(sqlite3_value* image) {
+  refuse_losing_keys("import");
+  if (sqlite3_value_type(image) != SQLITE_BLOB) {
+    throw SqlError(
+        SQLITE_ERROR,
+        name() + ": import takes an image, a BLOB made by filter_export()" + kHintBindAsBlob);
+  }
+  live_->import(blob_of(image));
+}
+
+void FilterTable::run_merge(sqlite3_value* other) {
+  if (sqlite3_value_type(other) == SQLITE_BLOB) {
+    live_->merge(blob_of(other));
+  } else if (sqlite3_value_type(other) == SQLITE_TEXT) {
+    live_->merge(*connection_.find<LiveFilter>(text_argument(other)).live);
+  } else {
+    throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
+  }
+}
+
+void FilterTable::run_resize(sqlite3_value* argument) {
+  const std::optional<double> capacity = parse_number(text_argument(argument));
   if (!capacity || *capacity < 1 || *capacity > static_cast<double>(kMaxCapacity) ||
       std::floor(*capacity) != *capacity) {
     throw SqlError(SQLITE_ERROR,
@@ -480,12 +532,12 @@ void FilterTable::run_resize(const std::string& argument) {
   if (live_->filter().newest().keeps_hashes()) {
     live_->resize(whole);
   } else {
-    run_rebuild(whole);
+    rebuild(whole);
   }
 }
 
 // From the source, else from the stored hashes.
-void FilterTable::run_rebuild(uint64_t capacity) {
+void FilterTable::rebuild(uint64_t capacity) {
   if (!has_source()) {
     live_->resize(capacity);
     return;
@@ -498,63 +550,12 @@ void FilterTable::run_rebuild(uint64_t capacity) {
   }
 }
 
-// Of a filter's name or an image.
-void FilterTable::run_merge(sqlite3_value* argument) {
-  if (sqlite3_value_type(argument) == SQLITE_BLOB) {
-    live_->merge(blob_of(argument));
-  } else if (sqlite3_value_type(argument) == SQLITE_TEXT) {
-    live_->merge(*connection_.find<LiveFilter>(text_argument(argument)).live);
-  } else {
-    throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
-  }
-}
-
-void FilterTable::run_import(sqlite3_value* argument) {
-  if (sqlite3_value_type(argument) != SQLITE_BLOB) {
-    throw SqlError(
-        SQLITE_ERROR,
-        name() + ": import takes an image, a BLOB made by filter_export()" + kHintBindAsBlob);
-  }
-  live_->import(blob_of(argument));
-}
-
-void FilterTable::run_command(sqlite3_value* command, sqlite3_value* argument) {
-  const std::string word = lower(text_argument(command));
-  if (triggers_ && (word == "clear" || word == "import")) {
-    throw SqlError(SQLITE_ERROR, name() + ": " + word +
+// Where triggers keep it in step with its source.
+void FilterTable::refuse_losing_keys(const char* command) const {
+  if (triggers_) {
+    throw SqlError(SQLITE_ERROR, name() + ": " + command +
                                      " would lose keys that its source still has; 'rebuild' loads"
                                      " them anew");
-  }
-  if (word == "delete") {
-    if (is_null(argument)) {
-      throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
-                                                    key_.name + ": 'delete' takes a key");
-    }
-    remove(argument);
-  } else if (word == "resize") {
-    run_resize(text_argument(argument));
-  } else if (word == "merge") {
-    run_merge(argument);
-  } else if (word == "import") {
-    run_import(argument);
-  } else if (word != "clear" && word != "rebuild" && word != "rotate" && word != "check") {
-    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" +
-                                     printable(text_argument(command)) +
-                                     "\"; the commands are check, clear, delete, import, merge,"
-                                     " rebuild, resize, rotate");
-  } else if (!is_null(argument)) {
-    throw SqlError(SQLITE_ERROR, name() + ": " + word + " takes no argument");
-  } else if (word == "clear") {
-    live_->clear();
-  } else if (word == "rebuild") {
-    run_rebuild(0);
-  } else if (word == "rotate") {
-    live_->rotate();
-  } else {
-    check();
-    if (has_source()) {
-      check_source();
-    }
   }
 }
 

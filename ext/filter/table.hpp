@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/value.hpp"
+#include "ext/table/stored_table.hpp"
 
 namespace cuckoo {
 
-class FilterTable {
+class FilterTable : public StoredTable<LiveFilter> {
  public:
   class Cursor;
 
@@ -29,9 +31,6 @@ class FilterTable {
   };
 
   FilterTable(const ModuleArguments& arguments, FilterModule module);
-  ~FilterTable();
-  FilterTable(const FilterTable&) = delete;
-  FilterTable& operator=(const FilterTable&) = delete;
 
   static bool owns_shadow(const char* suffix) noexcept {
     return is_shadow_suffix(suffix, kFilterTables);
@@ -42,27 +41,17 @@ class FilterTable {
   void destroy();
   bool best_index(sqlite3_index_info* info);
   void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
-  void begin() noexcept { live_->begin(); }
-  void sync() { live_->sync(); }
-  void commit() noexcept { live_->commit(); }
-  void rollback() noexcept { live_->rollback(); }
-  void savepoint(int number) { live_->savepoint(number); }
-  void release(int number) noexcept { live_->release(number); }
-  void rollback_to(int number) noexcept { live_->rollback_to(number); }
   void rename(const std::string& name);
-  std::string integrity();
-  void check();
+  void check() override;
 
-  LiveFilter& live() noexcept { return *live_; }
   Affinity affinity() const noexcept { return affinity_; }
   Collation collation() const noexcept { return collation_; }
   // A key was looked for by BINARY: what changes rows must not do so.
   void note_binary_probe();
-  const std::string& name() const noexcept { return live_->table(); }
 
  private:
   std::optional<SeedSource> seed_source() const;
-  void refuse_own_column(const std::string& table) const;
+  void refuse_name(const std::string& table) const;
   void settle_key(bool creating);
   Collation given_collation() const;
   uint64_t source_capacity();
@@ -75,12 +64,23 @@ class FilterTable {
   KeyView key_to_store(sqlite3_value* value) const;
   void refuse_removal(const char* what);
   bool remove(sqlite3_value* value);
+  bool is_count_of(sqlite3_value* occurrences, sqlite3_value* value);
   void update_key(sqlite3_value* old_key, sqlite3_value* new_key);
-  void run_command(sqlite3_value* command, sqlite3_value* argument);
-  void run_resize(const std::string& argument);
-  void run_rebuild(uint64_t capacity);
-  void run_merge(sqlite3_value* argument);
-  void run_import(sqlite3_value* argument);
+  void rebuild(uint64_t capacity);
+  void refuse_losing_keys(const char* command) const;
+
+  static std::span<const Command<FilterTable>> commands() noexcept;
+  void run_check(sqlite3_value*);
+  void run_clear(sqlite3_value*) {
+    refuse_losing_keys("clear");
+    live_->clear();
+  }
+  void run_delete(sqlite3_value* key);
+  void run_import(sqlite3_value* image);
+  void run_merge(sqlite3_value* other);  // a filter's name or an image
+  void run_rebuild(sqlite3_value*) { rebuild(0); }
+  void run_resize(sqlite3_value* capacity);
+  void run_rotate(sqlite3_value*) { live_->rotate(); }
 
   Connection& connection_;
   sqlite3* db_;
@@ -98,7 +98,6 @@ class FilterTable {
     friend bool operator==(const Run&, const Run&) = default;
   };
   std::vector<Run> binary_probes_;
-  std::shared_ptr<LiveFilter> live_;
 };
 
 // What SQLite calls them by.

@@ -27,6 +27,7 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   plan_ = plan;
   row_ = rows_ = 0;
   has_key_ = has_value_ = has_place_ = false;
+  stop_counting();
   if ((plan & kPlanMask) == kProbePlan) {
     probe(values[0]);
     return;
@@ -38,6 +39,7 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   listed_ = false;
   rows_ = live_.flash().size();
   first_unseen_lsn_ = live_.flash().next_lsn();
+  table_.counting_.push_back(this);
   if ((plan & (kNeedsValue | kNeedsPlace)) != 0) {
     list();
     find_row();
@@ -105,6 +107,7 @@ void FlashTable::Cursor::list() {
   }
   rows_ = all_.size();
   listed_ = true;
+  stop_counting();
 }
 
 // Passes over rows that were removed or replaced since the scan began.

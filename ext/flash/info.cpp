@@ -45,6 +45,8 @@ enum InfoColumn : int {
   kInfoArgument,
 };
 
+constexpr int kSurveys = 2;  // in idxNum, beside 1 for the argument
+
 enum SectorColumn : int {
   kSector,
   kState,
@@ -114,28 +116,39 @@ bool FlashInfo::best_index(sqlite3_index_info* info) {
     info->estimatedCost = 10;
     info->estimatedRows = 1;
   }
+  constexpr uint64_t kSpace =
+      uint64_t{1} << kLiveBytes | uint64_t{1} << kDeadBytes | uint64_t{1} << kFreeBytes;
+  if ((info->colUsed & kSpace) != 0) {
+    info->idxNum |= kSurveys;
+  }
   return true;
 }
 
 void FlashInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
   rows_.clear();
-  survey_.reset();
-  if (plan == 0) {
+  surveys_ = (plan & kSurveys) != 0;
+  if ((plan & ~kSurveys) == 0) {
     rows_.take_all(table_.connection());
   } else if (const auto name = table_name(values[0], "flash_kv_info")) {
     rows_.take(table_.connection(), *name);
   }
+  survey();
 }
 
 void FlashInfo::Cursor::next() {
   rows_.next();
-  survey_.reset();
+  survey();
 }
 
-void FlashInfo::Cursor::space_column(sqlite3_context* context, int column) {
-  if (!survey_) {
-    survey_.emplace(*rows_.row().live);
+// It reads the headers of all records: what it can't read is an error of this row, too.
+void FlashInfo::Cursor::survey() {
+  survey_.reset();
+  if (surveys_) {
+    rows_.attempt([this](LiveFlash& live) { survey_.emplace(live); });
   }
+}
+
+void FlashInfo::Cursor::space_column(sqlite3_context* context, int column) const {
   const SectorFacts& total = survey_->total();
   result_count(context, column == kLiveBytes   ? total.live_bytes
                         : column == kDeadBytes ? total.dead_bytes

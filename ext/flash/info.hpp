@@ -39,12 +39,14 @@ class FlashInfo::Cursor {
   sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(rows_.number()) + 1; }
 
  private:
-  void space_column(sqlite3_context* context, int column);
+  void survey();
+  void space_column(sqlite3_context* context, int column) const;
   void table_column(sqlite3_context* context, int column);
 
   FlashInfo& table_;
   TableRows<LiveFlash> rows_;
-  std::optional<FlashSurvey> survey_;  // of the current row, when it is asked for
+  bool surveys_ = false;               // a column of this statement wants one
+  std::optional<FlashSurvey> survey_;  // of the current row
 };
 
 class FlashSectors {

@@ -56,11 +56,6 @@ void LiveFlash::create(const FlashOptions& options) {
   add_mark(-1);
 }
 
-void LiveFlash::destroy() {
-  close();
-  store_.drop_tables();
-}
-
 // --- errors --------------------------------------------------------------------------------------
 
 void LiveFlash::expect(const Status& status) const {
@@ -88,6 +83,7 @@ void LiveFlash::fail(const Status& status) {
 // --- freshness -----------------------------------------------------------------------------------
 
 void LiveFlash::follow() {
+  expect_own_name();
   settle();
   expect_whole();
   if (mounted_ && !recheck_ && ((writing_ && current_) || pending())) {
@@ -180,13 +176,9 @@ void LiveFlash::expect_state(const FlashStateRecord& record) const {
 
 template <class Body>
 void LiveFlash::change(Body&& body) {
-  const bool first = !current_;
   follow();
-  if (first) {
-    expect_room_for(options_.page_bytes);
-  }
   const Changing changing(*this);
-  announce_once();
+  expect_changeable(options_.page_bytes);
   Status status;
   try {
     status = body();
@@ -233,9 +225,8 @@ void LiveFlash::resize(const std::string& argument) {
   }
   change([&]() -> Status {
     pages_->set_blocks(blocks);
-    Status status = flash_->grow();
-    broken_ = broken_ || !status.ok();
-    return status;
+    flash_->grow();
+    return {};
   });
 }
 
@@ -283,14 +274,12 @@ void LiveFlash::write_pending() {
 
 // --- transactions --------------------------------------------------------------------------------
 
-void LiveFlash::sync() {
-  settle();
+void LiveFlash::finish_changes() {
   expect_whole();
   if (mounted_ && !marks_.empty() && flash_->state() != flash_->state_at(0) &&
       flash_->checkpoint_due()) {
     change([&] { return flash_->checkpoint(); });
   }
-  flush();
 }
 
 void LiveFlash::commit() noexcept {

@@ -3,12 +3,13 @@
 //
 // Invariants (beyond LiveTable's contract)
 //   I1  memory has the state that the record has, or flush() will write both, or broken().
-//   I2  marks_[i] is mark i of the store and of the pages; it serves roll-backs to the savepoints
-//       marks_[i-1].savepoint + 1 … marks_[i].savepoint. Mark 0 is the transaction's beginning.
-//       SQLite rolls back to savepoints that it never announced: they are found by these ranges;
-//       one that is in none is older than the first of them.
-//   I3  after every roll-back the store's state is compared with the record's at the next use; if
-//       they differ the store is brought up to date as if another connection had committed.
+//   I2  marks_[i] is mark i of the store and of the pages, with the number of the savepoint that it
+//       was made for; the numbers ascend. Mark 0 is the beginning of the transaction. A roll-back
+//       to savepoint n goes to the first mark whose number is n or more. SQLite doesn't announce
+//       the savepoints that were begun before the table took part in the transaction: the first
+//       mark after them serves for all of these, and if there is none, mark 0 does.
+//   I3  after every roll-back the store's state is compared with the record's at the next use. If
+//       they differ, the store is brought up to date as if another connection had committed.
 #pragma once
 
 #include <array>
@@ -39,7 +40,6 @@ class LiveFlash final : public LiveTable {
   void orphan() noexcept override { close(); }
 
   void create(const FlashOptions& options);
-  void destroy();
 
   void follow() override;
   // Nothing has happened since follow() that it would have to look at.
@@ -61,7 +61,6 @@ class LiveFlash final : public LiveTable {
   void check();
 
   // The transaction contract, called by every instance.
-  void sync();
   void commit() noexcept;
 
   // Of the device, for those who look at it from outside of the store.
@@ -82,6 +81,7 @@ class LiveFlash final : public LiveTable {
            (pages_->dirty() || flash_->state() != flushed_state_ ||
             pages_->geometry().blocks != flushed_blocks_);
   }
+  void finish_changes() override;
   void write_pending() override;
   void close() noexcept;
   void open(const FlashOptions& options);

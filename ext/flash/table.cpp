@@ -19,8 +19,6 @@ constexpr double kProbeCost = 40;        // behind a look-up by rowid, before on
 constexpr double kCostOfScannedRow = 8;  // its header is read from the log
 constexpr double kCostOfPassedRow = 4;   // the same, but nothing is done with it
 
-bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
-
 }  // namespace
 
 // --- creating and connecting -------------------------------------------------------------------
@@ -53,14 +51,11 @@ FlashTable::FlashTable(const ModuleArguments& arguments)
                                          ", which is a computed one");
       }
     }
-    refuse_own_column(declared_name_);
+    refuse_name(declared_name_);
   }
   name_rowids();
-  live_ = connection_.attach<LiveFlash>(arguments.schema(), arguments.table(), arguments.creating);
-  live_->add_instance();
+  attach(arguments);
 }
-
-FlashTable::~FlashTable() { live_->drop_instance(); }
 
 // All that neither a visible column nor the table is called; so old tables have them, too.
 void FlashTable::name_rowids() {
@@ -88,15 +83,10 @@ const char* FlashTable::computed_column(int column) const noexcept {
                                  : nullptr;
 }
 
-// The hidden command column is called like the table.
-void FlashTable::refuse_own_column(const std::string& table) const {
-  bool taken = equal_names(table, key_.name) || equal_names(table, value_.name);
-  for (const char* name : kComputedColumns) {
-    taken = taken || equal_names(table, name);
-  }
-  if (taken) {
-    throw SqlError(SQLITE_ERROR, "a flash_kv may not be called like one of its columns: " + table);
-  }
+void FlashTable::refuse_name(const std::string& table) const {
+  std::vector<std::string_view> columns = {key_.name, value_.name};
+  columns.insert(columns.end(), std::begin(kComputedColumns), std::end(kComputedColumns));
+  refuse_own_column("a flash_kv", table, columns);
 }
 
 std::string FlashTable::declaration() const {
@@ -116,20 +106,8 @@ void FlashTable::create() {
 }
 
 void FlashTable::rename(const std::string& name) {
-  refuse_own_column(name);
-  live_->rename(live_, name);
-}
-
-std::string FlashTable::integrity() {
-  try {
-    live_->check();
-    return {};
-  } catch (const SqlError& error) {
-    if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
-      return error.message();
-    }
-    throw;
-  }
+  refuse_name(name);
+  live_->rename(name);
 }
 
 // --- planning ----------------------------------------------------------------------------------
@@ -363,9 +341,16 @@ void FlashTable::expect_unchanged(sqlite3_value** columns) {
   }
 }
 
+void FlashTable::list_scans() {
+  while (!counting_.empty()) {
+    counting_.back()->list();
+  }
+}
+
 void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   live_->follow();
+  list_scans();
   if (count == 1) {
     remove(values[0]);
     return;
@@ -376,7 +361,10 @@ void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid)
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
-    run_command(columns[kCommandColumn], columns[kKeyColumn], columns[kValueColumn]);
+    if (!is_null(columns[kValueColumn])) {
+      throw SqlError(SQLITE_ERROR, name() + ": a command's argument goes in column " + key_.name);
+    }
+    run_command(*this, commands(), columns[kCommandColumn], columns[kKeyColumn]);
     return;
   }
   if (inserting) {
@@ -394,28 +382,15 @@ void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid)
 
 // --- commands ----------------------------------------------------------------------------------
 
-void FlashTable::run_command(sqlite3_value* command, sqlite3_value* key, sqlite3_value* value) {
-  const std::string word = lower(text_argument(command));
-  const bool known = word == "check" || word == "clear" || word == "collect" || word == "resize";
-  if (!known) {
-    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" +
-                                     printable(text_argument(command)) +
-                                     "\"; the commands are check, clear, collect, resize");
-  }
-  if (!is_null(value)) {
-    throw SqlError(SQLITE_ERROR, name() + ": a command's argument goes in column " + key_.name);
-  }
-  if (word == "resize") {
-    live_->resize(text_argument(key));
-  } else if (!is_null(key)) {
-    throw SqlError(SQLITE_ERROR, name() + ": " + word + " takes no argument");
-  } else if (word == "clear") {
-    live_->clear();
-  } else if (word == "collect") {
-    live_->collect();
-  } else {
-    live_->check();
-  }
+std::span<const Command<FlashTable>> FlashTable::commands() noexcept {
+  using Argument = Command<FlashTable>::Argument;
+  static constexpr Command<FlashTable> kAll[] = {
+      {"check", Argument::kNone, &FlashTable::run_check},
+      {"clear", Argument::kNone, &FlashTable::run_clear},
+      {"collect", Argument::kNone, &FlashTable::run_collect},
+      {"resize", Argument::kTaken, &FlashTable::run_resize},
+  };
+  return kAll;
 }
 
 }  // namespace cuckoo

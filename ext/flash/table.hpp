@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,11 @@
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/value.hpp"
+#include "ext/table/stored_table.hpp"
 
 namespace cuckoo {
 
-class FlashTable {
+class FlashTable : public StoredTable<LiveFlash> {
  public:
   class Cursor;
 
@@ -40,9 +42,6 @@ class FlashTable {
   };
 
   explicit FlashTable(const ModuleArguments& arguments);
-  ~FlashTable();
-  FlashTable(const FlashTable&) = delete;
-  FlashTable& operator=(const FlashTable&) = delete;
 
   static bool owns_shadow(const char* suffix) noexcept {
     return is_shadow_suffix(suffix, kFlashTables);
@@ -53,30 +52,24 @@ class FlashTable {
   void destroy() { live_->destroy(); }
   bool best_index(sqlite3_index_info* info);
   void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
-  void begin() noexcept { live_->begin(); }
-  void sync() { live_->sync(); }
-  void commit() noexcept { live_->commit(); }
-  void rollback() noexcept { live_->rollback(); }
-  void savepoint(int number) { live_->savepoint(number); }
-  void release(int number) noexcept { live_->release(number); }
-  void rollback_to(int number) noexcept { live_->rollback_to(number); }
   void rename(const std::string& name);
-  std::string integrity();
+  void check() override { live_->check(); }
 
-  LiveFlash& live() noexcept { return *live_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   // Is 1.0 shown as 1.0 in the key column? Then the row's value knows how it was given.
   bool shows_reals(std::span<const std::byte> key) const noexcept {
     return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
   }
+  // Before a change: what scans have not read, they list.
+  void list_scans();
   std::string digest_text(std::span<const std::byte> value);
-  const std::string& name() const noexcept { return live_->table(); }
   bool is_seq(int column) const noexcept;
   // What has a later seq was written since; by the statement that scans, if it asks.
   void note_scan() noexcept { scan_lsn_ = live_->flash().next_lsn(); }
 
  private:
-  void refuse_own_column(const std::string& table) const;
+  friend class Cursor;
+
   void name_rowids();
   int columns_end() const noexcept;
   const char* computed_column(int column) const noexcept;  // null: it is no such column
@@ -91,7 +84,13 @@ class FlashTable {
   void change(sqlite3_value* key_value, sqlite3_value* value);
   void remove(sqlite3_value* key);
   bool take_old_key(sqlite3_value* value);
-  void run_command(sqlite3_value* command, sqlite3_value* key, sqlite3_value* value);
+  void refuse_name(const std::string& table) const;
+
+  static std::span<const Command<FlashTable>> commands() noexcept;
+  void run_check(sqlite3_value*) { live_->check(); }
+  void run_clear(sqlite3_value*) { live_->clear(); }
+  void run_collect(sqlite3_value*) { live_->collect(); }
+  void run_resize(sqlite3_value* size) { live_->resize(text_argument(size)); }
 
   Connection& connection_;
   sqlite3* db_;
@@ -102,8 +101,8 @@ class FlashTable {
   Affinity key_affinity_;
   Affinity value_affinity_;
   std::vector<const char*> rowids_;  // the hidden columns behind the command column
-  std::shared_ptr<LiveFlash> live_;
   uint64_t scan_lsn_ = 0;
+  std::vector<Cursor*> counting_;  // scans that have not listed their rows (Cursor::list)
 
   // Reused from row to row.
   std::vector<std::byte> key_bytes_, old_key_bytes_, value_bytes_, stored_value_;
@@ -113,17 +112,23 @@ class FlashTable {
 class FlashTable::Cursor {
  public:
   explicit Cursor(FlashTable& table);
+  ~Cursor() { stop_counting(); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
 
   void filter(int plan, const char* text, int count, sqlite3_value** values);
   void next();
   bool eof() const noexcept { return row_ >= rows_; }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept { return 0; }
+  // A scan counts its rows without reading them, until somebody asks for a column or changes the
+  // table: those passed by then are the first of the list.
+  void list();
 
  private:
+  void stop_counting() noexcept { std::erase(table_.counting_, this); }
   void probe(sqlite3_value* value);
   void seek(sqlite3_value* value);
-  void list();
   void list_all();
   void find_row();
   bool load_row(bool with_value);

@@ -2,28 +2,32 @@
 
 #include <algorithm>
 
+#include "ext/table/connection.hpp"
+
 namespace cuckoo {
 
-std::optional<uint32_t> LiveRing::data_version() const noexcept {
-  uint32_t version = 0;
-  const int code =
-      sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
-  return code == SQLITE_OK ? std::optional(version) : std::nullopt;
+LiveRing::LiveRing(Connection& connection, const std::string& schema, const std::string& table)
+    : LiveTable(connection, store_), store_(connection.db(), schema, table) {}
+
+void LiveRing::create(const RingOptions& options) {
+  const KeepLastRowid keep(store_.db());
+  store_.create(options);
 }
 
-void LiveRing::destroy() {
-  ring_.reset();
-  store_.destroy();
-}
-
+// I1: in a write transaction of anybody the record is compared each time.
 void LiveRing::follow() {
-  const std::optional<uint32_t> version = data_version();
-  if (ring_ != nullptr && settled_ && !stale_ && version && version == seen_version_) {
+  expect_own_name();
+  settle();
+  const uint32_t version = data_version();
+  if (ring_ != nullptr && !provisional_ && !stale_ && version == seen_version_) {
     return;
   }
-  const RingStore::HeldRecord held(store_);
-  const std::span<const std::byte> bytes = held.bytes();
-  if (ring_ == nullptr || !std::equal(bytes.begin(), bytes.end(), seen_.begin(), seen_.end())) {
+  read_config([this] {
+    const ShadowStore::HeldRecord held(store_);
+    const std::span<const std::byte> bytes = held.bytes();
+    if (ring_ != nullptr && std::equal(bytes.begin(), bytes.end(), seen_.begin(), seen_.end())) {
+      return;
+    }
     ring_.reset();
     const std::optional<RingRecord> record = RingRecord::decode(bytes);
     if (!record) {
@@ -32,10 +36,9 @@ void LiveRing::follow() {
     ring_ = store_.load(*record);
     record_ = *record;
     seen_ = record->encode();
-  }
+  });
   seen_version_ = version;
-  const int state = sqlite3_txn_state(store_.db(), schema().c_str());
-  settled_ = state == SQLITE_TXN_NONE || state == SQLITE_TXN_READ;
+  provisional_ = sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
   stale_ = false;
 }
 
@@ -48,7 +51,7 @@ void LiveRing::prepare() {
 template <class Change, class Write>
 void LiveRing::change(Change&& change, Write&& write) {
   follow();
-  const KeepLastRowid keep(store_.db());
+  const Changing changing(*this);
   try {
     throw_if(table(), change(*ring_));
   } catch (const std::bad_alloc&) {
@@ -64,7 +67,7 @@ void LiveRing::change(Change&& change, Write&& write) {
     record_.slot_digest = ring_->slots().digest();
     store_.write_record(record_);
     seen_ = record_.encode();
-    settled_ = false;
+    provisional_ = true;
   } catch (const SqlError& error) {  // I3
     ring_.reset();
     throw SqlError(undoes_transaction(error.code()) ? error.code() : SQLITE_IOERR,

@@ -11,42 +11,42 @@
 //   I3  an error before the first write of a change leaves all as it was; one after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
 //       transaction.
-// So two instances of one table (after DDL) need not know of one another.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/ring/hash_ring.hpp"
 #include "ext/ring/store.hpp"
+#include "ext/table/live_table.hpp"
 
 namespace cuckoo {
 
-class LiveRing {
+class LiveRing final : public LiveTable {
  public:
-  LiveRing(sqlite3* db, const std::string& schema, const std::string& table)
-      : store_(db, schema, table) {}
+  // For Connection::find().
+  static constexpr const char* kWhat = "hash_ring";
+  static constexpr const char* kKinds = "a hash_ring";
+  static constexpr std::array<const char*, 1> kModules = {"hash_ring"};
+  static const char* hint(std::string_view) noexcept { return ""; }
 
-  const std::string& schema() const noexcept { return store_.schema(); }
-  const std::string& table() const noexcept { return store_.table(); }
+  LiveRing(Connection& connection, const std::string& schema, const std::string& table);
+
   RingStore& store() noexcept { return store_; }
+  void orphan() noexcept override { ring_.reset(); }
 
-  void create(const RingOptions& options) { store_.create(options); }
-  void destroy();
-  void rename(const std::string& name) { store_.rename(name); }
+  void create(const RingOptions& options);
+  void commit() noexcept { end_transaction(); }
 
-  // Throws SqlError. Cheap when nothing has changed.
-  void follow();
+  void follow() override;
   void prepare();  // … for look-ups
   // As far as is known without asking SQLite: between two rows of a statement.
-  bool current() const noexcept { return ring_ != nullptr && !stale_; }
+  bool current() const noexcept { return ring_ != nullptr && !stale_ && !rolled_back(); }
   bool ready() const noexcept { return current() && ring_->built(); }
   const HashRing& ring() const noexcept { return *ring_; }  // after follow()
-
-  // A transaction or a savepoint was rolled back.
-  void forget() noexcept { stale_ = true; }
 
   // In a write transaction.
   uint32_t insert(const std::string& name, double weight);
@@ -56,7 +56,13 @@ class LiveRing {
   void check();
 
  private:
-  std::optional<uint32_t> data_version() const noexcept;  // nothing: SQLite doesn't tell
+  // Every change is written at once.
+  bool pending() const noexcept override { return false; }
+  void write_pending() override {}
+  void finish_changes() override {}
+  void undo_transaction() noexcept override { stale_ = true; }
+  void undo_to(int) noexcept override { stale_ = true; }
+
   template <class Change, class Write>
   void change(Change&& change, Write&& write);
 
@@ -64,9 +70,7 @@ class LiveRing {
   std::shared_ptr<HashRing> ring_;
   RingRecord record_;
   RingRecord::Bytes seen_{};  // the record that ring_ belongs to
-  std::optional<uint32_t> seen_version_;
-  bool settled_ = false;  // seen_ was read outside a write transaction
-  bool stale_ = false;
+  bool stale_ = false;        // … or not: something was rolled back
 };
 
 }  // namespace cuckoo

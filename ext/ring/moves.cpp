@@ -88,14 +88,8 @@ void HashRingMoves::Cursor::filter(int plan, const char*, int count, sqlite3_val
 }
 
 void HashRingMoves::Cursor::compute(bool adds) {
-  sqlite3* const db = connection_.db();
-  const auto [schema, table, transaction] = connection_.locate(ring_, "hash_ring");
-  // A statement on it connects the table and asks the authorizer.
-  execute(db, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
-  LiveRing live(db, schema, table);
-  if (!live.store().exists()) {
-    throw SqlError(SQLITE_ERROR, printable(ring_) + " is not a hash_ring");
-  }
+  const auto table = connection_.find<LiveRing>(ring_);
+  LiveRing& live = *table.live;
   live.prepare();
   const HashRing& before = live.ring();
   HashRing after(before);

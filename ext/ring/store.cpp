@@ -1,11 +1,10 @@
 #include "ext/ring/store.hpp"
 
-#include <map>
-
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/base/key_hash.hpp"
 #include "core/base/page_row.hpp"
+#include "ext/table/stored_options.hpp"
 
 namespace cuckoo {
 namespace {
@@ -35,10 +34,6 @@ std::optional<Choice> choice_of(const std::string& word, std::span<const char* c
   return std::nullopt;
 }
 
-constexpr char kSelectRecord[] = R"(SELECT value FROM "%w"."%w_config" WHERE key = 'record')";
-constexpr char kWriteOption[] =
-    "INSERT INTO \"%w\".\"%w_config\" VALUES (?1, ?2)"
-    " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
 constexpr char kWriteNode[] =
     "INSERT INTO \"%w\".\"%w_items\" VALUES (?1, ?2)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
@@ -132,175 +127,67 @@ std::optional<RingRecord> RingRecord::decode(std::span<const std::byte> bytes) n
 
 // --- tables --------------------------------------------------------------------------------------
 
-RingStore::RingStore(sqlite3* db, std::string schema, std::string table)
-    : db_(db), schema_(std::move(schema)), table_(std::move(table)) {}
-
-Statement& RingStore::ready(Statement& statement, const char* sql) {
-  if (!statement) {
-    statement = Statement(db_, sql_text(sql, schema_.c_str(), table_.c_str()));
-  }
-  return statement;
-}
-
 void RingStore::finalize() noexcept {
-  for (Statement* statement :
-       {&select_record_, &write_option_, &write_node_, &erase_node_, &write_page_}) {
+  for (Statement* statement : {&write_node_, &erase_node_, &write_page_}) {
     *statement = Statement();
   }
+  ShadowStore::finalize();
 }
 
 void RingStore::create(const RingOptions& options) {
-  create_shadow_tables(db_, schema_, table_, kRingShadowTables);
-  const auto write = [this](const std::string& key, const auto& value) {
-    ready(write_option_, kWriteOption).bind(1, key).bind(2, value).run();
-  };
-  write("format", int64_t{options.format});
-  const std::string algorithm = kAlgorithms[static_cast<size_t>(options.algorithm)];
-  write("algorithm", algorithm);
+  create_tables();
+  write_option("format", int64_t{options.format});
+  write_option("algorithm", std::string(kAlgorithms[static_cast<size_t>(options.algorithm)]));
   if (options.algorithm == RingAlgorithm::kRing) {
-    write("vnodes", int64_t{options.vnodes});
+    write_option("vnodes", int64_t{options.vnodes});
   }
   if (options.algorithm == RingAlgorithm::kKetama) {
-    const std::string dialect = kDialects[static_cast<size_t>(options.dialect)];
-    write("dialect", dialect);
+    write_option("dialect", std::string(kDialects[static_cast<size_t>(options.dialect)]));
   } else {
-    write("seed", static_cast<int64_t>(options.seed));
+    write_option("seed", static_cast<int64_t>(options.seed));
   }
   RingRecord record;
   record.options_digest = digest_of(options);
   write_record(record);
 }
 
-void RingStore::destroy() {
-  finalize();
-  drop_shadow_tables(db_, schema_, table_, kRingShadowTables);
-}
-
-void RingStore::rename(const std::string& name) {
-  finalize();
-  rename_shadow_tables(db_, schema_, table_, name, kRingShadowTables);
-  table_ = name;
-}
-
-bool RingStore::exists() const {
-  if (!table_exists(db_, schema_, table_ + "_config", "value")) {
-    return false;
-  }
-  Statement select(db_, sql_text(R"(SELECT 1 FROM "%w"."%w_config" WHERE key = 'algorithm')",
-                                 schema_.c_str(), table_.c_str()));
-  return select.step();
-}
-
-// Every 10 ms or so a statement of about a thousand instructions: it notices sqlite3_interrupt()
-// and calls the progress handler.
-Status RingStore::poll() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - polled_at_ < std::chrono::milliseconds(10)) {
-    return {};
-  }
-  polled_at_ = now;
-  try {
-    execute(db_,
-            "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 60)"
-            " SELECT count(*) FROM c");
-    return {};
-  } catch (const SqlError& error) {
-    if ((error.code() & 0xFF) == SQLITE_NOMEM) {
-      throw std::bad_alloc();
-    }
-    const bool interrupted = (error.code() & 0xFF) == SQLITE_INTERRUPT;
-    return Error{interrupted ? ErrorCode::kInterrupted : ErrorCode::kStorage, error.message(),
-                 error.code()};
-  }
-}
-
 // --- reading -------------------------------------------------------------------------------------
 
 void RingStore::corrupt(const std::string& what) const {
-  throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": corrupt: " + what);
-}
-
-template <class Body>
-auto RingStore::reading(Body&& body) {
-  try {
-    return body();
-  } catch (const SqlError& error) {
-    const int code = error.code() & 0xFF;
-    if (error.message().starts_with(table_ + ": ") || code == SQLITE_INTERRUPT) {
-      throw;
-    }
-    if (code == SQLITE_ERROR) {  // no such table, no such column
-      corrupt(error.message());
-    }
-    throw SqlError(error.code(), table_ + ": " + error.message());
-  }
-}
-
-RingStore::HeldRecord::HeldRecord(RingStore& store) : store_(store) {
-  store.reading([&] {
-    Statement& select = store.ready(store.select_record_, kSelectRecord);
-    try {
-      if (!select.step() || select.type(0) != SQLITE_BLOB) {
-        store.corrupt("\"" + store.table_ + "_config\" has no record that is a BLOB");
-      }
-    } catch (...) {
-      select.reset();
-      throw;
-    }
-  });
+  throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: " + what);
 }
 
 RingOptions RingStore::stored_options() {
-  std::map<std::string, std::pair<int64_t, std::string>> rows;
-  Statement select(db_, sql_text(R"(SELECT key, value FROM "%w"."%w_config" WHERE key <> 'record')",
-                                 schema_.c_str(), table_.c_str()));
-  while (select.step()) {
-    rows[select.text(0)] = {select.integer(1), select.text(1)};
-  }
-  const auto expect = [this](bool valid, const char* key) {
-    if (!valid) {
-      corrupt("\"" + table_ + "_config\" has no valid option " + key);
-    }
-  };
-  expect(rows.contains("format"), "format");
-  const int64_t format = rows["format"].first;
-  if (format < 1 || format > kRingFormat) {
-    throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": written in format " + std::to_string(format) +
-                                            "; this version reads formats 1 to " +
-                                            std::to_string(kRingFormat));
-  }
+  const StoredOptions stored(*this);
   RingOptions options;
-  options.format = static_cast<uint8_t>(format);
-  const auto algorithm = choice_of<RingAlgorithm>(rows["algorithm"].second, kAlgorithms);
-  expect(algorithm.has_value(), "algorithm");
+  options.format = static_cast<uint8_t>(stored.format(1, kRingFormat));
+  const auto algorithm = choice_of<RingAlgorithm>(stored.text("algorithm"), kAlgorithms);
+  stored.expect(algorithm.has_value(), "algorithm");
   options.algorithm = *algorithm;
   if (options.algorithm == RingAlgorithm::kRing) {
-    const int64_t vnodes = rows["vnodes"].first;
-    expect(vnodes >= 1 && vnodes <= int64_t{kMaxVnodes}, "vnodes");
-    options.vnodes = static_cast<uint32_t>(vnodes);
+    options.vnodes = static_cast<uint32_t>(stored.whole("vnodes", 1, int64_t{kMaxVnodes}));
   }
   if (options.algorithm == RingAlgorithm::kKetama) {
-    const auto dialect = choice_of<KetamaDialect>(rows["dialect"].second, kDialects);
-    expect(dialect.has_value(), "dialect");
+    const auto dialect = choice_of<KetamaDialect>(stored.text("dialect"), kDialects);
+    stored.expect(dialect.has_value(), "dialect");
     options.dialect = *dialect;
   } else {
-    expect(rows.contains("seed"), "seed");
-    options.seed = static_cast<uint64_t>(rows["seed"].first);
+    options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   }
   return options;
 }
 
 std::vector<RingNode> RingStore::stored_nodes() {
   std::vector<RingNode> nodes;
-  Statement select(
-      db_, sql_text(R"(SELECT key, value FROM "%w"."%w_items")", schema_.c_str(), table_.c_str()));
+  Statement select(db(), sql_text(R"(SELECT key, value FROM "%w"."%w_items")", schema().c_str(),
+                                  table().c_str()));
   while (select.step()) {
     RingNode node;
     node.name = select.text(0);
     const std::span<const std::byte> stored = select.bytes(1);
     if (select.type(0) != SQLITE_TEXT || select.type(1) != SQLITE_BLOB ||
         stored.size() != kNodeBytes) {
-      corrupt("\"" + table_ + "_items\" has a row that is no node");
+      corrupt("\"" + table() + "_items\" has a row that is no node");
     }
     node.id = load_le<uint32_t>(stored.data());
     const auto weight = load_le<uint64_t>(stored.data() + 4);
@@ -316,12 +203,12 @@ std::vector<RingNode> RingStore::stored_nodes() {
 
 std::vector<std::vector<std::byte>> RingStore::stored_slots(uint64_t seed) {
   std::vector<std::vector<std::byte>> rows;
-  Statement select(db_, sql_text(R"(SELECT id, page FROM "%w"."%w_pages" ORDER BY id)",
-                                 schema_.c_str(), table_.c_str()));
+  Statement select(db(), sql_text(R"(SELECT id, page FROM "%w"."%w_pages" ORDER BY id)",
+                                  schema().c_str(), table().c_str()));
   while (select.step()) {
     if (select.integer(0) != static_cast<int64_t>(rows.size()) ||
         rows.size() == SlotOwners::kRows || select.type(1) != SQLITE_BLOB) {
-      corrupt("\"" + table_ + "_pages\" has rows that are not its slots");
+      corrupt("\"" + table() + "_pages\" has rows that are not its slots");
     }
     const Result<std::span<const std::byte>> content =
         decode_page_row(select.bytes(1), select.integer(0), seed);
@@ -334,21 +221,19 @@ std::vector<std::vector<std::byte>> RingStore::stored_slots(uint64_t seed) {
 }
 
 std::shared_ptr<HashRing> RingStore::load(const RingRecord& record) {
-  return reading([&] {
-    const RingOptions options = stored_options();
-    if (digest_of(options) != record.options_digest) {
-      corrupt("options that do not belong to the record");
-    }
-    Result<std::shared_ptr<HashRing>> made = HashRing::make(options);
-    throw_if(table_, made.take_status());
-    std::shared_ptr<HashRing> ring = std::move(made.value());
-    throw_if(table_, ring->load(stored_nodes(), stored_slots(options.seed)));
-    if (ring->node_count() != record.nodes || ring->node_digest() != record.node_digest ||
-        ring->slots().digest() != record.slot_digest) {
-      corrupt("nodes or slots that do not belong to the record");
-    }
-    return ring;
-  });
+  const RingOptions options = stored_options();
+  if (digest_of(options) != record.options_digest) {
+    corrupt("options that do not belong to the record");
+  }
+  Result<std::shared_ptr<HashRing>> made = HashRing::make(options);
+  throw_if(table(), made.take_status());
+  std::shared_ptr<HashRing> ring = std::move(made.value());
+  throw_if(table(), ring->load(stored_nodes(), stored_slots(options.seed)));
+  if (ring->node_count() != record.nodes || ring->node_digest() != record.node_digest ||
+      ring->slots().digest() != record.slot_digest) {
+    corrupt("nodes or slots that do not belong to the record");
+  }
+  return ring;
 }
 
 // --- writing -------------------------------------------------------------------------------------
@@ -367,7 +252,7 @@ void RingStore::erase_node(const std::string& name) {
 
 void RingStore::erase_all() {
   for (const char* sql : {R"(DELETE FROM "%w"."%w_items")", R"(DELETE FROM "%w"."%w_pages")"}) {
-    Statement(db_, sql_text(sql, schema_.c_str(), table_.c_str())).run();
+    Statement(db(), sql_text(sql, schema().c_str(), table().c_str())).run();
   }
 }
 
@@ -375,7 +260,7 @@ void RingStore::write_slots(HashRing& ring) {
   const SlotOwners::ChangedRows changed = ring.take_changed_slot_rows();
   if (ring.slots().empty()) {
     if (changed.any()) {
-      Statement(db_, sql_text(R"(DELETE FROM "%w"."%w_pages")", schema_.c_str(), table_.c_str()))
+      Statement(db(), sql_text(R"(DELETE FROM "%w"."%w_pages")", schema().c_str(), table().c_str()))
           .run();
     }
     return;
@@ -393,9 +278,7 @@ void RingStore::write_slots(HashRing& ring) {
 }
 
 void RingStore::write_record(const RingRecord& record) {
-  const RingRecord::Bytes bytes = record.encode();
-  const std::string key = "record";
-  ready(write_option_, kWriteOption).bind(1, key).bind(2, std::span<const std::byte>(bytes)).run();
+  throw_if(table(), ShadowStore::write_record(record.encode()));
 }
 
 }  // namespace cuckoo

@@ -31,8 +31,6 @@ constexpr double kNodeCost = 30;
 constexpr double kNodesCost = 1000;
 constexpr double kRefusedCost = 1e99;
 
-bool is_null(sqlite3_value* value) noexcept { return sqlite3_value_type(value) == SQLITE_NULL; }
-
 bool is_equality(int op) noexcept {
   return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
 }
@@ -72,8 +70,7 @@ HashRingTable::HashRingTable(const ModuleArguments& arguments)
       options_(arguments.table(), ring_option_specs(),
                std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
                !arguments.creating),
-      declared_name_(arguments.table()),
-      live_(arguments.db, arguments.schema(), arguments.table()) {
+      declared_name_(arguments.table()) {
   const std::vector<ColumnSpec>& columns = options_.columns();
   if (arguments.creating && !columns.empty() &&
       (columns.size() > 1 || !equal_names(columns[0].name, "key"))) {
@@ -82,17 +79,13 @@ HashRingTable::HashRingTable(const ModuleArguments& arguments)
                                      " given, as in hash_ring(key TEXT)");
   }
   if (arguments.creating) {
-    for (const char* column : kColumnNames) {
-      if (equal_names(declared_name_, column)) {
-        throw SqlError(SQLITE_ERROR,
-                       "a hash_ring may not be called like one of its columns: " + declared_name_);
-      }
-    }
+    refuse_name(declared_name_);
   }
   if (!columns.empty()) {
     key_type_ = columns[0].type;
     key_affinity_ = affinity_of(key_type_);
   }
+  attach(arguments);
 }
 
 // The hidden command column is called like the table. A hidden column without a type would have
@@ -104,28 +97,15 @@ std::string HashRingTable::declaration() const {
       key_type_.empty() ? "BLOB" : key_type_.c_str(), declared_name_.c_str());
 }
 
-void HashRingTable::create() { live_.create(chosen_ring_options(declared_name_, options_)); }
+void HashRingTable::create() { live_->create(chosen_ring_options(declared_name_, options_)); }
 
-void HashRingTable::rename(const std::string& name) {
-  for (const char* column : kColumnNames) {
-    if (equal_names(name, column)) {
-      throw SqlError(SQLITE_ERROR,
-                     "a hash_ring may not be called like one of its columns: " + name);
-    }
-  }
-  live_.rename(name);
+void HashRingTable::refuse_name(const std::string& table) {
+  refuse_own_column("a hash_ring", table, kColumnNames);
 }
 
-std::string HashRingTable::integrity() {
-  try {
-    live_.check();
-    return {};
-  } catch (const SqlError& error) {
-    if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
-      return error.message();
-    }
-    throw;
-  }
+void HashRingTable::rename(const std::string& name) {
+  refuse_name(name);
+  live_->rename(name);
 }
 
 // --- planning ----------------------------------------------------------------------------------
@@ -469,36 +449,36 @@ uint32_t HashRingTable::node_of_rowid(sqlite3_int64 rowid) const {
 }
 
 void HashRingTable::resolve_conflict(const std::string& node, uint32_t own_id) {
-  live_.follow();
-  const RingNode* const same = live_.ring().find(node);
+  live_->follow();
+  const RingNode* const same = live_->ring().find(node);
   if (same == nullptr || same->id == own_id) {
     return;
   }
   if (sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
     throw SqlError(SQLITE_CONSTRAINT_UNIQUE, "UNIQUE constraint failed: " + name() + ".node");
   }
-  live_.remove(same->id);
+  live_->remove(same->id);
 }
 
 void HashRingTable::insert(sqlite3_value** columns, sqlite3_int64& rowid) {
   const std::string node = node_name(columns[kNode]);
   const double weight = is_null(columns[kWeight]) ? 1 : node_weight(columns[kWeight]);
-  live_.follow();
-  const RingNode* const same = live_.ring().find(node);
+  live_->follow();
+  const RingNode* const same = live_->ring().find(node);
   if (same != nullptr && sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE) {
     const uint32_t id = same->id;  // the same node with another weight: its keys stay
-    live_.update(id, node, weight);
+    live_->update(id, node, weight);
     rowid = id;
     return;
   }
   resolve_conflict(node, 0);
-  rowid = live_.insert(node, weight);
+  rowid = live_->insert(node, weight);
 }
 
 void HashRingTable::update_node(sqlite3_int64 rowid, sqlite3_value** columns) {
   const uint32_t id = node_of_rowid(rowid);
-  live_.follow();
-  const RingNode* const old = live_.ring().find(id);
+  live_->follow();
+  const RingNode* const old = live_->ring().find(id);
   if (old == nullptr) {
     return;  // deleted by this very statement
   }
@@ -509,7 +489,7 @@ void HashRingTable::update_node(sqlite3_int64 rowid, sqlite3_value** columns) {
   if (node != old->name) {
     resolve_conflict(node, id);
   }
-  live_.update(id, node, weight);
+  live_->update(id, node, weight);
 }
 
 void HashRingTable::share_was_read(uint32_t id, double share) {
@@ -539,9 +519,9 @@ void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& row
   rowid = sqlite3_last_insert_rowid(db_);
   if (count == 1) {
     const uint32_t id = node_of_rowid(sqlite3_value_int64(values[0]));
-    live_.follow();
-    if (live_.ring().find(id) != nullptr) {
-      live_.remove(id);
+    live_->follow();
+    if (live_->ring().find(id) != nullptr) {
+      live_->remove(id);
     }
     return;
   }
@@ -555,7 +535,8 @@ void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& row
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
-    run_command(columns[kCommand], columns);
+    sqlite3_value* const argument = is_null(columns[kNode]) ? columns[kWeight] : columns[kNode];
+    run_command(*this, commands(), columns[kCommand], argument);
     return;
   }
   const bool keeps_rowid = inserting
@@ -571,21 +552,13 @@ void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& row
   }
 }
 
-void HashRingTable::run_command(sqlite3_value* command, sqlite3_value** columns) {
-  const std::string word = lower(text_argument(command));
-  if (word != "check" && word != "clear") {
-    throw SqlError(SQLITE_ERROR, name() + ": unknown command \"" +
-                                     printable(text_argument(command)) +
-                                     "\"; the commands are check, clear");
-  }
-  if (!is_null(columns[kNode]) || !is_null(columns[kWeight])) {
-    throw SqlError(SQLITE_ERROR, name() + ": " + word + " takes no argument");
-  }
-  if (word == "clear") {
-    live_.clear();
-  } else {
-    live_.check();
-  }
+std::span<const Command<HashRingTable>> HashRingTable::commands() noexcept {
+  using Argument = Command<HashRingTable>::Argument;
+  static constexpr Command<HashRingTable> kAll[] = {
+      {"check", Argument::kNone, &HashRingTable::run_check},
+      {"clear", Argument::kNone, &HashRingTable::run_clear},
+  };
+  return kAll;
 }
 
 }  // namespace cuckoo

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,11 @@
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/value.hpp"
+#include "ext/table/stored_table.hpp"
 
 namespace cuckoo {
 
-class HashRingTable {
+class HashRingTable : public StoredTable<LiveRing> {
  public:
   class Cursor;
 
@@ -36,32 +38,24 @@ class HashRingTable {
   explicit HashRingTable(const ModuleArguments& arguments);
 
   static bool owns_shadow(const char* suffix) noexcept {
-    return is_shadow_suffix(suffix, kRingShadowTables);
+    return is_shadow_suffix(suffix, kRingTables);
   }
 
   std::string declaration() const;
   void create();
-  void destroy() { live_.destroy(); }
+  void destroy() { live_->destroy(); }
   bool best_index(sqlite3_index_info* info);
   void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
-  void begin() noexcept {}
-  void sync() noexcept {}  // every change is written at once
-  void commit() noexcept {}
-  void rollback() noexcept { live_.forget(); }
-  void savepoint(int) noexcept {}
-  void release(int) noexcept {}
-  void rollback_to(int) noexcept { live_.forget(); }
   void rename(const std::string& name);
-  std::string integrity();
+  void check() override { live_->check(); }
 
-  LiveRing& live() noexcept { return live_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   // UPDATE … FROM reads all columns and hands them back as if they were new: a share that was read
   // is not written.
   void share_was_read(uint32_t id, double share);
-  const std::string& name() const noexcept { return live_.table(); }
 
  private:
+  static void refuse_name(const std::string& table);
   void insert(sqlite3_value** columns, sqlite3_int64& rowid);
   void update_node(sqlite3_int64 rowid, sqlite3_value** columns);
   uint32_t node_of_rowid(sqlite3_int64 rowid) const;
@@ -70,14 +64,16 @@ class HashRingTable {
   // Another node called so: removed under OR REPLACE, else an error.
   void resolve_conflict(const std::string& node, uint32_t own_id);
   void refuse_computed(sqlite3_value** columns, sqlite3_value* old_rowid) const;
-  void run_command(sqlite3_value* command, sqlite3_value** columns);
+
+  static std::span<const Command<HashRingTable>> commands() noexcept;
+  void run_check(sqlite3_value*) { live_->check(); }
+  void run_clear(sqlite3_value*) { live_->clear(); }
 
   sqlite3* db_;
   Options options_;
   std::string declared_name_;
   std::string key_type_;
   Affinity key_affinity_ = Affinity::kNone;
-  LiveRing live_;
   std::vector<double> shares_read_;  // by id
 };
 

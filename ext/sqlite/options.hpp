@@ -1,7 +1,7 @@
 // The arguments of CREATE VIRTUAL TABLE … USING module(column [TYPE], option = value, …).
 //
 // One constexpr array of OptionSpec per table drives the parser, the error texts and a test that
-// compares the README's table with it.
+// compares the tables in docs/ with it.
 #pragma once
 
 #include <cstdint>

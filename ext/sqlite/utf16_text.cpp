@@ -9,6 +9,7 @@ namespace cuckoo {
 namespace {
 
 constexpr char16_t kByteOrderMark = 0xFEFF;
+constexpr char16_t kSwappedByteOrderMark = 0xFFFE;
 
 bool is_high(char32_t c) noexcept { return c >= 0xD800 && c < 0xDC00; }
 bool is_utf16_database(sqlite3* db) {
@@ -112,7 +113,8 @@ void result_text_bytes(sqlite3_context* context, std::string_view text) {
   if (is_beyond_conversion(text) && is_utf16_database(sqlite3_context_db_handle(context)))
       [[unlikely]] {
     std::u16string wide = utf16_of(text);
-    if (wide.front() == kByteOrderMark) {  // SQLite takes the first one for a mark
+    // SQLite takes the first one for a mark, of either byte order, and removes it.
+    if (wide.front() == kByteOrderMark || wide.front() == kSwappedByteOrderMark) {
       wide.insert(wide.begin(), kByteOrderMark);
     }
     sqlite3_result_text64(context, reinterpret_cast<const char*>(wide.data()),

@@ -17,6 +17,10 @@
 
 namespace cuckoo {
 
+inline bool is_null(sqlite3_value* value) noexcept {
+  return sqlite3_value_type(value) == SQLITE_NULL;
+}
+
 enum class Affinity { kNone, kText, kNumeric, kInteger, kReal };
 
 // SQLite's rules (datatype3.html, 3.1) for a declared type; no type and BLOB: kNone.

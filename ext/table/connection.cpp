@@ -66,16 +66,6 @@ void Connection::forget(const LiveTable& live) noexcept {
   }
 }
 
-void Connection::rename(const std::shared_ptr<LiveTable>& live, const std::string& old_table) {
-  ++generation_;
-  std::weak_ptr<LiveTable>& slot = tables_[key_of(live->schema(), live->table())];
-  if (const std::shared_ptr<LiveTable> other = slot.lock(); other != nullptr && other != live) {
-    other->orphan();
-  }
-  slot = live;
-  tables_.erase(key_of(live->schema(), old_table));
-}
-
 std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
   // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
   // authorizer.

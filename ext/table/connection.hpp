@@ -1,7 +1,9 @@
 // What the extension knows of one database connection: its live tables by name.
 //
 // SQLite may have two instances of one virtual table in one transaction (after DDL); both share the
-// LiveTable found here, so that there is one memory image of a table.
+// LiveTable found here, so that there is one memory image of what is not committed. What nobody
+// writes is not shared: a prepared statement keeps an old instance alive, and what that one knows
+// of names and contents a roll-back of DDL may have undone, of which SQLite tells nobody.
 //
 // A kind of LiveTable says what it is: kWhat ("filter"), kKinds ("a cuckoo_filter or …"), kModules,
 // and hint(name): what the error says besides, when there is no table of that name.
@@ -43,25 +45,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
   sqlite3* db() const noexcept { return db_; }
   std::vector<Registered>& registered() noexcept { return registered_; }
 
-  // The live table of that name, made when there is none; `fresh` (CREATE): always a new one.
+  // The live table of that name that a transaction writes, else a new one; `fresh` (CREATE): always
+  // a new one.
   template <class Live>
   std::shared_ptr<Live> attach(const std::string& schema, const std::string& table, bool fresh) {
     std::shared_ptr<LiveTable> known = known_table(schema, table);
     auto live = std::dynamic_pointer_cast<Live>(known);
-    if (known != nullptr && (fresh || live == nullptr || known->may_be_undone())) {
+    if (known != nullptr && (fresh || live == nullptr)) {
+      known->retire();
       known->orphan();
       live.reset();
     }
-    if (live == nullptr || live->closed()) {
+    if (live == nullptr || !live->is_written()) {
+      if (live != nullptr) {
+        live->retire();
+      }
       live = std::make_shared<Live>(*this, schema, table);
       enter(live);
     }
     ++generation_;
     return live;
   }
-  // Its last instance is gone.
+  // Its last instance is gone, or its name is no longer its own.
   void forget(const LiveTable& live) noexcept;
-  void rename(const std::shared_ptr<LiveTable>& live, const std::string& old_table);
 
   // A table that a function was given by name, virtual or not, and a transaction to read it in:
   // other connections may rename and drop it meanwhile.

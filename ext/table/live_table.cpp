@@ -16,11 +16,49 @@ void LiveTable::drop_instance() noexcept {
   }
 }
 
-void LiveTable::rename(const std::shared_ptr<LiveTable>& self, const std::string& name) {
+void LiveTable::rename(const std::string& name) {
   flush();
-  const std::string old_table = table();
   store_.rename_tables(name);
-  connection_.rename(self, old_table);
+  orphan();  // what still reads it reads it anew
+  connection_.forget(*this);
+  retire();
+}
+
+void LiveTable::destroy() {
+  orphan();
+  store_.drop_tables();
+  connection_.forget(*this);
+  retire();
+}
+
+void LiveTable::retire() noexcept {
+  retired_ = true;
+  changed_ = false;
+  retired_root_ = 0;
+  guard([](const char*) {}, [this] { retired_root_ = root_page(); });  // else it is read no more
+}
+
+// Tables that exchanged names did not exchange their pages. 0: there is no such table.
+int64_t LiveTable::root_page() const {
+  Statement select(store_.db(),
+                   sql_text("SELECT rootpage FROM \"%w\".sqlite_schema"
+                            " WHERE type = 'table' AND lower(name) = lower('%q_config')",
+                            schema().c_str(), table().c_str()));
+  return select.step() ? select.integer(0) : 0;
+}
+
+void LiveTable::look_for_name() const {
+  if (retired_root_ == 0 || root_page() != retired_root_) {
+    throw SqlError(SQLITE_ABORT_ROLLBACK,
+                   table() + ": it was renamed or dropped while it was read");
+  }
+}
+
+// By a statement that began before: others, which began behind it, would not see it.
+void LiveTable::expect_writable() const {
+  if (retired_) {
+    throw SqlError(SQLITE_LOCKED, table() + ": it was changed by DDL while it was written to");
+  }
 }
 
 // C2
@@ -37,6 +75,14 @@ void LiveTable::flush() {
     throw SqlError(SQLITE_IOERR, error.message());
   } catch (const std::bad_alloc&) {
     throw SqlError(SQLITE_IOERR_NOMEM, "out of memory");  // too short to need some
+  }
+}
+
+void LiveTable::sync() {
+  if (!retired_) {  // C7
+    settle();
+    finish_changes();
+    flush();
   }
 }
 

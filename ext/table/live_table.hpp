@@ -20,6 +20,10 @@
 //       trigger can't come back here.
 //   C6  SQLite also "rolls back" to a savepoint that never began, because another virtual table
 //       refused it: then nothing was undone. last_savepoint_ is the last that did begin.
+//   C7  a LiveTable retires when its table is renamed or dropped (that may be rolled back, of which
+//       nobody tells), and when SQLite connects the table anew while nobody writes it. Nothing is
+//       pending then, and another one has the name. It serves the statements that read it already,
+//       as long as the name means the same table, and writes nothing.
 #pragma once
 
 #include <algorithm>
@@ -52,23 +56,27 @@ class LiveTable {
   void add_instance() noexcept { ++instances_; }
   void drop_instance() noexcept;
   bool closed() const noexcept { return closed_; }
-  // Made in this transaction and nothing pending: a roll-back to a savepoint may have undone the
-  // CREATE, of which nobody tells. What is pending was told (announce()), so it is of this table.
-  bool may_be_undone() const noexcept { return created_ && !pending(); }
+  // By a transaction, and it is still what has this name. Made in this transaction and nothing
+  // pending: a roll-back to a savepoint may have undone the CREATE, of which nobody tells. What is
+  // pending was told (announce()), so it is of this table.
+  bool is_written() const noexcept { return writing_ && !closed_ && (!created_ || pending()); }
   // Another table has this one's name now: nothing of it may be written any more.
   virtual void orphan() noexcept = 0;
 
   // Brings memory up to date. Throws SqlError. Cheap when it is. Under a read transaction: that of
   // a statement on this table, else a ReadTransaction.
   virtual void follow() = 0;
-  void rename(const std::shared_ptr<LiveTable>& self, const std::string& name);
+  void rename(const std::string& name);
+  void destroy();
+  void retire() noexcept;  // C7
 
   // Must not fail: DROP TABLE begins a transaction too, and a broken table must be droppable.
   void begin() noexcept {
     writing_ = true;
-    current_ = false;
+    current_ = changed_ = false;
   }
 
+  void sync();  // what is pending is written; more changes and another sync() may follow
   void rollback() noexcept {
     rolled_back_to_ = kBeginning;  // C4
     end_transaction();
@@ -83,10 +91,18 @@ class LiveTable {
   // Memory holds what the shadow tables don't.
   virtual bool pending() const noexcept = 0;
   void flush();
-  virtual void write_pending() = 0;  // when it throws, only a roll-back helps
+  virtual void write_pending() = 0;   // when it throws, only a roll-back helps
+  virtual void finish_changes() = 0;  // before the last flush() of a transaction
   // Everything is flushed.
   virtual void savepoint_begun(int) {}
   virtual void savepoint_released(int) noexcept {}
+
+  // The first thing that follow() does. Throws SqlError: the name means another table (C7).
+  void expect_own_name() {
+    if (retired_) [[unlikely]] {
+      look_for_name();
+    }
+  }
 
   bool rolled_back() const noexcept { return rolled_back_to_ != kNowhere; }
   // Carries out what was noted; the first thing that every call does.
@@ -103,18 +119,22 @@ class LiveTable {
   // Whatever reading the config runs into names the table.
   template <class Body>
   void read_config(Body&& body);
-  // Before a transaction's first change: may rows with pages of that size be as long as they are?
-  // Else SQLite would refuse them when they are flushed. Throws SqlError (SQLITE_TOOBIG).
+  // May rows with pages of that size be as long as they are? Else SQLite would refuse them when
+  // they are flushed. Throws SqlError (SQLITE_TOOBIG).
   void expect_room_for(uint32_t page_bytes) const;
+  // Before every change, behind follow(): C7, and room, asked once a transaction.
+  void expect_changeable(uint32_t page_bytes) {
+    if (!changed_) [[unlikely]] {
+      expect_writable();
+      expect_room_for(page_bytes);
+      changed_ = true;
+    }
+    announce_once();
+  }
   // Throws a failure; `half_done`: C2.
   void raise(const Status& status, bool half_done) const;
-  void announce_once() {
-    if (created_ && !announced_) [[unlikely]] {
-      announce();
-    }
-  }
   void end_transaction() noexcept {
-    writing_ = current_ = created_ = announced_ = false;
+    writing_ = current_ = changed_ = created_ = announced_ = false;
     last_savepoint_ = kNoSavepoint;
   }
 
@@ -144,6 +164,7 @@ class LiveTable {
 
   bool writing_ = false;    // between xBegin and the transaction's end
   bool current_ = false;    // memory was checked in this write transaction
+  bool changed_ = false;    // … or about to be, and nothing is in the way
   bool created_ = false;    // by this transaction
   bool announced_ = false;  // … and SQLite tells it of roll-backs to earlier savepoints
   bool changing_ = false;   // C5
@@ -154,8 +175,16 @@ class LiveTable {
   bool provisional_ = false;
 
  private:
+  void announce_once() {
+    if (created_ && !announced_) [[unlikely]] {
+      announce();
+    }
+  }
   void announce();
   void read_failed(const SqlError& error) const;
+  void look_for_name() const;
+  void expect_writable() const;
+  int64_t root_page() const;
 
   ShadowStore& store_;
 
@@ -166,6 +195,8 @@ class LiveTable {
 
   int instances_ = 0;
   bool closed_ = false;
+  bool retired_ = false;
+  int64_t retired_root_ = 0;  // of its config at that time, under the name that it had then
 };
 
 template <class Body>

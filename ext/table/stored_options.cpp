@@ -41,7 +41,7 @@ bool StoredOptions::on(const char* key) const {
 }
 
 uint32_t StoredOptions::format(uint32_t oldest, uint32_t newest) const {
-  const int64_t stored = whole("format", 0, INT64_MAX);
+  const int64_t stored = whole("format", INT64_MIN, INT64_MAX);
   if (stored < oldest || stored > newest) {
     const std::string known =
         oldest == newest ? "format " + std::to_string(newest)

@@ -36,23 +36,28 @@ class TableRows {
     ++row_;
     look();
   }
-  bool done() const noexcept { return row_ >= tables_.found.size(); }
-  size_t number() const noexcept { return row_; }
-  const Found& row() const noexcept { return tables_.found[row_]; }
-
- private:
-  void look() {
-    if (done() || tables_.found[row_].live == nullptr) {
+  // Does that with the row's table, if it can be read so far; a failure becomes the row's error.
+  template <class Body>
+  void attempt(Body&& body) {
+    if (done() || tables_.found[row_].live == nullptr || !tables_.found[row_].error.empty()) {
       return;
     }
     try {
-      tables_.found[row_].live->follow();
+      body(*tables_.found[row_].live);
     } catch (const SqlError& error) {
       if (may_pass(error.code())) {
         throw;
       }
       tables_.found[row_].error = error.message();
     }
+  }
+  bool done() const noexcept { return row_ >= tables_.found.size(); }
+  size_t number() const noexcept { return row_; }
+  const Found& row() const noexcept { return tables_.found[row_]; }
+
+ private:
+  void look() {
+    attempt([](Live& live) { live.follow(); });
   }
 
   Connection::Tables<Live> tables_;

@@ -37,7 +37,7 @@ uint64_t page_rows(const Connection& connection, const std::string& filter) {
   return static_cast<uint64_t>(connection.integer("SELECT count(*) FROM " + filter + "_pages"));
 }
 
-// As many rows as a tail holds before the next row folds it (DESIGN.md section 3).
+// As many rows as a tail holds before the next row folds it (docs/DESIGN.md, 3).
 uint64_t fold_threshold(uint64_t pages) {
   return pages <= 32768 ? std::max<uint64_t>(504, 32 * pages)
                         : std::max<uint64_t>(uint64_t{1} << 20, 16 * pages);

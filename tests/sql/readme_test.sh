@@ -1,56 +1,71 @@
 #!/usr/bin/env bash
-# The README against the extension: each ```sql block is run in the sqlite3 shell and gives the text
-# of the ```text block that follows, or none; the tables of options, commands, functions and columns
-# are those the extension names itself; the files and headings it points to are there.
+# README.md and docs/ against the extension: each ```sql block is run in the sqlite3 shell and gives
+# the text of the ```text block that follows, or none; the tables of options, commands, functions and
+# columns are those the extension names itself; figures are those that were measured; the files and
+# headings that a document points to are there.
+#
+# All blocks of a document see one database, each in a connection of its own. What the shell puts
+# before the text of an error differs from version to version: it is compared as "Error: ".
 # usage: readme_test.sh sqlite3 cuckoo.so ["libraries to preload"]
 set -euo pipefail
 export LC_ALL=C.UTF-8
 shell=$1 extension=$2 preload=${3-}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-readme=$root/README.md
+cd "$root"
+mapfile -t documents < <(find . -name '*.md' -not -path './build/*' -not -path './.*' |
+  cut -c3- | LC_ALL=C sort)
 
 work_dir=$(mktemp -d)
 trap 'rm -rf "$work_dir"' EXIT
 cd "$work_dir"
 failures=0
 
+fail() {
+  printf 'FAILED  %s\n' "$1"
+  failures=$((failures + 1))
+}
 run() {  # run database <script: the shell's output, errors included
   env HOME="$work_dir" XDG_CONFIG_HOME="$work_dir" ${preload:+LD_PRELOAD="$preload"} \
     "$shell" -batch -cmd ".load $extension" "$1" 2>&1 || true
 }
 compare() {  # compare what expected-file actual-file
-  if diff -u --label README.md --label 'the extension' "$2" "$3"; then
+  if diff -u --label 'the document' --label 'the extension' "$2" "$3"; then
     printf 'ok      %s\n' "$1"
   else
-    printf 'FAILED  %s\n' "$1"
-    failures=$((failures + 1))
+    fail "$1"
   fi
 }
 
 # --- examples: 1.sql and 1.text, …
 
-awk '
-  /^```/ && !inside { inside = 1; language = substr($0, 4)
-    if (language == "sql") { ++pairs; file = pairs ".text"; printf "" >file; file = pairs ".sql" }
-    else if (language == "text" && last == "sql") file = pairs ".text"
-    else file = ""
-    if (file != "") printf "" >file
-    next }
-  /^```/ { inside = 0; last = language; next }
-  inside { if (file != "") print >file; next }
-  NF { last = "" }
-' "$readme"
 examples=0
-for expected in *.text; do
-  [ -e "$expected" ] || continue
-  examples=$((examples + 1))
-  run "$examples.db" <"${expected%.text}.sql" >actual
-  compare "example $examples" "$expected" actual
+for document in "${documents[@]}"; do
+  rm -rf blocks
+  mkdir blocks
+  awk '
+    /^```/ && !inside { inside = 1; line = NR; split(substr($0, 4), words, " "); language = words[1]
+      if (language == "sql") {
+        file = sprintf("blocks/%05d.text", line); printf "" >file
+        last_text = file; file = sprintf("blocks/%05d.sql", line); printf "" >file
+      } else if (language == "text" && last == "sql") file = last_text
+      else file = ""
+      next }
+    /^```/ { inside = 0; last = language; next }
+    inside { if (file != "") print >file; next }
+    NF { last = "" }
+  ' "$root/$document"
+  rm -f blocks/example.db
+  for script in blocks/*.sql; do
+    [ -e "$script" ] || continue
+    examples=$((examples + 1))
+    run blocks/example.db <"$script" |
+      sed -E 's/^(Parse e|Runtime e|E)rror(: | )(near line [0-9]+: )?/Error: /
+              /^Error: / s/ \([0-9]+\)$//' >actual
+    line=$(basename "$script" .sql)
+    compare "$document, line $((10#$line))" "${script%.sql}.text" actual
+  done
 done
-if [ "$examples" -eq 0 ]; then
-  echo 'FAILED  no example with its output'
-  failures=$((failures + 1))
-fi
+[ "$examples" -gt 0 ] || fail 'no example with its output'
 
 # --- tables
 
@@ -59,7 +74,7 @@ first_cells() {  # first_cells heading: the first column of the table whose firs
     $2 == heading { inside = 1; getline; next }
     !/^\|/ { inside = 0 }
     inside { print $2 }
-  ' "$readme"
+  ' "${documents[@]/#/$root/}"
 }
 names() { grep -oE "$1" | LC_ALL=C sort; }
 
@@ -85,10 +100,14 @@ check_options() {  # check_options module: the options in its own table
 }
 check_options flash_kv
 check_options hash_ring
-first_cells 'flash_kv command' | grep -oE "'[a-z]+'" | names '[a-z]+' >expected
-run :memory: <<<"CREATE VIRTUAL TABLE x USING flash_kv(k, v); INSERT INTO x(x) VALUES ('nothing');" |
-  sed 's/.*the commands are//' | names '[a-z]+' >actual
-compare 'commands of flash_kv' expected actual
+check_commands() {  # check_commands module: the commands in its own table
+  first_cells "$1 command" | grep -oE "'[a-z]+'" | names '[a-z]+' >expected
+  run :memory: <<<"CREATE VIRTUAL TABLE x USING $1(); INSERT INTO x(x) VALUES ('nothing');" |
+    sed 's/.*the commands are//' | names '[a-z]+' >actual
+  compare "commands of $1" expected actual
+}
+check_commands flash_kv
+check_commands hash_ring
 
 # A function by its name and how many arguments it takes, a table-valued one by its name.
 first_cells 'function' | tr -d '\140 ' | awk '
@@ -106,7 +125,8 @@ run :memory: <<<"$catalogue" | LC_ALL=C sort | comm -13 without - |
 compare functions expected actual
 
 check_columns() {  # check_columns function
-  awk -v start="^Columns of .$1." '$0 ~ start { inside = 1 } !NF { inside = 0 } inside' "$readme" |
+  awk -v start="^Columns of .$1." '$0 ~ start { inside = 1 } !NF { inside = 0 } inside' \
+    "${documents[@]/#/$root/}" |
     grep -oE $'\140[a-z_]+\140' | tr -d '\140' | grep -vx "$1" | LC_ALL=C sort >expected
   run :memory: <<<"SELECT name FROM pragma_table_xinfo('$1') WHERE hidden = 0;" |
     LC_ALL=C sort >actual
@@ -116,38 +136,70 @@ check_columns filter_info
 check_columns flash_kv_info
 check_columns flash_kv_sectors
 
-# --- figures: each number of sql/12_disk.expected is in the README
+# --- figures
 
+# has_figure figure file …: the number stands in one of them, not as a part of another
+has_figure() {
+  local pattern="(^|[^0-9.])${1//./\\.}([^0-9.]|\$|\.([^0-9]|\$))"
+  shift
+  (cd "$root" && grep -qE -- "$pattern" "$@")
+}
 figures=$(grep -oE '\| +[0-9]+\.[0-9]+ ' "$root/sql/12_disk.expected" | grep -oE '[0-9.]+' || true)
-if [ -z "$figures" ]; then
-  echo 'FAILED  no figures in sql/12_disk.expected'
-  failures=$((failures + 1))
-fi
+[ -n "$figures" ] || fail 'no figures in sql/12_disk.expected'
 for figure in $figures; do
-  if ! grep -qE "(^|[^0-9.])${figure//./\\.}([^0-9.]|\$|\.)" "$readme"; then
-    echo "FAILED  figure $figure of sql/12_disk.expected is not in the README"
-    failures=$((failures + 1))
-  fi
+  has_figure "$figure" docs/benchmarks.md docs/filters.md ||
+    fail "figure $figure of sql/12_disk.expected is not in docs/benchmarks.md or filters.md"
 done
+pictures=$root/docs/pictures
+while IFS=, read -r name figure _; do
+  [ "$name" != name ] || continue
+  has_figure "$figure" docs/benchmarks.md ||
+    fail "figure $figure, $name of docs/pictures/figures.csv, is not in docs/benchmarks.md"
+  case $name in
+    absent_0_* | absent_100_* | index_mb | filter_mb)
+      has_figure "$figure" README.md ||
+        fail "figure $figure, $name of docs/pictures/figures.csv, is not in README.md"
+      ;;
+  esac
+done <"$pictures/figures.csv"
+if python3 -c '' 2>/dev/null; then
+  python3 "$root/tests/bench/figures.py" draw "$pictures/figures.csv" >drawn.svg
+  compare 'the picture drawn from figures.csv' "$pictures/look_ups.svg" drawn.svg
+fi
+
+lines=$(wc -l <"$root/README.md")
+[ "$lines" -le 200 ] || fail "README.md has $lines lines, at most 200: the rest belongs in docs/"
 
 # --- links
 
-while IFS= read -r link; do
-  if [ ! -e "$root/$link" ]; then
-    echo "FAILED  link to $link"
-    failures=$((failures + 1))
-  fi
-done < <(grep -oE '\]\([^)#]+' "$readme" | cut -c3- | grep -v '^https:')
-
-anchors() {  # anchors file: of its headings, as GitHub makes them
-  sed -nE 's/^#+ +//p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+prose() {  # prose file: without what is fenced off
+  awk '/^```/ { inside = !inside; next } !inside' "$1"
 }
-while IFS='#' read -r file anchor; do
-  if ! anchors "$root/${file:-README.md}" | grep -qx -- "$anchor"; then
-    echo "FAILED  link to $file#$anchor"
-    failures=$((failures + 1))
-  fi
-done < <(grep -oE '\]\([^)]*#[^)]+' "$readme" | cut -c3- | grep -v '^https:')
+anchors() {  # anchors file: of its headings, as GitHub makes them
+  prose "$1" | sed -nE 's/^#+ +//p' | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+links=0
+: >linked
+for document in "${documents[@]}"; do
+  while IFS= read -r link; do
+    links=$((links + 1))
+    file=${link%%#*} anchor=
+    [ "$file" = "$link" ] || anchor=${link#*#}
+    target=$(realpath -m --relative-to="$root" "$root/$(dirname "$document")/$file")
+    [ -n "$file" ] || target=$document
+    [ "$target" = "$document" ] || printf '%s\n' "$target" >>linked
+    if [ ! -e "$root/$target" ]; then
+      fail "$document: link to $link"
+    elif [ -n "$anchor" ] && ! anchors "$root/$target" | grep -qx -- "$anchor"; then
+      fail "$document: link to $link, no such heading"
+    fi
+  done < <(prose "$root/$document" | grep -oE '\]\([^) ]+' | cut -c3- | grep -v '^https\?:' || true)
+done
+for document in "${documents[@]}"; do
+  [ "$document" = README.md ] || grep -qx -- "$document" linked ||
+    fail "$document: no document points to it"
+done
 
-printf '%d failures\n' "$failures"
+printf '%d documents, %d examples, %d links, %d failures\n' \
+  "${#documents[@]}" "$examples" "$links" "$failures"
 [ "$failures" -eq 0 ]

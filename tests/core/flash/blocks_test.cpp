@@ -34,7 +34,6 @@ TEST(Flash_blocks, I1_virgin_blocks_are_taken_in_order) {
   EXPECT_EQ(blocks.touched(), 2U);
   EXPECT_EQ(blocks.free_count(), 2U);
   EXPECT_EQ(blocks.at(0).kind, FlashBlockKind::kReserved);
-  EXPECT_TRUE(blocks.virgin(3));
   blocks.take(3);
   EXPECT_EQ(blocks.at(2).kind, FlashBlockKind::kFree);
   EXPECT_EQ(blocks.take(), 2U);
@@ -143,7 +142,7 @@ TEST(Flash_blocks, I2_a_table_is_taken_over) {
   EXPECT_EQ(other.live_units(), blocks.live_units());
   EXPECT_EQ(other.free_count(), 4U);
   EXPECT_TRUE(other.check().ok());
-  other.clear();
+  other.assign({});
   EXPECT_EQ(other.free_count(), 8U);
   EXPECT_EQ(other.live_units(), 0U);
 }

@@ -1,25 +1,8 @@
 #include "core/flash/store.hpp"
 
-#include <functional>
-
 #include "tests/core/flash/harness.hpp"
 
 namespace cuckoo {
-
-// Plants damage in memory.
-class FlashStoreTestPeer {
- public:
-  explicit FlashStoreTestPeer(FlashStore& store) : store_(store) {}
-  FlashBlocks& blocks() { return store_.blocks_; }
-  SlotCache& index() { return store_.index_; }
-  FlashStreams& streams() { return store_.s_.streams; }
-  uint64_t& state() { return store_.s_.state; }
-  uint64_t& charged_units() { return store_.s_.charged_units; }
-  uint32_t checkpoint_block() const { return store_.s_.checkpoint_blocks.back(); }
-
- private:
-  FlashStore& store_;
-};
 
 namespace {
 
@@ -122,55 +105,6 @@ TEST(Flash_store, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
     }
     EXPECT_GT(followed, 5 * remounted);
     ASSERT_EQ(device.violations(), std::vector<std::string>());
-  }
-}
-
-TEST(Flash_store, check_names_the_invariant_that_is_broken) {
-  struct Damage {
-    const char* what;
-    std::function<void(FlashStoreTestPeer&, FlashStore&)> plant;
-  };
-  const auto entry = [](FlashStore& store) {
-    return store.find(bytes_of("key 7")).value()->position;
-  };
-  const Damage damages[] = {
-      {"(I1)", [](auto& peer, auto&) { ++peer.state(); }},
-      {"(I5)",
-       [&](auto& peer, auto& store) {
-         peer.index().insert(store.hash_of(bytes_of("key 7")) ^ 1, entry(store));
-       }},
-      {"lies where no record can be",
-       [](auto& peer, auto& store) {
-         peer.index().insert(7, static_cast<uint32_t>(store.geometry().units() - 1));
-       }},
-      {"counted",
-       [&](auto& peer, auto& store) {
-         peer.index().remove(store.hash_of(bytes_of("key 7")), entry(store));
-       }},
-      {"counted", [](auto& peer, auto&) { ++peer.charged_units(); }},
-      {"live units, noted",
-       [](auto& peer, auto&) { peer.blocks().add_live(peer.streams().hot.block, 1); }},
-      {"(I7)", [](auto& peer, auto&) { --peer.streams().hot.offset; }},
-      {"(I7)", [](auto& peer, auto&) { peer.blocks().take(); }},
-      {"(I7)", [](auto& peer, auto&) { peer.blocks().release(peer.streams().hot.next); }},
-      {"(I7)", [](auto& peer, auto&) { peer.blocks().release(peer.checkpoint_block()); }},
-      {"(I7)", [](auto& peer, auto&) { peer.blocks().release(peer.streams().anchor.block); }},
-  };
-  for (const Damage& damage : damages) {
-    FlashSimulator device(small_geometry(1024, 4, 24));
-    FlashStore store(device, {.atomic_device = true});
-    ASSERT_STATUS(store.format());
-    for (int i = 0; i < 20; ++i) {
-      ASSERT_STATUS(store.put(bytes_of("key " + std::to_string(i)), bytes_of("value")));
-    }
-    ASSERT_STATUS(store.check(no_poll));
-    FlashStoreTestPeer peer(store);
-    damage.plant(peer, store);
-    const Status checked = store.check(no_poll);
-    ASSERT_FALSE(checked.ok()) << damage.what;
-    EXPECT_EQ(checked.error().code, ErrorCode::kCorrupt);
-    EXPECT_NE(checked.error().message.find(damage.what), std::string::npos)
-        << damage.what << ": " << checked.error().message;
   }
 }
 

@@ -1,4 +1,6 @@
 // How evenly a flash store wears its device, and that mounts change nothing about it.
+#include "core/flash/wear.hpp"
+
 #include "tests/core/flash/harness.hpp"
 
 namespace cuckoo {
@@ -85,6 +87,91 @@ INSTANTIATE_TEST_SUITE_P(devices, Flash_wear, ::testing::ValuesIn(kWearCases),
                          [](const ::testing::TestParamInfo<WearCase>& of) {
                            return of.param.name;
                          });
+
+FlashGeometry geometry_with_endurance(uint32_t endurance) {
+  FlashGeometry geometry = small_geometry();
+  geometry.endurance_erases = endurance;
+  return geometry;
+}
+
+TEST(Flash_wear_levelling, the_gap_follows_from_the_endurance) {
+  const auto gap = [](uint32_t endurance, bool wears_out) {
+    FlashSimulator device(geometry_with_endurance(endurance));
+    return flash_wear_gap(FlashState(device, {.atomic_device = wears_out, .wears_out = wears_out}));
+  };
+  EXPECT_EQ(gap(100000, false), 2000U);
+  EXPECT_EQ(gap(1000, false), 32U);
+  EXPECT_EQ(gap(10, false), 32U);
+  EXPECT_EQ(gap(100000, true), 2000U);
+  EXPECT_EQ(gap(200, true), 25U);
+  EXPECT_EQ(gap(10, true), 8U);
+}
+
+class Flash_levelling : public ::testing::Test {
+ protected:
+  // Two blocks of data, the hot stream's much more worn.
+  Flash_levelling() {
+    state.open(4, FlashBlockKind::kData, 1, 1);
+    state.open(5, FlashBlockKind::kData, 40, 2);
+    state.streams.hot = {5, 200, kNoBlock};
+    state.streams.tail_sequence = 3;
+  }
+  FlashSimulator device{geometry_with_endurance(1000)};  // the gap is 32
+  FlashState state{device, {}};
+};
+
+TEST_F(Flash_levelling, I1_data_that_lags_is_picked_when_a_block_is_opened) {
+  EXPECT_EQ(block_to_level(state, 57, 3), 4U);
+  EXPECT_EQ(block_to_level(state, 56, 3), kNoBlock) << "it fits the open block";
+  state.streams.hot.block = kNoBlock;
+  EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
+}
+
+TEST_F(Flash_levelling, I1_not_before_the_gap_is_near) {
+  state.blocks.set_erase_count(4, 12);
+  EXPECT_EQ(block_to_level(state, 57, 3), 4U);
+  state.blocks.set_erase_count(4, 13);
+  EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
+  state.blocks.set_erase_count(4, 0);
+  state.blocks.set_erase_count(5, 27);
+  EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
+}
+
+TEST_F(Flash_levelling, I1_no_part_of_the_tail) {
+  state.streams.tail_sequence = 1;
+  EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
+}
+
+TEST_F(Flash_levelling, I2_anchors_are_worn_up_to_the_mean) {
+  state.open(0, FlashBlockKind::kAnchor, 2, 9);
+  for (uint32_t block = 6; block < 24; ++block) {
+    state.blocks.set_erase_count(block, 20);
+  }
+  ASSERT_EQ(static_cast<int>(state.blocks.wear().mean), 16);
+  EXPECT_TRUE(anchors_are_behind(state, 0));
+  EXPECT_EQ(anchor_erases_due(state, 0), 13U) << "opening it is the last one";
+  state.blocks.set_erase_count(0, 10);
+  EXPECT_FALSE(anchors_are_behind(state, 0));
+  state.blocks.set_erase_count(0, 17);
+  EXPECT_EQ(anchor_erases_due(state, 0), 0U);
+  EXPECT_FALSE(anchors_are_behind(state, kNoBlock));
+  state.blocks.set_erase_count(0, 0);
+  for (uint32_t block = 6; block < 24; ++block) {
+    state.blocks.set_erase_count(block, 10000);
+  }
+  EXPECT_EQ(anchor_erases_due(state, 0), 64U) << "not all at once";
+}
+
+TEST(Flash_wear_of_anchors, that_never_fail_is_none) {
+  FlashSimulator device(small_geometry());
+  FlashState state(device, {.atomic_device = true, .wears_out = true});
+  state.open(0, FlashBlockKind::kAnchor, 2, 9);
+  for (uint32_t block = 1; block < 24; ++block) {
+    state.blocks.set_erase_count(block, 100);
+  }
+  EXPECT_FALSE(anchors_are_behind(state, 0));
+  EXPECT_EQ(anchor_erases_due(state, 0), 0U);
+}
 
 }  // namespace
 }  // namespace cuckoo

@@ -55,7 +55,7 @@ TEST(Bloom_option, standard_has_the_size_of_the_formula) {
       db.run(create("capacity = " + std::to_string(capacity) +
                     ", fpr = " + std::to_string(rate * 1e9) + "e-9"));
       const double bits = -std::log(rate) / (std::log(2) * std::log(2));
-      // 1 + 1/k of it at most where k must be whole, and some bits more for few keys (DESIGN.md 5).
+      // Up to 2 % more where k must be whole, and up to 8 % for few keys (docs/DESIGN.md, 5).
       EXPECT_GE(figure(db, "bits_per_key"), bits * 0.999) << rate << ", " << capacity;
       EXPECT_LE(figure(db, "bits_per_key"), bits * (capacity < 10'000 ? 1.08 : 1.02) + 0.1)
           << rate << ", " << capacity;
@@ -552,7 +552,7 @@ TEST(Bloom_rate, asked_for_holds) {
   }
 }
 
-// Plain double hashing fails here by up to 41 times (DESIGN.md 5).
+// Plain double hashing fails here by up to 41 times (docs/DESIGN.md, 5).
 TEST(Bloom_rate, of_small_filters_holds) {
   for (const char* layout : {"standard", "blocked"}) {
     for (const double rate : {0.01, 0.001, 1e-5}) {

@@ -433,5 +433,19 @@ TEST(Duplicates, of_one_key_go_in_and_out_a_million_times) {
   EXPECT_LT(db.number("SELECT log_entries FROM filter_info('f')"), 20000);
 }
 
+// UPDATE … FROM hands every column over, also those that nobody named.
+TEST_F(Change, update_from_another_table) {
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(k); INSERT INTO f VALUES ('a'), ('c'), ('c');"
+      "CREATE TABLE p(o, n); INSERT INTO p VALUES ('a', 'b'), ('c', 'd'), ('none', 'e');"
+      "UPDATE f SET k = p.n FROM p WHERE f.k = p.o");
+  EXPECT_EQ(db.list("SELECT value FROM json_each('[\"a\", \"b\", \"c\", \"d\", \"e\"]')"
+                    " JOIN f ON k = value"),
+            "b,c,d");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 3);
+  db.refuses("UPDATE f SET count = 7 WHERE k = 'b'", SQLITE_ERROR, {"count", "computed"});
+  db.run("INSERT INTO f(f) VALUES ('check')");
+}
+
 }  // namespace
 }  // namespace cuckoo::test

@@ -267,5 +267,26 @@ TEST(Collation_of_a_source, is_not_another_than_the_one_given) {
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE NOCASE, source = t(a))");
 }
 
+// What is stored is 'Ada'; what SQLite compares by BINARY is the value that was asked for.
+TEST(Collation_of_a_key, compared_by_another_one_too_deletes_and_updates_nothing) {
+  for (const char* sql : {
+           "DELETE FROM f WHERE k = 'ADA' AND k = 'ADA' COLLATE BINARY",
+           "DELETE FROM f WHERE k = 'ADA' AND 'ADA' = k COLLATE BINARY",
+           "DELETE FROM f WHERE k IN ('ADA') AND k = 'ADA' COLLATE BINARY",
+           "DELETE FROM f WHERE k = 'ADA' AND k COLLATE BINARY < 'B'",
+           "DELETE FROM f WHERE k = 'ADA' AND k <> 'Ada' COLLATE BINARY",
+           "UPDATE f SET k = 'x' WHERE k = 'ADA' AND k = 'ADA' COLLATE BINARY",
+       }) {
+    Database db;
+    db.run(
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(k TEXT COLLATE NOCASE);"
+        "INSERT INTO f VALUES ('Ada')");
+    db.refuses(sql, SQLITE_ERROR, {"f: DELETE and UPDATE find keys by the collation"});
+    EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'Ada'"), 1) << sql;
+    db.run("DELETE FROM f WHERE k = 'ADA' AND k < 'b'");
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0);
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::test

@@ -121,7 +121,7 @@ TEST_P(Source_check_of_triggers, a_newer_trigger_never_makes_a_value_missing) {
   }
 }
 
-// What must not be done (README): the statement ends before the filter's trigger has seen the row.
+// What docs/filters.md warns of: the statement ends before the filter's trigger has seen the row.
 TEST_P(Source_check_of_triggers, finds_what_raise_ignore_kept_from_the_filter) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('x')");
   create(", triggers = on");
@@ -147,6 +147,18 @@ TEST(Source_capacity, follows_from_the_source_if_it_is_not_given) {
       "CREATE VIRTUAL TABLE given USING cuckoo_filter(source = t(a), capacity = 5000)");
   EXPECT_EQ(db.list("SELECT name || ' ' || capacity FROM filter_info"),
             "f 5002,given 5000,half 2502,s 1000");
+}
+
+TEST_P(Source_check_of_triggers, says_that_the_triggers_are_gone) {
+  db.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)");
+  create(", triggers = on");
+  check();
+  db.run("DROP TRIGGER f_source_insert");
+  check_says({"f: the triggers on its source are gone", "'rebuild'"});
+  db.run("INSERT INTO t(a) VALUES (77)");
+  check_says({"f: the triggers on its source are gone", "'rebuild'"});
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  check();
 }
 
 }  // namespace

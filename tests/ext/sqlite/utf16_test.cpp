@@ -157,5 +157,20 @@ TEST_P(Utf16, a_flash_kv_keeps_every_text_that_an_ordinary_table_keeps) {
   db->run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
+// Bound, a mark at the front is taken off; a cast keeps it.
+TEST_P(Utf16, a_flash_kv_keeps_marks_at_the_front) {
+  db->run("CREATE VIRTUAL TABLE kv USING flash_kv(k, v, seed = 1); CREATE TABLE plain(k, v)");
+  for (const char* text : {"FEFF0041", "FFFE4100", "FFFEFFFE", "FEFFFEFF", "FEFF", "FFFE"}) {
+    db->run(std::string("INSERT INTO plain SELECT CAST(x'") + text + "' AS TEXT), CAST(x'" + text +
+            "' AS TEXT)");
+  }
+  db->run("INSERT INTO kv(k, v) SELECT k, v FROM plain");
+  EXPECT_EQ(db->list("SELECT hex(CAST(k AS BLOB)) || hex(CAST(v AS BLOB)) AS h FROM kv ORDER BY h"),
+            db->list("SELECT hex(CAST(k AS BLOB)) || hex(CAST(v AS BLOB)) AS h FROM plain"
+                     " ORDER BY h"));
+  EXPECT_EQ(db->number("SELECT count(*) FROM plain JOIN kv USING (k)"),
+            db->number("SELECT count(*) FROM plain"));
+}
+
 }  // namespace
 }  // namespace cuckoo::test

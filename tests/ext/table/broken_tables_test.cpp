@@ -76,5 +76,35 @@ TEST(Broken_table, is_none_that_is_only_locked) {
   other.refuses("SELECT * FROM filter_info", SQLITE_BUSY, {"locked"});
 }
 
+// Pages that opening a table does not read, but a column of its row.
+TEST(Broken_table, of_flash_in_the_middle_does_not_hide_the_others) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("b.db");
+  {
+    QuickDatabase db(file);
+    db.run(
+        "CREATE VIRTUAL TABLE bad USING flash_kv(k, v, size = '1MB', seed = 1);"
+        "CREATE VIRTUAL TABLE good USING flash_kv(k, v, size = '1MB', seed = 1)");
+    for (const char* name : {"bad", "good"}) {
+      db.run(std::string("WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c"
+                         " WHERE i < 3000) INSERT INTO ") +
+             name + "(k, v) SELECT i, hex(zeroblob(25)) FROM c");
+    }
+    db.run("UPDATE bad_pages SET page = zeroblob(10) WHERE id = 40");
+  }
+  for (const char* columns : {"error, live_bytes", "live_bytes, error", "dead_bytes + 0, error",
+                              "free_bytes, error", "*"}) {
+    QuickDatabase db(file);
+    EXPECT_EQ(db.rows(std::string("SELECT ") + columns + " FROM flash_kv_info").size(), 2u);
+  }
+  QuickDatabase db(file);
+  EXPECT_EQ(db.list("SELECT name || (live_bytes > 0) || (error IS NULL) FROM flash_kv_info"
+                    " WHERE live_bytes IS NOT NULL"),
+            "good11");
+  EXPECT_EQ(db.list("SELECT name FROM flash_kv_info WHERE live_bytes IS NULL AND"
+                    " error LIKE 'bad: corrupt: %40%'"),
+            "bad");
+}
+
 }  // namespace
 }  // namespace cuckoo::test

@@ -79,7 +79,7 @@ class SchemaModel {
   void step() {
     const std::string f = name();
     const std::string key = std::to_string(random_() % kKeys);
-    switch (random_() % 16) {
+    switch (random_() % 17) {
       case 0:
         // The same seed: a new table looks like the old one when both are empty.
         return both("CREATE VIRTUAL TABLE " + f +
@@ -124,11 +124,24 @@ class SchemaModel {
         return both("INSERT INTO " + f + "(" + f + ") VALUES ('" +
                         (random_() % 2 == 0 ? "rebuild" : "check") + "')",
                     "SELECT 1 FROM " + f);
+      case 16:
+        return keep(f);
       case 11:
         return both("INSERT INTO " + f + "(" + f + ") VALUES ('clear')", "DELETE FROM " + f);
       default:
         return both("INSERT INTO " + f + " VALUES (" + key + ")",
                     "INSERT INTO " + f + " VALUES (" + key + ")");
+    }
+  }
+
+  // As clients do: a statement that stays prepared, and with it an instance of the table.
+  void keep(const std::string& f) {
+    if (db_.number("SELECT count(*) FROM sqlite_schema WHERE name = '" + f + "'") > 0) {
+      script_ += "\n-- a statement on " + f + " is kept;";
+      kept_.push_back(std::make_unique<Query>(db_, "SELECT count(*) FROM " + f));
+    }
+    if (kept_.size() > 3) {
+      kept_.erase(kept_.begin() + static_cast<std::ptrdiff_t>(random_() % kept_.size()));
     }
   }
 
@@ -142,6 +155,7 @@ class SchemaModel {
 
   std::mt19937_64 random_;
   QuickDatabase db_;
+  std::vector<std::unique_ptr<Query>> kept_;  // on db_
   Database tables_;
   int open_ = 0;
   std::string script_;

@@ -1,0 +1,162 @@
+#include "core/flash/checkpointer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/flash/checkpoint.hpp"
+
+namespace cuckoo {
+
+bool FlashCheckpointer::fits(uint64_t entries) const noexcept {
+  return !state_.policy.wears_out() || state_.blocks.free_count() >= blocks_needed(entries);
+}
+
+Status FlashCheckpointer::expect_fit(uint64_t entries) const {
+  return fits(entries) ? Status() : state_.full("no block is left for a checkpoint");
+}
+
+bool FlashCheckpointer::due() const noexcept {
+  constexpr uint64_t kTailSectors = 48;
+  const uint64_t entries = state_.index.size();
+  return state_.tail_read_bytes >
+             entries * 5 / 2 + kTailSectors * state_.layout.geometry().sector_size_bytes &&
+         fits(entries);
+}
+
+Status FlashCheckpointer::checkpoint() {
+  CUCKOO_TRY(expect_fit(state_.index.size()));
+  CUCKOO_TRY(state_.fail(write()));
+  return state_.fail(state_.sweep());
+}
+
+Status FlashCheckpointer::clear() {
+  CUCKOO_TRY(expect_fit(0));
+  state_.index.clear();
+  for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
+    if (const uint32_t live = state_.blocks.at(block).live_units; live != 0) {
+      state_.blocks.remove_live(block, live);
+    }
+  }
+  state_.heads = 0;
+  state_.charged_units = 0;
+  return checkpoint();
+}
+
+Status FlashCheckpointer::write() {
+  CUCKOO_TRY(anchors_.make_room());
+  std::vector<uint32_t> blocks;
+  for (const uint32_t wanted = blocks_needed(); blocks.size() < wanted;) {
+    Result<uint32_t> block = open_block();
+    CUCKOO_TRY(block.take_status());
+    if (block.value() == kNoBlock) {
+      break;  // the estimate is an upper bound
+    }
+    blocks.push_back(block.value());
+  }
+  ++state_.checkpoint_id;
+  state_.fold(state_.checkpoint_id);
+  ++state_.stats.checkpoints;
+  state_.streams.tail_hot = state_.streams.hot.block;
+  state_.streams.tail_cold = state_.streams.cold.block;
+  state_.streams.tail_sequence = state_.streams.next_sequence;
+  state_.tail_read_bytes = 0;
+  Result<std::vector<uint32_t>> used = program(std::move(blocks));
+  CUCKOO_TRY(used.take_status());
+  CUCKOO_TRY(anchors_.write(used.value().back()));
+  state_.checkpoint_blocks = std::move(used.value());
+  return {};
+}
+
+// A block for a piece of a checkpoint; kNoBlock: none is free.
+Result<uint32_t> FlashCheckpointer::open_block() {
+  while (true) {
+    const uint32_t block = state_.blocks.take();
+    if (block == kNoBlock) {
+      return block;
+    }
+    Status opened =
+        log_.open_block(block, FlashPurpose::kCheckpoint, FlashBlockKind::kCheckpoint, kNoBlock);
+    if (opened.ok()) {
+      return block;
+    }
+    if (opened.error().code != ErrorCode::kFlashFailure) {
+      return opened;
+    }
+    state_.blocks.retire(block);
+  }
+}
+
+std::vector<std::byte> FlashCheckpointer::encode() const {
+  FlashCheckpoint checkpoint;
+  checkpoint.next_lsn = state_.next_lsn;
+  checkpoint.heads = state_.heads;
+  checkpoint.charged_units = state_.charged_units;
+  checkpoint.next_sequence = state_.streams.next_sequence;
+  checkpoint.state = state_.digest;
+  checkpoint.hot = state_.streams.hot;
+  checkpoint.cold = state_.streams.cold;
+  checkpoint.user_bytes = state_.stats.user_bytes;
+  checkpoint.programmed_bytes = state_.stats.programmed_bytes;
+  checkpoint.erases = state_.stats.erases;
+  checkpoint.collections = state_.stats.collections;
+  checkpoint.checkpoints = state_.stats.checkpoints;
+  checkpoint.blocks.reserve(state_.blocks.touched());
+  for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
+    checkpoint.blocks.push_back(state_.blocks.at(block));
+  }
+  checkpoint.entries.reserve(state_.index.size());
+  state_.index.for_each(
+      [&](uint32_t hash, uint32_t position) { checkpoint.entries.emplace_back(position, hash); });
+  std::ranges::sort(checkpoint.entries);
+  return encode_flash_checkpoint(checkpoint);
+}
+
+// Programs the state as it is into these blocks, and into others when some fail. Gives the blocks
+// used, the last one last.
+Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> blocks) {
+  const std::vector<std::byte> bytes = encode();
+  constexpr size_t kMaxPayloadBytes = 0xFFFFFF;  // of the record's 3-byte length
+  const size_t payload = std::min(
+      state_.layout.room_bytes(kFlashHeaderUnits) - kFlashRecordFixedBytes, kMaxPayloadBytes);
+  std::vector<uint32_t> used;
+  for (size_t at = 0; at < bytes.size();) {
+    if (blocks.empty()) {
+      Result<uint32_t> another = open_block();
+      CUCKOO_TRY(another.take_status());
+      if (another.value() == kNoBlock) {
+        return Error{ErrorCode::kFull, "no erase block is free for a checkpoint"};
+      }
+      blocks.push_back(another.value());
+    }
+    const uint32_t block = blocks.front();
+    blocks.erase(blocks.begin());
+    const size_t length = std::min(payload, bytes.size() - at);
+    Status programmed = program_piece(block, used.empty() ? kNoBlock : used.back(), used.size(),
+                                      std::span(bytes).subspan(at, length));
+    if (programmed.ok()) {
+      used.push_back(block);
+      at += length;
+    } else if (programmed.error().code == ErrorCode::kFlashFailure) {
+      state_.blocks.retire(block);
+    } else {
+      return programmed;
+    }
+  }
+  return used;
+}
+
+Status FlashCheckpointer::program_piece(uint32_t block, uint32_t previous, size_t number,
+                                        std::span<const std::byte> bytes) {
+  FlashRecordHeader header;
+  header.type = FlashRecordType::kCheckpoint;
+  header.lsn = state_.checkpoint_id;
+  header.previous = previous;
+  header.previous_value_bytes = static_cast<uint32_t>(number);
+  header.value_bytes = static_cast<uint32_t>(bytes.size());
+  encode_flash_record(header, {}, bytes, state_.layout.unit_bytes(),
+                      state_.blocks.at(block).sequence, kFlashHeaderUnits, encoded_);
+  return log_.program(
+      state_.layout.block_address(block) + state_.layout.bytes_of(kFlashHeaderUnits), encoded_);
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,57 @@
+// Checkpoints: the index, the block table and the streams, as bytes (checkpoint.hpp), in blocks of
+// their own, and an anchor that points to them.
+//
+// Invariants
+//   I1  the older checkpoint and its tail stay until the newer one's anchor is programmed. Only
+//       then sweep() frees them.
+//   I2  the tail begins where the streams stood when the checkpoint was encoded.
+//   I3  on a device that wears out a checkpoint begins only with room for all of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/flash/anchors.hpp"
+#include "core/flash/log.hpp"
+#include "core/flash/state.hpp"
+
+namespace cuckoo {
+
+class FlashCheckpointer {
+ public:
+  FlashCheckpointer(FlashState& state, FlashLog& log, FlashAnchors& anchors) noexcept
+      : state_(state), log_(log), anchors_(anchors) {}
+
+  // Blocks that a checkpoint of what is there takes at most.
+  uint32_t blocks_needed() const noexcept { return blocks_needed(state_.index.size()); }
+  // Sure of it where blocks wear out; elsewhere the collector sees to it.
+  bool fits(uint64_t entries) const noexcept;
+  bool due() const noexcept;
+
+  // write(), then everything becomes free that only the older checkpoint needed. kFull: I3; nothing
+  // changed.
+  Status checkpoint();
+  Status write();
+  // Forgets all entries, then checkpoint().
+  Status clear();
+
+ private:
+  uint32_t blocks_needed(uint64_t entries) const noexcept {
+    return state_.layout.checkpoint_blocks(state_.blocks.touched(), entries);
+  }
+  Status expect_fit(uint64_t entries) const;
+  std::vector<std::byte> encode() const;
+  Result<uint32_t> open_block();
+  Result<std::vector<uint32_t>> program(std::vector<uint32_t> blocks);
+  Status program_piece(uint32_t block, uint32_t previous, size_t number,
+                       std::span<const std::byte> bytes);
+
+  FlashState& state_;
+  FlashLog& log_;
+  FlashAnchors& anchors_;
+  std::vector<std::byte> encoded_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,151 @@
+#include "core/flash/collector.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/flash/wear.hpp"
+
+namespace cuckoo {
+
+uint32_t FlashCollector::required_free() const noexcept {
+  return kFlashSpareBlocks + checkpointer_.blocks_needed();
+}
+
+// A collection takes two blocks at most before it frees one, if that one doesn't fail (I3).
+bool FlashCollector::may_collect() const noexcept {
+  return !state_.policy.wears_out() || state_.blocks.free_count() >= required_free();
+}
+
+uint32_t FlashCollector::pick_victim() const {
+  return state_.blocks.pick_victim(state_.streams, state_.layout.units_per_block(),
+                                   state_.next_lsn);
+}
+
+// That the hot stream takes for so much, at most.
+uint64_t FlashCollector::blocks_for(uint64_t units, uint32_t records) const noexcept {
+  const FlashStream& hot = state_.streams.hot;
+  const uint64_t left = hot.block == kNoBlock ? 0 : state_.layout.units_per_block() - hot.offset;
+  if (units <= left && records == 1) {
+    return 0;
+  }
+  const uint64_t per_block = state_.layout.filled_units();
+  return (units > left ? (units - left + per_block - 1) / per_block : 0) + (records > 1 ? 1 : 0);
+}
+
+Status FlashCollector::make_room(uint64_t units, uint32_t records) {
+  constexpr uint32_t kSlackBlocks = 2;  // collection begins when so few more are free
+  const FlashBlocks& blocks = state_.blocks;
+  const auto wanted = [&] { return blocks_for(units, records) + required_free(); };
+  if (blocks.free_count() < wanted() + kSlackBlocks) {
+    const uint32_t victim = pick_victim();
+    if (victim != kNoBlock && blocks.free_count() > kFlashSpareBlocks && may_collect()) {
+      CUCKOO_TRY(state_.fail(collect(victim)));
+    }
+  }
+  // Every round frees a block or ends; one that frees none may still pack others.
+  uint64_t rounds = 2 * uint64_t{blocks.touched()} + 16;
+  bool fresh_checkpoint = false;  // nothing was collected since
+  bool had_checkpoint = false;
+  while (blocks.free_count() < wanted()) {
+    const uint32_t victim = pick_victim();
+    const bool can_collect =
+        victim != kNoBlock && rounds > 0 &&
+        (!state_.policy.wears_out() || blocks.free_count() >= kFlashSpareBlocks);
+    const bool can_checkpoint =
+        !fresh_checkpoint && blocks.free_count() >= checkpointer_.blocks_needed();
+    if (can_collect && (may_collect() || had_checkpoint || !can_checkpoint)) {
+      --rounds;
+      CUCKOO_TRY(state_.fail(collect(victim)));
+      fresh_checkpoint = false;
+    } else if (can_checkpoint) {
+      CUCKOO_TRY(checkpointer_.checkpoint());
+      fresh_checkpoint = had_checkpoint = true;
+    } else {
+      return state_.full("no block can be freed");
+    }
+  }
+  const uint32_t behind = block_to_level(state_, units, wanted());
+  return behind == kNoBlock || blocks.free_count() <= required_free()
+             ? Status()
+             : state_.fail(collect(behind));
+}
+
+Status FlashCollector::collect(uint32_t victim) {
+  FlashRecordHeader mark;
+  mark.type = FlashRecordType::kCollect;
+  mark.lsn = state_.next_lsn;
+  mark.previous = victim;
+  Result<uint32_t> begun = log_.append_cold(mark, {}, {});
+  CUCKOO_TRY(begun.take_status());
+  std::vector<FlashLogRecord> copies;
+  Result<uint32_t> lacking = copy_live(victim, copies);
+  CUCKOO_TRY(lacking.take_status());
+  if (lacking.value() != 0) {
+    return corrupt("erase block " + std::to_string(victim) + " lacks " +
+                   std::to_string(lacking.value()) + " units that the index points to");
+  }
+  mark.type = FlashRecordType::kCollected;
+  mark.previous = static_cast<uint32_t>(copies.size());
+  Result<uint32_t> done = log_.append_cold(mark, {}, {});
+  CUCKOO_TRY(done.take_status());
+  return state_.apply_collection(copies, victim);
+}
+
+// Gives the live units that were not found.
+Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLogRecord>& copies) {
+  const FlashBlock block = state_.blocks.at(victim);
+  uint32_t units_left = block.live_units;
+  for (uint32_t offset = kFlashHeaderUnits; offset < block.used_units && units_left > 0;) {
+    const uint32_t from = state_.layout.position(victim, offset);
+    FlashLogRecord head;
+    Result<bool> there = log_.read_head(from, head);
+    CUCKOO_TRY(there.take_status());
+    if (!there.value()) {
+      break;  // torn, or a program failed here: nothing behind it
+    }
+    const uint32_t units = head.header.units(state_.layout.unit_bytes());
+    offset += units;
+    if ((!head.header.is_entry() && head.header.type != FlashRecordType::kPart) ||
+        !state_.index.contains(head.hash, from)) {
+      continue;
+    }
+    FlashLoadedRecord record;
+    CUCKOO_TRY(log_.load(from, record));
+    FlashLogRecord copy;
+    copy.header = record.header;
+    copy.hash = head.hash;
+    Result<uint32_t> to = log_.append_copy(from, copy.header, record.key, record.value);
+    CUCKOO_TRY(to.take_status());
+    copy.position = to.value();
+    copies.push_back(std::move(copy));
+    units_left -= std::min(units_left, units);
+  }
+  return units_left;
+}
+
+Status FlashCollector::collect_all() {
+  CUCKOO_TRY(checkpointer_.checkpoint());
+  const FlashStreams& streams = state_.streams;
+  std::vector<uint32_t> victims;
+  for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
+    const FlashBlock state = state_.blocks.at(block);
+    if (state.kind == FlashBlockKind::kData && block != streams.hot.block &&
+        block != streams.cold.block && state.live_units + kFlashHeaderUnits < state.used_units) {
+      victims.push_back(block);
+    }
+  }
+  for (const uint32_t victim : victims) {
+    if (state_.blocks.free_count() <= checkpointer_.blocks_needed() || !may_collect()) {
+      break;
+    }
+    if (!state_.blocks.in_tail(victim, streams) &&
+        state_.blocks.at(victim).kind == FlashBlockKind::kData) {
+      CUCKOO_TRY(state_.fail(collect(victim)));
+    }
+  }
+  return checkpointer_.checkpoint();
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,82 @@
+// The log on the device: opening blocks, appending records, reading them back.
+//
+// A worn block may do nothing and say nothing. On a bare device (policy.hpp) everything that is
+// erased or programmed is read before anybody counts on it, and what failed is done again in
+// another block.
+//
+// Invariants
+//   I1  what append() answered is on the device, and the state knows it.
+//   I2  a block whose program failed gets no further record; it is retired when it becomes free.
+//   I3  load() and read_head() give a record whose CRC holds, or an error.
+// Errors: kStorage: the device is gone. kFlashFailure: this block is worn out. kFull: no block is
+// free. kCorrupt: no record where one must be.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/flash/device.hpp"
+#include "core/flash/record.hpp"
+#include "core/flash/state.hpp"
+
+namespace cuckoo {
+
+// A whole record in memory: the views are valid until the next load().
+struct FlashLoadedRecord {
+  FlashRecordHeader header;
+  std::span<const std::byte> key, value;
+};
+
+class FlashLog {
+ public:
+  FlashLog(FlashDevice& device, FlashState& state) noexcept : device_(device), state_(state) {}
+  FlashLog(const FlashLog&) = delete;
+  FlashLog& operator=(const FlashLog&) = delete;
+
+  // --- reading
+  Status read(uint64_t address, std::span<std::byte> out);
+  uint64_t read_bytes() const noexcept { return read_bytes_; }  // by read(), not by load()
+  // The whole record at a position that the index knows, verified.
+  Status load(uint32_t position, FlashLoadedRecord& record);
+  // A record without its value, verified that far; a drop with it. False: there is none.
+  Result<bool> read_head(uint32_t position, FlashLogRecord& record);
+  // The same in a block with that sequence. `image`: the block, if it was read already, or empty.
+  Result<bool> scan(uint32_t position, uint64_t sequence, std::span<const std::byte> image,
+                    FlashLogRecord& record);
+
+  // --- writing
+  Status program(uint64_t address, std::span<const std::byte> bytes);
+  Status erase(uint32_t block);
+  // Erases the block, unless nothing was programmed since it was, and writes its erase header.
+  Status prepare(uint32_t block);
+  // Prepares it and writes its open header.
+  Status open_block(uint32_t block, FlashPurpose purpose, FlashBlockKind kind, uint32_t next);
+  // Gives the record's position. The stream goes on in another block when it must.
+  Result<uint32_t> append_hot(const FlashRecordHeader& header, std::span<const std::byte> key,
+                              std::span<const std::byte> value);
+  Result<uint32_t> append_cold(const FlashRecordHeader& header, std::span<const std::byte> key,
+                               std::span<const std::byte> value);
+  // To the cold stream. A copy replaces its original, no older version of the key: `header`
+  // becomes that of the copy.
+  Result<uint32_t> append_copy(uint32_t from, FlashRecordHeader& header,
+                               std::span<const std::byte> key, std::span<const std::byte> value);
+
+ private:
+  template <class Expected>
+  Status verify(uint64_t address, size_t bytes, Expected expected, const char* otherwise);
+  Status open_next(FlashStream& stream, FlashPurpose purpose);
+  Result<uint32_t> append(FlashStream& stream, FlashPurpose purpose,
+                          const FlashRecordHeader& header, std::span<const std::byte> key,
+                          std::span<const std::byte> value);
+
+  FlashDevice& device_;
+  FlashState& state_;
+  uint64_t read_bytes_ = 0;
+  std::vector<std::byte> loaded_;    // of load()
+  std::vector<std::byte> encoded_;   // of append()
+  std::vector<std::byte> verified_;  // of verify()
+};
+
+}  // namespace cuckoo

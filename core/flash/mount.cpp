@@ -1,0 +1,375 @@
+#include "core/flash/mount.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "core/flash/checkpoint.hpp"
+
+namespace cuckoo {
+
+// --- format --------------------------------------------------------------------------------------
+
+Status FlashMount::format() {
+  if (state_.policy.may_be_torn()) {  // nothing of an older store is newer than this one
+    CUCKOO_TRY(read_headers());
+    state_.streams.next_sequence = max_sequence_ + 1;
+    state_.checkpoint_id = found_.empty() ? 0 : found_.front().id;
+  }
+  CUCKOO_TRY(prepare_anchor_blocks());
+  if (state_.policy.names_next_block()) {  // a mount finds a stream's blocks by the one before
+    state_.streams.hot.next = state_.blocks.take();
+    state_.streams.cold.next = state_.blocks.take();
+  }
+  return checkpointer_.checkpoint();
+}
+
+Status FlashMount::prepare_anchor_blocks() {
+  for (uint32_t ready = 0; ready < FlashPolicy::kAnchorBlocks;) {
+    const uint32_t block = state_.blocks.take();
+    Status prepared = state_.policy.has_fixed_anchors() ? Status() : log_.prepare(block);
+    if (prepared.ok()) {
+      state_.blocks.open(block, FlashBlockKind::kAnchor, state_.blocks.at(block).erase_count, 0);
+      ++ready;
+      continue;
+    }
+    if (prepared.error().code != ErrorCode::kFlashFailure) {
+      return state_.fail(std::move(prepared));
+    }
+    state_.blocks.retire(block);
+    if (state_.blocks.free_count() == 0) {
+      return Error{ErrorCode::kFull, "every erase block is bad"};
+    }
+  }
+  return {};
+}
+
+// --- mount ---------------------------------------------------------------------------------------
+
+Status FlashMount::mount() {
+  CUCKOO_TRY(read_headers());
+  if (found_.empty()) {
+    return corrupt(hot_.empty() ? "there is no store on this device"
+                                : "no anchor is left on this device");
+  }
+  const Anchor& newest = found_.front();
+  CUCKOO_TRY(load_checkpoint(newest));
+  state_.streams.anchor = {newest.block, newest.offset, kNoBlock};
+  if (!state_.policy.mount_only_reads()) {
+    return mount_torn();
+  }
+  const FlashState::Replaying replaying(state_);
+  CUCKOO_TRY(state_.sweep());
+  return FlashReplay(state_, log_, {}, {}).run();
+}
+
+Status FlashMount::read_headers() {
+  const uint32_t count = state_.policy.blocks_to_search(state_.layout.geometry().blocks);
+  for (uint32_t block = 0; block < count; ++block) {
+    CUCKOO_TRY(read_header(block));
+  }
+  std::ranges::sort(hot_);
+  std::ranges::sort(cold_);
+  std::ranges::sort(found_, [](const Anchor& a, const Anchor& b) {
+    return std::tuple(a.id, a.sequence, a.offset) > std::tuple(b.id, b.sequence, b.offset);
+  });
+  return {};
+}
+
+Status FlashMount::read_header(uint32_t block) {
+  std::byte unit[kFlashMarkBytes];
+  const uint64_t address = state_.layout.block_address(block) + state_.layout.unit_bytes();
+  Status read = log_.read(address, unit);
+  if (!read.ok() && read.error().code == ErrorCode::kFlashFailure) {
+    return {};  // worn out; nothing that counts was left in it
+  }
+  CUCKOO_TRY(std::move(read));
+  std::optional<FlashOpenHeader> opened = decode_open_header(block, unit);
+  if (!opened && !is_erased(unit)) {  // a read may fail once without anything being torn
+    CUCKOO_TRY(log_.read(address, unit));
+    opened = decode_open_header(block, unit);
+  }
+  if (!opened) {
+    return {};
+  }
+  max_sequence_ = std::max(max_sequence_, opened->sequence);
+  switch (opened->purpose) {
+    case FlashPurpose::kHot:
+      hot_.emplace_back(opened->sequence, block);
+      break;
+    case FlashPurpose::kCold:
+      cold_.emplace_back(opened->sequence, block);
+      break;
+    case FlashPurpose::kAnchor:
+      anchor_blocks_.push_back(block);
+      return scan_anchors(block, opened->sequence);
+    case FlashPurpose::kCheckpoint:
+      break;
+  }
+  return {};
+}
+
+// A torn anchor may stand before a whole one, so every unit is looked at.
+Status FlashMount::scan_anchors(uint32_t block, uint64_t sequence) {
+  const FlashLayout& layout = state_.layout;
+  std::vector<std::byte> bytes(layout.geometry().block_bytes());
+  CUCKOO_TRY(log_.read(layout.block_address(block), bytes));
+  for (uint32_t offset = kFlashHeaderUnits; offset < layout.units_per_block(); ++offset) {
+    const std::span<std::byte> unit =
+        std::span(bytes).subspan(layout.bytes_of(offset), kFlashMarkBytes);
+    std::optional<FlashRecordHeader> mark = decode_flash_record_header(unit, sequence, offset);
+    if (!mark && !is_erased(unit)) {  // again
+      CUCKOO_TRY(log_.read(layout.address(layout.position(block, offset)), unit));
+      mark = decode_flash_record_header(unit, sequence, offset);
+    }
+    if (mark && mark->type == FlashRecordType::kAnchor) {
+      found_.push_back({mark->lsn, mark->number(), block, offset + 1, sequence});
+    }
+  }
+  return {};
+}
+
+// --- the checkpoint ------------------------------------------------------------------------------
+
+Status FlashMount::load_checkpoint(const Anchor& anchor) {
+  Result<std::vector<std::byte>> bytes = read_checkpoint(anchor);
+  CUCKOO_TRY(bytes.take_status());
+  Result<FlashCheckpoint> decoded =
+      decode_flash_checkpoint(bytes.value(), state_.layout.geometry());
+  CUCKOO_TRY(decoded.take_status());
+  return adopt(decoded.value());
+}
+
+// Its pieces are a chain from the last one to the first: each names its number, 0 first, and the
+// block of the one before it.
+Result<std::vector<std::byte>> FlashMount::read_checkpoint(const Anchor& anchor) {
+  std::vector<std::vector<std::byte>> pieces;  // the last one first
+  std::vector<uint32_t> chain;
+  uint32_t block = anchor.last_block;
+  for (uint32_t number = kNoBlock; number != 0;) {
+    FlashRecordHeader header;
+    Result<std::vector<std::byte>> piece = read_piece(block, anchor.id, header);
+    CUCKOO_TRY(piece.take_status());
+    const uint32_t expected = pieces.empty() ? header.previous_value_bytes : number - 1;
+    if (header.previous_value_bytes != expected ||
+        chain.size() >= state_.layout.geometry().blocks) {
+      return corrupt("checkpoint " + std::to_string(anchor.id) + ", erase block " +
+                     std::to_string(block) + ": not the piece that is expected");
+    }
+    number = expected;
+    pieces.push_back(std::move(piece.value()));
+    chain.push_back(block);
+    block = header.previous;
+  }
+  state_.checkpoint_id = anchor.id;
+  state_.checkpoint_blocks.assign(chain.rbegin(), chain.rend());
+  std::vector<std::byte> bytes;
+  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
+    bytes.insert(bytes.end(), piece->begin(), piece->end());
+  }
+  return bytes;
+}
+
+Result<std::vector<std::byte>> FlashMount::read_piece(uint32_t block, uint64_t id,
+                                                      FlashRecordHeader& header) {
+  const FlashLayout& layout = state_.layout;
+  const auto broken = [&](const char* what) {
+    return corrupt("checkpoint " + std::to_string(id) + ", erase block " + std::to_string(block) +
+                   ": " + what);
+  };
+  if (block >= layout.geometry().blocks) {
+    return broken("beyond the device");
+  }
+  std::vector<std::byte> units(layout.bytes_of(kFlashHeaderUnits));
+  const uint64_t start = layout.block_address(block);
+  CUCKOO_TRY(log_.read(start, units));
+  const std::optional<FlashOpenHeader> opened =
+      decode_open_header(block, std::span(units).subspan(layout.unit_bytes()));
+  std::byte head[kMaxFlashRecordHeaderBytes];
+  const size_t room = layout.room_bytes(kFlashHeaderUnits);
+  CUCKOO_TRY(log_.read(start + units.size(), std::span(head).first(std::min(room, sizeof head))));
+  const std::optional<FlashRecordHeader> decoded =
+      opened ? decode_flash_record_header(head, opened->sequence, kFlashHeaderUnits) : std::nullopt;
+  if (!decoded || decoded->type != FlashRecordType::kCheckpoint || decoded->lsn != id ||
+      layout.bytes_of(decoded->units(layout.unit_bytes())) > room) {
+    return broken("no piece of it");
+  }
+  header = *decoded;
+  std::vector<std::byte> record(layout.bytes_of(header.units(layout.unit_bytes())));
+  CUCKOO_TRY(log_.read(start + units.size(), record));
+  if (!verify_flash_record(record, opened->sequence, kFlashHeaderUnits)) {
+    return broken("wrong CRC");
+  }
+  const auto value = value_in(header, record);
+  return std::vector<std::byte>(value.begin(), value.end());
+}
+
+Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
+  FlashStreams& streams = state_.streams;
+  state_.next_lsn = checkpoint.next_lsn;
+  state_.heads = checkpoint.heads;
+  state_.charged_units = checkpoint.charged_units;
+  state_.digest = checkpoint.state;
+  streams.hot = checkpoint.hot;
+  streams.cold = checkpoint.cold;
+  streams.next_sequence = streams.tail_sequence = checkpoint.next_sequence;
+  streams.tail_hot = checkpoint.hot.block;
+  streams.tail_cold = checkpoint.cold.block;
+  state_.stats.user_bytes = checkpoint.user_bytes;
+  state_.stats.programmed_bytes = checkpoint.programmed_bytes;
+  state_.stats.erases = checkpoint.erases;
+  state_.stats.collections = checkpoint.collections;
+  state_.stats.checkpoints = checkpoint.checkpoints;
+  state_.blocks.assign(std::move(checkpoint.blocks));
+  state_.index.reserve(checkpoint.entries.size());
+  for (const auto& [position, hash] : checkpoint.entries) {
+    const auto [data_block, offset] = state_.layout.locate(position);
+    const FlashBlock state = state_.blocks.at(data_block);
+    if (state.kind != FlashBlockKind::kData || offset < kFlashHeaderUnits ||
+        offset >= state.used_units || state.live_units == 0) {
+      return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) +
+                     " names a record at unit " + std::to_string(position) + ", where none can be");
+    }
+    state_.index.insert(hash, position);
+  }
+  for (const FlashStream* stream : {&streams.hot, &streams.cold}) {
+    if (stream->block != kNoBlock &&
+        (state_.blocks.at(stream->block).kind != FlashBlockKind::kData || stream->offset == 0)) {
+      return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) +
+                     " has a stream in no block of data");
+    }
+  }
+  return {};
+}
+
+// --- after a power cut ---------------------------------------------------------------------------
+
+Status FlashMount::mount_torn() {
+  Result<bool> begun = tail_has_begun();
+  CUCKOO_TRY(begun.take_status());
+  FlashReplay replay(state_, log_, in_tail(hot_), in_tail(cold_));
+  // With anything behind it, the anchor was complete before: what it made free is free.
+  if (begun.value()) {
+    CUCKOO_TRY(state_.sweep());
+    CUCKOO_TRY(replay.run());
+  }
+  state_.streams.next_sequence = std::max(state_.streams.next_sequence, max_sequence_ + 1);
+  Status recovered = free_other_anchor_blocks();
+  if (recovered.ok()) {
+    // Never behind what may be torn (I1).
+    state_.streams.anchor.offset = state_.layout.units_per_block();
+    state_.streams.hot.block = state_.streams.cold.block = kNoBlock;
+    recovered = begun.value() ? write_what_was_found(replay)
+                              : anchors_.write(state_.checkpoint_blocks.back());
+  }
+  if (recovered.ok()) {
+    state_.forget_held();
+    recovered = state_.sweep();
+  }
+  worn_out_ = !recovered.ok() && recovered.error().code == ErrorCode::kFull;
+  if (worn_out_) {
+    return {};
+  }
+  return recovered;
+}
+
+Result<bool> FlashMount::tail_has_begun() {
+  const FlashStreams& streams = state_.streams;
+  for (const FlashReplay::Opened* opened : {&hot_, &cold_}) {
+    if (!opened->empty() && opened->back().first >= streams.tail_sequence) {
+      return true;
+    }
+  }
+  const FlashLayout& layout = state_.layout;
+  for (const FlashStream* stream : {&streams.hot, &streams.cold}) {
+    if (stream->block != kNoBlock && stream->offset < layout.units_per_block()) {
+      std::vector<std::byte> unit(layout.unit_bytes());
+      CUCKOO_TRY(log_.read(layout.address(layout.position(stream->block, stream->offset)), unit));
+      // Also when it is no record now: it may read otherwise the next time.
+      if (!is_erased(unit)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const {
+  FlashReplay::Opened blocks;
+  std::ranges::copy_if(opened, std::back_inserter(blocks),
+                       [&](const auto& one) { return one.first >= state_.streams.tail_sequence; });
+  return blocks;
+}
+
+// An anchor that can't be read now may be read by the next mount; the two newest may have to do
+// without each other. All other anchor blocks are erased before anything is.
+Status FlashMount::free_other_anchor_blocks() {
+  const Anchor& newest = found_.front();
+  const auto before =
+      std::ranges::find_if(found_, [&](const Anchor& anchor) { return anchor.id != newest.id; });
+  // Of the first checkpoint there may be none but its own; then the first of these.
+  const Anchor& fallback = before != found_.end() ? *before : found_.back();
+  const std::array keep{newest.block, fallback.block};
+  std::vector<uint32_t> others = anchor_blocks_;
+  for (const uint32_t block : anchors_.blocks()) {
+    if (std::ranges::find(others, block) == others.end()) {
+      others.push_back(block);
+    }
+  }
+  std::ranges::sort(others);
+  bool one_is_free = false;
+  for (const uint32_t block : others) {
+    if (std::ranges::find(keep, block) != keep.end()) {
+      continue;
+    }
+    Status erased = log_.prepare(block);
+    if (erased.ok()) {
+      state_.blocks.open(block, FlashBlockKind::kAnchor, state_.blocks.at(block).erase_count, 0);
+      one_is_free = true;
+    } else if (erased.error().code == ErrorCode::kFlashFailure) {
+      state_.blocks.retire(block);
+    } else {
+      return erased;
+    }
+  }
+  const uint32_t another = one_is_free ? kNoBlock : state_.blocks.take();
+  if (another != kNoBlock) {
+    state_.blocks.open(another, FlashBlockKind::kAnchor, state_.blocks.at(another).erase_count, 0);
+  }
+  return {};
+}
+
+Status FlashMount::write_what_was_found(const FlashReplay& replay) {
+  // Blocks with copies of an interrupted collection or recovery only.
+  for (const auto& [sequence, block] : in_tail(cold_)) {
+    if (state_.blocks.at(block).live_units == 0 &&
+        state_.blocks.at(block).kind == FlashBlockKind::kData && !replay.applied(block)) {
+      state_.blocks.release(block);
+    }
+  }
+  CUCKOO_TRY(append_newest_again(replay.newest()));
+  state_.streams.cold.block = kNoBlock;
+  return checkpointer_.write();
+}
+
+// The last record of the newest batch may read well now and not the next time.
+Status FlashMount::append_newest_again(const FlashTailRecord& newest) {
+  const uint32_t from = newest.position;
+  if (newest.whole.empty() || !state_.index.contains(newest.hash, from)) {
+    return {};
+  }
+  FlashRecordHeader header = newest.header;
+  Result<uint32_t> to =
+      log_.append_copy(from, header, key_in(header, newest.whole), value_in(header, newest.whole));
+  CUCKOO_TRY(to.take_status());
+  state_.index.replace(newest.hash, from, to.value());
+  const uint32_t units = header.units(state_.layout.unit_bytes());
+  state_.blocks.add_live(state_.layout.locate(to.value()).block, units);
+  state_.blocks.remove_live(state_.layout.locate(from).block, units);
+  return {};
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,84 @@
+// Making a store on a device, finding it again, and what a power cut makes necessary. An object of
+// this class lives as long as one format() or mount().
+//
+// A mount reads the newest anchor, its checkpoint, and replays the records behind it (replay.hpp).
+// On a bare device (policy.hpp) it then writes a checkpoint of what it found.
+//
+// Invariants
+//   I1  on a bare device nothing is appended behind what may be torn: every stream goes on in
+//       another block.
+//   I2  … and nothing is erased before the new checkpoint holds what was found, except blocks of
+//       anchors: of those the two newest anchors' stay.
+//   I3  on an atomic device a mount writes nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/flash/anchors.hpp"
+#include "core/flash/checkpointer.hpp"
+#include "core/flash/log.hpp"
+#include "core/flash/replay.hpp"
+#include "core/flash/state.hpp"
+
+namespace cuckoo {
+
+struct FlashCheckpoint;
+
+class FlashMount {
+ public:
+  // The state must be that of an empty device.
+  FlashMount(FlashState& state, FlashLog& log, FlashAnchors& anchors,
+             FlashCheckpointer& checkpointer) noexcept
+      : state_(state), log_(log), anchors_(anchors), checkpointer_(checkpointer) {}
+
+  // An empty store on the device, whatever it held; an atomic one is erased.
+  Status format();
+  Status mount();
+  // After mount(): so few blocks are left that no checkpoint could be written. Reading only.
+  bool worn_out() const noexcept { return worn_out_; }
+
+ private:
+  struct Anchor {
+    uint64_t id = 0;  // of the checkpoint
+    uint32_t last_block = kNoBlock;
+    uint32_t block = kNoBlock;  // where the mark stands
+    uint32_t offset = 0;        // of the unit behind it
+    uint64_t sequence = 0;      // of the block
+  };
+
+  // format
+  Status prepare_anchor_blocks();
+  // what the device holds
+  Status read_headers();
+  Status read_header(uint32_t block);
+  Status scan_anchors(uint32_t block, uint64_t sequence);
+  Result<bool> tail_has_begun();
+  FlashReplay::Opened in_tail(const FlashReplay::Opened& opened) const;
+  // the checkpoint
+  Status load_checkpoint(const Anchor& anchor);
+  Result<std::vector<std::byte>> read_checkpoint(const Anchor& anchor);
+  Result<std::vector<std::byte>> read_piece(uint32_t block, uint64_t id, FlashRecordHeader& header);
+  Status adopt(FlashCheckpoint& checkpoint);
+  // after a power cut
+  Status mount_torn();
+  Status free_other_anchor_blocks();
+  Status write_what_was_found(const FlashReplay& replay);
+  Status append_newest_again(const FlashTailRecord& newest);
+
+  FlashState& state_;
+  FlashLog& log_;
+  FlashAnchors& anchors_;
+  FlashCheckpointer& checkpointer_;
+
+  // What the block headers say; of an atomic device, those of the anchors only.
+  FlashReplay::Opened hot_, cold_;  // ascending
+  std::vector<uint32_t> anchor_blocks_;
+  std::vector<Anchor> found_;  // newest first
+  uint64_t max_sequence_ = 0;
+  bool worn_out_ = false;
+};
+
+}  // namespace cuckoo

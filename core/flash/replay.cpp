@@ -1,0 +1,342 @@
+#include "core/flash/replay.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace cuckoo {
+
+FlashReplay::FlashReplay(FlashState& state, FlashLog& log, Opened hot, Opened cold)
+    : state_(state),
+      log_(log),
+      hot_{.purpose = FlashPurpose::kHot, .now = state.streams.hot, .opened = std::move(hot)},
+      cold_{.purpose = FlashPurpose::kCold, .now = state.streams.cold, .opened = std::move(cold)} {}
+
+bool FlashReplay::applied(uint32_t block) const noexcept {
+  return std::ranges::find(applied_, block) != applied_.end();
+}
+
+// --- the order of events -------------------------------------------------------------------------
+
+Status FlashReplay::run() {
+  for (Stream* stream : {&hot_, &cold_}) {
+    if (const uint32_t block = stream->now.block; block != kNoBlock) {
+      CUCKOO_TRY(scan_block(*stream, block, stream->now.offset, state_.blocks.at(block).sequence));
+    }
+  }
+  while (true) {
+    Result<const FlashTailRecord*> next_hot = peek(hot_);
+    CUCKOO_TRY(next_hot.take_status());
+    Result<const FlashTailRecord*> next_cold = peek(cold_);
+    CUCKOO_TRY(next_cold.take_status());
+    const FlashTailRecord* batch = next_hot.value();
+    const FlashTailRecord* collection = next_cold.value();
+    if (batch == nullptr && collection == nullptr) {
+      return {};
+    }
+    if (collection == nullptr ||
+        (batch != nullptr && collection->header.type == FlashRecordType::kCollect &&
+         collection->header.lsn > batch->header.lsn)) {
+      CUCKOO_TRY(replay_batch());
+    } else if (collection->header.type == FlashRecordType::kCollect) {
+      if (collection->header.lsn > state_.next_lsn) {
+        return corrupt("the change with seq " + std::to_string(state_.next_lsn) +
+                       " is missing from the log");
+      }
+      CUCKOO_TRY(replay_collection());
+    } else if (!state_.policy.may_be_torn()) {
+      return corrupt("unit " + std::to_string(collection->position) + " belongs to no collection");
+    } else {
+      ++cold_.next_record;  // a copy of an interrupted recovery
+    }
+  }
+}
+
+// Before a batch or collection is applied: the one before it was complete, so what it emptied may
+// become free (I3).
+Status FlashReplay::begin_event() {
+  if (state_.policy.may_be_torn()) {
+    CUCKOO_TRY(state_.release_held());
+  }
+  state_.hold_releases();
+  return {};
+}
+
+Status FlashReplay::replay_batch() {
+  std::vector<FlashLogRecord> batch;
+  FlashTailRecord record;
+  uint64_t lsn = state_.next_lsn;
+  while (batch.empty() || !batch.back().header.last_of_batch) {
+    Result<const FlashTailRecord*> next = peek(hot_);
+    CUCKOO_TRY(next.take_status());
+    if (next.value() == nullptr) {
+      if (!state_.policy.may_be_torn()) {
+        return corrupt("the log ends in the middle of a change");
+      }
+      return {};  // as if it had never begun
+    }
+    const FlashRecordHeader& header = next.value()->header;
+    const bool follows = header.lsn == lsn || (!batch.empty() && header.lsn == lsn + 1);
+    if (!follows || header.is_mark() || header.type == FlashRecordType::kCheckpoint ||
+        (batch.empty() && header.type == FlashRecordType::kPart)) {
+      return corrupt("the change with seq " + std::to_string(lsn) +
+                     " is missing from the log: unit " + std::to_string(next.value()->position) +
+                     " has seq " + std::to_string(header.lsn));
+    }
+    lsn = header.lsn;
+    CUCKOO_TRY(consume(hot_, record));
+    CUCKOO_TRY(consume_copies(hot_, record));
+    batch.push_back(record);
+  }
+  CUCKOO_TRY(begin_event());
+  for (const FlashLogRecord& one : batch) {
+    CUCKOO_TRY(state_.apply(one));
+  }
+  newest_ = std::move(record);
+  return state_.policy.may_be_torn() ? Status() : state_.release_held();
+}
+
+Status FlashReplay::replay_collection() {
+  std::vector<FlashLogRecord> copies;
+  std::vector<uint32_t> used;
+  uint32_t victim = kNoBlock;
+  while (true) {
+    Result<const FlashTailRecord*> next = peek(cold_);
+    CUCKOO_TRY(next.take_status());
+    if (next.value() == nullptr ||
+        (next.value()->header.type == FlashRecordType::kCollect && victim != kNoBlock)) {
+      break;
+    }
+    FlashTailRecord record;
+    CUCKOO_TRY(consume(cold_, record));
+    used.push_back(cold_.now.block);
+    if (record.header.type == FlashRecordType::kCollect) {
+      victim = record.header.number();
+    } else if (record.header.type == FlashRecordType::kCollected) {
+      if (record.header.number() != copies.size()) {
+        break;
+      }
+      if (state_.policy.may_be_torn()) {
+        CUCKOO_TRY(begin_event());
+      }
+      applied_.insert(applied_.end(), used.begin(), used.end());
+      newest_ = {};
+      return state_.apply_collection(copies, victim);
+    } else if (record.header.is_entry() || record.header.type == FlashRecordType::kPart) {
+      CUCKOO_TRY(consume_copies(cold_, record));
+      copies.push_back(std::move(record));
+    } else {
+      break;
+    }
+  }
+  return state_.policy.may_be_torn() ? Status() : corrupt("a collection has no end");
+}
+
+// --- a stream's records --------------------------------------------------------------------------
+
+// The stream's next record, null behind its last one. Changes nothing but `stream`.
+Result<const FlashTailRecord*> FlashReplay::peek(Stream& stream) {
+  while (stream.next_record == stream.records.size()) {
+    if (stream.opens != kNoBlock) {  // nothing in it that counts: as if it were not opened
+      if (!state_.policy.may_be_torn()) {
+        return nullptr;
+      }
+      stream.opens = kNoBlock;
+    }
+    Result<bool> more = read_next_block(stream);
+    CUCKOO_TRY(more.take_status());
+    if (!more.value()) {
+      return nullptr;
+    }
+  }
+  return &stream.records[stream.next_record];
+}
+
+// Reads the block that the stream went on in. False: it didn't.
+Result<bool> FlashReplay::read_next_block(Stream& stream) {
+  const FlashLayout& layout = state_.layout;
+  uint32_t block = stream.now.next;
+  std::optional<FlashOpenHeader> opened;
+  if (!state_.policy.names_next_block()) {
+    if (stream.in_last_block()) {
+      return false;
+    }
+    opened = FlashOpenHeader{stream.purpose, stream.opened[stream.next_opened].first, kNoBlock};
+    block = stream.opened[stream.next_opened++].second;
+  }
+  if (block == kNoBlock || block >= layout.geometry().blocks) {
+    return false;
+  }
+  std::vector<std::byte> units(layout.bytes_of(kFlashHeaderUnits));
+  CUCKOO_TRY(log_.read(layout.block_address(block), units));
+  const std::optional<uint32_t> erase_count = decode_erase_header(block, units);
+  if (!opened) {
+    opened = decode_open_header(block, std::span(units).subspan(layout.unit_bytes()));
+    const uint64_t sequence_before =
+        stream.now.block == kNoBlock ? 0 : state_.blocks.at(stream.now.block).sequence;
+    if (!opened || opened->purpose != stream.purpose || opened->sequence <= sequence_before ||
+        opened->sequence < state_.streams.tail_sequence) {
+      return false;
+    }
+  }
+  stream.opens = block;
+  stream.opens_header = *opened;
+  stream.opens_erase_count = erase_count.value_or(state_.blocks.at(block).erase_count + 1);
+  CUCKOO_TRY(scan_block(stream, block, kFlashHeaderUnits, opened->sequence));
+  return true;
+}
+
+// There is a next record: peek() gave it.
+Status FlashReplay::consume(Stream& stream, FlashTailRecord& record) {
+  if (stream.opens != kNoBlock) {
+    CUCKOO_TRY(open(stream));
+  }
+  record = std::move(stream.records[stream.next_record++]);
+  state_.append(stream.now, record.header, record.position, record.crc);
+  return {};
+}
+
+Status FlashReplay::open(Stream& stream) {
+  const uint32_t block = stream.opens;
+  const FlashOpenHeader& header = stream.opens_header;
+  const bool known =
+      header.next == kNoBlock || (header.next < state_.layout.geometry().blocks &&
+                                  state_.blocks.at(header.next).kind == FlashBlockKind::kFree);
+  const FlashBlock before = state_.blocks.at(block);
+  if (!known || before.live_units != 0 || before.kind == FlashBlockKind::kAnchor) {
+    return corrupt("erase block " + std::to_string(block) + " was opened while it was in use");
+  }
+  if (header.next != kNoBlock) {
+    state_.blocks.take(header.next);
+  }
+  state_.blocks.take(block);
+  state_.open(block, FlashBlockKind::kData, stream.opens_erase_count, header.sequence);
+  state_.streams.next_sequence = std::max(state_.streams.next_sequence, header.sequence + 1);
+  stream.now = {block, kFlashHeaderUnits, header.next};
+  stream.opens = kNoBlock;
+  return {};
+}
+
+// A program that failed may have done all that it should; then the record stands in the next block,
+// too. `record` becomes the last of its copies.
+Status FlashReplay::consume_copies(Stream& stream, FlashTailRecord& record) {
+  while (true) {
+    Result<const FlashTailRecord*> next = peek(stream);
+    CUCKOO_TRY(next.take_status());
+    if (next.value() == nullptr || next.value()->header != record.header ||
+        next.value()->hash != record.hash || next.value()->drop != record.drop) {
+      return {};
+    }
+    CUCKOO_TRY(consume(stream, record));
+  }
+}
+
+// --- a block's records ---------------------------------------------------------------------------
+
+// All records of a block from `offset` on.
+Status FlashReplay::scan_block(Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence) {
+  constexpr int kTries = 2;  // a read may fail once without anything being torn
+  for (int i = 0; i < kTries; ++i) {
+    Result<bool> at_end = scan_once(stream, block, offset, sequence);
+    CUCKOO_TRY(at_end.take_status());
+    if (at_end.value()) {
+      return {};
+    }
+  }
+  return expect_end(stream, block, offset, sequence);
+}
+
+// False: it ends in something that is no record. The block that may be torn is read at once: it may
+// read otherwise the next time.
+Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t offset,
+                                    uint64_t sequence) {
+  const FlashLayout& layout = state_.layout;
+  stream.records.clear();
+  stream.next_record = 0;
+  const bool bare = state_.policy.may_be_torn();
+  const bool at_once = bare && stream.in_last_block();
+  std::vector<std::byte> image(at_once ? layout.geometry().block_bytes() : 0);
+  if (at_once) {
+    CUCKOO_TRY(log_.read(layout.block_address(block), image));
+  }
+  for (bool again = false; offset < layout.units_per_block();) {
+    FlashTailRecord record;
+    Result<bool> there = log_.scan(layout.position(block, offset), sequence, image, record);
+    CUCKOO_TRY(there.take_status());
+    if (!there.value() && (again || at_once || !bare)) {
+      break;
+    }
+    again = !there.value();
+    if (again) {
+      continue;
+    }
+    offset += record.header.units(layout.unit_bytes());
+    stream.records.push_back(std::move(record));
+  }
+  if (!bare) {
+    return true;
+  }
+  Result<bool> whole = verify_last(stream, sequence, image);
+  CUCKOO_TRY(whole.take_status());
+  if (offset == layout.units_per_block()) {
+    return whole;
+  }
+  std::vector<std::byte> unit(layout.unit_bytes());
+  CUCKOO_TRY(read_from(image, layout.position(block, offset), unit));
+  return whole.value() && is_erased(unit);
+}
+
+// The last record read may be torn, or the program that failed before the stream left the block:
+// then it doesn't count. False: that was so. Of the others a CRC of the head is enough.
+Result<bool> FlashReplay::verify_last(Stream& stream, uint64_t sequence,
+                                      std::span<const std::byte> image) {
+  if (stream.records.empty() || stream.records.back().header.is_mark()) {
+    return true;
+  }
+  const FlashLayout& layout = state_.layout;
+  FlashTailRecord& last = stream.records.back();
+  std::vector<std::byte> whole(layout.bytes_of(last.header.units(layout.unit_bytes())));
+  CUCKOO_TRY(read_from(image, last.position, whole));
+  const bool holds = verify_flash_record(whole, sequence, layout.locate(last.position).offset);
+  if (holds) {
+    last.whole = std::move(whole);
+  } else {
+    stream.records.pop_back();
+  }
+  return holds;
+}
+
+Status FlashReplay::read_from(std::span<const std::byte> image, uint32_t position,
+                              std::span<std::byte> out) {
+  const FlashLayout& layout = state_.layout;
+  if (image.empty()) {
+    return log_.read(layout.address(position), out);
+  }
+  const size_t start = layout.bytes_of(layout.locate(position).offset);
+  std::ranges::copy(image.subspan(start, out.size()), out.begin());
+  return {};
+}
+
+Status FlashReplay::expect_end(const Stream& stream, uint32_t block, uint32_t offset,
+                               uint64_t sequence) {
+  const FlashLayout& layout = state_.layout;
+  if (!stream.records.empty()) {
+    const FlashTailRecord& last = stream.records.back();
+    offset = layout.locate(last.position).offset + last.header.units(layout.unit_bytes());
+  }
+  std::vector<std::byte> image(layout.geometry().block_bytes());
+  CUCKOO_TRY(log_.read(layout.block_address(block), image));
+  const uint32_t broken = layout.position(block, offset);
+  while (++offset < layout.units_per_block()) {
+    FlashLogRecord record;
+    Result<bool> there = log_.scan(layout.position(block, offset), sequence, image, record);
+    CUCKOO_TRY(there.take_status());
+    if (there.value()) {
+      return corrupt("unit " + std::to_string(broken) + " is no record, but unit " +
+                     std::to_string(record.position) + " behind it is one");
+    }
+  }
+  return {};
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,89 @@
+// The replay of the tail, that is of the records behind the newest checkpoint, in the order in
+// which they were appended. A mount does that, and a store that follows another one. An object of
+// this class lives as long as one replay.
+//
+// The hot stream is in LSN order. A collection begins with a mark that holds the LSN of the batch
+// that came next: the two streams merge by it.
+//
+// Invariants
+//   I1  a batch or a collection is applied as a whole, when its end was read; a record that belongs
+//       to none is passed over where something may be torn, and an error otherwise.
+//   I2  what is torn is the last thing in its block: a record behind it is an error.
+//   I3  where something may be torn, no block becomes free that the newest batch or collection
+//       emptied: its end may read otherwise the next time. Memory knows such blocks as held
+//       (state.hpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/flash/log.hpp"
+#include "core/flash/state.hpp"
+
+namespace cuckoo {
+
+// A record, and all its bytes if it is the last one of a stream that may be torn.
+struct FlashTailRecord : FlashLogRecord {
+  std::vector<std::byte> whole;
+};
+
+class FlashReplay {
+ public:
+  // Blocks that were opened behind the checkpoint: (sequence, block), ascending.
+  using Opened = std::vector<std::pair<uint64_t, uint32_t>>;
+
+  // Devices whose open blocks don't name the next one need `hot` and `cold`.
+  FlashReplay(FlashState& state, FlashLog& log, Opened hot, Opened cold);
+
+  Status run();
+
+  // The last record of the newest batch, if nothing was collected after it.
+  const FlashTailRecord& newest() const noexcept { return newest_; }
+  // Blocks of the cold stream with a collection that was applied.
+  bool applied(uint32_t block) const noexcept;
+
+ private:
+  // What was read of a stream and not yet consumed: the records of its current block, or, while
+  // `opens` is one, of the next block. That is opened when its first record is consumed.
+  struct Stream {
+    FlashPurpose purpose;
+    FlashStream& now;
+    Opened opened;
+    size_t next_opened = 0;
+    std::vector<FlashTailRecord> records{};
+    size_t next_record = 0;
+    uint32_t opens = kNoBlock;
+    uint32_t opens_erase_count = 0;
+    FlashOpenHeader opens_header{};
+
+    // What was programmed last is in it.
+    bool in_last_block() const noexcept { return next_opened == opened.size(); }
+  };
+
+  Status replay_batch();
+  Status replay_collection();
+  Status begin_event();
+
+  Result<const FlashTailRecord*> peek(Stream& stream);
+  Result<bool> read_next_block(Stream& stream);
+  Status consume(Stream& stream, FlashTailRecord& record);
+  Status open(Stream& stream);
+  Status consume_copies(Stream& stream, FlashTailRecord& record);
+
+  Status scan_block(Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence);
+  Result<bool> scan_once(Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence);
+  Result<bool> verify_last(Stream& stream, uint64_t sequence, std::span<const std::byte> image);
+  Status expect_end(const Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence);
+  Status read_from(std::span<const std::byte> image, uint32_t position, std::span<std::byte> out);
+
+  FlashState& state_;
+  FlashLog& log_;
+  Stream hot_;
+  Stream cold_;
+  FlashTailRecord newest_;
+  std::vector<uint32_t> applied_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,354 @@
+#include "core/flash/state.hpp"
+
+#include <algorithm>
+#include <new>
+#include <tuple>
+#include <utility>
+
+#include "core/base/mix.hpp"
+
+namespace cuckoo {
+
+FlashState::FlashState(FlashDevice& device, const FlashStoreOptions& options)
+    : policy(options),
+      layout(device.geometry()),
+      blocks(device.geometry().blocks),
+      index(SlotCacheOptions{options.hashes, options.ways, options.seed}),
+      device_(device),
+      index_options_{options.hashes, options.ways, options.seed} {}
+
+void FlashState::reset() {
+  layout = FlashLayout(device_.geometry());
+  blocks = FlashBlocks(layout.geometry().blocks);
+  index = FlashIndex(index_options_);
+  const uint64_t record_reads = stats.record_reads;
+  const uint64_t false_reads = stats.false_reads;
+  static_cast<FlashRegisters&>(*this) = {};
+  stats.record_reads = record_reads;
+  stats.false_reads = false_reads;
+  poisoned_ = replaying_ = false;
+  forget_held();
+  marks_.clear();
+}
+
+void FlashState::grow() {
+  layout = FlashLayout(device_.geometry());
+  blocks.grow(layout.geometry().blocks);
+}
+
+Status FlashState::fail(Status status) noexcept {
+  poisoned_ = poisoned_ || !status.ok();
+  return status;
+}
+
+Error FlashState::full(const std::string& why) const {
+  const std::string bad = std::to_string(blocks.bad_count());
+  return {ErrorCode::kFull, blocks.bad_count() == 0
+                                ? why
+                                : "worn out: " + bad + " of " + std::to_string(blocks.count()) +
+                                      " erase blocks failed: " + why};
+}
+
+// --- what the log does ---------------------------------------------------------------------------
+
+void FlashState::fold(uint64_t value) noexcept { digest = mix64(digest ^ value) + value; }
+
+void FlashState::open(uint32_t block, FlashBlockKind kind, uint32_t erase_count,
+                      uint64_t sequence) {
+  blocks.open(block, kind, erase_count, sequence);
+  fold(uint64_t{block} << 40 ^ sequence);
+}
+
+void FlashState::append(FlashStream& stream, const FlashRecordHeader& header, uint32_t position,
+                        uint32_t crc) {
+  const auto [block, offset] = layout.locate(position);
+  stream.offset = offset + header.units(layout.unit_bytes());
+  blocks.append(block, stream.offset, 0, header.is_mark() ? 0 : header.lsn);
+  fold(header.lsn << 8 | static_cast<uint8_t>(header.type));
+  fold(uint64_t{position} << 32 | crc);
+  tail_read_bytes += header.header_bytes();
+  if (!header.is_mark()) {
+    tail_read_bytes +=
+        header.key_bytes + 4u + (header.type == FlashRecordType::kDrop ? header.value_bytes : 0);
+  }
+}
+
+Status FlashState::apply(const FlashLogRecord& record) {
+  const FlashRecordHeader& header = record.header;
+  if (header.type == FlashRecordType::kDrop) {
+    return apply_drop(record);
+  }
+  next_lsn = std::max(next_lsn, header.lsn + 1);
+  const uint32_t block = layout.locate(record.position).block;
+  if (header.type == FlashRecordType::kPart) {
+    index.insert(record.hash, record.position);
+    blocks.add_live(block, header.units(layout.unit_bytes()));
+    return {};
+  }
+  const bool removes = header.type == FlashRecordType::kTombstone;
+  if (header.previous != 0) {
+    const uint32_t units =
+        layout.pieces().first_units(header.key_bytes, header.previous_value_bytes);
+    const bool known = removes ? index.remove(record.hash, header.previous)
+                               : index.replace(record.hash, header.previous, record.position);
+    const Result<uint64_t> charged = layout.charge(header.key_bytes, header.previous_value_bytes);
+    if (!known || !charged.ok() || charged.value() > charged_units ||
+        blocks.at(layout.locate(header.previous).block).live_units < units) {
+      return corrupt("the record at unit " + std::to_string(record.position) +
+                     " replaces one that is not there");
+    }
+    charged_units -= charged.value();
+    heads -= removes ? 1 : 0;
+    CUCKOO_TRY(kill(header.previous, units));
+  } else if (!removes) {
+    index.insert(record.hash, record.position);
+    ++heads;
+  }
+  if (!removes) {
+    blocks.add_live(block, header.units(layout.unit_bytes()));
+    const Result<uint64_t> charged = layout.charge(header.key_bytes, header.total_value_bytes);
+    if (!charged.ok()) {
+      return charged.error();
+    }
+    charged_units += charged.value();
+  }
+  return {};
+}
+
+Status FlashState::apply_drop(const FlashLogRecord& record) {
+  const FlashPieces cut = layout.pieces();
+  const std::span<const std::byte> body = record.drop;
+  const Error broken = corrupt("the drop at unit " + std::to_string(record.position) +
+                               " names a part that is not there");
+  if (body.size() < kFlashDropHeaderBytes || (body.size() - kFlashDropHeaderBytes) % 4 != 0) {
+    return broken;
+  }
+  const uint64_t lsn = load_le<uint32_t>(&body[0]) | uint64_t{load_le<uint16_t>(&body[4])} << 32;
+  uint64_t offset = load_le<uint32_t>(&body[6]);
+  const uint64_t total = record.header.previous_value_bytes;
+  for (size_t at = kFlashDropHeaderBytes; at < body.size(); at += 4) {
+    const auto position = load_le<uint32_t>(&body[at]);
+    if (offset >= total) {
+      return broken;
+    }
+    const uint32_t units = cut.part_units(std::min<uint64_t>(cut.part_bytes(), total - offset));
+    if (!index.remove(index.part_hash(lsn, static_cast<uint32_t>(offset)), position) ||
+        blocks.at(layout.locate(position).block).live_units < units) {
+      return broken;
+    }
+    CUCKOO_TRY(kill(position, units));
+    offset += cut.part_bytes();
+  }
+  return {};
+}
+
+Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint32_t victim) {
+  const uint32_t count = layout.geometry().blocks;
+  if (victim >= count) {
+    return corrupt("a collection of erase block " + std::to_string(victim) + ", of " +
+                   std::to_string(count));
+  }
+  for (const FlashLogRecord& copy : copies) {
+    const uint32_t units = copy.header.units(layout.unit_bytes());
+    if (layout.locate(copy.header.previous).block != victim ||
+        blocks.at(victim).live_units < units ||
+        !index.replace(copy.hash, copy.header.previous, copy.position)) {
+      return corrupt("the copy at unit " + std::to_string(copy.position) +
+                     " is of a record that is not there");
+    }
+    blocks.add_live(layout.locate(copy.position).block, units);
+    blocks.remove_live(victim, units);
+  }
+  if (blocks.at(victim).live_units != 0) {
+    return corrupt("a collection left something in erase block " + std::to_string(victim));
+  }
+  ++stats.collections;
+  return release_if_dead(victim);
+}
+
+// --- blocks that become free ---------------------------------------------------------------------
+
+Status FlashState::kill(uint32_t position, uint32_t units) {
+  const uint32_t block = layout.locate(position).block;
+  blocks.remove_live(block, units);
+  return release_if_dead(block);
+}
+
+// Nothing needs the block any more. On a device that wears out its erase may fail: by a rule, so
+// that a replay retires the same blocks (S1).
+Status FlashState::free_block(uint32_t block) {
+  if (!policy.wears_out()) {
+    blocks.release(block);
+    return {};
+  }
+  const uint32_t erases = blocks.at(block).erase_count + 1;
+  blocks.set_erased(block, erases);
+  if (!replaying_) {
+    CUCKOO_TRY(device_.erase(block));
+    ++stats.erases;
+  }
+  if (device_.erase_fails(block, erases)) {
+    blocks.retire(block);
+  } else {
+    blocks.release(block);
+  }
+  return {};
+}
+
+Status FlashState::release_if_dead(uint32_t block) {
+  const FlashBlock state = blocks.at(block);
+  if (state.kind != FlashBlockKind::kData || state.live_units != 0 || block == streams.hot.block ||
+      block == streams.cold.block || blocks.in_tail(block, streams)) {
+    return {};
+  }
+  if (holding_) {
+    held_.push_back(block);
+    return {};
+  }
+  return free_block(block);
+}
+
+Status FlashState::release_held() {
+  holding_ = false;
+  for (const uint32_t block : held_) {
+    CUCKOO_TRY(release_if_dead(block));
+  }
+  held_.clear();
+  return {};
+}
+
+void FlashState::forget_held() noexcept {
+  holding_ = false;
+  held_.clear();
+}
+
+Status FlashState::sweep() {
+  for (uint32_t block = 0; block < blocks.touched(); ++block) {
+    const FlashBlockKind kind = blocks.at(block).kind;
+    if (kind == FlashBlockKind::kData) {
+      CUCKOO_TRY(release_if_dead(block));
+    } else if ((kind == FlashBlockKind::kCheckpoint &&
+                std::ranges::find(checkpoint_blocks, block) == checkpoint_blocks.end()) ||
+               (kind == FlashBlockKind::kReserved && block != streams.hot.next &&
+                block != streams.cold.next)) {
+      CUCKOO_TRY(free_block(block));
+    }
+  }
+  return {};
+}
+
+// --- marks ---------------------------------------------------------------------------------------
+
+size_t FlashState::mark() {
+  Mark& mark = marks_.emplace_back();
+  try {
+    mark.registers = *this;
+  } catch (...) {
+    marks_.pop_back();
+    throw;
+  }
+  mark.index_place = index.mark();
+  mark.block_changes = blocks.mark();
+  mark.epoch = blocks.epoch();
+  return marks_.size() - 1;
+}
+
+void FlashState::undo_to(size_t number) noexcept {
+  const Mark& mark = marks_[number];
+  try {
+    index.undo_to(mark.index_place);
+    blocks.undo_to(mark.block_changes, mark.epoch);
+    const uint64_t record_reads = stats.record_reads;
+    const uint64_t false_reads = stats.false_reads;
+    static_cast<FlashRegisters&>(*this) = mark.registers;
+    stats.record_reads = record_reads;
+    stats.false_reads = false_reads;
+    marks_.resize(number + 1);
+  } catch (const std::bad_alloc&) {
+    poisoned_ = true;
+  }
+}
+
+void FlashState::release_marks(size_t number) noexcept {
+  marks_.resize(std::min(number, marks_.size()));
+  if (marks_.empty()) {
+    index.forget_marks();
+    blocks.forget_marks();
+  }
+}
+
+// --- checks --------------------------------------------------------------------------------------
+
+std::string FlashState::difference_to(const FlashState& other) const {
+  for (const auto& [what, one, two] :
+       {std::tuple("next seq", next_lsn, other.next_lsn), std::tuple("entries", heads, other.heads),
+        std::tuple("charged units", charged_units, other.charged_units),
+        std::tuple("checkpoint", checkpoint_id, other.checkpoint_id),
+        std::tuple("bytes of the tail", tail_read_bytes, other.tail_read_bytes),
+        std::tuple("state", digest, other.digest)}) {
+    if (one != two) {
+      return std::string(what)
+          .append(" ")
+          .append(std::to_string(one))
+          .append(" and ")
+          .append(std::to_string(two));
+    }
+  }
+  if (checkpoint_blocks != other.checkpoint_blocks) {
+    return "blocks of the checkpoint";
+  }
+  if (streams != other.streams) {
+    return "streams";
+  }
+  for (uint32_t block = 0; block < std::max(blocks.touched(), other.blocks.touched()); ++block) {
+    if (blocks.at(block) != other.blocks.at(block)) {
+      return "erase block " + std::to_string(block);
+    }
+  }
+  const auto sorted = [](const FlashIndex& index) {
+    std::vector<uint64_t> slots;
+    slots.reserve(index.size());
+    index.for_each([&](uint32_t hash, uint32_t position) {
+      slots.push_back(uint64_t{hash} << 32 | position);
+    });
+    std::ranges::sort(slots);
+    return slots;
+  };
+  return sorted(index) == sorted(other.index) ? "" : "index";
+}
+
+Status FlashState::check() const {
+  CUCKOO_TRY(index.check());
+  CUCKOO_TRY(blocks.check());
+  const auto wrong = [](uint32_t block, const char* what) {
+    return corrupt("erase block " + std::to_string(block) + " is not " + what + " (I7)");
+  };
+  for (const FlashStream* stream : {&streams.hot, &streams.cold}) {
+    const FlashBlock state = blocks.at(stream->block);
+    if (stream->block != kNoBlock &&
+        (state.kind != FlashBlockKind::kData || state.used_units != stream->offset)) {
+      return wrong(stream->block, "one of data that ends where its stream does");
+    }
+    if (stream->next != kNoBlock && blocks.at(stream->next).kind != FlashBlockKind::kReserved) {
+      return wrong(stream->next, "reserved, but a stream names it as its next");
+    }
+  }
+  for (uint32_t block = 0; block < blocks.touched(); ++block) {
+    if (blocks.at(block).kind == FlashBlockKind::kReserved && block != streams.hot.next &&
+        block != streams.cold.next) {
+      return wrong(block, "a stream's next, but reserved");
+    }
+  }
+  for (const uint32_t block : checkpoint_blocks) {
+    if (blocks.at(block).kind != FlashBlockKind::kCheckpoint) {
+      return wrong(block, "one of the checkpoint");
+    }
+  }
+  const uint32_t anchor = streams.anchor.block;
+  if (anchor != kNoBlock && blocks.at(anchor).kind != FlashBlockKind::kAnchor) {
+    return wrong(anchor, "one of anchors");
+  }
+  return {};
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,149 @@
+// What a flash store has in memory: the index, the block table, the streams and some figures, and
+// what each record of the log does to them. It reads nothing from the device.
+//
+// A put and a mount call the same functions for the same records: open(), append(), apply(),
+// apply_collection(). That is how a mount gets the state of the store that wrote them.
+//
+// Invariants, besides I5 … I7 of store.hpp, which are about this state
+//   S1  the state is a pure function of the newest checkpoint and of the calls since: of nothing
+//       that only the writer knows.
+//   S2  a block becomes free only when nothing in it is live, it is no part of the tail and no
+//       stream writes to it; while releases are held, only after release_held().
+//   S3  undo_to() gives the state of the mark, but for the counts of reads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/flash/blocks.hpp"
+#include "core/flash/device.hpp"
+#include "core/flash/index.hpp"
+#include "core/flash/layout.hpp"
+#include "core/flash/policy.hpp"
+#include "core/flash/record.hpp"
+
+namespace cuckoo {
+
+// Since the device was formatted, except for `…reads`: since the mount.
+struct FlashStoreStats {
+  uint64_t user_bytes = 0;  // of keys and values given to put(), of keys given to remove()
+  uint64_t programmed_bytes = 0;
+  uint64_t erases = 0;
+  uint64_t collections = 0;
+  uint64_t checkpoints = 0;
+  uint64_t record_reads = 0;  // records read to answer get() and find()
+  uint64_t false_reads = 0;   // … whose hash matched and whose key did not
+};
+
+// A record of the log without its value.
+struct FlashLogRecord {
+  uint32_t position = 0;
+  FlashRecordHeader header;
+  uint32_t hash = 0;            // of a record that the index knows
+  uint32_t crc = 0;             // of its head
+  std::vector<std::byte> drop;  // a drop's value: it says which parts are dead
+};
+
+// The small members of the state. A mark keeps a copy of them.
+struct FlashRegisters {
+  uint64_t digest = 0;  // of all that was done since the device was formatted
+  FlashStreams streams;
+  uint64_t next_lsn = 1;
+  uint64_t heads = 0;  // entries
+  uint64_t charged_units = 0;
+  uint64_t tail_read_bytes = 0;  // that a mount would read behind the checkpoint
+  uint64_t checkpoint_id = 0;
+  std::vector<uint32_t> checkpoint_blocks;
+  FlashStoreStats stats;
+};
+
+class FlashState : public FlashRegisters {
+ public:
+  FlashState(FlashDevice& device, const FlashStoreOptions& options);
+  FlashState(const FlashState&) = delete;
+  FlashState& operator=(const FlashState&) = delete;
+
+  void reset();  // to that of an empty device, whose geometry may have changed
+  void grow();   // the device has more blocks than before
+
+  const FlashPolicy policy;
+  FlashLayout layout;
+  FlashBlocks blocks;
+  FlashIndex index;
+
+  // --- a change failed half-way: memory may be ahead of the log, and only a mount helps
+  bool poisoned() const noexcept { return poisoned_; }
+  void set_poisoned(bool poisoned) noexcept { poisoned_ = poisoned; }
+  // Passes the status on; an error poisons.
+  Status fail(Status status) noexcept;
+  // kFull, which says that the device is worn out when it is.
+  Error full(const std::string& why) const;
+
+  // --- what the log does
+  void fold(uint64_t value) noexcept;  // into the digest
+  void open(uint32_t block, FlashBlockKind kind, uint32_t erase_count, uint64_t sequence);
+  // The stream's next record: what it makes of stream, block, digest and tail.
+  void append(FlashStream& stream, const FlashRecordHeader& header, uint32_t position,
+              uint32_t crc);
+  // What it makes of index and liveness. kCorrupt: it names a record that is not there.
+  Status apply(const FlashLogRecord& record);
+  // The index points to the copies now, and the victim is free.
+  Status apply_collection(std::span<const FlashLogRecord> copies, uint32_t victim);
+
+  // --- blocks that become free (S2)
+  Status release_if_dead(uint32_t block);
+  // Until the batch or the collection that leaves nothing live in a block is complete it stays.
+  void hold_releases() noexcept { holding_ = true; }
+  Status release_held();
+  void forget_held() noexcept;  // sweep() finds them
+  // Everything that nothing points to and no mount needs becomes free.
+  Status sweep();
+  // While one exists, what is applied was done before: a block that becomes free is not erased.
+  class Replaying {
+   public:
+    explicit Replaying(FlashState& state) noexcept : state_(state) { state_.replaying_ = true; }
+    Replaying(const Replaying&) = delete;
+    Replaying& operator=(const Replaying&) = delete;
+    ~Replaying() { state_.replaying_ = false; }
+
+   private:
+    FlashState& state_;
+  };
+
+  // --- marks (S3)
+  size_t mark();  // returns its number: 0, 1, 2 …
+  // Everything since that mark; the mark stays. Without memory for it: poisoned.
+  void undo_to(size_t number) noexcept;
+  void release_marks(size_t number) noexcept;  // that one and those after it
+  size_t marks() const noexcept { return marks_.size(); }
+  uint64_t digest_at(size_t number) const noexcept { return marks_[number].registers.digest; }
+
+  // What differs from `other`; empty: nothing does.
+  std::string difference_to(const FlashState& other) const;
+  // I7 of store.hpp, the index and the block table. Reads no record.
+  Status check() const;
+
+ private:
+  struct Mark {
+    size_t index_place = 0;
+    size_t block_changes = 0;
+    uint32_t epoch = 0;
+    FlashRegisters registers;
+  };
+  Status apply_drop(const FlashLogRecord& record);
+  Status kill(uint32_t position, uint32_t units);
+  Status free_block(uint32_t block);
+
+  FlashDevice& device_;
+  const SlotCacheOptions index_options_;
+  bool poisoned_ = false;
+  bool replaying_ = false;
+  bool holding_ = false;
+  std::vector<uint32_t> held_;
+  std::vector<Mark> marks_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,125 @@
+#include "core/flash/collector.hpp"
+
+#include "tests/core/flash/parts.hpp"
+
+namespace cuckoo {
+namespace {
+
+class Flash_collector : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
+
+  // A block with `live` records that are live, and many that are dead; no part of the tail.
+  uint32_t half_dead_block(int live) {
+    const uint32_t block = parts.fill_block("old ");
+    for (const auto& [key, record] : std::map(parts.entries)) {
+      if (parts.state.layout.locate(record.position).block == block && live-- <= 0) {
+        parts.put(key, "new");
+      }
+    }
+    EXPECT_TRUE(succeeded(parts.checkpointer.checkpoint()));
+    return block;
+  }
+  void expect_all_there() {
+    for (const auto& [key, record] : parts.entries) {
+      bool found = false;
+      state.index.find(record.hash, [&](uint32_t position) {
+        FlashLoadedRecord loaded;
+        EXPECT_TRUE(succeeded(parts.log.load(position, loaded)));
+        found = found || text_of(loaded.key) == key;
+        return found;
+      });
+      EXPECT_TRUE(found) << key;
+    }
+    ASSERT_STATUS(state.check());
+  }
+
+  FlashParts parts{GetParam() ? kBareFlash : kAtomicFlash};
+  FlashState& state = parts.state;
+};
+
+TEST_P(Flash_collector, all_collects_what_has_something_dead_and_keeps_what_is_live) {
+  const uint32_t block = half_dead_block(5);
+  ASSERT_STATUS(parts.collector.collect_all());
+  EXPECT_NE(state.blocks.at(block).kind, FlashBlockKind::kData);
+  EXPECT_GE(state.stats.collections, 1U);
+  ASSERT_NO_FATAL_FAILURE(expect_all_there());
+  const uint64_t collections = state.stats.collections;
+  ASSERT_STATUS(parts.collector.collect_all());
+  EXPECT_LE(state.stats.collections, collections + 1) << "only the block that was open";
+}
+
+TEST_P(Flash_collector, I1_a_collection_that_fails_leaves_the_index_alone) {
+  half_dead_block(5);
+  const uint64_t charged = state.charged_units;
+  std::vector<uint64_t> before;
+  state.index.for_each(
+      [&](uint32_t hash, uint32_t position) { before.push_back(uint64_t{hash} << 32 | position); });
+  ASSERT_STATUS(parts.checkpointer.checkpoint());
+  parts.device.cut_after(20, CutMode::kNothing);
+  EXPECT_FALSE(parts.collector.collect_all().ok());
+  std::vector<uint64_t> after;
+  state.index.for_each(
+      [&](uint32_t hash, uint32_t position) { after.push_back(uint64_t{hash} << 32 | position); });
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(state.charged_units, charged);
+  EXPECT_TRUE(state.poisoned());
+}
+
+TEST_P(Flash_collector, nothing_is_collected_while_there_is_room) {
+  half_dead_block(5);
+  const uint64_t collections = state.stats.collections;
+  ASSERT_STATUS(parts.collector.make_room(3, 1));
+  EXPECT_EQ(state.stats.collections, collections);
+}
+
+TEST_P(Flash_collector, I2_there_is_room_again) {
+  half_dead_block(5);
+  while (state.blocks.free_count() > 3) {
+    state.blocks.open(state.blocks.take(), FlashBlockKind::kAnchor, 0, 1);
+  }
+  const uint32_t free = state.blocks.free_count();
+  const uint64_t collections = state.stats.collections;
+  ASSERT_STATUS(parts.collector.make_room(3, 1));
+  EXPECT_GT(state.stats.collections, collections);
+  EXPECT_GE(state.blocks.free_count(), free);
+  ASSERT_NO_FATAL_FAILURE(expect_all_there());
+}
+
+TEST_P(Flash_collector, what_can_not_be_made_is_refused_and_changes_nothing) {
+  while (state.blocks.free_count() > 0) {
+    state.blocks.open(state.blocks.take(), FlashBlockKind::kAnchor, 0, 1);
+  }
+  const uint64_t digest = state.digest;
+  EXPECT_TRUE(fails(parts.collector.make_room(3, 1), ErrorCode::kFull, "no block can be freed"));
+  EXPECT_EQ(state.digest, digest);
+  EXPECT_FALSE(state.poisoned());
+}
+
+INSTANTIATE_TEST_SUITE_P(, Flash_collector, ::testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
+
+TEST(Flash_collector_of_damage, a_block_that_lacks_what_the_index_points_to_is_named) {
+  FlashParts parts(kAtomicFlash);
+  ASSERT_STATUS(parts.mount().format());
+  const uint32_t block = parts.fill_block("key");
+  parts.put("key3", "new");
+  parts.fill_block("more");
+  const uint32_t position = parts.entries["key7"].position;
+  parts.device.flip_stored(parts.state.layout.address(position) + 21, 0);
+  EXPECT_TRUE(fails(parts.collector.collect_all(), ErrorCode::kCorrupt,
+                    "erase block " + std::to_string(block) + " lacks"));
+}
+
+TEST(Flash_collector_on_wearing_flash, I3_a_worn_out_device_says_so) {
+  FlashParts parts(kWearingFlash);
+  ASSERT_STATUS(parts.mount().format());
+  while (parts.state.blocks.free_count() > 0) {
+    parts.state.blocks.retire(parts.state.blocks.take());
+  }
+  EXPECT_TRUE(fails(parts.collector.make_room(3, 1), ErrorCode::kFull,
+                    "erase blocks failed: no block can be freed"));
+}
+
+}  // namespace
+}  // namespace cuckoo

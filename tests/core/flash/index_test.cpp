@@ -1,0 +1,200 @@
+#include "core/flash/index.hpp"
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/core/flash/allocations.hpp"
+#include "tests/core/flash/harness.hpp"
+
+namespace cuckoo {
+namespace {
+
+using Pairs = std::set<std::pair<uint32_t, uint32_t>>;
+
+Pairs pairs_of(const FlashIndex& index) {
+  Pairs pairs;
+  index.for_each([&](uint32_t hash, uint32_t position) { pairs.emplace(hash, position); });
+  EXPECT_EQ(pairs.size(), index.size());
+  return pairs;
+}
+
+constexpr SlotCacheOptions kOptions{.seed = 9};
+
+TEST(Flash_index, I1_holds_what_was_inserted_and_not_removed) {
+  FlashIndex index(kOptions);
+  index.insert(7, 100);
+  index.insert(7, 200);
+  index.insert(8, 100);
+  EXPECT_TRUE(index.replace(7, 100, 300));
+  EXPECT_TRUE(index.remove(8, 100));
+  EXPECT_FALSE(index.remove(8, 100)) << "it is gone";
+  EXPECT_FALSE(index.replace(7, 100, 400)) << "it has moved";
+  EXPECT_EQ(pairs_of(index), (Pairs{{7, 200}, {7, 300}}));
+  EXPECT_TRUE(index.contains(7, 300));
+  EXPECT_FALSE(index.contains(7, 100));
+  std::set<uint32_t> found;
+  index.find(7, [&](uint32_t position) { return !found.insert(position).second; });
+  EXPECT_EQ(found, (std::set<uint32_t>{200, 300}));
+  index.clear();
+  EXPECT_EQ(index.size(), 0U);
+}
+
+TEST(Flash_index, hashes_depend_on_the_seed_and_on_every_argument) {
+  const FlashIndex index(kOptions);
+  const FlashIndex other({.seed = 10});
+  const std::string key = "key";
+  const std::string another = "kez";
+  EXPECT_EQ(index.hash_of(bytes_of(key)), FlashIndex(kOptions).hash_of(bytes_of(key)));
+  EXPECT_NE(index.hash_of(bytes_of(key)), index.hash_of(bytes_of(another)));
+  EXPECT_NE(index.hash_of(bytes_of(key)), other.hash_of(bytes_of(key)));
+  EXPECT_NE(index.part_hash(1, 0), index.part_hash(2, 0));
+  EXPECT_NE(index.part_hash(1, 0), index.part_hash(1, 100));
+  EXPECT_NE(index.part_hash(1, 0), other.part_hash(1, 0));
+}
+
+TEST(Flash_index, I2_what_could_not_be_done_is_not_undone) {
+  FlashIndex index(kOptions);
+  index.insert(1, 10);
+  const size_t place = index.mark();
+  EXPECT_FALSE(index.remove(1, 11));
+  EXPECT_FALSE(index.replace(2, 10, 12));
+  index.undo_to(place);
+  EXPECT_EQ(pairs_of(index), (Pairs{{1, 10}}));
+}
+
+TEST(Flash_index, I2_a_cleared_index_comes_back) {
+  FlashIndex index(kOptions);
+  Pairs before;
+  for (uint32_t i = 1; i <= 1000; ++i) {
+    index.insert(i % 400, i);
+    before.emplace(i % 400, i);
+  }
+  const size_t place = index.mark();
+  index.insert(5, 2000);
+  index.clear();
+  index.insert(5, 3000);
+  index.undo_to(place);
+  EXPECT_EQ(pairs_of(index), before);
+  ASSERT_STATUS(index.check());
+}
+
+TEST(Flash_index, I2_nothing_is_noted_before_a_mark_or_after_the_last_is_forgotten) {
+  FlashIndex index(kOptions);
+  index.insert(1, 10);
+  EXPECT_EQ(index.mark(), 0U);
+  index.insert(1, 11);
+  EXPECT_EQ(index.mark(), 1U);
+  index.forget_marks();
+  index.insert(1, 12);
+  EXPECT_EQ(index.mark(), 0U);
+  index.undo_to(0);
+  EXPECT_EQ(pairs_of(index), (Pairs{{1, 10}, {1, 11}, {1, 12}}));
+}
+
+// Marks nest: at any of them the pairs are those of that moment.
+TEST(Flash_index, I2_every_mark_gives_the_pairs_of_its_moment) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    FlashIndex index(kOptions);
+    Pairs now;
+    std::vector<std::pair<size_t, Pairs>> marks;
+    for (int step = 0; step < 3000; ++step) {
+      const auto hash = static_cast<uint32_t>(random() % 50);
+      const auto position = static_cast<uint32_t>(1 + random() % 200);
+      const auto to = static_cast<uint32_t>(1 + random() % 200);
+      const bool there = now.contains({hash, position});
+      switch (random() % 40) {
+        case 0:
+          marks.emplace_back(index.mark(), now);
+          break;
+        case 1:
+          if (!marks.empty()) {
+            marks.resize(1 + random() % marks.size());
+            index.undo_to(marks.back().first);
+            now = marks.back().second;
+            ASSERT_EQ(pairs_of(index), now);
+          }
+          break;
+        case 2:
+          index.forget_marks();
+          marks.clear();
+          break;
+        default:
+          if (!there) {
+            index.insert(hash, position);
+            now.emplace(hash, position);
+          } else if (random() % 2 == 0) {
+            ASSERT_TRUE(index.remove(hash, position));
+            now.erase({hash, position});
+          } else if (!now.contains({hash, to})) {
+            ASSERT_TRUE(index.replace(hash, position, to));
+            now.erase({hash, position});
+            now.emplace(hash, to);
+          }
+      }
+    }
+    ASSERT_EQ(pairs_of(index), now);
+    ASSERT_STATUS(index.check());
+  }
+}
+
+// Every allocation of every change fails once.
+TEST(Flash_index, I3_a_change_without_memory_changes_nothing) {
+  FlashIndex index({.hashes = 2, .ways = 2, .seed = 1});
+  Pairs now;
+  std::vector<std::pair<size_t, Pairs>> marks;
+  unsigned failures = 0;
+  const auto until_done = [&](auto change) {
+    for (int64_t left = 0;; ++left) {
+      bool failed = false;
+      allocations_left = left;
+      try {
+        change();
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      allocations_left = -1;
+      if (!failed) {
+        return;
+      }
+      ++failures;
+      ASSERT_EQ(pairs_of(index), now);
+    }
+  };
+  for (uint32_t i = 1; i <= 300; ++i) {
+    if (i % 50 == 1) {
+      marks.emplace_back(index.mark(), now);
+    }
+    until_done([&] { index.insert(i % 4 == 0 ? 1 : i, i); });
+    now.emplace(i % 4 == 0 ? 1 : i, i);
+    if (i % 7 == 0) {
+      const auto [hash, position] = *now.begin();
+      until_done([&, hash = hash, position = position] { index.remove(hash, position); });
+      now.erase({hash, position});
+    }
+    if (i % 9 == 0) {
+      const auto [hash, position] = *now.rbegin();
+      until_done([&, hash = hash, position = position] {
+        index.replace(hash, position, position + 1000);
+      });
+      now.erase({hash, position});
+      now.emplace(hash, position + 1000);
+    }
+  }
+  until_done([&] { index.clear(); });
+  EXPECT_EQ(index.size(), 0U);
+  EXPECT_GT(failures, 50U);
+  for (; !marks.empty(); marks.pop_back()) {
+    index.undo_to(marks.back().first);
+    ASSERT_EQ(pairs_of(index), marks.back().second);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo

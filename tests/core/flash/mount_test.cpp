@@ -1,0 +1,134 @@
+#include "core/flash/mount.hpp"
+
+#include "tests/core/flash/parts.hpp"
+
+namespace cuckoo {
+namespace {
+
+class Flash_mount : public ::testing::TestWithParam<bool> {
+ protected:
+  bool bare() const { return GetParam(); }
+  FlashParts parts{GetParam() ? kBareFlash : kAtomicFlash};
+  FlashParts again{GetParam() ? kBareFlash : kAtomicFlash};
+};
+
+TEST_P(Flash_mount, of_an_empty_device_says_that_there_is_no_store) {
+  EXPECT_TRUE(
+      fails(parts.mount().mount(), ErrorCode::kCorrupt, "there is no store on this device"));
+}
+
+TEST_P(Flash_mount, finds_what_was_formatted) {
+  ASSERT_STATUS(parts.mount().format());
+  EXPECT_EQ(parts.anchors.blocks().size(), 3U);
+  ASSERT_STATUS(parts.state.check());
+  again.device.restore(parts.device.snapshot());
+  ASSERT_STATUS(again.mount().mount());
+  EXPECT_EQ(again.state.heads, 0U);
+  ASSERT_STATUS(again.state.check());
+}
+
+TEST_P(Flash_mount, I3_of_an_atomic_device_gives_the_state_and_writes_nothing) {
+  ASSERT_STATUS(parts.mount().format());
+  for (int i = 0; i < 300; ++i) {
+    parts.put("key" + std::to_string(i % 40), std::string(i % 99, 'v'));
+    if (i == 150) {
+      ASSERT_STATUS(parts.checkpointer.checkpoint());
+    }
+  }
+  again.device.restore(parts.device.snapshot());
+  const uint64_t steps = again.device.steps();
+  ASSERT_STATUS(again.mount().mount());
+  ASSERT_STATUS(again.state.check());
+  EXPECT_EQ(again.state.heads, 40U);
+  EXPECT_EQ(again.state.next_lsn, parts.state.next_lsn);
+  if (!bare()) {
+    EXPECT_EQ(again.state.difference_to(parts.state), "");
+    EXPECT_EQ(again.device.steps(), steps);
+  }
+}
+
+TEST_P(Flash_mount, I1_streams_of_a_bare_device_go_on_in_other_blocks) {
+  ASSERT_STATUS(parts.mount().format());
+  parts.put("a", "1");
+  again.device.restore(parts.device.snapshot());
+  ASSERT_STATUS(again.mount().mount());
+  if (bare()) {
+    EXPECT_EQ(again.state.streams.hot.block, kNoBlock);
+    EXPECT_EQ(again.state.streams.cold.block, kNoBlock);
+    EXPECT_NE(again.state.streams.anchor.block, parts.state.streams.anchor.block);
+    EXPECT_EQ(again.state.checkpoint_id, parts.state.checkpoint_id + 1) << "of what was found";
+  } else {
+    EXPECT_EQ(again.state.streams, parts.state.streams);
+  }
+}
+
+// No older checkpoint stands in for it: that may lack acknowledged changes.
+TEST_P(Flash_mount, a_checkpoint_that_is_damaged_is_named) {
+  ASSERT_STATUS(parts.mount().format());
+  ASSERT_STATUS(parts.checkpointer.checkpoint());
+  const uint32_t block = parts.state.checkpoint_blocks.back();
+  parts.device.flip_stored(parts.state.layout.block_address(block) + 70, 3);
+  again.device.restore(parts.device.snapshot());
+  EXPECT_TRUE(fails(again.mount().mount(), ErrorCode::kCorrupt,
+                    "checkpoint 2, erase block " + std::to_string(block) + ": wrong CRC"));
+}
+
+TEST_P(Flash_mount, format_takes_a_used_device) {
+  ASSERT_STATUS(parts.mount().format());
+  parts.fill_block("key");
+  const uint64_t id = parts.state.checkpoint_id;
+  if (!bare()) {
+    return;  // an atomic device is erased by its owner
+  }
+  parts.state.reset();
+  ASSERT_STATUS(parts.mount().format());
+  EXPECT_GT(parts.state.checkpoint_id, id) << "its anchor is the newest";
+  parts.state.reset();
+  ASSERT_STATUS(parts.mount().mount());
+  EXPECT_EQ(parts.state.heads, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(, Flash_mount, ::testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
+
+TEST(Flash_mount_of_a_bare_device, I2_nothing_but_anchors_is_erased_before_the_new_checkpoint) {
+  FlashParts parts(kBareFlash);
+  ASSERT_STATUS(parts.mount().format());
+  parts.fill_block("key");
+  const FlashSimulator::State before = parts.device.snapshot();
+  const uint64_t steps_of_a_mount = [&] {
+    FlashParts whole(kBareFlash);
+    whole.device.restore(before);
+    const uint64_t steps = whole.device.steps();
+    EXPECT_TRUE(succeeded(whole.mount().mount()));
+    return whole.device.steps() - steps;
+  }();
+  for (uint64_t step = 1; step <= steps_of_a_mount; ++step) {
+    FlashParts torn(kBareFlash);
+    torn.device.restore(before);
+    torn.device.cut_after(step, CutMode::kPrefix, step);
+    EXPECT_FALSE(torn.mount().mount().ok());
+    torn.device.power_on();
+    torn.state.reset();
+    ASSERT_STATUS(torn.mount().mount()) << step;
+    ASSERT_EQ(torn.state.heads, parts.state.heads) << step;
+  }
+}
+
+TEST(Flash_mount_of_a_bare_device, without_a_block_for_a_checkpoint_only_reading_is_left) {
+  FlashParts parts(kBareFlash);
+  ASSERT_STATUS(parts.mount().format());
+  parts.put("a", "1");
+  FlashParts again(kBareFlash);
+  again.device.restore(parts.device.snapshot());
+  for (uint32_t block = 0; block < 24; ++block) {
+    again.device.set_endurance(block, 0);
+  }
+  FlashMount mount = again.mount();
+  ASSERT_STATUS(mount.mount());
+  EXPECT_TRUE(mount.worn_out());
+  EXPECT_EQ(again.state.heads, 1U);
+}
+
+}  // namespace
+}  // namespace cuckoo

@@ -1,0 +1,246 @@
+#include "core/flash/replay.hpp"
+
+#include "tests/core/flash/parts.hpp"
+
+namespace cuckoo {
+namespace {
+
+// One store writes; another one, which had the same state and has not seen what was written since,
+// replays it.
+class Flash_replay : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    ASSERT_STATUS(writer.mount().format());
+    ASSERT_STATUS(reader.mount().format());
+    ASSERT_EQ(reader.state.difference_to(writer.state), "");
+  }
+
+  // Of a bare device the blocks that were opened behind the checkpoint are found by their headers.
+  FlashReplay::Opened opened(FlashPurpose purpose) const {
+    FlashReplay::Opened blocks;
+    for (uint32_t block = 0; block < writer.state.blocks.touched(); ++block) {
+      const std::span<const std::byte> stored = reader.device.stored(block);
+      const auto header = decode_open_header(block, stored.subspan(16, 16));
+      if (header && header->purpose == purpose &&
+          header->sequence >= reader.state.streams.tail_sequence) {
+        blocks.emplace_back(header->sequence, block);
+      }
+    }
+    std::ranges::sort(blocks);
+    return blocks;
+  }
+  FlashReplay replay_of_the_writer() {
+    reader.device.restore(writer.device.snapshot());
+    return bare() ? FlashReplay(reader.state, reader.log, opened(FlashPurpose::kHot),
+                                opened(FlashPurpose::kCold))
+                  : FlashReplay(reader.state, reader.log, {}, {});
+  }
+  // Runs a replay that succeeds.
+  void expect_replayed() {
+    FlashReplay replay = replay_of_the_writer();
+    ASSERT_STATUS(replay.run());
+    ASSERT_STATUS(reader.state.release_held());
+    EXPECT_EQ(reader.state.difference_to(writer.state), "");
+  }
+  // On an atomic device it fails with this text, on a bare one it is passed over.
+  void expect_refused_or_passed_over(const std::string& text, uint64_t heads) {
+    FlashReplay replay = replay_of_the_writer();
+    if (bare()) {
+      ASSERT_STATUS(replay.run());
+      EXPECT_EQ(reader.state.heads, heads);
+      ASSERT_STATUS(reader.state.index.check());
+    } else {
+      EXPECT_TRUE(fails(replay.run(), ErrorCode::kCorrupt, text));
+    }
+  }
+  bool bare() const { return GetParam(); }
+
+  FlashParts writer{GetParam() ? kBareFlash : kAtomicFlash};
+  FlashParts reader{GetParam() ? kBareFlash : kAtomicFlash};
+};
+
+TEST_P(Flash_replay, of_nothing_changes_nothing) {
+  ASSERT_NO_FATAL_FAILURE(expect_replayed());
+  EXPECT_EQ(reader.state.next_lsn, 1U);
+}
+
+TEST_P(Flash_replay, I1_batches_are_applied_as_they_were_written) {
+  writer.put("a", "1");
+  writer.put("b", "2", false);
+  writer.put("a", "3");
+  writer.remove("b");
+  writer.put("c", std::string(200, 'c'));
+  ASSERT_NO_FATAL_FAILURE(expect_replayed());
+  EXPECT_EQ(reader.state.heads, 2U);
+  EXPECT_TRUE(reader.state.index.contains(writer.entries["a"].hash, writer.entries["a"].position));
+}
+
+TEST_P(Flash_replay, I1_goes_on_where_an_earlier_one_ended) {
+  if (bare()) {
+    return;  // a bare device is only mounted
+  }
+  for (int i = 0; i < 200; ++i) {
+    writer.put("key" + std::to_string(i % 17), std::string(i % 90, 'v'));
+    if (i % 13 == 0) {
+      ASSERT_NO_FATAL_FAILURE(expect_replayed()) << i;
+    }
+  }
+}
+
+TEST_P(Flash_replay, goes_on_in_the_blocks_that_the_stream_went_on_in) {
+  for (int i = 0; i < 4; ++i) {
+    writer.fill_block("block" + std::to_string(i) + " ");
+  }
+  ASSERT_NO_FATAL_FAILURE(expect_replayed());
+  EXPECT_EQ(reader.state.heads, writer.entries.size());
+}
+
+TEST_P(Flash_replay, I1_a_batch_without_an_end_is_as_if_it_had_never_begun) {
+  writer.put("a", "1");
+  writer.put("b", "2", false);
+  writer.put("c", "3", false);
+  ASSERT_NO_FATAL_FAILURE(
+      expect_refused_or_passed_over("the log ends in the middle of a change", 1));
+}
+
+TEST_P(Flash_replay, a_change_that_is_missing_is_an_error) {
+  writer.put("a", "1");
+  ++writer.state.next_lsn;
+  writer.put("b", "2");
+  EXPECT_TRUE(fails(replay_of_the_writer().run(), ErrorCode::kCorrupt,
+                    "the change with seq 2 is missing from the log"));
+}
+
+TEST_P(Flash_replay, a_collection_moves_the_index_to_the_copies_in_the_order_of_events) {
+  uint32_t victim = kNoBlock;
+  for (FlashParts* parts : {&writer, &reader}) {  // the same on both
+    victim = parts->fill_block("old ");
+    parts->fill_block("new ");
+    ASSERT_STATUS(parts->checkpointer.checkpoint());  // so that the victim is no part of the tail
+  }
+  std::vector<FlashLogRecord> copies;
+  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, victim);
+  for (auto& [key, record] : writer.entries) {
+    if (writer.state.layout.locate(record.position).block == victim) {
+      copies.push_back(writer.copy(record));
+      record.position = copies.back().position;
+    }
+  }
+  ASSERT_GT(copies.size(), 10U);
+  const auto count = static_cast<uint32_t>(copies.size());
+  writer.mark(FlashRecordType::kCollected, writer.state.next_lsn, count);
+  ASSERT_STATUS(writer.state.apply_collection(copies, victim));
+  // It replaces a copy, so the order counts.
+  writer.put("old 1", "newer");
+  ASSERT_NO_FATAL_FAILURE(expect_replayed());
+  EXPECT_EQ(reader.state.stats.collections, 1U);
+  EXPECT_EQ(reader.state.blocks.at(victim).kind, FlashBlockKind::kFree);
+}
+
+TEST_P(Flash_replay, I1_a_collection_without_an_end_is_none) {
+  const FlashLogRecord a = writer.put("a", "1");
+  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, 7);
+  writer.copy(a);
+  ASSERT_NO_FATAL_FAILURE(expect_refused_or_passed_over("a collection has no end", 1));
+  if (bare()) {
+    EXPECT_TRUE(reader.state.index.contains(a.hash, a.position));
+    EXPECT_EQ(reader.state.stats.collections, 0U);
+  }
+}
+
+TEST_P(Flash_replay, I1_a_copy_outside_of_a_collection_counts_for_nothing) {
+  const FlashLogRecord a = writer.put("a", "1");
+  writer.copy(a);
+  ASSERT_NO_FATAL_FAILURE(expect_refused_or_passed_over("belongs to no collection", 1));
+}
+
+TEST_P(Flash_replay, a_collection_of_the_future_lacks_a_change) {
+  writer.put("a", "1");
+  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn + 1, 7);
+  EXPECT_TRUE(fails(replay_of_the_writer().run(), ErrorCode::kCorrupt,
+                    "the change with seq 2 is missing from the log"));
+}
+
+TEST_P(Flash_replay, a_collection_of_a_record_that_is_not_there_is_an_error) {
+  FlashLogRecord a = writer.put("a", "1");
+  const uint32_t block = writer.state.layout.locate(a.position).block;
+  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, block + 1);
+  writer.copy(a);
+  writer.mark(FlashRecordType::kCollected, writer.state.next_lsn, 1);
+  EXPECT_TRUE(
+      fails(replay_of_the_writer().run(), ErrorCode::kCorrupt, "is of a record that is not there"));
+}
+
+TEST_P(Flash_replay, I2_a_torn_record_at_the_end_is_passed_over) {
+  const FlashLogRecord a = writer.put("a", "1");
+  const FlashLogRecord b = writer.put("b", "2");
+  writer.device.flip_stored(writer.state.layout.address(b.position) + 20, 0);  // its key
+  FlashReplay replay = replay_of_the_writer();
+  ASSERT_STATUS(replay.run());  // on an atomic device the digest tells
+  EXPECT_EQ(reader.state.heads, 1U);
+  EXPECT_EQ(replay.newest().position, a.position);
+  EXPECT_NE(reader.state.digest, writer.state.digest);
+}
+
+TEST_P(Flash_replay, I2_a_broken_record_with_one_behind_it_is_damage) {
+  const FlashLogRecord a = writer.put("a", "1");
+  const FlashLogRecord b = writer.put("b", "2");
+  writer.device.flip_stored(writer.state.layout.address(a.position) + 20, 0);
+  const Status replayed = replay_of_the_writer().run();
+  EXPECT_TRUE(!bare() || fails(replayed, ErrorCode::kCorrupt,
+                               "unit " + std::to_string(a.position) + " is no record, but unit " +
+                                   std::to_string(b.position) + " behind it is one"));
+  EXPECT_EQ(reader.state.heads, 0U);
+}
+
+TEST_P(Flash_replay, the_newest_record_comes_with_all_its_bytes_where_it_may_be_torn) {
+  writer.put("a", "1");
+  const FlashLogRecord b = writer.put("b", "the value");
+  FlashReplay replay = replay_of_the_writer();
+  ASSERT_STATUS(replay.run());
+  EXPECT_EQ(replay.newest().position, b.position);
+  if (bare()) {
+    EXPECT_EQ(text_of(value_in(b.header, replay.newest().whole)), "the value");
+    EXPECT_EQ(text_of(key_in(b.header, replay.newest().whole)), "b");
+  } else {
+    EXPECT_TRUE(replay.newest().whole.empty());
+  }
+}
+
+// The end of the newest change may not be readable the next time: then what it emptied is needed.
+TEST_P(Flash_replay, I3_what_the_newest_change_emptied_is_held) {
+  for (const bool one_more : {false, true}) {
+    SCOPED_TRACE(one_more);
+    FlashParts first(bare() ? kBareFlash : kAtomicFlash);
+    FlashParts second(bare() ? kBareFlash : kAtomicFlash);
+    uint32_t block = kNoBlock;
+    for (FlashParts* parts : {&first, &second}) {
+      ASSERT_STATUS(parts->mount().format());
+      block = parts->fill_block("old ");
+      for (const auto& [key, record] : std::map(parts->entries)) {
+        if (key != "old 0") {
+          parts->put(key, "new");
+        }
+      }
+      ASSERT_STATUS(parts->checkpointer.checkpoint());
+      ASSERT_GT(parts->state.blocks.at(block).live_units, 0U);
+    }
+    first.remove("old 0");
+    if (one_more) {
+      first.put("old 1", "newer");
+    }
+    second.device.restore(first.device.snapshot());
+    ASSERT_STATUS(FlashReplay(second.state, second.log, {}, {}).run());
+    EXPECT_EQ(first.state.blocks.at(block).kind, FlashBlockKind::kFree);
+    EXPECT_EQ(second.state.blocks.at(block).kind,
+              bare() && !one_more ? FlashBlockKind::kData : FlashBlockKind::kFree);
+    ASSERT_STATUS(second.state.release_held());
+    EXPECT_EQ(second.state.blocks.at(block).kind, FlashBlockKind::kFree);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, Flash_replay, ::testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
+
+}  // namespace
+}  // namespace cuckoo

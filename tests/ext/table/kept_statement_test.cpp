@@ -1,0 +1,151 @@
+// Clients keep statements prepared, and with them instances of tables that SQLite has connected
+// anew since. What such an old instance knows of names and contents a roll-back of DDL may have
+// undone, of which SQLite tells nobody (C7 of live_table.hpp).
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+struct Kind {
+  const char* name;
+  const char* module;
+  const char* key;
+};
+
+class KeptStatement : public testing::TestWithParam<Kind> {
+ protected:
+  KeptStatement() : db(folder.file("kept.db")) {}
+
+  void create(Database& on, const std::string& name) const {
+    on.run("CREATE VIRTUAL TABLE " + name + " USING " + GetParam().module);
+  }
+  void insert(Database& on, const std::string& name, const std::string& key) const {
+    on.run("INSERT INTO " + name + "(" + GetParam().key + ") VALUES ('" + key + "')");
+  }
+  // Which of 'zero', 'one' and 'more' it has.
+  std::string query(const std::string& name) const {
+    const std::string key = GetParam().key;
+    return "SELECT group_concat(k) FROM (SELECT a.k FROM (SELECT 'more' AS k UNION ALL SELECT 'one'"
+           " UNION ALL SELECT 'zero') a CROSS JOIN " +
+           name + " f ON f." + key + " = a.k ORDER BY a.k)";
+  }
+  std::string found(Database& on, const std::string& name) const { return on.text(query(name)); }
+  void check(Database& on, const std::string& name) const {
+    on.run("INSERT INTO " + name + "(" + name + ") VALUES ('check')");
+  }
+
+  TemporaryFolder folder;
+  QuickDatabase db;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, KeptStatement,
+    testing::Values(Kind{"cuckoo", "cuckoo_filter(k, seed = 1)", "k"},
+                    Kind{"seeded", "cuckoo_filter(k)", "k"},
+                    Kind{"bloom", "bloom_filter(k, seed = 1)", "k"},
+                    Kind{"counting", "bloom_filter(k, counting = on, seed = 1)", "k"},
+                    Kind{"window", "cuckoo_filter(k, generations = 3, seed = 1)", "k"},
+                    Kind{"flash", "flash_kv(k, v, size = '64KB', seed = 1)", "k"},
+                    Kind{"ring", "hash_ring(seed = 1)", "node"}),
+    [](const testing::TestParamInfo<Kind>& test) { return test.param.name; });
+
+TEST_P(KeptStatement, does_not_see_names_that_were_rolled_back) {
+  const std::vector<std::string> changes[] = {
+      {"DROP TABLE f0", "ALTER TABLE f1 RENAME TO f0"},
+      {"ALTER TABLE f0 RENAME TO x", "ALTER TABLE f1 RENAME TO f0"},
+      {"ALTER TABLE f0 RENAME TO x", "ALTER TABLE f1 RENAME TO f0", "ALTER TABLE x RENAME TO f1"},
+      {"ALTER TABLE f0 RENAME TO x", "ALTER TABLE x RENAME TO f0"},
+      {"ALTER TABLE f0 RENAME TO x",
+       std::string("CREATE VIRTUAL TABLE f0 USING ") + GetParam().module},
+      {"DROP TABLE f0", std::string("CREATE VIRTUAL TABLE f0 USING ") + GetParam().module},
+  };
+  create(db, "f0");
+  create(db, "f1");
+  insert(db, "f0", "zero");
+  insert(db, "f1", "one");
+  const Query kept0(db, query("f0"));
+  const Query kept1(db, query("f1"));
+  const std::pair<const char*, const char*> transactions[] = {
+      {"BEGIN", "ROLLBACK"}, {"SAVEPOINT s", "ROLLBACK TO s; RELEASE s"}};
+  for (const auto& [begin, end] : transactions) {
+    for (const bool written : {false, true}) {
+      for (const std::vector<std::string>& change : changes) {
+        db.run(begin);
+        if (written) {
+          insert(db, "f0", "more");
+          insert(db, "f1", "more");
+        }
+        for (const std::string& sql : change) {
+          db.run(sql);
+          db.attempt(query("f0"));
+          db.attempt(query("f1"));
+        }
+        db.run(end);
+        const std::string where = change.front() + "; " + change.back() + "; " + end;
+        ASSERT_EQ(found(db, "f0"), "zero") << where;
+        ASSERT_EQ(found(db, "f1"), "one") << where;
+        Database fresh(folder.file("kept.db"));
+        ASSERT_EQ(found(fresh, "f0"), "zero") << where;
+        ASSERT_EQ(found(fresh, "f1"), "one") << where;
+      }
+    }
+  }
+  insert(db, "f0", "more");
+  Database fresh(folder.file("kept.db"));
+  EXPECT_EQ(found(fresh, "f0"), "more,zero");
+  EXPECT_EQ(found(fresh, "f1"), "one");
+  check(fresh, "f0");
+  check(fresh, "f1");
+}
+
+TEST_P(KeptStatement, does_not_hide_what_others_write_to_a_table_made_anew) {
+  for (const char* begin : {"BEGIN", "SAVEPOINT s"}) {
+    QuickDatabase other(folder.file("kept.db"));
+    create(other, "f");
+    const Query kept(db, query("f"));
+    EXPECT_EQ(found(db, "f"), "NULL");
+    other.run("CREATE TABLE IF NOT EXISTS any(x); DROP TABLE any");  // it is connected anew
+    db.run(begin);
+    insert(db, "f", "one");
+    db.run("DROP TABLE f; COMMIT");
+    create(other, "f");
+    EXPECT_EQ(found(db, "f"), "NULL");
+    insert(other, "f", "zero");
+    EXPECT_EQ(found(db, "f"), "zero");
+    insert(db, "f", "more");
+    EXPECT_EQ(found(other, "f"), "more,zero");
+    check(other, "f");
+    db.run("DROP TABLE f");
+  }
+}
+
+// A statement that reads a table while it is renamed goes on; not if the name is another's again.
+TEST_P(KeptStatement, that_runs_does_not_read_another_table) {
+  create(db, "f0");
+  create(db, "f1");
+  insert(db, "f0", "zero");
+  insert(db, "f1", "one");
+  const std::string key = GetParam().key;
+  db.run(
+      "CREATE TABLE keys AS SELECT 'one' AS k UNION ALL SELECT 'zero' UNION ALL SELECT 'one'"
+      " UNION ALL SELECT 'zero'");
+  // In memory: the rows of an ordinary table are cut off by the roll-back themselves.
+  const std::string sql =
+      "SELECT j.value FROM json_each('[\"one\",\"zero\",\"one\",\"zero\"]') j"
+      " CROSS JOIN f1 ON f1." +
+      key + " = j.value";
+  Query running(db, sql);
+  ASSERT_EQ(running.step(), SQLITE_ROW);
+  db.run("BEGIN");
+  const bool renamed = db.attempt("ALTER TABLE f0 RENAME TO x").code == SQLITE_OK &&
+                       db.attempt("ALTER TABLE f1 RENAME TO f0").code == SQLITE_OK;
+  db.run("ROLLBACK");
+  int code = SQLITE_ROW;
+  while ((code = running.step()) == SQLITE_ROW) {
+    EXPECT_STREQ(reinterpret_cast<const char*>(sqlite3_column_text(running.handle(), 0)), "one");
+  }
+  EXPECT_TRUE(code == SQLITE_DONE || (renamed && (code & 0xFF) == SQLITE_ABORT)) << code;
+}
+
+}  // namespace
+}  // namespace cuckoo::test
