@@ -1,19 +1,14 @@
 #include "ext/filter/table.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "core/filter/sizing.hpp"
-
-#include "ext/filter/image_filter.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
 namespace {
-
-enum Column : int { kKeyColumn = 0, kCountColumn = 1, kCommandColumn = 2 };
 
 constexpr double kProbeCost = 190;  // puts the filter before rowid and primary-key look-ups
 constexpr double kCountCost = 1e6;
@@ -284,69 +279,6 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
   return true;
 }
 
-// --- probing -----------------------------------------------------------------------------------
-
-FilterTable::Cursor::Cursor(FilterTable& table)
-    : table_(table), live_(table.live()), affinity_(table.affinity()) {
-  live_.follow();
-}
-
-void FilterTable::Cursor::probe_any(sqlite3_value* value) {
-  const KeyView key = key_of(value, affinity_);
-  if (key.type != SQLITE_NULL && live_.contains(key)) {
-    rows_left_ = 1;
-    key_.assign(key);
-  }
-}
-
-void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
-  live_.follow();  // a roll-back may have come between
-  if (plan == kProbePlan || plan == kBinaryProbePlan) {
-    if (plan == kBinaryProbePlan && !noted_binary_) {
-      table_.note_binary_probe();
-      noted_binary_ = true;
-    }
-    probe_any(values[0]);
-    return;
-  }
-  if (plan == kCountPlan) {
-    rows_left_ = live_.filter().items();
-    return;
-  }
-  if (plan == kRefuseCollationPlan) {
-    const std::string own = collation_name(table_.collation());
-    throw SqlError(SQLITE_ERROR, live_.table() +
-                                     ": a filter compares keys with the collation of"
-                                     " its key, " +
-                                     own + ", only; write key = value COLLATE " + own +
-                                     ", or put the filter's key on the left of =");
-  }
-  refuse_to_list();
-}
-
-void FilterTable::Cursor::refuse_to_list() const {
-  const std::string& name = live_.table();
-  throw SqlError(SQLITE_ERROR,
-                 name +
-                     ": a filter does not know its keys and can't list them; give a key (key = ?,"
-                     " JOIN, EXISTS, filter_contains); to empty it: INSERT INTO " +
-                     name + "(" + name + ") VALUES ('clear')");
-}
-
-void FilterTable::Cursor::column(sqlite3_context* context, int column) {
-  if (plan_ == kCountPlan) {
-    refuse_to_list();
-  }
-  if (column == kKeyColumn) {
-    if (sqlite3_vtab_nochange(context) == 0) {
-      key_.result(context);
-    }
-  } else if (column == kCountColumn && sqlite3_vtab_nochange(context) == 0) {
-    live_.follow();  // a roll-back may have come between
-    sqlite3_result_int64(context, static_cast<sqlite3_int64>(live_.count(key_.view())));
-  }
-}
-
 // --- changing ----------------------------------------------------------------------------------
 
 // A "no" is right by either collation, and a "yes" only means maybe. But who deletes 'ADA' by
@@ -466,96 +398,6 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
     live_->insert(key_to_store(key));
   } else if (sqlite3_value_nochange(key) == 0) {
     update_key(values[0], key);
-  }
-}
-
-// --- commands ----------------------------------------------------------------------------------
-
-std::span<const Command<FilterTable>> FilterTable::commands() noexcept {
-  using Argument = Command<FilterTable>::Argument;
-  static constexpr Command<FilterTable> kAll[] = {
-      {"check", Argument::kNone, &FilterTable::run_check},
-      {"clear", Argument::kNone, &FilterTable::run_clear},
-      {"delete", Argument::kTaken, &FilterTable::run_delete},
-      {"import", Argument::kTaken, &FilterTable::run_import},
-      {"merge", Argument::kTaken, &FilterTable::run_merge},
-      {"rebuild", Argument::kNone, &FilterTable::run_rebuild},
-      {"resize", Argument::kTaken, &FilterTable::run_resize},
-      {"rotate", Argument::kNone, &FilterTable::run_rotate},
-  };
-  return kAll;
-}
-
-void FilterTable::run_check(sqlite3_value*) {
-  check();
-  if (has_source()) {
-    check_source();
-  }
-}
-
-void FilterTable::run_delete(sqlite3_value* key) {
-  if (is_null(key)) {
-    throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
-                                                  key_.name + ": 'delete' takes a key");
-  }
-  remove(key);
-}
-
-void FilterTable::run_import(sqlite3_value* image) {
-  refuse_losing_keys("import");
-  if (sqlite3_value_type(image) != SQLITE_BLOB) {
-    throw SqlError(
-        SQLITE_ERROR,
-        name() + ": import takes an image, a BLOB made by filter_export()" + kHintBindAsBlob);
-  }
-  live_->import(blob_of(image));
-}
-
-void FilterTable::run_merge(sqlite3_value* other) {
-  if (sqlite3_value_type(other) == SQLITE_BLOB) {
-    live_->merge(blob_of(other));
-  } else if (sqlite3_value_type(other) == SQLITE_TEXT) {
-    live_->merge(*connection_.find<LiveFilter>(text_argument(other)).live);
-  } else {
-    throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
-  }
-}
-
-void FilterTable::run_resize(sqlite3_value* argument) {
-  const std::optional<double> capacity = parse_number(text_argument(argument));
-  if (!capacity || *capacity < 1 || *capacity > static_cast<double>(kMaxCapacity) ||
-      std::floor(*capacity) != *capacity) {
-    throw SqlError(SQLITE_ERROR,
-                   name() + ": resize takes a capacity, a whole number from 1 to 2^40");
-  }
-  const auto whole = static_cast<uint64_t>(*capacity);
-  if (live_->filter().newest().keeps_hashes()) {
-    live_->resize(whole);
-  } else {
-    rebuild(whole);
-  }
-}
-
-// From the source, else from the stored hashes.
-void FilterTable::rebuild(uint64_t capacity) {
-  if (!has_source()) {
-    live_->resize(capacity);
-    return;
-  }
-  FilterSource from = source();
-  load_from(from, capacity);
-  if (triggers_ && (!from.has_triggers() || !from.newer_trigger().empty())) {
-    from.detach_triggers();
-    from.create_triggers();
-  }
-}
-
-// Where triggers keep it in step with its source.
-void FilterTable::refuse_losing_keys(const char* command) const {
-  if (triggers_) {
-    throw SqlError(SQLITE_ERROR, name() + ": " + command +
-                                     " would lose keys that its source still has; 'rebuild' loads"
-                                     " them anew");
   }
 }
 

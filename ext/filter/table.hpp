@@ -21,6 +21,8 @@ class FilterTable : public StoredTable<LiveFilter> {
  public:
   class Cursor;
 
+  enum Column : int { kKeyColumn = 0, kCountColumn = 1, kCommandColumn = 2 };
+
   // What xBestIndex tells xFilter.
   enum Plan : int {
     kCountPlan = 0,            // as many rows as items, no column of them

@@ -23,6 +23,21 @@ class HashRingTable : public StoredTable<LiveRing> {
  public:
   class Cursor;
 
+  // In the order of the declaration; the command column is the last.
+  enum Column : int {
+    kNode,
+    kWeight,
+    kShare,
+    kKey,
+    kReplicas,
+    kReplica,
+    kCommand,
+  };
+
+  // A row's number: the node's, and a hash.
+  static constexpr unsigned kIdBits = 17;
+  static constexpr unsigned kRowHashBits = 36;
+
   // What xBestIndex tells xFilter.
   enum Plan : int {
     kNodesPlan = 0,

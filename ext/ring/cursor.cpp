@@ -1,0 +1,219 @@
+// HashRingTable::Cursor: the nodes, one node, the owners of a key.
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
+#include "core/base/key_hash.hpp"
+#include "ext/ring/table.hpp"
+#include "ext/sqlite/function.hpp"
+
+namespace cuckoo {
+namespace {
+
+bool is_int64(double real) noexcept {
+  return real >= -0x1p63 && real < 0x1p63 && real == std::floor(real);
+}
+
+// A whole number as an integer, as a column of type NUMERIC would show it.
+void result_weight(sqlite3_context* context, double weight) {
+  if (weight == std::floor(weight)) {
+    sqlite3_result_int64(context, static_cast<sqlite3_int64>(weight));  // at most 1e15
+  } else {
+    sqlite3_result_double(context, weight);
+  }
+}
+
+}  // namespace
+
+HashRingTable::Cursor::Cursor(HashRingTable& table)
+    : table_(table), live_(table.live()), affinity_(table.key_affinity()) {
+  live_.follow();
+}
+
+void HashRingTable::Cursor::refuse() const {
+  const std::string& name = live_.table();
+  switch (plan_) {
+    case kRefuseCollationPlan:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": keys are compared with BINARY collation only; write"
+                                       " key = value COLLATE BINARY");
+    case kRefuseReplicasPlan:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": how many replicas is given by replicas = n, a value"
+                                       " known before the look-up");
+    case kRefuseReplicaPlan:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": replica counts from 0 to replicas - 1: give"
+                                       " replicas = n, too");
+    default:
+      throw SqlError(SQLITE_ERROR, name +
+                                       ": key, replicas and replica need a key: key = value, or"
+                                       " JOIN … ON key = column; without them the nodes are"
+                                       " listed");
+  }
+}
+
+void HashRingTable::Cursor::filter_other(sqlite3_value** values) {
+  rows_ = 0;
+  if (plan_ > kOwnersPlan) {
+    refuse();
+  }
+  if (has_key()) {
+    if (!live_.ready()) {
+      live_.prepare();
+    }
+    filter_owners(values);
+  } else {
+    live_.follow();
+    filter_nodes(values);
+  }
+}
+
+void HashRingTable::Cursor::filter_nodes(sqlite3_value** values) {
+  const HashRing& ring = live_.ring();
+  ids_.clear();
+  if (plan_ == kNodePlan) {
+    if (!is_null(values[0]) && sqlite3_value_type(values[0]) != SQLITE_BLOB) {
+      const RingNode* const node = ring.find(text_argument(values[0]));
+      if (node != nullptr) {
+        ids_.push_back(node->id);
+      }
+    }
+  } else {
+    for (uint32_t id = 1; id <= ring.last_id(); ++id) {
+      if (ring.find(id) != nullptr) {
+        ids_.push_back(id);
+      }
+    }
+  }
+  rows_ = ids_.size();
+}
+
+void HashRingTable::Cursor::skip_gone() noexcept {
+  while (row_ < rows_ && live_.current() && live_.ring().find(ids_[row_]) == nullptr) {
+    ++row_;
+  }
+}
+
+// ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes. JavaScript
+// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too.
+uint64_t HashRingTable::Cursor::position_of(const KeyView& key, sqlite3_value* value) const {
+  const HashRing& ring = live_.ring();
+  if (ring.options().algorithm != RingAlgorithm::kKetama) {
+    return hash_key(key, ring.options().seed);
+  }
+  const auto position = [&ring](std::string_view text) {
+    return ring.ketama_position(std::as_bytes(std::span(text)));
+  };
+  char text[40];
+  const auto position_of_integer = [&](int64_t integer) {
+    return position({text, std::to_chars(text, text + sizeof text, integer).ptr});
+  };
+  switch (key.type) {
+    case SQLITE_INTEGER:
+      return position_of_integer(key.integer);
+    case SQLITE_FLOAT:
+      if (ring.options().format > 1 && is_int64(key.real)) {
+        return position_of_integer(static_cast<int64_t>(key.real));
+      }
+      if (sqlite3_value_type(value) == SQLITE_FLOAT) {  // as this version of SQLite writes it
+        return position(text_argument(value));
+      }
+      return position(sqlite3_snprintf(sizeof text, text, "%!.15g", key.real));
+    default:
+      return ring.ketama_position(bytes_of(key));
+  }
+}
+
+size_t HashRingTable::Cursor::replicas_of(sqlite3_value* value) const {
+  const int type = sqlite3_value_numeric_type(value);
+  const double count = sqlite3_value_double(value);
+  if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || count != std::floor(count) || count < 1) {
+    throw SqlError(SQLITE_ERROR, live_.table() + ": replicas is a whole number from 1");
+  }
+  return count >= static_cast<double>(kMaxRingNodes) ? kMaxRingNodes : static_cast<size_t>(count);
+}
+
+void HashRingTable::Cursor::filter_owners(sqlite3_value** values) {
+  const KeyView key = key_of(values[0], affinity_);
+  if (key.type == SQLITE_NULL || (plan_ == kOwnersPlan && is_null(values[1]))) {
+    return;
+  }
+  key_.assign(key);
+  const uint64_t position = position_of(key, values[0]);
+  if (plan_ == kOwnerPlan) {
+    owner_ = live_.ring().owner(position);
+    rows_ = owner_ != 0 ? 1 : 0;
+    return;
+  }
+  replicas_ = replicas_of(values[1]);
+  live_.ring().owners(position, replicas_, ids_);
+  rows_ = ids_.size();
+}
+
+void HashRingTable::Cursor::column(sqlite3_context* context, int column) {
+  if (column == kNode && plan_ == kOwnerPlan && live_.current()) [[likely]] {
+    if (const RingNode* const node = live_.ring().find(owner_)) {
+      sqlite3_result_text(context, node->name.data(), static_cast<int>(node->name.size()),
+                          SQLITE_TRANSIENT);
+    }
+    return;
+  }
+  if (!has_key() && sqlite3_vtab_nochange(context) != 0) {  // an UPDATE lists nodes
+    return;
+  }
+  switch (column) {
+    case kKey:
+      return has_key() ? key_.result(context) : sqlite3_result_null(context);
+    case kReplicas:
+      return has_key()
+                 ? sqlite3_result_int64(context, static_cast<sqlite3_int64>(
+                                                     plan_ == kOwnersPlan ? replicas_ : size_t{1}))
+                 : sqlite3_result_null(context);
+    case kReplica:
+      return has_key() ? sqlite3_result_int64(context, static_cast<sqlite3_int64>(row_))
+                       : sqlite3_result_null(context);
+    default:
+      break;
+  }
+  if (!live_.current()) {  // a roll-back may have come between
+    live_.follow();
+  }
+  const RingNode* const node = live_.ring().find(node_id());
+  if (node == nullptr) {
+    return;
+  }
+  switch (column) {
+    case kNode:
+      return sqlite3_result_text64(context, node->name.data(), node->name.size(), SQLITE_TRANSIENT,
+                                   SQLITE_UTF8);
+    case kWeight:
+      return result_weight(context, node->weight);
+    case kShare: {
+      if (!live_.ready()) {
+        live_.prepare();
+      }
+      const double share = live_.ring().share(node->id).share();
+      if (!has_key()) {
+        table_.share_was_read(node->id, share);
+      }
+      return sqlite3_result_double(context, share);
+    }
+    default:
+      return;
+  }
+}
+
+sqlite3_int64 HashRingTable::Cursor::rowid() const noexcept {
+  if (!has_key()) {
+    return static_cast<sqlite3_int64>(node_id());
+  }
+  std::byte bytes[16];
+  store_le(bytes, uint64_t{row_});
+  store_le(bytes + 8, uint64_t{plan_ == kOwnersPlan ? replicas_ : size_t{1}});
+  const uint64_t hash =
+      XXH3_64bits_withSeed(bytes, sizeof bytes, hash_key(key_.view(), 0)) >> (64 - kRowHashBits);
+  return static_cast<sqlite3_int64>((hash != 0 ? hash : 1) << kIdBits | node_id());
+}
+
+}  // namespace cuckoo
