@@ -81,7 +81,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   void run_import(sqlite3_value* image);
   void run_merge(sqlite3_value* other);  // a filter's name or an image
   void run_rebuild(sqlite3_value*) { rebuild(0); }
-  void run_resize(sqlite3_value* capacity);
+  void run_resize(sqlite3_value* argument);
   void run_rotate(sqlite3_value*) { live_->rotate(); }
 
   Connection& connection_;

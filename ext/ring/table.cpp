@@ -1,8 +1,5 @@
 #include "ext/ring/table.hpp"
 
-#include <charconv>
-#include <cmath>
-#include <string_view>
 
 #include "core/base/key_hash.hpp"
 
