@@ -1,6 +1,5 @@
 #include "ext/ring/table.hpp"
 
-
 #include "core/base/key_hash.hpp"
 
 #include "ext/sqlite/function.hpp"
