@@ -173,7 +173,6 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
   live.follow();
   const FlashStore& flash = live.flash();
   const FlashGeometry& geometry = live.pages().geometry();
-  const FlashStoreStats& stats = flash.stats();
   const uint64_t unit = geometry.program_unit_bytes;
   const auto text = [context](const std::string& value) {
     sqlite3_result_text64(context, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
@@ -211,6 +210,19 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
       return result_count(context, flash.index().relocations());
     case kExpansions:
       return result_count(context, flash.index().expansions());
+    case kMemoryBytes:
+      return result_count(context, live.pages().memory_bytes() + flash.index().memory_bytes() +
+                                       flash.blocks().memory_bytes());
+    default:
+      return counter_column(context, column);
+  }
+}
+
+void FlashInfo::Cursor::counter_column(sqlite3_context* context, int column) const {
+  LiveFlash& live = *rows_.row().live;
+  const FlashStore& flash = live.flash();
+  const FlashStoreStats& stats = flash.stats();
+  switch (column) {
     case kSectorReads:
       return result_count(context, live.pages().sector_reads());
     case kRecordReads:
@@ -240,9 +252,6 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
       return result_count(context, stats.collections);
     case kCheckpoints:
       return result_count(context, stats.checkpoints);
-    case kMemoryBytes:
-      return result_count(context, live.pages().memory_bytes() + flash.index().memory_bytes() +
-                                       flash.blocks().memory_bytes());
     default:
       return;
   }

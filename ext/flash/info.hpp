@@ -42,6 +42,7 @@ class FlashInfo::Cursor {
   void survey();
   void space_column(sqlite3_context* context, int column) const;
   void table_column(sqlite3_context* context, int column);
+  void counter_column(sqlite3_context* context, int column) const;  // what its life has cost
 
   FlashInfo& table_;
   TableRows<LiveFlash> rows_;
