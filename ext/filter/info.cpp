@@ -37,14 +37,6 @@ enum Column : int {
   kFilterArgument,
 };
 
-void result_text(sqlite3_context* context, const std::string& text) {
-  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-}
-
-void result_count(sqlite3_context* context, uint64_t count) {
-  sqlite3_result_int64(context, static_cast<sqlite3_int64>(count));
-}
-
 void result_share(sqlite3_context* context, double part, uint64_t whole) {
   sqlite3_result_double(context, part / static_cast<double>(whole));
 }
@@ -111,17 +103,10 @@ std::string FilterInfo::declaration() const {
 bool FilterInfo::best_index(sqlite3_index_info* info) {
   info->estimatedCost = 1000;
   info->estimatedRows = 10;
-  for (int i = 0; i < info->nConstraint; ++i) {
-    const auto& constraint = info->aConstraint[i];
-    if (constraint.iColumn != kFilterArgument || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
-      continue;
-    }
-    if (constraint.usable == 0) {
-      return false;  // an argument that this plan can't have yet
-    }
-    info->aConstraintUsage[i].argvIndex = 1;
-    info->aConstraintUsage[i].omit = 1;
-    info->idxNum = 1;
+  if (!take_arguments(info, kFilterArgument)) {
+    return false;
+  }
+  if (info->idxNum != 0) {
     info->estimatedCost = 10;
     info->estimatedRows = 1;
   }
@@ -136,11 +121,13 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   rows_.clear();
   image_.reset();
   past_image_ = false;
+  argument_ = {};
   Connection& connection = table_.connection();
   if (plan == 0) {
     rows_.take_all(connection);
     return;
   }
+  argument_.assign(key_of(values[0], Affinity::kNone));
   switch (sqlite3_value_type(values[0])) {
     case SQLITE_NULL:
       return;
@@ -164,7 +151,9 @@ void FilterInfo::Cursor::next() {
 }
 
 void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
-  if (image_ != nullptr) {
+  if (column == kFilterArgument) {
+    argument_.result(context);
+  } else if (image_ != nullptr) {
     image_column(context, column);
   } else {
     table_column(context, column);

@@ -8,6 +8,7 @@
 
 #include "ext/filter/live_filter.hpp"
 #include "ext/sqlite/module.hpp"
+#include "ext/sqlite/value.hpp"
 #include "ext/table/table_rows.hpp"
 
 namespace cuckoo {
@@ -44,6 +45,7 @@ class FilterInfo::Cursor {
   void table_column(sqlite3_context* context, int column);
 
   FilterInfo& table_;
+  KeyCopy argument_;                    // shown as it was given
   std::unique_ptr<ImageFilter> image_;  // instead of tables
   bool past_image_ = false;
   TableRows<LiveFilter> rows_;

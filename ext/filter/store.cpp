@@ -29,18 +29,11 @@ Status FilterStore::read_log(int64_t first, int64_t last, const RowVisitor& visi
 }
 
 Status FilterStore::write_log(int64_t id, std::span<const std::byte> row, bool stored) {
-  return attempt([&]() -> Status {
-    Statement& write = stored ? ready(update_log_, kUpdateLog) : ready(insert_log_, kInsertLog);
-    write.bind(1, id).bind(2, row).run();
-    return stored ? expect_changed("log", id) : Status();
-  });
+  return write_row(update_log_, kUpdateLog, insert_log_, kInsertLog, "log", id, row, stored);
 }
 
 Status FilterStore::erase_log(int64_t first, int64_t last) {
-  return attempt([&]() -> Status {
-    ready(delete_log_, kDeleteLog).bind(1, first).bind(2, last).run();
-    return {};
-  });
+  return erase_rows(delete_log_, kDeleteLog, first, last);
 }
 
 // The cell, or, where there are several generations of rows, 16 bytes: generation and cell, the

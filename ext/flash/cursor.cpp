@@ -169,7 +169,7 @@ void FlashTable::Cursor::result_key(sqlite3_context* context) {
 
 void FlashTable::Cursor::result_digest(sqlite3_context* context) {
   if (const std::string text = table_.digest_text(value_); !text.empty()) {
-    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    result_text(context, text);
   }
 }
 

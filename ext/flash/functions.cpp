@@ -25,7 +25,7 @@ void sha1(sqlite3_context* context, int, sqlite3_value** values) {
     }
     const std::string digest =
         hex_of(connection_of(context).part<Digester>().compute(DigestKind::kSha1, bytes));
-    sqlite3_result_text64(context, digest.data(), digest.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    result_text(context, digest);
   });
 }
 
@@ -39,7 +39,7 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
     }
     const auto table = connection_of(context).find<LiveFlash>(text_argument(values[0]));
     const std::string svg = draw_flash_map(*table.live);
-    sqlite3_result_text64(context, svg.data(), svg.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    result_text(context, svg);
   });
 }
 

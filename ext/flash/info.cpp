@@ -57,27 +57,6 @@ enum SectorColumn : int {
   kSectorArgument,
 };
 
-void result_count(sqlite3_context* context, uint64_t count) {
-  sqlite3_result_int64(context, static_cast<sqlite3_int64>(count));
-}
-
-// The hidden argument, if it is given. False: it is not known in this plan.
-bool take_argument(sqlite3_index_info* info, int column) {
-  for (int i = 0; i < info->nConstraint; ++i) {
-    const auto& constraint = info->aConstraint[i];
-    if (constraint.iColumn != column || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
-      continue;
-    }
-    if (constraint.usable == 0) {
-      return false;
-    }
-    info->aConstraintUsage[i].argvIndex = 1;
-    info->aConstraintUsage[i].omit = 1;
-    info->idxNum = 1;
-  }
-  return true;
-}
-
 // Nothing for NULL.
 std::optional<std::string> table_name(sqlite3_value* name, const char* function) {
   if (sqlite3_value_type(name) == SQLITE_NULL) {
@@ -109,7 +88,7 @@ std::string FlashInfo::declaration() const {
 bool FlashInfo::best_index(sqlite3_index_info* info) {
   info->estimatedCost = 1000;
   info->estimatedRows = 10;
-  if (!take_argument(info, kInfoArgument)) {
+  if (!take_arguments(info, kInfoArgument)) {
     return false;
   }
   if (info->idxNum == 1) {
@@ -126,10 +105,12 @@ bool FlashInfo::best_index(sqlite3_index_info* info) {
 
 void FlashInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
   rows_.clear();
+  argument_ = {};
   surveys_ = (plan & kSurveys) != 0;
   if ((plan & ~kSurveys) == 0) {
     rows_.take_all(table_.connection());
   } else if (const auto name = table_name(values[0], "flash_kv_info")) {
+    argument_.assign(key_of(values[0], Affinity::kNone));
     rows_.take(table_.connection(), *name);
   }
   survey();
@@ -156,13 +137,16 @@ void FlashInfo::Cursor::space_column(sqlite3_context* context, int column) const
 }
 
 void FlashInfo::Cursor::column(sqlite3_context* context, int column) {
+  if (column == kInfoArgument) {
+    return argument_.result(context);
+  }
   const TableRows<LiveFlash>::Found& found = rows_.row();
   const std::string* const text = column == kSchema  ? &found.schema
                                   : column == kName  ? &found.table
                                   : column == kError ? &found.error
                                                      : nullptr;
   if (text != nullptr && !text->empty()) {
-    sqlite3_result_text64(context, text->data(), text->size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    result_text(context, *text);
   } else if (text == nullptr && found.error.empty()) {
     table_column(context, column);
   }
@@ -174,9 +158,6 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
   const FlashStore& flash = live.flash();
   const FlashGeometry& geometry = live.pages().geometry();
   const uint64_t unit = geometry.program_unit_bytes;
-  const auto text = [context](const std::string& value) {
-    sqlite3_result_text64(context, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  };
   switch (column) {
     case kEntries:
       return result_count(context, flash.size());
@@ -193,7 +174,7 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
     case kEndurance:
       return result_count(context, geometry.endurance_erases);
     case kDigest:
-      return text(digest_name(live.options().digest));
+      return result_text(context, digest_name(live.options().digest));
     case kLiveBytes:
     case kDeadBytes:
     case kFreeBytes:
@@ -265,7 +246,7 @@ std::string FlashSectors::declaration() const {
 }
 
 bool FlashSectors::best_index(sqlite3_index_info* info) {
-  if (!take_argument(info, kSectorArgument)) {
+  if (!take_arguments(info, kSectorArgument)) {
     return false;
   }
   info->estimatedCost = 100000;
@@ -285,6 +266,7 @@ void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** va
   }
   const auto name = table_name(values[0], "flash_kv_sectors");
   if (name) {
+    argument_.assign(key_of(values[0], Affinity::kNone));
     survey_.emplace(*table_.connection().find<LiveFlash>(*name).live);
   }
 }
@@ -305,7 +287,7 @@ void FlashSectors::Cursor::column(sqlite3_context* context, int column) {
     case kSectorFree:
       return result_count(context, facts.free_bytes);
     default:
-      return;
+      return argument_.result(context);
   }
 }
 

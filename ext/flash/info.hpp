@@ -10,6 +10,7 @@
 
 #include "ext/flash/survey.hpp"
 #include "ext/sqlite/module.hpp"
+#include "ext/sqlite/value.hpp"
 #include "ext/table/table_rows.hpp"
 
 namespace cuckoo {
@@ -45,6 +46,7 @@ class FlashInfo::Cursor {
   void counter_column(sqlite3_context* context, int column) const;  // what its life has cost
 
   FlashInfo& table_;
+  KeyCopy argument_;  // shown as it was given
   TableRows<LiveFlash> rows_;
   bool surveys_ = false;               // a column of this statement wants one
   std::optional<FlashSurvey> survey_;  // of the current row
@@ -76,6 +78,7 @@ class FlashSectors::Cursor {
 
  private:
   FlashSectors& table_;
+  KeyCopy argument_;
   std::optional<FlashSurvey> survey_;
   uint64_t sector_ = 0;
 };

@@ -49,11 +49,9 @@ class FlashTable : public StoredTable<LiveFlash> {
 
   std::string declaration() const;
   void create();
-  void destroy() { live_->destroy(); }
   bool best_index(sqlite3_index_info* info);
   void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
   void rename(const std::string& name);
-  void check() override { live_->check(); }
 
   Affinity key_affinity() const noexcept { return key_affinity_; }
   // Is 1.0 shown as 1.0 in the key column? Then the row's value knows how it was given.
@@ -87,7 +85,6 @@ class FlashTable : public StoredTable<LiveFlash> {
   void refuse_name(const std::string& table) const;
 
   static std::span<const Command<FlashTable>> commands() noexcept;
-  void run_check(sqlite3_value*) { live_->check(); }
   void run_clear(sqlite3_value*) { live_->clear(); }
   void run_collect(sqlite3_value*) { live_->collect(); }
   void run_resize(sqlite3_value* size) { live_->resize(text_argument(size)); }

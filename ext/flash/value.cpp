@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "core/base/bytes.hpp"
+#include "ext/sqlite/function.hpp"
 #include "ext/sqlite/utf16_text.hpp"
 
 namespace cuckoo {
@@ -140,7 +141,7 @@ void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std
 Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real) {
   if (!key.empty() && key[0] == kDigest && key.size() > 1) {
     const std::string text = hex_of(behind_type(key));
-    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    result_text(context, text);
     return {};
   }
   if (key.empty() || !result_typed(context, key[0], behind_type(key))) {

@@ -185,8 +185,7 @@ void HashRingTable::Cursor::column(sqlite3_context* context, int column) {
   }
   switch (column) {
     case kNode:
-      return sqlite3_result_text64(context, node->name.data(), node->name.size(), SQLITE_TRANSIENT,
-                                   SQLITE_UTF8);
+      return result_text(context, node->name);
     case kWeight:
       return result_weight(context, node->weight);
     case kShare: {

@@ -22,26 +22,9 @@ std::string HashRingMoves::declaration() const {
          " node TEXT HIDDEN, weight HIDDEN)";
 }
 
-// idxNum: which arguments are given, a bit each; they come in their order.
 bool HashRingMoves::best_index(sqlite3_index_info* info) {
-  int constraints[kArguments] = {-1, -1, -1, -1};
-  for (int i = 0; i < info->nConstraint; ++i) {
-    const auto& constraint = info->aConstraint[i];
-    if (constraint.iColumn < kRing || constraint.op != SQLITE_INDEX_CONSTRAINT_EQ) {
-      continue;
-    }
-    if (constraint.usable == 0) {
-      return false;  // an argument that this plan can't have yet
-    }
-    constraints[constraint.iColumn - kRing] = i;
-  }
-  int argument = 0;
-  for (int i = 0; i < kArguments; ++i) {
-    if (constraints[i] >= 0) {
-      info->aConstraintUsage[constraints[i]].argvIndex = ++argument;
-      info->aConstraintUsage[constraints[i]].omit = 1;
-      info->idxNum |= 1 << i;
-    }
+  if (!take_arguments(info, kRing)) {
+    return false;
   }
   info->estimatedCost = 100000;
   info->estimatedRows = 100;
@@ -115,22 +98,19 @@ void HashRingMoves::Cursor::compute(bool adds) {
 
 void HashRingMoves::Cursor::column(sqlite3_context* context, int column) {
   const Move& move = moves_[row_];
-  const auto result = [context](const std::string& text) {
-    sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
-  };
   switch (column) {
     case kFrom:
-      return move.from_node ? result(move.from) : sqlite3_result_null(context);
+      return move.from_node ? result_text(context, move.from) : sqlite3_result_null(context);
     case kTo:
-      return move.to_node ? result(move.to) : sqlite3_result_null(context);
+      return move.to_node ? result_text(context, move.to) : sqlite3_result_null(context);
     case kShare:
       return sqlite3_result_double(context, move.share);
     case kRing:
-      return result(ring_);
+      return result_text(context, ring_);
     case kAction:
-      return result(action_);
+      return result_text(context, action_);
     case kNode:
-      return result(node_);
+      return result_text(context, node_);
     default:
       return weight_given_ ? sqlite3_result_double(context, weight_) : sqlite3_result_null(context);
   }

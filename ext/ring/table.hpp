@@ -58,11 +58,9 @@ class HashRingTable : public StoredTable<LiveRing> {
 
   std::string declaration() const;
   void create();
-  void destroy() { live_->destroy(); }
   bool best_index(sqlite3_index_info* info);
   void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
   void rename(const std::string& name);
-  void check() override { live_->check(); }
 
   Affinity key_affinity() const noexcept { return key_affinity_; }
   // UPDATE … FROM reads all columns and hands them back as if they were new: a share that was read
@@ -81,7 +79,6 @@ class HashRingTable : public StoredTable<LiveRing> {
   void refuse_computed(sqlite3_value** columns, sqlite3_value* old_rowid) const;
 
   static std::span<const Command<HashRingTable>> commands() noexcept;
-  void run_check(sqlite3_value*) { live_->check(); }
   void run_clear(sqlite3_value*) { live_->clear(); }
 
   sqlite3* db_;

@@ -1,6 +1,7 @@
 // What every SQL function shares: the C boundary, and what its arguments and results are.
 #pragma once
 
+#include <cstdint>
 #include <new>
 #include <span>
 #include <string>
@@ -35,6 +36,13 @@ inline std::string text_argument(sqlite3_value* value) {
                          : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
 }
 
+inline void result_text(sqlite3_context* context, const std::string& text) {
+  sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+// Every number of ours is below 2^63.
+inline void result_count(sqlite3_context* context, uint64_t count) {
+  sqlite3_result_int64(context, static_cast<sqlite3_int64>(count));
+}
 inline void result_blob(sqlite3_context* context, const std::vector<std::byte>& bytes) {
   sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
 }

@@ -1,5 +1,8 @@
 #include "ext/sqlite/module.hpp"
 
+#include <algorithm>
+#include <span>
+
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/statement.hpp"
 
@@ -14,6 +17,35 @@ void refuse_empty_arguments(sqlite3* db, const char* schema, const char* table, 
   if (select.step() && count_arguments(select.text(0)) > count) {
     throw SqlError(SQLITE_ERROR, name + ": an empty argument; there is a comma too many");
   }
+}
+
+bool take_arguments(sqlite3_index_info* info, int first) {
+  const std::span constraints(info->aConstraint, static_cast<size_t>(info->nConstraint));
+  const auto is_argument = [first](const auto& constraint) {
+    return constraint.iColumn >= first && constraint.op == SQLITE_INDEX_CONSTRAINT_EQ;
+  };
+  int end = first;
+  for (const auto& constraint : constraints) {
+    if (is_argument(constraint)) {
+      if (constraint.usable == 0) {
+        return false;
+      }
+      end = std::max(end, constraint.iColumn + 1);
+    }
+  }
+  int taken = 0;
+  for (int column = first; column < end; ++column) {
+    // Compared twice: the last is the argument in parentheses, the other is left to SQLite.
+    for (size_t i = constraints.size(); i-- > 0;) {
+      if (constraints[i].iColumn == column && is_argument(constraints[i])) {
+        info->aConstraintUsage[i].argvIndex = ++taken;
+        info->aConstraintUsage[i].omit = 1;
+        info->idxNum |= 1 << (column - first);
+        break;
+      }
+    }
+  }
+  return true;
 }
 
 void describe_plan(sqlite3_index_info* info, const std::string& text) {

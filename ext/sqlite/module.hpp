@@ -65,6 +65,11 @@ inline sqlite3_module* module_pointer(ModuleRecord* record) noexcept { return re
 // SqlError. In xCreate the statement is in the schema already.
 void refuse_empty_arguments(sqlite3* db, const char* schema, const char* table, size_t count);
 
+// A table-valued function's arguments are its hidden columns from `first` on, compared by =. They
+// reach xFilter in their order; idxNum: which are given, a bit each. False: this plan can't have
+// one of them yet.
+bool take_arguments(sqlite3_index_info* info, int first);
+
 // What EXPLAIN QUERY PLAN shows behind the plan's number.
 void describe_plan(sqlite3_index_info* info, const std::string& text);
 

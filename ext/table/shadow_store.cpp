@@ -124,13 +124,6 @@ ShadowStore::HeldRecord::HeldRecord(ShadowStore& store) : store_(store) {
 
 // --- rows ----------------------------------------------------------------------------------------
 
-Status ShadowStore::expect_changed(const char* name, int64_t id) const {
-  if (sqlite3_changes(db_) == 1) {
-    return {};
-  }
-  return corrupt(std::string(name) + " row " + std::to_string(id) + " is gone");
-}
-
 Status ShadowStore::read_rows(Statement& statement, const char* sql, const char* name,
                               int64_t first, int64_t last, const RowVisitor& visitor) {
   return attempt([&]() -> Status {
@@ -148,24 +141,37 @@ Status ShadowStore::read_rows(Statement& statement, const char* sql, const char*
   });
 }
 
+Status ShadowStore::write_row(Statement& update, const char* update_sql, Statement& insert,
+                              const char* insert_sql, const char* name, int64_t id,
+                              std::span<const std::byte> row, bool stored) {
+  return attempt([&]() -> Status {
+    Statement& write = stored ? ready(update, update_sql) : ready(insert, insert_sql);
+    write.bind(1, id).bind(2, row).run();
+    if (stored && sqlite3_changes(db_) != 1) {
+      return corrupt(std::string(name) + " row " + std::to_string(id) + " is gone");
+    }
+    return {};
+  });
+}
+
+Status ShadowStore::erase_rows(Statement& statement, const char* sql, int64_t first, int64_t last) {
+  return attempt([&]() -> Status {
+    ready(statement, sql).bind(1, first).bind(2, last).run();
+    return {};
+  });
+}
+
 Status ShadowStore::read_pages(int64_t first, int64_t last, const RowVisitor& visitor) {
   return first == last ? read_rows(select_page_, kSelectPage, "page", first, last, visitor)
                        : read_rows(select_pages_, kSelectPages, "page", first, last, visitor);
 }
 
 Status ShadowStore::write_page(int64_t id, std::span<const std::byte> row, bool stored) {
-  return attempt([&]() -> Status {
-    Statement& write = stored ? ready(update_page_, kUpdatePage) : ready(insert_page_, kInsertPage);
-    write.bind(1, id).bind(2, row).run();
-    return stored ? expect_changed("page", id) : Status();
-  });
+  return write_row(update_page_, kUpdatePage, insert_page_, kInsertPage, "page", id, row, stored);
 }
 
 Status ShadowStore::erase_pages(int64_t first, int64_t last) {
-  return attempt([&]() -> Status {
-    ready(delete_pages_, kDeletePages).bind(1, first).bind(2, last).run();
-    return {};
-  });
+  return erase_rows(delete_pages_, kDeletePages, first, last);
 }
 
 Status ShadowStore::write_record(std::span<const std::byte> record) {

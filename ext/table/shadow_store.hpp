@@ -97,8 +97,12 @@ class ShadowStore {
 
   Status read_rows(Statement& statement, const char* sql, const char* name, int64_t first,
                    int64_t last, const RowVisitor& visitor);
-  // A row that was there when it was read must be there when it is written.
-  Status expect_changed(const char* name, int64_t id) const;
+  // One row, by "UPDATE … WHERE id = ?1" or "INSERT"; a row that was there when it was read must be
+  // there when it is written.
+  Status write_row(Statement& update, const char* update_sql, Statement& insert,
+                   const char* insert_sql, const char* name, int64_t id,
+                   std::span<const std::byte> row, bool stored);
+  Status erase_rows(Statement& statement, const char* sql, int64_t first, int64_t last);
   Statement upsert_option() const;
 
   // SQLite's failure as a Status, for core.

@@ -37,7 +37,8 @@ class StoredTable {
   void release(int number) noexcept { live_->release(number); }
   void rollback_to(int number) noexcept { live_->rollback_to(number); }
 
-  virtual void check() = 0;  // throws SqlError
+  void destroy() { live_->destroy(); }
+  virtual void check() { live_->check(); }  // throws SqlError
   std::string integrity() {
     try {
       check();
@@ -97,6 +98,8 @@ class StoredTable {
                                      printable(text_argument(command)) + "\"; the commands are " +
                                      all);
   }
+
+  void run_check(sqlite3_value*) { check(); }
 
   std::shared_ptr<Live> live_;
 };

@@ -407,6 +407,18 @@ TEST(Info, lists_every_filter_of_every_database) {
   EXPECT_NE(db.attempt("INSERT INTO filter_info(name) VALUES ('x')").code, SQLITE_OK);
 }
 
+// An argument is a hidden column: SQLite may compare it a second time.
+TEST(Info, shows_its_argument) {
+  QuickDatabase db(":memory:");
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter");
+  EXPECT_EQ(db.text("SELECT count(*) FROM filter_info('f') WHERE filter = 'f'"), "1");
+  EXPECT_EQ(db.text("SELECT count(*) FROM filter_info('f') WHERE filter = 'g'"), "0");
+  EXPECT_EQ(db.text("SELECT filter FROM filter_info('main.f')"), "main.f");
+  EXPECT_EQ(db.text("SELECT filter IS NULL FROM filter_info"), "1");
+  EXPECT_EQ(db.text("SELECT filter = filter_export('f') FROM filter_info(filter_export('f'))"),
+            "1");
+}
+
 TEST(Info, in_a_transaction_shows_its_rows) {
   Database db;
   db.run(create("f") + "; BEGIN; INSERT INTO f VALUES (1); INSERT INTO f VALUES (2)");
