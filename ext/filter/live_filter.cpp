@@ -58,7 +58,7 @@ void LiveFilter::follow() {
   if (!damage_.empty()) [[unlikely]] {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
   }
-  settle();
+  carry_out_rollback();
   if (usable() && ((writing_ && current_) || filter_->pending())) {
     return;
   }

@@ -39,7 +39,7 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
     refuse_name(declared_name_);
   }
   attach(arguments);
-  settle_key(arguments.creating);
+  resolve_key(arguments.creating);
   live_->declare_key(affinity_, collation_);
 }
 
@@ -71,7 +71,7 @@ Collation FilterTable::given_collation() const {
 // A source's column gives the key its type and its collation: read from the source at CREATE,
 // stored, and read from there ever after, whatever becomes of the source. Damage must not keep
 // SQLite from connecting: the table could not be dropped.
-void FilterTable::settle_key(bool creating) {
+void FilterTable::resolve_key(bool creating) {
   live_->set_damage({});
   collation_ = given_collation();
   if (!creating && has_source()) {

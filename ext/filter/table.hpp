@@ -54,7 +54,7 @@ class FilterTable : public StoredTable<LiveFilter> {
  private:
   std::optional<SeedSource> seed_source() const;
   void refuse_name(const std::string& table) const;
-  void settle_key(bool creating);
+  void resolve_key(bool creating);
   Collation given_collation() const;
   uint64_t source_capacity();
   void check_source();

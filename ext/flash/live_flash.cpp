@@ -84,7 +84,7 @@ void LiveFlash::fail(const Status& status) {
 
 void LiveFlash::follow() {
   expect_own_name();
-  settle();
+  carry_out_rollback();
   expect_whole();
   if (mounted_ && !recheck_ && ((writing_ && current_) || pending())) {
     return;

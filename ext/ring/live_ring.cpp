@@ -17,7 +17,7 @@ void LiveRing::create(const RingOptions& options) {
 // I1: in a write transaction of anybody the record is compared each time.
 void LiveRing::follow() {
   expect_own_name();
-  settle();
+  carry_out_rollback();
   const uint32_t version = data_version();
   if (ring_ != nullptr && !provisional_ && !stale_ && version == seen_version_) {
     return;

@@ -63,7 +63,7 @@ void LiveTable::expect_writable() const {
 
 // C2
 void LiveTable::flush() {
-  settle();
+  carry_out_rollback();
   const Changing changing(*this);
   try {
     write_pending();
@@ -80,7 +80,7 @@ void LiveTable::flush() {
 
 void LiveTable::sync() {
   if (!retired_) {  // C7
-    settle();
+    carry_out_rollback();
     finish_changes();
     flush();
   }
@@ -98,7 +98,7 @@ void LiveTable::savepoint(int number) {
 
 void LiveTable::release(int number) noexcept {
   if (!changing_) {
-    settle();
+    carry_out_rollback();
     last_savepoint_ = std::min(last_savepoint_, number - 1);
     savepoint_released(number);
   }
@@ -111,7 +111,7 @@ void LiveTable::rollback_to(int number) noexcept {
   }
 }
 
-void LiveTable::settle() noexcept {
+void LiveTable::carry_out_rollback() noexcept {
   const int savepoint = std::exchange(rolled_back_to_, kNowhere);
   if (savepoint == kBeginning) {
     undo_transaction();

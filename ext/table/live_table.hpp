@@ -106,7 +106,7 @@ class LiveTable {
 
   bool rolled_back() const noexcept { return rolled_back_to_ != kNowhere; }
   // Carries out what was noted; the first thing that every call does.
-  void settle() noexcept;
+  void carry_out_rollback() noexcept;
   virtual void undo_transaction() noexcept = 0;
   virtual void undo_to(int savepoint) noexcept = 0;
 

@@ -37,6 +37,8 @@ void bench_bloom_bits(const Settings& settings, Report& report);
 void bench_bits(const Settings& settings, Report& report);
 void bench_rate(const Settings& settings, Report& report);
 void bench_disk(const Settings& settings, Report& report);
+// sql_bench_everyday.cpp
+void bench_everyday(const Settings& settings, Report& report);
 // sql_bench_flash.cpp
 void bench_flash(const Settings& settings, Report& report);
 
