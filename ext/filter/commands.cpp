@@ -52,7 +52,7 @@ void FilterTable::run_merge(sqlite3_value* other) {
   if (sqlite3_value_type(other) == SQLITE_BLOB) {
     live_->merge(blob_of(other));
   } else if (sqlite3_value_type(other) == SQLITE_TEXT) {
-    live_->merge(*connection_.find<LiveFilter>(text_argument(other)).live);
+    live_->merge(*connection_.find<LiveFilter>(text_argument(other)));
   } else {
     throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
   }

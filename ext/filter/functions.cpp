@@ -1,5 +1,7 @@
 #include "ext/filter/functions.hpp"
 
+#include "core/base/key_hash.hpp"
+
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
 #include "ext/sqlite/function.hpp"
@@ -17,18 +19,38 @@ namespace {
 struct NamedFilter {
   Connection::Named<LiveFilter> table;
   uint64_t generation = 0;
+  Connection* connection = nullptr;
   std::shared_ptr<const ImageFilter> image;  // instead
+
+  // Does the name mean that table still, and is its memory as follow() left it?
+  bool up_to_date() const noexcept {
+    return table && generation == connection->generation() && table->still_followed();
+  }
 };
 
 const NamedFilter* kept_filter(sqlite3_context* context) noexcept {
   return static_cast<NamedFilter*>(sqlite3_get_auxdata(context, 0));
 }
 
+// A spare one, from statement to statement.
+struct SpareFilter {
+  std::unique_ptr<NamedFilter> filter;
+};
+
+void release_filter(void* pointer) {
+  std::unique_ptr<NamedFilter> old(static_cast<NamedFilter*>(pointer));
+  Connection& connection = *old->connection;
+  *old = NamedFilter();
+  connection.part<SpareFilter>().filter = std::move(old);
+}
+
 // SQLite may drop it at once: the last thing that a call does.
 void keep_filter(sqlite3_context* context, NamedFilter filter) {
-  auto kept = std::make_unique<NamedFilter>(std::move(filter));
-  sqlite3_set_auxdata(context, 0, kept.release(),
-                      [](void* old) { delete static_cast<NamedFilter*>(old); });
+  filter.connection = &connection_of(context);
+  auto& spare = filter.connection->part<SpareFilter>().filter;
+  auto kept = spare != nullptr ? std::move(spare) : std::make_unique<NamedFilter>();
+  *kept = std::move(filter);
+  sqlite3_set_auxdata(context, 0, kept.release(), release_filter);
 }
 
 // Calls `use` with the filter of that name, brought up to date.
@@ -36,10 +58,9 @@ template <class Use>
 void with_filter(sqlite3_context* context, sqlite3_value* name, const char* function, Use&& use) {
   Connection& connection = connection_of(context);
   if (const NamedFilter* known = kept_filter(context);
-      known != nullptr && known->table.live != nullptr &&
-      known->generation == connection.generation() && !known->table.live->closed()) {
-    known->table.live->follow();
-    use(*known->table.live);
+      known != nullptr && known->table && known->generation == connection.generation()) {
+    known->table->follow();
+    use(*known->table);
     return;
   }
   if (sqlite3_value_type(name) != SQLITE_TEXT) {
@@ -47,8 +68,10 @@ void with_filter(sqlite3_context* context, sqlite3_value* name, const char* func
                    std::string(function) + ": the first argument is a filter's name" +
                        (std::string(function) == "filter_contains" ? " or image" : ""));
   }
-  NamedFilter found{connection.find<LiveFilter>(text_argument(name)), connection.generation(), {}};
-  use(*found.table.live);
+  NamedFilter found;
+  found.table = connection.find<LiveFilter>(text_argument(name));
+  found.generation = connection.generation();
+  use(*found.table);
   keep_filter(context, std::move(found));
 }
 
@@ -59,28 +82,43 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
   }
   std::shared_ptr<const ImageFilter> image =
       connection_of(context).part<ImageCache>().find(blob_of(value), "filter_contains");
-  keep_filter(context, {{}, 0, image});
+  NamedFilter found;
+  found.image = image;
+  keep_filter(context, std::move(found));
   return image;
 }
 
-void filter_contains(sqlite3_context* context, int, sqlite3_value** values) {
-  guarded(context, [&] {
-    if (sqlite3_value_type(values[0]) == SQLITE_BLOB) {
-      const std::shared_ptr<const ImageFilter> image = image_filter(context, values[0]);
-      if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
-        sqlite3_result_null(context);
-      } else {
-        sqlite3_result_int(context, image->contains(values[1]) ? 1 : 0);
-      }
+void filter_contains_any(sqlite3_context* context, sqlite3_value** values) {
+  if (sqlite3_value_type(values[0]) == SQLITE_BLOB) {
+    const std::shared_ptr<const ImageFilter> image = image_filter(context, values[0]);
+    if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
+      sqlite3_result_null(context);
+    } else {
+      sqlite3_result_int(context, image->contains(values[1]) ? 1 : 0);
+    }
+    return;
+  }
+  with_filter(context, values[0], "filter_contains", [&](LiveFilter& live) {
+    if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
+      sqlite3_result_null(context);
       return;
     }
-    with_filter(context, values[0], "filter_contains", [&](LiveFilter& live) {
-      if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
-        sqlite3_result_null(context);
-        return;
-      }
-      sqlite3_result_int(context, live.contains(key_of(values[1], live.key_affinity())) ? 1 : 0);
-    });
+    sqlite3_result_int(context, live.contains(key_of(values[1], live.key_affinity())) ? 1 : 0);
+  });
+}
+
+// Once a row: what a constant name and an integer key need stands here.
+void filter_contains(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    const NamedFilter* const known = kept_filter(context);
+    if (known == nullptr || !known->up_to_date() || !known->table->ready_for_hashes() ||
+        !is_plain_integer(values[1], known->table->key_affinity())) {
+      filter_contains_any(context, values);
+      return;
+    }
+    LiveFilter& live = *known->table;
+    const uint64_t hash = hash_integer(sqlite3_value_int64(values[1]), live.seed());
+    sqlite3_result_int(context, live.contains(hash) ? 1 : 0);
   });
 }
 

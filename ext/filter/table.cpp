@@ -116,7 +116,7 @@ std::optional<SeedSource> FilterTable::seed_source() const {
     throw SqlError(SQLITE_ERROR, declared_name_ + ": seed_of names another table");
   }
   const auto found = connection_.find<LiveFilter>(*other);
-  const FilterOptions& options = found.live->filter().options();
+  const FilterOptions& options = found->filter().options();
   return SeedSource{options.seed, options.width, options.spec.kind};
 }
 

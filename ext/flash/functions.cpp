@@ -38,7 +38,7 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
       throw SqlError(SQLITE_ERROR, "flash_kv_map: the argument is a flash_kv's name");
     }
     const auto table = connection_of(context).find<LiveFlash>(text_argument(values[0]));
-    const std::string svg = draw_flash_map(*table.live);
+    const std::string svg = draw_flash_map(*table);
     result_text(context, svg);
   });
 }

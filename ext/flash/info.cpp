@@ -267,7 +267,7 @@ void FlashSectors::Cursor::filter(int plan, const char*, int, sqlite3_value** va
   const auto name = table_name(values[0], "flash_kv_sectors");
   if (name) {
     argument_.assign(key_of(values[0], Affinity::kNone));
-    survey_.emplace(*table_.connection().find<LiveFlash>(*name).live);
+    survey_.emplace(*table_.connection().find<LiveFlash>(*name));
   }
 }
 

@@ -72,7 +72,7 @@ void HashRingMoves::Cursor::filter(int plan, const char*, int count, sqlite3_val
 
 void HashRingMoves::Cursor::compute(bool adds) {
   const auto table = connection_.find<LiveRing>(ring_);
-  LiveRing& live = *table.live;
+  LiveRing& live = *table;
   live.prepare();
   const HashRing& before = live.ring();
   HashRing after(before);

@@ -24,6 +24,7 @@
 //   R5  begin/sync/commit/rollback and the savepoint calls are one contract: memory is a cache of
 //       the shadow tables, flushed before a mark, dropped after a roll-back.
 //   R6  a row that OR IGNORE skips leaves no text: SQLite would show it with the next failure.
+//   R7  EXISTS opens a cursor for each row: the memory of one is kept for the next.
 #pragma once
 
 #include <memory>
@@ -83,19 +84,35 @@ class Adapter {
   }
 
  private:
+  struct CursorBox : sqlite3_vtab_cursor {
+    explicit CursorBox(Table& table) : sqlite3_vtab_cursor{}, cursor(table) {}
+    typename Table::Cursor cursor;
+  };
   struct Box : sqlite3_vtab {
     explicit Box(const ModuleArguments& arguments)
         : sqlite3_vtab{}, table(arguments), db(arguments.db) {}
     // SQLite takes no text of a failed xDestroy or xSavepoint.
-    ~Box() { sqlite3_free(zErrMsg); }
+    ~Box() {
+      sqlite3_free(zErrMsg);
+      ::operator delete(spare);
+    }
     Box(const Box&) = delete;
     Box& operator=(const Box&) = delete;
+
+    void* take_cursor_memory() {
+      return spare != nullptr ? std::exchange(spare, nullptr) : ::operator new(sizeof(CursorBox));
+    }
+    void give_cursor_memory(void* memory) noexcept {
+      if (spare == nullptr) {
+        spare = memory;
+      } else {
+        ::operator delete(memory);
+      }
+    }
+
     Table table;
     sqlite3* db;
-  };
-  struct CursorBox : sqlite3_vtab_cursor {
-    explicit CursorBox(Table& table) : sqlite3_vtab_cursor{}, cursor(table) {}
-    typename Table::Cursor cursor;
+    void* spare = nullptr;  // R7
   };
 
   static Table& table_of(sqlite3_vtab* vtab) noexcept { return static_cast<Box*>(vtab)->table; }
@@ -168,10 +185,22 @@ class Adapter {
     return code == SQLITE_OK && !usable ? SQLITE_CONSTRAINT : code;
   }
   static int x_open(sqlite3_vtab* vtab, sqlite3_vtab_cursor** cursor) {
-    return guarded(vtab, [&] { *cursor = new CursorBox(table_of(vtab)); });
+    return guarded(vtab, [&] {
+      Box& box = *static_cast<Box*>(vtab);
+      void* const memory = box.take_cursor_memory();
+      try {
+        *cursor = new (memory) CursorBox(box.table);
+      } catch (...) {
+        box.give_cursor_memory(memory);
+        throw;
+      }
+    });
   }
   static int x_close(sqlite3_vtab_cursor* cursor) {
-    delete static_cast<CursorBox*>(cursor);
+    auto* const box = static_cast<CursorBox*>(cursor);
+    Box& table = *static_cast<Box*>(cursor->pVtab);
+    box->~CursorBox();
+    table.give_cursor_memory(box);
     return SQLITE_OK;
   }
   static int x_filter(sqlite3_vtab_cursor* cursor, int number, const char* text, int count,

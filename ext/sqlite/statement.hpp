@@ -94,6 +94,9 @@ class Statement {
     }
   }
 
+  bool was_reprepared() const noexcept {
+    return sqlite3_stmt_status(statement_, SQLITE_STMTSTATUS_REPREPARE, 0) != 0;
+  }
   int type(int column) const noexcept { return sqlite3_column_type(statement_, column); }
   int64_t integer(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
   double real(int column) const noexcept { return sqlite3_column_double(statement_, column); }
@@ -159,12 +162,17 @@ inline void execute(sqlite3* db, const std::string& sql) {
 // SQLite knows the schema as it is there. Throws SqlError.
 class ReadTransaction {
  public:
-  ReadTransaction() noexcept = default;  // none
-  ReadTransaction(sqlite3* db, const std::string& schema)
-      : select_(db, sql_text(R"(SELECT count(*) FROM (SELECT 1 FROM "%w".sqlite_schema LIMIT 1))",
-                             schema.c_str())) {
+  ReadTransaction() noexcept = default;                    // none
+  ReadTransaction(sqlite3* db, const std::string& schema)  // that is not empty: else there is none
+      : select_(db, sql_text(R"(SELECT 1 FROM "%w".sqlite_schema)", schema.c_str())) {
     select_.step();
   }
+  explicit operator bool() const noexcept { return static_cast<bool>(select_); }
+
+  void end() noexcept { select_.reset(); }
+  // After end(). False: SQLite prepared the statement anew, because the schema changed or somebody
+  // installed an authorizer; what was known of the schema is to be looked up again.
+  bool begin_again() { return select_.step() && !select_.was_reprepared(); }
 
  private:
   Statement select_;

@@ -135,6 +135,58 @@ Connection::Place Connection::locate(const std::string& name, const char* kind,
   }
 }
 
+void Connection::remember(const std::string& name, const std::shared_ptr<LiveTable>& live) {
+  constexpr size_t kLongest = 256;
+  if (name.size() <= kLongest && std::ranges::count(name, '.') <= 1) {  // still_means()
+    remembered_[next_remembered_] = {name, generation_, live};
+    next_remembered_ = (next_remembered_ + 1) % remembered_.size();
+  }
+}
+
+// The table's statement sees to it that SQLite knows its schema as it is, which may disconnect it.
+std::shared_ptr<LiveTable> Connection::find_again(const std::string& name,
+                                                  ReadTransaction& transaction) {
+  for (const Remembered& entry : remembered_) {
+    if (entry.generation != generation_ || entry.name != name) {
+      continue;
+    }
+    std::shared_ptr<LiveTable> live = entry.live.lock();
+    if (live == nullptr) {
+      continue;
+    }
+    const uint64_t generation = generation_;
+    transaction = live->kept_transaction();
+    if (transaction && generation == generation_ && still_means(name, *live)) {
+      return live;
+    }
+    transaction = {};
+    return nullptr;
+  }
+  return nullptr;
+}
+
+bool Connection::has_temp_tables() const noexcept {
+  uint32_t version = 0;  // there is none of a database that was never opened
+  return sqlite3_file_control(db_, "temp", SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK;
+}
+
+// As look_up() finds it, of names with one dot at most.
+bool Connection::still_means(const std::string& name, const LiveTable& live) const {
+  const bool qualified = sqlite3_stricmp(name.c_str(), live.table().c_str()) != 0;
+  for (int i = 0;; ++i) {
+    const char* const schema = sqlite3_db_name(db_, i < 2 ? 1 - i : i);
+    if (schema == nullptr) {
+      return qualified;
+    }
+    if (!qualified && sqlite3_stricmp(schema, live.schema().c_str()) == 0) {
+      return true;
+    }
+    if ((i > 0 || has_temp_tables()) && table_exists(db_, schema, name)) {
+      return false;
+    }
+  }
+}
+
 void Connection::refuse_kind(const std::string& name, const char* kinds) {
   throw SqlError(SQLITE_ERROR, printable(name) + " is not " + kinds);
 }

@@ -9,6 +9,7 @@
 // and hint(name): what the error says besides, when there is no table of that name.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -79,21 +80,51 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // and `hint` are for its text.
   Place locate(const std::string& name, const char* kind, const char* hint = "") const;
 
+  // A table and a transaction to read it in, whose statement the table keeps for the next one.
   template <class Live>
-  struct Named {
-    std::shared_ptr<Live> live;
-    ReadTransaction transaction;
+  class Named {
+   public:
+    Named() noexcept = default;
+    Named(std::shared_ptr<Live> live, ReadTransaction transaction) noexcept
+        : live_(std::move(live)), transaction_(std::move(transaction)) {}
+    Named(Named&& other) noexcept
+        : live_(std::move(other.live_)), transaction_(std::move(other.transaction_)) {}
+    Named& operator=(Named&& other) noexcept {
+      std::swap(live_, other.live_);
+      std::swap(transaction_, other.transaction_);
+      return *this;
+    }
+    Named(const Named&) = delete;
+    Named& operator=(const Named&) = delete;
+    ~Named() {
+      if (live_ != nullptr) {
+        live_->keep_transaction(std::move(transaction_));
+      }
+    }
+    explicit operator bool() const noexcept { return live_ != nullptr; }
+    Live& operator*() const noexcept { return *live_; }
+    Live* operator->() const noexcept { return live_.get(); }
+
+   private:
+    std::shared_ptr<Live> live_;
+    ReadTransaction transaction_;
   };
   // Connects it if need be, asks the authorizer and brings it up to date. Throws SqlError when
   // there is no such table or it is of another kind.
   template <class Live>
   Named<Live> find(const std::string& name) {
+    ReadTransaction transaction;
+    if (auto known = std::dynamic_pointer_cast<Live>(find_again(name, transaction))) {
+      known->follow();
+      return {std::move(known), std::move(transaction)};
+    }
     Place place = locate(name, Live::kWhat, Live::hint(name));
     auto live = std::dynamic_pointer_cast<Live>(open(place.schema, place.table));
     if (live == nullptr) {
       refuse_kind(name, Live::kKinds);
     }
     live->follow();
+    remember(name, live);
     return {std::move(live), std::move(place.transaction)};
   }
   // A table, or what keeps it from being opened.
@@ -154,6 +185,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   uint64_t generation() const noexcept { return generation_; }
 
  private:
+  // What find() remembers: names, and the tables that they meant.
+  struct Remembered {
+    std::string name;
+    uint64_t generation = 0;
+    std::weak_ptr<LiveTable> live;
+  };
+  void remember(const std::string& name, const std::shared_ptr<LiveTable>& live);
+  // The table that it means still, and a transaction in which it does; else null.
+  std::shared_ptr<LiveTable> find_again(const std::string& name, ReadTransaction& transaction);
+  bool has_temp_tables() const noexcept;
+  bool still_means(const std::string& name, const LiveTable& live) const;
+
   static std::string key_of(std::string_view schema, std::string_view table);
   std::vector<std::string> schemas() const;
   std::optional<std::pair<std::string, std::string>> look_up(
@@ -186,6 +229,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<Registered> registered_;
   uint64_t generation_ = 1;
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;
+  std::array<Remembered, 8> remembered_;
+  size_t next_remembered_ = 0;
   std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
 };
 

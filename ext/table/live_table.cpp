@@ -16,6 +16,29 @@ void LiveTable::drop_instance() noexcept {
   }
 }
 
+ReadTransaction LiveTable::kept_transaction() {
+  for (ReadTransaction& kept : transactions_) {
+    if (kept) {
+      ReadTransaction transaction = std::move(kept);
+      return transaction.begin_again() ? std::move(transaction) : ReadTransaction();
+    }
+  }
+  return {};
+}
+
+void LiveTable::keep_transaction(ReadTransaction transaction) noexcept {
+  transaction.end();
+  if (closed_ || retired_ || !transaction) {
+    return;
+  }
+  for (ReadTransaction& kept : transactions_) {
+    if (!kept) {
+      kept = std::move(transaction);
+      return;
+    }
+  }
+}
+
 void LiveTable::rename(const std::string& name) {
   flush();
   store_.rename_tables(name);
@@ -33,6 +56,7 @@ void LiveTable::destroy() {
 
 void LiveTable::retire() noexcept {
   retired_ = true;
+  transactions_ = {};
   changed_ = false;
   retired_root_ = 0;
   guard([](const char*) {}, [this] { retired_root_ = root_page(); });  // else it is read no more
@@ -122,8 +146,9 @@ void LiveTable::carry_out_rollback() noexcept {
 
 uint32_t LiveTable::data_version() const {
   uint32_t version = 0;
-  const int code =
-      sqlite3_file_control(store_.db(), schema().c_str(), SQLITE_FCNTL_DATA_VERSION, &version);
+  // Null is main.
+  const char* const name = schema() == "main" ? nullptr : schema().c_str();
+  const int code = sqlite3_file_control(store_.db(), name, SQLITE_FCNTL_DATA_VERSION, &version);
   if (code != SQLITE_OK) {
     throw SqlError(code, table() + ": the database " + schema() + " has no data version");
   }

@@ -27,6 +27,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdint>
 #include <memory>
@@ -52,6 +53,11 @@ class LiveTable {
   const std::string& schema() const noexcept { return store_.schema(); }
   const std::string& table() const noexcept { return store_.table(); }
 
+  // A ReadTransaction that keep_transaction() was given, begun again. None: there is none, or what
+  // was known of the schema and asked of the authorizer no longer holds. Throws SqlError.
+  ReadTransaction kept_transaction();
+  void keep_transaction(ReadTransaction transaction) noexcept;
+
   // Instances of the virtual table that share it; the last one closes it.
   void add_instance() noexcept { ++instances_; }
   void drop_instance() noexcept;
@@ -63,6 +69,9 @@ class LiveTable {
   // Another table has this one's name now: nothing of it may be written any more.
   virtual void orphan() noexcept = 0;
 
+  // Does memory hold what follow() left, in a read transaction that is open since? Others can't
+  // have changed anything then.
+  bool still_followed() const noexcept { return !retired_ && !provisional_ && !rolled_back(); }
   // Brings memory up to date. Throws SqlError. Cheap when it is. Under a read transaction: that of
   // a statement on this table, else a ReadTransaction.
   virtual void follow() = 0;
@@ -187,6 +196,8 @@ class LiveTable {
   int64_t root_page() const;
 
   ShadowStore& store_;
+
+  std::array<ReadTransaction, 4> transactions_;  // ended; a statement may name it several times
 
   static constexpr int kNoSavepoint = -1;
   static constexpr int kBeginning = INT_MIN;

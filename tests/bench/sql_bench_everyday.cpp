@@ -25,6 +25,7 @@ void bench_conditions(const Settings& settings, Report& report, const std::strin
   fill(connection, "app", rows, [&](uint64_t i) { return app_key(i, keys); });
   connection.run("CREATE VIRTUAL TABLE f USING " + module +
                  "(k INTEGER, capacity = " + whole(keys) + "); INSERT INTO f SELECT k FROM b");
+  connection.run("CREATE VIRTUAL TABLE idle USING do_nothing(k INTEGER)");
   const std::string count = "SELECT count(*) FROM app WHERE ";
   struct Way {
     const char* name;
@@ -36,8 +37,9 @@ void bench_conditions(const Settings& settings, Report& report, const std::strin
       {"EXISTS", count + "EXISTS (SELECT 1 FROM f WHERE f.k = app.k)", 1.5},
       {"NOT EXISTS", count + "NOT EXISTS (SELECT 1 FROM f WHERE f.k = app.k)", 1.5},
       {"filter_contains", count + "filter_contains('f', k)", 1.0},
-      {"LEFT JOIN, IS NULL", "SELECT count(*) FROM app LEFT JOIN f USING (k) WHERE f.k IS NULL",
-       0},
+      {"LEFT JOIN, IS NULL", "SELECT count(*) FROM app LEFT JOIN f USING (k) WHERE f.k IS NULL", 0},
+      {"JOIN do-nothing table", "SELECT count(*) FROM app CROSS JOIN idle USING (k)", 0},
+      {"EXISTS in do-nothing table", count + "EXISTS (SELECT 1 FROM idle WHERE idle.k = app.k)", 0},
       {"EXISTS in a B-tree", count + "EXISTS (SELECT 1 FROM b WHERE b.k = app.k)", 0},
       {"scan alone", "SELECT count(k) FROM app", 0},
   };
