@@ -52,10 +52,11 @@ double CuckooFilter::fingerprint_bits() const noexcept {
   return geometry_.shape.low_bits + std::log2(geometry_.shape.radix);
 }
 
-// Items in the overflow table take no slot. Copies that two buckets can't hold go there.
+// Copies that two buckets can't hold go to the overflow table, where they are one entry. Removes may
+// be of copies there, which leave the entry: then more is left than this says.
 bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                                  uint64_t capacity) const noexcept {
-  const uint64_t left = occupied_ - std::min(occupied_, removes);
+  const uint64_t left = entries() - std::min(entries(), removes);
   if (left + adds.size() <= capacity) {
     return false;
   }
@@ -65,8 +66,12 @@ bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> add
     while (end < adds.size() && adds[end] == adds[i]) {
       ++end;
     }
-    const uint64_t there = std::min(kMaxCopiesInBuckets, count(adds[i]));
-    more += std::min<uint64_t>(end - i, kMaxCopiesInBuckets - there);
+    const uint64_t added = end - i;
+    const uint64_t there = count(adds[i]);
+    more += std::min(added, kMaxCopiesInBuckets - std::min(kMaxCopiesInBuckets, there));
+    if (there + added > kMaxCopiesInBuckets && overflow_.count(cell(adds[i])) == 0) {
+      ++more;
+    }
     i = end;
   }
   return left + more > capacity;

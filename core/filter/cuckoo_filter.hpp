@@ -91,16 +91,18 @@ class CuckooFilter final : public Filter {
   std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
 
   uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
+  // What answers: a cell of the overflow table does so once, however many copies it counts.
+  uint64_t entries() const noexcept { return occupied_ + overflow_.cells(); }
   double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
-  double rate_now() const noexcept override { return rate(static_cast<double>(items())); }
+  double rate_now() const noexcept override { return rate(static_cast<double>(entries())); }
   double load_factor() const noexcept override;
   uint32_t places_per_key() const noexcept override { return 2; }
   double fingerprint_bits() const noexcept override;
   bool full(uint64_t items, uint64_t, uint64_t capacity) const noexcept override {
     return items >= capacity;
   }
-  bool outgrown(uint64_t items, uint64_t capacity) const noexcept override {
-    return items > capacity;
+  bool outgrown(uint64_t, uint64_t capacity) const noexcept override {
+    return entries() > capacity;
   }
   bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                      uint64_t capacity) const noexcept override;

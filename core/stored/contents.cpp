@@ -73,12 +73,12 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
   sort_entries_by_hash(hashes_, width_);
   const bool copies_take_room = traits_of(spec.kind).slot_per_item;
   uint64_t distinct = 0;
-  uint64_t in_buckets = 0;
+  uint64_t entries = 0;
   CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
-    in_buckets += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 0;
+    entries += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 1;
     return ++distinct % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
   }));
-  const uint64_t needed = copies_take_room ? in_buckets : distinct;
+  const uint64_t needed = copies_take_room ? entries : distinct;
   const uint64_t limited = copies_take_room && growth == Growth::kOff ? hashes_.size() : needed;
   FilterContents contents;
   contents.capacity = capacity;

@@ -190,9 +190,8 @@ bool LoggedFilter::must_compact() const noexcept {
          length >= record_.compacted_entries + record_.compacted_entries / 2 + 4096;
 }
 
-// Only now can it be told of a filter whose keys share cells.
 bool LoggedFilter::outgrown() const noexcept {
-  return keeps_hashes() && !slot_per_item() && base().outgrown(items(), record_.capacity);
+  return keeps_hashes() && base().outgrown(items(), record_.capacity);
 }
 
 Status LoggedFilter::fold() {
@@ -207,10 +206,10 @@ Status LoggedFilter::fold() {
     return replay_into_generation(record_.capacity, false);
   }
   CUCKOO_TRY(poison_.writing([&] { return fold_into_pages(entries); }));
-  if (!outgrown()) {
+  if (!outgrown()) {  // what would_outgrow() could not tell
     return {};
   }
-  Status status = replay_into_generation(record_.capacity, true);
+  Status status = replay_into_generation(record_.capacity, !slot_per_item());
   if (!status.ok()) {
     poison_.poison();  // what is folded must not stay so
   }

@@ -71,7 +71,7 @@ Status LoggedFilter::rebuild(uint64_t capacity) {
 
 // What a filter made for everything in the log must hold.
 uint64_t LoggedFilter::needed_capacity(const LogReplay& replay) const noexcept {
-  return slot_per_item() ? replay.bucket_items() : replay.hashes();
+  return slot_per_item() ? replay.entries() : replay.hashes();
 }
 
 // Of a new generation that must hold so much. What is there fits into any; and there is room for
@@ -325,8 +325,7 @@ Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
   contents.capacity = record_.capacity;
   contents.items = items();
   contents.key_types = record_.key_types;
-  const uint64_t held = slot_per_item() ? contents.filter->occupied() : items();
-  const bool outgrown = keeps_hashes() && contents.filter->outgrown(held, record_.capacity);
+  const bool outgrown = keeps_hashes() && contents.filter->outgrown(items(), record_.capacity);
   if (with_hashes || outgrown) {
     CUCKOO_TRY(remake(contents, outgrown));
   }

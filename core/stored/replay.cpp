@@ -82,11 +82,11 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
       }));
   raw_.insert(raw_.end(), behind.begin(), behind.end());
   sort_entries_by_hash(raw_, width_);
-  hashes_ = items_ = bucket_items_ = 0;
+  hashes_ = items_ = entries_ = 0;
   return merge([this](uint64_t, uint64_t count) -> Status {
     ++hashes_;
     items_ += count;
-    bucket_items_ += count <= kMaxCopiesInBuckets ? count : 0;
+    entries_ += count <= kMaxCopiesInBuckets ? count : 1;
     return {};
   });
 }

@@ -62,8 +62,9 @@ class LogReplay {
 
   uint64_t hashes() const noexcept { return hashes_; }
   uint64_t items() const noexcept { return items_; }
-  // the sum of the counts that are not above kMaxCopiesInBuckets
-  uint64_t bucket_items() const noexcept { return bucket_items_; }
+  // Entries of a filter that holds them, where each item takes a slot: a hash with more copies than
+  // kMaxCopiesInBuckets is one, in the overflow table.
+  uint64_t entries() const noexcept { return entries_; }
 
  private:
   // From compacted count and a run of raw entries to what is left of a hash.
@@ -78,7 +79,7 @@ class LogReplay {
   std::vector<uint64_t> raw_;
   uint64_t hashes_ = 0;
   uint64_t items_ = 0;
-  uint64_t bucket_items_ = 0;
+  uint64_t entries_ = 0;
 };
 
 }  // namespace cuckoo

@@ -47,11 +47,15 @@ void LiveRing::prepare() {
   throw_if(table(), ring_->build([this] { return store_.poll(); }));
 }
 
-// `change` the ring in memory, which answers with a Status, then `write` what it changed.
+// `change` the ring in memory, which answers with a Status, then `write` what it changed. `name`: a
+// node's, to be written.
 template <class Change, class Write>
-void LiveRing::change(Change&& change, Write&& write) {
+void LiveRing::change(std::string_view name, Change&& change, Write&& write) {
   follow();
   const Changing changing(*this);
+  const bool slots = ring_->options().algorithm == RingAlgorithm::kSlots;
+  expect_changeable(slots ? SlotOwners::kRowSlots * sizeof(uint16_t) : 0);
+  expect_room_for(static_cast<uint32_t>(name.size()));
   try {
     throw_if(table(), change(*ring_));
   } catch (const std::bad_alloc&) {
@@ -81,6 +85,7 @@ void LiveRing::change(Change&& change, Write&& write) {
 uint32_t LiveRing::insert(const std::string& name, double weight) {
   uint32_t id = 0;
   change(
+      name,
       [&](HashRing& ring) {
         Result<uint32_t> inserted = ring.insert(name, weight);
         id = inserted.ok() ? inserted.value() : 0;
@@ -93,6 +98,7 @@ uint32_t LiveRing::insert(const std::string& name, double weight) {
 void LiveRing::update(uint32_t id, const std::string& name, double weight) {
   std::string old_name;
   change(
+      name,
       [&](HashRing& ring) {
         old_name = ring.find(id)->name;
         return ring.update(id, name, weight);
@@ -108,6 +114,7 @@ void LiveRing::update(uint32_t id, const std::string& name, double weight) {
 void LiveRing::remove(uint32_t id) {
   std::string name;
   change(
+      "",
       [&](HashRing& ring) {
         name = ring.find(id)->name;
         ring.remove(id);
@@ -118,6 +125,7 @@ void LiveRing::remove(uint32_t id) {
 
 void LiveRing::clear() {
   change(
+      "",
       [](HashRing& ring) {
         ring.clear();
         return Status();

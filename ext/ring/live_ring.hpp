@@ -64,7 +64,7 @@ class LiveRing final : public LiveTable {
   void undo_to(int) noexcept override { stale_ = true; }
 
   template <class Change, class Write>
-  void change(Change&& change, Write&& write);
+  void change(std::string_view name, Change&& change, Write&& write);
 
   RingStore store_;
   std::shared_ptr<HashRing> ring_;

@@ -170,6 +170,87 @@ TEST_F(Contains, asks_the_authorizer) {
 
 // --- while the schema changes --------------------------------------------------------------------
 
+// What a name means is remembered from statement to statement.
+TEST_F(Contains, notices_that_a_name_means_another_table) {
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); INSERT INTO f VALUES ('main')");
+  const Query main_key(db, "SELECT filter_contains('f', 'main'), filter_contains('f', 'temp')");
+  const auto answers = [&db = this->db] {
+    std::string text = db.text(
+        "SELECT filter_contains('f', 'main') || filter_contains('f', 'temp')"
+        " || filter_contains('f', 'attached')");
+    EXPECT_EQ(db.text("SELECT filter_contains('F', 'main') || filter_contains('F', 'temp')"
+                      " || filter_contains('F', 'attached')"),
+              text);
+    return text;
+  };
+  EXPECT_EQ(answers(), "100");
+  EXPECT_EQ(answers(), "100");
+  EXPECT_EQ(db.text("SELECT filter_contains('main.f', 'main')"), "1");
+  EXPECT_EQ(db.text("SELECT filter_contains('main.f', 'main')"), "1");
+  db.run("CREATE VIRTUAL TABLE temp.f USING bloom_filter(k); INSERT INTO temp.f VALUES ('temp')");
+  EXPECT_EQ(answers(), "010");
+  EXPECT_EQ(answers(), "010");
+  EXPECT_EQ(db.text("SELECT filter_contains('main.f', 'main')"), "1");
+  db.run("DROP TABLE temp.f; CREATE TEMP TABLE f(x)");
+  db.refuses("SELECT filter_contains('f', 'main')", SQLITE_ERROR, {"f is not a cuckoo_filter"});
+  db.run("DROP TABLE temp.f");
+  EXPECT_EQ(answers(), "100");
+  db.run(
+      "ATTACH ':memory:' AS a; CREATE VIRTUAL TABLE a.f USING cuckoo_filter(k);"
+      "INSERT INTO a.f VALUES ('attached')");
+  EXPECT_EQ(answers(), "100");
+  db.run("ALTER TABLE main.f RENAME TO g");
+  EXPECT_EQ(answers(), "001");
+  EXPECT_EQ(answers(), "001");
+  db.run("ALTER TABLE main.g RENAME TO f");
+  EXPECT_EQ(answers(), "100");
+  db.run("DROP TABLE main.f");
+  EXPECT_EQ(answers(), "001");
+  db.run("CREATE TABLE main.\"main.f\"(x)");
+  db.refuses("SELECT filter_contains('main.f', 'main')", SQLITE_ERROR,
+             {"main.f is not a cuckoo_filter"});
+  db.run("DETACH a");
+  db.refuses("SELECT filter_contains('f', 'main')", SQLITE_ERROR, {"no such filter: f"});
+}
+
+TEST_F(Contains, notices_that_another_connection_made_the_table_anew) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("f.db"));
+  QuickDatabase two(folder.file("f.db"));
+  one.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); INSERT INTO f VALUES ('old')");
+  const std::string ask = "SELECT filter_contains('f', 'old') || filter_contains('f', 'new')";
+  EXPECT_EQ(two.text(ask), "10");
+  EXPECT_EQ(two.text(ask), "10");
+  one.run(
+      "DROP TABLE f; CREATE VIRTUAL TABLE f USING bloom_filter(k); INSERT INTO f VALUES ('new')");
+  EXPECT_EQ(two.text(ask), "01");
+  one.run("INSERT INTO f VALUES ('old')");
+  EXPECT_EQ(two.text(ask), "11");
+  one.run("DROP TABLE f; CREATE TABLE f(x)");
+  two.refuses(ask, SQLITE_ERROR, {"f is not a cuckoo_filter"});
+}
+
+// A call per row, in statements that write to the filter that they ask.
+TEST_F(Contains, sees_what_its_own_statement_adds) {
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); CREATE TABLE urls(u, fresh)");
+  db.run(
+      "CREATE TRIGGER t BEFORE INSERT ON urls BEGIN"
+      " INSERT INTO f SELECT new.u WHERE NOT filter_contains('f', new.u); END");
+  db.run("INSERT INTO urls(u) VALUES (1), (3), (1), (2), (2)");
+  EXPECT_EQ(db.number("SELECT count FROM f WHERE k = 1"), 1);
+  EXPECT_EQ(db.number("SELECT items FROM filter_info('f')"), 3);
+  Query query(db, "SELECT filter_contains('f', u) FROM urls");
+  EXPECT_EQ(query.step(), SQLITE_ROW);
+  EXPECT_EQ(query.step(), SQLITE_ROW);
+  EXPECT_EQ(query.step(), SQLITE_ROW);
+  db.run("DELETE FROM f WHERE k = 2; INSERT INTO f VALUES (7)");
+  EXPECT_EQ(query.step(), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_column_int(query.handle(), 0), 0);
+  db.run("BEGIN; INSERT INTO f VALUES (2); ROLLBACK");
+  EXPECT_EQ(query.step(), SQLITE_ROW);
+  EXPECT_EQ(sqlite3_column_int(query.handle(), 0), 0);
+}
+
 TEST_F(Contains, in_an_open_statement_survives_rename_and_drop) {
   db.run(create("gone") + "; INSERT INTO gone VALUES ('a'), ('b')");
   Query open(db, "SELECT filter_contains('gone', k) FROM json_each('[1,2,3,4,5]'), t");

@@ -147,5 +147,36 @@ TEST_P(KeptStatement, that_runs_does_not_read_another_table) {
   EXPECT_TRUE(code == SQLITE_DONE || (renamed && (code & 0xFF) == SQLITE_ABORT)) << code;
 }
 
+// A function of the application renames the table in the middle of a statement that writes to it.
+TEST_P(KeptStatement, that_writes_is_refused_when_its_table_is_renamed) {
+  create(db, "f0");
+  int calls = 0;
+  struct Renamer {
+    sqlite3* db;
+    int* calls;
+  } renamer{db.handle(), &calls};
+  sqlite3_create_function(
+      db.handle(), "renaming", 1, SQLITE_UTF8, &renamer,
+      [](sqlite3_context* context, int, sqlite3_value** values) {
+        auto* of = static_cast<Renamer*>(sqlite3_user_data(context));
+        if (++*of->calls == 2) {
+          sqlite3_exec(of->db, "ALTER TABLE f0 RENAME TO f9", nullptr, nullptr, nullptr);
+        }
+        sqlite3_result_value(context, values[0]);
+      },
+      nullptr, nullptr);
+  const Outcome written =
+      db.attempt(std::string("INSERT INTO f0(") + GetParam().key +
+                 ") SELECT renaming(column1) FROM (VALUES ('a'), ('b'), ('c'))");
+  EXPECT_EQ(written.code & 0xFF, SQLITE_LOCKED) << written.message;
+  EXPECT_NE(written.message.find("changed by DDL while it was written to"), std::string::npos);
+  EXPECT_EQ(calls, 2);
+  const std::string name =
+      db.text("SELECT name FROM sqlite_schema WHERE name = 'f0' OR name = 'f9'");
+  check(db, name);
+  insert(db, name, "one");
+  EXPECT_EQ(found(db, name), "one");
+}
+
 }  // namespace
 }  // namespace cuckoo::test

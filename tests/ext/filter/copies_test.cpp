@@ -1,0 +1,101 @@
+// Keys that were added often: copies that two buckets can't hold are counted in the overflow table,
+// where a cell answers like any entry. The false positive rate holds for them, too.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr int kKeys = 3000;
+
+std::string numbers(int count) {
+  return "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+         std::to_string(count - 1) + ") ";
+}
+
+// Of 20,000 absent keys at a rate of 0.001: 20 are expected, and 60 come once in 10^12 filters.
+void expect_rate(Database& db, const std::string& what) {
+  const std::string absent =
+      numbers(20000) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n";
+  EXPECT_LE(db.number(absent), 60) << what;
+  EXPECT_EQ(db.number(numbers(kKeys) + "SELECT sum(filter_contains('f', i)) FROM n"), kKeys)
+      << what;
+  EXPECT_EQ(db.text("SELECT capacity >= " + std::to_string(kKeys) +
+                    " AND fpr_now <= fpr FROM filter_info('f')"),
+            "1")
+      << what << db.text("SELECT capacity || ' ' || fpr_now FROM filter_info('f')");
+  db.run("INSERT INTO f(f) VALUES ('check')");
+}
+
+class Copies : public testing::TestWithParam<int> {
+ protected:
+  Copies() : db(":memory:") {
+    db.run("CREATE TABLE s(u); " + numbers(kKeys * GetParam()) + "INSERT INTO s SELECT i % " +
+           std::to_string(kKeys) + " FROM n");
+  }
+  void create(const std::string& options) {
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fpr = 0.001, seed = 2" + options + ")");
+  }
+  QuickDatabase db;
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, Copies, testing::Values(1, 8, 9, 20));
+
+TEST_P(Copies, in_the_order_of_their_keys_do_not_raise_the_rate) {
+  create(", capacity = 10");
+  db.run("INSERT INTO f SELECT u FROM s ORDER BY u");
+  expect_rate(db, "one statement");
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  expect_rate(db, "rebuild");
+  db.run("INSERT INTO f(f, k) VALUES ('resize', 10)");
+  expect_rate(db, "resize");
+}
+
+TEST_P(Copies, a_transaction_for_each_key_do_not_raise_the_rate) {
+  create(", capacity = 10");
+  db.run("BEGIN");
+  for (int key = 0; key < kKeys; ++key) {
+    for (int i = 0; i < GetParam(); ++i) {
+      db.run("INSERT INTO f VALUES (" + std::to_string(key) + ")");
+    }
+    if (key % 100 == 99) {
+      db.run("COMMIT; BEGIN");
+    }
+  }
+  db.run("COMMIT");
+  expect_rate(db, "row by row");
+}
+
+// Removes of copies that the overflow table counts make no room there.
+TEST_P(Copies, that_are_removed_again_do_not_raise_the_rate) {
+  create(", capacity = 1000");
+  db.run("INSERT INTO f SELECT u FROM s WHERE u < 1000");
+  db.run("INSERT INTO f SELECT u FROM s WHERE u < 1000 ORDER BY u");
+  db.run(
+      "BEGIN; DELETE FROM f WHERE k IN (SELECT u FROM s WHERE u < 1000);"
+      "INSERT INTO f SELECT DISTINCT u FROM s; COMMIT");
+  expect_rate(db, "one transaction");
+}
+
+TEST_P(Copies, from_a_source_a_merge_or_an_image_do_not_raise_the_rate) {
+  create(", capacity = 10, source = s(u)");
+  expect_rate(db, "source");
+  db.run("DROP TABLE f");
+  create(", capacity = 10");
+  db.run("CREATE VIRTUAL TABLE g USING cuckoo_filter(k, seed = 2); INSERT INTO g SELECT u FROM s");
+  db.run("INSERT INTO f(f, k) VALUES ('merge', 'g')");
+  expect_rate(db, "merge");
+  db.run("INSERT INTO f(f, k) SELECT 'import', cuckoo_build(u, 0.001) FROM s");
+  expect_rate(db, "cuckoo_build");
+  db.run("INSERT INTO f(f, k) SELECT 'import', filter_export('g', 'hashes')");
+  expect_rate(db, "filter_export");
+}
+
+TEST_P(Copies, in_a_window_do_not_raise_the_rate) {
+  create(", capacity = 10, generations = 3");
+  db.run("INSERT INTO f SELECT u FROM s ORDER BY u");
+  EXPECT_LE(db.number(numbers(20000) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n"),
+            60);
+}
+
+}  // namespace
+}  // namespace cuckoo::test
