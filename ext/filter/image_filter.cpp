@@ -108,8 +108,8 @@ void ImageFilter::expect_same_shape(const ImageFilter& other, const std::string&
     return SqlError(SQLITE_ERROR, function + ": the images differ in " + what + "; " + way_out);
   };
   const auto numbers = [](auto a, auto b) {
-    return " (" + sql_text("%!.9g", static_cast<double>(a)) + " and " +
-           sql_text("%!.9g", static_cast<double>(b)) + ")";
+    return " (" + sql_text("%.9g", static_cast<double>(a)) + " and " +
+           sql_text("%.9g", static_cast<double>(b)) + ")";
   };
   if (mine.spec.kind != theirs.spec.kind) {
     throw differ("kind: " + describe(mine.spec.kind) + ", " + describe(theirs.spec.kind),

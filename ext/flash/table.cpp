@@ -357,6 +357,13 @@ void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid)
   }
   sqlite3_value** const columns = values + 2;
   const bool inserting = is_null(values[0]);
+  if (inserting) {
+    for (int column = kSectorColumn; column < columns_end(); ++column) {
+      if (column != kCommandColumn && !is_null(columns[column])) {
+        refuse_computed(column);
+      }
+    }
+  }
   if (!is_null(columns[kCommandColumn])) {
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
@@ -368,11 +375,6 @@ void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid)
     return;
   }
   if (inserting) {
-    for (int column = kSectorColumn; column < columns_end(); ++column) {
-      if (!is_null(columns[column])) {  // a command's is
-        refuse_computed(column);
-      }
-    }
     insert(columns[kKeyColumn], columns[kValueColumn]);
   } else if (take_old_key(values[0])) {
     expect_unchanged(columns);

@@ -362,6 +362,7 @@ TEST_F(FlashTable, commands_are_named_and_checked) {
   db.refuses("INSERT INTO kv(kv) VALUES ('rebuild')", SQLITE_ERROR,
              {"unknown command \"rebuild\"", "check, clear, collect, resize"});
   db.refuses("INSERT INTO kv(kv, key) VALUES ('check', 5)", SQLITE_ERROR, {"takes no argument"});
+  db.refuses("INSERT INTO kv(kv, seq) VALUES ('check', 5)", SQLITE_ERROR, {"seq is computed"});
   db.refuses("INSERT INTO kv(kv, value) VALUES ('resize', 5)", SQLITE_ERROR,
              {"argument goes in column key"});
   db.refuses("UPDATE kv SET kv = 'clear'", SQLITE_ERROR, {"by INSERT, not by UPDATE"});
