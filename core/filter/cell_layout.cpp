@@ -144,7 +144,7 @@ Status copy_cells(const Filter& from, Filter& to) {
       std::byte* const page = to.pages().writable(next);
       gather_page(from, cells, next, to_bytes, page);
       const size_t content = cells.content_bytes(next, to_bytes);
-      if (std::any_of(page, page + content, [](std::byte byte) { return byte != std::byte{0}; })) {
+      if (!all_zero({page, content})) {
         to.pages().mark_dirty(next);
       }
     }

@@ -51,7 +51,7 @@ void examine_compacted(const LogRow& row, HashWidth width) {
   uint64_t last = 0;
   bool first = true;
   CompactedRowWriter writer(
-      width, 4036, hashes.size(), row.header.chain_before,
+      width, kPageRowBytes, hashes.size(), row.header.chain_before,
       [&](std::span<const std::byte> bytes) -> Status {
         const Result<LogRow> parsed = parse_log_row(bytes, width);
         REQUIRE(parsed.ok());

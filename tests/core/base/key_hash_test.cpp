@@ -7,15 +7,15 @@
 #include <set>
 #include <string_view>
 
+#include "tests/support/core_samples.hpp"
+
 namespace cuckoo {
 namespace {
 
+using test::bytes_of;
+
 constexpr uint64_t kSeed = 0x0123456789ABCDEF;
 constexpr double kTwo63 = 9223372036854775808.0;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
 
 uint64_t hash_text(std::string_view text, uint64_t seed = kSeed) {
   return hash_bytes(KeyKind::kText, bytes_of(text), seed);

@@ -14,7 +14,6 @@
 namespace cuckoo {
 namespace {
 
-using test::kPageBytes;
 using test::sized;
 
 constexpr FilterKind kKinds[] = {FilterKind::kBloom, FilterKind::kBlockedBloom,

@@ -144,8 +144,8 @@ TEST_P(Filters, uniting_can_be_stopped) {
 
 // A filter for a trillion of keys is used, checked and united like any other.
 TEST_P(Filters, giants_take_memory_and_time_for_what_is_in_them) {
-  const std::unique_ptr<Filter> one = made(uint64_t{1} << 38, false, 4032);
-  const std::unique_ptr<Filter> other = made(uint64_t{1} << 38, false, 4032);
+  const std::unique_ptr<Filter> one = made(uint64_t{1} << 38, false, kPageBytes);
+  const std::unique_ptr<Filter> other = made(uint64_t{1} << 38, false, kPageBytes);
   one->pages().complete();
   other->pages().complete();
   const Counts first = any_counts(1, 100);

@@ -71,7 +71,7 @@ TEST(Flash_record, a_put_has_these_bytes) {
   const auto decoded = decode_flash_record_header(std::span(out).first(24), kSequence, kOffset);
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(*decoded, header);
-  EXPECT_TRUE(verify_flash_head(std::span(out).first(27), kSequence, kOffset));
+  EXPECT_TRUE(verify_flash_record(std::span(out).first(27), kSequence, kOffset));
   EXPECT_TRUE(verify_flash_record(out, kSequence, kOffset));
   const auto key = key_in(header, out);
   EXPECT_EQ(Bytes(key.begin(), key.end()), text("key"));
@@ -131,7 +131,7 @@ TEST(Flash_record, every_flipped_bit_and_every_other_place_is_found) {
     Bytes flipped = out;
     flipped[bit / 8] ^= std::byte{1} << (bit % 8);
     EXPECT_FALSE(verify_flash_record(flipped, kSequence, kOffset)) << bit;
-    EXPECT_EQ(verify_flash_head(std::span(flipped).first(27), kSequence, kOffset), bit / 8 >= 27);
+    EXPECT_EQ(verify_flash_record(std::span(flipped).first(27), kSequence, kOffset), bit / 8 >= 27);
   }
   EXPECT_FALSE(verify_flash_record(out, kSequence + 1, kOffset));
   EXPECT_FALSE(verify_flash_record(out, kSequence, kOffset + 1));

@@ -328,7 +328,7 @@ TEST(HashRing, Owner_is_that_of_the_next_point) {
     const int count = std::max(1, static_cast<int>(std::round(weight * 10)));
     for (int i = 0; i < count; ++i) {
       const std::string label = std::string(name) + "-" + std::to_string(i);
-      points[XXH3_64bits_withSeed(label.data(), label.size(), 99 + 4 * 0x9E3779B97F4A7C15)] = name;
+      points[XXH3_64bits_withSeed(label.data(), label.size(), 99 + 4 * kGoldenStep)] = name;
     }
   }
   EXPECT_EQ(points.size(), 36U);
@@ -422,9 +422,8 @@ uint32_t brute_owner(const HashRing& ring, Ketama& ketama, uint64_t position) {
       const double count = std::max(1.0, std::round(node->weight * options.vnodes));
       for (int i = 0; i < count; ++i) {
         const std::string label = node->name + "-" + std::to_string(i);
-        consider(
-            XXH3_64bits_withSeed(label.data(), label.size(), options.seed + 4 * 0x9E3779B97F4A7C15),
-            node->id);
+        consider(XXH3_64bits_withSeed(label.data(), label.size(), options.seed + 4 * kGoldenStep),
+                 node->id);
       }
       continue;
     }

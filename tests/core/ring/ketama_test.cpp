@@ -16,19 +16,17 @@
 #include <utility>
 
 #include "tests/core/ring/samples.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
 using test::add;
+using test::bytes_of;
 using test::empty_ring;
 using test::ketama_options;
 
 using Expected = std::vector<std::pair<std::string, std::string>>;  // key -> node
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
 
 // ketama.servers of libketama; the tests of libmemcached have the same.
 std::shared_ptr<HashRing> eight_servers(KetamaDialect dialect) {

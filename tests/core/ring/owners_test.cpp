@@ -171,12 +171,13 @@ TEST(SlotOwners, Only_rows_that_changed_are_written) {
 
 // Against a plain account of a change: as few slots move as the quotas allow, and to nobody who
 // gives.
-TEST(SlotOwners, I2_I3_Changes_move_as_few_slots_as_they_can) {
+TEST(SlotOwners, I2_I3_I4_Changes_move_as_few_slots_as_they_can) {
   std::mt19937_64 random(5);
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kSlots));
   std::vector<uint32_t> ids;
   for (int step = 0; step < 300; ++step) {
     const std::vector<uint32_t> before = table_of(ring->slots());
+    const uint64_t digest = ring->slots().digest();
     const double weight = std::exp(std::uniform_real_distribution<>(-3, 3)(random));
     uint32_t changed = 0;
     if (ids.size() < 2 || random() % 3 == 0) {
@@ -193,6 +194,7 @@ TEST(SlotOwners, I2_I3_Changes_move_as_few_slots_as_they_can) {
     }
     ASSERT_EQ(ring->check(), "");
     const std::vector<uint32_t> after = table_of(ring->slots());
+    ASSERT_EQ(before == after, digest == ring->slots().digest()) << "I4, step " << step;
     for (size_t slot = 0; slot < before.size() && before.size() == after.size(); ++slot) {
       if (before[slot] != after[slot]) {
         ASSERT_TRUE(before[slot] == changed || after[slot] == changed) << "step " << step;

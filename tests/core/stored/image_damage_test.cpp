@@ -24,6 +24,7 @@ using test::HeaderCase;
 using test::image_samples;
 using test::ImageBytes;
 using test::ImageSample;
+using test::nothing;
 using test::sample_image;
 using test::sample_named;
 using test::with_crc;
@@ -32,8 +33,6 @@ ImageBytes with_length_and_crc(ImageBytes bytes) {
   store_le(&bytes[8], uint64_t{bytes.size()});
   return with_crc(std::move(bytes));
 }
-
-Status nothing(uint64_t, uint64_t) { return {}; }
 
 template <class T>
 std::string refusal_of(const Result<T>& result) {
@@ -391,7 +390,7 @@ TEST(FilterImageDamage, changed_fields_under_a_right_checksum_never_break_anythi
                              16,
                              28,
                              127,
-                             4032,
+                             kPageBytes,
                              1 << 20,
                              uint64_t{1} << 32,
                              uint64_t{1} << 40,

@@ -3,7 +3,7 @@
 // model_test.cpp.
 #include <cmath>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -12,26 +12,13 @@ std::string create(const std::string& options, const std::string& table = "f") {
   return "CREATE VIRTUAL TABLE " + table + " USING bloom_filter(" + options + ")";
 }
 
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
-
-int64_t present(Database& db, int64_t first, int64_t last) {
-  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN f ON f.key = i");
-}
-
 std::string info(Database& db, const std::string& column) {
   return db.text("SELECT " + column + " FROM filter_info('f')");
 }
 double figure(Database& db, const std::string& column) { return std::stod(info(db, column)); }
 
-void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
-
 void expect_refused(const std::string& options, const std::vector<std::string>& parts) {
-  Database db;
-  db.refuses(create(options), SQLITE_ERROR, parts);
-  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << options;
+  expect_create_refused(create(options), parts);
 }
 
 // --- options ---------------------------------------------------------------------------------
@@ -109,7 +96,7 @@ TEST(Bloom_option, bits_per_key_gives_the_rate_shown) {
         "layout = blocked, bits_per_key = 9", "counting = on, bits_per_key = 6"}) {
     Database db;
     db.run(create(std::string(options) + ", capacity = 20000, seed = 1"));
-    db.run("INSERT INTO f " + keys(1, 20000));
+    db.run("INSERT INTO f " + numbers(1, 20000));
     const double rate = figure(db, "fpr");
     const double found = static_cast<double>(present(db, 1'000'001, 1'100'000)) / 1e5;
     EXPECT_LT(found, rate * 1.1 + 0.002) << options;
@@ -196,7 +183,7 @@ TEST(Bloom_option, capacity_of_billions_is_instant_and_small) {
     TemporaryFolder folder;
     Database db(folder.file("large.db"));
     db.run(create(std::string("capacity = 1e10, layout = ") + layout));  // m > 2^32 bits
-    db.run("INSERT INTO f " + keys(1, 40));
+    db.run("INSERT INTO f " + numbers(1, 40));
     EXPECT_EQ(present(db, 1, 40), 40);
     EXPECT_EQ(present(db, 41, 1040), 0);
     EXPECT_LE(db.number("PRAGMA page_count"), 12) << layout;
@@ -209,8 +196,8 @@ TEST(Bloom_option, capacity_beyond_two_to_the_32_bits_keeps_its_keys_in_pages) {
   TemporaryFolder folder;
   QuickDatabase db(folder.file("large.db"));
   db.run(create("capacity = 1e9, fpr = 0.001, seed = 1, growth = off"));
-  db.run("INSERT INTO f " + keys(1, 300));
-  db.run("INSERT INTO f " + keys(301, 600));
+  db.run("INSERT INTO f " + numbers(1, 300));
+  db.run("INSERT INTO f " + numbers(301, 600));
   EXPECT_EQ(present(db, 1, 600), 600);
   EXPECT_EQ(present(db, 601, 20600), 0);
   QuickDatabase other(folder.file("large.db"));
@@ -306,8 +293,8 @@ TEST_P(AnyBloom, takes_the_keys_type) {
 // Of a set, an add of what is there is none; of a multiset it is one more.
 TEST_P(AnyBloom, counts_adds_of_what_was_not_there) {
   db.run(with("seed = 1, fpr = 1e-6"));
-  db.run("INSERT INTO f " + keys(1, 500));
-  db.run("INSERT INTO f " + keys(1, 500));
+  db.run("INSERT INTO f " + numbers(1, 500));
+  db.run("INSERT INTO f " + numbers(1, 500));
   db.run("INSERT INTO f VALUES (1), (1), (501)");
   EXPECT_EQ(db.number("SELECT changes()"), 3);
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), counting() ? 1003 : 501);
@@ -331,7 +318,7 @@ TEST_P(AnyBloom, count_is_the_same_for_everybody_and_stays) {
     EXPECT_EQ(other.number("SELECT count(*) FROM f"), 0);
     for (int i = 0; i < 30; ++i) {
       Database& writer = i % 3 == 0 ? other : one;
-      writer.run("INSERT INTO f " + keys(i * 97, i * 97 + 120));
+      writer.run("INSERT INTO f " + numbers(i * 97, i * 97 + 120));
       items = one.number("SELECT count(*) FROM f");
       EXPECT_EQ(other.number("SELECT count(*) FROM f"), items) << i;
       EXPECT_LE(items, i * 97 + 121);
@@ -356,7 +343,7 @@ TEST_P(AnyBloom, that_grows_keeps_its_keys_and_its_rate) {
   db.run(with("seed = 1, capacity = 50, fpr = 0.02"));
   int64_t last = 0;
   for (const int64_t next : {20, 50, 51, 120, 700, 3000, 10000, 40000}) {
-    db.run("INSERT INTO f " + keys(last + 1, next));
+    db.run("INSERT INTO f " + numbers(last + 1, next));
     last = next;
     EXPECT_EQ(present(db, 1, last), last);
     const double found = static_cast<double>(present(db, 1'000'001, 1'020'000)) / 20000;
@@ -371,7 +358,7 @@ TEST_P(AnyBloom, that_grows_keeps_its_keys_and_its_rate) {
 // A million copies of one key grow nothing.
 TEST_P(AnyBloom, of_many_copies_of_one_key_does_not_grow) {
   db.run(with("seed = 1, capacity = 1000"));
-  db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 60000) + ")");
+  db.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, 60000) + ")");
   EXPECT_EQ(info(db, "capacity"), "1000");
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), counting() ? 60000 : 1);
   EXPECT_EQ(db.text("SELECT count FROM f WHERE key = 'x'"), counting() ? "60000" : "1");
@@ -388,10 +375,10 @@ TEST_P(AnyBloom, without_growth_takes_its_capacity_and_then_is_full) {
       const std::string what = std::to_string(capacity) + " at " + rate;
       one.run(with("growth = off, seed = " + std::to_string(capacity) +
                    ", capacity = " + std::to_string(capacity) + ", fpr = " + rate));
-      one.run("INSERT INTO f " + keys(1, capacity));
+      one.run("INSERT INTO f " + numbers(1, capacity));
       EXPECT_EQ(present(one, 1, capacity), capacity) << what;
       one.run("BEGIN; CREATE TABLE stays(x)");
-      one.refuses("INSERT INTO f " + keys(capacity + 1, 3 * capacity + 20), SQLITE_ERROR,
+      one.refuses("INSERT INTO f " + numbers(capacity + 1, 3 * capacity + 20), SQLITE_ERROR,
                   {"full: f", std::to_string(capacity), "growth"});
       EXPECT_EQ(sqlite3_get_autocommit(one.handle()), 0) << what;
       one.run("INSERT INTO f VALUES (1)");  // there already
@@ -407,16 +394,16 @@ TEST_P(AnyBloom, that_is_full_undoes_the_statement_only) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
   one.run(with("growth = off, capacity = 300, seed = 3"));
-  one.run("BEGIN; INSERT INTO f " + keys(1, 200) + "; SAVEPOINT s");
+  one.run("BEGIN; INSERT INTO f " + numbers(1, 200) + "; SAVEPOINT s");
   const int64_t before = one.number("SELECT count(*) FROM f");
-  one.refuses("INSERT INTO f " + keys(201, 5000), SQLITE_ERROR, {"full: f"});
+  one.refuses("INSERT INTO f " + numbers(201, 5000), SQLITE_ERROR, {"full: f"});
   EXPECT_EQ(one.number("SELECT count(*) FROM f"), before);
   EXPECT_LE(present(one, 201, 5000), 20);
-  one.refuses("INSERT OR IGNORE INTO f " + keys(201, 5000), SQLITE_ERROR, {"full: f"});
-  one.run("INSERT INTO f " + keys(201, 300) + "; RELEASE s; COMMIT");
+  one.refuses("INSERT OR IGNORE INTO f " + numbers(201, 5000), SQLITE_ERROR, {"full: f"});
+  one.run("INSERT INTO f " + numbers(201, 300) + "; RELEASE s; COMMIT");
   EXPECT_EQ(present(one, 1, 300), 300);
   check(one);
-  one.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + keys(1001, 1300));
+  one.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + numbers(1001, 1300));
   EXPECT_EQ(present(one, 1001, 1300), 300);
   EXPECT_LE(present(one, 1, 300), 5);
   QuickDatabase other(folder.file("f.db"));
@@ -430,7 +417,7 @@ TEST_P(AnyBloom, that_is_full_has_the_rate_asked) {
     Database one;
     one.run(with("growth = off, capacity = 2000, fpr = 0.01, seed = 5"));
     if (bulk) {
-      one.run("INSERT INTO f " + keys(1, 2000));
+      one.run("INSERT INTO f " + numbers(1, 2000));
     }
     int64_t last = bulk ? 2000 : 0;
     for (; last < 20000; ++last) {
@@ -449,7 +436,7 @@ TEST_P(AnyBloom, that_is_full_has_the_rate_asked) {
 
 TEST_P(AnyBloom, commands_with_growth) {
   db.run(with("seed = 1, capacity = 100, fpr = 1e-4"));
-  db.run("INSERT INTO f " + keys(1, 2000));
+  db.run("INSERT INTO f " + numbers(1, 2000));
   db.run("INSERT INTO f(f, key) VALUES ('resize', 30000)");
   EXPECT_EQ(info(db, "capacity"), "30000");
   db.run("INSERT INTO f(f, key) VALUES ('resize', 5)");
@@ -487,9 +474,9 @@ TEST_P(AnyBloom, commands_that_can_not_be) {
 
 TEST_P(AnyBloom, is_undone_by_roll_backs) {
   db.run(with("seed = 1, capacity = 200"));
-  db.run("INSERT INTO f " + keys(1, 100));
-  db.run("BEGIN; INSERT INTO f " + keys(101, 200) + "; SAVEPOINT a; INSERT INTO f " +
-         keys(201, 3000) + "; INSERT INTO f(f) VALUES ('clear'); INSERT INTO f VALUES (9999)");
+  db.run("INSERT INTO f " + numbers(1, 100));
+  db.run("BEGIN; INSERT INTO f " + numbers(101, 200) + "; SAVEPOINT a; INSERT INTO f " +
+         numbers(201, 3000) + "; INSERT INTO f(f) VALUES ('clear'); INSERT INTO f VALUES (9999)");
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
   db.run("ROLLBACK TO a");
   EXPECT_EQ(present(db, 1, 200), 200);
@@ -510,14 +497,14 @@ TEST_P(AnyBloom, is_byte_for_byte_what_the_statements_make_it) {
   for (Database* each : {&one, &two}) {
     each->run(with("seed = 9, capacity = 100, fpr = 0.05"));
     for (int i = 0; i < 40; ++i) {
-      each->run("INSERT INTO f " + keys(i * 60, i * 60 + 80));
+      each->run("INSERT INTO f " + numbers(i * 60, i * 60 + 80));
       if (each == &one) {  // reading changes nothing
         present(one, 0, 500);
         check(one);
       }
       each->attempt("DELETE FROM f WHERE key IN (5, 50, 500)");
       if (i == 20) {
-        each->run("BEGIN; INSERT INTO f " + keys(10000, 12000) + "; ROLLBACK");
+        each->run("BEGIN; INSERT INTO f " + numbers(10000, 12000) + "; ROLLBACK");
         each->run("INSERT INTO f(f) VALUES ('rebuild')");
       }
     }
@@ -536,7 +523,7 @@ TEST(Bloom_rate, asked_for_holds) {
         db.run("CREATE VIRTUAL TABLE f USING " + std::string(module) +
                "seed = 11, capacity = 20000" + ", growth = " + growth +
                ", fpr = " + std::to_string(rate) + ")");
-        db.run("INSERT INTO f " + keys(1, 20000));
+        db.run("INSERT INTO f " + numbers(1, 20000));
         EXPECT_EQ(present(db, 1, 20000), 20000);
         constexpr double kProbes = 100'000;
         const auto found = static_cast<double>(present(db, 1'000'001, 1'100'000));
@@ -564,11 +551,11 @@ TEST(Bloom_rate, of_small_filters_holds) {
           db.run(create("growth = off, capacity = " + std::to_string(capacity) +
                         ", fpr = " + std::to_string(rate) + ", seed = " + std::to_string(seed) +
                         ", layout = " + layout));
-          db.run("INSERT INTO f " + keys(1, capacity));
+          db.run("INSERT INTO f " + numbers(1, capacity));
           db.run(
               "CREATE TABLE image AS SELECT filter_export('f') AS b");  // folded, unlike the tail
           found += static_cast<double>(db.number("SELECT sum(filter_contains(b, i)) FROM image, (" +
-                                                 keys(1'000'001, 1'010'000) + ")"));
+                                                 numbers(1'000'001, 1'010'000) + ")"));
         }
         const double expected = rate * kSeeds * 10'000;
         EXPECT_LE(found, 1.15 * expected + 5 * std::sqrt(expected) + 2)

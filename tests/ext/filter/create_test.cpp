@@ -2,7 +2,7 @@
 // leaves.
 #include <ctime>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -19,9 +19,7 @@ std::string option_of(const std::string& arguments, const std::string& option) {
 }
 
 void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
-  Database db;
-  db.refuses(create(arguments), SQLITE_ERROR, parts);
-  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << arguments;
+  expect_create_refused(create(arguments), parts);
 }
 
 TEST(Create_option, not_given_has_its_default) {

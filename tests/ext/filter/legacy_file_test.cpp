@@ -1,21 +1,12 @@
 // hash = 'murmur2': tables that read and write the legacy Bloom file, bit for bit. The files here
 // were computed by another program (MurmurHash64A, header and bits in Python).
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) +
-         ") SELECT CAST(i AS TEXT) AS i FROM n";
-}
-int64_t present(Database& db, int64_t first, int64_t last, const std::string& table = "f") {
-  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN " + table +
-                   " AS x ON x.key = i");
-}
-void check(Database& db, const std::string& table = "f") {
-  db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+std::string texts(int64_t first, int64_t last) {
+  return with_numbers(first, last) + "SELECT CAST(i AS TEXT) AS i FROM n";
 }
 std::string create(const std::string& options, const std::string& table = "f") {
   return "CREATE VIRTUAL TABLE " + table + " USING bloom_filter(" + options + ", hash = murmur2)";
@@ -153,10 +144,10 @@ TEST(Legacy_file, follows_transactions_and_connections) {
     one.run(std::string("PRAGMA page_size = 512; PRAGMA journal_mode = ") + journal);
     one.run(create("key TEXT, capacity = 5000, fpr = 0.001, seed = 1"));
     QuickDatabase other(folder.file("f.db"));
-    one.run("INSERT INTO f " + keys(1, 1000));
+    one.run("INSERT INTO f " + texts(1, 1000));
     EXPECT_EQ(present(other, 1, 1000), 1000);
-    one.run("BEGIN; INSERT INTO f " + keys(1001, 2000) + "; SAVEPOINT s; INSERT INTO f " +
-            keys(2001, 3000));
+    one.run("BEGIN; INSERT INTO f " + texts(1001, 2000) + "; SAVEPOINT s; INSERT INTO f " +
+            texts(2001, 3000));
     EXPECT_EQ(present(one, 1, 3000), 3000);
     one.run("ROLLBACK TO s");
     EXPECT_EQ(present(one, 1, 2000), 2000);
@@ -165,7 +156,7 @@ TEST(Legacy_file, follows_transactions_and_connections) {
     EXPECT_EQ(present(one, 1, 1000), 1000);
     EXPECT_LE(present(one, 1001, 3000), 5);
     check(one);
-    other.run("INSERT INTO f " + keys(3001, 4000));
+    other.run("INSERT INTO f " + texts(3001, 4000));
     EXPECT_EQ(present(one, 3001, 4000), 1000);
     EXPECT_EQ(one.number("SELECT count(*) FROM f"), other.number("SELECT count(*) FROM f"));
     one.refuses("INSERT INTO f VALUES ('kept'), (x'00'), (NULL), ('no')", SQLITE_CONSTRAINT,
@@ -256,10 +247,10 @@ TEST(Legacy_file, errors_name_a_way_out_that_there_is) {
 TEST(Legacy_file, that_is_full_says_so) {
   Database db;
   db.run(create("key TEXT, seed = 5, capacity = 100, fpr = 0.001"));
-  db.run("INSERT INTO f " + keys(1, 100) + "; BEGIN");
-  db.refuses("INSERT INTO f " + keys(101, 300), SQLITE_ERROR, {"full: f", "100"});
+  db.run("INSERT INTO f " + texts(1, 100) + "; BEGIN");
+  db.refuses("INSERT INTO f " + texts(101, 300), SQLITE_ERROR, {"full: f", "100"});
   db.run("INSERT INTO f VALUES ('1'); COMMIT");
-  EXPECT_EQ(present(db, 1, 100), 100);
+  EXPECT_EQ(present(db, texts(1, 100)), 100);
   check(db);
   for (const char* command : {"('rebuild', NULL)", "('resize', 500)", "('rotate', NULL)"}) {
     db.refuses(std::string("INSERT INTO f(f, key) VALUES ") + command, SQLITE_ERROR, {"f: "});

@@ -3,7 +3,7 @@
 #include <random>
 #include <string>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -61,7 +61,8 @@ TEST_F(DamagedRing, Is_found_at_first_use) {
   expect_corrupt("DELETE FROM ring_pages WHERE id = 3");
   expect_corrupt("DELETE FROM ring_pages");
   expect_corrupt("INSERT INTO ring_pages VALUES (33, x'00')");
-  expect_corrupt("UPDATE ring_pages SET page = zeroblob(4036) WHERE id = 3");
+  expect_corrupt("UPDATE ring_pages SET page = zeroblob(" + std::to_string(kPageRowBytes) +
+                 ") WHERE id = 3");
   expect_corrupt("UPDATE ring_pages SET page = 'x' WHERE id = 3");
   expect_corrupt(
       "UPDATE ring_pages SET page = (SELECT page FROM ring_pages WHERE id = 4)"
