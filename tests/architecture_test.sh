@@ -95,6 +95,19 @@ for source in core/**/*.cpp; do
   fi
 done
 
+# FORMAT.md, "Hash rings" and DESIGN.md, "2. State …": a comment names a heading, whole, as it stands
+# there but for its backticks.
+for document in FORMAT DESIGN; do
+  headings=$(sed -nE 's/^#+ //p' "docs/$document.md" | tr -d '`')
+  for file in "${core[@]}" "${ext[@]}"; do
+    while IFS= read -r cited; do
+      heading=$(sed -E "s/^$document\\.md,? ?\"?//; s/\"\$//" <<<"$cited")
+      grep -qxF -- "${heading:-nothing}" <<<"$headings" ||
+        violation "$file: $document.md has no heading \"$heading\""
+    done < <(sed -E 's|^ *// ?||' "$file" | tr '\n' ' ' | grep -oE "$document\\.md(, \"[^\"]*\")?" || true)
+  done
+done
+
 for file in "${sources[@]}"; do
   lines=$(wc -l <"$file")
   most=$max_lines
