@@ -115,6 +115,9 @@ for file in "${sources[@]}"; do
   [ "$lines" -le "$most" ] || violation "$file: $lines lines, at most $most"
 done
 violations_in "longer than $max_columns columns" "^.{$((max_columns + 1)),}" "${sources[@]}"
+violations_in "tests are called TEST(OfWhat, what_is_true)" \
+  '^TEST(_F|_P)?\(([a-z]|[A-Za-z0-9]*_|[A-Za-z0-9]+, (DISABLED_)?([ISR][0-9]+_)*[A-Z][a-z_])' \
+  tests/**/*.cpp
 violations_in "trailing space or tab" '[[:space:]]$|	' "${sources[@]}"
 
 printf '%d sources, %d violations\n' "${#sources[@]}" "$violations"

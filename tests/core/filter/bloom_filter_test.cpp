@@ -545,7 +545,7 @@ TEST(BloomFilter, unite_refuses_another_geometry) {
 
 // ---- checks
 
-TEST(BloomFilter, check_finds_a_changed_bit_anywhere) {
+TEST(BloomFilter, I2_I3_check_finds_a_changed_bit_anywhere) {
   for (const FilterKind kind : kHashedKinds) {
     const auto filter = filter_for(kind, 150, 0.01, 128);
     filter->insert_batch(hashes_of(1, 100));
@@ -572,7 +572,7 @@ TEST(BloomFilter, check_finds_a_changed_bit_anywhere) {
   }
 }
 
-TEST(BloomFilter, validate_page_wants_the_size_and_zeros_behind_the_last_cell) {
+TEST(BloomFilter, I3_validate_page_wants_the_size_and_zeros_behind_the_last_cell) {
   const BloomFilter bits({FilterKind::kBloom, 8 * 128 + 11, 3, 128});
   const BloomFilter counters({FilterKind::kCountingBloom, 2 * 128 + 3, 3, 128});
   const BloomFilter blocks({FilterKind::kBlockedBloom, 3, 1, 128});

@@ -40,7 +40,7 @@ struct Page {
   std::vector<BucketValues> written;
 };
 
-TEST(BucketBits, a_bucket_is_read_as_written_and_its_neighbours_stay) {
+TEST(BucketBits, I1_I2_a_bucket_is_read_as_written_and_its_neighbours_stay) {
   std::mt19937_64 random(1);
   for (const BucketShape& shape : all_bucket_shapes()) {
     Page page(shape);

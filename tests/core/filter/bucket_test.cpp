@@ -14,6 +14,36 @@ namespace {
 using test::all_bucket_shapes;
 using test::random_values;
 
+// The definition of a bucket's bits, read without haste.
+uint32_t decode_rank(uint32_t rank) { return rank_table()[rank]; }
+
+// `bits` holds shape.bits() bits; those above are ignored.
+BucketValues decode_bucket(const BucketShape& shape, uint128 bits) {
+  const uint32_t low_bits = shape.low_bits;
+  const uint64_t low_mask = (uint64_t{1} << low_bits) - 1;
+  const uint32_t rank_mask = (uint32_t{1} << shape.rank_bits) - 1;
+  const uint32_t highs =
+      decode_rank(static_cast<uint32_t>(bits >> (kBucketSlots * low_bits)) & rank_mask);
+  BucketValues values;
+  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
+    const uint64_t high = (highs >> (8 * slot)) & 0xFF;
+    values[slot] =
+        (high << low_bits) | (static_cast<uint64_t>(bits >> (slot * low_bits)) & low_mask);
+  }
+  return values;
+}
+
+// I1 and I2.
+bool valid_bucket(const BucketShape& shape, uint128 bits) {
+  const uint32_t rank_mask = (uint32_t{1} << shape.rank_bits) - 1;
+  const uint32_t rank = static_cast<uint32_t>(bits >> (kBucketSlots * shape.low_bits)) & rank_mask;
+  if (rank >= shape.rank_count()) {
+    return false;
+  }
+  const BucketValues values = decode_bucket(shape, bits);
+  return std::is_sorted(values.begin(), values.end());
+}
+
 uint128 below_width(const BucketShape& shape, uint128 bits) {
   return shape.bits() == 128 ? bits : bits & ((uint128{1} << shape.bits()) - 1);
 }

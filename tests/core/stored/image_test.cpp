@@ -66,7 +66,7 @@ void expect_same_header(const ImageHeader& a, const ImageHeader& b) {
 
 // ---- round trips
 
-TEST(FilterImage, round_trip_gives_header_answers_hashes_and_bytes_back) {
+TEST(FilterImage, I1_round_trip_gives_header_answers_hashes_and_bytes_back) {
   for (const ImageSample& sample : image_samples()) {
     SCOPED_TRACE(sample.name);
     const BuiltSample built = build_sample(sample);
@@ -124,7 +124,7 @@ TEST(FilterImage, bare_length_is_told_before_it_is_encoded) {
   }
 }
 
-TEST(FilterImage, image_does_not_depend_on_the_page_size) {
+TEST(FilterImage, I1_image_does_not_depend_on_the_page_size) {
   ImageSample samples[] = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 20000, 15000},
       {"cuckoo, wide", {FilterKind::kCuckoo, 1e-7}, 3000, 3000, HashWidth::k63Bits, true},
@@ -168,7 +168,7 @@ TEST(FilterImage, absent_pages_are_written_as_zeros) {
   EXPECT_EQ(encode(built).value(), image.value());
 }
 
-TEST(FilterImage, decoded_filter_is_like_one_just_built) {
+TEST(FilterImage, I4_decoded_filter_is_like_one_just_built) {
   for (const char* name : {"cuckoo", "counting", "bloom"}) {
     SCOPED_TRACE(name);
     const Result<Image> image = decode_image(sample_image(sample_named(name)));

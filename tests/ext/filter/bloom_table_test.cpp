@@ -23,7 +23,7 @@ void expect_refused(const std::string& options, const std::vector<std::string>& 
 
 // --- options ---------------------------------------------------------------------------------
 
-TEST(Bloom_option, not_given_has_its_default) {
+TEST(BloomOption, not_given_has_its_default) {
   Database db;
   db.run("CREATE VIRTUAL TABLE f USING bloom_filter");
   EXPECT_EQ(db.rows("SELECT kind, capacity, fpr, items, generations, generation_items, load_factor,"
@@ -35,7 +35,7 @@ TEST(Bloom_option, not_given_has_its_default) {
   EXPECT_EQ(db.list("SELECT name FROM pragma_table_xinfo('f')"), "key,count,f");
 }
 
-TEST(Bloom_option, standard_has_the_size_of_the_formula) {
+TEST(BloomOption, standard_has_the_size_of_the_formula) {
   for (const double rate : {0.25, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 0x1p-30}) {
     for (const int64_t capacity : {1000, 1'000'000, 100'000'000}) {
       Database db;
@@ -51,7 +51,7 @@ TEST(Bloom_option, standard_has_the_size_of_the_formula) {
   }
 }
 
-TEST(Bloom_option, blocked_stays_below_the_bits_promised) {
+TEST(BloomOption, blocked_stays_below_the_bits_promised) {
   const std::pair<double, double> promised[] = {
       {1e-2, 10.2}, {1e-3, 15.9}, {1e-4, 20.4}, {1e-6, 30.6}};
   for (const auto& [rate, bits] : promised) {
@@ -65,7 +65,7 @@ TEST(Bloom_option, blocked_stays_below_the_bits_promised) {
   }
 }
 
-TEST(Bloom_option, bits_per_key_and_hashes_are_taken_as_given) {
+TEST(BloomOption, bits_per_key_and_hashes_are_taken_as_given) {
   const std::tuple<const char*, double, const char*> cases[] = {
       {"bits_per_key = 10", 10, "7"},
       {"bits_per_key = 10, hashes = 3", 10, "3"},
@@ -90,7 +90,7 @@ TEST(Bloom_option, bits_per_key_and_hashes_are_taken_as_given) {
 }
 
 // The rate shown is the one that follows from them, and it holds.
-TEST(Bloom_option, bits_per_key_gives_the_rate_shown) {
+TEST(BloomOption, bits_per_key_gives_the_rate_shown) {
   for (const char* options :
        {"bits_per_key = 5", "bits_per_key = 8, hashes = 2", "hashes = 4",
         "layout = blocked, bits_per_key = 9", "counting = on, bits_per_key = 6"}) {
@@ -104,7 +104,7 @@ TEST(Bloom_option, bits_per_key_gives_the_rate_shown) {
   }
 }
 
-TEST(Bloom_option, out_of_range_says_the_range) {
+TEST(BloomOption, out_of_range_says_the_range) {
   for (const char* text : {"0.9", "0", "-1", "128.5", "1e3", "nan", "many"}) {
     expect_refused(std::string("bits_per_key = ") + text, {"bits_per_key", "1 to 128"});
   }
@@ -131,7 +131,7 @@ TEST(Bloom_option, out_of_range_says_the_range) {
   }
 }
 
-TEST(Bloom_option, unknown_lists_the_valid_ones) {
+TEST(BloomOption, unknown_lists_the_valid_ones) {
   expect_refused("fingerprint_bits = 8", {"fingerprint_bits", "capacity", "fpr", "bits_per_key",
                                           "hashes", "layout", "counting", "hash,", "growth", "seed",
                                           "seed_of", "source", "triggers", "generations"});
@@ -141,7 +141,7 @@ TEST(Bloom_option, unknown_lists_the_valid_ones) {
   expect_refused("layout = blocked, layout = standard", {"layout", "twice"});
 }
 
-TEST(Bloom_option, that_contradicts_another_says_so) {
+TEST(BloomOption, that_contradicts_another_says_so) {
   expect_refused("fpr = 0.01, bits_per_key = 8", {"fpr", "bits_per_key"});
   expect_refused("hashes = 3, fpr = 0.01", {"fpr", "hashes"});
   expect_refused("counting = on, layout = blocked", {"counting", "layout = standard"});
@@ -167,7 +167,7 @@ TEST(Bloom_option, that_contradicts_another_says_so) {
   db.run(create("layout = BLOCKED, counting = OFF, hash = 'XXH3'", "h"));
 }
 
-TEST(Bloom_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
+TEST(BloomOption, capacity_over_fpr_is_at_most_two_to_the_sixty) {
   Database db;
   db.run(create("capacity = 1073741824, fpr = 9.313225746154785e-10"));
   db.run("INSERT INTO f VALUES (1)");
@@ -178,7 +178,7 @@ TEST(Bloom_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
   }
 }
 
-TEST(Bloom_option, capacity_of_billions_is_instant_and_small) {
+TEST(BloomOption, capacity_of_billions_is_instant_and_small) {
   for (const char* layout : {"standard", "blocked"}) {
     TemporaryFolder folder;
     Database db(folder.file("large.db"));
@@ -192,7 +192,7 @@ TEST(Bloom_option, capacity_of_billions_is_instant_and_small) {
 }
 
 // More than 2^32 cells: positions are 64-bit numbers.
-TEST(Bloom_option, capacity_beyond_two_to_the_32_bits_keeps_its_keys_in_pages) {
+TEST(BloomOption, capacity_beyond_two_to_the_32_bits_keeps_its_keys_in_pages) {
   TemporaryFolder folder;
   QuickDatabase db(folder.file("large.db"));
   db.run(create("capacity = 1e9, fpr = 0.001, seed = 1, growth = off"));
@@ -204,7 +204,7 @@ TEST(Bloom_option, capacity_beyond_two_to_the_32_bits_keeps_its_keys_in_pages) {
   EXPECT_EQ(present(other, 1, 600), 600);
 }
 
-TEST(Bloom_option, seed_of_takes_seed_and_hash) {
+TEST(BloomOption, seed_of_takes_seed_and_hash) {
   Database db;
   db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 77)");
   db.run(create("seed_of = c"));
@@ -220,7 +220,7 @@ TEST(Bloom_option, seed_of_takes_seed_and_hash) {
              {"seed_of", "murmur2"});
 }
 
-TEST(Bloom_option, seed_of_murmur2_is_32_bits) {
+TEST(BloomOption, seed_of_murmur2_is_32_bits) {
   for (const char* seed : {"-1", "4294967296", "9223372036854775807"}) {
     expect_refused(std::string("hash = murmur2, seed = ") + seed, {"murmur2", "2^32"});
   }
@@ -514,7 +514,7 @@ TEST_P(AnyBloom, is_byte_for_byte_what_the_statements_make_it) {
 
 // --- the rate --------------------------------------------------------------------------------
 
-TEST(Bloom_rate, asked_for_holds) {
+TEST(BloomTableRate, asked_for_holds) {
   for (const char* module : {"bloom_filter(", "bloom_filter(layout = blocked, ",
                              "bloom_filter(counting = on, ", "cuckoo_filter("}) {
     for (const double rate : {0.1, 0.03, 0.01, 0.001, 0.0001}) {
@@ -540,7 +540,7 @@ TEST(Bloom_rate, asked_for_holds) {
 }
 
 // Plain double hashing fails here by up to 41 times (docs/DESIGN.md, 5).
-TEST(Bloom_rate, of_small_filters_holds) {
+TEST(BloomTableRate, of_small_filters_holds) {
   for (const char* layout : {"standard", "blocked"}) {
     for (const double rate : {0.01, 0.001, 1e-5}) {
       for (const int64_t capacity : {10, 100, 1000}) {

@@ -390,7 +390,7 @@ TEST_F(Full, counts_duplicates_and_ends_with_a_removal) {
   db.run("INSERT INTO f(f) VALUES ('check')");
 }
 
-TEST(Full_at_every_capacity, is_reached_with_the_capacity_and_not_before) {
+TEST(FullAtEveryCapacity, is_reached_with_the_capacity_and_not_before) {
   for (const int capacity : {1, 2, 3, 7, 100, 999, 3001}) {
     Database db;
     db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(growth = off, capacity = " +

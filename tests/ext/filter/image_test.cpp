@@ -327,7 +327,7 @@ TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashe
 
 // Both counts are known before, and there is no place for an entry that is one too many: to look
 // for it takes long.
-TEST(Image_full, merge_of_too_many_items_is_refused_at_once) {
+TEST(ImageFull, merge_of_too_many_items_is_refused_at_once) {
   Database db;
   const std::string options = "seed = 0, capacity = 60000, growth = off";
   db.run(create("cuckoo_filter", options) + ";" + create("cuckoo_filter", options, "g") +
@@ -385,7 +385,7 @@ TEST_P(Image, merge_keeps_the_copies) {
   check(db);
 }
 
-TEST(Image_refused, names_the_difference_and_the_way_out) {
+TEST(ImageRefused, names_the_difference_and_the_way_out) {
   Database db;
   db.run(create("cuckoo_filter", "seed = 1", "f") + ";" + create("cuckoo_filter", "seed = 2", "g") +
          ";" + create("cuckoo_filter", "seed = 1, growth = off, capacity = 50", "small") + ";" +
@@ -444,7 +444,7 @@ TEST(Image_refused, names_the_difference_and_the_way_out) {
 }
 
 // Keys of no declared type are taken by a table with a type, and the other way: the same hashes.
-TEST(Image_type, of_none_goes_with_any_type) {
+TEST(ImageType, of_none_goes_with_any_type) {
   Database db;
   db.run(create("cuckoo_filter", "seed = 0", "plain") + ";" +
          create("cuckoo_filter", "key INTEGER, seed = 0", "ints"));
@@ -458,7 +458,7 @@ TEST(Image_type, of_none_goes_with_any_type) {
             "1,1,0,0");
 }
 
-TEST(Image_export, inside_a_transaction_has_what_is_pending) {
+TEST(ImageExport, inside_a_transaction_has_what_is_pending) {
   for (const char* kind : kKinds) {
     Database db;
     db.run(create(kind, "seed = 1, capacity = 200"));
@@ -483,7 +483,7 @@ TEST(Image_export, inside_a_transaction_has_what_is_pending) {
 // ---------------------------------------------------------------------------------
 
 // Interrupted, each soon returns and leaves what was there.
-TEST(Image_long, commands_obey_interrupt) {
+TEST(ImageLong, commands_obey_interrupt) {
   for (const char* kind : kKinds) {
     Database db;
     db.run(create(kind, "seed = 1, capacity = 400000, fpr = 1e-6") + ";" +
@@ -532,7 +532,7 @@ TEST(Image_long, commands_obey_interrupt) {
 }
 
 // Cells go from one filter into the other in memory; a merge that is stopped leaves nothing there.
-TEST(Image_long, merge_without_hashes_obeys_the_progress_handler) {
+TEST(ImageLong, merge_without_hashes_obeys_the_progress_handler) {
   for (const std::string kind : {"cuckoo_filter", "bloom_filter(counting = on"}) {
     Database db;
     const std::string options = "seed = 1, capacity = 400000, growth = off";

@@ -46,7 +46,7 @@ constexpr Sample kSamples[] = {
      "000408000000000000000040204002480100004008000040"},
 };
 
-TEST(Legacy_file, is_written_bit_for_bit) {
+TEST(LegacyFile, is_written_bit_for_bit) {
   for (const Sample& sample : kSamples) {
     for (const char* page_size : {"512", "4096", "65536"}) {
       Database db;
@@ -60,7 +60,7 @@ TEST(Legacy_file, is_written_bit_for_bit) {
   }
 }
 
-TEST(Legacy_file, is_read_and_written_again) {
+TEST(LegacyFile, is_read_and_written_again) {
   for (const Sample& sample : kSamples) {
     Database db;
     db.run(create("capacity = 7, seed = 3") + "; INSERT INTO f VALUES ('gone')");
@@ -92,7 +92,7 @@ TEST(Legacy_file, is_read_and_written_again) {
 }
 
 // m and k are the file's own, whatever n and p would make them; reserved bytes and CRC are ignored.
-TEST(Legacy_file, of_another_size_is_taken_as_it_is) {
+TEST(LegacyFile, of_another_size_is_taken_as_it_is) {
   const std::string head = "424C460107000000030000000A0000007B14AE47E17A843FC000000003000000";
   const std::string noise = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEFBEADDE";
   const std::string zeros = "00000000000000000000000000000000000000000000000000000000";
@@ -112,7 +112,7 @@ TEST(Legacy_file, of_another_size_is_taken_as_it_is) {
   }
 }
 
-TEST(Legacy_file, keys_are_their_bytes) {
+TEST(LegacyFile, keys_are_their_bytes) {
   Database db;
   db.run(create("capacity = 100, fpr = 1e-6") + "; INSERT INTO f VALUES ('abc'), (x'646566')");
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = x'616263'"), 1);
@@ -130,14 +130,14 @@ TEST(Legacy_file, keys_are_their_bytes) {
   EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('1', 1.5, 2)"), "1,1.5");
 }
 
-TEST(Legacy_file, of_a_utf16_database_is_the_same) {
+TEST(LegacyFile, of_a_utf16_database_is_the_same) {
   Database db;
   db.run("PRAGMA encoding = 'UTF-16le'; " + create(kSamples[0].options) +
          "; INSERT INTO f VALUES " + kSamples[0].rows);
   EXPECT_EQ(exported(db), kSamples[0].file);
 }
 
-TEST(Legacy_file, follows_transactions_and_connections) {
+TEST(LegacyFile, follows_transactions_and_connections) {
   for (const char* journal : {"DELETE", "WAL"}) {
     TemporaryFolder folder;
     QuickDatabase one(folder.file("f.db"));
@@ -174,7 +174,7 @@ TEST(Legacy_file, follows_transactions_and_connections) {
   }
 }
 
-TEST(Legacy_file, import_is_undone_by_roll_backs) {
+TEST(LegacyFile, import_is_undone_by_roll_backs) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
   one.run(create("capacity = 50, seed = 9") + "; INSERT INTO f VALUES ('mine')");
@@ -230,7 +230,7 @@ TEST_P(LegacyFilePages, is_merged_with_one_of_equal_size_and_seed) {
 }
 
 // growth = on would be refused here: no error may name it as the way out.
-TEST(Legacy_file, errors_name_a_way_out_that_there_is) {
+TEST(LegacyFile, errors_name_a_way_out_that_there_is) {
   Database db;
   db.run(
       "CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, seed = 1);"
@@ -244,7 +244,7 @@ TEST(Legacy_file, errors_name_a_way_out_that_there_is) {
   }
 }
 
-TEST(Legacy_file, that_is_full_says_so) {
+TEST(LegacyFile, that_is_full_says_so) {
   Database db;
   db.run(create("key TEXT, seed = 5, capacity = 100, fpr = 0.001"));
   db.run("INSERT INTO f " + texts(1, 100) + "; BEGIN");
@@ -257,7 +257,7 @@ TEST(Legacy_file, that_is_full_says_so) {
   }
 }
 
-TEST(Legacy_file, that_is_damaged_is_an_error) {
+TEST(LegacyFile, that_is_damaged_is_an_error) {
   const std::string file = kSamples[1].file;
   Database db;
   db.run(create("capacity = 100") + "; INSERT INTO f VALUES ('kept')");
@@ -291,7 +291,7 @@ TEST(Legacy_file, that_is_damaged_is_an_error) {
 }
 
 // Nothing guards the bits; whatever they are, it is a filter.
-TEST(Legacy_file, of_any_bits_is_a_filter) {
+TEST(LegacyFile, of_any_bits_is_a_filter) {
   const std::string head(kSamples[1].file, 128);
   for (const char* bits : {"00", "FF", "5A"}) {
     std::string all;

@@ -103,7 +103,7 @@ TEST_P(Window, takes_up_to_64_generations) {
 }
 
 // The rate is of all generations together, full ones too.
-TEST(Window_rate, below_what_a_generation_can_have_says_so) {
+TEST(WindowRate, below_what_a_generation_can_have_says_so) {
   Database db;
   db.run("CREATE VIRTUAL TABLE b USING bloom_filter(generations = 64, fpr = 1e-9)");
   db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(generations = 64, fpr = 6e-8)");

@@ -515,7 +515,7 @@ class FlashScript {
   std::string script_;
 };
 
-TEST(Flash_model, random_scripts_agree_with_an_ordinary_table) {
+TEST(FlashModel, random_scripts_agree_with_an_ordinary_table) {
   const ModelSeeds seeds(kDefaultScripts);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     FlashScript script(seed);

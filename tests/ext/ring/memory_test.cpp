@@ -11,7 +11,7 @@ class HashRingMemory : public ::testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingMemory, ::testing::Values("ring", "ketama", "slots"));
 
-TEST_P(HashRingMemory, Limit_is_an_error_that_changes_nothing) {
+TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
   TemporaryFolder folder;
   const std::string path = folder.file("db");
   const std::string create =

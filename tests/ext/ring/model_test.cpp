@@ -227,7 +227,7 @@ class RingModel {
 
 class HashRingModel : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(HashRingModel, Random_scripts) {
+TEST_P(HashRingModel, random_scripts) {
   const ModelSeeds seeds(3);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));

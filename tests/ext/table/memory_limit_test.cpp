@@ -145,7 +145,7 @@ TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
 
 // SQLite makes a NULL of a zeroblob that it has no memory to write out: asked for it, "no" would be
 // a lie.
-TEST(MemoryLimit_of_a_zeroblob, is_an_error_not_a_null) {
+TEST(MemoryLimitOfAZeroblob, is_an_error_not_a_null) {
   for (const char* module : {"cuckoo_filter(k)", "bloom_filter(k)", "hash_ring()"}) {
     Database db;
     db.run(std::string("CREATE VIRTUAL TABLE f USING ") + module);
