@@ -1,5 +1,6 @@
 // parse_log_row, raw_entry and read_compacted_row: a row that is accepted says the same when it is
 // written again. The first byte of an input chooses the width of the hashes.
+#include "core/base/page_size.hpp"
 #include "core/stored/log.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
