@@ -95,6 +95,19 @@ for source in core/**/*.cpp; do
   fi
 done
 
+# FORMAT.md, "Hash rings" and DESIGN.md, "2. State …": a comment names a heading, whole, as it stands
+# there but for its backticks.
+for document in FORMAT DESIGN; do
+  headings=$(sed -nE 's/^#+ //p' "docs/$document.md" | tr -d '`')
+  for file in "${core[@]}" "${ext[@]}"; do
+    while IFS= read -r cited; do
+      heading=$(sed -E "s/^$document\\.md,? ?\"?//; s/\"\$//" <<<"$cited")
+      grep -qxF -- "${heading:-nothing}" <<<"$headings" ||
+        violation "$file: $document.md has no heading \"$heading\""
+    done < <(sed -E 's|^ *// ?||' "$file" | tr '\n' ' ' | grep -oE "$document\\.md(, \"[^\"]*\")?" || true)
+  done
+done
+
 for file in "${sources[@]}"; do
   lines=$(wc -l <"$file")
   most=$max_lines
@@ -102,6 +115,9 @@ for file in "${sources[@]}"; do
   [ "$lines" -le "$most" ] || violation "$file: $lines lines, at most $most"
 done
 violations_in "longer than $max_columns columns" "^.{$((max_columns + 1)),}" "${sources[@]}"
+violations_in "tests are called TEST(OfWhat, what_is_true)" \
+  '^TEST(_F|_P)?\(([a-z]|[A-Za-z0-9]*_|[A-Za-z0-9]+, (DISABLED_)?([ISR][0-9]+_)*[A-Z][a-z_])' \
+  tests/**/*.cpp
 violations_in "trailing space or tab" '[[:space:]]$|	' "${sources[@]}"
 
 printf '%d sources, %d violations\n' "${#sources[@]}" "$violations"

@@ -15,7 +15,7 @@ trap 'rm -f "$log"' EXIT
 status=0
 for ((seed = first; seed < first + count; ++seed)); do
   CUCKOO_FLASH_CUTS=all CUCKOO_SEED=$seed "$build_dir/tests/core_tests" \
-    --gtest_filter='*Flash_power_cut.*' >"$log" 2>&1 || status=1
+    --gtest_filter='*FlashPowerCut.*' >"$log" 2>&1 || status=1
   grep -E ' cuts; |CUCKOO_FLASH_CUT=' "$log" || true
 done
 exit "$status"

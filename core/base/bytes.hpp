@@ -1,10 +1,13 @@
-// Little-endian loads and stores at any address, on a machine of any byte order.
+// Little-endian loads and stores at any address, on a machine of any byte order; and what else is
+// asked of bytes and wide numbers.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace cuckoo {
 
@@ -35,6 +38,20 @@ inline void store_le(std::byte* to, Unsigned value) noexcept {
       to[i] = static_cast<std::byte>(value >> (8 * i));
     }
   }
+}
+
+// The lower 48 bits of a number, in 6 bytes.
+inline uint64_t load_le48(const std::byte* from) noexcept {
+  return load_le<uint32_t>(from) | uint64_t{load_le<uint16_t>(from + 4)} << 32;
+}
+
+inline void store_le48(std::byte* to, uint64_t value) noexcept {
+  store_le(to, static_cast<uint32_t>(value));
+  store_le(to + 4, static_cast<uint16_t>(value >> 32));
+}
+
+inline bool all_zero(std::span<const std::byte> bytes) noexcept {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
 // high 64 bits of a * b: maps a uniform 64-bit `a` onto 0 … b-1 without division (Lemire 2019).

@@ -40,7 +40,7 @@ constexpr Slices kSlices = make_slices();
 #ifdef CUCKOO_CRC32C_INSTRUCTION
 
 // The instruction takes 3 cycles and a new one can start each cycle, so three streams run side by
-// side. 3·320 bytes: 4 rounds in a page of 4032, one in a page of 960.
+// side. 3·320 bytes: 4 rounds in a page of kPageBytes.
 constexpr size_t kStreamBytes = 320;
 
 // [k][byte]: what byte k of a checksum becomes when kStreamBytes zero bytes follow; the checksum is

@@ -22,15 +22,15 @@
 #include <span>
 
 #include "core/base/bytes.hpp"
+#include "core/base/mix.hpp"
 
 namespace cuckoo {
 
 enum class KeyKind : uint64_t { kInteger = 0, kReal = 1, kText = 2, kBlob = 3 };
 
 inline uint64_t hash_bytes(KeyKind kind, std::span<const std::byte> bytes, uint64_t seed) noexcept {
-  constexpr uint64_t kKindStep = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(),
-                              seed + static_cast<uint64_t>(kind) * kKindStep);
+                              seed + static_cast<uint64_t>(kind) * kGoldenStep);
 }
 
 inline uint64_t hash_integer(int64_t value, uint64_t seed) noexcept {

@@ -1,9 +1,14 @@
-// One 64-bit number out of another, each bit of it from all bits of the other.
+// One 64-bit number out of another, each bit of it from all bits of the other; and the step between
+// numbers that shall have nothing in common.
 #pragma once
 
 #include <cstdint>
 
 namespace cuckoo {
+
+// 2^64 / golden ratio: its multiples are spread evenly over all 64-bit numbers. Stored formats
+// depend on it.
+inline constexpr uint64_t kGoldenStep = 0x9E3779B97F4A7C15;
 
 // SplitMix64's finalizer (Steele, Lea, Flood: "Fast Splittable Pseudorandom Number Generators").
 inline uint64_t mix64(uint64_t x) noexcept {

@@ -7,11 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "core/base/page_size.hpp"
 #include "core/base/result.hpp"
 
 namespace cuckoo {
-
-inline constexpr size_t kPageCrcBytes = 4;
 
 std::vector<std::byte> encode_page_row(std::span<const std::byte> content, int64_t id,
                                        uint64_t seed);

@@ -25,7 +25,7 @@ PageSet::PageSet(uint64_t page_count, uint32_t page_bytes)
       page_bytes_(page_bytes),
       table_((page_count + kChunkPages - 1) / kChunkPages, &kNoPages) {
   assert(page_count >= 1);
-  assert(page_bytes >= 64 && page_bytes % 64 == 0 && page_bytes <= kMaxPageBytes);
+  assert(is_page_size(page_bytes));
 }
 
 PageSet::Chunk& PageSet::owned_chunk(uint64_t index) noexcept {

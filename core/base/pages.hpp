@@ -27,14 +27,15 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/page_size.hpp"
+
 namespace cuckoo {
 
 class PageSet {
  public:
   static constexpr size_t kSlackBytes = 32;
-  static constexpr uint32_t kMaxPageBytes = 8192;
 
-  // page_count >= 1; page_bytes a multiple of 64, 64 … kMaxPageBytes. O(page_count / 512).
+  // page_count >= 1; is_page_size(page_bytes). O(page_count / 512).
   PageSet(uint64_t page_count, uint32_t page_bytes);
   PageSet(PageSet&&) noexcept = default;  // a moved-from set can only be assigned or destroyed
   PageSet& operator=(PageSet&&) noexcept = default;

@@ -24,7 +24,7 @@ size_t without_repetitions(uint64_t* cells, size_t count) noexcept {
   return distinct;
 }
 
-std::string bytes_behind(uint64_t index) {
+std::string bits_behind(uint64_t index) {
   return "page " + std::to_string(index) + " has bits behind its last cell, expected zeros";
 }
 
@@ -48,7 +48,7 @@ BloomFilter::BloomFilter(const BloomGeometry& geometry)
 
 size_t BloomFilter::next_cells(uint64_t step, uint32_t left, uint64_t* cells) const noexcept {
   for (uint32_t i = 0; i < left; i += 2) {
-    const uint64_t draw = mix64(step += kStep);
+    const uint64_t draw = mix64(step += kGoldenStep);
     cells[i] = multiply_high(draw, cells_);
     if (i + 1 < left) {
       cells[i + 1] = multiply_high(std::rotl(draw, 32), cells_);
@@ -250,12 +250,9 @@ Status BloomFilter::do_unite(const Filter& other_filter, const Poll& poll) {
   const PageSet& theirs = other.pages_;
   const uint64_t pages = pages_.page_count();
   for (uint64_t index = theirs.next_owned(0); index < pages; index = theirs.next_owned(index + 1)) {
-    if (poll != nullptr) {
-      CUCKOO_TRY(poll());
-    }
+    CUCKOO_TRY(check_interrupt(poll));
     const std::byte* const page = theirs.find(index);
-    if (std::all_of(page, page + content_bytes(index),
-                    [](std::byte b) { return b == std::byte{0}; })) {
+    if (all_zero({page, content_bytes(index)})) {
       continue;
     }
     (void)pages_.writable(index);  // it may be absent
@@ -323,7 +320,7 @@ Status BloomFilter::validate_page(uint64_t index, std::span<const std::byte> con
   }
   const uint64_t used = geometry_.cells_in_page(index) * geometry_.cell_bits() % 8;
   if (used != 0 && (static_cast<unsigned>(content.back()) >> used) != 0) {
-    return corrupt(bytes_behind(index));
+    return corrupt(bits_behind(index));
   }
   return {};
 }
@@ -332,9 +329,8 @@ Status BloomFilter::check_page(uint64_t index, uint64_t& used, uint64_t& full_co
   const std::byte* const page = pages_.find(index);
   const size_t content = content_bytes(index);
   CUCKOO_TRY(validate_page(index, {page, content}));
-  if (std::any_of(page + content, page + pages_.page_bytes() + PageSet::kSlackBytes,
-                  [](std::byte byte) { return byte != std::byte{0}; })) {
-    return corrupt(bytes_behind(index));
+  if (!all_zero({page + content, page + pages_.page_bytes() + PageSet::kSlackBytes})) {
+    return corrupt(bits_behind(index));
   }
   for (size_t at = 0; at < pages_.page_bytes(); at += 8) {
     uint64_t word = load_le<uint64_t>(page + at);

@@ -4,7 +4,7 @@
 // Cells: bits, or counters of 4 bits when counting. Cell c is in page c / cells_per_page, in order,
 // from the lowest bits of a byte upwards.
 //
-// The cells of a hash h, with G = 2^64/golden ratio and mix64():
+// The cells of a hash h, with G = kGoldenStep and mix64():
 //   standard,   a_j = mix64(h + (j + 1)·G), j = 0, 1, …
 //   counting    cell 2j = high(a_j·m), cell 2j + 1 = high(rotl(a_j, 32)·m), k of them. A cell that
 //               comes twice counts once.
@@ -124,7 +124,6 @@ class BloomFilter final : public Filter {
   }
 
   class Builder;
-  static constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // G
   static constexpr size_t kBatch = 32;        // hashes whose memory is on its way at one time
   static constexpr size_t kBatchCells = 512;  // cells, of the same
   static constexpr unsigned kFullCounter = 15;
@@ -193,7 +192,7 @@ class BloomFilter final : public Filter {
   void touch(uint64_t cell) { pages_.mark_dirty(page_of(cell)); }  // may throw: before any change
 
   // Cells with repetitions, not of blocks; of a single hash, the last `left` of them. `step` is the
-  // hash, and one kStep more for each pair before.
+  // hash, and one kGoldenStep more for each pair before.
   size_t next_cells(uint64_t step, uint32_t left, uint64_t* cells) const noexcept;
   size_t pair_cells(const HashPair& pair, uint64_t* cells) const noexcept;
   template <bool kCounters>
@@ -224,7 +223,7 @@ class BloomFilter final : public Filter {
 
 // cell / C by R = ceil(2^64 / C). R·C = 2^64 + e with e < C, so cell·R / 2^64 = cell/C +
 // cell·e / (C·2^64). The quotient is right as long as the error stays below 1/C, that is
-// cell·e < 2^64; cell < 2^47 and e < C <= 8·8192 = 2^16 keep it below 2^63.
+// cell·e < 2^64; cell < 2^47 and e < C <= 8·kMaxPageBytes = 2^16 keep it below 2^63.
 inline uint64_t BloomFilter::page_of(uint64_t cell) const noexcept {
   return multiply_high(cell, page_reciprocal_);
 }
@@ -232,7 +231,7 @@ inline uint64_t BloomFilter::page_of(uint64_t cell) const noexcept {
 inline BloomFilter::BlockPlace BloomFilter::next_block(uint32_t i, BlockWalk& walk) const noexcept {
   const uint64_t first = i == 0 ? 0 : segments_[i];
   const uint64_t block = first + multiply_high(walk.draw, segments_[i + 1] - first);
-  walk.draw = mix64(walk.step += kStep);
+  walk.draw = mix64(walk.step += kGoldenStep);
   return {block, walk.draw};
 }
 
@@ -248,7 +247,7 @@ template <bool kCounters>
 inline BloomFilter::Answer BloomFilter::probe_cells(uint64_t step, uint32_t left) const noexcept {
   using Cell = CellAt<kCounters, const std::byte>;
   for (;; left -= 2) {
-    const uint64_t draw = mix64(step += kStep);
+    const uint64_t draw = mix64(step += kGoldenStep);
     const uint64_t cell1 = multiply_high(draw, cells_);
     const uint64_t cell2 = left == 1 ? cell1 : multiply_high(std::rotl(draw, 32), cells_);
     const uint64_t page1 = page_of(cell1);

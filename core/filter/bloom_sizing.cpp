@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 
 #ifdef __clang__
@@ -12,19 +11,12 @@
 namespace cuckoo {
 namespace {
 
-constexpr double kMaxKeysPerRate = 1152921504606846976.0;  // 2^60, as size_cuckoo()
 constexpr uint64_t kMaxBlocks = kMaxBloomCells / kBlockBits;
 constexpr uint64_t kLaneBits = kBlockBits / kBlockLanes;
 // A further block per key is one cache line more to read. It must be worth that.
 constexpr double kBlockWorth = 1.02;
 // e^y is infinite at 710; no filter with this y has an empty cell.
 constexpr double kHopeless = 700;
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
 
 // ---- functions of real numbers that round alike everywhere (I1)
 
@@ -283,32 +275,23 @@ uint64_t legacy_bits(double keys, double rate) noexcept {
   return static_cast<uint64_t>(std::ceil(-keys * std::log(rate) / kLog2Squared));
 }
 
-bool is_bloom(FilterKind kind) noexcept {
+Status check_kind(FilterKind kind) {
   switch (kind) {
     case FilterKind::kBloom:
     case FilterKind::kBlockedBloom:
     case FilterKind::kCountingBloom:
     case FilterKind::kLegacyBloom:
-      return true;
+      return {};
     case FilterKind::kCuckoo:
       break;
   }
-  return false;
-}
-
-Status check_kind(FilterKind kind) {
-  if (!is_bloom(kind)) {
-    return invalid("filter kind is " + std::to_string(static_cast<unsigned>(kind)) +
-                   ", expected a Bloom filter's, 2 to 5");
-  }
-  return {};
+  return invalid("filter kind is " + std::to_string(static_cast<unsigned>(kind)) +
+                 ", expected a Bloom filter's, 2 to 5");
 }
 
 Status check_request(FilterKind kind, uint64_t capacity, uint32_t hashes) {
   CUCKOO_TRY(check_kind(kind));
-  if (capacity < 1 || capacity > kMaxCapacity) {
-    return invalid("capacity is " + std::to_string(capacity) + ", expected 1 to 2^40");
-  }
+  CUCKOO_TRY(check_capacity(capacity));
   if (hashes != 0 && kind == FilterKind::kBlockedBloom) {
     return invalid("hashes is " + std::to_string(hashes) +
                    " with layout = blocked, expected layout = standard");
@@ -348,11 +331,11 @@ Result<BloomGeometry> size_bloom(FilterKind kind, uint64_t capacity, double rate
                                  uint32_t page_bytes) {
   CUCKOO_TRY(check_request(kind, capacity, hashes));
   if (!(rate >= kMinBloomRate && rate <= kMaxRate)) {  // a NaN fails too
-    return invalid("false positive rate is " + number(rate) + ", expected 2^-36 to 0.25");
+    return invalid("false positive rate is " + short_text(rate) + ", expected 2^-36 to 0.25");
   }
   const auto keys = static_cast<double>(capacity);
   if (keys / rate > kMaxKeysPerRate) {
-    return invalid("capacity = " + std::to_string(capacity) + " and fpr = " + number(rate) +
+    return invalid("capacity = " + std::to_string(capacity) + " and fpr = " + short_text(rate) +
                    " ask for too many distinct hashes, expected capacity/fpr of at most 2^60");
   }
   BloomGeometry geometry{kind, 1, hashes != 0 ? hashes : best_hashes(rate), page_bytes};
@@ -374,7 +357,7 @@ Result<BloomGeometry> size_bloom_bits(FilterKind kind, uint64_t capacity, double
   constexpr double kLog2 = 0x1.62e42fefa39efp-1;
   CUCKOO_TRY(check_request(kind, capacity, hashes));
   if (!(bits_per_key >= kMinBitsPerKey && bits_per_key <= kMaxBitsPerKey)) {
-    return invalid("bits per key are " + number(bits_per_key) + ", expected 1 to 128");
+    return invalid("bits per key are " + short_text(bits_per_key) + ", expected 1 to 128");
   }
   const auto keys = static_cast<double>(capacity);
   const double bits = std::ceil(keys * bits_per_key);  // at most 2^47

@@ -49,9 +49,9 @@ inline constexpr uint64_t kMaxLegacyBits = (uint64_t{1} << 32) - 64;
 
 struct BloomGeometry {
   FilterKind kind = FilterKind::kBloom;
-  uint64_t size = 1;           // bits, counters or blocks of 512 bits
-  uint32_t hashes = 1;         // k; blocks per key when blocked
-  uint32_t page_bytes = 4032;  // a multiple of 64, at most 8192
+  uint64_t size = 1;    // bits, counters or blocks of 512 bits
+  uint32_t hashes = 1;  // k; blocks per key when blocked
+  uint32_t page_bytes = kPageBytes;
 
   bool blocked() const noexcept { return kind == FilterKind::kBlockedBloom; }
   bool counting() const noexcept { return kind == FilterKind::kCountingBloom; }

@@ -120,26 +120,9 @@ const uint32_t* rank_table() noexcept {
   return table.highs.data();
 }
 
-uint32_t decode_rank(uint32_t rank) noexcept { return rank_table()[rank & (kRanks - 1)]; }
-
 uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2, uint32_t high3) noexcept {
   return uint32_t{kRankTerms[0][high0]} + kRankTerms[1][high1] + kRankTerms[2][high2] +
          kRankTerms[3][high3];
-}
-
-BucketValues decode_bucket(const BucketShape& shape, uint128 bits) noexcept {
-  const uint32_t low_bits = shape.low_bits;
-  const uint64_t low_mask = (uint64_t{1} << low_bits) - 1;
-  const uint32_t rank_mask = (uint32_t{1} << shape.rank_bits) - 1;
-  const uint32_t highs =
-      decode_rank(static_cast<uint32_t>(bits >> (kBucketSlots * low_bits)) & rank_mask);
-  BucketValues values;
-  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
-    const uint64_t high = (highs >> (8 * slot)) & 0xFF;
-    values[slot] =
-        (high << low_bits) | (static_cast<uint64_t>(bits >> (slot * low_bits)) & low_mask);
-  }
-  return values;
 }
 
 uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept {
@@ -148,16 +131,6 @@ uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept {
 
 uint64_t encode_bucket_in_word(const BucketShape& shape, BucketValues values) noexcept {
   return encode_as<uint64_t>(shape, values);
-}
-
-bool valid_bucket(const BucketShape& shape, uint128 bits) noexcept {
-  const uint32_t rank_mask = (uint32_t{1} << shape.rank_bits) - 1;
-  const uint32_t rank = static_cast<uint32_t>(bits >> (kBucketSlots * shape.low_bits)) & rank_mask;
-  if (rank >= shape.rank_count()) {
-    return false;
-  }
-  const BucketValues values = decode_bucket(shape, bits);
-  return std::is_sorted(values.begin(), values.end());
 }
 
 LaneTest LaneTest::make(uint32_t lane_bits, uint32_t lane_count) noexcept {

@@ -30,6 +30,9 @@
 namespace cuckoo {
 
 inline constexpr unsigned kBucketSlots = 4;
+// Of one hash: as many as its two buckets hold. Whoever inserts more at once puts them all into the
+// overflow table, so that the buckets stay free for others.
+inline constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
 
 struct BucketShape {
   uint32_t radix = 16;      // r: 16, 19, 23 or 28
@@ -54,21 +57,15 @@ bool narrowest_bucket_shape(uint64_t fingerprints, BucketShape& shape) noexcept;
 
 using BucketValues = std::array<uint64_t, kBucketSlots>;
 
-// highs of a rank, one a byte, slot 0 in the lowest byte. rank < 2^15.
-uint32_t decode_rank(uint32_t rank) noexcept;
-// All 2^15 of them, for a reader that keeps the pointer. Ranks from 31,465 on decode too (to highs
-// of 28), so a damaged rank never reads behind the table.
+// Of each of 2^15 ranks the highs, one a byte, slot 0 in the lowest byte. Ranks from 31,465 on
+// decode too (to highs of 28), so a damaged rank never reads behind the table.
 const uint32_t* rank_table() noexcept;
 uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2, uint32_t high3) noexcept;
 
-// `bits` holds shape.bits() bits; those above are ignored. Its rank must satisfy I1.
-BucketValues decode_bucket(const BucketShape& shape, uint128 bits) noexcept;
-// Values in any order.
+// Values in any order. (They are decoded where they stand: core/filter/bucket_bits.hpp.)
 uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept;
 // The same for a shape of at most 64 bits.
 uint64_t encode_bucket_in_word(const BucketShape& shape, BucketValues values) noexcept;
-// I1 and I2.
-bool valid_bucket(const BucketShape& shape, uint128 bits) noexcept;
 
 // Which of several adjacent low parts in one word equal a given one: all of them in one pass,
 // without a branch.

@@ -126,7 +126,7 @@ void gather_page(const Filter& from, const CellLayout& layout, uint64_t index, u
   }
 }
 
-Status copy_cells(const Filter& from, Filter& to) {
+Status copy_cells(const Filter& from, Filter& to, const Poll& poll) {
   if (from.kind() != to.kind() || from.words() != to.words()) {
     return invalid("cells of a filter of another kind or geometry");
   }
@@ -137,6 +137,7 @@ Status copy_cells(const Filter& from, Filter& to) {
   uint64_t next = 0;  // page of `to`: those before it are made
   for (uint64_t source = sources.next_owned(0); source < sources.page_count();
        source = sources.next_owned(source + 1)) {
+    CUCKOO_TRY(check_interrupt(poll));
     const uint64_t first = source * cells.units_per_page(from_bytes);
     const uint64_t last = first + cells.units_in_page(source, from_bytes) - 1;
     next = std::max(next, first / cells.units_per_page(to_bytes));
@@ -144,7 +145,7 @@ Status copy_cells(const Filter& from, Filter& to) {
       std::byte* const page = to.pages().writable(next);
       gather_page(from, cells, next, to_bytes, page);
       const size_t content = cells.content_bytes(next, to_bytes);
-      if (std::any_of(page, page + content, [](std::byte byte) { return byte != std::byte{0}; })) {
+      if (!all_zero({page, content})) {
         to.pages().mark_dirty(next);
       }
     }

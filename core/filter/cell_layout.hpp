@@ -62,8 +62,8 @@ void gather_page(const Filter& from, const CellLayout& layout, uint64_t index, u
 // Copies cells, overflow entries and occupied() into an empty filter of the same kind and geometry,
 // whatever their page sizes; kInvalid when those differ. Absent pages of `from` are zero. A page of
 // `to` gets memory of its own when one that it is made from has that, and is dirty when it has
-// anything in it.
-Status copy_cells(const Filter& from, Filter& to);
+// anything in it. There is a poll for a page.
+Status copy_cells(const Filter& from, Filter& to, const Poll& poll = nullptr);
 // The filter itself when it has pages of that size, otherwise a copy that has.
 Result<std::unique_ptr<Filter>> in_pages_of(uint32_t page_bytes, std::unique_ptr<Filter> filter);
 

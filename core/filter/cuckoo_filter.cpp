@@ -52,8 +52,8 @@ double CuckooFilter::fingerprint_bits() const noexcept {
   return geometry_.shape.low_bits + std::log2(geometry_.shape.radix);
 }
 
-// Copies that two buckets can't hold go to the overflow table, where they are one entry. Removes may
-// be of copies there, which leave the entry: then more is left than this says.
+// Copies that two buckets can't hold go to the overflow table, where they are one entry. Removes
+// may be of copies there, which leave the entry: then more is left than this says.
 bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                                  uint64_t capacity) const noexcept {
   const uint64_t left = entries() - std::min(entries(), removes);
@@ -391,7 +391,7 @@ Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
   uint64_t inserted = 0;
   CUCKOO_TRY(from.for_each_entry([&](const Place& place) -> Status {
     insert_at(buckets, place);
-    return ++inserted % kEntriesPerPoll == 0 && poll != nullptr ? poll() : Status();
+    return ++inserted % kEntriesPerPoll == 0 ? check_interrupt(poll) : Status();
   }));
   for (const auto& [number, count] : from.overflow_.counts()) {
     overflow_.add(number, count);
@@ -460,8 +460,7 @@ Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
   const std::byte* page = pages_.find(index);
   const size_t content = geometry_.content_bytes(index);
   CUCKOO_TRY(validate_page(geometry_, index, {page, content}));
-  if (std::any_of(page + content, page + geometry_.page_bytes + PageSet::kSlackBytes,
-                  [](std::byte byte) { return byte != std::byte{0}; })) {
+  if (!all_zero({page + content, page + geometry_.page_bytes + PageSet::kSlackBytes})) {
     return corrupt("page " + std::to_string(index) +
                    " has bytes behind its content, expected zeros");
   }

@@ -85,9 +85,6 @@ class CuckooFilter final : public Filter {
 
   // Hides memory latency: hash all, prefetch all, then work, in this order.
   uint64_t insert_batch(std::span<const uint64_t> hashes) override;
-  // More than kMaxCopiesInBuckets of one hash go to the overflow table, so that its two buckets
-  // stay free for others.
-  static constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
   std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
 
   uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
@@ -192,7 +189,7 @@ inline uint64_t CuckooFilter::cell(const Place& place) const noexcept {
 
 // bucket / B by R = ceil(2^64 / B). R·B = 2^64 + e with e < B, so bucket·R / 2^64 = bucket/B +
 // bucket·e / (B·2^64). The quotient is right as long as the error stays below 1/B, that is
-// bucket·e < 2^64; bucket < 2^40 and e < B <= 4032·8/12 = 2688 < 2^12 keep it below 2^52.
+// bucket·e < 2^64; bucket < 2^40 and e < B <= 8·kMaxPageBytes/12 < 2^13 keep it below 2^53.
 inline uint64_t CuckooFilter::page_of(uint64_t bucket) const noexcept {
   return multiply_high(bucket, page_reciprocal_);
 }

@@ -71,7 +71,6 @@ Status CuckooFilter::validate_page(const CuckooGeometry& geometry, uint64_t inde
 }
 
 Status CuckooFilter::check_overflow() const {
-  uint64_t items = 0;
   for (const auto& [number, count] : overflow_.counts()) {
     const std::string entry = "overflow cell " + std::to_string(number);
     const uint64_t bucket = number / fingerprints_;
@@ -82,16 +81,8 @@ Status CuckooFilter::check_overflow() const {
       return corrupt(entry + " is of bucket " + std::to_string(bucket) +
                      ", expected the smaller of its two, " + std::to_string(other));
     }
-    if (count == 0) {
-      return corrupt(entry + " has count 0, expected at least 1");
-    }
-    items += count;
   }
-  if (items != overflow_.items()) {
-    return corrupt("overflow table holds " + std::to_string(items) + " items, expected " +
-                   std::to_string(overflow_.items()));
-  }
-  return {};
+  return overflow_.check();
 }
 
 }  // namespace cuckoo

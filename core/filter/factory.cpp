@@ -33,11 +33,6 @@ Result<std::unique_ptr<Filter>> make_cuckoo(const GeometryWords& words, uint32_t
   return std::unique_ptr<Filter>(std::make_unique<CuckooFilter>(geometry));
 }
 
-Status no_such_kind(FilterKind kind) {
-  return invalid("filter kind is " + std::to_string(static_cast<unsigned>(kind)) +
-                 ", expected a Bloom filter's, 2 to 5");
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
@@ -51,12 +46,12 @@ Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t cap
     case FilterKind::kBlockedBloom:
     case FilterKind::kCountingBloom:
     case FilterKind::kLegacyBloom:
-      return made_of<BloomFilter>(
-          spec.bits_per_key != 0
-              ? size_bloom_bits(spec.kind, capacity, spec.bits_per_key, spec.hashes, page_bytes)
-              : size_bloom(spec.kind, capacity, spec.rate, spec.hashes, page_bytes));
+      break;
   }
-  return no_such_kind(spec.kind);
+  return made_of<BloomFilter>(  // which refuses what is no kind at all
+      spec.bits_per_key != 0
+          ? size_bloom_bits(spec.kind, capacity, spec.bits_per_key, spec.hashes, page_bytes)
+          : size_bloom(spec.kind, capacity, spec.rate, spec.hashes, page_bytes));
 }
 
 Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
@@ -68,9 +63,9 @@ Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords
     case FilterKind::kBlockedBloom:
     case FilterKind::kCountingBloom:
     case FilterKind::kLegacyBloom:
-      return made_of<BloomFilter>(stored_bloom(kind, words, page_bytes));
+      break;
   }
-  return corrupt(no_such_kind(kind).error().message);
+  return made_of<BloomFilter>(stored_bloom(kind, words, page_bytes));
 }
 
 }  // namespace cuckoo

@@ -24,13 +24,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
 
 #include "core/base/pages.hpp"
+#include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/kind.hpp"
 #include "core/filter/overflow_table.hpp"
@@ -45,9 +45,6 @@ struct GeometryWords {
   uint64_t detail = 0;
   friend bool operator==(const GeometryWords&, const GeometryWords&) = default;
 };
-
-// Called every few steps of what takes long; a failure (kInterrupted) stops it. May be null.
-using Poll = std::function<Status()>;
 
 // cell -> removes that are not in the pages yet
 using PendingRemoves = std::unordered_map<uint64_t, uint64_t>;
@@ -122,9 +119,10 @@ class Filter {
     return traits().slot_per_item ? std::optional(occupied_ + overflow_.items()) : std::nullopt;
   }
   // Has it no room for one key more? It was made for `capacity` keys and took `items`, of which
-  // `unfolded` are not in its pages yet. There is always room for `capacity` distinct keys. Copies
-  // take room where each item takes a slot; elsewhere they don't, so items above the capacity are
-  // no proof, and the cells are asked.
+  // `unfolded` are not in its pages yet. Copies take room where each item takes a slot; elsewhere
+  // they don't, so items above the capacity are no proof, and the cells are asked. So `capacity`
+  // distinct keys have room, but not for sure in a counting Bloom filter with copies: by chance one
+  // in fifty refuses the last few of them (made for 1000, from the 991st on).
   virtual bool full(uint64_t items, uint64_t unfolded, uint64_t capacity) const noexcept = 0;
   // Does it hold more keys than it was made for? All are folded. In doubt overfull() says no,
   // which is for one that can't grow, and outgrown() yes.

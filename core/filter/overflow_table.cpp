@@ -1,12 +1,14 @@
 #include "core/filter/overflow_table.hpp"
 
+#include <string>
+
 #include "core/base/mix.hpp"
 
 namespace cuckoo {
 namespace {
 
 uint64_t mix_counted(uint64_t cell, uint64_t count) noexcept {
-  return count == 0 ? 0 : mix64(mix64(cell + 0x9E3779B97F4A7C15) + count);
+  return count == 0 ? 0 : mix64(mix64(cell + kGoldenStep) + count);
 }
 
 }  // namespace
@@ -51,6 +53,24 @@ std::vector<uint64_t> OverflowTable::changed() const {
     cells.push_back(entry.first);
   }
   return cells;
+}
+
+Status OverflowTable::check() const {
+  uint64_t items = 0;
+  uint64_t digest = 0;
+  for (const auto& [cell, count] : counts_) {
+    if (count == 0) {
+      return corrupt("overflow cell " + std::to_string(cell) + " has count 0, expected at least 1");
+    }
+    items += count;
+    digest += mix_counted(cell, count);
+  }
+  if (items != items_ || digest != digest_) {
+    return corrupt("overflow table holds " + std::to_string(items) + " items of digest " +
+                   std::to_string(digest) + ", expected " + std::to_string(items_) + " of " +
+                   std::to_string(digest_));
+  }
+  return {};
 }
 
 }  // namespace cuckoo

@@ -3,12 +3,14 @@
 //
 // Invariants
 //   I1  every count is 1 or more; items() is their sum.
-//   I2  digest() = sum over cells of mix64(mix64(cell + 2^64/golden ratio) + count).
+//   I2  digest() = sum over cells of mix64(mix64(cell + kGoldenStep) + count).
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <vector>
+
+#include "core/base/result.hpp"
 
 namespace cuckoo {
 
@@ -26,6 +28,8 @@ class OverflowTable {
   // cells whose count changed since clear_changed(), ascending
   std::vector<uint64_t> changed() const;
   void clear_changed() noexcept { changed_.clear(); }
+
+  Status check() const;  // I1, I2
 
  private:
   std::map<uint64_t, uint64_t> counts_;  // ordered: stored in order, same bytes everywhere

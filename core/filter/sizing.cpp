@@ -3,34 +3,17 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <string>
 
 namespace cuckoo {
 namespace {
 
 // Sampling noise over seeds must not lift a table's rate above the one asked.
 constexpr double kRateMargin = 0.985;
-// capacity / rate: keeps cell numbers, at most 2·capacity/rate of them, within 64 bits.
-constexpr double kMaxCells = 1152921504606846976.0;  // 2^60
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
-
-Status check_capacity(uint64_t capacity) {
-  if (capacity < 1 || capacity > kMaxCapacity) {
-    return invalid("capacity is " + std::to_string(capacity) + ", expected 1 to 2^40");
-  }
-  return {};
-}
-
-Status check_cells(uint64_t capacity, double rate) {
-  const double cells = static_cast<double>(capacity) / rate;
-  if (cells > kMaxCells) {
+Status check_keys_per_rate(uint64_t capacity, double rate) {
+  if (static_cast<double>(capacity) / rate > kMaxKeysPerRate) {
     return invalid(
-        "capacity = " + std::to_string(capacity) + " and fpr = " + number(rate) +
+        "capacity = " + std::to_string(capacity) + " and fpr = " + short_text(rate) +
         " ask for too many distinct fingerprints, expected capacity/fpr of at most 2^60");
   }
   return {};
@@ -42,6 +25,19 @@ uint64_t buckets_for(uint64_t capacity) noexcept {
 }
 
 }  // namespace
+
+Status check_capacity(uint64_t capacity) {
+  if (capacity < 1 || capacity > kMaxCapacity) {
+    return invalid("capacity is " + std::to_string(capacity) + ", expected 1 to 2^40");
+  }
+  return {};
+}
+
+std::string short_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", number);
+  return text;
+}
 
 uint32_t CuckooGeometry::content_bytes(uint64_t index) const noexcept {
   const uint64_t per_page = buckets_per_page();
@@ -63,9 +59,9 @@ double cuckoo_rate(const CuckooGeometry& geometry, double items) noexcept {
 Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page_bytes) {
   CUCKOO_TRY(check_capacity(capacity));
   if (!(rate >= kMinRate && rate <= kMaxRate)) {  // a NaN fails too
-    return invalid("false positive rate is " + number(rate) + ", expected 2^-30 to 0.25");
+    return invalid("false positive rate is " + short_text(rate) + ", expected 2^-30 to 0.25");
   }
-  CUCKOO_TRY(check_cells(capacity, rate));
+  CUCKOO_TRY(check_keys_per_rate(capacity, rate));
   CuckooGeometry geometry{buckets_for(capacity), {}, page_bytes};
   // The rate falls and the width rises from one shape to the next, so the first that fits is the
   // narrowest. The last has 2^33 - 1 fingerprints: 8·0.97/2^33 = 0.97·2^-30 < 0.985·kMinRate.
@@ -76,7 +72,7 @@ Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page
     }
     fingerprints = geometry.shape.fingerprints() + 1;
   }
-  return invalid("no bucket is wide enough for a false positive rate of " + number(rate));
+  return invalid("no bucket is wide enough for a false positive rate of " + short_text(rate));
 }
 
 Result<CuckooGeometry> size_cuckoo_bits(uint64_t capacity, uint32_t fingerprint_bits,
@@ -88,7 +84,7 @@ Result<CuckooGeometry> size_cuckoo_bits(uint64_t capacity, uint32_t fingerprint_
   }
   CuckooGeometry geometry{buckets_for(capacity), {}, page_bytes};
   (void)make_bucket_shape(16, fingerprint_bits - 4, geometry.shape);
-  CUCKOO_TRY(check_cells(capacity, cuckoo_rate(geometry, static_cast<double>(capacity))));
+  CUCKOO_TRY(check_keys_per_rate(capacity, cuckoo_rate(geometry, static_cast<double>(capacity))));
   return geometry;
 }
 

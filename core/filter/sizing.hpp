@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "core/base/page_size.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/bucket.hpp"
 
@@ -22,10 +24,15 @@ inline constexpr uint64_t kMaxCapacity = uint64_t{1} << 40;
 inline constexpr double kMinRate = 1.0 / (uint64_t{1} << 30);
 inline constexpr double kMaxRate = 0.25;
 
+// What the sizings of both kinds of filters (bloom_sizing.hpp) check, and how they write a number.
+inline constexpr double kMaxKeysPerRate = 0x1p60;  // capacity / rate; see size_cuckoo()
+Status check_capacity(uint64_t capacity);
+std::string short_text(double number);
+
 struct CuckooGeometry {
   uint64_t buckets = 1;  // M: 1 … 2^40
   BucketShape shape;
-  uint32_t page_bytes = 4032;
+  uint32_t page_bytes = kPageBytes;
 
   // Buckets do not straddle pages.
   uint32_t buckets_per_page() const noexcept { return page_bytes * 8 / shape.bits(); }
@@ -43,7 +50,8 @@ double cuckoo_design_load(uint64_t capacity) noexcept;
 // The rate when `items` of them are stored; items may exceed the capacity.
 double cuckoo_rate(const CuckooGeometry& geometry, double items) noexcept;
 
-// capacity 1 … 2^40, rate 2^-30 … 0.25 (kInvalid otherwise).
+// capacity 1 … 2^40, rate 2^-30 … 0.25 (kInvalid otherwise). Cell numbers, at most 2·capacity/rate
+// of them, stay within 64 bits.
 Result<CuckooGeometry> size_cuckoo(uint64_t capacity, double rate, uint32_t page_bytes);
 // fingerprint_bits 4 … 32: S = 2^bits - 1.
 Result<CuckooGeometry> size_cuckoo_bits(uint64_t capacity, uint32_t fingerprint_bits,

@@ -23,13 +23,26 @@ void FlashBlocks::assign(std::vector<FlashBlock> blocks) {
   blocks_ = std::move(blocks);
   epochs_.assign(blocks_.size(), 0);
   for (uint32_t block = 0; block < touched(); ++block) {
-    const FlashBlock& state = blocks_[block];
-    live_units_ += state.live_units;
-    if (state.kind == FlashBlockKind::kFree) {
-      free_.emplace(state.erase_count, block);
-    }
-    bad_count_ += state.kind == FlashBlockKind::kBad ? 1 : 0;
+    count_in(block);
   }
+}
+
+void FlashBlocks::count_in(uint32_t block) {
+  const FlashBlock& state = blocks_[block];
+  if (state.kind == FlashBlockKind::kFree) {
+    free_.emplace(state.erase_count, block);
+  }
+  bad_count_ += state.kind == FlashBlockKind::kBad ? 1 : 0;
+  live_units_ += state.live_units;
+}
+
+void FlashBlocks::count_out(uint32_t block) noexcept {
+  const FlashBlock& state = blocks_[block];
+  if (state.kind == FlashBlockKind::kFree) {
+    free_.erase({state.erase_count, block});
+  }
+  bad_count_ -= state.kind == FlashBlockKind::kBad ? 1 : 0;
+  live_units_ -= state.live_units;
 }
 
 FlashBlock& FlashBlocks::edit(uint32_t block) {
@@ -53,15 +66,9 @@ FlashBlock& FlashBlocks::edit(uint32_t block) {
 
 void FlashBlocks::set_kind(uint32_t block, FlashBlockKind kind) {
   FlashBlock& state = edit(block);
-  if (state.kind == FlashBlockKind::kFree) {
-    free_.erase({state.erase_count, block});
-  }
-  bad_count_ -= state.kind == FlashBlockKind::kBad ? 1 : 0;
+  count_out(block);
   state.kind = kind;
-  if (kind == FlashBlockKind::kFree) {
-    free_.emplace(state.erase_count, block);
-  }
-  bad_count_ += kind == FlashBlockKind::kBad ? 1 : 0;
+  count_in(block);
 }
 
 uint32_t FlashBlocks::take() {
@@ -96,11 +103,9 @@ void FlashBlocks::open(uint32_t block, FlashBlockKind kind, uint32_t erase_count
 
 void FlashBlocks::set_erase_count(uint32_t block, uint32_t erase_count) {
   FlashBlock& state = edit(block);
-  if (state.kind == FlashBlockKind::kFree) {
-    free_.erase({state.erase_count, block});
-    free_.emplace(erase_count, block);
-  }
+  count_out(block);
   state.erase_count = erase_count;
+  count_in(block);
 }
 
 void FlashBlocks::set_erased(uint32_t block, uint32_t erase_count) {
@@ -132,13 +137,13 @@ void FlashBlocks::remove_live(uint32_t block, uint32_t units) {
 }
 
 void FlashBlocks::release(uint32_t block) {
-  set_kind(block, blocks_[block].failing ? FlashBlockKind::kBad : FlashBlockKind::kFree);
-  live_units_ -= blocks_[block].live_units;
-  blocks_[block].live_units = 0;
+  give_up(block, blocks_[block].failing ? FlashBlockKind::kBad : FlashBlockKind::kFree);
 }
 
-void FlashBlocks::retire(uint32_t block) {
-  set_kind(block, FlashBlockKind::kBad);
+void FlashBlocks::retire(uint32_t block) { give_up(block, FlashBlockKind::kBad); }
+
+void FlashBlocks::give_up(uint32_t block, FlashBlockKind kind) {
+  set_kind(block, kind);
   live_units_ -= blocks_[block].live_units;
   blocks_[block].live_units = 0;
 }
@@ -168,9 +173,8 @@ uint32_t FlashBlocks::best_victim(uint32_t first, uint32_t count, const FlashStr
   for (uint32_t i = 0; i < count; ++i) {
     const uint32_t block = first + i < touched() ? first + i : first + i - touched();
     const FlashBlock& state = blocks_[block];
-    const bool has_dead = state.live_units + kFlashHeaderUnits < state.used_units;
-    if (state.kind != FlashBlockKind::kData || !(has_dead || state.failing) ||
-        block == streams.hot.block || block == streams.cold.block || in_tail(block, streams)) {
+    if (state.kind != FlashBlockKind::kData || !(state.has_dead() || state.failing) ||
+        streams.write_to(block) || in_tail(block, streams)) {
       continue;
     }
     if (state.failing) {
@@ -198,8 +202,8 @@ uint32_t FlashBlocks::pick_least_worn(const FlashStreams& streams, uint32_t gap)
       continue;
     }
     most = std::max(most, state.erase_count);
-    if (state.kind == FlashBlockKind::kData && block != streams.hot.block &&
-        block != streams.cold.block && !in_tail(block, streams) &&
+    if (state.kind == FlashBlockKind::kData && !streams.write_to(block) &&
+        !in_tail(block, streams) &&
         (best == kNoBlock || state.erase_count < blocks_[best].erase_count)) {
       best = block;
     }
@@ -279,22 +283,14 @@ void FlashBlocks::undo_to(size_t position, uint32_t epoch) {
   while (noted_.size() > position) {
     const Noted& noted = noted_.back();
     const uint32_t block = noted.block;
-    FlashBlock& state = blocks_[block];
-    if (state.kind == FlashBlockKind::kFree) {
-      free_.erase({state.erase_count, block});
-    }
-    bad_count_ -= state.kind == FlashBlockKind::kBad ? 1 : 0;
-    live_units_ += noted.before.live_units - uint64_t{state.live_units};
+    count_out(block);
     if (noted.was_virgin) {
       blocks_.pop_back();
       epochs_.pop_back();
     } else {
-      state = noted.before;
+      blocks_[block] = noted.before;
       epochs_[block] = noted.epoch;
-      if (state.kind == FlashBlockKind::kFree) {
-        free_.emplace(state.erase_count, block);
-      }
-      bad_count_ += state.kind == FlashBlockKind::kBad ? 1 : 0;
+      count_in(block);
     }
     noted_.pop_back();
   }

@@ -40,6 +40,7 @@ struct FlashBlock {
   uint64_t sequence = 0;    // of its opening
   uint64_t newest_lsn = 0;  // of its records
 
+  bool has_dead() const noexcept { return live_units + kFlashHeaderUnits < used_units; }
   friend bool operator==(const FlashBlock&, const FlashBlock&) = default;
 };
 
@@ -60,6 +61,9 @@ struct FlashStreams {
   uint32_t tail_hot = kNoBlock, tail_cold = kNoBlock;
   uint64_t tail_sequence = 1;
 
+  // Is it the block that records go to now; that they go to next?
+  bool write_to(uint32_t block) const noexcept { return block == hot.block || block == cold.block; }
+  bool go_on_in(uint32_t block) const noexcept { return block == hot.next || block == cold.next; }
   friend bool operator==(const FlashStreams&, const FlashStreams&) = default;
 };
 
@@ -139,6 +143,10 @@ class FlashBlocks {
   uint32_t best_victim(uint32_t first, uint32_t count, const FlashStreams& streams,
                        uint32_t units_per_block, uint64_t next_lsn) const;
   void set_kind(uint32_t block, FlashBlockKind kind);
+  void give_up(uint32_t block, FlashBlockKind kind);
+  // Its share of the free set and of the sums.
+  void count_in(uint32_t block);
+  void count_out(uint32_t block) noexcept;
 
   uint32_t count_;
   uint32_t bad_count_ = 0;

@@ -46,12 +46,11 @@ Status FlashCheckpointer::write() {
   CUCKOO_TRY(anchors_.make_room());
   std::vector<uint32_t> blocks;
   for (const uint32_t wanted = blocks_needed(); blocks.size() < wanted;) {
-    Result<uint32_t> block = open_block();
-    CUCKOO_TRY(block.take_status());
-    if (block.value() == kNoBlock) {
+    CUCKOO_ASSIGN_OR_RETURN(const uint32_t block, open_block());
+    if (block == kNoBlock) {
       break;  // the estimate is an upper bound
     }
-    blocks.push_back(block.value());
+    blocks.push_back(block);
   }
   ++state_.checkpoint_id;
   state_.fold(state_.checkpoint_id);
@@ -60,10 +59,9 @@ Status FlashCheckpointer::write() {
   state_.streams.tail_cold = state_.streams.cold.block;
   state_.streams.tail_sequence = state_.streams.next_sequence;
   state_.tail_read_bytes = 0;
-  Result<std::vector<uint32_t>> used = program(std::move(blocks));
-  CUCKOO_TRY(used.take_status());
-  CUCKOO_TRY(anchors_.write(used.value().back()));
-  state_.checkpoint_blocks = std::move(used.value());
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<uint32_t> used, program(std::move(blocks)));
+  CUCKOO_TRY(anchors_.write(used.back()));
+  state_.checkpoint_blocks = std::move(used);
   return {};
 }
 
@@ -104,10 +102,7 @@ std::vector<std::byte> FlashCheckpointer::encode() const {
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     checkpoint.blocks.push_back(state_.blocks.at(block));
   }
-  checkpoint.entries.reserve(state_.index.size());
-  state_.index.for_each(
-      [&](uint32_t hash, uint32_t position) { checkpoint.entries.emplace_back(position, hash); });
-  std::ranges::sort(checkpoint.entries);
+  checkpoint.entries = state_.index.by_position();
   return encode_flash_checkpoint(checkpoint);
 }
 
@@ -121,12 +116,11 @@ Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> b
   std::vector<uint32_t> used;
   for (size_t at = 0; at < bytes.size();) {
     if (blocks.empty()) {
-      Result<uint32_t> another = open_block();
-      CUCKOO_TRY(another.take_status());
-      if (another.value() == kNoBlock) {
+      CUCKOO_ASSIGN_OR_RETURN(const uint32_t another, open_block());
+      if (another == kNoBlock) {
         return Error{ErrorCode::kFull, "no erase block is free for a checkpoint"};
       }
-      blocks.push_back(another.value());
+      blocks.push_back(another);
     }
     const uint32_t block = blocks.front();
     blocks.erase(blocks.begin());

@@ -77,19 +77,16 @@ Status FlashCollector::collect(uint32_t victim) {
   mark.type = FlashRecordType::kCollect;
   mark.lsn = state_.next_lsn;
   mark.previous = victim;
-  Result<uint32_t> begun = log_.append_cold(mark, {}, {});
-  CUCKOO_TRY(begun.take_status());
+  CUCKOO_TRY(log_.append_cold(mark, {}, {}).take_status());
   std::vector<FlashLogRecord> copies;
-  Result<uint32_t> lacking = copy_live(victim, copies);
-  CUCKOO_TRY(lacking.take_status());
-  if (lacking.value() != 0) {
-    return corrupt("erase block " + std::to_string(victim) + " lacks " +
-                   std::to_string(lacking.value()) + " units that the index points to");
+  CUCKOO_ASSIGN_OR_RETURN(const uint32_t lacking, copy_live(victim, copies));
+  if (lacking != 0) {
+    return corrupt("erase block " + std::to_string(victim) + " lacks " + std::to_string(lacking) +
+                   " units that the index points to");
   }
   mark.type = FlashRecordType::kCollected;
   mark.previous = static_cast<uint32_t>(copies.size());
-  Result<uint32_t> done = log_.append_cold(mark, {}, {});
-  CUCKOO_TRY(done.take_status());
+  CUCKOO_TRY(log_.append_cold(mark, {}, {}).take_status());
   return state_.apply_collection(copies, victim);
 }
 
@@ -100,9 +97,8 @@ Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLog
   for (uint32_t offset = kFlashHeaderUnits; offset < block.used_units && units_left > 0;) {
     const uint32_t from = state_.layout.position(victim, offset);
     FlashLogRecord head;
-    Result<bool> there = log_.read_head(from, head);
-    CUCKOO_TRY(there.take_status());
-    if (!there.value()) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool there, log_.read_head(from, head));
+    if (!there) {
       break;  // torn, or a program failed here: nothing behind it
     }
     const uint32_t units = head.header.units(state_.layout.unit_bytes());
@@ -116,9 +112,8 @@ Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLog
     FlashLogRecord copy;
     copy.header = record.header;
     copy.hash = head.hash;
-    Result<uint32_t> to = log_.append_copy(from, copy.header, record.key, record.value);
-    CUCKOO_TRY(to.take_status());
-    copy.position = to.value();
+    CUCKOO_ASSIGN_OR_RETURN(copy.position,
+                            log_.append_copy(from, copy.header, record.key, record.value));
     copies.push_back(std::move(copy));
     units_left -= std::min(units_left, units);
   }
@@ -131,8 +126,7 @@ Status FlashCollector::collect_all() {
   std::vector<uint32_t> victims;
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     const FlashBlock state = state_.blocks.at(block);
-    if (state.kind == FlashBlockKind::kData && block != streams.hot.block &&
-        block != streams.cold.block && state.live_units + kFlashHeaderUnits < state.used_units) {
+    if (state.kind == FlashBlockKind::kData && !streams.write_to(block) && state.has_dead()) {
       victims.push_back(block);
     }
   }

@@ -37,9 +37,8 @@ Status check_geometry(const FlashGeometry& geometry) {
 
 bool erase_fails_by_rule(uint64_t seed, uint32_t endurance, uint32_t block,
                          uint32_t erases) noexcept {
-  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
   constexpr uint32_t kFailing = 10;
-  const uint64_t drawn = mix64(mix64(seed + block * kStep) + erases);
+  const uint64_t drawn = mix64(mix64(seed + block * kGoldenStep) + erases);
   return erases > endurance && (drawn >> 32) % (uint64_t{endurance} + kFailing) < kFailing;
 }
 

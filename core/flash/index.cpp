@@ -1,5 +1,7 @@
 #include "core/flash/index.hpp"
 
+#include <algorithm>
+
 #include "core/base/key_hash.hpp"
 #include "core/base/mix.hpp"
 
@@ -10,8 +12,16 @@ uint32_t FlashIndex::hash_of(std::span<const std::byte> key) const noexcept {
 }
 
 uint32_t FlashIndex::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
-  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio
-  return static_cast<uint32_t>(mix64(mix64(slots_.options().seed + lsn * kStep) + offset) >> 32);
+  return static_cast<uint32_t>(mix64(mix64(slots_.options().seed + lsn * kGoldenStep) + offset) >>
+                               32);
+}
+
+FlashIndex::Entries FlashIndex::by_position() const {
+  Entries entries;
+  entries.reserve(slots_.size());
+  slots_.for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
+  std::ranges::sort(entries);
+  return entries;
 }
 
 // Before the change: a note needs memory, and taking one back needs none (I3).

@@ -39,6 +39,9 @@ class FlashIndex {
   void for_each(Visit&& visit) const {
     slots_.for_each(std::forward<Visit>(visit));
   }
+  // All of them: (position, hash), ascending, so that what reads the records reads the device once.
+  using Entries = std::vector<std::pair<uint32_t, uint32_t>>;
+  Entries by_position() const;
   uint64_t size() const noexcept { return slots_.size(); }
   const SlotCache& slots() const noexcept { return slots_; }
 

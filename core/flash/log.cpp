@@ -101,7 +101,7 @@ Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<cons
   std::vector<std::byte> head(is_drop ? size : header->head_bytes());
   std::ranges::copy(std::span(bytes).first(header->header_bytes()), head.begin());
   CUCKOO_TRY(read(header->header_bytes(), std::span(head).subspan(header->header_bytes())));
-  if (!verify_flash_head(std::span(head).first(header->head_bytes()), sequence, offset) ||
+  if (!verify_flash_record(std::span(head).first(header->head_bytes()), sequence, offset) ||
       (is_drop && !verify_flash_record(head, sequence, offset))) {
     return false;
   }

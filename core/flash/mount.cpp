@@ -135,12 +135,10 @@ Status FlashMount::scan_anchors(uint32_t block, uint64_t sequence) {
 // --- the checkpoint ------------------------------------------------------------------------------
 
 Status FlashMount::load_checkpoint(const Anchor& anchor) {
-  Result<std::vector<std::byte>> bytes = read_checkpoint(anchor);
-  CUCKOO_TRY(bytes.take_status());
-  Result<FlashCheckpoint> decoded =
-      decode_flash_checkpoint(bytes.value(), state_.layout.geometry());
-  CUCKOO_TRY(decoded.take_status());
-  return adopt(decoded.value());
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_checkpoint(anchor));
+  CUCKOO_ASSIGN_OR_RETURN(FlashCheckpoint decoded,
+                          decode_flash_checkpoint(bytes, state_.layout.geometry()));
+  return adopt(decoded);
 }
 
 // Its pieces are a chain from the last one to the first: each names its number, 0 first, and the
@@ -151,8 +149,7 @@ Result<std::vector<std::byte>> FlashMount::read_checkpoint(const Anchor& anchor)
   uint32_t block = anchor.last_block;
   for (uint32_t number = kNoBlock; number != 0;) {
     FlashRecordHeader header;
-    Result<std::vector<std::byte>> piece = read_piece(block, anchor.id, header);
-    CUCKOO_TRY(piece.take_status());
+    CUCKOO_ASSIGN_OR_RETURN(std::vector<std::byte> piece, read_piece(block, anchor.id, header));
     const uint32_t expected = pieces.empty() ? header.previous_value_bytes : number - 1;
     if (header.previous_value_bytes != expected ||
         chain.size() >= state_.layout.geometry().blocks) {
@@ -160,7 +157,7 @@ Result<std::vector<std::byte>> FlashMount::read_checkpoint(const Anchor& anchor)
                      std::to_string(block) + ": not the piece that is expected");
     }
     number = expected;
-    pieces.push_back(std::move(piece.value()));
+    pieces.push_back(std::move(piece));
     chain.push_back(block);
     block = header.previous;
   }
@@ -248,11 +245,10 @@ Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
 // --- after a power cut ---------------------------------------------------------------------------
 
 Status FlashMount::mount_torn() {
-  Result<bool> begun = tail_has_begun();
-  CUCKOO_TRY(begun.take_status());
+  CUCKOO_ASSIGN_OR_RETURN(const bool begun, tail_has_begun());
   FlashReplay replay(state_, log_, in_tail(hot_), in_tail(cold_));
   // With anything behind it, the anchor was complete before: what it made free is free.
-  if (begun.value()) {
+  if (begun) {
     CUCKOO_TRY(state_.sweep());
     CUCKOO_TRY(replay.run());
   }
@@ -262,8 +258,8 @@ Status FlashMount::mount_torn() {
     // Never behind what may be torn (I1).
     state_.streams.anchor.offset = state_.layout.units_per_block();
     state_.streams.hot.block = state_.streams.cold.block = kNoBlock;
-    recovered = begun.value() ? write_what_was_found(replay)
-                              : anchors_.write(state_.checkpoint_blocks.back());
+    recovered =
+        begun ? write_what_was_found(replay) : anchors_.write(state_.checkpoint_blocks.back());
   }
   if (recovered.ok()) {
     state_.forget_held();
@@ -362,12 +358,12 @@ Status FlashMount::append_newest_again(const FlashTailRecord& newest) {
     return {};
   }
   FlashRecordHeader header = newest.header;
-  Result<uint32_t> to =
-      log_.append_copy(from, header, key_in(header, newest.whole), value_in(header, newest.whole));
-  CUCKOO_TRY(to.take_status());
-  state_.index.replace(newest.hash, from, to.value());
+  CUCKOO_ASSIGN_OR_RETURN(
+      const uint32_t to,
+      log_.append_copy(from, header, key_in(header, newest.whole), value_in(header, newest.whole)));
+  state_.index.replace(newest.hash, from, to);
   const uint32_t units = header.units(state_.layout.unit_bytes());
-  state_.blocks.add_live(state_.layout.locate(to.value()).block, units);
+  state_.blocks.add_live(state_.layout.locate(to).block, units);
   state_.blocks.remove_live(state_.layout.locate(from).block, units);
   return {};
 }

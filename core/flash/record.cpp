@@ -24,15 +24,6 @@ uint32_t header_crc(std::span<const std::byte> bytes, uint32_t block) {
   return crc32c(bytes, crc32c(salt));
 }
 
-void store_48(std::byte* to, uint64_t value) {
-  store_le(to, static_cast<uint32_t>(value));
-  store_le(to + 4, static_cast<uint16_t>(value >> 32));
-}
-
-uint64_t load_48(const std::byte* from) {
-  return load_le<uint32_t>(from) | uint64_t{load_le<uint16_t>(from + 4)} << 32;
-}
-
 }  // namespace
 
 void encode_flash_record(const FlashRecordHeader& header, std::span<const std::byte> key,
@@ -44,7 +35,7 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
                                  (header.last_of_batch ? kLastOfBatch : 0));
   if (header.is_mark()) {
     to[1] = std::byte{0};
-    store_48(to + 2, header.lsn);
+    store_le48(to + 2, header.lsn);
     store_le(to + 8, header.previous);
     store_le(to + 12, record_crc(std::span(out).first(12), sequence, offset_units));
     return;
@@ -52,7 +43,7 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
   store_le(to + 1, header.key_bytes);
   store_le(to + 3, static_cast<uint16_t>(header.value_bytes));
   to[5] = static_cast<std::byte>(header.value_bytes >> 16);
-  store_48(to + 6, header.lsn);
+  store_le48(to + 6, header.lsn);
   store_le(to + 12, header.previous);
   store_le(to + 16, header.previous_value_bytes);
   if (header.type == FlashRecordType::kHead) {
@@ -81,7 +72,7 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
   header.type = static_cast<FlashRecordType>(type & ~kLastOfBatch);
   header.last_of_batch = (type & kLastOfBatch) != 0;
   if (header.type >= FlashRecordType::kCollect && header.type <= FlashRecordType::kAnchor) {
-    header.lsn = load_48(&bytes[2]);
+    header.lsn = load_le48(&bytes[2]);
     header.previous = load_le<uint32_t>(&bytes[8]);
     const bool intact =
         bytes[1] == std::byte{0} && !header.last_of_batch &&
@@ -94,7 +85,7 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
   }
   header.key_bytes = load_le<uint16_t>(&bytes[1]);
   header.value_bytes = load_le<uint16_t>(&bytes[3]) | static_cast<uint32_t>(bytes[5]) << 16;
-  header.lsn = load_48(&bytes[6]);
+  header.lsn = load_le48(&bytes[6]);
   header.previous = load_le<uint32_t>(&bytes[12]);
   header.previous_value_bytes = load_le<uint32_t>(&bytes[16]);
   header.total_value_bytes = header.value_bytes;
@@ -109,10 +100,6 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
     return std::nullopt;
   }
   return header;
-}
-
-bool verify_flash_head(std::span<const std::byte> head, uint64_t sequence, uint32_t offset_units) {
-  return verify_flash_record(head, sequence, offset_units);
 }
 
 bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,

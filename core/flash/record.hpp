@@ -108,9 +108,7 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
 std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std::byte> bytes,
                                                             uint64_t sequence,
                                                             uint32_t offset_units);
-// The first head_bytes() of a record: does their CRC hold?
-bool verify_flash_head(std::span<const std::byte> head, uint64_t sequence, uint32_t offset_units);
-// A whole record: does the CRC hold?
+// A whole record, or its first head_bytes(): does the CRC in the last 4 bytes hold?
 bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,
                          uint32_t offset_units);
 

@@ -25,12 +25,8 @@ Status FlashReplay::run() {
     }
   }
   while (true) {
-    Result<const FlashTailRecord*> next_hot = peek(hot_);
-    CUCKOO_TRY(next_hot.take_status());
-    Result<const FlashTailRecord*> next_cold = peek(cold_);
-    CUCKOO_TRY(next_cold.take_status());
-    const FlashTailRecord* batch = next_hot.value();
-    const FlashTailRecord* collection = next_cold.value();
+    CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const batch, peek(hot_));
+    CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const collection, peek(cold_));
     if (batch == nullptr && collection == nullptr) {
       return {};
     }
@@ -67,20 +63,19 @@ Status FlashReplay::replay_batch() {
   FlashTailRecord record;
   uint64_t lsn = state_.next_lsn;
   while (batch.empty() || !batch.back().header.last_of_batch) {
-    Result<const FlashTailRecord*> next = peek(hot_);
-    CUCKOO_TRY(next.take_status());
-    if (next.value() == nullptr) {
+    CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const next, peek(hot_));
+    if (next == nullptr) {
       if (!state_.policy.may_be_torn()) {
         return corrupt("the log ends in the middle of a change");
       }
       return {};  // as if it had never begun
     }
-    const FlashRecordHeader& header = next.value()->header;
+    const FlashRecordHeader& header = next->header;
     const bool follows = header.lsn == lsn || (!batch.empty() && header.lsn == lsn + 1);
     if (!follows || header.is_mark() || header.type == FlashRecordType::kCheckpoint ||
         (batch.empty() && header.type == FlashRecordType::kPart)) {
       return corrupt("the change with seq " + std::to_string(lsn) +
-                     " is missing from the log: unit " + std::to_string(next.value()->position) +
+                     " is missing from the log: unit " + std::to_string(next->position) +
                      " has seq " + std::to_string(header.lsn));
     }
     lsn = header.lsn;
@@ -101,10 +96,8 @@ Status FlashReplay::replay_collection() {
   std::vector<uint32_t> used;
   uint32_t victim = kNoBlock;
   while (true) {
-    Result<const FlashTailRecord*> next = peek(cold_);
-    CUCKOO_TRY(next.take_status());
-    if (next.value() == nullptr ||
-        (next.value()->header.type == FlashRecordType::kCollect && victim != kNoBlock)) {
+    CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const next, peek(cold_));
+    if (next == nullptr || (next->header.type == FlashRecordType::kCollect && victim != kNoBlock)) {
       break;
     }
     FlashTailRecord record;
@@ -143,9 +136,8 @@ Result<const FlashTailRecord*> FlashReplay::peek(Stream& stream) {
       }
       stream.opens = kNoBlock;
     }
-    Result<bool> more = read_next_block(stream);
-    CUCKOO_TRY(more.take_status());
-    if (!more.value()) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool more, read_next_block(stream));
+    if (!more) {
       return nullptr;
     }
   }
@@ -221,10 +213,9 @@ Status FlashReplay::open(Stream& stream) {
 // too. `record` becomes the last of its copies.
 Status FlashReplay::consume_copies(Stream& stream, FlashTailRecord& record) {
   while (true) {
-    Result<const FlashTailRecord*> next = peek(stream);
-    CUCKOO_TRY(next.take_status());
-    if (next.value() == nullptr || next.value()->header != record.header ||
-        next.value()->hash != record.hash || next.value()->drop != record.drop) {
+    CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const next, peek(stream));
+    if (next == nullptr || next->header != record.header || next->hash != record.hash ||
+        next->drop != record.drop) {
       return {};
     }
     CUCKOO_TRY(consume(stream, record));
@@ -237,9 +228,8 @@ Status FlashReplay::consume_copies(Stream& stream, FlashTailRecord& record) {
 Status FlashReplay::scan_block(Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence) {
   constexpr int kTries = 2;  // a read may fail once without anything being torn
   for (int i = 0; i < kTries; ++i) {
-    Result<bool> at_end = scan_once(stream, block, offset, sequence);
-    CUCKOO_TRY(at_end.take_status());
-    if (at_end.value()) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool at_end, scan_once(stream, block, offset, sequence));
+    if (at_end) {
       return {};
     }
   }
@@ -261,12 +251,12 @@ Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t off
   }
   for (bool again = false; offset < layout.units_per_block();) {
     FlashTailRecord record;
-    Result<bool> there = log_.scan(layout.position(block, offset), sequence, image, record);
-    CUCKOO_TRY(there.take_status());
-    if (!there.value() && (again || at_once || !bare)) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool there,
+                            log_.scan(layout.position(block, offset), sequence, image, record));
+    if (!there && (again || at_once || !bare)) {
       break;
     }
-    again = !there.value();
+    again = !there;
     if (again) {
       continue;
     }
@@ -276,14 +266,13 @@ Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t off
   if (!bare) {
     return true;
   }
-  Result<bool> whole = verify_last(stream, sequence, image);
-  CUCKOO_TRY(whole.take_status());
+  CUCKOO_ASSIGN_OR_RETURN(const bool whole, verify_last(stream, sequence, image));
   if (offset == layout.units_per_block()) {
     return whole;
   }
   std::vector<std::byte> unit(layout.unit_bytes());
   CUCKOO_TRY(read_from(image, layout.position(block, offset), unit));
-  return whole.value() && is_erased(unit);
+  return whole && is_erased(unit);
 }
 
 // The last record read may be torn, or the program that failed before the stream left the block:
@@ -329,9 +318,9 @@ Status FlashReplay::expect_end(const Stream& stream, uint32_t block, uint32_t of
   const uint32_t broken = layout.position(block, offset);
   while (++offset < layout.units_per_block()) {
     FlashLogRecord record;
-    Result<bool> there = log_.scan(layout.position(block, offset), sequence, image, record);
-    CUCKOO_TRY(there.take_status());
-    if (there.value()) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool there,
+                            log_.scan(layout.position(block, offset), sequence, image, record));
+    if (there) {
       return corrupt("unit " + std::to_string(broken) + " is no record, but unit " +
                      std::to_string(record.position) + " behind it is one");
     }

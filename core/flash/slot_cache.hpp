@@ -6,7 +6,7 @@
 //   slot      hash (32 bits), position (32 bits, in program units, never 0); (0, 0): empty
 //   bucket    `ways` slots; (2, 4) has buckets of 32 bytes, two to a cache line
 //   stash     ordered set of hash·2^32 + position: what found no slot
-//   m = mix64(hash xor seed); m' = mix64(m + 2^64/golden ratio)
+//   m = mix64(hash xor seed); m' = mix64(m + kGoldenStep)
 //   bucket i = high(32 bits of m or m'·buckets): any number of buckets, and all that it takes to
 //   find an entry's buckets is in its slot: relocating and growing never read the log.
 //
@@ -181,7 +181,7 @@ inline SlotCache::Buckets SlotCache::buckets_of(uint32_t hash, uint64_t buckets)
   const uint64_t first = mix(hash);
   Buckets all{{scale(first & 0xFFFFFFFF, buckets), scale(first >> 32, buckets), 0, 0}};
   if (options_.hashes > 2) {
-    const uint64_t second = mix64(first + 0x9E3779B97F4A7C15);
+    const uint64_t second = mix64(first + kGoldenStep);
     all.at[2] = scale(second & 0xFFFFFFFF, buckets);
     all.at[3] = scale(second >> 32, buckets);
   }

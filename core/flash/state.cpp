@@ -106,11 +106,9 @@ Status FlashState::apply(const FlashLogRecord& record) {
   }
   if (!removes) {
     blocks.add_live(block, header.units(layout.unit_bytes()));
-    const Result<uint64_t> charged = layout.charge(header.key_bytes, header.total_value_bytes);
-    if (!charged.ok()) {
-      return charged.error();
-    }
-    charged_units += charged.value();
+    CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged,
+                            layout.charge(header.key_bytes, header.total_value_bytes));
+    charged_units += charged;
   }
   return {};
 }
@@ -123,7 +121,7 @@ Status FlashState::apply_drop(const FlashLogRecord& record) {
   if (body.size() < kFlashDropHeaderBytes || (body.size() - kFlashDropHeaderBytes) % 4 != 0) {
     return broken;
   }
-  const uint64_t lsn = load_le<uint32_t>(&body[0]) | uint64_t{load_le<uint16_t>(&body[4])} << 32;
+  const uint64_t lsn = load_le48(&body[0]);
   uint64_t offset = load_le<uint32_t>(&body[6]);
   const uint64_t total = record.header.previous_value_bytes;
   for (size_t at = kFlashDropHeaderBytes; at < body.size(); at += 4) {
@@ -197,8 +195,8 @@ Status FlashState::free_block(uint32_t block) {
 
 Status FlashState::release_if_dead(uint32_t block) {
   const FlashBlock state = blocks.at(block);
-  if (state.kind != FlashBlockKind::kData || state.live_units != 0 || block == streams.hot.block ||
-      block == streams.cold.block || blocks.in_tail(block, streams)) {
+  if (state.kind != FlashBlockKind::kData || state.live_units != 0 || streams.write_to(block) ||
+      blocks.in_tail(block, streams)) {
     return {};
   }
   if (holding_) {
@@ -229,8 +227,7 @@ Status FlashState::sweep() {
       CUCKOO_TRY(release_if_dead(block));
     } else if ((kind == FlashBlockKind::kCheckpoint &&
                 std::ranges::find(checkpoint_blocks, block) == checkpoint_blocks.end()) ||
-               (kind == FlashBlockKind::kReserved && block != streams.hot.next &&
-                block != streams.cold.next)) {
+               (kind == FlashBlockKind::kReserved && !streams.go_on_in(block))) {
       CUCKOO_TRY(free_block(block));
     }
   }
@@ -305,16 +302,7 @@ std::string FlashState::difference_to(const FlashState& other) const {
       return "erase block " + std::to_string(block);
     }
   }
-  const auto sorted = [](const FlashIndex& index) {
-    std::vector<uint64_t> slots;
-    slots.reserve(index.size());
-    index.for_each([&](uint32_t hash, uint32_t position) {
-      slots.push_back(uint64_t{hash} << 32 | position);
-    });
-    std::ranges::sort(slots);
-    return slots;
-  };
-  return sorted(index) == sorted(other.index) ? "" : "index";
+  return index.by_position() == other.index.by_position() ? "" : "index";
 }
 
 Status FlashState::check() const {
@@ -334,8 +322,7 @@ Status FlashState::check() const {
     }
   }
   for (uint32_t block = 0; block < blocks.touched(); ++block) {
-    if (blocks.at(block).kind == FlashBlockKind::kReserved && block != streams.hot.next &&
-        block != streams.cold.next) {
+    if (blocks.at(block).kind == FlashBlockKind::kReserved && !streams.go_on_in(block)) {
       return wrong(block, "a stream's next, but reserved");
     }
   }

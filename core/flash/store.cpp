@@ -119,14 +119,9 @@ Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std
 }
 
 Result<std::optional<FlashEntry>> FlashStore::find(std::span<const std::byte> key) {
-  Result<std::optional<Found>> found = look_up(key, state_.index.hash_of(key));
-  if (!found.ok()) {
-    return found.take_status();
-  }
-  if (!found.value()) {
-    return std::optional<FlashEntry>();
-  }
-  return std::optional<FlashEntry>(found.value()->entry);
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<Found> found,
+                          look_up(key, state_.index.hash_of(key)));
+  return found ? std::optional(found->entry) : std::nullopt;
 }
 
 Result<uint32_t> FlashStore::find_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord* part) {
@@ -165,8 +160,7 @@ Status FlashStore::read_value(const FlashEntry& entry, const FlashLoadedRecord& 
   value.assign(head.value.begin(), head.value.end());
   while (value.size() < entry.value_bytes) {
     FlashLoadedRecord part;
-    Result<uint32_t> found = find_part(entry.lsn, static_cast<uint32_t>(value.size()), &part);
-    CUCKOO_TRY(found.take_status());
+    CUCKOO_TRY(find_part(entry.lsn, static_cast<uint32_t>(value.size()), &part).take_status());
     if (part.value.empty() || part.value.size() > entry.value_bytes - value.size()) {
       return corrupt("a part of the value with seq " + std::to_string(entry.lsn) +
                      " has a wrong length");
@@ -178,14 +172,12 @@ Status FlashStore::read_value(const FlashEntry& entry, const FlashLoadedRecord& 
 
 Result<bool> FlashStore::get(std::span<const std::byte> key, std::vector<std::byte>& value) {
   FlashLoadedRecord head;
-  Result<std::optional<Found>> found = look_up(key, state_.index.hash_of(key), &head);
-  if (!found.ok()) {
-    return found.take_status();
-  }
-  if (!found.value()) {
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<Found> found,
+                          look_up(key, state_.index.hash_of(key), &head));
+  if (!found) {
     return false;
   }
-  CUCKOO_TRY(read_value(found.value()->entry, head, value));
+  CUCKOO_TRY(read_value(found->entry, head, value));
   return true;
 }
 
@@ -217,19 +209,12 @@ Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std:
 }
 
 Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
-  // In the order of positions, so that every page of the device is read once.
-  std::vector<std::pair<uint32_t, uint32_t>> slots;
-  slots.reserve(state_.index.size());
-  state_.index.for_each(
-      [&](uint32_t hash, uint32_t position) { slots.emplace_back(position, hash); });
-  std::ranges::sort(slots);
   std::vector<Listed> all;
   all.reserve(state_.heads);
-  for (const auto& [position, hash] : slots) {
+  for (const auto& [position, hash] : state_.index.by_position()) {
     FlashLogRecord head;
-    Result<bool> there = log_.read_head(position, head);
-    CUCKOO_TRY(there.take_status());
-    if (!there.value() || head.hash != hash) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool there, log_.read_head(position, head));
+    if (!there || head.hash != hash) {
       return corrupt("no record at unit " + std::to_string(position));
     }
     if (head.header.is_entry()) {
@@ -263,32 +248,25 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
   std::unordered_set<uint32_t> seen;  // hashes of the keys, when there are several
   for (const Change& change : batch) {
     const uint64_t value_bytes = change.value ? change.value->size() : 0;
-    const Result<uint64_t> charged_now = charge(change.key.size(), value_bytes);
-    if (!charged_now.ok()) {
-      return charged_now.error();
-    }
+    CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged_now, charge(change.key.size(), value_bytes));
     const uint32_t hash = state_.index.hash_of(change.key);
-    Result<std::optional<Found>> old = look_up(change.key, hash);
-    CUCKOO_TRY(old.take_status());
-    if (old.value()) {
-      const uint64_t old_bytes = old.value()->entry.value_bytes;
+    CUCKOO_ASSIGN_OR_RETURN(const std::optional<Found> old, look_up(change.key, hash));
+    if (old) {
+      const uint64_t old_bytes = old->entry.value_bytes;
       const uint64_t old_parts = cut.parts(change.key.size(), old_bytes);
       plan.units += cut.drop_units(old_parts);
       plan.records += static_cast<uint32_t>(cut.drops(old_parts));
-      const Result<uint64_t> charged_before = charge(change.key.size(), old_bytes);
-      if (!charged_before.ok()) {
-        return charged_before.error();
-      }
+      CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged_before, charge(change.key.size(), old_bytes));
       if (batch.size() == 1 || seen.insert(hash).second) {
-        replaced += charged_before.value();
+        replaced += charged_before;
       }
     }
     if (&change == batch.data()) {
-      plan.first = old.value();
+      plan.first = old;
     }
-    plan.units += charged_now.value() + 1;  // at least those of a tombstone, too
+    plan.units += charged_now + 1;  // at least those of a tombstone, too
     plan.records += static_cast<uint32_t>(cut.parts(change.key.size(), value_bytes)) + 1;
-    added += change.value ? charged_now.value() : 0;
+    added += change.value ? charged_now : 0;
   }
   const uint64_t charged = state_.charged_units - std::min(state_.charged_units, replaced);
   if (added > 0) {
@@ -325,16 +303,15 @@ Status FlashStore::write(std::span<const Change> batch) {
   if (state_.poisoned()) {
     return writable();
   }
-  Result<Plan> planned = plan(batch);
-  CUCKOO_TRY(planned.take_status());
-  if (batch.size() == 1 && !batch[0].value && !planned.value().first) {
+  CUCKOO_ASSIGN_OR_RETURN(const Plan planned, plan(batch));
+  if (batch.size() == 1 && !batch[0].value && !planned.first) {
     return {};  // a key that is not there
   }
   CUCKOO_TRY(writable());
   const uint64_t collections = state_.stats.collections;
-  CUCKOO_TRY(collector_.make_room(planned.value().units, planned.value().records));
+  CUCKOO_TRY(collector_.make_room(planned.units, planned.records));
   // What the first change replaces is known, unless a collection may have moved it.
-  Result<std::optional<Found>> old = planned.value().first;
+  Result<std::optional<Found>> old = planned.first;
   bool known = state_.stats.collections == collections;
   state_.hold_releases();
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -358,14 +335,12 @@ Status FlashStore::append_drops(const Found& old, uint64_t lsn) {
   std::vector<std::byte> body;
   while (offset < old.entry.value_bytes) {
     body.assign(kFlashDropHeaderBytes, std::byte{0});
-    store_le(&body[0], static_cast<uint32_t>(old.entry.lsn));
-    store_le(&body[4], static_cast<uint16_t>(old.entry.lsn >> 32));
+    store_le48(&body[0], old.entry.lsn);
     store_le(&body[6], offset);
     for (uint32_t i = 0; i < cut.positions_per_drop() && offset < old.entry.value_bytes; ++i) {
-      Result<uint32_t> part = find_part(old.entry.lsn, offset);
-      CUCKOO_TRY(part.take_status());
+      CUCKOO_ASSIGN_OR_RETURN(const uint32_t part, find_part(old.entry.lsn, offset));
       body.resize(body.size() + 4);
-      store_le(&body[body.size() - 4], part.value());
+      store_le(&body[body.size() - 4], part);
       offset += cut.part_bytes();
     }
     FlashLogRecord drop;
@@ -373,8 +348,7 @@ Status FlashStore::append_drops(const Found& old, uint64_t lsn) {
     drop.header.lsn = lsn;
     drop.header.value_bytes = static_cast<uint32_t>(body.size());
     drop.header.previous_value_bytes = static_cast<uint32_t>(old.entry.value_bytes);
-    Result<uint32_t> position = log_.append_hot(drop.header, {}, body);
-    CUCKOO_TRY(position.take_status());
+    CUCKOO_TRY(log_.append_hot(drop.header, {}, body).take_status());
     drop.drop = body;
     CUCKOO_TRY(state_.apply(drop));
   }
@@ -393,9 +367,7 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
     record.header.value_bytes = static_cast<uint32_t>(part.size());
     record.header.previous_value_bytes = static_cast<uint32_t>(offset);
     record.header.last_of_batch = last && offset + part.size() == value.size();
-    Result<uint32_t> position = log_.append_hot(record.header, {}, part);
-    CUCKOO_TRY(position.take_status());
-    record.position = position.value();
+    CUCKOO_ASSIGN_OR_RETURN(record.position, log_.append_hot(record.header, {}, part));
     record.hash = state_.index.part_hash(lsn, static_cast<uint32_t>(offset));
     CUCKOO_TRY(state_.apply(record));
   }
@@ -431,9 +403,7 @@ Status FlashStore::write_one(const Change& change, const std::optional<Found>& o
   record.header.value_bytes = static_cast<uint32_t>(value.size());
   record.header.total_value_bytes = static_cast<uint32_t>(change.value ? change.value->size() : 0);
   record.header.last_of_batch = last && !has_parts;
-  Result<uint32_t> position = log_.append_hot(record.header, change.key, value);
-  CUCKOO_TRY(position.take_status());
-  record.position = position.value();
+  CUCKOO_ASSIGN_OR_RETURN(record.position, log_.append_hot(record.header, change.key, value));
   CUCKOO_TRY(state_.apply(record));
   if (has_parts) {
     CUCKOO_TRY(append_parts(change, lsn, record.header.value_bytes, last));

@@ -8,7 +8,7 @@
 //   victim. From time to time a *checkpoint* writes the index and the block table to blocks of its
 //   own, and an *anchor* in one of three blocks, used in turn, points to it. A mount reads the
 //   newest anchor, its checkpoint, and replays the records behind it, the *tail*: it reads their
-//   headers and keys, never their values. FORMAT.md has the bytes.
+//   headers and keys, never their values. The bytes: FORMAT.md, "The flash log".
 //
 // Where what lives, from the bottom up
 //   device        what flash can do, and how it fails
@@ -42,26 +42,30 @@
 //       as its next; the newest checkpoint's blocks and the anchor's are used for that.
 // check() asserts I1, I5, I6 and I7; I2 … I4 are about what a power cut leaves.
 //
-// Wear: where blocks may fail, an erase is verified before anybody counts on the block. On an
-// atomic device that wears out a block is erased when it becomes free, not when it is taken: what
-// is free is good, so nothing fails half-way, and a replay, which asks the same rule, retires the
-// same blocks (I1). The three blocks of the anchors don't wear out: a mount must find them. A
-// collection and a checkpoint begin only with room for both; when nothing can be freed any more the
-// device is worn out: kFull, which says so, for changes that need a block; reading goes on, and
-// more blocks (grow()) give it a new life.
+// Wear. When nothing can be freed any more the device is worn out: kFull, which says so, for
+// changes that need a block. Reading goes on.
+//   bare     An erase is verified before anybody counts on the block. So a block that is free may
+//            fail when it is taken, and a change that began may find no other: kFull then poisons,
+//            and the next mount finds everything but that change.
+//   atomic   A device that wears out erases a block when it becomes free, not when it is taken:
+//            what is free is good, so a change that began ends, and a replay, which asks the same
+//            rule, retires the same blocks (I1). The three blocks of the anchors don't wear out: a
+//            mount must find them. A collection and a checkpoint begin only with room for both.
+//            More blocks (grow()) give the device a new life.
 //
-// Errors: kFull, kInvalid (a key too long): nothing changed. kCorrupt, naming a record: it can't be
-// what was written. kStorage: the device is gone; the store is poisoned until the next mount.
+// Errors: kFull, kInvalid (a key too long): nothing changed, but see Wear. kCorrupt, naming a
+// record: it can't be what was written. kStorage: the device is gone. What fails half-way poisons
+// the store: every change is refused until the next mount.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/poll.hpp"
 #include "core/flash/anchors.hpp"
 #include "core/flash/blocks.hpp"
 #include "core/flash/checkpointer.hpp"
@@ -98,7 +102,7 @@ class FlashStore {
   // A hash of all that was done since format(); two stores of the same device with equal values
   // have equal contents and append at the same place.
   uint64_t state() const noexcept { return state_.digest; }
-  // A device operation failed half-way: only mount() helps.
+  // A change failed half-way: only mount() helps.
   bool poisoned() const noexcept { return state_.poisoned(); }
 
   // --- reading. O(1 + pieces) record reads.
@@ -178,8 +182,8 @@ class FlashStore {
     return state_.difference_to(other.state_);
   }
   // Reads the whole device and verifies every invariant (I1 on an atomic device only: elsewhere a
-  // mount writes). O(records). `poll` is asked now and then; its failure ends the check.
-  Status check(const std::function<Status()>& poll);
+  // mount writes). O(records). `poll` is asked now and then.
+  Status check(const Poll& poll);
 
  private:
   friend class FlashStoreTestPeer;
@@ -216,7 +220,7 @@ class FlashStore {
   Status append_parts(const Change& change, uint64_t lsn, uint32_t first, bool last);
 
   // checking (core/flash/store_check.cpp)
-  Status check_records(const std::function<Status()>& poll);
+  Status check_records(const Poll& poll);
   Status check_record(uint32_t position, uint32_t hash, Tally& tally);
   Status check_tally(const Tally& tally) const;
   Status check_mount() const;

@@ -17,29 +17,25 @@ struct FlashStore::Tally {
   std::unordered_multimap<uint32_t, std::vector<std::byte>> keys;  // by hash
 };
 
-Status FlashStore::check(const std::function<Status()>& poll) {
+Status FlashStore::check(const Poll& poll) {
   if (!mounted_ || state_.poisoned()) {
     return invalid("the store is not mounted");
   }
   CUCKOO_TRY(state_.check());
   CUCKOO_TRY(check_records(poll));
-  CUCKOO_TRY(poll());
+  CUCKOO_TRY(check_interrupt(poll));
   CUCKOO_TRY(check_mount());
-  return poll();
+  return check_interrupt(poll);
 }
 
-Status FlashStore::check_records(const std::function<Status()>& poll) {
+Status FlashStore::check_records(const Poll& poll) {
   constexpr size_t kRecordsBetweenPolls = 256;
-  std::vector<std::pair<uint32_t, uint32_t>> slots;  // in the order of positions
-  slots.reserve(state_.index.size());
-  state_.index.for_each(
-      [&](uint32_t hash, uint32_t position) { slots.emplace_back(position, hash); });
-  std::ranges::sort(slots);
+  const FlashIndex::Entries slots = state_.index.by_position();
   Tally tally;
   tally.live.resize(state_.blocks.touched());
   for (size_t i = 0; i < slots.size(); ++i) {
     if (i % kRecordsBetweenPolls == 0) {
-      CUCKOO_TRY(poll());
+      CUCKOO_TRY(check_interrupt(poll));
     }
     CUCKOO_TRY(check_record(slots[i].first, slots[i].second, tally));
   }

@@ -12,7 +12,7 @@ namespace {
 
 // Points are hashed apart from keys (kinds 0 … 3 of core/base/key_hash.hpp): a key "a-0" is not at
 // the first point of node "a".
-constexpr uint64_t kPointSeed = 4 * uint64_t{0x9E3779B97F4A7C15};
+constexpr uint64_t kPointSeed = 4 * kGoldenStep;
 
 uint64_t node_hash(const RingNode& node) noexcept {
   uint64_t bits = 0;
@@ -189,9 +189,7 @@ Status HashRing::ring_points(std::span<const RingNode* const> nodes, const Poll&
                              std::vector<RingPoint>& points) const {
   points.reserve(point_sum_);
   for (size_t rank = 0; rank < nodes.size(); ++rank) {
-    if (poll) {
-      CUCKOO_TRY(poll());
-    }
+    CUCKOO_TRY(check_interrupt(poll));
     std::string label = nodes[rank]->name + "-";
     const size_t prefix = label.size();
     constexpr size_t kMostDigits = 7;  // of a point's number, below 2^20
@@ -269,7 +267,7 @@ void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& id
 
 RingPart HashRing::share(uint32_t id) const noexcept {
   if (options_.algorithm == RingAlgorithm::kSlots) {
-    return RingPart(uint128{slots_.count(id)} << 48);
+    return SlotOwners::part(slots_.count(id));
   }
   return id - 1 < shares_.size() ? shares_[id - 1] : RingPart();
 }

@@ -17,7 +17,7 @@
 //       gives its own. ketama: so with equal weights, unless its count of hashes changes, too.
 //   I4  a node has at least one point (ring) or slot (slots), so a share above 0; with ring unless
 //       all its points hit others' places exactly, a chance of 2^-40 for the largest ring.
-//   I5  digest() of equal node sets is equal; of others it is not, but for a chance of 2^-64.
+//   I5  node_digest() of equal node sets is equal; of others it is not, but for a chance of 2^-64.
 //
 // Limits: 65,536 nodes; ring: 2^20 points a node, 2^24 in all. A change that would break one is
 // refused, and nothing is changed.
@@ -25,7 +25,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -33,6 +32,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/ring/ketama.hpp"
 #include "core/ring/node.hpp"
@@ -46,7 +46,7 @@ enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
 inline constexpr uint32_t kMaxVnodes = 100000;
 inline constexpr uint32_t kMaxNodePoints = uint32_t{1} << 20;
 
-// The newest way to store a ring, and to read its keys (FORMAT.md).
+// The newest way to store a ring, and to read its keys (FORMAT.md, "Hash rings").
 inline constexpr uint8_t kRingFormat = 2;
 
 struct RingOptions {
@@ -85,9 +85,8 @@ class HashRing {
 
   // --- keys
 
-  // Look-ups see a change after it. `poll` is asked now and then, and its failure is returned: the
-  // largest rings take seconds. Without it nothing can fail.
-  using Poll = std::function<Status()>;
+  // Look-ups see a change after it. `poll` is asked now and then: the largest rings take seconds.
+  // Without it nothing can fail.
   Status build(const Poll& poll);
   void build();
   bool built() const noexcept { return built_; }

@@ -88,7 +88,7 @@ uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_
 
 Result<std::vector<RingPoint>> Ketama::points(KetamaDialect dialect,
                                               std::span<const RingNode* const> nodes,
-                                              const std::function<Status()>& poll) {
+                                              const Poll& poll) {
   double total = 0;
   for (const RingNode* node : nodes) {
     total += node->weight;
@@ -96,9 +96,7 @@ Result<std::vector<RingPoint>> Ketama::points(KetamaDialect dialect,
   std::vector<RingPoint> points;
   points.reserve(nodes.size() * kHashesPerNode * 4);
   for (size_t rank = 0; rank < nodes.size(); ++rank) {
-    if (poll) {
-      CUCKOO_TRY(poll());
-    }
+    CUCKOO_TRY(check_interrupt(poll));
     const std::string label = ketama_label(dialect, nodes[rank]->name) + "-";
     const uint32_t hashes = ketama_hashes(dialect, nodes[rank]->weight, total, nodes.size());
     for (uint32_t k = 0; k < hashes; ++k) {

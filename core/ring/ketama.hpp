@@ -26,13 +26,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/ring/node.hpp"
 #include "core/ring/points.hpp"
@@ -58,11 +58,9 @@ class Ketama {
   // On a ring of 2^64 positions: 32 bits become the upper half.
   static uint64_t position(uint32_t hash) noexcept { return uint64_t{hash} << 32; }
 
-  // Of nodes in the order of their names. `poll` (or none) is asked at each node, and its failure
-  // is returned.
+  // Of nodes in the order of their names. `poll` is asked at each node.
   Result<std::vector<RingPoint>> points(KetamaDialect dialect,
-                                        std::span<const RingNode* const> nodes,
-                                        const std::function<Status()>& poll);
+                                        std::span<const RingNode* const> nodes, const Poll& poll);
 
  private:
   struct Md5;

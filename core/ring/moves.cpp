@@ -18,7 +18,7 @@ void add(Parts& parts, uint32_t from, uint32_t to, uint128 part) {
 void add_slots(const SlotOwners& before, const SlotOwners& after, Parts& parts) {
   for (size_t slot = 0; slot < kRingSlots; ++slot) {
     add(parts, before.empty() ? 0 : before.owner_at(slot), after.empty() ? 0 : after.owner_at(slot),
-        uint128{1} << 48);
+        SlotOwners::part(1).positions());
   }
 }
 

@@ -34,6 +34,15 @@ struct Lack {
   }
 };
 
+std::vector<uint32_t> quotas_of(std::span<const RingNode* const> nodes) {
+  std::vector<double> weights;
+  weights.reserve(nodes.size());
+  for (const RingNode* node : nodes) {
+    weights.push_back(node->weight);
+  }
+  return weights.empty() ? std::vector<uint32_t>() : slot_quotas(weights);
+}
+
 }  // namespace
 
 void SlotOwners::clear() noexcept {
@@ -50,6 +59,14 @@ void SlotOwners::assign(uint32_t slot, uint32_t id) {
   digest_ += slot_digest(slot, id) - slot_digest(slot, before);
   owners_[slot] = static_cast<uint16_t>(id - 1);
   changed_.set(slot / kRowSlots);
+}
+
+uint64_t SlotOwners::sum_digest() const noexcept {
+  uint64_t sum = 0;
+  for (uint32_t slot = 0; slot < owners_.size(); ++slot) {
+    sum += slot_digest(slot, owner_at(slot));
+  }
+  return sum;
 }
 
 // In ascending order.
@@ -103,17 +120,9 @@ void SlotOwners::settle(std::span<const RingNode* const> nodes, uint64_t seed) {
     counts_.assign(kMaxRingNodes, 0);
     counts_[nodes[0]->id - 1] = kRingSlots;
     changed_.set();
-    digest_ = 0;
-    for (uint32_t slot = 0; slot < kRingSlots; ++slot) {
-      digest_ += slot_digest(slot, nodes[0]->id);
-    }
+    digest_ = sum_digest();
   }
-  std::vector<double> weights;
-  weights.reserve(nodes.size());
-  for (const RingNode* node : nodes) {
-    weights.push_back(node->weight);
-  }
-  const std::vector<uint32_t> quotas = slot_quotas(weights);
+  const std::vector<uint32_t> quotas = quotas_of(nodes);
   std::priority_queue<Lack> lacks;
   for (uint32_t rank = 0; rank < nodes.size(); ++rank) {
     if (const uint32_t have = count(nodes[rank]->id); have < quotas[rank]) {
@@ -168,9 +177,9 @@ Status SlotOwners::load(std::span<const std::vector<std::byte>> rows, std::span<
                      std::to_string(owner + 1) + ", which is not there");
     }
     ++counts_[owner];
-    digest_ += slot_digest(slot, owner + 1U);
   }
   owners_ = std::move(owners);
+  digest_ = sum_digest();
   return {};
 }
 
@@ -184,12 +193,10 @@ std::string SlotOwners::check(std::span<const RingNode* const> nodes) const {
   if (nodes.empty() != empty()) {
     return empty() ? "nodes without slots" : "slots without a node";  // I1
   }
-  std::vector<double> weights;
-  for (const RingNode* node : nodes) {
-    weights.push_back(node->weight);
+  if (sum_digest() != digest_) {
+    return "a digest that is not that of the slots";  // I4
   }
-  const std::vector<uint32_t> quotas =
-      nodes.empty() ? std::vector<uint32_t>() : slot_quotas(weights);
+  const std::vector<uint32_t> quotas = quotas_of(nodes);
   std::vector<uint32_t> counts(kMaxRingNodes);
   for (const uint16_t owner : owners_) {
     ++counts[owner];

@@ -9,6 +9,7 @@
 //   I2  each node owns exactly its quota.
 //   I3  a change moves as few slots as the new quotas allow: each goes from a node that is above
 //       its quota to one that is below.
+//   I4  digest() is the sum over the slots of a hash of slot and owner.
 //
 // A change. New quotas are computed; nodes above theirs give, nodes below receive.
 //   which slots   one receiver (a node came, or grew): each giver gives those with the smallest
@@ -26,22 +27,26 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/page_size.hpp"
 #include "core/base/result.hpp"
 #include "core/ring/node.hpp"
+#include "core/ring/points.hpp"
 #include "core/ring/quotas.hpp"
 
 namespace cuckoo {
 
 class SlotOwners {
  public:
-  // Slots are stored in rows of so many; the last one has what is left.
-  static constexpr uint32_t kRowSlots = 2016;
+  // Slots are stored in rows of so many, two bytes each; the last one has what is left.
+  static constexpr uint32_t kRowSlots = kPageBytes / 2;
+  static constexpr unsigned kSlotShift = 48;
   static constexpr uint32_t kRows = (kRingSlots + kRowSlots - 1) / kRowSlots;
   using ChangedRows = std::bitset<kRows>;
 
   bool empty() const noexcept { return owners_.empty(); }
   uint32_t owner_at(size_t slot) const noexcept { return owners_[slot] + 1U; }  // an id
-  static size_t slot_of(uint64_t position) noexcept { return position >> 48; }
+  static size_t slot_of(uint64_t position) noexcept { return position >> kSlotShift; }
+  static RingPart part(uint32_t slots) noexcept { return RingPart(uint128{slots} << kSlotShift); }
   // Slots of a node. ids: 1 … 65,536.
   uint32_t count(uint32_t id) const noexcept { return counts_[id - 1]; }
 
@@ -57,9 +62,9 @@ class SlotOwners {
 
   // Rows that changed since the last call.
   ChangedRows take_changed() noexcept;
-  // Of all slots and owners; kept up with every change.
   uint64_t digest() const noexcept { return digest_; }
-  std::string check(std::span<const RingNode* const> nodes) const;  // I1, I2; empty: nothing wrong
+  std::string check(
+      std::span<const RingNode* const> nodes) const;  // I1, I2, I4; empty: nothing wrong
 
  private:
   struct Transfer {
@@ -67,6 +72,7 @@ class SlotOwners {
     uint16_t slot;
   };
   void assign(uint32_t slot, uint32_t id);
+  uint64_t sum_digest() const noexcept;
   std::vector<uint16_t> given_slots(std::span<const RingNode* const> nodes,
                                     const std::vector<uint32_t>& quotas, const RingNode* receiver,
                                     uint64_t seed) const;

@@ -4,12 +4,12 @@
 #include <string>
 #include <utility>
 
-#include "core/filter/cuckoo_filter.hpp"
+#include "core/base/bytes.hpp"
+#include "core/filter/bucket.hpp"
 
 namespace cuckoo {
 
 bool equal_cells(const Filter& a, const Filter& b) noexcept {
-  const auto is_zero = [](std::byte byte) { return byte == std::byte{0}; };
   if (a.overflow().counts() != b.overflow().counts()) {
     return false;
   }
@@ -23,8 +23,8 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
       std::swap(one, other);
     }
     const size_t bytes = a.content_bytes(index);
-    if (one != nullptr && !(other != nullptr ? std::equal(one, one + bytes, other)
-                                             : std::all_of(one, one + bytes, is_zero))) {
+    if (one != nullptr &&
+        !(other != nullptr ? std::equal(one, one + bytes, other) : all_zero({one, bytes}))) {
       return false;
     }
   }
@@ -44,13 +44,7 @@ Status verify_hashes(const FilterContents& contents) {
   }
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
                           make_filter(filter.kind(), filter.words(), filter.pages().page_bytes()));
-  made->pages().complete();
-  const std::unique_ptr<FilterBuilder> builder = made->builder(contents.hash_count);
-  CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
-    builder->insert(hash, count);
-    return {};
-  }));
-  builder->finish();
+  CUCKOO_TRY(fill(*made, contents.hash_count, contents.hashes));
   return equal_cells(*made, filter) ? Status() : differ();
 }
 
@@ -75,8 +69,8 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
   uint64_t distinct = 0;
   uint64_t entries = 0;
   CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
-    entries += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 1;
-    return ++distinct % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
+    entries += count <= kMaxCopiesInBuckets ? count : 1;
+    return ++distinct % kHashesPerPoll == 0 ? check_interrupt(poll) : Status();
   }));
   const uint64_t needed = copies_take_room ? entries : distinct;
   const uint64_t limited = copies_take_room && growth == Growth::kOff ? hashes_.size() : needed;
@@ -94,14 +88,13 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
     contents.capacity = needed;
   }
   CUCKOO_ASSIGN_OR_RETURN(contents.filter, make_filter(spec, contents.capacity, page_bytes));
-  contents.filter->pages().complete();
-  const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
   uint64_t inserted = 0;
-  CUCKOO_TRY(for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
-    builder->insert(hash, count);
-    return ++inserted % kHashesPerPoll == 0 && poll != nullptr ? poll() : Status();
+  CUCKOO_TRY(fill(*contents.filter, needed, [&](const auto& insert) {
+    return for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
+      CUCKOO_TRY(insert(hash, count));
+      return ++inserted % kHashesPerPoll == 0 ? check_interrupt(poll) : Status();
+    });
   }));
-  builder->finish();
   const bool counts = is_multiset(spec.kind);
   contents.items = counts ? hashes_.size() : distinct;
   contents.hash_count = distinct;

@@ -26,6 +26,19 @@ struct FilterContents {
 // Do both hold the same in all cells? Of one kind, geometry and page size; absent pages are zero.
 bool equal_cells(const Filter& a, const Filter& b) noexcept;
 
+// Puts all of the hashes, about so many, into an empty filter that becomes complete with them.
+template <class Source>  // as HashSource
+Status fill(Filter& filter, uint64_t hash_count, Source&& hashes) {
+  filter.pages().complete();
+  const std::unique_ptr<FilterBuilder> builder = filter.builder(hash_count);
+  CUCKOO_TRY(hashes([&](uint64_t hash, uint64_t count) -> Status {
+    builder->insert(hash, count);
+    return {};
+  }));
+  builder->finish();
+  return {};
+}
+
 // Are the contents' hashes what its filter was made of? kCorrupt if not.
 Status verify_hashes(const FilterContents& contents);
 

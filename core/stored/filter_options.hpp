@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/base/key_hash.hpp"
-#include "core/base/page_row.hpp"
+#include "core/base/page_size.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 
@@ -20,13 +20,13 @@ struct FilterOptions {
   uint64_t generations = 1;  // 1 … 64; the rate is of all together
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
-  uint32_t page_bytes = 4032;
+  uint32_t page_bytes = kPageBytes;
   uint8_t collation = 0;  // of the keys before they were hashed; core doesn't use it
   uint64_t digest = 0;    // identifies the options in the record
 
   bool multiset() const noexcept { return is_multiset(spec.kind); }
   // The longest row of pages or log.
-  size_t row_bytes() const noexcept { return page_bytes + kPageCrcBytes; }
+  size_t row_bytes() const noexcept { return size_t{page_bytes} + kPageCrcBytes; }
   // Of one generation: false positives of N independent ones add up to the rate asked.
   FilterSpec generation_spec() const noexcept;
   // An empty filter of one generation, for so many keys.

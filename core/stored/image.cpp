@@ -154,7 +154,7 @@ Status read_cells(std::span<const std::byte> cells, const CellLayout& layout, Fi
     const size_t content = layout.content_bytes(index, kImagePageBytes);
     const std::span<const std::byte> page = cells.first(content);
     CUCKOO_TRY(filter.validate_page(index, page));
-    if (std::any_of(page.begin(), page.end(), [](std::byte b) { return b != std::byte{0}; })) {
+    if (!all_zero(page)) {
       std::copy(page.begin(), page.end(), filter.pages().add(index, false));
       filter.pages().mark_dirty(index);
     }

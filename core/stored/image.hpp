@@ -5,7 +5,7 @@
 //   image    = header cells overflow hashes CRC       CRC-32C of all before it
 //   header   = 136 bytes: the parameters, the counters, how long each section is, and what the
 //              keys were; in version 1 128 bytes, without the last
-//   cells    = the content of the filter's pages, as if it had pages of 4032 bytes
+//   cells    = the content of the filter's pages, as if it had pages of kPageBytes
 //   overflow = (cell, count) …                        16 bytes each, ascending cells
 //   hashes   = (length, compacted row) …              only if they were asked for
 //
@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "core/base/key_hash.hpp"
+#include "core/base/page_size.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
@@ -41,8 +42,8 @@ inline constexpr uint32_t kOldestImageVersion = 1;
 inline constexpr uint32_t kImageVersion = 2;
 constexpr size_t image_header_bytes(uint32_t version) noexcept { return version == 1 ? 128 : 136; }
 // Cells are stored, and filters decoded, as if in pages of that size; rows of hashes fit them.
-inline constexpr uint32_t kImagePageBytes = 4032;
-inline constexpr size_t kImageRowBytes = kImagePageBytes + 4;
+inline constexpr uint32_t kImagePageBytes = kPageBytes;
+inline constexpr size_t kImageRowBytes = kPageRowBytes;
 // Counts of items and of copies of one hash.
 inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 62;
 inline constexpr uint8_t kMaxKeyAffinity = 4;

@@ -47,8 +47,7 @@ void put_raw_entry(std::byte* to, uint64_t entry, HashWidth width) noexcept {
     return;
   }
   const uint64_t packed = (entry >> 16) | (entry & kRemoveBit);  // bit 16 of a 47-bit hash is free
-  store_le(to, static_cast<uint32_t>(packed));
-  store_le(to + 4, static_cast<uint16_t>(packed >> 32));
+  store_le48(to, packed);
 }
 
 // Reads a bit stream, lowest bit first, and remembers if it ran over the end.
@@ -204,8 +203,7 @@ uint64_t raw_entry(const LogRow& row, size_t index, HashWidth width) noexcept {
   if (width == HashWidth::k63Bits) {
     return load_le<uint64_t>(from);
   }
-  const uint64_t packed =
-      load_le<uint32_t>(from) | (static_cast<uint64_t>(load_le<uint16_t>(from + 4)) << 32);
+  const uint64_t packed = load_le48(from);
   return ((packed & ~kRemoveBit) << 16) | (packed & kRemoveBit);
 }
 

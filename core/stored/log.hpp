@@ -2,7 +2,7 @@
 //
 // An entry is a 64-bit word: the hash (low bits zero) with bit 0 set for a remove.
 //
-// Row (little-endian; FORMAT.md, "Log row")
+// Row (little-endian; FORMAT.md, "seen_log: hashes")
 //   0   8  chain value before this row
 //   8   8  position: entries before this row
 //   16  8  items before this row: adds minus removes; of a set what was new when it was added

@@ -9,6 +9,15 @@
 
 namespace cuckoo {
 
+Result<uint64_t> NetEntries::apply_to(Filter& filter) const {
+  for (const uint64_t hash : removes) {
+    if (!filter.remove(hash)) {
+      return corrupt("pages that lack an entry that the log removes");
+    }
+  }
+  return adds.empty() ? 0 : filter.insert_batch(adds);
+}
+
 LogTail::LogTail(const FilterOptions& options)
     : width_(options.width),
       row_bytes_(options.row_bytes()),

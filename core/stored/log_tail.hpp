@@ -34,6 +34,9 @@ namespace cuckoo {
 struct NetEntries {
   std::vector<uint64_t> removes;
   std::vector<uint64_t> adds;
+
+  // Gives how many adds found their cells there already.
+  Result<uint64_t> apply_to(Filter& filter) const;
 };
 
 // `base` is the filter whose pages the tail isn't in yet: it knows which cells a hash has.

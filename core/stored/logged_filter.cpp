@@ -13,9 +13,10 @@ constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 22;  // 32 MB of hashes
 // T: long enough that a fold touches each page for many entries, short enough for a tail that is
 // read whole by a fresh connection and rebuilt in memory.
 uint64_t threshold_for(uint64_t pages) noexcept {
+  constexpr uint64_t kFewestEntries = kPageBytes / 8;  // a page of 8 bytes each
   constexpr uint64_t kManyPages = 32768;
   constexpr uint64_t kMostEntries = uint64_t{1} << 30;  // net counts are 32-bit
-  const uint64_t entries = pages <= kManyPages ? std::max<uint64_t>(504, 32 * pages)
+  const uint64_t entries = pages <= kManyPages ? std::max(kFewestEntries, 32 * pages)
                                                : std::max<uint64_t>(uint64_t{1} << 20, 16 * pages);
   return std::min(entries, kMostEntries);
 }
@@ -220,19 +221,14 @@ Status LoggedFilter::fold_into_pages(const NetEntries& entries) {
   if (keeps_hashes()) {
     CUCKOO_TRY(tail_.write(storage_));
   }
-  Filter& base = pages_.filter();
-  uint64_t digest = record_.cells_digest;
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, entries.apply_to(pages_.filter()));
   for (const uint64_t hash : entries.removes) {
-    digest -= base.digest_of(hash);
-    if (!base.remove(hash)) {
-      return corrupt("pages that lack an entry that the log removes");
-    }
+    record_.cells_digest -= base().digest_of(hash);
   }
   for (const uint64_t hash : entries.adds) {
-    digest += base.digest_of(hash);
+    record_.cells_digest += base().digest_of(hash);
   }
-  record_.dead += 2 * tail_.removes() + base.insert_batch(entries.adds);
-  record_.cells_digest = digest;
+  record_.dead += 2 * tail_.removes() + present;
   record_.fold_position = tail_.position();
   record_.fold_chain = tail_.chain();
   record_.fold_items = items();

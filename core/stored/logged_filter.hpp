@@ -30,8 +30,9 @@
 //       calls give the same bytes.
 //   I6  with hashes: the log from its start folds to the base (equal digests, or equal pages where
 //       they are canonical) at any time.
-//   I7  an operation that fails with kInvalid, kFull or kCorrupt changed nothing. After any other
-//       failure in the middle of writing the filter is poisoned: every call fails until forget().
+//   I7  an operation that fails with kInvalid or kFull left the items as they were. So did one that
+//       met kCorrupt before it changed pages or storage. A failure in the middle of that, of
+//       whatever kind, poisons the filter: every call fails until forget().
 //
 // Fold: removes first, then adds, each in hash order; when the tail holds fold_threshold() entries.
 // A transaction that folded once adds much at once: there the tail may grow to as many entries as
@@ -221,6 +222,7 @@ class LoggedFilter {
                             uint64_t chain) const noexcept;
   void start_generation(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
   Result<std::unique_ptr<Filter>> copy_with_tail();
+  Status expect_hashes() const;
   Result<std::shared_ptr<LogReplay>> replay_with_tail();
   Status remake(FilterContents& contents, bool outgrown);
 

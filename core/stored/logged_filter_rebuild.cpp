@@ -5,15 +5,11 @@
 #include <string>
 #include <utility>
 
-#include "core/base/page_row.hpp"
+#include "core/base/bytes.hpp"
 #include "core/stored/logged_filter.hpp"
 
 namespace cuckoo {
 namespace {
-
-bool is_zero(const std::byte* bytes, size_t count) noexcept {
-  return std::all_of(bytes, bytes + count, [](std::byte byte) { return byte == std::byte{0}; });
-}
 
 // Stands for all that is in a filter's pages, of which all are in memory, and its overflow table.
 // Zero pages count too, but not in a filter that is longer than any BLOB: there they could take
@@ -28,7 +24,7 @@ uint64_t content_id(const Filter& filter) noexcept {
        index = all ? index + 1 : pages.next_owned(index + 1)) {
     const std::byte* const page = pages.find(index);
     const size_t bytes = filter.content_bytes(index);
-    if (all || !is_zero(page, bytes)) {
+    if (all || !all_zero({page, bytes})) {
       id = XXH3_64bits_withSeed(page, bytes, id + index);
     }
   }
@@ -218,7 +214,7 @@ Status LoggedFilter::replace_contents(const FilterOptions& options, FilterConten
   PageSet& pages = filter.pages();
   for (uint64_t index = pages.next_owned(0); index < pages.page_count();
        index = pages.next_owned(index + 1)) {
-    if (!is_zero(pages.find(index), filter.content_bytes(index))) {
+    if (!all_zero({pages.find(index), filter.content_bytes(index)})) {
       pages.mark_dirty(index);
     }
   }
@@ -287,24 +283,21 @@ Result<uint64_t> LoggedFilter::unite_pages(const Filter& other, uint64_t items) 
 // Base and tail, in a filter of the base's geometry.
 Result<std::unique_ptr<Filter>> LoggedFilter::copy_with_tail() {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> copy, pages_.copy(record_));
-  const NetEntries entries = tail_.net_entries(base());
-  for (const uint64_t hash : entries.removes) {
-    if (!copy->remove(hash)) {
-      return corrupt("pages that lack an entry that the log removes");
-    }
-  }
-  if (!entries.adds.empty()) {
-    (void)copy->insert_batch(entries.adds);
-  }
+  CUCKOO_TRY(tail_.net_entries(base()).apply_to(*copy).take_status());
   return copy;
 }
 
-// All that was logged, whether or not its rows are written.
-Result<std::shared_ptr<LogReplay>> LoggedFilter::replay_with_tail() {
+Status LoggedFilter::expect_hashes() const {
   if (!keeps_hashes()) {
     return invalid(options_.growth ? "its contents came without hashes"
                                    : "keeps no hashes, as growth is off");
   }
+  return {};
+}
+
+// All that was logged, whether or not its rows are written.
+Result<std::shared_ptr<LogReplay>> LoggedFilter::replay_with_tail() {
+  CUCKOO_TRY(expect_hashes());
   CUCKOO_ASSIGN_OR_RETURN(const std::vector<uint64_t> tail, tail_.entries_in_order(storage_));
   auto replay = std::make_shared<LogReplay>(storage_, options_.width);
   CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail));
@@ -317,8 +310,8 @@ Result<HashSource> LoggedFilter::hashes() {
 }
 
 Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
-  if (with_hashes && !keeps_hashes()) {
-    return replay_with_tail().take_status();
+  if (with_hashes) {
+    CUCKOO_TRY(expect_hashes());
   }
   FilterContents contents;
   CUCKOO_ASSIGN_OR_RETURN(contents.filter, copy_with_tail());
@@ -343,14 +336,7 @@ Status LoggedFilter::remake(FilterContents& contents, bool outgrown) {
     contents.capacity = std::max(record_.capacity, needed);
   }
   CUCKOO_ASSIGN_OR_RETURN(contents.filter, options_.make_filter_for(contents.capacity));
-  contents.filter->pages().complete();
-  const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
-  CUCKOO_TRY(replay->merge([&](uint64_t hash, uint64_t count) -> Status {
-    builder->insert(hash, count);
-    return {};
-  }));
-  builder->finish();
-  return {};
+  return fill(*contents.filter, needed, contents.hashes);
 }
 
 }  // namespace cuckoo

@@ -1,7 +1,7 @@
 // The record of a filter: the few numbers that say what its pages, log rows and overflow entries
 // mean. Rewritten by every flush; what another connection reads first.
 //
-// Image (FORMAT.md, "Record"): magic, version, the fields below as 64-bit little-endian words in
+// Bytes (FORMAT.md, "Record"): magic, version, the fields below as 64-bit little-endian words in
 // this order, CRC-32C of all before it. Version 1, of tables of format 1, lacks the last one.
 #pragma once
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/filter/bucket.hpp"
+
 namespace cuckoo {
 
 Status in_row(const char* kind, int64_t id, Status status) {

@@ -48,9 +48,6 @@ Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& exten
 
 class LogReplay {
  public:
-  // A hash with more copies than two buckets hold is counted in the filter's overflow table.
-  static constexpr uint64_t kMaxCopiesInBuckets = 8;
-
   LogReplay(FilterStorage& storage, HashWidth width) : storage_(storage), width_(width) {}
 
   // `behind`: entries that follow the extent's, in memory only.

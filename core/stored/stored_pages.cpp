@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/page_row.hpp"
+#include "core/filter/cell_layout.hpp"
 #include "core/stored/replay.hpp"
 
 namespace cuckoo {
@@ -174,21 +175,11 @@ Status StoredPages::read_overflow(Filter& filter, const FilterRecord& record) co
 
 Result<std::unique_ptr<Filter>> StoredPages::copy(const FilterRecord& record) {
   CUCKOO_TRY(load_all(record));
-  const PageSet& pages = filter_->pages();
-  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
-                          make_filter(filter_->kind(), filter_->words(), pages.page_bytes()));
-  Filter& copy = *made;
-  for (uint64_t index = pages.next_owned(0); index < pages.page_count();
-       index = pages.next_owned(index + 1)) {
-    const std::byte* const page = pages.find(index);
-    std::copy(page, page + filter_->content_bytes(index), copy.pages().add(index, false));
-    CUCKOO_TRY(storage_.poll());
-  }
-  copy.pages().complete();
-  for (const auto& [cell, count] : filter_->overflow().counts()) {
-    copy.overflow().add(cell, count);
-  }
-  copy.set_occupied(filter_->occupied());
+  CUCKOO_ASSIGN_OR_RETURN(
+      std::unique_ptr<Filter> made,
+      make_filter(filter_->kind(), filter_->words(), filter_->pages().page_bytes()));
+  CUCKOO_TRY(copy_cells(*filter_, *made, [this] { return storage_.poll(); }));
+  made->pages().complete();
   return made;
 }
 

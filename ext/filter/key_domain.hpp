@@ -19,7 +19,7 @@
 
 namespace cuckoo {
 
-// The numbers are stored (docs/FORMAT.md).
+// The numbers are stored (FORMAT.md, "Images").
 enum class Collation : uint8_t { kBinary = 0, kNocase = 1, kRtrim = 2 };
 
 const char* collation_name(Collation collation) noexcept;

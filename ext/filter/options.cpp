@@ -366,8 +366,9 @@ FilterOptions stored_options(ShadowStore& store) {
   const int64_t bits = stored.whole("hash_bits", 47, 63);
   stored.expect(bits == 47 || bits == 63, "hash_bits");
   options.width = static_cast<HashWidth>(bits);
-  options.page_bytes = static_cast<uint32_t>(stored.whole("page_bytes", 64, 4032));
-  stored.expect(options.page_bytes % 64 == 0, "page_bytes");
+  options.page_bytes =
+      static_cast<uint32_t>(stored.whole("page_bytes", kPageStepBytes, kPageBytes));
+  stored.expect(is_page_size(options.page_bytes), "page_bytes");
   const bool legacy = traits_of(options.spec.kind).pairs;
   stored.expect(!legacy || (!options.growth && options.generations == 1), "growth");
   options.digest = digest_of(options);

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "core/base/page_size.hpp"
 #include "core/stored/logged_filter.hpp"
 #include "ext/filter/key_domain.hpp"
 #include "ext/sqlite/options.hpp"
@@ -40,7 +41,7 @@ struct Surroundings {
   Collation collation = Collation::kBinary;  // of the key
   uint64_t capacity = 1000;                  // if it is not given
   std::optional<SeedSource> seed_of;
-  uint32_t page_bytes = 4032;
+  uint32_t page_bytes = kPageBytes;
 };
 
 // Throws SqlError that names the table when options contradict one another. Without `seed_of` and

@@ -26,7 +26,8 @@ class FilterStore final : public ShadowStore, public FilterStorage {
   FilterStore(sqlite3* db, const std::string& schema, const std::string& table)
       : ShadowStore(db, kFilterTables, schema, table) {}
 
-  // Overflow entries of several generations: their keys tell them apart (FORMAT.md).
+  // Overflow entries of several generations: their keys tell them apart (FORMAT.md, "seen_items:
+  // overflow").
   void set_several_generations(bool several) noexcept { several_generations_ = several; }
 
   Status read_pages(int64_t first, int64_t last, const RowVisitor& visitor) override {

@@ -5,6 +5,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/base/key_hash.hpp"
+#include "core/base/page_size.hpp"
 #include "ext/table/stored_options.hpp"
 
 namespace cuckoo {
@@ -177,8 +178,8 @@ FlashOptions stored_flash_options(ShadowStore& store) {
   options.hashes = small("hashes", 2, 4);
   options.ways = small("ways", 1, 8);
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
-  options.page_bytes = small("page_bytes", 64, 4032);
-  stored.expect(options.page_bytes % 64 == 0, "page_bytes");
+  options.page_bytes = small("page_bytes", kPageStepBytes, kPageBytes);
+  stored.expect(is_page_size(options.page_bytes), "page_bytes");
   return options;
 }
 

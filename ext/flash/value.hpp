@@ -1,4 +1,5 @@
-// Keys and values of a flash_kv as the bytes of the log's records. FORMAT.md has the grammar.
+// Keys and values of a flash_kv as the bytes of the log's records: FORMAT.md, "The tables of a
+// flash_kv".
 //
 //   key    1 byte: type; then
 //            1 integer   the fewest bytes of two's complement that hold it, 0 … 8, little-endian

@@ -1,4 +1,5 @@
-// The shadow tables of one hash_ring, and the ring that is stored in them (FORMAT.md).
+// The shadow tables of one hash_ring, and the ring that is stored in them: FORMAT.md,
+// "Hash rings".
 //
 //   <table>_config, <table>_pages             as all tables have them; the pages are the slots: the
 //                                             table of owners

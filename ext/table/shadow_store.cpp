@@ -1,6 +1,6 @@
 #include "ext/table/shadow_store.hpp"
 
-#include <algorithm>
+#include "core/base/page_size.hpp"
 
 namespace cuckoo {
 namespace {
@@ -18,18 +18,16 @@ constexpr char kDeletePages[] = R"(DELETE FROM "%w"."%w_pages" WHERE id BETWEEN 
 
 }  // namespace
 
-// SQLite keeps usable - 35 bytes of a cell in its page, the record header takes 4.
 uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
   Statement select(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
-  int64_t usable = select.step() ? select.integer(0) : 4096;
+  int64_t usable = select.step() ? select.integer(0) : kDatabasePageBytes;
   int reserved = -1;
   if (sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_RESERVE_BYTES, &reserved) ==
           SQLITE_OK &&
       reserved > 0) {
     usable -= reserved;
   }
-  const int64_t room = (usable - 35 - 4 - 4) / 64 * 64;
-  return static_cast<uint32_t>(std::clamp<int64_t>(room, 64, 4032));
+  return page_bytes_in(usable);
 }
 
 uint64_t cache_bytes_for(sqlite3* db, const std::string& schema) {
@@ -39,7 +37,8 @@ uint64_t cache_bytes_for(sqlite3* db, const std::string& schema) {
     return static_cast<uint64_t>(-pages) << 10;  // KB
   }
   Statement page_size(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
-  return static_cast<uint64_t>(pages * (page_size.step() ? page_size.integer(0) : 4096));
+  return static_cast<uint64_t>(pages *
+                               (page_size.step() ? page_size.integer(0) : kDatabasePageBytes));
 }
 
 ShadowStore::ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,

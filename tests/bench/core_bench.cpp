@@ -16,7 +16,7 @@ namespace {
 
 using cuckoo::CuckooFilter;
 using cuckoo::CuckooGeometry;
-using cuckoo::bench::kPageBytes;
+using cuckoo::kPageBytes;
 using cuckoo::bench::nth_hash;
 
 constexpr double kRate = 0.001;

@@ -21,7 +21,7 @@ namespace {
 
 using cuckoo::BloomFilter;
 using cuckoo::FilterKind;
-using cuckoo::bench::kPageBytes;
+using cuckoo::kPageBytes;
 using cuckoo::bench::nth_hash;
 
 std::unique_ptr<BloomFilter> full_filter(FilterKind kind, uint64_t keys, double rate) {

@@ -15,7 +15,7 @@ constexpr size_t kReservedAt = 32;
 constexpr size_t kSizeAt = 60;  // reserved words and the unused CRC end here
 
 void examine(std::span<const std::byte> bytes) {
-  const Result<LegacyFile> file = decode_legacy_file(bytes, 4032);
+  const Result<LegacyFile> file = decode_legacy_file(bytes, kPageBytes);
   const Result<LegacyFile> other = decode_legacy_file(bytes, 448);
   REQUIRE(file.ok() == other.ok());
   if (!file.ok()) {

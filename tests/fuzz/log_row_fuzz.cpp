@@ -1,5 +1,6 @@
 // parse_log_row, raw_entry and read_compacted_row: a row that is accepted says the same when it is
 // written again. The first byte of an input chooses the width of the hashes.
+#include "core/base/page_size.hpp"
 #include "core/stored/log.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
@@ -51,7 +52,7 @@ void examine_compacted(const LogRow& row, HashWidth width) {
   uint64_t last = 0;
   bool first = true;
   CompactedRowWriter writer(
-      width, 4036, hashes.size(), row.header.chain_before,
+      width, kPageRowBytes, hashes.size(), row.header.chain_before,
       [&](std::span<const std::byte> bytes) -> Status {
         const Result<LogRow> parsed = parse_log_row(bytes, width);
         REQUIRE(parsed.ok());

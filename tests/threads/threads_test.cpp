@@ -7,7 +7,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 #include "tests/threads/crew.hpp"
 
 namespace cuckoo::test {
@@ -32,12 +32,6 @@ constexpr const char* kRings[] = {"hash_ring(vnodes = 40, seed = 1)",
                                   "hash_ring(algorithm = slots, seed = 1)"};
 
 std::string number(int64_t value) { return std::to_string(value); }
-
-// The rows first … last as a SELECT.
-std::string numbers(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + number(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + number(last) + ") SELECT i FROM n";
-}
 
 void make_all(Database& db) {
   db.run(

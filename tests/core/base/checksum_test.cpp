@@ -6,15 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/core_samples.hpp"
+
 namespace cuckoo {
 namespace {
 
-using Crc = uint32_t (*)(std::span<const std::byte>, uint32_t) noexcept;
+using test::bytes_of;
 
-std::vector<std::byte> bytes_of(std::string_view text) {
-  const auto* data = reinterpret_cast<const std::byte*>(text.data());
-  return {data, data + text.size()};
-}
+using Crc = uint32_t (*)(std::span<const std::byte>, uint32_t) noexcept;
 
 // The definition, bit by bit.
 uint32_t crc_by_bits(std::span<const std::byte> bytes) {

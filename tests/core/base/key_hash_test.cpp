@@ -7,15 +7,15 @@
 #include <set>
 #include <string_view>
 
+#include "tests/support/core_samples.hpp"
+
 namespace cuckoo {
 namespace {
 
+using test::bytes_of;
+
 constexpr uint64_t kSeed = 0x0123456789ABCDEF;
 constexpr double kTwo63 = 9223372036854775808.0;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
 
 uint64_t hash_text(std::string_view text, uint64_t seed = kSeed) {
   return hash_bytes(KeyKind::kText, bytes_of(text), seed);
@@ -84,7 +84,7 @@ TEST(KeyHash, logged_hash_keeps_the_leading_bits) {
 }
 
 // Filters on disk hold these: another hash function would turn every stored key into a miss.
-TEST(KeyHash, hashes_are_what_they_always_were) {
+TEST(KeyHash, I3_hashes_are_what_they_always_were) {
   // The seed takes the kind's step away: XXH3's own published value for no bytes and seed 0.
   EXPECT_EQ(hash_text("", 0 - 2 * 0x9E3779B97F4A7C15), 0x2D06800538D394C2);
   EXPECT_EQ(hash_integer(0, 0), 0xC77B3ABB6F87ACD9);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/base/bytes.hpp"
-#include "tests/core/stored/memory_storage.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
@@ -31,7 +31,7 @@ bool decodes(const Bytes& row, int64_t id, uint64_t seed) {
 }
 
 TEST(PageRow, round_trip_gives_the_content_back) {
-  for (const size_t size : {size_t{0}, size_t{1}, size_t{63}, size_t{64}, size_t{4032}}) {
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{63}, size_t{64}, size_t{kPageBytes}}) {
     for (const int64_t id : {int64_t{0}, int64_t{1} << 40, INT64_MAX, int64_t{-1}}) {
       const Bytes content = content_of(size, size);
       const Bytes row = encode_page_row(content, id, 42);

@@ -8,12 +8,12 @@
 namespace cuckoo {
 namespace {
 
-constexpr uint32_t kPageBytes = 128;
+constexpr uint32_t kBytes = 128;
 
 TEST(PageSet, a_new_set_has_no_page) {
-  const PageSet pages(2000, kPageBytes);
+  const PageSet pages(2000, kBytes);
   EXPECT_EQ(pages.page_count(), 2000u);
-  EXPECT_EQ(pages.page_bytes(), kPageBytes);
+  EXPECT_EQ(pages.page_bytes(), kBytes);
   EXPECT_EQ(pages.owned_count(), 0u);
   for (uint64_t i = 0; i < pages.page_count(); ++i) {
     ASSERT_EQ(pages.find(i), nullptr);
@@ -21,15 +21,15 @@ TEST(PageSet, a_new_set_has_no_page) {
 }
 
 TEST(PageSet, I1_I2_an_added_page_is_found_and_zero_with_its_slack) {
-  PageSet pages(2000, kPageBytes);
+  PageSet pages(2000, kBytes);
   for (const uint64_t index : {uint64_t{0}, uint64_t{511}, uint64_t{512}, uint64_t{1999}}) {
     std::byte* page = pages.add(index, false);
     ASSERT_NE(page, nullptr);
     EXPECT_EQ(pages.find(index), page);
     EXPECT_EQ(std::as_const(pages).find(index), page);
-    EXPECT_TRUE(std::all_of(page, page + kPageBytes + PageSet::kSlackBytes,
+    EXPECT_TRUE(std::all_of(page, page + kBytes + PageSet::kSlackBytes,
                             [](std::byte byte) { return byte == std::byte{0}; }));
-    std::fill_n(page, kPageBytes, std::byte{0xFF});  // must not reach a neighbour
+    std::fill_n(page, kBytes, std::byte{0xFF});  // must not reach a neighbour
   }
   EXPECT_EQ(pages.owned_count(), 4u);
   EXPECT_EQ(pages.find(1), nullptr);
@@ -37,15 +37,15 @@ TEST(PageSet, I1_I2_an_added_page_is_found_and_zero_with_its_slack) {
 }
 
 TEST(PageSet, an_added_page_does_not_show_in_another_set) {
-  PageSet one(600, kPageBytes);
-  const PageSet other(600, kPageBytes);
+  PageSet one(600, kBytes);
+  const PageSet other(600, kBytes);
   one.add(5, true);
   EXPECT_EQ(other.find(5), nullptr);
   EXPECT_EQ(one.find(517), nullptr);
 }
 
 TEST(PageSet, I3_a_dirty_page_stands_in_dirty_once_until_cleared) {
-  PageSet pages(1200, kPageBytes);
+  PageSet pages(1200, kBytes);
   pages.add(3, false);
   pages.add(67, true);
   pages.add(1100, true);
@@ -66,7 +66,7 @@ TEST(PageSet, I3_a_dirty_page_stands_in_dirty_once_until_cleared) {
 }
 
 TEST(PageSet, a_moved_set_keeps_pages_and_marks) {
-  PageSet pages(600, kPageBytes);
+  PageSet pages(600, kBytes);
   std::byte* page = pages.add(599, false);
   page[0] = std::byte{7};
   pages.mark_dirty(599);
@@ -74,7 +74,7 @@ TEST(PageSet, a_moved_set_keeps_pages_and_marks) {
   EXPECT_EQ(moved.find(599), page);
   EXPECT_EQ(moved.find(599)[0], std::byte{7});
   EXPECT_EQ(moved.dirty(), std::vector<uint64_t>{599});
-  PageSet assigned(1, kPageBytes);
+  PageSet assigned(1, kBytes);
   assigned.add(0, false);
   assigned = std::move(moved);
   EXPECT_EQ(assigned.page_count(), 600u);
@@ -84,7 +84,7 @@ TEST(PageSet, a_moved_set_keeps_pages_and_marks) {
 
 // Of a set with pages of its own and zero pages beside them, in one chunk and in others.
 TEST(PageSet, I4_zero_pages_are_shared_until_they_are_changed) {
-  PageSet pages(5000, kPageBytes);
+  PageSet pages(5000, kBytes);
   std::byte* const mine = pages.add(600, true);
   mine[3] = std::byte{3};
   pages.add_zero(601);
@@ -94,17 +94,17 @@ TEST(PageSet, I4_zero_pages_are_shared_until_they_are_changed) {
     ASSERT_EQ(pages.find(i), i == 600 ? mine : zero) << i;
     ASSERT_EQ(pages.stored(i), i == 600) << i;
   }
-  EXPECT_TRUE(std::all_of(zero, zero + kPageBytes + PageSet::kSlackBytes,
+  EXPECT_TRUE(std::all_of(zero, zero + kBytes + PageSet::kSlackBytes,
                           [](std::byte byte) { return byte == std::byte{0}; }));
   EXPECT_EQ(pages.owned_count(), 1u);
   EXPECT_EQ(pages.writable(600), mine);
 
-  pages.mark_dirty(601);                                // beside it
-  pages.writable(4999)[kPageBytes - 1] = std::byte{9};  // in another chunk; not marked by that
+  pages.mark_dirty(601);                            // beside it
+  pages.writable(4999)[kBytes - 1] = std::byte{9};  // in another chunk; not marked by that
   EXPECT_EQ(pages.dirty(), std::vector<uint64_t>{601});
   pages.owned(601)[0] = std::byte{1};
   EXPECT_EQ(pages.find(601)[0], std::byte{1});
-  EXPECT_EQ(pages.find(4999)[kPageBytes - 1], std::byte{9});
+  EXPECT_EQ(pages.find(4999)[kBytes - 1], std::byte{9});
   EXPECT_EQ(pages.find(4998), zero);
   EXPECT_EQ(pages.find(602), zero);
   EXPECT_EQ(zero[0], std::byte{0});
@@ -117,7 +117,7 @@ TEST(PageSet, I4_zero_pages_are_shared_until_they_are_changed) {
 
 TEST(PageSet, next_owned_finds_each_page_of_its_own) {
   for (const bool complete : {false, true}) {
-    PageSet pages(3000, kPageBytes);
+    PageSet pages(3000, kBytes);
     EXPECT_EQ(pages.next_owned(0), 3000u);
     const std::vector<uint64_t> own = {0, 1, 511, 512, 1500, 2047, 2999};
     for (const uint64_t index : own) {
@@ -138,7 +138,7 @@ TEST(PageSet, next_owned_finds_each_page_of_its_own) {
 }
 
 TEST(PageSet, a_completed_set_takes_the_memory_of_its_own_pages) {
-  PageSet pages(uint64_t{1} << 30, 4032);
+  PageSet pages(uint64_t{1} << 30, kPageBytes);
   pages.complete();
   EXPECT_EQ(pages.next_owned(0), pages.page_count());
   pages.mark_dirty(12345678);
@@ -147,13 +147,13 @@ TEST(PageSet, a_completed_set_takes_the_memory_of_its_own_pages) {
 }
 
 TEST(PageSet, memory_counts_every_page) {
-  PageSet pages(10000, kPageBytes);
+  PageSet pages(10000, kBytes);
   const size_t empty = pages.memory_bytes();
   EXPECT_LT(empty, 1000u);  // O(page_count / 512)
   for (uint64_t i = 0; i < 100; ++i) {
     pages.add(i, false);
   }
-  EXPECT_GE(pages.memory_bytes(), empty + 100 * (kPageBytes + PageSet::kSlackBytes));
+  EXPECT_GE(pages.memory_bytes(), empty + 100 * (kBytes + PageSet::kSlackBytes));
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST(BlockedBloom, blocks_of_a_key_are_distinct_and_blocks_do_not_straddle_pages
 }
 
 TEST(BlockedBloom, ascending_hashes_walk_through_the_first_segment_in_order) {
-  const BloomFilter filter({FilterKind::kBlockedBloom, 1000, 2, 4032});
+  const BloomFilter filter({FilterKind::kBlockedBloom, 1000, 2, kPageBytes});
   std::vector<uint64_t> hashes = hashes_of(7, 5000);
   std::sort(hashes.begin(), hashes.end());
   uint64_t before = 0;

@@ -13,21 +13,16 @@
 namespace cuckoo {
 namespace {
 
-using test::error_of;
+using test::cells_of;
 using test::expect_good;
 using test::image;
-using test::kPageBytes;
+using test::message_of;
 using test::nth_hash;
 using test::sized;
 using test::whole_filter;
 using Answer = Filter::Answer;
 
 constexpr auto kCounting = FilterKind::kCountingBloom;
-
-std::vector<uint64_t> cells_of(const BloomFilter& filter, uint64_t hash) {
-  uint64_t cells[Filter::kMaxPlaces];
-  return {cells, cells + filter.cells_of(hash, cells)};
-}
 
 // The number of copies of each cell, without a limit.
 class Model {
@@ -333,23 +328,24 @@ TEST(CountingBloom, I4_check_wants_one_overflow_entry_for_each_counter_of_15) {
   const uint64_t cell = cells_of(*filter, nth_hash(1, 1))[0];
   const uint64_t stranger = cell == 0 ? 1 : cell - 1;
   filter->overflow().add(stranger);
-  EXPECT_EQ(error_of(filter->check()),
+  EXPECT_EQ(message_of(filter->check()),
             "overflow cell " + std::to_string(stranger) + " has a counter of " +
                 std::to_string(filter->copies(stranger)) + ", expected 15");
   filter->overflow().remove(stranger);
   filter->overflow().add(200);
-  EXPECT_EQ(error_of(filter->check()), "overflow cell 200 is out of range, expected less than 200");
+  EXPECT_EQ(message_of(filter->check()),
+            "overflow cell 200 is out of range, expected less than 200");
   filter->overflow().remove(200);
   expect_good(*filter);
   while (filter->overflow().remove(cell)) {
   }
-  EXPECT_EQ(error_of(filter->check()), "3 counters are 15, expected 2, one per overflow cell");
+  EXPECT_EQ(message_of(filter->check()), "3 counters are 15, expected 2, one per overflow cell");
   // Damaged as it is, nothing breaks.
   EXPECT_TRUE(filter->remove(nth_hash(1, 1)));
   EXPECT_GT(filter->count(nth_hash(1, 1), {}), 10u);
   const auto plain = whole_filter({FilterKind::kBloom, 200, 3, 64});
   plain->overflow().add(5);
-  EXPECT_EQ(error_of(plain->check()), "overflow cell 5 is out of range, expected less than 0");
+  EXPECT_EQ(message_of(plain->check()), "overflow cell 5 is out of range, expected less than 0");
 }
 
 }  // namespace

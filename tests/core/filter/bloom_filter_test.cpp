@@ -16,12 +16,12 @@ namespace cuckoo {
 namespace {
 
 using test::add_all_pages;
-using test::error_of;
+using test::cells_of;
 using test::expect_good;
 using test::filter_for;
 using test::hashes_of;
 using test::image;
-using test::kPageBytes;
+using test::message_of;
 using test::nth_hash;
 using test::sized;
 using test::whole_filter;
@@ -34,11 +34,6 @@ const char* name(FilterKind kind) {
   return kind == FilterKind::kBloom          ? "standard"
          : kind == FilterKind::kBlockedBloom ? "blocked"
                                              : "counting";
-}
-
-std::vector<uint64_t> cells_of(const BloomFilter& filter, uint64_t hash) {
-  uint64_t cells[Filter::kMaxPlaces];
-  return {cells, cells + filter.cells_of(hash, cells)};
 }
 
 std::set<uint64_t> pages_of(const BloomFilter& filter, uint64_t hash) {
@@ -145,7 +140,7 @@ TEST(BloomCells, the_largest_filter_uses_all_of_its_cells) {
   for (const FilterKind kind : kHashedKinds) {
     const bool blocked = kind == FilterKind::kBlockedBloom;
     const BloomGeometry geometry{kind, blocked ? kMaxBloomCells / 512 : kMaxBloomCells,
-                                 blocked ? 4u : 8u, 8192};
+                                 blocked ? 4u : 8u, kMaxPageBytes};
     const BloomFilter filter(geometry);
     uint64_t smallest = ~uint64_t{0};
     uint64_t largest = 0;
@@ -171,7 +166,7 @@ TEST(BloomCells, the_largest_filter_uses_all_of_its_cells) {
 
 TEST(BloomCells, page_of_equals_division_at_every_border) {
   for (const FilterKind kind : kHashedKinds) {
-    for (uint32_t page_bytes = 64; page_bytes <= 8192; page_bytes += 64) {
+    for (uint32_t page_bytes = 64; page_bytes <= kMaxPageBytes; page_bytes += 64) {
       const BloomFilter filter({kind, 100, 1, page_bytes});
       const uint64_t per_page = filter.geometry().cells_per_page();
       const uint64_t last = (kMaxBloomCells - 1) / per_page;
@@ -550,7 +545,7 @@ TEST(BloomFilter, unite_refuses_another_geometry) {
 
 // ---- checks
 
-TEST(BloomFilter, check_finds_a_changed_bit_anywhere) {
+TEST(BloomFilter, I2_I3_check_finds_a_changed_bit_anywhere) {
   for (const FilterKind kind : kHashedKinds) {
     const auto filter = filter_for(kind, 150, 0.01, 128);
     filter->insert_batch(hashes_of(1, 100));
@@ -573,11 +568,11 @@ TEST(BloomFilter, check_finds_a_changed_bit_anywhere) {
     }
     expect_good(*filter);
     filter->set_occupied(filter->occupied() + 1);
-    EXPECT_NE(error_of(filter->check()).find("cells in use, expected"), std::string::npos);
+    EXPECT_NE(message_of(filter->check()).find("cells in use, expected"), std::string::npos);
   }
 }
 
-TEST(BloomFilter, validate_page_wants_the_size_and_zeros_behind_the_last_cell) {
+TEST(BloomFilter, I3_validate_page_wants_the_size_and_zeros_behind_the_last_cell) {
   const BloomFilter bits({FilterKind::kBloom, 8 * 128 + 11, 3, 128});
   const BloomFilter counters({FilterKind::kCountingBloom, 2 * 128 + 3, 3, 128});
   const BloomFilter blocks({FilterKind::kBlockedBloom, 3, 1, 128});
@@ -587,20 +582,20 @@ TEST(BloomFilter, validate_page_wants_the_size_and_zeros_behind_the_last_cell) {
   EXPECT_TRUE(counters.validate_page(0, content).ok());
   EXPECT_TRUE(blocks.validate_page(0, content).ok());
   EXPECT_TRUE(blocks.validate_page(1, content.first(64)).ok());
-  EXPECT_EQ(error_of(bits.validate_page(1, content.first(3))), "page 1 has 3 bytes, expected 2");
-  EXPECT_EQ(error_of(blocks.validate_page(1, content)), "page 1 has 128 bytes, expected 64");
-  EXPECT_EQ(error_of(blocks.validate_page(2, content)), "page number is 2, expected less than 2");
-  EXPECT_EQ(error_of(counters.validate_page(0, {})), "page 0 has 0 bytes, expected 128");
+  EXPECT_EQ(message_of(bits.validate_page(1, content.first(3))), "page 1 has 3 bytes, expected 2");
+  EXPECT_EQ(message_of(blocks.validate_page(1, content)), "page 1 has 128 bytes, expected 64");
+  EXPECT_EQ(message_of(blocks.validate_page(2, content)), "page number is 2, expected less than 2");
+  EXPECT_EQ(message_of(counters.validate_page(0, {})), "page 0 has 0 bytes, expected 128");
   const std::string behind = "page 1 has bits behind its last cell, expected zeros";
-  EXPECT_EQ(error_of(bits.validate_page(1, content.first(2))), behind);
-  EXPECT_EQ(error_of(counters.validate_page(1, content.first(2))), behind);
+  EXPECT_EQ(message_of(bits.validate_page(1, content.first(2))), behind);
+  EXPECT_EQ(message_of(counters.validate_page(1, content.first(2))), behind);
   page[1] = std::byte{0x08};
-  EXPECT_EQ(error_of(bits.validate_page(1, content.first(2))), behind);
+  EXPECT_EQ(message_of(bits.validate_page(1, content.first(2))), behind);
   page[1] = std::byte{0x07};
   EXPECT_TRUE(bits.validate_page(1, content.first(2)).ok());
   EXPECT_TRUE(counters.validate_page(1, content.first(2)).ok());
   page[1] = std::byte{0x10};
-  EXPECT_EQ(error_of(counters.validate_page(1, content.first(2))), behind);
+  EXPECT_EQ(message_of(counters.validate_page(1, content.first(2))), behind);
 }
 
 TEST(BloomFilter, tells_its_size) {

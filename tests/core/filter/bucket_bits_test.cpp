@@ -7,37 +7,15 @@
 #include <vector>
 
 #include "core/base/pages.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-constexpr size_t kPageBytes = 192;
+using test::all_bucket_shapes;
+using test::random_values;
 
-std::vector<BucketShape> all_shapes() {
-  std::vector<BucketShape> shapes;
-  for (uint32_t low_bits = 0; low_bits <= kMaxLowBits; ++low_bits) {
-    for (const uint32_t radix : {16U, 19U, 23U, 28U}) {
-      BucketShape shape;
-      if (make_bucket_shape(radix, low_bits, shape)) {
-        shapes.push_back(shape);
-      }
-    }
-  }
-  return shapes;
-}
-
-// Empty slots and copies come often.
-BucketValues random_values(const BucketShape& shape, std::mt19937_64& random) {
-  BucketValues values{};
-  for (uint64_t& value : values) {
-    const uint64_t choice = random() % 8;
-    value = choice < 2    ? 0
-            : choice == 2 ? values[0]
-            : choice == 3 ? shape.fingerprints()
-                          : 1 + random() % shape.fingerprints();
-  }
-  return values;
-}
+constexpr size_t kBucketPageBytes = 192;
 
 BucketValues sorted(BucketValues values) {
   std::sort(values.begin(), values.end());
@@ -48,8 +26,8 @@ BucketValues sorted(BucketValues values) {
 struct Page {
   explicit Page(const BucketShape& shape)
       : bits(shape),
-        bytes(kPageBytes + PageSet::kSlackBytes),
-        written(kPageBytes * 8 / shape.bits()) {}
+        bytes(kBucketPageBytes + PageSet::kSlackBytes),
+        written(kBucketPageBytes * 8 / shape.bits()) {}
 
   void write(uint64_t bucket, const BucketValues& values) {
     bits.write(bytes.data(), bucket, values);
@@ -62,9 +40,9 @@ struct Page {
   std::vector<BucketValues> written;
 };
 
-TEST(BucketBits, a_bucket_is_read_as_written_and_its_neighbours_stay) {
+TEST(BucketBits, I1_I2_a_bucket_is_read_as_written_and_its_neighbours_stay) {
   std::mt19937_64 random(1);
-  for (const BucketShape& shape : all_shapes()) {
+  for (const BucketShape& shape : all_bucket_shapes()) {
     Page page(shape);
     for (uint64_t step = 0; step < 4 * page.written.size(); ++step) {
       page.write(random() % page.written.size(), random_values(shape, random));
@@ -74,15 +52,15 @@ TEST(BucketBits, a_bucket_is_read_as_written_and_its_neighbours_stay) {
         ASSERT_EQ(page.bits.has_empty_slot(page.at(bucket)), page.written[bucket][0] == 0);
       }
     }
-    EXPECT_TRUE(std::all_of(page.bytes.begin() + kPageBytes, page.bytes.end(), [](std::byte byte) {
-      return byte == std::byte{0};
-    })) << "the slack stays zero";
+    EXPECT_TRUE(std::all_of(page.bytes.begin() + kBucketPageBytes, page.bytes.end(),
+                            [](std::byte byte) { return byte == std::byte{0}; }))
+        << "the slack stays zero";
   }
 }
 
 TEST(BucketBits, hold_says_which_fingerprints_are_in_two_buckets) {
   std::mt19937_64 random(2);
-  for (const BucketShape& shape : all_shapes()) {
+  for (const BucketShape& shape : all_bucket_shapes()) {
     Page page(shape);
     for (uint64_t bucket = 0; bucket < page.written.size(); ++bucket) {
       page.write(bucket, random_values(shape, random));

@@ -18,9 +18,11 @@ using test::build_sample;
 using test::BuiltSample;
 using test::ImageBytes;
 using test::ImageSample;
+using test::kSmallestPageBytes;
+using test::kSmallPageBytes;
 using test::sample_hash;
 
-// Several pages of 4032 bytes each, and buckets of many widths.
+// Several pages of kPageBytes bytes each, and buckets of many widths.
 const std::vector<ImageSample>& large_samples() {
   static const std::vector<ImageSample> samples = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 20000, 15000},
@@ -63,7 +65,7 @@ void expect_same_pages(const Filter& a, const Filter& b) {
 
 TEST(CellLayout, pages_are_those_of_the_filter) {
   for (const ImageSample& sample : large_samples()) {
-    for (const uint32_t page_bytes : {64U, 448U, 960U, 4032U}) {
+    for (const uint32_t page_bytes : {64U, kSmallestPageBytes, kSmallPageBytes, kPageBytes}) {
       SCOPED_TRACE(sample.name + std::string(" in ") + std::to_string(page_bytes));
       Result<std::unique_ptr<Filter>> made = make_filter(sample.spec, sample.capacity, page_bytes);
       ASSERT_TRUE(made.ok()) << made.error().message;
@@ -106,11 +108,12 @@ TEST(CellLayout, words_that_are_no_geometry_are_refused) {
 
 TEST(CellLayout, total_bytes_of_giants_do_not_wrap) {
   const CellLayout widest{uint64_t{1} << 48, 512};
-  EXPECT_EQ(widest.total_bytes(4032), (uint64_t{1} << 48) * 64);
+  EXPECT_EQ(widest.total_bytes(kPageBytes), (uint64_t{1} << 48) * 64);
   const CellLayout buckets{uint64_t{1} << 40, 27};
-  const uint64_t per_page = 8 * 4032 / 27;
-  EXPECT_EQ(buckets.total_bytes(4032), (buckets.units / per_page) * ((per_page * 27 + 7) / 8) +
-                                           ((buckets.units % per_page) * 27 + 7) / 8);
+  const uint64_t per_page = 8 * kPageBytes / 27;
+  EXPECT_EQ(buckets.total_bytes(kPageBytes),
+            (buckets.units / per_page) * ((per_page * 27 + 7) / 8) +
+                ((buckets.units % per_page) * 27 + 7) / 8);
 }
 
 TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
@@ -120,7 +123,7 @@ TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
     ASSERT_NE(built.filter, nullptr);
     const Filter& first = *built.filter;
     EXPECT_GT(first.pages().page_count(), 2U);
-    for (const uint32_t page_bytes : {64U, 448U, 960U, 4032U}) {
+    for (const uint32_t page_bytes : {64U, kSmallestPageBytes, kSmallPageBytes, kPageBytes}) {
       SCOPED_TRACE(page_bytes);
       const std::unique_ptr<Filter> copy = copy_of(first, page_bytes);
       const Status status = copy->check();
@@ -135,8 +138,8 @@ TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
       }
       const std::unique_ptr<Filter> back = copy_of(*copy, kImagePageBytes);
       expect_same_pages(first, *back);
-      const std::unique_ptr<Filter> other = copy_of(*copy, 960);
-      expect_same_pages(*copy_of(first, 960), *other);
+      const std::unique_ptr<Filter> other = copy_of(*copy, kSmallPageBytes);
+      expect_same_pages(*copy_of(first, kSmallPageBytes), *other);
     }
   }
 }
@@ -163,19 +166,19 @@ TEST(CopyCells, a_copy_is_to_be_stored_and_a_zero_page_is_not) {
 TEST(CopyCells, absent_pages_are_zero_and_stay_absent) {
   const ImageSample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 0};
   const BuiltSample empty = build_sample(sample);
-  std::unique_ptr<Filter> from = empty_like(*empty.filter, 4032);
-  const std::unique_ptr<Filter> nothing = copy_of(*from, 960);
+  std::unique_ptr<Filter> from = empty_like(*empty.filter, kPageBytes);
+  const std::unique_ptr<Filter> nothing = copy_of(*from, kSmallPageBytes);
   EXPECT_EQ(nothing->pages().owned_count(), 0U);
   from->pages().add(1, true);
-  const std::unique_ptr<Filter> some = copy_of(*from, 960);
+  const std::unique_ptr<Filter> some = copy_of(*from, kSmallPageBytes);
   EXPECT_GE(some->pages().owned_count(), 4U);
   EXPECT_LE(some->pages().owned_count(), 6U);
   EXPECT_TRUE(some->pages().dirty().empty());
-  const std::unique_ptr<Filter> same = copy_of(*from, 4032);
+  const std::unique_ptr<Filter> same = copy_of(*from, kPageBytes);
   EXPECT_EQ(same->pages().owned_count(), 1U);
-  std::unique_ptr<Filter> late = empty_like(*empty.filter, 960);
+  std::unique_ptr<Filter> late = empty_like(*empty.filter, kSmallPageBytes);
   late->pages().add(3, true);  // the last that is a part of page 0
-  EXPECT_NE(copy_of(*late, 4032)->pages().find(0), nullptr);
+  EXPECT_NE(copy_of(*late, kPageBytes)->pages().find(0), nullptr);
 }
 
 TEST(CopyCells, in_pages_of_its_own_size_a_filter_stays_as_it_is) {
@@ -185,18 +188,19 @@ TEST(CopyCells, in_pages_of_its_own_size_a_filter_stays_as_it_is) {
   Result<std::unique_ptr<Filter>> kept = in_pages_of(448, std::move(filter));
   ASSERT_TRUE(kept.ok());
   EXPECT_EQ(kept.value().get(), same);
-  Result<std::unique_ptr<Filter>> other = in_pages_of(960, std::move(kept.value()));
+  Result<std::unique_ptr<Filter>> other = in_pages_of(kSmallPageBytes, std::move(kept.value()));
   ASSERT_TRUE(other.ok());
-  expect_same_pages(*copy_of(*built.filter, 960), *other.value());
+  expect_same_pages(*copy_of(*built.filter, kSmallPageBytes), *other.value());
 }
 
 TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
   FilterSpec spec;
-  std::unique_ptr<Filter> giant = std::move(make_filter(spec, uint64_t{1} << 36, 4032).value());
+  std::unique_ptr<Filter> giant =
+      std::move(make_filter(spec, uint64_t{1} << 36, kPageBytes).value());
   giant->pages().complete();
   const uint64_t hash = sample_hash(1, HashWidth::k47Bits);
   (void)giant->insert_batch({&hash, 1});
-  const std::unique_ptr<Filter> copy = copy_of(*giant, 960);
+  const std::unique_ptr<Filter> copy = copy_of(*giant, kSmallPageBytes);
   EXPECT_LE(copy->pages().owned_count(), 6U);
   EXPECT_EQ(copy->digest(), giant->digest());
   copy->pages().complete();

@@ -10,31 +10,23 @@
 #include <vector>
 
 #include "core/base/mix.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-constexpr uint32_t kPageBytes = 4032;
+using test::add_all_pages;
+using test::all_bucket_shapes;
+using test::expect_good;
+using test::hashes_of;
+using test::image;
+using test::nth_hash;
+
 constexpr double kRates[] = {0.25, 0.03, 0.01, 0.001, 1e-4, 1e-6, kMinRate};
-
-// The i-th of an endless row of unrelated hashes; every seed is another row.
-uint64_t nth_hash(uint64_t seed, uint64_t i) {
-  return mix64(seed * 0xD1342543DE82EF95 + i * 0x9E3779B97F4A7C15);
-}
-
-std::vector<uint64_t> hashes_of(uint64_t seed, uint64_t count) {
-  std::vector<uint64_t> hashes(count);
-  for (uint64_t i = 0; i < count; ++i) {
-    hashes[i] = nth_hash(seed, i);
-  }
-  return hashes;
-}
 
 CuckooFilter loaded_filter(const CuckooGeometry& geometry) {
   CuckooFilter filter(geometry);
-  for (uint64_t i = 0; i < geometry.page_count(); ++i) {
-    filter.pages().add(i, false);
-  }
+  add_all_pages(filter);
   return filter;
 }
 
@@ -47,29 +39,10 @@ CuckooFilter filter_for(uint64_t capacity, double rate, uint32_t page_bytes = kP
 // Every shape there is, M buckets each, small pages so that there are many.
 std::vector<CuckooGeometry> all_geometries(uint64_t buckets) {
   std::vector<CuckooGeometry> geometries;
-  for (uint32_t low_bits = 0; low_bits <= kMaxLowBits; ++low_bits) {
-    for (const uint32_t radix : {16u, 19u, 23u, 28u}) {
-      CuckooGeometry geometry{buckets, {}, 192};
-      if (make_bucket_shape(radix, low_bits, geometry.shape)) {
-        geometries.push_back(geometry);
-      }
-    }
+  for (const BucketShape& shape : all_bucket_shapes()) {
+    geometries.push_back({buckets, shape, 192});
   }
   return geometries;
-}
-
-void expect_good(const CuckooFilter& filter, const std::string& what) {
-  const Status status = filter.check();
-  EXPECT_TRUE(status.ok()) << what << ": " << (status.ok() ? "" : status.error().message);
-}
-
-std::vector<std::byte> image(const CuckooFilter& filter) {
-  std::vector<std::byte> bytes;
-  for (uint64_t i = 0; i < filter.geometry().page_count(); ++i) {
-    const std::byte* page = filter.pages().find(i);
-    bytes.insert(bytes.end(), page, page + filter.geometry().content_bytes(i));
-  }
-  return bytes;
 }
 
 // ---- places

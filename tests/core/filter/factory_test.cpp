@@ -16,13 +16,7 @@ namespace {
 
 using test::name_of;
 using test::nth_word;
-
-FilterSpec spec_of(FilterKind kind, double rate = 0.01) {
-  FilterSpec spec;
-  spec.kind = kind;
-  spec.rate = rate;
-  return spec;
-}
+using test::spec_of;
 
 bool is_logged(FilterKind kind) { return !traits_of(kind).pairs; }
 
@@ -84,7 +78,7 @@ TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
 // Other pages, the same filter: the words say all.
 TEST(FilterFactory, words_do_not_depend_on_the_page_size) {
   for (const FilterKind kind : kFilterKinds) {
-    const GeometryWords words = make_filter(spec_of(kind), 5000, 4032).value()->words();
+    const GeometryWords words = make_filter(spec_of(kind), 5000, kPageBytes).value()->words();
     EXPECT_EQ(make_filter(spec_of(kind), 5000, 64).value()->words(), words) << name_of(kind);
   }
 }
@@ -171,7 +165,7 @@ void expect_refused_or_sound(FilterKind kind, const GeometryWords& words) {
   SCOPED_TRACE("kind " + std::to_string(static_cast<int>(kind)) + ", " +
                std::to_string(words.size) + ", " + std::to_string(words.shape) + ", " +
                std::to_string(words.detail));
-  Result<std::unique_ptr<Filter>> made = make_filter(kind, words, 4032);
+  Result<std::unique_ptr<Filter>> made = make_filter(kind, words, kPageBytes);
   if (!made.ok()) {
     EXPECT_EQ(made.error().code, ErrorCode::kCorrupt);
     EXPECT_FALSE(made.error().message.empty());
@@ -217,9 +211,11 @@ TEST(FilterFactory, random_words_are_refused_or_make_a_sound_filter) {
     const auto kind = static_cast<FilterKind>(nth_word(9, i) % 7);
     const GeometryWords words = {word(1) >> 20, word(2), nth_word(4, i) % 2 == 0 ? 0 : word(3)};
     expect_refused_or_sound(kind, words);
-    made += make_filter(kind, {words.size % 100000, words.shape % 70, words.detail % 40}, 4032).ok()
-                ? 1
-                : 0;
+    made +=
+        make_filter(kind, {words.size % 100000, words.shape % 70, words.detail % 40}, kPageBytes)
+                .ok()
+            ? 1
+            : 0;
   }
   EXPECT_GT(made, 1000u);
 }
@@ -239,7 +235,7 @@ TEST(FilterFactory, giants_are_made_without_their_pages) {
         std::pair(FilterKind::kBloom, GeometryWords{kMaxBloomCells, 64, 0}),
         std::pair(FilterKind::kBlockedBloom, GeometryWords{kMaxBloomCells / kBlockBits, 4, 0}),
         std::pair(FilterKind::kLegacyBloom, GeometryWords{kMaxLegacyBits, 64, 0})}) {
-    Result<std::unique_ptr<Filter>> made = make_filter(kind, words, 4032);
+    Result<std::unique_ptr<Filter>> made = make_filter(kind, words, kPageBytes);
     ASSERT_TRUE(made.ok()) << name_of(kind) << ": " << made.error().message;
     expect_sound(*made.value());
     EXPECT_LT(made.value()->pages().memory_bytes(), size_t{100} << 20);

@@ -143,9 +143,9 @@ TEST_P(Filters, uniting_can_be_stopped) {
 }
 
 // A filter for a trillion of keys is used, checked and united like any other.
-TEST_P(Filters, giants_take_memory_and_time_for_what_is_in_them) {
-  const std::unique_ptr<Filter> one = made(uint64_t{1} << 38, false, 4032);
-  const std::unique_ptr<Filter> other = made(uint64_t{1} << 38, false, 4032);
+TEST_P(Filters, I4_giants_take_memory_and_time_for_what_is_in_them) {
+  const std::unique_ptr<Filter> one = made(uint64_t{1} << 38, false, kPageBytes);
+  const std::unique_ptr<Filter> other = made(uint64_t{1} << 38, false, kPageBytes);
   one->pages().complete();
   other->pages().complete();
   const Counts first = any_counts(1, 100);
@@ -238,7 +238,7 @@ TEST_P(Filters, pending_removes_are_subtracted_from_each_cell) {
 }
 
 // I4
-TEST_P(Filters, an_answer_needs_the_pages_of_its_hash_and_no_other) {
+TEST_P(Filters, I4_an_answer_needs_the_pages_of_its_hash_and_no_other) {
   const std::unique_ptr<Filter> full = made(3000, true, 64);
   insert(*full, any_counts(1, 2000));
   const auto load = [&](Filter& filter, uint64_t index) {

@@ -55,7 +55,7 @@ inline std::vector<FilterCase> cases_where(Wanted wanted) {
 }
 
 inline FilterOptions options_for(const FilterCase& filter_case, uint64_t capacity,
-                                 double rate = 0.01, uint32_t page_bytes = 448) {
+                                 double rate = 0.01, uint32_t page_bytes = kSmallestPageBytes) {
   FilterOptions options;
   options.spec.kind = filter_case.kind;
   options.spec.rate = rate;
@@ -70,7 +70,8 @@ inline FilterOptions options_for(const FilterCase& filter_case, uint64_t capacit
 // Tests of every kind: INSTANTIATE_TEST_SUITE_P(Kinds, Suite, ValuesIn(all_cases()), kCaseName).
 class KindsTest : public ::testing::TestWithParam<FilterCase> {
  protected:
-  static FilterOptions options(uint64_t capacity, double rate = 0.01, uint32_t page_bytes = 448) {
+  static FilterOptions options(uint64_t capacity, double rate = 0.01,
+                               uint32_t page_bytes = kSmallestPageBytes) {
     return options_for(GetParam(), capacity, rate, page_bytes);
   }
   static bool multiset() { return GetParam().multiset(); }
@@ -79,8 +80,9 @@ class KindsTest : public ::testing::TestWithParam<FilterCase> {
 };
 inline constexpr auto kCaseName = [](const auto& info) { return name_of(info.param); };
 
+// The i-th key of a table.
 inline uint64_t nth_hash(uint64_t i, HashWidth width = HashWidth::k47Bits) {
-  return logged_hash(nth_word(17, i), width);
+  return nth_hash(17, i, width);
 }
 
 // A storage with a filter on it, created and flushed.

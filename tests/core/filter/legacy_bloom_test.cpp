@@ -14,20 +14,17 @@
 
 #include "core/base/bytes.hpp"
 #include "tests/core/filter/bloom_samples.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-using test::error_of;
+using test::bytes_of;
 using test::expect_good;
 using test::image;
-using test::kPageBytes;
+using test::message_of;
 using test::whole_filter;
 using Answer = Filter::Answer;
-
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text));
-}
 
 std::vector<std::byte> from_hex(std::string_view hex) {
   std::vector<std::byte> bytes;

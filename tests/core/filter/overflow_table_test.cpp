@@ -1,16 +1,17 @@
-// OverflowTable of core/filter/cuckoo_filter.hpp.
+#include "core/filter/overflow_table.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <random>
 
-#include "core/filter/overflow_table.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-TEST(OverflowTable, behaves_as_a_map_of_counts) {
+TEST(OverflowTable, I1_behaves_as_a_map_of_counts) {
   OverflowTable table;
   std::map<uint64_t, uint64_t> model;
   std::map<uint64_t, bool> touched;
@@ -49,6 +50,7 @@ TEST(OverflowTable, behaves_as_a_map_of_counts) {
         rebuilt.add(number, count);
       }
       ASSERT_EQ(rebuilt.digest(), table.digest());
+      test::expect_good(table);
       table.clear_changed();
       touched.clear();
     }
@@ -56,7 +58,7 @@ TEST(OverflowTable, behaves_as_a_map_of_counts) {
   EXPECT_EQ(table.cells(), model.size());
 }
 
-TEST(OverflowTable, digest_tells_cells_and_counts_apart) {
+TEST(OverflowTable, I2_digest_tells_cells_and_counts_apart) {
   OverflowTable one, two, other;
   EXPECT_EQ(one.digest(), 0u);
   one.add(5);

@@ -8,7 +8,6 @@
 namespace cuckoo {
 namespace {
 
-constexpr uint32_t kPageBytes = 4032;
 constexpr double kRates[] = {0.25, 0.1, 0.03, 0.01, 0.003, 0.001, 1e-4, 1e-5, 1e-6, 1e-8, kMinRate};
 constexpr uint64_t kCapacities[] = {
     1, 2, 3, 5, 100, 1000, 3001, 10007, 1000000, 1050000, 3333333, uint64_t{1} << 30, 987654321};
@@ -19,10 +18,11 @@ CuckooGeometry sized(uint64_t capacity, double rate) {
   return result.value();
 }
 
-// What the pages take, each with its checksum of 4 bytes.
+// What the pages take, each with its checksum.
 double stored_bits_per_key(const CuckooGeometry& geometry, uint64_t capacity) {
   const uint64_t last = geometry.page_count() - 1;
-  const uint64_t bytes = last * (geometry.content_bytes(0) + 4) + geometry.content_bytes(last) + 4;
+  const uint64_t bytes = last * (geometry.content_bytes(0) + kPageCrcBytes) +
+                         geometry.content_bytes(last) + kPageCrcBytes;
   return 8.0 * static_cast<double>(bytes) / static_cast<double>(capacity);
 }
 

@@ -6,7 +6,7 @@
 namespace cuckoo {
 namespace {
 
-class Flash_anchors : public ::testing::Test {
+class FlashAnchorsTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
   uint32_t last_block() const { return state.checkpoint_blocks.back(); }
@@ -22,11 +22,11 @@ class Flash_anchors : public ::testing::Test {
   FlashState& state = parts.state;
 };
 
-TEST_F(Flash_anchors, stand_in_three_blocks) {
+TEST_F(FlashAnchorsTest, stand_in_three_blocks) {
   EXPECT_EQ(parts.anchors.blocks(), (std::vector<uint32_t>{0, 1, 2}));
 }
 
-TEST_F(Flash_anchors, each_names_the_checkpoint_and_stands_behind_the_one_before) {
+TEST_F(FlashAnchorsTest, each_names_the_checkpoint_and_stands_behind_the_one_before) {
   const FlashStream before = state.streams.anchor;
   state.checkpoint_id = 1234;
   ASSERT_STATUS(parts.anchors.write(17));
@@ -38,7 +38,7 @@ TEST_F(Flash_anchors, each_names_the_checkpoint_and_stands_behind_the_one_before
   EXPECT_EQ(newest()->number(), 17U);
 }
 
-TEST_F(Flash_anchors, I1_blocks_are_used_in_turn_and_never_the_newest) {
+TEST_F(FlashAnchorsTest, I1_blocks_are_used_in_turn_and_never_the_newest) {
   std::vector<uint32_t> order{state.streams.anchor.block};
   for (int i = 0; i < 1200; ++i) {
     ASSERT_STATUS(parts.anchors.write(last_block()));
@@ -55,7 +55,7 @@ TEST_F(Flash_anchors, I1_blocks_are_used_in_turn_and_never_the_newest) {
   EXPECT_EQ(parts.device.violations(), std::vector<std::string>());
 }
 
-TEST_F(Flash_anchors, I2_none_is_written_behind_the_end_of_a_torn_block) {
+TEST_F(FlashAnchorsTest, I2_none_is_written_behind_the_end_of_a_torn_block) {
   const uint32_t block = state.streams.anchor.block;
   state.streams.anchor.offset = state.layout.units_per_block();  // as a mount says
   ASSERT_STATUS(parts.anchors.make_room());
@@ -66,7 +66,7 @@ TEST_F(Flash_anchors, I2_none_is_written_behind_the_end_of_a_torn_block) {
   EXPECT_EQ(state.streams.anchor, room) << "there was room";
 }
 
-TEST_F(Flash_anchors, I3_a_block_that_fails_is_replaced) {
+TEST_F(FlashAnchorsTest, I3_a_block_that_fails_is_replaced) {
   const uint32_t block = state.streams.anchor.block;
   parts.device.set_wear_failure(WearFailure::kProgramError);
   for (const uint32_t anchor : parts.anchors.blocks()) {
@@ -79,7 +79,7 @@ TEST_F(Flash_anchors, I3_a_block_that_fails_is_replaced) {
   EXPECT_TRUE(newest());
 }
 
-TEST_F(Flash_anchors, without_a_block_it_is_full) {
+TEST_F(FlashAnchorsTest, without_a_block_it_is_full) {
   for (const uint32_t block : parts.anchors.blocks()) {
     if (block != state.streams.anchor.block) {
       state.blocks.retire(block);
@@ -93,7 +93,7 @@ TEST_F(Flash_anchors, without_a_block_it_is_full) {
                     "no erase block is free for an anchor"));
 }
 
-TEST_F(Flash_anchors, move_on_when_their_blocks_are_less_worn_than_others) {
+TEST_F(FlashAnchorsTest, move_on_when_their_blocks_are_less_worn_than_others) {
   for (uint32_t block = 3; block < 24; ++block) {
     state.blocks.take(block);
     state.blocks.set_erase_count(block, 40);

@@ -26,7 +26,7 @@ FlashStreams no_streams() {
   return streams;
 }
 
-TEST(Flash_blocks, I1_virgin_blocks_are_taken_in_order) {
+TEST(FlashBlocks, I1_virgin_blocks_are_taken_in_order) {
   FlashBlocks blocks(4);
   EXPECT_EQ(blocks.free_count(), 4U);
   EXPECT_EQ(blocks.take(), 0U);
@@ -42,7 +42,7 @@ TEST(Flash_blocks, I1_virgin_blocks_are_taken_in_order) {
   EXPECT_EQ(blocks.take(), 4U);
 }
 
-TEST(Flash_blocks, I3_the_least_worn_is_taken_first) {
+TEST(FlashBlocks, I3_the_least_worn_is_taken_first) {
   FlashBlocks blocks(4);
   const uint32_t counts[] = {5, 3, 3, 4};
   for (uint32_t block = 0; block < 4; ++block) {
@@ -61,7 +61,7 @@ TEST(Flash_blocks, I3_the_least_worn_is_taken_first) {
   EXPECT_EQ(blocks.take(), 0U);
 }
 
-TEST(Flash_blocks, a_block_that_fails_is_retired_when_it_is_free) {
+TEST(FlashBlocks, a_block_that_fails_is_retired_when_it_is_free) {
   FlashBlocks blocks = data_blocks(6, 4);
   blocks.fail(2);
   EXPECT_EQ(blocks.bad_count(), 0U);
@@ -75,7 +75,7 @@ TEST(Flash_blocks, a_block_that_fails_is_retired_when_it_is_free) {
   EXPECT_EQ(blocks.bad_count(), 2U);
 }
 
-TEST(Flash_blocks, a_victim_has_something_dead_and_is_no_part_of_the_tail) {
+TEST(FlashBlocks, a_victim_has_something_dead_and_is_no_part_of_the_tail) {
   FlashBlocks blocks = data_blocks(8, 6);
   FlashStreams streams = no_streams();
   EXPECT_EQ(blocks.pick_victim(streams, kUnits, 100), kNoBlock);
@@ -93,7 +93,7 @@ TEST(Flash_blocks, a_victim_has_something_dead_and_is_no_part_of_the_tail) {
   EXPECT_EQ(blocks.pick_victim(streams, kUnits, 1000), 0U);
 }
 
-TEST(Flash_blocks, age_counts_for_a_victim) {
+TEST(FlashBlocks, age_counts_for_a_victim) {
   FlashBlocks blocks = data_blocks(8, 2);
   blocks.append(1, kUnits, 0, 990);
   blocks.remove_live(0, 40);
@@ -101,7 +101,7 @@ TEST(Flash_blocks, age_counts_for_a_victim) {
   EXPECT_EQ(blocks.pick_victim(no_streams(), kUnits, 1000), 0U);
 }
 
-TEST(Flash_blocks, the_least_worn_data_is_found_when_the_gap_is_reached) {
+TEST(FlashBlocks, the_least_worn_data_is_found_when_the_gap_is_reached) {
   FlashBlocks blocks = data_blocks(8, 4);
   blocks.set_erase_count(3, 20);
   EXPECT_EQ(blocks.pick_least_worn(no_streams(), 20), kNoBlock);
@@ -112,7 +112,7 @@ TEST(Flash_blocks, the_least_worn_data_is_found_when_the_gap_is_reached) {
   EXPECT_EQ(blocks.pick_least_worn(no_streams(), 2), kNoBlock);
 }
 
-TEST(Flash_blocks, wear_is_of_the_good_blocks) {
+TEST(FlashBlocks, wear_is_of_the_good_blocks) {
   FlashBlocks blocks = data_blocks(4, 4);
   blocks.set_erase_count(0, 3);
   blocks.set_erase_count(1, 5);
@@ -127,7 +127,7 @@ TEST(Flash_blocks, wear_is_of_the_good_blocks) {
   EXPECT_EQ(FlashBlocks(3).wear().max, 0U);
 }
 
-TEST(Flash_blocks, I2_a_table_is_taken_over) {
+TEST(FlashBlocks, I2_a_table_is_taken_over) {
   FlashBlocks blocks = data_blocks(8, 5);
   blocks.release(1);
   blocks.retire(2);
@@ -186,7 +186,7 @@ void change(FlashBlocks& blocks, std::mt19937_64& random) {
   }
 }
 
-TEST(Flash_blocks, I4_what_is_undone_is_as_it_was) {
+TEST(FlashBlocks, I4_what_is_undone_is_as_it_was) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     std::mt19937_64 random(seed);
     FlashBlocks blocks = data_blocks(40, 10);

@@ -46,11 +46,11 @@ Bytes sample_bytes() {
   return out;
 }
 
-TEST(Flash_checkpoint, has_these_bytes) {
+TEST(FlashCheckpoint, has_these_bytes) {
   EXPECT_EQ(encode_flash_checkpoint(sample()), sample_bytes());
 }
 
-TEST(Flash_checkpoint, is_read_as_it_was_written) {
+TEST(FlashCheckpoint, is_read_as_it_was_written) {
   const Result<FlashCheckpoint> read = decode_flash_checkpoint(sample_bytes(), FlashGeometry{});
   ASSERT_TRUE(read.ok()) << read.error().message;
   const FlashCheckpoint& found = read.value();
@@ -72,7 +72,7 @@ TEST(Flash_checkpoint, is_read_as_it_was_written) {
   EXPECT_EQ(encode_flash_checkpoint(found), sample_bytes());
 }
 
-TEST(Flash_checkpoint, too_short_or_too_long_is_refused) {
+TEST(FlashCheckpoint, too_short_or_too_long_is_refused) {
   Bytes bytes = sample_bytes();
   for (size_t length = 0; length < bytes.size(); ++length) {
     const auto read = decode_flash_checkpoint(std::span(bytes).first(length), FlashGeometry{});
@@ -83,7 +83,7 @@ TEST(Flash_checkpoint, too_short_or_too_long_is_refused) {
   EXPECT_FALSE(decode_flash_checkpoint(bytes, FlashGeometry{}).ok());
 }
 
-TEST(Flash_checkpoint, another_version_is_named) {
+TEST(FlashCheckpoint, another_version_is_named) {
   Bytes bytes = sample_bytes();
   bytes[0] = std::byte{2};
   const auto read = decode_flash_checkpoint(bytes, FlashGeometry{});
@@ -92,7 +92,7 @@ TEST(Flash_checkpoint, another_version_is_named) {
             "the checkpoint has format version 2; this library reads version 1");
 }
 
-TEST(Flash_checkpoint, what_this_geometry_can_not_have_is_refused) {
+TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
   FlashGeometry small;
   small.sector_size_bytes = 512;
   small.sectors_per_block = 1;

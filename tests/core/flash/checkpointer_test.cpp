@@ -5,7 +5,7 @@
 namespace cuckoo {
 namespace {
 
-class Flash_checkpointer : public ::testing::TestWithParam<bool> {
+class FlashCheckpointerTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
 
@@ -13,7 +13,7 @@ class Flash_checkpointer : public ::testing::TestWithParam<bool> {
   FlashState& state = parts.state;
 };
 
-TEST_P(Flash_checkpointer, I1_the_older_one_is_freed_behind_the_anchor) {
+TEST_P(FlashCheckpointerTest, I1_the_older_one_is_freed_behind_the_anchor) {
   for (int i = 0; i < 50; ++i) {
     const std::vector<uint32_t> older = state.checkpoint_blocks;
     const uint64_t id = state.checkpoint_id;
@@ -32,7 +32,7 @@ TEST_P(Flash_checkpointer, I1_the_older_one_is_freed_behind_the_anchor) {
   EXPECT_EQ(parts.device.violations(), std::vector<std::string>());
 }
 
-TEST_P(Flash_checkpointer, I2_the_tail_begins_where_the_streams_stand) {
+TEST_P(FlashCheckpointerTest, I2_the_tail_begins_where_the_streams_stand) {
   parts.put("a", "1");
   EXPECT_GT(state.tail_read_bytes, 0U);
   ASSERT_STATUS(parts.checkpointer.checkpoint());
@@ -42,7 +42,7 @@ TEST_P(Flash_checkpointer, I2_the_tail_begins_where_the_streams_stand) {
   EXPECT_LE(state.streams.tail_sequence, state.streams.next_sequence);
 }
 
-TEST_P(Flash_checkpointer, one_of_several_blocks_is_found_again) {
+TEST_P(FlashCheckpointerTest, one_of_several_blocks_is_found_again) {
   for (int i = 0; i < 1200; ++i) {
     parts.put("key" + std::to_string(i), "");
   }
@@ -56,7 +56,7 @@ TEST_P(Flash_checkpointer, one_of_several_blocks_is_found_again) {
   EXPECT_EQ(again.state.index.size(), 1200U);
 }
 
-TEST_P(Flash_checkpointer, is_due_when_the_tail_is_long) {
+TEST_P(FlashCheckpointerTest, is_due_when_the_tail_is_long) {
   EXPECT_FALSE(parts.checkpointer.due());
   state.tail_read_bytes = 48 * 1024;
   EXPECT_FALSE(parts.checkpointer.due());
@@ -68,7 +68,7 @@ TEST_P(Flash_checkpointer, is_due_when_the_tail_is_long) {
   EXPECT_FALSE(parts.checkpointer.due()) << "more entries, more tail";
 }
 
-TEST_P(Flash_checkpointer, clear_forgets_all) {
+TEST_P(FlashCheckpointerTest, clear_forgets_all) {
   const uint32_t block = parts.fill_block("key");
   ASSERT_STATUS(parts.checkpointer.clear());
   EXPECT_EQ(state.heads, 0U);
@@ -79,10 +79,10 @@ TEST_P(Flash_checkpointer, clear_forgets_all) {
   EXPECT_EQ(state.blocks.at(block).kind, FlashBlockKind::kFree);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Flash_checkpointer, ::testing::Values(false, true),
+INSTANTIATE_TEST_SUITE_P(, FlashCheckpointerTest, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "bare" : "atomic"; });
 
-TEST(Flash_checkpointer_on_bare_flash, goes_on_in_another_block_when_one_fails) {
+TEST(FlashCheckpointerOnBareFlash, goes_on_in_another_block_when_one_fails) {
   FlashParts parts(kBareFlash);
   ASSERT_STATUS(parts.mount().format());
   const uint32_t next = parts.state.blocks.touched();
@@ -92,7 +92,7 @@ TEST(Flash_checkpointer_on_bare_flash, goes_on_in_another_block_when_one_fails) 
   EXPECT_EQ(parts.state.checkpoint_blocks, std::vector<uint32_t>{next + 1});
 }
 
-TEST(Flash_checkpointer_on_wearing_flash, I3_without_room_nothing_begins) {
+TEST(FlashCheckpointerOnWearingFlash, I3_without_room_nothing_begins) {
   FlashParts parts(kWearingFlash);
   ASSERT_STATUS(parts.mount().format());
   EXPECT_TRUE(parts.checkpointer.fits(0));

@@ -5,7 +5,7 @@
 namespace cuckoo {
 namespace {
 
-class Flash_collector : public ::testing::TestWithParam<bool> {
+class FlashCollectorTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
 
@@ -38,7 +38,7 @@ class Flash_collector : public ::testing::TestWithParam<bool> {
   FlashState& state = parts.state;
 };
 
-TEST_P(Flash_collector, all_collects_what_has_something_dead_and_keeps_what_is_live) {
+TEST_P(FlashCollectorTest, all_collects_what_has_something_dead_and_keeps_what_is_live) {
   const uint32_t block = half_dead_block(5);
   ASSERT_STATUS(parts.collector.collect_all());
   EXPECT_NE(state.blocks.at(block).kind, FlashBlockKind::kData);
@@ -49,7 +49,7 @@ TEST_P(Flash_collector, all_collects_what_has_something_dead_and_keeps_what_is_l
   EXPECT_LE(state.stats.collections, collections + 1) << "only the block that was open";
 }
 
-TEST_P(Flash_collector, I1_a_collection_that_fails_leaves_the_index_alone) {
+TEST_P(FlashCollectorTest, I1_a_collection_that_fails_leaves_the_index_alone) {
   half_dead_block(5);
   const uint64_t charged = state.charged_units;
   std::vector<uint64_t> before;
@@ -66,14 +66,14 @@ TEST_P(Flash_collector, I1_a_collection_that_fails_leaves_the_index_alone) {
   EXPECT_TRUE(state.poisoned());
 }
 
-TEST_P(Flash_collector, nothing_is_collected_while_there_is_room) {
+TEST_P(FlashCollectorTest, nothing_is_collected_while_there_is_room) {
   half_dead_block(5);
   const uint64_t collections = state.stats.collections;
   ASSERT_STATUS(parts.collector.make_room(3, 1));
   EXPECT_EQ(state.stats.collections, collections);
 }
 
-TEST_P(Flash_collector, I2_there_is_room_again) {
+TEST_P(FlashCollectorTest, I2_there_is_room_again) {
   half_dead_block(5);
   while (state.blocks.free_count() > 3) {
     state.blocks.open(state.blocks.take(), FlashBlockKind::kAnchor, 0, 1);
@@ -86,7 +86,7 @@ TEST_P(Flash_collector, I2_there_is_room_again) {
   ASSERT_NO_FATAL_FAILURE(expect_all_there());
 }
 
-TEST_P(Flash_collector, what_can_not_be_made_is_refused_and_changes_nothing) {
+TEST_P(FlashCollectorTest, what_can_not_be_made_is_refused_and_changes_nothing) {
   while (state.blocks.free_count() > 0) {
     state.blocks.open(state.blocks.take(), FlashBlockKind::kAnchor, 0, 1);
   }
@@ -96,10 +96,10 @@ TEST_P(Flash_collector, what_can_not_be_made_is_refused_and_changes_nothing) {
   EXPECT_FALSE(state.poisoned());
 }
 
-INSTANTIATE_TEST_SUITE_P(, Flash_collector, ::testing::Values(false, true),
+INSTANTIATE_TEST_SUITE_P(, FlashCollectorTest, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "bare" : "atomic"; });
 
-TEST(Flash_collector_of_damage, a_block_that_lacks_what_the_index_points_to_is_named) {
+TEST(FlashCollectorOfDamage, a_block_that_lacks_what_the_index_points_to_is_named) {
   FlashParts parts(kAtomicFlash);
   ASSERT_STATUS(parts.mount().format());
   const uint32_t block = parts.fill_block("key");
@@ -111,7 +111,7 @@ TEST(Flash_collector_of_damage, a_block_that_lacks_what_the_index_points_to_is_n
                     "erase block " + std::to_string(block) + " lacks"));
 }
 
-TEST(Flash_collector_on_wearing_flash, I3_a_worn_out_device_says_so) {
+TEST(FlashCollectorOnWearingFlash, I3_a_worn_out_device_says_so) {
   FlashParts parts(kWearingFlash);
   ASSERT_STATUS(parts.mount().format());
   while (parts.state.blocks.free_count() > 0) {

@@ -20,7 +20,7 @@ FlashGeometry with(uint32_t FlashGeometry::*member, uint32_t value) {
   return geometry;
 }
 
-TEST(Flash_geometry, sizes_follow_from_it) {
+TEST(FlashGeometry, sizes_follow_from_it) {
   FlashGeometry geometry;
   geometry.sector_size_bytes = 512;
   geometry.sectors_per_block = 16;
@@ -35,7 +35,7 @@ TEST(Flash_geometry, sizes_follow_from_it) {
   EXPECT_EQ(refused(geometry), "");
 }
 
-TEST(Flash_geometry, limits_are_accepted) {
+TEST(FlashGeometry, limits_are_accepted) {
   for (const auto& [member, values] :
        {std::pair(&FlashGeometry::sector_size_bytes, std::pair(512U, 65536U)),
         std::pair(&FlashGeometry::sectors_per_block, std::pair(1U, 1024U)),
@@ -47,7 +47,7 @@ TEST(Flash_geometry, limits_are_accepted) {
   }
 }
 
-TEST(Flash_geometry, messages_name_the_value_and_the_range) {
+TEST(FlashGeometry, messages_name_the_value_and_the_range) {
   constexpr auto kSector = &FlashGeometry::sector_size_bytes;
   for (const uint32_t value : {0U, 256U, 513U, 1536U, 131072U}) {
     EXPECT_EQ(refused(with(kSector, value)), "sector size is " + std::to_string(value) +

@@ -248,7 +248,7 @@ class Life {
   uint64_t transactions_ = 0;
 };
 
-TEST(Flash_endurance, the_rule_spares_what_is_younger_and_adds_a_tenth_to_a_life) {
+TEST(FlashEndurance, the_rule_spares_what_is_younger_and_adds_a_tenth_to_a_life) {
   for (const uint32_t endurance : {1u, 10u, 1000u, 100000u}) {
     SCOPED_TRACE(endurance);
     constexpr uint32_t kBlocks = 200;
@@ -274,7 +274,7 @@ TEST(Flash_endurance, the_rule_spares_what_is_younger_and_adds_a_tenth_to_a_life
   EXPECT_EQ(first, "12 13 12 11 11 15 ");
 }
 
-TEST(Flash_endurance, blocks_fail_and_nothing_is_lost_until_the_device_is_worn_out_and_beyond) {
+TEST(FlashEndurance, blocks_fail_and_nothing_is_lost_until_the_device_is_worn_out_and_beyond) {
   const test::ModelSeeds seeds(6);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));

@@ -61,10 +61,10 @@ FlashGeometry geometry_of(uint64_t seed) {
   return small_geometry(shape[0], shape[1], shape[2], shape[3]);
 }
 
-class Flash_wear_failure : public ::testing::TestWithParam<WearFailure> {};
+class FlashWearFailure : public ::testing::TestWithParam<WearFailure> {};
 
 // Every block fails at some time, until too few are left: then it is full, and reads well.
-TEST_P(Flash_wear_failure, retires_blocks_and_loses_nothing) {
+TEST_P(FlashWearFailure, retires_blocks_and_loses_nothing) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
     FaultyStore faulty(geometry_of(seed), seed);
@@ -99,7 +99,7 @@ TEST_P(Flash_wear_failure, retires_blocks_and_loses_nothing) {
 }
 
 // Blocks that fail in the middle of what they hold.
-TEST_P(Flash_wear_failure, at_any_moment) {
+TEST_P(FlashWearFailure, at_any_moment) {
   if (GetParam() == WearFailure::kReadError) {
     GTEST_SKIP() << "what is in such a block is lost";
   }
@@ -129,12 +129,12 @@ TEST_P(Flash_wear_failure, at_any_moment) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(kinds, Flash_wear_failure, ::testing::ValuesIn(kWearFailures),
+INSTANTIATE_TEST_SUITE_P(Kinds, FlashWearFailure, ::testing::ValuesIn(kWearFailures),
                          [](const ::testing::TestParamInfo<WearFailure>& kind) {
                            return name_of(kind.param);
                          });
 
-TEST(Flash_bad_blocks, from_the_start) {
+TEST(FlashBadBlocks, from_the_start) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     FaultyStore faulty(geometry_of(seed), seed);
@@ -160,7 +160,7 @@ TEST(Flash_bad_blocks, from_the_start) {
   }
 }
 
-TEST(Flash_bad_blocks, all) {
+TEST(FlashBadBlocks, all) {
   FaultyStore faulty(small_geometry(), 1);
   for (uint32_t block = 0; block < 24; ++block) {
     faulty.device.set_bad(block);
@@ -171,7 +171,7 @@ TEST(Flash_bad_blocks, all) {
 }
 
 // A device that held another store before.
-TEST(Flash_format, takes_a_used_device) {
+TEST(FlashFormat, takes_a_used_device) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     FaultyStore faulty(geometry_of(seed), seed);
@@ -224,7 +224,7 @@ std::string wrong_answers(FlashStore& store, const FlashModel& model) {
 }
 
 // Now and then a bit of what is read is wrong: an error, and after another mount all is well.
-TEST(Flash_flips, of_reads_never_give_a_wrong_answer) {
+TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     FaultyStore faulty(geometry_of(seed), seed);
@@ -270,7 +270,7 @@ TEST(Flash_flips, of_reads_never_give_a_wrong_answer) {
 
 // One stored bit is wrong: that is found, or does not matter. The one exception: the last record
 // before a mount, whose damage looks like that of a power cut; so another follows here.
-TEST(Flash_flips, of_stored_bits_never_give_a_wrong_answer) {
+TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
   unsigned found = 0;
   unsigned unmounted = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {

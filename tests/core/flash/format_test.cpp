@@ -34,7 +34,7 @@ std::string hex(std::span<const std::byte> bytes) {
   return out.str();
 }
 
-TEST(Flash_format_example, has_the_bytes_of_the_document) {
+TEST(FlashFormatExample, has_the_bytes_of_the_document) {
   FlashSimulator device(small_geometry(512, 1, 16, 16));
   FlashStore store(device, {.seed = 1});
   ASSERT_STATUS(store.format());
@@ -65,7 +65,7 @@ std::filesystem::path golden_path(bool atomic) {
   return source_path("tests/golden") / (atomic ? "flash_atomic-1.image" : "flash-1.image");
 }
 
-TEST(Flash_format_golden, devices_of_the_first_format_are_mounted) {
+TEST(FlashFormatGolden, devices_of_the_first_format_are_mounted) {
   FlashModel model;
   golden_workload([&](const FlashOperation& operation) { perform(model, operation); });
   ASSERT_GT(model.size(), 8U);
@@ -87,7 +87,7 @@ TEST(Flash_format_golden, devices_of_the_first_format_are_mounted) {
 
 // Writes the files that the test above reads. To be run when a format is added, with
 // --gtest_also_run_disabled_tests; files that exist are kept.
-TEST(Flash_format_golden, DISABLED_write_files) {
+TEST(FlashFormatGolden, DISABLED_write_files) {
   for (const bool atomic : {false, true}) {
     FlashSimulator device(golden_geometry());
     FlashStore store(device, {.seed = kGoldenSeed, .atomic_device = atomic});

@@ -122,10 +122,10 @@ class FullStore {
   uint64_t next_ = 0;
 };
 
-class Flash_full : public ::testing::TestWithParam<Shape> {};
+class FlashFull : public ::testing::TestWithParam<Shape> {};
 
 // Updates of ten times the device's size with every usable unit charged, or all but a few.
-TEST_P(Flash_full, I6_updates_go_on_for_ever) {
+TEST_P(FlashFull, I6_updates_go_on_for_ever) {
   for (const size_t bytes : {1, 60, 300, 1500, 9000}) {
     SCOPED_TRACE(bytes);
     FullStore full(GetParam(), bytes);
@@ -149,7 +149,7 @@ TEST_P(Flash_full, I6_updates_go_on_for_ever) {
 }
 
 // Whatever is removed from a full store makes room for as much.
-TEST_P(Flash_full, removals_always_go_and_make_room) {
+TEST_P(FlashFull, removals_always_go_and_make_room) {
   for (const size_t bytes : {1, 60, 300, 1500, 20000}) {
     SCOPED_TRACE(bytes);
     FullStore full(GetParam(), bytes);
@@ -170,7 +170,7 @@ TEST_P(Flash_full, removals_always_go_and_make_room) {
 }
 
 // Changes of all kinds near full: never stuck.
-TEST_P(Flash_full, I6_random_changes_near_full) {
+TEST_P(FlashFull, I6_random_changes_near_full) {
   for (uint64_t seed = 1; seed <= 4; ++seed) {
     SCOPED_TRACE(seed);
     FullStore full(GetParam(), seed);
@@ -203,7 +203,7 @@ TEST_P(Flash_full, I6_random_changes_near_full) {
   }
 }
 
-TEST_P(Flash_full, a_batch_is_full_as_a_whole) {
+TEST_P(FlashFull, a_batch_is_full_as_a_whole) {
   FullStore full(GetParam(), 9);
   ASSERT_STATUS(full.store.format());
   ASSERT_TRUE(full.fill(100));
@@ -222,7 +222,7 @@ TEST_P(Flash_full, a_batch_is_full_as_a_whole) {
 }
 
 // A change of a key gives the old one's room to the new one.
-TEST_P(Flash_full, a_key_can_be_changed_beside_a_full_store) {
+TEST_P(FlashFull, a_key_can_be_changed_beside_a_full_store) {
   FullStore full(GetParam(), 9);
   ASSERT_STATUS(full.store.format());
   bool done = true;
@@ -245,7 +245,7 @@ TEST_P(Flash_full, a_key_can_be_changed_beside_a_full_store) {
   EXPECT_EQ(refused.error().code, ErrorCode::kFull);
 }
 
-INSTANTIATE_TEST_SUITE_P(shapes, Flash_full, ::testing::ValuesIn(kShapes),
+INSTANTIATE_TEST_SUITE_P(Shapes, FlashFull, ::testing::ValuesIn(kShapes),
                          [](const ::testing::TestParamInfo<Shape>& shape) {
                            return std::to_string(shape.param.sector) + "_by_" +
                                   std::to_string(shape.param.per_block) + "_blocks_" +

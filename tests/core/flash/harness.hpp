@@ -9,13 +9,12 @@
 #include <string>
 
 #include "core/flash/store.hpp"
+#include "tests/support/core_samples.hpp"
 #include "tests/support/flash_simulator.hpp"
 
 namespace cuckoo {
 
-inline std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
+using test::bytes_of;
 
 inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

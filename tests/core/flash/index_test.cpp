@@ -25,7 +25,7 @@ Pairs pairs_of(const FlashIndex& index) {
 
 constexpr SlotCacheOptions kOptions{.seed = 9};
 
-TEST(Flash_index, I1_holds_what_was_inserted_and_not_removed) {
+TEST(FlashIndex, I1_holds_what_was_inserted_and_not_removed) {
   FlashIndex index(kOptions);
   index.insert(7, 100);
   index.insert(7, 200);
@@ -44,7 +44,7 @@ TEST(Flash_index, I1_holds_what_was_inserted_and_not_removed) {
   EXPECT_EQ(index.size(), 0U);
 }
 
-TEST(Flash_index, hashes_depend_on_the_seed_and_on_every_argument) {
+TEST(FlashIndex, hashes_depend_on_the_seed_and_on_every_argument) {
   const FlashIndex index(kOptions);
   const FlashIndex other({.seed = 10});
   const std::string key = "key";
@@ -57,7 +57,7 @@ TEST(Flash_index, hashes_depend_on_the_seed_and_on_every_argument) {
   EXPECT_NE(index.part_hash(1, 0), other.part_hash(1, 0));
 }
 
-TEST(Flash_index, I2_what_could_not_be_done_is_not_undone) {
+TEST(FlashIndex, I2_what_could_not_be_done_is_not_undone) {
   FlashIndex index(kOptions);
   index.insert(1, 10);
   const size_t place = index.mark();
@@ -67,7 +67,7 @@ TEST(Flash_index, I2_what_could_not_be_done_is_not_undone) {
   EXPECT_EQ(pairs_of(index), (Pairs{{1, 10}}));
 }
 
-TEST(Flash_index, I2_a_cleared_index_comes_back) {
+TEST(FlashIndex, I2_a_cleared_index_comes_back) {
   FlashIndex index(kOptions);
   Pairs before;
   for (uint32_t i = 1; i <= 1000; ++i) {
@@ -83,7 +83,7 @@ TEST(Flash_index, I2_a_cleared_index_comes_back) {
   ASSERT_STATUS(index.check());
 }
 
-TEST(Flash_index, I2_nothing_is_noted_before_a_mark_or_after_the_last_is_forgotten) {
+TEST(FlashIndex, I2_nothing_is_noted_before_a_mark_or_after_the_last_is_forgotten) {
   FlashIndex index(kOptions);
   index.insert(1, 10);
   EXPECT_EQ(index.mark(), 0U);
@@ -97,7 +97,7 @@ TEST(Flash_index, I2_nothing_is_noted_before_a_mark_or_after_the_last_is_forgott
 }
 
 // Marks nest: at any of them the pairs are those of that moment.
-TEST(Flash_index, I2_every_mark_gives_the_pairs_of_its_moment) {
+TEST(FlashIndex, I2_every_mark_gives_the_pairs_of_its_moment) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
@@ -145,7 +145,7 @@ TEST(Flash_index, I2_every_mark_gives_the_pairs_of_its_moment) {
 }
 
 // Every allocation of every change fails once.
-TEST(Flash_index, I3_a_change_without_memory_changes_nothing) {
+TEST(FlashIndex, I3_a_change_without_memory_changes_nothing) {
   FlashIndex index({.hashes = 2, .ways = 2, .seed = 1});
   Pairs now;
   std::vector<std::pair<size_t, Pairs>> marks;

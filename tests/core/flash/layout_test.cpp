@@ -15,7 +15,7 @@ const FlashGeometry kGeometries[] = {
     small_geometry(512, 16, 64, 16), small_geometry(65536, 4, 16, 64),
 };
 
-TEST(Flash_layout, I1_positions_and_addresses) {
+TEST(FlashLayout, I1_positions_and_addresses) {
   const FlashLayout layout(small_geometry(1024, 4, 24, 16));
   EXPECT_EQ(layout.units_per_block(), 256U);
   EXPECT_EQ(layout.position(3, 7), 775U);
@@ -27,13 +27,13 @@ TEST(Flash_layout, I1_positions_and_addresses) {
   EXPECT_EQ(layout.room_bytes(0), 4096U);
 }
 
-TEST(Flash_layout, a_piece_is_an_eighth_of_a_block_and_at_least_128_bytes) {
+TEST(FlashLayout, a_piece_is_an_eighth_of_a_block_and_at_least_128_bytes) {
   EXPECT_EQ(FlashLayout(small_geometry(1024, 4, 24, 16)).piece_units(), 254U / 8);
   EXPECT_EQ(FlashLayout(small_geometry(512, 1, 16, 16)).piece_units(), 8U);
   EXPECT_EQ(FlashLayout(small_geometry(512, 1, 16, 64)).piece_units(), 2U);
 }
 
-TEST(Flash_layout, I2_records_of_a_piece_fill_a_block_so_far) {
+TEST(FlashLayout, I2_records_of_a_piece_fill_a_block_so_far) {
   for (const FlashGeometry& geometry : kGeometries) {
     const FlashLayout layout(geometry);
     std::mt19937_64 random(geometry.units());
@@ -54,7 +54,7 @@ TEST(Flash_layout, I2_records_of_a_piece_fill_a_block_so_far) {
 }
 
 // A key is charged at least the units of its records, whatever its lengths.
-TEST(Flash_layout, a_charge_covers_the_records) {
+TEST(FlashLayout, a_charge_covers_the_records) {
   for (const FlashGeometry& geometry : kGeometries) {
     const FlashLayout layout(geometry);
     const FlashPieces cut = layout.pieces();
@@ -77,7 +77,7 @@ TEST(Flash_layout, a_charge_covers_the_records) {
   }
 }
 
-TEST(Flash_layout, what_is_too_long_is_named) {
+TEST(FlashLayout, what_is_too_long_is_named) {
   const FlashLayout layout(small_geometry(512, 1, 16, 16));
   EXPECT_EQ(layout.max_key_bytes(), 30U * 16 - 32);
   EXPECT_TRUE(layout.charge(layout.max_key_bytes(), 0).ok());
@@ -92,7 +92,7 @@ TEST(Flash_layout, what_is_too_long_is_named) {
   EXPECT_EQ(FlashLayout(small_geometry(65536, 4, 16, 64)).max_key_bytes(), 65535U);
 }
 
-TEST(Flash_layout, I3_bad_blocks_take_from_what_is_usable) {
+TEST(FlashLayout, I3_bad_blocks_take_from_what_is_usable) {
   for (const FlashGeometry& geometry : kGeometries) {
     const FlashLayout layout(geometry);
     uint64_t before = layout.usable_units(0);
@@ -108,7 +108,7 @@ TEST(Flash_layout, I3_bad_blocks_take_from_what_is_usable) {
 }
 
 // An upper bound for the checkpoint that takes most: the positions far apart, the numbers large.
-TEST(Flash_layout, a_checkpoint_fits_the_blocks_that_are_reckoned) {
+TEST(FlashLayout, a_checkpoint_fits_the_blocks_that_are_reckoned) {
   for (const FlashGeometry& geometry : kGeometries) {
     const FlashLayout layout(geometry);
     for (const uint64_t entries : {0, 1, 10, 100, 1000}) {

@@ -5,7 +5,7 @@
 namespace cuckoo {
 namespace {
 
-class Flash_log : public ::testing::TestWithParam<bool> {
+class FlashLogTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
 
@@ -16,7 +16,7 @@ class Flash_log : public ::testing::TestWithParam<bool> {
   FlashLog& log = parts.log;
 };
 
-TEST_P(Flash_log, I1_what_was_appended_is_loaded) {
+TEST_P(FlashLogTest, I1_what_was_appended_is_loaded) {
   const std::string value(500, 'v');
   const FlashLogRecord record = parts.put("a key", value);
   FlashLoadedRecord loaded;
@@ -33,7 +33,7 @@ TEST_P(Flash_log, I1_what_was_appended_is_loaded) {
   EXPECT_EQ(head.position, record.position);
 }
 
-TEST_P(Flash_log, I1_the_state_knows_where_the_stream_goes_on) {
+TEST_P(FlashLogTest, I1_the_state_knows_where_the_stream_goes_on) {
   const uint64_t digest = state.digest;
   const FlashLogRecord one = parts.put("a", "1");
   EXPECT_NE(state.digest, digest);
@@ -43,7 +43,7 @@ TEST_P(Flash_log, I1_the_state_knows_where_the_stream_goes_on) {
   EXPECT_EQ(state.streams.hot.offset, kFlashHeaderUnits + 2 * one.header.units(16));
 }
 
-TEST_P(Flash_log, a_full_stream_goes_on_in_another_block) {
+TEST_P(FlashLogTest, a_full_stream_goes_on_in_another_block) {
   const uint32_t first = parts.fill_block("key");
   const uint32_t second = state.streams.hot.block;
   EXPECT_NE(second, first);
@@ -56,7 +56,7 @@ TEST_P(Flash_log, a_full_stream_goes_on_in_another_block) {
   EXPECT_EQ(parts.device.violations(), std::vector<std::string>());
 }
 
-TEST_P(Flash_log, I3_what_is_no_record_is_an_error) {
+TEST_P(FlashLogTest, I3_what_is_no_record_is_an_error) {
   const FlashLogRecord record = parts.put("a key", "value");
   FlashLoadedRecord loaded;
   EXPECT_TRUE(fails(
@@ -73,7 +73,7 @@ TEST_P(Flash_log, I3_what_is_no_record_is_an_error) {
   EXPECT_FALSE(log.read_head(record.position, head).value());
 }
 
-TEST_P(Flash_log, scans_an_image_as_it_scans_the_device) {
+TEST_P(FlashLogTest, scans_an_image_as_it_scans_the_device) {
   const FlashLogRecord record = parts.put("a key", "value");
   const uint32_t block = state.layout.locate(record.position).block;
   const uint64_t sequence = state.blocks.at(block).sequence;
@@ -91,14 +91,14 @@ TEST_P(Flash_log, scans_an_image_as_it_scans_the_device) {
       << "of another use of the block";
 }
 
-TEST_P(Flash_log, only_a_bare_device_is_read_to_see_what_was_programmed) {
+TEST_P(FlashLogTest, only_a_bare_device_is_read_to_see_what_was_programmed) {
   parts.put("a", "1");
   const uint64_t before = parts.device.counters().read_calls;
   parts.put("b", "2");
   EXPECT_EQ(parts.device.counters().read_calls - before, GetParam() ? 1U : 0U);
 }
 
-TEST_P(Flash_log, prepare_erases_what_was_used) {
+TEST_P(FlashLogTest, prepare_erases_what_was_used) {
   const uint32_t used = parts.fill_block("key");
   const uint64_t erases = parts.device.counters().erases;
   ASSERT_STATUS(log.prepare(used));
@@ -109,10 +109,10 @@ TEST_P(Flash_log, prepare_erases_what_was_used) {
             std::optional<uint32_t>(GetParam() ? 1 : 0));
 }
 
-INSTANTIATE_TEST_SUITE_P(, Flash_log, ::testing::Values(false, true),
+INSTANTIATE_TEST_SUITE_P(, FlashLogTest, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "bare" : "atomic"; });
 
-TEST(Flash_log_on_worn_flash, I2_a_block_whose_program_failed_gets_no_further_record) {
+TEST(FlashLogOnWornFlash, I2_a_block_whose_program_failed_gets_no_further_record) {
   FlashParts parts(kBareFlash);
   ASSERT_STATUS(parts.mount().format());
   const FlashLogRecord one = parts.put("a", "1");
@@ -129,7 +129,7 @@ TEST(Flash_log_on_worn_flash, I2_a_block_whose_program_failed_gets_no_further_re
   EXPECT_EQ(parts.state.blocks.at(block).kind, FlashBlockKind::kBad);
 }
 
-TEST(Flash_log_on_worn_flash, a_block_that_can_not_be_opened_is_retired) {
+TEST(FlashLogOnWornFlash, a_block_that_can_not_be_opened_is_retired) {
   FlashParts parts(kBareFlash);
   ASSERT_STATUS(parts.mount().format());
   const uint32_t first = parts.state.blocks.touched();  // the virgin blocks come in order
@@ -140,7 +140,7 @@ TEST(Flash_log_on_worn_flash, a_block_that_can_not_be_opened_is_retired) {
   EXPECT_EQ(parts.state.blocks.bad_count(), 2U);
 }
 
-TEST(Flash_log_on_worn_flash, without_a_free_block_it_is_full) {
+TEST(FlashLogOnWornFlash, without_a_free_block_it_is_full) {
   FlashParts parts(kBareFlash);
   ASSERT_STATUS(parts.mount().format());
   while (parts.state.blocks.free_count() > 0) {

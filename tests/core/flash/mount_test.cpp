@@ -5,19 +5,19 @@
 namespace cuckoo {
 namespace {
 
-class Flash_mount : public ::testing::TestWithParam<bool> {
+class FlashMountTest : public ::testing::TestWithParam<bool> {
  protected:
   bool bare() const { return GetParam(); }
   FlashParts parts{GetParam() ? kBareFlash : kAtomicFlash};
   FlashParts again{GetParam() ? kBareFlash : kAtomicFlash};
 };
 
-TEST_P(Flash_mount, of_an_empty_device_says_that_there_is_no_store) {
+TEST_P(FlashMountTest, of_an_empty_device_says_that_there_is_no_store) {
   EXPECT_TRUE(
       fails(parts.mount().mount(), ErrorCode::kCorrupt, "there is no store on this device"));
 }
 
-TEST_P(Flash_mount, finds_what_was_formatted) {
+TEST_P(FlashMountTest, finds_what_was_formatted) {
   ASSERT_STATUS(parts.mount().format());
   EXPECT_EQ(parts.anchors.blocks().size(), 3U);
   ASSERT_STATUS(parts.state.check());
@@ -27,7 +27,7 @@ TEST_P(Flash_mount, finds_what_was_formatted) {
   ASSERT_STATUS(again.state.check());
 }
 
-TEST_P(Flash_mount, I3_of_an_atomic_device_gives_the_state_and_writes_nothing) {
+TEST_P(FlashMountTest, I3_of_an_atomic_device_gives_the_state_and_writes_nothing) {
   ASSERT_STATUS(parts.mount().format());
   for (int i = 0; i < 300; ++i) {
     parts.put("key" + std::to_string(i % 40), std::string(i % 99, 'v'));
@@ -47,7 +47,7 @@ TEST_P(Flash_mount, I3_of_an_atomic_device_gives_the_state_and_writes_nothing) {
   }
 }
 
-TEST_P(Flash_mount, I1_streams_of_a_bare_device_go_on_in_other_blocks) {
+TEST_P(FlashMountTest, I1_streams_of_a_bare_device_go_on_in_other_blocks) {
   ASSERT_STATUS(parts.mount().format());
   parts.put("a", "1");
   again.device.restore(parts.device.snapshot());
@@ -63,7 +63,7 @@ TEST_P(Flash_mount, I1_streams_of_a_bare_device_go_on_in_other_blocks) {
 }
 
 // No older checkpoint stands in for it: that may lack acknowledged changes.
-TEST_P(Flash_mount, a_checkpoint_that_is_damaged_is_named) {
+TEST_P(FlashMountTest, a_checkpoint_that_is_damaged_is_named) {
   ASSERT_STATUS(parts.mount().format());
   ASSERT_STATUS(parts.checkpointer.checkpoint());
   const uint32_t block = parts.state.checkpoint_blocks.back();
@@ -73,7 +73,7 @@ TEST_P(Flash_mount, a_checkpoint_that_is_damaged_is_named) {
                     "checkpoint 2, erase block " + std::to_string(block) + ": wrong CRC"));
 }
 
-TEST_P(Flash_mount, format_takes_a_used_device) {
+TEST_P(FlashMountTest, format_takes_a_used_device) {
   ASSERT_STATUS(parts.mount().format());
   parts.fill_block("key");
   const uint64_t id = parts.state.checkpoint_id;
@@ -88,10 +88,10 @@ TEST_P(Flash_mount, format_takes_a_used_device) {
   EXPECT_EQ(parts.state.heads, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(, Flash_mount, ::testing::Values(false, true),
+INSTANTIATE_TEST_SUITE_P(, FlashMountTest, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "bare" : "atomic"; });
 
-TEST(Flash_mount_of_a_bare_device, I2_nothing_but_anchors_is_erased_before_the_new_checkpoint) {
+TEST(FlashMountOfABareDevice, I2_nothing_but_anchors_is_erased_before_the_new_checkpoint) {
   FlashParts parts(kBareFlash);
   ASSERT_STATUS(parts.mount().format());
   parts.fill_block("key");
@@ -115,7 +115,7 @@ TEST(Flash_mount_of_a_bare_device, I2_nothing_but_anchors_is_erased_before_the_n
   }
 }
 
-TEST(Flash_mount_of_a_bare_device, without_a_block_for_a_checkpoint_only_reading_is_left) {
+TEST(FlashMountOfABareDevice, without_a_block_for_a_checkpoint_only_reading_is_left) {
   FlashParts parts(kBareFlash);
   ASSERT_STATUS(parts.mount().format());
   parts.put("a", "1");

@@ -57,10 +57,10 @@ void explore(const FlashCutExplorer::Options& options, uint64_t& total) {
   ASSERT_EQ(failure, "");
 }
 
-class Flash_power_cut : public ::testing::TestWithParam<Shape> {};
+class FlashPowerCut : public ::testing::TestWithParam<Shape> {};
 
 // All modes at every step, once.
-TEST_P(Flash_power_cut, I1_to_I4_at_every_step) {
+TEST_P(FlashPowerCut, I1_to_I4_at_every_step) {
   const test::ModelSeeds seeds(2);
   uint64_t cuts = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -74,7 +74,7 @@ TEST_P(Flash_power_cut, I1_to_I4_at_every_step) {
 }
 
 // Cuts inside what comes after a cut: two all, or three here and there.
-TEST_P(Flash_power_cut, I4_inside_recoveries) {
+TEST_P(FlashPowerCut, I4_inside_recoveries) {
   const test::ModelSeeds seeds(1);
   uint64_t cuts = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -94,7 +94,7 @@ TEST_P(Flash_power_cut, I4_inside_recoveries) {
 }
 
 // On devices with bad blocks and blocks that wear out while the workload runs.
-TEST_P(Flash_power_cut, I2_on_failing_flash) {
+TEST_P(FlashPowerCut, I2_on_failing_flash) {
   const test::ModelSeeds seeds(5);  // one for each way to fail
   uint64_t cuts = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -108,14 +108,14 @@ TEST_P(Flash_power_cut, I2_on_failing_flash) {
   RecordProperty("cuts", std::to_string(cuts));
 }
 
-INSTANTIATE_TEST_SUITE_P(shapes, Flash_power_cut, ::testing::ValuesIn(kShapes),
+INSTANTIATE_TEST_SUITE_P(Shapes, FlashPowerCut, ::testing::ValuesIn(kShapes),
                          [](const ::testing::TestParamInfo<Shape>& shape) {
                            return std::to_string(shape.param.sector) + "_by_" +
                                   std::to_string(shape.param.per_block) + "_units_of_" +
                                   std::to_string(shape.param.unit);
                          });
 
-TEST(Flash_power_cut_id, replays) {
+TEST(FlashPowerCutId, replays) {
   const char* const id = std::getenv("CUCKOO_FLASH_CUT");
   if (id == nullptr) {
     GTEST_SKIP() << "CUCKOO_FLASH_CUT names no cut";

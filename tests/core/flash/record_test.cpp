@@ -44,7 +44,7 @@ Bytes encoded(const FlashRecordHeader& header, const Bytes& key, const Bytes& va
   return out;
 }
 
-TEST(Flash_record, a_put_has_these_bytes) {
+TEST(FlashRecord, a_put_has_these_bytes) {
   FlashRecordHeader header;
   header.type = FlashRecordType::kPut;
   header.last_of_batch = true;
@@ -71,7 +71,7 @@ TEST(Flash_record, a_put_has_these_bytes) {
   const auto decoded = decode_flash_record_header(std::span(out).first(24), kSequence, kOffset);
   ASSERT_TRUE(decoded.has_value());
   EXPECT_EQ(*decoded, header);
-  EXPECT_TRUE(verify_flash_head(std::span(out).first(27), kSequence, kOffset));
+  EXPECT_TRUE(verify_flash_record(std::span(out).first(27), kSequence, kOffset));
   EXPECT_TRUE(verify_flash_record(out, kSequence, kOffset));
   const auto key = key_in(header, out);
   EXPECT_EQ(Bytes(key.begin(), key.end()), text("key"));
@@ -79,7 +79,7 @@ TEST(Flash_record, a_put_has_these_bytes) {
   EXPECT_EQ(Bytes(value.begin(), value.end()), text("blue"));
 }
 
-TEST(Flash_record, a_head_has_the_length_of_the_whole_value) {
+TEST(FlashRecord, a_head_has_the_length_of_the_whole_value) {
   FlashRecordHeader header;
   header.type = FlashRecordType::kHead;
   header.key_bytes = 1;
@@ -99,7 +99,7 @@ TEST(Flash_record, a_head_has_the_length_of_the_whole_value) {
   EXPECT_FALSE(decode_flash_record_header(std::span(out).first(20), kSequence, kOffset));
 }
 
-TEST(Flash_record, a_mark_is_one_unit) {
+TEST(FlashRecord, a_mark_is_one_unit) {
   FlashRecordHeader header;
   header.type = FlashRecordType::kCollect;
   header.lsn = 0x010203040506;
@@ -120,7 +120,7 @@ TEST(Flash_record, a_mark_is_one_unit) {
   }
 }
 
-TEST(Flash_record, every_flipped_bit_and_every_other_place_is_found) {
+TEST(FlashRecord, every_flipped_bit_and_every_other_place_is_found) {
   FlashRecordHeader header;
   header.type = FlashRecordType::kPut;
   header.key_bytes = 3;
@@ -131,13 +131,13 @@ TEST(Flash_record, every_flipped_bit_and_every_other_place_is_found) {
     Bytes flipped = out;
     flipped[bit / 8] ^= std::byte{1} << (bit % 8);
     EXPECT_FALSE(verify_flash_record(flipped, kSequence, kOffset)) << bit;
-    EXPECT_EQ(verify_flash_head(std::span(flipped).first(27), kSequence, kOffset), bit / 8 >= 27);
+    EXPECT_EQ(verify_flash_record(std::span(flipped).first(27), kSequence, kOffset), bit / 8 >= 27);
   }
   EXPECT_FALSE(verify_flash_record(out, kSequence + 1, kOffset));
   EXPECT_FALSE(verify_flash_record(out, kSequence, kOffset + 1));
 }
 
-TEST(Flash_record, what_is_no_record) {
+TEST(FlashRecord, what_is_no_record) {
   const Bytes erased(32, std::byte{0xFF});
   EXPECT_FALSE(decode_flash_record_header(erased, kSequence, kOffset));
   const Bytes zero(32);
@@ -161,7 +161,7 @@ TEST(Flash_record, what_is_no_record) {
 }
 
 // The pieces of a value cover it, each fits, and a value that fits one record is one.
-TEST(Flash_record, pieces_cover_the_value) {
+TEST(FlashRecord, pieces_cover_the_value) {
   for (const uint32_t unit : {16U, 32U, 64U}) {
     for (const uint32_t piece_units : {128 / unit, 512 / unit, 992 / unit}) {
       const FlashPieces cut(piece_units, unit);
@@ -189,7 +189,7 @@ TEST(Flash_record, pieces_cover_the_value) {
   }
 }
 
-TEST(Flash_record, block_headers_have_these_bytes) {
+TEST(FlashRecord, block_headers_have_these_bytes) {
   const auto crc_of = [](uint32_t block, Bytes header) {
     Bytes salted(4);
     store_le(salted.data(), block);

@@ -7,7 +7,7 @@ namespace {
 
 // One store writes; another one, which had the same state and has not seen what was written since,
 // replays it.
-class Flash_replay : public ::testing::TestWithParam<bool> {
+class FlashReplayTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     ASSERT_STATUS(writer.mount().format());
@@ -59,12 +59,12 @@ class Flash_replay : public ::testing::TestWithParam<bool> {
   FlashParts reader{GetParam() ? kBareFlash : kAtomicFlash};
 };
 
-TEST_P(Flash_replay, of_nothing_changes_nothing) {
+TEST_P(FlashReplayTest, of_nothing_changes_nothing) {
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
   EXPECT_EQ(reader.state.next_lsn, 1U);
 }
 
-TEST_P(Flash_replay, I1_batches_are_applied_as_they_were_written) {
+TEST_P(FlashReplayTest, I1_batches_are_applied_as_they_were_written) {
   writer.put("a", "1");
   writer.put("b", "2", false);
   writer.put("a", "3");
@@ -75,7 +75,7 @@ TEST_P(Flash_replay, I1_batches_are_applied_as_they_were_written) {
   EXPECT_TRUE(reader.state.index.contains(writer.entries["a"].hash, writer.entries["a"].position));
 }
 
-TEST_P(Flash_replay, I1_goes_on_where_an_earlier_one_ended) {
+TEST_P(FlashReplayTest, I1_goes_on_where_an_earlier_one_ended) {
   if (bare()) {
     return;  // a bare device is only mounted
   }
@@ -87,7 +87,7 @@ TEST_P(Flash_replay, I1_goes_on_where_an_earlier_one_ended) {
   }
 }
 
-TEST_P(Flash_replay, goes_on_in_the_blocks_that_the_stream_went_on_in) {
+TEST_P(FlashReplayTest, goes_on_in_the_blocks_that_the_stream_went_on_in) {
   for (int i = 0; i < 4; ++i) {
     writer.fill_block("block" + std::to_string(i) + " ");
   }
@@ -95,7 +95,7 @@ TEST_P(Flash_replay, goes_on_in_the_blocks_that_the_stream_went_on_in) {
   EXPECT_EQ(reader.state.heads, writer.entries.size());
 }
 
-TEST_P(Flash_replay, I1_a_batch_without_an_end_is_as_if_it_had_never_begun) {
+TEST_P(FlashReplayTest, I1_a_batch_without_an_end_is_as_if_it_had_never_begun) {
   writer.put("a", "1");
   writer.put("b", "2", false);
   writer.put("c", "3", false);
@@ -103,7 +103,7 @@ TEST_P(Flash_replay, I1_a_batch_without_an_end_is_as_if_it_had_never_begun) {
       expect_refused_or_passed_over("the log ends in the middle of a change", 1));
 }
 
-TEST_P(Flash_replay, a_change_that_is_missing_is_an_error) {
+TEST_P(FlashReplayTest, a_change_that_is_missing_is_an_error) {
   writer.put("a", "1");
   ++writer.state.next_lsn;
   writer.put("b", "2");
@@ -111,7 +111,7 @@ TEST_P(Flash_replay, a_change_that_is_missing_is_an_error) {
                     "the change with seq 2 is missing from the log"));
 }
 
-TEST_P(Flash_replay, a_collection_moves_the_index_to_the_copies_in_the_order_of_events) {
+TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_of_events) {
   uint32_t victim = kNoBlock;
   for (FlashParts* parts : {&writer, &reader}) {  // the same on both
     victim = parts->fill_block("old ");
@@ -137,7 +137,7 @@ TEST_P(Flash_replay, a_collection_moves_the_index_to_the_copies_in_the_order_of_
   EXPECT_EQ(reader.state.blocks.at(victim).kind, FlashBlockKind::kFree);
 }
 
-TEST_P(Flash_replay, I1_a_collection_without_an_end_is_none) {
+TEST_P(FlashReplayTest, I1_a_collection_without_an_end_is_none) {
   const FlashLogRecord a = writer.put("a", "1");
   writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, 7);
   writer.copy(a);
@@ -148,20 +148,20 @@ TEST_P(Flash_replay, I1_a_collection_without_an_end_is_none) {
   }
 }
 
-TEST_P(Flash_replay, I1_a_copy_outside_of_a_collection_counts_for_nothing) {
+TEST_P(FlashReplayTest, I1_a_copy_outside_of_a_collection_counts_for_nothing) {
   const FlashLogRecord a = writer.put("a", "1");
   writer.copy(a);
   ASSERT_NO_FATAL_FAILURE(expect_refused_or_passed_over("belongs to no collection", 1));
 }
 
-TEST_P(Flash_replay, a_collection_of_the_future_lacks_a_change) {
+TEST_P(FlashReplayTest, a_collection_of_the_future_lacks_a_change) {
   writer.put("a", "1");
   writer.mark(FlashRecordType::kCollect, writer.state.next_lsn + 1, 7);
   EXPECT_TRUE(fails(replay_of_the_writer().run(), ErrorCode::kCorrupt,
                     "the change with seq 2 is missing from the log"));
 }
 
-TEST_P(Flash_replay, a_collection_of_a_record_that_is_not_there_is_an_error) {
+TEST_P(FlashReplayTest, a_collection_of_a_record_that_is_not_there_is_an_error) {
   FlashLogRecord a = writer.put("a", "1");
   const uint32_t block = writer.state.layout.locate(a.position).block;
   writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, block + 1);
@@ -171,7 +171,7 @@ TEST_P(Flash_replay, a_collection_of_a_record_that_is_not_there_is_an_error) {
       fails(replay_of_the_writer().run(), ErrorCode::kCorrupt, "is of a record that is not there"));
 }
 
-TEST_P(Flash_replay, I2_a_torn_record_at_the_end_is_passed_over) {
+TEST_P(FlashReplayTest, I2_a_torn_record_at_the_end_is_passed_over) {
   const FlashLogRecord a = writer.put("a", "1");
   const FlashLogRecord b = writer.put("b", "2");
   writer.device.flip_stored(writer.state.layout.address(b.position) + 20, 0);  // its key
@@ -182,7 +182,7 @@ TEST_P(Flash_replay, I2_a_torn_record_at_the_end_is_passed_over) {
   EXPECT_NE(reader.state.digest, writer.state.digest);
 }
 
-TEST_P(Flash_replay, I2_a_broken_record_with_one_behind_it_is_damage) {
+TEST_P(FlashReplayTest, I2_a_broken_record_with_one_behind_it_is_damage) {
   const FlashLogRecord a = writer.put("a", "1");
   const FlashLogRecord b = writer.put("b", "2");
   writer.device.flip_stored(writer.state.layout.address(a.position) + 20, 0);
@@ -193,7 +193,7 @@ TEST_P(Flash_replay, I2_a_broken_record_with_one_behind_it_is_damage) {
   EXPECT_EQ(reader.state.heads, 0U);
 }
 
-TEST_P(Flash_replay, the_newest_record_comes_with_all_its_bytes_where_it_may_be_torn) {
+TEST_P(FlashReplayTest, the_newest_record_comes_with_all_its_bytes_where_it_may_be_torn) {
   writer.put("a", "1");
   const FlashLogRecord b = writer.put("b", "the value");
   FlashReplay replay = replay_of_the_writer();
@@ -208,7 +208,7 @@ TEST_P(Flash_replay, the_newest_record_comes_with_all_its_bytes_where_it_may_be_
 }
 
 // The end of the newest change may not be readable the next time: then what it emptied is needed.
-TEST_P(Flash_replay, I3_what_the_newest_change_emptied_is_held) {
+TEST_P(FlashReplayTest, I3_what_the_newest_change_emptied_is_held) {
   for (const bool one_more : {false, true}) {
     SCOPED_TRACE(one_more);
     FlashParts first(bare() ? kBareFlash : kAtomicFlash);
@@ -239,7 +239,7 @@ TEST_P(Flash_replay, I3_what_the_newest_change_emptied_is_held) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Flash_replay, ::testing::Values(false, true),
+INSTANTIATE_TEST_SUITE_P(, FlashReplayTest, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "bare" : "atomic"; });
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/core/flash/allocations.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 thread_local int64_t allocations_left = -1;
@@ -84,9 +85,12 @@ class SlotCacheTestPeer {
 
 namespace {
 
+using test::expect_good;
+using test::nth_word;
+
 using Model = std::multimap<uint32_t, uint32_t>;
 
-uint32_t nth_hash(uint64_t i) { return static_cast<uint32_t>(mix64((i + 1) * 0x9E3779B97F4A7C15)); }
+uint32_t nth_hash(uint64_t i) { return static_cast<uint32_t>(nth_word(0, i)); }
 
 std::vector<uint32_t> positions(const SlotCache& cache, uint32_t hash) {
   std::vector<uint32_t> found;
@@ -118,11 +122,6 @@ std::vector<std::pair<uint32_t, uint32_t>> pairs(const Model& model) {
   std::vector<std::pair<uint32_t, uint32_t>> all(model.begin(), model.end());
   std::sort(all.begin(), all.end());
   return all;
-}
-
-void expect_good(const SlotCache& cache) {
-  const Status status = cache.check();
-  ASSERT_TRUE(status.ok()) << status.error().message;
 }
 
 Model::iterator find_pair(Model& model, uint32_t hash, uint32_t position) {

@@ -6,12 +6,12 @@ namespace cuckoo {
 namespace {
 
 // Calls of a store's life, made by hand: nothing is read from the device.
-class Flash_state : public ::testing::Test {
+class FlashStateTest : public ::testing::Test {
  protected:
   static constexpr uint32_t kBlock = 5;
   static constexpr uint32_t kOther = 6;
 
-  Flash_state() {
+  FlashStateTest() {
     state.open(kBlock, FlashBlockKind::kData, 1, 1);
     state.open(kOther, FlashBlockKind::kData, 1, 2);
     state.streams.hot = {kBlock, kFlashHeaderUnits, kNoBlock};
@@ -47,7 +47,7 @@ class Flash_state : public ::testing::Test {
 
 constexpr uint32_t kUnits = 3;  // of such a put: 28 + 13 bytes
 
-TEST_F(Flash_state, a_put_a_replacement_and_a_removal) {
+TEST_F(FlashStateTest, a_put_a_replacement_and_a_removal) {
   const FlashLogRecord one = put(7);
   EXPECT_EQ(state.heads, 1U);
   EXPECT_EQ(state.charged_units, kUnits + 1);
@@ -70,7 +70,7 @@ TEST_F(Flash_state, a_put_a_replacement_and_a_removal) {
   ASSERT_STATUS(state.check());
 }
 
-TEST_F(Flash_state, a_record_that_replaces_nothing_is_an_error) {
+TEST_F(FlashStateTest, a_record_that_replaces_nothing_is_an_error) {
   const FlashLogRecord one = put(7);
   const auto refused = [&](uint32_t hash, uint32_t previous) {
     return fails(state.apply(next(FlashRecordType::kPut, hash, previous)), ErrorCode::kCorrupt,
@@ -81,7 +81,7 @@ TEST_F(Flash_state, a_record_that_replaces_nothing_is_an_error) {
   EXPECT_TRUE(refused(7, 4000000000));
 }
 
-TEST_F(Flash_state, a_drop_removes_the_parts_that_it_names) {
+TEST_F(FlashStateTest, a_drop_removes_the_parts_that_it_names) {
   const uint32_t part_bytes = state.layout.pieces().part_bytes();
   std::vector<uint32_t> positions;
   for (uint32_t i = 0; i < 2; ++i) {
@@ -114,7 +114,7 @@ TEST_F(Flash_state, a_drop_removes_the_parts_that_it_names) {
   EXPECT_TRUE(fails(state.apply(drop), ErrorCode::kCorrupt, "names a part that is not there"));
 }
 
-TEST_F(Flash_state, a_collection_moves_what_is_live_and_frees_the_victim) {
+TEST_F(FlashStateTest, a_collection_moves_what_is_live_and_frees_the_victim) {
   FlashLogRecord copy = put(7);
   copy.header.previous = copy.position;
   copy.position = state.layout.position(kOther, kFlashHeaderUnits);
@@ -133,7 +133,7 @@ TEST_F(Flash_state, a_collection_moves_what_is_live_and_frees_the_victim) {
   EXPECT_EQ(state.stats.collections, 1U);
 }
 
-TEST_F(Flash_state, S1_equal_calls_give_equal_states) {
+TEST_F(FlashStateTest, S1_equal_calls_give_equal_states) {
   FlashSimulator other_device{small_geometry()};
   FlashState other(other_device, kAtomicFlash);
   EXPECT_EQ(state.difference_to(other), "state " + std::to_string(state.digest) + " and 0");
@@ -150,7 +150,7 @@ TEST_F(Flash_state, S1_equal_calls_give_equal_states) {
   EXPECT_EQ(state.difference_to(other), "index");
 }
 
-TEST_F(Flash_state, S2_a_block_stays_while_it_is_written_to_or_in_the_tail_or_held) {
+TEST_F(FlashStateTest, S2_a_block_stays_while_it_is_written_to_or_in_the_tail_or_held) {
   const auto kind = [&] { return state.blocks.at(kBlock).kind; };
   ASSERT_STATUS(state.release_if_dead(kBlock));
   EXPECT_EQ(kind(), FlashBlockKind::kData) << "a stream writes to it";
@@ -171,7 +171,7 @@ TEST_F(Flash_state, S2_a_block_stays_while_it_is_written_to_or_in_the_tail_or_he
   EXPECT_EQ(kind(), FlashBlockKind::kFree);
 }
 
-TEST_F(Flash_state, sweep_frees_what_nothing_points_to) {
+TEST_F(FlashStateTest, sweep_frees_what_nothing_points_to) {
   state.open(8, FlashBlockKind::kCheckpoint, 1, 4);
   state.open(9, FlashBlockKind::kCheckpoint, 1, 5);
   state.checkpoint_blocks = {9};
@@ -189,7 +189,7 @@ TEST_F(Flash_state, sweep_frees_what_nothing_points_to) {
   ASSERT_STATUS(state.check());
 }
 
-TEST(Flash_state_that_wears_out, a_block_is_erased_when_it_becomes_free_but_by_no_replay) {
+TEST(FlashStateThatWearsOut, a_block_is_erased_when_it_becomes_free_but_by_no_replay) {
   for (const bool replays : {false, true}) {
     FlashSimulator device(small_geometry());
     FlashState state(device, kWearingFlash);
@@ -206,7 +206,7 @@ TEST(Flash_state_that_wears_out, a_block_is_erased_when_it_becomes_free_but_by_n
   }
 }
 
-TEST_F(Flash_state, S3_undo_gives_the_state_of_each_mark) {
+TEST_F(FlashStateTest, S3_undo_gives_the_state_of_each_mark) {
   put(1);
   const FlashLogRecord two = put(2);
   const uint64_t digest = state.digest;
@@ -237,7 +237,7 @@ TEST_F(Flash_state, S3_undo_gives_the_state_of_each_mark) {
   ASSERT_STATUS(state.check());
 }
 
-TEST_F(Flash_state, an_error_poisons_until_a_reset) {
+TEST_F(FlashStateTest, an_error_poisons_until_a_reset) {
   EXPECT_TRUE(state.fail({}).ok());
   EXPECT_FALSE(state.poisoned());
   EXPECT_FALSE(state.fail(corrupt("bits")).ok());
@@ -247,7 +247,7 @@ TEST_F(Flash_state, an_error_poisons_until_a_reset) {
   EXPECT_FALSE(state.poisoned());
 }
 
-TEST_F(Flash_state, full_says_whether_the_device_is_worn_out) {
+TEST_F(FlashStateTest, full_says_whether_the_device_is_worn_out) {
   EXPECT_EQ(state.full("no room").message, "no room");
   state.blocks.retire(kOther);
   EXPECT_EQ(state.full("no room").message, "worn out: 1 of 24 erase blocks failed: no room");

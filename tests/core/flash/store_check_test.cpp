@@ -23,7 +23,7 @@ class FlashStoreTestPeer {
 
 namespace {
 
-TEST(Flash_store_check, names_the_invariant_that_is_broken) {
+TEST(FlashStoreCheck, names_the_invariant_that_is_broken) {
   struct Damage {
     const char* what;
     std::function<void(FlashStoreTestPeer&, FlashStore&)> plant;
@@ -72,13 +72,13 @@ TEST(Flash_store_check, names_the_invariant_that_is_broken) {
   }
 }
 
-TEST(Flash_store_check, needs_a_mounted_store) {
+TEST(FlashStoreCheck, needs_a_mounted_store) {
   FlashSimulator device(small_geometry());
   FlashStore store(device, {});
   EXPECT_EQ(store.check(no_poll).error().message, "the store is not mounted");
 }
 
-TEST(Flash_store_check, ends_when_poll_says_so) {
+TEST(FlashStoreCheck, ends_when_poll_says_so) {
   FlashSimulator device(small_geometry());
   FlashStore store(device, {});
   ASSERT_STATUS(store.format());

@@ -6,7 +6,7 @@ namespace cuckoo {
 
 namespace {
 
-TEST(Flash_store, I5_model_without_cuts) {
+TEST(FlashStore, I5_model_without_cuts) {
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
     SCOPED_TRACE(seed);
     FlashSimulator device(small_geometry(1024, 4, 24));
@@ -38,7 +38,7 @@ TEST(Flash_store, I5_model_without_cuts) {
 
 // An atomic device: a database transaction. Marks are savepoints; who owns the database puts the
 // bytes of the device back.
-TEST(Flash_store, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
+TEST(FlashStore, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
   for (const uint64_t seed : {1, 2, 3, 4, 5, 6}) {
     SCOPED_TRACE(seed);
     FlashSimulator device(small_geometry(1024, 4, 40));

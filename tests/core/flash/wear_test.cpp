@@ -26,7 +26,7 @@ const WearCase kWearCases[] = {
     {"b24_of_8192_atomic", wear_geometry(512, 16, 24, 32), true},
 };
 
-class Flash_wear : public ::testing::TestWithParam<WearCase> {
+class FlashWear : public ::testing::TestWithParam<WearCase> {
  protected:
   // Updates `updated` of `keys` keys at random until the blocks were erased `erases` times on
   // average; `watch` is called now and then.
@@ -64,7 +64,7 @@ class Flash_wear : public ::testing::TestWithParam<WearCase> {
   }
 };
 
-TEST_P(Flash_wear, is_even_when_all_keys_change) {
+TEST_P(FlashWear, is_even_when_all_keys_change) {
   FlashBlocks::Wear last;
   ASSERT_NO_FATAL_FAILURE(
       wear(400, 0.8, 1, [&](const FlashStore& store) { last = store.blocks().wear(); }));
@@ -73,7 +73,7 @@ TEST_P(Flash_wear, is_even_when_all_keys_change) {
   EXPECT_LE(last.deviation, 0.02 * last.mean);
 }
 
-TEST_P(Flash_wear, stays_within_the_gap_when_half_the_keys_never_change) {
+TEST_P(FlashWear, stays_within_the_gap_when_half_the_keys_never_change) {
   uint32_t most = 0;
   ASSERT_NO_FATAL_FAILURE(wear(600, 0.9, 2, [&](const FlashStore& store) {
     const FlashBlocks::Wear wear = store.blocks().wear();
@@ -83,7 +83,7 @@ TEST_P(Flash_wear, stays_within_the_gap_when_half_the_keys_never_change) {
   EXPECT_LE(most, 32U);
 }
 
-INSTANTIATE_TEST_SUITE_P(devices, Flash_wear, ::testing::ValuesIn(kWearCases),
+INSTANTIATE_TEST_SUITE_P(Devices, FlashWear, ::testing::ValuesIn(kWearCases),
                          [](const ::testing::TestParamInfo<WearCase>& of) {
                            return of.param.name;
                          });
@@ -94,7 +94,7 @@ FlashGeometry geometry_with_endurance(uint32_t endurance) {
   return geometry;
 }
 
-TEST(Flash_wear_levelling, the_gap_follows_from_the_endurance) {
+TEST(FlashWearLevelling, the_gap_follows_from_the_endurance) {
   const auto gap = [](uint32_t endurance, bool wears_out) {
     FlashSimulator device(geometry_with_endurance(endurance));
     return flash_wear_gap(FlashState(device, {.atomic_device = wears_out, .wears_out = wears_out}));
@@ -107,10 +107,10 @@ TEST(Flash_wear_levelling, the_gap_follows_from_the_endurance) {
   EXPECT_EQ(gap(10, true), 8U);
 }
 
-class Flash_levelling : public ::testing::Test {
+class FlashLevelling : public ::testing::Test {
  protected:
   // Two blocks of data, the hot stream's much more worn.
-  Flash_levelling() {
+  FlashLevelling() {
     state.open(4, FlashBlockKind::kData, 1, 1);
     state.open(5, FlashBlockKind::kData, 40, 2);
     state.streams.hot = {5, 200, kNoBlock};
@@ -120,14 +120,14 @@ class Flash_levelling : public ::testing::Test {
   FlashState state{device, {}};
 };
 
-TEST_F(Flash_levelling, I1_data_that_lags_is_picked_when_a_block_is_opened) {
+TEST_F(FlashLevelling, I1_data_that_lags_is_picked_when_a_block_is_opened) {
   EXPECT_EQ(block_to_level(state, 57, 3), 4U);
   EXPECT_EQ(block_to_level(state, 56, 3), kNoBlock) << "it fits the open block";
   state.streams.hot.block = kNoBlock;
   EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
 }
 
-TEST_F(Flash_levelling, I1_not_before_the_gap_is_near) {
+TEST_F(FlashLevelling, I1_not_before_the_gap_is_near) {
   state.blocks.set_erase_count(4, 12);
   EXPECT_EQ(block_to_level(state, 57, 3), 4U);
   state.blocks.set_erase_count(4, 13);
@@ -137,12 +137,12 @@ TEST_F(Flash_levelling, I1_not_before_the_gap_is_near) {
   EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
 }
 
-TEST_F(Flash_levelling, I1_no_part_of_the_tail) {
+TEST_F(FlashLevelling, I1_no_part_of_the_tail) {
   state.streams.tail_sequence = 1;
   EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
 }
 
-TEST_F(Flash_levelling, I2_anchors_are_worn_up_to_the_mean) {
+TEST_F(FlashLevelling, I2_anchors_are_worn_up_to_the_mean) {
   state.open(0, FlashBlockKind::kAnchor, 2, 9);
   for (uint32_t block = 6; block < 24; ++block) {
     state.blocks.set_erase_count(block, 20);
@@ -162,7 +162,7 @@ TEST_F(Flash_levelling, I2_anchors_are_worn_up_to_the_mean) {
   EXPECT_EQ(anchor_erases_due(state, 0), 64U) << "not all at once";
 }
 
-TEST(Flash_wear_of_anchors, that_never_fail_is_none) {
+TEST(FlashWearOfAnchors, that_never_fail_is_none) {
   FlashSimulator device(small_geometry());
   FlashState state(device, {.atomic_device = true, .wears_out = true});
   state.open(0, FlashBlockKind::kAnchor, 2, 9);

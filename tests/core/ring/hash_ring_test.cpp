@@ -41,7 +41,7 @@ class EveryRing : public ::testing::TestWithParam<test::RingCase> {
 
 std::string node_name(int i) { return "10.0.0." + std::to_string(i) + ":11211"; }
 
-TEST_P(EveryRing, Empty_has_no_owner) {
+TEST_P(EveryRing, empty_has_no_owner) {
   const std::shared_ptr<HashRing> ring = make();
   ring->build();
   EXPECT_EQ(ring->owner(5), 0U);
@@ -51,7 +51,7 @@ TEST_P(EveryRing, Empty_has_no_owner) {
   expect_valid(*ring);
 }
 
-TEST_P(EveryRing, Only_node_owns_all) {
+TEST_P(EveryRing, only_node_owns_all) {
   const std::shared_ptr<HashRing> ring = make();
   const uint32_t id = add(*ring, "a", 2.5);
   expect_valid(*ring);
@@ -60,7 +60,7 @@ TEST_P(EveryRing, Only_node_owns_all) {
   EXPECT_EQ(ring->share(id).share(), 1.0);
 }
 
-TEST_P(EveryRing, Shares_are_what_keys_find) {
+TEST_P(EveryRing, shares_are_what_keys_find) {
   constexpr uint64_t kKeys = 1000000;
   const std::shared_ptr<HashRing> ring = make();
   for (int i = 0; i < 10; ++i) {
@@ -81,7 +81,7 @@ TEST_P(EveryRing, Shares_are_what_keys_find) {
 }
 
 // I3, for a million keys. ketama: with equal weights.
-TEST_P(EveryRing, I3_Change_moves_only_what_it_must) {
+TEST_P(EveryRing, I3_change_moves_only_what_it_must) {
   constexpr uint64_t kKeys = 1000000;
   for (const bool weighted : {false, true}) {
     if (weighted && is_ketama()) {
@@ -120,7 +120,7 @@ TEST_P(EveryRing, I3_Change_moves_only_what_it_must) {
 }
 
 // I4: the smallest weight among the largest.
-TEST_P(EveryRing, I4_Positive_weight_has_a_share) {
+TEST_P(EveryRing, I4_positive_weight_has_a_share) {
   if (is_ketama()) {
     return;
   }
@@ -140,7 +140,7 @@ TEST_P(EveryRing, I4_Positive_weight_has_a_share) {
 }
 
 // I2. slots: the quotas, not the owners.
-TEST_P(EveryRing, I2_History_decides_nothing) {
+TEST_P(EveryRing, I2_history_decides_nothing) {
   std::mt19937_64 random(3);
   std::vector<std::pair<std::string, double>> nodes;
   for (int i = 0; i < 30; ++i) {
@@ -173,7 +173,7 @@ TEST_P(EveryRing, I2_History_decides_nothing) {
   }
 }
 
-TEST_P(EveryRing, Replicas_are_different_nodes_in_order) {
+TEST_P(EveryRing, replicas_are_different_nodes_in_order) {
   const std::shared_ptr<HashRing> ring = make();
   for (int i = 0; i < 40; ++i) {
     add(*ring, node_name(i));
@@ -198,7 +198,7 @@ TEST_P(EveryRing, Replicas_are_different_nodes_in_order) {
 }
 
 // With ring and ketama the next one is where the keys go when the owner leaves.
-TEST_P(EveryRing, Second_replica_takes_over) {
+TEST_P(EveryRing, second_replica_takes_over) {
   if (is_slots()) {
     return;
   }
@@ -224,7 +224,7 @@ TEST_P(EveryRing, Second_replica_takes_over) {
   }
 }
 
-TEST_P(EveryRing, Wrong_changes_change_nothing) {
+TEST_P(EveryRing, wrong_changes_change_nothing) {
   const std::shared_ptr<HashRing> ring = make();
   const uint32_t a = add(*ring, "a");
   const uint32_t b = add(*ring, "b");
@@ -243,7 +243,7 @@ TEST_P(EveryRing, Wrong_changes_change_nothing) {
   expect_valid(*ring);
 }
 
-TEST_P(EveryRing, I1_Ids_stay_and_are_given_again_behind_the_highest) {
+TEST_P(EveryRing, I1_ids_stay_and_are_given_again_behind_the_highest) {
   const std::shared_ptr<HashRing> ring = make();
   EXPECT_EQ(add(*ring, "a"), 1U);
   EXPECT_EQ(add(*ring, "b"), 2U);
@@ -258,7 +258,7 @@ TEST_P(EveryRing, I1_Ids_stay_and_are_given_again_behind_the_highest) {
   EXPECT_EQ(ring->find(uint32_t{99}), nullptr);
 }
 
-TEST_P(EveryRing, I5_Digest_tells_node_sets_apart) {
+TEST_P(EveryRing, I5_digest_tells_node_sets_apart) {
   const std::shared_ptr<HashRing> ring = make();
   std::set<uint64_t> digests = {ring->node_digest()};
   add(*ring, "a");
@@ -274,7 +274,7 @@ TEST_P(EveryRing, I5_Digest_tells_node_sets_apart) {
   EXPECT_EQ(ring->node_digest(), both);
 }
 
-TEST_P(EveryRing, Stored_nodes_come_back) {
+TEST_P(EveryRing, stored_nodes_come_back) {
   const std::shared_ptr<HashRing> ring = make();
   for (int i = 0; i < 12; ++i) {
     add(*ring, node_name(i), 1 + i % 4);
@@ -318,7 +318,7 @@ TEST_P(EveryRing, Stored_nodes_come_back) {
 }
 
 // The definition of `ring`: the smallest hash of "name-i" at or above the key's, or the smallest.
-TEST(HashRing, Owner_is_that_of_the_next_point) {
+TEST(HashRing, owner_is_that_of_the_next_point) {
   const RingOptions options = ring_options(RingAlgorithm::kRing, 10, 99);
   const std::shared_ptr<HashRing> ring = empty_ring(options);
   std::map<uint64_t, std::string> points;
@@ -328,7 +328,7 @@ TEST(HashRing, Owner_is_that_of_the_next_point) {
     const int count = std::max(1, static_cast<int>(std::round(weight * 10)));
     for (int i = 0; i < count; ++i) {
       const std::string label = std::string(name) + "-" + std::to_string(i);
-      points[XXH3_64bits_withSeed(label.data(), label.size(), 99 + 4 * 0x9E3779B97F4A7C15)] = name;
+      points[XXH3_64bits_withSeed(label.data(), label.size(), 99 + 4 * kGoldenStep)] = name;
     }
   }
   EXPECT_EQ(points.size(), 36U);
@@ -340,7 +340,7 @@ TEST(HashRing, Owner_is_that_of_the_next_point) {
   }
 }
 
-TEST(HashRing, Seeds_give_different_rings) {
+TEST(HashRing, seeds_give_different_rings) {
   for (const RingAlgorithm algorithm : {RingAlgorithm::kRing, RingAlgorithm::kSlots}) {
     std::vector<std::vector<std::string>> owners;
     for (const uint64_t seed : {1, 2}) {
@@ -354,7 +354,7 @@ TEST(HashRing, Seeds_give_different_rings) {
   }
 }
 
-TEST(HashRing, Points_are_limited) {
+TEST(HashRing, points_are_limited) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kRing, 100000));
   EXPECT_FALSE(ring->insert("a", 10.49).ok());  // 2^20 is 10.48576
   for (int i = 0; i < 16; ++i) {
@@ -368,7 +368,7 @@ TEST(HashRing, Points_are_limited) {
   EXPECT_FALSE(ring->update(1, node_name(0), 10.48576).ok());
 }
 
-TEST(HashRing, Build_can_be_stopped_and_begun_again) {
+TEST(HashRing, build_can_be_stopped_and_begun_again) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kRing));
   for (int i = 0; i < 10; ++i) {
     add(*ring, node_name(i));
@@ -384,7 +384,7 @@ TEST(HashRing, Build_can_be_stopped_and_begun_again) {
   expect_valid(*ring);
 }
 
-TEST(HashRing, Nodes_are_limited) {
+TEST(HashRing, nodes_are_limited) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kRing, 1));
   for (uint32_t i = 0; i < kMaxRingNodes; ++i) {
     add(*ring, std::to_string(i));
@@ -422,9 +422,8 @@ uint32_t brute_owner(const HashRing& ring, Ketama& ketama, uint64_t position) {
       const double count = std::max(1.0, std::round(node->weight * options.vnodes));
       for (int i = 0; i < count; ++i) {
         const std::string label = node->name + "-" + std::to_string(i);
-        consider(
-            XXH3_64bits_withSeed(label.data(), label.size(), options.seed + 4 * 0x9E3779B97F4A7C15),
-            node->id);
+        consider(XXH3_64bits_withSeed(label.data(), label.size(), options.seed + 4 * kGoldenStep),
+                 node->id);
       }
       continue;
     }
@@ -439,7 +438,7 @@ uint32_t brute_owner(const HashRing& ring, Ketama& ketama, uint64_t position) {
   return owner;
 }
 
-TEST_P(EveryRing, Random_changes_give_the_owners_of_the_model) {
+TEST_P(EveryRing, random_changes_give_the_owners_of_the_model) {
   if (is_slots()) {
     return;  // tests/core/ring/owners_test.cpp has its own
   }

@@ -16,19 +16,17 @@
 #include <utility>
 
 #include "tests/core/ring/samples.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
 using test::add;
+using test::bytes_of;
 using test::empty_ring;
 using test::ketama_options;
 
 using Expected = std::vector<std::pair<std::string, std::string>>;  // key -> node
-
-std::span<const std::byte> bytes_of(const std::string& text) {
-  return std::as_bytes(std::span(text));
-}
 
 // ketama.servers of libketama; the tests of libmemcached have the same.
 std::shared_ptr<HashRing> eight_servers(KetamaDialect dialect) {
@@ -75,7 +73,7 @@ class Md5 {
   EVP_MD_CTX* context_ = EVP_MD_CTX_new();
 };
 
-TEST(Ketama, Gives_what_the_test_of_libketama_gives) {
+TEST(Ketama, gives_what_the_test_of_libketama_gives) {
   const std::shared_ptr<HashRing> ring = eight_servers(KetamaDialect::kLibketama);
   const PointRing& points = ring->points();
   Md5 output;
@@ -90,7 +88,7 @@ TEST(Ketama, Gives_what_the_test_of_libketama_gives) {
   EXPECT_EQ(output.hex(), "5672b131391f5aa2b280936aec1eea74");
 }
 
-TEST(Ketama, Gives_what_the_test_of_libmemcached_gives) {
+TEST(Ketama, gives_what_the_test_of_libmemcached_gives) {
   const std::shared_ptr<HashRing> ring = eight_servers(KetamaDialect::kLibmemcached);
   expect_owners(*ring, {
                            {"SVa_]_V41)", "10.0.1.7:11211"},
@@ -110,7 +108,7 @@ TEST(Ketama, Gives_what_the_test_of_libmemcached_gives) {
   EXPECT_EQ(ring->owner(ring->ketama_position(bytes_of("VDEAAAAA"))), ring->points().owner_at(0));
 }
 
-TEST(Ketama, Gives_what_the_test_of_libmemcached_gives_for_spymemcached) {
+TEST(Ketama, gives_what_the_test_of_libmemcached_gives_for_spymemcached) {
   const std::shared_ptr<HashRing> ring = eight_servers(KetamaDialect::kSpy);
   expect_owners(*ring, {
                            {"SVa_]_V41)", "10.0.1.2:11211"},
@@ -129,7 +127,7 @@ TEST(Ketama, Gives_what_the_test_of_libmemcached_gives_for_spymemcached) {
 }
 
 // Of an address without a host's name spymemcached itself drops the slash: libketama's labels.
-TEST(Ketama, Gives_what_the_test_of_spymemcached_gives) {
+TEST(Ketama, gives_what_the_test_of_spymemcached_gives) {
   const auto servers = [](int count) {
     const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
     for (int i = 0; i < count; ++i) {
@@ -165,7 +163,7 @@ TEST(Ketama, Gives_what_the_test_of_spymemcached_gives) {
                          {"key4", "localhost:11212"}});
 }
 
-TEST(Ketama, Labels_are_the_clients) {
+TEST(Ketama, labels_are_the_clients) {
   using enum KetamaDialect;
   EXPECT_EQ(ketama_label(kLibketama, "a:11211"), "a:11211");
   EXPECT_EQ(ketama_label(kLibmemcached, "a:11211"), "a");
@@ -175,7 +173,7 @@ TEST(Ketama, Labels_are_the_clients) {
   EXPECT_EQ(ketama_label(kSpy, "a:11211"), "/a:11211");
 }
 
-TEST(Ketama, Counts_hashes_as_the_clients_do) {
+TEST(Ketama, counts_hashes_as_the_clients_do) {
   std::vector<size_t> short_of_40;
   std::vector<size_t> short_in_libmemcached;
   for (size_t n = 1; n <= 300; ++n) {
@@ -201,7 +199,7 @@ TEST(Ketama, Counts_hashes_as_the_clients_do) {
   EXPECT_EQ(ring->points().size(), 61U * 156);
 }
 
-TEST(Ketama, Small_weight_among_large_ones_gets_no_points) {
+TEST(Ketama, I2_small_weight_among_large_ones_gets_no_points) {
   const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
   add(*ring, "large", 1e6);
   const uint32_t small = add(*ring, "small", 1);
@@ -211,7 +209,7 @@ TEST(Ketama, Small_weight_among_large_ones_gets_no_points) {
   test::expect_valid(*ring);
 }
 
-TEST(Ketama, Cuts_a_digest_in_four_little_endian_parts) {
+TEST(Ketama, cuts_a_digest_in_four_little_endian_parts) {
   const std::shared_ptr<Ketama> ketama = Ketama::make().value();
   // MD5("abc") = 90015098 3cd24fb0 d6963f7d 28e17f72
   const std::array<uint32_t, 4> parts = ketama->digest(bytes_of("abc"));

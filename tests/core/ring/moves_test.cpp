@@ -53,7 +53,7 @@ class RingMoves : public ::testing::TestWithParam<test::RingCase> {
   }
 };
 
-TEST_P(RingMoves, Are_what_keys_do) {
+TEST_P(RingMoves, are_what_keys_do) {
   for (int i = 0; i < 6; ++i) {
     add(*ring_, "node" + std::to_string(i), GetParam().name == std::string("ketama") ? 1 + i : 1);
   }
@@ -67,14 +67,14 @@ TEST_P(RingMoves, Are_what_keys_do) {
   expect_moves(*ring_, other);
 }
 
-TEST_P(RingMoves, Of_the_same_ring_are_none) {
+TEST_P(RingMoves, of_the_same_ring_are_none) {
   add(*ring_, "a");
   add(*ring_, "b");
   ring_->build();
   EXPECT_TRUE(ring_moves(*ring_, *ring_).empty());
 }
 
-TEST_P(RingMoves, From_and_to_nobody) {
+TEST_P(RingMoves, from_and_to_nobody) {
   HashRing full(*ring_);
   const uint32_t id = add(full, "a");
   full.build();

@@ -32,7 +32,7 @@ std::vector<RingPoint> random_points(std::mt19937_64& random, size_t count, uint
   return points;
 }
 
-TEST(PointRing, I2_Owner_is_that_of_the_first_point_at_or_behind) {
+TEST(PointRing, I2_owner_is_that_of_the_first_point_at_or_behind) {
   std::mt19937_64 random(1);
   for (const uint64_t mask : {UINT64_MAX, uint64_t{0xFFFFFFFF00000000}, uint64_t{0xFF},
                               uint64_t{0xFF} << 56, uint64_t{0}}) {
@@ -56,7 +56,7 @@ TEST(PointRing, I2_Owner_is_that_of_the_first_point_at_or_behind) {
   }
 }
 
-TEST(PointRing, I1_Order_of_points_given_decides_nothing) {
+TEST(PointRing, I1_order_of_points_given_decides_nothing) {
   std::mt19937_64 random(2);
   std::vector<RingPoint> points = random_points(random, 500, 0xFF);  // nearly all collide
   PointRing first;
@@ -71,7 +71,7 @@ TEST(PointRing, I1_Order_of_points_given_decides_nothing) {
   }
 }
 
-TEST(PointRing, I3_Shares_are_the_arcs_before_a_nodes_points) {
+TEST(PointRing, I3_shares_are_the_arcs_before_a_nodes_points) {
   PointRing ring;
   ring.build({{100, 0}, {300, 1}, {600, 0}, {UINT64_MAX, 2}}, kIds);
   const std::vector<RingPart> shares = ring.shares(40);
@@ -81,7 +81,7 @@ TEST(PointRing, I3_Shares_are_the_arcs_before_a_nodes_points) {
   EXPECT_TRUE(shares[39].positions() == 0);
 }
 
-TEST(PointRing, One_point_owns_all) {
+TEST(PointRing, one_point_owns_all) {
   PointRing ring;
   ring.build({{5, 3}}, kIds);
   EXPECT_EQ(ring.owner(6), 40U);
@@ -89,7 +89,7 @@ TEST(PointRing, One_point_owns_all) {
   EXPECT_EQ(ring.check(), "");
 }
 
-TEST(PointRing, Without_points_is_empty) {
+TEST(PointRing, without_points_is_empty) {
   PointRing ring;
   ring.build({}, kIds);
   EXPECT_TRUE(ring.empty());

@@ -46,7 +46,7 @@ std::vector<double> random_weights(std::mt19937_64& random, size_t count) {
   return weights;
 }
 
-TEST(SlotQuotas, Are_those_of_dealing_one_by_one) {
+TEST(SlotQuotas, I3_are_those_of_dealing_one_by_one) {
   std::mt19937_64 random(1);
   for (const size_t count : {1, 2, 3, 5, 8, 13, 40, 100}) {
     const std::vector<double> weights = random_weights(random, count);
@@ -56,7 +56,7 @@ TEST(SlotQuotas, Are_those_of_dealing_one_by_one) {
   }
 }
 
-TEST(SlotQuotas, Add_up_and_leave_nobody_out) {
+TEST(SlotQuotas, I1_add_up_and_leave_nobody_out) {
   std::mt19937_64 random(2);
   for (const size_t count : {1, 2, 1000, 30000, 65535, 65536}) {
     std::vector<double> weights = random_weights(random, count);
@@ -67,7 +67,7 @@ TEST(SlotQuotas, Add_up_and_leave_nobody_out) {
   }
 }
 
-TEST(SlotQuotas, Of_equal_weights_peak_as_promised) {
+TEST(SlotQuotas, I4_of_equal_weights_peak_as_promised) {
   for (size_t count = 3; count <= 1000; ++count) {
     const std::vector<uint32_t> quotas = slot_quotas(std::vector<double>(count, 1));
     const double mean = 65536.0 / static_cast<double>(count);
@@ -77,7 +77,7 @@ TEST(SlotQuotas, Of_equal_weights_peak_as_promised) {
 }
 
 // A divisor method: between nodes that a change does not touch nothing moves.
-TEST(SlotQuotas, Change_of_one_weight_moves_all_others_the_same_way) {
+TEST(SlotQuotas, I2_change_of_one_weight_moves_all_others_the_same_way) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 640; ++round) {
     std::vector<double> weights = random_weights(random, 2 + random() % 60);

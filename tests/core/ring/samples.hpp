@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/ring/hash_ring.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo::test {
 
@@ -44,12 +45,7 @@ inline uint32_t add(HashRing& ring, const std::string& name, double weight = 1) 
 }
 
 // The i-th of a sequence of positions spread over the whole ring.
-inline uint64_t nth_position(uint64_t i) {
-  uint64_t x = (i + 1) * 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
+inline uint64_t nth_position(uint64_t i) { return nth_word(0, i); }
 
 // The owners of the first `count` of them, by name: ids differ with the history.
 inline std::vector<std::string> owner_names(HashRing& ring, uint64_t count) {

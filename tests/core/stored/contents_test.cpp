@@ -15,33 +15,23 @@
 namespace cuckoo {
 namespace {
 
+using test::add_all_pages;
+using test::Counts;
+using test::counts_of;
+using test::kSmallestPageBytes;
 using test::message_of;
 using test::name_of;
 using test::nth_hash;
 using test::nth_word;
+using test::spec_of;
 
-using Counts = std::map<uint64_t, uint64_t>;
 using Growth = HashCollection::Growth;
 
 constexpr HashWidth kWidth = HashWidth::k47Bits;
-constexpr uint32_t kPageBytes = 448;
-
-FilterSpec spec_of(FilterKind kind, double rate = 0.01) {
-  FilterSpec spec;
-  spec.kind = kind;
-  spec.rate = rate;
-  return spec;
-}
-
-void add_all_pages(Filter& filter) {
-  for (uint64_t index = 0; index < filter.pages().page_count(); ++index) {
-    filter.pages().add(index, false);
-  }
-}
 
 std::unique_ptr<Filter> empty_filter(FilterKind kind, uint64_t capacity, double rate = 0.01) {
   std::unique_ptr<Filter> filter =
-      std::move(make_filter(spec_of(kind, rate), capacity, kPageBytes).value());
+      std::move(make_filter(spec_of(kind, rate), capacity, kSmallestPageBytes).value());
   add_all_pages(*filter);
   return filter;
 }
@@ -52,19 +42,6 @@ void insert(Filter& filter, uint64_t first, uint64_t end) {
     hashes.push_back(nth_hash(i));
   }
   (void)filter.insert_batch(hashes);
-}
-
-Counts hashes_of(const FilterContents& contents) {
-  Counts counts;
-  uint64_t last = 0;
-  const Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
-    EXPECT_TRUE(counts.empty() || hash > last) << "ascending, each once";
-    last = hash;
-    counts[hash] = count;
-    return {};
-  });
-  EXPECT_TRUE(status.ok()) << message_of(status);
-  return counts;
 }
 
 class FilterContentsOf : public ::testing::TestWithParam<FilterKind> {
@@ -145,7 +122,7 @@ TEST_P(FilterContentsOf, equal_cells_tells_every_difference) {
   std::unique_ptr<Filter> a = empty_filter(GetParam(), 1000);
   std::unique_ptr<Filter> b = empty_filter(GetParam(), 1000);
   std::unique_ptr<Filter> absent =
-      std::move(make_filter(spec_of(GetParam()), 1000, kPageBytes).value());
+      std::move(make_filter(spec_of(GetParam()), 1000, kSmallestPageBytes).value());
   EXPECT_TRUE(equal_cells(*a, *b));
   EXPECT_TRUE(equal_cells(*a, *absent)) << "absent pages are zero";
   EXPECT_TRUE(equal_cells(*absent, *a));
@@ -181,9 +158,9 @@ TEST_P(FilterContentsOf, verify_hashes_finds_hashes_that_are_not_the_filters) {
       collection.add(nth_hash(i));
     }
     collection.add(nth_hash(7));
-    FilterContents contents =
-        std::move(collection.build(spec_of(GetParam()), 1000, Growth::kOn, kPageBytes).value());
-    Counts counts = hashes_of(contents);
+    FilterContents contents = std::move(
+        collection.build(spec_of(GetParam()), 1000, Growth::kOn, kSmallestPageBytes).value());
+    Counts counts = counts_of(contents.hashes);
     counts.erase(nth_hash(left_out));
     if (added != 0) {
       counts[nth_hash(added)] = 1;
@@ -228,7 +205,7 @@ TEST_P(FilterContentsOf, a_collection_becomes_what_single_inserts_would_make) {
         ++expected[logged_hash(hash, kWidth)];
       }
       Result<FilterContents> built =
-          collection.build(spec_of(GetParam()), capacity, growth, kPageBytes);
+          collection.build(spec_of(GetParam()), capacity, growth, kSmallestPageBytes);
       ASSERT_TRUE(built.ok()) << built.error().message;
       const FilterContents& contents = built.value();
       if (!multiset()) {
@@ -236,7 +213,7 @@ TEST_P(FilterContentsOf, a_collection_becomes_what_single_inserts_would_make) {
           entry.second = 1;
         }
       }
-      EXPECT_EQ(hashes_of(contents), expected);
+      EXPECT_EQ(counts_of(contents.hashes), expected);
       EXPECT_EQ(contents.hash_count, 2500u);
       EXPECT_EQ(contents.items, multiset() ? 3000u : 2500u);
       EXPECT_GE(contents.capacity, capacity == 0 ? 2500u : capacity);
@@ -262,13 +239,13 @@ TEST_P(FilterContentsOf, an_empty_collection_is_an_empty_filter) {
   for (const uint64_t capacity : {0u, 1u, 100u}) {
     HashCollection collection(kWidth);
     Result<FilterContents> built =
-        collection.build(spec_of(GetParam()), capacity, Growth::kOff, kPageBytes);
+        collection.build(spec_of(GetParam()), capacity, Growth::kOff, kSmallestPageBytes);
     ASSERT_TRUE(built.ok());
     EXPECT_EQ(built.value().items, 0u);
     EXPECT_EQ(built.value().hash_count, 0u);
     EXPECT_EQ(built.value().capacity, std::max<uint64_t>(capacity, 1));
     EXPECT_EQ(built.value().filter->occupied(), 0u);
-    EXPECT_TRUE(hashes_of(built.value()).empty());
+    EXPECT_TRUE(counts_of(built.value().hashes).empty());
     EXPECT_TRUE(verify_hashes(built.value()).ok());
   }
 }
@@ -285,9 +262,9 @@ TEST_P(FilterContentsOf, more_than_the_capacity_is_full_or_grows) {
       collection->add(nth_hash(3));
     }
     Result<FilterContents> contents =
-        collection->build(spec_of(GetParam()), capacity, growth, kPageBytes);
+        collection->build(spec_of(GetParam()), capacity, growth, kSmallestPageBytes);
     if (contents.ok()) {
-      EXPECT_EQ(hashes_of(contents.value()).size(), distinct);
+      EXPECT_EQ(counts_of(contents.value().hashes).size(), distinct);
       EXPECT_TRUE(contents.value().filter->check().ok());
     }
     return contents;
@@ -317,11 +294,13 @@ TEST_P(FilterContentsOf, more_than_the_capacity_is_full_or_grows) {
 TEST_P(FilterContentsOf, numbers_out_of_range_are_invalid) {
   HashCollection collection(kWidth);
   collection.add(1 << 20);
-  EXPECT_EQ(
-      collection.build(spec_of(GetParam()), kMaxCapacity + 1, Growth::kOn, kPageBytes).error().code,
-      ErrorCode::kInvalid);
-  EXPECT_EQ(collection.build(spec_of(GetParam(), 0.5), 10, Growth::kOn, kPageBytes).error().code,
+  EXPECT_EQ(collection.build(spec_of(GetParam()), kMaxCapacity + 1, Growth::kOn, kSmallestPageBytes)
+                .error()
+                .code,
             ErrorCode::kInvalid);
+  EXPECT_EQ(
+      collection.build(spec_of(GetParam(), 0.5), 10, Growth::kOn, kSmallestPageBytes).error().code,
+      ErrorCode::kInvalid);
 }
 
 TEST_P(FilterContentsOf, a_collection_can_be_built_again_and_the_sink_may_stop_it) {
@@ -330,7 +309,7 @@ TEST_P(FilterContentsOf, a_collection_can_be_built_again_and_the_sink_may_stop_i
     collection.add(nth_hash(i, HashWidth::k63Bits));
   }
   const FilterContents first =
-      std::move(collection.build(spec_of(GetParam()), 0, Growth::kOff, kPageBytes).value());
+      std::move(collection.build(spec_of(GetParam()), 0, Growth::kOff, kSmallestPageBytes).value());
   for (uint64_t i = 1000; i < 1500; ++i) {
     collection.add(nth_hash(i, HashWidth::k63Bits));
   }
@@ -338,7 +317,7 @@ TEST_P(FilterContentsOf, a_collection_can_be_built_again_and_the_sink_may_stop_i
       std::move(collection.build(spec_of(GetParam()), 0, Growth::kOff, 64).value());
   EXPECT_EQ(first.items, 1000u);
   EXPECT_EQ(second.items, 1500u);
-  EXPECT_EQ(hashes_of(second).size(), 1500u);
+  EXPECT_EQ(counts_of(second.hashes).size(), 1500u);
   uint64_t handed = 0;
   const Status status = second.hashes([&](uint64_t, uint64_t) -> Status {
     return ++handed == 10 ? Status(Error{ErrorCode::kInterrupted, "enough", 0}) : Status();
@@ -361,7 +340,7 @@ TEST(HashCollection, building_can_be_stopped) {
       return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
     };
     const auto build = [&] {
-      return collection.build(spec_of(kind), 60000, Growth::kOff, kPageBytes, poll);
+      return collection.build(spec_of(kind), 60000, Growth::kOff, kSmallestPageBytes, poll);
     };
     EXPECT_TRUE(build().ok());
     const uint64_t all = polls;

@@ -27,6 +27,8 @@ using test::HeaderCase;
 using test::image_samples;
 using test::ImageBytes;
 using test::ImageSample;
+using test::kSmallPageBytes;
+using test::nothing;
 using test::read_bytes;
 using test::sample_hash;
 using test::sample_image;
@@ -34,8 +36,6 @@ using test::sample_named;
 using test::source_of;
 using test::source_path;
 using test::write_bytes;
-
-Status nothing(uint64_t, uint64_t) { return {}; }
 
 CountedHashes hashes_of(const ImageBytes& bytes) {
   CountedHashes hashes;
@@ -66,7 +66,7 @@ void expect_same_header(const ImageHeader& a, const ImageHeader& b) {
 
 // ---- round trips
 
-TEST(FilterImage, round_trip_gives_header_answers_hashes_and_bytes_back) {
+TEST(FilterImage, I1_round_trip_gives_header_answers_hashes_and_bytes_back) {
   for (const ImageSample& sample : image_samples()) {
     SCOPED_TRACE(sample.name);
     const BuiltSample built = build_sample(sample);
@@ -124,7 +124,7 @@ TEST(FilterImage, bare_length_is_told_before_it_is_encoded) {
   }
 }
 
-TEST(FilterImage, image_does_not_depend_on_the_page_size) {
+TEST(FilterImage, I1_image_does_not_depend_on_the_page_size) {
   ImageSample samples[] = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 20000, 15000},
       {"cuckoo, wide", {FilterKind::kCuckoo, 1e-7}, 3000, 3000, HashWidth::k63Bits, true},
@@ -163,11 +163,12 @@ TEST(FilterImage, absent_pages_are_written_as_zeros) {
   built.filter =
       std::move(make_filter(FilterKind::kCuckoo, built.filter->words(), kImagePageBytes).value());
   EXPECT_EQ(encode(built).value(), image.value());
-  built.filter = std::move(make_filter(FilterKind::kCuckoo, built.filter->words(), 960).value());
+  built.filter =
+      std::move(make_filter(FilterKind::kCuckoo, built.filter->words(), kSmallPageBytes).value());
   EXPECT_EQ(encode(built).value(), image.value());
 }
 
-TEST(FilterImage, decoded_filter_is_like_one_just_built) {
+TEST(FilterImage, I4_decoded_filter_is_like_one_just_built) {
   for (const char* name : {"cuckoo", "counting", "bloom"}) {
     SCOPED_TRACE(name);
     const Result<Image> image = decode_image(sample_image(sample_named(name)));
@@ -260,7 +261,7 @@ TEST(FilterImage, limit_counts_every_byte) {
 
 TEST(FilterImage, too_long_image_is_refused_before_it_is_made) {
   BuiltSample built = build_sample({"", {FilterKind::kCuckoo, 0.01}, 1, 0});
-  built.filter = std::move(make_filter(built.header.spec, uint64_t{1} << 36, 4032).value());
+  built.filter = std::move(make_filter(built.header.spec, uint64_t{1} << 36, kPageBytes).value());
   const Result<ImageBytes> refused = encode(built);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find(" bytes, at most 1,000,000,000 are possible; "),

@@ -15,19 +15,16 @@ namespace {
 
 using test::Bytes;
 using test::message_of;
+using test::nth_hash;
 using test::nth_word;
+using test::with_crc;
 
 using Counted = std::pair<uint64_t, uint64_t>;  // hash, count
 
-constexpr size_t kRowBytes = 4036;
 constexpr HashWidth kWidths[] = {HashWidth::k47Bits, HashWidth::k63Bits};
 constexpr uint64_t kMaxCount = uint64_t{1} << 62;
 
 uint64_t largest_hash(HashWidth width) { return logged_hash(UINT64_MAX, width); }
-
-uint64_t nth_hash(uint64_t seed, uint64_t i, HashWidth width) {
-  return logged_hash(nth_word(seed, i), width);
-}
 
 std::vector<uint64_t> ascending_hashes(uint64_t seed, uint64_t count, HashWidth width) {
   std::vector<uint64_t> hashes(count);
@@ -39,14 +36,8 @@ std::vector<uint64_t> ascending_hashes(uint64_t seed, uint64_t count, HashWidth 
   return hashes;
 }
 
-Bytes with_crc(Bytes row) {
-  const size_t at = row.size() - kLogRowCrcBytes;
-  store_le(&row[at], crc32c(std::span(row).first(at)));
-  return row;
-}
-
 std::vector<Bytes> compact(const std::vector<Counted>& entries, HashWidth width,
-                           size_t row_bytes = kRowBytes, uint64_t expected = 0,
+                           size_t row_bytes = kPageRowBytes, uint64_t expected = 0,
                            uint64_t chain = 11) {
   std::vector<Bytes> rows;
   CompactedRowWriter writer(width, row_bytes, expected == 0 ? entries.size() : expected, chain,
@@ -74,7 +65,7 @@ std::vector<Bytes> compact(const std::vector<Counted>& entries, HashWidth width,
 
 // Reads compacted rows as a log's reader does: I1, I2, I3 row by row.
 std::vector<Counted> expand(const std::vector<Bytes>& rows, HashWidth width, uint64_t chain = 11,
-                            size_t row_bytes = kRowBytes) {
+                            size_t row_bytes = kPageRowBytes) {
   std::vector<Counted> entries;
   uint64_t previous = 0;
   uint64_t items = 0;
@@ -104,12 +95,12 @@ std::vector<Counted> expand(const std::vector<Bytes>& rows, HashWidth width, uin
 }
 
 void expect_round_trip(const std::vector<Counted>& entries, HashWidth width,
-                       size_t row_bytes = kRowBytes, uint64_t expected = 0) {
+                       size_t row_bytes = kPageRowBytes, uint64_t expected = 0) {
   EXPECT_EQ(expand(compact(entries, width, row_bytes, expected), width, 11, row_bytes), entries);
 }
 
 Bytes raw_row(uint64_t seed, size_t entries, HashWidth width) {
-  RawRowBuilder builder(width, kRowBytes);
+  RawRowBuilder builder(width, kPageRowBytes);
   builder.start(5, 6, 7);
   for (size_t i = 0; i < entries; ++i) {
     builder.append(nth_hash(seed, i, width) | (i % 3 == 0 ? kRemoveBit : 0));
@@ -127,7 +118,7 @@ TEST(RawRow, round_trip_gives_entries_and_remove_bits_back) {
                                 largest_hash(width) | kRemoveBit,
                                 largest_hash(width) & ~(largest_hash(width) << 1),
                                 nth_hash(1, 1, width) | kRemoveBit};
-    RawRowBuilder builder(width, kRowBytes);
+    RawRowBuilder builder(width, kPageRowBytes);
     builder.start(0xC0FFEE, 1000, UINT64_MAX);
     for (const uint64_t entry : entries) {
       builder.append(entry);
@@ -149,7 +140,7 @@ TEST(RawRow, round_trip_gives_entries_and_remove_bits_back) {
 
 TEST(RawRow, I3_full_row_has_the_length_asked_for_and_not_more) {
   for (const HashWidth width : kWidths) {
-    for (const size_t row_bytes : {size_t{68}, size_t{132}, size_t{452}, size_t{4036}}) {
+    for (const size_t row_bytes : {size_t{68}, size_t{132}, size_t{452}, kPageRowBytes}) {
       RawRowBuilder builder(width, row_bytes);
       builder.start(1, 2, 3);
       size_t entries = 0;
@@ -214,7 +205,7 @@ TEST(CompactedRow, round_trip_of_random_hashes_over_many_rows) {
       const uint64_t kind = nth_word(2, entries.size()) % 8;
       entries.emplace_back(hash, kind == 0 ? 2 : kind == 1 ? 1 + nth_word(3, hash) % 1000000 : 1);
     }
-    for (const size_t row_bytes : {size_t{68}, size_t{132}, size_t{452}, kRowBytes}) {
+    for (const size_t row_bytes : {size_t{68}, size_t{132}, size_t{452}, kPageRowBytes}) {
       expect_round_trip(entries, width, row_bytes);
     }
   }
@@ -243,7 +234,7 @@ TEST(CompactedRow, round_trip_of_one_entry) {
       for (const uint64_t count : {uint64_t{1}, uint64_t{2}, uint64_t{3}, kMaxCount}) {
         expect_round_trip({{hash, count}}, width);
         expect_round_trip({{hash, count}}, width, 68);
-        expect_round_trip({{hash, count}}, width, kRowBytes, uint64_t{1} << 40);  // a bad guess
+        expect_round_trip({{hash, count}}, width, kPageRowBytes, uint64_t{1} << 40);  // a bad guess
       }
     }
   }
@@ -274,7 +265,7 @@ TEST(CompactedRow, skewed_deltas_are_escaped) {
       }
     }
     for (const uint64_t expected : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 47, UINT64_MAX}) {
-      expect_round_trip(entries, width, kRowBytes, expected);
+      expect_round_trip(entries, width, kPageRowBytes, expected);
       expect_round_trip(entries, width, 68, expected);
     }
   }
@@ -294,7 +285,7 @@ TEST(CompactedRow, bits_per_entry_are_close_to_theory) {
     const auto n = static_cast<double>(entries.size());
     // entropy of a geometric delta: log2(2^47 / n) + log2 e; one bit for the count
     const double bits = 47 - std::log2(n) + std::log2(std::exp(1.0)) + 1;
-    EXPECT_LE(8 * bytes / n, bits * (1 + 40.0 / kRowBytes) + 0.2);
+    EXPECT_LE(8 * bytes / n, bits * (1 + 40.0 / kPageRowBytes) + 0.2);
     if (count == 1000000) {
       EXPECT_LE(bytes / n, 3.75) << "docs/benchmarks.md says 3.8";
     }
@@ -385,7 +376,8 @@ std::vector<std::pair<Bytes, HashWidth>> valid_rows() {
       entries.emplace_back(hash, kind == 0 ? 2 : kind == 1 ? kMaxCount - hash % 7 : 1);
     }
     rows.emplace_back(compact(entries, width).front(), width);
-    rows.emplace_back(compact(entries, width, kRowBytes, UINT64_MAX).front(), width);  // escapes
+    rows.emplace_back(compact(entries, width, kPageRowBytes, UINT64_MAX).front(),
+                      width);  // escapes
     rows.emplace_back(compact({{0, 1}}, width).front(), width);
   }
   return rows;
@@ -565,7 +557,7 @@ std::string hex(const Bytes& bytes) {
 TEST(LogRow, stored_bytes_are_what_they_always_were) {
   for (const HashWidth width : kWidths) {
     const bool narrow = width == HashWidth::k47Bits;
-    RawRowBuilder builder(width, kRowBytes);
+    RawRowBuilder builder(width, kPageRowBytes);
     builder.start(0x1122334455667788, 258, 3);
     builder.append(logged_hash(0xFEDCBA9876543210, width));
     builder.append(logged_hash(0x0123456789ABCDEF, width) | kRemoveBit);

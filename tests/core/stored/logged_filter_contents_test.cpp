@@ -15,6 +15,8 @@ namespace cuckoo {
 namespace {
 
 using test::answers_of;
+using test::Counts;
+using test::counts_of;
 using test::difference;
 using test::FilterCase;
 using test::message_of;
@@ -22,19 +24,8 @@ using test::nth_hash;
 using test::StoredFilter;
 using test::StoredRows;
 
-using Counts = std::map<uint64_t, uint64_t>;
-
 Counts hashes_of(const FilterContents& contents) {
-  Counts counts;
-  uint64_t last = 0;
-  const Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
-    EXPECT_TRUE(counts.empty() || hash > last) << "ascending, each once";
-    EXPECT_GT(count, 0u);
-    last = hash;
-    counts[hash] = count;
-    return {};
-  });
-  EXPECT_TRUE(status.ok()) << message_of(status);
+  const Counts counts = counts_of(contents.hashes);
   EXPECT_EQ(counts.size(), contents.hash_count);
   return counts;
 }

@@ -312,7 +312,7 @@ TEST_P(SetKinds, an_add_of_what_only_looks_present_survives_a_rebuild) {
 
 TEST_P(LoggedFilterKinds, many_adds_in_one_transaction_are_folded_with_it) {
   constexpr uint64_t kKeys = 100000;
-  StoredFilter stored(options(growth() ? 1000 : kKeys, 0.01, 4032));
+  StoredFilter stored(options(growth() ? 1000 : kKeys, 0.01, kPageBytes));
   stored.add(0, kKeys);
   EXPECT_EQ(stored.missing(0, 1000), 0u) << "before the commit";
   EXPECT_EQ(stored.missing(kKeys - 1000, kKeys), 0u);
@@ -328,7 +328,7 @@ TEST_P(LoggedFilterKinds, many_adds_in_one_transaction_are_folded_with_it) {
 
 TEST_P(LoggedFilterKinds, measured_rate_at_capacity_is_not_above_the_rate_asked) {
   for (const double rate : {0.25, 0.01, 0.001}) {
-    StoredFilter stored(options(30000, rate, 4032));
+    StoredFilter stored(options(30000, rate, kPageBytes));
     stored.add(0, 30000);
     stored.commit();
     EXPECT_EQ(stored.missing(0, 30000), 0u);
@@ -343,7 +343,7 @@ TEST_P(LoggedFilterKinds, measured_rate_at_capacity_is_not_above_the_rate_asked)
 TEST_P(GrowingFilterKinds, growth_keeps_the_rate) {
   constexpr double kRate = 0.01;
   constexpr uint64_t kKeys = 150000;
-  StoredFilter stored(options(100, kRate, 4032));
+  StoredFilter stored(options(100, kRate, kPageBytes));
   for (uint64_t done = 0; done < kKeys;) {
     const uint64_t end = std::min(kKeys, done + 1 + done / 3);
     stored.add(done, end);

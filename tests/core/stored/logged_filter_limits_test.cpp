@@ -208,7 +208,7 @@ TEST_P(LoggedFilterLimits, options_out_of_range_are_refused) {
 }
 
 TEST_P(GrowingFilterLimits, growth_ends_where_hashes_become_too_alike) {
-  StoredFilter stored(options(1000, kMinRate, 4032));  // 2^46 · 2^-30 = 65,536 items
+  StoredFilter stored(options(1000, kMinRate, kPageBytes));  // 2^46 · 2^-30 = 65,536 items
   stored.add(0, 65536);
   EXPECT_EQ(stored.filter.items(), 65536u);
   const Status status = stored.filter.insert(nth_hash(65536));

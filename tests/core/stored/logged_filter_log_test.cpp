@@ -21,7 +21,7 @@ class LoggedFilterLog : public ::testing::TestWithParam<FilterCase> {
   LoggedFilterLog() : filter_(options(), storage_) { EXPECT_TRUE(filter_.create().ok()); }
 
   static FilterOptions options() {
-    return test::options_for(GetParam(), growth() ? 1000 : 3000000, 0.01, 4032);
+    return test::options_for(GetParam(), growth() ? 1000 : 3000000, 0.01, kPageBytes);
   }
   static bool growth() { return GetParam().growth; }
 

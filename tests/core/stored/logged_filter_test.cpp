@@ -23,7 +23,8 @@ using test::nth_word;
 using test::StoredFilter;
 using test::StoredRows;
 
-FilterOptions options_for(uint64_t capacity, double rate = 0.01, uint32_t page_bytes = 448) {
+FilterOptions options_for(uint64_t capacity, double rate = 0.01,
+                          uint32_t page_bytes = test::kSmallestPageBytes) {
   return test::options_for({FilterKind::kCuckoo, true}, capacity, rate, page_bytes);
 }
 
@@ -54,7 +55,7 @@ TEST(LoggedFilter, unusable_until_created_or_refreshed) {
 // ---- I1, I4, I6: growth
 
 TEST(LoggedFilter, I1_growth_from_a_thousand_to_a_million_is_exact) {
-  FilterOptions options = options_for(1000, 0.01, 4032);
+  FilterOptions options = options_for(1000, 0.01, kPageBytes);
   StoredFilter stored(options);
   constexpr uint64_t kKeys = 1000000;
   uint64_t largest = stored.filter.capacity();

@@ -20,10 +20,9 @@
 
 #include "core/stored/record.hpp"
 #include "core/stored/storage.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo::test {
-
-using Bytes = std::vector<std::byte>;
 
 struct StoredRows {
   std::map<int64_t, Bytes> pages;
@@ -201,18 +200,5 @@ class MemoryStorage final : public FilterStorage {
   ErrorCode fail_code_ = ErrorCode::kStorage;
   bool failed_ = false;
 };
-
-// The i-th of an endless row of unrelated 64-bit words; every seed is another row.
-inline uint64_t nth_word(uint64_t seed, uint64_t i) noexcept {
-  uint64_t x = seed * 0xD1342543DE82EF95 + (i + 1) * 0x9E3779B97F4A7C15;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
-  return x ^ (x >> 31);
-}
-
-// For EXPECT_TRUE(status.ok()) << message_of(status).
-inline std::string message_of(const Status& status) {
-  return status.ok() ? std::string() : status.error().message;
-}
 
 }  // namespace cuckoo::test

@@ -44,7 +44,7 @@ uint64_t missing_pairs(LoggedFilter& filter, uint64_t first, uint64_t end) {
   return missing;
 }
 
-TEST(PairFilter, hold_what_was_added_and_follow_storage) {
+TEST(PairFilter, I1_I2_hold_what_was_added_and_follow_storage) {
   StoredPairs stored(options_for(2000));
   LoggedFilter follower(stored.filter.options(), stored.storage);
   for (uint64_t done = 0; done < 2000;) {

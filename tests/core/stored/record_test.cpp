@@ -15,6 +15,7 @@ namespace {
 
 using test::Bytes;
 using test::nth_word;
+using test::with_crc;
 
 constexpr size_t kFields = 32;
 constexpr size_t kBytes = 8 + 8 * kFields + 4;
@@ -60,13 +61,6 @@ FilterRecord first_version() {
   record.version = 1;
   record.key_types = 0;
   return record;
-}
-
-// With the checksum put right, so that the checks behind it are reached.
-Bytes with_crc(Bytes bytes) {
-  const size_t at = bytes.size() - 4;
-  store_le(&bytes[at], crc32c(std::span(bytes).first(at)));
-  return bytes;
 }
 
 std::string refusal(const Bytes& bytes) {

@@ -22,7 +22,7 @@ constexpr size_t kRowBytes = 132;
 constexpr uint64_t kStartChain = 99;
 constexpr int64_t kFirstRow = int64_t{5} << 40;
 
-uint64_t nth_hash(uint64_t i) { return logged_hash(nth_word(1, i), kWidth); }
+uint64_t nth_hash(uint64_t i) { return test::nth_hash(1, i, kWidth); }
 
 // Writes a log as a filter does: compacted rows, then raw ones; every third raw row is left short.
 // Of a set: its compacted rows all state its items, and a raw entry adds one item or none.
@@ -108,7 +108,7 @@ void expect_counts(TestLog& log, const std::map<uint64_t, uint64_t>& expected) {
   uint64_t entries = 0;
   for (const auto& [hash, count] : expected) {
     items += count;
-    entries += count <= CuckooFilter::kMaxCopiesInBuckets ? count : 1;
+    entries += count <= kMaxCopiesInBuckets ? count : 1;
   }
   EXPECT_EQ(replay.hashes(), expected.size());
   EXPECT_EQ(replay.items(), items);

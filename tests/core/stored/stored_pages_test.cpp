@@ -44,7 +44,7 @@ struct WrittenPages {
   StoredPages pages;
 };
 
-TEST(StoredPages, are_read_as_they_were_written) {
+TEST(StoredPages, I1_are_read_as_they_were_written) {
   for (const FilterKind kind : test::kLoggedKinds) {
     WrittenPages written(kind, 1500, 40);
     const bool has_overflow = is_multiset(kind);
@@ -80,7 +80,7 @@ TEST(StoredPages, write_what_changed_and_no_more) {
   EXPECT_EQ(written.record.occupied, 999u);
 }
 
-TEST(StoredPages, a_page_without_a_row_is_zero_but_a_lost_row_is_found) {
+TEST(StoredPages, I2_a_page_without_a_row_is_zero_but_a_lost_row_is_found) {
   WrittenPages written(FilterKind::kBloom, 1);  // most pages are empty
   const uint64_t count = written.pages.filter().pages().page_count();
   ASSERT_LT(written.record.page_rows, count / 2);

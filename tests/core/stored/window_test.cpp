@@ -280,7 +280,7 @@ TEST_P(FilterWindows, keys_are_held_for_as_many_rotations_as_there_are_generatio
   EXPECT_LE(stored.storage.rows.older.size(), generations());
 }
 
-TEST_P(FilterWindows, the_newest_alone_grows) {
+TEST_P(FilterWindows, I3_the_newest_alone_grows) {
   StoredWindow stored(options(50));
   const bool growth = filter_case().growth;
   stored.add(0, 50);

@@ -1,5 +1,5 @@
 // DELETE and UPDATE of a bloom_filter: refused, or counted.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -7,17 +7,6 @@ namespace {
 std::string create(const std::string& options, const std::string& table = "f") {
   return "CREATE VIRTUAL TABLE " + table + " USING bloom_filter(" + options + ")";
 }
-
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
-
-int64_t present(Database& db, int64_t first, int64_t last) {
-  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN f ON f.key = i");
-}
-
-void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
 
 class NoRemoval : public testing::TestWithParam<const char*> {};
 
@@ -81,7 +70,7 @@ TEST_F(Counting, removes_one_occurrence) {
 TEST_F(Counting, adds_and_removes_any_number_of_copies) {
   int64_t total = 0;
   for (const int64_t copies : {1, 13, 14, 15, 16, 17, 100, 5000}) {
-    db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, copies) + ")");
+    db.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, copies) + ")");
     total += copies;
     EXPECT_EQ(count("'x'"), total);
   }
@@ -92,14 +81,14 @@ TEST_F(Counting, adds_and_removes_any_number_of_copies) {
   EXPECT_GT(db.number("SELECT count(*) FROM f_items"), 0);
   check(db);
   for (const int64_t copies : {1, 4000, 1130, 14, 15, 1, 1}) {
-    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + keys(1, copies) + ")");
+    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + numbers(1, copies) + ")");
     total -= copies;
     EXPECT_EQ(count("'x'"), total);
     db.run("INSERT INTO f(f) VALUES ('rebuild')");
     EXPECT_EQ(count("'x'"), total);
     check(db);
   }
-  db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + keys(1, 5000) + ")");
+  db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + numbers(1, 5000) + ")");
   EXPECT_EQ(count("'x'"), 0);
   EXPECT_EQ(count("'y'"), 1);
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
@@ -111,8 +100,8 @@ TEST_F(Counting, adds_and_removes_any_number_of_copies) {
 TEST_F(Counting, keeps_the_others_when_many_go) {
   db.run("DROP TABLE f");
   db.run(create("counting = on, seed = 2, fpr = 0.01, capacity = 1000"));
-  db.run("INSERT INTO f " + keys(1, 20000));
-  db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + keys(1, 15000) + ")");
+  db.run("INSERT INTO f " + numbers(1, 20000));
+  db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + numbers(1, 15000) + ")");
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), 5000);
   EXPECT_EQ(present(db, 15001, 20000), 5000);
   EXPECT_LE(present(db, 1, 15000), 300);
@@ -124,10 +113,10 @@ TEST_F(Counting, without_growth_can_be_emptied_and_filled_again) {
   db.run(create("counting = on, seed = 2, capacity = 500, growth = off"));
   for (int round = 0; round < 8; ++round) {
     const int64_t first = round * 10000;
-    db.run("INSERT INTO f " + keys(first, first + 499));
+    db.run("INSERT INTO f " + numbers(first, first + 499));
     EXPECT_EQ(present(db, first, first + 499), 500);
-    db.refuses("INSERT INTO f " + keys(first + 500, first + 999), SQLITE_ERROR, {"full: f"});
-    db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + keys(first, first + 499) + ")");
+    db.refuses("INSERT INTO f " + numbers(first + 500, first + 999), SQLITE_ERROR, {"full: f"});
+    db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + numbers(first, first + 499) + ")");
     EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0) << round;
     check(db);
   }
@@ -142,7 +131,7 @@ TEST_F(Counting, update_that_is_full_keeps_the_old_key) {
     ++last;
   }
   const std::string new_key = std::to_string(last + 1);
-  db.run("INSERT INTO f SELECT i FROM (" + keys(1, last) + "); BEGIN");  // each is there twice
+  db.run("INSERT INTO f SELECT i FROM (" + numbers(1, last) + "); BEGIN");  // each is there twice
   for (int64_t i = 1; i <= last; ++i) {
     db.refuses("UPDATE f SET key = " + new_key + " WHERE key = " + std::to_string(i), SQLITE_ERROR,
                {"full: f"});

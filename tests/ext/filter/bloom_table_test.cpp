@@ -3,7 +3,7 @@
 // model_test.cpp.
 #include <cmath>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -12,31 +12,18 @@ std::string create(const std::string& options, const std::string& table = "f") {
   return "CREATE VIRTUAL TABLE " + table + " USING bloom_filter(" + options + ")";
 }
 
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
-
-int64_t present(Database& db, int64_t first, int64_t last) {
-  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN f ON f.key = i");
-}
-
 std::string info(Database& db, const std::string& column) {
   return db.text("SELECT " + column + " FROM filter_info('f')");
 }
 double figure(Database& db, const std::string& column) { return std::stod(info(db, column)); }
 
-void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
-
 void expect_refused(const std::string& options, const std::vector<std::string>& parts) {
-  Database db;
-  db.refuses(create(options), SQLITE_ERROR, parts);
-  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << options;
+  expect_create_refused(create(options), parts);
 }
 
 // --- options ---------------------------------------------------------------------------------
 
-TEST(Bloom_option, not_given_has_its_default) {
+TEST(BloomOption, not_given_has_its_default) {
   Database db;
   db.run("CREATE VIRTUAL TABLE f USING bloom_filter");
   EXPECT_EQ(db.rows("SELECT kind, capacity, fpr, items, generations, generation_items, load_factor,"
@@ -48,7 +35,7 @@ TEST(Bloom_option, not_given_has_its_default) {
   EXPECT_EQ(db.list("SELECT name FROM pragma_table_xinfo('f')"), "key,count,f");
 }
 
-TEST(Bloom_option, standard_has_the_size_of_the_formula) {
+TEST(BloomOption, standard_has_the_size_of_the_formula) {
   for (const double rate : {0.25, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 0x1p-30}) {
     for (const int64_t capacity : {1000, 1'000'000, 100'000'000}) {
       Database db;
@@ -64,7 +51,7 @@ TEST(Bloom_option, standard_has_the_size_of_the_formula) {
   }
 }
 
-TEST(Bloom_option, blocked_stays_below_the_bits_promised) {
+TEST(BloomOption, blocked_stays_below_the_bits_promised) {
   const std::pair<double, double> promised[] = {
       {1e-2, 10.2}, {1e-3, 15.9}, {1e-4, 20.4}, {1e-6, 30.6}};
   for (const auto& [rate, bits] : promised) {
@@ -78,7 +65,7 @@ TEST(Bloom_option, blocked_stays_below_the_bits_promised) {
   }
 }
 
-TEST(Bloom_option, bits_per_key_and_hashes_are_taken_as_given) {
+TEST(BloomOption, bits_per_key_and_hashes_are_taken_as_given) {
   const std::tuple<const char*, double, const char*> cases[] = {
       {"bits_per_key = 10", 10, "7"},
       {"bits_per_key = 10, hashes = 3", 10, "3"},
@@ -103,13 +90,13 @@ TEST(Bloom_option, bits_per_key_and_hashes_are_taken_as_given) {
 }
 
 // The rate shown is the one that follows from them, and it holds.
-TEST(Bloom_option, bits_per_key_gives_the_rate_shown) {
+TEST(BloomOption, bits_per_key_gives_the_rate_shown) {
   for (const char* options :
        {"bits_per_key = 5", "bits_per_key = 8, hashes = 2", "hashes = 4",
         "layout = blocked, bits_per_key = 9", "counting = on, bits_per_key = 6"}) {
     Database db;
     db.run(create(std::string(options) + ", capacity = 20000, seed = 1"));
-    db.run("INSERT INTO f " + keys(1, 20000));
+    db.run("INSERT INTO f " + numbers(1, 20000));
     const double rate = figure(db, "fpr");
     const double found = static_cast<double>(present(db, 1'000'001, 1'100'000)) / 1e5;
     EXPECT_LT(found, rate * 1.1 + 0.002) << options;
@@ -117,7 +104,7 @@ TEST(Bloom_option, bits_per_key_gives_the_rate_shown) {
   }
 }
 
-TEST(Bloom_option, out_of_range_says_the_range) {
+TEST(BloomOption, out_of_range_says_the_range) {
   for (const char* text : {"0.9", "0", "-1", "128.5", "1e3", "nan", "many"}) {
     expect_refused(std::string("bits_per_key = ") + text, {"bits_per_key", "1 to 128"});
   }
@@ -144,7 +131,7 @@ TEST(Bloom_option, out_of_range_says_the_range) {
   }
 }
 
-TEST(Bloom_option, unknown_lists_the_valid_ones) {
+TEST(BloomOption, unknown_lists_the_valid_ones) {
   expect_refused("fingerprint_bits = 8", {"fingerprint_bits", "capacity", "fpr", "bits_per_key",
                                           "hashes", "layout", "counting", "hash,", "growth", "seed",
                                           "seed_of", "source", "triggers", "generations"});
@@ -154,7 +141,7 @@ TEST(Bloom_option, unknown_lists_the_valid_ones) {
   expect_refused("layout = blocked, layout = standard", {"layout", "twice"});
 }
 
-TEST(Bloom_option, that_contradicts_another_says_so) {
+TEST(BloomOption, that_contradicts_another_says_so) {
   expect_refused("fpr = 0.01, bits_per_key = 8", {"fpr", "bits_per_key"});
   expect_refused("hashes = 3, fpr = 0.01", {"fpr", "hashes"});
   expect_refused("counting = on, layout = blocked", {"counting", "layout = standard"});
@@ -180,7 +167,7 @@ TEST(Bloom_option, that_contradicts_another_says_so) {
   db.run(create("layout = BLOCKED, counting = OFF, hash = 'XXH3'", "h"));
 }
 
-TEST(Bloom_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
+TEST(BloomOption, capacity_over_fpr_is_at_most_two_to_the_sixty) {
   Database db;
   db.run(create("capacity = 1073741824, fpr = 9.313225746154785e-10"));
   db.run("INSERT INTO f VALUES (1)");
@@ -191,12 +178,12 @@ TEST(Bloom_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
   }
 }
 
-TEST(Bloom_option, capacity_of_billions_is_instant_and_small) {
+TEST(BloomOption, capacity_of_billions_is_instant_and_small) {
   for (const char* layout : {"standard", "blocked"}) {
     TemporaryFolder folder;
     Database db(folder.file("large.db"));
     db.run(create(std::string("capacity = 1e10, layout = ") + layout));  // m > 2^32 bits
-    db.run("INSERT INTO f " + keys(1, 40));
+    db.run("INSERT INTO f " + numbers(1, 40));
     EXPECT_EQ(present(db, 1, 40), 40);
     EXPECT_EQ(present(db, 41, 1040), 0);
     EXPECT_LE(db.number("PRAGMA page_count"), 12) << layout;
@@ -205,19 +192,19 @@ TEST(Bloom_option, capacity_of_billions_is_instant_and_small) {
 }
 
 // More than 2^32 cells: positions are 64-bit numbers.
-TEST(Bloom_option, capacity_beyond_two_to_the_32_bits_keeps_its_keys_in_pages) {
+TEST(BloomOption, capacity_beyond_two_to_the_32_bits_keeps_its_keys_in_pages) {
   TemporaryFolder folder;
   QuickDatabase db(folder.file("large.db"));
   db.run(create("capacity = 1e9, fpr = 0.001, seed = 1, growth = off"));
-  db.run("INSERT INTO f " + keys(1, 300));
-  db.run("INSERT INTO f " + keys(301, 600));
+  db.run("INSERT INTO f " + numbers(1, 300));
+  db.run("INSERT INTO f " + numbers(301, 600));
   EXPECT_EQ(present(db, 1, 600), 600);
   EXPECT_EQ(present(db, 601, 20600), 0);
   QuickDatabase other(folder.file("large.db"));
   EXPECT_EQ(present(other, 1, 600), 600);
 }
 
-TEST(Bloom_option, seed_of_takes_seed_and_hash) {
+TEST(BloomOption, seed_of_takes_seed_and_hash) {
   Database db;
   db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 77)");
   db.run(create("seed_of = c"));
@@ -233,7 +220,7 @@ TEST(Bloom_option, seed_of_takes_seed_and_hash) {
              {"seed_of", "murmur2"});
 }
 
-TEST(Bloom_option, seed_of_murmur2_is_32_bits) {
+TEST(BloomOption, seed_of_murmur2_is_32_bits) {
   for (const char* seed : {"-1", "4294967296", "9223372036854775807"}) {
     expect_refused(std::string("hash = murmur2, seed = ") + seed, {"murmur2", "2^32"});
   }
@@ -306,8 +293,8 @@ TEST_P(AnyBloom, takes_the_keys_type) {
 // Of a set, an add of what is there is none; of a multiset it is one more.
 TEST_P(AnyBloom, counts_adds_of_what_was_not_there) {
   db.run(with("seed = 1, fpr = 1e-6"));
-  db.run("INSERT INTO f " + keys(1, 500));
-  db.run("INSERT INTO f " + keys(1, 500));
+  db.run("INSERT INTO f " + numbers(1, 500));
+  db.run("INSERT INTO f " + numbers(1, 500));
   db.run("INSERT INTO f VALUES (1), (1), (501)");
   EXPECT_EQ(db.number("SELECT changes()"), 3);
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), counting() ? 1003 : 501);
@@ -331,7 +318,7 @@ TEST_P(AnyBloom, count_is_the_same_for_everybody_and_stays) {
     EXPECT_EQ(other.number("SELECT count(*) FROM f"), 0);
     for (int i = 0; i < 30; ++i) {
       Database& writer = i % 3 == 0 ? other : one;
-      writer.run("INSERT INTO f " + keys(i * 97, i * 97 + 120));
+      writer.run("INSERT INTO f " + numbers(i * 97, i * 97 + 120));
       items = one.number("SELECT count(*) FROM f");
       EXPECT_EQ(other.number("SELECT count(*) FROM f"), items) << i;
       EXPECT_LE(items, i * 97 + 121);
@@ -356,7 +343,7 @@ TEST_P(AnyBloom, that_grows_keeps_its_keys_and_its_rate) {
   db.run(with("seed = 1, capacity = 50, fpr = 0.02"));
   int64_t last = 0;
   for (const int64_t next : {20, 50, 51, 120, 700, 3000, 10000, 40000}) {
-    db.run("INSERT INTO f " + keys(last + 1, next));
+    db.run("INSERT INTO f " + numbers(last + 1, next));
     last = next;
     EXPECT_EQ(present(db, 1, last), last);
     const double found = static_cast<double>(present(db, 1'000'001, 1'020'000)) / 20000;
@@ -371,7 +358,7 @@ TEST_P(AnyBloom, that_grows_keeps_its_keys_and_its_rate) {
 // A million copies of one key grow nothing.
 TEST_P(AnyBloom, of_many_copies_of_one_key_does_not_grow) {
   db.run(with("seed = 1, capacity = 1000"));
-  db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 60000) + ")");
+  db.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, 60000) + ")");
   EXPECT_EQ(info(db, "capacity"), "1000");
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), counting() ? 60000 : 1);
   EXPECT_EQ(db.text("SELECT count FROM f WHERE key = 'x'"), counting() ? "60000" : "1");
@@ -388,10 +375,10 @@ TEST_P(AnyBloom, without_growth_takes_its_capacity_and_then_is_full) {
       const std::string what = std::to_string(capacity) + " at " + rate;
       one.run(with("growth = off, seed = " + std::to_string(capacity) +
                    ", capacity = " + std::to_string(capacity) + ", fpr = " + rate));
-      one.run("INSERT INTO f " + keys(1, capacity));
+      one.run("INSERT INTO f " + numbers(1, capacity));
       EXPECT_EQ(present(one, 1, capacity), capacity) << what;
       one.run("BEGIN; CREATE TABLE stays(x)");
-      one.refuses("INSERT INTO f " + keys(capacity + 1, 3 * capacity + 20), SQLITE_ERROR,
+      one.refuses("INSERT INTO f " + numbers(capacity + 1, 3 * capacity + 20), SQLITE_ERROR,
                   {"full: f", std::to_string(capacity), "growth"});
       EXPECT_EQ(sqlite3_get_autocommit(one.handle()), 0) << what;
       one.run("INSERT INTO f VALUES (1)");  // there already
@@ -407,16 +394,16 @@ TEST_P(AnyBloom, that_is_full_undoes_the_statement_only) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
   one.run(with("growth = off, capacity = 300, seed = 3"));
-  one.run("BEGIN; INSERT INTO f " + keys(1, 200) + "; SAVEPOINT s");
+  one.run("BEGIN; INSERT INTO f " + numbers(1, 200) + "; SAVEPOINT s");
   const int64_t before = one.number("SELECT count(*) FROM f");
-  one.refuses("INSERT INTO f " + keys(201, 5000), SQLITE_ERROR, {"full: f"});
+  one.refuses("INSERT INTO f " + numbers(201, 5000), SQLITE_ERROR, {"full: f"});
   EXPECT_EQ(one.number("SELECT count(*) FROM f"), before);
   EXPECT_LE(present(one, 201, 5000), 20);
-  one.refuses("INSERT OR IGNORE INTO f " + keys(201, 5000), SQLITE_ERROR, {"full: f"});
-  one.run("INSERT INTO f " + keys(201, 300) + "; RELEASE s; COMMIT");
+  one.refuses("INSERT OR IGNORE INTO f " + numbers(201, 5000), SQLITE_ERROR, {"full: f"});
+  one.run("INSERT INTO f " + numbers(201, 300) + "; RELEASE s; COMMIT");
   EXPECT_EQ(present(one, 1, 300), 300);
   check(one);
-  one.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + keys(1001, 1300));
+  one.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + numbers(1001, 1300));
   EXPECT_EQ(present(one, 1001, 1300), 300);
   EXPECT_LE(present(one, 1, 300), 5);
   QuickDatabase other(folder.file("f.db"));
@@ -430,7 +417,7 @@ TEST_P(AnyBloom, that_is_full_has_the_rate_asked) {
     Database one;
     one.run(with("growth = off, capacity = 2000, fpr = 0.01, seed = 5"));
     if (bulk) {
-      one.run("INSERT INTO f " + keys(1, 2000));
+      one.run("INSERT INTO f " + numbers(1, 2000));
     }
     int64_t last = bulk ? 2000 : 0;
     for (; last < 20000; ++last) {
@@ -449,7 +436,7 @@ TEST_P(AnyBloom, that_is_full_has_the_rate_asked) {
 
 TEST_P(AnyBloom, commands_with_growth) {
   db.run(with("seed = 1, capacity = 100, fpr = 1e-4"));
-  db.run("INSERT INTO f " + keys(1, 2000));
+  db.run("INSERT INTO f " + numbers(1, 2000));
   db.run("INSERT INTO f(f, key) VALUES ('resize', 30000)");
   EXPECT_EQ(info(db, "capacity"), "30000");
   db.run("INSERT INTO f(f, key) VALUES ('resize', 5)");
@@ -487,9 +474,9 @@ TEST_P(AnyBloom, commands_that_can_not_be) {
 
 TEST_P(AnyBloom, is_undone_by_roll_backs) {
   db.run(with("seed = 1, capacity = 200"));
-  db.run("INSERT INTO f " + keys(1, 100));
-  db.run("BEGIN; INSERT INTO f " + keys(101, 200) + "; SAVEPOINT a; INSERT INTO f " +
-         keys(201, 3000) + "; INSERT INTO f(f) VALUES ('clear'); INSERT INTO f VALUES (9999)");
+  db.run("INSERT INTO f " + numbers(1, 100));
+  db.run("BEGIN; INSERT INTO f " + numbers(101, 200) + "; SAVEPOINT a; INSERT INTO f " +
+         numbers(201, 3000) + "; INSERT INTO f(f) VALUES ('clear'); INSERT INTO f VALUES (9999)");
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1);
   db.run("ROLLBACK TO a");
   EXPECT_EQ(present(db, 1, 200), 200);
@@ -510,14 +497,14 @@ TEST_P(AnyBloom, is_byte_for_byte_what_the_statements_make_it) {
   for (Database* each : {&one, &two}) {
     each->run(with("seed = 9, capacity = 100, fpr = 0.05"));
     for (int i = 0; i < 40; ++i) {
-      each->run("INSERT INTO f " + keys(i * 60, i * 60 + 80));
+      each->run("INSERT INTO f " + numbers(i * 60, i * 60 + 80));
       if (each == &one) {  // reading changes nothing
         present(one, 0, 500);
         check(one);
       }
       each->attempt("DELETE FROM f WHERE key IN (5, 50, 500)");
       if (i == 20) {
-        each->run("BEGIN; INSERT INTO f " + keys(10000, 12000) + "; ROLLBACK");
+        each->run("BEGIN; INSERT INTO f " + numbers(10000, 12000) + "; ROLLBACK");
         each->run("INSERT INTO f(f) VALUES ('rebuild')");
       }
     }
@@ -527,7 +514,7 @@ TEST_P(AnyBloom, is_byte_for_byte_what_the_statements_make_it) {
 
 // --- the rate --------------------------------------------------------------------------------
 
-TEST(Bloom_rate, asked_for_holds) {
+TEST(BloomTableRate, asked_for_holds) {
   for (const char* module : {"bloom_filter(", "bloom_filter(layout = blocked, ",
                              "bloom_filter(counting = on, ", "cuckoo_filter("}) {
     for (const double rate : {0.1, 0.03, 0.01, 0.001, 0.0001}) {
@@ -536,7 +523,7 @@ TEST(Bloom_rate, asked_for_holds) {
         db.run("CREATE VIRTUAL TABLE f USING " + std::string(module) +
                "seed = 11, capacity = 20000" + ", growth = " + growth +
                ", fpr = " + std::to_string(rate) + ")");
-        db.run("INSERT INTO f " + keys(1, 20000));
+        db.run("INSERT INTO f " + numbers(1, 20000));
         EXPECT_EQ(present(db, 1, 20000), 20000);
         constexpr double kProbes = 100'000;
         const auto found = static_cast<double>(present(db, 1'000'001, 1'100'000));
@@ -553,7 +540,7 @@ TEST(Bloom_rate, asked_for_holds) {
 }
 
 // Plain double hashing fails here by up to 41 times (docs/DESIGN.md, 5).
-TEST(Bloom_rate, of_small_filters_holds) {
+TEST(BloomTableRate, of_small_filters_holds) {
   for (const char* layout : {"standard", "blocked"}) {
     for (const double rate : {0.01, 0.001, 1e-5}) {
       for (const int64_t capacity : {10, 100, 1000}) {
@@ -564,11 +551,11 @@ TEST(Bloom_rate, of_small_filters_holds) {
           db.run(create("growth = off, capacity = " + std::to_string(capacity) +
                         ", fpr = " + std::to_string(rate) + ", seed = " + std::to_string(seed) +
                         ", layout = " + layout));
-          db.run("INSERT INTO f " + keys(1, capacity));
+          db.run("INSERT INTO f " + numbers(1, capacity));
           db.run(
               "CREATE TABLE image AS SELECT filter_export('f') AS b");  // folded, unlike the tail
           found += static_cast<double>(db.number("SELECT sum(filter_contains(b, i)) FROM image, (" +
-                                                 keys(1'000'001, 1'010'000) + ")"));
+                                                 numbers(1'000'001, 1'010'000) + ")"));
         }
         const double expected = rate * kSeeds * 10'000;
         EXPECT_LE(found, 1.15 * expected + 5 * std::sqrt(expected) + 2)

@@ -1,13 +1,8 @@
 // INSERT, DELETE, UPDATE and the commands of a filter.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-constexpr const char* kNumbers =
-    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ";
-
-std::string numbers(int64_t count) { return kNumbers + std::to_string(count) + ") "; }
 
 class Change : public testing::Test {
  protected:
@@ -54,10 +49,10 @@ TEST_F(Change, insert_in_a_trigger_adds_whatever_the_outer_conflict_clause) {
 TEST_F(Change, insert_of_many_rows_and_from_select_adds_all) {
   db.run("INSERT INTO seen VALUES ('a'), ('b'), ('a')");
   EXPECT_EQ(changes(), 3);
-  db.run("INSERT INTO seen(key) " + numbers(5000) + "SELECT i FROM n");
+  db.run("INSERT INTO seen(key) " + with_numbers(5000) + "SELECT i FROM n");
   EXPECT_EQ(changes(), 5000);
   EXPECT_EQ(items(), 5003);
-  EXPECT_EQ(db.number(numbers(5000) + "SELECT count(*) FROM n JOIN seen ON key = i"), 5000);
+  EXPECT_EQ(db.number(with_numbers(5000) + "SELECT count(*) FROM n JOIN seen ON key = i"), 5000);
   db.run("INSERT INTO seen SELECT key FROM seen WHERE key IN ('a', 'b')");
   EXPECT_EQ(count("'a'"), 3);
   EXPECT_EQ(count("'b'"), 2);
@@ -201,11 +196,11 @@ TEST_F(Change, update_of_count_or_command_is_an_error) {
 // --- commands --------------------------------------------------------------------------------
 
 TEST_F(Change, clear_empties_and_keeps_the_options) {
-  db.run("INSERT INTO seen " + numbers(5000) + "SELECT i FROM n");
+  db.run("INSERT INTO seen " + with_numbers(5000) + "SELECT i FROM n");
   const std::string seed = db.text("SELECT value FROM seen_config WHERE key = 'seed'");
   db.run("INSERT INTO seen(seen) VALUES ('clear')");
   EXPECT_EQ(items(), 0);
-  EXPECT_EQ(db.number(numbers(5000) + "SELECT count(*) FROM n JOIN seen ON key = i"), 0);
+  EXPECT_EQ(db.number(with_numbers(5000) + "SELECT count(*) FROM n JOIN seen ON key = i"), 0);
   EXPECT_EQ(db.rows("SELECT capacity, items, log_entries FROM filter_info('seen')"),
             (std::vector<Row>{{"1000", "0", "0"}}));
   EXPECT_EQ(db.text("SELECT value FROM seen_config WHERE key = 'seed'"), seed);
@@ -220,14 +215,15 @@ TEST_F(Change, clear_empties_and_keeps_the_options) {
 }
 
 TEST_F(Change, rebuild_and_resize_keep_every_key) {
-  db.run("INSERT INTO seen " + numbers(3000) + "SELECT i FROM n");
-  db.run("INSERT INTO seen " + numbers(3000) + "SELECT i FROM n WHERE i % 10 = 0");
-  db.run("INSERT INTO seen(seen, key) " + numbers(3000) +
+  db.run("INSERT INTO seen " + with_numbers(3000) + "SELECT i FROM n");
+  db.run("INSERT INTO seen " + with_numbers(3000) + "SELECT i FROM n WHERE i % 10 = 0");
+  db.run("INSERT INTO seen(seen, key) " + with_numbers(3000) +
          "SELECT 'delete', i FROM n WHERE i % 3 = 0");
   const auto expect_right = [this] {
     EXPECT_EQ(items(), 2300);
-    EXPECT_EQ(db.number(numbers(3000) + "SELECT count(*) FROM n JOIN seen ON key = i"), 2100);
-    EXPECT_EQ(db.number(numbers(3000) + "SELECT sum(count) FROM n JOIN seen ON key = i"), 2300);
+    EXPECT_EQ(db.number(with_numbers(3000) + "SELECT count(*) FROM n JOIN seen ON key = i"), 2100);
+    EXPECT_EQ(db.number(with_numbers(3000) + "SELECT sum(count) FROM n JOIN seen ON key = i"),
+              2300);
     check();
   };
   expect_right();
@@ -293,7 +289,7 @@ TEST_F(Change, last_insert_rowid_is_the_applications) {
     EXPECT_EQ(sqlite3_last_insert_rowid(db.handle()), 77) << sql;
   };
   expect_kept("INSERT INTO seen VALUES ('a')");
-  expect_kept("INSERT INTO seen " + numbers(5000) + "SELECT i FROM n");
+  expect_kept("INSERT INTO seen " + with_numbers(5000) + "SELECT i FROM n");
   expect_kept(
       "BEGIN; INSERT INTO seen VALUES ('b'); SAVEPOINT s; INSERT INTO seen VALUES ('c');"
       "RELEASE s; COMMIT");
@@ -312,7 +308,7 @@ TEST_F(Change, last_insert_rowid_is_the_applications) {
 }
 
 TEST_F(Change, changes_counts_the_rows_of_the_statement) {
-  db.run("INSERT INTO seen " + numbers(10000) + "SELECT i FROM n");
+  db.run("INSERT INTO seen " + with_numbers(10000) + "SELECT i FROM n");
   EXPECT_EQ(sqlite3_changes(db.handle()), 10000);
   db.run("DELETE FROM seen WHERE key IN (1, 2, 3, 'x')");
   EXPECT_EQ(sqlite3_changes(db.handle()), 3);
@@ -394,14 +390,15 @@ TEST_F(Full, counts_duplicates_and_ends_with_a_removal) {
   db.run("INSERT INTO f(f) VALUES ('check')");
 }
 
-TEST(Full_at_every_capacity, is_reached_with_the_capacity_and_not_before) {
+TEST(FullAtEveryCapacity, is_reached_with_the_capacity_and_not_before) {
   for (const int capacity : {1, 2, 3, 7, 100, 999, 3001}) {
     Database db;
     db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(growth = off, capacity = " +
            std::to_string(capacity) + ")");
-    db.run("INSERT INTO f " + numbers(capacity) + "SELECT i FROM n");
+    db.run("INSERT INTO f " + with_numbers(capacity) + "SELECT i FROM n");
     db.refuses("INSERT INTO f VALUES (0)", SQLITE_ERROR, {"full: "});
-    EXPECT_EQ(db.number(numbers(capacity) + "SELECT count(*) FROM n JOIN f ON key = i"), capacity);
+    EXPECT_EQ(db.number(with_numbers(capacity) + "SELECT count(*) FROM n JOIN f ON key = i"),
+              capacity);
     db.run("INSERT INTO f(f) VALUES ('check')");
   }
 }
@@ -412,23 +409,23 @@ TEST(Duplicates, of_one_key_go_in_and_out_a_million_times) {
   constexpr int64_t kTimes = 1'000'000;
   Database db;
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fingerprint_bits = 28, seed = 1)");
-  db.run("INSERT INTO f " + numbers(1000) + "SELECT 'other' || i FROM n");
+  db.run("INSERT INTO f " + with_numbers(1000) + "SELECT 'other' || i FROM n");
   const auto expect_others = [&db](int64_t copies) {
-    EXPECT_EQ(db.number(numbers(1000) + "SELECT count(*) FROM n JOIN f ON key = 'other' || i"),
+    EXPECT_EQ(db.number(with_numbers(1000) + "SELECT count(*) FROM n JOIN f ON key = 'other' || i"),
               1000);
     EXPECT_EQ(db.number("SELECT count(*) FROM f"), 1000 + copies);
     const int64_t count = db.number("SELECT count FROM f WHERE key = 'one'");
     EXPECT_EQ(count < 0 ? 0 : count, copies);
     db.run("INSERT INTO f(f) VALUES ('check')");
   };
-  db.run("INSERT INTO f " + numbers(kTimes) + "SELECT 'one' FROM n");
+  db.run("INSERT INTO f " + with_numbers(kTimes) + "SELECT 'one' FROM n");
   expect_others(kTimes);
   EXPECT_LT(db.number("SELECT capacity FROM filter_info('f')"), 3000);
-  db.run("INSERT INTO f(f, key) " + numbers(kTimes / 2) + "SELECT 'delete', 'one' FROM n");
+  db.run("INSERT INTO f(f, key) " + with_numbers(kTimes / 2) + "SELECT 'delete', 'one' FROM n");
   expect_others(kTimes / 2);
   db.run("INSERT INTO f(f) VALUES ('rebuild')");
   expect_others(kTimes / 2);
-  db.run("INSERT INTO f(f, key) " + numbers(kTimes / 2) + "SELECT 'delete', 'one' FROM n");
+  db.run("INSERT INTO f(f, key) " + with_numbers(kTimes / 2) + "SELECT 'delete', 'one' FROM n");
   expect_others(0);
   EXPECT_LT(db.number("SELECT log_entries FROM filter_info('f')"), 20000);
 }

@@ -210,7 +210,7 @@ TEST(Collation, does_not_go_with_murmur2) {
 
 // --- of a source -------------------------------------------------------------------------------
 
-TEST(Collation_of_a_source, is_handed_on) {
+TEST(CollationOfASource, is_handed_on) {
   TemporaryFolder folder;
   const std::string file = folder.file("s.db");
   {
@@ -240,7 +240,7 @@ TEST(Collation_of_a_source, is_handed_on) {
       "INSERT INTO f(f) VALUES ('check')");
 }
 
-TEST(Collation_of_a_source, that_no_filter_knows_is_refused_with_the_way_out) {
+TEST(CollationOfASource, that_no_filter_knows_is_refused_with_the_way_out) {
   Database db;
   const auto compare = [](void*, int a, const void* x, int b, const void* y) {
     return std::string(static_cast<const char*>(x), static_cast<size_t>(a))
@@ -257,7 +257,7 @@ TEST(Collation_of_a_source, that_no_filter_knows_is_refused_with_the_way_out) {
   EXPECT_EQ(db.number("SELECT filter_contains('f', 'X')"), 1);
 }
 
-TEST(Collation_of_a_source, is_not_another_than_the_one_given) {
+TEST(CollationOfASource, is_not_another_than_the_one_given) {
   Database db;
   db.run("CREATE TABLE t(a TEXT COLLATE NOCASE); INSERT INTO t VALUES ('x')");
   db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(a COLLATE RTRIM, source = t(a))",
@@ -268,7 +268,7 @@ TEST(Collation_of_a_source, is_not_another_than_the_one_given) {
 }
 
 // What is stored is 'Ada'; what SQLite compares by BINARY is the value that was asked for.
-TEST(Collation_of_a_key, compared_by_another_one_too_deletes_and_updates_nothing) {
+TEST(CollationOfAKey, compared_by_another_one_too_deletes_and_updates_nothing) {
   for (const char* sql : {
            "DELETE FROM f WHERE k = 'ADA' AND k = 'ADA' COLLATE BINARY",
            "DELETE FROM f WHERE k = 'ADA' AND 'ADA' = k COLLATE BINARY",

@@ -2,7 +2,7 @@
 // leaves.
 #include <ctime>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -19,12 +19,10 @@ std::string option_of(const std::string& arguments, const std::string& option) {
 }
 
 void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
-  Database db;
-  db.refuses(create(arguments), SQLITE_ERROR, parts);
-  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << arguments;
+  expect_create_refused(create(arguments), parts);
 }
 
-TEST(Create_option, not_given_has_its_default) {
+TEST(CreateOption, not_given_has_its_default) {
   Database db;
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter");
   EXPECT_EQ(db.text("SELECT value FROM f_config WHERE key = 'capacity'"), "1000");
@@ -35,7 +33,7 @@ TEST(Create_option, not_given_has_its_default) {
   EXPECT_EQ(db.list("SELECT name FROM pragma_table_xinfo('f')"), "key,count,f");
 }
 
-TEST(Create_option, seed_not_given_differs_from_table_to_table) {
+TEST(CreateOption, seed_not_given_differs_from_table_to_table) {
   Database db;
   db.run(create("", "f") + ";" + create("", "g"));
   EXPECT_EQ(db.number("SELECT count(DISTINCT value) FROM (SELECT * FROM f_config UNION ALL"
@@ -43,7 +41,7 @@ TEST(Create_option, seed_not_given_differs_from_table_to_table) {
             2);
 }
 
-TEST(Create_option, number_takes_every_way_to_write_it) {
+TEST(CreateOption, number_takes_every_way_to_write_it) {
   for (const char* text : {"1000000", "1e6", "'1_000_000'", "1E6", "+1000000", "'1000000'",
                            "\"1e6\"", "[1_000_000]", "`1e6`", "1000000.0", "  1e6  "}) {
     EXPECT_EQ(option_of(std::string("capacity = ") + text, "capacity"), "1000000") << text;
@@ -56,7 +54,7 @@ TEST(Create_option, number_takes_every_way_to_write_it) {
   }
 }
 
-TEST(Create_option, boundary_is_taken) {
+TEST(CreateOption, boundary_is_taken) {
   EXPECT_EQ(option_of("capacity = 1", "capacity"), "1");
   EXPECT_EQ(option_of("capacity = 1099511627776", "capacity"), "1099511627776");
   EXPECT_EQ(option_of("fpr = 0.25", "fpr"), "0.25");
@@ -71,7 +69,7 @@ TEST(Create_option, boundary_is_taken) {
   EXPECT_EQ(option_of("seed = '-5'", "seed"), "-5");
 }
 
-TEST(Create_option, out_of_range_says_the_range) {
+TEST(CreateOption, out_of_range_says_the_range) {
   for (const char* text : {"0", "-1", "1099511627777", "1e13", "1.5", "1e400", "nan", "inf"}) {
     expect_refused(std::string("capacity = ") + text, {"capacity", "1 to 2^40"});
   }
@@ -89,7 +87,7 @@ TEST(Create_option, out_of_range_says_the_range) {
   }
 }
 
-TEST(Create_option, with_trailing_text_or_no_value_is_refused) {
+TEST(CreateOption, with_trailing_text_or_no_value_is_refused) {
   for (const char* text :
        {"capacity = 1000 keys", "capacity = 1000x", "capacity = 1e", "fpr = 1%",
         "capacity = '1000' 5", "capacity = ", "capacity = 1 000", "capacity = 1000 -- c",
@@ -103,19 +101,19 @@ TEST(Create_option, with_trailing_text_or_no_value_is_refused) {
   expect_refused("my capacity = 5", {"option"});
 }
 
-TEST(Create_option, unknown_lists_the_valid_ones) {
+TEST(CreateOption, unknown_lists_the_valid_ones) {
   expect_refused("capactiy = 5",
                  {"capactiy", "capacity", "fpr", "fingerprint_bits", "growth", "seed", "seed_of"});
   expect_refused("counting = on", {"counting", "capacity"});
   expect_refused(" = 5", {"option"});
 }
 
-TEST(Create_option, doubled_is_refused) {
+TEST(CreateOption, doubled_is_refused) {
   expect_refused("capacity = 5, capacity = 6", {"capacity", "twice"});
   expect_refused("capacity = 5, fpr = 0.1, CAPACITY = 5", {"capacity", "twice"});
 }
 
-TEST(Create_option, is_case_insensitive_and_in_any_order) {
+TEST(CreateOption, is_case_insensitive_and_in_any_order) {
   Database db;
   db.run(create("Email text, GROWTH = Off, \"Fpr\" = 0.1, [SEED] = 7, CaPaCiTy = 50"));
   EXPECT_EQ(db.list("SELECT value FROM f_config WHERE key IN"
@@ -123,17 +121,17 @@ TEST(Create_option, is_case_insensitive_and_in_any_order) {
             "50,0.1,off,7");
 }
 
-TEST(Create_option, fpr_and_fingerprint_bits_exclude_one_another) {
+TEST(CreateOption, fpr_and_fingerprint_bits_exclude_one_another) {
   expect_refused("fpr = 0.01, fingerprint_bits = 8", {"fpr", "fingerprint_bits"});
 }
 
-TEST(Create_option, seed_and_seed_of_exclude_one_another) {
+TEST(CreateOption, seed_and_seed_of_exclude_one_another) {
   Database db;
   db.run(create("", "other"));
   db.refuses(create("seed = 1, seed_of = other"), SQLITE_ERROR, {"seed", "seed_of"});
 }
 
-TEST(Create_option, seed_of_copies_the_seed) {
+TEST(CreateOption, seed_of_copies_the_seed) {
   Database db;
   db.run("ATTACH ':memory:' AS aux");
   db.run(create("seed = -77", "other"));
@@ -151,7 +149,7 @@ TEST(Create_option, seed_of_copies_the_seed) {
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'd*'"), 0);
 }
 
-TEST(Create_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
+TEST(CreateOption, capacity_over_fpr_is_at_most_two_to_the_sixty) {
   Database db;
   db.run(create("capacity = 1073741824, fpr = 9.313225746154785e-10"));  // 2^30 · 2^30
   db.run("INSERT INTO f VALUES (1)");
@@ -161,7 +159,7 @@ TEST(Create_option, capacity_over_fpr_is_at_most_two_to_the_sixty) {
   expect_refused("capacity = 1099511627776, fingerprint_bits = 32", {"capacity"});
 }
 
-TEST(Create_large, capacity_is_instant_and_small) {
+TEST(CreateLarge, capacity_is_instant_and_small) {
   TemporaryFolder folder;
   Database db(folder.file("large.db"));
   const std::clock_t start = std::clock();  // processor time: other programs don't count
@@ -175,7 +173,7 @@ TEST(Create_large, capacity_is_instant_and_small) {
   EXPECT_LT(db.number("SELECT memory_bytes FROM filter_info('f')"), 50'000'000);
 }
 
-TEST(Create_column, called_like_an_option_is_a_column) {
+TEST(CreateColumn, called_like_an_option_is_a_column) {
   Database db;
   db.run(create("capacity, capacity = 5"));
   EXPECT_EQ(db.list("SELECT name FROM pragma_table_info('f')"), "capacity");
@@ -183,7 +181,7 @@ TEST(Create_column, called_like_an_option_is_a_column) {
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE capacity = 'x'"), 1);
 }
 
-TEST(Create_column, name_may_need_quotes) {
+TEST(CreateColumn, name_may_need_quotes) {
   for (const char* name : {"\"my key\"", "[a]", "`b`", "'c'", "\"d\"\"e\"", "\"a=b\"", "\"select\"",
                            "\"ключ\"", "_x", "\"(\""}) {
     Database db;
@@ -199,13 +197,13 @@ TEST(Create_column, name_may_need_quotes) {
   EXPECT_EQ(db.text("SELECT \"my \"\"key\" FROM f WHERE \"my \"\"key\" = 'x'"), "x");
 }
 
-TEST(Create_column, more_than_one_is_refused) {
+TEST(CreateColumn, more_than_one_is_refused) {
   expect_refused("a, b", {"one column", "b"});
   expect_refused("a TEXT, b TEXT, capacity = 5", {"one column", "b"});
   expect_refused("capacity = 5, a", {"a"});
 }
 
-TEST(Create_column, with_constraint_or_odd_collation_is_refused) {
+TEST(CreateColumn, with_constraint_or_odd_collation_is_refused) {
   for (const char* text :
        {"a PRIMARY KEY", "a TEXT NOT NULL", "a UNIQUE", "a DEFAULT 5", "a CHECK (a > 1)",
         "a REFERENCES t(x)", "a TEXT CONSTRAINT c UNIQUE", "a HIDDEN",
@@ -219,7 +217,7 @@ TEST(Create_column, with_constraint_or_odd_collation_is_refused) {
   }
 }
 
-TEST(Create_argument, that_is_empty_is_refused) {
+TEST(CreateArgument, that_is_empty_is_refused) {
   for (const char* text : {",", "a,", ",a", "a, , capacity = 5", "a, capacity = 5,", " , ",
                            "a /* , */ ,", "a, -- no\n", "[a,b],", "\"a(,\" TEXT,"}) {
     expect_refused(text, {"empty argument"});
@@ -231,7 +229,7 @@ TEST(Create_argument, that_is_empty_is_refused) {
   }
 }
 
-TEST(Create_column, declared_type_is_shown_and_stays) {
+TEST(CreateColumn, declared_type_is_shown_and_stays) {
   TemporaryFolder folder;
   for (const char* type : {"INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(20)",
                            "DECIMAL(10, 2)", "DOUBLE PRECISION", "UNSIGNED BIG INT"}) {
@@ -249,7 +247,7 @@ TEST(Create_column, declared_type_is_shown_and_stays) {
   }
 }
 
-TEST(Create_name, of_table_like_a_column_is_refused) {
+TEST(CreateName, of_table_like_a_column_is_refused) {
   Database db;
   db.refuses(create("f TEXT"), SQLITE_ERROR, {"f", "column"});
   db.refuses(create("F TEXT"), SQLITE_ERROR, {"f", "column"});
@@ -262,7 +260,7 @@ TEST(Create_name, of_table_like_a_column_is_refused) {
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0);
 }
 
-TEST(Create_name, by_rename_like_a_column_is_refused) {
+TEST(CreateName, by_rename_like_a_column_is_refused) {
   Database db;
   db.run(create("email TEXT"));
   db.run("INSERT INTO f VALUES ('x')");
@@ -277,7 +275,7 @@ TEST(Create_name, by_rename_like_a_column_is_refused) {
             "g,g_config,g_items,g_log,g_pages");
 }
 
-TEST(Create_name, may_need_quotes) {
+TEST(CreateName, may_need_quotes) {
   for (const char* name : {"\"my filter\"", "\"a.b\"", "\"a\"\"b\"", "\"it's\"", "\"select\"",
                            "\"100%\"", "\"журнал\"", "\"%w\""}) {
     Database db;
@@ -293,7 +291,7 @@ TEST(Create_name, may_need_quotes) {
   }
 }
 
-TEST(Create_failed, by_a_clash_of_names_leaves_nothing) {
+TEST(CreateFailed, by_a_clash_of_names_leaves_nothing) {
   for (const char* suffix : {"config", "pages", "log", "items"}) {
     for (const bool in_transaction : {false, true}) {
       Database db;
@@ -318,7 +316,7 @@ TEST(Create_failed, by_a_clash_of_names_leaves_nothing) {
   }
 }
 
-TEST(Create_failed, by_an_option_leaves_nothing) {
+TEST(CreateFailed, by_an_option_leaves_nothing) {
   Database db;
   for (const char* options : {"capacity = 0", "capacity = 1e12, fpr = 1e-9", "seed_of = x", "a, b",
                               "fpr = 0.1, fingerprint_bits = 5"}) {
@@ -331,7 +329,7 @@ TEST(Create_failed, by_an_option_leaves_nothing) {
   db.run("INSERT INTO f VALUES (1); INSERT INTO f(f) VALUES ('check')");
 }
 
-TEST(Create_again, is_refused_and_if_not_exists_changes_nothing) {
+TEST(CreateAgain, is_refused_and_if_not_exists_changes_nothing) {
   Database db;
   db.run(create("capacity = 5, seed = 1"));
   db.run("INSERT INTO f VALUES ('x')");
@@ -345,7 +343,7 @@ TEST(Create_again, is_refused_and_if_not_exists_changes_nothing) {
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'x'"), 0);
 }
 
-TEST(Create_in_transaction, is_rolled_back_with_it) {
+TEST(CreateInTransaction, is_rolled_back_with_it) {
   Database db;
   db.run("BEGIN");
   db.run(create(""));

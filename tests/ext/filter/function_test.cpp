@@ -1,15 +1,10 @@
 // filter_contains(), filter_info(), cuckoo_version(); loading; determinism.
 #include <cmath>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string numbers(int64_t count) {
-  return "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-         std::to_string(count) + ") ";
-}
 
 std::string create(const std::string& name, const std::string& arguments = "") {
   return "CREATE VIRTUAL TABLE " + name + " USING cuckoo_filter(key, fingerprint_bits = 28" +
@@ -306,7 +301,8 @@ TEST_F(Contains, without_from_follows_another_connection) {
   EXPECT_EQ(probe.once(), 1);
   other.run("DELETE FROM seen WHERE key = 'z'");
   EXPECT_EQ(probe.once(), 0);
-  other.run("INSERT INTO seen " + numbers(5000) + "SELECT i FROM n; INSERT INTO seen VALUES ('z')");
+  other.run("INSERT INTO seen " + with_numbers(5000) +
+            "SELECT i FROM n; INSERT INTO seen VALUES ('z')");
   EXPECT_EQ(probe.once(), 1);
   other.run("INSERT INTO seen(seen) VALUES ('rebuild')");
   EXPECT_EQ(probe.once(), 1);
@@ -388,8 +384,8 @@ TEST_F(Contains, without_from_sees_one_commit_only) {
       }
       QuickDatabase one(file);
       one.run("PRAGMA journal_mode = WAL");
-      one.run(create("seen", "seed = 3, capacity = 20000") + "; INSERT INTO seen " + numbers(2000) +
-              "SELECT i FROM n");
+      one.run(create("seen", "seed = 3, capacity = 20000") + "; INSERT INTO seen " +
+              with_numbers(2000) + "SELECT i FROM n");
       one.run("DELETE FROM seen WHERE key = 7; INSERT INTO seen VALUES (7)");
       const bool cleared = std::string(sql).find("clear") != std::string::npos;
       Database reader(file);
@@ -427,7 +423,7 @@ TEST(Info, columns_are_sane) {
   TemporaryFolder folder;
   Database db(folder.file("i.db"));
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(capacity = 20000, fpr = 0.01, seed = 4)");
-  db.run("INSERT INTO f " + numbers(20000) + "SELECT i FROM n");
+  db.run("INSERT INTO f " + with_numbers(20000) + "SELECT i FROM n");
   db.run("INSERT INTO f(f) VALUES ('rebuild')");
   const Row row = db.rows("SELECT * FROM filter_info('f')").at(0);
   EXPECT_EQ(row[0] + row[1] + row[2], "mainfcuckoo_filter");
@@ -556,36 +552,36 @@ std::vector<std::string> replicated_statements() {
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fpr = 0.001, seed = 12345)",
       "INSERT INTO f VALUES ('a'), ('b'), (1), (x'00')",
       "BEGIN",
-      "INSERT INTO f " + numbers(800) + "SELECT 'k' || i FROM n",
+      "INSERT INTO f " + with_numbers(800) + "SELECT 'k' || i FROM n",
       "SAVEPOINT s",
       "DELETE FROM f WHERE key IN ('k1', 'k2', 'k3')",
       "ROLLBACK TO s",
       "INSERT INTO f VALUES ('s')",
       "COMMIT",
       "UPDATE f SET key = 'c' WHERE key = 'b'",
-      "INSERT INTO f " + numbers(9000) + "SELECT i FROM n",
-      "INSERT INTO f " + numbers(300) + "SELECT 'copy' FROM n",
+      "INSERT INTO f " + with_numbers(9000) + "SELECT i FROM n",
+      "INSERT INTO f " + with_numbers(300) + "SELECT 'copy' FROM n",
       "BEGIN",
-      "INSERT INTO f " + numbers(5000) + "SELECT -i FROM n",
+      "INSERT INTO f " + with_numbers(5000) + "SELECT -i FROM n",
       "ROLLBACK",
-      "INSERT INTO f(f, key) " + numbers(7000) + "SELECT 'delete', i FROM n",
+      "INSERT INTO f(f, key) " + with_numbers(7000) + "SELECT 'delete', i FROM n",
       "ALTER TABLE f RENAME TO g",
-      "INSERT INTO g " + numbers(700) + "SELECT 'z' || i FROM n",
+      "INSERT INTO g " + with_numbers(700) + "SELECT 'z' || i FROM n",
       "INSERT INTO g(g) VALUES ('rebuild')",
-      "INSERT INTO g " + numbers(2000) + "SELECT 'y' || i FROM n",
+      "INSERT INTO g " + with_numbers(2000) + "SELECT 'y' || i FROM n",
       "INSERT INTO g(g, key) VALUES ('resize', 9999)",
       "INSERT INTO g VALUES (NULL)",
       "INSERT INTO g VALUES ('x'), (NULL)",
       "DELETE FROM g WHERE key = 'copy'",
       "CREATE VIRTUAL TABLE h USING cuckoo_filter(growth = off, capacity = 3000, seed_of = g)",
-      "INSERT INTO h " + numbers(3000) + "SELECT i % 100 FROM n",
+      "INSERT INTO h " + with_numbers(3000) + "SELECT i % 100 FROM n",
       "INSERT INTO h VALUES (5)",
       "DELETE FROM h WHERE key < 5 OR key IN (7, 8)",
       "DELETE FROM h WHERE key IN (7, 8)",
   };
   for (int i = 0; i < 40; ++i) {
-    all.push_back("INSERT INTO g " + numbers(50) + "SELECT 'i' || (i + " + std::to_string(i * 50) +
-                  ") FROM n");
+    all.push_back("INSERT INTO g " + with_numbers(50) + "SELECT 'i' || (i + " +
+                  std::to_string(i * 50) + ") FROM n");
   }
   all.emplace_back("ALTER TABLE g RENAME TO f");
   return all;

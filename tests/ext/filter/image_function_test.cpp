@@ -6,15 +6,10 @@
 #include <random>
 
 #include "core/base/checksum.hpp"
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
 
 std::vector<unsigned char> blob(Database& db, const std::string& sql) {
   sqlite3_stmt* statement = nullptr;
@@ -156,7 +151,7 @@ TEST_F(ContainsImage, of_null_or_something_else_is_an_error) {
 
 // A row behind the good one that differs in its middle alone must not be answered from memory.
 TEST_F(ContainsImage, that_was_damaged_in_its_middle_is_an_error) {
-  db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 5000) AS b FROM (" + keys(1, 5000) +
+  db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 5000) AS b FROM (" + numbers(1, 5000) +
          ")");
   auto bytes = blob(db, "SELECT b FROM big");
   bytes[bytes.size() / 2] ^= 1;
@@ -185,8 +180,9 @@ double seconds(Database& db, const std::string& sql) {
 // filter_info() decodes its image each time: what one decoding takes, in the same run.
 TEST_F(ContainsImage, is_not_decoded_anew_each_row) {
   constexpr int kRows = 20000;
-  db.run("CREATE TABLE p AS " + keys(1, kRows));
-  db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 2e6) AS b FROM (" + keys(1, 1000) + ")");
+  db.run("CREATE TABLE p AS " + numbers(1, kRows));
+  db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 2e6) AS b FROM (" + numbers(1, 1000) +
+         ")");
   ASSERT_GT(db.number("SELECT length(b) FROM big"), 3'000'000);
   double decoding = seconds(db, "SELECT items FROM big, filter_info(b)");
   for (int i = 0; i < 5; ++i) {
@@ -199,7 +195,7 @@ TEST_F(ContainsImage, is_not_decoded_anew_each_row) {
 }
 
 TEST_F(ContainsImage, info_has_its_figures) {
-  db.run("INSERT INTO f " + keys(10, 500));
+  db.run("INSERT INTO f " + numbers(10, 500));
   db.run("UPDATE i SET b = filter_export('f', 'hashes') WHERE id = 1");
   EXPECT_EQ(db.rows("SELECT x.schema, x.name, kind, items, capacity, hashes,"
                     " generations, generation_items, log_entries, probes, positives, disk_bytes ="
@@ -245,14 +241,14 @@ TEST(Build, makes_an_image_of_a_group) {
 
 TEST(Build, has_the_rate_asked_and_its_size) {
   Database db;
-  db.run("CREATE TABLE t AS " + keys(1, 30000));
+  db.run("CREATE TABLE t AS " + numbers(1, 30000));
   for (const std::string build : {"cuckoo_build", "bloom_build"}) {
     for (const char* rate : {"0.03", "0.01", "0.001"}) {
       db.run("DROP TABLE IF EXISTS b; CREATE TABLE b AS SELECT " + build + "(i, " + rate +
              ") AS b FROM t");
       EXPECT_EQ(db.number("SELECT sum(filter_contains(b, i)) FROM b, t"), 30000);
       const double found = static_cast<double>(db.number(
-          "SELECT sum(filter_contains(b, i)) FROM b, (" + keys(1'000'001, 1'100'000) + ")"));
+          "SELECT sum(filter_contains(b, i)) FROM b, (" + numbers(1'000'001, 1'100'000) + ")"));
       EXPECT_LE(found, std::stod(rate) * 1e5 * 1.06 + 40) << build << rate;
       const double bits = static_cast<double>(db.number("SELECT 8 * length(b) FROM b")) / 30000;
       EXPECT_LE(bits, 1.5 * -std::log2(std::stod(rate)) + 3) << build << rate;
@@ -291,15 +287,15 @@ TEST(Build, of_a_giant_capacity_is_an_error_not_a_crash) {
 
 TEST(Union, contains_all) {
   Database db;
-  db.run("CREATE TABLE t(g, k); INSERT INTO t SELECT i % 7, i FROM (" + keys(1, 700) + ")");
+  db.run("CREATE TABLE t(g, k); INSERT INTO t SELECT i % 7, i FROM (" + numbers(1, 700) + ")");
   for (const std::string build : {"cuckoo_build", "bloom_build"}) {
     db.run("DROP TABLE IF EXISTS i; DROP TABLE IF EXISTS u; CREATE TABLE i AS SELECT " + build +
            "(k, 0.001, 1000) AS b FROM t GROUP BY g; INSERT INTO i VALUES (NULL);"
            "CREATE TABLE u AS SELECT filter_union(b) AS b FROM i");
     EXPECT_EQ(db.number("SELECT sum(filter_contains(b, k)) FROM u, t"), 700);
     EXPECT_NEAR(static_cast<double>(db.number("SELECT items FROM u, filter_info(b)")), 700, 15);
-    EXPECT_LE(db.number("SELECT sum(filter_contains(b, i)) FROM u, (" + keys(10001, 30000) + ")"),
-              40);
+    EXPECT_LE(
+        db.number("SELECT sum(filter_contains(b, i)) FROM u, (" + numbers(10001, 30000) + ")"), 40);
     EXPECT_EQ(db.text("SELECT quote(filter_union(b)) FROM i WHERE b IS NULL"), "NULL");
     EXPECT_EQ(db.text("SELECT quote(filter_union(b)) FROM i WHERE 0"), "NULL");
     EXPECT_EQ(db.number("SELECT filter_union(b) = b FROM (SELECT b FROM i LIMIT 1)"), 1);
@@ -342,7 +338,7 @@ TEST(Union, of_different_images_names_the_difference) {
 
 TEST(Union, of_more_than_the_capacity_is_full) {
   Database db;
-  db.run("CREATE TABLE t AS " + keys(1, 1000));
+  db.run("CREATE TABLE t AS " + numbers(1, 1000));
   for (const std::string build : {"cuckoo_build", "bloom_build"}) {
     db.refuses("SELECT filter_union(b) FROM (SELECT " + build +
                    "(i, 0.001, 600) AS b FROM t GROUP BY i % 2)",
@@ -356,7 +352,7 @@ TEST(Union, of_more_than_the_capacity_is_full) {
 // for it takes long.
 TEST(Union, of_too_many_items_is_refused_at_once) {
   Database db;
-  db.run("CREATE TABLE t AS SELECT i, i % 4 AS g FROM (" + keys(1, 200000) +
+  db.run("CREATE TABLE t AS SELECT i, i % 4 AS g FROM (" + numbers(1, 200000) +
          "); CREATE TABLE i AS SELECT cuckoo_build(i, 0.001, 120000) AS b FROM t GROUP BY g");
   const std::clock_t start = std::clock();
   db.refuses("SELECT filter_union(b) FROM i", SQLITE_ERROR,
@@ -371,7 +367,7 @@ TEST(Union, of_too_many_items_is_refused_at_once) {
 // of what the statement itself does makes it say stop.
 TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
   Database db;
-  db.run("CREATE TABLE t AS SELECT i, i % 2 AS g FROM (" + keys(1, 600000) +
+  db.run("CREATE TABLE t AS SELECT i, i % 2 AS g FROM (" + numbers(1, 600000) +
          "); CREATE TABLE c AS SELECT cuckoo_build(i, 0.001, 600000) AS b FROM t GROUP BY g");
   static int rows_left;
   sqlite3_create_function(
@@ -420,12 +416,12 @@ TEST(Union, of_overlapping_images_at_capacity_is_not_full) {
       db.run("CREATE VIRTUAL TABLE f USING bloom_filter(" + options +
              ";CREATE VIRTUAL TABLE part USING bloom_filter(" + options +
              ";CREATE VIRTUAL TABLE whole USING bloom_filter(growth = off, " + options);
-      db.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO part " + keys(1, 600) +
-             "; INSERT INTO whole " + keys(501, 1000));
+      db.run("INSERT INTO f " + numbers(1, 1000) + "; INSERT INTO part " + numbers(1, 600) +
+             "; INSERT INTO whole " + numbers(501, 1000));
       EXPECT_EQ(db.number("SELECT sum(filter_contains(u, i)) FROM (SELECT filter_union(b) AS u FROM"
                           " (SELECT filter_export('f') AS b UNION ALL SELECT filter_export('part')"
                           " UNION ALL SELECT filter_export('f'))), (" +
-                          keys(1, 1000) + ")"),
+                          numbers(1, 1000) + ")"),
                 1000)
           << layout << " " << seed;
       db.run("INSERT INTO whole(whole, key) VALUES ('merge', filter_export('part'))");
@@ -446,7 +442,7 @@ TEST(Union, of_overlapping_counting_images_at_capacity_is_seldom_full) {
         "growth = off, seed = " +
         std::to_string(seed) + ")";
     db.run("CREATE VIRTUAL TABLE f" + table + ";CREATE VIRTUAL TABLE part" + table);
-    db.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO part " + keys(1, 600));
+    db.run("INSERT INTO f " + numbers(1, 1000) + "; INSERT INTO part " + numbers(1, 600));
     const Outcome united = db.attempt(
         "SELECT filter_union(b) FROM (SELECT filter_export('f') AS b UNION ALL SELECT"
         " filter_export('part') UNION ALL SELECT filter_export('f'))");
@@ -461,7 +457,7 @@ TEST(Union, of_overlapping_counting_images_at_capacity_is_seldom_full) {
 
 TEST(Union, is_imported_and_merged) {
   Database db;
-  db.run("CREATE TABLE t AS " + keys(1, 1000) +
+  db.run("CREATE TABLE t AS " + numbers(1, 1000) +
          "; CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 0, growth = off);"
          "CREATE VIRTUAL TABLE b USING bloom_filter(seed = 0, growth = off);"
          "CREATE TABLE i AS SELECT filter_union(x) AS x, filter_union(y) AS y FROM (SELECT"
@@ -484,7 +480,8 @@ class Hostile : public testing::TestWithParam<const char*> {
  protected:
   Hostile() {
     db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam());
-    db.run("INSERT INTO f " + keys(1, 60) + "; INSERT INTO f SELECT 1 FROM (" + keys(1, 20) + ")");
+    db.run("INSERT INTO f " + numbers(1, 60) + "; INSERT INTO f SELECT 1 FROM (" + numbers(1, 20) +
+           ")");
     original = blob(db, "SELECT filter_export('f', 'hashes')");
     db.run("CREATE TABLE before_it AS SELECT count(*) AS n FROM f");
   }
@@ -506,8 +503,8 @@ class Hostile : public testing::TestWithParam<const char*> {
         // A capacity that the cells don't bear out would make a rebuild eat all memory.
         ASSERT_GE(std::stod(db.text("SELECT bits_per_key FROM filter_info('f')")), 0.5) << what;
         db.run("INSERT INTO f(f) VALUES ('check')");
-        db.attempt("INSERT INTO f " + keys(5001, 5010));
-        db.run("SELECT sum(count) FROM f JOIN (" + keys(1, 50) + ") ON key = i");
+        db.attempt("INSERT INTO f " + numbers(5001, 5010));
+        db.run("SELECT sum(count) FROM f JOIN (" + numbers(1, 50) + ") ON key = i");
         db.attempt("INSERT INTO f(f) VALUES ('rebuild')");
         db.run("INSERT INTO f(f) VALUES ('check')");
       }

@@ -317,7 +317,7 @@ class ImageScript {
   std::vector<std::string> log_;
 };
 
-TEST(Image_model, random_scripts_lose_no_key) {
+TEST(ImageModel, random_scripts_lose_no_key) {
   const ModelSeeds seeds(kDefaultScripts);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     std::unique_ptr<ImageScript> script;

@@ -5,15 +5,10 @@
 #include <memory>
 #include <thread>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
 
 std::string create(const std::string& module, const std::string& options,
                    const std::string& table = "f") {
@@ -21,10 +16,6 @@ std::string create(const std::string& module, const std::string& options,
          (module.find('(') == std::string::npos ? "(" : ", ") + options + ")";
 }
 
-int64_t present(Database& db, int64_t first, int64_t last, const std::string& table = "f") {
-  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN " + table +
-                   " AS x ON x.key = i");
-}
 int64_t count(Database& db, const std::string& table = "f") {
   return db.number("SELECT count(*) FROM " + table);
 }
@@ -33,9 +24,6 @@ std::string image_of(Database& db, const std::string& arguments = "'f'") {
 }
 void import(Database& db, const std::string& image, const std::string& table = "f") {
   db.run("INSERT INTO " + table + "(" + table + ", key) VALUES ('import', " + image + ")");
-}
-void check(Database& db, const std::string& table = "f") {
-  db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
 }
 const char* const kKinds[] = {"cuckoo_filter", "bloom_filter", "bloom_filter(layout = blocked",
                               "bloom_filter(counting = on"};
@@ -62,8 +50,8 @@ TEST_P(Image, goes_from_one_page_size_to_another) {
       QuickDatabase source(folder.file(std::string("from") + from + with[2] + ".db"));
       source.run(std::string("PRAGMA page_size = ") + from + "; DROP TABLE IF EXISTS f");
       source.run(create(kind(), "seed = 77, capacity = 1500, fpr = 0.01"));
-      source.run("INSERT INTO f " + keys(1, 1500));
-      source.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 40) + ")");
+      source.run("INSERT INTO f " + numbers(1, 1500));
+      source.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, 40) + ")");
       if (!is_set(kind())) {
         source.run("DELETE FROM f WHERE key IN ('x', 5)");
       }
@@ -79,7 +67,7 @@ TEST_P(Image, goes_from_one_page_size_to_another) {
         QuickDatabase target(folder.file(std::string("to") + to + ".db"));
         target.run(std::string("PRAGMA page_size = ") + to + "; DROP TABLE IF EXISTS f");
         target.run(create(kind(), "seed = 5, capacity = 10"));
-        target.run("INSERT INTO f " + keys(100001, 100300));
+        target.run("INSERT INTO f " + numbers(100001, 100300));
         import(target, image);
         EXPECT_EQ(count(target), count(source));
         EXPECT_GE(present(target, 6, 1500), 1495);
@@ -98,12 +86,12 @@ TEST_P(Image, goes_from_one_page_size_to_another) {
 
 TEST_P(Image, with_hashes_can_grow) {
   db.run(create(kind(), "seed = 1, capacity = 100, fpr = 0.001"));
-  db.run("INSERT INTO f " + keys(1, 100));
+  db.run("INSERT INTO f " + numbers(1, 100));
   const std::string image = image_of(db, "'f', 'hashes'");
   Database other;
   other.run(create(kind(), "capacity = 5, seed = 2"));
   import(other, image);
-  other.run("INSERT INTO f " + keys(101, 20000));
+  other.run("INSERT INTO f " + numbers(101, 20000));
   EXPECT_EQ(present(other, 1, 20000), 20000);
   EXPECT_LE(present(other, 1'000'001, 1'050'000), 90);
   other.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f, key) VALUES ('resize', 50000)");
@@ -117,12 +105,12 @@ TEST_P(Image, with_hashes_can_grow) {
 
 TEST_P(Image, without_hashes_says_why_it_can_not_grow) {
   db.run(create(kind(), "seed = 1, capacity = 100, fpr = 0.001"));
-  db.run("INSERT INTO f " + keys(1, 90));
+  db.run("INSERT INTO f " + numbers(1, 90));
   Database other;
   other.run(create(kind(), "capacity = 5, seed = 2"));
   import(other, image_of(db));
   EXPECT_EQ(present(other, 1, 90), 90);
-  other.run("INSERT INTO f " + keys(91, 100));
+  other.run("INSERT INTO f " + numbers(91, 100));
   EXPECT_EQ(present(other, 1, 100), 100);
   for (const char* sql :
        {"INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f, key) VALUES ('resize', 5000)",
@@ -130,12 +118,12 @@ TEST_P(Image, without_hashes_says_why_it_can_not_grow) {
     other.refuses(sql, SQLITE_ERROR, {"f: ", "without hashes"});
   }
   other.run("BEGIN");
-  other.refuses("INSERT INTO f " + keys(101, 3000), SQLITE_ERROR,
+  other.refuses("INSERT INTO f " + numbers(101, 3000), SQLITE_ERROR,
                 {"full: f", "100", "without hashes"});
   other.run("COMMIT");
   EXPECT_EQ(present(other, 1, 100), 100);
   check(other);
-  other.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + keys(1, 3000));
+  other.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + numbers(1, 3000));
   EXPECT_EQ(present(other, 1, 3000), 3000);
   check(other);
 }
@@ -149,7 +137,7 @@ TEST_P(Image, of_an_empty_filter_is_empty) {
     import(other, image_of(db, with));
     EXPECT_EQ(count(other), 0);
     EXPECT_EQ(present(other, 1, 100), 0);
-    other.run("INSERT INTO f " + keys(1, 3000));  // nothing is in it that could not be rebuilt
+    other.run("INSERT INTO f " + numbers(1, 3000));  // nothing is in it that could not be rebuilt
     EXPECT_EQ(present(other, 1, 3000), 3000);
     check(other);
     EXPECT_EQ(other.number("SELECT filter_contains(" + image_of(db, with) + ", 1)"), 0);
@@ -161,11 +149,11 @@ TEST_P(Image, imported_is_undone_by_roll_backs) {
   TemporaryFolder folder;
   Database maker;
   maker.run(create(kind(), "seed = 1, capacity = 3000, fpr = 1e-5"));
-  maker.run("INSERT INTO f " + keys(1, 2500));
+  maker.run("INSERT INTO f " + numbers(1, 2500));
   const std::string image = image_of(maker, "'f', 'hashes'");
   QuickDatabase one(folder.file("f.db"));
   one.run(create(kind(), "seed = 9, capacity = 50, fpr = 1e-6"));
-  one.run("INSERT INTO f " + keys(10001, 10040));
+  one.run("INSERT INTO f " + numbers(10001, 10040));
   QuickDatabase other(folder.file("f.db"));
   EXPECT_EQ(present(other, 10001, 10040), 40);
   const std::vector<Row> before = shadow_rows(one, "f");
@@ -175,7 +163,7 @@ TEST_P(Image, imported_is_undone_by_roll_backs) {
   import(one, image);
   EXPECT_EQ(present(one, 1, 2500), 2500);
   EXPECT_EQ(other.text(old), "50 1.0e-06 40");
-  one.run("INSERT INTO f " + keys(2501, 2600) + "; SELECT count(*) FROM f; ROLLBACK");
+  one.run("INSERT INTO f " + numbers(2501, 2600) + "; SELECT count(*) FROM f; ROLLBACK");
   EXPECT_EQ(shadow_rows(one, "f"), before);
   EXPECT_EQ(one.text(old), "50 1.0e-06 40");
   EXPECT_EQ(present(one, 10001, 10040), 40);
@@ -183,7 +171,7 @@ TEST_P(Image, imported_is_undone_by_roll_backs) {
 
   one.run("BEGIN; INSERT INTO f VALUES (10041); SAVEPOINT s");
   import(one, image);
-  one.run("INSERT INTO f " + keys(2501, 2600) + "; ROLLBACK TO s; INSERT INTO f VALUES (10042)");
+  one.run("INSERT INTO f " + numbers(2501, 2600) + "; ROLLBACK TO s; INSERT INTO f VALUES (10042)");
   EXPECT_EQ(one.text(old), "50 1.0e-06 42");
   import(one, image);
   EXPECT_EQ(one.text(old), "3000 1.0e-05 2500");
@@ -194,7 +182,7 @@ TEST_P(Image, imported_is_undone_by_roll_backs) {
     EXPECT_EQ(each->text("SELECT value FROM f_config WHERE key = 'seed'"), "1");
     check(*each);
   }
-  other.run("INSERT INTO f " + keys(2501, 9000));
+  other.run("INSERT INTO f " + numbers(2501, 9000));
   EXPECT_EQ(present(one, 1, 9000), 9000);
   one.run("VACUUM; PRAGMA integrity_check");
   QuickDatabase later(folder.file("f.db"));
@@ -235,7 +223,7 @@ TEST_P(Image, merges_filters_of_any_size_by_their_hashes) {
       Database one;
       one.run(create(kind(), std::string("seed = 1, capacity = 5000, growth = ") + growth));
       one.run(create(kind(), "seed_of = f, capacity = 10, fpr = 0.01", "g"));
-      one.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(900, 2000));
+      one.run("INSERT INTO f " + numbers(1, 1000) + "; INSERT INTO g " + numbers(900, 2000));
       one.run(std::string("INSERT INTO f(f, key) VALUES ('merge', ") +
               (as_image ? "filter_export('g', 'hashes')" : "'g'") + ")");
       EXPECT_EQ(present(one, 1, 2000), 2000) << growth;
@@ -253,9 +241,9 @@ TEST_P(Image, merges_another_kind_of_filter_by_its_hashes) {
   for (const char* from : kKinds) {
     Database one;
     one.run(create(kind(), "seed = 1") + ";" + create(from, "seed = 1, capacity = 50", "g"));
-    one.run("INSERT INTO f " + keys(1, 100) + "; INSERT INTO g " + keys(101, 1500) +
+    one.run("INSERT INTO f " + numbers(1, 100) + "; INSERT INTO g " + numbers(101, 1500) +
             "; ATTACH ':memory:' AS aux");
-    one.run(create(from, "seed = 1", "aux.h") + "; INSERT INTO h " + keys(2001, 2100));
+    one.run(create(from, "seed = 1", "aux.h") + "; INSERT INTO h " + numbers(2001, 2100));
     one.run("INSERT INTO f(f, key) VALUES ('merge', 'g'), ('merge', 'aux.h')");
     EXPECT_EQ(present(one, 1, 1500), 1500) << from;
     EXPECT_EQ(present(one, 2001, 2100), 100) << from;
@@ -268,7 +256,7 @@ TEST_P(Image, merges_equal_geometries_without_hashes) {
     Database one;
     const std::string options = "seed = 1, capacity = 1000, growth = off";
     one.run(create(kind(), options) + ";" + create(kind(), options, "g"));
-    one.run("INSERT INTO f " + keys(1, 400) + "; INSERT INTO g " + keys(301, 800));
+    one.run("INSERT INTO f " + numbers(1, 400) + "; INSERT INTO g " + numbers(301, 800));
     one.run(std::string("BEGIN; INSERT INTO f(f, key) VALUES ('merge', ") +
             (as_image ? "filter_export('g')" : "'g'") + ")");
     EXPECT_EQ(present(one, 1, 800), 800);
@@ -284,7 +272,8 @@ TEST_P(Image, merges_equal_geometries_without_hashes) {
       EXPECT_EQ(count(one), 900);
     }
     check(one);
-    const std::string many = "INSERT INTO f(f, key) SELECT 'merge', 'g' FROM (" + keys(1, 10) + ")";
+    const std::string many =
+        "INSERT INTO f(f, key) SELECT 'merge', 'g' FROM (" + numbers(1, 10) + ")";
     if (kind() == "cuckoo_filter") {
       one.refuses(many, SQLITE_ERROR, {"full: f"});
       EXPECT_EQ(count(one), 900);
@@ -306,13 +295,13 @@ TEST_P(Image, merges_plain_images_in_databases_of_any_page_size) {
     one.run(std::string("PRAGMA page_size = ") + page_size + ";" +
             create(kind(), "seed = 0, capacity = 5000, growth = off") + ";" +
             create(kind(), "seed = 0, capacity = 5000, growth = off", "g"));
-    one.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(1001, 3000) +
+    one.run("INSERT INTO f " + numbers(1, 1000) + "; INSERT INTO g " + numbers(1001, 3000) +
             "; INSERT INTO f(f, key) VALUES ('merge', filter_export('g'))");
     EXPECT_EQ(present(one, 1, 3000), 3000);
     check(one);
     if (built) {
       one.run("INSERT INTO f(f, key) SELECT 'merge', " + build + "(i, 0.001, 5000) FROM (" +
-              keys(3001, 4500) + ")");
+              numbers(3001, 4500) + ")");
       EXPECT_EQ(present(one, 1, 4500), 4500);
       EXPECT_NEAR(static_cast<double>(count(one)), 4500, 25);
       check(one);
@@ -324,10 +313,10 @@ TEST_P(Image, merges_plain_images_in_databases_of_any_page_size) {
 TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashes) {
   db.run(create(kind(), "seed = 1, capacity = 100") + ";" +
          create(kind(), "seed = 1, capacity = 100, growth = off", "g"));
-  db.run("INSERT INTO g " + keys(1, 90));
+  db.run("INSERT INTO g " + numbers(1, 90));
   db.run("INSERT INTO f(f, key) VALUES ('merge', 'g')");
   EXPECT_EQ(present(db, 1, 90), 90);
-  db.refuses("INSERT INTO f " + keys(1001, 3000), SQLITE_ERROR, {"full: f", "without hashes"});
+  db.refuses("INSERT INTO f " + numbers(1001, 3000), SQLITE_ERROR, {"full: f", "without hashes"});
   check(db);
   db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f VALUES (1)");
   db.refuses("INSERT INTO f(f, key) VALUES ('merge', 'g')", SQLITE_ERROR,
@@ -338,11 +327,11 @@ TEST_P(Image, merge_into_an_empty_filter_that_grows_takes_an_image_without_hashe
 
 // Both counts are known before, and there is no place for an entry that is one too many: to look
 // for it takes long.
-TEST(Image_full, merge_of_too_many_items_is_refused_at_once) {
+TEST(ImageFull, merge_of_too_many_items_is_refused_at_once) {
   Database db;
   const std::string options = "seed = 0, capacity = 60000, growth = off";
   db.run(create("cuckoo_filter", options) + ";" + create("cuckoo_filter", options, "g") +
-         "; INSERT INTO f " + keys(1, 50000) + "; INSERT INTO g " + keys(50001, 100000) +
+         "; INSERT INTO f " + numbers(1, 50000) + "; INSERT INTO g " + numbers(50001, 100000) +
          "; CREATE TABLE i AS SELECT filter_export('g') AS b");
   for (const std::string source : {"SELECT 'merge', 'g'", "SELECT 'merge', b FROM i"}) {
     const std::clock_t start = std::clock();
@@ -352,7 +341,7 @@ TEST(Image_full, merge_of_too_many_items_is_refused_at_once) {
     EXPECT_EQ(count(db), 50000);
   }
   // Full already: nothing more, and nothing at all still fits.
-  db.run("INSERT INTO f " + keys(200001, 210000) + ";" + create("cuckoo_filter", options, "e") +
+  db.run("INSERT INTO f " + numbers(200001, 210000) + ";" + create("cuckoo_filter", options, "e") +
          "; INSERT INTO f(f, key) VALUES ('merge', 'e')");
   db.run("INSERT INTO e VALUES ('x')");
   db.refuses("INSERT INTO f(f, key) VALUES ('merge', 'e')", SQLITE_ERROR, {"full: f holds 60000"});
@@ -365,8 +354,8 @@ TEST(Image_full, merge_of_too_many_items_is_refused_at_once) {
 TEST_P(Image, merge_that_is_full_changes_nothing) {
   db.run(create(kind(), "seed = 1, capacity = 300, growth = off") + ";" +
          create(kind(), "seed = 1, capacity = 300", "g"));
-  db.run("INSERT INTO f " + keys(1, 250) + "; INSERT INTO g " + keys(1001, 1900) +
-         "; BEGIN; INSERT INTO f " + keys(251, 260));
+  db.run("INSERT INTO f " + numbers(1, 250) + "; INSERT INTO g " + numbers(1001, 1900) +
+         "; BEGIN; INSERT INTO f " + numbers(251, 260));
   const int64_t before = count(db);
   for (const char* other : {"'g'", "filter_export('g', 'hashes')"}) {
     db.refuses(std::string("INSERT INTO f(f, key) VALUES ('merge', ") + other + ")", SQLITE_ERROR,
@@ -376,27 +365,27 @@ TEST_P(Image, merge_that_is_full_changes_nothing) {
     EXPECT_EQ(present(db, 1, 260), 260);
     EXPECT_LE(present(db, 1001, 1900), 10);
   }
-  db.run("INSERT INTO f " + keys(261, 300) + "; COMMIT");
+  db.run("INSERT INTO f " + numbers(261, 300) + "; COMMIT");
   EXPECT_EQ(present(db, 1, 300), 300);
   check(db);
 }
 
 TEST_P(Image, merge_keeps_the_copies) {
   db.run(create(kind(), "seed = 1, capacity = 100") + ";" + create(kind(), "seed = 1", "g"));
-  db.run("INSERT INTO f VALUES ('x'), ('x'); INSERT INTO g SELECT 'x' FROM (" + keys(1, 5000) +
+  db.run("INSERT INTO f VALUES ('x'), ('x'); INSERT INTO g SELECT 'x' FROM (" + numbers(1, 5000) +
          "); INSERT INTO g VALUES ('y')");
   db.run("INSERT INTO f(f, key) VALUES ('merge', 'g')");
   EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), is_set(kind()) ? 1 : 5002);
   EXPECT_EQ(count(db), is_set(kind()) ? 2 : 5003);
   if (!is_set(kind())) {
     EXPECT_EQ(db.text("SELECT capacity FROM filter_info('f')"), "100");
-    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + keys(1, 5001) + ")");
+    db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + numbers(1, 5001) + ")");
     EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), 1);
   }
   check(db);
 }
 
-TEST(Image_refused, names_the_difference_and_the_way_out) {
+TEST(ImageRefused, names_the_difference_and_the_way_out) {
   Database db;
   db.run(create("cuckoo_filter", "seed = 1", "f") + ";" + create("cuckoo_filter", "seed = 2", "g") +
          ";" + create("cuckoo_filter", "seed = 1, growth = off, capacity = 50", "small") + ";" +
@@ -455,7 +444,7 @@ TEST(Image_refused, names_the_difference_and_the_way_out) {
 }
 
 // Keys of no declared type are taken by a table with a type, and the other way: the same hashes.
-TEST(Image_type, of_none_goes_with_any_type) {
+TEST(ImageType, of_none_goes_with_any_type) {
   Database db;
   db.run(create("cuckoo_filter", "seed = 0", "plain") + ";" +
          create("cuckoo_filter", "key INTEGER, seed = 0", "ints"));
@@ -469,18 +458,18 @@ TEST(Image_type, of_none_goes_with_any_type) {
             "1,1,0,0");
 }
 
-TEST(Image_export, inside_a_transaction_has_what_is_pending) {
+TEST(ImageExport, inside_a_transaction_has_what_is_pending) {
   for (const char* kind : kKinds) {
     Database db;
     db.run(create(kind, "seed = 1, capacity = 200"));
-    db.run("INSERT INTO f " + keys(1, 150) + "; BEGIN; INSERT INTO f " + keys(151, 900));
+    db.run("INSERT INTO f " + numbers(1, 150) + "; BEGIN; INSERT INTO f " + numbers(151, 900));
     if (!is_set(kind)) {
-      db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + keys(1, 50) + ")");
+      db.run("INSERT INTO f(f, key) SELECT 'delete', i FROM (" + numbers(1, 50) + ")");
     }
     for (const char* with : {"'f'", "'f', 'hashes'"}) {
       db.run(std::string("DROP TABLE IF EXISTS i; CREATE TEMP TABLE i AS SELECT filter_export(") +
              with + ") AS b");
-      EXPECT_EQ(db.number("SELECT sum(filter_contains(b, i)) FROM i, (" + keys(51, 900) + ")"),
+      EXPECT_EQ(db.number("SELECT sum(filter_contains(b, i)) FROM i, (" + numbers(51, 900) + ")"),
                 850);
       EXPECT_EQ(db.number("SELECT items FROM i, filter_info(b)"), is_set(kind) ? count(db) : 850);
     }
@@ -494,14 +483,14 @@ TEST(Image_export, inside_a_transaction_has_what_is_pending) {
 // ---------------------------------------------------------------------------------
 
 // Interrupted, each soon returns and leaves what was there.
-TEST(Image_long, commands_obey_interrupt) {
+TEST(ImageLong, commands_obey_interrupt) {
   for (const char* kind : kKinds) {
     Database db;
     db.run(create(kind, "seed = 1, capacity = 400000, fpr = 1e-6") + ";" +
            create(kind, "seed = 1, capacity = 400000, fpr = 1e-5", "g"));
-    db.run("INSERT INTO f " + keys(1, 1000) + "; INSERT INTO g " + keys(1001, 400000) +
+    db.run("INSERT INTO f " + numbers(1, 1000) + "; INSERT INTO g " + numbers(1001, 400000) +
            "; CREATE TABLE i AS SELECT filter_export('g', 'hashes') AS b;" + "CREATE TABLE t AS " +
-           keys(1, 400000));
+           numbers(1, 400000));
     const std::string commands[] = {
         "INSERT INTO f(f, key) VALUES ('merge', 'g')",
         "INSERT INTO f(f, key) SELECT 'merge', b FROM i",
@@ -532,7 +521,7 @@ TEST(Image_long, commands_obey_interrupt) {
         }
         db.run(sql.starts_with("CREATE") ? "DROP TABLE IF EXISTS h" : "SELECT 1");
         if (outcome.code == SQLITE_OK && sql.find("INTO f") != std::string::npos) {
-          db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + keys(1, 1000));
+          db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f " + numbers(1, 1000));
         }
       }
     }
@@ -543,12 +532,12 @@ TEST(Image_long, commands_obey_interrupt) {
 }
 
 // Cells go from one filter into the other in memory; a merge that is stopped leaves nothing there.
-TEST(Image_long, merge_without_hashes_obeys_the_progress_handler) {
+TEST(ImageLong, merge_without_hashes_obeys_the_progress_handler) {
   for (const std::string kind : {"cuckoo_filter", "bloom_filter(counting = on"}) {
     Database db;
     const std::string options = "seed = 1, capacity = 400000, growth = off";
     db.run(create(kind, options) + ";" + create(kind, options, "g") + "; INSERT INTO f " +
-           keys(1, 1000) + "; INSERT INTO g " + keys(1001, 300000));
+           numbers(1, 1000) + "; INSERT INTO g " + numbers(1001, 300000));
     static int calls_left;
     sqlite3_progress_handler(
         db.handle(), 100, [](void*) { return calls_left-- <= 0 ? 1 : 0; }, nullptr);

@@ -25,7 +25,7 @@ std::string create(const std::string& name, const std::string& column) {
 // Every pair of columns and every value: if it is taken, then asking the target for what an
 // ordinary table of the source's kind gives back finds it, as an ordinary table of the target's
 // kind would.
-TEST(Key_domain, what_merge_takes_is_found_afterwards) {
+TEST(KeyDomain, what_merge_takes_is_found_afterwards) {
   for (const std::string source : kColumns) {
     for (const std::string target : kColumns) {
       for (const std::string value : kValues) {
@@ -57,7 +57,7 @@ TEST(Key_domain, what_merge_takes_is_found_afterwards) {
   }
 }
 
-TEST(Key_domain, equal_columns_always_go_together) {
+TEST(KeyDomain, equal_columns_always_go_together) {
   for (const std::string column : kColumns) {
     Database db;
     db.run(create("a", column) + ";" + create("b", column));
@@ -73,7 +73,7 @@ TEST(Key_domain, equal_columns_always_go_together) {
   }
 }
 
-TEST(Key_domain, integers_do_not_get_lost_among_texts) {
+TEST(KeyDomain, integers_do_not_get_lost_among_texts) {
   Database db;
   db.run(create("numbers", "k") + ";" + create("texts", "k TEXT") +
          "; INSERT INTO numbers VALUES (1)");
@@ -91,7 +91,7 @@ TEST(Key_domain, integers_do_not_get_lost_among_texts) {
 }
 
 // Aggregates see no collation; they see whether it would change what they were given.
-TEST(Key_domain, builds_of_folded_texts_go_into_a_filter_that_folds) {
+TEST(KeyDomain, builds_of_folded_texts_go_into_a_filter_that_folds) {
   Database db;
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('Ada'), ('EVE '), (7)");
   db.run(create("n", "k COLLATE NOCASE") + ";" + create("r", "k COLLATE RTRIM"));
@@ -105,7 +105,7 @@ TEST(Key_domain, builds_of_folded_texts_go_into_a_filter_that_folds) {
   EXPECT_EQ(db.number("SELECT count(*) FROM t JOIN r ON r.k = t.a"), 2);
 }
 
-TEST(Key_domain, a_union_answers_for_all_its_images) {
+TEST(KeyDomain, a_union_answers_for_all_its_images) {
   Database db;
   db.run(create("n", "k TEXT COLLATE NOCASE") + ";" + create("b", "k TEXT") +
          "; CREATE TABLE i(x)");
@@ -123,7 +123,7 @@ TEST(Key_domain, a_union_answers_for_all_its_images) {
   db.refuses("SELECT filter_union(x) FROM i", SQLITE_ERROR, {"BINARY", "NOCASE", "collation"});
 }
 
-TEST(Key_domain, of_a_union_is_rather_one_with_a_type) {
+TEST(KeyDomain, of_a_union_is_rather_one_with_a_type) {
   Database db;
   db.run(create("t", "k TEXT") + "; INSERT INTO t VALUES ('1'); CREATE TABLE i(x)");
   db.run(
@@ -137,7 +137,7 @@ TEST(Key_domain, of_a_union_is_rather_one_with_a_type) {
   }
 }
 
-TEST(Key_types, are_those_of_all_keys_since_the_filter_was_empty) {
+TEST(KeyTypes, are_those_of_all_keys_since_the_filter_was_empty) {
   TemporaryFolder folder;
   const std::string file = folder.file("t.db");
   QuickDatabase db(file);
@@ -175,7 +175,7 @@ TEST(Key_types, are_those_of_all_keys_since_the_filter_was_empty) {
   EXPECT_EQ(types(), "REAL");
 }
 
-TEST(Key_types, of_a_column_are_those_after_its_affinity) {
+TEST(KeyTypes, of_a_column_are_those_after_its_affinity) {
   Database db;
   db.run(create("t", "k TEXT") + ";" + create("r", "k REAL") + ";" + create("n", "k NUMERIC"));
   for (const char* table : {"t", "r", "n"}) {

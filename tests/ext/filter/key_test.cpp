@@ -89,23 +89,23 @@ void expect_equal_as_in_a_table(const std::string& encoding, const std::string& 
   }
 }
 
-TEST(Key_equality, without_a_type_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", ""); }
-TEST(Key_equality, of_blob_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "BLOB"); }
-TEST(Key_equality, of_integer_is_that_of_a_column) {
+TEST(KeyEquality, without_a_type_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", ""); }
+TEST(KeyEquality, of_blob_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "BLOB"); }
+TEST(KeyEquality, of_integer_is_that_of_a_column) {
   expect_equal_as_in_a_table("UTF-8", "INTEGER");
 }
-TEST(Key_equality, of_real_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "REAL"); }
-TEST(Key_equality, of_text_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "TEXT"); }
-TEST(Key_equality, of_numeric_is_that_of_a_column) {
+TEST(KeyEquality, of_real_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "REAL"); }
+TEST(KeyEquality, of_text_is_that_of_a_column) { expect_equal_as_in_a_table("UTF-8", "TEXT"); }
+TEST(KeyEquality, of_numeric_is_that_of_a_column) {
   expect_equal_as_in_a_table("UTF-8", "NUMERIC");
 }
-TEST(Key_equality, in_utf16_is_that_of_a_column) {
+TEST(KeyEquality, in_utf16_is_that_of_a_column) {
   expect_equal_as_in_a_table("UTF-16le", "");
   expect_equal_as_in_a_table("UTF-16be", "TEXT");
 }
 
 // What RETURNING and the probe's column show, against what a table would store.
-TEST(Key_echo, is_converted_as_a_column_would) {
+TEST(KeyEcho, is_converted_as_a_column_would) {
   for (const char* type : {"", "INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(9)", "FLOAT",
                            "BOOLEAN", "DATETIME", "POINT", "STRING"}) {
     Database db;
@@ -121,7 +121,7 @@ TEST(Key_echo, is_converted_as_a_column_would) {
   }
 }
 
-TEST(Key_probe, leaves_the_other_side_as_it_was) {
+TEST(KeyProbe, leaves_the_other_side_as_it_was) {
   Database db;
   db.run(create("INTEGER"));
   db.run("CREATE TABLE a(v); INSERT INTO a VALUES ('1'), (1.0), ('x'); INSERT INTO f VALUES (1)");
@@ -136,7 +136,7 @@ TEST(Key_probe, leaves_the_other_side_as_it_was) {
   EXPECT_EQ(db.list("SELECT filter_contains('f', v) || typeof(v) FROM a"), "1text,1real,1text");
 }
 
-TEST(Key_null, is_refused_by_name) {
+TEST(KeyNull, is_refused_by_name) {
   Database db;
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT)");
   db.refuses("INSERT INTO seen VALUES (NULL)", SQLITE_CONSTRAINT, {"seen.email", "NULL"});
@@ -149,7 +149,7 @@ TEST(Key_null, is_refused_by_name) {
   EXPECT_EQ(db.number("SELECT count(*) FROM seen"), 1);
 }
 
-TEST(Key_null, under_or_ignore_is_skipped) {
+TEST(KeyNull, under_or_ignore_is_skipped) {
   Database db;
   db.run(create(""));
   db.run("INSERT OR IGNORE INTO f VALUES ('a'), (NULL), ('b')");
@@ -171,7 +171,7 @@ TEST(Key_null, under_or_ignore_is_skipped) {
   db.run("INSERT INTO f(f) VALUES ('check')");
 }
 
-TEST(Key_null, as_a_probe_finds_nothing) {
+TEST(KeyNull, as_a_probe_finds_nothing) {
   Database db;
   db.run(create(""));
   db.run("INSERT INTO f VALUES ('a'), (0), (''), (x'')");
@@ -186,7 +186,7 @@ TEST(Key_null, as_a_probe_finds_nothing) {
   EXPECT_EQ(db.list("SELECT quote(v) FROM t JOIN f ON f.key IS t.v"), "'a'");
 }
 
-TEST(Key_probe, by_is_works_like_equals) {
+TEST(KeyProbe, by_is_works_like_equals) {
   Database db;
   db.run(create("INTEGER"));
   db.run("INSERT INTO f VALUES (1)");
@@ -205,7 +205,7 @@ TEST(Key_probe, by_is_works_like_equals) {
   EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0);
 }
 
-TEST(Key_probe, by_an_in_list_gives_each_value_once) {
+TEST(KeyProbe, by_an_in_list_gives_each_value_once) {
   Database db;
   db.run(create(""));
   db.run("INSERT INTO f VALUES (1), (2), ('2'), (3), (3)");
@@ -217,7 +217,7 @@ TEST(Key_probe, by_an_in_list_gives_each_value_once) {
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key IN (3)"), 1);
 }
 
-TEST(Key_collation, that_is_not_binary_is_an_error_never_an_answer) {
+TEST(KeyCollation, that_is_not_binary_is_an_error_never_an_answer) {
   Database db;
   db.run(create("TEXT"));
   db.run("CREATE TABLE a(v TEXT COLLATE NOCASE); INSERT INTO a VALUES ('Abc'), ('abc')");
@@ -245,7 +245,7 @@ TEST(Key_collation, that_is_not_binary_is_an_error_never_an_answer) {
 }
 
 // A type on the other side is not applied: documented.
-TEST(Key_type, counts_on_the_filters_side_only) {
+TEST(KeyType, counts_on_the_filters_side_only) {
   Database db;
   db.run(create(""));
   db.run("CREATE TABLE a(v INTEGER); INSERT INTO a VALUES (1); INSERT INTO f VALUES ('1')");
@@ -256,7 +256,7 @@ TEST(Key_type, counts_on_the_filters_side_only) {
   EXPECT_EQ(db.number("SELECT count(*) FROM a JOIN f ON f.key = a.v"), 1);
 }
 
-TEST(Key_large, text_and_blob_are_hashed_whole) {
+TEST(KeyLarge, text_and_blob_are_hashed_whole) {
   Database db;
   db.run(create(""));
   db.run("INSERT INTO f VALUES (zeroblob(3000000)), (printf('%.*c', 100000, 'x'))");
@@ -268,7 +268,7 @@ TEST(Key_large, text_and_blob_are_hashed_whole) {
   EXPECT_FALSE(found(db, "zeroblob(3000000)"));
 }
 
-TEST(Key_subtype_of_table, holds_ten_thousand_of_each_kind) {
+TEST(KeySubtypeOfTable, holds_ten_thousand_of_each_kind) {
   Database db;
   db.run(create(""));
   const char* numbers = "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) ";

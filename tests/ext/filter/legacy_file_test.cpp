@@ -1,21 +1,12 @@
 // hash = 'murmur2': tables that read and write the legacy Bloom file, bit for bit. The files here
 // were computed by another program (MurmurHash64A, header and bits in Python).
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) +
-         ") SELECT CAST(i AS TEXT) AS i FROM n";
-}
-int64_t present(Database& db, int64_t first, int64_t last, const std::string& table = "f") {
-  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN " + table +
-                   " AS x ON x.key = i");
-}
-void check(Database& db, const std::string& table = "f") {
-  db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+std::string texts(int64_t first, int64_t last) {
+  return with_numbers(first, last) + "SELECT CAST(i AS TEXT) AS i FROM n";
 }
 std::string create(const std::string& options, const std::string& table = "f") {
   return "CREATE VIRTUAL TABLE " + table + " USING bloom_filter(" + options + ", hash = murmur2)";
@@ -55,7 +46,7 @@ constexpr Sample kSamples[] = {
      "000408000000000000000040204002480100004008000040"},
 };
 
-TEST(Legacy_file, is_written_bit_for_bit) {
+TEST(LegacyFile, is_written_bit_for_bit) {
   for (const Sample& sample : kSamples) {
     for (const char* page_size : {"512", "4096", "65536"}) {
       Database db;
@@ -69,7 +60,7 @@ TEST(Legacy_file, is_written_bit_for_bit) {
   }
 }
 
-TEST(Legacy_file, is_read_and_written_again) {
+TEST(LegacyFile, is_read_and_written_again) {
   for (const Sample& sample : kSamples) {
     Database db;
     db.run(create("capacity = 7, seed = 3") + "; INSERT INTO f VALUES ('gone')");
@@ -101,7 +92,7 @@ TEST(Legacy_file, is_read_and_written_again) {
 }
 
 // m and k are the file's own, whatever n and p would make them; reserved bytes and CRC are ignored.
-TEST(Legacy_file, of_another_size_is_taken_as_it_is) {
+TEST(LegacyFile, of_another_size_is_taken_as_it_is) {
   const std::string head = "424C460107000000030000000A0000007B14AE47E17A843FC000000003000000";
   const std::string noise = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEFBEADDE";
   const std::string zeros = "00000000000000000000000000000000000000000000000000000000";
@@ -121,7 +112,7 @@ TEST(Legacy_file, of_another_size_is_taken_as_it_is) {
   }
 }
 
-TEST(Legacy_file, keys_are_their_bytes) {
+TEST(LegacyFile, keys_are_their_bytes) {
   Database db;
   db.run(create("capacity = 100, fpr = 1e-6") + "; INSERT INTO f VALUES ('abc'), (x'646566')");
   EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = x'616263'"), 1);
@@ -139,24 +130,24 @@ TEST(Legacy_file, keys_are_their_bytes) {
   EXPECT_EQ(db.list("SELECT key FROM f WHERE key IN ('1', 1.5, 2)"), "1,1.5");
 }
 
-TEST(Legacy_file, of_a_utf16_database_is_the_same) {
+TEST(LegacyFile, of_a_utf16_database_is_the_same) {
   Database db;
   db.run("PRAGMA encoding = 'UTF-16le'; " + create(kSamples[0].options) +
          "; INSERT INTO f VALUES " + kSamples[0].rows);
   EXPECT_EQ(exported(db), kSamples[0].file);
 }
 
-TEST(Legacy_file, follows_transactions_and_connections) {
+TEST(LegacyFile, follows_transactions_and_connections) {
   for (const char* journal : {"DELETE", "WAL"}) {
     TemporaryFolder folder;
     QuickDatabase one(folder.file("f.db"));
     one.run(std::string("PRAGMA page_size = 512; PRAGMA journal_mode = ") + journal);
     one.run(create("key TEXT, capacity = 5000, fpr = 0.001, seed = 1"));
     QuickDatabase other(folder.file("f.db"));
-    one.run("INSERT INTO f " + keys(1, 1000));
+    one.run("INSERT INTO f " + texts(1, 1000));
     EXPECT_EQ(present(other, 1, 1000), 1000);
-    one.run("BEGIN; INSERT INTO f " + keys(1001, 2000) + "; SAVEPOINT s; INSERT INTO f " +
-            keys(2001, 3000));
+    one.run("BEGIN; INSERT INTO f " + texts(1001, 2000) + "; SAVEPOINT s; INSERT INTO f " +
+            texts(2001, 3000));
     EXPECT_EQ(present(one, 1, 3000), 3000);
     one.run("ROLLBACK TO s");
     EXPECT_EQ(present(one, 1, 2000), 2000);
@@ -165,7 +156,7 @@ TEST(Legacy_file, follows_transactions_and_connections) {
     EXPECT_EQ(present(one, 1, 1000), 1000);
     EXPECT_LE(present(one, 1001, 3000), 5);
     check(one);
-    other.run("INSERT INTO f " + keys(3001, 4000));
+    other.run("INSERT INTO f " + texts(3001, 4000));
     EXPECT_EQ(present(one, 3001, 4000), 1000);
     EXPECT_EQ(one.number("SELECT count(*) FROM f"), other.number("SELECT count(*) FROM f"));
     one.refuses("INSERT INTO f VALUES ('kept'), (x'00'), (NULL), ('no')", SQLITE_CONSTRAINT,
@@ -183,7 +174,7 @@ TEST(Legacy_file, follows_transactions_and_connections) {
   }
 }
 
-TEST(Legacy_file, import_is_undone_by_roll_backs) {
+TEST(LegacyFile, import_is_undone_by_roll_backs) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
   one.run(create("capacity = 50, seed = 9") + "; INSERT INTO f VALUES ('mine')");
@@ -239,7 +230,7 @@ TEST_P(LegacyFilePages, is_merged_with_one_of_equal_size_and_seed) {
 }
 
 // growth = on would be refused here: no error may name it as the way out.
-TEST(Legacy_file, errors_name_a_way_out_that_there_is) {
+TEST(LegacyFile, errors_name_a_way_out_that_there_is) {
   Database db;
   db.run(
       "CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, seed = 1);"
@@ -253,20 +244,20 @@ TEST(Legacy_file, errors_name_a_way_out_that_there_is) {
   }
 }
 
-TEST(Legacy_file, that_is_full_says_so) {
+TEST(LegacyFile, that_is_full_says_so) {
   Database db;
   db.run(create("key TEXT, seed = 5, capacity = 100, fpr = 0.001"));
-  db.run("INSERT INTO f " + keys(1, 100) + "; BEGIN");
-  db.refuses("INSERT INTO f " + keys(101, 300), SQLITE_ERROR, {"full: f", "100"});
+  db.run("INSERT INTO f " + texts(1, 100) + "; BEGIN");
+  db.refuses("INSERT INTO f " + texts(101, 300), SQLITE_ERROR, {"full: f", "100"});
   db.run("INSERT INTO f VALUES ('1'); COMMIT");
-  EXPECT_EQ(present(db, 1, 100), 100);
+  EXPECT_EQ(present(db, texts(1, 100)), 100);
   check(db);
   for (const char* command : {"('rebuild', NULL)", "('resize', 500)", "('rotate', NULL)"}) {
     db.refuses(std::string("INSERT INTO f(f, key) VALUES ") + command, SQLITE_ERROR, {"f: "});
   }
 }
 
-TEST(Legacy_file, that_is_damaged_is_an_error) {
+TEST(LegacyFile, that_is_damaged_is_an_error) {
   const std::string file = kSamples[1].file;
   Database db;
   db.run(create("capacity = 100") + "; INSERT INTO f VALUES ('kept')");
@@ -300,7 +291,7 @@ TEST(Legacy_file, that_is_damaged_is_an_error) {
 }
 
 // Nothing guards the bits; whatever they are, it is a filter.
-TEST(Legacy_file, of_any_bits_is_a_filter) {
+TEST(LegacyFile, of_any_bits_is_a_filter) {
   const std::string head(kSamples[1].file, 128);
   for (const char* bits : {"00", "FF", "5A"}) {
     std::string all;

@@ -5,7 +5,7 @@
 namespace cuckoo::test {
 namespace {
 
-class Source_check : public testing::TestWithParam<const char*> {
+class SourceCheck : public testing::TestWithParam<const char*> {
  protected:
   void create(const std::string& more = "") {
     db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() + ", source = t(a)" + more +
@@ -26,9 +26,9 @@ class Source_check : public testing::TestWithParam<const char*> {
   QuickDatabase db{folder_.file("c.db")};
 };
 
-class Source_check_of_triggers : public Source_check {};
+class SourceCheckOfTriggers : public SourceCheck {};
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Source_check,
+INSTANTIATE_TEST_SUITE_P(Kinds, SourceCheck,
                          testing::Values("cuckoo_filter(fpr = 1e-6, seed = 1, capacity = 1000",
                                          "cuckoo_filter(growth = off, fpr = 1e-6, seed = 1",
                                          "bloom_filter(fpr = 1e-6, seed = 1, growth = off",
@@ -36,12 +36,12 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Source_check,
                                          "bloom_filter(layout = blocked, fpr = 1e-6, seed = 1",
                                          "bloom_filter(counting = on, fpr = 1e-6, seed = 1"));
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Source_check_of_triggers,
+INSTANTIATE_TEST_SUITE_P(Kinds, SourceCheckOfTriggers,
                          testing::Values("cuckoo_filter(fpr = 1e-6, seed = 1, capacity = 1000",
                                          "cuckoo_filter(growth = off, fpr = 1e-6, seed = 1",
                                          "bloom_filter(counting = on, fpr = 1e-6, seed = 1"));
 
-TEST_P(Source_check, tells_values_that_are_missing) {
+TEST_P(SourceCheck, tells_values_that_are_missing) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('x'), (NULL), (5)");
   create();
   check();
@@ -56,7 +56,7 @@ TEST_P(Source_check, tells_values_that_are_missing) {
   EXPECT_EQ(db.text("SELECT key FROM f WHERE key = 'x'"), "x");
 }
 
-TEST_P(Source_check_of_triggers,
+TEST_P(SourceCheckOfTriggers,
        tells_keys_that_are_too_many_where_triggers_should_have_removed_them) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t VALUES (1, 'x'), (2, 'y')");
   create(", triggers = on");
@@ -78,7 +78,7 @@ TEST_P(Source_check_of_triggers,
 
 // A trigger that is newer than the filter's runs before them. When it changes the row that was just
 // inserted, the filter's own see the change first: they take away what is not there yet.
-TEST_P(Source_check_of_triggers, names_a_newer_trigger_and_rebuild_takes_precedence_again) {
+TEST_P(SourceCheckOfTriggers, names_a_newer_trigger_and_rebuild_takes_precedence_again) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('x')");
   create(", triggers = on");
   db.run(
@@ -99,7 +99,7 @@ TEST_P(Source_check_of_triggers, names_a_newer_trigger_and_rebuild_takes_precede
 }
 
 // Fingerprints so short that most of what is "removed" before it was added finds another key's.
-TEST_P(Source_check_of_triggers, a_newer_trigger_never_makes_a_value_missing) {
+TEST_P(SourceCheckOfTriggers, a_newer_trigger_never_makes_a_value_missing) {
   const std::string kind = GetParam();
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT)");
   db.run("CREATE VIRTUAL TABLE f USING " + kind.substr(0, kind.find('(')) +
@@ -122,7 +122,7 @@ TEST_P(Source_check_of_triggers, a_newer_trigger_never_makes_a_value_missing) {
 }
 
 // What docs/filters.md warns of: the statement ends before the filter's trigger has seen the row.
-TEST_P(Source_check_of_triggers, finds_what_raise_ignore_kept_from_the_filter) {
+TEST_P(SourceCheckOfTriggers, finds_what_raise_ignore_kept_from_the_filter) {
   db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT); INSERT INTO t(a) VALUES ('x')");
   create(", triggers = on");
   db.run("CREATE TRIGGER stop AFTER INSERT ON t WHEN new.a = 'y' BEGIN SELECT RAISE(IGNORE); END");
@@ -134,7 +134,7 @@ TEST_P(Source_check_of_triggers, finds_what_raise_ignore_kept_from_the_filter) {
   check();
 }
 
-TEST(Source_capacity, follows_from_the_source_if_it_is_not_given) {
+TEST(SourceCapacity, follows_from_the_source_if_it_is_not_given) {
   Database db;
   db.run(
       "CREATE TABLE t(a, b); CREATE TABLE small(a); INSERT INTO small VALUES (1);"
@@ -149,7 +149,7 @@ TEST(Source_capacity, follows_from_the_source_if_it_is_not_given) {
             "f 5002,given 5000,half 2502,s 1000");
 }
 
-TEST_P(Source_check_of_triggers, says_that_the_triggers_are_gone) {
+TEST_P(SourceCheckOfTriggers, says_that_the_triggers_are_gone) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES (1)");
   create(", triggers = on");
   check();

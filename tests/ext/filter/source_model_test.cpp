@@ -625,7 +625,7 @@ class SourceScript {
   uint64_t made_ = 0;
 };
 
-TEST(Source_model, random_scripts_lose_no_value) {
+TEST(SourceModel, random_scripts_lose_no_value) {
   const ModelSeeds seeds(kDefaultScripts);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     std::unique_ptr<SourceScript> script;

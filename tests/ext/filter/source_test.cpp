@@ -1,17 +1,8 @@
 // The options source and triggers: loading, rebuild, and filters that keep step with a table.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string numbers(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
-
-void check(Database& db, const std::string& table = "f") {
-  db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
-}
 
 // --- loading ---------------------------------------------------------------------------------
 
@@ -277,7 +268,7 @@ TEST_P(Source, rebuild_is_interrupted) {
   db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_ERROR, {"100001 of the 100002 values"});
 }
 
-TEST(Source_of_murmur2, with_numbers_is_a_clear_error) {
+TEST(SourceOfMurmur2, with_numbers_is_a_clear_error) {
   Database db;
   db.run("CREATE TABLE t(a INTEGER); INSERT INTO t VALUES (1)");
   db.refuses("CREATE VIRTUAL TABLE f USING bloom_filter(hash = murmur2, source = t(a))",
@@ -286,7 +277,7 @@ TEST(Source_of_murmur2, with_numbers_is_a_clear_error) {
 }
 
 // A declared type may be any text in quotes.
-TEST(Source_type, of_any_text_is_taken_or_refused_with_a_text) {
+TEST(SourceType, of_any_text_is_taken_or_refused_with_a_text) {
   for (const char* type :
        {"[a b c]", "\"INT) , b(\"", "\"PRIMARY KEY\"", "\"x\"\"y\"", "\"HIDDEN\"",
         "\"INTEGER HIDDEN\"", "\"%s %n\"", "\"'\"", "\"TEXT -- \""}) {
@@ -306,7 +297,7 @@ TEST(Source_type, of_any_text_is_taken_or_refused_with_a_text) {
   }
 }
 
-TEST(Source_type, of_any_is_that_of_its_table) {
+TEST(SourceType, of_any_is_that_of_its_table) {
   for (const bool strict : {true, false}) {
     Database db;
     db.run(std::string("CREATE TABLE t(a ANY)") + (strict ? " STRICT" : "") +
@@ -321,7 +312,7 @@ TEST(Source_type, of_any_is_that_of_its_table) {
 }
 
 // What the type is was read when another connection held its lock: it must not be taken for none.
-TEST(Source_type, is_known_although_the_file_was_locked_at_first) {
+TEST(SourceType, is_known_although_the_file_was_locked_at_first) {
   TemporaryFolder folder;
   const std::string file = folder.file("f.db");
   QuickDatabase one(file);
@@ -343,7 +334,7 @@ TEST(Source_type, is_known_although_the_file_was_locked_at_first) {
 }
 
 // Whatever stands in the option rows that a source adds: the right answer or SQLITE_CORRUPT.
-TEST(Source_config, damage_is_never_silent) {
+TEST(SourceConfig, damage_is_never_silent) {
   TemporaryFolder folder;
   const std::string file = folder.file("f.db");
   for (const char* row : {"key_type", "triggers", "source"}) {
@@ -384,7 +375,7 @@ TEST(Source_config, damage_is_never_silent) {
   }
 }
 
-TEST(Source_config, is_checked_without_triggers_too) {
+TEST(SourceConfig, is_checked_without_triggers_too) {
   TemporaryFolder folder;
   const std::string file = folder.file("f.db");
   for (const char* damage : {"UPDATE f_config SET value = 't(b)' WHERE key = 'source'",

@@ -3,25 +3,10 @@
 #include <chrono>
 #include <ctime>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
-
-// In its lifetime SQLite gives no more than that above what is in use: to the module, too, where
-// that has its own operator new (builds without sanitizers).
-class Limit {
- public:
-  explicit Limit(int64_t above) { sqlite3_hard_heap_limit64(sqlite3_memory_used() + above); }
-  ~Limit() { sqlite3_hard_heap_limit64(0); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-};
 
 constexpr int64_t kEnough = 100'000'000;
 
@@ -54,9 +39,9 @@ class SparseFilter : public testing::TestWithParam<Sparse> {
   static void expect_keys(Database& db) {
     for (const char* table : {"f", "fixed"}) {
       const std::string probe = std::string(") JOIN ") + table + " AS x ON x.key = i";
-      EXPECT_EQ(db.number("SELECT count(*) FROM (" + keys(1, 3) + probe), 3) << table;
+      EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, 3) + probe), 3) << table;
       // Of each absent key a page that nobody ever wrote.
-      EXPECT_LE(db.number("SELECT count(*) FROM (" + keys(1000, 30000) + probe), 2) << table;
+      EXPECT_LE(db.number("SELECT count(*) FROM (" + numbers(1000, 30000) + probe), 2) << table;
     }
   }
 
@@ -76,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SparseFilter,
 
 TEST_P(SparseFilter, takes_memory_for_what_is_stored) {
   const std::string file = folder.file("sparse.db");
-  const Limit limit(kEnough);
+  const MemoryLimiter limit(kEnough);
   {
     QuickDatabase db(file);
     db.run(create("f") + create("fixed", ", growth = off"));
@@ -112,7 +97,7 @@ TEST_P(SparseFilter, takes_memory_for_what_is_stored) {
 }
 
 TEST_P(SparseFilter, is_a_window_in_little_memory) {
-  const Limit limit(3 * kEnough);  // three filters
+  const MemoryLimiter limit(3 * kEnough);  // three filters
   Database db;
   db.run(create("f", ", generations = 3"));
   for (int i = 1; i <= 5; ++i) {
@@ -121,12 +106,13 @@ TEST_P(SparseFilter, is_a_window_in_little_memory) {
       db.run("INSERT INTO f(f) VALUES ('rotate')");
     }
   }
-  EXPECT_EQ(db.list("SELECT i FROM (" + keys(1, 2000) + ") JOIN f ON f.key = i LIMIT 3"), "3,4,5");
+  EXPECT_EQ(db.list("SELECT i FROM (" + numbers(1, 2000) + ") JOIN f ON f.key = i LIMIT 3"),
+            "3,4,5");
   db.run("INSERT INTO f(f) VALUES ('clear'); INSERT INTO f(f) VALUES ('check')");
 }
 
 TEST_P(SparseFilter, image_that_no_blob_can_hold_is_refused_at_once) {
-  const Limit limit(kEnough);
+  const MemoryLimiter limit(kEnough);
   Database db;
   db.run(create("f") + "INSERT INTO f VALUES (1)");
   const std::string module = GetParam().module;
@@ -144,7 +130,7 @@ TEST_P(SparseFilter, image_that_no_blob_can_hold_is_refused_at_once) {
 
 // A legacy file is at most 512 MB long, so it may fit a BLOB.
 TEST(SparseLegacyFilter, takes_memory_for_what_is_stored) {
-  const Limit limit(kEnough);
+  const MemoryLimiter limit(kEnough);
   Database db;
   const std::string options =
       " USING bloom_filter(key TEXT, hash = murmur2, growth = off, seed = 1, fpr = 0.01,"

@@ -4,20 +4,12 @@
 #include <memory>
 #include <random>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
-int64_t present(Database& db, int64_t first, int64_t last) {
-  return db.number("SELECT count(*) FROM (" + keys(first, last) + ") JOIN f ON f.key = i");
-}
 void rotate(Database& db) { db.run("INSERT INTO f(f) VALUES ('rotate')"); }
-void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
 std::string items(Database& db) { return db.text("SELECT generation_items FROM filter_info('f')"); }
 
 class Window : public testing::TestWithParam<const char*> {
@@ -41,7 +33,7 @@ TEST_P(Window, forgets_the_oldest_generation) {
   EXPECT_EQ(items(db), "0");
   for (int day = 0; day < 12; ++day) {
     const int64_t first = day * 1000;
-    db.run("INSERT INTO f " + keys(first, first + 149));
+    db.run("INSERT INTO f " + numbers(first, first + 149));
     for (int old = 0; old <= day; ++old) {
       const int64_t found = present(db, old * 1000, old * 1000 + 149);
       if (day - old < 3) {
@@ -70,8 +62,8 @@ TEST_P(Window, leaves_no_rows_behind) {
   db.run(create("generations = 4, capacity = 300, fpr = 0.01"));
   int64_t most = 0;
   for (int turn = 0; turn < 60; ++turn) {
-    db.run("INSERT INTO f " + keys(turn * 500, turn * 500 + 299));
-    db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 30) + ")");
+    db.run("INSERT INTO f " + numbers(turn * 500, turn * 500 + 299));
+    db.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, 30) + ")");
     rotate(db);
     const int64_t rows = db.number(
         "SELECT (SELECT count(*) FROM f_pages) + (SELECT count(*) FROM f_log) + (SELECT count(*) "
@@ -99,7 +91,7 @@ TEST_P(Window, leaves_no_rows_behind) {
 TEST_P(Window, takes_up_to_64_generations) {
   db.run(create("generations = 64, capacity = 20, fpr = 1e-5"));
   for (int turn = 0; turn < 130; ++turn) {
-    db.run("INSERT INTO f " + keys(turn * 100, turn * 100 + 9));
+    db.run("INSERT INTO f " + numbers(turn * 100, turn * 100 + 9));
     const int first = std::max(0, turn - 63);
     EXPECT_EQ(present(db, first * 100, turn * 100 + 9), (turn - first + 1) * 10);
     EXPECT_LE(first == 0 ? 0 : present(db, 0, first * 100 - 1), 1);
@@ -111,7 +103,7 @@ TEST_P(Window, takes_up_to_64_generations) {
 }
 
 // The rate is of all generations together, full ones too.
-TEST(Window_rate, below_what_a_generation_can_have_says_so) {
+TEST(WindowRate, below_what_a_generation_can_have_says_so) {
   Database db;
   db.run("CREATE VIRTUAL TABLE b USING bloom_filter(generations = 64, fpr = 1e-9)");
   db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(generations = 64, fpr = 6e-8)");
@@ -128,7 +120,7 @@ TEST_P(Window, has_the_rate_asked_as_a_whole) {
                        ", capacity = 3000, growth = " + growth +
                        ", fpr = " + std::to_string(rate)));
         for (int turn = 0; turn < generations; ++turn) {
-          one.run("INSERT INTO f " + keys(turn * 3000, turn * 3000 + 2999));
+          one.run("INSERT INTO f " + numbers(turn * 3000, turn * 3000 + 2999));
           if (turn + 1 < generations) {
             rotate(one);
           }
@@ -146,11 +138,11 @@ TEST_P(Window, has_the_rate_asked_as_a_whole) {
 
 TEST_P(Window, grows_inside_the_newest_generation) {
   db.run(create("generations = 3, capacity = 50, fpr = 0.001"));
-  db.run("INSERT INTO f " + keys(1, 4000));
+  db.run("INSERT INTO f " + numbers(1, 4000));
   rotate(db);
-  db.run("INSERT INTO f " + keys(4001, 4100));
+  db.run("INSERT INTO f " + numbers(4001, 4100));
   rotate(db);
-  db.run("INSERT INTO f " + keys(4101, 12000));
+  db.run("INSERT INTO f " + numbers(4101, 12000));
   EXPECT_EQ(present(db, 1, 12000), 12000);
   check(db);
   EXPECT_LE(present(db, 1'000'001, 1'100'000), 150);
@@ -167,9 +159,10 @@ TEST_P(Window, without_growth_is_full_until_it_is_rotated) {
   db.run(create("generations = 2, capacity = 100, growth = off"));
   for (int turn = 0; turn < 6; ++turn) {
     const int64_t first = turn * 1000;
-    db.run("INSERT INTO f " + keys(first, first + 99));
+    db.run("INSERT INTO f " + numbers(first, first + 99));
     db.run("BEGIN");
-    db.refuses("INSERT INTO f " + keys(first + 100, first + 199), SQLITE_ERROR, {"full: f", "100"});
+    db.refuses("INSERT INTO f " + numbers(first + 100, first + 199), SQLITE_ERROR,
+               {"full: f", "100"});
     db.run("COMMIT");
     EXPECT_EQ(present(db, first, first + 99), 100);
     EXPECT_EQ(turn == 0 ? 100 : present(db, first - 1000, first - 901), 100);
@@ -182,13 +175,13 @@ TEST_P(Window, counts_the_copies_of_all_generations) {
   db.run(create("generations = 3, capacity = 100, fpr = 1e-5"));
   const int64_t copies[] = {5000, 3, 40, 7};
   for (const int64_t each : copies) {
-    db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, each) + "); INSERT INTO f VALUES ('y')");
+    db.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, each) + "); INSERT INTO f VALUES ('y')");
     check(db);
     rotate(db);
   }
   EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), multiset() ? 47 : 2);
   EXPECT_EQ(items(db), multiset() ? "0 8 41" : "0 2 2");
-  db.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 5000) + ")");
+  db.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, 5000) + ")");
   EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), multiset() ? 5047 : 3);
   check(db);
 }
@@ -199,15 +192,15 @@ TEST_P(Window, with_overflow_entries_in_several_generations) {
     QuickDatabase one(folder.file("f.db"));
     one.run("PRAGMA page_size = 512; " + create("generations = 3, capacity = 60, fpr = 0.01"));
     for (int turn = 0; turn < 4; ++turn) {
-      one.run("INSERT INTO f SELECT 'x' FROM (" + keys(1, 5000) + ")");
-      one.run("INSERT INTO f SELECT 'k' || " + std::to_string(turn) + " FROM (" + keys(1, 3000) +
+      one.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, 5000) + ")");
+      one.run("INSERT INTO f SELECT 'k' || " + std::to_string(turn) + " FROM (" + numbers(1, 3000) +
               ")");
-      one.run("INSERT INTO f " + keys(turn * 1000, turn * 1000 + 400));
+      one.run("INSERT INTO f " + numbers(turn * 1000, turn * 1000 + 400));
       check(one);
       one.run(
           "BEGIN; SAVEPOINT s; INSERT INTO f(f) VALUES ('rotate'); INSERT INTO f SELECT 'z' FROM "
           "(" +
-          keys(1, 3000) + "); ROLLBACK TO s; COMMIT");
+          numbers(1, 3000) + "); ROLLBACK TO s; COMMIT");
       check(one);
       if (turn < 3) {
         rotate(one);
@@ -234,11 +227,11 @@ TEST_P(Window, with_overflow_entries_in_several_generations) {
 
 TEST_P(Window, rotation_is_undone_by_roll_backs) {
   db.run(create("generations = 2, capacity = 100, fpr = 1e-5"));
-  db.run("INSERT INTO f " + keys(1, 90));
+  db.run("INSERT INTO f " + numbers(1, 90));
   rotate(db);
-  db.run("INSERT INTO f " + keys(101, 190));
+  db.run("INSERT INTO f " + numbers(101, 190));
   const std::vector<Row> before = shadow_rows(db, "f");
-  db.run("BEGIN; INSERT INTO f(f) VALUES ('rotate'); INSERT INTO f " + keys(201, 290));
+  db.run("BEGIN; INSERT INTO f(f) VALUES ('rotate'); INSERT INTO f " + numbers(201, 290));
   EXPECT_LE(present(db, 1, 90), 1);
   EXPECT_EQ(present(db, 101, 290), 180);
   db.run("ROLLBACK");
@@ -277,7 +270,7 @@ TEST_P(Window, is_one_for_all_connections) {
       Database& writer = turn % 3 == 1 ? two : one;
       Database& reader = turn % 3 == 1 ? one : two;
       const int64_t first = turn * 100;
-      writer.run("INSERT INTO f " + keys(first, first + 79));
+      writer.run("INSERT INTO f " + numbers(first, first + 79));
       if (turn % 4 == 3) {
         reader.run("INSERT INTO f VALUES (" + std::to_string(first + 80) + ")");
       }
@@ -313,15 +306,15 @@ TEST_P(Window, snapshot_holds_while_others_rotate) {
   QuickDatabase one(folder.file("f.db"));
   one.run("PRAGMA journal_mode = WAL");
   one.run(create("generations = 2, capacity = 80, fpr = 1e-5"));
-  one.run("INSERT INTO f " + keys(1, 70));
+  one.run("INSERT INTO f " + numbers(1, 70));
   rotate(one);
-  one.run("INSERT INTO f " + keys(101, 170));
+  one.run("INSERT INTO f " + numbers(101, 170));
   QuickDatabase two(folder.file("f.db"));
   two.run("BEGIN; SELECT count(*) FROM f");
   EXPECT_EQ(present(two, 1, 20), 20);  // the other pages are not in memory
   for (int turn = 2; turn < 7; ++turn) {
     rotate(one);
-    one.run("INSERT INTO f " + keys(turn * 100 + 1, turn * 100 + 70));
+    one.run("INSERT INTO f " + numbers(turn * 100 + 1, turn * 100 + 70));
   }
   EXPECT_EQ(present(two, 1, 170), 140);
   EXPECT_EQ(items(two), "70 70");
@@ -341,8 +334,8 @@ TEST_P(Window, is_byte_for_byte_what_the_statements_make_it) {
   two.run(create("generations = 3, capacity = 50, fpr = 0.01"));
   for (int turn = 0; turn < 20; ++turn) {
     for (const std::string& sql :
-         {"INSERT INTO f " + keys(turn * 90, turn * 90 + turn * 20),
-          "INSERT INTO f SELECT 'x' FROM (" + keys(1, turn * 9 + 1) + ")",
+         {"INSERT INTO f " + numbers(turn * 90, turn * 90 + turn * 20),
+          "INSERT INTO f SELECT 'x' FROM (" + numbers(1, turn * 9 + 1) + ")",
           std::string("BEGIN; INSERT INTO f(f) VALUES ('rotate'); ROLLBACK"),
           std::string("INSERT INTO f(f) VALUES ('rotate')")}) {
       one->run(sql);
@@ -358,8 +351,8 @@ TEST_P(Window, survives_rename_drop_and_vacuum_into) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("f.db"));
   one.run(create("generations = 2, capacity = 80, fpr = 1e-5"));
-  one.run("INSERT INTO f " + keys(1, 70) + "; INSERT INTO f(f) VALUES ('rotate')");
-  one.run("ALTER TABLE f RENAME TO g; INSERT INTO g " + keys(101, 170));
+  one.run("INSERT INTO f " + numbers(1, 70) + "; INSERT INTO f(f) VALUES ('rotate')");
+  one.run("ALTER TABLE f RENAME TO g; INSERT INTO g " + numbers(101, 170));
   one.run("ALTER TABLE g RENAME TO f; VACUUM INTO '" + folder.file("copy.db") + "'");
   QuickDatabase copy(folder.file("copy.db"));
   EXPECT_EQ(present(copy, 1, 170), 140);
@@ -510,7 +503,7 @@ TEST_P(Window, random_scripts_agree_with_a_queue_of_sets) {
         default: {
           const auto first = static_cast<int64_t>(below(100000));
           const auto last = first + static_cast<int64_t>(below(below(3) == 0 ? 900 : 20));
-          one.run("INSERT INTO f " + keys(first, last));
+          one.run("INSERT INTO f " + numbers(first, last));
           now.front().emplace_back(first, last);
         }
       }

@@ -2,15 +2,10 @@
 // and what it must not read.
 #include <functional>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string numbers(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (SELECT " + std::to_string(first) +
-         " UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") ";
-}
 
 std::vector<Row> shadows(Database& db, const std::string& table = "kv") {
   std::vector<Row> all = db.rows("SELECT key, quote(value) FROM " + table + "_config ORDER BY 1");
@@ -32,7 +27,7 @@ class FlashCare : public testing::Test {
   std::string file(const std::string& name = "a.db") const { return folder.file(name); }
   static void fill(Database& db, int64_t rows, int64_t bytes, const std::string& options) {
     db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key, value, " + options + ")");
-    db.run(numbers(1, rows) + "INSERT INTO kv SELECT i, zeroblob(" + std::to_string(bytes) +
+    db.run(with_numbers(1, rows) + "INSERT INTO kv SELECT i, zeroblob(" + std::to_string(bytes) +
            " + i % 7) FROM n");
   }
   TemporaryFolder folder;
@@ -211,7 +206,7 @@ TEST_F(FlashCare, the_same_statements_give_the_same_bytes) {
     statement("CREATE VIRTUAL TABLE kv USING flash_kv(seed = 9, size = '256KB')");
     for (int i = 0; i < 60; ++i) {
       const std::string n = std::to_string(i);
-      statement(numbers(1, 30) + "INSERT OR REPLACE INTO kv SELECT (i * " + n +
+      statement(with_numbers(1, 30) + "INSERT OR REPLACE INTO kv SELECT (i * " + n +
                 ") % 97, zeroblob(100 + i * 7) FROM n");
       statement("DELETE FROM kv WHERE key % 11 = " + std::to_string(i % 11));
       statement("INSERT OR REPLACE INTO kv VALUES (" + n + ", '" + n + "')");
@@ -394,11 +389,12 @@ TEST_F(FlashDamage, of_any_page_is_found) {
 }
 
 TEST_F(FlashDamage, of_a_page_s_form_is_found) {
-  for (const char* value :
-       {"NULL", "5", "'text'", "x''", "x'00'", "zeroblob(4036)", "zeroblob(9)", "randomblob(4036)",
-        "substr(page, 1, 4000)", "CAST(page || x'00' AS BLOB)"}) {
-    damage("UPDATE kv_pages SET page = " + std::string(value) + " WHERE id = 4", true);
-    damage("UPDATE kv_pages SET page = " + std::string(value), true);
+  const std::string length = std::to_string(kPageRowBytes);
+  for (const std::string& value : std::vector<std::string>{
+           "NULL", "5", "'text'", "x''", "x'00'", "zeroblob(" + length + ")", "zeroblob(9)",
+           "randomblob(" + length + ")", "substr(page, 1, 4000)", "CAST(page || x'00' AS BLOB)"}) {
+    damage("UPDATE kv_pages SET page = " + value + " WHERE id = 4", true);
+    damage("UPDATE kv_pages SET page = " + value, true);
   }
   damage("UPDATE kv_pages SET page = (SELECT page FROM kv_pages WHERE id = 5) WHERE id = 4", true);
   damage("INSERT INTO kv_pages SELECT 1000000, page FROM kv_pages WHERE id = 4", true);
@@ -427,16 +423,6 @@ TEST_F(FlashDamage, an_older_page_is_found) {
 }
 
 // --- faults --------------------------------------------------------------------------------------
-
-// In its lifetime SQLite gives no more than that above what is in use. Where the module has its own
-// operator new (release builds) its memory counts, too.
-class Limit {
- public:
-  explicit Limit(int64_t above) { sqlite3_hard_heap_limit64(sqlite3_memory_used() + above); }
-  ~Limit() { sqlite3_hard_heap_limit64(0); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-};
 
 TEST_F(FlashCare, out_of_memory_is_an_error_that_changes_nothing) {
   QuickDatabase db(file());
@@ -469,7 +455,7 @@ TEST_F(FlashCare, out_of_memory_is_an_error_that_changes_nothing) {
       db.run(in_transaction ? "BEGIN; SAVEPOINT s" : "SELECT 1");
       Outcome outcome;
       {
-        const Limit limit(above);
+        const MemoryLimiter limit(above);
         outcome = db.attempt(sql);
       }
       const int code = outcome.code & 0xFF;
@@ -585,7 +571,7 @@ TEST_F(FlashCare, a_failing_write_loses_nothing) {
         ASSERT_EQ(db.number("SELECT count(*) FROM kv WHERE length(value) >= 200"), 300) << n;
       } else {
         ASSERT_EQ(db.number("SELECT count(*) FROM kv WHERE value = 'x'"), 199) << n;
-        db.run(numbers(1, 200) +
+        db.run(with_numbers(1, 200) +
                "INSERT OR REPLACE INTO kv SELECT i, zeroblob(200 + i % 7) FROM n");
       }
       db.run("INSERT INTO kv(kv) VALUES ('check')");
@@ -636,7 +622,7 @@ TEST_F(FlashCare, sha1_is_sha1) {
 TEST_F(FlashCare, the_functions_agree_with_each_other) {
   Database db;
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv(size = '256KB', seed = 1)");
-  db.run(numbers(1, 400) + "INSERT INTO kv SELECT i, zeroblob(300) FROM n");
+  db.run(with_numbers(1, 400) + "INSERT INTO kv SELECT i, zeroblob(300) FROM n");
   db.run("UPDATE kv SET value = 1 WHERE key % 4 = 0; DELETE FROM kv WHERE key % 4 = 1");
   EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv')"), 256);
   EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv') WHERE live_bytes + dead_bytes +"

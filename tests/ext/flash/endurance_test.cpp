@@ -1,9 +1,7 @@
 // flash_kv as its blocks wear out: nothing is lost, replays and other connections agree, the end is
 // `full: … worn out`, and 'resize' is a new beginning. A table of format 1 never wears out.
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "tests/model_seeds.hpp"
 #include "tests/support/database.hpp"
@@ -101,17 +99,6 @@ TEST_F(FlashEndurance, the_format_is_part_of_what_the_record_vouches_for) {
 
 // --- tables of older versions --------------------------------------------------------------------
 
-std::string text_of_file(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-std::string golden_path(const std::string& name) {
-  return source_path("tests/golden/" + name).string();
-}
-
 // tests/golden/flash_kv-F.sql is what `.dump` gave of a table that a version with format F wrote;
 // the sums are that version's, too, after the same statements.
 struct Golden {
@@ -156,7 +143,7 @@ TEST_F(FlashEndurance, tables_of_both_formats_are_read_and_written_with_the_same
     SCOPED_TRACE(golden.file);
     {
       QuickDatabase restored(file(golden.file));
-      restored.run(text_of_file(golden_path(golden.file)));
+      restored.run(test::golden(golden.file));
     }
     QuickDatabase db(file(golden.file));
     EXPECT_EQ(

@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "tests/model_seeds.hpp"
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -240,10 +240,6 @@ class FlashScript {
     }
     return list;
   }
-  std::string numbers(uint64_t count) {
-    return "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < " +
-           std::to_string(count) + ") ";
-  }
 
   // ---- steps
 
@@ -280,7 +276,7 @@ class FlashScript {
         return one_in(4) ? write(connection, "DELETE FROM kv") : void();
       case 13:  // fails in the middle
         return write(connection,
-                     numbers(6) + "INSERT" + policy() + " INTO kv SELECT CASE i WHEN " +
+                     with_numbers(0, 6) + "INSERT" + policy() + " INTO kv SELECT CASE i WHEN " +
                          std::to_string(random(7)) +
                          " THEN abs(-9223372036854775807 - 1) ELSE i END, 'row' FROM n");
       case 14:
@@ -519,7 +515,7 @@ class FlashScript {
   std::string script_;
 };
 
-TEST(Flash_model, random_scripts_agree_with_an_ordinary_table) {
+TEST(FlashModel, random_scripts_agree_with_an_ordinary_table) {
   const ModelSeeds seeds(kDefaultScripts);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     FlashScript script(seed);

@@ -1,14 +1,9 @@
 // flash_kv as an exact map: typed keys and values, constraints and conflicts, content addresses,
 // scans, plans and commands.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string numbers(int64_t count) {
-  return "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-         std::to_string(count) + ") ";
-}
 
 class FlashTable : public testing::Test {
  protected:
@@ -247,7 +242,7 @@ TEST_F(FlashTable, sha256_is_a_choice) {
 // --- reading -------------------------------------------------------------------------------------
 
 TEST_F(FlashTable, a_scan_is_in_the_order_of_seq) {
-  db.run(numbers(300) + "INSERT INTO kv SELECT i * 7919 % 1000, i FROM n");
+  db.run(with_numbers(300) + "INSERT INTO kv SELECT i * 7919 % 1000, i FROM n");
   db.run("UPDATE kv SET value = -value WHERE value % 3 = 0; DELETE FROM kv WHERE value % 5 = 0");
   const std::vector<Row> rows = db.rows("SELECT seq, key FROM kv");
   EXPECT_EQ(rows, db.rows("SELECT seq, key FROM kv ORDER BY seq"));
@@ -258,7 +253,7 @@ TEST_F(FlashTable, a_scan_is_in_the_order_of_seq) {
 }
 
 TEST_F(FlashTable, a_scan_survives_changes_by_its_own_and_other_statements) {
-  db.run(numbers(100) + "INSERT INTO kv SELECT i, i FROM n");
+  db.run(with_numbers(100) + "INSERT INTO kv SELECT i, i FROM n");
   db.run("INSERT INTO kv SELECT key + 100, value FROM kv");
   EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 200);
   Query query(db, "SELECT key FROM kv");
@@ -275,7 +270,7 @@ TEST_F(FlashTable, a_scan_survives_changes_by_its_own_and_other_statements) {
 }
 
 TEST_F(FlashTable, a_scan_goes_on_after_a_rollback) {
-  db.run(numbers(50) + "INSERT INTO kv SELECT i, i FROM n");
+  db.run(with_numbers(50) + "INSERT INTO kv SELECT i, i FROM n");
   db.run("BEGIN; SAVEPOINT s");
   Query query(db, "SELECT key FROM kv");
   EXPECT_EQ(query.step(), SQLITE_ROW);
@@ -301,7 +296,7 @@ TEST_F(FlashTable, info_and_sectors_show_their_argument) {
 }
 
 TEST_F(FlashTable, counting_reads_no_row) {
-  db.run(numbers(10000) + "INSERT INTO kv SELECT i, zeroblob(8) FROM n");
+  db.run(with_numbers(10000) + "INSERT INTO kv SELECT i, zeroblob(8) FROM n");
   const std::string reads = "SELECT record_reads FROM flash_kv_info('kv')";
   const int64_t before = db.number(reads);
   EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 10000);
@@ -313,9 +308,9 @@ TEST_F(FlashTable, counting_reads_no_row) {
 }
 
 TEST_F(FlashTable, the_planner_looks_keys_up) {
-  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER); " + numbers(1000) +
+  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, k INTEGER); " + with_numbers(1000) +
          "INSERT INTO t SELECT i, i FROM n");
-  db.run(numbers(1000) + "INSERT INTO kv SELECT i, i FROM n");
+  db.run(with_numbers(1000) + "INSERT INTO kv SELECT i, i FROM n");
   EXPECT_EQ(plan("SELECT * FROM t JOIN kv ON kv.key = t.k"),
             "SCAN t; SCAN kv VIRTUAL TABLE INDEX 13:key=?; ");
   EXPECT_EQ(plan("SELECT * FROM kv JOIN t ON kv.key = t.k"),
@@ -371,7 +366,7 @@ TEST_F(FlashTable, commands_are_named_and_checked) {
 }
 
 TEST_F(FlashTable, clear_removes_everything) {
-  db.run(numbers(5000) + "INSERT INTO kv SELECT i, zeroblob(50) FROM n");
+  db.run(with_numbers(5000) + "INSERT INTO kv SELECT i, zeroblob(50) FROM n");
   db.run("BEGIN; INSERT INTO kv(kv) VALUES ('clear')");
   EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 0);
   EXPECT_EQ(db.text("SELECT value FROM kv WHERE key = 5"), "none");
@@ -399,7 +394,7 @@ TEST_F(FlashTable, resize_adds_sectors) {
   EXPECT_EQ(db.list("SELECT value FROM kv"), "before");
   db.run("INSERT INTO kv(kv, key) VALUES ('resize', 3e6)");
   EXPECT_EQ(db.number("SELECT size_bytes FROM flash_kv_info('kv')"), 3002368);
-  db.run(numbers(1900) + "INSERT INTO kv SELECT -i, zeroblob(1000) FROM n");
+  db.run(with_numbers(1900) + "INSERT INTO kv SELECT -i, zeroblob(1000) FROM n");
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
@@ -429,13 +424,13 @@ TEST_F(FlashTable, full_is_an_error_that_loses_nothing) {
     db.run("INSERT INTO kv VALUES (" + std::to_string(i) + ", zeroblob(500))");
   }
   db.run("DELETE FROM kv; INSERT INTO kv(kv) VALUES ('check')");
-  db.run(numbers(rows) + "INSERT INTO kv SELECT i, zeroblob(500) FROM n");
+  db.run(with_numbers(rows) + "INSERT INTO kv SELECT i, zeroblob(500) FROM n");
 }
 
 TEST_F(FlashTable, ten_times_its_size_in_updates_never_fails) {
   create("key, value, size = '128KB', sector_size = 512, seed = 3");
   const int64_t rows = 120;
-  db.run(numbers(rows) + "INSERT INTO kv SELECT i, zeroblob(400) FROM n");
+  db.run(with_numbers(rows) + "INSERT INTO kv SELECT i, zeroblob(400) FROM n");
   for (int64_t i = 0; 400 * i < 10 * 128 * 1024; ++i) {
     db.run("UPDATE kv SET value = CAST(zeroblob(399) || 'x' AS BLOB) WHERE key = " +
            std::to_string(1 + i * i % rows));

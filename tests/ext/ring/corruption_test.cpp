@@ -3,7 +3,7 @@
 #include <random>
 #include <string>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -43,7 +43,7 @@ class DamagedRing : public ::testing::Test {
   std::string path_ = folder_.file("db");
 };
 
-TEST_F(DamagedRing, Is_found_at_first_use) {
+TEST_F(DamagedRing, is_found_at_first_use) {
   expect_corrupt("DELETE FROM ring_config WHERE key = 'record'");
   expect_corrupt("UPDATE ring_config SET value = 'x' WHERE key = 'record'");
   expect_corrupt("UPDATE ring_config SET value = zeroblob(48) WHERE key = 'record'");
@@ -61,7 +61,8 @@ TEST_F(DamagedRing, Is_found_at_first_use) {
   expect_corrupt("DELETE FROM ring_pages WHERE id = 3");
   expect_corrupt("DELETE FROM ring_pages");
   expect_corrupt("INSERT INTO ring_pages VALUES (33, x'00')");
-  expect_corrupt("UPDATE ring_pages SET page = zeroblob(4036) WHERE id = 3");
+  expect_corrupt("UPDATE ring_pages SET page = zeroblob(" + std::to_string(kPageRowBytes) +
+                 ") WHERE id = 3");
   expect_corrupt("UPDATE ring_pages SET page = 'x' WHERE id = 3");
   expect_corrupt(
       "UPDATE ring_pages SET page = (SELECT page FROM ring_pages WHERE id = 4)"
@@ -70,14 +71,14 @@ TEST_F(DamagedRing, Is_found_at_first_use) {
   expect_corrupt("UPDATE points_config SET value = 0 WHERE key = 'vnodes'", "points");
 }
 
-TEST_F(DamagedRing, Newer_format_is_said) {
+TEST_F(DamagedRing, newer_format_is_said) {
   for (const std::string format : {"3", "0", "-1", "256"}) {
     expect_corrupt("UPDATE ring_config SET value = " + format + " WHERE key = 'format'", "ring",
                    "written in format " + format + "; this version reads formats 1 to 2");
   }
 }
 
-TEST_F(DamagedRing, Missing_tables_are_said) {
+TEST_F(DamagedRing, missing_tables_are_said) {
   for (const char* table : {"config", "items", "pages"}) {
     std::filesystem::copy_file(path_, folder_.file("copy"),
                                std::filesystem::copy_options::overwrite_existing);
@@ -91,7 +92,7 @@ TEST_F(DamagedRing, Missing_tables_are_said) {
 }
 
 // Found only by a check: all checksums are right.
-TEST_F(DamagedRing, Check_reads_what_is_stored) {
+TEST_F(DamagedRing, check_reads_what_is_stored) {
   QuickDatabase db(path_);
   EXPECT_EQ(db.text("SELECT count(*) FROM ring"), "3");
   db.run("INSERT INTO ring(ring) VALUES ('check')");
@@ -99,7 +100,7 @@ TEST_F(DamagedRing, Check_reads_what_is_stored) {
   db.refuses("INSERT INTO ring(ring) VALUES ('check')", SQLITE_CORRUPT, {"checksum of node a"});
 }
 
-TEST_F(DamagedRing, Random_damage_is_an_error_or_no_change) {
+TEST_F(DamagedRing, random_damage_is_an_error_or_no_change) {
   std::string expected;
   {
     QuickDatabase db(path_);

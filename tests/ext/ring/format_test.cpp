@@ -57,7 +57,7 @@ class RingFormat1 : public ::testing::Test {
   const std::string path_ = folder_.file("db");
 };
 
-TEST_F(RingFormat1, Names_the_owners_it_named) {
+TEST_F(RingFormat1, names_the_owners_it_named) {
   QuickDatabase db(path_);
   for (const std::string table : kTables) {
     EXPECT_EQ(db.text("SELECT count(*) FROM owners WHERE ring = '" + table + "'"), "39");
@@ -73,7 +73,7 @@ TEST_F(RingFormat1, Names_the_owners_it_named) {
             "0");
 }
 
-TEST_F(RingFormat1, Is_written_as_it_was) {
+TEST_F(RingFormat1, is_written_as_it_was) {
   restore("hash_ring_changed-1.sql", folder_.file("changed"));
   QuickDatabase changed(folder_.file("changed"));
   QuickDatabase db(path_);
@@ -87,7 +87,7 @@ TEST_F(RingFormat1, Is_written_as_it_was) {
   EXPECT_EQ(again.text("SELECT group_concat(value) FROM slotted_config WHERE key = 'format'"), "1");
 }
 
-TEST_F(RingFormat1, Differs_from_format_2_in_options_alone) {
+TEST_F(RingFormat1, differs_from_format_2_in_options_alone) {
   Database now;
   now.run(kMake);
   QuickDatabase db(path_);
@@ -111,7 +111,7 @@ constexpr char kServers[] =
     " INSERT INTO k(node) SELECT printf('10.0.1.%d:11211', i) FROM n";
 
 // JavaScript has no integers: what it binds for 42 is 42.0.
-TEST(RingKetama, A_real_that_is_an_integer_is_that_integer) {
+TEST(RingKetama, a_real_that_is_an_integer_is_that_integer) {
   for (const char* dialect : {"libketama", "libmemcached", "spy"}) {
     for (const char* key : {"", "key REAL, ", "key NUMERIC, "}) {
       Database db;
@@ -131,7 +131,7 @@ TEST(RingKetama, A_real_that_is_an_integer_is_that_integer) {
   }
 }
 
-TEST(RingKetama, Another_real_is_the_text_that_sqlite_makes_of_it) {
+TEST(RingKetama, another_real_is_the_text_that_sqlite_makes_of_it) {
   Database db;
   db.run("CREATE VIRTUAL TABLE k USING hash_ring(algorithm = ketama)");
   db.run(kServers);
@@ -147,7 +147,7 @@ TEST(RingKetama, Another_real_is_the_text_that_sqlite_makes_of_it) {
 // --- seeds ---------------------------------------------------------------------------------------
 
 // Machines that replay the same statements, each with randomness of its own.
-TEST(RingSeed, Without_one_all_machines_name_the_same_owners) {
+TEST(RingSeed, without_one_all_machines_name_the_same_owners) {
   for (const std::string options : {"algorithm = ring", "algorithm = slots", "key TEXT"}) {
     std::vector<Row> first;
     for (int machine = 0; machine < 3; ++machine) {
@@ -164,7 +164,7 @@ TEST(RingSeed, Without_one_all_machines_name_the_same_owners) {
   }
 }
 
-TEST(RingSeed, Random_is_asked_for) {
+TEST(RingSeed, random_is_asked_for) {
   Database db;
   for (const char* word : {"random", "RANDOM", "'random'"}) {
     db.run(std::string("CREATE VIRTUAL TABLE a USING hash_ring(seed = ") + word + ")");
@@ -186,7 +186,7 @@ TEST(RingSeed, Random_is_asked_for) {
              {"expected a 64-bit integer"});
 }
 
-TEST(RingSeed, Random_one_stays_with_its_table) {
+TEST(RingSeed, random_one_stays_with_its_table) {
   const TemporaryFolder folder;
   std::string seed;
   for (int i = 0; i < 2; ++i) {

@@ -2,24 +2,16 @@
 // afterwards the ring is what it was, or what the statement makes of it.
 #include <string>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-class Limit {
- public:
-  explicit Limit(int64_t above) { sqlite3_hard_heap_limit64(sqlite3_memory_used() + above); }
-  ~Limit() { sqlite3_hard_heap_limit64(0); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-};
 
 class HashRingMemory : public ::testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingMemory, ::testing::Values("ring", "ketama", "slots"));
 
-TEST_P(HashRingMemory, Limit_is_an_error_that_changes_nothing) {
+TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
   TemporaryFolder folder;
   const std::string path = folder.file("db");
   const std::string create =
@@ -45,7 +37,7 @@ TEST_P(HashRingMemory, Limit_is_an_error_that_changes_nothing) {
       const std::string before = limit % 2 == 0 ? "" : db.text(all);  // else read under the limit
       Outcome outcome;
       {
-        const Limit limited(limit);
+        const MemoryLimiter limited(limit);
         outcome = db.attempt(sql);
       }
       failures += outcome.code == SQLITE_OK ? 0 : 1;

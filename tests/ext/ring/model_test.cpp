@@ -208,9 +208,9 @@ class RingModel {
   // As the stored table has it, with ordinary SQL.
   std::string slot_owner(int64_t key) {
     const uint64_t slot = hash_integer(key, kSeed) >> 48;
-    const std::string hex =
-        db().text("SELECT hex(substr(page, " + std::to_string(slot % 2016 * 2 + 1) +
-                  ", 2)) FROM ring_pages WHERE id = " + std::to_string(slot / 2016));
+    const std::string hex = db().text(
+        "SELECT hex(substr(page, " + std::to_string(slot % SlotOwners::kRowSlots * 2 + 1) +
+        ", 2)) FROM ring_pages WHERE id = " + std::to_string(slot / SlotOwners::kRowSlots));
     const std::string id = "0x" + hex.substr(2, 2) + hex.substr(0, 2) + " + 1";
     return db().text("SELECT node FROM ring WHERE rowid = " + id);
   }
@@ -227,7 +227,7 @@ class RingModel {
 
 class HashRingModel : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(HashRingModel, Random_scripts) {
+TEST_P(HashRingModel, random_scripts) {
   const ModelSeeds seeds(3);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));

@@ -48,13 +48,13 @@ class HashRingMoves : public ::testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingMoves, ::testing::Values("ring", "ketama", "slots"));
 
-TEST_P(HashRingMoves, Are_what_the_change_moves) {
+TEST_P(HashRingMoves, are_what_the_change_moves) {
   expect_moves("'add', 'd'", "INSERT INTO ring(node) VALUES ('d')");
   expect_moves("'ADD', 'd', 2.5", "INSERT INTO ring(node, weight) VALUES ('d', 2.5)");
   expect_moves("'remove', 'b'", "DELETE FROM ring WHERE node = 'b'");
 }
 
-TEST_P(HashRingMoves, First_and_last_node) {
+TEST_P(HashRingMoves, first_and_last_node) {
   EXPECT_EQ(db_.rows("SELECT from_node, to_node, share FROM hash_ring_moves('ring', 'add', 'a2')"
                      " WHERE to_node <> 'a2'")
                     .size() > 0,
@@ -68,7 +68,7 @@ TEST_P(HashRingMoves, First_and_last_node) {
             (std::vector<Row>{{"NULL", "a", "1.0"}}));
 }
 
-TEST_P(HashRingMoves, Sees_this_transaction_and_any_schema) {
+TEST_P(HashRingMoves, sees_this_transaction_and_any_schema) {
   db_.run("BEGIN");
   db_.run("DELETE FROM ring WHERE node <> 'a'");
   EXPECT_EQ(db_.text("SELECT from_node FROM hash_ring_moves('main.ring', 'remove', 'a')"), "a");
@@ -85,7 +85,7 @@ TEST_P(HashRingMoves, Sees_this_transaction_and_any_schema) {
             "a,b,c");
 }
 
-TEST_P(HashRingMoves, Wrong_arguments_are_refused) {
+TEST_P(HashRingMoves, wrong_arguments_are_refused) {
   const auto refused = [this](const std::string& arguments, const std::string& part) {
     db_.refuses("SELECT * FROM hash_ring_moves(" + arguments + ")", SQLITE_ERROR, {part});
   };
@@ -107,7 +107,7 @@ TEST_P(HashRingMoves, Wrong_arguments_are_refused) {
   EXPECT_EQ(db_.text("SELECT count(*) > 0 FROM hash_ring_moves('ring', 'add', 'x', NULL)"), "1");
 }
 
-TEST_P(HashRingMoves, Show_their_arguments) {
+TEST_P(HashRingMoves, show_their_arguments) {
   EXPECT_EQ(db_.rows("SELECT DISTINCT ring, action, node, weight"
                      " FROM hash_ring_moves('ring', 'Add', 'd', 2)"),
             (std::vector<Row>{{"ring", "Add", "d", "2.0"}}));
@@ -118,7 +118,7 @@ TEST_P(HashRingMoves, Show_their_arguments) {
   EXPECT_EQ(db_.text(moves + " WHERE node = 'b'"), "0");
 }
 
-TEST_P(HashRingMoves, Can_be_interrupted) {
+TEST_P(HashRingMoves, can_be_interrupted) {
   db_.run(std::string("CREATE VIRTUAL TABLE large USING hash_ring(algorithm = ") + GetParam() +
           ")");
   db_.run(

@@ -30,7 +30,7 @@ class HashRing : public ::testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, HashRing, ::testing::Values("ring", "ketama", "slots"));
 
-TEST_P(HashRing, Lists_its_nodes) {
+TEST_P(HashRing, lists_its_nodes) {
   EXPECT_EQ(db_.rows("SELECT node, weight FROM ring"),
             (std::vector<Row>{{"a", "1"}, {"b", "2"}, {"c", "0.5"}}));
   EXPECT_EQ(db_.text("SELECT count(*) FROM ring"), "3");
@@ -42,7 +42,7 @@ TEST_P(HashRing, Lists_its_nodes) {
   EXPECT_EQ(db_.text("SELECT node FROM ring WHERE node = NULL"), "none");
 }
 
-TEST_P(HashRing, Key_has_one_owner) {
+TEST_P(HashRing, key_has_one_owner) {
   db_.run(kUsers);
   EXPECT_EQ(db_.text("SELECT count(*) FROM ring WHERE key = 'user:42'"), "1");
   EXPECT_EQ(db_.text("SELECT count(*) FROM users u JOIN ring r ON r.key = u.id"), "10000");
@@ -62,7 +62,7 @@ TEST_P(HashRing, Key_has_one_owner) {
             "0");
 }
 
-TEST_P(HashRing, Replicas_are_different_nodes) {
+TEST_P(HashRing, replicas_are_different_nodes) {
   EXPECT_EQ(db_.list("SELECT replica FROM ring WHERE key = 'k' AND replicas = 3"), "0,1,2");
   EXPECT_EQ(db_.text("SELECT count(DISTINCT node) FROM ring WHERE key = 'k' AND replicas = 3"),
             "3");
@@ -84,7 +84,7 @@ TEST_P(HashRing, Replicas_are_different_nodes) {
             "6");
 }
 
-TEST_P(HashRing, Or_and_in_lose_no_rows) {
+TEST_P(HashRing, or_and_in_lose_no_rows) {
   db_.run(kUsers);
   std::set<std::string> owners;
   for (int i = 0; i < 20; ++i) {
@@ -109,7 +109,7 @@ TEST_P(HashRing, Or_and_in_lose_no_rows) {
             "0");
 }
 
-TEST_P(HashRing, Number_and_text_are_two_keys) {
+TEST_P(HashRing, number_and_text_are_two_keys) {
   EXPECT_EQ(db_.rows("SELECT typeof(key) FROM ring WHERE key IN (1, '1', x'31') ORDER BY 1"),
             (std::vector<Row>{{"blob"}, {"integer"}, {"text"}}));
   db_.run("CREATE TABLE t(k)");
@@ -118,7 +118,7 @@ TEST_P(HashRing, Number_and_text_are_two_keys) {
             "3");
 }
 
-TEST_P(HashRing, Null_key_finds_nothing) {
+TEST_P(HashRing, null_key_finds_nothing) {
   EXPECT_EQ(db_.text("SELECT node FROM ring WHERE key = NULL"), "none");
   EXPECT_EQ(db_.text("SELECT node FROM ring WHERE key = NULL AND replicas = 2"), "none");
   db_.run("CREATE TABLE t(k)");
@@ -127,7 +127,7 @@ TEST_P(HashRing, Null_key_finds_nothing) {
   EXPECT_EQ(db_.text("SELECT count(*) FROM t LEFT JOIN ring ON key IS k"), "2");
 }
 
-TEST_P(HashRing, Empty_ring_gives_no_row) {
+TEST_P(HashRing, empty_ring_gives_no_row) {
   db_.run("DELETE FROM ring");
   EXPECT_EQ(db_.text("SELECT changes()"), "3");
   EXPECT_EQ(db_.text("SELECT node FROM ring WHERE key = 1"), "none");
@@ -139,7 +139,7 @@ TEST_P(HashRing, Empty_ring_gives_no_row) {
 }
 
 // Never no rows by accident.
-TEST_P(HashRing, Question_that_needs_a_key_says_so) {
+TEST_P(HashRing, question_that_needs_a_key_says_so) {
   db_.run(kUsers);
   for (const char* where :
        {"key LIKE 'a%'", "key > 1", "key <> 1", "key IS NULL", "key IS NOT NULL", "key || '' = 'x'",
@@ -159,7 +159,7 @@ TEST_P(HashRing, Question_that_needs_a_key_says_so) {
   db_.refuses("SELECT 1 FROM ring WHERE key = 'a' COLLATE NOCASE", SQLITE_ERROR, {"BINARY"});
 }
 
-TEST_P(HashRing, Equal_keys_have_one_owner) {
+TEST_P(HashRing, equal_keys_have_one_owner) {
   if (is_ketama()) {
     return;  // casts keys to text, as its clients do
   }
@@ -174,7 +174,7 @@ TEST_P(HashRing, Equal_keys_have_one_owner) {
             "1");
 }
 
-TEST_P(HashRing, Type_of_the_key_is_its_affinity) {
+TEST_P(HashRing, type_of_the_key_is_its_affinity) {
   db_.run("CREATE VIRTUAL TABLE typed USING hash_ring(key INTEGER, " + options() + ")");
   db_.run("INSERT INTO typed(node) VALUES ('a'), ('b'), ('c')");
   for (int i = 0; i < 20; ++i) {
@@ -187,7 +187,7 @@ TEST_P(HashRing, Type_of_the_key_is_its_affinity) {
   EXPECT_EQ(db_.text("SELECT typeof(key) || key FROM ring WHERE key = '07'"), "text07");
 }
 
-TEST_P(HashRing, Weight_can_be_changed_and_nodes_renamed) {
+TEST_P(HashRing, weight_can_be_changed_and_nodes_renamed) {
   db_.run("UPDATE ring SET weight = weight * 2 WHERE node <> 'b'");
   EXPECT_EQ(db_.text("SELECT changes()"), "2");
   EXPECT_EQ(db_.list("SELECT weight FROM ring"), "2,2,1");
@@ -206,7 +206,7 @@ TEST_P(HashRing, Weight_can_be_changed_and_nodes_renamed) {
   EXPECT_EQ(db_.list("SELECT node FROM ring"), "d,c");
 }
 
-TEST_P(HashRing, Scan_passes_over_nodes_removed_since) {
+TEST_P(HashRing, scan_passes_over_nodes_removed_since) {
   db_.run("INSERT INTO ring(node) VALUES ('x1'), ('x2'), ('x3')");
   Query scan(db_, "SELECT node FROM ring");
   ASSERT_EQ(scan.step(), SQLITE_ROW);
@@ -216,7 +216,7 @@ TEST_P(HashRing, Scan_passes_over_nodes_removed_since) {
   }
 }
 
-TEST_P(HashRing, Same_node_twice_is_a_constraint) {
+TEST_P(HashRing, same_node_twice_is_a_constraint) {
   db_.refuses("INSERT INTO ring(node) VALUES ('x'), ('a')", SQLITE_CONSTRAINT_UNIQUE,
               {"UNIQUE constraint failed: ring.node"});
   EXPECT_EQ(db_.text("SELECT count(*) FROM ring"), "3");
@@ -234,7 +234,7 @@ TEST_P(HashRing, Same_node_twice_is_a_constraint) {
   db_.run("INSERT INTO ring(ring) VALUES ('check')");
 }
 
-TEST_P(HashRing, Wrong_input_is_refused) {
+TEST_P(HashRing, wrong_input_is_refused) {
   const std::vector<Row> before = shadow_rows(db_, "ring");
   for (const char* weight : {"0", "-1", "9e999", "-9e999", "1e16", "1e-16"}) {
     db_.refuses(std::string("INSERT INTO ring(node, weight) VALUES ('x', ") + weight + ")",
@@ -265,7 +265,7 @@ TEST_P(HashRing, Wrong_input_is_refused) {
   EXPECT_EQ(db_.list("SELECT node FROM ring"), "a,b,c");
 }
 
-TEST_P(HashRing, Commands_check_and_clear) {
+TEST_P(HashRing, commands_check_and_clear) {
   db_.run("INSERT INTO ring(ring) VALUES ('check')");
   db_.refuses("INSERT INTO ring(ring) VALUES ('rebuild')", SQLITE_ERROR,
               {"unknown command \"rebuild\"", "check, clear"});
@@ -279,7 +279,7 @@ TEST_P(HashRing, Commands_check_and_clear) {
   EXPECT_EQ(db_.text("SELECT ring FROM ring"), "none");
 }
 
-TEST_P(HashRing, Application_sees_its_own_rowids_and_changes) {
+TEST_P(HashRing, application_sees_its_own_rowids_and_changes) {
   db_.run("CREATE TABLE log(id INTEGER PRIMARY KEY)");
   db_.run("INSERT INTO log VALUES (77)");
   db_.run("UPDATE ring SET weight = 3 WHERE node = 'a'");
@@ -291,7 +291,7 @@ TEST_P(HashRing, Application_sees_its_own_rowids_and_changes) {
   EXPECT_EQ(db_.text("SELECT node FROM ring WHERE rowid = last_insert_rowid()"), "new");
 }
 
-TEST_P(HashRing, Same_statements_leave_the_same_bytes) {
+TEST_P(HashRing, same_statements_leave_the_same_bytes) {
   if (is_ketama()) {
     return;  // has no seed
   }
@@ -306,7 +306,7 @@ TEST_P(HashRing, Same_statements_leave_the_same_bytes) {
   EXPECT_EQ(shadow_rows(db_, "ring"), shadow_rows(other, "ring"));
 }
 
-TEST(HashRingOptions, Wrong_ones_are_refused) {
+TEST(HashRingOptions, wrong_ones_are_refused) {
   Database db;
   const auto refused = [&db](const std::string& arguments, const std::vector<std::string>& parts) {
     db.refuses("CREATE VIRTUAL TABLE r USING hash_ring(" + arguments + ")", SQLITE_ERROR, parts);
@@ -336,7 +336,7 @@ TEST(HashRingOptions, Wrong_ones_are_refused) {
   EXPECT_EQ(db.text("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'r%'"), "0");
 }
 
-TEST(HashRingOptions, Limits_are_said) {
+TEST(HashRingOptions, limits_are_said) {
   Database db;
   db.run("CREATE VIRTUAL TABLE r USING hash_ring(vnodes = 100000)");
   db.refuses("INSERT INTO r(node, weight) VALUES ('a', 11)", SQLITE_ERROR, {"vnodes", "2^20"});
@@ -349,7 +349,7 @@ TEST(HashRingOptions, Limits_are_said) {
   EXPECT_EQ(db.text("SELECT count(*) FROM r"), "16");
 }
 
-TEST(HashRingLimits, Long_build_can_be_interrupted) {
+TEST(HashRingLimits, long_build_can_be_interrupted) {
   Database db;
   db.run("CREATE VIRTUAL TABLE r USING hash_ring(vnodes = 100000, seed = 1)");
   db.run(
@@ -366,7 +366,7 @@ TEST(HashRingLimits, Long_build_can_be_interrupted) {
 }
 
 // A client of memcached in another language has it so.
-TEST(HashRingKetama, Keys_are_cast_to_text) {
+TEST(HashRingKetama, keys_are_cast_to_text) {
   Database db;
   db.run("CREATE VIRTUAL TABLE k USING hash_ring(algorithm = ketama)");
   db.run(
@@ -379,7 +379,7 @@ TEST(HashRingKetama, Keys_are_cast_to_text) {
             "13");
 }
 
-TEST(HashRingKetama, Sql_gives_what_the_client_gives) {
+TEST(HashRingKetama, sql_gives_what_the_client_gives) {
   Database db;
   db.run("CREATE VIRTUAL TABLE k USING hash_ring(algorithm = ketama, dialect = libmemcached)");
   db.run(
@@ -392,7 +392,7 @@ TEST(HashRingKetama, Sql_gives_what_the_client_gives) {
 }
 
 // What another program must compute to find the same owner (FORMAT.md).
-TEST(HashRingKeys, Are_hashed_as_those_of_filters) {
+TEST(HashRingKeys, are_hashed_as_those_of_filters) {
   Database db;
   db.run("CREATE VIRTUAL TABLE s USING hash_ring(algorithm = slots, seed = 5)");
   db.run("INSERT INTO s(node) VALUES ('a'), ('b'), ('c')");
@@ -414,7 +414,7 @@ TEST(HashRingKeys, Are_hashed_as_those_of_filters) {
   }
 }
 
-TEST(HashRingKeys, Of_a_utf16_database_are_utf8) {
+TEST(HashRingKeys, of_a_utf16_database_are_utf8) {
   Database utf16;
   utf16.run("PRAGMA encoding = 'UTF-16le'");
   Database utf8;
@@ -431,7 +431,7 @@ TEST(HashRingKeys, Of_a_utf16_database_are_utf8) {
   EXPECT_EQ(utf16.text(owners), utf8.text(owners));
 }
 
-TEST(HashRingViews, Work_in_views_and_triggers) {
+TEST(HashRingViews, work_in_views_and_triggers) {
   Database db;
   db.run("PRAGMA trusted_schema = OFF");
   db.run("CREATE VIRTUAL TABLE r USING hash_ring");

@@ -32,7 +32,7 @@ class HashRingTransactions : public ::testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingTransactions,
                          ::testing::Values("ring", "ketama", "slots"));
 
-TEST_P(HashRingTransactions, Roll_back_undoes_all) {
+TEST_P(HashRingTransactions, roll_back_undoes_all) {
   const std::string before = db_.text(kOwners);
   const std::vector<Row> rows = shadow_rows(db_, "ring");
   db_.run("BEGIN");
@@ -47,7 +47,7 @@ TEST_P(HashRingTransactions, Roll_back_undoes_all) {
   expect_nodes(db_, "a,b,c");
 }
 
-TEST_P(HashRingTransactions, Savepoints_nest) {
+TEST_P(HashRingTransactions, savepoints_nest) {
   db_.run("BEGIN");
   db_.run("INSERT INTO ring(node) VALUES ('d')");
   const std::string four = db_.text(kOwners);
@@ -67,7 +67,7 @@ TEST_P(HashRingTransactions, Savepoints_nest) {
   expect_nodes(db_, "a,b,c,d");
 }
 
-TEST_P(HashRingTransactions, Failing_statement_undoes_itself_only) {
+TEST_P(HashRingTransactions, failing_statement_undoes_itself_only) {
   db_.run("BEGIN");
   db_.run("INSERT INTO ring(node) VALUES ('d')");
   db_.refuses("INSERT INTO ring(node) VALUES ('e'), ('f'), ('a')", SQLITE_CONSTRAINT, {"UNIQUE"});
@@ -79,7 +79,7 @@ TEST_P(HashRingTransactions, Failing_statement_undoes_itself_only) {
 }
 
 // SQLite announces no roll-back to a table that was made behind the savepoint.
-TEST_P(HashRingTransactions, Create_can_be_rolled_back) {
+TEST_P(HashRingTransactions, create_can_be_rolled_back) {
   db_.run("BEGIN");
   db_.run("SAVEPOINT s");
   db_.run("CREATE VIRTUAL TABLE two USING hash_ring(vnodes = 10)");
@@ -98,7 +98,7 @@ TEST_P(HashRingTransactions, Create_can_be_rolled_back) {
   EXPECT_EQ(db_.list("SELECT node FROM two"), "y");
 }
 
-TEST_P(HashRingTransactions, Another_connection_sees_what_was_committed) {
+TEST_P(HashRingTransactions, another_connection_sees_what_was_committed) {
   QuickDatabase other(folder_.file("db"));
   EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
   db_.run("BEGIN");
@@ -121,7 +121,7 @@ TEST_P(HashRingTransactions, Another_connection_sees_what_was_committed) {
   EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
 }
 
-TEST_P(HashRingTransactions, Snapshots_hold) {
+TEST_P(HashRingTransactions, snapshots_hold) {
   db_.run("PRAGMA journal_mode = WAL");
   QuickDatabase reader(folder_.file("db"));
   const std::string before = reader.text(kOwners);
@@ -134,7 +134,7 @@ TEST_P(HashRingTransactions, Snapshots_hold) {
   EXPECT_EQ(reader.text(kOwners), db_.text(kOwners));
 }
 
-TEST_P(HashRingTransactions, Dropped_and_made_again_by_another_connection) {
+TEST_P(HashRingTransactions, dropped_and_made_again_by_another_connection) {
   QuickDatabase other(folder_.file("db"));
   EXPECT_EQ(other.text(kOwners), db_.text(kOwners));
   db_.run("DROP TABLE ring");
@@ -144,7 +144,7 @@ TEST_P(HashRingTransactions, Dropped_and_made_again_by_another_connection) {
   expect_nodes(other, "a,b,c");
 }
 
-TEST_P(HashRingTransactions, Statement_reads_on_while_the_ring_changes) {
+TEST_P(HashRingTransactions, statement_reads_on_while_the_ring_changes) {
   Query query(db_,
               "SELECT r.node FROM (VALUES (1), (2), (3), (4)) JOIN ring r"
               " ON r.key = column1 AND r.replicas = 3");
@@ -167,7 +167,7 @@ TEST_P(HashRingTransactions, Statement_reads_on_while_the_ring_changes) {
   expect_nodes(db_, "a,c,d");
 }
 
-TEST_P(HashRingTransactions, Survives_reopening_and_vacuum) {
+TEST_P(HashRingTransactions, survives_reopening_and_vacuum) {
   const std::string before = db_.text(kOwners);
   db_.run("VACUUM");
   EXPECT_EQ(db_.text(kOwners), before);
@@ -180,7 +180,7 @@ TEST_P(HashRingTransactions, Survives_reopening_and_vacuum) {
   }
 }
 
-TEST_P(HashRingTransactions, Rename_and_drop_take_the_shadow_tables_along) {
+TEST_P(HashRingTransactions, rename_and_drop_take_the_shadow_tables_along) {
   db_.run("BEGIN");
   db_.run("INSERT INTO ring(node) VALUES ('d')");
   const std::string before = db_.text(kOwners);
@@ -201,7 +201,7 @@ TEST_P(HashRingTransactions, Rename_and_drop_take_the_shadow_tables_along) {
   EXPECT_EQ(db_.text("SELECT count(*) FROM sqlite_schema"), "0");
 }
 
-TEST_P(HashRingTransactions, Other_schemas_and_read_only) {
+TEST_P(HashRingTransactions, other_schemas_and_read_only) {
   const std::string before = db_.text(kOwners);
   Database temporary;
   temporary.run("ATTACH '" + folder_.file("db") + "' AS aux");
@@ -219,7 +219,7 @@ TEST_P(HashRingTransactions, Other_schemas_and_read_only) {
 }
 
 // As .dump writes it.
-TEST_P(HashRingTransactions, Shadow_tables_can_be_dumped_and_restored) {
+TEST_P(HashRingTransactions, shadow_tables_can_be_dumped_and_restored) {
   Database copy;
   copy.run("PRAGMA writable_schema = ON");
   for (const Row& row : db_.rows("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'ring_%'")) {
@@ -241,7 +241,7 @@ TEST_P(HashRingTransactions, Shadow_tables_can_be_dumped_and_restored) {
   expect_nodes(restored, "a,b,c");
 }
 
-TEST_P(HashRingTransactions, Defensive_mode_protects_its_shadow_tables_only) {
+TEST_P(HashRingTransactions, defensive_mode_protects_its_shadow_tables_only) {
   db_.run("CREATE TABLE ring_log(x)");
   sqlite3_db_config(db_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   for (const char* table : {"ring_config", "ring_items", "ring_pages"}) {

@@ -4,7 +4,7 @@
 namespace cuckoo::test {
 namespace {
 
-TEST(Broken_table, does_not_hide_the_others) {
+TEST(BrokenTable, does_not_hide_the_others) {
   for (const char* damage : {"DELETE FROM bad_config", "DROP TABLE bad_config",
                              "UPDATE bad_config SET value = 9 WHERE key = 'format'",
                              "UPDATE bad_config SET value = x'00' WHERE key = 'record'",
@@ -34,7 +34,7 @@ TEST(Broken_table, does_not_hide_the_others) {
   }
 }
 
-TEST(Broken_table, of_flash_does_not_hide_the_others) {
+TEST(BrokenTable, of_flash_does_not_hide_the_others) {
   TemporaryFolder folder;
   const std::string file = folder.file("b.db");
   {
@@ -55,7 +55,7 @@ TEST(Broken_table, of_flash_does_not_hide_the_others) {
             1);
 }
 
-TEST(Broken_table, by_triggers_that_are_gone_says_so) {
+TEST(BrokenTable, by_triggers_that_are_gone_says_so) {
   QuickDatabase db(":memory:");
   db.run(
       "CREATE TABLE t(a); INSERT INTO t VALUES (1);"
@@ -67,7 +67,7 @@ TEST(Broken_table, by_triggers_that_are_gone_says_so) {
 }
 
 // What may pass is no property of a table.
-TEST(Broken_table, is_none_that_is_only_locked) {
+TEST(BrokenTable, is_none_that_is_only_locked) {
   TemporaryFolder folder;
   const std::string file = folder.file("l.db");
   QuickDatabase one(file);
@@ -77,7 +77,7 @@ TEST(Broken_table, is_none_that_is_only_locked) {
 }
 
 // Pages that opening a table does not read, but a column of its row.
-TEST(Broken_table, of_flash_in_the_middle_does_not_hide_the_others) {
+TEST(BrokenTable, of_flash_in_the_middle_does_not_hide_the_others) {
   TemporaryFolder folder;
   const std::string file = folder.file("b.db");
   {

@@ -4,15 +4,10 @@
 #include <fstream>
 #include <thread>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string numbers(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (SELECT " + std::to_string(first) +
-         " UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
 
 // `f` and an ordinary table `t` of the same keys.
 void make(Database& db, const std::string& options = "") {
@@ -42,7 +37,6 @@ void expect_same(Database& db, const std::string& where, const std::string& sche
             0)
       << where;
 }
-void check(Database& db) { db.run("INSERT INTO f(f) VALUES ('check')"); }
 
 class Connections : public testing::TestWithParam<const char*> {
  protected:

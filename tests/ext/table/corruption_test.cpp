@@ -1,15 +1,10 @@
 // Shadow rows that are damaged, missing, foreign or from the future: a clear message, not a crash;
 // damage of the config or the log never makes a key silently absent; the table can always be
 // dropped and its neighbours are unaffected.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string numbers(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (SELECT " + std::to_string(first) +
-         " UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
 
 constexpr int64_t kKeys = 3000;
 
@@ -154,9 +149,9 @@ const std::vector<std::string>& garbage(const std::string& column) {
             "x''",
             "x'00'",
             "'garbage'",
-            "zeroblob(4036)",
+            "zeroblob(" + std::to_string(kPageRowBytes) + ")",
             "zeroblob(100000)",
-            "randomblob(4036)",
+            "randomblob(" + std::to_string(kPageRowBytes) + ")",
             "randomblob(7)",
             "substr(" + column + ", 1, length(" + column + ") - 1)",
             "substr(" + column + ", 1, length(" + column + ") / 2)",

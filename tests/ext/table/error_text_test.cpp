@@ -66,7 +66,7 @@ std::string bytes_of(Database& db, const std::string& sql) {
 }
 
 // PHP's and Perl's drivers do so, unless told.
-TEST_F(ErrorText, An_image_as_text_is_told_to_be_bound_as_a_blob) {
+TEST_F(ErrorText, an_image_as_text_is_told_to_be_bound_as_a_blob) {
   for (const char* image : {"filter_export('f')", "filter_export('f', 'hashes')",
                             "filter_export('old', 'legacy')", "filter_export('old')"}) {
     const std::string text = bytes_of(db, std::string("SELECT ") + image);
@@ -83,7 +83,7 @@ TEST_F(ErrorText, An_image_as_text_is_told_to_be_bound_as_a_blob) {
   }
 }
 
-TEST_F(ErrorText, Is_short_and_printable_wherever_a_text_is_shown) {
+TEST_F(ErrorText, is_short_and_printable_wherever_a_text_is_shown) {
   std::string garbage;
   for (int i = 0; i < 100'000; ++i) {
     garbage += static_cast<char>(i * 7919 >> 3);
@@ -124,7 +124,7 @@ TEST_F(ErrorText, Is_short_and_printable_wherever_a_text_is_shown) {
   refused("SELECT * FROM hash_ring_moves('ring', 'add', ?1)", node, "there already");
 }
 
-TEST_F(ErrorText, Of_the_arguments_of_create_is_short) {
+TEST_F(ErrorText, of_the_arguments_of_create_is_short) {
   const std::string x(10'000, 'x');
   for (const std::string module : {"cuckoo_filter", "bloom_filter", "flash_kv", "hash_ring"}) {
     for (const std::string& arguments :
@@ -142,7 +142,7 @@ TEST_F(ErrorText, Of_the_arguments_of_create_is_short) {
   }
 }
 
-TEST_F(ErrorText, Shows_a_short_text_as_it_is) {
+TEST_F(ErrorText, shows_a_short_text_as_it_is) {
   refused("SELECT filter_contains(?1, 1)", "grüße", "no such filter: grüße");
   refused("SELECT filter_contains(?1, 1)", std::string("a\0b\n\xFF", 5), "no such filter: a?b??");
   refused("SELECT filter_contains(?1, 1)", std::string(100, 'y'), std::string(100, 'y'));
@@ -158,7 +158,7 @@ TEST_F(ErrorText, Shows_a_short_text_as_it_is) {
 }
 
 // Each dot could end a schema's name; but only the first few are looked at.
-TEST_F(ErrorText, Of_a_long_text_comes_at_once) {
+TEST_F(ErrorText, of_a_long_text_comes_at_once) {
   refused("SELECT filter_contains(?1, 1)", std::string(2'000'000, '.'), "no such filter");
   db.run("ATTACH ':memory:' AS \"a.b\"; CREATE VIRTUAL TABLE \"a.b\".\"c.d\" USING cuckoo_filter");
   EXPECT_EQ(db.text("SELECT filter_contains('a.b.c.d', 1)"), "0");

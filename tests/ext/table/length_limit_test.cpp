@@ -22,7 +22,7 @@ std::string column_of(const std::string& table) {
   return table.starts_with("hash_ring") ? "node" : "key";
 }
 
-class Length_limit : public testing::TestWithParam<const char*> {
+class LengthLimit : public testing::TestWithParam<const char*> {
  protected:
   void fill(Database& db, int from, int to) {
     db.run("BEGIN");
@@ -44,10 +44,10 @@ class Length_limit : public testing::TestWithParam<const char*> {
   const std::string file_ = folder_.file("l.db");
 };
 
-INSTANTIATE_TEST_SUITE_P(Tables, Length_limit, testing::ValuesIn(kTables));
+INSTANTIATE_TEST_SUITE_P(Tables, LengthLimit, testing::ValuesIn(kTables));
 
 // Statements may fail, but what succeeded is there.
-TEST_P(Length_limit, never_makes_a_null_of_a_row) {
+TEST_P(LengthLimit, never_makes_a_null_of_a_row) {
   for (const int limit : {100, 260, 500, 1000, 3999, 4035, 4040, 4100}) {
     SCOPED_TRACE(limit);
     std::filesystem::remove(file_);
@@ -79,7 +79,7 @@ TEST_P(Length_limit, never_makes_a_null_of_a_row) {
 }
 
 // Lowered in the middle of a transaction: COMMIT fails, or everything is there.
-TEST_P(Length_limit, lowered_before_commit_fails_it_or_loses_nothing) {
+TEST_P(LengthLimit, lowered_before_commit_fails_it_or_loses_nothing) {
   for (const int limit : {150, 1000, 4035}) {
     SCOPED_TRACE(limit);
     std::filesystem::remove(file_);
@@ -103,7 +103,7 @@ TEST_P(Length_limit, lowered_before_commit_fails_it_or_loses_nothing) {
 }
 
 // Not at COMMIT, which would take all of the transaction with it.
-TEST_P(Length_limit, is_told_by_the_first_change) {
+TEST_P(LengthLimit, is_told_by_the_first_change) {
   QuickDatabase db(file_);
   db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() + "; CREATE TABLE other(x)");
   const std::string insert = "INSERT INTO f(" + column_of(GetParam()) + ") VALUES ('k')";

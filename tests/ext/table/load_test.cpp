@@ -101,7 +101,7 @@ void expect_all_works(BareDatabase& db) {
       << db.message();
 }
 
-TEST(Load, An_application_keeps_its_own_sha1) {
+TEST(Load, an_application_keeps_its_own_sha1) {
   for (const bool by_statement : {false, true}) {
     BareDatabase db;
     db.function("sha1", 1);
@@ -114,7 +114,7 @@ TEST(Load, An_application_keeps_its_own_sha1) {
   }
 }
 
-TEST(Load, Sha1_is_there_where_the_application_has_none_of_one_argument) {
+TEST(Load, sha1_is_there_where_the_application_has_none_of_one_argument) {
   BareDatabase db;
   db.function("sha1", 2);
   EXPECT_EQ(db.load_by_statement(), SQLITE_OK) << db.message();
@@ -129,7 +129,7 @@ TEST(Load, Sha1_is_there_where_the_application_has_none_of_one_argument) {
   EXPECT_EQ(any.text("SELECT sha1('a')"), "the application's");
 }
 
-TEST(Load, Leaves_no_error_behind_and_no_authorizer_in_the_dark) {
+TEST(Load, leaves_no_error_behind_and_no_authorizer_in_the_dark) {
   BareDatabase db;
   const auto deny = [](void*, int action, const char*, const char* name, const char*, const char*) {
     return action == SQLITE_FUNCTION && name != nullptr && std::string(name) == "sha1" ? SQLITE_DENY
@@ -145,7 +145,7 @@ TEST(Load, Leaves_no_error_behind_and_no_authorizer_in_the_dark) {
 }
 
 // While a statement runs SQLite lets no function be replaced: the load fails half-way.
-TEST(Load, That_fails_half_way_leaves_a_connection_that_works) {
+TEST(Load, that_fails_half_way_leaves_a_connection_that_works) {
   std::set<std::string> complete;
   {
     BareDatabase db;
@@ -168,7 +168,7 @@ TEST(Load, That_fails_half_way_leaves_a_connection_that_works) {
   }
 }
 
-TEST(Load, Of_a_copy_of_the_file_changes_nothing) {
+TEST(Load, of_a_copy_of_the_file_changes_nothing) {
   const TemporaryFolder folder;
   std::filesystem::copy_file(CUCKOO_EXTENSION_PATH, folder.file("cuckoo2.so"));
   BareDatabase db;
@@ -179,7 +179,7 @@ TEST(Load, Of_a_copy_of_the_file_changes_nothing) {
   EXPECT_EQ(db.text("SELECT filter_contains('f', 1) FROM filter_info"), "1");
 }
 
-TEST(Load, In_several_threads_at_once) {
+TEST(Load, in_several_threads_at_once) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([] {
@@ -268,7 +268,7 @@ class LoadFaults : public ::testing::TestWithParam<std::tuple<bool, bool>> {
 INSTANTIATE_TEST_SUITE_P(Ways, LoadFaults,
                          ::testing::Combine(::testing::Bool(), ::testing::Bool()));
 
-TEST_P(LoadFaults, Leave_a_connection_that_works_and_can_load_again) {
+TEST_P(LoadFaults, leave_a_connection_that_works_and_can_load_again) {
   std::set<std::string> complete;
   {
     BareDatabase db;
@@ -309,7 +309,7 @@ TEST_P(LoadFaults, Leave_a_connection_that_works_and_can_load_again) {
 }
 
 // As an application has it that links the extension in: every new connection gets it.
-TEST_P(LoadFaults, Of_an_automatic_extension_make_open_fail_and_nothing_else) {
+TEST_P(LoadFaults, of_an_automatic_extension_make_open_fail_and_nothing_else) {
   if (by_statement()) {
     return;
   }

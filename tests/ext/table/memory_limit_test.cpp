@@ -1,24 +1,9 @@
 // Out of memory at every point of the long commands: an error, never a crash, and afterwards the
 // table is what it was, or what the command makes of it.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
-
-// In its lifetime SQLite gives no more than that above what is in use. Where the module has its own
-// operator new (release builds) its memory counts, too.
-class Limit {
- public:
-  explicit Limit(int64_t above) { sqlite3_hard_heap_limit64(sqlite3_memory_used() + above); }
-  ~Limit() { sqlite3_hard_heap_limit64(0); }
-  Limit(const Limit&) = delete;
-  Limit& operator=(const Limit&) = delete;
-};
 
 class MemoryLimit : public testing::TestWithParam<const char*> {
  protected:
@@ -27,8 +12,8 @@ class MemoryLimit : public testing::TestWithParam<const char*> {
            "seed = 1, capacity = 200, fpr = 0.001)");
     db.run(std::string("CREATE VIRTUAL TABLE g USING ") + GetParam() +
            "seed = 1, capacity = 9000, fpr = 0.01)");
-    db.run("INSERT INTO f " + keys(1, 3000) + "; INSERT INTO g " + keys(3001, 6000) +
-           "; CREATE TABLE t(a); INSERT INTO t " + keys(1, 3000) +
+    db.run("INSERT INTO f " + numbers(1, 3000) + "; INSERT INTO g " + numbers(3001, 6000) +
+           "; CREATE TABLE t(a); INSERT INTO t " + numbers(1, 3000) +
            "; CREATE TABLE i AS SELECT filter_export('g', 'hashes') AS b");
   }
   Database db;
@@ -49,7 +34,7 @@ TEST_P(MemoryLimit, is_an_error_that_changes_nothing) {
       "INSERT INTO f(f, key) SELECT 'merge', b FROM i",
       "INSERT INTO f(f, key) SELECT 'import', b FROM i",
       "INSERT INTO f(f) VALUES ('check')",
-      "INSERT INTO f " + keys(6001, 9000),
+      "INSERT INTO f " + numbers(6001, 9000),
       "SELECT length(filter_export('f', 'hashes'))",
       "SELECT sum(filter_contains(b, a)) FROM i, t",
       "SELECT length(filter_union(b)) FROM (SELECT b FROM i UNION ALL SELECT b FROM i)",
@@ -62,7 +47,7 @@ TEST_P(MemoryLimit, is_an_error_that_changes_nothing) {
       db.run("SAVEPOINT s");
       Outcome outcome;
       {
-        const Limit limit(above);
+        const MemoryLimiter limit(above);
         outcome = db.attempt(sql);
       }
       const int code = outcome.code & 0xFF;
@@ -91,8 +76,8 @@ TEST_P(MemoryLimit, of_a_merge_without_hashes_leaves_nothing_of_it) {
   const std::string module = GetParam();
   db.run("CREATE VIRTUAL TABLE x USING " + module + "growth = off, seed = 1, capacity = 20000);" +
          "CREATE VIRTUAL TABLE y USING " + module + "growth = off, seed = 1, capacity = 20000);" +
-         "INSERT INTO x " + keys(1, 3000) + "; INSERT INTO y SELECT 7 FROM (" + keys(1, 40) +
-         "); INSERT INTO y " + keys(10001, 14000));
+         "INSERT INTO x " + numbers(1, 3000) + "; INSERT INTO y SELECT 7 FROM (" + numbers(1, 40) +
+         "); INSERT INTO y " + numbers(10001, 14000));
   const int64_t before = db.number("SELECT count(*) FROM x");
   int failures = 0;
   for (int64_t above = 200; above < 2'000'000; above += above / 8 + 50) {
@@ -100,7 +85,7 @@ TEST_P(MemoryLimit, of_a_merge_without_hashes_leaves_nothing_of_it) {
     const int64_t with_one = db.number("SELECT count(*) FROM x");
     Outcome outcome;
     {
-      const Limit limit(above);
+      const MemoryLimiter limit(above);
       outcome = db.attempt("INSERT INTO x(x, key) VALUES ('merge', 'y')");
     }
     const bool merged = outcome.code == SQLITE_OK;
@@ -133,7 +118,7 @@ TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
     for (int64_t above = 500; above < 3'000'000; above += above / 2) {
       Outcome outcome;
       {
-        const Limit limit(above);
+        const MemoryLimiter limit(above);
         outcome = db.attempt(sql);
       }
       const int code = outcome.code & 0xFF;
@@ -160,7 +145,7 @@ TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
 
 // SQLite makes a NULL of a zeroblob that it has no memory to write out: asked for it, "no" would be
 // a lie.
-TEST(MemoryLimit_of_a_zeroblob, is_an_error_not_a_null) {
+TEST(MemoryLimitOfAZeroblob, is_an_error_not_a_null) {
   for (const char* module : {"cuckoo_filter(k)", "bloom_filter(k)", "hash_ring()"}) {
     Database db;
     db.run(std::string("CREATE VIRTUAL TABLE f USING ") + module);
@@ -171,7 +156,7 @@ TEST(MemoryLimit_of_a_zeroblob, is_an_error_not_a_null) {
     const std::string ask = "SELECT count(*) FROM f WHERE " + key + " = zeroblob(20000000)";
     EXPECT_EQ(db.number(ask), 1) << module;
     {
-      const Limit limit(1 << 20);
+      const MemoryLimiter limit(1 << 20);
       EXPECT_EQ(db.attempt(ask).code, SQLITE_NOMEM) << module;
       if (!ring) {
         EXPECT_EQ(db.attempt("DELETE FROM f WHERE k = zeroblob(20000000)").code, SQLITE_NOMEM);

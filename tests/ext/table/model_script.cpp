@@ -31,11 +31,6 @@ std::string json(const std::vector<uint64_t>& keys) {
   return "json_each('[" + list + "]')";
 }
 
-std::string numbers(uint64_t first, uint64_t length) {
-  return " WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(first + length - 1) + ") ";
-}
-
 // ---- a script
 
 ModelOptions ModelScript::options_of(std::mt19937_64& random) {
@@ -256,8 +251,8 @@ void ModelScript::look_at_everything(Connection& connection) {
       continue;
     }
     const std::string table = state.quoted();
-    const std::string sql =
-        numbers(0, keys_) + "SELECT i, f.count FROM n JOIN " + table + " f ON f.key = k(i)";
+    const std::string sql = with_numbers(0, keys_ - 1) + "SELECT i, f.count FROM n JOIN " + table +
+                            " f ON f.key = k(i)";
     const Answer answer = file_.ask(connection, sql);
     compare(state, all, answer, true, sql);
     look_at_count(connection, filter);
@@ -274,9 +269,9 @@ void ModelScript::probe_absent_keys(Connection& connection, const FilterState& f
     return;  // the file's plain double hashing does not hold its rate where it is small
   }
   constexpr uint64_t kProbes = 500;
-  const Answer answer = file_.ask(connection, numbers(kFirstForeignKey, kProbes) +
-                                                  "SELECT count(f.key) FROM n JOIN " +
-                                                  filter.quoted() + " f ON f.key = k(i)");
+  const Answer answer = file_.ask(
+      connection, with_numbers(kFirstForeignKey, kFirstForeignKey + kProbes - 1) +
+                      "SELECT count(f.key) FROM n JOIN " + filter.quoted() + " f ON f.key = k(i)");
   FalsePositives& sum = false_positives_[filter.rate];
   sum.probes += kProbes;
   sum.found += static_cast<uint64_t>(answer.rows.at(0).first);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/ext/table/model_file.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 
@@ -122,7 +123,5 @@ class ModelScript {
 // 'a, b, c' of the literals; a JSON array of the numbers; VALUES rows.
 std::string literals(const std::vector<uint64_t>& keys);
 std::string json(const std::vector<uint64_t>& keys);
-// A common table expression n(i): first, first + 1, … ; i stays below `keys` by wrapping around.
-std::string numbers(uint64_t first, uint64_t length);
 
 }  // namespace cuckoo::test

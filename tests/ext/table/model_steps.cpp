@@ -85,7 +85,7 @@ void ModelScript::insert(Connection& connection, size_t filter, const std::strin
   const uint64_t before = filter_of(connection, filter).items();
   const bool ran = file_.write(connection,
                                std::string("INSERT ") + or_clause(policy) + "INTO " +
-                                   filter_of(connection, filter).quoted() + sql,
+                                   filter_of(connection, filter).quoted() + " " + sql,
                                expected);
   if (ran && expected.end == Expected::End::kDone) {
     expect_changes(connection, expected.after.filters[filter].items() - before);
@@ -122,14 +122,15 @@ void ModelScript::insert_bulk(Connection& connection) {
   const std::string key =
       null_at == kNull ? every
                        : "CASE WHEN i <> " + std::to_string(null_at) + " THEN " + every + " END";
-  insert(connection, filter, numbers(first, length) + "SELECT " + key + " FROM n", keys);
+  insert(connection, filter, with_numbers(first, first + length - 1) + "SELECT " + key + " FROM n",
+         keys);
 }
 
 void ModelScript::insert_copies(Connection& connection) {
   const size_t filter = any_filter(connection);
   const Keys keys(bulk_length(filter_of(connection, filter)), any_key());
-  insert(connection, filter, numbers(0, keys.size()) + "SELECT " + literal(keys[0]) + " FROM n",
-         keys);
+  insert(connection, filter,
+         with_numbers(0, keys.size() - 1) + "SELECT " + literal(keys[0]) + " FROM n", keys);
 }
 
 void ModelScript::insert_from_app(Connection& connection) {
@@ -342,10 +343,11 @@ void ModelScript::app_insert_bulk(Connection& connection) {
   rows[at].raise = one_in(2) ? static_cast<Raise>(random(5)) : Raise::kNothing;
   const Policy policy = any_policy();
   file_.write(connection,
-              std::string("INSERT ") + or_clause(policy) + "INTO app " + numbers(first, length) +
-                  "SELECT k(i % " + std::to_string(keys_) + "), CASE i WHEN " +
-                  std::to_string(first + at) + " THEN " +
-                  std::to_string(static_cast<int>(rows[at].raise)) + " ELSE 0 END FROM n",
+              std::string("INSERT ") + or_clause(policy) + "INTO app " +
+                  with_numbers(first, first + length - 1) + "SELECT k(i % " +
+                  std::to_string(keys_) + "), CASE i WHEN " + std::to_string(first + at) +
+                  " THEN " + std::to_string(static_cast<int>(rows[at].raise)) +
+                  " ELSE 0 END FROM n",
               insert_rows(before, 0, true, rows, policy));
 }
 

@@ -20,16 +20,16 @@ std::string tables_of(Database& db) {
   return db.list("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL%' ORDER BY name");
 }
 
-class Older_format : public testing::TestWithParam<const char*> {
+class OlderFormat : public testing::TestWithParam<const char*> {
  protected:
   TemporaryFolder folder_;
   const std::string file_ = folder_.file("older.db");
 };
 
-INSTANTIATE_TEST_SUITE_P(Golden, Older_format, testing::Values("filters"),
+INSTANTIATE_TEST_SUITE_P(Golden, OlderFormat, testing::Values("filters"),
                          [](const auto& name) { return std::string(name.param); });
 
-TEST_P(Older_format, is_written_on_with_the_bytes_of_its_own_time) {
+TEST_P(OlderFormat, is_written_on_with_the_bytes_of_its_own_time) {
   const std::string name = GetParam();
   restore(file_, name + "-1.sql");
   {
@@ -47,7 +47,7 @@ TEST_P(Older_format, is_written_on_with_the_bytes_of_its_own_time) {
   }
 }
 
-TEST(Older_format_of_filters, is_read_under_its_own_rules) {
+TEST(OlderFormatOfFilters, is_read_under_its_own_rules) {
   TemporaryFolder folder;
   const std::string file = folder.file("older.db");
   restore(file, "filters-1.sql");

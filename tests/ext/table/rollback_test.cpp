@@ -1,14 +1,9 @@
 // Memory after what was undone without a word to the table: resized and rolled back, made and
 // undone, dropped under an open cursor. What a connection answers must be what a new one would.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::string keys(int64_t first, int64_t last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
-         ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") SELECT i FROM n";
-}
 
 constexpr char kFirst[] = "CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, seed = 1)";
 
@@ -16,14 +11,15 @@ TEST(Undone, resize_to_another_size_than_the_next_one_loses_no_key) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("db"));
   one.run(kFirst);
-  one.run("INSERT INTO f " + keys(1, 20000));
+  one.run("INSERT INTO f " + numbers(1, 20000));
   one.run(
       "BEGIN; INSERT INTO f(f, k) VALUES ('resize', 100000); SAVEPOINT s; ROLLBACK TO s;"
       "SELECT count(*) FROM f; ROLLBACK");
   QuickDatabase other(folder.file("db"));
   other.run("INSERT INTO f(f, k) VALUES ('resize', 200000)");
-  EXPECT_EQ(one.number("SELECT count(*) FROM (" + keys(1, 20000) + ") JOIN f ON f.k = i"), 20000);
-  one.run("INSERT INTO f " + keys(30000, 32000));
+  EXPECT_EQ(one.number("SELECT count(*) FROM (" + numbers(1, 20000) + ") JOIN f ON f.k = i"),
+            20000);
+  one.run("INSERT INTO f " + numbers(30000, 32000));
   one.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
   other.run("INSERT INTO f(f) VALUES ('check')");
 }

@@ -161,7 +161,7 @@ class SchemaModel {
   std::string script_;
 };
 
-TEST(Schema_model, random_ddl_and_savepoints_agree_with_ordinary_tables) {
+TEST(SchemaModel, random_ddl_and_savepoints_agree_with_ordinary_tables) {
   TemporaryFolder folder;
   const char* count = std::getenv("CUCKOO_MODEL_SCRIPTS");
   const uint64_t scripts = count == nullptr ? 400 : std::stoull(count);

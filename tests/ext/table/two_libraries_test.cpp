@@ -101,7 +101,7 @@ constexpr char kCount[] =
     "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
     " SELECT count(*) FROM n JOIN f ON f.k = n.i";
 
-TEST_F(TwoLibraries, The_second_is_refused_and_told_the_way_out) {
+TEST_F(TwoLibraries, the_second_is_refused_and_told_the_way_out) {
   Database first;
   first.run(kFill);
   SecondDatabase second(second_);
@@ -119,7 +119,7 @@ TEST_F(TwoLibraries, The_second_is_refused_and_told_the_way_out) {
   another.run(kFill);
 }
 
-TEST_F(TwoLibraries, A_copy_of_the_file_serves_the_second) {
+TEST_F(TwoLibraries, a_copy_of_the_file_serves_the_second) {
   const std::string copy = folder_.file("cuckoo2.so");
   std::filesystem::copy_file(CUCKOO_EXTENSION_PATH, copy);
   for (const bool first_closes_first : {false, true}) {
