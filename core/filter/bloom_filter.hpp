@@ -69,8 +69,7 @@ class BloomFilter final : public Filter {
   size_t cells_of(uint64_t hash, uint64_t* cells) const noexcept override;
 
   // The hot path. Stops at the first pair of cells (blocked: looks at all blocks at once).
-  Answer probe(uint64_t hash) const noexcept;
-  Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
+  Answer probe(uint64_t hash) const noexcept override;
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
   uint64_t copies(uint64_t cell) const noexcept override;
 

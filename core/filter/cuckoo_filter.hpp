@@ -73,8 +73,8 @@ class CuckooFilter final : public Filter {
   uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
   uint64_t page_of(uint64_t bucket) const noexcept;
 
-  Answer ask(uint64_t hash) const noexcept override { return probe(hash); }
-  Answer probe(uint64_t hash) const noexcept;  // kNotLoaded: one of its pages is not in memory
+  Answer probe(
+      uint64_t hash) const noexcept override;  // kNotLoaded: one of its pages is not in memory
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
   uint64_t copies(uint64_t cell) const noexcept override;
   uint64_t count(uint64_t hash) const noexcept { return copies(locate(hash)); }

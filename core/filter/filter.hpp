@@ -7,7 +7,7 @@
 //   I2  a canonical filter's pages and overflow table depend on the multiset of hashes in it alone;
 //       another's (cuckoo) also on their history, but its digest() does not.
 //   I3  the same operations in the same order give the same bytes on every machine.
-//   I4  memory: pages may be absent. ask() says so; pages_of() names what one hash needs; what
+//   I4  memory: pages may be absent. probe() says so; pages_of() names what one hash needs; what
 //       changes many hashes (builders, batches) needs all pages in memory, zero pages among them.
 //       What reads the whole filter (digest, check, unite's other) takes absent pages for zero.
 //       Its memory and time follow the pages that hold something, not the geometry.
@@ -90,7 +90,7 @@ class Filter {
   virtual size_t cells_of(uint64_t hash, uint64_t* cells) const noexcept = 0;
 
   // kNotLoaded: a page that is needed for the answer is not in memory.
-  virtual Answer ask(uint64_t hash) const noexcept = 0;
+  virtual Answer probe(uint64_t hash) const noexcept = 0;
   // Of a cell: its entries, its counter, 1 or 0 of a bit; overflow included. Its pages are in
   // memory.
   virtual uint64_t copies(uint64_t cell) const noexcept = 0;

@@ -1,5 +1,5 @@
 // The hot path of every probe: a predicted branch on the kind, then a direct call that can be
-// inlined, where Filter::ask() is a virtual one.
+// inlined, where Filter::probe() is a virtual one.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cuckoo {
 
-// As Filter::ask().
+// As Filter::probe().
 [[gnu::always_inline]] inline Filter::Answer probe(const Filter& filter, uint64_t hash) noexcept {
   switch (filter.kind()) {
     case FilterKind::kCuckoo:

@@ -250,7 +250,7 @@ SlotCache::Table SlotCache::make_table(uint64_t buckets) const {
 void SlotCache::rehash(uint64_t buckets) {
   Table table = make_table(buckets);
   Stash homeless;
-  std::vector<uint64_t> settled;
+  std::vector<uint64_t> placed;
   const uint64_t count = slots();
   for (uint64_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
@@ -266,14 +266,14 @@ void SlotCache::rehash(uint64_t buckets) {
   }
   for (auto at = stash_.begin(); at != stash_.end();) {
     if (place(table, unpair(*at)) || relocate(table, unpair(*at))) {
-      settled.push_back(*at);
+      placed.push_back(*at);
       ++at;
     } else {  // nor its copies
       at = stash_.upper_bound(pair(unpair(*at).hash, ~uint32_t{0}));
     }
   }
   table_ = std::move(table);
-  for (const uint64_t entry : settled) {
+  for (const uint64_t entry : placed) {
     stash_.erase(entry);
   }
   stash_.merge(homeless);

@@ -123,7 +123,7 @@ void HashRing::take_out(uint32_t id) {
 void HashRing::changed() {
   built_ = false;
   if (options_.algorithm == RingAlgorithm::kSlots) {
-    slots_.settle(nodes_by_name(), options_.seed);
+    slots_.meet_quotas(nodes_by_name(), options_.seed);
   }
 }
 

@@ -110,7 +110,7 @@ std::vector<uint16_t> SlotOwners::given_slots(std::span<const RingNode* const> n
   return given;
 }
 
-void SlotOwners::settle(std::span<const RingNode* const> nodes, uint64_t seed) {
+void SlotOwners::meet_quotas(std::span<const RingNode* const> nodes, uint64_t seed) {
   if (nodes.empty()) {
     clear();
     return;

@@ -52,7 +52,7 @@ class SlotOwners {
 
   // To the quotas of these nodes, in the order of their names. A giver that is not among them is
   // `gone`, whose name may be needed no more.
-  void settle(std::span<const RingNode* const> nodes, uint64_t seed);
+  void meet_quotas(std::span<const RingNode* const> nodes, uint64_t seed);
   void clear() noexcept;
 
   // A stored row: each slot's id - 1, two bytes, little-endian.

@@ -11,7 +11,7 @@
 //   I4  with N equal weights no quota is above 65536/N + 1.
 //
 // Slots are not dealt out one by one: a divisor close to the right one gives nearly all of them,
-// and the priorities settle the rest.
+// and the priorities decide the rest.
 #pragma once
 
 #include <cstdint>

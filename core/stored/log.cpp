@@ -188,9 +188,9 @@ uint64_t log_chain(const LogRow& row, size_t entries) noexcept {
   return chain_of(row.payload.first(entries * width), row.header.chain_before);
 }
 
-uint64_t log_chain_restart(uint64_t chain, uint64_t generation) noexcept {
+uint64_t log_chain_restart(uint64_t chain, uint64_t epoch) noexcept {
   std::byte bytes[8];
-  store_le(bytes, generation);
+  store_le(bytes, epoch);
   return XXH3_64bits_withSeed(bytes, sizeof bytes, chain);
 }
 

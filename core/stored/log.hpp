@@ -64,7 +64,7 @@ Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width);
 // I1. The chain value after the first `entries` of a raw row (all of it for a compacted one).
 uint64_t log_chain(const LogRow& row, size_t entries) noexcept;
 // The chain value a log starts with after everything before `chain` was compacted or forgotten.
-uint64_t log_chain_restart(uint64_t chain, uint64_t generation) noexcept;
+uint64_t log_chain_restart(uint64_t chain, uint64_t epoch) noexcept;
 
 inline size_t raw_entry_bytes(HashWidth width) noexcept {
   return width == HashWidth::k47Bits ? 6 : 8;

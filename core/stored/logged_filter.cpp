@@ -204,13 +204,13 @@ Status LoggedFilter::fold() {
   const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),
                                                                 entries.adds, record_.capacity);
   if (must_compact() || must_grow) {
-    return replay_into_generation(record_.capacity, false);
+    return replay_into_epoch(record_.capacity, false);
   }
   CUCKOO_TRY(poison_.writing([&] { return fold_into_pages(entries); }));
   if (!outgrown()) {  // what would_outgrow() could not tell
     return {};
   }
-  Status status = replay_into_generation(record_.capacity, !slot_per_item());
+  Status status = replay_into_epoch(record_.capacity, !slot_per_item());
   if (!status.ok()) {
     poison_.poison();  // what is folded must not stay so
   }
@@ -246,7 +246,7 @@ void LoggedFilter::note_fold() noexcept {
   bulk_threshold_ = std::max(fold_threshold_, std::min(items(), kMaxBulkEntries));
 }
 
-Status LoggedFilter::settle() {
+Status LoggedFilter::fold_rest() {
   if (!folded_in_transaction_) {
     return {};
   }

@@ -40,10 +40,10 @@
 // its end.
 // Adds are put into the tail's index when somebody asks for it: a bulk load never does.
 // Rebuild: the log is read, entries cancel in log order with a floor at zero (a remove that no add
-// precedes was of a key never added: dropping it repairs what it broke), and a new generation of
-// pages and a compacted log is written. A fold becomes a rebuild when the filter would be too full
-// (a cuckoo filter: the items outside the overflow table exceed the capacity; a Bloom filter: see
-// Filter::full), to 1.5 times what is in it, or when more than half of the log is dead.
+// precedes was of a key never added: dropping it repairs what it broke), and a new epoch of pages
+// and a compacted log is written. A fold becomes a rebuild when the filter would be too full (a
+// cuckoo filter: its entries exceed the capacity, a cell of the overflow table being one; a Bloom
+// filter: see Filter::full), to 1.5 times what is in it, or when more than half of the log is dead.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ class LoggedFilter {
   // An empty filter, not yet flushed.
   Status create() { return create(0, 0, 0, options_.seed); }
   // … a sliding window's next generation, behind a log that ended with `chain`.
-  Status create(uint64_t generation, uint64_t rotation, uint64_t older, uint64_t chain);
+  Status create(uint64_t epoch, uint64_t rotation, uint64_t older, uint64_t chain);
   // Brings memory to what that stored record says: keeps what is still valid, applies new log rows,
   // drops the rest. Cheap when nothing changed.
   Status refresh(std::span<const std::byte> bytes);
@@ -88,7 +88,7 @@ class LoggedFilter {
   bool pending() const noexcept { return dirty_; }
   Status flush();
   // At the end of a transaction that folded: folds the remainder too.
-  Status settle();
+  Status fold_rest();
   // The transaction's end: what is flushed is durable now, or everything since its start is gone.
   void committed() noexcept { folded_in_transaction_ = base_changed_ = false; }
   void rolled_back() noexcept {
@@ -131,7 +131,7 @@ class LoggedFilter {
   Status insert_unlogged(std::span<const uint64_t> words,
                          const std::function<void(Filter&)>& insert);
   Status clear();
-  // With hashes: a new generation from the log, for at least `capacity` items and never fewer than
+  // With hashes: a new epoch from the log, for at least `capacity` items and never fewer than
   // there are.
   Status rebuild(uint64_t capacity);
   // Adds all of another filter of the same kind, geometry and page size, whose hashes are not
@@ -146,7 +146,7 @@ class LoggedFilter {
   // The hashes alone; as there, read from storage. kInvalid when it keeps none.
   Result<HashSource> hashes();
   // Erases its rows; the filter is fit for nothing but destruction afterwards.
-  Status erase_generation();
+  Status erase_epoch();
   // Folds what is in the tail.
   Status fold();
   // Everything in storage against every invariant and counter. Nothing may be pending.
@@ -181,8 +181,8 @@ class LoggedFilter {
     return record_.page_rows + (record_.end_row - record_.first_row);
   }
 
-  // A new generation of rows gets a number above this one, too: that of others in the same storage.
-  void set_generation_floor(uint64_t floor) noexcept { generation_floor_ = floor; }
+  // A new epoch gets a number above this one, too: that of others in the same storage.
+  void set_epoch_floor(uint64_t floor) noexcept { epoch_floor_ = floor; }
 
  private:
   // Which entries of the log.
@@ -208,19 +208,18 @@ class LoggedFilter {
   Status forget_folded_log();
 
   LogExtent log_extent(Extent which) const noexcept;
-  Result<uint64_t> next_generation() const;
-  Status replay_into_generation(uint64_t capacity, bool grow);
+  Result<uint64_t> next_epoch() const;
+  Status replay_into_epoch(uint64_t capacity, bool grow);
   uint64_t capacity_for(uint64_t needed, uint64_t capacity, bool grow) const noexcept;
   uint64_t needed_capacity(const LogReplay& replay) const noexcept;
-  Status write_generation(FilterContents contents, uint64_t generation, FilterBuilder* builder);
+  Status write_epoch(FilterContents contents, uint64_t epoch, FilterBuilder* builder);
   Status write_hashes(const FilterContents& contents, FilterRecord& next, FilterBuilder* builder);
-  Status replace_contents(const FilterOptions& options, FilterContents contents,
-                          uint64_t generation);
+  Status replace_contents(const FilterOptions& options, FilterContents contents, uint64_t epoch);
   Status more_than_fit(uint64_t items) const;
   Result<uint64_t> unite_pages(const Filter& other, uint64_t items);
-  FilterRecord empty_record(const Filter& base, uint64_t capacity, uint64_t generation,
+  FilterRecord empty_record(const Filter& base, uint64_t capacity, uint64_t epoch,
                             uint64_t chain) const noexcept;
-  void start_generation(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
+  void start_epoch(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
   Result<std::unique_ptr<Filter>> copy_with_tail();
   Status expect_hashes() const;
   Result<std::shared_ptr<LogReplay>> replay_with_tail();
@@ -246,7 +245,7 @@ class LoggedFilter {
   uint64_t fold_threshold_ = 0;
   uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;
-  uint64_t generation_floor_ = 0;
+  uint64_t epoch_floor_ = 0;
 };
 
 }  // namespace cuckoo

@@ -13,8 +13,8 @@ Status LoggedFilter::check_log(uint64_t& digest) {
   uint64_t previous = 0;
   uint64_t compacted = 0;
   uint64_t items = record_.start_items;
-  const int64_t first_id = first_row_id(record_.generation);
-  CUCKOO_TRY(storage_.read_log(first_id, first_row_id(record_.generation + 1) - 1,
+  const int64_t first_id = first_row_id(record_.epoch);
+  CUCKOO_TRY(storage_.read_log(first_id, first_row_id(record_.epoch + 1) - 1,
                                [&](int64_t id, std::span<const std::byte>) -> Status {
                                  return id < extent.first_row || id > extent.last_row
                                             ? in_row("log", id, corrupt("does not belong here"))

@@ -5,31 +5,30 @@
 
 namespace cuckoo {
 
-FilterRecord LoggedFilter::empty_record(const Filter& base, uint64_t capacity, uint64_t generation,
+FilterRecord LoggedFilter::empty_record(const Filter& base, uint64_t capacity, uint64_t epoch,
                                         uint64_t chain) const noexcept {
   FilterRecord record;
   record.version = options_.format;
   record.key_types = record_.key_types;
   record.options_digest = options_.digest;
-  record.generation = generation;
+  record.epoch = epoch;
   record.capacity = capacity;
   record.geometry = base.words();
-  record.start_chain = record.fold_chain = log_chain_restart(chain, generation);
-  record.first_row = record.fold_row = static_cast<uint64_t>(first_row_id(generation));
+  record.start_chain = record.fold_chain = log_chain_restart(chain, epoch);
+  record.first_row = record.fold_row = static_cast<uint64_t>(first_row_id(epoch));
   record.base_id = first_base_id(record);
   record.rotation = record_.rotation;
   record.older = record_.older;
   return record;
 }
 
-Status LoggedFilter::create(uint64_t generation, uint64_t rotation, uint64_t older,
-                            uint64_t chain) {
+Status LoggedFilter::create(uint64_t epoch, uint64_t rotation, uint64_t older, uint64_t chain) {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> base,
                           options_.make_filter_for(options_.capacity));
-  FilterRecord record = empty_record(*base, options_.capacity, generation, chain);
+  FilterRecord record = empty_record(*base, options_.capacity, epoch, chain);
   record.rotation = rotation;
   record.older = older;
-  start_generation(record, std::move(base));
+  start_epoch(record, std::move(base));
   folded_in_transaction_ = false;
   valid_ = base_valid_ = true;
   return {};
@@ -44,7 +43,7 @@ Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
   if (valid_ && next == record_) {
     return {};
   }
-  const bool same_base = base_valid_ && next.generation == record_.generation &&
+  const bool same_base = base_valid_ && next.epoch == record_.epoch &&
                          next.fold_position == record_.fold_position &&
                          next.fold_row == record_.fold_row && next.base_id == record_.base_id &&
                          next.geometry == base().words();

@@ -1,4 +1,4 @@
-// LoggedFilter's new generations of rows: rebuild() from the log, clear(), import(), unite(); and
+// LoggedFilter's new epochs: rebuild() from the log, clear(), import(), unite(); and
 // the copy of a filter that an export needs, contents().
 #include <algorithm>
 #include <optional>
@@ -48,9 +48,9 @@ LogExtent LoggedFilter::log_extent(Extent which) const noexcept {
   return extent;
 }
 
-Result<uint64_t> LoggedFilter::next_generation() const {
-  const uint64_t last = std::max(record_.generation, generation_floor_);
-  if (last >= kMaxGeneration) {
+Result<uint64_t> LoggedFilter::next_epoch() const {
+  const uint64_t last = std::max(record_.epoch, epoch_floor_);
+  if (last >= kMaxEpoch) {
     return Error{ErrorCode::kFull, "rebuilt as often as row ids allow", 0};
   }
   return last + 1;
@@ -62,7 +62,7 @@ Status LoggedFilter::rebuild(uint64_t capacity) {
                        ? "its contents came without hashes to rebuild from; 'clear' begins anew"
                        : "needs the hashes that only growth = on keeps");
   }
-  return replay_into_generation(capacity, false);
+  return replay_into_epoch(capacity, false);
 }
 
 // What a filter made for everything in the log must hold.
@@ -70,7 +70,7 @@ uint64_t LoggedFilter::needed_capacity(const LogReplay& replay) const noexcept {
   return slot_per_item() ? replay.entries() : replay.hashes();
 }
 
-// Of a new generation that must hold so much. What is there fits into any; and there is room for
+// Of a new epoch that must hold so much. What is there fits into any; and there is room for
 // half as much again when the filter outgrew its capacity, but for a resize, which is what somebody
 // asked for.
 uint64_t LoggedFilter::capacity_for(uint64_t needed, uint64_t capacity, bool grow) const noexcept {
@@ -86,8 +86,8 @@ uint64_t LoggedFilter::capacity_for(uint64_t needed, uint64_t capacity, bool gro
 }
 
 // `grow`: to more than what is needed, whatever the capacity.
-Status LoggedFilter::replay_into_generation(uint64_t capacity, bool grow) {
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t generation, next_generation());
+Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow) {
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t epoch, next_epoch());
   CUCKOO_TRY(poison_.writing([&] { return tail_.write(storage_); }));
   LogReplay replay(storage_, options_.width);
   CUCKOO_TRY(replay.read(log_extent(Extent::kAll)));
@@ -100,18 +100,16 @@ Status LoggedFilter::replay_into_generation(uint64_t capacity, bool grow) {
   contents.hashes = [&replay](const CountedHashSink& sink) { return replay.merge(sink); };
   contents.hash_count = replay.hashes();
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
-  return poison_.writing(
-      [&] { return write_generation(std::move(contents), generation, builder.get()); });
+  return poison_.writing([&] { return write_epoch(std::move(contents), epoch, builder.get()); });
 }
 
 // Writes the contents' hashes as a compacted log, gives them to the builder (if there is one),
-// erases the old generation and becomes the new one.
-Status LoggedFilter::write_generation(FilterContents contents, uint64_t generation,
-                                      FilterBuilder* builder) {
-  FilterRecord next = empty_record(*contents.filter, contents.capacity, generation, tail_.chain());
+// erases the old epoch and becomes the new one.
+Status LoggedFilter::write_epoch(FilterContents contents, uint64_t epoch, FilterBuilder* builder) {
+  FilterRecord next = empty_record(*contents.filter, contents.capacity, epoch, tail_.chain());
   CUCKOO_TRY(write_hashes(contents, next, builder));
-  CUCKOO_TRY(erase_generation());
-  start_generation(next, std::move(contents.filter));
+  CUCKOO_TRY(erase_epoch());
+  start_epoch(next, std::move(contents.filter));
   return {};
 }
 
@@ -154,8 +152,7 @@ Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& 
   return {};
 }
 
-void LoggedFilter::start_generation(const FilterRecord& record,
-                                    std::unique_ptr<Filter> base) noexcept {
+void LoggedFilter::start_epoch(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept {
   record_ = record;
   pages_.start(options_, record_, std::move(base));
   tail_.start(record_);
@@ -164,8 +161,8 @@ void LoggedFilter::start_generation(const FilterRecord& record,
   dirty_ = true;
 }
 
-// The pages, log rows and overflow entries of the current generation of rows.
-Status LoggedFilter::erase_generation() {
+// The pages, log rows and overflow entries of the current epoch.
+Status LoggedFilter::erase_epoch() {
   if (static_cast<int64_t>(record_.first_row) <= tail_.last_row()) {
     CUCKOO_TRY(storage_.erase_log(static_cast<int64_t>(record_.first_row), tail_.last_row()));
   }
@@ -173,14 +170,14 @@ Status LoggedFilter::erase_generation() {
 }
 
 Status LoggedFilter::clear() {
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t generation, next_generation());
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t epoch, next_epoch());
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> base,
                           options_.make_filter_for(options_.capacity));
   return poison_.writing([&]() -> Status {
-    CUCKOO_TRY(erase_generation());
-    FilterRecord fresh = empty_record(*base, options_.capacity, generation, tail_.chain());
+    CUCKOO_TRY(erase_epoch());
+    FilterRecord fresh = empty_record(*base, options_.capacity, epoch, tail_.chain());
     fresh.older = fresh.key_types = 0;
-    start_generation(fresh, std::move(base));
+    start_epoch(fresh, std::move(base));
     return {};
   });
 }
@@ -188,20 +185,19 @@ Status LoggedFilter::clear() {
 // --- from outside --------------------------------------------------------------------------------
 
 Status LoggedFilter::import(const FilterOptions& options, FilterContents contents) {
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t generation, next_generation());
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t epoch, next_epoch());
   contents.filter->pages().complete();
-  return poison_.writing(
-      [&] { return replace_contents(options, std::move(contents), generation); });
+  return poison_.writing([&] { return replace_contents(options, std::move(contents), epoch); });
 }
 
 Status LoggedFilter::replace_contents(const FilterOptions& options, FilterContents contents,
-                                      uint64_t generation) {
-  CUCKOO_TRY(erase_generation());
+                                      uint64_t epoch) {
+  CUCKOO_TRY(erase_epoch());
   const uint64_t chain = tail_.chain();
   options_ = options;
   tail_ = LogTail(options_);
   Filter& filter = *contents.filter;
-  FilterRecord next = empty_record(filter, contents.capacity, generation, chain);
+  FilterRecord next = empty_record(filter, contents.capacity, epoch, chain);
   next.key_types = options_.format > 1 ? contents.key_types : 0;
   if (options_.growth && contents.hashes != nullptr) {
     CUCKOO_TRY(write_hashes(contents, next, nullptr));
@@ -218,7 +214,7 @@ Status LoggedFilter::replace_contents(const FilterOptions& options, FilterConten
       pages.mark_dirty(index);
     }
   }
-  start_generation(next, std::move(contents.filter));
+  start_epoch(next, std::move(contents.filter));
   return {};
 }
 

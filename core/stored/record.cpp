@@ -16,7 +16,7 @@ constexpr uint32_t kMagic = 0x52464B43;  // "CKFR"
 template <class Record, class Visitor>
 void for_each_field(Record& record, Visitor&& visit) {
   visit(record.options_digest);
-  visit(record.generation);
+  visit(record.epoch);
   visit(record.capacity);
   visit(record.geometry.size);
   visit(record.geometry.shape);
@@ -55,8 +55,8 @@ Status check_numbers(const FilterRecord& record) {
   if (record.capacity == 0 || record.capacity > kMaxCapacity) {
     return corrupt("record with a capacity out of range");
   }
-  if (record.generation > kMaxGeneration || record.end_row >= (uint64_t{1} << 62)) {
-    return corrupt("record with a generation or row id out of range");
+  if (record.epoch > kMaxEpoch || record.end_row >= (uint64_t{1} << 62)) {
+    return corrupt("record with an epoch or row id out of range");
   }
   if (record.start_position > record.fold_position || record.fold_position > record.end_position ||
       record.first_row > record.fold_row || record.fold_row > record.end_row) {
@@ -78,7 +78,7 @@ Status check_numbers(const FilterRecord& record) {
 
 uint64_t first_base_id(const FilterRecord& record) noexcept {
   std::byte bytes[8 * 5];
-  store_le(&bytes[0], record.generation);
+  store_le(&bytes[0], record.epoch);
   store_le(&bytes[8], record.capacity);
   store_le(&bytes[16], record.geometry.size);
   store_le(&bytes[24], record.geometry.shape);

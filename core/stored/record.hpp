@@ -23,7 +23,7 @@ struct FilterRecord {
   uint32_t version = kFilterRecordVersion;
 
   uint64_t options_digest = 0;  // of the options that were chosen at CREATE
-  uint64_t generation = 0;      // owns the ids generation·2^40 + i of pages and log rows
+  uint64_t epoch = 0;           // owns the ids epoch·2^40 + i of pages and log rows
 
   uint64_t capacity = 0;  // what the geometry was computed for
   GeometryWords geometry;
@@ -70,10 +70,8 @@ struct FilterRecord {
 inline constexpr uint64_t kMaxGenerations = 64;  // of a sliding window
 
 // Generations of rows are never used again; ids of pages and log rows stay below 2^62.
-inline constexpr uint64_t kMaxGeneration = (uint64_t{1} << 22) - 1;
-inline int64_t first_row_id(uint64_t generation) noexcept {
-  return static_cast<int64_t>(generation << 40);
-}
+inline constexpr uint64_t kMaxEpoch = (uint64_t{1} << 22) - 1;
+inline int64_t first_row_id(uint64_t epoch) noexcept { return static_cast<int64_t>(epoch << 40); }
 
 // The base_id of pages made anew, from the log up to `fold_chain`, with the record's geometry.
 uint64_t first_base_id(const FilterRecord& record) noexcept;

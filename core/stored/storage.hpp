@@ -31,11 +31,11 @@ class FilterStorage {
   virtual Status write_log(int64_t id, std::span<const std::byte> row, bool stored) = 0;
   virtual Status erase_log(int64_t first, int64_t last) = 0;
 
-  // Overflow entries of one generation of rows.
-  virtual Status read_items(uint64_t generation, const ItemVisitor& visitor) = 0;
-  virtual Status write_item(uint64_t generation, uint64_t key, uint64_t value) = 0;
-  virtual Status erase_item(uint64_t generation, uint64_t key) = 0;
-  virtual Status erase_items(uint64_t generation) = 0;
+  // Overflow entries of one epoch.
+  virtual Status read_items(uint64_t epoch, const ItemVisitor& visitor) = 0;
+  virtual Status write_item(uint64_t epoch, uint64_t key, uint64_t value) = 0;
+  virtual Status erase_item(uint64_t epoch, uint64_t key) = 0;
+  virtual Status erase_items(uint64_t epoch) = 0;
   // Of all generations, valid or not.
   virtual Result<uint64_t> count_items() = 0;
 

@@ -16,7 +16,7 @@ namespace cuckoo {
 void StoredPages::hold(const FilterOptions& options, const FilterRecord& record,
                        std::unique_ptr<Filter> filter) noexcept {
   filter_ = std::move(filter);
-  first_id_ = first_row_id(record.generation);
+  first_id_ = first_row_id(record.epoch);
   seed_ = options.seed;
   all_loaded_ = false;
   absent_rows_ = 0;
@@ -156,7 +156,7 @@ Status StoredPages::read_pages(Filter& filter, int64_t first, int64_t last,
 
 Status StoredPages::read_overflow(Filter& filter, const FilterRecord& record) const {
   OverflowTable& overflow = filter.overflow();
-  CUCKOO_TRY(storage_.read_items(record.generation, [&](uint64_t cell, uint64_t count) -> Status {
+  CUCKOO_TRY(storage_.read_items(record.epoch, [&](uint64_t cell, uint64_t count) -> Status {
     if (overflow.count(cell) != 0 || count == 0) {
       return corrupt("overflow entry " + std::to_string(cell) + " that is doubled or empty");
     }
@@ -188,7 +188,7 @@ Result<std::unique_ptr<Filter>> StoredPages::read_again(const FilterRecord& reco
       std::unique_ptr<Filter> made,
       make_filter(filter_->kind(), filter_->words(), filter_->pages().page_bytes()));
   Filter& again = *made;
-  CUCKOO_TRY(read_pages(again, first_id_, first_row_id(record.generation + 1) - 1, record));
+  CUCKOO_TRY(read_pages(again, first_id_, first_row_id(record.epoch + 1) - 1, record));
   again.pages().complete();
   CUCKOO_TRY(read_overflow(again, record));
   again.set_occupied(record.occupied);
@@ -219,8 +219,8 @@ Status StoredPages::write_overflow(FilterRecord& record) {
   OverflowTable& overflow = filter_->overflow();
   for (const uint64_t cell : overflow.changed()) {
     const uint64_t count = overflow.count(cell);
-    CUCKOO_TRY(count == 0 ? storage_.erase_item(record.generation, cell)
-                          : storage_.write_item(record.generation, cell, count));
+    CUCKOO_TRY(count == 0 ? storage_.erase_item(record.epoch, cell)
+                          : storage_.write_item(record.epoch, cell, count));
   }
   overflow.clear_changed();
   record.overflow_cells = overflow.cells();
@@ -240,7 +240,7 @@ Status StoredPages::erase(const FilterRecord& record) {
   if (record.page_rows > 0) {
     CUCKOO_TRY(storage_.erase_pages(page_id(0), page_id(filter_->pages().page_count() - 1)));
   }
-  return storage_.erase_items(record.generation);
+  return storage_.erase_items(record.epoch);
 }
 
 }  // namespace cuckoo

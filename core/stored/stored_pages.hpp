@@ -8,7 +8,7 @@
 //       in the record: a lost row is found.
 //   I3  memory and time follow the rows, not the geometry.
 //
-// The record is the one that the pages belong to: of their generation, with their figures.
+// The record is the one that the pages belong to: of their epoch, with their figures.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ class StoredPages {
 
   // What has changed; the record's figures follow.
   Status write(FilterRecord& record);
-  // All rows of the generation.
+  // All rows of the epoch.
   Status erase(const FilterRecord& record);
 
  private:

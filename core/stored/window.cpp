@@ -24,14 +24,14 @@ Status FilterWindow::refresh(std::span<const std::byte> bytes) {
   const FilterRecord& mine = newest_->record();
   // A generation's chain starts with what the one before it ended as: equal starts, equal pasts.
   const bool same_past = !stale_ && newest_->usable() && next.rotation == mine.rotation &&
-                         next.older == older_.size() && next.generation == mine.generation &&
+                         next.older == older_.size() && next.epoch == mine.epoch &&
                          next.start_chain == mine.start_chain;
   if (!same_past) {
     stale_ = true;
     CUCKOO_TRY(reload_older(next));
   }
   CUCKOO_TRY(newest_->refresh(bytes));
-  newest_->set_generation_floor(last_row_generation());
+  newest_->set_epoch_floor(last_epoch());
   stale_ = false;
   return {};
 }
@@ -66,10 +66,10 @@ Status FilterWindow::reload_older(const FilterRecord& newest) {
   return {};
 }
 
-uint64_t FilterWindow::last_row_generation() const noexcept {
-  uint64_t last = newest_->record().generation;
+uint64_t FilterWindow::last_epoch() const noexcept {
+  uint64_t last = newest_->record().epoch;
   for (const auto& one : older_) {
-    last = std::max(last, one->record().generation);
+    last = std::max(last, one->record().epoch);
   }
   return last;
 }
@@ -134,25 +134,25 @@ Status FilterWindow::rotate() {
   }
   CUCKOO_TRY(newest_->fold());
   CUCKOO_TRY(newest_->flush());
-  const uint64_t generation = last_row_generation() + 1;
-  if (generation > kMaxGeneration) {
+  const uint64_t epoch = last_epoch() + 1;
+  if (epoch > kMaxEpoch) {
     return Error{ErrorCode::kFull, "as many generations as row ids allow", 0};
   }
   const FilterRecord last = newest_->record();
   const uint64_t older = std::min(older_.size() + 1, options().generations - 1);
   auto next = std::make_unique<LoggedFilter>(options(), storage_);
   const uint64_t past = log_chain_restart(last.end_chain, last.base_id);  // its log and its pages
-  CUCKOO_TRY(next->create(generation, last.rotation + 1, older, past));
+  CUCKOO_TRY(next->create(epoch, last.rotation + 1, older, past));
   older_.reserve(older_.size() + 1);
   return poison_.writing([&]() -> Status {
     CUCKOO_TRY(storage_.write_older(slot_of(last.rotation), encode_record(last)));
     if (older_.size() == older) {
-      CUCKOO_TRY(older_.back()->erase_generation());
+      CUCKOO_TRY(older_.back()->erase_epoch());
       older_.pop_back();
     }
     older_.insert(older_.begin(), std::move(newest_));
     newest_ = std::move(next);
-    newest_->set_generation_floor(generation);
+    newest_->set_epoch_floor(epoch);
     return {};
   });
 }
@@ -161,7 +161,7 @@ Status FilterWindow::clear() {
   CUCKOO_TRY(newest_->clear());
   return poison_.writing([&]() -> Status {
     for (; !older_.empty(); older_.pop_back()) {
-      CUCKOO_TRY(older_.back()->erase_generation());
+      CUCKOO_TRY(older_.back()->erase_epoch());
     }
     return {};
   });
@@ -182,8 +182,8 @@ Number FilterWindow::sum(Figure&& figure) const noexcept {
 Status FilterWindow::check_strays() {
   const auto belongs = [this](int64_t id) {
     const auto is_of = [id](const LoggedFilter& one) {
-      const uint64_t generation = one.record().generation;
-      return id >= first_row_id(generation) && id < first_row_id(generation + 1);
+      const uint64_t epoch = one.record().epoch;
+      return id >= first_row_id(epoch) && id < first_row_id(epoch + 1);
     };
     return is_of(*newest_) ||
            std::any_of(older_.begin(), older_.end(), [&](const auto& one) { return is_of(*one); });

@@ -6,7 +6,7 @@
 //   I2  the rates of N generations add up to the rate asked: each is made for 1 - (1 - ε)^(1/N).
 //   I3  older generations have no tail and never change: nothing is removed from a window, because
 //       a remove could take a colliding entry out of another generation's key.
-//   I4  generations of rows, which name the ids of pages and log rows, are never used twice.
+//   I4  epochs, which name the ids of pages and log rows, are never used twice.
 //
 // In storage the newest one's record is *the* record; it says how many older ones there are. Theirs
 // stand in slots 0 … N - 1: rotation r in slot r mod N.
@@ -34,7 +34,7 @@ class FilterWindow {
   bool poisoned() const noexcept { return newest_->poisoned() || poison_.poisoned(); }
   bool pending() const noexcept { return newest_->pending(); }
   Status flush() { return poison_.poisoned() ? poison_.error() : newest_->flush(); }
-  Status settle() { return poison_.poisoned() ? poison_.error() : newest_->settle(); }
+  Status fold_rest() { return poison_.poisoned() ? poison_.error() : newest_->fold_rest(); }
   void committed() noexcept;
   void rolled_back() noexcept;
 
@@ -73,7 +73,7 @@ class FilterWindow {
   Answer probe_older(uint64_t hash);
   Status reload_older(const FilterRecord& newest);
   uint64_t slot_of(uint64_t rotation) const noexcept { return rotation % options().generations; }
-  uint64_t last_row_generation() const noexcept;
+  uint64_t last_epoch() const noexcept;
   Status check_strays();
   template <class Number, class Figure>
   Number sum(Figure&& figure) const noexcept;

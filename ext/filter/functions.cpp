@@ -18,13 +18,13 @@ namespace {
 // while a statement is open.
 struct NamedFilter {
   Connection::Named<LiveFilter> table;
-  uint64_t generation = 0;
+  uint64_t names_version = 0;
   Connection* connection = nullptr;
   std::shared_ptr<const ImageFilter> image;  // instead
 
   // Does the name mean that table still, and is its memory as follow() left it?
   bool up_to_date() const noexcept {
-    return table && generation == connection->generation() && table->still_followed();
+    return table && names_version == connection->names_version() && table->still_followed();
   }
 };
 
@@ -58,7 +58,7 @@ template <class Use>
 void with_filter(sqlite3_context* context, sqlite3_value* name, const char* function, Use&& use) {
   Connection& connection = connection_of(context);
   if (const NamedFilter* known = kept_filter(context);
-      known != nullptr && known->table && known->generation == connection.generation()) {
+      known != nullptr && known->table && known->names_version == connection.names_version()) {
     known->table->follow();
     use(*known->table);
     return;
@@ -70,7 +70,7 @@ void with_filter(sqlite3_context* context, sqlite3_value* name, const char* func
   }
   NamedFilter found;
   found.table = connection.find<LiveFilter>(text_argument(name));
-  found.generation = connection.generation();
+  found.names_version = connection.names_version();
   use(*found.table);
   keep_filter(context, std::move(found));
 }

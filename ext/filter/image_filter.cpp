@@ -92,7 +92,7 @@ bool ImageFilter::contains(sqlite3_value* value) const {
     std::string buffer;
     const KeyView hashed = collated(key, static_cast<Collation>(header.collation), buffer);
     const uint64_t hash = logged_hash(hash_key(hashed, header.seed), header.width);
-    return image_.filter->ask(hash) == Filter::Answer::kPresent;
+    return image_.filter->probe(hash) == Filter::Answer::kPresent;
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     return false;

@@ -247,7 +247,7 @@ void LiveFilter::write_pending() {
 void LiveFilter::finish_changes() {
   if (filter_ != nullptr) {
     const Changing changing(*this);
-    raise(filter_->settle());
+    raise(filter_->fold_rest());
   }
 }
 

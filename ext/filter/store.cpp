@@ -36,27 +36,27 @@ Status FilterStore::erase_log(int64_t first, int64_t last) {
   return erase_rows(delete_log_, kDeleteLog, first, last);
 }
 
-// The cell, or, where there are several generations of rows, 16 bytes: generation and cell, the
-// highest byte first, so that a generation's entries stand together.
-Statement& FilterStore::bind_item(Statement& statement, int index, uint64_t generation,
+// The cell, or, where there are several epochs, 16 bytes: epoch and cell, the
+// highest byte first, so that an epoch's entries stand together.
+Statement& FilterStore::bind_item(Statement& statement, int index, uint64_t epoch,
                                   uint64_t key) const {
   if (!several_generations_) {
     return statement.bind(index, static_cast<int64_t>(key));
   }
   std::byte bytes[16];
   for (size_t i = 0; i < 8; ++i) {
-    bytes[i] = static_cast<std::byte>(generation >> (56 - 8 * i));
+    bytes[i] = static_cast<std::byte>(epoch >> (56 - 8 * i));
     bytes[8 + i] = static_cast<std::byte>(key >> (56 - 8 * i));
   }
   return statement.bind_copy(index, bytes);
 }
 
-Status FilterStore::read_items(uint64_t generation, const ItemVisitor& visitor) {
+Status FilterStore::read_items(uint64_t epoch, const ItemVisitor& visitor) {
   return attempt([&]() -> Status {
     Statement& select = ready(select_items_, kSelectItems);
     Statement::Reset resetting{select};
-    bind_item(select, 1, generation, 0);
-    bind_item(select, 2, generation, INT64_MAX);
+    bind_item(select, 1, epoch, 0);
+    bind_item(select, 2, epoch, INT64_MAX);
     while (select.step()) {
       uint64_t key = static_cast<uint64_t>(select.integer(0));
       bool valid = select.type(0) == SQLITE_INTEGER;
@@ -76,27 +76,27 @@ Status FilterStore::read_items(uint64_t generation, const ItemVisitor& visitor) 
   });
 }
 
-Status FilterStore::write_item(uint64_t generation, uint64_t key, uint64_t value) {
+Status FilterStore::write_item(uint64_t epoch, uint64_t key, uint64_t value) {
   return attempt([&]() -> Status {
-    bind_item(ready(replace_item_, kReplaceItem), 1, generation, key)
+    bind_item(ready(replace_item_, kReplaceItem), 1, epoch, key)
         .bind(2, static_cast<int64_t>(value))
         .run();
     return {};
   });
 }
 
-Status FilterStore::erase_item(uint64_t generation, uint64_t key) {
+Status FilterStore::erase_item(uint64_t epoch, uint64_t key) {
   return attempt([&]() -> Status {
-    bind_item(ready(delete_item_, kDeleteItem), 1, generation, key).run();
+    bind_item(ready(delete_item_, kDeleteItem), 1, epoch, key).run();
     return {};
   });
 }
 
-Status FilterStore::erase_items(uint64_t generation) {
+Status FilterStore::erase_items(uint64_t epoch) {
   return attempt([&]() -> Status {
     Statement& erase = ready(delete_items_, kDeleteItems);
-    bind_item(erase, 1, generation, 0);
-    bind_item(erase, 2, generation, INT64_MAX).run();
+    bind_item(erase, 1, epoch, 0);
+    bind_item(erase, 2, epoch, INT64_MAX).run();
     return {};
   });
 }

@@ -42,10 +42,10 @@ class FilterStore final : public ShadowStore, public FilterStorage {
   Status read_log(int64_t first, int64_t last, const RowVisitor& visitor) override;
   Status write_log(int64_t id, std::span<const std::byte> row, bool stored) override;
   Status erase_log(int64_t first, int64_t last) override;
-  Status read_items(uint64_t generation, const ItemVisitor& visitor) override;
-  Status write_item(uint64_t generation, uint64_t key, uint64_t value) override;
-  Status erase_item(uint64_t generation, uint64_t key) override;
-  Status erase_items(uint64_t generation) override;
+  Status read_items(uint64_t epoch, const ItemVisitor& visitor) override;
+  Status write_item(uint64_t epoch, uint64_t key, uint64_t value) override;
+  Status erase_item(uint64_t epoch, uint64_t key) override;
+  Status erase_items(uint64_t epoch) override;
   Result<uint64_t> count_items() override;
   Status write_record(std::span<const std::byte> record) override {
     return ShadowStore::write_record(record);
@@ -58,7 +58,7 @@ class FilterStore final : public ShadowStore, public FilterStorage {
   void finalize() noexcept override;
 
  private:
-  Statement& bind_item(Statement& statement, int index, uint64_t generation, uint64_t key) const;
+  Statement& bind_item(Statement& statement, int index, uint64_t epoch, uint64_t key) const;
 
   bool several_generations_ = false;
   Statement select_log_, insert_log_, update_log_, delete_log_;

@@ -57,7 +57,7 @@ void Connection::enter(const std::shared_ptr<LiveTable>& live) {
 }
 
 void Connection::forget(const LiveTable& live) noexcept {
-  ++generation_;
+  ++names_version_;
   for (auto entry = tables_.begin(); entry != tables_.end(); ++entry) {
     if (entry->second.lock().get() == &live) {
       tables_.erase(entry);
@@ -138,7 +138,7 @@ Connection::Place Connection::locate(const std::string& name, const char* kind,
 void Connection::remember(const std::string& name, const std::shared_ptr<LiveTable>& live) {
   constexpr size_t kLongest = 256;
   if (name.size() <= kLongest && std::ranges::count(name, '.') <= 1) {  // still_means()
-    remembered_[next_remembered_] = {name, generation_, live};
+    remembered_[next_remembered_] = {name, names_version_, live};
     next_remembered_ = (next_remembered_ + 1) % remembered_.size();
   }
 }
@@ -147,16 +147,16 @@ void Connection::remember(const std::string& name, const std::shared_ptr<LiveTab
 std::shared_ptr<LiveTable> Connection::find_again(const std::string& name,
                                                   ReadTransaction& transaction) {
   for (const Remembered& entry : remembered_) {
-    if (entry.generation != generation_ || entry.name != name) {
+    if (entry.names_version != names_version_ || entry.name != name) {
       continue;
     }
     std::shared_ptr<LiveTable> live = entry.live.lock();
     if (live == nullptr) {
       continue;
     }
-    const uint64_t generation = generation_;
+    const uint64_t names_version = names_version_;
     transaction = live->kept_transaction();
-    if (transaction && generation == generation_ && still_means(name, *live)) {
+    if (transaction && names_version == names_version_ && still_means(name, *live)) {
       return live;
     }
     transaction = {};

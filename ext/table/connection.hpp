@@ -64,7 +64,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       live = std::make_shared<Live>(*this, schema, table);
       enter(live);
     }
-    ++generation_;
+    ++names_version_;
     return live;
   }
   // Its last instance is gone, or its name is no longer its own.
@@ -182,13 +182,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   // Changes whenever a name may mean another table.
-  uint64_t generation() const noexcept { return generation_; }
+  uint64_t names_version() const noexcept { return names_version_; }
 
  private:
   // What find() remembers: names, and the tables that they meant.
   struct Remembered {
     std::string name;
-    uint64_t generation = 0;
+    uint64_t names_version = 0;
     std::weak_ptr<LiveTable> live;
   };
   void remember(const std::string& name, const std::shared_ptr<LiveTable>& live);
@@ -227,7 +227,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   sqlite3* db_;
   Connection* next_;  // of all that this library knows
   std::vector<Registered> registered_;
-  uint64_t generation_ = 1;
+  uint64_t names_version_ = 1;
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;
   std::array<Remembered, 8> remembered_;
   size_t next_remembered_ = 0;

@@ -64,7 +64,7 @@ void examine(std::span<const std::byte> bytes) {
   REQUIRE(filter.check().ok());
   if (filter.kind() != FilterKind::kLegacyBloom) {
     for (uint64_t i = 0; i < 16; ++i) {
-      REQUIRE(filter.ask(mix64(i)) != Filter::Answer::kNotLoaded);
+      REQUIRE(filter.probe(mix64(i)) != Filter::Answer::kNotLoaded);
     }
   }
   if (image.value().header.with_hashes && !hashes_read) {

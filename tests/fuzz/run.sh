@@ -32,21 +32,14 @@ if ! { cmake --preset fuzz -B "$build_dir" && cmake --build "$build_dir" --targe
 fi
 
 # An input has at most 8 KB, and no decoder allocates more than a small multiple of that at a time.
-limits=(-max_len=8192 -malloc_limit_mb=1 -rss_limit_mb=1024 -timeout=10)
+export limits='-max_len=8192 -malloc_limit_mb=1 -rss_limit_mb=1024 -timeout=10'
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 
-ran=0
-failed=0
-for source in tests/fuzz/*_fuzz.cpp; do
-  target=$(basename "$source" .cpp)
-  name=${target%_fuzz}
-  [ -z "$only" ] || [ "$only" = "$name" ] || [ "$only" = "$target" ] || continue
-  ran=$((ran + 1))
-  log=$build_dir/$target.log
-  found=$build_dir/$target.corpus
+run_target() {
+  local target=$1 name=${1%_fuzz} rc=0 units speed input
+  local log=$build_dir/$target.log found=$build_dir/$target.corpus
   mkdir -p "$found"
-  rc=0
-  "$build_dir/tests/$target" "${limits[@]}" -max_total_time="$seconds" \
+  "$build_dir/tests/$target" $limits -max_total_time="$seconds" \
     -print_final_stats=1 -artifact_prefix="$build_dir/$target." \
     "$found" "tests/fuzz/corpus/$name" >"$log" 2>&1 || rc=$?
   if [ "$rc" -eq 0 ]; then
@@ -54,15 +47,24 @@ for source in tests/fuzz/*_fuzz.cpp; do
     speed=$(sed -n 's/^stat::average_exec_per_sec: *//p' "$log")
     printf '%-22s ok      %s runs in %s s, %s a second\n' "$target" "$units" "$seconds" "$speed"
   else
-    failed=$((failed + 1))
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
     printf '%-22s FAILED  %s; input: %s\n' "$target" "$log" "${input:-none}"
     grep -m 3 -E 'ERROR|SUMMARY|not true|runtime error' "$log" || tail -n 5 "$log"
+    return 1
+  fi
+}
+export -f run_target
+export build_dir seconds
+
+targets=()
+for source in tests/fuzz/*_fuzz.cpp; do
+  target=$(basename "$source" .cpp)
+  if [ -z "$only" ] || [ "$only" = "${target%_fuzz}" ] || [ "$only" = "$target" ]; then
+    targets+=("$target")
   fi
 done
-
-if [ "$ran" -eq 0 ]; then
+if [ "${#targets[@]}" -eq 0 ]; then
   echo "no such target: $only" >&2
   exit 2
 fi
-[ "$failed" -eq 0 ]
+printf '%s\0' "${targets[@]}" | xargs -0 -n 1 -P 2 bash -c 'run_target "$1"' bash

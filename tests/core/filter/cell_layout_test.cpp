@@ -131,9 +131,9 @@ TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
       EXPECT_EQ(copy->digest(), first.digest());
       for (uint64_t i = 0; i < sample.keys + 5000; ++i) {
         const uint64_t hash = sample_hash(i, sample.width);
-        ASSERT_EQ(copy->ask(hash), first.ask(hash)) << i;
+        ASSERT_EQ(copy->probe(hash), first.probe(hash)) << i;
         if (i < sample.keys) {
-          ASSERT_EQ(copy->ask(hash), Filter::Answer::kPresent) << i;
+          ASSERT_EQ(copy->probe(hash), Filter::Answer::kPresent) << i;
         }
       }
       const std::unique_ptr<Filter> back = copy_of(*copy, kImagePageBytes);
@@ -204,7 +204,7 @@ TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
   EXPECT_LE(copy->pages().owned_count(), 6U);
   EXPECT_EQ(copy->digest(), giant->digest());
   copy->pages().complete();
-  EXPECT_EQ(copy->ask(hash), Filter::Answer::kPresent);
+  EXPECT_EQ(copy->probe(hash), Filter::Answer::kPresent);
   EXPECT_TRUE(copy->check().ok());
 }
 

@@ -45,7 +45,7 @@ void expect_sound(const Filter& filter) {
     const size_t cells = filter.cells_of(hash, places);
     ASSERT_GE(cells, 1u);
     ASSERT_LE(cells, Filter::kMaxPlaces);
-    EXPECT_EQ(filter.ask(hash), Filter::Answer::kNotLoaded);
+    EXPECT_EQ(filter.probe(hash), Filter::Answer::kNotLoaded);
   }
 }
 

@@ -61,7 +61,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
     const Status status = filter.check();
     ASSERT_TRUE(status.ok()) << message_of(status);
     for (const auto& [hash, count] : counts) {
-      ASSERT_EQ(filter.ask(hash), Filter::Answer::kPresent);
+      ASSERT_EQ(filter.probe(hash), Filter::Answer::kPresent);
       ASSERT_GE(filter.count(hash, {}), multiset() ? count : 1);
     }
   }
@@ -94,7 +94,7 @@ TEST_P(Filters, I1_I2_order_and_portions_do_not_matter) {
   const std::unique_ptr<Filter> one_by_one = made(4000, true);
   for (auto at = counts.rbegin(); at != counts.rend(); ++at) {
     for (uint64_t copy = 0; copy < at->second; ++copy) {
-      const bool present = one_by_one->ask(at->first) == Filter::Answer::kPresent;
+      const bool present = one_by_one->probe(at->first) == Filter::Answer::kPresent;
       ASSERT_EQ(one_by_one->insert_batch({&at->first, 1}), present ? 1u : 0u);
     }
   }
@@ -164,7 +164,7 @@ TEST_P(Filters, I4_giants_take_memory_and_time_for_what_is_in_them) {
     if (multiset()) {
       EXPECT_TRUE(one->remove(hash));
     }
-    EXPECT_EQ(one->ask(nth_hash(1'000'000)), Filter::Answer::kAbsent);
+    EXPECT_EQ(one->probe(nth_hash(1'000'000)), Filter::Answer::kAbsent);
   }
   EXPECT_TRUE(one->check().ok());
 }
@@ -193,7 +193,7 @@ TEST_P(Filters, removes_take_back_what_inserts_did) {
     const std::unique_ptr<Filter> filter = made(1000, true);
     insert(*filter, {{nth_hash(1), 1}});
     EXPECT_FALSE(filter->remove(nth_hash(1))) << "a set removes nothing";
-    EXPECT_EQ(filter->ask(nth_hash(1)), Filter::Answer::kPresent);
+    EXPECT_EQ(filter->probe(nth_hash(1)), Filter::Answer::kPresent);
     return;
   }
   const Counts kept = any_counts(1, 900);
@@ -252,20 +252,20 @@ TEST_P(Filters, I4_an_answer_needs_the_pages_of_its_hash_and_no_other) {
     uint64_t pages[Filter::kMaxPlaces];
     const size_t count = cold->pages_of(hash, pages);
     const std::set<uint64_t> needed(pages, pages + count);
-    ASSERT_EQ(cold->ask(hash), Filter::Answer::kNotLoaded);
+    ASSERT_EQ(cold->probe(hash), Filter::Answer::kNotLoaded);
     for (const uint64_t index : needed) {
       load(*cold, index);
     }
-    ASSERT_NE(cold->ask(hash), Filter::Answer::kNotLoaded);
+    ASSERT_NE(cold->probe(hash), Filter::Answer::kNotLoaded);
     if (full->overflow().empty()) {
-      ASSERT_EQ(cold->ask(hash), full->ask(hash));
+      ASSERT_EQ(cold->probe(hash), full->probe(hash));
     }
-    absent += cold->ask(hash) == Filter::Answer::kAbsent ? 1 : 0;
+    absent += cold->probe(hash) == Filter::Answer::kAbsent ? 1 : 0;
     // Some of the pages are never a wrong answer: what is not known is not loaded, or absent.
     const std::unique_ptr<Filter> half = made(3000, false, 64);
     load(*half, *needed.begin());
-    ASSERT_TRUE(half->ask(hash) == Filter::Answer::kNotLoaded ||
-                half->ask(hash) == full->ask(hash));
+    ASSERT_TRUE(half->probe(hash) == Filter::Answer::kNotLoaded ||
+                half->probe(hash) == full->probe(hash));
   }
   EXPECT_GT(absent, 50u);
 }

@@ -93,7 +93,7 @@ struct StoredFilter {
   }
 
   void commit() {
-    Status status = filter.settle();
+    Status status = filter.fold_rest();
     EXPECT_TRUE(status.ok()) << message_of(status);
     status = filter.flush();
     EXPECT_TRUE(status.ok()) << message_of(status);

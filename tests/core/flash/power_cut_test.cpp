@@ -11,7 +11,7 @@
 namespace cuckoo {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(CUCKOO_SANITIZED)
 constexpr uint64_t kLess = 4;  // so slow are the sanitizers
 #else
 constexpr uint64_t kLess = 1;

@@ -52,12 +52,12 @@ TEST(SlotOwners, I1_first_node_takes_all_and_the_last_one_leaves_nothing) {
   SlotOwners slots;
   Nodes nodes;
   nodes.add(3, "a", 1);
-  slots.settle(nodes.by_name, kSeed);
+  slots.meet_quotas(nodes.by_name, kSeed);
   EXPECT_EQ(slots.count(3), kRingSlots);
   EXPECT_EQ(slots.check(nodes.by_name), "");
   EXPECT_TRUE(slots.take_changed().all());
   EXPECT_TRUE(slots.take_changed().none());
-  slots.settle({}, kSeed);
+  slots.meet_quotas({}, kSeed);
   EXPECT_TRUE(slots.empty());
   EXPECT_EQ(slots.digest(), 0U);
 }
@@ -67,9 +67,9 @@ TEST(SlotOwners, receiver_gets_the_slots_of_smallest_hash) {
   SlotOwners slots;
   Nodes nodes;
   nodes.add(1, "a", 1);
-  slots.settle(nodes.by_name, kSeed);
+  slots.meet_quotas(nodes.by_name, kSeed);
   nodes.add(2, "b", 3);
-  slots.settle(nodes.by_name, kSeed);
+  slots.meet_quotas(nodes.by_name, kSeed);
   const uint64_t name = XXH3_64bits_withSeed("b", 1, kSeed);
   std::vector<std::pair<uint64_t, uint32_t>> order;
   for (uint32_t slot = 0; slot < kRingSlots; ++slot) {
@@ -90,11 +90,11 @@ TEST(SlotOwners, slots_of_a_node_that_goes_are_shared_out_in_order) {
   Nodes nodes;
   for (const auto& [id, name] : {std::pair<uint32_t, const char*>{1, "a"}, {2, "b"}, {3, "c"}}) {
     nodes.add(id, name, 1);
-    slots.settle(nodes.by_name, kSeed);
+    slots.meet_quotas(nodes.by_name, kSeed);
   }
   const std::vector<uint32_t> before = table_of(slots);
   nodes.by_name.erase(nodes.by_name.begin() + 1);
-  slots.settle(nodes.by_name, kSeed);
+  slots.meet_quotas(nodes.by_name, kSeed);
   const std::vector<uint32_t> after = table_of(slots);
   // "a" had one slot more, so "c" lacks one more: it gets the first, then they take turns.
   uint32_t next = 3;

@@ -229,7 +229,7 @@ TEST_P(FilterContentsOf, a_collection_becomes_what_single_inserts_would_make) {
       EXPECT_EQ(added->digest(), contents.filter->digest());
       EXPECT_TRUE(!added->canonical() || equal_cells(*added, *contents.filter));
       for (const auto& entry : expected) {
-        ASSERT_EQ(contents.filter->ask(entry.first), Filter::Answer::kPresent);
+        ASSERT_EQ(contents.filter->probe(entry.first), Filter::Answer::kPresent);
       }
     }
   }

@@ -132,7 +132,7 @@ TEST(FuzzCorpus, DISABLED_write_files) {
   record.geometry = {263, 19, 7};
   write_bytes(corpus("filter_record") / "empty", encode_record(record));
   record.options_digest = 0x0102030405060708;
-  record.generation = 3;
+  record.epoch = 3;
   record.start_position = 2;
   record.first_row = 3ULL << 40;
   record.fold_position = 20;

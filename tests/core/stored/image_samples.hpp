@@ -84,7 +84,7 @@ inline HashPair sample_pair(uint64_t i) noexcept {
 
 inline Filter::Answer answer(const Filter& filter, uint64_t i, HashWidth width) {
   return filter.kind() == FilterKind::kLegacyBloom ? pairs_of(filter).probe_pair(sample_pair(i))
-                                                   : filter.ask(sample_hash(i, width));
+                                                   : filter.probe(sample_hash(i, width));
 }
 
 // Ascending; a multiset has some of them often enough to overflow.

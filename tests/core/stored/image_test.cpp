@@ -179,7 +179,7 @@ TEST(FilterImage, I4_decoded_filter_is_like_one_just_built) {
     EXPECT_EQ(filter.overflow().changed().size(), filter.overflow().cells());
     filter.insert_batch(std::vector<uint64_t>{sample_hash(1000, HashWidth::k47Bits)});
     EXPECT_TRUE(filter.check().ok());
-    EXPECT_EQ(filter.ask(sample_hash(1000, HashWidth::k47Bits)), Filter::Answer::kPresent);
+    EXPECT_EQ(filter.probe(sample_hash(1000, HashWidth::k47Bits)), Filter::Answer::kPresent);
   }
 }
 
@@ -378,9 +378,9 @@ TEST(FilterImage, example_has_the_bytes_it_always_had) {
   const Result<Image> image = decode_image(bytes);
   ASSERT_TRUE(image.ok()) << image.error().message;
   EXPECT_EQ(image.value().filter->count(0xC391B69EEFD40000, {}), 12U);
-  EXPECT_EQ(image.value().filter->ask(0xDAC6F29FB25A0000), Filter::Answer::kPresent);
-  EXPECT_EQ(image.value().filter->ask(0x4B6A749287720000), Filter::Answer::kPresent);
-  EXPECT_EQ(image.value().filter->ask(0x0123456789AA0000), Filter::Answer::kAbsent);
+  EXPECT_EQ(image.value().filter->probe(0xDAC6F29FB25A0000), Filter::Answer::kPresent);
+  EXPECT_EQ(image.value().filter->probe(0x4B6A749287720000), Filter::Answer::kPresent);
+  EXPECT_EQ(image.value().filter->probe(0x0123456789AA0000), Filter::Answer::kAbsent);
   EXPECT_EQ(encode_again(bytes).value(), bytes);
 }
 

@@ -20,7 +20,7 @@ using test::nth_word;
 
 FilterRecord first_record() {
   FilterRecord record;
-  record.generation = 3;
+  record.epoch = 3;
   record.first_row = record.fold_row = static_cast<uint64_t>(first_row_id(3));
   record.start_chain = record.fold_chain = 77;
   return record;

@@ -1,5 +1,5 @@
 // What goes into a LoggedFilter and comes out of it as a whole: contents(), import(), unite(),
-// clear() and erase_generation(), for every kind. And the filter of pairs, which has no log.
+// clear() and erase_epoch(), for every kind. And the filter of pairs, which has no log.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -185,7 +185,7 @@ TEST_P(GrowingFilterContents, contents_that_outgrow_the_filter_are_made_for_more
     EXPECT_LE(contents.filter->rate_now(), 0.01 * 1.2);
     EXPECT_TRUE(contents.filter->check().ok());
     for (uint64_t i = 0; i < 450; ++i) {
-      ASSERT_EQ(contents.filter->ask(nth_hash(i)), Filter::Answer::kPresent) << i;
+      ASSERT_EQ(contents.filter->probe(nth_hash(i)), Filter::Answer::kPresent) << i;
     }
     EXPECT_EQ(hashes_of(contents).size(), 450u);
   }
@@ -594,7 +594,7 @@ TEST_P(LoggedFilterContents, erase_generation_leaves_no_row) {
   stored.commit();
   ASSERT_FALSE(stored.storage.rows.pages.empty());
   ASSERT_FALSE(stored.storage.rows.log.empty());
-  ASSERT_TRUE(stored.filter.erase_generation().ok());
+  ASSERT_TRUE(stored.filter.erase_epoch().ok());
   EXPECT_TRUE(stored.storage.rows.pages.empty());
   EXPECT_TRUE(stored.storage.rows.log.empty());
   EXPECT_TRUE(stored.storage.rows.items.empty());

@@ -76,7 +76,7 @@ Step contents() {
 
 struct Work {
   const char* name;
-  std::vector<Step> steps;  // settle() and flush() follow
+  std::vector<Step> steps;  // fold_rest() and flush() follow
 };
 
 std::vector<Work> all_work(const FilterCase& filter_case) {
@@ -160,7 +160,7 @@ void expect_starting_keys(LoggedFilter& filter) {
 // `repeat`; else the first failure is returned.
 Status run(LoggedFilter& filter, MemoryStorage& storage, const Work& work, bool repeat) {
   std::vector<Step> steps = work.steps;
-  steps.push_back([](LoggedFilter& f) { return f.settle(); });
+  steps.push_back([](LoggedFilter& f) { return f.fold_rest(); });
   steps.push_back([](LoggedFilter& f) { return f.flush(); });
   for (const Step& step : steps) {
     Status status = step(filter);
@@ -218,7 +218,7 @@ TEST_P(FaultyStorage, each_call_fails_in_turn_and_a_rollback_restores_everything
       ASSERT_TRUE(filter.refresh(storage.rows.record).ok());
       expect_starting_keys(filter);
       ASSERT_TRUE(filter.check().ok());
-      ASSERT_TRUE(filter.settle().ok() && filter.flush().ok());
+      ASSERT_TRUE(filter.fold_rest().ok() && filter.flush().ok());
       ASSERT_EQ(difference(start, storage.rows), "") << "nothing is pending after a rollback";
       const Status again = run(filter, storage, work, false);
       ASSERT_TRUE(again.ok()) << message_of(again);
@@ -272,7 +272,7 @@ TEST_P(FaultyStorage, refresh_that_fails_can_be_repeated) {
         ASSERT_TRUE(writer.insert(nth_hash(5000 + i)).ok());
       }
       ASSERT_TRUE(turn % 2 == 0 || writer.fold().ok());
-      ASSERT_TRUE(writer.settle().ok() && writer.flush().ok());
+      ASSERT_TRUE(writer.fold_rest().ok() && writer.flush().ok());
       storage.fail_at(n, code());
       const Status status = reader.refresh(storage.rows.record);
       const bool failed = storage.failed();
@@ -356,7 +356,7 @@ TEST_P(DamagedStorage, I7_a_fold_over_damaged_pages_changes_nothing) {
   EXPECT_EQ(filter.items(), items);
   storage.rows.pages = start.pages;
   EXPECT_TRUE(filter.insert(nth_hash(9000 + added)).ok()) << "the page is good again";
-  EXPECT_TRUE(filter.settle().ok() && filter.flush().ok());
+  EXPECT_TRUE(filter.fold_rest().ok() && filter.flush().ok());
   EXPECT_TRUE(filter.check().ok());
 }
 

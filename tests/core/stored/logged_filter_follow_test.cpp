@@ -73,7 +73,7 @@ TEST_P(LoggedFilterFollows, I4_other_connections_write_in_turn) {
     for (uint64_t i = 0; i < 37; ++i) {
       ASSERT_TRUE(writer.insert(nth_hash(37 * turn + i)).ok());
     }
-    ASSERT_TRUE(writer.settle().ok() && writer.flush().ok());
+    ASSERT_TRUE(writer.fold_rest().ok() && writer.flush().ok());
     writer.committed();
     ASSERT_TRUE(stored.filter.refresh(stored.storage.rows.record).ok());
     ASSERT_EQ(stored.missing(37 * turn, 37 * turn + 37), 0u);
@@ -141,7 +141,7 @@ TEST_P(LoggedFilterFollows, I4_whatever_is_done_a_follower_answers_the_same) {
     SCOPED_TRACE("work " + std::to_string(number));
     work();
     if (number % 2 == 0) {
-      ASSERT_TRUE(stored.filter.settle().ok());
+      ASSERT_TRUE(stored.filter.fold_rest().ok());
     }
     ASSERT_TRUE(stored.filter.flush().ok());
     stored.filter.committed();
@@ -353,7 +353,7 @@ void transaction(LoggedFilter& filter, uint64_t number) {
     contents.hashes = number % 2 == 0 ? nullptr : contents.hashes;
     ASSERT_TRUE(filter.import(filter.options(), std::move(contents)).ok());
   }
-  ASSERT_TRUE(filter.settle().ok() && filter.flush().ok());
+  ASSERT_TRUE(filter.fold_rest().ok() && filter.flush().ok());
   filter.committed();
 }
 

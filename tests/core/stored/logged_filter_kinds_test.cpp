@@ -44,8 +44,8 @@ uint64_t items_after_adding(LoggedFilter& filter, uint64_t hash) {
   const Status status = filter.insert(hash);
   EXPECT_TRUE(status.ok()) << message_of(status);
   const bool folded = record.fold_position != filter.record().fold_position ||
-                      record.generation != filter.record().generation;
-  const bool present_then = folded && filter.base().ask(hash) == Filter::Answer::kPresent;
+                      record.epoch != filter.record().epoch;
+  const bool present_then = folded && filter.base().probe(hash) == Filter::Answer::kPresent;
   return before + (filter.multiset() || !(present || present_then) ? 1 : 0);
 }
 

@@ -26,7 +26,7 @@ class LoggedFilterLog : public ::testing::TestWithParam<FilterCase> {
   static bool growth() { return GetParam().growth; }
 
   void commit() {
-    Status status = filter_.settle();
+    Status status = filter_.fold_rest();
     ASSERT_TRUE(status.ok()) << message_of(status);
     status = filter_.flush();
     ASSERT_TRUE(status.ok()) << message_of(status);

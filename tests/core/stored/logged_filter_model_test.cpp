@@ -429,7 +429,7 @@ class Script {
     const bool same = contents.filter->words() == filter.base().words();
     ASSERT_TRUE(same || anew);
     for (const uint64_t hash : universe_) {
-      const bool has = contents.filter->ask(hash) == Filter::Answer::kPresent;
+      const bool has = contents.filter->probe(hash) == Filter::Answer::kPresent;
       ASSERT_TRUE(has || !model_.must_contain(hash)) << "I1, hash " << hash;
       ASSERT_TRUE(!same || (anew && !honest_) || has == folded.contains(hash)) << hash;
     }
@@ -479,7 +479,7 @@ class Script {
     }
     if (random(5) == 0) {
       if (random(2) == 0) {
-        ASSERT_TRUE(filter.settle().ok());
+        ASSERT_TRUE(filter.fold_rest().ok());
         ASSERT_TRUE(filter.flush().ok());
       }
       storage_.restore(before);
@@ -499,12 +499,12 @@ class Script {
   }
 
   void commit(LoggedFilter& filter) {
-    ASSERT_TRUE(filter.settle().ok());
+    ASSERT_TRUE(filter.fold_rest().ok());
     model_.follow(filter);
     ASSERT_TRUE(filter.flush().ok());
     filter.committed();
     const StoredRows stored = storage_.snapshot();
-    ASSERT_TRUE(filter.settle().ok() && filter.flush().ok());
+    ASSERT_TRUE(filter.fold_rest().ok() && filter.flush().ok());
     ASSERT_EQ(difference(stored, storage_.rows), "") << "nothing was pending";
     const Result<FilterRecord> record = decode_record(storage_.rows.record);
     ASSERT_TRUE(record.ok()) << record.error().message;

@@ -100,8 +100,8 @@ TEST(LoggedFilter, clear_and_rebuild_end_with_the_last_generation) {
   stored.add(0, 10);
   stored.commit();
   FilterRecord record = stored.filter.record();
-  const uint64_t shift = (kMaxGeneration - record.generation) << 40;
-  record.generation = kMaxGeneration;
+  const uint64_t shift = (kMaxEpoch - record.epoch) << 40;
+  record.epoch = kMaxEpoch;
   record.first_row += shift;
   record.fold_row += shift;
   record.end_row += shift;
@@ -241,7 +241,7 @@ TEST(LoggedFilter, without_growth_a_fold_cuts_the_log) {
   StoredFilter stored(options);
   stored.add(0, 10000);
   stored.commit();
-  EXPECT_EQ(stored.filter.log_entries(), 0u) << "settle() folded the rest";
+  EXPECT_EQ(stored.filter.log_entries(), 0u) << "fold_rest() folded the rest";
   EXPECT_TRUE(stored.storage.rows.log.empty());
   stored.add(10000, 10010);
   stored.commit();

@@ -32,12 +32,12 @@ class FilterModel {
   void follow(const LoggedFilter& filter) {
     const FilterRecord& record = filter.record();
     keeps_hashes_ = filter.keeps_hashes();
-    if (cells_ == nullptr || record.generation != generation_) {
+    if (cells_ == nullptr || record.epoch != generation_) {
       rebuild(filter);
     } else if (record.fold_position != fold_position_) {
       fold();
     }
-    generation_ = record.generation;
+    generation_ = record.epoch;
     fold_position_ = record.fold_position;
   }
 

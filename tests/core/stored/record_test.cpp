@@ -23,7 +23,7 @@ constexpr size_t kBytes = 8 + 8 * kFields + 4;
 FilterRecord example() {
   FilterRecord record;
   record.options_digest = 0x0102030405060708;
-  record.generation = 3;
+  record.epoch = 3;
   record.capacity = 1000;
   record.geometry = {263, 19, 7};
   record.start_chain = 0xABCDEF;
@@ -87,7 +87,7 @@ TEST(FilterRecord, round_trip_of_extreme_numbers) {
   record.cells_digest = record.overflow_digest = record.page_id_sum = UINT64_MAX;
   record.geometry = {UINT64_MAX, UINT64_MAX, UINT64_MAX};  // no business of the record
   record.capacity = kMaxCapacity;
-  record.generation = kMaxGeneration;
+  record.epoch = kMaxEpoch;
   record.occupied = record.fold_items = record.rotation = UINT64_MAX;
   record.older = kMaxGenerations - 1;
   record.end_position = record.end_items = record.dead = UINT64_MAX;
@@ -153,16 +153,16 @@ TEST(FilterRecord, stored_bytes_of_the_first_version_are_what_they_always_were) 
 TEST(FilterRecord, first_row_id_keeps_generations_apart) {
   EXPECT_EQ(first_row_id(0), 0);
   EXPECT_EQ(first_row_id(1), int64_t{1} << 40);
-  EXPECT_EQ(first_row_id(kMaxGeneration), ((int64_t{1} << 22) - 1) << 40);
-  EXPECT_GT(first_row_id(kMaxGeneration), first_row_id(kMaxGeneration - 1));
-  EXPECT_LT(first_row_id(kMaxGeneration) + (int64_t{1} << 40) - 1, int64_t{1} << 62);
+  EXPECT_EQ(first_row_id(kMaxEpoch), ((int64_t{1} << 22) - 1) << 40);
+  EXPECT_GT(first_row_id(kMaxEpoch), first_row_id(kMaxEpoch - 1));
+  EXPECT_LT(first_row_id(kMaxEpoch) + (int64_t{1} << 40) - 1, int64_t{1} << 62);
 }
 
 // Equal ids stand for equal pages: whatever makes them other pages makes another id.
 TEST(FilterRecord, base_id_depends_on_generation_capacity_geometry_and_chain_alone) {
   const uint64_t id = first_base_id(example());
   const std::function<void(FilterRecord&)> kChanges[] = {
-      [](FilterRecord& r) { ++r.generation; },
+      [](FilterRecord& r) { ++r.epoch; },
       [](FilterRecord& r) { ++r.capacity; },
       [](FilterRecord& r) { ++r.geometry.size; },
       [](FilterRecord& r) { ++r.geometry.shape; },
@@ -217,7 +217,7 @@ TEST(FilterRecord, numbers_that_do_not_fit_together_are_refused) {
   } kChanges[] = {
       {"no capacity", [](FilterRecord& r) { r.capacity = 0; }},
       {"capacity too large", [](FilterRecord& r) { r.capacity = kMaxCapacity + 1; }},
-      {"generation too large", [](FilterRecord& r) { r.generation = kMaxGeneration + 1; }},
+      {"epoch too large", [](FilterRecord& r) { r.epoch = kMaxEpoch + 1; }},
       {"row id too large", [](FilterRecord& r) { r.end_row = 1ULL << 62; }},
       {"start behind fold", [](FilterRecord& r) { r.start_position = r.fold_position + 1; }},
       {"fold behind end", [](FilterRecord& r) { r.fold_position = r.end_position + 1; }},

@@ -20,7 +20,7 @@ struct WrittenPages {
       : options(test::options_for({kind, true}, 2000, 0.01, 128)), pages(storage) {
     Result<std::unique_ptr<Filter>> made = options.make_filter_for(options.capacity);
     EXPECT_TRUE(made.ok());
-    record.generation = 5;
+    record.epoch = 5;
     record.capacity = options.capacity;
     record.geometry = made.value()->words();
     pages.start(options, record, std::move(made.value()));

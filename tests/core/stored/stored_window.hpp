@@ -51,7 +51,7 @@ struct StoredWindow {
   }
 
   void commit() {
-    Status status = window.settle();
+    Status status = window.fold_rest();
     EXPECT_TRUE(status.ok()) << message_of(status);
     status = window.flush();
     EXPECT_TRUE(status.ok()) << message_of(status);

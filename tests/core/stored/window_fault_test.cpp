@@ -87,7 +87,7 @@ Status run(FilterWindow& window, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     CUCKOO_TRY(step(window));
   }
-  CUCKOO_TRY(window.settle());
+  CUCKOO_TRY(window.fold_rest());
   return window.flush();
 }
 
@@ -133,7 +133,7 @@ TEST_P(FaultyWindow, each_call_fails_in_turn_and_a_rollback_restores_everything)
         stored.follow(stored.window);
         ASSERT_EQ(answers_of(stored.window, 0, 3500), answers);
         stored.expect_good();
-        ASSERT_TRUE(stored.window.settle().ok() && stored.window.flush().ok());
+        ASSERT_TRUE(stored.window.fold_rest().ok() && stored.window.flush().ok());
         ASSERT_EQ(difference(start, stored.storage.rows), "") << "nothing is pending";
         const Status again = run(stored.window, steps);
         ASSERT_TRUE(again.ok()) << message_of(again);
@@ -258,8 +258,8 @@ TEST_P(FaultyWindow, check_finds_every_missing_and_every_stray_row) {
   if (GetParam().multiset()) {
     expect_missed(&StoredRows::items);
   }
-  const uint64_t newest = stored.window.newest().record().generation;
-  for (const uint64_t generation : {newest + 1, newest + 9, kMaxGeneration}) {
+  const uint64_t newest = stored.window.newest().record().epoch;
+  for (const uint64_t generation : {newest + 1, newest + 9, kMaxEpoch}) {
     const std::function<void(StoredRows&)> kStrays[] = {
         [&](StoredRows& r) { r.pages[first_row_id(generation)] = r.pages.begin()->second; },
         [&](StoredRows& r) { r.pages[first_row_id(generation) - 1] = r.pages.begin()->second; },
@@ -286,7 +286,7 @@ TEST_P(FaultyWindow, check_finds_every_missing_and_every_stray_row) {
 TEST_P(FaultyWindow, a_generation_that_was_forgotten_leaves_no_row) {
   StoredWindow stored(options());
   fill(stored);
-  const uint64_t oldest = stored.window.newest().record().generation - 2;
+  const uint64_t oldest = stored.window.newest().record().epoch - 2;
   ASSERT_TRUE(stored.storage.rows.pages.contains(first_row_id(oldest)));
   stored.rotate();
   stored.commit();
@@ -423,9 +423,9 @@ TEST_P(FaultyWindow, a_single_generation_does_not_rotate) {
 TEST_P(FaultyWindow, rotations_end_with_the_last_generation_of_rows) {
   StoredWindow stored(options());
   FilterRecord record = stored.window.newest().record();
-  record.generation = kMaxGeneration;
+  record.epoch = kMaxEpoch;
   record.first_row = record.fold_row = record.end_row =
-      static_cast<uint64_t>(first_row_id(kMaxGeneration));
+      static_cast<uint64_t>(first_row_id(kMaxEpoch));
   StoredRows rows = stored.storage.snapshot();
   rows.record = encode_record(record);
   stored.roll_back(rows);

@@ -107,8 +107,7 @@ class Script {
       model_ = model_before;
     } else {
       stored_.commit();
-      model_.expect_new_generations(stored_.storage.rows,
-                                    stored_.window.newest().record().generation);
+      model_.expect_new_generations(stored_.storage.rows, stored_.window.newest().record().epoch);
       stored_.expect_good();
     }
     expect_all(stored_.window);
@@ -474,7 +473,7 @@ TEST_P(FilterWindows, the_same_calls_give_the_same_bytes_cold_or_warm) {
     if (number % 40 == 30) {
       ASSERT_TRUE(window.clear().ok());
     }
-    ASSERT_TRUE(window.settle().ok() && window.flush().ok());
+    ASSERT_TRUE(window.fold_rest().ok() && window.flush().ok());
     window.committed();
   };
   for (uint64_t number = 0; number < 60; ++number) {

@@ -14,7 +14,7 @@ namespace {
 class SecondLibrary {
  public:
   explicit SecondLibrary(const TemporaryFolder& folder) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(RTLD_DEEPBIND)
+#if !defined(CUCKOO_SANITIZED) && defined(RTLD_DEEPBIND)
     Dl_info info;
     void* const known = dlsym(RTLD_DEFAULT, "sqlite3_libversion");
     if (known == nullptr || dladdr(known, &info) == 0 ||
