@@ -61,6 +61,11 @@ Status HashCollection::for_each_distinct(Visitor&& visit) const {
   return {};
 }
 
+void HashCollection::make_unique() {
+  sort_entries_by_hash(hashes_, width_);
+  hashes_.erase(std::unique(hashes_.begin(), hashes_.end()), hashes_.end());
+}
+
 Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t capacity,
                                              Growth growth, uint32_t page_bytes, const Poll& poll) {
   constexpr uint64_t kHashesPerPoll = 1024;

@@ -50,6 +50,7 @@ class HashCollection {
 
   void add(uint64_t hash) { hashes_.push_back(logged_hash(hash, width_)); }
   HashWidth width() const noexcept { return width_; }
+  void make_unique();  // each hash once
 
   enum class Growth { kOff, kOn };
   // A filter of that capacity; 0: for as many as there are. kFull when there are more, and with

@@ -18,6 +18,7 @@ struct FilterOptions {
   uint64_t capacity = 1000;  // 1 … 2^40
   bool growth = true;
   uint64_t generations = 1;  // 1 … 64; the rate is of all together
+  bool unique = false;       // each hash is there once; what is in the log several times, too
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
   uint32_t page_bytes = kPageBytes;
@@ -25,6 +26,7 @@ struct FilterOptions {
   uint64_t digest = 0;    // identifies the options in the record
 
   bool multiset() const noexcept { return is_multiset(spec.kind); }
+  bool counts_copies() const noexcept { return multiset() && !unique; }
   // The longest row of pages or log.
   size_t row_bytes() const noexcept { return size_t{page_bytes} + kPageCrcBytes; }
   // Of one generation: false positives of N independent ones add up to the rate asked.

@@ -151,18 +151,39 @@ Result<bool> LoggedFilter::remove(uint64_t hash) {
   return true;
 }
 
-Result<bool> LoggedFilter::replace(uint64_t from, uint64_t to) {
+Result<bool> LoggedFilter::insert_new(uint64_t hash) {
+  Answer answer = probe(hash);
+  if (answer == Answer::kNotLoaded) {
+    CUCKOO_TRY(load(hash));
+    answer = probe(hash);
+  }
+  if (answer == Answer::kPresent) {
+    return false;
+  }
+  CUCKOO_TRY(insert(hash));
+  return true;
+}
+
+Result<LoggedFilter::Replaced> LoggedFilter::replace(uint64_t from, uint64_t to,
+                                                     IfPresent if_present) {
   CUCKOO_TRY(load(to));
-  Result<bool> removed = remove(from);
-  if (!removed.ok() || !removed.value()) {
-    return removed;
+  CUCKOO_ASSIGN_OR_RETURN(const bool removed, remove(from));
+  if (!removed) {
+    return Replaced::kNoSuch;
+  }
+  if (if_present != IfPresent::kAdd && contains(to)) {
+    if (if_present == IfPresent::kRefuse) {
+      append_add(from);  // where it was, there is room
+      return Replaced::kRefused;
+    }
+    return Replaced::kDone;
   }
   Status status = insert(to);
   if (!status.ok() && !poisoned()) {
-    append_add(from);  // where it was, there is room
+    append_add(from);
   }
   CUCKOO_TRY(std::move(status));
-  return true;
+  return Replaced::kDone;
 }
 
 Status LoggedFilter::insert_unlogged(std::span<const uint64_t> words,

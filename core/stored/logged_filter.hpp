@@ -124,8 +124,17 @@ class LoggedFilter {
   Status insert(uint64_t hash);
   // One occurrence; false when it is definitely absent. Loads the pages itself. Multisets only.
   Result<bool> remove(uint64_t hash);
-  // One occurrence of `from` becomes one of `to`; false when there is none.
-  Result<bool> replace(uint64_t from, uint64_t to);
+  // What becomes of a hash that is present, or seems to be.
+  enum class IfPresent {
+    kAdd,     // it is there once more
+    kLeave,   // it is left as it is
+    kRefuse,  // nothing changes
+  };
+  // False: it is present, and was not added. Loads the pages itself.
+  Result<bool> insert_new(uint64_t hash);
+  enum class Replaced { kDone, kNoSuch, kRefused };
+  // One occurrence of `from` becomes one of `to`. Whether `to` is present is told without it.
+  Result<Replaced> replace(uint64_t from, uint64_t to, IfPresent if_present = IfPresent::kAdd);
   // One item that goes into the pages at once (core/stored/pair_filter.hpp): for a filter without a
   // log, whose pages are in memory. Equal words, equal changes.
   Status insert_unlogged(std::span<const uint64_t> words,

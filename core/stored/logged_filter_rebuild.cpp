@@ -89,7 +89,7 @@ uint64_t LoggedFilter::capacity_for(uint64_t needed, uint64_t capacity, bool gro
 Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow) {
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t epoch, next_epoch());
   CUCKOO_TRY(poison_.writing([&] { return tail_.write(storage_); }));
-  LogReplay replay(storage_, options_.width);
+  LogReplay replay(storage_, options_.width, options_.unique);
   CUCKOO_TRY(replay.read(log_extent(Extent::kAll)));
   const uint64_t needed = needed_capacity(replay);
   FilterContents contents;
@@ -295,7 +295,7 @@ Status LoggedFilter::expect_hashes() const {
 Result<std::shared_ptr<LogReplay>> LoggedFilter::replay_with_tail() {
   CUCKOO_TRY(expect_hashes());
   CUCKOO_ASSIGN_OR_RETURN(const std::vector<uint64_t> tail, tail_.entries_in_order(storage_));
-  auto replay = std::make_shared<LogReplay>(storage_, options_.width);
+  auto replay = std::make_shared<LogReplay>(storage_, options_.width, options_.unique);
   CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail));
   return replay;
 }

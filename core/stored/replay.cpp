@@ -108,7 +108,7 @@ Status LogReplay::merge(const CountedHashSink& sink) const {
     if (count == 0) {
       return {};
     }
-    return sink(hash, multiset_ ? static_cast<uint64_t>(count) : 1);
+    return sink(hash, multiset_ && !unique_ ? static_cast<uint64_t>(count) : 1);
   });
 }
 

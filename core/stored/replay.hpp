@@ -48,7 +48,9 @@ Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& exten
 
 class LogReplay {
  public:
-  LogReplay(FilterStorage& storage, HashWidth width) : storage_(storage), width_(width) {}
+  // `unique`: a hash that is left counts once, however often it was added.
+  LogReplay(FilterStorage& storage, HashWidth width, bool unique = false)
+      : storage_(storage), width_(width), unique_(unique) {}
 
   // `behind`: entries that follow the extent's, in memory only.
   Status read(const LogExtent& extent, std::span<const uint64_t> behind = {});
@@ -70,6 +72,7 @@ class LogReplay {
 
   FilterStorage& storage_;
   HashWidth width_;
+  bool unique_;
   bool multiset_ = true;
   int64_t first_row_ = 0;
   int64_t first_raw_row_ = 0;

@@ -32,6 +32,7 @@ enum Column : int {
   kLogEntries,
   kProbes,
   kPositives,
+  kUnique,
   kCollation,
   kKeyTypes,
   kError,
@@ -97,7 +98,8 @@ std::string FilterInfo::declaration() const {
   return "CREATE TABLE x(schema TEXT, name TEXT, kind TEXT, items INTEGER, capacity INTEGER,"
          " load_factor REAL, fpr REAL, fpr_now REAL, bits_per_key REAL, fingerprint_bits REAL,"
          " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
-         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER,"
+         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER, \"unique\" "
+         "INTEGER,"
          " collation TEXT, key_types TEXT, error TEXT, filter BLOB HIDDEN)";
 }
 
@@ -231,6 +233,8 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
       return result_count(context, live.probes());
     case kPositives:
       return result_count(context, live.positives());
+    case kUnique:
+      return sqlite3_result_int(context, filter.options().unique ? 1 : 0);
     default:
       return filter_column(context, column, filter.newest().base(), filter.newest().capacity());
   }

@@ -160,15 +160,37 @@ void LiveFilter::change(Body&& body) {
 void LiveFilter::change_by(const std::function<Status()>& body) { change(body); }
 
 void LiveFilter::insert(const KeyView& key) {
-  if (!legacy_) {
-    const uint64_t hash = hash_of(key) & hash_mask_;
-    change([&]() -> Status {
-      CUCKOO_TRY(filter_->newest().insert(hash));
-      note_type_of(key);
-      return {};
-    });
+  if (legacy_) {
+    insert_pair(key);
     return;
   }
+  const uint64_t hash = hash_of(key) & hash_mask_;
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->newest().insert(hash));
+    note_type_of(key);
+    return {};
+  });
+}
+
+bool LiveFilter::insert_new(const KeyView& key) {
+  if (legacy_) {
+    const uint64_t items = filter_->items();
+    insert_pair(key);  // into a set: what is present changes nothing
+    return filter_->items() != items;
+  }
+  bool added = false;
+  const uint64_t hash = hash_of(key) & hash_mask_;
+  change([&]() -> Status {
+    CUCKOO_ASSIGN_OR_RETURN(added, filter_->newest().insert_new(hash));
+    if (added) {
+      note_type_of(key);
+    }
+    return {};
+  });
+  return added;
+}
+
+void LiveFilter::insert_pair(const KeyView& key) {
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     throw SqlError(SQLITE_MISMATCH,
                    table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
@@ -191,14 +213,17 @@ bool LiveFilter::remove(const KeyView& key) {
   return removed;
 }
 
-void LiveFilter::replace_key(const KeyView& from, const KeyView& to) {
+LiveFilter::Replaced LiveFilter::replace_key(const KeyView& from, const KeyView& to,
+                                             IfPresent if_present) {
   const uint64_t old_hash = hash_of(from) & hash_mask_;
   const uint64_t new_hash = hash_of(to) & hash_mask_;
+  Replaced replaced = Replaced::kNoSuch;
   change([&]() -> Status {
-    CUCKOO_TRY(filter_->newest().replace(old_hash, new_hash).take_status());
+    CUCKOO_ASSIGN_OR_RETURN(replaced, filter_->newest().replace(old_hash, new_hash, if_present));
     note_type_of(to);
     return {};
   });
+  return replaced;
 }
 
 void LiveFilter::clear() {

@@ -75,8 +75,13 @@ class LiveFilter final : public LiveTable {
 
   // Changes; the table's virtual-table instance is in a write transaction.
   void insert(const KeyView& key);
+  // False: it is present, or seems to be, and was not added.
+  bool insert_new(const KeyView& key);
   bool remove(const KeyView& key);
-  void replace_key(const KeyView& from, const KeyView& to);  // one occurrence, if there is one
+  // One occurrence, if there is one.
+  using IfPresent = LoggedFilter::IfPresent;
+  using Replaced = LoggedFilter::Replaced;
+  Replaced replace_key(const KeyView& from, const KeyView& to, IfPresent if_present);
   void clear();
   void rebuild();
   void resize(uint64_t capacity);
@@ -118,6 +123,7 @@ class LiveFilter final : public LiveTable {
   void load(uint64_t hash);
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
+  void insert_pair(const KeyView& key);  // hash = murmur2
   uint64_t hash_of(const KeyView& key);
   void note_type_of(const KeyView& key) noexcept;
   template <class Body>
@@ -137,6 +143,8 @@ class LiveFilter final : public LiveTable {
   void check_hashes(const Incoming& incoming) const;
   void take_pages_of(uint32_t page_bytes, FilterContents& contents) const;
   void take_in(Incoming incoming);
+  void take_in_new(const Incoming& incoming);
+  void take_each_once(HashCollection& once, Incoming& incoming);
   void replace_all(const FilterOptions& options, FilterContents contents);
   FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
                                    uint8_t types) const;

@@ -56,7 +56,8 @@ LiveFilter::Comparison LiveFilter::compare_hashes(
   });
   LoggedFilter& newest = filter_->newest();
   sort_entries_by_hash(named, newest.options().width);
-  Runs runs(named, newest.multiset());
+  const bool counts_copies = newest.options().counts_copies();
+  Runs runs(named, counts_copies);
   const auto miss_below = [&](uint64_t hash) {
     for (; !runs.done() && runs.hash() < hash; runs.advance()) {
       result.missing += runs.count();
@@ -70,7 +71,7 @@ LiveFilter::Comparison LiveFilter::compare_hashes(
     miss_below(hash);
     const bool same = !runs.done() && runs.hash() == hash;
     const uint64_t expected = same ? runs.count() : 0;
-    const uint64_t held = newest.multiset() ? count : 1;
+    const uint64_t held = counts_copies ? count : 1;
     result.missing += expected - std::min(expected, held);
     result.surplus += held - std::min(expected, held);
     if (same) {
@@ -97,7 +98,7 @@ LiveFilter::Comparison LiveFilter::compare_answers(
   probes_ = probes;
   positives_ = positives;
   const uint64_t held = result.keys - result.missing;
-  if (filter_->newest().multiset() && filter_->items() > held) {
+  if (filter_->options().counts_copies() && filter_->items() > held) {
     result.surplus = filter_->items() - held;
   }
   return result;

@@ -1,4 +1,5 @@
 // LiveFilter's images: what comes in by merge, import and a source's keys, what goes out by export.
+#include <algorithm>
 #include <string>
 
 #include "core/filter/cell_layout.hpp"
@@ -62,6 +63,11 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
   const FilterOptions& other = incoming.options;
   const std::string& name = incoming.name;
   const bool by_hashes = incoming.contents.hashes != nullptr && !legacy_;
+  if (mine.unique && filter_->newest().multiset() && !(by_hashes && mine.growth)) {
+    return invalid("merge: unique = on skips hashes that it has, and " +
+                   (by_hashes ? "this table" : name) + " keeps none; make it with growth = on" +
+                   (by_hashes ? "" : ", or export it with 'hashes'"));
+  }
   if (legacy_ != traits_of(other.spec.kind).pairs) {
     return invalid("merge: " + name + " is " + describe(other.spec.kind) + ", this is " +
                    describe(mine.spec.kind) + "; their hashes have nothing in common");
@@ -126,6 +132,10 @@ void LiveFilter::take_in(Incoming incoming) {
     return;
   }
   const bool counts = newest.multiset();
+  if (counts && newest.options().unique) {
+    take_in_new(incoming);
+    return;
+  }
   uint64_t entries = 0;
   throw_if(table(), contents.hashes([&](uint64_t, uint64_t count) -> Status {
     entries += counts ? count : 1;
@@ -156,6 +166,42 @@ void LiveFilter::take_in(Incoming incoming) {
       filter_->forget();  // nothing of it was written: what storage holds is as before
     }
     CUCKOO_TRY(std::move(status));
+    newest.note_key_types(incoming.keys.types);
+    return {};
+  });
+}
+
+// Into a table with unique = on: equal hashes are skipped, what only seems to be present is not.
+void LiveFilter::take_in_new(const Incoming& incoming) {
+  LoggedFilter& newest = filter_->newest();
+  std::vector<uint64_t> hashes;
+  hashes.reserve(incoming.contents.hash_count);
+  throw_if(table(), incoming.contents.hashes([&](uint64_t hash, uint64_t) -> Status {
+    hashes.push_back(hash & hash_mask_);
+    return {};
+  }));
+  std::sort(hashes.begin(), hashes.end());
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  std::vector<bool> known(hashes.size());
+  change_by([&]() -> Status {
+    CUCKOO_TRY(filter_->flush());
+    CUCKOO_ASSIGN_OR_RETURN(const HashSource own, newest.hashes());
+    CUCKOO_TRY(own([&](uint64_t hash, uint64_t) -> Status {
+      const auto at = std::lower_bound(hashes.begin(), hashes.end(), hash);
+      if (at != hashes.end() && *at == hash) {
+        known[static_cast<size_t>(at - hashes.begin())] = true;
+      }
+      return {};
+    }));
+    constexpr size_t kInsertsPerPoll = 1024;
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (!known[i]) {
+        CUCKOO_TRY(newest.insert(hashes[i]));
+      }
+      if (i % kInsertsPerPoll == 0) {
+        CUCKOO_TRY(store_.poll());
+      }
+    }
     newest.note_key_types(incoming.keys.types);
     return {};
   });
@@ -205,7 +251,33 @@ void LiveFilter::import(std::span<const std::byte> image) {
   throw_if(table(), check_keys("import", incoming));
   check_hashes(incoming);
   take_pages_of(mine.page_bytes, incoming.contents);
+  HashCollection once(incoming.options.width);
+  if (mine.unique && filter_->newest().multiset()) {
+    take_each_once(once, incoming);
+  }
   replace_all(incoming.options, std::move(incoming.contents));
+}
+
+// What a table with unique = on takes of a multiset's image: made anew from its hashes.
+void LiveFilter::take_each_once(HashCollection& once, Incoming& incoming) {
+  FilterContents& contents = incoming.contents;
+  if (contents.hashes == nullptr) {
+    throw SqlError(SQLITE_ERROR, table() +
+                                     ": import: unique = on takes each hash once, and this image"
+                                     " has none; export it with 'hashes'");
+  }
+  throw_if(table(), contents.hashes([&](uint64_t hash, uint64_t) -> Status {
+    once.add(hash);
+    return {};
+  }));
+  once.make_unique();
+  const FilterOptions& options = incoming.options;
+  Result<FilterContents> made =
+      once.build(options.spec, options.capacity, HashCollection::Growth::kOn,
+                 filter_->options().page_bytes, [this] { return store_.poll(); });
+  throw_if(table(), made.take_status());
+  made.value().key_types = contents.key_types;
+  contents = std::move(made.value());
 }
 
 FilterContents LiveFilter::contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
@@ -259,6 +331,9 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
     keys.add(hash_of(key));
     note_key_type(key, types);
   });
+  if (options.unique) {
+    keys.make_unique();
+  }
   Result<FilterContents> contents =
       keys.build(options.spec, capacity,
                  options.growth ? HashCollection::Growth::kOn : HashCollection::Growth::kOff,

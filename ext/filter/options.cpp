@@ -39,6 +39,8 @@ constexpr OptionSpec kGenerations = {"generations",
                                      "a whole number from 1 to 64",
                                      {}};
 
+constexpr OptionSpec kUnique = {"unique", OptionKind::kSwitch, 0, 0, "on or off", {}};
+
 constexpr OptionSpec kCuckooSpecs[] = {
     kCapacity,
     kFpr,
@@ -49,6 +51,7 @@ constexpr OptionSpec kCuckooSpecs[] = {
     kSource,
     kTriggers,
     kGenerations,
+    kUnique,
 };
 
 constexpr OptionSpec kBloomSpecs[] = {
@@ -70,6 +73,7 @@ constexpr OptionSpec kBloomSpecs[] = {
     kSource,
     kTriggers,
     kGenerations,
+    kUnique,
 };
 
 // A rate down to that, and a capacity up to the other, go with hashes of 47 bits.
@@ -145,6 +149,16 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
   if (chosen.generations > 1 && options.has("source")) {
     choice.refuse(
         "generations and source exclude one another: a window forgets what the source still has");
+  }
+  if (chosen.unique && chosen.generations > 1) {
+    choice.refuse(
+        "unique and generations exclude one another: a key that an old generation has would not"
+        " come into the newest, and be forgotten with the old one");
+  }
+  if (chosen.unique && triggers) {
+    choice.refuse(
+        "unique and triggers exclude one another: of two equal rows of the source, the first that"
+        " is deleted would take the key of both out");
   }
   const bool by_rate = chosen.spec.fingerprint_bits == 0 && chosen.spec.bits_per_key == 0;
   if (by_rate && chosen.spec.kind == FilterKind::kCuckoo &&
@@ -230,6 +244,7 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
   chosen.capacity = options.whole("capacity").value_or(around.capacity);
   chosen.growth = options.on("growth").value_or(!legacy);
   chosen.generations = options.whole("generations").value_or(1);
+  chosen.unique = options.on("unique").value_or(false);
   chosen.page_bytes = around.page_bytes;
   check_companions(choice, chosen, options);
   const double rate = rate_at_capacity(table, chosen);
@@ -261,7 +276,7 @@ HashWidth hash_width_for(double rate, uint64_t capacity) noexcept {
   return narrow ? HashWidth::k47Bits : HashWidth::k63Bits;
 }
 
-// From format 2 on of the last two words, too.
+// From format 2 on of format and collation, too; of `unique` where it is on.
 uint64_t digest_of(const FilterOptions& options) noexcept {
   const uint64_t words[] = {
       static_cast<uint64_t>(options.spec.kind),
@@ -277,9 +292,10 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
       options.page_bytes,
       options.format,
       options.collation,
+      1,
   };
   std::byte bytes[sizeof words];
-  const size_t count = std::size(words) - (options.format == 1 ? 2 : 0);
+  const size_t count = std::size(words) - (options.format == 1 ? 3 : options.unique ? 0 : 1);
   for (size_t i = 0; i < count; ++i) {
     store_le(&bytes[8 * i], words[i]);
   }
@@ -315,6 +331,9 @@ void store_options(ShadowStore& store, const FilterOptions& options) {
   }
   store.write_option("growth", std::string(options.growth ? "on" : "off"));
   whole("generations", options.generations);
+  if (options.unique) {
+    store.write_option("unique", std::string("on"));
+  }
   whole("seed", options.seed);
   whole("hash_bits", static_cast<uint64_t>(options.width));
   whole("page_bytes", options.page_bytes);
@@ -362,6 +381,8 @@ FilterOptions stored_options(ShadowStore& store) {
   options.growth = stored.on("growth");
   options.generations =
       static_cast<uint64_t>(stored.whole("generations", 1, static_cast<int64_t>(kMaxGenerations)));
+  options.unique = stored.has("unique") && stored.on("unique");
+  stored.expect(!options.unique || (options.format > 1 && options.generations == 1), "unique");
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   const int64_t bits = stored.whole("hash_bits", 47, 63);
   stored.expect(bits == 47 || bits == 63, "hash_bits");

@@ -356,13 +356,40 @@ bool FilterTable::remove(sqlite3_value* value) {
   return key.type != SQLITE_NULL && live_->remove(key);
 }
 
-void FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
+// Of a key that is present, or seems to be. OR IGNORE, row by row the cheapest way to add what is
+// new, comes here at every other one: no exception, no text.
+bool FilterTable::refuse_present() {
+  if (sqlite3_vtab_on_conflict(db_) != SQLITE_IGNORE) {
+    throw SqlError(SQLITE_CONSTRAINT_PRIMARYKEY,
+                   "UNIQUE constraint failed: " + name() + "." + key_.name);
+  }
+  return false;
+}
+
+bool FilterTable::insert(sqlite3_value* value) {
+  const KeyView key = key_to_store(value);
+  if (!unique()) {
+    live_->insert(key);
+  } else if (!live_->insert_new(key) && sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
+    return refuse_present();
+  }
+  return true;
+}
+
+bool FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
   refuse_removal("UPDATE");
   const KeyView added = key_to_store(new_key);
   const KeyView removed = key_of(old_key, affinity_);
-  if (removed.type != SQLITE_NULL) {
-    live_->replace_key(removed, added);
+  if (removed.type == SQLITE_NULL) {
+    return true;
   }
+  using IfPresent = LiveFilter::IfPresent;
+  const IfPresent if_present = !unique() ? IfPresent::kAdd
+                               : sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE
+                                   ? IfPresent::kLeave
+                                   : IfPresent::kRefuse;
+  return live_->replace_key(removed, added, if_present) != LiveFilter::Replaced::kRefused ||
+         refuse_present();
 }
 
 // UPDATE … FROM writes every column back as it was read, and the same row once.
@@ -372,7 +399,7 @@ bool FilterTable::is_count_of(sqlite3_value* occurrences, sqlite3_value* value) 
          sqlite3_value_int64(occurrences) == static_cast<int64_t>(live_->count(key));
 }
 
-void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
+bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   live_->follow();
   const bool inserting = count > 1 && is_null(values[0]);
@@ -381,7 +408,7 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   }
   if (count == 1) {
     remove(values[0]);
-    return;
+    return true;
   }
   sqlite3_value* const key = values[2 + kKeyColumn];
   sqlite3_value* const occurrences = values[2 + kCountColumn];
@@ -394,11 +421,12 @@ void FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
     run_command(*this, commands(), command, key);
-  } else if (inserting) {
-    live_->insert(key_to_store(key));
-  } else if (sqlite3_value_nochange(key) == 0) {
-    update_key(values[0], key);
+    return true;
   }
+  if (inserting) {
+    return insert(key);
+  }
+  return sqlite3_value_nochange(key) != 0 || update_key(values[0], key);
 }
 
 }  // namespace cuckoo

@@ -42,7 +42,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   void create();
   void destroy();
   bool best_index(sqlite3_index_info* info);
-  void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
+  bool update(int count, sqlite3_value** values, sqlite3_int64& rowid);
   void rename(const std::string& name);
   void check() override;
 
@@ -67,7 +67,10 @@ class FilterTable : public StoredTable<LiveFilter> {
   void refuse_removal(const char* what);
   bool remove(sqlite3_value* value);
   bool is_count_of(sqlite3_value* occurrences, sqlite3_value* value);
-  void update_key(sqlite3_value* old_key, sqlite3_value* new_key);
+  bool insert(sqlite3_value* value);  // false: skipped, of these three
+  bool update_key(sqlite3_value* old_key, sqlite3_value* new_key);
+  bool unique() const noexcept { return live_->filter().options().unique; }
+  bool refuse_present();
   void rebuild(uint64_t capacity);
   void refuse_losing_keys(const char* command) const;
 

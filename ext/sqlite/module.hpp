@@ -10,7 +10,9 @@
 //   using Cursor: Cursor(Table&), filter(idxNum, idxStr, argc, argv), next(), eof() noexcept,
 //                 column(context, i), rowid()
 // and, detected where it has them
-//   update(argc, argv, rowid&)                                   xUpdate
+//   update(argc, argv, rowid&)                                   xUpdate; may answer false for a
+//                                                                row that OR IGNORE skips: there it
+//                                                                is cheaper than a failure
 //   begin(), sync(), commit() noexcept, rollback() noexcept      transactions
 //   savepoint(n), release(n) noexcept, rollback_to(n) noexcept
 //   rename(new_name), destroy(), integrity() -> std::string, static owns_shadow(suffix)
@@ -30,6 +32,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "ext/sqlite/api.hpp"
@@ -221,11 +224,18 @@ class Adapter {
     return guarded(cursor->pVtab, [&] { *rowid = cursor_of(cursor).rowid(); });
   }
   static int x_update(sqlite3_vtab* vtab, int count, sqlite3_value** values, sqlite3_int64* rowid) {
-    const int code = guarded(vtab, [&] { table_of(vtab).update(count, values, *rowid); });
+    bool skipped = false;
+    const int code = guarded(vtab, [&] {
+      if constexpr (std::is_same_v<decltype(table_of(vtab).update(count, values, *rowid)), bool>) {
+        skipped = !table_of(vtab).update(count, values, *rowid);
+      } else {
+        table_of(vtab).update(count, values, *rowid);
+      }
+    });
     if ((code & 0xFF) == SQLITE_CONSTRAINT) {
       forget_skipped(vtab);
     }
-    return code;
+    return skipped ? SQLITE_CONSTRAINT : code;
   }
   // R6
   static void forget_skipped(sqlite3_vtab* vtab) noexcept {

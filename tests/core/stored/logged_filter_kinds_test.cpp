@@ -239,18 +239,18 @@ TEST_P(LoggedFilterKinds, any_number_of_copies_comes_and_goes) {
 TEST_P(MultisetKinds, replace_takes_one_out_and_puts_one_in_or_changes_nothing) {
   StoredFilter stored(options(1000));
   const auto replace = [&](uint64_t from, uint64_t to) {
-    return stored.filter.replace(nth_hash(from), nth_hash(to));
+    return stored.filter.replace(nth_hash(from), nth_hash(to)).value();
   };
   stored.add(0, 700);
   stored.add_copies(3, 5);
   stored.commit();
   for (uint64_t i = 0; i < 600; ++i) {
-    ASSERT_TRUE(replace(i, 10000 + i).value()) << i;
+    ASSERT_EQ(replace(i, 10000 + i), LoggedFilter::Replaced::kDone) << i;
     ASSERT_TRUE(stored.has(nth_hash(10000 + i)));
     ASSERT_EQ(stored.filter.items(), 705u);
   }
   EXPECT_EQ(stored.filter.count(nth_hash(3)), 5u);
-  EXPECT_TRUE(replace(3, 3).value());
+  EXPECT_EQ(replace(3, 3), LoggedFilter::Replaced::kDone);
   EXPECT_EQ(stored.filter.count(nth_hash(3)), 5u);
   stored.commit();
   stored.expect_good();
@@ -261,9 +261,53 @@ TEST_P(MultisetKinds, replace_takes_one_out_and_puts_one_in_or_changes_nothing) 
     ++stranger;
   }
   const std::vector<uint64_t> answers = answers_of(stored.filter, 1000);
-  EXPECT_FALSE(replace(stranger, 5).value());
+  EXPECT_EQ(replace(stranger, 5), LoggedFilter::Replaced::kNoSuch);
   EXPECT_EQ(answers_of(stored.filter, 1000), answers);
   EXPECT_FALSE(stored.filter.pending());
+}
+
+TEST_P(MultisetKinds, replace_by_what_is_present_leaves_it_or_changes_nothing) {
+  using IfPresent = LoggedFilter::IfPresent;
+  using Replaced = LoggedFilter::Replaced;
+  StoredFilter stored(options(1000));
+  stored.add(0, 700);
+  stored.commit();
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(stored.filter.replace(nth_hash(i), nth_hash(300 + i), IfPresent::kRefuse).value(),
+              Replaced::kRefused);
+    ASSERT_EQ(stored.filter.items(), 700u);
+    ASSERT_TRUE(stored.has(nth_hash(i)) && stored.has(nth_hash(300 + i)));
+  }
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(stored.filter.replace(nth_hash(i), nth_hash(300 + i), IfPresent::kLeave).value(),
+              Replaced::kDone);
+    ASSERT_EQ(stored.filter.items(), 699u - i);
+    ASSERT_EQ(stored.filter.count(nth_hash(300 + i)), 1u);
+  }
+  // Itself, which is out when it is looked for.
+  EXPECT_EQ(stored.filter.replace(nth_hash(500), nth_hash(500), IfPresent::kRefuse).value(),
+            Replaced::kDone);
+  EXPECT_EQ(stored.filter.items(), 600u);
+  EXPECT_EQ(stored.missing(100, 700), 0u);
+  stored.commit();
+  stored.expect_good();
+}
+
+TEST_P(MultisetKinds, insert_new_adds_what_is_absent_once) {
+  StoredFilter stored(options(1000));
+  for (int turn = 0; turn < 3; ++turn) {
+    uint64_t added = 0;
+    for (uint64_t i = 0; i < 700; ++i) {
+      const Result<bool> inserted = stored.filter.insert_new(nth_hash(i));
+      ASSERT_TRUE(inserted.ok());
+      added += inserted.value() ? 1 : 0;
+    }
+    EXPECT_EQ(added, turn == 0 ? stored.filter.items() : 0);
+    EXPECT_GE(stored.filter.items(), 690u);
+    stored.commit();
+  }
+  EXPECT_EQ(stored.missing(0, 700), 0u);
+  stored.expect_good();
 }
 
 // A set's adds of what is there are logged, as only the log tells a false positive from a key; they

@@ -155,7 +155,7 @@ TEST_P(FixedMultisetLimits, I7_replace_in_a_full_filter_changes_nothing_if_it_fa
     const std::vector<uint64_t> answers = answers_of(stored.filter, 3 * capacity);
     for (uint64_t i = 0; i < 2 * capacity; ++i) {
       const uint64_t to = nth_hash(1000000 + 1000 * capacity + i);
-      const Result<bool> replaced = stored.filter.replace(nth_hash(i), to);
+      const Result<LoggedFilter::Replaced> replaced = stored.filter.replace(nth_hash(i), to);
       ASSERT_EQ(stored.filter.items(), 2 * capacity);
       if (replaced.ok()) {  // it looks present: needs no room
         ASSERT_FALSE(is_cuckoo());

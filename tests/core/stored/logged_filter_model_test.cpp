@@ -218,8 +218,9 @@ class Script {
       return;
     }
     const bool present = model_.contains(from) && model_.items() > 0;
-    const Result<bool> replaced = filter.replace(from, to);
-    if (replaced.ok() && !replaced.value()) {
+    using Replaced = LoggedFilter::Replaced;
+    const Result<Replaced> replaced = filter.replace(from, to);
+    if (replaced.ok() && replaced.value() == Replaced::kNoSuch) {
       ASSERT_FALSE(model_.must_contain(from) && model_.items() > 0) << "I1, hash " << from;
       if (present) {
         model_.follow(filter);

@@ -1,0 +1,245 @@
+// unique = on: INSERT adds what is new, and tells it.
+#include <set>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+class Unique : public testing::TestWithParam<const char*> {
+ protected:
+  Unique() : db(":memory:") {
+    db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() + ", unique = on, seed = 1)");
+  }
+  bool multiset() const {
+    const std::string what = GetParam();
+    return what.starts_with("cuckoo") || what.find("counting") != std::string::npos;
+  }
+  int64_t items() { return db.number("SELECT count(*) FROM f"); }
+  void check() { db.run("INSERT INTO f(f) VALUES ('check')"); }
+  QuickDatabase db;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Kinds, Unique,
+    testing::Values("cuckoo_filter(url TEXT, capacity = 5000",
+                    "cuckoo_filter(url TEXT, capacity = 5000, growth = off",
+                    "cuckoo_filter(url TEXT COLLATE NOCASE, capacity = 5000",
+                    "bloom_filter(url TEXT, capacity = 5000",
+                    "bloom_filter(url TEXT, capacity = 5000, layout = blocked",
+                    "bloom_filter(url TEXT, capacity = 5000, counting = on",
+                    "bloom_filter(url TEXT, capacity = 5000, counting = on, growth = off",
+                    "bloom_filter(url TEXT, capacity = 5000, hash = murmur2"));
+
+TEST_P(Unique, every_or_clause_does_what_it_does_to_a_table) {
+  db.run("INSERT INTO f VALUES ('a'); CREATE TABLE other(x)");
+  db.refuses("INSERT INTO f VALUES ('a')", SQLITE_CONSTRAINT_PRIMARYKEY,
+             {"UNIQUE constraint failed: f.url"});
+  db.run("INSERT OR IGNORE INTO f VALUES ('a')");
+  EXPECT_EQ(sqlite3_changes(db.handle()), 0);
+  db.run("INSERT OR IGNORE INTO f VALUES ('b')");
+  EXPECT_EQ(sqlite3_changes(db.handle()), 1);
+  db.run("INSERT OR REPLACE INTO f VALUES ('a')");
+  EXPECT_EQ(sqlite3_changes(db.handle()), 1);
+  EXPECT_EQ(items(), 2);
+  db.run("BEGIN; INSERT INTO other VALUES (1)");
+  EXPECT_NE(db.attempt("INSERT INTO f VALUES ('c'), ('a'), ('d')").code, SQLITE_OK);
+  EXPECT_EQ(items(), 2) << "ABORT undoes the statement";
+  EXPECT_NE(db.attempt("INSERT OR FAIL INTO f VALUES ('c'), ('a'), ('d')").code, SQLITE_OK);
+  EXPECT_EQ(items(), 3) << "FAIL keeps what came before";
+  EXPECT_NE(db.attempt("INSERT OR ROLLBACK INTO f VALUES ('d'), ('a')").code, SQLITE_OK);
+  EXPECT_NE(sqlite3_get_autocommit(db.handle()), 0);
+  EXPECT_EQ(items(), 2);
+  EXPECT_EQ(db.number("SELECT count(*) FROM other"), 0);
+  check();
+}
+
+TEST_P(Unique, duplicates_inside_of_one_statement_are_skipped) {
+  db.run("INSERT OR IGNORE INTO f VALUES ('a'), ('b'), ('a'), ('a'), ('c'), ('b')");
+  EXPECT_EQ(sqlite3_changes(db.handle()), 3);
+  EXPECT_EQ(items(), 3);
+  db.refuses("INSERT INTO f VALUES ('d'), ('d')", SQLITE_CONSTRAINT_PRIMARYKEY, {"UNIQUE"});
+  EXPECT_EQ(items(), 3);
+  EXPECT_EQ(db.list("SELECT url FROM f WHERE url IN ('a', 'b', 'c', 'd')"), "a,b,c");
+}
+
+TEST_P(Unique, a_skipped_row_leaves_no_text) {
+  db.run("INSERT INTO f VALUES ('a')");
+  db.run("INSERT OR IGNORE INTO f VALUES ('a'), (NULL)");
+  const Outcome outcome = db.attempt("SELECT * FROM f");
+  EXPECT_EQ(outcome.message.find("UNIQUE"), std::string::npos) << outcome.message;
+}
+
+// What INSERT said was new is there, whatever happened since; in and out of transactions, and with
+// roll-backs. What it said was there was there.
+TEST_P(Unique, changes_tells_what_was_new) {
+  std::mt19937_64 random(7);
+  std::set<std::string> held;
+  std::set<std::string> before;
+  bool open = false;
+  for (int i = 0; i < 6000; ++i) {
+    const std::string key = "https://example.org/" + std::to_string(random() % 3000);
+    db.run("INSERT OR IGNORE INTO f VALUES ('" + key + "')");
+    if (sqlite3_changes(db.handle()) == 1) {
+      ASSERT_FALSE(held.contains(key)) << key;
+      held.insert(key);
+    }
+    ASSERT_EQ(db.number("SELECT count(*) FROM f WHERE url = '" + key + "'"), 1);
+    if (random() % 50 == 0) {
+      if (!open) {
+        db.run("BEGIN");
+        before = held;
+      } else if (random() % 2 == 0) {
+        db.run("COMMIT");
+      } else {
+        db.run("ROLLBACK");
+        held = before;
+      }
+      open = !open;
+    }
+  }
+  if (open) {
+    db.run("COMMIT");
+  }
+  EXPECT_EQ(static_cast<uint64_t>(items()), held.size());
+  for (const std::string& key : held) {
+    ASSERT_EQ(db.number("SELECT count(*) FROM f WHERE url = '" + key + "'"), 1) << key;
+  }
+  check();
+}
+
+TEST_P(Unique, update_looks_for_the_new_key_when_the_old_one_is_out) {
+  if (!multiset()) {
+    return;
+  }
+  db.run("INSERT INTO f VALUES ('a'), ('b')");
+  db.refuses("UPDATE f SET url = 'b' WHERE url = 'a'", SQLITE_CONSTRAINT_PRIMARYKEY, {"UNIQUE"});
+  EXPECT_EQ(db.list("SELECT url FROM f WHERE url IN ('a', 'b')"), "a,b");
+  db.run("UPDATE OR IGNORE f SET url = 'b' WHERE url = 'a'");
+  EXPECT_EQ(sqlite3_changes(db.handle()), 0);
+  EXPECT_EQ(items(), 2);
+  db.run("UPDATE f SET url = 'a' || '' WHERE url = 'a'");
+  EXPECT_EQ(items(), 2);
+  db.run("UPDATE OR REPLACE f SET url = 'b' WHERE url = 'a'");
+  EXPECT_EQ(sqlite3_changes(db.handle()), 1);
+  EXPECT_EQ(db.list("SELECT url || count FROM f WHERE url IN ('a', 'b')"), "b1");
+  db.run("UPDATE f SET url = 'c' WHERE url = 'b'");
+  EXPECT_EQ(db.list("SELECT url FROM f WHERE url IN ('a', 'b', 'c')"), "c");
+  db.run("DELETE FROM f WHERE url = 'c'; INSERT INTO f VALUES ('c')");
+  EXPECT_EQ(items(), 1);
+  check();
+}
+
+TEST(UniqueFilter, says_so) {
+  QuickDatabase db(":memory:");
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(unique = on)");
+  db.run("CREATE VIRTUAL TABLE g USING cuckoo_filter(unique = off)");
+  EXPECT_EQ(db.list("SELECT name || \"unique\" FROM filter_info"), "f1,g0");
+  EXPECT_EQ(db.text("SELECT \"unique\" IS NULL FROM filter_info(filter_export('f'))"), "1");
+  db.run("CREATE TABLE t(x)");
+  db.refuses("CREATE VIRTUAL TABLE h USING cuckoo_filter(unique = on, generations = 2)",
+             SQLITE_ERROR, {"unique and generations exclude one another"});
+  db.refuses(
+      "CREATE VIRTUAL TABLE h USING cuckoo_filter(unique = on, source = t(x), triggers = on)",
+      SQLITE_ERROR, {"unique and triggers exclude one another"});
+  db.refuses("CREATE VIRTUAL TABLE h USING cuckoo_filter(unique = maybe)", SQLITE_ERROR,
+             {"unique", "on or off"});
+}
+
+TEST(UniqueFilter, is_one_for_whoever_opens_it) {
+  TemporaryFolder folder;
+  const std::string file = folder.file("u.db");
+  {
+    QuickDatabase db(file);
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, unique = on); INSERT INTO f VALUES (1)");
+    db.run("ALTER TABLE f RENAME TO g; INSERT OR IGNORE INTO g VALUES (1)");
+  }
+  QuickDatabase db(file);
+  db.refuses("INSERT INTO g VALUES (1)", SQLITE_CONSTRAINT_PRIMARYKEY, {"g.k"});
+  db.run("INSERT OR IGNORE INTO g VALUES (1), (2); INSERT INTO g(g) VALUES ('check')");
+  EXPECT_EQ(db.number("SELECT count(*) FROM g"), 2);
+  db.run("DELETE FROM g_config WHERE key = 'unique'");
+  QuickDatabase damaged(file);
+  damaged.refuses("SELECT 1 FROM g WHERE k = 1", SQLITE_CORRUPT, {"g: corrupt"});
+}
+
+TEST(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
+  QuickDatabase db(":memory:");
+  db.run(
+      "CREATE TABLE s(u); WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE"
+      " i < 5999) INSERT INTO s SELECT i % 2000 FROM n");
+  const auto count = [&db](const char* table) {
+    db.run(std::string("INSERT INTO ") + table + "(" + table + ") VALUES ('check')");
+    EXPECT_EQ(db.number(std::string("SELECT count(*) FROM s CROSS JOIN ") + table +
+                        " f ON f.u = s.u AND f.count = 1"),
+              6000);
+    return db.number(std::string("SELECT count(*) FROM ") + table);
+  };
+  // A plain Bloom filter's items are those that did not look present.
+  const auto expect_each_once = [&](const char* table, const std::string& module) {
+    const int64_t items = count(table);
+    EXPECT_LE(items, 2000);
+    EXPECT_GE(items, module == "bloom_filter(u" ? 1990 : 2000);
+  };
+  for (const std::string module :
+       {"cuckoo_filter(u", "bloom_filter(u", "bloom_filter(u, counting = on"}) {
+    const std::string using_module = module + ", seed = 5";
+    db.run("CREATE VIRTUAL TABLE f USING " + using_module + ", source = s(u), unique = on)");
+    expect_each_once("f", module);
+    db.run("INSERT INTO f(f) VALUES ('rebuild')");
+    expect_each_once("f", module);
+    db.run("CREATE VIRTUAL TABLE m USING " + using_module + "); INSERT INTO m SELECT u FROM s");
+    db.run("CREATE VIRTUAL TABLE g USING " + using_module + ", unique = on)");
+    db.run("INSERT INTO g SELECT value FROM json_each('[0, 1, 2, 3]')");
+    db.run("INSERT INTO g(g, u) VALUES ('merge', 'm'); INSERT INTO g(g, u) VALUES ('merge', 'f')");
+    expect_each_once("g", module);
+    db.run("INSERT INTO g(g, u) SELECT 'merge', filter_export('m', 'hashes')");
+    expect_each_once("g", module);
+    db.run("INSERT INTO g(g) VALUES ('clear')");
+    db.run("INSERT INTO g(g, u) SELECT 'import', filter_export('m', 'hashes')");
+    expect_each_once("g", module);
+    db.run("INSERT OR IGNORE INTO g SELECT u FROM s");
+    EXPECT_EQ(sqlite3_changes(db.handle()), 0);
+    db.run("INSERT INTO g(g) VALUES ('rebuild')");
+    expect_each_once("g", module);
+    if (module != "bloom_filter(u") {
+      db.refuses("INSERT INTO g(g, u) SELECT 'import', filter_export('m')", SQLITE_ERROR,
+                 {"unique = on takes each hash once", "'hashes'"});
+      db.refuses("INSERT INTO g(g, u) SELECT 'merge', filter_export('m')", SQLITE_ERROR,
+                 {"unique = on skips hashes that it has", "'hashes'"});
+      db.run("CREATE VIRTUAL TABLE fixed USING " + using_module +
+             ", capacity = 9000, growth = off, unique = on)");
+      db.refuses("INSERT INTO fixed(fixed, u) VALUES ('merge', 'm')", SQLITE_ERROR,
+                 {"this table keeps none", "growth = on"});
+      db.run("INSERT INTO fixed(fixed, u) SELECT 'import', filter_export('m', 'hashes')");
+      expect_each_once("fixed", module);
+      db.run("DROP TABLE fixed");
+    }
+    expect_each_once("g", module);
+    db.run("DROP TABLE f; DROP TABLE g; DROP TABLE m");
+  }
+}
+
+// A DELETE of what was never added can take a key's fingerprint out, and the key comes again.
+TEST(UniqueFilter, rebuilds_with_each_hash_once) {
+  QuickDatabase db(":memory:");
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 4, seed = 3, unique = on)");
+  db.run("BEGIN");
+  for (int i = 0; i < 900; ++i) {
+    db.run("INSERT OR IGNORE INTO f VALUES (" + std::to_string(i) + ")");
+  }
+  for (int i = 1000; i < 3000; ++i) {
+    db.run("DELETE FROM f WHERE k = " + std::to_string(i));
+  }
+  db.run("COMMIT; BEGIN");
+  for (int i = 0; i < 900; ++i) {
+    db.run("INSERT OR IGNORE INTO f VALUES (" + std::to_string(i) + ")");
+  }
+  db.run("COMMIT; INSERT INTO f(f) VALUES ('check'); INSERT INTO f(f) VALUES ('rebuild')");
+  EXPECT_LE(db.number("SELECT count(*) FROM f"), 900);
+  db.run("INSERT INTO f(f) VALUES ('check')");
+}
+
+}  // namespace
+}  // namespace cuckoo::test
