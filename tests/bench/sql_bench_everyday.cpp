@@ -96,6 +96,79 @@ void bench_statements(const Settings& settings, Report& report, int tables) {
   report.at_most(1.3, "filter_contains / WHERE k = ?", times.ratio(1, 0), 2, "x");
 }
 
+// --- adding what is new ---------------------------------------------------------------------------
+
+std::string url(uint64_t i) {
+  return "https://www.example.org/articles/" + std::to_string(random_key(i) % 1000000000000) +
+         ".html";
+}
+
+// A crawler: each link of a page is added if it is not there, row by row, and followed if it was
+// new. Half of them are there.
+class Crawl {
+ public:
+  Crawl(const std::string& path, const std::string& create, uint64_t known, uint64_t links)
+      : connection_(path), known_(known), links_(links) {
+    connection_.run("PRAGMA synchronous = OFF; PRAGMA cache_size = -2000");
+    connection_.run(create);
+    insert_ = std::make_unique<Prepared>(connection_, "INSERT OR IGNORE INTO t VALUES (?1)");
+    connection_.run("BEGIN");
+    for (uint64_t i = 0; i < known_; ++i) {
+      insert_->run(url(i));
+    }
+    connection_.run("COMMIT");
+  }
+  // `round` has links of its own.
+  int64_t run(uint64_t round) {
+    const uint64_t first_new = known_ + round * links_;
+    int64_t added = 0;
+    connection_.run("BEGIN");
+    for (uint64_t i = 0; i < links_; ++i) {
+      const uint64_t pick = static_cast<uint64_t>(random_key(first_new + i));
+      const uint64_t old = (pick >> 1) % known_;
+      insert_->run(url((pick & 1) != 0 ? old : first_new + i));
+      added += connection_.changes();
+    }
+    connection_.run("COMMIT");
+    return added;
+  }
+
+ private:
+  Connection connection_;
+  std::unique_ptr<Prepared> insert_;
+  uint64_t known_, links_;
+};
+
+struct CrawlBudget {
+  const char* what;
+  bool in_file;
+  uint64_t known;
+  double faster;  // than the B-tree, at least
+};
+
+void bench_add_if_absent(const Settings& settings, Report& report, const CrawlBudget& budget) {
+  const uint64_t known = settings.quick() ? 3000 : budget.known;
+  const uint64_t links = settings.quick() ? 3000 : 300000;
+  report.section("Add a URL if it is absent, row by row, " + whole(links) +
+                 " links, half new, to " + whole(known) + ", " + budget.what);
+  const ScratchFile filter_file("cuckoo-bench-crawl-filter.db");
+  const ScratchFile tree_file("cuckoo-bench-crawl-tree.db");
+  const std::string memory = ":memory:";
+  Crawl filter(budget.in_file ? filter_file.path() : memory,
+               "CREATE VIRTUAL TABLE t USING cuckoo_filter(url TEXT, unique = on, capacity = " +
+                   whole(known + 10 * links) + ")",
+               known, links);
+  Crawl tree(budget.in_file ? tree_file.path() : memory,
+             "CREATE TABLE t(url TEXT PRIMARY KEY) WITHOUT ROWID", known, links);
+  uint64_t round = 0;
+  const int rounds = settings.quick() ? 1 : 3;
+  const Alternated times(rounds, {[&] { filter.run(round); }, [&] { tree.run(round++); }});
+  const double each = 1e9 / static_cast<double>(links);
+  report.show("cuckoo_filter, unique = on", times.time(0) * each, 0, "ns/row");
+  report.show("WITHOUT ROWID table", times.time(1) * each, 0, "ns/row");
+  report.at_least(budget.faster, "B-tree / filter", times.ratio(1, 0), 2, "x");
+}
+
 }  // namespace
 
 void bench_everyday(const Settings& settings, Report& report) {
@@ -105,6 +178,8 @@ void bench_everyday(const Settings& settings, Report& report) {
   for (const int tables : {2, 1000}) {
     bench_statements(settings, report, tables);
   }
+  bench_add_if_absent(settings, report, {"in memory", false, 150000, 1.2});
+  bench_add_if_absent(settings, report, {"in a file larger than the cache", true, 2000000, 3});
 }
 
 }  // namespace cuckoo::bench

@@ -203,6 +203,8 @@ std::string Connection::inner_plan(const std::string& sql) const {
   return result;
 }
 
+int64_t Connection::changes() const { return sqlite3_changes(db_); }
+
 int64_t Connection::cache_misses() const {
   int now = 0;
   int highest = 0;
@@ -220,6 +222,12 @@ Prepared::Prepared(const Connection& connection, const std::string& sql) : db_(c
 }
 
 Prepared::~Prepared() { sqlite3_finalize(statement_); }
+
+int64_t Prepared::run(const std::string& parameter) {
+  sqlite3_bind_text64(statement_, 1, parameter.data(), parameter.size(), SQLITE_STATIC,
+                      SQLITE_UTF8);
+  return run();
+}
 
 int64_t Prepared::run(int64_t parameter) {
   sqlite3_bind_int64(statement_, 1, parameter);

@@ -37,6 +37,7 @@ class Connection {
   std::string inner_plan(const std::string& sql) const;
   void answer(Answer answer) { answer_ = answer; }
 
+  int64_t changes() const;       // of the last INSERT, UPDATE or DELETE
   int64_t cache_misses() const;  // pages read since the connection was opened
   int64_t bytes_in_use() const;  // pages that are not free times their size
 
@@ -55,6 +56,7 @@ class Prepared {
 
   // Binds ?1, steps to the end and resets. The first column of the last row, 0 without a row.
   int64_t run(int64_t parameter);
+  int64_t run(const std::string& parameter);
   int64_t run();
 
  private:
