@@ -211,6 +211,27 @@ void FilterTable::check_source() {
 
 // --- planning ----------------------------------------------------------------------------------
 
+// Once a schema: SQLite prepares the statement anew when it changed.
+void FilterTable::expect_triggers() {
+  ReadTransaction transaction;
+  try {
+    if (with_triggers_ && with_triggers_.begin_again()) {
+      with_triggers_.end();
+      return;
+    }
+    with_triggers_ = {};
+    transaction = ReadTransaction(db_, live_->schema());
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code())) {
+      throw;
+    }
+    return;  // the schema is being changed: this statement will be planned again
+  }
+  source().check_triggers();
+  transaction.end();
+  with_triggers_ = std::move(transaction);
+}
+
 static bool is_comparison(unsigned char op) noexcept {
   switch (op) {
     case SQLITE_INDEX_CONSTRAINT_EQ:
@@ -229,7 +250,7 @@ static bool is_comparison(unsigned char op) noexcept {
 
 bool FilterTable::best_index(sqlite3_index_info* info) {
   if (triggers_) {
-    source().check_triggers();  // a change of the schema plans every statement anew
+    expect_triggers();  // a change of the schema plans every statement anew
   }
   if (!binary_probes_.empty()) {
     drop_ended_runs();

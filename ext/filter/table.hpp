@@ -58,6 +58,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   Collation given_collation() const;
   uint64_t source_capacity();
   void check_source();
+  void expect_triggers();
   void refuse_binary_change();
   void drop_ended_runs();
   bool has_source() const { return options_.has("source"); }
@@ -96,6 +97,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   Affinity affinity_ = Affinity::kNone;
   Collation collation_ = Collation::kBinary;
   bool triggers_ = false;
+  ReadTransaction with_triggers_;  // ended: its statement is of a schema that has the triggers
   // The runs of statements that write, in which a key was looked for by BINARY.
   struct Run {
     sqlite3_stmt* statement;  // may be gone: only compared

@@ -96,7 +96,66 @@ void bench_statements(const Settings& settings, Report& report, int tables) {
   report.at_most(1.3, "filter_contains / WHERE k = ?", times.ratio(1, 0), 2, "x");
 }
 
-// --- adding what is new ---------------------------------------------------------------------------
+// --- following a table ----------------------------------------------------------------------
+
+// An application table with a filter that follows it, by triggers = on or by triggers of one's own.
+class Followed {
+ public:
+  Followed(bool source, uint64_t rows) : connection_(":memory:") {
+    connection_.run(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, u TEXT); CREATE TABLE all_rows(u TEXT)");
+    connection_.run("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+                    whole(rows) + ") INSERT INTO all_rows SELECT 'user' || i FROM n");
+    const std::string filter = "CREATE VIRTUAL TABLE f USING cuckoo_filter(";
+    const std::string options = "capacity = " + whole(2 * rows);
+    if (source) {
+      connection_.run(filter + options + ", source = t(u), triggers = on)");
+    } else {
+      connection_.run(filter + "u TEXT, " + options + ");" +
+                      "CREATE TRIGGER ti AFTER INSERT ON t BEGIN"
+                      " INSERT INTO f VALUES (new.u); END;"
+                      "CREATE TRIGGER td AFTER DELETE ON t BEGIN"
+                      " DELETE FROM f WHERE u = old.u; END;"
+                      "CREATE TRIGGER tu AFTER UPDATE OF u ON t BEGIN"
+                      " UPDATE f SET u = new.u WHERE u = old.u; END");
+    }
+  }
+  void insert() { connection_.run("INSERT INTO t(u) SELECT u FROM all_rows"); }
+  void update() { connection_.run("UPDATE t SET u = 'new ' || u"); }
+  void remove() { connection_.run("DELETE FROM t"); }
+  void update_rows(int64_t rows) {  // a statement of its own each, prepared anew
+    for (int64_t i = 1; i <= rows; ++i) {
+      connection_.run("UPDATE t SET u = 'one ' || u WHERE id = " + std::to_string(i));
+    }
+  }
+
+ private:
+  Connection connection_;
+};
+
+void bench_followed(const Settings& settings, Report& report) {
+  const uint64_t rows = settings.quick() ? 2000 : 100000;
+  const auto single = static_cast<int64_t>(rows / 20);
+  report.section("A filter that follows a table, triggers = on beside triggers of one's own, " +
+                 whole(rows) + " rows");
+  Followed source(true, rows);
+  Followed own(false, rows);
+  const Alternated times(
+      settings.rounds(),
+      {[&] { source.insert(); }, [&] { own.insert(); }, [&] { source.update(); },
+       [&] { own.update(); }, [&] { source.update_rows(single); }, [&] { own.update_rows(single); },
+       [&] { source.remove(); }, [&] { own.remove(); }});
+  const char* const what[] = {"INSERT … SELECT", "UPDATE of all rows", "UPDATE, row by row",
+                              "DELETE of all rows"};
+  for (size_t i = 0; i < std::size(what); ++i) {
+    const double each = 1e9 / static_cast<double>(i == 2 ? static_cast<uint64_t>(single) : rows);
+    report.show(std::string(what[i]) + ", triggers = on", times.time(2 * i) * each, 0, "ns/row");
+    report.at_most(1.3, std::string(what[i]) + ": triggers = on / one's own",
+                   times.ratio(2 * i, 2 * i + 1), 2, "x");
+  }
+}
+
+// --- adding what is new ----------------------------------------------------------------------
 
 std::string url(uint64_t i) {
   return "https://www.example.org/articles/" + std::to_string(random_key(i) % 1000000000000) +
@@ -178,6 +237,7 @@ void bench_everyday(const Settings& settings, Report& report) {
   for (const int tables : {2, 1000}) {
     bench_statements(settings, report, tables);
   }
+  bench_followed(settings, report);
   bench_add_if_absent(settings, report, {"in memory", false, 150000, 1.2});
   bench_add_if_absent(settings, report, {"in a file larger than the cache", true, 2000000, 3});
 }

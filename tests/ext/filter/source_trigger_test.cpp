@@ -57,6 +57,22 @@ TEST_P(SourceTrigger, keeps_step_with_inserts_updates_and_deletes) {
   db.run("INSERT INTO f(f) VALUES ('check')");
 }
 
+TEST_P(SourceTrigger, adds_the_new_value_where_the_old_one_was_missed) {
+  db.run("CREATE TABLE t(a)");
+  db.run(create("t(a)"));
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  db.run("INSERT INTO t VALUES ('missed')");
+  sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr);
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0);
+  step("UPDATE t SET a = 'found'");
+  step("UPDATE t SET a = 'found'");
+  step("UPDATE t SET a = NULL");
+  step("UPDATE t SET a = NULL");
+  step("UPDATE t SET a = 'back'");
+  step("UPDATE OR REPLACE t SET a = 1");
+  step("UPDATE OR IGNORE t SET a = 1.5");
+}
+
 TEST_P(SourceTrigger, does_not_change_what_the_application_sees) {
   db.run("CREATE TABLE t(a); " + create("t(a)"));
   db.run("INSERT INTO t VALUES ('x'), ('y'), ('z')");
