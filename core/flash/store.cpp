@@ -225,6 +225,11 @@ Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
   return all;
 }
 
+Status FlashStore::value_at(const FlashScan& scan, std::vector<std::byte>& value) {
+  const FlashLoadedRecord& head = scan.record();
+  return read_value({head.header.lsn, scan.position(), head.header.total_value_bytes}, head, value);
+}
+
 // --- changing ------------------------------------------------------------------------------------
 
 Status FlashStore::put(std::span<const std::byte> key, std::span<const std::byte> value) {

@@ -105,6 +105,7 @@ void bench_everyday(const Settings& settings, Report& report) {
   for (const int tables : {2, 1000}) {
     bench_statements(settings, report, tables);
   }
+  bench_everyday_flash(settings, report);
 }
 
 }  // namespace cuckoo::bench
