@@ -1,14 +1,19 @@
 // The index of a flash store: which record positions a key or a part of a value may have, in a slot
 // cache, and how to take changes back.
 //
+// What a checkpoint held is loaded as it is, a list by position. It goes into the slot cache when
+// something changes, or after a few searches: until then a search reads the whole list. So who
+// asks for a key or two after a mount doesn't wait for a cache of all of them.
+//
 // Invariants
-//   I1  the pairs (hash, position) are those that were inserted and not removed or replaced since:
-//       SlotCache has the rest.
+//   I1  the pairs (hash, position) are those that were loaded or inserted and not removed or
+//       replaced since: SlotCache has the rest. Either the list is empty or the slot cache is.
 //   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
 //       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,29 +33,30 @@ class FlashIndex {
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
   uint32_t part_hash(uint64_t lsn, uint32_t offset) const noexcept;
 
+  // As SlotCache has them; this one may throw std::bad_alloc.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
+    if (!loaded_.empty() && !search_pays()) [[unlikely]] {
+      return std::ranges::any_of(
+          loaded_, [&](const Entry& entry) { return entry.second == hash && visit(entry.first); });
+    }
     return slots_.find(hash, std::forward<Visit>(visit));
   }
-  bool contains(uint32_t hash, uint32_t position) const noexcept {
-    return slots_.contains(hash, position);
-  }
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    slots_.for_each(std::forward<Visit>(visit));
-  }
+  bool contains(uint32_t hash, uint32_t position) const noexcept;
   // All of them: (position, hash), ascending, so that what reads the records reads the device once.
-  using Entries = std::vector<std::pair<uint32_t, uint32_t>>;
+  using Entry = std::pair<uint32_t, uint32_t>;
+  using Entries = std::vector<Entry>;
   Entries by_position() const;
-  uint64_t size() const noexcept { return slots_.size(); }
-  const SlotCache& slots() const noexcept { return slots_; }
+  uint64_t size() const noexcept { return loaded_.size() + slots_.size(); }
+  const SlotCache& slots() const;
 
+  // Into an empty index without marks: by ascending position.
+  void load(Entries entries) noexcept;
   // As SlotCache has them.
   void insert(uint32_t hash, uint32_t position);
   bool replace(uint32_t hash, uint32_t from, uint32_t to);
   bool remove(uint32_t hash, uint32_t position);
   void clear();
-  void reserve(uint64_t entries) { slots_.reserve(entries); }
 
   // I2. Returns a place to go back to.
   size_t mark() noexcept;
@@ -58,7 +64,7 @@ class FlashIndex {
   void undo_to(size_t place);
   void forget_marks() noexcept;
 
-  Status check() const { return slots_.check(); }
+  Status check() const { return slots().check(); }
 
  private:
   // A pair that came has no `from`, one that went has no `to`: no position is 0.
@@ -68,7 +74,13 @@ class FlashIndex {
   void note(const Note& note);
   void forget_last_note() noexcept;
 
-  SlotCache slots_;
+  void settle() const;       // the list goes into the slot cache
+  bool search_pays() const;  // true: it did
+
+  // The list and the slot cache say the same, so whoever reads may settle.
+  mutable SlotCache slots_;
+  mutable Entries loaded_;  // ascending
+  mutable unsigned searches_ = 0;
   bool noting_ = false;
   std::vector<Note> notes_;
 };

@@ -18,7 +18,9 @@ using Pairs = std::set<std::pair<uint32_t, uint32_t>>;
 
 Pairs pairs_of(const FlashIndex& index) {
   Pairs pairs;
-  index.for_each([&](uint32_t hash, uint32_t position) { pairs.emplace(hash, position); });
+  for (const auto& [position, hash] : index.by_position()) {
+    pairs.emplace(hash, position);
+  }
   EXPECT_EQ(pairs.size(), index.size());
   return pairs;
 }
@@ -43,6 +45,74 @@ TEST(FlashIndex, I1_holds_what_was_inserted_and_not_removed) {
   index.clear();
   EXPECT_EQ(index.size(), 0U);
 }
+
+// --- what is loaded as a list --------------------------------------------------------------------
+
+std::multiset<uint32_t> found(const FlashIndex& index, uint32_t hash) {
+  std::multiset<uint32_t> positions;
+  index.find(hash, [&](uint32_t position) {
+    positions.insert(position);
+    return false;
+  });
+  return positions;
+}
+
+FlashIndex loaded() {
+  FlashIndex index(kOptions);
+  FlashIndex::Entries entries;
+  for (uint32_t i = 1; i <= 1000; ++i) {
+    entries.emplace_back(10 * i, i % 400);
+  }
+  index.load(std::move(entries));
+  return index;
+}
+
+TEST(FlashIndex, I1_a_list_answers_as_the_slot_cache_does_that_it_becomes) {
+  const FlashIndex index = loaded();
+  const Pairs before = pairs_of(index);
+  for (int search = 0; search < 30; ++search) {
+    SCOPED_TRACE(search);
+    EXPECT_EQ(index.size(), 1000U);
+    EXPECT_EQ(found(index, 7), (std::multiset<uint32_t>{70, 4070, 8070}));
+    EXPECT_EQ(found(index, 400), std::multiset<uint32_t>());
+    unsigned visits = 0;
+    EXPECT_TRUE(index.find(7, [&](uint32_t) { return ++visits == 2; }));
+    EXPECT_EQ(visits, 2U);
+    EXPECT_TRUE(index.contains(7, 4070));
+    EXPECT_FALSE(index.contains(8, 4070));
+    EXPECT_FALSE(index.contains(7, 71));
+    EXPECT_EQ(pairs_of(index), before);
+  }
+  EXPECT_EQ(loaded().slots().size(), 1000U);
+  EXPECT_TRUE(loaded().check().ok());
+}
+
+TEST(FlashIndex, I2_changes_of_a_list_are_undone) {
+  const Pairs before = pairs_of(loaded());
+  using Change = void (*)(FlashIndex&);
+  for (const Change change : {Change{[](FlashIndex& index) { index.insert(7, 71); }},
+                              Change{[](FlashIndex& index) { EXPECT_TRUE(index.remove(7, 70)); }},
+                              Change{[](FlashIndex& index) { EXPECT_FALSE(index.remove(7, 71)); }},
+                              Change{[](FlashIndex& index) {
+                                EXPECT_TRUE(index.replace(7, 70, 71));
+                                EXPECT_FALSE(index.replace(7, 70, 72));
+                              }},
+                              Change{[](FlashIndex& index) { index.clear(); }}}) {
+    FlashIndex index = loaded();
+    const size_t place = index.mark();
+    change(index);
+    EXPECT_TRUE(index.check().ok());
+    index.undo_to(place);
+    EXPECT_EQ(pairs_of(index), before);
+    EXPECT_TRUE(index.check().ok());
+  }
+  FlashIndex cleared = loaded();
+  cleared.clear();
+  EXPECT_EQ(cleared.size(), 0U);
+  EXPECT_TRUE(found(cleared, 7).empty());
+}
+
+// --- hashes, changes, marks ----------------------------------------------------------------------
 
 TEST(FlashIndex, hashes_depend_on_the_seed_and_on_every_argument) {
   const FlashIndex index(kOptions);

@@ -80,10 +80,10 @@ TEST(FlashScan, gives_values_of_any_length_and_keys_as_they_were_given) {
       " CASE WHEN i % 7 = 0 THEN zeroblob(i * 300) ELSE i END FROM n;"
       "INSERT INTO kv SELECT * FROM t");
   EXPECT_EQ(db.list("SELECT quote(k) || typeof(k) FROM kv"),
-            db.list("SELECT quote(k) || typeof(k) FROM t"));
-  EXPECT_EQ(db.list("SELECT quote(v) FROM kv"), db.list("SELECT quote(v) FROM t"));
+            db.list("SELECT quote(k) || typeof(k) FROM t ORDER BY rowid"));
+  EXPECT_EQ(db.list("SELECT quote(v) FROM kv"), db.list("SELECT quote(v) FROM t ORDER BY rowid"));
   EXPECT_EQ(db.list("SELECT quote(k) || quote(v) FROM kv WHERE v IS NOT 5"),
-            db.list("SELECT quote(k) || quote(v) FROM t WHERE v IS NOT 5"));
+            db.list("SELECT quote(k) || quote(v) FROM t WHERE v IS NOT 5 ORDER BY rowid"));
 }
 
 // --- random changes, savepoints and roll-backs between the steps of a scan -----------------------
