@@ -47,9 +47,22 @@ uint32_t FlashIndex::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
 
 // --- what a checkpoint held ----------------------------------------------------------------------
 
-void FlashIndex::load(Entries entries) noexcept {
+void FlashIndex::load(Entries entries) {
+  gone_.assign(entries.size(), false);
   loaded_ = std::move(entries);
+  gone_count_ = 0;
   searches_ = 0;
+}
+
+size_t FlashIndex::place_in_list(uint32_t hash, uint32_t position) const noexcept {
+  const auto at = std::ranges::lower_bound(loaded_, Entry{position, hash});
+  const auto place = static_cast<size_t>(at - loaded_.begin());
+  return at != loaded_.end() && *at == Entry{position, hash} && !gone_[place] ? place : kNowhere;
+}
+
+void FlashIndex::leave_list(size_t place) noexcept {
+  gone_[place] = true;
+  ++gone_count_;
 }
 
 void FlashIndex::settle() const {
@@ -57,13 +70,18 @@ void FlashIndex::settle() const {
     return;
   }
   SlotCache filled(slots_.options());
-  filled.insert_all(loaded_);
+  Entries entries;
+  entries.reserve(size());
+  for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
+  filled.insert_all(entries);
   slots_ = std::move(filled);
   loaded_ = {};
+  gone_ = {};
+  gone_count_ = 0;
 }
 
 // To search the list once costs a fiftieth of what filling the slot cache does.
-bool FlashIndex::search_pays() const {
+bool FlashIndex::search_settles() const {
   constexpr unsigned kSearches = 8;
   if (searches_ < kSearches) {
     ++searches_;
@@ -74,8 +92,7 @@ bool FlashIndex::search_pays() const {
 }
 
 bool FlashIndex::contains(uint32_t hash, uint32_t position) const noexcept {
-  return loaded_.empty() ? slots_.contains(hash, position)
-                         : std::ranges::binary_search(loaded_, Entry{position, hash});
+  return slots_.contains(hash, position) || place_in_list(hash, position) != kNowhere;
 }
 
 const SlotCache& FlashIndex::slots() const {
@@ -84,12 +101,12 @@ const SlotCache& FlashIndex::slots() const {
 }
 
 FlashIndex::Entries FlashIndex::by_position() const {
-  if (!loaded_.empty()) {
+  if (gone_count_ == 0 && slots_.size() == 0) {
     return loaded_;
   }
   Entries entries;
-  entries.reserve(slots_.size());
-  slots_.for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
+  entries.reserve(size());
+  for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
   sort_by_position(entries);
   return entries;
 }
@@ -110,7 +127,6 @@ void FlashIndex::forget_last_note() noexcept {
 }
 
 void FlashIndex::insert(uint32_t hash, uint32_t position) {
-  settle();
   note({hash, 0, position});
   try {
     slots_.insert(hash, position);
@@ -121,7 +137,17 @@ void FlashIndex::insert(uint32_t hash, uint32_t position) {
 }
 
 bool FlashIndex::replace(uint32_t hash, uint32_t from, uint32_t to) {
-  settle();
+  if (const size_t place = place_in_list(hash, from); place != kNowhere) [[unlikely]] {
+    note({hash, from, to});
+    try {
+      slots_.insert(hash, to);
+    } catch (...) {
+      forget_last_note();
+      throw;
+    }
+    leave_list(place);
+    return true;
+  }
   note({hash, from, to});
   const bool known = slots_.replace(hash, from, to);
   if (!known) {
@@ -131,8 +157,11 @@ bool FlashIndex::replace(uint32_t hash, uint32_t from, uint32_t to) {
 }
 
 bool FlashIndex::remove(uint32_t hash, uint32_t position) {
-  settle();
   note({hash, position, 0});
+  if (const size_t place = place_in_list(hash, position); place != kNowhere) [[unlikely]] {
+    leave_list(place);
+    return true;
+  }
   const bool known = slots_.remove(hash, position);
   if (!known) {
     forget_last_note();
@@ -141,13 +170,11 @@ bool FlashIndex::remove(uint32_t hash, uint32_t position) {
 }
 
 void FlashIndex::clear() {
-  settle();
   if (noting_) {
-    notes_.reserve(notes_.size() + slots_.size());
-    slots_.for_each([this](uint32_t hash, uint32_t position) {
-      notes_.push_back({hash, position, 0});
-    });
+    notes_.reserve(notes_.size() + size());
+    for_each([this](uint32_t hash, uint32_t position) { notes_.push_back({hash, position, 0}); });
   }
+  load({});
   slots_.clear();
 }
 

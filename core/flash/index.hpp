@@ -1,13 +1,14 @@
 // The index of a flash store: which record positions a key or a part of a value may have, in a slot
 // cache, and how to take changes back.
 //
-// What a checkpoint held is loaded as it is, a list by position. It goes into the slot cache when
-// something changes, or after a few searches: until then a search reads the whole list. So who
-// asks for a key or two after a mount doesn't wait for a cache of all of them.
+// What a checkpoint held is loaded as it is, a list by position. After a few searches it goes into
+// the slot cache: until then a search reads the whole list, and what changes is marked as gone in
+// it. So who asks for a key or two after a mount doesn't wait for a cache of all of them.
 //
 // Invariants
 //   I1  the pairs (hash, position) are those that were loaded or inserted and not removed or
-//       replaced since: SlotCache has the rest. Either the list is empty or the slot cache is.
+//       replaced since: SlotCache has the rest. A pair is in the list, and not gone, or in the slot
+//       cache.
 //   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
 //       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
@@ -36,9 +37,12 @@ class FlashIndex {
   // As SlotCache has them; this one may throw std::bad_alloc.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
-    if (!loaded_.empty() && !search_pays()) [[unlikely]] {
-      return std::ranges::any_of(
-          loaded_, [&](const Entry& entry) { return entry.second == hash && visit(entry.first); });
+    if (!loaded_.empty() && !search_settles()) [[unlikely]] {
+      for (size_t i = 0; i < loaded_.size(); ++i) {
+        if (loaded_[i].second == hash && !gone_[i] && visit(loaded_[i].first)) {
+          return true;
+        }
+      }
     }
     return slots_.find(hash, std::forward<Visit>(visit));
   }
@@ -47,11 +51,11 @@ class FlashIndex {
   using Entry = std::pair<uint32_t, uint32_t>;
   using Entries = std::vector<Entry>;
   Entries by_position() const;
-  uint64_t size() const noexcept { return loaded_.size() + slots_.size(); }
+  uint64_t size() const noexcept { return loaded_.size() - gone_count_ + slots_.size(); }
   const SlotCache& slots() const;
 
   // Into an empty index without marks: by ascending position.
-  void load(Entries entries) noexcept;
+  void load(Entries entries);
   // As SlotCache has them.
   void insert(uint32_t hash, uint32_t position);
   bool replace(uint32_t hash, uint32_t from, uint32_t to);
@@ -74,12 +78,28 @@ class FlashIndex {
   void note(const Note& note);
   void forget_last_note() noexcept;
 
-  void settle() const;       // the list goes into the slot cache
-  bool search_pays() const;  // true: it did
+  // visit(hash, position), in any order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (size_t i = 0; i < loaded_.size(); ++i) {
+      if (!gone_[i]) {
+        visit(loaded_[i].second, loaded_[i].first);
+      }
+    }
+    slots_.for_each(std::forward<Visit>(visit));
+  }
+  size_t place_in_list(uint32_t hash,
+                       uint32_t position) const noexcept;  // kNowhere: it isn't there
+  void leave_list(size_t place) noexcept;
+  void settle() const;          // the list goes into the slot cache
+  bool search_settles() const;  // true: it did
 
-  // The list and the slot cache say the same, so whoever reads may settle.
+  static constexpr size_t kNowhere = SIZE_MAX;
+  // Where a pair is nobody can see, so whoever reads may settle.
   mutable SlotCache slots_;
   mutable Entries loaded_;  // ascending
+  mutable std::vector<bool> gone_;
+  mutable size_t gone_count_ = 0;
   mutable unsigned searches_ = 0;
   bool noting_ = false;
   std::vector<Note> notes_;

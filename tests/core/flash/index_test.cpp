@@ -112,6 +112,85 @@ TEST(FlashIndex, I2_changes_of_a_list_are_undone) {
   EXPECT_TRUE(found(cleared, 7).empty());
 }
 
+// Changes and searches in any order, with marks, from a list on.
+TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    FlashIndex index = loaded();
+    Pairs pairs = pairs_of(index);
+    const Pairs before = pairs;
+    const size_t place = index.mark();
+    const uint64_t calm = 1 + random() % 300;  // how often it is searched, and so settles
+    for (uint32_t step = 1; step <= 600; ++step) {
+      const auto hash = static_cast<uint32_t>(random() % 420);
+      const uint32_t position = 10 * static_cast<uint32_t>(random() % 1010 + 1);
+      const uint32_t fresh = 20000 + step;
+      const bool known = pairs.contains({hash, position});
+      const auto some = std::next(pairs.begin(), static_cast<int>(random() % pairs.size()));
+      switch (random() % 5) {
+        case 0:
+          index.insert(hash, fresh);
+          pairs.emplace(hash, fresh);
+          break;
+        case 1:
+          ASSERT_TRUE(index.remove(some->first, some->second));
+          ASSERT_FALSE(index.contains(some->first, some->second));
+          pairs.erase(some);
+          break;
+        case 2: {
+          ASSERT_TRUE(index.replace(some->first, some->second, fresh));
+          const uint32_t moved = some->first;
+          pairs.erase(some);
+          pairs.emplace(moved, fresh);
+          break;
+        }
+        case 3:
+          ASSERT_EQ(index.contains(hash, position), known);
+          break;
+        default:
+          if (!known) {
+            ASSERT_FALSE(index.remove(hash, position));
+            ASSERT_FALSE(index.replace(hash, position, fresh));
+          }
+      }
+      ASSERT_EQ(index.size(), pairs.size());
+      if (random() % calm == 0) {
+        std::multiset<uint32_t> expected;
+        for (const auto& [of, at] : pairs) {
+          if (of == hash) {
+            expected.insert(at);
+          }
+        }
+        ASSERT_EQ(found(index, hash), expected);
+      }
+    }
+    EXPECT_EQ(pairs_of(index), pairs);
+    index.undo_to(place);
+    EXPECT_EQ(pairs_of(index), before);
+    EXPECT_TRUE(index.check().ok());
+    EXPECT_EQ(pairs_of(index), before);
+  }
+}
+
+TEST(FlashIndex, by_position_is_ascending_whatever_the_number) {
+  for (const uint32_t count : {0, 1, 100, 5000, 20000}) {
+    FlashIndex index(kOptions);
+    FlashIndex::Entries expected;
+    std::mt19937 random(count);
+    std::set<uint32_t> positions{0xFFFFFFFF, 1};
+    while (positions.size() < count) {
+      positions.insert(static_cast<uint32_t>(random() >> random() % 20) | 1);
+    }
+    for (const uint32_t position : positions) {
+      const auto hash = static_cast<uint32_t>(random());
+      index.insert(hash, position);
+      expected.emplace_back(position, hash);
+    }
+    EXPECT_EQ(index.by_position(), expected);
+  }
+}
+
 // --- hashes, changes, marks ----------------------------------------------------------------------
 
 TEST(FlashIndex, hashes_depend_on_the_seed_and_on_every_argument) {
