@@ -8,8 +8,8 @@
 //
 // Invariants
 //   I1  gives exactly the records of entries that the index points to, by ascending LSN.
-//   I2  a record that is given was verified, of one that is passed over its head was. A block in which less is found than is live in it is
-//       an error, and so is a hot stream out of order.
+//   I2  a record that is given was verified, of one that is passed over its head was. A block in
+//       which less is found than is live in it is an error, and so is a hot stream out of order.
 //   I3  what becomes of the store's blocks and index is not noticed: who changes the store makes a
 //       new scan. Another store in the same state will do: nothing of a store is held.
 #pragma once
