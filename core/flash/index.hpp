@@ -34,7 +34,8 @@ class FlashIndex {
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
   uint32_t part_hash(uint64_t lsn, uint32_t offset) const noexcept;
 
-  // As SlotCache has them; this one may throw std::bad_alloc.
+  // As SlotCache has it, but it may throw std::bad_alloc, and visit must not search: that may move
+  // what is visited.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
     if (!loaded_.empty() && !search_settles()) [[unlikely]] {

@@ -74,7 +74,7 @@ inline std::string difference(FlashStore& store, const FlashModel& model) {
   if (!listed.ok()) {
     return listed.error().message;
   }
-  if (const std::string scanned = difference_of_scan(store, listed.value()); !scanned.empty()) {
+  if (std::string scanned = difference_of_scan(store, listed.value()); !scanned.empty()) {
     return scanned;
   }
   FlashModel found;
