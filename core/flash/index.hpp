@@ -1,14 +1,20 @@
 // The index of a flash store: which record positions a key or a part of a value may have, in a slot
 // cache, and how to take changes back.
 //
+// What a checkpoint held is loaded as it is, a list by position. After a few searches it goes into
+// the slot cache: until then a search reads the whole list, and what changes is marked as gone in
+// it. So who asks for a key or two after a mount doesn't wait for a cache of all of them.
+//
 // Invariants
-//   I1  the pairs (hash, position) are those that were inserted and not removed or replaced since:
-//       SlotCache has the rest.
+//   I1  the pairs (hash, position) are those that were loaded or inserted and not removed or
+//       replaced since: SlotCache has the rest. A pair is in the list, and not gone, or in the slot
+//       cache.
 //   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
 //       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -28,29 +34,34 @@ class FlashIndex {
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
   uint32_t part_hash(uint64_t lsn, uint32_t offset) const noexcept;
 
+  // As SlotCache has it, but it may throw std::bad_alloc, and visit must not search: that may move
+  // what is visited.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
+    if (!loaded_.empty() && !search_settles()) [[unlikely]] {
+      for (size_t i = 0; i < loaded_.size(); ++i) {
+        if (loaded_[i].second == hash && !gone_[i] && visit(loaded_[i].first)) {
+          return true;
+        }
+      }
+    }
     return slots_.find(hash, std::forward<Visit>(visit));
   }
-  bool contains(uint32_t hash, uint32_t position) const noexcept {
-    return slots_.contains(hash, position);
-  }
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    slots_.for_each(std::forward<Visit>(visit));
-  }
+  bool contains(uint32_t hash, uint32_t position) const noexcept;
   // All of them: (position, hash), ascending, so that what reads the records reads the device once.
-  using Entries = std::vector<std::pair<uint32_t, uint32_t>>;
+  using Entry = std::pair<uint32_t, uint32_t>;
+  using Entries = std::vector<Entry>;
   Entries by_position() const;
-  uint64_t size() const noexcept { return slots_.size(); }
-  const SlotCache& slots() const noexcept { return slots_; }
+  uint64_t size() const noexcept { return loaded_.size() - gone_count_ + slots_.size(); }
+  const SlotCache& slots() const;
 
+  // Into an empty index without marks: by ascending position.
+  void load(Entries entries);
   // As SlotCache has them.
   void insert(uint32_t hash, uint32_t position);
   bool replace(uint32_t hash, uint32_t from, uint32_t to);
   bool remove(uint32_t hash, uint32_t position);
   void clear();
-  void reserve(uint64_t entries) { slots_.reserve(entries); }
 
   // I2. Returns a place to go back to.
   size_t mark() noexcept;
@@ -58,7 +69,7 @@ class FlashIndex {
   void undo_to(size_t place);
   void forget_marks() noexcept;
 
-  Status check() const { return slots_.check(); }
+  Status check() const { return slots().check(); }
 
  private:
   // A pair that came has no `from`, one that went has no `to`: no position is 0.
@@ -68,7 +79,29 @@ class FlashIndex {
   void note(const Note& note);
   void forget_last_note() noexcept;
 
-  SlotCache slots_;
+  // visit(hash, position), in any order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    for (size_t i = 0; i < loaded_.size(); ++i) {
+      if (!gone_[i]) {
+        visit(loaded_[i].second, loaded_[i].first);
+      }
+    }
+    slots_.for_each(std::forward<Visit>(visit));
+  }
+  size_t place_in_list(uint32_t hash,
+                       uint32_t position) const noexcept;  // kNowhere: it isn't there
+  void leave_list(size_t place) noexcept;
+  void settle() const;          // the list goes into the slot cache
+  bool search_settles() const;  // true: it did
+
+  static constexpr size_t kNowhere = SIZE_MAX;
+  // Where a pair is nobody can see, so whoever reads may settle.
+  mutable SlotCache slots_;
+  mutable Entries loaded_;  // ascending
+  mutable std::vector<bool> gone_;
+  mutable size_t gone_count_ = 0;
+  mutable unsigned searches_ = 0;
   bool noting_ = false;
   std::vector<Note> notes_;
 };

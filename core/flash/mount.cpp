@@ -135,50 +135,46 @@ Status FlashMount::scan_anchors(uint32_t block, uint64_t sequence) {
 // --- the checkpoint ------------------------------------------------------------------------------
 
 Status FlashMount::load_checkpoint(const Anchor& anchor) {
-  CUCKOO_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_checkpoint(anchor));
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<Piece> pieces, read_chain(anchor));
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, read_pieces(pieces));
   CUCKOO_ASSIGN_OR_RETURN(FlashCheckpoint decoded,
                           decode_flash_checkpoint(bytes, state_.layout.geometry()));
   return adopt(decoded);
 }
 
-// Its pieces are a chain from the last one to the first: each names its number, 0 first, and the
-// block of the one before it.
-Result<std::vector<std::byte>> FlashMount::read_checkpoint(const Anchor& anchor) {
-  std::vector<std::vector<std::byte>> pieces;  // the last one first
-  std::vector<uint32_t> chain;
-  uint32_t block = anchor.last_block;
-  for (uint32_t number = kNoBlock; number != 0;) {
-    FlashRecordHeader header;
-    CUCKOO_ASSIGN_OR_RETURN(std::vector<std::byte> piece, read_piece(block, anchor.id, header));
-    const uint32_t expected = pieces.empty() ? header.previous_value_bytes : number - 1;
-    if (header.previous_value_bytes != expected ||
-        chain.size() >= state_.layout.geometry().blocks) {
-      return corrupt("checkpoint " + std::to_string(anchor.id) + ", erase block " +
-                     std::to_string(block) + ": not the piece that is expected");
-    }
-    number = expected;
-    pieces.push_back(std::move(piece));
-    chain.push_back(block);
-    block = header.previous;
-  }
-  state_.checkpoint_id = anchor.id;
-  state_.checkpoint_blocks.assign(chain.rbegin(), chain.rend());
-  std::vector<std::byte> bytes;
-  for (auto piece = pieces.rbegin(); piece != pieces.rend(); ++piece) {
-    bytes.insert(bytes.end(), piece->begin(), piece->end());
-  }
-  return bytes;
+Error FlashMount::broken_piece(uint32_t block, const char* what) const {
+  return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) + ", erase block " +
+                 std::to_string(block) + ": " + what);
 }
 
-Result<std::vector<std::byte>> FlashMount::read_piece(uint32_t block, uint64_t id,
-                                                      FlashRecordHeader& header) {
+// The pieces, the first one first. They are a chain from the last one on: each names its number, 0
+// first, and the block of the one before it.
+Result<std::vector<FlashMount::Piece>> FlashMount::read_chain(const Anchor& anchor) {
+  std::vector<Piece> chain;
+  state_.checkpoint_id = anchor.id;
+  uint32_t block = anchor.last_block;
+  for (uint32_t number = kNoBlock; number != 0;) {
+    CUCKOO_ASSIGN_OR_RETURN(const Piece piece, read_piece_header(block));
+    const uint32_t expected = chain.empty() ? piece.number() : number - 1;
+    if (piece.number() != expected || chain.size() >= state_.layout.geometry().blocks) {
+      return broken_piece(block, "not the piece that is expected");
+    }
+    number = expected;
+    chain.push_back(piece);
+    block = piece.header.previous;
+  }
+  std::ranges::reverse(chain);
+  state_.checkpoint_blocks.clear();
+  for (const Piece& piece : chain) {
+    state_.checkpoint_blocks.push_back(piece.block);
+  }
+  return chain;
+}
+
+Result<FlashMount::Piece> FlashMount::read_piece_header(uint32_t block) {
   const FlashLayout& layout = state_.layout;
-  const auto broken = [&](const char* what) {
-    return corrupt("checkpoint " + std::to_string(id) + ", erase block " + std::to_string(block) +
-                   ": " + what);
-  };
   if (block >= layout.geometry().blocks) {
-    return broken("beyond the device");
+    return broken_piece(block, "beyond the device");
   }
   std::vector<std::byte> units(layout.bytes_of(kFlashHeaderUnits));
   const uint64_t start = layout.block_address(block);
@@ -190,18 +186,58 @@ Result<std::vector<std::byte>> FlashMount::read_piece(uint32_t block, uint64_t i
   CUCKOO_TRY(log_.read(start + units.size(), std::span(head).first(std::min(room, sizeof head))));
   const std::optional<FlashRecordHeader> decoded =
       opened ? decode_flash_record_header(head, opened->sequence, kFlashHeaderUnits) : std::nullopt;
-  if (!decoded || decoded->type != FlashRecordType::kCheckpoint || decoded->lsn != id ||
+  if (!decoded || decoded->type != FlashRecordType::kCheckpoint ||
+      decoded->lsn != state_.checkpoint_id ||
       layout.bytes_of(decoded->units(layout.unit_bytes())) > room) {
-    return broken("no piece of it");
+    return broken_piece(block, "no piece of it");
   }
-  header = *decoded;
-  std::vector<std::byte> record(layout.bytes_of(header.units(layout.unit_bytes())));
-  CUCKOO_TRY(log_.read(start + units.size(), record));
-  if (!verify_flash_record(record, opened->sequence, kFlashHeaderUnits)) {
-    return broken("wrong CRC");
+  return Piece{*decoded, block, opened->sequence};
+}
+
+// What they hold, one behind the other.
+Result<std::vector<std::byte>> FlashMount::read_pieces(const std::vector<Piece>& pieces) {
+  constexpr size_t kMostReserved = size_t{64} << 20;
+  const FlashLayout& layout = state_.layout;
+  std::vector<std::byte> bytes;
+  std::vector<std::byte> record;
+  for (const Piece& piece : pieces) {
+    record.resize(layout.bytes_of(piece.header.units(layout.unit_bytes())));
+    const uint32_t position = layout.position(piece.block, kFlashHeaderUnits);
+    CUCKOO_TRY(log_.read(layout.address(position), record));
+    if (!verify_flash_record(record, piece.sequence, kFlashHeaderUnits) ||
+        decode_flash_record_header(record, piece.sequence, kFlashHeaderUnits) != piece.header) {
+      return broken_piece(piece.block, "wrong CRC");
+    }
+    const std::span<const std::byte> value = value_in(piece.header, record);
+    if (bytes.empty()) {  // those behind the first are no longer
+      bytes.reserve(std::min(pieces.size() * value.size(), kMostReserved));
+    }
+    bytes.insert(bytes.end(), value.begin(), value.end());
   }
-  const auto value = value_in(header, record);
-  return std::vector<std::byte>(value.begin(), value.end());
+  return bytes;
+}
+
+// Every record is in a block that can hold it.
+Status FlashMount::expect_places(const FlashIndex::Entries& entries) const {
+  const FlashLayout& layout = state_.layout;
+  uint64_t begin = 0;  // of the records in the block of the last position
+  uint64_t end = 0;
+  uint64_t block_end = 0;
+  for (const auto& [position, hash] : entries) {
+    if (position >= block_end) {
+      const uint32_t number = layout.locate(position).block;
+      const FlashBlock block = state_.blocks.at(number);
+      const bool holds = block.kind == FlashBlockKind::kData && block.live_units != 0;
+      begin = uint64_t{number} * layout.units_per_block() + kFlashHeaderUnits;
+      end = holds ? begin - kFlashHeaderUnits + block.used_units : 0;
+      block_end = begin - kFlashHeaderUnits + layout.units_per_block();
+    }
+    if (position < begin || position >= end) {
+      return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) +
+                     " names a record at unit " + std::to_string(position) + ", where none can be");
+    }
+  }
+  return {};
 }
 
 Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
@@ -221,17 +257,8 @@ Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
   state_.stats.collections = checkpoint.collections;
   state_.stats.checkpoints = checkpoint.checkpoints;
   state_.blocks.assign(std::move(checkpoint.blocks));
-  state_.index.reserve(checkpoint.entries.size());
-  for (const auto& [position, hash] : checkpoint.entries) {
-    const auto [data_block, offset] = state_.layout.locate(position);
-    const FlashBlock state = state_.blocks.at(data_block);
-    if (state.kind != FlashBlockKind::kData || offset < kFlashHeaderUnits ||
-        offset >= state.used_units || state.live_units == 0) {
-      return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) +
-                     " names a record at unit " + std::to_string(position) + ", where none can be");
-    }
-    state_.index.insert(hash, position);
-  }
+  CUCKOO_TRY(expect_places(checkpoint.entries));
+  state_.index.load(std::move(checkpoint.entries));
   for (const FlashStream* stream : {&streams.hot, &streams.cold}) {
     if (stream->block != kNoBlock &&
         (state_.blocks.at(stream->block).kind != FlashBlockKind::kData || stream->offset == 0)) {

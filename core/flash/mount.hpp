@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -59,9 +58,18 @@ class FlashMount {
   FlashReplay::Opened in_tail(const FlashReplay::Opened& opened) const;
   // the checkpoint
   Status load_checkpoint(const Anchor& anchor);
-  Result<std::vector<std::byte>> read_checkpoint(const Anchor& anchor);
-  Result<std::vector<std::byte>> read_piece(uint32_t block, uint64_t id, FlashRecordHeader& header);
+  struct Piece {
+    FlashRecordHeader header;
+    uint32_t block = kNoBlock;
+    uint64_t sequence = 0;  // of the block
+    uint32_t number() const noexcept { return header.previous_value_bytes; }
+  };
+  Result<std::vector<Piece>> read_chain(const Anchor& anchor);
+  Result<Piece> read_piece_header(uint32_t block);
+  Result<std::vector<std::byte>> read_pieces(const std::vector<Piece>& pieces);
+  Error broken_piece(uint32_t block, const char* what) const;
   Status adopt(FlashCheckpoint& checkpoint);
+  Status expect_places(const FlashIndex::Entries& entries) const;
   // after a power cut
   Status mount_torn();
   Status free_other_anchor_blocks();

@@ -65,6 +65,16 @@ void SlotCache::insert(uint32_t hash, uint32_t position) {
   }
 }
 
+void SlotCache::insert_all(std::span<const std::pair<uint32_t, uint32_t>> entries) {
+  reserve(size() + entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (i + kAhead < entries.size()) {
+      prefetch(table_, entries[i + kAhead].second);
+    }
+    insert(entries[i].second, entries[i].first);
+  }
+}
+
 bool SlotCache::replace(uint32_t hash, uint32_t from, uint32_t to) noexcept {
   assert(to != 0);
   if (from == 0) {
@@ -151,6 +161,13 @@ bool SlotCache::growth_helps(uint32_t hash) const noexcept {
     return false;
   });
   return 2 * copies < options_.hashes * options_.ways;
+}
+
+void SlotCache::prefetch(const Table& table, uint32_t hash) const noexcept {
+  const Buckets buckets = buckets_of(hash, table.buckets);
+  for (unsigned i = 0; i < options_.hashes; ++i) {
+    __builtin_prefetch(bucket(table, buckets.at[i]));
+  }
 }
 
 // ---- relocation
@@ -254,10 +271,7 @@ void SlotCache::rehash(uint64_t buckets) {
   const uint64_t count = slots();
   for (uint64_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
-      const Buckets soon = buckets_of(table_.slots[i + kAhead].hash, buckets);
-      for (unsigned hash = 0; hash < options_.hashes; ++hash) {
-        __builtin_prefetch(bucket(table, soon.at[hash]));
-      }
+      prefetch(table, table_.slots[i + kAhead].hash);
     }
     const Slot entry = table_.slots[i];
     if (entry.position != 0 && !place(table, entry) && !relocate(table, entry)) {

@@ -40,6 +40,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/mix.hpp"
@@ -70,6 +72,9 @@ class SlotCache {
   bool contains(uint32_t hash, uint32_t position) const noexcept;
   // The pair must not be there yet; position is not 0.
   void insert(uint32_t hash, uint32_t position);
+  // (position, hash), distinct and not there yet. Faster than one by one: what is needed next is
+  // fetched ahead.
+  void insert_all(std::span<const std::pair<uint32_t, uint32_t>> entries);
   // In place. `to` must not be there under this hash. False: `from` is not there.
   bool replace(uint32_t hash, uint32_t from, uint32_t to) noexcept;
   bool remove(uint32_t hash, uint32_t position) noexcept;
@@ -161,6 +166,7 @@ class SlotCache {
   bool growth_helps(uint32_t hash) const noexcept;
 
   Table make_table(uint64_t buckets) const;
+  void prefetch(const Table& table, uint32_t hash) const noexcept;
   bool place(Table& table, Slot entry) const noexcept;
   bool relocate(Table& table, Slot entry) noexcept;
   bool expand(const Table& table, Search& search, uint32_t parent) const noexcept;

@@ -183,29 +183,30 @@ Result<bool> FlashStore::get(std::span<const std::byte> key, std::vector<std::by
 
 Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std::byte>& key,
                               std::vector<std::byte>* value) {
-  const auto take = [&](const FlashLoadedRecord& record) -> Status {
-    key.assign(record.key.begin(), record.key.end());
-    entry.value_bytes = record.header.total_value_bytes;
-    return value == nullptr ? Status{} : read_value(entry, record, *value);
-  };
   bool found = false;
+  FlashLoadedRecord record;
   Status status;
   state_.index.find(hash, [&](uint32_t position) {
-    FlashLoadedRecord record;
     status = log_.load(position, record);
     if (!status.ok()) {
       return true;
     }
-    if (!record.header.is_entry() || record.header.lsn != entry.lsn) {
-      return false;
+    found = record.header.is_entry() && record.header.lsn == entry.lsn;
+    if (found) {
+      entry.position = position;
     }
-    entry.position = position;
-    status = take(record);
-    found = true;
-    return true;
+    return found;
   });
   CUCKOO_TRY(std::move(status));
-  return found;
+  if (!found) {
+    return false;
+  }
+  key.assign(record.key.begin(), record.key.end());
+  entry.value_bytes = record.header.total_value_bytes;
+  if (value != nullptr) {
+    CUCKOO_TRY(read_value(entry, record, *value));
+  }
+  return true;
 }
 
 Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
@@ -223,6 +224,11 @@ Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
   }
   std::ranges::sort(all, {}, [](const Listed& listed) { return listed.entry.lsn; });
   return all;
+}
+
+Status FlashStore::value_at(const FlashScan& scan, std::vector<std::byte>& value) {
+  const FlashLoadedRecord& head = scan.record();
+  return read_value({head.header.lsn, scan.position(), head.header.total_value_bytes}, head, value);
 }
 
 // --- changing ------------------------------------------------------------------------------------

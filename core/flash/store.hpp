@@ -22,6 +22,7 @@
 //   log           appending records to the device, reading them back
 //   wear          wear levelling
 //   anchors, checkpointer, collector     writing anchors and checkpoints; garbage collection
+//   scan          all entries in the order of their LSNs
 //   replay, mount the way back from the device to memory
 //   store         this: looking up, changing; store_check: everything verified
 //
@@ -73,6 +74,7 @@
 #include "core/flash/device.hpp"
 #include "core/flash/log.hpp"
 #include "core/flash/policy.hpp"
+#include "core/flash/scan.hpp"
 #include "core/flash/slot_cache.hpp"
 #include "core/flash/state.hpp"
 
@@ -121,6 +123,10 @@ class FlashStore {
     uint32_t hash = 0;
   };
   Result<std::vector<Listed>> entries();
+  // The same entries one by one with their keys, until state() changes. False: there are no more.
+  Result<bool> next(FlashScan& scan) { return scan.next({state_, log_}); }
+  // The value of the entry that the scan is at.
+  Status value_at(const FlashScan& scan, std::vector<std::byte>& value);
   uint64_t size() const noexcept { return state_.heads; }
 
   // --- changing
@@ -158,7 +164,7 @@ class FlashStore {
   const FlashGeometry& geometry() const noexcept { return state_.layout.geometry(); }
   const FlashStoreStats& stats() const noexcept { return state_.stats; }
   void set_stats(const FlashStoreStats& stats) noexcept { state_.stats = stats; }
-  const SlotCache& index() const noexcept { return state_.index.slots(); }
+  const SlotCache& index() const { return state_.index.slots(); }
   const FlashBlocks& blocks() const noexcept { return state_.blocks; }
   const FlashStreams& streams() const noexcept { return state_.streams; }
   uint64_t next_lsn() const noexcept { return state_.next_lsn; }

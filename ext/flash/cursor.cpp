@@ -13,6 +13,8 @@ bool equal_numbers(int64_t integer, double real) noexcept {
          static_cast<double>(integer) == real;
 }
 
+uint64_t lsn_of(const FlashStore::Listed& listed) noexcept { return listed.entry.lsn; }
+
 }  // namespace
 
 FlashTable::Cursor::Cursor(FlashTable& table) : table_(table), live_(table.live()) {
@@ -27,7 +29,7 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   plan_ = plan;
   row_ = rows_ = 0;
   has_key_ = has_value_ = has_place_ = false;
-  stop_counting();
+  leave_unlisted();
   if ((plan & kPlanMask) == kProbePlan) {
     probe(values[0]);
     return;
@@ -37,12 +39,13 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
     return;
   }
   listed_ = false;
+  reading_.reset();
   rows_ = live_.flash().size();
   first_unseen_lsn_ = live_.flash().next_lsn();
-  table_.counting_.push_back(this);
+  table_.unlisted_.push_back(this);
   if ((plan & (kNeedsValue | kNeedsPlace)) != 0) {
-    list();
-    find_row();
+    start_reading();
+    read_row();
   }
 }
 
@@ -76,9 +79,7 @@ void FlashTable::Cursor::seek(sqlite3_value* value) {
     return;
   }
   list_all();
-  const auto at =
-      std::ranges::lower_bound(all_, static_cast<uint64_t>(seq.integer), {},
-                               [](const FlashStore::Listed& one) { return one.entry.lsn; });
+  const auto at = std::ranges::lower_bound(all_, static_cast<uint64_t>(seq.integer), {}, lsn_of);
   if (at == all_.end() || at->entry.lsn != static_cast<uint64_t>(seq.integer)) {
     return;
   }
@@ -105,9 +106,48 @@ void FlashTable::Cursor::list() {
         all_, [this](const FlashStore::Listed& one) { return one.entry.lsn >= first_unseen_lsn_; });
     all_state_.reset();
   }
+  if (reading_) {
+    auto at = std::ranges::lower_bound(all_, entry_.lsn, {}, lsn_of);
+    if (at == all_.end() || at->entry.lsn != entry_.lsn) {  // a roll-back took it
+      at = all_.insert(at, {entry_, 0});
+      all_state_.reset();
+    }
+    row_ = static_cast<uint64_t>(at - all_.begin());
+    reading_.reset();
+  }
   rows_ = all_.size();
   listed_ = true;
-  stop_counting();
+  leave_unlisted();
+}
+
+// What was counted so far is passed over.
+void FlashTable::Cursor::start_reading() {
+  reading_.emplace();
+  reading_state_ = live_.flash().state();
+  for (uint64_t i = 0; i < row_; ++i) {
+    live_.expect(live_.flash().next(*reading_).take_status());
+  }
+}
+
+// The next row of reading_.
+void FlashTable::Cursor::read_row() {
+  Result<bool> more = live_.flash().next(*reading_);
+  live_.expect(more.take_status());
+  const FlashLoadedRecord& record = reading_->record();
+  if (!more.value() || record.header.lsn >= first_unseen_lsn_) {
+    rows_ = row_;
+    reading_.reset();
+    leave_unlisted();
+    return;
+  }
+  rows_ = row_ + 1;
+  entry_ = {record.header.lsn, reading_->position(), record.header.total_value_bytes};
+  key_.assign(record.key.begin(), record.key.end());
+  has_value_ = (plan_ & kNeedsValue) != 0 || table_.shows_reals(key_);
+  if (has_value_) {
+    live_.expect(live_.flash().value_at(*reading_, value_));
+  }
+  has_key_ = has_place_ = true;
 }
 
 // Passes over rows that were removed or replaced since the scan began.
@@ -129,16 +169,22 @@ bool FlashTable::Cursor::load_row(bool with_value) {
 }
 
 void FlashTable::Cursor::next() {
-  ++row_;
   if ((plan_ & kPlanMask) != kScanPlan) {
+    ++row_;
     return;
   }
+  if ((reading_ || listed_) && !live_.ready()) [[unlikely]] {
+    live_.follow();
+  }
+  if (reading_ && live_.flash().state() != reading_state_) [[unlikely]] {
+    list();
+  }
+  ++row_;
   has_key_ = has_value_ = has_place_ = false;
   if (listed_) {
-    if (!live_.ready()) [[unlikely]] {
-      live_.follow();
-    }
     find_row();
+  } else if (reading_) {
+    read_row();
   }
 }
 
@@ -182,11 +228,13 @@ void FlashTable::Cursor::column(sqlite3_context* context, int column) {
   }
   if (!has_key_) [[unlikely]] {
     // A count, or so it seemed: DELETE of all rows asks for the keys all the same.
-    if (!listed_) {
-      list();
-    }
-    if (row_ < rows_) {
-      load_row(false);
+    if (listed_) {
+      if (row_ < rows_) {
+        load_row(false);
+      }
+    } else if (!reading_) {
+      start_reading();
+      read_row();
     }
   }
   if (!has_key_) {

@@ -342,8 +342,8 @@ void FlashTable::expect_unchanged(sqlite3_value** columns) {
 }
 
 void FlashTable::list_scans() {
-  while (!counting_.empty()) {
-    counting_.back()->list();
+  while (!unlisted_.empty()) {
+    unlisted_.back()->list();
   }
 }
 

@@ -58,7 +58,7 @@ class FlashTable : public StoredTable<LiveFlash> {
   bool shows_reals(std::span<const std::byte> key) const noexcept {
     return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
   }
-  // Before a change: what scans have not read, they list.
+  // Before a change: what scans have not given yet, they list.
   void list_scans();
   std::string digest_text(std::span<const std::byte> value);
   bool is_seq(int column) const noexcept;
@@ -99,7 +99,7 @@ class FlashTable : public StoredTable<LiveFlash> {
   Affinity value_affinity_;
   std::vector<const char*> rowids_;  // the hidden columns behind the command column
   uint64_t scan_lsn_ = 0;
-  std::vector<Cursor*> counting_;  // scans that have not listed their rows (Cursor::list)
+  std::vector<Cursor*> unlisted_;  // scans that have not listed their rows (Cursor::list)
 
   // Reused from row to row.
   std::vector<std::byte> key_bytes_, old_key_bytes_, value_bytes_, stored_value_;
@@ -109,7 +109,7 @@ class FlashTable : public StoredTable<LiveFlash> {
 class FlashTable::Cursor {
  public:
   explicit Cursor(FlashTable& table);
-  ~Cursor() { stop_counting(); }
+  ~Cursor() { leave_unlisted(); }
   Cursor(const Cursor&) = delete;
   Cursor& operator=(const Cursor&) = delete;
 
@@ -118,15 +118,18 @@ class FlashTable::Cursor {
   bool eof() const noexcept { return row_ >= rows_; }
   void column(sqlite3_context* context, int column);
   sqlite3_int64 rowid() const noexcept { return 0; }
-  // A scan counts its rows without reading them, until somebody asks for a column or changes the
-  // table: those passed by then are the first of the list.
+  // A scan counts its rows without reading them, until somebody asks for a column: then it reads
+  // them from the log, in order. When the table is about to change, it lists what it has not given
+  // yet, and reads on by the index.
   void list();
 
  private:
-  void stop_counting() noexcept { std::erase(table_.counting_, this); }
+  void leave_unlisted() noexcept { std::erase(table_.unlisted_, this); }
   void probe(sqlite3_value* value);
   void seek(sqlite3_value* value);
   void list_all();
+  void start_reading();
+  void read_row();
   void find_row();
   bool load_row(bool with_value);
   bool load_value();
@@ -140,7 +143,10 @@ class FlashTable::Cursor {
   uint64_t row_ = 0;
   uint64_t rows_ = 0;
 
-  bool listed_ = false;                  // a scan: all_ holds its rows
+  // A scan in order; all_ holds its rows once it is listed.
+  std::optional<FlashScan> reading_;
+  uint64_t reading_state_ = 0;  // the store's; in any other reading_ means nothing
+  bool listed_ = false;
   uint64_t first_unseen_lsn_ = 0;        // what came later is no part of the scan
   std::vector<FlashStore::Listed> all_;  // by seq
   std::optional<uint64_t> all_state_;    // the store's, when all_ is all of it

@@ -240,6 +240,7 @@ void bench_everyday(const Settings& settings, Report& report) {
   bench_followed(settings, report);
   bench_add_if_absent(settings, report, {"in memory", false, 150000, 1.2});
   bench_add_if_absent(settings, report, {"in a file larger than the cache", true, 2000000, 3});
+  bench_everyday_flash(settings, report);
 }
 
 }  // namespace cuckoo::bench

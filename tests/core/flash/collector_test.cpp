@@ -52,16 +52,11 @@ TEST_P(FlashCollectorTest, all_collects_what_has_something_dead_and_keeps_what_i
 TEST_P(FlashCollectorTest, I1_a_collection_that_fails_leaves_the_index_alone) {
   half_dead_block(5);
   const uint64_t charged = state.charged_units;
-  std::vector<uint64_t> before;
-  state.index.for_each(
-      [&](uint32_t hash, uint32_t position) { before.push_back(uint64_t{hash} << 32 | position); });
+  const FlashIndex::Entries before = state.index.by_position();
   ASSERT_STATUS(parts.checkpointer.checkpoint());
   parts.device.cut_after(20, CutMode::kNothing);
   EXPECT_FALSE(parts.collector.collect_all().ok());
-  std::vector<uint64_t> after;
-  state.index.for_each(
-      [&](uint32_t hash, uint32_t position) { after.push_back(uint64_t{hash} << 32 | position); });
-  EXPECT_EQ(after, before);
+  EXPECT_EQ(state.index.by_position(), before);
   EXPECT_EQ(state.charged_units, charged);
   EXPECT_TRUE(state.poisoned());
 }

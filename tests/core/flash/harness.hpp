@@ -40,11 +40,42 @@ inline FlashGeometry small_geometry(uint32_t sector = 1024, uint32_t per_block =
   return geometry;
 }
 
+// Empty when a scan gives what entries() and read() give; otherwise what differs.
+inline std::string difference_of_scan(FlashStore& store, std::vector<FlashStore::Listed> listed) {
+  FlashScan scan;
+  for (FlashStore::Listed& one : listed) {
+    const Result<bool> more = store.next(scan);
+    if (!more.ok()) {
+      return more.error().message;
+    }
+    if (!more.value() || scan.position() != one.entry.position) {
+      return "a scan passes over the entry at unit " + std::to_string(one.entry.position);
+    }
+    const std::string key = text_of(scan.record().key);  // before anything else is read
+    std::vector<std::byte> value;
+    if (const Status read = store.value_at(scan, value); !read.ok()) {
+      return read.error().message;
+    }
+    std::vector<std::byte> expected_key;
+    std::vector<std::byte> expected;
+    const Result<bool> read = store.read(one.entry, one.hash, expected_key, &expected);
+    if (!read.ok() || key != text_of(expected_key) || value != expected) {
+      return "a scan gives something else than the entry at unit " +
+             std::to_string(one.entry.position);
+    }
+  }
+  const Result<bool> more = store.next(scan);
+  return !more.ok() ? more.error().message : more.value() ? "a scan gives more" : "";
+}
+
 // Empty when the store holds exactly the model; otherwise what differs.
 inline std::string difference(FlashStore& store, const FlashModel& model) {
   Result<std::vector<FlashStore::Listed>> listed = store.entries();
   if (!listed.ok()) {
     return listed.error().message;
+  }
+  if (std::string scanned = difference_of_scan(store, listed.value()); !scanned.empty()) {
+    return scanned;
   }
   FlashModel found;
   for (FlashStore::Listed& one : listed.value()) {

@@ -18,7 +18,9 @@ using Pairs = std::set<std::pair<uint32_t, uint32_t>>;
 
 Pairs pairs_of(const FlashIndex& index) {
   Pairs pairs;
-  index.for_each([&](uint32_t hash, uint32_t position) { pairs.emplace(hash, position); });
+  for (const auto& [position, hash] : index.by_position()) {
+    pairs.emplace(hash, position);
+  }
   EXPECT_EQ(pairs.size(), index.size());
   return pairs;
 }
@@ -43,6 +45,153 @@ TEST(FlashIndex, I1_holds_what_was_inserted_and_not_removed) {
   index.clear();
   EXPECT_EQ(index.size(), 0U);
 }
+
+// --- what is loaded as a list --------------------------------------------------------------------
+
+std::multiset<uint32_t> found(const FlashIndex& index, uint32_t hash) {
+  std::multiset<uint32_t> positions;
+  index.find(hash, [&](uint32_t position) {
+    positions.insert(position);
+    return false;
+  });
+  return positions;
+}
+
+FlashIndex loaded() {
+  FlashIndex index(kOptions);
+  FlashIndex::Entries entries;
+  for (uint32_t i = 1; i <= 1000; ++i) {
+    entries.emplace_back(10 * i, i % 400);
+  }
+  index.load(std::move(entries));
+  return index;
+}
+
+TEST(FlashIndex, I1_a_list_answers_as_the_slot_cache_does_that_it_becomes) {
+  const FlashIndex index = loaded();
+  const Pairs before = pairs_of(index);
+  for (int search = 0; search < 30; ++search) {
+    SCOPED_TRACE(search);
+    EXPECT_EQ(index.size(), 1000U);
+    EXPECT_EQ(found(index, 7), (std::multiset<uint32_t>{70, 4070, 8070}));
+    EXPECT_EQ(found(index, 400), std::multiset<uint32_t>());
+    unsigned visits = 0;
+    EXPECT_TRUE(index.find(7, [&](uint32_t) { return ++visits == 2; }));
+    EXPECT_EQ(visits, 2U);
+    EXPECT_TRUE(index.contains(7, 4070));
+    EXPECT_FALSE(index.contains(8, 4070));
+    EXPECT_FALSE(index.contains(7, 71));
+    EXPECT_EQ(pairs_of(index), before);
+  }
+  EXPECT_EQ(loaded().slots().size(), 1000U);
+  EXPECT_TRUE(loaded().check().ok());
+}
+
+TEST(FlashIndex, I2_changes_of_a_list_are_undone) {
+  const Pairs before = pairs_of(loaded());
+  using Change = void (*)(FlashIndex&);
+  for (const Change change : {Change{[](FlashIndex& index) { index.insert(7, 71); }},
+                              Change{[](FlashIndex& index) { EXPECT_TRUE(index.remove(7, 70)); }},
+                              Change{[](FlashIndex& index) { EXPECT_FALSE(index.remove(7, 71)); }},
+                              Change{[](FlashIndex& index) {
+                                EXPECT_TRUE(index.replace(7, 70, 71));
+                                EXPECT_FALSE(index.replace(7, 70, 72));
+                              }},
+                              Change{[](FlashIndex& index) { index.clear(); }}}) {
+    FlashIndex index = loaded();
+    const size_t place = index.mark();
+    change(index);
+    EXPECT_TRUE(index.check().ok());
+    index.undo_to(place);
+    EXPECT_EQ(pairs_of(index), before);
+    EXPECT_TRUE(index.check().ok());
+  }
+  FlashIndex cleared = loaded();
+  cleared.clear();
+  EXPECT_EQ(cleared.size(), 0U);
+  EXPECT_TRUE(found(cleared, 7).empty());
+}
+
+// Changes and searches in any order, with marks, from a list on.
+TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    FlashIndex index = loaded();
+    Pairs pairs = pairs_of(index);
+    const Pairs before = pairs;
+    const size_t place = index.mark();
+    const uint64_t calm = 1 + random() % 300;  // how often it is searched, and so settles
+    for (uint32_t step = 1; step <= 600; ++step) {
+      const auto hash = static_cast<uint32_t>(random() % 420);
+      const uint32_t position = 10 * static_cast<uint32_t>(random() % 1010 + 1);
+      const uint32_t fresh = 20000 + step;
+      const bool known = pairs.contains({hash, position});
+      const auto some = std::next(pairs.begin(), static_cast<int>(random() % pairs.size()));
+      switch (random() % 5) {
+        case 0:
+          index.insert(hash, fresh);
+          pairs.emplace(hash, fresh);
+          break;
+        case 1:
+          ASSERT_TRUE(index.remove(some->first, some->second));
+          ASSERT_FALSE(index.contains(some->first, some->second));
+          pairs.erase(some);
+          break;
+        case 2: {
+          ASSERT_TRUE(index.replace(some->first, some->second, fresh));
+          const uint32_t moved = some->first;
+          pairs.erase(some);
+          pairs.emplace(moved, fresh);
+          break;
+        }
+        case 3:
+          ASSERT_EQ(index.contains(hash, position), known);
+          break;
+        default:
+          if (!known) {
+            ASSERT_FALSE(index.remove(hash, position));
+            ASSERT_FALSE(index.replace(hash, position, fresh));
+          }
+      }
+      ASSERT_EQ(index.size(), pairs.size());
+      if (random() % calm == 0) {
+        std::multiset<uint32_t> expected;
+        for (const auto& [of, at] : pairs) {
+          if (of == hash) {
+            expected.insert(at);
+          }
+        }
+        ASSERT_EQ(found(index, hash), expected);
+      }
+    }
+    EXPECT_EQ(pairs_of(index), pairs);
+    index.undo_to(place);
+    EXPECT_EQ(pairs_of(index), before);
+    EXPECT_TRUE(index.check().ok());
+    EXPECT_EQ(pairs_of(index), before);
+  }
+}
+
+TEST(FlashIndex, by_position_is_ascending_whatever_the_number) {
+  for (const uint32_t count : {0, 1, 100, 5000, 20000}) {
+    FlashIndex index(kOptions);
+    FlashIndex::Entries expected;
+    std::mt19937 random(count);
+    std::set<uint32_t> positions{0xFFFFFFFF, 1};
+    while (positions.size() < count) {
+      positions.insert(static_cast<uint32_t>(random() >> random() % 20) | 1);
+    }
+    for (const uint32_t position : positions) {
+      const auto hash = static_cast<uint32_t>(random());
+      index.insert(hash, position);
+      expected.emplace_back(position, hash);
+    }
+    EXPECT_EQ(index.by_position(), expected);
+  }
+}
+
+// --- hashes, changes, marks ----------------------------------------------------------------------
 
 TEST(FlashIndex, hashes_depend_on_the_seed_and_on_every_argument) {
   const FlashIndex index(kOptions);

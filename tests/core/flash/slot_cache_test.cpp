@@ -240,6 +240,23 @@ TEST_P(EachShape, grows_without_losing_anything) {
   expect_good(cache);
 }
 
+TEST_P(EachShape, takes_many_at_once) {
+  SlotCache cache(options(3));
+  SlotCache other(options(3));
+  std::vector<std::pair<uint32_t, uint32_t>> entries;  // (position, hash)
+  for (uint32_t i = 0; i < 3000; ++i) {
+    const uint32_t hash = i % 100 == 0 ? 5 : nth_hash(i);  // some more than fit their buckets
+    entries.emplace_back(i + 1, hash);
+    other.insert(hash, i + 1);
+  }
+  cache.insert_all(std::span(entries).first(1000));
+  cache.insert_all(std::span(entries).subspan(1000));
+  cache.insert_all({});
+  EXPECT_EQ(pairs(cache), pairs(other));
+  EXPECT_EQ(cache.expansions(), 0U);
+  expect_good(cache);
+}
+
 // ---- find
 
 TEST(SlotCache, find_stops_when_visit_says_so) {

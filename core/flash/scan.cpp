@@ -1,0 +1,182 @@
+#include "core/flash/scan.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace cuckoo {
+
+// --- one block -----------------------------------------------------------------------------------
+
+void FlashScan::Block::open(const FlashState& state, uint32_t block) noexcept {
+  number_ = block;
+  block_ = state.blocks.at(block);
+  offset_ = kFlashHeaderUnits;
+  live_units_ = block_.live_units;
+  window_.clear();
+}
+
+Error FlashScan::Block::lacks_units() const {
+  return corrupt("erase block " + std::to_string(number_) + " lacks " +
+                 std::to_string(live_units_) + " units that the index points to");
+}
+
+// `out`: the bytes from that unit on. An error where the block has fewer.
+Status FlashScan::Block::load(const Source& from, uint32_t offset, size_t bytes,
+                              std::span<const std::byte>& out) {
+  constexpr size_t kWindowBytes = 16384;
+  const FlashLayout& layout = from.state.layout;
+  const size_t start = offset >= window_at_ ? layout.bytes_of(offset - window_at_) : 0;
+  if (offset < window_at_ || start + bytes > window_.size()) {
+    const size_t left = layout.bytes_of(block_.used_units - std::min(offset, block_.used_units));
+    if (bytes > left) {
+      return lacks_units();
+    }
+    window_.resize(std::min(std::max(bytes, kWindowBytes), left));
+    window_at_ = offset;
+    CUCKOO_TRY(from.log.read(layout.address(layout.position(number_, offset)), window_));
+    out = window_;
+    return {};
+  }
+  out = std::span<const std::byte>(window_).subspan(start);
+  return {};
+}
+
+// A record, or its head.
+Status FlashScan::Block::expect_intact(std::span<const std::byte> bytes, uint32_t offset) const {
+  return verify_flash_record(bytes, block_.sequence, offset)
+             ? Status()
+             : corrupt("the record at unit " + std::to_string(position_) + " has a wrong CRC");
+}
+
+// `head`: the record's, verified.
+bool FlashScan::Block::is_live(const FlashIndex& index, std::span<const std::byte> head) const {
+  const FlashRecordHeader& header = record_.header;
+  const bool part = header.type == FlashRecordType::kPart;
+  if (!part && !header.is_entry()) {
+    return false;
+  }
+  return !block_.has_dead() || index.contains(part ? index.part_hash(header.lsn, header.offset())
+                                                   : index.hash_of(key_in(header, head)),
+                                              position_);
+}
+
+Result<bool> FlashScan::Block::next(const Source& from) {
+  const FlashLayout& layout = from.state.layout;
+  while (live_units_ > 0) {
+    std::span<const std::byte> bytes;
+    const uint32_t offset = offset_;
+    CUCKOO_TRY(load(from, offset, layout.unit_bytes(), bytes));
+    position_ = layout.position(number_, offset);
+    if (bytes.size() < kMaxFlashRecordHeaderBytes && offset + 1 < block_.used_units) {
+      CUCKOO_TRY(load(from, offset, 2 * size_t{layout.unit_bytes()}, bytes));
+    }
+    const std::optional<FlashRecordHeader> header =
+        decode_flash_record_header(bytes, block_.sequence, offset);
+    if (!header) {
+      return lacks_units();
+    }
+    record_.header = *header;
+    const uint32_t units = header->units(layout.unit_bytes());
+    offset_ = offset + units;
+    if (header->is_mark()) {
+      continue;
+    }
+    CUCKOO_TRY(load(from, offset, layout.bytes_of(units), bytes));
+    const std::span<const std::byte> whole = bytes.first(layout.bytes_of(units));
+    const std::span<const std::byte> head = whole.first(header->head_bytes());
+    if (block_.has_dead() || !header->is_entry()) {
+      CUCKOO_TRY(expect_intact(head, offset));
+      if (!is_live(from.state.index, head)) {
+        continue;
+      }
+    }
+    if (units > live_units_) {
+      return lacks_units();
+    }
+    live_units_ -= units;
+    if (header->is_entry()) {
+      CUCKOO_TRY(expect_intact(whole, offset));
+      record_.key = key_in(*header, whole);
+      record_.value = value_in(*header, whole);
+      return true;
+    }
+  }
+  return false;
+}
+
+// --- all of them ---------------------------------------------------------------------------------
+
+// Which blocks are hot, and what is in the cold ones.
+Status FlashScan::begin(const Source& from) {
+  const FlashState& state = from.state;
+  const FlashLayout& layout = state.layout;
+  std::byte unit[kFlashMarkBytes];
+  Block cold;
+  for (uint32_t number = 0; number < state.blocks.touched(); ++number) {
+    const FlashBlock block = state.blocks.at(number);
+    if (block.kind != FlashBlockKind::kData || block.live_units == 0) {
+      continue;
+    }
+    CUCKOO_TRY(from.log.read(layout.block_address(number) + layout.unit_bytes(), unit));
+    const std::optional<FlashOpenHeader> opened = decode_open_header(number, unit);
+    if (!opened || opened->sequence != block.sequence) {
+      return corrupt("the header of erase block " + std::to_string(number) + " is broken");
+    }
+    if (opened->purpose == FlashPurpose::kHot) {
+      blocks_.emplace_back(block.sequence, number);
+      continue;
+    }
+    cold.open(state, number);
+    while (true) {
+      CUCKOO_ASSIGN_OR_RETURN(const bool more, cold.next(from));
+      if (!more) {
+        break;
+      }
+      cold_.push_back({cold.record().header.lsn, cold.position()});
+    }
+  }
+  std::ranges::sort(blocks_);
+  std::ranges::sort(cold_, {}, &Cold::lsn);
+  return next_hot(from);
+}
+
+Status FlashScan::next_hot(const Source& from) {
+  while (true) {
+    CUCKOO_ASSIGN_OR_RETURN(hot_there_, hot_.next(from));
+    if (hot_there_) {
+      const uint64_t lsn = hot_.record().header.lsn;
+      if (lsn <= hot_lsn_) {
+        return corrupt("the record at unit " + std::to_string(hot_.position()) + " has seq " +
+                       std::to_string(lsn) + ", behind " + std::to_string(hot_lsn_));
+      }
+      hot_lsn_ = lsn;
+      return {};
+    }
+    if (next_block_ == blocks_.size()) {
+      return {};
+    }
+    hot_.open(from.state, blocks_[next_block_++].second);
+  }
+}
+
+Result<bool> FlashScan::next(const Source& from) {
+  if (!begun_) {
+    CUCKOO_TRY(begin(from));
+    begun_ = true;
+  } else if (hot_there_ && position_ == hot_.position()) {
+    CUCKOO_TRY(next_hot(from));
+  }
+  if (next_cold_ < cold_.size() && (!hot_there_ || cold_[next_cold_].lsn < hot_lsn_)) {
+    position_ = cold_[next_cold_++].position;
+    CUCKOO_TRY(from.log.load(position_, record_));
+    return true;
+  }
+  if (hot_there_) {
+    position_ = hot_.position();
+    record_ = hot_.record();
+  }
+  return hot_there_;
+}
+
+}  // namespace cuckoo
