@@ -2,6 +2,7 @@
 
 #include <array>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "core/base/key_hash.hpp"
@@ -65,7 +66,7 @@ void FlashIndex::leave_list(size_t place) noexcept {
   ++gone_count_;
 }
 
-void FlashIndex::settle() const {
+void FlashIndex::fill_slots() const {
   if (loaded_.empty()) {
     return;
   }
@@ -81,13 +82,13 @@ void FlashIndex::settle() const {
 }
 
 // To search the list once costs a fiftieth of what filling the slot cache does.
-bool FlashIndex::search_settles() const {
+bool FlashIndex::search_fills() const {
   constexpr unsigned kSearches = 8;
   if (searches_ < kSearches) {
     ++searches_;
     return false;
   }
-  settle();
+  fill_slots();
   return true;
 }
 
@@ -96,7 +97,7 @@ bool FlashIndex::contains(uint32_t hash, uint32_t position) const noexcept {
 }
 
 const SlotCache& FlashIndex::slots() const {
-  settle();
+  fill_slots();
   return slots_;
 }
 
@@ -109,6 +110,20 @@ FlashIndex::Entries FlashIndex::by_position() const {
   for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
   sort_by_position(entries);
   return entries;
+}
+
+Status FlashIndex::check() const {
+  const auto gone = static_cast<size_t>(std::ranges::count(gone_, true));
+  if (gone_.size() != loaded_.size() || gone != gone_count_) {
+    return corrupt("index list with marks for " + std::to_string(gone_.size()) + " of " +
+                   std::to_string(loaded_.size()) + " entries, " + std::to_string(gone) + " of " +
+                   std::to_string(gone_count_) + " gone");
+  }
+  const auto out_of_order = [](const Entry& a, const Entry& b) { return a.first >= b.first; };
+  if (std::ranges::adjacent_find(loaded_, out_of_order) != loaded_.end()) {
+    return corrupt("index list that does not ascend");
+  }
+  return slots_.check();
 }
 
 // --- changes and notes ---------------------------------------------------------------------------

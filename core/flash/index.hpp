@@ -8,7 +8,7 @@
 // Invariants
 //   I1  the pairs (hash, position) are those that were loaded or inserted and not removed or
 //       replaced since: SlotCache has the rest. A pair is in the list, and not gone, or in the slot
-//       cache.
+//       cache. The list ascends, and is as long as the marks in it.
 //   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
 //       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
@@ -38,7 +38,7 @@ class FlashIndex {
   // what is visited.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
-    if (!loaded_.empty() && !search_settles()) [[unlikely]] {
+    if (!loaded_.empty() && !search_fills()) [[unlikely]] {
       for (size_t i = 0; i < loaded_.size(); ++i) {
         if (loaded_[i].second == hash && !gone_[i] && visit(loaded_[i].first)) {
           return true;
@@ -69,7 +69,7 @@ class FlashIndex {
   void undo_to(size_t place);
   void forget_marks() noexcept;
 
-  Status check() const { return slots().check(); }
+  Status check() const;  // I1, as far as it can be seen; O(pairs)
 
  private:
   // A pair that came has no `from`, one that went has no `to`: no position is 0.
@@ -92,11 +92,11 @@ class FlashIndex {
   size_t place_in_list(uint32_t hash,
                        uint32_t position) const noexcept;  // kNowhere: it isn't there
   void leave_list(size_t place) noexcept;
-  void settle() const;          // the list goes into the slot cache
-  bool search_settles() const;  // true: it did
+  void fill_slots() const;    // the list goes into the slot cache
+  bool search_fills() const;  // true: it did
 
   static constexpr size_t kNowhere = SIZE_MAX;
-  // Where a pair is nobody can see, so whoever reads may settle.
+  // Where a pair is nobody can see, so whoever reads may fill the slots.
   mutable SlotCache slots_;
   mutable Entries loaded_;  // ascending
   mutable std::vector<bool> gone_;

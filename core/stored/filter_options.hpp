@@ -18,7 +18,7 @@ struct FilterOptions {
   uint64_t capacity = 1000;  // 1 … 2^40
   bool growth = true;
   uint64_t generations = 1;  // 1 … 64; the rate is of all together
-  bool unique = false;       // each hash is there once; what is in the log several times, too
+  bool unique = false;       // a hash counts once, however often the log has it
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
   uint32_t page_bytes = kPageBytes;

@@ -68,6 +68,15 @@ uint64_t LoggedFilter::count(uint64_t hash) {
   return own + base().count(hash, tail_.pending_removes());
 }
 
+Result<bool> LoggedFilter::load_and_probe(uint64_t hash) {
+  Answer answer = probe(hash);
+  if (answer == Answer::kNotLoaded) {
+    CUCKOO_TRY(load(hash));
+    answer = probe(hash);
+  }
+  return answer == Answer::kPresent;
+}
+
 // For a filter without hashes whose keys share cells, before an add of what is absent. What the
 // tail stands for is an estimate, so it is folded before the answer is "full".
 Status LoggedFilter::make_room() {
@@ -110,12 +119,8 @@ Status LoggedFilter::insert_into_set(uint64_t hash) {
   if (fold_due()) {
     CUCKOO_TRY(fold());
   }
-  Answer answer = probe(hash);
-  if (answer == Answer::kNotLoaded) {
-    CUCKOO_TRY(load(hash));
-    answer = probe(hash);
-  }
-  const bool is_new = answer == Answer::kAbsent;
+  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+  const bool is_new = !present;
   // A hash that only looks present is logged all the same: the next rebuild would lose it.
   if (!is_new && (!keeps_hashes() || tail_.net(hash) > 0)) {
     return {};
@@ -152,12 +157,8 @@ Result<bool> LoggedFilter::remove(uint64_t hash) {
 }
 
 Result<bool> LoggedFilter::insert_new(uint64_t hash) {
-  Answer answer = probe(hash);
-  if (answer == Answer::kNotLoaded) {
-    CUCKOO_TRY(load(hash));
-    answer = probe(hash);
-  }
-  if (answer == Answer::kPresent) {
+  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+  if (present) {
     return false;
   }
   CUCKOO_TRY(insert(hash));

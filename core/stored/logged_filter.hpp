@@ -117,6 +117,8 @@ class LoggedFilter {
     }
     return base().count(hash, tail_.pending_removes()) > 0 ? Answer::kPresent : Answer::kAbsent;
   }
+  // Loads the hash's pages if they are needed.
+  Result<bool> load_and_probe(uint64_t hash);
   // These two need the hash's pages in memory.
   bool contains(uint64_t hash) { return probe(hash) == Answer::kPresent; }
   uint64_t count(uint64_t hash);

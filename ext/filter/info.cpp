@@ -98,9 +98,8 @@ std::string FilterInfo::declaration() const {
   return "CREATE TABLE x(schema TEXT, name TEXT, kind TEXT, items INTEGER, capacity INTEGER,"
          " load_factor REAL, fpr REAL, fpr_now REAL, bits_per_key REAL, fingerprint_bits REAL,"
          " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
-         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER, \"unique\" "
-         "INTEGER,"
-         " collation TEXT, key_types TEXT, error TEXT, filter BLOB HIDDEN)";
+         " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER,"
+         " \"unique\" INTEGER, collation TEXT, key_types TEXT, error TEXT, filter BLOB HIDDEN)";
 }
 
 bool FilterInfo::best_index(sqlite3_index_info* info) {

@@ -4,6 +4,7 @@
 
 #include "core/filter/cell_layout.hpp"
 #include "core/filter/legacy_bloom.hpp"
+#include "core/stored/log.hpp"
 
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
@@ -180,24 +181,24 @@ void LiveFilter::take_in_new(const Incoming& incoming) {
     hashes.push_back(hash & hash_mask_);
     return {};
   }));
-  std::sort(hashes.begin(), hashes.end());
+  sort_entries_by_hash(hashes, newest.options().width);
   hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-  std::vector<bool> known(hashes.size());
   change_by([&]() -> Status {
     CUCKOO_TRY(filter_->flush());
     CUCKOO_ASSIGN_OR_RETURN(const HashSource own, newest.hashes());
-    CUCKOO_TRY(own([&](uint64_t hash, uint64_t) -> Status {
-      const auto at = std::lower_bound(hashes.begin(), hashes.end(), hash);
-      if (at != hashes.end() && *at == hash) {
-        known[static_cast<size_t>(at - hashes.begin())] = true;
+    auto next = hashes.begin();
+    auto fresh_end = hashes.begin();
+    CUCKOO_TRY(own([&](uint64_t hash, uint64_t) -> Status {  // ascending, too
+      while (next != hashes.end() && *next < hash) {
+        *fresh_end++ = *next++;
       }
+      next += next != hashes.end() && *next == hash ? 1 : 0;
       return {};
     }));
+    hashes.erase(fresh_end, next);
     constexpr size_t kInsertsPerPoll = 1024;
     for (size_t i = 0; i < hashes.size(); ++i) {
-      if (!known[i]) {
-        CUCKOO_TRY(newest.insert(hashes[i]));
-      }
+      CUCKOO_TRY(newest.insert(hashes[i]));
       if (i % kInsertsPerPoll == 0) {
         CUCKOO_TRY(store_.poll());
       }
@@ -258,7 +259,8 @@ void LiveFilter::import(std::span<const std::byte> image) {
   replace_all(incoming.options, std::move(incoming.contents));
 }
 
-// What a table with unique = on takes of a multiset's image: made anew from its hashes.
+// What a table with unique = on takes of a multiset's image: made anew from its hashes, which stay
+// in `once`.
 void LiveFilter::take_each_once(HashCollection& once, Incoming& incoming) {
   FilterContents& contents = incoming.contents;
   if (contents.hashes == nullptr) {

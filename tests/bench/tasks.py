@@ -280,11 +280,15 @@ def writers(db, way):
     return [[(f"/page/{int(random.random() ** 2 * n)}",) for _ in range(n)] for _ in range(WRITERS)]
 
 
-def count_plain(db, hits):
+def add_hits(db, hits, values):
     for writer, pages in enumerate(hits):
         db.execute("BEGIN")
-        db.executemany(f"INSERT INTO w{writer} VALUES (?, 1) ON CONFLICT DO UPDATE SET n = n + 1", pages)
+        db.executemany(f"INSERT INTO w{writer} VALUES {values}", pages)
         db.execute("COMMIT")
+
+
+def count_plain(db, hits):
+    add_hits(db, hits, "(?, 1) ON CONFLICT DO UPDATE SET n = n + 1")
     for writer in range(1, WRITERS):
         db.execute(f"INSERT INTO w0 SELECT page, n FROM w{writer} WHERE true"
                    " ON CONFLICT DO UPDATE SET n = n + excluded.n")
@@ -292,10 +296,7 @@ def count_plain(db, hits):
 
 
 def count_ours(db, hits):
-    for writer, pages in enumerate(hits):
-        db.execute("BEGIN")
-        db.executemany(f"INSERT INTO w{writer} VALUES (?)", pages)
-        db.execute("COMMIT")
+    add_hits(db, hits, "(?)")
     for writer in range(1, WRITERS):
         db.execute(f"INSERT INTO w0(w0, page) VALUES ('merge', 'w{writer}')")
     return one(db, "SELECT count FROM w0 WHERE page = '/page/0'")

@@ -121,7 +121,7 @@ TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
     Pairs pairs = pairs_of(index);
     const Pairs before = pairs;
     const size_t place = index.mark();
-    const uint64_t calm = 1 + random() % 300;  // how often it is searched, and so settles
+    const uint64_t calm = 1 + random() % 300;  // how often it is searched, and so fills the slots
     for (uint32_t step = 1; step <= 600; ++step) {
       const auto hash = static_cast<uint32_t>(random() % 420);
       const uint32_t position = 10 * static_cast<uint32_t>(random() % 1010 + 1);
