@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/shared_buffer.hpp"
+
 namespace cuckoo {
 
 alignas(64) constinit const std::byte PageSet::kZeroPage[kMaxPageBytes + kSlackBytes] = {};
@@ -13,9 +15,14 @@ constinit const PageSet::Chunk PageSet::kZeroPages = [] {
 }();
 
 PageSet::OwnedChunk::~OwnedChunk() {
-  for (const std::byte* page : pages) {
-    if (page != kZeroPage) {
-      delete[] page;
+  for (size_t i = 0; i < kChunkPages; ++i) {
+    if (pages[i] == nullptr || pages[i] == kZeroPage) {
+      continue;
+    }
+    if ((shared[mark_word(i)] & mark_bit(i)) != 0) {
+      release_buffer(pages[i]);
+    } else {
+      free_buffer(const_cast<std::byte*>(pages[i]));
     }
   }
 }
@@ -29,13 +36,13 @@ PageSet::PageSet(uint64_t page_count, uint32_t page_bytes)
 }
 
 PageSet::Chunk& PageSet::owned_chunk(uint64_t index) noexcept {
-  // Every chunk but the shared ones was made non-const, by own_chunk().
-  assert(!is_shared(table_[index >> kChunkShift]));
+  // Every chunk but the empty ones was made non-const, by own_chunk().
+  assert(!is_empty(table_[index >> kChunkShift]));
   return const_cast<Chunk&>(*table_[index >> kChunkShift]);
 }
 
 PageSet::Chunk& PageSet::own_chunk(uint64_t index) {
-  if (const Chunk*& entry = table_[index >> kChunkShift]; is_shared(entry)) {
+  if (const Chunk*& entry = table_[index >> kChunkShift]; is_empty(entry)) {
     chunks_.push_back(std::make_unique<OwnedChunk>(*entry));
     entry = chunks_.back().get();
   }
@@ -44,12 +51,27 @@ PageSet::Chunk& PageSet::own_chunk(uint64_t index) {
 
 std::byte* PageSet::own(uint64_t index) {
   assert(index < page_count_ && !owns(index));
-  // All that can throw comes first.
-  auto page = std::make_unique<std::byte[]>(size_t{page_bytes_} + kSlackBytes);
   Chunk& chunk = own_chunk(index);
-  ++owned_count_;
-  chunk.pages[index & (kChunkPages - 1)] = page.get();
-  return page.release();
+  const std::byte*& page = chunk.pages[index & (kChunkPages - 1)];
+  const bool was_shared = shared(index);
+  std::byte* const own =
+      was_shared ? own_buffer(page) : make_buffer(size_t{page_bytes_} + kSlackBytes);
+  if (was_shared) {
+    chunk.shared[mark_word(index)] &= ~mark_bit(index);
+  } else {
+    ++backed_count_;
+  }
+  page = own;
+  return own;
+}
+
+void PageSet::share(uint64_t index) noexcept {
+  assert(owns(index));
+  Chunk& chunk = owned_chunk(index);
+  assert((chunk.dirty[mark_word(index)] & mark_bit(index)) == 0);
+  const std::byte*& page = chunk.pages[index & (kChunkPages - 1)];
+  page = share_buffer(const_cast<std::byte*>(page));
+  chunk.shared[mark_word(index)] |= mark_bit(index);
 }
 
 std::byte* PageSet::add(uint64_t index, bool stored) {
@@ -74,9 +96,9 @@ void PageSet::complete() noexcept {
   }
 }
 
-uint64_t PageSet::next_owned(uint64_t index) const noexcept {
-  while (index < page_count_ && !owns(index)) {
-    index = is_shared(table_[index >> kChunkShift]) ? (index | (kChunkPages - 1)) + 1 : index + 1;
+uint64_t PageSet::next_backed(uint64_t index) const noexcept {
+  while (index < page_count_ && !backed(index)) {
+    index = is_empty(table_[index >> kChunkShift]) ? (index | (kChunkPages - 1)) + 1 : index + 1;
   }
   return std::min(index, page_count_);
 }
@@ -105,7 +127,7 @@ bool PageSet::stored(uint64_t index) const noexcept {
 size_t PageSet::memory_bytes() const noexcept {
   return sizeof *this + table_.capacity() * sizeof(void*) + chunks_.capacity() * sizeof(void*) +
          chunks_.size() * sizeof(OwnedChunk) + dirty_.capacity() * sizeof(dirty_[0]) +
-         owned_count_ * (size_t{page_bytes_} + kSlackBytes);
+         backed_count_ * (size_t{page_bytes_} + kSlackBytes + kBufferOverhead);
 }
 
 }  // namespace cuckoo

@@ -5,20 +5,28 @@
 //   table_[i / 512] -> chunk of 512 pointers -> page i: page_bytes bytes of content, then
 //   kSlackBytes bytes that stay zero, so that an unaligned wide load at the last bit of the content
 //   never leaves the page's memory.
-// The marks (dirty, stored) are bit maps in the chunk: marking a page touches no line of the page.
+// The marks (dirty, stored, shared) are bit maps in the chunk: marking a page touches no line of
+// the page.
+//
+// A page is absent, zero, or backed: by memory of this set's own, or by memory that is shared with
+// all sets that have an equal page (core/base/shared_buffer.hpp). share() makes the one of the
+// other, and the first change makes it the set's own again.
 //
 // A page that is known to be all zero needs no memory of its own: it is the one zero page that all
-// sets share, which nobody can write to; the first change gives it its own. So memory, and what
+// sets have in common, which nobody can write to; the first change gives it its own. So memory, and what
 // goes over all pages, follow what is stored, not what there is room for: complete() makes a filter
-// for 2^40 keys usable at once. A chunk without any page of its own is a shared one too, of null
-// pointers or of 512 times the zero page: find() needs no branch for either.
+// for 2^40 keys usable at once. A chunk without any backed page is one of two empty ones that all
+// sets have in common, of null pointers or of 512 times the zero page: find() needs no branch for
+// either.
 //
 // Invariants
 //   I1  find(i) is null, or points to page_bytes + kSlackBytes readable bytes.
 //   I2  the slack is zero.
 //   I3  a page is in dirty() exactly when mark_dirty() was called since it was added or since
 //       clear_dirty(); each page stands there once.
-//   I4  what is dirty or stored is owned. The zero page is neither, nor is it ever written.
+//   I4  what is dirty or stored is backed, and what is dirty is the set's own. The zero page is
+//       neither, nor is it ever written.
+//   I5  a shared page is never written: writable() and mark_dirty() come before every change.
 #pragma once
 
 #include <cassert>
@@ -47,14 +55,14 @@ class PageSet {
   const std::byte* find(uint64_t index) const noexcept {
     return table_[index >> kChunkShift]->pages[index & (kChunkPages - 1)];
   }
-  // The content of a page with memory of its own: added, writable() or dirty.
+  // The content of a page with memory of the set's own: added, writable() or dirty.
   std::byte* owned(uint64_t index) noexcept {
     assert(owns(index));
     return const_cast<std::byte*>(find(index));
   }
-  // The first page from `index` on that has memory of its own; page_count() when there is none. All
-  // others are absent or zero. Skips 512 of them at a time.
-  uint64_t next_owned(uint64_t index) const noexcept;
+  // The first page from `index` on that is backed; page_count() when there is none. All others are
+  // absent or zero. Skips 512 of them at a time.
+  uint64_t next_backed(uint64_t index) const noexcept;
 
   // Adds an all-zero page that is not in memory yet, and returns it. `stored`: a row for it exists.
   // When memory runs out (std::bad_alloc), here and below, the pages are as they were.
@@ -64,7 +72,13 @@ class PageSet {
   // All pages that are not in memory are zero pages from now on. O(page_count / 512).
   void complete() noexcept;
 
-  // The page with memory of its own, absent or zero before as it may be. It is not marked.
+  // The page, which the set owns, is one with all that equal it until it is changed. Not dirty.
+  void share(uint64_t index) noexcept;
+  bool shared(uint64_t index) const noexcept {
+    return (table_[index >> kChunkShift]->shared[mark_word(index)] & mark_bit(index)) != 0;
+  }
+
+  // The page with memory of the set's own, whatever it was before. It is not marked.
   std::byte* writable(uint64_t index) { return owns(index) ? owned(index) : own(index); }
   // The page must be in memory; it is writable() then. Throws (std::bad_alloc) before the page is
   // marked.
@@ -78,8 +92,8 @@ class PageSet {
 
   bool stored(uint64_t index) const noexcept;  // the page must be in memory
 
-  uint64_t owned_count() const noexcept { return owned_count_; }
-  size_t memory_bytes() const noexcept;
+  uint64_t backed_count() const noexcept { return backed_count_; }
+  size_t memory_bytes() const noexcept;  // what is shared counts in full
 
  private:
   static constexpr unsigned kChunkShift = 9;
@@ -88,6 +102,7 @@ class PageSet {
     const std::byte* pages[kChunkPages] = {};
     uint64_t dirty[kChunkPages / 64] = {};
     uint64_t stored[kChunkPages / 64] = {};
+    uint64_t shared[kChunkPages / 64] = {};
   };
   struct OwnedChunk : Chunk {
     explicit OwnedChunk(const Chunk& shared) noexcept : Chunk(shared) {}
@@ -99,22 +114,23 @@ class PageSet {
   static const Chunk kZeroPages;
   static const std::byte kZeroPage[kMaxPageBytes + kSlackBytes];
 
-  static bool is_shared(const Chunk* chunk) noexcept {
+  static bool is_empty(const Chunk* chunk) noexcept {
     return chunk == &kNoPages || chunk == &kZeroPages;
   }
-  bool owns(uint64_t index) const noexcept {
+  bool backed(uint64_t index) const noexcept {
     return find(index) != nullptr && find(index) != kZeroPage;
   }
+  bool owns(uint64_t index) const noexcept { return backed(index) && !shared(index); }
   static size_t mark_word(uint64_t index) noexcept { return (index & (kChunkPages - 1)) / 64; }
   static uint64_t mark_bit(uint64_t index) noexcept { return uint64_t{1} << (index % 64); }
-  Chunk& owned_chunk(uint64_t index) noexcept;  // not a shared one
+  Chunk& owned_chunk(uint64_t index) noexcept;  // not an empty one
   Chunk& own_chunk(uint64_t index);
   std::byte* own(uint64_t index);
   void add_dirty(uint64_t index);
 
   uint64_t page_count_;
   uint32_t page_bytes_;
-  uint64_t owned_count_ = 0;
+  uint64_t backed_count_ = 0;
   std::vector<const Chunk*> table_;  // &kNoPages, &kZeroPages or one of chunks_
   std::vector<std::unique_ptr<OwnedChunk>> chunks_;
   std::vector<uint64_t> dirty_;

@@ -249,7 +249,8 @@ Status BloomFilter::do_unite(const Filter& other_filter, const Poll& poll) {
   }
   const PageSet& theirs = other.pages_;
   const uint64_t pages = pages_.page_count();
-  for (uint64_t index = theirs.next_owned(0); index < pages; index = theirs.next_owned(index + 1)) {
+  for (uint64_t index = theirs.next_backed(0); index < pages;
+       index = theirs.next_backed(index + 1)) {
     CUCKOO_TRY(check_interrupt(poll));
     const std::byte* const page = theirs.find(index);
     if (all_zero({page, content_bytes(index)})) {
@@ -350,7 +351,8 @@ Status BloomFilter::check() const {
   uint64_t used = 0;
   uint64_t full_counters = 0;
   const uint64_t pages = pages_.page_count();
-  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
+  for (uint64_t index = pages_.next_backed(0); index < pages;
+       index = pages_.next_backed(index + 1)) {
     CUCKOO_TRY(check_page(index, used, full_counters));
   }
   if (used != occupied_) {

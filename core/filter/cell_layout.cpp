@@ -135,8 +135,8 @@ Status copy_cells(const Filter& from, Filter& to, const Poll& poll) {
   const uint32_t to_bytes = to.pages().page_bytes();
   const PageSet& sources = from.pages();
   uint64_t next = 0;  // page of `to`: those before it are made
-  for (uint64_t source = sources.next_owned(0); source < sources.page_count();
-       source = sources.next_owned(source + 1)) {
+  for (uint64_t source = sources.next_backed(0); source < sources.page_count();
+       source = sources.next_backed(source + 1)) {
     CUCKOO_TRY(check_interrupt(poll));
     const uint64_t first = source * cells.units_per_page(from_bytes);
     const uint64_t last = first + cells.units_in_page(source, from_bytes) - 1;

@@ -430,7 +430,8 @@ uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> ha
 template <class Visitor>
 Status CuckooFilter::for_each_entry(Visitor&& visit) const {
   const uint64_t pages = pages_.page_count();
-  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
+  for (uint64_t index = pages_.next_backed(0); index < pages;
+       index = pages_.next_backed(index + 1)) {
     const uint64_t first = index * buckets_per_page_;
     const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
     for (uint64_t bucket = first; bucket < end; ++bucket) {
@@ -481,7 +482,8 @@ Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
 Status CuckooFilter::check() const {
   uint64_t items = 0;
   const uint64_t pages = pages_.page_count();
-  for (uint64_t index = pages_.next_owned(0); index < pages; index = pages_.next_owned(index + 1)) {
+  for (uint64_t index = pages_.next_backed(0); index < pages;
+       index = pages_.next_backed(index + 1)) {
     CUCKOO_TRY(check_page(index, items));
   }
   if (items != occupied_) {

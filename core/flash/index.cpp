@@ -1,6 +1,8 @@
 #include "core/flash/index.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -38,50 +40,44 @@ void sort_by_position(FlashIndex::Entries& entries) {
 }  // namespace
 
 uint32_t FlashIndex::hash_of(std::span<const std::byte> key) const noexcept {
-  return static_cast<uint32_t>(hash_bytes(KeyKind::kBlob, key, slots_.options().seed) >> 32);
+  return static_cast<uint32_t>(hash_bytes(KeyKind::kBlob, key, own_.options().seed) >> 32);
 }
 
 uint32_t FlashIndex::part_hash(uint64_t lsn, uint32_t offset) const noexcept {
-  return static_cast<uint32_t>(mix64(mix64(slots_.options().seed + lsn * kGoldenStep) + offset) >>
+  return static_cast<uint32_t>(mix64(mix64(own_.options().seed + lsn * kGoldenStep) + offset) >>
                                32);
 }
 
-// --- what a checkpoint held ----------------------------------------------------------------------
+// --- what was loaded -----------------------------------------------------------------------------
 
 void FlashIndex::load(Entries entries) {
-  gone_.assign(entries.size(), false);
-  loaded_ = std::move(entries);
-  gone_count_ = 0;
+  if (entries.empty()) {
+    return;
+  }
+  loaded_ = std::make_shared<LoadedIndex>(own_.options(), std::move(entries));
+  view_ = loaded_->view();
   searches_ = 0;
 }
 
-size_t FlashIndex::place_in_list(uint32_t hash, uint32_t position) const noexcept {
-  const auto at = std::ranges::lower_bound(loaded_, Entry{position, hash});
-  const auto place = static_cast<size_t>(at - loaded_.begin());
-  return at != loaded_.end() && *at == Entry{position, hash} && !gone_[place] ? place : kNowhere;
-}
-
-void FlashIndex::leave_list(size_t place) noexcept {
-  gone_[place] = true;
-  ++gone_count_;
-}
-
-void FlashIndex::fill_slots() const {
-  if (loaded_.empty()) {
+void FlashIndex::share() {
+  if (size() == 0) {
     return;
   }
-  SlotCache filled(slots_.options());
-  Entries entries;
-  entries.reserve(size());
-  for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
-  filled.insert_all(entries);
-  slots_ = std::move(filled);
-  loaded_ = {};
-  gone_ = {};
-  gone_count_ = 0;
+  std::shared_ptr<LoadedIndex> loaded = loaded_;
+  if (!view_.list || own_.size() + gone_.size() != 0) {
+    loaded = std::make_shared<LoadedIndex>(own_.options(), by_position());
+  }
+  loaded = LoadedIndex::share(std::move(loaded));
+  SlotCache own = empty_cache();
+  SlotCache gone = empty_cache();
+  view_ = loaded->view();
+  loaded_ = std::move(loaded);
+  searches_ = 0;
+  own_ = std::move(own);
+  gone_ = std::move(gone);
 }
 
-// To search the list once costs a fiftieth of what filling the slot cache does.
+// To search the list once costs a fiftieth of what filling the slots does.
 bool FlashIndex::search_fills() const {
   constexpr unsigned kSearches = 8;
   if (searches_ < kSearches) {
@@ -92,105 +88,195 @@ bool FlashIndex::search_fills() const {
   return true;
 }
 
-bool FlashIndex::contains(uint32_t hash, uint32_t position) const noexcept {
-  return slots_.contains(hash, position) || place_in_list(hash, position) != kNowhere;
+void FlashIndex::fill_slots() const {
+  if (view_.list) {
+    view_ = {nullptr, loaded_->slots()};
+  }
 }
 
-const SlotCache& FlashIndex::slots() const {
-  fill_slots();
-  return slots_;
+bool FlashIndex::was_loaded(uint32_t hash, uint32_t position) const noexcept {
+  return view_.list    ? std::ranges::binary_search(*view_.list, Entry{position, hash})
+         : view_.slots ? view_.slots->contains(hash, position)
+                       : false;
+}
+
+bool FlashIndex::is_loaded(uint32_t hash, uint32_t position) const noexcept {
+  return loaded_ && !is_gone(hash, position) && was_loaded(hash, position);
+}
+
+// Before a change, which is not worth it while the list has not been searched much.
+void FlashIndex::own_all_if_worth_it() {
+  constexpr uint64_t kFewChanges = 1024;
+  if (!loaded_ || view_.list ||
+      own_.size() + gone_.size() <= std::max<uint64_t>(kFewChanges, loaded_->size() / 8)) {
+    return;
+  }
+  SlotCache all = view_.slots->copy();
+  gone_.for_each([&](uint32_t hash, uint32_t position) { all.remove(hash, position); });
+  own_.for_each([&](uint32_t hash, uint32_t position) { all.insert(hash, position); });
+  SlotCache gone = empty_cache();
+  own_ = std::move(all);
+  gone_ = std::move(gone);
+  loaded_.reset();
+  view_ = {};
+}
+
+// --- all of it -----------------------------------------------------------------------------------
+
+bool FlashIndex::contains(uint32_t hash, uint32_t position) const noexcept {
+  return own_.contains(hash, position) || is_loaded(hash, position);
 }
 
 FlashIndex::Entries FlashIndex::by_position() const {
-  if (gone_count_ == 0 && slots_.size() == 0) {
-    return loaded_;
+  const auto sorted = [](const SlotCache& cache) {
+    Entries entries;
+    entries.reserve(cache.size());
+    cache.for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
+    sort_by_position(entries);
+    return entries;
+  };
+  Entries own = sorted(own_);
+  if (!loaded_) {
+    return own;
   }
-  Entries entries;
-  entries.reserve(size());
-  for_each([&](uint32_t hash, uint32_t position) { entries.emplace_back(position, hash); });
-  sort_by_position(entries);
-  return entries;
+  Entries loaded = view_.list ? *view_.list : sorted(*view_.slots);
+  if (gone_.size() != 0) {
+    const Entries gone = sorted(gone_);
+    Entries present;
+    present.reserve(loaded.size());
+    std::ranges::set_difference(loaded, gone, std::back_inserter(present));
+    loaded.swap(present);
+  }
+  if (own.empty()) {
+    return loaded;
+  }
+  Entries all(loaded.size() + own.size());
+  std::ranges::merge(loaded, own, all.begin());
+  return all;
+}
+
+FlashIndex::Figures FlashIndex::figures() const {
+  fill_slots();
+  Figures figures{own_.load_factor(), own_.relocations(), own_.expansions(),
+                  own_.load_at_last_expansion()};
+  if (loaded_) {
+    const SlotCache& slots = *view_.slots;
+    figures.load_factor = static_cast<double>(size()) / static_cast<double>(slots.slots());
+    figures.relocations += slots.relocations();
+    figures.expansions += slots.expansions();
+  }
+  return figures;
+}
+
+size_t FlashIndex::memory_bytes() const noexcept {
+  const size_t loaded = view_.list    ? view_.list->capacity() * sizeof(Entry)
+                        : view_.slots ? view_.slots->memory_bytes()
+                                      : 0;
+  return loaded + own_.memory_bytes() + gone_.memory_bytes();
 }
 
 Status FlashIndex::check() const {
-  const auto gone = static_cast<size_t>(std::ranges::count(gone_, true));
-  if (gone_.size() != loaded_.size() || gone != gone_count_) {
-    return corrupt("index list with marks for " + std::to_string(gone_.size()) + " of " +
-                   std::to_string(loaded_.size()) + " entries, " + std::to_string(gone) + " of " +
-                   std::to_string(gone_count_) + " gone");
+  CUCKOO_TRY(own_.check());
+  CUCKOO_TRY(gone_.check());
+  const uint64_t loaded = view_.list ? view_.list->size() : view_.slots ? view_.slots->size() : 0;
+  if (loaded != (loaded_ ? loaded_->size() : 0)) {
+    return corrupt("index with " + std::to_string(loaded) + " loaded entries");
   }
   const auto out_of_order = [](const Entry& a, const Entry& b) { return a.first >= b.first; };
-  if (std::ranges::adjacent_find(loaded_, out_of_order) != loaded_.end()) {
+  if (view_.list && std::ranges::adjacent_find(*view_.list, out_of_order) != view_.list->end()) {
     return corrupt("index list that does not ascend");
   }
-  return slots_.check();
+  if (view_.slots) {
+    CUCKOO_TRY(view_.slots->check());
+  }
+  uint64_t wrong = 0;
+  gone_.for_each(
+      [&](uint32_t hash, uint32_t position) { wrong += was_loaded(hash, position) ? 0 : 1; });
+  own_.for_each(
+      [&](uint32_t hash, uint32_t position) { wrong += is_loaded(hash, position) ? 1 : 0; });
+  return wrong == 0 ? Status()
+                    : corrupt("index with " + std::to_string(wrong) +
+                              " entries that are gone and were not loaded, or are there twice");
 }
 
 // --- changes and notes ---------------------------------------------------------------------------
 
-// Before the change: a note needs memory, and taking one back needs none (I3).
-void FlashIndex::note(const Note& note) {
+bool FlashIndex::replace_pair(uint32_t hash, uint32_t from, uint32_t to) {
+  if (own_.replace(hash, from, to)) {
+    return true;
+  }
+  if (!is_loaded(hash, from)) {
+    return false;
+  }
+  own_.insert(hash, to);
+  try {
+    gone_.insert(hash, from);
+  } catch (...) {
+    own_.remove(hash, to);
+    throw;
+  }
+  return true;
+}
+
+bool FlashIndex::remove_pair(uint32_t hash, uint32_t position) {
+  if (own_.remove(hash, position)) {
+    return true;
+  }
+  if (!is_loaded(hash, position)) {
+    return false;
+  }
+  gone_.insert(hash, position);
+  return true;
+}
+
+// The note comes first: it needs memory, and taking one back needs none (I3).
+template <class Change>
+bool FlashIndex::change(const Note& note, Change&& change) {
+  own_all_if_worth_it();
   if (noting_) {
     notes_.push_back(note);
   }
-}
-
-void FlashIndex::forget_last_note() noexcept {
-  if (noting_) {
+  bool changed = false;
+  try {
+    changed = change();
+  } catch (...) {
+    if (noting_) {
+      notes_.pop_back();
+    }
+    throw;
+  }
+  if (noting_ && !changed) {
     notes_.pop_back();
   }
+  return changed;
 }
 
 void FlashIndex::insert(uint32_t hash, uint32_t position) {
-  note({hash, 0, position});
-  try {
-    slots_.insert(hash, position);
-  } catch (...) {
-    forget_last_note();
-    throw;
-  }
+  change({hash, 0, position}, [&] {
+    own_.insert(hash, position);
+    return true;
+  });
 }
 
 bool FlashIndex::replace(uint32_t hash, uint32_t from, uint32_t to) {
-  if (const size_t place = place_in_list(hash, from); place != kNowhere) [[unlikely]] {
-    note({hash, from, to});
-    try {
-      slots_.insert(hash, to);
-    } catch (...) {
-      forget_last_note();
-      throw;
-    }
-    leave_list(place);
-    return true;
-  }
-  note({hash, from, to});
-  const bool known = slots_.replace(hash, from, to);
-  if (!known) {
-    forget_last_note();
-  }
-  return known;
+  return change({hash, from, to}, [&] { return replace_pair(hash, from, to); });
 }
 
 bool FlashIndex::remove(uint32_t hash, uint32_t position) {
-  note({hash, position, 0});
-  if (const size_t place = place_in_list(hash, position); place != kNowhere) [[unlikely]] {
-    leave_list(place);
-    return true;
-  }
-  const bool known = slots_.remove(hash, position);
-  if (!known) {
-    forget_last_note();
-  }
-  return known;
+  return change({hash, position, 0}, [&] { return remove_pair(hash, position); });
 }
 
 void FlashIndex::clear() {
   if (noting_) {
     notes_.reserve(notes_.size() + size());
-    for_each([this](uint32_t hash, uint32_t position) { notes_.push_back({hash, position, 0}); });
+    for (const auto& [position, hash] : by_position()) {
+      notes_.push_back({hash, position, 0});
+    }
   }
-  load({});
-  slots_.clear();
+  loaded_.reset();
+  view_ = {};
+  own_.clear();
+  gone_.clear();
 }
 
 size_t FlashIndex::mark() noexcept {
@@ -202,11 +288,11 @@ void FlashIndex::undo_to(size_t place) {
   for (; notes_.size() > place; notes_.pop_back()) {
     const Note& note = notes_.back();
     if (note.from == 0) {
-      slots_.remove(note.hash, note.to);
+      remove_pair(note.hash, note.to);
     } else if (note.to == 0) {
-      slots_.insert(note.hash, note.from);
+      own_.insert(note.hash, note.from);
     } else {
-      slots_.replace(note.hash, note.to, note.from);
+      replace_pair(note.hash, note.to, note.from);
     }
   }
 }

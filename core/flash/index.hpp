@@ -1,34 +1,39 @@
-// The index of a flash store: which record positions a key or a part of a value may have, in a slot
-// cache, and how to take changes back.
+// The index of a flash store: which record positions a key or a part of a value may have, in slot
+// caches, and how to take changes back.
 //
-// What a checkpoint held is loaded as it is, a list by position. After a few searches it goes into
-// the slot cache: until then a search reads the whole list, and what changes is marked as gone in
-// it. So who asks for a key or two after a mount doesn't wait for a cache of all of them.
+//   loaded   what was there when the store was mounted, the same for all stores of the process that
+//            found the same (loaded_index.hpp). A list at first, which a search reads as a whole:
+//            who asks for a key or two after a mount doesn't wait for a slot cache of all of them
+//   gone     which of the loaded pairs are no longer there
+//   own      pairs that came since
+// When so much came and went that sharing is not worth two searches, all pairs become the index's
+// own.
 //
 // Invariants
 //   I1  the pairs (hash, position) are those that were loaded or inserted and not removed or
-//       replaced since: SlotCache has the rest. A pair is in the list, and not gone, or in the slot
-//       cache. The list ascends, and is as long as the marks in it.
+//       replaced since: SlotCache has the rest. A pair is loaded and not gone, or it is own; never
+//       both. What is gone was loaded.
 //   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
 //       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/flash/loaded_index.hpp"
 #include "core/flash/slot_cache.hpp"
 
 namespace cuckoo {
 
 class FlashIndex {
  public:
-  explicit FlashIndex(const SlotCacheOptions& options) : slots_(options) {}
+  explicit FlashIndex(const SlotCacheOptions& options) : own_(options), gone_(options) {}
 
   // Under which hash a key's head is found, and the part of a value that begins at `offset`.
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
@@ -38,25 +43,22 @@ class FlashIndex {
   // what is visited.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
-    if (!loaded_.empty() && !search_fills()) [[unlikely]] {
-      for (size_t i = 0; i < loaded_.size(); ++i) {
-        if (loaded_[i].second == hash && !gone_[i] && visit(loaded_[i].first)) {
-          return true;
-        }
-      }
-    }
-    return slots_.find(hash, std::forward<Visit>(visit));
+    return (loaded_ && find_loaded(hash, visit)) || own_.find(hash, std::forward<Visit>(visit));
   }
   bool contains(uint32_t hash, uint32_t position) const noexcept;
   // All of them: (position, hash), ascending, so that what reads the records reads the device once.
-  using Entry = std::pair<uint32_t, uint32_t>;
-  using Entries = std::vector<Entry>;
+  using Entry = LoadedIndex::Entry;
+  using Entries = LoadedIndex::Entries;
   Entries by_position() const;
-  uint64_t size() const noexcept { return loaded_.size() - gone_count_ + slots_.size(); }
-  const SlotCache& slots() const;
+  uint64_t size() const noexcept {
+    return (loaded_ ? loaded_->size() - gone_.size() : 0) + own_.size();
+  }
 
   // Into an empty index without marks: by ascending position.
   void load(Entries entries);
+  // Once all is loaded and no mark is set: what is there is held together with whoever found the
+  // same. O(size()).
+  void share();
   // As SlotCache has them.
   void insert(uint32_t hash, uint32_t position);
   bool replace(uint32_t hash, uint32_t from, uint32_t to);
@@ -69,39 +71,59 @@ class FlashIndex {
   void undo_to(size_t place);
   void forget_marks() noexcept;
 
-  Status check() const;  // I1, as far as it can be seen; O(pairs)
+  // Of all slots; those of a list must be filled for it (std::bad_alloc).
+  struct Figures {
+    double load_factor = 0;
+    uint64_t relocations = 0;
+    uint64_t expansions = 0;
+    double load_at_last_expansion = 0;  // 0: none
+  };
+  Figures figures() const;
+  size_t memory_bytes() const noexcept;  // what is shared counts in full
+
+  Status check() const;  // I1; O(pairs)
 
  private:
   // A pair that came has no `from`, one that went has no `to`: no position is 0.
   struct Note {
     uint32_t hash, from, to;
   };
-  void note(const Note& note);
-  void forget_last_note() noexcept;
 
-  // visit(hash, position), in any order.
   template <class Visit>
-  void for_each(Visit&& visit) const {
-    for (size_t i = 0; i < loaded_.size(); ++i) {
-      if (!gone_[i]) {
-        visit(loaded_[i].second, loaded_[i].first);
+  bool find_loaded(uint32_t hash, Visit&& visit) const {
+    const auto visit_present = [&](uint32_t position) {
+      return !is_gone(hash, position) && visit(position);
+    };
+    if (view_.list && !search_fills()) [[unlikely]] {
+      for (const auto& [position, its_hash] : *view_.list) {
+        if (its_hash == hash && visit_present(position)) {
+          return true;
+        }
       }
+      return false;
     }
-    slots_.for_each(std::forward<Visit>(visit));
+    return view_.slots->find(hash, visit_present);
   }
-  size_t place_in_list(uint32_t hash,
-                       uint32_t position) const noexcept;  // kNowhere: it isn't there
-  void leave_list(size_t place) noexcept;
-  void fill_slots() const;    // the list goes into the slot cache
-  bool search_fills() const;  // true: it did
+  bool is_gone(uint32_t hash, uint32_t position) const noexcept {
+    return gone_.size() != 0 && gone_.contains(hash, position);
+  }
+  bool was_loaded(uint32_t hash, uint32_t position) const noexcept;
+  bool is_loaded(uint32_t hash, uint32_t position) const noexcept;  // and not gone
+  void fill_slots() const;                                          // the list's
+  bool search_fills() const;                                        // true: it did
+  bool replace_pair(uint32_t hash, uint32_t from, uint32_t to);
+  bool remove_pair(uint32_t hash, uint32_t position);
+  template <class Change>
+  bool change(const Note& note, Change&& change);
+  void own_all_if_worth_it();
+  SlotCache empty_cache() const { return SlotCache(own_.options()); }
 
-  static constexpr size_t kNowhere = SIZE_MAX;
-  // Where a pair is nobody can see, so whoever reads may fill the slots.
-  mutable SlotCache slots_;
-  mutable Entries loaded_;  // ascending
-  mutable std::vector<bool> gone_;
-  mutable size_t gone_count_ = 0;
-  mutable unsigned searches_ = 0;
+  std::shared_ptr<LoadedIndex> loaded_;
+  // Of loaded_. Where a pair is nobody can see, so whoever reads may fill the slots.
+  mutable LoadedIndex::View view_;
+  mutable unsigned searches_ = 0;  // of the list
+  SlotCache own_;
+  SlotCache gone_;
   bool noting_ = false;
   std::vector<Note> notes_;
 };

@@ -49,6 +49,19 @@ bool SlotCache::contains(uint32_t hash, uint32_t position) const noexcept {
                            (!stash_.empty() && stash_.contains(pair(hash, position))));
 }
 
+bool SlotCache::contains_all(
+    std::span<const std::pair<uint32_t, uint32_t>> entries) const noexcept {
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (i + kAhead < entries.size()) {
+      prefetch(table_, entries[i + kAhead].second);
+    }
+    if (!contains(entries[i].second, entries[i].first)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 void SlotCache::insert(uint32_t hash, uint32_t position) {
   assert(position != 0);
   const Slot entry{hash, position};
@@ -261,6 +274,18 @@ SlotCache::Table SlotCache::make_table(uint64_t buckets) const {
   table.slots = table.memory.data() + skipped / sizeof(Slot);
   table.buckets = buckets;
   return table;
+}
+
+SlotCache SlotCache::copy() const {
+  SlotCache copied(options_);
+  copied.table_ = make_table(table_.buckets);
+  std::copy(table_.slots, table_.slots + slots(), copied.table_.slots);
+  copied.table_.occupied = table_.occupied;
+  copied.stash_ = stash_;
+  copied.relocations_ = relocations_;
+  copied.expansions_ = expansions_;
+  copied.load_at_last_expansion_ = load_at_last_expansion_;
+  return copied;
 }
 
 // Everything that may throw happens before the first change.

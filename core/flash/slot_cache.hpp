@@ -61,6 +61,7 @@ struct SlotCacheOptions {
 class SlotCache {
  public:
   explicit SlotCache(const SlotCacheOptions& options);
+  SlotCache copy() const;  // the same entries in the same slots
   SlotCache(SlotCache&&) noexcept =
       default;  // a moved-from cache can only be assigned or destroyed
   SlotCache& operator=(SlotCache&&) noexcept = default;
@@ -70,6 +71,8 @@ class SlotCache {
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const;
   bool contains(uint32_t hash, uint32_t position) const noexcept;
+  // (position, hash); all of these are there.
+  bool contains_all(std::span<const std::pair<uint32_t, uint32_t>> entries) const noexcept;
   // The pair must not be there yet; position is not 0.
   void insert(uint32_t hash, uint32_t position);
   // (position, hash), distinct and not there yet. Faster than one by one: what is needed next is

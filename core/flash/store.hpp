@@ -164,7 +164,7 @@ class FlashStore {
   const FlashGeometry& geometry() const noexcept { return state_.layout.geometry(); }
   const FlashStoreStats& stats() const noexcept { return state_.stats; }
   void set_stats(const FlashStoreStats& stats) noexcept { state_.stats = stats; }
-  const SlotCache& index() const { return state_.index.slots(); }
+  const FlashIndex& index() const noexcept { return state_.index; }
   const FlashBlocks& blocks() const noexcept { return state_.blocks; }
   const FlashStreams& streams() const noexcept { return state_.streams; }
   uint64_t next_lsn() const noexcept { return state_.next_lsn; }

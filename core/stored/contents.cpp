@@ -14,7 +14,7 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
     return false;
   }
   const auto next = [&](uint64_t index) {  // the others are zero in both
-    return std::min(a.pages().next_owned(index), b.pages().next_owned(index));
+    return std::min(a.pages().next_backed(index), b.pages().next_backed(index));
   };
   for (uint64_t index = next(0); index < a.pages().page_count(); index = next(index + 1)) {
     const std::byte* one = a.pages().find(index);

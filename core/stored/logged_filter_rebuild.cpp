@@ -20,8 +20,8 @@ uint64_t content_id(const Filter& filter) noexcept {
   const uint64_t count = pages.page_count();
   const bool all = count <= kLongestBlob / pages.page_bytes();
   uint64_t id = filter.overflow().digest();
-  for (uint64_t index = all ? 0 : pages.next_owned(0); index < count;
-       index = all ? index + 1 : pages.next_owned(index + 1)) {
+  for (uint64_t index = all ? 0 : pages.next_backed(0); index < count;
+       index = all ? index + 1 : pages.next_backed(index + 1)) {
     const std::byte* const page = pages.find(index);
     const size_t bytes = filter.content_bytes(index);
     if (all || !all_zero({page, bytes})) {
@@ -208,8 +208,8 @@ Status LoggedFilter::replace_contents(const FilterOptions& options, FilterConten
   next.cells_digest = filter.digest();
   next.base_id = log_chain_restart(first_base_id(next), content_id(filter));
   PageSet& pages = filter.pages();
-  for (uint64_t index = pages.next_owned(0); index < pages.page_count();
-       index = pages.next_owned(index + 1)) {
+  for (uint64_t index = pages.next_backed(0); index < pages.page_count();
+       index = pages.next_backed(index + 1)) {
     if (!all_zero({pages.find(index), filter.content_bytes(index)})) {
       pages.mark_dirty(index);
     }

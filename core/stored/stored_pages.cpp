@@ -76,6 +76,7 @@ Status StoredPages::add_page(Filter& filter, int64_t id, std::span<const std::by
   CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> content, decode_page_row(row, id, seed_));
   CUCKOO_TRY(filter.validate_page(index, content));
   std::copy(content.begin(), content.end(), filter.pages().add(index, true));
+  filter.pages().share(index);
   return {};
 }
 
@@ -128,7 +129,7 @@ Status StoredPages::load_all(const FilterRecord& record) {
     return {};
   }
   const uint64_t count = filter_->pages().page_count();
-  if (filter_->pages().owned_count() < count && record.page_rows > 0) {
+  if (filter_->pages().backed_count() < count && record.page_rows > 0) {
     CUCKOO_TRY(read_pages(*filter_, page_id(0), page_id(count - 1), record));
   }
   complete();

@@ -7,6 +7,7 @@
 //   I2  a page without a row is zero. How many there may be, and the sum of the others' ids, stands
 //       in the record: a lost row is found.
 //   I3  memory and time follow the rows, not the geometry.
+//   I4  a page that was read is shared with whoever has an equal one, once it is verified.
 //
 // The record is the one that the pages belong to: of their epoch, with their figures.
 #pragma once

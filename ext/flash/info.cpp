@@ -184,13 +184,13 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
     case kUsableBytes:
       return result_count(context, flash.usable_units() * unit);
     case kLoadFactor:
-      return sqlite3_result_double(context, flash.index().load_factor());
+      return sqlite3_result_double(context, flash.index().figures().load_factor);
     case kIndexBytes:
       return result_count(context, flash.index().memory_bytes());
     case kSlotMoves:
-      return result_count(context, flash.index().relocations());
+      return result_count(context, flash.index().figures().relocations);
     case kExpansions:
-      return result_count(context, flash.index().expansions());
+      return result_count(context, flash.index().figures().expansions);
     case kMemoryBytes:
       return result_count(context, live.pages().memory_bytes() + flash.index().memory_bytes() +
                                        flash.blocks().memory_bytes());

@@ -97,12 +97,7 @@ void FlashSurvey::count_live(LiveFlash& live) {
                is_data ? std::min(block.used_units, kFlashHeaderUnits) : block.used_units);
     }
   }
-  std::vector<uint32_t> positions;  // ascending: every page is read once
-  positions.reserve(live.flash().index().size());
-  live.flash().index().for_each(
-      [&](uint32_t, uint32_t position) { positions.push_back(position); });
-  std::sort(positions.begin(), positions.end());
-  for (const uint32_t position : positions) {
+  for (const auto& [position, hash] : live.flash().index().by_position()) {
     std::byte bytes[kMaxFlashRecordHeaderBytes];
     const uint32_t block = position / units_per_block;
     const uint64_t end = geometry_.block_address(block) + geometry_.block_bytes();

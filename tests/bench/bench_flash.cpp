@@ -135,9 +135,9 @@ void print_look_ups() {
       index_bytes += static_cast<double>(store.index().memory_bytes()) /
                      static_cast<double>(store.index().size());
       ++samples;
-      if (store.index().expansions() != expansions) {
-        expansions = store.index().expansions();
-        load_at_growth = std::min(load_at_growth, store.index().load_at_last_expansion());
+      if (store.index().figures().expansions != expansions) {
+        expansions = store.index().figures().expansions;
+        load_at_growth = std::min(load_at_growth, store.index().figures().load_at_last_expansion);
       }
     }
   }

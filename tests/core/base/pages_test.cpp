@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/shared_buffer.hpp"
+
 namespace cuckoo {
 namespace {
 
@@ -14,7 +16,7 @@ TEST(PageSet, a_new_set_has_no_page) {
   const PageSet pages(2000, kBytes);
   EXPECT_EQ(pages.page_count(), 2000u);
   EXPECT_EQ(pages.page_bytes(), kBytes);
-  EXPECT_EQ(pages.owned_count(), 0u);
+  EXPECT_EQ(pages.backed_count(), 0u);
   for (uint64_t i = 0; i < pages.page_count(); ++i) {
     ASSERT_EQ(pages.find(i), nullptr);
   }
@@ -31,7 +33,7 @@ TEST(PageSet, I1_I2_an_added_page_is_found_and_zero_with_its_slack) {
                             [](std::byte byte) { return byte == std::byte{0}; }));
     std::fill_n(page, kBytes, std::byte{0xFF});  // must not reach a neighbour
   }
-  EXPECT_EQ(pages.owned_count(), 4u);
+  EXPECT_EQ(pages.backed_count(), 4u);
   EXPECT_EQ(pages.find(1), nullptr);
   EXPECT_EQ(pages.find(513), nullptr);
 }
@@ -79,7 +81,7 @@ TEST(PageSet, a_moved_set_keeps_pages_and_marks) {
   assigned = std::move(moved);
   EXPECT_EQ(assigned.page_count(), 600u);
   EXPECT_EQ(assigned.find(599), page);
-  EXPECT_EQ(assigned.owned_count(), 1u);
+  EXPECT_EQ(assigned.backed_count(), 1u);
 }
 
 // Of a set with pages of its own and zero pages beside them, in one chunk and in others.
@@ -96,7 +98,7 @@ TEST(PageSet, I4_zero_pages_are_shared_until_they_are_changed) {
   }
   EXPECT_TRUE(std::all_of(zero, zero + kBytes + PageSet::kSlackBytes,
                           [](std::byte byte) { return byte == std::byte{0}; }));
-  EXPECT_EQ(pages.owned_count(), 1u);
+  EXPECT_EQ(pages.backed_count(), 1u);
   EXPECT_EQ(pages.writable(600), mine);
 
   pages.mark_dirty(601);                            // beside it
@@ -108,17 +110,78 @@ TEST(PageSet, I4_zero_pages_are_shared_until_they_are_changed) {
   EXPECT_EQ(pages.find(4998), zero);
   EXPECT_EQ(pages.find(602), zero);
   EXPECT_EQ(zero[0], std::byte{0});
-  EXPECT_EQ(pages.owned_count(), 3u);
+  EXPECT_EQ(pages.backed_count(), 3u);
   EXPECT_FALSE(pages.stored(601));
   pages.clear_dirty();
   EXPECT_TRUE(pages.stored(601));
   EXPECT_FALSE(pages.stored(4999));
 }
 
-TEST(PageSet, next_owned_finds_each_page_of_its_own) {
+PageSet set_with(uint64_t index, std::byte first) {
+  PageSet pages(1000, kBytes);
+  pages.add(index, true)[0] = first;
+  pages.share(index);
+  return pages;
+}
+
+TEST(PageSet, I5_equal_pages_of_several_sets_are_one_until_one_is_changed) {
+  PageSet one = set_with(3, std::byte{7});
+  PageSet two = set_with(700, std::byte{7});
+  const PageSet other = set_with(3, std::byte{8});
+  const std::byte* const page = one.find(3);
+  EXPECT_EQ(two.find(700), page);
+  EXPECT_NE(other.find(3), page);
+  EXPECT_TRUE(one.shared(3));
+  EXPECT_FALSE(one.shared(4));
+  EXPECT_EQ(one.backed_count(), 1u);
+  EXPECT_EQ(one.next_backed(0), 3u);
+  EXPECT_EQ(shared_buffers().holders, 3u);
+
+  one.mark_dirty(3);
+  EXPECT_FALSE(one.shared(3));
+  ASSERT_NE(one.find(3), page);
+  EXPECT_EQ(one.find(3)[0], std::byte{7});
+  one.owned(3)[0] = std::byte{9};
+  EXPECT_EQ(two.find(700)[0], std::byte{7});
+  EXPECT_EQ(one.dirty(), std::vector<uint64_t>{3});
+  EXPECT_EQ(one.backed_count(), 1u);
+  EXPECT_TRUE(one.stored(3));
+
+  EXPECT_EQ(two.writable(700), page);  // nobody else has it
+  EXPECT_FALSE(two.shared(700));
+  EXPECT_TRUE(two.dirty().empty());
+  EXPECT_EQ(shared_buffers().buffers, 1u);
+}
+
+TEST(PageSet, I5_a_page_that_was_changed_is_shared_by_what_it_is_now) {
+  PageSet one = set_with(3, std::byte{7});
+  const PageSet two = set_with(3, std::byte{8});
+  one.mark_dirty(3);
+  one.owned(3)[0] = std::byte{8};
+  one.clear_dirty();
+  one.share(3);
+  EXPECT_EQ(one.find(3), two.find(3));
+  EXPECT_EQ(shared_buffers().holders, 2u);
+}
+
+TEST(PageSet, shared_pages_go_with_their_last_set) {
+  {
+    PageSet one = set_with(3, std::byte{7});
+    one.add(4, false);
+    PageSet moved = std::move(one);
+    const PageSet two = set_with(3, std::byte{7});
+    EXPECT_EQ(shared_buffers().holders, 2u);
+    moved = PageSet(5, kBytes);
+    EXPECT_EQ(shared_buffers().holders, 1u);
+    EXPECT_EQ(two.find(3)[0], std::byte{7});
+  }
+  EXPECT_EQ(shared_buffers().buffers, 0u);
+}
+
+TEST(PageSet, next_backed_finds_each_page_of_its_own) {
   for (const bool complete : {false, true}) {
     PageSet pages(3000, kBytes);
-    EXPECT_EQ(pages.next_owned(0), 3000u);
+    EXPECT_EQ(pages.next_backed(0), 3000u);
     const std::vector<uint64_t> own = {0, 1, 511, 512, 1500, 2047, 2999};
     for (const uint64_t index : own) {
       pages.add(index, false);
@@ -128,21 +191,21 @@ TEST(PageSet, next_owned_finds_each_page_of_its_own) {
       pages.complete();
     }
     std::vector<uint64_t> found;
-    for (uint64_t i = pages.next_owned(0); i < 3000; i = pages.next_owned(i + 1)) {
+    for (uint64_t i = pages.next_backed(0); i < 3000; i = pages.next_backed(i + 1)) {
       found.push_back(i);
     }
     EXPECT_EQ(found, own);
-    EXPECT_EQ(pages.next_owned(3), 511u);
-    EXPECT_EQ(pages.next_owned(3000), 3000u);
+    EXPECT_EQ(pages.next_backed(3), 511u);
+    EXPECT_EQ(pages.next_backed(3000), 3000u);
   }
 }
 
 TEST(PageSet, a_completed_set_takes_the_memory_of_its_own_pages) {
   PageSet pages(uint64_t{1} << 30, kPageBytes);
   pages.complete();
-  EXPECT_EQ(pages.next_owned(0), pages.page_count());
+  EXPECT_EQ(pages.next_backed(0), pages.page_count());
   pages.mark_dirty(12345678);
-  EXPECT_EQ(pages.next_owned(0), 12345678u);
+  EXPECT_EQ(pages.next_backed(0), 12345678u);
   EXPECT_LT(pages.memory_bytes(), (uint64_t{1} << 30) / 512 * 8 + 20000);
 }
 

@@ -515,7 +515,7 @@ TEST(BloomFilter, unite_is_the_filter_of_both) {
     ASSERT_TRUE(absent.unite(*one).ok());
     one->pages().clear_dirty();
     ASSERT_TRUE(one->unite(other).ok());
-    EXPECT_LE(one->pages().dirty().size(), other.pages().owned_count());
+    EXPECT_LE(one->pages().dirty().size(), other.pages().backed_count());
     for (const BloomFilter* const united : {one.get(), &absent}) {
       EXPECT_EQ(image(*united), image(*both)) << name(kind);
       EXPECT_EQ(united->occupied(), both->occupied());

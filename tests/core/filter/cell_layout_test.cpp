@@ -148,7 +148,7 @@ TEST(CopyCells, a_copy_is_to_be_stored_and_a_zero_page_is_not) {
   const ImageSample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 2};
   const BuiltSample built = build_sample(sample);
   const std::unique_ptr<Filter> copy = copy_of(*built.filter, 448);
-  EXPECT_EQ(copy->pages().owned_count(), copy->pages().page_count());
+  EXPECT_EQ(copy->pages().backed_count(), copy->pages().page_count());
   size_t full = 0;
   for (uint64_t page = 0; page < copy->pages().page_count(); ++page) {
     const std::byte* const bytes = copy->pages().find(page);
@@ -168,14 +168,14 @@ TEST(CopyCells, absent_pages_are_zero_and_stay_absent) {
   const BuiltSample empty = build_sample(sample);
   std::unique_ptr<Filter> from = empty_like(*empty.filter, kPageBytes);
   const std::unique_ptr<Filter> nothing = copy_of(*from, kSmallPageBytes);
-  EXPECT_EQ(nothing->pages().owned_count(), 0U);
+  EXPECT_EQ(nothing->pages().backed_count(), 0U);
   from->pages().add(1, true);
   const std::unique_ptr<Filter> some = copy_of(*from, kSmallPageBytes);
-  EXPECT_GE(some->pages().owned_count(), 4U);
-  EXPECT_LE(some->pages().owned_count(), 6U);
+  EXPECT_GE(some->pages().backed_count(), 4U);
+  EXPECT_LE(some->pages().backed_count(), 6U);
   EXPECT_TRUE(some->pages().dirty().empty());
   const std::unique_ptr<Filter> same = copy_of(*from, kPageBytes);
-  EXPECT_EQ(same->pages().owned_count(), 1U);
+  EXPECT_EQ(same->pages().backed_count(), 1U);
   std::unique_ptr<Filter> late = empty_like(*empty.filter, kSmallPageBytes);
   late->pages().add(3, true);  // the last that is a part of page 0
   EXPECT_NE(copy_of(*late, kPageBytes)->pages().find(0), nullptr);
@@ -201,7 +201,7 @@ TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
   const uint64_t hash = sample_hash(1, HashWidth::k47Bits);
   (void)giant->insert_batch({&hash, 1});
   const std::unique_ptr<Filter> copy = copy_of(*giant, kSmallPageBytes);
-  EXPECT_LE(copy->pages().owned_count(), 6U);
+  EXPECT_LE(copy->pages().backed_count(), 6U);
   EXPECT_EQ(copy->digest(), giant->digest());
   copy->pages().complete();
   EXPECT_EQ(copy->probe(hash), Filter::Answer::kPresent);

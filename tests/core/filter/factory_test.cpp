@@ -24,7 +24,7 @@ bool is_logged(FilterKind kind) { return !traits_of(kind).pairs; }
 void expect_sound(const Filter& filter) {
   const PageSet& pages = filter.pages();
   ASSERT_GE(pages.page_count(), 1u);
-  EXPECT_EQ(pages.owned_count(), 0u);
+  EXPECT_EQ(pages.backed_count(), 0u);
   EXPECT_EQ(filter.occupied(), 0u);
   EXPECT_TRUE(filter.overflow().empty());
   EXPECT_GT(filter.bits(), 0u);

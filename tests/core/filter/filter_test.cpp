@@ -158,8 +158,8 @@ TEST_P(Filters, I4_giants_take_memory_and_time_for_what_is_in_them) {
   ASSERT_TRUE(one->unite(*other).ok());
   expect_holds(*one, first);
   expect_holds(*one, second);
-  EXPECT_EQ(one->pages().dirty().size(), one->pages().owned_count());
-  EXPECT_LE(one->pages().owned_count(), 64u * 200);
+  EXPECT_EQ(one->pages().dirty().size(), one->pages().backed_count());
+  EXPECT_LE(one->pages().backed_count(), 64u * 200);
   for (const auto& [hash, count] : first) {
     if (multiset()) {
       EXPECT_TRUE(one->remove(hash));

@@ -83,7 +83,7 @@ TEST(FlashIndex, I1_a_list_answers_as_the_slot_cache_does_that_it_becomes) {
     EXPECT_FALSE(index.contains(7, 71));
     EXPECT_EQ(pairs_of(index), before);
   }
-  EXPECT_EQ(loaded().slots().size(), 1000U);
+  EXPECT_EQ(loaded().size(), 1000U);
   EXPECT_TRUE(loaded().check().ok());
 }
 

@@ -84,7 +84,7 @@ TEST(FilterImage, I1_round_trip_gives_header_answers_hashes_and_bytes_back) {
     for (uint64_t page = 0; page < filter.pages().page_count(); ++page) {
       ASSERT_NE(filter.pages().find(page), nullptr) << page;
     }
-    EXPECT_EQ(filter.pages().owned_count(), filter.pages().dirty().size())
+    EXPECT_EQ(filter.pages().backed_count(), filter.pages().dirty().size())
         << "zero pages are shared";
     for (uint64_t i = 0; i < 1000; ++i) {
       const Filter::Answer expected = answer(*built.filter, i, sample.width);

@@ -101,7 +101,7 @@ TEST_P(AbsentRows, are_remembered_until_it_is_cheaper_to_load_all) {
   }
   EXPECT_LE(stored.storage.calls.rows_read, 2 * rows);
   EXPECT_LE(stored.storage.calls.reads, 2 * rows + 2);
-  EXPECT_EQ(cold.base().pages().owned_count(), rows);
+  EXPECT_EQ(cold.base().pages().backed_count(), rows);
 }
 
 TEST_P(AbsentRows, of_a_filter_without_rows_are_never_asked_for) {
@@ -116,7 +116,7 @@ TEST_P(AbsentRows, of_a_filter_without_rows_are_never_asked_for) {
     ASSERT_EQ(cold.contains(nth_hash(i)), i < 10) << i;
   }
   EXPECT_EQ(stored.storage.calls.reads, 0u);
-  EXPECT_EQ(cold.base().pages().owned_count(), 0u);
+  EXPECT_EQ(cold.base().pages().backed_count(), 0u);
 }
 
 TEST_P(AbsentRows, of_an_older_generation_are_an_error_too) {

@@ -103,7 +103,7 @@ TEST_P(LoggedFilterKinds, cold_probe_reads_the_pages_of_its_hash_only) {
     EXPECT_EQ(stored.storage.calls.reads, absent);
     EXPECT_EQ(cold.probe(nth_hash(i)), Filter::Answer::kPresent);
   }
-  EXPECT_EQ(cold.base().pages().owned_count(), loaded.size());
+  EXPECT_EQ(cold.base().pages().backed_count(), loaded.size());
 }
 
 TEST_P(LoggedFilterKinds, clear_starts_again_at_the_capacity_chosen) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "core/base/shared_buffer.hpp"
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/stored/memory_storage.hpp"
 
@@ -67,6 +69,48 @@ TEST(StoredPages, I1_are_read_as_they_were_written) {
     EXPECT_TRUE(equal_cells(*again.value(), written.pages.filter()));
     EXPECT_TRUE(again.value()->check().ok());
   }
+}
+
+TEST(StoredPages, I4_are_shared_by_all_who_read_them_until_one_changes_them) {
+  for (const FilterKind kind : test::kLoggedKinds) {
+    WrittenPages written(kind, 1500);
+    EXPECT_EQ(shared_buffers().buffers, 0u);
+    StoredPages one(written.storage);
+    StoredPages two(written.storage);
+    for (StoredPages* each : {&one, &two}) {
+      ASSERT_TRUE(each->open(written.options, written.record).ok());
+      ASSERT_TRUE(each->load_all(written.record).ok());
+    }
+    const PageSet& pages = one.filter().pages();
+    for (uint64_t i = pages.next_backed(0); i < pages.page_count(); i = pages.next_backed(i + 1)) {
+      ASSERT_EQ(pages.find(i), two.filter().pages().find(i));
+    }
+    EXPECT_EQ(shared_buffers().holders, 2 * pages.backed_count());
+    std::vector<uint64_t> more;
+    for (uint64_t i = 5000; i < 5300; ++i) {
+      more.push_back(nth_hash(i));
+    }
+    (void)one.filter().insert_batch(more);
+    EXPECT_TRUE(equal_cells(two.filter(), written.pages.filter()));
+    EXPECT_FALSE(equal_cells(two.filter(), one.filter()));
+    for (const uint64_t hash : more) {
+      EXPECT_EQ(one.probe(hash), Filter::Answer::kPresent);
+    }
+  }
+  EXPECT_EQ(shared_buffers().buffers, 0u);
+}
+
+TEST(StoredPages, I4_a_damaged_page_is_not_shared) {
+  WrittenPages written(FilterKind::kCuckoo, 1500);
+  written.storage.rows.pages.begin()->second[3] ^= std::byte{1};
+  StoredPages reader(written.storage);
+  ASSERT_TRUE(reader.open(written.options, written.record).ok());
+  const uint64_t index = 0;
+  EXPECT_FALSE(reader.load({&index, 1}, written.record).ok());
+  EXPECT_EQ(shared_buffers().buffers, 0u);
+  const uint64_t good = 1;
+  EXPECT_TRUE(reader.load({&good, 1}, written.record).ok());
+  EXPECT_EQ(shared_buffers().buffers, 1u);
 }
 
 TEST(StoredPages, write_what_changed_and_no_more) {

@@ -1,0 +1,218 @@
+#include "core/base/shared_buffer.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <random>
+
+#include "core/base/mix.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr size_t kCacheLineBytes = 64;
+
+// In front of the content.
+struct Head {
+  Head* next;  // in its list
+  uint64_t hash;
+  uint64_t holders;  // of a shared one
+  uint32_t bytes;
+  uint32_t offset;  // of the content in the allocation
+
+  std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
+};
+static_assert(sizeof(Head) == 32);
+// The allocator gives multiples of 8.
+static_assert(kBufferOverhead == sizeof(Head) + kCacheLineBytes - 8);
+
+Head* head_of(const std::byte* content) noexcept {
+  return reinterpret_cast<Head*>(const_cast<std::byte*>(content)) - 1;
+}
+
+std::byte* allocate(size_t bytes) {
+  assert(bytes > 0 && bytes <= kMaxBufferBytes);
+  auto* const memory = static_cast<std::byte*>(::operator new(bytes + kBufferOverhead));
+  const auto behind_head = reinterpret_cast<uintptr_t>(memory) + sizeof(Head);
+  const size_t skipped = (kCacheLineBytes - behind_head % kCacheLineBytes) % kCacheLineBytes;
+  Head* const head = new (memory + skipped) Head{};
+  head->bytes = static_cast<uint32_t>(bytes);
+  head->offset = static_cast<uint32_t>(skipped + sizeof(Head));
+  return head->content();
+}
+
+// Unknown to whoever chooses the bytes that are stored, so that nobody can make lists long.
+uint64_t random_seed() noexcept {
+  static const uint64_t seed = []() noexcept {
+    const auto place = reinterpret_cast<uintptr_t>(&random_seed);
+    try {
+      std::random_device random;
+      return mix64((uint64_t{random()} << 32 | random()) ^ place);
+    } catch (...) {
+      return mix64(place);
+    }
+  }();
+  return seed;
+}
+
+// The shared buffers. One of static storage; it has no destructor.
+class Table {
+ public:
+  // An equal one, with one holder more, or this one, which is shared from now on.
+  Head* add(Head* own) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (Head* each = list_of(own->hash); each != nullptr; each = each->next) {
+      if (equal(*each, *own)) {
+        ++each->holders;
+        return each;
+      }
+    }
+    if (count_ > mask_) {
+      grow();
+    }
+    Head*& list = list_of(own->hash);
+    own->next = list;
+    own->holders = 1;
+    list = own;
+    ++count_;
+    return own;
+  }
+
+  // Is it the caller's alone? Then it is its own now.
+  bool take_out(Head* shared) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (shared->holders != 1) {
+      return false;
+    }
+    remove(shared);
+    return true;
+  }
+
+  // One holder less. Was it the last? Then the buffer is the caller's own now.
+  bool release(Head* shared) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (shared->holders != 1) {
+      --shared->holders;
+      return false;
+    }
+    remove(shared);
+    return true;
+  }
+
+  SharedBuffers figures() noexcept {
+    const std::lock_guard lock(mutex_);
+    SharedBuffers figures;
+    for (size_t i = 0; i <= mask_; ++i) {
+      for (const Head* each = lists_[i]; each != nullptr; each = each->next) {
+        ++figures.buffers;
+        figures.holders += each->holders;
+      }
+    }
+    return figures;
+  }
+
+ private:
+  static constexpr size_t kFirstLists = 64;
+
+  Head*& list_of(uint64_t hash) noexcept { return lists_[hash & mask_]; }
+
+  static bool equal(Head& a, Head& b) noexcept {
+    return a.hash == b.hash && a.bytes == b.bytes &&
+           std::memcmp(a.content(), b.content(), a.bytes) == 0;
+  }
+
+  void remove(Head* shared) noexcept {
+    Head** link = &list_of(shared->hash);
+    while (*link != shared) {
+      link = &(*link)->next;
+    }
+    *link = shared->next;
+    if (--count_ == 0 && lists_ != first_) {
+      delete[] lists_;
+      lists_ = first_;
+      mask_ = kFirstLists - 1;
+    }
+  }
+
+  // To twice the lists. Without memory they get longer.
+  void grow() noexcept {
+    const size_t lists = 2 * (mask_ + 1);
+    auto* const grown = new (std::nothrow) Head* [lists] {};
+    if (grown == nullptr) {
+      return;
+    }
+    for (size_t i = 0; i <= mask_; ++i) {
+      while (lists_[i] != nullptr) {
+        Head* const moved = lists_[i];
+        lists_[i] = moved->next;
+        Head*& list = grown[moved->hash & (lists - 1)];
+        moved->next = list;
+        list = moved;
+      }
+    }
+    if (lists_ != first_) {
+      delete[] lists_;
+    }
+    lists_ = grown;
+    mask_ = lists - 1;
+  }
+
+  std::mutex mutex_;
+  Head* first_[kFirstLists] = {};
+  Head** lists_ = first_;
+  size_t mask_ = kFirstLists - 1;
+  size_t count_ = 0;
+};
+
+constinit Table table;
+
+}  // namespace
+
+std::byte* make_buffer(size_t bytes) {
+  std::byte* const own = allocate(bytes);
+  std::memset(own, 0, bytes);
+  return own;
+}
+
+void free_buffer(std::byte* own) noexcept {
+  if (own != nullptr) {
+    ::operator delete(own - head_of(own)->offset);
+  }
+}
+
+const std::byte* share_buffer(std::byte* own) noexcept {
+  Head* const head = head_of(own);
+  head->hash = XXH3_64bits_withSeed(own, head->bytes, random_seed());
+  Head* const shared = table.add(head);
+  if (shared != head) {
+    free_buffer(own);
+  }
+  return shared->content();
+}
+
+std::byte* own_buffer(const std::byte* shared) {
+  Head* const head = head_of(shared);
+  if (table.take_out(head)) {
+    return head->content();
+  }
+  std::byte* const own = allocate(head->bytes);
+  std::memcpy(own, shared, head->bytes);
+  release_buffer(shared);
+  return own;
+}
+
+void release_buffer(const std::byte* shared) noexcept {
+  Head* const head = head_of(shared);
+  if (table.release(head)) {
+    free_buffer(head->content());
+  }
+}
+
+SharedBuffers shared_buffers() noexcept { return table.figures(); }
+
+}  // namespace cuckoo
