@@ -13,11 +13,11 @@
 // other, and the first change makes it the set's own again.
 //
 // A page that is known to be all zero needs no memory of its own: it is the one zero page that all
-// sets have in common, which nobody can write to; the first change gives it its own. So memory, and what
-// goes over all pages, follow what is stored, not what there is room for: complete() makes a filter
-// for 2^40 keys usable at once. A chunk without any backed page is one of two empty ones that all
-// sets have in common, of null pointers or of 512 times the zero page: find() needs no branch for
-// either.
+// sets have in common, which nobody can write to; the first change gives it its own. So memory, and
+// what goes over all pages, follow what is stored, not what there is room for: complete() makes a
+// filter for 2^40 keys usable at once. A chunk without any backed page is one of two empty ones
+// that all sets have in common, of null pointers or of 512 times the zero page: find() needs no
+// branch for either.
 //
 // Invariants
 //   I1  find(i) is null, or points to page_bytes + kSlackBytes readable bytes.

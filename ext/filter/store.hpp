@@ -31,7 +31,9 @@ class FilterStore final : public ShadowStore, public FilterStorage {
   void set_several_generations(bool several) noexcept { several_generations_ = several; }
 
   Status read_pages(int64_t first, int64_t last, const RowVisitor& visitor) override {
-    return ShadowStore::read_pages(first, last, visitor);
+    Status status = ShadowStore::read_pages(first, last, visitor);
+    give_back_cache();
+    return status;
   }
   Status write_page(int64_t id, std::span<const std::byte> row, bool stored) override {
     return ShadowStore::write_page(id, row, stored);

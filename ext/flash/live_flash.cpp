@@ -155,6 +155,8 @@ void LiveFlash::mount(const FlashStateRecord& record) {
       pages_->set_blocks(geometry.blocks);
     }
     expect(flash_->mount());
+    pages_->forget();  // those of the checkpoint, which is read once
+    store_.give_back_cache();
   }
   expect_state(record);
   flash_->set_stats(record.stats);

@@ -161,8 +161,27 @@ Status ShadowStore::erase_rows(Statement& statement, const char* sql, int64_t fi
 }
 
 Status ShadowStore::read_pages(int64_t first, int64_t last, const RowVisitor& visitor) {
-  return first == last ? read_rows(select_page_, kSelectPage, "page", first, last, visitor)
-                       : read_rows(select_pages_, kSelectPages, "page", first, last, visitor);
+  const RowVisitor counting = [&](int64_t id, std::span<const std::byte> row) {
+    cached_bytes_ += row.size();
+    return visitor(id, row);
+  };
+  return first == last ? read_rows(select_page_, kSelectPage, "page", first, last, counting)
+                       : read_rows(select_pages_, kSelectPages, "page", first, last, counting);
+}
+
+void ShadowStore::give_back_cache() noexcept {
+  constexpr uint64_t kLeastBytes = uint64_t{128} << 10;  // before the cache's size is asked
+  if (cached_bytes_ - asked_bytes_ < kLeastBytes) {
+    return;
+  }
+  asked_bytes_ = cached_bytes_;
+  try {
+    if (cached_bytes_ >= cache_bytes_for(db_, schema_) / 8) {
+      sqlite3_db_release_memory(db_);
+      cached_bytes_ = asked_bytes_ = 0;
+    }
+  } catch (...) {  // it stays
+  }
 }
 
 Status ShadowStore::write_page(int64_t id, std::span<const std::byte> row, bool stored) {

@@ -41,6 +41,8 @@ void bench_disk(const Settings& settings, Report& report);
 void bench_everyday(const Settings& settings, Report& report);
 // sql_bench_everyday_flash.cpp, a part of bench_everyday
 void bench_everyday_flash(const Settings& settings, Report& report);
+// sql_bench_everyday_memory.cpp, a part of bench_everyday
+void bench_everyday_memory(const Settings& settings, Report& report);
 // sql_bench_flash.cpp
 void bench_flash(const Settings& settings, Report& report);
 

@@ -241,6 +241,7 @@ void bench_everyday(const Settings& settings, Report& report) {
   bench_add_if_absent(settings, report, {"in memory", false, 150000, 1.2});
   bench_add_if_absent(settings, report, {"in a file larger than the cache", true, 2000000, 3});
   bench_everyday_flash(settings, report);
+  bench_everyday_memory(settings, report);
 }
 
 }  // namespace cuckoo::bench

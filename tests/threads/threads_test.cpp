@@ -238,6 +238,52 @@ TEST(Threads, create_rename_and_drop_what_others_use) {
   });
 }
 
+// All pages and the whole index are in memory once. Some threads change theirs, others load them
+// anew or let them go.
+TEST(Threads, share_what_is_equal_while_some_change_it) {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("equal.db");
+  static constexpr int64_t keys = 20000;
+  const auto first = open(path);
+  first->run(
+      "PRAGMA journal_mode = WAL; CREATE TABLE keys(k); INSERT INTO keys " + numbers(1, keys) +
+      "; CREATE VIRTUAL TABLE f USING cuckoo_filter(k, capacity = 20000, seed = 1);"
+      "CREATE VIRTUAL TABLE b USING bloom_filter(k, layout = blocked, capacity = 20000, seed = 1);"
+      "CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '1MB', seed = 1);"
+      "INSERT INTO f SELECT k FROM keys; INSERT INTO b SELECT k FROM keys;"
+      "INSERT INTO kv SELECT k, k + 1 FROM keys WHERE k <= 3000");
+  const auto expect_all = [](Database& db) {
+    EXPECT_EQ(db.number("SELECT count(*) FROM keys CROSS JOIN f USING (k)"), keys);
+    EXPECT_EQ(db.number("SELECT count(*) FROM keys CROSS JOIN b USING (k)"), keys);
+    EXPECT_EQ(db.number("SELECT count(*) FROM keys CROSS JOIN kv USING (k) WHERE v = k + 1"), 3000);
+  };
+  std::atomic<int> changing = 2;
+  run_crew(4, [&](int thread) {
+    auto db = open(path);
+    expect_all(*db);
+    if (thread < 2) {
+      for (int round = 0; round < rounds(6); ++round) {
+        const int64_t more = 100000 + (thread * 100 + round) * int64_t{1000};
+        db->run("BEGIN IMMEDIATE; INSERT INTO f " + numbers(more, more + 999) + "; INSERT INTO b " +
+                numbers(more, more + 999) +
+                "; UPDATE kv SET v = -1 WHERE k % 7 = " + number(round) + ";" +
+                (round % 2 == 0 ? "ROLLBACK" : "UPDATE kv SET v = k + 1 WHERE v = -1; COMMIT"));
+        expect_all(*db);
+      }
+      --changing;
+      return;
+    }
+    do {
+      db = open(path);
+      expect_all(*db);
+    } while (changing > 0);
+  });
+  expect_all(*first);
+  for (const char* name : {"f", "b", "kv"}) {
+    first->run(std::string("INSERT INTO ") + name + "(" + name + ") VALUES ('check')");
+  }
+}
+
 TEST(Threads, load_and_close) {
   run_crew(4, [](int thread) {
     for (int round = 0; round < rounds(40); ++round) {

@@ -57,14 +57,26 @@ std::multiset<uint32_t> found(const FlashIndex& index, uint32_t hash) {
   return positions;
 }
 
-FlashIndex loaded() {
+FlashIndex loaded(uint32_t count = 1000) {
   FlashIndex index(kOptions);
   FlashIndex::Entries entries;
-  for (uint32_t i = 1; i <= 1000; ++i) {
+  for (uint32_t i = 1; i <= count; ++i) {
     entries.emplace_back(10 * i, i % 400);
   }
   index.load(std::move(entries));
   return index;
+}
+
+FlashIndex shared_index(uint32_t count = 1000) {
+  FlashIndex index = loaded(count);
+  index.share();
+  return index;
+}
+
+void search_until_filled(const FlashIndex& index) {
+  for (int search = 0; search < 9; ++search) {
+    index.find(1, [](uint32_t) { return false; });
+  }
 }
 
 TEST(FlashIndex, I1_a_list_answers_as_the_slot_cache_does_that_it_becomes) {
@@ -112,12 +124,95 @@ TEST(FlashIndex, I2_changes_of_a_list_are_undone) {
   EXPECT_TRUE(found(cleared, 7).empty());
 }
 
-// Changes and searches in any order, with marks, from a list on.
+TEST(FlashIndex, I1_a_list_out_of_order_is_found) {
+  FlashIndex index(kOptions);
+  index.load({{20, 1}, {10, 2}});
+  EXPECT_EQ(index.check().error().message, "index list that does not ascend");
+}
+
+// What two have loaded together neither changes for the other one, in slots or not.
+TEST(FlashIndex, I1_what_is_shared_is_not_changed) {
+  for (const bool filled : {false, true}) {
+    SCOPED_TRACE(filled);
+    FlashIndex one = shared_index();
+    const FlashIndex two = shared_index();
+    const Pairs before = pairs_of(two);
+    if (filled) {
+      search_until_filled(two);
+      search_until_filled(one);
+    }
+    EXPECT_TRUE(one.remove(7, 70));
+    EXPECT_FALSE(one.remove(7, 70));
+    EXPECT_TRUE(one.replace(7, 4070, 4071));
+    one.insert(7, 71);
+    EXPECT_EQ(found(one, 7), (std::multiset<uint32_t>{71, 4071, 8070}));
+    EXPECT_EQ(found(two, 7), (std::multiset<uint32_t>{70, 4070, 8070}));
+    EXPECT_EQ(one.size(), 1000U);
+    one.clear();
+    EXPECT_EQ(pairs_of(two), before);
+    EXPECT_TRUE(one.check().ok());
+    EXPECT_TRUE(two.check().ok());
+  }
+}
+
+// What came and went before share() is in what is shared then.
+TEST(FlashIndex, I1_share_takes_all_changes_in) {
+  for (const bool filled : {false, true}) {
+    SCOPED_TRACE(filled);
+    FlashIndex one = loaded();
+    if (filled) {
+      search_until_filled(one);
+    }
+    one.remove(7, 70);
+    one.replace(8, 80, 81);
+    one.insert(9, 5);
+    const Pairs before = pairs_of(one);
+    one.share();
+    EXPECT_EQ(pairs_of(one), before);
+    EXPECT_TRUE(one.check().ok());
+    FlashIndex two(kOptions);
+    for (const auto& [hash, position] : before) {
+      two.insert(hash, position);
+    }
+    two.share();
+    EXPECT_EQ(pairs_of(two), before);
+    search_until_filled(one);
+    search_until_filled(two);
+    EXPECT_TRUE(two.check().ok());
+    EXPECT_EQ(one.figures().load_factor, two.figures().load_factor);
+  }
+}
+
+// So many changes that all pairs become its own.
+TEST(FlashIndex, I1_I2_owns_all_when_much_has_changed) {
+  FlashIndex index = shared_index(20000);
+  const FlashIndex other = shared_index(20000);
+  search_until_filled(index);
+  const size_t shared_bytes = index.memory_bytes();
+  Pairs pairs = pairs_of(index);
+  const Pairs before = pairs;
+  const size_t place = index.mark();
+  for (uint32_t i = 1; i <= 6000; ++i) {
+    const uint32_t hash = i % 400;
+    ASSERT_TRUE(index.replace(hash, 10 * i, 10 * i + 1));
+    pairs.erase({hash, 10 * i});
+    pairs.emplace(hash, 10 * i + 1);
+  }
+  EXPECT_EQ(pairs_of(index), pairs);
+  EXPECT_TRUE(index.check().ok());
+  EXPECT_LT(index.memory_bytes(), shared_bytes + shared_bytes / 4) << "nothing is loaded any more";
+  index.undo_to(place);
+  EXPECT_EQ(pairs_of(index), before);
+  EXPECT_EQ(pairs_of(other), before);
+}
+
+// Changes and searches in any order, with marks, from a list on, that others have, too, or not.
 TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
+  const FlashIndex other = shared_index();
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    FlashIndex index = loaded();
+    FlashIndex index = seed % 2 == 0 ? loaded() : shared_index();
     Pairs pairs = pairs_of(index);
     const Pairs before = pairs;
     const size_t place = index.mark();
@@ -170,6 +265,7 @@ TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
     EXPECT_EQ(pairs_of(index), before);
     EXPECT_TRUE(index.check().ok());
     EXPECT_EQ(pairs_of(index), before);
+    EXPECT_EQ(pairs_of(other), before);
   }
 }
 
@@ -294,9 +390,8 @@ TEST(FlashIndex, I2_every_mark_gives_the_pairs_of_its_moment) {
 }
 
 // Every allocation of every change fails once.
-TEST(FlashIndex, I3_a_change_without_memory_changes_nothing) {
-  FlashIndex index({.hashes = 2, .ways = 2, .seed = 1});
-  Pairs now;
+void expect_kept_without_memory(FlashIndex index) {
+  Pairs now = pairs_of(index);
   std::vector<std::pair<size_t, Pairs>> marks;
   unsigned failures = 0;
   const auto until_done = [&](auto change) {
@@ -342,6 +437,27 @@ TEST(FlashIndex, I3_a_change_without_memory_changes_nothing) {
   for (; !marks.empty(); marks.pop_back()) {
     index.undo_to(marks.back().first);
     ASSERT_EQ(pairs_of(index), marks.back().second);
+  }
+}
+
+TEST(FlashIndex, I3_a_change_without_memory_changes_nothing) {
+  expect_kept_without_memory(FlashIndex({.hashes = 2, .ways = 2, .seed = 1}));
+}
+
+TEST(FlashIndex, I3_a_change_of_what_is_loaded_without_memory_changes_nothing) {
+  for (const bool filled : {false, true}) {
+    SCOPED_TRACE(filled);
+    FlashIndex index({.hashes = 2, .ways = 2, .seed = 1});
+    FlashIndex::Entries entries;
+    for (uint32_t i = 1; i <= 400; ++i) {
+      entries.emplace_back(i + 20000, i % 4 == 0 ? 1 : i);
+    }
+    index.load(std::move(entries));
+    index.share();
+    if (filled) {
+      search_until_filled(index);
+    }
+    expect_kept_without_memory(std::move(index));
   }
 }
 

@@ -416,6 +416,23 @@ TEST(SlotCache, a_moved_cache_keeps_its_entries) {
   EXPECT_TRUE(cache.contains(5, 6));
 }
 
+TEST(SlotCache, a_copy_has_the_same_entries_and_a_life_of_its_own) {
+  SlotCache cache({});
+  std::vector<std::pair<uint32_t, uint32_t>> entries;
+  for (uint32_t i = 1; i <= 3000; ++i) {
+    entries.emplace_back(i, i < 20 ? 7 : i * 31);  // some in the stash
+  }
+  cache.insert_all(entries);
+  ASSERT_GT(cache.stash_size(), 0u);
+  SlotCache copy = cache.copy();
+  EXPECT_TRUE(copy.contains_all(entries));
+  EXPECT_EQ(copy.size(), 3000u);
+  expect_good(copy);
+  EXPECT_TRUE(copy.remove(7, 3));
+  EXPECT_FALSE(copy.contains_all(entries));
+  EXPECT_TRUE(cache.contains_all(entries));
+}
+
 TEST(SlotCache, seeds_give_different_places) {
   SlotCache one({2, 4, 1});
   SlotCache two({2, 4, 2});
