@@ -45,6 +45,12 @@ class FlashIndex {
   bool find(uint32_t hash, Visit&& visit) const {
     return (loaded_ && find_loaded(hash, visit)) || own_.find(hash, std::forward<Visit>(visit));
   }
+  void prefetch(uint32_t hash) const noexcept {
+    own_.prefetch(hash);
+    if (view_.slots) {
+      view_.slots->prefetch(hash);
+    }
+  }
   bool contains(uint32_t hash, uint32_t position) const noexcept;
   // All of them: (position, hash), ascending, so that what reads the records reads the device once.
   using Entry = LoadedIndex::Entry;

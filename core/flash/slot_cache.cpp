@@ -13,7 +13,7 @@ constexpr size_t kCacheLineBytes = 64;
 constexpr double kGrowAbove = 0.6;
 // The part of the limit reserve() counts on. Measured at 1 M entries: .98 and more; (2, 1): .93.
 constexpr double kReachable = 0.97;
-// How far ahead of the insert the buckets of a growing table are fetched.
+// How far ahead of an entry its buckets are fetched.
 constexpr uint64_t kAhead = 16;
 // A node of std::set: its colour, three pointers and the value; malloc adds 8 bytes.
 constexpr size_t kStashNodeBytes = 48;
@@ -188,13 +188,33 @@ void SlotCache::prefetch(const Table& table, uint32_t hash) const noexcept {
 bool SlotCache::place(Table& table, Slot entry) const noexcept {
   const Buckets buckets = buckets_of(entry.hash, table.buckets);
   for (unsigned i = 0; i < options_.hashes; ++i) {
-    if (Slot* const slot = empty_slot(table, buckets.at[i]); slot != nullptr) {
-      *slot = entry;
-      ++table.occupied;
+    if (place_in(table, buckets.at[i], entry)) {
       return true;
     }
   }
   return false;
+}
+
+bool SlotCache::place_in(Table& table, uint64_t index, Slot entry) const noexcept {
+  Slot* const slot = empty_slot(table, index);
+  if (slot == nullptr) {
+    return false;
+  }
+  *slot = entry;
+  ++table.occupied;
+  return true;
+}
+
+// The bucket of `next` that has the same part of it as bucket `index`, where the entry stands, has
+// of table_.
+uint32_t SlotCache::successor(const Table& next, Slot entry, uint64_t index) const noexcept {
+  const Buckets now = buckets_of(entry.hash, table_.buckets);
+  const Buckets then = buckets_of(entry.hash, next.buckets);
+  unsigned i = 0;
+  while (i + 1 < options_.hashes && now.at[i] != index) {
+    ++i;
+  }
+  return then.at[i];
 }
 
 // False: there is no path to an empty slot, or none that short; nothing changed.
@@ -293,13 +313,11 @@ void SlotCache::rehash(uint64_t buckets) {
   Table table = make_table(buckets);
   Stash homeless;
   std::vector<uint64_t> placed;
-  const uint64_t count = slots();
-  for (uint64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) {
-      prefetch(table, table_.slots[i + kAhead].hash);
-    }
+  for (uint64_t i = 0; i < slots(); ++i) {
     const Slot entry = table_.slots[i];
-    if (entry.position != 0 && !place(table, entry) && !relocate(table, entry)) {
+    if (entry.position != 0 &&
+        !place_in(table, successor(table, entry, i / options_.ways), entry) &&
+        !place(table, entry) && !relocate(table, entry)) {
       homeless.insert(pair(entry.hash, entry.position));
     }
   }

@@ -239,6 +239,19 @@ Status FlashStore::put(std::span<const std::byte> key, std::span<const std::byte
   return write({&change, 1});
 }
 
+Result<bool> FlashStore::insert(std::span<const std::byte> key, std::span<const std::byte> value) {
+  if (state_.poisoned()) {
+    return writable().error();
+  }
+  const Change change{key, value};
+  CUCKOO_ASSIGN_OR_RETURN(const Plan planned, plan({&change, 1}, IfPresent::kRefuse));
+  if (planned.first) {
+    return false;
+  }
+  CUCKOO_TRY(carry_out({&change, 1}, planned));
+  return true;
+}
+
 Result<bool> FlashStore::remove(std::span<const std::byte> key) {
   const uint64_t before = size();
   const Change change{key, std::nullopt};
@@ -247,7 +260,7 @@ Result<bool> FlashStore::remove(std::span<const std::byte> key) {
 }
 
 // Also whether the batch's charges leave room. A key named again is charged for each time.
-Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
+Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch, IfPresent if_present) {
   const FlashPieces cut = state_.layout.pieces();
   Plan plan;
   uint64_t added = 0;
@@ -270,6 +283,9 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch) {
     }
     if (&change == batch.data()) {
       plan.first = old;
+      if (old && if_present == IfPresent::kRefuse) {
+        return plan;
+      }
     }
     plan.units += charged_now + 1;  // at least those of a tombstone, too
     plan.records += static_cast<uint32_t>(cut.parts(change.key.size(), value_bytes)) + 1;
@@ -314,6 +330,10 @@ Status FlashStore::write(std::span<const Change> batch) {
   if (batch.size() == 1 && !batch[0].value && !planned.first) {
     return {};  // a key that is not there
   }
+  return carry_out(batch, planned);
+}
+
+Status FlashStore::carry_out(std::span<const Change> batch, const Plan& planned) {
   CUCKOO_TRY(writable());
   const uint64_t collections = state_.stats.collections;
   CUCKOO_TRY(collector_.make_room(planned.units, planned.records));

@@ -108,6 +108,10 @@ class FlashStore {
   bool poisoned() const noexcept { return state_.poisoned(); }
 
   // --- reading. O(1 + pieces) record reads.
+  // Starts to read what the next call for this key reads first.
+  void prefetch(std::span<const std::byte> key) const noexcept {
+    state_.index.prefetch(state_.index.hash_of(key));
+  }
   // nullopt: the key is not there.
   Result<std::optional<FlashEntry>> find(std::span<const std::byte> key);
   // `value` is replaced by the value. False: the key is not there.
@@ -136,6 +140,8 @@ class FlashStore {
   };
   // Inserts or replaces.
   Status put(std::span<const std::byte> key, std::span<const std::byte> value);
+  // False: it is there already.
+  Result<bool> insert(std::span<const std::byte> key, std::span<const std::byte> value);
   // False: it was not there.
   Result<bool> remove(std::span<const std::byte> key);
   // All of them or, after a power cut, none. Later ones see earlier ones. Removing a key that is
@@ -200,7 +206,8 @@ class FlashStore {
     uint32_t hash = 0;
     uint64_t key_bytes = 0;
   };
-  // What a batch appends at most.
+  // What a batch appends at most. With kRefuse it ends with a first key that is there.
+  enum class IfPresent : uint8_t { kReplace, kRefuse };
   struct Plan {
     uint64_t units = 0;
     uint32_t records = 0;
@@ -219,7 +226,8 @@ class FlashStore {
                     std::vector<std::byte>& value);
 
   // changing
-  Result<Plan> plan(std::span<const Change> batch);
+  Result<Plan> plan(std::span<const Change> batch, IfPresent if_present = IfPresent::kReplace);
+  Status carry_out(std::span<const Change> batch, const Plan& planned);
   Status expect_room(uint64_t charged, uint64_t added, uint64_t appended) const;
   Status write_one(const Change& change, const std::optional<Found>& old, bool last);
   Status append_drops(const Found& old, uint64_t lsn);

@@ -204,6 +204,15 @@ void LiveFlash::write(std::span<const FlashStore::Change> batch) {
   change([&] { return flash_->write(batch); });
 }
 
+bool LiveFlash::insert(std::span<const std::byte> key, std::span<const std::byte> value) {
+  bool inserted = false;
+  change([&]() -> Status {
+    CUCKOO_ASSIGN_OR_RETURN(inserted, flash_->insert(key, value));
+    return {};
+  });
+  return inserted;
+}
+
 void LiveFlash::clear() {
   change([&] { return flash_->clear(); });
 }

@@ -227,25 +227,30 @@ void FlashTable::expect_same_content() {
 void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
   const KeyView key = flash_view_of(key_value, key_affinity_, key_text_);
   const bool addressed = key.type == SQLITE_NULL;
-  encode_value(value, is_whole_real(key));
   if (addressed) {
+    encode_value(value, false);
     encode_address();
   } else {
     encode_key(key);
+    live_->flash().prefetch(key_bytes_);
+    encode_value(value, is_whole_real(key));
   }
-  const bool replaces = sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE;
-  if (addressed || !replaces) {
-    Result<std::optional<FlashEntry>> found = live_->flash().find(key_bytes_);
-    live_->expect(found.take_status());
-    if (found.value() && addressed) {
+  if (sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE) {
+    if (addressed) {
+      Result<std::optional<FlashEntry>> found = live_->flash().find(key_bytes_);
+      live_->expect(found.take_status());
+      if (found.value()) {
+        expect_same_content();
+      }
+    }
+    const FlashStore::Change change{key_bytes_, value_bytes_};
+    live_->write({&change, 1});
+  } else if (!live_->insert(key_bytes_, value_bytes_)) {
+    if (addressed) {
       expect_same_content();
     }
-    if (found.value() && !replaces) {
-      refuse_duplicate();
-    }
+    refuse_duplicate();
   }
-  const FlashStore::Change change{key_bytes_, value_bytes_};
-  live_->write({&change, 1});
 }
 
 // False: there is no such row, so there is nothing to change.

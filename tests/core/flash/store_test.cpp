@@ -36,6 +36,33 @@ TEST(FlashStore, I5_model_without_cuts) {
   }
 }
 
+// A key that is there is told from one that has no room, also on a full device.
+TEST(FlashStore, I5_insert_changes_no_key_that_is_there) {
+  FlashSimulator device(small_geometry(1024, 4, 24));
+  FlashStore store(device, {.seed = 1});
+  ASSERT_STATUS(store.format());
+  const std::string value(300, 'v');
+  int keys = 0;
+  for (;; ++keys) {
+    const Result<bool> inserted = store.insert(bytes_of(std::to_string(keys)), bytes_of(value));
+    if (!inserted.ok()) {
+      EXPECT_EQ(inserted.error().code, ErrorCode::kFull);
+      break;
+    }
+    ASSERT_TRUE(inserted.value());
+  }
+  EXPECT_GT(keys, 10);
+  const uint64_t state = store.state();
+  for (int key = 0; key < keys; ++key) {
+    const Result<bool> inserted = store.insert(bytes_of(std::to_string(key)), bytes_of("other"));
+    ASSERT_TRUE(inserted.ok() && !inserted.value());
+  }
+  EXPECT_EQ(store.state(), state);
+  ASSERT_TRUE(store.remove(bytes_of("3")).value());
+  EXPECT_TRUE(store.insert(bytes_of("3"), bytes_of("other")).value());
+  ASSERT_STATUS(store.check(no_poll));
+}
+
 // An atomic device: a database transaction. Marks are savepoints; who owns the database puts the
 // bytes of the device back.
 TEST(FlashStore, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
