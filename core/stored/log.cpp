@@ -50,77 +50,54 @@ void put_raw_entry(std::byte* to, uint64_t entry, HashWidth width) noexcept {
   store_le48(to, packed);
 }
 
-// Reads a bit stream, lowest bit first, and remembers if it ran over the end.
+// Reads a bit stream, lowest bit first. Behind its end are zeros, and it remembers that it was
+// there.
 class BitReader {
  public:
+  static constexpr unsigned kWindowBits = 57;
+
   explicit BitReader(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
 
-  uint64_t take(unsigned count) noexcept {
-    uint64_t value = 0;
-    for (unsigned got = 0; got < count;) {
-      if (available_ == 0) {
-        refill();
-      }
-      const unsigned part = std::min(count - got, available_);
-      const uint64_t mask = part == 64 ? ~uint64_t{0} : (uint64_t{1} << part) - 1;
-      value |= (word_ & mask) << got;
-      consume(part);
-      got += part;
+  // The next kWindowBits bits, and above them whatever.
+  uint64_t window() const noexcept {
+    const size_t at = bit_ / 8;
+    if (at + 8 <= bytes_.size()) [[likely]] {
+      return load_le<uint64_t>(&bytes_[at]) >> (bit_ % 8);
     }
+    uint64_t word = 0;
+    for (size_t i = at; i < bytes_.size(); ++i) {
+      word |= static_cast<uint64_t>(bytes_[i]) << (8 * (i - at));
+    }
+    return word >> (bit_ % 8);
+  }
+  void skip(unsigned count) noexcept { bit_ += count; }
+
+  uint64_t take(unsigned count) noexcept {
+    if (count > 32) {
+      const uint64_t low = take(32);
+      return low | take(count - 32) << 32;
+    }
+    const uint64_t value = window() & ((uint64_t{1} << count) - 1);
+    skip(count);
     return value;
   }
 
   // The number of ones before the next zero, which is consumed too; stops at `limit` ones.
   unsigned take_unary(unsigned limit) noexcept {
-    unsigned ones = 0;
-    while (ones < limit) {
-      if (available_ == 0) {
-        refill();
-      }
-      const auto run =
-          std::min({static_cast<unsigned>(std::countr_one(word_)), available_, limit - ones});
-      consume(run);
-      ones += run;
-      if (available_ > 0 && ones < limit) {
-        consume(1);
-        return ones;
-      }
-      if (overrun_) {
-        return limit;
-      }
-    }
+    const auto ones = std::min(static_cast<unsigned>(std::countr_one(window())), limit);
+    skip(ones < limit ? ones + 1 : limit);
     return ones;
   }
 
-  bool overrun() const noexcept { return overrun_; }
+  bool overrun() const noexcept { return bit_ > 8 * bytes_.size(); }
   // All that is left are the zero bits that fill the last byte.
-  bool at_end() const noexcept { return bytes_.empty() && available_ < 8 && word_ == 0; }
+  bool at_end() const noexcept {
+    return !overrun() && 8 * bytes_.size() - bit_ < 8 && window() == 0;
+  }
 
  private:
-  void refill() noexcept {
-    const size_t count = std::min<size_t>(8, bytes_.size());
-    if (count == 0) {
-      overrun_ = true;
-      word_ = 0;
-      available_ = 64;
-      return;
-    }
-    word_ = 0;
-    for (size_t i = 0; i < count; ++i) {
-      word_ |= static_cast<uint64_t>(bytes_[i]) << (8 * i);
-    }
-    bytes_ = bytes_.subspan(count);
-    available_ = static_cast<unsigned>(8 * count);
-  }
-  void consume(unsigned count) noexcept {
-    word_ = count == 64 ? 0 : word_ >> count;
-    available_ -= count;
-  }
-
   std::span<const std::byte> bytes_;
-  uint64_t word_ = 0;
-  unsigned available_ = 0;
-  bool overrun_ = false;
+  size_t bit_ = 0;
 };
 
 unsigned varint_groups(uint64_t value) noexcept {
@@ -253,20 +230,16 @@ CompactedRowWriter::CompactedRowWriter(HashWidth width, size_t row_bytes, uint64
 
 void CompactedRowWriter::put(uint64_t bits, unsigned count) {
   bit_count_ += count;
-  while (count > 0) {
-    const unsigned part = std::min(count, 64 - pending_count_);
-    const uint64_t mask = part == 64 ? ~uint64_t{0} : (uint64_t{1} << part) - 1;
-    pending_bits_ |= (bits & mask) << pending_count_;
-    pending_count_ += part;
-    count -= part;
-    bits = part == 64 ? 0 : bits >> part;
-    if (pending_count_ == 64) {
-      payload_.resize(payload_.size() + 8);
-      store_le(&payload_[payload_.size() - 8], pending_bits_);
-      pending_bits_ = 0;
-      pending_count_ = 0;
-    }
+  pending_bits_ |= bits << pending_count_;
+  pending_count_ += count;
+  if (pending_count_ < 64) {
+    return;
   }
+  const size_t at = payload_.size();
+  payload_.resize(at + 8);
+  store_le(&payload_[at], pending_bits_);
+  pending_count_ -= 64;
+  pending_bits_ = pending_count_ == 0 ? 0 : bits >> (count - pending_count_);
 }
 
 Status CompactedRowWriter::add(uint64_t hash, uint64_t count) {
@@ -284,14 +257,21 @@ Status CompactedRowWriter::add(uint64_t hash, uint64_t count) {
     payload_.resize(8);
     store_le(payload_.data(), last_hash_);
   }
+  const uint64_t low = delta & ((uint64_t{1} << rice_) - 1);
+  const uint64_t ones = (uint64_t{1} << quotient % 64) - 1;
+  const auto unary_bits = static_cast<unsigned>(quotient) + 1;
+  const unsigned flag = count > 1 ? 1 : 0;
   if (plain) {
     put((uint64_t{1} << kUnaryLimit) - 1, kUnaryLimit);
     put(delta, 64);
+    put(flag, 1);
+  } else if (unary_bits + rice_ < 64) {
+    put(ones | (low | uint64_t{flag} << rice_) << unary_bits, unary_bits + rice_ + 1);
   } else {
-    put((uint64_t{1} << quotient) - 1, static_cast<unsigned>(quotient) + 1);
-    put(delta & ((uint64_t{1} << rice_) - 1), rice_);
+    put(ones, unary_bits);
+    put(low, rice_);
+    put(flag, 1);
   }
-  put(count > 1 ? 1 : 0, 1);
   uint64_t rest = count - 2;
   for (unsigned group = 0; group < groups; ++group, rest >>= 7) {
     put((rest & 0x7F) | (group + 1 < groups ? 0x80 : 0), 8);
@@ -329,50 +309,80 @@ Status CompactedRowWriter::close_row() {
 
 Status CompactedRowWriter::finish() { return row_entries_ > 0 ? close_row() : Status(); }
 
-Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous, bool first_row,
-                          const CountedHashSink& sink) {
+namespace {
+
+// Of the entries with more than one.
+Result<uint64_t> take_count(BitReader& reader) {
+  uint64_t rest = 0;
+  for (unsigned group = 0;; ++group) {
+    const uint64_t bits = reader.take(8);
+    if (group == kMaxVarintGroups || reader.overrun()) {
+      return corrupt("compacted log row with a bad count");
+    }
+    rest |= (bits & 0x7F) << (7 * group);
+    if ((bits & 0x80) == 0) {
+      return rest + 2;
+    }
+  }
+}
+
+}  // namespace
+
+Status decode_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous, bool first_row,
+                            std::vector<CountedHash>& entries) {
   if (load_le<uint64_t>(row.payload.data()) != previous) {
     return corrupt("compacted log row that does not follow the one before it");
   }
   const unsigned rice = row.header.rice;
   const unsigned shift = hash_shift(width);
   const uint64_t max_delta = ~uint64_t{0} >> shift;
+  const uint64_t low_mask = (uint64_t{1} << rice) - 1;
+  entries.resize(row.header.entries);
   BitReader reader(row.payload.subspan(8));
-  for (size_t i = 0; i < row.header.entries; ++i) {
-    const unsigned quotient = reader.take_unary(kUnaryLimit);
+  for (CountedHash& entry : entries) {
+    const uint64_t window = reader.window();
+    auto quotient = static_cast<unsigned>(std::countr_one(window));
     uint64_t delta = 0;
-    if (quotient == kUnaryLimit) {
-      delta = reader.take(64);
+    uint64_t flag = 0;
+    if (quotient < kUnaryLimit && quotient + rice + 2 <= BitReader::kWindowBits) [[likely]] {
+      const uint64_t rest = window >> (quotient + 1);
+      delta = rest & low_mask;
+      flag = rest >> rice & 1;
+      reader.skip(quotient + rice + 2);
     } else {
+      quotient = reader.take_unary(kUnaryLimit);
+      delta = reader.take(quotient == kUnaryLimit ? 64 : rice);
+      flag = reader.take(1);
+    }
+    if (quotient != kUnaryLimit) {
       if (quotient > (max_delta >> rice)) {
         return corrupt("compacted log row with a hash out of range");
       }
-      delta = (static_cast<uint64_t>(quotient) << rice) | reader.take(rice);
+      delta |= uint64_t{quotient} << rice;
     }
-    uint64_t count = 1;
-    if (reader.take(1) != 0) {
-      count = 0;
-      for (unsigned group = 0;; ++group) {
-        const uint64_t bits = reader.take(8);
-        if (group == kMaxVarintGroups || reader.overrun()) {
-          return corrupt("compacted log row with a bad count");
-        }
-        count |= (bits & 0x7F) << (7 * group);
-        if ((bits & 0x80) == 0) {
-          break;
-        }
-      }
-      count += 2;
+    entry.second = 1;
+    if (flag != 0) {
+      CUCKOO_ASSIGN_OR_RETURN(entry.second, take_count(reader));
     }
-    const bool may_be_zero = first_row && i == 0;
+    const bool may_be_zero = first_row && &entry == entries.data();
     if (reader.overrun() || delta > max_delta - (previous >> shift) ||
-        (delta == 0 && !may_be_zero) || count > (uint64_t{1} << 62)) {
+        (delta == 0 && !may_be_zero) || entry.second > (uint64_t{1} << 62)) {
       return corrupt("compacted log row that ends early, does not ascend or counts too far");
     }
     previous += delta << shift;
-    CUCKOO_TRY(sink(previous, count));
+    entry.first = previous;
   }
   return reader.at_end() ? Status() : corrupt("compacted log row with bytes behind its last entry");
+}
+
+Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous, bool first_row,
+                          const CountedHashSink& sink) {
+  std::vector<CountedHash> entries;
+  CUCKOO_TRY(decode_compacted_row(row, width, previous, first_row, entries));
+  for (const auto& [hash, count] : entries) {
+    CUCKOO_TRY(sink(hash, count));
+  }
+  return {};
 }
 
 namespace {

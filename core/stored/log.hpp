@@ -29,6 +29,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/key_hash.hpp"
@@ -98,6 +99,7 @@ class RawRowBuilder {
 };
 
 // (hash, count >= 1)
+using CountedHash = std::pair<uint64_t, uint64_t>;
 using CountedHashSink = std::function<Status(uint64_t hash, uint64_t count)>;
 // Hands ascending hashes, each once, to the sink; ends with its failure.
 using HashSource = std::function<Status(const CountedHashSink& sink)>;
@@ -139,7 +141,10 @@ class CompactedRowWriter {
 };
 
 // Decodes one compacted row; `previous` is the last hash of the compacted row before it (0 at the
-// start) and becomes the last of this one; I2 is checked against it.
+// start) and becomes the last of this one; I2 is checked against it. `entries` are replaced.
+Status decode_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous, bool first_row,
+                            std::vector<CountedHash>& entries);
+// … and hands its entries to the sink.
 Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous, bool first_row,
                           const CountedHashSink& sink);
 

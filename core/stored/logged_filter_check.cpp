@@ -27,12 +27,12 @@ Status LoggedFilter::check_log(uint64_t& digest) {
     return {};
   };
   CUCKOO_TRY(visit_log(storage_, options_.width, extent,
-                       [&](int64_t id, const LogRow& row) -> Result<uint64_t> {
+                       [&](int64_t id, const LogRow& row) -> Result<std::optional<uint64_t>> {
                          const uint64_t before = items;
                          if (row.header.compacted()) {
                            CUCKOO_TRY(read_compacted_row(row, options_.width, previous,
                                                          id == extent.first_row, count_compacted));
-                           return items - before;
+                           return std::optional(items - before);
                          }
                          for (size_t i = 0; i < row.header.entries; ++i) {
                            const uint64_t entry = raw_entry(row, i, options_.width);
@@ -43,7 +43,7 @@ Status LoggedFilter::check_log(uint64_t& digest) {
                            }
                            items += is_remove ? ~uint64_t{0} : 1;
                          }
-                         return items - before;
+                         return std::optional(items - before);
                        }));
   if ((multiset() && items != record_.end_items) || compacted != record_.compacted_entries) {
     return corrupt("log of " + std::to_string(items) + " items, the record says " +

@@ -34,15 +34,17 @@ Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& exten
             row.header.items_before < items || row.header.items_before > most_items) {
           return in_row("log", expected, corrupt("is missing or does not follow"));
         }
-        Result<uint64_t> added = visitor(id, row);
+        Result<std::optional<uint64_t>> added = visitor(id, row);
         if (!added.ok()) {
           return in_row("log", id, added.take_status());
         }
         items = row.header.items_before;
         most_items = items + (row.header.compacted() ? 0 : row.header.entries);
-        if (extent.multiset) {
-          items += added.value();
+        if (extent.multiset && added.value()) {
+          items += *added.value();
           most_items = items;
+        } else if (extent.multiset) {
+          most_items = UINT64_MAX;
         }
         chain = log_chain(row, row.header.entries);
         position += row.header.entries;
@@ -58,34 +60,32 @@ Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& exten
 
 Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind) {
   first_row_ = first_raw_row_ = extent.first_row;
+  start_items_ = extent.start_items;
   multiset_ = extent.multiset;
   raw_.clear();
-  uint64_t previous = 0;
-  CUCKOO_TRY(
-      visit_log(storage_, width_, extent, [&](int64_t id, const LogRow& row) -> Result<uint64_t> {
-        uint64_t added = 0;
+  raw_items_.reset();
+  CUCKOO_TRY(visit_log(
+      storage_, width_, extent,
+      [&](int64_t id, const LogRow& row) -> Result<std::optional<uint64_t>> {
         if (row.header.compacted()) {
           if (!raw_.empty()) {
             return corrupt("compacted entries behind raw ones");
           }
           first_raw_row_ = id + 1;
-          CUCKOO_TRY(read_compacted_row(row, width_, previous, id == first_row_,
-                                        [&added](uint64_t, uint64_t count) -> Status {
-                                          added += count;
-                                          return {};
-                                        }));
-          return added;
+          return std::optional<uint64_t>();  // merge() decodes them, and looks at their items
         }
+        raw_items_ = raw_items_.value_or(row.header.items_before);
+        uint64_t added = 0;
         for (size_t i = 0; i < row.header.entries; ++i) {
           raw_.push_back(raw_entry(row, i, width_));
           added += (raw_.back() & kRemoveBit) == 0 ? 1 : ~uint64_t{0};
         }
-        return added;
+        return std::optional(added);
       }));
   raw_.insert(raw_.end(), behind.begin(), behind.end());
   sort_entries_by_hash(raw_, width_);
   hashes_ = items_ = entries_ = 0;
-  return merge([this](uint64_t, uint64_t count) -> Status {
+  return merge_left([this](uint64_t, uint64_t count) -> Status {
     ++hashes_;
     items_ += count;
     entries_ += count <= kMaxCopiesInBuckets ? count : 1;
@@ -93,8 +93,9 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
   });
 }
 
-Status LogReplay::merge(const CountedHashSink& sink) const {
-  const Cancel floor_at_zero = [](int64_t count, std::span<const uint64_t> entries) {
+template <class Sink>
+Status LogReplay::merge_left(Sink&& sink) const {
+  const auto floor_at_zero = [](int64_t count, std::span<const uint64_t> entries) {
     for (const uint64_t entry : entries) {
       if ((entry & kRemoveBit) == 0) {
         ++count;
@@ -112,8 +113,10 @@ Status LogReplay::merge(const CountedHashSink& sink) const {
   });
 }
 
+Status LogReplay::merge(const CountedHashSink& sink) const { return merge_left(sink); }
+
 Status LogReplay::merge_net(const NetSink& sink) const {
-  const Cancel sum = [](int64_t count, std::span<const uint64_t> entries) {
+  const auto sum = [](int64_t count, std::span<const uint64_t> entries) {
     for (const uint64_t entry : entries) {
       count += (entry & kRemoveBit) == 0 ? 1 : -1;
     }
@@ -124,7 +127,8 @@ Status LogReplay::merge_net(const NetSink& sink) const {
   });
 }
 
-Status LogReplay::merge_with(Cancel cancel, const NetSink& sink) const {
+template <class Cancel, class Sink>
+Status LogReplay::merge_with(const Cancel& cancel, const Sink& sink) const {
   size_t next = 0;
   const auto take_run = [this, &next](uint64_t hash) {
     const size_t first = next;
@@ -141,22 +145,32 @@ Status LogReplay::merge_with(Cancel cancel, const NetSink& sink) const {
     return {};
   };
   uint64_t previous = 0;
+  uint64_t items = start_items_;
+  std::vector<CountedHash> entries;
   const auto hand_row = [&](int64_t id, std::span<const std::byte> bytes) -> Status {
     Result<LogRow> parsed = parse_log_row(bytes, width_);
     if (!parsed.ok()) {
       return in_row("log", id, parsed.take_status());
     }
+    if (multiset_ && parsed.value().header.items_before != items) {
+      return in_row("log", id, corrupt("is missing or does not follow"));
+    }
     CUCKOO_TRY(storage_.poll());
-    return in_row(
-        "log", id,
-        read_compacted_row(parsed.value(), width_, previous, id == first_row_,
-                           [&](uint64_t hash, uint64_t count) -> Status {
-                             CUCKOO_TRY(hand_raw_below(hash, false));
-                             return sink(hash, cancel(static_cast<int64_t>(count), take_run(hash)));
-                           }));
+    CUCKOO_TRY(
+        in_row("log", id,
+               decode_compacted_row(parsed.value(), width_, previous, id == first_row_, entries)));
+    for (const auto& [hash, count] : entries) {
+      items += count;
+      CUCKOO_TRY(hand_raw_below(hash, false));
+      CUCKOO_TRY(sink(hash, cancel(static_cast<int64_t>(count), take_run(hash))));
+    }
+    return {};
   };
   if (first_row_ < first_raw_row_) {
     CUCKOO_TRY(storage_.read_log(first_row_, first_raw_row_ - 1, hand_row));
+  }
+  if (multiset_ && raw_items_.value_or(items) != items) {
+    return in_row("log", first_raw_row_, corrupt("is missing or does not follow"));
   }
   return hand_raw_below(0, true);
 }

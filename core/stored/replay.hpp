@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,8 +42,9 @@ struct LogExtent {
 Status in_row(const char* kind, int64_t id, Status status);
 
 // Visits the rows of the extent in order; each is checked against the one before it (I1). `items`
-// is what the row says it starts with; the visitor returns how many items it adds (modulo 2^64).
-using LogRowVisitor = std::function<Result<uint64_t>(int64_t id, const LogRow& row)>;
+// is what the row says it starts with; the visitor returns how many items it adds (modulo 2^64), or
+// nothing if it looks at that another time.
+using LogRowVisitor = std::function<Result<std::optional<uint64_t>>(int64_t id, const LogRow& row)>;
 Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& extent,
                  const LogRowVisitor& visitor);
 
@@ -66,9 +68,11 @@ class LogReplay {
   uint64_t entries() const noexcept { return entries_; }
 
  private:
-  // From compacted count and a run of raw entries to what is left of a hash.
-  using Cancel = int64_t (*)(int64_t count, std::span<const uint64_t> entries);
-  Status merge_with(Cancel cancel, const NetSink& sink) const;
+  template <class Sink>
+  Status merge_left(Sink&& sink) const;
+  // cancel(compacted count, run of raw entries): what is left of a hash.
+  template <class Cancel, class Sink>
+  Status merge_with(const Cancel& cancel, const Sink& sink) const;
 
   FilterStorage& storage_;
   HashWidth width_;
@@ -76,6 +80,8 @@ class LogReplay {
   bool multiset_ = true;
   int64_t first_row_ = 0;
   int64_t first_raw_row_ = 0;
+  uint64_t start_items_ = 0;
+  std::optional<uint64_t> raw_items_;  // before the first raw row, if there is one
   std::vector<uint64_t> raw_;
   uint64_t hashes_ = 0;
   uint64_t items_ = 0;
