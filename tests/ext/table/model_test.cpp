@@ -1,6 +1,7 @@
 // Random scripts of SQL over filters of every kind, beside a model of what every connection must
 // see. One suite for all: the model is the same std::multiset-like bag, of which a Bloom filter
-// that is no counting one is asked for presence alone, and a sliding window for several.
+// that is no counting one is asked for presence alone, a sliding window for several, and one with
+// unique = on for each key once.
 //
 // A script does inserts, removals and updates of all kinds, duplicates, failing statements,
 // transactions, nested savepoints, roll-backs, COMMITs that fail, renames, DROPs and CREATEs,
@@ -37,7 +38,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(SuiteMember{"cuckoo", Kind::kCuckoo}, SuiteMember{"standard", Kind::kStandard},
                     SuiteMember{"blocked", Kind::kBlocked},
                     SuiteMember{"counting", Kind::kCounting}, SuiteMember{"legacy", Kind::kLegacy},
-                    SuiteMember{"any", std::nullopt}, SuiteMember{"windows", std::nullopt, true}),
+                    SuiteMember{"any", std::nullopt}, SuiteMember{"windows", std::nullopt, true},
+                    SuiteMember{"unique", std::nullopt, false, true}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(Model, random_scripts_see_what_a_multiset_would_hold) {
