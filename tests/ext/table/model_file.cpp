@@ -324,6 +324,9 @@ void ModelFile::rollback_to(Connection& connection, size_t mark) {
   must(connection, "ROLLBACK TO " + connection.marks[mark].name);
   connection.marks.resize(mark + 1);
   connection.view = connection.marks[mark].state ? connection.marks[mark].state : connection.base;
+  if (connection.reset_schema && connection.wrote) {  // as in rolled_back()
+    ask(connection, "SELECT count(*) FROM app");
+  }
 }
 
 // ---- the file as a whole

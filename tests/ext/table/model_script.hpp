@@ -107,6 +107,7 @@ class ModelScript {
   // Into, or in, a filter with unique = on.
   void insert_new(Connection& connection, size_t filter, bool through_app, const std::string& sql,
                   const std::vector<NewRow>& rows, Policy policy);
+  bool surely_new(Connection& connection, const FilterState& filter, uint64_t key);
   void update_new(Connection& connection, size_t filter);
   void update_all_to_one(Connection& connection, size_t filter, const Keys& keys, uint64_t target,
                          const std::string& sql);

@@ -26,7 +26,8 @@ std::string text_of(uint64_t seed, const std::string& what, const std::string& s
 void expect_rates(const FalsePositivesByRate& all) {
   for (const auto& [rate, sum] : all) {
     const double expected = rate * static_cast<double>(sum.probes);
-    EXPECT_LE(static_cast<double>(sum.found), 3 * expected + 30)
+    const double clusters = rate < 1e-5 ? 12 : 30;  // one key of a script is asked for often
+    EXPECT_LE(static_cast<double>(sum.found), 3 * expected + clusters)
         << sum.found << " false positives of " << sum.probes << " probes at " << rate;
   }
 }

@@ -12,6 +12,9 @@ namespace {
 
 using End = Expected::End;
 
+// Below, a filter may have been made with hashes of 63 bits, and takes none of 47.
+constexpr double kRateOfLongHashes = 0.0003;
+
 // What a statement that did something says of it.
 struct Told {
   uint64_t changes = 0;
@@ -209,9 +212,18 @@ class InsertJudge {
 
 }  // namespace
 
+// What the filter itself says that it has not.
+bool ModelScript::surely_new(Connection& connection, const FilterState& filter, uint64_t key) {
+  const Answer answer = file_.ask(
+      connection, "SELECT filter_contains('" + filter.name + "', " + literal_or_null(key) + ")");
+  return key != kNull && answer.code == SQLITE_OK && answer.rows.at(0).first == 0;
+}
+
 void ModelScript::insert_new(Connection& connection, size_t filter, bool through_app,
                              const std::string& sql, const std::vector<NewRow>& rows,
                              Policy policy) {
+  const bool must_add =
+      rows.size() == 1 && surely_new(connection, filter_of(connection, filter), rows[0].key);
   const State before = file_.seen(connection);
   const FilterState& state = before.filters[filter];
   file_.write(connection, sql, [&](const Outcome& outcome) {
@@ -222,6 +234,8 @@ void ModelScript::insert_new(Connection& connection, size_t filter, bool through
     file_.require(judge.mistake.empty(),
                   sql + "\n" + judge.mistake + "; it says: " + outcome.message + ", changes() " +
                       std::to_string(told.changes) + ", count(*) " + std::to_string(told.items));
+    file_.require(!must_add || judge.looked_present == 0,
+                  sql + "\nthe filter said no, and skips it");
     note_false_positives(state, judge.new_keys, judge.looked_present);
     return expected;
   });
@@ -249,6 +263,8 @@ void ModelScript::update_new(Connection& connection, size_t filter) {
                     : undone(End::kError, before, state.refusal()));
     return;
   }
+  // But for one that the fold of a long log makes look present.
+  const bool must_move = state.rate < 1e-5 && surely_new(connection, state, to);
   State moved = before;
   moved.filters[filter].remove(from);
   State removed = moved;  // what OR REPLACE leaves where the new key is there
@@ -267,6 +283,7 @@ void ModelScript::update_new(Connection& connection, size_t filter) {
       file_.require(refused || told.items == state.items(), sql + "\ncount(*) is wrong");
       file_.require(refused || !there, sql + "\nhad to find the new key");
     }
+    file_.require(!refused || !must_move, sql + "\nthe filter said no, and refuses it");
     if (!there && !unsure) {
       note_false_positives(state, 1, refused ? 1 : 0);
     }
@@ -380,6 +397,9 @@ void ModelScript::merge(Connection& connection) {
   const std::string sql = into + (own || one_in(2) ? "filter_export('" + other.name + "', 'hashes')"
                                                    : "'" + other.name + "'");
   file_.write(connection, sql, [&](const Outcome& outcome) -> Expected {
+    if (state.rate < kRateOfLongHashes && says(outcome, "bits of each hash")) {
+      return undone(End::kError, before, "this table needs 63");
+    }
     if (outcome.code == SQLITE_OK && state.unique && state.multiset()) {
       const uint64_t items = told_by(*connection.db, state.quoted()).items;
       file_.require(items >= before.filters[filter].held + sure && items <= state.held,
