@@ -66,8 +66,8 @@ void Connection::forget(const LiveTable& live) noexcept {
   }
 }
 
-// A prepared statement keeps a table's instance, after DETACH too. If there is another kind of table
-// by that name now, the one that is known is not it.
+// A prepared statement keeps a table's instance, after DETACH too: if a table of another kind has
+// the name now, the one that is known is not it.
 std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
   planned_ = nullptr;
   // A statement on it makes SQLite look at the schema as it is now, connect the table, plan and ask
