@@ -220,6 +220,21 @@ TEST(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
   }
 }
 
+TEST(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
+  QuickDatabase db(":memory:");
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 32, unique = on)");
+  db.run("INSERT INTO f VALUES (1), ('a'); INSERT OR IGNORE INTO f VALUES (1.0)");
+  db.run("UPDATE OR IGNORE f SET k = 1.0 WHERE k = 'a'");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('f')"), "INTEGER TEXT");
+  db.run("UPDATE f SET k = x'61' WHERE k = 'a'");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('f')"), "INTEGER TEXT BLOB");
+  db.run("CREATE VIRTUAL TABLE g USING bloom_filter(k TEXT, hash = murmur2, unique = on)");
+  db.run("INSERT INTO g VALUES ('a'); INSERT OR IGNORE INTO g VALUES (x'61')");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('g')"), "TEXT");
+  db.run("INSERT OR IGNORE INTO g VALUES (x'62')");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('g')"), "TEXT BLOB");
+}
+
 // Its changes() says 1 of a key that only looks present, too, and which is not held then.
 TEST(UniqueFilter, or_replace_does_not_tell_what_was_new) {
   QuickDatabase db(":memory:");
