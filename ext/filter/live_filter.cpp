@@ -196,8 +196,12 @@ void LiveFilter::insert_pair(const KeyView& key) {
                    table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
   }
   change([&]() -> Status {
-    CUCKOO_TRY(PairFilter(filter_->newest()).insert(pair_of(key)));
-    note_type_of(key);
+    LoggedFilter& newest = filter_->newest();
+    const uint64_t items = newest.items();
+    CUCKOO_TRY(PairFilter(newest).insert(pair_of(key)));
+    if (!newest.options().unique || newest.items() != items) {
+      note_type_of(key);
+    }
     return {};
   });
 }
@@ -220,7 +224,9 @@ LiveFilter::Replaced LiveFilter::replace_key(const KeyView& from, const KeyView&
   Replaced replaced = Replaced::kNoSuch;
   change([&]() -> Status {
     CUCKOO_ASSIGN_OR_RETURN(replaced, filter_->newest().replace(old_hash, new_hash, if_present));
-    note_type_of(to);
+    if (replaced == Replaced::kDone) {
+      note_type_of(to);
+    }
     return {};
   });
   return replaced;

@@ -66,11 +66,15 @@ void Connection::forget(const LiveTable& live) noexcept {
   }
 }
 
+// A prepared statement keeps a table's instance, after DETACH too: if a table of another kind has
+// the name now, the one that is known is not it.
 std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std::string& table) {
-  // A statement on it makes SQLite look at the schema as it is now, connect the table and ask the
-  // authorizer.
+  planned_ = nullptr;
+  // A statement on it makes SQLite look at the schema as it is now, connect the table, plan and ask
+  // the authorizer.
   execute(db_, sql_text(R"(SELECT 1 FROM "%w"."%w" LIMIT 0)", schema.c_str(), table.c_str()));
-  return known_table(schema, table);
+  std::shared_ptr<LiveTable> known = known_table(schema, table);
+  return known.get() == planned_ ? known : nullptr;
 }
 
 // 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots. Whoever

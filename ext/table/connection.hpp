@@ -69,6 +69,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
   // Its last instance is gone, or its name is no longer its own.
   void forget(const LiveTable& live) noexcept;
+  // Which table a name means now, only SQLite knows: it plans a statement on that one.
+  void note_planned(const LiveTable& live) noexcept { planned_ = &live; }
 
   // A table that a function was given by name, virtual or not, and a transaction to read it in:
   // other connections may rename and drop it meanwhile.
@@ -228,6 +230,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection* next_;  // of all that this library knows
   std::vector<Registered> registered_;
   uint64_t names_version_ = 1;
+  const LiveTable* planned_ = nullptr;  // the last; its address alone is used
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;
   std::array<Remembered, 8> remembered_;
   size_t next_remembered_ = 0;

@@ -16,6 +16,8 @@ void LiveTable::drop_instance() noexcept {
   }
 }
 
+void LiveTable::note_planned() noexcept { connection_.note_planned(*this); }
+
 ReadTransaction LiveTable::kept_transaction() {
   for (ReadTransaction& kept : transactions_) {
     if (kept) {

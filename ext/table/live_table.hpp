@@ -62,6 +62,7 @@ class LiveTable {
   void add_instance() noexcept { ++instances_; }
   void drop_instance() noexcept;
   bool closed() const noexcept { return closed_; }
+  void note_planned() noexcept;  // a statement on one of them is
   // By a transaction, and it is still what has this name. Made in this transaction and nothing
   // pending: a roll-back to a savepoint may have undone the CREATE, of which nobody tells. What is
   // pending was told (announce()), so it is of this table.

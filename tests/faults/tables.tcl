@@ -159,6 +159,95 @@ proc filter_read_steps {kind} {
   return $steps
 }
 
+# --- filters with unique = on --------------------------------------------------------------------
+# The same base, with a mirror that has each key once. Their rates are such that no key of these is
+# ever taken for another.
+
+set unique_kinds {
+  unique          {cuckoo_filter(k, capacity = 500, fingerprint_bits = 32, unique = on, seed = 1)}
+  unique-blocked  {bloom_filter(k, capacity = 500, fpr = 1e-8, layout = blocked, unique = on,
+                   seed = 1)}
+  unique-counting {bloom_filter(k, capacity = 500, fpr = 1e-8, counting = on, unique = on,
+                   seed = 1)}
+}
+
+proc unique_base {kind definition} {
+  base $kind "
+    PRAGMA page_size = 1024;
+    BEGIN;
+    CREATE TABLE n(i INTEGER PRIMARY KEY);
+    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 900)
+      INSERT INTO n SELECT i FROM c;
+    CREATE VIRTUAL TABLE seen USING $definition;
+    CREATE VIRTUAL TABLE other USING $definition;
+    CREATE TABLE mirror(k INTEGER PRIMARY KEY);
+    INSERT INTO seen SELECT i FROM n WHERE i <= 490;
+    INSERT INTO mirror SELECT i FROM n WHERE i <= 490;
+    INSERT INTO other SELECT i FROM n WHERE i BETWEEN 480 AND 560;
+    CREATE TABLE images AS SELECT filter_export('other', 'hashes') AS image;
+    COMMIT;"
+}
+
+proc unique_common {kind} {
+  return [list -base $kind \
+    -compare {
+      {SELECT count(*) FROM seen} {SELECT count(*) FROM mirror}
+      {SELECT i, count FROM n CROSS JOIN seen s ON s.k = n.i} {SELECT k, 1 FROM mirror ORDER BY k}
+    } \
+    -checks {
+      {INSERT INTO seen(seen) VALUES ('check')} {INSERT INTO other(other) VALUES ('check')}
+    } \
+    -after [on_both {INSERT OR IGNORE INTO seen SELECT i FROM n WHERE i BETWEEN 480 AND 640} \
+      {INSERT OR IGNORE INTO seen VALUES (1), (890), (1)}]]
+}
+
+# Each statement and the same for the mirror.
+proc on_both {args} {
+  set steps {}
+  foreach sql $args {
+    lappend steps $sql [string map {seen mirror} $sql]
+  }
+  return $steps
+}
+
+proc unique_row_steps {kind} {
+  set steps [concat {BEGIN {}} [on_both \
+    {INSERT OR IGNORE INTO seen VALUES (5), (601), (5), (601), (602)} \
+    {INSERT OR IGNORE INTO seen SELECT i FROM n WHERE i BETWEEN 470 AND 530} \
+    {INSERT OR REPLACE INTO seen VALUES (1), (730), (730)} \
+    {INSERT INTO seen SELECT i FROM n WHERE i IN (7, 740) AND i NOT IN (SELECT k FROM mirror)}] \
+    {{SAVEPOINT a} {}} [on_both \
+    {INSERT OR IGNORE INTO seen SELECT i FROM n WHERE i BETWEEN 600 AND 650}]]
+  if {$kind ne "unique-blocked"} {
+    lappend steps {*}[on_both {DELETE FROM seen WHERE k IN (1, 2, 601, 899)}] \
+      {*}[on_both {UPDATE OR REPLACE seen SET k = 100 WHERE k = 620}]
+  }
+  lappend steps {ROLLBACK TO a} {} \
+    {*}[on_both {INSERT OR IGNORE INTO seen VALUES (2), (620), (710)}]
+  if {$kind ne "unique-blocked"} {
+    lappend steps {*}[on_both {UPDATE OR IGNORE seen SET k = 100 WHERE k IN (101, 102)} \
+      {UPDATE OR REPLACE seen SET k = 100 WHERE k = 103} {UPDATE seen SET k = 720 WHERE k = 10} \
+      {DELETE FROM seen WHERE k = 11} {INSERT OR IGNORE INTO seen VALUES (10), (11), (720)}]
+  }
+  lappend steps {RELEASE a} {} COMMIT {} \
+    {SELECT filter_contains('seen', 710), filter_contains('seen', 650)} {}
+  return $steps
+}
+
+proc unique_command_steps {} {
+  set merged {INSERT OR IGNORE INTO mirror SELECT i FROM n WHERE i BETWEEN 480 AND 560}
+  return [list {INSERT INTO seen(seen) VALUES ('rebuild')} {} \
+    {INSERT INTO seen(seen, k) VALUES ('resize', 2000)} {} \
+    BEGIN {} {INSERT INTO seen(seen, k) VALUES ('merge', 'other')} $merged \
+    {INSERT INTO seen(seen, k) SELECT 'merge', image FROM images} $merged COMMIT {} \
+    BEGIN {} {INSERT INTO seen(seen, k) SELECT 'import', image FROM images} \
+    "DELETE FROM mirror; $merged" \
+    {INSERT OR IGNORE INTO seen VALUES (500), (600)} \
+    {INSERT OR IGNORE INTO mirror VALUES (500), (600)} COMMIT {} \
+    BEGIN {} {INSERT INTO seen(seen) VALUES ('clear')} {DELETE FROM mirror} \
+    {INSERT OR IGNORE INTO seen VALUES (7), (7)} {INSERT INTO mirror VALUES (7)} ROLLBACK {}]
+}
+
 # Aggregates: what they make is asked at once; nothing is stored.
 set aggregate_steps {
   {SELECT length(cuckoo_build(i)), length(bloom_build(i, 0.01, 2000, 7)) FROM n} {}

@@ -4,6 +4,7 @@
 // A script has three connections on one storage. Each transaction is done by one of them: it
 // refreshes, adds, removes (keys it owns; in some scripts also keys that nobody added), flushes,
 // marks and undoes savepoints, clears, rebuilds, imports, merges, and then commits or rolls back.
+// In a third of the scripts a hash counts once, and is added only where it does not look present.
 // Now and then the storage is replaced by a backup.
 // tests/model_seeds.hpp has the variables that choose scripts.
 #include <gtest/gtest.h>
@@ -59,6 +60,7 @@ class Script {
     options_.page_bytes = kPageBytes[random(3)];
     options_.seed = nth_word(seed_, 1 << 30);
     options_.digest = nth_word(seed_, 1 << 29);
+    options_.unique = nth_word(seed_, 1 << 28) % 3 == 0;
     honest_ = random(3) != 0;
     const uint64_t distinct =
         options_.growth ? 20 + random(options_.capacity * 4) : 2 + random(options_.capacity * 2);
@@ -74,8 +76,8 @@ class Script {
            ", rate " + std::to_string(spec.rate) + ", bits " +
            std::to_string(spec.fingerprint_bits) + ", bits per key " +
            std::to_string(spec.bits_per_key) + ", hashes " + std::to_string(spec.hashes) +
-           (options_.growth ? ", growth" : ", no growth") + ", page " +
-           std::to_string(options_.page_bytes) + ", width " +
+           (options_.growth ? ", growth" : ", no growth") + (options_.unique ? ", unique" : "") +
+           ", page " + std::to_string(options_.page_bytes) + ", width " +
            std::to_string(static_cast<int>(options_.width)) + (honest_ ? ", honest" : "") +
            ", transaction " + std::to_string(transaction_) +
            "; CUCKOO_SEED=" + std::to_string(seed_) + " replays it";
@@ -136,10 +138,33 @@ class Script {
     ASSERT_TRUE(!model_.must_contain(hash) || filter.contains(hash)) << "I1, hash " << hash;
   }
 
+  // What is present, or seems to be, is left alone; but a merge adds what only seems so.
+  bool insert_unless_present(LoggedFilter& filter, uint64_t hash, Status& status) {
+    const bool present = model_.contains(hash);
+    if (present && filter.keeps_hashes() && !model_.kept().contains(hash) && random(4) == 0) {
+      status = filter.insert(hash);
+      return true;
+    }
+    Result<bool> added = filter.insert_new(hash);
+    if (!added.ok()) {
+      status = added.take_status();
+      return true;
+    }
+    EXPECT_EQ(added.value(), !present) << hash;
+    return added.value();
+  }
+
   void insert(LoggedFilter& filter, uint64_t hash) {
     const FilterRecord before = filter.record();
     const bool present = model_.contains(hash);
-    const Status status = filter.insert(hash);
+    Status status;
+    if (!options_.unique) {
+      status = filter.insert(hash);
+    } else if (!insert_unless_present(filter, hash, status)) {
+      ASSERT_EQ(filter.record(), before);
+      expect_same_answer(filter, hash);
+      return;
+    }
     if (!status.ok()) {
       expect_rightly_full(filter, status, hash, present);
       return;
@@ -210,6 +235,30 @@ class Script {
     ASSERT_EQ(filter.items(), model_.items());
   }
 
+  // Was `to` present without `from`, so that no copy of it was added? Then the model follows.
+  bool stayed(LoggedFilter& filter, uint64_t from, uint64_t to, bool refused) {
+    if (!options_.unique) {
+      return false;
+    }
+    FilterModel model = model_;
+    model.follow(filter);
+    model.removed(from);
+    const bool there = model.contains(to);
+    if (refused) {
+      EXPECT_TRUE(there) << to;
+      model.added(from, true);
+    } else if (!there || model.items() != filter.items() ||
+               model.tail_entries() != filter.tail_entries()) {
+      EXPECT_FALSE(there && model.tail_entries() + 1 == filter.tail_entries()) << to;
+      return false;
+    }
+    model_ = std::move(model);
+    EXPECT_EQ(filter.items(), model_.items());
+    expect_same_answer(filter, from);
+    expect_same_answer(filter, to);
+    return true;
+  }
+
   void replace(LoggedFilter& filter, uint64_t from, uint64_t to) {
     const bool owned = model_.owned(from) > 0;
     if (!filter.multiset() || !owned) {
@@ -219,7 +268,15 @@ class Script {
     }
     const bool present = model_.contains(from) && model_.items() > 0;
     using Replaced = LoggedFilter::Replaced;
-    const Result<Replaced> replaced = filter.replace(from, to);
+    using IfPresent = LoggedFilter::IfPresent;
+    const IfPresent if_present = !options_.unique ? IfPresent::kAdd
+                                 : random(2) == 0 ? IfPresent::kLeave
+                                                  : IfPresent::kRefuse;
+    const Result<Replaced> replaced = filter.replace(from, to, if_present);
+    if (replaced.ok() && replaced.value() != Replaced::kNoSuch &&
+        stayed(filter, from, to, replaced.value() == Replaced::kRefused)) {
+      return;
+    }
     if (replaced.ok() && replaced.value() == Replaced::kNoSuch) {
       ASSERT_FALSE(model_.must_contain(from) && model_.items() > 0) << "I1, hash " << from;
       if (present) {
@@ -361,7 +418,10 @@ class Script {
         collection.add(hash);
       }
     }
-    const bool unites = draw == 3;
+    if (options_.unique) {
+      collection.make_unique();
+    }
+    const bool unites = draw == 3 && !(options_.unique && filter.multiset());
     const uint64_t capacity = unites ? filter.capacity() : random(2) * options_.capacity;
     Result<FilterContents> built = collection.build(
         options_.generation_spec(), capacity, HashCollection::Growth::kOn, options_.page_bytes);

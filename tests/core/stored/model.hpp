@@ -7,6 +7,8 @@
 //   a hash's count = its own net adds since the last fold, if above 0
 //                  + the least, over its cells, of folded copies less the removes since then
 //   of a set       = 1 if it was added since the last fold, or all its cells are in use; else 0
+// With `unique` the log may have a hash twice all the same, where somebody removed what was never
+// added: a rebuild and an export count it once.
 #pragma once
 
 #include <algorithm>
@@ -32,6 +34,7 @@ class FilterModel {
   void follow(const LoggedFilter& filter) {
     const FilterRecord& record = filter.record();
     keeps_hashes_ = filter.keeps_hashes();
+    unique_ = filter.options().unique;
     if (cells_ == nullptr || record.epoch != generation_) {
       rebuild(filter);
     } else if (record.fold_position != fold_position_) {
@@ -64,7 +67,7 @@ class FilterModel {
   uint64_t tail_entries() const { return tail_entries_; }
   bool multiset() const { return is_multiset(cells_->kind()); }
   // What a rebuild would find in the log: hash -> count.
-  const Counts& kept() const { return kept_; }
+  Counts kept() const { return unique_ ? each_once(kept_) : kept_; }
 
   // An insert that succeeded; `is_new`: of a set, that it was not maybe-present then.
   void added(uint64_t hash, bool is_new) {
@@ -126,8 +129,8 @@ class FilterModel {
   bool estimated() const { return united_ && !multiset(); }
   void imported(const LoggedFilter& filter, const Counts& others) {
     *this = FilterModel();
-    owned_ = others;
-    for (const auto& [hash, count] : others) {
+    owned_ = filter.options().unique ? each_once(others) : others;
+    for (const auto& [hash, count] : owned_) {
       kept_[hash] = filter.multiset() ? count : 1;
     }
     items_ = filter.items();
@@ -145,6 +148,13 @@ class FilterModel {
   static uint64_t lookup(const Counts& counts, uint64_t key) {
     const auto found = counts.find(key);
     return found == counts.end() ? 0 : found->second;
+  }
+
+  static Counts each_once(Counts counts) {
+    for (auto& [hash, count] : counts) {
+      count = 1;
+    }
+    return counts;
   }
 
   std::vector<uint64_t> cells_of(uint64_t hash) const {
@@ -178,6 +188,10 @@ class FilterModel {
     cells_ = std::move(made.value());
     base_.clear();
     taken_.clear();
+    if (unique_) {
+      kept_ = each_once(kept_);
+      owned_ = each_once(owned_);
+    }
     uint64_t copies = 0;
     for (const auto& [hash, count] : kept_) {
       put(hash, count);
@@ -195,6 +209,7 @@ class FilterModel {
 
   std::shared_ptr<const Filter> cells_;  // for its geometry only; holds nothing
   bool keeps_hashes_ = true;
+  bool unique_ = false;
   bool united_ = false;
   uint64_t generation_ = 0;
   uint64_t fold_position_ = 0;

@@ -220,6 +220,48 @@ TEST(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
   }
 }
 
+TEST(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
+  QuickDatabase db(":memory:");
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 32, unique = on)");
+  db.run("INSERT INTO f VALUES (1), ('a'); INSERT OR IGNORE INTO f VALUES (1.0)");
+  db.run("UPDATE OR IGNORE f SET k = 1.0 WHERE k = 'a'");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('f')"), "INTEGER TEXT");
+  db.run("UPDATE f SET k = x'61' WHERE k = 'a'");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('f')"), "INTEGER TEXT BLOB");
+  db.run("CREATE VIRTUAL TABLE g USING bloom_filter(k TEXT, hash = murmur2, unique = on)");
+  db.run("INSERT INTO g VALUES ('a'); INSERT OR IGNORE INTO g VALUES (x'61')");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('g')"), "TEXT");
+  db.run("INSERT OR IGNORE INTO g VALUES (x'62')");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info('g')"), "TEXT BLOB");
+}
+
+// Its changes() says 1 of a key that only looks present, too, and which is not held then.
+TEST(UniqueFilter, or_replace_does_not_tell_what_was_new) {
+  QuickDatabase db(":memory:");
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 4, seed = 3, unique = on);"
+      "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 899)"
+      " INSERT OR IGNORE INTO f SELECT i FROM n; INSERT INTO f(f) VALUES ('rebuild')");
+  std::vector<int> told;   // to be new, by OR IGNORE
+  int left_as_it_was = 0;  // by OR REPLACE
+  for (int i = 1000; i < 1200; ++i) {
+    const int64_t before = db.number("SELECT count(*) FROM f");
+    const char* clause = i % 2 == 0 ? "IGNORE" : "REPLACE";
+    db.run(std::string("INSERT OR ") + clause + " INTO f VALUES (" + std::to_string(i) + ")");
+    if (i % 2 != 0) {
+      EXPECT_EQ(sqlite3_changes(db.handle()), 1);
+      left_as_it_was += db.number("SELECT count(*) FROM f") == before ? 1 : 0;
+    } else if (sqlite3_changes(db.handle()) == 1) {
+      told.push_back(i);
+    }
+  }
+  EXPECT_GT(left_as_it_was, 10);
+  db.run("INSERT INTO f(f, k) VALUES ('resize', 60000)");
+  for (const int i : told) {
+    EXPECT_EQ(db.number("SELECT filter_contains('f', " + std::to_string(i) + ")"), 1) << i;
+  }
+}
+
 // A DELETE of what was never added can take a key's fingerprint out, and the key comes again.
 TEST(UniqueFilter, rebuilds_with_each_hash_once) {
   QuickDatabase db(":memory:");

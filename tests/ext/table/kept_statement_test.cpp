@@ -178,5 +178,35 @@ TEST_P(KeptStatement, that_writes_is_refused_when_its_table_is_renamed) {
   EXPECT_EQ(found(db, name), "one");
 }
 
+// DETACH lets go of the statement's table only when the statement is gone.
+TEST_P(KeptStatement, does_not_lend_its_table_to_a_name_that_means_another_now) {
+  const std::string function = std::string(GetParam().module).starts_with("flash")
+                                   ? "SELECT count(*) FROM flash_kv_info('x.f')"
+                               : std::string(GetParam().module).starts_with("hash_ring")
+                                   ? "SELECT count(*) FROM hash_ring_moves('x.f', 'add', 'new')"
+                                   : "SELECT filter_contains('x.f', 'one')";
+  const std::string attach = "ATTACH '" + folder.file("one.db") + "' AS x";
+  db.run(attach);
+  create(db, "x.f");
+  insert(db, "x.f", "one");
+  db.run("DETACH x; " + attach);
+  Query kept(db, query("x.f"));
+  kept.once();
+  EXPECT_EQ(db.text(function), "1");
+  db.run("DETACH x; ATTACH '" + folder.file("other.db") + "' AS x; CREATE TABLE x.f(k, f)");
+  db.refuses(function, SQLITE_ERROR, {"x.f is not a "});
+  EXPECT_EQ(db.list("SELECT name || '' FROM filter_info"), "");
+  db.run("DROP TABLE x.f");
+  create(db, "x.f");
+  insert(db, "x.f", "more");
+  EXPECT_EQ(found(db, "x.f"), "more");
+  if (function.find("contains") != std::string::npos) {
+    EXPECT_EQ(db.text(function), "0");
+  }
+  db.run("DETACH x; " + attach);
+  EXPECT_EQ(found(db, "x.f"), "one");
+  EXPECT_EQ(db.text(function), "1");
+}
+
 }  // namespace
 }  // namespace cuckoo::test

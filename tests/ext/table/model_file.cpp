@@ -134,11 +134,17 @@ void ModelFile::expect_autocommit(const Connection& connection) const {
 }
 
 bool ModelFile::write(Connection& connection, const std::string& sql, const Expected& foretold) {
+  bool is_full = false;
+  const bool ran = write(connection, sql, [&](const Outcome& outcome) {
+    is_full = foretold.or_full && (outcome.code & 0xFF) == SQLITE_ERROR &&
+              outcome.message.starts_with("full: ");
+    return is_full ? Expected{Expected::End::kFull, seen(connection), false, "full: "} : foretold;
+  });
+  return ran && !is_full;
+}
+
+bool ModelFile::write(Connection& connection, const std::string& sql, const Judge& judge) {
   const Outcome outcome = run(connection, sql);
-  const bool is_full = foretold.or_full && (outcome.code & 0xFF) == SQLITE_ERROR &&
-                       outcome.message.starts_with("full: ");
-  const Expected full{Expected::End::kFull, is_full ? seen(connection) : State(), false, "full: "};
-  const Expected& expected = is_full ? full : foretold;
   if (is_busy(outcome.code)) {
     expect_autocommit(connection);
     if (connection.in_transaction && !connection.view) {
@@ -146,6 +152,12 @@ bool ModelFile::write(Connection& connection, const std::string& sql, const Expe
     }
     return false;
   }
+  settle(connection, sql, outcome, judge(outcome));
+  return true;
+}
+
+void ModelFile::settle(Connection& connection, const std::string& sql, const Outcome& outcome,
+                       const Expected& expected) {
   require((outcome.code & 0xFF) == code_of(expected.end),
           sql + "\ncode " + std::to_string(outcome.code) + ", expected " +
               std::to_string(code_of(expected.end)) + ": " + outcome.message);
@@ -161,7 +173,6 @@ bool ModelFile::write(Connection& connection, const std::string& sql, const Expe
     committed(expected.after);
   }
   expect_autocommit(connection);
-  return !is_full;
 }
 
 ModelFile::Answer ModelFile::ask(Connection& connection, const std::string& sql) {
@@ -313,6 +324,9 @@ void ModelFile::rollback_to(Connection& connection, size_t mark) {
   must(connection, "ROLLBACK TO " + connection.marks[mark].name);
   connection.marks.resize(mark + 1);
   connection.view = connection.marks[mark].state ? connection.marks[mark].state : connection.base;
+  if (connection.reset_schema && connection.wrote) {  // as in rolled_back()
+    ask(connection, "SELECT count(*) FROM app");
+  }
 }
 
 // ---- the file as a whole

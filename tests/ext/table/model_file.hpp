@@ -9,6 +9,7 @@
 // everything as it was.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -72,6 +73,9 @@ class ModelFile {
   // A statement that writes; true when it came to what was foretold, false when BUSY or when
   // it could be full and was.
   bool write(Connection& connection, const std::string& sql, const Expected& foretold);
+  // … of which only its outcome, unless that is BUSY, tells what it must come to.
+  using Judge = std::function<Expected(const Outcome& outcome)>;
+  bool write(Connection& connection, const std::string& sql, const Judge& judge);
   // A query; with BUSY as its code when that is allowed, else it must have worked.
   Answer ask(Connection& connection, const std::string& sql);
   // A query that must fail with a text that holds this. False when BUSY.
@@ -109,6 +113,8 @@ class ModelFile {
   void choose_journal();
   Outcome run(Connection& connection, const std::string& sql);
   void must(Connection& connection, const std::string& sql);
+  void settle(Connection& connection, const std::string& sql, const Outcome& outcome,
+              const Expected& expected);
   void note(const Connection& connection, const std::string& sql, int code);
   bool behind_lock(const Connection& connection, int code, const std::string& message) const;
   bool may_be_busy(const Connection& connection) const;

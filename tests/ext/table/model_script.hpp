@@ -26,6 +26,7 @@ struct SuiteMember {
   const char* name;
   std::optional<Kind> kind;  // nothing: any
   bool window = false;       // sliding windows
+  bool unique = false;       // all with unique = on
   friend std::ostream& operator<<(std::ostream& out, const SuiteMember& member) {
     return out << member.name;
   }
@@ -51,7 +52,7 @@ class ModelScript {
   static ModelOptions options_of(std::mt19937_64& random);
   static State empty_state(uint64_t keys);
 
-  // ---- the steps; model_steps.cpp and model_tables.cpp
+  // ---- the steps; model_steps.cpp, model_unique.cpp and model_tables.cpp
   void step(Connection& connection);
   void insert_one(Connection& connection);
   void insert_values(Connection& connection);
@@ -68,6 +69,8 @@ class ModelScript {
   void app_insert_bulk(Connection& connection);
   void app_remove(Connection& connection);
   void app_update(Connection& connection);
+  void merge(Connection& connection);
+  void import(Connection& connection);
   void command(Connection& connection);
   void rotate(Connection& connection, size_t filter);
   void rotate_any(Connection& connection);
@@ -98,7 +101,18 @@ class ModelScript {
   Keys present_keys(const Bag& bag, uint64_t most);  // distinct ones
   Policy any_policy();
   uint64_t bulk_length(const FilterState& filter);
-  void insert(Connection& connection, size_t filter, const std::string& sql, const Keys& keys);
+  void insert(Connection& connection, size_t filter, Policy policy, const std::string& values,
+              const Keys& keys);
+  bool can_follow(const FilterState& target, const FilterState& other) const;
+  // Into, or in, a filter with unique = on.
+  void insert_new(Connection& connection, size_t filter, bool through_app, const std::string& sql,
+                  const std::vector<NewRow>& rows, Policy policy);
+  bool surely_new(Connection& connection, const FilterState& filter, uint64_t key);
+  void update_new(Connection& connection, size_t filter);
+  void update_all_to_one(Connection& connection, size_t filter, const Keys& keys, uint64_t target,
+                         const std::string& sql);
+  void app_update_new(Connection& connection, const std::string& sql, uint64_t from, uint64_t to);
+  void note_false_positives(const FilterState& filter, uint64_t probes, uint64_t found);
   void expect_changes(const Connection& connection, uint64_t changes) const;
 
   // ---- looking; model_script.cpp
@@ -120,6 +134,9 @@ class ModelScript {
   FalsePositivesByRate false_positives_;
 };
 
+// "OR IGNORE " and the like.
+const char* or_clause(Policy policy);
+std::string literal_or_null(uint64_t key);
 // 'a, b, c' of the literals; a JSON array of the numbers; VALUES rows.
 std::string literals(const std::vector<uint64_t>& keys);
 std::string json(const std::vector<uint64_t>& keys);

@@ -8,23 +8,6 @@ namespace {
 
 constexpr uint64_t kLongestBulk = 2500;
 
-const char* or_clause(Policy policy) {
-  switch (policy) {
-    case Policy::kReplace:
-      return "OR REPLACE ";
-    case Policy::kIgnore:
-      return "OR IGNORE ";
-    case Policy::kFail:
-      return "OR FAIL ";
-    case Policy::kRollback:
-      return "OR ROLLBACK ";
-    default:
-      return "";
-  }
-}
-
-std::string literal_or_null(uint64_t key) { return key == kNull ? "NULL" : literal(key); }
-
 std::vector<NewRow> rows_of(const std::vector<uint64_t>& keys) {
   std::vector<NewRow> rows;
   for (const uint64_t key : keys) {
@@ -77,16 +60,19 @@ void ModelScript::expect_changes(const Connection& connection, uint64_t changes)
 
 // ---- adding
 
-void ModelScript::insert(Connection& connection, size_t filter, const std::string& sql,
-                         const Keys& keys) {
-  const Policy policy = any_policy();
+void ModelScript::insert(Connection& connection, size_t filter, Policy policy,
+                         const std::string& values, const Keys& keys) {
+  const FilterState& state = filter_of(connection, filter);
+  const std::string sql =
+      std::string("INSERT ") + or_clause(policy) + "INTO " + state.quoted() + " " + values;
+  if (state.unique) {
+    insert_new(connection, filter, false, sql, rows_of(keys), policy);
+    return;
+  }
   const Expected expected =
       insert_rows(file_.seen(connection), filter, false, rows_of(keys), policy);
-  const uint64_t before = filter_of(connection, filter).items();
-  const bool ran = file_.write(connection,
-                               std::string("INSERT ") + or_clause(policy) + "INTO " +
-                                   filter_of(connection, filter).quoted() + " " + sql,
-                               expected);
+  const uint64_t before = state.items();
+  const bool ran = file_.write(connection, sql, expected);
   if (ran && expected.end == Expected::End::kDone) {
     expect_changes(connection, expected.after.filters[filter].items() - before);
   }
@@ -95,7 +81,7 @@ void ModelScript::insert(Connection& connection, size_t filter, const std::strin
 void ModelScript::insert_one(Connection& connection) {
   const size_t filter = any_filter(connection);
   const uint64_t key = one_in(12) ? kNull : any_key();
-  insert(connection, filter, " VALUES (" + literal_or_null(key) + ")", {key});
+  insert(connection, filter, any_policy(), " VALUES (" + literal_or_null(key) + ")", {key});
 }
 
 void ModelScript::insert_values(Connection& connection) {
@@ -106,7 +92,7 @@ void ModelScript::insert_values(Connection& connection) {
     keys.push_back(one_in(20) ? kNull : any_key());
     append(values, ", ", "(" + literal_or_null(keys.back()) + ")");
   }
-  insert(connection, filter, "(key) VALUES " + values, keys);
+  insert(connection, filter, any_policy(), "(key) VALUES " + values, keys);
 }
 
 void ModelScript::insert_bulk(Connection& connection) {
@@ -122,14 +108,14 @@ void ModelScript::insert_bulk(Connection& connection) {
   const std::string key =
       null_at == kNull ? every
                        : "CASE WHEN i <> " + std::to_string(null_at) + " THEN " + every + " END";
-  insert(connection, filter, with_numbers(first, first + length - 1) + "SELECT " + key + " FROM n",
-         keys);
+  insert(connection, filter, any_policy(),
+         with_numbers(first, first + length - 1) + "SELECT " + key + " FROM n", keys);
 }
 
 void ModelScript::insert_copies(Connection& connection) {
   const size_t filter = any_filter(connection);
   const Keys keys(bulk_length(filter_of(connection, filter)), any_key());
-  insert(connection, filter,
+  insert(connection, filter, any_policy(),
          with_numbers(0, keys.size() - 1) + "SELECT " + literal(keys[0]) + " FROM n", keys);
 }
 
@@ -140,7 +126,9 @@ void ModelScript::insert_from_app(Connection& connection) {
   for (uint64_t key = 0; key < keys_; ++key) {
     keys.insert(keys.end(), app.count(key), key);
   }
-  insert(connection, filter, " SELECT k FROM app WHERE k IS NOT NULL", keys);
+  const bool unique = filter_of(connection, filter).unique;  // else the rows' order would matter
+  insert(connection, filter, unique ? Policy::kIgnore : any_policy(),
+         " SELECT k FROM app WHERE k IS NOT NULL", keys);
 }
 
 // ---- removing: only keys that are there, as the filter can't tell a stranger from a collision
@@ -244,6 +232,10 @@ void ModelScript::remove_and_fail(Connection& connection) {
 
 void ModelScript::update_few(Connection& connection) {
   const size_t filter = any_filter(connection);
+  if (filter_of(connection, filter).unique) {
+    update_new(connection, filter);
+    return;
+  }
   State after = file_.seen(connection);
   FilterState& state = after.filters[filter];
   const Keys keys = present_keys(state.keys, 1 + random(4));
@@ -294,6 +286,12 @@ void ModelScript::update_bulk(Connection& connection) {
     }
   }
   const uint64_t target = any_key();
+  const std::string sql = "UPDATE " + state.quoted() + " SET key = " + literal(target) +
+                          " WHERE key IN (SELECT k(value) FROM " + json(keys) + ")";
+  if (state.unique) {
+    update_all_to_one(connection, filter, keys, target, sql);
+    return;
+  }
   bool or_full = false;  // row by row: before the last ones leave there may be a key too many
   for (const uint64_t key : keys) {
     state.remove(key);
@@ -302,10 +300,7 @@ void ModelScript::update_bulk(Connection& connection) {
   }
   Expected expected = removal(file_.seen(connection), after, filter, keys.size());
   expected.or_full = or_full;
-  file_.write(connection,
-              "UPDATE " + state.quoted() + " SET key = " + literal(target) +
-                  " WHERE key IN (SELECT k(value) FROM " + json(keys) + ")",
-              expected);
+  file_.write(connection, sql, expected);
 }
 
 // ---- through the triggers of an ordinary table, which may raise after their insert
@@ -324,8 +319,12 @@ void ModelScript::app_insert(Connection& connection) {
     append(values, ", ", "(" + literal_or_null(key) + ", " + mode + ")");
   }
   const Policy policy = any_policy();
-  file_.write(connection, std::string("INSERT ") + or_clause(policy) + "INTO app VALUES " + values,
-              insert_rows(before, 0, true, rows, policy));
+  const std::string sql = std::string("INSERT ") + or_clause(policy) + "INTO app VALUES " + values;
+  if (before.filters[0].unique) {
+    insert_new(connection, 0, true, sql, rows, policy);
+  } else {
+    file_.write(connection, sql, insert_rows(before, 0, true, rows, policy));
+  }
 }
 
 void ModelScript::app_insert_bulk(Connection& connection) {
@@ -342,13 +341,16 @@ void ModelScript::app_insert_bulk(Connection& connection) {
   const uint64_t at = random(length);
   rows[at].raise = one_in(2) ? static_cast<Raise>(random(5)) : Raise::kNothing;
   const Policy policy = any_policy();
-  file_.write(connection,
-              std::string("INSERT ") + or_clause(policy) + "INTO app " +
-                  with_numbers(first, first + length - 1) + "SELECT k(i % " +
-                  std::to_string(keys_) + "), CASE i WHEN " + std::to_string(first + at) +
-                  " THEN " + std::to_string(static_cast<int>(rows[at].raise)) +
-                  " ELSE 0 END FROM n",
-              insert_rows(before, 0, true, rows, policy));
+  const std::string sql = std::string("INSERT ") + or_clause(policy) + "INTO app " +
+                          with_numbers(first, first + length - 1) + "SELECT k(i % " +
+                          std::to_string(keys_) + "), CASE i WHEN " + std::to_string(first + at) +
+                          " THEN " + std::to_string(static_cast<int>(rows[at].raise)) +
+                          " ELSE 0 END FROM n";
+  if (before.filters[0].unique) {
+    insert_new(connection, 0, true, sql, rows, policy);
+  } else {
+    file_.write(connection, sql, insert_rows(before, 0, true, rows, policy));
+  }
 }
 
 // A row whose key the filter has, too: commands and removals may have taken it.
@@ -377,16 +379,20 @@ void ModelScript::app_update(Connection& connection) {
   for (const uint64_t key : present_keys(after.app, 1)) {
     if (after.filters[0].exists && after.filters[0].keys.count(key) > 0) {
       const uint64_t other = any_key();
+      const std::string sql =
+          "UPDATE app SET k = " + literal(other) +
+          " WHERE rowid = (SELECT min(rowid) FROM app WHERE k = " + literal(key) + ")";
+      if (after.filters[0].unique) {
+        app_update_new(connection, sql, key, other);
+        return;
+      }
       after.app.remove(key);
       after.app.add(other);
       after.filters[0].remove(key);
       after.filters[0].add(other);
       Expected expected = removal(file_.seen(connection), after, 0, 1);
       expected.or_full = after.filters[0].may_be_full();
-      file_.write(connection,
-                  "UPDATE app SET k = " + literal(other) +
-                      " WHERE rowid = (SELECT min(rowid) FROM app WHERE k = " + literal(key) + ")",
-                  expected);
+      file_.write(connection, sql, expected);
     }
   }
 }

@@ -32,7 +32,8 @@ void ModelScript::step(Connection& connection) {
       {4, &ModelScript::other_ddl},       {2, &ModelScript::vacuum},
       {1, &ModelScript::swap_file},       {6, &ModelScript::backup},
       {2, &ModelScript::reopen},          {3, &ModelScript::reset_schema},
-      {2, &ModelScript::rotate_any},
+      {2, &ModelScript::rotate_any},      {3, &ModelScript::merge},
+      {2, &ModelScript::import},
   };
   if (!filter_of(connection, 0).exists && !filter_of(connection, 1).exists) {
     create(connection, random(2));
@@ -82,6 +83,7 @@ bool ModelScript::create(Connection& connection, size_t filter) {
   state.kind = member_.kind ? *member_.kind : static_cast<Kind>(random(5));
   const bool legacy = state.kind == Kind::kLegacy;  // TEXT and BLOB keys, fixed in size
   state.generations = !legacy && one_in(member_.window ? 1 : 1000) ? 2 + random(3) : 1;
+  state.unique = state.generations == 1 && one_in(member_.unique ? 1 : 8);
   state.clear();
   state.capacity = kCapacities[random(7)];
   state.growth = !legacy && !one_in(3);
@@ -93,14 +95,16 @@ bool ModelScript::create(Connection& connection, size_t filter) {
         static_cast<double>(state.generations) * 8.0 / static_cast<double>(uint64_t{1} << bits);
     rate = "fingerprint_bits = " + std::to_string(bits);
   }
+  state.type = legacy ? " TEXT" : kTypes[random(6)];
+  state.seed = one_in(2) ? 7 : random(1000000);  // filters of one seed can be merged
   const auto kind = static_cast<size_t>(state.kind);
   const std::string window =
       state.generations > 1 ? ", generations = " + std::to_string(state.generations) : "";
-  const std::string sql = "CREATE VIRTUAL TABLE " + state.quoted() + " USING " + kModules[kind] +
-                          "(key" + (legacy ? " TEXT" : kTypes[random(6)]) +
-                          ", capacity = " + std::to_string(state.capacity) + ", " + rate +
-                          kKinds[kind] + window + ", growth = " + (state.growth ? "on" : "off") +
-                          ", seed = " + std::to_string(random(1000000)) + ")";
+  const std::string sql =
+      "CREATE VIRTUAL TABLE " + state.quoted() + " USING " + kModules[kind] + "(key" + state.type +
+      ", capacity = " + std::to_string(state.capacity) + ", " + rate + kKinds[kind] + window +
+      (state.unique ? ", unique = on" : "") + ", growth = " + (state.growth ? "on" : "off") +
+      ", seed = " + std::to_string(state.seed) + ")";
   return file_.write(connection, sql, done(after));
 }
 

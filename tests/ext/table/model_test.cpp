@@ -1,6 +1,7 @@
 // Random scripts of SQL over filters of every kind, beside a model of what every connection must
 // see. One suite for all: the model is the same std::multiset-like bag, of which a Bloom filter
-// that is no counting one is asked for presence alone, and a sliding window for several.
+// that is no counting one is asked for presence alone, a sliding window for several, and one with
+// unique = on for each key once.
 //
 // A script does inserts, removals and updates of all kinds, duplicates, failing statements,
 // transactions, nested savepoints, roll-backs, COMMITs that fail, renames, DROPs and CREATEs,
@@ -25,7 +26,8 @@ std::string text_of(uint64_t seed, const std::string& what, const std::string& s
 void expect_rates(const FalsePositivesByRate& all) {
   for (const auto& [rate, sum] : all) {
     const double expected = rate * static_cast<double>(sum.probes);
-    EXPECT_LE(static_cast<double>(sum.found), 3 * expected + 30)
+    const double clusters = rate < 1e-5 ? 12 : 30;  // one key of a script is asked for often
+    EXPECT_LE(static_cast<double>(sum.found), 3 * expected + clusters)
         << sum.found << " false positives of " << sum.probes << " probes at " << rate;
   }
 }
@@ -37,7 +39,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(SuiteMember{"cuckoo", Kind::kCuckoo}, SuiteMember{"standard", Kind::kStandard},
                     SuiteMember{"blocked", Kind::kBlocked},
                     SuiteMember{"counting", Kind::kCounting}, SuiteMember{"legacy", Kind::kLegacy},
-                    SuiteMember{"any", std::nullopt}, SuiteMember{"windows", std::nullopt, true}),
+                    SuiteMember{"any", std::nullopt}, SuiteMember{"windows", std::nullopt, true},
+                    SuiteMember{"unique", std::nullopt, false, true}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(Model, random_scripts_see_what_a_multiset_would_hold) {
