@@ -60,14 +60,13 @@ bool CuckooFilter::would_outgrow(uint64_t removes, std::span<const uint64_t> add
   if (left + adds.size() <= capacity) {
     return false;
   }
-  // Each hash takes a slot at least, or an entry of the overflow table that its cell has not yet.
-  uint64_t least = 0;
-  for (size_t i = 0; i < adds.size(); ++i) {
+  uint64_t least = 0;  // each hash takes a slot, but where the overflow table has its cell already
+  for (size_t i = 0; i < adds.size() && left + least <= capacity; ++i) {
     const bool first = i == 0 || adds[i] != adds[i - 1];
     least += first && (overflow_.empty() || overflow_.count(cell(adds[i])) == 0) ? 1 : 0;
-    if (left + least > capacity) {
-      return true;
-    }
+  }
+  if (left + least > capacity) {
+    return true;
   }
   uint64_t more = 0;
   for (size_t i = 0; i < adds.size();) {
