@@ -67,7 +67,7 @@ void FlashIndex::share() {
   if (!view_.list || own_.size() + gone_.size() != 0) {
     loaded = std::make_shared<LoadedIndex>(own_.options(), by_position());
   }
-  loaded = LoadedIndex::share(std::move(loaded));
+  loaded = LoadedIndex::share(loaded);
   SlotCache own = empty_cache();
   SlotCache gone = empty_cache();
   view_ = loaded->view();

@@ -32,7 +32,7 @@ LoadedIndex::~LoadedIndex() {
   }
 }
 
-std::shared_ptr<LoadedIndex> LoadedIndex::share(std::shared_ptr<LoadedIndex> own) {
+std::shared_ptr<LoadedIndex> LoadedIndex::share(const std::shared_ptr<LoadedIndex>& own) {
   const std::shared_ptr<const Entries> list = own->view().list;
   own->hash_ = hash_bytes(KeyKind::kBlob, std::as_bytes(std::span(*list)), own->options_.seed);
   std::shared_ptr<LoadedIndex> other;

@@ -41,7 +41,7 @@ class LoadedIndex : public std::enable_shared_from_this<LoadedIndex> {
 
   // The one that a store of this process has already and that equals `own`; else `own`, for those
   // that come. `own` is the caller's alone, and a list. O(entries).
-  static std::shared_ptr<LoadedIndex> share(std::shared_ptr<LoadedIndex> own);
+  static std::shared_ptr<LoadedIndex> share(const std::shared_ptr<LoadedIndex>& own);
 
   // One of both.
   struct View {
