@@ -92,9 +92,12 @@ class PageSet {
   // The page must be in memory; it is writable() then. Throws (std::bad_alloc) before the page is
   // marked.
   void mark_dirty(uint64_t index) {
-    if ((table_[index >> kChunkShift]->dirty[mark_word(index)] & mark_bit(index)) == 0) {
+    if (!is_dirty(index)) {
       add_dirty(index);
     }
+  }
+  bool is_dirty(uint64_t index) const noexcept {
+    return (table_[index >> kChunkShift]->dirty[mark_word(index)] >> (index % 64) & 1) != 0;
   }
   const std::vector<uint64_t>& dirty() const noexcept { return dirty_; }
   void clear_dirty() noexcept;  // every page that was dirty now counts as stored

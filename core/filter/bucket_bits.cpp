@@ -1,22 +1,15 @@
 #include "core/filter/bucket_bits.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace cuckoo {
-namespace {
-
-// Bit offsets are multiples of the width, so the shift is at most 8 - gcd(width, 8).
-bool fits_one_word(uint32_t bits) noexcept { return bits + 8 - std::gcd(bits, 8U) <= 64; }
-
-}  // namespace
-
 BucketBits::BucketBits(const BucketShape& shape) noexcept
     : shape_(shape),
       bits_(shape.bits()),
       lanes_per_word_(fits_one_word(bits_) ? kBucketSlots : 2),
       lane_test_(LaneTest::make(shape.low_bits, lanes_per_word_)),
       low_mask_((uint64_t{1} << shape.low_bits) - 1),
+      word_mask_(static_cast<uint64_t>(low_bits_mask(bits_))),
       rank_shift_(kBucketSlots * shape.low_bits),
       rank_mask_((uint32_t{1} << shape.rank_bits) - 1),
       ranks_(rank_table()) {
@@ -72,9 +65,7 @@ void BucketBits::write(std::byte* page, uint64_t bucket_in_page,
     store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
   };
   if (one_word()) {
-    const uint64_t mask = static_cast<uint64_t>(low_bits_mask(bits_));
-    const uint64_t bits = encode_bucket_in_word(shape_, values);
-    merge(at, mask << shift, (bits & mask) << shift);
+    write_word({at, shift}, encode_bucket_in_word(shape_, values));
     return;
   }
   const uint128 mask = low_bits_mask(bits_);

@@ -14,11 +14,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "core/base/bytes.hpp"
 #include "core/filter/bucket.hpp"
 
 namespace cuckoo {
+
+// Can each bucket be read in one 64-bit load? Bit offsets are multiples of the width, so the shift
+// is at most 8 - gcd(width, 8).
+constexpr bool fits_one_word(uint32_t bits) noexcept { return bits + 8 - std::gcd(bits, 8U) <= 64; }
 
 class BucketBits {
  public:
@@ -53,6 +58,12 @@ class BucketBits {
     const uint32_t rank_at = at.shift + rank_shift_;
     const auto rank = static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7}));
     return (ranks_[rank & rank_mask_] & 0xFF) == 0;
+  }
+  // The bits of a whole bucket, of a shape that fits one word, to a place that can be changed.
+  void write_word(const Address& at, uint64_t bits) const noexcept {
+    std::byte* const to = const_cast<std::byte*>(at.bytes);
+    const uint64_t mask = word_mask_ << at.shift;
+    store_le(to, (load_le<uint64_t>(to) & ~mask) | ((bits << at.shift) & mask));
   }
   // Values in any order.
   void write(std::byte* page, uint64_t bucket_in_page, const BucketValues& values) const noexcept;
@@ -110,6 +121,7 @@ class BucketBits {
   uint64_t tops_;                         // the highest
   std::array<uint64_t, 16> other_highs_;  // [which high parts are the same]: all bits of the others
   uint64_t low_mask_;
+  uint64_t word_mask_;  // of a bucket that fits one word
   uint32_t rank_shift_;
   uint32_t rank_mask_;
   const uint32_t* ranks_;

@@ -53,6 +53,44 @@ class BucketPair {
     const __m256i wanted = _mm256_set1_epi32(static_cast<int>(fingerprint));
     return _mm256_movemask_epi8(_mm256_cmpeq_epi32(values_, wanted)) != 0;
   }
+  // A bit for each slot that is empty, the first bucket's in bits 0 … 3, the second's in 4 … 7.
+  CUCKOO_AVX2 uint32_t empty_slots() const noexcept {
+    const __m256i empty = _mm256_cmpeq_epi32(values_, _mm256_setzero_si256());
+    return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(empty)));
+  }
+
+  // A bucket with one fingerprint more.
+  class Grown {
+   public:
+    // Was it sorted before? Otherwise the fingerprint may have taken another's place.
+    CUCKOO_AVX2 bool sorted() const noexcept { return _mm_testz_si128(unsorted_, unsorted_) != 0; }
+    // As encode_bucket_in_word().
+    CUCKOO_AVX2 uint64_t encode() const noexcept;
+
+   private:
+    friend BucketPair;
+    __m128i values_;
+    __m128i unsorted_;
+  };
+  // Bucket 0 or 1, whose first slot is empty. The slots above move down to below the fingerprint:
+  // each becomes the largest of itself and the smaller of the fingerprint and its upper neighbour.
+  CUCKOO_AVX2 Grown with(uint8_t which, uint64_t fingerprint) const noexcept {
+    const __m128i values = _mm256_castsi256_si128(
+        _mm256_permutevar8x32_epi32(values_, load_constant(kHalves[which].data())));
+    const __m128i above = _mm_alignr_epi8(_mm_set1_epi32(INT32_MAX), values, 4);
+    const __m128i wanted = _mm_set1_epi32(static_cast<int>(fingerprint));
+    Grown grown;
+    grown.values_ = _mm_max_epu32(values, _mm_min_epu32(wanted, above));
+    grown.unsorted_ = _mm_cmpgt_epi32(values, above);
+    return grown;
+  }
+  // Writes a bucket's bits to where it was read, which can be changed.
+  static void write(const BucketBits::Address& at, uint64_t bits) noexcept {
+    constexpr auto kMask = static_cast<uint64_t>(low_bits_mask(kBits));
+    std::byte* const to = const_cast<std::byte*>(at.bytes);
+    const uint32_t shift = kWholeBytes ? 0 : at.shift;
+    store_le(to, (load_le<uint64_t>(to) & ~(kMask << shift)) | bits << shift);
+  }
 
  private:
   // Brings the four bytes of each low part into its lane.
@@ -81,6 +119,8 @@ class BucketPair {
     }
     return shifts;
   }
+  alignas(32) static constexpr std::array<std::array<uint32_t, 8>, 2> kHalves = {
+      {{0, 1, 2, 3, 4, 5, 6, 7}, {4, 5, 6, 7, 0, 1, 2, 3}}};
   alignas(32) static constexpr std::array<uint8_t, 32> kShuffle = make_shuffle();
   alignas(32) static constexpr std::array<uint32_t, 8> kWholeByteShifts = make_whole_byte_shifts();
   alignas(16) static constexpr std::array<std::array<uint32_t, kBucketSlots>, 8> kShifts =
@@ -117,6 +157,22 @@ class BucketPair {
 
   __m256i values_;
 };
+
+template <uint32_t kLowBits, uint32_t kRankBits>
+CUCKOO_AVX2 inline uint64_t BucketPair<kLowBits, kRankBits>::Grown::encode() const noexcept {
+  static_assert(fits_one_word(kBits));
+  const __m128i first_bytes = _mm_setr_epi8(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  const auto highs = static_cast<uint32_t>(
+      _mm_cvtsi128_si32(_mm_shuffle_epi8(_mm_srli_epi32(values_, kLowBits), first_bytes)));
+  const uint64_t rank =
+      encode_rank(highs & 0xFF, highs >> 8 & 0xFF, highs >> 16 & 0xFF, highs >> 24);
+  const __m128i lows = _mm_and_si128(values_, _mm_set1_epi32((1 << kLowBits) - 1));
+  // Two low parts side by side: those of slots 0 and 1 in lane 0, of slots 2 and 3 in lane 2.
+  const __m128i pairs = _mm_or_si128(lows, _mm_srli_epi64(lows, 32 - kLowBits));
+  const uint64_t low01 = static_cast<uint32_t>(_mm_cvtsi128_si32(pairs));
+  const uint64_t low23 = static_cast<uint32_t>(_mm_extract_epi32(pairs, 2));
+  return low01 | low23 << (2 * kLowBits) | rank << (kBucketSlots * kLowBits);
+}
 
 #endif
 

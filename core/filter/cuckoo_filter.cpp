@@ -17,8 +17,8 @@ CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
       page_bits_(buckets_per_page_ * geometry.shape.bits()),
       page_whole_bytes_(page_bits_ / 8),
       bucket_bits_(geometry.shape),
-      probe_(choose_probe(geometry.shape)) {
-  if (probe_ != probe_portable) {
+      code_(choose_code(geometry.shape)) {
+  if (code_.probe != probe_portable) {
     pages_.make_list();
   }
 }

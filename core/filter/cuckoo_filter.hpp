@@ -91,13 +91,13 @@ class CuckooFilter final : public Filter {
   }
 
   // kNotLoaded: one of its pages is not in memory.
-  Answer probe(uint64_t hash) const noexcept override { return probe_(*this, hash); }
+  Answer probe(uint64_t hash) const noexcept override { return code_.probe(*this, hash); }
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
   uint64_t copies(uint64_t cell) const noexcept override;
   uint64_t count(uint64_t hash) const noexcept { return copies(locate(hash)); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
-  bool insert(uint64_t hash);           // true: the cell was there already;
-                                        // std::bad_alloc: nothing was inserted
+  // True: the cell was there already; std::bad_alloc: nothing was inserted.
+  bool insert(uint64_t hash) { return code_.insert(*this, hash); }
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
 
   // Hides memory latency: hash all, prefetch all, then work, in this order.
@@ -133,17 +133,26 @@ class CuckooFilter final : public Filter {
   Status check() const override;
 
   // What runs on a processor without AVX2, for tests and benchmarks.
-  void use_portable_code() noexcept { probe_ = probe_portable; }
+  void use_portable_code() noexcept { code_ = portable_code(); }
 
  private:
-  // cuckoo_probe.cpp
-  using Probe = Answer (*)(const CuckooFilter& filter, uint64_t hash) noexcept;
-  static Probe choose_probe(const BucketShape& shape) noexcept;
+  // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp).
+  struct Code {
+    Answer (*probe)(const CuckooFilter& filter, uint64_t hash) noexcept;
+    bool (*insert)(CuckooFilter& filter, uint64_t hash);
+  };
+  static Code choose_code(const BucketShape& shape) noexcept;
+  static Code portable_code() noexcept;
   template <uint32_t kRankBits, uint32_t... kLowBits>
-  static Probe probe_for(uint32_t low_bits,
-                         std::integer_sequence<uint32_t, kLowBits...> all) noexcept;
+  static Code code_for(uint32_t low_bits,
+                       std::integer_sequence<uint32_t, kLowBits...> all) noexcept;
   template <uint32_t kLowBits, uint32_t kRankBits>
   static Answer probe_avx2(const CuckooFilter& filter, uint64_t hash) noexcept;
+  template <uint32_t kLowBits, uint32_t kRankBits>
+  static bool insert_avx2(CuckooFilter& filter, uint64_t hash);
+  static bool insert_portable(CuckooFilter& filter, uint64_t hash);
+  template <uint32_t kLowBits, uint32_t kRankBits>
+  static constexpr Code avx2_code() noexcept;
   static Answer probe_portable(const CuckooFilter& filter, uint64_t hash) noexcept;
   static Answer probe_overflow(const CuckooFilter& filter, uint64_t hash) noexcept;
   Answer probe_pages(const Place& place) const noexcept;
@@ -206,7 +215,7 @@ class CuckooFilter final : public Filter {
   uint64_t page_bits_;         // of a full page's buckets
   uint64_t page_whole_bytes_;  // the same in bytes, when it is of whole ones
   BucketBits bucket_bits_;
-  Probe probe_;
+  Code code_;
 
   std::vector<Node> nodes_;  // the search's memory, kept for the next one
 };

@@ -18,12 +18,13 @@ class CuckooFilter::PageBuckets {
   explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
 
   BucketValues read(uint64_t bucket) const noexcept { return filter_.read(bucket); }
-  bool has_empty_slot(uint64_t bucket) const noexcept {
-    return filter_.bucket_bits_.has_empty_slot(filter_.address(bucket));
+  using Spot = BucketBits::Address;  // where a bucket is
+  Spot spot(uint64_t bucket) const noexcept { return filter_.address(bucket); }
+  bool has_empty_slot(const Spot& at) const noexcept {
+    return filter_.bucket_bits_.has_empty_slot(at);
   }
-  void prefetch(uint64_t bucket) const noexcept {
-    __builtin_prefetch(filter_.address(bucket).bytes);
-  }
+  void prefetch(const Spot& at) const noexcept { __builtin_prefetch(at.bytes); }
+  bool insert(uint64_t hash, const Place&) { return filter_.insert(hash); }
   // May throw, so before the first change of an operation.
   void touch(uint64_t bucket) { filter_.pages_.mark_dirty(filter_.page_of(bucket)); }
   // One copy of `from`, which is among the bucket's values, becomes `to`.
@@ -72,13 +73,13 @@ class CuckooFilter::ArrayBuckets {
     const uint32_t* slots = &slots_[kBucketSlots * bucket];
     return {slots[0], slots[1], slots[2], slots[3]};
   }
-  bool has_empty_slot(uint64_t bucket) const noexcept {
-    const uint32_t* slots = &slots_[kBucketSlots * bucket];
+  using Spot = const uint32_t*;
+  Spot spot(uint64_t bucket) const noexcept { return &slots_[kBucketSlots * bucket]; }
+  bool has_empty_slot(Spot slots) const noexcept {
     return slots[0] == 0 || slots[1] == 0 || slots[2] == 0 || slots[3] == 0;
   }
-  void prefetch(uint64_t bucket) const noexcept {
-    __builtin_prefetch(&slots_[kBucketSlots * bucket]);
-  }
+  void prefetch(Spot slots) const noexcept { __builtin_prefetch(slots); }
+  bool insert(uint64_t, const Place& place) { return filter_.insert_at(*this, place); }
   void touch(uint64_t) noexcept {}
   void replace(uint64_t bucket, const BucketValues&, uint64_t from, uint64_t to) noexcept {
     uint32_t* const slots = &slots_[kBucketSlots * bucket];
@@ -99,9 +100,9 @@ bool CuckooFilter::worth_decoding(uint64_t inserts) const noexcept {
 
 // ---- inserting
 
-bool CuckooFilter::insert(uint64_t hash) {
-  PageBuckets buckets(*this);
-  return insert_at(buckets, locate(hash));
+bool CuckooFilter::insert_portable(CuckooFilter& filter, uint64_t hash) {
+  PageBuckets buckets(filter);
+  return filter.insert_at(buckets, filter.locate(hash));
 }
 
 template <class Buckets>
@@ -175,10 +176,12 @@ bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, uint32_t& free_end)
   const uint64_t root2 = nodes_[1 % nodes_.size()].bucket;
   const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
   const BucketValues values = buckets.read(node.bucket);
-  BucketValues others;  // first all, so that their memory comes at one time
+  uint64_t others[kBucketSlots];  // first all, so that their memory comes at one time
+  typename Buckets::Spot spots[kBucketSlots];
   for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
     others[slot] = alternate(node.bucket, values[slot]);
-    buckets.prefetch(others[slot]);
+    spots[slot] = buckets.spot(others[slot]);
+    buckets.prefetch(spots[slot]);
   }
   for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
     const uint64_t bucket = others[slot];
@@ -187,7 +190,7 @@ bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, uint32_t& free_end)
       continue;
     }
     nodes_.push_back({bucket, values[slot], parent});
-    if (buckets.has_empty_slot(bucket)) {
+    if (buckets.has_empty_slot(spots[slot])) {
       free_end = static_cast<uint32_t>(nodes_.size() - 1);
       return true;
     }
@@ -293,11 +296,11 @@ uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> ha
     const size_t count = std::min(kBatch, hashes.size());
     for (size_t i = 0; i < count; ++i) {
       places[i] = locate(hashes[i]);
-      buckets.prefetch(places[i].bucket1);
-      buckets.prefetch(places[i].bucket2);
+      buckets.prefetch(buckets.spot(places[i].bucket1));
+      buckets.prefetch(buckets.spot(places[i].bucket2));
     }
     for (size_t i = 0; i < count; ++i) {
-      present += insert_at(buckets, places[i]) ? 1 : 0;
+      present += buckets.insert(hashes[i], places[i]) ? 1 : 0;
     }
     hashes = hashes.subspan(count);
   }
