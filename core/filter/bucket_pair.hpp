@@ -143,7 +143,7 @@ class BucketPair {
   }
   CUCKOO_AVX2 static __m128i highs_of(const BucketBits::Address& at,
                                       const uint32_t* ranks) noexcept {
-    return _mm_cvtepu8_epi32(_mm_loadu_si32(ranks + rank(at)));
+    return _mm_cvtepu8_epi32(_mm_cvtsi32_si128(static_cast<int>(ranks[rank(at)])));
   }
   static uint32_t rank(const BucketBits::Address& at) noexcept {
     constexpr uint32_t kRankAt = kBucketSlots * kLowBits;

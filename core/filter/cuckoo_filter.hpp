@@ -22,7 +22,7 @@
 // need the two pages of the hash in memory; insert, builders, check and digest need all.
 //   insert       breadth-first search for the shortest relocation path over at most
 //                min(20,000, 4·M) nodes; O(1) expected (2.2 nodes on average at load .97)
-//   contains     2 bucket reads (core/filter/bucket_bits.hpp)
+//   contains     2 bucket reads (core/filter/bucket_bits.hpp; with AVX2 bucket_pair.hpp)
 //   builders     keep all buckets decoded in an array where that pays. Where entries are stored may
 //                differ from single inserts, but not from the same calls elsewhere (I6)
 // Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
@@ -136,7 +136,8 @@ class CuckooFilter final : public Filter {
   void use_portable_code() noexcept { code_ = portable_code(); }
 
  private:
-  // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp).
+  // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp): the same answers and the
+  // same bytes whatever it is.
   struct Code {
     Answer (*probe)(const CuckooFilter& filter, uint64_t hash) noexcept;
     bool (*insert)(CuckooFilter& filter, uint64_t hash);

@@ -7,28 +7,6 @@
 #include "core/filter/cuckoo_filter.hpp"
 
 namespace cuckoo {
-namespace {
-
-// Which bucket an insert takes, by the empty slots of both: 0 the first, 1 the second, the same as
-// in insert_at(). kNone when neither has any, or what is empty does not stand before what is not:
-// an unsorted bucket.
-constexpr uint8_t kNone = 2;
-constexpr std::array<uint8_t, 256> make_choices() {
-  std::array<uint8_t, 256> choices{};
-  choices.fill(kNone);
-  for (unsigned empty1 = 0; empty1 <= kBucketSlots; ++empty1) {
-    for (unsigned empty2 = 0; empty2 <= kBucketSlots; ++empty2) {
-      const unsigned slots = ((1U << empty1) - 1) | ((1U << empty2) - 1) << kBucketSlots;
-      if (empty1 + empty2 != 0) {
-        choices[slots] = empty1 != 0 && empty1 >= empty2 ? 0 : 1;
-      }
-    }
-  }
-  return choices;
-}
-constexpr std::array<uint8_t, 256> kChoices = make_choices();
-
-}  // namespace
 
 inline Filter::Answer CuckooFilter::probe_pages(const Place& place) const noexcept {
   const PagePlace at1 = page_place(place.bucket1);
@@ -61,6 +39,29 @@ Filter::Answer CuckooFilter::probe_overflow(const CuckooFilter& filter, uint64_t
 }
 
 #if CUCKOO_HAS_AVX2_CODE
+
+namespace {
+
+// Which bucket an insert takes, by the empty slots of both: 0 the first, 1 the second, the same as
+// in insert_at(). kNone when neither has any, or what is empty does not stand before what is not:
+// an unsorted bucket.
+constexpr uint8_t kNone = 2;
+constexpr std::array<uint8_t, 256> make_choices() {
+  std::array<uint8_t, 256> choices{};
+  choices.fill(kNone);
+  for (unsigned empty1 = 0; empty1 <= kBucketSlots; ++empty1) {
+    for (unsigned empty2 = 0; empty2 <= kBucketSlots; ++empty2) {
+      const unsigned slots = ((1U << empty1) - 1) | ((1U << empty2) - 1) << kBucketSlots;
+      if (empty1 + empty2 != 0) {
+        choices[slots] = empty1 != 0 && empty1 >= empty2 ? 0 : 1;
+      }
+    }
+  }
+  return choices;
+}
+constexpr std::array<uint8_t, 256> kChoices = make_choices();
+
+}  // namespace
 
 template <uint32_t kLowBits, uint32_t kRankBits>
 CUCKOO_AVX2 Filter::Answer CuckooFilter::probe_avx2(const CuckooFilter& filter,
