@@ -136,8 +136,8 @@ class CuckooFilter final : public Filter {
   void use_portable_code() noexcept { code_ = portable_code(); }
 
  private:
-  // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp): the same answers and the
-  // same bytes whatever it is.
+  // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp). The answers and the
+  // bytes do not depend on it.
   struct Code {
     Answer (*probe)(const CuckooFilter& filter, uint64_t hash) noexcept;
     bool (*insert)(CuckooFilter& filter, uint64_t hash);
