@@ -49,19 +49,25 @@ PageSet::Chunk& PageSet::own_chunk(uint64_t index) {
   return owned_chunk(index);
 }
 
+void PageSet::point_to(const std::byte* page, Chunk& chunk, uint64_t index) noexcept {
+  chunk.pages[index & (kChunkPages - 1)] = page;
+  if (list_ != nullptr) {
+    list_[index] = page;
+  }
+}
+
 std::byte* PageSet::own(uint64_t index) {
   assert(index < page_count_ && !owns(index));
   Chunk& chunk = own_chunk(index);
-  const std::byte*& page = chunk.pages[index & (kChunkPages - 1)];
   const bool was_shared = shared(index);
   std::byte* const own =
-      was_shared ? own_buffer(page) : make_buffer(size_t{page_bytes_} + kSlackBytes);
+      was_shared ? own_buffer(find(index)) : make_buffer(size_t{page_bytes_} + kSlackBytes);
   if (was_shared) {
     chunk.shared[mark_word(index)] &= ~mark_bit(index);
   } else {
     ++backed_count_;
   }
-  page = own;
+  point_to(own, chunk, index);
   return own;
 }
 
@@ -69,8 +75,7 @@ void PageSet::share(uint64_t index) noexcept {
   assert(owns(index));
   Chunk& chunk = owned_chunk(index);
   assert((chunk.dirty[mark_word(index)] & mark_bit(index)) == 0);
-  const std::byte*& page = chunk.pages[index & (kChunkPages - 1)];
-  page = share_buffer(const_cast<std::byte*>(page));
+  point_to(share_buffer(owned(index)), chunk, index);
   chunk.shared[mark_word(index)] |= mark_bit(index);
 }
 
@@ -85,7 +90,17 @@ std::byte* PageSet::add(uint64_t index, bool stored) {
 
 void PageSet::add_zero(uint64_t index) {
   assert(index < page_count_ && find(index) == nullptr);
-  own_chunk(index).pages[index & (kChunkPages - 1)] = kZeroPage;
+  point_to(kZeroPage, own_chunk(index), index);
+}
+
+void PageSet::make_list() {
+  if (page_count_ > kMaxListed) {
+    return;
+  }
+  list_ = std::make_unique<const std::byte*[]>(page_count_);
+  for (uint64_t index = 0; index < page_count_; ++index) {
+    list_[index] = find(index);
+  }
 }
 
 void PageSet::complete() noexcept {
@@ -93,6 +108,9 @@ void PageSet::complete() noexcept {
   const std::byte* const absent = nullptr;
   for (const auto& chunk : chunks_) {
     std::replace(std::begin(chunk->pages), std::end(chunk->pages), absent, &kZeroPage[0]);
+  }
+  if (list_ != nullptr) {
+    std::replace(list_.get(), list_.get() + page_count_, absent, &kZeroPage[0]);
   }
 }
 
@@ -125,8 +143,10 @@ bool PageSet::stored(uint64_t index) const noexcept {
 }
 
 size_t PageSet::memory_bytes() const noexcept {
-  return sizeof *this + table_.capacity() * sizeof(void*) + chunks_.capacity() * sizeof(void*) +
-         chunks_.size() * sizeof(OwnedChunk) + dirty_.capacity() * sizeof(dirty_[0]) +
+  const size_t listed = list_ == nullptr ? 0 : page_count_;
+  return sizeof *this + (table_.capacity() + listed) * sizeof(void*) +
+         chunks_.capacity() * sizeof(void*) + chunks_.size() * sizeof(OwnedChunk) +
+         dirty_.capacity() * sizeof(dirty_[0]) +
          backed_count_ * (size_t{page_bytes_} + kSlackBytes + kBufferOverhead);
 }
 

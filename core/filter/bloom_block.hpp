@@ -13,15 +13,7 @@
 #include <cstdint>
 
 #include "core/base/bytes.hpp"
-
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#include <immintrin.h>
-// Whole functions are compiled for AVX2 that only run where has_avx2(). What is inlined into them
-// must be so too or for no processor in particular.
-#define CUCKOO_AVX2 __attribute__((target("avx2")))
-#else
-#define CUCKOO_AVX2
-#endif
+#include "core/base/processor.hpp"
 
 namespace cuckoo {
 
@@ -54,9 +46,7 @@ struct PortableBlock {
   }
 };
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-
-inline bool has_avx2() noexcept { return __builtin_cpu_supports("avx2") != 0; }
+#if CUCKOO_HAS_AVX2_CODE
 
 class Avx2Block {
  public:
@@ -113,7 +103,6 @@ class Avx2Block {
 
 #else
 
-inline bool has_avx2() noexcept { return false; }
 using Avx2Block = PortableBlock;
 
 #endif

@@ -13,32 +13,6 @@ constexpr RankWidth kRankWidths[] = {{16, 12}, {19, 13}, {23, 14}, {28, 15}};  /
 
 constexpr uint32_t kMaxBucketBits = 128;
 constexpr uint32_t kRanks = uint32_t{1} << 15;
-constexpr uint32_t kHighs = 29;  // 0 … 28: what fills the table behind the last rank of radix 28
-
-// C(n, k); n <= 31
-constexpr uint32_t choose(uint32_t n, uint32_t k) {
-  if (n < k) {
-    return 0;
-  }
-  uint32_t result = 1;
-  for (uint32_t i = 0; i < k; ++i) {
-    result = result * (n - i) / (i + 1);
-  }
-  return result;
-}
-
-// [slot][high]: what that high in that slot adds to the rank, C(high + slot, slot + 1)
-using RankTerms = std::array<std::array<uint16_t, 32>, kBucketSlots>;
-constexpr RankTerms make_rank_terms() {
-  RankTerms terms{};
-  for (uint32_t slot = 0; slot < kBucketSlots; ++slot) {
-    for (uint32_t high = 0; high < kHighs; ++high) {
-      terms[slot][high] = static_cast<uint16_t>(choose(high + slot, slot + 1));
-    }
-  }
-  return terms;
-}
-constexpr RankTerms kRankTerms = make_rank_terms();
 
 struct RankTable {
   std::array<uint32_t, kRanks> highs{};
@@ -118,11 +92,6 @@ bool narrowest_bucket_shape(uint64_t fingerprints, BucketShape& shape) noexcept 
 const uint32_t* rank_table() noexcept {
   static const RankTable table;
   return table.highs.data();
-}
-
-uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2, uint32_t high3) noexcept {
-  return uint32_t{kRankTerms[0][high0]} + kRankTerms[1][high1] + kRankTerms[2][high2] +
-         kRankTerms[3][high3];
 }
 
 uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept {

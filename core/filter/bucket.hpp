@@ -60,7 +60,39 @@ using BucketValues = std::array<uint64_t, kBucketSlots>;
 // Of each of 2^15 ranks the highs, one a byte, slot 0 in the lowest byte. Ranks from 31,465 on
 // decode too (to highs of 28), so a damaged rank never reads behind the table.
 const uint32_t* rank_table() noexcept;
-uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2, uint32_t high3) noexcept;
+
+inline constexpr uint32_t kHighs = 29;  // 0 … 28: what the ranks in that table decode to
+
+// C(n, k); n <= 31
+constexpr uint32_t choose(uint32_t n, uint32_t k) {
+  if (n < k) {
+    return 0;
+  }
+  uint32_t result = 1;
+  for (uint32_t i = 0; i < k; ++i) {
+    result = result * (n - i) / (i + 1);
+  }
+  return result;
+}
+
+// [slot][high]: what that high in that slot adds to the rank, C(high + slot, slot + 1)
+using RankTerms = std::array<std::array<uint16_t, 32>, kBucketSlots>;
+constexpr RankTerms make_rank_terms() {
+  RankTerms terms{};
+  for (uint32_t slot = 0; slot < kBucketSlots; ++slot) {
+    for (uint32_t high = 0; high < kHighs; ++high) {
+      terms[slot][high] = static_cast<uint16_t>(choose(high + slot, slot + 1));
+    }
+  }
+  return terms;
+}
+inline constexpr RankTerms kRankTerms = make_rank_terms();
+
+inline uint32_t encode_rank(uint32_t high0, uint32_t high1, uint32_t high2,
+                            uint32_t high3) noexcept {
+  return uint32_t{kRankTerms[0][high0]} + kRankTerms[1][high1] + kRankTerms[2][high2] +
+         kRankTerms[3][high3];
+}
 
 // Values in any order. (They are decoded where they stand: core/filter/bucket_bits.hpp.)
 uint128 encode_bucket(const BucketShape& shape, BucketValues values) noexcept;

@@ -1,29 +1,31 @@
 #include "core/filter/bucket_bits.hpp"
 
-#include <numeric>
+#include <algorithm>
 
 namespace cuckoo {
-namespace {
-
-// Up to this many low bits a probe's eight lanes match by chance so often (8/2^l) that the branch
-// costs more than decoding always.
-constexpr uint32_t kAlwaysDecodeLowBits = 5;
-
-// Bit offsets are multiples of the width, so the shift is at most 8 - gcd(width, 8).
-bool fits_one_word(uint32_t bits) noexcept { return bits + 8 - std::gcd(bits, 8U) <= 64; }
-
-}  // namespace
-
 BucketBits::BucketBits(const BucketShape& shape) noexcept
     : shape_(shape),
       bits_(shape.bits()),
       lanes_per_word_(fits_one_word(bits_) ? kBucketSlots : 2),
       lane_test_(LaneTest::make(shape.low_bits, lanes_per_word_)),
-      always_decode_(shape.low_bits <= kAlwaysDecodeLowBits ? 1 : 0),
       low_mask_((uint64_t{1} << shape.low_bits) - 1),
+      word_mask_(static_cast<uint64_t>(low_bits_mask(bits_))),
       rank_shift_(kBucketSlots * shape.low_bits),
       rank_mask_((uint32_t{1} << shape.rank_bits) - 1),
-      ranks_(rank_table()) {}
+      ranks_(rank_table()) {
+  const uint32_t lane_bits = std::max(shape.low_bits, 1U);
+  const LaneTest lanes = LaneTest::make(lane_bits, lanes_per_word_);
+  ones_ = lanes.ones;
+  tops_ = lanes.top;
+  for (uint32_t same = 0; same < other_highs_.size(); ++same) {
+    other_highs_[same] = 0;
+    for (uint32_t lane = 0; lane < lanes_per_word_; ++lane) {
+      if ((same >> lane & 1) == 0) {
+        other_highs_[same] |= ((uint64_t{1} << lane_bits) - 1) << (lane * lane_bits);
+      }
+    }
+  }
+}
 
 // A bucket of more than one word is read in parts, each at its own bit offset: two lanes, the other
 // two, and the rank only when a low part matched. Two lanes and a shift of at most 7 fit one word
@@ -34,9 +36,6 @@ bool BucketBits::wide_matches(const Address& at, uint64_t fingerprint) const noe
   const uint32_t second = at.shift + 2 * low_bits;
   const uint64_t flags01 = lane_test_.equal(load_word(at), low);
   const uint64_t flags23 = lane_test_.equal(load_word({at.bytes + (second >> 3), second & 7}), low);
-  if ((flags01 | flags23) == 0) {
-    return false;
-  }
   const uint32_t rank_at = at.shift + rank_shift_;
   const auto rank =
       static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7})) & rank_mask_;
@@ -51,8 +50,9 @@ bool BucketBits::wide_matches(const Address& at, uint64_t fingerprint) const noe
 
 bool BucketBits::wide_hold(const Address& at1, const Address& at2,
                            uint64_t fingerprint) const noexcept {
-  __builtin_prefetch(at2.bytes);
-  return wide_matches(at1, fingerprint) || wide_matches(at2, fingerprint);
+  const bool held1 = wide_matches(at1, fingerprint);
+  const bool held2 = wide_matches(at2, fingerprint);
+  return static_cast<unsigned>(held1) + static_cast<unsigned>(held2) != 0;
 }
 
 // I2 is what the masks are for.
@@ -65,9 +65,7 @@ void BucketBits::write(std::byte* page, uint64_t bucket_in_page,
     store_le(to, (load_le<uint64_t>(to) & ~mask) | value);
   };
   if (one_word()) {
-    const uint64_t mask = static_cast<uint64_t>(low_bits_mask(bits_));
-    const uint64_t bits = encode_bucket_in_word(shape_, values);
-    merge(at, mask << shift, (bits & mask) << shift);
+    write_word({at, shift}, encode_bucket_in_word(shape_, values));
     return;
   }
   const uint128 mask = low_bits_mask(bits_);

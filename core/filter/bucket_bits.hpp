@@ -6,17 +6,24 @@
 //   I2  bits of other buckets are never changed, not even when a damaged page decodes to values
 //       that no bucket of the shape can hold.
 //
-// hold() is the hot path of every probe: low parts are compared first, all lanes of a word in one
-// pass, so that a negative rarely decodes the rank.
+// hold() has no branch on what the buckets hold: the next answer can't be foreseen where some keys
+// are there and others not, and to take back what was begun on a wrong guess costs more than to
+// decode two ranks. (core/filter/bucket_pair.hpp does the same in AVX2's lanes.)
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 #include "core/base/bytes.hpp"
 #include "core/filter/bucket.hpp"
 
 namespace cuckoo {
+
+// Can each bucket be read in one 64-bit load? Bit offsets are multiples of the width, so the shift
+// is at most 8 - gcd(width, 8).
+constexpr bool fits_one_word(uint32_t bits) noexcept { return bits + 8 - std::gcd(bits, 8U) <= 64; }
 
 class BucketBits {
  public:
@@ -27,6 +34,8 @@ class BucketBits {
   };
 
   explicit BucketBits(const BucketShape& shape) noexcept;
+
+  const uint32_t* ranks() const noexcept { return ranks_; }  // rank_table(), without a call
 
   Address address(const std::byte* page, uint64_t bucket_in_page) const noexcept {
     const uint64_t bit = bucket_in_page * bits_;
@@ -49,6 +58,12 @@ class BucketBits {
     const uint32_t rank_at = at.shift + rank_shift_;
     const auto rank = static_cast<uint32_t>(load_word({at.bytes + (rank_at >> 3), rank_at & 7}));
     return (ranks_[rank & rank_mask_] & 0xFF) == 0;
+  }
+  // The bits of a whole bucket, of a shape that fits one word, to a place that can be changed.
+  void write_word(const Address& at, uint64_t bits) const noexcept {
+    std::byte* const to = const_cast<std::byte*>(at.bytes);
+    const uint64_t mask = word_mask_ << at.shift;
+    store_le(to, (load_le<uint64_t>(to) & ~mask) | ((bits << at.shift) & mask));
   }
   // Values in any order.
   void write(std::byte* page, uint64_t bucket_in_page, const BucketValues& values) const noexcept;
@@ -78,27 +93,21 @@ class BucketBits {
     };
     return {value(0), value(1), value(2), value(3)};
   }
-  // Bit 0: for some j both bit j·l of lows and bit 8·j of highs are set.
-  uint64_t both(uint64_t lows, uint64_t highs) const noexcept {
-    const uint32_t l = shape_.low_bits;
-    return (lows & highs) | ((lows >> l) & (highs >> 8)) | ((lows >> (2 * l)) & (highs >> 16)) |
-           ((lows >> (3 * l)) & (highs >> 24));
-  }
-  // Bit 0: a lane holds the fingerprint (high, and low by the flags of LaneTest::equal).
-  uint64_t matches(uint64_t word, uint64_t flags, uint32_t high) const noexcept {
-    const uint64_t lows = flags >> lane_test_.top_shift;
+  // Not 0: for some j both lane j holds the low part (`lows` has it in each) and the high part is
+  // high j. A lane of x is zero when its low part is the same, unless the high part says no; then
+  // all its bits are set. x - ones borrows from a lane when that one, or one below it, is zero: so
+  // the bits that remain may be too many, but only when one of them is right.
+  uint64_t matches(uint64_t word, uint64_t lows, uint32_t high) const noexcept {
     const uint32_t rank = static_cast<uint32_t>(word >> rank_shift_) & rank_mask_;
-    return both(lows, equal_highs(ranks_[rank], high) >> 7);
+    // Bits 0, 8, 16 and 24 become bits 28 to 31.
+    const uint32_t same = ((equal_highs(ranks_[rank], high) >> 7) * 0x10204080u) >> 28;
+    const uint64_t x = ((word & lane_test_.lanes) ^ lows) | other_highs_[same];
+    return (x - ones_) & ~x & tops_;
   }
   bool words_hold(uint64_t word1, uint64_t word2, uint64_t fingerprint) const noexcept {
-    const uint64_t low = fingerprint & low_mask_;
-    const uint64_t flags1 = lane_test_.equal(word1, low);
-    const uint64_t flags2 = lane_test_.equal(word2, low);
-    if ((flags1 | flags2 | always_decode_) == 0) {
-      return false;
-    }
+    const uint64_t lows = (fingerprint & low_mask_) * ones_;
     const auto high = static_cast<uint32_t>(fingerprint >> shape_.low_bits);
-    return ((matches(word1, flags1, high) | matches(word2, flags2, high)) & 1) != 0;
+    return (matches(word1, lows, high) | matches(word2, lows, high)) != 0;
   }
   bool wide_hold(const Address& at1, const Address& at2, uint64_t fingerprint) const noexcept;
   bool wide_matches(const Address& at, uint64_t fingerprint) const noexcept;
@@ -107,8 +116,12 @@ class BucketBits {
   uint32_t bits_;            // of a bucket
   uint32_t lanes_per_word_;  // 4: a whole bucket is read in one 64-bit load; else 2
   LaneTest lane_test_;
-  uint64_t always_decode_;  // not 0: so few low bits that testing them first does not pay
+  // Lanes of no bits count as one bit that is always zero.
+  uint64_t ones_;                         // the lowest bit of each lane
+  uint64_t tops_;                         // the highest
+  std::array<uint64_t, 16> other_highs_;  // [which high parts are the same]: all bits of the others
   uint64_t low_mask_;
+  uint64_t word_mask_;  // of a bucket that fits one word
   uint32_t rank_shift_;
   uint32_t rank_mask_;
   const uint32_t* ranks_;

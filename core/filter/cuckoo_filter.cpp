@@ -5,11 +5,6 @@
 #include <cmath>
 
 namespace cuckoo {
-namespace {
-
-constexpr uint64_t kMaxSearchNodes = 20000;
-
-}  // namespace
 
 // ---- geometry
 
@@ -19,7 +14,14 @@ CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
       fingerprints_(geometry.shape.fingerprints()),
       buckets_per_page_(geometry.buckets_per_page()),
       page_reciprocal_(~uint64_t{0} / buckets_per_page_ + 1),
-      bucket_bits_(geometry.shape) {}
+      page_bits_(buckets_per_page_ * geometry.shape.bits()),
+      page_whole_bytes_(page_bits_ / 8),
+      bucket_bits_(geometry.shape),
+      code_(choose_code(geometry.shape)) {
+  if (code_.probe != probe_portable) {
+    pages_.make_list();
+  }
+}
 
 GeometryWords CuckooFilter::words() const noexcept {
   return {geometry_.buckets, geometry_.shape.radix, geometry_.shape.low_bits};
@@ -123,131 +125,6 @@ uint64_t CuckooFilter::count(uint64_t hash, const PendingRemoves& pending) const
   return there > gone ? there - gone : 0;
 }
 
-// ---- where an insert finds the buckets
-
-class CuckooFilter::PageBuckets {
- public:
-  explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
-
-  BucketValues read(uint64_t bucket) const noexcept { return filter_.read(bucket); }
-  bool has_empty_slot(uint64_t bucket) const noexcept {
-    return filter_.bucket_bits_.has_empty_slot(filter_.address(bucket));
-  }
-  void prefetch(uint64_t bucket) const noexcept {
-    __builtin_prefetch(filter_.address(bucket).bytes);
-  }
-  // May throw, so before the first change of an operation.
-  void touch(uint64_t bucket) { filter_.pages_.mark_dirty(filter_.page_of(bucket)); }
-  // One copy of `from`, which is among the bucket's values, becomes `to`.
-  void replace(uint64_t bucket, const BucketValues& values, uint64_t from, uint64_t to) {
-    filter_.replace(bucket, values, from, to);
-  }
-
- private:
-  CuckooFilter& filter_;
-};
-
-// Four values of 32 bits a bucket: no decoding, sorting and encoding at each insert, so half the
-// time of an insert into pages; decoding and encoding all buckets once costs as much as that saves
-// on one insert for every other bucket. Values stand in any order here.
-class CuckooFilter::ArrayBuckets {
- public:
-  explicit ArrayBuckets(CuckooFilter& filter)
-      : filter_(filter), slots_(kBucketSlots * filter.geometry_.buckets) {
-    for (uint64_t bucket = 0; bucket < filter.geometry_.buckets; ++bucket) {
-      const BucketValues values = filter.read(bucket);
-      for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
-        slots_[kBucketSlots * bucket + slot] = static_cast<uint32_t>(values[slot]);
-      }
-    }
-  }
-  // Marks the pages that change, no others.
-  void store() {
-    PageSet& pages = filter_.pages_;
-    std::vector<std::byte> encoded(size_t{pages.page_bytes()} + PageSet::kSlackBytes);
-    uint64_t bucket = 0;
-    for (uint64_t page = 0; page < pages.page_count(); ++page) {
-      std::fill(encoded.begin(), encoded.end(), std::byte{0});
-      const uint64_t first = bucket;
-      const uint64_t end = std::min(first + filter_.buckets_per_page_, filter_.geometry_.buckets);
-      for (; bucket < end; ++bucket) {
-        filter_.bucket_bits_.write(encoded.data(), bucket - first, read(bucket));
-      }
-      if (!std::equal(encoded.begin(), encoded.end(), pages.find(page))) {
-        pages.mark_dirty(page);
-        std::copy(encoded.begin(), encoded.end(), pages.owned(page));
-      }
-    }
-  }
-
-  BucketValues read(uint64_t bucket) const noexcept {
-    const uint32_t* slots = &slots_[kBucketSlots * bucket];
-    return {slots[0], slots[1], slots[2], slots[3]};
-  }
-  bool has_empty_slot(uint64_t bucket) const noexcept {
-    const uint32_t* slots = &slots_[kBucketSlots * bucket];
-    return slots[0] == 0 || slots[1] == 0 || slots[2] == 0 || slots[3] == 0;
-  }
-  void prefetch(uint64_t bucket) const noexcept {
-    __builtin_prefetch(&slots_[kBucketSlots * bucket]);
-  }
-  void touch(uint64_t) noexcept {}
-  void replace(uint64_t bucket, const BucketValues&, uint64_t from, uint64_t to) noexcept {
-    uint32_t* const slots = &slots_[kBucketSlots * bucket];
-    *std::find(slots, slots + kBucketSlots, static_cast<uint32_t>(from)) =
-        static_cast<uint32_t>(to);
-  }
-
- private:
-  CuckooFilter& filter_;
-  std::vector<uint32_t> slots_;
-};
-
-bool CuckooFilter::worth_decoding(uint64_t inserts) const noexcept {
-  constexpr uint64_t kMostBuckets = (uint64_t{1} << 28) / (kBucketSlots * sizeof(uint32_t));
-  return inserts >= geometry_.buckets / 2 && inserts >= 1024 && geometry_.buckets <= kMostBuckets &&
-         fingerprints_ <= UINT32_MAX;
-}
-
-// ---- inserting
-
-bool CuckooFilter::insert(uint64_t hash) {
-  PageBuckets buckets(*this);
-  return insert_at(buckets, locate(hash));
-}
-
-template <class Buckets>
-bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
-  if (!overflow_.empty()) {
-    // A cell that overflowed once is counted there: any number of copies costs O(1) each.
-    if (const uint64_t number = cell(place); overflow_.count(number) != 0) {
-      overflow_.add(number);
-      return true;
-    }
-  }
-  const BucketValues values1 = buckets.read(place.bucket1);
-  const BucketValues values2 = buckets.read(place.bucket2);
-  const auto copies = [](const BucketValues& values, uint64_t value) {
-    return std::count(values.begin(), values.end(), value);
-  };
-  const bool present = copies(values1, place.fingerprint) + copies(values2, place.fingerprint) != 0;
-  // The emptier bucket, so that fewer fill up early: a tenth less time up to the design load.
-  const auto empty1 = copies(values1, 0);
-  const auto empty2 = copies(values2, 0);
-  if (empty1 != 0 && empty1 >= empty2) {
-    buckets.touch(place.bucket1);
-    buckets.replace(place.bucket1, values1, 0, place.fingerprint);
-  } else if (empty2 != 0) {
-    buckets.touch(place.bucket2);
-    buckets.replace(place.bucket2, values2, 0, place.fingerprint);
-  } else if (!relocate(buckets, place)) {
-    overflow_.add(cell(place));
-    return present;
-  }
-  ++occupied_;
-  return present;
-}
-
 bool CuckooFilter::remove(uint64_t hash) {
   const Place place = locate(hash);
   if (!overflow_.empty() && overflow_.remove(cell(place))) {
@@ -265,193 +142,7 @@ bool CuckooFilter::remove(uint64_t hash) {
   return false;
 }
 
-// ---- relocation
-//
-// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket.
-// Left out, because no shortest path from {bucket1, bucket2} to a free bucket can contain it: an
-// entry that leads back to its own bucket, to a root, or to the bucket its parent came from.
-//
-// The path found visits no bucket twice. A shortest walk of the whole graph repeats no bucket (the
-// part between two visits could be cut out: both see the same entries), begins at a root and meets
-// no root again; so it uses none of the edges left out, and the search, which goes by length, finds
-// a walk of that length. What it finds is therefore a shortest walk itself.
-// So each value on the path is still in its bucket when its turn to move comes.
-
-template <class Buckets>
-bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
-  nodes_.clear();
-  nodes_.push_back({place.bucket1, place.fingerprint, kNoParent});
-  if (place.bucket2 != place.bucket1) {
-    nodes_.push_back({place.bucket2, place.fingerprint, kNoParent});
-  }
-  const uint64_t limit = std::min(kMaxSearchNodes, 4 * geometry_.buckets);
-  for (uint32_t next = 0; next < nodes_.size() && nodes_.size() < limit; ++next) {
-    uint32_t free_end = 0;
-    if (expand(buckets, next, free_end)) {
-      move_along(buckets, free_end);
-      return true;
-    }
-  }
-  return false;
-}
-
-// Appends the buckets that the entries of a full one lead to. True when the last one has an empty
-// slot: free_end is its node.
-template <class Buckets>
-bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, uint32_t& free_end) {
-  const Node node = nodes_[parent];
-  const uint64_t root1 = nodes_[0].bucket;
-  const uint64_t root2 = nodes_[1 % nodes_.size()].bucket;
-  const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
-  const BucketValues values = buckets.read(node.bucket);
-  BucketValues others;  // first all, so that their memory comes at one time
-  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
-    others[slot] = alternate(node.bucket, values[slot]);
-    buckets.prefetch(others[slot]);
-  }
-  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
-    const uint64_t bucket = others[slot];
-    const bool copy = slot > 0 && values[slot] == values[slot - 1];  // leads to the same bucket
-    if (copy || bucket == node.bucket || bucket == root1 || bucket == root2 || bucket == before) {
-      continue;
-    }
-    nodes_.push_back({bucket, values[slot], parent});
-    if (buckets.has_empty_slot(bucket)) {
-      free_end = static_cast<uint32_t>(nodes_.size() - 1);
-      return true;
-    }
-  }
-  return false;
-}
-
-// From the free end backwards: an entry is written to its new bucket before it leaves the old one.
-template <class Buckets>
-void CuckooFilter::move_along(Buckets& buckets, uint32_t free_end) {
-  for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
-    buckets.touch(nodes_[at].bucket);
-  }
-  uint64_t leaves = 0;  // what goes from this bucket to the one behind it; first an empty slot
-  for (uint32_t at = free_end; at != kNoParent; at = nodes_[at].parent) {
-    const Node& node = nodes_[at];
-    buckets.replace(node.bucket, buckets.read(node.bucket), leaves, node.value);
-    leaves = node.value;
-  }
-}
-
-// ---- batches
-
-// Keeps the buckets decoded in an array where that pays.
-class CuckooFilter::Builder final : public FilterBuilder {
- public:
-  Builder(CuckooFilter& filter, uint64_t expected) : filter_(filter) {
-    if (filter.worth_decoding(expected)) {
-      array_ = std::make_unique<ArrayBuckets>(filter);
-    }
-  }
-  void insert(uint64_t hash, uint64_t count) override {
-    if (count > kMaxCopiesInBuckets) {
-      filter_.overflow_.add(filter_.cell(hash), count);
-      return;
-    }
-    batch_.insert(batch_.end(), count, hash);
-    if (batch_.size() >= kBatchHashes) {
-      (void)insert(batch_);
-      batch_.clear();
-    }
-  }
-  // How many found their cell there already.
-  uint64_t insert(std::span<const uint64_t> hashes) {
-    if (array_ != nullptr) {
-      return filter_.insert_all(*array_, hashes);
-    }
-    PageBuckets pages(filter_);
-    return filter_.insert_all(pages, hashes);
-  }
-  void finish() override {
-    (void)insert(batch_);
-    batch_.clear();
-    if (array_ != nullptr) {
-      array_->store();
-      array_.reset();
-    }
-  }
-
- private:
-  static constexpr size_t kBatchHashes = 1024;
-  CuckooFilter& filter_;
-  std::unique_ptr<ArrayBuckets> array_;
-  std::vector<uint64_t> batch_;
-};
-
-std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected) {
-  return std::make_unique<Builder>(*this, expected);
-}
-
-// Entry by entry: its place follows from where it stands. An entry that finds no place takes a
-// search of kMaxSearchNodes, so there is a poll for a few of them.
-Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
-  if (other.kind() != kind() || other.words() != words()) {
-    return invalid("filters of different geometry");
-  }
-  constexpr uint64_t kEntriesPerPoll = 16;
-  const auto& from = static_cast<const CuckooFilter&>(other);
-  PageBuckets buckets(*this);
-  uint64_t inserted = 0;
-  CUCKOO_TRY(from.for_each_entry([&](const Place& place) -> Status {
-    insert_at(buckets, place);
-    return ++inserted % kEntriesPerPoll == 0 ? check_interrupt(poll) : Status();
-  }));
-  for (const auto& [number, count] : from.overflow_.counts()) {
-    overflow_.add(number, count);
-  }
-  return {};
-}
-
-uint64_t CuckooFilter::insert_batch(std::span<const uint64_t> hashes) {
-  Builder builder(*this, hashes.size());
-  const uint64_t present = builder.insert(hashes);
-  builder.finish();
-  return present;
-}
-
-template <class Buckets>
-uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> hashes) {
-  uint64_t present = 0;
-  Place places[kBatch];
-  while (!hashes.empty()) {
-    const size_t count = std::min(kBatch, hashes.size());
-    for (size_t i = 0; i < count; ++i) {
-      places[i] = locate(hashes[i]);
-      buckets.prefetch(places[i].bucket1);
-      buckets.prefetch(places[i].bucket2);
-    }
-    for (size_t i = 0; i < count; ++i) {
-      present += insert_at(buckets, places[i]) ? 1 : 0;
-    }
-    hashes = hashes.subspan(count);
-  }
-  return present;
-}
-
 // ---- the whole filter
-
-template <class Visitor>
-Status CuckooFilter::for_each_entry(Visitor&& visit) const {
-  const uint64_t pages = pages_.page_count();
-  for (uint64_t index = pages_.next_backed(0); index < pages;
-       index = pages_.next_backed(index + 1)) {
-    const uint64_t first = index * buckets_per_page_;
-    const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
-    for (uint64_t bucket = first; bucket < end; ++bucket) {
-      for (const uint64_t value : read(bucket)) {
-        if (value != 0) {
-          CUCKOO_TRY(visit(Place{bucket, alternate(bucket, value), value}));
-        }
-      }
-    }
-  }
-  return {};
-}
 
 uint64_t CuckooFilter::digest() const noexcept {
   uint64_t sum = 0;

@@ -22,7 +22,7 @@
 // need the two pages of the hash in memory; insert, builders, check and digest need all.
 //   insert       breadth-first search for the shortest relocation path over at most
 //                min(20,000, 4·M) nodes; O(1) expected (2.2 nodes on average at load .97)
-//   contains     2 bucket reads (core/filter/bucket_bits.hpp)
+//   contains     2 bucket reads (core/filter/bucket_bits.hpp; with AVX2 bucket_pair.hpp)
 //   builders     keep all buckets decoded in an array where that pays. Where entries are stored may
 //                differ from single inserts, but not from the same calls elsewhere (I6)
 // Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/mix.hpp"
@@ -71,16 +72,32 @@ class CuckooFilter final : public Filter {
   Place locate(uint64_t hash) const noexcept;
   uint64_t cell(const Place& place) const noexcept;
   uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
-  uint64_t page_of(uint64_t bucket) const noexcept;
+  uint64_t page_of(uint64_t bucket) const noexcept { return page_place(bucket).page; }
 
-  Answer probe(
-      uint64_t hash) const noexcept override;  // kNotLoaded: one of its pages is not in memory
+  // Where a bucket begins: fraction / 2^64 of a full page's bits.
+  struct PagePlace {
+    uint64_t page;
+    uint64_t fraction;
+  };
+  PagePlace page_place(uint64_t bucket) const noexcept;
+  // kWholeBytes: each bucket begins with a byte.
+  template <bool kWholeBytes = false>
+  BucketBits::Address address(const std::byte* page, uint64_t fraction) const noexcept {
+    if constexpr (kWholeBytes) {
+      return {page + multiply_high(fraction, page_whole_bytes_), 0};
+    }
+    const uint64_t bit = multiply_high(fraction, page_bits_);
+    return {page + (bit >> 3), static_cast<uint32_t>(bit & 7)};
+  }
+
+  // kNotLoaded: one of its pages is not in memory.
+  Answer probe(uint64_t hash) const noexcept override { return code_.probe(*this, hash); }
   bool contains(uint64_t hash) const noexcept { return probe(hash) == Answer::kPresent; }
   uint64_t copies(uint64_t cell) const noexcept override;
   uint64_t count(uint64_t hash) const noexcept { return copies(locate(hash)); }
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
-  bool insert(uint64_t hash);           // true: the cell was there already;
-                                        // std::bad_alloc: nothing was inserted
+  // True: the cell was there already; std::bad_alloc: nothing was inserted.
+  bool insert(uint64_t hash) { return code_.insert(*this, hash); }
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
 
   // Hides memory latency: hash all, prefetch all, then work, in this order.
@@ -115,7 +132,32 @@ class CuckooFilter final : public Filter {
   // I1 … I3 over the whole filter, all pages in memory. O(M).
   Status check() const override;
 
+  // What runs on a processor without AVX2, for tests and benchmarks.
+  void use_portable_code() noexcept { code_ = portable_code(); }
+
  private:
+  // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp). The answers and the
+  // bytes do not depend on it.
+  struct Code {
+    Answer (*probe)(const CuckooFilter& filter, uint64_t hash) noexcept;
+    bool (*insert)(CuckooFilter& filter, uint64_t hash);
+  };
+  static Code choose_code(const BucketShape& shape) noexcept;
+  static Code portable_code() noexcept;
+  template <uint32_t kRankBits, uint32_t... kLowBits>
+  static Code code_for(uint32_t low_bits,
+                       std::integer_sequence<uint32_t, kLowBits...> all) noexcept;
+  template <uint32_t kLowBits, uint32_t kRankBits>
+  static Answer probe_avx2(const CuckooFilter& filter, uint64_t hash) noexcept;
+  template <uint32_t kLowBits, uint32_t kRankBits>
+  static bool insert_avx2(CuckooFilter& filter, uint64_t hash);
+  static bool insert_portable(CuckooFilter& filter, uint64_t hash);
+  template <uint32_t kLowBits, uint32_t kRankBits>
+  static constexpr Code avx2_code() noexcept;
+  static Answer probe_portable(const CuckooFilter& filter, uint64_t hash) noexcept;
+  static Answer probe_overflow(const CuckooFilter& filter, uint64_t hash) noexcept;
+  Answer probe_pages(const Place& place) const noexcept;
+
   Status do_unite(const Filter& other, const Poll& poll) override;
 
   static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
@@ -137,11 +179,12 @@ class CuckooFilter final : public Filter {
   }
   uint64_t alternate(uint64_t bucket, uint64_t fingerprint) const noexcept {
     const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
-    return sum - bucket + (sum < bucket ? geometry_.buckets : 0);
+    const uint64_t wrapped = sum + (geometry_.buckets - bucket);  // not behind the comparison
+    return sum < bucket ? wrapped : sum - bucket;
   }
   BucketBits::Address address(uint64_t bucket) const noexcept {
-    const uint64_t page = page_of(bucket);
-    return bucket_bits_.address(pages_.find(page), bucket - page * buckets_per_page_);
+    const PagePlace at = page_place(bucket);
+    return address(pages_.find(at.page), at.fraction);
   }
   BucketValues read(uint64_t bucket) const noexcept { return bucket_bits_.read(address(bucket)); }
 
@@ -170,7 +213,10 @@ class CuckooFilter final : public Filter {
   uint64_t fingerprints_;
   uint64_t buckets_per_page_;
   uint64_t page_reciprocal_;
+  uint64_t page_bits_;         // of a full page's buckets
+  uint64_t page_whole_bytes_;  // the same in bytes, when it is of whole ones
   BucketBits bucket_bits_;
+  Code code_;
 
   std::vector<Node> nodes_;  // the search's memory, kept for the next one
 };
@@ -187,29 +233,34 @@ inline uint64_t CuckooFilter::cell(const Place& place) const noexcept {
   return first * fingerprints_ + (place.fingerprint - 1);
 }
 
-// bucket / B by R = ceil(2^64 / B). R·B = 2^64 + e with e < B, so bucket·R / 2^64 = bucket/B +
-// bucket·e / (B·2^64). The quotient is right as long as the error stays below 1/B, that is
-// bucket·e < 2^64; bucket < 2^40 and e < B <= 8·kMaxPageBytes/12 < 2^13 keep it below 2^53.
-inline uint64_t CuckooFilter::page_of(uint64_t bucket) const noexcept {
-  return multiply_high(bucket, page_reciprocal_);
+// bucket / B by R = ceil(2^64 / B). R·B = 2^64 + e with e < B, so with i = bucket mod B
+//   bucket·R = (bucket div B)·2^64 + i·2^64/B + bucket·e/B.
+// The high half is the quotient as long as the last term stays below 2^64/B, that is bucket·e <
+// 2^64; bucket < 2^40 and e < B <= 8·kMaxPageBytes/12 < 2^13 keep it below 2^53. The low half times
+// the page's B·W bits, over 2^64, is i·W + bucket·e·W/2^64: rounded down i·W, the bucket's first
+// bit, as e·W < B·W < 2^15. The same with bytes, when W is of whole ones.
+inline CuckooFilter::PagePlace CuckooFilter::page_place(uint64_t bucket) const noexcept {
+  const uint128 product = static_cast<uint128>(bucket) * page_reciprocal_;
+  return {static_cast<uint64_t>(product >> 64), static_cast<uint64_t>(product)};
 }
 
-inline CuckooFilter::Answer CuckooFilter::probe(uint64_t hash) const noexcept {
-  const Place place = locate(hash);
-  const uint64_t page1 = page_of(place.bucket1);
-  const uint64_t page2 = page_of(place.bucket2);
-  const std::byte* const bytes1 = pages_.find(page1);
-  const std::byte* const bytes2 = pages_.find(page2);
-  if (bytes1 == nullptr || bytes2 == nullptr) [[unlikely]] {
-    return Answer::kNotLoaded;
+// Entry by entry, bucket by bucket: its other place follows from where it stands.
+template <class Visitor>
+Status CuckooFilter::for_each_entry(Visitor&& visit) const {
+  const uint64_t pages = pages_.page_count();
+  for (uint64_t index = pages_.next_backed(0); index < pages;
+       index = pages_.next_backed(index + 1)) {
+    const uint64_t first = index * buckets_per_page_;
+    const uint64_t end = std::min(first + buckets_per_page_, geometry_.buckets);
+    for (uint64_t bucket = first; bucket < end; ++bucket) {
+      for (const uint64_t value : read(bucket)) {
+        if (value != 0) {
+          CUCKOO_TRY(visit(Place{bucket, alternate(bucket, value), value}));
+        }
+      }
+    }
   }
-  const bool held = bucket_bits_.hold(
-      bucket_bits_.address(bytes1, place.bucket1 - page1 * buckets_per_page_),
-      bucket_bits_.address(bytes2, place.bucket2 - page2 * buckets_per_page_), place.fingerprint);
-  if (overflow_.empty()) [[likely]] {
-    return static_cast<Answer>(held);
-  }
-  return static_cast<Answer>(held || overflow_.count(cell(place)) != 0);
+  return {};
 }
 
 }  // namespace cuckoo

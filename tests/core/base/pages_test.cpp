@@ -209,6 +209,47 @@ TEST(PageSet, a_completed_set_takes_the_memory_of_its_own_pages) {
   EXPECT_LT(pages.memory_bytes(), (uint64_t{1} << 30) / 512 * 8 + 20000);
 }
 
+TEST(PageSet, I6_the_list_says_what_find_says_whatever_happens) {
+  for (const bool early : {true, false}) {  // before there is any page, or behind some
+    PageSet pages(1500, kBytes);
+    EXPECT_EQ(pages.list(), nullptr);
+    const auto expect_same = [&] {
+      for (uint64_t i = 0; pages.list() != nullptr && i < pages.page_count(); ++i) {
+        ASSERT_EQ(pages.list()[i], pages.find(i)) << i;
+      }
+    };
+    if (early) {
+      pages.make_list();
+    }
+    expect_same();
+    pages.add(3, true)[0] = std::byte{1};
+    pages.add(700, false);
+    pages.add_zero(701);
+    expect_same();
+    pages.share(3);
+    expect_same();
+    if (!early) {
+      pages.make_list();
+      expect_same();
+    }
+    ASSERT_NE(pages.list(), nullptr);
+    pages.mark_dirty(3);    // its own again
+    pages.mark_dirty(701);  // and no longer zero
+    expect_same();
+    pages.complete();
+    expect_same();
+    pages.writable(1499)[0] = std::byte{2};
+    expect_same();
+    PageSet moved = std::move(pages);
+    pages = std::move(moved);
+    ASSERT_NE(pages.list(), nullptr);
+    expect_same();
+  }
+  PageSet many(PageSet::kMaxListed + 1, kBytes);
+  many.make_list();
+  EXPECT_EQ(many.list(), nullptr);
+}
+
 TEST(PageSet, memory_counts_every_page) {
   PageSet pages(10000, kBytes);
   const size_t empty = pages.memory_bytes();
@@ -217,6 +258,9 @@ TEST(PageSet, memory_counts_every_page) {
     pages.add(i, false);
   }
   EXPECT_GE(pages.memory_bytes(), empty + 100 * (kBytes + PageSet::kSlackBytes));
+  const size_t before = pages.memory_bytes();
+  pages.make_list();
+  EXPECT_EQ(pages.memory_bytes(), before + 10000 * sizeof(void*));
 }
 
 }  // namespace

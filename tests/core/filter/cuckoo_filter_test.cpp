@@ -94,20 +94,33 @@ TEST(CuckooPlace, fingerprints_and_buckets_are_even) {
   }
 }
 
-TEST(CuckooPlace, page_of_equals_division_at_every_border) {
+TEST(CuckooPlace, page_and_first_bit_equal_division_at_every_border) {
   for (const uint32_t page_bytes : {64u, 192u, 960u, 4032u}) {
     for (CuckooGeometry geometry : all_geometries(100'000)) {
       geometry.page_bytes = page_bytes;
       const CuckooFilter filter(geometry);
       const uint64_t per_page = geometry.buckets_per_page();
+      const std::vector<std::byte> bytes(page_bytes);
+      const auto expect_place = [&](uint64_t bucket, uint64_t page) {
+        ASSERT_EQ(filter.page_of(bucket), page);
+        const uint64_t bit = (bucket - page * per_page) * geometry.shape.bits();
+        const uint64_t fraction = filter.page_place(bucket).fraction;
+        const BucketBits::Address at = filter.address(bytes.data(), fraction);
+        ASSERT_EQ(static_cast<uint64_t>(at.bytes - bytes.data()), bit / 8) << bucket;
+        ASSERT_EQ(at.shift, bit % 8);
+        if (geometry.shape.bits() % 8 == 0) {
+          ASSERT_EQ(filter.address<true>(bytes.data(), fraction).bytes, at.bytes);
+        }
+      };
       const uint64_t last = ((uint64_t{1} << 40) - 1) / per_page;
       for (const uint64_t page : {uint64_t{1}, uint64_t{2}, uint64_t{3}, uint64_t{511}, last / 2,
                                   last / 3, last - 1, last}) {
         const uint64_t first = page * per_page;
-        ASSERT_EQ(filter.page_of(first - 1), page - 1);
-        ASSERT_EQ(filter.page_of(first), page);
+        expect_place(first - 1, page - 1);
+        expect_place(first, page);
+        expect_place(first + per_page / 2, page);
       }
-      ASSERT_EQ(filter.page_of((uint64_t{1} << 40) - 1), last);
+      expect_place((uint64_t{1} << 40) - 1, last);
     }
   }
 }
@@ -165,7 +178,8 @@ TEST(CuckooFilter, I1_I2_every_shape_holds_what_was_inserted_and_empties) {
   }
 }
 
-// contains() compares with SWAR, count() with decoded values: they must agree on strangers too.
+// contains() compares lanes or encoded buckets, count() decoded values: strangers too must get one
+// answer.
 TEST(CuckooFilter, contains_agrees_with_count_for_every_shape) {
   for (const CuckooGeometry& geometry : all_geometries(60)) {
     CuckooFilter filter = loaded_filter(geometry);

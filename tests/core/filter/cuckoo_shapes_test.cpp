@@ -1,0 +1,214 @@
+// CuckooFilter: both ways to look a hash up give the same answers, and both ways to insert one
+// leave the same bytes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/filter/cuckoo_filter.hpp"
+#include "tests/support/core_samples.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::add_all_pages;
+using test::all_bucket_shapes;
+using test::expect_good;
+using test::hashes_of;
+using test::image;
+using test::nth_hash;
+using Answer = Filter::Answer;
+
+// One filter, asked both ways.
+void expect_same_answers(CuckooFilter& filter, uint64_t seed, uint64_t hashes,
+                         const std::string& what) {
+  std::vector<Answer> answers;
+  for (uint64_t i = 0; i < hashes; ++i) {
+    answers.push_back(filter.probe(nth_hash(seed, i)));
+  }
+  filter.use_portable_code();
+  for (uint64_t i = 0; i < hashes; ++i) {
+    ASSERT_EQ(filter.probe(nth_hash(seed, i)), answers[i]) << what << ", hash " << i;
+  }
+}
+
+std::string name_of(const BucketShape& shape) {
+  return std::to_string(shape.radix) + " x 2^" + std::to_string(shape.low_bits);
+}
+
+TEST(CuckooProbe, both_ways_agree_on_every_shape) {
+  for (const BucketShape& shape : all_bucket_shapes()) {
+    for (const uint32_t page_bytes : {64u, 192u}) {
+      CuckooFilter filter({60, shape, page_bytes});
+      add_all_pages(filter);
+      for (uint64_t i = 0; i < 230; ++i) {
+        filter.insert(nth_hash(1, i));
+        ASSERT_TRUE(filter.contains(nth_hash(1, i)));
+      }
+      expect_same_answers(filter, 1, 2000, name_of(shape));
+    }
+  }
+}
+
+TEST(CuckooProbe, both_ways_agree_on_pages_that_are_absent_or_zero) {
+  for (const BucketShape& shape : all_bucket_shapes()) {
+    CuckooFilter filter({200, shape, 64});
+    for (uint64_t page = 0; page < filter.pages().page_count(); page += 3) {
+      filter.pages().add(page, false);
+    }
+    for (uint64_t page = 1; page < filter.pages().page_count(); page += 3) {
+      filter.pages().add_zero(page);
+    }
+    for (uint64_t i = 0; i < 300; ++i) {
+      if (filter.probe(nth_hash(2, i)) != Answer::kNotLoaded) {
+        filter.insert(nth_hash(2, i));
+      }
+    }
+    expect_same_answers(filter, 2, 600, name_of(shape));
+  }
+}
+
+TEST(CuckooProbe, both_ways_look_into_the_overflow_table) {
+  for (const BucketShape& shape : all_bucket_shapes()) {
+    CuckooFilter filter({3, shape, 192});
+    add_all_pages(filter);
+    for (uint64_t i = 0; i < 40; ++i) {
+      filter.insert(nth_hash(3, i));
+    }
+    ASSERT_FALSE(filter.overflow().empty());
+    for (uint64_t i = 0; i < 40; ++i) {
+      ASSERT_TRUE(filter.contains(nth_hash(3, i)));
+    }
+    expect_same_answers(filter, 3, 1000, name_of(shape));
+  }
+}
+
+// Too many pages for a list of them.
+TEST(CuckooProbe, both_ways_agree_on_a_filter_of_many_pages) {
+  BucketShape shape;
+  ASSERT_TRUE(make_bucket_shape(16, 9, shape));
+  for (const uint64_t pages : {PageSet::kMaxListed, PageSet::kMaxListed + 1}) {
+    CuckooGeometry geometry{1, shape, 64};
+    geometry.buckets = pages * geometry.buckets_per_page();
+    CuckooFilter filter(geometry);
+    EXPECT_EQ(filter.pages().page_count(), pages);
+    filter.pages().complete();
+    for (uint64_t i = 0; i < 2000; ++i) {
+      filter.insert(nth_hash(4, i));
+      ASSERT_TRUE(filter.contains(nth_hash(4, i)));
+    }
+    expect_same_answers(filter, 4, 20'000, std::to_string(pages) + " pages");
+  }
+}
+
+TEST(CuckooProbe, a_moved_filter_answers_as_before) {
+  BucketShape shape;
+  ASSERT_TRUE(make_bucket_shape(19, 7, shape));
+  CuckooFilter first({500, shape, 192});
+  add_all_pages(first);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    first.insert(nth_hash(5, i));
+  }
+  CuckooFilter filter = std::move(first);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(filter.contains(nth_hash(5, i)));
+  }
+  expect_same_answers(filter, 5, 3000, "moved");
+}
+
+// ---- inserting
+
+void expect_same_filters(const CuckooFilter& one, const CuckooFilter& other,
+                         const std::string& what) {
+  ASSERT_EQ(image(one), image(other)) << what;
+  ASSERT_EQ(one.occupied(), other.occupied()) << what;
+  ASSERT_EQ(one.overflow().counts(), other.overflow().counts()) << what;
+  ASSERT_EQ(one.pages().dirty(), other.pages().dirty()) << what;
+}
+
+// From empty to beyond full, with copies, and with removes in between.
+TEST(CuckooInsert, both_ways_leave_the_same_bytes_in_every_shape) {
+  for (const BucketShape& shape : all_bucket_shapes()) {
+    const CuckooGeometry geometry{60, shape, 192};
+    CuckooFilter chosen(geometry);
+    CuckooFilter portable(geometry);
+    portable.use_portable_code();
+    chosen.pages().complete();
+    portable.pages().complete();
+    for (uint64_t i = 0; i < 260; ++i) {
+      const uint64_t hash = nth_hash(6, i % 7 == 0 ? i / 2 : i);
+      ASSERT_EQ(chosen.insert(hash), portable.insert(hash)) << name_of(shape) << ", hash " << i;
+      if (i % 5 == 0) {
+        ASSERT_EQ(chosen.remove(nth_hash(6, i / 3)), portable.remove(nth_hash(6, i / 3)));
+      }
+      ASSERT_EQ(image(chosen), image(portable)) << name_of(shape) << ", hash " << i;
+    }
+    expect_same_filters(chosen, portable, name_of(shape));
+    expect_good(chosen, name_of(shape));
+  }
+}
+
+TEST(CuckooInsert, both_ways_leave_the_same_bytes_at_any_size) {
+  for (const double rate : {0.1, 0.01, 0.001, 1e-4}) {
+    for (const uint64_t capacity : {100u, 3000u, 20'000u}) {
+      const CuckooGeometry geometry = size_cuckoo(capacity, rate, kPageBytes).value();
+      CuckooFilter chosen(geometry);
+      CuckooFilter batched(geometry);
+      CuckooFilter portable(geometry);
+      portable.use_portable_code();
+      for (CuckooFilter* const filter : {&chosen, &batched, &portable}) {
+        filter->pages().complete();
+      }
+      // Batches of less than half of the buckets, so that they go to the pages.
+      const std::vector<uint64_t> hashes = hashes_of(7, capacity);
+      for (size_t i = 0; i < hashes.size(); i += 10) {
+        const auto batch = std::span(hashes).subspan(i, std::min<size_t>(10, hashes.size() - i));
+        uint64_t present = 0;
+        for (const uint64_t hash : batch) {
+          present += chosen.insert(hash) ? 1 : 0;
+          ASSERT_EQ(chosen.contains(hash), true);
+        }
+        ASSERT_EQ(batched.insert_batch(batch), present);
+        ASSERT_EQ(portable.insert_batch(batch), present);
+      }
+      const std::string what = std::to_string(rate) + ", " + std::to_string(capacity);
+      expect_same_filters(chosen, portable, what);
+      expect_same_filters(batched, portable, what);
+    }
+  }
+}
+
+// Buckets that no insert leaves behind: low parts in no order, empty slots between others.
+TEST(CuckooInsert, both_ways_leave_the_same_bytes_in_unsorted_buckets) {
+  std::mt19937_64 random(8);
+  for (const BucketShape& shape : all_bucket_shapes()) {
+    const CuckooGeometry geometry{40, shape, 192};
+    CuckooFilter chosen(geometry);
+    CuckooFilter portable(geometry);
+    portable.use_portable_code();
+    for (uint64_t page = 0; page < geometry.page_count(); ++page) {
+      std::byte* const one = chosen.pages().add(page, true);
+      std::byte* const other = portable.pages().add(page, true);
+      // Few bits, so that high parts are equal, and slots empty.
+      const size_t size = geometry.content_bytes(page);
+      for (size_t i = 0; i + 1 < size; ++i) {
+        one[i] = other[i] = static_cast<std::byte>(random() & random() & random());
+      }
+      chosen.pages().mark_dirty(page);
+      portable.pages().mark_dirty(page);
+    }
+    for (uint64_t i = 0; i < 100; ++i) {
+      const uint64_t hash = nth_hash(9, i);
+      ASSERT_EQ(chosen.insert(hash), portable.insert(hash)) << name_of(shape) << ", hash " << i;
+      ASSERT_EQ(image(chosen), image(portable)) << name_of(shape) << ", hash " << i;
+    }
+    expect_same_filters(chosen, portable, name_of(shape));
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo
