@@ -38,13 +38,13 @@ Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& exten
         if (!added.ok()) {
           return in_row("log", id, added.take_status());
         }
-        items = row.header.items_before;
-        most_items = items + (row.header.compacted() ? 0 : row.header.entries);
-        if (extent.multiset && added.value()) {
-          items += *added.value();
-          most_items = items;
-        } else if (extent.multiset) {
-          most_items = UINT64_MAX;
+        if (!extent.multiset) {
+          items = row.header.items_before;
+          most_items = items + (row.header.compacted() ? 0 : row.header.entries);
+        } else if (added.value()) {
+          items = most_items = row.header.items_before + *added.value();
+        } else {
+          most_items = UINT64_MAX;  // the visitor will say which row is wrong
         }
         chain = log_chain(row, row.header.entries);
         position += row.header.entries;

@@ -386,6 +386,21 @@ TEST(SlotCache, buckets_start_at_a_cache_line) {
   }
 }
 
+// Those with the fewest places for an entry find a path the least often.
+TEST(SlotCache, reserve_makes_room_whatever_the_shape) {
+  constexpr uint32_t kEntries = 300'000;
+  constexpr unsigned kShapes[][2] = {{2, 1}, {2, 2}, {2, 3}, {2, 4}, {3, 1}, {3, 2}, {4, 1}};
+  for (const auto& [hashes, ways] : kShapes) {
+    SCOPED_TRACE(std::to_string(hashes) + " hashes, " + std::to_string(ways) + " ways");
+    SlotCache cache({hashes, ways, 1});
+    cache.reserve(kEntries);
+    for (uint32_t i = 1; i <= kEntries; ++i) {
+      cache.insert(nth_hash(i), i);
+    }
+    EXPECT_EQ(cache.expansions(), 0u);
+  }
+}
+
 TEST(SlotCache, reserve_makes_room_and_never_shrinks) {
   SlotCache cache({});
   cache.insert(1, 1);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "core/base/checksum.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 #include "tests/core/stored/memory_storage.hpp"
 
@@ -361,6 +362,35 @@ TEST(LogReplay, I1_every_changed_byte_is_found_and_named) {
       ASSERT_FALSE(status.ok());
       EXPECT_NE(message_of(status).find("log row " + std::to_string(id)), std::string::npos)
           << message_of(status);
+    }
+  }
+}
+
+// Behind a right checksum. If those of the first raw row are wrong, the row behind it may be named,
+// which disagrees with it.
+TEST(LogReplay, I1_wrong_items_are_found_and_named_in_every_row_of_a_multiset) {
+  const TestLog whole = long_log();
+  bool after_compacted = false;
+  for (const auto& [id, row] : whole.storage.rows.log) {
+    const bool compacted = parse_log_row(row, kWidth).value().header.compacted();
+    const bool first_raw = after_compacted && !compacted;
+    after_compacted = compacted;
+    for (const uint64_t wrong : {uint64_t{1}, ~uint64_t{0}, uint64_t{1} << 40}) {
+      TestLog log = whole;
+      std::vector<std::byte>& changed = log.storage.rows.log[id];
+      store_le(&changed[16], load_le<uint64_t>(&changed[16]) + wrong);
+      const size_t crc_at = changed.size() - kLogRowCrcBytes;
+      store_le(&changed[crc_at], crc32c(std::span(changed).first(crc_at)));
+      LogReplay replay(log.storage, kWidth);
+      const Status status = replay.read(log.extent());
+      ASSERT_FALSE(status.ok()) << "row " << id << ", items and " << wrong;
+      EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+      const auto names = [&](int64_t named) {
+        return message_of(status).find("log row " + std::to_string(named) + ":") !=
+               std::string::npos;
+      };
+      EXPECT_TRUE(names(id) || (first_raw && names(id + 1)))
+          << "row " << id << ", items and " << wrong << ": " << message_of(status);
     }
   }
 }
