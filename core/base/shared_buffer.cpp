@@ -27,7 +27,7 @@ struct Head {
 
   std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
-static_assert(kBufferOverhead == sizeof(Head) + kCacheLineBytes - 8);  // multiples of 8 are given
+static_assert(kBufferOverhead >= sizeof(Head) + kCacheLineBytes - 8);  // multiples of 8 are given
 
 Head* head_of(const std::byte* content) noexcept {
   return reinterpret_cast<Head*>(const_cast<std::byte*>(content)) - 1;

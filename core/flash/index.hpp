@@ -39,8 +39,7 @@ class FlashIndex {
   uint32_t hash_of(std::span<const std::byte> key) const noexcept;
   uint32_t part_hash(uint64_t lsn, uint32_t offset) const noexcept;
 
-  // As SlotCache has it, but it may throw std::bad_alloc, and visit must not search: that may move
-  // what is visited.
+  // As SlotCache has it, but visit must not search: that may move what is visited.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
     return (loaded_ && find_loaded(hash, visit)) || own_.find(hash, std::forward<Visit>(visit));
@@ -116,7 +115,7 @@ class FlashIndex {
   bool was_loaded(uint32_t hash, uint32_t position) const noexcept;
   bool is_loaded(uint32_t hash, uint32_t position) const noexcept;  // and not gone
   void fill_slots() const;                                          // the list's
-  bool search_fills() const;                                        // true: it did
+  bool search_fills() const noexcept;                               // true: it did
   bool replace_pair(uint32_t hash, uint32_t from, uint32_t to);
   bool remove_pair(uint32_t hash, uint32_t position);
   template <class Change>

@@ -130,6 +130,20 @@ TEST(FlashIndex, I1_a_list_out_of_order_is_found) {
   EXPECT_EQ(index.check().error().message, "index list that does not ascend");
 }
 
+TEST(FlashIndex, I1_a_list_answers_when_there_is_no_memory_for_slots) {
+  const FlashIndex index = shared_index();
+  for (int search = 0; search < 30; ++search) {
+    uint32_t last = 0;
+    allocations_left = search % 3;
+    index.find(7, [&](uint32_t position) {
+      last = position;
+      return false;
+    });
+    allocations_left = -1;
+    EXPECT_EQ(last, 8070U);
+  }
+}
+
 // What two have loaded together neither changes for the other one, in slots or not.
 TEST(FlashIndex, I1_what_is_shared_is_not_changed) {
   for (const bool filled : {false, true}) {
