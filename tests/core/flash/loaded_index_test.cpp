@@ -72,7 +72,7 @@ TEST(LoadedIndex, I2_goes_with_its_last_holder_and_comes_anew) {
 }
 
 TEST(LoadedIndex, stays_a_list_when_there_is_no_memory_for_slots) {
-  const auto index = shared(entries(5000));
+  const auto index = shared(entries(600));
   unsigned failures = 0;
   for (int64_t left = 0;; ++left, ++failures) {
     allocations_left = left;
@@ -86,7 +86,7 @@ TEST(LoadedIndex, stays_a_list_when_there_is_no_memory_for_slots) {
     EXPECT_TRUE(index->view().list && !index->view().slots);
   }
   EXPECT_GT(failures, 1U);
-  EXPECT_TRUE(index->slots()->contains_all(entries(5000)));
+  EXPECT_TRUE(index->slots()->contains_all(entries(600)));
 }
 
 TEST(LoadedIndex, is_shared_searched_and_let_go_by_threads_at_once) {
