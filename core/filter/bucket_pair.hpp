@@ -2,12 +2,12 @@
 // values, then the second's, each decoded to 32 bits as BucketBits::read() gives them.
 //
 // For a shape of up to kMaxLaneLowBits low bits, which is known to the compiler: masks, shifts and
-// shuffles are constants.
+// shuffles are constants. There is no branch on what the buckets hold: present and absent, in any
+// order, cost the same.
 //
 // Invariants
-//   I1  without a branch on what the buckets hold: present and absent, in any order, cost the same.
-//   I2  the answers are those of BucketBits.
-//   I3  nothing is read beyond PageSet::kSlackBytes behind a page's content.
+//   I1  answers and bytes are those of BucketBits.
+//   I2  nothing is read beyond PageSet::kSlackBytes behind a page's content.
 #pragma once
 
 #include <array>

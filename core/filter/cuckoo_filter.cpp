@@ -183,6 +183,9 @@ Status CuckooFilter::check() const {
   const uint64_t pages = pages_.page_count();
   for (uint64_t index = pages_.next_backed(0); index < pages;
        index = pages_.next_backed(index + 1)) {
+    if (pages_.list() != nullptr && pages_.list()[index] != pages_.find(index)) {  // its I6
+      return corrupt("page " + std::to_string(index) + " is another one in the list of pages");
+    }
     CUCKOO_TRY(check_page(index, items));
   }
   if (items != occupied_) {

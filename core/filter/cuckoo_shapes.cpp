@@ -99,7 +99,6 @@ CUCKOO_AVX2 bool CuckooFilter::insert_avx2(CuckooFilter& filter, uint64_t hash) 
       filter.address<Pair::kWholeBytes>(pages[places[0].page], places[0].fraction),
       filter.address<Pair::kWholeBytes>(pages[places[1].page], places[1].fraction)};
   const Pair buckets(at[0], at[1], filter.bucket_bits_.ranks());
-  // Taken by index: a branch would be foreseen wrongly every other time.
   const uint8_t choice = kChoices[buckets.empty_slots()];
   if (choice == kNone || !filter.pages_.is_dirty(places[choice].page)) {
     return insert_portable(filter, hash);

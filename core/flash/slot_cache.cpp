@@ -213,15 +213,12 @@ bool SlotCache::place_in(Table& table, uint64_t index, Slot entry) const noexcep
 // The bucket of `next` that has the same part of it as bucket `index`, where the entry stands, has
 // of table_.
 uint32_t SlotCache::successor(const Table& next, Slot entry, uint64_t index) const noexcept {
-  const uint64_t mixed = mix(entry.hash);
-  if (scale(mixed & 0xFFFFFFFF, table_.buckets) == index) {
-    return scale(mixed & 0xFFFFFFFF, next.buckets);
+  const Buckets now = buckets_of(entry.hash, table_.buckets);
+  unsigned i = 0;
+  while (i + 1 < options_.hashes && now.at[i] != index) {
+    ++i;
   }
-  if (options_.hashes == 2 || scale(mixed >> 32, table_.buckets) == index) {
-    return scale(mixed >> 32, next.buckets);
-  }
-  return buckets_of(entry.hash, next.buckets)
-      .at[buckets_of(entry.hash, table_.buckets).at[2] == index ? 2 : options_.hashes - 1];
+  return buckets_of(entry.hash, next.buckets).at[i];
 }
 
 // False: there is no path to an empty slot, or none that short; nothing changed.

@@ -75,9 +75,8 @@ class SlotCache {
   bool contains(uint32_t hash, uint32_t position) const noexcept;
   // (position, hash); all of these are there.
   bool contains_all(std::span<const std::pair<uint32_t, uint32_t>> entries) const noexcept;
-  void prefetch(uint32_t hash) const noexcept {
-    prefetch(table_, hash);
-  }  // for find() and insert()
+  // Starts to read what find() and insert() read first.
+  void prefetch(uint32_t hash) const noexcept { prefetch(table_, hash); }
   // The pair must not be there yet; position is not 0.
   void insert(uint32_t hash, uint32_t position);
   // (position, hash), distinct and not there yet. Faster than one by one: what is needed next is

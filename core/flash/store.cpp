@@ -42,7 +42,9 @@ Status FlashStore::mount() {
   FlashMount mount(state_, log_, anchors_, checkpointer_);
   Status mounted = mount.mount();
   mount_read_bytes_ = log_.read_bytes() - read_before;
-  state_.index.share();
+  if (mounted.ok()) {
+    state_.index.share();
+  }
   mounted_ = mounted.ok();
   worn_out_ = mount.worn_out();
   state_.set_poisoned(!mounted.ok());

@@ -75,7 +75,6 @@
 #include "core/flash/log.hpp"
 #include "core/flash/policy.hpp"
 #include "core/flash/scan.hpp"
-#include "core/flash/slot_cache.hpp"
 #include "core/flash/state.hpp"
 
 namespace cuckoo {

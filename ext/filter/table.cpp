@@ -249,7 +249,6 @@ static bool is_comparison(unsigned char op) noexcept {
 }
 
 bool FilterTable::best_index(sqlite3_index_info* info) {
-  live_->note_planned();
   if (triggers_) {
     expect_triggers();  // a change of the schema plans every statement anew
   }

@@ -113,7 +113,6 @@ void FlashTable::rename(const std::string& name) {
 // --- planning ----------------------------------------------------------------------------------
 
 bool FlashTable::best_index(sqlite3_index_info* info) {
-  live_->note_planned();
   const auto uses = [info](int column) { return (info->colUsed >> column & 1) != 0; };
   int plan = kScanPlan;
   int by_seq = -1;

@@ -162,7 +162,6 @@ HashRingTable::Plan plan_of(const Constraints& found, uint64_t columns_used) {
 // A plan that can't answer is dear, not impossible: SQLite takes any other, and if there is none
 // the statement says what is missing.
 bool HashRingTable::best_index(sqlite3_index_info* info) {
-  live_->note_planned();
   const Constraints found = read_constraints(info);
   const Plan plan = plan_of(found, info->colUsed);
   info->idxNum = plan;

@@ -184,7 +184,12 @@ class Adapter {
   }
   static int x_best_index(sqlite3_vtab* vtab, sqlite3_index_info* info) {
     bool usable = true;
-    const int code = guarded(vtab, [&] { usable = table_of(vtab).best_index(info); });
+    const int code = guarded(vtab, [&] {
+      if constexpr (requires { table_of(vtab).note_planned(); }) {
+        table_of(vtab).note_planned();
+      }
+      usable = table_of(vtab).best_index(info);
+    });
     return code == SQLITE_OK && !usable ? SQLITE_CONSTRAINT : code;
   }
   static int x_open(sqlite3_vtab* vtab, sqlite3_vtab_cursor** cursor) {

@@ -51,6 +51,7 @@ class StoredTable {
     }
   }
 
+  void note_planned() noexcept { live_->note_planned(); }
   Live& live() noexcept { return *live_; }
   const std::string& name() const noexcept { return live_->table(); }
 

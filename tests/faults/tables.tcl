@@ -17,15 +17,19 @@ set filter_kinds {
 }
 set multiset_kinds {cuckoo exact counting}
 
+set numbers {
+    CREATE TABLE n(i INTEGER PRIMARY KEY);
+    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 900)
+      INSERT INTO n SELECT i FROM c;
+}
+
 proc filter_base {kind definition} {
   set with_hashes [expr {$kind in {exact murmur} ? "" : ", 'hashes'"}]
   set image [expr {$kind eq "window" ? "SELECT NULL" : "SELECT filter_export('other'$with_hashes)"}]
   base $kind "
     PRAGMA page_size = [expr {$kind eq "murmur" ? 4096 : 1024}];
     BEGIN;
-    CREATE TABLE n(i INTEGER PRIMARY KEY);
-    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 900)
-      INSERT INTO n SELECT i FROM c;
+    $::numbers
     CREATE VIRTUAL TABLE seen USING $definition;
     CREATE VIRTUAL TABLE other USING $definition;
     CREATE TABLE mirror(k, generation DEFAULT 0);
@@ -175,9 +179,7 @@ proc unique_base {kind definition} {
   base $kind "
     PRAGMA page_size = 1024;
     BEGIN;
-    CREATE TABLE n(i INTEGER PRIMARY KEY);
-    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 900)
-      INSERT INTO n SELECT i FROM c;
+    $::numbers
     CREATE VIRTUAL TABLE seen USING $definition;
     CREATE VIRTUAL TABLE other USING $definition;
     CREATE TABLE mirror(k INTEGER PRIMARY KEY);

@@ -146,10 +146,11 @@ void command_everything(Database& db) {
   }
 }
 
-// A connection that waits for the others.
-std::unique_ptr<QuickDatabase> open(const std::string& path) {
-  auto db = std::make_unique<QuickDatabase>(path);
+// A connection that waits for the others, from its first statement on.
+std::unique_ptr<Database> open(const std::string& path) {
+  auto db = std::make_unique<Database>(path);
   sqlite3_busy_timeout(db->handle(), 60000);
+  db->run("PRAGMA synchronous = OFF");
   return db;
 }
 

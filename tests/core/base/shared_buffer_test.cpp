@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <new>
 #include <random>
 #include <set>
 #include <thread>
 #include <vector>
 
+#include "tests/core/flash/allocations.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
@@ -88,6 +90,23 @@ TEST(SharedBuffer, I2_a_changed_one_is_shared_by_its_new_content) {
 }
 
 // Many, in any order: the table grows, and is empty again.
+TEST(SharedBuffer, I4_without_memory_for_a_copy_nothing_changes) {
+  const std::byte* const one = share_buffer(filled(100, 1));
+  const std::byte* const again = share_buffer(filled(100, 1));
+  allocations_left = 0;
+  EXPECT_THROW(make_buffer(100), std::bad_alloc);
+  EXPECT_THROW(own_buffer(again), std::bad_alloc);
+  allocations_left = -1;
+  expect_figures(1, 2);
+  release_buffer(again);
+  allocations_left = 0;
+  std::byte* const own = own_buffer(one);  // nobody else has it: no copy
+  allocations_left = -1;
+  EXPECT_EQ(own, one);
+  expect_figures(0, 0);
+  free_buffer(own);
+}
+
 TEST(SharedBuffer, I1_I3_follows_a_model) {
   std::mt19937_64 random(5);
   std::vector<std::pair<const std::byte*, uint64_t>> held;

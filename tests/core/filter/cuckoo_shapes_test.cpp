@@ -40,7 +40,7 @@ std::string name_of(const BucketShape& shape) {
   return std::to_string(shape.radix) + " x 2^" + std::to_string(shape.low_bits);
 }
 
-TEST(CuckooProbe, both_ways_agree_on_every_shape) {
+TEST(CuckooProbe, I1_both_ways_agree_on_every_shape) {
   for (const BucketShape& shape : all_bucket_shapes()) {
     for (const uint32_t page_bytes : {64u, 192u}) {
       CuckooFilter filter({60, shape, page_bytes});
@@ -52,6 +52,21 @@ TEST(CuckooProbe, both_ways_agree_on_every_shape) {
       expect_same_answers(filter, 1, 2000, name_of(shape));
     }
   }
+}
+
+TEST(CuckooFilter, I6_of_the_pages_is_checked) {
+  const CuckooGeometry geometry = size_cuckoo(5000, 0.001, 512).value();
+  CuckooFilter filter(geometry);
+  add_all_pages(filter);
+  if (filter.pages().list() == nullptr) {
+    GTEST_SKIP() << "no AVX2";
+  }
+  filter.insert(nth_hash(1, 1));
+  EXPECT_TRUE(filter.check().ok());
+  const std::byte*& listed = const_cast<const std::byte**>(filter.pages().list())[1];
+  listed = filter.pages().find(0);
+  EXPECT_EQ(filter.check().error().message, "page 1 is another one in the list of pages");
+  listed = filter.pages().find(1);
 }
 
 TEST(CuckooProbe, both_ways_agree_on_pages_that_are_absent_or_zero) {
@@ -131,7 +146,7 @@ void expect_same_filters(const CuckooFilter& one, const CuckooFilter& other,
 }
 
 // From empty to beyond full, with copies, and with removes in between.
-TEST(CuckooInsert, both_ways_leave_the_same_bytes_in_every_shape) {
+TEST(CuckooInsert, I1_both_ways_leave_the_same_bytes_in_every_shape) {
   for (const BucketShape& shape : all_bucket_shapes()) {
     const CuckooGeometry geometry{60, shape, 192};
     CuckooFilter chosen(geometry);

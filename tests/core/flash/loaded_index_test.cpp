@@ -28,7 +28,7 @@ std::shared_ptr<LoadedIndex> shared(LoadedIndex::Entries entries,
   return LoadedIndex::share(std::make_shared<LoadedIndex>(options, std::move(entries)));
 }
 
-TEST(LoadedIndex, I1_becomes_slots_of_the_same_entries) {
+TEST(LoadedIndex, I1_I3_becomes_slots_of_the_same_entries) {
   const auto index = shared(entries(5000));
   const LoadedIndex::View before = index->view();
   ASSERT_TRUE(before.list && !before.slots);
@@ -41,7 +41,7 @@ TEST(LoadedIndex, I1_becomes_slots_of_the_same_entries) {
   EXPECT_FALSE(after.list);
   EXPECT_EQ(after.slots, slots);
   EXPECT_EQ(index->slots(), slots);
-  EXPECT_EQ(*before.list, entries(5000)) << "(I3)";
+  EXPECT_EQ(*before.list, entries(5000)) << "I3";
 }
 
 TEST(LoadedIndex, I2_what_is_equal_is_one) {
