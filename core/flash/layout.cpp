@@ -32,8 +32,8 @@ size_t FlashLayout::max_key_bytes() const noexcept {
 Result<uint64_t> FlashLayout::charge(size_t key_bytes, uint64_t value_bytes) const {
   constexpr uint64_t kMaxValueBytes = uint64_t{1} << 31;
   if (key_bytes > max_key_bytes()) {
-    return invalid("key of " + std::to_string(key_bytes) + " bytes; at most " +
-                   std::to_string(max_key_bytes()) + " fit an erase block");
+    return invalid("key of " + std::to_string(key_bytes) + " bytes; expected at most " +
+                   std::to_string(max_key_bytes()));
   }
   if (value_bytes >= kMaxValueBytes) {
     return invalid("value of " + std::to_string(value_bytes) + " bytes; expected less than 2^31");

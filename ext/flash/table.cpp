@@ -191,8 +191,7 @@ void FlashTable::encode_key(const KeyView& key) {
   const size_t most = live_->flash().max_key_bytes();
   if (key_bytes_.size() > most) {  // the byte of its type is one of these
     throw SqlError(SQLITE_ERROR, name() + ": key of " + std::to_string(key_bytes_.size() - 1) +
-                                     " bytes; at most " + std::to_string(most - 1) +
-                                     " fit an erase block");
+                                     " bytes; expected at most " + std::to_string(most - 1));
   }
 }
 

@@ -84,7 +84,7 @@ TEST(FlashLayout, what_is_too_long_is_named) {
   const Result<uint64_t> key = layout.charge(layout.max_key_bytes() + 1, 0);
   ASSERT_FALSE(key.ok());
   EXPECT_EQ(key.error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(key.error().message, "key of 449 bytes; at most 448 fit an erase block");
+  EXPECT_EQ(key.error().message, "key of 449 bytes; expected at most 448");
   EXPECT_TRUE(layout.charge(1, (uint64_t{1} << 31) - 1).ok());
   const Result<uint64_t> value = layout.charge(1, uint64_t{1} << 31);
   ASSERT_FALSE(value.ok());

@@ -103,10 +103,16 @@ TEST_F(FlashRowid, a_row_is_found_without_reading_the_others) {
 
 TEST_F(FlashRowid, texts_about_lengths_and_sizes_count_as_the_user_does) {
   db.run("INSERT INTO kv VALUES (zeroblob(4031), 1)");
+  db.run("CREATE VIRTUAL TABLE coarse USING flash_kv(program_unit = 64)");
+  db.refuses("INSERT INTO coarse VALUES (zeroblob(3936), 1)", SQLITE_ERROR,
+             {"key of 3936 bytes; expected at most 3935"});
+  db.run("CREATE VIRTUAL TABLE wide USING flash_kv(size = '64MB', sector_size = 65536)");
+  db.refuses("INSERT INTO wide VALUES (zeroblob(65535), 1)", SQLITE_ERROR,
+             {"key of 65535 bytes; expected at most 65534"});
   db.refuses("INSERT INTO kv VALUES (zeroblob(4032), 1)", SQLITE_ERROR,
-             {"key of 4032 bytes; at most 4031 fit an erase block"});
+             {"key of 4032 bytes; expected at most 4031"});
   db.refuses("UPDATE kv SET k = zeroblob(5000) WHERE k = 'a'", SQLITE_ERROR,
-             {"key of 5000 bytes; at most 4031 fit an erase block"});
+             {"key of 5000 bytes; expected at most 4031"});
   db.refuses("CREATE VIRTUAL TABLE z USING flash_kv(sectors = 67108865)", SQLITE_ERROR,
              {"option sectors is 67108865, expected 64 (16 erase blocks of 4) to 67108864"
               " (2^32 program units of 16 bytes)"});
