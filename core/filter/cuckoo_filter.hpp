@@ -46,6 +46,7 @@ namespace cuckoo {
 class CuckooFilter final : public Filter {
   // The buckets as they stand in the pages, and all of them decoded into an array.
   class PageBuckets;
+  template <class Slot>
   class ArrayBuckets;
   class Builder;
 

@@ -1,7 +1,10 @@
 // CuckooFilter: inserting, one by one, in batches, into an empty filter and of another filter.
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <vector>
 
+#include "core/base/large_memory.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 
 namespace cuckoo {
@@ -36,17 +39,27 @@ class CuckooFilter::PageBuckets {
   CuckooFilter& filter_;
 };
 
-// Four values of 32 bits a bucket: no decoding, sorting and encoding at each insert, so half the
-// time of an insert into pages; decoding and encoding all buckets once costs as much as that saves
-// on one insert for every other bucket. Values stand in any order here.
+// Four values a bucket, each of 16 or 32 bits: no decoding, sorting and encoding at each insert, so
+// half the time of an insert into pages; decoding and encoding all buckets once costs as much as
+// that saves on one insert for every other bucket. Values stand in any order here.
+template <class Slot>
 class CuckooFilter::ArrayBuckets {
  public:
+  // No more memory than this, and fingerprints that fit.
+  static bool fit(const CuckooFilter& filter) noexcept {
+    constexpr uint64_t kMostBytes = uint64_t{1} << 28;
+    return filter.geometry_.buckets <= kMostBytes / (kBucketSlots * sizeof(Slot)) &&
+           filter.fingerprints_ <= std::numeric_limits<Slot>::max();
+  }
   explicit ArrayBuckets(CuckooFilter& filter)
       : filter_(filter), slots_(kBucketSlots * filter.geometry_.buckets) {
+    if (filter.occupied_ == 0) {
+      return;
+    }
     for (uint64_t bucket = 0; bucket < filter.geometry_.buckets; ++bucket) {
       const BucketValues values = filter.read(bucket);
       for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
-        slots_[kBucketSlots * bucket + slot] = static_cast<uint32_t>(values[slot]);
+        slots_[kBucketSlots * bucket + slot] = static_cast<Slot>(values[slot]);
       }
     }
   }
@@ -69,12 +82,12 @@ class CuckooFilter::ArrayBuckets {
     }
   }
 
+  using Spot = const Slot*;
+  Spot spot(uint64_t bucket) const noexcept { return &slots_[kBucketSlots * bucket]; }
   BucketValues read(uint64_t bucket) const noexcept {
-    const uint32_t* slots = &slots_[kBucketSlots * bucket];
+    const Spot slots = spot(bucket);
     return {slots[0], slots[1], slots[2], slots[3]};
   }
-  using Spot = const uint32_t*;
-  Spot spot(uint64_t bucket) const noexcept { return &slots_[kBucketSlots * bucket]; }
   bool has_empty_slot(Spot slots) const noexcept {
     return slots[0] == 0 || slots[1] == 0 || slots[2] == 0 || slots[3] == 0;
   }
@@ -82,20 +95,18 @@ class CuckooFilter::ArrayBuckets {
   bool insert(uint64_t, const Place& place) { return filter_.insert_at(*this, place); }
   void touch(uint64_t) noexcept {}
   void replace(uint64_t bucket, const BucketValues&, uint64_t from, uint64_t to) noexcept {
-    uint32_t* const slots = &slots_[kBucketSlots * bucket];
-    *std::find(slots, slots + kBucketSlots, static_cast<uint32_t>(from)) =
-        static_cast<uint32_t>(to);
+    Slot* const slots = &slots_[kBucketSlots * bucket];
+    *std::find(slots, slots + kBucketSlots, static_cast<Slot>(from)) = static_cast<Slot>(to);
   }
 
  private:
   CuckooFilter& filter_;
-  std::vector<uint32_t> slots_;
+  LargeVector<Slot> slots_;
 };
 
+// Decoding all and encoding all costs as much as it saves on so many inserts.
 bool CuckooFilter::worth_decoding(uint64_t inserts) const noexcept {
-  constexpr uint64_t kMostBuckets = (uint64_t{1} << 28) / (kBucketSlots * sizeof(uint32_t));
-  return inserts >= geometry_.buckets / 2 && inserts >= 1024 && geometry_.buckets <= kMostBuckets &&
-         fingerprints_ <= UINT32_MAX;
+  return inserts >= geometry_.buckets / 2 && inserts >= 1024;
 }
 
 // ---- inserting
@@ -218,8 +229,13 @@ void CuckooFilter::move_along(Buckets& buckets, uint32_t free_end) {
 class CuckooFilter::Builder final : public FilterBuilder {
  public:
   Builder(CuckooFilter& filter, uint64_t expected) : filter_(filter) {
-    if (filter.worth_decoding(expected)) {
-      array_ = std::make_unique<ArrayBuckets>(filter);
+    if (!filter.worth_decoding(expected)) {
+      return;
+    }
+    if (Narrow::fit(filter)) {
+      narrow_ = std::make_unique<Narrow>(filter);
+    } else if (Wide::fit(filter)) {
+      wide_ = std::make_unique<Wide>(filter);
     }
   }
   void insert(uint64_t hash, uint64_t count) override {
@@ -235,8 +251,11 @@ class CuckooFilter::Builder final : public FilterBuilder {
   }
   // How many found their cell there already.
   uint64_t insert(std::span<const uint64_t> hashes) {
-    if (array_ != nullptr) {
-      return filter_.insert_all(*array_, hashes);
+    if (narrow_ != nullptr) {
+      return filter_.insert_all(*narrow_, hashes);
+    }
+    if (wide_ != nullptr) {
+      return filter_.insert_all(*wide_, hashes);
     }
     PageBuckets pages(filter_);
     return filter_.insert_all(pages, hashes);
@@ -244,16 +263,23 @@ class CuckooFilter::Builder final : public FilterBuilder {
   void finish() override {
     (void)insert(batch_);
     batch_.clear();
-    if (array_ != nullptr) {
-      array_->store();
-      array_.reset();
+    if (narrow_ != nullptr) {
+      narrow_->store();
+      narrow_.reset();
+    }
+    if (wide_ != nullptr) {
+      wide_->store();
+      wide_.reset();
     }
   }
 
  private:
   static constexpr size_t kBatchHashes = 1024;
+  using Narrow = ArrayBuckets<uint16_t>;
+  using Wide = ArrayBuckets<uint32_t>;
   CuckooFilter& filter_;
-  std::unique_ptr<ArrayBuckets> array_;
+  std::unique_ptr<Narrow> narrow_;
+  std::unique_ptr<Wide> wide_;
   std::vector<uint64_t> batch_;
 };
 

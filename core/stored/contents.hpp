@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/key_hash.hpp"
+#include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
@@ -64,7 +65,7 @@ class HashCollection {
   Status for_each_distinct(Visitor&& visit) const;
 
   HashWidth width_;
-  std::vector<uint64_t> hashes_;
+  LargeVector<uint64_t> hashes_;
 };
 
 }  // namespace cuckoo

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/checksum.hpp"
+#include "core/base/large_memory.hpp"
 
 namespace cuckoo {
 namespace {
@@ -429,7 +430,7 @@ void insertion_sort(std::span<uint64_t> entries, unsigned lowest) {
 
 // By the highest digit into parts that fit the cache, then each part by the next digit, then the
 // few that agree in both.
-void sort_entries_by_hash(std::vector<uint64_t>& entries, HashWidth width) {
+void sort_entries_by_hash(std::span<uint64_t> entries, HashWidth width) {
   constexpr size_t kParts = size_t{1} << kFirstBits;
   constexpr size_t kFew = 32;
   const unsigned lowest = hash_shift(width);
@@ -438,14 +439,14 @@ void sort_entries_by_hash(std::vector<uint64_t>& entries, HashWidth width) {
     std::stable_sort(entries.begin(), entries.end(), by_hash);
     return;
   }
-  std::vector<uint64_t> scratch(entries.size());
+  LargeVector<uint64_t> scratch(entries.size());
   std::vector<size_t> part_ends(kParts);
   scatter(entries, scratch.data(), 64 - kFirstBits, part_ends);
   std::vector<size_t> ends(size_t{1} << kMostSecondBits);
   size_t first = 0;
   for (const size_t end : part_ends) {
     const std::span<const uint64_t> from(scratch.data() + first, end - first);
-    const std::span<uint64_t> part = std::span(entries).subspan(first, from.size());
+    const std::span<uint64_t> part = entries.subspan(first, from.size());
     const unsigned bits = std::min<unsigned>(std::bit_width(part.size() / 2), kMostSecondBits);
     const std::span<size_t> run_ends = std::span(ends).first(size_t{1} << bits);
     const size_t longest = scatter(from, part.data(), 64 - kFirstBits - bits, run_ends);

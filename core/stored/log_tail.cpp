@@ -91,7 +91,7 @@ NetEntries LogTail::net_entries(const Filter& base) {
   } else {
     index(base);
     nets_.for_each([&](uint64_t hash, int32_t net) {
-      std::vector<uint64_t>& to = net < 0 ? net_entries.removes : net_entries.adds;
+      LargeVector<uint64_t>& to = net < 0 ? net_entries.removes : net_entries.adds;
       to.insert(to.end(), static_cast<size_t>(std::abs(net)), hash);
     });
   }

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/filter.hpp"
 #include "core/stored/filter_options.hpp"
@@ -32,8 +33,8 @@ namespace cuckoo {
 // What a fold does to the pages: hashes in ascending order, each as often as it is to be removed or
 // added.
 struct NetEntries {
-  std::vector<uint64_t> removes;
-  std::vector<uint64_t> adds;
+  LargeVector<uint64_t> removes;
+  LargeVector<uint64_t> adds;
 
   // Gives how many adds found their cells there already.
   Result<uint64_t> apply_to(Filter& filter) const;
@@ -96,7 +97,7 @@ class LogTail {
   bool multiset_;
 
   HashTail nets_;
-  std::vector<uint64_t> unindexed_;  // the last adds, in order, that are not in nets_ yet
+  LargeVector<uint64_t> unindexed_;  // the last adds, in order, that are not in nets_ yet
   PendingRemoves pending_removes_;
   uint64_t removes_ = 0;
   uint64_t items_ = 0;

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
 #include "core/stored/log.hpp"
 #include "core/stored/storage.hpp"
@@ -82,7 +83,7 @@ class LogReplay {
   int64_t first_raw_row_ = 0;
   uint64_t start_items_ = 0;
   std::optional<uint64_t> raw_items_;  // before the first raw row, if there is one
-  std::vector<uint64_t> raw_;
+  LargeVector<uint64_t> raw_;
   uint64_t hashes_ = 0;
   uint64_t items_ = 0;
   uint64_t entries_ = 0;

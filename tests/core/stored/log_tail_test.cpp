@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "tests/core/filter/kinds.hpp"
@@ -57,7 +58,7 @@ struct StoredTail {
 };
 
 // hash -> count, both above zero
-std::map<uint64_t, uint64_t> counts_of(const std::vector<uint64_t>& hashes) {
+std::map<uint64_t, uint64_t> counts_of(std::span<const uint64_t> hashes) {
   std::map<uint64_t, uint64_t> counts;
   for (const uint64_t hash : hashes) {
     ++counts[hash];
