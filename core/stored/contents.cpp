@@ -1,11 +1,13 @@
 #include "core/stored/contents.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "core/base/bytes.hpp"
 #include "core/filter/bucket.hpp"
+#include "core/stored/hash_sort.hpp"
 
 namespace cuckoo {
 
@@ -50,26 +52,40 @@ Status verify_hashes(const FilterContents& contents) {
 
 template <class Visitor>
 Status HashCollection::for_each_distinct(Visitor&& visit) const {
-  for (size_t i = 0; i < hashes_.size();) {
+  for (size_t i = 0; i < last_.size();) {
     size_t end = i + 1;
-    while (end < hashes_.size() && hashes_[end] == hashes_[i]) {
+    while (end < last_.size() && last_[end] == last_[i]) {
       ++end;
     }
-    CUCKOO_TRY(visit(hashes_[i], static_cast<uint64_t>(end - i)));
+    CUCKOO_TRY(visit(last_[i], static_cast<uint64_t>(end - i)));
     i = end;
   }
   return {};
 }
 
+void HashCollection::finish_part() {
+  LargeVector<uint64_t> next;
+  next.reserve(kPartHashes);
+  parts_.push_back(std::move(last_));
+  last_ = std::move(next);
+}
+
+void HashCollection::sort() {
+  std::vector<std::span<const uint64_t>> parts(parts_.begin(), parts_.end());
+  parts.emplace_back(last_);
+  last_ = sorted_by_hash(parts, width_);
+  parts_.clear();
+}
+
 void HashCollection::make_unique() {
-  sort_entries_by_hash(hashes_, width_);
-  hashes_.erase(std::unique(hashes_.begin(), hashes_.end()), hashes_.end());
+  sort();
+  last_.erase(std::unique(last_.begin(), last_.end()), last_.end());
 }
 
 Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t capacity,
                                              Growth growth, uint32_t page_bytes, const Poll& poll) {
   constexpr uint64_t kHashesPerPoll = 1024;
-  sort_entries_by_hash(hashes_, width_);
+  sort();
   const bool copies_take_room = traits_of(spec.kind).slot_per_item;
   uint64_t distinct = 0;
   uint64_t entries = 0;
@@ -78,7 +94,7 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
     return ++distinct % kHashesPerPoll == 0 ? check_interrupt(poll) : Status();
   }));
   const uint64_t needed = copies_take_room ? entries : distinct;
-  const uint64_t limited = copies_take_room && growth == Growth::kOff ? hashes_.size() : needed;
+  const uint64_t limited = copies_take_room && growth == Growth::kOff ? last_.size() : needed;
   FilterContents contents;
   contents.capacity = capacity;
   if (capacity == 0) {
@@ -101,7 +117,7 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
     });
   }));
   const bool counts = is_multiset(spec.kind);
-  contents.items = counts ? hashes_.size() : distinct;
+  contents.items = counts ? last_.size() : distinct;
   contents.hash_count = distinct;
   contents.hashes = [this, counts](const CountedHashSink& sink) -> Status {
     return for_each_distinct(

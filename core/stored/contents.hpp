@@ -44,12 +44,17 @@ Status fill(Filter& filter, uint64_t hash_count, Source&& hashes) {
 Status verify_hashes(const FilterContents& contents);
 
 // Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, as much again
-// while they are sorted.
+// while they are sorted. They stand in parts, so that none is copied when more come.
 class HashCollection {
  public:
   explicit HashCollection(HashWidth width) noexcept : width_(width) {}
 
-  void add(uint64_t hash) { hashes_.push_back(logged_hash(hash, width_)); }
+  void add(uint64_t hash) {
+    if (last_.size() >= kPartHashes) {
+      finish_part();
+    }
+    last_.push_back(logged_hash(hash, width_));
+  }
   HashWidth width() const noexcept { return width_; }
   void make_unique();  // each hash once
 
@@ -60,12 +65,17 @@ class HashCollection {
                                uint32_t page_bytes, const Poll& poll = nullptr);
 
  private:
+  static constexpr size_t kPartHashes = size_t{1} << 19;  // 4 MB
+
+  void finish_part();
+  void sort();  // all into last_
   // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
   template <class Visitor>
   Status for_each_distinct(Visitor&& visit) const;
 
   HashWidth width_;
-  LargeVector<uint64_t> hashes_;
+  std::vector<LargeVector<uint64_t>> parts_;  // before the last one
+  LargeVector<uint64_t> last_;
 };
 
 }  // namespace cuckoo

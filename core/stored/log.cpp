@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/checksum.hpp"
-#include "core/base/large_memory.hpp"
 
 namespace cuckoo {
 namespace {
@@ -384,88 +383,6 @@ Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous
     CUCKOO_TRY(sink(hash, count));
   }
   return {};
-}
-
-namespace {
-
-// Two digits of the leading bits, then what agrees in both. The first has as many values as a
-// processor keeps pages in mind; of the second the counters fit its nearest cache.
-constexpr unsigned kFirstBits = 10;
-constexpr unsigned kMostSecondBits = 12;
-
-// Moves entries to where those with the same digit stand, in order. starts[d] is left at the end of
-// digit d. How many have the most frequent one.
-size_t scatter(std::span<const uint64_t> from, uint64_t* to, unsigned shift,
-               std::span<size_t> starts) {
-  const uint64_t mask = starts.size() - 1;
-  std::fill(starts.begin(), starts.end(), 0);
-  for (const uint64_t entry : from) {
-    ++starts[(entry >> shift) & mask];
-  }
-  size_t sum = 0;
-  size_t most = 0;
-  for (size_t& start : starts) {
-    most = std::max(most, start);
-    sum += std::exchange(start, sum);
-  }
-  for (const uint64_t entry : from) {
-    to[starts[(entry >> shift) & mask]++] = entry;
-  }
-  return most;
-}
-
-// By hash; fast where each entry stands near its place.
-void insertion_sort(std::span<uint64_t> entries, unsigned lowest) {
-  for (size_t i = 1; i < entries.size(); ++i) {
-    const uint64_t entry = entries[i];
-    size_t at = i;
-    for (; at > 0 && (entry >> lowest) < (entries[at - 1] >> lowest); --at) {
-      entries[at] = entries[at - 1];
-    }
-    entries[at] = entry;
-  }
-}
-
-}  // namespace
-
-// By the highest digit into parts that fit the cache, then each part by the next digit, then the
-// few that agree in both.
-void sort_entries_by_hash(std::span<uint64_t> entries, HashWidth width) {
-  constexpr size_t kParts = size_t{1} << kFirstBits;
-  constexpr size_t kFew = 32;
-  const unsigned lowest = hash_shift(width);
-  const auto by_hash = [lowest](uint64_t a, uint64_t b) { return (a >> lowest) < (b >> lowest); };
-  if (entries.size() < kParts) {
-    std::stable_sort(entries.begin(), entries.end(), by_hash);
-    return;
-  }
-  LargeVector<uint64_t> scratch(entries.size());
-  std::vector<size_t> part_ends(kParts);
-  scatter(entries, scratch.data(), 64 - kFirstBits, part_ends);
-  std::vector<size_t> ends(size_t{1} << kMostSecondBits);
-  size_t first = 0;
-  for (const size_t end : part_ends) {
-    const std::span<const uint64_t> from(scratch.data() + first, end - first);
-    const std::span<uint64_t> part = entries.subspan(first, from.size());
-    const unsigned bits = std::min<unsigned>(std::bit_width(part.size() / 2), kMostSecondBits);
-    const std::span<size_t> run_ends = std::span(ends).first(size_t{1} << bits);
-    const size_t longest = scatter(from, part.data(), 64 - kFirstBits - bits, run_ends);
-    if (longest <= kFew) {
-      insertion_sort(part, lowest);  // all at once: no entry leaves its run
-    } else {
-      size_t begin = 0;
-      for (const size_t run_end : run_ends) {
-        const std::span<uint64_t> run = part.subspan(begin, run_end - begin);
-        if (run.size() <= kFew) {
-          insertion_sort(run, lowest);
-        } else {
-          std::stable_sort(run.begin(), run.end(), by_hash);
-        }
-        begin = run_end;
-      }
-    }
-    first = end;
-  }
 }
 
 }  // namespace cuckoo

@@ -148,8 +148,4 @@ Status decode_compacted_row(const LogRow& row, HashWidth width, uint64_t& previo
 Status read_compacted_row(const LogRow& row, HashWidth width, uint64_t& previous, bool first_row,
                           const CountedHashSink& sink);
 
-// Stable sort of entries by their hash: equal hashes keep their order, the remove bit takes no
-// part. Radix sort, O(n); needs as much scratch memory as the entries.
-void sort_entries_by_hash(std::span<uint64_t> entries, HashWidth width);
-
 }  // namespace cuckoo

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "core/stored/hash_sort.hpp"
 #include "core/stored/replay.hpp"
 
 namespace cuckoo {
@@ -85,19 +86,17 @@ void LogTail::index(const Filter& base) {
 }
 
 NetEntries LogTail::net_entries(const Filter& base) {
-  NetEntries net_entries;
   if (nets_.empty()) {
-    net_entries.adds = unindexed_;
-  } else {
-    index(base);
-    nets_.for_each([&](uint64_t hash, int32_t net) {
-      LargeVector<uint64_t>& to = net < 0 ? net_entries.removes : net_entries.adds;
-      to.insert(to.end(), static_cast<size_t>(std::abs(net)), hash);
-    });
+    return {{}, sorted_by_hash(unindexed_, width_)};
   }
-  sort_entries_by_hash(net_entries.removes, width_);
-  sort_entries_by_hash(net_entries.adds, width_);
-  return net_entries;
+  index(base);
+  LargeVector<uint64_t> removes;
+  LargeVector<uint64_t> adds;
+  nets_.for_each([&](uint64_t hash, int32_t net) {
+    LargeVector<uint64_t>& to = net < 0 ? removes : adds;
+    to.insert(to.end(), static_cast<size_t>(std::abs(net)), hash);
+  });
+  return {sorted_by_hash(removes, width_), sorted_by_hash(adds, width_)};
 }
 
 void LogTail::add(uint64_t hash) {

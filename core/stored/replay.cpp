@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/filter/bucket.hpp"
+#include "core/stored/hash_sort.hpp"
 
 namespace cuckoo {
 
@@ -83,7 +84,7 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
         return std::optional(added);
       }));
   raw_.insert(raw_.end(), behind.begin(), behind.end());
-  sort_entries_by_hash(raw_, width_);
+  raw_ = sorted_by_hash(raw_, width_);
   hashes_ = items_ = entries_ = 0;
   return merge_left([this](uint64_t, uint64_t count) -> Status {
     ++hashes_;

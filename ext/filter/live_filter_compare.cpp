@@ -1,8 +1,8 @@
 // LiveFilter::compare(): does the filter hold what a source holds?
 #include <algorithm>
-#include <vector>
+#include <span>
 
-#include "core/stored/log.hpp"
+#include "core/stored/hash_sort.hpp"
 
 #include "ext/filter/live_filter.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 // The runs of equal hashes in an ascending list, one after the other.
 class Runs {
  public:
-  Runs(const std::vector<uint64_t>& hashes, bool multiset) noexcept
+  Runs(std::span<const uint64_t> hashes, bool multiset) noexcept
       : next_(hashes.begin()), end_(hashes.end()), multiset_(multiset) {
     advance();
   }
@@ -31,7 +31,7 @@ class Runs {
   }
 
  private:
-  std::vector<uint64_t>::const_iterator next_, end_;
+  std::span<const uint64_t>::iterator next_, end_;
   bool multiset_;
   uint64_t hash_ = 0;
   uint64_t count_ = 0;
@@ -49,13 +49,13 @@ LiveFilter::Comparison LiveFilter::compare(
 LiveFilter::Comparison LiveFilter::compare_hashes(
     const std::function<void(const KeyVisitor& visit)>& for_each_key) {
   Comparison result;
-  std::vector<uint64_t> named;
+  LargeVector<uint64_t> named;
   for_each_key([&](const KeyView& key) {
     named.push_back(hash_of(key) & hash_mask_);
     ++result.keys;
   });
   LoggedFilter& newest = filter_->newest();
-  sort_entries_by_hash(named, newest.options().width);
+  named = sorted_by_hash(named, newest.options().width);
   const bool counts_copies = newest.options().counts_copies();
   Runs runs(named, counts_copies);
   const auto miss_below = [&](uint64_t hash) {

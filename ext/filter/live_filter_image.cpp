@@ -4,6 +4,7 @@
 
 #include "core/filter/cell_layout.hpp"
 #include "core/filter/legacy_bloom.hpp"
+#include "core/stored/hash_sort.hpp"
 #include "core/stored/log.hpp"
 
 #include "ext/filter/image_filter.hpp"
@@ -175,13 +176,13 @@ void LiveFilter::take_in(Incoming incoming) {
 // Into a table with unique = on: equal hashes are skipped, what only seems to be present is not.
 void LiveFilter::take_in_new(const Incoming& incoming) {
   LoggedFilter& newest = filter_->newest();
-  std::vector<uint64_t> hashes;
+  LargeVector<uint64_t> hashes;
   hashes.reserve(incoming.contents.hash_count);
   throw_if(table(), incoming.contents.hashes([&](uint64_t hash, uint64_t) -> Status {
     hashes.push_back(hash & hash_mask_);
     return {};
   }));
-  sort_entries_by_hash(hashes, newest.options().width);
+  hashes = sorted_by_hash(hashes, newest.options().width);
   hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
   change_by([&]() -> Status {
     CUCKOO_TRY(filter_->flush());

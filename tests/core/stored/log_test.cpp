@@ -503,45 +503,6 @@ TEST(HostileRow, I4_counts_that_overflow_are_refused) {
   }
 }
 
-// ---- sorting
-
-TEST(SortEntries, order_is_by_hash_and_equal_hashes_keep_theirs) {
-  for (const HashWidth width : kWidths) {
-    for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{1023}, size_t{1024},
-                               size_t{5000}, size_t{90000}}) {
-      for (const uint64_t distinct :
-           {uint64_t{1}, uint64_t{7}, uint64_t{1000}, uint64_t{1} << 40}) {
-        std::vector<uint64_t> entries;
-        for (size_t i = 0; i < count; ++i) {
-          entries.push_back(nth_hash(2, nth_word(3, i) % distinct, width) |
-                            (nth_word(4, i) & kRemoveBit));
-        }
-        std::vector<uint64_t> expected = entries;
-        std::stable_sort(expected.begin(), expected.end(),
-                         [](uint64_t a, uint64_t b) { return (a | 1) < (b | 1); });
-        sort_entries_by_hash(entries, width);
-        EXPECT_EQ(entries, expected) << count << " entries of " << distinct;
-      }
-    }
-  }
-}
-
-TEST(SortEntries, every_bit_of_the_hash_counts) {
-  for (const HashWidth width : kWidths) {
-    std::vector<uint64_t> entries;
-    for (unsigned bit = 64 - static_cast<unsigned>(width); bit < 64; ++bit) {
-      for (unsigned copies = 0; copies < 20; ++copies) {
-        entries.push_back(uint64_t{1} << (64 - static_cast<unsigned>(width) + 63 - bit));
-        entries.push_back(largest_hash(width) ^ (uint64_t{1} << bit));
-      }
-    }
-    std::vector<uint64_t> expected = entries;
-    std::sort(expected.begin(), expected.end());
-    sort_entries_by_hash(entries, width);
-    EXPECT_EQ(entries, expected);
-  }
-}
-
 // ---- golden bytes
 
 std::string hex(const Bytes& bytes) {

@@ -1,0 +1,129 @@
+#include "core/stored/hash_sort.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+#include <vector>
+
+namespace cuckoo {
+namespace {
+
+// Two digits of the leading bits, then what agrees in both. The first has as many values as a
+// processor keeps pages in mind; of the second the counters fit its nearest cache.
+constexpr unsigned kFirstBits = 10;
+constexpr unsigned kMostSecondBits = 12;
+constexpr size_t kFew = 32;
+
+class Order {
+ public:
+  explicit Order(HashWidth width) noexcept : lowest_(64 - static_cast<unsigned>(width)) {}
+  bool operator()(uint64_t a, uint64_t b) const noexcept { return a >> lowest_ < b >> lowest_; }
+
+ private:
+  unsigned lowest_;  // bit of a hash
+};
+
+// Moves entries to where those with the same digit stand, in order. starts[d] is left at the end of
+// digit d. How many have the most frequent one.
+size_t scatter(std::span<const std::span<const uint64_t>> parts, uint64_t* to, unsigned shift,
+               std::span<size_t> starts) {
+  const uint64_t mask = starts.size() - 1;
+  std::fill(starts.begin(), starts.end(), 0);
+  for (const std::span<const uint64_t> part : parts) {
+    for (const uint64_t entry : part) {
+      ++starts[(entry >> shift) & mask];
+    }
+  }
+  size_t sum = 0;
+  size_t most = 0;
+  for (size_t& start : starts) {
+    most = std::max(most, start);
+    sum += std::exchange(start, sum);
+  }
+  for (const std::span<const uint64_t> part : parts) {
+    for (const uint64_t entry : part) {
+      to[starts[(entry >> shift) & mask]++] = entry;
+    }
+  }
+  return most;
+}
+
+// Fast where each entry stands near its place.
+void insertion_sort(std::span<uint64_t> entries, const Order& order) {
+  for (size_t i = 1; i < entries.size(); ++i) {
+    const uint64_t entry = entries[i];
+    size_t at = i;
+    for (; at > 0 && order(entry, entries[at - 1]); --at) {
+      entries[at] = entries[at - 1];
+    }
+    entries[at] = entry;
+  }
+}
+
+// Entries with one first digit, by the second digit and what is behind it.
+class RunSorter {
+ public:
+  explicit RunSorter(const Order& order) : order_(order), ends_(size_t{1} << kMostSecondBits) {}
+
+  void sort(std::span<uint64_t> entries) {
+    copy_.assign(entries.begin(), entries.end());
+    const unsigned bits = std::min<unsigned>(std::bit_width(entries.size() / 2), kMostSecondBits);
+    const std::span<size_t> run_ends = std::span(ends_).first(size_t{1} << bits);
+    const std::span<const uint64_t> from(copy_);
+    const size_t longest =
+        scatter(std::span(&from, 1), entries.data(), 64 - kFirstBits - bits, run_ends);
+    if (longest <= kFew) {
+      insertion_sort(entries, order_);  // all at once: no entry leaves its run
+      return;
+    }
+    size_t begin = 0;
+    for (const size_t end : run_ends) {
+      const std::span<uint64_t> run = entries.subspan(begin, end - begin);
+      if (run.size() <= kFew) {
+        insertion_sort(run, order_);
+      } else {
+        std::stable_sort(run.begin(), run.end(), order_);
+      }
+      begin = end;
+    }
+  }
+
+ private:
+  Order order_;
+  std::vector<size_t> ends_;
+  std::vector<uint64_t> copy_;
+};
+
+}  // namespace
+
+// By the first digit, into runs that fit the cache; then run by run.
+LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
+                                     HashWidth width) {
+  constexpr size_t kFirstDigits = size_t{1} << kFirstBits;
+  const Order order(width);
+  size_t count = 0;
+  for (const std::span<const uint64_t> part : parts) {
+    count += part.size();
+  }
+  LargeVector<uint64_t> sorted(count);
+  if (count < kFirstDigits) {
+    size_t at = 0;
+    for (const std::span<const uint64_t> part : parts) {
+      std::copy(part.begin(), part.end(), sorted.data() + at);
+      at += part.size();
+    }
+    std::stable_sort(sorted.begin(), sorted.end(), order);
+    return sorted;
+  }
+  std::vector<size_t> run_ends(kFirstDigits);
+  scatter(parts, sorted.data(), 64 - kFirstBits, run_ends);
+  RunSorter sorter(order);
+  size_t begin = 0;
+  for (const size_t end : run_ends) {
+    sorter.sort(std::span(sorted).subspan(begin, end - begin));
+    begin = end;
+  }
+  return sorted;
+}
+
+}  // namespace cuckoo
