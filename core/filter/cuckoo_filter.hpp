@@ -199,8 +199,18 @@ class CuckooFilter final : public Filter {
   bool insert_at(Buckets& buckets, const Place& place);
   template <class Buckets>
   bool relocate(Buckets& buckets, const Place& place);
+  // Where the entries of a bucket lead to.
   template <class Buckets>
-  bool expand(Buckets& buckets, uint32_t parent, uint32_t& free_end);
+  struct Expansion {
+    BucketValues values;
+    uint64_t others[kBucketSlots];
+    typename Buckets::Spot spots[kBucketSlots];
+  };
+  template <class Buckets>
+  void prepare(const Buckets& buckets, uint64_t bucket, Expansion<Buckets>& expansion) const;
+  template <class Buckets>
+  bool expand(Buckets& buckets, uint32_t parent, const Expansion<Buckets>& expansion,
+              uint32_t& free_end);
   template <class Buckets>
   void move_along(Buckets& buckets, uint32_t free_end);
   // The visitor returns a Status, which ends the visits when it is a failure.

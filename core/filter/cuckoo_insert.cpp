@@ -18,6 +18,9 @@ constexpr uint64_t kMaxSearchNodes = 20000;
 
 class CuckooFilter::PageBuckets {
  public:
+  // A search prepares so many buckets before their turn comes.
+  static constexpr uint32_t kAhead = 0;
+
   explicit PageBuckets(CuckooFilter& filter) noexcept : filter_(filter) {}
 
   BucketValues read(uint64_t bucket) const noexcept { return filter_.read(bucket); }
@@ -45,6 +48,8 @@ class CuckooFilter::PageBuckets {
 template <class Slot>
 class CuckooFilter::ArrayBuckets {
  public:
+  static constexpr uint32_t kAhead = 3;  // the array may be larger than the cache
+
   // No more memory than this, and fingerprints that fit.
   static bool fit(const CuckooFilter& filter) noexcept {
     constexpr uint64_t kMostBytes = uint64_t{1} << 28;
@@ -162,15 +167,21 @@ bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
 
 template <class Buckets>
 bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
+  constexpr uint32_t kAhead = Buckets::kAhead;
   nodes_.clear();
   nodes_.push_back({place.bucket1, place.fingerprint, kNoParent});
   if (place.bucket2 != place.bucket1) {
     nodes_.push_back({place.bucket2, place.fingerprint, kNoParent});
   }
   const uint64_t limit = std::min(kMaxSearchNodes, 4 * geometry_.buckets);
+  Expansion<Buckets> ring[kAhead + 1];
+  uint32_t prepared = 0;
   for (uint32_t next = 0; next < nodes_.size() && nodes_.size() < limit; ++next) {
+    for (; prepared < nodes_.size() && prepared <= next + kAhead; ++prepared) {
+      prepare(buckets, nodes_[prepared].bucket, ring[prepared % (kAhead + 1)]);
+    }
     uint32_t free_end = 0;
-    if (expand(buckets, next, free_end)) {
+    if (expand(buckets, next, ring[next % (kAhead + 1)], free_end)) {
       move_along(buckets, free_end);
       return true;
     }
@@ -178,30 +189,36 @@ bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
   return false;
 }
 
+// Where the entries of a bucket lead to. All first, so that their memory comes at one time.
+template <class Buckets>
+void CuckooFilter::prepare(const Buckets& buckets, uint64_t bucket,
+                           Expansion<Buckets>& expansion) const {
+  expansion.values = buckets.read(bucket);
+  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
+    expansion.others[slot] = alternate(bucket, expansion.values[slot]);
+    expansion.spots[slot] = buckets.spot(expansion.others[slot]);
+    buckets.prefetch(expansion.spots[slot]);
+  }
+}
+
 // Appends the buckets that the entries of a full one lead to. True when the last one has an empty
 // slot: free_end is its node.
 template <class Buckets>
-bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, uint32_t& free_end) {
+bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, const Expansion<Buckets>& expansion,
+                          uint32_t& free_end) {
   const Node node = nodes_[parent];
   const uint64_t root1 = nodes_[0].bucket;
   const uint64_t root2 = nodes_[1 % nodes_.size()].bucket;
   const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
-  const BucketValues values = buckets.read(node.bucket);
-  uint64_t others[kBucketSlots];  // first all, so that their memory comes at one time
-  typename Buckets::Spot spots[kBucketSlots];
+  const BucketValues& values = expansion.values;
   for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
-    others[slot] = alternate(node.bucket, values[slot]);
-    spots[slot] = buckets.spot(others[slot]);
-    buckets.prefetch(spots[slot]);
-  }
-  for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
-    const uint64_t bucket = others[slot];
+    const uint64_t bucket = expansion.others[slot];
     const bool copy = slot > 0 && values[slot] == values[slot - 1];  // leads to the same bucket
     if (copy || bucket == node.bucket || bucket == root1 || bucket == root2 || bucket == before) {
       continue;
     }
     nodes_.push_back({bucket, values[slot], parent});
-    if (buckets.has_empty_slot(spots[slot])) {
+    if (buckets.has_empty_slot(expansion.spots[slot])) {
       free_end = static_cast<uint32_t>(nodes_.size() - 1);
       return true;
     }
