@@ -168,7 +168,7 @@ bool BloomFilter::insert(uint64_t hash) {
 
 // ---- batches
 
-uint64_t BloomFilter::insert_batch(std::span<const uint64_t> hashes) {
+uint64_t BloomFilter::do_insert_batch(std::span<const uint64_t> hashes, uint64_t&) {
   assert(!traits().pairs);
   if (geometry_.blocked()) {
     return avx2_ ? insert_blocks_avx2(hashes) : insert_blocks(hashes);

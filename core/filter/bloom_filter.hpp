@@ -74,7 +74,6 @@ class BloomFilter final : public Filter {
   uint64_t copies(uint64_t cell) const noexcept override;
 
   bool insert(uint64_t hash);  // true: it was present; its pages are in memory
-  uint64_t insert_batch(std::span<const uint64_t> hashes) override;
   bool remove(uint64_t hash) override;
   std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
 
@@ -113,6 +112,7 @@ class BloomFilter final : public Filter {
 
  private:
   Status do_unite(const Filter& other, const Poll& poll) override;
+  uint64_t do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) override;
 
   // At least `capacity` keys?
   bool holds(uint64_t items, uint64_t unfolded, uint64_t capacity, double doubt) const noexcept {

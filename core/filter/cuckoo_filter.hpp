@@ -101,8 +101,6 @@ class CuckooFilter final : public Filter {
   bool insert(uint64_t hash) { return code_.insert(*this, hash); }
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
 
-  // Hides memory latency: hash all, prefetch all, then work, in this order.
-  uint64_t insert_batch(std::span<const uint64_t> hashes) override;
   std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
 
   uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
@@ -160,6 +158,8 @@ class CuckooFilter final : public Filter {
   Answer probe_pages(const Place& place) const noexcept;
 
   Status do_unite(const Filter& other, const Poll& poll) override;
+  // Hides memory latency: hash all, prefetch all, then work, in this order.
+  uint64_t do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) override;
 
   static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
 
@@ -194,7 +194,7 @@ class CuckooFilter final : public Filter {
 
   bool worth_decoding(uint64_t inserts) const noexcept;
   template <class Buckets>
-  uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes);
+  uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes, uint64_t& digest);
   template <class Buckets>
   bool insert_at(Buckets& buckets, const Place& place);
   template <class Buckets>

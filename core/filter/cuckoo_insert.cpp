@@ -1,5 +1,7 @@
 // CuckooFilter: inserting, one by one, in batches, into an empty filter and of another filter.
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -97,7 +99,14 @@ class CuckooFilter::ArrayBuckets {
     return slots[0] == 0 || slots[1] == 0 || slots[2] == 0 || slots[3] == 0;
   }
   void prefetch(Spot slots) const noexcept { __builtin_prefetch(slots); }
-  bool insert(uint64_t, const Place& place) { return filter_.insert_at(*this, place); }
+  bool insert(uint64_t, const Place& place) {
+    if constexpr (sizeof(Slot) == sizeof(uint16_t)) {
+      if (filter_.overflow_.empty()) {
+        return insert_in_words(place);
+      }
+    }
+    return filter_.insert_at(*this, place);
+  }
   void touch(uint64_t) noexcept {}
   void replace(uint64_t bucket, const BucketValues&, uint64_t from, uint64_t to) noexcept {
     Slot* const slots = &slots_[kBucketSlots * bucket];
@@ -105,6 +114,36 @@ class CuckooFilter::ArrayBuckets {
   }
 
  private:
+  // Four slots of 16 bits as one word. The highest bit of each lane that is zero:
+  static uint64_t zero_lanes(uint64_t word) noexcept {
+    constexpr uint64_t kBelowTops = 0x7FFF7FFF7FFF7FFF;
+    return ~(((word & kBelowTops) + kBelowTops) | word | kBelowTops);
+  }
+  // What insert_at() does, while the overflow table is empty.
+  bool insert_in_words(const Place& place) {
+    constexpr uint64_t kOnes = 0x0001000100010001;
+    Slot* const bucket1 = &slots_[kBucketSlots * place.bucket1];
+    Slot* const bucket2 = &slots_[kBucketSlots * place.bucket2];
+    uint64_t word1;
+    uint64_t word2;
+    std::memcpy(&word1, bucket1, sizeof word1);
+    std::memcpy(&word2, bucket2, sizeof word2);
+    const uint64_t empty1 = zero_lanes(word1);
+    const uint64_t empty2 = zero_lanes(word2);
+    if ((empty1 | empty2) == 0) {
+      return filter_.insert_at(*this, place);
+    }
+    const uint64_t copies = place.fingerprint * kOnes;
+    const bool present = (zero_lanes(word1 ^ copies) | zero_lanes(word2 ^ copies)) != 0;
+    const auto count = [](uint64_t lanes) { return ((lanes >> 15) * kOnes) >> 48; };
+    const bool first = count(empty1) >= count(empty2);
+    const unsigned lane = static_cast<unsigned>(std::countr_zero(first ? empty1 : empty2)) - 15;
+    const uint64_t word = (first ? word1 : word2) | place.fingerprint << lane;
+    std::memcpy(first ? bucket1 : bucket2, &word, sizeof word);
+    ++filter_.occupied_;
+    return present;
+  }
+
   CuckooFilter& filter_;
   LargeVector<Slot> slots_;
 };
@@ -258,6 +297,7 @@ class CuckooFilter::Builder final : public FilterBuilder {
   void insert(uint64_t hash, uint64_t count) override {
     if (count > kMaxCopiesInBuckets) {
       filter_.overflow_.add(filter_.cell(hash), count);
+      digest_ += count * filter_.digest_of(hash);
       return;
     }
     batch_.insert(batch_.end(), count, hash);
@@ -269,14 +309,15 @@ class CuckooFilter::Builder final : public FilterBuilder {
   // How many found their cell there already.
   uint64_t insert(std::span<const uint64_t> hashes) {
     if (narrow_ != nullptr) {
-      return filter_.insert_all(*narrow_, hashes);
+      return filter_.insert_all(*narrow_, hashes, digest_);
     }
     if (wide_ != nullptr) {
-      return filter_.insert_all(*wide_, hashes);
+      return filter_.insert_all(*wide_, hashes, digest_);
     }
     PageBuckets pages(filter_);
-    return filter_.insert_all(pages, hashes);
+    return filter_.insert_all(pages, hashes, digest_);
   }
+  uint64_t digest() const noexcept override { return digest_; }
   void finish() override {
     (void)insert(batch_);
     batch_.clear();
@@ -298,6 +339,7 @@ class CuckooFilter::Builder final : public FilterBuilder {
   std::unique_ptr<Narrow> narrow_;
   std::unique_ptr<Wide> wide_;
   std::vector<uint64_t> batch_;
+  uint64_t digest_ = 0;
 };
 
 std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected) {
@@ -324,15 +366,17 @@ Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
   return {};
 }
 
-uint64_t CuckooFilter::insert_batch(std::span<const uint64_t> hashes) {
+uint64_t CuckooFilter::do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) {
   Builder builder(*this, hashes.size());
   const uint64_t present = builder.insert(hashes);
   builder.finish();
+  digest += builder.digest();
   return present;
 }
 
 template <class Buckets>
-uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> hashes) {
+uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> hashes,
+                                  uint64_t& digest) {
   uint64_t present = 0;
   Place places[kBatch];
   while (!hashes.empty()) {
@@ -343,6 +387,7 @@ uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> ha
       buckets.prefetch(buckets.spot(places[i].bucket2));
     }
     for (size_t i = 0; i < count; ++i) {
+      digest += mix64(cell(places[i]));
       present += buckets.insert(hashes[i], places[i]) ? 1 : 0;
     }
     hashes = hashes.subspan(count);

@@ -56,6 +56,8 @@ class FilterBuilder {
   virtual ~FilterBuilder() = default;
   virtual void insert(uint64_t hash, uint64_t count) = 0;  // count >= 1
   virtual void finish() = 0;
+  // The sum of Filter::digest_of() of all that was inserted. After finish().
+  virtual uint64_t digest() const noexcept { return 0; }
 };
 
 class Filter {
@@ -96,8 +98,15 @@ class Filter {
   virtual uint64_t copies(uint64_t cell) const noexcept = 0;
   // Occurrences of the hash's cells, less the pending removes. Its pages are in memory.
   virtual uint64_t count(uint64_t hash, const PendingRemoves& pending) const = 0;
-  // How many of them were present already when their turn came.
-  virtual uint64_t insert_batch(std::span<const uint64_t> hashes) = 0;
+  // How many of them were present already when their turn came. `digest` grows by their
+  // digest_of().
+  uint64_t insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) {
+    return do_insert_batch(hashes, digest);
+  }
+  uint64_t insert_batch(std::span<const uint64_t> hashes) {
+    uint64_t digest = 0;
+    return do_insert_batch(hashes, digest);
+  }
   // One occurrence; false, and no change, when one of its cells is empty. Multisets only. Its pages
   // are in memory.
   virtual bool remove(uint64_t hash) = 0;
@@ -150,6 +159,7 @@ class Filter {
   Filter(FilterKind kind, uint64_t page_count, uint32_t page_bytes)
       : kind_(kind), pages_(page_count, page_bytes) {}
 
+  virtual uint64_t do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) = 0;
   virtual Status do_unite(const Filter& other, const Poll& poll) = 0;
 
   FilterKind kind_;

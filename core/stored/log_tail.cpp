@@ -10,13 +10,18 @@
 
 namespace cuckoo {
 
-Result<uint64_t> NetEntries::apply_to(Filter& filter) const {
+Result<NetEntries::Applied> NetEntries::apply_to(Filter& filter) const {
+  Applied applied;
   for (const uint64_t hash : removes) {
+    applied.digest -= filter.digest_of(hash);
     if (!filter.remove(hash)) {
       return corrupt("pages that lack an entry that the log removes");
     }
   }
-  return adds.empty() ? 0 : filter.insert_batch(adds);
+  if (!adds.empty()) {
+    applied.present = filter.insert_batch(adds, applied.digest);
+  }
+  return applied;
 }
 
 LogTail::LogTail(const FilterOptions& options)

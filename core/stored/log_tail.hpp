@@ -36,8 +36,11 @@ struct NetEntries {
   LargeVector<uint64_t> removes;
   LargeVector<uint64_t> adds;
 
-  // Gives how many adds found their cells there already.
-  Result<uint64_t> apply_to(Filter& filter) const;
+  struct Applied {
+    uint64_t present = 0;  // adds that found their cells there already
+    uint64_t digest = 0;   // by which the filter's digest changed
+  };
+  Result<Applied> apply_to(Filter& filter) const;
 };
 
 // `base` is the filter whose pages the tail isn't in yet: it knows which cells a hash has.

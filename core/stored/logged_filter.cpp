@@ -243,14 +243,9 @@ Status LoggedFilter::fold_into_pages(const NetEntries& entries) {
   if (keeps_hashes()) {
     CUCKOO_TRY(tail_.write(storage_));
   }
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, entries.apply_to(pages_.filter()));
-  for (const uint64_t hash : entries.removes) {
-    record_.cells_digest -= base().digest_of(hash);
-  }
-  for (const uint64_t hash : entries.adds) {
-    record_.cells_digest += base().digest_of(hash);
-  }
-  record_.dead += 2 * tail_.removes() + present;
+  CUCKOO_ASSIGN_OR_RETURN(const NetEntries::Applied applied, entries.apply_to(pages_.filter()));
+  record_.cells_digest += applied.digest;
+  record_.dead += 2 * tail_.removes() + applied.present;
   record_.fold_position = tail_.position();
   record_.fold_chain = tail_.chain();
   record_.fold_items = items();

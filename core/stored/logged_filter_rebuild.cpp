@@ -121,13 +121,11 @@ Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& 
       options_.width, options_.row_bytes(), contents.hash_count, next.start_chain,
       [&](std::span<const std::byte> row) { return storage_.write_log(next_row++, row, false); },
       multiset() ? std::nullopt : std::optional(contents.items));
-  uint64_t digest = 0;
   uint64_t handed = 0;
   CUCKOO_TRY(contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
     if (builder != nullptr) {
       builder->insert(hash, count);
     }
-    digest += count * contents.filter->digest_of(hash);
     if (++handed % kHashesPerPoll == 0) {
       CUCKOO_TRY(storage_.poll());
     }
@@ -135,6 +133,7 @@ Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& 
   }));
   if (builder != nullptr) {
     builder->finish();
+    next.cells_digest = builder->digest();
   }
   CUCKOO_TRY(writer.finish());
   if (handed != contents.hash_count) {
@@ -147,7 +146,6 @@ Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& 
   next.fold_chain = writer.chain();
   next.fold_items = writer.items();
   next.fold_row = static_cast<uint64_t>(next_row);
-  next.cells_digest = digest;
   next.base_id = first_base_id(next);
   return {};
 }

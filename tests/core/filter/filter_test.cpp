@@ -48,7 +48,10 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
     for (const auto& [hash, count] : counts) {
       hashes.insert(hashes.end(), count, hash);
     }
-    (void)filter.insert_batch(hashes);
+    const uint64_t before = filter.digest();
+    uint64_t digest = 0;
+    (void)filter.insert_batch(hashes, digest);
+    EXPECT_EQ(filter.digest() - before, digest);
   }
   static void build(Filter& filter, const Counts& counts) {
     const std::unique_ptr<FilterBuilder> builder = filter.builder(counts.size());
@@ -56,6 +59,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
       builder->insert(hash, count);
     }
     builder->finish();
+    EXPECT_EQ(builder->digest(), filter.digest());
   }
   static void expect_holds(const Filter& filter, const Counts& counts) {
     const Status status = filter.check();
