@@ -194,28 +194,6 @@ TEST_P(FilterContentsOf, verify_hashes_finds_hashes_that_are_not_the_filters) {
 
 // ---- collections
 
-TEST_P(FilterContentsOf, a_collection_of_several_parts_loses_none_and_doubles_none) {
-  constexpr uint64_t kKeys = 3 * (uint64_t{1} << 19) / 2;
-  HashCollection collection(kWidth);
-  for (uint64_t i = 0; i < kKeys; ++i) {
-    collection.add(nth_word(62, i % (kKeys - 1000)));
-  }
-  collection.make_unique();
-  for (uint64_t i = 0; i < 10; ++i) {  // also behind a sort
-    collection.add(nth_word(63, i));
-    collection.add(nth_word(62, i));
-  }
-  Result<FilterContents> built =
-      collection.build(spec_of(GetParam()), 0, Growth::kOn, kSmallestPageBytes);
-  ASSERT_TRUE(built.ok()) << built.error().message;
-  EXPECT_EQ(built.value().hash_count, kKeys - 1000 + 10);
-  EXPECT_EQ(built.value().items, kKeys - 1000 + (multiset() ? 20U : 10U));
-  EXPECT_TRUE(verify_hashes(built.value()).ok());
-  for (uint64_t i = 0; i < kKeys - 1000; i += 101) {
-    ASSERT_NE(built.value().filter->count(logged_hash(nth_word(62, i), kWidth), {}), 0U) << i;
-  }
-}
-
 TEST_P(FilterContentsOf, a_collection_becomes_what_single_inserts_would_make) {
   for (const uint64_t capacity : {uint64_t{0}, uint64_t{3000}, uint64_t{1000000}}) {
     for (const Growth growth : {Growth::kOff, Growth::kOn}) {
@@ -373,6 +351,30 @@ TEST(HashCollection, building_can_be_stopped) {
       ASSERT_FALSE(stopped.ok()) << most;
       EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
       EXPECT_EQ(polls, most + 1);
+    }
+  }
+}
+
+TEST(HashCollection, of_several_parts_loses_none_and_doubles_none) {
+  constexpr uint64_t kKeys = 3 * (uint64_t{1} << 19) / 2;
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
+    HashCollection collection(kWidth);
+    for (uint64_t i = 0; i < kKeys; ++i) {
+      collection.add(nth_word(62, i % (kKeys - 1000)));
+    }
+    collection.make_unique();
+    for (uint64_t i = 0; i < 10; ++i) {  // also behind a sort
+      collection.add(nth_word(63, i));
+      collection.add(nth_word(62, i));
+    }
+    Result<FilterContents> built =
+        collection.build(spec_of(kind), 0, Growth::kOn, kSmallestPageBytes);
+    ASSERT_TRUE(built.ok()) << built.error().message;
+    EXPECT_EQ(built.value().hash_count, kKeys - 1000 + 10);
+    EXPECT_EQ(built.value().items, kKeys - 1000 + (is_multiset(kind) ? 20U : 10U));
+    EXPECT_TRUE(verify_hashes(built.value()).ok());
+    for (uint64_t i = 0; i < kKeys - 1000; i += 101) {
+      ASSERT_NE(built.value().filter->count(logged_hash(nth_word(62, i), kWidth), {}), 0U) << i;
     }
   }
 }
