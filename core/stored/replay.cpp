@@ -85,13 +85,46 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
       }));
   raw_.insert(raw_.end(), behind.begin(), behind.end());
   raw_ = sorted_by_hash(raw_, width_);
+  const uint64_t most = extent.end_position - extent.start_position + behind.size();
+  const bool keeps = most <= most_kept_;
+  all_kept_ = false;
+  kept_ = {};
+  if (keeps) {
+    kept_.reserve(most);
+  }
   hashes_ = items_ = entries_ = 0;
-  return merge_left([this](uint64_t, uint64_t count) -> Status {
+  CUCKOO_TRY(merge_left([&](uint64_t hash, uint64_t count) -> Status {
     ++hashes_;
     items_ += count;
     entries_ += count <= kMaxCopiesInBuckets ? count : 1;
+    if (keeps) {
+      keep(hash, count);
+    }
     return {};
-  });
+  }));
+  all_kept_ = keeps;
+  return {};
+}
+
+void LogReplay::keep(uint64_t hash, uint64_t count) {
+  if (count == 1) {
+    kept_.push_back(hash);
+  } else {
+    kept_.insert(kept_.end(), {hash | 1, count});
+  }
+}
+
+Status LogReplay::hand_kept(const CountedHashSink& sink) const {
+  constexpr uint64_t kHashesPerPoll = 1024;
+  uint64_t handed = 0;
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const uint64_t word = kept_[i];
+    CUCKOO_TRY((word & 1) == 0 ? sink(word, 1) : sink(word & ~uint64_t{1}, kept_[++i]));
+    if (++handed % kHashesPerPoll == 0) {
+      CUCKOO_TRY(storage_.poll());
+    }
+  }
+  return {};
 }
 
 template <class Sink>
@@ -114,7 +147,9 @@ Status LogReplay::merge_left(Sink&& sink) const {
   });
 }
 
-Status LogReplay::merge(const CountedHashSink& sink) const { return merge_left(sink); }
+Status LogReplay::merge(const CountedHashSink& sink) const {
+  return all_kept_ ? hand_kept(sink) : merge_left(sink);
+}
 
 Status LogReplay::merge_net(const NetSink& sink) const {
   const auto sum = [](int64_t count, std::span<const uint64_t> entries) {

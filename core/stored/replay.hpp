@@ -2,7 +2,8 @@
 //
 // A log is compacted rows (ascending hashes with counts, from the last rebuild), then raw rows
 // (adds and removes in the order they happened). The raw entries are kept in memory, sorted by
-// hash; the compacted rows are streamed again by every merge.
+// hash. So is what is left of all, unless it is too much: then every merge streams the compacted
+// rows again.
 //
 // Invariants
 //   I1  read() believes nothing: row ids, positions, chain values and checksums must all follow.
@@ -10,7 +11,9 @@
 //   I3  entries of one hash cancel in log order with a floor at zero: a remove that no add precedes
 //       is of a key that was never added, and is dropped. In the log of a set each hash counts
 //       once.
-// Memory: 8 bytes a raw entry, as much again while sorting.
+//   I4  what is kept is what a merge of the rows would hand over.
+// Memory: 8 bytes a raw entry, as much again while sorting; 8 bytes a hash that is kept, 16 if it
+// has copies.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +54,13 @@ Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& exten
 
 class LogReplay {
  public:
-  // `unique`: a hash that is left counts once, however often it was added.
-  LogReplay(FilterStorage& storage, HashWidth width, bool unique = false)
-      : storage_(storage), width_(width), unique_(unique) {}
+  static constexpr uint64_t kMostKept = uint64_t{1} << 23;
+
+  // `unique`: a hash that is left counts once, however often it was added. What is left of a log of
+  // up to `most_kept` entries is kept.
+  LogReplay(FilterStorage& storage, HashWidth width, bool unique = false,
+            uint64_t most_kept = kMostKept)
+      : storage_(storage), width_(width), unique_(unique), most_kept_(most_kept) {}
 
   // `behind`: entries that follow the extent's, in memory only.
   Status read(const LogExtent& extent, std::span<const uint64_t> behind = {});
@@ -71,6 +78,8 @@ class LogReplay {
  private:
   template <class Sink>
   Status merge_left(Sink&& sink) const;
+  void keep(uint64_t hash, uint64_t count);
+  Status hand_kept(const CountedHashSink& sink) const;
   // cancel(compacted count, run of raw entries): what is left of a hash.
   template <class Cancel, class Sink>
   Status merge_with(const Cancel& cancel, const Sink& sink) const;
@@ -78,12 +87,17 @@ class LogReplay {
   FilterStorage& storage_;
   HashWidth width_;
   bool unique_;
+  uint64_t most_kept_;
   bool multiset_ = true;
   int64_t first_row_ = 0;
   int64_t first_raw_row_ = 0;
   uint64_t start_items_ = 0;
   std::optional<uint64_t> raw_items_;  // before the first raw row, if there is one
   LargeVector<uint64_t> raw_;
+  // What is left, if all of it is here: a hash with a count of 1 is a word; of another count, the
+  // word has bit 0 set and the count is the next one.
+  LargeVector<uint64_t> kept_;
+  bool all_kept_ = false;
   uint64_t hashes_ = 0;
   uint64_t items_ = 0;
   uint64_t entries_ = 0;

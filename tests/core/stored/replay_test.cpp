@@ -102,20 +102,34 @@ std::map<uint64_t, uint64_t> merged(LogReplay& replay) {
 }
 
 void expect_counts(TestLog& log, const std::map<uint64_t, uint64_t>& expected) {
-  LogReplay replay(log.storage, kWidth);
-  const Status status = replay.read(log.extent());
-  ASSERT_TRUE(status.ok()) << message_of(status);
   uint64_t items = 0;
   uint64_t entries = 0;
   for (const auto& [hash, count] : expected) {
     items += count;
     entries += count <= kMaxCopiesInBuckets ? count : 1;
   }
-  EXPECT_EQ(replay.hashes(), expected.size());
-  EXPECT_EQ(replay.items(), items);
-  EXPECT_EQ(replay.entries(), entries);
-  EXPECT_EQ(merged(replay), expected);
-  EXPECT_EQ(merged(replay), expected) << "merged as often as asked";
+  for (const uint64_t most_kept : {LogReplay::kMostKept, uint64_t{0}}) {
+    LogReplay replay(log.storage, kWidth, false, most_kept);
+    const Status status = replay.read(log.extent());
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    EXPECT_EQ(replay.hashes(), expected.size());
+    EXPECT_EQ(replay.items(), items);
+    EXPECT_EQ(replay.entries(), entries);
+    EXPECT_EQ(merged(replay), expected) << "I4: kept up to " << most_kept;
+    EXPECT_EQ(merged(replay), expected) << "merged as often as asked";
+  }
+}
+
+TEST(LogReplay, what_is_kept_is_not_read_again) {
+  for (const bool kept : {true, false}) {
+    TestLog log;
+    log.compacted({{nth_hash(1), 1}, {nth_hash(2), 3}});
+    LogReplay replay(log.storage, kWidth, false, kept ? 2 : 1);
+    ASSERT_TRUE(replay.read(log.extent()).ok());
+    log.storage.calls = {};
+    EXPECT_EQ(merged(replay).size(), 2U);
+    EXPECT_EQ(log.storage.calls.all() == 0, kept);
+  }
 }
 
 // Fails with `code`, and does so again: a replay has no half-read state.
