@@ -314,6 +314,7 @@ TEST_P(GrowingFilterContents, import_of_hashes_that_are_not_all_there_is_undone)
   const std::vector<uint64_t> answers = answers_of(stored.filter, 2000);
   Result<FilterContents> own = stored.filter.contents(true);
   ASSERT_TRUE(own.ok());
+  ++own.value().hash_count;
   const Status status = stored.filter.import(stored.filter.options(), std::move(own.value()));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
