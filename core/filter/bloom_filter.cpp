@@ -288,7 +288,7 @@ class BloomFilter::Builder final : public FilterBuilder {
         }
       }
     }
-    array_ = {};
+    LargeVector<std::byte>().swap(array_);
   }
 
   BloomFilter& filter_;

@@ -1,7 +1,5 @@
 #include "core/filter/bucket.hpp"
 
-#include <algorithm>
-
 namespace cuckoo {
 namespace {
 

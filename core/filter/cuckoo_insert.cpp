@@ -60,8 +60,8 @@ class CuckooFilter::ArrayBuckets {
   }
   explicit ArrayBuckets(CuckooFilter& filter)
       : filter_(filter), slots_(kBucketSlots * filter.geometry_.buckets) {
-    if (filter.occupied_ == 0) {
-      return;
+    if (filter.pages_.next_backed(0) == filter.pages_.page_count()) {
+      return;  // all zero
     }
     for (uint64_t bucket = 0; bucket < filter.geometry_.buckets; ++bucket) {
       const BucketValues values = filter.read(bucket);
@@ -100,7 +100,7 @@ class CuckooFilter::ArrayBuckets {
   }
   void prefetch(Spot slots) const noexcept { __builtin_prefetch(slots); }
   bool insert(uint64_t, const Place& place) {
-    if constexpr (sizeof(Slot) == sizeof(uint16_t)) {
+    if constexpr (sizeof(Slot) == sizeof(uint16_t) && std::endian::native == std::endian::little) {
       if (filter_.overflow_.empty()) {
         return insert_in_words(place);
       }
@@ -114,12 +114,13 @@ class CuckooFilter::ArrayBuckets {
   }
 
  private:
-  // Four slots of 16 bits as one word. The highest bit of each lane that is zero:
+  // Four slots of 16 bits as one word, the first one lowest. The highest bit of each lane that is
+  // zero:
   static uint64_t zero_lanes(uint64_t word) noexcept {
     constexpr uint64_t kBelowTops = 0x7FFF7FFF7FFF7FFF;
     return ~(((word & kBelowTops) + kBelowTops) | word | kBelowTops);
   }
-  // What insert_at() does, while the overflow table is empty.
+  // What insert_at() does while the overflow table is empty: the same slot of the same bucket.
   bool insert_in_words(const Place& place) {
     constexpr uint64_t kOnes = 0x0001000100010001;
     Slot* const bucket1 = &slots_[kBucketSlots * place.bucket1];

@@ -81,7 +81,7 @@ class RunSorter {
       const std::span<uint64_t> run = entries.subspan(begin, end - begin);
       if (run.size() <= kFew) {
         insertion_sort(run, order_);
-      } else {
+      } else if (!std::is_sorted(run.begin(), run.end(), order_)) {  // not copies of one hash
         std::stable_sort(run.begin(), run.end(), order_);
       }
       begin = end;

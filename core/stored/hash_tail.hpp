@@ -6,13 +6,16 @@
 // Invariants
 //   I1  at most half of the slots are used, so every probe ends.
 //   I2  a key stands once; entries whose sum went back to zero stay until clear().
+//   I3  what is there already is found without memory: at() throws (std::bad_alloc) of a new hash
+//       alone, and then nothing has changed.
 #pragma once
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "core/base/large_memory.hpp"
 
 namespace cuckoo {
 
@@ -23,29 +26,25 @@ class HashTail {
     if (used_ == 0) {
       return 0;
     }
-    for (size_t i = slot(hash);; i = (i + 1) & mask_) {
-      if (keys_[i] == (hash | 1)) {
-        return nets_[i];
-      }
-      if (keys_[i] == 0) {
-        return 0;
-      }
-    }
+    const size_t i = find(hash);
+    return keys_[i] == 0 ? 0 : nets_[i];
   }
 
   // The sum of that hash, to be changed by the caller; added as 0 when it was not there.
   int32_t& at(uint64_t hash) {
-    if (2 * (used_ + 1) > keys_.size()) {
+    if (keys_.empty()) {
       grow();
     }
-    size_t i = slot(hash);
-    while (keys_[i] != 0 && keys_[i] != (hash | 1)) {
-      i = (i + 1) & mask_;
+    size_t i = find(hash);
+    if (keys_[i] != 0) {
+      return nets_[i];
     }
-    if (keys_[i] == 0) {
-      keys_[i] = hash | 1;
-      ++used_;
+    if (2 * (used_ + 1) > keys_.size()) {
+      grow();
+      i = find(hash);
     }
+    keys_[i] = hash | 1;
+    ++used_;
     return nets_[i];
   }
 
@@ -55,8 +54,14 @@ class HashTail {
     return keys_.size() * (sizeof(uint64_t) + sizeof(int32_t));
   }
 
+  // Keeps its memory, but for what a very long tail took.
   void clear() noexcept {
-    if (used_ != 0) {
+    constexpr size_t kMostKept = size_t{1} << 18;  // slots, 3 MB
+    if (keys_.size() > kMostKept) {
+      LargeVector<uint64_t>().swap(keys_);
+      LargeVector<int32_t>().swap(nets_);
+      used_ = 0;
+    } else if (used_ != 0) {
       std::fill(keys_.begin(), keys_.end(), 0);
       std::fill(nets_.begin(), nets_.end(), 0);
       used_ = 0;
@@ -76,11 +81,19 @@ class HashTail {
   static constexpr size_t kFirstSlots = 64;
 
   size_t slot(uint64_t hash) const noexcept { return static_cast<size_t>(hash >> shift_); }
+  // Where the hash stands, or the free slot where it would. There are slots.
+  size_t find(uint64_t hash) const noexcept {
+    size_t i = slot(hash);
+    while (keys_[i] != 0 && keys_[i] != (hash | 1)) {
+      i = (i + 1) & mask_;
+    }
+    return i;
+  }
 
   void grow() {
     const size_t slots = std::max(kFirstSlots, keys_.size() * 2);
-    std::vector<uint64_t> keys(slots, 0);
-    std::vector<int32_t> nets(slots, 0);
+    LargeVector<uint64_t> keys(slots, 0);
+    LargeVector<int32_t> nets(slots, 0);
     keys.swap(keys_);
     nets.swap(nets_);
     mask_ = slots - 1;
@@ -98,8 +111,8 @@ class HashTail {
     }
   }
 
-  std::vector<uint64_t> keys_;
-  std::vector<int32_t> nets_;
+  LargeVector<uint64_t> keys_;
+  LargeVector<int32_t> nets_;
   size_t used_ = 0;
   size_t mask_ = 0;
   unsigned shift_ = 63;

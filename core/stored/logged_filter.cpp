@@ -8,7 +8,9 @@
 namespace cuckoo {
 namespace {
 
-constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 23;  // 64 MB of hashes, 48 of rows
+// 64 MB of hashes and 48 of rows, or 100 MB of index and 24.
+constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 23;
+constexpr uint64_t kMaxBulkSetEntries = uint64_t{1} << 22;
 
 // T: long enough that a fold touches each page for many entries, short enough for a tail that is
 // read whole by a fresh connection and rebuilt in memory.
@@ -260,7 +262,8 @@ Status LoggedFilter::fold_into_pages(const NetEntries& entries) {
 void LoggedFilter::note_fold() noexcept {
   folded_in_transaction_ = true;
   base_changed_ = true;
-  bulk_threshold_ = std::max(fold_threshold_, std::min(3 * items(), kMaxBulkEntries));
+  const uint64_t most = multiset() ? kMaxBulkEntries : kMaxBulkSetEntries;
+  bulk_threshold_ = std::max(fold_threshold_, std::min(3 * items(), most));
 }
 
 Status LoggedFilter::fold_rest() {

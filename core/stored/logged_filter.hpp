@@ -36,8 +36,8 @@
 //
 // Fold: removes first, then adds, each in hash order; when the tail holds fold_threshold() entries.
 // A transaction that folded once adds much at once: there the tail may grow to three times as many
-// entries as the filter has items, so that the pages are gone over, and made anew, few times; and
-// what is left is folded at its end.
+// entries as the filter has items, 2^23 at most (2^22 of a set, whose tail is always indexed), so
+// that the pages are gone over, and made anew, few times; and what is left is folded at its end.
 // Adds are put into the tail's index when somebody asks for it: a bulk load never does.
 // Rebuild: the log is read, entries cancel in log order with a floor at zero (a remove that no add
 // precedes was of a key never added: dropping it repairs what it broke), and a new epoch of pages

@@ -54,7 +54,7 @@ Status LoggedFilter::check_log(uint64_t& digest) {
 
 // A canonical filter's pages, made again from the log.
 Status LoggedFilter::check_pages_against_log(const Filter& copy) {
-  LogReplay replay(storage_, options_.width);
+  LogReplay replay(storage_, options_.width, false, 0);
   CUCKOO_TRY(replay.read(log_extent(Extent::kFolded)));
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> made,
                           make_filter(options_.spec.kind, base().words(), options_.page_bytes));

@@ -86,9 +86,9 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
   raw_.insert(raw_.end(), behind.begin(), behind.end());
   raw_ = sorted_by_hash(raw_, width_);
   const uint64_t most = extent.end_position - extent.start_position + behind.size();
-  const bool keeps = most <= most_kept_;
+  const bool keeps = most_kept_ > 0 && most <= most_kept_;
   all_kept_ = false;
-  kept_ = {};
+  kept_.clear();
   if (keeps) {
     kept_.reserve(most);
   }
@@ -103,6 +103,9 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
     return {};
   }));
   all_kept_ = keeps;
+  if (all_kept_) {
+    LargeVector<uint64_t>().swap(raw_);
+  }
   return {};
 }
 
@@ -152,6 +155,9 @@ Status LogReplay::merge(const CountedHashSink& sink) const {
 }
 
 Status LogReplay::merge_net(const NetSink& sink) const {
+  if (all_kept_) {
+    return invalid("entries that were added up already");
+  }
   const auto sum = [](int64_t count, std::span<const uint64_t> entries) {
     for (const uint64_t entry : entries) {
       count += (entry & kRemoveBit) == 0 ? 1 : -1;

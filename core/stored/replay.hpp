@@ -12,8 +12,8 @@
 //       is of a key that was never added, and is dropped. In the log of a set each hash counts
 //       once.
 //   I4  what is kept is what a merge of the rows would hand over.
-// Memory: 8 bytes a raw entry, as much again while sorting; 8 bytes a hash that is kept, 16 if it
-// has copies.
+// Memory: 8 bytes a raw entry, until all is kept; as much again while they are sorted. 8 bytes a hash
+// that is kept, 16 if it has copies.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
@@ -57,7 +56,7 @@ class LogReplay {
   static constexpr uint64_t kMostKept = uint64_t{1} << 23;
 
   // `unique`: a hash that is left counts once, however often it was added. What is left of a log of
-  // up to `most_kept` entries is kept.
+  // up to `most_kept` entries is kept; 0: never.
   LogReplay(FilterStorage& storage, HashWidth width, bool unique = false,
             uint64_t most_kept = kMostKept)
       : storage_(storage), width_(width), unique_(unique), most_kept_(most_kept) {}
@@ -65,7 +64,8 @@ class LogReplay {
   // `behind`: entries that follow the extent's, in memory only.
   Status read(const LogExtent& extent, std::span<const uint64_t> behind = {});
   Status merge(const CountedHashSink& sink) const;
-  // Without I3: the sum of a hash's entries, which may be below zero, or zero.
+  // Without I3: the sum of a hash's entries, which may be below zero, or zero. Of a replay that
+  // keeps nothing.
   using NetSink = std::function<Status(uint64_t hash, int64_t net)>;
   Status merge_net(const NetSink& sink) const;
 

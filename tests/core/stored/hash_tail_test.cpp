@@ -43,6 +43,29 @@ TEST(HashTail, first_and_last_hash_are_hashes_like_others) {
   EXPECT_EQ(contents(tail), (std::map<uint64_t, int32_t>{{0, 3}, {kLargest, -4}}));
 }
 
+TEST(HashTail, I3_what_is_there_takes_no_memory) {
+  HashTail tail;
+  for (uint64_t i = 1; i <= 3000; ++i) {
+    tail.at(nth_word(5, i) & ~uint64_t{1}) = 1;
+    const size_t memory = tail.memory_bytes();
+    ++tail.at(nth_word(5, i) & ~uint64_t{1});
+    ++tail.at(nth_word(5, 1) & ~uint64_t{1});
+    ASSERT_EQ(tail.memory_bytes(), memory) << i;
+  }
+}
+
+TEST(HashTail, a_very_long_tail_gives_its_memory_back) {
+  HashTail tail;
+  for (uint64_t i = 0; i < 200000; ++i) {
+    tail.at(nth_word(6, i) & ~uint64_t{1}) = 1;
+  }
+  tail.clear();
+  EXPECT_EQ(tail.memory_bytes(), 0U);
+  EXPECT_EQ(tail.net(nth_word(6, 1) & ~uint64_t{1}), 0);
+  EXPECT_EQ(++tail.at(2), 1);
+  EXPECT_EQ(tail.net(2), 1);
+}
+
 TEST(HashTail, looking_up_adds_nothing_and_at_adds_a_zero) {
   HashTail tail;
   EXPECT_EQ(tail.net(64), 0);

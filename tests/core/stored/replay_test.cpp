@@ -120,6 +120,18 @@ void expect_counts(TestLog& log, const std::map<uint64_t, uint64_t>& expected) {
   }
 }
 
+TEST(LogReplay, in_the_log_of_a_set_what_is_kept_counts_once) {
+  TestLog log(false);
+  log.compacted({{nth_hash(1), 1}, {nth_hash(2), 1}});
+  log.raw({nth_hash(2), nth_hash(3), nth_hash(3)});
+  LogReplay replay(log.storage, kWidth);
+  ASSERT_TRUE(replay.read(log.extent()).ok());
+  const std::map<uint64_t, uint64_t> once = {{nth_hash(1), 1}, {nth_hash(2), 1}, {nth_hash(3), 1}};
+  EXPECT_EQ(merged(replay), once);
+  EXPECT_EQ(replay.merge_net([](uint64_t, int64_t) { return Status(); }).error().code,
+            ErrorCode::kInvalid);
+}
+
 TEST(LogReplay, what_is_kept_is_not_read_again) {
   for (const bool kept : {true, false}) {
     TestLog log;
@@ -264,7 +276,7 @@ TEST(LogReplay, merge_net_sums_without_a_floor) {
   log.compacted({{nth_hash(1), 1}, {nth_hash(2), 3}, {nth_hash(8), 1}});
   log.raw({nth_hash(1) | remove, nth_hash(1) | remove, nth_hash(2) | remove, nth_hash(3) | remove,
            nth_hash(3), nth_hash(4) | remove, nth_hash(5)});
-  LogReplay replay(log.storage, kWidth);
+  LogReplay replay(log.storage, kWidth, false, 0);
   ASSERT_TRUE(replay.read(log.extent()).ok());
   const std::map<uint64_t, int64_t> expected = {{nth_hash(1), -1}, {nth_hash(2), 2},
                                                 {nth_hash(3), 0},  {nth_hash(4), -1},
@@ -291,7 +303,7 @@ TEST(LogReplay, in_the_log_of_a_set_each_hash_counts_once) {
     expected[nth_hash(i)] = 1;
   }
   log.raw(entries);
-  LogReplay replay(log.storage, kWidth);
+  LogReplay replay(log.storage, kWidth, false, 0);
   const Status status = replay.read(log.extent());
   ASSERT_TRUE(status.ok()) << message_of(status);
   EXPECT_EQ(merged(replay), expected);
