@@ -14,8 +14,8 @@
 
 namespace cuckoo {
 
-// Radix sort, O(n) for hashes, which are uniform. Memory: the result; where most begin with the same
-// ten bits, up to one and a half times as much again.
+// Radix sort, O(n) for hashes, which are uniform. Memory: the result; where most begin with the
+// same ten bits, up to one and a half times as much again.
 LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                      HashWidth width);
 inline LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width) {

@@ -12,8 +12,8 @@
 //       is of a key that was never added, and is dropped. In the log of a set each hash counts
 //       once.
 //   I4  what is kept is what a merge of the rows would hand over.
-// Memory: 8 bytes a raw entry, until all is kept; as much again while they are sorted. 8 bytes a hash
-// that is kept, 16 if it has copies.
+// Memory: 8 bytes a raw entry, until all is kept; as much again while they are sorted. 8 bytes a
+// hash that is kept, 16 if it has copies.
 #pragma once
 
 #include <cstdint>

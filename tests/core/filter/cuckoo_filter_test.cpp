@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "core/base/checksum.hpp"
 #include "core/base/mix.hpp"
 #include "tests/support/core_samples.hpp"
 
@@ -413,6 +414,27 @@ TEST(CuckooFilter, I5_digest_does_not_depend_on_the_order) {
   EXPECT_EQ(one.digest(), other.digest());
   other.remove(hashes[7]);
   EXPECT_NE(one.digest(), other.digest());
+}
+
+// In arrays of 16-bit slots, of 32-bit slots, and in the pages.
+TEST(CuckooFilter, I6_builds_leave_the_bytes_they_always_left) {
+  constexpr uint64_t kKeys = 3000;
+  std::vector<uint64_t> hashes = hashes_of(41, kKeys - 7);
+  hashes.insert(hashes.end(), 7, hashes[100]);
+  std::sort(hashes.begin(), hashes.end());
+  const auto built = [&hashes](double rate, uint64_t expected) {
+    CuckooFilter filter = filter_for(kKeys, rate);
+    const std::unique_ptr<FilterBuilder> builder = filter.builder(expected);
+    for (const uint64_t hash : hashes) {
+      builder->insert(hash, 1);
+    }
+    builder->finish();
+    expect_good(filter);
+    return crc32c(image(filter));
+  };
+  EXPECT_EQ(built(0.001, kKeys), 1973503240U);
+  EXPECT_EQ(built(1e-6, kKeys), 1913118921U);
+  EXPECT_EQ(built(0.001, 1), 2952403456U);
 }
 
 TEST(CuckooFilter, I6_same_operations_give_same_bytes) {

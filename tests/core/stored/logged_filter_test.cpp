@@ -263,6 +263,16 @@ TEST(LoggedFilter, growth_ends_where_hashes_become_too_alike) {
   stored.expect_good();
 }
 
+// Made anew at 504 entries or so, and each time there are four times as many.
+TEST(LoggedFilter, I5_a_load_that_grows_is_made_anew_few_times) {
+  StoredFilter stored(options_for(1, 0.01, kPageBytes));
+  stored.add(0, 100000);
+  stored.commit();
+  EXPECT_EQ(stored.filter.record().epoch, 5U);
+  EXPECT_EQ(stored.missing(0, 100000), 0U);
+  stored.expect_good();
+}
+
 // ---- following storage
 
 // An add that nobody has asked for yet is not indexed when another connection's remove of it comes.
