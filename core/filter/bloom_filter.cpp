@@ -210,7 +210,7 @@ uint64_t BloomFilter::insert_batch_bits(std::span<const uint64_t> hashes) {
 // A set's count is ignored. Counters are added to at once: one hash may come a million times.
 //
 // Many bits are set in an array first, which becomes pages at the end: no page to find for each
-// bit, and large pages of memory. So half the time of a bit.
+// bit, and nobody asks what was there. So half the time of a bit.
 class BloomFilter::Builder final : public FilterBuilder {
  public:
   Builder(BloomFilter& filter, uint64_t expected) : filter_(filter) {

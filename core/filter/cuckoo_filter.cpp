@@ -181,11 +181,13 @@ Status CuckooFilter::check_page(uint64_t index, uint64_t& items) const {
 Status CuckooFilter::check() const {
   uint64_t items = 0;
   const uint64_t pages = pages_.page_count();
-  for (uint64_t index = pages_.next_backed(0); index < pages;
-       index = pages_.next_backed(index + 1)) {
-    if (pages_.list() != nullptr && pages_.list()[index] != pages_.find(index)) {  // its I6
+  for (uint64_t index = 0; pages_.list() != nullptr && index < pages; ++index) {
+    if (pages_.list()[index] != pages_.find(index)) {  // its I6
       return corrupt("page " + std::to_string(index) + " is another one in the list of pages");
     }
+  }
+  for (uint64_t index = pages_.next_backed(0); index < pages;
+       index = pages_.next_backed(index + 1)) {
     CUCKOO_TRY(check_page(index, items));
   }
   if (items != occupied_) {

@@ -3,7 +3,8 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <memory>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "core/base/large_memory.hpp"
@@ -39,6 +40,7 @@ class CuckooFilter::PageBuckets {
   void replace(uint64_t bucket, const BucketValues& values, uint64_t from, uint64_t to) {
     filter_.replace(bucket, values, from, to);
   }
+  void store() noexcept {}  // they are where they belong
 
  private:
   CuckooFilter& filter_;
@@ -285,14 +287,15 @@ void CuckooFilter::move_along(Buckets& buckets, uint32_t free_end) {
 // Keeps the buckets decoded in an array where that pays.
 class CuckooFilter::Builder final : public FilterBuilder {
  public:
-  Builder(CuckooFilter& filter, uint64_t expected) : filter_(filter) {
+  Builder(CuckooFilter& filter, uint64_t expected)
+      : filter_(filter), buckets_(std::in_place_type<PageBuckets>, filter) {
     if (!filter.worth_decoding(expected)) {
       return;
     }
     if (Narrow::fit(filter)) {
-      narrow_ = std::make_unique<Narrow>(filter);
+      buckets_.emplace<Narrow>(filter);
     } else if (Wide::fit(filter)) {
-      wide_ = std::make_unique<Wide>(filter);
+      buckets_.emplace<Wide>(filter);
     }
   }
   void insert(uint64_t hash, uint64_t count) override {
@@ -309,27 +312,15 @@ class CuckooFilter::Builder final : public FilterBuilder {
   }
   // How many found their cell there already.
   uint64_t insert(std::span<const uint64_t> hashes) {
-    if (narrow_ != nullptr) {
-      return filter_.insert_all(*narrow_, hashes, digest_);
-    }
-    if (wide_ != nullptr) {
-      return filter_.insert_all(*wide_, hashes, digest_);
-    }
-    PageBuckets pages(filter_);
-    return filter_.insert_all(pages, hashes, digest_);
+    return std::visit([&](auto& buckets) { return filter_.insert_all(buckets, hashes, digest_); },
+                      buckets_);
   }
   uint64_t digest() const noexcept override { return digest_; }
   void finish() override {
     (void)insert(batch_);
     batch_.clear();
-    if (narrow_ != nullptr) {
-      narrow_->store();
-      narrow_.reset();
-    }
-    if (wide_ != nullptr) {
-      wide_->store();
-      wide_.reset();
-    }
+    std::visit([](auto& buckets) { buckets.store(); }, buckets_);
+    buckets_.emplace<PageBuckets>(filter_);  // an array gives its memory back
   }
 
  private:
@@ -337,8 +328,7 @@ class CuckooFilter::Builder final : public FilterBuilder {
   using Narrow = ArrayBuckets<uint16_t>;
   using Wide = ArrayBuckets<uint32_t>;
   CuckooFilter& filter_;
-  std::unique_ptr<Narrow> narrow_;
-  std::unique_ptr<Wide> wide_;
+  std::variant<PageBuckets, Narrow, Wide> buckets_;
   std::vector<uint64_t> batch_;
   uint64_t digest_ = 0;
 };

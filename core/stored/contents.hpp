@@ -44,7 +44,7 @@ Status fill(Filter& filter, uint64_t hash_count, Source&& hashes) {
 Status verify_hashes(const FilterContents& contents);
 
 // Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, as much again
-// while they are sorted. They stand in parts, so that none is copied when more come.
+// while they are sorted. They stand in parts, so that few are copied when more come.
 class HashCollection {
  public:
   explicit HashCollection(HashWidth width) noexcept : width_(width) {}

@@ -8,7 +8,7 @@
 namespace cuckoo {
 namespace {
 
-// 64 MB of hashes and 48 of rows, or 100 MB of index and 24.
+// A tail takes 8 bytes an entry, or 24 when it is indexed, as a set's always is; and 6 of rows.
 constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 23;
 constexpr uint64_t kMaxBulkSetEntries = uint64_t{1} << 22;
 

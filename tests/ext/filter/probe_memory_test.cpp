@@ -13,7 +13,7 @@ std::string keys_to(int last) {
          std::to_string(last) + ") INSERT INTO f SELECT 'k' || i FROM n";
 }
 
-TEST(ProbeMemory, a_look_up_without_memory_loses_no_key) {
+TEST(ProbeMemory, I5_of_the_tail_a_look_up_without_memory_loses_no_key) {
   for (const char* module : {"cuckoo_filter(k", "bloom_filter(k, counting = on"}) {
     for (const int keys : {31, 32, 33, 64, 256}) {  // the index grows at powers of two
       int failed = 0;
