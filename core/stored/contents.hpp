@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/key_hash.hpp"
@@ -12,6 +13,7 @@
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
 #include "core/stored/log.hpp"
+#include "core/stored/mark.hpp"
 
 namespace cuckoo {
 
@@ -21,7 +23,8 @@ struct FilterContents {
   uint64_t items = 0;
   HashSource hashes;  // null where they are not known
   uint64_t hash_count = 0;
-  uint64_t key_types = 0;  // FilterRecord's
+  uint64_t key_types = 0;          // FilterRecord's
+  std::optional<FilterMark> mark;  // whose contents they are, all of them
 };
 
 // Do both hold the same in all cells? Of one kind, geometry and page size; absent pages are zero.

@@ -3,8 +3,9 @@
 //
 // Layout (little-endian; FORMAT.md, "Images")
 //   image    = header cells overflow hashes CRC       CRC-32C of all before it
-//   header   = 136 bytes: the parameters, the counters, how long each section is, and what the
-//              keys were; in version 1 128 bytes, without the last
+//   header   = 200 bytes: the parameters, the counters, how long each section is, what the keys
+//              were, and a mark; in version 2 136 bytes, without the mark; in version 1 128 bytes,
+//              without the keys either
 //   cells    = the content of the filter's pages, as if it had pages of kPageBytes
 //   overflow = (cell, count) …                        16 bytes each, ascending cells
 //   hashes   = (length, compacted row) …              only if they were asked for
@@ -25,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,13 +36,17 @@
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
 #include "core/stored/log.hpp"
+#include "core/stored/mark.hpp"
 
 namespace cuckoo {
 
 // The versions this code reads and writes.
 inline constexpr uint32_t kOldestImageVersion = 1;
-inline constexpr uint32_t kImageVersion = 2;
-constexpr size_t image_header_bytes(uint32_t version) noexcept { return version == 1 ? 128 : 136; }
+inline constexpr uint32_t kMarkedImageVersion = 3;  // the one that has a mark
+inline constexpr uint32_t kImageVersion = 3;
+constexpr size_t image_header_bytes(uint32_t version) noexcept {
+  return version == 1 ? 128 : version == 2 ? 136 : 200;
+}
 // Cells are stored, and filters decoded, as if in pages of that size; rows of hashes fit them.
 inline constexpr uint32_t kImagePageBytes = kPageBytes;
 inline constexpr size_t kImageRowBytes = kPageRowBytes;
@@ -50,7 +56,7 @@ inline constexpr uint8_t kMaxKeyAffinity = 4;
 inline constexpr uint8_t kMaxKeyCollation = 2;
 
 struct ImageHeader {
-  uint32_t version = kImageVersion;
+  uint32_t version = kMarkedImageVersion - 1;
   FilterSpec spec;  // as asked for; the rate is 0 when another number stands in for it
   HashWidth width = HashWidth::k47Bits;
   uint8_t key_affinity = 0;  // 0 … 4, of the key column the filter came from; core doesn't use it
@@ -64,6 +70,8 @@ struct ImageHeader {
   // What was hashed; core doesn't use them. Version 1 knows neither: both are 0.
   uint8_t collation = 0;  // 0 … 2
   uint8_t key_types = 0;  // as in a FilterRecord
+  // Of the filter that it is an image of. In version 3 always, before it never.
+  std::optional<FilterMark> mark;
 };
 
 struct Image {

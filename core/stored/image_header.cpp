@@ -1,5 +1,6 @@
 #include "core/stored/image_header.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 
@@ -39,7 +40,10 @@ static_assert(kHashBytesAt + 8 == image_header_bytes(1));
 constexpr size_t kCollationAt = 128;  // from version 2 on, as all behind it
 constexpr size_t kKeyTypesAt = 129;
 constexpr size_t kZeroAt = 130;
-static_assert(kZeroAt + 6 == image_header_bytes(kImageVersion));
+static_assert(kZeroAt + 6 == image_header_bytes(2));
+constexpr size_t kMarkAt = 136;  // in version 3
+constexpr size_t kMarkEnd = kMarkAt + kMarkBytes;
+static_assert(kMarkEnd + 4 == image_header_bytes(kMarkedImageVersion));
 
 std::string exact(double number) {
   char text[32];
@@ -88,6 +92,37 @@ Status check_spec(const FilterSpec& spec) {
                    (cuckoo ? "0 in a cuckoo filter" : "0 to 64"));
   }
   return check_rate(spec);
+}
+
+Status check_mark(const ImageHeader& header) {
+  if (header.mark.has_value() != (header.version == kMarkedImageVersion)) {
+    return corrupt("image of format " + std::to_string(header.version) +
+                   (header.mark.has_value() ? " with a mark" : " without a mark"));
+  }
+  if (header.mark && (header.mark->kind != header.spec.kind || header.mark->width != header.width ||
+                      header.mark->seed != header.seed)) {
+    return corrupt("image with the mark of another filter");
+  }
+  return {};
+}
+
+Status expect_zeros(std::span<const std::byte> bytes) {
+  return all_zero(bytes) ? Status()
+                         : corrupt(
+                               "image with header bytes that this version does not know,"
+                               " expected zeros");
+}
+
+// What of the header is not a number: the mark, and bytes without a meaning.
+Status read_mark(std::span<const std::byte> bytes, ImageHeader& header) {
+  if (header.version > 1) {
+    CUCKOO_TRY(expect_zeros(bytes.subspan(kZeroAt, image_header_bytes(2) - kZeroAt)));
+  }
+  if (header.version == kMarkedImageVersion) {
+    CUCKOO_TRY(expect_zeros(bytes.subspan(kMarkEnd, image_header_bytes(3) - kMarkEnd)));
+    CUCKOO_ASSIGN_OR_RETURN(header.mark, decode_mark(bytes.subspan(kMarkAt, kMarkBytes)));
+  }
+  return {};
 }
 
 // The fields as they stand there; the bytes are at least a header of that version.
@@ -170,8 +205,9 @@ std::string grouped(uint64_t number) {
 Status check_image_header(const ImageHeader& header, const CellLayout& layout) {
   CUCKOO_TRY(check_spec(header.spec));
   if (header.version < kOldestImageVersion || header.version > kImageVersion) {
-    return corrupt("image of format " + std::to_string(header.version) + ", expected 1 or 2");
+    return corrupt("image of format " + std::to_string(header.version) + ", expected 1 to 3");
   }
+  CUCKOO_TRY(check_mark(header));
   if (header.width != HashWidth::k47Bits && header.width != HashWidth::k63Bits) {
     return corrupt("image of " + std::to_string(static_cast<int>(header.width)) +
                    "-bit hashes, expected 47 or 63");
@@ -207,7 +243,7 @@ Status check_image_header(const ImageHeader& header, const CellLayout& layout) {
   return {};
 }
 
-void put_image_header(const ImageSections& sections, std::byte* to) noexcept {
+void put_image_header(const ImageSections& sections, std::byte* to) {
   const ImageHeader& header = sections.header;
   store_le(to, kMagic);
   store_le(to + kVersionAt, header.version);
@@ -235,6 +271,10 @@ void put_image_header(const ImageSections& sections, std::byte* to) noexcept {
     store_le(to + kCollationAt, header.collation);
     store_le(to + kKeyTypesAt, header.key_types);
   }
+  if (header.mark) {
+    const std::vector<std::byte> mark = encode_mark(*header.mark);
+    std::copy(mark.begin(), mark.end(), to + kMarkAt);
+  }
 }
 
 Result<ImageSections> parse_image_header(std::span<const std::byte> bytes) {
@@ -260,11 +300,7 @@ Result<ImageSections> parse_image_header(std::span<const std::byte> bytes) {
   if (const auto flags = static_cast<unsigned>(bytes[kFlagsAt]); flags > kHasHashes) {
     return corrupt("image with flags " + std::to_string(flags) + ", expected 0 or 1");
   }
-  for (size_t at = kZeroAt; at < sections.header_bytes(); ++at) {
-    if (bytes[at] != std::byte{0}) {
-      return corrupt("image with header bytes that this version does not know, expected zeros");
-    }
-  }
+  CUCKOO_TRY(read_mark(bytes, sections.header));
   CUCKOO_TRY(check_spec(sections.header.spec));  // so that the kind is one
   CUCKOO_ASSIGN_OR_RETURN(sections.layout,
                           cell_layout(sections.header.spec.kind, sections.header.geometry));

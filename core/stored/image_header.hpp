@@ -39,6 +39,6 @@ Status check_image_header(const ImageHeader& header, const CellLayout& layout);
 // Of an image of that length: header, and sections as long as its numbers ask for.
 Result<ImageSections> parse_image_header(std::span<const std::byte> bytes);
 // `to` has room for a header of that version; bytes without a meaning are zero already.
-void put_image_header(const ImageSections& sections, std::byte* to) noexcept;
+void put_image_header(const ImageSections& sections, std::byte* to);
 
 }  // namespace cuckoo

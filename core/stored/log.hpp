@@ -21,7 +21,6 @@
 //   I2  a compacted row ascends strictly, also across rows.
 //   I3  a row is at most `row_bytes` long, so that it fits one database page.
 //   I4  nothing is believed: every field is checked before it is used.
-// Reference: Golomb 1966, Rice 1979; parameter for geometric deltas after Kiely 2004.
 #pragma once
 
 #include <cstddef>
@@ -34,6 +33,7 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/base/result.hpp"
+#include "core/stored/rice.hpp"
 
 namespace cuckoo {
 
@@ -121,7 +121,6 @@ class CompactedRowWriter {
 
  private:
   Status close_row();
-  void put(uint64_t bits, unsigned count);
 
   HashWidth width_;
   size_t row_bytes_;
@@ -134,10 +133,7 @@ class CompactedRowWriter {
   uint64_t row_items_ = 0;
   uint16_t row_entries_ = 0;
   uint64_t last_hash_ = 0;
-  std::vector<std::byte> payload_;
-  uint64_t pending_bits_ = 0;
-  unsigned pending_count_ = 0;
-  size_t bit_count_ = 0;  // of the open row's stream
+  BitWriter stream_;  // the open row's payload
 };
 
 // Decodes one compacted row; `previous` is the last hash of the compacted row before it (0 at the

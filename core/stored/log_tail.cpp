@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <string>
 
 #include "core/stored/hash_sort.hpp"
@@ -233,19 +232,24 @@ Status LogTail::follow_row(int64_t id, std::span<const std::byte> bytes, const F
   return {};
 }
 
-Result<std::vector<uint64_t>> LogTail::entries_in_order(FilterStorage& storage) const {
-  std::map<int64_t, std::vector<std::byte>> rows;
-  CUCKOO_TRY(storage.read_log(first_row_, row_id_,
-                              [&](int64_t id, std::span<const std::byte> row) -> Status {
-                                rows[id].assign(row.begin(), row.end());
-                                return {};
-                              }));
+Result<LogTail::Rows> LogTail::rows_from(FilterStorage& storage, int64_t first) const {
+  Rows rows;
+  CUCKOO_TRY(
+      storage.read_log(first, row_id_, [&](int64_t id, std::span<const std::byte> row) -> Status {
+        rows[id].assign(row.begin(), row.end());
+        return storage.poll();
+      }));
   for (const FullRow& row : unwritten_) {
     rows[row.id] = row.bytes;
   }
   if (row_.entries() > 0) {
     rows[row_id_] = row_.encode();
   }
+  return rows;
+}
+
+Result<std::vector<uint64_t>> LogTail::entries_in_order(FilterStorage& storage) const {
+  CUCKOO_ASSIGN_OR_RETURN(const Rows rows, rows_from(storage, first_row_));
   std::vector<uint64_t> entries;
   for (const auto& [id, bytes] : rows) {
     Result<LogRow> row = parse_log_row(bytes, width_);

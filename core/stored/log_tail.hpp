@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -77,6 +78,9 @@ class LogTail {
   // Applies the stored rows behind the last entry; the record says where they end. indexed() comes
   // before. After a failure the tail is fit for start() only.
   Status follow(FilterStorage& storage, const FilterRecord& record, const Filter& base);
+  // The log's rows from that one on, in or before the tail, stored or not written yet.
+  using Rows = std::map<int64_t, std::vector<std::byte>>;
+  Result<Rows> rows_from(FilterStorage& storage, int64_t first) const;
   // All entries in log order, from storage or not written yet.
   Result<std::vector<uint64_t>> entries_in_order(FilterStorage& storage) const;
 

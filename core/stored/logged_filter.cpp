@@ -8,10 +8,6 @@
 namespace cuckoo {
 namespace {
 
-// A tail takes 8 bytes an entry, or 24 when it is indexed, as a set's always is; and 6 of rows.
-constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 23;
-constexpr uint64_t kMaxBulkSetEntries = uint64_t{1} << 22;
-
 // T: long enough that a fold touches each page for many entries, short enough for a tail that is
 // read whole by a fresh connection and rebuilt in memory.
 uint64_t threshold_for(uint64_t pages) noexcept {

@@ -49,14 +49,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/result.hpp"
 #include "core/filter/filter.hpp"
+#include "core/stored/changes.hpp"
 #include "core/stored/contents.hpp"
 #include "core/stored/filter_options.hpp"
 #include "core/stored/log_tail.hpp"
+#include "core/stored/mark.hpp"
 #include "core/stored/poison.hpp"
 #include "core/stored/record.hpp"
 #include "core/stored/replay.hpp"
@@ -156,6 +159,15 @@ class LoggedFilter {
   Result<FilterContents> contents(bool with_hashes);
   // The hashes alone; as there, read from storage. kInvalid when it keeps none.
   Result<HashSource> hashes();
+  // Its mark as it is now (core/stored/mark.hpp). None in an older format, in a sliding window, in
+  // a filter of pairs, and where contents came without hashes and without a mark.
+  Result<std::optional<FilterMark>> mark();
+  // What was added and removed since then. kInvalid when that was never its mark, or its log
+  // doesn't go back to it.
+  Result<FilterChanges> changes_since(const FilterMark& from);
+  // Its mark was the changes' first one and is their second one; false: it was that already.
+  // kInvalid with any other, kFull when it can't hold what they leave: nothing was changed.
+  Result<bool> apply(const FilterChanges& changes);
   // Erases its rows; the filter is fit for nothing but destruction afterwards.
   Status erase_epoch();
   // Folds what is in the tail.
@@ -196,6 +208,10 @@ class LoggedFilter {
   void set_epoch_floor(uint64_t floor) noexcept { epoch_floor_ = floor; }
 
  private:
+  // A tail takes 8 bytes an entry, or 24 when it is indexed, as a set's always is; and 6 of rows.
+  static constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 23;
+  static constexpr uint64_t kMaxBulkSetEntries = uint64_t{1} << 22;
+
   // Which entries of the log.
   enum class Extent { kAll, kFolded };
 
@@ -228,6 +244,14 @@ class LoggedFilter {
   Status replace_contents(const FilterOptions& options, FilterContents contents, uint64_t epoch);
   Status more_than_fit(uint64_t items) const;
   Result<uint64_t> unite_pages(const Filter& other, uint64_t items);
+  // What a change of all pages left: its items, by how much the digest grew, and what stands for it
+  // in base_id.
+  struct ChangedPages {
+    uint64_t items = 0;
+    uint64_t digest = 0;
+    uint64_t id = 0;
+  };
+  Status change_pages(const std::function<Result<ChangedPages>(Filter& base)>& change);
   FilterRecord empty_record(const Filter& base, uint64_t capacity, uint64_t epoch,
                             uint64_t chain) const noexcept;
   void start_epoch(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
@@ -236,6 +260,18 @@ class LoggedFilter {
   Result<std::shared_ptr<LogReplay>> replay_with_tail();
   Status remake(FilterContents& contents, bool outgrown);
 
+  bool keeps_marks() const noexcept;
+  FilterMark own_mark() const noexcept;
+  Result<std::optional<MarkedPlaces>> places();
+  Status take_mark(const FilterMark& mark);
+  using Entries = LargeVector<uint64_t>;
+  Result<std::optional<Entries>> entries_behind(uint64_t position, uint64_t chain);
+  Result<int64_t> row_of(uint64_t position);
+  Status log_changes(const FilterChanges& changes);
+  Status log_additions(const FilterChanges& changes);
+  Status fold_changes(const FilterChanges& changes);
+
+  Status check_places();
   Status check_log(uint64_t& digest);
   Status check_pages_against_log(const Filter& copy);
   Status check_tail(const Filter& copy);

@@ -93,6 +93,7 @@ Status LoggedFilter::check_tail(const Filter& copy) {
 
 Status LoggedFilter::check() {
   CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(check_places());
   uint64_t log_digest = 0;
   CUCKOO_TRY(check_log(log_digest));
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> stored, pages_.read_again(record_));

@@ -99,6 +99,11 @@ Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow) {
   contents.items = multiset() ? replay.items() : items();
   contents.hashes = [&replay](const CountedHashSink& sink) { return replay.merge(sink); };
   contents.hash_count = replay.hashes();
+  // With nothing dropped and the same geometry, copies that were up to date stay so.
+  if (contents.items == items() && contents.filter->words() == base().words() &&
+      contents.capacity == record_.capacity) {
+    CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
+  }
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
   return poison_.writing([&] { return write_epoch(std::move(contents), epoch, builder.get()); });
 }
@@ -110,7 +115,7 @@ Status LoggedFilter::write_epoch(FilterContents contents, uint64_t epoch, Filter
   CUCKOO_TRY(write_hashes(contents, next, builder));
   CUCKOO_TRY(erase_epoch());
   start_epoch(next, std::move(contents.filter));
-  return {};
+  return contents.mark ? take_mark(*contents.mark) : Status();
 }
 
 Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& next,
@@ -213,7 +218,7 @@ Status LoggedFilter::replace_contents(const FilterOptions& options, FilterConten
     }
   }
   start_epoch(next, std::move(contents.filter));
-  return {};
+  return contents.mark ? take_mark(*contents.mark) : Status();
 }
 
 Status LoggedFilter::unite(const Filter& other, uint64_t items) {
@@ -228,30 +233,41 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
   if (slot_per_item() && base().overfull(this->items() + items, record_.capacity)) {
     return more_than_fit(items);  // now, not after a long search for places that there aren't
   }
+  CUCKOO_TRY(change_pages([&](Filter& base) -> Result<ChangedPages> {
+    CUCKOO_ASSIGN_OR_RETURN(const uint64_t united, unite_pages(other, items));
+    return ChangedPages{united, other.digest(), content_id(base)};
+  }));
+  record_.hashless = options_.growth ? 1 : 0;
+  set_limits();
+  return {};
+}
+
+// Everything is folded, and the change made to the pages in memory, past the log. A refusal leaves
+// what storage holds, any other failure poisons (I7).
+Status LoggedFilter::change_pages(const std::function<Result<ChangedPages>(Filter& base)>& change) {
   CUCKOO_TRY(fold());
   CUCKOO_TRY(flush());
   CUCKOO_TRY(pages_.load_all(record_));
   base_changed_ = true;
   valid_ = base_valid_ = false;  // what is thrown leaves a part of it in memory
-  Result<uint64_t> united = unite_pages(other, items);
-  if (!united.ok()) {
-    const ErrorCode code = united.error().code;
+  Result<ChangedPages> changed = change(pages_.filter());
+  if (!changed.ok()) {
+    const ErrorCode code = changed.error().code;
     forget();  // what storage holds is as before
     if (code != ErrorCode::kInvalid && code != ErrorCode::kFull) {
-      poison_.poison();  // I7
+      poison_.poison();
     }
-    return united.take_status();
+    return changed.take_status();
   }
+  const auto& [items, digest, id] = changed.value();
   valid_ = base_valid_ = true;
-  record_.hashless = options_.growth ? 1 : 0;
-  record_.cells_digest += other.digest();
-  record_.base_id = log_chain_restart(record_.base_id, content_id(base()));
-  record_.fold_items = united.value();
+  record_.cells_digest += digest;
+  record_.base_id = log_chain_restart(record_.base_id, id);
+  record_.fold_items = items;
   if (record_.first_row == record_.fold_row) {  // else the flush erases the log and does this
-    record_.start_items = united.value();
+    record_.start_items = items;
   }
   tail_.start(record_);
-  set_limits();
   note_fold();
   dirty_ = true;
   return {};
@@ -315,6 +331,9 @@ Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
   const bool outgrown = keeps_hashes() && contents.filter->outgrown(items(), record_.capacity);
   if (with_hashes || outgrown) {
     CUCKOO_TRY(remake(contents, outgrown));
+  }
+  if (contents.items == items()) {  // else something was dropped
+    CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
   }
   return contents;
 }

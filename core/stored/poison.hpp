@@ -32,6 +32,19 @@ class Poison {
     return {};
   }
 
+  // … what changes memory, and may write: poisoned if it fails.
+  template <class Body>
+  Status changing(Body&& body) {
+    struct UnlessDone {
+      Poison& poison;
+      bool done = false;
+      ~UnlessDone() { poison.poisoned_ = poison.poisoned_ || !done; }
+    } unless{*this};
+    CUCKOO_TRY(std::forward<Body>(body)());
+    unless.done = true;
+    return {};
+  }
+
  private:
   bool poisoned_ = false;
 };

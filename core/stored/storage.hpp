@@ -45,6 +45,10 @@ class FilterStorage {
   virtual Status read_older(uint64_t slot, std::vector<std::byte>& record) = 0;
   virtual Status write_older(uint64_t slot, std::span<const std::byte> record) = 0;
 
+  // Where marks hold (core/stored/mark.hpp); reads empty when it was never written.
+  virtual Status read_places(std::vector<std::byte>& places) = 0;
+  virtual Status write_places(std::span<const std::byte> places) = 0;
+
   // Called every few thousand steps of a long operation; a failure (kInterrupted) stops it.
   virtual Status poll() = 0;
 };

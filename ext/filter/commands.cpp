@@ -11,6 +11,7 @@ namespace cuckoo {
 std::span<const Command<FilterTable>> FilterTable::commands() noexcept {
   using Argument = Command<FilterTable>::Argument;
   static constexpr Command<FilterTable> kAll[] = {
+      {"apply", Argument::kTaken, &FilterTable::run_apply},
       {"check", Argument::kNone, &FilterTable::run_check},
       {"clear", Argument::kNone, &FilterTable::run_clear},
       {"delete", Argument::kTaken, &FilterTable::run_delete},
@@ -36,6 +37,17 @@ void FilterTable::run_delete(sqlite3_value* key) {
                                                   key_.name + ": 'delete' takes a key");
   }
   remove(key);
+}
+
+void FilterTable::run_apply(sqlite3_value* changes) {
+  refuse_losing_keys("apply");
+  if (sqlite3_value_type(changes) != SQLITE_BLOB) {
+    throw SqlError(SQLITE_ERROR,
+                   name() +
+                       ": apply takes changes, a BLOB made by filter_changes(); bind it as a"
+                       " BLOB, not as TEXT");
+  }
+  live_->apply(blob_of(changes));
 }
 
 void FilterTable::run_import(sqlite3_value* image) {

@@ -136,6 +136,32 @@ void filter_export(sqlite3_context* context, int count, sqlite3_value** values) 
   });
 }
 
+void filter_mark(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    with_filter(context, values[0], "filter_mark", [&](LiveFilter& live) {
+      if (const std::optional<FilterMark> mark = live.mark(); mark) {
+        result_blob(context, encode_mark(*mark));
+      }
+    });
+  });
+}
+
+void filter_changes(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    with_filter(context, values[0], "filter_changes", [&](LiveFilter& live) {
+      if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
+        return;  // of what has no mark nobody knows what changed since
+      }
+      if (sqlite3_value_type(values[1]) != SQLITE_BLOB) {
+        throw SqlError(SQLITE_ERROR,
+                       "filter_changes: the second argument is a mark, a BLOB made by"
+                       " filter_mark(); bind it as a BLOB, not as TEXT");
+      }
+      result_blob(context, live.changes_since(blob_of(values[1])));
+    });
+  });
+}
+
 }  // namespace
 
 void register_filter_functions(Registration& registration) {
@@ -143,6 +169,8 @@ void register_filter_functions(Registration& registration) {
   registration.function("filter_contains", 2, SQLITE_INNOCUOUS, filter_contains);
   registration.function("filter_export", 1, SQLITE_INNOCUOUS, filter_export);
   registration.function("filter_export", 2, SQLITE_INNOCUOUS, filter_export);
+  registration.function("filter_mark", 1, SQLITE_INNOCUOUS, filter_mark);
+  registration.function("filter_changes", 2, SQLITE_INNOCUOUS, filter_changes);
 }
 
 }  // namespace cuckoo

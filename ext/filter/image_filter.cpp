@@ -70,6 +70,13 @@ ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
   return header;
 }
 
+void set_mark(ImageHeader& header, const std::optional<FilterMark>& mark) {
+  if (mark) {
+    header.version = kMarkedImageVersion;
+    header.mark = mark;
+  }
+}
+
 FilterSpec table_spec(FilterSpec spec) noexcept {
   spec.rate = by_rate(spec) ? spec.rate : FilterSpec{}.rate;
   spec.hashes = by_rate(spec) ? 0 : spec.hashes;  // a table's option goes with bits_per_key

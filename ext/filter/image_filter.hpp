@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +70,8 @@ class ImageCache {
 // keys were, so that older readers take it.
 ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
                          const KeyDomain& keys);
+// … and with the mark of what it is an image of, if that has one.
+void set_mark(ImageHeader& header, const std::optional<FilterMark>& mark);
 // The spec of an image's header as a table has it.
 FilterSpec table_spec(FilterSpec spec) noexcept;
 

@@ -35,6 +35,7 @@ enum Column : int {
   kUnique,
   kCollation,
   kKeyTypes,
+  kMark,
   kError,
   kFilterArgument,
 };
@@ -75,6 +76,12 @@ void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
   }
 }
 
+void result_mark(sqlite3_context* context, const std::optional<FilterMark>& mark) {
+  if (mark) {
+    result_text(context, mark_text(*mark));
+  }
+}
+
 std::string joined(const std::vector<uint64_t>& numbers) {
   std::string text;
   for (const uint64_t number : numbers) {
@@ -99,7 +106,8 @@ std::string FilterInfo::declaration() const {
          " load_factor REAL, fpr REAL, fpr_now REAL, bits_per_key REAL, fingerprint_bits REAL,"
          " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
          " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER,"
-         " \"unique\" INTEGER, collation TEXT, key_types TEXT, error TEXT, filter BLOB HIDDEN)";
+         " \"unique\" INTEGER, collation TEXT, key_types TEXT, mark TEXT,"
+         " error TEXT, filter BLOB HIDDEN)";
 }
 
 bool FilterInfo::best_index(sqlite3_index_info* info) {
@@ -187,6 +195,8 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
     case kCollation:
     case kKeyTypes:
       return key_column(context, column, image_->keys());
+    case kMark:
+      return result_mark(context, header.mark);
     default:
       return filter_column(context, column, filter, header.capacity);
   }
@@ -212,6 +222,8 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
     case kCollation:
     case kKeyTypes:
       return key_column(context, column, live.key_domain());
+    case kMark:
+      return result_mark(context, live.mark());
     case kItems:
       return result_count(context, filter.items());
     case kFpr:

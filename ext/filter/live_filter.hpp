@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/stored/image.hpp"
@@ -105,6 +106,12 @@ class LiveFilter final : public LiveTable {
   // For an image; `with_hashes`: the log, too. Throws SqlError.
   std::vector<std::byte> export_image(bool with_hashes);
   std::vector<std::byte> export_legacy_file();
+
+  // The filter's mark, and what changed since another one of it; follow() came before. Nothing
+  // where there is none. Throw SqlError.
+  std::optional<FilterMark> mark();
+  std::vector<std::byte> changes_since(std::span<const std::byte> mark);
+  void apply(std::span<const std::byte> changes);
 
   // The transaction contract, called by every instance.
   void commit() noexcept;

@@ -38,6 +38,7 @@ LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> imag
   contents.capacity = header.capacity;
   contents.items = header.items;
   contents.hash_count = header.hash_count;
+  contents.mark = header.mark;
   if (header.with_hashes) {
     contents.hashes = [this, image](const CountedHashSink& sink) {
       constexpr uint64_t kHashesPerPoll = 1024;
@@ -280,6 +281,7 @@ void LiveFilter::take_each_once(HashCollection& once, Incoming& incoming) {
                  filter_->options().page_bytes, [this] { return store_.poll(); });
   throw_if(table(), made.take_status());
   made.value().key_types = contents.key_types;
+  made.value().mark = contents.mark;
   contents = std::move(made.value());
 }
 
@@ -373,6 +375,7 @@ std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
   throw_if(table(), contents.take_status());
   const FilterOptions& options = filter_->options();
   ImageHeader header = image_header(options.spec, options.width, options.seed, key_domain());
+  set_mark(header, contents.value().mark);
   header.capacity = contents.value().capacity;
   header.items = contents.value().items;
   header.hash_count = with_hashes ? contents.value().hash_count : 0;

@@ -112,26 +112,41 @@ Result<uint64_t> FilterStore::count_items() {
   return count;
 }
 
-Status FilterStore::read_older(uint64_t slot, std::vector<std::byte>& record) {
+// A row of the config that holds state. Empty where there is none.
+Status FilterStore::read_state(const std::string& key, std::vector<std::byte>& state) {
   return attempt([&]() -> Status {
-    const std::string key = "record " + std::to_string(slot);
     Statement select(db(), sql_text(R"(SELECT value FROM "%w"."%w_config" WHERE key = ?1)",
                                     schema().c_str(), table().c_str()));
     select.bind(1, key);
-    record.clear();
+    state.clear();
     if (select.step() && select.type(0) == SQLITE_BLOB) {
-      record.assign(select.bytes(0).begin(), select.bytes(0).end());
+      state.assign(select.bytes(0).begin(), select.bytes(0).end());
     }
     return {};
   });
 }
 
-Status FilterStore::write_older(uint64_t slot, std::span<const std::byte> record) {
+Status FilterStore::write_state(const std::string& key, std::span<const std::byte> state) {
   return attempt([&]() -> Status {
-    const std::string key = "record " + std::to_string(slot);
-    upsert_option().bind(1, key).bind(2, record).run();
+    upsert_option().bind(1, key).bind(2, state).run();
     return {};
   });
+}
+
+Status FilterStore::read_older(uint64_t slot, std::vector<std::byte>& record) {
+  return read_state("record " + std::to_string(slot), record);
+}
+
+Status FilterStore::write_older(uint64_t slot, std::span<const std::byte> record) {
+  return write_state("record " + std::to_string(slot), record);
+}
+
+Status FilterStore::read_places(std::vector<std::byte>& places) {
+  return read_state("places", places);
+}
+
+Status FilterStore::write_places(std::span<const std::byte> places) {
+  return write_state("places", places);
 }
 
 }  // namespace cuckoo

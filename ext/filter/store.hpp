@@ -54,12 +54,16 @@ class FilterStore final : public ShadowStore, public FilterStorage {
   }
   Status read_older(uint64_t slot, std::vector<std::byte>& record) override;
   Status write_older(uint64_t slot, std::span<const std::byte> record) override;
+  Status read_places(std::vector<std::byte>& places) override;
+  Status write_places(std::span<const std::byte> places) override;
   Status poll() override { return ShadowStore::poll(); }
 
  protected:
   void finalize() noexcept override;
 
  private:
+  Status read_state(const std::string& key, std::vector<std::byte>& state);
+  Status write_state(const std::string& key, std::span<const std::byte> state);
   Statement& bind_item(Statement& statement, int index, uint64_t epoch, uint64_t key) const;
 
   bool several_generations_ = false;

@@ -76,6 +76,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   void refuse_losing_keys(const char* command) const;
 
   static std::span<const Command<FilterTable>> commands() noexcept;
+  void run_apply(sqlite3_value* changes);
   void run_check(sqlite3_value*);
   void run_clear(sqlite3_value*) {
     refuse_losing_keys("clear");

@@ -75,7 +75,7 @@ TEST(FilterImageDamage, newer_format_is_named) {
   store_le(&bytes[4], uint32_t{7});
   for (const size_t size : {bytes.size(), size_t{8}}) {
     const ImageBytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-    EXPECT_EQ(refusal(cut), "image of format 7, this version reads formats 1 to 2");
+    EXPECT_EQ(refusal(cut), "image of format 7, this version reads formats 1 to 3");
   }
 }
 

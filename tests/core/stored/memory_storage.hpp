@@ -30,6 +30,7 @@ struct StoredRows {
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> items;  // (generation, key) -> value
   Bytes record;
   std::map<uint64_t, Bytes> older;  // slot -> record
+  Bytes places;
 
   friend bool operator==(const StoredRows&, const StoredRows&) = default;
 };
@@ -57,6 +58,7 @@ inline std::string difference(const StoredRows& a, const StoredRows& b) {
   found = found.empty() ? rows("log", a.log, b.log) : found;
   found = found.empty() ? rows("item", a.items, b.items) : found;
   found = found.empty() ? rows("older", a.older, b.older) : found;
+  found = found.empty() && a.places != b.places ? "marked places differ" : found;
   return !found.empty() ? found : a.record == b.record ? "" : "records differ";
 }
 
@@ -153,6 +155,17 @@ class MemoryStorage final : public FilterStorage {
     EXPECT_LT(slot, kMaxGenerations);
     EXPECT_FALSE(record.empty());
     rows.older[slot].assign(record.begin(), record.end());
+    return {};
+  }
+
+  Status read_places(Bytes& places) override {
+    CUCKOO_TRY(called(calls.reads));
+    places = rows.places;
+    return {};
+  }
+  Status write_places(std::span<const std::byte> places) override {
+    CUCKOO_TRY(called(calls.writes));
+    rows.places.assign(places.begin(), places.end());
     return {};
   }
 
