@@ -1,19 +1,19 @@
 // Marks: names for what a filter holds, so that a copy of it can be told what changed since.
 //
 // A filter's own mark says where its log ends: entries and chain value, which is a hash of all
-// entries before. A filter that holds exactly what another one had at a mark has that mark, too: one
-// made of an image, brought up to date by changes, or rebuilt with nothing dropped. Which names its
-// own log's places have beside their own stands in storage: its places.
+// entries before. A filter that holds exactly what another one had at a mark has that mark, too:
+// one made of an image, brought up to date by changes, or rebuilt with nothing dropped. Which marks
+// hold where in its own log stands in storage: its places.
 //
 // Invariants
-//   I1  filters with one mark hold the same multiset of hashes (accidents: 2^-64; a mark is no proof
-//       against forgery). Their false positives may differ.
+//   I1  filters with one mark hold the same multiset of hashes (accidents: 2^-64; a mark is no
+//       proof against forgery). Their false positives may differ.
 //   I2  a place counts only while the log that it is in stands: its epoch, and at the end its
 //       position, chain value and, where no log tells what is in the pages, base_id. So every other
 //       change ends it, one by a library that knows no marks as well.
 //   I3  nothing is believed: magic, version, lengths, ranges and checksums are verified.
 //
-// Bytes: FORMAT.md, "Marks" and "`seen_config`: options and record".
+// Bytes: FORMAT.md, "Marks".
 #pragma once
 
 #include <cstddef>

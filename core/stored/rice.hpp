@@ -1,8 +1,8 @@
-// How ascending hashes are written down: bit streams of Golomb-Rice coded deltas, with a count where
-// there is more than one (FORMAT.md, "seen_log: hashes" and "Changes").
+// How ascending hashes are written down: a stream of bits with their differences, Golomb-Rice
+// coded, and a count where there is more than one (FORMAT.md, "Changes" and "`seen_log`: hashes").
 //
-// A stream's lowest bit comes first; its last byte is filled up with zeros. A delta is the difference
-// of two hashes without their low zero bits.
+// A stream's lowest bit comes first; its last byte is filled up with zeros. A delta is the
+// difference of two hashes without their low zero bits.
 // Reference: Golomb 1966, Rice 1979; parameter for geometric deltas after Kiely 2004.
 #pragma once
 

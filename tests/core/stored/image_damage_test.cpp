@@ -137,6 +137,10 @@ TEST(FilterImageDamage, headers_out_of_range_are_not_decoded) {
     if (what == "collation") {
       store_le(&bytes[128], header.collation);
     }
+    if (header.mark && header.version == kMarkedImageVersion) {
+      const ImageBytes mark = encode_mark(*header.mark);
+      std::copy(mark.begin(), mark.end(), &bytes[136]);
+    }
     EXPECT_NE(refusal(with_crc(bytes)), "") << what;
     if (what.find("one item") == std::string::npos) {
       EXPECT_NE(header_refusal(bytes), "") << what;
@@ -147,6 +151,11 @@ TEST(FilterImageDamage, headers_out_of_range_are_not_decoded) {
 TEST(FilterImageDamage, header_bytes_without_a_meaning_are_zero) {
   for (size_t at = 130; at < image_header_bytes(2); ++at) {
     ImageBytes bytes = sample_image(sample_named("cuckoo_nocase"));
+    bytes[at] = std::byte{1};
+    EXPECT_NE(refusal(with_crc(bytes)).find("expected zeros"), std::string::npos) << at;
+  }
+  for (size_t at = 196; at < image_header_bytes(3); ++at) {
+    ImageBytes bytes = sample_image(sample_named("cuckoo_marked"));
     bytes[at] = std::byte{1};
     EXPECT_NE(refusal(with_crc(bytes)).find("expected zeros"), std::string::npos) << at;
   }

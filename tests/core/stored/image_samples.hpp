@@ -42,7 +42,7 @@ struct ImageSample {
 };
 
 // One of each kind, and the ways to ask for one, in the first version; then what came with the
-// second.
+// second, and the third.
 inline const std::vector<ImageSample>& image_samples() {
   static const std::vector<ImageSample> samples = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 30, 20},
@@ -62,6 +62,8 @@ inline const std::vector<ImageSample>& image_samples() {
       {"cuckoo_nocase", {FilterKind::kCuckoo, 0.01}, 30, 20, HashWidth::k47Bits, false, 2},
       {"cuckoo_nocase_hashes", {FilterKind::kCuckoo, 0.001}, 50, 30, HashWidth::k47Bits, true, 2},
       {"bloom_nocase_hashes", {FilterKind::kBloom, 0.02}, 40, 40, HashWidth::k63Bits, true, 2},
+      {"cuckoo_marked", {FilterKind::kCuckoo, 0.01}, 30, 20, HashWidth::k47Bits, false, 3},
+      {"bloom_marked_hashes", {FilterKind::kBloom, 0.02}, 40, 40, HashWidth::k63Bits, true, 3},
   };
   return samples;
 }
@@ -104,6 +106,20 @@ inline void add_pages(Filter& filter) {
       filter.pages().add(page, false);
     }
   }
+}
+
+// Of a filter that might have such an image.
+inline FilterMark sample_mark(const ImageHeader& header) {
+  FilterMark mark;
+  mark.kind = header.spec.kind;
+  mark.width = header.width;
+  mark.seed = header.seed;
+  mark.capacity = header.capacity;
+  mark.geometry = header.geometry;
+  mark.epoch = 2;
+  mark.position = 77;
+  mark.chain = nth_word(5, 5);
+  return mark;
 }
 
 struct BuiltSample {
@@ -152,6 +168,9 @@ inline BuiltSample build_sample(const ImageSample& sample, uint32_t page_bytes =
   built.header.geometry = built.filter->words();
   built.header.items = items;
   built.header.occupied = built.filter->occupied();
+  if (sample.version == kMarkedImageVersion) {
+    built.header.mark = sample_mark(built.header);
+  }
   built.header.with_hashes = sample.with_hashes;
   built.header.hash_count = sample.with_hashes ? built.hashes.size() : 0;
   return built;
@@ -232,7 +251,14 @@ inline const std::vector<HeaderCase>& header_cases() {
       {"hashes of a cuckoo filter", "cuckoo", [](ImageHeader& h) { h.spec.hashes = 1; }},
       {"width", "cuckoo", [](ImageHeader& h) { h.width = static_cast<HashWidth>(48); }},
       {"affinity", "cuckoo", [](ImageHeader& h) { h.key_affinity = 5; }},
-      {"version", "cuckoo", [](ImageHeader& h) { h.version = 3; }},
+      {"version", "cuckoo", [](ImageHeader& h) { h.version = 4; }},
+      {"no mark in version 3", "cuckoo", [](ImageHeader& h) { h.version = 3; }},
+      {"a mark in version 2", "cuckoo_marked", [](ImageHeader& h) { h.version = 2; }},
+      {"mark of another kind", "cuckoo_marked",
+       [](ImageHeader& h) { h.mark->kind = FilterKind::kBloom; }},
+      {"mark of another width", "cuckoo_marked",
+       [](ImageHeader& h) { h.mark->width = HashWidth::k63Bits; }},
+      {"mark of another seed", "cuckoo_marked", [](ImageHeader& h) { ++h.mark->seed; }},
       {"no version", "cuckoo", [](ImageHeader& h) { h.version = 0; }},
       {"collation in version 1", "cuckoo", [](ImageHeader& h) { h.collation = 1; }},
       {"types of keys in version 1", "cuckoo", [](ImageHeader& h) { h.key_types = 1; }},

@@ -62,6 +62,7 @@ void expect_same_header(const ImageHeader& a, const ImageHeader& b) {
   EXPECT_EQ(a.occupied, b.occupied);
   EXPECT_EQ(a.with_hashes, b.with_hashes);
   EXPECT_EQ(a.hash_count, b.hash_count);
+  EXPECT_EQ(a.mark, b.mark);
 }
 
 // ---- round trips

@@ -121,13 +121,16 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
   run_scripts(db, blocks, "");
   db.run("INSERT INTO seen(seen) VALUES ('check')");
   const StoredRows documented = documented_rows(blocks, "");
-  EXPECT_EQ(documented.size(), 15U);
+  EXPECT_EQ(documented.size(), 16U);
   expect_rows(stored_rows(db, {"SELECT 'seen_config ' || key, iif(typeof(value) = 'blob',"
                                " hex(value), value) FROM seen_config",
                                "SELECT 'seen_pages ' || id, hex(page) FROM seen_pages",
                                "SELECT 'seen_log ' || id, hex(entries) FROM seen_log",
                                "SELECT 'seen_items ' || key, value FROM seen_items"}),
               documented);
+  const std::string mark = documented.at("seen_config places").substr(2 * 8, 2 * 60);
+  EXPECT_EQ(db.text("SELECT hex(filter_changes('seen', x'" + mark + "'))"),
+            documented_rows(blocks, "_changes").at("changes"));
 }
 
 std::string hex_of(uint64_t number) {
