@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/filter/legacy_bloom.hpp"
+#include "core/stored/changes.hpp"
 #include "core/stored/log.hpp"
 #include "core/stored/record.hpp"
 #include "tests/core/stored/image_samples.hpp"
@@ -75,6 +76,46 @@ TEST(FuzzCorpus, legacy_files_are_accepted) {
   }
 }
 
+TEST(FuzzCorpus, changes_and_marks_are_accepted) {
+  size_t changes = 0;
+  size_t others = 0;
+  for (const auto& [name, bytes] : seeds_of("filter_changes")) {
+    changes += decode_changes(bytes).ok() ? 1 : 0;
+    others += decode_mark(bytes).ok() || decode_places(bytes).ok() ? 1 : 0;
+  }
+  EXPECT_GE(changes, 3U);
+  EXPECT_EQ(others, 2U);
+}
+
+void write_changes() {
+  FilterMark mark;
+  mark.capacity = 1000;
+  mark.geometry = {263, 19, 7};
+  MarkedPlaces places;
+  places.last = mark;
+  places.places = {{1, 2, 3}, {mark_id(mark), 5, 6}};
+  write_bytes(corpus("filter_changes") / "mark", encode_mark(mark));
+  write_bytes(corpus("filter_changes") / "places", encode_places(places));
+  for (const auto& [kind, width] : {std::pair(FilterKind::kCuckoo, HashWidth::k47Bits),
+                                    {FilterKind::kCountingBloom, HashWidth::k63Bits},
+                                    {FilterKind::kBloom, HashWidth::k47Bits}}) {
+    FilterChanges changes;
+    mark.kind = kind;
+    mark.width = width;
+    changes.from = changes.to = mark;
+    changes.to.position = 30;
+    std::map<uint64_t, int64_t> hashes;
+    for (uint64_t i = 0; i < 30; ++i) {
+      hashes[sample_hash(i, width)] = !is_multiset(kind) ? 1
+                                      : i % 3 == 0       ? -1
+                                      : i % 7 == 1       ? 99
+                                                         : 1;
+    }
+    changes.hashes.assign(hashes.begin(), hashes.end());
+    write_bytes(corpus("filter_changes") / traits_of(kind).name, encode_changes(changes));
+  }
+}
+
 void write_log_rows(HashWidth width) {
   const std::string suffix = width == HashWidth::k47Bits ? "_47" : "_63";
   const auto write = [&](const std::string& name, std::span<const std::byte> row) {
@@ -123,6 +164,7 @@ void write_legacy_file(const char* name, uint64_t capacity, uint64_t keys) {
 
 // To be run when a format has changed, with --gtest_also_run_disabled_tests.
 TEST(FuzzCorpus, DISABLED_write_files) {
+  write_changes();
   write_log_rows(HashWidth::k47Bits);
   write_log_rows(HashWidth::k63Bits);
   write_legacy_file("empty", 1, 0);

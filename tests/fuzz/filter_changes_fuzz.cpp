@@ -1,0 +1,75 @@
+// decode_changes, decode_mark, decode_places: what is accepted says the same when it is written
+// again.
+#include "core/stored/changes.hpp"
+#include "tests/fuzz/fuzz_input.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+// Where they are in changes (FORMAT.md, "Changes").
+constexpr size_t kFromAt = 32;
+constexpr size_t kToAt = kFromAt + kMarkBytes;
+constexpr size_t kStreamAt = kToAt + kMarkBytes;
+
+void examine_changes(std::span<const std::byte> bytes) {
+  const Result<FilterChanges> changes = decode_changes(bytes);
+  REQUIRE(!changes.ok() || looks_like_changes(bytes));
+  if (!changes.ok()) {
+    REQUIRE(!changes.error().message.empty());
+    return;
+  }
+  uint64_t last = 0;
+  for (const auto& [hash, net] : changes.value().hashes) {
+    REQUIRE(hash > last || &hash == &changes.value().hashes.front().first);
+    REQUIRE(net != 0);
+    REQUIRE(logged_hash(hash, changes.value().from.width) == hash);
+    last = hash;
+  }
+  const Bytes again = encode_changes(changes.value());
+  const Result<FilterChanges> same = decode_changes(again);
+  REQUIRE(same.ok());
+  REQUIRE(same.value().hashes == changes.value().hashes);
+  REQUIRE(same.value().from == changes.value().from && same.value().to == changes.value().to);
+  REQUIRE(same.value().items == changes.value().items);
+  REQUIRE(encode_changes(same.value()) == again);
+}
+
+void examine_mark(std::span<const std::byte> bytes) {
+  if (const Result<FilterMark> mark = decode_mark(bytes); mark.ok()) {
+    const Bytes again = encode_mark(mark.value());
+    REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+  }
+}
+
+void examine_places(std::span<const std::byte> bytes) {
+  if (const Result<MarkedPlaces> places = decode_places(bytes); places.ok()) {
+    const Bytes again = encode_places(places.value());
+    REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+    REQUIRE(places.value().find(places.value().last) != nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace cuckoo::test;
+  const std::span<const std::byte> input = as_input(data, size);
+  examine_changes(input);
+  examine_mark(input);
+  examine_places(input);
+  if (size < 4) {
+    return 0;
+  }
+  Bytes bytes(input.begin(), input.end());
+  put_crc(bytes);
+  examine_mark(bytes);
+  examine_places(bytes);
+  if (size >= kStreamAt + 4) {
+    put_crc(std::span(bytes).subspan(kFromAt, cuckoo::kMarkBytes));
+    put_crc(std::span(bytes).subspan(kToAt, cuckoo::kMarkBytes));
+    put_crc(bytes);
+  }
+  examine_changes(bytes);
+  return 0;
+}
