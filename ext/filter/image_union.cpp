@@ -64,8 +64,10 @@ void ImageUnion::expect_one_shape(const ImageHeader& mine, const ImageHeader& th
   if (mine.width == theirs.width && mine.geometry == theirs.geometry) {
     return;
   }
-  const auto differ = [this](const std::string& what, const std::string& way_out) {
-    return refuse("the images differ in " + what + "; " + way_out + ", or keep the hashes of all");
+  const bool could_have_hashes = !traits_of(mine.spec.kind).pairs;
+  const auto differ = [&](const std::string& what, const std::string& way_out) {
+    return refuse("the images differ in " + what + "; " + way_out +
+                  (could_have_hashes ? ", or keep the hashes of all" : ""));
   };
   const auto numbers = [](double a, double b) {
     return " (" + number(a) + " and " + number(b) + ")";

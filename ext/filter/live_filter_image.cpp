@@ -80,7 +80,8 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
     return invalid("merge: " + name + " knows " + std::to_string(static_cast<int>(other.width)) +
                    " bits of each hash, this table needs " +
                    std::to_string(static_cast<int>(mine.width)) +
-                   "; make this one with seed_of = 'table' and a capacity/fpr of at most 2^46");
+                   "; make this one with seed_of = 'table' and a capacity/fpr of at most 2^46, or"
+                   " build the image with this one's fpr");
   }
   if (by_hashes) {
     return {};
