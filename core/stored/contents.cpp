@@ -119,13 +119,13 @@ void HashCollection::finish_part() {
   last_ = std::move(next);
 }
 
-void HashCollection::sort() {
+Status HashCollection::sort(const Poll& poll) {
   if (sorted_) {
-    return;
+    return {};
   }
   std::vector<std::span<const uint64_t>> parts(parts_.begin(), parts_.end());
   parts.emplace_back(last_);
-  last_ = sorted_by_hash(parts, width_);
+  CUCKOO_ASSIGN_OR_RETURN(last_, sorted_by_hash(parts, width_, poll));
   parts_.clear();
   std::sort(more_.begin(), more_.end(),
             [](const Copies& a, const Copies& b) { return a.hash < b.hash; });
@@ -139,23 +139,29 @@ void HashCollection::sort() {
   }
   more_.erase(end, more_.end());
   sorted_ = true;
+  return {};
 }
 
 void HashCollection::make_unique() {
-  sort();
+  (void)sort(nullptr);
   last_.erase(std::unique(last_.begin(), last_.end()), last_.end());
   last_.shrink_to_fit();
   more_.clear();
 }
 
-void HashCollection::compact() {
-  sort();
+Status HashCollection::compact(bool with_copies, const Poll& poll) {
+  CUCKOO_TRY(sort(poll));
+  if (!with_copies) {
+    make_unique();
+    return {};
+  }
   HashCollection less(width_);
-  (void)for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
+  CUCKOO_TRY(for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
     less.add(hash, count);
     return {};
-  });
+  }));
   *this = std::move(less);
+  return {};
 }
 
 uint64_t HashCollection::words() const noexcept {
@@ -169,7 +175,7 @@ uint64_t HashCollection::words() const noexcept {
 
 Result<HashCounts> HashCollection::count(const Poll& poll) {
   CUCKOO_TRY(check_interrupt(poll));
-  sort();
+  CUCKOO_TRY(sort(poll));
   HashCounts counts;
   CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
     counts.items += count;

@@ -80,7 +80,8 @@ class HashCollection {
   // All of them, and those to come, lose their last bits. To no more than the width.
   void narrow(HashWidth width);
   void make_unique();  // each hash once
-  void compact();      // the copies of a hash take the place of at most three
+  // The copies of a hash take the place of at most three, or are dropped.
+  Status compact(bool with_copies, const Poll& poll);
   // Hashes and copies as they are kept: 8 bytes each.
   uint64_t words() const noexcept;
 
@@ -105,7 +106,7 @@ class HashCollection {
   };
 
   void finish_part();
-  void sort();  // all into last_, each hash of more_ once
+  Status sort(const Poll& poll);  // all into last_, each hash of more_ once
   // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
   template <class Visitor>
   Status for_each_distinct(Visitor&& visit) const;

@@ -242,11 +242,7 @@ void ImageUnion::collect(ImageFilter& image, std::span<const std::byte> bytes) {
   }
   throw_if(function_, status);
   if (hashes_.words() >= compact_at_) {
-    if (is_multiset(spec_.kind)) {
-      hashes_.compact();
-    } else {
-      hashes_.make_unique();
-    }
+    throw_if(function_, hashes_.compact(is_multiset(spec_.kind), poll_));
     compact_at_ = std::max(kFewWords, 2 * hashes_.words());
   }
 }
