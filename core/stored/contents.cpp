@@ -1,6 +1,7 @@
 #include "core/stored/contents.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
@@ -10,6 +11,11 @@
 #include "core/stored/hash_sort.hpp"
 
 namespace cuckoo {
+namespace {
+
+constexpr uint64_t kHashesPerPoll = 1024;
+
+}  // namespace
 
 bool equal_cells(const Filter& a, const Filter& b) noexcept {
   if (a.overflow().counts() != b.overflow().counts()) {
@@ -50,17 +56,60 @@ Status verify_hashes(const FilterContents& contents) {
   return equal_cells(*made, filter) ? Status() : differ();
 }
 
+HashSource polled(HashSource hashes, Poll poll) {
+  return [hashes = std::move(hashes), poll = std::move(poll)](const CountedHashSink& sink) {
+    uint64_t read = 0;
+    return hashes([&](uint64_t hash, uint64_t count) -> Status {
+      if (++read % kHashesPerPoll == 0) {
+        CUCKOO_TRY(check_interrupt(poll));
+      }
+      return sink(hash, count);
+    });
+  };
+}
+
 template <class Visitor>
 Status HashCollection::for_each_distinct(Visitor&& visit) const {
+  auto more = more_.begin();
   for (size_t i = 0; i < last_.size();) {
     size_t end = i + 1;
     while (end < last_.size() && last_[end] == last_[i]) {
       ++end;
     }
-    CUCKOO_TRY(visit(last_[i], static_cast<uint64_t>(end - i)));
+    uint64_t count = end - i;
+    if (more != more_.end() && more->hash == last_[i]) {
+      count += more->count;
+      ++more;
+    }
+    CUCKOO_TRY(visit(last_[i], count));
     i = end;
   }
   return {};
+}
+
+void HashCollection::add(uint64_t hash, uint64_t copies) {
+  const bool at_once = copies > kMostWords;
+  for (uint64_t i = 0; i < (at_once ? 1 : copies); ++i) {
+    add(hash);
+  }
+  if (at_once) {
+    more_.push_back({logged_hash(hash, width_), copies - 1});
+  }
+}
+
+void HashCollection::narrow(HashWidth width) {
+  const auto narrow_all = [width](LargeVector<uint64_t>& hashes) {
+    for (uint64_t& hash : hashes) {
+      hash = logged_hash(hash, width);
+    }
+  };
+  width_ = width;
+  std::for_each(parts_.begin(), parts_.end(), narrow_all);
+  narrow_all(last_);
+  for (Copies& copies : more_) {
+    copies.hash = logged_hash(copies.hash, width);
+  }
+  sorted_ = false;
 }
 
 void HashCollection::finish_part() {
@@ -70,35 +119,89 @@ void HashCollection::finish_part() {
   last_ = std::move(next);
 }
 
-void HashCollection::sort() {
+Status HashCollection::sort(const Poll& poll) {
+  if (sorted_) {
+    return {};
+  }
   std::vector<std::span<const uint64_t>> parts(parts_.begin(), parts_.end());
   parts.emplace_back(last_);
-  last_ = sorted_by_hash(parts, width_);
+  CUCKOO_ASSIGN_OR_RETURN(last_, sorted_by_hash(parts, width_, poll));
   parts_.clear();
+  std::sort(more_.begin(), more_.end(),
+            [](const Copies& a, const Copies& b) { return a.hash < b.hash; });
+  auto end = more_.begin();
+  for (auto next = more_.begin(); next != more_.end(); ++next) {
+    if (end != more_.begin() && std::prev(end)->hash == next->hash) {
+      std::prev(end)->count += next->count;
+    } else {
+      *end++ = *next;
+    }
+  }
+  more_.erase(end, more_.end());
+  sorted_ = true;
+  return {};
 }
 
 void HashCollection::make_unique() {
-  sort();
+  (void)sort(nullptr);
   last_.erase(std::unique(last_.begin(), last_.end()), last_.end());
+  last_.shrink_to_fit();
+  more_.clear();
+}
+
+Status HashCollection::compact(bool with_copies, const Poll& poll) {
+  CUCKOO_TRY(sort(poll));
+  if (!with_copies) {
+    make_unique();
+    return {};
+  }
+  HashCollection less(width_);
+  CUCKOO_TRY(for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
+    less.add(hash, count);
+    return {};
+  }));
+  *this = std::move(less);
+  return {};
+}
+
+uint64_t HashCollection::words() const noexcept {
+  constexpr uint64_t kWordsOfCopies = sizeof(Copies) / sizeof(uint64_t);
+  uint64_t words = last_.size() + kWordsOfCopies * more_.size();
+  for (const LargeVector<uint64_t>& part : parts_) {
+    words += part.size();
+  }
+  return words;
+}
+
+Result<HashCounts> HashCollection::count(const Poll& poll) {
+  CUCKOO_TRY(check_interrupt(poll));
+  CUCKOO_TRY(sort(poll));
+  HashCounts counts;
+  CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
+    counts.items += count;
+    counts.entries += count <= kMaxCopiesInBuckets ? count : 1;
+    return ++counts.distinct % kHashesPerPoll == 0 ? check_interrupt(poll) : Status();
+  }));
+  return counts;
+}
+
+HashSource HashCollection::hashes(bool with_copies) const {
+  return [this, with_copies](const CountedHashSink& sink) -> Status {
+    return for_each_distinct(
+        [&](uint64_t hash, uint64_t count) { return sink(hash, with_copies ? count : 1); });
+  };
 }
 
 Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t capacity,
                                              Growth growth, uint32_t page_bytes, const Poll& poll) {
-  constexpr uint64_t kHashesPerPoll = 1024;
-  sort();
+  CUCKOO_ASSIGN_OR_RETURN(const HashCounts counts, count(poll));
   const bool copies_take_room = traits_of(spec.kind).slot_per_item;
-  uint64_t distinct = 0;
-  uint64_t entries = 0;
-  CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
-    entries += count <= kMaxCopiesInBuckets ? count : 1;
-    return ++distinct % kHashesPerPoll == 0 ? check_interrupt(poll) : Status();
-  }));
-  const uint64_t needed = copies_take_room ? entries : distinct;
-  const uint64_t limited = copies_take_room && growth == Growth::kOff ? last_.size() : needed;
+  const uint64_t needed = counts.capacity(spec.kind);
+  const uint64_t limited = copies_take_room && growth == Growth::kOff ? counts.items : needed;
   FilterContents contents;
   contents.capacity = capacity;
   if (capacity == 0) {
-    contents.capacity = std::max<uint64_t>(needed, 1);
+    contents.capacity = needed;
   } else if (limited > capacity) {
     if (growth == Growth::kOff) {
       return Error{
@@ -116,13 +219,10 @@ Result<FilterContents> HashCollection::build(const FilterSpec& spec, uint64_t ca
       return ++inserted % kHashesPerPoll == 0 ? check_interrupt(poll) : Status();
     });
   }));
-  const bool counts = is_multiset(spec.kind);
-  contents.items = counts ? last_.size() : distinct;
-  contents.hash_count = distinct;
-  contents.hashes = [this, counts](const CountedHashSink& sink) -> Status {
-    return for_each_distinct(
-        [&](uint64_t hash, uint64_t count) { return sink(hash, counts ? count : 1); });
-  };
+  const bool with_copies = is_multiset(spec.kind);
+  contents.items = with_copies ? counts.items : counts.distinct;
+  contents.hash_count = counts.distinct;
+  contents.hashes = hashes(with_copies);
   return contents;
 }
 

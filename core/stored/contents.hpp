@@ -2,6 +2,7 @@
 // an export takes out, and what a column of keys becomes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/base/large_memory.hpp"
+#include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
@@ -43,11 +45,27 @@ Status fill(Filter& filter, uint64_t hash_count, Source&& hashes) {
   return {};
 }
 
-// Are the contents' hashes what its filter was made of? kCorrupt if not.
+// Are the contents' hashes what its filter was made of? kCorrupt if not. They are read once.
 Status verify_hashes(const FilterContents& contents);
 
+// The same hashes, with a poll every few of them.
+HashSource polled(HashSource hashes, Poll poll);
+
+// What a collection holds.
+struct HashCounts {
+  uint64_t items = 0;     // with all copies
+  uint64_t distinct = 0;  // hashes
+  uint64_t entries = 0;   // the places they take where each item takes a slot
+
+  // The capacity of a filter of that kind that holds them all.
+  uint64_t capacity(FilterKind kind) const noexcept {
+    return std::max<uint64_t>(traits_of(kind).slot_per_item ? entries : distinct, 1);
+  }
+};
+
 // Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, as much again
-// while they are sorted. They stand in parts, so that few are copied when more come.
+// while they are sorted; 24 bytes a hash that comes with many copies at once, however many. They
+// stand in parts, so that few are copied when more come.
 class HashCollection {
  public:
   explicit HashCollection(HashWidth width) noexcept : width_(width) {}
@@ -56,10 +74,23 @@ class HashCollection {
     if (last_.size() >= kPartHashes) {
       finish_part();
     }
+    sorted_ = false;
     last_.push_back(logged_hash(hash, width_));
   }
+  // So many copies, 1 or more. The sum of all items is the caller's care: it stays below 2^63.
+  void add(uint64_t hash, uint64_t copies);
   HashWidth width() const noexcept { return width_; }
+  // All of them, and those to come, lose their last bits. To no more than the width.
+  void narrow(HashWidth width);
   void make_unique();  // each hash once
+  // The copies of a hash take the place of at most three, or are dropped.
+  Status compact(bool with_copies, const Poll& poll);
+  // Hashes and copies as they are kept: 8 bytes each.
+  uint64_t words() const noexcept;
+
+  Result<HashCounts> count(const Poll& poll = nullptr);
+  // What count() or build() sorted, until something is added. A set's hashes come once each.
+  HashSource hashes(bool with_copies) const;
 
   enum class Growth { kOff, kOn };
   // A filter of that capacity; 0: for as many as there are. kFull when there are more, and with
@@ -70,8 +101,15 @@ class HashCollection {
  private:
   static constexpr size_t kPartHashes = size_t{1} << 19;  // 4 MB
 
+  static constexpr uint64_t kMostWords = 3;  // of one hash when its copies come at once
+
+  struct Copies {
+    uint64_t hash;
+    uint64_t count;
+  };
+
   void finish_part();
-  void sort();  // all into last_
+  Status sort(const Poll& poll);  // all into last_, each hash of more_ once
   // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
   template <class Visitor>
   Status for_each_distinct(Visitor&& visit) const;
@@ -79,6 +117,8 @@ class HashCollection {
   HashWidth width_;
   std::vector<LargeVector<uint64_t>> parts_;  // before the last one
   LargeVector<uint64_t> last_;
+  std::vector<Copies> more_;  // of hashes above, in addition
+  bool sorted_ = true;
 };
 
 }  // namespace cuckoo

@@ -97,8 +97,8 @@ class RunSorter {
 }  // namespace
 
 // By the first digit, into runs that fit the cache; then run by run.
-LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
-                                     HashWidth width) {
+Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
+                                             HashWidth width, const Poll& poll) {
   constexpr size_t kFirstDigits = size_t{1} << kFirstBits;
   const Order order(width);
   size_t count = 0;
@@ -120,10 +120,16 @@ LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> 
   RunSorter sorter(order);
   size_t begin = 0;
   for (const size_t end : run_ends) {
+    CUCKOO_TRY(check_interrupt(poll));
     sorter.sort(std::span(sorted).subspan(begin, end - begin));
     begin = end;
   }
   return sorted;
+}
+
+LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
+                                     HashWidth width) {
+  return std::move(sorted_by_hash(parts, width, nullptr).value());
 }
 
 }  // namespace cuckoo

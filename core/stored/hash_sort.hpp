@@ -11,6 +11,8 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/base/large_memory.hpp"
+#include "core/base/poll.hpp"
+#include "core/base/result.hpp"
 
 namespace cuckoo {
 
@@ -21,5 +23,8 @@ LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> 
 inline LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width) {
   return sorted_by_hash(std::span(&entries, 1), width);
 }
+// … unless the poll stops it.
+Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
+                                             HashWidth width, const Poll& poll);
 
 }  // namespace cuckoo

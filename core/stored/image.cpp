@@ -1,6 +1,7 @@
 #include "core/stored/image.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <string>
 
@@ -124,9 +125,13 @@ Status append_hashes(const ImageHeader& header, const HashSource& hashes, uint64
   return {};
 }
 
-Error too_long(uint64_t bytes, uint64_t limit, const char* way_out) {
+Error too_long(uint64_t bytes, uint64_t limit, const std::string& way_out) {
   return invalid("image of " + grouped(bytes) + " bytes, at most " + grouped(limit) +
                  " are possible; " + way_out);
+}
+
+Error too_long_with_hashes(uint64_t bytes, uint64_t limit, uint64_t bare_bytes) {
+  return too_long(bytes, limit, "without its hashes it has " + grouped(bare_bytes));
 }
 
 Status check_bare_bytes(uint64_t bytes, uint64_t limit) {
@@ -219,8 +224,19 @@ uint64_t bare_image_bytes(const Filter& filter) {
   return least_image_bytes(kOldestImageVersion) + cell_bytes;
 }
 
-Status check_image_bytes(const Filter& filter, uint64_t limit) {
-  return check_bare_bytes(bare_image_bytes(filter), limit);
+// An entry has two flags and, with fewer than 2^b hashes of w bits, w - b - 1 bits of a hash.
+uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept {
+  const auto bits = static_cast<uint64_t>(width);
+  return count / 8 * (bits + 1 - std::min<uint64_t>(std::bit_width(count), bits));
+}
+
+Status check_image_bytes(const Filter& filter, uint64_t limit, uint64_t hash_bytes) {
+  const uint64_t bare_bytes = bare_image_bytes(filter);
+  CUCKOO_TRY(check_bare_bytes(bare_bytes, limit));
+  if (hash_bytes > limit - bare_bytes) {
+    return too_long_with_hashes(bare_bytes + hash_bytes, limit, bare_bytes);
+  }
+  return {};
 }
 
 Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Filter& filter,
@@ -265,8 +281,7 @@ Result<std::vector<std::byte>> encode_image(const ImageHeader& header, const Fil
   }
   sections.length = bare_bytes + sections.hash_bytes;
   if (sections.length > limit) {
-    return too_long(sections.length, limit,
-                    ("without its hashes it has " + grouped(bare_bytes)).c_str());
+    return too_long_with_hashes(sections.length, limit, bare_bytes);
   }
   put_image_header(sections, image.data());
   const uint32_t crc = crc32c(image);

@@ -82,8 +82,10 @@ struct Image {
 // The length of an image without hashes and overflow entries of a filter of that geometry, in the
 // shortest version.
 uint64_t bare_image_bytes(const Filter& filter);
-// kInvalid when not even that fits the limit: to be asked before the filter is filled or copied.
-Status check_image_bytes(const Filter& filter, uint64_t limit);
+// No list of so many hashes is shorter.
+uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept;
+// kInvalid when not even these fit the limit: to be asked before the filter is filled or copied.
+Status check_image_bytes(const Filter& filter, uint64_t limit, uint64_t hash_bytes = 0);
 
 // The filter's pages are in memory, or all zero. Geometry and occupied are taken from the filter,
 // with_hashes from `hashes`, which may be null, and is read once: ascending, header.hash_count of

@@ -151,6 +151,8 @@ class LoggedFilter {
   // Adds all of another filter of the same kind, geometry and page size, whose hashes are not
   // known. Without hashes of its own, or empty. kFull of a cuckoo filter comes before any work.
   Status unite(const Filter& other, uint64_t items);
+  // Could so many items be added? kFull if not; a set says it when they are.
+  Status expect_room(uint64_t items) const;
   // Everything is replaced: contents, geometry and options.
   Status import(const FilterOptions& options, FilterContents contents);
   // A copy as it is now, tail included, and its hashes if they are asked for. In memory only; the

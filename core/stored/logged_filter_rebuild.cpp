@@ -273,6 +273,21 @@ Status LoggedFilter::change_pages(const std::function<Result<ChangedPages>(Filte
   return {};
 }
 
+Status LoggedFilter::expect_room(uint64_t items) const {
+  const uint64_t room = item_limit_ - std::min(item_limit_, this->items());
+  if (!multiset() || items <= room) {
+    return {};
+  }
+  if (!keeps_hashes()) {
+    return more_than_fit(items);
+  }
+  return Error{ErrorCode::kFull, std::to_string(this->items()) + " items, and " +
+                                     std::to_string(items) + " more would exceed the " +
+                                     std::to_string(item_limit_) + " that hashes of " +
+                                     std::to_string(static_cast<int>(options_.width)) +
+                                     " bits can tell apart at this rate"};
+}
+
 Status LoggedFilter::more_than_fit(uint64_t items) const {
   return Error{ErrorCode::kFull, std::to_string(this->items()) + " items, and " +
                                      std::to_string(items) + " more would exceed its capacity of " +

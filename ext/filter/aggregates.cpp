@@ -10,8 +10,10 @@
 #include "core/stored/contents.hpp"
 
 #include "ext/filter/image_filter.hpp"
+#include "ext/filter/image_union.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/sqlite/function.hpp"
+#include "ext/sqlite/options.hpp"
 #include "ext/sqlite/poller.hpp"
 #include "ext/sqlite/value.hpp"
 #include "ext/table/registration.hpp"
@@ -37,6 +39,8 @@ State*& state_of(sqlite3_context* context) {
   return *slot;
 }
 
+// It is in there between two calls only: when one fails SQLite still asks for the result, which
+// would be work for nothing.
 template <class State>
 std::unique_ptr<State> take_state(sqlite3_context* context) noexcept {
   auto* slot = static_cast<State**>(sqlite3_aggregate_context(context, 0));
@@ -49,6 +53,7 @@ struct Build {
   FilterSpec spec;
   uint64_t capacity = 0;  // 0: as many as there are keys
   uint64_t seed = kImageSeed;
+  bool with_hashes = false;
   uint8_t key_types = 0;
   HashCollection keys;
 
@@ -60,12 +65,14 @@ std::string shown(sqlite3_value* value) { return printable(text_argument(value))
 template <FilterKind kKind>
 constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build" : "bloom_build";
 
-// An image that would be too long is refused before the keys are collected.
-void check_length(const Build& build, const std::string& name, uint64_t limit) {
-  const Result<std::unique_ptr<Filter>> filter =
-      make_filter(build.spec, build.capacity, kImagePageBytes);
+// An image that would be too long, with at least so many hashes, is refused before it is made.
+void check_length(const Build& build, uint64_t capacity, uint64_t hash_count,
+                  const std::string& name, uint64_t limit) {
+  const Result<std::unique_ptr<Filter>> filter = make_filter(build.spec, capacity, kImagePageBytes);
   if (filter.ok()) {
-    throw_if(name, check_image_bytes(*filter.value(), limit));
+    const uint64_t hash_bytes =
+        build.with_hashes ? least_hash_bytes(build.keys.width(), hash_count) : 0;
+    throw_if(name, check_image_bytes(*filter.value(), limit, hash_bytes));
   }
 }
 
@@ -78,7 +85,7 @@ std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int
   const auto given = [&](int index) {
     return index < count && sqlite3_value_type(values[index]) != SQLITE_NULL;
   };
-  enum : int { kRate = 1, kCapacity = 2, kSeed = 3 };
+  enum : int { kRate = 1, kCapacity = 2, kSeed = 3, kHashes = 4 };
   FilterSpec spec;
   spec.kind = kind;
   uint64_t capacity = 0;
@@ -108,25 +115,33 @@ std::unique_ptr<Build> start_build(FilterKind kind, const std::string& name, int
     }
     build->seed = static_cast<uint64_t>(sqlite3_value_int64(values[kSeed]));
   }
+  if (given(kHashes)) {
+    if (lower(text_argument(values[kHashes])) != "hashes") {
+      throw refuse("the fifth argument is \"" + shown(values[kHashes]) +
+                   "\", expected 'hashes' or NULL");
+    }
+    build->with_hashes = true;
+  }
   return build;
 }
 
 template <FilterKind kKind>
 void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
-    Build*& build = state_of<Build>(context);
+    Build*& slot = state_of<Build>(context);
+    std::unique_ptr<Build> build(std::exchange(slot, nullptr));
     if (build == nullptr) {
-      auto started = start_build(kKind, kBuildName<kKind>, count, values);
-      if (started->capacity != 0) {
-        check_length(*started, kBuildName<kKind>, length_limit(context));
+      build = start_build(kKind, kBuildName<kKind>, count, values);
+      if (build->capacity != 0) {
+        check_length(*build, build->capacity, 0, kBuildName<kKind>, length_limit(context));
       }
-      build = started.release();
     }
     const KeyView key = key_of(values[0], Affinity::kNone);
     if (key.type != SQLITE_NULL) {
       build->keys.add(hash_key(key, build->seed));
       note_key_type(key, build->key_types);
     }
+    slot = build.release();
   });
 }
 
@@ -139,7 +154,13 @@ void build_final(sqlite3_context* context) {
       return;
     }
     const std::string name = kBuildName<kKind>;
+    const uint64_t limit = length_limit(context);
     Poller poller(sqlite3_context_db_handle(context));
+    Result<HashCounts> counts = build->keys.count(std::ref(poller));
+    throw_if(name, counts.take_status());
+    const uint64_t needed = counts.value().capacity(kKind);
+    check_length(*build, build->capacity != 0 ? build->capacity : needed, counts.value().distinct,
+                 name, limit);
     Result<FilterContents> contents =
         build->keys.build(build->spec, build->capacity, HashCollection::Growth::kOff,
                           kImagePageBytes, std::ref(poller));
@@ -148,8 +169,10 @@ void build_final(sqlite3_context* context) {
                                       {Affinity::kNone, Collation::kBinary, build->key_types});
     header.capacity = contents.value().capacity;
     header.items = contents.value().items;
-    Result<std::vector<std::byte>> image =
-        encode_image(header, *contents.value().filter, nullptr, length_limit(context));
+    header.hash_count = contents.value().hash_count;
+    const HashSource hashes = polled(contents.value().hashes, std::ref(poller));
+    Result<std::vector<std::byte>> image = encode_image(
+        header, *contents.value().filter, build->with_hashes ? &hashes : nullptr, limit);
     throw_if(name, image.take_status());
     result_blob(context, image.value());
   });
@@ -160,26 +183,30 @@ void build_final(sqlite3_context* context) {
 constexpr char kUnion[] = "filter_union";
 
 struct Union {
-  ImageFilter image;
   Poller poller;
+  ImageUnion images;
+
+  explicit Union(sqlite3_context* context)
+      : poller(sqlite3_context_db_handle(context)),
+        images(kUnion, length_limit(context), std::ref(poller)) {}
 };
 
 void union_step(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
-    Union*& united = state_of<Union>(context);
     if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
       return;
     }
+    Union*& slot = state_of<Union>(context);
+    std::unique_ptr<Union> united(std::exchange(slot, nullptr));
     if (sqlite3_value_type(values[0]) != SQLITE_BLOB) {
       throw SqlError(SQLITE_ERROR,
                      std::string(kUnion) + ": the argument is an image" + kHintBindAsBlob);
     }
-    ImageFilter image(blob_of(values[0]), kUnion);
     if (united == nullptr) {
-      united = new Union{std::move(image), Poller(sqlite3_context_db_handle(context))};
-    } else {
-      united->image.unite(image, kUnion, std::ref(united->poller));
+      united = std::make_unique<Union>(context);
     }
+    united->images.add(blob_of(values[0]));
+    slot = united.release();
   });
 }
 
@@ -189,7 +216,7 @@ void union_final(sqlite3_context* context) {
     if (united == nullptr) {
       sqlite3_result_null(context);
     } else {
-      result_blob(context, united->image.encode(length_limit(context), kUnion));
+      result_blob(context, united->images.encode());
     }
   });
 }
@@ -198,7 +225,7 @@ void union_final(sqlite3_context* context) {
 
 void register_filter_aggregates(Registration& registration) {
   constexpr int kFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
-  for (int arguments = 1; arguments <= 4; ++arguments) {
+  for (int arguments = 1; arguments <= 5; ++arguments) {
     registration.aggregate(kBuildName<FilterKind::kCuckoo>, arguments, kFlags,
                            build_step<FilterKind::kCuckoo>, build_final<FilterKind::kCuckoo>);
     registration.aggregate(kBuildName<FilterKind::kBloom>, arguments, kFlags,

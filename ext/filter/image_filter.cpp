@@ -5,7 +5,6 @@
 #include "core/filter/legacy_bloom.hpp"
 #include "core/stored/contents.hpp"
 
-#include "ext/filter/options.hpp"
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/statement.hpp"
 
@@ -106,91 +105,6 @@ bool ImageFilter::contains(sqlite3_value* value) const {
   }
   const HashPair pair = legacy_hash(bytes_of(key), static_cast<uint32_t>(header.seed));
   return pairs_of(*image_.filter).probe_pair(pair) == Filter::Answer::kPresent;
-}
-
-void ImageFilter::expect_same_shape(const ImageFilter& other, const std::string& function) const {
-  const ImageHeader& mine = image_.header;
-  const ImageHeader& theirs = other.image_.header;
-  const auto differ = [&function](const std::string& what, const std::string& way_out) {
-    return SqlError(SQLITE_ERROR, function + ": the images differ in " + what + "; " + way_out);
-  };
-  const auto numbers = [](auto a, auto b) {
-    return " (" + sql_text("%.9g", static_cast<double>(a)) + " and " +
-           sql_text("%.9g", static_cast<double>(b)) + ")";
-  };
-  if (mine.spec.kind != theirs.spec.kind) {
-    throw differ("kind: " + describe(mine.spec.kind) + ", " + describe(theirs.spec.kind),
-                 "unite images of one kind only");
-  }
-  if (mine.seed != theirs.seed) {
-    throw differ("seed", "build both with one seed");
-  }
-  if (mine.width == theirs.width && image_.filter->words() == other.image_.filter->words()) {
-    return;
-  }
-  if (mine.spec.rate != theirs.spec.rate) {
-    throw differ("fpr" + numbers(mine.spec.rate, theirs.spec.rate),
-                 "build both with the same fpr, and pass capacity");
-  }
-  if (mine.spec.fingerprint_bits != theirs.spec.fingerprint_bits ||
-      mine.spec.bits_per_key != theirs.spec.bits_per_key ||
-      mine.spec.hashes != theirs.spec.hashes) {
-    throw differ("the bits that a key takes", "build both with the same options");
-  }
-  throw differ("geometry, made for capacities" + numbers(mine.capacity, theirs.capacity),
-               "build both with the same fpr and pass capacity");
-}
-
-// One of the two domains, of which the other's keys lose nothing; rather one with a type.
-void ImageFilter::take_key_domain(const ImageFilter& other, const std::string& function) {
-  const KeyDomain mine = keys();
-  const KeyDomain theirs = other.keys();
-  const std::string why = obstacle(theirs, mine);
-  const bool theirs_fit = why.empty();
-  const bool mine_fit = obstacle(mine, theirs).empty();
-  if (!theirs_fit && !mine_fit) {
-    throw SqlError(SQLITE_ERROR, function + ": an image" + why);
-  }
-  KeyDomain united = mine;
-  if (!theirs_fit || (mine_fit && mine.affinity == Affinity::kNone)) {
-    united = theirs;
-  }
-  united.types = mine.types | theirs.types;
-  ImageHeader& header = image_.header;
-  header.version = std::max(header.version, other.image_.header.version);
-  header.key_affinity = static_cast<uint8_t>(united.affinity);
-  header.collation = static_cast<uint8_t>(united.collation);
-  header.key_types = header.version == 1 ? uint8_t{0} : united.types;
-}
-
-void ImageFilter::unite(const ImageFilter& other, const std::string& function, const Poll& poll) {
-  expect_same_shape(other, function);
-  take_key_domain(other, function);
-  const ImageHeader& mine = image_.header;
-  const ImageHeader& theirs = other.image_.header;
-  const auto refuse_more_than_fit = [&](uint64_t items) {
-    if (image_.filter->overfull(items, mine.capacity)) {
-      throw SqlError(SQLITE_ERROR, "full: " + function + ": " + std::to_string(items) +
-                                       " items, more than the images' capacity of " +
-                                       std::to_string(mine.capacity) +
-                                       "; build them with one capacity that holds all of them");
-    }
-  };
-  if (traits_of(mine.spec.kind).slot_per_item) {  // now, not after a search for places there aren't
-    refuse_more_than_fit(mine.items + theirs.items);
-  }
-  throw_if(function, image_.filter->unite(*other.image_.filter, poll));
-  image_.header.items = image_.filter->united_items(mine.items, theirs.items, mine.capacity);
-  refuse_more_than_fit(image_.header.items);
-}
-
-std::vector<std::byte> ImageFilter::encode(uint64_t limit, const std::string& function) const {
-  ImageHeader header = image_.header;
-  header.with_hashes = false;
-  header.hash_count = 0;
-  Result<std::vector<std::byte>> bytes = encode_image(header, *image_.filter, nullptr, limit);
-  throw_if(function, bytes.take_status());
-  return std::move(bytes.value());
 }
 
 // --- cache ---------------------------------------------------------------------------------------

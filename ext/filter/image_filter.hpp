@@ -31,13 +31,7 @@ class ImageFilter {
 
   bool contains(sqlite3_value* value) const;  // not NULL
 
-  // Adds everything of another of the same parameters. Throws SqlError that names the difference.
-  void unite(const ImageFilter& other, const std::string& function, const Poll& poll);
-  std::vector<std::byte> encode(uint64_t limit, const std::string& function) const;
-
  private:
-  void expect_same_shape(const ImageFilter& other, const std::string& function) const;
-  void take_key_domain(const ImageFilter& other, const std::string& function);
   bool legacy() const noexcept { return traits_of(image_.header.spec.kind).pairs; }
 
   Image image_;

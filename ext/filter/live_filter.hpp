@@ -144,6 +144,9 @@ class LiveFilter final : public LiveTable {
     std::string name;  // for messages
     FilterOptions options;
     KeyDomain keys;
+    uint64_t items = 0;
+    bool with_hashes = false;
+    GeometryWords geometry;
     FilterContents contents;
   };
   Incoming decode_incoming(std::span<const std::byte> image);
@@ -156,6 +159,7 @@ class LiveFilter final : public LiveTable {
   FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
                                    uint8_t types) const;
   Status check_compatible(const Incoming& incoming) const;
+  void expect_mergeable(const Incoming& incoming) const;
   Status check_keys(const char* command, const Incoming& incoming) const;
 
   FilterStore store_;

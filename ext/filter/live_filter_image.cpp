@@ -39,17 +39,13 @@ LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> imag
   contents.items = header.items;
   contents.hash_count = header.hash_count;
   contents.mark = header.mark;
+  incoming.items = is_multiset(header.spec.kind) ? header.items : header.hash_count;
+  incoming.with_hashes = header.with_hashes;
+  incoming.geometry = header.geometry;
   if (header.with_hashes) {
-    contents.hashes = [this, image](const CountedHashSink& sink) {
-      constexpr uint64_t kHashesPerPoll = 1024;
-      uint64_t read = 0;
-      return read_image_hashes(image, [&](uint64_t hash, uint64_t count) -> Status {
-        if (++read % kHashesPerPoll == 0) {
-          CUCKOO_TRY(store_.poll());
-        }
-        return sink(hash, count);
-      });
-    };
+    contents.hashes =
+        polled([image](const CountedHashSink& sink) { return read_image_hashes(image, sink); },
+               [this] { return store_.poll(); });
   }
   contents.filter = decoded.take_filter();
   return incoming;
@@ -65,7 +61,7 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
   const FilterOptions& mine = filter_->options();
   const FilterOptions& other = incoming.options;
   const std::string& name = incoming.name;
-  const bool by_hashes = incoming.contents.hashes != nullptr && !legacy_;
+  const bool by_hashes = incoming.with_hashes && !legacy_;
   if (mine.unique && filter_->newest().multiset() && !(by_hashes && mine.growth)) {
     return invalid("merge: unique = on skips hashes that it has, and " +
                    (by_hashes ? "this table" : name) + " keeps none; make it with growth = on" +
@@ -85,7 +81,8 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
     return invalid("merge: " + name + " knows " + std::to_string(static_cast<int>(other.width)) +
                    " bits of each hash, this table needs " +
                    std::to_string(static_cast<int>(mine.width)) +
-                   "; make this one with seed_of = 'table' and a capacity/fpr of at most 2^46");
+                   "; make this one with seed_of = 'table' and a capacity/fpr of at most 2^46, or"
+                   " build the image with this one's fpr");
   }
   if (by_hashes) {
     return {};
@@ -95,12 +92,21 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
                    " without hashes, this is " + describe(mine.spec.kind) +
                    "; make it with growth = on, or export it with 'hashes'");
   }
-  if (incoming.contents.filter->words() != filter_->newest().base().words()) {
+  if (incoming.geometry != filter_->newest().base().words()) {
     return invalid("merge: " + name + " has another geometry and no hashes; " +
                    (legacy_ ? "" : "make it with growth = on, export it with 'hashes', or ") +
                    "make both with one capacity and fpr");
   }
   return {};
+}
+
+// Before anything is read of what would be merged. A table with unique = on skips what it has.
+void LiveFilter::expect_mergeable(const Incoming& incoming) const {
+  throw_if(table(), check_compatible(incoming));
+  const LoggedFilter& newest = filter_->newest();
+  if (!newest.options().unique) {
+    throw_if(table(), newest.expect_room(incoming.items));
+  }
 }
 
 // A bad image is the caller's error, not a broken table's.
@@ -122,7 +128,6 @@ void LiveFilter::take_pages_of(uint32_t page_bytes, FilterContents& contents) co
 }
 
 void LiveFilter::take_in(Incoming incoming) {
-  throw_if(table(), check_compatible(incoming));
   FilterContents& contents = incoming.contents;
   LoggedFilter& newest = filter_->newest();
   if (contents.hashes == nullptr || legacy_) {
@@ -139,19 +144,9 @@ void LiveFilter::take_in(Incoming incoming) {
     take_in_new(incoming);
     return;
   }
-  uint64_t entries = 0;
-  throw_if(table(), contents.hashes([&](uint64_t, uint64_t count) -> Status {
-    entries += counts ? count : 1;
-    return {};
-  }));
-  if (counts && !newest.keeps_hashes() && newest.base().traits().slot_per_item &&
-      newest.items() + entries > newest.capacity()) {
-    throw_if(table(),
-             Error{ErrorCode::kFull,
-                   std::to_string(newest.items()) + " items, and " + std::to_string(entries) +
-                       " more would exceed its capacity of " + std::to_string(newest.capacity()),
-                   0});
-  }
+  throw_if(table(),
+           newest.expect_room(is_multiset(incoming.options.spec.kind) ? contents.items
+                                                                      : contents.hash_count));
   change_by([&]() -> Status {
     CUCKOO_TRY(filter_->flush());
     constexpr uint64_t kInsertsPerPoll = 1024;
@@ -222,12 +217,16 @@ void LiveFilter::merge(LiveFilter& other) {
                                      " once they are merged");
   }
   LoggedFilter& from = other.filter_->newest();
-  Result<FilterContents> contents = from.contents(from.keeps_hashes());
-  throw_if(other.table(), contents.take_status());
   Incoming incoming;
   incoming.name = other.table();
   incoming.options = from.options();
   incoming.keys = other.key_domain();
+  incoming.items = from.items();
+  incoming.with_hashes = from.keeps_hashes();
+  incoming.geometry = from.base().words();
+  expect_mergeable(incoming);
+  Result<FilterContents> contents = from.contents(from.keeps_hashes());
+  throw_if(other.table(), contents.take_status());
   incoming.contents = std::move(contents.value());
   take_in(std::move(incoming));
 }
@@ -235,6 +234,7 @@ void LiveFilter::merge(LiveFilter& other) {
 void LiveFilter::merge(std::span<const std::byte> image) {
   follow();
   Incoming incoming = decode_incoming(image);
+  expect_mergeable(incoming);
   check_hashes(incoming);
   take_in(std::move(incoming));
 }

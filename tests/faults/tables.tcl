@@ -258,6 +258,10 @@ set aggregate_steps {
      (SELECT bloom_build(i, 0.0001, 1000) AS f FROM n GROUP BY i % 3))} {}
   {SELECT length(filter_union(f)) FROM
      (SELECT cuckoo_build(i, 0.01, 1000) AS f FROM n GROUP BY i % 2)} {}
+  {SELECT sum(filter_contains(u, i)) FROM n, (SELECT filter_union(f) AS u FROM
+     (SELECT cuckoo_build(i, 0.01 / (1 + i % 3), NULL, 0, 'hashes') AS f FROM n GROUP BY i % 3))} {}
+  {SELECT length(filter_union(f)) FROM
+     (SELECT bloom_build(i, 0.01, 1000, 0, iif(i % 2, 'hashes', NULL)) AS f FROM n GROUP BY i % 2)} {}
   {SELECT i % 100, length(cuckoo_build(i)) FROM n GROUP BY 1 LIMIT 3} {}
   {SELECT sha1('a'), sha1(x'00'), sha1(17), sha1(zeroblob(1000))} {}
 }

@@ -330,27 +330,35 @@ TEST_P(FilterContentsOf, a_collection_can_be_built_again_and_the_sink_may_stop_i
 // Called all the time, and once it says stop the work ends.
 TEST(HashCollection, building_can_be_stopped) {
   for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
-    HashCollection collection(kWidth);
-    for (uint64_t i = 0; i < 50000; ++i) {
-      collection.add(nth_hash(i));
-    }
     uint64_t polls = 0;
     uint64_t most = ~uint64_t{0};
     const Poll poll = [&]() -> Status {
       return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
     };
-    const auto build = [&] {
+    const auto collected = [] {
+      HashCollection collection(kWidth);
+      for (uint64_t i = 0; i < 50000; ++i) {
+        collection.add(nth_hash(i));
+      }
+      return collection;
+    };
+    const auto build = [&](HashCollection& collection) {
       return collection.build(spec_of(kind), 60000, Growth::kOff, kSmallestPageBytes, poll);
     };
-    EXPECT_TRUE(build().ok());
+    HashCollection whole = collected();
+    EXPECT_TRUE(build(whole).ok());
     const uint64_t all = polls;
-    EXPECT_GE(all, 90u);
-    for (most = 0; most < all; most += 7) {
+    EXPECT_GE(all, 1024u + 90u) << "sorting is long, too";
+    for (most = 0; most < all; most += 11) {
       polls = 0;
-      Result<FilterContents> stopped = build();
+      HashCollection collection = collected();
+      Result<FilterContents> stopped = build(collection);
       ASSERT_FALSE(stopped.ok()) << most;
       EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
       EXPECT_EQ(polls, most + 1);
+      if (most % 10 == 0) {  // nothing is lost
+        EXPECT_EQ(collection.count().value().distinct, 50000u);
+      }
     }
   }
 }
@@ -377,6 +385,80 @@ TEST(HashCollection, of_several_parts_loses_none_and_doubles_none) {
       ASSERT_NE(built.value().filter->count(logged_hash(nth_word(62, i), kWidth), {}), 0U) << i;
     }
   }
+}
+
+// Copies one by one, some at once, put together in between: the same filter.
+TEST(HashCollection, copies_at_once_are_as_good_as_one_by_one) {
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
+    HashCollection single(kWidth);
+    HashCollection at_once(kWidth);
+    HashCounts expected;
+    for (uint64_t turn = 0; turn < 3; ++turn) {
+      for (uint64_t i = turn; i < 300; ++i) {
+        const uint64_t copies = 1 + (i * i + turn) % 12;
+        at_once.add(nth_hash(i), copies);
+        for (uint64_t copy = 0; copy < copies; ++copy) {
+          single.add(nth_hash(i));
+        }
+        expected.items += copies;
+      }
+      if (turn == 1) {
+        const uint64_t words = at_once.words();
+        ASSERT_TRUE(at_once.compact(true, nullptr).ok());
+        EXPECT_LT(at_once.words(), words);
+      }
+    }
+    const HashCounts counts = at_once.count().value();
+    EXPECT_EQ(counts.items, expected.items);
+    EXPECT_EQ(counts.distinct, 300u);
+    EXPECT_EQ(counts.entries, single.count().value().entries);
+    EXPECT_EQ(counts_of(at_once.hashes(true)), counts_of(single.hashes(true)));
+    for (const auto& [hash, count] : counts_of(at_once.hashes(false))) {
+      EXPECT_EQ(count, 1u) << hash;
+    }
+    const auto build = [kind](HashCollection& collection) {
+      return std::move(collection.build(spec_of(kind), 0, Growth::kOn, kSmallestPageBytes).value());
+    };
+    const FilterContents one = build(single);
+    const FilterContents other = build(at_once);
+    EXPECT_EQ(one.items, other.items);
+    EXPECT_EQ(one.capacity, counts.capacity(kind));
+    EXPECT_EQ(other.capacity, counts.capacity(kind));
+    EXPECT_TRUE(equal_cells(*one.filter, *other.filter));
+  }
+}
+
+TEST(HashCollection, a_count_takes_no_memory) {
+  constexpr uint64_t kMany = uint64_t{1} << 61;
+  HashCollection collection(kWidth);
+  collection.add(nth_hash(1), kMany);
+  collection.add(nth_hash(2), 3);
+  collection.add(nth_hash(1), kMany - 1);
+  EXPECT_LE(collection.words(), 10u);
+  const HashCounts counts = collection.count().value();
+  EXPECT_EQ(counts.items, 2 * kMany - 1 + 3);
+  EXPECT_EQ(counts.entries, 4u);
+  EXPECT_EQ(counts_of(collection.hashes(true)).at(nth_hash(1)), 2 * kMany - 1);
+  collection.make_unique();
+  EXPECT_EQ(collection.count().value().items, 2u);
+  EXPECT_EQ(collection.words(), 2u);
+}
+
+TEST(HashCollection, narrowed_knows_no_more_than_the_leading_bits) {
+  HashCollection narrowed(HashWidth::k63Bits);
+  HashCollection narrow(kWidth);
+  for (uint64_t i = 0; i < 2000; ++i) {
+    if (i == 1000) {
+      narrowed.narrow(kWidth);
+    }
+    const uint64_t hash = nth_word(5, i / 2) ^ (i % 2) << 3;  // pairs that differ in a last bit
+    narrowed.add(hash, 1 + i % 5);
+    narrow.add(hash, 1 + i % 5);
+  }
+  EXPECT_EQ(narrowed.width(), kWidth);
+  EXPECT_EQ(narrowed.count().value().distinct, 1000u);
+  EXPECT_EQ(narrow.count().value().distinct, 1000u);
+  EXPECT_EQ(counts_of(narrowed.hashes(true)), counts_of(narrow.hashes(true)));
 }
 
 }  // namespace

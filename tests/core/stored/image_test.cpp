@@ -270,6 +270,29 @@ TEST(FilterImage, too_long_image_is_refused_before_it_is_made) {
       << refused.error().message;
 }
 
+TEST(FilterImage, no_list_of_hashes_is_shorter_than_said) {
+  for (const HashWidth width : {HashWidth::k47Bits, HashWidth::k63Bits}) {
+    for (const uint64_t keys : {1u, 7u, 8u, 100u, 1023u, 1024u, 1025u, 20000u}) {
+      BuiltSample built =
+          build_sample({"", {FilterKind::kBloom, 0.01}, keys, keys, width, true, 2});
+      const uint64_t bare = bare_image_bytes(*built.filter);
+      const uint64_t hash_bytes = encode(built).value().size() - bare;
+      const uint64_t least = least_hash_bytes(width, keys);
+      EXPECT_LE(least, hash_bytes) << keys;
+      EXPECT_TRUE(keys < 1000 || least > hash_bytes * 8 / 10) << keys;
+      EXPECT_TRUE(check_image_bytes(*built.filter, bare + least, least).ok());
+      const Status longer =
+          check_image_bytes(*built.filter, bare + least - 1, least + (least == 0));
+      ASSERT_FALSE(longer.ok());
+      EXPECT_NE(longer.error().message.find(least == 0 ? "makes it shorter" : "without its hashes"),
+                std::string::npos)
+          << longer.error().message;
+    }
+  }
+  EXPECT_EQ(least_hash_bytes(HashWidth::k47Bits, 0), 0u);
+  EXPECT_GT(least_hash_bytes(HashWidth::k47Bits, uint64_t{1} << 62), 0u);
+}
+
 TEST(FilterImage, wrong_hashes_are_not_encoded) {
   const struct {
     const char* what;

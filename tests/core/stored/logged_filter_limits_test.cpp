@@ -221,6 +221,21 @@ TEST_P(GrowingFilterLimits, growth_ends_where_hashes_become_too_alike) {
   stored.expect_good();
 }
 
+TEST_P(GrowingFilterLimits, of_hashes_are_known_before_an_add) {
+  StoredFilter stored(options(1000, kMinRate, kPageBytes));
+  stored.add(0, 500);
+  EXPECT_TRUE(stored.filter.expect_room(65536 - 500).ok());
+  for (const uint64_t items : {uint64_t{65536 - 499}, uint64_t{1} << 62}) {
+    const Status status = stored.filter.expect_room(items);
+    ASSERT_EQ(status.ok(), !stored.filter.multiset());
+    if (!status.ok()) {
+      EXPECT_EQ(status.error().code, ErrorCode::kFull);
+      EXPECT_NE(status.error().message.find("65536 that hashes of 47 bits"), std::string::npos)
+          << status.error().message;
+    }
+  }
+}
+
 TEST_P(GrowingFilterLimits, I7_rebuild_to_a_capacity_out_of_range_changes_nothing) {
   StoredFilter stored(options(500, 1e-6));
   stored.add(0, 300);

@@ -368,7 +368,9 @@ TEST(Union, of_too_many_items_is_refused_at_once) {
 TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
   Database db;
   db.run("CREATE TABLE t AS SELECT i, i % 2 AS g FROM (" + numbers(1, 600000) +
-         "); CREATE TABLE c AS SELECT cuckoo_build(i, 0.001, 600000) AS b FROM t GROUP BY g");
+         "); CREATE TABLE c AS SELECT cuckoo_build(i, 0.001, 600000) AS b FROM t GROUP BY g;"
+         "CREATE TABLE h AS SELECT bloom_build(i, 0.001, 600000, 0, 'hashes') AS b FROM t GROUP BY"
+         " g");
   static int rows_left;
   sqlite3_create_function(
       db.handle(), "seen", 1, SQLITE_UTF8, nullptr,
@@ -390,6 +392,7 @@ TEST(Aggregate, that_is_long_obeys_the_progress_handler) {
       nullptr);
   const std::pair<std::string, int> statements[] = {
       {"SELECT length(filter_union(seen(b))) FROM c", 2},
+      {"SELECT length(filter_union(seen(b))) FROM h", 2},
       {"SELECT length(cuckoo_build(seen(i))) FROM t", 600000},
       {"SELECT length(bloom_build(seen(i), 1e-9)) FROM t", 600000},
   };

@@ -39,6 +39,8 @@ TEST_P(MemoryLimit, is_an_error_that_changes_nothing) {
       "SELECT sum(filter_contains(b, a)) FROM i, t",
       "SELECT length(filter_union(b)) FROM (SELECT b FROM i UNION ALL SELECT b FROM i)",
       "SELECT length(" + kind + "_build(a, 0.001)) FROM t",
+      "SELECT length(filter_union(b)) FROM (SELECT " + kind +
+          "_build(a, 0.001, NULL, 0, 'hashes') AS b FROM t GROUP BY a % 2)",
       "CREATE VIRTUAL TABLE h USING " + module + "source = t(a))",
   };
   for (const std::string& sql : statements) {

@@ -1,0 +1,82 @@
+// One image that holds what all images of a group hold: filter_union().
+//
+// By hashes, as long as every image has them: they are collected, and the filter is made of them at
+// the end. So capacities and rates may differ. By cells from the first image without hashes on:
+// that takes one geometry of all, and hashes that were collected go into a filter of it.
+//
+// Invariants
+//   I1  by hashes, the result is that of cuckoo_build() or bloom_build() with 'hashes' of all keys
+//       together: it depends on the images alone, not on their order. Its rate is the strictest,
+//       its capacity the largest, or what the hashes need if that is more. In a multiset counts
+//       add up; in a set each hash is one item.
+//   I2  whether the images go together does not depend on their order, but for the estimate of how
+//       many keys a set's cells stand for.
+//   I3  an image's hashes are compared with its cells before anything is made of them.
+//   I4  what can't succeed, whatever images follow, is refused when that is known: before cells are
+//       united or a filter is filled.
+// Memory: 8 bytes a hash; repeated ones are put together when the list has doubled. Nothing of an
+// image that was added is kept, but for its header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/stored/contents.hpp"
+#include "core/stored/image.hpp"
+#include "ext/filter/image_filter.hpp"
+#include "ext/sqlite/error.hpp"
+
+namespace cuckoo {
+
+// Throws SqlError that begins with `function`. After that, destruction alone is left.
+class ImageUnion {
+ public:
+  // The result has at most `limit` bytes.
+  ImageUnion(std::string function, uint64_t limit, Poll poll);
+
+  void add(std::span<const std::byte> bytes);  // of an image
+  std::vector<std::byte> encode();             // once, of one image or more
+
+ private:
+  SqlError refuse(const std::string& why) const;
+  void expect_one_seed(const ImageHeader& theirs) const;
+  void expect_one_shape(const ImageHeader& mine, const ImageHeader& theirs) const;
+  void expect_room(uint64_t items, const Filter& filter) const;
+  uint64_t sum_of_items(uint64_t a, uint64_t b) const;
+
+  void note_keys(const KeyDomain& keys);
+  KeyDomain united_keys() const;
+
+  void plan_for(const ImageHeader& theirs);
+  void check_plan(uint64_t hash_count) const;
+  void collect(ImageFilter& image, std::span<const std::byte> bytes);
+  void go_by_cells();
+  void unite_cells(const ImageFilter& image);
+  std::vector<std::byte> encode_hashes();
+  std::vector<std::byte> encode_cells();
+
+  std::string function_;
+  uint64_t limit_;
+  Poll poll_;
+  std::vector<KeyDomain> keys_;  // one for each affinity and collation
+  // Of the first image, and of the first one of another shape. By cells: of what is united.
+  std::optional<ImageHeader> header_;
+  std::optional<ImageHeader> other_shape_;
+
+  // By hashes.
+  FilterSpec spec_;
+  uint64_t capacity_ = 0;
+  uint64_t items_ = 0;    // of all images of a multiset
+  std::string conflict_;  // images of one geometry for which different sizes were asked
+  HashCollection hashes_{HashWidth::k63Bits};
+  uint64_t compact_at_;  // words of hashes
+
+  std::unique_ptr<Filter> cells_;  // not null: by cells
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,461 @@
+// Images that keep their hashes: cuckoo_build() and bloom_build() with 'hashes', and filter_union()
+// of images of any capacities and rates, in any order.
+#include <algorithm>
+#include <chrono>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+#include "core/stored/contents.hpp"
+#include "core/stored/image.hpp"
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kBuilds[] = {"cuckoo_build", "bloom_build"};
+
+std::string module_of(const std::string& build) {
+  return build == "cuckoo_build" ? "cuckoo_filter" : "bloom_filter";
+}
+
+// An image of the whole numbers first … last; options stand behind the key.
+std::string built(const std::string& build, int64_t first, int64_t last,
+                  const std::string& options) {
+  return "(SELECT " + build + "(i, " + options + ") FROM (" + numbers(first, last) + "))";
+}
+
+// A table i(b) of images, rowids 1, 2 …
+class UnionOf : public testing::Test {
+ protected:
+  void have(const std::vector<std::string>& images) {
+    db.run("DROP TABLE IF EXISTS i; CREATE TABLE i(b)");
+    for (const std::string& image : images) {
+      db.run("INSERT INTO i VALUES (" + image + ")");
+    }
+    count = images.size();
+  }
+  // The union of them in that order, as a query.
+  static std::string united(const std::vector<int>& order) {
+    std::string rows;
+    for (const int row : order) {
+      rows += (rows.empty() ? "(" : ", (") + std::to_string(row) + ")";
+    }
+    return "SELECT filter_union(b) FROM (SELECT b FROM (VALUES " + rows +
+           ") JOIN i ON i.rowid = column1)";
+  }
+  std::vector<std::vector<int>> orders() const {
+    std::vector<int> order;
+    for (size_t i = 1; i <= count; ++i) {
+      order.push_back(static_cast<int>(i));
+    }
+    std::vector<std::vector<int>> all;
+    do {
+      all.push_back(order);
+    } while (std::next_permutation(order.begin(), order.end()));
+    return all;
+  }
+  // The one image that all orders give, in the table u.
+  void unite_in_all_orders() {
+    db.run("DROP TABLE IF EXISTS u; CREATE TABLE u AS SELECT filter_union(b) AS b FROM i");
+    for (const std::vector<int>& order : orders()) {
+      ASSERT_EQ(db.number("SELECT (" + united(order) + ") = b FROM u"), 1) << united(order);
+    }
+  }
+  void all_orders_are_refused(const std::vector<std::string>& parts) {
+    for (const std::vector<int>& order : orders()) {
+      db.refuses(united(order), SQLITE_ERROR, parts);
+    }
+  }
+  int64_t found(int64_t first, int64_t last) {
+    return db.number("SELECT sum(filter_contains(b, i)) FROM u, (" + numbers(first, last) + ")");
+  }
+  std::string info(const std::string& column) {
+    return db.text("SELECT x." + column + " FROM u, filter_info(u.b) AS x");
+  }
+  Database db;
+  size_t count = 0;
+};
+
+// --- building ------------------------------------------------------------------------------------
+
+TEST(BuildWithHashes, makes_an_image_that_grows_in_a_table) {
+  for (const std::string build : kBuilds) {
+    Database db;
+    db.run("CREATE TABLE i AS SELECT " + built(build, 1, 1000, "0.001, 1000, 7, 'hashes'") +
+           " AS b, " + built(build, 1, 1000, "0.001, 1000, 7") + " AS bare");
+    EXPECT_EQ(db.text("SELECT log_entries FROM i, filter_info(b)"), "1000");
+    EXPECT_EQ(db.text("SELECT log_entries FROM i, filter_info(bare)"), "0");
+    EXPECT_EQ(db.number("SELECT sum(filter_contains(b, i)) FROM i, (" + numbers(1, 1000) + ")"),
+              1000);
+    db.run("CREATE VIRTUAL TABLE f USING " + module_of(build) + "(key);" +
+           "INSERT INTO f(f, key) SELECT 'import', b FROM i; INSERT INTO f " +
+           numbers(1001, 30000));
+    EXPECT_EQ(present(db, 1, 30000), 30000);
+    EXPECT_LE(present(db, 100001, 200000), 130);
+    check(db);
+    EXPECT_GE(db.number("SELECT capacity FROM filter_info('f')"), 29000);
+    // … and merged into a table of any geometry with that seed.
+    db.run("CREATE VIRTUAL TABLE g USING " + module_of(build) +
+           "(key, capacity = 50, fpr = 0.02, seed = 7); INSERT INTO g " + numbers(2001, 2100) +
+           "; INSERT INTO g(g, key) SELECT 'merge', b FROM i");
+    EXPECT_EQ(present(db, 1, 1000, "g") + present(db, 2001, 2100, "g"), 1100);
+    check(db, "g");
+    db.refuses("INSERT INTO g(g, key) SELECT 'merge', bare FROM i", SQLITE_ERROR, {"'hashes'"});
+  }
+}
+
+TEST(BuildWithHashes, takes_null_and_says_what_it_expects) {
+  Database db;
+  db.run("CREATE TABLE t(k); INSERT INTO t VALUES (1), (2), (3), (2), (NULL)");
+  for (const std::string build : kBuilds) {
+    EXPECT_EQ(db.number("SELECT " + build + "(k, 0.01, 9, 1, NULL) = " + build +
+                        "(k, 0.01, 9, 1) FROM t"),
+              1);
+    EXPECT_EQ(db.number("SELECT " + build + "(k, NULL, NULL, NULL, 'HASHES') = " + build +
+                        "(k, 0.001, NULL, 0, 'hashes') FROM t"),
+              1);
+    for (const char* other : {"'legacy'", "1", "''", "x'00'"}) {
+      db.refuses("SELECT " + build + "(k, 0.1, 9, 0, " + other + ") FROM t", SQLITE_ERROR,
+                 {build + ": the fifth argument is", "expected 'hashes' or NULL"});
+    }
+    db.refuses("SELECT " + build + "(k, 0.1, 2, 0, 'hashes') FROM t", SQLITE_ERROR,
+               {"full: " + build, "capacity of 2"});
+    EXPECT_EQ(db.text("SELECT items || ' ' || log_entries FROM filter_info((SELECT " + build +
+                      "(k, 0.1, NULL, 0, 'hashes') FROM t))"),
+              build == "cuckoo_build" ? "4 3" : "3 3");
+    EXPECT_EQ(db.text("SELECT items || ' ' || log_entries FROM filter_info((SELECT " + build +
+                      "(k, 0.1, NULL, 0, 'hashes') FROM t WHERE k IS NULL))"),
+              "0 0");
+  }
+}
+
+TEST(BuildWithHashes, that_is_too_long_is_refused_before_it_is_made) {
+  Database db;
+  sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 200'000);
+  for (const std::string build : kBuilds) {
+    db.refuses("SELECT " + built(build, 1, 50000, "0.01, NULL, 0, 'hashes'"), SQLITE_ERROR,
+               {build, "at most 200,000 are possible", "without its hashes it has"});
+    db.run("SELECT " + built(build, 1, 50000, "0.01"));
+  }
+}
+
+// --- uniting -------------------------------------------------------------------------------------
+
+TEST_F(UnionOf, any_capacities_and_rates_is_one_image_whatever_the_order) {
+  for (const std::string build : kBuilds) {
+    have({built(build, 1, 500, "0.01, 2000, 3, 'hashes'"),
+          built(build, 401, 900, "0.002, NULL, 3, 'hashes'"),
+          built(build, 901, 910, "0.05, 100, 3, 'hashes'"),
+          built(build, 1, 40, "0.01, 50, 3, 'hashes'")});
+    unite_in_all_orders();
+    EXPECT_EQ(found(1, 910), 910);
+    EXPECT_LE(found(100001, 200000), 250);
+    EXPECT_EQ(info("fpr"), "0.002");
+    EXPECT_EQ(info("capacity"), "2000");
+    EXPECT_EQ(info("items"), build == "cuckoo_build" ? "1050" : "910");
+    EXPECT_EQ(info("log_entries"), "910");
+    EXPECT_EQ(db.number("SELECT filter_union(b) = b FROM u"), 1);
+    EXPECT_EQ(db.number("SELECT filter_union(x) = b FROM u, (SELECT filter_union(b) AS x FROM i"
+                        " GROUP BY rowid % 2)"),
+              1)
+        << "unions of unions";
+    db.run("CREATE VIRTUAL TABLE f USING " + module_of(build) +
+           "(key); INSERT INTO f(f, key) SELECT 'import', b FROM u; INSERT INTO f " +
+           numbers(1001, 20000));
+    check(db);
+    EXPECT_EQ(present(db, 1, 910) + present(db, 1001, 20000), 19910);
+    db.run("DROP TABLE f");
+  }
+}
+
+// It is what one build of all keys gives.
+TEST_F(UnionOf, parts_of_one_capacity_and_rate_is_the_image_of_the_whole) {
+  for (const std::string build : kBuilds) {
+    for (const char* options : {"0.001, 3000, 0, 'hashes'", "1e-6, NULL, 5, 'hashes'"}) {
+      have({built(build, 1, 1000, options), built(build, 1001, 1500, options),
+            built(build, 1501, 3000, options)});
+      unite_in_all_orders();
+      EXPECT_EQ(db.number("SELECT b = " + built(build, 1, 3000, options) + " FROM u"), 1)
+          << options;
+    }
+    have({built(build, 1, 99, "0.001, 100, 0, 'hashes'"),
+          built(build, 100, 130, "0.001, 100, 0, 'hashes'")});
+    unite_in_all_orders();
+    EXPECT_EQ(info("capacity"), "130") << "it grows to what it holds";
+  }
+}
+
+TEST_F(UnionOf, tables_of_any_kind_adds_counts_and_takes_a_sets_hashes_once) {
+  for (const std::string kind : {"cuckoo_filter(", "bloom_filter(counting = on, ", "bloom_filter(",
+                                 "bloom_filter(layout = blocked, "}) {
+    const bool counts = kind.starts_with("cuckoo") || kind.find("counting") != std::string::npos;
+    db.run("CREATE VIRTUAL TABLE a USING " + kind + "capacity = 50, fpr = 0.01, seed = 4);" +
+           "CREATE VIRTUAL TABLE b USING " + kind + "capacity = 900, fpr = 0.001, seed = 4);" +
+           "CREATE VIRTUAL TABLE c USING " + kind + "capacity = 10, fpr = 0.2, seed = 4);" +
+           "INSERT INTO a " + numbers(1, 300) + "; INSERT INTO b " + numbers(201, 600) +
+           "; INSERT INTO b SELECT 7 FROM (" + numbers(1, 40) + "); INSERT INTO a SELECT 7 FROM (" +
+           numbers(1, 5) + "); INSERT INTO c " + numbers(1, 200));
+    have({"filter_export('a', 'hashes')", "filter_export('b', 'hashes')",
+          "filter_export('c', 'hashes')"});
+    unite_in_all_orders();
+    EXPECT_EQ(found(1, 600), 600);
+    EXPECT_EQ(info("log_entries"), "600");
+    EXPECT_EQ(info("items"), counts ? std::to_string(300 + 5 + 400 + 40 + 200) : "600") << kind;
+    EXPECT_EQ(info("fpr"), "0.001");
+    db.run("INSERT INTO c(c, key) SELECT 'import', b FROM u");
+    check(db, "c");
+    if (counts) {
+      EXPECT_EQ(db.number("SELECT count FROM c WHERE key = 7"), 1 + 5 + 40 + 1);
+      for (int i = 0; i < 47; ++i) {
+        db.run("DELETE FROM c WHERE key = 7");
+      }
+      EXPECT_EQ(present(db, 7, 7, "c"), 0);
+      check(db, "c");
+    }
+    db.run("DROP TABLE a; DROP TABLE b; DROP TABLE c");
+  }
+}
+
+TEST_F(UnionOf, images_of_one_bits_option_stays_so_and_of_two_is_refused) {
+  const std::pair<std::string, std::vector<std::string>> cases[] = {
+      {"cuckoo_filter(", {"fingerprint_bits = 12", "fingerprint_bits = 14", "fpr = 0.01"}},
+      {"bloom_filter(", {"bits_per_key = 10, hashes = 3", "bits_per_key = 10", "fpr = 0.01"}},
+  };
+  for (const auto& [module, options] : cases) {
+    const auto create = [&](const char* name, const std::string& option, int capacity) {
+      db.run(std::string("DROP TABLE IF EXISTS ") + name + "; CREATE VIRTUAL TABLE " + name +
+             " USING " + module + option + ", seed = 1, capacity = " + std::to_string(capacity) +
+             "); INSERT INTO " + name + " " + numbers(capacity, capacity + 50));
+    };
+    for (size_t i = 0; i < options.size(); ++i) {
+      create("a", options[i], 100);
+      create("b", options[i], 1000);
+      have({"filter_export('a', 'hashes')", "filter_export('b', 'hashes')"});
+      unite_in_all_orders();
+      EXPECT_EQ(found(100, 150) + found(1000, 1050), 102);
+      EXPECT_EQ(info("capacity"), "1000");
+      create("c", options[(i + 1) % options.size()], 1000);
+      have({"filter_export('a', 'hashes')", "filter_export('c', 'hashes')",
+            "filter_export('b', 'hashes')"});
+      all_orders_are_refused({"filter_union: the images differ in their size (", " 1",
+                              "build all with the same options"});
+    }
+  }
+}
+
+// --- bits of hashes ------------------------------------------------------------------------------
+
+TEST_F(UnionOf, wide_and_narrow_hashes_is_narrow_where_that_is_enough) {
+  have({built("cuckoo_build", 1, 100, "0.01, NULL, 0, 'hashes'"),
+        built("cuckoo_build", 51, 200, "1e-6, NULL, 0, 'hashes'"),
+        built("cuckoo_build", 151, 300, "0.1, NULL, 0, 'hashes'"),
+        built("cuckoo_build", 1, 300, "1e-5, NULL, 0, 'hashes'")});
+  unite_in_all_orders();
+  EXPECT_EQ(found(1, 300), 300);
+  EXPECT_EQ(info("items"), "700");
+  EXPECT_EQ(info("log_entries"), "300") << "the same key has one hash";
+  EXPECT_EQ(db.text("SELECT hex(substr(b, 18, 1)) FROM u"), "2F");
+  db.run("DELETE FROM i WHERE rowid IN (1, 3)");
+  EXPECT_EQ(db.text("SELECT hex(substr(filter_union(b), 18, 1)) FROM i"), "3F");
+}
+
+TEST_F(UnionOf, narrow_hashes_is_refused_where_wide_ones_are_needed) {
+  have({built("cuckoo_build", 1, 100, "0.01, 80000, 0, 'hashes'"),
+        built("cuckoo_build", 51, 200, "1e-9, NULL, 0, 'hashes'")});
+  all_orders_are_refused({"filter_union: an image has hashes of 47 bits", "fpr 1e-09",
+                          "capacity of 80000", "needs 63", "build all"});
+  // Only all of them together are too many.
+  have({built("bloom_build", 1, 50000, "0.01, NULL, 0, 'hashes'"),
+        built("bloom_build", 50001, 90000, "0.01, NULL, 0, 'hashes'"),
+        built("bloom_build", 1, 10, "1e-9, NULL, 0, 'hashes'")});
+  all_orders_are_refused({"47 bits", "fpr 1e-09", "capacity of 90000", "needs 63"});
+  db.run("UPDATE i SET b = " + built("bloom_build", 1, 50000, "1e-9, NULL, 0, 'hashes'") +
+         " WHERE rowid = 1; UPDATE i SET b = " +
+         built("bloom_build", 50001, 90000, "1e-9, NULL, 0, 'hashes'") + " WHERE rowid = 2");
+  unite_in_all_orders();
+  EXPECT_EQ(info("capacity"), "90000");
+}
+
+// --- some without hashes -------------------------------------------------------------------------
+
+TEST_F(UnionOf, some_without_hashes_has_none_and_needs_one_geometry) {
+  for (const std::string build : kBuilds) {
+    have({built(build, 1, 300, "0.01, 2000, 3, 'hashes'"), built(build, 301, 500, "0.01, 2000, 3"),
+          built(build, 401, 900, "0.01, 2000, 3, 'hashes'"),
+          built(build, 1, 40, "0.01, 2000, 3, 'hashes'")});
+    for (const std::vector<int>& order : orders()) {
+      db.run("DROP TABLE IF EXISTS u; CREATE TABLE u AS " + united(order) + " AS b");
+      db.run("ALTER TABLE u RENAME COLUMN \"" + db.text("SELECT name FROM pragma_table_info('u')") +
+             "\" TO b");
+      ASSERT_EQ(found(1, 900), 900);
+      ASSERT_EQ(info("log_entries"), "0");
+      ASSERT_NEAR(std::stod(info("items")), build == "cuckoo_build" ? 1040 : 900, 20);
+      ASSERT_LE(found(100001, 110000), 130);
+    }
+    if (build == "bloom_build") {
+      EXPECT_EQ(db.number("SELECT substr(b, 137, length(b) - 140) = substr(x, 137, length(b) - 140)"
+                          " FROM u, (SELECT " +
+                          built(build, 1, 900, "0.01, 2000, 3") + " AS x)"),
+                1);
+    }
+    // Another capacity or rate: by hashes it would go.
+    have({built(build, 1, 300, "0.01, 2000, 3, 'hashes'"),
+          built(build, 1, 300, "0.02, 2000, 3, 'hashes'"), built(build, 1, 300, "0.01, 2000, 3")});
+    all_orders_are_refused({"filter_union: the images differ in fpr (", "or keep the hashes"});
+    have({built(build, 1, 300, "0.01, 2000, 3, 'hashes'"),
+          built(build, 1, 300, "0.01, 4000, 3, 'hashes'"), built(build, 1, 300, "0.01, 2000, 3")});
+    all_orders_are_refused({"geometry, made for capacities (", "000", "or keep the hashes"});
+    // Full as before.
+    have({built(build, 1, 1200, "0.01, 2000, 3, 'hashes'"),
+          built(build, 1201, 2000, "0.01, 2000, 3, 'hashes'"),
+          built(build, 2001, 2900, "0.01, 2000, 3")});
+    all_orders_are_refused({"full: filter_union: 2", "capacity of 2000"});
+  }
+}
+
+TEST_F(UnionOf, images_of_different_kinds_seeds_or_keys_is_refused_by_hashes_too) {
+  have({built("cuckoo_build", 1, 9, "0.01, 10, 1, 'hashes'"),
+        built("bloom_build", 1, 9, "0.01, 10, 1, 'hashes'")});
+  all_orders_are_refused({"kind", "cuckoo_filter", "bloom_filter"});
+  have({built("cuckoo_build", 1, 9, "0.01, 10, 1, 'hashes'"),
+        built("cuckoo_build", 1, 9, "0.01, 10, 2, 'hashes'")});
+  all_orders_are_refused({"seed"});
+  db.run(
+      "CREATE VIRTUAL TABLE n USING cuckoo_filter(key INTEGER, seed = 0);"
+      "CREATE VIRTUAL TABLE t USING cuckoo_filter(key TEXT, seed = 0);"
+      "CREATE VIRTUAL TABLE z USING cuckoo_filter(key TEXT COLLATE NOCASE, seed = 0);"
+      "INSERT INTO n VALUES (1); INSERT INTO t VALUES ('x'); INSERT INTO z VALUES ('X')");
+  have({"filter_export('n', 'hashes')", "filter_export('t', 'hashes')"});
+  all_orders_are_refused({"filter_union: an image holds", "one type"});
+  // A third one may take the keys of both; and of several that could, always the same one does.
+  have({"filter_export('n', 'hashes')", "filter_export('t', 'hashes')",
+        "(SELECT cuckoo_build('y', 0.01, 10, 0, 'hashes'))",
+        "(SELECT cuckoo_build(5, 0.01, 10, 0, 'hashes'))"});
+  unite_in_all_orders();
+  EXPECT_EQ(db.list("SELECT filter_contains(b, column1) FROM u, (VALUES (1), ('x'), ('y'), (5),"
+                    " ('1'))"),
+            "1,1,1,1,0");
+  EXPECT_EQ(info("key_types"), "INTEGER TEXT");
+  have({"filter_export('t', 'hashes')", "filter_export('z', 'hashes')",
+        "(SELECT cuckoo_build('y', 0.01, 10, 0, 'hashes'))"});
+  unite_in_all_orders();
+  EXPECT_EQ(info("collation"), "NOCASE");
+  EXPECT_EQ(db.list("SELECT filter_contains(b, column1) FROM u, (VALUES ('x'), ('X'), ('Y'))"),
+            "1,1,1");
+}
+
+// --- as an aggregate -----------------------------------------------------------------------------
+
+TEST_F(UnionOf, groups_is_one_a_group_and_no_window_function) {
+  db.run(
+      "CREATE TABLE p AS SELECT i % 3 AS g, cuckoo_build(i, 0.01, NULL, 0, 'hashes') AS b FROM (" +
+      numbers(1, 900) + ") GROUP BY i % 9");
+  EXPECT_EQ(db.list("SELECT items || ' ' || capacity FROM (SELECT filter_union(b) AS u FROM p"
+                    " GROUP BY g), filter_info(u)"),
+            "300 300,300 300,300 300");
+  EXPECT_EQ(db.list("SELECT (SELECT sum(filter_contains(u, i)) FROM (" + numbers(1, 900) +
+                    ") WHERE i % 3 = g) FROM (SELECT g, filter_union(b) AS u FROM p GROUP BY g)"),
+            "300,300,300");
+  EXPECT_EQ(db.number("SELECT length(filter_union(b) FILTER (WHERE g = 1)) ="
+                      " length(filter_union(b) FILTER (WHERE g = 2)) FROM p"),
+            1);
+  db.refuses("SELECT filter_union(b) OVER () FROM p", SQLITE_ERROR, {"window"});
+  db.refuses("SELECT cuckoo_build(g, 0.01, 9, 0, 'hashes') OVER () FROM p", SQLITE_ERROR,
+             {"window"});
+}
+
+// --- hostile and too much ------------------------------------------------------------------------
+
+std::string literal(const std::vector<std::byte>& bytes) {
+  std::string text = "x'";
+  for (const std::byte byte : bytes) {
+    constexpr const char* kDigits = "0123456789ABCDEF";
+    text += kDigits[static_cast<unsigned>(byte) >> 4];
+    text += kDigits[static_cast<unsigned>(byte) & 15];
+  }
+  return text + "'";
+}
+
+// An image of the integers first … last, each so many times, with the hashes of others.
+std::string image_of(FilterKind kind, uint64_t copies, int64_t first, int64_t others) {
+  constexpr uint64_t kSeed = 1;
+  HashCollection keys(HashWidth::k47Bits);
+  HashCollection listed(HashWidth::k47Bits);
+  for (int64_t i = 0; i < 10; ++i) {
+    keys.add(hash_integer(first + i, kSeed), copies);
+    listed.add(hash_integer(others + i, kSeed), copies);
+  }
+  FilterSpec spec;
+  spec.kind = kind;
+  const auto build = [&](HashCollection& collection) {
+    return std::move(
+        collection.build(spec, 100, HashCollection::Growth::kOn, kImagePageBytes).value());
+  };
+  const FilterContents contents = build(keys);
+  const FilterContents other = build(listed);
+  ImageHeader header;
+  header.spec = spec;
+  header.seed = kSeed;
+  header.capacity = 100;
+  header.items = contents.items;
+  header.hash_count = 10;
+  header.key_types = 1;
+  return literal(encode_image(header, *contents.filter, &other.hashes, UINT64_MAX).value());
+}
+
+TEST_F(UnionOf, hashes_that_are_not_those_of_the_cells_is_refused) {
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom, FilterKind::kBlockedBloom,
+                                FilterKind::kCountingBloom}) {
+    have({image_of(kind, 1, 1, 1), image_of(kind, 1, 11, 21)});
+    all_orders_are_refused({"filter_union: hashes that are not those of the filter beside them"});
+    have({image_of(kind, 1, 1, 1), image_of(kind, 1, 11, 11)});
+    unite_in_all_orders();
+    EXPECT_EQ(found(1, 20), 20);
+  }
+}
+
+// Counts are numbers: neither time nor memory goes with them.
+TEST_F(UnionOf, hashes_with_giant_counts_is_quick) {
+  constexpr uint64_t kMany = uint64_t{1} << 54;
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kCountingBloom}) {
+    have({image_of(kind, kMany, 1, 1), image_of(kind, kMany, 6, 6)});
+    const auto start = std::chrono::steady_clock::now();
+    unite_in_all_orders();
+    EXPECT_EQ(info("items"), std::to_string(20 * kMany));
+    EXPECT_EQ(found(1, 15), 15);
+    db.run(std::string("CREATE VIRTUAL TABLE f USING ") +
+           (kind == FilterKind::kCuckoo ? "cuckoo_filter(" : "bloom_filter(counting = on, ") +
+           "seed = 1)");
+    db.refuses("INSERT INTO f(f, key) SELECT 'merge', b FROM u", SQLITE_ERROR,
+               {"full: f holds 0 items, and", "would exceed the", "hashes of 47 bits"});
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+    db.run("DROP TABLE f");
+  }
+  have(std::vector<std::string>(30, image_of(FilterKind::kCuckoo, uint64_t{1} << 58, 1, 1)));
+  db.refuses("SELECT filter_union(b) FROM i", SQLITE_ERROR,
+             {"filter_union: the images have more than 2^62 items together"});
+}
+
+TEST_F(UnionOf, too_long_a_result_is_refused_before_it_is_made) {
+  have({built("bloom_build", 1, 30000, "0.01, 30000, 0, 'hashes'"),
+        built("bloom_build", 30001, 60000, "0.01, 30000, 0, 'hashes'"),
+        built("bloom_build", 1, 10, "1e-6, 10, 0, 'hashes'")});
+  sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 300'000);
+  all_orders_are_refused({"filter_union: image of ", "at most 300,000 are possible"});
+  sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 100'000'000);
+  unite_in_all_orders();
+}
+
+// Their hashes are put together on the way.
+TEST_F(UnionOf, many_images_of_the_same_keys_counts_them_all) {
+  for (const std::string build : kBuilds) {
+    have({built(build, 1, 200000, "0.01, NULL, 0, 'hashes'")});
+    EXPECT_EQ(db.text("SELECT items || ' ' || log_entries FROM filter_info((SELECT filter_union(b)"
+                      " FROM i, (" +
+                      numbers(1, 20) + ")))"),
+              build == "cuckoo_build" ? "4000000 200000" : "200000 200000");
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test
