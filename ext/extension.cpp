@@ -16,6 +16,7 @@
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/api.hpp"
 #include "ext/sqlite_cuckoo.h"
+#include "ext/table/check.hpp"
 #include "ext/table/connection.hpp"
 #include "ext/table/registration.hpp"
 #include "ext/version.hpp"
@@ -90,6 +91,7 @@ void register_all(Registration& registration) {
   register_filter_functions(registration);
   register_filter_aggregates(registration);
   register_flash_functions(registration);
+  register_check(registration);
   // The last one: where it is, everything is.
   registration.function("cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
                         cuckoo_version);
