@@ -8,6 +8,7 @@
 #include "ext/filter/aggregates.hpp"
 #include "ext/filter/functions.hpp"
 #include "ext/filter/info.hpp"
+#include "ext/filter/plan.hpp"
 #include "ext/filter/table.hpp"
 #include "ext/flash/functions.hpp"
 #include "ext/flash/info.hpp"
@@ -83,6 +84,7 @@ void register_all(Registration& registration) {
   registration.module<CuckooTable>("cuckoo_filter");
   registration.module<BloomTable>("bloom_filter");
   registration.module<FilterInfo>("filter_info");
+  registration.module<FilterPlans>("filter_plan");
   registration.module<FlashTable>("flash_kv");
   registration.module<FlashInfo>("flash_kv_info");
   registration.module<FlashSectors>("flash_kv_sectors");

@@ -2,11 +2,9 @@
 
 #include <cmath>
 
-#include "core/base/page_size.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
 #include "ext/sqlite/function.hpp"
-#include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -86,8 +84,7 @@ std::string joined(const std::vector<uint64_t>& numbers) {
 
 // Every shadow row has a database page of its own.
 int64_t disk_bytes(LiveFilter& live, sqlite3* db) {
-  Statement page_size(db, sql_text("PRAGMA \"%w\".page_size", live.schema().c_str()));
-  const int64_t bytes = page_size.step() ? page_size.integer(0) : kDatabasePageBytes;
+  const int64_t bytes = database_page_bytes_for(db, live.schema());
   constexpr int64_t kRootPages = 4;
   return (static_cast<int64_t>(live.filter().stored_rows()) + kRootPages) * bytes;
 }

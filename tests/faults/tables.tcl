@@ -149,6 +149,7 @@ proc filter_read_steps {kind} {
     {SELECT filter_contains('seen', 5)} {}
     {SELECT schema, name, kind, items, capacity, fpr, hashes, generation_items FROM filter_info} {}
     {SELECT items, disk_bytes > 0, memory_bytes > 0 FROM filter_info('seen')} {}
+    {SELECT count(*), sum(memory_bytes) > 0 FROM filter_plan(1000, 0.01)} {}
     {SELECT cuckoo_check('seen'), cuckoo_check('main.other')} {}
     {INSERT INTO seen(seen) VALUES ('check')} {}
   }
