@@ -13,16 +13,13 @@ uint64_t divide_up(uint64_t dividend, uint64_t divisor) noexcept {
   return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
 }
 
-// Database pages of a table of so many rows of that length, in ascending order of their ids. Beside
-// a row's bytes there are a header of 4, its length in 2, its id in up to 6 and its place in 2. An
-// inner page has 4 and an id of 3 (2^21 rows) and a place of 2 for each page below; 8 and 12 are
-// what leaves and inner pages begin with.
+// Database pages of a table of so many rows of that length, in ascending order of their ids. An
+// inner page begins with 12 bytes, and has 4, an id of 3 (2^21 rows) and a place of 2 for each page
+// below.
 uint64_t table_pages(uint64_t rows, uint64_t row_bytes, uint64_t database_page_bytes) noexcept {
-  constexpr uint64_t kBesideRow = 14;
   constexpr uint64_t kBytesPerChild = 9;
-  const uint64_t per_leaf =
-      std::max<uint64_t>(1, (database_page_bytes - 8) / (row_bytes + kBesideRow));
   const uint64_t fan_out = (database_page_bytes - 12) / kBytesPerChild;
+  const uint64_t per_leaf = rows_per_database_page(row_bytes, database_page_bytes);
   uint64_t level = std::max<uint64_t>(1, divide_up(rows, per_leaf));
   uint64_t pages = level;
   while (level > 1) {

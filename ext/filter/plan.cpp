@@ -129,19 +129,19 @@ void FilterPlans::Cursor::compute() {
 }
 
 std::string FilterPlans::Cursor::options_text(FilterKind kind) const {
-  const std::string text =
+  const std::string sizes =
       "capacity = " + std::to_string(capacity_) + ", fpr = " + exact_text(rate_);
   switch (kind) {
     case FilterKind::kBlockedBloom:
-      return text + ", layout = blocked";
+      return sizes + ", layout = blocked";
     case FilterKind::kCountingBloom:
-      return text + ", counting = on";
+      return sizes + ", counting = on";
     case FilterKind::kCuckoo:
     case FilterKind::kBloom:
     case FilterKind::kLegacyBloom:
-      break;
+      return sizes;
   }
-  return text;
+  return {};
 }
 
 void FilterPlans::Cursor::column(sqlite3_context* context, int column) {

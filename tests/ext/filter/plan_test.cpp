@@ -67,6 +67,8 @@ TEST_P(FilterPlan, is_true) {
             << what << " grew";
         const double real = static_cast<double>(bytes_in_file(writer));
         expect_near(std::stod(plan[growth ? 5 : 6]), real, 3 * page, "disk of " + what);
+        expect_near(static_cast<double>(writer.number("SELECT disk_bytes FROM filter_info('f')")),
+                    real, 3 * page, "filter_info of " + what);
       }
       QuickDatabase reader(path);
       const int64_t keys = std::llround(std::stod(asked.capacity));
