@@ -129,8 +129,7 @@ void FilterPlans::Cursor::compute() {
 }
 
 std::string FilterPlans::Cursor::options_text(FilterKind kind) const {
-  const std::string sizes =
-      "capacity = " + std::to_string(capacity_) + ", fpr = " + exact_text(rate_);
+  std::string sizes = "capacity = " + std::to_string(capacity_) + ", fpr = " + exact_text(rate_);
   switch (kind) {
     case FilterKind::kBlockedBloom:
       return sizes + ", layout = blocked";
