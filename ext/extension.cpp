@@ -8,6 +8,7 @@
 #include "ext/filter/aggregates.hpp"
 #include "ext/filter/functions.hpp"
 #include "ext/filter/info.hpp"
+#include "ext/filter/plan.hpp"
 #include "ext/filter/table.hpp"
 #include "ext/flash/functions.hpp"
 #include "ext/flash/info.hpp"
@@ -16,6 +17,7 @@
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/api.hpp"
 #include "ext/sqlite_cuckoo.h"
+#include "ext/table/check.hpp"
 #include "ext/table/connection.hpp"
 #include "ext/table/registration.hpp"
 #include "ext/version.hpp"
@@ -82,6 +84,7 @@ void register_all(Registration& registration) {
   registration.module<CuckooTable>("cuckoo_filter");
   registration.module<BloomTable>("bloom_filter");
   registration.module<FilterInfo>("filter_info");
+  registration.module<FilterPlans>("filter_plan");
   registration.module<FlashTable>("flash_kv");
   registration.module<FlashInfo>("flash_kv_info");
   registration.module<FlashSectors>("flash_kv_sectors");
@@ -90,6 +93,7 @@ void register_all(Registration& registration) {
   register_filter_functions(registration);
   register_filter_aggregates(registration);
   register_flash_functions(registration);
+  register_check(registration);
   // The last one: where it is, everything is.
   registration.function("cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
                         cuckoo_version);

@@ -30,6 +30,14 @@ constexpr uint32_t page_bytes_in(int64_t usable_bytes) noexcept {
   return static_cast<uint32_t>(std::max<int64_t>(content, kPageStepBytes));
 }
 
+// How many rows of that length stand in one database page. Beside a row's bytes there are a header
+// of 4, its length in 2, its id in up to 6 and its place in 2; a page begins with 8.
+constexpr uint64_t rows_per_database_page(uint64_t row_bytes,
+                                          uint64_t database_page_bytes) noexcept {
+  constexpr uint64_t kBesideRow = 14;
+  return std::max<uint64_t>(1, (database_page_bytes - 8) / (row_bytes + kBesideRow));
+}
+
 // The longest page that is stored, and the length in everything that has no database page to fill
 // (images; the slots of a ring). Stored formats depend on it.
 inline constexpr uint32_t kPageBytes = page_bytes_in(kDatabasePageBytes);

@@ -150,4 +150,10 @@ size_t PageSet::memory_bytes() const noexcept {
          backed_count_ * (size_t{page_bytes_} + kSlackBytes + kBufferOverhead);
 }
 
+uint64_t PageSet::memory_bytes_for(uint64_t page_count, uint32_t page_bytes) noexcept {
+  const uint64_t chunks = (page_count + kChunkPages - 1) / kChunkPages;
+  return sizeof(PageSet) + chunks * (2 * sizeof(void*) + sizeof(OwnedChunk)) +
+         page_count * (uint64_t{page_bytes} + kSlackBytes + kBufferOverhead);
+}
+
 }  // namespace cuckoo

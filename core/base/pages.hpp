@@ -106,6 +106,8 @@ class PageSet {
 
   uint64_t backed_count() const noexcept { return backed_count_; }
   size_t memory_bytes() const noexcept;  // what is shared counts in full
+  // … of a set that has read all of so many pages, none of them zero, without a list.
+  static uint64_t memory_bytes_for(uint64_t page_count, uint32_t page_bytes) noexcept;
 
  private:
   static constexpr unsigned kChunkShift = 9;

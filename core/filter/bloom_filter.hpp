@@ -58,7 +58,7 @@ class BloomFilter final : public Filter {
 
   const BloomGeometry& geometry() const noexcept { return geometry_; }
   GeometryWords words() const noexcept override { return geometry_.words(); }
-  uint64_t bits() const noexcept override { return geometry_.cells() * geometry_.cell_bits(); }
+  uint64_t bits() const noexcept override { return geometry_.bits(); }
   uint32_t content_bytes(uint64_t index) const noexcept override {
     return geometry_.content_bytes(index);
   }

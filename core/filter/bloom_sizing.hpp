@@ -57,6 +57,7 @@ struct BloomGeometry {
   bool counting() const noexcept { return kind == FilterKind::kCountingBloom; }
   uint64_t cells() const noexcept { return blocked() ? size * kBlockBits : size; }
   uint32_t cell_bits() const noexcept { return counting() ? 4 : 1; }
+  uint64_t bits() const noexcept { return cells() * cell_bits(); }
   uint32_t cells_per_page() const noexcept { return page_bytes * 8 / cell_bits(); }
   // Cells that a key sets, when no two of its hashes meet.
   uint32_t cells_per_key() const noexcept { return blocked() ? hashes * kBlockLanes : hashes; }

@@ -23,12 +23,6 @@ CuckooFilter::CuckooFilter(const CuckooGeometry& geometry)
   }
 }
 
-GeometryWords CuckooFilter::words() const noexcept {
-  return {geometry_.buckets, geometry_.shape.radix, geometry_.shape.low_bits};
-}
-
-uint64_t CuckooFilter::bits() const noexcept { return geometry_.buckets * geometry_.shape.bits(); }
-
 uint32_t CuckooFilter::content_bytes(uint64_t index) const noexcept {
   return geometry_.content_bytes(index);
 }

@@ -60,8 +60,8 @@ class CuckooFilter final : public Filter {
   };
 
   const CuckooGeometry& geometry() const noexcept { return geometry_; }
-  GeometryWords words() const noexcept override;
-  uint64_t bits() const noexcept override;
+  GeometryWords words() const noexcept override { return geometry_.words(); }
+  uint64_t bits() const noexcept override { return geometry_.bits(); }
   uint32_t content_bytes(uint64_t index) const noexcept override;
   Status validate_page(uint64_t index, std::span<const std::byte> content) const override {
     return validate_page(geometry_, index, content);
@@ -109,7 +109,7 @@ class CuckooFilter final : public Filter {
   double rate(double keys) const noexcept override { return cuckoo_rate(geometry_, keys); }
   double rate_now() const noexcept override { return rate(static_cast<double>(entries())); }
   double load_factor() const noexcept override;
-  uint32_t places_per_key() const noexcept override { return 2; }
+  uint32_t places_per_key() const noexcept override { return kCuckooPlacesPerKey; }
   double fingerprint_bits() const noexcept override;
   bool full(uint64_t items, uint64_t, uint64_t capacity) const noexcept override {
     return items >= capacity;

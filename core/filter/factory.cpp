@@ -18,6 +18,20 @@ Result<std::unique_ptr<Filter>> made_of(Result<Geometry> geometry) {
   return std::unique_ptr<Filter>(std::make_unique<Made>(geometry.value()));
 }
 
+Result<CuckooGeometry> cuckoo_geometry(const FilterSpec& spec, uint64_t capacity,
+                                       uint32_t page_bytes) {
+  return spec.fingerprint_bits != 0 ? size_cuckoo_bits(capacity, spec.fingerprint_bits, page_bytes)
+                                    : size_cuckoo(capacity, spec.rate, page_bytes);
+}
+
+// kInvalid of what is no kind at all.
+Result<BloomGeometry> bloom_geometry(const FilterSpec& spec, uint64_t capacity,
+                                     uint32_t page_bytes) {
+  return spec.bits_per_key != 0
+             ? size_bloom_bits(spec.kind, capacity, spec.bits_per_key, spec.hashes, page_bytes)
+             : size_bloom(spec.kind, capacity, spec.rate, spec.hashes, page_bytes);
+}
+
 Result<std::unique_ptr<Filter>> make_cuckoo(const GeometryWords& words, uint32_t page_bytes) {
   CuckooGeometry geometry;
   geometry.buckets = words.size;
@@ -39,19 +53,33 @@ Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t cap
                                             uint32_t page_bytes) {
   switch (spec.kind) {
     case FilterKind::kCuckoo:
-      return made_of<CuckooFilter>(
-          spec.fingerprint_bits != 0 ? size_cuckoo_bits(capacity, spec.fingerprint_bits, page_bytes)
-                                     : size_cuckoo(capacity, spec.rate, page_bytes));
+      return made_of<CuckooFilter>(cuckoo_geometry(spec, capacity, page_bytes));
     case FilterKind::kBloom:
     case FilterKind::kBlockedBloom:
     case FilterKind::kCountingBloom:
     case FilterKind::kLegacyBloom:
       break;
   }
-  return made_of<BloomFilter>(  // which refuses what is no kind at all
-      spec.bits_per_key != 0
-          ? size_bloom_bits(spec.kind, capacity, spec.bits_per_key, spec.hashes, page_bytes)
-          : size_bloom(spec.kind, capacity, spec.rate, spec.hashes, page_bytes));
+  return made_of<BloomFilter>(bloom_geometry(spec, capacity, page_bytes));
+}
+
+Result<FilterSize> filter_size(const FilterSpec& spec, uint64_t capacity, uint32_t page_bytes) {
+  switch (spec.kind) {
+    case FilterKind::kCuckoo: {
+      CUCKOO_ASSIGN_OR_RETURN(const CuckooGeometry geometry,
+                              cuckoo_geometry(spec, capacity, page_bytes));
+      return FilterSize{geometry.words(), geometry.bits(), geometry.page_count(),
+                        kCuckooPlacesPerKey};
+    }
+    case FilterKind::kBloom:
+    case FilterKind::kBlockedBloom:
+    case FilterKind::kCountingBloom:
+    case FilterKind::kLegacyBloom:
+      break;
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const BloomGeometry geometry, bloom_geometry(spec, capacity, page_bytes));
+  return FilterSize{geometry.words(), geometry.bits(), geometry.page_count(),
+                    geometry.cells_per_key()};
 }
 
 Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,

@@ -24,6 +24,14 @@ struct FilterSpec {
 // capacity 1 … 2^40; kInvalid when a number is out of range. All pages absent.
 Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
                                             uint32_t page_bytes);
+// What the filter of a spec and a capacity has; the numbers alone, in no memory.
+struct FilterSize {
+  GeometryWords words;
+  uint64_t bits = 0;        // of all cells
+  uint64_t page_count = 0;  // of pages
+  uint32_t places_per_key = 0;
+};
+Result<FilterSize> filter_size(const FilterSpec& spec, uint64_t capacity, uint32_t page_bytes);
 // kCorrupt when there is no such geometry.
 Result<std::unique_ptr<Filter>> make_filter(FilterKind kind, const GeometryWords& words,
                                             uint32_t page_bytes);

@@ -17,6 +17,7 @@
 #include "core/base/page_size.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/bucket.hpp"
+#include "core/filter/filter.hpp"
 
 namespace cuckoo {
 
@@ -29,11 +30,15 @@ inline constexpr double kMaxKeysPerRate = 0x1p60;  // capacity / rate; see size_
 Status check_capacity(uint64_t capacity);
 std::string short_text(double number);
 
+inline constexpr uint32_t kCuckooPlacesPerKey = 2;  // buckets
+
 struct CuckooGeometry {
   uint64_t buckets = 1;  // M: 1 … 2^40
   BucketShape shape;
   uint32_t page_bytes = kPageBytes;
 
+  uint64_t bits() const noexcept { return buckets * shape.bits(); }
+  GeometryWords words() const noexcept { return {buckets, shape.radix, shape.low_bits}; }
   // Buckets do not straddle pages.
   uint32_t buckets_per_page() const noexcept { return page_bytes * 8 / shape.bits(); }
   uint64_t page_count() const noexcept {

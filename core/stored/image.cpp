@@ -218,10 +218,17 @@ Result<LogRow> take_row(std::span<const std::byte>& bytes, HashWidth width) {
 
 }  // namespace
 
+static uint64_t cell_bytes(FilterKind kind, const GeometryWords& words) {
+  const Result<CellLayout> layout = cell_layout(kind, words);
+  return layout.ok() ? layout.value().total_bytes(kImagePageBytes) : 0;
+}
+
 uint64_t bare_image_bytes(const Filter& filter) {
-  const Result<CellLayout> layout = cell_layout(filter.kind(), filter.words());
-  const uint64_t cell_bytes = layout.ok() ? layout.value().total_bytes(kImagePageBytes) : 0;
-  return least_image_bytes(kOldestImageVersion) + cell_bytes;
+  return least_image_bytes(kOldestImageVersion) + cell_bytes(filter.kind(), filter.words());
+}
+
+uint64_t table_image_bytes(FilterKind kind, const GeometryWords& words) {
+  return least_image_bytes(kImageVersion) + cell_bytes(kind, words);
 }
 
 // An entry has two flags and, with fewer than 2^b hashes of w bits, w - b - 1 bits of a hash.

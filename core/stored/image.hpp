@@ -82,6 +82,8 @@ struct Image {
 // The length of an image without hashes and overflow entries of a filter of that geometry, in the
 // shortest version.
 uint64_t bare_image_bytes(const Filter& filter);
+// … of the image that a table of such a filter exports now, without hashes.
+uint64_t table_image_bytes(FilterKind kind, const GeometryWords& words);
 // No list of so many hashes is shorter.
 uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept;
 // kInvalid when not even these fit the limit: to be asked before the filter is filled or copied.

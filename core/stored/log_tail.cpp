@@ -150,17 +150,16 @@ void LogTail::append(uint64_t entry) {
   row_dirty_ = true;
 }
 
-Status LogTail::write(FilterStorage& storage) {
+Status LogTail::write_to(FilterStorage& storage) const {
   for (const FullRow& row : unwritten_) {
     CUCKOO_TRY(storage.write_log(row.id, row.bytes, row.stored));
   }
-  unwritten_.clear();
-  if (row_dirty_) {
-    CUCKOO_TRY(storage.write_log(row_id_, row_.encode(), row_stored_));
-    row_stored_ = true;
-    row_dirty_ = false;
-  }
-  return {};
+  return row_dirty_ ? storage.write_log(row_id_, row_.encode(), row_stored_) : Status();
+}
+
+void LogTail::note_written() noexcept {
+  row_stored_ = row_stored_ || row_dirty_;
+  forget_unwritten();
 }
 
 void LogTail::forget_unwritten() noexcept {

@@ -72,7 +72,14 @@ class LogTail {
   uint64_t end_row() const noexcept {                    // the first id that no row has used
     return static_cast<uint64_t>(row_id_) + (row_.entries() > 0 ? 1 : 0);
   }
-  Status write(FilterStorage& storage);
+  // What is not written, to any storage. It counts as not written until note_written().
+  Status write_to(FilterStorage& storage) const;
+  void note_written() noexcept;
+  Status write(FilterStorage& storage) {
+    CUCKOO_TRY(write_to(storage));
+    note_written();
+    return {};
+  }
   // What is not written will never be: start() comes before any other call.
   void forget_unwritten() noexcept;
   // Applies the stored rows behind the last entry; the record says where they end. indexed() comes

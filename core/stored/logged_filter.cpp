@@ -273,18 +273,36 @@ Status LoggedFilter::fold_rest() {
 // --- writing -------------------------------------------------------------------------------------
 
 // Without hashes nobody reads the log again once it is folded.
-Status LoggedFilter::forget_folded_log() {
-  if (keeps_hashes() || record_.first_row >= record_.fold_row) {
+Status LoggedFilter::forget_folded_log(FilterStorage& storage, FilterRecord& record) const {
+  if (keeps_hashes() || record.first_row >= record.fold_row) {
     return {};
   }
-  CUCKOO_TRY(storage_.erase_log(static_cast<int64_t>(record_.first_row),
-                                static_cast<int64_t>(record_.fold_row) - 1));
-  record_.first_row = record_.fold_row;
-  record_.start_chain = record_.fold_chain;
-  record_.start_position = record_.fold_position;
-  record_.start_items = record_.fold_items;
-  record_.compacted_entries = record_.dead = 0;
+  CUCKOO_TRY(storage.erase_log(static_cast<int64_t>(record.first_row),
+                               static_cast<int64_t>(record.fold_row) - 1));
+  record.first_row = record.fold_row;
+  record.start_chain = record.fold_chain;
+  record.start_position = record.fold_position;
+  record.start_items = record.fold_items;
+  record.compacted_entries = record.dead = 0;
   return {};
+}
+
+// All that is pending; the record, a copy or its own, says what is stored then.
+Status LoggedFilter::write_to(FilterStorage& storage, FilterRecord& record) const {
+  CUCKOO_TRY(forget_folded_log(storage, record));
+  CUCKOO_TRY(tail_.write_to(storage));
+  CUCKOO_TRY(pages_.write_to(storage, record));
+  record.end_position = tail_.position();
+  record.end_chain = tail_.chain();
+  record.end_items = items();
+  record.end_row = tail_.end_row();
+  return storage.write_record(encode_record(record));
+}
+
+Status LoggedFilter::write_pending_to(FilterStorage& storage) const {
+  CUCKOO_TRY(poison_.error());
+  FilterRecord record = record_;
+  return write_to(storage, record);
 }
 
 Status LoggedFilter::flush() {
@@ -292,16 +310,9 @@ Status LoggedFilter::flush() {
   if (!dirty_) {
     return {};
   }
-  CUCKOO_TRY(poison_.writing([&]() -> Status {
-    CUCKOO_TRY(forget_folded_log());
-    CUCKOO_TRY(tail_.write(storage_));
-    CUCKOO_TRY(pages_.write(record_));
-    record_.end_position = tail_.position();
-    record_.end_chain = tail_.chain();
-    record_.end_items = items();
-    record_.end_row = tail_.end_row();
-    return storage_.write_record(encode_record(record_));
-  }));
+  CUCKOO_TRY(poison_.writing([&] { return write_to(storage_, record_); }));
+  tail_.note_written();
+  pages_.note_written();
   dirty_ = false;
   return {};
 }

@@ -90,6 +90,9 @@ class LoggedFilter {
   // Writes all that is pending; nothing when nothing is.
   bool pending() const noexcept { return dirty_; }
   Status flush();
+  // What flush() would write goes to another storage, and stays pending here. The record is written
+  // in any case.
+  Status write_pending_to(FilterStorage& storage) const;
   // At the end of a transaction that folded: folds the remainder too.
   Status fold_rest();
   // The transaction's end: what is flushed is durable now, or everything since its start is gone.
@@ -174,7 +177,8 @@ class LoggedFilter {
   Status erase_epoch();
   // Folds what is in the tail.
   Status fold();
-  // Everything in storage against every invariant and counter. Nothing may be pending.
+  // Everything in storage against every invariant and counter. Nothing may be pending:
+  // FilterWindow::check() does without that.
   Status check();
 
   // Keys of these types are among those added; once known they stay until clear() or import().
@@ -234,7 +238,8 @@ class LoggedFilter {
   bool outgrown() const noexcept;
   bool must_compact() const noexcept;
   void note_fold() noexcept;
-  Status forget_folded_log();
+  Status write_to(FilterStorage& storage, FilterRecord& record) const;
+  Status forget_folded_log(FilterStorage& storage, FilterRecord& record) const;
 
   LogExtent log_extent(Extent which) const noexcept;
   Result<uint64_t> next_epoch() const;

@@ -62,13 +62,15 @@ Status LoggedFilter::check_pages_against_log(const Filter& copy) {
   again.pages().complete();
   const std::unique_ptr<FilterBuilder> builder = again.builder(replay.hashes());
   std::vector<uint64_t> removes;  // of what was never added, but shared its cells
+  constexpr uint64_t kHashesPerPoll = 1024;
+  uint64_t read = 0;
   CUCKOO_TRY(replay.merge_net([&](uint64_t hash, int64_t net) -> Status {
     if (net > 0) {
       builder->insert(hash, static_cast<uint64_t>(net));
     } else {
       removes.insert(removes.end(), static_cast<size_t>(-net), hash);
     }
-    return {};
+    return ++read % kHashesPerPoll == 0 ? storage_.poll() : Status();
   }));
   builder->finish();
   for (const uint64_t hash : removes) {

@@ -198,43 +198,46 @@ Result<std::unique_ptr<Filter>> StoredPages::read_again(const FilterRecord& reco
 
 // --- writing -------------------------------------------------------------------------------------
 
-Status StoredPages::write_pages(FilterRecord& record) {
-  PageSet& pages = filter_->pages();
+Status StoredPages::write_pages(FilterStorage& storage, FilterRecord& record) const {
+  const PageSet& pages = filter().pages();
   std::vector<uint64_t> dirty = pages.dirty();
   std::sort(dirty.begin(), dirty.end());
   for (const uint64_t index : dirty) {
     const std::span content(pages.find(index), filter_->content_bytes(index));
     const bool stored = pages.stored(index);
     const int64_t id = page_id(index);
-    CUCKOO_TRY(storage_.write_page(id, encode_page_row(content, id, seed_), stored));
+    CUCKOO_TRY(storage.write_page(id, encode_page_row(content, id, seed_), stored));
     if (!stored) {
       ++record.page_rows;
       record.page_id_sum += static_cast<uint64_t>(id);
     }
   }
-  pages.clear_dirty();
   return {};
 }
 
-Status StoredPages::write_overflow(FilterRecord& record) {
-  OverflowTable& overflow = filter_->overflow();
+Status StoredPages::write_overflow(FilterStorage& storage, FilterRecord& record) const {
+  const OverflowTable& overflow = filter().overflow();
   for (const uint64_t cell : overflow.changed()) {
     const uint64_t count = overflow.count(cell);
-    CUCKOO_TRY(count == 0 ? storage_.erase_item(record.epoch, cell)
-                          : storage_.write_item(record.epoch, cell, count));
+    CUCKOO_TRY(count == 0 ? storage.erase_item(record.epoch, cell)
+                          : storage.write_item(record.epoch, cell, count));
   }
-  overflow.clear_changed();
   record.overflow_cells = overflow.cells();
   record.overflow_items = overflow.items();
   record.overflow_digest = overflow.digest();
   return {};
 }
 
-Status StoredPages::write(FilterRecord& record) {
-  CUCKOO_TRY(write_pages(record));
-  CUCKOO_TRY(write_overflow(record));
+Status StoredPages::write_to(FilterStorage& storage, FilterRecord& record) const {
+  CUCKOO_TRY(write_pages(storage, record));
+  CUCKOO_TRY(write_overflow(storage, record));
   record.occupied = filter_->occupied();
   return {};
+}
+
+void StoredPages::note_written() noexcept {
+  filter_->pages().clear_dirty();
+  filter_->overflow().clear_changed();
 }
 
 Status StoredPages::erase(const FilterRecord& record) {

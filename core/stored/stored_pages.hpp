@@ -52,8 +52,10 @@ class StoredPages {
   // Another filter of the same geometry with what storage holds, all of it, whatever is in memory.
   Result<std::unique_ptr<Filter>> read_again(const FilterRecord& record) const;
 
-  // What has changed; the record's figures follow.
-  Status write(FilterRecord& record);
+  // What has changed, to any storage; the record's figures follow. It counts as changed still until
+  // note_written().
+  Status write_to(FilterStorage& storage, FilterRecord& record) const;
+  void note_written() noexcept;
   // All rows of the epoch.
   Status erase(const FilterRecord& record);
 
@@ -66,8 +68,8 @@ class StoredPages {
   Status note_absent_row(uint64_t index, const FilterRecord& record);
   Status read_pages(Filter& filter, int64_t first, int64_t last, const FilterRecord& record) const;
   Status read_overflow(Filter& filter, const FilterRecord& record) const;
-  Status write_pages(FilterRecord& record);
-  Status write_overflow(FilterRecord& record);
+  Status write_pages(FilterStorage& storage, FilterRecord& record) const;
+  Status write_overflow(FilterStorage& storage, FilterRecord& record) const;
 
   FilterStorage& storage_;
   std::unique_ptr<Filter> filter_;

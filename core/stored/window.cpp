@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "core/stored/overlay_storage.hpp"
+
 namespace cuckoo {
 
 FilterWindow::FilterWindow(const FilterOptions& options, FilterStorage& storage)
@@ -206,14 +208,23 @@ Status FilterWindow::check_strays() {
   return items.take_status();
 }
 
-Status FilterWindow::check() {
-  CUCKOO_TRY(poison_.error());
+// Nothing is pending.
+Status FilterWindow::check_stored() {
   CUCKOO_TRY(check_strays());
   CUCKOO_TRY(newest_->check());
   for (const auto& one : older_) {
     CUCKOO_TRY(one->check());
   }
   return {};
+}
+
+Status FilterWindow::check() const {
+  CUCKOO_TRY(poison_.error());
+  OverlayStorage flushed(storage_);
+  CUCKOO_TRY(newest_->write_pending_to(flushed));
+  FilterWindow opened(options(), flushed);
+  CUCKOO_TRY(opened.refresh(flushed.record()));
+  return opened.check_stored();
 }
 
 // --- figures -------------------------------------------------------------------------------------

@@ -53,7 +53,9 @@ class FilterWindow {
   // Begins a new generation and forgets the oldest when there are N. kInvalid when N is 1.
   Status rotate();
   Status clear();
-  Status check();
+  // All that storage holds after a flush(), against every invariant and counter, as somebody who
+  // opens it then finds it. Nothing is written, and nothing changes here.
+  Status check() const;
   // What changes a filter changes the newest generation.
   LoggedFilter& newest() noexcept { return *newest_; }
   const LoggedFilter& newest() const noexcept { return *newest_; }
@@ -74,6 +76,7 @@ class FilterWindow {
   Status reload_older(const FilterRecord& newest);
   uint64_t slot_of(uint64_t rotation) const noexcept { return rotation % options().generations; }
   uint64_t last_epoch() const noexcept;
+  Status check_stored();
   Status check_strays();
   template <class Number, class Figure>
   Number sum(Figure&& figure) const noexcept;

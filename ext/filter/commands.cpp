@@ -24,13 +24,6 @@ std::span<const Command<FilterTable>> FilterTable::commands() noexcept {
   return kAll;
 }
 
-void FilterTable::run_check(sqlite3_value*) {
-  check();
-  if (has_source()) {
-    check_source();
-  }
-}
-
 void FilterTable::run_delete(sqlite3_value* key) {
   if (is_null(key)) {
     throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +

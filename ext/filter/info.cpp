@@ -6,7 +6,6 @@
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
 #include "ext/sqlite/function.hpp"
-#include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -91,12 +90,13 @@ std::string joined(const std::vector<uint64_t>& numbers) {
   return text;
 }
 
-// Every shadow row has a database page of its own.
-int64_t disk_bytes(LiveFilter& live, sqlite3* db) {
-  Statement page_size(db, sql_text("PRAGMA \"%w\".page_size", live.schema().c_str()));
-  const int64_t bytes = page_size.step() ? page_size.integer(0) : kDatabasePageBytes;
-  constexpr int64_t kRootPages = 4;
-  return (static_cast<int64_t>(live.filter().stored_rows()) + kRootPages) * bytes;
+// A shadow row has a database page of its own, or shares one that is larger.
+uint64_t disk_bytes(LiveFilter& live, sqlite3* db) {
+  const FilterWindow& filter = live.filter();
+  const uint64_t page_bytes = database_page_bytes_for(db, live.schema());
+  const uint64_t per_page = rows_per_database_page(filter.options().row_bytes(), page_bytes);
+  constexpr uint64_t kRootPages = 4;
+  return ((filter.stored_rows() + per_page - 1) / per_page + kRootPages) * page_bytes;
 }
 
 }  // namespace
@@ -237,7 +237,7 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
     case kMemoryBytes:
       return result_count(context, filter.memory_bytes());
     case kDiskBytes:
-      return sqlite3_result_int64(context, disk_bytes(live, table_.connection().db()));
+      return result_count(context, disk_bytes(live, table_.connection().db()));
     case kLogEntries:
       return result_count(context, filter.log_entries());
     case kProbes:

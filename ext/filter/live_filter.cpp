@@ -257,16 +257,6 @@ void LiveFilter::resize(uint64_t capacity) {
   });
 }
 
-void LiveFilter::check() {
-  change([&]() -> Status {
-    CUCKOO_TRY(filter_->flush());
-    if (stored_options(store_).digest != filter_->options().digest) {
-      return corrupt("options that do not belong to the record");
-    }
-    return filter_->check();
-  });
-}
-
 // --- transactions --------------------------------------------------------------------------------
 
 void LiveFilter::write_pending() {

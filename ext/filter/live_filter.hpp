@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/stored/image.hpp"
 #include "core/stored/window.hpp"
@@ -53,6 +54,12 @@ class LiveFilter final : public LiveTable {
     key_affinity_ = affinity;
     collation_ = collation;
   }
+  // What 'check' compares it with: the key's name there, and whether triggers keep it in step.
+  struct Source {
+    std::string key;
+    bool triggers = false;
+  };
+  void declare_source(std::optional<Source> source) { source_ = std::move(source); }
   KeyDomain key_domain() const noexcept;
   // What was found wrong when it was connected: every use throws it.
   void set_damage(const std::string& damage) { damage_ = damage; }
@@ -87,21 +94,15 @@ class LiveFilter final : public LiveTable {
   void rebuild();
   void resize(uint64_t capacity);
   void rotate();
-  void check();
-  // How the filter compares with these keys (none is NULL), each as often as it is named. With
-  // hashes exactly; else a false positive is no missing key.
   using KeyVisitor = std::function<void(const KeyView& key)>;
-  struct Comparison {
-    uint64_t keys = 0;     // that were named
-    uint64_t missing = 0;  // of them
-    uint64_t surplus = 0;  // occurrences in the filter that were not named
-  };
-  Comparison compare(const std::function<void(const KeyVisitor& visit)>& for_each_key);
   // These keys (none is NULL) take the place of whatever was there; capacity 0: as it is.
   void replace(const std::function<void(const KeyVisitor& visit)>& for_each_key, uint64_t capacity);
   void merge(LiveFilter& other);
   void merge(std::span<const std::byte> image);
   void import(std::span<const std::byte> image);
+
+  void check_stored() override;
+  void check() override;  // with the source, too
 
   // For an image; `with_hashes`: the log, too. Throws SqlError.
   std::vector<std::byte> export_image(bool with_hashes);
@@ -137,8 +138,17 @@ class LiveFilter final : public LiveTable {
   void change(Body&& body);
   void change_by(const std::function<Status()>& body);
   void raise(const Status& status) const { LiveTable::raise(status, filter_->poisoned()); }
+  // How the filter compares with these keys (none is NULL), each as often as it is named. With
+  // hashes exactly; else a false positive is no missing key.
+  struct Comparison {
+    uint64_t keys = 0;     // that were named
+    uint64_t missing = 0;  // of them
+    uint64_t surplus = 0;  // occurrences in the filter that were not named
+  };
+  Comparison compare(const std::function<void(const KeyVisitor& visit)>& for_each_key);
   Comparison compare_hashes(const std::function<void(const KeyVisitor& visit)>& for_each_key);
   Comparison compare_answers(const std::function<void(const KeyVisitor& visit)>& for_each_key);
+  void check_source();
   // What merge() and import() take in.
   struct Incoming {
     std::string name;  // for messages
@@ -168,6 +178,7 @@ class LiveFilter final : public LiveTable {
   Collation collation_ = Collation::kBinary;
   std::string collated_;  // of the last key
   std::string damage_;
+  std::optional<Source> source_;
 
   // of filter_'s options, at hand for every probe
   uint64_t seed_ = 0;

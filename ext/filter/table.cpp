@@ -41,6 +41,8 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
   attach(arguments);
   resolve_key(arguments.creating);
   live_->declare_key(affinity_, collation_);
+  live_->declare_source(has_source() ? std::optional(LiveFilter::Source{key_.name, triggers_})
+                                     : std::nullopt);
 }
 
 void FilterTable::refuse_name(const std::string& table) const {
@@ -171,42 +173,6 @@ void FilterTable::rename(const std::string& name) {
   if (in_step) {
     source().create_triggers();
   }
-}
-
-void FilterTable::check() {
-  if (has_source()) {
-    (void)source().stored();
-  }
-  live_->check();
-}
-
-// What may legally be so, but not for long: the source has changed since 'rebuild', a trigger
-// missed something.
-void FilterTable::check_source() {
-  FilterSource from = source();
-  if (triggers_) {
-    from.check_triggers();
-  }
-  const LiveFilter::Comparison found = live_->compare(
-      [&](const LiveFilter::KeyVisitor& visit) { from.for_each_key(affinity_, visit); });
-  const bool surplus = triggers_ && found.surplus != 0;
-  if (found.missing == 0 && !surplus) {
-    return;
-  }
-  std::string text = name() + ": it ";
-  if (found.missing != 0) {
-    text += "lacks " + std::to_string(found.missing) + " of the " + std::to_string(found.keys) +
-            " values of its source " + from.name() + (surplus ? ", and " : "");
-  }
-  if (surplus) {
-    text += "holds " + std::to_string(found.surplus) + " that its source " + from.name() +
-            " does not have";
-  }
-  if (const std::string newer = triggers_ ? from.newer_trigger() : ""; !newer.empty()) {
-    text += "; trigger " + newer + " is newer than the filter's and runs before them";
-  }
-  throw SqlError(SQLITE_ERROR,
-                 text + "; INSERT INTO " + name() + "(" + name() + ") VALUES ('rebuild') mends it");
 }
 
 // --- planning ----------------------------------------------------------------------------------

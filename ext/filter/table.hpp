@@ -44,7 +44,6 @@ class FilterTable : public StoredTable<LiveFilter> {
   bool best_index(sqlite3_index_info* info);
   bool update(int count, sqlite3_value** values, sqlite3_int64& rowid);
   void rename(const std::string& name);
-  void check() override;
 
   Affinity affinity() const noexcept { return affinity_; }
   Collation collation() const noexcept { return collation_; }
@@ -57,7 +56,6 @@ class FilterTable : public StoredTable<LiveFilter> {
   void resolve_key(bool creating);
   Collation given_collation() const;
   uint64_t source_capacity();
-  void check_source();
   void expect_triggers();
   void refuse_binary_change();
   void drop_ended_runs();
@@ -77,7 +75,6 @@ class FilterTable : public StoredTable<LiveFilter> {
 
   static std::span<const Command<FilterTable>> commands() noexcept;
   void run_apply(sqlite3_value* changes);
-  void run_check(sqlite3_value*);
   void run_clear(sqlite3_value*) {
     refuse_losing_keys("clear");
     live_->clear();

@@ -107,12 +107,16 @@ void LiveFlash::follow() {
   }
 }
 
+FlashStateRecord LiveFlash::stored_record(const ShadowStore::HeldRecord& held) const {
+  const Result<FlashStateRecord> decoded = decode_flash_state(held.bytes());
+  throw_if(table(), decoded.ok() ? Status() : Status(decoded.error()));
+  return decoded.value();
+}
+
 void LiveFlash::reload() {
   read_config([this] {
     const ShadowStore::HeldRecord held(store_);
-    const Result<FlashStateRecord> decoded = decode_flash_state(held.bytes());
-    throw_if(table(), decoded.ok() ? Status() : Status(decoded.error()));
-    const FlashStateRecord& record = decoded.value();
+    const FlashStateRecord record = stored_record(held);
     // A table of this name with other options: dropped and made again by another connection.
     if (flash_ == nullptr || record.options_digest != digest_of(options_)) {
       FlashOptions stored = stored_flash_options(store_);
@@ -241,15 +245,18 @@ void LiveFlash::resize(const std::string& argument) {
   });
 }
 
-void LiveFlash::check() {
-  change([&]() -> Status {
-    flush();
-    if (digest_of(stored_flash_options(store_)) != digest_of(options_)) {
-      return corrupt("options that do not belong to the record");
-    }
-    CUCKOO_TRY(pages_->check_rows());
-    return flash_->check([this] { return store_.poll(); });
-  });
+// What is pending is in pages_, which reads it as if it were stored.
+void LiveFlash::check_stored() {
+  follow();
+  const ShadowStore::HeldRecord held(store_);
+  if (!pending()) {
+    expect_state(stored_record(held));
+  }
+  if (digest_of(stored_flash_options(store_)) != digest_of(options_)) {
+    throw_if(table(), corrupt("options that do not belong to the record"));
+  }
+  throw_if(table(), pages_->check_rows());
+  throw_if(table(), flash_->check([this] { return store_.poll(); }));
 }
 
 // --- shadow tables -------------------------------------------------------------------------------

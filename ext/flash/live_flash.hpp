@@ -60,7 +60,8 @@ class LiveFlash final : public LiveTable {
   void clear();
   void collect();
   void resize(const std::string& argument);
-  void check();
+
+  void check_stored() override;
 
   // The transaction contract, called by every instance.
   void commit() noexcept;
@@ -89,6 +90,7 @@ class LiveFlash final : public LiveTable {
   void open(const FlashOptions& options);
   void reload();
   void mount(const FlashStateRecord& record);
+  FlashStateRecord stored_record(const ShadowStore::HeldRecord& held) const;
   void expect_state(const FlashStateRecord& record) const;
   FlashStateRecord record() const;
   void set_flushed() noexcept;

@@ -22,6 +22,11 @@ bool all_erased(const std::byte* bytes, size_t size) noexcept {
   return std::all_of(bytes, bytes + size, [](std::byte byte) { return byte == kErased; });
 }
 
+bool is_complement(std::span<const std::byte> content, const std::byte* bytes) noexcept {
+  return std::equal(content.begin(), content.end(), bytes,
+                    [](std::byte stored, std::byte byte) { return stored == ~byte; });
+}
+
 void complement(const std::byte* from, size_t size, std::byte* to) noexcept {
   for (size_t i = 0; i < size; ++i) {
     to[i] = ~from[i];
@@ -277,6 +282,10 @@ Status FlashPages::check_rows() {
         }
         if (content.value().size() != page_bytes_) {
           return corrupt(name + " has another size");
+        }
+        Page* const page = find(static_cast<uint64_t>(id));  // I2
+        if (page != nullptr && !page->dirty && !is_complement(content.value(), page->bytes())) {
+          return corrupt(name + " is not the one that was read");
         }
         ++count;
         id_sum += static_cast<uint64_t>(id);

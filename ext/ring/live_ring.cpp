@@ -14,6 +14,14 @@ void LiveRing::create(const RingOptions& options) {
   store_.create(options);
 }
 
+RingRecord LiveRing::stored_record(const ShadowStore::HeldRecord& held) const {
+  const std::optional<RingRecord> record = RingRecord::decode(held.bytes());
+  if (!record) {
+    throw_if(table(), corrupt("checksum of the record"));
+  }
+  return *record;
+}
+
 // I1: in a write transaction of anybody the record is compared each time.
 void LiveRing::follow() {
   expect_own_name();
@@ -29,13 +37,9 @@ void LiveRing::follow() {
       return;
     }
     ring_.reset();
-    const std::optional<RingRecord> record = RingRecord::decode(bytes);
-    if (!record) {
-      throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: checksum of the record");
-    }
-    ring_ = store_.load(*record);
-    record_ = *record;
-    seen_ = record->encode();
+    record_ = stored_record(held);
+    ring_ = store_.load(record_);
+    seen_ = record_.encode();
   });
   seen_version_ = version;
   provisional_ = sqlite3_txn_state(store_.db(), schema().c_str()) == SQLITE_TXN_WRITE;
@@ -133,13 +137,17 @@ void LiveRing::clear() {
       [this] { store_.erase_all(); });
 }
 
-// Against what is stored, not against memory.
-void LiveRing::check() {
-  ring_.reset();
-  prepare();
-  if (const std::string problem = ring_->check(); !problem.empty()) {
-    throw SqlError(SQLITE_CORRUPT_VTAB, table() + ": corrupt: " + problem);
-  }
+// Against what is stored, not against memory, which those who read it now keep.
+void LiveRing::check_stored() {
+  follow();
+  read_config([this] {
+    const ShadowStore::HeldRecord held(store_);
+    const std::shared_ptr<HashRing> ring = store_.load(stored_record(held));
+    throw_if(table(), ring->build([this] { return store_.poll(); }));
+    if (const std::string problem = ring->check(); !problem.empty()) {
+      throw_if(table(), corrupt(problem));
+    }
+  });
 }
 
 }  // namespace cuckoo

@@ -53,7 +53,8 @@ class LiveRing final : public LiveTable {
   void update(uint32_t id, const std::string& name, double weight);
   void remove(uint32_t id);
   void clear();
-  void check();
+
+  void check_stored() override;
 
  private:
   // Every change is written at once.
@@ -63,6 +64,7 @@ class LiveRing final : public LiveTable {
   void undo_transaction() noexcept override { stale_ = true; }
   void undo_to(int) noexcept override { stale_ = true; }
 
+  RingRecord stored_record(const ShadowStore::HeldRecord& held) const;
   template <class Change, class Write>
   void change(std::string_view name, Change&& change, Write&& write);
 

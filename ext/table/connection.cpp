@@ -212,4 +212,11 @@ std::vector<std::string> Connection::tables_of(std::span<const char* const> modu
   return names;
 }
 
+// By its statement: a table of somebody else's that can't be opened is no broken one of ours.
+bool Connection::made_as(std::span<const char* const> modules, const Place& place) const {
+  const std::vector<std::string> names = tables_of(modules, place.schema);
+  return std::ranges::any_of(
+      names, [&](const std::string& name) { return equal_names(name, place.table); });
+}
+
 }  // namespace cuckoo

@@ -135,6 +135,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::string schema, table;
     std::shared_ptr<Live> live;
     std::string error;  // not empty: live is null
+    int code = SQLITE_OK;
   };
   template <class Live>
   struct Tables {
@@ -148,7 +149,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Place place = locate(name, Live::kWhat, Live::hint(name));
     Tables<Live> tables;
     tables.found.push_back(open_as<Live>(place.schema, place.table));
-    if (tables.found[0].live == nullptr && tables.found[0].error.empty()) {
+    const Found<Live>& found = tables.found[0];
+    if (found.live == nullptr && (found.error.empty() || !made_as(Live::kModules, place))) {
       refuse_kind(name, Live::kKinds);
     }
     tables.transactions.push_back(std::move(place.transaction));
@@ -211,9 +213,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Names of all that could be one, by their statement.
   std::vector<std::string> tables_of(std::span<const char* const> modules,
                                      const std::string& schema) const;
+  bool made_as(std::span<const char* const> modules, const Place& place) const;
   template <class Live>
   Found<Live> open_as(const std::string& schema, const std::string& table) {
-    Found<Live> found{schema, table, nullptr, {}};
+    Found<Live> found{schema, table, nullptr, {}, SQLITE_OK};
     try {
       found.live = std::dynamic_pointer_cast<Live>(open(schema, table));
     } catch (const SqlError& error) {
@@ -221,6 +224,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         throw;
       }
       found.error = error.message();
+      found.code = error.code();
     }
     return found;
   }

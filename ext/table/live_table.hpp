@@ -33,6 +33,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "ext/table/shadow_store.hpp"
@@ -43,6 +44,13 @@ class Connection;
 
 class LiveTable {
  public:
+  // For Connection::find_or_error(): a table of any kind.
+  static constexpr const char* kWhat = "table";
+  static constexpr const char* kKinds = "a cuckoo_filter, bloom_filter, flash_kv or hash_ring";
+  static constexpr std::array<const char*, 4> kModules = {"cuckoo_filter", "bloom_filter",
+                                                          "flash_kv", "hash_ring"};
+  static const char* hint(std::string_view) noexcept { return ""; }
+
   // `store` is a member of the derived class: it lives as long.
   LiveTable(Connection& connection, ShadowStore& store) noexcept
       : connection_(connection), store_(store) {}
@@ -76,6 +84,13 @@ class LiveTable {
   // Brings memory up to date. Throws SqlError. Cheap when it is. Under a read transaction: that of
   // a statement on this table, else a ReadTransaction.
   virtual void follow() = 0;
+
+  // All that is stored, or would be if what is pending were written now, against every invariant:
+  // throws SqlError that says what is wrong. C3: it works where nothing can be written.
+  virtual void check_stored() = 0;
+  // … and against what the table should agree with: the command 'check', cuckoo_check().
+  virtual void check() { check_stored(); }
+
   void rename(const std::string& name);
   void destroy();
   void retire() noexcept;  // C7

@@ -18,9 +18,13 @@ constexpr char kDeletePages[] = R"(DELETE FROM "%w"."%w_pages" WHERE id BETWEEN 
 
 }  // namespace
 
-uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
+uint32_t database_page_bytes_for(sqlite3* db, const std::string& schema) {
   Statement select(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
-  int64_t usable = select.step() ? select.integer(0) : kDatabasePageBytes;
+  return select.step() ? static_cast<uint32_t>(select.integer(0)) : kDatabasePageBytes;
+}
+
+uint32_t page_bytes_for(sqlite3* db, const std::string& schema) {
+  int64_t usable = database_page_bytes_for(db, schema);
   int reserved = -1;
   if (sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_RESERVE_BYTES, &reserved) ==
           SQLITE_OK &&
@@ -36,9 +40,7 @@ uint64_t cache_bytes_for(sqlite3* db, const std::string& schema) {
   if (pages < 0) {
     return static_cast<uint64_t>(-pages) << 10;  // KB
   }
-  Statement page_size(db, sql_text(R"(PRAGMA "%w".page_size)", schema.c_str()));
-  return static_cast<uint64_t>(pages *
-                               (page_size.step() ? page_size.integer(0) : kDatabasePageBytes));
+  return static_cast<uint64_t>(pages) * database_page_bytes_for(db, schema);
 }
 
 ShadowStore::ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,

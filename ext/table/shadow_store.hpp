@@ -29,6 +29,8 @@ inline constexpr ShadowTable kItemsTable = {"items", "(key PRIMARY KEY, value) W
 // The largest multiple of 64 bytes that, with a checksum behind it, fits one database page as a
 // row.
 uint32_t page_bytes_for(sqlite3* db, const std::string& schema);
+// The database page itself.
+uint32_t database_page_bytes_for(sqlite3* db, const std::string& schema);
 // What SQLite's own page cache may take of that schema (PRAGMA cache_size).
 uint64_t cache_bytes_for(sqlite3* db, const std::string& schema);
 

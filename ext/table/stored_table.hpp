@@ -38,10 +38,10 @@ class StoredTable {
   void rollback_to(int number) noexcept { live_->rollback_to(number); }
 
   void destroy() { live_->destroy(); }
-  virtual void check() { live_->check(); }  // throws SqlError
+  // PRAGMA integrity_check; what is wrong with the table, or nothing.
   std::string integrity() {
     try {
-      check();
+      live_->check_stored();
       return {};
     } catch (const SqlError& error) {
       if ((error.code() & 0xFF) == SQLITE_CORRUPT) {
@@ -57,7 +57,7 @@ class StoredTable {
 
  protected:
   StoredTable() = default;
-  virtual ~StoredTable() {
+  ~StoredTable() {
     if (live_ != nullptr) {
       live_->drop_instance();
     }
@@ -100,7 +100,7 @@ class StoredTable {
                                      all);
   }
 
-  void run_check(sqlite3_value*) { check(); }
+  void run_check(sqlite3_value*) { live_->check(); }
 
   std::shared_ptr<Live> live_;
 };

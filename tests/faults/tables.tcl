@@ -136,6 +136,7 @@ proc filter_command_steps {kind} {
   }
   lappend steps BEGIN {} {INSERT INTO seen(seen) VALUES ('clear')} {DELETE FROM mirror} \
     {INSERT INTO seen VALUES (7)} {INSERT INTO mirror(k) VALUES (7)} \
+    {SELECT cuckoo_check('seen')} {} \
     {INSERT INTO seen(seen) VALUES ('check')} {} ROLLBACK {}
   return $steps
 }
@@ -148,6 +149,8 @@ proc filter_read_steps {kind} {
     {SELECT filter_contains('seen', 5)} {}
     {SELECT schema, name, kind, items, capacity, fpr, hashes, generation_items FROM filter_info} {}
     {SELECT items, disk_bytes > 0, memory_bytes > 0 FROM filter_info('seen')} {}
+    {SELECT count(*), sum(memory_bytes) > 0 FROM filter_plan(1000, 0.01)} {}
+    {SELECT cuckoo_check('seen'), cuckoo_check('main.other')} {}
     {INSERT INTO seen(seen) VALUES ('check')} {}
   }
   if {$kind ne "window"} {
@@ -333,6 +336,7 @@ set flash_command_steps [concat {
     {INSERT INTO kv(kv) VALUES ('collect')} {}
     {INSERT INTO kv(kv, name) VALUES ('resize', '96KB')} {}} \
   [both {DELETE FROM kv WHERE name > 380}] {
+    {SELECT cuckoo_check('kv')} {}
     COMMIT {}
     BEGIN {}
     {INSERT INTO kv(kv) VALUES ('clear')} {DELETE FROM mirror}} \
@@ -346,6 +350,7 @@ set flash_read_steps {
   {SELECT schema, name, entries, live_bytes, erases FROM flash_kv_info} {}
   {SELECT count(*), sum(live_bytes) FROM flash_kv_sectors('kv')} {}
   {SELECT length(flash_kv_map('kv')) > 1000} {}
+  {SELECT cuckoo_check('kv')} {}
   {INSERT INTO kv(kv) VALUES ('check')} {}
 }
 
@@ -397,7 +402,7 @@ set ring_steps [concat {BEGIN {}} \
   [ring_step {DELETE FROM ring WHERE node = 'c'}] \
   {{RELEASE s} {}} \
   [ring_step {UPDATE ring SET node = 'z' WHERE node = 'd'}] \
-  {{INSERT INTO ring(ring) VALUES ('check')} {} COMMIT {}
+  {{INSERT INTO ring(ring) VALUES ('check')} {} {SELECT cuckoo_check('ring')} {} COMMIT {}
    {SELECT node, replica FROM ring WHERE key = 'x' AND replicas = 3} {}
    {SELECT count(*), round(sum(share), 6) FROM hash_ring_moves('ring', 'remove', 'a')} {}
    BEGIN {}} \

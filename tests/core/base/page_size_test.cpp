@@ -34,5 +34,16 @@ TEST(PageSize, is_never_less_than_a_step) {
   }
 }
 
+TEST(PageSize, as_many_rows_share_a_database_page_as_fit) {
+  EXPECT_EQ(rows_per_database_page(kPageRowBytes, 4096), 1u);
+  EXPECT_EQ(rows_per_database_page(kPageRowBytes, 8192), 2u);
+  EXPECT_EQ(rows_per_database_page(kPageRowBytes, 65536), 16u);
+  for (const int64_t database_page : {512, 1024, 2048, 4096}) {
+    EXPECT_EQ(rows_per_database_page(page_bytes_in(database_page) + kPageCrcBytes,
+                                     static_cast<uint64_t>(database_page)),
+              1u);
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo

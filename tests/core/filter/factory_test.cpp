@@ -61,6 +61,12 @@ TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
         EXPECT_EQ(filter.canonical(), kind != FilterKind::kCuckoo);
         EXPECT_EQ(filter.pages().page_bytes(), page_bytes);
         expect_sound(filter);
+        const Result<FilterSize> size = filter_size(spec_of(kind), capacity, page_bytes);
+        ASSERT_TRUE(size.ok());
+        EXPECT_EQ(size.value().words, filter.words());
+        EXPECT_EQ(size.value().bits, filter.bits());
+        EXPECT_EQ(size.value().page_count, filter.pages().page_count());
+        EXPECT_EQ(size.value().places_per_key, filter.places_per_key());
         EXPECT_LE(filter.rate(static_cast<double>(capacity)),
                   kind == FilterKind::kLegacyBloom ? 0.012 : 0.01);
         Result<std::unique_ptr<Filter>> again = make_filter(kind, filter.words(), page_bytes);

@@ -35,8 +35,9 @@ struct WrittenPages {
   }
 
   void write() {
-    const Status status = pages.write(record);
+    const Status status = pages.write_to(storage, record);
     ASSERT_TRUE(status.ok()) << message_of(status);
+    pages.note_written();
     record.fold_items = record.occupied + record.overflow_items;  // of a cuckoo filter
   }
 

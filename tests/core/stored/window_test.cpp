@@ -486,5 +486,50 @@ TEST_P(FilterWindows, the_same_calls_give_the_same_bytes_cold_or_warm) {
   warm.expect_good();
 }
 
+// At any time of a transaction: as if it were flushed now, and without a flush.
+TEST_P(FilterWindows, check_looks_at_what_is_pending) {
+  StoredWindow stored(options(filter_case().growth ? 300 : 3000));
+  stored.add(0, 200);
+  stored.rotate();
+  stored.add(200, 350);
+  stored.commit();
+  LoggedFilter& newest = stored.window.newest();
+  for (uint64_t i = 400; i < 900; ++i) {
+    ASSERT_TRUE(newest.insert(nth_hash(i)).ok());
+    if (newest.multiset()) {  // copies go to the overflow table, removes take out what is stored
+      ASSERT_TRUE(newest.insert(nth_hash(300)).ok());
+      ASSERT_TRUE(i % 5 != 0 || newest.remove(nth_hash(200 + (i - 400) / 5)).ok());
+    }
+    if (i % 100 == 20) {
+      ASSERT_TRUE(newest.fold().ok());
+    }
+    if (i % 17 == 0) {
+      const StoredRows before = stored.storage.snapshot();
+      const Status status = stored.window.check();
+      ASSERT_TRUE(status.ok()) << i << ": " << message_of(status);
+      ASSERT_EQ(difference(before, stored.storage.rows), "") << i;
+      ASSERT_TRUE(stored.window.pending());
+    }
+  }
+  const StoredRows intact = stored.storage.snapshot();
+  const auto found = [&] {
+    const bool ok = stored.window.check().ok();
+    stored.storage.restore(intact);
+    return !ok;
+  };
+  stored.storage.rows.pages.begin()->second[3] ^= std::byte{1};
+  EXPECT_TRUE(found());
+  if (filter_case().growth) {  // else a flush would erase it
+    stored.storage.rows.log.begin()->second[30] ^= std::byte{1};
+    EXPECT_TRUE(found());
+  }
+  stored.storage.rows.pages[INT64_MAX] = test::Bytes(10);
+  EXPECT_TRUE(found());
+  stored.storage.rows.items[{99, 1}] = 1;
+  EXPECT_TRUE(found());
+  stored.commit();
+  stored.expect_good();
+}
+
 }  // namespace
 }  // namespace cuckoo

@@ -41,6 +41,16 @@ class Image : public testing::TestWithParam<const char*> {
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, Image, testing::ValuesIn(kKinds));
 
+// An image, as SQL shows it, without its mark and checksum: a log's chain value depends on where
+// its rows end.
+std::string unmarked(const std::string& image) {
+  constexpr size_t kMarkAt = 2 + 2 * 136;
+  constexpr size_t kMarkDigits = 2 * 60;
+  constexpr size_t kCrcDigits = 2 * 4 + 1;
+  std::string rest = image;
+  return rest.erase(rest.size() - kCrcDigits).erase(kMarkAt, kMarkDigits);
+}
+
 // Whatever the size of the pages, it is one and the same image.
 TEST_P(Image, goes_from_one_page_size_to_another) {
   TemporaryFolder folder;
@@ -60,8 +70,8 @@ TEST_P(Image, goes_from_one_page_size_to_another) {
       }
       const std::string image = image_of(source, with);
       if (kind() != "cuckoo_filter") {  // whose buckets depend on when it was folded
-        first_image = first_image.empty() ? image : first_image;
-        EXPECT_EQ(image, first_image) << from;
+        first_image = first_image.empty() ? unmarked(image) : first_image;
+        EXPECT_EQ(unmarked(image), first_image) << from;
       }
       for (const char* to : {"512", "1024", "4096", "65536"}) {
         QuickDatabase target(folder.file(std::string("to") + to + ".db"));

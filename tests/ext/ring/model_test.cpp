@@ -76,6 +76,7 @@ class RingModel {
       ASSERT_EQ(databases_[1 - current_]->text(list), nodes) << "the other connection";
     }
     if (random_() % 8 == 0) {
+      ASSERT_EQ(db().text("SELECT cuckoo_check('ring')"), "ok");
       db().run("INSERT INTO ring(ring) VALUES ('check')");
     }
   }

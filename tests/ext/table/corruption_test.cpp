@@ -89,6 +89,10 @@ class Corruption : public testing::Test {
                                                  " key IN (1, 2, 3); ROLLBACK TO s; COMMIT");
     seen.check = attempt_on_copy(path, "INSERT INTO f(f) VALUES ('check')");
     seen.rebuild = attempt_on_copy(path, "INSERT INTO f(f) VALUES ('rebuild')");
+    Database reader(path, SQLITE_OPEN_READONLY);
+    EXPECT_EQ(reader.text("SELECT cuckoo_check('f')"),
+              seen.check.code == SQLITE_OK ? "ok" : seen.check.message)
+        << damage;
     for (const Outcome* outcome : {&seen.probe, &seen.function, &seen.insert, &seen.transaction,
                                    &seen.check, &seen.rebuild}) {
       if (outcome->code != SQLITE_OK) {

@@ -171,6 +171,11 @@ void ModelScript::look(Connection& connection) {
     }
     look_at_keys(connection, filter, keys);
     look_at_count(connection, filter);
+    if (one_in(8)) {
+      const Answer answer =
+          file_.ask(connection, "SELECT cuckoo_check('" + state.name + "') = 'ok', 0");
+      file_.require(answer.code == SQLITE_BUSY || answer.rows.at(0).first == 1, "cuckoo_check");
+    }
   }
 }
 

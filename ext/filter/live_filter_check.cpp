@@ -1,10 +1,12 @@
-// LiveFilter::compare(): does the filter hold what a source holds?
+// LiveFilter::check(): is what is stored sound, and does the filter hold what its source holds?
 #include <algorithm>
 #include <span>
+#include <string>
 
 #include "core/stored/hash_sort.hpp"
 
 #include "ext/filter/live_filter.hpp"
+#include "ext/filter/source.hpp"
 
 namespace cuckoo {
 namespace {
@@ -38,6 +40,65 @@ class Runs {
 };
 
 }  // namespace
+
+// --- what is stored ------------------------------------------------------------------------------
+
+// What is pending is checked as it would be stored; where nothing is, the stored record must be the
+// one that memory has.
+void LiveFilter::check_stored() {
+  follow();
+  if (source_) {
+    (void)FilterSource(store_, source_->key).stored();
+  }
+  const ShadowStore::HeldRecord held(store_);
+  const bool same_record =
+      std::ranges::equal(held.bytes(), encode_record(filter_->newest().record()));
+  if (!filter_->pending() && !same_record) {
+    throw_if(table(), corrupt("record that is not the one that was written"));
+  }
+  if (stored_options(store_).digest != filter_->options().digest) {
+    throw_if(table(), corrupt("options that do not belong to the record"));
+  }
+  throw_if(table(), filter_->check());
+}
+
+void LiveFilter::check() {
+  check_stored();
+  if (source_) {
+    check_source();
+  }
+}
+
+// --- the source ----------------------------------------------------------------------------------
+
+// What may legally be so, but not for long: the source has changed since 'rebuild', a trigger
+// missed something.
+void LiveFilter::check_source() {
+  const FilterSource from(store_, source_->key);
+  if (source_->triggers) {
+    from.check_triggers();
+  }
+  const Comparison found =
+      compare([&](const KeyVisitor& visit) { from.for_each_key(key_affinity_, visit); });
+  const bool surplus = source_->triggers && found.surplus != 0;
+  if (found.missing == 0 && !surplus) {
+    return;
+  }
+  std::string text = table() + ": it ";
+  if (found.missing != 0) {
+    text += "lacks " + std::to_string(found.missing) + " of the " + std::to_string(found.keys) +
+            " values of its source " + from.name() + (surplus ? ", and " : "");
+  }
+  if (surplus) {
+    text += "holds " + std::to_string(found.surplus) + " that its source " + from.name() +
+            " does not have";
+  }
+  if (const std::string newer = source_->triggers ? from.newer_trigger() : ""; !newer.empty()) {
+    text += "; trigger " + newer + " is newer than the filter's and runs before them";
+  }
+  throw SqlError(SQLITE_ERROR, text + "; INSERT INTO " + table() + "(" + table() +
+                                   ") VALUES ('rebuild') mends it");
+}
 
 LiveFilter::Comparison LiveFilter::compare(
     const std::function<void(const KeyVisitor& visit)>& for_each_key) {

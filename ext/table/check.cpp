@@ -1,0 +1,58 @@
+#include "ext/table/check.hpp"
+
+#include <string>
+
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/value.hpp"
+#include "ext/table/connection.hpp"
+#include "ext/table/live_table.hpp"
+#include "ext/table/registration.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Does a failure say something of the table? All others (a lock, an interrupt, no memory, an
+// authorizer) kept it from being checked.
+bool is_finding(int code) noexcept {
+  const int primary = code & 0xFF;
+  return primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_NOTADB;
+}
+
+// What is wrong with it, or "ok". All that is read comes from one commit: the transaction that the
+// table was found in lasts as long as `tables`.
+std::string check_table(Connection& connection, const std::string& name) {
+  const auto tables = connection.find_or_error<LiveTable>(name);
+  const auto& found = tables.found[0];
+  try {
+    if (found.live == nullptr) {
+      throw SqlError(found.code, found.error);
+    }
+    found.live->check();
+    return "ok";
+  } catch (const SqlError& error) {
+    if (!is_finding(error.code())) {
+      throw;
+    }
+    return error.message();
+  }
+}
+
+void cuckoo_check(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
+      return;
+    }
+    if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
+      throw SqlError(SQLITE_ERROR, "cuckoo_check: the argument is a table's name");
+    }
+    result_text(context, check_table(connection_of(context), text_argument(values[0])));
+  });
+}
+
+}  // namespace
+
+void register_check(Registration& registration) {
+  registration.function("cuckoo_check", 1, SQLITE_DIRECTONLY, cuckoo_check);
+}
+
+}  // namespace cuckoo

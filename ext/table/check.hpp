@@ -1,0 +1,13 @@
+// cuckoo_check(table): what the command 'check' does, for all kinds of tables, as a function. It
+// writes nothing, so it also works on a replica, under PRAGMA query_only and in a database that was
+// opened to be read.
+#pragma once
+
+namespace cuckoo {
+
+class Registration;
+
+// Throws SqlError.
+void register_check(Registration& registration);
+
+}  // namespace cuckoo

@@ -1,0 +1,155 @@
+// filter_plan(): what it says of a table is true of that table once it is made and filled.
+#include <cmath>
+
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kColumns =
+    "SELECT module, options, bits_per_key, hashes, memory_bytes, disk_bytes_growth_on,"
+    " disk_bytes_growth_off, image_bytes FROM filter_plan(";
+
+struct Case {
+  const char* capacity;
+  const char* rate;
+  int page_size = 4096;
+};
+
+class FilterPlan : public testing::TestWithParam<Case> {
+ protected:
+  // Within 1 %, and a few pages of what can't be cut in two.
+  static void expect_near(double planned, double real, double slack, const std::string& what) {
+    EXPECT_NEAR(planned, real, 0.01 * real + slack) << what;
+  }
+
+  static void fill(Database& db, const std::string& create) {
+    db.run("PRAGMA page_size = " + std::to_string(GetParam().page_size));
+    db.run(create);
+    db.run("INSERT INTO f " + numbers(1, std::llround(std::stod(GetParam().capacity))));
+  }
+
+  // Bytes of the four tables, and nothing else is in the file but the schema's page.
+  static int64_t bytes_in_file(Database& db) {
+    return GetParam().page_size *
+           (db.number("PRAGMA page_count") - db.number("PRAGMA freelist_count") - 1);
+  }
+
+  TemporaryFolder folder;
+};
+
+INSTANTIATE_TEST_SUITE_P(Sizes, FilterPlan,
+                         testing::Values(Case{"1000", "0.001"}, Case{"1000", "1e-6"},
+                                         Case{"100000", "0.001"}, Case{"100000", "0.001", 1024},
+                                         Case{"100000", "0.001", 65536}, Case{"100000", "1e-6"},
+                                         Case{"1e6", "0.001"}, Case{"1e6", "1e-6"}));
+
+TEST_P(FilterPlan, is_true) {
+  const Case& asked = GetParam();
+  Database planner;
+  planner.run("PRAGMA page_size = " + std::to_string(asked.page_size));
+  const std::vector<Row> plans =
+      planner.rows(std::string(kColumns) + asked.capacity + ", " + asked.rate + ")");
+  ASSERT_EQ(plans.size(), 4u);
+  const double page = asked.page_size;
+  int number = 0;
+  for (const Row& plan : plans) {
+    const std::string create =
+        "CREATE VIRTUAL TABLE f USING " + plan[0] + "(key, " + plan[1] + ", seed = 1";
+    for (const bool growth : {true, false}) {
+      const std::string what = create + (growth ? ")" : ", growth = off)");
+      const std::string path = folder.file(std::to_string(++number) + ".db");
+      {
+        QuickDatabase writer(path);
+        fill(writer, what);
+        EXPECT_EQ(writer.number("SELECT capacity FROM filter_info('f')"),
+                  std::llround(std::stod(asked.capacity)))
+            << what << " grew";
+        const double real = static_cast<double>(bytes_in_file(writer));
+        expect_near(std::stod(plan[growth ? 5 : 6]), real, 3 * page, "disk of " + what);
+        expect_near(static_cast<double>(writer.number("SELECT disk_bytes FROM filter_info('f')")),
+                    real, 3 * page, "filter_info of " + what);
+      }
+      QuickDatabase reader(path);
+      const int64_t keys = std::llround(std::stod(asked.capacity));
+      EXPECT_EQ(present(reader, 1, std::min<int64_t>(keys, 200'000)),
+                std::min<int64_t>(keys, 200'000));
+      EXPECT_EQ(reader.text("SELECT bits_per_key FROM filter_info('f')"), plan[2]) << what;
+      EXPECT_EQ(reader.text("SELECT hashes FROM filter_info('f')"), plan[3]) << what;
+      expect_near(std::stod(plan[4]),
+                  static_cast<double>(reader.number("SELECT memory_bytes FROM filter_info('f')")),
+                  page, "memory of " + what);
+      // A cuckoo filter may have a few entries of 16 bytes in its overflow table.
+      EXPECT_NEAR(std::stod(plan[7]),
+                  static_cast<double>(reader.number("SELECT length(filter_export('f'))")), 64)
+          << "image of " << what;
+    }
+  }
+}
+
+TEST(FilterPlanTable, has_a_row_for_each_kind_and_layout) {
+  Database db;
+  EXPECT_EQ(
+      db.rows("SELECT module, layout, options, capacity, fpr FROM filter_plan(1e6, '1e-3')"),
+      (std::vector<Row>{
+          {"cuckoo_filter", "NULL", "capacity = 1000000, fpr = 0.001", "1000000.0", "1e-3"},
+          {"bloom_filter", "standard", "capacity = 1000000, fpr = 0.001", "1000000.0", "1e-3"},
+          {"bloom_filter", "blocked", "capacity = 1000000, fpr = 0.001, layout = blocked",
+           "1000000.0", "1e-3"},
+          {"bloom_filter", "counting", "capacity = 1000000, fpr = 0.001, counting = on",
+           "1000000.0", "1e-3"}}));
+  EXPECT_EQ(db.list("SELECT capacity FROM (SELECT 10 AS n UNION SELECT 20) JOIN"
+                    " filter_plan(n, 0.1) WHERE module = 'cuckoo_filter'"),
+            "10,20");
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0);
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(NULL, 0.1)"), 0);
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(10, NULL)"), 0);
+}
+
+// Pasted, each makes the rate that was asked for: the very number.
+TEST(FilterPlanTable, options_are_exact) {
+  Database db;
+  for (const char* rate : {"0.25", "0.1", "1.0/3000", "9.3132257461547851e-10", "0.0007"}) {
+    for (const Row& row : db.rows("SELECT module, options, layout, hashes FROM filter_plan(777, " +
+                                  std::string(rate) + ")")) {
+      db.run("CREATE VIRTUAL TABLE f USING " + row[0] + "(" + row[1] + ")");
+      EXPECT_EQ(db.number("SELECT fpr = " + std::string(rate) +
+                          " AND capacity = 777 AND hashes = " + row[3] + " FROM filter_info('f')"),
+                1)
+          << row[1];
+      db.run("DROP TABLE f");
+    }
+  }
+}
+
+TEST(FilterPlanTable, takes_no_memory_at_any_capacity) {
+  Database db;
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(10, 0.1)"), 4);
+  const MemoryLimiter limiter(1 << 20);
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(1e10, 1e-6) WHERE image_bytes > 2e10"), 4);
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(1 << 40, 1.0 / (1 << 20))"
+                      " WHERE memory_bytes > 2e12"),
+            4);
+}
+
+TEST(FilterPlanTable, says_which_arguments_are_possible) {
+  Database db;
+  for (const char* capacity : {"0", "-1", "1.5", "(1 << 40) + 1", "1e300", "'many'", "x'31'"}) {
+    db.refuses("SELECT * FROM filter_plan(" + std::string(capacity) + ", 0.1)", SQLITE_ERROR,
+               {"filter_plan: capacity is ", "expected a whole number from 1 to 2^40"});
+  }
+  for (const char* rate : {"0", "-0.1", "0.26", "1e-10", "'few'", "1e999"}) {
+    db.refuses("SELECT * FROM filter_plan(1000, " + std::string(rate) + ")", SQLITE_ERROR,
+               {"filter_plan: fpr is ", "expected a number from 2^-30 to 0.25"});
+  }
+  db.refuses("SELECT * FROM filter_plan(1e12, 1e-9)", SQLITE_ERROR,
+             {"filter_plan: capacity = 1000000000000 and fpr = 1e-09",
+              "expected capacity/fpr of at most 2^60"});
+  for (const char* arguments : {"", "()", "(1000)"}) {
+    db.refuses("SELECT * FROM filter_plan" + std::string(arguments), SQLITE_ERROR,
+               {"filter_plan: the arguments are a capacity and a false positive rate"});
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test
