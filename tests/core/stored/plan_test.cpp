@@ -31,8 +31,8 @@ TEST(FilterPlan, is_what_the_filter_has) {
       EXPECT_EQ(plan.bits_per_key, static_cast<double>(filter.bits()) / keys);
       EXPECT_EQ(plan.places_per_key, filter.places_per_key());
       EXPECT_EQ(plan.page_rows, filter.pages().page_count());
-      EXPECT_GE(plan.image_bytes, bare_image_bytes(filter));
-      EXPECT_LE(plan.image_bytes, bare_image_bytes(filter) + 64);
+      EXPECT_EQ(plan.image_bytes, bare_image_bytes(filter) + image_header_bytes(kImageVersion) -
+                                      image_header_bytes(kOldestImageVersion));
       test::add_all_pages(filter);
       const auto memory = static_cast<double>(filter.pages().memory_bytes());
       EXPECT_NEAR(static_cast<double>(plan.memory_bytes), memory + kPageRowBytes, 0.01 * memory);

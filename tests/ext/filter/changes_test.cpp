@@ -1,0 +1,289 @@
+// filter_mark(), filter_changes() and the command 'apply', through real connections.
+#include <cctype>
+#include <string>
+
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string mark_of(Database& db, const std::string& table) {
+  return db.text("SELECT hex(filter_mark('" + table + "'))");
+}
+
+std::string image_of(Database& db, const std::string& table, const std::string& what = "") {
+  return "x'" + db.text("SELECT hex(filter_export('" + table + "'" + what + "))") + "'";
+}
+
+std::string changes_of(Database& db, const std::string& table, const std::string& mark) {
+  return "x'" + db.text("SELECT hex(filter_changes('" + table + "', x'" + mark + "'))") + "'";
+}
+
+std::string command(const std::string& table, const std::string& name, const std::string& blob) {
+  return "INSERT INTO " + table + "(" + table + ", key) VALUES ('" + name + "', " + blob + ")";
+}
+
+// Images from SQL, as the text of a BLOB.
+class Changes : public testing::Test {
+ protected:
+  void SetUp() override {
+    db.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(capacity = 5000)");
+    db.run("INSERT INTO o " + numbers(1, 3000));
+  }
+  void make_copy(const std::string& name, const std::string& options, const std::string& what) {
+    db.run("CREATE VIRTUAL TABLE " + name + " USING cuckoo_filter(" + options + ")");
+    db.run(command(name, "import", image_of(db, "o", what)));
+  }
+
+  Database db;
+};
+
+TEST_F(Changes, bring_copies_up_to_date) {
+  make_copy("hashed", "", ", 'hashes'");
+  make_copy("plain", "", "");
+  make_copy("fixed", "growth = off", "");
+  const std::string before = mark_of(db, "o");
+  EXPECT_EQ(before.size(), 120U);
+  db.run("INSERT INTO o " + numbers(3001, 3100));
+  db.run("DELETE FROM o WHERE key IN (" + numbers(1, 20) + ")");
+  const std::string after = mark_of(db, "o");
+  const std::string changes = changes_of(db, "o", before);
+  EXPECT_LE(changes.size() / 2, 120 * 6 + 200U);
+  for (const std::string copy : {"hashed", "plain", "fixed"}) {
+    EXPECT_EQ(mark_of(db, copy), before);
+    for (int sent = 0; sent < 2; ++sent) {
+      db.run(command(copy, "apply", changes));
+      EXPECT_EQ(mark_of(db, copy), after) << copy;
+      EXPECT_EQ(db.number("SELECT count(*) FROM " + copy), 3080);
+      EXPECT_EQ(present(db, 21, 3100, copy), 3080);
+      EXPECT_LE(present(db, 1, 20, copy), 2);
+    }
+    check(db, copy);
+  }
+}
+
+TEST_F(Changes, mark_is_null_or_a_blob_and_stands_in_filter_info) {
+  EXPECT_EQ(db.text("SELECT typeof(filter_mark('o'))"), "blob");
+  EXPECT_EQ(db.text("SELECT typeof(filter_mark('main.o'))"), "blob");
+  EXPECT_EQ(db.number("SELECT mark = lower(hex(filter_mark('o'))) FROM filter_info('o')"), 1);
+  EXPECT_EQ(db.number("SELECT mark = lower(hex(filter_mark('o')))"
+                      " FROM filter_info(filter_export('o'))"),
+            1);
+  EXPECT_EQ(db.text("SELECT mark FROM filter_info((SELECT cuckoo_build(1)))"), "NULL");
+  for (const char* module : {"cuckoo_filter(growth = off)", "cuckoo_filter(generations = 3)",
+                             "bloom_filter(hash = 'murmur2')"}) {
+    db.run(std::string("CREATE VIRTUAL TABLE none USING ") + module);
+    EXPECT_EQ(db.text("SELECT filter_mark('none')"), "NULL") << module;
+    EXPECT_EQ(db.text("SELECT filter_changes('none', NULL)"), "NULL");
+    db.run("DROP TABLE none");
+  }
+  db.refuses("SELECT filter_mark('nothing')", SQLITE_ERROR, {"nothing"});
+  db.refuses("SELECT filter_mark(NULL)", SQLITE_ERROR, {"filter_mark", "name"});
+}
+
+TEST_F(Changes, arguments_that_are_none_are_refused) {
+  const std::string mark = mark_of(db, "o");
+  db.refuses("SELECT filter_changes('o', 'abc')", SQLITE_ERROR, {"mark", "BLOB"});
+  db.refuses("SELECT filter_changes('o', x'00')", SQLITE_ERROR, {"no mark", "60"});
+  db.refuses("SELECT filter_changes('o', zeroblob(60))", SQLITE_ERROR, {"no mark", "CKMK"});
+  make_copy("c", "", "");
+  db.refuses(command("c", "apply", "'abc'"), SQLITE_ERROR, {"c: apply takes changes", "BLOB"});
+  db.refuses(command("c", "apply", "NULL"), SQLITE_ERROR, {"c: apply takes changes"});
+  db.refuses(command("c", "apply", "x'00'"), SQLITE_ERROR, {"c: apply: ", "CKCH"});
+  db.refuses(command("c", "apply", image_of(db, "o")), SQLITE_ERROR, {"no changes", "CKCH"});
+  db.run("INSERT INTO o VALUES (5000)");
+  std::string changes = changes_of(db, "o", mark);
+  changes[changes.size() - 4] = changes[changes.size() - 4] == '0' ? '1' : '0';
+  db.refuses(command("c", "apply", changes), SQLITE_ERROR, {"c: apply: ", "checksum"});
+  EXPECT_EQ(mark_of(db, "c"), mark);
+}
+
+TEST_F(Changes, in_wrong_order_is_an_error_that_names_both) {
+  make_copy("c", "", "");
+  const std::string first = mark_of(db, "o");
+  db.run("INSERT INTO o VALUES (10001)");
+  const std::string second = mark_of(db, "o");
+  db.run("INSERT INTO o VALUES (10002)");
+  const std::string late = changes_of(db, "o", second);
+  const auto lower_case = [](std::string text) {
+    for (char& c : text) {
+      c = static_cast<char>(std::tolower(c));
+    }
+    return text;
+  };
+  db.refuses(command("c", "apply", late), SQLITE_ERROR,
+             {"c: ", lower_case(second), lower_case(mark_of(db, "o")), lower_case(first),
+              "ship the image"});
+  EXPECT_EQ(mark_of(db, "c"), first);
+  db.run(command("c", "apply", changes_of(db, "o", first)));
+  EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o"));
+  db.run("INSERT INTO o VALUES (10003)");
+  db.run(command("c", "apply", changes_of(db, "o", mark_of(db, "c"))));
+  db.refuses(command("c", "apply", late), SQLITE_ERROR, {"lead from mark"});
+}
+
+TEST_F(Changes, a_transaction_takes_them_back) {
+  make_copy("plain", "", "");
+  make_copy("hashed", "", ", 'hashes'");
+  const std::string before = mark_of(db, "o");
+  db.run("INSERT INTO o VALUES (10001); DELETE FROM o WHERE key = 1");
+  const std::string changes = changes_of(db, "o", before);
+  for (const std::string copy : {"plain", "hashed"}) {
+    for (const char* begin : {"BEGIN", "BEGIN; INSERT INTO o VALUES (7); SAVEPOINT s"}) {
+      db.run(begin);
+      db.run(command(copy, "apply", changes));
+      EXPECT_NE(mark_of(db, copy), before);
+      db.run(std::string(begin) == "BEGIN" ? "ROLLBACK" : "ROLLBACK TO s");
+      EXPECT_EQ(mark_of(db, copy), before) << copy << ", " << begin;
+      EXPECT_EQ(present(db, 1, 1, copy), 1);
+      EXPECT_EQ(db.number("SELECT count(*) FROM " + copy), 3000);
+      db.attempt("ROLLBACK");
+    }
+    // A failing statement behind it takes it back, too.
+    db.refuses("INSERT INTO " + copy + "(" + copy + ", key) SELECT 'apply', " + changes +
+                   " UNION ALL SELECT 'apply', x'00'",
+               SQLITE_ERROR, {"CKCH"});
+    EXPECT_EQ(mark_of(db, copy), before);
+    db.run(command(copy, "apply", changes));
+    check(db, copy);
+  }
+}
+
+TEST_F(Changes, of_keys_that_could_mean_others_are_refused) {
+  db.run("CREATE VIRTUAL TABLE t USING cuckoo_filter(key TEXT, capacity = 100)");
+  db.run("CREATE VIRTUAL TABLE u USING cuckoo_filter(capacity = 100)");
+  db.run("INSERT INTO u VALUES ('a')");
+  db.run(command("t", "import", image_of(db, "u")));
+  const std::string before = mark_of(db, "u");
+  db.run("INSERT INTO u VALUES ('b')");
+  db.run(command("t", "apply", changes_of(db, "u", before)));
+  EXPECT_EQ(present(db, "SELECT 'b' AS i", "t"), 1);
+  const std::string middle = mark_of(db, "u");
+  db.run("INSERT INTO u VALUES (5)");
+  db.refuses(command("t", "apply", changes_of(db, "u", middle)), SQLITE_ERROR,
+             {"t: apply: the changes", "INTEGER"});
+  EXPECT_EQ(mark_of(db, "t"), middle);
+}
+
+TEST_F(Changes, are_refused_where_triggers_keep_the_filter) {
+  db.run("CREATE TABLE s(v); INSERT INTO s VALUES (1)");
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, source = s(v), triggers = on)");
+  db.refuses(command("f", "apply", "x'00'"), SQLITE_ERROR, {"f: apply would lose keys"});
+}
+
+TEST_F(Changes, another_connection_and_a_reopened_one_see_the_mark) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("a.db");
+  const std::string image = image_of(db, "o");
+  const std::string before = mark_of(db, "o");
+  db.run("INSERT INTO o VALUES (10001)");
+  const std::string after = mark_of(db, "o");
+  const std::string changes = changes_of(db, "o", before);
+  {
+    QuickDatabase one(path);
+    QuickDatabase other(path);
+    one.run("CREATE VIRTUAL TABLE c USING cuckoo_filter()");
+    one.run(command("c", "import", image));
+    EXPECT_EQ(mark_of(other, "c"), before);
+    other.run(command("c", "apply", changes));
+    EXPECT_EQ(mark_of(one, "c"), after);
+    EXPECT_EQ(present(one, 10001, 10001, "c"), 1);
+    one.run("ALTER TABLE c RENAME TO d; VACUUM");
+    EXPECT_EQ(mark_of(other, "d"), after);
+  }
+  QuickDatabase again(path);
+  EXPECT_EQ(mark_of(again, "d"), after);
+  again.run("INSERT INTO d VALUES (1)");
+  EXPECT_EQ(mark_of(again, "d"), "");
+}
+
+TEST_F(Changes, of_a_backup_that_went_on_for_itself_are_not_taken) {
+  TemporaryFolder folder;
+  const std::string path = folder.file("origin.db");
+  QuickDatabase origin(path);
+  origin.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(capacity = 1000)");
+  origin.run("INSERT INTO o " + numbers(1, 500));
+  const std::string shared = mark_of(origin, "o");
+  db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter()");
+  db.run(command("c", "import", image_of(origin, "o")));
+  origin.run("VACUUM INTO '" + folder.file("backup.db") + "'");
+  QuickDatabase backup(folder.file("backup.db"));
+  EXPECT_EQ(mark_of(backup, "o"), shared);
+  origin.run("INSERT INTO o VALUES (1001)");
+  backup.run("INSERT INTO o VALUES (2001)");
+  EXPECT_NE(mark_of(origin, "o"), mark_of(backup, "o"));
+  db.run(command("c", "apply", changes_of(origin, "o", shared)));
+  backup.refuses("SELECT filter_changes('o', x'" + mark_of(db, "c") + "')", SQLITE_ERROR,
+                 {"o: ", "does not go back to mark", "ship the image"});
+  db.refuses(command("c", "apply", changes_of(backup, "o", shared)), SQLITE_ERROR,
+             {"lead from mark"});
+}
+
+TEST_F(Changes, unique_follows_unique_alone) {
+  db.run("CREATE VIRTUAL TABLE u USING cuckoo_filter(unique = on)");
+  db.run(command("u", "import", image_of(db, "o", ", 'hashes'")));
+  EXPECT_NE(mark_of(db, "u"), mark_of(db, "o")) << "it counts once what the other may count twice";
+  db.run("CREATE VIRTUAL TABLE once USING cuckoo_filter(unique = on, capacity = 100)");
+  db.run("INSERT INTO once VALUES (1), (2)");
+  db.run("CREATE VIRTUAL TABLE v USING cuckoo_filter(unique = on)");
+  db.run(command("v", "import", image_of(db, "once", ", 'hashes'")));
+  db.run("INSERT INTO once VALUES (3); DELETE FROM once WHERE key = 1");
+  db.run(command("v", "apply", changes_of(db, "once", mark_of(db, "v"))));
+  EXPECT_EQ(mark_of(db, "v"), mark_of(db, "once"));
+  EXPECT_EQ(db.number("SELECT count(*) FROM v"), 2);
+  EXPECT_EQ(present(db, 2, 3, "v"), 2);
+  check(db, "v");
+}
+
+TEST_F(Changes, too_many_for_a_copy_that_cannot_grow_are_refused) {
+  db.run("INSERT INTO o " + numbers(3001, 4900));
+  make_copy("c", "growth = off", "");
+  const std::string before = mark_of(db, "o");
+  db.run("INSERT INTO o " + numbers(4901, 5200));
+  EXPECT_EQ(db.number("SELECT capacity FROM filter_info('o')"), 5000)
+      << "it grows at its next fold";
+  db.refuses(command("c", "apply", changes_of(db, "o", before)), SQLITE_ERROR,
+             {"full: c holds 4900 items, and 300 more"});
+  EXPECT_EQ(mark_of(db, "c"), before);
+  EXPECT_EQ(db.number("SELECT count(*) FROM c"), 4900);
+  check(db, "c");
+}
+
+TEST_F(Changes, a_damaged_row_of_places_is_named) {
+  make_copy("c", "", "");
+  db.run("UPDATE c_config SET value = zeroblob(108) WHERE key = 'places'");
+  db.refuses("SELECT filter_mark('c')", SQLITE_CORRUPT, {"c: corrupt: marked places"});
+  db.refuses("INSERT INTO c(c) VALUES ('check')", SQLITE_CORRUPT, {"marked places"});
+  EXPECT_NE(db.text("SELECT cuckoo_check('c')"), "ok");
+  db.run(command("c", "import", image_of(db, "o")));
+  EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o"));
+  db.run("DROP TABLE c");
+}
+
+TEST(ChangesBytes, equal_statements_leave_equal_rows) {
+  std::string dumps[2];
+  for (std::string& dump : dumps) {
+    Database db;
+    db.run("CREATE VIRTUAL TABLE a USING cuckoo_filter(capacity = 2000, seed = 7)");
+    db.run("INSERT INTO a " + numbers(1, 1000));
+    for (const std::string copy : {"c", "d"}) {
+      db.run("CREATE VIRTUAL TABLE " + copy + " USING cuckoo_filter(seed = 1)");
+      db.run(command(copy, "import", image_of(db, "a", copy == "c" ? ", 'hashes'" : "")));
+    }
+    db.run("INSERT INTO a " + numbers(1001, 1900));
+    for (const std::string copy : {"c", "d"}) {
+      db.run(command(copy, "apply", changes_of(db, "a", mark_of(db, copy))));
+    }
+    db.run("INSERT INTO a(a) VALUES ('rebuild')");
+    for (const std::string table : {"a", "c", "d"}) {
+      dump += db.list("SELECT key || quote(value) FROM " + table + "_config");
+      dump += db.list("SELECT id || quote(page) FROM " + table + "_pages");
+      dump += db.list("SELECT id || quote(entries) FROM " + table + "_log");
+      EXPECT_EQ(mark_of(db, table), mark_of(db, "a"));
+    }
+  }
+  EXPECT_EQ(dumps[0], dumps[1]);
+}
+
+}  // namespace
+}  // namespace cuckoo::test
