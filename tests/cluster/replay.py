@@ -7,6 +7,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -151,7 +152,8 @@ def compare_outcomes(predicted, first, second):
     for number, statement in predicted.items():
         errors = [errors.get(number) for errors, _ in (first, second)]
         where = f"line {number}, {statement.sql[:200]}"
-        require(errors[0] == errors[1], f"{where}\n  one said: {errors[0]}\n  one said: {errors[1]}")
+        require(errors[0] == errors[1],
+                f"{where}\n  one said: {errors[0]}\n  one said: {errors[1]}")
         if statement.fails is not None:
             require(statement.fails == (errors[0] is not None),
                     f"{where}\n  should fail: {statement.fails}; it said: {errors[0]}")
@@ -207,7 +209,8 @@ def compare_answers(databases, table, rates):
             yes = sum(rows(db, "SELECT filter_contains(?, ?)", name, f"nobody-{key}")[0][0]
                       for key in range(ABSENT))
             fpr = rows(db, "SELECT fpr FROM filter_info(?)", name)[0][0]
-            require(yes <= 2 * fpr * ABSENT + 10, f"{name} says yes to {yes} of {ABSENT} absent keys")
+            require(yes <= 2 * fpr * ABSENT + 10,
+                    f"{name} says yes to {yes} of {ABSENT} absent keys")
             rates.append(yes / ABSENT)
 
 
@@ -234,8 +237,8 @@ def replay(mode, seed, count, directory):
     same = "the same answers"
     if mode == "seeds":
         same = f"the same {compare_bytes(paths) / 1e6:.1f} MB of dump"
-    print(f"{mode}, seed {seed}: {len(made.statements)} statements, {len(first[0])} of them refused;"
-          f" {len(made.tables)} tables at the end: {same};"
+    print(f"{mode}, seed {seed}: {len(made.statements)} statements,"
+          f" {len(first[0])} of them refused; {len(made.tables)} tables at the end: {same};"
           f" false positives {100 * max(rates, default=0):.2f} % at most;"
           f" {time.monotonic() - started:.1f} s")
 
@@ -243,6 +246,7 @@ def replay(mode, seed, count, directory):
 def main(mode, seed, *arguments):
     if mode == "one-by-one":
         return one_by_one(int(seed), *arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
     count, directory = arguments
     try:
         return replay(mode, int(seed), int(count), directory)

@@ -29,6 +29,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 prepare python3
 
 for mode in seeds 'no seeds'; do
-  timeout $((120 + count / 5)) /usr/bin/python3 tests/cluster/replay.py "$mode" "$seed" "$count" \
+  run_for $((120 + count / 5)) /usr/bin/python3 tests/cluster/replay.py "$mode" "$seed" "$count" \
     "$work"
 done

@@ -7,6 +7,7 @@
 import hashlib
 import os
 import shutil
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -220,6 +221,8 @@ def ship(directory, rounds):
     os.environ["CUCKOO_EXTENSION"] = EXTENSION
     primary = os.path.join(directory, "primary.db")
     writer = subprocess.Popen([sys.executable, __file__, "write", primary])
+    with open(os.path.join(directory, "writer.pid"), "w", encoding="ascii") as file:
+        file.write(str(writer.pid))
     try:
         db = wait_for_tables(primary, writer)
         progress = lambda: db.execute("SELECT transactions FROM progress").fetchone()[0]
@@ -236,6 +239,7 @@ def ship(directory, rounds):
             require(writer.poll() is None, "the writer ended")
         least = progress()
     finally:
+        os.remove(os.path.join(directory, "writer.pid"))
         writer.kill()
         writer.wait()
     transactions = verify(querying(connect(primary)))
@@ -254,6 +258,7 @@ def main(verb, *arguments):
         elif verb == "read":
             read(*arguments)
         else:
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by a signal"))
             ship(arguments[0], int(arguments[1]))
     except Failure as failure:
         return f"FAILED: {failure}"

@@ -26,4 +26,4 @@ esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/cluster/setup.sh
 prepare python3
-timeout $((60 + rounds * 10)) /usr/bin/python3 tests/cluster/ship.py ship "$work" "$rounds"
+run_for $((60 + rounds * 10)) /usr/bin/python3 tests/cluster/ship.py ship "$work" "$rounds"
