@@ -8,14 +8,13 @@ import random
 import signal
 import socket
 import sqlite3
-import statistics
 import subprocess
 import sys
 import threading
 import time
 
 from dqlite_client import Client, EngineError, LeaderLost
-from workload import Application, Failure, ask_everything, make, require, verify
+from workload import Failure, Writer, ask_everything, make, measure, require, verify
 
 DATABASE = "application.db"
 TABLES = ("seen", "fixed", "once", "known", "recent", "store", "ring")
@@ -112,45 +111,10 @@ class Cluster:
         return self.patiently(attempt)
 
 
-class Writer:
-    """Writes until the leader is lost. What was acknowledged is known by its keys."""
-
-    def __init__(self):
-        self.application = Application(1)
-        self.tried, self.acknowledged, self.uncertain = 0, set(), 0
-
-    def statements(self):
-        statements = list(self.application.transaction())
-        self.tried += 1
-        marks = [f"INSERT INTO {table} VALUES ('mark{self.tried}')"
-                 for table in ("present", "seen", "fixed", "once")]
-        marks += [f"INSERT INTO {table} VALUES ('mark{self.tried}', {self.tried})"
-                  for table in ("documents", "store")]
-        return statements[:-1] + marks, statements[-1]
-
-    def write(self, client):
-        while True:
-            statements, end = self.statements()
-            for sql in statements:
-                client.execute(sql)
-            self.uncertain += end == "COMMIT"
-            client.execute(end)
-            if end == "COMMIT":
-                self.uncertain -= 1
-                self.acknowledged.add(self.tried)
-
-    def compare(self, client):
-        """Nothing acknowledged is lost, nothing else is there but commits cut short."""
-        found = {number for number, in client.query(
-            "SELECT value FROM documents WHERE key LIKE 'mark%'")}
-        lost = self.acknowledged - found
-        require(not lost, f"acknowledged and lost: {sorted(lost)[:5]}")
-        extra = found - self.acknowledged
-        require(len(extra) <= self.uncertain, f"never acknowledged: {sorted(extra)[:5]}")
-        for name in ("seen", "fixed", "once"):
-            missed = client.query("SELECT key FROM documents WHERE key LIKE 'mark%'"
-                                  f" AND NOT filter_contains('{name}', key) LIMIT 3")
-            require(not missed, f"{name} misses {missed}")
+def write(client, writer):
+    """Until the leader is lost."""
+    while True:
+        writer.transaction(client.execute)
 
 
 def check(client):
@@ -160,35 +124,13 @@ def check(client):
         client.execute(f"INSERT INTO {table}({table}) VALUES ('check')")
 
 
-def measure(cluster):
-    """Milliseconds of a transaction of 50 rows, the median: now and then one takes 43 ms, whatever
-    it writes, because TCP waits between dqlite's nodes."""
-    client = cluster.connect()
-    for name, declaration, row in (
-            ("an ordinary table", "TABLE speed(key TEXT PRIMARY KEY, value) WITHOUT ROWID",
-             "{}, {}"),
-            ("cuckoo_filter", "VIRTUAL TABLE speed USING cuckoo_filter(key TEXT)", "{}"),
-            ("flash_kv", "VIRTUAL TABLE speed USING flash_kv(key TEXT, value)", "{}, {}")):
-        client.execute(f"CREATE {declaration}")
-        times = []
-        for first in range(0, 10_000, 50):
-            keys = [f"'key{i * 7919 % 1_000_003}'" for i in range(first, first + 50)]
-            values = ", ".join(f"({row.format(key, key)})" for key in keys)
-            begun = time.monotonic()
-            client.execute(f"INSERT INTO speed VALUES {values}")
-            times.append(1000 * (time.monotonic() - begun))
-        client.execute("DROP TABLE speed")
-        print(f"50 rows into {name}: {statistics.median(times):.1f} ms", flush=True)
-    client.close()
-
-
 def kill_in_mid_write(cluster, writer, chance):
     """Seconds until there is a leader again."""
     client, victim = cluster.connect(), cluster.leading()
     timer = threading.Timer(chance.uniform(0.5, 2), victim.kill)
     timer.start()
     try:
-        writer.write(client)
+        write(client, writer)
     except LeaderLost:
         pass
     finally:
@@ -197,7 +139,7 @@ def kill_in_mid_write(cluster, writer, chance):
     client = cluster.connect()
     took = time.monotonic() - begun
     check(client)
-    writer.compare(client)
+    writer.compare(client.query)
     client.close()
     cluster.restart(victim)
     return took
@@ -240,6 +182,7 @@ def compare_dumps(cluster, directory):
 def each_leads(cluster, writer):
     for node in cluster.nodes:
         def hand_over(node=node):
+            node.require_running()
             leader = cluster.leading()
             if leader is not node:
                 client = Client(leader.address)
@@ -252,7 +195,7 @@ def each_leads(cluster, writer):
 
         client = cluster.patiently(hand_over)
         check(client)
-        writer.compare(client)
+        writer.compare(client.query)
         client.close()
 
 
@@ -261,8 +204,8 @@ def run(program, directory, kills):
     chance = random.Random(1)
     try:
         cluster.start()
-        measure(cluster)
         client = cluster.connect()
+        measure(client.execute)  # now and then 43 ms for anything: TCP waits between dqlite's nodes
         make(client.execute)
         client.close()
         writer = Writer()

@@ -2,8 +2,8 @@
 # dqlite: three nodes on the loopback that replicate pages by Raft, each linked with the extension.
 # A client writes transactions into all kinds of tables, and into an ordinary table beside each the
 # same. The leader is killed in mid-write, again and again. After each kill, and with each node as
-# the leader at the end: all that was acknowledged is there, every table is right by its ordinary one
-# and by 'check'. At last the nodes' databases are equal. Prints also how fast each table is written.
+# the leader at the end: all that was acknowledged is there, every table is right by its ordinary
+# one and by 'check'. At last the nodes' databases are equal. Prints also how long writing takes.
 #
 #   tests/cluster/dqlite.sh [KILLS]     5, a quarter of a minute when it is built
 set -euo pipefail

@@ -53,8 +53,8 @@ def write(path):
 
 
 class Wal:
-    """Copies of the file and of its WAL, while the write lock is held: so at a commit. As long as the
-    WAL was not begun anew since the last time, it alone is enough."""
+    """Copies of the file and of its WAL, while the write lock is held: so at a commit. As long as
+    the WAL was not begun anew since the last time, it alone is enough."""
 
     name, readers = "file and WAL", ("ro",)
 
@@ -87,8 +87,8 @@ class VacuumInto:
 
 
 class Backup:
-    """A few pages at a time: SQLite begins again whenever somebody else has written meanwhile, so the
-    last steps are one."""
+    """A few pages at a time: SQLite begins again whenever somebody else has written meanwhile, so
+    the last steps are one."""
 
     name, readers = "backup API", ("ro", "immutable")
 
@@ -160,8 +160,8 @@ def read_copy(way, path):
 
 
 class LiveReader:
-    """Reads the file that is being written, and holds its snapshot for a round. In between SQLite can
-    begin the WAL anew."""
+    """Reads the file that is being written, and holds its snapshot for a round. In between SQLite
+    can begin the WAL anew."""
 
     def __init__(self, primary):
         self.db = connect(primary, "mode=ro")
@@ -243,7 +243,7 @@ def ship(directory, rounds):
         writer.kill()
         writer.wait()
     transactions = verify(querying(connect(primary)))
-    require(transactions >= least, f"the killed writer lost transactions: {transactions} of {least}")
+    require(transactions >= least, f"the killed writer's file has {transactions} of {least}")
     for name, seconds in took.items():
         print(f"{name}: {rounds} copies, {1000 * max(seconds):.0f} ms at most")
     readers = rounds * sum(len(way.readers) for way in ways)

@@ -239,7 +239,8 @@ class Script:
             options = ["size = '24KB'", "sector_size = 512", "erase_block = 2",
                        f"endurance = {self.random.choice((1, 100_000))}"]
         else:
-            options = ["size = '4MB'", *self.random.choice(([], ["program_unit = 32", "hashes = 3"]))]
+            options = ["size = '4MB'"]
+            options += self.random.choice(([], ["program_unit = 32", "hashes = 3"]))
         self.declare(table, options + self.seed(),
                      f"CREATE TABLE {table.name}(key NOT NULL PRIMARY KEY, value)")
 
@@ -403,7 +404,8 @@ class Script:
         if others:
             other = self.random.choice(others).name
             self.tell(table, "merge",
-                      f"INSERT INTO {table.name}(key) SELECT key FROM {other}", argument=f"'{other}'")
+                      f"INSERT INTO {table.name}(key) SELECT key FROM {other}",
+                      argument=f"'{other}'")
 
     def load_image(self, table):
         others = [t for t in self.tables.values() if table.has_hashes_for(t)]

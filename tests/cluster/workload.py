@@ -4,6 +4,8 @@ whoever has a copy of its database can tell whether the copy is right: verify().
 Statements are given as text with literals and go through execute(sql), so that any engine will do.
 """
 import random
+import statistics
+import time
 
 # name of an ordinary table -> the filters that must have all of its keys
 KEYS = {"present": ("seen", "fixed", "once"), "users": ("known",), "visits": ("recent",)}
@@ -76,7 +78,8 @@ class Application:
     def remove_keys(self):
         where = self.some()
         for table in ("seen", "once"):
-            yield f"INSERT INTO {table}({table}, key) SELECT 'delete', key FROM present WHERE {where}"
+            yield (f"INSERT INTO {table}({table}, key)"
+                   f" SELECT 'delete', key FROM present WHERE {where}")
         yield f"DELETE FROM present WHERE {where}"
 
     def change_users(self):
@@ -127,26 +130,83 @@ class Application:
         yield "RELEASE regret"
 
 
+class Writer:
+    """Marks each transaction, so that it is known whether what an engine acknowledged is there."""
+
+    def __init__(self, seed=1):
+        self.application = Application(seed)
+        self.tried, self.acknowledged, self.uncertain = 0, set(), 0
+
+    def transaction(self, execute):
+        self.tried += 1
+        *statements, end = self.application.transaction()
+        for table in ("present", "seen", "fixed", "once"):
+            statements.append(f"INSERT INTO {table} VALUES ('mark{self.tried}')")
+        for table in ("documents", "store"):
+            statements.append(f"INSERT INTO {table} VALUES ('mark{self.tried}', {self.tried})")
+        for sql in statements:
+            execute(sql)
+        self.uncertain += end == "COMMIT"
+        execute(end)
+        if end == "COMMIT":
+            self.uncertain -= 1
+            self.acknowledged.add(self.tried)
+
+    def compare(self, query):
+        """Nothing acknowledged is lost, nothing else is there but commits cut short."""
+        found = {number for number, in query("SELECT value FROM documents WHERE key LIKE 'mark%'")}
+        lost = self.acknowledged - found
+        require(not lost, f"acknowledged and lost: {sorted(lost)[:5]}")
+        extra = found - self.acknowledged
+        require(len(extra) <= self.uncertain, f"never acknowledged: {sorted(extra)[:5]}")
+        for name in ("seen", "fixed", "once"):
+            missed = query("SELECT key FROM documents WHERE key LIKE 'mark%'"
+                           f" AND NOT filter_contains('{name}', key) LIMIT 3")
+            require(not missed, f"{name} misses {missed}")
+
+
+def measure(execute):
+    """Prints the median time of a transaction of 50 rows."""
+    for name, declaration, row in (
+            ("an ordinary table", "TABLE speed(key TEXT PRIMARY KEY, value) WITHOUT ROWID",
+             "{}, {}"),
+            ("cuckoo_filter", "VIRTUAL TABLE speed USING cuckoo_filter(key TEXT)", "{}"),
+            ("flash_kv", "VIRTUAL TABLE speed USING flash_kv(key TEXT, value)", "{}, {}")):
+        execute(f"CREATE {declaration}")
+        times = []
+        for first in range(0, 10_000, 50):
+            keys = [f"'key{i * 7919 % 1_000_003}'" for i in range(first, first + 50)]
+            values = ", ".join(f"({row.format(key, key)})" for key in keys)
+            begun = time.monotonic()
+            execute(f"INSERT INTO speed VALUES {values}")
+            times.append(1000 * (time.monotonic() - begun))
+        execute("DROP TABLE speed")
+        print(f"50 rows into {name}: {statistics.median(times):.1f} ms", flush=True)
+
+
 def verify(query):
-    """query(sql) gives rows. All that one snapshot says of itself; how many transactions it has."""
+    """How many transactions there are. query(sql) gives rows; each statement is right by itself, so
+    others may write meanwhile."""
     for table, filters in KEYS.items():
         for name in filters:
-            missed = query(f"SELECT key FROM {table} WHERE NOT filter_contains('{name}', key) LIMIT 3")
+            missed = query(f"SELECT key FROM {table}"
+                           f" WHERE NOT filter_contains('{name}', key) LIMIT 3")
             require(not missed, f"{name} misses keys of {table}, such as {missed}")
-            joined = query(f"SELECT (SELECT count(*) FROM {table}),"
-                           f" (SELECT count(*) FROM {table} t CROSS JOIN {name} f ON f.key = t.key)")[0]
+            joined = query(f"SELECT (SELECT count(*) FROM {table}), (SELECT count(*)"
+                           f" FROM {table} t CROSS JOIN {name} f ON f.key = t.key)")[0]
             require(joined[0] == joined[1], f"{table} JOIN {name}: {joined}")
     for name, table in (("seen", "present"), ("once", "present"), ("known", "users"),
                         ("recent", "visits")):
         counts = query(f"SELECT (SELECT count(*) FROM {name}), (SELECT count(*) FROM {table})")[0]
         require(counts[0] == counts[1], f"{name} has {counts[0]} keys, {table} {counts[1]}")
-    for one, other, columns in (("store", "documents", "key, value"), ("documents", "store", "key, value"),
-                                ("ring", "nodes", "node, weight"), ("nodes", "ring", "node, weight")):
+    for one, other, columns in (
+            ("store", "documents", "key, value"), ("documents", "store", "key, value"),
+            ("ring", "nodes", "node, weight"), ("nodes", "ring", "node, weight")):
         extra = query(f"SELECT {columns} FROM {one} EXCEPT SELECT {columns} FROM {other} LIMIT 3")
         require(not extra, f"{one} has what {other} has not: {str(extra)[:200]}")
-    looked_up = query("SELECT count(*) FROM documents d JOIN store s ON s.key = d.key"
-                      " WHERE s.value IS d.value")
-    require(looked_up == query("SELECT count(*) FROM documents"), "store: a look-up finds less")
+    found = query("SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM documents d"
+                  " CROSS JOIN store s ON s.key = d.key WHERE s.value IS d.value)")[0]
+    require(found[0] == found[1], f"documents JOIN store: {found}")
     return query("SELECT transactions FROM progress")[0][0]
 
 
