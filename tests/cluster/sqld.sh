@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# libsql's server, sqld: a primary and a replica on the loopback, the extension registered on both. A
-# client writes transactions into all kinds of tables of the primary, and into an ordinary table
+# libsql's server, sqld: a primary and a replica on the loopback, the extension registered on both.
+# A client writes transactions into all kinds of tables of the primary, and into an ordinary table
 # beside each the same, while another reads them on the replica. The replica and the primary are
 # killed once each and started again. What was acknowledged is always there, every table is right by
 # its ordinary one on both servers, and at last all tables behind are equal. Prints also how long
