@@ -124,6 +124,17 @@ class ShellBackup:
 # --- readers ---
 
 
+def compare_owners(query):
+    """A ring of the same nodes that was made just now names the same owners."""
+    fresh = connect(":memory:", "mode=memory")
+    fresh.execute("CREATE VIRTUAL TABLE ring USING hash_ring(vnodes = 100)")
+    fresh.executemany("INSERT INTO ring(node, weight) VALUES (?, ?)",
+                      query("SELECT node, weight FROM nodes ORDER BY node DESC"))
+    for key in range(200):
+        sql = f"SELECT node FROM ring WHERE key = {key} AND replicas = 2"
+        require(query(sql) == fresh.execute(sql).fetchall(), f"another owner of {key}")
+
+
 def read(way, path):
     if way == "permissions":  # root may write everywhere, so somebody else reads
         if os.getuid() == 0:
@@ -135,6 +146,7 @@ def read(way, path):
     query = querying(db)
     transactions = verify(query)
     ask_everything(query)
+    compare_owners(query)
     require(verify(query) == transactions, "another answer the second time")
     require(db.total_changes == 0, "reading changed rows")
     db.close()
