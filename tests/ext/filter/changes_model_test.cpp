@@ -1,0 +1,264 @@
+// An origin and its copies, each in a database of its own: with hashes, plain, one that can't grow,
+// and one that is the origin of a further one. Random changes, roll-backs and rebuilds of the
+// origin, backups of it that go on for themselves; messages that come late, twice, never or from
+// such a backup. Whatever a copy takes makes it hold exactly what the sender held; what it refuses
+// changes nothing.
+//
+// tests/model_seeds.hpp has the variables that choose scripts.
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/model_seeds.hpp"
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr uint64_t kDefaultScripts = 40;
+constexpr int64_t kKeys = 700;
+
+using Bag = std::map<int64_t, uint64_t>;  // key -> how often
+
+struct Message {
+  std::string changes;  // as a BLOB of SQL
+  std::string from, to;
+  Bag keys;  // that the sender held then
+};
+
+// A table f in a database, and what it must hold.
+struct Member {
+  std::unique_ptr<Database> db;
+  Bag keys;
+  std::string mark() { return db->text("SELECT hex(filter_mark('f'))"); }
+};
+
+class ChangesScript {
+ public:
+  explicit ChangesScript(uint64_t seed) : random_(seed) {
+    constexpr const char* kKinds[] = {"cuckoo_filter(", "bloom_filter(",
+                                      "bloom_filter(layout = blocked, ",
+                                      "bloom_filter(counting = on, "};
+    const uint64_t kind = random(4);
+    kind_ = kKinds[kind];
+    multiset_ = kind == 0 || kind == 3;
+    unique_ = one_in(4);
+    // The rate is low: a false positive would be told from a key that came back by nothing.
+    origin_ = make(unique_ ? "unique = on, " : "", "capacity = 1500, fpr = 1e-6");
+    change(origin_, 200 + random(600));
+    for (const char* options : {"", "", "growth = off, ", ""}) {
+      copies_.push_back(make(unique_ ? "unique = on, " : "", std::string(options) + "seed = 3"));
+    }
+    for (size_t i = 0; i < copies_.size(); ++i) {
+      ship(origin_, copies_[i], hashes_of(i));
+    }
+    further_ = make(unique_ ? "unique = on, " : "", "seed = 4");
+    ship(copies_[kRelay], further_, true);
+  }
+
+  void run() {
+    for (int step = 0; step < 60 && !testing::Test::HasFailure(); ++step) {
+      if (one_in(2)) {
+        transaction(origin_);
+      }
+      if (one_in(12)) {
+        origin_.db->run("INSERT INTO f(f) VALUES ('rebuild')");
+      }
+      if (one_in(15)) {
+        fork();
+      }
+      const size_t to = random(copies_.size());
+      if (one_in(2)) {
+        send(backup_.db != nullptr && one_in(6) ? backup_ : origin_, copies_[to]);
+      }
+      if (!messages_.empty() && one_in(2)) {
+        deliver(messages_[random(messages_.size())], copies_[to]);
+      }
+      if (one_in(5)) {
+        send(copies_[kRelay], further_);
+        deliver(messages_.back(), further_);
+      }
+    }
+    bring_up_to_date();
+  }
+
+ private:
+  static constexpr size_t kRelay = 3;
+  static bool hashes_of(size_t copy) { return copy == 0 || copy == kRelay; }
+  uint64_t random(uint64_t below) { return random_() % below; }
+  bool one_in(uint64_t n) { return random(n) == 0; }
+
+  Member make(const std::string& first, const std::string& rest) const {
+    Member member;
+    // A cuckoo or counting filter with unique = on takes an image by its hashes alone.
+    const bool takes_all = multiset_ && rest.starts_with("growth");
+    member.db = std::make_unique<Database>();
+    member.db->run("CREATE VIRTUAL TABLE f USING " + kind_ + (takes_all ? "" : first) + rest + ")");
+    return member;
+  }
+
+  void change(Member& to, uint64_t times) {
+    for (; times > 0; --times) {
+      const auto key = static_cast<int64_t>(random(kKeys));
+      if (!multiset_ || !one_in(3)) {
+        const bool skipped = unique_ && to.keys.contains(key);
+        to.db->run("INSERT OR IGNORE INTO f VALUES (" + std::to_string(key) + ")");
+        to.keys[key] += skipped ? 0 : 1;
+      } else if (to.keys.contains(key)) {
+        to.db->run("DELETE FROM f WHERE key = " + std::to_string(key));
+        if (--to.keys[key] == 0) {
+          to.keys.erase(key);
+        }
+      }
+    }
+  }
+
+  void transaction(Member& to) {
+    const Bag before = to.keys;
+    const std::string mark = to.mark();
+    to.db->run("BEGIN");
+    change(to, random(60));
+    if (one_in(3)) {
+      const Bag saved = to.keys;
+      to.db->run("SAVEPOINT s");
+      change(to, random(30));
+      if (one_in(2)) {
+        to.db->run("ROLLBACK TO s");
+        to.keys = saved;
+      }
+    }
+    if (one_in(4)) {
+      to.db->run("ROLLBACK");
+      to.keys = before;
+      EXPECT_EQ(to.mark(), mark);
+    } else {
+      to.db->run("COMMIT");
+    }
+  }
+
+  void ship(Member& from, Member& to, bool hashes) {
+    const bool all = hashes || (unique_ && multiset_);
+    const std::string image =
+        from.db->text(std::string("SELECT hex(filter_export('f'") + (all ? ", 'hashes'))" : "))"));
+    to.db->run("INSERT INTO f(f, key) VALUES ('import', x'" + image + "')");
+    to.keys = from.keys;
+    EXPECT_EQ(to.mark(), from.mark());
+  }
+
+  // A copy of the origin's file, that goes on.
+  void fork() {
+    Member fork;
+    fork.db = std::make_unique<Database>();
+    fork.keys = origin_.keys;
+    sqlite3_backup* const backup =
+        sqlite3_backup_init(fork.db->handle(), "main", origin_.db->handle(), "main");
+    ASSERT_NE(backup, nullptr);
+    EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+    EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+    EXPECT_EQ(fork.mark(), origin_.mark());
+    transaction(fork);
+    backup_ = std::move(fork);
+  }
+
+  // The changes since the receiver's mark; an image where there are none. It may come later.
+  void send(Member& from, Member& to) {
+    Message message;
+    message.from = to.mark();
+    message.to = from.mark();
+    message.keys = from.keys;
+    const std::string select =
+        "CREATE TEMP TABLE m AS SELECT filter_changes('f', x'" + message.from + "') AS x";
+    if (const Outcome outcome = from.db->attempt(select); outcome.code != SQLITE_OK) {
+      EXPECT_NE(outcome.message.find("does not go back to mark"), std::string::npos)
+          << outcome.message;
+      if (&from == &origin_) {
+        for (size_t i = 0; i < copies_.size(); ++i) {
+          if (&copies_[i] == &to) {
+            ship(from, to, hashes_of(i));
+          }
+        }
+      } else if (&to == &further_) {
+        ship(from, to, true);
+      }
+      message.changes = "x''";
+    } else {
+      message.changes = "x'" + from.db->text("SELECT hex(x) FROM m") + "'";
+      from.db->run("DROP TABLE m");
+    }
+    messages_.push_back(message);
+  }
+
+  void deliver(const Message& message, Member& to) {
+    const std::string before = to.mark();
+    const Outcome outcome =
+        to.db->attempt("INSERT INTO f(f, key) VALUES ('apply', " + message.changes + ")");
+    if (outcome.code == SQLITE_OK) {
+      EXPECT_TRUE(before == message.from || before == message.to);
+      EXPECT_EQ(to.mark(), message.to);
+      to.keys = message.keys;
+    } else {
+      const bool known = outcome.message.find("lead from mark") != std::string::npos ||
+                         outcome.message.find("CKCH") != std::string::npos ||
+                         outcome.message.starts_with("full: ");
+      EXPECT_TRUE(known) << outcome.message;
+      EXPECT_EQ(to.mark(), before);
+    }
+    if (one_in(4)) {
+      look_at(to);
+    }
+  }
+
+  void look_at(Member& member) {
+    uint64_t copies = 0;
+    for (int64_t key = 0; key < kKeys; ++key) {
+      const auto found = member.keys.find(key);
+      const uint64_t expected = found == member.keys.end() ? 0 : multiset_ ? found->second : 1;
+      copies += expected;
+      const int64_t count = member.db->number(
+          "SELECT ifnull((SELECT count FROM f WHERE key = " + std::to_string(key) + "), 0)");
+      ASSERT_EQ(count, static_cast<int64_t>(expected)) << key;
+    }
+    if (multiset_) {
+      EXPECT_EQ(member.db->number("SELECT count(*) FROM f"), static_cast<int64_t>(copies));
+    }
+    EXPECT_EQ(member.db->text("SELECT cuckoo_check('f')"), "ok");
+  }
+
+  void bring_up_to_date() {
+    for (Member& copy : copies_) {
+      send(origin_, copy);
+      deliver(messages_.back(), copy);
+      EXPECT_EQ(copy.mark(), origin_.mark());
+      EXPECT_EQ(copy.keys, origin_.keys);
+      look_at(copy);
+    }
+    send(copies_[kRelay], further_);
+    deliver(messages_.back(), further_);
+    EXPECT_EQ(further_.mark(), origin_.mark());
+    look_at(further_);
+    look_at(origin_);
+  }
+
+  std::mt19937_64 random_;
+  std::string kind_;
+  bool multiset_ = false;
+  bool unique_ = false;
+  Member origin_;
+  std::vector<Member> copies_;
+  Member further_;
+  Member backup_;
+  std::vector<Message> messages_;
+};
+
+TEST(ChangesModel, copies_hold_what_their_origin_held) {
+  const ModelSeeds seeds(kDefaultScripts);
+  for (uint64_t i = 0; i < seeds.count && !testing::Test::HasFailure(); ++i) {
+    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seeds.first + i));
+    ChangesScript(seeds.first + i).run();
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test
