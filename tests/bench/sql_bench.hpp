@@ -32,6 +32,8 @@ void bench_bulk(const Settings& settings, Report& report);
 void bench_commit(const Settings& settings, Report& report);
 // sql_bench_ring.cpp
 void bench_ring(const Settings& settings, Report& report);
+// sql_bench_changes.cpp
+void bench_changes(const Settings& settings, Report& report);
 // sql_bench_size.cpp
 void bench_bloom_bits(const Settings& settings, Report& report);
 void bench_bits(const Settings& settings, Report& report);
