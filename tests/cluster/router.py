@@ -158,12 +158,13 @@ class Router:
         return owned
 
     def write(self, added, removed):
+        # Not into the copies themselves: any change of its own would end a copy's mark.
+        self.db.execute("BEGIN")
+        self.db.executemany("INSERT OR IGNORE INTO recent VALUES (?)", [(k,) for k in added])
+        self.db.execute("COMMIT")
         added, removed = self.owners(added), self.owners(removed)
         for name, machine in self.machines.items():
             machine.call("write", added[name], removed[name])
-            # Not into the copy itself: any change of its own would end its mark.
-            self.db.executemany("INSERT OR IGNORE INTO recent VALUES (?)",
-                                [(k,) for k in added[name]])
 
     def may_have(self, name, keys):
         question = (f"SELECT filter_contains('{name}', ?1)"
