@@ -99,8 +99,10 @@ Status check_mark(const ImageHeader& header) {
     return corrupt("image of format " + std::to_string(header.version) +
                    (header.mark.has_value() ? " with a mark" : " without a mark"));
   }
-  if (header.mark && (header.mark->kind != header.spec.kind || header.mark->width != header.width ||
-                      header.mark->seed != header.seed)) {
+  if (header.mark &&
+      (header.mark->kind != header.spec.kind || header.mark->width != header.width ||
+       header.mark->seed != header.seed || header.mark->capacity != header.capacity ||
+       header.mark->geometry != header.geometry)) {
     return corrupt("image with the mark of another filter");
   }
   return {};

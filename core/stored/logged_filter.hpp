@@ -268,6 +268,7 @@ class LoggedFilter {
   Status remake(FilterContents& contents, bool outgrown);
 
   bool keeps_marks() const noexcept;
+  bool follows(const FilterMark& mark) const noexcept;
   FilterMark own_mark() const noexcept;
   Result<std::optional<MarkedPlaces>> places();
   Status take_mark(const FilterMark& mark);

@@ -124,10 +124,15 @@ Result<std::optional<FilterMark>> LoggedFilter::mark() {
   return keeps_hashes() ? std::optional(own_mark()) : std::nullopt;
 }
 
-// What the filter holds is what the mark names. Where hashes count once whatever they count
-// elsewhere, that can't be said of a mark that is not of such a filter itself.
+// Where hashes count once, whatever they count elsewhere.
+bool LoggedFilter::follows(const FilterMark& mark) const noexcept {
+  return keeps_marks() && (mark.unique || !multiset() || !options_.unique);
+}
+
+// What the filter holds is what the mark names. In another geometry that would not stay so: there
+// a remove of what was never added takes another entry, or none.
 Status LoggedFilter::take_mark(const FilterMark& mark) {
-  if (!keeps_marks() || (multiset() && options_.unique && !mark.unique)) {
+  if (!follows(mark) || mark.geometry != base().words() || mark.capacity != record_.capacity) {
     return {};
   }
   MarkedPlaces next;
@@ -280,16 +285,22 @@ Result<bool> LoggedFilter::apply(const FilterChanges& changes) {
                    mark_text(changes.to) + ", and it has " + text_of(now) +
                    "; ask for the changes since its mark, or ship the image");
   }
+  if (!follows(changes.to)) {
+    return invalid("unique = on follows only what is unique, too");
+  }
   const FilterMark& from = changes.from;
   if (from.kind != options_.spec.kind || from.width != options_.width ||
       from.seed != options_.seed) {
     return corrupt("marked places of another filter");
   }
-  if (!multiset()) {
-    CUCKOO_TRY(keeps_hashes() ? log_additions(changes) : fold_changes(changes));
-  } else {
-    CUCKOO_TRY(keeps_hashes() ? log_changes(changes) : fold_changes(changes));
+  const uint64_t most = items() + changes.hashes.size();
+  if (!multiset() && (changes.items < items() || changes.items > most)) {
+    return invalid("the changes leave " + std::to_string(changes.items) + " items, expected " +
+                   std::to_string(items()) + " to " + std::to_string(most));
   }
+  CUCKOO_TRY(!keeps_hashes() ? fold_changes(changes)
+             : multiset()    ? log_changes(changes)
+                             : log_additions(changes));
   note_key_types(changes.key_types);
   CUCKOO_TRY(poison_.writing([&] { return take_mark(changes.to); }));
   return true;
@@ -297,13 +308,12 @@ Result<bool> LoggedFilter::apply(const FilterChanges& changes) {
 
 // Removes go first, so that what leaves makes room for what comes. One that finds nothing then was
 // of a key that was never added, but shared its cells with one that is added here: it has its turn
-// when that is in the pages. What finds nothing even so is left out: it removed what shares its
-// cells in the other filter's geometry, and does not in this one's.
+// when that is in the pages. In the geometry of the marks nothing is left then.
 Status LoggedFilter::log_changes(const FilterChanges& changes) {
   const uint64_t added = sum_of(changes.hashes, additions_of);
-  const uint64_t removed = sum_of(changes.hashes, removals_of);
-  if (items() + added > item_limit_ + removed) {
-    return more_than_fit(added - std::min(added, removed));
+  const uint64_t removed = std::min(sum_of(changes.hashes, removals_of), items());
+  if (items() - removed + added > item_limit_) {
+    return full_error();
   }
   CUCKOO_TRY(pages_.load_all(record_));
   const auto remove = [this](uint64_t hash) {
@@ -338,15 +348,13 @@ Status LoggedFilter::log_changes(const FilterChanges& changes) {
 
 // To a set. Which hashes were new there is not said, how many is: any will do.
 Status LoggedFilter::log_additions(const FilterChanges& changes) {
-  const auto is_fresh = [this](const ChangedHash& one) { return tail_.net(one.first) <= 0; };
-  const auto fresh =
-      static_cast<uint64_t>(std::count_if(changes.hashes.begin(), changes.hashes.end(), is_fresh));
-  if (changes.items < items() || changes.items - items() > fresh) {
-    return invalid("the changes leave " + std::to_string(changes.items) + " items, expected " +
-                   std::to_string(items()) + " to " + std::to_string(items() + fresh));
-  }
   if (changes.items > item_limit_) {
-    return more_than_fit(changes.items - items());
+    return full_error();
+  }
+  const auto is_fresh = [this](const ChangedHash& one) { return tail_.net(one.first) <= 0; };
+  if (std::count_if(changes.hashes.begin(), changes.hashes.end(), is_fresh) <
+      static_cast<int64_t>(changes.items - items())) {
+    return invalid("the changes leave more items than they add hashes");
   }
   return poison_.changing([&]() -> Status {
     dirty_ = true;

@@ -100,7 +100,7 @@ Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow) {
   contents.hashes = [&replay](const CountedHashSink& sink) { return replay.merge(sink); };
   contents.hash_count = replay.hashes();
   // With nothing dropped and the same geometry, copies that were up to date stay so.
-  if (contents.items == items() && contents.filter->words() == base().words() &&
+  if (replay.dropped() == 0 && contents.filter->words() == base().words() &&
       contents.capacity == record_.capacity) {
     CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
   }
@@ -343,12 +343,10 @@ Result<FilterContents> LoggedFilter::contents(bool with_hashes) {
   contents.capacity = record_.capacity;
   contents.items = items();
   contents.key_types = record_.key_types;
+  CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
   const bool outgrown = keeps_hashes() && contents.filter->outgrown(items(), record_.capacity);
   if (with_hashes || outgrown) {
     CUCKOO_TRY(remake(contents, outgrown));
-  }
-  if (contents.items == items()) {  // else something was dropped
-    CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
   }
   return contents;
 }
@@ -362,6 +360,9 @@ Status LoggedFilter::remake(FilterContents& contents, bool outgrown) {
   contents.items = multiset() ? replay->items() : items();
   if (outgrown) {
     contents.capacity = std::max(record_.capacity, needed);
+  }
+  if (replay->dropped() > 0 || contents.capacity != record_.capacity) {
+    contents.mark.reset();
   }
   CUCKOO_ASSIGN_OR_RETURN(contents.filter, options_.make_filter_for(contents.capacity));
   return fill(*contents.filter, needed, contents.hashes);

@@ -11,7 +11,9 @@
 //   I2  a place counts only while the log that it is in stands: its epoch, and at the end its
 //       position, chain value and, where no log tells what is in the pages, base_id. So every other
 //       change ends it, one by a library that knows no marks as well.
-//   I3  nothing is believed: magic, version, lengths, ranges and checksums are verified.
+//   I3  a filter has marks of its own geometry alone: equal marks, equal cells once all is folded,
+//       whatever was removed that was never added.
+//   I4  nothing is believed: magic, version, lengths, ranges and checksums are verified.
 //
 // Bytes: FORMAT.md, "Marks".
 #pragma once

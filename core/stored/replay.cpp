@@ -92,8 +92,8 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
   if (keeps) {
     kept_.reserve(most);
   }
-  hashes_ = items_ = entries_ = 0;
-  CUCKOO_TRY(merge_left([&](uint64_t hash, uint64_t count) -> Status {
+  hashes_ = items_ = entries_ = dropped_ = 0;
+  const auto take = [&](uint64_t hash, uint64_t count) -> Status {
     ++hashes_;
     items_ += count;
     entries_ += count <= kMaxCopiesInBuckets ? count : 1;
@@ -101,7 +101,8 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
       keep(hash, count);
     }
     return {};
-  }));
+  };
+  CUCKOO_TRY(merge_left(take, dropped_));
   all_kept_ = keeps;
   if (all_kept_) {
     LargeVector<uint64_t>().swap(raw_);
@@ -131,13 +132,15 @@ Status LogReplay::hand_kept(const CountedHashSink& sink) const {
 }
 
 template <class Sink>
-Status LogReplay::merge_left(Sink&& sink) const {
-  const auto floor_at_zero = [](int64_t count, std::span<const uint64_t> entries) {
+Status LogReplay::merge_left(Sink&& sink, uint64_t& dropped) const {
+  const auto floor_at_zero = [&dropped](int64_t count, std::span<const uint64_t> entries) {
     for (const uint64_t entry : entries) {
       if ((entry & kRemoveBit) == 0) {
         ++count;
       } else if (count > 0) {
         --count;
+      } else {
+        ++dropped;
       }
     }
     return count;
@@ -146,12 +149,17 @@ Status LogReplay::merge_left(Sink&& sink) const {
     if (count == 0) {
       return {};
     }
-    return sink(hash, multiset_ && !unique_ ? static_cast<uint64_t>(count) : 1);
+    const auto left = static_cast<uint64_t>(count);
+    if (multiset_ && unique_) {
+      dropped += left - 1;
+    }
+    return sink(hash, multiset_ && !unique_ ? left : 1);
   });
 }
 
 Status LogReplay::merge(const CountedHashSink& sink) const {
-  return all_kept_ ? hand_kept(sink) : merge_left(sink);
+  uint64_t dropped = 0;  // as read() found
+  return all_kept_ ? hand_kept(sink) : merge_left(sink, dropped);
 }
 
 Status LogReplay::merge_net(const NetSink& sink) const {

@@ -74,10 +74,13 @@ class LogReplay {
   // Entries of a filter that holds them, where each item takes a slot: a hash with more copies than
   // kMaxCopiesInBuckets is one, in the overflow table.
   uint64_t entries() const noexcept { return entries_; }
+  // Removes of what was never added, and copies that don't count: without any, what is left is what
+  // the entries add up to.
+  uint64_t dropped() const noexcept { return dropped_; }
 
  private:
   template <class Sink>
-  Status merge_left(Sink&& sink) const;
+  Status merge_left(Sink&& sink, uint64_t& dropped) const;
   void keep(uint64_t hash, uint64_t count);
   Status hand_kept(const CountedHashSink& sink) const;
   // cancel(compacted count, run of raw entries): what is left of a hash.
@@ -101,6 +104,7 @@ class LogReplay {
   uint64_t hashes_ = 0;
   uint64_t items_ = 0;
   uint64_t entries_ = 0;
+  uint64_t dropped_ = 0;
 };
 
 }  // namespace cuckoo

@@ -112,7 +112,7 @@ class LiveFilter final : public LiveTable {
   // where there is none. Throw SqlError.
   std::optional<FilterMark> mark();
   std::vector<std::byte> changes_since(std::span<const std::byte> mark);
-  void apply(std::span<const std::byte> changes);
+  void apply(std::span<const std::byte> bytes);
 
   // The transaction contract, called by every instance.
   void commit() noexcept;

@@ -119,9 +119,13 @@ Status FilterStore::read_state(const std::string& key, std::vector<std::byte>& s
                                     schema().c_str(), table().c_str()));
     select.bind(1, key);
     state.clear();
-    if (select.step() && select.type(0) == SQLITE_BLOB) {
-      state.assign(select.bytes(0).begin(), select.bytes(0).end());
+    if (!select.step()) {
+      return {};
     }
+    if (select.type(0) != SQLITE_BLOB || select.bytes(0).empty()) {
+      return corrupt("row \"" + key + "\" of the config, which is no BLOB");
+    }
+    state.assign(select.bytes(0).begin(), select.bytes(0).end());
     return {};
   });
 }

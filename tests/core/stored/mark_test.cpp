@@ -78,7 +78,7 @@ TEST(Mark, every_field_counts) {
   EXPECT_EQ(ids.size(), 11U);
 }
 
-TEST(Mark, I3_every_changed_byte_is_found) {
+TEST(Mark, I4_every_changed_byte_is_found) {
   const Bytes bytes = encode_mark(sample_mark());
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (const unsigned bit : {1U, 128U}) {
@@ -97,7 +97,7 @@ TEST(Mark, I3_every_changed_byte_is_found) {
   EXPECT_FALSE(decode_mark(longer).ok());
 }
 
-TEST(Mark, I3_what_no_filter_has_is_refused) {
+TEST(Mark, I4_what_no_filter_has_is_refused) {
   const auto refused = [](size_t at, unsigned value) {
     Bytes bytes = encode_mark(sample_mark());
     bytes[at] = static_cast<std::byte>(value);
@@ -143,7 +143,7 @@ TEST(MarkedPlaces, the_latest_of_equal_marks_is_found) {
   EXPECT_EQ(places.find(places.last)->chain, 99U);
 }
 
-TEST(MarkedPlaces, I3_damage_is_found) {
+TEST(MarkedPlaces, I4_damage_is_found) {
   const MarkedPlaces places = sample_places(3);
   const Bytes bytes = encode_places(places);
   for (size_t at = 0; at < bytes.size(); ++at) {
