@@ -224,6 +224,57 @@ TEST_P(FilterChangesOf, copies_have_the_origins_cells_whatever_was_removed) {
   EXPECT_GT(foreign, 10U);
 }
 
+// A thousand days of a few changes each, over an image.
+TEST_P(FilterChangesOf, a_long_chain_holds_what_the_origin_holds_key_by_key) {
+  StoredFilter origin(with_growth(true));
+  origin.add(0, 1000);
+  origin.commit();
+  const std::unique_ptr<StoredFilter> copies[] = {copy_of(origin, true, true),
+                                                  copy_of(origin, true, false)};
+  std::mt19937_64 random(5);
+  Counts model = hashes_in(origin.filter);
+  int images = 0;
+  for (int day = 0; day < 1000; ++day) {
+    const FilterMark before = mark_of(origin.filter);
+    for (int i = 0; i < 6; ++i) {
+      const uint64_t key = random() % 2500;
+      const uint64_t hash = nth_hash(key);
+      if (!multiset() || i % 2 == 0) {
+        origin.add_copies(key, 1);
+        model[hash] = multiset() ? model[hash] + 1 : 1;
+      } else if (model.contains(hash)) {
+        ASSERT_TRUE(origin.remove(hash));
+        if (--model[hash] == 0) {
+          model.erase(hash);
+        }
+      }
+    }
+    origin.commit();
+    const Result<FilterChanges> changes = origin.filter.changes_since(before);
+    for (const auto& copy : copies) {
+      if (changes.ok()) {
+        apply(*copy, changes.value());
+      } else {  // it compacted its log
+        Result<FilterContents> contents = origin.filter.contents(true);
+        ASSERT_TRUE(contents.ok());
+        ASSERT_TRUE(copy->filter.import(origin.filter.options(), std::move(contents.value())).ok());
+        ++images;
+      }
+      copy->commit();
+      ASSERT_EQ(mark_of(copy->filter), mark_of(origin.filter)) << "day " << day;
+    }
+  }
+  for (const auto& copy : copies) {
+    EXPECT_EQ(copy->filter.items(), origin.filter.items());
+    for (uint64_t key = 0; key < 2500; ++key) {
+      ASSERT_TRUE(copy->has(nth_hash(key)) || !model.contains(nth_hash(key))) << key;
+    }
+    copy->expect_good();
+  }
+  EXPECT_EQ(hashes_in(copies[0]->filter), model);
+  EXPECT_LE(images, 4);
+}
+
 TEST_P(FilterChangesOf, no_change_is_a_change_that_does_nothing) {
   StoredFilter origin(with_growth(true));
   origin.add(0, 100);
