@@ -1,7 +1,7 @@
 // Which scripts a model test runs: a script is its seed.
 //
 //   CUCKOO_MODEL_SCRIPTS=n   n scripts instead of the test's share
-//   CUCKOO_MODEL_FIRST=s     starts at seed s instead of 1 (under a sanitizer: 1,000,001)
+//   CUCKOO_MODEL_FIRST=s     starts at seed s instead of 1 (where tests are slow: 1,000,001)
 //   CUCKOO_SEED=s            the one script with that seed, as a failure names it
 #pragma once
 
@@ -25,8 +25,8 @@ struct ModelSeeds {
   }
 
  private:
-  // Under a sanitizer a third of a test's share takes as long; those are other scripts.
-#if defined(CUCKOO_SANITIZED)
+  // With sanitizers or in an emulator a third of a test's share takes as long; other scripts.
+#if defined(CUCKOO_SLOW)
   static constexpr uint64_t kSlowness = 3;
   static constexpr uint64_t kFirst = 1'000'001;
 #else

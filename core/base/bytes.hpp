@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
+
+#include "core/base/uint128.hpp"
 
 namespace cuckoo {
-
-// 128-bit products and buckets. GCC and Clang have it on every 64-bit target.
-__extension__ using uint128 = unsigned __int128;
 
 template <class Unsigned>
 inline Unsigned load_le(const std::byte* from) noexcept {
@@ -48,6 +48,14 @@ inline uint64_t load_le48(const std::byte* from) noexcept {
 inline void store_le48(std::byte* to, uint64_t value) noexcept {
   store_le(to, static_cast<uint32_t>(value));
   store_le(to + 4, static_cast<uint16_t>(value >> 32));
+}
+
+inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+inline bool equal_bytes(std::span<const std::byte> a, std::span<const std::byte> b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 inline bool all_zero(std::span<const std::byte> bytes) noexcept {

@@ -21,7 +21,7 @@ void sort_by_position(FlashIndex::Entries& entries) {
   constexpr uint32_t kDigits = uint32_t{1} << kDigitBits;
   constexpr size_t kWorthIt = 4096;
   if (entries.size() < kWorthIt) {
-    std::ranges::sort(entries);
+    std::sort(entries.begin(), entries.end());
     return;
   }
   FlashIndex::Entries sorted(entries.size());
@@ -100,7 +100,8 @@ void FlashIndex::fill_slots() const {
 }
 
 bool FlashIndex::was_loaded(uint32_t hash, uint32_t position) const noexcept {
-  return view_.list    ? std::ranges::binary_search(*view_.list, Entry{position, hash})
+  return view_.list
+             ? std::binary_search(view_.list->begin(), view_.list->end(), Entry{position, hash})
          : view_.slots ? view_.slots->contains(hash, position)
                        : false;
 }
@@ -149,14 +150,15 @@ FlashIndex::Entries FlashIndex::by_position() const {
     const Entries gone = sorted(gone_);
     Entries present;
     present.reserve(loaded.size());
-    std::ranges::set_difference(loaded, gone, std::back_inserter(present));
+    std::set_difference(loaded.begin(), loaded.end(), gone.begin(), gone.end(),
+                        std::back_inserter(present));
     loaded.swap(present);
   }
   if (own.empty()) {
     return loaded;
   }
   Entries all(loaded.size() + own.size());
-  std::ranges::merge(loaded, own, all.begin());
+  std::merge(loaded.begin(), loaded.end(), own.begin(), own.end(), all.begin());
   return all;
 }
 
@@ -188,7 +190,8 @@ Status FlashIndex::check() const {
     return corrupt("index with " + std::to_string(loaded) + " loaded entries");
   }
   const auto out_of_order = [](const Entry& a, const Entry& b) { return a.first >= b.first; };
-  if (view_.list && std::ranges::adjacent_find(*view_.list, out_of_order) != view_.list->end()) {
+  if (view_.list && std::adjacent_find(view_.list->begin(), view_.list->end(), out_of_order) !=
+                        view_.list->end()) {
     return corrupt("index list that does not ascend");
   }
   if (view_.slots) {

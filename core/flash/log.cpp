@@ -1,4 +1,5 @@
 #include "core/flash/log.hpp"
+#include "core/base/bytes.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -67,7 +68,7 @@ Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<cons
     if (image.empty()) {
       return this->read(layout.address(position) + from, out);
     }
-    std::ranges::copy(image.subspan(start + from, out.size()), out.begin());
+    std::copy_n(image.begin() + static_cast<std::ptrdiff_t>(start + from), out.size(), out.begin());
     return {};
   };
   const size_t room = layout.room_bytes(offset);
@@ -99,7 +100,7 @@ Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<cons
   // Of a drop the value, too: it says what becomes of other records.
   const bool is_drop = header->type == FlashRecordType::kDrop;
   std::vector<std::byte> head(is_drop ? size : header->head_bytes());
-  std::ranges::copy(std::span(bytes).first(header->header_bytes()), head.begin());
+  std::copy_n(bytes, header->header_bytes(), head.begin());
   CUCKOO_TRY(read(header->header_bytes(), std::span(head).subspan(header->header_bytes())));
   if (!verify_flash_record(std::span(head).first(header->head_bytes()), sequence, offset) ||
       (is_drop && !verify_flash_record(head, sequence, offset))) {
@@ -141,7 +142,7 @@ Status FlashLog::program(uint64_t address, std::span<const std::byte> bytes) {
   }
   return verify(
       address, bytes.size(),
-      [&](const std::vector<std::byte>& read) { return std::ranges::equal(read, bytes); },
+      [&](const std::vector<std::byte>& read) { return equal_bytes(read, bytes); },
       "what was programmed does not read back");
 }
 

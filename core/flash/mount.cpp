@@ -71,9 +71,9 @@ Status FlashMount::read_headers() {
   for (uint32_t block = 0; block < count; ++block) {
     CUCKOO_TRY(read_header(block));
   }
-  std::ranges::sort(hot_);
-  std::ranges::sort(cold_);
-  std::ranges::sort(found_, [](const Anchor& a, const Anchor& b) {
+  std::sort(hot_.begin(), hot_.end());
+  std::sort(cold_.begin(), cold_.end());
+  std::sort(found_.begin(), found_.end(), [](const Anchor& a, const Anchor& b) {
     return std::tuple(a.id, a.sequence, a.offset) > std::tuple(b.id, b.sequence, b.offset);
   });
   return {};
@@ -163,7 +163,7 @@ Result<std::vector<FlashMount::Piece>> FlashMount::read_chain(const Anchor& anch
     chain.push_back(piece);
     block = piece.header.previous;
   }
-  std::ranges::reverse(chain);
+  std::reverse(chain.begin(), chain.end());
   state_.checkpoint_blocks.clear();
   for (const Piece& piece : chain) {
     state_.checkpoint_blocks.push_back(piece.block);
@@ -322,8 +322,8 @@ Result<bool> FlashMount::tail_has_begun() {
 
 FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const {
   FlashReplay::Opened blocks;
-  std::ranges::copy_if(opened, std::back_inserter(blocks),
-                       [&](const auto& one) { return one.first >= state_.streams.tail_sequence; });
+  std::copy_if(opened.begin(), opened.end(), std::back_inserter(blocks),
+               [&](const auto& one) { return one.first >= state_.streams.tail_sequence; });
   return blocks;
 }
 
@@ -331,21 +331,21 @@ FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const
 // without each other. All other anchor blocks are erased before anything is.
 Status FlashMount::free_other_anchor_blocks() {
   const Anchor& newest = found_.front();
-  const auto before =
-      std::ranges::find_if(found_, [&](const Anchor& anchor) { return anchor.id != newest.id; });
+  const auto before = std::find_if(found_.begin(), found_.end(),
+                                   [&](const Anchor& anchor) { return anchor.id != newest.id; });
   // Of the first checkpoint there may be none but its own; then the first of these.
   const Anchor& fallback = before != found_.end() ? *before : found_.back();
   const std::array keep{newest.block, fallback.block};
   std::vector<uint32_t> others = anchor_blocks_;
   for (const uint32_t block : anchors_.blocks()) {
-    if (std::ranges::find(others, block) == others.end()) {
+    if (std::find(others.begin(), others.end(), block) == others.end()) {
       others.push_back(block);
     }
   }
-  std::ranges::sort(others);
+  std::sort(others.begin(), others.end());
   bool one_is_free = false;
   for (const uint32_t block : others) {
-    if (std::ranges::find(keep, block) != keep.end()) {
+    if (std::find(keep.begin(), keep.end(), block) != keep.end()) {
       continue;
     }
     Status erased = log_.prepare(block);

@@ -137,12 +137,12 @@ uint32_t FlashPieces::first_units(uint64_t key_bytes, uint64_t value_bytes) cons
 }
 
 bool is_erased(std::span<const std::byte> bytes) noexcept {
-  return std::ranges::all_of(bytes, [](std::byte b) { return b == kErased; });
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == kErased; });
 }
 
 void encode_erase_header(uint32_t block, uint32_t erase_count, std::span<std::byte> unit) {
-  std::ranges::fill(unit, kErased);
-  std::ranges::fill(unit.first(12), std::byte{0});
+  std::fill(unit.begin(), unit.end(), kErased);
+  std::fill_n(unit.begin(), 12, std::byte{0});
   unit[0] = std::byte{kEraseHeader};
   unit[1] = std::byte{kFlashFormatVersion};
   store_le(&unit[4], erase_count);
@@ -158,7 +158,7 @@ std::optional<uint32_t> decode_erase_header(uint32_t block, std::span<const std:
 }
 
 void encode_open_header(uint32_t block, const FlashOpenHeader& header, std::span<std::byte> unit) {
-  std::ranges::fill(unit, kErased);
+  std::fill(unit.begin(), unit.end(), kErased);
   store_le(&unit[0], header.sequence << 8 | static_cast<uint8_t>(header.purpose));
   store_le(&unit[8], header.next);
   store_le(&unit[12], header_crc(unit.first(12), block));

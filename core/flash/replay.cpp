@@ -13,7 +13,7 @@ FlashReplay::FlashReplay(FlashState& state, FlashLog& log, Opened hot, Opened co
       cold_{.purpose = FlashPurpose::kCold, .now = state.streams.cold, .opened = std::move(cold)} {}
 
 bool FlashReplay::applied(uint32_t block) const noexcept {
-  return std::ranges::find(applied_, block) != applied_.end();
+  return std::find(applied_.begin(), applied_.end(), block) != applied_.end();
 }
 
 // --- the order of events -------------------------------------------------------------------------
@@ -302,7 +302,7 @@ Status FlashReplay::read_from(std::span<const std::byte> image, uint32_t positio
     return log_.read(layout.address(position), out);
   }
   const size_t start = layout.bytes_of(layout.locate(position).offset);
-  std::ranges::copy(image.subspan(start, out.size()), out.begin());
+  std::copy_n(image.begin() + static_cast<std::ptrdiff_t>(start), out.size(), out.begin());
   return {};
 }
 

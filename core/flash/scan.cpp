@@ -136,8 +136,8 @@ Status FlashScan::begin(const Source& from) {
       cold_.push_back({cold.record().header.lsn, cold.position()});
     }
   }
-  std::ranges::sort(blocks_);
-  std::ranges::sort(cold_, {}, &Cold::lsn);
+  std::sort(blocks_.begin(), blocks_.end());
+  std::sort(cold_.begin(), cold_.end(), [](const Cold& a, const Cold& b) { return a.lsn < b.lsn; });
   return next_hot(from);
 }
 

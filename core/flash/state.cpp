@@ -226,7 +226,8 @@ Status FlashState::sweep() {
     if (kind == FlashBlockKind::kData) {
       CUCKOO_TRY(release_if_dead(block));
     } else if ((kind == FlashBlockKind::kCheckpoint &&
-                std::ranges::find(checkpoint_blocks, block) == checkpoint_blocks.end()) ||
+                std::find(checkpoint_blocks.begin(), checkpoint_blocks.end(), block) ==
+                    checkpoint_blocks.end()) ||
                (kind == FlashBlockKind::kReserved && !streams.go_on_in(block))) {
       CUCKOO_TRY(free_block(block));
     }

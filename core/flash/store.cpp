@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/base/bytes.hpp"
 #include "core/flash/mount.hpp"
 #include "core/flash/replay.hpp"
 
@@ -105,7 +106,7 @@ Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std
     if (!status.ok()) {
       return true;
     }
-    if (!record.header.is_entry() || !std::ranges::equal(record.key, key)) {
+    if (!record.header.is_entry() || !equal_bytes(record.key, key)) {
       ++state_.stats.false_reads;
       return false;
     }
@@ -225,7 +226,8 @@ Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
       all.push_back({{head.header.lsn, position, head.header.total_value_bytes}, hash});
     }
   }
-  std::ranges::sort(all, {}, [](const Listed& listed) { return listed.entry.lsn; });
+  std::sort(all.begin(), all.end(),
+            [](const Listed& a, const Listed& b) { return a.entry.lsn < b.entry.lsn; });
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/base/bytes.hpp"
 #include "core/flash/store.hpp"
 
 namespace cuckoo {
@@ -72,7 +73,7 @@ Status FlashStore::check_record(uint32_t position, uint32_t hash, Tally& tally) 
   }
   const auto [first, last] = tally.keys.equal_range(hash);
   for (auto other = first; other != last; ++other) {
-    if (std::ranges::equal(other->second, record.key)) {
+    if (equal_bytes(other->second, record.key)) {
       return wrong("is the second head of its key (I5)");
     }
   }

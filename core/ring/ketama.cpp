@@ -1,7 +1,5 @@
 #include "core/ring/ketama.hpp"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -14,44 +12,19 @@ constexpr uint32_t kHashesPerNode = 40;
 
 }  // namespace
 
-struct Ketama::Md5 {
-  EVP_MD* algorithm = nullptr;
-  EVP_MD_CTX* context = nullptr;
-
-  Md5() noexcept = default;
-  Md5(const Md5&) = delete;
-  Md5& operator=(const Md5&) = delete;
-  ~Md5() {
-    EVP_MD_CTX_free(context);
-    EVP_MD_free(algorithm);
-  }
-};
-
-Ketama::Ketama(std::unique_ptr<Md5> md5) noexcept : md5_(std::move(md5)) {}
-
-Ketama::~Ketama() = default;
-
 Result<std::shared_ptr<Ketama>> Ketama::make() {
-  auto md5 = std::make_unique<Md5>();
-  md5->algorithm = EVP_MD_fetch(nullptr, "MD5", nullptr);
-  md5->context = EVP_MD_CTX_new();
-  if (md5->context == nullptr) {
-    throw std::bad_alloc();
-  }
-  if (md5->algorithm == nullptr || EVP_DigestInit_ex(md5->context, md5->algorithm, nullptr) != 1) {
+  auto ketama = std::make_shared<Ketama>();
+  if (ketama->md5_.compute(DigestKind::kMd5, {}).empty()) {
     return invalid("ketama needs MD5, which this system's OpenSSL does not offer");
   }
-  return std::shared_ptr<Ketama>(new Ketama(std::move(md5)));
+  return ketama;
 }
 
+// compute() fails where there is no MD5 or, at first, no memory; make() has seen to both.
 std::array<uint32_t, 4> Ketama::digest(std::span<const std::byte> bytes) noexcept {
-  std::array<std::byte, EVP_MAX_MD_SIZE> digest{};
-  // They fail where there is no such digest or no memory; make() has seen to both.
-  EVP_DigestInit_ex(md5_->context, nullptr, nullptr);
-  EVP_DigestUpdate(md5_->context, bytes.data(), bytes.size());
-  EVP_DigestFinal_ex(md5_->context, reinterpret_cast<unsigned char*>(digest.data()), nullptr);
+  const std::span<const std::byte> digest = md5_.compute(DigestKind::kMd5, bytes);
   std::array<uint32_t, 4> parts{};
-  for (size_t i = 0; i < parts.size(); ++i) {
+  for (size_t i = 0; i < parts.size() && 4 * i < digest.size(); ++i) {
     parts[i] = load_le<uint32_t>(digest.data() + 4 * i);
   }
   return parts;
@@ -101,7 +74,7 @@ Result<std::vector<RingPoint>> Ketama::points(KetamaDialect dialect,
     const uint32_t hashes = ketama_hashes(dialect, nodes[rank]->weight, total, nodes.size());
     for (uint32_t k = 0; k < hashes; ++k) {
       const std::string text = label + std::to_string(k);
-      for (const uint32_t part : digest(std::as_bytes(std::span(text)))) {
+      for (const uint32_t part : digest(bytes_of(text))) {
         points.push_back({position(part), static_cast<uint16_t>(rank)});
       }
     }

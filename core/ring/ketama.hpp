@@ -32,6 +32,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/digest.hpp"
 #include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/ring/node.hpp"
@@ -49,7 +50,7 @@ uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_
 class Ketama {
  public:
   static Result<std::shared_ptr<Ketama>> make();  // fails where OpenSSL refuses MD5
-  ~Ketama();
+  Ketama() noexcept = default;                    // for make()
   Ketama(const Ketama&) = delete;
   Ketama& operator=(const Ketama&) = delete;
 
@@ -63,9 +64,7 @@ class Ketama {
                                         std::span<const RingNode* const> nodes, const Poll& poll);
 
  private:
-  struct Md5;
-  explicit Ketama(std::unique_ptr<Md5> md5) noexcept;
-  std::unique_ptr<Md5> md5_;
+  Digester md5_;
 };
 
 }  // namespace cuckoo

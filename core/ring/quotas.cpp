@@ -1,10 +1,15 @@
 #include "core/ring/quotas.hpp"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <queue>
 
 namespace cuckoo {
+
+// Priorities are compared with what was computed before, and quotas are stored.
+static_assert(FLT_EVAL_METHOD == 0, "reals must not be computed with more bits than they have");
+
 namespace {
 
 // A slot that a node has or could have next: its place in the order in which slots are given.

@@ -141,7 +141,7 @@ Status FilterWindow::rotate() {
     return Error{ErrorCode::kFull, "as many generations as row ids allow", 0};
   }
   const FilterRecord last = newest_->record();
-  const uint64_t older = std::min(older_.size() + 1, options().generations - 1);
+  const uint64_t older = std::min<uint64_t>(older_.size() + 1, options().generations - 1);
   auto next = std::make_unique<LoggedFilter>(options(), storage_);
   const uint64_t past = log_chain_restart(last.end_chain, last.base_id);  // its log and its pages
   CUCKOO_TRY(next->create(epoch, last.rotation + 1, older, past));

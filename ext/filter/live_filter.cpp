@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "core/base/bytes.hpp"
 #include "core/filter/legacy_bloom.hpp"
 #include "core/stored/pair_filter.hpp"
 
@@ -15,7 +16,7 @@ LiveFilter::LiveFilter(Connection& connection, const std::string& schema, const 
 
 // Some clients bind bytes as TEXT if they are not told.
 const char* LiveFilter::hint(std::string_view name) noexcept {
-  const auto bytes = std::as_bytes(std::span(name));
+  const auto bytes = bytes_of(name);
   return looks_like_image(bytes) || looks_like_legacy_file(bytes) ? kHintBindAsBlob : "";
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/stored/hash_sort.hpp"
 
+#include "core/base/bytes.hpp"
 #include "ext/filter/live_filter.hpp"
 #include "ext/filter/source.hpp"
 
@@ -51,8 +52,7 @@ void LiveFilter::check_stored() {
     (void)FilterSource(store_, source_->key).stored();
   }
   const ShadowStore::HeldRecord held(store_);
-  const bool same_record =
-      std::ranges::equal(held.bytes(), encode_record(filter_->newest().record()));
+  const bool same_record = equal_bytes(held.bytes(), encode_record(filter_->newest().record()));
   if (!filter_->pending() && !same_record) {
     throw_if(table(), corrupt("record that is not the one that was written"));
   }

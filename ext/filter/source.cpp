@@ -2,6 +2,7 @@
 
 #include <span>
 
+#include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 
 #include "ext/sqlite/statement.hpp"
@@ -78,7 +79,7 @@ std::string shown(const std::string& schema, const SourceColumn& source) {
 int64_t checksum(const FilterSource::Stored& stored) {
   const std::string all =
       stored.source + '\0' + stored.key_type + '\0' + (stored.triggers ? "on" : "off") + '\0';
-  return crc32c(std::as_bytes(std::span(all)));
+  return crc32c(bytes_of(all));
 }
 
 }  // namespace

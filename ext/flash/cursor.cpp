@@ -13,7 +13,9 @@ bool equal_numbers(int64_t integer, double real) noexcept {
          static_cast<double>(integer) == real;
 }
 
-uint64_t lsn_of(const FlashStore::Listed& listed) noexcept { return listed.entry.lsn; }
+bool is_before(const FlashStore::Listed& listed, uint64_t lsn) noexcept {
+  return listed.entry.lsn < lsn;
+}
 
 }  // namespace
 
@@ -79,7 +81,8 @@ void FlashTable::Cursor::seek(sqlite3_value* value) {
     return;
   }
   list_all();
-  const auto at = std::ranges::lower_bound(all_, static_cast<uint64_t>(seq.integer), {}, lsn_of);
+  const auto at =
+      std::lower_bound(all_.begin(), all_.end(), static_cast<uint64_t>(seq.integer), is_before);
   if (at == all_.end() || at->entry.lsn != static_cast<uint64_t>(seq.integer)) {
     return;
   }
@@ -107,7 +110,7 @@ void FlashTable::Cursor::list() {
     all_state_.reset();
   }
   if (reading_) {
-    auto at = std::ranges::lower_bound(all_, entry_.lsn, {}, lsn_of);
+    auto at = std::lower_bound(all_.begin(), all_.end(), entry_.lsn, is_before);
     if (at == all_.end() || at->entry.lsn != entry_.lsn) {  // a roll-back took it
       at = all_.insert(at, {entry_, 0});
       all_state_.reset();

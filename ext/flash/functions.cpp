@@ -1,6 +1,8 @@
 #include "ext/flash/functions.hpp"
 
+#include "core/base/bytes.hpp"
 #include "ext/flash/map.hpp"
+#include "ext/flash/value.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/utf16_text.hpp"
 #include "ext/table/connection.hpp"
@@ -21,10 +23,10 @@ void sha1(sqlite3_context* context, int, sqlite3_value** values) {
         bytes = blob_of(values[0]);
         break;
       default:
-        bytes = std::as_bytes(std::span(text_bytes(values[0], buffer)));
+        bytes = bytes_of(text_bytes(values[0], buffer));
     }
     const std::string digest =
-        hex_of(connection_of(context).part<Digester>().compute(DigestKind::kSha1, bytes));
+        hex_of(content_digest(connection_of(context).part<Digester>(), DigestKind::kSha1, bytes));
     result_text(context, digest);
   });
 }

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/digest.hpp"
 #include "core/flash/store.hpp"
-#include "ext/flash/digest.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/table/shadow_store.hpp"
 

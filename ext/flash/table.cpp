@@ -178,7 +178,8 @@ void FlashTable::refuse_duplicate() const {
 std::string FlashTable::digest_text(std::span<const std::byte> value) {
   const FlashContent content = content_of(value);
   return content.type == SQLITE_TEXT || content.type == SQLITE_BLOB
-             ? hex_of(connection_.part<Digester>().compute(live_->options().digest, content.bytes))
+             ? hex_of(content_digest(connection_.part<Digester>(), live_->options().digest,
+                                     content.bytes))
              : std::string();
 }
 
@@ -208,8 +209,9 @@ void FlashTable::encode_address() {
                                         digest_name(live_->options().digest) +
                                         " of its value, which must be TEXT or a BLOB");
   }
-  encode_flash_address(connection_.part<Digester>().compute(live_->options().digest, content.bytes),
-                       key_bytes_);
+  encode_flash_address(
+      content_digest(connection_.part<Digester>(), live_->options().digest, content.bytes),
+      key_bytes_);
 }
 
 // Two values of one address.

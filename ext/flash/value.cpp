@@ -94,6 +94,15 @@ bool is_whole_real(const KeyView& key) noexcept {
          static_cast<double>(static_cast<int64_t>(key.real)) == key.real;
 }
 
+std::span<const std::byte> content_digest(Digester& digester, DigestKind kind,
+                                          std::span<const std::byte> content) {
+  const std::span<const std::byte> digest = digester.compute(kind, content);
+  if (digest.empty()) {
+    throw SqlError(SQLITE_ERROR, std::string(digest_name(kind)) + " is not available in OpenSSL");
+  }
+  return digest;
+}
+
 void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte>& out) {
   switch (key.type) {
     case SQLITE_INTEGER:

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/digest.hpp"
 #include "core/base/result.hpp"
-#include "ext/flash/digest.hpp"
 #include "ext/sqlite/value.hpp"
 
 namespace cuckoo {
@@ -28,6 +28,10 @@ namespace cuckoo {
 // A key or a value after its column's affinity; like key_of(), but of a UTF-16 database's texts
 // nothing is lost. A view of the value or of `buffer`.
 KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buffer);
+
+// Valid until the digester's next call. Throws SqlError where OpenSSL does not offer the algorithm.
+std::span<const std::byte> content_digest(Digester& digester, DigestKind kind,
+                                          std::span<const std::byte> content);
 
 // `key` is not NULL. Texts that look like a digest of `kind` are stored as one.
 void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte>& out);

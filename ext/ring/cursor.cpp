@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/function.hpp"
@@ -103,7 +104,7 @@ uint64_t HashRingTable::Cursor::position_of(const KeyView& key, sqlite3_value* v
     return hash_key(key, ring.options().seed);
   }
   const auto position = [&ring](std::string_view text) {
-    return ring.ketama_position(std::as_bytes(std::span(text)));
+    return ring.ketama_position(bytes_of(text));
   };
   char text[40];
   const auto position_of_integer = [&](int64_t integer) {

@@ -49,8 +49,8 @@ std::array<std::byte, kNodeBytes> encode_node(const RingNode& node) noexcept {
   std::memcpy(&weight, &node.weight, sizeof weight);
   store_le(bytes.data(), node.id);
   store_le(bytes.data() + 4, weight);
-  const uint32_t crc = crc32c(std::as_bytes(std::span(node.name)),
-                              crc32c(std::span(bytes).first(kNodeBytes - kCrcBytes)));
+  const uint32_t crc =
+      crc32c(bytes_of(node.name), crc32c(std::span(bytes).first(kNodeBytes - kCrcBytes)));
   store_le(bytes.data() + kNodeBytes - kCrcBytes, crc);
   return bytes;
 }

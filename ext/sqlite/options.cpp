@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <locale>
+#include <sstream>
 
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/statement.hpp"
@@ -269,6 +271,26 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+namespace {
+
+// All of the text, whatever the locale. Some C++ libraries convert no reals (libc++ before 20).
+bool real_of(const std::string& text, double& value) {
+#if defined(__cpp_lib_to_chars)
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, value);
+  return error == std::errc() && end == last;
+#else
+  if (text.find_first_not_of("0123456789.eE+-") != std::string::npos || text.starts_with('+')) {
+    return false;
+  }
+  std::istringstream stream(text);
+  stream.imbue(std::locale::classic());
+  return stream >> value && stream.peek() == std::istringstream::traits_type::eof();
+#endif
+}
+
+}  // namespace
+
 std::optional<double> parse_number(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -285,9 +307,7 @@ std::optional<double> parse_number(std::string_view text) {
     plain.erase(0, 1);
   }
   double value = 0;
-  const char* const last = plain.data() + plain.size();
-  const auto [end, error] = std::from_chars(plain.data(), last, value);
-  if (error != std::errc() || end != last || !std::isfinite(value)) {
+  if (!real_of(plain, value) || !std::isfinite(value)) {
     return std::nullopt;
   }
   return value;

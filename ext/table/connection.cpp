@@ -141,7 +141,7 @@ Connection::Place Connection::locate(const std::string& name, const char* kind,
 
 void Connection::remember(const std::string& name, const std::shared_ptr<LiveTable>& live) {
   constexpr size_t kLongest = 256;
-  if (name.size() <= kLongest && std::ranges::count(name, '.') <= 1) {  // still_means()
+  if (name.size() <= kLongest && std::count(name.begin(), name.end(), '.') <= 1) {  // still_means()
     remembered_[next_remembered_] = {name, names_version_, live};
     next_remembered_ = (next_remembered_ + 1) % remembered_.size();
   }
@@ -215,8 +215,8 @@ std::vector<std::string> Connection::tables_of(std::span<const char* const> modu
 // By its statement: a table of somebody else's that can't be opened is no broken one of ours.
 bool Connection::made_as(std::span<const char* const> modules, const Place& place) const {
   const std::vector<std::string> names = tables_of(modules, place.schema);
-  return std::ranges::any_of(
-      names, [&](const std::string& name) { return equal_names(name, place.table); });
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return equal_names(name, place.table); });
 }
 
 }  // namespace cuckoo

@@ -68,10 +68,6 @@ inline Counts counts_of(const HashSource& hashes) {
 
 // ---- bytes
 
-inline std::span<const std::byte> bytes_of(std::string_view text) {
-  return std::as_bytes(std::span(text.data(), text.size()));
-}
-
 // With the checksum in the last 4 bytes put right, so that the checks behind it are reached.
 inline Bytes with_crc(Bytes bytes) {
   if (bytes.size() >= 4) {

@@ -11,8 +11,6 @@
 namespace cuckoo {
 namespace {
 
-using test::bytes_of;
-
 using Crc = uint32_t (*)(std::span<const std::byte>, uint32_t) noexcept;
 
 // The definition, bit by bit.

@@ -12,8 +12,6 @@
 namespace cuckoo {
 namespace {
 
-using test::bytes_of;
-
 constexpr uint64_t kSeed = 0x0123456789ABCDEF;
 constexpr double kTwo63 = 9223372036854775808.0;
 

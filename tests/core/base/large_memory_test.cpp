@@ -28,7 +28,7 @@ TEST(LargeMemory, I1_is_memory_whatever_its_size) {
     EXPECT_EQ(copy, numbers);
     EXPECT_EQ(copy.size(), count + 3);
     EXPECT_EQ(std::accumulate(copy.begin(), copy.end(), uint64_t{0}),
-              3 + count * 7 + (count == 0 ? 0 : count * (count - 1) / 2));
+              3 + count * uint64_t{7} + (count == 0 ? 0 : uint64_t{count} * (count - 1) / 2));
   }
 }
 

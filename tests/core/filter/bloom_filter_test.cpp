@@ -45,8 +45,7 @@ std::set<uint64_t> pages_of(const BloomFilter& filter, uint64_t hash) {
 
 // The formulas of core/filter/bloom_filter.hpp, as FORMAT.md has them, in the plainest arithmetic.
 uint64_t scaled(uint64_t draw, uint64_t to) {
-  __extension__ using Wide = unsigned __int128;
-  return static_cast<uint64_t>(static_cast<Wide>(draw) * to >> 64);
+  return static_cast<uint64_t>(uint128{draw} * to >> 64);
 }
 
 std::vector<uint64_t> expected_cells_of(const BloomGeometry& geometry, uint64_t h) {

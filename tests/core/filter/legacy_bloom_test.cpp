@@ -19,7 +19,6 @@
 namespace cuckoo {
 namespace {
 
-using test::bytes_of;
 using test::expect_good;
 using test::image;
 using test::message_of;

@@ -21,7 +21,8 @@ TEST_P(FlashCheckpointerTest, I1_the_older_one_is_freed_behind_the_anchor) {
     EXPECT_EQ(state.checkpoint_id, id + 1);
     for (const uint32_t block : older) {
       EXPECT_EQ(state.blocks.at(block).kind, FlashBlockKind::kCheckpoint);
-      EXPECT_EQ(std::ranges::count(state.checkpoint_blocks, block), 0);
+      EXPECT_EQ(std::count(state.checkpoint_blocks.begin(), state.checkpoint_blocks.end(), block),
+                0);
     }
     ASSERT_STATUS(state.sweep());
     for (const uint32_t block : older) {

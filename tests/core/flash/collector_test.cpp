@@ -21,15 +21,15 @@ class FlashCollectorTest : public ::testing::TestWithParam<bool> {
     return block;
   }
   void expect_all_there() {
-    for (const auto& [key, record] : parts.entries) {
+    for (const auto& entry : parts.entries) {
       bool found = false;
-      state.index.find(record.hash, [&](uint32_t position) {
+      state.index.find(entry.second.hash, [&](uint32_t position) {
         FlashLoadedRecord loaded;
         EXPECT_TRUE(succeeded(parts.log.load(position, loaded)));
-        found = found || text_of(loaded.key) == key;
+        found = found || text_of(loaded.key) == entry.first;
         return found;
       });
-      EXPECT_TRUE(found) << key;
+      EXPECT_TRUE(found) << entry.first;
     }
     ASSERT_STATUS(state.check());
   }

@@ -24,13 +24,14 @@ class WearingDevice final : public FlashDevice {
     if (!is_erased(at)) {
       return invalid("byte " + std::to_string(address) + " is not erased");
     }
-    std::ranges::copy(units, at.begin());
+    std::copy(units.begin(), units.end(), at.begin());
     return {};
   }
   Status erase(uint32_t block) override {
     ++writes;
     const uint64_t address = geometry_.block_address(block);
-    std::ranges::fill(std::span(bytes).subspan(address, geometry_.block_bytes()), std::byte{0xFF});
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(address), geometry_.block_bytes(),
+                std::byte{0xFF});
     return {};
   }
   bool erase_fails(uint32_t block, uint32_t erases) const noexcept override {

@@ -225,14 +225,16 @@ std::string wrong_answers(FlashStore& store, const FlashModel& model) {
 
 // Now and then a bit of what is read is wrong: an error, and after another mount all is well.
 TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  constexpr unsigned kScripts = 60;
+  constexpr unsigned kOperations = 1000;
+  unsigned errors = 0;
+  for (uint64_t seed = 1; seed <= kScripts; ++seed) {
     SCOPED_TRACE(seed);
     FaultyStore faulty(geometry_of(seed), seed);
     std::mt19937_64 random(seed);
     ASSERT_STATUS(faulty.store->format());
     faulty.device.flip_reads(1 + random() % 50, 50 + random() % 200, UINT64_MAX);
-    unsigned errors = 0;
-    for (int i = 0; i < 1000; ++i) {
+    for (unsigned i = 0; i < kOperations; ++i) {
       const FlashOperation operation = random_operation(random, 60, 3000);
       const Status done = perform(*faulty.store, operation);
       if (done.ok()) {
@@ -264,8 +266,10 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
     faulty.remount();
     faulty.compare();
     ASSERT_EQ(faulty.wrong, "");
-    EXPECT_LT(errors, 500U);
   }
+  // Flips were met, and most operations worked all the same.
+  EXPECT_GT(errors, kScripts);
+  EXPECT_LT(errors, kScripts * kOperations / 20);
 }
 
 // One stored bit is wrong: that is found, or does not matter. The one exception: the last record

@@ -14,8 +14,6 @@
 
 namespace cuckoo {
 
-using test::bytes_of;
-
 inline std::string text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -11,8 +11,8 @@
 namespace cuckoo {
 namespace {
 
-#if defined(CUCKOO_SANITIZED)
-constexpr uint64_t kLess = 4;  // so slow are the sanitizers
+#if defined(CUCKOO_SLOW)
+constexpr uint64_t kLess = 4;  // so slow are sanitizers and emulators
 #else
 constexpr uint64_t kLess = 1;
 #endif

@@ -26,7 +26,7 @@ class FlashReplayTest : public ::testing::TestWithParam<bool> {
         blocks.emplace_back(header->sequence, block);
       }
     }
-    std::ranges::sort(blocks);
+    std::sort(blocks.begin(), blocks.end());
     return blocks;
   }
   FlashReplay replay_of_the_writer() {

@@ -355,7 +355,7 @@ TEST(SlotCache, a_removal_calls_an_equal_hash_back_from_the_stash) {
 // ---- memory
 
 TEST(SlotCache, a_growing_2x4_cache_is_full_before_it_grows_and_takes_9_5_bytes_an_entry) {
-#if defined(CUCKOO_SANITIZED)
+#if defined(CUCKOO_SLOW)
   constexpr uint64_t kSeeds = 1;
 #else
   constexpr uint64_t kSeeds = 3;

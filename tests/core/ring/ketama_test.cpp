@@ -22,7 +22,6 @@ namespace cuckoo {
 namespace {
 
 using test::add;
-using test::bytes_of;
 using test::empty_ring;
 using test::ketama_options;
 

@@ -488,7 +488,7 @@ TEST(HostileRow, I4_counts_that_overflow_are_refused) {
       }
       bits |= uint128{last} << (10 + 8 * 9);
       for (unsigned i = 0; i < 12; ++i) {
-        payload.push_back(static_cast<std::byte>(bits >> (8 * i)));
+        payload.push_back(static_cast<std::byte>(static_cast<uint8_t>(bits >> (8 * i))));
       }
       row.insert(row.end(), payload.begin(), payload.end());
       row.resize(row.size() + kLogRowCrcBytes);

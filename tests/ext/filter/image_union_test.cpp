@@ -221,11 +221,13 @@ TEST_F(UnionOf, images_of_one_bits_option_stays_so_and_of_two_is_refused) {
       {"cuckoo_filter(", {"fingerprint_bits = 12", "fingerprint_bits = 14", "fpr = 0.01"}},
       {"bloom_filter(", {"bits_per_key = 10, hashes = 3", "bits_per_key = 10", "fpr = 0.01"}},
   };
-  for (const auto& [module, options] : cases) {
+  for (const auto& each : cases) {
+    const std::vector<std::string>& options = each.second;
     const auto create = [&](const char* name, const std::string& option, int capacity) {
       db.run(std::string("DROP TABLE IF EXISTS ") + name + "; CREATE VIRTUAL TABLE " + name +
-             " USING " + module + option + ", seed = 1, capacity = " + std::to_string(capacity) +
-             "); INSERT INTO " + name + " " + numbers(capacity, capacity + 50));
+             " USING " + each.first + option +
+             ", seed = 1, capacity = " + std::to_string(capacity) + "); INSERT INTO " + name + " " +
+             numbers(capacity, capacity + 50));
     };
     for (size_t i = 0; i < options.size(); ++i) {
       create("a", options[i], 100);

@@ -1,14 +1,63 @@
-#include "ext/flash/digest.hpp"
+#include "core/base/digest.hpp"
 
+#if defined(CUCKOO_PORTABLE)
+#define OPENSSL_SUPPRESS_DEPRECATED  // in favour of EVP
+#include <openssl/md5.h>
+#include <openssl/sha.h>
+#else
 #include <openssl/evp.h>
+#endif
 
-#include "ext/sqlite/error.hpp"
+#include <new>
 
 namespace cuckoo {
 
 const char* digest_name(DigestKind kind) noexcept {
-  return kind == DigestKind::kSha1 ? "sha1" : "sha256";
+  switch (kind) {
+    case DigestKind::kMd5:
+      return "md5";
+    case DigestKind::kSha1:
+      return "sha1";
+    case DigestKind::kSha256:
+      return "sha256";
+  }
+  return "?";
 }
+
+#if defined(CUCKOO_PORTABLE)
+
+Digester::~Digester() = default;
+
+// These functions can't fail.
+std::span<const std::byte> Digester::compute(DigestKind kind, std::span<const std::byte> bytes) {
+  auto* const digest = reinterpret_cast<unsigned char*>(digest_);
+  switch (kind) {
+    case DigestKind::kMd5: {
+      MD5_CTX md5;
+      MD5_Init(&md5);
+      MD5_Update(&md5, bytes.data(), bytes.size());
+      MD5_Final(digest, &md5);
+      break;
+    }
+    case DigestKind::kSha1: {
+      SHA_CTX sha1;
+      SHA1_Init(&sha1);
+      SHA1_Update(&sha1, bytes.data(), bytes.size());
+      SHA1_Final(digest, &sha1);
+      break;
+    }
+    case DigestKind::kSha256: {
+      SHA256_CTX sha256;
+      SHA256_Init(&sha256);
+      SHA256_Update(&sha256, bytes.data(), bytes.size());
+      SHA256_Final(digest, &sha256);
+      break;
+    }
+  }
+  return {digest_, digest_bytes(kind)};
+}
+
+#else
 
 Digester::~Digester() {
   EVP_MD_CTX_free(context_);
@@ -18,7 +67,7 @@ Digester::~Digester() {
 }
 
 std::span<const std::byte> Digester::compute(DigestKind kind, std::span<const std::byte> bytes) {
-  EVP_MD*& algorithm = algorithms_[kind == DigestKind::kSha1 ? 0 : 1];
+  EVP_MD*& algorithm = algorithms_[static_cast<size_t>(kind)];
   if (context_ == nullptr && (context_ = EVP_MD_CTX_new()) == nullptr) {
     throw std::bad_alloc();
   }
@@ -30,10 +79,12 @@ std::span<const std::byte> Digester::compute(DigestKind kind, std::span<const st
       EVP_DigestUpdate(context_, bytes.data(), bytes.size()) != 1 ||
       EVP_DigestFinal_ex(context_, reinterpret_cast<unsigned char*>(digest_), &size) != 1 ||
       size != digest_bytes(kind)) {
-    throw SqlError(SQLITE_ERROR, std::string(digest_name(kind)) + " is not available in OpenSSL");
+    return {};
   }
   return {digest_, size};
 }
+
+#endif
 
 std::string hex_of(std::span<const std::byte> bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
