@@ -69,7 +69,7 @@ char* text_of(const sqlite3_api_routines* api, const char* text) {
 void stay_mapped() {
 #if defined(__APPLE__) && !defined(SQLITE_CORE)
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&sqlite3_cuckoo_init), &info) == 0 ||
+  if (dladdr(reinterpret_cast<const void*>(&stay_mapped), &info) == 0 ||
       dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) {
     throw SqlError(SQLITE_ERROR, "sqlite-cuckoo can't keep its file loaded");
   }
@@ -117,21 +117,35 @@ void load(sqlite3* db) {
   registration.keep();
 }
 
-}  // namespace
-}  // namespace cuckoo
-
-int sqlite3_cuckoo_init(sqlite3* db, char** error, const sqlite3_api_routines* api) {
-  if (const char* const why = cuckoo::refusal(api); why != nullptr) {
+int init(sqlite3* db, char** error, const sqlite3_api_routines* api) {
+  if (const char* const why = refusal(api); why != nullptr) {
     if (error != nullptr) {
-      *error = cuckoo::text_of(api, why);
+      *error = text_of(api, why);
     }
     return SQLITE_ERROR;
   }
-  return cuckoo::guard(
+  return guard(
       [error](const char* text) {
         if (error != nullptr) {
           *error = sqlite3_mprintf("%s", text);
         }
       },
-      [db] { cuckoo::load(db); });
+      [db] { load(db); });
 }
+
+}  // namespace
+}  // namespace cuckoo
+
+// Neither calls the other: with a second copy of this file in the process, that would be the first
+// copy's.
+int sqlite3_cuckoo_init(sqlite3* db, char** error, const sqlite3_api_routines* api) {
+  return cuckoo::init(db, error, api);
+}
+
+#ifndef SQLITE_CORE
+// SQLite looks for this one first, whatever the file is called.
+extern "C" SQLITE_CUCKOO_API int sqlite3_extension_init(sqlite3* db, char** error,
+                                                        const sqlite3_api_routines* api) {
+  return cuckoo::init(db, error, api);
+}
+#endif

@@ -25,8 +25,10 @@ fail() {
   failures=$((failures + 1))
 }
 run() {  # run database <script: the shell's output, errors included
+  # Newer shells are defensive if not told otherwise.
   env HOME="$work_dir" XDG_CONFIG_HOME="$work_dir" ${preload:+LD_PRELOAD="$preload"} \
-    "$shell" -batch -cmd ".load $extension" "$1" 2>&1 || true
+    "$shell" -batch -cmd '.output /dev/null' -cmd '.dbconfig defensive off' -cmd .output \
+    -cmd ".load $extension" "$1" 2>&1 || true
 }
 compare() {  # compare what expected-file actual-file
   if diff -u --label 'the document' --label 'the extension' "$2" "$3"; then
@@ -119,7 +121,9 @@ first_cells 'function' | tr -d '\140 ' | awk '
 ' | LC_ALL=C sort >expected
 catalogue="SELECT DISTINCT name || '/' || narg FROM pragma_function_list
   UNION SELECT name FROM pragma_module_list;"
-env HOME="$work_dir" "$shell" -batch :memory: "$catalogue" | LC_ALL=C sort >without
+# What the shell brings itself, but for what the documents claim (newer ones have a sha1(), too).
+env HOME="$work_dir" "$shell" -batch :memory: "$catalogue" | LC_ALL=C sort |
+  comm -23 - expected >without
 run :memory: <<<"$catalogue" | LC_ALL=C sort | comm -13 without - |
   grep -vxE '(cuckoo|bloom)_filter|flash_kv|hash_ring' >actual
 compare functions expected actual

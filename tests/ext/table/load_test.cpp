@@ -179,6 +179,16 @@ TEST(Load, of_a_copy_of_the_file_changes_nothing) {
   EXPECT_EQ(db.text("SELECT filter_contains('f', 1) FROM filter_info"), "1");
 }
 
+TEST(Load, of_a_file_that_was_renamed) {
+  const TemporaryFolder folder;
+  for (const char* name : {"sqlite-cuckoo.so", "libcuckoo0.1.so", "7.so"}) {
+    std::filesystem::copy_file(CUCKOO_EXTENSION_PATH, folder.file(name));
+    BareDatabase db;
+    EXPECT_EQ(db.load(folder.file(name).c_str()), SQLITE_OK) << db.message();
+    expect_all_works(db);
+  }
+}
+
 TEST(Load, in_several_threads_at_once) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
