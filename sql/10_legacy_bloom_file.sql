@@ -11,7 +11,7 @@ SELECT items, capacity, fpr, hashes, bits_per_key FROM filter_info('urls');
 
 -- Out: a header of 64 bytes, then the bits.
 SELECT writefile('urls.bloom', filter_export('urls', 'legacy')) AS bytes;
-SELECT hex(substr(readfile('urls.bloom'), 1, 32)) AS header;
+SELECT hex(substr(readfile('urls.bloom'), 1, 24)) AS header;
 
 -- Asked as it is, from the file.
 WITH file(image) AS MATERIALIZED (SELECT readfile('urls.bloom'))

@@ -16,7 +16,7 @@ CREATE TABLE west.users(id INTEGER PRIMARY KEY, name TEXT);
 -- algorithm = slots: the most even one, and the fastest. share: the part of the key space.
 CREATE VIRTUAL TABLE ring USING hash_ring(key INTEGER, algorithm = slots);
 INSERT INTO ring(node, weight) VALUES ('north', 1), ('east', 1), ('south', 1), ('west', 2);
-SELECT node, weight, share FROM ring;
+SELECT node, weight, round(share, 6) AS share FROM ring;
 
 -- 100,000 users. A view finds the node of each; a join is all it takes.
 CREATE TABLE signups(id INTEGER PRIMARY KEY, name TEXT);

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs each sql/NN_*.sql in the sqlite3 shell, on a new database in a new folder, with the extension
 # loaded, and compares all of its output with sql/NN_*.expected. No two runs agree on times: what
-# `.timer on` prints is compared as "Run Time: …". A script with a line `-- Reads /path/to/file` is
-# skipped where there is no such file.
+# `.timer on` prints is compared as "Run Time: …". Shells of different versions align columns in
+# different ways: any number of blanks is compared as one, and so is any number of dashes. A script
+# with a line `-- Reads /path/to/file` is skipped where there is no such file.
 # usage: run_scripts.sh sqlite3 cuckoo.so ["libraries to preload"]
 set -euo pipefail
 shell=$1 extension=$2 preload=${3-}
@@ -14,6 +15,10 @@ shopt -s nullglob
 
 work_dir=$(mktemp -d)
 trap 'rm -rf "$work_dir"' EXIT
+
+values() {  # values file
+  sed -E 's/ +/ /g; s/--+/--/g' "$1"
+}
 
 # Prints why the script failed, if it did.
 run_script() {
@@ -34,7 +39,7 @@ run_script() {
 
   local failed=0
   sed -i 's/^Run Time: .*/Run Time: …/' "$dir/out"
-  if ! diff -u --label expected --label actual "$expected" "$dir/out"; then
+  if ! diff -u --label expected --label actual <(values "$expected") <(values "$dir/out"); then
     failed=1
   fi
   if [ -s "$dir/err" ]; then

