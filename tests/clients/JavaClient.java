@@ -190,9 +190,11 @@ class JavaClient {
     words.add(contains(db, HANA));
     show("refused", words);
 
-    own("setString() of a number finds it in a key INTEGER",
-        scalar(db, "SELECT filter_contains('ids', ?)", "2").equals(1));
-    own("an image by setString(): an error that says so",
+    own("a String of digits arrives as TEXT, and finds its number in a key INTEGER",
+        scalar(db, "SELECT typeof(?)", "2").equals("text")
+            && scalar(db, "SELECT typeof(?)", 2L).equals("integer")
+            && scalar(db, "SELECT filter_contains('ids', ?)", "2").equals(1));
+    own("an image as a String: an error that says so",
         refused("yes", "bind an image as a BLOB, not as TEXT", () -> update(db,
             "INSERT INTO copy(copy, email) VALUES ('import', ?)",
             new String(image, StandardCharsets.ISO_8859_1))).equals("yes"));

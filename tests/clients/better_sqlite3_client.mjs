@@ -29,6 +29,10 @@ own('a number arrives as REAL', type === 'real');
 own('a key INTEGER or without a type finds it', typed && untyped);
 own('a key TEXT does not', !text);
 
+const plain = new Database(':memory:');
+own('without defaultSafeIntegers() a large integer is rounded',
+  plain.prepare('SELECT 9007199254740993').pluck().get() === 9007199254740992);
+
 await db.backup(`${path}.backup`);
 const copy = open(`${path}.backup`);
 own('a copy by backup() is whole',

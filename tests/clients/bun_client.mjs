@@ -22,3 +22,5 @@ own('a whole number arrives as INTEGER', type === 'integer'
 own('a key of any type finds it', typed && untyped && text);
 own('another number arrives as REAL',
   db.query('SELECT typeof(?) AS type').get(0.5).type === 'real');
+own('without safeIntegers a large integer is rounded',
+  new Database(':memory:').query('SELECT 9007199254740993 AS id').get().id === 9007199254740992);

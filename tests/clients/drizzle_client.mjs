@@ -11,16 +11,15 @@ const require = createRequire(join(process.env.CUCKOO_NODE_MODULES, 'client.js')
 const Database = require('better-sqlite3');
 const { drizzle } = require('drizzle-orm/better-sqlite3');
 const { asc, eq, inArray, sql } = require('drizzle-orm');
-const { customType, sqliteTable, text } = require('drizzle-orm/sqlite-core');
+const { customType, integer, sqliteTable, text } = require('drizzle-orm/sqlite-core');
 
-// The tables name the columns that are asked for; schema.sql made them. Drizzle's integer() reads a
-// number, which can't hold every 64-bit integer.
-const bigint = customType({ dataType: () => 'integer' });
+// The tables name the columns that are asked for; schema.sql made them. integer() hands on what
+// better-sqlite3 gives: a BigInt here.
 const any = customType({ dataType: () => '' });
-const user = sqliteTable('users', { id: bigint().primaryKey(), email: text() });
+const user = sqliteTable('users', { id: integer().primaryKey(), email: text() });
 const request = sqliteTable('requests', { email: text() });
 const seen = sqliteTable('seen', { email: text().primaryKey() });
-const id = sqliteTable('ids', { id: bigint().primaryKey() });
+const id = sqliteTable('ids', { id: integer().primaryKey() });
 const kv = sqliteTable('kv', { name: text().primaryKey(), doc: any() });
 const ring = sqliteTable('ring', { node: text().primaryKey(), weight: any(), key: text() });
 const copy = sqliteTable('copy', { email: any(), copy: text() });
@@ -127,6 +126,7 @@ db.transaction((tx) => {
 });
 show('refused', ...words, contains(db, hana));
 
+own('a number arrives as REAL', scalar(db, sql`SELECT typeof(${42})`) === 'real');
 const fails = (text, action) => refused('yes', text, action) === 'yes';
 own('all() and get() without a key: an error',
   fails('does not know its keys', () => db.select().from(seen).all())

@@ -132,6 +132,8 @@ await knex.transaction(async (trx) => {
 });
 show('refused', ...words, await contains(knex, hana));
 
+own('a number arrives as REAL',
+  await scalar(knex.select(knex.raw('typeof(?)', [42]))) === 'real');
 const unlisted = async (query) => await refused('yes', 'does not know its keys', query) === 'yes';
 own('select() and first() without a key: an error',
   await unlisted(knex('seen').select()) && await unlisted(knex('seen').first()));
