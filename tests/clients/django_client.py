@@ -103,7 +103,8 @@ def scenario():
     for statement in schema().splitlines():
         run(statement)
     tables = connection.introspection.table_names()
-    show("tables", *[name for name in sorted(tables) if name in ("copy", "ids", "kv", "ring", "seen")])
+    show("tables", *[name for name in sorted(tables)
+                     if name in ("copy", "ids", "kv", "ring", "seen")])
 
     with transaction.atomic():
         User.objects.bulk_create([User(id=id, email=email) for id, email in USERS])
@@ -189,7 +190,8 @@ def own_checks():
         fails("does not know its keys", lambda: list(Seen.objects.all()))
         and fails("does not know its keys", lambda: Seen.objects.first()))
     own("first() and get() with one answer",
-        Seen.objects.filter(email=ADA).first().email == ADA and Seen.objects.get(email=ADA).email == ADA
+        Seen.objects.filter(email=ADA).first().email == ADA
+        and Seen.objects.get(email=ADA).email == ADA
         and Seen.objects.filter(email="nobody").first() is None)
     own("bulk_create(ignore_conflicts = True) is OR IGNORE", Pair.objects.bulk_create(
         [Pair(name="greeting", doc="again")], ignore_conflicts=True) is not None

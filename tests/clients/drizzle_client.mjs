@@ -121,7 +121,8 @@ db.transaction((tx) => {
   words.push(
     refused('duplicate', 'UNIQUE constraint failed: kv.name',
       () => tx.insert(kv).values(again).run()),
-    refused('NULL', "a filter can't hold NULL", () => tx.insert(seen).values({ email: null }).run()),
+    refused('NULL', "a filter can't hold NULL",
+      () => tx.insert(seen).values({ email: null }).run()),
     refused('list', 'does not know its keys', () => tx.select().from(seen).all()));
 });
 show('refused', ...words, contains(db, hana));

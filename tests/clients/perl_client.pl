@@ -147,7 +147,8 @@ show('image', length($image) == scalar_of($db, "SELECT length(filter_export('see
 show('integers',
     (map { scalar_of($db, "SELECT filter_contains('ids', ?)", integer($_)) }
         $large, 9007199254740992, $largest, -9223372036854775807 - 1),
-    scalar_of($db, $doc, 'big'), scalar_of($db, 'SELECT typeof(doc) FROM kv WHERE name = ?', 'big'));
+    scalar_of($db, $doc, 'big'),
+    scalar_of($db, 'SELECT typeof(doc) FROM kv WHERE name = ?', 'big'));
 show('text', scalar_of($db, $doc, 'note'), contains($db, $zoe),
     scalar_of($db, 'SELECT node FROM ring WHERE key = ?', 'Grüße 😀'));
 show('blob', unpack('H*', scalar_of($db, $doc, 'raw')),

@@ -194,8 +194,8 @@ own('an image without SQLITE3_BLOB: an error that says so',
 own('SQLite3 is in defensive mode', ini_get('sqlite3.defensive') === '1');
 own('filter_contains() takes it for a name then', refused('yes', 'no such filter', fn() =>
     query($db, 'SELECT filter_contains(?, ?)', $image, $ada)) === 'yes');
+$load = '(new SQLite3(":memory:"))->loadExtension("cuckoo.so");';
 own('without sqlite3.extension_dir nothing can be loaded', str_contains((string) shell_exec(
-    PHP_BINARY . " -d display_errors=1 -r '(new SQLite3(\":memory:\"))->loadExtension(\"cuckoo.so\");' 2>&1"),
-    'are disabled'));
+    PHP_BINARY . ' -d display_errors=1 -r ' . escapeshellarg($load) . ' 2>&1'), 'are disabled'));
 own('nor by PDO', refused('yes', 'not authorized', fn() => (new PDO('sqlite::memory:'))
     ->query("SELECT load_extension('" . getenv('CUCKOO_EXTENSION') . "')")) === 'yes');

@@ -108,7 +108,8 @@ def scenario():
 
 
 def shell(path, script, text=None):
-    command = ["sqlite3", "-batch", "-cmd", ".load " + EXTENSION, path] + ([script] if script else [])
+    command = ["sqlite3", "-batch", "-cmd", ".load " + EXTENSION, path]
+    command += [script] if script else []
     return subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
 
 

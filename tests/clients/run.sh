@@ -3,10 +3,10 @@
 # does in its own way is checked by itself: "own:" lines, which docs/clients.md tells of. Installs
 # what the clients need: Debian packages, and packages of npm with fixed versions in build/clients.
 #
-#   tests/clients/run.sh                all of them, three minutes
+#   tests/clients/run.sh                all of them; a minute when all is installed
 #   tests/clients/run.sh CLIENT …       these alone: python apsw sqlite_utils sqlalchemy django
-#                                       node_sqlite better_sqlite3 knex drizzle bun php perl tcl ruby
-#                                       java db_browser
+#                                       node_sqlite better_sqlite3 knex drizzle bun php perl tcl
+#                                       ruby java db_browser
 #   BUILD_DIR=dir                       where the module is built (build/release)
 #
 # The scenario, by bound values, prepared statements and transactions of that client's kind:
@@ -71,7 +71,8 @@ prepare "${packages[@]}"
 
 # Node.js and Bun come as packages too, so npm may belong to an older Node.js.
 modules=$PWD/build/clients/node_modules
-if [ -n "$uses_npm" ] && [ "$(cat build/clients/installed 2>/dev/null)" != "${npm_packages[*]}" ]; then
+installed=$(cat build/clients/installed 2>/dev/null || true)
+if [ -n "$uses_npm" ] && [ "$installed" != "${npm_packages[*]}" ]; then
   echo "Installing: ${npm_packages[*]}"
   mkdir -p build/clients
   echo '{ "private": true }' >build/clients/package.json

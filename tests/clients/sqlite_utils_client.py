@@ -1,4 +1,4 @@
-"""run.sh's scenario by sqlite-utils, its library and its commands: sqlite_utils_client.py DIRECTORY"""
+"""run.sh's scenario by the library sqlite-utils: sqlite_utils_client.py DIRECTORY"""
 import json
 import sqlite3
 import subprocess

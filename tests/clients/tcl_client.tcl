@@ -122,7 +122,8 @@ show reopen [db onecolumn {SELECT count(*) FROM seen}] [db onecolumn $greeting] 
 
 set image [db onecolumn {SELECT filter_export('seen')}]
 db eval {INSERT INTO copy(copy, email) VALUES ('import', @image)}
-show image [expr {[string length $image] == [db onecolumn {SELECT length(filter_export('seen'))}]}] \
+set length [db onecolumn {SELECT length(filter_export('seen'))}]
+show image [expr {[string length $image] == $length}] \
   [db onecolumn {SELECT filter_contains(@image, $ada)}] \
   [db onecolumn {SELECT filter_contains(@image, $bob)}] \
   [db onecolumn {SELECT count(*) FROM copy}] \
