@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the scripts beside it, in the repository's root.
+# Sourced by the scripts beside it and by tests/clients/run.sh, in the repository's root.
 #
 #   prepare PACKAGE …          installs what they need, builds the module, and makes $work, a
 #                              directory that is removed at the end

