@@ -104,7 +104,7 @@ test_npm() {
   cp packages/test/npm/* "$dir/"
   cd "$dir"
   quietly npm init --yes
-  quietly npm install --no-audit --no-fund "$dist/$(npm_file '')" "$dist/$(npm_file "$here")" \
+  quietly npm install --no-audit --no-fund "$dist"/sqlite-cuckoo-{,linux-x64-}[0-9]*.tgz \
     "node-$here@$node_version" "${npm_packages[@]}"
   node=$dir/node_modules/node-$here/bin/node
   bun=$dir/node_modules/@oven/bun-$here/bin/bun
@@ -130,10 +130,9 @@ test_npm() {
 
 test_python() {
   ensure_packages python3 python3-venv
-  local dir=$work_dir/venv glibc
-  glibc=$(basename "$dist"/*_"${machine[$here]}".whl | sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/')
+  local dir=$work_dir/venv
   /usr/bin/python3 -m venv "$dir"
-  quietly "$dir/bin/pip" install --no-index "$dist/$(wheel_file "$here" "$glibc")"
+  quietly "$dir/bin/pip" install --no-index "$dist"/sqlite_cuckoo-*_x86_64.whl
   expect 'the wheel' "$(cd "$dir" && bin/python "$root/packages/test/ask.py" "$setup" "$question")"
   quietly "$dir/bin/pip" uninstall --yes sqlite-cuckoo
   [ -z "$(find "$dir" -name 'sqlite_cuckoo*')" ] || fail 'pip uninstall left files'
@@ -159,7 +158,7 @@ check_debs() {
 }
 
 test_deb() {
-  ensure_packages sqlite3 gcc g++ cmake pkg-config
+  ensure_packages sqlite3 gcc g++ cmake pkg-config python3
   check_debs
   can_be_root || fail 'installing packages takes root'
   local package file dir=$work_dir/deb
@@ -174,6 +173,9 @@ test_deb() {
   quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
     "$dir/$(deb_file sqlite-cuckoo "$here")"
   expect '.load cuckoo' "$(ask_shell / cuckoo)"
+  [ "$(/usr/bin/python3 -c 'import sqlite3; db = sqlite3.connect(":memory:")
+db.enable_load_extension(True); db.load_extension("cuckoo")
+print(*db.execute("SELECT cuckoo_version()").fetchone())')" = "$version" ] || fail 'cuckoo, from Python'
   quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
     "$dir/$(deb_file libsqlite-cuckoo-dev "$here")"
   build_consumers cmake "$dir" "$version"

@@ -77,4 +77,11 @@ if command -v pkg-config >/dev/null; then
 else
   echo 'no pkg-config: not used'
 fi
+
+# As a part of another build, the target has the same name. Configured alone: built it is elsewhere.
+"$cmake" -S "$here" -B "$work_dir/subproject" -DCONSUMER=cpp -DSUBPROJECT="$here/../.." \
+  -DCMAKE_CXX_COMPILER="$1" >"$work_dir/log" 2>&1 || {
+  cat "$work_dir/log"
+  fail 'add_subdirectory failed'
+}
 printf 'version %s, linked in (C++, C) and loaded\n' "$linked"
