@@ -84,17 +84,19 @@ test_files() {
   expect 'renamed' "$(ask_shell "$dir" ./sqlite-cuckoo)"
 }
 
-# Another processor's library, loaded by a program that qemu runs.
+# Another processor's library: a program that qemu runs loads it, and has it linked in.
 load_emulated() {
-  local triplet sysroot=$work_dir/sysroot found
+  local triplet libraries sysroot=$work_dir/sysroot dev=$work_dir/dev_$1 qemu program=$work_dir/consumer_$1
   triplet=$(triplet_of "$1")
+  libraries=$sysroot/usr/lib/$triplet
   quietly bash packages/toolchains/sysroot.sh "${debian_arch[$1]}" "$sysroot"
-  quietly "$triplet-g++" -std=c++20 -I"$sysroot/usr/include" -Iext tests/install/consumer.cpp \
-    -L"$sysroot/usr/lib/$triplet" -lsqlite3 \
-    -Wl,-rpath-link,"$sysroot/usr/lib/$triplet" -o "$work_dir/consumer_$1"
-  found=$("qemu-${machine[$1]}" -L "/usr/$triplet" \
-    -E LD_LIBRARY_PATH="$sysroot/usr/lib/$triplet:/usr/$triplet/lib" "$work_dir/consumer_$1" "$2")
-  [ "$found" = "$version" ] || fail "$1, in qemu: $found"
+  dpkg-deb -x "$dist/$(deb_file libsqlite-cuckoo-dev "$1")" "$dev"
+  quietly "$triplet-g++" tests/install/consumer.cpp -I"$sysroot/usr/include" -I"$dev/usr/include" \
+    -L"$dev/usr/lib/$triplet" -L"$libraries" -lcuckoo -lsqlite3 -lcrypto \
+    -Wl,-rpath-link,"$libraries" -o "$program"
+  qemu=("qemu-${machine[$1]}" -L "/usr/$triplet" -E LD_LIBRARY_PATH="$libraries:/usr/$triplet/lib")
+  [ "$("${qemu[@]}" "$program")" = "$version" ] || fail "$1, in qemu: linked in"
+  [ "$("${qemu[@]}" "$program" "$2")" = "$version" ] || fail "$1, in qemu: loaded"
 }
 
 test_npm() {
@@ -140,7 +142,7 @@ test_python() {
 
 # The packages' control fields and files, of all platforms.
 check_debs() {
-  local platform package glibc depends
+  local platform package glibc depends contents
   for platform in "${platforms[@]}"; do
     glibc=$(basename "$dist"/*_"${machine[$platform]}".whl |
       sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/')
@@ -149,11 +151,12 @@ check_debs() {
     for package in sqlite-cuckoo libsqlite-cuckoo-dev; do
       [ "$(dpkg-deb -f "$dist/$(deb_file $package "$platform")" Architecture)" = \
         "${debian_arch[$platform]}" ] || fail "$package: architecture"
-      dpkg-deb -c "$dist/$(deb_file $package "$platform")" | grep -q "/doc/$package/copyright$" ||
-        fail "$package: no copyright"
+      contents=$(dpkg-deb -c "$dist/$(deb_file $package "$platform")")
+      grep -q "/doc/$package/copyright$" <<<"$contents" || fail "$package: no copyright"
     done
-    dpkg-deb -c "$dist/$(deb_file sqlite-cuckoo "$platform")" |
-      grep -q " ./usr/lib/$(triplet_of "$platform")/cuckoo.so$" || fail "$platform: no cuckoo.so"
+    contents=$(dpkg-deb -c "$dist/$(deb_file sqlite-cuckoo "$platform")")
+    grep -q " ./usr/lib/$(triplet_of "$platform")/cuckoo.so$" <<<"$contents" ||
+      fail "$platform: no cuckoo.so"
   done
 }
 
