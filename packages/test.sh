@@ -51,6 +51,11 @@ ask_shell() {
   (cd "$1" && sqlite3 -batch -init /dev/null -cmd ".load $2" :memory: 2>&1 < <(cat "$setup" "$question"))
 }
 
+# example language document: its first block in that language, which is to print 1 or nothing.
+example() {
+  sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p;/^\`\`\`\$/q}" "$2"
+}
+
 # The C library alone is needed, and no newer one than the wheel says.
 check_library() {
   local needed symbols
@@ -65,7 +70,7 @@ test_files() {
   ensure_packages python3 binutils sqlite3 qemu-user "g++-$(triplet_of linux-arm64)"
   python3 packages/test/check_dist.py "$dist" sqlpkg.json "$version"
   (cd "$dist" && quietly sha256sum --check --strict checksums.txt)
-  local platform dir glibc
+  local platform dir glibc name
   for platform in "${platforms[@]}"; do
     dir=$work_dir/tar/$platform
     mkdir -p "$dir"
@@ -73,7 +78,9 @@ test_files() {
     check_library "$dir/cuckoo.so"
     glibc=$(bash packages/glibc_need.sh "$dir/cuckoo.so")
     [ -e "$dist/$(wheel_file "$platform" "$glibc")" ] || fail "$platform: no wheel for glibc $glibc"
-    grep -q 'The OpenSSL Project' "$dir/THIRD-PARTY.txt" || fail "$platform: no notice of OpenSSL"
+    for name in 'Yann Collet' 'The OpenSSL Project' 'Apache License' 'GCC'; do
+      grep -q "$name" "$dir/THIRD-PARTY.txt" || fail "$platform: THIRD-PARTY.txt doesn't name $name"
+    done
     if ! native "$platform"; then
       load_emulated "$platform" "$dir/cuckoo.so"
     fi
@@ -114,6 +121,10 @@ test_npm() {
   expect 'node:sqlite, from CommonJS' "$("$node" ask.cjs node:sqlite "$setup" "$question")"
   expect 'better-sqlite3' "$("$node" ask.mjs better-sqlite3 "$setup" "$question")"
   expect 'bun' "$("$bun" ask.mjs bun:sqlite "$setup" "$question")"
+  example js "$root/packages/npm/README.md" >readme.mjs
+  [ "$("$node" readme.mjs)" = 1 ] || fail "the example in npm's README.md"
+  example js "$root/docs/install.md" >install.mjs
+  quietly "$node" install.mjs
   quietly "$node" node_modules/typescript/bin/tsc --strict --noEmit --module nodenext --target es2022 \
     --types node types.mts types.cts
 
@@ -136,6 +147,10 @@ test_python() {
   /usr/bin/python3 -m venv "$dir"
   quietly "$dir/bin/pip" install --no-index "$dist"/sqlite_cuckoo-*_x86_64.whl
   expect 'the wheel' "$(cd "$dir" && bin/python "$root/packages/test/ask.py" "$setup" "$question")"
+  example python packages/python/README.md >"$dir/readme.py"
+  [ "$("$dir/bin/python" "$dir/readme.py")" = 1 ] || fail "the example in the wheel's README.md"
+  example python docs/install.md >"$dir/install.py"
+  (cd "$dir" && quietly bin/python install.py)
   quietly "$dir/bin/pip" uninstall --yes sqlite-cuckoo
   [ -z "$(find "$dir" -name 'sqlite_cuckoo*')" ] || fail 'pip uninstall left files'
 }
