@@ -31,7 +31,7 @@ fail() {
 }
 
 install_tools() {
-  local packages=(g++ cmake ninja-build binutils dpkg-dev python3 libsqlite3-dev libssl-dev
+  local packages=(g++ cmake ninja-build binutils dpkg-dev file python3 libsqlite3-dev libssl-dev
     libxxhash-dev)
   local platform
   for platform in "${wanted[@]}"; do

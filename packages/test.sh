@@ -78,6 +78,7 @@ test_files() {
     check_library "$dir/cuckoo.so"
     glibc=$(bash packages/glibc_need.sh "$dir/cuckoo.so")
     [ -e "$dist/$(wheel_file "$platform" "$glibc")" ] || fail "$platform: no wheel for glibc $glibc"
+    grep -q "glibc $glibc or newer" docs/install.md || fail "$platform needs glibc $glibc, says not install.md"
     for name in 'Yann Collet' 'The OpenSSL Project' 'Apache License' 'GCC'; do
       grep -q "$name" "$dir/THIRD-PARTY.txt" || fail "$platform: THIRD-PARTY.txt doesn't name $name"
     done
