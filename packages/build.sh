@@ -14,8 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . packages/common.sh
 
 # The time that the files in the packages have: that of the last commit.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)}
-export SOURCE_DATE_EPOCH
+last_commit=$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$last_commit}
 
 wanted=("${@:-${platforms[@]}}")
 for platform in "${wanted[@]}"; do
@@ -147,8 +147,9 @@ for platform in "${wanted[@]}"; do
   build_npm_platform "$platform"
   build_wheel "$platform"
   build_deb "$platform"
-  printf '  cuckoo.so: %s bytes, glibc %s\n' "$(stat -c %s "$build_dir/$platform/stage/cuckoo.so")" \
-    "$(bash packages/glibc_need.sh "$build_dir/$platform/stage/cuckoo.so")"
+  library=$build_dir/$platform/stage/cuckoo.so
+  printf '  cuckoo.so: %s bytes, glibc %s\n' "$(stat -c %s "$library")" \
+    "$(bash packages/glibc_need.sh "$library")"
 done
 build_npm_main
 (cd "$dist" && sha256sum -- *) >"$build_dir/checksums.txt"

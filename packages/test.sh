@@ -7,7 +7,7 @@
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
 #   npm      node:sqlite, better-sqlite3, bun; the types
 #   python   the wheel, in a new virtual environment
-#   deb      .load cuckoo; C and C++ programs by pkg-config and by find_package; purged, nothing stays
+#   deb      .load cuckoo; programs in C and C++ by pkg-config and find_package; purged without a trace
 #   bytes    a second build elsewhere gives the same bytes
 set -euo pipefail
 export LC_ALL=C.UTF-8
@@ -48,7 +48,8 @@ quietly() {  # command...: its output only if it fails
 
 # ask_shell folder name: in the sqlite3 shell, `.load name` in that folder.
 ask_shell() {
-  (cd "$1" && sqlite3 -batch -init /dev/null -cmd ".load $2" :memory: 2>&1 < <(cat "$setup" "$question"))
+  cat "$setup" "$question" |
+    (cd "$1" && sqlite3 -batch -init /dev/null -cmd ".load $2" :memory: 2>&1)
 }
 
 # example language document: its first block in that language, which is to print 1 or nothing.
@@ -78,7 +79,8 @@ test_files() {
     check_library "$dir/cuckoo.so"
     glibc=$(bash packages/glibc_need.sh "$dir/cuckoo.so")
     [ -e "$dist/$(wheel_file "$platform" "$glibc")" ] || fail "$platform: no wheel for glibc $glibc"
-    grep -q "glibc $glibc or newer" docs/install.md || fail "$platform needs glibc $glibc, says not install.md"
+    grep -q "glibc $glibc or newer" docs/install.md ||
+      fail "$platform needs glibc $glibc, docs/install.md says otherwise"
     for name in 'Yann Collet' 'The OpenSSL Project' 'Apache License' 'GCC'; do
       grep -q "$name" "$dir/THIRD-PARTY.txt" || fail "$platform: THIRD-PARTY.txt doesn't name $name"
     done
@@ -94,7 +96,8 @@ test_files() {
 
 # Another processor's library: a program that qemu runs loads it, and has it linked in.
 load_emulated() {
-  local triplet libraries sysroot=$work_dir/sysroot dev=$work_dir/dev_$1 qemu program=$work_dir/consumer_$1
+  local triplet libraries qemu sysroot=$work_dir/sysroot
+  local dev=$work_dir/dev_$1 program=$work_dir/consumer_$1
   triplet=$(triplet_of "$1")
   libraries=$sysroot/usr/lib/$triplet
   quietly bash packages/toolchains/sysroot.sh "${debian_arch[$1]}" "$sysroot"
@@ -126,8 +129,8 @@ test_npm() {
   [ "$("$node" readme.mjs)" = 1 ] || fail "the example in npm's README.md"
   example js "$root/docs/install.md" >install.mjs
   quietly "$node" install.mjs
-  quietly "$node" node_modules/typescript/bin/tsc --strict --noEmit --module nodenext --target es2022 \
-    --types node types.mts types.cts
+  quietly "$node" node_modules/typescript/bin/tsc --strict --noEmit --module nodenext \
+    --target es2022 --types node types.mts types.cts
 
   # Without the platform's package, and on a platform that has none.
   mkdir "$work_dir/alone"
@@ -180,7 +183,7 @@ test_deb() {
   ensure_packages sqlite3 gcc g++ cmake pkg-config python3
   check_debs
   can_be_root || fail 'installing packages takes root'
-  local package file dir=$work_dir/deb
+  local package file found dir=$work_dir/deb
   for package in sqlite-cuckoo libsqlite-cuckoo-dev; do
     if dpkg-query -W "$package" >/dev/null 2>&1; then
       fail "$package is installed on this machine: remove it first"
@@ -188,13 +191,15 @@ test_deb() {
   done
   mkdir "$dir"
   cp "$dist"/*"_${debian_arch[$here]}.deb" "$dir/"
-  trap 'as_root dpkg --purge libsqlite-cuckoo-dev sqlite-cuckoo >/dev/null 2>&1; rm -rf "$work_dir"' EXIT
+  trap 'as_root dpkg --purge libsqlite-cuckoo-dev sqlite-cuckoo >/dev/null 2>&1
+    rm -rf "$work_dir"' EXIT
   quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
     "$dir/$(deb_file sqlite-cuckoo "$here")"
   expect '.load cuckoo' "$(ask_shell / cuckoo)"
-  [ "$(/usr/bin/python3 -c 'import sqlite3; db = sqlite3.connect(":memory:")
+  found=$(/usr/bin/python3 -c 'import sqlite3; db = sqlite3.connect(":memory:")
 db.enable_load_extension(True); db.load_extension("cuckoo")
-print(*db.execute("SELECT cuckoo_version()").fetchone())')" = "$version" ] || fail 'cuckoo, from Python'
+print(*db.execute("SELECT cuckoo_version()").fetchone())')
+  [ "$found" = "$version" ] || fail "cuckoo, from Python: $found"
   quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
     "$dir/$(deb_file libsqlite-cuckoo-dev "$here")"
   build_consumers cmake "$dir" "$version"
@@ -221,7 +226,10 @@ native "$here" || fail "the packages are tested on ${machine[$here]}"
 parts=("$@")
 [ "$#" -gt 0 ] || parts=(files npm python deb bytes)
 for part in "${parts[@]}"; do
-  case $part in files | npm | python | deb | bytes) ;; *) fail "usage: $0 [files|npm|python|deb|bytes ...]" ;; esac
+  case $part in
+    files | npm | python | deb | bytes) ;;
+    *) fail "usage: $0 [files | npm | python | deb | bytes ...]" ;;
+  esac
 done
 for part in "${parts[@]}"; do
   "test_$part"

@@ -1,6 +1,6 @@
 # What is installed, and where. Two components:
-#   extension    cuckoo.so in the library folder itself: from there the dynamic linker takes it by its
-#                bare name, so that `.load cuckoo` works
+#   extension    cuckoo.so in the library folder itself: the dynamic linker looks there for a bare
+#                name, so that `.load cuckoo` works
 #   development  header, libcuckoo.a, pkg-config file, and what find_package(sqlite_cuckoo) reads
 include(CMakePackageConfigHelpers)
 

@@ -32,7 +32,7 @@ def check_sums(dist):
 
 
 def check_sqlpkg(dist, spec, version):
-    """As the sqlpkg tool reads it: it makes no folders, and takes the files that match `pattern`."""
+    """As sqlpkg reads it: it makes no folders, and takes the files that match `pattern`."""
     check(spec["version"] == version, f"sqlpkg.json: version {spec['version']}")
     assets = spec["assets"]
     check(assets["path"] == "dist", "sqlpkg.json: path")
