@@ -7,7 +7,7 @@
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
 #   npm      node:sqlite, better-sqlite3, bun; the types
 #   python   the wheel, in a new virtual environment
-#   deb      .load cuckoo; programs in C and C++ by pkg-config and find_package; purged without a trace
+#   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
 #   bytes    a second build elsewhere gives the same bytes
 set -euo pipefail
 export LC_ALL=C.UTF-8
@@ -217,7 +217,7 @@ test_bytes() {
   local file
   for file in "$work_dir/dist2"/*; do
     [ "$(basename "$file")" = checksums.txt ] || cmp "$file" "$dist/$(basename "$file")" ||
-      fail 'a second build gave other bytes'
+      fail 'a second build gave other bytes (is dist/ of this commit?)'
   done
 }
 
