@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Installs the build into a new folder (with --prefix, and once more below DESTDIR), and builds a
-# small application in C++ and one in C against what was installed, linked as README.md says.
+# small application in C++ and one in C against what was installed: linked as README.md says, by
+# pkg-config, and by find_package. Then all of it is moved, and the last two are done again.
 # usage: install_test.sh cmake build-dir config libdir includedir module-name c++ [flags...]
 set -euo pipefail
 cmake=$1 build_dir=$2 config=$3 libdir=$4 includedir=$5 module=$6
 shift 6
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/consumers.sh"
 work_dir=$(mktemp -d)
 trap 'rm -rf "$work_dir"' EXIT
 
@@ -24,8 +26,9 @@ install_build() {
   }
 }
 
-expected=$(printf '%s\n' "$includedir/sqlite_cuckoo.h" "$libdir/libcuckoo.a" \
-  "$libdir/sqlite3/$module" | LC_ALL=C sort)
+expected=$(printf '%s\n' "$includedir/sqlite_cuckoo.h" "$libdir/libcuckoo.a" "$libdir/$module" \
+  "$libdir/pkgconfig/sqlite_cuckoo.pc" "$libdir/cmake/sqlite_cuckoo/sqlite_cuckoo-config.cmake" \
+  "$libdir/cmake/sqlite_cuckoo/sqlite_cuckoo-config-version.cmake" | LC_ALL=C sort)
 check_tree() {
   local found
   found=$(cd "$1" && find . -type f | sed 's|^\./||' | LC_ALL=C sort)
@@ -41,13 +44,13 @@ DESTDIR=$work_dir/destdir install_build --prefix /opt/cuckoo
 check_tree "$work_dir/destdir/opt/cuckoo"
 
 install_build --prefix "$work_dir/extension" --component extension
-[ "$(cd "$work_dir/extension" && find . -type f)" = "./$libdir/sqlite3/$module" ] ||
-  fail "component extension: not just the module"
+[ "$(cd "$work_dir/extension" && find . -type f -not -path './share/doc/*')" = "./$libdir/$module" ] ||
+  fail "component extension: not just the module and its licence"
 
 "$@" -Wall -Wextra -Wpedantic -Werror -I "$prefix/$includedir" "$here/consumer.cpp" \
   -L "$prefix/$libdir" -lcuckoo -lsqlite3 -lcrypto -o "$work_dir/consumer"
 linked=$("$work_dir/consumer")
-loaded=$("$work_dir/consumer" "$prefix/$libdir/sqlite3/$module")
+loaded=$("$work_dir/consumer" "$prefix/$libdir/$module")
 if [ -z "$linked" ] || [ "$linked" != "$loaded" ]; then
   fail "cuckoo_version() linked in: '$linked', loaded: '$loaded'"
 fi
@@ -61,4 +64,24 @@ if cc=$(command -v "${CC:-cc}"); then
 else
   echo 'no C compiler: nothing linked from C'
 fi
+
+by_tools() {  # by_tools prefix folder
+  mkdir "$work_dir/$2"
+  PKG_CONFIG_PATH=$1/$libdir/pkgconfig build_consumers "$cmake" "$work_dir/$2" "$linked" \
+    -DCMAKE_PREFIX_PATH="$1" || fail "not linked with what is in $1"
+}
+if command -v pkg-config >/dev/null; then
+  by_tools "$prefix" installed
+  mv "$prefix" "$work_dir/elsewhere"
+  by_tools "$work_dir/elsewhere" moved
+else
+  echo 'no pkg-config: not used'
+fi
+
+# As a part of another build, the target has the same name. Configured alone: built it is elsewhere.
+"$cmake" -S "$here" -B "$work_dir/subproject" -DCONSUMER=cpp -DSUBPROJECT="$here/../.." \
+  -DCMAKE_CXX_COMPILER="$1" >"$work_dir/log" 2>&1 || {
+  cat "$work_dir/log"
+  fail 'add_subdirectory failed'
+}
 printf 'version %s, linked in (C++, C) and loaded\n' "$linked"

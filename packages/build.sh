@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# Builds all packages into dist/: npm, wheels, Debian, tar.gz, and checksums.txt over them. Installs
+# what that needs. The same sources give the same bytes.
+# usage: packages/build.sh [platform...]     all platforms, if none is told
+#
+# DIST=dir and BUILD_DIR=dir build elsewhere than in dist/ and build/packages/.
+set -euo pipefail
+umask 022
+export LC_ALL=C
+dist=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
+build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/packages}")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. tests/install.sh
+. packages/common.sh
+
+# The time that the files in the packages have: that of the last commit.
+last_commit=$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$last_commit}
+
+wanted=("${@:-${platforms[@]}}")
+for platform in "${wanted[@]}"; do
+  [ -n "${machine[$platform]-}" ] || {
+    printf 'usage: %s [platform...], of: %s\n' "$0" "${platforms[*]}" >&2
+    exit 2
+  }
+done
+
+fail() {
+  printf '%s\n' "$1" >&2
+  exit 1
+}
+
+install_tools() {
+  local packages=(g++ cmake ninja-build binutils dpkg-dev file python3 libsqlite3-dev libssl-dev
+    libxxhash-dev)
+  local platform
+  for platform in "${wanted[@]}"; do
+    native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)")
+  done
+  ensure_packages "${packages[@]}"
+}
+
+# build_library platform: leaves the stripped cuckoo.so in $build_dir/platform/stage.
+build_library() {
+  local platform=$1 dir=$build_dir/$1 options=() log=$build_dir/$1.log
+  if ! native "$platform"; then
+    local sysroot=$build_dir/sysroot-${debian_arch[$platform]}
+    bash packages/toolchains/sysroot.sh "${debian_arch[$platform]}" "$sysroot"
+    options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/packages/toolchains/$(triplet_of "$platform").cmake"
+      -DCUCKOO_SYSROOT="$sysroot")
+  fi
+  mkdir -p "$build_dir"
+  {
+    cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_PORTABLE=ON \
+      -DCUCKOO_BUILD_TESTS=OFF -DCUCKOO_BUILD_BENCH=OFF \
+      -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR="lib/$(triplet_of "$platform")" \
+      "${options[@]}" &&
+      cmake --build "$dir" &&
+      rm -rf "$dir/stage" "$dir/tree" &&
+      cmake --install "$dir" --prefix "$dir/tree" --component extension --strip
+  } >"$log" 2>&1 || {
+    tail -n 50 "$log" >&2
+    fail "$platform: not built; all of the log is in $log"
+  }
+  mkdir "$dir/stage"
+  cp "$dir/tree/lib/$(triplet_of "$platform")/cuckoo.so" LICENSE "$dir/packages/THIRD-PARTY.txt" \
+    "$dir/stage/"
+  check_library "$dir/stage/cuckoo.so"
+}
+
+# What is promised of the library: it needs the C library alone.
+check_library() {
+  local others
+  others=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
+    grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$' || true)
+  [ -z "$others" ] || fail "$1 needs more than the C library: $others"
+}
+
+# pack tar-options... : a tar.gz on the output, the same for the same files.
+pack() {
+  tar --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+    --mtime="@$SOURCE_DATE_EPOCH" -c "$@" | gzip -9n
+}
+
+# Fills in @version@ and the words given as name=value.
+fill() {
+  local script="s/@version@/$version/g" word
+  for word in "$@"; do
+    script+=";s|@${word%%=*}@|${word#*=}|g"
+  done
+  sed "$script"
+}
+
+build_tar() {  # without folders: sqlpkg makes none
+  local stage=$build_dir/$1/tar
+  rm -rf "$stage"
+  cp -r "$build_dir/$1/stage" "$stage"
+  fill <packages/tar/README.md >"$stage/README.md"
+  (cd "$stage" && pack -- *) >"$dist/$(tar_file "$1")"
+}
+
+build_npm_platform() {
+  local stage=$build_dir/$1/npm/package
+  rm -rf "$stage"
+  mkdir -p "$stage"
+  cp "$build_dir/$1/stage/"* "$stage/"
+  fill platform="$1" cpu="${npm_cpu[$1]}" <packages/npm/platform/package.json >"$stage/package.json"
+  fill platform="$1" <packages/npm/platform/README.md >"$stage/README.md"
+  pack -C "$stage/.." package >"$dist/$(npm_file "$1")"
+}
+
+build_npm_main() {
+  local stage=$build_dir/npm/package
+  rm -rf "$stage"
+  mkdir -p "$stage"
+  cp packages/npm/index.* packages/npm/README.md LICENSE "$stage/"
+  fill <packages/npm/package.json >"$stage/package.json"
+  pack -C "$stage/.." package >"$dist/$(npm_file '')"
+}
+
+build_wheel() {
+  local stage=$build_dir/$1/stage glibc
+  glibc=$(bash packages/glibc_need.sh "$stage/cuckoo.so")
+  python3 packages/python/build_wheel.py --version "$version" --library "$stage/cuckoo.so" \
+    --license "$stage/LICENSE" --license "$stage/THIRD-PARTY.txt" \
+    --out "$dist/$(wheel_file "$1" "$glibc")"
+}
+
+build_deb() {
+  local dir=$build_dir/$1
+  rm -rf "$dir/_CPack_Packages"
+  (cd "$dir" && cpack -G DEB -B "$dir/deb") >"$dir/cpack.log" 2>&1 || {
+    cat "$dir/cpack.log" >&2
+    fail "$1: no Debian packages"
+  }
+  cp "$dir/deb/$(deb_file sqlite-cuckoo "$1")" "$dir/deb/$(deb_file libsqlite-cuckoo-dev "$1")" \
+    "$dist/"
+}
+
+install_tools
+rm -rf "$dist"
+mkdir -p "$dist"
+for platform in "${wanted[@]}"; do
+  printf '%s\n' "$platform"
+  build_library "$platform"
+  build_tar "$platform"
+  build_npm_platform "$platform"
+  build_wheel "$platform"
+  build_deb "$platform"
+  library=$build_dir/$platform/stage/cuckoo.so
+  printf '  cuckoo.so: %s bytes, glibc %s\n' "$(stat -c %s "$library")" \
+    "$(bash packages/glibc_need.sh "$library")"
+done
+build_npm_main
+(cd "$dist" && sha256sum -- *) >"$build_dir/checksums.txt"
+mv "$build_dir/checksums.txt" "$dist/checksums.txt"  # sqlpkg looks for this name
+(cd "$dist" && stat -c '%9s %n' -- *)

@@ -1,0 +1,36 @@
+"use strict";
+// Where the library of this platform is, and loading it. Each platform's library is a package of its
+// own, an optional dependency of this one.
+
+const { optionalDependencies } = require("./package.json");
+
+const platform = `${process.platform}-${process.arch}`;
+const platformPackage = `sqlite-cuckoo-${platform}`;
+
+function missing(cause) {
+  const version = optionalDependencies[platformPackage];
+  if (version === undefined) {
+    const names = Object.keys(optionalDependencies).map((name) => name.slice("sqlite-cuckoo-".length));
+    return new Error(`sqlite-cuckoo has no library for ${platform}, only for ${names.sort().join(" and ")}`);
+  }
+  return new Error(
+    `sqlite-cuckoo's library for ${platform} is not installed: the package ${platformPackage} is ` +
+      `missing. Optional dependencies may have been left out (--omit=optional), or the C library is ` +
+      `not glibc. To install it: npm install ${platformPackage}@${version}`,
+    { cause },
+  );
+}
+
+function getLoadablePath() {
+  try {
+    return require.resolve(`${platformPackage}/cuckoo.so`);
+  } catch (error) {
+    throw missing(error);
+  }
+}
+
+function load(db) {
+  db.loadExtension(getLoadablePath());
+}
+
+module.exports = { getLoadablePath, load };

@@ -1,0 +1,1 @@
+export { getLoadablePath, load, type Database } from "./index.cjs";

@@ -1,0 +1,3 @@
+import cuckoo from "./index.cjs";
+
+export const { getLoadablePath, load } = cuckoo;

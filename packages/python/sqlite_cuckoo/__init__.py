@@ -1,0 +1,33 @@
+"""sqlite-cuckoo: filters, a flash store and a hash ring as virtual tables of SQLite."""
+
+import os
+import sqlite3
+
+__all__ = ["load", "loadable_path"]
+__version__ = "@version@"
+
+
+def loadable_path() -> str:
+    """The path of the library, to be loaded as an extension of SQLite."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "cuckoo.so")
+
+
+def load(connection: sqlite3.Connection) -> None:
+    """Loads the extension in a connection, and leaves the loading of others as it was: on or off."""
+    if not hasattr(connection, "enable_load_extension"):
+        raise sqlite3.NotSupportedError(
+            "this Python's sqlite3 can't load extensions: it was built without"
+            " --enable-loadable-sqlite-extensions"
+        )
+    path = loadable_path()
+    try:
+        connection.load_extension(path)  # loading is on
+        return
+    except sqlite3.OperationalError as error:
+        if "not authorized" not in str(error):
+            raise
+    connection.enable_load_extension(True)
+    try:
+        connection.load_extension(path)
+    finally:
+        connection.enable_load_extension(False)

@@ -1,0 +1,237 @@
+#!/usr/bin/env bash
+# Installs each package of dist/ in a clean place, and uses it. Build them first: packages/build.sh.
+# Installs the tools that this needs. Debian's packages are installed on this machine, and removed.
+# usage: packages/test.sh [part...]
+#
+#   files    checksums, sqlpkg.json; the libraries need the C library alone, and export no more than
+#            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
+#   npm      node:sqlite, better-sqlite3, bun; the types
+#   python   the wheel, in a new virtual environment
+#   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
+#   bytes    a second build elsewhere gives the same bytes
+set -euo pipefail
+export LC_ALL=C.UTF-8
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+dist=$root/dist
+. tests/install.sh
+. tests/install/consumers.sh
+. packages/common.sh
+
+node_version=24.21.0
+npm_packages=(@oven/bun-linux-x64@1.4.5 better-sqlite3@13.2.0 typescript@7.0.2 @types/node@26.6.6
+  @types/better-sqlite3@9.6.0)
+
+work_dir=$(mktemp -d)
+trap 'rm -rf "$work_dir"' EXIT
+chmod 755 "$work_dir"
+setup=$root/packages/test/setup.sql question=$root/packages/test/question.sql
+answer="$version 1 1 a9993e364706816aba3e25717850c26c9cd0d89d a"
+here=linux-x64
+
+fail() {
+  printf '%s\n' "$1" >&2
+  exit 1
+}
+
+# expect "what" "found": it must be the answer.
+expect() {
+  [ "$2" = "$answer" ] || fail "$(printf '%s:\n%s\nexpected:\n%s' "$1" "$2" "$answer")"
+}
+
+quietly() {  # command...: its output only if it fails
+  "$@" >"$work_dir/log" 2>&1 </dev/null || {
+    cat "$work_dir/log" >&2
+    fail "failed: $*"
+  }
+}
+
+# ask_shell folder name: in the sqlite3 shell, `.load name` in that folder.
+ask_shell() {
+  cat "$setup" "$question" |
+    (cd "$1" && sqlite3 -batch -init /dev/null -cmd ".load $2" :memory: 2>&1)
+}
+
+# example language document: its first block in that language, which is to print 1 or nothing.
+example() {
+  sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p;/^\`\`\`\$/q}" "$2"
+}
+
+# The C library alone is needed, and no newer one than the wheel says.
+check_library() {
+  local needed symbols
+  needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
+    grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$' || true)
+  [ -z "$needed" ] || fail "$1 needs $needed"
+  symbols=$(nm -D --defined-only "$1" | awk '{print $NF}' | sort | tr '\n' ' ')
+  [ "$symbols" = 'sqlite3_cuckoo_init sqlite3_extension_init ' ] || fail "$1 exports $symbols"
+}
+
+test_files() {
+  ensure_packages python3 binutils sqlite3 qemu-user "g++-$(triplet_of linux-arm64)"
+  python3 packages/test/check_dist.py "$dist" sqlpkg.json "$version"
+  (cd "$dist" && quietly sha256sum --check --strict checksums.txt)
+  local platform dir glibc name
+  for platform in "${platforms[@]}"; do
+    dir=$work_dir/tar/$platform
+    mkdir -p "$dir"
+    tar -xzf "$dist/$(tar_file "$platform")" -C "$dir"
+    check_library "$dir/cuckoo.so"
+    glibc=$(bash packages/glibc_need.sh "$dir/cuckoo.so")
+    [ -e "$dist/$(wheel_file "$platform" "$glibc")" ] || fail "$platform: no wheel for glibc $glibc"
+    grep -q "glibc $glibc or newer" docs/install.md ||
+      fail "$platform needs glibc $glibc, docs/install.md says otherwise"
+    for name in 'Yann Collet' 'The OpenSSL Project' 'Apache License' 'GCC'; do
+      grep -q "$name" "$dir/THIRD-PARTY.txt" || fail "$platform: THIRD-PARTY.txt doesn't name $name"
+    done
+    if ! native "$platform"; then
+      load_emulated "$platform" "$dir/cuckoo.so"
+    fi
+  done
+  dir=$work_dir/tar/$here
+  expect 'tar.gz, in the shell' "$(ask_shell "$dir" ./cuckoo)"
+  cp "$dir/cuckoo.so" "$dir/sqlite-cuckoo.so"
+  expect 'renamed' "$(ask_shell "$dir" ./sqlite-cuckoo)"
+}
+
+# Another processor's library: a program that qemu runs loads it, and has it linked in.
+load_emulated() {
+  local triplet libraries qemu sysroot=$work_dir/sysroot
+  local dev=$work_dir/dev_$1 program=$work_dir/consumer_$1
+  triplet=$(triplet_of "$1")
+  libraries=$sysroot/usr/lib/$triplet
+  quietly bash packages/toolchains/sysroot.sh "${debian_arch[$1]}" "$sysroot"
+  dpkg-deb -x "$dist/$(deb_file libsqlite-cuckoo-dev "$1")" "$dev"
+  quietly "$triplet-g++" tests/install/consumer.cpp -I"$sysroot/usr/include" -I"$dev/usr/include" \
+    -L"$dev/usr/lib/$triplet" -L"$libraries" -lcuckoo -lsqlite3 -lcrypto \
+    -Wl,-rpath-link,"$libraries" -o "$program"
+  qemu=("qemu-${machine[$1]}" -L "/usr/$triplet" -E LD_LIBRARY_PATH="$libraries:/usr/$triplet/lib")
+  [ "$("${qemu[@]}" "$program")" = "$version" ] || fail "$1, in qemu: linked in"
+  [ "$("${qemu[@]}" "$program" "$2")" = "$version" ] || fail "$1, in qemu: loaded"
+}
+
+test_npm() {
+  command -v npm >/dev/null || ensure_packages npm
+  local dir=$work_dir/npm node bun error
+  mkdir "$dir"
+  cp packages/test/npm/* "$dir/"
+  cd "$dir"
+  quietly npm init --yes
+  quietly npm install --no-audit --no-fund "$dist"/sqlite-cuckoo-{,linux-x64-}[0-9]*.tgz \
+    "node-$here@$node_version" "${npm_packages[@]}"
+  node=$dir/node_modules/node-$here/bin/node
+  bun=$dir/node_modules/@oven/bun-$here/bin/bun
+  expect 'node:sqlite' "$("$node" ask.mjs node:sqlite "$setup" "$question")"
+  expect 'node:sqlite, from CommonJS' "$("$node" ask.cjs node:sqlite "$setup" "$question")"
+  expect 'better-sqlite3' "$("$node" ask.mjs better-sqlite3 "$setup" "$question")"
+  expect 'bun' "$("$bun" ask.mjs bun:sqlite "$setup" "$question")"
+  example js "$root/packages/npm/README.md" >readme.mjs
+  [ "$("$node" readme.mjs)" = 1 ] || fail "the example in npm's README.md"
+  example js "$root/docs/install.md" >install.mjs
+  quietly "$node" install.mjs
+  quietly "$node" node_modules/typescript/bin/tsc --strict --noEmit --module nodenext \
+    --target es2022 --types node types.mts types.cts
+
+  # Without the platform's package, and on a platform that has none.
+  mkdir "$work_dir/alone"
+  cd "$work_dir/alone"
+  tar -xzf "$dist/$(npm_file '')"
+  error=$("$node" -p 'try { require("./package").getLoadablePath() } catch (e) { e.message }')
+  [[ $error == *"npm install sqlite-cuckoo-$here@$version" ]] || fail "package missing: $error"
+  error=$("$node" -p 'Object.defineProperty(process, "platform", { value: "aix" });
+    try { require("./package").getLoadablePath() } catch (e) { e.message }')
+  [[ $error == 'sqlite-cuckoo has no library for aix-x64, only for linux-arm64 and linux-x64' ]] ||
+    fail "no such platform: $error"
+  cd "$root"
+}
+
+test_python() {
+  ensure_packages python3 python3-venv
+  local dir=$work_dir/venv
+  /usr/bin/python3 -m venv "$dir"
+  quietly "$dir/bin/pip" install --no-index "$dist"/sqlite_cuckoo-*_x86_64.whl
+  expect 'the wheel' "$(cd "$dir" && bin/python "$root/packages/test/ask.py" "$setup" "$question")"
+  example python packages/python/README.md >"$dir/readme.py"
+  [ "$("$dir/bin/python" "$dir/readme.py")" = 1 ] || fail "the example in the wheel's README.md"
+  example python docs/install.md >"$dir/install.py"
+  (cd "$dir" && quietly bin/python install.py)
+  quietly "$dir/bin/pip" uninstall --yes sqlite-cuckoo
+  [ -z "$(find "$dir" -name 'sqlite_cuckoo*')" ] || fail 'pip uninstall left files'
+}
+
+# The packages' control fields and files, of all platforms.
+check_debs() {
+  local platform package glibc depends contents
+  for platform in "${platforms[@]}"; do
+    glibc=$(basename "$dist"/*_"${machine[$platform]}".whl |
+      sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/')
+    depends=$(dpkg-deb -f "$dist/$(deb_file sqlite-cuckoo "$platform")" Depends)
+    [ "$depends" = "libc6 (>= $glibc)" ] || fail "$platform: depends on $depends"
+    for package in sqlite-cuckoo libsqlite-cuckoo-dev; do
+      [ "$(dpkg-deb -f "$dist/$(deb_file $package "$platform")" Architecture)" = \
+        "${debian_arch[$platform]}" ] || fail "$package: architecture"
+      contents=$(dpkg-deb -c "$dist/$(deb_file $package "$platform")")
+      grep -q "/doc/$package/copyright$" <<<"$contents" || fail "$package: no copyright"
+    done
+    contents=$(dpkg-deb -c "$dist/$(deb_file sqlite-cuckoo "$platform")")
+    grep -q " ./usr/lib/$(triplet_of "$platform")/cuckoo.so$" <<<"$contents" ||
+      fail "$platform: no cuckoo.so"
+  done
+}
+
+test_deb() {
+  ensure_packages sqlite3 gcc g++ cmake pkg-config python3
+  check_debs
+  can_be_root || fail 'installing packages takes root'
+  local package file found dir=$work_dir/deb
+  for package in sqlite-cuckoo libsqlite-cuckoo-dev; do
+    if dpkg-query -W "$package" >/dev/null 2>&1; then
+      fail "$package is installed on this machine: remove it first"
+    fi
+  done
+  mkdir "$dir"
+  cp "$dist"/*"_${debian_arch[$here]}.deb" "$dir/"
+  trap 'as_root dpkg --purge libsqlite-cuckoo-dev sqlite-cuckoo >/dev/null 2>&1
+    rm -rf "$work_dir"' EXIT
+  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+    "$dir/$(deb_file sqlite-cuckoo "$here")"
+  expect '.load cuckoo' "$(ask_shell / cuckoo)"
+  found=$(/usr/bin/python3 -c 'import sqlite3; db = sqlite3.connect(":memory:")
+db.enable_load_extension(True); db.load_extension("cuckoo")
+print(*db.execute("SELECT cuckoo_version()").fetchone())')
+  [ "$found" = "$version" ] || fail "cuckoo, from Python: $found"
+  quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+    "$dir/$(deb_file libsqlite-cuckoo-dev "$here")"
+  build_consumers cmake "$dir" "$version"
+
+  dpkg-query -L sqlite-cuckoo libsqlite-cuckoo-dev | grep cuckoo >"$work_dir/installed"
+  quietly as_root dpkg --purge libsqlite-cuckoo-dev sqlite-cuckoo
+  trap 'rm -rf "$work_dir"' EXIT
+  while IFS= read -r file; do
+    [ ! -e "$file" ] || fail "purged, and there still is $file"
+  done <"$work_dir/installed"
+}
+
+test_bytes() {
+  DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here"
+  local file
+  for file in "$work_dir/dist2"/*; do
+    [ "$(basename "$file")" = checksums.txt ] || cmp "$file" "$dist/$(basename "$file")" ||
+      fail 'a second build gave other bytes (is dist/ of this commit?)'
+  done
+}
+
+native "$here" || fail "the packages are tested on ${machine[$here]}"
+[ -e "$dist/checksums.txt" ] || fail 'no dist/checksums.txt: run packages/build.sh first'
+parts=("$@")
+[ "$#" -gt 0 ] || parts=(files npm python deb bytes)
+for part in "${parts[@]}"; do
+  case $part in
+    files | npm | python | deb | bytes) ;;
+    *) fail "usage: $0 [files | npm | python | deb | bytes ...]" ;;
+  esac
+done
+for part in "${parts[@]}"; do
+  "test_$part"
+  printf '%s: ok\n' "$part"
+done

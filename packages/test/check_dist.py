@@ -1,0 +1,93 @@
+"""What can be said of dist/ without installing: checksums, sqlpkg.json, names, RECORDs.
+
+check_dist.py dist sqlpkg.json version
+"""
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import pathlib
+import sys
+import tarfile
+import zipfile
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(what)
+
+
+def check_sums(dist):
+    sums = {}
+    for line in (dist / "checksums.txt").read_text().splitlines():
+        digest, name = line.split("  ")
+        sums[name] = digest
+    names = {path.name for path in dist.iterdir()} - {"checksums.txt"}
+    check(set(sums) == names, f"checksums.txt: {sorted(set(sums) ^ names)}")
+    for name, digest in sums.items():
+        found = hashlib.sha256((dist / name).read_bytes()).hexdigest()
+        check(found == digest, f"{name}: not the bytes of checksums.txt")
+
+
+def check_sqlpkg(dist, spec, version):
+    """As sqlpkg reads it: it makes no folders, and takes the files that match `pattern`."""
+    check(spec["version"] == version, f"sqlpkg.json: version {spec['version']}")
+    assets = spec["assets"]
+    check(assets["path"] == "dist", "sqlpkg.json: path")
+    files = {name.replace("{version}", version) for name in assets["files"].values()}
+    check(files == {path.name for path in dist.glob("*.tar.gz")}, f"sqlpkg.json: {sorted(files)}")
+    for name in files:
+        with tarfile.open(dist / name) as tar:
+            names = tar.getnames()
+        check(assets["pattern"] in names, f"{name}: no {assets['pattern']}")
+        check(not any("/" in inner for inner in names), f"{name}: folders in {names}")
+        check({"LICENSE", "THIRD-PARTY.txt", "README.md"} <= set(names), f"{name}: {names}")
+
+
+def check_wheel(path):
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+        record_name = next(name for name in names if name.endswith("/RECORD"))
+        rows = list(csv.reader(io.StringIO(wheel.read(record_name).decode())))
+        check([row[0] for row in rows] == names, f"{path.name}: RECORD lists other files")
+        for name, digest, size in rows:
+            if name == record_name:
+                continue
+            data = wheel.read(name)
+            hashed = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            check(digest == f"sha256={hashed}" and int(size) == len(data), f"{path.name}: {name}")
+        tag = path.stem.split("-", 2)[2]
+        about = wheel.read(record_name.replace("RECORD", "WHEEL")).decode()
+        check(f"Tag: {tag}\n" in about, f"{path.name}: tag")
+
+
+def check_npm(dist, version):
+    main = package_json(dist / f"sqlite-cuckoo-{version}.tgz")
+    check(main["version"] == version, "npm: version")
+    others = {}
+    for path in dist.glob("sqlite-cuckoo-linux-*.tgz"):
+        package = package_json(path)
+        check(package["os"] == ["linux"] and package["name"].endswith(package["cpu"][0]),
+              f"{path.name}: os, cpu")
+        others[package["name"]] = package["version"]
+    check(main["optionalDependencies"] == others, f"npm: optional dependencies, found {others}")
+
+
+def package_json(path):
+    with tarfile.open(path) as tar:
+        return json.load(tar.extractfile("package/package.json"))
+
+
+def main(dist, sqlpkg, version):
+    dist = pathlib.Path(dist)
+    check_sums(dist)
+    check_sqlpkg(dist, json.loads(pathlib.Path(sqlpkg).read_text()), version)
+    for path in dist.glob("*.whl"):
+        check_wheel(path)
+    check_npm(dist, version)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
