@@ -65,15 +65,7 @@ build_library() {
   mkdir "$dir/stage"
   cp "$dir/tree/lib/$(triplet_of "$platform")/cuckoo.so" LICENSE "$dir/packages/THIRD-PARTY.txt" \
     "$dir/stage/"
-  check_library "$dir/stage/cuckoo.so"
-}
-
-# What is promised of the library: it needs the C library alone.
-check_library() {
-  local others
-  others=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
-    grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$' || true)
-  [ -z "$others" ] || fail "$1 needs more than the C library: $others"
+  packages/portable/needs.sh "$dir/stage/cuckoo.so" >/dev/null
 }
 
 # pack tar-options... : a tar.gz on the output, the same for the same files.
@@ -120,7 +112,7 @@ build_npm_main() {
 
 build_wheel() {
   local stage=$build_dir/$1/stage glibc
-  glibc=$(bash packages/glibc_need.sh "$stage/cuckoo.so")
+  glibc=$(packages/portable/needs.sh "$stage/cuckoo.so")
   python3 packages/python/build_wheel.py --version "$version" --library "$stage/cuckoo.so" \
     --license "$stage/LICENSE" --license "$stage/THIRD-PARTY.txt" \
     --out "$dist/$(wheel_file "$1" "$glibc")"
@@ -149,7 +141,7 @@ for platform in "${wanted[@]}"; do
   build_deb "$platform"
   library=$build_dir/$platform/stage/cuckoo.so
   printf '  cuckoo.so: %s bytes, glibc %s\n' "$(stat -c %s "$library")" \
-    "$(bash packages/glibc_need.sh "$library")"
+    "$(packages/portable/needs.sh "$library")"
 done
 build_npm_main
 (cd "$dist" && sha256sum -- *) >"$build_dir/checksums.txt"

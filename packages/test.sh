@@ -57,16 +57,6 @@ example() {
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p;/^\`\`\`\$/q}" "$2"
 }
 
-# The C library alone is needed, and no newer one than the wheel says.
-check_library() {
-  local needed symbols
-  needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
-    grep -vE '^(libc\.so\.6|libm\.so\.6|ld-linux-.*)$' || true)
-  [ -z "$needed" ] || fail "$1 needs $needed"
-  symbols=$(nm -D --defined-only "$1" | awk '{print $NF}' | sort | tr '\n' ' ')
-  [ "$symbols" = 'sqlite3_cuckoo_init sqlite3_extension_init ' ] || fail "$1 exports $symbols"
-}
-
 test_files() {
   ensure_packages python3 binutils sqlite3 qemu-user "g++-$(triplet_of linux-arm64)"
   python3 packages/test/check_dist.py "$dist" sqlpkg.json "$version"
@@ -76,8 +66,8 @@ test_files() {
     dir=$work_dir/tar/$platform
     mkdir -p "$dir"
     tar -xzf "$dist/$(tar_file "$platform")" -C "$dir"
-    check_library "$dir/cuckoo.so"
-    glibc=$(bash packages/glibc_need.sh "$dir/cuckoo.so")
+    quietly tests/exported_symbol_test.sh "$dir/cuckoo.so"
+    glibc=$(packages/portable/needs.sh "$dir/cuckoo.so")
     [ -e "$dist/$(wheel_file "$platform" "$glibc")" ] || fail "$platform: no wheel for glibc $glibc"
     grep -q "glibc $glibc or newer" docs/install.md ||
       fail "$platform needs glibc $glibc, docs/install.md says otherwise"

@@ -50,7 +50,7 @@ In the sqlite3 shell, \".load cuckoo\" loads the extension.")
 if(CMAKE_CROSSCOMPILING)  # dpkg-shlibdeps would name the cross-compiler's C library
   set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/cpack_cross.cmake)
   set(CPACK_CUCKOO_MODULE ${PROJECT_BINARY_DIR}/cuckoo.so)
-  set(CPACK_CUCKOO_GLIBC_NEED ${PROJECT_SOURCE_DIR}/packages/glibc_need.sh)
+  set(CPACK_CUCKOO_GLIBC_NEED ${PROJECT_SOURCE_DIR}/packages/portable/needs.sh)
 else()
   set(CPACK_DEBIAN_EXTENSION_PACKAGE_SHLIBDEPS ON)
 endif()
