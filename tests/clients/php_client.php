@@ -192,7 +192,7 @@ own('an image without SQLITE3_BLOB: an error that says so',
     refused('yes', 'bind an image as a BLOB, not as TEXT', fn() => query($db,
         "INSERT INTO copy(copy, email) VALUES ('import', ?)", $image)) === 'yes');
 own('SQLite3 is in defensive mode', ini_get('sqlite3.defensive') === '1');
-own('filter_contains() takes it for a name then', refused('yes', 'no such filter', fn() =>
+own('so does filter_contains()', refused('yes', 'bind an image as a BLOB, not as TEXT', fn() =>
     query($db, 'SELECT filter_contains(?, ?)', $image, $ada)) === 'yes');
 $load = '(new SQLite3(":memory:"))->loadExtension("cuckoo.so");';
 own('without sqlite3.extension_dir nothing can be loaded', str_contains((string) shell_exec(
