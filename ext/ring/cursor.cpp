@@ -97,8 +97,9 @@ void HashRingTable::Cursor::skip_gone() noexcept {
 }
 
 // ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes. JavaScript
-// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too.
-uint64_t HashRingTable::Cursor::position_of(const KeyView& key, sqlite3_value* value) const {
+// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too. Other reals have the
+// 15 digits of older SQLite's casts, so that an owner does not depend on the version.
+uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
   const HashRing& ring = live_.ring();
   if (ring.options().algorithm != RingAlgorithm::kKetama) {
     return hash_key(key, ring.options().seed);
@@ -116,9 +117,6 @@ uint64_t HashRingTable::Cursor::position_of(const KeyView& key, sqlite3_value* v
     case SQLITE_FLOAT:
       if (ring.options().format > 1 && is_int64(key.real)) {
         return position_of_integer(static_cast<int64_t>(key.real));
-      }
-      if (sqlite3_value_type(value) == SQLITE_FLOAT) {  // as this version of SQLite writes it
-        return position(text_argument(value));
       }
       return position(sqlite3_snprintf(sizeof text, text, "%!.15g", key.real));
     default:
@@ -141,7 +139,7 @@ void HashRingTable::Cursor::filter_owners(sqlite3_value** values) {
     return;
   }
   key_.assign(key);
-  const uint64_t position = position_of(key, values[0]);
+  const uint64_t position = position_of(key);
   if (plan_ == kOwnerPlan) {
     owner_ = live_.ring().owner(position);
     rows_ = owner_ != 0 ? 1 : 0;

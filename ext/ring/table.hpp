@@ -135,7 +135,7 @@ class HashRingTable::Cursor {
   void filter_other(sqlite3_value** values);
   void filter_nodes(sqlite3_value** values);
   void filter_owners(sqlite3_value** values);
-  uint64_t position_of(const KeyView& key, sqlite3_value* value) const;
+  uint64_t position_of(const KeyView& key) const;
   size_t replicas_of(sqlite3_value* value) const;
   [[noreturn]] void refuse() const;
 

@@ -61,6 +61,9 @@ TEST(LargeMemory, asks_for_large_pages_inside_of_the_array_and_I2_nowhere_else) 
   if (!std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled")) {
     GTEST_SKIP() << "this system has no large pages";
   }
+#if defined(CUCKOO_EMULATED)
+  GTEST_SKIP() << "the emulator tells no flags";
+#endif
   constexpr size_t kLargePage = size_t{1} << 21;
   constexpr size_t kBytes = 6 * kLargePage;
   void* const mapping =
