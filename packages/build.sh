@@ -1,17 +1,20 @@
 #!/usr/bin/env bash
 # Builds all packages into dist/: npm, wheels, Debian, tar.gz, and checksums.txt over them. Installs
-# what that needs. The same sources give the same bytes.
+# what that needs. The same sources give the same bytes, with the same compiler and libraries. Of what
+# is in dist/, only packages of ours are replaced, and only when all are built.
 # usage: packages/build.sh [platform...]     all platforms, if none is told
 #
 # DIST=dir and BUILD_DIR=dir build elsewhere than in dist/ and build/packages/.
 set -euo pipefail
 umask 022
 export LC_ALL=C
-dist=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
+target=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/packages}")
+dist=$build_dir/dist  # until all are built
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/install.sh
 . packages/common.sh
+unset CC CXX CPP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS  # they are for this machine
 
 # The time that the files in the packages have: that of the last commit.
 last_commit=$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)
@@ -45,11 +48,13 @@ build_library() {
   local platform=$1 dir=$build_dir/$1 options=() log=$build_dir/$1.log
   if ! native "$platform"; then
     local sysroot=$build_dir/sysroot-${debian_arch[$platform]}
+    rm -rf "$sysroot"  # there may be a newer OpenSSL
     bash packages/toolchains/sysroot.sh "${debian_arch[$platform]}" "$sysroot"
     options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/packages/toolchains/$(triplet_of "$platform").cmake"
       -DCUCKOO_SYSROOT="$sysroot")
   fi
   mkdir -p "$build_dir"
+  rm -f "$dir/CMakeCache.txt"
   {
     cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_PORTABLE=ON \
       -DCUCKOO_BUILD_TESTS=OFF -DCUCKOO_BUILD_BENCH=OFF \
@@ -147,3 +152,8 @@ build_npm_main
 (cd "$dist" && sha256sum -- *) >"$build_dir/checksums.txt"
 mv "$build_dir/checksums.txt" "$dist/checksums.txt"  # sqlpkg looks for this name
 (cd "$dist" && stat -c '%9s %n' -- *)
+
+mkdir -p "$target"
+rm -f "$target"/{sqlite-cuckoo,sqlite_cuckoo,libsqlite-cuckoo-dev}[-_]*.{tgz,tar.gz,whl,deb} \
+  "$target/checksums.txt"
+mv "$dist"/* "$target/"

@@ -18,7 +18,9 @@ class TwoWords {
   template <class Number>
   requires std::is_arithmetic_v<Number>
   constexpr explicit operator Number() const noexcept {
-    if constexpr (std::is_floating_point_v<Number>) {
+    if constexpr (std::is_same_v<Number, bool>) {
+      return (low_ | high_) != 0;
+    } else if constexpr (std::is_floating_point_v<Number>) {
       return static_cast<Number>(high_) * static_cast<Number>(0x1p64) + static_cast<Number>(low_);
     } else {
       return static_cast<Number>(low_);

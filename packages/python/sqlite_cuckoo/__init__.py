@@ -1,5 +1,6 @@
 """sqlite-cuckoo: filters, a flash store and a hash ring as virtual tables of SQLite."""
 
+import inspect
 import os
 import sqlite3
 
@@ -14,6 +15,11 @@ def loadable_path() -> str:
 
 def load(connection: sqlite3.Connection) -> None:
     """Loads the extension in a connection, and leaves the loading of others as it was: on or off."""
+    if not isinstance(connection, sqlite3.Connection) and (
+        not hasattr(connection, "load_extension")
+        or inspect.iscoroutinefunction(connection.load_extension)
+    ):
+        raise TypeError(f"a {type(connection).__name__} is no connection of sqlite3's kind")
     if not hasattr(connection, "enable_load_extension"):
         raise sqlite3.NotSupportedError(
             "this Python's sqlite3 can't load extensions: it was built without"
@@ -23,7 +29,7 @@ def load(connection: sqlite3.Connection) -> None:
     try:
         connection.load_extension(path)  # loading is on
         return
-    except sqlite3.OperationalError as error:
+    except Exception as error:  # sqlite3.OperationalError, or another module's own
         if "not authorized" not in str(error):
             raise
     connection.enable_load_extension(True)
