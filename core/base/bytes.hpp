@@ -50,6 +50,19 @@ inline void store_le48(std::byte* to, uint64_t value) noexcept {
   store_le(to + 4, static_cast<uint16_t>(value >> 32));
 }
 
+// A real as it is stored. (std::bit_cast came late to Clang's library.)
+inline uint64_t bits_of(double value) noexcept {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+inline double real_from_bits(uint64_t bits) noexcept {
+  double value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
 inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
   return std::as_bytes(std::span(text.data(), text.size()));
 }

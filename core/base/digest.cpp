@@ -1,6 +1,10 @@
 #include "core/base/digest.hpp"
 
-#if defined(CUCKOO_PORTABLE)
+#if defined(CUCKOO_LIBMD)
+#include <md5.h>
+#include <sha1.h>
+#include <sha2.h>
+#elif defined(CUCKOO_PORTABLE)
 #define OPENSSL_SUPPRESS_DEPRECATED  // in favour of EVP
 #include <openssl/md5.h>
 #include <openssl/sha.h>
@@ -24,35 +28,44 @@ const char* digest_name(DigestKind kind) noexcept {
   return "?";
 }
 
-#if defined(CUCKOO_PORTABLE)
+#if defined(CUCKOO_LIBMD) || defined(CUCKOO_PORTABLE)
+
+namespace {
+
+// These functions can't fail.
+template <typename Context, auto kInit, auto kUpdate, auto kFinal>
+void digest_with(std::span<const std::byte> bytes, std::byte* digest) noexcept {
+  Context context;
+  kInit(&context);
+  kUpdate(&context, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  kFinal(reinterpret_cast<unsigned char*>(digest), &context);
+}
+
+#if defined(CUCKOO_LIBMD)
+constexpr auto kDigestMd5 = digest_with<MD5_CTX, MD5Init, MD5Update, MD5Final>;
+constexpr auto kDigestSha1 = digest_with<SHA1_CTX, SHA1Init, SHA1Update, SHA1Final>;
+constexpr auto kDigestSha256 = digest_with<SHA2_CTX, SHA256Init, SHA256Update, SHA256Final>;
+#else
+constexpr auto kDigestMd5 = digest_with<MD5_CTX, MD5_Init, MD5_Update, MD5_Final>;
+constexpr auto kDigestSha1 = digest_with<SHA_CTX, SHA1_Init, SHA1_Update, SHA1_Final>;
+constexpr auto kDigestSha256 = digest_with<SHA256_CTX, SHA256_Init, SHA256_Update, SHA256_Final>;
+#endif
+
+}  // namespace
 
 Digester::~Digester() = default;
 
-// These functions can't fail.
 std::span<const std::byte> Digester::compute(DigestKind kind, std::span<const std::byte> bytes) {
-  auto* const digest = reinterpret_cast<unsigned char*>(digest_);
   switch (kind) {
-    case DigestKind::kMd5: {
-      MD5_CTX md5;
-      MD5_Init(&md5);
-      MD5_Update(&md5, bytes.data(), bytes.size());
-      MD5_Final(digest, &md5);
+    case DigestKind::kMd5:
+      kDigestMd5(bytes, digest_);
       break;
-    }
-    case DigestKind::kSha1: {
-      SHA_CTX sha1;
-      SHA1_Init(&sha1);
-      SHA1_Update(&sha1, bytes.data(), bytes.size());
-      SHA1_Final(digest, &sha1);
+    case DigestKind::kSha1:
+      kDigestSha1(bytes, digest_);
       break;
-    }
-    case DigestKind::kSha256: {
-      SHA256_CTX sha256;
-      SHA256_Init(&sha256);
-      SHA256_Update(&sha256, bytes.data(), bytes.size());
-      SHA256_Final(digest, &sha256);
+    case DigestKind::kSha256:
+      kDigestSha256(bytes, digest_);
       break;
-    }
   }
   return {digest_, digest_bytes(kind)};
 }

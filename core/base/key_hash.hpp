@@ -16,15 +16,18 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <cfloat>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "core/base/bytes.hpp"
 #include "core/base/mix.hpp"
 
 namespace cuckoo {
+
+// Real keys are hashed; sizes, weights and quotas are computed with reals and stored.
+static_assert(FLT_EVAL_METHOD == 0, "reals must not be computed with more bits than they have");
 
 enum class KeyKind : uint64_t { kInteger = 0, kReal = 1, kText = 2, kBlob = 3 };
 
@@ -47,10 +50,8 @@ inline uint64_t hash_real(double value, uint64_t seed) noexcept {
       return hash_integer(integer, seed);
     }
   }
-  uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof bits);
   std::byte bytes[8];
-  store_le(bytes, bits);
+  store_le(bytes, bits_of(value));
   return hash_bytes(KeyKind::kReal, bytes, seed);
 }
 

@@ -28,7 +28,7 @@ struct Head {
   std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 constexpr size_t kOverhead = sizeof(Head) + kCacheLineBytes - 8;  // multiples of 8 are given
-static_assert(sizeof(void*) == 8 ? kBufferOverhead == kOverhead : kBufferOverhead > kOverhead);
+static_assert(sizeof(void*) == 8 ? kBufferOverhead == kOverhead : kBufferOverhead >= kOverhead);
 
 Head* head_of(const std::byte* content) noexcept {
   return reinterpret_cast<Head*>(const_cast<std::byte*>(content)) - 1;

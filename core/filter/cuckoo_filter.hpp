@@ -75,6 +75,14 @@ class CuckooFilter final : public Filter {
   uint64_t cell(uint64_t hash) const noexcept { return cell(locate(hash)); }
   uint64_t page_of(uint64_t bucket) const noexcept { return page_place(bucket).page; }
 
+  // What stands in a bucket, whose page is in memory, and the other bucket of an entry of it.
+  BucketValues read(uint64_t bucket) const noexcept { return bucket_bits_.read(address(bucket)); }
+  uint64_t alternate(uint64_t bucket, uint64_t fingerprint) const noexcept {
+    const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
+    const uint64_t wrapped = sum + (geometry_.buckets - bucket);  // not behind the comparison
+    return sum < bucket ? wrapped : sum - bucket;
+  }
+
   // Where a bucket begins: fraction / 2^64 of a full page's bits.
   struct PagePlace {
     uint64_t page;
@@ -178,16 +186,10 @@ class CuckooFilter final : public Filter {
     const uint64_t x = fingerprint * 0xFF51AFD7ED558CCD;
     return (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53;
   }
-  uint64_t alternate(uint64_t bucket, uint64_t fingerprint) const noexcept {
-    const uint64_t sum = multiply_high(mix(fingerprint), geometry_.buckets);
-    const uint64_t wrapped = sum + (geometry_.buckets - bucket);  // not behind the comparison
-    return sum < bucket ? wrapped : sum - bucket;
-  }
   BucketBits::Address address(uint64_t bucket) const noexcept {
     const PagePlace at = page_place(bucket);
     return address(pages_.find(at.page), at.fraction);
   }
-  BucketValues read(uint64_t bucket) const noexcept { return bucket_bits_.read(address(bucket)); }
 
   uint64_t copies(const Place& place) const noexcept;
   void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) noexcept;

@@ -92,7 +92,7 @@ Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t
   file.seed = field(kSeedAt);
   file.items = field(kCountAt);
   file.capacity = field(kCapacityAt);
-  file.rate = std::bit_cast<double>(load_le<uint64_t>(bytes.data() + kRateAt));
+  file.rate = real_from_bits(load_le<uint64_t>(bytes.data() + kRateAt));
   if (file.capacity == 0) {
     return corrupt("legacy filter file is for 0 keys, expected at least 1");
   }
@@ -147,7 +147,7 @@ Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file) {
   set_field(kCountAt, file.items);
   set_field(kCapacityAt, file.capacity);
   const double below_one = std::nextafter(1.0, 0.0);  // a hopeless filter's rate rounds to 1
-  store_le(bytes.data() + kRateAt, std::bit_cast<uint64_t>(std::min(file.rate, below_one)));
+  store_le(bytes.data() + kRateAt, bits_of(std::min(file.rate, below_one)));
   set_field(kBitsAt, words.size);
   set_field(kHashesAt, words.shape);
   set_field(kSizeAt, words.size / 8);

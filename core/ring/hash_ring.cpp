@@ -15,11 +15,9 @@ namespace {
 constexpr uint64_t kPointSeed = 4 * kGoldenStep;
 
 uint64_t node_hash(const RingNode& node) noexcept {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &node.weight, sizeof bits);
   std::byte bytes[16];
   store_le(bytes, uint64_t{node.id});
-  store_le(bytes + 8, bits);
+  store_le(bytes + 8, bits_of(node.weight));
   return XXH3_64bits_withSeed(node.name.data(), node.name.size(), XXH3_64bits(bytes, sizeof bytes));
 }
 

@@ -1,14 +1,10 @@
 #include "core/ring/quotas.hpp"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 #include <queue>
 
 namespace cuckoo {
-
-// Priorities are compared with what was computed before, and quotas are stored.
-static_assert(FLT_EVAL_METHOD == 0, "reals must not be computed with more bits than they have");
 
 namespace {
 

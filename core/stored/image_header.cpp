@@ -1,7 +1,6 @@
 #include "core/stored/image_header.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 
 #include "core/base/bytes.hpp"
@@ -51,7 +50,7 @@ std::string exact(double number) {
   return text;
 }
 
-bool is_zero(double number) noexcept { return std::bit_cast<uint64_t>(number) == 0; }  // not -0
+bool is_zero(double number) noexcept { return bits_of(number) == 0; }  // not -0
 
 Status check_rate(const FilterSpec& spec) {
   if (spec.has_own_size()) {
@@ -139,8 +138,8 @@ void get_header(const std::byte* from, ImageSections& sections) noexcept {
   header.with_hashes = (static_cast<uint8_t>(from[kFlagsAt]) & kHasHashes) != 0;
   header.spec.fingerprint_bits = load_le<uint16_t>(from + kFingerprintBitsAt);
   header.spec.hashes = load_le<uint16_t>(from + kHashesAt);
-  header.spec.rate = std::bit_cast<double>(word(kRateAt));
-  header.spec.bits_per_key = std::bit_cast<double>(word(kBitsPerKeyAt));
+  header.spec.rate = real_from_bits(word(kRateAt));
+  header.spec.bits_per_key = real_from_bits(word(kBitsPerKeyAt));
   header.seed = word(kSeedAt);
   header.capacity = word(kCapacityAt);
   header.geometry = {word(kSizeAt), word(kShapeAt), word(kDetailAt)};
@@ -256,8 +255,8 @@ void put_image_header(const ImageSections& sections, std::byte* to) {
   store_le(to + kFlagsAt, header.with_hashes ? kHasHashes : uint8_t{0});
   store_le(to + kFingerprintBitsAt, static_cast<uint16_t>(header.spec.fingerprint_bits));
   store_le(to + kHashesAt, static_cast<uint16_t>(header.spec.hashes));
-  store_le(to + kRateAt, std::bit_cast<uint64_t>(header.spec.rate));
-  store_le(to + kBitsPerKeyAt, std::bit_cast<uint64_t>(header.spec.bits_per_key));
+  store_le(to + kRateAt, bits_of(header.spec.rate));
+  store_le(to + kBitsPerKeyAt, bits_of(header.spec.bits_per_key));
   store_le(to + kSeedAt, header.seed);
   store_le(to + kCapacityAt, header.capacity);
   store_le(to + kSizeAt, header.geometry.size);

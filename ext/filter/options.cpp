@@ -1,6 +1,5 @@
 #include "ext/filter/options.hpp"
 
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -281,9 +280,9 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
   const uint64_t words[] = {
       static_cast<uint64_t>(options.spec.kind),
       options.capacity,
-      std::bit_cast<uint64_t>(options.spec.rate),
+      bits_of(options.spec.rate),
       options.spec.fingerprint_bits,
-      std::bit_cast<uint64_t>(options.spec.bits_per_key),
+      bits_of(options.spec.bits_per_key),
       options.spec.hashes,
       static_cast<uint64_t>(options.growth),
       options.generations,

@@ -35,7 +35,7 @@ void put_integer(int64_t value, std::vector<std::byte>& out) {
 
 void put_real(double value, std::vector<std::byte>& out) {
   std::byte bytes[8];
-  store_le(bytes, std::bit_cast<uint64_t>(value));
+  store_le(bytes, bits_of(value));
   put_bytes(kReal, bytes, out);
 }
 
@@ -58,7 +58,7 @@ bool result_typed(sqlite3_context* context, std::byte type, std::span<const std:
   if (type == kInteger && bytes.size() <= 8) {
     sqlite3_result_int64(context, integer_of(bytes));
   } else if (type == kReal && bytes.size() == 8) {
-    sqlite3_result_double(context, std::bit_cast<double>(load_le<uint64_t>(bytes.data())));
+    sqlite3_result_double(context, real_from_bits(load_le<uint64_t>(bytes.data())));
   } else if (type == kText) {
     result_text_bytes(context, {text, bytes.size()});
   } else if (type == kBlob) {

@@ -109,7 +109,8 @@ uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
   };
   char text[40];
   const auto position_of_integer = [&](int64_t integer) {
-    return position({text, std::to_chars(text, text + sizeof text, integer).ptr});
+    const char* const end = std::to_chars(text, text + sizeof text, integer).ptr;
+    return position({text, static_cast<size_t>(end - text)});
   };
   switch (key.type) {
     case SQLITE_INTEGER:

@@ -45,10 +45,8 @@ constexpr char kWritePage[] =
 // id, weight, and a CRC of both and the name.
 std::array<std::byte, kNodeBytes> encode_node(const RingNode& node) noexcept {
   std::array<std::byte, kNodeBytes> bytes{};
-  uint64_t weight = 0;
-  std::memcpy(&weight, &node.weight, sizeof weight);
   store_le(bytes.data(), node.id);
-  store_le(bytes.data() + 4, weight);
+  store_le(bytes.data() + 4, bits_of(node.weight));
   const uint32_t crc =
       crc32c(bytes_of(node.name), crc32c(std::span(bytes).first(kNodeBytes - kCrcBytes)));
   store_le(bytes.data() + kNodeBytes - kCrcBytes, crc);
@@ -190,8 +188,7 @@ std::vector<RingNode> RingStore::stored_nodes() {
       corrupt("\"" + table() + "_items\" has a row that is no node");
     }
     node.id = load_le<uint32_t>(stored.data());
-    const auto weight = load_le<uint64_t>(stored.data() + 4);
-    std::memcpy(&node.weight, &weight, sizeof weight);
+    node.weight = real_from_bits(load_le<uint64_t>(stored.data() + 4));
     const std::array<std::byte, kNodeBytes> expected = encode_node(node);
     if (!std::equal(stored.begin(), stored.end(), expected.begin())) {
       corrupt("checksum of node " + printable(node.name));

@@ -47,8 +47,8 @@ set(CPACK_DEBIAN_EXTENSION_PACKAGE_SECTION database)
 set(CPACK_DEBIAN_EXTENSION_DESCRIPTION
   "filters, a flash store and a hash ring as virtual tables of SQLite\n${about}\
 In the sqlite3 shell, \".load cuckoo\" loads the extension.")
-if(CMAKE_CROSSCOMPILING)  # dpkg-shlibdeps would name the cross-compiler's C library
-  set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/cpack_cross.cmake)
+if(CUCKOO_PORTABLE)  # dpkg-shlibdeps would name this machine's C library
+  set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_CURRENT_LIST_DIR}/cpack_portable.cmake)
   set(CPACK_CUCKOO_MODULE ${PROJECT_BINARY_DIR}/cuckoo.so)
   set(CPACK_CUCKOO_GLIBC_NEED ${PROJECT_SOURCE_DIR}/packages/portable/needs.sh)
 else()

@@ -72,6 +72,19 @@ Counts hashes_in(LoggedFilter& filter) {
 
 class FilterChangesOf : public test::KindsTest {
  protected:
+  // Adds the key, or removes it if the model has it; in both.
+  static void change(StoredFilter& origin, Counts& model, uint64_t key, bool removes) {
+    const uint64_t hash = nth_hash(key);
+    if (!removes) {
+      origin.add_copies(key, 1);
+      model[hash] = multiset() ? model[hash] + 1 : 1;
+    } else if (model.contains(hash)) {
+      ASSERT_TRUE(origin.remove(hash));
+      if (--model[hash] == 0) {
+        model.erase(hash);
+      }
+    }
+  }
   static FilterOptions with_growth(bool growth, uint64_t capacity = 4000) {
     FilterCase one = GetParam();
     one.growth = growth;
@@ -117,16 +130,7 @@ TEST_P(FilterChangesOf, I1_bring_every_copy_up_to_date) {
     for (uint64_t i = random() % 120; i > 0; --i) {
       const bool removes = multiset() && random() % 3 == 0;
       const uint64_t key = random() % 4 == 0 ? fresh++ : random() % fresh;
-      const uint64_t hash = nth_hash(key);
-      if (!removes) {
-        origin.add_copies(key, 1);
-        model[hash] = multiset() ? model[hash] + 1 : 1;
-      } else if (model.contains(hash)) {
-        ASSERT_TRUE(origin.remove(hash));
-        if (--model[hash] == 0) {
-          model.erase(hash);
-        }
-      }
+      change(origin, model, key, removes);
     }
     if (random() % 4 == 0) {
       origin.roll_back(rows);
@@ -238,16 +242,7 @@ TEST_P(FilterChangesOf, a_long_chain_holds_what_the_origin_holds_key_by_key) {
     const FilterMark before = mark_of(origin.filter);
     for (int i = 0; i < 6; ++i) {
       const uint64_t key = random() % 2500;
-      const uint64_t hash = nth_hash(key);
-      if (!multiset() || i % 2 == 0) {
-        origin.add_copies(key, 1);
-        model[hash] = multiset() ? model[hash] + 1 : 1;
-      } else if (model.contains(hash)) {
-        ASSERT_TRUE(origin.remove(hash));
-        if (--model[hash] == 0) {
-          model.erase(hash);
-        }
-      }
+      change(origin, model, key, multiset() && i % 2 != 0);
     }
     origin.commit();
     const Result<FilterChanges> changes = origin.filter.changes_since(before);
