@@ -15,7 +15,8 @@ static_assert(TwoWords(UINT64_MAX) + 1 == wide(1, 0));
 static_assert(wide(1, 0) - 1 == TwoWords(UINT64_MAX));
 static_assert(TwoWords(UINT64_MAX) * UINT64_MAX == wide(UINT64_MAX - 1, 1));
 static_assert(~TwoWords(0) == wide(UINT64_MAX, UINT64_MAX));
-static_assert(wide(3, 0) >> 65 == TwoWords(1) && wide(0, 3) << 127 == wide(uint64_t{1} << 63, 0));
+static_assert((wide(3, 0) >> 65) == TwoWords(1) &&
+              (wide(0, 3) << 127) == wide(uint64_t{1} << 63, 0));
 static_assert(static_cast<uint8_t>(wide(7, 0x1FF)) == 0xFF);
 static_assert(static_cast<double>(wide(1, 0)) == 0x1p64);
 static_assert(static_cast<bool>(wide(1, 0)) && !static_cast<bool>(wide(0, 0)));
