@@ -135,6 +135,12 @@ class Adapter {
     return code;
   }
 
+  // sqlite3_declare_vtab() says SQLITE_ERROR of an interrupt, too.
+  static int own_code(int code, const std::string& message) noexcept {
+    return code == SQLITE_ERROR && message == sqlite3_errstr(SQLITE_INTERRUPT) ? SQLITE_INTERRUPT
+                                                                               : code;
+  }
+
   static int open_table(sqlite3* db, void* client, int count, const char* const* texts,
                         sqlite3_vtab** vtab, char** error, bool creating) noexcept {
     return guard(
@@ -147,7 +153,7 @@ class Adapter {
               **static_cast<std::shared_ptr<Connection>*>(client), db, count, texts, creating});
           const auto expect = [db](int code) {
             if (code != SQLITE_OK) {
-              throw SqlError(code, sqlite3_errmsg(db));
+              throw SqlError(own_code(code, sqlite3_errmsg(db)), sqlite3_errmsg(db));
             }
           };
           expect(sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS));

@@ -21,7 +21,7 @@ fi
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../../build/fuzz}")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
-ensure_packages "${build_packages[@]}" clang
+ensure_packages "${build_packages[@]}" clang libclang-rt-dev
 
 mkdir -p "$build_dir"
 build_log=$build_dir/fuzz_build.log

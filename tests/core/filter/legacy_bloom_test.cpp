@@ -269,7 +269,7 @@ TEST(LegacyFile, refuses_a_damaged_header_and_says_why) {
   };
   const auto with_rate = [](double rate) {
     std::vector<std::byte> bytes = golden();
-    store_le(bytes.data() + 16, std::bit_cast<uint64_t>(rate));
+    store_le(bytes.data() + 16, bits_of(rate));
     return bytes;
   };
   EXPECT_EQ(error({}), "legacy filter file does not begin with 42 4C 46 01");

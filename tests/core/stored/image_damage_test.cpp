@@ -130,8 +130,8 @@ TEST(FilterImageDamage, headers_out_of_range_are_not_decoded) {
     store_le(&bytes[18], header.key_affinity);
     store_le(&bytes[20], static_cast<uint16_t>(header.spec.fingerprint_bits));
     store_le(&bytes[22], static_cast<uint16_t>(header.spec.hashes));
-    store_le(&bytes[24], std::bit_cast<uint64_t>(header.spec.rate));
-    store_le(&bytes[32], std::bit_cast<uint64_t>(header.spec.bits_per_key));
+    store_le(&bytes[24], bits_of(header.spec.rate));
+    store_le(&bytes[32], bits_of(header.spec.bits_per_key));
     store_le(&bytes[48], header.capacity);
     store_le(&bytes[80], header.items);
     if (what == "collation") {
@@ -174,8 +174,7 @@ TEST(FilterImageDamage, numbers_that_do_not_fit_together_are_refused) {
       {"flag 2", "cuckoo", 19, 2, "image with flags 2, expected 0 or 1"},
       {"flag 0", "cuckoo_hashes", 19, 0, "image without hashes that counts 30"},
       {"flag 1", "cuckoo", 19, 1, ""},  // an image of no hashes, but with items
-      {"rate and bits", "cuckoo_bits", 24, std::bit_cast<uint64_t>(0.01),
-       "expected one of the two"},
+      {"rate and bits", "cuckoo_bits", 24, bits_of(0.01), "expected one of the two"},
       {"no buckets", "cuckoo", 56, 0, "filter of 0 buckets"},
       {"more buckets", "cuckoo", 56, 1000, "bytes of cells, expected"},
       {"huge", "cuckoo", 56, uint64_t{1} << 40, "bytes of cells, expected"},

@@ -165,5 +165,46 @@ TEST_F(ErrorText, of_a_long_text_comes_at_once) {
   EXPECT_EQ(db.text("SELECT filter_contains('c.d', 1)"), "0");
 }
 
+struct Countdown {
+  sqlite3* db;
+  int left;
+};
+
+int count_down(void* countdown) {
+  auto& [db, left] = *static_cast<Countdown*>(countdown);
+  if (--left == 0) {
+    sqlite3_interrupt(db);
+  }
+  return 0;
+}
+
+// Also where SQLite itself says SQLITE_ERROR, in sqlite3_declare_vtab(). A flush that is
+// interrupted is SQLITE_IOERR.
+TEST(Interrupt, of_a_create_has_its_code_at_every_step) {
+  for (const char* kind : {"cuckoo_filter(k)", "bloom_filter(k)", "flash_kv(k, v)", "hash_ring"}) {
+    int interrupted = 0;
+    for (int step = 1;; ++step) {
+      Database db;
+      Countdown countdown{db.handle(), step};
+      sqlite3_progress_handler(db.handle(), 1, count_down, &countdown);
+      const Outcome outcome = db.attempt(std::string("CREATE VIRTUAL TABLE t USING ") + kind);
+      sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+      if (outcome.code == SQLITE_OK) {
+        if (countdown.left > 0) {
+          break;
+        }
+        continue;  // it came too late
+      }
+      ++interrupted;
+      const int code = outcome.code & 0xFF;
+      ASSERT_TRUE(code == SQLITE_INTERRUPT || code == SQLITE_IOERR)
+          << kind << ", step " << step << ": " << code << ", " << outcome.message;
+      ASSERT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << kind << ", step " << step;
+      db.run(std::string("CREATE VIRTUAL TABLE t USING ") + kind);
+    }
+    EXPECT_GT(interrupted, 20) << kind;
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::test

@@ -1,0 +1,57 @@
+// What all views share: elements, numbers and tables as text, and the colours of the page.
+"use strict";
+
+const dom = {
+  byId: (id) => document.getElementById(id),
+
+  // An element with attributes, and texts or elements in it.
+  make(name, attributes = {}, ...inside) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      element.setAttribute(key, value);
+    }
+    element.append(...inside);
+    return element;
+  },
+
+  count: (number) => Math.round(number).toLocaleString("en-US"),
+  percent: (part, digits = 1) => `${(100 * part).toFixed(digits)} %`,
+  rounded: (number, digits) => number.toFixed(digits),
+  bytes: (number) => (number < 10240 ? `${dom.count(number)} bytes` : `${dom.count(number / 1024)} KB`),
+
+  // Rows of cells, the first of each a heading.
+  fill(body, rows) {
+    body.replaceChildren(
+      ...rows.map(([heading, ...cells]) =>
+        dom.make(
+          "tr",
+          {},
+          dom.make("th", { scope: "row" }, heading),
+          ...cells.map((cell) => dom.make("td", typeof cell === "string" ? { class: "number" } : {}, cell)),
+        ),
+      ),
+    );
+  },
+
+  say(element, text, warning = false) {
+    element.textContent = text;
+    element.classList.toggle("warning", warning);
+  },
+
+  colour: (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(),
+
+  // A canvas as wide as its place, sharp on every screen; the pen draws in CSS pixels.
+  pen(canvas, width, height) {
+    const scale = window.devicePixelRatio || 1;
+    canvas.style.height = `${height}px`;
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+    const pen = canvas.getContext("2d");
+    pen.scale(scale, scale);
+    pen.clearRect(0, 0, width, height);
+    return pen;
+  },
+
+  // Different numbers get different colours, as well as it can be done.
+  hue: (number) => Math.round((number * 137.508) % 360),
+};

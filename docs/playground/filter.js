@@ -1,0 +1,322 @@
+// The filter view: a cuckoo filter and a Bloom filter of the same words, drawn.
+"use strict";
+
+const filterView = {
+  kSeed: 1,
+  kStrangers: 20000,  // words that nobody adds, to measure false positives by
+  kinds: { cuckoo: 1, bloom: 2 },  // their numbers in core/filter/kind.hpp
+
+  start() {
+    this.counted = 0;  // of the words "word 1", "word 2" …, how many are in
+    this.own = [];     // other words that are in
+    this.filters = {};
+    this.marks = {};   // what the last action read or wrote, to be drawn
+
+    const on = (id, event, action) =>
+      dom.byId(id).addEventListener(event, (happened) => {
+        happened.preventDefault();
+        this.guard(action);
+      });
+    on("filter-count", "input", () => this.setCount(Number(dom.byId("filter-count").value)));
+    on("filter-rate", "change", () => this.remake());
+    on("filter-capacity", "change", () => this.remake());
+    on("filter-word-form", "submit", () => this.ask(this.word()));
+    on("filter-add", "click", () => this.add(this.word()));
+    on("filter-remove", "click", () => this.remove(this.word()));
+    on("filter-relocate", "click", () => this.addUntilRelocated());
+    on("filter-list-add", "click", () => this.addList());
+    on("filter-clear", "click", () => this.clear());
+    this.guard(() => {
+      this.remake();
+      this.setCount(Number(dom.byId("filter-count").value));
+      this.ask(this.word());
+    });
+  },
+
+  guard(action) {
+    try {
+      action();
+    } catch (error) {
+      this.say(error.message, true);
+    }
+    this.show();
+  },
+
+  say(text, warning = false) {
+    dom.say(dom.byId("filter-said"), text, warning);
+  },
+
+  word: () => dom.byId("filter-word").value,
+  nth: (i) => `word ${i}`,
+  words() {
+    return [...Array.from({ length: this.counted }, (_, i) => this.nth(i + 1)), ...this.own];
+  },
+  holds(word) {
+    const [, number] = /^word ([1-9]\d*)$/.exec(word) ?? [];
+    return Number(number) <= this.counted || this.own.includes(word);
+  },
+
+  // Both anew, with the words that are in.
+  remake(kinds = Object.keys(this.kinds)) {
+    const rate = Number(dom.byId("filter-rate").value);
+    const capacity = Number(dom.byId("filter-capacity").value);
+    for (const kind of kinds) {
+      if (this.filters[kind]) {
+        core.filterDelete(this.filters[kind]);
+      }
+      this.filters[kind] = core.filterNew(this.kinds[kind], capacity, rate, this.kSeed, 1);
+      core.filterInsertLines(this.filters[kind], this.words().join("\n"));
+    }
+    this.marks = {};
+  },
+
+  setCount(count) {
+    this.marks = {};
+    const before = this.counted;
+    const changed = (from, to) => Array.from({ length: to - from }, (_, i) => this.nth(from + i + 1));
+    this.counted = count;
+    if (count >= before) {
+      for (const filter of Object.values(this.filters)) {
+        core.filterInsertLines(filter, changed(before, count).join("\n"));
+      }
+      this.say(`${dom.count(this.words().length)} words are in the filters.`);
+    } else {
+      for (const word of changed(count, before)) {
+        core.filterRemove(this.filters.cuckoo, word);
+      }
+      this.remake(["bloom"]);
+      this.say(
+        `The cuckoo filter forgot ${dom.count(before - count)} words. ` +
+          "A Bloom filter can't: it was made anew from those that remain.",
+      );
+    }
+  },
+
+  add(word) {
+    if (word === "") {
+      this.say("Which word?", true);
+      return [];
+    }
+    const cuckoo = core.filterInsert(this.filters.cuckoo, word);
+    const bloom = core.filterInsert(this.filters.bloom, word);
+    this.own.push(word);
+    this.marks = { path: cuckoo.path, cells: bloom.cells };
+    const bits = `The Bloom filter set ${bloom.cells.length} bits${bloom.grew ? " and grew" : ""}.`;
+    this.say(`“${word}”: ${this.pathText(cuckoo)} ${bits}`);
+    return cuckoo.path;
+  },
+
+  pathText({ path, grew }) {
+    const hex = (fingerprint) => fingerprint.toString(16);
+    if (grew) {
+      return "the cuckoo filter was full, and was made anew with room for half as many words more.";
+    }
+    if (path.length === 0) {
+      return "all places were taken, so it is counted in the overflow table.";
+    }
+    const [[bucket, fingerprint], ...moves] = path;
+    const start = `fingerprint ${hex(fingerprint)} went into bucket ${bucket}`;
+    if (moves.length === 0) {
+      return `${start}, where there was room.`;
+    }
+    const steps = moves.map(([to, moved]) => `${hex(moved)} moved to its other bucket, ${to}`);
+    return `${start}, whose ${steps.join("; there ")}.`;
+  },
+
+  remove(word) {
+    const { removed } = core.filterRemove(this.filters.cuckoo, word);
+    const known = this.holds(word);
+    const place = this.own.indexOf(word);
+    if (place >= 0) {
+      this.own.splice(place, 1);
+    } else if (known) {
+      this.say("That word is there by the slider; move it instead.", true);
+      core.filterInsert(this.filters.cuckoo, word);
+      return;
+    }
+    this.remake(["bloom"]);
+    this.marks = { buckets: core.filterAsk(this.filters.cuckoo, word).buckets };
+    if (!removed) {
+      this.say(`“${word}” is definitely not there: nothing to remove.`);
+    } else if (known) {
+      this.say(
+        `The cuckoo filter forgot “${word}”. A Bloom filter can't: it was made anew without it.`,
+      );
+    } else {
+      this.say(
+        `“${word}” was never added, but looked as if: some other word has lost its fingerprint. ` +
+          "Remove only what you added.",
+        true,
+      );
+    }
+  },
+
+  addUntilRelocated() {
+    for (let i = this.own.length + 1; i < 5000; ++i) {
+      if (this.add(`extra ${i}`).length > 1) {
+        return;
+      }
+    }
+  },
+
+  addList() {
+    const words = dom.byId("filter-list").value.split("\n").filter((word) => word !== "");
+    for (const filter of Object.values(this.filters)) {
+      core.filterInsertLines(filter, words.join("\n"));
+    }
+    this.own.push(...words);
+    this.marks = {};
+    this.say(`${dom.count(words.length)} words were added.`);
+  },
+
+  clear() {
+    this.own = [];
+    this.counted = 0;
+    dom.byId("filter-count").value = 0;
+    this.remake();
+    this.say("Both filters are empty.");
+  },
+
+  ask(word) {
+    const cuckoo = core.filterAsk(this.filters.cuckoo, word);
+    const bloom = core.filterAsk(this.filters.bloom, word);
+    this.marks = { buckets: cuckoo.buckets, fingerprint: cuckoo.fingerprint, cells: bloom.cells };
+    const known = this.holds(word);
+    const answer = ({ present }) =>
+      `${present ? "probably there" : "definitely not there"}${present && !known ? ", which is wrong" : ""}`;
+    const buckets = [...new Set(cuckoo.buckets)].join(" and ");
+    const fingerprint = cuckoo.fingerprint.toString(16);
+    this.say(
+      `“${word}” – cuckoo filter: ${answer(cuckoo)}; it looked for fingerprint ${fingerprint} in buckets ` +
+        `${buckets}. Bloom filter: ${answer(bloom)}; it looked at ${bloom.cells.length} bits.`,
+    );
+  },
+
+  // --- what is seen
+
+  show() {
+    dom.byId("filter-count-shown").textContent = dom.count(this.counted);
+    const cuckoo = core.filterState(this.filters.cuckoo);
+    const bloom = core.filterState(this.filters.bloom);
+    const wrong = (kind) => core.filterStrangers(this.filters[kind], this.kStrangers) / this.kStrangers;
+    const rows = [
+      ["words", cuckoo.items, bloom.items, dom.count],
+      ["room for", cuckoo.capacity, bloom.capacity, dom.count],
+      ["load", cuckoo.load, bloom.load, dom.percent],
+      ["memory", cuckoo.cells_bits / 8, bloom.cells_bits / 8, dom.bytes],
+      ["bits a word", cuckoo.cells_bits / cuckoo.items, bloom.cells_bits / bloom.items,
+        (bits) => (Number.isFinite(bits) ? dom.rounded(bits, 1) : "–")],
+      ["wrong “probably”, at most", cuckoo.rate, bloom.rate, dom.percent],
+      ["expected now", cuckoo.rate_now, bloom.rate_now, (rate) => dom.percent(rate, 2)],
+      [`measured, ${dom.count(this.kStrangers)} strangers`, wrong("cuckoo"), wrong("bloom"),
+        (rate) => dom.percent(rate, 2)],
+    ];
+    dom.fill(
+      dom.byId("filter-figures").tBodies[0],
+      rows.map(([name, a, b, text]) => [name, text(a), text(b)]),
+    );
+    this.drawCuckoo(cuckoo);
+    this.drawBloom(bloom);
+  },
+
+  drawCuckoo({ buckets, items, overflow }) {
+    const canvas = dom.byId("filter-cuckoo");
+    const width = canvas.parentElement.clientWidth;
+    if (width === 0) {
+      return;
+    }
+    // Buckets of four cells in rows; as large as a picture of about 400 pixels' height allows.
+    const side = Math.max(6, Math.min(26, Math.floor(Math.sqrt((width * 360) / (buckets.length * 6.5)))));
+    const stepX = 4 * side + Math.ceil(side / 2);
+    const stepY = side + Math.ceil(side / 2);
+    const inRow = Math.max(1, Math.floor((width - 4) / stepX));
+    const corner = (bucket) => [2 + (bucket % inRow) * stepX, 4 + Math.floor(bucket / inRow) * stepY];
+    const pen = dom.pen(canvas, width, 8 + Math.ceil(buckets.length / inRow) * stepY);
+    const { path = [], buckets: asked = [], fingerprint } = this.marks;
+    pen.font = `${Math.floor(side * 0.5)}px ui-monospace, monospace`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    buckets.forEach((values, bucket) => {
+      const [left, top] = corner(bucket);
+      values.forEach((value, slot) => {
+        const x = left + slot * side;
+        pen.fillStyle = value === 0 ? dom.colour("empty") : `hsl(${dom.hue(value)} 55% 45%)`;
+        pen.fillRect(x, top, side - 1, side - 1);
+        if (value !== 0 && side >= 20) {
+          pen.fillStyle = "#ffffff";
+          pen.fillText(value.toString(16), x + side / 2, top + side / 2);
+        }
+        if (value !== 0 && value === fingerprint && asked.includes(bucket)) {
+          pen.strokeStyle = dom.colour("hit");
+          pen.lineWidth = 2;
+          pen.strokeRect(x, top, side - 1, side - 1);
+        }
+      });
+    });
+    pen.strokeStyle = dom.colour("hit");
+    pen.lineWidth = 2;
+    for (const bucket of [...asked, ...path.map(([bucket]) => bucket)]) {
+      const [left, top] = corner(bucket);
+      pen.strokeRect(left - 1.5, top - 1.5, 4 * side + 2, side + 2);
+    }
+    this.drawPath(pen, path.map(([bucket]) => corner(bucket)), side);
+
+    const taken = items - overflow;
+    canvas.setAttribute("aria-label",
+      `Cuckoo filter: ${buckets.length} buckets of four, ${taken} of ${4 * buckets.length} places taken`);
+    dom.byId("filter-cuckoo-caption").textContent =
+      `Cuckoo filter: ${dom.count(buckets.length)} buckets of four. A colour is a fingerprint; each may stand in ` +
+      `two buckets. ${path.length > 1 ? "The line is the way of the entries that moved. " : ""}` +
+      `${overflow > 0 ? `${overflow} are counted in the overflow table.` : ""}`;
+  },
+
+  // From bucket to bucket, with a point at the end.
+  drawPath(pen, corners, side) {
+    if (corners.length < 2) {
+      return;
+    }
+    const middles = corners.map(([left, top]) => [left + 2 * side, top + side / 2]);
+    pen.strokeStyle = pen.fillStyle = dom.colour("ink");
+    pen.lineWidth = 2;
+    pen.beginPath();
+    middles.forEach(([x, y], i) => (i === 0 ? pen.moveTo(x, y) : pen.lineTo(x, y)));
+    pen.stroke();
+    middles.forEach(([x, y], i) => {
+      pen.beginPath();
+      pen.arc(x, y, i === middles.length - 1 ? 6 : 3, 0, 2 * Math.PI);
+      pen.fill();
+    });
+  },
+
+  drawBloom({ bits }) {
+    const canvas = dom.byId("filter-bloom");
+    const width = canvas.parentElement.clientWidth;
+    if (width === 0) {
+      return;
+    }
+    const side = Math.max(2, Math.min(20, Math.floor(Math.sqrt((width * 300) / bits.length))));
+    const inRow = Math.max(1, Math.floor((width - 4) / side));
+    const pen = dom.pen(canvas, width, 8 + Math.ceil(bits.length / inRow) * side);
+    const gap = side > 4 ? 1 : 0;
+    const corner = (bit) => [2 + (bit % inRow) * side, 4 + Math.floor(bit / inRow) * side];
+    for (const [digit, name] of [["0", "empty"], ["1", "set"]]) {
+      pen.fillStyle = dom.colour(name);
+      for (let bit = bits.indexOf(digit); bit >= 0; bit = bits.indexOf(digit, bit + 1)) {
+        const [x, y] = corner(bit);
+        pen.fillRect(x, y, side - gap, side - gap);
+      }
+    }
+    pen.strokeStyle = dom.colour("hit");
+    pen.lineWidth = 2;
+    for (const bit of this.marks.cells ?? []) {
+      const [x, y] = corner(bit);
+      const around = Math.max(0, 3 - side / 4);
+      pen.strokeRect(x - around, y - around, side - gap + 2 * around, side - gap + 2 * around);
+    }
+    const set = [...bits].filter((digit) => digit === "1").length;
+    canvas.setAttribute("aria-label", `Bloom filter: ${set} of ${bits.length} bits are set`);
+    dom.byId("filter-bloom-caption").textContent =
+      `Bloom filter: ${dom.count(set)} of ${dom.count(bits.length)} bits are set. A word is there if all of its ` +
+      "bits are, marked for the word that was asked or added.";
+  },
+};

@@ -1,0 +1,459 @@
+// What docs/playground/ asks beside SQLite's own C functions: filters and rings of core/ whose
+// inside can be drawn.
+//
+// A filter here is a LoggedFilter, as in a table, in memory instead of shadow tables; what is added
+// is folded at once, so that each insert is seen where it ends up. With a table's options, seed and
+// keys it has the table's contents.
+//
+// Answers are JSON in a buffer that the next call reuses; {"error": …} when something was refused.
+// Handles come from …_new(), 0 when it was refused, and go to …_delete(). Texts are UTF-8.
+#include <emscripten.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "core/filter/cuckoo_filter.hpp"
+#include "core/ring/hash_ring.hpp"
+#include "core/stored/image.hpp"
+#include "core/stored/logged_filter.hpp"
+#include "core/stored/overlay_storage.hpp"
+#include "ext/sqlite_cuckoo.h"
+#include "sqlite3.h"
+
+namespace cuckoo {
+namespace {
+
+std::string answer_text;
+
+const char* answer(std::string text) {
+  answer_text = std::move(text);
+  return answer_text.c_str();
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+    }
+    result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return result + '"';
+}
+
+const char* refusal(const Error& error) {
+  return answer("{\"error\":" + quoted(error.message) + "}");
+}
+
+const char* outcome(const Status& status) {
+  return status.ok() ? answer("{}") : refusal(status.error());
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+template <class Values, class ToText>
+std::string list(const Values& values, const ToText& to_text) {
+  std::string result = "[";
+  for (const auto& value : values) {
+    result += (result.size() > 1 ? "," : "") + to_text(value);
+  }
+  return result + "]";
+}
+
+std::string list(const std::vector<uint64_t>& values) {
+  return list(values, [](uint64_t value) { return std::to_string(value); });
+}
+
+// --- filters -------------------------------------------------------------------------------------
+
+// Below an OverlayStorage, which keeps all that is written.
+class NoStorage final : public FilterStorage {
+ public:
+  Status read_pages(int64_t, int64_t, const RowVisitor&) override { return {}; }
+  Status write_page(int64_t, std::span<const std::byte>, bool) override { return {}; }
+  Status erase_pages(int64_t, int64_t) override { return {}; }
+  Status read_log(int64_t, int64_t, const RowVisitor&) override { return {}; }
+  Status write_log(int64_t, std::span<const std::byte>, bool) override { return {}; }
+  Status erase_log(int64_t, int64_t) override { return {}; }
+  Status read_items(uint64_t, const ItemVisitor&) override { return {}; }
+  Status write_item(uint64_t, uint64_t, uint64_t) override { return {}; }
+  Status erase_item(uint64_t, uint64_t) override { return {}; }
+  Status erase_items(uint64_t) override { return {}; }
+  Result<uint64_t> count_items() override { return uint64_t{0}; }
+  Status write_record(std::span<const std::byte>) override { return {}; }
+  Status read_older(uint64_t, std::vector<std::byte>&) override { return {}; }
+  Status write_older(uint64_t, std::span<const std::byte>) override { return {}; }
+  Status read_places(std::vector<std::byte>&) override { return {}; }
+  Status write_places(std::span<const std::byte>) override { return {}; }
+  Status poll() override { return {}; }
+};
+
+class DrawnFilter {
+ public:
+  explicit DrawnFilter(const FilterOptions& options)
+      : overlay_(nothing_), filter_(options, overlay_) {}
+
+  Status create() { return filter_.create(); }
+
+  uint64_t hash(std::string_view key) const {
+    return logged_hash(hash_bytes(KeyKind::kText, bytes_of(key), filter_.options().seed),
+                       filter_.options().width);
+  }
+
+  // A new hash, or what looks like one that is there. All of it is in the pages then.
+  Status insert(uint64_t hash) {
+    return change([&] { return filter_.insert(hash); });
+  }
+  Status insert_lines(std::string_view keys) {
+    return change([&]() -> Status {
+      while (!keys.empty()) {
+        const size_t end = std::min(keys.find('\n'), keys.size());
+        if (end > 0) {
+          CUCKOO_TRY(filter_.insert(hash(keys.substr(0, end))));
+        }
+        keys.remove_prefix(std::min(end + 1, keys.size()));
+      }
+      return {};
+    });
+  }
+  Result<bool> remove(uint64_t hash) {
+    bool removed = false;
+    CUCKOO_TRY(change([&]() -> Status {
+      CUCKOO_ASSIGN_OR_RETURN(removed, filter_.remove(hash));
+      return {};
+    }));
+    return removed;
+  }
+
+  LoggedFilter& filter() noexcept { return filter_; }
+  // Null when it is a Bloom filter.
+  const CuckooFilter* cuckoo() const noexcept {
+    const Filter& base = filter_.base();
+    return base.kind() == FilterKind::kCuckoo ? static_cast<const CuckooFilter*>(&base) : nullptr;
+  }
+
+  using Buckets = std::vector<BucketValues>;
+  static Buckets buckets_of(const CuckooFilter& filter) {
+    Buckets buckets;
+    for (uint64_t bucket = 0; bucket < filter.geometry().buckets; ++bucket) {
+      buckets.push_back(filter.read(bucket));
+    }
+    return buckets;
+  }
+
+ private:
+  template <class Change>
+  Status change(const Change& change) {
+    CUCKOO_TRY(change());
+    CUCKOO_TRY(filter_.fold());
+    CUCKOO_TRY(filter_.flush());
+    filter_.committed();
+    return {};
+  }
+
+  NoStorage nothing_;
+  OverlayStorage overlay_;
+  LoggedFilter filter_;
+};
+
+// How often `value` is among them.
+int times(const BucketValues& values, uint64_t value) {
+  int count = 0;
+  for (const uint64_t one : values) {
+    count += one == value ? 1 : 0;
+  }
+  return count;
+}
+
+struct Step {
+  uint64_t bucket;
+  uint64_t fingerprint;
+};
+
+// What an insert moved: the new fingerprint into a bucket, the one that left it into its other
+// bucket, and so on.
+std::vector<Step> path_of(const CuckooFilter& filter, const CuckooFilter::Place& place,
+                          DrawnFilter::Buckets before, const DrawnFilter::Buckets& after) {
+  std::vector<Step> path;
+  uint64_t moving = place.fingerprint;
+  uint64_t candidates[] = {place.bucket1, place.bucket2};
+  for (size_t steps = 0; steps < after.size(); ++steps) {
+    uint64_t bucket = candidates[0];
+    if (times(after[bucket], moving) <= times(before[bucket], moving)) {
+      bucket = candidates[1];
+    }
+    if (times(after[bucket], moving) <= times(before[bucket], moving)) {
+      break;
+    }
+    path.push_back({bucket, moving});
+    uint64_t gone = 0;
+    for (const uint64_t value : before[bucket]) {
+      if (value != 0 && times(before[bucket], value) > times(after[bucket], value)) {
+        gone = value;
+      }
+    }
+    before[bucket] = after[bucket];
+    if (gone == 0) {
+      break;
+    }
+    moving = gone;
+    candidates[0] = candidates[1] = filter.alternate(bucket, gone);
+  }
+  return path;
+}
+
+std::string place_text(const CuckooFilter::Place& place) {
+  return "\"buckets\":[" + std::to_string(place.bucket1) + "," + std::to_string(place.bucket2) +
+         "],\"fingerprint\":" + std::to_string(place.fingerprint);
+}
+
+std::string cells_text(const Filter& filter, uint64_t hash) {
+  uint64_t cells[Filter::kMaxPlaces];
+  const size_t count = filter.cells_of(hash, cells);
+  return "\"cells\":" + list(std::vector<uint64_t>(cells, cells + count));
+}
+
+// --- rings ---------------------------------------------------------------------------------------
+
+struct DrawnRing {
+  std::shared_ptr<HashRing> ring;
+
+  // Where a key is: 0 … 1, once around.
+  double turn(std::string_view key) const {
+    return std::ldexp(static_cast<double>(position(key)), -64);
+  }
+  uint32_t owner(std::string_view key) const { return ring->owner(position(key)); }
+
+ private:
+  uint64_t position(std::string_view key) const {
+    return ring->options().algorithm == RingAlgorithm::kKetama
+               ? ring->ketama_position(bytes_of(key))
+               : hash_bytes(KeyKind::kText, bytes_of(key), ring->options().seed);
+  }
+};
+
+int past_deadline(void* deadline) {
+  return emscripten_get_now() > *static_cast<double*>(deadline) ? 1 : 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+// Every connection that is opened from now on has the tables.
+EMSCRIPTEN_KEEPALIVE int playground_start() {
+  return sqlite3_auto_extension(reinterpret_cast<void (*)()>(sqlite3_cuckoo_init));
+}
+
+// A statement of the connection ends with "interrupted" after so long.
+EMSCRIPTEN_KEEPALIVE void playground_limit(sqlite3* db, double milliseconds) {
+  static double deadline = 0;
+  deadline = emscripten_get_now() + milliseconds;
+  sqlite3_progress_handler(db, 10000, past_deadline, &deadline);
+}
+
+// kind: a FilterKind
+EMSCRIPTEN_KEEPALIVE DrawnFilter* filter_new(int kind, double capacity, double rate, double seed,
+                                             int growth) {
+  FilterOptions options;
+  options.spec.kind = static_cast<FilterKind>(kind);
+  options.spec.rate = rate;
+  options.capacity = static_cast<uint64_t>(capacity);
+  options.growth = growth != 0;
+  options.seed = static_cast<uint64_t>(seed);
+  auto filter = std::make_unique<DrawnFilter>(options);
+  return filter->create().ok() ? filter.release() : nullptr;
+}
+
+EMSCRIPTEN_KEEPALIVE void filter_delete(DrawnFilter* filter) { delete filter; }
+
+// {"path": [[bucket, fingerprint], …], "grew": 0 or 1}; of a Bloom filter "cells" instead of "path"
+EMSCRIPTEN_KEEPALIVE const char* filter_insert(DrawnFilter* drawn, const char* key) {
+  const uint64_t hash = drawn->hash(key);
+  const uint64_t epoch = drawn->filter().record().epoch;
+  DrawnFilter::Buckets before;
+  if (drawn->cuckoo() != nullptr) {
+    before = DrawnFilter::buckets_of(*drawn->cuckoo());
+  }
+  const Status status = drawn->insert(hash);
+  if (!status.ok()) {
+    return refusal(status.error());
+  }
+  const bool grew = drawn->filter().record().epoch != epoch;
+  const CuckooFilter* const cuckoo = drawn->cuckoo();
+  std::string text;
+  if (cuckoo == nullptr) {
+    text = cells_text(drawn->filter().base(), hash);
+  } else {
+    std::vector<Step> path;
+    if (!grew) {
+      path = path_of(*cuckoo, cuckoo->locate(hash), std::move(before),
+                     DrawnFilter::buckets_of(*cuckoo));
+    }
+    text = "\"path\":" + list(path, [](const Step& step) {
+             return list(std::vector<uint64_t>{step.bucket, step.fingerprint});
+           });
+  }
+  return answer("{" + text + ",\"grew\":" + (grew ? "1}" : "0}"));
+}
+
+// Keys in lines.
+EMSCRIPTEN_KEEPALIVE const char* filter_insert_lines(DrawnFilter* drawn, const char* keys) {
+  return outcome(drawn->insert_lines(keys));
+}
+
+EMSCRIPTEN_KEEPALIVE const char* filter_remove(DrawnFilter* drawn, const char* key) {
+  const Result<bool> removed = drawn->remove(drawn->hash(key));
+  return removed.ok() ? answer(removed.value() ? "{\"removed\":1}" : "{\"removed\":0}")
+                      : refusal(removed.error());
+}
+
+// {"present": 0 or 1, and what was read: "buckets" and "fingerprint", or "cells"}
+EMSCRIPTEN_KEEPALIVE const char* filter_ask(DrawnFilter* drawn, const char* key) {
+  const uint64_t hash = drawn->hash(key);
+  const CuckooFilter* const cuckoo = drawn->cuckoo();
+  const std::string read = cuckoo != nullptr ? place_text(cuckoo->locate(hash))
+                                             : cells_text(drawn->filter().base(), hash);
+  return answer(std::string("{\"present\":") + (drawn->filter().contains(hash) ? "1," : "0,") +
+                read + "}");
+}
+
+// How many of "stranger 0" … are taken for members.
+EMSCRIPTEN_KEEPALIVE int filter_strangers(DrawnFilter* drawn, int count) {
+  int found = 0;
+  char key[32];
+  for (int i = 0; i < count; ++i) {
+    std::snprintf(key, sizeof key, "stranger %d", i);
+    found += drawn->filter().contains(drawn->hash(key)) ? 1 : 0;
+  }
+  return found;
+}
+
+// The figures of filter_info(), and "buckets": four fingerprints each, 0 an empty slot; or "bits",
+// text of 0 and 1.
+EMSCRIPTEN_KEEPALIVE const char* filter_state(DrawnFilter* drawn) {
+  LoggedFilter& filter = drawn->filter();
+  const Filter& base = filter.base();
+  std::string text = "{\"items\":" + std::to_string(filter.items()) +
+                     ",\"capacity\":" + std::to_string(filter.capacity()) +
+                     ",\"load\":" + number(filter.load_factor()) +
+                     ",\"rate\":" + number(filter.target_rate()) +
+                     ",\"rate_now\":" + number(filter.rate_now()) +
+                     ",\"cells_bits\":" + std::to_string(base.bits()) +
+                     ",\"overflow\":" + std::to_string(base.overflow().items()) +
+                     ",\"places\":" + std::to_string(base.places_per_key());
+  if (const CuckooFilter* const cuckoo = drawn->cuckoo()) {
+    text += ",\"fingerprint_bits\":" + number(base.fingerprint_bits());
+    text +=
+        ",\"buckets\":" + list(DrawnFilter::buckets_of(*cuckoo), [](const BucketValues& values) {
+          return list(std::vector<uint64_t>(values.begin(), values.end()));
+        });
+  } else {
+    text += ",\"bits\":\"";
+    for (uint64_t cell = 0; cell < base.words().size; ++cell) {
+      text += base.copies(cell) != 0 ? '1' : '0';
+    }
+    text += '"';
+  }
+  return answer(text + "}");
+}
+
+// The filter as filter_export() gives a table's; its length goes to *bytes. Null: refused.
+EMSCRIPTEN_KEEPALIVE const char* filter_image(DrawnFilter* drawn, int* bytes) {
+  LoggedFilter& filter = drawn->filter();
+  ImageHeader header;
+  header.spec = filter.options().spec;
+  header.width = filter.options().width;
+  header.seed = filter.options().seed;
+  header.capacity = filter.capacity();
+  header.items = filter.items();
+  constexpr uint64_t kLongest = 1 << 30;
+  const Result<std::vector<std::byte>> image =
+      encode_image(header, filter.base(), nullptr, kLongest);
+  if (!image.ok()) {
+    return nullptr;
+  }
+  *bytes = static_cast<int>(image.value().size());
+  return answer(
+      std::string(reinterpret_cast<const char*>(image.value().data()), image.value().size()));
+}
+
+// algorithm: a RingAlgorithm
+EMSCRIPTEN_KEEPALIVE DrawnRing* ring_new(int algorithm, int vnodes, double seed) {
+  RingOptions options;
+  options.algorithm = static_cast<RingAlgorithm>(algorithm);
+  options.vnodes = static_cast<uint32_t>(vnodes);
+  options.seed = static_cast<uint64_t>(seed);
+  Result<std::shared_ptr<HashRing>> ring = HashRing::make(options);
+  return ring.ok() ? new DrawnRing{ring.value()} : nullptr;
+}
+
+EMSCRIPTEN_KEEPALIVE void ring_delete(DrawnRing* drawn) { delete drawn; }
+
+// A node that is there gets the weight. {"id": …}
+EMSCRIPTEN_KEEPALIVE const char* ring_put(DrawnRing* drawn, const char* name, double weight) {
+  HashRing& ring = *drawn->ring;
+  const RingNode* const node = ring.find(std::string_view(name));
+  const Result<uint32_t> id = [&]() -> Result<uint32_t> {
+    if (node == nullptr) {
+      return ring.insert(name, weight);
+    }
+    const uint32_t known = node->id;
+    CUCKOO_TRY(ring.update(known, name, weight));
+    return known;
+  }();
+  return id.ok() ? answer("{\"id\":" + std::to_string(id.value()) + "}") : refusal(id.error());
+}
+
+EMSCRIPTEN_KEEPALIVE void ring_remove(DrawnRing* drawn, const char* name) {
+  if (const RingNode* const node = drawn->ring->find(std::string_view(name))) {
+    drawn->ring->remove(node->id);
+  }
+}
+
+// {"points": [[turn, id], …], "arcs": [id of the owner of each of so many equal parts, …]}; slots
+// have no points.
+EMSCRIPTEN_KEEPALIVE const char* ring_picture(DrawnRing* drawn, int arcs) {
+  HashRing& ring = *drawn->ring;
+  ring.build();
+  std::string points;
+  for (size_t i = 0; i < ring.points().size(); ++i) {
+    const double turn = std::ldexp(static_cast<double>(ring.points().position_at(i)), -64);
+    points +=
+        (i > 0 ? ",[" : "[") + number(turn) + "," + std::to_string(ring.points().owner_at(i)) + "]";
+  }
+  std::vector<uint64_t> owners;
+  for (int arc = 0; arc < arcs; ++arc) {
+    owners.push_back(ring.owner(static_cast<uint64_t>(std::ldexp((arc + 0.5) / arcs, 64))));
+  }
+  return answer("{\"points\":[" + points + "],\"arcs\":" + list(owners) + "}");
+}
+
+// [[turn, id of the owner], …] of keys in lines; id 0 in an empty ring
+EMSCRIPTEN_KEEPALIVE const char* ring_keys(DrawnRing* drawn, const char* keys) {
+  drawn->ring->build();
+  std::string text;
+  for (std::string_view rest = keys; !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view key = rest.substr(0, end);
+    text += (text.empty() ? "[" : ",[") + number(drawn->turn(key)) + "," +
+            std::to_string(drawn->owner(key)) + "]";
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return answer("[" + text + "]");
+}
+
+}  // extern "C"
+
+}  // namespace cuckoo

@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# Builds what docs/playground/ needs beside its own files: docs/playground/cuckoo.js, that is SQLite
+# with the four tables for WebAssembly, the examples of README.md, and from what it was built.
+# Installs what is missing; downloads sources into build/.
+#
+#   packages/wasm/build.sh           then open docs/playground/index.html
+#   packages/wasm/build.sh --tests   core_tests instead, and runs them in Node.js
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. tests/install.sh
+. packages/common.sh
+. packages/sources.sh
+
+case "${1-}" in
+  '' | --tests) ;;
+  *)
+    echo "usage: $0 [--tests]" >&2
+    exit 2
+    ;;
+esac
+
+packages=(cmake ninja-build emscripten node-acorn libxxhash-dev googletest xz-utils)
+command -v npm >/dev/null || packages+=(npm)
+ensure_packages "${packages[@]}"
+export NODE_PATH=/usr/share/nodejs  # emscripten's acorn, for a Node.js that is not Debian's
+
+build_dir=build/wasm
+libraries=$PWD/$build_dir/libraries
+mkdir -p "$libraries/include"
+
+# SQLite and the digests, unless they are there from these sources already.
+sqlite=$(sqlite_source)
+libmd=$(debian_source libmd)
+if [ ! -e "$libraries/.done" ] || [ "$(<"$libraries/.done")" != "$sqlite $libmd" ]; then
+  cp "$sqlite"/sqlite3{,ext}.h "$libmd"/include/*.h /usr/include/xxhash.h "$libraries/include/"
+  : >"$libraries/config.h"  # libmd's: a good compiler needs none of it
+  (
+    cd "$libraries"
+    emcc -O2 -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DQS=0 \
+      -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_DEFAULT_MEMSTATUS=0 -c "$sqlite/sqlite3.c"
+    for name in md5 sha1 sha2; do
+      emcc -O2 -w -I. -Iinclude -c "$libmd/src/$name.c"
+    done
+    emar rcs libsqlite3.a sqlite3.o
+    emar rcs libmd.a md5.o sha1.o sha2.o
+  )
+  printf '%s %s' "$sqlite" "$libmd" >"$libraries/.done"
+fi
+
+target=playground
+[ "${1-}" != --tests ] || target=core_tests
+emcmake cmake -S . -B "$build_dir" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
+  -DCMAKE_CXX_FLAGS=-fwasm-exceptions -DCMAKE_CXX_FLAGS_RELEASE="-Os -DNDEBUG" -DCUCKOO_WERROR=ON -DCUCKOO_BUILD_BENCH=OFF \
+  -DCUCKOO_INSTALL=OFF -DCUCKOO_GTEST_SOURCE=/usr/src/googletest \
+  -DCUCKOO_LIBMD=ON -DLIBMD_INCLUDE_DIR="$libraries/include" -DLIBMD_LIBRARY="$libraries/libmd.a" \
+  -DSQLite3_INCLUDE_DIR="$libraries/include" -DSQLite3_LIBRARY="$libraries/libsqlite3.a" \
+  -DXXHASH_INCLUDE_DIR="$libraries/include" >"$build_dir/cmake.log" 2>&1 || {
+  cat "$build_dir/cmake.log" >&2
+  exit 1
+}
+cmake --build "$build_dir" --target "$target"
+
+if [ "$target" = core_tests ]; then
+  exec node --stack-size=8000 "$build_dir/tests/core_tests.js" --gtest_brief=1
+fi
+
+commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+git diff --quiet HEAD 2>/dev/null || commit+=', changed'
+{
+  node packages/wasm/about.js "$version" "$commit" "$sqlite/sqlite3.h" README.md
+  cat "$build_dir/playground.js"
+} >docs/playground/cuckoo.js
+printf 'docs/playground/cuckoo.js: %d bytes, %d compressed\n' \
+  "$(stat -c %s docs/playground/cuckoo.js)" "$(gzip -9c docs/playground/cuckoo.js | wc -c)"
