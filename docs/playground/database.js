@@ -5,6 +5,8 @@
 class DatabaseError extends Error {}
 
 class Database {
+  static kLongest = 20000;  // milliseconds that statements may take
+
   // Before the first one: the module, and SQLite's functions in it.
   static start(module) {
     Database.module = module;
@@ -25,7 +27,6 @@ class Database {
       columns: define("sqlite3_column_count", n, n),
       name: define("sqlite3_column_name", "string", n, n),
       type: define("sqlite3_column_type", n, n, n),
-      double: define("sqlite3_column_double", n, n, n),
       text: define("sqlite3_column_text", n, n, n),
       blob: define("sqlite3_column_blob", n, n, n),
       bytes: define("sqlite3_column_bytes", n, n, n),
@@ -51,10 +52,13 @@ class Database {
 
   // Runs all statements; the values are bound to each. What has columns gives {columns, rows}, in
   // which an integer is a number, or a BigInt where a number can't hold it, and a BLOB a Uint8Array.
-  // `most` rows of each are read.
-  run(sql, values = [], { milliseconds = 20000, most = Infinity } = {}) {
+  // `most` rows of each are read. `show`: numbers are {number: SQLite's text}.
+  run(sql, values = [], { milliseconds = Database.kLongest, most = Infinity, show = false } = {}) {
     const { module, sqlite } = Database;
     const results = [];
+    if (sql.includes("\0")) {
+      throw new DatabaseError("SQL with a NUL character");
+    }
     const text = this.#copy(new TextEncoder().encode(`${sql}\0`));
     const places = module._malloc(8);
     sqlite.limit(this.handle, milliseconds);
@@ -70,7 +74,7 @@ class Database {
         }
         try {
           values.forEach((value, i) => this.#bind(statement, i + 1, value));
-          const result = this.#read(statement, most);
+          const result = this.#read(statement, most, show);
           if (result.columns.length > 0) {
             results.push(result);
           }
@@ -84,6 +88,18 @@ class Database {
     } finally {
       module._free(places);
       module._free(text);
+    }
+  }
+
+  // All that the action does, or nothing.
+  transaction(action) {
+    this.run("BEGIN");
+    try {
+      action();
+      this.run("COMMIT");
+    } catch (error) {
+      this.run("ROLLBACK");
+      throw error;
     }
   }
 
@@ -134,7 +150,7 @@ class Database {
     }
   }
 
-  #read(statement, most) {
+  #read(statement, most, show) {
     const { sqlite } = Database;
     const count = sqlite.columns(statement);
     const columns = Array.from({ length: count }, (_, i) => sqlite.name(statement, i));
@@ -150,25 +166,28 @@ class Database {
       if (rows.length >= most) {
         return { columns, rows, more: true };
       }
-      rows.push(columns.map((_, i) => this.#column(statement, i)));
+      rows.push(columns.map((_, i) => this.#column(statement, i, show)));
     }
   }
 
-  #column(statement, i) {
+  #column(statement, i, show) {
     const { module, sqlite } = Database;
     const bytes = () => {
       const at = sqlite.blob(statement, i);
       return module.HEAPU8.slice(at, at + sqlite.bytes(statement, i));
     };
     switch (sqlite.type(statement, i)) {
-      case 1: {
+      case 1:
+      case 2: {
+        const real = sqlite.type(statement, i) === 2;
         const text = module.UTF8ToString(sqlite.text(statement, i));
-        return Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text);
+        if (show) {
+          return { number: text };
+        }
+        return real || Number.isSafeInteger(Number(text)) ? Number(text) : BigInt(text);
       }
-      case 2:
-        return sqlite.double(statement, i);
       case 3:
-        return new TextDecoder().decode(bytes());
+        return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes());
       case 4:
         return bytes();
       default:
@@ -181,8 +200,10 @@ class Database {
 const core = {
   start(module) {
     const n = "number";
+    const text = "string";
+    const define = (name, result, ...parameters) => module.cwrap(name, result, parameters);
     const call = (name, ...parameters) => {
-      const raw = module.cwrap(name, "string", parameters);
+      const raw = define(name, text, ...parameters);
       return (...values) => {
         const answer = JSON.parse(raw(...values));
         if (answer.error !== undefined) {
@@ -191,31 +212,34 @@ const core = {
         return answer;
       };
     };
-    const text = "string";
-    Object.assign(core, {
-      filterNew: module.cwrap("filter_new", n, [n, n, n, n, n]),
-      filterDelete: module.cwrap("filter_delete", null, [n]),
-      filterInsert: call("filter_insert", n, text),
-      filterInsertLines: (filter, lines) => {
-        const bytes = new TextEncoder().encode(`${lines}\0`);
+    // Texts of any length: what is passed as "string" is copied onto the stack.
+    const callWithLines = (name) => {
+      const raw = call(name, n, n);
+      return (handle, lines) => {
+        const bytes = new TextEncoder().encode(`${lines.join("\n").replaceAll("\0", "")}\0`);
         const at = module._malloc(bytes.length);
         module.HEAPU8.set(bytes, at);
         try {
-          return core.filterInsertAt(filter, at);
+          return raw(handle, at);
         } finally {
           module._free(at);
         }
-      },
-      filterInsertAt: call("filter_insert_lines", n, n),
+      };
+    };
+    Object.assign(core, {
+      filterNew: define("filter_new", n, n, n, n, n, n),
+      filterDelete: define("filter_delete", null, n),
+      filterInsert: call("filter_insert", n, text),
+      filterInsertLines: callWithLines("filter_insert_lines"),
       filterRemove: call("filter_remove", n, text),
       filterAsk: call("filter_ask", n, text),
       filterState: call("filter_state", n),
-      filterStrangers: module.cwrap("filter_strangers", n, [n, n]),
-      ringNew: module.cwrap("ring_new", n, [n, n, n]),
+      filterStrangers: define("filter_strangers", n, n, n),
+      ringNew: define("ring_new", n, n, n, n),
       ringPut: call("ring_put", n, text, n),
-      ringRemove: module.cwrap("ring_remove", null, [n, text]),
+      ringRemove: define("ring_remove", null, n, text),
       ringPicture: call("ring_picture", n, n),
-      ringKeys: call("ring_keys", n, text),
+      ringKeys: callWithLines("ring_keys"),
     });
   },
 };

@@ -38,6 +38,15 @@ const dom = {
     element.classList.toggle("warning", warning);
   },
 
+  // What a person wrote, as UTF-8 can have it: without NUL and halves of characters.
+  written: (id) => {
+    const text = dom.byId(id).value.replaceAll("\0", "");
+    return text.toWellFormed?.() ?? text;
+  },
+
+  // Of what was thrown; C++'s bad_alloc has none.
+  reason: (error) => error.message || "out of memory",
+
   colour: (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(),
 
   // A canvas as wide as its place, sharp on every screen; the pen draws in CSS pixels.

@@ -3,50 +3,60 @@
 
 const filterView = {
   kSeed: 1,
-  kStrangers: 20000,  // words that nobody adds, to measure false positives by
+  kStrangers: 20000,   // words that nobody adds, to measure false positives by
+  kMostBuckets: 2000,  // that are drawn
+  kMostBits: 60000,
   kinds: { cuckoo: 1, bloom: 2 },  // their numbers in core/filter/kind.hpp
 
   start() {
     this.counted = 0;  // of the words "word 1", "word 2" …, how many are in
-    this.own = [];     // other words that are in
+    this.own = [];     // other words that are in, each as often as it was added
+    this.extras = 0;   // words that addUntilRelocated() made up
     this.filters = {};
     this.marks = {};   // what the last action read or wrote, to be drawn
+    this.wrong = {};   // strangers taken for members, as measured
 
-    const on = (id, event, action) =>
+    const on = (id, event, action, changes = true) =>
       dom.byId(id).addEventListener(event, (happened) => {
         happened.preventDefault();
-        this.guard(action);
+        this.guard(action, changes);
       });
     on("filter-count", "input", () => this.setCount(Number(dom.byId("filter-count").value)));
     on("filter-rate", "change", () => this.remake());
     on("filter-capacity", "change", () => this.remake());
-    on("filter-word-form", "submit", () => this.ask(this.word()));
-    on("filter-add", "click", () => this.add(this.word()));
-    on("filter-remove", "click", () => this.remove(this.word()));
+    on("filter-word-form", "submit", () => this.ask(dom.written("filter-word")), false);
+    on("filter-add", "click", () => this.add(dom.written("filter-word")));
+    on("filter-remove", "click", () => this.remove(dom.written("filter-word")));
     on("filter-relocate", "click", () => this.addUntilRelocated());
     on("filter-list-add", "click", () => this.addList());
     on("filter-clear", "click", () => this.clear());
     this.guard(() => {
       this.remake();
       this.setCount(Number(dom.byId("filter-count").value));
-      this.ask(this.word());
+      this.ask(dom.written("filter-word"));
     });
   },
 
-  guard(action) {
+  guard(action, changes = true) {
     try {
       action();
     } catch (error) {
-      this.say(error.message, true);
+      this.say(dom.reason(error), true);
     }
-    this.show();
+    try {
+      if (changes) {
+        this.measure();
+      }
+      this.show();
+    } catch (error) {
+      this.say(dom.reason(error), true);
+    }
   },
 
   say(text, warning = false) {
     dom.say(dom.byId("filter-said"), text, warning);
   },
 
-  word: () => dom.byId("filter-word").value,
   nth: (i) => `word ${i}`,
   words() {
     return [...Array.from({ length: this.counted }, (_, i) => this.nth(i + 1)), ...this.own];
@@ -65,7 +75,7 @@ const filterView = {
         core.filterDelete(this.filters[kind]);
       }
       this.filters[kind] = core.filterNew(this.kinds[kind], capacity, rate, this.kSeed, 1);
-      core.filterInsertLines(this.filters[kind], this.words().join("\n"));
+      core.filterInsertLines(this.filters[kind], this.words());
     }
     this.marks = {};
   },
@@ -77,7 +87,7 @@ const filterView = {
     this.counted = count;
     if (count >= before) {
       for (const filter of Object.values(this.filters)) {
-        core.filterInsertLines(filter, changed(before, count).join("\n"));
+        core.filterInsertLines(filter, changed(before, count));
       }
       this.say(`${dom.count(this.words().length)} words are in the filters.`);
     } else {
@@ -97,12 +107,12 @@ const filterView = {
       this.say("Which word?", true);
       return [];
     }
+    const { bits } = core.filterState(this.filters.bloom);
     const cuckoo = core.filterInsert(this.filters.cuckoo, word);
     const bloom = core.filterInsert(this.filters.bloom, word);
     this.own.push(word);
     this.marks = { path: cuckoo.path, cells: bloom.cells };
-    const bits = `The Bloom filter set ${bloom.cells.length} bits${bloom.grew ? " and grew" : ""}.`;
-    this.say(`“${word}”: ${this.pathText(cuckoo)} ${bits}`);
+    this.say(`“${word}”: ${this.pathText(cuckoo)} ${this.bitsText(bloom, bits)}`);
     return cuckoo.path;
   },
 
@@ -123,25 +133,35 @@ const filterView = {
     return `${start}, whose ${steps.join("; there ")}.`;
   },
 
+  bitsText({ cells, grew }, before) {
+    if (grew) {
+      return "The Bloom filter was full, and was made anew.";
+    }
+    const fresh = cells.filter((cell) => before[cell] === "0").length;
+    return fresh === 0
+      ? `All ${cells.length} bits of the Bloom filter were set already: it looks as if it were there, and is not counted.`
+      : `In the Bloom filter ${fresh} of its ${cells.length} bits had to be set.`;
+  },
+
   remove(word) {
-    const { removed } = core.filterRemove(this.filters.cuckoo, word);
-    const known = this.holds(word);
     const place = this.own.indexOf(word);
-    if (place >= 0) {
-      this.own.splice(place, 1);
-    } else if (known) {
-      this.say("That word is there by the slider; move it instead.", true);
-      core.filterInsert(this.filters.cuckoo, word);
+    if (place < 0 && this.holds(word)) {
+      this.say(`“${word}” is there by the slider: move that.`, true);
       return;
     }
-    this.remake(["bloom"]);
-    this.marks = { buckets: core.filterAsk(this.filters.cuckoo, word).buckets };
+    const { buckets } = core.filterAsk(this.filters.cuckoo, word);
+    const { removed } = core.filterRemove(this.filters.cuckoo, word);
+    if (place >= 0) {
+      this.own.splice(place, 1);
+      this.remake(["bloom"]);
+    }
+    this.marks = { buckets };
     if (!removed) {
-      this.say(`“${word}” is definitely not there: nothing to remove.`);
-    } else if (known) {
-      this.say(
-        `The cuckoo filter forgot “${word}”. A Bloom filter can't: it was made anew without it.`,
-      );
+      this.say(`“${word}” is definitely not there: nothing to remove.`, place >= 0);
+    } else if (this.holds(word)) {
+      this.say(`“${word}” was there more than once; the cuckoo filter forgot one of them.`);
+    } else if (place >= 0) {
+      this.say(`The cuckoo filter forgot “${word}”. A Bloom filter can't: it was made anew without it.`);
     } else {
       this.say(
         `“${word}” was never added, but looked as if: some other word has lost its fingerprint. ` +
@@ -152,19 +172,22 @@ const filterView = {
   },
 
   addUntilRelocated() {
-    for (let i = this.own.length + 1; i < 5000; ++i) {
-      if (this.add(`extra ${i}`).length > 1) {
+    const kMost = 1000;
+    for (let i = 0; i < kMost; ++i) {
+      this.extras += 1;
+      if (this.add(`extra ${this.extras}`).length > 1) {
         return;
       }
     }
+    this.say(`${dom.count(kMost)} words were added, and none had to move others.`);
   },
 
   addList() {
-    const words = dom.byId("filter-list").value.split("\n").filter((word) => word !== "");
+    const words = dom.written("filter-list").split("\n").filter((word) => word !== "");
     for (const filter of Object.values(this.filters)) {
-      core.filterInsertLines(filter, words.join("\n"));
+      core.filterInsertLines(filter, words);
     }
-    this.own.push(...words);
+    this.own = this.own.concat(words);
     this.marks = {};
     this.say(`${dom.count(words.length)} words were added.`);
   },
@@ -182,49 +205,67 @@ const filterView = {
     const bloom = core.filterAsk(this.filters.bloom, word);
     this.marks = { buckets: cuckoo.buckets, fingerprint: cuckoo.fingerprint, cells: bloom.cells };
     const known = this.holds(word);
-    const answer = ({ present }) =>
-      `${present ? "probably there" : "definitely not there"}${present && !known ? ", which is wrong" : ""}`;
+    const answer = ({ present }) => {
+      if (present) {
+        return `probably there${known ? "" : ", which is wrong"}`;
+      }
+      return `definitely not there${known ? ", because a Remove of a word that wasn't took its fingerprint" : ""}`;
+    };
     const buckets = [...new Set(cuckoo.buckets)].join(" and ");
     const fingerprint = cuckoo.fingerprint.toString(16);
     this.say(
       `“${word}” – cuckoo filter: ${answer(cuckoo)}; it looked for fingerprint ${fingerprint} in buckets ` +
-        `${buckets}. Bloom filter: ${answer(bloom)}; it looked at ${bloom.cells.length} bits.`,
+        `${buckets}. Bloom filter: ${answer(bloom)}; it looked at bits ${bloom.cells.join(", ")}.`,
     );
   },
 
   // --- what is seen
 
+  measure() {
+    for (const [kind, filter] of Object.entries(this.filters)) {
+      this.wrong[kind] = core.filterStrangers(filter, this.kStrangers) / this.kStrangers;
+    }
+  },
+
   show() {
     dom.byId("filter-count-shown").textContent = dom.count(this.counted);
-    const cuckoo = core.filterState(this.filters.cuckoo);
-    const bloom = core.filterState(this.filters.bloom);
-    const wrong = (kind) => core.filterStrangers(this.filters[kind], this.kStrangers) / this.kStrangers;
+    const { cuckoo, bloom } = this.draw();
+    const perItem = ({ cells_bits: bits, items }) => (items > 0 ? dom.rounded(bits / items, 1) : "–");
     const rows = [
-      ["words", cuckoo.items, bloom.items, dom.count],
+      ["words counted", cuckoo.items, bloom.items, dom.count],
       ["room for", cuckoo.capacity, bloom.capacity, dom.count],
       ["load", cuckoo.load, bloom.load, dom.percent],
-      ["memory", cuckoo.cells_bits / 8, bloom.cells_bits / 8, dom.bytes],
-      ["bits a word", cuckoo.cells_bits / cuckoo.items, bloom.cells_bits / bloom.items,
-        (bits) => (Number.isFinite(bits) ? dom.rounded(bits, 1) : "–")],
+      ["size of the cells", cuckoo.cells_bits / 8, bloom.cells_bits / 8, dom.bytes],
+      ["bits a word", cuckoo, bloom, perItem],
       ["wrong “probably”, at most", cuckoo.rate, bloom.rate, dom.percent],
       ["expected now", cuckoo.rate_now, bloom.rate_now, (rate) => dom.percent(rate, 2)],
-      [`measured, ${dom.count(this.kStrangers)} strangers`, wrong("cuckoo"), wrong("bloom"),
+      [`measured, ${dom.count(this.kStrangers)} strangers`, this.wrong.cuckoo, this.wrong.bloom,
         (rate) => dom.percent(rate, 2)],
     ];
     dom.fill(
       dom.byId("filter-figures").tBodies[0],
       rows.map(([name, a, b, text]) => [name, text(a), text(b)]),
     );
-    this.drawCuckoo(cuckoo);
-    this.drawBloom(bloom);
   },
 
-  drawCuckoo({ buckets, items, overflow }) {
+  draw() {
+    const cuckoo = core.filterState(this.filters.cuckoo);
+    const bloom = core.filterState(this.filters.bloom);
+    this.drawCuckoo(cuckoo);
+    this.drawBloom(bloom);
+    return { cuckoo, bloom };
+  },
+
+  // Of a fingerprint; black is read on each of them.
+  cellColour: (value) => (value === 0 ? dom.colour("empty") : `hsl(${dom.hue(value)} 60% 66%)`),
+
+  drawCuckoo({ buckets: all, items, overflow }) {
     const canvas = dom.byId("filter-cuckoo");
     const width = canvas.parentElement.clientWidth;
     if (width === 0) {
       return;
     }
+    const buckets = all.slice(0, this.kMostBuckets);
     // Buckets of four cells in rows; as large as a picture of about 400 pixels' height allows.
     const side = Math.max(6, Math.min(26, Math.floor(Math.sqrt((width * 360) / (buckets.length * 6.5)))));
     const stepX = 4 * side + Math.ceil(side / 2);
@@ -232,7 +273,9 @@ const filterView = {
     const inRow = Math.max(1, Math.floor((width - 4) / stepX));
     const corner = (bucket) => [2 + (bucket % inRow) * stepX, 4 + Math.floor(bucket / inRow) * stepY];
     const pen = dom.pen(canvas, width, 8 + Math.ceil(buckets.length / inRow) * stepY);
-    const { path = [], buckets: asked = [], fingerprint } = this.marks;
+    const isDrawn = (bucket) => bucket < buckets.length;
+    const path = (this.marks.path ?? []).map(([bucket]) => bucket).filter(isDrawn);
+    const asked = (this.marks.buckets ?? []).filter(isDrawn);
     pen.font = `${Math.floor(side * 0.5)}px ui-monospace, monospace`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
@@ -240,13 +283,13 @@ const filterView = {
       const [left, top] = corner(bucket);
       values.forEach((value, slot) => {
         const x = left + slot * side;
-        pen.fillStyle = value === 0 ? dom.colour("empty") : `hsl(${dom.hue(value)} 55% 45%)`;
+        pen.fillStyle = this.cellColour(value);
         pen.fillRect(x, top, side - 1, side - 1);
         if (value !== 0 && side >= 20) {
-          pen.fillStyle = "#ffffff";
+          pen.fillStyle = "#000000";
           pen.fillText(value.toString(16), x + side / 2, top + side / 2);
         }
-        if (value !== 0 && value === fingerprint && asked.includes(bucket)) {
+        if (value !== 0 && value === this.marks.fingerprint && asked.includes(bucket)) {
           pen.strokeStyle = dom.colour("hit");
           pen.lineWidth = 2;
           pen.strokeRect(x, top, side - 1, side - 1);
@@ -255,18 +298,21 @@ const filterView = {
     });
     pen.strokeStyle = dom.colour("hit");
     pen.lineWidth = 2;
-    for (const bucket of [...asked, ...path.map(([bucket]) => bucket)]) {
+    for (const bucket of [...asked, ...path]) {
       const [left, top] = corner(bucket);
       pen.strokeRect(left - 1.5, top - 1.5, 4 * side + 2, side + 2);
     }
-    this.drawPath(pen, path.map(([bucket]) => corner(bucket)), side);
+    this.drawPath(pen, path.map(corner), side);
+    this.cuckooPlaces = { corner, side };
 
     const taken = items - overflow;
     canvas.setAttribute("aria-label",
-      `Cuckoo filter: ${buckets.length} buckets of four, ${taken} of ${4 * buckets.length} places taken`);
+      `Cuckoo filter: ${all.length} buckets of four, ${taken} of ${4 * all.length} places taken`);
     dom.byId("filter-cuckoo-caption").textContent =
-      `Cuckoo filter: ${dom.count(buckets.length)} buckets of four. A colour is a fingerprint; each may stand in ` +
-      `two buckets. ${path.length > 1 ? "The line is the way of the entries that moved. " : ""}` +
+      `Cuckoo filter: ${dom.count(all.length)} buckets of four` +
+      `${isDrawn(all.length - 1) ? "" : `, the first ${dom.count(buckets.length)} of them drawn`}. ` +
+      `A colour is a fingerprint; each may stand in two buckets. ` +
+      `${path.length > 1 ? "The line is the way of the entries that moved. " : ""}` +
       `${overflow > 0 ? `${overflow} are counted in the overflow table.` : ""}`;
   },
 
@@ -288,12 +334,13 @@ const filterView = {
     });
   },
 
-  drawBloom({ bits }) {
+  drawBloom({ bits: all }) {
     const canvas = dom.byId("filter-bloom");
     const width = canvas.parentElement.clientWidth;
     if (width === 0) {
       return;
     }
+    const bits = all.slice(0, this.kMostBits);
     const side = Math.max(2, Math.min(20, Math.floor(Math.sqrt((width * 300) / bits.length))));
     const inRow = Math.max(1, Math.floor((width - 4) / side));
     const pen = dom.pen(canvas, width, 8 + Math.ceil(bits.length / inRow) * side);
@@ -308,15 +355,17 @@ const filterView = {
     }
     pen.strokeStyle = dom.colour("hit");
     pen.lineWidth = 2;
-    for (const bit of this.marks.cells ?? []) {
+    for (const bit of (this.marks.cells ?? []).filter((cell) => cell < bits.length)) {
       const [x, y] = corner(bit);
       const around = Math.max(0, 3 - side / 4);
       pen.strokeRect(x - around, y - around, side - gap + 2 * around, side - gap + 2 * around);
     }
-    const set = [...bits].filter((digit) => digit === "1").length;
-    canvas.setAttribute("aria-label", `Bloom filter: ${set} of ${bits.length} bits are set`);
+    this.bloomPlaces = { corner, side };
+    const set = [...all].filter((digit) => digit === "1").length;
+    canvas.setAttribute("aria-label", `Bloom filter: ${set} of ${all.length} bits are set`);
     dom.byId("filter-bloom-caption").textContent =
-      `Bloom filter: ${dom.count(set)} of ${dom.count(bits.length)} bits are set. A word is there if all of its ` +
-      "bits are, marked for the word that was asked or added.";
+      `Bloom filter: ${dom.count(set)} of ${dom.count(all.length)} bits are set` +
+      `${all.length > bits.length ? `; the first ${dom.count(bits.length)} are drawn` : ""}. A word is there if all ` +
+      "of its bits are, marked for the word that was asked or added.";
   },
 };

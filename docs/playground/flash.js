@@ -9,7 +9,6 @@ const flashView = {
   kPerFrame: 100,  // … while it runs
 
   start() {
-    this.random = 1;
     const on = (id, event, action) =>
       dom.byId(id).addEventListener(event, () => this.guard(action));
     on("flash-run", "click", () => this.setRunning(!this.running));
@@ -25,9 +24,13 @@ const flashView = {
       action();
     } catch (error) {
       this.setRunning(false);
-      this.say(error.message, true);
+      this.say(dom.reason(error), true);
     }
-    this.show();
+    try {
+      this.show();
+    } catch (error) {
+      this.say(dom.reason(error), true);
+    }
   },
 
   say(text, warning = false) {
@@ -52,12 +55,13 @@ const flashView = {
     }
     this.open();
     this.overwritten = 0;
+    this.random = 1;  // with the same buttons the same happens
     const endurance = dom.byId("flash-endurance").value;
     this.database.run(
       `CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value, size = '64KB', sector_size = 512,
          erase_block = 4, endurance = ${endurance}, seed = 1)`,
     );
-    this.transaction(() => {
+    this.database.transaction(() => {
       for (let key = 1; key <= this.kKeys; ++key) {
         this.database.run("INSERT INTO kv VALUES (?, ?)", [`key ${key}`, this.content("first")]);
       }
@@ -69,109 +73,115 @@ const flashView = {
     return `${word} `.padEnd(this.kValueBytes, ".");
   },
 
-  transaction(change) {
-    this.database.run("BEGIN");
-    try {
-      change();
-      this.database.run("COMMIT");
-    } catch (error) {
-      this.database.run("ROLLBACK");
-      throw error;
-    }
-  },
-
-  // The same keys every time: a chip's fate can be seen again.
   nextRandom(below) {
     this.random = (Math.imul(this.random, 1103515245) + 12345) >>> 0;
     return Math.floor((this.random / 2 ** 32) * below);
   },
 
   nextKey() {
-    const skewed = document.querySelector('[name="flash-keys"]:checked').value === "skewed";
     const hot = Math.floor(this.kKeys / 10);
-    return 1 + (skewed && this.nextRandom(10) < 9 ? this.nextRandom(hot) : this.nextRandom(this.kKeys));
+    if (document.querySelector('[name="flash-keys"]:checked').value === "uniform") {
+      return 1 + this.nextRandom(this.kKeys);
+    }
+    return this.nextRandom(10) < 9 ? 1 + this.nextRandom(hot) : 1 + hot + this.nextRandom(this.kKeys - hot);
   },
 
+  // What was overwritten before one that is refused stays.
   overwrite(count) {
-    this.transaction(() => {
-      for (let i = 1; i <= count; ++i) {
-        this.database.run("UPDATE kv SET value = ? WHERE key = ?",
-          [this.content(`version ${this.overwritten + i}`), `key ${this.nextKey()}`]);
+    let refused = null;
+    this.database.transaction(() => {
+      for (let i = 0; i < count && refused === null; ++i) {
+        try {
+          this.database.run("UPDATE kv SET value = ? WHERE key = ?",
+            [this.content(`version ${this.overwritten + 1}`), `key ${this.nextKey()}`]);
+          this.overwritten += 1;
+        } catch (error) {
+          refused = error;
+        }
       }
     });
-    this.overwritten += count;
-    this.say(`${dom.count(this.overwritten)} values were overwritten.`);
+    if (refused !== null) {
+      throw refused;
+    }
+    if (!this.running || performance.now() > this.silentUntil) {
+      this.say(`${dom.count(this.overwritten)} values were overwritten.`);
+      this.silentUntil = performance.now() + 2000;  // for who has it read out
+    }
   },
 
   setRunning(running) {
     this.running = running;
-    dom.byId("flash-run").setAttribute("aria-pressed", running);
     dom.byId("flash-run").textContent = running ? "Pause" : "Run";
+    cancelAnimationFrame(this.asked);
     if (running) {
-      requestAnimationFrame(() => this.frame());
+      this.asked = requestAnimationFrame(() => this.frame());
     }
   },
 
   frame() {
-    if (this.running && page.current === "flash") {
+    if (page.current === "flash") {
       this.guard(() => this.overwrite(this.kPerFrame));
     }
     if (this.running) {
-      requestAnimationFrame(() => this.frame());
+      this.asked = requestAnimationFrame(() => this.frame());
     }
   },
 
-  // What is in the files after some write of a transaction is all that there is afterwards.
+  // What is in the files after some step of a transaction is all that there is afterwards.
   cutPower() {
     this.setRunning(false);
     const before = this.database.value("SELECT count(*) FROM kv");
-    const { moment, writes, left } = this.watchWrites(() =>
-      this.transaction(() => this.database.run("UPDATE kv SET value = 'unfinished'")));
+    const { moment, steps, left } = this.watchFiles(() =>
+      this.database.run("UPDATE kv SET value = 'the last one'"));
     this.database.close();
     for (const [file, bytes] of left) {
       Database.module.FS.writeFile(file, bytes);
     }
     this.open();
     const after = this.database.value("SELECT count(*) FROM kv");
-    const unfinished = this.database.value("SELECT count(*) FROM kv WHERE value = 'unfinished'");
+    const written = this.database.value("SELECT count(*) FROM kv WHERE value = 'the last one'");
     const check = this.database.value("SELECT cuckoo_check('kv')");
-    const journal = left.get(`${this.kFile}-journal`)?.length ?? 0;
+    const journal = left.get(`${this.kFile}-journal`);
     this.say(
-      `The power went after write ${moment} of the ${writes} of a transaction that overwrites all values; beside ` +
-        `the database was a journal of ${dom.bytes(journal)}. After power-on: ${after} of ${before} keys are there, ` +
-        `${unfinished} have a value of that transaction, and cuckoo_check('kv') says ${check}.`,
+      `The power went after step ${moment} of the ${steps} in which a transaction overwrites all values; ` +
+        `${journal ? `a journal of ${dom.bytes(journal.length)} was` : "no journal was"} beside the database. ` +
+        `After power-on: ${after} of ${before} keys are there, ${written} have a value of that transaction, and ` +
+        `cuckoo_check('kv') says ${check}.`,
     );
   },
 
-  // The files as they are after one of the writes that an action makes, any of them.
-  watchWrites(action) {
+  // The files as they are after one of the writes and deletions that an action makes, any of them.
+  watchFiles(action) {
     const { FS } = Database.module;
-    const write = FS.write;
-    let [moment, writes, left] = [0, 0, new Map()];
-    FS.write = (...call) => {
-      const written = write.apply(FS, call);
-      writes += 1;
-      if (Math.random() * writes < 1) {
-        moment = writes;
-        left = new Map(
-          this.files(this.kFile)
-            .filter((file) => FS.analyzePath(file).exists)
-            .map((file) => [file, FS.readFile(file)]),
-        );
+    const { write, unlink } = FS;
+    const files = this.files(this.kFile);
+    let [moment, steps, left] = [0, 0, new Map()];
+    const watched = (step) => (...call) => {
+      const result = step.apply(FS, call);
+      steps += 1;
+      if (Math.random() * steps < 1) {
+        moment = steps;
+        left = new Map(files.filter((file) => FS.analyzePath(file).exists).map((file) => [file, FS.readFile(file)]));
       }
-      return written;
+      return result;
     };
+    FS.write = watched(write);
+    FS.unlink = watched(unlink);
     try {
       action();
     } finally {
-      FS.write = write;
+      Object.assign(FS, { write, unlink });
     }
-    return { moment, writes, left };
+    return { moment, steps, left };
+  },
+
+  draw() {
+    dom.byId("flash-map").innerHTML = this.database.value("SELECT flash_kv_map('kv')");
   },
 
   show() {
+    this.draw();
     const of = (column) => this.database.value(`SELECT ${column} FROM flash_kv_info('kv')`);
-    dom.byId("flash-map").innerHTML = this.database.value("SELECT flash_kv_map('kv')");
     dom.fill(dom.byId("flash-figures").tBodies[0], [
       ["keys", dom.count(of("entries"))],
       ["live, dead, free", ["live_bytes", "dead_bytes", "free_bytes"].map((c) => dom.bytes(of(c))).join(", ")],

@@ -47,12 +47,16 @@ const page = {
     }
   },
 
+  // The pictures alone: what has the focus stays.
   redraw() {
-    this.views[this.current].show();
+    this.views[this.current].draw();
   },
 
   // Arrow keys go from tab to tab.
   step(event) {
+    if (event.altKey || event.ctrlKey || event.metaKey) {
+      return;
+    }
     const steps = { ArrowRight: 1, ArrowLeft: -1 };
     const at = this.tabs.indexOf(event.currentTarget);
     const last = this.tabs.length - 1;
@@ -65,4 +69,7 @@ const page = {
   },
 };
 
-page.start().catch((error) => dom.say(dom.byId("loading"), error.message, true));
+page.start().catch((error) => {
+  dom.byId("loading").hidden = false;
+  dom.say(dom.byId("loading"), dom.reason(error), true);
+});

@@ -12,7 +12,9 @@ const ringView = {
   start() {
     this.database = new Database();
     this.rings = {};
+    this.ids = {};  // of the nodes in them
     this.algorithms.forEach((name, number) => {
+      this.ids[name] = new Map();
       this.rings[name] = core.ringNew(number, this.kVnodes, this.kSeed);
       this.database.run(`CREATE VIRTUAL TABLE ${name} USING hash_ring(${this.options(name)})`);
     });
@@ -31,7 +33,7 @@ const ringView = {
     dom.byId("ring-form").addEventListener("submit", (event) => {
       event.preventDefault();
       const weight = Number(dom.byId("ring-weight").value);
-      this.guard(() => this.change(dom.byId("ring-node").value.trim(), weight));
+      this.guard(() => this.change(dom.written("ring-node").trim(), weight));
     });
     dom.byId("ring-algorithm").addEventListener("change", () => this.guard(() => {}));
     this.guard(() => {
@@ -50,9 +52,13 @@ const ringView = {
     try {
       action();
     } catch (error) {
-      this.say(error.message, true);
+      this.say(dom.reason(error), true);
     }
-    this.show();
+    try {
+      this.show();
+    } catch (error) {
+      this.say(dom.reason(error), true);
+    }
   },
 
   say(text, warning = false) {
@@ -68,7 +74,7 @@ const ringView = {
         known ? `UPDATE ${name} SET weight = ?2 WHERE node = ?1` : `INSERT INTO ${name}(node, weight) VALUES (?1, ?2)`,
         [node, weight],
       );
-      core.ringPut(this.rings[name], node, weight);
+      this.ids[name].set(node, core.ringPut(this.rings[name], node, weight).id);
     }
   },
 
@@ -83,14 +89,13 @@ const ringView = {
   keepOwners() {
     const all = this.algorithms.map((name) =>
       `INSERT INTO owners SELECT '${name}', number, node FROM keys JOIN ${name} r ON r.key = keys.key`);
-    this.database.run(
-      `BEGIN; DELETE FROM old_owners; INSERT INTO old_owners SELECT * FROM owners; DELETE FROM owners;
+    this.database.transaction(() => this.database.run(
+      `DELETE FROM old_owners; INSERT INTO old_owners SELECT * FROM owners; DELETE FROM owners;
        ${all.join(";")};
        INSERT INTO owners SELECT 'modulo', number, node FROM keys
          JOIN (SELECT row_number() OVER (ORDER BY node) - 1 AS rank, count(*) OVER () AS nodes, node FROM ring)
-         ON rank = number % nodes;
-       COMMIT`,
-    );
+         ON rank = number % nodes`,
+    ));
   },
 
   // weight 0: the node goes
@@ -143,9 +148,18 @@ const ringView = {
   // --- what is seen
 
   show() {
+    this.draw();
+    this.showNodes();
+    dom.fill(
+      dom.byId("ring-moves").tBodies[0],
+      this.movedBy.map(([by, count, needless]) => [by, dom.count(count), dom.count(needless)]),
+    );
+  },
+
+  draw() {
     const { points, arcs } = core.ringPicture(this.rings[this.drawn()], this.kArcs);
     const numbers = Array.from({ length: this.kDrawnKeys }, (_, i) => i + 1);
-    const keys = core.ringKeys(this.rings[this.drawn()], numbers.map((number) => `key ${number}`).join("\n"));
+    const keys = core.ringKeys(this.rings[this.drawn()], numbers.map((number) => `key ${number}`));
     const moved = new Set(
       this.database
         .rows(
@@ -156,19 +170,19 @@ const ringView = {
         )
         .flat(),
     );
-    this.draw(points, arcs, keys.map(([turn, id], i) => [turn, id, moved.has(i + 1)]));
-    this.showNodes();
-    dom.fill(
-      dom.byId("ring-moves").tBodies[0],
-      this.movedBy.map(([by, count, needless]) => [by, dom.count(count), dom.count(needless)]),
-    );
+    this.drawRing(points, arcs, keys.map(([turn, id], i) => [turn, id, moved.has(i + 1)]));
   },
 
   showNodes() {
     dom.byId("ring-nodes").tBodies[0].replaceChildren(
       ...this.nodes().map(([node, weight, share]) => {
         const remove = dom.make("button", { type: "button", "aria-label": `Remove ${node}` }, "×");
-        remove.addEventListener("click", () => this.guard(() => this.change(node, 0)));
+        remove.addEventListener("click", () => {
+          const at = this.nodes().findIndex(([name]) => name === node);
+          this.guard(() => this.change(node, 0));
+          const buttons = dom.byId("ring-nodes").querySelectorAll("button");
+          buttons[Math.min(at, buttons.length - 1)].focus();  // this one is gone
+        });
         const swatch = dom.make("span", { class: "swatch" });
         swatch.style.background = this.colourOf(this.id(node));
         return dom.make(
@@ -183,15 +197,11 @@ const ringView = {
     );
   },
 
-  // A node that is put where it is with the weight that it has keeps its id.
-  id(node) {
-    const [[, weight]] = this.nodes().filter(([name]) => name === node);
-    return core.ringPut(this.rings[this.drawn()], node, weight).id;
-  },
+  id: (node) => ringView.ids[ringView.drawn()].get(node),
 
   colourOf: (id) => `hsl(${dom.hue(id)} 60% 50%)`,
 
-  draw(points, arcs, keys) {
+  drawRing(points, arcs, keys) {
     const at = (turn, radius) => {
       const angle = 2 * Math.PI * turn - Math.PI / 2;
       return `${(radius * Math.cos(angle)).toFixed(2)} ${(radius * Math.sin(angle)).toFixed(2)}`;
@@ -205,13 +215,17 @@ const ringView = {
       for (let start = from; start < to; start += arcs.length / 2) {
         const end = Math.min(to, start + arcs.length / 2);
         shapes.push(
-          `<path d="M ${at(start / arcs.length, 84)} A 84 84 0 0 1 ${at(end / arcs.length, 84)}" fill="none" ` +
+          `<path class="arc" d="M ${at(start / arcs.length, 84)} A 84 84 0 0 1 ${at(end / arcs.length, 84)}" fill="none" ` +
             `stroke="${this.colourOf(arcs[from])}" stroke-width="9"/>`,
         );
       }
     }
-    for (const [turn, id] of points.length <= 2000 ? points : []) {
-      shapes.push(`<path d="M ${at(turn, 90)} L ${at(turn, 98)}" stroke="${this.colourOf(id)}" stroke-width="0.8"/>`);
+    const lines = new Map();  // of each node, its points
+    for (const [turn, id] of points) {
+      lines.set(id, `${lines.get(id) ?? ""}M ${at(turn, 90)} L ${at(turn, 98)}`);
+    }
+    for (const [id, line] of lines) {
+      shapes.push(`<path class="points" d="${line}" stroke="${this.colourOf(id)}" stroke-width="0.8"/>`);
     }
     for (const [turn, id, moved] of keys) {
       const [x, y] = at(turn, moved ? 66 : 73).split(" ");

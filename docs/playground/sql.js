@@ -4,14 +4,22 @@
 const sqlView = {
   kRows: 500,  // of a result, how many are shown
   kBytes: 40,  // of a BLOB
+  kCharacters: 2000,  // of a text
+  kMemory: 512 << 20,  // bytes that SQLite may take
 
   start() {
     const select = dom.byId("sql-example");
     const text = dom.byId("sql-text");
     cuckooBuild.examples.forEach(({ title }, i) => select.append(dom.make("option", { value: i }, title)));
+    this.own = "";
     const choose = () => {
-      text.value = cuckooBuild.examples[Number(select.value)].sql;
-      this.anew();
+      if (!this.isExample(text.value)) {
+        this.own = text.value;
+      }
+      text.value = cuckooBuild.examples[Number(select.value)]?.sql ?? this.own;
+      if (this.own !== "" && select.querySelector('[value="own"]') === null) {
+        select.append(dom.make("option", { value: "own" }, "Your own"));
+      }
     };
     select.addEventListener("change", choose);
     dom.byId("sql-new").addEventListener("click", () => this.anew());
@@ -30,29 +38,42 @@ const sqlView = {
   },
 
   show() {},
+  draw() {},
+
+  isExample: (text) => text === "" || cuckooBuild.examples.some(({ sql }) => sql === text),
+
+  say(text, wrong = false) {
+    const said = dom.byId("sql-said");
+    said.textContent = text;
+    said.className = wrong ? "error" : "hint";
+  },
 
   anew() {
     this.database?.close();
     this.database = new Database();
-    dom.byId("sql-results").replaceChildren(dom.make("p", { class: "hint" }, "A new, empty database."));
+    this.database.run(`PRAGMA hard_heap_limit = ${this.kMemory}`);
+    dom.byId("sql-results").replaceChildren();
+    this.say("A new, empty database.");
   },
 
+  // An example makes its tables: it begins with a new database.
   run() {
+    const text = dom.byId("sql-text").value;
+    if (!this.database || this.isExample(text)) {
+      this.anew();
+    }
     const start = performance.now();
-    const parts = [];
     let results = [];
     try {
-      results = this.database.run(dom.byId("sql-text").value, [], { most: this.kRows });
+      results = this.database.run(text, [], { most: this.kRows, show: true });
+      const seconds = ((performance.now() - start) / 1000).toFixed(3);
+      this.say(`Done in ${seconds} s: ${results.length} result${results.length === 1 ? "" : "s"}.`);
     } catch (error) {
       results = error.results ?? [];
-      parts.push(dom.make("p", { class: "error" }, error.message));
+      const late = error.message === "interrupted" ? `: more than ${Database.kLongest / 1000} seconds` : "";
+      this.say(`${dom.reason(error)}${late}`, true);
     }
-    const seconds = (performance.now() - start) / 1000;
-    const tables = results.map((result) => this.table(result));
-    if (parts.length === 0) {
-      parts.push(dom.make("p", { class: "hint" }, `Done in ${seconds.toFixed(3)} s.`));
-    }
-    dom.byId("sql-results").replaceChildren(...tables, ...parts);
+    dom.byId("sql-results").replaceChildren(...results.map((result) => this.table(result)));
   },
 
   table({ columns, rows, more }) {
@@ -75,6 +96,10 @@ const sqlView = {
       const hex = [...value.slice(0, this.kBytes)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
       return dom.make("td", {}, `x'${hex}${value.length > this.kBytes ? "…" : ""}', ${value.length} bytes`);
     }
-    return dom.make("td", typeof value === "string" ? {} : { class: "number" }, String(value));
+    if (typeof value === "string") {
+      const long = value.length > this.kCharacters;
+      return dom.make("td", {}, long ? `${value.slice(0, this.kCharacters)}…, ${value.length} characters` : value);
+    }
+    return dom.make("td", { class: "number" }, value.number);
   },
 };

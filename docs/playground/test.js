@@ -3,6 +3,7 @@
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
 const path = require("node:path");
+const zlib = require("node:zlib");
 const { pathToFileURL } = require("node:url");
 
 const [modules, option] = process.argv.slice(2);
@@ -10,7 +11,8 @@ const puppeteer = require(path.resolve(modules, "puppeteer-core"));
 const here = __dirname;
 const readme = fs.readFileSync(path.join(here, "../../README.md"), "utf8");
 
-const kFirstView = 1000;  // milliseconds from the start of loading
+const kFirstView = 1000;       // milliseconds from the start of loading
+const kMostBytes = 1_500_000;  // of cuckoo.js, compressed
 const views = ["filter", "flash", "ring", "sql"];
 
 // --- the page as a person sees it
@@ -19,7 +21,11 @@ class Page {
   constructor(page) {
     this.page = page;
     this.complaints = [];
-    page.on("console", (message) => this.complaints.push(`console: ${message.text()}`));
+    page.on("console", (message) => {
+      if (!message.text().startsWith("Canvas2D: Multiple readback")) {  // a test reads what is drawn
+        this.complaints.push(`console: ${message.text()}`);
+      }
+    });
     page.on("pageerror", (error) => this.complaints.push(`error: ${error.message}`));
     page.on("request", (request) => {
       if (!/^(file|data):/.test(request.url())) {
@@ -91,6 +97,11 @@ const tests = {
     assert(Math.min(...times) < kFirstView, `first view after ${times} ms`);
   },
 
+  async is_small() {
+    const bytes = zlib.gzipSync(fs.readFileSync(path.join(here, "cuckoo.js")), { level: 9 }).length;
+    assert(bytes < kMostBytes, `${bytes} bytes`);
+  },
+
   async says_what_it_was_built_from({ page }) {
     const about = await page.text("#about");
     assert(about.includes(process.env.PLAYGROUND_COMMIT), about);
@@ -112,14 +123,18 @@ const tests = {
       for (const [column, kind] of ["cuckoo", "bloom"].entries()) {
         const [[items, capacity, fpr]] = await page.sql(
           `${table(kind)} SELECT items, capacity, fpr FROM filter_info('${kind}')`);
+        const [[bits]] = await page.sql(`SELECT round(bits_per_key * 1000) FROM filter_plan(1000, ${rate})
+          WHERE module = '${kind}_filter' AND layout IN ('', 'standard') OR module = '${kind}_filter' LIMIT 1`);
         // An image has all that the table holds in its cells, as the view's filters have.
         const [[load, now, wrong]] = await page.sql(
           `${table(kind)} CREATE TABLE image AS SELECT filter_export('${kind}') AS bytes;
            SELECT load_factor, fpr_now, (SELECT count(*) FROM numbers, image
              WHERE filter_contains(bytes, 'stranger ' || value)) FROM image, filter_info(bytes)`);
         const cell = (name) => shown[name][column];
-        assert.equal(count(cell("words")), items);
+        assert.equal(count(cell("words counted")), items);
         assert.equal(count(cell("room for")), capacity);
+        assert.equal(cell("size of the cells"), `${Math.round(bits / 8).toLocaleString("en-US")} bytes`);
+        assert.equal(cell("bits a word"), (bits / items).toFixed(1));
         assert.equal(cell("wrong “probably”, at most"), `${(100 * fpr).toFixed(1)} %`);
         assert.equal(cell("load"), `${(100 * load).toFixed(1)} %`);
         assert.equal(cell("expected now"), `${(100 * now).toFixed(2)} %`);
@@ -144,7 +159,17 @@ const tests = {
       await page.set("#filter-word", word);
       await page.click("#filter-ask");
       const said = await page.text("#filter-said");
-      const answers = [...said.matchAll(/filter: (probably there|definitely not there)(, which is wrong)?/g)];
+      const answers = [...said.matchAll(/filter: (probably there|definitely not there)(, which is wrong)?;/g)];
+      // What it read, from filters that the view knows nothing of.
+      const read = await page.page.evaluate((asked) => ["cuckoo", "bloom"].map((kind) => {
+        const filter = core.filterNew(filterView.kinds[kind], 64, 0.25, 1, 1);
+        const answer = core.filterAsk(filter, asked);
+        core.filterDelete(filter);
+        return answer;
+      }), word);
+      assert(said.includes(`fingerprint ${read[0].fingerprint.toString(16)} in buckets ` +
+        `${[...new Set(read[0].buckets)].join(" and ")}.`), said);
+      assert(said.endsWith(`looked at bits ${read[1].cells.join(", ")}.`), said);
       assert.equal(answers.length, 2, said);
       for (const [kind, [, answer, lie]] of answers.entries()) {
         assert.equal(answer === "probably there", expected[kind][i][0] === 1, said);
@@ -177,6 +202,131 @@ const tests = {
     }
   },
 
+  async filter_draws_what_it_holds({ page }) {
+    for (const [capacity, words, scheme] of [[64, 50, "light"], [250, 230, "dark"], [1000, 900, "light"]]) {
+      await page.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+      await page.set("#filter-capacity", capacity);
+      await page.set("#filter-count", words);
+      await page.click("#filter-relocate");
+      const wrong = await page.page.evaluate(() => {
+        const { filters, marks, cuckooPlaces: places, bloomPlaces } = filterView;
+        const wanted = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+        const pixels = new Map();  // of each canvas, read once
+        const rgb = (colour) => {
+          wanted.fillStyle = colour;
+          wanted.fillRect(0, 0, 1, 1);
+          return [...wanted.getImageData(0, 0, 1, 1).data].slice(0, 3);
+        };
+        const near = (canvas, x, y, colour) => {
+          const scale = canvas.width / canvas.clientWidth;
+          if (!pixels.has(canvas)) {
+            pixels.set(canvas, canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data);
+          }
+          const at = 4 * (Math.round(y * scale) * canvas.width + Math.round(x * scale));
+          const [r, g, b] = pixels.get(canvas).slice(at, at + 3);
+          const to = rgb(colour);
+          return Math.abs(r - to[0]) + Math.abs(g - to[1]) + Math.abs(b - to[2]) < 90;
+        };
+        const complaints = [];
+        const cuckoo = document.getElementById("filter-cuckoo");
+        const middle = (bucket) => {
+          const [left, top] = places.corner(bucket);
+          return [left + 2 * places.side, top + places.side / 2];
+        };
+        const path = marks.path.map(([bucket]) => middle(bucket));
+        const onPath = (x, y) => path.some(([x1, y1], i) => {  // hidden by the line, or close to it
+          const [x2, y2] = path[Math.max(0, i - 1)];
+          const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+          const along = Math.min(1, Math.max(0, ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / length ** 2));
+          return Math.hypot(x - x1 - along * (x2 - x1), y - y1 - along * (y2 - y1)) < 8;
+        });
+        let cells = 0;
+        core.filterState(filters.cuckoo).buckets.forEach((values, bucket) => {
+          const [left, top] = places.corner(bucket);
+          values.forEach((value, slot) => {
+            const [x, y] = [left + slot * places.side + 2, top + 2];
+            if (!onPath(x, y)) {
+              cells += 1;
+              if (!near(cuckoo, x, y, filterView.cellColour(value))) {
+                complaints.push(`bucket ${bucket}, slot ${slot}: ${value}`);
+              }
+            }
+          });
+        });
+        if (cells < 40) {
+          complaints.push(`${cells} cells seen`);
+        }
+        for (const [bucket] of marks.path) {
+          const [left, top] = places.corner(bucket);
+          if (!near(cuckoo, left - 1, top + places.side / 4, dom.colour("hit"))) {
+            complaints.push(`bucket ${bucket} of the path is not marked`);
+          }
+        }
+        path.slice(1).forEach(([x, y], i) => {
+          if (!near(cuckoo, (x + path[i][0]) / 2, (y + path[i][1]) / 2, dom.colour("ink"))) {
+            complaints.push(`no line from ${marks.path[i]} to ${marks.path[i + 1]}`);
+          }
+        });
+        const bloom = document.getElementById("filter-bloom");
+        [...core.filterState(filters.bloom).bits].forEach((bit, at) => {
+          const [x, y] = bloomPlaces.corner(at);
+          const inside = Math.floor(bloomPlaces.side / 2);
+          const marked = marks.cells.some((cell) => {
+            const [left, top] = bloomPlaces.corner(cell);
+            return Math.hypot(left - x, top - y) < 2 * bloomPlaces.side + 6;
+          });
+          if (!marked && !near(bloom, x + inside, y + inside, dom.colour(bit === "1" ? "set" : "empty"))) {
+            complaints.push(`bit ${at}: ${bit}`);
+          }
+          if (marks.cells.includes(at) && bloomPlaces.side > 8 && !near(bloom, x - 1, y + inside, dom.colour("hit"))) {
+            complaints.push(`bit ${at} is not marked`);
+          }
+        });
+        return complaints;
+      });
+      assert.deepEqual(wrong, [], `${capacity}, ${scheme}`);
+      const said = await page.text("#filter-said");
+      assert.match(said, /In the Bloom filter \d+ of its \d+ bits had to be set|were set already/);
+    }
+  },
+
+  async filter_says_what_became_of_doubles_and_strangers({ page }) {
+    await page.set("#filter-rate", 0.25);
+    await page.set("#filter-count", 60);
+    const press = async (button, word) => {
+      await page.set("#filter-word", word);
+      await page.click(`#filter-${button}`);
+      return page.text("#filter-said");
+    };
+    await press("add", "kiwi");
+    await press("add", "kiwi");
+    assert.match(await press("remove", "kiwi"), /more than once/);
+    assert.match(await press("ask", "kiwi"), /cuckoo filter: probably there; .* Bloom filter: probably there;/);
+    assert.match(await press("remove", "kiwi"), /forgot “kiwi”/);
+    assert.match(await press("remove", "word 7"), /by the slider/);
+    const items = async () => (await page.figures("#filter-figures"))["words counted"][0];
+    assert.equal(await items(), "60");
+    let denied = "";
+    for (let i = 0; i < 200 && denied === ""; ++i) {
+      if (/lost its fingerprint/.test(await press("remove", `stranger ${i}`))) {
+        for (let j = 1; j <= 60 && denied === ""; ++j) {
+          const said = await press("ask", `word ${j}`);
+          denied = said.includes("cuckoo filter: definitely not there") ? said : "";
+        }
+      }
+    }
+    assert.match(denied, /definitely not there, because a Remove of a word that wasn't took its fingerprint/);
+  },
+
+  async filter_takes_a_large_list({ page }) {
+    await page.click("#filter summary");
+    await page.set("#filter-list", Array.from({ length: 60000 }, (_, i) => `line ${i}`).join("\n"));
+    await page.click("#filter-list-add");
+    assert.match(await page.text("#filter-said"), /60,000 words were added/);
+    assert.match(await page.text("#filter-cuckoo-caption"), /the first 2,000 of them drawn/);
+    assert(await page.page.$eval("#filter-cuckoo", (canvas) => canvas.clientHeight < 3000));
+  },
+
   async filter_grows_forgets_and_is_emptied({ page }) {
     await page.set("#filter-capacity", 64);
     await page.set("#filter-count", 900);
@@ -184,7 +334,7 @@ const tests = {
     assert(shown["room for"].every((room) => count(room) >= 900), shown["room for"]);
     await page.set("#filter-count", 30);
     shown = await page.figures("#filter-figures");
-    assert.deepEqual(shown.words, ["30", "30"]);
+    assert.deepEqual(shown["words counted"], ["30", "30"]);
     await page.write("#filter-word", "kiwi");
     await page.click("#filter-add");
     await page.click("#filter-ask");
@@ -196,9 +346,9 @@ const tests = {
     await page.click("#filter summary");
     await page.set("#filter-list", "one\ntwo\n\nthree\n");
     await page.click("#filter-list-add");
-    assert.deepEqual((await page.figures("#filter-figures")).words, ["33", "33"]);
+    assert.deepEqual((await page.figures("#filter-figures"))["words counted"], ["33", "33"]);
     await page.click("#filter-clear");
-    assert.deepEqual((await page.figures("#filter-figures")).words, ["0", "0"]);
+    assert.deepEqual((await page.figures("#filter-figures"))["words counted"], ["0", "0"]);
   },
 
   // --- flash
@@ -222,8 +372,21 @@ const tests = {
       assert.equal(count(shown.erases[0]), info.erases);
       assert.equal(count(shown["blocks collected"][0]), info.collections);
       assert.equal(shown["write amplification"][0], info.write_amplification.toFixed(2));
+      const bytes = (number) => (number < 10240 ? `${number.toLocaleString("en-US")} bytes`
+        : `${Math.round(number / 1024)} KB`);
+      assert.equal(shown["live, dead, free"][0], [info.live_bytes, info.dead_bytes, info.free_bytes].map(bytes).join(", "));
+      assert.equal(shown["written by you"][0], bytes(info.bytes_written));
+      assert.equal(shown["programmed into the chip"][0], bytes(info.bytes_programmed));
+      assert.equal(shown["of a block: fewest, mean, most"][0],
+        `${info.erase_min}, ${info.erase_avg.toFixed(1)}, ${info.erase_max}`);
+      assert.equal(shown["room for live values"][0], bytes(info.usable_bytes));
+      assert.equal(shown["blocks that went bad"][0], "0");
       assert(info.collections > 100 && info.write_amplification > 1, JSON.stringify(info));
       assert.match(await page.text("#flash-map svg"), /160 entries/);
+      // Of the last 500 overwrites uniform ones reach nearly all of the 160 keys, skewed ones not half of the cold.
+      const fresh = await page.page.evaluate(() =>
+        flashView.database.value("SELECT count(*) FROM kv WHERE CAST(substr(value, 9) AS INTEGER) > 2500"));
+      assert(keys === "uniform" ? fresh > 140 : fresh < 100, `${keys}: ${fresh} keys`);
       console.log(`  ${keys}: write amplification ${info.write_amplification.toFixed(2)}`);
     }
   },
@@ -240,7 +403,10 @@ const tests = {
     for (let i = 0; i < 600 && (await page.text("#flash-run")) === "Pause"; ++i) {
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    assert.match(await page.text("#flash-said"), /^full: .*worn out/);
+    const said = await page.text("#flash-said");
+    const [, bad] = /^full: .*worn out: (\d+) of 32 erase blocks failed/.exec(said) ?? [];
+    assert.equal(bad, (await page.figures("#flash-figures"))["blocks that went bad"][0], said);
+    assert.match(await page.text("#flash-map svg"), /100 % of the most worn sector's life|1\d\d % of/);
     const entries = await page.page.evaluate(() =>
       flashView.database.row("SELECT count(*), count(value), cuckoo_check('kv') FROM kv"));
     assert.deepEqual(entries, [160, 160, "ok"], "nothing is lost");
@@ -253,14 +419,39 @@ const tests = {
     const rows = () => page.page.evaluate(() => flashView.database.rows("SELECT key, value FROM kv ORDER BY key"));
     const before = await rows();
     let journals = 0;
-    for (let i = 0; i < 25; ++i) {
+    for (let i = 0; i < 30; ++i) {
       await page.click("#flash-cut");
       const said = await page.text("#flash-said");
-      assert.match(said, /160 of 160 keys are there, 0 have a value of that transaction, and .* says ok/);
-      journals += / a journal of 0 bytes/.test(said) ? 0 : 1;
-      assert.deepEqual(await rows(), before);
+      const [, moment, steps, journal, all] =
+        /^The power went after step (\d+) of the (\d+) .*; (a|no) journal .* 160 of 160 keys are there, (0|160) have .* says ok/
+          .exec(said) ?? [];
+      assert(Number(moment) >= 1 && Number(moment) <= Number(steps) && Number(steps) > 20, said);
+      journals += journal === "a" ? 1 : 0;
+      // The journal's deletion is the commit.
+      assert.deepEqual(await rows(), all === "0" ? before : before.map(([key]) => [key, "the last one"]), said);
+      if (all !== "0") {
+        assert.equal(journal, "no", said);
+        break;
+      }
     }
-    assert(journals > 10, `${journals} cuts left a journal`);
+    assert(journals > 0, `${journals} cuts left a journal`);
+  },
+
+  async flash_runs_once_however_often_one_clicks({ page }) {
+    await page.click("#tab-flash");
+    await page.page.evaluate(() => {
+      for (let i = 0; i < 9; ++i) {
+        document.getElementById("flash-run").click();
+      }
+    });
+    const [frames, overwritten] = await page.page.evaluate(() => new Promise((resolve) => {
+      const start = flashView.overwritten;
+      let count = 0;
+      const next = () => (++count === 20 ? resolve([count, flashView.overwritten - start]) : requestAnimationFrame(next));
+      requestAnimationFrame(next);
+    }));
+    assert(overwritten > 0 && overwritten <= 100 * (frames + 1), `${overwritten} in ${frames} frames`);
+    await page.click("#flash-run");
   },
 
   // --- ring
@@ -275,6 +466,7 @@ const tests = {
     await change("cache4", 1);
     await change("cache1", 2.5);
     await page.click('[aria-label="Remove cache2"]');
+    const foretold = /hash_ring_moves\(\) had said ([\d.]+) % of the circle/.exec(await page.text("#ring-said"))[1];
     const rings = await page.page.evaluate(() => ringView.algorithms.map((name) => [name, ringView.options(name)]));
     for (const [name, options] of rings) {
       await page.set("#ring-algorithm", name);
@@ -292,6 +484,10 @@ const tests = {
       assert.deepEqual(shown[name].map(count), [moved.length, needless.length], name);
       assert.equal(needless.length === 0, name !== "ketama", `${name}: ${needless.length} needlessly`);
 
+      if (name === "ring") {  // which was drawn when cache2 went
+        const [[share]] = await page.sql(`${ring} SELECT total(share) FROM hash_ring_moves('r', 'remove', 'cache2')`);
+        assert.equal(foretold, (100 * share).toFixed(1));
+      }
       const shares = await page.sql(`${ring} DELETE FROM r WHERE node = 'cache2';
         SELECT node, weight, share FROM r ORDER BY node`);
       const nodes = await page.figures("#ring-nodes");
@@ -302,11 +498,48 @@ const tests = {
       // What is drawn is core's ring: it must own as SQL says.
       const drawn = await page.page.evaluate((ringName) => {
         const numbers = Array.from({ length: 10000 }, (_, i) => `key ${i + 1}`);
-        const ids = core.ringKeys(ringView.rings[ringName], numbers.join("\n"));
+        const ids = core.ringKeys(ringView.rings[ringName], numbers);
         const names = new Map(ringView.nodes().map(([node]) => [ringView.id(node), node]));
         return ids.map(([, id]) => names.get(id));
       }, name);
       assert.deepEqual(drawn, after.map(([, node]) => node), name);
+      // … and so must the picture.
+      const wrong = await page.page.evaluate((ringName) => {
+        const ring = ringView.rings[ringName];
+        const complaints = [];
+        const expect = (what, is, to) => {
+          if (JSON.stringify(is) !== JSON.stringify(to)) {
+            complaints.push(`${what}: ${JSON.stringify(is).slice(0, 300)}, expected ${JSON.stringify(to).slice(0, 300)}`);
+          }
+        };
+        const all = (selector) => [...document.querySelectorAll(`#ring-picture ${selector}`)];
+        const { points, arcs } = core.ringPicture(ring, ringView.kArcs);
+        const runs = arcs.filter((owner, i) => i === 0 || owner !== arcs[i - 1]);
+        expect("arcs", all(".arc").map((arc) => arc.getAttribute("stroke")), runs.map(ringView.colourOf));
+        const drawnPoints = {};
+        all(".points").forEach((line) => {
+          drawnPoints[line.getAttribute("stroke")] = line.getAttribute("d").split("M").length - 1;
+        });
+        const counted = {};
+        points.forEach(([, id]) => {
+          counted[ringView.colourOf(id)] = (counted[ringView.colourOf(id)] ?? 0) + 1;
+        });
+        expect("points", Object.entries(drawnPoints).sort(), Object.entries(counted).sort());
+        const numbers = Array.from({ length: ringView.kDrawnKeys }, (_, i) => `key ${i + 1}`);
+        expect("keys", all("circle").map((key) => key.getAttribute("fill")),
+          core.ringKeys(ring, numbers).map(([, id]) => ringView.colourOf(id)));
+        const colours = [...document.querySelectorAll("#ring-nodes .swatch")].map((swatch) => swatch.style.background);
+        const probe = document.createElement("i");
+        expect("swatches", colours, ringView.nodes().map(([node]) => {
+          probe.style.background = ringView.colourOf(ringView.id(node));
+          return probe.style.background;
+        }));
+        return complaints;
+      }, name);
+      assert.deepEqual(wrong, [], name);
+      const litCircles = await page.page.$$eval("#ring-picture circle", (all) =>
+        all.map((circle, i) => [i + 1, circle.hasAttribute("stroke")]).filter(([, lit]) => lit).map(([number]) => number));
+      assert.deepEqual(litCircles, moved.map(([number]) => number).filter((number) => number <= 150), name);
       const lit = moved.filter(([number]) => number <= 150).length;
       assert.match(await page.text("#ring-caption"), new RegExp(`The ${lit} that the last change moved`));
     }
@@ -351,12 +584,15 @@ const tests = {
       await page.page.keyboard.down("Control");
       await page.page.keyboard.press("Enter");
       await page.page.keyboard.up("Control");
-      return page.text("#sql-results");
+      return `${await page.text("#sql-results")}\n${await page.text("#sql-said")}`;
     };
     assert.match(await run("SELECT 1; SELECT * FROM nowhere; SELECT 2"), /1\s+1 row\s+no such table: nowhere$/);
     assert.match(await run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fpr = 7)"), /fpr/);
-    assert.match(await run("SELECT NULL, x'00ff', 9223372036854775807, 0.5, 'naïve 😀', ''"),
-      /NULL\s+x'00ff', 2 bytes\s+9223372036854775807\s+0\.5\s+naïve 😀/);
+    assert.match(await run("SELECT NULL, x'00ff', 9223372036854775807, 0.5, 1.0, 'naïve 😀', ''"),
+      /NULL\s+x'00ff', 2 bytes\s+9223372036854775807\s+0\.5\s+1\.0\s+naïve 😀/);
+    assert.match(await run("SELECT hex(zeroblob(5000))"), /…, 10000 characters/);
+    assert.match(await run("SELECT 1\0; SELECT 2"), /NUL/);
+    assert.match(await run("SELECT length(hex(zeroblob(900000000)))"), /out of memory|too big/);
     assert.match(await run("-- nothing\n;;"), /Done in/);
     assert.match(await run("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"),
       /The first 500 rows/);
@@ -386,7 +622,7 @@ const tests = {
     await page.page.keyboard.press("Tab");  // the link
     await page.page.keyboard.press("Tab");  // the slider
     await page.page.keyboard.press("End");
-    assert.equal((await page.figures("#filter-figures")).words[0], "1,000");
+    assert.equal((await page.figures("#filter-figures"))["words counted"][0], "1,000");
   },
 
   async everything_has_a_name({ page }) {
@@ -406,7 +642,27 @@ const tests = {
     }
   },
 
+  async keeps_the_focus_where_it_was({ page }) {
+    await page.click("#tab-ring");
+    const focus = () => page.page.evaluate(() => document.activeElement.getAttribute("aria-label"));
+    await page.page.focus('[aria-label="Remove cache2"]');
+    await page.page.setViewport({ width: 700, height: 900 });
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.equal(await focus(), "Remove cache2");
+    await page.page.keyboard.press("Enter");
+    assert.equal(await focus(), "Remove cache3");
+  },
+
   async fits_a_phone_dark_and_light({ page }) {
+    const long = "long".repeat(20);
+    await page.set("#filter-word", long);
+    await page.click("#filter-add");
+    await page.click("#tab-ring");
+    await page.set("#ring-node", `<img src=x onerror=alert(1)>`);
+    await page.click('#ring-form [type="submit"]');
+    await page.click("#tab-sql");
+    await page.set("#sql-text", `SELECT * FROM ${long}${long}${long}`);
+    await page.click('#sql-form [type="submit"]');
     const ratio = (selector) =>
       page.page.$eval(selector, (element) => {
         const numbers = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map(Number);
@@ -424,7 +680,7 @@ const tests = {
       });
     for (const scheme of ["light", "dark"]) {
       await page.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-      for (const width of [340, 800]) {
+      for (const width of [320, 800]) {
         await page.page.setViewport({ width, height: 800 });
         for (const view of views) {
           await page.click(`#tab-${view}`);

@@ -250,13 +250,14 @@ class Map {
          " text-anchor=\"end\"");
     text(kRight + kPanelSize / 2, y + 30, 12, "#4b5563", sql_text("%g", scale_end() / 2),
          " text-anchor=\"middle\"");
+    const double used = 100.0 * most_erases_ / survey_.geometry().endurance_erases;
     const double mean = static_cast<double>(erases_) / static_cast<double>(survey_.sectors());
     text(kRight, y + 56, 13, "#2b2f36",
          "least " + commas(least_erases_) + sql_text(", mean %.1f", mean) + ", most " +
              commas(most_erases_));
     text(kRight, y + 76, 13, "#2b2f36",
-         "made for " + commas(survey_.geometry().endurance_erases) + " erases: " +
-             sql_text("%.2g", 100.0 * most_erases_ / survey_.geometry().endurance_erases) +
+         "made for " + commas(survey_.geometry().endurance_erases) +
+             " erases: " + sql_text(used < 10 ? "%.2g" : "%.0f", used) +
              " % of the most worn sector's life is used");
   }
 

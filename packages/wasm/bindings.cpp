@@ -1,18 +1,20 @@
 // What docs/playground/ asks beside SQLite's own C functions: filters and rings of core/ whose
 // inside can be drawn.
 //
-// A filter here is a LoggedFilter, as in a table, in memory instead of shadow tables; what is added
-// is folded at once, so that each insert is seen where it ends up. With a table's options, seed and
-// keys it has the table's contents.
+// A filter here is a LoggedFilter, as in a table, in memory instead of shadow tables; each call that
+// adds or removes folds at its end, so that an insert is seen where it ends up. With a table's
+// options, seed and keys it has the table's contents.
 //
 // Answers are JSON in a buffer that the next call reuses; {"error": …} when something was refused.
 // Handles come from …_new(), 0 when it was refused, and go to …_delete(). Texts are UTF-8.
 #include <emscripten.h>
 
-#include <cinttypes>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +23,6 @@
 #include "core/base/key_hash.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 #include "core/ring/hash_ring.hpp"
-#include "core/stored/image.hpp"
 #include "core/stored/logged_filter.hpp"
 #include "core/stored/overlay_storage.hpp"
 #include "ext/sqlite_cuckoo.h"
@@ -367,26 +368,6 @@ EMSCRIPTEN_KEEPALIVE const char* filter_state(DrawnFilter* drawn) {
     text += '"';
   }
   return answer(text + "}");
-}
-
-// The filter as filter_export() gives a table's; its length goes to *bytes. Null: refused.
-EMSCRIPTEN_KEEPALIVE const char* filter_image(DrawnFilter* drawn, int* bytes) {
-  LoggedFilter& filter = drawn->filter();
-  ImageHeader header;
-  header.spec = filter.options().spec;
-  header.width = filter.options().width;
-  header.seed = filter.options().seed;
-  header.capacity = filter.capacity();
-  header.items = filter.items();
-  constexpr uint64_t kLongest = 1 << 30;
-  const Result<std::vector<std::byte>> image =
-      encode_image(header, filter.base(), nullptr, kLongest);
-  if (!image.ok()) {
-    return nullptr;
-  }
-  *bytes = static_cast<int>(image.value().size());
-  return answer(
-      std::string(reinterpret_cast<const char*>(image.value().data()), image.value().size()));
 }
 
 // algorithm: a RingAlgorithm

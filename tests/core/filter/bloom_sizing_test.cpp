@@ -140,6 +140,9 @@ long double closed_segment_rate(double keys, double blocks) {
 }
 
 TEST(BloomRate, blocked_is_the_product_of_its_segments) {
+  if (std::exp(1.0L) == static_cast<long double>(std::exp(1.0))) {
+    GTEST_SKIP() << "this library computes long doubles as doubles";
+  }
   for (const uint64_t blocks : {5u, 6u, 20u, 1001u, 1000000u}) {
     for (const double per_block : {5.0, 20.0, 50.0, 120.0}) {
       for (uint32_t b = 1; b <= kMaxBlocksPerKey; ++b) {
