@@ -167,7 +167,7 @@ finish() {
   mapfile -t all < <(version=$any package_names "${platforms[@]}")
   cd "$target" || return
   mapfile -t old < <(packages_in . "${built[@]}")
-  rm -f -- "${old[@]}" checksums.txt && mv -- "$dist"/* . || return
+  rm -f -- "${old[@]}" checksums.txt && mv -- "$dist"/* . && rmdir "$dist" || return
   packages_in . "${all[@]}" | xargs sha256sum -- >checksums.txt  # sqlpkg looks for this name
 }
 finish || fail "not put into $target: the packages are in $dist"
