@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds all packages into dist/: npm, wheels, Debian, tar.gz, and checksums.txt over them. Installs
-# what that needs. The same sources give the same bytes, with the same compiler and libraries. Of what
-# is in dist/, only packages of ours are replaced, and only when all are built.
+# what that needs. The same sources give the same bytes, with the same compiler and libraries. In
+# dist/, these packages replace those of any version, when all are built; other files stay.
 # usage: packages/build.sh [platform...]     all platforms, if none is told
 #
 # DIST=dir and BUILD_DIR=dir build elsewhere than in dist/ and build/packages/.
@@ -10,7 +10,7 @@ umask 022
 export LC_ALL=C
 target=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/packages}")
-dist=$build_dir/dist  # until all are built
+dist=$build_dir/unfinished-packages  # until all are built
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/install.sh
 . packages/common.sh
@@ -20,6 +20,11 @@ unset CC CXX CPP CFLAGS CXXFLAGS CPPFLAGS LDFLAGS  # they are for this machine
 last_commit=$(git log -1 --format=%ct 2>/dev/null || date -r CHANGELOG.md +%s)
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$last_commit}
 
+fail() {
+  printf '%s\n' "$1" >&2
+  exit 1
+}
+
 wanted=("${@:-${platforms[@]}}")
 for platform in "${wanted[@]}"; do
   [ -n "${machine[$platform]-}" ] || {
@@ -28,10 +33,15 @@ for platform in "${wanted[@]}"; do
   }
 done
 
-fail() {
-  printf '%s\n' "$1" >&2
-  exit 1
-}
+# Before the work: can the packages be put where they are to be?
+case "$target/" in
+  "$dist"/*) fail "DIST can't be $target: that folder is removed" ;;
+esac
+mkdir -p "$target" "$build_dir"
+[ -w "$target" ] || fail "can't write to $target"
+[ ! -e "$target/checksums.txt" ] ||
+  grep -qE '  (lib)?sqlite[-_]cuckoo.*[-_][0-9]+\.[0-9]+\.[0-9]+' "$target/checksums.txt" ||
+  fail "$target/checksums.txt is not ours: it would be replaced"
 
 install_tools() {
   local packages=(g++ cmake ninja-build binutils dpkg-dev file python3 libsqlite3-dev libssl-dev
@@ -53,7 +63,6 @@ build_library() {
     options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/packages/toolchains/$(triplet_of "$platform").cmake"
       -DCUCKOO_SYSROOT="$sysroot")
   fi
-  mkdir -p "$build_dir"
   rm -f "$dir/CMakeCache.txt"
   {
     cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_PORTABLE=ON \
@@ -149,11 +158,16 @@ for platform in "${wanted[@]}"; do
     "$(packages/portable/needs.sh "$library")"
 done
 build_npm_main
-(cd "$dist" && sha256sum -- *) >"$build_dir/checksums.txt"
-mv "$build_dir/checksums.txt" "$dist/checksums.txt"  # sqlpkg looks for this name
 (cd "$dist" && stat -c '%9s %n' -- *)
 
-mkdir -p "$target"
-rm -f "$target"/{sqlite-cuckoo,sqlite_cuckoo,libsqlite-cuckoo-dev}[-_]*.{tgz,tar.gz,whl,deb} \
-  "$target/checksums.txt"
-mv "$dist"/* "$target/"
+# finish: puts them into $target, for those of any version; checksums.txt is over all that are there.
+finish() {
+  local any='+([0-9]).+([0-9]).+([0-9])' built all old
+  mapfile -t built < <(version=$any package_names "${wanted[@]}")
+  mapfile -t all < <(version=$any package_names "${platforms[@]}")
+  cd "$target" || return
+  mapfile -t old < <(packages_in . "${built[@]}")
+  rm -f -- "${old[@]}" checksums.txt && mv -- "$dist"/* . && rmdir "$dist" || return
+  packages_in . "${all[@]}" | xargs sha256sum -- >checksums.txt  # sqlpkg looks for this name
+}
+finish || fail "not put into $target: the packages are in $dist"

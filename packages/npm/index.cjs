@@ -30,6 +30,9 @@ function getLoadablePath() {
 }
 
 function load(db) {
+  if (typeof db?.loadExtension !== "function") {
+    throw new TypeError("load() takes a connection of node:sqlite, better-sqlite3 or bun:sqlite");
+  }
   db.loadExtension(getLoadablePath());
 }
 

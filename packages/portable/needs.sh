@@ -3,20 +3,28 @@
 # prints the version of glibc, such as 2.17.
 # usage: needs.sh cuckoo.so
 set -euo pipefail
+export LC_ALL=C
 module=$1
 oldest=$(sed -n 's/^set(CUCKOO_GLIBC \([0-9.]*\))/\1/p' "$(dirname "${BASH_SOURCE[0]}")/portable.cmake")
 
-others=$(LC_ALL=C readelf -d "$module" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
+refuse() {
+  printf '%s %s\n' "$module" "$1" >&2
+  exit 1
+}
+
+dynamic=$(readelf --dynamic --wide "$module")
+others=$(sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' <<<"$dynamic" |
   grep -vxE 'libc\.so\.6|libm\.so\.6|ld-linux-.*\.so\.[0-9]' || true)
-if [ -n "$others" ]; then
-  printf '%s needs more than libc: %s\n' "$module" "$others" >&2
-  exit 1
-fi
-newest=$(LC_ALL=C readelf --version-info --wide "$module" |
-  sed -nE 's/.*Name: GLIBC_([0-9.]+) .*/\1/p' | sort -V | tail -1)
+[ -z "$others" ] || refuse "needs more than libc: $others"
+! grep -qE '^ *0x0*24 ' <<<"$dynamic" || refuse 'has packed relocations (DT_RELR): glibc 2.36 reads them'
+
+versions=$(readelf --version-info --wide "$module" | sed -nE 's/.*Name: GLIBC_([^ ]+) .*/\1/p' | sort -Vu)
+named=$(grep '^[A-Z]' <<<"$versions" || true)
+[ -z "$named" ] || refuse "needs GLIBC_$named, which no old glibc has"
+newest=$(tail -1 <<<"$versions")
+[ -n "$newest" ] || refuse 'names no version of glibc'
 if [ "$(printf '%s\n' "$newest" "$oldest" | sort -V | tail -1)" != "$oldest" ]; then
-  printf '%s needs glibc %s, newer than %s:\n' "$module" "$newest" "$oldest" >&2
-  LC_ALL=C readelf --dyn-syms --wide "$module" | grep "GLIBC_$newest" >&2
-  exit 1
+  readelf --dyn-syms --wide "$module" | grep "GLIBC_$newest" >&2 || true
+  refuse "needs glibc $newest, newer than $oldest"
 fi
 printf '%s\n' "$newest"

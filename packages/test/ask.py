@@ -28,11 +28,12 @@ class Bare:
 
 
 def refuses_others(db):
-    for other in (None, "my.db", db.cursor(), Awaited()):
+    for other in (None, "my.db", db.cursor(), Awaited(), sqlite3.Connection):
         try:
             sqlite_cuckoo.load(other)
         except TypeError as error:
-            assert type(other).__name__ in str(error)
+            kind = other if isinstance(other, type) else type(other)
+            assert f"{kind.__module__}.{kind.__qualname__}" in str(error)
         else:
             raise AssertionError(f"loaded in {other!r}")
 
@@ -50,6 +51,20 @@ def refuses_others(db):
         sqlite_cuckoo.sqlite3 = real
 
 
+def stays_on(db):
+    """A load that fails, in a folder with such a name, leaves loading as it was."""
+    real = sqlite_cuckoo.loadable_path
+    sqlite_cuckoo.loadable_path = lambda: "/not authorized/cuckoo.so"
+    try:
+        sqlite_cuckoo.load(db)
+    except sqlite3.OperationalError:
+        assert may_load(db), "a failed load switched loading off"
+    else:
+        raise AssertionError("nothing was loaded")
+    finally:
+        sqlite_cuckoo.loadable_path = real
+
+
 def main(setup, question):
     db = sqlite3.connect(":memory:")
     sqlite_cuckoo.load(db)
@@ -64,6 +79,7 @@ def main(setup, question):
     assert not may_load(fresh), "loading was off, and is on"
 
     refuses_others(db)
+    stays_on(db)
 
     package = pathlib.Path(sqlite_cuckoo.__file__).parent
     assert pathlib.Path(sqlite_cuckoo.loadable_path()) == package / "cuckoo.so"

@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import pathlib
+import re
 import sys
 import tarfile
 import zipfile
@@ -19,12 +20,18 @@ def check(condition, what):
         sys.exit(what)
 
 
+def packages(dist):
+    """The names of ours: other files may be there."""
+    ours = re.compile(r"(lib)?sqlite[-_]cuckoo.*[-_]\d+\.\d+\.\d+.*\.(tgz|tar\.gz|whl|deb)")
+    return {path.name for path in dist.iterdir() if ours.fullmatch(path.name)}
+
+
 def check_sums(dist):
     sums = {}
     for line in (dist / "checksums.txt").read_text().splitlines():
         digest, name = line.split("  ")
         sums[name] = digest
-    names = {path.name for path in dist.iterdir()} - {"checksums.txt"}
+    names = packages(dist)
     check(set(sums) == names, f"checksums.txt: {sorted(set(sums) ^ names)}")
     for name, digest in sums.items():
         found = hashlib.sha256((dist / name).read_bytes()).hexdigest()
@@ -37,7 +44,8 @@ def check_sqlpkg(dist, spec, version):
     assets = spec["assets"]
     check(assets["path"] == "dist", "sqlpkg.json: path")
     files = {name.replace("{version}", version) for name in assets["files"].values()}
-    check(files == {path.name for path in dist.glob("*.tar.gz")}, f"sqlpkg.json: {sorted(files)}")
+    found = {name for name in packages(dist) if name.endswith(".tar.gz")}
+    check(files == found, f"sqlpkg.json: {sorted(files)}")
     for name in files:
         with tarfile.open(dist / name) as tar:
             names = tar.getnames()
@@ -67,7 +75,7 @@ def check_npm(dist, version):
     main = package_json(dist / f"sqlite-cuckoo-{version}.tgz")
     check(main["version"] == version, "npm: version")
     others = {}
-    for path in dist.glob("sqlite-cuckoo-linux-*.tgz"):
+    for path in dist.glob("sqlite-cuckoo-linux-*-[0-9]*.tgz"):
         package = package_json(path)
         check(package["os"] == ["linux"] and package["name"].endswith(package["cpu"][0]),
               f"{path.name}: os, cpu")
@@ -84,7 +92,7 @@ def main(dist, sqlpkg, version):
     dist = pathlib.Path(dist)
     check_sums(dist)
     check_sqlpkg(dist, json.loads(pathlib.Path(sqlpkg).read_text()), version)
-    for path in dist.glob("*.whl"):
+    for path in dist.glob("sqlite_cuckoo-*.whl"):
         check_wheel(path)
     check_npm(dist, version)
 

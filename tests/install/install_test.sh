@@ -79,9 +79,19 @@ else
 fi
 
 # As a part of another build, the target has the same name. Configured alone: built it is elsewhere.
-"$cmake" -S "$here" -B "$work_dir/subproject" -DCONSUMER=cpp -DSUBPROJECT="$here/../.." \
-  -DCMAKE_CXX_COMPILER="$1" >"$work_dir/log" 2>&1 || {
-  cat "$work_dir/log"
-  fail 'add_subdirectory failed'
-}
+# The program in C is told what the C++ compiler would add, if it is linked by the C compiler.
+languages=(cpp)
+! command -v "${CC:-cc}" >/dev/null || languages+=(c)
+for language in "${languages[@]}"; do
+  "$cmake" -S "$here" -B "$work_dir/in_$language" -DCONSUMER="$language" \
+    -DSUBPROJECT="$here/../.." -DCMAKE_CXX_COMPILER="$1" \
+    >"$work_dir/log" 2>&1 || {
+    cat "$work_dir/log"
+    fail "add_subdirectory failed in a project in $language"
+  }
+done
+if [ -e "$work_dir/in_c" ]; then
+  grep -rqE --include=link.txt --include=build.ninja 'libcuckoo\.a.* -lstdc\+\+ +-lm' \
+    "$work_dir/in_c" || fail 'add_subdirectory, from C: the C++ library is not linked'
+fi
 printf 'version %s, linked in (C++, C) and loaded\n' "$linked"

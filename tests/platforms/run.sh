@@ -53,8 +53,8 @@ cross() {  # cross name debian's-name triplet
 here_module() {  # this machine's own, to compare with
   local build_dir
   build_dir=$(realpath -m "${BUILD_DIR:-build/release}")
-  [ -e "$build_dir/CMakeCache.txt" ] || cmake --preset release -B "$build_dir" >/dev/null
-  cmake --build "$build_dir" --target cuckoo >/dev/null
+  [ -e "$build_dir/CMakeCache.txt" ] || cmake --preset release -B "$build_dir" >/dev/null || return
+  cmake --build "$build_dir" --target cuckoo >/dev/null || return
   printf '%s\n' "$build_dir/cuckoo.so"
 }
 
@@ -124,10 +124,11 @@ newest() {
 }
 
 portable() {
+  local glibc
   ensure_packages "${build_packages[@]}"
   build_and_test portable -DCUCKOO_PORTABLE=ON
-  printf 'cuckoo.so: %d bytes, glibc %s\n' "$(stat -c %s build/portable/cuckoo.so)" \
-    "$(packages/portable/needs.sh build/portable/cuckoo.so)"
+  glibc=$(packages/portable/needs.sh build/portable/cuckoo.so)
+  printf 'cuckoo.so: %d bytes, glibc %s\n' "$(stat -c %s build/portable/cuckoo.so)" "$glibc"
   [ "$(sqlite3 -batch :memory: -cmd '.load build/portable/cuckoo' "SELECT sha1('abc')")" = \
     a9993e364706816aba3e25717850c26c9cd0d89d ]
 }

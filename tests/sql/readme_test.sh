@@ -12,7 +12,8 @@ export LC_ALL=C.UTF-8
 shell=$1 extension=$2 preload=${3-}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$root"
-mapfile -t documents < <(find . -name '*.md' -not -path './build/*' -not -path './.*' |
+mapfile -t documents < <(find . -name '*.md' -not -path './build/*' -not -path './.*' \
+  -not -path '*/node_modules/*' |
   cut -c3- | LC_ALL=C sort)
 
 work_dir=$(mktemp -d)

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import sqlite3
 
 __all__ = ["load", "loadable_path"]
@@ -13,13 +14,19 @@ def loadable_path() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "cuckoo.so")
 
 
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
 def load(connection: sqlite3.Connection) -> None:
     """Loads the extension in a connection, and leaves the loading of others as it was: on or off."""
+    if isinstance(connection, type):
+        raise TypeError(f"load() takes a connection, not the class {_name(connection)}")
     if not isinstance(connection, sqlite3.Connection) and (
         not hasattr(connection, "load_extension")
         or inspect.iscoroutinefunction(connection.load_extension)
     ):
-        raise TypeError(f"a {type(connection).__name__} is no connection of sqlite3's kind")
+        raise TypeError(f"a {_name(type(connection))} is no connection of sqlite3's kind")
     if not hasattr(connection, "enable_load_extension"):
         raise sqlite3.NotSupportedError(
             "this Python's sqlite3 can't load extensions: it was built without"
@@ -30,8 +37,8 @@ def load(connection: sqlite3.Connection) -> None:
         connection.load_extension(path)  # loading is on
         return
     except Exception as error:  # sqlite3.OperationalError, or another module's own
-        if "not authorized" not in str(error):
-            raise
+        if not re.fullmatch(r"(\w+: )?not authorized", str(error)):  # some put their class before it
+            raise  # what fails otherwise may have the words in it, in a path
     connection.enable_load_extension(True)
     try:
         connection.load_extension(path)
