@@ -24,9 +24,12 @@ command -v npm >/dev/null || packages+=(npm)
 ensure_packages "${packages[@]}"
 export NODE_PATH=/usr/share/nodejs  # emscripten's acorn, for a Node.js that is not Debian's
 
-build_dir=build/wasm
-libraries=$PWD/$build_dir/libraries
-mkdir -p "$libraries/include"
+build_dir=build/wasm target=playground optimize=-Os  # small, for who loads the page
+if [ "${1-}" = --tests ]; then
+  build_dir=build/wasm-tests target=core_tests optimize=-O2
+fi
+libraries=$PWD/build/wasm-libraries
+mkdir -p "$libraries/include" "$build_dir"
 
 # SQLite and the digests, unless they are there from these sources already.
 sqlite=$(sqlite_source)
@@ -49,12 +52,10 @@ if [ ! -e "$libraries/.done" ] || [ "$(<"$libraries/.done")" != "$made_from" ]; 
   printf '%s' "$made_from" >"$libraries/.done"
 fi
 
-target=playground
-[ "${1-}" != --tests ] || target=core_tests
 # Exceptions by JavaScript: WebAssembly's own, by Emscripten 3.1.6, left out a loop of a test.
 emcmake cmake -S . -B "$build_dir" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CROSSCOMPILING_EMULATOR='node;--stack-size=8000' \
-  -DCMAKE_CXX_FLAGS=-fexceptions -DCMAKE_CXX_FLAGS_RELEASE="-Os -DNDEBUG" \
+  -DCMAKE_CXX_FLAGS=-fexceptions -DCMAKE_CXX_FLAGS_RELEASE="$optimize -DNDEBUG" \
   -DCUCKOO_WERROR=ON -DCUCKOO_BUILD_BENCH=OFF \
   -DCUCKOO_INSTALL=OFF -DCUCKOO_GTEST_SOURCE=/usr/src/googletest \
   -DCUCKOO_LIBMD=ON -DLIBMD_INCLUDE_DIR="$libraries/include" -DLIBMD_LIBRARY="$libraries/libmd.a" \
@@ -66,8 +67,7 @@ emcmake cmake -S . -B "$build_dir" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release 
 cmake --build "$build_dir" --target "$target"
 
 if [ "$target" = core_tests ]; then
-  exec ctest --test-dir "$build_dir" --tests-regex '^core\.' --output-on-failure --no-tests=error \
-    --parallel 2
+  exec ctest --test-dir "$build_dir" --tests-regex '^core\.' --output-on-failure --no-tests=error
 fi
 
 if commit=$(git rev-parse --short=12 HEAD 2>/dev/null); then
