@@ -227,7 +227,7 @@ const core = {
       };
     };
     Object.assign(core, {
-      filterNew: define("filter_new", n, n, n, n, n, n),
+      filterNew: define("filter_new", n, n, n, n, n),
       filterDelete: define("filter_delete", null, n),
       filterInsert: call("filter_insert", n, text),
       filterInsertLines: callWithLines("filter_insert_lines"),

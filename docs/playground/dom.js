@@ -47,6 +47,18 @@ const dom = {
   // Of what was thrown; C++'s bad_alloc has none.
   reason: (error) => error.message || "out of memory",
 
+  // Each in turn, whether or not one fails: that is said, and the view is told.
+  attempt(view, ...actions) {
+    for (const action of actions) {
+      try {
+        action();
+      } catch (error) {
+        view.failed?.();
+        view.say(dom.reason(error), true);
+      }
+    }
+  },
+
   colour: (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(),
 
   // A canvas as wide as its place, sharp on every screen; the pen draws in CSS pixels.

@@ -38,19 +38,12 @@ const filterView = {
   },
 
   guard(action, changes = true) {
-    try {
-      action();
-    } catch (error) {
-      this.say(dom.reason(error), true);
-    }
-    try {
+    dom.attempt(this, action, () => {
       if (changes) {
         this.measure();
       }
       this.show();
-    } catch (error) {
-      this.say(dom.reason(error), true);
-    }
+    });
   },
 
   say(text, warning = false) {
@@ -74,7 +67,7 @@ const filterView = {
       if (this.filters[kind]) {
         core.filterDelete(this.filters[kind]);
       }
-      this.filters[kind] = core.filterNew(this.kinds[kind], capacity, rate, this.kSeed, 1);
+      this.filters[kind] = core.filterNew(this.kinds[kind], capacity, rate, this.kSeed);
       core.filterInsertLines(this.filters[kind], this.words());
     }
     this.marks = {};

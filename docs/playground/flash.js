@@ -20,17 +20,11 @@ const flashView = {
   },
 
   guard(action) {
-    try {
-      action();
-    } catch (error) {
-      this.setRunning(false);
-      this.say(dom.reason(error), true);
-    }
-    try {
-      this.show();
-    } catch (error) {
-      this.say(dom.reason(error), true);
-    }
+    dom.attempt(this, action, () => this.show());
+  },
+
+  failed() {
+    this.setRunning(false);
   },
 
   say(text, warning = false) {
@@ -43,12 +37,12 @@ const flashView = {
     this.database.run("PRAGMA journal_mode = delete; PRAGMA cache_size = 4");
   },
 
-  files: (name) => [name, `${name}-journal`],
+  files: () => [flashView.kFile, `${flashView.kFile}-journal`],
 
   insertChip() {
     this.setRunning(false);
     this.database?.close();
-    for (const file of this.files(this.kFile)) {
+    for (const file of this.files()) {
       if (Database.module.FS.analyzePath(file).exists) {
         Database.module.FS.unlink(file);
       }
@@ -154,7 +148,7 @@ const flashView = {
   watchFiles(action) {
     const { FS } = Database.module;
     const { write, unlink } = FS;
-    const files = this.files(this.kFile);
+    const files = this.files();
     let [moment, steps, left] = [0, 0, new Map()];
     const watched = (step) => (...call) => {
       const result = step.apply(FS, call);

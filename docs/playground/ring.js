@@ -49,16 +49,7 @@ const ringView = {
     (name === "ketama" ? "" : `, seed = ${ringView.kSeed}`),
 
   guard(action) {
-    try {
-      action();
-    } catch (error) {
-      this.say(dom.reason(error), true);
-    }
-    try {
-      this.show();
-    } catch (error) {
-      this.say(dom.reason(error), true);
-    }
+    dom.attempt(this, action, () => this.show());
   },
 
   say(text, warning = false) {

@@ -124,7 +124,7 @@ const tests = {
         const [[items, capacity, fpr]] = await page.sql(
           `${table(kind)} SELECT items, capacity, fpr FROM filter_info('${kind}')`);
         const [[bits]] = await page.sql(`SELECT round(bits_per_key * 1000) FROM filter_plan(1000, ${rate})
-          WHERE module = '${kind}_filter' AND layout IN ('', 'standard') OR module = '${kind}_filter' LIMIT 1`);
+          WHERE module = '${kind}_filter' AND ifnull(layout, '') IN ('', 'standard')`);
         // An image has all that the table holds in its cells, as the view's filters have.
         const [[load, now, wrong]] = await page.sql(
           `${table(kind)} CREATE TABLE image AS SELECT filter_export('${kind}') AS bytes;
@@ -162,7 +162,7 @@ const tests = {
       const answers = [...said.matchAll(/filter: (probably there|definitely not there)(, which is wrong)?;/g)];
       // What it read, from filters that the view knows nothing of.
       const read = await page.page.evaluate((asked) => ["cuckoo", "bloom"].map((kind) => {
-        const filter = core.filterNew(filterView.kinds[kind], 64, 0.25, 1, 1);
+        const filter = core.filterNew(filterView.kinds[kind], 64, 0.25, 1);
         const answer = core.filterAsk(filter, asked);
         core.filterDelete(filter);
         return answer;
@@ -406,7 +406,7 @@ const tests = {
     const said = await page.text("#flash-said");
     const [, bad] = /^full: .*worn out: (\d+) of 32 erase blocks failed/.exec(said) ?? [];
     assert.equal(bad, (await page.figures("#flash-figures"))["blocks that went bad"][0], said);
-    assert.match(await page.text("#flash-map svg"), /100 % of the most worn sector's life|1\d\d % of/);
+    assert.match(await page.text("#flash-map svg"), / \d{2,3} % of the most worn sector's life/);
     const entries = await page.page.evaluate(() =>
       flashView.database.row("SELECT count(*), count(value), cuckoo_check('kv') FROM kv"));
     assert.deepEqual(entries, [160, 160, "ok"], "nothing is lost");

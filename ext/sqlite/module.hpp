@@ -32,6 +32,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -136,7 +137,7 @@ class Adapter {
   }
 
   // sqlite3_declare_vtab() says SQLITE_ERROR of an interrupt, too.
-  static int own_code(int code, const std::string& message) noexcept {
+  static int own_code(int code, std::string_view message) noexcept {
     return code == SQLITE_ERROR && message == sqlite3_errstr(SQLITE_INTERRUPT) ? SQLITE_INTERRUPT
                                                                                : code;
   }

@@ -11,7 +11,7 @@ const sqlite = /#define SQLITE_VERSION +"(.*)"/.exec(fs.readFileSync(header, "ut
 const examples = [];
 const text = fs.readFileSync(readme, "utf8");
 for (const match of text.matchAll(/\*\*([^*]+)\*\*(?:(?!\*\*)[^])*?```sql\n([^]*?)```/g)) {
-  examples.push({ title: match[1].replace(/[.?!]$/, (end) => (end === "." ? "" : end)), sql: match[2] });
+  examples.push({ title: match[1].replace(/\.$/, ""), sql: match[2] });
 }
 if (examples.length === 0) {
   throw new Error(`${readme}: no examples`);

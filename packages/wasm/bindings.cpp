@@ -1,12 +1,13 @@
 // What docs/playground/ asks beside SQLite's own C functions: filters and rings of core/ whose
 // inside can be drawn.
 //
-// A filter here is a LoggedFilter, as in a table, in memory instead of shadow tables; each call that
-// adds or removes folds at its end, so that an insert is seen where it ends up. With a table's
+// A filter here is a LoggedFilter, as in a table, in memory instead of shadow tables; each call
+// that adds or removes folds at its end, so that an insert is seen where it ends up. With a table's
 // options, seed and keys it has the table's contents.
 //
 // Answers are JSON in a buffer that the next call reuses; {"error": …} when something was refused.
-// Handles come from …_new(), 0 when it was refused, and go to …_delete(). Texts are UTF-8.
+// Handles come from …_new(), 0 when it was refused; rings stay as long as the page. Texts are
+// UTF-8.
 #include <emscripten.h>
 
 #include <algorithm>
@@ -76,6 +77,19 @@ std::string list(const std::vector<uint64_t>& values) {
   return list(values, [](uint64_t value) { return std::to_string(value); });
 }
 
+// Those that are not empty, until the visitor fails.
+template <class Visitor>
+Status for_each_line(std::string_view text, const Visitor& visitor) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) {
+      CUCKOO_TRY(visitor(text.substr(0, end)));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {};
+}
+
 // --- filters -------------------------------------------------------------------------------------
 
 // Below an OverlayStorage, which keeps all that is written.
@@ -117,15 +131,8 @@ class DrawnFilter {
     return change([&] { return filter_.insert(hash); });
   }
   Status insert_lines(std::string_view keys) {
-    return change([&]() -> Status {
-      while (!keys.empty()) {
-        const size_t end = std::min(keys.find('\n'), keys.size());
-        if (end > 0) {
-          CUCKOO_TRY(filter_.insert(hash(keys.substr(0, end))));
-        }
-        keys.remove_prefix(std::min(end + 1, keys.size()));
-      }
-      return {};
+    return change([&] {
+      return for_each_line(keys, [&](std::string_view key) { return filter_.insert(hash(key)); });
     });
   }
   Result<bool> remove(uint64_t hash) {
@@ -265,13 +272,11 @@ EMSCRIPTEN_KEEPALIVE void playground_limit(sqlite3* db, double milliseconds) {
 }
 
 // kind: a FilterKind
-EMSCRIPTEN_KEEPALIVE DrawnFilter* filter_new(int kind, double capacity, double rate, double seed,
-                                             int growth) {
+EMSCRIPTEN_KEEPALIVE DrawnFilter* filter_new(int kind, double capacity, double rate, double seed) {
   FilterOptions options;
   options.spec.kind = static_cast<FilterKind>(kind);
   options.spec.rate = rate;
   options.capacity = static_cast<uint64_t>(capacity);
-  options.growth = growth != 0;
   options.seed = static_cast<uint64_t>(seed);
   auto filter = std::make_unique<DrawnFilter>(options);
   return filter->create().ok() ? filter.release() : nullptr;
@@ -352,10 +357,8 @@ EMSCRIPTEN_KEEPALIVE const char* filter_state(DrawnFilter* drawn) {
                      ",\"rate\":" + number(filter.target_rate()) +
                      ",\"rate_now\":" + number(filter.rate_now()) +
                      ",\"cells_bits\":" + std::to_string(base.bits()) +
-                     ",\"overflow\":" + std::to_string(base.overflow().items()) +
-                     ",\"places\":" + std::to_string(base.places_per_key());
+                     ",\"overflow\":" + std::to_string(base.overflow().items());
   if (const CuckooFilter* const cuckoo = drawn->cuckoo()) {
-    text += ",\"fingerprint_bits\":" + number(base.fingerprint_bits());
     text +=
         ",\"buckets\":" + list(DrawnFilter::buckets_of(*cuckoo), [](const BucketValues& values) {
           return list(std::vector<uint64_t>(values.begin(), values.end()));
@@ -379,8 +382,6 @@ EMSCRIPTEN_KEEPALIVE DrawnRing* ring_new(int algorithm, int vnodes, double seed)
   Result<std::shared_ptr<HashRing>> ring = HashRing::make(options);
   return ring.ok() ? new DrawnRing{ring.value()} : nullptr;
 }
-
-EMSCRIPTEN_KEEPALIVE void ring_delete(DrawnRing* drawn) { delete drawn; }
 
 // A node that is there gets the weight. {"id": …}
 EMSCRIPTEN_KEEPALIVE const char* ring_put(DrawnRing* drawn, const char* name, double weight) {
@@ -425,14 +426,12 @@ EMSCRIPTEN_KEEPALIVE const char* ring_picture(DrawnRing* drawn, int arcs) {
 EMSCRIPTEN_KEEPALIVE const char* ring_keys(DrawnRing* drawn, const char* keys) {
   drawn->ring->build();
   std::string text;
-  for (std::string_view rest = keys; !rest.empty();) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view key = rest.substr(0, end);
+  const Status status = for_each_line(keys, [&](std::string_view key) -> Status {
     text += (text.empty() ? "[" : ",[") + number(drawn->turn(key)) + "," +
             std::to_string(drawn->owner(key)) + "]";
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return answer("[" + text + "]");
+    return {};
+  });
+  return status.ok() ? answer("[" + text + "]") : refusal(status.error());
 }
 
 }  // extern "C"

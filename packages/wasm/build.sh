@@ -19,14 +19,15 @@ case "${1-}" in
     ;;
 esac
 
-packages=(cmake ninja-build emscripten node-acorn libxxhash-dev googletest xz-utils)
+packages=(cmake ninja-build emscripten node-acorn libxxhash-dev xz-utils)
+[ "${1-}" != --tests ] || packages+=(googletest)
 command -v npm >/dev/null || packages+=(npm)
 ensure_packages "${packages[@]}"
 export NODE_PATH=/usr/share/nodejs  # emscripten's acorn, for a Node.js that is not Debian's
 
-build_dir=build/wasm target=playground optimize=-Os  # small, for who loads the page
+build_dir=build/wasm target=playground tests=OFF optimize=-Os  # small, for who loads the page
 if [ "${1-}" = --tests ]; then
-  build_dir=build/wasm-tests target=core_tests optimize=-O2
+  build_dir=build/wasm-tests target=core_tests tests=ON optimize=-O2
 fi
 libraries=$PWD/build/wasm-libraries
 mkdir -p "$libraries/include" "$build_dir"
@@ -56,7 +57,7 @@ fi
 emcmake cmake -S . -B "$build_dir" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CROSSCOMPILING_EMULATOR='node;--stack-size=8000' \
   -DCMAKE_CXX_FLAGS=-fexceptions -DCMAKE_CXX_FLAGS_RELEASE="$optimize -DNDEBUG" \
-  -DCUCKOO_WERROR=ON -DCUCKOO_BUILD_BENCH=OFF \
+  -DCUCKOO_WERROR=ON -DCUCKOO_BUILD_TESTS="$tests" -DCUCKOO_BUILD_BENCH=OFF \
   -DCUCKOO_INSTALL=OFF -DCUCKOO_GTEST_SOURCE=/usr/src/googletest \
   -DCUCKOO_LIBMD=ON -DLIBMD_INCLUDE_DIR="$libraries/include" -DLIBMD_LIBRARY="$libraries/libmd.a" \
   -DSQLite3_INCLUDE_DIR="$libraries/include" -DSQLite3_LIBRARY="$libraries/libsqlite3.a" \

@@ -10,7 +10,7 @@ include(${PROJECT_SOURCE_DIR}/packages/cmake/third_party.cmake)
 # What the page calls of SQLite. (bindings.cpp marks its own functions.)
 set(functions malloc free)
 foreach(name IN ITEMS open close_v2 prepare_v2 step finalize errmsg
-    bind_parameter_count bind_null bind_int bind_double bind_text bind_blob
+    bind_null bind_int bind_double bind_text bind_blob
     column_count column_name column_type column_text column_blob column_bytes)
   list(APPEND functions sqlite3_${name})
 endforeach()
@@ -21,4 +21,4 @@ target_link_options(playground PRIVATE
   -sSINGLE_FILE=1 -sMODULARIZE=1 -sEXPORT_NAME=openCuckoo -sENVIRONMENT=web,node
   -sALLOW_MEMORY_GROWTH=1 -sTOTAL_STACK=5MB -sFORCE_FILESYSTEM=1 -sEXIT_RUNTIME=0
   -sEXPORTED_FUNCTIONS=${functions}
-  -sEXPORTED_RUNTIME_METHODS=cwrap,FS,UTF8ToString,stringToUTF8,lengthBytesUTF8,HEAPU8,getValue)
+  -sEXPORTED_RUNTIME_METHODS=cwrap,FS,UTF8ToString,HEAPU8,getValue)
