@@ -127,6 +127,9 @@ class CuckooFilter final : public Filter {
   }
   bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                      uint64_t capacity) const noexcept override;
+  bool could_outgrow(uint64_t, uint64_t adds, uint64_t capacity) const noexcept override {
+    return entries() + adds > capacity;
+  }
   uint64_t united_items(uint64_t a, uint64_t b, uint64_t) const noexcept override { return a + b; }
 
   // One occurrence's share of the digest (I5).

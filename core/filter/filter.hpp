@@ -143,6 +143,8 @@ class Filter {
   // told before: the others are asked outgrown() afterwards.
   virtual bool would_outgrow(uint64_t removes, std::span<const uint64_t> adds,
                              uint64_t capacity) const noexcept = 0;
+  // Could it be outgrown after so many adds? Of keys that it doesn't have, as if all were folded.
+  virtual bool could_outgrow(uint64_t items, uint64_t adds, uint64_t capacity) const noexcept = 0;
   // How many items it has when a filter of `b` items was united into it, which had `a` itself. In a
   // multiset their sum. Keys of a set may have been in both: there the cells in use give an
   // estimate, of no less than each had. It is above `capacity` only when one of them was, or the

@@ -38,6 +38,8 @@ uint64_t LoggedFilter::item_limit() const noexcept {
 void LoggedFilter::set_limits() noexcept {
   item_limit_ = item_limit();
   fold_threshold_ = threshold_for(base().pages().page_count());
+  set_steps();
+  set_next_work();
 }
 
 Status LoggedFilter::full_error() const {
@@ -94,8 +96,8 @@ Status LoggedFilter::insert_into_multiset(uint64_t hash) {
   if (items() >= item_limit_) {
     return full_error();
   }
-  if (fold_due()) {
-    CUCKOO_TRY(fold());
+  if (work_due()) {
+    CUCKOO_TRY(work());
   }
   if (!slot_per_item() && !keeps_hashes()) {
     CUCKOO_TRY(load(hash));
@@ -114,8 +116,8 @@ void LoggedFilter::append_add(uint64_t hash) {
 }
 
 Status LoggedFilter::insert_into_set(uint64_t hash) {
-  if (fold_due()) {
-    CUCKOO_TRY(fold());
+  if (work_due()) {
+    CUCKOO_TRY(work());
   }
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
   const bool is_new = !present;
@@ -142,8 +144,8 @@ Result<bool> LoggedFilter::remove(uint64_t hash) {
   if (items() == 0 || !contains(hash)) {
     return false;
   }
-  if (fold_due()) {
-    CUCKOO_TRY(fold());
+  if (work_due()) {
+    CUCKOO_TRY(work());
     CUCKOO_TRY(load(hash));
     if (!contains(hash)) {
       return false;
@@ -202,13 +204,15 @@ Status LoggedFilter::insert_unlogged(std::span<const uint64_t> words,
 
 // --- fold ----------------------------------------------------------------------------------------
 
-bool LoggedFilter::must_compact() const noexcept {
-  // L > the length after the last compaction by half and 4096, and more than half of it dead. The
-  // tail's own removes count: they are folded by now, or will be by the rebuild.
-  const uint64_t length = log_entries();
-  const uint64_t dead = record_.dead + 2 * tail_.removes();
+// The log is longer than after the last compaction by half and 4096, and more than half of it dead.
+bool LoggedFilter::compaction_due(uint64_t length, uint64_t dead) const noexcept {
   return keeps_hashes() && dead > length / 2 &&
          length >= record_.compacted_entries + record_.compacted_entries / 2 + 4096;
+}
+
+// The tail's own removes count: they are folded by now, or will be by the rebuild.
+bool LoggedFilter::must_compact() const noexcept {
+  return compaction_due(log_entries(), record_.dead + 2 * tail_.removes());
 }
 
 bool LoggedFilter::outgrown() const noexcept {
@@ -219,11 +223,18 @@ Status LoggedFilter::fold() {
   if (tail_entries() == 0) {
     return {};
   }
+  if (makes_next_ && !folded_in_transaction_ && fold_due()) {
+    CUCKOO_ASSIGN_OR_RETURN(const EpochProgress made, progress());
+    if (made.capacity > 0) {
+      return cut_over();
+    }
+  }
   CUCKOO_TRY(pages_.load_all(record_));
   const NetEntries entries = tail_.net_entries(base());
   const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),
                                                                 entries.adds, record_.capacity);
-  if (must_compact() || must_grow) {
+  const bool may_wait = makes_steps() && tail_entries() <= fold_threshold_;  // for steps
+  if (must_grow || (must_compact() && !may_wait)) {
     return replay_into_epoch(record_.capacity, false);
   }
   CUCKOO_TRY(poison_.writing([&] { return fold_into_pages(entries); }));
@@ -238,6 +249,9 @@ Status LoggedFilter::fold() {
 }
 
 Status LoggedFilter::fold_into_pages(const NetEntries& entries) {
+  if (makes_next_ || erases_old_) {
+    CUCKOO_TRY(erase_other_epochs());  // the next one was made of what is folded now
+  }
   if (keeps_hashes()) {
     CUCKOO_TRY(tail_.write(storage_));
   }
@@ -251,6 +265,7 @@ Status LoggedFilter::fold_into_pages(const NetEntries& entries) {
   record_.base_id = log_chain_restart(record_.base_id, record_.fold_chain);
   tail_.start(record_);
   note_fold();
+  set_limits();
   dirty_ = true;
   return {};
 }
@@ -260,6 +275,7 @@ void LoggedFilter::note_fold() noexcept {
   base_changed_ = true;
   const uint64_t most = multiset() ? kMaxBulkEntries : kMaxBulkSetEntries;
   bulk_threshold_ = std::max(fold_threshold_, std::min(3 * items(), most));
+  set_next_work();
 }
 
 Status LoggedFilter::fold_rest() {
@@ -329,7 +345,8 @@ double LoggedFilter::rate_now() const noexcept { return base().rate_now(); }
 double LoggedFilter::load_factor() const noexcept { return base().load_factor(); }
 
 size_t LoggedFilter::memory_bytes() const noexcept {
-  return base().pages().memory_bytes() + tail_.memory_bytes();
+  return base().pages().memory_bytes() + tail_.memory_bytes() +
+         (next_ == nullptr ? 0 : next_->memory_bytes());
 }
 
 }  // namespace cuckoo

@@ -44,6 +44,10 @@
 // and a compacted log is written. A fold becomes a rebuild when the filter would be too full (a
 // cuckoo filter: its entries exceed the capacity, a cell of the overflow table being one; a Bloom
 // filter: see Filter::full), to 1.5 times what is in it, or when more than half of the log is dead.
+// Steps: a large filter for which a fold may become a rebuild makes the next epoch in 256 steps
+// while the tail fills (core/stored/next_epoch.hpp). At the fold that epoch takes its place, with
+// the tail behind it; what is left of the epoch before is erased in steps, too. So its longest
+// insert does a fold's work, not a rebuild's.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +64,7 @@
 #include "core/stored/filter_options.hpp"
 #include "core/stored/log_tail.hpp"
 #include "core/stored/mark.hpp"
+#include "core/stored/next_epoch.hpp"
 #include "core/stored/poison.hpp"
 #include "core/stored/record.hpp"
 #include "core/stored/replay.hpp"
@@ -96,7 +101,10 @@ class LoggedFilter {
   // At the end of a transaction that folded: folds the remainder too.
   Status fold_rest();
   // The transaction's end: what is flushed is durable now, or everything since its start is gone.
-  void committed() noexcept { folded_in_transaction_ = base_changed_ = false; }
+  void committed() noexcept {
+    folded_in_transaction_ = base_changed_ = false;
+    set_next_work();
+  }
   void rolled_back() noexcept {
     forget();
     base_changed_ = false;
@@ -210,6 +218,10 @@ class LoggedFilter {
     return record_.page_rows + (record_.end_row - record_.first_row);
   }
 
+  // What stands in storage of other epochs, and how many rows that are, about.
+  Result<EpochProgress> progress();
+  Result<uint64_t> rows_of_other_epochs();
+
   // A new epoch gets a number above this one, too: that of others in the same storage.
   void set_epoch_floor(uint64_t floor) noexcept { epoch_floor_ = floor; }
 
@@ -238,6 +250,8 @@ class LoggedFilter {
   bool outgrown() const noexcept;
   bool must_compact() const noexcept;
   void note_fold() noexcept;
+  bool work_due() const noexcept { return tail_entries() >= next_work_; }
+  Status work() { return fold_due() ? fold() : step(); }
   Status write_to(FilterStorage& storage, FilterRecord& record) const;
   Status forget_folded_log(FilterStorage& storage, FilterRecord& record) const;
 
@@ -246,6 +260,25 @@ class LoggedFilter {
   Status replay_into_epoch(uint64_t capacity, bool grow);
   uint64_t capacity_for(uint64_t needed, uint64_t capacity, bool grow) const noexcept;
   uint64_t needed_capacity(const LogReplay& replay) const noexcept;
+  bool compaction_due(uint64_t length, uint64_t dead) const noexcept;
+
+  bool makes_steps() const noexcept;
+  bool could_outgrow(uint64_t adds) const noexcept;
+  uint64_t next_capacity() const noexcept;
+  uint64_t next_entries() const noexcept;
+  void set_steps() noexcept;
+  void set_next_work() noexcept;
+  void set_next_work_behind(uint64_t entries) noexcept;
+  uint64_t steps_at(uint64_t entries) const noexcept;
+  Status step();
+  Result<std::unique_ptr<NextEpoch>> begin_next_epoch(const EpochProgress& progress,
+                                                      FilterStorage& storage);
+  Status make_step(uint64_t step);
+  Result<std::unique_ptr<NextEpoch>> make_next_epoch(uint64_t step, const EpochProgress& progress);
+  Status erase_other_epochs();
+  Status cut_over();
+  Status become(NextEpoch& next, std::span<const uint64_t> tail, uint64_t items);
+  Status check_next_epoch();
   Status write_epoch(FilterContents contents, uint64_t epoch, FilterBuilder* builder);
   Status write_hashes(const FilterContents& contents, FilterRecord& next, FilterBuilder* builder);
   Status replace_contents(const FilterOptions& options, FilterContents contents, uint64_t epoch);
@@ -261,6 +294,7 @@ class LoggedFilter {
   Status change_pages(const std::function<Result<ChangedPages>(Filter& base)>& change);
   FilterRecord empty_record(const Filter& base, uint64_t capacity, uint64_t epoch,
                             uint64_t chain) const noexcept;
+  void adopt(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
   void start_epoch(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept;
   Result<std::unique_ptr<Filter>> copy_with_tail();
   Status expect_hashes() const;
@@ -297,6 +331,14 @@ class LoggedFilter {
   FilterRecord record_;  // as stored, but for what is pending: see flush()
   StoredPages pages_;
   LogTail tail_;
+  // Its next epoch may be made in steps, until the next fold; the one before may have to be erased,
+  // as nothing was folded yet. Both follow from the record.
+  bool makes_next_ = false;
+  bool erases_old_ = false;
+  std::unique_ptr<NextEpoch> next_;  // what of it is in memory; null: nothing
+  uint64_t steps_ = 0;               // that were due here since the fold with this base_id
+  uint64_t steps_of_ = 0;
+  uint64_t next_work_ = 0;  // entries of the tail at which work() is due
   uint64_t fold_threshold_ = 0;
   uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;

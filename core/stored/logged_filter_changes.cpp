@@ -342,7 +342,7 @@ Status LoggedFilter::log_changes(const FilterChanges& changes) {
       CUCKOO_TRY(pages_.load_all(record_));
       CUCKOO_TRY(remove_found(refused, storage_, remove).take_status());
     }
-    return fold_due() ? fold() : Status();
+    return work_due() ? work() : Status();
   });
 }
 
@@ -370,7 +370,7 @@ Status LoggedFilter::log_additions(const FilterChanges& changes) {
         CUCKOO_TRY(storage_.poll());
       }
     }
-    return fold_due() ? fold() : Status();
+    return work_due() ? work() : Status();
   });
 }
 

@@ -88,7 +88,10 @@ uint64_t LoggedFilter::capacity_for(uint64_t needed, uint64_t capacity, bool gro
 // `grow`: to more than what is needed, whatever the capacity.
 Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow) {
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t epoch, next_epoch());
-  CUCKOO_TRY(poison_.writing([&] { return tail_.write(storage_); }));
+  CUCKOO_TRY(poison_.writing([&]() -> Status {
+    CUCKOO_TRY(erase_other_epochs());  // all of it is made anew
+    return tail_.write(storage_);
+  }));
   LogReplay replay(storage_, options_.width, options_.unique);
   CUCKOO_TRY(replay.read(log_extent(Extent::kAll)));
   const uint64_t needed = needed_capacity(replay);
@@ -155,13 +158,17 @@ Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& 
   return {};
 }
 
-void LoggedFilter::start_epoch(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept {
+void LoggedFilter::adopt(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept {
   record_ = record;
   pages_.start(options_, record_, std::move(base));
   tail_.start(record_);
+  base_changed_ = dirty_ = true;
+}
+
+void LoggedFilter::start_epoch(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept {
+  adopt(record, std::move(base));
   set_limits();
   note_fold();
-  dirty_ = true;
 }
 
 // The pages, log rows and overflow entries of the current epoch.
@@ -177,6 +184,7 @@ Status LoggedFilter::clear() {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> base,
                           options_.make_filter_for(options_.capacity));
   return poison_.writing([&]() -> Status {
+    CUCKOO_TRY(erase_other_epochs());
     CUCKOO_TRY(erase_epoch());
     FilterRecord fresh = empty_record(*base, options_.capacity, epoch, tail_.chain());
     fresh.older = fresh.key_types = 0;
@@ -195,6 +203,7 @@ Status LoggedFilter::import(const FilterOptions& options, FilterContents content
 
 Status LoggedFilter::replace_contents(const FilterOptions& options, FilterContents contents,
                                       uint64_t epoch) {
+  CUCKOO_TRY(erase_other_epochs());
   CUCKOO_TRY(erase_epoch());
   const uint64_t chain = tail_.chain();
   options_ = options;

@@ -142,4 +142,17 @@ Status OverlayStorage::write_places(std::span<const std::byte> places) {
   return {};
 }
 
+Status OverlayStorage::read_progress(std::vector<std::byte>& progress) {
+  if (!progress_) {
+    return below_.read_progress(progress);
+  }
+  progress = *progress_;
+  return {};
+}
+
+Status OverlayStorage::write_progress(std::span<const std::byte> progress) {
+  progress_.emplace(progress.begin(), progress.end());
+  return {};
+}
+
 }  // namespace cuckoo

@@ -42,6 +42,8 @@ class OverlayStorage final : public FilterStorage {
   Status write_older(uint64_t slot, std::span<const std::byte> record) override;
   Status read_places(std::vector<std::byte>& places) override;
   Status write_places(std::span<const std::byte> places) override;
+  Status read_progress(std::vector<std::byte>& progress) override;
+  Status write_progress(std::span<const std::byte> progress) override;
 
   Status poll() override { return below_.poll(); }
 
@@ -72,6 +74,7 @@ class OverlayStorage final : public FilterStorage {
   Bytes record_;
   std::map<uint64_t, Bytes> older_;  // by slot
   std::optional<Bytes> places_;
+  std::optional<Bytes> progress_;
 };
 
 }  // namespace cuckoo

@@ -16,45 +16,53 @@ Status in_row(const char* kind, int64_t id, Status status) {
   return status;
 }
 
+Result<LogRow> LogFollower::follow(int64_t id, std::span<const std::byte> bytes) const {
+  Result<LogRow> parsed = parse_log_row(bytes, width_);
+  if (!parsed.ok()) {
+    return in_row("log", id, parsed.take_status());
+  }
+  if (id != row_ || !leads_to(parsed.value().header)) {
+    return in_row("log", row_, corrupt("is missing or does not follow"));
+  }
+  return parsed;
+}
+
+bool LogFollower::leads_to(const LogRowHeader& next) const noexcept {
+  return next.chain_before == chain_ && next.position == position_ && next.items_before >= items_ &&
+         next.items_before <= most_items_;
+}
+
+void LogFollower::pass(const LogRow& row, std::optional<uint64_t> added) noexcept {
+  if (!multiset_) {  // items only rise, by at most one an entry
+    items_ = row.header.items_before;
+    most_items_ = items_ + (row.header.compacted() ? 0 : row.header.entries);
+  } else if (added) {
+    items_ = most_items_ = row.header.items_before + *added;
+  } else {
+    most_items_ = UINT64_MAX;  // whoever looks will say which row is wrong
+  }
+  chain_ = log_chain(row, row.header.entries);
+  position_ += row.header.entries;
+  ++row_;
+}
+
 Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& extent,
                  const LogRowVisitor& visitor) {
-  uint64_t chain = extent.start_chain;
-  uint64_t position = extent.start_position;
-  uint64_t items = extent.start_items;
-  uint64_t most_items = extent.start_items;
-  int64_t expected = extent.first_row;
-  CUCKOO_TRY(storage.read_log(
-      extent.first_row, extent.last_row,
-      [&](int64_t id, std::span<const std::byte> bytes) -> Status {
-        Result<LogRow> parsed = parse_log_row(bytes, width);
-        if (!parsed.ok()) {
-          return in_row("log", id, parsed.take_status());
-        }
-        const LogRow& row = parsed.value();
-        if (id != expected || row.header.chain_before != chain || row.header.position != position ||
-            row.header.items_before < items || row.header.items_before > most_items) {
-          return in_row("log", expected, corrupt("is missing or does not follow"));
-        }
-        Result<std::optional<uint64_t>> added = visitor(id, row);
-        if (!added.ok()) {
-          return in_row("log", id, added.take_status());
-        }
-        if (!extent.multiset) {
-          items = row.header.items_before;
-          most_items = items + (row.header.compacted() ? 0 : row.header.entries);
-        } else if (added.value()) {
-          items = most_items = row.header.items_before + *added.value();
-        } else {
-          most_items = UINT64_MAX;  // the visitor will say which row is wrong
-        }
-        chain = log_chain(row, row.header.entries);
-        position += row.header.entries;
-        ++expected;
-        return storage.poll();
-      }));
-  if (position != extent.end_position || chain != extent.end_chain) {
-    return corrupt("log that ends at entry " + std::to_string(position) + ", expected entry " +
-                   std::to_string(extent.end_position));
+  LogFollower log(width, extent.multiset, extent.first_row, extent.start_chain,
+                  extent.start_position, extent.start_items);
+  CUCKOO_TRY(storage.read_log(extent.first_row, extent.last_row,
+                              [&](int64_t id, std::span<const std::byte> bytes) -> Status {
+                                CUCKOO_ASSIGN_OR_RETURN(const LogRow row, log.follow(id, bytes));
+                                Result<std::optional<uint64_t>> added = visitor(id, row);
+                                if (!added.ok()) {
+                                  return in_row("log", id, added.take_status());
+                                }
+                                log.pass(row, added.value());
+                                return storage.poll();
+                              }));
+  if (log.position() != extent.end_position || log.chain() != extent.end_chain) {
+    return corrupt("log that ends at entry " + std::to_string(log.position()) +
+                   ", expected entry " + std::to_string(extent.end_position));
   }
   return {};
 }

@@ -44,9 +44,42 @@ struct LogExtent {
 // Adds the row's name to a kCorrupt status.
 Status in_row(const char* kind, int64_t id, Status status);
 
-// Visits the rows of the extent in order; each is checked against the one before it (I1). `items`
-// is what the row says it starts with; the visitor returns how many items it adds (modulo 2^64), or
-// nothing if it looks at that another time.
+// Where a log stands behind a row: each row is checked against the one before it (I1).
+class LogFollower {
+ public:
+  LogFollower(HashWidth width, bool multiset, int64_t row, uint64_t chain, uint64_t position,
+              uint64_t items) noexcept
+      : width_(width),
+        multiset_(multiset),
+        row_(row),
+        chain_(chain),
+        position_(position),
+        items_(items),
+        most_items_(items) {}
+
+  // The next row, with that id. The bytes stay the caller's.
+  Result<LogRow> follow(int64_t id, std::span<const std::byte> bytes) const;
+  bool leads_to(const LogRowHeader& next) const noexcept;
+  // … is behind us. How many items it adds (modulo 2^64), or nothing if that is looked at another
+  // time.
+  void pass(const LogRow& row, std::optional<uint64_t> added) noexcept;
+
+  int64_t row() const noexcept { return row_; }  // the next one
+  uint64_t chain() const noexcept { return chain_; }
+  uint64_t position() const noexcept { return position_; }
+
+ private:
+  HashWidth width_;
+  bool multiset_;
+  int64_t row_;
+  uint64_t chain_;
+  uint64_t position_;
+  uint64_t items_;
+  uint64_t most_items_;
+};
+
+// Visits the rows of the extent in order. The visitor returns how many items a row adds, as
+// LogFollower::pass() takes it.
 using LogRowVisitor = std::function<Result<std::optional<uint64_t>>(int64_t id, const LogRow& row)>;
 Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& extent,
                  const LogRowVisitor& visitor);

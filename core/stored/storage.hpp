@@ -49,6 +49,10 @@ class FilterStorage {
   virtual Status read_places(std::vector<std::byte>& places) = 0;
   virtual Status write_places(std::span<const std::byte> places) = 0;
 
+  // How much of the next epoch stands (core/stored/next_epoch.hpp); empty: nothing does.
+  virtual Status read_progress(std::vector<std::byte>& progress) = 0;
+  virtual Status write_progress(std::span<const std::byte> progress) = 0;
+
   // Called every few thousand steps of a long operation; a failure (kInterrupted) stops it.
   virtual Status poll() = 0;
 };

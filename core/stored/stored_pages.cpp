@@ -198,15 +198,20 @@ Result<std::unique_ptr<Filter>> StoredPages::read_again(const FilterRecord& reco
 
 // --- writing -------------------------------------------------------------------------------------
 
+Status write_page_row(FilterStorage& storage, const Filter& filter, uint64_t index, int64_t id,
+                      uint64_t seed, bool stored) {
+  const std::span content(filter.pages().find(index), filter.content_bytes(index));
+  return storage.write_page(id, encode_page_row(content, id, seed), stored);
+}
+
 Status StoredPages::write_pages(FilterStorage& storage, FilterRecord& record) const {
   const PageSet& pages = filter().pages();
   std::vector<uint64_t> dirty = pages.dirty();
   std::sort(dirty.begin(), dirty.end());
   for (const uint64_t index : dirty) {
-    const std::span content(pages.find(index), filter_->content_bytes(index));
     const bool stored = pages.stored(index);
     const int64_t id = page_id(index);
-    CUCKOO_TRY(storage.write_page(id, encode_page_row(content, id, seed_), stored));
+    CUCKOO_TRY(write_page_row(storage, *filter_, index, id, seed_, stored));
     if (!stored) {
       ++record.page_rows;
       record.page_id_sum += static_cast<uint64_t>(id);

@@ -26,6 +26,10 @@
 
 namespace cuckoo {
 
+// Page `index` of a filter, to the row with that id.
+Status write_page_row(FilterStorage& storage, const Filter& filter, uint64_t index, int64_t id,
+                      uint64_t seed, bool stored);
+
 class StoredPages {
  public:
   explicit StoredPages(FilterStorage& storage) noexcept : storage_(storage) {}

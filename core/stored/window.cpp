@@ -180,14 +180,15 @@ Number FilterWindow::sum(Figure&& figure) const noexcept {
 
 // --- checking ------------------------------------------------------------------------------------
 
-// Every row of pages and log is of one of the generations.
+// Every row of pages and log is of one of the generations, or of an epoch next to the newest one's.
 Status FilterWindow::check_strays() {
-  const auto belongs = [this](int64_t id) {
+  CUCKOO_ASSIGN_OR_RETURN(const EpochProgress progress, newest_->progress());
+  const auto belongs = [this, &progress](int64_t id) {
     const auto is_of = [id](const LoggedFilter& one) {
       const uint64_t epoch = one.record().epoch;
       return id >= first_row_id(epoch) && id < first_row_id(epoch + 1);
     };
-    return is_of(*newest_) ||
+    return is_of(*newest_) || progress.is_next(id) || progress.is_old(id) ||
            std::any_of(older_.begin(), older_.end(), [&](const auto& one) { return is_of(*one); });
   };
   const auto check = [&](const char* kind) {

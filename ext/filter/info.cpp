@@ -96,7 +96,7 @@ uint64_t disk_bytes(LiveFilter& live, sqlite3* db) {
   const uint64_t page_bytes = database_page_bytes_for(db, live.schema());
   const uint64_t per_page = rows_per_database_page(filter.options().row_bytes(), page_bytes);
   constexpr uint64_t kRootPages = 4;
-  return ((filter.stored_rows() + per_page - 1) / per_page + kRootPages) * page_bytes;
+  return ((live.stored_rows() + per_page - 1) / per_page + kRootPages) * page_bytes;
 }
 
 }  // namespace

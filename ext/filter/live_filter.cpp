@@ -233,6 +233,12 @@ LiveFilter::Replaced LiveFilter::replace_key(const KeyView& from, const KeyView&
   return replaced;
 }
 
+uint64_t LiveFilter::stored_rows() {
+  Result<uint64_t> others = filter_->newest().rows_of_other_epochs();
+  throw_if(table(), others.take_status());
+  return filter_->stored_rows() + others.value();
+}
+
 void LiveFilter::clear() {
   change([&] { return filter_->clear(); });
 }

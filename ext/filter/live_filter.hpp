@@ -114,6 +114,9 @@ class LiveFilter final : public LiveTable {
   std::vector<std::byte> changes_since(std::span<const std::byte> mark);
   void apply(std::span<const std::byte> bytes);
 
+  // Rows of pages and log, as of the last flush, about; follow() came before. Throws SqlError.
+  uint64_t stored_rows();
+
   // The transaction contract, called by every instance.
   void commit() noexcept;
 

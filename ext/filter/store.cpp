@@ -153,4 +153,18 @@ Status FilterStore::write_places(std::span<const std::byte> places) {
   return write_state("places", places);
 }
 
+Status FilterStore::read_progress(std::vector<std::byte>& progress) {
+  return read_state("next_epoch", progress);
+}
+
+Status FilterStore::write_progress(std::span<const std::byte> progress) {
+  if (!progress.empty()) {
+    return write_state("next_epoch", progress);
+  }
+  return attempt([&]() -> Status {
+    erase_option("next_epoch");
+    return {};
+  });
+}
+
 }  // namespace cuckoo

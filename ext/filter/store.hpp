@@ -56,6 +56,8 @@ class FilterStore final : public ShadowStore, public FilterStorage {
   Status write_older(uint64_t slot, std::span<const std::byte> record) override;
   Status read_places(std::vector<std::byte>& places) override;
   Status write_places(std::span<const std::byte> places) override;
+  Status read_progress(std::vector<std::byte>& progress) override;
+  Status write_progress(std::span<const std::byte> progress) override;
   Status poll() override { return ShadowStore::poll(); }
 
  protected:

@@ -111,6 +111,8 @@ class NoStorage final : public FilterStorage {
   Status write_older(uint64_t, std::span<const std::byte>) override { return {}; }
   Status read_places(std::vector<std::byte>&) override { return {}; }
   Status write_places(std::span<const std::byte>) override { return {}; }
+  Status read_progress(std::vector<std::byte>&) override { return {}; }
+  Status write_progress(std::span<const std::byte>) override { return {}; }
   Status poll() override { return {}; }
 };
 

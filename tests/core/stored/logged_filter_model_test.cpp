@@ -32,10 +32,13 @@ using test::nth_word;
 using test::StoredRows;
 
 constexpr uint64_t kDefaultScripts = 80;  // of each kind
+constexpr uint64_t kDefaultLargeScripts = 3;
 
 class Script {
  public:
-  Script(FilterKind kind, uint64_t seed) : seed_(seed) {
+  enum class Size { kAny, kLarge };  // so large that epochs are made in steps
+
+  Script(FilterKind kind, uint64_t seed, Size size) : seed_(seed), size_(size) {
     constexpr uint64_t kCapacities[] = {1, 3, 10, 100, 1000, 5000};
     constexpr double kRates[] = {0.25, 0.01, 0.001, 1e-6};
     constexpr uint32_t kBits[] = {4, 5, 8, 13, 16, 24};
@@ -62,6 +65,14 @@ class Script {
     options_.digest = nth_word(seed_, 1 << 29);
     options_.unique = nth_word(seed_, 1 << 28) % 3 == 0;
     honest_ = random(3) != 0;
+    if (size == Size::kLarge) {
+      options_.capacity = 8000 + random(6000);
+      options_.spec.rate = random(2) == 0 ? 0.01 : 0.001;
+      options_.spec.fingerprint_bits = 0;
+      options_.spec.bits_per_key = 0;
+      options_.growth = true;
+      options_.page_bytes = 64;
+    }
     const uint64_t distinct =
         options_.growth ? 20 + random(options_.capacity * 4) : 2 + random(options_.capacity * 2);
     universe_ = {0, logged_hash(UINT64_MAX, options_.width)};
@@ -83,9 +94,11 @@ class Script {
            "; CUCKOO_SEED=" + std::to_string(seed_) + " replays it";
   }
 
+  uint64_t cut_overs() const { return cut_overs_; }
+
   void run() {
     create();
-    const uint64_t transactions = 10 + random(30);
+    const uint64_t transactions = size_ == Size::kLarge ? 30 + random(30) : 10 + random(30);
     for (; transaction_ < transactions && !failed(); ++transaction_) {
       transaction();
     }
@@ -95,9 +108,10 @@ class Script {
   static bool failed() { return ::testing::Test::HasFailure(); }
   uint64_t random(uint64_t limit) { return nth_word(seed_, draws_++) % limit; }
   uint64_t any_hash() { return universe_[random(universe_.size())]; }
-  static uint64_t burst_of(uint64_t draw) {
+  uint64_t burst_of(uint64_t draw) const {
     constexpr uint64_t kBursts[] = {1, 5, 30, 200, 900};
-    return 1 + (draw >> 8) % kBursts[draw % 5];
+    constexpr uint64_t kLargeBursts[] = {30, 200, 900, 2500, 2500};
+    return 1 + (draw >> 8) % (size_ == Size::kLarge ? kLargeBursts : kBursts)[draw % 5];
   }
   bool is_cuckoo() const { return options_.spec.kind == FilterKind::kCuckoo; }
 
@@ -267,6 +281,8 @@ class Script {
       return;
     }
     const bool present = model_.contains(from) && model_.items() > 0;
+    const FilterRecord before = filter.record();
+    const uint64_t threshold = filter.fold_threshold();
     using Replaced = LoggedFilter::Replaced;
     using IfPresent = LoggedFilter::IfPresent;
     const IfPresent if_present = !options_.unique ? IfPresent::kAdd
@@ -286,7 +302,9 @@ class Script {
       model_.disowned(from);
       return;
     }
-    const bool folded_between = filter.tail_entries() < 2;
+    const bool in_steps = filter.record().epoch != before.epoch && filter.tail_entries() > 2;
+    const bool folded_between =
+        in_steps ? model_.tail_entries() < threshold : filter.tail_entries() < 2;
     if (!folded_between) {
       model_.follow(filter);
     }
@@ -570,7 +588,10 @@ class Script {
     const Result<FilterRecord> record = decode_record(storage_.rows.record);
     ASSERT_TRUE(record.ok()) << record.error().message;
     ASSERT_EQ(record.value(), filter.record());
-    ASSERT_EQ(storage_.rows.pages.size() + storage_.rows.log.size(), filter.stored_rows());
+    ASSERT_EQ(rows_of_epoch(storage_.rows.pages) + rows_of_epoch(storage_.rows.log),
+              filter.stored_rows());
+    cut_overs_ += filter.tail_entries() > 2000 && filter.record().epoch != epoch_ ? 1 : 0;
+    epoch_ = filter.record().epoch;
     ASSERT_EQ(storage_.rows.items.size(), filter.record().overflow_cells);
     if (options_.capacity < 1000 || random(3) == 0) {
       const Status status = filter.check();
@@ -580,7 +601,16 @@ class Script {
     expect_same(filter, 20);
   }
 
+  uint64_t rows_of_epoch(const std::map<int64_t, test::Bytes>& rows) const {
+    const uint64_t epoch = decode_record(storage_.rows.record).value().epoch;
+    return static_cast<uint64_t>(std::distance(rows.lower_bound(first_row_id(epoch)),
+                                               rows.lower_bound(first_row_id(epoch + 1))));
+  }
+
   uint64_t seed_;
+  Size size_;
+  uint64_t cut_overs_ = 0;  // epochs that were made in steps
+  uint64_t epoch_ = 0;
   uint64_t draws_ = 0;
   uint64_t transaction_ = 0;
   bool honest_ = true;
@@ -598,10 +628,23 @@ class LoggedFilterModel : public ::testing::TestWithParam<FilterKind> {};
 TEST_P(LoggedFilterModel, random_scripts_answer_as_the_model_does) {
   const test::ModelSeeds seeds(kDefaultScripts);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    Script script(GetParam(), seed);
+    Script script(GetParam(), seed, Script::Size::kAny);
     script.run();
     ASSERT_FALSE(HasFailure()) << script.description();
   }
+}
+
+TEST_P(LoggedFilterModel, epochs_made_in_steps_answer_as_the_model_does) {
+  const test::ModelSeeds seeds(kDefaultLargeScripts);
+  uint64_t cut_overs = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    Script script(GetParam(), seed, Script::Size::kLarge);
+    script.run();
+    ASSERT_FALSE(HasFailure()) << script.description();
+    cut_overs += script.cut_overs();
+  }
+  RecordProperty("cut_overs", static_cast<int>(cut_overs));
+  EXPECT_TRUE(cut_overs > 0 || seeds.count < kDefaultLargeScripts);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LoggedFilterModel, ::testing::ValuesIn(test::kLoggedKinds),

@@ -31,6 +31,7 @@ struct StoredRows {
   Bytes record;
   std::map<uint64_t, Bytes> older;  // slot -> record
   Bytes places;
+  Bytes progress;
 
   friend bool operator==(const StoredRows&, const StoredRows&) = default;
 };
@@ -59,6 +60,7 @@ inline std::string difference(const StoredRows& a, const StoredRows& b) {
   found = found.empty() ? rows("item", a.items, b.items) : found;
   found = found.empty() ? rows("older", a.older, b.older) : found;
   found = found.empty() && a.places != b.places ? "marked places differ" : found;
+  found = found.empty() && a.progress != b.progress ? "progress differs" : found;
   return !found.empty() ? found : a.record == b.record ? "" : "records differ";
 }
 
@@ -166,6 +168,17 @@ class MemoryStorage final : public FilterStorage {
   Status write_places(std::span<const std::byte> places) override {
     CUCKOO_TRY(called(calls.writes));
     rows.places.assign(places.begin(), places.end());
+    return {};
+  }
+
+  Status read_progress(Bytes& progress) override {
+    CUCKOO_TRY(called(calls.reads));
+    progress = rows.progress;
+    return {};
+  }
+  Status write_progress(std::span<const std::byte> progress) override {
+    CUCKOO_TRY(called(calls.writes));
+    rows.progress.assign(progress.begin(), progress.end());
     return {};
   }
 

@@ -7,6 +7,8 @@
 //   a hash's count = its own net adds since the last fold, if above 0
 //                  + the least, over its cells, of folded copies less the removes since then
 //   of a set       = 1 if it was added since the last fold, or all its cells are in use; else 0
+// An epoch that was made in steps holds what was folded; the entries since then follow it, but for
+// removes that find nothing there.
 // With `unique` the log may have a hash twice all the same, where somebody removed what was never
 // added: a rebuild and an export count it once.
 #pragma once
@@ -36,7 +38,8 @@ class FilterModel {
     keeps_hashes_ = filter.keeps_hashes();
     unique_ = filter.options().unique;
     if (cells_ == nullptr || record.epoch != generation_) {
-      rebuild(filter);
+      const bool in_steps = filter.tail_entries() > 2;  // no other epoch begins with a tail
+      in_steps ? cut_over(filter) : rebuild(filter);
     } else if (record.fold_position != fold_position_) {
       fold();
     }
@@ -75,36 +78,21 @@ class FilterModel {
     if (!multiset()) {
       items_ += is_new ? 1 : 0;
       if (is_new || (keeps_hashes_ && !tail_.contains(hash))) {
-        kept_[hash] = 1;
-        tail_[hash] = 1;
-        ++tail_entries_;
+        log({hash, Entry::kAdd});
       }
       return;
     }
-    ++kept_[hash];
     ++items_;
-    ++tail_entries_;
-    if (tail_[hash]++ < 0) {
-      pend(hash, ~uint64_t{0});
-    }
+    log({hash, Entry::kAdd});
   }
 
   void removed(uint64_t hash) {
-    if (owned(hash) == 0) {
-      for (const uint64_t cell : cells_of(hash)) {
-        ++taken_[cell];
-      }
-    } else {
+    const bool stranger = owned(hash) == 0;
+    if (!stranger) {
       disowned(hash);
     }
-    if (const auto kept = kept_.find(hash); kept != kept_.end() && --kept->second == 0) {
-      kept_.erase(kept);
-    }
     --items_;
-    ++tail_entries_;
-    if (tail_[hash]-- <= 0) {
-      pend(hash, 1);
-    }
+    log({hash, stranger ? Entry::kStrangerRemoves : Entry::kRemove});
   }
 
   // The owner of a key that somebody took found nothing to remove.
@@ -145,6 +133,38 @@ class FilterModel {
   }
 
  private:
+  struct Entry {
+    enum Kind { kAdd, kRemove, kStrangerRemoves };  // a stranger never added it
+    uint64_t hash;
+    Kind kind;
+  };
+
+  // What an entry of the log does to all but the items.
+  void log(const Entry& entry) {
+    ++tail_entries_;
+    entries_.push_back(entry);
+    if (entry.kind == Entry::kAdd) {
+      kept_[entry.hash] = multiset() ? kept_[entry.hash] + 1 : 1;
+      if (!multiset()) {
+        tail_[entry.hash] = 1;
+      } else if (tail_[entry.hash]++ < 0) {
+        pend(entry.hash, ~uint64_t{0});
+      }
+      return;
+    }
+    if (entry.kind == Entry::kStrangerRemoves) {
+      for (const uint64_t cell : cells_of(entry.hash)) {
+        ++taken_[cell];
+      }
+    }
+    if (const auto kept = kept_.find(entry.hash); kept != kept_.end() && --kept->second == 0) {
+      kept_.erase(kept);
+    }
+    if (tail_[entry.hash]-- <= 0) {
+      pend(entry.hash, 1);
+    }
+  }
+
   static uint64_t lookup(const Counts& counts, uint64_t key) {
     const auto found = counts.find(key);
     return found == counts.end() ? 0 : found->second;
@@ -201,10 +221,27 @@ class FilterModel {
     forget_tail();
   }
 
+  void cut_over(const LoggedFilter& filter) {
+    const std::vector<Entry> entries = std::move(entries_);
+    const uint64_t items = items_;
+    kept_ = std::move(kept_at_fold_);
+    rebuild(filter);
+    for (const Entry& entry : entries) {
+      const bool adds = entry.kind == Entry::kAdd;
+      if (adds || count(entry.hash) > 0) {
+        log(entry);
+        items_ += adds ? 1 : ~uint64_t{0};
+      }
+    }
+    items_ = multiset() ? items_ : items;
+  }
+
   void forget_tail() {
     tail_.clear();
     pending_.clear();
+    entries_.clear();
     tail_entries_ = 0;
+    kept_at_fold_ = kept_;
   }
 
   std::shared_ptr<const Filter> cells_;  // for its geometry only; holds nothing
@@ -215,11 +252,13 @@ class FilterModel {
   uint64_t fold_position_ = 0;
   uint64_t items_ = 0;
   uint64_t tail_entries_ = 0;
-  Counts owned_;    // hash -> adds minus removes by those who added
-  Counts kept_;     // hash -> count by the log's rule, a floor at zero
-  Counts base_;     // cell -> copies as folded; of a set 1 or none
-  Counts pending_;  // cell -> removes in the tail
-  Counts taken_;    // cell -> removes of keys that nobody owned, since the last rebuild
+  Counts owned_;  // hash -> adds minus removes by those who added
+  Counts kept_;   // hash -> count by the log's rule, a floor at zero
+  Counts kept_at_fold_;
+  std::vector<Entry> entries_;  // since then
+  Counts base_;                 // cell -> copies as folded; of a set 1 or none
+  Counts pending_;              // cell -> removes in the tail
+  Counts taken_;                // cell -> removes of keys that nobody owned, since the last rebuild
   std::unordered_map<uint64_t, int64_t> tail_;  // hash -> net; of a set 1
 };
 

@@ -41,6 +41,7 @@ StoredRows read_all(FilterStorage& storage, uint64_t epochs) {
     EXPECT_TRUE(storage.read_older(epoch, rows.older[epoch]).ok());
   }
   EXPECT_TRUE(storage.read_places(rows.places).ok());
+  EXPECT_TRUE(storage.read_progress(rows.progress).ok());
   const Result<uint64_t> items = storage.count_items();
   EXPECT_TRUE(items.ok() && items.value() == rows.items.size());
   return rows;
@@ -84,7 +85,9 @@ class Storages {
       case 7:
         return key == 0 ? to.erase_items(epoch) : to.write_older(epoch, bytes);
       default:
-        return key % 2 == 0 ? to.write_record(bytes) : to.write_places(bytes);
+        return key % 3 == 0   ? to.write_record(bytes)
+               : key % 3 == 1 ? to.write_places(bytes)
+                              : to.write_progress(bytes);
     }
   }
 
