@@ -5,7 +5,7 @@
 //     --quick   some seconds, sizes too small to judge anything: does it still run?
 //     --large   also 50 M and 100 M keys: needs several GB of memory and about ten minutes
 //     group     join tail growth cold bulk commit bits rate disk bloom_join build bloom_bits flash
-//               ring everyday changes;
+//               ring everyday changes pauses;
 //               all when none is named
 //
 // The exit code is 1 when a budget is missed, 2 when something went wrong.
@@ -34,6 +34,7 @@ constexpr Group kGroups[] = {
     {"build", cuckoo::bench::bench_build},       {"bloom_bits", cuckoo::bench::bench_bloom_bits},
     {"flash", cuckoo::bench::bench_flash},       {"ring", cuckoo::bench::bench_ring},
     {"everyday", cuckoo::bench::bench_everyday}, {"changes", cuckoo::bench::bench_changes},
+    {"pauses", cuckoo::bench::bench_pauses},
 };
 
 int usage(const char* program) {

@@ -1,5 +1,7 @@
 // Writing: bulk loads and small transactions.
 #include <algorithm>
+#include <memory>
+#include <optional>
 
 #include "tests/bench/sql_bench.hpp"
 
@@ -20,6 +22,12 @@ class Writer {
     if (connection_.text("PRAGMA journal_mode") == "wal") {
       connection_.run("PRAGMA wal_checkpoint(TRUNCATE)");
     }
+  }
+
+  // A further connection to it.
+  Writer(const ScratchFile& file, const std::string& pragmas, uint64_t rows)
+      : connection_(file.path()), next_(rows) {
+    connection_.run(pragmas);
   }
 
   void transactions(uint64_t count) {
@@ -88,6 +96,39 @@ void commit_with(Report& report, const std::string& module, const std::string& n
   report.show("B-tree: the longest transaction, wall clock", tree.longest_ms(), 1, "ms");
 }
 
+// The longest transaction while the filter is made larger. `reopened`: each in a connection of its
+// own, as processes do that come and go; opening is part of the time.
+void pauses_of(Report& report, const std::string& module, uint64_t keys, uint64_t transactions,
+               bool reopened, std::optional<double> most) {
+  const ScratchFile file("cuckoo-bench-pauses.db");
+  const std::string pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL";
+  const std::string create = "CREATE VIRTUAL TABLE t USING " + module +
+                             "(k INTEGER, seed = 1, capacity = " + whole(keys) + ")";
+  auto writer = std::make_unique<Writer>(file, pragmas, create, keys);
+  double wall = 0;
+  double longest = 0;
+  for (uint64_t i = 0; i < transactions; ++i) {
+    const double start = seconds(Clock::kWall);
+    if (reopened) {
+      writer = std::make_unique<Writer>(file, "PRAGMA synchronous = NORMAL",
+                                        keys + i * kRowsPerTransaction);
+    }
+    writer->transactions(1);
+    const double took = seconds(Clock::kWall) - start;
+    wall += took;
+    longest = std::max(longest, took);
+  }
+  report.section("500-row insert transactions, " + whole(keys) + " keys and " +
+                 whole(transactions * kRowsPerTransaction) + " more, " + module +
+                 (reopened ? ", a connection for each" : ""));
+  report.show("on average, wall clock", 1e3 * wall / static_cast<double>(transactions), 2, "ms");
+  if (most) {
+    report.at_most(*most, "the longest, wall clock", 1e3 * longest, 1, "ms");
+  } else {
+    report.show("the longest, wall clock", 1e3 * longest, 1, "ms");
+  }
+}
+
 }  // namespace
 
 void bench_bulk(const Settings& settings, Report& report) {
@@ -143,6 +184,16 @@ void bench_commit(const Settings& settings, Report& report) {
   commit_with(report, "cuckoo_filter", "DELETE journal, synchronous = FULL",
               "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL", keys, blocks,
               settings.quick() ? 1 : 5, false);
+}
+
+void bench_pauses(const Settings& settings, Report& report) {
+  const bool quick = settings.quick();
+  for (const char* module : {"cuckoo_filter", "bloom_filter"}) {
+    pauses_of(report, module, quick ? 20000 : 1000000, quick ? 5 : 200, false, 60);
+    pauses_of(report, module, quick ? 50000 : 10000000, quick ? 5 : 800, false, 120);
+  }
+  pauses_of(report, "cuckoo_filter", quick ? 20000 : 1000000, quick ? 5 : 200, true, {});
+  pauses_of(report, "cuckoo_filter", quick ? 50000 : 10000000, quick ? 5 : 800, true, {});
 }
 
 void bench_build(const Settings& settings, Report& report) {

@@ -166,6 +166,58 @@ proc filter_read_steps {kind} {
   return $steps
 }
 
+# --- filters that are made larger in steps ---------------------------------------------------------
+# `seen` and `mirror` hold 1 … last, of n's 17,000: at the next rows the next epoch is begun, or a
+# part of its log or its pages is written, or it takes the place of the present one, or of that one
+# a part is erased.
+
+set stages {begin 12400 log 13450 pages 16150 change 16435 erase 16600}
+
+proc steps_base {stage last} {
+  base steps-$stage "
+    PRAGMA page_size = 512;
+    CREATE TABLE n(i INTEGER PRIMARY KEY);
+    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 17000)
+      INSERT INTO n SELECT i FROM c;
+    CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, capacity = 15000, fingerprint_bits = 32,
+      seed = 1);
+    INSERT INTO seen SELECT i FROM n WHERE i <= 12000;
+    INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 12001 AND $last;
+    CREATE TABLE mirror(k INTEGER PRIMARY KEY);
+    INSERT INTO mirror SELECT i FROM n WHERE i <= $last;"
+}
+
+proc steps_common {stage} {
+  return [list -base steps-$stage -compare {
+      {SELECT count(*) FROM seen} {SELECT count(*) FROM mirror}
+      {SELECT count(*), sum(i) FROM n WHERE EXISTS (SELECT 1 FROM seen s WHERE s.k = i)}
+      {SELECT count(*), sum(k) FROM mirror}
+    } -checks {
+      {INSERT INTO seen(seen) VALUES ('check')}
+    } -after {
+      {INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 16901 AND 16990}
+      {INSERT INTO mirror SELECT i FROM n WHERE i BETWEEN 16901 AND 16990}
+    }]
+}
+
+proc steps_steps {last} {
+  set first "BETWEEN [expr {$last + 1}] AND [expr {$last + 20}]"
+  set second "BETWEEN [expr {$last + 21}] AND [expr {$last + 60}]"
+  return [list \
+    BEGIN {} \
+    "INSERT INTO seen SELECT i FROM n WHERE i $first" \
+    "INSERT INTO mirror SELECT i FROM n WHERE i $first" \
+    {SAVEPOINT a} {} \
+    "INSERT INTO seen SELECT i FROM n WHERE i $second" \
+    "INSERT INTO mirror SELECT i FROM n WHERE i $second" \
+    {ROLLBACK TO a} {} \
+    {DELETE FROM seen WHERE k IN (7, 8, 9)} {DELETE FROM mirror WHERE k IN (7, 8, 9)} \
+    COMMIT {} \
+    "INSERT INTO seen SELECT i FROM n WHERE i $second" \
+    "INSERT INTO mirror SELECT i FROM n WHERE i $second" \
+    {INSERT INTO seen VALUES (8)} {INSERT INTO mirror VALUES (8)}]
+}
+
 # --- filters with unique = on --------------------------------------------------------------------
 # The same base, with a mirror that has each key once. Their rates are such that no key of these is
 # ever taken for another.
