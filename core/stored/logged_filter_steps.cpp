@@ -113,6 +113,9 @@ Result<EpochProgress> LoggedFilter::progress() {
   if (stored.epoch != none.epoch) {
     return none;
   }
+  if (stored.capacity != 0 && stored.capacity < record_.capacity) {
+    return corrupt("account of other epochs of which the next one is too small");
+  }
   if (stored.base_id != none.base_id) {
     stored.base_id = none.base_id;
     stored.capacity = stored.points = stored.log_rows = stored.pages = 0;
@@ -191,26 +194,28 @@ Status LoggedFilter::make_step(uint64_t step) {
     return storage_.write_progress(progress.empty() ? std::vector<std::byte>()
                                                     : encode_progress(progress));
   }));
-  next_ = std::move(next);
+  if (next != nullptr) {
+    next_ = std::move(next);
+  }
   return {};
 }
 
-// What is due of it in memory; null: nothing. It is lost if anything fails.
+// With what is due of it in memory; null: nothing is due. It is lost if anything fails.
 Result<std::unique_ptr<NextEpoch>> LoggedFilter::make_next_epoch(uint64_t step,
                                                                  const EpochProgress& progress) {
   std::unique_ptr<NextEpoch> next = std::move(next_);
   if (next != nullptr && !next->follows(progress)) {
     next.reset();
   }
-  const bool patient = ++steps_ > NextEpoch::kPatience;
+  const bool patient = next != nullptr || ++steps_ > NextEpoch::kPatience;
   const bool writes = NextEpoch::points(step) > progress.points || step == NextEpoch::kSteps;
   if (!makes_next_ || progress.capacity == 0 || !(patient || writes)) {
-    return next;
+    return std::unique_ptr<NextEpoch>();
   }
   if (next == nullptr) {
     CUCKOO_ASSIGN_OR_RETURN(next, begin_next_epoch(progress, storage_));
   }
-  CUCKOO_TRY(next->make(step));
+  CUCKOO_TRY(next->make(step, progress));
   return next;
 }
 
@@ -282,7 +287,7 @@ Status LoggedFilter::check_next_epoch() {
     made.points = 1;
     CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<NextEpoch> next, begin_next_epoch(stored, again));
     for (uint64_t step = NextEpoch::kBegin; step <= NextEpoch::kSteps && made != stored; ++step) {
-      CUCKOO_TRY(next->make(step));
+      CUCKOO_TRY(next->make(step, made));
       CUCKOO_TRY(next->write(step, made));
     }
   }

@@ -87,12 +87,17 @@ Result<EpochProgress> decode_progress(std::span<const std::byte> bytes) {
   progress.old_log_rows = load_le<uint64_t>(&bytes[64]);
   progress.old_pages = load_le<uint64_t>(&bytes[72]);
   progress.old_step = load_le<uint64_t>(&bytes[80]);
-  if (progress.epoch == 0 || progress.epoch > kMaxEpoch + 1 || progress.capacity > kMaxCapacity ||
-      (progress.capacity == 0 ? progress.points > 1 : progress.points == 0) ||
-      progress.points > NextEpoch::kPoints || progress.log_rows > kMostRows ||
-      progress.pages > kMostRows || progress.old_first_row / kMostRows > progress.epoch ||
-      progress.old_log_rows > kMostRows || progress.old_pages > kMostRows ||
-      progress.old_step > NextEpoch::kSteps) {
+  const uint64_t old_epoch = progress.old_first_row / kMostRows;
+  const bool next_fits = progress.epoch > 0 && progress.epoch <= kMaxEpoch + 1 &&
+                         progress.capacity <= kMaxCapacity &&
+                         progress.points <= NextEpoch::kPoints &&
+                         (progress.capacity == 0 ? progress.points <= 1 : progress.points > 0) &&
+                         progress.log_rows <= kMostRows && progress.pages <= kMostRows;
+  const bool old_fits = progress.old_log_rows == 0 ||
+                        (old_epoch + 1 < progress.epoch && progress.old_log_rows <= kMostRows &&
+                         progress.old_first_row % kMostRows + progress.old_log_rows <= kMostRows &&
+                         progress.old_pages <= kMostRows && progress.old_step <= NextEpoch::kSteps);
+  if (!next_fits || !old_fits) {
     return corrupt("account of other epochs with numbers out of range");
   }
   return progress;
@@ -162,7 +167,7 @@ uint64_t NextEpoch::points(uint64_t step) noexcept {
                                kPointSteps);
 }
 
-Status NextEpoch::make(uint64_t step) {
+Status NextEpoch::make(uint64_t step, const EpochProgress& progress) {
   CUCKOO_TRY(replay_.read_raw(share(replay_.raw_rows(), step, kBegin, kRead)));
   if (step > kRead) {
     const uint64_t due = share(expected_rows_, step, kRead, kMerged);
@@ -171,7 +176,8 @@ Status NextEpoch::make(uint64_t step) {
   if (step >= kBuilt && builder_ != nullptr) {
     build();
   }
-  return {};
+  CUCKOO_TRY(find_rows(progress.log_rows));
+  return builder_ == nullptr ? find_pages(progress.pages) : Status();
 }
 
 Status NextEpoch::write(uint64_t step, EpochProgress& progress) {
@@ -214,13 +220,50 @@ void NextEpoch::build() {
   record_.base_id = first_base_id(record_);
 }
 
-// Those that stand already were written by somebody else.
+// --- what others wrote ---------------------------------------------------------------------------
+
+// The row stands there, with these bytes: whoever wrote it made it of the same.
+Status NextEpoch::expect_row(const char* kind, int64_t id, std::span<const std::byte> row,
+                             const RowReader& read) const {
+  bool found = false;
+  CUCKOO_TRY(read(id, [&](int64_t, std::span<const std::byte> stored) -> Status {
+    found = equal_bytes(stored, row);
+    return {};
+  }));
+  return found ? storage_.poll()
+               : in_row(kind, id, corrupt("is not what the next epoch has there"));
+}
+
+Status NextEpoch::find_rows(uint64_t stored) {
+  const RowReader read = [this](int64_t id, const FilterStorage::RowVisitor& visitor) {
+    return storage_.read_log(id, id, visitor);
+  };
+  for (; written_ < stored && !waiting_.empty(); ++written_) {
+    CUCKOO_TRY(expect_row("log", log_row_id(written_), waiting_.front(), read));
+    waiting_.pop_front();
+  }
+  return {};
+}
+
+Status NextEpoch::find_pages(uint64_t stored) {
+  const RowReader read = [this](int64_t id, const FilterStorage::RowVisitor& visitor) {
+    return storage_.read_pages(id, id, visitor);
+  };
+  for (; pages_ < std::min(stored, filter_->pages().page_count()); ++pages_) {
+    if (filter_->pages().is_dirty(pages_)) {
+      const int64_t id = page_id(pages_);
+      CUCKOO_TRY(expect_row("page", id, page_row(*filter_, pages_, id, options_.seed), read));
+      count_page(id);
+    }
+  }
+  return {};
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
 Status NextEpoch::write_rows(uint64_t due, EpochProgress& progress) {
   for (; written_ < due && !waiting_.empty(); ++written_) {
-    if (written_ >= progress.log_rows) {
-      CUCKOO_TRY(storage_.write_log(static_cast<int64_t>(record_.first_row + written_),
-                                    waiting_.front(), false));
-    }
+    CUCKOO_TRY(storage_.write_log(log_row_id(written_), waiting_.front(), false));
     waiting_.pop_front();
   }
   progress.log_rows = std::max(progress.log_rows, written_);
@@ -229,21 +272,22 @@ Status NextEpoch::write_rows(uint64_t due, EpochProgress& progress) {
 
 Status NextEpoch::write_pages(uint64_t due, EpochProgress& progress) {
   for (; pages_ < due; ++pages_) {
-    if (!filter_->pages().is_dirty(pages_)) {
-      continue;
+    if (filter_->pages().is_dirty(pages_)) {
+      const int64_t id = page_id(pages_);
+      CUCKOO_TRY(storage_.write_page(id, page_row(*filter_, pages_, id, options_.seed), false));
+      count_page(id);
     }
-    const int64_t id = first_row_id(record_.epoch) + static_cast<int64_t>(pages_);
-    if (pages_ >= progress.pages) {
-      CUCKOO_TRY(write_page_row(storage_, *filter_, pages_, id, options_.seed, false));
-    }
-    ++record_.page_rows;
-    record_.page_id_sum += static_cast<uint64_t>(id);
   }
   progress.pages = std::max(progress.pages, pages_);
   if (pages_ == filter_->pages().page_count()) {
     filter_->pages().clear_dirty();
   }
   return {};
+}
+
+void NextEpoch::count_page(int64_t id) noexcept {
+  ++record_.page_rows;
+  record_.page_id_sum += static_cast<uint64_t>(id);
 }
 
 size_t NextEpoch::memory_bytes() const noexcept {

@@ -20,8 +20,8 @@
 // Invariants
 //   I1  what stands in storage after step s depends on what is folded and on s alone: not on who
 //       made the steps before, nor on how many were made at a time.
-//   I2  memory is a cache: whoever has none of the steps in memory makes them again, all but the
-//       writes.
+//   I2  memory is a cache: whoever has none of the steps in memory makes them again, and finds what
+//       was written as it would write it.
 //   I3  at the last step all rows and pages stand, and they are those that a rebuild of what is
 //       folded would write, but for the geometry, and for the Rice parameter: both are chosen from
 //       what is known before the hashes are counted.
@@ -33,6 +33,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -110,8 +111,9 @@ class NextEpoch {
            written_ <= progress.log_rows && pages_ <= progress.pages;
   }
   // What is due after so many steps, kBegin or more: in memory, without a write; and in storage.
-  // `progress` says what stands there, before and afterwards.
-  Status make(uint64_t step);
+  // `progress` says what stands there, before and afterwards. Rows that others wrote are compared
+  // with what they must be.
+  Status make(uint64_t step, const EpochProgress& progress);
   Status write(uint64_t step, EpochProgress& progress);
 
   // After the last step:
@@ -125,6 +127,19 @@ class NextEpoch {
  private:
   Status make_rows(uint64_t due);
   void build();
+
+  using RowReader = std::function<Status(int64_t id, const FilterStorage::RowVisitor& visitor)>;
+  int64_t log_row_id(uint64_t index) const noexcept {
+    return static_cast<int64_t>(record_.first_row + index);
+  }
+  int64_t page_id(uint64_t index) const noexcept {
+    return first_row_id(record_.epoch) + static_cast<int64_t>(index);
+  }
+  Status expect_row(const char* kind, int64_t id, std::span<const std::byte> row,
+                    const RowReader& read) const;
+  Status find_rows(uint64_t stored);
+  Status find_pages(uint64_t stored);
+  void count_page(int64_t id) noexcept;
   Status write_rows(uint64_t due, EpochProgress& progress);
   Status write_pages(uint64_t due, EpochProgress& progress);
 
@@ -138,7 +153,7 @@ class NextEpoch {
   CompactedRowWriter writer_;
   uint64_t expected_rows_;
   std::deque<std::vector<std::byte>> waiting_;  // rows that were made and not written
-  uint64_t written_ = 0;                        // rows before them
+  uint64_t written_ = 0;                        // rows before them, which stand
   bool merged_ = false;                         // all rows were made
   uint64_t pages_ = 0;                          // gone over
   std::vector<CountedHash> batch_;

@@ -198,10 +198,8 @@ Result<std::unique_ptr<Filter>> StoredPages::read_again(const FilterRecord& reco
 
 // --- writing -------------------------------------------------------------------------------------
 
-Status write_page_row(FilterStorage& storage, const Filter& filter, uint64_t index, int64_t id,
-                      uint64_t seed, bool stored) {
-  const std::span content(filter.pages().find(index), filter.content_bytes(index));
-  return storage.write_page(id, encode_page_row(content, id, seed), stored);
+std::vector<std::byte> page_row(const Filter& filter, uint64_t index, int64_t id, uint64_t seed) {
+  return encode_page_row({filter.pages().find(index), filter.content_bytes(index)}, id, seed);
 }
 
 Status StoredPages::write_pages(FilterStorage& storage, FilterRecord& record) const {
@@ -211,7 +209,7 @@ Status StoredPages::write_pages(FilterStorage& storage, FilterRecord& record) co
   for (const uint64_t index : dirty) {
     const bool stored = pages.stored(index);
     const int64_t id = page_id(index);
-    CUCKOO_TRY(write_page_row(storage, *filter_, index, id, seed_, stored));
+    CUCKOO_TRY(storage.write_page(id, page_row(*filter_, index, id, seed_), stored));
     if (!stored) {
       ++record.page_rows;
       record.page_id_sum += static_cast<uint64_t>(id);

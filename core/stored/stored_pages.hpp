@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/base/result.hpp"
 #include "core/filter/filter.hpp"
@@ -26,9 +27,8 @@
 
 namespace cuckoo {
 
-// Page `index` of a filter, to the row with that id.
-Status write_page_row(FilterStorage& storage, const Filter& filter, uint64_t index, int64_t id,
-                      uint64_t seed, bool stored);
+// The row with that id for page `index` of a filter, which is in memory.
+std::vector<std::byte> page_row(const Filter& filter, uint64_t index, int64_t id, uint64_t seed);
 
 class StoredPages {
  public:

@@ -410,35 +410,54 @@ TEST_P(FilterSteps, check_finds_what_no_step_leaves) {
   expect_found([&](StoredRows& rows) { rows.progress.pop_back(); }, "account of other epochs");
 }
 
-// A damaged row of the log is found when it is read, and an insert says so.
-TEST_P(FilterSteps, a_damaged_log_is_never_made_into_an_epoch) {
+// A damaged row, of this epoch's log or of what others wrote for the next one, is found by whoever
+// makes that, and an insert says so.
+TEST_P(FilterSteps, nothing_damaged_is_made_into_an_epoch) {
   StoredFilter stored(step_options());
-  const uint64_t end =
-      add_until(stored, 0, [](const StoredRows& rows) { return progress_in(rows).has_value(); });
+  const uint64_t end = add_until(stored, 0, has_pages);
   const StoredRows good = stored.storage.snapshot();
   const FilterRecord record = decode_record(good.record).value();
-  const auto damaged_then = [&](int64_t id, const std::function<void(Bytes&)>& damage) {
-    StoredRows rows = good;
-    damage(rows.log[id]);
-    if (rows.log[id].empty()) {
-      rows.log.erase(id);
-    }
+  const auto expect_refused = [&](const std::function<void(StoredRows&)>& damage,
+                                  const std::string& part) {
+    SCOPED_TRACE(part);
     MemoryStorage storage;
-    storage.restore(rows);
+    storage.restore(good);
+    damage(storage.rows);
     LoggedFilter fresh(step_options(), storage);
     EXPECT_TRUE(fresh.refresh(storage.rows.record).ok());
     Status status;
+    uint64_t items = 0;
     for (uint64_t i = end; status.ok() && fresh.record().epoch == record.epoch; ++i) {
+      items = fresh.items();
       status = fresh.insert(stored.hash(i));
     }
-    ASSERT_FALSE(status.ok()) << id;
+    ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kCorrupt) << message_of(status);
-    EXPECT_NE(status.error().message.find("log row"), std::string::npos) << message_of(status);
+    EXPECT_NE(status.error().message.find(part), std::string::npos) << message_of(status);
+    EXPECT_TRUE(fresh.usable()) << "I7: nothing was written";
+    EXPECT_EQ(fresh.items(), items);
   };
-  for (const uint64_t id : {record.first_row, record.first_row + 1, record.fold_row - 1}) {
-    damaged_then(static_cast<int64_t>(id), [](Bytes& row) { row[30] ^= std::byte{4}; });
-    damaged_then(static_cast<int64_t>(id), [](Bytes& row) { row.clear(); });
+  const int64_t next = first_row_id(record.epoch + 1);
+  for (const int64_t id :
+       {static_cast<int64_t>(record.first_row), static_cast<int64_t>(record.first_row) + 1,
+        static_cast<int64_t>(record.fold_row) - 1, next, next + 1}) {
+    expect_refused([id](StoredRows& rows) { rows.log[id][30] ^= std::byte{4}; }, "log row");
+    expect_refused([id](StoredRows& rows) { rows.log.erase(id); }, "log row");
   }
+  expect_refused([next](StoredRows& rows) { rows.pages[next + 2][5] ^= std::byte{4}; },
+                 "page row " + std::to_string(next + 2));
+  expect_refused([next](StoredRows& rows) { rows.pages.erase(next); },
+                 "page row " + std::to_string(next));
+  const auto change_progress = [&](const std::function<void(EpochProgress&)>& change) {
+    return [&, change](StoredRows& rows) {
+      EpochProgress progress = *progress_in(rows);
+      change(progress);
+      rows.progress = encode_progress(progress);
+    };
+  };
+  expect_refused(change_progress([](EpochProgress& one) { ++one.pages; }), "page row");
+  expect_refused(change_progress([](EpochProgress& one) { one.capacity = 1; }), "too small");
+  expect_refused(change_progress([](EpochProgress& one) { one.capacity += 5000; }), "page row");
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ TEST(EpochProgress, decode_refuses_what_cant_be) {
                             [](EpochProgress& one) { one.log_rows = uint64_t{1} << 41; },
                             [](EpochProgress& one) { one.pages = uint64_t{1} << 41; },
                             [](EpochProgress& one) { one.old_first_row = UINT64_MAX; },
+                            [](EpochProgress& one) { one.old_first_row = uint64_t{2} << 40; },
+                            [](EpochProgress& one) { one.old_first_row = (uint64_t{2} << 40) - 3; },
                             [](EpochProgress& one) { one.old_log_rows = uint64_t{1} << 41; },
                             [](EpochProgress& one) { one.old_pages = uint64_t{1} << 41; },
                             [](EpochProgress& one) { one.old_step = NextEpoch::kSteps + 1; }};
@@ -96,7 +98,7 @@ TEST(NextEpoch, I3_at_the_last_step_all_rows_and_pages_stand) {
     progress.points = 1;
     EXPECT_TRUE(next.follows(progress));
     for (uint64_t step = NextEpoch::kBegin; step <= NextEpoch::kSteps; ++step) {
-      Status status = next.make(step);
+      Status status = next.make(step, progress);
       status = status.ok() ? next.write(step, progress) : std::move(status);
       ASSERT_TRUE(status.ok()) << message_of(status);
       EXPECT_EQ(progress.points, NextEpoch::points(step));
