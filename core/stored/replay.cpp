@@ -67,6 +67,23 @@ Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& exten
   return {};
 }
 
+uint64_t Counting::left(uint64_t count, std::span<const uint64_t> entries,
+                        uint64_t& dropped) const noexcept {
+  for (const uint64_t entry : entries) {
+    if ((entry & kRemoveBit) == 0) {
+      ++count;
+    } else if (count > 0) {
+      --count;
+    } else {
+      ++dropped;
+    }
+  }
+  if (multiset && unique && count > 1) {
+    dropped += count - 1;
+  }
+  return multiset && !unique ? count : std::min<uint64_t>(count, 1);
+}
+
 Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind) {
   first_row_ = first_raw_row_ = extent.first_row;
   start_items_ = extent.start_items;
@@ -141,27 +158,12 @@ Status LogReplay::hand_kept(const CountedHashSink& sink) const {
 
 template <class Sink>
 Status LogReplay::merge_left(Sink&& sink, uint64_t& dropped) const {
-  const auto floor_at_zero = [&dropped](int64_t count, std::span<const uint64_t> entries) {
-    for (const uint64_t entry : entries) {
-      if ((entry & kRemoveBit) == 0) {
-        ++count;
-      } else if (count > 0) {
-        --count;
-      } else {
-        ++dropped;
-      }
-    }
-    return count;
+  const Counting counting{multiset_, unique_};
+  const auto left = [&](int64_t count, std::span<const uint64_t> entries) {
+    return static_cast<int64_t>(counting.left(static_cast<uint64_t>(count), entries, dropped));
   };
-  return merge_with(floor_at_zero, [&](uint64_t hash, int64_t count) -> Status {
-    if (count == 0) {
-      return {};
-    }
-    const auto left = static_cast<uint64_t>(count);
-    if (multiset_ && unique_) {
-      dropped += left - 1;
-    }
-    return sink(hash, multiset_ && !unique_ ? left : 1);
+  return merge_with(left, [&](uint64_t hash, int64_t count) -> Status {
+    return count == 0 ? Status() : sink(hash, static_cast<uint64_t>(count));
   });
 }
 

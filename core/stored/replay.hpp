@@ -84,6 +84,17 @@ using LogRowVisitor = std::function<Result<std::optional<uint64_t>>(int64_t id, 
 Status visit_log(FilterStorage& storage, HashWidth width, const LogExtent& extent,
                  const LogRowVisitor& visitor);
 
+// What counts of a log's entries.
+struct Counting {
+  bool multiset = true;
+  bool unique = false;  // a hash that is left counts once, however often it was added
+
+  // I3. What raw entries of one hash leave of so many copies. `dropped` grows by removes of what
+  // isn't there, and by copies that don't count.
+  uint64_t left(uint64_t count, std::span<const uint64_t> entries,
+                uint64_t& dropped) const noexcept;
+};
+
 class LogReplay {
  public:
   static constexpr uint64_t kMostKept = uint64_t{1} << 23;

@@ -13,7 +13,7 @@ SteppedReplay::SteppedReplay(FilterStorage& storage, HashWidth width, bool uniqu
                              uint64_t compacted_entries)
     : storage_(storage),
       width_(width),
-      unique_(unique),
+      counting_{extent.multiset, unique},
       extent_(extent),
       first_raw_row_(first_raw_row),
       raw_position_(extent.start_position + compacted_entries),
@@ -129,23 +129,6 @@ Status SteppedReplay::find_compacted() {
 
 // --- both ----------------------------------------------------------------------------------------
 
-// LogReplay's I3.
-uint64_t SteppedReplay::left(uint64_t count, std::span<const uint64_t> run) noexcept {
-  for (const uint64_t entry : run) {
-    if ((entry & kRemoveBit) == 0) {
-      ++count;
-    } else if (count > 0) {
-      --count;
-    } else {
-      ++dropped_;
-    }
-  }
-  if (extent_.multiset && unique_ && count > 1) {
-    dropped_ += count - 1;
-  }
-  return extent_.multiset && !unique_ ? count : std::min<uint64_t>(count, 1);
-}
-
 Status SteppedReplay::next(std::vector<CountedHash>& batch) {
   batch.clear();
   while (batch.size() < kBatch) {
@@ -162,7 +145,7 @@ Status SteppedReplay::next(std::vector<CountedHash>& batch) {
     if (has_compacted && row_[next_in_row_].first == hash) {
       count = row_[next_in_row_++].second;
     }
-    count = left(count, take_run(hash));
+    count = counting_.left(count, take_run(hash), dropped_);
     if (count > 0) {
       batch.emplace_back(hash, count);
     }

@@ -54,11 +54,10 @@ class SteppedReplay {
   Status take_compacted(int64_t id, std::span<const std::byte> bytes);
   void find_raw();
   std::span<const uint64_t> take_run(uint64_t hash) noexcept;
-  uint64_t left(uint64_t count, std::span<const uint64_t> run) noexcept;
 
   FilterStorage& storage_;
   HashWidth width_;
-  bool unique_;
+  Counting counting_;
   LogExtent extent_;
   int64_t first_raw_row_;
   uint64_t raw_position_;  // entries before the raw ones
