@@ -54,7 +54,7 @@ uint64_t LoggedFilter::steps_at(uint64_t entries) const noexcept {
 
 void LoggedFilter::set_steps() noexcept {
   const bool steps = makes_steps();
-  erases_old_ = steps && record_.compacted_entries > 0 &&
+  erases_old_ = steps && record_.epoch > 0 &&
                 record_.fold_position == record_.start_position + record_.compacted_entries;
   if (erases_old_) {
     fold_threshold_ += fold_threshold_ / 2;  // the tail came along from the epoch before
@@ -264,6 +264,9 @@ Status LoggedFilter::become(NextEpoch& next, std::span<const uint64_t> tail, uin
     }
   }
   set_limits();
+  if (!erases_old_) {  // it is the last epoch that there can be
+    return erase_other_epochs();
+  }
   old.old_step = steps_at(tail_entries());
   return storage_.write_progress(encode_progress(old));
 }

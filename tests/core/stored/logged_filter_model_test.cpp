@@ -155,7 +155,7 @@ class Script {
   // What is present, or seems to be, is left alone; but a merge adds what only seems so.
   bool insert_unless_present(LoggedFilter& filter, uint64_t hash, Status& status) {
     const bool present = model_.contains(hash);
-    if (present && filter.keeps_hashes() && !model_.kept().contains(hash) && random(4) == 0) {
+    if (present && filter.keeps_hashes() && !model_.keeps(hash) && random(4) == 0) {
       status = filter.insert(hash);
       return true;
     }

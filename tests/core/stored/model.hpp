@@ -71,6 +71,7 @@ class FilterModel {
   bool multiset() const { return is_multiset(cells_->kind()); }
   // What a rebuild would find in the log: hash -> count.
   Counts kept() const { return unique_ ? each_once(kept_) : kept_; }
+  bool keeps(uint64_t hash) const { return kept_.contains(hash); }
 
   // An insert that succeeded; `is_new`: of a set, that it was not maybe-present then.
   void added(uint64_t hash, bool is_new) {
