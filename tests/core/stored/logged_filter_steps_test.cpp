@@ -325,6 +325,62 @@ TEST_P(FilterSteps, another_past_is_noticed) {
   }
 }
 
+// Who made a few of the steps, and comes back after others made more, has an epoch in memory that is
+// behind the one in storage.
+TEST_P(FilterSteps, who_comes_back_does_not_go_on_where_it_was) {
+  StoredFilter stored(step_options());
+  LoggedFilter other(step_options(), stored.storage);
+  const auto add = [&](LoggedFilter& filter, uint64_t first, uint64_t end) {
+    ASSERT_TRUE(filter.refresh(stored.storage.rows.record).ok());
+    for (uint64_t i = first; i < end; ++i) {
+      const Status status = filter.insert(stored.hash(i));
+      ASSERT_TRUE(status.ok()) << message_of(status);
+    }
+    ASSERT_TRUE(filter.fold_rest().ok() && filter.flush().ok());
+    filter.committed();
+  };
+  const auto points = [&] {
+    const auto progress = progress_in(stored.storage.rows);
+    return progress && progress->capacity > 0 ? progress->points : 0;
+  };
+  constexpr uint64_t kFew = 20;
+  uint64_t next = 0;
+  while (points() < 1 && next < 10 * kCapacity) {
+    add(stored.filter, next, next + kFew);
+    next += kFew;
+  }
+  const StoredRows start = stored.storage.snapshot();
+  const uint64_t begun = next;
+  const uint64_t threshold = stored.filter.fold_threshold();
+  // `other` makes the steps 83 … 88, the first one from 212 on, and the last ones from 242 on.
+  const auto is_others = [&] {
+    const uint64_t step = stored.filter.tail_entries() * NextEpoch::kSteps / threshold;
+    return (step >= 83 && step < 88) || (step >= 212 && step < 214) || step >= 242;
+  };
+  const uint64_t epoch = stored.filter.record().epoch;
+  while (decode_record(stored.storage.rows.record).value().epoch == epoch && !HasFailure()) {
+    ASSERT_TRUE(stored.filter.refresh(stored.storage.rows.record).ok());
+    add(is_others() ? other : stored.filter, next, next + kFew);
+    next += kFew;
+  }
+  const StoredRows made = stored.storage.snapshot();
+  LoggedFilter fresh(step_options(), stored.storage);
+  ASSERT_TRUE(fresh.refresh(stored.storage.rows.record).ok());
+  uint64_t missing = 0;
+  for (uint64_t i = 0; i < next; ++i) {
+    const Result<bool> found = fresh.load_and_probe(stored.hash(i));
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    missing += found.value() ? 0 : 1;
+  }
+  EXPECT_EQ(missing, 0u);
+  expect_good(stored.storage, step_options());
+  stored.roll_back(start);
+  for (uint64_t i = begun; i < next; i += kFew) {
+    add(stored.filter, i, i + kFew);
+  }
+  EXPECT_EQ(difference(made, stored.storage.rows), "");
+}
+
 // --- faults and damage ---------------------------------------------------------------------------
 
 TEST_P(FilterSteps, a_call_that_fails_leaves_what_was_before_and_can_be_repeated) {
