@@ -516,5 +516,30 @@ TEST_P(FilterSteps, nothing_damaged_is_made_into_an_epoch) {
   expect_refused(change_progress([](EpochProgress& one) { one.capacity += 5000; }), "page row");
 }
 
+// An account that claims rows of the present epoch for the one before.
+TEST_P(FilterSteps, a_false_account_erases_nothing_of_the_present_epoch) {
+  StoredFilter stored(step_options());
+  const uint64_t end = add_until(stored, 0, has_pages);
+  StoredRows rows = stored.storage.snapshot();
+  const FilterRecord record = decode_record(rows.record).value();
+  EpochProgress progress = *progress_in(rows);
+  progress.old_first_row = record.first_row;
+  progress.old_log_rows = record.end_row - record.first_row;
+  progress.old_pages = 1000;
+  rows.progress = encode_progress(progress);
+  stored.roll_back(rows);
+  FilterWindow window(step_options(), stored.storage);
+  ASSERT_TRUE(window.refresh(stored.storage.rows.record).ok());
+  EXPECT_FALSE(window.check().ok());
+  uint64_t added = end;
+  Status status;
+  for (; status.ok() && added < end + 400; ++added) {
+    status = stored.filter.insert(stored.hash(added));
+  }
+  for (uint64_t row = record.first_row; row < record.end_row; ++row) {
+    ASSERT_TRUE(stored.storage.rows.log.contains(static_cast<int64_t>(row))) << row;
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo
