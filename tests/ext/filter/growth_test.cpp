@@ -250,5 +250,26 @@ TEST_P(GrowthInSteps, churn_grows_nothing) {
   expect_same(db);
 }
 
+// All keys were removed, and the log is mostly dead: the next epoch is made of nothing.
+TEST_P(GrowthInSteps, an_epoch_made_of_nothing_leaves_nothing_of_the_one_before) {
+  if (!GetParam().removes) {
+    return;
+  }
+  QuickDatabase db(":memory:");
+  make(db);
+  for (int64_t i = 0; i < 6000; i += 200) {
+    add(db, i, i + 200);
+  }
+  db.run(
+      "BEGIN; DELETE FROM mirror;"
+      "WITH RECURSIVE c(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM c WHERE i < 5999)"
+      " DELETE FROM f WHERE k IN (SELECT i FROM c); COMMIT");
+  for (int64_t i = 10000; i < 20000; i += 150) {
+    add(db, i, i + 150);
+    expect_same(db);
+    ASSERT_FALSE(HasFailure()) << "behind key " << i;
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::test
