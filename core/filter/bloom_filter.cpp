@@ -234,6 +234,7 @@ class BloomFilter::Builder final : public FilterBuilder {
       store();
     }
   }
+  size_t memory_bytes() const noexcept override { return array_.capacity(); }
 
  private:
   // Of an empty filter, if a good part of its bytes is written.

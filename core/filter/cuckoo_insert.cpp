@@ -41,6 +41,7 @@ class CuckooFilter::PageBuckets {
     filter_.replace(bucket, values, from, to);
   }
   void store() noexcept {}  // they are where they belong
+  size_t memory_bytes() const noexcept { return 0; }
 
  private:
   CuckooFilter& filter_;
@@ -114,6 +115,8 @@ class CuckooFilter::ArrayBuckets {
     Slot* const slots = &slots_[kBucketSlots * bucket];
     *std::find(slots, slots + kBucketSlots, static_cast<Slot>(from)) = static_cast<Slot>(to);
   }
+
+  size_t memory_bytes() const noexcept { return slots_.capacity() * sizeof(Slot); }
 
  private:
   // Four slots of 16 bits as one word, the first one lowest. The highest bit of each lane that is
@@ -316,6 +319,9 @@ class CuckooFilter::Builder final : public FilterBuilder {
                       buckets_);
   }
   uint64_t digest() const noexcept override { return digest_; }
+  size_t memory_bytes() const noexcept override {
+    return std::visit([](const auto& buckets) { return buckets.memory_bytes(); }, buckets_);
+  }
   void finish() override {
     (void)insert(batch_);
     batch_.clear();

@@ -58,6 +58,7 @@ class FilterBuilder {
   virtual void finish() = 0;
   // The sum of Filter::digest_of() of all that was inserted. After finish().
   virtual uint64_t digest() const noexcept { return 0; }
+  virtual size_t memory_bytes() const noexcept { return 0; }  // beside the filter's
 };
 
 class Filter {

@@ -233,8 +233,7 @@ Status LoggedFilter::fold() {
   const NetEntries entries = tail_.net_entries(base());
   const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),
                                                                 entries.adds, record_.capacity);
-  const bool may_wait = makes_steps() && tail_entries() <= fold_threshold_;  // for steps
-  if (must_grow || (must_compact() && !may_wait)) {
+  if (must_grow || (must_compact() && !compaction_waits())) {
     return replay_into_epoch(record_.capacity, false);
   }
   CUCKOO_TRY(poison_.writing([&] { return fold_into_pages(entries); }));

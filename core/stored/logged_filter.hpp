@@ -266,6 +266,8 @@ class LoggedFilter {
   bool could_outgrow(uint64_t adds) const noexcept;
   uint64_t next_capacity() const noexcept;
   uint64_t next_entries() const noexcept;
+  bool compaction_was_due() const noexcept;
+  bool compaction_waits() const noexcept;
   void set_steps() noexcept;
   void set_next_work() noexcept;
   void set_next_work_behind(uint64_t entries) noexcept;

@@ -27,6 +27,17 @@ bool LoggedFilter::could_outgrow(uint64_t adds) const noexcept {
          base().could_outgrow(record_.fold_items, adds, record_.capacity);
 }
 
+// At the last fold.
+bool LoggedFilter::compaction_was_due() const noexcept {
+  return compaction_due(record_.fold_position - record_.start_position, record_.dead);
+}
+
+// For steps; but not if it waited already and none came, nor for much that comes at once.
+bool LoggedFilter::compaction_waits() const noexcept {
+  return makes_steps() && tail_entries() <= fold_threshold_ &&
+         (folded_in_transaction_ || !compaction_was_due());
+}
+
 // At the point where the next epoch is begun: what it will be made for, 0 if there is none. As many
 // items come until the next fold as came up to here, and half as many again; where as many go as
 // come, the filter stays as it is.
@@ -34,10 +45,9 @@ uint64_t LoggedFilter::next_capacity() const noexcept {
   const uint64_t came = items() - std::min(items(), record_.fold_items);
   const uint64_t coming = came * NextEpoch::kSteps / NextEpoch::kBegin;
   if (could_outgrow(std::min(coming + coming / 2, fold_threshold_))) {
-    return capacity_for(next_entries(), record_.capacity, true);
+    return capacity_for(std::min(next_entries(), item_limit_), record_.capacity, true);
   }
-  const uint64_t length = record_.fold_position - record_.start_position;
-  return compaction_due(length, record_.dead) ? record_.capacity : 0;
+  return compaction_was_due() ? record_.capacity : 0;
 }
 
 // Of the next epoch, with those that there may be in the tail.
@@ -59,8 +69,7 @@ void LoggedFilter::set_steps() noexcept {
   if (erases_old_) {
     fold_threshold_ += fold_threshold_ / 2;  // the tail came along from the epoch before
   }
-  const uint64_t length = record_.fold_position - record_.start_position;
-  makes_next_ = steps && (could_outgrow(fold_threshold_) || compaction_due(length, record_.dead));
+  makes_next_ = steps && (could_outgrow(fold_threshold_) || compaction_was_due());
   if (steps_of_ != record_.base_id) {
     steps_of_ = record_.base_id;
     steps_ = 0;
@@ -226,6 +235,9 @@ Status LoggedFilter::cut_over() {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> mark, this->mark());
   CUCKOO_TRY(make_step(NextEpoch::kSteps));
   NextEpoch& next = *next_;
+  if (!next.complete()) {
+    return corrupt("next epoch that is not whole at its last step");
+  }
   // Removes of what was never added came back in such numbers that it is too small.
   if (next.filter().outgrown(next.record().fold_items, next.record().capacity)) {
     return replay_into_epoch(record_.capacity, !slot_per_item());

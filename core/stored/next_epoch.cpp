@@ -191,6 +191,13 @@ Status NextEpoch::write(uint64_t step, EpochProgress& progress) {
   return {};
 }
 
+bool NextEpoch::complete() const noexcept {
+  return builder_ == nullptr && merged_ && waiting_.empty() &&
+         pages_ == filter_->pages().page_count() && filter_->pages().dirty().empty() &&
+         filter_->counted_items().value_or(record_.fold_items) == record_.fold_items &&
+         record_.fold_row == record_.first_row + written_;
+}
+
 Status NextEpoch::make_rows(uint64_t due) {
   while (!merged_ && written_ + waiting_.size() < due) {
     CUCKOO_TRY(replay_.next(batch_));
@@ -292,6 +299,7 @@ void NextEpoch::count_page(int64_t id) noexcept {
 
 size_t NextEpoch::memory_bytes() const noexcept {
   return replay_.memory_bytes() + filter_->pages().memory_bytes() +
+         (builder_ == nullptr ? 0 : builder_->memory_bytes()) +
          waiting_.size() * options_.row_bytes();
 }
 

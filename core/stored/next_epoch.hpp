@@ -116,6 +116,8 @@ class NextEpoch {
   Status make(uint64_t step, const EpochProgress& progress);
   Status write(uint64_t step, EpochProgress& progress);
 
+  // Are all rows and pages made, and written, and do they agree? Else nothing below is fit for use.
+  bool complete() const noexcept;
   // After the last step:
   const Filter& filter() const noexcept { return *filter_; }
   std::unique_ptr<Filter> take_filter() noexcept { return std::move(filter_); }
