@@ -41,7 +41,6 @@ class CuckooFilter::PageBuckets {
     filter_.replace(bucket, values, from, to);
   }
   void store() noexcept {}  // they are where they belong
-  size_t memory_bytes() const noexcept { return 0; }
 
  private:
   CuckooFilter& filter_;
@@ -320,7 +319,9 @@ class CuckooFilter::Builder final : public FilterBuilder {
   }
   uint64_t digest() const noexcept override { return digest_; }
   size_t memory_bytes() const noexcept override {
-    return std::visit([](const auto& buckets) { return buckets.memory_bytes(); }, buckets_);
+    const auto* const narrow = std::get_if<Narrow>(&buckets_);
+    const auto* const wide = std::get_if<Wide>(&buckets_);
+    return narrow != nullptr ? narrow->memory_bytes() : wide != nullptr ? wide->memory_bytes() : 0;
   }
   void finish() override {
     (void)insert(batch_);

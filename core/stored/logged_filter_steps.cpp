@@ -67,7 +67,7 @@ void LoggedFilter::set_steps() noexcept {
   erases_old_ = steps && record_.epoch > 0 &&
                 record_.fold_position == record_.start_position + record_.compacted_entries;
   if (erases_old_) {
-    fold_threshold_ += fold_threshold_ / 2;  // the tail came along from the epoch before
+    fold_threshold_ += fold_threshold_ / 4;  // the tail came along from the epoch before
   }
   makes_next_ = steps && (could_outgrow(fold_threshold_) || compaction_was_due());
   if (steps_of_ != record_.base_id) {

@@ -325,8 +325,8 @@ TEST_P(FilterSteps, another_past_is_noticed) {
   }
 }
 
-// Who made a few of the steps, and comes back after others made more, has an epoch in memory that is
-// behind the one in storage.
+// Who made a few of the steps, and comes back after others made more, has an epoch in memory that
+// is behind the one in storage.
 TEST_P(FilterSteps, who_comes_back_does_not_go_on_where_it_was) {
   StoredFilter stored(step_options());
   LoggedFilter other(step_options(), stored.storage);
