@@ -232,8 +232,7 @@ TEST_P(GrowthInSteps, churn_grows_nothing) {
   make(db);
   add(db, 0, 14800);
   const int64_t capacity = db.number("SELECT capacity FROM filter_info('f')");
-  int64_t compactions = 0;
-  int64_t last = epoch(db);
+  const int64_t first = epoch(db);
   for (int64_t i = 0; i < 36000; i += 300) {
     db.run("BEGIN; DELETE FROM mirror WHERE k IN (SELECT k FROM mirror ORDER BY k LIMIT 300)");
     const std::string keys = std::to_string(i) + ") UNION ALL SELECT i + 1 FROM c WHERE i < " +
@@ -242,10 +241,9 @@ TEST_P(GrowthInSteps, churn_grows_nothing) {
            " DELETE FROM f WHERE k IN (SELECT i FROM c)");
     insert(db, 14800 + i, 14800 + i + 300);
     db.run("COMMIT");
-    compactions += epoch(db) != last && !half_made(db) ? 1 : 0;
-    last = epoch(db);
   }
   EXPECT_EQ(db.number("SELECT capacity FROM filter_info('f')"), capacity);
+  EXPECT_GT(epoch(db), first);
   EXPECT_LT(db.number("SELECT log_entries FROM filter_info('f')"), 60000);
   expect_same(db);
 }
