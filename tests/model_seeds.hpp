@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "tests/slow.hpp"
+
 namespace cuckoo::test {
 
 struct ModelSeeds {
@@ -26,13 +28,8 @@ struct ModelSeeds {
 
  private:
   // With sanitizers or in an emulator a third of a test's share takes as long; other scripts.
-#if defined(CUCKOO_SLOW)
-  static constexpr uint64_t kSlowness = 3;
-  static constexpr uint64_t kFirst = 1'000'001;
-#else
-  static constexpr uint64_t kSlowness = 1;
-  static constexpr uint64_t kFirst = 1;
-#endif
+  static constexpr uint64_t kSlowness = kSlow ? 3 : 1;
+  static constexpr uint64_t kFirst = kSlow ? 1'000'001 : 1;
 
   static std::optional<uint64_t> number(const char* name) {
     const char* text = std::getenv(name);

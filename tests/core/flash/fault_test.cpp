@@ -1,5 +1,6 @@
 // Flash that fails: worn-out and bad blocks, reads and stored bits that flip.
 #include "tests/core/flash/harness.hpp"
+#include "tests/slow.hpp"
 
 namespace cuckoo {
 namespace {
@@ -275,6 +276,7 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
 // One stored bit is wrong: that is found, or does not matter. The one exception: the last record
 // before a mount, whose damage looks like that of a power cut; so another follows here.
 TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
+  constexpr int kFlips = test::kSlow ? 500 : 1500;  // for each seed
   unsigned found = 0;
   unsigned unmounted = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
@@ -289,7 +291,7 @@ TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
     const FlashStreams streams = faulty.store->streams();
     const FlashGeometry& geometry = faulty.device.geometry();
     const FlashSimulator::State state = faulty.device.snapshot();
-    for (int i = 0; i < 1500; ++i) {
+    for (int i = 0; i < kFlips; ++i) {
       faulty.device.restore(state);
       const uint64_t address = random() % geometry.size_bytes();
       faulty.device.flip_stored(address, static_cast<unsigned>(random() % 8));

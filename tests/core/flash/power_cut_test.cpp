@@ -7,15 +7,12 @@
 
 #include "tests/core/flash/cuts.hpp"
 #include "tests/model_seeds.hpp"
+#include "tests/slow.hpp"
 
 namespace cuckoo {
 namespace {
 
-#if defined(CUCKOO_SLOW)
-constexpr uint64_t kLess = 4;  // so slow are sanitizers and emulators
-#else
-constexpr uint64_t kLess = 1;
-#endif
+constexpr uint64_t kLess = test::kSlow ? 4 : 1;
 
 struct Shape {
   uint32_t sector, per_block, blocks, unit;

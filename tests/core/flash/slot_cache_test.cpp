@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tests/core/flash/allocations.hpp"
+#include "tests/slow.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
@@ -355,11 +356,7 @@ TEST(SlotCache, a_removal_calls_an_equal_hash_back_from_the_stash) {
 // ---- memory
 
 TEST(SlotCache, a_growing_2x4_cache_is_full_before_it_grows_and_takes_9_5_bytes_an_entry) {
-#if defined(CUCKOO_SLOW)
-  constexpr uint64_t kSeeds = 1;
-#else
-  constexpr uint64_t kSeeds = 3;
-#endif
+  constexpr uint64_t kSeeds = test::kSlow ? 1 : 3;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SlotCache cache({2, 4, seed});
     constexpr uint32_t kCount = 1'000'000;

@@ -9,6 +9,7 @@
 #include "core/stored/logged_filter.hpp"
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/stored/memory_storage.hpp"
+#include "tests/slow.hpp"
 
 namespace cuckoo {
 namespace {
@@ -232,7 +233,7 @@ TEST_P(FaultyStorage, I7_a_call_that_fails_without_poison_can_be_repeated) {
   const StoredRows start = starting_rows(options());
   for (const Work& work : all_work(filter_case())) {
     StoredRows end;
-    const uint64_t stride = code() == ErrorCode::kStorage ? 1 : 7;
+    const uint64_t stride = code() == ErrorCode::kStorage ? (test::kSlow ? 4 : 1) : 7;
     for (uint64_t n = 0; !HasFailure(); n += n < 20 ? 1 : stride) {  // 0: no fault
       SCOPED_TRACE(std::string(work.name) + ", call " + std::to_string(n));
       MemoryStorage storage;
