@@ -36,6 +36,7 @@ void LogTail::start(const FilterRecord& record) noexcept {
   removes_ = 0;
   items_ = record.fold_items;
   row_.start(record.fold_chain, record.fold_position, record.fold_items);
+  first_ = row_.header();
   first_row_ = row_id_ = static_cast<int64_t>(record.fold_row);
   row_stored_ = false;
   row_dirty_ = false;
@@ -249,15 +250,23 @@ Result<LogTail::Rows> LogTail::rows_from(FilterStorage& storage, int64_t first) 
 
 Result<std::vector<uint64_t>> LogTail::entries_in_order(FilterStorage& storage) const {
   CUCKOO_ASSIGN_OR_RETURN(const Rows rows, rows_from(storage, first_row_));
+  LogFollower log(width_, multiset_, first_row_, first_.chain_before, first_.position,
+                  first_.items_before);
   std::vector<uint64_t> entries;
   for (const auto& [id, bytes] : rows) {
-    Result<LogRow> row = parse_log_row(bytes, width_);
-    if (!row.ok()) {
-      return in_row("log", id, row.take_status());
+    CUCKOO_ASSIGN_OR_RETURN(const LogRow row, log.follow(id, bytes));
+    if (row.header.compacted()) {
+      return in_row("log", id, corrupt("compacted entries behind raw ones"));
     }
-    for (size_t i = 0; i < row.value().header.entries; ++i) {
-      entries.push_back(raw_entry(row.value(), i, width_));
+    uint64_t added = 0;
+    for (size_t i = 0; i < row.header.entries; ++i) {
+      entries.push_back(raw_entry(row, i, width_));
+      added += (entries.back() & kRemoveBit) == 0 ? 1 : ~uint64_t{0};
     }
+    log.pass(row, added);
+  }
+  if (log.position() != position() || log.chain() != chain()) {
+    return in_row("log", log.row(), corrupt("is missing or does not follow"));
   }
   return entries;
 }

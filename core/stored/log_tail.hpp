@@ -88,7 +88,7 @@ class LogTail {
   // The log's rows from that one on, in or before the tail, stored or not written yet.
   using Rows = std::map<int64_t, std::vector<std::byte>>;
   Result<Rows> rows_from(FilterStorage& storage, int64_t first) const;
-  // All entries in log order, from storage or not written yet.
+  // All entries in log order, from storage or not written yet. What storage lost is told.
   Result<std::vector<uint64_t>> entries_in_order(FilterStorage& storage) const;
 
   size_t memory_bytes() const noexcept;
@@ -117,6 +117,7 @@ class LogTail {
   uint64_t items_ = 0;
 
   int64_t first_row_ = 0;
+  LogRowHeader first_;              // what the first row's header begins with
   std::vector<FullRow> unwritten_;  // full rows before the last one
   RawRowBuilder row_;               // the last one
   int64_t row_id_ = 0;

@@ -223,12 +223,6 @@ Status LoggedFilter::fold() {
   if (tail_entries() == 0) {
     return {};
   }
-  if (makes_next_ && !folded_in_transaction_ && fold_due()) {
-    CUCKOO_ASSIGN_OR_RETURN(const EpochProgress made, progress());
-    if (made.capacity > 0) {
-      return cut_over();
-    }
-  }
   CUCKOO_TRY(pages_.load_all(record_));
   const NetEntries entries = tail_.net_entries(base());
   const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),

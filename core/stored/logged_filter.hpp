@@ -251,7 +251,7 @@ class LoggedFilter {
   bool must_compact() const noexcept;
   void note_fold() noexcept;
   bool work_due() const noexcept { return tail_entries() >= next_work_; }
-  Status work() { return fold_due() ? fold() : step(); }
+  Status work();
   Status write_to(FilterStorage& storage, FilterRecord& record) const;
   Status forget_folded_log(FilterStorage& storage, FilterRecord& record) const;
 
@@ -264,7 +264,8 @@ class LoggedFilter {
 
   bool makes_steps() const noexcept;
   bool could_outgrow(uint64_t adds) const noexcept;
-  uint64_t next_capacity() const noexcept;
+  uint64_t tail_growth();
+  uint64_t next_capacity();
   uint64_t next_entries() const noexcept;
   bool compaction_was_due() const noexcept;
   bool compaction_waits() const noexcept;

@@ -255,6 +255,7 @@ Status LoggedFilter::unite(const Filter& other, uint64_t items) {
 // what storage holds, any other failure poisons (I7).
 Status LoggedFilter::change_pages(const std::function<Result<ChangedPages>(Filter& base)>& change) {
   CUCKOO_TRY(fold());
+  CUCKOO_TRY(poison_.writing([this] { return erase_other_epochs(); }));
   CUCKOO_TRY(flush());
   CUCKOO_TRY(pages_.load_all(record_));
   base_changed_ = true;

@@ -38,12 +38,27 @@ bool LoggedFilter::compaction_waits() const noexcept {
          (folded_in_transaction_ || !compaction_was_due());
 }
 
+// Entries that a fold would add; copies of a hash as far as they take room.
+uint64_t LoggedFilter::tail_growth() {
+  if (!multiset()) {
+    return items() - std::min(items(), record_.fold_items);
+  }
+  const uint64_t most = slot_per_item() ? kMaxCopiesInBuckets : 1;
+  const NetEntries net = tail_.net_entries(base());
+  uint64_t adds = 0;
+  uint64_t copies = 0;
+  for (size_t i = 0; i < net.adds.size(); ++i) {
+    copies = i > 0 && net.adds[i] == net.adds[i - 1] ? copies + 1 : 1;
+    adds += copies <= most ? 1 : 0;
+  }
+  return adds - std::min<uint64_t>(adds, net.removes.size());
+}
+
 // At the point where the next epoch is begun: what it will be made for, 0 if there is none. As many
-// items come until the next fold as came up to here, and half as many again; where as many go as
+// entries come until the next fold as came up to here, and half as many again; where as many go as
 // come, the filter stays as it is.
-uint64_t LoggedFilter::next_capacity() const noexcept {
-  const uint64_t came = items() - std::min(items(), record_.fold_items);
-  const uint64_t coming = came * NextEpoch::kSteps / NextEpoch::kBegin;
+uint64_t LoggedFilter::next_capacity() {
+  const uint64_t coming = tail_growth() * NextEpoch::kSteps / NextEpoch::kBegin;
   if (could_outgrow(std::min(coming + coming / 2, fold_threshold_))) {
     return capacity_for(std::min(next_entries(), item_limit_), record_.capacity, true);
   }
@@ -95,6 +110,20 @@ void LoggedFilter::set_next_work_behind(uint64_t entries) noexcept {
     const uint64_t due = ((steps_at(entries) + 1) * fold_threshold_ + kMost - 1) / kMost;
     next_work_ = std::min(due, fold_threshold_);
   }
+}
+
+// A step; in the end a fold, or the next epoch instead.
+Status LoggedFilter::work() {
+  if (!fold_due()) {
+    return step();
+  }
+  if (makes_next_ && !folded_in_transaction_) {
+    CUCKOO_ASSIGN_OR_RETURN(const EpochProgress made, progress());
+    if (made.capacity > 0) {
+      return cut_over();
+    }
+  }
+  return fold();
 }
 
 Status LoggedFilter::step() {
@@ -149,9 +178,7 @@ Status LoggedFilter::erase_other_epochs() {
   CUCKOO_TRY(storage_.erase_log(next, INT64_MAX));
   CUCKOO_TRY(storage_.erase_pages(INT64_MIN, first - 1));
   CUCKOO_TRY(storage_.erase_pages(next, INT64_MAX));
-  std::vector<std::byte> bytes;
-  CUCKOO_TRY(storage_.read_progress(bytes));
-  return bytes.empty() ? Status() : storage_.write_progress({});
+  return storage_.write_progress({});
 }
 
 // --- steps ---------------------------------------------------------------------------------------

@@ -92,7 +92,8 @@ Result<EpochProgress> decode_progress(std::span<const std::byte> bytes) {
                          progress.capacity <= kMaxCapacity &&
                          progress.points <= NextEpoch::kPoints &&
                          (progress.capacity == 0 ? progress.points <= 1 : progress.points > 0) &&
-                         progress.log_rows <= kMostRows && progress.pages <= kMostRows;
+                         progress.log_rows <= (progress.capacity == 0 ? 0 : kMostRows) &&
+                         progress.pages <= (progress.capacity == 0 ? 0 : kMostRows);
   const bool old_fits = progress.old_log_rows == 0 ||
                         (old_epoch + 1 < progress.epoch && progress.old_log_rows <= kMostRows &&
                          progress.old_first_row % kMostRows + progress.old_log_rows <= kMostRows &&

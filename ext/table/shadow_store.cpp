@@ -147,7 +147,15 @@ Status ShadowStore::write_row(Statement& update, const char* update_sql, Stateme
                               std::span<const std::byte> row, bool stored) {
   return attempt([&]() -> Status {
     Statement& write = stored ? ready(update, update_sql) : ready(insert, insert_sql);
-    write.bind(1, id).bind(2, row).run();
+    try {
+      write.bind(1, id).bind(2, row).run();
+    } catch (const SqlError& error) {
+      if (stored || (error.code() & 0xFF) != SQLITE_CONSTRAINT) {
+        throw;
+      }
+      return corrupt(std::string(name) + " row " + std::to_string(id) +
+                     " is there, where none is expected");
+    }
     if (stored && sqlite3_changes(db_) != 1) {
       return corrupt(std::string(name) + " row " + std::to_string(id) + " is gone");
     }

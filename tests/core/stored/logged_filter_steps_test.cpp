@@ -1,88 +1,20 @@
 // Large filters that make their next epoch in steps, while they are filled: what stands in storage
 // follows from the entries alone, whoever made the steps, and no insert does much at once.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <functional>
 #include <memory>
-#include <optional>
 
-#include "core/stored/logged_filter.hpp"
-#include "core/stored/next_epoch.hpp"
-#include "core/stored/window.hpp"
-#include "tests/core/filter/kinds.hpp"
-#include "tests/core/stored/memory_storage.hpp"
+#include "tests/core/stored/filter_steps.hpp"
 
 namespace cuckoo {
 namespace {
 
 using test::Bytes;
 using test::difference;
-using test::MemoryStorage;
+using test::FilterSteps;
 using test::message_of;
 using test::nth_hash;
 using test::StoredFilter;
 using test::StoredRows;
-
-constexpr uint64_t kCapacity = 40000;
-constexpr uint64_t kTransaction = 300;
-
-class FilterSteps : public test::KindsTest {
- protected:
-  // Pages so large that there are a few more than 128: a tail is a tenth of what is in them.
-  static FilterOptions steps_of(uint64_t capacity, double rate) {
-    const bool counting = GetParam().kind == FilterKind::kCountingBloom;
-    return options(capacity, rate, counting ? 1920 : 448);
-  }
-  static FilterOptions step_options() { return steps_of(kCapacity, 0.001); }
-
-  static uint64_t rows_outside(const StoredRows& rows) {
-    const uint64_t epoch = decode_record(rows.record).value().epoch;
-    const auto outside = [epoch](const auto& row) {
-      return row.first < first_row_id(epoch) || row.first >= first_row_id(epoch + 1);
-    };
-    return static_cast<uint64_t>(std::count_if(rows.log.begin(), rows.log.end(), outside) +
-                                 std::count_if(rows.pages.begin(), rows.pages.end(), outside));
-  }
-  static std::optional<EpochProgress> progress_in(const StoredRows& rows) {
-    if (rows.progress.empty()) {
-      return std::nullopt;
-    }
-    const Result<EpochProgress> progress = decode_progress(rows.progress);
-    EXPECT_TRUE(progress.ok()) << progress.error().message;
-    return progress.value();
-  }
-  // Transactions of keys first … until the wish comes true after one; where it did.
-  template <class Wish>
-  static uint64_t add_until(StoredFilter& stored, uint64_t first, Wish&& wish) {
-    uint64_t next = first;
-    while (!::testing::Test::HasFailure() && next < first + 10 * kCapacity) {
-      stored.add(next, next + kTransaction);
-      next += kTransaction;
-      stored.commit();
-      if (wish(stored.storage.rows)) {
-        return next;
-      }
-    }
-    ADD_FAILURE() << "the filter never came so far";
-    return next;
-  }
-  static bool has_pages(const StoredRows& rows) {
-    const auto progress = progress_in(rows);
-    return progress && progress->pages > 0;
-  }
-  static bool erases(const StoredRows& rows) {
-    const auto progress = progress_in(rows);
-    return progress && progress->old_log_rows > 0;
-  }
-  static void expect_good(MemoryStorage& storage, const FilterOptions& options) {
-    FilterWindow window(options, storage);
-    Status status = window.refresh(storage.rows.record);
-    ASSERT_TRUE(status.ok()) << message_of(status);
-    status = window.check();
-    ASSERT_TRUE(status.ok()) << message_of(status);
-  }
-};
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FilterSteps, ::testing::ValuesIn(test::cases_where(test::grows)),
                          test::kCaseName);
@@ -260,6 +192,170 @@ TEST_P(FilterSteps, wrong_removes_are_repaired_as_far_as_can_be_told) {
   expect_good(stored.storage, coarse);
 }
 
+// What comes back of it is more than the next epoch was made for.
+TEST_P(FilterSteps, an_epoch_that_was_made_too_small_is_made_again) {
+  if (GetParam().kind != FilterKind::kCuckoo) {
+    return;
+  }
+  const FilterOptions coarse = steps_of(2 * kCapacity, 0.05);
+  StoredFilter stored(coarse);
+  uint64_t next = 0;
+  uint64_t stranger = 1000000000;
+  bool begun = false;
+  while (stored.filter.record().epoch == 0 && next < 10 * kCapacity && !HasFailure()) {
+    stored.add(next, next + kTransaction);
+    next += kTransaction;
+    const auto crowded = [&stored] {
+      return stored.filter.record().epoch == 0 && stored.filter.items() > 13 * kCapacity / 8;
+    };
+    for (; crowded(); ++stranger) {
+      (void)stored.remove(stored.hash(stranger));
+    }
+    stored.commit();
+    const auto progress = progress_in(stored.storage.rows);
+    begun = begun || (progress && progress->capacity == 2 * kCapacity);
+  }
+  EXPECT_TRUE(begun);
+  EXPECT_GT(next, 2 * kCapacity);
+  EXPECT_GT(stored.filter.capacity(), next - kTransaction);
+  EXPECT_FALSE(stored.filter.base().outgrown(stored.filter.items(), stored.filter.capacity()));
+  expect_good(stored.storage, coarse);
+}
+
+// Copies that are as it was before follow through a compaction; not where it repairs something.
+TEST_P(FilterSteps, marks_outlive_a_compaction_that_changes_nothing) {
+  if (!multiset()) {
+    return;
+  }
+  for (const bool wrong : {false, true}) {
+    const FilterOptions coarse = steps_of(2 * kCapacity, 0.05);
+    StoredFilter stored(coarse);
+    stored.add(0, kCapacity);
+    stored.commit();
+    uint64_t found = 0;
+    for (uint64_t i = 1000000000; wrong && found < 10; ++i) {
+      found += stored.remove(stored.hash(i)) ? 1 : 0;
+    }
+    stored.commit();
+    uint64_t next = 0;
+    const uint64_t epoch = stored.filter.record().epoch;
+    std::optional<FilterMark> mark;
+    for (uint64_t i = 0; stored.filter.record().epoch == epoch && next < 20 * kCapacity; ++i) {
+      mark = stored.filter.mark().value();
+      if (i % 2 == 0) {
+        (void)stored.remove(stored.hash(next));
+      } else {
+        stored.add(kCapacity + next, kCapacity + next + 1);
+        ++next;
+      }
+      if (i % kTransaction == 0 && stored.filter.record().epoch == epoch) {
+        stored.commit();
+      }
+    }
+    EXPECT_GT(stored.filter.tail_entries(), kTransaction) << "in steps";
+    ASSERT_TRUE(mark.has_value());
+    EXPECT_EQ(stored.filter.changes_since(*mark).ok(), !wrong);
+  }
+}
+
+// What only looked present when it was added is logged, too, and may be new to the next epoch.
+TEST_P(FilterSteps, items_rise_by_one_at_most_and_what_is_known_of_keys_stays) {
+  const FilterOptions coarse = steps_of(2 * kCapacity, 0.05);
+  StoredFilter stored(coarse);
+  stored.filter.note_key_types(5);
+  uint64_t before = 0;
+  uint64_t next = 0;
+  for (; stored.filter.record().epoch < 2 && next < 10 * kCapacity; ++next) {
+    stored.add(next, next + 1);
+    ASSERT_LE(stored.filter.items(), before + 1) << next;
+    before = stored.filter.items();
+    if (next % kTransaction == 0) {
+      stored.commit();
+    }
+    if (has_pages(stored.storage.rows)) {
+      stored.filter.note_key_types(2);  // of a key that came after the next epoch was begun
+    }
+  }
+  EXPECT_EQ(stored.filter.record().epoch, 2u);
+  EXPECT_EQ(stored.filter.key_types() & 7, 7u);
+  EXPECT_EQ(stored.missing(0, next), 0u);
+}
+
+TEST_P(FilterSteps, copies_make_nothing_grow) {
+  if (!multiset()) {
+    return;
+  }
+  StoredFilter stored(step_options());
+  const uint64_t next =
+      add_while(stored, 0, [&] { return stored.filter.items() < kCapacity - kCapacity / 20; });
+  ASSERT_TRUE(stored.filter.fold().ok());
+  stored.commit();
+  const uint64_t capacity = stored.filter.capacity();
+  for (uint64_t i = 0; i < 2 * kCapacity; ++i) {
+    stored.add(7, 8);
+    if (i % kTransaction == 0) {
+      stored.commit();
+    }
+  }
+  EXPECT_EQ(stored.filter.capacity(), capacity);
+  EXPECT_EQ(stored.filter.items(), next + 2 * kCapacity);
+}
+
+// Nothing is in it, but all of a tail that the next epoch would bring along.
+TEST_P(FilterSteps, what_has_no_hashes_is_united_with_all_that_was_there) {
+  if (!multiset()) {
+    return;
+  }
+  constexpr uint64_t kAlive = 400;
+  StoredFilter stored(step_options());
+  stored.add(0, kAlive);
+  uint64_t next = kAlive;
+  const auto turn = [&] {
+    (void)remove_all(stored, next - kAlive, next - kAlive + 1);
+    stored.add(next, next + 1);
+    ++next;
+  };
+  const auto begun = [&] {
+    const auto progress = progress_in(stored.storage.rows);
+    return progress && progress->capacity > 0;
+  };
+  while (!begun() && next < 20 * kCapacity) {
+    for (uint64_t i = 0; i < 20; ++i) {
+      turn();
+    }
+    stored.commit();
+  }
+  ASSERT_TRUE(begun());
+  const uint64_t threshold = stored.filter.fold_threshold();
+  while (stored.filter.tail_entries() + kAlive + 2 <= threshold) {
+    turn();
+  }
+  stored.commit();
+  const uint64_t alive = stored.filter.items();
+  const uint64_t copies = threshold - stored.filter.tail_entries() - alive;
+  ASSERT_LE(copies, 1u);
+  if (copies == 1) {
+    EXPECT_FALSE(stored.remove(stored.hash(99999999)));
+  }
+  const uint64_t epoch = stored.filter.record().epoch;
+  EXPECT_EQ(remove_all(stored, next - alive, next), alive);
+  EXPECT_EQ(stored.filter.items(), 0u);
+  EXPECT_GE(stored.filter.tail_entries() + 1, threshold);
+  stored.commit();
+  EXPECT_EQ(stored.filter.record().epoch, epoch);
+
+  StoredFilter other(step_options());
+  other.add(5000000, 5000100);
+  ASSERT_TRUE(other.filter.fold().ok());
+  const Status united = stored.filter.unite(other.filter.base(), 100);
+  ASSERT_TRUE(united.ok()) << message_of(united);
+  stored.commit();
+  EXPECT_EQ(stored.filter.items(), 100u);
+  EXPECT_EQ(stored.missing(5000000, 5000100), 0u);
+  EXPECT_EQ(rows_outside(stored.storage.rows), 0u);
+  expect_good(stored.storage, stored.filter.options());
+}
+
 TEST_P(FilterSteps, what_replaces_everything_leaves_nothing_of_other_epochs) {
   using Change = std::function<Status(LoggedFilter&)>;
   const Change changes[] = {
@@ -379,166 +475,6 @@ TEST_P(FilterSteps, who_comes_back_does_not_go_on_where_it_was) {
     add(stored.filter, i, i + kFew);
   }
   EXPECT_EQ(difference(made, stored.storage.rows), "");
-}
-
-// --- faults and damage ---------------------------------------------------------------------------
-
-TEST_P(FilterSteps, a_call_that_fails_leaves_what_was_before_and_can_be_repeated) {
-  StoredFilter stored(step_options());
-  const uint64_t first =
-      add_until(stored, 0, [](const StoredRows& rows) { return progress_in(rows).has_value(); });
-  const StoredRows start = stored.storage.snapshot();
-  const uint64_t end = first + 60 * kTransaction;  // over the rest of the steps and some erasing
-  const auto run = [&](LoggedFilter& filter) -> Status {
-    for (uint64_t i = first; i < end; ++i) {
-      CUCKOO_TRY(filter.insert(stored.hash(i)));
-      if ((i + 1) % kTransaction == 0) {
-        CUCKOO_TRY(filter.fold_rest());
-        CUCKOO_TRY(filter.flush());
-        filter.committed();
-      }
-    }
-    return {};
-  };
-  stored.storage.calls = {};
-  ASSERT_TRUE(run(stored.filter).ok());
-  ASSERT_GT(stored.filter.record().epoch, decode_record(start.record).value().epoch);
-  const StoredRows good = stored.storage.snapshot();
-  const uint64_t calls = stored.storage.calls.all();
-  uint64_t failures = 0;
-  for (uint64_t n = 1; n <= calls && !HasFailure(); n += 1 + calls / 25) {
-    SCOPED_TRACE("call " + std::to_string(n) + " of " + std::to_string(calls));
-    const ErrorCode code = n % 2 == 0 ? ErrorCode::kStorage : ErrorCode::kInterrupted;
-    stored.roll_back(start);
-    stored.storage.fail_at(n, code);
-    const Status status = run(stored.filter);
-    if (!stored.storage.failed()) {
-      break;  // what is in memory already isn't read again
-    }
-    ++failures;
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, code);
-    stored.storage.fail_at(0);
-    stored.roll_back(start);
-    const Status again = run(stored.filter);
-    ASSERT_TRUE(again.ok()) << message_of(again);
-    ASSERT_EQ(difference(good, stored.storage.rows), "");
-  }
-  EXPECT_GT(failures, 10u);
-}
-
-TEST_P(FilterSteps, check_finds_what_no_step_leaves) {
-  StoredFilter stored(step_options());
-  (void)add_until(stored, 0, has_pages);
-  const StoredRows good = stored.storage.snapshot();
-  const int64_t next = first_row_id(decode_record(good.record).value().epoch + 1);
-  const auto expect_found = [&](const std::function<void(StoredRows&)>& damage,
-                                const std::string& message) {
-    MemoryStorage storage;
-    storage.rows = good;
-    damage(storage.rows);
-    FilterWindow window(step_options(), storage);
-    Status status = window.refresh(storage.rows.record);
-    status = status.ok() ? window.check() : std::move(status);
-    ASSERT_FALSE(status.ok()) << message;
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
-    EXPECT_NE(status.error().message.find(message), std::string::npos) << message_of(status);
-  };
-  expect_found([&](StoredRows& rows) { rows.log[next][40] ^= std::byte{1}; },
-               "log row " + std::to_string(next));
-  expect_found([&](StoredRows& rows) { rows.log.erase(next + 1); },
-               "log row " + std::to_string(next + 1) + ": is missing");
-  expect_found([&](StoredRows& rows) { rows.log[next + 100000] = rows.log[next]; },
-               "does not belong here");
-  expect_found([&](StoredRows& rows) { rows.pages[next + 3][5] ^= std::byte{1}; },
-               "page row " + std::to_string(next + 3));
-  expect_found([&](StoredRows& rows) { rows.pages.erase(next + 4); }, "is missing");
-  expect_found(
-      [&](StoredRows& rows) {
-        EpochProgress progress = *progress_in(rows);
-        ++progress.log_rows;
-        rows.progress = encode_progress(progress);
-      },
-      "which no step leaves");
-  for (size_t byte = 0; byte < good.progress.size(); ++byte) {
-    expect_found([&](StoredRows& rows) { rows.progress[byte] ^= std::byte{1}; }, "other epochs");
-  }
-  expect_found([&](StoredRows& rows) { rows.progress.pop_back(); }, "account of other epochs");
-}
-
-// A damaged row, of this epoch's log or of what others wrote for the next one, is found by whoever
-// makes that, and an insert says so.
-TEST_P(FilterSteps, nothing_damaged_is_made_into_an_epoch) {
-  StoredFilter stored(step_options());
-  const uint64_t end = add_until(stored, 0, has_pages);
-  const StoredRows good = stored.storage.snapshot();
-  const FilterRecord record = decode_record(good.record).value();
-  const auto expect_refused = [&](const std::function<void(StoredRows&)>& damage,
-                                  const std::string& part) {
-    SCOPED_TRACE(part);
-    MemoryStorage storage;
-    storage.restore(good);
-    damage(storage.rows);
-    LoggedFilter fresh(step_options(), storage);
-    EXPECT_TRUE(fresh.refresh(storage.rows.record).ok());
-    Status status;
-    uint64_t items = 0;
-    for (uint64_t i = end; status.ok() && fresh.record().epoch == record.epoch; ++i) {
-      items = fresh.items();
-      status = fresh.insert(stored.hash(i));
-    }
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt) << message_of(status);
-    EXPECT_NE(status.error().message.find(part), std::string::npos) << message_of(status);
-    EXPECT_TRUE(fresh.usable()) << "I7: nothing was written";
-    EXPECT_EQ(fresh.items(), items);
-  };
-  const int64_t next = first_row_id(record.epoch + 1);
-  for (const int64_t id :
-       {static_cast<int64_t>(record.first_row), static_cast<int64_t>(record.first_row) + 1,
-        static_cast<int64_t>(record.fold_row) - 1, next, next + 1}) {
-    expect_refused([id](StoredRows& rows) { rows.log[id][30] ^= std::byte{4}; }, "log row");
-    expect_refused([id](StoredRows& rows) { rows.log.erase(id); }, "log row");
-  }
-  expect_refused([next](StoredRows& rows) { rows.pages[next + 2][5] ^= std::byte{4}; },
-                 "page row " + std::to_string(next + 2));
-  expect_refused([next](StoredRows& rows) { rows.pages.erase(next); },
-                 "page row " + std::to_string(next));
-  const auto change_progress = [&](const std::function<void(EpochProgress&)>& change) {
-    return [&, change](StoredRows& rows) {
-      EpochProgress progress = *progress_in(rows);
-      change(progress);
-      rows.progress = encode_progress(progress);
-    };
-  };
-  expect_refused(change_progress([](EpochProgress& one) { ++one.pages; }), "page row");
-  expect_refused(change_progress([](EpochProgress& one) { one.capacity = 1; }), "too small");
-  expect_refused(change_progress([](EpochProgress& one) { one.capacity += 5000; }), "page row");
-}
-
-// An account that claims rows of the present epoch for the one before.
-TEST_P(FilterSteps, a_false_account_erases_nothing_of_the_present_epoch) {
-  StoredFilter stored(step_options());
-  const uint64_t end = add_until(stored, 0, has_pages);
-  StoredRows rows = stored.storage.snapshot();
-  const FilterRecord record = decode_record(rows.record).value();
-  EpochProgress progress = *progress_in(rows);
-  progress.old_first_row = record.first_row;
-  progress.old_log_rows = record.end_row - record.first_row;
-  progress.old_pages = 1000;
-  rows.progress = encode_progress(progress);
-  stored.roll_back(rows);
-  FilterWindow window(step_options(), stored.storage);
-  ASSERT_TRUE(window.refresh(stored.storage.rows.record).ok());
-  EXPECT_FALSE(window.check().ok());
-  uint64_t added = end;
-  Status status;
-  for (; status.ok() && added < end + 400; ++added) {
-    status = stored.filter.insert(stored.hash(added));
-  }
-  for (uint64_t row = record.first_row; row < record.end_row; ++row) {
-    ASSERT_TRUE(stored.storage.rows.log.contains(static_cast<int64_t>(row))) << row;
-  }
 }
 
 }  // namespace

@@ -35,6 +35,11 @@ TEST(EpochProgress, decode_refuses_what_cant_be) {
                             [](EpochProgress& one) { one.capacity = 0; },
                             [](EpochProgress& one) { one.capacity = kMaxCapacity + 1; },
                             [](EpochProgress& one) { one.points = 0; },
+                            [](EpochProgress& one) { one.points = one.capacity = 0; },
+                            [](EpochProgress& one) {
+                              one.points = one.capacity = one.log_rows = 0;
+                              one.pages = 1;
+                            },
                             [](EpochProgress& one) { one.epoch = kMaxEpoch + 2; },
                             [](EpochProgress& one) { one.points = NextEpoch::kPoints + 1; },
                             [](EpochProgress& one) { one.log_rows = uint64_t{1} << 41; },
@@ -103,6 +108,7 @@ TEST(NextEpoch, I3_at_the_last_step_all_rows_and_pages_stand) {
       ASSERT_TRUE(status.ok()) << message_of(status);
       EXPECT_EQ(progress.points, NextEpoch::points(step));
       EXPECT_TRUE(next.follows(progress));
+      EXPECT_EQ(next.complete(), progress.points == NextEpoch::kPoints);
       EpochProgress before = progress;
       --before.log_rows;
       EXPECT_EQ(next.follows(before), progress.log_rows == 0);

@@ -269,5 +269,65 @@ TEST_P(GrowthInSteps, an_epoch_made_of_nothing_leaves_nothing_of_the_one_before)
   }
 }
 
+// Not a constraint: OR IGNORE would leave the row out and say nothing.
+TEST_P(GrowthInSteps, rows_that_stand_in_the_way_are_damage) {
+  for (const char* table : {"f_log(id, entries)", "f_pages(id, page)"}) {
+    QuickDatabase db(":memory:");
+    make(db);
+    int64_t next = 0;
+    while (!half_made(db) && next < 20000) {
+      add(db, next, next + 100);
+      next += 100;
+    }
+    const std::string first = std::to_string((epoch(db) + 1) << 40);
+    db.run(std::string("INSERT OR REPLACE INTO ") + table + " VALUES (" + first +
+           " + 20, x'00'), (" + first + " + 40, x'00')");
+    Outcome outcome;
+    for (; outcome.code == SQLITE_OK && next < 30000; ++next) {
+      outcome = db.attempt("INSERT OR IGNORE INTO f VALUES (" + std::to_string(next) + ")");
+    }
+    EXPECT_EQ(outcome.code, SQLITE_IOERR) << "half a step is written: all is rolled back";
+    EXPECT_NE(outcome.message.find("f: corrupt: "), std::string::npos) << outcome.message;
+    EXPECT_NE(outcome.message.find("is there, where none is expected"), std::string::npos)
+        << outcome.message;
+    db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
+  }
+}
+
+TEST_P(GrowthInSteps, an_account_that_is_none_is_told_and_can_be_made_anew) {
+  for (const char* value : {"5", "x''", "NULL", "'text'", "x'00'"}) {
+    for (const char* command : {"rebuild", "clear"}) {
+      SCOPED_TRACE(std::string(value) + " " + command);
+      QuickDatabase db(":memory:");
+      make(db);
+      (void)add_until_half_made(db);
+      db.run(std::string("UPDATE f_config SET value = ") + value + " WHERE key = 'next_epoch'");
+      db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT_VTAB, {"f: "});
+      db.run(std::string("INSERT INTO f(f) VALUES ('") + command + "')");
+      db.run("INSERT INTO f(f) VALUES ('check')");
+      EXPECT_FALSE(half_made(db));
+    }
+  }
+}
+
+// Behind the back of a connection that has them in memory.
+TEST_P(GrowthInSteps, a_log_that_lost_rows_becomes_no_epoch) {
+  QuickDatabase db(":memory:");
+  make(db);
+  int64_t next = add_until_half_made(db);
+  const int64_t before = epoch(db);
+  db.run(
+      "DELETE FROM f_log WHERE id = (SELECT max(id) - 5 FROM f_log WHERE id < (SELECT max(id)"
+      " FROM f_log) >> 40 << 40)");
+  Outcome outcome;
+  for (; outcome.code == SQLITE_OK && next < 30000; ++next) {
+    outcome = db.attempt("INSERT INTO f VALUES (" + std::to_string(next) + ")");
+  }
+  EXPECT_EQ(outcome.code, SQLITE_CORRUPT_VTAB) << next;
+  EXPECT_NE(outcome.message.find("f: corrupt: log row"), std::string::npos) << outcome.message;
+  EXPECT_LE(epoch(db), before + 1) << "at most, the next one is half made";
+  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT_VTAB, {"f: corrupt: log row"});
+}
+
 }  // namespace
 }  // namespace cuckoo::test
