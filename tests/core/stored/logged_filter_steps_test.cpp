@@ -197,7 +197,7 @@ TEST_P(FilterSteps, an_epoch_that_was_made_too_small_is_made_again) {
   if (GetParam().kind != FilterKind::kCuckoo) {
     return;
   }
-  const FilterOptions coarse = steps_of(2 * kCapacity, 0.05);
+  const FilterOptions coarse = options(2 * kCapacity, 0.25, 256);
   StoredFilter stored(coarse);
   uint64_t next = 0;
   uint64_t stranger = 1000000000;
