@@ -70,8 +70,10 @@ HashSource polled(HashSource hashes, Poll poll) {
 
 template <class Visitor>
 Status HashCollection::for_each_distinct(Visitor&& visit) const {
+  constexpr size_t kAhead = 128;  // hashes; the processor alone does not read so far ahead
   auto more = more_.begin();
   for (size_t i = 0; i < last_.size();) {
+    __builtin_prefetch(last_.data() + i + kAhead);
     size_t end = i + 1;
     while (end < last_.size() && last_[end] == last_[i]) {
       ++end;
@@ -123,6 +125,7 @@ Status HashCollection::sort(const Poll& poll) {
   if (sorted_) {
     return {};
   }
+  counts_.reset();
   std::vector<std::span<const uint64_t>> parts(parts_.begin(), parts_.end());
   parts.emplace_back(last_);
   CUCKOO_ASSIGN_OR_RETURN(last_, sorted_by_hash(parts, width_, poll));
@@ -147,6 +150,7 @@ void HashCollection::make_unique() {
   last_.erase(std::unique(last_.begin(), last_.end()), last_.end());
   last_.shrink_to_fit();
   more_.clear();
+  counts_.reset();
 }
 
 Status HashCollection::compact(bool with_copies, const Poll& poll) {
@@ -176,12 +180,16 @@ uint64_t HashCollection::words() const noexcept {
 Result<HashCounts> HashCollection::count(const Poll& poll) {
   CUCKOO_TRY(check_interrupt(poll));
   CUCKOO_TRY(sort(poll));
+  if (counts_) {
+    return *counts_;
+  }
   HashCounts counts;
   CUCKOO_TRY(for_each_distinct([&](uint64_t, uint64_t count) -> Status {
     counts.items += count;
     counts.entries += count <= kMaxCopiesInBuckets ? count : 1;
     return ++counts.distinct % kHashesPerPoll == 0 ? check_interrupt(poll) : Status();
   }));
+  counts_ = counts;
   return counts;
 }
 

@@ -119,6 +119,7 @@ class HashCollection {
   LargeVector<uint64_t> last_;
   std::vector<Copies> more_;  // of hashes above, in addition
   bool sorted_ = true;
+  std::optional<HashCounts> counts_;  // of what is sorted, if it was counted
 };
 
 }  // namespace cuckoo

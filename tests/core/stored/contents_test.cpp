@@ -461,5 +461,33 @@ TEST(HashCollection, narrowed_knows_no_more_than_the_leading_bits) {
   EXPECT_EQ(counts_of(narrowed.hashes(true)), counts_of(narrow.hashes(true)));
 }
 
+// What was counted before is of no use then.
+TEST(HashCollection, counts_what_is_there_after_every_change) {
+  HashCollection collection(HashWidth::k63Bits);
+  const auto expect = [&](uint64_t items, uint64_t distinct) {
+    for (int again = 0; again < 2; ++again) {
+      const Result<HashCounts> counts = collection.count();
+      ASSERT_TRUE(counts.ok());
+      EXPECT_EQ(counts.value().items, items);
+      EXPECT_EQ(counts.value().distinct, distinct);
+    }
+  };
+  expect(0, 0);
+  for (uint64_t i = 0; i < 300; ++i) {
+    collection.add(nth_hash(i % 200));
+  }
+  expect(300, 200);
+  collection.add(nth_hash(1000));
+  expect(301, 201);
+  collection.add(nth_hash(1000), 100);
+  expect(401, 201);
+  ASSERT_TRUE(collection.compact(true, nullptr).ok());
+  expect(401, 201);
+  collection.narrow(HashWidth::k47Bits);
+  expect(401, 201);
+  collection.make_unique();
+  expect(201, 201);
+}
+
 }  // namespace
 }  // namespace cuckoo
