@@ -164,6 +164,30 @@ TEST_P(FilterSteps, a_log_that_is_mostly_dead_is_compacted_in_steps) {
   EXPECT_LT(longest, 12 * kCapacity);
 }
 
+// Who folds all before each union makes no step, so nothing else would compact it.
+TEST_P(FilterSteps, a_compaction_does_not_wait_for_steps_that_never_come) {
+  if (!multiset()) {
+    return;
+  }
+  const FilterOptions same = steps_of(2 * kCapacity, 0.001);
+  StoredFilter stored(same);
+  stored.add(0, 2 * kCapacity);
+  stored.commit();
+  uint64_t next = 0;
+  while (next < 8 * kCapacity && !HasFailure()) {
+    for (uint64_t i = 0; i < 4 * kTransaction; ++i, ++next) {
+      ASSERT_TRUE(stored.remove(stored.hash(next)));
+      stored.add(2 * kCapacity + next, 2 * kCapacity + next + 1);
+    }
+    ASSERT_TRUE(stored.filter.fold().ok());
+    stored.commit();
+    EXPECT_EQ(stored.filter.tail_entries(), 0u) << "no steps are over";
+    EXPECT_LT(stored.filter.log_entries(), 9 * kCapacity) << next << " keys were replaced";
+  }
+  EXPECT_EQ(stored.missing(next, next + 2 * kCapacity), 0u);
+  expect_good(stored.storage, same);
+}
+
 // The remove of a key that was never added takes a key out that shares its cell. In another
 // geometry many of them share it no longer: those removes are forgotten.
 TEST_P(FilterSteps, wrong_removes_are_repaired_as_far_as_can_be_told) {
