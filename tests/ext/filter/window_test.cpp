@@ -4,6 +4,7 @@
 #include <memory>
 #include <random>
 
+#include "tests/slow.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -92,9 +93,11 @@ TEST_P(Window, takes_up_to_64_generations) {
   db.run(create("generations = 64, capacity = 20, fpr = 1e-5"));
   for (int turn = 0; turn < 130; ++turn) {
     db.run("INSERT INTO f " + numbers(turn * 100, turn * 100 + 9));
-    const int first = std::max(0, turn - 63);
-    EXPECT_EQ(present(db, first * 100, turn * 100 + 9), (turn - first + 1) * 10);
-    EXPECT_LE(first == 0 ? 0 : present(db, 0, first * 100 - 1), 1);
+    if (turn % (kSlow ? 9 : 1) == 0) {
+      const int first = std::max(0, turn - 63);
+      EXPECT_EQ(present(db, first * 100, turn * 100 + 9), (turn - first + 1) * 10);
+      EXPECT_LE(first == 0 ? 0 : present(db, 0, first * 100 - 1), 1);
+    }
     rotate(db);
   }
   check(db);
