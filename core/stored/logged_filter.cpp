@@ -224,11 +224,12 @@ Status LoggedFilter::fold() {
     return {};
   }
   CUCKOO_TRY(pages_.load_all(record_));
-  const NetEntries entries = tail_.net_entries(base());
+  NetEntries entries = tail_.net_entries(base());
   const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),
                                                                 entries.adds, record_.capacity);
   if (must_grow || (must_compact() && !compaction_waits())) {
-    return replay_into_epoch(record_.capacity, false);
+    return tail_.adds_alone() ? replay_into_epoch(record_.capacity, false, std::move(entries.adds))
+                              : replay_into_epoch(record_.capacity, false);
   }
   CUCKOO_TRY(poison_.writing([&] { return fold_into_pages(entries); }));
   if (!outgrown()) {  // what would_outgrow() could not tell

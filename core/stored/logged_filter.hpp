@@ -257,7 +257,8 @@ class LoggedFilter {
 
   LogExtent log_extent(Extent which) const noexcept;
   Result<uint64_t> next_epoch() const;
-  Status replay_into_epoch(uint64_t capacity, bool grow);
+  Status replay_into_epoch(uint64_t capacity, bool grow,
+                           std::optional<LargeVector<uint64_t>> tail = std::nullopt);
   uint64_t capacity_for(uint64_t needed, uint64_t capacity, bool grow) const noexcept;
   uint64_t needed_capacity(const LogReplay& replay) const noexcept;
   bool compaction_due(uint64_t length, uint64_t dead) const noexcept;

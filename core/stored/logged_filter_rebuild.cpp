@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/bytes.hpp"
+#include "core/stored/hash_sort.hpp"
 #include "core/stored/logged_filter.hpp"
 
 namespace cuckoo {
@@ -85,15 +86,18 @@ uint64_t LoggedFilter::capacity_for(uint64_t needed, uint64_t capacity, bool gro
   return capacity;
 }
 
-// `grow`: to more than what is needed, whatever the capacity.
-Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow) {
+// `grow`: to more than what is needed, whatever the capacity. `tail`: its entries, if they are known
+// to be adds alone, in ascending order; else they are read back.
+Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow,
+                                       std::optional<LargeVector<uint64_t>> tail) {
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t epoch, next_epoch());
   CUCKOO_TRY(poison_.writing([&]() -> Status {
     CUCKOO_TRY(erase_other_epochs());  // all of it is made anew
-    return tail_.write(storage_);
+    return tail ? Status() : tail_.write(storage_);
   }));
   LogReplay replay(storage_, options_.width, options_.unique);
-  CUCKOO_TRY(replay.read(log_extent(Extent::kAll)));
+  CUCKOO_TRY(tail ? replay.read(log_extent(Extent::kFolded), std::move(*tail))
+                  : replay.read(log_extent(Extent::kAll)));
   const uint64_t needed = needed_capacity(replay);
   FilterContents contents;
   contents.capacity = capacity_for(needed, capacity, grow);
@@ -335,7 +339,7 @@ Result<std::shared_ptr<LogReplay>> LoggedFilter::replay_with_tail() {
   CUCKOO_TRY(expect_hashes());
   CUCKOO_ASSIGN_OR_RETURN(const std::vector<uint64_t> tail, tail_.entries_in_order(storage_));
   auto replay = std::make_shared<LogReplay>(storage_, options_.width, options_.unique);
-  CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), tail));
+  CUCKOO_TRY(replay->read(log_extent(Extent::kFolded), sorted_by_hash(tail, options_.width)));
   return replay;
 }
 

@@ -84,7 +84,8 @@ uint64_t Counting::left(uint64_t count, std::span<const uint64_t> entries,
   return multiset && !unique ? count : std::min<uint64_t>(count, 1);
 }
 
-Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind) {
+Status LogReplay::read(const LogExtent& extent, LargeVector<uint64_t> behind) {
+  constexpr uint64_t kMostReserved = uint64_t{1} << 23;  // a record may claim any number of entries
   first_row_ = first_raw_row_ = extent.first_row;
   start_items_ = extent.start_items;
   multiset_ = extent.multiset;
@@ -100,7 +101,10 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
           first_raw_row_ = id + 1;
           return std::optional<uint64_t>();  // merge() decodes them, and looks at their items
         }
-        raw_items_ = raw_items_.value_or(row.header.items_before);
+        if (!raw_items_) {
+          raw_items_ = row.header.items_before;
+          raw_.reserve(std::min(extent.end_position - row.header.position, kMostReserved));
+        }
         uint64_t added = 0;
         for (size_t i = 0; i < row.header.entries; ++i) {
           raw_.push_back(raw_entry(row, i, width_));
@@ -108,9 +112,14 @@ Status LogReplay::read(const LogExtent& extent, std::span<const uint64_t> behind
         }
         return std::optional(added);
       }));
-  raw_.insert(raw_.end(), behind.begin(), behind.end());
-  raw_ = sorted_by_hash(raw_, width_);
   const uint64_t most = extent.end_position - extent.start_position + behind.size();
+  if (raw_.empty()) {
+    raw_ = std::move(behind);
+  } else {
+    const std::span<const uint64_t> parts[] = {raw_, behind};
+    raw_ = sorted_by_hash(parts, width_);
+    LargeVector<uint64_t>().swap(behind);
+  }
   const bool keeps = most_kept_ > 0 && most <= most_kept_;
   all_kept_ = false;
   kept_.clear();

@@ -105,8 +105,8 @@ class LogReplay {
             uint64_t most_kept = kMostKept)
       : storage_(storage), width_(width), unique_(unique), most_kept_(most_kept) {}
 
-  // `behind`: entries that follow the extent's, in memory only.
-  Status read(const LogExtent& extent, std::span<const uint64_t> behind = {});
+  // `behind`: entries that follow the extent's, in memory only, sorted_by_hash().
+  Status read(const LogExtent& extent, LargeVector<uint64_t> behind = {});
   Status merge(const CountedHashSink& sink) const;
   // Without I3: the sum of a hash's entries, which may be below zero, or zero. Of a replay that
   // keeps nothing.

@@ -205,6 +205,33 @@ TEST_P(LoggedFilterLog, many_adds_in_one_transaction_are_folded_with_it) {
   expect_good();
 }
 
+// Where nobody asked, a growth takes the tail's hashes from memory.
+TEST_P(LoggedFilterLog, whether_somebody_asks_makes_no_difference_to_what_is_stored) {
+  if (!growth()) {
+    return;
+  }
+  MemoryStorage other_storage;
+  LoggedFilter other(options(), other_storage);
+  ASSERT_TRUE(other.create().ok());
+  uint64_t next = 0;
+  for (const uint64_t keys : {700, 900, 30000, 200, 100000, 3000, 5}) {
+    for (const uint64_t end = next + keys; next < end; ++next) {
+      const uint64_t hash = nth_hash(next % 7 == 0 ? next / 2 : next);  // some are added again
+      add(hash);
+      if (next % 100 == 0) {
+        EXPECT_TRUE(has(hash));
+      }
+      ASSERT_TRUE(other.insert(hash).ok());
+    }
+    commit();
+    ASSERT_TRUE(other.fold_rest().ok() && other.flush().ok());
+    other.committed();
+    EXPECT_EQ(test::difference(storage_.rows, other_storage.rows), "") << next << " keys";
+  }
+  EXPECT_GE(filter_.record().epoch, 4u);
+  expect_good();
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, LoggedFilterLog,
                          ::testing::Values(FilterCase{FilterKind::kCuckoo, false},
                                            FilterCase{FilterKind::kCuckoo, true},

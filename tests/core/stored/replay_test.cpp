@@ -8,6 +8,7 @@
 
 #include "core/base/checksum.hpp"
 #include "core/filter/cuckoo_filter.hpp"
+#include "core/stored/hash_sort.hpp"
 #include "tests/core/stored/test_log.hpp"
 
 namespace cuckoo {
@@ -184,7 +185,7 @@ TEST(LogReplay, entries_behind_the_log_follow_its_own) {
     LogReplay replay(log.storage, kWidth);
     const std::vector<uint64_t> behind = {nth_hash(2) | remove, nth_hash(9) | remove, nth_hash(9),
                                           nth_hash(1) | remove, nth_hash(5)};
-    ASSERT_TRUE(replay.read(log.extent(), behind).ok());
+    ASSERT_TRUE(replay.read(log.extent(), sorted_by_hash(behind, kWidth)).ok());
     const std::map<uint64_t, uint64_t> expected = {
         {nth_hash(1), 2}, {nth_hash(5), 1}, {nth_hash(9), 1}};
     EXPECT_EQ(merged(replay), expected);
