@@ -73,7 +73,7 @@ Status HashCollection::for_each_distinct(Visitor&& visit) const {
   constexpr size_t kAhead = 128;  // hashes; the processor alone does not read so far ahead
   auto more = more_.begin();
   for (size_t i = 0; i < last_.size();) {
-    __builtin_prefetch(last_.data() + i + kAhead);
+    __builtin_prefetch(&last_[std::min(i + kAhead, last_.size() - 1)]);
     size_t end = i + 1;
     while (end < last_.size() && last_[end] == last_[i]) {
       ++end;

@@ -91,7 +91,7 @@ void LogTail::index(const Filter& base) {
 }
 
 NetEntries LogTail::net_entries(const Filter& base) {
-  if (adds_alone()) {
+  if (nets_.empty()) {
     return {{}, sorted_by_hash(unindexed_, width_)};
   }
   index(base);

@@ -59,8 +59,6 @@ class LogTail {
   const PendingRemoves& pending_removes() const noexcept { return pending_removes_; }
   uint64_t removes() const noexcept { return removes_; }  // remove entries
   NetEntries net_entries(const Filter& base);
-  // Are net_entries() the entries themselves? That is known of a multiset while nobody asked.
-  bool adds_alone() const noexcept { return nets_.empty(); }
   uint64_t items() const noexcept { return items_; }
 
   void add(uint64_t hash);                         // to a multiset

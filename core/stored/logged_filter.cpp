@@ -228,8 +228,10 @@ Status LoggedFilter::fold() {
   const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),
                                                                 entries.adds, record_.capacity);
   if (must_grow || (must_compact() && !compaction_waits())) {
-    return tail_.adds_alone() ? replay_into_epoch(record_.capacity, false, std::move(entries.adds))
-                              : replay_into_epoch(record_.capacity, false);
+    if (entries.adds.size() == tail_entries()) {  // a remove would be missing, and what it removes
+      return replay_into_epoch(record_.capacity, false, std::move(entries.adds));
+    }
+    return replay_into_epoch(record_.capacity, false);
   }
   CUCKOO_TRY(poison_.writing([&] { return fold_into_pages(entries); }));
   if (!outgrown()) {  // what would_outgrow() could not tell

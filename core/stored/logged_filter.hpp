@@ -39,11 +39,12 @@
 // entries as the filter has items, 2^23 at most (2^22 of a set, whose tail is always indexed), so
 // that the pages are gone over, and made anew, few times; and what is left is folded at its end.
 // Adds are put into the tail's index when somebody asks for it: a bulk load never does.
-// Rebuild: the log is read, entries cancel in log order with a floor at zero (a remove that no add
-// precedes was of a key never added: dropping it repairs what it broke), and a new epoch of pages
-// and a compacted log is written. A fold becomes a rebuild when the filter would be too full (a
-// cuckoo filter: its entries exceed the capacity, a cell of the overflow table being one; a Bloom
-// filter: see Filter::full), to 1.5 times what is in it, or when more than half of the log is dead.
+// Rebuild: the log is read, but for a tail of adds alone, which are in memory; entries cancel in
+// log order with a floor at zero (a remove that no add precedes was of a key never added: dropping
+// it repairs what it broke), and a new epoch of pages and a compacted log is written. A fold
+// becomes a rebuild when the filter would be too full (a cuckoo filter: its entries exceed the
+// capacity, a cell of the overflow table being one; a Bloom filter: see Filter::full), to 1.5 times
+// what is in it, or when more than half of the log is dead.
 // Steps: a large filter for which a fold may become a rebuild makes the next epoch in 256 steps
 // while the tail fills (core/stored/next_epoch.hpp). At the fold that epoch takes its place, with
 // the tail behind it; what is left of the epoch before is erased in steps, too. So its longest

@@ -86,8 +86,8 @@ uint64_t LoggedFilter::capacity_for(uint64_t needed, uint64_t capacity, bool gro
   return capacity;
 }
 
-// `grow`: to more than what is needed, whatever the capacity. `tail`: its entries, ascending, if it
-// is known to have adds alone; else they are read back.
+// `grow`: to more than what is needed, whatever the capacity. `tail`: its entries, ascending, if
+// all of them are adds; else they are read back.
 Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow,
                                        std::optional<LargeVector<uint64_t>> tail) {
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t epoch, next_epoch());

@@ -1,6 +1,7 @@
 #include "core/stored/replay.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "core/filter/bucket.hpp"
 #include "core/stored/hash_sort.hpp"
@@ -85,7 +86,6 @@ uint64_t Counting::left(uint64_t count, std::span<const uint64_t> entries,
 }
 
 Status LogReplay::read(const LogExtent& extent, LargeVector<uint64_t> behind) {
-  constexpr uint64_t kMostReserved = uint64_t{1} << 23;  // a record may claim any number of entries
   first_row_ = first_raw_row_ = extent.first_row;
   start_items_ = extent.start_items;
   multiset_ = extent.multiset;
@@ -101,10 +101,7 @@ Status LogReplay::read(const LogExtent& extent, LargeVector<uint64_t> behind) {
           first_raw_row_ = id + 1;
           return std::optional<uint64_t>();  // merge() decodes them, and looks at their items
         }
-        if (!raw_items_) {
-          raw_items_ = row.header.items_before;
-          raw_.reserve(std::min(extent.end_position - row.header.position, kMostReserved));
-        }
+        raw_items_ = raw_items_.value_or(row.header.items_before);
         uint64_t added = 0;
         for (size_t i = 0; i < row.header.entries; ++i) {
           raw_.push_back(raw_entry(row, i, width_));
@@ -112,6 +109,9 @@ Status LogReplay::read(const LogExtent& extent, LargeVector<uint64_t> behind) {
         }
         return std::optional(added);
       }));
+  assert(std::is_sorted(behind.begin(), behind.end(), [](uint64_t a, uint64_t b) {
+    return (a & ~kRemoveBit) < (b & ~kRemoveBit);
+  }));
   const uint64_t most = extent.end_position - extent.start_position + behind.size();
   if (raw_.empty()) {
     raw_ = std::move(behind);

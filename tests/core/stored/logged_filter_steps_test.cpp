@@ -181,7 +181,6 @@ TEST_P(FilterSteps, a_compaction_does_not_wait_for_steps_that_never_come) {
     }
     ASSERT_TRUE(stored.filter.fold().ok());
     stored.commit();
-    EXPECT_EQ(stored.filter.tail_entries(), 0u) << "no steps are over";
     EXPECT_LT(stored.filter.log_entries(), 9 * kCapacity) << next << " keys were replaced";
   }
   EXPECT_EQ(stored.missing(next, next + 2 * kCapacity), 0u);

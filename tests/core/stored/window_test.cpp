@@ -13,7 +13,6 @@
 #include "tests/core/stored/memory_storage.hpp"
 #include "tests/core/stored/stored_window.hpp"
 #include "tests/model_seeds.hpp"
-#include "tests/slow.hpp"
 
 namespace cuckoo {
 namespace {
@@ -362,9 +361,6 @@ TEST_P(FilterWindows, clear_forgets_every_generation) {
 TEST_P(FilterWindows, a_follower_may_skip_any_number_of_rotations) {
   for (const uint64_t skipped :
        {uint64_t{1}, generations() - 1, generations(), generations() + 3}) {
-    if (test::kSlow && skipped != generations() + 3) {
-      continue;
-    }
     StoredWindow stored(options(60));
     const uint64_t held = 100 * (generations() + 2);
     FilterWindow follower(stored.window.options(), stored.storage);

@@ -2,7 +2,6 @@
 // afterwards the ring is what it was, or what the statement makes of it.
 #include <string>
 
-#include "tests/slow.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -31,7 +30,7 @@ TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
         "SELECT node FROM ring WHERE key = 'k' AND replicas = 3", "SELECT * FROM ring",
         "SELECT * FROM hash_ring_moves('ring', 'add', 'd')"}) {
     int failures = 0;
-    for (int64_t limit = 500; limit < 12'000'000; limit += limit / (kSlow ? 1 : 4) + 100) {
+    for (int64_t limit = 500; limit < 12'000'000; limit += limit / 4 + 100) {
       QuickDatabase db(path);
       db.run("SELECT count(*) FROM sqlite_schema");
       db.run("BEGIN");
