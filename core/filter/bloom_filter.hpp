@@ -70,6 +70,8 @@ class BloomFilter final : public Filter {
 
   // The hot path. Stops at the first pair of cells (blocked: looks at all blocks at once).
   Answer probe(uint64_t hash) const noexcept override;
+  // Brings near what probe() will look at, or most of it. Its pages are in memory.
+  void prefetch(uint64_t hash) const noexcept;
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
   uint64_t copies(uint64_t cell) const noexcept override;
 

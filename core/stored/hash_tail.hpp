@@ -48,6 +48,15 @@ class HashTail {
     return nets_[i];
   }
 
+  // Brings near what net() and at() will look at.
+  void prefetch(uint64_t hash) const noexcept {
+    if (!keys_.empty()) {
+      const size_t i = slot(hash);
+      __builtin_prefetch(&keys_[i], 1);
+      __builtin_prefetch(&nets_[i], 1);
+    }
+  }
+
   bool empty() const noexcept { return used_ == 0; }
   size_t size() const noexcept { return used_; }
   size_t memory_bytes() const noexcept {

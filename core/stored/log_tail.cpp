@@ -1,6 +1,7 @@
 #include "core/stored/log_tail.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
 #include <string>
 
@@ -31,7 +32,7 @@ LogTail::LogTail(const FilterOptions& options)
 
 void LogTail::start(const FilterRecord& record) noexcept {
   nets_.clear();
-  unindexed_.clear();
+  waiting_.clear();
   pending_removes_.clear();
   removes_ = 0;
   items_ = record.fold_items;
@@ -79,12 +80,13 @@ void LogTail::apply(uint64_t entry, const Filter& base) {
   }
 }
 
-// All or nothing: what is indexed leaves unindexed_ from its end; adds alone come in any order.
+// All or nothing: what is indexed leaves the list from its end; adds alone come in any order.
 void LogTail::index(const Filter& base) {
-  while (!unindexed_.empty()) {
-    const uint64_t hash = unindexed_.back();
+  assert(multiset_ || indexed());
+  while (!waiting_.empty()) {
+    const uint64_t hash = waiting_.back();
     nets_.at(hash);  // may allocate: before anything changes
-    unindexed_.pop_back();
+    waiting_.pop_back();
     --items_;  // counted when it was added
     apply(hash, base);
   }
@@ -92,7 +94,7 @@ void LogTail::index(const Filter& base) {
 
 NetEntries LogTail::net_entries(const Filter& base) {
   if (nets_.empty()) {
-    return {{}, sorted_by_hash(unindexed_, width_)};
+    return {{}, sorted_by_hash(waiting_, width_)};
   }
   index(base);
   LargeVector<uint64_t> removes;
@@ -104,12 +106,17 @@ NetEntries LogTail::net_entries(const Filter& base) {
   return {sorted_by_hash(removes, width_), sorted_by_hash(adds, width_)};
 }
 
+void LogTail::wait(uint64_t hash) {
+  waiting_.push_back(hash);
+  nets_.prefetch(hash);
+}
+
 void LogTail::add(uint64_t hash) {
-  unindexed_.push_back(hash);
+  waiting_.push_back(hash);
   try {
     append(hash);
   } catch (...) {
-    unindexed_.pop_back();
+    waiting_.pop_back();
     throw;
   }
   ++items_;
@@ -273,7 +280,7 @@ Result<std::vector<uint64_t>> LogTail::entries_in_order(FilterStorage& storage) 
 
 size_t LogTail::memory_bytes() const noexcept {
   return nets_.memory_bytes() + pending_removes_.size() * 4 * sizeof(uint64_t) +
-         unindexed_.capacity() * sizeof(uint64_t) + (unwritten_.size() + 1) * row_bytes_;
+         waiting_.capacity() * sizeof(uint64_t) + (unwritten_.size() + 1) * row_bytes_;
 }
 
 }  // namespace cuckoo

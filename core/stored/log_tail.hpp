@@ -1,15 +1,16 @@
 // The tail of a filter's log: the entries that are not folded into its pages yet, and the rows they
 // stand in, written or not.
 //
-// Entries are summed by their hash. Adds to a multiset wait in a list until somebody asks
-// (index()): a bulk load never does.
+// Entries are summed by their hash. The last adds may wait in a list: a multiset's until somebody
+// asks (index()), which a bulk load never does; they are in the rows already. A set's until it is
+// known whether they are new (LoggedFilter::settle()); they are in no row yet, and no items.
 //
 // Invariants
 //   I1  when indexed(): net(hash) is the hash's adds minus its removes in the tail; for a set, 1
 //       when it is there.
 //   I2  when indexed(): pending_removes() of a cell is the number of removes in the tail, of all
 //       hashes of that cell, that no add in the tail makes up for.
-//   I3  items() is what the filter holds behind the tail's last entry.
+//   I3  items() is what the filter holds behind the tail's last entry; what waits in a set is none.
 //   I4  rows have ascending ids without a gap. All but the last are full.
 //   I5  when memory runs out (std::bad_alloc), the tail holds the entries that it held before.
 #pragma once
@@ -53,13 +54,18 @@ class LogTail {
   void start(const FilterRecord& record) noexcept;
 
   // Entries.
-  bool indexed() const noexcept { return unindexed_.empty(); }
-  void index(const Filter& base);
+  bool indexed() const noexcept { return waiting_.empty(); }
+  void index(const Filter& base);                                        // a multiset's
   int32_t net(uint64_t hash) const noexcept { return nets_.net(hash); }  // indexed()
   const PendingRemoves& pending_removes() const noexcept { return pending_removes_; }
   uint64_t removes() const noexcept { return removes_; }  // remove entries
   NetEntries net_entries(const Filter& base);
   uint64_t items() const noexcept { return items_; }
+
+  // A set's adds that wait, in order.
+  std::span<const uint64_t> waiting() const noexcept { return waiting_; }
+  void wait(uint64_t hash);
+  void forget_waiting() noexcept { waiting_.clear(); }
 
   void add(uint64_t hash);                         // to a multiset
   void add_to_set(uint64_t hash, bool is_new);     // is_new: it is one item more
@@ -111,7 +117,7 @@ class LogTail {
   bool multiset_;
 
   HashTail nets_;
-  LargeVector<uint64_t> unindexed_;  // the last adds, in order, that are not in nets_ yet
+  LargeVector<uint64_t> waiting_;  // the last adds, in order, that are not in nets_ yet
   PendingRemoves pending_removes_;
   uint64_t removes_ = 0;
   uint64_t items_ = 0;

@@ -1,6 +1,7 @@
 #include "core/stored/logged_filter.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 #include "core/filter/sizing.hpp"
@@ -62,7 +63,7 @@ uint64_t LoggedFilter::count(uint64_t hash) {
   if (!multiset()) {
     return contains(hash) ? 1 : 0;
   }
-  tail_.index(base());
+  index_tail();
   const int32_t net = tail_.net(hash);
   const uint64_t own = net > 0 ? static_cast<uint64_t>(net) : 0;
   return own + base().count(hash, tail_.pending_removes());
@@ -120,12 +121,7 @@ Status LoggedFilter::insert_into_set(uint64_t hash) {
     CUCKOO_TRY(work());
   }
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
-  const bool is_new = !present;
-  // A hash that only looks present is logged all the same: the next rebuild would lose it.
-  if (!is_new && (!keeps_hashes() || tail_.net(hash) > 0)) {
-    return {};
-  }
-  if (is_new) {
+  if (!present) {
     if (items() >= item_limit_) {
       return full_error();
     }
@@ -133,9 +129,67 @@ Status LoggedFilter::insert_into_set(uint64_t hash) {
       CUCKOO_TRY(make_room());
     }
   }
-  tail_.add_to_set(hash, is_new);
+  add_to_set(hash, present);
+  return {};
+}
+
+// A hash that only looks present is logged all the same: the next rebuild would lose it.
+void LoggedFilter::add_to_set(uint64_t hash, bool present) {
+  if (!present || (keeps_hashes() && tail_.net(hash) <= 0)) {
+    tail_.add_to_set(hash, !present);
+    dirty_ = true;
+  }
+}
+
+// --- adds that wait ------------------------------------------------------------------------------
+
+// I8, for one more.
+bool LoggedFilter::may_wait() const noexcept {
+  const uint64_t waiting = tail_.waiting().size();
+  if (!folded_in_transaction_ || !pages_.all_loaded() || tail_entries() + waiting >= next_work_ ||
+      items() + waiting >= item_limit_) {
+    return false;
+  }
+  const uint64_t unfolded = items() - std::min(items(), record_.fold_items);
+  return keeps_hashes() || !base().full(items() + waiting, unfolded + waiting, record_.capacity);
+}
+
+Status LoggedFilter::insert_soon(uint64_t hash) {
+  constexpr size_t kMostWaiting = 64;
+  if (multiset()) {
+    return insert_into_multiset(hash);
+  }
+  if (tail_.waiting().size() == kMostWaiting) {
+    settle();
+  }
+  if (!may_wait()) {
+    settle();
+    return insert_into_set(hash);
+  }
+  tail_.wait(hash);
+  static_cast<const BloomFilter&>(base()).prefetch(hash);
   dirty_ = true;
   return {};
+}
+
+void LoggedFilter::settle() {
+  if (multiset() || tail_.indexed()) {
+    return;
+  }
+  for (const uint64_t hash : tail_.waiting()) {
+    const Answer answer = probe_indexed(hash);
+    assert(answer != Answer::kNotLoaded);
+    add_to_set(hash, answer == Answer::kPresent);
+  }
+  tail_.forget_waiting();
+}
+
+void LoggedFilter::index_tail() {
+  if (multiset()) {
+    tail_.index(base());
+  } else {
+    settle();
+  }
 }
 
 Result<bool> LoggedFilter::remove(uint64_t hash) {
@@ -220,6 +274,7 @@ bool LoggedFilter::outgrown() const noexcept {
 }
 
 Status LoggedFilter::fold() {
+  assert(multiset() || tail_.indexed());
   if (tail_entries() == 0) {
     return {};
   }
@@ -301,6 +356,7 @@ Status LoggedFilter::forget_folded_log(FilterStorage& storage, FilterRecord& rec
 
 // All that is pending; the record, a copy or its own, says what is stored then.
 Status LoggedFilter::write_to(FilterStorage& storage, FilterRecord& record) const {
+  assert(multiset() || tail_.indexed());
   CUCKOO_TRY(forget_folded_log(storage, record));
   CUCKOO_TRY(tail_.write_to(storage));
   CUCKOO_TRY(pages_.write_to(storage, record));

@@ -33,12 +33,15 @@
 //   I7  an operation that fails with kInvalid or kFull left the items as they were. So did one that
 //       met kCorrupt before it changed pages or storage. A failure in the middle of that, of
 //       whatever kind, poisons the filter: every call fails until forget().
+//   I8  what waits (insert_soon()) is settled without storage, a fold or an error, but for memory.
 //
 // Fold: removes first, then adds, each in hash order; when the tail holds fold_threshold() entries.
 // A transaction that folded once adds much at once: there the tail may grow to three times as many
-// entries as the filter has items, 2^23 at most (2^22 of a set, whose tail is always indexed), so
+// entries as the filter has items, 2^23 at most (2^20 of a set, whose tail is always indexed), so
 // that the pages are gone over, and made anew, few times; and what is left is folded at its end.
-// Adds are put into the tail's index when somebody asks for it: a bulk load never does.
+// Adds are put into a multiset's index when somebody asks for it: a bulk load never does. Of each
+// add to a set it must be known whether it is new: there some dozens wait, and their places in
+// index and pages are on their way from memory meanwhile.
 // Rebuild: the log is read, but for a tail of adds alone, which are in memory; entries cancel in
 // log order with a floor at zero (a remove that no add precedes was of a key never added: dropping
 // it repairs what it broke), and a new epoch of pages and a compacted log is written. A fold
@@ -118,19 +121,9 @@ class LoggedFilter {
   // kNotLoaded: load() it and ask again.
   [[gnu::always_inline]] Answer probe(uint64_t hash) {
     if (!tail_.indexed()) [[unlikely]] {
-      tail_.index(base());
+      index_tail();
     }
-    if (tail_.net(hash) > 0) {
-      return Answer::kPresent;
-    }
-    const Answer answer = pages_.probe(hash);
-    if (tail_.pending_removes().empty()) [[likely]] {
-      return answer;  // no branch on the answer: half of the time it would be mispredicted
-    }
-    if (answer != Answer::kPresent) {
-      return answer;
-    }
-    return base().count(hash, tail_.pending_removes()) > 0 ? Answer::kPresent : Answer::kAbsent;
+    return probe_indexed(hash);
   }
   // Loads the hash's pages if they are needed.
   Result<bool> load_and_probe(uint64_t hash);
@@ -139,6 +132,12 @@ class LoggedFilter {
   uint64_t count(uint64_t hash);
 
   Status insert(uint64_t hash);
+  // The same; but to a set, in a transaction that adds much, the add may wait. Whatever is called
+  // behind it, but for another one, probe() and what asks by it, needs settle() first.
+  Status insert_soon(uint64_t hash);
+  // What waits is added (I8). When memory runs out (std::bad_alloc) all of it still waits; what was
+  // added already is found then.
+  void settle();
   // One occurrence; false when it is definitely absent. Loads the pages itself. Multisets only.
   Result<bool> remove(uint64_t hash);
   // What becomes of a hash that is present, or seems to be.
@@ -229,7 +228,7 @@ class LoggedFilter {
  private:
   // A tail takes 8 bytes an entry, or 24 when it is indexed, as a set's always is; and 6 of rows.
   static constexpr uint64_t kMaxBulkEntries = uint64_t{1} << 23;
-  static constexpr uint64_t kMaxBulkSetEntries = uint64_t{1} << 22;
+  static constexpr uint64_t kMaxBulkSetEntries = uint64_t{1} << 20;
 
   // Which entries of the log.
   enum class Extent { kAll, kFolded };
@@ -239,8 +238,26 @@ class LoggedFilter {
   uint64_t item_limit() const noexcept;
   void set_limits() noexcept;
 
+  // With nothing that waits.
+  [[gnu::always_inline]] Answer probe_indexed(uint64_t hash) {
+    if (tail_.net(hash) > 0) {
+      return Answer::kPresent;
+    }
+    const Answer answer = pages_.probe(hash);
+    if (tail_.pending_removes().empty()) [[likely]] {
+      return answer;  // no branch on the answer: half of the time it would be mispredicted
+    }
+    if (answer != Answer::kPresent) {
+      return answer;
+    }
+    return base().count(hash, tail_.pending_removes()) > 0 ? Answer::kPresent : Answer::kAbsent;
+  }
+  void index_tail();
+
   Status insert_into_multiset(uint64_t hash);
   Status insert_into_set(uint64_t hash);
+  void add_to_set(uint64_t hash, bool present);
+  bool may_wait() const noexcept;
   Status make_room();
   void append_add(uint64_t hash);
 

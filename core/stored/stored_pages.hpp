@@ -47,6 +47,7 @@ class StoredPages {
     return cuckoo::probe(*filter_, hash);
   }
 
+  bool all_loaded() const noexcept { return all_loaded_; }
   // Into memory: the pages of a hash, those with these numbers, all.
   Status load(uint64_t hash, const FilterRecord& record);
   Status load(std::span<const uint64_t> indexes, const FilterRecord& record);

@@ -54,7 +54,7 @@ void LiveFilter::adopt_options() noexcept {
   store_.set_several_generations(options.generations > 1);
 }
 
-void LiveFilter::follow() {
+void LiveFilter::follow_storage() {
   expect_own_name();
   if (!damage_.empty()) [[unlikely]] {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
@@ -150,11 +150,16 @@ uint64_t LiveFilter::count(const KeyView& key) {
 // --- changing ------------------------------------------------------------------------------------
 
 template <class Body>
-void LiveFilter::change(Body&& body) {
-  follow();
+void LiveFilter::change_followed(Body&& body) {
   const Changing changing(*this);
   expect_changeable(filter_->options().page_bytes);
   raise(body());
+}
+
+template <class Body>
+void LiveFilter::change(Body&& body) {
+  follow();
+  change_followed(std::forward<Body>(body));
 }
 
 // For changes that are not made by the row.
@@ -166,8 +171,9 @@ void LiveFilter::insert(const KeyView& key) {
     return;
   }
   const uint64_t hash = hash_of(key) & hash_mask_;
-  change([&]() -> Status {
-    CUCKOO_TRY(filter_->newest().insert(hash));
+  follow_storage();
+  change_followed([&]() -> Status {
+    CUCKOO_TRY(filter_->newest().insert_soon(hash));
     note_type_of(key);
     return {};
   });
@@ -268,6 +274,7 @@ void LiveFilter::resize(uint64_t capacity) {
 
 void LiveFilter::write_pending() {
   if (filter_ != nullptr) {
+    settle();
     raise(filter_->flush());
   }
 }
@@ -275,6 +282,7 @@ void LiveFilter::write_pending() {
 void LiveFilter::finish_changes() {
   if (filter_ != nullptr) {
     const Changing changing(*this);
+    settle();
     raise(filter_->fold_rest());
   }
 }

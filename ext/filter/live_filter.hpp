@@ -41,7 +41,12 @@ class LiveFilter final : public LiveTable {
   // After what CREATE put in: nothing may be pending, as nobody would tell of a roll-back.
   void finish_create();
 
-  void follow() override;
+  void follow() override {
+    follow_storage();
+    settle();
+  }
+  // The same before insert(): what waits of those before it waits on.
+  void follow_storage();
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
@@ -131,12 +136,19 @@ class LiveFilter final : public LiveTable {
   void set_filter(std::unique_ptr<FilterWindow> filter) noexcept;
   void adopt_options() noexcept;
   void reload();
+  void settle() {
+    if (usable()) {
+      filter_->newest().settle();
+    }
+  }
   void load(uint64_t hash);
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2
   uint64_t hash_of(const KeyView& key);
   void note_type_of(const KeyView& key) noexcept;
+  template <class Body>
+  void change_followed(Body&& body);
   template <class Body>
   void change(Body&& body);
   void change_by(const std::function<Status()>& body);

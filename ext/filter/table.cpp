@@ -388,8 +388,13 @@ bool FilterTable::is_count_of(sqlite3_value* occurrences, sqlite3_value* value) 
 
 bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
-  live_->follow();
   const bool inserting = count > 1 && is_null(values[0]);
+  sqlite3_value* const command = count > 1 ? values[2 + kCommandColumn] : nullptr;
+  if (inserting && is_null(command)) {
+    live_->follow_storage();
+  } else {
+    live_->follow();
+  }
   if (!inserting && !binary_probes_.empty()) {
     refuse_binary_change();
   }
@@ -399,7 +404,6 @@ bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   }
   sqlite3_value* const key = values[2 + kKeyColumn];
   sqlite3_value* const occurrences = values[2 + kCountColumn];
-  sqlite3_value* const command = values[2 + kCommandColumn];
   if (!is_null(occurrences) && (inserting || !is_count_of(occurrences, values[0]))) {
     throw SqlError(SQLITE_ERROR, name() + ": column count is computed and can't be written");
   }

@@ -71,10 +71,9 @@ class Database {
   Outcome attempt(const std::string& sql) {
     Outcome outcome;
     char* error = nullptr;
-    sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &error);
-    if (error != nullptr) {
+    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &error) != SQLITE_OK) {
       outcome.code = sqlite3_extended_errcode(db_);
-      outcome.message = error;
+      outcome.message = error != nullptr ? error : "";  // there may be no memory for it
       sqlite3_free(error);
     }
     return outcome;
