@@ -1,13 +1,15 @@
 // The log's tail in memory: hash -> adds minus removes since the last fold. Exact.
 //
 // Layout: open addressing, linear probing, two parallel arrays; a key is the hash with bit 0 set
-// (logged hashes have it clear), 0 = free. The slot is the hash's leading bits: hashes are uniform.
+// (logged hashes have it clear), 0 = free. The slot is not the hash's leading bits: of hashes that
+// come in ascending order, as a merge brings them, the first ones would crowd the first slots.
 //
 // Invariants
 //   I1  at most half of the slots are used, so every probe ends.
 //   I2  a key stands once; entries whose sum went back to zero stay until clear().
 //   I3  what is there already is found without memory: at() throws (std::bad_alloc) of a new hash
 //       alone, and then nothing has changed.
+//   I4  hashes stand within a few dozen slots of their first one, in whatever order they come.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +18,7 @@
 #include <cstdint>
 
 #include "core/base/large_memory.hpp"
+#include "core/base/mix.hpp"
 
 namespace cuckoo {
 
@@ -57,6 +60,11 @@ class HashTail {
     }
   }
 
+  // How many slots of others a look-up passes by.
+  size_t distance(uint64_t hash) const noexcept {
+    return keys_.empty() ? 0 : (find(hash) - slot(hash)) & mask_;
+  }
+
   bool empty() const noexcept { return used_ == 0; }
   size_t size() const noexcept { return used_; }
   size_t memory_bytes() const noexcept {
@@ -89,7 +97,9 @@ class HashTail {
  private:
   static constexpr size_t kFirstSlots = 64;
 
-  size_t slot(uint64_t hash) const noexcept { return static_cast<size_t>(hash >> shift_); }
+  size_t slot(uint64_t hash) const noexcept {  // also of its key
+    return static_cast<size_t>((hash | 1) * kGoldenStep >> shift_);
+  }
   // Where the hash stands, or the free slot where it would. There are slots.
   size_t find(uint64_t hash) const noexcept {
     size_t i = slot(hash);

@@ -153,7 +153,7 @@ void LiveFilter::take_in(Incoming incoming) {
     uint64_t inserted = 0;
     Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
       for (uint64_t i = 0; i < (counts ? count : 1); ++i) {
-        CUCKOO_TRY(newest.insert(hash & hash_mask_));
+        CUCKOO_TRY(newest.insert_soon(hash & hash_mask_));
         if (++inserted % kInsertsPerPoll == 0) {
           CUCKOO_TRY(store_.poll());
         }

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <vector>
 
 #include "tests/core/stored/memory_storage.hpp"
 
@@ -51,6 +53,28 @@ TEST(HashTail, I3_what_is_there_takes_no_memory) {
     ++tail.at(nth_word(5, i) & ~uint64_t{1});
     ++tail.at(nth_word(5, 1) & ~uint64_t{1});
     ASSERT_EQ(tail.memory_bytes(), memory) << i;
+  }
+}
+
+TEST(HashTail, I4_ascending_and_descending_hashes_do_not_crowd) {
+  constexpr uint64_t kHashes = 300000;
+  for (const HashWidth width : {HashWidth::k47Bits, HashWidth::k63Bits}) {
+    std::vector<uint64_t> hashes;
+    for (uint64_t i = 0; i < kHashes; ++i) {
+      hashes.push_back(logged_hash(nth_word(8, i), width));
+    }
+    std::sort(hashes.begin(), hashes.end());
+    for (const bool descending : {false, true}) {
+      HashTail tail;
+      size_t longest = 0;
+      for (uint64_t i = 0; i < kHashes && longest < 200; ++i) {
+        const uint64_t hash = hashes[descending ? kHashes - 1 - i : i];
+        tail.at(hash) = 1;
+        longest = std::max(longest, tail.distance(hash));
+      }
+      EXPECT_LT(longest, 200u) << (descending ? "descending" : "ascending");
+      EXPECT_EQ(tail.net(hashes[kHashes / 2]), 1);
+    }
   }
 }
 
