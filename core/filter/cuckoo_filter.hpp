@@ -21,7 +21,8 @@
 // Operations. Storage is not this class's business: the caller loads pages. contains/count/remove
 // need the two pages of the hash in memory; insert, builders, check and digest need all.
 //   insert       breadth-first search for the shortest relocation path over at most
-//                min(20,000, 4·M) nodes; O(1) expected (2.2 nodes on average at load .97)
+//                min(20,000, 4·M) nodes, fewer where many cells overflowed, never fewer than 256;
+//                O(1) expected (2.2 nodes on average at load .97)
 //   contains     2 bucket reads (core/filter/bucket_bits.hpp; with AVX2 bucket_pair.hpp)
 //   builders     keep all buckets decoded in an array where that pays. Where entries are stored may
 //                differ from single inserts, but not from the same calls elsewhere (I6)
@@ -144,6 +145,8 @@ class CuckooFilter final : public Filter {
 
   // What runs on a processor without AVX2, for tests and benchmarks.
   void use_portable_code() noexcept { code_ = portable_code(); }
+  // How many buckets the last search for a path reached, for tests.
+  size_t last_search() const noexcept { return nodes_.size(); }
 
  private:
   // What the hottest paths run, by shape and processor (cuckoo_shapes.cpp). The answers and the
@@ -202,6 +205,7 @@ class CuckooFilter final : public Filter {
   uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes, uint64_t& digest);
   template <class Buckets>
   bool insert_at(Buckets& buckets, const Place& place);
+  uint64_t search_limit() const noexcept;
   template <class Buckets>
   bool relocate(Buckets& buckets, const Place& place);
   // Where the entries of a bucket lead to.

@@ -1,0 +1,75 @@
+// What overflows when a cuckoo filter's keys come several times each, and what the search for a
+// place may cost then.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "core/filter/cuckoo_filter.hpp"
+#include "tests/support/core_samples.hpp"
+
+namespace cuckoo {
+namespace {
+
+using test::expect_good;
+using test::nth_hash;
+
+CuckooFilter filter_of(uint64_t capacity) {
+  CuckooFilter filter(size_cuckoo(capacity, 0.001, kPageBytes).value());
+  test::add_all_pages(filter);
+  return filter;
+}
+
+TEST(CuckooOverflow, keys_with_copies_overflow_where_there_is_no_room_and_nowhere_else) {
+  // Of the entries, by copies: what searches of 20,000 nodes leave without a place, and 1 % more.
+  const double most[] = {0, 0.0001, 0.0477, 0.1188, 0.1367, 0.1728, 0.1441, 0.1281, 0.1076};
+  for (uint64_t copies = 1; copies <= 8; ++copies) {
+    constexpr uint64_t kKeys = 20000;
+    CuckooFilter filter = filter_of(kKeys * copies);
+    for (uint64_t i = 0; i < kKeys * copies; ++i) {
+      filter.insert(nth_hash(21, i * 7919 % (kKeys * copies) / copies));
+    }
+    const auto cells = static_cast<double>(filter.overflow().cells());
+    EXPECT_LE(cells, most[copies] * static_cast<double>(kKeys * copies)) << copies;
+    for (uint64_t i = 0; i < kKeys; ++i) {
+      ASSERT_GE(filter.count(nth_hash(21, i)), copies) << i;
+    }
+    expect_good(filter, std::to_string(copies) + " copies");
+  }
+}
+
+TEST(CuckooOverflow, keys_counted_in_the_overflow_table_take_no_room_from_others) {
+  constexpr uint64_t kKeys = 100000;
+  constexpr uint64_t kCounted = 3000;
+  CuckooFilter filter = filter_of(kKeys);
+  const std::unique_ptr<FilterBuilder> builder = filter.builder(kKeys);
+  for (uint64_t i = 0; i < kCounted; ++i) {
+    builder->insert(nth_hash(22, i), 1000);
+  }
+  for (uint64_t i = kCounted; i < kCounted + kKeys; ++i) {
+    builder->insert(nth_hash(22, i), 1);
+  }
+  builder->finish();
+  EXPECT_LE(filter.overflow().cells(), kCounted + kKeys / 1000);
+  expect_good(filter, "counted");
+}
+
+// A long search for each entry that finds no room takes minutes where there are millions.
+TEST(CuckooOverflow, searches_are_given_up_soon_where_many_found_nothing) {
+  constexpr uint64_t kKeys = 20000;
+  constexpr uint64_t kCopies = 4;
+  CuckooFilter filter = filter_of(kKeys * kCopies);
+  size_t longest = 0;
+  for (uint64_t i = 0; i < kKeys * kCopies; ++i) {
+    filter.insert(nth_hash(23, i % kKeys));
+    if (filter.overflow().cells() > 5000) {
+      longest = std::max(longest, filter.last_search());
+    }
+  }
+  EXPECT_GT(longest, 200u);
+  EXPECT_LT(longest, 256u + kBucketSlots);
+}
+
+}  // namespace
+}  // namespace cuckoo
