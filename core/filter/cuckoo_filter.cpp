@@ -144,9 +144,7 @@ uint64_t CuckooFilter::digest() const noexcept {
     sum += mix64(cell(place));
     return {};
   });
-  for (const auto& [number, count] : overflow_.counts()) {
-    sum += count * mix64(number);
-  }
+  overflow_.for_each([&](uint64_t number, uint64_t count) { sum += count * mix64(number); });
   return sum;
 }
 

@@ -1,5 +1,6 @@
 #include "core/filter/overflow_table.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "core/base/mix.hpp"
@@ -13,58 +14,60 @@ uint64_t mix_counted(uint64_t cell, uint64_t count) noexcept {
 
 }  // namespace
 
-uint64_t OverflowTable::count(uint64_t cell) const noexcept {
-  const auto found = counts_.find(cell);
-  return found == counts_.end() ? 0 : found->second;
+std::map<uint64_t, uint64_t> OverflowTable::counts() const {
+  std::map<uint64_t, uint64_t> counts;
+  for_each([&counts](uint64_t cell, uint64_t count) { counts.emplace(cell, count); });
+  return counts;
+}
+
+bool OverflowTable::equals(const OverflowTable& other) const noexcept {
+  bool equal = cells() == other.cells();
+  for_each([&](uint64_t cell, uint64_t count) { equal = equal && other.count(cell) == count; });
+  return equal;
+}
+
+void OverflowTable::set(uint64_t cell, uint64_t before, uint64_t count) noexcept {
+  changed_.set(cell, 1);
+  counts_.set(cell, count);
+  digest_ += mix_counted(cell, count) - mix_counted(cell, before);
+  items_ += count - before;
 }
 
 void OverflowTable::add(uint64_t cell, uint64_t count) {
   if (count == 0) {
     return;
   }
-  changed_.try_emplace(cell, true);
-  uint64_t& total = counts_.try_emplace(cell, 0).first->second;
-  digest_ -= mix_counted(cell, total);
-  total += count;
-  digest_ += mix_counted(cell, total);
-  items_ += count;
+  changed_.make_room();
+  counts_.make_room();
+  const uint64_t before = counts_.count(cell);
+  set(cell, before, before + count);
 }
 
 bool OverflowTable::remove(uint64_t cell) {
-  const auto found = counts_.find(cell);
-  if (found == counts_.end()) {
+  const uint64_t before = counts_.count(cell);
+  if (before == 0) {
     return false;
   }
-  changed_.try_emplace(cell, true);
-  digest_ -= mix_counted(cell, found->second);
-  --found->second;
-  digest_ += mix_counted(cell, found->second);
-  --items_;
-  if (found->second == 0) {
-    counts_.erase(found);
-  }
+  changed_.make_room();
+  set(cell, before, before - 1);
   return true;
 }
 
 std::vector<uint64_t> OverflowTable::changed() const {
   std::vector<uint64_t> cells;
   cells.reserve(changed_.size());
-  for (const auto& entry : changed_) {
-    cells.push_back(entry.first);
-  }
+  changed_.for_each([&cells](uint64_t cell, uint64_t) { cells.push_back(cell); });
+  std::sort(cells.begin(), cells.end());
   return cells;
 }
 
 Status OverflowTable::check() const {
   uint64_t items = 0;
   uint64_t digest = 0;
-  for (const auto& [cell, count] : counts_) {
-    if (count == 0) {
-      return corrupt("overflow cell " + std::to_string(cell) + " has count 0, expected at least 1");
-    }
+  for_each([&](uint64_t cell, uint64_t count) {
     items += count;
     digest += mix_counted(cell, count);
-  }
+  });
   if (items != items_ || digest != digest_) {
     return corrupt("overflow table holds " + std::to_string(items) + " items of digest " +
                    std::to_string(digest) + ", expected " + std::to_string(items_) + " of " +

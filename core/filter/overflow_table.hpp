@@ -11,29 +11,37 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/filter/cell_counts.hpp"
 
 namespace cuckoo {
 
 class OverflowTable {
  public:
   bool empty() const noexcept { return counts_.empty(); }
-  uint64_t count(uint64_t cell) const noexcept;
+  uint64_t count(uint64_t cell) const noexcept { return counts_.count(cell); }
   void add(uint64_t cell, uint64_t count = 1);  // std::bad_alloc: nothing was added
   bool remove(uint64_t cell);                   // one occurrence; false when there is none
   uint64_t cells() const noexcept { return counts_.size(); }
   uint64_t items() const noexcept { return items_; }
   uint64_t digest() const noexcept { return digest_; }
-  const std::map<uint64_t, uint64_t>& counts() const noexcept { return counts_; }
+  std::map<uint64_t, uint64_t> counts() const;  // a copy, in order of the cells
+  template <class Visitor>
+  void for_each(Visitor&& visit) const {  // cell, count: in any order
+    counts_.for_each(visit);
+  }
+  bool equals(const OverflowTable& other) const noexcept;
 
-  // cells whose count changed since clear_changed(), ascending
+  // cells whose count changed since clear_changed(), ascending: stored in order, same bytes
   std::vector<uint64_t> changed() const;
   void clear_changed() noexcept { changed_.clear(); }
 
   Status check() const;  // I1, I2
 
  private:
-  std::map<uint64_t, uint64_t> counts_;  // ordered: stored in order, same bytes everywhere
-  std::map<uint64_t, bool> changed_;
+  void set(uint64_t cell, uint64_t before, uint64_t count) noexcept;
+
+  CellCounts counts_;
+  CellCounts changed_;  // cells with a count of 1
   uint64_t items_ = 0;
   uint64_t digest_ = 0;
 };

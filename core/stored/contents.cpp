@@ -18,7 +18,7 @@ constexpr uint64_t kHashesPerPoll = 1024;
 }  // namespace
 
 bool equal_cells(const Filter& a, const Filter& b) noexcept {
-  if (a.overflow().counts() != b.overflow().counts()) {
+  if (!a.overflow().equals(b.overflow())) {
     return false;
   }
   const auto next = [&](uint64_t index) {  // the others are zero in both

@@ -11,14 +11,22 @@
 namespace cuckoo {
 namespace {
 
-TEST(OverflowTable, I1_behaves_as_a_map_of_counts) {
+// Of so few cells that most come again, and of so many that the table grows.
+class OverflowTableOf : public ::testing::TestWithParam<uint64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Cells, OverflowTableOf, ::testing::Values(3, 50, 3000, uint64_t{1} << 62));
+
+TEST_P(OverflowTableOf, I1_behaves_as_a_map_of_counts) {
   OverflowTable table;
   std::map<uint64_t, uint64_t> model;
   std::map<uint64_t, bool> touched;
   std::mt19937_64 random(23);
   uint64_t items = 0;
   for (int step = 0; step < 20'000; ++step) {
-    const uint64_t cell = random() % 50;
+    const bool known = !model.empty() && random() % 2 == 0;
+    const uint64_t drawn = random() % GetParam();
+    const auto near = model.lower_bound(drawn);
+    const uint64_t cell = known && near != model.end() ? near->first : drawn;
     if (random() % 2 == 0) {
       const uint64_t count = random() % 3;
       table.add(cell, count);
@@ -42,6 +50,9 @@ TEST(OverflowTable, I1_behaves_as_a_map_of_counts) {
     ASSERT_EQ(table.count(cell), model.contains(cell) ? model[cell] : 0);
     if (step % 100 == 0) {
       ASSERT_EQ(table.counts(), model);
+      for (const auto& [number, count] : model) {
+        ASSERT_EQ(table.count(number), count);
+      }
       ASSERT_EQ(table.changed().size(), touched.size());
       ASSERT_TRUE(std::equal(touched.begin(), touched.end(), table.changed().begin(),
                              [](const auto& a, uint64_t b) { return a.first == b; }));
@@ -50,6 +61,9 @@ TEST(OverflowTable, I1_behaves_as_a_map_of_counts) {
         rebuilt.add(number, count);
       }
       ASSERT_EQ(rebuilt.digest(), table.digest());
+      ASSERT_TRUE(rebuilt.equals(table) && table.equals(rebuilt));
+      rebuilt.add(7);
+      ASSERT_FALSE(rebuilt.equals(table) || table.equals(rebuilt));
       test::expect_good(table);
       table.clear_changed();
       touched.clear();

@@ -1,0 +1,107 @@
+// A map of cells to counts: open addressing, linear probing, at most half of the slots used. Where
+// a filter has an overflow table, each probe asks it for what the pages lack: a tree of 50,000
+// cells took three times as long as the rest of the probe.
+//
+// Invariants
+//   I1  a count is 1 or more; a slot with count 0 is free.
+//   I2  no slot between a cell's first one and the one where it stands is free.
+//   I3  when memory runs out (std::bad_alloc), nothing has changed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/mix.hpp"
+
+namespace cuckoo {
+
+class CellCounts {
+ public:
+  bool empty() const noexcept { return used_ == 0; }
+  size_t size() const noexcept { return used_; }
+  uint64_t count(uint64_t cell) const noexcept { return used_ == 0 ? 0 : slots_[find(cell)].count; }
+
+  // There may be one more cell than there are.
+  void make_room() {
+    if (2 * (used_ + 1) > slots_.size()) {
+      grow();
+    }
+  }
+  // 0: the cell is not there any more. A new one: make_room() came before.
+  void set(uint64_t cell, uint64_t count) noexcept {
+    if (count == 0) {
+      erase(cell);
+      return;
+    }
+    Slot& slot = slots_[find(cell)];
+    used_ += slot.count == 0 ? 1 : 0;
+    slot = {cell, count};
+  }
+  void clear() noexcept {
+    slots_ = {};
+    used_ = 0;
+  }
+
+  // In any order.
+  template <class Visitor>
+  void for_each(Visitor&& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.count != 0) {
+        visit(slot.cell, slot.count);
+      }
+    }
+  }
+
+ private:
+  struct Slot {
+    uint64_t cell = 0;
+    uint64_t count = 0;
+  };
+  static constexpr size_t kFirstSlots = 16;
+
+  size_t first_slot(uint64_t cell) const noexcept { return mix64(cell) & (slots_.size() - 1); }
+  size_t behind(size_t slot) const noexcept { return (slot + 1) & (slots_.size() - 1); }
+  // Where the cell stands, or the free slot where it would. There are slots.
+  size_t find(uint64_t cell) const noexcept {
+    size_t at = first_slot(cell);
+    while (slots_[at].count != 0 && slots_[at].cell != cell) {
+      at = behind(at);
+    }
+    return at;
+  }
+  void grow() {
+    std::vector<Slot> slots(slots_.empty() ? kFirstSlots : 2 * slots_.size());
+    slots.swap(slots_);
+    for (const Slot& slot : slots) {
+      if (slot.count != 0) {
+        slots_[find(slot.cell)] = slot;
+      }
+    }
+  }
+  // What stands behind it moves up, up to a free slot, unless that were before its first one (I2).
+  void erase(uint64_t cell) noexcept {
+    if (used_ == 0) {
+      return;
+    }
+    size_t hole = find(cell);
+    if (slots_[hole].count == 0) {
+      return;
+    }
+    for (size_t at = behind(hole); slots_[at].count != 0; at = behind(at)) {
+      const size_t mask = slots_.size() - 1;
+      const size_t from_first = (at - first_slot(slots_[at].cell)) & mask;
+      if (from_first >= ((at - hole) & mask)) {
+        slots_[hole] = slots_[at];
+        hole = at;
+      }
+    }
+    slots_[hole] = {};
+    --used_;
+  }
+
+  std::vector<Slot> slots_;  // a power of two of them, or none
+  size_t used_ = 0;
+};
+
+}  // namespace cuckoo
