@@ -26,14 +26,23 @@ struct Group {
 };
 
 constexpr Group kGroups[] = {
-    {"join", cuckoo::bench::bench_join},         {"tail", cuckoo::bench::bench_tail},
-    {"growth", cuckoo::bench::bench_growth},     {"cold", cuckoo::bench::bench_cold},
-    {"bulk", cuckoo::bench::bench_bulk},         {"commit", cuckoo::bench::bench_commit},
-    {"bits", cuckoo::bench::bench_bits},         {"rate", cuckoo::bench::bench_rate},
-    {"disk", cuckoo::bench::bench_disk},         {"bloom_join", cuckoo::bench::bench_bloom_join},
-    {"build", cuckoo::bench::bench_build},       {"bloom_bits", cuckoo::bench::bench_bloom_bits},
-    {"flash", cuckoo::bench::bench_flash},       {"ring", cuckoo::bench::bench_ring},
-    {"everyday", cuckoo::bench::bench_everyday}, {"changes", cuckoo::bench::bench_changes},
+    {"join", cuckoo::bench::bench_join},
+    {"tail", cuckoo::bench::bench_tail},
+    {"copies", cuckoo::bench::bench_copies},
+    {"growth", cuckoo::bench::bench_growth},
+    {"cold", cuckoo::bench::bench_cold},
+    {"bulk", cuckoo::bench::bench_bulk},
+    {"commit", cuckoo::bench::bench_commit},
+    {"bits", cuckoo::bench::bench_bits},
+    {"rate", cuckoo::bench::bench_rate},
+    {"disk", cuckoo::bench::bench_disk},
+    {"bloom_join", cuckoo::bench::bench_bloom_join},
+    {"build", cuckoo::bench::bench_build},
+    {"bloom_bits", cuckoo::bench::bench_bloom_bits},
+    {"flash", cuckoo::bench::bench_flash},
+    {"ring", cuckoo::bench::bench_ring},
+    {"everyday", cuckoo::bench::bench_everyday},
+    {"changes", cuckoo::bench::bench_changes},
     {"pauses", cuckoo::bench::bench_pauses},
 };
 

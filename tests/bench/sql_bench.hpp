@@ -23,6 +23,7 @@ inline std::string whole(uint64_t value) { return std::to_string(value); }
 // sql_bench_probe.cpp
 void bench_join(const Settings& settings, Report& report);
 void bench_tail(const Settings& settings, Report& report);
+void bench_copies(const Settings& settings, Report& report);
 void bench_growth(const Settings& settings, Report& report);
 void bench_cold(const Settings& settings, Report& report);
 void bench_bloom_join(const Settings& settings, Report& report);

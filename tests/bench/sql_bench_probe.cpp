@@ -172,6 +172,33 @@ void bench_tail(const Settings& settings, Report& report) {
                   static_cast<double>(connection.integer(changed)), 0, "pages");
 }
 
+// A table of visits: its keys come several times each.
+void bench_copies(const Settings& settings, Report& report) {
+  const uint64_t rows = settings.quick() ? 20000 : 1000000;
+  report.section("A cuckoo filter of " + whole(rows) + " rows in which a key stands three times");
+  Connection connection(":memory:");
+  connection.run("CREATE TABLE once(k INTEGER)");
+  connection.run("CREATE TABLE thrice(k INTEGER)");
+  fill(connection, "once", rows, present_key);
+  fill(connection, "thrice", rows, [rows](uint64_t i) { return present_key(i % (rows / 3)); });
+  make_app(connection, "absent", rows, rows, Mix::kAbsent);
+  for (const std::string table : {"once", "thrice"}) {
+    connection.run("CREATE VIRTUAL TABLE of_" + table +
+                   " USING cuckoo_filter(k INTEGER, seed = 1, capacity = " + whole(rows) + ")");
+    connection.run("INSERT INTO of_" + table + " SELECT k FROM " + table);
+  }
+  Prepared build_once(connection, "SELECT length(cuckoo_build(k)) FROM once");
+  Prepared build_thrice(connection, "SELECT length(cuckoo_build(k)) FROM thrice");
+  Prepared join_once(connection, join("absent", "of_once"));
+  Prepared join_thrice(connection, join("absent", "of_thrice"));
+  const Alternated times(settings.rounds(), {[&] { build_once.run(); }, [&] { build_thrice.run(); },
+                                             [&] { join_once.run(); }, [&] { join_thrice.run(); }});
+  report.show("cuckoo_build, each key once", per_row(times.time(0), rows), 0, "ns/row");
+  report.show("cuckoo_build, three times / once", times.ratio(1, 0), 2, "x");
+  report.show("JOIN, all absent, each key once", per_row(times.time(2), rows), 0, "ns/row");
+  report.show("JOIN, three times / once", times.ratio(3, 2), 2, "x");
+}
+
 void bench_growth(const Settings& settings, Report& report) {
   const uint64_t keys = settings.quick() ? 20000 : 10000000;
   const uint64_t rows = settings.quick() ? 20000 : 1000000;
