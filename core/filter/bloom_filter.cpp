@@ -145,10 +145,8 @@ uint64_t BloomFilter::count(uint64_t hash, const PendingRemoves& pending) const 
   const size_t cell_count = cells_of(hash, cells);
   uint64_t least = ~uint64_t{0};
   for (size_t i = 0; i < cell_count && least != 0; ++i) {
-    const auto found = pending.find(cells[i]);
-    const uint64_t removed = found == pending.end() ? 0 : found->second;
     const uint64_t held = copies(cells[i]);
-    least = std::min(least, held - std::min(held, removed));
+    least = std::min(least, held - std::min(held, pending.count(cells[i])));
   }
   return least;
 }

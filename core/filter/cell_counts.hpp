@@ -1,6 +1,6 @@
 // A map of cells to counts: open addressing, linear probing, at most half of the slots used. Where
 // a filter has an overflow table, each probe asks it for what the pages lack: a tree of 50,000
-// cells took three times as long as the rest of the probe.
+// cells took three times as long as the rest of the probe. A remove asks for all cells of its key.
 //
 // Invariants
 //   I1  a count is 1 or more; a slot with count 0 is free.
@@ -22,9 +22,11 @@ class CellCounts {
   size_t size() const noexcept { return used_; }
   uint64_t count(uint64_t cell) const noexcept { return used_ == 0 ? 0 : slots_[find(cell)].count; }
 
-  // There may be one more cell than there are.
-  void make_room() {
-    if (2 * (used_ + 1) > slots_.size()) {
+  size_t memory_bytes() const noexcept { return slots_.capacity() * sizeof(Slot); }
+
+  // There may be so many more cells than there are.
+  void make_room(size_t more = 1) {
+    while (2 * (used_ + more) > slots_.size()) {
       grow();
     }
   }
@@ -38,6 +40,8 @@ class CellCounts {
     used_ += slot.count == 0 ? 1 : 0;
     slot = {cell, count};
   }
+  // So many more, or less: modulo 2^64.
+  void add(uint64_t cell, uint64_t more) noexcept { set(cell, count(cell) + more); }
   void clear() noexcept {
     slots_ = {};
     used_ = 0;

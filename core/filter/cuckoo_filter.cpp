@@ -113,10 +113,8 @@ uint64_t CuckooFilter::copies(const Place& place) const noexcept {
 }
 
 uint64_t CuckooFilter::count(uint64_t hash, const PendingRemoves& pending) const {
-  const auto found = pending.find(cell(hash));
   const uint64_t there = count(hash);
-  const uint64_t gone = found == pending.end() ? 0 : found->second;
-  return there > gone ? there - gone : 0;
+  return there - std::min(there, pending.count(cell(hash)));
 }
 
 bool CuckooFilter::remove(uint64_t hash) {

@@ -27,11 +27,11 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 
 #include "core/base/pages.hpp"
 #include "core/base/poll.hpp"
 #include "core/base/result.hpp"
+#include "core/filter/cell_counts.hpp"
 #include "core/filter/kind.hpp"
 #include "core/filter/overflow_table.hpp"
 
@@ -47,7 +47,7 @@ struct GeometryWords {
 };
 
 // cell -> removes that are not in the pages yet
-using PendingRemoves = std::unordered_map<uint64_t, uint64_t>;
+using PendingRemoves = CellCounts;
 
 // Fills an empty filter; nothing else may use it until finish(). When memory runs out
 // (std::bad_alloc) the filter is fit for nothing but destruction.

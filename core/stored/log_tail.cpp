@@ -46,13 +46,15 @@ void LogTail::start(const FilterRecord& record) noexcept {
 
 // --- entries -------------------------------------------------------------------------------------
 
-// One more or one less pending remove of the hash's cells.
+// One more or one less pending remove of the hash's cells. Strong guarantee.
 void LogTail::pend_remove(uint64_t hash, const Filter& base, bool more) {
   uint64_t cells[Filter::kMaxPlaces];
   const size_t count = base.cells_of(hash, cells);
+  if (more) {
+    pending_removes_.make_room(count);
+  }
   for (size_t i = 0; i < count; ++i) {
-    uint64_t& removes = pending_removes_[cells[i]];
-    removes += more ? 1 : ~uint64_t{0};
+    pending_removes_.add(cells[i], more ? 1 : ~uint64_t{0});
   }
 }
 
@@ -130,13 +132,8 @@ void LogTail::add_to_set(uint64_t hash, bool is_new) {
 }
 
 void LogTail::remove(uint64_t hash, const Filter& base) {
-  if (nets_.at(hash) <= 0) {  // may allocate: before anything changes
-    uint64_t cells[Filter::kMaxPlaces];
-    const size_t count = base.cells_of(hash, cells);
-    for (size_t i = 0; i < count; ++i) {
-      pending_removes_[cells[i]];
-    }
-  }
+  nets_.at(hash);  // may allocate: before anything changes
+  pending_removes_.make_room(Filter::kMaxPlaces);
   append(hash | kRemoveBit);
   apply(hash | kRemoveBit, base);
 }
@@ -279,7 +276,7 @@ Result<std::vector<uint64_t>> LogTail::entries_in_order(FilterStorage& storage) 
 }
 
 size_t LogTail::memory_bytes() const noexcept {
-  return nets_.memory_bytes() + pending_removes_.size() * 4 * sizeof(uint64_t) +
+  return nets_.memory_bytes() + pending_removes_.memory_bytes() +
          waiting_.capacity() * sizeof(uint64_t) + (unwritten_.size() + 1) * row_bytes_;
 }
 

@@ -85,12 +85,10 @@ Status LoggedFilter::check_pages_against_log(const Filter& copy) {
 // I2: pending removes never exceed what the pages hold.
 Status LoggedFilter::check_tail(const Filter& copy) {
   tail_.index(base());
-  for (const auto& [cell, removes] : tail_.pending_removes()) {
-    if (copy.copies(cell) < removes) {
-      return corrupt("log that removes more of an entry than there is");
-    }
-  }
-  return {};
+  bool good = true;
+  tail_.pending_removes().for_each(
+      [&](uint64_t cell, uint64_t removes) { good = good && copy.copies(cell) >= removes; });
+  return good ? Status() : corrupt("log that removes more of an entry than there is");
 }
 
 Status LoggedFilter::check() {

@@ -49,9 +49,8 @@ class Model {
     uint64_t least = ~uint64_t{0};
     for (const uint64_t cell : cells_of(filter_, hash)) {
       const auto held = cells_.find(cell);
-      const auto removed = pending.find(cell);
       const uint64_t copies = held == cells_.end() ? 0 : held->second;
-      const uint64_t less = removed == pending.end() ? 0 : removed->second;
+      const uint64_t less = pending.count(cell);
       least = std::min(least, copies > less ? copies - less : 0);
     }
     return least;
@@ -220,7 +219,8 @@ TEST(CountingBloom, count_subtracts_pending_removes_from_each_cell) {
     PendingRemoves pending;
     for (uint64_t removes = random() % 30; removes > 0; --removes) {
       for (const uint64_t cell : cells_of(*filter, nth_hash(1, random() % 20))) {
-        pending[cell] += 1 + random() % 4;
+        pending.make_room();
+        pending.add(cell, 1 + random() % 4);
       }
     }
     for (uint64_t i = 0; i < 20; ++i) {

@@ -237,7 +237,8 @@ TEST_P(Filters, pending_removes_are_subtracted_from_each_cell) {
     EXPECT_EQ(filter->count(nth_hash(2), pending), 1u);
     uint64_t cells[Filter::kMaxPlaces];
     const size_t count = filter->cells_of(nth_hash(1), cells);
-    pending[cells[removes % count]] = removes + 1;  // the least counts, whichever it is
+    pending.make_room();
+    pending.set(cells[removes % count], removes + 1);  // the least counts, whichever it is
   }
 }
 

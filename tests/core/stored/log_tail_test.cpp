@@ -101,10 +101,10 @@ TEST(LogTail, sums_what_was_logged) {
     pending[cells[0]] += net < 0 ? static_cast<uint64_t>(-net) : 0;
     items += static_cast<uint64_t>(int64_t{net});
   }
-  for (const auto& [cell, removes] : stored.tail.pending_removes()) {
+  stored.tail.pending_removes().for_each([&pending](uint64_t cell, uint64_t removes) {
     EXPECT_EQ(removes, pending[cell]);  // I2
     pending.erase(cell);
-  }
+  });
   for (const auto& [cell, removes] : pending) {
     EXPECT_EQ(removes, 0u) << cell;
   }
