@@ -123,17 +123,19 @@ BloomFilter::Answer BloomFilter::probe_pair(const HashPair& pair) const noexcept
 }
 
 void BloomFilter::prefetch(uint64_t hash) const noexcept {
-  constexpr uint32_t kMostCells = 4;  // a stranger is seldom asked for more
-  uint64_t cells[kMostCells];
-  BlockWalk walk{hash, hash};
-  const uint32_t count = std::min(geometry_.hashes, kMostCells);
-  if (!geometry_.blocked()) {
-    next_cells(hash, count, cells);
+  constexpr uint32_t kMostPlaces = 4;  // a stranger is seldom asked for more
+  const uint32_t count = std::min(geometry_.hashes, kMostPlaces);
+  if (geometry_.blocked()) {
+    BlockWalk walk{hash, hash};
+    for (uint32_t i = 0; i < count; ++i) {
+      __builtin_prefetch(find_block(next_block(i, walk).block));
+    }
+    return;
   }
+  uint64_t cells[kMostPlaces];
+  next_cells(hash, count, cells);
   for (uint32_t i = 0; i < count; ++i) {
-    const uint64_t cell = geometry_.blocked() ? next_block(i, walk).block * kBlockBits : cells[i];
-    const uint64_t page = page_of(cell);
-    __builtin_prefetch(pages_.find(page) + (cell - page * cells_per_page_) / 8);
+    __builtin_prefetch(at<false>(cells[i]).byte);
   }
 }
 

@@ -8,6 +8,7 @@
 //   I3  when memory runs out (std::bad_alloc), nothing has changed.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,6 +37,7 @@ class CellCounts {
       erase(cell);
       return;
     }
+    assert(used_ < slots_.size());
     Slot& slot = slots_[find(cell)];
     used_ += slot.count == 0 ? 1 : 0;
     slot = {cell, count};
@@ -45,6 +47,15 @@ class CellCounts {
   void clear() noexcept {
     slots_ = {};
     used_ = 0;
+  }
+
+  // I1, I2: every slot in use is found again, and there are as many as were counted.
+  bool good() const noexcept {
+    size_t used = 0;
+    for (size_t at = 0; at < slots_.size(); ++at) {
+      used += slots_[at].count != 0 && find(slots_[at].cell) == at ? 1 : 0;
+    }
+    return used == used_ && 2 * used <= slots_.size();
   }
 
   // In any order.

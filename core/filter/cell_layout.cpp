@@ -150,9 +150,8 @@ Status copy_cells(const Filter& from, Filter& to, const Poll& poll) {
       }
     }
   }
-  for (const auto& [cell, count] : from.overflow().counts()) {
-    to.overflow().add(cell, count);
-  }
+  from.overflow().for_each(
+      [&to](uint64_t cell, uint64_t count) { to.overflow().add(cell, count); });
   to.set_occupied(from.occupied());
   return {};
 }

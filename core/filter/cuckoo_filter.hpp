@@ -21,8 +21,8 @@
 // Operations. Storage is not this class's business: the caller loads pages. contains/count/remove
 // need the two pages of the hash in memory; insert, builders, check and digest need all.
 //   insert       breadth-first search for the shortest relocation path over at most
-//                min(20,000, 4·M) nodes, fewer where many cells overflowed, never fewer than 256;
-//                O(1) expected (2.2 nodes on average at load .97)
+//                min(20,000, 4·M) nodes, down to min(256, 4·M) where many cells overflowed; O(1)
+//                expected (2.2 nodes on average at load .97)
 //   contains     2 bucket reads (core/filter/bucket_bits.hpp; with AVX2 bucket_pair.hpp)
 //   builders     keep all buckets decoded in an array where that pays. Where entries are stored may
 //                differ from single inserts, but not from the same calls elsewhere (I6)

@@ -11,6 +11,7 @@
 #include "core/filter/cuckoo_filter.hpp"
 
 namespace cuckoo {
+
 // ---- where an insert finds the buckets
 
 class CuckooFilter::PageBuckets {
@@ -191,18 +192,6 @@ bool CuckooFilter::insert_at(Buckets& buckets, const Place& place) {
   return present;
 }
 
-// ---- relocation
-//
-// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket.
-// Left out, because no shortest path from {bucket1, bucket2} to a free bucket can contain it: an
-// entry that leads back to its own bucket, to a root, or to the bucket its parent came from.
-//
-// The path found visits no bucket twice. A shortest walk of the whole graph repeats no bucket (the
-// part between two visits could be cut out: both see the same entries), begins at a root and meets
-// no root again; so it uses none of the edges left out, and the search, which goes by length, finds
-// a walk of that length. What it finds is therefore a shortest walk itself.
-// So each value on the path is still in its bucket when its turn to move comes.
-
 // Where an entry found no place, of keys that have several copies each for the most part, the next
 // ones don't either, and each would look at all buckets that there are time for: hundreds of
 // microseconds. So the more cells are in the overflow table, the sooner a search is given up. A
@@ -215,6 +204,18 @@ uint64_t CuckooFilter::search_limit() const noexcept {
   const uint64_t patience = kMostNodes * kFewCells / (kFewCells + overflow_.cells());
   return std::min(std::max(patience, kLeastNodes), 4 * geometry_.buckets);
 }
+
+// ---- relocation
+//
+// The search is breadth-first over buckets: an entry of a full bucket leads to its other bucket.
+// Left out, because no shortest path from {bucket1, bucket2} to a free bucket can contain it: an
+// entry that leads back to its own bucket, to a root, or to the bucket its parent came from.
+//
+// The path found visits no bucket twice. A shortest walk of the whole graph repeats no bucket (the
+// part between two visits could be cut out: both see the same entries), begins at a root and meets
+// no root again; so it uses none of the edges left out, and the search, which goes by length, finds
+// a walk of that length. What it finds is therefore a shortest walk itself.
+// So each value on the path is still in its bucket when its turn to move comes.
 
 template <class Buckets>
 bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
@@ -365,9 +366,8 @@ Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
     insert_at(buckets, place);
     return ++inserted % kEntriesPerPoll == 0 ? check_interrupt(poll) : Status();
   }));
-  for (const auto& [number, count] : from.overflow_.counts()) {
-    overflow_.add(number, count);
-  }
+  from.overflow_.for_each(
+      [this](uint64_t number, uint64_t count) { overflow_.add(number, count); });
   return {};
 }
 

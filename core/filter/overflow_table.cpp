@@ -68,6 +68,10 @@ Status OverflowTable::check() const {
     items += count;
     digest += mix_counted(cell, count);
   });
+  if (!counts_.good()) {
+    return corrupt("overflow table of " + std::to_string(cells()) +
+                   " cells of which one is not found, or has count 0, expected at least 1");
+  }
   if (items != items_ || digest != digest_) {
     return corrupt("overflow table holds " + std::to_string(items) + " items of digest " +
                    std::to_string(digest) + ", expected " + std::to_string(items_) + " of " +
