@@ -274,7 +274,7 @@ bool LoggedFilter::outgrown() const noexcept {
 }
 
 Status LoggedFilter::fold() {
-  assert(multiset() || tail_.indexed());
+  settle();
   if (tail_entries() == 0) {
     return {};
   }
@@ -378,6 +378,7 @@ Status LoggedFilter::flush() {
   if (!dirty_) {
     return {};
   }
+  settle();
   CUCKOO_TRY(poison_.writing([&] { return write_to(storage_, record_); }));
   tail_.note_written();
   pages_.note_written();

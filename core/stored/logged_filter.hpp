@@ -133,7 +133,8 @@ class LoggedFilter {
 
   Status insert(uint64_t hash);
   // The same; but to a set, in a transaction that adds much, the add may wait. Whatever is called
-  // behind it, but for another one, probe() and what asks by it, needs settle() first.
+  // behind it, but for another one, probe() and what asks by it, flush() and fold(), needs settle()
+  // first.
   Status insert_soon(uint64_t hash);
   // What waits is added (I8). When memory runs out (std::bad_alloc) all of it still waits; what was
   // added already is found then.

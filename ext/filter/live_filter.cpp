@@ -171,7 +171,6 @@ void LiveFilter::insert(const KeyView& key) {
     return;
   }
   const uint64_t hash = hash_of(key) & hash_mask_;
-  follow_storage();
   change_followed([&]() -> Status {
     CUCKOO_TRY(filter_->newest().insert_soon(hash));
     note_type_of(key);
@@ -274,7 +273,6 @@ void LiveFilter::resize(uint64_t capacity) {
 
 void LiveFilter::write_pending() {
   if (filter_ != nullptr) {
-    settle();
     raise(filter_->flush());
   }
 }
@@ -282,7 +280,6 @@ void LiveFilter::write_pending() {
 void LiveFilter::finish_changes() {
   if (filter_ != nullptr) {
     const Changing changing(*this);
-    settle();
     raise(filter_->fold_rest());
   }
 }

@@ -45,7 +45,7 @@ class LiveFilter final : public LiveTable {
     follow_storage();
     settle();
   }
-  // The same before insert(): what waits of those before it waits on.
+  // The same, but what waits to be added waits on: enough for insert().
   void follow_storage();
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   FilterWindow& filter() noexcept { return *filter_; }
@@ -87,6 +87,7 @@ class LiveFilter final : public LiveTable {
   uint64_t positives() const noexcept { return positives_; }
 
   // Changes; the table's virtual-table instance is in a write transaction.
+  // follow_storage() came before.
   void insert(const KeyView& key);
   // False: it is present, or seems to be, and was not added.
   bool insert_new(const KeyView& key);

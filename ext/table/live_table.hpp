@@ -9,7 +9,8 @@
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
 //       transaction. One of flush() is always IOERR, unless the transaction is undone already: for
 //       the others SQLite may keep what the flush wrote before a savepoint. (When memory ran out it
-//       makes NOMEM of it all the same: then every use fails, and COMMIT, until a roll-back.)
+//       makes NOMEM of it all the same: then every use fails, and COMMIT, until a roll-back, unless
+//       nothing was being written yet.)
 //   C3  what is read never writes.
 //   C4  a roll-back is only noted, and carried out at the next call: SQLite may roll back in the
 //       middle of a nested statement of ours, with the functions that hold the contents on the
