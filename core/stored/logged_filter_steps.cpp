@@ -154,7 +154,7 @@ Result<EpochProgress> LoggedFilter::progress() {
   if (stored.capacity != 0 && stored.capacity < record_.capacity) {
     return corrupt("account of other epochs of which the next one is too small");
   }
-  if (stored.base_id != none.base_id) {
+  if (stored.base_id != none.base_id || stored.outdated()) {
     stored.base_id = none.base_id;
     stored.capacity = stored.points = stored.log_rows = stored.pages = 0;
   }
@@ -210,13 +210,14 @@ Status LoggedFilter::make_step(uint64_t step) {
   const EpochProgress before = progress;
   const bool decides = makes_next_ && step >= NextEpoch::kBegin && progress.points == 0;
   if (decides) {
+    progress.version = EpochProgress::kVersion;
     progress.points = 1;
     progress.capacity = next_capacity();
   }
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<NextEpoch> next, make_next_epoch(step, progress));
   CUCKOO_TRY(poison_.writing([&]() -> Status {
     CUCKOO_TRY(erase_old_epoch(storage_, step, progress));
-    if (decides) {  // nothing stands, but of another past perhaps
+    if (decides) {  // nothing stands, but of another past or version perhaps
       const int64_t first = first_row_id(progress.epoch);
       CUCKOO_TRY(storage_.erase_log(first, INT64_MAX));
       CUCKOO_TRY(storage_.erase_pages(first, INT64_MAX));
@@ -318,6 +319,9 @@ Status LoggedFilter::check_next_epoch() {
     return {};
   }
   CUCKOO_ASSIGN_OR_RETURN(const EpochProgress stored, progress());
+  if (stored.outdated()) {
+    return {};
+  }
   const int64_t first = first_row_id(stored.epoch);
   const int64_t last = first_row_id(stored.epoch + 1) - 1;
   OverlayStorage again(storage_);

@@ -14,7 +14,6 @@ namespace cuckoo {
 namespace {
 
 constexpr uint32_t kMagic = 0x454E4B43;  // "CKNE"
-constexpr uint32_t kVersion = 1;
 constexpr size_t kCrcAt = 88;
 constexpr size_t kProgressBytes = kCrcAt + 4;
 constexpr uint64_t kMostRows = uint64_t{1} << 40;  // ids of an epoch
@@ -50,7 +49,7 @@ uint64_t expected_rows_of(const FilterOptions& options, uint64_t hashes) noexcep
 std::vector<std::byte> encode_progress(const EpochProgress& progress) {
   std::vector<std::byte> bytes(kProgressBytes);
   store_le(&bytes[0], kMagic);
-  store_le(&bytes[4], kVersion);
+  store_le(&bytes[4], progress.version);
   store_le(&bytes[8], progress.epoch);
   store_le(&bytes[16], progress.base_id);
   store_le(&bytes[24], progress.capacity);
@@ -69,14 +68,15 @@ Result<EpochProgress> decode_progress(std::span<const std::byte> bytes) {
   if (bytes.size() != kProgressBytes || load_le<uint32_t>(bytes.data()) != kMagic) {
     return corrupt("account of other epochs that is none");
   }
-  if (const auto version = load_le<uint32_t>(&bytes[4]); version != kVersion) {
-    return corrupt("account of other epochs of format " + std::to_string(version) +
-                   ", this version reads format " + std::to_string(kVersion));
+  EpochProgress progress;
+  progress.version = load_le<uint32_t>(&bytes[4]);
+  if (progress.version == 0 || progress.version > EpochProgress::kVersion) {
+    return corrupt("account of other epochs of format " + std::to_string(progress.version) +
+                   ", this version reads formats 1 to " + std::to_string(EpochProgress::kVersion));
   }
   if (crc32c(bytes.first(kCrcAt)) != load_le<uint32_t>(&bytes[kCrcAt])) {
     return corrupt("account of other epochs with a wrong checksum");
   }
-  EpochProgress progress;
   progress.epoch = load_le<uint64_t>(&bytes[8]);
   progress.base_id = load_le<uint64_t>(&bytes[16]);
   progress.capacity = load_le<uint64_t>(&bytes[24]);
@@ -106,7 +106,8 @@ Result<EpochProgress> decode_progress(std::span<const std::byte> bytes) {
 
 bool EpochProgress::is_next(int64_t row) const noexcept {
   return row >= first_row_id(epoch) &&
-         static_cast<uint64_t>(row - first_row_id(epoch)) < std::max(log_rows, pages);
+         (outdated() ||
+          static_cast<uint64_t>(row - first_row_id(epoch)) < std::max(log_rows, pages));
 }
 
 bool EpochProgress::is_old(int64_t row) const noexcept {

@@ -51,6 +51,10 @@ namespace cuckoo {
 // What stands in storage of other epochs than the present one: of the next one, as far as it is
 // made, and of the one before, as far as it is not erased. Bytes: FORMAT.md, "Other epochs".
 struct EpochProgress {
+  // Raised when steps make other rows or pages of the same hashes, too.
+  static constexpr uint32_t kVersion = 2;
+  uint32_t version = kVersion;  // that the next epoch is made by
+
   uint64_t epoch = 0;     // the next one
   uint64_t base_id = 0;   // of the fold that it is made of
   uint64_t capacity = 0;  // that it will have; 0: it is not made
@@ -65,9 +69,11 @@ struct EpochProgress {
   uint64_t old_step = 0;
 
   bool empty() const noexcept { return points == 0 && old_log_rows == 0; }
+  // By an older version. What it made is not what this one would make, so it is made again.
+  bool outdated() const noexcept { return version != kVersion; }
   // How many rows stand after so many steps, but for pages that are all zero.
   uint64_t rows(uint64_t step) const noexcept;
-  // Ids of pages or log rows.
+  // Ids of pages or log rows. What an older version makes of the next epoch may be any of its ids.
   bool is_next(int64_t row) const noexcept;
   bool is_old(int64_t row) const noexcept;
   friend bool operator==(const EpochProgress&, const EpochProgress&) = default;

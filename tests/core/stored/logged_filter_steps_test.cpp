@@ -444,6 +444,38 @@ TEST_P(FilterSteps, another_past_is_noticed) {
   }
 }
 
+// An older version made pages of which this one would make others.
+TEST_P(FilterSteps, what_an_older_version_made_of_it_is_made_again) {
+  for (const bool made_to_the_last : {false, true}) {
+    SCOPED_TRACE(made_to_the_last);
+    StoredFilter stored(step_options());
+    uint64_t end = add_until(stored, 0, has_pages);
+    if (made_to_the_last) {
+      const uint64_t begin = end;
+      end += stored.filter.fold_threshold() - stored.filter.tail_entries();
+      stored.add(begin, end);
+      stored.commit();
+    }
+    StoredRows rows = stored.storage.snapshot();
+    EpochProgress older = *progress_in(rows);
+    older.version = 1;
+    rows.progress = encode_progress(older);
+    rows.pages.at(first_row_id(older.epoch)).front() ^= std::byte{1};
+    stored.roll_back(rows);
+    expect_good(stored.storage, step_options());
+    uint64_t next = add_until(stored, end, [](const StoredRows& now) {
+      return now.progress.empty() || !progress_in(now)->outdated();
+    });
+    EXPECT_EQ(next, end + kTransaction);
+    expect_good(stored.storage, step_options());
+    next = add_until(stored, next, [&older](const StoredRows& now) {
+      return decode_record(now.record).value().epoch == older.epoch;
+    });
+    EXPECT_EQ(stored.missing(0, next), 0u);
+    expect_good(stored.storage, step_options());
+  }
+}
+
 // Who made a few of the steps, and comes back after others made more, has an epoch in memory that
 // is behind the one in storage.
 TEST_P(FilterSteps, who_comes_back_does_not_go_on_where_it_was) {

@@ -30,8 +30,13 @@ TEST(EpochProgress, decode_refuses_what_cant_be) {
   const Result<EpochProgress> again = decode_progress(encode_progress(progress));
   ASSERT_TRUE(again.ok());
   EXPECT_EQ(again.value(), progress);
+  progress.version = 1;
+  EXPECT_TRUE(decode_progress(encode_progress(progress)).value().outdated());
+  progress.version = EpochProgress::kVersion;
   using Change = void (*)(EpochProgress&);
-  const Change changes[] = {[](EpochProgress& one) { one.epoch = 0; },
+  const Change changes[] = {[](EpochProgress& one) { one.version = 0; },
+                            [](EpochProgress& one) { one.version = EpochProgress::kVersion + 1; },
+                            [](EpochProgress& one) { one.epoch = 0; },
                             [](EpochProgress& one) { one.capacity = 0; },
                             [](EpochProgress& one) { one.capacity = kMaxCapacity + 1; },
                             [](EpochProgress& one) { one.points = 0; },
