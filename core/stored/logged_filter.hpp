@@ -223,8 +223,14 @@ class LoggedFilter {
   Result<EpochProgress> progress();
   Result<uint64_t> rows_of_other_epochs();
 
-  // A new epoch gets a number above this one, too: that of others in the same storage.
-  void set_epoch_floor(uint64_t floor) noexcept { epoch_floor_ = floor; }
+  // The newest generation of a window, with others before it: what stands of their epochs, all up
+  // to this one, is not its own.
+  void set_generation_before(uint64_t epoch) noexcept { first_own_epoch_ = epoch + 1; }
+  // Of those next to the present one. What was made of the next one is lost.
+  Status erase_other_epochs();
+  // What stands of the next epoch is what steps leave there: they are made again. Not of an older
+  // generation.
+  Status check_next_epoch();
 
  private:
   // A tail takes 8 bytes an entry, or 24 when it is indexed, as a set's always is; and 6 of rows.
@@ -283,6 +289,7 @@ class LoggedFilter {
   bool compaction_due(uint64_t length, uint64_t dead) const noexcept;
 
   bool makes_steps() const noexcept;
+  int64_t first_own_row() const noexcept;
   bool could_outgrow(uint64_t adds) const noexcept;
   uint64_t tail_growth();
   uint64_t next_capacity();
@@ -298,10 +305,8 @@ class LoggedFilter {
                                                       FilterStorage& storage);
   Status make_step(uint64_t step);
   Result<std::unique_ptr<NextEpoch>> make_next_epoch(uint64_t step, const EpochProgress& progress);
-  Status erase_other_epochs();
   Status cut_over();
   Status become(NextEpoch& next, std::span<const uint64_t> tail, uint64_t items);
-  Status check_next_epoch();
   Status write_epoch(FilterContents contents, uint64_t epoch, FilterBuilder* builder);
   Status write_hashes(const FilterContents& contents, FilterRecord& next, FilterBuilder* builder);
   Status replace_contents(const FilterOptions& options, FilterContents contents, uint64_t epoch);
@@ -365,7 +370,7 @@ class LoggedFilter {
   uint64_t fold_threshold_ = 0;
   uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;
-  uint64_t epoch_floor_ = 0;
+  uint64_t first_own_epoch_ = kMaxEpoch + 1;  // where there are older generations
 };
 
 }  // namespace cuckoo

@@ -50,11 +50,10 @@ LogExtent LoggedFilter::log_extent(Extent which) const noexcept {
 }
 
 Result<uint64_t> LoggedFilter::next_epoch() const {
-  const uint64_t last = std::max(record_.epoch, epoch_floor_);
-  if (last >= kMaxEpoch) {
+  if (record_.epoch >= kMaxEpoch) {
     return Error{ErrorCode::kFull, "rebuilt as often as row ids allow", 0};
   }
-  return last + 1;
+  return record_.epoch + 1;
 }
 
 Status LoggedFilter::rebuild(uint64_t capacity) {

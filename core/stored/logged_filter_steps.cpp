@@ -14,12 +14,10 @@
 
 namespace cuckoo {
 
-// Smaller ones are made anew in no time. A sliding window's generations share the numbers of
-// epochs.
+// Smaller ones are made anew in no time.
 bool LoggedFilter::makes_steps() const noexcept {
   constexpr uint64_t kFewestPages = 128;
-  return keeps_hashes() && options_.generations == 1 &&
-         base().pages().page_count() >= kFewestPages && record_.epoch < kMaxEpoch;
+  return keeps_hashes() && base().pages().page_count() >= kFewestPages && record_.epoch < kMaxEpoch;
 }
 
 bool LoggedFilter::could_outgrow(uint64_t adds) const noexcept {
@@ -154,6 +152,9 @@ Result<EpochProgress> LoggedFilter::progress() {
   if (stored.capacity != 0 && stored.capacity < record_.capacity) {
     return corrupt("account of other epochs of which the next one is too small");
   }
+  if (stored.old_log_rows > 0 && static_cast<int64_t>(stored.old_first_row) < first_own_row()) {
+    return corrupt("account of other epochs that takes an older generation for one");
+  }
   if (stored.base_id != none.base_id || stored.outdated()) {
     stored.base_id = none.base_id;
     stored.capacity = stored.points = stored.log_rows = stored.pages = 0;
@@ -166,17 +167,20 @@ Result<uint64_t> LoggedFilter::rows_of_other_epochs() {
   return progress.rows(steps_at(tail_entries()));
 }
 
+int64_t LoggedFilter::first_own_row() const noexcept {
+  return record_.older == 0 ? INT64_MIN : first_row_id(first_own_epoch_);
+}
+
 // All of them, whatever is said of them.
 Status LoggedFilter::erase_other_epochs() {
   next_.reset();
-  if (options_.generations > 1) {
-    return {};
-  }
   const int64_t first = first_row_id(record_.epoch);
   const int64_t next = first_row_id(record_.epoch + 1);
-  CUCKOO_TRY(storage_.erase_log(INT64_MIN, first - 1));
+  if (first_own_row() < first) {
+    CUCKOO_TRY(storage_.erase_log(first_own_row(), first - 1));
+    CUCKOO_TRY(storage_.erase_pages(first_own_row(), first - 1));
+  }
   CUCKOO_TRY(storage_.erase_log(next, INT64_MAX));
-  CUCKOO_TRY(storage_.erase_pages(INT64_MIN, first - 1));
   CUCKOO_TRY(storage_.erase_pages(next, INT64_MAX));
   return storage_.write_progress({});
 }
@@ -313,7 +317,6 @@ Status LoggedFilter::become(NextEpoch& next, std::span<const uint64_t> tail, uin
 
 // --- checking ------------------------------------------------------------------------------------
 
-// What stands of the next epoch is what steps leave there: they are made again.
 Status LoggedFilter::check_next_epoch() {
   if (!makes_next_) {
     return {};

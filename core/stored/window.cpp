@@ -32,8 +32,10 @@ Status FilterWindow::refresh(std::span<const std::byte> bytes) {
     stale_ = true;
     CUCKOO_TRY(reload_older(next));
   }
+  if (!older_.empty()) {
+    newest_->set_generation_before(older_.front()->record().epoch);
+  }
   CUCKOO_TRY(newest_->refresh(bytes));
-  newest_->set_epoch_floor(last_epoch());
   stale_ = false;
   return {};
 }
@@ -56,24 +58,19 @@ Status FilterWindow::reload_older(const FilterRecord& newest) {
   next.erase(next.begin());
   older_ = std::move(next);
   std::vector<std::byte> bytes;
+  uint64_t epoch = newest.epoch;
   for (uint64_t age = 1; age <= newest.older; ++age) {
     const uint64_t rotation = newest.rotation - age;
     LoggedFilter& one = *older_[age - 1];
     CUCKOO_TRY(storage_.read_older(slot_of(rotation), bytes));
     CUCKOO_TRY(one.refresh(bytes));
-    if (one.record().rotation != rotation || one.tail_entries() != 0) {
+    if (one.record().rotation != rotation || one.tail_entries() != 0 ||
+        one.record().epoch >= epoch) {
       return corrupt("record of another generation than number " + std::to_string(rotation));
     }
+    epoch = one.record().epoch;
   }
   return {};
-}
-
-uint64_t FilterWindow::last_epoch() const noexcept {
-  uint64_t last = newest_->record().epoch;
-  for (const auto& one : older_) {
-    last = std::max(last, one->record().epoch);
-  }
-  return last;
 }
 
 void FilterWindow::forget() noexcept {
@@ -136,7 +133,7 @@ Status FilterWindow::rotate() {
   }
   CUCKOO_TRY(newest_->fold());
   CUCKOO_TRY(newest_->flush());
-  const uint64_t epoch = last_epoch() + 1;
+  const uint64_t epoch = newest_->record().epoch + 1;
   if (epoch > kMaxEpoch) {
     return Error{ErrorCode::kFull, "as many generations as row ids allow", 0};
   }
@@ -147,6 +144,7 @@ Status FilterWindow::rotate() {
   CUCKOO_TRY(next->create(epoch, last.rotation + 1, older, past));
   older_.reserve(older_.size() + 1);
   return poison_.writing([&]() -> Status {
+    CUCKOO_TRY(newest_->erase_other_epochs());
     CUCKOO_TRY(storage_.write_older(slot_of(last.rotation), encode_record(last)));
     if (older_.size() == older) {
       CUCKOO_TRY(older_.back()->erase_epoch());
@@ -154,7 +152,7 @@ Status FilterWindow::rotate() {
     }
     older_.insert(older_.begin(), std::move(newest_));
     newest_ = std::move(next);
-    newest_->set_epoch_floor(epoch);
+    newest_->set_generation_before(last.epoch);
     return {};
   });
 }
@@ -212,6 +210,7 @@ Status FilterWindow::check_strays() {
 // Nothing is pending.
 Status FilterWindow::check_stored() {
   CUCKOO_TRY(check_strays());
+  CUCKOO_TRY(newest_->check_next_epoch());
   CUCKOO_TRY(newest_->check());
   for (const auto& one : older_) {
     CUCKOO_TRY(one->check());

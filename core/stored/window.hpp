@@ -6,7 +6,9 @@
 //   I2  the rates of N generations add up to the rate asked: each is made for 1 - (1 - ε)^(1/N).
 //   I3  older generations have no tail and never change: nothing is removed from a window, because
 //       a remove could take a colliding entry out of another generation's key.
-//   I4  epochs, which name the ids of pages and log rows, are never used twice.
+//   I4  epochs, which name the ids of pages and log rows, ascend from generation to generation and
+//       are never used twice. Steps (LoggedFilter) are made by the newest one alone, and none of
+//       their rows is left when it is the newest no more.
 //
 // In storage the newest one's record is *the* record; it says how many older ones there are. Theirs
 // stand in slots 0 … N - 1: rotation r in slot r mod N.
@@ -75,7 +77,6 @@ class FilterWindow {
   Answer probe_older(uint64_t hash);
   Status reload_older(const FilterRecord& newest);
   uint64_t slot_of(uint64_t rotation) const noexcept { return rotation % options().generations; }
-  uint64_t last_epoch() const noexcept;
   Status check_stored();
   Status check_strays();
   template <class Number, class Figure>

@@ -98,12 +98,12 @@ void commit_with(Report& report, const std::string& module, const std::string& n
 
 // The longest transaction while the filter is made larger. `reopened`: each in a connection of its
 // own, as processes do that come and go; opening is part of the time.
-void pauses_of(Report& report, const std::string& module, uint64_t keys, uint64_t transactions,
-               bool reopened, std::optional<double> most) {
+void pauses_of(Report& report, const std::string& module, const std::string& options, uint64_t keys,
+               uint64_t transactions, bool reopened, std::optional<double> most) {
   const ScratchFile file("cuckoo-bench-pauses.db");
   const std::string pragmas = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL";
   const std::string create = "CREATE VIRTUAL TABLE t USING " + module +
-                             "(k INTEGER, seed = 1, capacity = " + whole(keys) + ")";
+                             "(k INTEGER, seed = 1, capacity = " + whole(keys) + options + ")";
   auto writer = std::make_unique<Writer>(file, pragmas, create, keys);
   double wall = 0;
   double longest = 0;
@@ -119,7 +119,7 @@ void pauses_of(Report& report, const std::string& module, uint64_t keys, uint64_
     longest = std::max(longest, took);
   }
   report.section("500-row insert transactions, " + whole(keys) + " keys and " +
-                 whole(transactions * kRowsPerTransaction) + " more, " + module +
+                 whole(transactions * kRowsPerTransaction) + " more, " + module + options +
                  (reopened ? ", a connection for each" : ""));
   report.show("on average, wall clock", 1e3 * wall / static_cast<double>(transactions), 2, "ms");
   if (most) {
@@ -205,11 +205,13 @@ void bench_commit(const Settings& settings, Report& report) {
 void bench_pauses(const Settings& settings, Report& report) {
   const bool quick = settings.quick();
   for (const char* module : {"cuckoo_filter", "bloom_filter"}) {
-    pauses_of(report, module, quick ? 20000 : 1000000, quick ? 5 : 200, false, 60);
-    pauses_of(report, module, quick ? 50000 : 10000000, quick ? 5 : 800, false, 120);
+    pauses_of(report, module, "", quick ? 20000 : 1000000, quick ? 5 : 200, false, 60);
+    pauses_of(report, module, "", quick ? 50000 : 10000000, quick ? 5 : 800, false, 120);
   }
-  pauses_of(report, "cuckoo_filter", quick ? 20000 : 1000000, quick ? 5 : 200, true, {});
-  pauses_of(report, "cuckoo_filter", quick ? 50000 : 10000000, quick ? 5 : 800, true, {});
+  pauses_of(report, "cuckoo_filter", ", generations = 3", quick ? 20000 : 1000000, quick ? 5 : 200,
+            false, 60);
+  pauses_of(report, "cuckoo_filter", "", quick ? 20000 : 1000000, quick ? 5 : 200, true, {});
+  pauses_of(report, "cuckoo_filter", "", quick ? 50000 : 10000000, quick ? 5 : 800, true, {});
 }
 
 void bench_build(const Settings& settings, Report& report) {
