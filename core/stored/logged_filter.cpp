@@ -146,7 +146,7 @@ void LoggedFilter::add_to_set(uint64_t hash, bool present) {
 // I8, for one more.
 bool LoggedFilter::may_wait() const noexcept {
   const uint64_t waiting = tail_.waiting().size();
-  if (!folded_in_transaction_ || !pages_.all_loaded() || tail_entries() + waiting >= next_work_ ||
+  if (!pages_.all_loaded() || tail_entries() + waiting >= next_work_ ||
       items() + waiting >= item_limit_) {
     return false;
   }
@@ -168,12 +168,11 @@ Status LoggedFilter::insert_soon(uint64_t hash) {
   }
   tail_.wait(hash);
   static_cast<const BloomFilter&>(base()).prefetch(hash);
-  dirty_ = true;
   return {};
 }
 
 void LoggedFilter::settle() {
-  if (multiset() || tail_.indexed()) {
+  if (!waits()) {
     return;
   }
   for (const uint64_t hash : tail_.waiting()) {
@@ -375,10 +374,10 @@ Status LoggedFilter::write_pending_to(FilterStorage& storage) const {
 
 Status LoggedFilter::flush() {
   CUCKOO_TRY(poison_.error());
+  settle();
   if (!dirty_) {
     return {};
   }
-  settle();
   CUCKOO_TRY(poison_.writing([&] { return write_to(storage_, record_); }));
   tail_.note_written();
   pages_.note_written();

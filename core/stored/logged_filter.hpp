@@ -97,7 +97,7 @@ class LoggedFilter {
   bool poisoned() const noexcept { return poison_.poisoned(); }
 
   // Writes all that is pending; nothing when nothing is.
-  bool pending() const noexcept { return dirty_; }
+  bool pending() const noexcept { return dirty_ || waits(); }
   Status flush();
   // What flush() would write goes to another storage, and stays pending here. The record is written
   // in any case.
@@ -132,9 +132,9 @@ class LoggedFilter {
   uint64_t count(uint64_t hash);
 
   Status insert(uint64_t hash);
-  // The same; but to a set, in a transaction that adds much, the add may wait. Whatever is called
-  // behind it, but for another one, probe() and what asks by it, flush() and fold(), needs settle()
-  // first.
+  // The same; but to a set whose pages are all in memory the add may wait. Whatever is called
+  // behind it, but for another one, probe() and what asks by it, pending(), flush(), fold() and
+  // forget(), needs settle() first.
   Status insert_soon(uint64_t hash);
   // What waits is added (I8). When memory runs out (std::bad_alloc) all of it still waits; what was
   // added already is found then.
@@ -265,6 +265,7 @@ class LoggedFilter {
   Status insert_into_set(uint64_t hash);
   void add_to_set(uint64_t hash, bool present);
   bool may_wait() const noexcept;
+  bool waits() const noexcept { return !multiset() && !tail_.indexed(); }
   Status make_room();
   void append_add(uint64_t hash);
 
@@ -352,7 +353,7 @@ class LoggedFilter {
   bool valid_ = false;       // tail_ and pages_ follow record_
   bool base_valid_ = false;  // pages_ are what storage holds for record_'s fold
   Poison poison_;            // I7
-  bool dirty_ = false;       // something is not flushed
+  bool dirty_ = false;       // something is not flushed, but for what waits
   bool folded_in_transaction_ = false;
   bool base_changed_ = false;  // in this transaction, also before the last roll-back to a savepoint
 

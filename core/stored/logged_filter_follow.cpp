@@ -80,6 +80,7 @@ void LoggedFilter::forget() noexcept {
   dirty_ = false;
   folded_in_transaction_ = false;
   tail_.forget_unwritten();
+  tail_.forget_waiting();
 }
 
 }  // namespace cuckoo

@@ -86,7 +86,7 @@ void commit_with(Report& report, const std::string& module, const std::string& n
   report.show("B-tree, processor", tree.processor_per_row(), 0, "ns/row");
   const std::string ratio = "B-tree / filter, wall clock, folds and growth included";
   if (judged) {
-    report.at_least(5, ratio, tree.wall_per_row() / filter.wall_per_row(), 2, "x");
+    report.at_least(14, ratio, tree.wall_per_row() / filter.wall_per_row(), 2, "x");
   } else {
     report.show(ratio, tree.wall_per_row() / filter.wall_per_row(), 2, "x");
   }

@@ -175,15 +175,43 @@ TEST_P(WaitingAdds, are_refused_at_once_where_hashes_tell_no_more_apart) {
   EXPECT_EQ(stored.filter.items(), most);
 }
 
-// Before, pages may have to be read, which can fail.
-TEST_P(WaitingAdds, begin_behind_a_fold) {
+// Where one is not, it may have to be read, which can fail.
+TEST_P(WaitingAdds, wait_only_with_all_pages_in_memory) {
   StoredFilter stored(options(100000, 1e-6));
   stored.add(0, 1000);
+  ASSERT_TRUE(stored.filter.fold().ok());
   stored.commit();
+  LoggedFilter other(stored.filter.options(), stored.storage);
+  ASSERT_TRUE(other.refresh(stored.storage.rows.record).ok());
   for (uint64_t i = 1000; i < 1100; ++i) {
-    ASSERT_TRUE(stored.filter.insert_soon(nth_hash(i)).ok());
-    ASSERT_EQ(stored.filter.tail_entries(), i + 1);
+    ASSERT_TRUE(other.insert_soon(nth_hash(i)).ok());
+    ASSERT_EQ(other.tail_entries(), i - 999);
   }
+  ASSERT_TRUE(other.fold().ok());
+  uint64_t waited = 0;
+  for (uint64_t i = 1100; i < 1200; ++i) {
+    ASSERT_TRUE(other.insert_soon(nth_hash(i)).ok());
+    waited += other.tail_entries() < i - 1099 ? 1 : 0;
+  }
+  EXPECT_EQ(waited > 90, !multiset());
+}
+
+TEST_P(WaitingAdds, of_what_is_there_write_nothing) {
+  StoredFilter stored(options(100000, 1e-6));
+  stored.add(0, 100);
+  stored.commit();
+  const StoredRows before = stored.storage.snapshot();
+  stored.storage.calls = {};
+  for (uint64_t i = 0; i < 100; ++i) {
+    ASSERT_TRUE(stored.filter.insert_soon(nth_hash(i)).ok());
+  }
+  EXPECT_TRUE(stored.filter.pending());
+  ASSERT_TRUE(stored.filter.flush().ok());
+  EXPECT_FALSE(stored.filter.pending());
+  EXPECT_EQ(stored.storage.calls.all() == 0, !multiset());
+  EXPECT_EQ(difference(before, stored.storage.rows).empty(), !multiset());
+  EXPECT_EQ(stored.filter.items(), multiset() ? 200u : 100u);
+  stored.expect_good();
 }
 
 TEST_P(WaitingAdds, are_gone_after_a_roll_back) {
@@ -195,8 +223,12 @@ TEST_P(WaitingAdds, are_gone_after_a_roll_back) {
     ASSERT_TRUE(stored.filter.insert_soon(nth_hash(1000000 + i)).ok());
   }
   EXPECT_TRUE(stored.filter.pending());
-  stored.roll_back(before);
+  stored.filter.forget();
   EXPECT_FALSE(stored.filter.pending());
+  stored.storage.calls = {};
+  EXPECT_TRUE(stored.filter.flush().ok());
+  EXPECT_EQ(stored.storage.calls.all(), 0u);
+  stored.roll_back(before);
   stored.filter.settle();
   EXPECT_EQ(stored.filter.items(), 0u);
   EXPECT_EQ(stored.missing(1000000, 1000020), 20u);
