@@ -136,14 +136,16 @@ void BloomFilter::unite_counters(uint64_t index, const BloomFilter& other) {
 // Each entry's counter is 15, and there are as many counters of 15 as entries.
 Status BloomFilter::check_overflow(uint64_t full_counters) const {
   for (const auto& [cell, count] : overflow_.counts()) {
-    const std::string entry = "overflow cell " + std::to_string(cell);
+    const auto wrong = [one = cell](const std::string& what) {
+      return corrupt("overflow cell " + std::to_string(one) + what);
+    };
     if (!geometry_.counting() || cell >= cells_) {
-      return corrupt(entry + " is out of range, expected less than " +
-                     std::to_string(geometry_.counting() ? cells_ : 0));
+      return wrong(" is out of range, expected less than " +
+                   std::to_string(geometry_.counting() ? cells_ : 0));
     }
     const unsigned value = pages_.find(page_of(cell)) == nullptr ? 0 : at<true>(cell).value();
     if (value != kFullCounter) {
-      return corrupt(entry + " has a counter of " + std::to_string(value) + ", expected 15");
+      return wrong(" has a counter of " + std::to_string(value) + ", expected 15");
     }
   }
   if (full_counters != overflow_.cells()) {

@@ -150,6 +150,7 @@ Status copy_cells(const Filter& from, Filter& to, const Poll& poll) {
       }
     }
   }
+  to.overflow().make_room(from.overflow().cells());
   from.overflow().for_each(
       [&to](uint64_t cell, uint64_t count) { to.overflow().add(cell, count); });
   to.set_occupied(from.occupied());

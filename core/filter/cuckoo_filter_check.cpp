@@ -72,14 +72,16 @@ Status CuckooFilter::validate_page(const CuckooGeometry& geometry, uint64_t inde
 
 Status CuckooFilter::check_overflow() const {
   for (const auto& [number, count] : overflow_.counts()) {
-    const std::string entry = "overflow cell " + std::to_string(number);
+    const auto wrong = [cell = number](const std::string& what) {
+      return corrupt("overflow cell " + std::to_string(cell) + " is of bucket " + what);
+    };
     const uint64_t bucket = number / fingerprints_;
     if (bucket >= geometry_.buckets) {
-      return corrupt(entry + " is of bucket " + range(bucket, geometry_.buckets));
+      return wrong(range(bucket, geometry_.buckets));
     }
     if (const uint64_t other = alternate(bucket, number % fingerprints_ + 1); other < bucket) {
-      return corrupt(entry + " is of bucket " + std::to_string(bucket) +
-                     ", expected the smaller of its two, " + std::to_string(other));
+      return wrong(std::to_string(bucket) + ", expected the smaller of its two, " +
+                   std::to_string(other));
     }
   }
   return overflow_.check();

@@ -14,9 +14,12 @@ uint64_t mix_counted(uint64_t cell, uint64_t count) noexcept {
 
 }  // namespace
 
-std::map<uint64_t, uint64_t> OverflowTable::counts() const {
-  std::map<uint64_t, uint64_t> counts;
-  for_each([&counts](uint64_t cell, uint64_t count) { counts.emplace(cell, count); });
+std::vector<OverflowTable::CellCount> OverflowTable::counts() const {
+  std::vector<CellCount> counts;
+  counts.reserve(cells());
+  for_each([&counts](uint64_t cell, uint64_t count) { counts.push_back({cell, count}); });
+  std::sort(counts.begin(), counts.end(),
+            [](const CellCount& a, const CellCount& b) { return a.cell < b.cell; });
   return counts;
 }
 
@@ -37,10 +40,14 @@ void OverflowTable::add(uint64_t cell, uint64_t count) {
   if (count == 0) {
     return;
   }
-  changed_.make_room();
-  counts_.make_room();
+  make_room(1);
   const uint64_t before = counts_.count(cell);
   set(cell, before, before + count);
+}
+
+void OverflowTable::make_room(size_t more) {
+  changed_.make_room(more);
+  counts_.make_room(more);
 }
 
 bool OverflowTable::remove(uint64_t cell) {

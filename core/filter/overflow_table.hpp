@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -20,11 +19,17 @@ class OverflowTable {
   bool empty() const noexcept { return counts_.empty(); }
   uint64_t count(uint64_t cell) const noexcept { return counts_.count(cell); }
   void add(uint64_t cell, uint64_t count = 1);  // std::bad_alloc: nothing was added
+  void make_room(size_t more);                  // for so many more cells
   bool remove(uint64_t cell);                   // one occurrence; false when there is none
   uint64_t cells() const noexcept { return counts_.size(); }
   uint64_t items() const noexcept { return items_; }
   uint64_t digest() const noexcept { return digest_; }
-  std::map<uint64_t, uint64_t> counts() const;  // a copy, in order of the cells
+  struct CellCount {
+    uint64_t cell;
+    uint64_t count;
+    bool operator==(const CellCount&) const = default;
+  };
+  std::vector<CellCount> counts() const;  // a copy, in order of the cells
   template <class Visitor>
   void for_each(Visitor&& visit) const {  // cell, count: in any order
     counts_.for_each(visit);

@@ -9,7 +9,8 @@
 //   I2  a key stands once; entries whose sum went back to zero stay until clear().
 //   I3  what is there already is found without memory: at() throws (std::bad_alloc) of a new hash
 //       alone, and then nothing has changed.
-//   I4  hashes stand within a few dozen slots of their first one, in whatever order they come.
+//   I4  hashes stand within a few dozen slots of their first one, in whatever order they come and
+//       whoever chose them.
 #pragma once
 
 #include <algorithm>
@@ -19,6 +20,7 @@
 
 #include "core/base/large_memory.hpp"
 #include "core/base/mix.hpp"
+#include "core/base/salt.hpp"
 
 namespace cuckoo {
 
@@ -98,7 +100,7 @@ class HashTail {
   static constexpr size_t kFirstSlots = 64;
 
   size_t slot(uint64_t hash) const noexcept {  // also of its key
-    return static_cast<size_t>((hash | 1) * kGoldenStep >> shift_);
+    return static_cast<size_t>(((hash | 1) ^ salt_) * kGoldenStep >> shift_);
   }
   // Where the hash stands, or the free slot where it would. There are slots.
   size_t find(uint64_t hash) const noexcept {
@@ -135,6 +137,7 @@ class HashTail {
   size_t used_ = 0;
   size_t mask_ = 0;
   unsigned shift_ = 63;
+  uint64_t salt_ = process_salt();
 };
 
 }  // namespace cuckoo

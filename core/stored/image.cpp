@@ -171,17 +171,20 @@ Status read_cells(std::span<const std::byte> cells, const CellLayout& layout, Fi
 
 Status read_overflow(std::span<const std::byte> bytes, OverflowTable& overflow) {
   uint64_t last = 0;
+  overflow.make_room(bytes.size() / kOverflowEntryBytes);
   for (size_t at = 0; at < bytes.size(); at += kOverflowEntryBytes) {
     const auto cell = load_le<uint64_t>(&bytes[at]);
     const auto count = load_le<uint64_t>(&bytes[at + 8]);
-    const std::string entry = "overflow entry " + std::to_string(at / kOverflowEntryBytes);
+    const auto wrong = [at](const std::string& what) {
+      return corrupt("overflow entry " + std::to_string(at / kOverflowEntryBytes) + what);
+    };
     if (at > 0 && cell <= last) {
-      return corrupt(entry + " is of cell " + std::to_string(cell) + ", expected more than " +
-                     std::to_string(last));
+      return wrong(" is of cell " + std::to_string(cell) + ", expected more than " +
+                   std::to_string(last));
     }
     if (count == 0 || count > kMaxImageItems - overflow.items()) {
-      return corrupt(entry + " has count " + grouped(count) + ", expected 1 to " +
-                     grouped(kMaxImageItems - overflow.items()));
+      return wrong(" has count " + grouped(count) + ", expected 1 to " +
+                   grouped(kMaxImageItems - overflow.items()));
     }
     overflow.add(cell, count);
     last = cell;

@@ -57,7 +57,7 @@ class Model {
   }
   // Every counter and every overflow entry is what the copies say.
   void expect_same(const std::string& what) const {
-    std::map<uint64_t, uint64_t> overflow;
+    std::vector<OverflowTable::CellCount> overflow;
     for (uint64_t cell = 0; cell < filter_.geometry().cells(); ++cell) {
       const auto held = cells_.find(cell);
       const uint64_t copies = held == cells_.end() ? 0 : held->second;
@@ -67,7 +67,7 @@ class Model {
       const auto byte = static_cast<unsigned>(filter_.pages().find(page)[in_page / 2]);
       ASSERT_EQ((byte >> (in_page % 2 * 4)) & 15, std::min<uint64_t>(copies, 15)) << what;
       if (copies > 14) {
-        overflow[cell] = copies - 14;
+        overflow.push_back({cell, copies - 14});
       }
     }
     ASSERT_EQ(filter_.overflow().counts(), overflow) << what;

@@ -78,6 +78,17 @@ TEST(HashTail, I4_ascending_and_descending_hashes_do_not_crowd) {
   }
 }
 
+TEST(HashTail, I4_hashes_that_were_made_to_crowd_do_not) {
+  constexpr uint64_t kInverse = 0xF1DE83E19937733D;
+  static_assert(kInverse * kGoldenStep == 1);
+  HashTail tail;
+  for (uint64_t i = 0; i < 20000; ++i) {
+    const uint64_t hash = (2 * i + 1) * kInverse & ~uint64_t{1};
+    tail.at(hash) = 1;
+    ASSERT_LT(tail.distance(hash), 200u) << i;
+  }
+}
+
 TEST(HashTail, a_very_long_tail_gives_its_memory_back) {
   HashTail tail;
   for (uint64_t i = 0; i < 200000; ++i) {

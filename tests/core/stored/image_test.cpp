@@ -334,7 +334,7 @@ TEST(FilterImage, wrong_hashes_are_not_encoded) {
 
 TEST(FilterImage, overflow_that_no_reader_takes_is_not_encoded) {
   BuiltSample built = build_sample(sample_named("counting"));
-  const uint64_t cell = built.filter->overflow().counts().begin()->first;
+  const uint64_t cell = built.filter->overflow().counts().front().cell;
   built.filter->overflow().add(cell, kMaxImageItems - built.filter->overflow().items());
   EXPECT_TRUE(encode(built).ok());
   EXPECT_TRUE(decode_image(encode(built).value()).ok());
