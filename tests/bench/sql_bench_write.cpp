@@ -150,8 +150,8 @@ void bench_bulk(const Settings& settings, Report& report) {
   };
   const std::string given = "capacity = " + whole(keys);
   std::vector<Loaded> filters = {
-      {"a filter with " + given, "cuckoo_filter(k INTEGER, " + given + ")", 5},
-      {"a filter that grows from 1000", "cuckoo_filter(k INTEGER)", 5},
+      {"a filter with " + given, "cuckoo_filter(k INTEGER, " + given + ")", 4},
+      {"a filter that grows from 1000", "cuckoo_filter(k INTEGER)", 2.5},
       {"a Bloom filter with " + given, "bloom_filter(k INTEGER, " + given + ")", 0},
       {"a Bloom filter that grows from 1000", "bloom_filter(k INTEGER)", 0}};
   std::vector<double> scan, nothing, index;
