@@ -13,7 +13,7 @@ uint64_t draw_salt() noexcept {
   try {
     std::random_device device;
     const uint64_t high = device();
-    return high << 32 ^ device();
+    return (high << 32) | device();
   } catch (const std::exception&) {  // the system has none to give: what few can know
     int on_stack = 0;
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();

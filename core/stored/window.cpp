@@ -32,9 +32,6 @@ Status FilterWindow::refresh(std::span<const std::byte> bytes) {
     stale_ = true;
     CUCKOO_TRY(reload_older(next));
   }
-  if (!older_.empty()) {
-    newest_->set_generation_before(older_.front()->record().epoch);
-  }
   CUCKOO_TRY(newest_->refresh(bytes));
   stale_ = false;
   return {};
@@ -69,6 +66,9 @@ Status FilterWindow::reload_older(const FilterRecord& newest) {
       return corrupt("record of another generation than number " + std::to_string(rotation));
     }
     epoch = one.record().epoch;
+  }
+  if (!older_.empty()) {
+    newest_->set_generation_before(older_.front()->record().epoch);
   }
   return {};
 }

@@ -150,8 +150,8 @@ void bench_bulk(const Settings& settings, Report& report) {
   };
   const std::string given = "capacity = " + whole(keys);
   std::vector<Loaded> filters = {
-      {"a filter with " + given, "cuckoo_filter(k INTEGER, " + given + ")", 4},
-      {"a filter that grows from 1000", "cuckoo_filter(k INTEGER)", 2.5},
+      {"a filter with " + given, "cuckoo_filter(k INTEGER, " + given + ")", 5},
+      {"a filter that grows from 1000", "cuckoo_filter(k INTEGER)", 5},
       {"a Bloom filter with " + given, "bloom_filter(k INTEGER, " + given + ")", 0},
       {"a Bloom filter that grows from 1000", "bloom_filter(k INTEGER)", 0}};
   std::vector<double> scan, nothing, index;
@@ -204,14 +204,17 @@ void bench_commit(const Settings& settings, Report& report) {
 
 void bench_pauses(const Settings& settings, Report& report) {
   const bool quick = settings.quick();
+  const uint64_t keys = quick ? 20000 : 1000000;
+  const uint64_t transactions = quick ? 5 : 200;
+  const uint64_t more_keys = quick ? 50000 : 10000000;
+  const uint64_t more_transactions = quick ? 5 : 800;
   for (const char* module : {"cuckoo_filter", "bloom_filter"}) {
-    pauses_of(report, module, "", quick ? 20000 : 1000000, quick ? 5 : 200, false, 60);
-    pauses_of(report, module, "", quick ? 50000 : 10000000, quick ? 5 : 800, false, 120);
+    pauses_of(report, module, "", keys, transactions, false, 60);
+    pauses_of(report, module, "", more_keys, more_transactions, false, 120);
   }
-  pauses_of(report, "cuckoo_filter", ", generations = 3", quick ? 20000 : 1000000, quick ? 5 : 200,
-            false, 60);
-  pauses_of(report, "cuckoo_filter", "", quick ? 20000 : 1000000, quick ? 5 : 200, true, {});
-  pauses_of(report, "cuckoo_filter", "", quick ? 50000 : 10000000, quick ? 5 : 800, true, {});
+  pauses_of(report, "cuckoo_filter", ", generations = 3", keys, transactions, false, 60);
+  pauses_of(report, "cuckoo_filter", "", keys, transactions, true, {});
+  pauses_of(report, "cuckoo_filter", "", more_keys, more_transactions, true, {});
 }
 
 void bench_build(const Settings& settings, Report& report) {

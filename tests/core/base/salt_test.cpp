@@ -14,7 +14,7 @@ TEST(ProcessSalt, is_the_same_in_all_threads) {
   EXPECT_EQ(process_salt(), other);
 }
 
-// Once in ten thousand million processes this fails by chance.
+// Once in a thousand million processes this fails by chance.
 TEST(ProcessSalt, is_as_random_bits_are) {
   EXPECT_GT(std::popcount(process_salt()), 8);
   EXPECT_LT(std::popcount(process_salt()), 56);

@@ -43,8 +43,8 @@ class FilterSteps : public KindsTest {
     return progress.value();
   }
   // Transactions of keys first … until the wish comes true after one; where it did.
-  template <class Wish>
-  static uint64_t add_until(StoredFilter& stored, uint64_t first, Wish&& wish) {
+  template <class Stored, class Wish>
+  static uint64_t add_until(Stored& stored, uint64_t first, Wish&& wish) {
     uint64_t next = first;
     while (!::testing::Test::HasFailure() && next < first + 10 * kCapacity) {
       stored.add(next, next + kTransaction);
@@ -54,7 +54,7 @@ class FilterSteps : public KindsTest {
         return next;
       }
     }
-    ADD_FAILURE() << "the filter never came so far";
+    ADD_FAILURE() << "it never came so far";
     return next;
   }
   static bool has_pages(const StoredRows& rows) {

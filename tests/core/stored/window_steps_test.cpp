@@ -33,19 +33,6 @@ class WindowSteps : public test::FilterSteps {
       stored.commit();
     }
   }
-  template <class Wish>
-  static uint64_t add_until(StoredWindow& stored, uint64_t first, Wish&& wish) {
-    for (uint64_t next = first; next < first + 10 * kCapacity && !HasFailure();) {
-      stored.add(next, next + kTransaction);
-      next += kTransaction;
-      stored.commit();
-      if (wish(stored.storage.rows)) {
-        return next;
-      }
-    }
-    ADD_FAILURE() << "the window never came so far";
-    return first;
-  }
   // Moments of the steps.
   struct Moment {
     const char* name;
