@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <vector>
 
+#include "tests/core/base/unmix64.hpp"
 #include "tests/core/stored/memory_storage.hpp"
 
 namespace cuckoo {
@@ -78,12 +80,31 @@ TEST(HashTail, I4_ascending_and_descending_hashes_do_not_crowd) {
   }
 }
 
+// Numbers that crowd where the salt is left out.
 TEST(HashTail, I4_hashes_that_were_made_to_crowd_do_not) {
-  constexpr uint64_t kInverse = 0xF1DE83E19937733D;
-  static_assert(kInverse * kGoldenStep == 1);
   HashTail tail;
-  for (uint64_t i = 0; i < 20000; ++i) {
-    const uint64_t hash = (2 * i + 1) * kInverse & ~uint64_t{1};
+  for (uint64_t i = 0; i < 1 << 16; ++i) {
+    const uint64_t hash = test::unmix64(i) & ~uint64_t{1};
+    tail.at(hash) = 1;
+    ASSERT_LT(tail.distance(hash), 200u) << i;
+  }
+}
+
+// Numbers that crowd where one multiplication makes the slot, whatever the salt is.
+TEST(HashTail, I4_hashes_of_bits_that_move_a_product_little_do_not_crowd) {
+  const auto move = [](uint64_t bit) {
+    const uint64_t product = kGoldenStep << bit;
+    return std::min(product, ~product + 1);
+  };
+  std::vector<uint64_t> bits(63);
+  std::iota(bits.begin(), bits.end(), 1);
+  std::sort(bits.begin(), bits.end(), [&](auto a, auto b) { return move(a) < move(b); });
+  HashTail tail;
+  for (uint64_t i = 0; i < 1 << 16; ++i) {
+    uint64_t hash = 0;
+    for (size_t at = 0; at < 16; ++at) {
+      hash |= (i >> at & 1) << bits[at];
+    }
     tail.at(hash) = 1;
     ASSERT_LT(tail.distance(hash), 200u) << i;
   }
