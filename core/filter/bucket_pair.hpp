@@ -11,6 +11,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
@@ -59,6 +61,18 @@ class BucketPair {
     return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(empty)));
   }
 
+  // Is the first slot empty, and so is there room in a sorted bucket? The first bucket's in bit 0,
+  // the second's in bit 1.
+  CUCKOO_AVX2 uint32_t have_room() const noexcept {
+    const uint32_t empty = empty_slots();
+    return (empty & 1) | (empty >> (kBucketSlots - 1) & 2);
+  }
+  CUCKOO_AVX2 std::array<uint32_t, 2 * kBucketSlots> values() const noexcept {
+    std::array<uint32_t, 2 * kBucketSlots> values;
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(values.data()), values_);
+    return values;
+  }
+
   // A bucket with one fingerprint more.
   class Grown {
    public:
@@ -69,27 +83,35 @@ class BucketPair {
 
    private:
     friend BucketPair;
+    // The first slot is empty. The slots above move down to below the fingerprint: each becomes the
+    // largest of itself and the smaller of the fingerprint and its upper neighbour.
+    CUCKOO_AVX2 Grown(__m128i values, uint64_t fingerprint) noexcept {
+      const __m128i above = _mm_alignr_epi8(_mm_set1_epi32(INT32_MAX), values, 4);
+      const __m128i wanted = _mm_set1_epi32(static_cast<int>(fingerprint));
+      values_ = _mm_max_epu32(values, _mm_min_epu32(wanted, above));
+      unsorted_ = _mm_cmpgt_epi32(values, above);
+    }
     __m128i values_;
     __m128i unsorted_;
   };
-  // Bucket 0 or 1, whose first slot is empty. The slots above move down to below the fingerprint:
-  // each becomes the largest of itself and the smaller of the fingerprint and its upper neighbour.
+  // Bucket 0 or 1, whose first slot is empty.
   CUCKOO_AVX2 Grown with(uint8_t which, uint64_t fingerprint) const noexcept {
-    const __m128i values = _mm256_castsi256_si128(
-        _mm256_permutevar8x32_epi32(values_, load_constant(kHalves[which].data())));
-    const __m128i above = _mm_alignr_epi8(_mm_set1_epi32(INT32_MAX), values, 4);
-    const __m128i wanted = _mm_set1_epi32(static_cast<int>(fingerprint));
-    Grown grown;
-    grown.values_ = _mm_max_epu32(values, _mm_min_epu32(wanted, above));
-    grown.unsorted_ = _mm_cmpgt_epi32(values, above);
-    return grown;
+    return {half(which), fingerprint};
+  }
+  // The same where one of its values, or an empty slot, is to make room for it.
+  CUCKOO_AVX2 Grown with(uint8_t which, uint64_t fingerprint, uint64_t instead_of) const noexcept {
+    const __m128i values = half(which);
+    const __m128i leaving = _mm_cmpeq_epi32(values, _mm_set1_epi32(static_cast<int>(instead_of)));
+    const auto slots = static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(leaving)));
+    assert(slots != 0);
+    return {_mm_shuffle_epi8(values, load(kWithout[std::countr_zero(slots)].data())), fingerprint};
   }
   // Writes a bucket's bits to where it was read, which can be changed.
   static void write(const BucketBits::Address& at, uint64_t bits) noexcept {
-    constexpr auto kMask = static_cast<uint64_t>(low_bits_mask(kBits));
-    std::byte* const to = const_cast<std::byte*>(at.bytes);
     const uint32_t shift = kWholeBytes ? 0 : at.shift;
-    store_le(to, (load_le<uint64_t>(to) & ~(kMask << shift)) | bits << shift);
+    const uint64_t mask = static_cast<uint64_t>(low_bits_mask(kBits)) << shift;
+    std::byte* const to = const_cast<std::byte*>(at.bytes);
+    store_le(to, (load_le<uint64_t>(to) & ~mask) | (bits << shift & mask));
   }
 
  private:
@@ -119,15 +141,33 @@ class BucketPair {
     }
     return shifts;
   }
+  // [slot]: that one goes, and the ones below move up into its place.
+  static constexpr std::array<std::array<uint8_t, 16>, kBucketSlots> make_without() {
+    std::array<std::array<uint8_t, 16>, kBucketSlots> without{};
+    for (uint32_t slot = 0; slot < kBucketSlots; ++slot) {
+      for (uint32_t at = 0; at < 16; ++at) {
+        const uint32_t from = at / 4 > slot ? at : at - 4;
+        without[slot][at] = at < 4 ? 0x80 : static_cast<uint8_t>(from);
+      }
+    }
+    return without;
+  }
   alignas(32) static constexpr std::array<std::array<uint32_t, 8>, 2> kHalves = {
       {{0, 1, 2, 3, 4, 5, 6, 7}, {4, 5, 6, 7, 0, 1, 2, 3}}};
+  alignas(16) static constexpr std::array<std::array<uint8_t, 16>, kBucketSlots> kWithout =
+      make_without();
   alignas(32) static constexpr std::array<uint8_t, 32> kShuffle = make_shuffle();
   alignas(32) static constexpr std::array<uint32_t, 8> kWholeByteShifts = make_whole_byte_shifts();
   alignas(16) static constexpr std::array<std::array<uint32_t, kBucketSlots>, 8> kShifts =
       make_shifts();
 
-  CUCKOO_AVX2 static __m128i load(const std::byte* from) noexcept {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  CUCKOO_AVX2 __m128i half(uint8_t which) const noexcept {
+    return _mm256_castsi256_si128(
+        _mm256_permutevar8x32_epi32(values_, load_constant(kHalves[which].data())));
+  }
+
+  CUCKOO_AVX2 static __m128i load(const void* from) noexcept {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
   }
   CUCKOO_AVX2 static __m256i load_constant(const void* from) noexcept {
     return _mm256_load_si256(static_cast<const __m256i*>(from));

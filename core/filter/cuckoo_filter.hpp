@@ -157,16 +157,12 @@ class CuckooFilter final : public Filter {
   };
   static Code choose_code(const BucketShape& shape) noexcept;
   static Code portable_code() noexcept;
+  template <uint32_t kLowBits, uint32_t kRankBits>
+  class Avx2;  // all of them for one shape
   template <uint32_t kRankBits, uint32_t... kLowBits>
   static Code code_for(uint32_t low_bits,
                        std::integer_sequence<uint32_t, kLowBits...> all) noexcept;
-  template <uint32_t kLowBits, uint32_t kRankBits>
-  static Answer probe_avx2(const CuckooFilter& filter, uint64_t hash) noexcept;
-  template <uint32_t kLowBits, uint32_t kRankBits>
-  static bool insert_avx2(CuckooFilter& filter, uint64_t hash);
   static bool insert_portable(CuckooFilter& filter, uint64_t hash);
-  template <uint32_t kLowBits, uint32_t kRankBits>
-  static constexpr Code avx2_code() noexcept;
   static Answer probe_portable(const CuckooFilter& filter, uint64_t hash) noexcept;
   static Answer probe_overflow(const CuckooFilter& filter, uint64_t hash) noexcept;
   Answer probe_pages(const Place& place) const noexcept;
@@ -206,6 +202,8 @@ class CuckooFilter final : public Filter {
   template <class Buckets>
   bool insert_at(Buckets& buckets, const Place& place);
   uint64_t search_limit() const noexcept;
+  void start_search(const Place& place);
+  bool leads_on(const Node& node, uint64_t other) const noexcept;
   template <class Buckets>
   bool relocate(Buckets& buckets, const Place& place);
   // Where the entries of a bucket lead to.
@@ -262,6 +260,15 @@ inline uint64_t CuckooFilter::cell(const Place& place) const noexcept {
 inline CuckooFilter::PagePlace CuckooFilter::page_place(uint64_t bucket) const noexcept {
   const uint128 product = static_cast<uint128>(bucket) * page_reciprocal_;
   return {static_cast<uint64_t>(product >> 64), static_cast<uint64_t>(product)};
+}
+
+// The search's rule (cuckoo_insert.cpp has the proof): not back to its own bucket, to a root, or to
+// the bucket that its parent came from.
+inline bool CuckooFilter::leads_on(const Node& node, uint64_t other) const noexcept {
+  const uint64_t root1 = nodes_[0].bucket;
+  const uint64_t root2 = nodes_[nodes_.size() > 1 ? 1 : 0].bucket;
+  const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
+  return other != node.bucket && other != root1 && other != root2 && other != before;
 }
 
 // Entry by entry, bucket by bucket: its other place follows from where it stands.

@@ -217,14 +217,18 @@ uint64_t CuckooFilter::search_limit() const noexcept {
 // a walk of that length. What it finds is therefore a shortest walk itself.
 // So each value on the path is still in its bucket when its turn to move comes.
 
-template <class Buckets>
-bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
-  constexpr uint32_t kAhead = Buckets::kAhead;
+void CuckooFilter::start_search(const Place& place) {
   nodes_.clear();
   nodes_.push_back({place.bucket1, place.fingerprint, kNoParent});
   if (place.bucket2 != place.bucket1) {
     nodes_.push_back({place.bucket2, place.fingerprint, kNoParent});
   }
+}
+
+template <class Buckets>
+bool CuckooFilter::relocate(Buckets& buckets, const Place& place) {
+  constexpr uint32_t kAhead = Buckets::kAhead;
+  start_search(place);
   const uint64_t limit = search_limit();
   Expansion<Buckets> ring[kAhead + 1];
   uint32_t prepared = 0;
@@ -259,14 +263,11 @@ template <class Buckets>
 bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, const Expansion<Buckets>& expansion,
                           uint32_t& free_end) {
   const Node node = nodes_[parent];
-  const uint64_t root1 = nodes_[0].bucket;
-  const uint64_t root2 = nodes_[1 % nodes_.size()].bucket;
-  const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
   const BucketValues& values = expansion.values;
   for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
     const uint64_t bucket = expansion.others[slot];
     const bool copy = slot > 0 && values[slot] == values[slot - 1];  // leads to the same bucket
-    if (copy || bucket == node.bucket || bucket == root1 || bucket == root2 || bucket == before) {
+    if (copy || !leads_on(node, bucket)) {
       continue;
     }
     nodes_.push_back({bucket, values[slot], parent});

@@ -1,7 +1,9 @@
-// CuckooFilter: its two hottest paths, for AVX2 shape by shape, and for any processor and shape: a
-// look-up, and an insert that finds room and nothing unusual.
+// CuckooFilter: its hottest paths for AVX2, shape by shape: a look-up, an insert, and the search
+// for room. And a look-up for any processor and shape; cuckoo_insert.cpp has such an insert.
 #include <array>
+#include <bit>
 #include <utility>
+#include <vector>
 
 #include "core/filter/bucket_pair.hpp"
 #include "core/filter/cuckoo_filter.hpp"
@@ -43,12 +45,14 @@ Filter::Answer CuckooFilter::probe_overflow(const CuckooFilter& filter, uint64_t
 namespace {
 
 // Which bucket an insert takes, by the empty slots of both: 0 the first, 1 the second, the same as
-// in insert_at(). kNone when neither has any, or what is empty does not stand before what is not:
-// an unsorted bucket.
-constexpr uint8_t kNone = 2;
+// in insert_at(). kFull when neither has any, kUnsorted when what is empty does not stand before
+// what is not.
+constexpr uint8_t kFull = 2;
+constexpr uint8_t kUnsorted = 3;
 constexpr std::array<uint8_t, 256> make_choices() {
   std::array<uint8_t, 256> choices{};
-  choices.fill(kNone);
+  choices.fill(kUnsorted);
+  choices[0] = kFull;
   for (unsigned empty1 = 0; empty1 <= kBucketSlots; ++empty1) {
     for (unsigned empty2 = 0; empty2 <= kBucketSlots; ++empty2) {
       const unsigned slots = ((1U << empty1) - 1) | ((1U << empty2) - 1) << kBucketSlots;
@@ -64,9 +68,39 @@ constexpr std::array<uint8_t, 256> kChoices = make_choices();
 }  // namespace
 
 template <uint32_t kLowBits, uint32_t kRankBits>
-CUCKOO_AVX2 Filter::Answer CuckooFilter::probe_avx2(const CuckooFilter& filter,
-                                                    uint64_t hash) noexcept {
+class CuckooFilter::Avx2 {
+ public:
+  static constexpr Code code() noexcept {
+    if constexpr (fits_one_word(Pair::kBits)) {
+      return {probe, insert};
+    } else {
+      return {probe, insert_portable};
+    }
+  }
+
+ private:
   using Pair = BucketPair<kLowBits, kRankBits>;
+
+  static Answer probe(const CuckooFilter& filter, uint64_t hash) noexcept;
+  static bool insert(CuckooFilter& filter, uint64_t hash);
+  static bool insert_where_full(CuckooFilter& filter, const Place& place, bool present);
+  static bool relocate(CuckooFilter& filter, const Place& place);
+  static void move_along(CuckooFilter& filter, uint32_t free_end);
+
+  // Of a bucket whose page is in memory, in a filter whose pages have a list.
+  static BucketBits::Address address_of(const CuckooFilter& filter, uint64_t bucket) noexcept {
+    const PagePlace at = filter.page_place(bucket);
+    return filter.address<Pair::kWholeBytes>(filter.pages_.list()[at.page], at.fraction);
+  }
+  CUCKOO_AVX2 static Pair read(const CuckooFilter& filter, const BucketBits::Address& at1,
+                               const BucketBits::Address& at2) noexcept {
+    return {at1, at2, filter.bucket_bits_.ranks()};
+  }
+};
+
+template <uint32_t kLowBits, uint32_t kRankBits>
+CUCKOO_AVX2 Filter::Answer CuckooFilter::Avx2<kLowBits, kRankBits>::probe(
+    const CuckooFilter& filter, uint64_t hash) noexcept {
   const std::byte* const* const pages = filter.pages_.list();
   if (pages == nullptr || !filter.overflow_.empty()) [[unlikely]] {
     return probe_portable(filter, hash);
@@ -79,16 +113,15 @@ CUCKOO_AVX2 Filter::Answer CuckooFilter::probe_avx2(const CuckooFilter& filter,
   if (page1 == nullptr || page2 == nullptr) [[unlikely]] {
     return Answer::kNotLoaded;
   }
-  const Pair buckets(filter.address<Pair::kWholeBytes>(page1, at1.fraction),
-                     filter.address<Pair::kWholeBytes>(page2, at2.fraction),
-                     filter.bucket_bits_.ranks());
+  const Pair buckets = read(filter, filter.address<Pair::kWholeBytes>(page1, at1.fraction),
+                            filter.address<Pair::kWholeBytes>(page2, at2.fraction));
   return static_cast<Answer>(buckets.hold(place.fingerprint));
 }
 
-// All that is unusual is left to the other function, which begins anew.
+// All that is unusual is left to another function, which begins anew.
 template <uint32_t kLowBits, uint32_t kRankBits>
-CUCKOO_AVX2 bool CuckooFilter::insert_avx2(CuckooFilter& filter, uint64_t hash) {
-  using Pair = BucketPair<kLowBits, kRankBits>;
+CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::insert(CuckooFilter& filter,
+                                                                 uint64_t hash) {
   const std::byte* const* const pages = filter.pages_.list();
   if (pages == nullptr || !filter.overflow_.empty()) [[unlikely]] {
     return insert_portable(filter, hash);
@@ -98,9 +131,12 @@ CUCKOO_AVX2 bool CuckooFilter::insert_avx2(CuckooFilter& filter, uint64_t hash) 
   const BucketBits::Address at[] = {
       filter.address<Pair::kWholeBytes>(pages[places[0].page], places[0].fraction),
       filter.address<Pair::kWholeBytes>(pages[places[1].page], places[1].fraction)};
-  const Pair buckets(at[0], at[1], filter.bucket_bits_.ranks());
+  const Pair buckets = read(filter, at[0], at[1]);
   const uint8_t choice = kChoices[buckets.empty_slots()];
-  if (choice == kNone || !filter.pages_.is_dirty(places[choice].page)) {
+  if (choice == kFull) {
+    return insert_where_full(filter, place, buckets.hold(place.fingerprint));
+  }
+  if (choice == kUnsorted || !filter.pages_.is_dirty(places[choice].page)) {
     return insert_portable(filter, hash);
   }
   const typename Pair::Grown grown = buckets.with(choice, place.fingerprint);
@@ -113,18 +149,91 @@ CUCKOO_AVX2 bool CuckooFilter::insert_avx2(CuckooFilter& filter, uint64_t hash) 
 }
 
 template <uint32_t kLowBits, uint32_t kRankBits>
-constexpr CuckooFilter::Code CuckooFilter::avx2_code() noexcept {
-  if constexpr (fits_one_word(BucketPair<kLowBits, kRankBits>::kBits)) {
-    return {probe_avx2<kLowBits, kRankBits>, insert_avx2<kLowBits, kRankBits>};
+bool CuckooFilter::Avx2<kLowBits, kRankBits>::insert_where_full(CuckooFilter& filter,
+                                                                const Place& place, bool present) {
+  if (relocate(filter, place)) {
+    ++filter.occupied_;
   } else {
-    return {probe_avx2<kLowBits, kRankBits>, insert_portable};
+    filter.overflow_.add(filter.cell(place));
+  }
+  return present;
+}
+
+// As CuckooFilter::relocate(), the same path. But two nodes at a time, and all eight buckets that
+// their entries lead to are looked at before there is a branch.
+template <uint32_t kLowBits, uint32_t kRankBits>
+CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::relocate(CuckooFilter& filter,
+                                                                   const Place& place) {
+  filter.start_search(place);
+  std::vector<Node>& nodes = filter.nodes_;
+  const uint64_t limit = filter.search_limit();
+  for (uint32_t next = 0; next < nodes.size() && nodes.size() < limit;) {
+    const bool two = next + 1 < nodes.size() && nodes.size() + kBucketSlots < limit;
+    const uint64_t buckets[] = {nodes[next].bucket, nodes[two ? next + 1 : next].bucket};
+    const auto values =
+        read(filter, address_of(filter, buckets[0]), address_of(filter, buckets[1])).values();
+    uint64_t others[values.size()];
+    uint32_t room = 0;
+    for (unsigned entry = 0; entry < values.size(); ++entry) {
+      others[entry] = filter.alternate(buckets[entry / kBucketSlots], values[entry]);
+    }
+    for (unsigned entry = 0; entry < values.size(); entry += 2) {
+      const Pair pair =
+          read(filter, address_of(filter, others[entry]), address_of(filter, others[entry + 1]));
+      room |= pair.have_room() << entry;
+    }
+    const unsigned entries = two ? 2 * kBucketSlots : kBucketSlots;  // the others come twice
+    if (room != 0) {  // in the first such bucket, which no node is in: those are full
+      const auto entry = static_cast<unsigned>(std::countr_zero(room));
+      nodes.push_back({others[entry], values[entry], next + entry / kBucketSlots});
+      move_along(filter, static_cast<uint32_t>(nodes.size() - 1));
+      return true;
+    }
+    for (unsigned entry = 0; entry < entries; ++entry) {
+      const uint32_t parent = next + entry / kBucketSlots;
+      const bool copy = entry % kBucketSlots != 0 && values[entry] == values[entry - 1];
+      if (!copy && filter.leads_on(nodes[parent], others[entry])) {
+        nodes.push_back({others[entry], values[entry], parent});
+      }
+    }
+    next += two ? 2 : 1;
+  }
+  return false;
+}
+
+// As CuckooFilter::move_along(), two nodes at a time.
+template <uint32_t kLowBits, uint32_t kRankBits>
+CUCKOO_AVX2 void CuckooFilter::Avx2<kLowBits, kRankBits>::move_along(CuckooFilter& filter,
+                                                                     uint32_t free_end) {
+  const std::vector<Node>& nodes = filter.nodes_;
+  for (uint32_t at = free_end; at != kNoParent; at = nodes[at].parent) {
+    filter.pages_.mark_dirty(filter.page_of(nodes[at].bucket));
+  }
+  uint64_t leaves = 0;
+  for (uint32_t next = free_end; next != kNoParent;) {
+    const uint32_t parent = nodes[next].parent;
+    const Node* const moved[] = {&nodes[next], &nodes[parent == kNoParent ? next : parent]};
+    const BucketBits::Address at[] = {address_of(filter, moved[0]->bucket),
+                                      address_of(filter, moved[1]->bucket)};
+    const Pair pair = read(filter, at[0], at[1]);
+    for (uint8_t which = 0; which < (parent == kNoParent ? 1 : 2); ++which) {
+      const typename Pair::Grown grown = pair.with(which, moved[which]->value, leaves);
+      if (grown.sorted()) [[likely]] {
+        Pair::write(at[which], grown.encode());
+      } else {
+        const uint64_t bucket = moved[which]->bucket;
+        filter.replace(bucket, filter.read(bucket), leaves, moved[which]->value);
+      }
+      leaves = moved[which]->value;
+    }
+    next = parent == kNoParent ? kNoParent : nodes[parent].parent;
   }
 }
 
 template <uint32_t kRankBits, uint32_t... kLowBits>
 CuckooFilter::Code CuckooFilter::code_for(uint32_t low_bits,
                                           std::integer_sequence<uint32_t, kLowBits...>) noexcept {
-  static constexpr Code kCodes[] = {avx2_code<kLowBits, kRankBits>()...};
+  static constexpr Code kCodes[] = {Avx2<kLowBits, kRankBits>::code()...};
   return kCodes[low_bits];
 }
 
