@@ -216,7 +216,8 @@ CUCKOO_AVX2 void CuckooFilter::Avx2<kLowBits, kRankBits>::move_along(CuckooFilte
     const BucketBits::Address at[] = {address_of(filter, moved[0]->bucket),
                                       address_of(filter, moved[1]->bucket)};
     const Pair pair = read(filter, at[0], at[1]);
-    for (uint8_t which = 0; which < (parent == kNoParent ? 1 : 2); ++which) {
+    const uint8_t count = parent == kNoParent ? 1 : 2;
+    for (uint8_t which = 0; which < count; ++which) {
       const typename Pair::Grown grown = pair.with(which, moved[which]->value, leaves);
       if (grown.sorted()) [[likely]] {
         Pair::write(at[which], grown.encode());
