@@ -104,7 +104,8 @@ class BucketPair {
     const __m128i leaving = _mm_cmpeq_epi32(values, _mm_set1_epi32(static_cast<int>(instead_of)));
     const auto slots = static_cast<uint32_t>(_mm_movemask_ps(_mm_castsi128_ps(leaving)));
     assert(slots != 0);
-    return {_mm_shuffle_epi8(values, load(kWithout[std::countr_zero(slots)].data())), fingerprint};
+    const auto slot = static_cast<size_t>(std::countr_zero(slots));
+    return {_mm_shuffle_epi8(values, load(kWithout[slot].data())), fingerprint};
   }
   // Writes a bucket's bits to where it was read, which can be changed.
   static void write(const BucketBits::Address& at, uint64_t bits) noexcept {

@@ -145,7 +145,7 @@ class CuckooFilter final : public Filter {
 
   // What runs on a processor without AVX2, for tests and benchmarks.
   void use_portable_code() noexcept { code_ = portable_code(); }
-  // How many buckets the last search for a path reached, for tests.
+  // How many nodes the last search for a path had when it was given up, for tests.
   size_t last_search() const noexcept { return nodes_.size(); }
 
  private:
@@ -203,7 +203,13 @@ class CuckooFilter final : public Filter {
   bool insert_at(Buckets& buckets, const Place& place);
   uint64_t search_limit() const noexcept;
   void start_search(const Place& place);
-  bool leads_on(const Node& node, uint64_t other) const noexcept;
+  // The roots. Of one root also the bucket that it led to first, as soon as there is such: a later
+  // step back there is no shorter.
+  using Beginning = std::array<uint64_t, 2>;
+  Beginning beginning() const noexcept {
+    return {nodes_[0].bucket, nodes_[nodes_.size() > 1 ? 1 : 0].bucket};
+  }
+  bool leads_on(const Beginning& beginning, const Node& node, uint64_t other) const noexcept;
   template <class Buckets>
   bool relocate(Buckets& buckets, const Place& place);
   // Where the entries of a bucket lead to.
@@ -262,13 +268,12 @@ inline CuckooFilter::PagePlace CuckooFilter::page_place(uint64_t bucket) const n
   return {static_cast<uint64_t>(product >> 64), static_cast<uint64_t>(product)};
 }
 
-// The search's rule (cuckoo_insert.cpp has the proof): not back to its own bucket, to a root, or to
-// the bucket that its parent came from.
-inline bool CuckooFilter::leads_on(const Node& node, uint64_t other) const noexcept {
-  const uint64_t root1 = nodes_[0].bucket;
-  const uint64_t root2 = nodes_[nodes_.size() > 1 ? 1 : 0].bucket;
-  const uint64_t before = node.parent == kNoParent ? root1 : nodes_[node.parent].bucket;
-  return other != node.bucket && other != root1 && other != root2 && other != before;
+// The search's rule (cuckoo_insert.cpp has the proof): not back to its own bucket, to one where the
+// search began, or to the bucket that its parent came from.
+inline bool CuckooFilter::leads_on(const Beginning& beginning, const Node& node,
+                                   uint64_t other) const noexcept {
+  const uint64_t before = node.parent == kNoParent ? node.bucket : nodes_[node.parent].bucket;
+  return other != node.bucket && other != beginning[0] && other != beginning[1] && other != before;
 }
 
 // Entry by entry, bucket by bucket: its other place follows from where it stands.

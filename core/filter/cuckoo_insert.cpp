@@ -263,11 +263,12 @@ template <class Buckets>
 bool CuckooFilter::expand(Buckets& buckets, uint32_t parent, const Expansion<Buckets>& expansion,
                           uint32_t& free_end) {
   const Node node = nodes_[parent];
+  const Beginning from = beginning();
   const BucketValues& values = expansion.values;
   for (unsigned slot = 0; slot < kBucketSlots; ++slot) {
     const uint64_t bucket = expansion.others[slot];
     const bool copy = slot > 0 && values[slot] == values[slot - 1];  // leads to the same bucket
-    if (copy || !leads_on(node, bucket)) {
+    if (copy || !leads_on(from, node, bucket)) {
       continue;
     }
     nodes_.push_back({bucket, values[slot], parent});

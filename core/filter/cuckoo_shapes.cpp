@@ -168,6 +168,7 @@ CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::relocate(CuckooFilter&
   std::vector<Node>& nodes = filter.nodes_;
   const uint64_t limit = filter.search_limit();
   for (uint32_t next = 0; next < nodes.size() && nodes.size() < limit;) {
+    const Beginning from = filter.beginning();
     const bool two = next + 1 < nodes.size() && nodes.size() + kBucketSlots < limit;
     const uint64_t buckets[] = {nodes[next].bucket, nodes[two ? next + 1 : next].bucket};
     const auto values =
@@ -192,7 +193,7 @@ CUCKOO_AVX2 bool CuckooFilter::Avx2<kLowBits, kRankBits>::relocate(CuckooFilter&
     for (unsigned entry = 0; entry < entries; ++entry) {
       const uint32_t parent = next + entry / kBucketSlots;
       const bool copy = entry % kBucketSlots != 0 && values[entry] == values[entry - 1];
-      if (!copy && filter.leads_on(nodes[parent], others[entry])) {
+      if (!copy && filter.leads_on(from, nodes[parent], others[entry])) {
         nodes.push_back({others[entry], values[entry], parent});
       }
     }

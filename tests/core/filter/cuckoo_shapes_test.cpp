@@ -225,6 +225,30 @@ TEST(CuckooInsert, both_ways_move_along_the_same_paths_and_give_up_at_the_same_t
   }
 }
 
+// What a filter holds follows from its statements, whatever build ran them. The last of these
+// hashes has one bucket, and finds no room: where a search leads and ends decides what is in pages.
+TEST(CuckooInsert, a_hash_of_one_bucket_searches_as_ever) {
+  BucketShape shape;
+  ASSERT_TRUE(make_bucket_shape(28, 7, shape));
+  for (const bool portable : {false, true}) {
+    CuckooFilter filter({5, shape, 64});
+    filter.pages().complete();
+    if (portable) {
+      filter.use_portable_code();
+    }
+    std::mt19937_64 random(539);
+    uint64_t hash = 0;
+    for (int i = 0; i < 20; ++i) {
+      hash = random() & ~uint64_t{1};
+      filter.insert(hash);
+    }
+    EXPECT_EQ(filter.locate(hash).bucket1, filter.locate(hash).bucket2);
+    EXPECT_EQ(filter.occupied(), 19u);
+    EXPECT_EQ(filter.overflow().cells(), 1u);
+    EXPECT_EQ(filter.last_search(), 20u);
+  }
+}
+
 // Buckets that no insert leaves behind: low parts in no order, empty slots between others. Of many
 // bits they are full.
 void expect_same_bytes_in_unsorted_buckets(bool full) {
