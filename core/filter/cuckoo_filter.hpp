@@ -50,6 +50,8 @@ class CuckooFilter final : public Filter {
   template <class Slot>
   class ArrayBuckets;
   class Builder;
+  template <class Slot>
+  class ArrayInserter;
 
  public:
   explicit CuckooFilter(const CuckooGeometry& geometry);  // all pages absent
@@ -111,6 +113,8 @@ class CuckooFilter final : public Filter {
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
 
   std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
+  uint64_t fewest_bulk_inserts() const noexcept override;
+  std::unique_ptr<BulkInserter> bulk_inserter() override;
 
   uint64_t items() const noexcept { return occupied_ + overflow_.items(); }
   // What answers: a cell of the overflow table does so once, however many copies it counts.
@@ -196,7 +200,6 @@ class CuckooFilter final : public Filter {
   uint64_t copies(const Place& place) const noexcept;
   void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) noexcept;
 
-  bool worth_decoding(uint64_t inserts) const noexcept;
   template <class Buckets>
   uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes, uint64_t& digest);
   template <class Buckets>

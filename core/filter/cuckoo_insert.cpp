@@ -149,8 +149,10 @@ class CuckooFilter::ArrayBuckets {
 };
 
 // Decoding all and encoding all costs as much as it saves on so many inserts.
-bool CuckooFilter::worth_decoding(uint64_t inserts) const noexcept {
-  return inserts >= geometry_.buckets / 2 && inserts >= 1024;
+uint64_t CuckooFilter::fewest_bulk_inserts() const noexcept {
+  constexpr uint64_t kFewest = 1024;
+  const bool fit = ArrayBuckets<uint16_t>::fit(*this) || ArrayBuckets<uint32_t>::fit(*this);
+  return fit ? std::max(geometry_.buckets / 2, kFewest) : kNoBulk;
 }
 
 // ---- inserting
@@ -301,12 +303,12 @@ class CuckooFilter::Builder final : public FilterBuilder {
  public:
   Builder(CuckooFilter& filter, uint64_t expected)
       : filter_(filter), buckets_(std::in_place_type<PageBuckets>, filter) {
-    if (!filter.worth_decoding(expected)) {
+    if (expected < filter.fewest_bulk_inserts()) {
       return;
     }
     if (Narrow::fit(filter)) {
       buckets_.emplace<Narrow>(filter);
-    } else if (Wide::fit(filter)) {
+    } else {
       buckets_.emplace<Wide>(filter);
     }
   }
@@ -352,6 +354,31 @@ class CuckooFilter::Builder final : public FilterBuilder {
 
 std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected) {
   return std::make_unique<Builder>(*this, expected);
+}
+
+template <class Slot>
+class CuckooFilter::ArrayInserter final : public BulkInserter {
+ public:
+  explicit ArrayInserter(CuckooFilter& filter) : filter_(filter), buckets_(filter) {}
+  uint64_t insert(std::span<const uint64_t> hashes, uint64_t& digest) override {
+    return filter_.insert_all(buckets_, hashes, digest);
+  }
+  void store() override { buckets_.store(); }
+  size_t memory_bytes() const noexcept override { return buckets_.memory_bytes(); }
+
+ private:
+  CuckooFilter& filter_;
+  ArrayBuckets<Slot> buckets_;
+};
+
+std::unique_ptr<BulkInserter> CuckooFilter::bulk_inserter() {
+  if (ArrayBuckets<uint16_t>::fit(*this)) {
+    return std::make_unique<ArrayInserter<uint16_t>>(*this);
+  }
+  if (ArrayBuckets<uint32_t>::fit(*this)) {
+    return std::make_unique<ArrayInserter<uint32_t>>(*this);
+  }
+  return nullptr;
 }
 
 // Entry by entry: its place follows from where it stands. An entry that finds no place takes a

@@ -61,6 +61,19 @@ class FilterBuilder {
   virtual size_t memory_bytes() const noexcept { return 0; }  // beside the filter's
 };
 
+// Inserts much at once. The filter's pages lag behind until store(): meanwhile nothing may be asked of
+// it but its geometry and its counts (occupied(), overflow()). Where entries stand in the end follows
+// from the inserts alone, however often store() was called. When memory runs out (std::bad_alloc) in
+// insert(), the filter is fit for nothing but destruction; in store(), it may be called again.
+class BulkInserter {
+ public:
+  virtual ~BulkInserter() = default;
+  // As Filter::insert_batch().
+  virtual uint64_t insert(std::span<const uint64_t> hashes, uint64_t& digest) = 0;
+  virtual void store() = 0;
+  virtual size_t memory_bytes() const noexcept = 0;
+};
+
 class Filter {
  public:
   enum class Answer : uint8_t { kAbsent = 0, kPresent = 1, kNotLoaded = 2 };
@@ -112,6 +125,10 @@ class Filter {
   // are in memory.
   virtual bool remove(uint64_t hash) = 0;
   virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected) = 0;
+  // For so many inserts at least it pays to have a bulk_inserter(). kNoBulk: there is none.
+  static constexpr uint64_t kNoBulk = ~uint64_t{0};
+  virtual uint64_t fewest_bulk_inserts() const noexcept { return kNoBulk; }
+  virtual std::unique_ptr<BulkInserter> bulk_inserter() { return nullptr; }
   // Adds everything of another filter of the same kind and geometry, a Bloom filter of the same
   // page size. When it is stopped a part of it is in.
   Status unite(const Filter& other, const Poll& poll = nullptr) { return do_unite(other, poll); }

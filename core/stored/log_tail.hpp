@@ -62,7 +62,9 @@ class LogTail {
   NetEntries net_entries(const Filter& base);
   uint64_t items() const noexcept { return items_; }
 
-  // A set's adds that wait, in order.
+  // The adds that wait, in order: of a set, and of a multiset those that are not indexed. All of
+  // them: nothing else is in the tail.
+  bool all_waits() const noexcept { return nets_.empty(); }
   std::span<const uint64_t> waiting() const noexcept { return waiting_; }
   void wait(uint64_t hash);
   void forget_waiting() noexcept { waiting_.clear(); }

@@ -63,7 +63,9 @@ uint64_t LoggedFilter::count(uint64_t hash) {
   if (!multiset()) {
     return contains(hash) ? 1 : 0;
   }
-  index_tail();
+  if (!ready_) {
+    get_ready();
+  }
   const int32_t net = tail_.net(hash);
   const uint64_t own = net > 0 ? static_cast<uint64_t>(net) : 0;
   return own + base().count(hash, tail_.pending_removes());
@@ -90,7 +92,12 @@ Status LoggedFilter::make_room() {
 }
 
 Status LoggedFilter::insert(uint64_t hash) {
-  return multiset() ? insert_into_multiset(hash) : insert_into_set(hash);
+  if (!multiset()) {
+    return insert_into_set(hash);
+  }
+  CUCKOO_TRY(insert_into_multiset(hash));
+  store_bulk();
+  return {};
 }
 
 Status LoggedFilter::insert_into_multiset(uint64_t hash) {
@@ -112,6 +119,7 @@ Status LoggedFilter::insert_into_multiset(uint64_t hash) {
 
 // To a multiset.
 void LoggedFilter::append_add(uint64_t hash) {
+  ready_ = false;
   tail_.add(hash);
   dirty_ = true;
 }
@@ -166,29 +174,31 @@ Status LoggedFilter::insert_soon(uint64_t hash) {
     settle();
     return insert_into_set(hash);
   }
+  ready_ = false;
   tail_.wait(hash);
   static_cast<const BloomFilter&>(base()).prefetch(hash);
   return {};
 }
 
 void LoggedFilter::settle() {
+  store_bulk();
   if (!waits()) {
     return;
   }
   for (const uint64_t hash : tail_.waiting()) {
-    const Answer answer = probe_indexed(hash);
+    const Answer answer = probe_ready(hash);
     assert(answer != Answer::kNotLoaded);
     add_to_set(hash, answer == Answer::kPresent);
   }
   tail_.forget_waiting();
 }
 
-void LoggedFilter::index_tail() {
+void LoggedFilter::get_ready() {
+  settle();
   if (multiset()) {
     tail_.index(base());
-  } else {
-    settle();
   }
+  ready_ = true;
 }
 
 Result<bool> LoggedFilter::remove(uint64_t hash) {
@@ -273,11 +283,24 @@ bool LoggedFilter::outgrown() const noexcept {
 }
 
 Status LoggedFilter::fold() {
-  settle();
+  CUCKOO_TRY(fold_soon());
+  store_bulk();
+  return {};
+}
+
+// The pages may lag behind afterwards.
+Status LoggedFilter::fold_soon() {
+  if (!multiset()) {
+    settle();
+  }
   if (tail_entries() == 0) {
     return {};
   }
   CUCKOO_TRY(pages_.load_all(record_));
+  if (folds_in_bulk()) {
+    return fold_in_bulk();
+  }
+  close_bulk();
   NetEntries entries = tail_.net_entries(base());
   const bool must_grow = keeps_hashes() && base().would_outgrow(entries.removes.size(),
                                                                 entries.adds, record_.capacity);
@@ -299,13 +322,20 @@ Status LoggedFilter::fold() {
 }
 
 Status LoggedFilter::fold_into_pages(const NetEntries& entries) {
+  CUCKOO_TRY(begin_fold());
+  CUCKOO_ASSIGN_OR_RETURN(const NetEntries::Applied applied, entries.apply_to(pages_.filter()));
+  finish_fold(applied);
+  return {};
+}
+
+Status LoggedFilter::begin_fold() {
   if (makes_next_ || erases_old_) {
     CUCKOO_TRY(erase_other_epochs());  // the next one was made of what is folded now
   }
-  if (keeps_hashes()) {
-    CUCKOO_TRY(tail_.write(storage_));
-  }
-  CUCKOO_ASSIGN_OR_RETURN(const NetEntries::Applied applied, entries.apply_to(pages_.filter()));
+  return keeps_hashes() ? tail_.write(storage_) : Status();
+}
+
+void LoggedFilter::finish_fold(const NetEntries::Applied& applied) {
   record_.cells_digest += applied.digest;
   record_.dead += 2 * tail_.removes() + applied.present;
   record_.fold_position = tail_.position();
@@ -317,15 +347,66 @@ Status LoggedFilter::fold_into_pages(const NetEntries& entries) {
   note_fold();
   set_limits();
   dirty_ = true;
-  return {};
 }
 
 void LoggedFilter::note_fold() noexcept {
   folded_in_transaction_ = true;
   base_changed_ = true;
   const uint64_t most = multiset() ? kMaxBulkEntries : kMaxBulkSetEntries;
-  bulk_threshold_ = std::max(fold_threshold_, std::min(3 * items(), most));
+  const uint64_t bulk = base().fewest_bulk_inserts();
+  const uint64_t more = 3 * items();
+  const uint64_t wanted = bulk == Filter::kNoBulk ? more
+                          : bulk_ != nullptr      ? bulk
+                                                  : std::max(more, bulk);
+  bulk_threshold_ = std::max(fold_threshold_, std::min(wanted, most));
   set_next_work();
+}
+
+// --- bulk folds ----------------------------------------------------------------------------------
+//
+// Between two flushes, whatever is asked meanwhile: what is asked must not decide what is in the
+// pages. So a read that comes in between gets pages that are up to date, but ends nothing.
+
+// Adds alone, for which there is room for sure.
+bool LoggedFilter::folds_in_bulk() {
+  const uint64_t adds = tail_entries();
+  return folded_in_transaction_ && tail_.removes() == 0 && !must_compact() &&
+         (bulk_ != nullptr || adds >= base().fewest_bulk_inserts()) &&
+         !(keeps_hashes() && base().could_outgrow(items(), adds, record_.capacity));
+}
+
+// In log order, which no look-up changes.
+Status LoggedFilter::fold_in_bulk() {
+  std::vector<uint64_t> read;
+  if (!tail_.all_waits()) {
+    CUCKOO_ASSIGN_OR_RETURN(read, tail_.entries_in_order(storage_));
+  }
+  return poison_.writing([&]() -> Status {
+    CUCKOO_TRY(begin_fold());
+    if (bulk_ == nullptr) {
+      bulk_ = pages_.filter().bulk_inserter();
+    }
+    NetEntries::Applied applied;
+    ready_ = false;
+    lags_ = true;
+    applied.present =
+        bulk_->insert(tail_.all_waits() ? tail_.waiting() : std::span<const uint64_t>(read),
+                      applied.digest);
+    finish_fold(applied);
+    return {};
+  });
+}
+
+void LoggedFilter::store_bulk() {
+  if (lags_) {
+    bulk_->store();
+    lags_ = false;
+  }
+}
+
+void LoggedFilter::close_bulk() {
+  store_bulk();
+  bulk_.reset();
 }
 
 Status LoggedFilter::fold_rest() {
@@ -355,7 +436,7 @@ Status LoggedFilter::forget_folded_log(FilterStorage& storage, FilterRecord& rec
 
 // All that is pending; the record, a copy or its own, says what is stored then.
 Status LoggedFilter::write_to(FilterStorage& storage, FilterRecord& record) const {
-  assert(multiset() || tail_.indexed());
+  assert((multiset() || tail_.indexed()) && !lags_);
   CUCKOO_TRY(forget_folded_log(storage, record));
   CUCKOO_TRY(tail_.write_to(storage));
   CUCKOO_TRY(pages_.write_to(storage, record));
@@ -375,6 +456,7 @@ Status LoggedFilter::write_pending_to(FilterStorage& storage) const {
 Status LoggedFilter::flush() {
   CUCKOO_TRY(poison_.error());
   settle();
+  close_bulk();
   if (!dirty_) {
     return {};
   }
@@ -398,7 +480,8 @@ double LoggedFilter::load_factor() const noexcept { return base().load_factor();
 
 size_t LoggedFilter::memory_bytes() const noexcept {
   return base().pages().memory_bytes() + tail_.memory_bytes() +
-         (next_ == nullptr ? 0 : next_->memory_bytes());
+         (next_ == nullptr ? 0 : next_->memory_bytes()) +
+         (bulk_ == nullptr ? 0 : bulk_->memory_bytes());
 }
 
 }  // namespace cuckoo

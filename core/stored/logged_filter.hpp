@@ -39,7 +39,9 @@
 // A transaction that folded once adds much at once: there the tail may grow to three times as many
 // entries as the filter has items, 2^23 at most (2^20 of a set, whose tail is always indexed), so
 // that the pages are gone over, and made anew, few times; and what is left is folded at its end.
-// Adds are put into a multiset's index when somebody asks for it: a bulk load never does. Of each
+// Adds are put into a multiset's index when somebody asks for it: a bulk load never does. Where it
+// pays they are folded, in log order, by a BulkInserter that stays until the next flush. The pages
+// are made of it then, or when somebody asks: so the tail is folded whenever that pays, too. Of each
 // add to a set it must be known whether it is new: there some dozens wait, and their places in
 // index and pages are on their way from memory meanwhile.
 // Rebuild: the log is read, but for a tail of adds alone, which are in memory; entries cancel in
@@ -120,10 +122,10 @@ class LoggedFilter {
   using Answer = Filter::Answer;
   // kNotLoaded: load() it and ask again.
   [[gnu::always_inline]] Answer probe(uint64_t hash) {
-    if (!tail_.indexed()) [[unlikely]] {
-      index_tail();
+    if (!ready_) [[unlikely]] {
+      get_ready();
     }
-    return probe_indexed(hash);
+    return probe_ready(hash);
   }
   // Loads the hash's pages if they are needed.
   Result<bool> load_and_probe(uint64_t hash);
@@ -132,12 +134,12 @@ class LoggedFilter {
   uint64_t count(uint64_t hash);
 
   Status insert(uint64_t hash);
-  // The same; but to a set whose pages are all in memory the add may wait. Whatever is called
-  // behind it, but for another one, probe() and what asks by it, pending(), flush(), fold() and
-  // forget(), needs settle() first.
+  // The same; but to a set whose pages are all in memory the add may wait, and a multiset's pages may
+  // lag behind what is folded. Whatever is called behind it, but for another one, probe() and what
+  // asks by it, pending(), flush(), fold() and forget(), needs settle() first.
   Status insert_soon(uint64_t hash);
-  // What waits is added (I8). When memory runs out (std::bad_alloc) all of it still waits; what was
-  // added already is found then.
+  // What waits is added (I8), and the pages are up to date. When memory runs out (std::bad_alloc)
+  // all of it still waits, or is to be stored; what was added already is found then.
   void settle();
   // One occurrence; false when it is definitely absent. Loads the pages itself. Multisets only.
   Result<bool> remove(uint64_t hash);
@@ -245,8 +247,7 @@ class LoggedFilter {
   uint64_t item_limit() const noexcept;
   void set_limits() noexcept;
 
-  // With nothing that waits.
-  [[gnu::always_inline]] Answer probe_indexed(uint64_t hash) {
+  [[gnu::always_inline]] Answer probe_ready(uint64_t hash) {
     if (tail_.net(hash) > 0) {
       return Answer::kPresent;
     }
@@ -259,7 +260,7 @@ class LoggedFilter {
     }
     return base().count(hash, tail_.pending_removes()) > 0 ? Answer::kPresent : Answer::kAbsent;
   }
-  void index_tail();
+  void get_ready();
 
   Status insert_into_multiset(uint64_t hash);
   Status insert_into_set(uint64_t hash);
@@ -272,7 +273,18 @@ class LoggedFilter {
   bool fold_due() const noexcept {
     return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
   }
+  Status fold_soon();
   Status fold_into_pages(const NetEntries& entries);
+  Status begin_fold();
+  void finish_fold(const NetEntries::Applied& applied);
+  bool folds_in_bulk();
+  Status fold_in_bulk();
+  void store_bulk();
+  void close_bulk();
+  void drop_bulk() noexcept {
+    bulk_.reset();
+    lags_ = false;
+  }
   bool outgrown() const noexcept;
   bool must_compact() const noexcept;
   void note_fold() noexcept;
@@ -360,6 +372,9 @@ class LoggedFilter {
   FilterRecord record_;  // as stored, but for what is pending: see flush()
   StoredPages pages_;
   LogTail tail_;
+  bool ready_ = false;  // for probe(): nothing waits, in tail_ or here, and the pages don't lag
+  std::unique_ptr<BulkInserter> bulk_;  // of the base; from a fold until the next flush
+  bool lags_ = false;                   // bulk_ has what the pages lack
   // Its next epoch may be made in steps, until the next fold; the one before may have to be erased,
   // as nothing was folded yet. Both follow from the record.
   bool makes_next_ = false;

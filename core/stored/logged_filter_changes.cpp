@@ -301,6 +301,7 @@ Result<bool> LoggedFilter::apply(const FilterChanges& changes) {
   CUCKOO_TRY(!keeps_hashes() ? fold_changes(changes)
              : multiset()    ? log_changes(changes)
                              : log_additions(changes));
+  settle();
   note_key_types(changes.key_types);
   CUCKOO_TRY(poison_.writing([&] { return take_mark(changes.to); }));
   return true;
@@ -328,7 +329,7 @@ Status LoggedFilter::log_changes(const FilterChanges& changes) {
       CUCKOO_TRY(fold());
     }
     for (const uint64_t hash : hashes) {
-      tail_.add(hash);
+      append_add(hash);
     }
     return {};
   };

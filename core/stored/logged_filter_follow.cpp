@@ -30,6 +30,7 @@ Status LoggedFilter::create(uint64_t epoch, uint64_t rotation, uint64_t older, u
   record.older = older;
   start_epoch(record, std::move(base));
   folded_in_transaction_ = false;
+  set_next_work();
   valid_ = base_valid_ = true;
   return {};
 }
@@ -48,7 +49,8 @@ Status LoggedFilter::refresh(std::span<const std::byte> bytes) {
                          next.fold_row == record_.fold_row && next.base_id == record_.base_id &&
                          next.geometry == base().words();
   const bool follows = valid_ && same_base && next.end_position >= tail_.position();
-  valid_ = false;
+  valid_ = ready_ = false;
+  drop_bulk();
   if (!same_base) {
     base_valid_ = false;
     CUCKOO_TRY(pages_.open(options_, next));
@@ -75,7 +77,8 @@ void LoggedFilter::forget() noexcept {
   if (base_changed_ || poisoned()) {
     base_valid_ = false;
   }
-  valid_ = false;
+  valid_ = ready_ = false;
+  drop_bulk();
   poison_.lift();
   dirty_ = false;
   folded_in_transaction_ = false;

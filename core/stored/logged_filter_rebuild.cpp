@@ -163,6 +163,7 @@ Status LoggedFilter::write_hashes(const FilterContents& contents, FilterRecord& 
 
 void LoggedFilter::adopt(const FilterRecord& record, std::unique_ptr<Filter> base) noexcept {
   record_ = record;
+  drop_bulk();
   pages_.start(options_, record_, std::move(base));
   tail_.start(record_);
   base_changed_ = dirty_ = true;

@@ -121,7 +121,7 @@ Status LoggedFilter::work() {
       return cut_over();
     }
   }
-  return fold();
+  return fold_soon();
 }
 
 Status LoggedFilter::step() {
@@ -302,7 +302,7 @@ Status LoggedFilter::become(NextEpoch& next, std::span<const uint64_t> tail, uin
     if (!multiset()) {
       tail_.add_to_set(hash, tail_.net(hash) <= 0 && tail_.items() < items);
     } else if ((entry & kRemoveBit) == 0) {
-      tail_.add(hash);
+      append_add(hash);
     } else if (contains(hash)) {
       tail_.remove(hash, base());
     }
