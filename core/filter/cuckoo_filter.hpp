@@ -172,10 +172,10 @@ class CuckooFilter final : public Filter {
   Answer probe_pages(const Place& place) const noexcept;
 
   Status do_unite(const Filter& other, const Poll& poll) override;
-  // Hides memory latency: hash all, prefetch all, then work, in this order.
+  // Hides memory latency: what comes later is on its way already.
   uint64_t do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) override;
 
-  static constexpr size_t kBatch = 32;  // hashes whose memory is on its way at one time
+  static constexpr size_t kPlacesAhead = 32;  // hashes whose memory is on its way at one time
 
   // A bucket the search for a relocation path reached: `value` would come here from nodes_[parent].
   struct Node {

@@ -412,19 +412,23 @@ template <class Buckets>
 uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> hashes,
                                   uint64_t& digest) {
   uint64_t present = 0;
-  Place places[kBatch];
-  while (!hashes.empty()) {
-    const size_t count = std::min(kBatch, hashes.size());
-    for (size_t i = 0; i < count; ++i) {
-      places[i] = locate(hashes[i]);
-      buckets.prefetch(buckets.spot(places[i].bucket1));
-      buckets.prefetch(buckets.spot(places[i].bucket2));
+  Place places[kPlacesAhead];
+  const auto look_ahead = [&](size_t i) {
+    Place& place = places[i % kPlacesAhead];
+    place = locate(hashes[i]);
+    buckets.prefetch(buckets.spot(place.bucket1));
+    buckets.prefetch(buckets.spot(place.bucket2));
+  };
+  for (size_t i = 0; i < std::min(kPlacesAhead, hashes.size()); ++i) {
+    look_ahead(i);
+  }
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    const Place place = places[i % kPlacesAhead];
+    if (i + kPlacesAhead < hashes.size()) {
+      look_ahead(i + kPlacesAhead);
     }
-    for (size_t i = 0; i < count; ++i) {
-      digest += mix64(cell(places[i]));
-      present += buckets.insert(hashes[i], places[i]) ? 1 : 0;
-    }
-    hashes = hashes.subspan(count);
+    digest += mix64(cell(place));
+    present += buckets.insert(hashes[i], place) ? 1 : 0;
   }
   return present;
 }

@@ -36,15 +36,6 @@ uint64_t chain_of(std::span<const std::byte> payload, uint64_t chain_before) noe
                          : XXH3_64bits_withSeed(payload.data(), payload.size(), chain_before);
 }
 
-void put_raw_entry(std::byte* to, uint64_t entry, HashWidth width) noexcept {
-  if (width == HashWidth::k63Bits) {
-    store_le(to, entry);
-    return;
-  }
-  const uint64_t packed = (entry >> 16) | (entry & kRemoveBit);  // bit 16 of a 47-bit hash is free
-  store_le48(to, packed);
-}
-
 }  // namespace
 
 Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) {
@@ -110,7 +101,9 @@ uint64_t raw_entry(const LogRow& row, size_t index, HashWidth width) noexcept {
 }
 
 RawRowBuilder::RawRowBuilder(HashWidth width, size_t row_bytes)
-    : width_(width), capacity_(raw_row_capacity(row_bytes, width)) {
+    : width_(width),
+      capacity_(raw_row_capacity(row_bytes, width)),
+      payload_(capacity_ * raw_entry_bytes(width) + sizeof(uint64_t)) {
   header_.kind = width == HashWidth::k47Bits ? LogRowKind::kRaw47 : LogRowKind::kRaw63;
 }
 
@@ -120,28 +113,17 @@ void RawRowBuilder::start(uint64_t chain_before, uint64_t position,
   header_.position = position;
   header_.items_before = items_before;
   header_.entries = 0;
-  payload_.clear();
 }
 
 void RawRowBuilder::resume(const LogRow& row) {
-  payload_.reserve(capacity_ * raw_entry_bytes(width_));
-  payload_.assign(row.payload.begin(), row.payload.end());
+  assert(row.header.entries <= capacity_);
+  std::copy(row.payload.begin(), row.payload.end(), payload_.begin());
   header_ = row.header;
 }
 
-void RawRowBuilder::append(uint64_t entry) {
-  const size_t at = payload_.size();
-  if (at == 0) {
-    payload_.reserve(capacity_ * raw_entry_bytes(width_));
-  }
-  payload_.resize(at + raw_entry_bytes(width_));
-  put_raw_entry(&payload_[at], entry, width_);
-  ++header_.entries;
-}
+uint64_t RawRowBuilder::chain() const noexcept { return chain_of(payload(), header_.chain_before); }
 
-uint64_t RawRowBuilder::chain() const noexcept { return chain_of(payload_, header_.chain_before); }
-
-std::vector<std::byte> RawRowBuilder::encode() const { return encode_row(header_, payload_); }
+std::vector<std::byte> RawRowBuilder::encode() const { return encode_row(header_, payload()); }
 
 CompactedRowWriter::CompactedRowWriter(HashWidth width, size_t row_bytes, uint64_t expected,
                                        uint64_t chain, RowSink sink, std::optional<uint64_t> items)

@@ -23,6 +23,7 @@
 //   I4  nothing is believed: every field is checked before it is used.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
 #include "core/base/result.hpp"
 #include "core/stored/rice.hpp"
@@ -70,6 +72,10 @@ uint64_t log_chain_restart(uint64_t chain, uint64_t epoch) noexcept;
 inline size_t raw_entry_bytes(HashWidth width) noexcept {
   return width == HashWidth::k47Bits ? 6 : 8;
 }
+// A 47-bit hash leaves bit 16 to the remove bit, and fits 6 bytes with it.
+inline uint64_t pack_raw47(uint64_t entry) noexcept {
+  return (entry >> 16) | (entry & kRemoveBit);
+}
 size_t raw_row_capacity(size_t row_bytes, HashWidth width) noexcept;
 uint64_t raw_entry(const LogRow& row, size_t index, HashWidth width) noexcept;
 
@@ -80,22 +86,30 @@ class RawRowBuilder {
 
   // Starts an empty row behind everything before it.
   void start(uint64_t chain_before, uint64_t position, uint64_t items_before) noexcept;
-  // Continues a stored raw row.
+  // Continues a stored raw row, of no more entries than its capacity.
   void resume(const LogRow& row);
 
+  size_t capacity() const noexcept { return capacity_; }  // entries
   bool full() const noexcept { return header_.entries == capacity_; }
   size_t entries() const noexcept { return header_.entries; }
   const LogRowHeader& header() const noexcept { return header_; }
-  void append(uint64_t entry);  // not full()
+  void append(uint64_t entry) noexcept {  // not full()
+    assert(!full());
+    std::byte* const to = &payload_[header_.entries * raw_entry_bytes(width_)];
+    store_le(to, width_ == HashWidth::k63Bits ? entry : pack_raw47(entry));
+    ++header_.entries;
+  }
   uint64_t chain() const noexcept;
-  std::span<const std::byte> payload() const noexcept { return payload_; }
+  std::span<const std::byte> payload() const noexcept {
+    return std::span(payload_).first(header_.entries * raw_entry_bytes(width_));
+  }
   std::vector<std::byte> encode() const;
 
  private:
   HashWidth width_;
   size_t capacity_;
   LogRowHeader header_;
-  std::vector<std::byte> payload_;
+  std::vector<std::byte> payload_;  // of a full row, and what a store of 8 bytes may touch behind it
 };
 
 // (hash, count >= 1)

@@ -113,19 +113,9 @@ void LogTail::wait(uint64_t hash) {
   nets_.prefetch(hash);
 }
 
-void LogTail::add(uint64_t hash) {
-  waiting_.push_back(hash);
-  try {
-    append(hash);
-  } catch (...) {
-    waiting_.pop_back();
-    throw;
-  }
-  ++items_;
-}
-
 void LogTail::add_to_set(uint64_t hash, bool is_new) {
   int32_t& net = nets_.at(hash);
+  make_room();
   append(hash);
   net = 1;
   items_ += is_new ? 1 : 0;
@@ -134,25 +124,22 @@ void LogTail::add_to_set(uint64_t hash, bool is_new) {
 void LogTail::remove(uint64_t hash, const Filter& base) {
   nets_.at(hash);  // may allocate: before anything changes
   pending_removes_.make_room(Filter::kMaxPlaces);
+  make_room();
   append(hash | kRemoveBit);
   apply(hash | kRemoveBit, base);
 }
 
 // --- rows ----------------------------------------------------------------------------------------
 
-// Behind the last entry: in the last row, or in a new one. Strong guarantee.
-void LogTail::append(uint64_t entry) {
-  if (row_.full()) {
-    if (row_dirty_) {
-      unwritten_.push_back({row_id_, row_.encode(), row_stored_});
-    }
-    row_.start(row_.chain(), position(), items_);
-    ++row_id_;
-    row_stored_ = false;
-    row_dirty_ = false;
+// The last one is full. Strong guarantee; it may stay empty.
+void LogTail::begin_row() {
+  if (row_dirty_) {
+    unwritten_.push_back({row_id_, row_.encode(), row_stored_});
   }
-  row_.append(entry);
-  row_dirty_ = true;
+  row_.start(row_.chain(), position(), items_);
+  ++row_id_;
+  row_stored_ = false;
+  row_dirty_ = false;
 }
 
 Status LogTail::write_to(FilterStorage& storage) const {
@@ -206,6 +193,10 @@ Status LogTail::follow(FilterStorage& storage, const FilterRecord& record, const
 
 Status LogTail::follow_row(int64_t id, std::span<const std::byte> bytes, const Filter& base) {
   CUCKOO_ASSIGN_OR_RETURN(const LogRow row, parse_log_row(bytes, width_));
+  if (row.header.entries > row_.capacity()) {
+    return corrupt("log row of " + std::to_string(row.header.entries) + " entries, expected " +
+                   std::to_string(row_.capacity()) + " at most");
+  }
   if (id != row_id_) {
     if (id != row_id_ + 1 || row_.entries() == 0) {
       return corrupt("the row before it is missing");

@@ -69,13 +69,20 @@ class LogTail {
   void wait(uint64_t hash);
   void forget_waiting() noexcept { waiting_.clear(); }
 
-  void add(uint64_t hash);                         // to a multiset
+  // To a multiset.
+  void add(uint64_t hash) {
+    make_room();
+    waiting_.push_back(hash);
+    append(hash);
+    ++items_;
+  }
   void add_to_set(uint64_t hash, bool is_new);     // is_new: it is one item more
   void remove(uint64_t hash, const Filter& base);  // from a multiset
 
   // Rows.
   uint64_t position() const noexcept { return row_.header().position + row_.entries(); }
   uint64_t chain() const noexcept { return row_.chain(); }
+  uint64_t row_entries() const noexcept { return row_.capacity(); }  // of a full one
   int64_t last_row() const noexcept { return row_id_; }  // the one that is appended to: maybe empty
   uint64_t end_row() const noexcept {                    // the first id that no row has used
     return static_cast<uint64_t>(row_id_) + (row_.entries() > 0 ? 1 : 0);
@@ -110,7 +117,17 @@ class LogTail {
 
   void apply(uint64_t entry, const Filter& base);
   void pend_remove(uint64_t hash, const Filter& base, bool more);
-  void append(uint64_t entry);
+  // A place in a row for one more entry.
+  void make_room() {
+    if (row_.full()) [[unlikely]] {
+      begin_row();
+    }
+  }
+  void begin_row();
+  void append(uint64_t entry) noexcept {  // make_room() came before
+    row_.append(entry);
+    row_dirty_ = true;
+  }
   Status take_items(uint64_t items);
   Status follow_row(int64_t id, std::span<const std::byte> bytes, const Filter& base);
 

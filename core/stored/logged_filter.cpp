@@ -38,6 +38,7 @@ uint64_t LoggedFilter::item_limit() const noexcept {
 
 void LoggedFilter::set_limits() noexcept {
   item_limit_ = item_limit();
+  plain_adds_ = multiset() && (slot_per_item() || keeps_hashes());
   fold_threshold_ = threshold_for(base().pages().page_count());
   set_steps();
   set_next_work();
@@ -107,7 +108,7 @@ Status LoggedFilter::insert_into_multiset(uint64_t hash) {
   if (work_due()) {
     CUCKOO_TRY(work());
   }
-  if (!slot_per_item() && !keeps_hashes()) {
+  if (!plain_adds_) {
     CUCKOO_TRY(load(hash));
     if (!contains(hash)) {
       CUCKOO_TRY(make_room());
@@ -115,13 +116,6 @@ Status LoggedFilter::insert_into_multiset(uint64_t hash) {
   }
   append_add(hash);
   return {};
-}
-
-// To a multiset.
-void LoggedFilter::append_add(uint64_t hash) {
-  ready_ = false;
-  tail_.add(hash);
-  dirty_ = true;
 }
 
 Status LoggedFilter::insert_into_set(uint64_t hash) {
@@ -358,7 +352,9 @@ void LoggedFilter::note_fold() noexcept {
   const uint64_t wanted = bulk == Filter::kNoBulk ? more
                           : bulk_ != nullptr      ? bulk
                                                   : std::max(more, bulk);
-  bulk_threshold_ = std::max(fold_threshold_, std::min(wanted, most));
+  const uint64_t row = tail_.row_entries();  // whole rows: a fold begins a new one
+  const uint64_t threshold = std::max(fold_threshold_, std::min(wanted, most));
+  bulk_threshold_ = (threshold + row - 1) / row * row;
   set_next_work();
 }
 

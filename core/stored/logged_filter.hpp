@@ -138,6 +138,15 @@ class LoggedFilter {
   // lag behind what is folded. Whatever is called behind it, but for another one, probe() and what
   // asks by it, pending(), flush(), fold() and forget(), needs settle() first.
   Status insert_soon(uint64_t hash);
+  // insert_soon() where that needs nothing but memory and can't fail otherwise; else false, and
+  // nothing was done.
+  [[gnu::always_inline]] bool insert_at_once(uint64_t hash) {
+    if (!plain_adds_ || work_due() || items() >= item_limit_) {
+      return false;
+    }
+    append_add(hash);
+    return true;
+  }
   // What waits is added (I8), and the pages are up to date. When memory runs out (std::bad_alloc)
   // all of it still waits, or is to be stored; what was added already is found then.
   void settle();
@@ -268,7 +277,11 @@ class LoggedFilter {
   bool may_wait() const noexcept;
   bool waits() const noexcept { return !multiset() && !tail_.indexed(); }
   Status make_room();
-  void append_add(uint64_t hash);
+  void append_add(uint64_t hash) {  // to a multiset
+    ready_ = false;
+    tail_.add(hash);
+    dirty_ = true;
+  }
 
   bool fold_due() const noexcept {
     return tail_entries() >= (folded_in_transaction_ ? bulk_threshold_ : fold_threshold_);
@@ -386,6 +399,7 @@ class LoggedFilter {
   uint64_t fold_threshold_ = 0;
   uint64_t bulk_threshold_ = 0;  // instead, in a transaction that folded already
   uint64_t item_limit_ = 0;
+  bool plain_adds_ = false;  // to a multiset: until that limit nothing is asked of the pages
   uint64_t first_own_epoch_ = kMaxEpoch + 1;  // where there are older generations
 };
 

@@ -54,7 +54,7 @@ void LiveFilter::adopt_options() noexcept {
   store_.set_several_generations(options.generations > 1);
 }
 
-void LiveFilter::follow_storage() {
+void LiveFilter::look_at_storage() {
   expect_own_name();
   if (!damage_.empty()) [[unlikely]] {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
@@ -118,8 +118,11 @@ KeyDomain LiveFilter::key_domain() const noexcept {
 }
 
 // A superset is safe, so after the key was added.
-void LiveFilter::note_type_of(const KeyView& key) noexcept {
+inline void LiveFilter::note_type_of(const KeyView& key) noexcept {
   auto types = static_cast<uint8_t>(filter_->newest().key_types());
+  if (key.type == SQLITE_INTEGER && (types & kIntegerKeys) != 0) [[likely]] {
+    return;
+  }
   note_key_type(key, types);
   filter_->newest().note_key_types(types);
 }
@@ -168,11 +171,31 @@ void LiveFilter::change_by(const std::function<Status()>& body) { change(body); 
 void LiveFilter::insert(const KeyView& key) {
   if (legacy_) {
     insert_pair(key);
+  } else {
+    insert_hash(hash_of(key), key);
+  }
+}
+
+void LiveFilter::insert_integer(int64_t integer) {
+  KeyView key;
+  key.type = SQLITE_INTEGER;
+  key.integer = integer;
+  if (legacy_) {
+    insert_pair(key);
+  } else {
+    insert_hash(hash_integer(integer, seed_), key);
+  }
+}
+
+inline void LiveFilter::insert_hash(uint64_t hash, const KeyView& key) {
+  hash &= hash_mask_;
+  LoggedFilter& newest = filter_->newest();
+  if (may_change() && newest.insert_at_once(hash)) [[likely]] {  // no statement runs
+    note_type_of(key);
     return;
   }
-  const uint64_t hash = hash_of(key) & hash_mask_;
   change_followed([&]() -> Status {
-    CUCKOO_TRY(filter_->newest().insert_soon(hash));
+    CUCKOO_TRY(newest.insert_soon(hash));
     note_type_of(key);
     return {};
   });

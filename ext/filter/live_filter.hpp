@@ -46,7 +46,11 @@ class LiveFilter final : public LiveTable {
     settle();
   }
   // The same, but what waits to be added waits on: enough for insert().
-  void follow_storage();
+  void follow_storage() {
+    if (!(usable() && writing_ && current_ && has_own_name() && damage_.empty())) {
+      look_at_storage();
+    }
+  }
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
@@ -89,6 +93,8 @@ class LiveFilter final : public LiveTable {
   // Changes; the table's virtual-table instance is in a write transaction.
   // follow_storage() came before.
   void insert(const KeyView& key);
+  // An integer that its column keeps as one (is_plain_integer()); the same, in less time.
+  void insert_integer(int64_t integer);
   // False: it is present, or seems to be, and was not added.
   bool insert_new(const KeyView& key);
   bool remove(const KeyView& key);
@@ -134,6 +140,7 @@ class LiveFilter final : public LiveTable {
   void write_pending() override;
   void undo_transaction() noexcept override;
   void undo_to(int savepoint) noexcept override;
+  void look_at_storage();
   void set_filter(std::unique_ptr<FilterWindow> filter) noexcept;
   void adopt_options() noexcept;
   void reload();
@@ -146,6 +153,7 @@ class LiveFilter final : public LiveTable {
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2
+  void insert_hash(uint64_t hash, const KeyView& key);
   uint64_t hash_of(const KeyView& key);
   void note_type_of(const KeyView& key) noexcept;
   template <class Body>

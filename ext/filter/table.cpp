@@ -354,6 +354,10 @@ bool FilterTable::refuse_present() {
 }
 
 bool FilterTable::insert(sqlite3_value* value) {
+  if (is_plain_integer(value, affinity_) && !unique()) {
+    live_->insert_integer(sqlite3_value_int64(value));
+    return true;
+  }
   const KeyView key = key_to_store(value);
   if (!unique()) {
     live_->insert(key);

@@ -137,11 +137,11 @@ void LiveTable::rollback_to(int number) noexcept {
   }
 }
 
-void LiveTable::carry_out_rollback() noexcept {
+void LiveTable::undo_noted() noexcept {
   const int savepoint = std::exchange(rolled_back_to_, kNowhere);
   if (savepoint == kBeginning) {
     undo_transaction();
-  } else if (savepoint != kNowhere) {
+  } else {
     undo_to(savepoint);
   }
 }
@@ -187,10 +187,7 @@ void LiveTable::read_failed(const SqlError& error) const {
                  table() + (broken ? ": corrupt: " : ": ") + error.message());
 }
 
-void LiveTable::raise(const Status& status, bool half_done) const {
-  if (status.ok()) {
-    return;
-  }
+void LiveTable::raise_failure(const Status& status, bool half_done) const {
   const SqlError error = sql_error(table(), status.error());
   throw SqlError(half_done && !undoes_transaction(error.code()) ? SQLITE_IOERR : error.code(),
                  error.message());

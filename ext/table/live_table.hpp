@@ -123,6 +123,7 @@ class LiveTable {
   virtual void savepoint_begun(int) {}
   virtual void savepoint_released(int) noexcept {}
 
+  bool has_own_name() const noexcept { return !retired_; }
   // The first thing that follow() does. Throws SqlError: the name means another table (C7).
   void expect_own_name() {
     if (retired_) [[unlikely]] {
@@ -132,7 +133,11 @@ class LiveTable {
 
   bool rolled_back() const noexcept { return rolled_back_to_ != kNowhere; }
   // Carries out what was noted; the first thing that every call does.
-  void carry_out_rollback() noexcept;
+  void carry_out_rollback() noexcept {
+    if (rolled_back()) [[unlikely]] {
+      undo_noted();
+    }
+  }
   virtual void undo_transaction() noexcept = 0;
   virtual void undo_to(int savepoint) noexcept = 0;
 
@@ -149,6 +154,8 @@ class LiveTable {
   // they are flushed. Throws SqlError (SQLITE_TOOBIG).
   void expect_room_for(uint32_t page_bytes) const;
   // Before every change, behind follow(): C7, and room, asked once a transaction.
+  // It was asked, and there is nothing to announce.
+  bool may_change() const noexcept { return changed_ && (announced_ || !created_); }
   void expect_changeable(uint32_t page_bytes) {
     if (!changed_) [[unlikely]] {
       expect_writable();
@@ -158,7 +165,11 @@ class LiveTable {
     announce_once();
   }
   // Throws a failure; `half_done`: C2.
-  void raise(const Status& status, bool half_done) const;
+  void raise(const Status& status, bool half_done) const {
+    if (!status.ok()) [[unlikely]] {
+      raise_failure(status, half_done);
+    }
+  }
   void end_transaction() noexcept {
     writing_ = current_ = changed_ = created_ = announced_ = false;
     last_savepoint_ = kNoSavepoint;
@@ -201,6 +212,8 @@ class LiveTable {
   bool provisional_ = false;
 
  private:
+  void undo_noted() noexcept;
+  [[noreturn]] void raise_failure(const Status& status, bool half_done) const;
   void announce_once() {
     if (created_ && !announced_) [[unlikely]] {
       announce();
