@@ -318,7 +318,9 @@ class CuckooFilter::Builder final : public FilterBuilder {
       digest_ += count * filter_.digest_of(hash);
       return;
     }
-    batch_.insert(batch_.end(), count, hash);
+    for (uint64_t i = 0; i < count; ++i) {
+      batch_.push_back(hash);
+    }
     if (batch_.size() >= kBatchHashes) {
       (void)insert(batch_);
       batch_.clear();
@@ -343,7 +345,7 @@ class CuckooFilter::Builder final : public FilterBuilder {
   }
 
  private:
-  static constexpr size_t kBatchHashes = 1024;
+  static constexpr size_t kBatchHashes = 4096;
   using Narrow = ArrayBuckets<uint16_t>;
   using Wide = ArrayBuckets<uint32_t>;
   CuckooFilter& filter_;

@@ -73,9 +73,7 @@ inline size_t raw_entry_bytes(HashWidth width) noexcept {
   return width == HashWidth::k47Bits ? 6 : 8;
 }
 // A 47-bit hash leaves bit 16 to the remove bit, and fits 6 bytes with it.
-inline uint64_t pack_raw47(uint64_t entry) noexcept {
-  return (entry >> 16) | (entry & kRemoveBit);
-}
+inline uint64_t pack_raw47(uint64_t entry) noexcept { return (entry >> 16) | (entry & kRemoveBit); }
 size_t raw_row_capacity(size_t row_bytes, HashWidth width) noexcept;
 uint64_t raw_entry(const LogRow& row, size_t index, HashWidth width) noexcept;
 
@@ -109,7 +107,8 @@ class RawRowBuilder {
   HashWidth width_;
   size_t capacity_;
   LogRowHeader header_;
-  std::vector<std::byte> payload_;  // of a full row, and what a store of 8 bytes may touch behind it
+  std::vector<std::byte>
+      payload_;  // of a full row, and what a store of 8 bytes may touch behind it
 };
 
 // (hash, count >= 1)

@@ -32,7 +32,8 @@ LogTail::LogTail(const FilterOptions& options)
 
 void LogTail::start(const FilterRecord& record) noexcept {
   nets_.clear();
-  waiting_.clear();
+  forget_waiting();
+  most_unrowed_ = UINT64_MAX;
   pending_removes_.clear();
   removes_ = 0;
   items_ = record.fold_items;
@@ -85,6 +86,7 @@ void LogTail::apply(uint64_t entry, const Filter& base) {
 // All or nothing: what is indexed leaves the list from its end; adds alone come in any order.
 void LogTail::index(const Filter& base) {
   assert(multiset_ || indexed());
+  put_rows();
   while (!waiting_.empty()) {
     const uint64_t hash = waiting_.back();
     nets_.at(hash);  // may allocate: before anything changes
@@ -122,6 +124,7 @@ void LogTail::add_to_set(uint64_t hash, bool is_new) {
 }
 
 void LogTail::remove(uint64_t hash, const Filter& base) {
+  assert(indexed());
   nets_.at(hash);  // may allocate: before anything changes
   pending_removes_.make_room(Filter::kMaxPlaces);
   make_room();
@@ -136,13 +139,35 @@ void LogTail::begin_row() {
   if (row_dirty_) {
     unwritten_.push_back({row_id_, row_.encode(), row_stored_});
   }
-  row_.start(row_.chain(), position(), items_);
+  row_.start(row_.chain(), row_position(), items_ - unrowed_);
   ++row_id_;
   row_stored_ = false;
   row_dirty_ = false;
 }
 
+void LogTail::put_rows() {
+  for (auto next = waiting_.end() - static_cast<ptrdiff_t>(unrowed_); unrowed_ > 0;) {
+    make_room();
+    const size_t room = row_.capacity() - row_.entries();
+    for (size_t i = std::min<size_t>(room, unrowed_); i > 0; --i, --unrowed_) {
+      append(*next++);
+    }
+  }
+}
+
+uint64_t LogTail::chain_behind() const {
+  RawRowBuilder row = row_;
+  for (auto next = waiting_.end() - static_cast<ptrdiff_t>(unrowed_); next != waiting_.end();) {
+    if (row.full()) {
+      row.start(row.chain(), 0, 0);
+    }
+    row.append(*next++);
+  }
+  return row.chain();
+}
+
 Status LogTail::write_to(FilterStorage& storage) const {
+  assert(has_rows());
   for (const FullRow& row : unwritten_) {
     CUCKOO_TRY(storage.write_log(row.id, row.bytes, row.stored));
   }
@@ -228,6 +253,7 @@ Status LogTail::follow_row(int64_t id, std::span<const std::byte> bytes, const F
 }
 
 Result<LogTail::Rows> LogTail::rows_from(FilterStorage& storage, int64_t first) const {
+  assert(has_rows());
   Rows rows;
   CUCKOO_TRY(
       storage.read_log(first, row_id_, [&](int64_t id, std::span<const std::byte> row) -> Status {

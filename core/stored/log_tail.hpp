@@ -2,8 +2,9 @@
 // stand in, written or not.
 //
 // Entries are summed by their hash. The last adds may wait in a list: a multiset's until somebody
-// asks (index()), which a bulk load never does; they are in the rows already. A set's until it is
-// known whether they are new (LoggedFilter::settle()); they are in no row yet, and no items.
+// asks (index()), which a bulk load never does, and the last of those are in no row before
+// put_rows(): a load that makes its filter anew needs none. A set's until it is known whether they
+// are new (LoggedFilter::settle()); they are in no row yet, and no items.
 //
 // Invariants
 //   I1  when indexed(): net(hash) is the hash's adds minus its removes in the tail; for a set, 1
@@ -15,6 +16,7 @@
 //   I5  when memory runs out (std::bad_alloc), the tail holds the entries that it held before.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -67,21 +69,37 @@ class LogTail {
   bool all_waits() const noexcept { return nets_.empty(); }
   std::span<const uint64_t> waiting() const noexcept { return waiting_; }
   void wait(uint64_t hash);
-  void forget_waiting() noexcept { waiting_.clear(); }
+  void forget_waiting() noexcept {
+    waiting_.clear();
+    unrowed_ = 0;
+  }
 
   // To a multiset.
   void add(uint64_t hash) {
-    make_room();
+    if (unrowed_ >= most_unrowed_) {
+      put_rows();
+    }
     waiting_.push_back(hash);
-    append(hash);
+    ++unrowed_;
     ++items_;
   }
   void add_to_set(uint64_t hash, bool is_new);     // is_new: it is one item more
   void remove(uint64_t hash, const Filter& base);  // from a multiset
 
-  // Rows.
-  uint64_t position() const noexcept { return row_.header().position + row_.entries(); }
-  uint64_t chain() const noexcept { return row_.chain(); }
+  uint64_t position() const noexcept { return row_position() + unrowed_; }
+  // The chain value behind the last entry, in a row or not.
+  uint64_t chain_behind() const;
+
+  // Rows. Of a multiset's adds put_rows() comes before all of these but last_row().
+  // When memory runs out (std::bad_alloc) some of them are put.
+  void put_rows();
+  // From now on, until start(): a row at a time, while the adds are in the processor's cache.
+  void put_rows_soon() noexcept { most_unrowed_ = row_entries(); }
+  bool has_rows() const noexcept { return unrowed_ == 0; }
+  uint64_t chain() const noexcept {
+    assert(has_rows());
+    return row_.chain();
+  }
   uint64_t row_entries() const noexcept { return row_.capacity(); }  // of a full one
   int64_t last_row() const noexcept { return row_id_; }  // the one that is appended to: maybe empty
   uint64_t end_row() const noexcept {                    // the first id that no row has used
@@ -124,6 +142,7 @@ class LogTail {
     }
   }
   void begin_row();
+  uint64_t row_position() const noexcept { return row_.header().position + row_.entries(); }
   void append(uint64_t entry) noexcept {  // make_room() came before
     row_.append(entry);
     row_dirty_ = true;
@@ -137,6 +156,8 @@ class LogTail {
 
   HashTail nets_;
   LargeVector<uint64_t> waiting_;  // the last adds, in order, that are not in nets_ yet
+  uint64_t unrowed_ = 0;           // so many of them, the last, are in no row yet: a multiset's
+  uint64_t most_unrowed_ = UINT64_MAX;
   PendingRemoves pending_removes_;
   uint64_t removes_ = 0;
   uint64_t items_ = 0;

@@ -97,7 +97,7 @@ Status LoggedFilter::insert(uint64_t hash) {
     return insert_into_set(hash);
   }
   CUCKOO_TRY(insert_into_multiset(hash));
-  store_bulk();
+  settle();
   return {};
 }
 
@@ -176,6 +176,7 @@ Status LoggedFilter::insert_soon(uint64_t hash) {
 
 void LoggedFilter::settle() {
   store_bulk();
+  tail_.put_rows();
   if (!waits()) {
     return;
   }
@@ -326,6 +327,7 @@ Status LoggedFilter::begin_fold() {
   if (makes_next_ || erases_old_) {
     CUCKOO_TRY(erase_other_epochs());  // the next one was made of what is folded now
   }
+  tail_.put_rows();
   return keeps_hashes() ? tail_.write(storage_) : Status();
 }
 
@@ -347,14 +349,12 @@ void LoggedFilter::note_fold() noexcept {
   folded_in_transaction_ = true;
   base_changed_ = true;
   const uint64_t most = multiset() ? kMaxBulkEntries : kMaxBulkSetEntries;
-  const uint64_t bulk = base().fewest_bulk_inserts();
-  const uint64_t more = 3 * items();
-  const uint64_t wanted = bulk == Filter::kNoBulk ? more
-                          : bulk_ != nullptr      ? bulk
-                                                  : std::max(more, bulk);
-  const uint64_t row = tail_.row_entries();  // whole rows: a fold begins a new one
-  const uint64_t threshold = std::max(fold_threshold_, std::min(wanted, most));
-  bulk_threshold_ = (threshold + row - 1) / row * row;
+  uint64_t wanted = bulk_ == nullptr ? 3 * items() : 0;
+  const uint64_t row = tail_.row_entries();  // whole rows, as a fold begins a new one
+  if (const uint64_t bulk = base().fewest_bulk_inserts(); bulk != Filter::kNoBulk) {
+    wanted = std::max(wanted, (bulk + row - 1) / row * row);
+  }
+  bulk_threshold_ = std::max(fold_threshold_, std::min(wanted, most) / row * row);
   set_next_work();
 }
 
@@ -375,6 +375,7 @@ bool LoggedFilter::folds_in_bulk() {
 Status LoggedFilter::fold_in_bulk() {
   std::vector<uint64_t> read;
   if (!tail_.all_waits()) {
+    tail_.put_rows();
     CUCKOO_ASSIGN_OR_RETURN(read, tail_.entries_in_order(storage_));
   }
   return poison_.writing([&]() -> Status {
@@ -385,10 +386,10 @@ Status LoggedFilter::fold_in_bulk() {
     NetEntries::Applied applied;
     ready_ = false;
     lags_ = true;
-    applied.present =
-        bulk_->insert(tail_.all_waits() ? tail_.waiting() : std::span<const uint64_t>(read),
-                      applied.digest);
+    applied.present = bulk_->insert(
+        tail_.all_waits() ? tail_.waiting() : std::span<const uint64_t>(read), applied.digest);
     finish_fold(applied);
+    tail_.put_rows_soon();  // they will be written
     return {};
   });
 }

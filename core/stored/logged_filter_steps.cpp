@@ -112,16 +112,15 @@ void LoggedFilter::set_next_work_behind(uint64_t entries) noexcept {
 
 // A step; in the end a fold, or the next epoch instead.
 Status LoggedFilter::work() {
+  if (fold_due() && (!makes_next_ || folded_in_transaction_)) {
+    return fold_soon();
+  }
+  tail_.put_rows();
   if (!fold_due()) {
     return step();
   }
-  if (makes_next_ && !folded_in_transaction_) {
-    CUCKOO_ASSIGN_OR_RETURN(const EpochProgress made, progress());
-    if (made.capacity > 0) {
-      return cut_over();
-    }
-  }
-  return fold_soon();
+  CUCKOO_ASSIGN_OR_RETURN(const EpochProgress made, progress());
+  return made.capacity > 0 ? cut_over() : fold_soon();
 }
 
 Status LoggedFilter::step() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/key_hash.hpp"
 #include "core/filter/sizing.hpp"
 #include "core/stored/contents.hpp"
 
@@ -136,8 +137,10 @@ void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
         check_length(*build, build->capacity, 0, kBuildName<kKind>, length_limit(context));
       }
     }
-    const KeyView key = key_of(values[0], Affinity::kNone);
-    if (key.type != SQLITE_NULL) {
+    if (is_plain_integer(values[0], Affinity::kNone)) {
+      build->keys.add(hash_integer(sqlite3_value_int64(values[0]), build->seed));
+      build->key_types |= kIntegerKeys;
+    } else if (const KeyView key = key_of(values[0], Affinity::kNone); key.type != SQLITE_NULL) {
       build->keys.add(hash_key(key, build->seed));
       note_key_type(key, build->key_types);
     }

@@ -38,6 +38,7 @@ struct StoredTail {
   }
 
   void write() {
+    tail.put_rows();
     const Status status = tail.write(storage);
     ASSERT_TRUE(status.ok()) << message_of(status);
     record.end_position = tail.position();
@@ -126,6 +127,57 @@ TEST(LogTail, sums_what_was_logged) {
   }
 }
 
+// Whenever they are put, and whether a row at a time.
+TEST(LogTail, adds_of_a_multiset_are_put_into_the_same_rows_later) {
+  constexpr uint64_t kAdds = 500;
+  StoredTail at_once(FilterKind::kCuckoo);
+  for (uint64_t i = 0; i < kAdds; ++i) {
+    at_once.tail.add(nth_hash(i));
+    at_once.tail.put_rows();
+  }
+  at_once.write();
+  ASSERT_GT(at_once.storage.rows.log.size(), 3u);
+  for (const uint64_t pause : {uint64_t{1}, at_once.tail.row_entries(), uint64_t{77}, kAdds}) {
+    for (const bool soon : {false, true}) {
+      StoredTail later(FilterKind::kCuckoo);
+      if (soon) {
+        later.tail.put_rows_soon();
+      }
+      for (uint64_t i = 0; i < kAdds; ++i) {
+        later.tail.add(nth_hash(i));
+        EXPECT_EQ(later.tail.position(), i + 1);
+        if (i % pause == 0) {
+          later.tail.put_rows();
+          EXPECT_TRUE(later.tail.has_rows());
+        }
+      }
+      EXPECT_EQ(later.tail.chain_behind(), at_once.tail.chain());
+      EXPECT_EQ(later.tail.items(), kAdds);
+      later.write();
+      EXPECT_EQ(test::difference(later.storage.rows, at_once.storage.rows), "");
+      EXPECT_EQ(later.record, at_once.record);
+      EXPECT_EQ(counts_of(later.tail.waiting()), counts_of(at_once.tail.waiting()));
+    }
+  }
+}
+
+TEST(LogTail, a_row_that_is_too_long_is_refused) {
+  StoredTail stored(FilterKind::kCuckoo);
+  RawRowBuilder row(stored.options.width, 2 * stored.options.row_bytes());
+  row.start(stored.record.fold_chain, 0, 0);
+  for (uint64_t i = 0; i <= stored.tail.row_entries(); ++i) {
+    row.append(nth_hash(i));
+  }
+  const int64_t id = first_row_id(3);
+  ASSERT_TRUE(stored.storage.write_log(id, row.encode(), false).ok());
+  stored.record.end_position = stored.record.end_items = row.entries();
+  stored.record.end_chain = row.chain();
+  stored.record.end_row = static_cast<uint64_t>(id) + 1;
+  LogTail other(stored.options);
+  other.start(first_record());
+  EXPECT_NE(stored.follow(other).find("entries, expected"), std::string::npos);
+}
+
 TEST(LogTail, adds_wait_until_somebody_asks) {
   StoredTail stored(FilterKind::kCuckoo);
   for (uint64_t i = 0; i < 100; ++i) {
@@ -165,6 +217,7 @@ TEST(LogTail, another_follows_through_storage) {
   }
   // Those that are not written yet are among them, too.
   change_at_random(stored, 9, log, nets);
+  stored.tail.put_rows();
   Result<std::vector<uint64_t>> entries = stored.tail.entries_in_order(stored.storage);
   ASSERT_TRUE(entries.ok()) << entries.error().message;
   EXPECT_EQ(entries.value(), log);
