@@ -41,9 +41,9 @@
 // that the pages are gone over, and made anew, few times; and what is left is folded at its end.
 // Adds are put into a multiset's index when somebody asks for it: a bulk load never does. Where it
 // pays they are folded, in log order, by a BulkInserter that stays until the next flush. The pages
-// are made of it then, or when somebody asks: so the tail is folded whenever that pays, too. Of each
-// add to a set it must be known whether it is new: there some dozens wait, and their places in
-// index and pages are on their way from memory meanwhile.
+// are made of it then, or when somebody asks, which ends nothing (I5): so the tail is folded
+// whenever that pays, too. Of each add to a set it must be known whether it is new: there some
+// dozens wait, and their places in index and pages are on their way from memory meanwhile.
 // Rebuild: the log is read, but for a tail of adds alone, which are in memory; entries cancel in
 // log order with a floor at zero (a remove that no add precedes was of a key never added: dropping
 // it repairs what it broke), and a new epoch of pages and a compacted log is written. A fold
@@ -134,8 +134,8 @@ class LoggedFilter {
   uint64_t count(uint64_t hash);
 
   Status insert(uint64_t hash);
-  // The same; but to a set whose pages are all in memory the add may wait, and a multiset's pages may
-  // lag behind what is folded. Whatever is called behind it, but for another one, probe() and what
+  // The same; but to a set whose pages are all in memory the add may wait, and a multiset's pages
+  // may lag behind what is folded. Whatever is called behind it, but for another one, probe() and what
   // asks by it, pending(), flush(), fold() and forget(), needs settle() first.
   Status insert_soon(uint64_t hash);
   // insert_soon() where that needs nothing but memory and can't fail otherwise; else false, and

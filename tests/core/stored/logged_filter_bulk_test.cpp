@@ -1,5 +1,5 @@
-// A load folds its adds into buckets that stay decoded until the next flush (BulkInserter): the pages
-// lag behind, and nobody notices. That somebody asks changes nothing of what is stored:
+// A load folds its adds into buckets that stay decoded until the next flush (BulkInserter): the
+// pages lag behind, and nobody notices. That somebody asks changes nothing of what is stored:
 // logged_filter_waiting_test.cpp has random scripts of it.
 #include <gtest/gtest.h>
 
