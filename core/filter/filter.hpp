@@ -64,8 +64,8 @@ class FilterBuilder {
 // Inserts much at once. The filter's pages lag behind until store(): meanwhile nothing may be asked
 // of it but its geometry and its counts (occupied(), overflow()). Where entries stand in the end
 // follows from the inserts alone, however often store() was called. When memory runs out
-// (std::bad_alloc) in insert(), the filter is fit for nothing but destruction; store() may be called
-// again.
+// (std::bad_alloc) in insert(), the filter is fit for nothing but destruction; in store(), that may
+// be called again.
 class BulkInserter {
  public:
   virtual ~BulkInserter() = default;

@@ -135,8 +135,8 @@ class LoggedFilter {
 
   Status insert(uint64_t hash);
   // The same; but to a set whose pages are all in memory the add may wait, and a multiset's pages
-  // may lag behind what is folded. Whatever is called behind it, but for another one, probe() and what
-  // asks by it, pending(), flush(), fold() and forget(), needs settle() first.
+  // may lag behind what is folded. Whatever is called behind it, but for another one, probe() and
+  // what asks by it, pending(), flush(), fold() and forget(), needs settle() first.
   Status insert_soon(uint64_t hash);
   // insert_soon() where that needs nothing but memory and can't fail otherwise; else false, and
   // nothing was done.
