@@ -107,8 +107,7 @@ class RawRowBuilder {
   HashWidth width_;
   size_t capacity_;
   LogRowHeader header_;
-  std::vector<std::byte>
-      payload_;  // of a full row, and what a store of 8 bytes may touch behind it
+  std::vector<std::byte> payload_;  // of a full row, and what a store of 8 bytes may touch behind
 };
 
 // (hash, count >= 1)

@@ -155,7 +155,10 @@ void LogTail::put_rows() {
   }
 }
 
-uint64_t LogTail::chain_behind() const {
+uint64_t LogTail::chain() const {
+  if (has_rows()) {
+    return row_.chain();
+  }
   RawRowBuilder row = row_;
   for (auto next = waiting_.end() - static_cast<ptrdiff_t>(unrowed_); next != waiting_.end();) {
     if (row.full()) {
@@ -167,7 +170,9 @@ uint64_t LogTail::chain_behind() const {
 }
 
 Status LogTail::write_to(FilterStorage& storage) const {
-  assert(has_rows());
+  if (!has_rows()) {
+    return invalid("log rows that are written before their last adds stand in them");
+  }
   for (const FullRow& row : unwritten_) {
     CUCKOO_TRY(storage.write_log(row.id, row.bytes, row.stored));
   }

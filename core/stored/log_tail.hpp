@@ -14,6 +14,8 @@
 //   I3  items() is what the filter holds behind the tail's last entry; what waits in a set is none.
 //   I4  rows have ascending ids without a gap. All but the last are full.
 //   I5  when memory runs out (std::bad_alloc), the tail holds the entries that it held before.
+//   I6  entries that stand in no row yet are never taken for written ones: position() and chain()
+//       count them in, and write_to() refuses.
 #pragma once
 
 #include <cassert>
@@ -86,9 +88,9 @@ class LogTail {
   void add_to_set(uint64_t hash, bool is_new);     // is_new: it is one item more
   void remove(uint64_t hash, const Filter& base);  // from a multiset
 
+  // Behind the last entry, in a row or not.
   uint64_t position() const noexcept { return row_position() + unrowed_; }
-  // The chain value behind the last entry, in a row or not.
-  uint64_t chain_behind() const;
+  uint64_t chain() const;
 
   // Rows. Of a multiset's adds put_rows() comes before all of these but last_row().
   // When memory runs out (std::bad_alloc) some of them are put.
@@ -96,16 +98,13 @@ class LogTail {
   // From now on, until start(): a row at a time, while the adds are in the processor's cache.
   void put_rows_soon() noexcept { most_unrowed_ = row_entries(); }
   bool has_rows() const noexcept { return unrowed_ == 0; }
-  uint64_t chain() const noexcept {
-    assert(has_rows());
-    return row_.chain();
-  }
   uint64_t row_entries() const noexcept { return row_.capacity(); }  // of a full one
   int64_t last_row() const noexcept { return row_id_; }  // the one that is appended to: maybe empty
   uint64_t end_row() const noexcept {                    // the first id that no row has used
     return static_cast<uint64_t>(row_id_) + (row_.entries() > 0 ? 1 : 0);
   }
-  // What is not written, to any storage. It counts as not written until note_written().
+  // What is not written, to any storage. It counts as not written until note_written(). kInvalid,
+  // and nothing is written, where rows are missing (I6).
   Status write_to(FilterStorage& storage) const;
   void note_written() noexcept;
   Status write(FilterStorage& storage) {

@@ -433,7 +433,9 @@ Status LoggedFilter::forget_folded_log(FilterStorage& storage, FilterRecord& rec
 
 // All that is pending; the record, a copy or its own, says what is stored then.
 Status LoggedFilter::write_to(FilterStorage& storage, FilterRecord& record) const {
-  assert((multiset() || tail_.indexed()) && !lags_);
+  if (lags_ || waits()) {
+    return invalid("pages that are written before they are up to date");
+  }
   CUCKOO_TRY(forget_folded_log(storage, record));
   CUCKOO_TRY(tail_.write_to(storage));
   CUCKOO_TRY(pages_.write_to(storage, record));

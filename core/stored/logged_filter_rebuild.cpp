@@ -112,7 +112,6 @@ Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow,
   // With nothing dropped and the same geometry, copies that were up to date stay so.
   if (replay.dropped() == 0 && contents.filter->words() == base().words() &&
       contents.capacity == record_.capacity) {
-    tail_.put_rows();
     CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
   }
   const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
@@ -122,8 +121,7 @@ Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow,
 // Writes the contents' hashes as a compacted log, gives them to the builder (if there is one),
 // erases the old epoch and becomes the new one.
 Status LoggedFilter::write_epoch(FilterContents contents, uint64_t epoch, FilterBuilder* builder) {
-  FilterRecord next =
-      empty_record(*contents.filter, contents.capacity, epoch, tail_.chain_behind());
+  FilterRecord next = empty_record(*contents.filter, contents.capacity, epoch, tail_.chain());
   CUCKOO_TRY(write_hashes(contents, next, builder));
   CUCKOO_TRY(erase_epoch());
   start_epoch(next, std::move(contents.filter));

@@ -278,7 +278,6 @@ Status LoggedFilter::cut_over() {
                     next.record().capacity == record_.capacity;
   return poison_.writing([&]() -> Status {
     CUCKOO_TRY(become(next, tail, items));
-    tail_.put_rows();  // the mark's place is where a row has come to
     return same && mark && tail_.items() == items ? take_mark(*mark) : Status();
   });
 }

@@ -61,6 +61,24 @@ TEST_P(BulkFolds, leave_the_pages_behind_until_somebody_asks) {
   stored.expect_good();
 }
 
+TEST_P(BulkFolds, I9_pages_that_lag_are_not_written) {
+  StoredFilter stored = made();
+  load(stored, 0, kKeys);
+  ASSERT_GT(lagging(stored.filter), 0u);
+  test::MemoryStorage other;
+  const Status early = stored.filter.write_pending_to(other);
+  ASSERT_FALSE(early.ok());
+  EXPECT_EQ(early.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(difference(other.rows, StoredRows()), "");
+  stored.filter.settle();
+  const Status status = stored.filter.write_pending_to(other);
+  EXPECT_TRUE(status.ok()) << test::message_of(status);
+  ASSERT_TRUE(stored.filter.flush().ok());
+  EXPECT_EQ(other.rows.record, stored.storage.rows.record);
+  stored.commit();
+  stored.expect_good();
+}
+
 TEST_P(BulkFolds, are_the_same_whoever_asks) {
   StoredFilter asked = made();
   StoredFilter quiet = made();
