@@ -233,25 +233,23 @@ class BloomFilter::Builder final : public FilterBuilder {
       array_.resize((filter.cells_ + 7) / 8);
     }
   }
-  void insert(uint64_t hash, uint64_t count) override {
-    if (filter_.geometry_.counting() && count > 1) {
-      filter_.insert_copies(hash, count);
-      return;
-    }
-    hashes_[waiting_++] = hash;
-    if (waiting_ == std::size(hashes_)) {
-      insert_waiting();
-    }
-  }
-  void finish() override {
-    insert_waiting();
-    if (!array_.empty()) {
-      store();
-    }
-  }
   size_t memory_bytes() const noexcept override { return array_.capacity(); }
 
  private:
+  void insert_copies(uint64_t hash, uint64_t count) override {
+    if (filter_.geometry_.counting()) {
+      filter_.insert_copies(hash, count);
+    } else {
+      wait(hash);
+    }
+  }
+  void insert_all(std::span<const uint64_t> hashes) override {
+    if (array_.empty()) {
+      filter_.insert_batch(hashes);
+    } else {
+      set_bits(hashes);
+    }
+  }
   // Of an empty filter, if a good part of its bytes is written.
   bool worth_an_array(uint64_t expected) const noexcept {
     constexpr uint64_t kMostBytes = uint64_t{1} << 28;
@@ -259,14 +257,6 @@ class BloomFilter::Builder final : public FilterBuilder {
     return !geometry.blocked() && !geometry.counting() && filter_.occupied_ == 0 &&
            expected >= 1024 && expected * geometry.hashes >= filter_.cells_ / 16 &&
            filter_.cells_ / 8 <= kMostBytes;
-  }
-  void insert_waiting() {
-    if (array_.empty()) {
-      filter_.insert_batch({hashes_, waiting_});
-    } else {
-      set_bits({hashes_, waiting_});
-    }
-    waiting_ = 0;
   }
   void set_bits(std::span<const uint64_t> hashes) noexcept {
     const uint32_t k = filter_.geometry_.hashes;
@@ -288,7 +278,10 @@ class BloomFilter::Builder final : public FilterBuilder {
     }
   }
   // A page holds whole bytes of bits. Those without any stay as they are.
-  void store() {
+  void store() override {
+    if (array_.empty()) {
+      return;
+    }
     PageSet& pages = filter_.pages_;
     const size_t page_bytes = filter_.cells_per_page_ / 8;
     for (uint64_t index = 0; index < pages.page_count(); ++index) {
@@ -309,11 +302,9 @@ class BloomFilter::Builder final : public FilterBuilder {
 
   BloomFilter& filter_;
   LargeVector<std::byte> array_;  // empty: not used
-  uint64_t hashes_[256];
-  size_t waiting_ = 0;
 };
 
-std::unique_ptr<FilterBuilder> BloomFilter::builder(uint64_t expected) {
+std::unique_ptr<FilterBuilder> BloomFilter::builder(uint64_t expected, Digest) {
   return std::make_unique<Builder>(*this, expected);
 }
 

@@ -77,7 +77,7 @@ class BloomFilter final : public Filter {
 
   bool insert(uint64_t hash);  // true: it was present; its pages are in memory
   bool remove(uint64_t hash) override;
-  std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
+  std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) override;
 
   // The same for a legacy filter.
   size_t pages_of_pair(const HashPair& pair, uint64_t* pages) const noexcept;

@@ -50,8 +50,8 @@ class CuckooFilter final : public Filter {
   template <class Slot>
   class ArrayBuckets;
   class Builder;
-  template <class Slot>
-  class ArrayInserter;
+  template <class Buckets>
+  class Inserter;
 
  public:
   explicit CuckooFilter(const CuckooGeometry& geometry);  // all pages absent
@@ -112,7 +112,7 @@ class CuckooFilter final : public Filter {
   bool insert(uint64_t hash) { return code_.insert(*this, hash); }
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
 
-  std::unique_ptr<FilterBuilder> builder(uint64_t expected) override;
+  std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) override;
   uint64_t fewest_bulk_inserts() const noexcept override;
   std::unique_ptr<BulkInserter> bulk_inserter() override;
 
@@ -200,8 +200,8 @@ class CuckooFilter final : public Filter {
   uint64_t copies(const Place& place) const noexcept;
   void replace(uint64_t bucket, BucketValues values, uint64_t from, uint64_t to) noexcept;
 
-  template <class Buckets>
-  uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes, uint64_t& digest);
+  template <Digest kDigest, class Buckets>
+  uint64_t insert_all(Buckets& buckets, std::span<const uint64_t> hashes, uint64_t* digest);
   template <class Buckets>
   bool insert_at(Buckets& buckets, const Place& place);
   uint64_t search_limit() const noexcept;

@@ -36,6 +36,7 @@ class CuckooFilter::PageBuckets {
     filter_.replace(bucket, values, from, to);
   }
   void store() noexcept {}  // they are where they belong
+  size_t memory_bytes() const noexcept { return 0; }
 
  private:
   CuckooFilter& filter_;
@@ -298,89 +299,73 @@ void CuckooFilter::move_along(Buckets& buckets, uint32_t free_end) {
 
 // ---- batches
 
-// Keeps the buckets decoded in an array where that pays.
-class CuckooFilter::Builder final : public FilterBuilder {
+template <class Buckets>
+class CuckooFilter::Inserter final : public BulkInserter {
  public:
-  Builder(CuckooFilter& filter, uint64_t expected)
-      : filter_(filter), buckets_(std::in_place_type<PageBuckets>, filter) {
-    if (expected < filter.fewest_bulk_inserts()) {
-      return;
-    }
-    if (Narrow::fit(filter)) {
-      buckets_.emplace<Narrow>(filter);
-    } else {
-      buckets_.emplace<Wide>(filter);
-    }
-  }
-  void insert(uint64_t hash, uint64_t count) override {
-    if (count > kMaxCopiesInBuckets) {
-      filter_.overflow_.add(filter_.cell(hash), count);
-      digest_ += count * filter_.digest_of(hash);
-      return;
-    }
-    for (uint64_t i = 0; i < count; ++i) {
-      batch_.push_back(hash);
-    }
-    if (batch_.size() >= kBatchHashes) {
-      (void)insert(batch_);
-      batch_.clear();
-    }
-  }
-  // How many found their cell there already.
-  uint64_t insert(std::span<const uint64_t> hashes) {
-    return std::visit([&](auto& buckets) { return filter_.insert_all(buckets, hashes, digest_); },
-                      buckets_);
-  }
-  uint64_t digest() const noexcept override { return digest_; }
-  size_t memory_bytes() const noexcept override {
-    const auto* const narrow = std::get_if<Narrow>(&buckets_);
-    const auto* const wide = std::get_if<Wide>(&buckets_);
-    return narrow != nullptr ? narrow->memory_bytes() : wide != nullptr ? wide->memory_bytes() : 0;
-  }
-  void finish() override {
-    (void)insert(batch_);
-    batch_.clear();
-    std::visit([](auto& buckets) { buckets.store(); }, buckets_);
-    buckets_.emplace<PageBuckets>(filter_);  // an array gives its memory back
-  }
-
- private:
-  static constexpr size_t kBatchHashes = 4096;
-  using Narrow = ArrayBuckets<uint16_t>;
-  using Wide = ArrayBuckets<uint32_t>;
-  CuckooFilter& filter_;
-  std::variant<PageBuckets, Narrow, Wide> buckets_;
-  std::vector<uint64_t> batch_;
-  uint64_t digest_ = 0;
-};
-
-std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected) {
-  return std::make_unique<Builder>(*this, expected);
-}
-
-template <class Slot>
-class CuckooFilter::ArrayInserter final : public BulkInserter {
- public:
-  explicit ArrayInserter(CuckooFilter& filter) : filter_(filter), buckets_(filter) {}
-  uint64_t insert(std::span<const uint64_t> hashes, uint64_t& digest) override {
-    return filter_.insert_all(buckets_, hashes, digest);
+  explicit Inserter(CuckooFilter& filter) : filter_(filter), buckets_(filter) {}
+  uint64_t insert(std::span<const uint64_t> hashes, uint64_t* digest) override {
+    return digest == nullptr ? filter_.insert_all<Digest::kNone>(buckets_, hashes, nullptr)
+                             : filter_.insert_all<Digest::kSum>(buckets_, hashes, digest);
   }
   void store() override { buckets_.store(); }
   size_t memory_bytes() const noexcept override { return buckets_.memory_bytes(); }
 
  private:
   CuckooFilter& filter_;
-  ArrayBuckets<Slot> buckets_;
+  Buckets buckets_;
 };
 
 std::unique_ptr<BulkInserter> CuckooFilter::bulk_inserter() {
   if (ArrayBuckets<uint16_t>::fit(*this)) {
-    return std::make_unique<ArrayInserter<uint16_t>>(*this);
+    return std::make_unique<Inserter<ArrayBuckets<uint16_t>>>(*this);
   }
   if (ArrayBuckets<uint32_t>::fit(*this)) {
-    return std::make_unique<ArrayInserter<uint32_t>>(*this);
+    return std::make_unique<Inserter<ArrayBuckets<uint32_t>>>(*this);
   }
   return nullptr;
+}
+
+// Keeps the buckets decoded in an array where that pays.
+class CuckooFilter::Builder final : public FilterBuilder {
+ public:
+  Builder(CuckooFilter& filter, uint64_t expected, Digest digest)
+      : filter_(filter), sums_(digest == Digest::kSum) {
+    if (expected >= filter.fewest_bulk_inserts()) {
+      inserter_ = filter.bulk_inserter();
+    } else {
+      inserter_ = std::make_unique<Inserter<PageBuckets>>(filter);
+    }
+  }
+  size_t memory_bytes() const noexcept override {
+    return inserter_ == nullptr ? 0 : inserter_->memory_bytes();
+  }
+
+ private:
+  void insert_copies(uint64_t hash, uint64_t count) override {
+    if (count > kMaxCopiesInBuckets) {
+      filter_.overflow_.add(filter_.cell(hash), count);
+      digest_ += count * filter_.digest_of(hash);
+      return;
+    }
+    for (uint64_t i = 0; i < count; ++i) {
+      wait(hash);
+    }
+  }
+  void insert_all(std::span<const uint64_t> hashes) override {
+    (void)inserter_->insert(hashes, sums_ ? &digest_ : nullptr);
+  }
+  void store() override {
+    inserter_->store();
+    inserter_.reset();  // an array gives its memory back
+  }
+
+  CuckooFilter& filter_;
+  std::unique_ptr<BulkInserter> inserter_;
+  bool sums_;
+};
+
+std::unique_ptr<FilterBuilder> CuckooFilter::builder(uint64_t expected, Digest digest) {
+  return std::make_unique<Builder>(*this, expected, digest);
 }
 
 // Entry by entry: its place follows from where it stands. An entry that finds no place takes a
@@ -403,16 +388,19 @@ Status CuckooFilter::do_unite(const Filter& other, const Poll& poll) {
 }
 
 uint64_t CuckooFilter::do_insert_batch(std::span<const uint64_t> hashes, uint64_t& digest) {
-  Builder builder(*this, hashes.size());
-  const uint64_t present = builder.insert(hashes);
-  builder.finish();
-  digest += builder.digest();
+  if (hashes.size() < fewest_bulk_inserts()) {
+    PageBuckets buckets(*this);
+    return insert_all<Digest::kSum>(buckets, hashes, &digest);
+  }
+  const std::unique_ptr<BulkInserter> inserter = bulk_inserter();
+  const uint64_t present = inserter->insert(hashes, &digest);
+  inserter->store();
   return present;
 }
 
-template <class Buckets>
+template <CuckooFilter::Digest kDigest, class Buckets>
 uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> hashes,
-                                  uint64_t& digest) {
+                                  uint64_t* digest) {
   uint64_t present = 0;
   Place places[kPlacesAhead];
   const auto look_ahead = [&](size_t i) {
@@ -429,7 +417,9 @@ uint64_t CuckooFilter::insert_all(Buckets& buckets, std::span<const uint64_t> ha
     if (i + kPlacesAhead < hashes.size()) {
       look_ahead(i + kPlacesAhead);
     }
-    digest += mix64(cell(place));
+    if constexpr (kDigest == Digest::kSum) {
+      *digest += mix64(cell(place));
+    }
     present += buckets.insert(hashes[i], place) ? 1 : 0;
   }
   return present;

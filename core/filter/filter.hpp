@@ -24,6 +24,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,11 +55,43 @@ using PendingRemoves = CellCounts;
 class FilterBuilder {
  public:
   virtual ~FilterBuilder() = default;
-  virtual void insert(uint64_t hash, uint64_t count) = 0;  // count >= 1
-  virtual void finish() = 0;
-  // The sum of Filter::digest_of() of all that was inserted. After finish().
-  virtual uint64_t digest() const noexcept { return 0; }
+  void insert(uint64_t hash, uint64_t count) {  // count >= 1
+    if (count == 1) [[likely]] {
+      wait(hash);
+    } else {
+      insert_copies(hash, count);
+    }
+  }
+  void finish() {
+    insert_waiting();
+    store();
+  }
+  // After finish(): the sum of Filter::digest_of() of all that was inserted, if it was asked for.
+  uint64_t digest() const noexcept { return digest_; }
   virtual size_t memory_bytes() const noexcept { return 0; }  // beside the filter's
+
+ protected:
+  // Hashes wait until there are many: as one by one, but in less time.
+  void wait(uint64_t hash) {
+    waiting_[count_++] = hash;
+    if (count_ == std::size(waiting_)) {
+      insert_waiting();
+    }
+  }
+  virtual void insert_copies(uint64_t hash, uint64_t count) = 0;  // count > 1
+  virtual void insert_all(std::span<const uint64_t> hashes) = 0;
+  virtual void store() = 0;
+
+  uint64_t digest_ = 0;
+
+ private:
+  void insert_waiting() {
+    insert_all(std::span(waiting_).first(count_));
+    count_ = 0;
+  }
+
+  uint64_t waiting_[4096];
+  size_t count_ = 0;
 };
 
 // Inserts much at once. The filter's pages lag behind until store(): meanwhile nothing may be asked
@@ -69,8 +102,8 @@ class FilterBuilder {
 class BulkInserter {
  public:
   virtual ~BulkInserter() = default;
-  // As Filter::insert_batch().
-  virtual uint64_t insert(std::span<const uint64_t> hashes, uint64_t& digest) = 0;
+  // As Filter::insert_batch(); null: no digest is asked for.
+  virtual uint64_t insert(std::span<const uint64_t> hashes, uint64_t* digest) = 0;
   virtual void store() = 0;
   virtual size_t memory_bytes() const noexcept = 0;
 };
@@ -125,7 +158,8 @@ class Filter {
   // One occurrence; false, and no change, when one of its cells is empty. Multisets only. Its pages
   // are in memory.
   virtual bool remove(uint64_t hash) = 0;
-  virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected) = 0;
+  enum class Digest : bool { kNone, kSum };
+  virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) = 0;
   // For so many inserts at least it pays to have a bulk_inserter(). kNoBulk: there is none.
   static constexpr uint64_t kNoBulk = ~uint64_t{0};
   virtual uint64_t fewest_bulk_inserts() const noexcept { return kNoBulk; }

@@ -8,7 +8,6 @@
 
 #include "core/base/bytes.hpp"
 #include "core/filter/bucket.hpp"
-#include "core/stored/hash_sort.hpp"
 
 namespace cuckoo {
 namespace {
@@ -72,21 +71,34 @@ template <class Visitor>
 Status HashCollection::for_each_distinct(Visitor&& visit) const {
   constexpr size_t kAhead = 128;  // hashes; the processor alone does not read so far ahead
   auto more = more_.begin();
-  for (size_t i = 0; i < last_.size();) {
-    __builtin_prefetch(&last_[std::min(i + kAhead, last_.size() - 1)]);
-    size_t end = i + 1;
-    while (end < last_.size() && last_[end] == last_[i]) {
-      ++end;
+  uint64_t hash = 0;  // the one that is counted
+  uint64_t count = 0;
+  const auto visit_counted = [&]() -> Status {
+    if (count == 0) {
+      return {};
     }
-    uint64_t count = end - i;
-    if (more != more_.end() && more->hash == last_[i]) {
+    if (more != more_.end() && more->hash == hash) {
       count += more->count;
       ++more;
     }
-    CUCKOO_TRY(visit(last_[i], count));
-    i = end;
-  }
-  return {};
+    return visit(hash, count);
+  };
+  const auto count_all = [&](std::span<const uint64_t> piece) -> Status {
+    for (size_t i = 0; i < piece.size(); ++i) {
+      __builtin_prefetch(&piece[std::min(i + kAhead, piece.size() - 1)]);
+      if (piece[i] == hash && count > 0) {
+        ++count;
+        continue;
+      }
+      CUCKOO_TRY(visit_counted());
+      hash = piece[i];
+      count = 1;
+    }
+    return {};
+  };
+  CUCKOO_TRY(parts_.for_each_piece(count_all));
+  CUCKOO_TRY(count_all(last_));
+  return visit_counted();
 }
 
 void HashCollection::add(uint64_t hash, uint64_t copies) {
@@ -100,14 +112,11 @@ void HashCollection::add(uint64_t hash, uint64_t copies) {
 }
 
 void HashCollection::narrow(HashWidth width) {
-  const auto narrow_all = [width](LargeVector<uint64_t>& hashes) {
-    for (uint64_t& hash : hashes) {
-      hash = logged_hash(hash, width);
-    }
-  };
   width_ = width;
-  std::for_each(parts_.begin(), parts_.end(), narrow_all);
-  narrow_all(last_);
+  parts_.narrow(width);
+  for (uint64_t& hash : last_) {
+    hash = logged_hash(hash, width);
+  }
   for (Copies& copies : more_) {
     copies.hash = logged_hash(copies.hash, width);
   }
@@ -115,10 +124,8 @@ void HashCollection::narrow(HashWidth width) {
 }
 
 void HashCollection::finish_part() {
-  LargeVector<uint64_t> next;
-  next.reserve(kPartHashes);
-  parts_.push_back(std::move(last_));
-  last_ = std::move(next);
+  parts_.add(last_, kPartHashes);
+  last_.clear();
 }
 
 Status HashCollection::sort(const Poll& poll) {
@@ -126,10 +133,16 @@ Status HashCollection::sort(const Poll& poll) {
     return {};
   }
   counts_.reset();
-  std::vector<std::span<const uint64_t>> parts(parts_.begin(), parts_.end());
-  parts.emplace_back(last_);
-  CUCKOO_ASSIGN_OR_RETURN(last_, sorted_by_hash(parts, width_, poll));
-  parts_.clear();
+  if (parts_.empty()) {
+    const std::span<const uint64_t> all(last_);
+    CUCKOO_ASSIGN_OR_RETURN(last_, sorted_by_hash(std::span(&all, 1), width_, poll));
+  } else {
+    if (!last_.empty()) {
+      finish_part();
+    }
+    LargeVector<uint64_t>().swap(last_);
+    CUCKOO_TRY(parts_.sort(width_, poll));
+  }
   std::sort(more_.begin(), more_.end(),
             [](const Copies& a, const Copies& b) { return a.hash < b.hash; });
   auto end = more_.begin();
@@ -146,22 +159,15 @@ Status HashCollection::sort(const Poll& poll) {
 }
 
 void HashCollection::make_unique() {
+  (void)compact(false, nullptr);
   (void)sort(nullptr);
-  last_.erase(std::unique(last_.begin(), last_.end()), last_.end());
-  last_.shrink_to_fit();
-  more_.clear();
-  counts_.reset();
 }
 
 Status HashCollection::compact(bool with_copies, const Poll& poll) {
   CUCKOO_TRY(sort(poll));
-  if (!with_copies) {
-    make_unique();
-    return {};
-  }
   HashCollection less(width_);
   CUCKOO_TRY(for_each_distinct([&](uint64_t hash, uint64_t count) -> Status {
-    less.add(hash, count);
+    less.add(hash, with_copies ? count : 1);
     return {};
   }));
   *this = std::move(less);
@@ -170,11 +176,7 @@ Status HashCollection::compact(bool with_copies, const Poll& poll) {
 
 uint64_t HashCollection::words() const noexcept {
   constexpr uint64_t kWordsOfCopies = sizeof(Copies) / sizeof(uint64_t);
-  uint64_t words = last_.size() + kWordsOfCopies * more_.size();
-  for (const LargeVector<uint64_t>& part : parts_) {
-    words += part.size();
-  }
-  return words;
+  return parts_.size() + last_.size() + kWordsOfCopies * more_.size();
 }
 
 Result<HashCounts> HashCollection::count(const Poll& poll) {

@@ -14,6 +14,7 @@
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
+#include "core/stored/hash_sort.hpp"
 #include "core/stored/log.hpp"
 #include "core/stored/mark.hpp"
 
@@ -36,7 +37,7 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept;
 template <class Source>  // as HashSource
 Status fill(Filter& filter, uint64_t hash_count, Source&& hashes) {
   filter.pages().complete();
-  const std::unique_ptr<FilterBuilder> builder = filter.builder(hash_count);
+  const std::unique_ptr<FilterBuilder> builder = filter.builder(hash_count, Filter::Digest::kNone);
   CUCKOO_TRY(hashes([&](uint64_t hash, uint64_t count) -> Status {
     builder->insert(hash, count);
     return {};
@@ -63,8 +64,8 @@ struct HashCounts {
   }
 };
 
-// Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, as much again
-// while they are sorted; 24 bytes a hash that comes with many copies at once, however many. They
+// Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, and some 10 MB
+// where they are many; 24 bytes a hash that comes with many copies at once, however many. They
 // stand in parts, so that few are copied when more come.
 class HashCollection {
  public:
@@ -109,13 +110,13 @@ class HashCollection {
   };
 
   void finish_part();
-  Status sort(const Poll& poll);  // all into last_, each hash of more_ once
+  Status sort(const Poll& poll);  // parts_ or last_, the other is empty; each hash of more_ once
   // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
   template <class Visitor>
   Status for_each_distinct(Visitor&& visit) const;
 
   HashWidth width_;
-  std::vector<LargeVector<uint64_t>> parts_;  // before the last one
+  HashParts parts_;  // before the last one
   LargeVector<uint64_t> last_;
   std::vector<Copies> more_;  // of hashes above, in addition
   bool sorted_ = true;

@@ -10,7 +10,7 @@ namespace {
 
 // Two digits of the leading bits, then what agrees in both. The first has as many values as a
 // processor keeps pages in mind; of the second the counters fit its nearest cache.
-constexpr unsigned kFirstBits = 10;
+constexpr unsigned kFirstBits = HashParts::kFirstBits;
 constexpr unsigned kMostSecondBits = 12;
 constexpr size_t kFew = 32;
 
@@ -65,13 +65,17 @@ class RunSorter {
  public:
   explicit RunSorter(const Order& order) : order_(order), ends_(size_t{1} << kMostSecondBits) {}
 
+  // In place.
   void sort(std::span<uint64_t> entries) {
     copy_.assign(entries.begin(), entries.end());
+    const std::span<const uint64_t> copy(copy_);
+    sort(std::span(&copy, 1), entries);
+  }
+  // From where they are, in that order, to `entries`.
+  void sort(std::span<const std::span<const uint64_t>> from, std::span<uint64_t> entries) {
     const unsigned bits = std::min<unsigned>(std::bit_width(entries.size() / 2), kMostSecondBits);
     const std::span<size_t> run_ends = std::span(ends_).first(size_t{1} << bits);
-    const std::span<const uint64_t> from(copy_);
-    const size_t longest =
-        scatter(std::span(&from, 1), entries.data(), 64 - kFirstBits - bits, run_ends);
+    const size_t longest = scatter(from, entries.data(), 64 - kFirstBits - bits, run_ends);
     if (longest <= kFew) {
       insertion_sort(entries, order_);  // all at once: no entry leaves its run
       return;
@@ -99,14 +103,13 @@ class RunSorter {
 // By the first digit, into runs that fit the cache; then run by run.
 Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                              HashWidth width, const Poll& poll) {
-  constexpr size_t kFirstDigits = size_t{1} << kFirstBits;
   const Order order(width);
   size_t count = 0;
   for (const std::span<const uint64_t> part : parts) {
     count += part.size();
   }
   LargeVector<uint64_t> sorted(count);
-  if (count < kFirstDigits) {
+  if (count < size_t{1} << kFirstBits) {
     size_t at = 0;
     for (const std::span<const uint64_t> part : parts) {
       std::copy(part.begin(), part.end(), sorted.data() + at);
@@ -115,7 +118,7 @@ Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uin
     std::stable_sort(sorted.begin(), sorted.end(), order);
     return sorted;
   }
-  std::vector<size_t> run_ends(kFirstDigits);
+  std::vector<size_t> run_ends(size_t{1} << kFirstBits);
   scatter(parts, sorted.data(), 64 - kFirstBits, run_ends);
   RunSorter sorter(order);
   size_t begin = 0;
@@ -130,6 +133,61 @@ Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uin
 LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                      HashWidth width) {
   return std::move(sorted_by_hash(parts, width, nullptr).value());
+}
+
+size_t HashParts::size() const noexcept {
+  size_t size = 0;
+  for (const Part& part : parts_) {
+    size += part.hashes.size();
+  }
+  return size;
+}
+
+void HashParts::add(std::span<const uint64_t> hashes, size_t most) {
+  const bool joins = !parts_.empty() && parts_.back().hashes.size() + hashes.size() <= most;
+  const std::span<const uint64_t> both[] = {
+      joins ? std::span<const uint64_t>(parts_.back().hashes) : std::span<const uint64_t>(),
+      hashes};
+  Part part;
+  part.hashes.resize(both[0].size() + hashes.size());
+  part.ends.resize(kDigits);
+  scatter(both, part.hashes.data(), 64 - kFirstBits, part.ends);
+  if (joins) {
+    parts_.back() = std::move(part);
+  } else {
+    parts_.push_back(std::move(part));
+  }
+}
+
+Status HashParts::sort(HashWidth width, const Poll& poll) {
+  RunSorter sorter{Order(width)};
+  std::vector<uint64_t> sorted;
+  std::vector<std::span<const uint64_t>> pieces(parts_.size());
+  for (size_t digit = 0; digit < kDigits; ++digit) {
+    CUCKOO_TRY(check_interrupt(poll));
+    size_t count = 0;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      pieces[i] = parts_[i].of(digit);
+      count += pieces[i].size();
+    }
+    sorted.resize(count);
+    sorter.sort(pieces, sorted);
+    const uint64_t* next = sorted.data();
+    for (Part& part : parts_) {
+      const std::span<uint64_t> piece = part.of(digit);
+      std::copy_n(next, piece.size(), piece.begin());
+      next += piece.size();
+    }
+  }
+  return {};
+}
+
+void HashParts::narrow(HashWidth width) noexcept {
+  for (Part& part : parts_) {
+    for (uint64_t& hash : part.hashes) {
+      hash = logged_hash(hash, width);
+    }
+  }
 }
 
 }  // namespace cuckoo

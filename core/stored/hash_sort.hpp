@@ -6,8 +6,10 @@
 //       and in them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/base/key_hash.hpp"
 #include "core/base/large_memory.hpp"
@@ -26,5 +28,55 @@ inline LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, H
 // … unless the poll stops it.
 Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                              HashWidth width, const Poll& poll);
+
+// Many hashes in parts, which are sorted where they stand: each part is ordered by the first digit
+// when it comes, while it is in the processor's cache, and all of a digit are sorted at a time. The
+// sequence goes from digit to digit, within one from part to part.
+//
+// Invariants
+//   I3  a part is ordered by the first digit, also when a sort was stopped.
+class HashParts {
+ public:
+  static constexpr unsigned kFirstBits = 10;  // of a hash, the leading ones: its first digit
+
+  bool empty() const noexcept { return parts_.empty(); }
+  size_t size() const noexcept;
+  // A copy. It joins the last part where both together have so many at most. Strong guarantee.
+  void add(std::span<const uint64_t> hashes, size_t most);
+  // Afterwards the sequence ascends. Memory: what has one digit, once more.
+  Status sort(HashWidth width, const Poll& poll);
+  // Each hash loses its last bits.
+  void narrow(HashWidth width) noexcept;
+
+  // The sequence, a piece at a time, until the visitor fails.
+  template <class Visitor>
+  Status for_each_piece(Visitor&& visit) const {
+    for (size_t digit = 0; digit < kDigits; ++digit) {
+      for (const Part& part : parts_) {
+        CUCKOO_TRY(visit(std::span<const uint64_t>(part.of(digit))));
+      }
+    }
+    return {};
+  }
+
+ private:
+  static constexpr size_t kDigits = size_t{1} << kFirstBits;
+
+  struct Part {
+    LargeVector<uint64_t> hashes;
+    std::vector<size_t> ends;  // of each digit
+
+    std::span<const uint64_t> of(size_t digit) const noexcept {
+      const size_t begin = digit == 0 ? 0 : ends[digit - 1];
+      return std::span(hashes).subspan(begin, ends[digit] - begin);
+    }
+    std::span<uint64_t> of(size_t digit) noexcept {
+      const size_t begin = digit == 0 ? 0 : ends[digit - 1];
+      return std::span(hashes).subspan(begin, ends[digit] - begin);
+    }
+  };
+
+  std::vector<Part> parts_;
+};
 
 }  // namespace cuckoo

@@ -387,7 +387,7 @@ Status LoggedFilter::fold_in_bulk() {
     ready_ = false;
     lags_ = true;
     applied.present = bulk_->insert(
-        tail_.all_waits() ? tail_.waiting() : std::span<const uint64_t>(read), applied.digest);
+        tail_.all_waits() ? tail_.waiting() : std::span<const uint64_t>(read), &applied.digest);
     finish_fold(applied);
     tail_.put_rows_soon();  // they will be written
     return {};

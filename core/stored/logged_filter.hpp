@@ -34,8 +34,8 @@
 //       met kCorrupt before it changed pages or storage. A failure in the middle of that, of
 //       whatever kind, poisons the filter: every call fails until forget().
 //   I8  what waits (insert_soon()) is settled without storage, a fold or an error, but for memory.
-//   I9  what is not made yet is never stored: pages that lag behind, adds that stand in no row, adds
-//       that wait. flush() makes it first; writing without that is refused (kInvalid).
+//   I9  what is not made yet is never stored: pages that lag behind, adds that stand in no row or
+//       wait. flush() makes it first; writing without that is refused (kInvalid).
 //
 // Fold: removes first, then adds, each in hash order; when the tail holds fold_threshold() entries.
 // A transaction that folded once adds much at once: there the tail may grow to three times as many

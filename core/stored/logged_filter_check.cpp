@@ -60,7 +60,8 @@ Status LoggedFilter::check_pages_against_log(const Filter& copy) {
                           make_filter(options_.spec.kind, base().words(), options_.page_bytes));
   Filter& again = *made;
   again.pages().complete();
-  const std::unique_ptr<FilterBuilder> builder = again.builder(replay.hashes());
+  const std::unique_ptr<FilterBuilder> builder =
+      again.builder(replay.hashes(), Filter::Digest::kNone);
   std::vector<uint64_t> removes;  // of what was never added, but shared its cells
   constexpr uint64_t kHashesPerPoll = 1024;
   uint64_t read = 0;

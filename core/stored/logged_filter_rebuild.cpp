@@ -114,7 +114,8 @@ Status LoggedFilter::replay_into_epoch(uint64_t capacity, bool grow,
       contents.capacity == record_.capacity) {
     CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
   }
-  const std::unique_ptr<FilterBuilder> builder = contents.filter->builder(needed);
+  const std::unique_ptr<FilterBuilder> builder =
+      contents.filter->builder(needed, Filter::Digest::kSum);
   return poison_.writing([&] { return write_epoch(std::move(contents), epoch, builder.get()); });
 }
 

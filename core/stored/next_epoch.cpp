@@ -161,7 +161,7 @@ NextEpoch::NextEpoch(const FilterOptions& options, FilterStorage& storage, const
           options.multiset() ? std::nullopt : std::optional(source.items)),
       expected_rows_(expected_rows_of(options, expected)) {
   filter_->pages().complete();
-  builder_ = filter_->builder(expected);
+  builder_ = filter_->builder(expected, Filter::Digest::kSum);
 }
 
 uint64_t NextEpoch::points(uint64_t step) noexcept {

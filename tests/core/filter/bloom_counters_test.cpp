@@ -99,7 +99,7 @@ TEST(CountingBloom, I4_behaves_as_a_map_of_copies) {
           model.insert(hash, 1);
           break;
         case 1: {
-          const std::unique_ptr<FilterBuilder> builder = filter->builder(1);
+          const std::unique_ptr<FilterBuilder> builder = filter->builder(1, Filter::Digest::kSum);
           builder->insert(hash, copies);
           builder->insert(nth_hash(seed, 3), 1);
           builder->finish();
@@ -311,7 +311,7 @@ TEST(CountingBloom, unite_refuses_copies_beyond_all_bounds) {
   const BloomGeometry geometry{kCounting, 100, 1, 64};
   const auto one = whole_filter(geometry);
   const auto other = whole_filter(geometry);
-  other->builder(1)->insert(nth_hash(1, 1), (uint64_t{1} << 62) + 100);
+  other->builder(1, Filter::Digest::kNone)->insert(nth_hash(1, 1), (uint64_t{1} << 62) + 100);
   const Status status = one->unite(*other);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kInvalid);

@@ -287,7 +287,8 @@ TEST(BloomFilter, I2_bytes_depend_on_the_hashes_alone) {
       }
       EXPECT_EQ(batch->insert_batch(hashes), present);
       std::shuffle(hashes.begin(), hashes.end(), std::mt19937_64(5));
-      const std::unique_ptr<FilterBuilder> builder = built->builder(hashes.size());
+      const std::unique_ptr<FilterBuilder> builder =
+          built->builder(hashes.size(), Filter::Digest::kSum);
       for (const uint64_t hash : hashes) {
         builder->insert(hash, 1);
       }

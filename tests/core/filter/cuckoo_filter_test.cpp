@@ -424,7 +424,7 @@ TEST(CuckooFilter, I6_builds_leave_the_bytes_they_always_left) {
   std::sort(hashes.begin(), hashes.end());
   const auto built = [&hashes](double rate, uint64_t expected) {
     CuckooFilter filter = filter_for(kKeys, rate);
-    const std::unique_ptr<FilterBuilder> builder = filter.builder(expected);
+    const std::unique_ptr<FilterBuilder> builder = filter.builder(expected, Filter::Digest::kSum);
     for (const uint64_t hash : hashes) {
       builder->insert(hash, 1);
     }

@@ -43,7 +43,7 @@ TEST(CuckooOverflow, keys_counted_in_the_overflow_table_take_no_room_from_others
   constexpr uint64_t kKeys = 100000;
   constexpr uint64_t kCounted = 3000;
   CuckooFilter filter = filter_of(kKeys);
-  const std::unique_ptr<FilterBuilder> builder = filter.builder(kKeys);
+  const std::unique_ptr<FilterBuilder> builder = filter.builder(kKeys, Filter::Digest::kSum);
   for (uint64_t i = 0; i < kCounted; ++i) {
     builder->insert(nth_hash(22, i), 1000);
   }

@@ -54,7 +54,8 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
     EXPECT_EQ(filter.digest() - before, digest);
   }
   static void build(Filter& filter, const Counts& counts) {
-    const std::unique_ptr<FilterBuilder> builder = filter.builder(counts.size());
+    const std::unique_ptr<FilterBuilder> builder =
+        filter.builder(counts.size(), Filter::Digest::kSum);
     for (const auto& [hash, count] : counts) {
       builder->insert(hash, count);
     }

@@ -83,5 +83,85 @@ TEST(HashSort, I2_every_bit_of_the_hash_counts) {
   }
 }
 
+std::vector<uint64_t> sequence_of(const HashParts& parts) {
+  std::vector<uint64_t> sequence;
+  const Status status = parts.for_each_piece([&](std::span<const uint64_t> piece) -> Status {
+    sequence.insert(sequence.end(), piece.begin(), piece.end());
+    return {};
+  });
+  EXPECT_TRUE(status.ok());
+  return sequence;
+}
+
+std::vector<uint64_t> hashes_of(size_t count, uint64_t distinct, HashWidth width) {
+  std::vector<uint64_t> hashes;
+  for (size_t i = 0; i < count; ++i) {
+    hashes.push_back(nth_hash(2, nth_word(3, i) % distinct, width));
+  }
+  return hashes;
+}
+
+// Of any number and size, however often they were sorted in between.
+TEST(HashParts, I1_I2_are_sorted_where_they_stand) {
+  constexpr size_t kMost = 3000;
+  for (const HashWidth width : kWidths) {
+    for (const size_t count :
+         {size_t{0}, size_t{1}, size_t{1023}, size_t{4000}, size_t{20000}, size_t{90000}}) {
+      for (const uint64_t distinct : {uint64_t{1}, uint64_t{1000}, uint64_t{1} << 40}) {
+        std::vector<uint64_t> hashes = hashes_of(count, distinct, width);
+        HashParts parts;
+        size_t at = 0;
+        for (size_t turn = 0; at < count; ++turn) {
+          const size_t size = std::min(nth_word(7, turn) % (kMost + 1), count - at);
+          parts.add(std::span(hashes).subspan(at, size), kMost);
+          at += size;
+          if (turn % 5 == 2) {
+            ASSERT_TRUE(parts.sort(width, nullptr).ok());
+          }
+        }
+        ASSERT_TRUE(parts.sort(width, nullptr).ok());
+        std::sort(hashes.begin(), hashes.end());
+        EXPECT_EQ(parts.size(), count);
+        EXPECT_EQ(sequence_of(parts), hashes) << count << " hashes of " << distinct;
+      }
+    }
+  }
+}
+
+TEST(HashParts, I1_I3_a_stopped_sort_loses_none) {
+  std::vector<uint64_t> hashes = hashes_of(30000, uint64_t{1} << 40, HashWidth::k63Bits);
+  uint64_t polls = 0;
+  const Poll poll = [&]() -> Status {
+    return ++polls < 500 ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+  };
+  HashParts parts;
+  for (size_t at = 0; at < hashes.size(); at += 1000) {
+    parts.add(std::span(hashes).subspan(at, 1000), 2500);
+  }
+  EXPECT_FALSE(parts.sort(HashWidth::k63Bits, poll).ok());
+  parts.narrow(HashWidth::k47Bits);
+  ASSERT_TRUE(parts.sort(HashWidth::k47Bits, nullptr).ok());
+  for (uint64_t& hash : hashes) {
+    hash = logged_hash(hash, HashWidth::k47Bits);
+  }
+  std::sort(hashes.begin(), hashes.end());
+  EXPECT_EQ(sequence_of(parts), hashes);
+}
+
+TEST(HashParts, I3_the_visitor_ends_the_visits) {
+  HashParts parts;
+  const std::vector<uint64_t> hashes = hashes_of(5000, 5000, HashWidth::k63Bits);
+  parts.add(hashes, 5000);
+  uint64_t visits = 0;
+  const Status status = parts.for_each_piece([&](std::span<const uint64_t> piece) -> Status {
+    for (const uint64_t hash : piece) {
+      EXPECT_EQ(hash >> (64 - HashParts::kFirstBits), visits) << "the digit";
+    }
+    return ++visits < 100 ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+  });
+  EXPECT_FALSE(status.ok());
+  EXPECT_EQ(visits, 100u);
+}
+
 }  // namespace
 }  // namespace cuckoo

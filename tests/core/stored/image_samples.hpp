@@ -140,7 +140,8 @@ inline BuiltSample build_sample(const ImageSample& sample, uint32_t page_bytes =
   add_pages(*built.filter);
   uint64_t items = 0;
   if (is_multiset(sample.spec.kind)) {
-    const std::unique_ptr<FilterBuilder> builder = built.filter->builder(sample.keys);
+    const std::unique_ptr<FilterBuilder> builder =
+        built.filter->builder(sample.keys, Filter::Digest::kNone);
     for (const auto& [hash, count] : built.hashes) {
       builder->insert(hash, count);
       items += count;

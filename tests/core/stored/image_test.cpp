@@ -208,7 +208,7 @@ TEST(FilterImage, hashes_at_the_ends_of_their_range) {
   built.header.with_hashes = true;
   const uint64_t last = logged_hash(UINT64_MAX, HashWidth::k47Bits);
   built.hashes = {{0, kMaxImageItems / 2}, {last, kMaxImageItems / 2}};
-  const std::unique_ptr<FilterBuilder> builder = built.filter->builder(2);
+  const std::unique_ptr<FilterBuilder> builder = built.filter->builder(2, Filter::Digest::kSum);
   for (const auto& [hash, count] : built.hashes) {
     builder->insert(hash, count);
   }
@@ -387,7 +387,7 @@ ImageBytes example_image() {
   built.hashes = {{0x4B6A749287720000, 1}, {0xC391B69EEFD40000, 12}, {0xDAC6F29FB25A0000, 1}};
   built.filter = std::move(make_filter(built.header.spec, 4, kImagePageBytes).value());
   add_pages(*built.filter);
-  const std::unique_ptr<FilterBuilder> builder = built.filter->builder(3);
+  const std::unique_ptr<FilterBuilder> builder = built.filter->builder(3, Filter::Digest::kSum);
   for (const auto& [hash, count] : built.hashes) {
     builder->insert(hash, count);
   }

@@ -220,7 +220,7 @@ TEST(BulkInserter, leaves_what_an_insert_of_all_at_once_does) {
       EXPECT_GT(bulk->memory_bytes(), 5000 * sizeof(uint16_t));
       const size_t step = way == 0 ? hashes.size() : way == 1 ? 1 : 1250;
       for (size_t at = 0; at < hashes.size(); at += step) {
-        present[way] += bulk->insert(std::span(hashes).subspan(at, step), digests[way]);
+        present[way] += bulk->insert(std::span(hashes).subspan(at, step), &digests[way]);
         if (way == 2) {
           bulk->store();  // however often
         }
