@@ -127,43 +127,57 @@ TEST_P(WaitingKeys, are_there_for_the_statement_that_adds_them) {
   check(db);
 }
 
+// Runs it with more and more memory above what is in use, until it says that it was done; most of
+// the way it isn't.
+template <class Attempt>
+void with_more_and_more_memory(int64_t most, int64_t step_divisor, Attempt&& attempt) {
+  int failures = 0;
+  for (int64_t above = 0; above < most; above += above / step_divisor + 200) {
+    SCOPED_TRACE(std::to_string(above) + " bytes");
+    bool done = false;
+    attempt(above, done);
+    if (testing::Test::HasFatalFailure()) {
+      return;
+    }
+    if (done) {
+      break;
+    }
+    ++failures;
+  }
+#if !defined(CUCKOO_SANITIZED)  // there, SQLite's limit is not the module's
+  EXPECT_GT(failures, 0);
+#endif
+}
+
+Outcome attempt_with(int64_t above, QuickDatabase& db, const std::string& sql) {
+  const MemoryLimiter limit(above);
+  return db.attempt(sql);
+}
+
 // While they wait, memory may run out: among others as the tail's index grows, at its 513th key,
 // in the middle of those that wait.
 TEST_P(WaitingKeys, are_not_lost_where_memory_runs_out) {
   constexpr int64_t kFolded = kPageBytes / 8;
   constexpr int64_t kLast = kFolded + 513 + 30;
-  for (const char* sql : {"SELECT count(*) FROM f", "SELECT filter_contains('f', 1)",
-                          "INSERT INTO f VALUES ('a')", "COMMIT"}) {
-    int failures = 0;
-    for (int64_t above = 0; above < 300000; above += above / 2 + 200) {
-      SCOPED_TRACE(std::string(sql) + ", " + std::to_string(above) + " bytes");
+  for (const std::string sql : {"SELECT count(*) FROM f", "SELECT filter_contains('f', 1)",
+                                "INSERT INTO f VALUES ('a')", "COMMIT"}) {
+    SCOPED_TRACE(sql);
+    with_more_and_more_memory(300000, 2, [&](int64_t above, bool& done) {
       QuickDatabase quick(":memory:");
       quick.run(create("f"));
       quick.run("BEGIN; INSERT INTO f " + numbers(1, kFolded + 513 - 20));
       quick.run("INSERT INTO f " + numbers(kFolded + 513 - 19, kLast));
-      Outcome outcome;
-      {
-        const MemoryLimiter limit(above);
-        outcome = quick.attempt(sql);
-      }
-      const bool done = outcome.code == SQLITE_OK;
+      done = attempt_with(above, quick, sql).code == SQLITE_OK;
       const bool open = sqlite3_get_autocommit(quick.handle()) == 0;
       if (open) {
-        const int64_t keys = kLast + (done && std::string(sql).starts_with("INSERT") ? 1 : 0);
+        const int64_t keys = kLast + (done && sql.starts_with("INSERT") ? 1 : 0);
         ASSERT_EQ(quick.number("SELECT count(*) FROM f"), keys);
         quick.run("COMMIT");
         ASSERT_EQ(quick.number("SELECT count(*) FROM f"), keys);
       }
       ASSERT_EQ(present(quick, 1, kLast), open || done ? kLast : 0);
       check(quick);
-      if (done) {
-        break;
-      }
-      ++failures;
-    }
-#if !defined(CUCKOO_SANITIZED)  // there, SQLite's limit is not the module's
-    EXPECT_GT(failures, 0) << sql;
-#endif
+    });
   }
 }
 
@@ -172,24 +186,20 @@ TEST(LaggingPages, are_not_lost_where_memory_runs_out) {
   constexpr int64_t kFirst = 100;
   const std::string load = "INSERT INTO f " + numbers(kFirst + 1, kKeys);
   const std::string more = "INSERT INTO f " + numbers(kKeys + 1, kKeys + 900);
-  for (const char* growth : {"on", "off"}) {
+  for (const std::string growth : {"on", "off"}) {
     for (const std::string& sql :
          {load, more, std::string("SELECT filter_contains('f', 1)"), std::string("SAVEPOINT s"),
           std::string("DELETE FROM f WHERE key = 1"), std::string("COMMIT")}) {
-      int failures = 0;
-      for (int64_t above = 0; above < 1000000; above += above / 3 + 200) {
-        SCOPED_TRACE(sql + ", " + std::to_string(above) + " bytes, growth = " + growth);
+      SCOPED_TRACE(sql + ", growth = " + growth);
+      with_more_and_more_memory(1000000, 3, [&](int64_t above, bool& done) {
         QuickDatabase quick(":memory:");
-        quick.run(std::string("CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, fpr = 1e-9,") +
-                  " capacity = 4000, growth = " + growth + ")");
+        quick.run(
+            "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, fpr = 1e-9, capacity = 4000,"
+            " growth = " +
+            growth + ")");
         quick.run("INSERT INTO f " + numbers(1, kFirst));
         quick.run(sql == load ? "BEGIN" : "BEGIN; " + load);
-        Outcome outcome;
-        {
-          const MemoryLimiter limit(above);
-          outcome = quick.attempt(sql);
-        }
-        const bool done = outcome.code == SQLITE_OK;
+        done = attempt_with(above, quick, sql).code == SQLITE_OK;
         for (const char* end : {"COMMIT", "ROLLBACK"}) {
           if (sqlite3_get_autocommit(quick.handle()) == 0) {
             (void)quick.attempt(end);
@@ -202,14 +212,7 @@ TEST(LaggingPages, are_not_lost_where_memory_runs_out) {
         ASSERT_TRUE(!done || keys == all - removed) << keys;
         ASSERT_EQ(present(quick, 1 + removed, keys + removed), keys);
         check(quick);
-        if (done) {
-          break;
-        }
-        ++failures;
-      }
-#if !defined(CUCKOO_SANITIZED)  // there, SQLite's limit is not the module's
-      EXPECT_GT(failures, 0) << sql;
-#endif
+      });
     }
   }
 }
