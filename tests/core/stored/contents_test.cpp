@@ -387,6 +387,33 @@ TEST(HashCollection, of_several_parts_loses_none_and_doubles_none) {
   }
 }
 
+// Of one part or several, sorted in between or not, copies one by one or at once.
+TEST(HashCollection, the_order_in_which_they_come_leaves_no_trace) {
+  constexpr uint64_t kKeys = 5 * (uint64_t{1} << 19) / 4;
+  HashCollection forwards(kWidth);
+  HashCollection backwards(kWidth);
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    forwards.add(nth_word(64, i), i % 1000 == 0 ? 5 : 1);
+    const uint64_t other = kKeys - 1 - i;
+    for (uint64_t copy = 0; copy < (other % 1000 == 0 ? 5 : 1); ++copy) {
+      backwards.add(nth_word(64, other));
+    }
+    if (i == kKeys / 3) {
+      ASSERT_TRUE(backwards.count().ok());
+    }
+  }
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
+    const auto build = [kind](HashCollection& collection) {
+      return std::move(collection.build(spec_of(kind), 0, Growth::kOn, kSmallestPageBytes).value());
+    };
+    const FilterContents one = build(forwards);
+    const FilterContents other = build(backwards);
+    EXPECT_EQ(one.items, other.items);
+    EXPECT_EQ(one.capacity, other.capacity);
+    EXPECT_TRUE(equal_cells(*one.filter, *other.filter));
+  }
+}
+
 // Copies one by one, some at once, put together in between: the same filter.
 TEST(HashCollection, copies_at_once_are_as_good_as_one_by_one) {
   for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
