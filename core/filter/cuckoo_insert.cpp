@@ -343,6 +343,7 @@ class CuckooFilter::Builder final : public FilterBuilder {
  private:
   void insert_copies(uint64_t hash, uint64_t count) override {
     if (count > kMaxCopiesInBuckets) {
+      insert_waiting();  // an add to the overflow table decides where the next ones go
       filter_.overflow_.add(filter_.cell(hash), count);
       digest_ += count * filter_.digest_of(hash);
       return;

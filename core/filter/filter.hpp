@@ -50,7 +50,8 @@ struct GeometryWords {
 // cell -> removes that are not in the pages yet
 using PendingRemoves = CellCounts;
 
-// Fills an empty filter; nothing else may use it until finish(). When memory runs out
+// Fills an empty filter; nothing else may use it until finish(). What it leaves follows from the
+// inserts and their order alone, not from how many of them are done at a time. When memory runs out
 // (std::bad_alloc) the filter is fit for nothing but destruction.
 class FilterBuilder {
  public:
@@ -78,6 +79,10 @@ class FilterBuilder {
       insert_waiting();
     }
   }
+  void insert_waiting() {
+    insert_all(std::span(waiting_).first(count_));
+    count_ = 0;
+  }
   virtual void insert_copies(uint64_t hash, uint64_t count) = 0;  // count > 1
   virtual void insert_all(std::span<const uint64_t> hashes) = 0;
   virtual void store() = 0;
@@ -85,11 +90,6 @@ class FilterBuilder {
   uint64_t digest_ = 0;
 
  private:
-  void insert_waiting() {
-    insert_all(std::span(waiting_).first(count_));
-    count_ = 0;
-  }
-
   uint64_t waiting_[4096];
   size_t count_ = 0;
 };

@@ -65,8 +65,9 @@ struct HashCounts {
 };
 
 // Collects the hashes of keys and makes a filter of them. Memory: 8 bytes a hash, and some 10 MB
-// where they are many; 24 bytes a hash that comes with many copies at once, however many. They
-// stand in parts, so that few are copied when more come.
+// where they are many; as much again where most of them are equal, and while make_unique() and
+// compact() run; 24 bytes a hash that comes with many copies at once, however many. They stand in
+// parts, so that few are copied when more come.
 class HashCollection {
  public:
   explicit HashCollection(HashWidth width) noexcept : width_(width) {}

@@ -43,7 +43,7 @@ class HashParts {
   size_t size() const noexcept;
   // A copy. It joins the last part where both together have so many at most. Strong guarantee.
   void add(std::span<const uint64_t> hashes, size_t most);
-  // Afterwards the sequence ascends. Memory: what has one digit, once more.
+  // Afterwards the sequence ascends. Memory: what has one digit, once more or one and a half times.
   Status sort(HashWidth width, const Poll& poll);
   // Each hash loses its last bits.
   void narrow(HashWidth width) noexcept;

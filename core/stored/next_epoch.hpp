@@ -52,7 +52,7 @@ namespace cuckoo {
 // made, and of the one before, as far as it is not erased. Bytes: FORMAT.md, "Other epochs".
 struct EpochProgress {
   // Raised when steps make other rows or pages of the same hashes, too.
-  static constexpr uint32_t kVersion = 2;
+  static constexpr uint32_t kVersion = 3;
   uint32_t version = kVersion;  // that the next epoch is made by
 
   uint64_t epoch = 0;     // the next one

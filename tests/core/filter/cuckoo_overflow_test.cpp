@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "core/filter/cuckoo_filter.hpp"
+#include "core/stored/contents.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
@@ -15,8 +17,8 @@ namespace {
 using test::expect_good;
 using test::nth_hash;
 
-CuckooFilter filter_of(uint64_t capacity) {
-  CuckooFilter filter(size_cuckoo(capacity, 0.001, kPageBytes).value());
+CuckooFilter filter_of(uint64_t capacity, double rate = 0.001) {
+  CuckooFilter filter(size_cuckoo(capacity, rate, kPageBytes).value());
   test::add_all_pages(filter);
   return filter;
 }
@@ -53,6 +55,43 @@ TEST(CuckooOverflow, keys_counted_in_the_overflow_table_take_no_room_from_others
   builder->finish();
   EXPECT_LE(filter.overflow().cells(), kCounted + kKeys / 1000);
   expect_good(filter, "counted");
+}
+
+// What goes to the overflow table decides where the next ones go, so nothing may overtake it.
+TEST(CuckooOverflow, a_builder_leaves_what_single_inserts_leave) {
+  constexpr uint64_t kKeys = 8000;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const auto copies_of = [seed](uint64_t i) { return 5 + nth_hash(25 + seed, i) % 6; };
+    const auto hash_of = [seed](uint64_t i) { return nth_hash(40 + seed, i); };
+    for (const bool array : {false, true}) {
+      CuckooFilter built = filter_of(7 * kKeys, 0.25);  // many share their cells
+      CuckooFilter single = filter_of(7 * kKeys, 0.25);
+      const std::unique_ptr<FilterBuilder> builder =
+          built.builder(array ? built.fewest_bulk_inserts() : 0, Filter::Digest::kNone);
+      const std::unique_ptr<BulkInserter> inserter = single.bulk_inserter();
+      for (uint64_t i = 0; i < kKeys; ++i) {
+        const uint64_t hash = hash_of(i);
+        builder->insert(hash, copies_of(i));
+        if (copies_of(i) > kMaxCopiesInBuckets) {
+          single.overflow().add(single.cell(hash), copies_of(i));
+          continue;
+        }
+        for (uint64_t copy = 0; copy < copies_of(i); ++copy) {
+          if (array) {
+            inserter->insert(std::span(&hash, 1), nullptr);
+          } else {
+            single.insert(hash);
+          }
+        }
+      }
+      builder->finish();
+      if (array) {
+        inserter->store();
+      }
+      EXPECT_TRUE(equal_cells(built, single)) << "seed " << seed << ", array " << array;
+      expect_good(built, "built");
+    }
+  }
 }
 
 // A long search for each entry that finds no room takes minutes where there are millions.
