@@ -154,6 +154,9 @@ Result<EpochProgress> LoggedFilter::progress() {
   if (stored.old_log_rows > 0 && static_cast<int64_t>(stored.old_first_row) < first_own_row()) {
     return corrupt("account of other epochs that takes an older generation for one");
   }
+  if (stored.base_id == none.base_id && stored.capacity == 0) {
+    stored.version = EpochProgress::kVersion;  // nothing is made, which is the same in all of them
+  }
   if (stored.base_id != none.base_id || stored.outdated()) {
     stored.base_id = none.base_id;
     stored.capacity = stored.points = stored.log_rows = stored.pages = 0;

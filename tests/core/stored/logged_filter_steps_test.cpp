@@ -479,6 +479,40 @@ TEST_P(FilterSteps, what_an_older_version_made_of_it_is_made_again) {
   }
 }
 
+// That there will be none is no version's own: whoever decides it late would make too large a one.
+TEST_P(FilterSteps, what_an_older_version_decided_not_to_make_is_not_made) {
+  StoredFilter stored(step_options());
+  const uint64_t end = add_until(stored, 0, has_pages);
+  StoredRows rows = stored.storage.snapshot();
+  EpochProgress older = *progress_in(rows);
+  const auto next_row = [&older](const auto& row) {
+    return row.first >= first_row_id(older.epoch);
+  };
+  std::erase_if(rows.log, next_row);
+  std::erase_if(rows.pages, next_row);
+  older.version = EpochProgress::kVersion - 1;
+  older.capacity = older.log_rows = older.pages = 0;
+  older.points = 1;
+  rows.progress = encode_progress(older);
+  stored.roll_back(rows);
+  expect_good(stored.storage, step_options());
+  const uint64_t left = stored.filter.fold_threshold() - stored.filter.tail_entries();
+  ASSERT_GT(left, kTransaction);
+  for (uint64_t next = end; next + kTransaction < end + left; next += kTransaction) {
+    stored.add(next, next + kTransaction);
+    stored.commit();
+    const auto progress = progress_in(stored.storage.rows);
+    ASSERT_TRUE(progress.has_value());
+    ASSERT_EQ(progress->capacity, 0u) << next;
+    ASSERT_EQ(progress->points, 1u) << next;
+  }
+  expect_good(stored.storage, step_options());
+  add_until(stored, end + left, [&older](const StoredRows& now) {
+    return decode_record(now.record).value().epoch == older.epoch;
+  });
+  expect_good(stored.storage, step_options());
+}
+
 // Who made a few of the steps, and comes back after others made more, has an epoch in memory that
 // is behind the one in storage.
 TEST_P(FilterSteps, who_comes_back_does_not_go_on_where_it_was) {
