@@ -4,7 +4,6 @@
 #include <cstring>
 #include <limits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/base/large_memory.hpp"

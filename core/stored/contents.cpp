@@ -128,19 +128,26 @@ void HashCollection::finish_part() {
   last_.clear();
 }
 
+void HashCollection::finish_parts() {
+  if (parts_.empty()) {
+    return;
+  }
+  if (!last_.empty()) {
+    finish_part();
+  }
+  LargeVector<uint64_t>().swap(last_);
+}
+
 Status HashCollection::sort(const Poll& poll) {
   if (sorted_) {
     return {};
   }
   counts_.reset();
+  finish_parts();
   if (parts_.empty()) {
     const std::span<const uint64_t> all(last_);
     CUCKOO_ASSIGN_OR_RETURN(last_, sorted_by_hash(std::span(&all, 1), width_, poll));
   } else {
-    if (!last_.empty()) {
-      finish_part();
-    }
-    LargeVector<uint64_t>().swap(last_);
     CUCKOO_TRY(parts_.sort(width_, poll));
   }
   std::sort(more_.begin(), more_.end(),
@@ -158,10 +165,7 @@ Status HashCollection::sort(const Poll& poll) {
   return {};
 }
 
-void HashCollection::make_unique() {
-  (void)compact(false, nullptr);
-  (void)sort(nullptr);
-}
+void HashCollection::make_unique() { (void)compact(false, nullptr); }
 
 Status HashCollection::compact(bool with_copies, const Poll& poll) {
   CUCKOO_TRY(sort(poll));
@@ -170,6 +174,8 @@ Status HashCollection::compact(bool with_copies, const Poll& poll) {
     less.add(hash, with_copies ? count : 1);
     return {};
   }));
+  less.finish_parts();
+  less.sorted_ = true;  // they came in order
   *this = std::move(less);
   return {};
 }

@@ -111,7 +111,8 @@ class HashCollection {
   };
 
   void finish_part();
-  Status sort(const Poll& poll);  // parts_ or last_, the other is empty; each hash of more_ once
+  void finish_parts();            // all are in parts_ or in last_
+  Status sort(const Poll& poll);  // and so they are then; each hash of more_ once
   // Ascending distinct hashes with their counts, until the visitor fails. Sorted before.
   template <class Visitor>
   Status for_each_distinct(Visitor&& visit) const;

@@ -150,8 +150,8 @@ void HashParts::add(std::span<const uint64_t> hashes, size_t most) {
       hashes};
   Part part;
   part.hashes.resize(both[0].size() + hashes.size());
-  part.ends.resize(kDigits);
-  scatter(both, part.hashes.data(), 64 - kFirstBits, part.ends);
+  part.begins.resize(kDigits + 1);
+  scatter(both, part.hashes.data(), 64 - kFirstBits, std::span(part.begins).subspan(1));
   if (joins) {
     parts_.back() = std::move(part);
   } else {
@@ -174,9 +174,9 @@ Status HashParts::sort(HashWidth width, const Poll& poll) {
     sorter.sort(pieces, sorted);
     const uint64_t* next = sorted.data();
     for (Part& part : parts_) {
-      const std::span<uint64_t> piece = part.of(digit);
-      std::copy_n(next, piece.size(), piece.begin());
-      next += piece.size();
+      uint64_t* const to = part.hashes.data();
+      std::copy(next, next + part.of(digit).size(), to + part.begins[digit]);
+      next += part.of(digit).size();
     }
   }
   return {};

@@ -53,7 +53,7 @@ class HashParts {
   Status for_each_piece(Visitor&& visit) const {
     for (size_t digit = 0; digit < kDigits; ++digit) {
       for (const Part& part : parts_) {
-        CUCKOO_TRY(visit(std::span<const uint64_t>(part.of(digit))));
+        CUCKOO_TRY(visit(part.of(digit)));
       }
     }
     return {};
@@ -64,15 +64,10 @@ class HashParts {
 
   struct Part {
     LargeVector<uint64_t> hashes;
-    std::vector<size_t> ends;  // of each digit
+    std::vector<size_t> begins;  // of each digit, and where the last one ends
 
     std::span<const uint64_t> of(size_t digit) const noexcept {
-      const size_t begin = digit == 0 ? 0 : ends[digit - 1];
-      return std::span(hashes).subspan(begin, ends[digit] - begin);
-    }
-    std::span<uint64_t> of(size_t digit) noexcept {
-      const size_t begin = digit == 0 ? 0 : ends[digit - 1];
-      return std::span(hashes).subspan(begin, ends[digit] - begin);
+      return std::span(hashes).subspan(begins[digit], begins[digit + 1] - begins[digit]);
     }
   };
 

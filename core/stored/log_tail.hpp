@@ -18,7 +18,6 @@
 //       count them in, and write_to() refuses.
 #pragma once
 
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <map>

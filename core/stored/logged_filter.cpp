@@ -279,8 +279,8 @@ Status LoggedFilter::forget_folded_log(FilterStorage& storage, FilterRecord& rec
 
 // All that is pending; the record, a copy or its own, says what is stored then.
 Status LoggedFilter::write_to(FilterStorage& storage, FilterRecord& record) const {
-  if (lags_ || waits()) {
-    return invalid("pages that are written before they are up to date");
+  if (lags_ || waits() || !tail_.has_rows()) {  // I9
+    return invalid("a filter that is written before all that is pending is made");
   }
   CUCKOO_TRY(forget_folded_log(storage, record));
   CUCKOO_TRY(tail_.write_to(storage));

@@ -1,7 +1,8 @@
 // LoggedFilter's folds: what is in the tail goes into the pages, or the filter is made anew.
 #include <algorithm>
-#include <cassert>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "core/stored/logged_filter.hpp"
 

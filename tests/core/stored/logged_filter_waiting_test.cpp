@@ -158,6 +158,23 @@ TEST_P(WaitingAdds, I8_are_settled_without_storage) {
   stored.expect_good();
 }
 
+TEST_P(WaitingAdds, I9_are_not_written_before_they_are_settled) {
+  StoredFilter stored(options(growth() ? 1000 : 50000));
+  add_much(stored);
+  ASSERT_TRUE(stored.filter.insert_soon(nth_hash(1000000)).ok());
+  test::MemoryStorage other;
+  const Status early = stored.filter.write_pending_to(other);
+  ASSERT_FALSE(early.ok());
+  EXPECT_EQ(early.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(other.calls.all(), 0u);
+  stored.filter.settle();
+  const Status status = stored.filter.write_pending_to(other);
+  EXPECT_TRUE(status.ok()) << test::message_of(status);
+  stored.commit();
+  EXPECT_EQ(stored.missing(1000000, 1000001), 0u);
+  stored.expect_good();
+}
+
 TEST_P(WaitingAdds, are_refused_at_once_where_hashes_tell_no_more_apart) {
   if (!growth()) {
     return;
