@@ -356,7 +356,8 @@ void LiveFilter::replace_all(const FilterOptions& options, FilterContents conten
     try {
       store_options(store_, next);
     } catch (const SqlError& error) {  // too late for anything but undoing the transaction
-      return Error{ErrorCode::kStorage, error.message(), SQLITE_IOERR};
+      const int code = undoes_transaction(error.code()) ? error.code() : SQLITE_IOERR;
+      return Error{ErrorCode::kStorage, error.message(), code};
     }
     return {};
   });

@@ -575,5 +575,39 @@ TEST(ImageLong, merge_without_hashes_obeys_the_progress_handler) {
   }
 }
 
+// Wherever it is hit, also behind the last page.
+TEST(ImageLong, an_import_says_that_it_was_interrupted) {
+  for (const char* kind : kKinds) {
+    Database db;
+    db.run(create(kind, "seed = 1, capacity = 1000") + ";" +
+           create(kind, "seed = 1, capacity = 2000, fpr = 0.01", "g") + "; INSERT INTO f " +
+           numbers(1, 100) + "; INSERT INTO g " + numbers(101, 1000) +
+           "; CREATE TABLE i AS SELECT filter_export('g', 'hashes') AS b");
+    static int calls_left;
+    calls_left = -1;
+    sqlite3_progress_handler(
+        db.handle(), 1, [](void*) { return calls_left >= 0 && calls_left-- == 0 ? 1 : 0; },
+        nullptr);
+    int stopped = 0;
+    for (int calls = 0;; ++calls) {
+      db.run("BEGIN");  // the commit's own writing says "I/O error" of an interrupt
+      calls_left = calls;
+      const Outcome outcome = db.attempt("INSERT INTO f(f, key) SELECT 'import', b FROM i");
+      calls_left = -1;
+      if (outcome.code == SQLITE_OK) {
+        break;
+      }
+      ++stopped;
+      ASSERT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << kind << calls << outcome.message;
+      db.attempt("ROLLBACK");  // SQLite did so
+      ASSERT_EQ(count(db), 100) << kind << calls;
+    }
+    EXPECT_GT(stopped, 100) << kind;
+    db.run("COMMIT");
+    check(db);
+    EXPECT_EQ(present(db, 101, 1000), 900) << kind;
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::test
