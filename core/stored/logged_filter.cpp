@@ -232,17 +232,23 @@ Result<LoggedFilter::Replaced> LoggedFilter::replace(uint64_t from, uint64_t to,
   }
   if (if_present != IfPresent::kAdd && contains(to)) {
     if (if_present == IfPresent::kRefuse) {
-      append_add(from);  // where it was, there is room
+      put_back(from);
       return Replaced::kRefused;
     }
     return Replaced::kDone;
   }
   Status status = insert(to);
   if (!status.ok() && !poisoned()) {
-    append_add(from);
+    put_back(from);
   }
   CUCKOO_TRY(std::move(status));
   return Replaced::kDone;
+}
+
+// Where it was, there is room.
+void LoggedFilter::put_back(uint64_t hash) {
+  append_add(hash);
+  settle();
 }
 
 Status LoggedFilter::insert_unlogged(std::span<const uint64_t> words,

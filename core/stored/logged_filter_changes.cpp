@@ -301,9 +301,11 @@ Result<bool> LoggedFilter::apply(const FilterChanges& changes) {
   CUCKOO_TRY(!keeps_hashes() ? fold_changes(changes)
              : multiset()    ? log_changes(changes)
                              : log_additions(changes));
-  settle();
-  note_key_types(changes.key_types);
-  CUCKOO_TRY(poison_.writing([&] { return take_mark(changes.to); }));
+  CUCKOO_TRY(poison_.writing([&] {
+    settle();
+    note_key_types(changes.key_types);
+    return take_mark(changes.to);
+  }));
   return true;
 }
 

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
 #include <random>
 
 #include "core/stored/logged_filter.hpp"
 #include "tests/core/filter/kinds.hpp"
+#include "tests/core/flash/allocations.hpp"
 #include "tests/core/stored/memory_storage.hpp"
 
 namespace cuckoo {
@@ -505,6 +507,49 @@ TEST_P(FilterChangesOf, faults_leave_nothing_half_done) {
     copy->expect_good();
     further.commit();
   }
+}
+
+// Every allocation fails, from the n-th on.
+TEST_P(FilterChangesOf, I7_without_memory_nothing_is_changed_or_it_is_poisoned) {
+  StoredFilter origin(with_growth(true, 1500));
+  origin.add(0, 1000);
+  origin.commit();
+  const std::unique_ptr<StoredFilter> copy = copy_of(origin, true, true);
+  const FilterMark start = mark_of(copy->filter);
+  origin.add(2000, 2080);
+  if (multiset()) {
+    ASSERT_TRUE(origin.remove(nth_hash(0)));
+  }
+  const FilterChanges changes = changes_of(origin.filter, start);
+  const StoredRows rows = copy->storage.snapshot();
+  const Counts before = hashes_in(copy->filter);
+  int poisoned = 0;
+  for (int64_t left = 0;; ++left) {
+    bool failed = false;
+    allocations_left = left;
+    try {
+      (void)copy->filter.apply(changes);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    allocations_left = -1;
+    if (!failed) {
+      break;
+    }
+    if (copy->filter.poisoned()) {
+      ++poisoned;
+    } else {
+      copy->filter.settle();
+      ASSERT_EQ(hashes_in(copy->filter), before) << left;
+      ASSERT_EQ(mark_of(copy->filter), start) << left;
+    }
+    copy->roll_back(rows);
+  }
+  EXPECT_GT(poisoned, 3);
+  EXPECT_EQ(mark_of(copy->filter), changes.to);
+  EXPECT_EQ(copy->missing(2000, 2080), 0U);
+  copy->commit();
+  copy->expect_good();
 }
 
 // Only the last of them are remembered.

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/stored/logged_filter.hpp"
+#include "core/stored/overlay_storage.hpp"
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/stored/memory_storage.hpp"
 
@@ -276,6 +277,8 @@ TEST_P(MultisetKinds, replace_by_what_is_present_leaves_it_or_changes_nothing) {
     ASSERT_EQ(stored.filter.replace(nth_hash(i), nth_hash(300 + i), IfPresent::kRefuse).value(),
               Replaced::kRefused);
     ASSERT_EQ(stored.filter.items(), 700u);
+    OverlayStorage written(stored.storage);  // nothing waits: I9 would refuse it
+    ASSERT_EQ(message_of(stored.filter.write_pending_to(written)), "");
     ASSERT_TRUE(stored.has(nth_hash(i)) && stored.has(nth_hash(300 + i)));
   }
   for (uint64_t i = 0; i < 100; ++i) {
