@@ -33,8 +33,8 @@
 //   I7  an operation that fails with kInvalid or kFull left the items as they were. So did one that
 //       met kCorrupt before it changed pages or storage. A failure in the middle of that, of
 //       whatever kind, poisons the filter: every call fails until forget(). When memory runs out
-//       (std::bad_alloc) in an add, a remove or a replace(), forget() comes next, too: it may be
-//       done in part.
+//       (std::bad_alloc) in an add, a remove or a replace(), that may be done in part: forget()
+//       comes next.
 //   I8  what waits (insert_soon()) is settled without storage, a fold or an error, but for memory.
 //   I9  what is not made yet is never stored: pages that lag behind, adds that stand in no row or
 //       wait. flush() makes it first; writing without that is refused (kInvalid).

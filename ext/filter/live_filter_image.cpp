@@ -356,8 +356,7 @@ void LiveFilter::replace_all(const FilterOptions& options, FilterContents conten
     try {
       store_options(store_, next);
     } catch (const SqlError& error) {  // too late for anything but undoing the transaction
-      const int code = undoes_transaction(error.code()) ? error.code() : SQLITE_IOERR;
-      return Error{ErrorCode::kStorage, error.message(), code};
+      return Error{ErrorCode::kStorage, error.message(), undoing_code(error.code())};
     }
     return {};
   });

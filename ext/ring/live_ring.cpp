@@ -78,8 +78,7 @@ void LiveRing::change(std::string_view name, Change&& change, Write&& write) {
     provisional_ = true;
   } catch (const SqlError& error) {  // I3
     ring_.reset();
-    throw SqlError(undoes_transaction(error.code()) ? error.code() : SQLITE_IOERR,
-                   table() + ": " + error.message());
+    throw SqlError(undoing_code(error.code()), table() + ": " + error.message());
   } catch (...) {
     ring_.reset();
     throw;

@@ -64,6 +64,11 @@ inline bool undoes_transaction(int code) noexcept {
   }
 }
 
+// Of a failure in the middle of writing: what makes SQLite undo it.
+inline int undoing_code(int code) noexcept {
+  return undoes_transaction(code) ? code : SQLITE_IOERR;
+}
+
 // Codes of failures that say nothing about the table, and must not be swallowed: the same may
 // succeed the next time, or SQLite has undone the transaction already.
 inline bool may_pass(int code) noexcept {

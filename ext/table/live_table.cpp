@@ -189,8 +189,7 @@ void LiveTable::read_failed(const SqlError& error) const {
 
 void LiveTable::raise_failure(const Status& status, bool half_done) const {
   const SqlError error = sql_error(table(), status.error());
-  throw SqlError(half_done && !undoes_transaction(error.code()) ? SQLITE_IOERR : error.code(),
-                 error.message());
+  throw SqlError(half_done ? undoing_code(error.code()) : error.code(), error.message());
 }
 
 // SQLite announces a roll-back to a savepoint only to instances that it has asked to keep one
