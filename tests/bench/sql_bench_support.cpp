@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/support/extension_path.hpp"
+
 namespace cuckoo::bench {
 namespace {
 
@@ -166,8 +168,8 @@ Connection::Connection(const std::string& path) {
   expect(sqlite3_open(path.c_str(), &db_) == SQLITE_OK, path, db_);
   sqlite3_enable_load_extension(db_, 1);
   char* error = nullptr;
-  if (sqlite3_load_extension(db_, CUCKOO_EXTENSION_PATH, nullptr, &error) != SQLITE_OK) {
-    fail(error != nullptr ? error : CUCKOO_EXTENSION_PATH, db_);
+  if (sqlite3_load_extension(db_, test::extension_path(), nullptr, &error) != SQLITE_OK) {
+    fail(error != nullptr ? error : test::extension_path(), db_);
   }
   expect(sqlite3_create_module(db_, "do_nothing", &nothing_module(), &answer_) == SQLITE_OK,
          "do_nothing", db_);

@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/extension_path.hpp"
+
 namespace cuckoo::test {
 
 // A folder of its own for one test, removed at the end.
@@ -56,7 +58,7 @@ class Database {
     sqlite3_extended_result_codes(db_, 1);
     sqlite3_db_config(db_, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
     char* error = nullptr;
-    if (sqlite3_load_extension(db_, CUCKOO_EXTENSION_PATH, nullptr, &error) != SQLITE_OK) {
+    if (sqlite3_load_extension(db_, extension_path(), nullptr, &error) != SQLITE_OK) {
       ADD_FAILURE() << "load: " << (error != nullptr ? error : "?");
       sqlite3_free(error);
     }

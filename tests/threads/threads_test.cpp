@@ -7,6 +7,7 @@
 #include <atomic>
 #include <mutex>
 
+#include "tests/support/extension_path.hpp"
 #include "tests/support/sql_samples.hpp"
 #include "tests/threads/crew.hpp"
 
@@ -290,9 +291,8 @@ TEST(Threads, load_and_close) {
     for (int round = 0; round < rounds(40); ++round) {
       Database db;
       sqlite3_enable_load_extension(db.handle(), 1);
-      EXPECT_EQ(sqlite3_load_extension(db.handle(), CUCKOO_EXTENSION_PATH, nullptr, nullptr),
-                SQLITE_OK);
-      db.run("SELECT load_extension('" CUCKOO_EXTENSION_PATH "')");
+      EXPECT_EQ(sqlite3_load_extension(db.handle(), extension_path(), nullptr, nullptr), SQLITE_OK);
+      db.run("SELECT load_extension('" + std::string(extension_path()) + "')");
       db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); INSERT INTO f VALUES (" +
              number(thread) + ")");
       EXPECT_EQ(db.number("SELECT filter_contains('f', " + number(thread) + ")"), 1);

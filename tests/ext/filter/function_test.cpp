@@ -1,6 +1,7 @@
 // filter_contains(), filter_info(), cuckoo_version(); loading; determinism.
 #include <cmath>
 
+#include "tests/support/extension_path.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -532,11 +533,9 @@ TEST(Load, twice_is_a_no_op) {
   db.run(create("f") + "; BEGIN; INSERT INTO f VALUES (1)");
   Query open(db, "SELECT count(*) FROM f WHERE key = 1");
   ASSERT_EQ(open.step(), SQLITE_ROW);
-  EXPECT_EQ(sqlite3_load_extension(db.handle(), CUCKOO_EXTENSION_PATH, nullptr, nullptr),
+  EXPECT_EQ(sqlite3_load_extension(db.handle(), extension_path(), nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(sqlite3_load_extension(db.handle(), extension_path(), "sqlite3_cuckoo_init", nullptr),
             SQLITE_OK);
-  EXPECT_EQ(
-      sqlite3_load_extension(db.handle(), CUCKOO_EXTENSION_PATH, "sqlite3_cuckoo_init", nullptr),
-      SQLITE_OK);
   EXPECT_EQ(open.integer(), 1);
   open.reset();
   db.run("INSERT INTO f VALUES (2); COMMIT");

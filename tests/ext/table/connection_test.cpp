@@ -4,6 +4,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/support/extension_path.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -636,7 +637,7 @@ TEST(Close, with_an_open_statement_is_a_zombie_that_ends) {
   sqlite3* raw = nullptr;
   ASSERT_EQ(sqlite3_open(folder.file("z.db").c_str(), &raw), SQLITE_OK);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
-  ASSERT_EQ(sqlite3_load_extension(raw, CUCKOO_EXTENSION_PATH, nullptr, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_load_extension(raw, extension_path(), nullptr, nullptr), SQLITE_OK);
   ASSERT_EQ(
       sqlite3_exec(raw, "CREATE VIRTUAL TABLE f USING cuckoo_filter; INSERT INTO f VALUES (1)",
                    nullptr, nullptr, nullptr),

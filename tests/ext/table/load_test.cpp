@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tests/support/database.hpp"
+#include "tests/support/extension_path.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -30,11 +31,11 @@ class BareDatabase {
   sqlite3* handle() const noexcept { return db_; }
   int open_code() const noexcept { return code_; }
 
-  int load(const char* path = CUCKOO_EXTENSION_PATH) {
+  int load(const char* path = extension_path()) {
     return sqlite3_load_extension(db_, path, nullptr, nullptr);
   }
   int load_by_statement() {
-    return run(std::string("SELECT load_extension('") + CUCKOO_EXTENSION_PATH + "')");
+    return run(std::string("SELECT load_extension('") + extension_path() + "')");
   }
   int run(const std::string& sql) {
     return sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
@@ -170,7 +171,7 @@ TEST(Load, that_fails_half_way_leaves_a_connection_that_works) {
 
 TEST(Load, of_a_copy_of_the_file_changes_nothing) {
   const TemporaryFolder folder;
-  std::filesystem::copy_file(CUCKOO_EXTENSION_PATH, folder.file("cuckoo2.so"));
+  std::filesystem::copy_file(extension_path(), folder.file("cuckoo2.so"));
   BareDatabase db;
   EXPECT_EQ(db.load(), SQLITE_OK);
   EXPECT_EQ(db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k); INSERT INTO f VALUES (1)"),
@@ -182,7 +183,7 @@ TEST(Load, of_a_copy_of_the_file_changes_nothing) {
 TEST(Load, of_a_file_that_was_renamed) {
   const TemporaryFolder folder;
   for (const char* name : {"sqlite-cuckoo.so", "libcuckoo0.1.so", "7.so"}) {
-    std::filesystem::copy_file(CUCKOO_EXTENSION_PATH, folder.file(name));
+    std::filesystem::copy_file(extension_path(), folder.file(name));
     BareDatabase db;
     EXPECT_EQ(db.load(folder.file(name).c_str()), SQLITE_OK) << db.message();
     expect_all_works(db);
@@ -323,7 +324,7 @@ TEST_P(LoadFaults, of_an_automatic_extension_make_open_fail_and_nothing_else) {
   if (by_statement()) {
     return;
   }
-  void* const library = dlopen(CUCKOO_EXTENSION_PATH, RTLD_NOW | RTLD_LOCAL);
+  void* const library = dlopen(extension_path(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   const auto entry = reinterpret_cast<void (*)()>(dlsym(library, "sqlite3_cuckoo_init"));
   ASSERT_NE(entry, nullptr);

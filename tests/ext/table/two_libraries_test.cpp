@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/database.hpp"
+#include "tests/support/extension_path.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -106,7 +107,7 @@ TEST_F(TwoLibraries, the_second_is_refused_and_told_the_way_out) {
   first.run(kFill);
   SecondDatabase second(second_);
   for (int i = 0; i < 2; ++i) {
-    const Outcome outcome = second.load(CUCKOO_EXTENSION_PATH);
+    const Outcome outcome = second.load(extension_path());
     EXPECT_EQ(outcome.code, SQLITE_ERROR);
     EXPECT_NE(outcome.message.find("another SQLite library of this process"), std::string::npos)
         << outcome.message;
@@ -121,7 +122,7 @@ TEST_F(TwoLibraries, the_second_is_refused_and_told_the_way_out) {
 
 TEST_F(TwoLibraries, a_copy_of_the_file_serves_the_second) {
   const std::string copy = folder_.file("cuckoo2.so");
-  std::filesystem::copy_file(CUCKOO_EXTENSION_PATH, copy);
+  std::filesystem::copy_file(extension_path(), copy);
   for (const bool first_closes_first : {false, true}) {
     auto first = std::make_unique<Database>();
     SecondDatabase second(second_);

@@ -1,0 +1,7 @@
+#include "tests/support/extension_path.hpp"
+
+namespace cuckoo::test {
+
+const char* extension_path() { return CUCKOO_EXTENSION_PATH; }
+
+}  // namespace cuckoo::test
