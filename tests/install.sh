@@ -70,4 +70,4 @@ ensure_packages() {
 # What building and testing need; for the scripts that source this.
 # shellcheck disable=SC2034
 build_packages=(g++ cmake ninja-build libsqlite3-dev libssl-dev libgtest-dev libbenchmark-dev
-  libxxhash-dev pkg-config sqlite3)
+  libxxhash-dev pkg-config sqlite3 ccache)

@@ -13,7 +13,7 @@ set -euo pipefail
 
 preset=release
 compiler=()
-targets=()
+targets=(--target tested)
 tests=()
 sanitizers=
 case "${1-}" in

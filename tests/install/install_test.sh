@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the build into a new folder (with --prefix, and once more below DESTDIR), and builds a
+# Builds the static library, installs the build into a new folder (with --prefix, and once more below
+# DESTDIR), and builds a
 # small application in C++ and one in C against what was installed: linked as README.md says, by
 # pkg-config, and by find_package. Then all of it is moved, and the last two are done again.
 # usage: install_test.sh cmake build-dir config libdir includedir module-name c++ [flags...]
@@ -36,6 +37,11 @@ check_tree() {
     fail "$(printf 'installed:\n%s\nexpected:\n%s' "$found" "$expected")"
 }
 
+"$cmake" --build "$build_dir" ${config:+--config "$config"} --target cuckoo_static \
+  >"$work_dir/log" 2>&1 || {
+  cat "$work_dir/log"
+  fail 'libcuckoo.a was not built'
+}
 prefix=$work_dir/prefix
 install_build --prefix "$prefix"
 check_tree "$prefix"
