@@ -134,8 +134,37 @@ TEST_F(ContainsImage, takes_a_bound_parameter_and_its_next_value) {
   }
 }
 
-TEST_F(ContainsImage, of_null_or_something_else_is_an_error) {
-  for (const char* filter : {"NULL", "5", "1.5"}) {
+// As a comparison with NULL does: a LEFT JOIN finds no image, an aggregate over no rows makes none.
+TEST_F(ContainsImage, of_null_is_null) {
+  EXPECT_EQ(db.list("SELECT filter_contains(NULL, k) FROM t"), "NULL,NULL,NULL,NULL,NULL,NULL");
+  EXPECT_EQ(db.list("SELECT filter_contains((SELECT b FROM i WHERE id = 3), k) FROM t"),
+            "NULL,NULL,NULL,NULL,NULL,NULL");
+  EXPECT_EQ(db.list("SELECT filter_contains((SELECT cuckoo_build(k) FROM t WHERE 0), 'a')"),
+            "NULL");
+  EXPECT_EQ(db.list("SELECT filter_contains((SELECT filter_union(b) FROM i WHERE 0), 'a')"),
+            "NULL");
+  EXPECT_EQ(db.list("SELECT filter_contains(i.b, 'a') FROM (VALUES (1), (3), (2), (4)) AS v"
+                    " LEFT JOIN i ON i.id = v.column1 ORDER BY v.column1"),
+            "1,0,NULL,NULL");
+  EXPECT_EQ(db.list("SELECT k FROM t WHERE filter_contains(NULL, k)"), "");
+  EXPECT_EQ(db.list("SELECT k FROM t WHERE NOT filter_contains(NULL, k)"), "");
+  // A parameter that is bound anew.
+  Query query(db, "SELECT group_concat(ifnull(filter_contains(?1, k), '-'), '') FROM t");
+  for (const auto& [filter, expected] : {std::pair("f", "1010-0"), std::pair("", "------"),
+                                         std::pair("g", "0101-0"), std::pair("", "------")}) {
+    query.reset();
+    if (*filter == 0) {
+      sqlite3_bind_null(query.handle(), 1);
+    } else {
+      sqlite3_bind_text(query.handle(), 1, filter, -1, SQLITE_STATIC);
+    }
+    ASSERT_EQ(query.step(), SQLITE_ROW);
+    EXPECT_STREQ(reinterpret_cast<const char*>(sqlite3_column_text(query.handle(), 0)), expected);
+  }
+}
+
+TEST_F(ContainsImage, of_something_else_is_an_error) {
+  for (const char* filter : {"5", "1.5"}) {
     db.refuses(std::string("SELECT filter_contains(") + filter + ", 1)", SQLITE_ERROR,
                {"filter_contains", "name", "image"});
   }
