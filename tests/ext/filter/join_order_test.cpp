@@ -1,0 +1,469 @@
+// Where SQLite puts a filter in a join: before the look-up that it guards, or after it, where it
+// saves nothing. A plain join is left to SQLite's estimates, so how often it comes first is counted
+// over forms of queries, tables, sizes, and with and without ANALYZE; the counts are printed. The
+// forms that the documents promise come first always.
+#include <array>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <span>
+
+#include "tests/slow.hpp"
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+// --- what is asked -------------------------------------------------------------------------------
+
+// r: the table with the keys that are asked for, u: the guarded one, s: the filter.
+struct Form {
+  const char* name;
+  const char* sql;
+};
+
+constexpr std::array kPlainJoins{
+    Form{"bare", "SELECT u.name FROM r JOIN s ON s.k = r.k JOIN u ON u.k = r.k"},
+    Form{"USING", "SELECT u.name FROM r JOIN s USING (k) JOIN u USING (k)"},
+    Form{"subquery", "SELECT u.name FROM (SELECT r.k FROM r JOIN s USING (k)) JOIN u USING (k)"},
+    Form{"three tables",
+         "SELECT o.x FROM r JOIN s USING (k) JOIN u USING (k) JOIN o ON o.name = u.name"},
+    Form{"filter last in FROM", "SELECT u.name FROM r JOIN u USING (k) JOIN s USING (k)"},
+    Form{"ON the filter's key", "SELECT u.name FROM r JOIN s ON s.k = r.k JOIN u ON u.k = s.k"},
+    Form{"ORDER BY", "SELECT u.name FROM r JOIN s USING (k) JOIN u USING (k) ORDER BY u.name"},
+    Form{"ORDER BY, LIMIT",
+         "SELECT u.name FROM r JOIN s USING (k) JOIN u USING (k) WHERE r.at > 5 ORDER BY r.at"
+         " LIMIT 20"},
+    Form{"GROUP BY", "SELECT r.k, count(*) FROM r JOIN s USING (k) JOIN u USING (k) GROUP BY r.k"},
+    Form{"DISTINCT", "SELECT DISTINCT u.name FROM r JOIN s USING (k) JOIN u USING (k)"},
+    Form{"count(DISTINCT)",
+         "SELECT count(DISTINCT u.name) FROM r JOIN s USING (k) JOIN u USING (k)"},
+    Form{"window",
+         "SELECT row_number() OVER (ORDER BY r.at), u.name FROM r JOIN s USING (k) JOIN u"
+         " USING (k)"},
+};
+constexpr size_t kFormsWithoutSorting = 4;  // the first ones
+
+constexpr std::array kExists{
+    Form{"EXISTS",
+         "SELECT u.name FROM r JOIN u USING (k) WHERE EXISTS (SELECT 1 FROM s WHERE s.k = r.k)"},
+    Form{"EXISTS, ORDER BY",
+         "SELECT u.name FROM r JOIN u USING (k) WHERE EXISTS (SELECT 1 FROM s WHERE s.k = r.k)"
+         " ORDER BY u.name"},
+};
+
+struct Guarded {
+  const char* name;
+  const char* type;
+  const char* create;
+  const char* statistics;  // sqlite_stat1's idx and stat, %s for the rows
+};
+
+constexpr std::array kGuarded{
+    Guarded{"UNIQUE TEXT", "TEXT",
+            "CREATE TABLE u(id INTEGER PRIMARY KEY, k TEXT UNIQUE, name TEXT)",
+            "'sqlite_autoindex_u_1', '%s 1'"},
+    Guarded{"UNIQUE TEXT, many columns", "TEXT",
+            "CREATE TABLE u(id INTEGER PRIMARY KEY, k TEXT UNIQUE, name TEXT, a TEXT, b TEXT,"
+            " c TEXT, d TEXT, e INTEGER, f INTEGER)",
+            "'sqlite_autoindex_u_1', '%s 1'"},
+    Guarded{"WITHOUT ROWID", "TEXT", "CREATE TABLE u(k TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID",
+            "'u', '%s 1'"},
+    Guarded{"plain index", "TEXT",
+            "CREATE TABLE u(id INTEGER PRIMARY KEY, k TEXT, name TEXT); CREATE INDEX by_k ON u(k)",
+            "'by_k', '%s 1'"},
+    Guarded{"rowid", "INTEGER", "CREATE TABLE u(k INTEGER PRIMARY KEY, name TEXT)", "NULL, '%s'"},
+    Guarded{"UNIQUE INTEGER", "INTEGER",
+            "CREATE TABLE u(id INTEGER PRIMARY KEY, k INTEGER UNIQUE, name TEXT)",
+            "'sqlite_autoindex_u_1', '%s 1'"},
+};
+
+// Rows of r and of u, as ANALYZE would have counted them.
+using Size = std::pair<int64_t, int64_t>;
+constexpr std::array<Size, 5> kSizes{Size{1000, 1000}, Size{10000, 30000}, Size{100000, 300000},
+                                     Size{1000000, 1000000}, Size{1000000, 30000000}};
+
+std::string with_rows(const char* format, int64_t rows) {
+  std::string text = format;
+  return text.replace(text.find("%s"), 2, std::to_string(rows));
+}
+
+// `create` makes s. Without a size nothing is analyzed, and SQLite takes every table to be large.
+std::unique_ptr<Database> tables(const Guarded& guarded, const std::string& create,
+                                 const Size* size) {
+  auto db = std::make_unique<Database>();
+  db->run(std::string("CREATE TABLE r(id INTEGER PRIMARY KEY, k ") + guarded.type +
+          ", at INTEGER); CREATE TABLE o(id INTEGER PRIMARY KEY, name TEXT, x);"
+          "CREATE INDEX o_name ON o(name);" +
+          guarded.create + ";" + create);
+  if (size != nullptr) {
+    db->run("ANALYZE; DELETE FROM sqlite_stat1; INSERT INTO sqlite_stat1 VALUES ('r', NULL, '" +
+            std::to_string(size->first) + "'), ('o', 'o_name', '" +
+            std::to_string(3 * size->second) + " 3'), ('u', " +
+            with_rows(guarded.statistics, size->second) + "); ANALYZE sqlite_schema");
+  }
+  return db;
+}
+
+std::vector<std::string> plan(Database& db, const std::string& sql) {
+  std::vector<std::string> lines;
+  for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + sql)) {
+    lines.push_back(row[3]);
+  }
+  return lines;
+}
+
+std::string joined(const std::vector<std::string>& lines) {
+  std::string all;
+  for (const std::string& line : lines) {
+    all += "  " + line + "\n";
+  }
+  return all;
+}
+
+bool begins(const std::string& text, const std::string& with) {
+  return text.compare(0, with.size(), with) == 0;
+}
+
+// Older versions of SQLite write "SCAN s VIRTUAL TABLE", newer ones also "SCAN s EXISTS …".
+bool filter_is_first(const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    if (begins(line, "SCAN s ") && line.find("VIRTUAL TABLE") != std::string::npos) {
+      return true;
+    }
+    if (begins(line, "SEARCH u ") || begins(line, "SCAN u")) {
+      return false;
+    }
+  }
+  return false;
+}
+
+// --- a stand-in for the filter, of any cost ------------------------------------------------------
+
+double stand_in_cost = 0;
+
+const sqlite3_module kStandIn = [] {
+  sqlite3_module module{};
+  module.iVersion = 1;
+  module.xConnect = [](sqlite3* db, void*, int, const char* const* arguments, sqlite3_vtab** table,
+                       char**) {
+    *table = new sqlite3_vtab{};
+    const std::string declaration = std::string("CREATE TABLE x(k ") + arguments[3] +
+                                    " PRIMARY KEY, count INTEGER HIDDEN) WITHOUT ROWID";
+    return sqlite3_declare_vtab(db, declaration.c_str());
+  };
+  module.xCreate = module.xConnect;
+  module.xDisconnect = [](sqlite3_vtab* table) {
+    delete table;
+    return SQLITE_OK;
+  };
+  module.xDestroy = module.xDisconnect;
+  module.xBestIndex = [](sqlite3_vtab*, sqlite3_index_info* info) {
+    info->estimatedCost = 1e99;
+    info->estimatedRows = 1000000;
+    for (int i = 0; i < info->nConstraint; ++i) {
+      if (info->aConstraint[i].iColumn == 0 && info->aConstraint[i].usable != 0 &&
+          info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ) {
+        info->aConstraintUsage[i].argvIndex = 1;
+        info->aConstraintUsage[i].omit = 1;
+        info->estimatedCost = stand_in_cost;
+        info->estimatedRows = 1;
+        info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
+        break;
+      }
+    }
+    return SQLITE_OK;
+  };
+  module.xOpen = [](sqlite3_vtab*, sqlite3_vtab_cursor** cursor) {
+    *cursor = new sqlite3_vtab_cursor{};
+    return SQLITE_OK;
+  };
+  module.xClose = [](sqlite3_vtab_cursor* cursor) {
+    delete cursor;
+    return SQLITE_OK;
+  };
+  return module;
+}();
+
+// --- counting ------------------------------------------------------------------------------------
+
+struct Count {
+  int first = 0;
+  int all = 0;
+  void add(bool is_first) {
+    first += is_first ? 1 : 0;
+    ++all;
+  }
+  double share() const { return static_cast<double>(first) / all; }
+};
+
+struct Counts {
+  Count plain;     // not analyzed
+  Count analyzed;  // at all sizes
+  std::map<std::string, Count> plain_forms;
+  std::map<std::string, Count> analyzed_forms;
+  // As many queries are on tables that were analyzed as on others, or so we take it.
+  double share() const { return (plain.share() + analyzed.share()) / 2; }
+};
+
+void count_forms(Counts& counts, std::span<const Form> forms, Database& db, bool analyzed) {
+  for (const Form& form : forms) {
+    const bool first = filter_is_first(plan(db, form.sql));
+    (analyzed ? counts.analyzed : counts.plain).add(first);
+    (analyzed ? counts.analyzed_forms : counts.plain_forms)[form.name].add(first);
+  }
+}
+
+// Of the filter itself.
+Counts count_filter(std::span<const Form> forms) {
+  Counts counts;
+  for (const Guarded& guarded : kGuarded) {
+    const std::string create =
+        std::string("CREATE VIRTUAL TABLE s USING cuckoo_filter(k ") + guarded.type + ")";
+    count_forms(counts, forms, *tables(guarded, create, nullptr), false);
+    for (const Size& size : kSizes) {
+      count_forms(counts, forms, *tables(guarded, create, &size), true);
+    }
+  }
+  return counts;
+}
+
+// Of a table that does nothing, at each cost.
+std::map<double, Counts> count_stand_ins(const std::vector<double>& costs) {
+  std::map<double, Counts> counts;
+  const auto count_all = [&](const Guarded& guarded, const Size* size) {
+    const auto db = tables(guarded, "", size);
+    EXPECT_EQ(sqlite3_create_module(db->handle(), "stand_in", &kStandIn, nullptr), SQLITE_OK);
+    db->run(std::string("CREATE VIRTUAL TABLE s USING stand_in(") + guarded.type + ")");
+    for (const double cost : costs) {
+      stand_in_cost = cost;
+      count_forms(counts[cost], kPlainJoins, *db, size != nullptr);
+    }
+  };
+  for (const Guarded& guarded : kGuarded) {
+    count_all(guarded, nullptr);
+    for (const Size& size : kSizes) {
+      count_all(guarded, &size);
+    }
+  }
+  return counts;
+}
+
+void print(const std::string& name, const Count& plain, const Count& analyzed) {
+  std::printf("  %-24s %3d of %3d    %3d of %3d\n", name.c_str(), plain.first, plain.all,
+              analyzed.first, analyzed.all);
+}
+
+void print(const Counts& counts, std::span<const Form> forms) {
+  std::printf("SQLite %s: the filter is asked before the look-up in\n", sqlite3_libversion());
+  std::printf("  %-24s %-12s %s\n", "query", "not analyzed", "analyzed");
+  for (const Form& form : forms) {
+    print(form.name, counts.plain_forms.at(form.name), counts.analyzed_forms.at(form.name));
+  }
+  print("all", counts.plain, counts.analyzed);
+}
+
+// What the cost of a probe reaches, the same in 3.40 and in 3.54: 93 %, and 72 % once analyzed.
+TEST(JoinOrder, plain_joins_mostly_ask_the_filter_first) {
+  const Counts counts = count_filter(kPlainJoins);
+  print(counts, kPlainJoins);
+  EXPECT_GE(counts.plain.share(), 0.93);
+  EXPECT_GE(counts.analyzed.share(), 0.72);
+  for (size_t i = 0; i < kFormsWithoutSorting; ++i) {
+    EXPECT_EQ(counts.plain_forms.at(kPlainJoins[i].name).share(), 1) << kPlainJoins[i].name;
+    EXPECT_EQ(counts.analyzed_forms.at(kPlainJoins[i].name).share(), 1) << kPlainJoins[i].name;
+  }
+}
+
+// From 3.51 on SQLite makes a join of it, and chooses the order.
+TEST(JoinOrder, exists_asks_the_filter_first_in_older_versions) {
+  const Counts counts = count_filter(kExists);
+  print(counts, kExists);
+  if (sqlite3_libversion_number() < 3051000) {
+    EXPECT_EQ(counts.share(), 1);
+  }
+}
+
+// If this fails with a new version of SQLite, what it prints says which cost to take.
+TEST(JoinOrder, no_other_cost_asks_the_filter_first_more_often) {
+  std::vector<double> costs{150, 190};
+  if (!kSlow) {
+    costs = {1,   8,   20,  30,  40,  60,  80,  90,  100, 107, 115,  123,
+             135, 150, 167, 190, 208, 230, 250, 338, 480, 700, 1000, 10000};
+  }
+  const Counts filter = count_filter(kPlainJoins);
+  const std::map<double, Counts> counts = count_stand_ins(costs);
+  std::printf("SQLite %s: asked before the look-up, by the cost of a probe\n",
+              sqlite3_libversion());
+  std::printf("  %-24s %-12s %s\n", "cost", "not analyzed", "analyzed");
+  for (const auto& [cost, count] : counts) {
+    print(std::to_string(static_cast<int>(cost)), count.plain, count.analyzed);
+    EXPECT_LE(count.share(), filter.share()) << cost;
+  }
+  EXPECT_EQ(counts.at(150).plain.first, filter.plain.first);  // the stand-in is planned as a filter
+  EXPECT_EQ(counts.at(150).analyzed.first, filter.analyzed.first);
+}
+
+// --- the forms that always work ------------------------------------------------------------------
+
+// 1000 requests, one in fifty for one of 3000 users.
+class Promised : public testing::TestWithParam<bool> {
+ protected:
+  Promised() {
+    db.run(
+        "CREATE TABLE r(id INTEGER PRIMARY KEY, k TEXT, at INTEGER);"
+        "CREATE TABLE u(id INTEGER PRIMARY KEY, k TEXT UNIQUE, name TEXT);"
+        "CREATE TABLE o(id INTEGER PRIMARY KEY, name TEXT, x); CREATE INDEX o_name ON o(name);" +
+        ("INSERT INTO u(k, name) " + with_numbers(3000)) + "SELECT 'u' || i, 'name ' || i FROM n;" +
+        ("INSERT INTO r(k, at) " + with_numbers(1000)) +
+        "SELECT iif(i % 50 = 0, 'u', 'x') || i, i FROM n;"
+        "INSERT INTO o(name, x) SELECT name, id FROM u;"
+        "CREATE VIRTUAL TABLE s USING cuckoo_filter(k, source = u(k), fpr = 1e-8, seed = 1)");
+    if (GetParam()) {
+      db.run("ANALYZE");
+    }
+  }
+  int64_t probes() { return db.number("SELECT probes FROM filter_info('s')"); }
+  // The filter is asked of each request, so it is asked before the look-up: after it there are only
+  // twenty left to ask of.
+  void expect_asked_first(const std::string& sql, const std::string& as) {
+    const int64_t before = probes();
+    const std::vector<Row> rows = db.rows(sql);
+    EXPECT_EQ(probes() - before, 1000) << sql << "\n" << joined(plan(db, sql));
+    EXPECT_EQ(rows, db.rows(as)) << sql;
+  }
+  Database db;
+};
+
+INSTANTIATE_TEST_SUITE_P(Analyzed, Promised, testing::Bool());
+
+// What follows SELECT in a query of r and u with a condition, and the rest of it.
+constexpr std::array<std::pair<const char*, const char*>, 9> kQueries{{
+    {"u.name", ""},
+    {"u.name", " ORDER BY u.name"},
+    {"u.name", " ORDER BY r.at DESC LIMIT 30"},
+    {"u.name, count(*)", " GROUP BY u.name"},
+    {"DISTINCT u.name", ""},
+    {"count(DISTINCT u.name)", ""},
+    {"sum(r.at) OVER (ORDER BY r.at), u.name", ""},
+    {"max(u.name)", " GROUP BY r.at % 7 ORDER BY 1"},
+    {"count(*)", ""},
+}};
+
+TEST_P(Promised, filter_contains_in_where_asks_the_filter_first) {
+  for (const auto& [columns, rest] : kQueries) {
+    const std::string select = std::string("SELECT ") + columns + " FROM ";
+    for (const char* from : {"r JOIN u USING (k)", "r JOIN u ON u.k = r.k", "u JOIN r USING (k)",
+                             "r, u", "r JOIN u USING (k) JOIN o ON o.name = u.name",
+                             "(SELECT * FROM r WHERE at > 0) AS r JOIN u USING (k)"}) {
+      const std::string same = " WHERE u.k = r.k";
+      expect_asked_first(select + from + same + " AND filter_contains('s', r.k)" + rest,
+                         select + from + same + rest);
+    }
+  }
+}
+
+TEST_P(Promised, two_cross_joins_ask_the_filter_first) {
+  for (const auto& [columns, rest] : kQueries) {
+    const std::string select = std::string("SELECT ") + columns + " FROM r ";
+    for (const char* joins : {"CROSS JOIN s USING (k) CROSS JOIN u USING (k)",
+                              "CROSS JOIN s ON s.k = r.k CROSS JOIN u ON u.k = r.k",
+                              "CROSS JOIN s ON s.k = r.k CROSS JOIN u ON u.k = s.k"}) {
+      expect_asked_first(select + joins + rest, select + "JOIN u USING (k)" + rest);
+    }
+  }
+}
+
+// SQLite must begin with r for that. By CROSS JOIN it does. Left to itself it may begin with u if
+// it takes a key to have many rows and the query sorts by the key. Then it looks nothing up.
+TEST(JoinOrder, filter_contains_is_asked_of_rows_that_are_read_first) {
+  const auto expect_first = [](const Guarded& guarded, const Size* size) {
+    const auto db = tables(
+        guarded, std::string("CREATE VIRTUAL TABLE s USING cuckoo_filter(k ") + guarded.type + ")",
+        size);
+    const bool has_many_rows = std::string(guarded.name) == "plain index" && size == nullptr;
+    for (const char* rest : {"", " ORDER BY u.name", " ORDER BY u.k", " ORDER BY r.at LIMIT 10",
+                             " GROUP BY u.k", " GROUP BY u.name"}) {
+      for (const char* join : {"CROSS JOIN", "JOIN"}) {
+        if (has_many_rows && std::string(join) == "JOIN") {
+          continue;
+        }
+        const std::vector<std::string> lines =
+            plan(*db, std::string("SELECT u.name FROM r ") + join +
+                          " u USING (k) WHERE filter_contains('s', r.k)" + rest);
+        EXPECT_TRUE(begins(lines.at(0), "SCAN r") && begins(lines.at(1), "SEARCH u "))
+            << guarded.name << ", " << join << rest << "\n"
+            << joined(lines);
+      }
+    }
+  };
+  for (const Guarded& guarded : kGuarded) {
+    expect_first(guarded, nullptr);
+    for (const Size& size : kSizes) {
+      expect_first(guarded, &size);
+    }
+  }
+}
+
+// Where the look-up is not a part of the join: the key is compared with NULL if it is absent.
+TEST_P(Promised, iif_of_filter_contains_asks_the_filter_first) {
+  const std::string key = "iif(filter_contains('s', r.k), r.k, NULL)";
+  expect_asked_first("SELECT r.k, u.name FROM r LEFT JOIN u ON u.k = " + key + " ORDER BY r.id",
+                     "SELECT r.k, u.name FROM r LEFT JOIN u USING (k) ORDER BY r.id");
+  expect_asked_first("SELECT r.k FROM r LEFT JOIN u ON u.k = " + key + " WHERE u.id IS NULL",
+                     "SELECT r.k FROM r LEFT JOIN u USING (k) WHERE u.id IS NULL");
+  expect_asked_first("SELECT (SELECT name FROM u WHERE u.k = " + key + ") FROM r ORDER BY id",
+                     "SELECT (SELECT name FROM u WHERE u.k = r.k) FROM r ORDER BY id");
+  // By rowid, half of them present.
+  db.run("CREATE VIRTUAL TABLE ids USING cuckoo_filter(id, source = u(id), fpr = 1e-8, seed = 1)");
+  EXPECT_EQ(db.rows("SELECT r.id, u.name FROM r LEFT JOIN u ON u.id ="
+                    " iif(filter_contains('ids', 5 * r.id), 5 * r.id, NULL) ORDER BY r.id"),
+            db.rows("SELECT r.id, u.name FROM r LEFT JOIN u ON u.id = 5 * r.id ORDER BY r.id"));
+  EXPECT_EQ(db.number("SELECT probes FROM filter_info('ids')"), 1000);
+}
+
+TEST_P(Promised, conditions_on_subqueries_ask_the_filter_first) {
+  const std::string found = "SELECT k FROM r WHERE k IN (SELECT k FROM u)";
+  const std::string missing = "SELECT k FROM r WHERE k NOT IN (SELECT k FROM u)";
+  const std::string exists = "EXISTS (SELECT 1 FROM u WHERE u.k = r.k)";
+  expect_asked_first("SELECT k FROM r WHERE filter_contains('s', k) AND k IN (SELECT k FROM u)",
+                     found);
+  expect_asked_first("SELECT k FROM r WHERE filter_contains('s', k) AND " + exists, found);
+  expect_asked_first("SELECT k FROM r WHERE NOT filter_contains('s', k) OR NOT " + exists, missing);
+  expect_asked_first("SELECT r.k, u.name FROM r LEFT JOIN s USING (k) LEFT JOIN u ON u.k = s.k",
+                     "SELECT r.k, u.name FROM r LEFT JOIN u USING (k)");
+}
+
+// One key of an application.
+TEST_P(Promised, one_key_is_asked_for_first) {
+  Query found(db, "SELECT count(*) FROM u WHERE k = iif(filter_contains('s', ?1), ?1, NULL)");
+  const int64_t before = probes();
+  for (const auto& [key, rows] : {std::pair("x1", 0), std::pair("u7", 1)}) {
+    sqlite3_bind_text(found.handle(), 1, key, -1, SQLITE_STATIC);
+    EXPECT_EQ(found.once(), rows);
+  }
+  EXPECT_EQ(probes() - before, 2);
+}
+
+// Other plans than joins with a look-up: the cost must not spoil them.
+TEST_P(Promised, other_joins_keep_their_order) {
+  db.run("CREATE VIRTUAL TABLE t USING bloom_filter(k, source = u(k), seed = 2)");
+  // Each key is asked of both filters, or of the second one only if the first says yes.
+  for (const char* sql : {"SELECT r.k FROM r JOIN s USING (k) JOIN t USING (k)",
+                          "SELECT r.k FROM r JOIN s USING (k) JOIN t USING (k) ORDER BY r.at"}) {
+    EXPECT_EQ(plan(db, sql).at(0), "SCAN r") << sql;
+    EXPECT_EQ(db.rows(sql), db.rows("SELECT r.k FROM r JOIN u USING (k) ORDER BY r.at")) << sql;
+  }
+  // A key that is given makes the filter the outer table, and one row of it.
+  EXPECT_TRUE(begins(plan(db, "SELECT u.name FROM s JOIN u USING (k) WHERE s.k = 'u7'").at(0),
+                     "SCAN s VIRTUAL TABLE INDEX"));
+  // A table is looked up by its index, not scanned, after the filter as without one.
+  for (const char* sql : {"SELECT u.name FROM r JOIN s USING (k) JOIN u USING (k)",
+                          "SELECT u.name FROM r JOIN s USING (k) JOIN u USING (k) ORDER BY 1",
+                          "SELECT u.name FROM r JOIN u USING (k) JOIN s USING (k)"}) {
+    EXPECT_NE(joined(plan(db, sql)).find("SEARCH u USING "), std::string::npos) << sql;
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test
