@@ -20,12 +20,19 @@ SELECT filter_contains('seen', 'bob@example.org') AS bob,
        filter_contains('seen', 'eve@example.org') AS eve,
        filter_contains('seen', NULL) IS NULL AS null_for_null;
 
--- In a join the filter comes before the look-up of the users, and spares it for what is absent.
+-- In WHERE it comes before the look-up of the users, and spares it for what is absent.
 CREATE TABLE requests(email TEXT);
 INSERT INTO requests VALUES ('eve@example.org'), ('bob@example.org'), ('mallory@example.org');
+SELECT u.id, u.email FROM requests r JOIN users u USING (email)
+WHERE filter_contains('seen', r.email) ORDER BY u.id;
+
+-- The same as a join. CROSS JOIN keeps the order: with JOIN and ORDER BY, SQLite may ask the filter
+-- last, when all look-ups are made.
 EXPLAIN QUERY PLAN
-SELECT u.id, u.email FROM requests JOIN seen USING (email) JOIN users u USING (email);
-SELECT u.id, u.email FROM requests JOIN seen USING (email) JOIN users u USING (email);
+SELECT u.id, u.email FROM requests r CROSS JOIN seen USING (email) CROSS JOIN users u USING (email)
+ORDER BY u.id;
+SELECT u.id, u.email FROM requests r CROSS JOIN seen USING (email) CROSS JOIN users u USING (email)
+ORDER BY u.id;
 
 -- Which requests are definitely new?
 SELECT email FROM requests WHERE NOT filter_contains('seen', email);

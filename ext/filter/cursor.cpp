@@ -46,8 +46,9 @@ void FilterTable::Cursor::refuse_to_list() const {
   const std::string& name = live_.table();
   throw SqlError(SQLITE_ERROR,
                  name +
-                     ": a filter does not know its keys and can't list them; give a key (key = ?,"
-                     " JOIN, EXISTS, filter_contains); to empty it: INSERT INTO " +
+                     ": a filter does not know its keys and can't list them; give a key"
+                     " (WHERE filter_contains(name, key), key = ?, JOIN, EXISTS); to empty it:"
+                     " INSERT INTO " +
                      name + "(" + name + ") VALUES ('clear')");
 }
 
