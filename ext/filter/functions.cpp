@@ -90,7 +90,7 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
 
 void filter_contains_any(sqlite3_context* context, sqlite3_value** values) {
   if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
-    return;  // NULL, as SQL has it: a LEFT JOIN without an image, an aggregate over no rows
+    return;  // a LEFT JOIN may find no image, and an aggregate over no rows makes none
   }
   if (sqlite3_value_type(values[0]) == SQLITE_BLOB) {
     const std::shared_ptr<const ImageFilter> image = image_filter(context, values[0]);

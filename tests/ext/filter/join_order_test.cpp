@@ -202,7 +202,7 @@ struct Counts {
   Count analyzed;  // at all sizes
   std::map<std::string, Count> plain_forms;
   std::map<std::string, Count> analyzed_forms;
-  // As many queries are on tables that were analyzed as on others, or so we take it.
+  // Analyzed tables weigh as much as the others, because we don't know which are more common.
   double share() const { return (plain.share() + analyzed.share()) / 2; }
 };
 
@@ -214,7 +214,7 @@ void count_forms(Counts& counts, std::span<const Form> forms, Database& db, bool
   }
 }
 
-// Of the filter itself.
+// Counts for the filter itself.
 Counts count_filter(std::span<const Form> forms) {
   Counts counts;
   for (const Guarded& guarded : kGuarded) {
@@ -228,7 +228,7 @@ Counts count_filter(std::span<const Form> forms) {
   return counts;
 }
 
-// Of a table that does nothing, at each cost.
+// Counts for a table that does nothing, at each cost.
 std::map<double, Counts> count_stand_ins(const std::vector<double>& costs) {
   std::map<double, Counts> counts;
   const auto count_all = [&](const Guarded& guarded, const Size* size) {
@@ -275,7 +275,7 @@ TEST(JoinOrder, plain_joins_mostly_ask_the_filter_first) {
   }
 }
 
-// From 3.51 on SQLite makes a join of it, and chooses the order.
+// From 3.51 on SQLite makes a join of EXISTS, and chooses the order.
 TEST(JoinOrder, exists_asks_the_filter_first_in_older_versions) {
   const Counts counts = count_filter(kExists);
   print(counts, kExists);
@@ -337,7 +337,7 @@ class Promised : public testing::TestWithParam<bool> {
 
 INSTANTIATE_TEST_SUITE_P(Analyzed, Promised, testing::Bool());
 
-// What follows SELECT in a query of r and u with a condition, and the rest of it.
+// Each query is "SELECT <first> FROM …<second>".
 constexpr std::array<std::pair<const char*, const char*>, 9> kQueries{{
     {"u.name", ""},
     {"u.name", " ORDER BY u.name"},
@@ -414,7 +414,7 @@ TEST_P(Promised, iif_of_filter_contains_asks_the_filter_first) {
                      "SELECT r.k FROM r LEFT JOIN u USING (k) WHERE u.id IS NULL");
   expect_asked_first("SELECT (SELECT name FROM u WHERE u.k = " + key + ") FROM r ORDER BY id",
                      "SELECT (SELECT name FROM u WHERE u.k = r.k) FROM r ORDER BY id");
-  // By rowid, half of them present.
+  // The key is a rowid here, and three in five are present.
   db.run("CREATE VIRTUAL TABLE ids USING cuckoo_filter(id, source = u(id), fpr = 1e-8, seed = 1)");
   EXPECT_EQ(db.rows("SELECT r.id, u.name FROM r LEFT JOIN u ON u.id ="
                     " iif(filter_contains('ids', 5 * r.id), 5 * r.id, NULL) ORDER BY r.id"),
@@ -434,7 +434,7 @@ TEST_P(Promised, conditions_on_subqueries_ask_the_filter_first) {
                      "SELECT r.k, u.name FROM r LEFT JOIN u USING (k)");
 }
 
-// One key of an application.
+// An application asks for one key at a time.
 TEST_P(Promised, one_key_is_asked_for_first) {
   Query found(db, "SELECT count(*) FROM u WHERE k = iif(filter_contains('s', ?1), ?1, NULL)");
   const int64_t before = probes();
