@@ -105,13 +105,14 @@ void load(sqlite3* db) {
   stay_mapped();
   std::shared_ptr<Connection> connection = Connection::of(db);
   if (connection == nullptr) {
-    if (can_call(db, "cuckoo_version()")) {
+    if (can_call(db, "cuckoo_version()").value_or(false)) {
       return;  // of another copy of this library: linked in, or another file
     }
     connection = std::make_shared<Connection>(db);
   }
   Registration registration(std::move(connection));
   if (!registration.has("cuckoo_version", 0)) {
+    forget_schema(db);
     register_all(registration);
   }
   registration.keep();

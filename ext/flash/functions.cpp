@@ -50,8 +50,8 @@ void flash_kv_map(sqlite3_context* context, int, sqlite3_value** values) {
 void register_flash_functions(Registration& registration) {
   constexpr int kDigestFlags = SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC;
   registration.function("cuckoo_sha1", 1, kDigestFlags, sha1);
-  // An application may have one of its own, and keeps it.
-  if (registration.has("sha1", 1) || !can_call(registration.db(), "sha1(NULL)")) {
+  // An application may have one of its own, and keeps it, also when SQLite can't tell.
+  if (registration.has("sha1", 1) || !can_call(registration.db(), "sha1(NULL)").value_or(true)) {
     registration.function("sha1", 1, kDigestFlags, sha1);
   }
   registration.function("flash_kv_map", 1, SQLITE_INNOCUOUS, flash_kv_map);

@@ -1,5 +1,6 @@
 #include "ext/table/registration.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -72,11 +73,11 @@ void Registration::prepare() {
   entries.reserve(entries.size() + 1);
 }
 
-bool can_call(sqlite3* db, const char* call) {
-  const std::string sql = std::string("SELECT ") + call;
+std::optional<bool> can_call(sqlite3* db, const char* call) {
+  const std::string sql = std::string("VACUUM INTO ") + call;
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr);
-  sqlite3_finalize(statement);  // never stepped: it has no error of its own
+  sqlite3_finalize(statement);  // never stepped, so it has no error of its own
   if (code == SQLITE_OK) {
     return true;
   }
@@ -85,14 +86,37 @@ bool can_call(sqlite3* db, const char* call) {
   // extension. An empty text, so that no authorizer is asked.
   execute(db, "");
   switch (code & 0xFF) {
-    case SQLITE_ERROR:
-      return false;
-    case SQLITE_AUTH:  // the authorizer is asked about functions that are there
-      return true;
-    case SQLITE_BUSY:  // newer SQLite reads the schema first: nobody can have called it yet
-      return false;
-    default:
+    case SQLITE_NOMEM:
       throw SqlError(code, text);
+    case SQLITE_AUTH:  // the authorizer is asked only about functions that are there
+      return true;
+    default:
+      break;
+  }
+  if (text.starts_with("no such function") || text.starts_with("wrong number of arguments")) {
+    return false;
+  }
+  return std::nullopt;
+}
+
+void forget_schema(sqlite3* db) {
+  if (sqlite3_txn_state(db, nullptr) == SQLITE_TXN_WRITE) {
+    return;
+  }
+  int writable = 0;
+  sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, -1, &writable);
+  sqlite3_stmt* statement = nullptr;
+  const int code =
+      sqlite3_prepare_v2(db, "PRAGMA writable_schema = RESET", -1, &statement, nullptr);
+  sqlite3_finalize(statement);
+  if (writable != 0) {
+    sqlite3_db_config(db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, nullptr);
+  }
+  if (code == SQLITE_NOMEM) {
+    throw std::bad_alloc();
+  }
+  if (code != SQLITE_OK) {  // an authorizer's "no": each table is protected from its first use on
+    execute(db, "");        // as in can_call()
   }
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/module.hpp"
@@ -66,8 +67,25 @@ class Registration {
   bool kept_ = false;
 };
 
-// Could a statement call it? `call`: with as many arguments as matter, "f(NULL)". Leaves no error
-// behind on the connection. Throws SqlError when there is no telling.
-bool can_call(sqlite3* db, const char* call);
+// Tells whether a statement could call a function. `call` gives it as many arguments as matter:
+// "f(NULL)". Reads nothing from the file: the load must not fail where the schema can't be read
+// (no key given yet, a malformed schema), and SQLite protects the shadow tables of modules that it
+// knows when it reads the schema. So a statement is prepared, and not run, of a kind that needs no
+// schema in any version: a SELECT reads it from 3.49 on, VACUUM INTO never does.
+//
+// No value: SQLite can't tell, because another connection of a shared cache has locked the schema,
+// a limit of the connection forbids the statement, or SQLite was built without VACUUM. Throws
+// SqlError when memory runs out. Leaves no error on the connection.
+std::optional<bool> can_call(sqlite3* db, const char* call);
+
+// Makes SQLite read the schema again when it next needs it; reads nothing itself. SQLite marks a
+// module's shadow tables, which defensive mode protects, when it reads the schema. A schema that was
+// read before the module is there (by the application, or by SELECT load_extension() from 3.49 on)
+// has none marked until each table is first used. Preparing the PRAGMA is enough, and running it
+// would show in a trace.
+//
+// Does nothing while a transaction writes: a module's table may hold rows back until COMMIT, and a
+// second instance of that table would not know them. Throws std::bad_alloc.
+void forget_schema(sqlite3* db);
 
 }  // namespace cuckoo
