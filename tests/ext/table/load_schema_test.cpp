@@ -213,7 +213,7 @@ TEST_P(LoadSchema, leaves_those_of_an_extension_that_is_loaded_later_protected) 
   EXPECT_EQ(db_->message(), "table o_data may not be modified");
 }
 
-// --- while something else goes on -----------------------------------------------------------------
+// --- while something else goes on ----------------------------------------------------------------
 
 TEST(LoadInTheMiddle, of_a_transaction_leaves_it_as_it_is) {
   const TemporaryFolder folder;
