@@ -5,12 +5,14 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 
+#include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
 
 namespace cuckoo {
 namespace {
 
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
+constexpr char kTriggers[] = "type = 'trigger'";  // rows of the schema
 
 // INSERT: what comes in. DELETE: what goes, on the left its BINARY key. UPDATE: both, but where a
 // statement has read a table, SQLite copies what it inserts into that table first, which takes as
@@ -89,13 +91,11 @@ SourceKey source_key(sqlite3* db, const std::string& filter, const std::string& 
   const auto refuse = [&](const std::string& why) -> SqlError {
     return {SQLITE_ERROR, filter + ": source " + shown(schema, source) + ": " + why};
   };
-  Statement select(db, sql_text("SELECT type, sql LIKE 'CREATE VIRTUAL%%' FROM \"%w\".sqlite_schema"
-                                " WHERE lower(name) = lower(%Q) AND type IN ('table', 'view')",
-                                schema.c_str(), source.table.c_str()));
-  if (!select.step()) {
+  SchemaRows tables(db, schema, "type IN ('table', 'view')");
+  if (!tables.find(source.table)) {
     throw refuse("no such table in this schema");
   }
-  if (select.text(0) != "table" || select.integer(1) != 0) {
+  if (tables.root_page() == 0) {
     throw refuse("expected an ordinary table, not a view or a virtual table");
   }
   const std::optional<ColumnInfo> column = column_info(db, schema, source);
@@ -120,9 +120,13 @@ SourceKey source_key(sqlite3* db, const std::string& filter, const std::string& 
 }
 
 uint64_t count_source(sqlite3* db, const std::string& schema, const SourceColumn& source) {
-  Statement count(db, sql_text(R"(SELECT count("%w") FROM "%w"."%w")", source.column.c_str(),
-                               schema.c_str(), source.table.c_str()));
-  return count.step() ? static_cast<uint64_t>(count.integer(0)) : 0;
+  Statement select(db, sql_text(R"(SELECT 1 FROM "%w"."%w" WHERE "%w" IS NOT NULL)", schema.c_str(),
+                                source.table.c_str(), source.column.c_str()));
+  uint64_t count = 0;  // not by count(), which an application may have replaced
+  while (select.step()) {
+    ++count;
+  }
+  return count;
 }
 
 void FilterSource::store(const Stored& stored) {
@@ -188,13 +192,10 @@ static std::optional<SourceColumn> parse_insert_trigger(std::string_view sql) {
 
 // As the insert trigger has it, else as it was given.
 SourceColumn FilterSource::column() const {
-  const std::string name = trigger("insert");
-  Statement select(db(), sql_text("SELECT tbl_name, sql FROM \"%w\".sqlite_schema"
-                                  " WHERE type = 'trigger' AND lower(name) = lower(%Q)",
-                                  store_.schema().c_str(), name.c_str()));
-  if (select.step()) {
-    if (std::optional<SourceColumn> source = parse_insert_trigger(select.text(1))) {
-      source->table = select.text(0);
+  SchemaRows rows(db(), store_.schema(), kTriggers);
+  if (rows.find(trigger("insert"))) {
+    if (std::optional<SourceColumn> source = parse_insert_trigger(rows.sql())) {
+      source->table = rows.table();
       return *source;
     }
   }
@@ -251,25 +252,37 @@ void FilterSource::create_triggers() {
           sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, filter, key, column));
 }
 
+std::vector<std::string> FilterSource::triggers() const {
+  std::vector<std::string> names;
+  for (const char* event : kEvents) {
+    names.push_back(trigger(event));
+  }
+  return names;
+}
+
 bool FilterSource::has_triggers() const {
-  Statement count(db(), sql_text("SELECT count(*) FROM \"%w\".sqlite_schema WHERE type = 'trigger'"
-                                 " AND lower(name) IN (lower(%Q), lower(%Q), lower(%Q))",
-                                 store_.schema().c_str(), trigger("insert").c_str(),
-                                 trigger("update").c_str(), trigger("delete").c_str()));
-  return count.step() && count.integer(0) == 3;
+  const std::vector<std::string> own = triggers();
+  size_t count = 0;
+  SchemaRows rows(db(), store_.schema(), kTriggers);
+  while (rows.next()) {
+    count += rows.is_named(own) ? 1 : 0;
+  }
+  return count == own.size();
 }
 
 std::string FilterSource::newer_trigger() const {
-  const std::string own = sql_text("lower(%Q), lower(%Q), lower(%Q)", trigger("insert").c_str(),
-                                   trigger("update").c_str(), trigger("delete").c_str());
-  Statement select(
-      db(), sql_text("SELECT name FROM \"%w\".sqlite_schema AS newer WHERE type = 'trigger'"
-                     " AND lower(tbl_name) = lower(%Q) AND lower(name) NOT IN (%s) AND rowid >"
-                     " (SELECT min(rowid) FROM \"%w\".sqlite_schema WHERE type = 'trigger'"
-                     " AND lower(name) IN (%s)) ORDER BY rowid LIMIT 1",
-                     store_.schema().c_str(), column().table.c_str(), own.c_str(),
-                     store_.schema().c_str(), own.c_str()));
-  return select.step() ? select.text(0) : std::string();
+  const std::string table = column().table;
+  const std::vector<std::string> own = triggers();
+  bool older = true;  // than all of ours
+  SchemaRows rows(db(), store_.schema(), kTriggers);
+  while (rows.next()) {
+    if (rows.is_named(own)) {
+      older = false;
+    } else if (!older && rows.is_of_table(table)) {
+      return rows.name();
+    }
+  }
+  return {};
 }
 
 void FilterSource::drop_triggers() {

@@ -20,6 +20,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "ext/filter/key_domain.hpp"
 #include "ext/sqlite/options.hpp"
@@ -73,6 +74,7 @@ class FilterSource {
   SourceColumn column() const;
   sqlite3* db() const noexcept { return store_.db(); }
   std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
+  std::vector<std::string> triggers() const;
 
   ShadowStore& store_;
   std::string key_;

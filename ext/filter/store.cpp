@@ -104,9 +104,11 @@ Status FilterStore::erase_items(uint64_t epoch) {
 Result<uint64_t> FilterStore::count_items() {
   uint64_t count = 0;
   CUCKOO_TRY(attempt([&]() -> Status {
-    Statement select(db(), sql_text(R"(SELECT count(*) FROM "%w"."%w_items")", schema().c_str(),
-                                    table().c_str()));
-    count = select.step() ? static_cast<uint64_t>(select.integer(0)) : 0;
+    Statement select(
+        db(), sql_text(R"(SELECT 1 FROM "%w"."%w_items")", schema().c_str(), table().c_str()));
+    while (select.step()) {
+      ++count;
+    }
     return {};
   }));
   return count;

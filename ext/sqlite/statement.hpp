@@ -9,6 +9,7 @@
 
 #include "ext/sqlite/api.hpp"
 #include "ext/sqlite/error.hpp"
+#include "ext/sqlite/own_limits.hpp"
 
 namespace cuckoo {
 
@@ -31,6 +32,7 @@ class Statement {
   Statement() noexcept = default;
   // Kept for long (PERSISTENT) and never a virtual table's (NO_VTAB). Throws SqlError.
   Statement(sqlite3* db, const std::string& sql) {
+    const OwnLimits own_limits(db);
     const int code = sqlite3_prepare_v3(db, sql.c_str(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT | SQLITE_PREPARE_NO_VTAB,
                                         &statement_, nullptr);
@@ -38,9 +40,11 @@ class Statement {
       throw SqlError(code, sqlite3_errmsg(db));
     }
   }
-  Statement(Statement&& other) noexcept : statement_(std::exchange(other.statement_, nullptr)) {}
+  Statement(Statement&& other) noexcept
+      : statement_(std::exchange(other.statement_, nullptr)), has_row_(other.has_row_) {}
   Statement& operator=(Statement&& other) noexcept {
     std::swap(statement_, other.statement_);
+    std::swap(has_row_, other.has_row_);
     return *this;
   }
   Statement(const Statement&) = delete;
@@ -73,20 +77,22 @@ class Statement {
 
   // True: a row. Throws SqlError with SQLite's text.
   bool step() {
-    const int code = sqlite3_step(statement_);
-    if (code == SQLITE_ROW) {
-      return true;
+    int code = sqlite3_step(statement_);
+    if (code != SQLITE_ROW && code != SQLITE_DONE) [[unlikely]] {
+      code = step_again(code);
     }
-    if (code != SQLITE_DONE) {
+    has_row_ = code == SQLITE_ROW;
+    if (code != SQLITE_ROW && code != SQLITE_DONE) [[unlikely]] {
       raise(code);
     }
-    return false;
+    return has_row_;
   }
   // What was bound is forgotten, too: a tracing application would show it. sqlite3_reset() only
   // repeats what step() threw.
   void reset() noexcept {
     sqlite3_reset(statement_);
     sqlite3_clear_bindings(statement_);
+    has_row_ = false;
   }
   void run() {
     Reset resetting{*this};
@@ -129,6 +135,19 @@ class Statement {
   };
 
  private:
+  // The first step prepares the statement anew where the schema has changed, under limits that the
+  // application may have lowered since the constructor. Steps again where that may be the reason.
+  [[gnu::noinline]] int step_again(int code) const noexcept {
+    if (has_row_ || (code & 0xFF) != SQLITE_ERROR) {
+      return code;
+    }
+    const OwnLimits own_limits(sqlite3_db_handle(statement_));
+    if (!own_limits.raised()) {
+      return code;
+    }
+    sqlite3_reset(statement_);
+    return sqlite3_step(statement_);
+  }
   // Out of line of what is called once a row.
   [[noreturn, gnu::noinline]] void raise(int code) const {
     sqlite3* db = sqlite3_db_handle(statement_);
@@ -145,10 +164,12 @@ class Statement {
   }
 
   sqlite3_stmt* statement_ = nullptr;
+  bool has_row_ = false;  // the last step() gave one
 };
 
 // Runs SQL once. Throws SqlError.
 inline void execute(sqlite3* db, const std::string& sql) {
+  const OwnLimits own_limits(db);
   char* message = nullptr;
   const int code = sqlite3_exec(db, sql.c_str(), nullptr, nullptr, &message);
   if (code != SQLITE_OK) {

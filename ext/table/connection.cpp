@@ -6,6 +6,7 @@
 
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/options.hpp"
+#include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/shadow_tables.hpp"
 
@@ -197,18 +198,16 @@ void Connection::refuse_kind(const std::string& name, const char* kinds) {
 
 std::vector<std::string> Connection::tables_of(std::span<const char* const> modules,
                                                const std::string& schema) const {
-  std::string condition;
-  for (const char* module : modules) {
-    condition += sql_text("%s sql LIKE 'CREATE VIRTUAL TABLE%%%s%%'",
-                          condition.empty() ? "" : " OR", module);
-  }
   std::vector<std::string> names;
-  Statement select(db_, sql_text("SELECT name FROM \"%w\".sqlite_schema WHERE type = 'table'"
-                                 " AND (%s) ORDER BY name",
-                                 schema.c_str(), condition.c_str()));
-  while (select.step()) {
-    names.push_back(select.text(0));
+  SchemaRows tables(db_, schema, "type = 'table' AND rootpage = 0");
+  while (tables.next()) {
+    const std::string sql = lower(tables.sql());
+    if (std::any_of(modules.begin(), modules.end(),
+                    [&sql](const char* module) { return sql.find(module) != std::string::npos; })) {
+      names.push_back(tables.name());
+    }
   }
+  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "ext/sqlite/schema_rows.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -66,11 +67,8 @@ void LiveTable::retire() noexcept {
 
 // Tables that exchanged names did not exchange their pages. 0: there is no such table.
 int64_t LiveTable::root_page() const {
-  Statement select(store_.db(),
-                   sql_text("SELECT rootpage FROM \"%w\".sqlite_schema"
-                            " WHERE type = 'table' AND lower(name) = lower('%q_config')",
-                            schema().c_str(), table().c_str()));
-  return select.step() ? select.integer(0) : 0;
+  SchemaRows tables(store_.db(), schema(), "type = 'table'");
+  return tables.find(table() + "_config") ? tables.root_page() : 0;
 }
 
 void LiveTable::look_for_name() const {

@@ -94,7 +94,7 @@ void ShadowStore::erase_option(const std::string& key) {
 
 std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
   Statement select(db_, sql_text("SELECT key, value FROM \"%w\".\"%w_config\""
-                                 " WHERE key NOT LIKE 'record%%'",
+                                 " WHERE key < 'record' OR key >= 'recore'",
                                  schema_.c_str(), table_.c_str()));
   std::map<std::string, OptionValue> options;
   while (select.step()) {

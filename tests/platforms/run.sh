@@ -10,8 +10,8 @@
 #   newest     the newest SQLite that an npm package brings as source, library and shell
 #   portable   CUCKOO_PORTABLE: what the packages hold; it must need nothing but an old libc
 #
-# --quick: of newest the sql/ scripts, the documents' examples and the tests of loading, of portable the
-# module's needs and a first use, of the others the build of the module.
+# --quick: of newest the sql/ scripts, the documents' examples and the tests of loading and limits, of
+# portable the module's needs and a first use, of the others the build of the module.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
@@ -94,11 +94,11 @@ arm64() {
     -E "LD_LIBRARY_PATH=$(library_path arm64 aarch64-linux-gnu)"
 }
 
-# Loading depends on what SQLite reads for which statement: this machine's tests with that library.
-load_tests() {  # load_tests build-folder folder-of-libsqlite3.so
+# What depends on how SQLite prepares statements: this machine's tests, with that library.
+statement_tests() {  # statement_tests build-folder folder-of-libsqlite3.so
   cmake --build "$1" --target ext_tests >/dev/null
   ln -sf libsqlite3.so "$2/libsqlite3.so.0"  # the name that the tests were linked with
-  LD_LIBRARY_PATH=$2 "$1/tests/ext_tests" --gtest_brief=1 --gtest_filter='*Load*:*TwoLibraries*'
+  LD_LIBRARY_PATH=$2 "$1/tests/ext_tests" --gtest_brief=1 --gtest_filter='*Load*:*TwoLibraries*:*OwnLimit*'
 }
 
 newest() {
@@ -124,7 +124,7 @@ newest() {
     module=$(here_module)
     tests/sql/run_scripts.sh "$PWD/$directory/sqlite3" "$module"
     tests/sql/readme_test.sh "$PWD/$directory/sqlite3" "$module"
-    load_tests "$(dirname "$module")" "$directory"
+    statement_tests "$(dirname "$module")" "$directory"
     return
   fi
   build_and_test newest -DSQLite3_INCLUDE_DIR="$sources" \

@@ -1,0 +1,58 @@
+// Rows of sqlite_schema, in the order in which SQLite made them.
+//
+// Names are compared here, not in SQL: an application may have replaced lower(), LIKE and NOCASE by
+// functions of its own, and what we find must not depend on them. So `condition` uses operators
+// alone: "type = 'trigger'".
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ext/sqlite/api.hpp"
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+
+class SchemaRows {
+ public:
+  SchemaRows(sqlite3* db, const std::string& schema, const char* condition)
+      : select_(db, sql_text("SELECT name, tbl_name, sql, rootpage FROM \"%w\".sqlite_schema"
+                             " WHERE %s ORDER BY rowid",
+                             schema.c_str(), condition)) {}
+
+  bool next() { return select_.step(); }
+  // Moves on to the row of that name. False: there is none.
+  bool find(const std::string& name) {
+    while (next()) {
+      if (is_named(name)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool is_named(const std::string& name) const { return equals(kName, name); }
+  bool is_named(const std::vector<std::string>& names) const {
+    return std::any_of(names.begin(), names.end(),
+                       [this](const std::string& name) { return is_named(name); });
+  }
+  bool is_of_table(const std::string& table) const { return equals(kTable, table); }
+  std::string name() const { return select_.text(kName); }
+  std::string table() const { return select_.text(kTable); }
+  std::string sql() const { return select_.text(kSql); }
+  // 0: a view, a trigger or a virtual table.
+  int64_t root_page() const noexcept { return select_.integer(kRootPage); }
+
+ private:
+  enum : int { kName, kTable, kSql, kRootPage };
+
+  bool equals(int column, const std::string& text) const {
+    return sqlite3_stricmp(select_.text(column).c_str(), text.c_str()) == 0;
+  }
+
+  Statement select_;
+};
+
+}  // namespace cuckoo
