@@ -79,8 +79,8 @@ class Registration {
 std::optional<bool> can_call(sqlite3* db, const char* call);
 
 // Makes SQLite read the schema again when it next needs it; reads nothing itself. SQLite marks a
-// module's shadow tables, which defensive mode protects, when it reads the schema. If the schema was
-// read before the module is there (by the application, or by SELECT load_extension() from 3.49 on),
+// module's shadow tables, which defensive mode protects, when it reads the schema. If it was read
+// before the module is there (by the application, or by SELECT load_extension() from 3.49 on),
 // none is marked until its table is first used. Preparing the PRAGMA is enough, and running it
 // would show in a trace.
 //
