@@ -376,6 +376,13 @@ uint64_t BloomFilter::united_items(uint64_t a, uint64_t b, uint64_t capacity) co
   return certain ? least : std::min(least, std::max(larger, capacity));
 }
 
+uint64_t BloomFilter::most_items() const noexcept {
+  if (geometry_.counting()) {  // each item raised one counter at least
+    return kFullCounter * occupied_ + overflow_.items();
+  }
+  return static_cast<uint64_t>(std::ceil(keys_for_cells(geometry_, cells_)));
+}
+
 double BloomFilter::load_factor() const noexcept {
   return static_cast<double>(occupied_) / static_cast<double>(cells_);
 }

@@ -135,6 +135,7 @@ class CuckooFilter final : public Filter {
   bool could_outgrow(uint64_t, uint64_t adds, uint64_t capacity) const noexcept override {
     return entries() + adds > capacity;
   }
+  uint64_t most_items() const noexcept override { return occupied_ + overflow_.items(); }
   uint64_t united_items(uint64_t a, uint64_t b, uint64_t) const noexcept override { return a + b; }
 
   // One occurrence's share of the digest (I5).

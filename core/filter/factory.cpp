@@ -1,10 +1,12 @@
 #include "core/filter/factory.hpp"
 
+#include <cmath>
 #include <string>
 
 #include "core/filter/bloom_filter.hpp"
 #include "core/filter/bloom_sizing.hpp"
 #include "core/filter/cuckoo_filter.hpp"
+#include "core/filter/legacy_bloom.hpp"
 #include "core/filter/sizing.hpp"
 
 namespace cuckoo {
@@ -47,7 +49,43 @@ Result<std::unique_ptr<Filter>> make_cuckoo(const GeometryWords& words, uint32_t
   return std::unique_ptr<Filter>(std::make_unique<CuckooFilter>(geometry));
 }
 
+Status check_rate(const FilterSpec& spec) {
+  if (traits_of(spec.kind).pairs) {
+    return is_legacy_rate(spec.rate) ? Status()
+                                     : invalid("a false positive rate of " + short_text(spec.rate) +
+                                               ", expected 2^-1022 or more and less than 1");
+  }
+  return spec.rate >= kMinRate && spec.rate <= kMaxRate  // a NaN is not
+             ? Status()
+             : invalid("a false positive rate of " + short_text(spec.rate) +
+                       ", expected 2^-30 to 0.25");
+}
+
 }  // namespace
+
+Status check_spec(const FilterSpec& spec) {
+  if (!is_kind(spec.kind)) {
+    return invalid("a filter of kind " + std::to_string(static_cast<int>(spec.kind)) +
+                   ", expected 1 to " + std::to_string(static_cast<int>(kFilterKinds.back())));
+  }
+  const bool cuckoo = traits_of(spec.kind).own_size == OwnSize::kFingerprintBits;
+  if (spec.fingerprint_bits != 0 &&
+      (!cuckoo || spec.fingerprint_bits < 4 || spec.fingerprint_bits > 32)) {
+    return invalid(std::to_string(spec.fingerprint_bits) + " fingerprint bits, expected " +
+                   (cuckoo ? "0 or 4 to 32" : "0 in a Bloom filter"));
+  }
+  const bool has_bits = spec.bits_per_key != 0 || std::signbit(spec.bits_per_key);  // -0 is no 0
+  if (has_bits &&
+      (cuckoo || !(spec.bits_per_key >= kMinBitsPerKey && spec.bits_per_key <= kMaxBitsPerKey))) {
+    return invalid(short_text(spec.bits_per_key) + " bits per key, expected " +
+                   (cuckoo ? "0 in a cuckoo filter" : "0 or 1 to 128"));
+  }
+  if (spec.hashes > (cuckoo ? 0 : kMaxBloomHashes)) {
+    return invalid(std::to_string(spec.hashes) + " hashes, expected " +
+                   (cuckoo ? "0 in a cuckoo filter" : "0 to 64"));
+  }
+  return spec.has_own_size() ? Status() : check_rate(spec);
+}
 
 Result<std::unique_ptr<Filter>> make_filter(const FilterSpec& spec, uint64_t capacity,
                                             uint32_t page_bytes) {

@@ -180,6 +180,10 @@ class Filter {
   std::optional<uint64_t> counted_items() const noexcept {
     return traits().slot_per_item ? std::optional(occupied_ + overflow_.items()) : std::nullopt;
   }
+  // The most items that its cells and its overflow table allow, whatever an image claims: those it
+  // holds where it counts them, 15 a counter, and of bits the number of keys at which the last of
+  // them is set, on average.
+  virtual uint64_t most_items() const noexcept = 0;
   // Has it no room for one key more? It was made for `capacity` keys and took `items`, of which
   // `unfolded` are not in its pages yet. Copies take room where each item takes a slot; elsewhere
   // they don't, so items above the capacity are no proof, and the cells are asked. So `capacity`

@@ -4,9 +4,11 @@
 #include <bit>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "core/base/bytes.hpp"
+#include "core/filter/sizing.hpp"
 
 namespace cuckoo {
 namespace {
@@ -66,6 +68,10 @@ const BloomFilter& pairs_of(const Filter& filter) noexcept {
   return static_cast<const BloomFilter&>(filter);
 }
 
+bool is_legacy_rate(double rate) noexcept {
+  return rate >= std::numeric_limits<double>::min() && rate < 1;
+}
+
 bool looks_like_legacy_file(std::span<const std::byte> bytes) noexcept {
   return bytes.size() >= 4 && load_le<uint32_t>(bytes.data()) == kMagic;
 }
@@ -96,9 +102,9 @@ Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t
   if (file.capacity == 0) {
     return corrupt("legacy filter file is for 0 keys, expected at least 1");
   }
-  if (!(file.rate > 0 && file.rate < 1)) {  // a NaN fails too
-    return corrupt("legacy filter file has the rate " + std::to_string(file.rate) +
-                   ", expected more than 0 and less than 1");
+  if (!is_legacy_rate(file.rate)) {
+    return corrupt("legacy filter file has the rate " + short_text(file.rate) +
+                   ", expected 2^-1022 or more and less than 1");
   }
   auto filter = std::make_unique<BloomFilter>(geometry);
   const std::byte* from = bytes.data() + kHeaderBytes;
@@ -116,6 +122,7 @@ Result<LegacyFile> decode_legacy_file(std::span<const std::byte> bytes, uint32_t
   }
   filter->pages().complete();
   filter->set_occupied(used);
+  file.items = std::min(file.items, filter->most_items());
   file.filter = std::move(filter);
   return file;
 }
@@ -133,9 +140,11 @@ Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file) {
   const Filter& filter = *file.filter;
   CUCKOO_TRY(check_field("n", file.capacity, 1));
   CUCKOO_TRY(check_field("count", file.items, 0));
-  if (!(file.rate > 0)) {
-    return invalid("the legacy file's rate would be " + std::to_string(file.rate) +
-                   ", expected more than 0");
+  const double below_one = std::nextafter(1.0, 0.0);  // a hopeless filter's rate rounds to 1
+  const double rate = std::min(file.rate, below_one);
+  if (!is_legacy_rate(rate)) {
+    return invalid("the legacy file's rate would be " + short_text(rate) +
+                   ", expected 2^-1022 or more");
   }
   const GeometryWords words = filter.words();
   std::vector<std::byte> bytes(kHeaderBytes + words.size / 8);
@@ -146,8 +155,7 @@ Result<std::vector<std::byte>> encode_legacy_file(const LegacyFile& file) {
   set_field(kSeedAt, file.seed);
   set_field(kCountAt, file.items);
   set_field(kCapacityAt, file.capacity);
-  const double below_one = std::nextafter(1.0, 0.0);  // a hopeless filter's rate rounds to 1
-  store_le(bytes.data() + kRateAt, bits_of(std::min(file.rate, below_one)));
+  store_le(bytes.data() + kRateAt, bits_of(rate));
   set_field(kBitsAt, words.size);
   set_field(kHashesAt, words.shape);
   set_field(kSizeAt, words.size / 8);

@@ -6,9 +6,9 @@
 //   offset  bytes
 //        0      4   magic 0x01464C42
 //        4      4   seed
-//        8      4   count: keys added
+//        8      4   count: keys added; one that was added twice may count twice
 //       12      4   n: keys it is meant for, at least 1
-//       16      8   p: the rate asked for, IEEE 754, 0 < p < 1
+//       16      8   p: the rate asked for, IEEE 754, 2^-1022 <= p < 1
 //       24      4   m: bits, a multiple of 64
 //       28      4   k: hashes, 1 … 64
 //       32     24   reserved: written 0, ignored
@@ -41,9 +41,12 @@ HashPair legacy_hash(std::span<const std::byte> bytes, uint32_t seed) noexcept;
 BloomFilter& pairs_of(Filter& filter) noexcept;
 const BloomFilter& pairs_of(const Filter& filter) noexcept;
 
+// The rates that a file may have; none is subnormal. NaN: false.
+bool is_legacy_rate(double rate) noexcept;
+
 struct LegacyFile {
   uint32_t seed = 0;
-  uint64_t items = 0;              // count
+  uint64_t items = 0;              // count; decoded: no more than the filter's most_items()
   uint64_t capacity = 1;           // n
   double rate = 0;                 // p
   std::unique_ptr<Filter> filter;  // FilterKind::kLegacyBloom, all pages in memory when decoded

@@ -2,10 +2,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "core/filter/sizing.hpp"
+#include "core/stored/record.hpp"
 
 namespace cuckoo {
+
+Status FilterOptions::check() const {
+  CUCKOO_TRY(check_spec(spec));
+  CUCKOO_TRY(check_capacity(capacity));
+  if (generations < 1 || generations > kMaxGenerations) {
+    return invalid(std::to_string(generations) + " generations, expected 1 to 64");
+  }
+  if (unique && generations > 1) {
+    return invalid("unique = on, and several generations");
+  }
+  if (width != HashWidth::k47Bits && width != HashWidth::k63Bits) {
+    return invalid(std::to_string(static_cast<int>(width)) + " bits of a hash, expected 47 or 63");
+  }
+  if (!is_page_size(page_bytes)) {
+    return invalid("pages of " + std::to_string(page_bytes) + " bytes");
+  }
+  if (traits_of(spec.kind).pairs && (growth || generations > 1 || seed > UINT32_MAX)) {
+    return invalid("hash = murmur2 with growth, several generations or a seed above 2^32 - 1");
+  }
+  return {};
+}
 
 FilterSpec FilterOptions::generation_spec() const noexcept {
   FilterSpec one = spec;

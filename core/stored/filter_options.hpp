@@ -17,7 +17,7 @@ struct FilterOptions {
   FilterSpec spec;
   uint64_t capacity = 1000;  // 1 … 2^40
   bool growth = true;
-  uint64_t generations = 1;  // 1 … 64; the rate is of all together
+  uint64_t generations = 1;  // 1 … kMaxGenerations; the rate is of all together
   bool unique = false;       // a hash counts once, however often the log has it
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
@@ -29,6 +29,9 @@ struct FilterOptions {
   bool counts_copies() const noexcept { return multiset() && !unique; }
   // The longest row of pages or log.
   size_t row_bytes() const noexcept { return size_t{page_bytes} + kPageCrcBytes; }
+  // What CREATE lets through, and so all that a table may store. kInvalid; the text names what it
+  // is of.
+  Status check() const;
   // Of one generation: false positives of N independent ones add up to the rate asked.
   FilterSpec generation_spec() const noexcept;
   // An empty filter of one generation, for so many keys.

@@ -197,6 +197,11 @@ Status check_items(const ImageHeader& header, const Filter& filter) {
     return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(*held) +
                    ", as its buckets and overflow entries hold");
   }
+  // Keys that wait in a log beside the filter count too, up to its capacity.
+  if (const uint64_t most = std::max(filter.most_items(), header.capacity); header.items > most) {
+    return corrupt("image of " + grouped(header.items) + " items, expected at most " +
+                   grouped(most) + " in " + grouped(filter.bits()) + " bits");
+  }
   return {};
 }
 

@@ -52,45 +52,15 @@ std::string exact(double number) {
 
 bool is_zero(double number) noexcept { return bits_of(number) == 0; }  // not -0
 
-Status check_rate(const FilterSpec& spec) {
-  if (spec.has_own_size()) {
-    return is_zero(spec.rate) ? Status()
-                              : corrupt("image for a false positive rate of " + exact(spec.rate) +
-                                        " and a size of its own, expected one of the two");
+Status check_spec_of_image(const FilterSpec& spec) {
+  if (Status status = check_spec(spec); !status.ok()) {
+    return corrupt((is_kind(spec.kind) ? "image for " : "image of ") + status.error().message);
   }
-  if (traits_of(spec.kind).pairs) {  // its files know no bounds
-    return spec.rate > 0 && spec.rate < 1 ? Status()
-                                          : corrupt("image for a false positive rate of " +
-                                                    exact(spec.rate) + ", expected 0 to 1");
+  if (spec.has_own_size() && !is_zero(spec.rate)) {
+    return corrupt("image for a false positive rate of " + exact(spec.rate) +
+                   " and a size of its own, expected one of the two");
   }
-  return spec.rate >= kMinBloomRate && spec.rate <= kMaxRate
-             ? Status()
-             : corrupt("image for a false positive rate of " + exact(spec.rate) +
-                       ", expected 2^-36 to 0.25");
-}
-
-Status check_spec(const FilterSpec& spec) {
-  if (!is_kind(spec.kind)) {
-    constexpr int kLast = static_cast<int>(kFilterKinds.back());
-    return corrupt("image of a filter of kind " + std::to_string(static_cast<int>(spec.kind)) +
-                   ", expected 1 to " + std::to_string(kLast));
-  }
-  const bool cuckoo = traits_of(spec.kind).own_size == OwnSize::kFingerprintBits;
-  if (spec.fingerprint_bits != 0 &&
-      (!cuckoo || spec.fingerprint_bits < 4 || spec.fingerprint_bits > 32)) {
-    return corrupt("image for " + grouped(spec.fingerprint_bits) + " fingerprint bits, expected " +
-                   (cuckoo ? "0 or 4 to 32" : "0 in a Bloom filter"));
-  }
-  if (!is_zero(spec.bits_per_key) &&
-      (cuckoo || !(spec.bits_per_key >= 1 && spec.bits_per_key <= 128))) {
-    return corrupt("image for " + exact(spec.bits_per_key) + " bits per key, expected " +
-                   (cuckoo ? "0 in a cuckoo filter" : "0 or 1 to 128"));
-  }
-  if (spec.hashes > (cuckoo ? 0U : 64U)) {
-    return corrupt("image for " + grouped(spec.hashes) + " hashes, expected " +
-                   (cuckoo ? "0 in a cuckoo filter" : "0 to 64"));
-  }
-  return check_rate(spec);
+  return {};
 }
 
 Status check_mark(const ImageHeader& header) {
@@ -204,7 +174,7 @@ std::string grouped(uint64_t number) {
 
 // What doesn't need the bytes behind the header.
 Status check_image_header(const ImageHeader& header, const CellLayout& layout) {
-  CUCKOO_TRY(check_spec(header.spec));
+  CUCKOO_TRY(check_spec_of_image(header.spec));
   if (header.version < kOldestImageVersion || header.version > kImageVersion) {
     return corrupt("image of format " + std::to_string(header.version) + ", expected 1 to 3");
   }
@@ -302,7 +272,7 @@ Result<ImageSections> parse_image_header(std::span<const std::byte> bytes) {
     return corrupt("image with flags " + std::to_string(flags) + ", expected 0 or 1");
   }
   CUCKOO_TRY(read_mark(bytes, sections.header));
-  CUCKOO_TRY(check_spec(sections.header.spec));  // so that the kind is one
+  CUCKOO_TRY(check_spec_of_image(sections.header.spec));  // so that the kind is one
   CUCKOO_ASSIGN_OR_RETURN(sections.layout,
                           cell_layout(sections.header.spec.kind, sections.header.geometry));
   CUCKOO_TRY(check_image_header(sections.header, sections.layout));

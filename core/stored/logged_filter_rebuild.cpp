@@ -223,7 +223,8 @@ Status LoggedFilter::replace_contents(const FilterOptions& options, FilterConten
   if (options_.growth && contents.hashes != nullptr) {
     CUCKOO_TRY(write_hashes(contents, next, nullptr));
   } else {
-    next.hashless = options_.growth && contents.items > 0 ? 1 : 0;
+    // Cells may be in use without an item: removes of keys that only seemed to be present.
+    next.hashless = options_.growth && (contents.items > 0 || filter.occupied() > 0) ? 1 : 0;
     next.start_items = next.fold_items = contents.items;
   }
   next.cells_digest = filter.digest();

@@ -252,6 +252,9 @@ void LiveFilter::import(std::span<const std::byte> image) {
                                      describe(mine.spec.kind) + "; make a table like the image");
   }
   throw_if(table(), check_keys("import", incoming));
+  if (const Status status = incoming.options.check(); !status.ok()) {
+    throw SqlError(SQLITE_ERROR, table() + ": import: the image is for " + status.error().message);
+  }
   check_hashes(incoming);
   take_pages_of(mine.page_bytes, incoming.contents);
   HashCollection once(incoming.options.width);

@@ -1,7 +1,6 @@
 #include "ext/filter/options.hpp"
 
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "core/base/bytes.hpp"
@@ -304,6 +303,7 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
 // --- stored --------------------------------------------------------------------------------------
 
 void store_options(ShadowStore& store, const FilterOptions& options) {
+  throw_if(store.table(), options.check());  // what is stored can be read
   for (const char* key : {"fpr", "fingerprint_bits", "bits_per_key", "hashes"}) {
     store.erase_option(key);
   }
@@ -353,9 +353,8 @@ FilterSpec stored_spec(const StoredOptions& stored) {
       spec.hashes = static_cast<uint32_t>(stored.whole("hashes", 1, kMaxBloomHashes));
     }
   } else {
-    const bool legacy = traits_of(spec.kind).pairs;  // as its file had it
-    spec.rate = stored.number("fpr", legacy ? std::numeric_limits<double>::min() : kMinRate,
-                              legacy ? 1 : kMaxRate);
+    spec.rate = stored.number("fpr", 0, 1);
+    stored.expect(check_spec(spec).ok(), "fpr");
   }
   const OwnSize own_size = traits_of(spec.kind).own_size;
   stored.expect(spec.fingerprint_bits == 0 || own_size == OwnSize::kFingerprintBits,
@@ -389,8 +388,10 @@ FilterOptions stored_options(ShadowStore& store) {
   options.page_bytes =
       static_cast<uint32_t>(stored.whole("page_bytes", kPageStepBytes, kPageBytes));
   stored.expect(is_page_size(options.page_bytes), "page_bytes");
-  const bool legacy = traits_of(options.spec.kind).pairs;
-  stored.expect(!legacy || (!options.growth && options.generations == 1), "growth");
+  if (const Status status = options.check(); !status.ok()) {
+    throw SqlError(SQLITE_CORRUPT_VTAB, store.table() + ": corrupt: \"" + store.table() +
+                                            "_config\" has options for " + status.error().message);
+  }
   options.digest = digest_of(options);
   return options;
 }

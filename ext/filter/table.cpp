@@ -230,8 +230,10 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
   int plan = (info->colUsed & ~kKeyBit) == 0 ? kCountPlan : kRefuseListPlan;
   int probe = -1;       // the constraint that gives the key
   bool others = false;  // is it compared by another collation, too?
+  bool limited = false;
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
+    limited = limited || constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT;
     if (constraint.iColumn != kKeyColumn || !is_comparison(constraint.op)) {
       continue;  // LIMIT and OFFSET come with column 0, too
     }
@@ -254,7 +256,7 @@ bool FilterTable::best_index(sqlite3_index_info* info) {
   if (plan == kProbePlan && others && collation_ != Collation::kBinary) {
     plan = kBinaryProbePlan;  // SQLite compares what was asked for, not what is stored
   }
-  info->idxNum = plan;
+  info->idxNum = plan == kCountPlan && limited ? kSomeRowsPlan : plan;
   if (probe >= 0) {
     info->aConstraintUsage[probe].argvIndex = 1;
     info->aConstraintUsage[probe].omit = 1;

@@ -30,6 +30,7 @@ class FilterTable : public StoredTable<LiveFilter> {
     kRefuseListPlan = 2,       // would have to list keys
     kRefuseCollationPlan = 3,  // compares by another collation than the key's and BINARY
     kBinaryProbePlan = 4,      // as kProbePlan, but compared by BINARY, where the key's is another
+    kSomeRowsPlan = 5,         // as kCountPlan, under a LIMIT (EXISTS has one): it need not end
   };
 
   FilterTable(const ModuleArguments& arguments, FilterModule module);
@@ -142,6 +143,7 @@ class FilterTable::Cursor {
 
  private:
   [[noreturn]] void refuse_to_list() const;
+  [[noreturn]] void refuse_to_count(uint64_t items) const;
   void probe_any(sqlite3_value* value);
   void filter_other(int plan, sqlite3_value** values);
 

@@ -298,12 +298,14 @@ TEST(LegacyFile, refuses_a_damaged_header_and_says_why) {
     EXPECT_NE(error(bytes).find("bytes and says 16 follow"), std::string::npos);
   }
   for (const double rate : {0.0, 1.0, -0.5, 2.0, std::numeric_limits<double>::infinity(),
-                            std::numeric_limits<double>::quiet_NaN()}) {
-    EXPECT_NE(error(with_rate(rate)).find("expected more than 0 and less than 1"),
+                            std::numeric_limits<double>::quiet_NaN(), 1e-320,
+                            std::numeric_limits<double>::denorm_min()}) {
+    EXPECT_NE(error(with_rate(rate)).find("expected 2^-1022 or more and less than 1"),
               std::string::npos)
         << rate;
   }
   EXPECT_EQ(error(with_rate(0.999)), "no error");
+  EXPECT_EQ(error(with_rate(std::numeric_limits<double>::min())), "no error");
 }
 
 TEST(LegacyFile, any_bytes_are_refused_or_sound) {
@@ -334,7 +336,7 @@ TEST(LegacyFile, refuses_to_write_what_does_not_fit) {
     EXPECT_TRUE(bytes.ok() || bytes.error().code == ErrorCode::kInvalid);
     return bytes.ok() ? "no error" : bytes.error().message;
   };
-  EXPECT_EQ(error(), "the legacy file's rate would be 0.000000, expected more than 0");
+  EXPECT_EQ(error(), "the legacy file's rate would be 0, expected 2^-1022 or more");
   file.rate = 1;  // of a hopeless filter: stored as a little less, so that it can be read
   EXPECT_TRUE(decode_legacy_file(encoded(file), 64).ok());
   file.capacity = uint64_t{1} << 32;

@@ -175,6 +175,12 @@ TEST(FilterImageDamage, numbers_that_do_not_fit_together_are_refused) {
       {"flag 0", "cuckoo_hashes", 19, 0, "image without hashes that counts 30"},
       {"flag 1", "cuckoo", 19, 1, ""},  // an image of no hashes, but with items
       {"rate and bits", "cuckoo_bits", 24, bits_of(0.01), "expected one of the two"},
+      {"tiny rate", "bloom", 24, bits_of(0x1p-33), "expected 2^-30 to 0.25"},
+      {"subnormal rate", "legacy", 24, bits_of(1e-320), "expected 2^-1022 or more"},
+      {"items", "bloom", 80, uint64_t{1} << 40, "items, expected at most"},
+      {"items", "blocked", 80, uint64_t{1} << 40, "items, expected at most"},
+      {"items", "legacy", 80, uint64_t{1} << 40, "items, expected at most"},
+      {"items", "counting", 80, uint64_t{1} << 40, "items, expected at most"},
       {"no buckets", "cuckoo", 56, 0, "filter of 0 buckets"},
       {"more buckets", "cuckoo", 56, 1000, "bytes of cells, expected"},
       {"huge", "cuckoo", 56, uint64_t{1} << 40, "bytes of cells, expected"},
