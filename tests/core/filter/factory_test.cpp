@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "core/filter/bloom_filter.hpp"
 #include "core/filter/bucket.hpp"
@@ -245,6 +246,52 @@ TEST(FilterFactory, giants_are_made_without_their_pages) {
     ASSERT_TRUE(made.ok()) << name_of(kind) << ": " << made.error().message;
     expect_sound(*made.value());
     EXPECT_LT(made.value()->pages().memory_bytes(), size_t{100} << 20);
+  }
+}
+
+std::string spec_refusal(const FilterSpec& spec) {
+  const Status status = check_spec(spec);
+  return status.ok() ? "none" : status.error().message;
+}
+
+TEST(FilterSpec, rates_are_those_that_a_table_can_keep) {
+  constexpr double kSubnormal = 1e-320;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const FilterKind kind : kFilterKinds) {
+    const bool legacy = kind == FilterKind::kLegacyBloom;
+    for (const double rate : {kMinRate, 0.001, kMaxRate}) {
+      EXPECT_EQ(spec_refusal({kind, rate}), "none");
+    }
+    for (const double rate : {0.0, -0.1, kSubnormal, 1.0, nan}) {
+      EXPECT_NE(spec_refusal({kind, rate}).find("a false positive rate of"), std::string::npos);
+    }
+    // A legacy file knows no bounds but those.
+    for (const double rate : {std::numeric_limits<double>::min(), kMinRate / 1.01, 0.26, 0.999}) {
+      EXPECT_EQ(spec_refusal({kind, rate}) == "none", legacy) << rate;
+    }
+  }
+}
+
+TEST(FilterSpec, sizes_are_those_of_the_kind) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(spec_refusal({FilterKind::kCuckoo, 0, 4}), "none");
+  EXPECT_EQ(spec_refusal({FilterKind::kCuckoo, 0, 32}), "none");
+  EXPECT_EQ(spec_refusal({FilterKind::kBloom, 0, 0, 1, 64}), "none");
+  EXPECT_EQ(spec_refusal({FilterKind::kBloom, 0, 0, 128}), "none");
+  for (const FilterSpec& spec : {FilterSpec{FilterKind::kCuckoo, 0, 3},
+                                 {FilterKind::kCuckoo, 0, 33},
+                                 {FilterKind::kCuckoo, 0, 8, -0.0},
+                                 {FilterKind::kCuckoo, 0.01, 0, 8},
+                                 {FilterKind::kCuckoo, 0.01, 0, 0, 1},
+                                 {FilterKind::kBloom, 0, 8},
+                                 {FilterKind::kBloom, 0, 0, 0.99},
+                                 {FilterKind::kBloom, 0, 0, 128.1},
+                                 {FilterKind::kBloom, 0, 0, nan},
+                                 {FilterKind::kBloom, 0.01, 0, -0.0},
+                                 {FilterKind::kBloom, 0, 0, 8, 65},
+                                 {static_cast<FilterKind>(0), 0.01},
+                                 {static_cast<FilterKind>(6), 0.01}}) {
+    EXPECT_NE(spec_refusal(spec), "none") << static_cast<int>(spec.kind);
   }
 }
 

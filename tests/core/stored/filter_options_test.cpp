@@ -51,5 +51,38 @@ TEST(FilterOptions, make_an_empty_filter_of_their_kind) {
   EXPECT_FALSE(options.make_filter_for(1000).ok());
 }
 
+TEST(FilterOptions, that_no_table_may_have_are_refused) {
+  const auto refusal = [](void (*change)(FilterOptions&)) {
+    FilterOptions options;
+    EXPECT_TRUE(options.check().ok());
+    change(options);
+    const Status status = options.check();
+    EXPECT_TRUE(status.ok() || status.error().code == ErrorCode::kInvalid);
+    return status.ok() ? std::string("none") : status.error().message;
+  };
+  using Options = FilterOptions;
+  EXPECT_NE(refusal([](Options& o) { o.capacity = 0; }).find("capacity"), std::string::npos);
+  EXPECT_NE(refusal([](Options& o) { o.capacity = kMaxCapacity + 1; }), "none");
+  EXPECT_NE(refusal([](Options& o) { o.generations = 0; }), "none");
+  EXPECT_EQ(refusal([](Options& o) { o.generations = 65; }), "65 generations, expected 1 to 64");
+  EXPECT_NE(refusal([](Options& o) { o.unique = true, o.generations = 2; }), "none");
+  EXPECT_NE(refusal([](Options& o) { o.width = static_cast<HashWidth>(48); }), "none");
+  EXPECT_EQ(refusal([](Options& o) { o.page_bytes = 65; }), "pages of 65 bytes");
+  EXPECT_NE(refusal([](Options& o) { o.spec.rate = 0; }).find("rate"), std::string::npos);
+
+  const auto legacy = [](Options& options) {
+    options.spec.kind = FilterKind::kLegacyBloom;
+    options.growth = false;
+  };
+  Options options;
+  legacy(options);
+  EXPECT_TRUE(options.check().ok());
+  options.seed = uint64_t{1} << 32;
+  EXPECT_FALSE(options.check().ok());
+  options.seed = 0;
+  options.growth = true;
+  EXPECT_FALSE(options.check().ok());
+}
+
 }  // namespace
 }  // namespace cuckoo
