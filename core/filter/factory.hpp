@@ -21,9 +21,9 @@ struct FilterSpec {
   bool has_own_size() const noexcept { return fingerprint_bits != 0 || bits_per_key != 0; }
 };
 
-// What a table and an image may ask for: the options of CREATE can say it, and a filter that grows
-// can be made for it. kInvalid; the text goes on a sentence: "a false positive rate of …, expected …".
-// Each reader and each writer of a spec asks this, so that none lets in what another refuses.
+// Checks what a table and an image may ask for: the options of CREATE can say it, and a filter that
+// grows can be made for it. Each reader and each writer of a spec calls this, so that none accepts
+// what another refuses. kInvalid; the text ends a sentence: "a false positive rate of 2, expected".
 Status check_spec(const FilterSpec& spec);
 
 // capacity 1 … 2^40; kInvalid when a number is out of range. All pages absent.
