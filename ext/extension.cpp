@@ -9,6 +9,7 @@
 #include "ext/filter/functions.hpp"
 #include "ext/filter/info.hpp"
 #include "ext/filter/plan.hpp"
+#include "ext/filter/source_seal.hpp"
 #include "ext/filter/table.hpp"
 #include "ext/flash/functions.hpp"
 #include "ext/flash/info.hpp"
@@ -85,6 +86,7 @@ void register_all(Registration& registration) {
   registration.module<BloomTable>("bloom_filter");
   registration.module<FilterInfo>("filter_info");
   registration.module<FilterPlans>("filter_plan");
+  registration.module<SourceSeal>(SourceSeal::kModule);
   registration.module<FlashTable>("flash_kv");
   registration.module<FlashInfo>("flash_kv_info");
   registration.module<FlashSectors>("flash_kv_sectors");

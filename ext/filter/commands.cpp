@@ -86,7 +86,8 @@ void FilterTable::rebuild(uint64_t capacity) {
   }
   FilterSource from = source();
   load_from(from, capacity);
-  if (triggers_ && (!from.has_triggers() || !from.newer_trigger().empty())) {
+  if (triggers_ &&
+      (from.triggers() != FilterSource::Triggers::kInPlace || !from.newer_trigger().empty())) {
     from.detach_triggers();
     from.create_triggers();
   }

@@ -5,6 +5,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 
+#include "ext/filter/source_seal.hpp"
 #include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
 
@@ -14,9 +15,10 @@ namespace {
 constexpr const char* kEvents[] = {"insert", "update", "delete"};
 constexpr char kTriggers[] = "type = 'trigger'";  // rows of the schema
 
-// INSERT: what comes in. DELETE: what goes, on the left its BINARY key. UPDATE: both, but where a
-// statement has read a table, SQLite copies what it inserts into that table first, which takes as
-// long as all the rest: so what goes, goes by the command. BINARY, as keys of format 1 are.
+// A value that leaves is removed by the command 'delete', so no trigger reads the filter. A trigger
+// that read it would fail, and the change of the source with it, while the filter refuses to be
+// asked. And where a statement has read a table, SQLite first copies what it inserts into that
+// table, which takes as long as all the rest.
 constexpr char kInsertTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL"
     " BEGIN INSERT INTO \"%w\"(\"%w\") VALUES (new.\"%w\"); END";
@@ -27,23 +29,25 @@ constexpr char kUpdateTrigger[] =
     " WHERE old.\"%w\" IS NOT NULL;"
     " INSERT INTO \"%w\"(\"%w\") SELECT new.\"%w\" WHERE new.\"%w\" IS NOT NULL; END";
 constexpr char kDeleteTrigger[] =
-    "CREATE TRIGGER \"%w\".\"%w\" AFTER DELETE ON \"%w\""
-    " BEGIN DELETE FROM \"%w\" WHERE \"%w\" = old.\"%w\"; END";
+    "CREATE TRIGGER \"%w\".\"%w\" AFTER DELETE ON \"%w\" WHEN old.\"%w\" IS NOT NULL"
+    " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('delete', old.\"%w\"); END";
 
 struct ColumnInfo {
   std::string type;
   bool generated = false;
+  bool primary_key = false;
 };
 
 std::optional<ColumnInfo> column_info(sqlite3* db, const std::string& schema,
                                       const SourceColumn& source) {
-  enum : int { kName = 1, kType = 2, kHidden = 6 };
+  enum : int { kName = 1, kType = 2, kPrimaryKey = 5, kHidden = 6 };
   constexpr int64_t kHiddenColumn = 1;  // 2 and 3: generated
   Statement info(
       db, sql_text(R"(PRAGMA "%w".table_xinfo("%w"))", schema.c_str(), source.table.c_str()));
   while (info.step()) {
     if (equal_names(info.text(kName), source.column) && info.integer(kHidden) != kHiddenColumn) {
-      return ColumnInfo{info.text(kType), info.integer(kHidden) != 0};
+      return ColumnInfo{info.text(kType), info.integer(kHidden) != 0,
+                        info.integer(kPrimaryKey) != 0};
     }
   }
   return std::nullopt;
@@ -240,19 +244,22 @@ void FilterSource::create_triggers() {
   const char* table = from.table.c_str();
   const char* column = from.column.c_str();
   const char* key = key_.c_str();
-  // The column may be the rowid, which goes by other names too; a generated one changes when no
-  // statement names it.
-  const std::string of = info->generated ? "" : sql_text(R"(OF "%w", rowid, oid, _rowid_)", column);
+  // A generated column changes when no statement names it. A column that is the rowid also changes
+  // by the names rowid, oid and _rowid_. OF does not list them, because each may be or become a
+  // column's name, and SQLite renames that in the list.
+  const bool rowid = info->primary_key && equal_names(info->type, "INTEGER");
+  const std::string of = info->generated || rowid ? "" : sql_text(R"(OF "%w")", column);
   execute(db(), sql_text(kInsertTrigger, schema, trigger("insert").c_str(), table, column, filter,
                          key, column));
   execute(db(),
           sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table, column,
                    column, filter, filter, key, column, column, filter, key, column, column));
-  execute(db(),
-          sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, filter, key, column));
+  execute(db(), sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, column, filter,
+                         filter, key, column));
+  SourceSeal::make(db(), store_.schema(), store_.table());
 }
 
-std::vector<std::string> FilterSource::triggers() const {
+std::vector<std::string> FilterSource::trigger_names() const {
   std::vector<std::string> names;
   for (const char* event : kEvents) {
     names.push_back(trigger(event));
@@ -260,19 +267,30 @@ std::vector<std::string> FilterSource::triggers() const {
   return names;
 }
 
-bool FilterSource::has_triggers() const {
-  const std::vector<std::string> own = triggers();
-  size_t count = 0;
-  SchemaRows rows(db(), store_.schema(), kTriggers);
+// Rows come in the order in which SQLite made them.
+FilterSource::Triggers FilterSource::triggers() const {
+  const std::vector<std::string> own = trigger_names();
+  const std::string seal = SourceSeal::name_for(store_.table());
+  size_t found = 0;
+  bool sealed = false;
+  SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
   while (rows.next()) {
-    count += rows.is_named(own) ? 1 : 0;
+    if (rows.is_named(own)) {
+      ++found;
+      sealed = false;  // made after it
+    } else if (rows.is_named(seal) && SourceSeal::is_made_by(rows.sql())) {
+      sealed = true;
+    }
   }
-  return count == own.size();
+  if (found != own.size()) {
+    return Triggers::kGone;
+  }
+  return sealed ? Triggers::kInPlace : Triggers::kUnsealed;
 }
 
 std::string FilterSource::newer_trigger() const {
   const std::string table = column().table;
-  const std::vector<std::string> own = triggers();
+  const std::vector<std::string> own = trigger_names();
   bool older = true;  // than all of ours
   SchemaRows rows(db(), store_.schema(), kTriggers);
   while (rows.next()) {
@@ -290,35 +308,43 @@ void FilterSource::drop_triggers() {
     execute(db(), sql_text(R"(DROP TRIGGER IF EXISTS "%w"."%w")", store_.schema().c_str(),
                            trigger(event).c_str()));
   }
+  SourceSeal::remove(db(), store_.schema(), store_.table());
 }
 
 // The names that only the triggers knew go back into the option.
 void FilterSource::detach_triggers() {
   const SourceColumn from = column();
   Stored now = stored();
-  now.source = sql_text(R"("%w"("%w"))", from.table.c_str(), from.column.c_str());
-  store(now);
+  const std::optional<SourceColumn> known = parse_source(now.source);
+  if (!known || known->table != from.table || known->column != from.column) {
+    now.source = sql_text(R"("%w"("%w"))", from.table.c_str(), from.column.c_str());
+    store(now);
+  }
   drop_triggers();
 }
 
 void FilterSource::check_triggers() const {
-  bool there = true;
+  Triggers found = Triggers::kInPlace;
   try {
-    there = has_triggers();
+    found = triggers();
   } catch (const SqlError& error) {
     if (undoes_transaction(error.code())) {
       throw;
     }
     return;  // the schema is being changed: this statement will be planned again
   }
-  if (!there) {
-    throw SqlError(SQLITE_ERROR,
-                   store_.table() +
-                       ": the triggers on its source are gone (dropped, perhaps with the source):"
-                       " keys may be missing; INSERT INTO " +
-                       store_.table() + "(" + store_.table() +
-                       ") VALUES ('rebuild') loads them and makes the triggers again");
+  if (found == Triggers::kInPlace) {
+    return;
   }
+  const std::string what = found == Triggers::kGone
+                               ? "are gone (dropped, perhaps with the source)"
+                               : "may have missed changes (they were dropped and made again, or "
+                                 "restored from a dump, or " +
+                                     SourceSeal::name_for(store_.table()) + " was dropped)";
+  throw SqlError(SQLITE_ERROR, store_.table() + ": the triggers on its source " + what +
+                                   ": keys may be missing; INSERT INTO " + store_.table() + "(" +
+                                   store_.table() +
+                                   ") VALUES ('rebuild') loads them and makes the triggers anew");
 }
 
 }  // namespace cuckoo

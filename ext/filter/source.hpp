@@ -7,7 +7,8 @@
 //       new: a column with a collation would hide a change.
 //   I2  what SQLite does to the column without a trigger can only leave a value behind in the
 //       filter (REPLACE without recursive_triggers): a false positive, never a false negative.
-//   I3  a filter whose triggers are gone is not asked: check_triggers() throws.
+//   I3  a filter whose triggers are gone, or were gone (source_seal.hpp), is not asked:
+//       check_triggers() throws.
 //       SQLite runs the triggers of a table by age, the newest first. One that is newer than these
 //       and changes the row again, or ends its statement with RAISE(IGNORE), comes between the row
 //       and I1: newer_trigger() names it, and making these anew ends it.
@@ -64,7 +65,12 @@ class FilterSource {
   void create_triggers();
   void drop_triggers();
   void detach_triggers();  // drops them; create_triggers() makes them again, under another name too
-  bool has_triggers() const;
+  enum class Triggers {
+    kInPlace,   // all of them, since the filter made them
+    kGone,      // at least one is missing
+    kUnsealed,  // there, but they may have missed changes (source_seal.hpp)
+  };
+  Triggers triggers() const;
   // The name of a trigger on the source that is newer than these, so that SQLite runs it before
   // them; empty: there is none.
   std::string newer_trigger() const;
@@ -74,7 +80,7 @@ class FilterSource {
   SourceColumn column() const;
   sqlite3* db() const noexcept { return store_.db(); }
   std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
-  std::vector<std::string> triggers() const;
+  std::vector<std::string> trigger_names() const;
 
   ShadowStore& store_;
   std::string key_;

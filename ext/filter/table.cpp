@@ -168,7 +168,7 @@ void FilterTable::destroy() {
 
 void FilterTable::rename(const std::string& name) {
   refuse_name(name);
-  const bool in_step = triggers_ && source().has_triggers();
+  const bool in_step = triggers_ && source().triggers() == FilterSource::Triggers::kInPlace;
   if (triggers_) {
     source().detach_triggers();
   }

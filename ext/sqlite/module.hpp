@@ -5,17 +5,20 @@
 //   Table(const ModuleArguments&)            throws SqlError; called by xCreate and xConnect
 //   void create()                            xCreate only: makes the shadow tables (optional:
 //                                            without it the module is eponymous-only)
+//   destroy(), rename(new_name)              with create() only
 //   std::string declaration() const          for sqlite3_declare_vtab
 //   void best_index(sqlite3_index_info*)     throws SqlError; returning false = SQLITE_CONSTRAINT
 //   using Cursor: Cursor(Table&), filter(idxNum, idxStr, argc, argv), next(), eof() noexcept,
 //                 column(context, i), rowid()
 // and, detected where it has them
-//   update(argc, argv, rowid&)                                   xUpdate; may answer false for a
+//   update(argc, argv, rowid&)                                   xUpdate; with it all that follows,
+//                                                                without it the table is read-only;
+//                                                                may answer false for a
 //                                                                row that OR IGNORE skips: there it
 //                                                                is cheaper than a failure
 //   begin(), sync(), commit() noexcept, rollback() noexcept      transactions
 //   savepoint(n), release(n) noexcept, rollback_to(n) noexcept
-//   rename(new_name), destroy(), integrity() -> std::string, static owns_shadow(suffix)
+//   integrity() -> std::string, static owns_shadow(suffix)
 //
 // Rules
 //   R1  every callback runs in guard(): nothing is thrown across the boundary.
@@ -316,6 +319,11 @@ class Adapter {
     if constexpr (requires(Table & table) { table.create(); }) {
       record.xCreate = x_create;
       record.xDestroy = x_destroy;
+      record.xRename = x_rename;
+    } else {
+      record.xDestroy = x_disconnect;
+    }
+    if constexpr (requires { &Table::update; }) {
       record.xUpdate = x_update;
       record.xBegin = x_begin;
       record.xSync = x_sync;
@@ -324,11 +332,8 @@ class Adapter {
       record.xSavepoint = x_savepoint;
       record.xRelease = x_release;
       record.xRollbackTo = x_rollback_to;
-      record.xRename = x_rename;
       record.xShadowName = x_shadow_name;
       record.xIntegrity = x_integrity;
-    } else {
-      record.xDestroy = x_disconnect;
     }
     return record;
   }

@@ -16,8 +16,24 @@ void restore(const std::string& file, const std::string& dump) {
   db.run(golden(dump));
 }
 
+// What the triggers of that time did. The filter does not answer where they came from a dump, and
+// they ask it.
+void replace_triggers(Database& db) {
+  for (const char* event : {"insert", "update", "delete"}) {
+    db.run(std::string("DROP TRIGGER s_source_") + event);
+  }
+  db.run(
+      "CREATE TRIGGER add_new AFTER INSERT ON words BEGIN INSERT INTO s(w) VALUES (new.w); END;"
+      "CREATE TRIGGER change AFTER UPDATE ON words BEGIN"
+      " INSERT INTO s(s, w) VALUES ('delete', old.w); INSERT INTO s(w) VALUES (new.w); END;"
+      "CREATE TRIGGER take_old AFTER DELETE ON words BEGIN"
+      " INSERT INTO s(s, w) VALUES ('delete', old.w); END");
+}
+
 std::string tables_of(Database& db) {
-  return db.list("SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL%' ORDER BY name");
+  return db.list(
+      "SELECT name FROM sqlite_schema WHERE sql LIKE 'CREATE VIRTUAL%'"
+      " AND name <> 's_source_seal' ORDER BY name");
 }
 
 class OlderFormat : public testing::TestWithParam<const char*> {
@@ -34,6 +50,7 @@ TEST_P(OlderFormat, is_written_on_with_the_bytes_of_its_own_time) {
   restore(file_, name + "-1.sql");
   {
     QuickDatabase db(file_);
+    replace_triggers(db);
     db.run(golden(name + "-1-steps.sql"));
   }
   const std::string expected_file = folder_.file("expected.db");
@@ -52,6 +69,8 @@ TEST(OlderFormatOfFilters, is_read_under_its_own_rules) {
   const std::string file = folder.file("older.db");
   restore(file, "filters-1.sql");
   QuickDatabase db(file);
+  db.refuses("SELECT count(*) FROM s", SQLITE_ERROR, {"s: the triggers", "rebuild"});
+  db.run("INSERT INTO s(s) VALUES ('rebuild')");
   for (const auto& [name, items] : {std::pair("c", 52),
                                     {"off", 50},
                                     {"b", 39},

@@ -1,0 +1,387 @@
+// A filter with triggers = on whose triggers or source were gone and came back: it refuses to be
+// asked until 'rebuild'. Whatever else happens to the database, it answers.
+#include <cstdlib>
+#include <functional>
+
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kEvents[] = {"insert", "update", "delete"};
+
+// A connection of a program that doesn't have the extension.
+class Bare {
+ public:
+  explicit Bare(const std::string& file) { EXPECT_EQ(sqlite3_open(file.c_str(), &db_), SQLITE_OK); }
+  ~Bare() { sqlite3_close(db_); }
+  Bare(const Bare&) = delete;
+  Bare& operator=(const Bare&) = delete;
+
+  void run(const std::string& sql) {
+    EXPECT_EQ(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
+        << sql << "\n"
+        << sqlite3_errmsg(db_);
+  }
+  void refuses(const std::string& sql, const std::string& part) {
+    EXPECT_NE(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sql;
+    EXPECT_NE(std::string(sqlite3_errmsg(db_)).find(part), std::string::npos)
+        << sqlite3_errmsg(db_);
+  }
+
+ private:
+  sqlite3* db_ = nullptr;
+};
+
+class SourceSeal : public testing::TestWithParam<const char*> {
+ protected:
+  SourceSeal() : file_(folder_.file("f.db")), db_(file_) {
+    db_.run(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT);"
+        "INSERT INTO t(a) VALUES ('old'), ('older'), (NULL)");
+    db_.run(create());
+  }
+  static std::string create() {
+    return std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() +
+           ", source = t(a), triggers = on)";
+  }
+  // The triggers' own SQL, as a program saves it; of one of them, or all.
+  std::string saved(const std::string& event = "%") {
+    return db_.text(
+        "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema"
+        " WHERE name LIKE 'f\\_source\\_" +
+        event + "' ESCAPE '\\' AND type = 'trigger' ORDER BY rowid)");
+  }
+  static std::string drops(const std::string& filter = "f") {
+    std::string sql;
+    for (const char* event : kEvents) {
+      sql += "DROP TRIGGER " + filter + "_source_" + event + ";";
+    }
+    return sql;
+  }
+
+  static void expect_in_step(Database& db, const std::string& filter = "f",
+                             const std::string& table = "t", const std::string& column = "a") {
+    EXPECT_EQ(db.text("SELECT cuckoo_check('" + filter + "')"), "ok");
+    EXPECT_EQ(db.number("SELECT count(*) FROM " + table + " WHERE NOT filter_contains('" + filter +
+                        "', " + column + ")"),
+              0);
+  }
+  // It answers nothing, says why, and keeps nobody from writing to the source.
+  static void expect_refuses(Database& db, const std::string& filter = "f") {
+    const std::string f = filter;
+    for (const std::string& sql :
+         {"SELECT 1 FROM " + f + " WHERE key = 'old'", "SELECT count(*) FROM " + f,
+          "SELECT filter_contains('" + f + "', 'old')", "SELECT filter_export('" + f + "')",
+          "SELECT filter_mark('" + f + "')", "SELECT filter_changes('" + f + "', NULL)",
+          "INSERT INTO " + f + "(" + f + ") VALUES ('check')"}) {
+      db.refuses(sql, SQLITE_ERROR,
+                 {f + ": the triggers on its source", f + "(" + f + ") VALUES ('rebuild')"});
+    }
+    db.run("INSERT INTO t(a) VALUES ('written')");
+    db.run("UPDATE t SET a = a || '!' WHERE a = 'written'; DELETE FROM t WHERE a = 'written!'");
+    EXPECT_EQ(db.number("SELECT changes()"), 1);
+  }
+  void expect_cured(Database& db) {
+    db.run("INSERT INTO f(f) VALUES ('rebuild')");
+    expect_in_step(db);
+    db.run("INSERT INTO t(a) VALUES ('new'); UPDATE t SET a = 'newer' WHERE a = 'new'");
+    db.run("DELETE FROM t WHERE a = 'older'");
+    expect_in_step(db);
+  }
+
+  TemporaryFolder folder_;
+  const std::string file_;
+  QuickDatabase db_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SourceSeal,
+                         testing::Values("cuckoo_filter(key",
+                                         "cuckoo_filter(key, growth = off, capacity = 100",
+                                         "bloom_filter(key, counting = on"));
+
+// --- gone and back -----------------------------------------------------------------------------
+
+TEST_P(SourceSeal, is_broken_by_triggers_that_are_made_again) {
+  for (const char* before : {"SELECT 1", "VACUUM", "CREATE TABLE later(x)"}) {
+    db_.run(before);
+    const std::string sql = saved();
+    db_.run(drops() + "INSERT INTO t(a) VALUES ('gap');" + sql);
+    expect_refuses(db_);
+    db_.run("VACUUM");
+    expect_refuses(db_);
+    expect_cured(db_);
+    db_.run("DELETE FROM t WHERE a = 'gap'");
+  }
+}
+
+TEST_P(SourceSeal, is_broken_by_one_trigger_that_is_made_again) {
+  for (const char* event : kEvents) {
+    SCOPED_TRACE(event);
+    const std::string sql = saved(event);
+    db_.run(std::string("DROP TRIGGER f_source_") + event +
+            "; INSERT INTO t(a) VALUES ('gap'); UPDATE t SET a = a || '+';"
+            "DELETE FROM t WHERE a = 'gap'");
+    db_.run(sql);
+    expect_refuses(db_);
+    db_.run("INSERT INTO f(f) VALUES ('rebuild')");
+    expect_in_step(db_);
+  }
+}
+
+TEST_P(SourceSeal, is_broken_in_one_transaction) {
+  const std::string sql = saved();
+  db_.run("BEGIN; " + drops() + "INSERT INTO t(a) VALUES ('gap');" + sql);
+  expect_refuses(db_);
+  db_.run("COMMIT");
+  expect_refuses(db_);
+  expect_cured(db_);
+}
+
+TEST_P(SourceSeal, is_broken_by_a_program_without_the_extension) {
+  const std::string sql = saved();
+  Query prepared(db_, "SELECT count(*) FROM f WHERE key = 'gap'");
+  Query function(db_, "SELECT filter_contains('f', 'gap')");
+  EXPECT_EQ(prepared.once(), 0);
+  EXPECT_EQ(function.once(), 0);
+  {
+    Bare other(file_);
+    other.run("BEGIN; " + drops() + "INSERT INTO t(a) VALUES ('gap');" + sql + "; COMMIT");
+    other.refuses("DROP TABLE f_source_seal", "no such module");
+    other.refuses("CREATE VIRTUAL TABLE g_source_seal USING cuckoo_source_seal", "no such module");
+  }
+  EXPECT_EQ(prepared.step(), SQLITE_ERROR);
+  EXPECT_EQ(function.step(), SQLITE_ERROR);
+  prepared.reset();
+  function.reset();
+  expect_refuses(db_);
+  QuickDatabase later(file_);
+  expect_refuses(later);
+  expect_cured(later);
+  EXPECT_EQ(prepared.once(), 1);
+  EXPECT_EQ(function.once(), 1);
+}
+
+// All triggers and views of the database, in their order, so that each gets the rowid that it had.
+TEST_P(SourceSeal, is_broken_when_every_trigger_and_view_is_made_again) {
+  db_.run(
+      "CREATE VIEW v AS SELECT a FROM t; CREATE TABLE audit(a);"
+      "CREATE TRIGGER own AFTER DELETE ON t BEGIN INSERT INTO audit VALUES (old.a); END; VACUUM");
+  const std::string all = db_.text(
+      "SELECT group_concat(sql, ';') FROM (SELECT sql FROM sqlite_schema"
+      " WHERE type IN ('trigger', 'view') ORDER BY rowid)");
+  db_.run("DROP VIEW v; DROP TRIGGER own;" + drops() + "INSERT INTO t(a) VALUES ('gap');" + all);
+  expect_refuses(db_);
+  expect_cured(db_);
+}
+
+TEST_P(SourceSeal, is_broken_when_the_source_is_another_table) {
+  const std::string sql = saved();
+  db_.run("DROP TABLE t; CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT)");
+  db_.run("INSERT INTO t(a) VALUES ('other');" + sql);
+  expect_refuses(db_);
+  expect_cured(db_);
+  // SQLite's way to change a table in any respect: a copy takes its place.
+  const std::string again = saved();
+  db_.run(
+      "BEGIN; CREATE TABLE copy(id INTEGER PRIMARY KEY, a TEXT NOT NULL);"
+      "INSERT INTO copy SELECT * FROM t WHERE a IS NOT NULL; DROP TABLE t;"
+      "ALTER TABLE copy RENAME TO t; " +
+      again + "; COMMIT");
+  expect_refuses(db_);
+  expect_cured(db_);
+}
+
+TEST_P(SourceSeal, is_broken_when_it_is_dropped) {
+  db_.run("DROP TABLE f_source_seal");
+  expect_refuses(db_);
+  db_.refuses("CREATE VIRTUAL TABLE f_source_seal USING cuckoo_source_seal", SQLITE_ERROR,
+              {"f_source_seal: cuckoo_source_seal", "only the filter"});
+  db_.run("CREATE TABLE f_source_seal(x)");
+  expect_refuses(db_);
+  db_.refuses("INSERT INTO f(f) VALUES ('rebuild')", SQLITE_ERROR, {"f_source_seal", "exists"});
+  expect_refuses(db_);
+  db_.run("DROP TABLE f_source_seal");
+  expect_cured(db_);
+}
+
+TEST_P(SourceSeal, that_is_broken_stays_so_under_another_name) {
+  const std::string sql = saved("insert");
+  db_.run("DROP TRIGGER f_source_insert; INSERT INTO t(a) VALUES ('gap');" + sql);
+  db_.run("ALTER TABLE f RENAME TO g");
+  expect_refuses(db_, "g");
+  db_.run("ALTER TABLE g RENAME TO f");
+  expect_refuses(db_);
+  expect_cured(db_);
+}
+
+TEST_P(SourceSeal, is_whole_again_when_it_is_rolled_back) {
+  const std::string sql = saved();
+  const std::string gap = drops() + "INSERT INTO t(a) VALUES ('gap');" + sql;
+  db_.run("BEGIN; " + gap);
+  expect_refuses(db_);
+  db_.run("ROLLBACK");
+  expect_in_step(db_);
+  db_.run("BEGIN; INSERT INTO t(a) VALUES ('kept'); SAVEPOINT s; " + gap);
+  expect_refuses(db_);
+  db_.run("ROLLBACK TO s");
+  expect_in_step(db_);
+  db_.run("INSERT INTO f(f) VALUES ('rebuild'); COMMIT");
+  expect_in_step(db_);
+  // A 'rebuild' that cured it, undone.
+  db_.run(gap + "; BEGIN; INSERT INTO f(f) VALUES ('rebuild')");
+  expect_in_step(db_);
+  db_.run("ROLLBACK");
+  expect_refuses(db_);
+  expect_cured(db_);
+}
+
+// --- what happens to a database in its life ------------------------------------------------------
+
+TEST_P(SourceSeal, stays_whole_through_other_ddl) {
+  for (const char* sql : {"CREATE TABLE one(a, b)",
+                          "CREATE INDEX i ON t(a)",
+                          "CREATE VIEW v AS SELECT a FROM t",
+                          "CREATE TRIGGER own BEFORE INSERT ON t BEGIN SELECT 1; END",
+                          "ANALYZE",
+                          "REINDEX",
+                          "VACUUM",
+                          "ALTER TABLE one ADD COLUMN c",
+                          "DROP TABLE one",
+                          "VACUUM",
+                          "ALTER TABLE t ADD COLUMN b",
+                          "ALTER TABLE t RENAME COLUMN b TO c",
+                          "ALTER TABLE t DROP COLUMN c",
+                          "DROP VIEW v",
+                          "DROP TRIGGER own",
+                          "DROP INDEX i",
+                          "PRAGMA auto_vacuum = FULL; VACUUM",
+                          "CREATE TABLE two(a); DROP TABLE two",
+                          "PRAGMA writable_schema = reset",
+                          "CREATE VIRTUAL TABLE other USING cuckoo_filter",
+                          "DROP TABLE other"}) {
+    SCOPED_TRACE(sql);
+    db_.run(sql);
+    db_.run("INSERT INTO t(a) VALUES (random()); UPDATE t SET a = a || 'x' WHERE id % 2");
+    expect_in_step(db_);
+  }
+  db_.run("INSERT INTO f(f) VALUES ('rebuild')");
+  expect_in_step(db_);
+}
+
+TEST_P(SourceSeal, goes_with_the_names) {
+  db_.run("ALTER TABLE f RENAME TO \"the \"\"f\"\"\"; VACUUM; INSERT INTO t(a) VALUES ('x')");
+  expect_in_step(db_, "the \"f\"");
+  EXPECT_EQ(db_.list("SELECT name FROM sqlite_schema WHERE name LIKE '%seal'"),
+            "the \"f\"_source_seal");
+  db_.run("ALTER TABLE t RENAME TO u; ALTER TABLE u RENAME COLUMN a TO b");
+  db_.run("ALTER TABLE \"the \"\"f\"\"\" RENAME TO F; INSERT INTO u(b) VALUES ('y')");
+  expect_in_step(db_, "f", "u", "b");
+  db_.run("ALTER TABLE u RENAME TO old; ALTER TABLE old RENAME TO u");
+  expect_in_step(db_, "f", "u", "b");
+  db_.run("DROP TABLE f");
+  EXPECT_EQ(db_.list("SELECT name FROM sqlite_schema"), "u");
+}
+
+TEST_P(SourceSeal, is_in_every_copy_of_the_pages) {
+  for (const char* before : {"SELECT 1", "VACUUM"}) {
+    db_.run(before);
+    const std::string into = folder_.file("into.db");
+    db_.run("VACUUM INTO '" + into + "'");
+    const std::string copied = folder_.file("copy.db");
+    {
+      Database copy(copied);
+      sqlite3_backup* const backup =
+          sqlite3_backup_init(copy.handle(), "main", db_.handle(), "main");
+      ASSERT_NE(backup, nullptr);
+      EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+      EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+    }
+    for (const std::string& file : {into, copied}) {
+      QuickDatabase copy(file);
+      copy.run("INSERT INTO t(a) VALUES ('copied')");
+      expect_in_step(copy);
+    }
+    db_.run("ATTACH '" + into + "' AS aux; INSERT INTO aux.t(a) VALUES ('attached')");
+    EXPECT_EQ(db_.number("SELECT filter_contains('aux.f', 'attached')"), 1);
+    EXPECT_EQ(db_.text("SELECT cuckoo_check('aux.f')"), "ok");
+    db_.run("DETACH aux");
+    std::filesystem::remove(into);
+  }
+}
+
+// A dump writes virtual tables before triggers, whatever came first.
+TEST_P(SourceSeal, is_broken_in_a_restored_dump) {
+  if (std::system("sqlite3 -version > /dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "no sqlite3 shell";
+  }
+  const std::string to = folder_.file("restored.db");
+  const std::string command = "sqlite3 '" + file_ + "' .dump | sqlite3 '" + to + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  QuickDatabase restored(to);
+  expect_refuses(restored);
+  expect_cured(restored);
+  EXPECT_EQ(restored.text("PRAGMA integrity_check"), "ok");
+}
+
+// --- the table itself ----------------------------------------------------------------------------
+
+TEST_P(SourceSeal, is_an_empty_table_that_belongs_to_the_filter) {
+  EXPECT_EQ(db_.number("SELECT count(*) FROM f_source_seal"), 0);
+  EXPECT_EQ(db_.list("SELECT * FROM f_source_seal"), "");
+  db_.refuses("INSERT INTO f_source_seal VALUES (1)", SQLITE_ERROR, {"may not be modified"});
+  db_.refuses("ALTER TABLE f_source_seal RENAME TO x", SQLITE_ERROR, {"name from the filter"});
+  db_.refuses("CREATE VIRTUAL TABLE x USING cuckoo_source_seal", SQLITE_ERROR, {"x: ", "only"});
+  expect_in_step(db_);
+  EXPECT_EQ(db_.list("SELECT name FROM filter_info"), "f");
+  EXPECT_EQ(db_.text("PRAGMA integrity_check"), "ok");
+  db_.run("DROP TABLE f");
+  EXPECT_EQ(db_.list("SELECT name FROM sqlite_schema"), "t");
+}
+
+TEST_P(SourceSeal, does_not_take_the_name_of_a_table_of_the_application) {
+  db_.run("DROP TABLE f; CREATE TABLE f_source_seal(x)");
+  db_.refuses(create(), SQLITE_ERROR, {"f_source_seal", "exists"});
+  EXPECT_EQ(db_.list("SELECT name FROM sqlite_schema ORDER BY 1"), "f_source_seal,t");
+}
+
+TEST_P(SourceSeal, works_in_defensive_mode) {
+  sqlite3_db_config(db_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  db_.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
+  const std::string sql = saved("insert");
+  db_.run("DROP TRIGGER f_source_insert; INSERT INTO t(a) VALUES ('gap');" + sql);
+  expect_refuses(db_);
+  expect_cured(db_);
+  db_.run("DROP TABLE f; " + create());
+  expect_in_step(db_);
+}
+
+// --- the rowid under other names -----------------------------------------------------------------
+
+// A column called like it hides one of its names; a rename or a drop of that column frees the name.
+TEST(SourceRowid, is_followed_under_names_that_were_a_column) {
+  for (const char* hidden : {"rowid", "oid", "_rowid_"}) {
+    const std::string column = hidden;
+    for (const std::string& freed :
+         {"RENAME COLUMN " + column + " TO b", "DROP COLUMN " + column}) {
+      SCOPED_TRACE(freed);
+      Database db;
+      db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, " + column +
+             " TEXT, c); INSERT INTO t(id) VALUES (1)");
+      db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, source = t(id), triggers = on)");
+      if (db.attempt("ALTER TABLE t " + freed).code != SQLITE_OK) {
+        continue;  // newer versions of SQLite refuse the rename
+      }
+      db.run("UPDATE t SET " + column + " = 5");
+      EXPECT_EQ(db.number("SELECT id FROM t"), 5);
+      EXPECT_EQ(db.text("SELECT cuckoo_check('f')"), "ok");
+      if (db.attempt("ALTER TABLE t RENAME COLUMN c TO " + column).code == SQLITE_OK) {
+        db.run("UPDATE t SET " + column + " = 6, id = 7");
+        EXPECT_EQ(db.text("SELECT cuckoo_check('f')"), "ok");
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::test
