@@ -48,3 +48,32 @@ try {
   tooLarge = error instanceof RangeError;
 }
 own('without readBigInts a large integer is an error', tooLarge);
+
+// A session records ordinary tables: the source, and, if told nothing, what is behind the filter too.
+function followed() {
+  const one = new DatabaseSync(':memory:', { allowExtension: true });
+  one.loadExtension(extension);
+  one.exec('CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT);'
+    + 'CREATE VIRTUAL TABLE f USING cuckoo_filter(a, source = t(a), triggers = on, seed = 1);'
+    + "INSERT INTO t VALUES (1, 'old')");
+  return one;
+}
+function applied(options) {
+  const from = followed();
+  const to = followed();
+  to.exec("INSERT INTO t VALUES (9, 'own')");
+  const session = from.createSession(options);
+  from.exec("INSERT INTO t VALUES (2, 'sent'); UPDATE t SET a = 'changed' WHERE id = 1");
+  const whole = to.applyChangeset(session.changeset());
+  return whole && scalar(to, 'SELECT cuckoo_check(?)', 'f') === 'ok'
+    && scalar(to, "SELECT count(*) FROM t WHERE filter_contains('f', a)") === 3;
+}
+own("a change set of the source alone keeps the other side's filter in step",
+  applied({ table: 't' }));
+let conflicts = false;
+try {
+  conflicts = !applied({});
+} catch {
+  conflicts = true;
+}
+own('one of all tables conflicts', conflicts);

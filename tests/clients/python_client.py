@@ -131,6 +131,34 @@ def own_checks(db):
             and scalar(copy, "SELECT doc FROM kv WHERE name = 'raw'") == b"\x00\xff\x80")
         copy.close()
 
+    cloned = subprocess.run(["sqlite3", "-batch", "-cmd", ".load " + EXTENSION, PATH,
+                             f".clone {PATH}.clone"], capture_output=True, text=True)
+    own("the shell's .clone: no such module",
+        "no such module: cuckoo_filter" in cloned.stdout + cloned.stderr)
+
+    # What no trigger sees, and what the triggers of a restored dump may not have seen.
+    followed = connect(PATH + ".followed")
+    followed.executescript("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT);"
+                           "CREATE VIRTUAL TABLE f USING cuckoo_filter(a, source = t(a),"
+                           " triggers = on); INSERT INTO t VALUES (1, 'old')")
+    with followed.blobopen("t", "a", 1) as blob:
+        blob.write(b"new")
+    own("blobopen() on a source: the filter lacks the value, 'check' says so",
+        scalar(followed, "SELECT filter_contains('f', a) FROM t") == 0
+        and "lacks 1" in scalar(followed, "SELECT cuckoo_check('f')"))
+    followed.execute("INSERT INTO f(f) VALUES ('rebuild')")
+    followed.execute("CREATE INDEX i ON t(a)")
+    own("not where the column has an index", scalar(followed, "SELECT cuckoo_check('f')") == "ok"
+        and fails("cannot open indexed column", lambda: followed.blobopen("t", "a", 1)))
+    followed.close()
+    shell(PATH + ".again", None, shell(PATH + ".followed", ".dump"))
+    again = connect(PATH + ".again")
+    own("a filter with triggers from a dump refuses until 'rebuild'",
+        fails("restored from a dump", lambda: scalar(again, "SELECT filter_contains('f', 'new')")))
+    again.execute("INSERT INTO f(f) VALUES ('rebuild')")
+    own("and answers then", scalar(again, "SELECT filter_contains('f', 'new')") == 1)
+    again.close()
+
     # Without filters iterdump() writes what can't be read back.
     plain = connect(":memory:")
     plain.execute("CREATE VIRTUAL TABLE kv USING flash_kv(name TEXT, doc, size = '1MB')")

@@ -53,7 +53,7 @@ for client in "$@"; do
     python) packages+=(python3) ;;
     apsw) packages+=(python3-apsw) ;;
     sqlite_utils) packages+=(sqlite-utils) ;;
-    sqlalchemy) packages+=(python3-sqlalchemy) ;;
+    sqlalchemy) packages+=(python3-sqlalchemy alembic) ;;
     django) packages+=(python3-django) ;;
     php) packages+=(php-cli php-sqlite3) ;;
     perl) packages+=(libdbd-sqlite3-perl) ;;

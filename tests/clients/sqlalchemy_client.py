@@ -2,6 +2,9 @@
 import sqlite3
 
 import sqlalchemy
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.operations import Operations
 from sqlalchemy import BigInteger, Column, LargeBinary, String, event, func, select, text
 from sqlalchemy.dialects.sqlite import insert as upsert
 from sqlalchemy.orm import Session, declarative_base
@@ -200,6 +203,8 @@ def own_checks(engine):
         own("create_all() makes ordinary tables", connection.scalar(
             text("SELECT sql FROM sqlite_schema")).strip().startswith("CREATE TABLE seen"))
 
+    alembic_checks()
+
     # merge() asks first, as an ORM does for any table. A filter's "probably there" is taken for a
     # row, and the key is not added.
     with Session(engine) as session, session.begin():
@@ -226,6 +231,46 @@ def own_checks(engine):
         inserted = session.scalar(select(func.count()).select_from(Coarse)) - 5000 - merged
     own("merge() skips keys that look as if they were there", 0 < merged < 100)
     own("add() and insert() skip none", inserted == 200)
+
+
+def alembic_checks():
+    engine = create_engine(":memory:")
+    tables = sqlalchemy.MetaData()
+    sqlalchemy.Table("users", tables, Column("id", BigInteger, primary_key=True),
+                     Column("email", String))
+    tables.create_all(engine)
+    with engine.begin() as connection:
+        for sql in ("INSERT INTO users VALUES (1, 'ada')",
+                    "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email),"
+                    " triggers = on)", "CREATE VIRTUAL TABLE kv USING flash_kv(name TEXT, doc)"):
+            connection.exec_driver_sql(sql)
+
+        def proposed(**options):
+            context = MigrationContext.configure(connection, opts=options)
+            return {(change[0], change[1].name) for change in compare_metadata(context, tables)}
+
+        own("Alembic's autogenerate would drop filters and stores",
+            {("remove_table", "seen"), ("remove_table", "kv_pages")} <= proposed())
+        virtual = {row[1] for row in connection.exec_driver_sql("PRAGMA table_list")
+                   if row[2] in ("virtual", "shadow")}
+
+        def include_object(item, name, type_, reflected, compare_to):
+            return not (type_ == "table" and name in virtual)
+
+        own("but not with an include_object() that leaves them out",
+            proposed(include_object=include_object) == set())
+        context = MigrationContext.configure(connection)
+        with Operations(context).batch_alter_table("users", recreate="always") as batch:
+            batch.add_column(Column("name", String))
+        connection.exec_driver_sql("INSERT INTO users VALUES (2, 'bob', 'Bob')")
+        own("its batch mode drops a source's triggers: the filter refuses until 'rebuild'",
+            fails("rebuild", lambda: connection.exec_driver_sql(
+                "SELECT filter_contains('seen', 'bob')")))
+        connection.exec_driver_sql("INSERT INTO seen(seen) VALUES ('rebuild')")
+        connection.exec_driver_sql("INSERT INTO users VALUES (3, 'cleo', 'Cleo')")
+        own("and follows the new table then", connection.exec_driver_sql(
+            "SELECT filter_contains('seen', 'bob') + filter_contains('seen', 'cleo')").scalar()
+            == 2)
 
 
 print("client: SQLAlchemy", sqlalchemy.__version__ + ", SQLite", sqlite3.sqlite_version)

@@ -118,8 +118,10 @@ class Router:
         self.db = connect(path)
         self.machines = machines
         self.shipped = {"images": 0, "changes": 0}
-        # Keys that it routed since it last heard of their machine: the copy does not know them yet.
-        self.db.execute("CREATE TABLE recent(id INTEGER PRIMARY KEY)")
+        # Keys that it wrote since it last heard of their machine: the copy does not know them yet.
+        # No number comes twice, or hear_of() could delete a key that was written after it asked.
+        self.db.execute("CREATE TABLE recent(n INTEGER PRIMARY KEY AUTOINCREMENT, id INTEGER)")
+        self.db.execute("CREATE INDEX recent_id ON recent(id)")
         for name in machines:
             self.db.execute(f"CREATE VIRTUAL TABLE {name} USING cuckoo_filter(id INTEGER)")
             self.import_image(name)
@@ -129,9 +131,13 @@ class Router:
         self.shipped["images"] += len(image)
         self.db.execute(f"INSERT INTO {name}({name}, id) VALUES ('import', ?)", (image,))
 
-    def hear_of(self, name, twice):
-        """True: the image had to be shipped, as its filter grew, or is about to."""
+    def hear_of(self, name, twice, meanwhile):
+        """True: the image had to be shipped, as its filter grew, or is about to. meanwhile(): what
+        is done while the message is under way."""
+        # Its machine had these before it was asked.
+        known = one(self.db, "SELECT coalesce(max(n), 0) FROM recent")
         changes = self.machines[name].call("changes", one(self.db, "SELECT filter_mark(?)", name))
+        meanwhile()
         applied = changes is not None
         if applied:
             self.shipped["changes"] += len(changes)
@@ -144,8 +150,8 @@ class Router:
                 applied = False
         if not applied:
             self.import_image(name)
-        self.db.execute("DELETE FROM recent WHERE (SELECT node FROM ring WHERE key = id) = ?",
-                        (name,))
+        self.db.execute("DELETE FROM recent WHERE n <= ?"
+                        " AND (SELECT node FROM ring WHERE key = id) = ?", (known, name))
         return not applied
 
     def owners(self, keys):
@@ -158,13 +164,15 @@ class Router:
         return owned
 
     def write(self, added, removed):
-        # Not into the copies themselves: any change of its own would end a copy's mark.
-        self.db.execute("BEGIN")
-        self.db.executemany("INSERT OR IGNORE INTO recent VALUES (?)", [(k,) for k in added])
-        self.db.execute("COMMIT")
-        added, removed = self.owners(added), self.owners(removed)
+        owned, gone = self.owners(added), self.owners(removed)
         for name, machine in self.machines.items():
-            machine.call("write", added[name], removed[name])
+            if owned[name] or gone[name]:
+                machine.call("write", owned[name], gone[name])
+        # Once the machines have them, and before the client is told. Not into the copies
+        # themselves: any change of its own would end a copy's mark.
+        self.db.execute("BEGIN")
+        self.db.executemany("INSERT INTO recent(id) VALUES (?)", [(k,) for k in added])
+        self.db.execute("COMMIT")
 
     def may_have(self, name, keys):
         question = (f"SELECT filter_contains('{name}', ?1)"
@@ -216,6 +224,7 @@ def main(directory, keys, days):
         removed = chance.sample(range(1, last // 2), changed // 10)
         removed = [key for key in removed if key in present]
         through, elsewhere = list(fresh[::2]), list(fresh[1::2])
+        late, through = through[:100], through[100:]
         router.write(through, removed)
         for name, owned in router.owners(elsewhere).items():
             machines[name].call("write", owned, [])
@@ -231,9 +240,14 @@ def main(directory, keys, days):
         before = dict(router.shipped)
         lost = chance.choice(MACHINES) if day < days else None
         start = time.perf_counter()
-        images = sum(router.hear_of(name, chance.random() < 0.2)
+        late_at = router.owners(late)
+        images = sum(router.hear_of(name, chance.random() < 0.2,
+                                    lambda name=name: router.write(late_at[name], []))
                      for name in MACHINES if name != lost)
         took = time.perf_counter() - start
+        if lost:
+            router.write(late_at[lost], [])
+        require(len(router.get(late)[0]) == len(late), "what is written during a message is found")
         print(f"day {day}: {changed:,} changes; {100 * denied:.0f} % of what was written elsewhere"
               f" was denied until the router heard of it: in {1000 * took:.0f} ms,"
               f" {megabytes(router.shipped['changes'] - before['changes'])} of changes"
