@@ -115,8 +115,6 @@ class Map {
       const uint64_t members = std::min(merged_, survey_.sectors() - i / merged_ * merged_);
       cell.erases += static_cast<double>(facts.erase_count) / static_cast<double>(members);
       most_erases_ = std::max(most_erases_, facts.erase_count);
-      least_erases_ = std::min(least_erases_, facts.erase_count);
-      erases_ += facts.erase_count;
     }
   }
   void add(Cell& cell, Kind kind, uint64_t bytes) {
@@ -242,19 +240,19 @@ class Map {
 
   void draw_wear_legend(double y) {
     const double width = kPanelSize / static_cast<double>(kWear.size());
-    for (size_t wear = 0; wear < kWear.size(); ++wear) {
-      box(kRight + static_cast<double>(wear) * width, y, width, 14, kWear[wear]);
+    for (size_t shade = 0; shade < kWear.size(); ++shade) {
+      box(kRight + static_cast<double>(shade) * width, y, width, 14, kWear[shade]);
     }
     text(kRight, y + 30, 12, "#4b5563", "0 erases");
     text(kRight + kPanelSize, y + 30, 12, "#4b5563", commas(static_cast<uint64_t>(scale_end())),
          " text-anchor=\"end\"");
     text(kRight + kPanelSize / 2, y + 30, 12, "#4b5563", sql_text("%g", scale_end() / 2),
          " text-anchor=\"middle\"");
-    const double used = 100.0 * most_erases_ / survey_.geometry().endurance_erases;
-    const double mean = static_cast<double>(erases_) / static_cast<double>(survey_.sectors());
+    const FlashBlocks::Wear wear = live_.flash().wear();  // as flash_kv_info() has it
+    const double used = 100.0 * wear.max / survey_.geometry().endurance_erases;
     text(kRight, y + 56, 13, "#2b2f36",
-         "least " + commas(least_erases_) + sql_text(", mean %.1f", mean) + ", most " +
-             commas(most_erases_));
+         "least " + commas(wear.min) + sql_text(", mean %.1f", wear.mean) + ", most " +
+             commas(wear.max));
     text(kRight, y + 76, 13, "#2b2f36",
          "made for " + commas(survey_.geometry().endurance_erases) +
              " erases: " + sql_text(used < 10 ? "%.2g" : "%.0f", used) +
@@ -273,8 +271,7 @@ class Map {
   uint64_t merged_ = 1;  // sectors in a cell
   std::vector<Cell> cells_;
   std::array<double, kKinds> total_{};
-  uint32_t least_erases_ = UINT32_MAX, most_erases_ = 0;
-  uint64_t erases_ = 0;
+  uint32_t most_erases_ = 0;
   uint64_t columns_ = 1;
   double rows_ = 1, pitch_ = 1, gap_ = 1;
   std::string svg_;

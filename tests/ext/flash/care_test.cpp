@@ -645,6 +645,24 @@ TEST_F(FlashCare, the_functions_agree_with_each_other) {
             256);
 }
 
+// Anchors are never erased, and what is bad is not used any more: neither counts.
+TEST_F(FlashCare, the_map_tells_the_wear_that_flash_kv_info_tells) {
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE kv USING flash_kv(size = '64KB', sector_size = 512, endurance = 100,"
+      " seed = 1)");
+  const std::string overwrite =
+      with_numbers(1, 400) + "INSERT OR REPLACE INTO kv SELECT i % 160, printf('%60s', i) FROM n";
+  for (int code = SQLITE_OK; code == SQLITE_OK;) {  // until it is worn out
+    code = db.attempt(overwrite).code;
+    const std::string wear = db.text(
+        "SELECT printf('>least %d, mean %.1f, most %d<', erase_min, erase_avg, erase_max)"
+        " FROM flash_kv_info('kv')");
+    EXPECT_NE(db.text("SELECT flash_kv_map('kv')").find(wear), std::string::npos) << wear;
+  }
+  EXPECT_GT(db.number("SELECT bad_blocks FROM flash_kv_info('kv')"), 0);
+}
+
 TEST_F(FlashCare, the_functions_refuse_what_is_no_flash_kv) {
   Database db;
   db.run(
