@@ -223,6 +223,7 @@ const filterView = {
   show() {
     dom.byId("filter-count-shown").textContent = dom.count(this.counted);
     const { cuckoo, bloom } = this.draw();
+    dom.byId("filter-grown").textContent = this.grownText(cuckoo.capacity, bloom.capacity);
     const perItem = ({ cells_bits: bits, items }) => (items > 0 ? dom.rounded(bits / items, 1) : "–");
     const rows = [
       ["words counted", cuckoo.items, bloom.items, dom.count],
@@ -239,6 +240,15 @@ const filterView = {
       dom.byId("filter-figures").tBodies[0],
       rows.map(([name, a, b, text]) => [name, text(a), text(b)]),
     );
+  },
+
+  // What it was made for is not what it has room for now.
+  grownText(cuckoo, bloom) {
+    const made = Number(dom.byId("filter-capacity").value);
+    if (cuckoo === made && bloom === made) {
+      return "";
+    }
+    return `grown to ${dom.count(cuckoo)}${bloom === cuckoo ? "" : ` and ${dom.count(bloom)}`}`;
   },
 
   draw() {

@@ -4,7 +4,7 @@
 const ringView = {
   kKeys: 10000,
   kDrawnKeys: 150,
-  kVnodes: 40,
+  kVnodes: 40,  // few enough to be seen one by one
   kSeed: 1,
   kArcs: 720,
   algorithms: ["ring", "ketama", "slots"],  // in the order of their numbers in core/ring/hash_ring.hpp
@@ -188,6 +188,17 @@ const ringView = {
     );
   },
 
+  pointsText() {
+    switch (this.drawn()) {
+      case "ring":
+        return ` (vnodes = ${this.kVnodes}, so that each is seen; the default is 1,000, and shares are evener)`;
+      case "slots":
+        return " (slots has none)";
+      default:
+        return "";
+    }
+  },
+
   id: (node) => ringView.ids[ringView.drawn()].get(node),
 
   colourOf: (id) => `hsl(${dom.hue(id)} 60% 50%)`,
@@ -231,7 +242,7 @@ const ringView = {
     picture.setAttribute("aria-label",
       `A circle of ${this.nodes().length} nodes with ${points.length} points; ${lit} of ${keys.length} keys drawn moved`);
     dom.byId("ring-caption").textContent =
-      `Outside the ${dom.count(points.length)} points of the nodes${points.length === 0 ? " (slots has none)" : ""}, ` +
+      `Outside the ${dom.count(points.length)} points of the nodes${this.pointsText()}, ` +
       `on the circle who owns what, inside ${keys.length} keys. The ${lit} that the last change moved stand out.`;
   },
 };

@@ -332,6 +332,8 @@ const tests = {
     await page.set("#filter-count", 900);
     let shown = await page.figures("#filter-figures");
     assert(shown["room for"].every((room) => count(room) >= 900), shown["room for"]);
+    const [cuckoo, bloom] = shown["room for"];
+    assert.equal(await page.text("#filter-grown"), `grown to ${cuckoo}${cuckoo === bloom ? "" : ` and ${bloom}`}`);
     await page.set("#filter-count", 30);
     shown = await page.figures("#filter-figures");
     assert.deepEqual(shown["words counted"], ["30", "30"]);
@@ -349,6 +351,7 @@ const tests = {
     assert.deepEqual((await page.figures("#filter-figures"))["words counted"], ["33", "33"]);
     await page.click("#filter-clear");
     assert.deepEqual((await page.figures("#filter-figures"))["words counted"], ["0", "0"]);
+    assert.equal(await page.text("#filter-grown"), "");
   },
 
   // --- flash
@@ -383,6 +386,8 @@ const tests = {
       assert.equal(shown["blocks that went bad"][0], "0");
       assert(info.collections > 100 && info.write_amplification > 1, JSON.stringify(info));
       assert.match(await page.text("#flash-map svg"), /160 entries/);
+      assert((await page.text("#flash-map svg")).includes(`least ${info.erase_min}, mean ${info.erase_avg.toFixed(1)}, ` +
+        `most ${info.erase_max}`), "the map's wear is the table's");
       // Of the last 500 overwrites uniform ones reach nearly all of the 160 keys, skewed ones not half of the cold.
       const fresh = await page.page.evaluate(() =>
         flashView.database.value("SELECT count(*) FROM kv WHERE CAST(substr(value, 9) AS INTEGER) > 2500"));
@@ -541,7 +546,18 @@ const tests = {
         all.map((circle, i) => [i + 1, circle.hasAttribute("stroke")]).filter(([, lit]) => lit).map(([number]) => number));
       assert.deepEqual(litCircles, moved.map(([number]) => number).filter((number) => number <= 150), name);
       const lit = moved.filter(([number]) => number <= 150).length;
-      assert.match(await page.text("#ring-caption"), new RegExp(`The ${lit} that the last change moved`));
+      const caption = await page.text("#ring-caption");
+      assert.match(caption, new RegExp(`The ${lit} that the last change moved`));
+      // A table that is told nothing has other points than the drawn ring.
+      const asDrawn = /\(vnodes = (\d+), .* the default is ([\d,]+), /.exec(caption) ?? [];
+      if (name === "ring") {
+        const vnodes = (all) => page.sql(`CREATE VIRTUAL TABLE v USING hash_ring(algorithm = ring, seed = 1${all});
+          INSERT INTO v(node) VALUES ('a'), ('b'); SELECT share FROM v`);
+        assert.deepEqual(await vnodes(`, vnodes = ${count(asDrawn[2])}`), await vnodes(""), caption);
+        assert.match(options, new RegExp(`vnodes = ${asDrawn[1]},`));
+      } else {
+        assert.equal(asDrawn.length, 0, caption);
+      }
     }
     const modulo = Array.from({ length: 10000 }, (_, i) => i + 1)
       .map((number) => [["cache1", "cache2", "cache3", "cache4"][number % 4], ["cache1", "cache3", "cache4"][number % 3]])
