@@ -3,17 +3,15 @@
 //
 // A Table has
 //   Table(const ModuleArguments&)            throws SqlError; called by xCreate and xConnect
-//   void create()                            xCreate only: makes the shadow tables (optional:
-//                                            without it the module is eponymous-only)
-//   destroy(), rename(new_name)              with create() only
+//   void create()                            xCreate only: makes the shadow tables; with it also
+//                                            destroy() and rename(new_name). Optional: without it
+//                                            the module is eponymous-only
 //   std::string declaration() const          for sqlite3_declare_vtab
 //   void best_index(sqlite3_index_info*)     throws SqlError; returning false = SQLITE_CONSTRAINT
 //   using Cursor: Cursor(Table&), filter(idxNum, idxStr, argc, argv), next(), eof() noexcept,
 //                 column(context, i), rowid()
-// and, detected where it has them
-//   update(argc, argv, rowid&)                                   xUpdate; with it all that follows,
-//                                                                without it the table is read-only;
-//                                                                may answer false for a
+// and all of these or none; without update() the table is read-only
+//   update(argc, argv, rowid&)                                   xUpdate; may answer false for a
 //                                                                row that OR IGNORE skips: there it
 //                                                                is cheaper than a failure
 //   begin(), sync(), commit() noexcept, rollback() noexcept      transactions
