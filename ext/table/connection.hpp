@@ -53,8 +53,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::shared_ptr<LiveTable> known = known_table(schema, table);
     auto live = std::dynamic_pointer_cast<Live>(known);
     if (known != nullptr && (fresh || live == nullptr)) {
-      known->retire();
       known->orphan();
+      known->retire();
       live.reset();
     }
     if (live == nullptr || !live->is_written()) {

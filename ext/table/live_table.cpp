@@ -57,12 +57,20 @@ void LiveTable::destroy() {
   retire();
 }
 
-void LiveTable::retire() noexcept {
+// Where SQLite may have undone the transaction, the statement that this is a part of must not go on:
+// it would write without one.
+void LiveTable::retire() {
   retired_ = true;
   transactions_ = {};
   changed_ = false;
   retired_root_ = 0;
-  guard([](const char*) {}, [this] { retired_root_ = root_page(); });  // else it is read no more
+  try {
+    retired_root_ = root_page();
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code())) {
+      throw;
+    }  // else it is read no more
+  }
 }
 
 // Tables that exchanged names did not exchange their pages. 0: there is no such table.

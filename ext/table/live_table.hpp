@@ -94,7 +94,7 @@ class LiveTable {
 
   void rename(const std::string& name);
   void destroy();
-  void retire() noexcept;  // C7
+  void retire();  // C7; throws SqlError
 
   // Must not fail: DROP TABLE begins a transaction too, and a broken table must be droppable.
   void begin() noexcept {
