@@ -57,8 +57,8 @@ void LiveTable::destroy() {
   retire();
 }
 
-// Where SQLite may have undone the transaction, the statement that this is a part of must not go on:
-// it would write without one.
+// Where SQLite may have undone the transaction, the statement that this is a part of must not go
+// on: it would write without one.
 void LiveTable::retire() {
   retired_ = true;
   transactions_ = {};
