@@ -7,6 +7,7 @@
 
 #include "ext/filter/aggregates.hpp"
 #include "ext/filter/functions.hpp"
+#include "ext/filter/guard.hpp"
 #include "ext/filter/info.hpp"
 #include "ext/filter/plan.hpp"
 #include "ext/filter/source_seal.hpp"
@@ -84,6 +85,7 @@ void cuckoo_version(sqlite3_context* context, int, sqlite3_value**) {
 void register_all(Registration& registration) {
   registration.module<CuckooTable>("cuckoo_filter");
   registration.module<BloomTable>("bloom_filter");
+  registration.module<GuardTable>("filter_guard");
   registration.module<FilterInfo>("filter_info");
   registration.module<FilterPlans>("filter_plan");
   registration.module<SourceSeal>(SourceSeal::kModule);

@@ -6,6 +6,7 @@
 #include "core/base/checksum.hpp"
 
 #include "ext/filter/source_seal.hpp"
+#include "ext/filter/store.hpp"
 #include "ext/sqlite/schema_rows.hpp"
 #include "ext/sqlite/statement.hpp"
 
@@ -194,7 +195,6 @@ static std::optional<SourceColumn> parse_insert_trigger(std::string_view sql) {
   return source;
 }
 
-// As the insert trigger has it, else as it was given.
 SourceColumn FilterSource::column() const {
   SchemaRows rows(db(), store_.schema(), kTriggers);
   if (rows.find(trigger("insert"))) {
@@ -345,6 +345,15 @@ void FilterSource::check_triggers() const {
                                    ": keys may be missing; INSERT INTO " + store_.table() + "(" +
                                    store_.table() +
                                    ") VALUES ('rebuild') loads them and makes the triggers anew");
+}
+
+std::optional<SourceColumn> source_of(sqlite3* db, const std::string& schema,
+                                      const std::string& filter) {
+  FilterStore store(db, schema, filter);
+  if (!store.read_options().contains("source")) {
+    return std::nullopt;
+  }
+  return FilterSource(store, "").column();
 }
 
 }  // namespace cuckoo

@@ -60,6 +60,8 @@ class FilterSource {
   // Every value of the column that is not NULL. Throws SqlError when it can't be read.
   void for_each_key(Affinity affinity, const std::function<void(const KeyView&)>& visit) const;
 
+  // The source as its insert trigger names it, else as the option does. Throws SqlError.
+  SourceColumn column() const;
   std::string name() const;  // "main.users(email)", for messages
 
   void create_triggers();
@@ -77,7 +79,6 @@ class FilterSource {
   void check_triggers() const;
 
  private:
-  SourceColumn column() const;
   sqlite3* db() const noexcept { return store_.db(); }
   std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
   std::vector<std::string> trigger_names() const;
@@ -85,5 +86,10 @@ class FilterSource {
   ShadowStore& store_;
   std::string key_;
 };
+
+// The source of that filter, nothing when it has none. It reads the filter's rows without opening
+// the filter. Throws SqlError when there is no such filter, or its rows are damaged.
+std::optional<SourceColumn> source_of(sqlite3* db, const std::string& schema,
+                                      const std::string& filter);
 
 }  // namespace cuckoo

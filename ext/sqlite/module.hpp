@@ -10,11 +10,14 @@
 //   void best_index(sqlite3_index_info*)     throws SqlError; returning false = SQLITE_CONSTRAINT
 //   using Cursor: Cursor(Table&), filter(idxNum, idxStr, argc, argv), next(), eof() noexcept,
 //                 column(context, i), rowid()
-// and all of these or none; without update() the table is read-only
+// and, where it has them (without update() the table is read-only)
+//   static constexpr bool kInnocuous          false: under trusted_schema = off not from views and
+//                                            triggers
 //   update(argc, argv, rowid&)                                   xUpdate; may answer false for a
 //                                                                row that OR IGNORE skips: there it
 //                                                                is cheaper than a failure
-//   begin(), sync(), commit() noexcept, rollback() noexcept      transactions
+//   begin()                                                      each writing statement begins
+//   sync(), commit() noexcept, rollback() noexcept,              transactions
 //   savepoint(n), release(n) noexcept, rollback_to(n) noexcept
 //   integrity() -> std::string, static owns_shadow(suffix)
 //
@@ -120,6 +123,14 @@ class Adapter {
     void* spare = nullptr;  // R7
   };
 
+  static constexpr bool kCreated = requires(Table & table) { table.create(); };
+  static constexpr bool is_innocuous() noexcept {
+    if constexpr (requires { Table::kInnocuous; }) {
+      return Table::kInnocuous;
+    }
+    return true;
+  }
+
   static Table& table_of(sqlite3_vtab* vtab) noexcept { return static_cast<Box*>(vtab)->table; }
   static typename Table::Cursor& cursor_of(sqlite3_vtab_cursor* cursor) noexcept {
     return static_cast<CursorBox*>(cursor)->cursor;
@@ -158,10 +169,12 @@ class Adapter {
               throw SqlError(own_code(code, sqlite3_errmsg(db)), sqlite3_errmsg(db));
             }
           };
-          expect(sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS));
+          if constexpr (is_innocuous()) {
+            expect(sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS));
+          }
           expect(sqlite3_vtab_config(db, SQLITE_VTAB_CONSTRAINT_SUPPORT, 1));
           expect(sqlite3_declare_vtab(db, box->table.declaration().c_str()));
-          if constexpr (requires { box->table.create(); }) {
+          if constexpr (kCreated) {
             if (creating) {
               refuse_empty_arguments(db, texts[1], texts[2], static_cast<size_t>(count - 3));
               box->table.create();
@@ -314,23 +327,33 @@ class Adapter {
     record.xEof = x_eof;
     record.xColumn = x_column;
     record.xRowid = x_rowid;
-    if constexpr (requires(Table & table) { table.create(); }) {
+    if constexpr (kCreated) {
       record.xCreate = x_create;
       record.xDestroy = x_destroy;
       record.xRename = x_rename;
     } else {
       record.xDestroy = x_disconnect;
     }
-    if constexpr (requires { &Table::update; }) {
+    if constexpr (requires(Table & table, sqlite3_int64 & rowid) {
+                    table.update(0, nullptr, rowid);
+                  }) {
       record.xUpdate = x_update;
+    }
+    if constexpr (requires(Table & table) { table.begin(); }) {
       record.xBegin = x_begin;
+    }
+    if constexpr (requires(Table & table) { table.sync(); }) {  // R5: all of them
       record.xSync = x_sync;
       record.xCommit = x_commit;
       record.xRollback = x_rollback;
       record.xSavepoint = x_savepoint;
       record.xRelease = x_release;
       record.xRollbackTo = x_rollback_to;
+    }
+    if constexpr (requires { Table::owns_shadow(""); }) {
       record.xShadowName = x_shadow_name;
+    }
+    if constexpr (requires(Table & table) { table.integrity(); }) {
       record.xIntegrity = x_integrity;
     }
     return record;

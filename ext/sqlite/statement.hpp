@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "ext/sqlite/api.hpp"
@@ -70,9 +71,17 @@ class Statement {
     return expect_bound(
         sqlite3_bind_blob64(statement_, index, bytes.data(), bytes.size(), SQLITE_TRANSIENT));
   }
+  Statement& bind_copy(int index, std::string_view text) {
+    return expect_bound(sqlite3_bind_text64(statement_, index, text.data(), text.size(),
+                                            SQLITE_TRANSIENT, SQLITE_UTF8));
+  }
   Statement& bind(int index, const std::string& text) {
     return expect_bound(sqlite3_bind_text64(statement_, index, text.data(), text.size(),
                                             SQLITE_STATIC, SQLITE_UTF8));
+  }
+
+  Statement& bind(int index, sqlite3_value* value) {  // a copy of it
+    return expect_bound(sqlite3_bind_value(statement_, index, value));
   }
 
   // True: a row. Throws SqlError with SQLite's text.
@@ -94,6 +103,8 @@ class Statement {
     sqlite3_clear_bindings(statement_);
     has_row_ = false;
   }
+  // To be stepped again, with what was bound.
+  void restart() noexcept { sqlite3_reset(statement_); }
   void run() {
     Reset resetting{*this};
     while (step()) {

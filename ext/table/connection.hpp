@@ -106,6 +106,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     explicit operator bool() const noexcept { return live_ != nullptr; }
     Live& operator*() const noexcept { return *live_; }
     Live* operator->() const noexcept { return live_.get(); }
+    const std::shared_ptr<Live>& shared() const noexcept { return live_; }
 
    private:
     std::shared_ptr<Live> live_;
@@ -128,6 +129,25 @@ class Connection : public std::enable_shared_from_this<Connection> {
     live->follow();
     remember(name, live);
     return {std::move(live), std::move(place.transaction)};
+  }
+  // The same for the table of that name in that schema, and no other.
+  template <class Live>
+  Named<Live> find_in(const std::string& schema, const std::string& table) {
+    if (auto known = std::dynamic_pointer_cast<Live>(known_table(schema, table))) {
+      const uint64_t names_version = names_version_;
+      ReadTransaction transaction = known->kept_transaction();
+      if (transaction && names_version == names_version_) {
+        known->follow();
+        return {std::move(known), std::move(transaction)};
+      }
+    }
+    ReadTransaction transaction(db_, schema);
+    auto live = std::dynamic_pointer_cast<Live>(open(schema, table));
+    if (live == nullptr) {
+      refuse_kind(table, Live::kKinds);
+    }
+    live->follow();
+    return {std::move(live), std::move(transaction)};
   }
   // A table, or what keeps it from being opened.
   template <class Live>

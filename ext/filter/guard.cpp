@@ -1,0 +1,305 @@
+#include "ext/filter/guard.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "ext/filter/source.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr std::array kSpecs = {
+    OptionSpec{"source", OptionKind::kSource, 0, 0, "table(column)", ""},
+};
+
+std::string shown(const std::string& schema, const SourceColumn& source) {
+  return schema + "." + printable(source.table) + "(" + printable(source.column) + ")";
+}
+
+bool keeps_integers(Affinity affinity) noexcept {
+  return affinity == Affinity::kInteger || affinity == Affinity::kNumeric;
+}
+
+// Keys of both columns hash alike.
+bool same_keys(Affinity a, Affinity b) noexcept {
+  return a == b || (keeps_integers(a) && keeps_integers(b));
+}
+
+// Failures that say something of the tables; others may pass.
+bool is_finding(int code) noexcept {
+  const int primary = code & 0xFF;
+  return primary == SQLITE_ERROR || primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
+}
+
+}  // namespace
+
+std::span<const OptionSpec> guard_option_specs() noexcept { return kSpecs; }
+
+// --- creating and connecting -------------------------------------------------------------------
+
+GuardTable::GuardTable(const ModuleArguments& arguments)
+    : connection_(arguments.connection),
+      db_(arguments.db),
+      schema_(arguments.schema()),
+      name_(arguments.table()),
+      options_(arguments.table(), kSpecs,
+               std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
+               !arguments.creating) {
+  const std::vector<ColumnSpec>& names = options_.columns();
+  const bool named = names.size() == 1 && names[0].type.empty();
+  if (arguments.creating && !named) {
+    throw wrong(
+        "expected the name of one filter: filter_guard(seen), or"
+        " filter_guard(seen, source = table(column))");
+  }
+  filter_name_ = named ? names[0].name : "";
+  try {
+    if (arguments.creating) {
+      find_filter();
+    }
+    learn_table();
+    if (arguments.creating) {
+      compare_with_filter();
+    }
+  } catch (const SqlError& error) {
+    if (arguments.creating || !is_finding(error.code())) {
+      throw;
+    }
+    problem_ = error.message();  // I3
+  }
+}
+
+SqlError GuardTable::wrong(const std::string& what, int code) const {
+  return {code, name_ + ": " + what};
+}
+
+// The source that the filter has, if it has one; it knows when that was renamed.
+void GuardTable::learn_table() {
+  std::optional<SourceColumn> of_filter;
+  try {
+    of_filter = source_of(db_, schema_, filter_name_);
+  } catch (const SqlError& error) {
+    if (!is_finding(error.code())) {
+      throw;
+    }
+    if (!options_.has("source")) {
+      throw wrong("its filter " + schema_ + "." + printable(filter_name_) +
+                  " is missing or damaged (" + error.message() +
+                  "); make that filter again, or drop this guard");
+    }
+  }
+  const std::optional<std::string> text = options_.text("source");
+  const std::optional<SourceColumn> given = text ? parse_source(*text) : std::nullopt;
+  if (!of_filter && !given) {
+    throw wrong("the filter " + printable(filter_name_) +
+                " has no source; name what it holds: filter_guard(" + printable(filter_name_) +
+                ", source = table(column))");
+  }
+  if (of_filter && given &&
+      !(equal_names(of_filter->table, given->table) &&
+        equal_names(of_filter->column, given->column))) {
+    throw wrong("the filter " + printable(filter_name_) + " is over " + shown(schema_, *of_filter) +
+                ", not over " + shown(schema_, *given) +
+                "; leave the source out, or name another filter");
+  }
+  const SourceColumn source = of_filter ? *of_filter : *given;
+  try {
+    table_ = read_guarded_table(db_, schema_, source.table);
+  } catch (const SqlError& error) {
+    if (!is_finding(error.code())) {
+      throw;
+    }
+    throw wrong("its table " + error.message() + "; make the guard anew");
+  }
+  key_ = table_.column_named(source.column);
+  if (key_ < 0) {
+    throw wrong(shown(schema_, source) + ": no such column; make the guard anew");
+  }
+}
+
+std::string GuardTable::declaration() const {
+  return problem_.empty() ? declaration_of(table_) : "CREATE TABLE x(unavailable)";
+}
+
+void GuardTable::refuse_to_write() const {
+  throw wrong(problem_.empty() ? "a filter_guard can't be written; write to " + table_.name
+                               : problem_.substr(problem_.find(": ") + 2));
+}
+
+// --- what it stands on ---------------------------------------------------------------------------
+
+void GuardTable::find_filter() {
+  try {
+    live_ = nullptr;
+    live_ = connection_.find_in<LiveFilter>(schema_, filter_name_).shared();
+    names_version_ = connection_.names_version();
+  } catch (const SqlError& error) {
+    if (!is_finding(error.code())) {
+      throw;
+    }
+    throw wrong("its filter can't be asked: " + error.message(), error.code());
+  }
+}
+
+// Could the filter say "no" to a key that the table has? Throws SqlError.
+void GuardTable::compare_with_filter() {
+  const FilterOptions& options = live_->filter().options();
+  const KeyDomain keys = live_->key_domain();
+  const GuardedColumn& column = table_.columns[static_cast<size_t>(key_)];
+  const std::string what = table_.name + "(" + column.name + ")";
+  if (options.generations > 1) {
+    throw wrong("the filter " + printable(filter_name_) +
+                " is a sliding window, which forgets keys that " + what +
+                " has; name a filter without generations");
+  }
+  if (!same_keys(keys.affinity, column.affinity)) {
+    throw wrong("the key of the filter " + printable(filter_name_) + " has another type than " +
+                what + ", \"" + column.type +
+                "\", so it would not find all of its keys; declare both alike");
+  }
+  if (!equal_names(collation_name(keys.collation), column.collation)) {
+    throw wrong("the key of the filter " + printable(filter_name_) + " compares by " +
+                collation_name(keys.collation) + ", " + what + " by " + column.collation +
+                "; declare both alike");
+  }
+  rows_ =
+      std::max(1.0, table_.rows > 0 ? table_.rows : static_cast<double>(live_->filter().items()));
+}
+
+// Once a schema: SQLite plans every statement anew when it changed. Throws SqlError.
+void GuardTable::look() {
+  if (!problem_.empty()) {
+    throw SqlError(SQLITE_ERROR, problem_ + "; then open the database anew");
+  }
+  ReadTransaction transaction;
+  try {
+    if (as_looked_at_ && as_looked_at_.begin_again()) {
+      as_looked_at_.end();
+      return;
+    }
+    as_looked_at_ = {};
+    transaction = ReadTransaction(db_, schema_);
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code()) || !ever_looked_) {
+      throw;
+    }
+    live_ = nullptr;  // the schema is being changed: this statement will be planned again
+    return;
+  }
+  find_filter();
+  const GuardedTable declared = table_;
+  const int key = key_;
+  learn_table();
+  if (!declared.same_declaration(table_) || key != key_) {
+    const std::string name = table_.name;
+    table_ = declared;
+    key_ = key;
+    throw wrong("the columns of " + name +
+                " are others than when the guard was made or the database opened; make the guard"
+                " anew, or open the database anew");
+  }
+  compare_with_filter();
+  // What may be asked of the filter may be read in the table: the authorizer says so.
+  Statement(db_, sql_text(R"(SELECT t."%w" FROM "%w"."%w" AS t)",
+                          table_.columns[static_cast<size_t>(key_)].name.c_str(), schema_.c_str(),
+                          table_.name.c_str()));
+  transaction.end();
+  as_looked_at_ = std::move(transaction);
+  ever_looked_ = true;
+}
+
+std::shared_ptr<LiveFilter> GuardTable::filter() {
+  if (live_ == nullptr || names_version_ != connection_.names_version()) {
+    find_filter();
+  }
+  return live_;
+}
+
+// --- planning ------------------------------------------------------------------------------------
+
+bool GuardTable::best_index(sqlite3_index_info* info) {
+  look();
+  if (live_ != nullptr && live_->usable() && table_.rows == 0) {
+    rows_ = std::max(1.0, static_cast<double>(live_->filter().items()));
+  }
+  PlannedGuard planned = plan_guard(info, {table_, key_, filter_name_, live_ != nullptr, rows_});
+  const auto [known, is_new] =
+      plan_numbers_.try_emplace(planned.name, static_cast<int>(plans_.size()));
+  if (is_new) {
+    try {
+      plans_.push_back(std::make_unique<Plan>());
+    } catch (...) {
+      plan_numbers_.erase(known);
+      throw;
+    }
+    plans_.back()->plan = std::move(planned.plan);
+  }
+  info->idxNum = known->second;
+  describe_plan(info, planned.text);
+  return true;
+}
+
+// --- statements ----------------------------------------------------------------------------------
+
+GuardTable::Prepared& GuardTable::prepared(Plan& plan, uint32_t pushed) {
+  std::unique_ptr<Prepared>& found = plan.prepared[pushed];
+  if (found == nullptr) {
+    auto made = std::make_unique<Prepared>();
+    made->sql = plan.plan.statement(table_, pushed);
+    found = std::move(made);
+  }
+  return *found;
+}
+
+Statement GuardTable::take(Prepared& prepared) {
+  prepared.used = ++uses_;
+  if (prepared.idle.empty()) {
+    return {db_, prepared.sql};
+  }
+  Statement statement = std::move(prepared.idle.back());
+  prepared.idle.pop_back();
+  --idle_;
+  return statement;
+}
+
+void GuardTable::give_back(Prepared& prepared, Statement statement) noexcept {
+  constexpr size_t kMostIdle = 64;
+  guard([](const char*) {},
+        [&] {
+          prepared.idle.push_back(std::move(statement));
+          if (++idle_ > kMostIdle) {
+            drop_oldest_idle();
+          }
+        });
+}
+
+void GuardTable::drop_oldest_idle() noexcept {
+  Prepared* oldest = nullptr;
+  for (const auto& plan : plans_) {
+    for (const auto& [pushed, one] : plan->prepared) {
+      if (!one->idle.empty() && (oldest == nullptr || one->used < oldest->used)) {
+        oldest = one.get();
+      }
+    }
+  }
+  oldest->idle.pop_back();
+  --idle_;
+}
+
+// SQLite copies what INSERT INTO users SELECT … FROM users reads before it writes, but it doesn't
+// know that the guard reads users. A cursor does not know which statement opened it.
+bool GuardTable::is_written_meanwhile() const {
+  if (sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
+    return false;
+  }
+  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
+       one = sqlite3_next_stmt(db_, one)) {
+    if (sqlite3_stmt_busy(one) != 0 && sqlite3_stmt_readonly(one) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace cuckoo

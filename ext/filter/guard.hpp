@@ -1,0 +1,171 @@
+// The virtual table filter_guard: the table that a filter guards, read as it is, but no key is looked
+// up in it that the filter says is not there.
+//
+// Invariants
+//   I1  what a query finds in the guard it finds in the table, as the table is at that moment: each
+//       row comes from a statement on the table, and SQLite tests it again (guard_plan.hpp, I1).
+//   I2  a filter that is missing, damaged, of another table, or refuses to be asked, is an error when
+//       a statement is planned, and again when a cursor asks it first: never a "no".
+//   I3  it keeps nothing. SQLite can always connect it, so it can always be dropped: what is wrong is
+//       kept as a text, which every use throws.
+//   I4  the columns that were declared are those that the table has; where the table was made anew
+//       with others, every use says so.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ext/filter/guard_plan.hpp"
+#include "ext/filter/guarded_table.hpp"
+#include "ext/filter/live_filter.hpp"
+#include "ext/sqlite/module.hpp"
+#include "ext/sqlite/options.hpp"
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+
+std::span<const OptionSpec> guard_option_specs() noexcept;
+
+class GuardTable {
+ public:
+  class Cursor;
+
+  static constexpr bool kInnocuous = false;  // it reads a table that a schema could name
+
+  explicit GuardTable(const ModuleArguments& arguments);
+  GuardTable(const GuardTable&) = delete;
+  GuardTable& operator=(const GuardTable&) = delete;
+
+  std::string declaration() const;
+  void create() {}  // nothing is kept
+  void destroy() {}
+  void rename(const std::string& name) { name_ = name; }
+  bool best_index(sqlite3_index_info* info);
+  // SQLite calls it before the first row of a statement that writes.
+  [[noreturn]] void begin() { refuse_to_write(); }
+  [[noreturn]] void update(int, sqlite3_value**, sqlite3_int64&) { refuse_to_write(); }
+
+ private:
+  // A statement of a plan, prepared for a set of its terms, and those of them that no cursor uses.
+  struct Prepared {
+    std::string sql;
+    std::vector<Statement> idle;
+    uint64_t used = 0;  // when, as a number that rises
+  };
+  struct Plan {
+    GuardPlan plan;
+    std::map<uint32_t, std::unique_ptr<Prepared>> prepared;
+  };
+
+  [[noreturn]] void refuse_to_write() const;
+  SqlError wrong(const std::string& what, int code = SQLITE_ERROR) const;
+  void learn_table();
+  void look();
+  void compare_with_filter();
+  void find_filter();
+  std::shared_ptr<LiveFilter> filter();
+  Prepared& prepared(Plan& plan, uint32_t pushed);
+  Statement take(Prepared& prepared);
+  void give_back(Prepared& prepared, Statement statement) noexcept;
+  void drop_oldest_idle() noexcept;
+  bool is_written_meanwhile() const;
+
+  Connection& connection_;
+  sqlite3* db_;
+  std::string schema_;
+  std::string name_;
+  std::string filter_name_;
+  Options options_;
+  GuardedTable table_;
+  int key_ = -1;         // its column
+  std::string problem_;  // I3
+
+  std::shared_ptr<LiveFilter> live_;
+  uint64_t names_version_ = 0;    // when live_ was what the filter's name means
+  ReadTransaction as_looked_at_;  // ended: its statement is of the schema that look() saw
+  bool ever_looked_ = false;
+  double rows_ = 1048576;  // as SQLite assumes it
+
+  std::vector<std::unique_ptr<Plan>> plans_;  // idxNum is a place in it
+  std::map<std::string, int> plan_numbers_;
+  size_t idle_ = 0;
+  uint64_t uses_ = 0;
+};
+
+class GuardTable::Cursor {
+ public:
+  explicit Cursor(GuardTable& table) noexcept : table_(table) {}
+  ~Cursor() { give_back(); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+
+  // Once a row of a join: what an integer key that is absent needs stands here.
+  void filter(int number, const char*, int, sqlite3_value** values) {
+    at_end_ = true;
+    if (running_) {
+      stop();
+    }
+    if (number != number_) [[unlikely]] {
+      choose(number);
+    }
+    if (asks_integers_ && live_->ready_for_hashes() &&
+        sqlite3_value_type(values[asked_argument_]) == SQLITE_INTEGER) [[likely]] {
+      const int64_t key = sqlite3_value_int64(values[asked_argument_]);
+      if (live_->contains(hash_integer(key, live_->seed()))) {
+        look_up(values, true);
+      }
+    } else {
+      look_up(values, false);
+    }
+  }
+  void next() {
+    if (one_row_) {
+      at_end_ = true;  // no further step: it would find nothing
+    } else {
+      step();
+    }
+  }
+  bool eof() const noexcept { return at_end_; }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const { return statement_.integer(plan_->plan.rowid_place); }
+
+ private:
+  void choose(int number);
+  void stop() noexcept {
+    statement_.reset();
+    running_ = false;
+  }
+  void look_up(sqlite3_value** values, bool asked);
+  bool take_list(sqlite3_value* list);
+  bool may_have(sqlite3_value* value);
+  uint8_t key_types(const GuardTerm& term) const;
+  void start(sqlite3_value** values, uint32_t pushed, uint32_t colons);
+  void bind_listed();
+  void step();
+  void give_back() noexcept;
+  void result_row_key(sqlite3_context* context) const;
+
+  GuardTable& table_;
+  int number_ = -1;
+  Plan* plan_ = nullptr;
+  bool asks_integers_ = false;
+  int asked_argument_ = 0;
+  std::shared_ptr<LiveFilter> live_;
+  std::optional<bool> written_meanwhile_;
+
+  uint32_t pushed_ = 0;
+  Prepared* prepared_ = nullptr;  // for pushed_, where statement_ is of
+  Statement statement_;
+  bool running_ = false;
+  bool one_row_ = false;
+  bool at_end_ = true;
+
+  std::vector<KeyCopy> list_;  // what is left of it, the next at the end
+  int list_parameter_ = 0;     // 0: the statement has none
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,506 @@
+#include "ext/filter/guard_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr double kRangeShare = 4;         // of the rows, one in so many fulfils one
+constexpr double kEqualShare = 4;         // likewise, without an index
+constexpr double kListValues = 25;        // of an IN, as SQLite takes it
+constexpr double kUnknownEqualRows = 10;  // with one value in a column that is not unique
+constexpr double kCostOfScannedRow = 3;
+constexpr double kCostOfFoundRow = 4;
+constexpr double kShareOfAsked = 0.5;  // a look-up behind the filter costs less than without
+
+const char* sql_of(GuardOperator op) noexcept {
+  constexpr const char* kSql[] = {"=?", " IS ?", "<?", "<=?", ">?", ">=?", " IS NULL"};
+  return kSql[static_cast<size_t>(op)];
+}
+
+bool is_equality(GuardOperator op) noexcept {
+  return op == GuardOperator::kEqual || op == GuardOperator::kIs || op == GuardOperator::kIsNull;
+}
+bool is_upper_bound(GuardOperator op) noexcept {
+  return op == GuardOperator::kLess || op == GuardOperator::kLessOrEqual;
+}
+bool is_range(GuardOperator op) noexcept {
+  return is_upper_bound(op) || op == GuardOperator::kGreater ||
+         op == GuardOperator::kGreaterOrEqual;
+}
+
+std::optional<GuardOperator> operator_of(unsigned char op) noexcept {
+  switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+      return GuardOperator::kEqual;
+    case SQLITE_INDEX_CONSTRAINT_IS:
+      return GuardOperator::kIs;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+      return GuardOperator::kLess;
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return GuardOperator::kLessOrEqual;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+      return GuardOperator::kGreater;
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return GuardOperator::kGreaterOrEqual;
+    case SQLITE_INDEX_CONSTRAINT_ISNULL:
+      return GuardOperator::kIsNull;
+    default:  // IS NOT NULL, LIKE … come as if an outer join's ON were a WHERE; LIMIT has no column
+      return std::nullopt;
+  }
+}
+
+// --- values --------------------------------------------------------------------------------------
+
+std::string_view text_of(sqlite3_value* value) {
+  const auto bytes = blob_of(value);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// True if no number, as a text, equals it under a collation that a filter knows, and if it does not
+// look like a number itself.
+bool is_no_number(std::string_view text) {
+  constexpr std::string_view kOfNumbers = "0123456789+-.eE \t\n\v\f\r";
+  if (text.find_first_not_of(kOfNumbers) == std::string_view::npos) {
+    return false;
+  }
+  return text.find('f') == std::string_view::npos && text.find('F') == std::string_view::npos
+             ? true
+             : text.find_first_not_of("+-infINF ") != std::string_view::npos;  // Inf
+}
+
+// A column TEXT. If the other side is a number's column, SQLite takes texts that look like numbers
+// for numbers, which are smaller than any other text. They all begin with a character before ':'.
+Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* value) {
+  switch (sqlite3_value_type(value)) {
+    case SQLITE_BLOB:
+      return Fit::kPush;
+    case SQLITE_TEXT:
+      break;
+    default:
+      return Fit::kLeave;
+  }
+  if (!term.own_collation) {
+    return Fit::kLeave;
+  }
+  if (!is_upper_bound(term.op)) {
+    return Fit::kPush;
+  }
+  const auto* const text = sqlite3_value_text(value);
+  if (text == nullptr) {
+    throw std::bad_alloc();
+  }
+  // UTF-16 compares the bytes of other characters in another order.
+  if (!column.known_collation() || text[0] >= 0x80) {
+    return Fit::kLeave;
+  }
+  return text[0] < ':' ? Fit::kPushColon : Fit::kPush;
+}
+
+// A column without an affinity. The other side's is applied to both: a TEXT one makes '5' of 5, a
+// numeric one 5 of '5'.
+Fit fit_untyped(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* value,
+                uint8_t types) {
+  const int type = sqlite3_value_type(value);
+  if (type == SQLITE_BLOB) {
+    return Fit::kPush;
+  }
+  if (!is_equality(term.op)) {
+    return Fit::kLeave;
+  }
+  const bool known = (types & kUnknownKeys) == 0;
+  if (type != SQLITE_TEXT) {
+    return known && (types & kTextKeys) == 0 ? Fit::kPush : Fit::kLeave;
+  }
+  if (!term.own_collation) {
+    return Fit::kLeave;
+  }
+  const bool no_numbers = known && (types & (kIntegerKeys | kRealKeys)) == 0;
+  if (no_numbers) {
+    return Fit::kPush;
+  }
+  if (sqlite3_value_text(value) == nullptr) {
+    throw std::bad_alloc();
+  }
+  return column.known_collation() && is_no_number(text_of(value)) ? Fit::kPush : Fit::kLeave;
+}
+
+}  // namespace
+
+Fit fit(const GuardTerm& term, const GuardedTable& table, sqlite3_value* value, uint8_t types) {
+  if (!term.has_value()) {
+    return Fit::kPush;
+  }
+  if (is_null(value)) {
+    return term.op == GuardOperator::kIs ? Fit::kPush : Fit::kNever;
+  }
+  if (term.column == GuardTerm::kRowid) {
+    return Fit::kPush;
+  }
+  const GuardedColumn& column = table.columns[static_cast<size_t>(term.column)];
+  switch (column.affinity) {
+    case Affinity::kText:
+      return fit_text(term, column, value);
+    case Affinity::kNone:
+      return fit_untyped(term, column, value, types);
+    case Affinity::kNumeric:
+    case Affinity::kInteger:
+    case Affinity::kReal:
+      break;
+  }
+  // SQLite makes numbers of both sides, whatever the other side is.
+  return term.own_collation || sqlite3_value_type(value) != SQLITE_TEXT ? Fit::kPush : Fit::kLeave;
+}
+
+// --- the statement -------------------------------------------------------------------------------
+
+// Columns stand behind the table's name: "gone" alone would be a text when the column is gone.
+static std::string column_text(const GuardedTable& table, int column) {
+  return sql_text("t.\"%w\"", column < 0 ? table.rowid.c_str()
+                                         : table.columns[static_cast<size_t>(column)].name.c_str());
+}
+
+std::string GuardPlan::statement(const GuardedTable& table, uint32_t pushed) const {
+  std::vector<std::string> results(places.size() + 1);
+  size_t count = 0;
+  const auto add = [&](int place, int column) {
+    if (place >= 0) {
+      results[static_cast<size_t>(place)] = column_text(table, column);
+      ++count;
+    }
+  };
+  add(rowid_place, GuardTerm::kRowid);
+  for (size_t i = 0; i < places.size(); ++i) {
+    add(places[i], static_cast<int>(i));
+  }
+  std::string sql = "SELECT ";
+  for (size_t i = 0; i < count; ++i) {
+    sql += (i == 0 ? "" : ", ") + results[i];
+  }
+  sql += sql_text(R"( FROM "%w"."%w" AS t)", table.schema.c_str(), table.name.c_str());
+  const char* joint = " WHERE ";
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if ((pushed >> i & 1) != 0) {
+      sql += joint + column_text(table, terms[i].column) + sql_of(terms[i].op);
+      joint = " AND ";
+    }
+  }
+  if ((pushed & kSorted) != 0) {
+    // By an expression, for which no index serves: every row is read before the first is given.
+    joint = " ORDER BY +";
+    for (const int column :
+         table.has_rowid() ? std::vector<int>{GuardTerm::kRowid} : table.primary_key) {
+      sql += joint + column_text(table, column);
+      joint = ", +";
+    }
+  }
+  return sql;
+}
+
+// --- planning ------------------------------------------------------------------------------------
+
+namespace {
+
+// What a set of conditions costs, by the best index for it.
+struct Estimate {
+  double cost = 0;
+  double rows = 0;
+};
+
+class Planner {
+ public:
+  Planner(sqlite3_index_info* info, const GuardPlanning& planning)
+      : info_(info), planning_(planning), table_(planning.table) {}
+
+  PlannedGuard plan() {
+    take_terms();
+    Estimate best = estimate(-1);
+    choose_list(best);
+    choose_columns();
+    choose_asked();
+    choose_one_row();
+    if (plan_.asked >= 0) {
+      best.cost *= kShareOfAsked;
+    }
+    info_->estimatedCost = best.cost;
+    info_->estimatedRows = static_cast<sqlite3_int64>(std::max(1.0, best.rows));
+    for (size_t i = 0; i < plan_.terms.size(); ++i) {
+      info_->aConstraintUsage[of_terms_[i]].argvIndex = plan_.terms[i].argument + 1;
+    }
+    PlannedGuard planned;
+    planned.text = text();
+    planned.name = name();
+    planned.plan = std::move(plan_);
+    return planned;
+  }
+
+ private:
+  std::optional<GuardTerm> term_of(int i) const;
+  bool has_like(int column) const;
+  void take_terms();
+  void add(const GuardTerm& term, int constraint);
+  void choose_list(Estimate& best);
+  void choose_columns();
+  void choose_asked();
+  void choose_one_row();
+  bool has_term(int column, bool (*kind)(GuardOperator), int list) const;
+  Estimate estimate(int list) const;
+  Estimate estimate_by(const GuardedIndex& index, int list) const;
+  double share_of_others(const GuardedIndex* index, size_t equal, int list) const;
+  std::string text() const;
+  std::string name() const;
+
+  sqlite3_index_info* info_;
+  const GuardPlanning& planning_;
+  const GuardedTable& table_;
+  GuardPlan plan_;
+  std::vector<int> of_terms_;  // constraints
+  std::vector<int> lists_;     // constraints that are IN
+  int arguments_ = 0;
+};
+
+std::optional<GuardTerm> Planner::term_of(int i) const {
+  const auto& constraint = info_->aConstraint[i];
+  const std::optional<GuardOperator> op = operator_of(constraint.op);
+  const bool rowid = constraint.iColumn < 0;
+  if (constraint.usable == 0 || !op || (rowid && !table_.has_rowid()) ||
+      constraint.iColumn >= static_cast<int>(table_.columns.size())) {
+    return std::nullopt;
+  }
+  GuardTerm term;
+  term.column = rowid ? GuardTerm::kRowid : constraint.iColumn;
+  term.op = *op;
+  if (!rowid) {
+    const GuardedColumn& column = table_.columns[static_cast<size_t>(term.column)];
+    term.own_collation =
+        sqlite3_stricmp(sqlite3_vtab_collation(info_, i), column.collation.c_str()) == 0;
+  }
+  return term;
+}
+
+// SQLite makes two bounds of a LIKE or GLOB, and there may be BLOBs beyond the upper one that it
+// accepts.
+bool Planner::has_like(int column) const {
+  for (int i = 0; i < info_->nConstraint; ++i) {
+    const auto& constraint = info_->aConstraint[i];
+    if (constraint.iColumn == column && (constraint.op == SQLITE_INDEX_CONSTRAINT_LIKE ||
+                                         constraint.op == SQLITE_INDEX_CONSTRAINT_GLOB)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Each has an argument, IS NULL too: SQLite would not know otherwise that its place in an outer join
+// matters to the plan.
+void Planner::add(const GuardTerm& term, int constraint) {
+  plan_.terms.push_back(term);
+  of_terms_.push_back(constraint);
+  plan_.terms.back().argument = arguments_++;
+}
+
+void Planner::take_terms() {
+  constexpr int kToldApart = 32;  // SQLite says of no later constraint that it is an IN
+  for (int i = 0; i < std::min(info_->nConstraint, kToldApart); ++i) {
+    const std::optional<GuardTerm> term = term_of(i);
+    if (!term) {
+      continue;
+    }
+    if (sqlite3_vtab_in(info_, i, -1) != 0) {
+      lists_.push_back(i);
+    } else if (plan_.terms.size() < GuardPlan::kMostTerms &&
+               !(is_upper_bound(term->op) && has_like(term->column))) {
+      add(*term, i);
+    }
+  }
+}
+
+// An IN is taken only where it makes the look-ups fewer: SQLite, or the cursor, makes one for each of
+// its values. SQLite compares what a single value found with that value alone, without the affinity
+// of the values' column: texts and untyped values are taken as a whole, which SQLite tests as IN.
+void Planner::choose_list(Estimate& best) {
+  int chosen = -1;
+  for (const int i : lists_) {
+    const Estimate with = estimate(i);
+    if (with.cost < best.cost) {
+      best = with;
+      chosen = i;
+    }
+  }
+  if (chosen < 0 || plan_.terms.size() == GuardPlan::kMostTerms) {
+    return;
+  }
+  GuardTerm term = *term_of(chosen);
+  const bool numeric =
+      term.column == GuardTerm::kRowid ||
+      table_.columns[static_cast<size_t>(term.column)].affinity >= Affinity::kNumeric;
+  if (!numeric) {
+    if (sqlite3_vtab_in(info_, chosen, 1) == 0) {
+      return;
+    }
+    term.list = true;
+    plan_.list = static_cast<int>(plan_.terms.size());
+  }
+  add(term, chosen);
+}
+
+void Planner::choose_columns() {
+  constexpr size_t kLastBit = 63;  // of this column and all behind it
+  plan_.places.assign(table_.columns.size(), -1);
+  int place = 0;
+  if (table_.has_rowid()) {
+    plan_.rowid_place = place++;
+  }
+  for (size_t i = 0; i < table_.columns.size(); ++i) {
+    const bool in_key = std::find(table_.primary_key.begin(), table_.primary_key.end(),
+                                  static_cast<int>(i)) != table_.primary_key.end();
+    if (in_key || (info_->colUsed >> std::min(i, kLastBit) & 1) != 0) {
+      plan_.places[i] = place++;
+    }
+  }
+}
+
+void Planner::choose_asked() {
+  for (size_t i = 0; planning_.may_ask && i < plan_.terms.size(); ++i) {
+    const GuardTerm& term = plan_.terms[i];
+    if (term.column == planning_.key && term.has_value() && is_equality(term.op)) {
+      plan_.asked = static_cast<int>(i);
+      return;
+    }
+  }
+}
+
+// SQLite may rely on it only where all columns are numbers': two texts may equal one number.
+void Planner::choose_one_row() {
+  for (const GuardedIndex& index : table_.indexes) {
+    uint32_t terms = 0;
+    size_t found = 0;
+    bool numbers = true;
+    for (const int column : index.columns) {
+      for (size_t i = 0; i < plan_.terms.size(); ++i) {
+        if (plan_.terms[i].column == column && plan_.terms[i].op == GuardOperator::kEqual &&
+            plan_.terms[i].own_collation) {
+          terms |= uint32_t{1} << i;
+          numbers = numbers &&
+                    (column < 0 ||
+                     table_.columns[static_cast<size_t>(column)].affinity >= Affinity::kNumeric);
+          ++found;
+          break;
+        }
+      }
+    }
+    if (index.unique && found == index.columns.size()) {
+      plan_.one_row = terms;
+      info_->idxFlags = numbers && plan_.list < 0 ? SQLITE_INDEX_SCAN_UNIQUE : 0;
+      return;
+    }
+  }
+}
+
+// `list`: a constraint that would be taken, too.
+bool Planner::has_term(int column, bool (*kind)(GuardOperator), int list) const {
+  if (list >= 0 && info_->aConstraint[list].iColumn == column && kind(GuardOperator::kEqual)) {
+    return true;
+  }
+  return std::any_of(plan_.terms.begin(), plan_.terms.end(),
+                     [&](const GuardTerm& term) { return term.column == column && kind(term.op); });
+}
+
+// What conditions beside those on the first `equal` columns of the index leave of the rows.
+double Planner::share_of_others(const GuardedIndex* index, size_t equal, int list) const {
+  double share = 1;
+  for (const GuardTerm& term : plan_.terms) {
+    const auto* const begin = index == nullptr ? nullptr : index->columns.data();
+    if (index != nullptr && is_equality(term.op) &&
+        std::find(begin, begin + equal, term.column) != begin + equal) {
+      continue;
+    }
+    share /= is_equality(term.op) ? kEqualShare : is_range(term.op) ? kRangeShare : 1;
+  }
+  return list >= 0 ? std::min(1.0, share * kListValues) : share;
+}
+
+Estimate Planner::estimate_by(const GuardedIndex& index, int list) const {
+  const double all = planning_.rows;
+  size_t equal = 0;
+  bool list_helps = false;
+  while (equal < index.columns.size() && has_term(index.columns[equal], is_equality, list)) {
+    list_helps =
+        list_helps || (list >= 0 && info_->aConstraint[list].iColumn == index.columns[equal]);
+    ++equal;
+  }
+  const bool range = equal < index.columns.size() && has_term(index.columns[equal], is_range, -1);
+  if ((equal == 0 && !range) || (list >= 0 && !list_helps)) {
+    return {kCostOfScannedRow * all * (list >= 0 ? kListValues : 1),
+            all * share_of_others(nullptr, 0, list)};
+  }
+  double rows = all;
+  if (equal == index.columns.size() && index.unique) {
+    rows = 1;
+  } else if (equal > 0) {
+    rows = equal <= index.equal_rows.size()
+               ? index.equal_rows[equal - 1]
+               : std::max(1.0, kUnknownEqualRows + 1 - static_cast<double>(equal));
+  }
+  double found = std::min(rows, all);
+  for (const GuardTerm& term : plan_.terms) {
+    if (range && term.column == index.columns[equal] && is_range(term.op)) {
+      found = std::max(1.0, found / kRangeShare);
+    }
+  }
+  const double times = list >= 0 ? kListValues : 1;
+  return {times * (std::log2(all + 2) + kCostOfFoundRow * found),
+          std::max(1.0, times * std::min(found, rows * share_of_others(&index, equal, -1)))};
+}
+
+Estimate Planner::estimate(int list) const {
+  Estimate best = {kCostOfScannedRow * planning_.rows * (list >= 0 ? kListValues : 1),
+                   planning_.rows * share_of_others(nullptr, 0, list)};
+  for (const GuardedIndex& index : table_.indexes) {
+    const Estimate by = estimate_by(index, list);
+    if (by.cost < best.cost) {
+      best = by;
+    }
+  }
+  return best;
+}
+
+// "filter seen, then users(email)", "users(grp=? AND id>?)" or "users".
+std::string Planner::text() const {
+  if (plan_.asked >= 0) {
+    return "filter " + planning_.filter + ", then " + table_.name + "(" +
+           table_.columns[static_cast<size_t>(planning_.key)].name + ")";
+  }
+  std::string conditions;
+  for (const GuardTerm& term : plan_.terms) {
+    conditions += conditions.empty() ? "(" : " AND ";
+    conditions += term.column < 0 ? "rowid" : table_.columns[static_cast<size_t>(term.column)].name;
+    conditions += sql_of(term.op);
+  }
+  return table_.name + conditions + (conditions.empty() ? "" : ")");
+}
+
+std::string Planner::name() const {
+  std::string name;
+  for (const GuardTerm& term : plan_.terms) {
+    name += std::to_string(term.column) + '/' + std::to_string(static_cast<int>(term.op)) +
+            (term.own_collation ? "o" : "") + (term.list ? "l" : "") + ' ';
+  }
+  name += '|' + std::to_string(plan_.asked) + '|' + std::to_string(plan_.one_row) + '|' +
+          table_.name + '|';
+  for (const int place : plan_.places) {
+    name += place < 0 ? '0' : '1';
+  }
+  return name;
+}
+
+}  // namespace
+
+PlannedGuard plan_guard(sqlite3_index_info* info, const GuardPlanning& planning) {
+  return Planner(info, planning).plan();
+}
+
+}  // namespace cuckoo

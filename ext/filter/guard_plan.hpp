@@ -1,0 +1,89 @@
+// How a filter_guard reads the table that it guards: which of SQLite's conditions go into the
+// statement on that table, whether the filter is asked before, and what that costs.
+//
+// Invariants
+//   I1  the statement finds every row that SQLite's own conditions accept, and perhaps more: SQLite
+//       tests each row again. fit() decides it anew for each value, because xBestIndex knows neither
+//       the value's class nor the affinity of the other side: an INTEGER column beside a TEXT one
+//       turns the texts '5' and '05' into 5.
+//   I2  the filter is asked only for values that the statement would look for as the key's column
+//       stores them; so its "no" means that the statement would find nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ext/filter/guarded_table.hpp"
+#include "ext/sqlite/api.hpp"
+
+namespace cuckoo {
+
+enum class GuardOperator : uint8_t {
+  kEqual,
+  kIs,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kIsNull
+};
+
+// A condition that may go into the statement: column, operator and, mostly, a value.
+struct GuardTerm {
+  static constexpr int kRowid = -1;
+
+  int column = kRowid;
+  GuardOperator op = GuardOperator::kEqual;
+  bool own_collation = true;  // SQLite compares texts by the column's collation
+  bool list = false;          // IN, all of its values at once
+  int argument = 0;           // of xFilter
+
+  bool has_value() const noexcept { return op != GuardOperator::kIsNull; }
+};
+
+struct GuardPlan {
+  static constexpr size_t kMostTerms = 31;
+  static constexpr uint32_t kSorted = uint32_t{1} << kMostTerms;  // beside a set of terms
+
+  std::vector<GuardTerm> terms;
+  std::vector<int> places;  // of the table's columns in a row of the statement; -1: not read
+  int rowid_place = -1;
+  int asked = -1;        // the term with the key's value; -1: the filter is not asked
+  int list = -1;         // the term that is a list; -1: none
+  uint32_t one_row = 0;  // these terms together find one row at most; 0: there are none
+  std::string statement(const GuardedTable& table, uint32_t pushed) const;
+};
+
+// What becomes of a term, for one value.
+enum class Fit : uint8_t {
+  kPush,       // into the statement
+  kPushColon,  // … with ':' as its value, which is larger
+  kLeave,      // the statement does without it
+  kNever,      // no row fulfils it
+};
+
+// `types` of the keys that the filter holds (KeyTypes), for a term on its key's column; else
+// kUnknownKeys.
+Fit fit(const GuardTerm& term, const GuardedTable& table, sqlite3_value* value, uint8_t types);
+
+// What planning needs to know of the guard.
+struct GuardPlanning {
+  const GuardedTable& table;
+  int key;  // its column
+  std::string filter;
+  bool may_ask;
+  double rows;  // of the table, about
+};
+
+struct PlannedGuard {
+  GuardPlan plan;
+  std::string text;  // for EXPLAIN QUERY PLAN
+  std::string name;  // equal for equal plans
+};
+
+// Chooses the conditions, and tells SQLite which it took and what the plan costs.
+PlannedGuard plan_guard(sqlite3_index_info* info, const GuardPlanning& planning);
+
+}  // namespace cuckoo

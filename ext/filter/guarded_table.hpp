@@ -1,0 +1,67 @@
+// The table that a filter_guard stands for, as SQLite describes it: its columns, its rows' names and
+// its indexes.
+//
+// Invariants
+//   I1  declaration_of() declares every column with the name, the affinity and the collation that it
+//       has in the table, so SQLite converts and compares the guard's values as the table's.
+//   I2  row_key names each row of the table once: its rowid, or all values of its primary key.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ext/filter/key_domain.hpp"
+#include "ext/sqlite/api.hpp"
+#include "ext/sqlite/value.hpp"
+
+namespace cuckoo {
+
+struct GuardedColumn {
+  std::string name;
+  std::string type;  // in the guard's declaration: means the same affinity, and nothing else
+  std::string collation;
+  Affinity affinity = Affinity::kNone;
+
+  std::optional<Collation> known_collation() const { return collation_named(collation); }
+  friend bool operator==(const GuardedColumn&, const GuardedColumn&) = default;
+};
+
+// An index by which the table's rows can be found, or the table itself by its rowid.
+struct GuardedIndex {
+  static constexpr int kRowid = -1;
+  static constexpr int kOther = -2;  // an expression, or a column under another collation
+
+  std::vector<int> columns;
+  // By ANALYZE: how many rows have the same values in the first column, the first two …; may be
+  // shorter than `columns`.
+  std::vector<double> equal_rows;
+  bool unique = false;
+};
+
+struct GuardedTable {
+  std::string schema;
+  std::string name;
+  std::vector<GuardedColumn> columns;
+  std::string rowid;             // a name of the rowid that no column has; empty: WITHOUT ROWID
+  std::vector<int> primary_key;  // WITHOUT ROWID: its columns
+  std::vector<GuardedIndex> indexes;
+  double rows = 0;  // by ANALYZE; 0: unknown
+
+  bool has_rowid() const noexcept { return primary_key.empty(); }
+  int column_named(const std::string& column) const;  // -1: none
+  // A WITHOUT ROWID table's guard has one column more, hidden, which names the row (I2).
+  int row_key_column() const noexcept {
+    return has_rowid() ? -1 : static_cast<int>(columns.size());
+  }
+  // True if a guard that was declared for the one serves the other.
+  bool same_declaration(const GuardedTable& other) const;
+};
+
+// Throws SqlError when there is no such ordinary table; the text names it.
+GuardedTable read_guarded_table(sqlite3* db, const std::string& schema, const std::string& table);
+
+// For sqlite3_declare_vtab().
+std::string declaration_of(const GuardedTable& table);
+
+}  // namespace cuckoo

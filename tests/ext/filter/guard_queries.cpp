@@ -1,0 +1,180 @@
+#include "tests/ext/filter/guard_queries.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string all_of(const std::string& table) {
+  std::string columns;
+  for (const char* name : {"k", "t", "n", "r", "u", "v", "gen"}) {
+    columns += (columns.empty() ? "" : ", ") + table + "." + name;
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::string GuardQueries::column(const std::string& table) {
+  if (rowid_ && chance(8)) {
+    return table + "." + pick({"rowid", "oid", "_rowid_"});
+  }
+  return table + "." + (chance(45) ? "k" : pick({"k", "t", "n", "r", "u", "v", "gen"}));
+}
+
+std::string GuardQueries::operand(bool with_o) {
+  if (with_o && chance(60)) {
+    return pick({"", "", "", "+"}) + other_column();
+  }
+  switch (random(8)) {
+    case 0:
+      return "CAST(" + value() + " AS " + pick({"TEXT", "INTEGER", "REAL", "NUMERIC", "BLOB"}) +
+             ")";
+    case 1:
+      return "(SELECT " + pick({"max", "min"}) + "(" + other_column() + ") FROM o)";
+    case 2:
+      return "(SELECT " + other_column() + " FROM o ORDER BY o.i LIMIT 1 OFFSET " +
+             std::to_string(random(9)) + ")";
+    default:
+      return value();
+  }
+}
+
+std::string GuardQueries::list() {
+  std::string values = value();
+  for (uint64_t i = random(5); i > 0; --i) {
+    values += ", " + value();
+  }
+  return "(" + values + ")";
+}
+
+std::string GuardQueries::values_of_o() {
+  return "(SELECT " + other_column() + " FROM o" +
+         (chance(30) ? " WHERE o.i % 3 = " + std::to_string(random(3)) : "") + ")";
+}
+
+std::string GuardQueries::comparison(const std::string& table, bool with_o) {
+  const std::string c = column(table);
+  const std::string op = pick({"=", "=", "=", "==", "IS", "<", "<=", ">", ">=", "<>", "IS NOT"});
+  switch (random(17)) {
+    case 16:
+      return "(" + table + ".k, " + table + ".n) IN (SELECT " + other_column() + ", " +
+             other_column() + " FROM o)";
+    case 0:
+      return c + pick({" IS NULL", " IS NOT NULL", " NOTNULL"});
+    case 1:
+      return c + " BETWEEN " + operand(with_o) + " AND " + operand(with_o);
+    case 2:
+      return c + collation() + pick({" IN ", " IN ", " NOT IN "}) + list();
+    case 3:
+      return c + pick({" IN ", " IN ", " NOT IN "}) + values_of_o();
+    case 4:  // not of a rowid: a LEFT JOIN by it loses rows in SQLite 3.40
+      return table + pick({".t", ".u", ".v", ".gen"}) +
+             pick({" LIKE 'a%'", " LIKE '5%'", " GLOB 'a*'", " NOT LIKE '%b%'"});
+    case 5:
+      return "(" + table + ".k, " + table + ".n) " + pick({"<", "<=", ">", ">=", "="}) + " (" +
+             operand(with_o) + ", " + operand(with_o) + ")";
+    case 6:
+      return pick({"", "+", "-"}) + c + " " + op + " " + operand(with_o);
+    case 7:
+    case 8:
+      return operand(with_o) + collation() + " " + op + " " + c;
+    default:
+      return c + collation() + " " + op + " " + operand(with_o) + collation();
+  }
+}
+
+std::string GuardQueries::predicate(const std::string& table, bool with_o, int depth) {
+  if (depth < 2 && chance(35)) {
+    return "(" + predicate(table, with_o, depth + 1) +
+           pick({" AND ", " OR ", " OR ", " AND NOT "}) + predicate(table, with_o, depth + 1) + ")";
+  }
+  return comparison(table, with_o);
+}
+
+GuardQueries::Query GuardQueries::alone() {
+  const std::string where = " FROM @T AS g WHERE " + predicate("g", false);
+  switch (random(7)) {
+    case 0:
+      return {"SELECT count(*), min(g.k), max(g.n), total(g.r)" + where};
+    case 1:
+      return {"SELECT g.n, count(*), min(g.k)" + where + " GROUP BY g.n"};
+    case 2:
+      return {"SELECT DISTINCT g.k, g.t" + where};
+    case 3:
+      return {"SELECT g.k, count(*) OVER (PARTITION BY g.n), row_number() OVER (ORDER BY " +
+              all_of("g") + ")" + where};
+    case 4:
+      return {"SELECT " + all_of("g") + where + " ORDER BY " + column("g") + ", " + all_of("g") +
+                  " LIMIT " + std::to_string(1 + random(9)) + " OFFSET " +
+                  std::to_string(random(3)),
+              true};
+    case 5:
+      return {"SELECT g.k, g.u" + where +
+              pick({" UNION ", " EXCEPT ", " INTERSECT ", " UNION ALL "}) +
+              "SELECT g.k, g.u FROM @T AS g WHERE " + predicate("g", false)};
+    default:
+      return {"SELECT " + std::string(rowid_ ? "g.rowid, " : "") + all_of("g") + where};
+  }
+}
+
+GuardQueries::Query GuardQueries::joined() {
+  const std::string on = predicate("g", true);
+  const std::string columns =
+      pick({"o.i, g.k, g.t", "o.i, g.n, g.gen", "o.i, count(*)", "o.*, g.*"});
+  const std::string tail = columns == "o.i, count(*)" ? " GROUP BY o.i" : "";
+  switch (random(8)) {
+    case 0:
+      return {"SELECT " + columns + " FROM o LEFT JOIN @T AS g ON " + on + tail};
+    case 1:
+      return {"SELECT o.i FROM o LEFT JOIN @T AS g ON " + on + " WHERE g.k IS NULL"};
+    case 2:
+      return {"SELECT " + columns + " FROM @T AS g LEFT JOIN o ON " + on + tail};
+    case 3:
+      return {"SELECT " + columns + " FROM o " + pick({"RIGHT", "FULL"}) + " JOIN @T AS g ON " +
+              on + tail};
+    case 4:
+      return {"SELECT " + columns + " FROM @T AS g " + pick({"RIGHT", "FULL"}) + " JOIN o ON " +
+              on + tail};
+    case 5:
+      return {"SELECT a.k, b.k, a.n FROM @T AS a JOIN @T AS b ON a." + pick({"k", "n", "t"}) +
+              " = b." + pick({"k", "n", "u", "v"}) + " WHERE " + predicate("a", false)};
+    default:
+      return {"SELECT " + columns + " FROM o " + pick({"JOIN", "JOIN", "CROSS JOIN"}) +
+              " @T AS g ON " + on + (chance(40) ? " WHERE " + predicate("g", true) : "") + tail};
+  }
+}
+
+GuardQueries::Query GuardQueries::inside() {
+  const std::string from = "FROM @T AS g WHERE " + predicate("g", true);
+  switch (random(6)) {
+    case 0:
+      return {"SELECT o.i FROM o WHERE " + pick({"", "NOT "}) + "EXISTS (SELECT 1 " + from + ")"};
+    case 1:
+      return {"SELECT o.i, (SELECT count(*) " + from + ") FROM o"};
+    case 2:
+      return {"SELECT o.i FROM o WHERE " + other_column() + pick({" IN ", " NOT IN "}) +
+              "(SELECT g.k FROM @T AS g WHERE " + predicate("g", false) + ")"};
+    case 3:
+      return {"WITH c AS (SELECT * FROM @T AS g WHERE " + predicate("g", false) +
+              ") SELECT o.i, c.k, c.u FROM o JOIN c ON " + comparison("c", true)};
+    case 4:
+      return {
+          "SELECT o.i, s.k, s.c FROM o LEFT JOIN (SELECT g.k, count(*) AS c FROM @T AS g WHERE " +
+          predicate("g", false) + " GROUP BY g.k) AS s ON s.k = " + other_column()};
+    default:
+      return {"SELECT o.i FROM o WHERE (SELECT max(g.n) " + from + ") > 2"};
+  }
+}
+
+GuardQueries::Query GuardQueries::query() {
+  switch (random(5)) {
+    case 0:
+    case 1:
+      return alone();
+    case 2:
+      return inside();
+    default:
+      return joined();
+  }
+}
+
+}  // namespace cuckoo::test

@@ -1,0 +1,88 @@
+// Random queries over a table @T with the columns k, t, n, r, u, v and gen, beside a table o.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <random>
+#include <string>
+
+namespace cuckoo::test {
+
+// Values of all classes; many are equal to others after SQLite converted them, or almost.
+inline constexpr const char* kGuardValues[] = {"NULL",
+                                               "0",
+                                               "1",
+                                               "2",
+                                               "3",
+                                               "5",
+                                               "5.0",
+                                               "5.5",
+                                               "-1",
+                                               "12",
+                                               "1e20",
+                                               "9e999",
+                                               "'5'",
+                                               "'05'",
+                                               "' 5'",
+                                               "'5.0'",
+                                               "'5e0'",
+                                               "'12'",
+                                               "'-1'",
+                                               "'1.0e+20'",
+                                               "'Inf'",
+                                               "'abc'",
+                                               "'ABC'",
+                                               "'abc '",
+                                               "''",
+                                               "':'",
+                                               "'z'",
+                                               "'\xC3\xA9'",
+                                               "x''",
+                                               "x'35'",
+                                               "x'6162'",
+                                               "'5abc'",
+                                               "'a5'",
+                                               "' '",
+                                               "9007199254740993",
+                                               "'3'",
+                                               "3.0",
+                                               "'2'",
+                                               "x'32'",
+                                               "'9007199254740993'",
+                                               "9007199254740992.0"};
+
+class GuardQueries {
+ public:
+  GuardQueries(uint64_t seed, bool rowid) : random_(seed), rowid_(rowid) {}
+
+  uint64_t random(uint64_t below) { return random_() % below; }
+  bool chance(int percent) { return random(100) < static_cast<uint64_t>(percent); }
+  std::string value() { return kGuardValues[random(std::size(kGuardValues))]; }
+
+  struct Query {
+    std::string sql;
+    bool ordered = false;  // completely
+  };
+  Query query();
+
+ private:
+  std::string pick(std::initializer_list<const char*> of) { return of.begin()[random(of.size())]; }
+  std::string column(const std::string& table);
+  std::string other_column() { return "o." + pick({"x", "y", "z", "c", "q", "m", "w"}); }
+  std::string collation() {
+    return chance(15) ? " COLLATE " + pick({"NOCASE", "BINARY", "RTRIM"}) : "";
+  }
+  std::string operand(bool with_o);
+  std::string list();
+  std::string values_of_o();
+  std::string comparison(const std::string& table, bool with_o);
+  std::string predicate(const std::string& table, bool with_o, int depth = 0);
+  Query joined();
+  Query alone();
+  Query inside();
+
+  std::mt19937_64 random_;
+  bool rowid_;
+};
+
+}  // namespace cuckoo::test
