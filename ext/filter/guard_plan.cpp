@@ -55,34 +55,10 @@ std::optional<GuardOperator> operator_of(unsigned char op) noexcept {
 
 // --- values --------------------------------------------------------------------------------------
 
-std::string_view text_of(sqlite3_value* value) {
-  const auto bytes = blob_of(value);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-// True if no number, as a text, equals it under a collation that a filter knows, and if it does not
-// look like a number itself.
-bool is_no_number(std::string_view text) {
-  constexpr std::string_view kOfNumbers = "0123456789+-.eE \t\n\v\f\r";
-  if (text.find_first_not_of(kOfNumbers) == std::string_view::npos) {
-    return false;
-  }
-  return text.find('f') == std::string_view::npos && text.find('F') == std::string_view::npos
-             ? true
-             : text.find_first_not_of("+-infINF ") != std::string_view::npos;  // Inf
-}
-
-// A column TEXT. If the other side is a number's column, SQLite takes texts that look like numbers
-// for numbers, which are smaller than any other text. They all begin with a character before ':'.
+// A text beside a column that may hold texts. If the other side is a number's column, SQLite takes
+// texts that look like numbers for numbers, which are smaller than any other text. They all begin
+// with a character before ':'.
 Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* value) {
-  switch (sqlite3_value_type(value)) {
-    case SQLITE_BLOB:
-      return Fit::kPush;
-    case SQLITE_TEXT:
-      break;
-    default:
-      return Fit::kLeave;
-  }
   if (!term.own_collation) {
     return Fit::kLeave;
   }
@@ -100,32 +76,12 @@ Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* 
   return text[0] < ':' ? Fit::kPushColon : Fit::kPush;
 }
 
-// A column without an affinity. The other side's is applied to both: a TEXT one makes '5' of 5, a
-// numeric one 5 of '5'.
-Fit fit_untyped(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* value,
-                uint8_t types) {
-  const int type = sqlite3_value_type(value);
-  if (type == SQLITE_BLOB) {
-    return Fit::kPush;
-  }
-  if (!is_equality(term.op)) {
-    return Fit::kLeave;
-  }
-  const bool known = (types & kUnknownKeys) == 0;
-  if (type != SQLITE_TEXT) {
-    return known && (types & kTextKeys) == 0 ? Fit::kPush : Fit::kLeave;
-  }
-  if (!term.own_collation) {
-    return Fit::kLeave;
-  }
-  const bool no_numbers = known && (types & (kIntegerKeys | kRealKeys)) == 0;
-  if (no_numbers) {
-    return Fit::kPush;
-  }
-  if (sqlite3_value_text(value) == nullptr) {
-    throw std::bad_alloc();
-  }
-  return column.known_collation() && is_no_number(text_of(value)) ? Fit::kPush : Fit::kLeave;
+// A number beside a column that may hold texts. If the other side is a number's column, 5 equals
+// '5' and '05'. In a column TEXT there is always such a text, in an untyped one there may be none.
+Fit fit_number(const GuardTerm& term, const GuardedColumn& column, uint8_t types) {
+  const bool no_texts =
+      column.affinity == Affinity::kNone && (types & (kTextKeys | kUnknownKeys)) == 0;
+  return no_texts && is_equality(term.op) ? Fit::kPush : Fit::kLeave;
 }
 
 }  // namespace
@@ -141,18 +97,19 @@ Fit fit(const GuardTerm& term, const GuardedTable& table, sqlite3_value* value, 
     return Fit::kPush;
   }
   const GuardedColumn& column = table.columns[static_cast<size_t>(term.column)];
-  switch (column.affinity) {
-    case Affinity::kText:
-      return fit_text(term, column, value);
-    case Affinity::kNone:
-      return fit_untyped(term, column, value, types);
-    case Affinity::kNumeric:
-    case Affinity::kInteger:
-    case Affinity::kReal:
-      break;
+  const int type = sqlite3_value_type(value);
+  if (column.affinity >= Affinity::kNumeric) {
+    // SQLite makes numbers of both sides, whatever the other side is.
+    return term.own_collation || type != SQLITE_TEXT ? Fit::kPush : Fit::kLeave;
   }
-  // SQLite makes numbers of both sides, whatever the other side is.
-  return term.own_collation || sqlite3_value_type(value) != SQLITE_TEXT ? Fit::kPush : Fit::kLeave;
+  switch (type) {
+    case SQLITE_BLOB:
+      return Fit::kPush;
+    case SQLITE_TEXT:
+      return fit_text(term, column, value);
+    default:
+      return fit_number(term, column, types);
+  }
 }
 
 // --- the statement -------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
 //   bench_sql [--quick | --large] [group …]
 //     --quick   some seconds, sizes too small to judge anything: does it still run?
 //     --large   also 50 M and 100 M keys: needs several GB of memory and about ten minutes
-//     group     join tail growth cold bulk commit bits rate disk bloom_join build bloom_bits flash
-//               ring everyday changes pauses;
+//     group     join tail growth cold bulk commit bits rate disk bloom_join guard build bloom_bits
+//               flash ring everyday changes pauses;
 //               all when none is named
 //
 // The exit code is 1 when a budget is missed, 2 when something went wrong.
@@ -37,6 +37,7 @@ constexpr Group kGroups[] = {
     {"rate", cuckoo::bench::bench_rate},
     {"disk", cuckoo::bench::bench_disk},
     {"bloom_join", cuckoo::bench::bench_bloom_join},
+    {"guard", cuckoo::bench::bench_guard},
     {"build", cuckoo::bench::bench_build},
     {"bloom_bits", cuckoo::bench::bench_bloom_bits},
     {"flash", cuckoo::bench::bench_flash},

@@ -32,6 +32,8 @@ void bench_build(const Settings& settings, Report& report);
 void bench_bulk(const Settings& settings, Report& report);
 void bench_commit(const Settings& settings, Report& report);
 void bench_pauses(const Settings& settings, Report& report);
+// sql_bench_guard.cpp
+void bench_guard(const Settings& settings, Report& report);
 // sql_bench_ring.cpp
 void bench_ring(const Settings& settings, Report& report);
 // sql_bench_changes.cpp

@@ -75,7 +75,7 @@ class GuardQueries {
   std::string operand(bool with_o);
   std::string list();
   std::string values_of_o();
-  std::string comparison(const std::string& table, bool with_o);
+  std::string comparison(const std::string& table, bool with_o, bool collate);
   std::string predicate(const std::string& table, bool with_o, int depth = 0);
   Query joined();
   Query alone();
