@@ -102,7 +102,7 @@ GuardQueries::Query GuardQueries::alone() {
   const std::string where = " FROM @T AS g WHERE " + predicate("g", false);
   switch (random(7)) {
     case 0:
-      return {"SELECT count(*), min(g.gen), max(g.n), total(g.r)" + where};
+      return {"SELECT count(*), min(g.gen), max(g.n), max(g.r)" + where};
     case 1:
       return {"SELECT g.n, count(*), min(g.gen)" + where + " GROUP BY g.n"};
     case 2:

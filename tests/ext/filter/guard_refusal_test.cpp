@@ -1,0 +1,304 @@
+// filter_guard: what it refuses, with the text that names the cure, and that it can be dropped.
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kUsers =
+    "CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT UNIQUE, n INT)";
+constexpr const char* kSeen =
+    "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers = on)";
+constexpr const char* kGuarded = "CREATE VIRTUAL TABLE guarded USING filter_guard(seen)";
+
+void make(Database& db, const char* guard = kGuarded) {
+  db.run(kUsers);
+  db.run("INSERT INTO users(email, n) VALUES ('a', 1), ('b', 2), (NULL, 3)");
+  db.run(kSeen);
+  db.run(guard);
+}
+
+// Every use says so, each way to plan it; the guard can be dropped.
+void expect_refused(Database& db, const std::vector<std::string>& parts) {
+  for (const char* sql : {"SELECT * FROM guarded", "SELECT count(*) FROM guarded",
+                          "SELECT 1 FROM guarded WHERE rowid = 1"}) {
+    db.refuses(sql, SQLITE_ERROR, parts);
+  }
+  db.run("BEGIN; DROP TABLE guarded; ROLLBACK");
+}
+
+// --- CREATE --------------------------------------------------------------------------------------
+
+TEST(GuardCreate, names_what_is_wrong) {
+  struct Case {
+    const char* before;
+    const char* arguments;
+    std::vector<std::string> parts;
+  };
+  const std::vector<Case> cases = {
+      {"", "", {"guarded", "expected the name of one filter", "filter_guard(seen)"}},
+      {"", "a, b", {"guarded", "expected the name of one filter"}},
+      {"", "seen TEXT", {"guarded", "expected the name of one filter"}},
+      {"", "seen, option = 1", {"guarded", "unknown option", "source"}},
+      {"", "seen, source = users", {"guarded", "source", "table(column)"}},
+      {"", "missing", {"guarded", "no such table: main.missing"}},
+      {"", "users", {"guarded", "users is not a cuckoo_filter or bloom_filter"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT)",
+       "own",
+       {"guarded", "own has no source", "source = table(column)"}},
+      {"",
+       "seen, source = users(n)",
+       {"guarded", "seen is over main.users(email), not over main.users(n)"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT)",
+       "own, source = gone(email)",
+       {"guarded", "main.gone", "no such table", "make the guard anew"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT)",
+       "own, source = users(gone)",
+       {"guarded", "main.users(gone)", "no such column"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT); CREATE VIEW v AS SELECT * FROM"
+       " users",
+       "own, source = v(email)",
+       {"guarded", "main.v", "expected an ordinary table"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT)",
+       "own, source = seen(email)",
+       {"guarded", "main.seen", "expected an ordinary table"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT)",
+       "own, source = users(n)",
+       {"guarded", "own", "another type than users(n)", "declare both alike"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT COLLATE NOCASE)",
+       "own, source = users(email)",
+       {"guarded", "own", "NOCASE", "BINARY", "declare both alike"}},
+      {"CREATE VIRTUAL TABLE own USING cuckoo_filter(email TEXT, generations = 2)",
+       "own, source = users(email)",
+       {"guarded", "own", "sliding window"}},
+      {"CREATE TABLE names(rowid, oid, _rowid_, k TEXT);"
+       "CREATE VIRTUAL TABLE own USING cuckoo_filter(k, source = names(k))",
+       "own",
+       {"guarded", "main.names", "all three names of the rowid"}},
+      {"", "seen,", {"guarded", "empty argument"}},
+  };
+  for (const Case& one : cases) {
+    Database db;
+    db.run(kUsers);
+    db.run(kSeen);
+    db.run(*one.before == '\0' ? "SELECT 1" : one.before);
+    const int64_t before = db.number("SELECT count(*) FROM sqlite_schema");
+    db.refuses(
+        std::string("CREATE VIRTUAL TABLE guarded USING filter_guard(") + one.arguments + ")",
+        SQLITE_ERROR, one.parts);
+    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), before) << one.arguments;
+  }
+}
+
+TEST(GuardCreate, takes_quoted_names) {
+  Database db;
+  db.run(
+      "CREATE TABLE \"my users\"(\"the key\" TEXT); INSERT INTO \"my users\" VALUES ('a');"
+      "CREATE VIRTUAL TABLE \"my filter\" USING cuckoo_filter(k TEXT);"
+      "INSERT INTO \"my filter\" VALUES ('a');"
+      "CREATE VIRTUAL TABLE \"my guard\" USING filter_guard(\"my filter\","
+      " source = 'my users'(\"the key\"))");
+  EXPECT_EQ(db.text("SELECT \"the key\" FROM \"my guard\" WHERE \"the key\" = 'a'"), "a");
+}
+
+TEST(GuardCreate, keeps_nothing) {
+  Database db;
+  make(db);
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name LIKE 'guarded%'"), "guarded");
+  db.run("CREATE TABLE guarded_log(a); INSERT INTO guarded_log VALUES (1)");
+  db.run("DROP TABLE guarded; CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 3);
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+TEST(GuardWrite, is_refused_by_every_statement) {
+  Database db;
+  make(db);
+  for (const char* sql :
+       {"INSERT INTO guarded(email) VALUES ('x')", "INSERT INTO guarded DEFAULT VALUES",
+        "INSERT OR IGNORE INTO guarded(email) SELECT 'x' WHERE 0",
+        "REPLACE INTO guarded(id) VALUES (1)", "UPDATE guarded SET n = 1",
+        "UPDATE guarded SET n = 1 WHERE id = 99", "DELETE FROM guarded",
+        "DELETE FROM guarded WHERE email = 'absent'"}) {
+    db.refuses(sql, SQLITE_ERROR, {"guarded: a filter_guard can't be written; write to users"});
+  }
+  db.run("CREATE TRIGGER t AFTER UPDATE OF n ON users BEGIN DELETE FROM guarded; END");
+  db.refuses("UPDATE users SET n = 5", SQLITE_ERROR, {"write to users"});
+  EXPECT_EQ(db.list("SELECT n FROM guarded"), "1,2,3");
+  db.run("BEGIN");
+  db.refuses("DELETE FROM guarded", SQLITE_ERROR, {"write to users"});
+  db.run("INSERT INTO users(email) VALUES ('kept'); COMMIT");
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded WHERE email = 'kept'"), 1);
+}
+
+TEST(GuardWrite, does_not_stand_in_the_way_of_ddl) {
+  Database db;
+  make(db);
+  db.run(
+      "BEGIN; ALTER TABLE guarded RENAME TO g2; SAVEPOINT s; DROP TABLE g2; ROLLBACK TO s; COMMIT");
+  EXPECT_EQ(db.number("SELECT count(*) FROM g2"), 3);
+  db.refuses("DELETE FROM g2", SQLITE_ERROR, {"g2: a filter_guard can't be written"});
+  db.run("DROP TABLE g2");
+}
+
+// --- names ---------------------------------------------------------------------------------------
+
+TEST(GuardNames, follow_the_source_of_the_filter) {
+  Database db;
+  make(db);
+  db.run("ALTER TABLE users RENAME TO people");
+  EXPECT_EQ(db.text("SELECT id FROM guarded WHERE email = 'b'"), "2");
+  db.run("ALTER TABLE people RENAME COLUMN email TO mail");
+  EXPECT_EQ(db.text("SELECT id FROM guarded WHERE mail = 'b'"), "2");
+  db.run("ALTER TABLE people ADD COLUMN extra DEFAULT 7");
+  EXPECT_EQ(db.text("SELECT extra FROM guarded WHERE mail = 'b'"), "7");
+  db.run("ALTER TABLE people DROP COLUMN n");
+  EXPECT_EQ(db.rows("SELECT * FROM guarded"), db.rows("SELECT * FROM people"));
+}
+
+TEST(GuardNames, of_a_source_that_was_given_are_not_followed) {
+  Database db;
+  db.run(kUsers);
+  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT)");
+  db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+  db.run("ALTER TABLE users RENAME TO people");
+  expect_refused(db, {"guarded", "main.users", "no such table", "make the guard anew"});
+}
+
+TEST(GuardNames, of_a_filter_are_not_followed) {
+  Database db;
+  make(db);
+  db.run("ALTER TABLE seen RENAME TO known");
+  expect_refused(db, {"guarded", "filter", "seen", "drop this guard"});
+}
+
+// A column that is gone would be a text in double quotes.
+TEST(GuardNames, of_columns_that_went_while_it_was_read_are_an_error) {
+  Database db;
+  db.run(kUsers);
+  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");
+  db.run(with_numbers(100) + "INSERT INTO users(email, n) SELECT 'u' || i, i FROM n");
+  db.run(kGuarded);
+  db.run("INSERT INTO seen(seen) VALUES ('rebuild')");
+  Query query(db,
+              "SELECT g.n FROM (SELECT 'u3' AS e UNION ALL SELECT 'u4') CROSS JOIN guarded g"
+              " ON g.email = e");
+  ASSERT_EQ(query.step(), SQLITE_ROW);
+  EXPECT_EQ(query.integer(), 3);
+  const Outcome dropped = db.attempt("ALTER TABLE users DROP COLUMN n");
+  const int code = query.step();
+  if (dropped.code == SQLITE_OK) {
+    EXPECT_NE(code, SQLITE_ROW);
+  } else {  // SQLite refuses it while the table is read
+    EXPECT_EQ(code, SQLITE_ROW);
+    EXPECT_EQ(query.integer(), 4);
+  }
+}
+
+// --- what it stands on is gone -------------------------------------------------------------------
+
+TEST(GuardLost, says_that_the_triggers_are_gone) {
+  Database db;
+  make(db);
+  for (const char* trigger : {"seen_source_insert", "seen_source_update", "seen_source_delete"}) {
+    db.run(std::string("DROP TRIGGER ") + trigger);
+    expect_refused(db, {"guarded", "triggers", "'rebuild'"});
+    db.run("INSERT INTO seen(seen) VALUES ('rebuild')");
+    EXPECT_EQ(db.text("SELECT id FROM guarded WHERE email = 'b'"), "2");
+  }
+}
+
+TEST(GuardLost, says_that_the_filter_is_gone) {
+  const TemporaryFolder folder;
+  {
+    QuickDatabase db(folder.file("lost.db"));
+    make(db);
+    db.run("DROP TABLE seen");
+    expect_refused(db, {"guarded", "main.seen", "no such table"});
+  }
+  QuickDatabase db(folder.file("lost.db"));
+  expect_refused(db, {"guarded", "main.seen", "missing", "drop this guard"});
+  db.refuses("DELETE FROM guarded", SQLITE_ERROR, {"guarded", "missing"});
+  db.run("DROP TABLE guarded");
+}
+
+TEST(GuardLost, says_that_the_table_is_gone) {
+  for (const char* given : {"", ", source = users(email)"}) {
+    Database db;
+    db.run(kUsers);
+    db.run(std::string("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT") +
+           (*given == '\0' ? ", source = users(email))" : ")"));
+    db.run(std::string("CREATE VIRTUAL TABLE guarded USING filter_guard(seen") + given + ")");
+    EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 0);
+    db.run("DROP TABLE users");
+    expect_refused(db, {"guarded", "users"});
+    db.run("DROP TABLE guarded");
+  }
+}
+
+TEST(GuardLost, says_that_the_table_has_other_columns) {
+  const TemporaryFolder folder;
+  QuickDatabase db(folder.file("columns.db"));
+  db.run(kUsers);
+  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email TEXT)");
+  db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 0);
+  db.run("DROP TABLE users; CREATE TABLE users(n INT, email TEXT)");
+  expect_refused(db, {"guarded", "columns of users", "make the guard anew"});
+  QuickDatabase other(folder.file("columns.db"));
+  other.run("INSERT INTO users VALUES (1, 'a'); INSERT INTO seen VALUES ('a')");
+  EXPECT_EQ(other.text("SELECT n FROM guarded WHERE email = 'a'"), "1");
+  db.run("DROP TABLE guarded");
+  db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+  EXPECT_EQ(db.text("SELECT n FROM guarded WHERE email = 'a'"), "1");
+}
+
+TEST(GuardLost, says_that_the_filter_holds_another_column) {
+  Database db;
+  make(db);
+  db.run(
+      "DROP TABLE seen;"
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(n, source = users(n), triggers = on)");
+  expect_refused(db, {"guarded", "make the guard anew"});
+}
+
+TEST(GuardLost, says_that_the_filter_is_damaged) {
+  const TemporaryFolder folder;
+  for (const char* damage :
+       {"UPDATE seen_config SET value = x'00' WHERE key = 'record'",
+        "DELETE FROM seen_config WHERE key = 'source_crc'", "DROP TABLE seen_config"}) {
+    const std::string path = folder.file("damaged.db");
+    std::filesystem::remove(path);
+    {
+      QuickDatabase db(path);
+      make(db);
+      db.run(damage);
+    }
+    QuickDatabase db(path);
+    const Outcome outcome = db.attempt("SELECT * FROM guarded");
+    EXPECT_TRUE(outcome.code == SQLITE_CORRUPT_VTAB || outcome.code == SQLITE_ERROR)
+        << outcome.code;
+    EXPECT_NE(outcome.message.find("guarded: "), std::string::npos) << outcome.message;
+    EXPECT_NE(outcome.message.find("seen"), std::string::npos) << outcome.message;
+    db.run("DROP TABLE guarded");
+  }
+}
+
+TEST(GuardLost, says_that_pages_of_the_filter_are_damaged) {
+  const TemporaryFolder folder;
+  {
+    QuickDatabase db(folder.file("pages.db"));
+    make(db);
+    db.run(
+        "INSERT INTO seen(seen) VALUES ('rebuild');"
+        "UPDATE seen_pages SET page = zeroblob(length(page)); UPDATE seen_log SET"
+        " entries = zeroblob(length(entries))");
+  }
+  QuickDatabase db(folder.file("pages.db"));
+  const Outcome outcome = db.attempt("SELECT * FROM guarded WHERE email = 'b'");
+  EXPECT_EQ(outcome.code, SQLITE_CORRUPT_VTAB) << outcome.message;
+  db.run("DROP TABLE guarded");
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,424 @@
+// filter_guard: what it declares, how it plans, what it sees; guard_model_test.cpp has its answers.
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kUsers =
+    "CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT UNIQUE, grp INT, note TEXT);"
+    "CREATE INDEX users_grp ON users(grp)";
+constexpr const char* kSeen =
+    "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers = on)";
+constexpr const char* kGuarded = "CREATE VIRTUAL TABLE guarded USING filter_guard(seen)";
+
+void add_users(Database& db, int64_t first, int64_t last) {
+  db.run(with_numbers(first, last) +
+         "INSERT INTO users(email, grp, note) SELECT 'u' || i, i % 10, 'n' || i FROM n");
+}
+
+void make(Database& db, const char* filter = kSeen) {
+  db.run(kUsers);
+  add_users(db, 1, 1000);
+  db.run(filter);
+  db.run(kGuarded);
+}
+
+std::string plan(Database& db, const std::string& sql) {
+  std::string text;
+  for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + sql)) {
+    text += row[3] + "\n";
+  }
+  return text;
+}
+void expect_plan(Database& db, const std::string& sql, const std::string& part) {
+  const std::string text = plan(db, sql);
+  EXPECT_NE(text.find(part), std::string::npos) << sql << "\n" << text << "without: " << part;
+}
+
+int64_t probes(Database& db) { return db.number("SELECT probes FROM filter_info('seen')"); }
+
+// --- plans ---------------------------------------------------------------------------------------
+
+TEST(Guard, asks_the_filter_before_it_looks_a_key_up) {
+  Database db;
+  make(db);
+  for (const char* sql :
+       {"SELECT id FROM guarded WHERE email = 'u5'", "SELECT id FROM guarded WHERE email IS 'u5'",
+        "SELECT id FROM guarded WHERE email IN ('u5', 'x')",
+        "SELECT id FROM guarded WHERE email IN (SELECT 'u5' UNION SELECT 'x')",
+        "SELECT g.id FROM (SELECT 'u5' AS e UNION SELECT 'x') CROSS JOIN guarded g ON g.email = e",
+        "SELECT max(id) FROM guarded WHERE email = 'u5' AND grp = 5 GROUP BY grp ORDER BY 1"}) {
+    expect_plan(db, sql, "filter seen, then users(email)");
+    const int64_t before = probes(db);
+    EXPECT_EQ(db.list(sql), "5") << sql;
+    EXPECT_GT(probes(db), before) << sql;
+  }
+}
+
+TEST(Guard, uses_the_indexes_of_its_table) {
+  Database db;
+  make(db);
+  expect_plan(db, "SELECT note FROM guarded WHERE id = 5", "users(id=?)");
+  expect_plan(db, "SELECT note FROM guarded WHERE rowid > 5 AND grp = 3",
+              "users(rowid>? AND grp=?)");
+  expect_plan(db, "SELECT note FROM guarded WHERE note = 'x' AND email IS NULL",
+              "users(note=? AND email IS NULL)");
+  expect_plan(db, "SELECT * FROM guarded", "users");
+  const int64_t before = probes(db);
+  EXPECT_EQ(db.list("SELECT note FROM guarded WHERE id IN (5, 7, 5000)"), "n5,n7");
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded WHERE grp = 3 AND id < 100"), 10);
+  EXPECT_EQ(probes(db), before);
+}
+
+TEST(Guard, is_ordered_among_other_tables_as_its_table_is) {
+  Database db;
+  make(db);
+  db.run("CREATE TABLE requests(id INTEGER PRIMARY KEY, email TEXT, k INT)");
+  db.run(with_numbers(500) + "INSERT INTO requests(email, k) SELECT 'u' || i, i % 10 FROM n");
+  db.run("CREATE TABLE groups(grp INTEGER PRIMARY KEY, name TEXT)");
+  db.run("INSERT INTO groups SELECT DISTINCT grp, 'g' || grp FROM users");
+  // In the order in which the plan comes to them.
+  const auto order = [&db](std::string sql, const std::string& table) {
+    sql.replace(sql.find("@T"), 2, table);
+    std::string tables;
+    for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + sql)) {
+      const size_t at = row[3].find(' ');
+      if (row[3].starts_with("S")) {
+        tables += row[3].substr(at + 1, 1);
+      }
+    }
+    return tables;
+  };
+  for (const char* analyze : {"SELECT 1", "ANALYZE"}) {
+    db.run(analyze);
+    for (const char* sql :
+         {"SELECT * FROM requests r JOIN @T u USING (email)",
+          "SELECT * FROM @T u JOIN requests r USING (email) WHERE r.id = 5",
+          "SELECT * FROM requests r JOIN @T u USING (email) WHERE u.id = 5",
+          "SELECT * FROM requests r JOIN @T u USING (email) JOIN groups g ON g.grp = u.grp",
+          "SELECT * FROM requests r JOIN @T u USING (email) ORDER BY u.id LIMIT 10",
+          "SELECT * FROM @T u JOIN groups g ON g.grp = u.grp",
+          "SELECT * FROM @T u JOIN requests r ON u.grp = r.k WHERE r.id < 10",
+          "SELECT u.grp, count(*) FROM requests r JOIN @T u USING (email) GROUP BY 1"}) {
+      EXPECT_EQ(order(sql, "guarded"), order(sql, "users")) << analyze << ": " << sql;
+    }
+  }
+}
+
+TEST(Guard, promises_one_row_only_where_there_is_one) {
+  Database db;
+  db.run(
+      "CREATE TABLE users(code TEXT UNIQUE, n INTEGER);"
+      "INSERT INTO users VALUES ('05', 2), ('5', 1), ('6', 3);"
+      "CREATE VIRTUAL TABLE seen USING cuckoo_filter(code, source = users(code));"
+      "CREATE TABLE numbers(i INTEGER); INSERT INTO numbers VALUES (5)");
+  db.run(kGuarded);
+  EXPECT_EQ(db.list("SELECT n FROM guarded WHERE code = (SELECT i FROM numbers) ORDER BY n"),
+            "1,2");
+  EXPECT_EQ(db.list("SELECT g.n FROM numbers JOIN guarded g ON code = i ORDER BY g.n"), "1,2");
+  EXPECT_EQ(db.list("SELECT n FROM guarded WHERE code = 5"), "1");
+}
+
+TEST(Guard, keeps_few_statements_prepared) {
+  Database db;
+  make(db);
+  const auto statements = [&db] {
+    int count = 0;
+    for (sqlite3_stmt* one = sqlite3_next_stmt(db.handle(), nullptr); one != nullptr;
+         one = sqlite3_next_stmt(db.handle(), one)) {
+      ++count;
+    }
+    return count;
+  };
+  const int before = statements();
+  for (int i = 0; i < 300; ++i) {
+    std::string sql = "SELECT * FROM guarded WHERE 1";
+    for (int bit = 0; bit < 9; ++bit) {
+      sql += (i >> bit & 1) != 0 ? " AND id > " + std::to_string(-bit) : "";
+      sql += (i >> bit & 1) != 0 ? " AND grp < " + std::to_string(100 + bit) : "";
+    }
+    EXPECT_EQ(db.rows(sql + (i % 2 == 0 ? " AND email > ''" : "")).size(), 1000u);
+  }
+  EXPECT_LE(statements(), before + 70);
+  const int kept = statements();
+  for (int i = 0; i < 50; ++i) {
+    db.rows("SELECT a.id FROM guarded a JOIN guarded b USING (email) WHERE a.id = 5");
+  }
+  EXPECT_LE(statements(), kept + 3);
+}
+
+// --- what it declares ----------------------------------------------------------------------------
+
+TEST(Guard, has_the_columns_of_its_table) {
+  Database db;
+  db.run(
+      "CREATE TABLE users(\"a \"\"b\" VARCHAR(20), \"c\" \"HIDDEN\", d DOUBLE PRECISION COLLATE"
+      " NOCASE, e, \"select\" INT8, g TEXT AS (e || 'x') STORED, h AS (e), rowid TEXT, k TEXT)");
+  db.run(
+      "INSERT INTO users(\"a \"\"b\", c, d, e, \"select\", rowid, k)"
+      " VALUES ('5', 6, '7.5', 8, '9', 'r', 'key')");
+  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, source = users(k), triggers = on)");
+  db.run(kGuarded);
+  EXPECT_EQ(db.rows("SELECT * FROM guarded"), db.rows("SELECT * FROM users"));
+  EXPECT_EQ(db.rows("SELECT _rowid_, rowid, oid FROM guarded"),
+            db.rows("SELECT _rowid_, rowid, oid FROM users"));
+  const char* columns = "SELECT name, type FROM pragma_table_xinfo('%') WHERE name <> 'c'";
+  const auto of = [&](const char* table) {
+    std::string sql = columns;
+    return db.rows(sql.replace(sql.find('%'), 1, table));
+  };
+  EXPECT_EQ(of("guarded"), of("users"));
+  EXPECT_EQ(db.list("SELECT typeof(c) FROM guarded WHERE c = '6'"), "integer");
+}
+
+TEST(Guard, reads_tables_of_many_columns) {
+  Database db;
+  std::string columns = "k INTEGER";
+  std::string values = "SELECT i";
+  for (int i = 0; i < 90; ++i) {
+    columns += ", c" + std::to_string(i);
+    values += ", i * 1000 + " + std::to_string(i);
+  }
+  db.run("CREATE TABLE users(" + columns + ")");
+  db.run(with_numbers(20) + "INSERT INTO users " + values + " FROM n");
+  db.run("CREATE INDEX users_k ON users(k)");
+  db.run("CREATE VIRTUAL TABLE seen USING bloom_filter(k, source = users(k))");
+  db.run(kGuarded);
+  for (const char* list : {"c0", "c61, c62, c63", "c89, k", "*"}) {
+    EXPECT_EQ(db.rows(std::string("SELECT ") + list + " FROM guarded WHERE k IN (3, 7)"),
+              db.rows(std::string("SELECT ") + list + " FROM users WHERE k IN (3, 7)"));
+  }
+}
+
+// OR tells rows apart by the primary key.
+TEST(Guard, tells_rows_without_a_rowid_apart) {
+  Database db;
+  db.run(
+      "CREATE TABLE users(a TEXT COLLATE NOCASE, b, email TEXT, PRIMARY KEY (a COLLATE BINARY, b))"
+      " WITHOUT ROWID;"
+      "INSERT INTO users VALUES ('x', 1, 'e'), ('X', 1, 'e'), ('x', '1', 'e'), ('x', 2, 'f')");
+  db.run("CREATE INDEX users_email ON users(email)");
+  db.run(kSeen);
+  db.run(kGuarded);
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded WHERE email = 'e' OR a = 'x'"), 4);
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded g RIGHT JOIN users u ON u.b = g.b"
+                      " AND g.email = 'e'"),
+            db.number("SELECT count(*) FROM users g RIGHT JOIN users u ON u.b = g.b"
+                      " AND g.email = 'e'"));
+  db.refuses("SELECT rowid FROM guarded", SQLITE_ERROR, {"no such column: rowid"});
+  EXPECT_EQ(db.rows("SELECT * FROM guarded"), db.rows("SELECT * FROM users"));
+}
+
+// --- transactions, connections -------------------------------------------------------------------
+
+TEST(Guard, sees_what_the_table_has_now) {
+  const TemporaryFolder folder;
+  QuickDatabase db(folder.file("guard.db"));
+  make(db);
+  const std::string find = "SELECT id FROM guarded WHERE email = 'new'";
+  EXPECT_EQ(db.text(find), "none");
+  db.run("BEGIN; INSERT INTO users(id, email) VALUES (5000, 'new')");
+  EXPECT_EQ(db.text(find), "5000");
+  db.run("SAVEPOINT s; DELETE FROM users WHERE id = 5000");
+  EXPECT_EQ(db.text(find), "none");
+  db.run("ROLLBACK TO s");
+  EXPECT_EQ(db.text(find), "5000");
+  db.run("ROLLBACK");
+  EXPECT_EQ(db.text(find), "none");
+  QuickDatabase other(folder.file("guard.db"));
+  EXPECT_EQ(other.text(find), "none");
+  db.run("INSERT INTO users(id, email) VALUES (6000, 'new')");
+  EXPECT_EQ(other.text(find), "6000");
+  EXPECT_EQ(db.text(find), "6000");
+}
+
+TEST(Guard, goes_on_while_its_table_is_written) {
+  Database db;
+  make(db);
+  db.run("CREATE TABLE requests(email TEXT)");
+  db.run(with_numbers(900, 1100) + "INSERT INTO requests SELECT 'u' || i FROM n");
+  Query query(db, "SELECT g.id FROM requests r CROSS JOIN guarded g USING (email)");
+  ASSERT_EQ(query.step(), SQLITE_ROW);
+  EXPECT_EQ(query.integer(), 900);
+  add_users(db, 1001, 1100);  // the filter grows meanwhile
+  int rows = 1;
+  while (query.step() == SQLITE_ROW) {
+    ++rows;
+  }
+  EXPECT_EQ(rows, 201);
+}
+
+TEST(Guard, ends_when_a_statement_adds_what_it_reads) {
+  for (const char* triggers : {"off", "on"}) {
+    for (const char* filter : {"CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT, grp INT)",
+                               "CREATE TABLE users(email TEXT, grp INT, id INTEGER, PRIMARY KEY"
+                               " (email, grp, id)) WITHOUT ROWID"}) {
+      Database db;
+      db.run(filter);
+      db.run("CREATE INDEX users_email ON users(email)");
+      db.run(with_numbers(100) +
+             "INSERT INTO users(id, email, grp) SELECT i, 'u' || (i % 7), i FROM n");
+      db.run(
+          std::string("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email),"
+                      " triggers = ") +
+          triggers + ")");
+      db.run(kGuarded);
+      db.run("INSERT INTO users(id, email, grp) SELECT id + 1000, email, grp FROM guarded");
+      EXPECT_EQ(db.number("SELECT count(*) FROM users"), 200);
+      db.run(
+          "INSERT INTO users(id, email, grp) SELECT id + 10000, email, grp FROM guarded"
+          " WHERE email = 'u3'");
+      EXPECT_EQ(db.number("SELECT count(*) FROM users"), 228);
+      db.run(
+          "INSERT INTO users(id, email, grp) SELECT g.id + 100000, g.email, g.grp"
+          " FROM (SELECT 'u3' AS e UNION ALL SELECT 'u4') CROSS JOIN guarded g ON email = e");
+      EXPECT_EQ(db.number("SELECT count(*) FROM users"), 228 + 56 + 28);
+      db.run(
+          "INSERT INTO users(id, email, grp) SELECT id + 1000000, email, grp FROM guarded"
+          " WHERE email IN ('u1', 'u2') OR id < 10");
+      EXPECT_LT(db.number("SELECT count(*) FROM users"), 500);
+    }
+  }
+}
+
+TEST(Guard, reads_inside_statements_that_write) {
+  Database db;
+  make(db);
+  db.run("UPDATE users SET note = 'changed' WHERE id IN (SELECT id FROM guarded WHERE grp = 3)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded WHERE note = 'changed'"), 100);
+  db.run(
+      "DELETE FROM users WHERE EXISTS (SELECT 1 FROM guarded g WHERE g.email = users.email"
+      " AND g.grp = 3)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 900);
+  db.run(
+      "CREATE TABLE log(id, note);"
+      "CREATE TRIGGER logs AFTER INSERT ON log BEGIN"
+      " UPDATE log SET note = (SELECT note FROM guarded WHERE email = 'u' || new.id)"
+      " WHERE id = new.id; END;"
+      "INSERT INTO log(id) VALUES (5), (4444)");
+  EXPECT_EQ(db.list("SELECT coalesce(note, '-') FROM log"), "n5,-");
+  db.run("CREATE TABLE copy AS SELECT * FROM guarded");
+  EXPECT_EQ(db.number("SELECT count(*) FROM copy"), 900);
+}
+
+TEST(Guard, guards_tables_of_other_schemas) {
+  const TemporaryFolder folder;
+  Database db;
+  db.run("ATTACH '" + folder.file("other.db") + "' AS other");
+  for (const std::string schema : {"other", "temp"}) {
+    db.run("CREATE TABLE users(email TEXT)");  // not this one
+    db.run("CREATE TABLE " + schema +
+           ".users(id INTEGER PRIMARY KEY, email TEXT UNIQUE);"
+           "INSERT INTO " +
+           schema + ".users(email) VALUES ('a'), ('b')");
+    db.run("CREATE VIRTUAL TABLE " + schema +
+           ".seen USING cuckoo_filter(email, source = users(email), triggers = on)");
+    db.run("CREATE VIRTUAL TABLE " + schema + ".guarded USING filter_guard(seen)");
+    db.run("INSERT INTO " + schema + ".users(email) VALUES ('c')");
+    EXPECT_EQ(db.list("SELECT id FROM " + schema +
+                      ".guarded WHERE email IN ('b', 'c', 'd')"
+                      " ORDER BY 1"),
+              "2,3");
+    db.run("DROP TABLE main.users");
+  }
+  db.run("DETACH other");
+}
+
+TEST(Guard, stops_when_it_is_interrupted) {
+  Database db;
+  make(db);
+  Query query(db, "SELECT max(note) FROM guarded");
+  ASSERT_EQ(query.step(), SQLITE_ROW);
+  query.reset();
+  sqlite3_progress_handler(
+      db.handle(), 1000, [](void*) { return 1; }, nullptr);
+  EXPECT_EQ(query.step(), SQLITE_INTERRUPT);
+  query.reset();
+  sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+  EXPECT_EQ(query.step(), SQLITE_ROW);
+}
+
+// --- who may read it -----------------------------------------------------------------------------
+
+int deny_email(void*, int action, const char* table, const char* column, const char*, const char*) {
+  const bool email = action == SQLITE_READ && std::string(table) == "users" && column != nullptr &&
+                     std::string(column) == "email";
+  return email ? SQLITE_DENY : SQLITE_OK;
+}
+
+TEST(Guard, asks_the_authorizer_as_its_table_does) {
+  Database db;
+  make(db);
+  EXPECT_EQ(db.text("SELECT note FROM guarded WHERE email = 'u5'"), "n5");
+  sqlite3_set_authorizer(db.handle(), deny_email, nullptr);
+  for (const char* sql : {"SELECT note FROM guarded WHERE email = 'u5'",
+                          "SELECT note FROM guarded WHERE email = 'absent'",
+                          "SELECT email FROM guarded WHERE id = 5"}) {
+    EXPECT_NE(db.attempt(sql).message.find("prohibited"), std::string::npos)
+        << sql << "\n"
+        << db.attempt(sql).message;
+  }
+  sqlite3_set_authorizer(db.handle(), nullptr, nullptr);
+  EXPECT_EQ(db.text("SELECT note FROM guarded WHERE email = 'u5'"), "n5");
+}
+
+TEST(Guard, is_not_for_views_of_an_untrusted_schema) {
+  Database db;
+  make(db);
+  db.run("CREATE VIEW v AS SELECT * FROM guarded");
+  EXPECT_EQ(db.number("SELECT count(*) FROM v"), 1000);
+  db.run("PRAGMA trusted_schema = OFF");
+  db.refuses("SELECT count(*) FROM v", SQLITE_ERROR, {"unsafe use of virtual table"});
+  EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 1000);
+}
+
+// --- keys ----------------------------------------------------------------------------------------
+
+TEST(Guard, serves_filters_of_every_kind) {
+  for (const std::string filter :
+       {"cuckoo_filter(email TEXT, growth = off)", "bloom_filter(email TEXT)",
+        "bloom_filter(email TEXT, layout = blocked)", "bloom_filter(email TEXT, counting = on)",
+        "bloom_filter(email TEXT, hash = murmur2)", "cuckoo_filter(email TEXT, unique = on)"}) {
+    Database db;
+    db.run(kUsers);
+    add_users(db, 1, 500);
+    db.run("CREATE VIRTUAL TABLE seen USING " + filter);
+    db.run("INSERT OR IGNORE INTO seen SELECT email FROM users");
+    db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+    EXPECT_EQ(db.number(with_numbers(1000) +
+                        "SELECT count(*) FROM n CROSS JOIN guarded ON email = 'u' || i"),
+              500)
+        << filter;
+    EXPECT_EQ(db.list("SELECT id FROM guarded WHERE email IN ('u1', 'u2', 'x') ORDER BY 1"), "1,2");
+  }
+}
+
+// What the documents say of it.
+TEST(Guard, does_not_find_keys_that_the_filter_lacks) {
+  Database db;
+  make(db, "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");
+  add_users(db, 1001, 1001);
+  EXPECT_EQ(db.text("SELECT id FROM guarded WHERE email = 'u1001'"), "none");
+  EXPECT_EQ(db.text("SELECT email FROM guarded WHERE id = 1001"), "u1001");
+  db.refuses("INSERT INTO seen(seen) VALUES ('check')", SQLITE_ERROR,
+             {"lacks 1 of the 1001 values"});
+  db.run("INSERT INTO seen(seen) VALUES ('rebuild')");
+  EXPECT_EQ(db.text("SELECT id FROM guarded WHERE email = 'u1001'"), "1001");
+}
+
+TEST(Guard, asks_for_untyped_keys_where_all_have_one_type) {
+  Database db;
+  db.run("CREATE TABLE users(k, note); CREATE INDEX users_k ON users(k)");
+  db.run(with_numbers(100) + "INSERT INTO users SELECT i, 'n' || i FROM n");
+  db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, source = users(k), triggers = on)");
+  db.run(kGuarded);
+  EXPECT_EQ(db.text("SELECT note FROM guarded WHERE k = 1000"), "none");
+  EXPECT_EQ(probes(db), 1);
+  db.run("INSERT INTO users VALUES ('5', 'text')");
+  EXPECT_EQ(db.list("SELECT note FROM guarded WHERE k = CAST('5' AS INTEGER) ORDER BY 1"),
+            "n5,text");
+  EXPECT_EQ(probes(db), 1);  // not asked: the text '5' equals the number here
+}
+
+}  // namespace
+}  // namespace cuckoo::test
