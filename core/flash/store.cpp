@@ -94,6 +94,14 @@ Status FlashStore::clear() {
 
 // --- reading -------------------------------------------------------------------------------------
 
+namespace {
+
+std::byte first_of(const FlashLoadedRecord& head) noexcept {
+  return head.value.empty() ? std::byte{} : head.value.front();
+}
+
+}  // namespace
+
 Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std::byte> key,
                                                              uint32_t hash,
                                                              FlashLoadedRecord* head) {
@@ -110,7 +118,9 @@ Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std
       ++state_.stats.false_reads;
       return false;
     }
-    found = Found{{record.header.lsn, position, record.header.total_value_bytes}, hash, key.size()};
+    found = Found{{record.header.lsn, position, record.header.total_value_bytes, first_of(record)},
+                  hash,
+                  key.size()};
     return true;
   });
   if (!status.ok()) {
@@ -207,6 +217,7 @@ Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std:
   }
   key.assign(record.key.begin(), record.key.end());
   entry.value_bytes = record.header.total_value_bytes;
+  entry.first_byte = first_of(record);
   if (value != nullptr) {
     CUCKOO_TRY(read_value(entry, record, *value));
   }
@@ -223,7 +234,7 @@ Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
       return corrupt("no record at unit " + std::to_string(position));
     }
     if (head.header.is_entry()) {
-      all.push_back({{head.header.lsn, position, head.header.total_value_bytes}, hash});
+      all.push_back({{head.header.lsn, position, head.header.total_value_bytes, {}}, hash});
     }
   }
   std::sort(all.begin(), all.end(),
@@ -231,9 +242,13 @@ Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
   return all;
 }
 
-Status FlashStore::value_at(const FlashScan& scan, std::vector<std::byte>& value) {
+FlashEntry FlashStore::entry_at(const FlashScan& scan) noexcept {
   const FlashLoadedRecord& head = scan.record();
-  return read_value({head.header.lsn, scan.position(), head.header.total_value_bytes}, head, value);
+  return {head.header.lsn, scan.position(), head.header.total_value_bytes, first_of(head)};
+}
+
+Status FlashStore::value_at(const FlashScan& scan, std::vector<std::byte>& value) {
+  return read_value(entry_at(scan), scan.record(), value);
 }
 
 // --- changing ------------------------------------------------------------------------------------

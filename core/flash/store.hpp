@@ -84,6 +84,7 @@ struct FlashEntry {
   uint64_t lsn = 0;
   uint32_t position = 0;  // of its head, in program units
   uint64_t value_bytes = 0;
+  std::byte first_byte{};  // of the value; 0: it is empty
 };
 
 class FlashStore {
@@ -128,9 +129,13 @@ class FlashStore {
   Result<std::vector<Listed>> entries();
   // The same entries one by one with their keys, until state() changes. False: there are no more.
   Result<bool> next(FlashScan& scan) { return scan.next({state_, log_}); }
+  static FlashEntry entry_at(const FlashScan& scan) noexcept;
   // The value of the entry that the scan is at.
   Status value_at(const FlashScan& scan, std::vector<std::byte>& value);
   uint64_t size() const noexcept { return state_.heads; }
+  uint32_t hash_of(std::span<const std::byte> key) const noexcept {
+    return state_.index.hash_of(key);
+  }
 
   // --- changing
   struct Change {
@@ -169,6 +174,9 @@ class FlashStore {
   const FlashGeometry& geometry() const noexcept { return state_.layout.geometry(); }
   const FlashStoreStats& stats() const noexcept { return state_.stats; }
   void set_stats(const FlashStoreStats& stats) noexcept { state_.stats = stats; }
+  // Sets bits in stats().notes, which undo_to() takes back. The caller stores them with the rest of
+  // the figures; the device does not.
+  void note(uint64_t bits) noexcept { state_.stats.notes |= bits; }
   const FlashIndex& index() const noexcept { return state_.index; }
   const FlashBlocks& blocks() const noexcept { return state_.blocks; }
   const FlashStreams& streams() const noexcept { return state_.streams; }

@@ -13,6 +13,17 @@ bool equal_numbers(int64_t integer, double real) noexcept {
          static_cast<double>(integer) == real;
 }
 
+bool is_whole(const KeyView& number) noexcept {
+  return number.type == SQLITE_INTEGER || is_whole_real(number);
+}
+
+// A whole number as SQLite writes an integer: a view of `buffer`.
+KeyView integer_text(const KeyView& number, std::string& buffer) {
+  buffer = std::to_string(number.type == SQLITE_INTEGER ? number.integer
+                                                        : static_cast<int64_t>(number.real));
+  return {SQLITE_TEXT, 0, 0, buffer.data(), static_cast<int>(buffer.size())};
+}
+
 bool is_before(const FlashStore::Listed& listed, uint64_t lsn) noexcept {
   return listed.entry.lsn < lsn;
 }
@@ -32,16 +43,18 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   row_ = rows_ = 0;
   has_key_ = has_value_ = has_place_ = false;
   leave_unlisted();
-  if ((plan & kPlanMask) == kProbePlan) {
-    probe(values[0]);
-    return;
-  }
-  if ((plan & kPlanMask) == kSeqPlan) {
-    seek(values[0]);
-    return;
-  }
   listed_ = false;
   reading_.reset();
+  switch (plan & kPlanMask) {
+    case kProbePlan:
+      return probe(values[0]);
+    case kListPlan:
+      return probe_list(values[0]);
+    case kSeqPlan:
+      return seek(values[0]);
+    default:
+      break;
+  }
   rows_ = live_.flash().size();
   first_unseen_lsn_ = live_.flash().next_lsn();
   table_.unlisted_.push_back(this);
@@ -51,13 +64,111 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   }
 }
 
+// A number in a column of texts or of anything may equal several keys (table.hpp, I1).
 void FlashTable::Cursor::probe(sqlite3_value* value) {
+  const int type = sqlite3_value_type(value);
+  if (table_.has_number_keys() || (type != SQLITE_INTEGER && type != SQLITE_FLOAT)) {
+    return probe_exactly(value);
+  }
+  const uint64_t notes = live_.flash().stats().notes;
+  if (is_ambiguous(notes)) {
+    forget_listed();
+    add_equals(value);
+    return give_added();
+  }
+  const KeyView key = key_of(value, Affinity::kNone);
+  if ((notes & kHeldNumber) != 0) {
+    find_key(key);
+  } else if ((notes & kHeldPlainInteger) != 0 && is_whole(key)) {
+    find_key(integer_text(key, text_));
+  }
+}
+
+// The list's values are gathered first: a row that equals two of them is given once.
+void FlashTable::Cursor::probe_list(sqlite3_value* list) {
+  forget_listed();
+  sqlite3_value* value = nullptr;
+  int code = sqlite3_vtab_in_first(list, &value);
+  for (; code == SQLITE_OK && value != nullptr; code = sqlite3_vtab_in_next(list, &value)) {
+    add_equals(value);
+  }
+  if (code != SQLITE_OK && code != SQLITE_DONE) {
+    throw SqlError(code, table_.name() + ": the values of an IN can't be read");
+  }
+  give_added();
+}
+
+void FlashTable::Cursor::add_row(const KeyView& key) {
+  encode_flash_key(key, live_.options().digest, key_);
+  Result<std::optional<FlashEntry>> found = live_.flash().find(key_);
+  live_.expect(found.take_status());
+  if (found.value()) {
+    all_.push_back({*found.value(), live_.flash().hash_of(key_)});
+  }
+}
+
+// Every row whose key may equal the value, whatever the value's affinity.
+void FlashTable::Cursor::add_equals(sqlite3_value* value) {
+  const KeyView key = key_of(value, Affinity::kNone);
+  if (key.type != SQLITE_INTEGER && key.type != SQLITE_FLOAT) {
+    if (key.type != SQLITE_NULL) {
+      add_row(flash_view_of(value, table_.key_affinity(), text_));
+    }
+    return;
+  }
+  const uint64_t notes = live_.flash().stats().notes;
+  if ((notes & kHeldNumber) != 0) {
+    add_row(key);
+  }
+  if ((notes & kHeldPlainInteger) != 0 && is_whole(key)) {
+    add_row(integer_text(key, text_));
+  }
+  if ((notes & kHeldNumberText) == 0) {
+    return;
+  }
+  if (table_.key_affinity() == Affinity::kText) {
+    add_row(key_of(value, Affinity::kText));  // as SQLite writes it
+  }
+  const double number = key.type == SQLITE_INTEGER ? static_cast<double>(key.integer) : key.real;
+  live_.expect(table_.number_texts().find(
+      live_.flash(), number, [&](const FlashStore::Listed& row) { all_.push_back(row); }));
+}
+
+// Refuses a plan that was made before the table held several keys that equal one number: an UPDATE
+// would stop at the first of them. SQLite then prepares the statement anew and runs it from its
+// start. A query would give rows twice, and gives all of them anyway, so it is let through.
+void FlashTable::Cursor::expect_plan_holds() const {
+  if ((plan_ & kUnique) != 0 && all_.size() > 1 && table_.is_changing_statement_running()) {
+    throw SqlError(SQLITE_SCHEMA, table_.name() + ": one number equals several keys now");
+  }
+}
+
+void FlashTable::Cursor::give_added() {
+  const auto later = [](const FlashStore::Listed& a, const FlashStore::Listed& b) {
+    return a.entry.lsn < b.entry.lsn;
+  };
+  const auto same = [](const FlashStore::Listed& a, const FlashStore::Listed& b) {
+    return a.entry.lsn == b.entry.lsn;
+  };
+  std::sort(all_.begin(), all_.end(), later);
+  all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
+  expect_plan_holds();
+  listed_ = true;
+  rows_ = all_.size();
+  find_row();
+}
+
+void FlashTable::Cursor::probe_exactly(sqlite3_value* value) {
   const KeyView key = flash_view_of(value, table_.key_affinity(), text_);
   if (key.type == SQLITE_NULL ||
       (key.type == SQLITE_FLOAT && sqlite3_value_numeric_type(value) == SQLITE_INTEGER &&
        !equal_numbers(sqlite3_value_int64(value), key.real))) {
     return;  // equal to no key, though it would be stored as one
   }
+  find_key(key);
+}
+
+void FlashTable::Cursor::find_key(const KeyView& key) {
   encode_flash_key(key, live_.options().digest, key_);
   has_key_ = true;
   bool found = false;
@@ -144,9 +255,9 @@ void FlashTable::Cursor::read_row() {
     return;
   }
   rows_ = row_ + 1;
-  entry_ = {record.header.lsn, reading_->position(), record.header.total_value_bytes};
+  entry_ = FlashStore::entry_at(*reading_);
   key_.assign(record.key.begin(), record.key.end());
-  has_value_ = (plan_ & kNeedsValue) != 0 || table_.shows_reals(key_);
+  has_value_ = (plan_ & kNeedsValue) != 0;
   if (has_value_) {
     live_.expect(live_.flash().value_at(*reading_, value_));
   }
@@ -172,7 +283,7 @@ bool FlashTable::Cursor::load_row(bool with_value) {
 }
 
 void FlashTable::Cursor::next() {
-  if ((plan_ & kPlanMask) != kScanPlan) {
+  if ((plan_ & kPlanMask) != kScanPlan && !listed_) {
     ++row_;
     return;
   }
@@ -210,9 +321,17 @@ void FlashTable::Cursor::find_place() {
   }
 }
 
+bool FlashTable::Cursor::key_was_given_as_real() {
+  if (has_value_) {
+    return key_was_real(value_);
+  }
+  find_place();
+  return has_place_ && key_was_real({&entry_.first_byte, 1});
+}
+
 void FlashTable::Cursor::result_key(sqlite3_context* context) {
   const bool was_real = table_.key_affinity() == Affinity::kReal ||
-                        (table_.shows_reals(key_) && load_value() && key_was_real(value_));
+                        (table_.shows_reals(key_) && key_was_given_as_real());
   live_.expect(result_flash_key(context, key_, was_real));
 }
 

@@ -18,7 +18,7 @@ FlashStoreOptions store_options(const FlashOptions& options) {
   chosen.seed = options.seed;
   chosen.atomic_device = true;
   chosen.automatic_checkpoints = false;
-  chosen.wears_out = options.wears_out();
+  chosen.wears_out = true;
   return chosen;
 }
 
@@ -37,8 +37,7 @@ void LiveFlash::close() noexcept {
 void LiveFlash::open(const FlashOptions& options) {
   close();
   options_ = options;
-  pages_ = std::make_unique<FlashPages>(store_, options.geometry, options.page_bytes, options.seed,
-                                        options.wears_out());
+  pages_ = std::make_unique<FlashPages>(store_, options.geometry, options.page_bytes, options.seed);
   pages_->set_clean_bytes(cache_bytes_for(store_.db(), schema()));
   flash_ = std::make_unique<FlashStore>(*pages_, store_options(options));
 }

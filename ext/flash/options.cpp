@@ -12,7 +12,7 @@ namespace cuckoo {
 namespace {
 
 constexpr uint32_t kMagic = 0x53464B43;  // "CKFS"
-constexpr uint32_t kRecordVersion = 1;
+constexpr uint32_t kRecordVersion = 2;
 constexpr double kLeastBytes = 0x1p13;  // 16 blocks of one sector of 512 bytes
 constexpr double kMostBytes = 0x1p38;   // 2^32 program units of 64 bytes
 constexpr double kDefaultBytes = 0x1p24;
@@ -129,13 +129,13 @@ uint64_t digest_of(const FlashOptions& options) noexcept {
       options.ways,
       options.seed,
       options.page_bytes,
+      kFlashFormat,
   };
-  std::byte bytes[sizeof words + 8];
+  std::byte bytes[sizeof words];
   for (size_t i = 0; i < std::size(words); ++i) {
     store_le(&bytes[8 * i], words[i]);
   }
-  store_le(&bytes[sizeof words], static_cast<uint64_t>(options.format));  // not in format 1
-  return XXH3_64bits(bytes, sizeof words + (options.format == 1 ? 0 : 8));
+  return XXH3_64bits(bytes, sizeof bytes);
 }
 
 // --- stored --------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ void store_flash_options(ShadowStore& store, const FlashOptions& options) {
   const auto whole = [&store](const char* key, uint64_t value) {
     store.write_option(key, static_cast<int64_t>(value));
   };
-  whole("format", static_cast<uint64_t>(options.format));
+  whole("format", kFlashFormat);
   whole("sector_size", geometry.sector_size_bytes);
   whole("erase_block", geometry.sectors_per_block);
   whole("program_unit", geometry.program_unit_bytes);
@@ -159,12 +159,11 @@ void store_flash_options(ShadowStore& store, const FlashOptions& options) {
 
 FlashOptions stored_flash_options(ShadowStore& store) {
   const StoredOptions stored(store);
-  const uint32_t format = stored.format(1, kFlashFormat);
+  stored.format(kFlashFormat, kFlashFormat);
   const auto small = [&stored](const char* key, int64_t least, int64_t most) {
     return static_cast<uint32_t>(stored.whole(key, least, most));
   };
   FlashOptions options;
-  options.format = format;
   FlashGeometry& geometry = options.geometry;
   geometry.sector_size_bytes = small("sector_size", 512, 65536);
   geometry.sectors_per_block = small("erase_block", 1, 1024);
@@ -199,9 +198,10 @@ void for_each_field(Record& record, Visitor&& visit) {
   visit(record.stats.erases);
   visit(record.stats.collections);
   visit(record.stats.checkpoints);
+  visit(record.stats.notes);
 }
 
-constexpr size_t kFields = 11;
+constexpr size_t kFields = 12;
 constexpr size_t kRecordBytes = 8 + 8 * kFields + 4;
 
 }  // namespace

@@ -23,19 +23,16 @@ namespace cuckoo {
 
 inline constexpr std::array kFlashTables = {kConfigTable, kPagesTable};
 
-// Of the shadow tables. 1: no block ever fails. 2: blocks wear out.
-inline constexpr uint32_t kFlashFormat = 2;
+// Of the shadow tables.
+inline constexpr uint32_t kFlashFormat = 3;
 
 struct FlashOptions {
-  uint32_t format = kFlashFormat;
   FlashGeometry geometry;  // blocks: as chosen
   DigestKind digest = DigestKind::kSha1;
   uint32_t hashes = 2;
   uint32_t ways = 4;
   uint64_t seed = 0;
   uint32_t page_bytes = 0;
-
-  bool wears_out() const noexcept { return format >= 2; }
 };
 
 std::span<const OptionSpec> flash_option_specs() noexcept;

@@ -36,12 +36,11 @@ void complement(const std::byte* from, size_t size, std::byte* to) noexcept {
 }  // namespace
 
 FlashPages::FlashPages(ShadowStore& rows, const FlashGeometry& geometry, uint32_t page_bytes,
-                       uint64_t seed, bool wears_out)
+                       uint64_t seed)
     : rows_(rows),
       geometry_(geometry),
       page_bytes_(page_bytes),
       seed_(seed),
-      wears_out_(wears_out),
       sector_shift_(static_cast<unsigned>(std::countr_zero(geometry.sector_size_bytes))),
       content_(page_bytes) {
   set_blocks(geometry.blocks);

@@ -31,9 +31,8 @@ class FlashPages final : public FlashDevice {
  public:
   static constexpr uint64_t kLeastCleanBytes = uint64_t{64} << 20;
 
-  // `wears_out`: blocks fail by the rule of core/flash/device.hpp, seeded as the rows are.
-  FlashPages(ShadowStore& rows, const FlashGeometry& geometry, uint32_t page_bytes, uint64_t seed,
-             bool wears_out);
+  // Blocks fail by the rule of core/flash/device.hpp, seeded as the rows are.
+  FlashPages(ShadowStore& rows, const FlashGeometry& geometry, uint32_t page_bytes, uint64_t seed);
 
   const FlashGeometry& geometry() const noexcept override { return geometry_; }
   void set_clean_bytes(uint64_t bytes) noexcept {
@@ -44,7 +43,7 @@ class FlashPages final : public FlashDevice {
   Status program(uint64_t address, std::span<const std::byte> units) override;
   Status erase(uint32_t block) override;
   bool erase_fails(uint32_t block, uint32_t erases) const noexcept override {
-    return wears_out_ && erase_fails_by_rule(seed_, geometry_.endurance_erases, block, erases);
+    return erase_fails_by_rule(seed_, geometry_.endurance_erases, block, erases);
   }
 
   bool dirty() const noexcept { return !dirty_.empty(); }
@@ -122,7 +121,6 @@ class FlashPages final : public FlashDevice {
   FlashGeometry geometry_;
   uint32_t page_bytes_;
   uint64_t seed_;
-  bool wears_out_;
   unsigned sector_shift_;
   uint64_t clean_bytes_ = kLeastCleanBytes;
 

@@ -112,56 +112,96 @@ void FlashTable::rename(const std::string& name) {
 
 // --- planning ----------------------------------------------------------------------------------
 
-bool FlashTable::best_index(sqlite3_index_info* info) {
-  const auto uses = [info](int column) { return (info->colUsed >> column & 1) != 0; };
-  int plan = kScanPlan;
+// The plan, and its argument; kScanPlan: there is none.
+int FlashTable::plan_look_up(sqlite3_index_info* info) const {
   int by_seq = -1;
   for (int i = 0; i < info->nConstraint; ++i) {
     const auto& constraint = info->aConstraint[i];
     const bool equal =
         constraint.op == SQLITE_INDEX_CONSTRAINT_EQ || constraint.op == SQLITE_INDEX_CONSTRAINT_IS;
-    // With another collation SQLite compares: all rows are given to it.
-    if (constraint.iColumn == kKeyColumn && equal && constraint.usable != 0 &&
-        sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
-      plan = kProbePlan;
-      info->aConstraintUsage[i].argvIndex = 1;
-      info->aConstraintUsage[i].omit = 1;
-      break;
+    if (!equal || constraint.usable == 0) {
+      continue;
     }
-    if (is_seq(constraint.iColumn) && equal && constraint.usable != 0) {
+    // With another collation SQLite compares: all rows are given to it.
+    if (constraint.iColumn == kKeyColumn &&
+        sqlite3_stricmp(sqlite3_vtab_collation(info, i), "BINARY") == 0) {
+      info->aConstraintUsage[i].argvIndex = 1;
+      info->aConstraintUsage[i].omit = has_number_keys() ? 1 : 0;  // I1, I2
+      // One value of a list after the other, SQLite would compare each of them as if it had no
+      // affinity. Of the whole list it asks the condition itself.
+      return !has_number_keys() && sqlite3_vtab_in(info, i, 1) != 0 ? kListPlan : kProbePlan;
+    }
+    if (is_seq(constraint.iColumn)) {
       by_seq = i;
     }
   }
-  if (plan == kScanPlan && by_seq >= 0) {  // SQLite compares once more, by its own rules
-    plan = kSeqPlan;
-    info->aConstraintUsage[by_seq].argvIndex = 1;
+  if (by_seq < 0) {
+    return kScanPlan;
   }
-  info->estimatedCost = kProbeCost;
-  info->estimatedRows = 1;
+  info->aConstraintUsage[by_seq].argvIndex = 1;  // SQLite compares once more, by its own rules
+  return kSeqPlan;
+}
+
+// Does `key = …` find one row at most, and no other row that SQLite would have to pass over? Else
+// SQLite must not be told so: an UPDATE would stop at the first row, and a LEFT JOIN whose columns
+// nobody asks for would be left out.
+bool FlashTable::is_unique() {
+  if (has_number_keys()) {
+    return true;
+  }
+  try {
+    live_->follow();
+  } catch (const SqlError&) {
+    return false;  // the table's first use says why
+  }
+  return !is_ambiguous(live_->flash().stats().notes);
+}
+
+bool FlashTable::is_changing_statement_running() const noexcept {
+  for (sqlite3_stmt* each = sqlite3_next_stmt(db_, nullptr); each != nullptr;
+       each = sqlite3_next_stmt(db_, each)) {
+    if (sqlite3_stmt_busy(each) != 0 && sqlite3_stmt_readonly(each) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// For EXPLAIN QUERY PLAN.
+void FlashTable::describe(sqlite3_index_info* info, int plan) const {
+  if (plan == kScanPlan) {
+    return;
+  }
+  info->idxStr = sqlite3_mprintf("%s=?", plan == kSeqPlan ? "seq" : key_.name.c_str());
+  info->needToFreeIdxStr = 1;
+  if (info->idxStr == nullptr) {
+    throw std::bad_alloc();
+  }
+}
+
+bool FlashTable::best_index(sqlite3_index_info* info) {
+  const auto uses = [info](int column) { return (info->colUsed >> column & 1) != 0; };
+  const int plan = plan_look_up(info);
   const uint64_t count = live_->ready() ? live_->flash().size() : 1000000;
   const auto rows = static_cast<double>(std::max<uint64_t>(count, 10));
   if (plan == kScanPlan) {
     info->estimatedRows = static_cast<sqlite3_int64>(rows);
     info->estimatedCost = kCostOfScannedRow * rows;
   } else {
-    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
-    info->estimatedCost = plan == kProbePlan ? kProbeCost : kProbeCost + kCostOfPassedRow * rows;
+    info->estimatedRows = 1;
+    info->estimatedCost = plan == kSeqPlan ? kProbeCost + kCostOfPassedRow * rows : kProbeCost;
   }
-  if (plan != kScanPlan) {  // EXPLAIN QUERY PLAN shows it
-    info->idxStr = sqlite3_mprintf("%s=?", plan == kProbePlan ? key_.name.c_str() : "seq");
-    info->needToFreeIdxStr = 1;
-    if (info->idxStr == nullptr) {
-      throw std::bad_alloc();
-    }
-  }
+  const bool unique = plan == kSeqPlan || (plan == kProbePlan && is_unique());
+  info->idxFlags = unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
+  describe(info, plan);
   const bool by_order =
       info->nOrderBy == 1 && is_seq(info->aOrderBy[0].iColumn) && info->aOrderBy[0].desc == 0;
-  info->orderByConsumed = plan != kScanPlan || by_order ? 1 : 0;
+  info->orderByConsumed = unique || by_order ? 1 : 0;
   bool needs_place = uses(kSectorColumn) || uses(kSeqColumn);
   for (size_t i = 0; i < rowids_.size(); ++i) {
     needs_place = needs_place || uses(kCommandColumn + 1 + static_cast<int>(i));
   }
-  info->idxNum = plan | (uses(kKeyColumn) ? kNeedsKey : 0) |
+  info->idxNum = plan | (unique ? kUnique : 0) | (uses(kKeyColumn) ? kNeedsKey : 0) |
                  (uses(kValueColumn) || uses(kDigestColumn) ? kNeedsValue : 0) |
                  (needs_place ? kNeedsPlace : 0);
   return true;
@@ -252,6 +292,14 @@ void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
     }
     refuse_duplicate();
   }
+  note_key();
+}
+
+// After it was written.
+void FlashTable::note_key() {
+  if (!has_number_keys()) {
+    live_->flash().note(note_of(key_bytes_));
+  }
 }
 
 // False: there is no such row, so there is nothing to change.
@@ -312,6 +360,7 @@ void FlashTable::change(sqlite3_value* key_value, sqlite3_value* value) {
     refuse_duplicate();
   }
   live_->write(changes);
+  note_key();
 }
 
 void FlashTable::refuse_computed(int column) const {

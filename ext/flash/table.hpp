@@ -1,5 +1,17 @@
 // The virtual table flash_kv: an exact map, SQLite's rules of constraints and conflicts over
 // LiveFlash.
+//
+// Invariants
+//   I1  A look-up finds what a scan with the same condition finds. SQLite compares a key with a
+//       value by the affinity of both sides, and doesn't tell us the value's: 5 may come from a
+//       column of numbers (then it equals '05'), from an untyped one (then it equals no text) or
+//       from a parameter (then it equals '5' in a TEXT column). So a look-up in a TEXT or untyped
+//       column gives every row that is equal in one of these ways, and SQLite compares again.
+//   I2  In a column of numbers all ways are one: a look-up there is exact, and SQLite need not
+//       compare.
+//
+// One kind of value escapes I1: a text that looks like a number, out of an expression with the
+// affinity of a number. Ordinary tables hold none; another virtual table may show one.
 #pragma once
 
 #include <memory>
@@ -9,6 +21,7 @@
 #include <vector>
 
 #include "ext/flash/live_flash.hpp"
+#include "ext/flash/number_texts.hpp"
 #include "ext/flash/value.hpp"
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
@@ -35,10 +48,12 @@ class FlashTable : public StoredTable<LiveFlash> {
     kScanPlan = 0,   // all rows, by seq
     kProbePlan = 1,  // key = values[0]
     kSeqPlan = 2,    // seq = values[0]: its row is found among the headers of all
+    kListPlan = 3,   // key IN values[0], which holds all of the list
     kPlanMask = 3,
     kNeedsKey = 4,  // a scan that does not is a count, until a column is asked for all the same
     kNeedsValue = 8,
     kNeedsPlace = 16,  // seq or sector
+    kUnique = 32,      // SQLite was told that there is one row at most
   };
 
   explicit FlashTable(const ModuleArguments& arguments);
@@ -54,6 +69,9 @@ class FlashTable : public StoredTable<LiveFlash> {
   void rename(const std::string& name);
 
   Affinity key_affinity() const noexcept { return key_affinity_; }
+  bool has_number_keys() const noexcept { return key_affinity_ >= Affinity::kNumeric; }  // I2
+  NumberTexts& number_texts() noexcept { return number_texts_; }
+  bool is_changing_statement_running() const noexcept;
   // Is 1.0 shown as 1.0 in the key column? Then the row's value knows how it was given.
   bool shows_reals(std::span<const std::byte> key) const noexcept {
     return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
@@ -69,6 +87,9 @@ class FlashTable : public StoredTable<LiveFlash> {
   friend class Cursor;
 
   void name_rowids();
+  int plan_look_up(sqlite3_index_info* info) const;
+  bool is_unique();
+  void describe(sqlite3_index_info* info, int plan) const;
   int columns_end() const noexcept;
   const char* computed_column(int column) const noexcept;  // null: it is no such column
   [[noreturn]] void refuse_duplicate() const;
@@ -77,6 +98,7 @@ class FlashTable : public StoredTable<LiveFlash> {
   void encode_key(const KeyView& key);
   void encode_value(sqlite3_value* value, bool key_was_real);
   void encode_address();
+  void note_key();
   void expect_same_content();
   void insert(sqlite3_value* key_value, sqlite3_value* value);
   void change(sqlite3_value* key_value, sqlite3_value* value);
@@ -98,6 +120,7 @@ class FlashTable : public StoredTable<LiveFlash> {
   Affinity key_affinity_;
   Affinity value_affinity_;
   std::vector<const char*> rowids_;  // the hidden columns behind the command column
+  NumberTexts number_texts_;
   uint64_t scan_lsn_ = 0;
   std::vector<Cursor*> unlisted_;  // scans that have not listed their rows (Cursor::list)
 
@@ -126,6 +149,17 @@ class FlashTable::Cursor {
  private:
   void leave_unlisted() noexcept { std::erase(table_.unlisted_, this); }
   void probe(sqlite3_value* value);
+  void probe_exactly(sqlite3_value* value);
+  void find_key(const KeyView& key);
+  void probe_list(sqlite3_value* list);
+  void add_equals(sqlite3_value* value);
+  void add_row(const KeyView& key);
+  void expect_plan_holds() const;
+  void give_added();
+  void forget_listed() noexcept {
+    all_state_.reset();
+    all_.clear();
+  }
   void seek(sqlite3_value* value);
   void list_all();
   void start_reading();
@@ -134,6 +168,7 @@ class FlashTable::Cursor {
   bool load_row(bool with_value);
   bool load_value();
   void find_place();
+  bool key_was_given_as_real();
   void result_key(sqlite3_context* context);
   void result_digest(sqlite3_context* context);
 
@@ -148,7 +183,7 @@ class FlashTable::Cursor {
   uint64_t reading_state_ = 0;  // the store's; in any other reading_ means nothing
   bool listed_ = false;
   uint64_t first_unseen_lsn_ = 0;        // what came later is no part of the scan
-  std::vector<FlashStore::Listed> all_;  // by seq
+  std::vector<FlashStore::Listed> all_;  // by seq; what a look-up added
   std::optional<uint64_t> all_state_;    // the store's, when all_ is all of it
 
   FlashEntry entry_;

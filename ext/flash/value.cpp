@@ -147,6 +147,23 @@ void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std
   }
 }
 
+bool is_number_key(std::span<const std::byte> key) noexcept {
+  return !key.empty() && (key[0] == kInteger || key[0] == kReal);
+}
+
+std::optional<std::string_view> text_of_flash_key(std::span<const std::byte> key,
+                                                  std::string& buffer) {
+  if (key.empty() || (key[0] != kText && key[0] != kDigest)) {
+    return std::nullopt;
+  }
+  const std::span<const std::byte> bytes = behind_type(key);
+  if (key[0] == kDigest) {
+    buffer = hex_of(bytes);
+    return buffer;
+  }
+  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
 Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real) {
   if (!key.empty() && key[0] == kDigest && key.size() > 1) {
     const std::string text = hex_of(behind_type(key));

@@ -15,8 +15,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/digest.hpp"
@@ -41,6 +43,11 @@ void encode_flash_address(std::span<const std::byte> digest, std::vector<std::by
 bool is_whole_real(const KeyView& key) noexcept;
 
 void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std::byte>& out);
+
+bool is_number_key(std::span<const std::byte> key) noexcept;
+// The key as a text, a view of it or of `buffer`; nothing when it is of another type.
+std::optional<std::string_view> text_of_flash_key(std::span<const std::byte> key,
+                                                  std::string& buffer);
 
 // As the result of a column. kCorrupt: no bytes of a key (a value).
 Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real);

@@ -172,13 +172,14 @@ TEST_F(FlashCreate, a_stored_option_that_was_changed_is_found) {
   }
 }
 
-TEST_F(FlashCreate, a_newer_format_is_an_error_at_first_use) {
+TEST_F(FlashCreate, another_format_is_an_error_at_first_use) {
   TemporaryFolder folder;
   const std::pair<const char*, std::vector<std::string>> changes[] = {
-      {"UPDATE kv_config SET value = 3 WHERE key = 'format'", {"format 3", "reads formats 1 to 2"}},
-      {"UPDATE kv_config SET value = CAST(substr(value, 1, 4) || x'02' || substr(value, 6) AS BLOB)"
+      {"UPDATE kv_config SET value = 4 WHERE key = 'format'", {"format 4", "reads format 3"}},
+      {"UPDATE kv_config SET value = 2 WHERE key = 'format'", {"format 2", "reads format 3"}},
+      {"UPDATE kv_config SET value = CAST(substr(value, 1, 4) || x'03' || substr(value, 6) AS BLOB)"
        " WHERE key = 'record'",
-       {"format 2", "reads format 1"}},
+       {"format 3", "reads format 2"}},
   };
   for (const auto& [change, texts] : changes) {
     std::filesystem::remove(folder.file("a.db"));

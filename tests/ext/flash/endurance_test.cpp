@@ -83,87 +83,70 @@ TEST_F(FlashEndurance, what_is_rolled_back_wears_nothing) {
   EXPECT_EQ(shadow_rows(one, "kv"), shadow_rows(two, "kv"));
 }
 
-TEST_F(FlashEndurance, the_format_is_part_of_what_the_record_vouches_for) {
+TEST_F(FlashEndurance, a_format_of_before_the_first_release_is_an_error) {
   QuickDatabase db(file());
   db.run(kSmall + std::string("10)"));
-  EXPECT_EQ(db.text("SELECT value FROM kv_config WHERE key = 'format'"), "2");
-  db.run("UPDATE kv_config SET value = 1 WHERE key = 'format'");
-  QuickDatabase other(file());
-  other.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB, {"options"});
-  db.run("UPDATE kv_config SET value = 3 WHERE key = 'format'");
-  QuickDatabase third(file());
-  third.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB,
-                {"written in format 3; this version reads formats 1 to 2"});
-  third.run("DROP TABLE kv");
+  EXPECT_EQ(db.text("SELECT value FROM kv_config WHERE key = 'format'"), "3");
+  for (const std::string format : {"1", "2", "4"}) {
+    db.run("UPDATE kv_config SET value = " + format + " WHERE key = 'format'");
+    QuickDatabase other(file());
+    other.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB,
+                  {"written in format " + format + "; this version reads format 3"});
+  }
+  db.run("DROP TABLE kv");
 }
 
-// --- tables of older versions --------------------------------------------------------------------
+// --- a table of this format's first version ------------------------------------------------------
 
-// tests/golden/flash_kv-F.sql is what `.dump` gave of a table that a version with format F wrote;
-// the sums are that version's, too, after the same statements.
-struct Golden {
-  const char* file;
-  const char* rows;
-  const char* statements;
-  const char* pages;
-  const char* config;
-  const char* wear;
-};
-
-constexpr Golden kFormat1 = {
-    // Before format 2, with endurance = 1: blocks erased up to twice, later up to 19 times.
-    "flash_kv-1.sql",
-    "integer 42 1,real 1.5 2,text 'bücher' 3,blob X'00FF' 4,null NULL 5,"
+// tests/golden/flash_kv-3.sql is what `.dump` gave of a table that the first version of format 3
+// wrote, with endurance = 4: some blocks are bad. The sums are that version's, too, after the
+// statements below, which give it new blocks.
+constexpr const char* kGolden = "flash_kv-3.sql";
+constexpr const char* kGoldenRows =
+    "integer 42 1,"
+    "text 'bücher' 2,"
+    "real 1.5 4,"
+    "blob X'00FF' 5,"
+    "null NULL 6,"
     "49c5fe645b2420992389373204fd5bc005d03622 'addressed by its digest' 7,"
-    "key 1 'version 116' 123,key 2 'version 117' 124,key 4 'version 119' 126,"
-    "key 0 'version 120' 127",
-    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
-    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 7), 'again ' || i FROM n;"
-    "DELETE FROM kv WHERE name = 'key 1'",
-    "8ad9140e30bbbcddd61056550e5c6a6f5e377587",
-    "5da08516a108ed48e8951655c9996398833255d2",
-    "19 0"};
-constexpr Golden kFormat2 = {
-    // The first one, with endurance = 4: five blocks are bad; then there are new ones.
-    "flash_kv-2.sql",
-    "integer 42 1,text 'bücher' 2,key 1 'version 696' 699,key 2 'version 697' 700,"
-    "key 3 'version 698' 701,key 4 'version 699' 702,key 0 'version 700' 703",
+    "key 1 'version 646' 653,"
+    "key 2 'version 647' 654,"
+    "key 3 'version 648' 655,"
+    "key 4 'version 649' 656,"
+    "key 0 'version 650' 657";
+constexpr const char* kGoldenStatements =
     "DELETE FROM kv WHERE name = 'key 1';"
     "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
     "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'again ' || i FROM n;"
     "INSERT INTO kv(kv, name) VALUES ('resize', 16384);"
     "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 70)"
-    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'more ' || i FROM n",
-    "8d56c7af70d6f3c2829d28e725fe5212106544e6",
-    "873f092df07880edf9d8916dc24e7a4c4dbb2c42",
-    "5 5"};
+    "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'more ' || i FROM n";
+constexpr const char* kGoldenPages = "5574f32da831428e524c5b8eebb23fd9519ab13e";
+constexpr const char* kGoldenConfig = "bc17779ad58a22be9069747fb90960b95ca0e5a5";
+constexpr const char* kGoldenWear = "5 4";
 
-TEST_F(FlashEndurance, tables_of_both_formats_are_read_and_written_with_the_same_bytes) {
-  for (const Golden& golden : {kFormat1, kFormat2}) {
-    SCOPED_TRACE(golden.file);
-    {
-      QuickDatabase restored(file(golden.file));
-      restored.run(test::golden(golden.file));
-    }
-    QuickDatabase db(file(golden.file));
-    EXPECT_EQ(
-        db.list("SELECT name || ' ' || quote(doc) || ' ' || seq FROM kv WHERE name <> 'long'"),
-        golden.rows);
-    EXPECT_EQ(db.number("SELECT length(doc) FROM kv WHERE name = 'long'"), 200);
-    db.run("INSERT INTO kv(kv) VALUES ('check')");
-    db.run(golden.statements);
-    EXPECT_EQ(db.text("SELECT sha1(group_concat(id || quote(page))) FROM"
-                      " (SELECT * FROM kv_pages ORDER BY id)"),
-              golden.pages);
-    EXPECT_EQ(db.text("SELECT sha1(group_concat(key || quote(value))) FROM"
-                      " (SELECT * FROM kv_config ORDER BY key)"),
-              golden.config);
-    EXPECT_EQ(db.text("SELECT erase_max || ' ' || bad_blocks FROM flash_kv_info('kv')"),
-              golden.wear);
-    db.run("INSERT INTO kv(kv) VALUES ('check')");
-    const std::string rows = "SELECT name || quote(doc) FROM kv";
-    EXPECT_EQ(QuickDatabase(file(golden.file)).list(rows), db.list(rows));
+TEST_F(FlashEndurance,
+       a_table_of_the_format_s_first_version_is_read_and_written_with_the_same_bytes) {
+  {
+    QuickDatabase restored(file(kGolden));
+    restored.run(test::golden(kGolden));
   }
+  QuickDatabase db(file(kGolden));
+  EXPECT_EQ(db.list("SELECT name || ' ' || quote(doc) || ' ' || seq FROM kv WHERE name <> 'long'"),
+            kGoldenRows);
+  EXPECT_EQ(db.number("SELECT length(doc) FROM kv WHERE name = 'long'"), 200);
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+  db.run(kGoldenStatements);
+  EXPECT_EQ(db.text("SELECT sha1(group_concat(id || quote(page))) FROM"
+                    " (SELECT * FROM kv_pages ORDER BY id)"),
+            kGoldenPages);
+  EXPECT_EQ(db.text("SELECT sha1(group_concat(key || quote(value))) FROM"
+                    " (SELECT * FROM kv_config ORDER BY key)"),
+            kGoldenConfig);
+  EXPECT_EQ(db.text("SELECT erase_max || ' ' || bad_blocks FROM flash_kv_info('kv')"), kGoldenWear);
+  db.run("INSERT INTO kv(kv) VALUES ('check')");
+  const std::string rows = "SELECT name || quote(doc) FROM kv";
+  EXPECT_EQ(QuickDatabase(file(kGolden)).list(rows), db.list(rows));
 }
 
 // --- random lives --------------------------------------------------------------------------------

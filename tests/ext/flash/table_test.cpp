@@ -312,9 +312,9 @@ TEST_F(FlashTable, the_planner_looks_keys_up) {
          "INSERT INTO t SELECT i, i FROM n");
   db.run(with_numbers(1000) + "INSERT INTO kv SELECT i, i FROM n");
   EXPECT_EQ(plan("SELECT * FROM t JOIN kv ON kv.key = t.k"),
-            "SCAN t; SCAN kv VIRTUAL TABLE INDEX 13:key=?; ");
+            "SCAN t; SCAN kv VIRTUAL TABLE INDEX 45:key=?; ");
   EXPECT_EQ(plan("SELECT * FROM kv JOIN t ON kv.key = t.k"),
-            "SCAN t; SCAN kv VIRTUAL TABLE INDEX 13:key=?; ");
+            "SCAN t; SCAN kv VIRTUAL TABLE INDEX 45:key=?; ");
   EXPECT_EQ(db.number("SELECT count(*) FROM t JOIN kv ON kv.key = t.k"), 1000);
   EXPECT_EQ(db.number("SELECT count(*) FROM t LEFT JOIN kv ON kv.key = t.k + 990 WHERE"
                       " kv.key IS NULL"),

@@ -1,0 +1,312 @@
+// One answer, whatever the plan: a flash_kv gives the rows that an ordinary table gives, for each
+// type of the key, each affinity and type of the other side, and each form of the question.
+#include <algorithm>
+
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr const char* kTypes[] = {"", "TEXT", "INTEGER", "REAL", "BLOB", "NUMERIC"};
+
+// What looks like a number in as many ways as it can, and what doesn't.
+constexpr const char* kValues =
+    "(5), (6), (7), (5.0), (5.5), (0.1), (-3), (1000), (1e300), (0), (1.0 / 3), (9007199254740992),"
+    "('5'), ('6'), ('05'), ('5.0'), (' 7'), ('7 '), ('7e0'), ('+5'), ('5.5'), ('.1'), ('0.1'),"
+    "('-3'), ('1e3'), ('-0'), ('0'), ('abc'), (''), ('5x'), ('0x5'), ('Inf'), ('5' || char(0)), "
+    "('6' || char(0) || 'x'),"
+    "('0.333333333333333'), ('9007199254740992'), ('09007199254740992'), ('12345678901234567890'),"
+    "('1e400'), ('.'), ('-'), ('e5'), ('3.' || char(9)), ('3'), ('1_000'),"
+    "(x'35'), (x'05'), (x''), (printf('%040d', 5)), (substr(printf('%040d', 0), 3) || 'e5')";
+
+// The other side: a FROM clause and an expression over it.
+struct Side {
+  const char* from;
+  const char* x;
+};
+constexpr Side kSides[] = {
+    {"s_none AS s", "s.x"},
+    {"s_text AS s", "s.x"},
+    {"s_integer AS s", "s.x"},
+    {"s_real AS s", "s.x"},
+    {"s_blob AS s", "s.x"},
+    {"s_numeric AS s", "s.x"},
+    {"json_each('[5,6,\"05\",\"5\",5.5,\"abc\",7.0,\"-3\",1000,null]') AS s", "s.value"},
+    {"(VALUES (5), ('5'), ('05'), (5.5), (NULL), (x'35'), (7)) AS s", "s.column1"},
+    {"(SELECT CAST(x AS INTEGER) AS x FROM s_none) AS s", "s.x"},
+    {"s_none AS s", "+s.x"},
+    {"s_integer AS s", "+s.x"},
+    {"s_integer AS s", "s.x + 0"},
+    {"s_none AS s", "CAST(s.x AS TEXT)"},
+    {"s_none AS s", "CAST(s.x AS INTEGER)"},
+    {"s_none AS s", "CAST(s.x AS REAL)"},
+    {"s_none AS s", "CAST(s.x AS NUMERIC)"},
+    {"s_none AS s", "CAST(s.x AS BLOB)"},
+    {"s_text AS s", "s.x || ''"},
+    {"s_numeric AS s", "(SELECT s.x)"},
+    {"s_numeric AS s", "coalesce(s.x, NULL)"},
+    {"s_integer AS s", "s.x COLLATE NOCASE"},
+    {"s_indexed AS s", "s.x"},
+};
+
+// {K}: the table with the keys; {S}: the other side's FROM; X: its expression.
+constexpr const char* kForms[] = {
+    "SELECT quote(k.key), quote({X}) FROM {S} JOIN {K} AS k ON k.key = {X}",
+    "SELECT quote(k.key), quote({X}) FROM {S} CROSS JOIN {K} AS k ON k.key = {X}",
+    "SELECT quote(k.key), quote({X}) FROM {K} AS k CROSS JOIN {S} ON k.key = {X}",
+    "SELECT quote(k.key), quote({X}) FROM {S} CROSS JOIN {K} AS k ON {X} = k.key AND k.value > 0",
+    "SELECT quote(k.key), quote({X}) FROM {S} CROSS JOIN {K} AS k ON k.key IS {X}",
+    "SELECT quote(k.key), quote({X}) FROM {S} LEFT JOIN {K} AS k ON k.key = {X}",
+    "SELECT quote({X}) FROM {S} LEFT JOIN {K} AS k ON k.key = {X} WHERE k.key IS NULL",
+    "SELECT quote(k.key) FROM {K} AS k LEFT JOIN {S} ON {X} = k.key WHERE {X} IS NULL",
+    "SELECT quote(k.key), k.value FROM {K} AS k WHERE k.key IN (SELECT {X} FROM {S})",
+    "SELECT quote(k.key), k.value FROM {K} AS k WHERE k.key NOT IN (SELECT {X} FROM {S})",
+    "SELECT quote(k.key) FROM {K} AS k WHERE k.key NOT IN"
+    " (SELECT {X} FROM {S} WHERE {X} IS NOT NULL)",
+    "SELECT quote(k.key) FROM {K} AS k WHERE EXISTS (SELECT 1 FROM {S} WHERE {X} = k.key)",
+    "SELECT quote({X}) FROM {S} WHERE EXISTS (SELECT 1 FROM {K} AS k WHERE k.key = {X})",
+    "SELECT quote({X}), (SELECT count(*) FROM {K} AS k WHERE k.key = {X}) FROM {S}",
+    "SELECT quote({X}), (SELECT count(k.value) FROM {K} AS k WHERE k.key IN ({X}, 6)) FROM {S}",
+    "SELECT quote({X}), {X} IN (SELECT key FROM {K}) FROM {S}",
+    "SELECT quote(k.key) FROM {K} AS k WHERE k.key = (SELECT {X} FROM {S})",
+    "SELECT quote(k.key), quote({X}) FROM {S} CROSS JOIN {K} AS k"
+    " WHERE k.key = {X} OR k.key = 'abc' OR k.value = 7",
+    "SELECT quote(k.key) FROM {S} CROSS JOIN {K} AS k ON k.key = {X} AND k.key = 5",
+    "SELECT DISTINCT quote(k.key) FROM {K} AS k WHERE k.key IN (SELECT {X} FROM {S}) ORDER BY "
+    "k.key",
+    "SELECT count(*), min(k.key) FROM {K} AS k WHERE k.key IN (SELECT {X} FROM {S}) GROUP BY "
+    "k.value % 3",
+    "SELECT quote(k.key), quote({X}) FROM {S} CROSS JOIN {K} AS k ON k.key >= {X} AND k.key <= {X}",
+};
+
+// They change {K}; what is left is compared.
+constexpr const char* kChanges[] = {
+    "DELETE FROM {K} WHERE key IN (SELECT {X} FROM {S})",
+    "DELETE FROM {K} WHERE key NOT IN (SELECT {X} FROM {S} WHERE {X} IS NOT NULL)",
+    "DELETE FROM {K} WHERE key = (SELECT {X} FROM {S})",
+    "DELETE FROM {K} WHERE EXISTS (SELECT 1 FROM {S} WHERE {X} = {K}.key)",
+    "UPDATE {K} SET value = value + 100 WHERE key IN (SELECT {X} FROM {S})",
+    "UPDATE {K} SET value = -1 WHERE key NOT IN (SELECT {X} FROM {S} WHERE {X} IS NOT NULL)",
+    "UPDATE {K} SET value = -2 FROM {S} WHERE {K}.key = {X}",
+};
+
+// Conditions that need no other side; ?1 … ?4: 5, '5', 5.0, x'35'.
+constexpr const char* kConditions[] = {
+    "key = 5",
+    "key = '5'",
+    "key = '05'",
+    "key = 5.0",
+    "key = 5.5",
+    "key = x'35'",
+    "key = NULL",
+    "key IS 5",
+    "key IS '05'",
+    "key IS NULL",
+    "key IS NOT 5",
+    "5 = key",
+    "key = ?1",
+    "key = ?2",
+    "key = ?3",
+    "key = ?4",
+    "key IS ?1",
+    "key IN (5)",
+    "key IN (5, 6)",
+    "key IN ('5', 6, '05')",
+    "key IN (?1, ?2, ?3, ?4)",
+    "key IN (?1, ?1 + 1)",
+    "key NOT IN (5, 6)",
+    "key NOT IN ('5', '6')",
+    "key NOT IN (?1, ?2)",
+    "key IN ()",
+    "key = CAST(5 AS TEXT)",
+    "key = CAST('05' AS TEXT)",
+    "key = CAST('5' AS INTEGER)",
+    "key = CAST(5 AS NUMERIC)",
+    "key = CAST(5 AS REAL)",
+    "key = CAST(?1 AS INTEGER)",
+    "key = CAST('5' AS BLOB)",
+    "key = +CAST(5 AS INTEGER)",
+    "key = 1.0 / 3",
+    "key = CAST(1.0 / 3 AS REAL)",
+    "key = 1e300",
+    "key = CAST(1e3 AS INTEGER)",
+    "key = 5 OR key = '6'",
+    "key = CAST(5 AS INTEGER) OR key = 'abc'",
+    "key = 5 AND key = '5'",
+    "key = CAST(5 AS INTEGER) AND value > 3",
+    "key BETWEEN 5 AND 5",
+    "key LIKE '5'",
+    "key > '5'",
+    "key COLLATE NOCASE = 'ABC'",
+    "key = 'ABC' COLLATE NOCASE",
+    "key IN ('ABC') AND value < 99",
+    "value = 5",
+    "value IN (5, '6')",
+    "value IS '7'",
+    "value NOT IN (5)",
+    "value LIKE '1%'",
+    "(key, value) = ('5', 13)",
+    "(key, value) IN (VALUES ('5', 13), (5, 1), ('abc', 28))",
+    "key = (SELECT max(x) FROM s_integer WHERE x = 5)",
+    "key IN (SELECT '05' UNION SELECT '6')",
+    "key IN (SELECT x FROM s_integer UNION SELECT x FROM s_text)",
+};
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+  return text;
+}
+
+class FlashPlan : public testing::TestWithParam<std::tuple<const char*, bool>> {
+ protected:
+  FlashPlan() {
+    const auto [type, analyzed] = GetParam();
+    db.run(std::string("CREATE TABLE given(x); INSERT INTO given VALUES ") + kValues +
+           "; CREATE VIRTUAL TABLE flash USING flash_kv(key " + type +
+           ", value, seed = 1, size = '1MB');"
+           "CREATE TABLE plain(key " +
+           type +
+           " PRIMARY KEY, value) WITHOUT ROWID;"
+           "INSERT OR IGNORE INTO flash SELECT x, rowid FROM given;"
+           "INSERT OR IGNORE INTO plain SELECT x, rowid FROM given");
+    for (const std::string other : {"", "text", "integer", "real", "blob", "numeric"}) {
+      const std::string name = "s_" + (other.empty() ? "none" : other);
+      db.run("CREATE TABLE " + name + "(x " + other + "); INSERT INTO " + name +
+             " SELECT x FROM given WHERE rowid % 4 <> 2 UNION ALL SELECT NULL");
+    }
+    db.run(
+        "CREATE TABLE s_indexed(x INTEGER); INSERT INTO s_indexed SELECT x FROM given;"
+        "CREATE INDEX s_index ON s_indexed(x)");
+    if (analyzed) {
+      db.run("ANALYZE");
+    }
+  }
+
+  // The rows in no order, with ?1 … ?4.
+  std::string rows(const std::string& sql) {
+    std::vector<std::string> rows;
+    Query query(db, sql);
+    sqlite3_stmt* const statement = query.handle();
+    if (sqlite3_bind_parameter_count(statement) > 0) {
+      sqlite3_bind_int(statement, 1, 5);
+      sqlite3_bind_text(statement, 2, "5", -1, SQLITE_STATIC);
+      sqlite3_bind_double(statement, 3, 5.0);
+      sqlite3_bind_blob(statement, 4, "5", 1, SQLITE_STATIC);
+    }
+    int code = SQLITE_OK;
+    while ((code = query.step()) == SQLITE_ROW) {
+      std::string row;
+      for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+        row += std::string(text == nullptr ? "NULL" : text) + ' ';
+      }
+      rows.push_back(row);
+    }
+    EXPECT_EQ(code, SQLITE_DONE) << sql << '\n' << sqlite3_errmsg(db.handle());
+    std::sort(rows.begin(), rows.end());
+    std::string all;
+    for (const std::string& row : rows) {
+      all += row + '\n';
+    }
+    return all;
+  }
+
+  void expect_same_rows(const std::string& form, const Side& side = {"", ""}) {
+    const std::string sql = replaced(replaced(form, "{S}", side.from), "{X}", side.x);
+    EXPECT_EQ(rows(replaced(sql, "{K}", "flash")), rows(replaced(sql, "{K}", "plain"))) << sql;
+  }
+
+  void expect_same_change(const std::string& form, const Side& side = {"", ""}) {
+    const std::string sql = replaced(replaced(form, "{S}", side.from), "{X}", side.x);
+    db.run("SAVEPOINT before");
+    for (const char* table : {"flash", "plain"}) {
+      db.run(replaced(sql, "{K}", table));
+    }
+    const std::string all = "SELECT quote(key), value, changes() FROM ";
+    EXPECT_EQ(rows(all + "flash"), rows(all + "plain")) << sql;
+    db.run("ROLLBACK TO before; RELEASE before");
+  }
+
+  Database db;
+};
+
+TEST_P(FlashPlan, joins_and_subqueries_find_what_an_ordinary_table_does) {
+  ASSERT_EQ(rows("SELECT quote(key), value FROM flash"),
+            rows("SELECT quote(key), value FROM plain"));
+  for (const Side& side : kSides) {
+    for (const char* form : kForms) {
+      expect_same_rows(form, side);
+    }
+  }
+}
+
+TEST_P(FlashPlan, changes_take_the_rows_of_an_ordinary_table) {
+  for (const Side& side : kSides) {
+    for (const char* form : kChanges) {
+      expect_same_change(form, side);
+    }
+  }
+}
+
+TEST_P(FlashPlan, conditions_hold_for_the_rows_of_an_ordinary_table) {
+  for (const std::string condition : kConditions) {
+    expect_same_rows("SELECT quote(key), value FROM {K} WHERE " + condition);
+    expect_same_rows("SELECT quote(key), value FROM {K} WHERE NOT (" + condition + ")");
+    expect_same_rows("SELECT count(*) FROM {K} WHERE " + condition);
+    expect_same_rows("SELECT quote(key), " + condition + " FROM {K}");
+    if (condition.find('?') == std::string::npos) {
+      expect_same_change("DELETE FROM {K} WHERE " + condition);
+      expect_same_change("UPDATE {K} SET value = -1 WHERE " + condition);
+      expect_same_change("UPDATE OR REPLACE {K} SET key = 'new' || value WHERE " + condition);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, FlashPlan,
+                         testing::Combine(testing::ValuesIn(kTypes), testing::Bool()));
+
+// What SQLite was told when it prepared a statement is no longer so.
+TEST(FlashPlanKept, a_statement_of_before_finds_every_row_that_equals_a_number) {
+  for (const std::string type : {"", "TEXT"}) {
+    SCOPED_TRACE(type);
+    Database db;
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key " + type +
+           ", value, seed = 1, size = '64KB');"
+           "CREATE TABLE s(x INTEGER); INSERT INTO s VALUES (5);"
+           "INSERT INTO kv VALUES ('5', 0)");
+    Query change(db, "UPDATE kv SET value = value + 1 WHERE key = (SELECT x FROM s)");
+    Query left(db, "SELECT count(*) FROM s LEFT JOIN kv ON key = x");
+    Query read(db, "SELECT sum(value) FROM s CROSS JOIN kv ON key = x");
+    Query parameter(db, "UPDATE kv SET value = 7 WHERE key = ?1");
+    EXPECT_EQ(change.step(), SQLITE_DONE);
+    EXPECT_EQ(read.once(), 1);
+    db.run("INSERT INTO kv VALUES ('05', 0), ('5.0', 0)");
+    change.reset();
+    EXPECT_EQ(change.step(), SQLITE_DONE) << sqlite3_errmsg(db.handle());
+    EXPECT_EQ(sqlite3_changes(db.handle()), 3);
+    change.reset();
+    EXPECT_EQ(read.once(), 4);
+    EXPECT_EQ(db.list("SELECT key || ' ' || value FROM kv ORDER BY key"), "05 1,5 2,5.0 1");
+    sqlite3_bind_int(parameter.handle(), 1, 5);
+    EXPECT_EQ(parameter.step(), SQLITE_DONE);
+    EXPECT_EQ(db.text("SELECT sum(value = 7) FROM kv"), type.empty() ? "0" : "1");
+  }
+}
+
+// A join of texts that look like numbers with a column of numbers lists them once.
+TEST(FlashPlanKept, number_texts_are_listed_once_for_a_join) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value, seed = 1, size = '4MB');" +
+         with_numbers(20000) + "INSERT INTO kv SELECT printf('%08d', i), i FROM n");
+  db.run("CREATE TABLE s(x INTEGER);" + with_numbers(2000) + "INSERT INTO s SELECT 7 * i FROM n");
+  const auto reads = [&] { return db.number("SELECT sector_reads FROM flash_kv_info('kv')"); };
+  const int64_t before = reads();
+  EXPECT_EQ(db.number("SELECT sum(value) FROM s CROSS JOIN kv ON key = x"),
+            db.number("SELECT sum(x) FROM s"));
+  EXPECT_LT(reads() - before, 100000);
+}
+
+}  // namespace
+}  // namespace cuckoo::test
