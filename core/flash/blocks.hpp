@@ -76,6 +76,9 @@ class FlashBlocks {
   FlashBlock at(uint32_t block) const noexcept {
     return block < touched() ? blocks_[block] : FlashBlock{};
   }
+  // Of a touched one.
+  FlashBlockKind kind(uint32_t block) const noexcept { return blocks_[block].kind; }
+  uint32_t live_units(uint32_t block) const noexcept { return blocks_[block].live_units; }
 
   void grow(uint32_t count) noexcept { count_ = count; }  // count >= count()
   // Replaces the table (a checkpoint's); blocks.size() <= count().

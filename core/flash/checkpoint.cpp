@@ -21,6 +21,10 @@ class Writer {
     bytes_.resize(bytes_.size() + sizeof value);
     store_le(bytes_.data() + bytes_.size() - sizeof value, value);
   }
+  void difference(uint64_t value, uint64_t before) {
+    const auto difference = static_cast<int64_t>(value - before);
+    varint(static_cast<uint64_t>(difference) << 1 ^ static_cast<uint64_t>(difference >> 63));
+  }
   void stream(const FlashStream& stream) {
     varint((uint64_t{stream.block} + 1) & 0xFFFFFFFF);
     varint(stream.offset);
@@ -46,6 +50,9 @@ class Reader {
     return static_cast<uint8_t>(bytes_[at_++]);
   }
   uint64_t varint() {
+    if (at_ < bytes_.size() && static_cast<uint8_t>(bytes_[at_]) < 128) [[likely]] {
+      return static_cast<uint64_t>(bytes_[at_++]);
+    }
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
       const uint8_t next = byte();
@@ -60,6 +67,13 @@ class Reader {
   // At most `limit`; otherwise the bytes are wrong.
   uint64_t varint(uint64_t limit) {
     const uint64_t value = varint();
+    short_ = short_ || value > limit;
+    return short_ ? 0 : value;
+  }
+  // A number that is at most `limit`, as a difference.
+  uint64_t differing(uint64_t before, uint64_t limit) {
+    const uint64_t read = varint();
+    const uint64_t value = before + (read >> 1 ^ (0 - (read & 1)));
     short_ = short_ || value > limit;
     return short_ ? 0 : value;
   }
@@ -81,7 +95,7 @@ class Reader {
     return stream;
   }
   bool good() const { return !short_; }
-  bool at_end() const { return at_ == bytes_.size(); }
+  std::span<const std::byte> rest() const { return bytes_.subspan(at_); }
 
  private:
   std::span<const std::byte> bytes_;
@@ -89,11 +103,36 @@ class Reader {
   bool short_ = false;
 };
 
+// Each is in a block of the checkpoint, and has what a block holds at most.
+Status decode_pieces(Reader& in, const FlashGeometry& geometry, FlashCheckpoint& out) {
+  constexpr uint32_t kLeastEntryBytes = 5;
+  const Error broken = corrupt("the checkpoint's table of pieces is broken");
+  const uint64_t pieces = in.varint(geometry.blocks);
+  if (!in.good() || pieces > in.rest().size()) {
+    return broken;
+  }
+  out.pieces.reserve(pieces);
+  for (uint64_t i = 0; i < pieces && in.good(); ++i) {
+    FlashIndexPiece piece;
+    piece.block = static_cast<uint32_t>(in.varint(geometry.blocks - 1));
+    piece.first_hash = in.fixed<uint32_t>();
+    piece.entries = static_cast<uint32_t>(in.varint(geometry.block_bytes() / kLeastEntryBytes));
+    if (piece.entries == 0 || piece.block >= out.blocks.size() ||
+        out.blocks[piece.block].kind != FlashBlockKind::kCheckpoint ||
+        (i > 0 && piece.first_hash < out.pieces.back().first_hash)) {
+      return broken;
+    }
+    out.pieces.push_back(piece);
+  }
+  return in.good() ? Status() : Status(broken);
+}
+
 }  // namespace
 
-std::vector<std::byte> encode_flash_checkpoint(const FlashCheckpoint& checkpoint) {
+std::vector<std::byte> encode_flash_checkpoint(const FlashCheckpoint& checkpoint,
+                                               const FlashGeometry& geometry) {
   Writer out;
-  out.reserve(256 + checkpoint.blocks.size() * 16 + checkpoint.entries.size() * 6);
+  out.reserve(256 + checkpoint.blocks.size() * 16 + checkpoint.rest.size() * 8);
   out.byte(kFlashFormatVersion);
   out.varint(checkpoint.next_lsn);
   out.varint(checkpoint.heads);
@@ -108,22 +147,26 @@ std::vector<std::byte> encode_flash_checkpoint(const FlashCheckpoint& checkpoint
   out.varint(checkpoint.collections);
   out.varint(checkpoint.checkpoints);
   out.varint(checkpoint.blocks.size());
+  FlashBlock block_before;
   for (const FlashBlock& block : checkpoint.blocks) {
     out.byte(static_cast<uint8_t>(block.kind) | (block.failing ? kFailing : 0));
     out.varint(block.erase_count);
-    out.varint(block.used_units);
-    out.varint(block.live_units);
-    out.varint(block.sequence);
-    out.varint(block.newest_lsn);
+    out.varint(geometry.units_per_block() - block.used_units);
+    out.varint(block.used_units - block.live_units);
+    out.difference(block.sequence, block_before.sequence);
+    out.difference(block.newest_lsn, block_before.newest_lsn);
+    block_before = block;
   }
-  out.varint(checkpoint.entries.size());
-  uint32_t before = 0;
-  for (const auto& [position, hash] : checkpoint.entries) {
-    out.varint(position - before);
-    out.fixed(hash);
-    before = position;
+  out.varint(checkpoint.pieces.size());
+  for (const FlashIndexPiece& piece : checkpoint.pieces) {
+    out.varint(piece.block);
+    out.fixed(piece.first_hash);
+    out.varint(piece.entries);
   }
-  return out.take();
+  out.varint(checkpoint.rest.size());
+  std::vector<std::byte> bytes = out.take();
+  encode_flash_index(checkpoint.rest, SIZE_MAX, bytes);
+  return bytes;
 }
 
 Result<FlashCheckpoint> decode_flash_checkpoint(std::span<const std::byte> bytes,
@@ -148,42 +191,35 @@ Result<FlashCheckpoint> decode_flash_checkpoint(std::span<const std::byte> bytes
   }
   const uint64_t blocks = in.varint(geometry.blocks);
   // Nothing is allocated for more than the bytes can hold.
-  if (!in.good() || blocks > bytes.size()) {
+  if (!in.good() || out.next_sequence == 0 || blocks > bytes.size()) {
     return corrupt("the checkpoint's head is broken");
   }
   out.blocks.reserve(blocks);
+  FlashBlock block;
   for (uint64_t i = 0; i < blocks && in.good(); ++i) {
-    FlashBlock block;
     const uint8_t kind = in.byte();
     block.kind = static_cast<FlashBlockKind>(kind & ~kFailing);
     block.failing = (kind & kFailing) != 0;
     block.erase_count = static_cast<uint32_t>(in.varint(0xFFFFFFFF));
-    block.used_units = static_cast<uint32_t>(in.varint(geometry.units_per_block()));
-    block.live_units = static_cast<uint32_t>(in.varint(geometry.units_per_block()));
-    block.sequence = in.varint();
-    block.newest_lsn = in.varint(kMaxLsn);
-    if ((kind & ~kFailing) > static_cast<uint8_t>(FlashBlockKind::kBad) ||
-        block.sequence >= out.next_sequence) {
+    const uint32_t units = geometry.units_per_block();
+    block.used_units = units - static_cast<uint32_t>(in.varint(units));
+    block.live_units = block.used_units - static_cast<uint32_t>(in.varint(block.used_units));
+    block.sequence = in.differing(block.sequence, out.next_sequence - 1);
+    block.newest_lsn = in.differing(block.newest_lsn, kMaxLsn);
+    if (!in.good() || (kind & ~kFailing) > static_cast<uint8_t>(FlashBlockKind::kBad)) {
       return corrupt("the checkpoint's state of erase block " + std::to_string(i) + " is broken");
     }
     out.blocks.push_back(block);
   }
-  const uint64_t entries = in.varint(geometry.units());
-  if (!in.good() || entries > bytes.size()) {
-    return corrupt("the checkpoint's table of erase blocks is broken");
+  CUCKOO_TRY(decode_pieces(in, geometry, out));
+  const uint64_t rest = in.varint(geometry.units());
+  if (!in.good()) {
+    return corrupt("the checkpoint's table of pieces is broken");
   }
-  out.entries.reserve(entries);
-  uint64_t position = 0;
-  for (uint64_t i = 0; i < entries && in.good(); ++i) {
-    const uint64_t distance = in.varint(geometry.units() - 1 - position);
-    position += distance;
-    const auto hash = in.fixed<uint32_t>();
-    if (distance == 0) {
-      return corrupt("the checkpoint's index is out of order");
-    }
-    out.entries.emplace_back(static_cast<uint32_t>(position), hash);
-  }
-  if (!in.good() || !in.at_end()) {
+  CUCKOO_ASSIGN_OR_RETURN(const size_t used,
+                          decode_flash_index(in.rest(), rest, geometry, out.rest));
+  if (used != in.rest().size() ||
+      (rest > 0 && !out.pieces.empty() && out.rest.front().second < out.pieces.back().first_hash)) {
     return corrupt("the checkpoint's index is broken");
   }
   return out;

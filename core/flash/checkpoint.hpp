@@ -1,5 +1,6 @@
-// A checkpoint of a flash store as bytes: everything that a mount must know, but for the records
-// behind it. Pure functions; the store cuts the bytes into the blocks that hold them.
+// A checkpoint of a flash store as bytes: everything that a mount must know, except the records
+// behind it and the pieces of its index (stored_index.hpp). Pure functions; the store cuts the bytes
+// into the blocks that hold them.
 //
 // Bytes (varint: groups of seven bits, lowest first, the high bit set on all but the last)
 //   1   format version
@@ -9,9 +10,12 @@
 //       varints: user bytes, programmed bytes, erases, collections, checkpoints
 //       varint: number of touched blocks, then of each
 //         1  kind; 16 is added when it is failing
-//            varints: erase count, used units, live units, sequence, newest LSN
-//       varint: number of index entries, then of each, by ascending position
-//            varint: position less the one before it (0 before the first) · 4 hash
+//            varints: erase count, units that are not used yet, dead units
+//            varints: sequence and newest LSN, each less that of the block before (0 before the
+//            first), and then doubled; what is below 0, as -1 less the double
+//       varint: number of the index's pieces, then of each
+//         varint: block · 4 first hash · varint: entries
+//       varint: number of the index entries that are in no piece, then these, as in a piece
 #pragma once
 
 #include <cstddef>
@@ -22,6 +26,7 @@
 
 #include "core/base/result.hpp"
 #include "core/flash/blocks.hpp"
+#include "core/flash/stored_index.hpp"
 
 namespace cuckoo {
 
@@ -34,10 +39,12 @@ struct FlashCheckpoint {
   FlashStream hot, cold;
   uint64_t user_bytes = 0, programmed_bytes = 0, erases = 0, collections = 0, checkpoints = 0;
   std::vector<FlashBlock> blocks;
-  std::vector<std::pair<uint32_t, uint32_t>> entries;  // (position, hash), ascending
+  std::vector<FlashIndexPiece> pieces;
+  FlashIndexEntries rest;  // by ascending (hash, position), none before those of the pieces
 };
 
-std::vector<std::byte> encode_flash_checkpoint(const FlashCheckpoint& checkpoint);
+std::vector<std::byte> encode_flash_checkpoint(const FlashCheckpoint& checkpoint,
+                                               const FlashGeometry& geometry);
 // kCorrupt, saying what: a value that this geometry can't have.
 Result<FlashCheckpoint> decode_flash_checkpoint(std::span<const std::byte> bytes,
                                                 const FlashGeometry& geometry);

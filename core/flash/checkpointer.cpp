@@ -31,6 +31,7 @@ Status FlashCheckpointer::checkpoint() {
 
 Status FlashCheckpointer::clear() {
   CUCKOO_TRY(expect_fit(0));
+  CUCKOO_TRY(state_.index.load_all());
   state_.index.clear();
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     if (const uint32_t live = state_.blocks.at(block).live_units; live != 0) {
@@ -43,6 +44,7 @@ Status FlashCheckpointer::clear() {
 }
 
 Status FlashCheckpointer::write() {
+  CUCKOO_TRY(state_.index.load_all());
   CUCKOO_TRY(anchors_.make_room());
   std::vector<uint32_t> blocks;
   for (const uint32_t wanted = blocks_needed(); blocks.size() < wanted;) {
@@ -84,7 +86,8 @@ Result<uint32_t> FlashCheckpointer::open_block() {
   }
 }
 
-std::vector<std::byte> FlashCheckpointer::encode() const {
+std::vector<std::byte> FlashCheckpointer::encode(std::vector<FlashIndexPiece> pieces,
+                                                 std::span<const FlashIndexEntry> rest) const {
   FlashCheckpoint checkpoint;
   checkpoint.next_lsn = state_.next_lsn;
   checkpoint.heads = state_.heads;
@@ -102,19 +105,60 @@ std::vector<std::byte> FlashCheckpointer::encode() const {
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     checkpoint.blocks.push_back(state_.blocks.at(block));
   }
-  checkpoint.entries = state_.index.by_position();
-  return encode_flash_checkpoint(checkpoint);
+  checkpoint.pieces = std::move(pieces);
+  checkpoint.rest.assign(rest.begin(), rest.end());
+  return encode_flash_checkpoint(checkpoint, state_.layout.geometry());
+}
+
+size_t FlashCheckpointer::payload_bytes() const noexcept {
+  constexpr size_t kMaxPayloadBytes = 0xFFFFFF;  // of the record's 3-byte length
+  return std::min(state_.layout.room_bytes(kFlashHeaderUnits) - kFlashRecordFixedBytes,
+                  kMaxPayloadBytes);
 }
 
 // Programs the state as it is into these blocks, and into others when some fail. Gives the blocks
-// used, the last one last.
+// used, the last one last. The pieces of the index come first: the checkpoint names their blocks.
 Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> blocks) {
-  const std::vector<std::byte> bytes = encode();
-  constexpr size_t kMaxPayloadBytes = 0xFFFFFF;  // of the record's 3-byte length
-  const size_t payload = std::min(
-      state_.layout.room_bytes(kFlashHeaderUnits) - kFlashRecordFixedBytes, kMaxPayloadBytes);
+  std::reverse(blocks.begin(), blocks.end());  // taken from the end
   std::vector<uint32_t> used;
-  for (size_t at = 0; at < bytes.size();) {
+  FlashIndexEntries entries = state_.index.by_position();
+  sort_by_hash(entries);
+  std::span<const FlashIndexEntry> rest = entries;
+  std::vector<FlashIndexPiece> pieces;
+  FlashRecordHeader header;
+  header.type = FlashRecordType::kIndex;
+  header.previous = kNoBlock;
+  for (std::vector<std::byte> bytes;; bytes.clear()) {
+    const size_t count = encode_flash_index(rest, payload_bytes(), bytes);
+    if (count == rest.size()) {
+      break;
+    }
+    header.previous_value_bytes = static_cast<uint32_t>(pieces.size());
+    CUCKOO_ASSIGN_OR_RETURN(const uint32_t block, program_piece(blocks, header, bytes));
+    pieces.push_back({block, rest.front().second, static_cast<uint32_t>(count)});
+    used.push_back(block);
+    rest = rest.subspan(count);
+  }
+  const std::vector<std::byte> bytes = encode(std::move(pieces), rest);
+  header.type = FlashRecordType::kCheckpoint;
+  header.previous_value_bytes = 0;
+  for (size_t at = 0; at < bytes.size(); ++header.previous_value_bytes) {
+    const size_t length = std::min(payload_bytes(), bytes.size() - at);
+    CUCKOO_ASSIGN_OR_RETURN(header.previous,
+                            program_piece(blocks, header, std::span(bytes).subspan(at, length)));
+    used.push_back(header.previous);
+    at += length;
+  }
+  return used;
+}
+
+// Into the last of the blocks that doesn't fail, or into another one. Gives the block.
+Result<uint32_t> FlashCheckpointer::program_piece(std::vector<uint32_t>& blocks,
+                                                  FlashRecordHeader header,
+                                                  std::span<const std::byte> bytes) {
+  header.lsn = state_.checkpoint_id;
+  header.value_bytes = static_cast<uint32_t>(bytes.size());
+  while (true) {
     if (blocks.empty()) {
       CUCKOO_ASSIGN_OR_RETURN(const uint32_t another, open_block());
       if (another == kNoBlock) {
@@ -122,35 +166,20 @@ Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> b
       }
       blocks.push_back(another);
     }
-    const uint32_t block = blocks.front();
-    blocks.erase(blocks.begin());
-    const size_t length = std::min(payload, bytes.size() - at);
-    Status programmed = program_piece(block, used.empty() ? kNoBlock : used.back(), used.size(),
-                                      std::span(bytes).subspan(at, length));
+    const uint32_t block = blocks.back();
+    blocks.pop_back();
+    encode_flash_record(header, {}, bytes, state_.layout.unit_bytes(),
+                        state_.blocks.at(block).sequence, kFlashHeaderUnits, encoded_);
+    Status programmed = log_.program(
+        state_.layout.block_address(block) + state_.layout.bytes_of(kFlashHeaderUnits), encoded_);
     if (programmed.ok()) {
-      used.push_back(block);
-      at += length;
-    } else if (programmed.error().code == ErrorCode::kFlashFailure) {
-      state_.blocks.retire(block);
-    } else {
+      return block;
+    }
+    if (programmed.error().code != ErrorCode::kFlashFailure) {
       return programmed;
     }
+    state_.blocks.retire(block);
   }
-  return used;
-}
-
-Status FlashCheckpointer::program_piece(uint32_t block, uint32_t previous, size_t number,
-                                        std::span<const std::byte> bytes) {
-  FlashRecordHeader header;
-  header.type = FlashRecordType::kCheckpoint;
-  header.lsn = state_.checkpoint_id;
-  header.previous = previous;
-  header.previous_value_bytes = static_cast<uint32_t>(number);
-  header.value_bytes = static_cast<uint32_t>(bytes.size());
-  encode_flash_record(header, {}, bytes, state_.layout.unit_bytes(),
-                      state_.blocks.at(block).sequence, kFlashHeaderUnits, encoded_);
-  return log_.program(
-      state_.layout.block_address(block) + state_.layout.bytes_of(kFlashHeaderUnits), encoded_);
 }
 
 }  // namespace cuckoo

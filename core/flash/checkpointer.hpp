@@ -42,11 +42,13 @@ class FlashCheckpointer {
     return state_.layout.checkpoint_blocks(state_.blocks.touched(), entries);
   }
   Status expect_fit(uint64_t entries) const;
-  std::vector<std::byte> encode() const;
+  std::vector<std::byte> encode(std::vector<FlashIndexPiece> pieces,
+                                std::span<const FlashIndexEntry> rest) const;
   Result<uint32_t> open_block();
+  size_t payload_bytes() const noexcept;
   Result<std::vector<uint32_t>> program(std::vector<uint32_t> blocks);
-  Status program_piece(uint32_t block, uint32_t previous, size_t number,
-                       std::span<const std::byte> bytes);
+  Result<uint32_t> program_piece(std::vector<uint32_t>& blocks, FlashRecordHeader header,
+                                 std::span<const std::byte> bytes);
 
   FlashState& state_;
   FlashLog& log_;

@@ -92,6 +92,7 @@ Status FlashCollector::collect(uint32_t victim) {
 
 // Gives the live units that were not found.
 Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLogRecord>& copies) {
+  CUCKOO_TRY(state_.index.load_all());
   const FlashBlock block = state_.blocks.at(victim);
   uint32_t units_left = block.live_units;
   for (uint32_t offset = kFlashHeaderUnits; offset < block.used_units && units_left > 0;) {

@@ -1,10 +1,9 @@
 #include "core/flash/index.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <new>
-#include <numeric>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -12,34 +11,6 @@
 #include "core/base/mix.hpp"
 
 namespace cuckoo {
-namespace {
-
-// By digits, the lowest first. A checkpoint of a million entries spent most of its time in
-// std::sort. No position is there twice.
-void sort_by_position(FlashIndex::Entries& entries) {
-  constexpr unsigned kDigitBits = 11;
-  constexpr uint32_t kDigits = uint32_t{1} << kDigitBits;
-  constexpr size_t kWorthIt = 4096;
-  if (entries.size() < kWorthIt) {
-    std::sort(entries.begin(), entries.end());
-    return;
-  }
-  FlashIndex::Entries sorted(entries.size());
-  for (unsigned shift = 0; shift < 32; shift += kDigitBits) {
-    std::array<size_t, kDigits + 1> begin{};
-    for (const FlashIndex::Entry& entry : entries) {
-      ++begin[(entry.first >> shift) % kDigits + 1];
-    }
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    for (const FlashIndex::Entry& entry : entries) {
-      sorted[begin[(entry.first >> shift) % kDigits]++] = entry;
-    }
-    entries.swap(sorted);
-  }
-}
-
-}  // namespace
-
 uint32_t FlashIndex::hash_of(std::span<const std::byte> key) const noexcept {
   return static_cast<uint32_t>(hash_bytes(KeyKind::kBlob, key, own_.options().seed) >> 32);
 }
@@ -60,8 +31,47 @@ void FlashIndex::load(Entries entries) {
   searches_ = 0;
 }
 
+void FlashIndex::load(StoredIndex stored) {
+  stored_ = std::make_unique<StoredIndex>(std::move(stored));
+  fetched_.clear();
+}
+
+Status FlashIndex::fetch_entries(uint32_t hash) {
+  if (fetched_.contains(hash)) {
+    return {};
+  }
+  // Then a search costs what all of it does, shared out among so many.
+  constexpr uint64_t kLeastFetches = 64;
+  constexpr uint64_t kEntriesForFetch = 512;
+  if (fetched_.size() >= std::max(kLeastFetches, stored_->size() / kEntriesForFetch)) {
+    return load_entries();
+  }
+  std::vector<uint32_t> positions;
+  CUCKOO_TRY(stored_->find(hash, positions));
+  fetched_.emplace(hash, std::move(positions));
+  return {};
+}
+
+Status FlashIndex::load_entries() {
+  CUCKOO_ASSIGN_OR_RETURN(Entries entries, stored_->all());
+  std::shared_ptr<LoadedIndex> loaded =
+      LoadedIndex::share(std::make_shared<LoadedIndex>(own_.options(), std::move(entries)));
+  view_ = loaded->view();
+  loaded_ = std::move(loaded);
+  searches_ = kSearches;  // it was searched enough already
+  stored_.reset();
+  fetched_.clear();
+  return {};
+}
+
+void FlashIndex::expect_loaded() const {
+  if (stored_) {
+    throw std::logic_error("the index of a flash store is searched before it was fetched");
+  }
+}
+
 void FlashIndex::share() {
-  if (size() == 0) {
+  if (size() == 0 || stored_) {
     return;
   }
   std::shared_ptr<LoadedIndex> loaded = loaded_;
@@ -80,7 +90,6 @@ void FlashIndex::share() {
 
 // To search the list once costs a fiftieth of what filling the slots does.
 bool FlashIndex::search_fills() const noexcept {
-  constexpr unsigned kSearches = 8;
   if (searches_ < kSearches) {
     ++searches_;
     return false;
@@ -99,15 +108,27 @@ void FlashIndex::fill_slots() const {
   }
 }
 
-bool FlashIndex::was_loaded(uint32_t hash, uint32_t position) const noexcept {
+bool FlashIndex::was_loaded(uint32_t hash, uint32_t position) const {
+  if (stored_) {
+    const std::vector<uint32_t>& positions = fetched(hash);
+    return std::find(positions.begin(), positions.end(), position) != positions.end();
+  }
   return view_.list
              ? std::binary_search(view_.list->begin(), view_.list->end(), Entry{position, hash})
          : view_.slots ? view_.slots->contains(hash, position)
                        : false;
 }
 
-bool FlashIndex::is_loaded(uint32_t hash, uint32_t position) const noexcept {
-  return loaded_ && !is_gone(hash, position) && was_loaded(hash, position);
+const std::vector<uint32_t>& FlashIndex::fetched(uint32_t hash) const {
+  const auto found = fetched_.find(hash);
+  if (found == fetched_.end()) {
+    expect_loaded();
+  }
+  return found->second;
+}
+
+bool FlashIndex::is_loaded(uint32_t hash, uint32_t position) const {
+  return (loaded_ || stored_) && !is_gone(hash, position) && was_loaded(hash, position);
 }
 
 // Before a change, which is not worth it while the list has not been searched much.
@@ -129,11 +150,12 @@ void FlashIndex::own_all_if_worth_it() {
 
 // --- all of it -----------------------------------------------------------------------------------
 
-bool FlashIndex::contains(uint32_t hash, uint32_t position) const noexcept {
+bool FlashIndex::contains(uint32_t hash, uint32_t position) const {
   return own_.contains(hash, position) || is_loaded(hash, position);
 }
 
 FlashIndex::Entries FlashIndex::by_position() const {
+  expect_loaded();
   const auto sorted = [](const SlotCache& cache) {
     Entries entries;
     entries.reserve(cache.size());
@@ -163,6 +185,7 @@ FlashIndex::Entries FlashIndex::by_position() const {
 }
 
 FlashIndex::Figures FlashIndex::figures() const {
+  expect_loaded();
   fill_slots();
   Figures figures{own_.load_factor(), own_.relocations(), own_.expansions(),
                   own_.load_at_last_expansion()};
@@ -178,11 +201,13 @@ FlashIndex::Figures FlashIndex::figures() const {
 size_t FlashIndex::memory_bytes() const noexcept {
   const size_t loaded = view_.list    ? view_.list->capacity() * sizeof(Entry)
                         : view_.slots ? view_.slots->memory_bytes()
+                        : stored_     ? stored_->memory_bytes() + fetched_.size() * kFetchedBytes
                                       : 0;
   return loaded + own_.memory_bytes() + gone_.memory_bytes();
 }
 
 Status FlashIndex::check() const {
+  expect_loaded();
   CUCKOO_TRY(own_.check());
   CUCKOO_TRY(gone_.check());
   const uint64_t loaded = view_.list ? view_.list->size() : view_.slots ? view_.slots->size() : 0;
@@ -275,6 +300,7 @@ bool FlashIndex::remove(uint32_t hash, uint32_t position) {
 }
 
 void FlashIndex::clear() {
+  expect_loaded();
   if (noting_) {
     notes_.reserve(notes_.size() + size());
     for (const auto& [position, hash] : by_position()) {

@@ -1,9 +1,12 @@
 // The index of a flash store: which record positions a key or a part of a value may have, in slot
 // caches, and how to take changes back.
 //
-//   loaded   what was there when the store was mounted, the same for all stores of the process that
-//            found the same (loaded_index.hpp). A list at first, which a search reads as a whole:
-//            who asks for a key or two after a mount doesn't wait for a slot cache of all of them
+//   stored   what the checkpoint has that was mounted, still on the device (stored_index.hpp). A
+//            search fetches the few entries with its hash; after many searches, and when something
+//            needs them all, all are loaded
+//   loaded   the same in memory, for all stores of the process that found the same
+//            (loaded_index.hpp). A list at first, which a search reads as a whole; after some
+//            searches a slot cache
 //   gone     which of the loaded pairs are no longer there
 //   own      pairs that came since
 // When so much came and went that sharing is not worth two searches, all pairs become the index's
@@ -16,18 +19,24 @@
 //   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
 //       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
+//   I4  while something is stored, a hash is searched, replaced or removed only after fetch() of it,
+//       and all pairs are asked for only after load_all(): these may fail. Anything else throws
+//       std::logic_error: it would miss entries. Inserting and undoing need neither.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
 #include "core/flash/loaded_index.hpp"
 #include "core/flash/slot_cache.hpp"
+#include "core/flash/stored_index.hpp"
 
 namespace cuckoo {
 
@@ -42,7 +51,8 @@ class FlashIndex {
   // As SlotCache has it, but visit must not search: that may move what is visited.
   template <class Visit>
   bool find(uint32_t hash, Visit&& visit) const {
-    return (loaded_ && find_loaded(hash, visit)) || own_.find(hash, std::forward<Visit>(visit));
+    return ((loaded_ || stored_) && find_loaded(hash, visit)) ||
+           own_.find(hash, std::forward<Visit>(visit));
   }
   void prefetch(uint32_t hash) const noexcept {
     own_.prefetch(hash);
@@ -50,17 +60,23 @@ class FlashIndex {
       view_.slots->prefetch(hash);
     }
   }
-  bool contains(uint32_t hash, uint32_t position) const noexcept;
+  bool contains(uint32_t hash, uint32_t position) const;
   // All of them: (position, hash), ascending, so that what reads the records reads the device once.
   using Entry = LoadedIndex::Entry;
   using Entries = LoadedIndex::Entries;
   Entries by_position() const;
   uint64_t size() const noexcept {
-    return (loaded_ ? loaded_->size() - gone_.size() : 0) + own_.size();
+    const uint64_t loaded = loaded_ ? loaded_->size() : stored_ ? stored_->size() : 0;
+    return loaded - gone_.size() + own_.size();
   }
 
   // Into an empty index without marks: by ascending position.
   void load(Entries entries);
+  void load(StoredIndex stored);
+  // Before that hash is asked for (I4).
+  Status fetch(uint32_t hash) { return stored_ ? fetch_entries(hash) : Status(); }
+  // Before all are.
+  Status load_all() { return stored_ ? load_entries() : Status(); }
   // Once all is loaded and no mark is set: what is there is held together with whoever found the
   // same. O(size()).
   void share();
@@ -94,11 +110,18 @@ class FlashIndex {
     uint32_t hash, from, to;
   };
 
+  static constexpr unsigned kSearches = 8;  // of a list, until its slots are filled
+  static constexpr size_t kFetchedBytes = 64;
+
   template <class Visit>
   bool find_loaded(uint32_t hash, Visit&& visit) const {
     const auto visit_present = [&](uint32_t position) {
       return !is_gone(hash, position) && visit(position);
     };
+    if (stored_) [[unlikely]] {
+      const std::vector<uint32_t>& positions = fetched(hash);
+      return std::any_of(positions.begin(), positions.end(), visit_present);
+    }
     if (view_.list && !search_fills()) [[unlikely]] {
       for (const auto& [position, its_hash] : *view_.list) {
         if (its_hash == hash && visit_present(position)) {
@@ -112,10 +135,14 @@ class FlashIndex {
   bool is_gone(uint32_t hash, uint32_t position) const noexcept {
     return gone_.size() != 0 && gone_.contains(hash, position);
   }
-  bool was_loaded(uint32_t hash, uint32_t position) const noexcept;
-  bool is_loaded(uint32_t hash, uint32_t position) const noexcept;  // and not gone
-  void fill_slots() const;                                          // the list's
-  bool search_fills() const noexcept;                               // true: it did
+  Status fetch_entries(uint32_t hash);
+  Status load_entries();
+  void expect_loaded() const;  // I4
+  const std::vector<uint32_t>& fetched(uint32_t hash) const;
+  bool was_loaded(uint32_t hash, uint32_t position) const;
+  bool is_loaded(uint32_t hash, uint32_t position) const;  // and not gone
+  void fill_slots() const;                                 // the list's
+  bool search_fills() const noexcept;                      // true: it did
   bool replace_pair(uint32_t hash, uint32_t from, uint32_t to);
   bool remove_pair(uint32_t hash, uint32_t position);
   template <class Change>
@@ -123,6 +150,8 @@ class FlashIndex {
   void own_all_if_worth_it();
   SlotCache empty_cache() const { return SlotCache(own_.options()); }
 
+  std::unique_ptr<StoredIndex> stored_;                          // then nothing is loaded
+  std::unordered_map<uint32_t, std::vector<uint32_t>> fetched_;  // of stored_, by hash
   std::shared_ptr<LoadedIndex> loaded_;
   // Of loaded_. Where a pair is nobody can see, so whoever reads may fill the slots.
   mutable LoadedIndex::View view_;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kCheckpointFixedBytes = 256;
 constexpr size_t kCheckpointBytesPerBlock = 28;
+constexpr size_t kCheckpointBytesPerPiece = 14;
 
 // Blocks that are never charged to entries.
 constexpr uint32_t kOpenBlocks = 4;          // of the hot and the cold stream, and the next of each
@@ -69,15 +70,21 @@ uint64_t FlashLayout::usable_units(uint32_t bad_blocks) const noexcept {
   return uint64_t{geometry_.blocks - lost} * per_block;
 }
 
-// 4 bytes of hash and a varint of the distance for each entry.
+// Of each entry 4 bytes of position and a varint: the hash less the one before it. All of these
+// together are less than 2^32, so no more than 2^32 / 2^k of them are 2^k or more.
 uint32_t FlashLayout::checkpoint_blocks(uint32_t touched_blocks, uint64_t entries) const noexcept {
-  const uint64_t units = geometry_.units();
-  uint64_t bytes =
-      kCheckpointFixedBytes + uint64_t{touched_blocks} * kCheckpointBytesPerBlock + entries * 5;
+  constexpr uint64_t kHashes = uint64_t{1} << 32;
+  uint64_t index = entries * 5;
   for (unsigned shift = 7; shift < 35; shift += 7) {
-    bytes += std::min(entries, units >> shift);
+    index += std::min(entries, kHashes >> shift);
   }
+  // A piece of the index wastes less than an entry, and begins with a whole hash.
+  constexpr uint64_t kPieceWasteBytes = 8 + 4;
   const uint64_t payload = bytes_of(data_units()) - kFlashRecordFixedBytes;
+  const uint64_t pieces = index / (payload - kPieceWasteBytes);
+  const uint64_t bytes = kCheckpointFixedBytes +
+                         uint64_t{touched_blocks} * kCheckpointBytesPerBlock + index +
+                         pieces * (kPieceWasteBytes + kCheckpointBytesPerPiece);
   return static_cast<uint32_t>((bytes + payload - 1) / payload);
 }
 

@@ -240,6 +240,78 @@ Status FlashMount::expect_places(const FlashIndex::Entries& entries) const {
   return {};
 }
 
+namespace {
+
+// Reads the pieces of a checkpoint's index, as long as the store has that checkpoint.
+class PieceReader {
+ public:
+  PieceReader(const FlashState& state, FlashLog& log, const std::vector<FlashIndexPiece>& pieces)
+      : layout_(state.layout), log_(log), checkpoint_(state.checkpoint_id) {
+    for (const FlashIndexPiece& piece : pieces) {
+      places_.emplace_back(piece.block, state.blocks.at(piece.block).sequence);
+    }
+  }
+
+  Status operator()(size_t piece, std::vector<std::byte>& value) {
+    const auto [block, sequence] = places_[piece];
+    const uint64_t address = layout_.address(layout_.position(block, kFlashHeaderUnits));
+    const size_t room = layout_.room_bytes(kFlashHeaderUnits);
+    std::byte head[kMaxFlashRecordHeaderBytes];
+    CUCKOO_TRY(log_.read(address, std::span(head).first(std::min(room, sizeof head))));
+    const std::optional<FlashRecordHeader> header =
+        decode_flash_record_header(head, sequence, kFlashHeaderUnits);
+    if (!header || header->type != FlashRecordType::kIndex || header->lsn != checkpoint_ ||
+        header->offset() != piece || layout_.bytes_of(header->units(layout_.unit_bytes())) > room) {
+      return broken(piece);
+    }
+    record_.resize(layout_.bytes_of(header->units(layout_.unit_bytes())));
+    CUCKOO_TRY(log_.read(address, record_));
+    if (!verify_flash_record(record_, sequence, kFlashHeaderUnits)) {
+      return broken(piece);
+    }
+    const std::span<const std::byte> found = value_in(*header, record_);
+    value.assign(found.begin(), found.end());
+    return {};
+  }
+
+ private:
+  Error broken(size_t piece) const {
+    return corrupt("checkpoint " + std::to_string(checkpoint_) + ", erase block " +
+                   std::to_string(places_[piece].first) + ": no piece " + std::to_string(piece) +
+                   " of its index");
+  }
+
+  FlashLayout layout_;
+  FlashLog& log_;
+  uint64_t checkpoint_;
+  std::vector<std::pair<uint32_t, uint64_t>> places_;  // block and its sequence
+  std::vector<std::byte> record_;
+};
+
+}  // namespace
+
+// On an atomic device the pieces stay where they are, until something is looked up. A bare one is
+// verified as a whole.
+Status FlashMount::adopt_index(FlashCheckpoint& checkpoint) {
+  std::vector<uint32_t> blocks;
+  for (const FlashIndexPiece& piece : checkpoint.pieces) {
+    blocks.push_back(piece.block);
+  }
+  std::vector<uint32_t>& all = state_.checkpoint_blocks;
+  all.insert(all.begin(), blocks.begin(), blocks.end());
+  PieceReader reader(state_, log_, checkpoint.pieces);
+  StoredIndex stored(state_.layout.geometry(), std::move(checkpoint.pieces),
+                     std::move(checkpoint.rest), std::move(reader));
+  if (state_.policy.mount_only_reads() && !blocks.empty()) {
+    state_.index.load(std::move(stored));
+    return {};
+  }
+  CUCKOO_ASSIGN_OR_RETURN(FlashIndexEntries entries, stored.all());
+  CUCKOO_TRY(expect_places(entries));
+  state_.index.load(std::move(entries));
+  return {};
+}
+
 Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
   FlashStreams& streams = state_.streams;
   state_.next_lsn = checkpoint.next_lsn;
@@ -257,8 +329,7 @@ Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
   state_.stats.collections = checkpoint.collections;
   state_.stats.checkpoints = checkpoint.checkpoints;
   state_.blocks.assign(std::move(checkpoint.blocks));
-  CUCKOO_TRY(expect_places(checkpoint.entries));
-  state_.index.load(std::move(checkpoint.entries));
+  CUCKOO_TRY(adopt_index(checkpoint));
   for (const FlashStream* stream : {&streams.hot, &streams.cold}) {
     if (stream->block != kNoBlock &&
         (state_.blocks.at(stream->block).kind != FlashBlockKind::kData || stream->offset == 0)) {

@@ -69,6 +69,7 @@ class FlashMount {
   Result<std::vector<std::byte>> read_pieces(const std::vector<Piece>& pieces);
   Error broken_piece(uint32_t block, const char* what) const;
   Status adopt(FlashCheckpoint& checkpoint);
+  Status adopt_index(FlashCheckpoint& checkpoint);
   Status expect_places(const FlashIndex::Entries& entries) const;
   // after a power cut
   Status mount_torn();

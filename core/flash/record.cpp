@@ -79,7 +79,7 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
         load_le<uint32_t>(&bytes[12]) == record_crc(bytes.first(12), sequence, offset_units);
     return intact ? std::optional(header) : std::nullopt;
   }
-  if (header.type < FlashRecordType::kPut || header.type > FlashRecordType::kDrop ||
+  if (header.type < FlashRecordType::kPut || header.type > FlashRecordType::kIndex ||
       bytes.size() < 20) {
     return std::nullopt;
   }

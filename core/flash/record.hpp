@@ -37,7 +37,7 @@
 
 namespace cuckoo {
 
-inline constexpr uint8_t kFlashFormatVersion = 1;
+inline constexpr uint8_t kFlashFormatVersion = 2;
 inline constexpr uint32_t kFlashHeaderUnits = 2;  // of a block
 inline constexpr size_t kFlashMarkBytes = 16;
 inline constexpr uint32_t kNoBlock = 0xFFFFFFFF;
@@ -51,6 +51,7 @@ enum class FlashRecordType : uint8_t {
   kTombstone = 4,   // key
   kCheckpoint = 5,  // a piece of a checkpoint: LSN: its number; previous: the block before it
   kDrop = 6,        // the parts of the value that the next record of this LSN replaces or removes
+  kIndex = 7,       // a piece of a checkpoint's index: LSN: the checkpoint's; offset(): which one
   kCollect = 8,     // mark: a collection begins; LSN: the next one; number: the victim
   kCollected = 9,   // mark: … is complete; number: its copies
   kAnchor = 10,     // mark: LSN: the checkpoint's number; number: its last block
@@ -74,7 +75,7 @@ struct FlashRecordHeader {
   bool is_entry() const noexcept {
     return type == FlashRecordType::kPut || type == FlashRecordType::kHead;
   }
-  uint32_t offset() const noexcept { return previous_value_bytes; }  // of a part
+  uint32_t offset() const noexcept { return previous_value_bytes; }  // of a part, of a piece
   uint32_t number() const noexcept { return previous; }              // of a mark
   // Before the key: 16 (mark), 20 or 24.
   size_t header_bytes() const noexcept {

@@ -73,6 +73,7 @@ Status FlashReplay::replay_batch() {
     const FlashRecordHeader& header = next->header;
     const bool follows = header.lsn == lsn || (!batch.empty() && header.lsn == lsn + 1);
     if (!follows || header.is_mark() || header.type == FlashRecordType::kCheckpoint ||
+        header.type == FlashRecordType::kIndex ||
         (batch.empty() && header.type == FlashRecordType::kPart)) {
       return corrupt("the change with seq " + std::to_string(lsn) +
                      " is missing from the log: unit " + std::to_string(next->position) +

@@ -89,6 +89,7 @@ Status FlashState::apply(const FlashLogRecord& record) {
   if (header.previous != 0) {
     const uint32_t units =
         layout.pieces().first_units(header.key_bytes, header.previous_value_bytes);
+    CUCKOO_TRY(index.fetch(record.hash));
     const bool known = removes ? index.remove(record.hash, header.previous)
                                : index.replace(record.hash, header.previous, record.position);
     const Result<uint64_t> charged = layout.charge(header.key_bytes, header.previous_value_bytes);
@@ -130,7 +131,9 @@ Status FlashState::apply_drop(const FlashLogRecord& record) {
       return broken;
     }
     const uint32_t units = cut.part_units(std::min<uint64_t>(cut.part_bytes(), total - offset));
-    if (!index.remove(index.part_hash(lsn, static_cast<uint32_t>(offset)), position) ||
+    const uint32_t hash = index.part_hash(lsn, static_cast<uint32_t>(offset));
+    CUCKOO_TRY(index.fetch(hash));
+    if (!index.remove(hash, position) ||
         blocks.at(layout.locate(position).block).live_units < units) {
       return broken;
     }
@@ -148,6 +151,7 @@ Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint
   }
   for (const FlashLogRecord& copy : copies) {
     const uint32_t units = copy.header.units(layout.unit_bytes());
+    CUCKOO_TRY(index.fetch(copy.hash));
     if (layout.locate(copy.header.previous).block != victim ||
         blocks.at(victim).live_units < units ||
         !index.replace(copy.hash, copy.header.previous, copy.position)) {
@@ -221,13 +225,16 @@ void FlashState::forget_held() noexcept {
 }
 
 Status FlashState::sweep() {
+  std::vector<uint32_t> kept = checkpoint_blocks;
+  std::sort(kept.begin(), kept.end());
   for (uint32_t block = 0; block < blocks.touched(); ++block) {
-    const FlashBlockKind kind = blocks.at(block).kind;
+    const FlashBlockKind kind = blocks.kind(block);
     if (kind == FlashBlockKind::kData) {
-      CUCKOO_TRY(release_if_dead(block));
+      if (blocks.live_units(block) == 0) {
+        CUCKOO_TRY(release_if_dead(block));
+      }
     } else if ((kind == FlashBlockKind::kCheckpoint &&
-                std::find(checkpoint_blocks.begin(), checkpoint_blocks.end(), block) ==
-                    checkpoint_blocks.end()) ||
+                !std::binary_search(kept.begin(), kept.end(), block)) ||
                (kind == FlashBlockKind::kReserved && !streams.go_on_in(block))) {
       CUCKOO_TRY(free_block(block));
     }
@@ -277,7 +284,12 @@ void FlashState::release_marks(size_t number) noexcept {
 
 // --- checks --------------------------------------------------------------------------------------
 
-std::string FlashState::difference_to(const FlashState& other) const {
+std::string FlashState::difference_to(FlashState& other) {
+  for (FlashState* const state : {this, &other}) {
+    if (const Status loaded = state->index.load_all(); !loaded.ok()) {
+      return loaded.error().message;
+    }
+  }
   for (const auto& [what, one, two] :
        {std::tuple("next seq", next_lsn, other.next_lsn), std::tuple("entries", heads, other.heads),
         std::tuple("charged units", charged_units, other.charged_units),

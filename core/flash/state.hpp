@@ -122,8 +122,8 @@ class FlashState : public FlashRegisters {
   size_t marks() const noexcept { return marks_.size(); }
   uint64_t digest_at(size_t number) const noexcept { return marks_[number].registers.digest; }
 
-  // What differs from `other`; empty: nothing does.
-  std::string difference_to(const FlashState& other) const;
+  // What differs from `other`; empty: nothing does. Loads both indexes.
+  std::string difference_to(FlashState& other);
   // I7 of store.hpp, the index and the block table. Reads no record.
   Status check() const;
 

@@ -106,6 +106,7 @@ Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std
                                                              uint32_t hash,
                                                              FlashLoadedRecord* head) {
   std::optional<Found> found;
+  CUCKOO_TRY(state_.index.fetch(hash));
   FlashLoadedRecord record;
   Status status;
   state_.index.find(hash, [&](uint32_t position) {
@@ -139,10 +140,12 @@ Result<std::optional<FlashEntry>> FlashStore::find(std::span<const std::byte> ke
 }
 
 Result<uint32_t> FlashStore::find_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord* part) {
+  const uint32_t hash = state_.index.part_hash(lsn, offset);
+  CUCKOO_TRY(state_.index.fetch(hash));
   uint32_t found = 0;
   FlashLoadedRecord record;
   Status status;
-  state_.index.find(state_.index.part_hash(lsn, offset), [&](uint32_t position) {
+  state_.index.find(hash, [&](uint32_t position) {
     ++state_.stats.record_reads;
     status = log_.load(position, record);
     if (!status.ok()) {
@@ -197,6 +200,7 @@ Result<bool> FlashStore::get(std::span<const std::byte> key, std::vector<std::by
 
 Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std::byte>& key,
                               std::vector<std::byte>* value) {
+  CUCKOO_TRY(state_.index.fetch(hash));
   bool found = false;
   FlashLoadedRecord record;
   Status status;
@@ -225,6 +229,7 @@ Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std:
 }
 
 Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
+  CUCKOO_TRY(state_.index.load_all());
   std::vector<Listed> all;
   all.reserve(state_.heads);
   for (const auto& [position, hash] : state_.index.by_position()) {

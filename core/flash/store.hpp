@@ -128,7 +128,12 @@ class FlashStore {
   };
   Result<std::vector<Listed>> entries();
   // The same entries one by one with their keys, until state() changes. False: there are no more.
-  Result<bool> next(FlashScan& scan) { return scan.next({state_, log_}); }
+  Result<bool> next(FlashScan& scan) {
+    CUCKOO_TRY(load_index());
+    return scan.next({state_, log_});
+  }
+  // All of the index into memory: before index() is asked for its figures or for all entries.
+  Status load_index() { return state_.index.load_all(); }
   static FlashEntry entry_at(const FlashScan& scan) noexcept;
   // The value of the entry that the scan is at.
   Status value_at(const FlashScan& scan, std::vector<std::byte>& value);
@@ -197,7 +202,7 @@ class FlashStore {
   uint64_t last_mount_read_bytes() const noexcept { return mount_read_bytes_; }
 
   // Are memory's index, block table and streams those of `other`? Says what differs.
-  std::string difference_to(const FlashStore& other) const {
+  std::string difference_to(FlashStore& other) {
     return state_.difference_to(other.state_);
   }
   // Reads the whole device and verifies every invariant (I1 on an atomic device only: elsewhere a
@@ -244,7 +249,7 @@ class FlashStore {
   Status check_records(const Poll& poll);
   Status check_record(uint32_t position, uint32_t hash, Tally& tally);
   Status check_tally(const Tally& tally) const;
-  Status check_mount() const;
+  Status check_mount();
 
   FlashDevice& device_;
   const FlashStoreOptions options_;

@@ -22,6 +22,7 @@ Status FlashStore::check(const Poll& poll) {
   if (!mounted_ || state_.poisoned()) {
     return invalid("the store is not mounted");
   }
+  CUCKOO_TRY(load_index());
   CUCKOO_TRY(state_.check());
   CUCKOO_TRY(check_records(poll));
   CUCKOO_TRY(check_interrupt(poll));
@@ -112,7 +113,7 @@ Status FlashStore::check_tally(const Tally& tally) const {
 }
 
 // I1, where a mount writes nothing.
-Status FlashStore::check_mount() const {
+Status FlashStore::check_mount() {
   if (!state_.policy.mount_only_reads()) {
     return {};
   }

@@ -184,18 +184,32 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
     case kUsableBytes:
       return result_count(context, flash.usable_units() * unit);
     case kLoadFactor:
-      return sqlite3_result_double(context, flash.index().figures().load_factor);
     case kIndexBytes:
-      return result_count(context, flash.index().memory_bytes());
     case kSlotMoves:
-      return result_count(context, flash.index().figures().relocations);
     case kExpansions:
-      return result_count(context, flash.index().figures().expansions);
+      return index_column(context, column);
     case kMemoryBytes:
       return result_count(context, live.pages().memory_bytes() + flash.index().memory_bytes() +
                                        flash.blocks().memory_bytes());
     default:
       return counter_column(context, column);
+  }
+}
+
+// Of the whole index, which may still lie on the device.
+void FlashInfo::Cursor::index_column(sqlite3_context* context, int column) const {
+  LiveFlash& live = *rows_.row().live;
+  live.expect(live.flash().load_index());
+  const FlashIndex& index = live.flash().index();
+  switch (column) {
+    case kIndexBytes:
+      return result_count(context, index.memory_bytes());
+    case kLoadFactor:
+      return sqlite3_result_double(context, index.figures().load_factor);
+    case kSlotMoves:
+      return result_count(context, index.figures().relocations);
+    default:
+      return result_count(context, index.figures().expansions);
   }
 }
 

@@ -43,6 +43,7 @@ class FlashInfo::Cursor {
   void survey();
   void space_column(sqlite3_context* context, int column) const;
   void table_column(sqlite3_context* context, int column);
+  void index_column(sqlite3_context* context, int column) const;
   void counter_column(sqlite3_context* context, int column) const;  // what its life has cost
 
   FlashInfo& table_;

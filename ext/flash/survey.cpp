@@ -97,6 +97,7 @@ void FlashSurvey::count_live(LiveFlash& live) {
                is_data ? std::min(block.used_units, kFlashHeaderUnits) : block.used_units);
     }
   }
+  live.expect(live.flash().load_index());
   for (const auto& [position, hash] : live.flash().index().by_position()) {
     std::byte bytes[kMaxFlashRecordHeaderBytes];
     const uint32_t block = position / units_per_block;

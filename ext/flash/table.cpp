@@ -151,8 +151,13 @@ bool FlashTable::is_unique() {
   }
   try {
     live_->follow();
-  } catch (const SqlError&) {
-    return false;  // the table's first use says why
+  } catch (const SqlError& error) {
+    // Damage is told by the table's first use. Of a failed read SQLite must hear now, because it has
+    // undone the transaction.
+    if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
+      throw;
+    }
+    return false;
   }
   return !is_ambiguous(live_->flash().stats().notes);
 }

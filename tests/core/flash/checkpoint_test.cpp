@@ -30,24 +30,36 @@ FlashCheckpoint sample() {
   block.sequence = 8;
   block.newest_lsn = 299;  // AB 02
   checkpoint.blocks = {FlashBlock{}, block};
-  checkpoint.entries = {{40, 0xA1A2A3A4}, {200, 0xB1B2B3B4}};  // A0 01 further
+  FlashBlock index;
+  index.kind = FlashBlockKind::kCheckpoint;
+  index.used_units = 256;
+  index.sequence = 7;
+  checkpoint.blocks.push_back(index);
+  checkpoint.pieces = {{2, 0x01020304, 300}};
+  checkpoint.rest = {{40, 0xA1A2A3A4}, {200, 0xA1A2A424}};  // 80 01 further
   return checkpoint;
 }
 
 Bytes sample_bytes() {
   Bytes out;
-  for (const int value :
-       {1,    0xAC, 2,  2,    5,    9,    0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12,
-        0x11, 2,    12, 0,    0,    0,    3,    1,    0x80, 1,    3,    0,    4,
-        2,    0,    0,  0,    0,    0,    0,    18,   6,    20,   7,    8,    0xAB,
-        2,    2,    40, 0xA4, 0xA3, 0xA2, 0xA1, 0xA0, 1,    0xB4, 0xB3, 0xB2, 0xB1}) {
+  for (const int value : {2,    0xAC, 2,    2,    5,    9,                 // version, numbers
+                          0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,  // state
+                          2,    12,   0,    0,    0,    3,                 // streams
+                          1,    0x80, 1,    3,    0,    4,                 // figures
+                          3,                                               // blocks
+                          0,    0,    0x80, 2,    0,    0,    0,           // one that is free
+                          18,   6,    0xEC, 1,    13,   16,   0xD6, 4,     // data, failing
+                          3,    0,    0,    0x80, 2,    1,    0xD5, 4,  // sequence - 1, LSN - 299
+                          1,    2,    4,    3,    2,    1,    0xAC, 2,  // one piece
+                          2,    0xA4, 0xC7, 0x8A, 0x8D, 10,   40,   0,    0, 0,  // two entries more
+                          0x80, 1,    200,  0,    0,    0}) {
     out.push_back(static_cast<std::byte>(value));
   }
   return out;
 }
 
 TEST(FlashCheckpoint, has_these_bytes) {
-  EXPECT_EQ(encode_flash_checkpoint(sample()), sample_bytes());
+  EXPECT_EQ(encode_flash_checkpoint(sample(), FlashGeometry{}), sample_bytes());
 }
 
 TEST(FlashCheckpoint, is_read_as_it_was_written) {
@@ -68,8 +80,9 @@ TEST(FlashCheckpoint, is_read_as_it_was_written) {
   EXPECT_EQ(found.collections, expected.collections);
   EXPECT_EQ(found.checkpoints, expected.checkpoints);
   EXPECT_EQ(found.blocks, expected.blocks);
-  EXPECT_EQ(found.entries, expected.entries);
-  EXPECT_EQ(encode_flash_checkpoint(found), sample_bytes());
+  EXPECT_EQ(found.pieces, expected.pieces);
+  EXPECT_EQ(found.rest, expected.rest);
+  EXPECT_EQ(encode_flash_checkpoint(found, FlashGeometry{}), sample_bytes());
 }
 
 TEST(FlashCheckpoint, too_short_or_too_long_is_refused) {
@@ -85,11 +98,11 @@ TEST(FlashCheckpoint, too_short_or_too_long_is_refused) {
 
 TEST(FlashCheckpoint, another_version_is_named) {
   Bytes bytes = sample_bytes();
-  bytes[0] = std::byte{2};
+  bytes[0] = std::byte{3};
   const auto read = decode_flash_checkpoint(bytes, FlashGeometry{});
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.error().message,
-            "the checkpoint has format version 2; this library reads version 1");
+            "the checkpoint has format version 3; this library reads version 2");
 }
 
 TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
@@ -99,12 +112,14 @@ TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
   small.blocks = 16;  // 512 units of 16 bytes
   const auto refused = [&](auto change) {
     FlashCheckpoint checkpoint = sample();
+    checkpoint.blocks[2].used_units = 32;
+    checkpoint.pieces[0].entries = 102;
     change(checkpoint);
-    const auto read = decode_flash_checkpoint(encode_flash_checkpoint(checkpoint), small);
+    const auto read = decode_flash_checkpoint(encode_flash_checkpoint(checkpoint, small), small);
     return !read.ok() && read.error().code == ErrorCode::kCorrupt;
   };
   EXPECT_FALSE(refused([](FlashCheckpoint&) {}));
-  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks.resize(17); }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks.resize(18); }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks[1].used_units = 33; }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks[1].live_units = 33; }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.blocks[1].sequence = 9; }));
@@ -113,8 +128,15 @@ TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.hot.offset = 33; }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.heads = 513; }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.next_lsn = kMaxLsn + 1; }));
-  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.entries[1].first = 512; }));
-  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.entries[1].first = c.entries[0].first; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.rest[1].first = 512; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.rest[1].first = 1; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.rest[1] = c.rest[0]; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].block = 16; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].block = 1; })) << "it holds data";
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].entries = 0; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].entries = 103; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces.push_back({2, 0x01020303, 1}); }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].first_hash = 0xA1A2A3A5; }));
 }
 
 }  // namespace

@@ -62,10 +62,10 @@ void golden_workload(Perform perform_one) {
 }
 
 std::filesystem::path golden_path(bool atomic) {
-  return source_path("tests/golden") / (atomic ? "flash_atomic-1.image" : "flash-1.image");
+  return source_path("tests/golden") / (atomic ? "flash_atomic-2.image" : "flash-2.image");
 }
 
-TEST(FlashFormatGolden, devices_of_the_first_format_are_mounted) {
+TEST(FlashFormatGolden, devices_of_this_format_s_first_version_are_mounted) {
   FlashModel model;
   golden_workload([&](const FlashOperation& operation) { perform(model, operation); });
   ASSERT_GT(model.size(), 8U);

@@ -107,11 +107,13 @@ TEST(FlashLayout, I3_bad_blocks_take_from_what_is_usable) {
   }
 }
 
-// An upper bound for the checkpoint that takes most: the positions far apart, the numbers large.
+// An upper bound for the checkpoint that takes most: the hashes far apart, the numbers large.
 TEST(FlashLayout, a_checkpoint_fits_the_blocks_that_are_reckoned) {
   for (const FlashGeometry& geometry : kGeometries) {
     const FlashLayout layout(geometry);
-    for (const uint64_t entries : {0, 1, 10, 100, 1000}) {
+    const size_t payload = layout.room_bytes(kFlashHeaderUnits) - kFlashRecordFixedBytes;
+    for (const uint64_t wanted : {0, 1, 10, 100, 1000, 3000, 20000, 300000}) {
+      const uint64_t entries = std::min(wanted, geometry.units() / 2);
       FlashCheckpoint checkpoint;
       checkpoint.next_lsn = checkpoint.next_sequence = kMaxLsn;
       checkpoint.user_bytes = checkpoint.programmed_bytes = uint64_t{1} << 60;
@@ -119,17 +121,31 @@ TEST(FlashLayout, a_checkpoint_fits_the_blocks_that_are_reckoned) {
         checkpoint.blocks.push_back({.kind = FlashBlockKind::kData,
                                      .erase_count = 1U << 29,
                                      .used_units = layout.units_per_block(),
-                                     .live_units = layout.units_per_block() - 2,
-                                     .sequence = uint64_t{1} << 40,
-                                     .newest_lsn = uint64_t{1} << 40});
+                                     .live_units = 0,
+                                     .sequence = uint64_t{i % 2} << 40,
+                                     .newest_lsn = uint64_t{i % 2} << 40});
       }
-      for (uint64_t i = 0; i < std::min(entries, geometry.units()); ++i) {
-        const uint64_t position = i * geometry.units() / std::min(entries, geometry.units());
-        checkpoint.entries.emplace_back(static_cast<uint32_t>(position), 0xFFFFFFFF);
+      FlashIndexEntries all;
+      for (uint64_t i = 0; i < entries; ++i) {
+        all.emplace_back(static_cast<uint32_t>(i + 2),
+                         static_cast<uint32_t>((i + 1) * 0xFFFFFFFF / entries));
       }
-      const size_t payload = layout.room_bytes(kFlashHeaderUnits) - kFlashRecordFixedBytes;
-      const size_t bytes = encode_flash_checkpoint(checkpoint).size();
-      EXPECT_GE(layout.checkpoint_blocks(geometry.blocks, entries) * payload, bytes)
+      std::span<const FlashIndexEntry> rest = all;
+      std::vector<std::byte> piece;
+      while (true) {
+        piece.clear();
+        const size_t count = encode_flash_index(rest, payload, piece);
+        if (count == rest.size()) {
+          break;
+        }
+        checkpoint.pieces.push_back(
+            {geometry.blocks - 1, rest.front().second, static_cast<uint32_t>(count)});
+        rest = rest.subspan(count);
+      }
+      checkpoint.rest.assign(rest.begin(), rest.end());
+      const size_t bytes = encode_flash_checkpoint(checkpoint, geometry).size();
+      EXPECT_GE(layout.checkpoint_blocks(geometry.blocks, entries) * payload,
+                bytes + checkpoint.pieces.size() * payload)
           << geometry.units() << " units, " << entries << " entries";
     }
   }

@@ -164,8 +164,9 @@ TEST_F(FlashCare, opening_does_not_read_the_values) {
   misses(db);
   EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 2000);
   EXPECT_LT(misses(db), pages / 20);
+  // Of each of nine pieces a page of the index; two pages of the value.
   EXPECT_EQ(db.number("SELECT length(value) FROM kv WHERE key = 7"), 4000);
-  EXPECT_LT(misses(db), 10);
+  EXPECT_LT(misses(db), 24);
 }
 
 TEST_F(FlashCare, reading_writes_nothing) {

@@ -121,8 +121,8 @@ constexpr const char* kGoldenStatements =
     "INSERT INTO kv(kv, name) VALUES ('resize', 16384);"
     "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 70)"
     "INSERT OR REPLACE INTO kv SELECT printf('key %d', i % 4), 'more ' || i FROM n";
-constexpr const char* kGoldenPages = "5574f32da831428e524c5b8eebb23fd9519ab13e";
-constexpr const char* kGoldenConfig = "bc17779ad58a22be9069747fb90960b95ca0e5a5";
+constexpr const char* kGoldenPages = "8e58fd5a3c7b95604887dba69fcb6017f3f95f84";
+constexpr const char* kGoldenConfig = "791d73a90453030a901e6b10ad322d058e9a01dc";
 constexpr const char* kGoldenWear = "5 4";
 
 TEST_F(FlashEndurance,
