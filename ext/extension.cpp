@@ -14,6 +14,7 @@
 #include "ext/filter/table.hpp"
 #include "ext/flash/functions.hpp"
 #include "ext/flash/info.hpp"
+#include "ext/flash/plan.hpp"
 #include "ext/flash/table.hpp"
 #include "ext/ring/moves.hpp"
 #include "ext/ring/table.hpp"
@@ -92,6 +93,7 @@ void register_all(Registration& registration) {
   registration.module<FlashTable>("flash_kv");
   registration.module<FlashInfo>("flash_kv_info");
   registration.module<FlashSectors>("flash_kv_sectors");
+  registration.module<FlashPlan>("flash_kv_plan");
   registration.module<HashRingTable>("hash_ring");
   registration.module<HashRingMoves>("hash_ring_moves");
   register_filter_functions(registration);

@@ -105,7 +105,7 @@ class Reader {
 
 // Each is in a block of the checkpoint, and has what a block holds at most.
 Status decode_pieces(Reader& in, const FlashGeometry& geometry, FlashCheckpoint& out) {
-  constexpr uint32_t kLeastEntryBytes = 5;
+  constexpr uint32_t kLeastEntryBytes = 2;
   const Error broken = corrupt("the checkpoint's table of pieces is broken");
   const uint64_t pieces = in.varint(geometry.blocks);
   if (!in.good() || pieces > in.rest().size()) {

@@ -1,6 +1,6 @@
 // A checkpoint of a flash store as bytes: everything that a mount must know, except the records
-// behind it and the pieces of its index (stored_index.hpp). Pure functions; the store cuts the bytes
-// into the blocks that hold them.
+// behind it and the pieces of its index (stored_index.hpp). Pure functions; the store cuts the
+// bytes into the blocks that hold them.
 //
 // Bytes (varint: groups of seven bits, lowest first, the high bit set on all but the last)
 //   1   format version

@@ -54,6 +54,14 @@ Status FlashIndex::fetch_entries(uint32_t hash) {
 
 Status FlashIndex::load_entries() {
   CUCKOO_ASSIGN_OR_RETURN(Entries entries, stored_->all());
+  uint64_t unknown = 0;
+  gone_.for_each([&](uint32_t hash, uint32_t position) {
+    unknown += std::binary_search(entries.begin(), entries.end(), Entry{position, hash}) ? 0 : 1;
+  });
+  if (unknown != 0) {
+    return corrupt("the log replaces " + std::to_string(unknown) +
+                   " records that the checkpoint's index doesn't have");
+  }
   std::shared_ptr<LoadedIndex> loaded =
       LoadedIndex::share(std::make_shared<LoadedIndex>(own_.options(), std::move(entries)));
   view_ = loaded->view();
@@ -110,6 +118,9 @@ void FlashIndex::fill_slots() const {
 
 bool FlashIndex::was_loaded(uint32_t hash, uint32_t position) const {
   if (stored_) {
+    if (believes_ && !fetched_.contains(hash)) {
+      return true;
+    }
     const std::vector<uint32_t>& positions = fetched(hash);
     return std::find(positions.begin(), positions.end(), position) != positions.end();
   }

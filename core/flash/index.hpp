@@ -19,9 +19,9 @@
 //   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
 //       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
-//   I4  while something is stored, a hash is searched, replaced or removed only after fetch() of it,
-//       and all pairs are asked for only after load_all(): these may fail. Anything else throws
-//       std::logic_error: it would miss entries. Inserting and undoing need neither.
+//   I4  while something is stored, the caller searches, replaces or removes a hash only after
+//       fetch() of it, and asks for all pairs only after load_all(): these may fail. Anything else
+//       throws std::logic_error, because it would miss entries. Inserting and undoing need neither.
 #pragma once
 
 #include <algorithm>
@@ -77,6 +77,9 @@ class FlashIndex {
   Status fetch(uint32_t hash) { return stored_ ? fetch_entries(hash) : Status(); }
   // Before all are.
   Status load_all() { return stored_ ? load_entries() : Status(); }
+  // While it is on, a pair that was not fetched and is replaced or removed is taken to be stored;
+  // load_all() finds out.
+  void believe(bool on) noexcept { believes_ = on; }
   // Once all is loaded and no mark is set: what is there is held together with whoever found the
   // same. O(size()).
   void share();
@@ -159,6 +162,7 @@ class FlashIndex {
   SlotCache own_;
   SlotCache gone_;
   bool noting_ = false;
+  bool believes_ = false;
   std::vector<Note> notes_;
 };
 

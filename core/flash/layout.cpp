@@ -1,6 +1,7 @@
 #include "core/flash/layout.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "core/flash/policy.hpp"
@@ -70,16 +71,17 @@ uint64_t FlashLayout::usable_units(uint32_t bad_blocks) const noexcept {
   return uint64_t{geometry_.blocks - lost} * per_block;
 }
 
-// Of each entry 4 bytes of position and a varint: the hash less the one before it. All of these
+// Of each entry two varints: the position, and the hash less the one before it. All of the latter
 // together are less than 2^32, so no more than 2^32 / 2^k of them are 2^k or more.
 uint32_t FlashLayout::checkpoint_blocks(uint32_t touched_blocks, uint64_t entries) const noexcept {
   constexpr uint64_t kHashes = uint64_t{1} << 32;
-  uint64_t index = entries * 5;
+  const auto position_bits = static_cast<uint64_t>(std::bit_width(geometry_.units() - 1));
+  uint64_t index = entries * (1 + (position_bits + 6) / 7);
   for (unsigned shift = 7; shift < 35; shift += 7) {
     index += std::min(entries, kHashes >> shift);
   }
   // A piece of the index wastes less than an entry, and begins with a whole hash.
-  constexpr uint64_t kPieceWasteBytes = 8 + 4;
+  constexpr uint64_t kPieceWasteBytes = 9 + 4;
   const uint64_t payload = bytes_of(data_units()) - kFlashRecordFixedBytes;
   const uint64_t pieces = index / (payload - kPieceWasteBytes);
   const uint64_t bytes = kCheckpointFixedBytes +

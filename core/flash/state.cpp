@@ -89,7 +89,7 @@ Status FlashState::apply(const FlashLogRecord& record) {
   if (header.previous != 0) {
     const uint32_t units =
         layout.pieces().first_units(header.key_bytes, header.previous_value_bytes);
-    CUCKOO_TRY(index.fetch(record.hash));
+    CUCKOO_TRY(fetch(record.hash));
     const bool known = removes ? index.remove(record.hash, header.previous)
                                : index.replace(record.hash, header.previous, record.position);
     const Result<uint64_t> charged = layout.charge(header.key_bytes, header.previous_value_bytes);
@@ -132,7 +132,7 @@ Status FlashState::apply_drop(const FlashLogRecord& record) {
     }
     const uint32_t units = cut.part_units(std::min<uint64_t>(cut.part_bytes(), total - offset));
     const uint32_t hash = index.part_hash(lsn, static_cast<uint32_t>(offset));
-    CUCKOO_TRY(index.fetch(hash));
+    CUCKOO_TRY(fetch(hash));
     if (!index.remove(hash, position) ||
         blocks.at(layout.locate(position).block).live_units < units) {
       return broken;
@@ -151,7 +151,7 @@ Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint
   }
   for (const FlashLogRecord& copy : copies) {
     const uint32_t units = copy.header.units(layout.unit_bytes());
-    CUCKOO_TRY(index.fetch(copy.hash));
+    CUCKOO_TRY(fetch(copy.hash));
     if (layout.locate(copy.header.previous).block != victim ||
         blocks.at(victim).live_units < units ||
         !index.replace(copy.hash, copy.header.previous, copy.position)) {

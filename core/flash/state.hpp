@@ -105,12 +105,16 @@ class FlashState : public FlashRegisters {
   // While one exists, what is applied was done before: a block that becomes free is not erased.
   class Replaying {
    public:
-    explicit Replaying(FlashState& state) noexcept : state_(state) { state_.replaying_ = true; }
+    explicit Replaying(FlashState& state) noexcept : state_(state) { set(true); }
     Replaying(const Replaying&) = delete;
     Replaying& operator=(const Replaying&) = delete;
-    ~Replaying() { state_.replaying_ = false; }
+    ~Replaying() { set(false); }
 
    private:
+    void set(bool replaying) noexcept {
+      state_.replaying_ = replaying;
+      state_.index.believe(replaying);
+    }
     FlashState& state_;
   };
 
@@ -134,6 +138,8 @@ class FlashState : public FlashRegisters {
     uint32_t epoch = 0;
     FlashRegisters registers;
   };
+  // What a change replaces must be there. What a replay repeats was; the state's digest says so.
+  Status fetch(uint32_t hash) { return replaying_ ? Status() : index.fetch(hash); }
   Status apply_drop(const FlashLogRecord& record);
   Status kill(uint32_t position, uint32_t units);
   Status free_block(uint32_t block);

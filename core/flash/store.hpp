@@ -202,9 +202,7 @@ class FlashStore {
   uint64_t last_mount_read_bytes() const noexcept { return mount_read_bytes_; }
 
   // Are memory's index, block table and streams those of `other`? Says what differs.
-  std::string difference_to(FlashStore& other) {
-    return state_.difference_to(other.state_);
-  }
+  std::string difference_to(FlashStore& other) { return state_.difference_to(other.state_); }
   // Reads the whole device and verifies every invariant (I1 on an atomic device only: elsewhere a
   // mount writes). O(records). `poll` is asked now and then.
   Status check(const Poll& poll);

@@ -11,7 +11,30 @@
 namespace cuckoo {
 namespace {
 
-constexpr size_t kPositionBytes = 4;
+constexpr size_t kLeastEntryBytes = 2;
+constexpr size_t kMostVarintBytes = 5;
+
+size_t put_varint(uint32_t value, std::byte* to) noexcept {
+  size_t size = 0;
+  for (; value >= 128; value >>= 7) {
+    to[size++] = static_cast<std::byte>(value | 128);
+  }
+  to[size++] = static_cast<std::byte>(value);
+  return size;
+}
+
+// False: the bytes end before it, or it has too many.
+bool take_varint(std::span<const std::byte> bytes, size_t& at, uint64_t& value) noexcept {
+  value = 0;
+  for (unsigned shift = 0; at < bytes.size() && shift < 7 * kMostVarintBytes; shift += 7) {
+    const auto next = static_cast<uint8_t>(bytes[at++]);
+    value |= static_cast<uint64_t>(next & 127) << shift;
+    if (next < 128) {
+      return true;
+    }
+  }
+  return false;
+}
 
 // By digits of a number, the lowest first. What is equal keeps its order.
 template <class Number>
@@ -60,16 +83,9 @@ size_t encode_flash_index(std::span<const FlashIndexEntry> entries, size_t most_
   size_t bytes = 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     const auto& [position, hash] = entries[i];
-    std::byte entry[5 + kPositionBytes];
-    size_t size = 0;
-    for (uint32_t left = hash - before;; left >>= 7) {
-      entry[size++] = static_cast<std::byte>(left < 128 ? left : left | 128);
-      if (left < 128) {
-        break;
-      }
-    }
-    store_le(&entry[size], position);
-    size += kPositionBytes;
+    std::byte entry[2 * kMostVarintBytes];
+    size_t size = put_varint(hash - before, entry);
+    size += put_varint(position, entry + size);
     if (size > most_bytes - bytes) {
       return i;
     }
@@ -83,7 +99,7 @@ size_t encode_flash_index(std::span<const FlashIndexEntry> entries, size_t most_
 Result<size_t> decode_flash_index(std::span<const std::byte> bytes, uint64_t count,
                                   const FlashGeometry& geometry, FlashIndexEntries& out) {
   const Error broken = corrupt("the checkpoint's index is broken");
-  if (count > bytes.size() / (1 + kPositionBytes)) {  // nothing is allocated for more
+  if (count > bytes.size() / kLeastEntryBytes) {  // nothing is allocated for more
     return broken;
   }
   const uint64_t units = geometry.units();
@@ -93,28 +109,17 @@ Result<size_t> decode_flash_index(std::span<const std::byte> bytes, uint64_t cou
   uint32_t before = 0;
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t distance = 0;
-    for (unsigned shift = 0;; shift += 7) {
-      if (at == bytes.size() || shift > 28) {
-        return broken;
-      }
-      const auto next = static_cast<uint8_t>(bytes[at++]);
-      distance |= static_cast<uint64_t>(next & 127) << shift;
-      if (next < 128) {
-        break;
-      }
-    }
-    hash += distance;
-    if (bytes.size() - at < kPositionBytes) {
+    uint64_t position = 0;
+    if (!take_varint(bytes, at, distance) || !take_varint(bytes, at, position)) {
       return broken;
     }
-    const auto position = load_le<uint32_t>(&bytes[at]);
-    at += kPositionBytes;
+    hash += distance;
     if (hash > UINT32_MAX || position >= units || position < kFlashHeaderUnits ||
         (i > 0 && distance == 0 && position <= before)) {
       return broken;
     }
-    out.emplace_back(position, static_cast<uint32_t>(hash));
-    before = position;
+    out.emplace_back(static_cast<uint32_t>(position), static_cast<uint32_t>(hash));
+    before = static_cast<uint32_t>(position);
   }
   return at;
 }

@@ -42,8 +42,8 @@ void sort_by_position(FlashIndexEntries& entries);
 // What ascends by position, by ascending (hash, position).
 void sort_by_hash(FlashIndexEntries& entries);
 
-// Appends as many entries as `most_bytes` hold: of each a varint, the hash less the one before it
-// (0 before the first), then 4 bytes of position. Returns how many.
+// Appends as many entries as `most_bytes` hold: of each two varints, the hash less the one before
+// it (0 before the first) and the position. Returns how many.
 size_t encode_flash_index(std::span<const FlashIndexEntry> entries, size_t most_bytes,
                           std::vector<std::byte>& out);
 // Appends that many to `out`. Returns the bytes they took; kCorrupt: they are no such entries of a

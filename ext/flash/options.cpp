@@ -24,7 +24,7 @@ constexpr OptionSpec kSpecs[] = {
     {"sector_size", OptionKind::kSize, 512, 65536, "a power of two from 512 to 64KB", {}},
     {"erase_block", OptionKind::kWhole, 1, 1024, "a whole number of sectors from 1 to 1024", {}},
     {"program_unit", OptionKind::kWord, 0, 0, "16, 32 or 64", "16 32 64"},
-    {"endurance", OptionKind::kWhole, 1, 1e9, "a whole number of erases from 1 to 10^9", {}},
+    {"endurance", OptionKind::kWhole, 20, 1e9, "a whole number of erases from 20 to 10^9", {}},
     {"digest", OptionKind::kWord, 0, 0, "sha1 or sha256", "sha1 sha256"},
     {"hashes", OptionKind::kWhole, 2, 4, "a whole number from 2 to 4", {}},
     {"ways", OptionKind::kWhole, 1, 8, "a whole number from 1 to 8", {}},

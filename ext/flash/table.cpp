@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/bytes.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
@@ -152,9 +153,10 @@ bool FlashTable::is_unique() {
   try {
     live_->follow();
   } catch (const SqlError& error) {
-    // Damage is told by the table's first use. Of a failed read SQLite must hear now, because it has
-    // undone the transaction.
-    if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
+    // The first use of the table tells of it; of a changed schema SQLite learns when the statement
+    // runs. But these have undone the transaction, so SQLite must hear of them now.
+    const int code = error.code() & 0xFF;
+    if (code == SQLITE_IOERR || code == SQLITE_NOMEM || code == SQLITE_INTERRUPT) {
       throw;
     }
     return false;
@@ -263,11 +265,20 @@ void FlashTable::encode_address() {
 void FlashTable::expect_same_content() {
   Result<bool> found = live_->flash().get(key_bytes_, stored_value_);
   live_->expect(found.take_status());
-  if (stored_value_ != value_bytes_) {
-    throw SqlError(SQLITE_ERROR, name() + ": " +
-                                     hex_of(std::span<const std::byte>(key_bytes_).subspan(1)) +
-                                     " is the address of another value already");
+  if (stored_value_ == value_bytes_) {
+    return;
   }
+  const std::string address = hex_of(std::span<const std::byte>(key_bytes_).subspan(1));
+  const FlashContent old = content_of(stored_value_);
+  const FlashContent given = content_of(value_bytes_);
+  if (old.type != given.type && equal_bytes(old.bytes, given.bytes)) {
+    const bool text = old.type == SQLITE_TEXT;
+    throw SqlError(SQLITE_ERROR, name() + ": " + address + " has the same bytes already, as " +
+                                     (text ? "TEXT; expected TEXT, not a BLOB"
+                                           : "a BLOB; expected a BLOB, not TEXT"));
+  }
+  throw SqlError(SQLITE_ERROR,
+                 name() + ": " + address + " is the address of another value already");
 }
 
 void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {

@@ -237,7 +237,7 @@ class Script:
         table.layout = self.random.choice(("", "", "addressed"))
         if table.wild:
             options = ["size = '24KB'", "sector_size = 512", "erase_block = 2",
-                       f"endurance = {self.random.choice((1, 100_000))}"]
+                       f"endurance = {self.random.choice((20, 100_000))}"]
         else:
             options = ["size = '4MB'"]
             options += self.random.choice(([], ["program_unit = 32", "hashes = 3"]))

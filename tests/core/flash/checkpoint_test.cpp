@@ -51,8 +51,7 @@ Bytes sample_bytes() {
                           18,   6,    0xEC, 1,    13,   16,   0xD6, 4,     // data, failing
                           3,    0,    0,    0x80, 2,    1,    0xD5, 4,  // sequence - 1, LSN - 299
                           1,    2,    4,    3,    2,    1,    0xAC, 2,  // one piece
-                          2,    0xA4, 0xC7, 0x8A, 0x8D, 10,   40,   0,    0, 0,  // two entries more
-                          0x80, 1,    200,  0,    0,    0}) {
+                          2,    0xA4, 0xC7, 0x8A, 0x8D, 10,   40,   0x80, 1, 0xC8, 1}) {
     out.push_back(static_cast<std::byte>(value));
   }
   return out;
@@ -113,7 +112,7 @@ TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
   const auto refused = [&](auto change) {
     FlashCheckpoint checkpoint = sample();
     checkpoint.blocks[2].used_units = 32;
-    checkpoint.pieces[0].entries = 102;
+    checkpoint.pieces[0].entries = 256;
     change(checkpoint);
     const auto read = decode_flash_checkpoint(encode_flash_checkpoint(checkpoint, small), small);
     return !read.ok() && read.error().code == ErrorCode::kCorrupt;
@@ -134,7 +133,7 @@ TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].block = 16; }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].block = 1; })) << "it holds data";
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].entries = 0; }));
-  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].entries = 103; }));
+  EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].entries = 257; }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces.push_back({2, 0x01020303, 1}); }));
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].first_hash = 0xA1A2A3A5; }));
 }

@@ -43,6 +43,13 @@ struct Sample {
       return Status();
     });
   }
+  // Makes the piece one of a single entry, there.
+  void place(size_t piece, uint32_t position) {
+    const FlashIndexEntry entry{position, pieces[piece].first_hash};
+    values[piece].clear();
+    encode_flash_index({&entry, 1}, 100, values[piece]);
+    pieces[piece].entries = 1;
+  }
   std::set<uint32_t> positions(uint32_t hash) const {
     std::set<uint32_t> positions;
     for (const auto& [position, its_hash] : entries) {
@@ -98,7 +105,7 @@ TEST(StoredIndex, I1_finds_every_entry_and_no_other) {
 
 TEST(StoredIndex, reads_one_piece_for_a_search) {
   Sample sample(random_entries(5000, 0), 100);
-  ASSERT_GT(sample.pieces.size(), 300U);
+  ASSERT_GT(sample.pieces.size(), 200U);
   StoredIndex stored = sample.stored();
   std::vector<uint32_t> found;
   for (size_t i = 0; i < 1000; ++i) {
@@ -118,9 +125,9 @@ TEST(StoredIndex, I1_a_broken_piece_is_an_error) {
         Change{[](Sample& s) { s.pieces[1].entries = 1000000; }},
         Change{[](Sample& s) { s.pieces[1].first_hash += 1; }},
         Change{[](Sample& s) { s.pieces[2].first_hash = s.pieces[1].first_hash + 1; }},
-        // the position of the last entry: beyond the device, in a block's header
+        // a position: without an end, in a block's header, beyond the device
         Change{[](Sample& s) { s.values[1].back() = std::byte{0xFF}; }},
-        Change{[](Sample& s) { std::fill_n(s.values[1].end() - 4, 4, std::byte{}); }},
+        Change{[](Sample& s) { s.place(1, 1); }}, Change{[](Sample& s) { s.place(1, 0x7FFFFFFF); }},
         // a hash that doesn't end
         Change{[](Sample& s) { std::fill_n(s.values[1].begin(), 6, std::byte{0xFF}); }}}) {
     Sample sample(random_entries(500, 0), 100);
@@ -148,7 +155,7 @@ TEST(StoredIndex, I1_a_position_that_is_there_twice_is_an_error) {
 
 std::string key(int i) { return "key " + std::to_string(i); }
 
-// A store with 2000 keys, and its index in pieces; then some changes, behind the checkpoint or before
+// A store with 2000 keys, its index in pieces; then some changes, behind the checkpoint or before
 // another one.
 struct Stored {
   explicit Stored(bool tail = true) : store(parts.device, kAtomicFlash) {
@@ -240,7 +247,7 @@ TEST(StoredIndexOfAStore, damage_of_a_piece_is_found_when_it_is_read_and_by_a_ch
       ++damaged;
     }
   }
-  ASSERT_GT(damaged, 2U);
+  ASSERT_GE(damaged, 2U);
   FlashStore store(again.device, kAtomicFlash);
   ASSERT_STATUS(store.mount());
   const Result<std::optional<FlashEntry>> found = store.find(bytes_of(key(500)));

@@ -59,7 +59,7 @@ TEST_F(FlashCreate, takes_every_option_at_its_ends) {
   for (const char* arguments :
        {"sector_size = 512", "sector_size = 64KB, size = '8MB'", "sector_size = 65536, size = 8e6",
         "erase_block = 1", "erase_block = 1024, size = '64 MB'", "program_unit = 16",
-        "program_unit = 32", "program_unit = '64'", "endurance = 1", "endurance = 1e9",
+        "program_unit = 32", "program_unit = '64'", "endurance = 20", "endurance = 1e9",
         "digest = sha1", "digest = SHA256", "hashes = 2, ways = 1", "hashes = 4, ways = 8",
         "seed = -9223372036854775808", "seed = 0xffffffffffffffff", "size = '64GB'"}) {
     if (std::string(arguments).find("64KB,") == std::string::npos) {  // no SQL token: quote it
@@ -77,8 +77,8 @@ TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
   refuses("erase_block = 1025", {"erase_block", "1 to 1024"});
   refuses("program_unit = 8", {"program_unit", "16, 32 or 64"});
   refuses("program_unit = 48", {"program_unit", "16, 32 or 64"});
-  refuses("endurance = 0", {"endurance", "1 to 10^9"});
-  refuses("endurance = 1000000001", {"endurance", "1 to 10^9"});
+  refuses("endurance = 19", {"endurance", "20 to 10^9"});
+  refuses("endurance = 1000000001", {"endurance", "20 to 10^9"});
   refuses("digest = md5", {"digest", "sha1 or sha256"});
   refuses("hashes = 1", {"hashes", "2 to 4"});
   refuses("hashes = 5", {"hashes", "2 to 4"});
@@ -194,6 +194,37 @@ TEST_F(FlashCreate, another_format_is_an_error_at_first_use) {
     two.refuses("INSERT INTO kv VALUES (2, 2)", SQLITE_CORRUPT, {texts[0]});
     two.run("DROP TABLE kv");
   }
+}
+
+TEST_F(FlashCreate, a_plan_says_what_a_table_can_use) {
+  for (const auto& [arguments, options] :
+       {std::pair("'64KB'", "size = '64KB'"),
+        {"131072", "size = '128KB'"},
+        {"'1.5 MB', 512", "size = '1.5MB', sector_size = 512"},
+        {"'16MB', '4KB', 16", "size = '16MB', sector_size = '4KB', erase_block = 16"}}) {
+    const std::string columns = "size_bytes || ' ' || sectors || ' ' || usable_bytes";
+    Database db;
+    EXPECT_EQ(db.text("SELECT " + columns + " FROM flash_kv_plan(" + arguments + ")"),
+              info(options, columns))
+        << arguments;
+  }
+  Database db;
+  EXPECT_EQ(db.text("SELECT usable_share BETWEEN 0.15 AND 0.17 FROM flash_kv_plan('64KB')"), "1");
+  EXPECT_EQ(db.text("SELECT max_key_bytes FROM flash_kv_plan('64KB')"), "4031");
+  EXPECT_EQ(db.text("SELECT size || sector_size || erase_block FROM flash_kv_plan('1MB', 512, 4)"),
+            "1MB5124");
+  EXPECT_EQ(db.text("SELECT count(*) FROM flash_kv_plan(NULL)"), "0");
+  EXPECT_EQ(db.text("SELECT count(*) FROM flash_kv_plan('1MB', NULL)"), "0");
+  db.run("CREATE TABLE t(s); INSERT INTO t VALUES ('64KB'), (131072)");
+  EXPECT_EQ(db.list("SELECT size_bytes FROM t, flash_kv_plan(s)"), "65536,131072");
+  db.refuses("SELECT * FROM flash_kv_plan", SQLITE_ERROR, {"flash_kv_plan: the arguments are"});
+  db.refuses("SELECT * FROM flash_kv_plan('much')", SQLITE_ERROR,
+             {"flash_kv_plan: size is ", "much", "expected a size from 8KB"});
+  db.refuses("SELECT * FROM flash_kv_plan('16KB')", SQLITE_ERROR,
+             {"flash_kv_plan: the size is 16KB, expected 64KB"});
+  db.refuses("SELECT * FROM flash_kv_plan('1MB', 1000)", SQLITE_ERROR, {"flash_kv_plan: "});
+  db.refuses("SELECT * FROM flash_kv_plan('1MB', 512, 1.5)", SQLITE_ERROR,
+             {"flash_kv_plan: erase_block is 1.5, expected a whole number of sectors"});
 }
 
 }  // namespace

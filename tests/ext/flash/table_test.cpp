@@ -211,8 +211,13 @@ TEST_F(FlashTable, an_address_holds_one_value) {
   db.run("INSERT INTO kv(value) VALUES ('hello')");
   for (const char* policy : {"", "OR IGNORE", "OR REPLACE"}) {
     db.refuses(std::string("INSERT ") + policy + " INTO kv(value) VALUES (CAST('hello' AS BLOB))",
-               SQLITE_ERROR, {"address of another value already"});
+               SQLITE_ERROR,
+               {"kv: aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d has the same bytes already, as TEXT;"
+                " expected TEXT, not a BLOB"});
   }
+  db.run("UPDATE kv SET value = CAST(value AS BLOB)");
+  db.refuses("INSERT OR IGNORE INTO kv(value) VALUES ('hello')", SQLITE_ERROR,
+             {"as a BLOB; expected a BLOB, not TEXT"});
   db.run("UPDATE kv SET value = 'other'");
   db.refuses("INSERT OR IGNORE INTO kv(value) VALUES ('hello')", SQLITE_ERROR,
              {"aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d is the address of another value"});

@@ -108,6 +108,8 @@ TEST_F(ErrorText, is_short_and_printable_wherever_a_text_is_shown) {
                             "INSERT INTO kv(kv, k) VALUES ('resize', ?1)",
                             "SELECT * FROM flash_kv_info(?1)",
                             "SELECT * FROM flash_kv_sectors(?1)",
+                            "SELECT * FROM flash_kv_plan(?1)",
+                            "SELECT * FROM flash_kv_plan('1MB', ?1)",
                             "SELECT flash_kv_map(?1)",
                             "INSERT INTO ring(ring) VALUES (?1)",
                             "SELECT * FROM hash_ring_moves(?1, 'add', 'x')",
