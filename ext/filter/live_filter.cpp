@@ -60,11 +60,11 @@ void LiveFilter::look_at_storage() {
     throw SqlError(SQLITE_CORRUPT_VTAB, damage_);
   }
   carry_out_rollback();
-  if (usable() && ((writing_ && current_) || filter_->pending())) {
+  if (usable() && has_own_name() && ((writing_ && current_) || filter_->pending())) {
     return;
   }
   const uint32_t version = data_version();
-  if (!usable() || provisional_ || version != seen_version_) {
+  if (!usable() || provisional_ || !has_own_name() || version != seen_version_) {
     reload();
     seen_version_ = version;
     provisional_ = reads_provisionally();

@@ -54,8 +54,8 @@ class LiveFilter final : public LiveTable {
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
-  // One hash a key, integers too. False for hash = murmur2, and when memory is not up to date.
-  bool ready_for_hashes() const noexcept { return usable() && !legacy_; }
+  // One hash a key, integers too. False for hash = murmur2, and when memory may be out of date.
+  bool ready_for_hashes() const noexcept { return usable() && !legacy_ && has_own_name(); }
   bool legacy() const noexcept { return legacy_; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   // As the key's column is declared. The stored options must agree.

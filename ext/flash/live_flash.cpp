@@ -85,11 +85,11 @@ void LiveFlash::follow() {
   expect_own_name();
   carry_out_rollback();
   expect_whole();
-  if (mounted_ && !recheck_ && ((writing_ && current_) || pending())) {
+  if (mounted_ && !recheck_ && has_own_name() && ((writing_ && current_) || pending())) {
     return;
   }
   const uint32_t version = data_version();
-  if (!mounted_ || recheck_ || provisional_ || version != seen_version_) {
+  if (!mounted_ || recheck_ || provisional_ || !has_own_name() || version != seen_version_) {
     reload();
     seen_version_ = version;
     recheck_ = false;

@@ -43,7 +43,9 @@ class LiveFlash final : public LiveTable {
 
   void follow() override;
   // Nothing has happened since follow() that it would have to look at.
-  bool ready() const noexcept { return mounted_ && !recheck_ && !broken_ && !rolled_back(); }
+  bool ready() const noexcept {
+    return mounted_ && !recheck_ && !broken_ && !rolled_back() && has_own_name();
+  }
   FlashStore& flash() noexcept { return *flash_; }
   const FlashPages& pages() const noexcept { return *pages_; }
   const FlashOptions& options() const noexcept { return options_; }

@@ -62,6 +62,7 @@ void HashRingTable::Cursor::filter_other(sqlite3_value** values) {
   if (has_key()) {
     if (!live_.ready()) {
       live_.prepare();
+      version_ = live_.version();
     }
     filter_owners(values);
   } else {
@@ -90,8 +91,11 @@ void HashRingTable::Cursor::filter_nodes(sqlite3_value** values) {
   rows_ = ids_.size();
 }
 
-void HashRingTable::Cursor::skip_gone() noexcept {
-  while (row_ < rows_ && live_.current() && live_.ring().find(ids_[row_]) == nullptr) {
+void HashRingTable::Cursor::skip_gone() {
+  if (row_ < rows_ && !live_.current()) {
+    live_.follow();
+  }
+  while (row_ < rows_ && live_.ring().find(ids_[row_]) == nullptr) {
     ++row_;
   }
 }
@@ -149,10 +153,41 @@ void HashRingTable::Cursor::filter_owners(sqlite3_value** values) {
   replicas_ = replicas_of(values[1]);
   live_.ring().owners(position, replicas_, ids_);
   rows_ = ids_.size();
+  note_replicas();
+}
+
+void HashRingTable::Cursor::note_replicas() {
+  if (found_.size() < rows_) {
+    found_.resize(rows_);
+  }
+  for (size_t i = 0; i < rows_; ++i) {
+    const RingNode& node = *live_.ring().find(ids_[i]);
+    found_[i].node = node.name;
+    found_[i].weight = node.weight;
+    found_[i].share = live_.ring().share(node.id).share();
+  }
+}
+
+// The row's node in the ring as it is now, null when it is gone; valid until the ring may change.
+// Whatever may read the ring anew comes before the node is taken from it.
+const RingNode* HashRingTable::Cursor::node_now(bool for_share) {
+  if (!live_.current()) {  // something was rolled back, or another table took this one's place
+    live_.follow();
+  }
+  const bool owner_changed = plan_ == kOwnerPlan && version_ != live_.version();
+  if ((for_share || owner_changed) && !live_.ring().built()) {
+    live_.build();
+  }
+  if (owner_changed) {
+    owner_ = live_.ring().owner(position_of(key_.view()));
+    version_ = live_.version();
+  }
+  return live_.ring().find(node_id());
 }
 
 void HashRingTable::Cursor::column(sqlite3_context* context, int column) {
-  if (column == kNode && plan_ == kOwnerPlan && live_.current()) [[likely]] {
+  if (column == kNode && plan_ == kOwnerPlan && live_.current() && version_ == live_.version())
+      [[likely]] {
     if (const RingNode* const node = live_.ring().find(owner_)) {
       sqlite3_result_text(context, node->name.data(), static_cast<int>(node->name.size()),
                           SQLITE_TRANSIENT);
@@ -174,12 +209,26 @@ void HashRingTable::Cursor::column(sqlite3_context* context, int column) {
       return has_key() ? sqlite3_result_int64(context, static_cast<sqlite3_int64>(row_))
                        : sqlite3_result_null(context);
     default:
-      break;
+      return plan_ == kOwnersPlan ? replica_column(context, column) : node_column(context, column);
   }
-  if (!live_.current()) {  // a roll-back may have come between
-    live_.follow();
+}
+
+void HashRingTable::Cursor::replica_column(sqlite3_context* context, int column) const {
+  const Replica& replica = found_[row_];
+  switch (column) {
+    case kNode:
+      return result_text(context, replica.node);
+    case kWeight:
+      return result_weight(context, replica.weight);
+    case kShare:
+      return sqlite3_result_double(context, replica.share);
+    default:
+      return;
   }
-  const RingNode* const node = live_.ring().find(node_id());
+}
+
+void HashRingTable::Cursor::node_column(sqlite3_context* context, int column) {
+  const RingNode* const node = node_now(column == kShare);
   if (node == nullptr) {
     return;
   }
@@ -189,9 +238,6 @@ void HashRingTable::Cursor::column(sqlite3_context* context, int column) {
     case kWeight:
       return result_weight(context, node->weight);
     case kShare: {
-      if (!live_.ready()) {
-        live_.prepare();
-      }
       const double share = live_.ring().share(node->id).share();
       if (!has_key()) {
         table_.share_was_read(node->id, share);

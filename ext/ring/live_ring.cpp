@@ -27,7 +27,7 @@ void LiveRing::follow() {
   expect_own_name();
   carry_out_rollback();
   const uint32_t version = data_version();
-  if (ring_ != nullptr && !provisional_ && !stale_ && version == seen_version_) {
+  if (current() && !provisional_ && version == seen_version_) {
     return;
   }
   read_config([this] {
@@ -37,6 +37,7 @@ void LiveRing::follow() {
       return;
     }
     ring_.reset();
+    ++version_;
     record_ = stored_record(held);
     ring_ = store_.load(record_);
     seen_ = record_.encode();
@@ -48,6 +49,10 @@ void LiveRing::follow() {
 
 void LiveRing::prepare() {
   follow();
+  build();
+}
+
+void LiveRing::build() {
   throw_if(table(), ring_->build([this] { return store_.poll(); }));
 }
 
@@ -60,6 +65,7 @@ void LiveRing::change(std::string_view name, Change&& change, Write&& write) {
   const bool slots = ring_->options().algorithm == RingAlgorithm::kSlots;
   expect_changeable(slots ? SlotOwners::kRowSlots * sizeof(uint16_t) : 0);
   expect_room_for(static_cast<uint32_t>(name.size()));
+  ++version_;
   try {
     throw_if(table(), change(*ring_));
   } catch (const std::bad_alloc&) {

@@ -11,6 +11,8 @@
 //   I3  an error before the first write of a change leaves all as it was; one after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
 //       transaction.
+//   I4  version() differs whenever the ring in memory may be another one than before, or changed.
+//       What was taken from the ring at another version is not used: a node's address least of all.
 #pragma once
 
 #include <array>
@@ -42,10 +44,14 @@ class LiveRing final : public LiveTable {
   void commit() noexcept { end_transaction(); }
 
   void follow() override;
-  void prepare();  // … for look-ups
+  void prepare();  // follow(), then what look-ups need
+  void build();    // what look-ups need, of the ring that is in memory
   // As far as is known without asking SQLite: between two rows of a statement.
-  bool current() const noexcept { return ring_ != nullptr && !stale_ && !rolled_back(); }
+  bool current() const noexcept {
+    return ring_ != nullptr && !stale_ && !rolled_back() && has_own_name();
+  }
   bool ready() const noexcept { return current() && ring_->built(); }
+  uint64_t version() const noexcept { return version_; }    // I4
   const HashRing& ring() const noexcept { return *ring_; }  // after follow()
 
   // In a write transaction.
@@ -73,6 +79,7 @@ class LiveRing final : public LiveTable {
   RingRecord record_;
   RingRecord::Bytes seen_{};  // the record that ring_ belongs to
   bool stale_ = false;        // … or not: something was rolled back
+  uint64_t version_ = 0;
 };
 
 }  // namespace cuckoo

@@ -3,6 +3,10 @@
 // A row's rowid has the node's id in the low 17 bits; above them, below 2^53, 0 in a node's own
 // row, else a hash of key, replica and replicas: SQLite drops rows with equal rowids when it joins
 // the branches of an OR.
+//
+// A statement may stay open while its ring changes. Then the nodes, and the owner of a key, are
+// shown as they are when a column is read, as an ordinary table's row would be; a node that is gone
+// is NULL. The replicas of a key stay those that were found: they are different nodes.
 #pragma once
 
 #include <cstdint>
@@ -97,6 +101,7 @@ class HashRingTable::Cursor {
   void filter(int plan, const char*, int, sqlite3_value** values) {
     plan_ = plan;
     row_ = 0;
+    version_ = live_.version();
     if (plan != kOwnerPlan || !live_.ready() ||
         live_.ring().options().algorithm == RingAlgorithm::kKetama) [[unlikely]] {
       filter_other(values);
@@ -118,7 +123,7 @@ class HashRingTable::Cursor {
     }
     rows_ = owner_ != 0 ? 1 : 0;
   }
-  void next() noexcept {
+  void next() {
     ++row_;
     if (plan_ == kNodesPlan) {
       skip_gone();
@@ -131,10 +136,14 @@ class HashRingTable::Cursor {
  private:
   bool has_key() const noexcept { return plan_ == kOwnerPlan || plan_ == kOwnersPlan; }
   uint32_t node_id() const noexcept { return plan_ == kOwnerPlan ? owner_ : ids_[row_]; }
-  void skip_gone() noexcept;  // nodes removed since the scan began
+  void skip_gone();  // nodes removed since the scan began
   void filter_other(sqlite3_value** values);
   void filter_nodes(sqlite3_value** values);
   void filter_owners(sqlite3_value** values);
+  void note_replicas();
+  const RingNode* node_now(bool for_share);
+  void replica_column(sqlite3_context* context, int column) const;
+  void node_column(sqlite3_context* context, int column);
   uint64_t position_of(const KeyView& key) const;
   size_t replicas_of(sqlite3_value* value) const;
   [[noreturn]] void refuse() const;
@@ -146,7 +155,15 @@ class HashRingTable::Cursor {
   size_t row_ = 0;
   size_t rows_ = 0;
   uint32_t owner_ = 0;
+  uint64_t version_ = 0;       // of the ring that owner_ is from
   std::vector<uint32_t> ids_;  // all plans but kOwnerPlan
+  // kOwnersPlan: of each of ids_, when it was found. There may be more, of a row before.
+  struct Replica {
+    std::string node;
+    double weight = 0;
+    double share = 0;
+  };
+  std::vector<Replica> found_;
   size_t replicas_ = 1;
   KeyCopy key_;
 };

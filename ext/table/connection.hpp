@@ -67,6 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     ++names_version_;
     return live;
   }
+  // The one that has that name now, null where none is known.
+  std::shared_ptr<LiveTable> known_table(const std::string& schema, const std::string& table) const;
   // Its last instance is gone, or its name is no longer its own.
   void forget(const LiveTable& live) noexcept;
   // Which table a name means now, only SQLite knows: it plans a statement on that one.
@@ -227,7 +229,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
       const std::string& name, const std::vector<std::string>& schemas) const;
   std::pair<std::string, std::string> look_up_twice(const std::string& name, const char* kind,
                                                     const char* hint) const;
-  std::shared_ptr<LiveTable> known_table(const std::string& schema, const std::string& table) const;
   void enter(const std::shared_ptr<LiveTable>& live);
   std::shared_ptr<LiveTable> open(const std::string& schema, const std::string& table);
   // Names of all that could be one, by their statement.
@@ -239,6 +240,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Found<Live> found{schema, table, nullptr, {}, SQLITE_OK};
     try {
       found.live = std::dynamic_pointer_cast<Live>(open(schema, table));
+      if (found.live != nullptr) {
+        found.live->note_place();
+      }
     } catch (const SqlError& error) {
       if (may_pass(error.code())) {
         throw;

@@ -8,11 +8,17 @@
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
+namespace {
+
+constexpr char kGone[] = ": it was renamed or dropped while it was read";
+
+}  // namespace
 
 void LiveTable::drop_instance() noexcept {
   if (--instances_ == 0) {
-    // Its statements go with the object: one of them may be the caller, re-preparing itself.
-    closed_ = true;
+    // Its statements go with the object: one of them may be the caller, re-preparing itself. No
+    // statement can run here, so root_ is that of note_place().
+    closed_ = retired_ = true;
     connection_.forget(*this);
   }
 }
@@ -63,26 +69,38 @@ void LiveTable::retire() {
   retired_ = true;
   transactions_ = {};
   changed_ = false;
-  retired_root_ = 0;
+  note_place();
+}
+
+// Where the page can't be read, a retired table is read no more.
+void LiveTable::note_place() {
+  root_ = 0;
   try {
-    retired_root_ = root_page();
+    root_ = root_page();
   } catch (const SqlError& error) {
     if (undoes_transaction(error.code())) {
       throw;
-    }  // else it is read no more
+    }
   }
 }
 
-// Tables that exchanged names did not exchange their pages. 0: there is no such table.
+// 0: there is no such table. Tables that exchanged names did not exchange their pages.
 int64_t LiveTable::root_page() const {
   SchemaRows tables(store_.db(), schema(), "type = 'table'");
   return tables.find(table() + "_config") ? tables.root_page() : 0;
 }
 
 void LiveTable::look_for_name() const {
-  if (retired_root_ == 0 || root_page() != retired_root_) {
+  if (root_ == 0 || root_page() != root_) {
+    throw SqlError(SQLITE_ABORT_ROLLBACK, table() + kGone);
+  }
+  // What the other one has not flushed yet may be half of a change.
+  const std::shared_ptr<LiveTable> other = connection_.known_table(schema(), table());
+  if (other != nullptr && other.get() != this && other->pending()) {
     throw SqlError(SQLITE_ABORT_ROLLBACK,
-                   table() + ": it was renamed or dropped while it was read");
+                   table() +
+                       ": the schema changed while it was read, and it is written since;"
+                       " read it again");
   }
 }
 
@@ -188,7 +206,10 @@ void LiveTable::read_failed(const SqlError& error) const {
   if (error.message().starts_with(table() + ": ") || code == SQLITE_INTERRUPT) {
     return;
   }
-  const bool broken = code == SQLITE_ERROR;  // no such table, no such column
+  const bool broken = code == SQLITE_ERROR;                       // no such table, no such column
+  if (broken && !table_exists(store_.db(), schema(), table())) {  // what made it was rolled back
+    throw SqlError(SQLITE_ABORT_ROLLBACK, table() + kGone);
+  }
   throw SqlError(broken ? SQLITE_CORRUPT_VTAB : error.code(),
                  table() + (broken ? ": corrupt: " : ": ") + error.message());
 }

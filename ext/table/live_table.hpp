@@ -24,7 +24,10 @@
 //   C7  a LiveTable retires when its table is renamed or dropped (that may be rolled back, of which
 //       nobody tells), and when SQLite connects the table anew while nobody writes it. Nothing is
 //       pending then, and another one has the name. It serves the statements that read it already,
-//       as long as the name means the same table, and writes nothing.
+//       as long as the name means the same table, and writes nothing. The other one may write at
+//       any time: so each follow() of a retired table compares memory with what is stored.
+//   C8  a LiveTable that lost its last instance is retired, too: a cursor that found it by name
+//       keeps it, and SQLite tells it of nothing any more.
 #pragma once
 
 #include <algorithm>
@@ -70,6 +73,8 @@ class LiveTable {
   // Instances of the virtual table that share it; the last one closes it.
   void add_instance() noexcept { ++instances_; }
   void drop_instance() noexcept;
+  // For a reader that keeps it longer than SQLite keeps its instances (C8).
+  void note_place();  // throws SqlError
   bool closed() const noexcept { return closed_; }
   void note_planned() noexcept;  // a statement on one of them is
   // By a transaction, and it is still what has this name. Made in this transaction and nothing
@@ -237,7 +242,8 @@ class LiveTable {
   int instances_ = 0;
   bool closed_ = false;
   bool retired_ = false;
-  int64_t retired_root_ = 0;  // of its config at that time, under the name that it had then
+  // The first page of its config, under the name that it had when it retired or in note_place().
+  int64_t root_ = 0;
 };
 
 template <class Body>
