@@ -1,18 +1,14 @@
 #include "core/ring/hash_ring.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <cstdio>
 
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
 
 namespace cuckoo {
 namespace {
-
-// Points are hashed apart from keys (kinds 0 … 3 of core/base/key_hash.hpp): a key "a-0" is not at
-// the first point of node "a".
-constexpr uint64_t kPointSeed = 4 * kGoldenStep;
 
 uint64_t node_hash(const RingNode& node) noexcept {
   std::byte bytes[16];
@@ -64,9 +60,15 @@ Status HashRing::check_node(const std::string& name, double weight, uint32_t id)
   }
   if (options_.algorithm == RingAlgorithm::kRing &&
       std::round(weight * options_.vnodes) > kMaxNodePoints) {
+    // Rounded down, so that it is accepted.
+    char most[32];
+    std::snprintf(most, sizeof most, "%.10g",
+                  std::floor(100.0 * kMaxNodePoints / options_.vnodes) / 100);
     return invalid("weight times vnodes (" + std::to_string(options_.vnodes) +
-                   ") may be 2^20 at most; take smaller weights, only their ratios count, or fewer"
-                   " vnodes");
+                   ") may be 2^20 at most: a weight is at most " + most +
+                   " here. Owners follow from the weights themselves, not from their ratios: to"
+                   " scale the weights of all nodes, or to make the ring with fewer vnodes, gives"
+                   " most keys other owners");
   }
   if (name.find('\0') != std::string::npos) {  // what shows texts would cut it
     return invalid("a node's name has no NUL character");
@@ -81,7 +83,8 @@ Status HashRing::check_node(const std::string& name, double weight, uint32_t id)
   const uint64_t now = id != 0 ? point_count(nodes_[id - 1].weight) : 0;
   if (point_sum_ - now + point_count(weight) > kMaxRingPoints) {
     return Error{ErrorCode::kFull,
-                 std::to_string(point_sum_) + " of 2^24 points; make it with fewer vnodes"};
+                 std::to_string(point_sum_) +
+                     " of 2^24 points; a ring made with fewer vnodes has room, and other owners"};
   }
   return {};
 }
@@ -128,6 +131,7 @@ void HashRing::changed() {
 Result<uint32_t> HashRing::insert(const std::string& name, double weight) {
   CUCKOO_TRY(check_node(name, weight, 0));
   const uint32_t id = free_id();
+  touch(id);
   put({id, name, weight});
   changed();
   return id;
@@ -136,6 +140,7 @@ Result<uint32_t> HashRing::insert(const std::string& name, double weight) {
 // The name by value: it may be the node's own.
 Status HashRing::update(uint32_t id, std::string name, double weight) {
   CUCKOO_TRY(check_node(name, weight, id));
+  touch(id);
   take_out(id);
   put({id, std::move(name), weight});
   changed();
@@ -143,6 +148,7 @@ Status HashRing::update(uint32_t id, std::string name, double weight) {
 }
 
 void HashRing::remove(uint32_t id) {
+  touch(id);
   take_out(id);
   changed();
 }
@@ -152,6 +158,8 @@ void HashRing::clear() {
   ids_.clear();
   point_sum_ = 0;
   digest_ = 0;
+  has_points_ = false;
+  touched_.clear();
   changed();
 }
 
@@ -183,57 +191,20 @@ Status HashRing::load(std::vector<RingNode> nodes,
 
 // --- keys ----------------------------------------------------------------------------------------
 
-Status HashRing::ring_points(std::span<const RingNode* const> nodes, const Poll& poll,
-                             std::vector<RingPoint>& points) const {
-  points.reserve(point_sum_);
-  for (size_t rank = 0; rank < nodes.size(); ++rank) {
-    CUCKOO_TRY(check_interrupt(poll));
-    std::string label = nodes[rank]->name + "-";
-    const size_t prefix = label.size();
-    constexpr size_t kMostDigits = 7;  // of a point's number, below 2^20
-    label.resize(prefix + kMostDigits);
-    const uint64_t count = point_count(nodes[rank]->weight);
-    for (uint64_t i = 0; i < count; ++i) {
-      const char* const end =
-          std::to_chars(label.data() + prefix, label.data() + label.size(), i).ptr;
-      points.push_back({XXH3_64bits_withSeed(label.data(), static_cast<size_t>(end - label.data()),
-                                             options_.seed + kPointSeed),
-                        static_cast<uint16_t>(rank)});
-    }
-  }
-  return {};
-}
-
-void HashRing::build() { static_cast<void>(build(Poll())); }
-
-Status HashRing::build(const Poll& poll) {
-  if (built_) {
-    return {};
-  }
-  shares_.clear();
+// Calls use(owner) for each place from that of the position on, until it says false or all were.
+template <class Use>
+void HashRing::walk(uint64_t position, Use&& use) const {
   if (options_.algorithm == RingAlgorithm::kSlots) {
-    places_ = slots_.empty() ? 0 : kRingSlots;
-  } else {
-    const std::vector<const RingNode*> nodes = nodes_by_name();
-    std::vector<uint32_t> ids;
-    ids.reserve(nodes.size());
-    for (const RingNode* node : nodes) {
-      ids.push_back(node->id);
+    size_t slot = SlotOwners::slot_of(position);
+    for (size_t seen = 0; seen < kRingSlots && use(slots_.owner_at(slot)); ++seen) {
+      slot = slot + 1 < kRingSlots ? slot + 1 : 0;
     }
-    std::vector<RingPoint> points;
-    if (options_.algorithm == RingAlgorithm::kRing) {
-      CUCKOO_TRY(ring_points(nodes, poll, points));
-    } else {
-      Result<std::vector<RingPoint>> made = ketama_->points(options_.dialect, nodes, poll);
-      CUCKOO_TRY(made.take_status());
-      points = std::move(made.value());
-    }
-    points_.build(std::move(points), ids);
-    shares_ = points_.shares(nodes_.size());
-    places_ = points_.size();
+    return;
   }
-  built_ = true;
-  return {};
+  PointRing::Walk point(points_, position);
+  for (size_t seen = 0; seen < places_ && use(point.owner()); ++seen) {
+    point.next_around();
+  }
 }
 
 void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& ids) const {
@@ -241,26 +212,23 @@ void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& id
   if (places_ == 0 || count == 0) {
     return;
   }
-  const bool is_slots = options_.algorithm == RingAlgorithm::kSlots;
-  size_t place = is_slots ? SlotOwners::slot_of(position) : points_.find(position);
   if (count == 1) {
-    ids.push_back(place_owner(place));
+    ids.push_back(owner(position));
     return;
   }
   // A few: compared with one another; many: marked.
   constexpr size_t kFew = 8;
   std::vector<bool> taken(count > kFew ? nodes_.size() : 0);
   count = std::min(count, ids_.size());
-  for (size_t seen = 0; seen < places_ && ids.size() < count; ++seen) {
-    const uint32_t id = place_owner(place);
-    place = place + 1 < places_ ? place + 1 : place + 1 - places_;
+  walk(position, [&](uint32_t id) {
     if (taken.empty() ? std::find(ids.begin(), ids.end(), id) == ids.end() : !taken[id - 1]) {
       ids.push_back(id);
       if (!taken.empty()) {
         taken[id - 1] = true;
       }
     }
-  }
+    return ids.size() < count;
+  });
 }
 
 RingPart HashRing::share(uint32_t id) const noexcept {

@@ -18,6 +18,9 @@
 //   I4  a node has at least one point (ring) or slot (slots), so a share above 0; with ring unless
 //       all its points hit others' places exactly, a chance of 2^-40 for the largest ring.
 //   I5  node_digest() of equal node sets is equal; of others it is not, but for a chance of 2^-64.
+//   I6  a change costs at the next build() what that node's points cost, not what all of them do: a
+//       ring that has its points notes in touched_ what they are of, and only the difference is
+//       hashed and merged (PointRing::change()).
 //
 // Limits: 65,536 nodes; ring: 2^20 points a node, 2^24 in all. A change that would break one is
 // refused, and nothing is changed.
@@ -90,6 +93,9 @@ class HashRing {
   Status build(const Poll& poll);
   void build();
   bool built() const noexcept { return built_; }
+  // Takes the points of another ring, which has none afterwards, so that build() has only the
+  // difference to make: what another connection changed. Nothing, when its options are others.
+  void take_points(HashRing& other) noexcept;
 
   // For ketama: the place of a key's bytes.
   uint64_t ketama_position(std::span<const std::byte> key) const noexcept {
@@ -126,12 +132,23 @@ class HashRing {
   void put(RingNode node);
   void take_out(uint32_t id);
   void changed();
-  Status ring_points(std::span<const RingNode* const> nodes, const Poll& poll,
-                     std::vector<RingPoint>& points) const;
-  uint32_t place_owner(size_t place) const noexcept {
-    return options_.algorithm == RingAlgorithm::kSlots ? slots_.owner_at(place)
-                                                       : points_.owner_at(place);
+
+  // --- the way from the nodes to the points (core/ring/hash_ring_build.cpp)
+
+  // How many hashes each node has, by id - 1; a hash gives points_per_hash() points.
+  std::vector<uint32_t> hash_counts() const;
+  size_t points_per_hash() const noexcept {
+    return options_.algorithm == RingAlgorithm::kKetama ? Ketama::kPointsPerHash : 1;
   }
+  // Calls use(position) for each point of the hashes `first` to `end` - 1.
+  template <class Use>
+  void each_point(const std::string& name, uint32_t first, uint32_t end, Use&& use) const;
+  Status build_anew(const std::vector<uint32_t>& counts, const Poll& poll);
+  bool build_difference(const std::vector<uint32_t>& counts);
+  void touch(uint32_t id);
+  const std::string& placed_name(uint32_t id) const noexcept;
+  template <class Use>
+  void walk(uint64_t position, Use&& use) const;
 
   RingOptions options_;
   std::shared_ptr<Ketama> ketama_;  // ketama only
@@ -143,6 +160,11 @@ class HashRing {
 
   bool built_ = false;
   size_t places_ = 0;  // points or slots
+  // What points_ and shares_ are of: placed_[id - 1] hashes of each node, under the name that
+  // touched_ has, else under the node's own.
+  bool has_points_ = false;
+  std::vector<uint32_t> placed_;
+  std::map<uint32_t, std::string> touched_;
   PointRing points_;
   std::vector<RingPart> shares_;
 };

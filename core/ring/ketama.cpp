@@ -6,11 +6,6 @@
 #include "core/base/bytes.hpp"
 
 namespace cuckoo {
-namespace {
-
-constexpr uint32_t kHashesPerNode = 40;
-
-}  // namespace
 
 Result<std::shared_ptr<Ketama>> Ketama::make() {
   auto ketama = std::make_shared<Ketama>();
@@ -57,29 +52,6 @@ uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_
   constexpr float kRounding = 0.0000000001F;
   const volatile float product = part * kPoints / 4 * count;  // rounded: no fused multiply-add
   return static_cast<uint32_t>(std::floor(product + kRounding));
-}
-
-Result<std::vector<RingPoint>> Ketama::points(KetamaDialect dialect,
-                                              std::span<const RingNode* const> nodes,
-                                              const Poll& poll) {
-  double total = 0;
-  for (const RingNode* node : nodes) {
-    total += node->weight;
-  }
-  std::vector<RingPoint> points;
-  points.reserve(nodes.size() * kHashesPerNode * 4);
-  for (size_t rank = 0; rank < nodes.size(); ++rank) {
-    CUCKOO_TRY(check_interrupt(poll));
-    const std::string label = ketama_label(dialect, nodes[rank]->name) + "-";
-    const uint32_t hashes = ketama_hashes(dialect, nodes[rank]->weight, total, nodes.size());
-    for (uint32_t k = 0; k < hashes; ++k) {
-      const std::string text = label + std::to_string(k);
-      for (const uint32_t part : digest(bytes_of(text))) {
-        points.push_back({position(part), static_cast<uint16_t>(rank)});
-      }
-    }
-  }
-  return points;
 }
 
 }  // namespace cuckoo

@@ -32,11 +32,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/bytes.hpp"
 #include "core/base/digest.hpp"
-#include "core/base/poll.hpp"
 #include "core/base/result.hpp"
-#include "core/ring/node.hpp"
-#include "core/ring/points.hpp"
 
 namespace cuckoo {
 
@@ -59,9 +57,19 @@ class Ketama {
   // On a ring of 2^64 positions: 32 bits become the upper half.
   static uint64_t position(uint32_t hash) noexcept { return uint64_t{hash} << 32; }
 
-  // Of nodes in the order of their names. `poll` is asked at each node.
-  Result<std::vector<RingPoint>> points(KetamaDialect dialect,
-                                        std::span<const RingNode* const> nodes, const Poll& poll);
+  static constexpr uint32_t kPointsPerHash = 4;
+  // Calls use(position) for each point of a node's hashes `first` to `end` - 1.
+  template <class Use>
+  void each_point(KetamaDialect dialect, std::string_view name, uint32_t first, uint32_t end,
+                  Use&& use) {
+    const std::string label = ketama_label(dialect, name) + "-";
+    for (uint32_t k = first; k < end; ++k) {
+      const std::string text = label + std::to_string(k);
+      for (const uint32_t part : digest(bytes_of(text))) {
+        use(position(part));
+      }
+    }
+  }
 
  private:
   Digester md5_;

@@ -22,29 +22,41 @@ void add_slots(const SlotOwners& before, const SlotOwners& after, Parts& parts) 
   }
 }
 
+// One of two rings, from point to point; it may have none.
+class Side {
+ public:
+  explicit Side(const PointRing& ring)
+      : point_(ring), first_owner_(point_.at_end() ? 0 : point_.owner()) {}
+
+  bool at_end() const noexcept { return point_.at_end(); }
+  uint64_t position() const noexcept { return at_end() ? UINT64_MAX : point_.position(); }
+  // Of what is before the point; behind the last one the ring closes.
+  uint32_t owner() const noexcept { return at_end() ? first_owner_ : point_.owner(); }
+  void pass(uint64_t position) noexcept {
+    while (!at_end() && point_.position() == position) {
+      point_.next();
+    }
+  }
+
+ private:
+  PointRing::Walk point_;
+  uint32_t first_owner_;
+};
+
 // Cuts the ring at the points of both. Each piece ends at a point of one of them, or at the highest
 // position.
 void add_points(const PointRing& before, const PointRing& after, Parts& parts) {
-  const auto owner = [](const PointRing& ring, size_t point) -> uint32_t {
-    return ring.empty() ? 0 : ring.owner_at(point);
-  };
-  size_t i = 0;
-  size_t j = 0;
+  Side left(before);
+  Side right(after);
   uint128 begin = 0;
-  while (i < before.size() || j < after.size()) {
-    const uint64_t left = i < before.size() ? before.position_at(i) : UINT64_MAX;
-    const uint64_t right = j < after.size() ? after.position_at(j) : UINT64_MAX;
-    const uint64_t end = std::min(left, right);
-    add(parts, owner(before, i), owner(after, j), uint128{end} + 1 - begin);
+  while (!left.at_end() || !right.at_end()) {
+    const uint64_t end = std::min(left.position(), right.position());
+    add(parts, left.owner(), right.owner(), uint128{end} + 1 - begin);
     begin = uint128{end} + 1;
-    while (i < before.size() && before.position_at(i) == end) {
-      ++i;
-    }
-    while (j < after.size() && after.position_at(j) == end) {
-      ++j;
-    }
+    left.pass(end);
+    right.pass(end);
   }
-  add(parts, owner(before, i), owner(after, j), (uint128{1} << 64) - begin);
+  add(parts, left.owner(), right.owner(), (uint128{1} << 64) - begin);
 }
 
 }  // namespace

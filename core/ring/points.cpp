@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace cuckoo {
 namespace {
@@ -37,51 +38,355 @@ void PointRing::place(const std::vector<RingPoint>& points, std::vector<RingPoin
 }
 
 void PointRing::build(std::vector<RingPoint> points, std::span<const uint32_t> ids) {
+  size_ = points.size();
   positions_.clear();
   owners_.clear();
   starts_.clear();
+  segments_.clear();
   if (points.empty()) {
     return;
   }
   std::vector<RingPoint> sorted;
   place(points, sorted);
   std::vector<RingPoint>().swap(points);
-  positions_.reserve(sorted.size() + 1);
-  owners_.reserve(sorted.size() + 1);
-  for (const RingPoint& point : sorted) {
-    positions_.push_back(point.position);
-    owners_.push_back(static_cast<uint16_t>(ids[point.rank] - 1));
-  }
-  positions_.push_back(UINT64_MAX);
-  owners_.push_back(owners_[0]);
+  spread(sorted, ids);
+  set_copies();
 }
+
+// starts_ are places in `sorted`, and become places in positions_.
+void PointRing::spread(const std::vector<RingPoint>& sorted, std::span<const uint32_t> ids) {
+  const size_t buckets = starts_.size() - 1;
+  segments_.resize((buckets + (size_t{1} << kSegmentBits) - 1) >> kSegmentBits);
+  size_t places = 0;
+  for (size_t segment = 0; segment < segments_.size(); ++segment) {
+    const auto [first, end] = buckets_of(segment);
+    Segment& part = segments_[segment];
+    part.first = static_cast<uint32_t>(places);
+    part.count = starts_[end] - starts_[first];
+    part.room = room_for(part.count);
+    places += part.room + size_t{1};
+  }
+  positions_.resize(places);
+  owners_.resize(places);
+  size_t at = 0;
+  for (size_t segment = 0; segment < segments_.size(); ++segment) {
+    const Segment& part = segments_[segment];
+    const auto shift = part.first - static_cast<uint32_t>(at);
+    const auto [first, end] = buckets_of(segment);
+    for (size_t bucket = first; bucket < end; ++bucket) {
+      starts_[bucket] += shift;
+    }
+    for (uint32_t i = part.first; i < part.end(); ++i, ++at) {
+      positions_[i] = sorted[at].position;
+      owners_[i] = static_cast<uint16_t>(ids[sorted[at].rank] - 1);
+    }
+  }
+  starts_.pop_back();
+}
+
+void PointRing::set_copies() noexcept {
+  uint64_t position = UINT64_MAX;
+  uint32_t owner = Walk(*this).owner();
+  for (size_t segment = segments_.size(); segment-- > 0;) {
+    const Segment& part = segments_[segment];
+    positions_[part.end()] = position;
+    owners_[part.end()] = static_cast<uint16_t>(owner - 1);
+    if (part.count > 0) {
+      position = positions_[part.first];
+      owner = owners_[part.first] + 1U;
+    }
+  }
+}
+
+std::pair<size_t, size_t> PointRing::buckets_of(size_t segment) const noexcept {
+  const size_t buckets = size_t{1} << (64 - shift_);
+  return {segment << kSegmentBits, std::min((segment + 1) << kSegmentBits, buckets)};
+}
+
+// --- changing ------------------------------------------------------------------------------------
+
+bool PointRing::change(std::vector<Owned> out, std::vector<Owned> in, const NameOrder& comes_before,
+                       std::span<RingPart> shares) {
+  std::sort(out.begin(), out.end(),
+            [](const Owned& a, const Owned& b) { return a.position < b.position; });
+  std::sort(in.begin(), in.end(), [&](const Owned& a, const Owned& b) {
+    return a.position != b.position ? a.position < b.position : comes_before(a.id, b.id);
+  });
+  size_t o = 0;
+  size_t i = 0;
+  const auto run_end = [this](const std::vector<Owned>& points, size_t at, size_t segment) {
+    while (at < points.size() && segment_of(points[at].position) == segment) {
+      ++at;
+    }
+    return at;
+  };
+  while (o < out.size() || i < in.size()) {
+    const size_t none = segments_.size();
+    const size_t segment = std::min(o < out.size() ? segment_of(out[o].position) : none,
+                                    i < in.size() ? segment_of(in[i].position) : none);
+    const size_t out_end = run_end(out, o, segment);
+    const size_t in_end = run_end(in, i, segment);
+    if (!change_segment(segment, std::span(out).subspan(o, out_end - o),
+                        std::span<const Owned>(in).subspan(i, in_end - i), comes_before, shares)) {
+      return false;
+    }
+    o = out_end;
+    i = in_end;
+  }
+  const auto filled = std::find_if(segments_.begin(), segments_.end(),
+                                   [](const Segment& part) { return part.count > 0; });
+  Neighbours unused;
+  return filled != segments_.end() &&
+         find_neighbours(static_cast<size_t>(filled - segments_.begin()), unused);
+}
+
+// False: all points are in this segment.
+bool PointRing::find_neighbours(size_t segment, Neighbours& found) const noexcept {
+  const size_t count = segments_.size();
+  size_t before = segment;
+  do {
+    before = (before == 0 ? count : before) - 1;
+  } while (before != segment && segments_[before].count == 0);
+  if (before == segment) {
+    return false;
+  }
+  size_t behind = segment;
+  do {
+    behind = behind + 1 == count ? 0 : behind + 1;
+  } while (segments_[behind].count == 0);
+  found = {segments_[before].end() - size_t{1}, segments_[behind].first};
+  return true;
+}
+
+// A range of the segment's places, that of all that changes, is exchanged for merged_. Only the arcs
+// that end there, or at the point behind, change.
+bool PointRing::change_segment(size_t segment, std::span<Owned> out, std::span<const Owned> in,
+                               const NameOrder& comes_before, std::span<RingPart> shares) {
+  constexpr uint64_t kNone = UINT64_MAX;
+  const uint64_t lowest = std::min(out.empty() ? kNone : out.front().position,
+                                   in.empty() ? kNone : in.front().position);
+  const uint64_t highest =
+      std::max(out.empty() ? 0 : out.back().position, in.empty() ? 0 : in.back().position);
+  if (segments_[segment].count + in.size() > segments_[segment].room &&
+      !move_segment(segment, in.size())) {
+    return false;
+  }
+  const Segment& part = segments_[segment];
+  Range range;
+  range.first = static_cast<uint32_t>(find(lowest));
+  range.end = range.first;
+  while (range.end < part.end() && positions_[range.end] <= highest) {
+    ++range.end;
+  }
+  Neighbours around = {range.first - size_t{1}, range.end};
+  if (range.first == part.first || range.end == part.end()) {
+    Neighbours others;
+    if (!find_neighbours(segment, others)) {
+      return false;
+    }
+    around.before = range.first == part.first ? others.before : around.before;
+    around.behind = range.end == part.end() ? others.behind : around.behind;
+  }
+  if (!merge(range, out, in, comes_before)) {
+    return false;
+  }
+  const uint64_t start = positions_[around.before];
+  uint64_t before = start;
+  for (uint32_t i = range.first; i < range.end; ++i) {
+    shares[owners_[i]].subtract(positions_[i] - before);
+    before = positions_[i];
+  }
+  RingPart& share_behind = shares[owners_[around.behind]];
+  share_behind.subtract(positions_[around.behind] - before);  // modulo 2^64, where the ring closes
+  const uint64_t behind = positions_[around.behind];
+  before = start;
+  for (const Owned& point : merged_) {
+    shares[point.id - 1].add(point.position - before);
+    before = point.position;
+  }
+  share_behind.add(behind - before);
+  exchange(segment, range, lowest, highest);
+  return true;
+}
+
+// Behind all others, with room for so many points more. False: too much room is wasted by now.
+bool PointRing::move_segment(size_t segment, size_t more) {
+  Segment& part = segments_[segment];
+  const size_t to = positions_.size();
+  const uint32_t room = room_for(part.count + more);
+  constexpr size_t kMostWaste = 2;
+  if (to + room > kMostWaste * (size_ + more + segments_.size() * room_for(0))) {
+    return false;
+  }
+  const size_t places = to + room + 1;
+  if (places > positions_.capacity()) {  // else it would double
+    positions_.reserve(places + places / 16);
+    owners_.reserve(places + places / 16);
+  }
+  positions_.resize(places);
+  owners_.resize(places);
+  std::copy_n(positions_.begin() + part.first, part.count + size_t{1},
+              positions_.begin() + static_cast<std::ptrdiff_t>(to));
+  std::copy_n(owners_.begin() + part.first, part.count + size_t{1},
+              owners_.begin() + static_cast<std::ptrdiff_t>(to));
+  const auto [first, end] = buckets_of(segment);
+  for (size_t bucket = first; bucket < end; ++bucket) {
+    starts_[bucket] += static_cast<uint32_t>(to) - part.first;
+  }
+  part.first = static_cast<uint32_t>(to);
+  part.room = room;
+  return true;
+}
+
+// What is to stand in the range. False: a point that is to be taken out is not there.
+bool PointRing::merge(const Range& range, std::span<Owned> out, std::span<const Owned> in,
+                      const NameOrder& comes_before) {
+  merged_.clear();
+  size_t taken = 0;
+  size_t put = 0;
+  for (uint32_t i = range.first; i < range.end; ++i) {
+    const Owned point = {positions_[i], owners_[i] + 1U};
+    const auto tie = std::find_if(out.begin() + static_cast<std::ptrdiff_t>(taken), out.end(),
+                                  [&](const Owned& gone) {
+                                    return gone.position > point.position ||
+                                           (gone.position == point.position && gone.id == point.id);
+                                  });
+    if (tie != out.end() && tie->position == point.position) {
+      std::swap(*tie, out[taken++]);
+      continue;
+    }
+    while (put < in.size() &&
+           (in[put].position < point.position ||
+            (in[put].position == point.position && comes_before(in[put].id, point.id)))) {
+      merged_.push_back(in[put++]);
+    }
+    merged_.push_back(point);
+  }
+  merged_.insert(merged_.end(), in.begin() + static_cast<std::ptrdiff_t>(put), in.end());
+  return taken == out.size();
+}
+
+// Writes merged_, and moves what stands behind the range, with the copy, along.
+void PointRing::exchange(size_t segment, const Range& range, uint64_t lowest, uint64_t highest) {
+  Segment& part = segments_[segment];
+  const auto end_now = static_cast<uint32_t>(range.first + merged_.size());
+  const size_t behind = part.end() + size_t{1} - range.end;
+  std::memmove(&positions_[end_now], &positions_[range.end], behind * sizeof(uint64_t));
+  std::memmove(&owners_[end_now], &owners_[range.end], behind * sizeof(uint16_t));
+  for (size_t i = 0; i < merged_.size(); ++i) {
+    positions_[range.first + i] = merged_[i].position;
+    owners_[range.first + i] = static_cast<uint16_t>(merged_[i].id - 1);
+  }
+  const uint32_t longer = end_now - range.end;  // modulo 2^32
+  part.count += longer;
+  size_ = size_ - (range.end - range.first) + merged_.size();
+  // The buckets that begin in the range, and those behind it.
+  uint32_t at = range.first;
+  size_t bucket = static_cast<size_t>(lowest >> shift_) + 1;
+  for (; bucket <= highest >> shift_; ++bucket) {
+    while (at < end_now && positions_[at] >> shift_ < bucket) {
+      ++at;
+    }
+    starts_[bucket] = at;
+  }
+  for (const size_t end = buckets_of(segment).second; bucket < end; ++bucket) {
+    starts_[bucket] += longer;
+  }
+  if (range.first == part.first) {
+    set_copies_before(segment);
+  }
+}
+
+// The copies that are of the segment's first point or, where it has none, of the one behind it.
+void PointRing::set_copies_before(size_t segment) noexcept {
+  const uint64_t position = positions_[segments_[segment].first];
+  const uint16_t owner = owners_[segments_[segment].first];
+  const auto set = [&](size_t to, uint64_t copy) {
+    positions_[segments_[to].end()] = copy;
+    owners_[segments_[to].end()] = owner;
+    return segments_[to].count == 0;
+  };
+  size_t before = segment;
+  while (before > 0) {
+    if (!set(--before, position)) {
+      return;
+    }
+  }
+  for (before = segments_.size(); before-- > segment && set(before, UINT64_MAX);) {
+  }
+}
+
+// --- figures -------------------------------------------------------------------------------------
 
 std::vector<RingPart> PointRing::shares(size_t ids) const {
   std::vector<RingPart> shares(ids);
-  if (!empty() && positions_[0] == positions_[size() - 1]) {  // all points in one place
-    shares[owners_[0]] = RingPart::all();
+  if (empty()) {
     return shares;
   }
-  for (size_t i = 0; i < size(); ++i) {
-    const uint64_t before = i == 0 ? positions_[size() - 1] : positions_[i - 1];
-    shares[owners_[i]].add(positions_[i] - before);  // modulo 2^64 where the ring closes
+  uint64_t first = 0;
+  uint64_t before = 0;
+  uint32_t owner = 0;
+  for (Walk point(*this); !point.at_end(); point.next()) {
+    if (owner == 0) {
+      first = point.position();
+      owner = point.owner();
+    } else {
+      shares[point.owner() - 1].add(point.position() - before);
+    }
+    before = point.position();
   }
+  // Where the ring closes; all points in one place: all of it.
+  shares[owner - 1].add(first == before ? RingPart::all().positions() : uint128{first - before});
   return shares;
+}
+
+bool PointRing::has_right_copies() const noexcept {
+  const Walk first(*this);
+  for (size_t segment = 0; segment < segments_.size(); ++segment) {
+    size_t behind = segment + 1;
+    while (behind < segments_.size() && segments_[behind].count == 0) {
+      ++behind;
+    }
+    const uint32_t copy = segments_[segment].end();
+    const bool last = behind == segments_.size();
+    if (positions_[copy] != (last ? UINT64_MAX : positions_[segments_[behind].first]) ||
+        owners_[copy] + 1U != (last ? first.owner() : owners_[segments_[behind].first] + 1U)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 std::string PointRing::check() const {
   if (empty()) {
     return {};
   }
-  if (!std::is_sorted(positions_.begin(), positions_.end())) {
-    return "points out of order";  // I1
-  }
-  for (size_t bucket = 0; bucket + 1 < starts_.size(); ++bucket) {
-    const auto first = std::lower_bound(positions_.begin(), positions_.end() - 1,
-                                        static_cast<uint64_t>(bucket) << shift_);
-    if (static_cast<size_t>(first - positions_.begin()) != starts_[bucket]) {
-      return "the bucket index does not fit the points";  // I2
+  size_t count = 0;
+  uint64_t before = 0;
+  for (size_t segment = 0; segment < segments_.size(); ++segment) {
+    const Segment& part = segments_[segment];
+    count += part.count;
+    for (uint32_t i = part.first; i < part.end(); ++i) {
+      if (positions_[i] < before || segment_of(positions_[i]) != segment) {
+        return "points out of order";  // I1
+      }
+      before = positions_[i];
     }
+    const auto [first, end] = buckets_of(segment);
+    for (size_t bucket = first; bucket < end; ++bucket) {
+      const auto from = positions_.begin() + part.first;
+      const auto found =
+          std::lower_bound(from, from + part.count, static_cast<uint64_t>(bucket) << shift_);
+      if (starts_[bucket] != part.first + static_cast<size_t>(found - from)) {
+        return "the bucket index does not fit the points";  // I2
+      }
+    }
+  }
+  if (count != size_) {
+    return std::to_string(count) + " points, not " + std::to_string(size_);
+  }
+  if (!has_right_copies()) {
+    return "a segment that ends otherwise than the next one begins";  // I4
   }
   RingPart sum;
   for (const RingPart& share : shares(size_t{UINT16_MAX} + 1)) {
@@ -93,7 +398,7 @@ std::string PointRing::check() const {
 
 size_t PointRing::memory_bytes() const noexcept {
   return positions_.capacity() * sizeof(uint64_t) + owners_.capacity() * sizeof(uint16_t) +
-         starts_.capacity() * sizeof(uint32_t);
+         starts_.capacity() * sizeof(uint32_t) + segments_.capacity() * sizeof(Segment);
 }
 
 }  // namespace cuckoo

@@ -2,25 +2,35 @@
 // or behind it, and behind the last point to that of the first.
 //
 // Layout
-//   positions_[i], owners_[i]   the points in ascending order, and behind them a sentinel, the
-//                               highest position, with the first point's owner: the ring closes
-//   starts_[b]                  the first point in bucket b or behind: b is a position's leading
-//                               bits, as many buckets as points, up to a power of two
+//   positions_[i], owners_[i]   the points, segment after segment, with room for more in each
+//   segments_[s]                64 buckets each; its points ascend, from `first` on. Behind them
+//                               stands a copy of the next point in any later segment; behind the
+//                               last point of all, the highest position with the first point's
+//                               owner: the ring closes
+//   starts_[b]                  where the first point in bucket b of its segment or behind is: b is
+//                               a position's leading bits, as many buckets as points, up to a power
+//                               of two
 // Points are hashes, so a bucket has one on average: finding an owner is two or three loads and no
-// binary search.
+// binary search. A change of k points moves what is behind each of them in its segment, some 32
+// points, and nothing else; a segment that has no room moves behind all others.
 //
 // Invariants
-//   I1  positions_ ascend; points in the same place stand in the order of their nodes' names, so
-//       the owner is the same whatever the order in which the points were given.
-//   I2  starts_[b] is the number of points before bucket b.
+//   I1  the points ascend; points in the same place stand in the order of their nodes' names, so
+//       the owner is the same whatever the order in which the points were given, at once or by
+//       changes.
+//   I2  starts_[b] is the place of the first point of its segment in bucket b or behind, else that
+//       of the copy behind the segment's points.
 //   I3  shares() add up to 2^64. A point in another's place owns nothing itself.
+//   I4  the copy behind a segment's points is what the layout says it is.
 #pragma once
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/bytes.hpp"
@@ -43,6 +53,7 @@ class RingPart {
     low_ = static_cast<uint64_t>(sum);
     high_ = static_cast<uint64_t>(sum >> 64);
   }
+  void subtract(uint128 positions) noexcept { add(uint128{0} - positions); }  // modulo 2^128
   double share() const noexcept { return std::ldexp(static_cast<double>(positions()), -64); }
 
  private:
@@ -60,21 +71,68 @@ class PointRing {
   // Any order. ids[rank] is the node's id; up to 2^24 points.
   void build(std::vector<RingPoint> points, std::span<const uint32_t> ids);
 
-  bool empty() const noexcept { return owners_.empty(); }
-  size_t size() const noexcept { return owners_.empty() ? 0 : owners_.size() - 1; }
+  struct Owned {
+    uint64_t position = 0;
+    uint32_t id = 0;
+  };
+  using NameOrder = std::function<bool(uint32_t id, uint32_t other)>;
+  // Takes points out that are there and puts others in; shares[id - 1] follow. `comes_before`
+  // compares the names of two nodes that have points behind the change. False: the ring is too
+  // small, or too uneven, to be changed; it must be built anew, as after an exception.
+  bool change(std::vector<Owned> out, std::vector<Owned> in, const NameOrder& comes_before,
+              std::span<RingPart> shares);
+
+  bool empty() const noexcept { return size_ == 0; }
+  size_t size() const noexcept { return size_; }
 
   // The ring has a point. An id.
   uint32_t owner(uint64_t position) const noexcept { return owners_[find(position)] + 1U; }
-  // The point that owns it: 0 … size(), where size() stands for point 0.
-  size_t find(uint64_t position) const noexcept {
-    size_t i = starts_[position >> shift_];
-    while (positions_[i] < position) {
-      ++i;
+
+  // The points in their order.
+  class Walk {
+   public:
+    explicit Walk(const PointRing& ring) noexcept
+        : ring_(&ring), place_(ring.segments_.empty() ? 0 : ring.segments_[0].first) {
+      skip_ends();
     }
-    return i;
-  }
-  uint64_t position_at(size_t point) const noexcept { return positions_[point]; }
-  uint32_t owner_at(size_t point) const noexcept { return owners_[point] + 1U; }
+    // From the point on that owns the position; there is one.
+    Walk(const PointRing& ring, uint64_t position) noexcept
+        : ring_(&ring),
+          segment_(ring.segment_of(position)),
+          place_(static_cast<uint32_t>(ring.find(position))) {
+      skip_ends();
+      close();
+    }
+    bool at_end() const noexcept { return segment_ == ring_->segments_.size(); }
+    uint64_t position() const noexcept { return ring_->positions_[place_]; }
+    uint32_t owner() const noexcept { return ring_->owners_[place_] + 1U; }
+    void next() noexcept {
+      ++place_;
+      skip_ends();
+    }
+    // … and behind the last one the first.
+    void next_around() noexcept {
+      next();
+      close();
+    }
+
+   private:
+    void skip_ends() noexcept {
+      while (!at_end() && place_ == ring_->segments_[segment_].end()) {
+        ++segment_;
+        place_ = at_end() ? 0 : ring_->segments_[segment_].first;
+      }
+    }
+    void close() noexcept {
+      if (at_end()) {
+        *this = Walk(*ring_);
+      }
+    }
+
+    const PointRing* ring_;
+    size_t segment_ = 0;
+    uint32_t place_;
+  };
 
   // How many positions each id owns; index 0 is id 1.
   std::vector<RingPart> shares(size_t ids) const;
@@ -83,12 +141,60 @@ class PointRing {
   size_t memory_bytes() const noexcept;
 
  private:
-  void place(const std::vector<RingPoint>& points, std::vector<RingPoint>& sorted);
+  static constexpr unsigned kSegmentBits = 6;  // buckets of a segment
 
+  struct Segment {
+    uint32_t first = 0;
+    uint32_t count = 0;
+    uint32_t room = 0;  // for points; the copy behind them has a place more
+
+    uint32_t end() const noexcept { return first + count; }
+  };
+  // Places of one segment.
+  struct Range {
+    uint32_t first = 0;
+    uint32_t end = 0;
+  };
+  // The points around some.
+  struct Neighbours {
+    size_t before = 0;  // places
+    size_t behind = 0;
+  };
+
+  size_t find(uint64_t position) const noexcept {
+    size_t i = starts_[position >> shift_];
+    while (positions_[i] < position) {
+      ++i;
+    }
+    return i;
+  }
+  size_t segment_of(uint64_t position) const noexcept {
+    return static_cast<size_t>(position >> shift_ >> kSegmentBits);
+  }
+  static uint32_t room_for(size_t points) noexcept {
+    return static_cast<uint32_t>(points + points / 8 + 8);
+  }
+  void place(const std::vector<RingPoint>& points, std::vector<RingPoint>& sorted);
+  void spread(const std::vector<RingPoint>& sorted, std::span<const uint32_t> ids);
+  void set_copies() noexcept;
+  std::pair<size_t, size_t> buckets_of(size_t segment) const noexcept;  // first, end
+  bool find_neighbours(size_t segment, Neighbours& found) const noexcept;
+  bool change_segment(size_t segment, std::span<Owned> out, std::span<const Owned> in,
+                      const NameOrder& comes_before, std::span<RingPart> shares);
+  bool move_segment(size_t segment, size_t more);
+  bool merge(const Range& range, std::span<Owned> out, std::span<const Owned> in,
+             const NameOrder& comes_before);
+  void exchange(size_t segment, const Range& range, uint64_t lowest, uint64_t highest);
+  void set_copies_before(size_t segment) noexcept;
+  bool has_right_copies() const noexcept;
+
+  size_t size_ = 0;
   std::vector<uint64_t> positions_;
   std::vector<uint16_t> owners_;  // id - 1
   std::vector<uint32_t> starts_;
+  std::vector<Segment> segments_;
   unsigned shift_ = 63;
+  std::vector<Owned> merged_;  // what a range of places is to hold
 };
 
 }  // namespace cuckoo

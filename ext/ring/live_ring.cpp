@@ -36,10 +36,14 @@ void LiveRing::follow() {
     if (ring_ != nullptr && std::equal(bytes.begin(), bytes.end(), seen_.begin(), seen_.end())) {
       return;
     }
-    ring_.reset();
+    const std::shared_ptr<HashRing> before = std::move(ring_);
     ++version_;
     record_ = stored_record(held);
-    ring_ = store_.load(record_);
+    std::shared_ptr<HashRing> loaded = store_.load(record_);
+    if (before != nullptr) {
+      loaded->take_points(*before);
+    }
+    ring_ = std::move(loaded);
     seen_ = record_.encode();
   });
   seen_version_ = version;

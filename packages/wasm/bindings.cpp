@@ -412,10 +412,10 @@ EMSCRIPTEN_KEEPALIVE const char* ring_picture(DrawnRing* drawn, int arcs) {
   HashRing& ring = *drawn->ring;
   ring.build();
   std::string points;
-  for (size_t i = 0; i < ring.points().size(); ++i) {
-    const double turn = std::ldexp(static_cast<double>(ring.points().position_at(i)), -64);
+  for (PointRing::Walk point(ring.points()); !point.at_end(); point.next()) {
+    const double turn = std::ldexp(static_cast<double>(point.position()), -64);
     points +=
-        (i > 0 ? ",[" : "[") + number(turn) + "," + std::to_string(ring.points().owner_at(i)) + "]";
+        (points.empty() ? "[" : ",[") + number(turn) + "," + std::to_string(point.owner()) + "]";
   }
   std::vector<uint64_t> owners;
   for (int arc = 0; arc < arcs; ++arc) {

@@ -109,8 +109,8 @@ bool bench_look_ups(bool quick) {
   const auto ring = ring_of(RingAlgorithm::kRing, 100, 1000);
   const auto ketama = ring_of(RingAlgorithm::kKetama, 100, 1);
   std::map<uint64_t, uint32_t> tree;
-  for (size_t i = 0; i < ring->points().size(); ++i) {
-    tree.emplace(ring->points().position_at(i), ring->points().owner_at(i));
+  for (cuckoo::PointRing::Walk point(ring->points()); !point.at_end(); point.next()) {
+    tree.emplace(point.position(), point.owner());
   }
   std::vector<uint32_t> far((quick ? size_t{1} << 22 : size_t{1} << 27) / sizeof(uint32_t), 7);
   const auto hash = [](int64_t key) { return cuckoo::hash_integer(key, kSeed); };

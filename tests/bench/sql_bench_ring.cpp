@@ -1,4 +1,8 @@
 // Hash rings: the JOIN that finds each row's node, and changes of the nodes.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/bench/sql_bench.hpp"
 
 namespace cuckoo::bench {
@@ -50,6 +54,65 @@ void join_rings(const Settings& settings, Report& report, const Connection& conn
   }
 }
 
+// The time of a change of one node until the next answer: in the connection that makes it, and in
+// another one that follows. Without fsync(), and without the commit's own time in the other one.
+struct Changes {
+  const char* name;
+  const char* options;
+  int nodes;
+  double budget_ms;  // 0: none
+};
+
+void bench_changes_of(const Settings& settings, Report& report, const Changes& ring) {
+  const int nodes = settings.quick() ? ring.nodes / 100 : ring.nodes;
+  const ScratchFile file("ring-changes");
+  Connection one(file.path());
+  one.run("PRAGMA synchronous = OFF");
+  one.run(std::string("CREATE VIRTUAL TABLE ring USING hash_ring(") + ring.options + ")");
+  one.run("WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
+          std::to_string(nodes) + ") INSERT INTO ring(node) SELECT 'node-' || i FROM n");
+  Connection other(file.path());
+  Prepared own(one, "SELECT rowid FROM ring WHERE key = ?1");
+  Prepared follow(other, "SELECT rowid FROM ring WHERE key = ?1");
+  follow.run(own.run(1));
+  const std::string label =
+      std::string(ring.name) + ", " + whole(static_cast<uint64_t>(nodes)) + " nodes, ";
+  const std::pair<const char*, const char*> changes[] = {
+      {"a node comes", "INSERT INTO ring(node) VALUES ('new')"},
+      {"it gets another name", "UPDATE ring SET node = 'newer' WHERE node = 'new'"},
+      {"its weight doubles", "UPDATE ring SET weight = 2 WHERE node = 'newer'"},
+      {"it goes", "DELETE FROM ring WHERE node = 'newer'"},
+  };
+  std::vector<double> own_ms[4];
+  std::vector<double> follow_ms[4];
+  for (int round = 0; round <= settings.rounds(); ++round) {
+    for (size_t i = 0; i < 4; ++i) {
+      const double start = seconds(Clock::kProcessor);
+      one.run(changes[i].second);
+      own.run(round);
+      const double changed = seconds(Clock::kProcessor);
+      follow.run(round);
+      const double followed = seconds(Clock::kProcessor);
+      if (round > 0) {
+        own_ms[i].push_back(1000 * (changed - start));
+        follow_ms[i].push_back(1000 * (followed - changed));
+      }
+    }
+  }
+  for (size_t i = 0; i < 4; ++i) {
+    const std::string what = label + changes[i].first;
+    const std::pair<const char*, double> times[] = {{"", median(own_ms[i])},
+                                                    {", another connection", median(follow_ms[i])}};
+    for (const auto& [where, time] : times) {
+      if (ring.budget_ms > 0) {
+        report.at_most(ring.budget_ms, what + where, time, 2, "ms");
+      } else {
+        report.show(what + where, time, 2, "ms");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void bench_ring(const Settings& settings, Report& report) {
@@ -70,6 +133,16 @@ void bench_ring(const Settings& settings, Report& report) {
   connection.run("ALTER TABLE texts RENAME TO app");
   join_rings(settings, report, connection, rows, "text key", "*", "*");
   join_rings(settings, report, connection, rows, "text key, node read", "r.node", "r.count");
+  report.section("hash_ring: a change of one node until the next answer");
+  constexpr Changes kChanges[] = {
+      {"ring", "vnodes = 1000", 1000, 2},
+      {"ring", "vnodes = 1000", 10000, 0},
+      {"ketama", "algorithm = ketama", 1000, 0},
+      {"slots", "algorithm = slots", 1000, 0},
+  };
+  for (const Changes& ring : kChanges) {
+    bench_changes_of(settings, report, ring);
+  }
 }
 
 }  // namespace cuckoo::bench

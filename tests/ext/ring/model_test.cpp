@@ -18,14 +18,18 @@ namespace {
 using Model = std::map<std::string, double>;  // name -> weight
 
 constexpr uint64_t kSeed = 5;
-constexpr int kVnodes = 7;
+constexpr int kFewVnodes = 7;
+constexpr int kManyVnodes = 150;  // enough points for changes to be merged into them
 
 class RingModel {
  public:
   RingModel(const std::string& algorithm, uint64_t seed)
-      : algorithm_(algorithm), random_(seed), ketama_(Ketama::make().value()) {
+      : algorithm_(algorithm),
+        vnodes_(seed % 2 == 0 ? kManyVnodes : kFewVnodes),
+        random_(seed),
+        ketama_(Ketama::make().value()) {
     reopen(0);
-    const std::string more = algorithm == "ring"    ? ", vnodes = 7, seed = 5"
+    const std::string more = algorithm == "ring" ? ", seed = 5, vnodes = " + std::to_string(vnodes_)
                              : algorithm == "slots" ? ", seed = 5"
                                                     : "";
     db().run("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = " + algorithm + more + ")");
@@ -89,7 +93,7 @@ class RingModel {
     databases_[which] = std::make_unique<QuickDatabase>(folder_.file("db"));
   }
 
-  std::string random_name() { return "n" + std::to_string(random_() % 9); }
+  std::string random_name() { return "n" + std::to_string(random_() % 12); }
   double random_weight() { return static_cast<double>(1 + random_() % 40) / 8; }
 
   void change() {
@@ -186,7 +190,7 @@ class RingModel {
     std::map<uint64_t, std::string> by_distance;
     for (const auto& [name, weight] : model_) {
       if (algorithm_ == "ring") {
-        for (int i = 0; i < std::max(1.0, std::round(weight * kVnodes)); ++i) {
+        for (int i = 0; i < std::max(1.0, std::round(weight * vnodes_)); ++i) {
           const std::string label = name + "-" + std::to_string(i);
           const uint64_t point =
               XXH3_64bits_withSeed(label.data(), label.size(), kSeed + 4 * 0x9E3779B97F4A7C15);
@@ -217,6 +221,7 @@ class RingModel {
   }
 
   const std::string algorithm_;
+  const int vnodes_;
   std::mt19937_64 random_;
   std::shared_ptr<Ketama> ketama_;
   TemporaryFolder folder_;

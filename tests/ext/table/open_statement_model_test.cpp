@@ -4,13 +4,12 @@
 // a text. AddressSanitizer sees what reads freed memory.
 //
 // Ordinary tables that are written in the same transactions say what the tables hold.
-//   CUCKOO_MODEL_SCRIPTS=n   as many scripts; CUCKOO_MODEL_SEED=n: that one alone
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <set>
 
+#include "tests/model_seeds.hpp"
 #include "tests/support/database.hpp"
 
 namespace cuckoo::test {
@@ -334,13 +333,13 @@ class OpenStatementModel {
     db_.run("CREATE VIRTUAL TABLE \"" + name + "\" USING " +
             (table == 'c'   ? "cuckoo_filter(k INTEGER, fingerprint_bits = 28, seed = " + seed
              : table == 'b' ? "bloom_filter(k INTEGER, counting = on, fpr = 1e-8, seed = " + seed
-             : table == 'f'
-                 ? "flash_kv(key TEXT, value, size = '64KB', sector_size = 512,"
-                   " erase_block = 1, seed = " +
-                       seed
-                 : std::string("hash_ring(algorithm = ") + (random_() % 2 == 0 ? "ring, vnodes = 5"
-                                                            : random_() % 2 == 0 ? "slots"
-                                                                                 : "ketama")) +
+             : table == 'f' ? "flash_kv(key TEXT, value, size = '64KB', sector_size = 512,"
+                              " erase_block = 1, seed = " +
+                                  seed
+                            : std::string("hash_ring(algorithm = ") +
+                                  (random_() % 2 == 0   ? "ring, vnodes = 300"
+                                   : random_() % 2 == 0 ? "slots"
+                                                        : "ketama")) +
             ")");
   }
 
@@ -626,11 +625,8 @@ class OpenStatementModel {
 
 TEST(OpenStatementModel, every_row_was_right_since_the_statement_began) {
   TemporaryFolder folder;
-  const char* count = std::getenv("CUCKOO_MODEL_SCRIPTS");
-  const char* only = std::getenv("CUCKOO_MODEL_SEED");
-  const uint64_t first = only == nullptr ? 1 : std::stoull(only);
-  const uint64_t last = only != nullptr ? first : count == nullptr ? 120 : std::stoull(count);
-  for (uint64_t seed = first; seed <= last; ++seed) {
+  const ModelSeeds seeds(120);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const std::string file = folder.file(std::to_string(seed) + ".db");
     bool right = false;
     {
@@ -639,7 +635,7 @@ TEST(OpenStatementModel, every_row_was_right_since_the_statement_began) {
     }
     std::filesystem::remove(file);
     if (!right) {
-      FAIL() << "script of seed " << seed;
+      FAIL() << "CUCKOO_SEED=" << seed;
     }
   }
 }
