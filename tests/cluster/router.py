@@ -1,7 +1,8 @@
 """Machines with a part of the keys each, and a router with copies of their filters; router.sh calls
-it.
+it. Some machines are there from the first day on; one more joins each day, until all did. Each hears
+of the others in an order of its own.
 
-  router.py DIRECTORY KEYS DAYS     KEYS a machine
+  router.py DIRECTORY KEYS DAYS     KEYS a machine, once all joined
 """
 import multiprocessing
 import os
@@ -14,17 +15,19 @@ from workload import require
 
 EXTENSION = os.environ["CUCKOO_EXTENSION"]
 MACHINES = [f"m{i:02}" for i in range(16)]
+FIRST = 12  # of them are there from the beginning
 RATE = 0.001
 ABSENT = 0.9  # of the look-ups
 
 
-def connect(path):
+def connect(path, nodes):
     db = sqlite3.connect(path, isolation_level=None)
     db.enable_load_extension(True)
     db.load_extension(EXTENSION)
-    # No seed: every machine names the same owners.
-    db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS ring USING hash_ring(algorithm = slots)")
-    db.executemany("INSERT OR IGNORE INTO ring(node) VALUES (?)", [(m,) for m in MACHINES])
+    # The owners follow from the nodes, in whatever order they come. With algorithm = slots they
+    # would follow from that order, too.
+    db.execute("CREATE VIRTUAL TABLE ring USING hash_ring")
+    db.executemany("INSERT INTO ring(node) VALUES (?)", [(node,) for node in nodes])
     return db
 
 
@@ -32,13 +35,21 @@ def one(db, sql, *values):
     return db.execute(sql, values).fetchone()[0]
 
 
+def owners_digest(db):
+    return one(db, "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n"
+                   " WHERE i < 10000) SELECT sha1(group_concat(node))"
+                   " FROM (SELECT node FROM n JOIN ring ON ring.key = i ORDER BY i)")
+
+
 # --- a machine ---
 
 
 class Machine:
-    def __init__(self, name, path, last_key, capacity):
+    """It begins with those of the keys 1 … last_key that it owns."""
+
+    def __init__(self, name, path, nodes, last_key, capacity):
         self.name = name
-        self.db = connect(path)
+        self.db = connect(path, nodes)
         self.db.execute("PRAGMA journal_mode = WAL")
         self.db.execute("PRAGMA synchronous = NORMAL")
         self.db.execute("CREATE TABLE users(id INTEGER PRIMARY KEY, name TEXT)")
@@ -47,9 +58,9 @@ class Machine:
             f" fpr = {RATE})")
         self.db.execute("BEGIN")
         self.db.execute(
-            "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < ?)"
-            " INSERT INTO users SELECT i, 'user ' || i FROM n JOIN ring ON ring.key = i"
-            " WHERE node = ?", (last_key, name))
+            "WITH RECURSIVE n(i) AS (SELECT 1 WHERE ?1 > 0 UNION ALL SELECT i + 1 FROM n"
+            " WHERE i < ?1) INSERT INTO users SELECT i, 'user ' || i FROM n"
+            " JOIN ring ON ring.key = i WHERE node = ?2", (last_key, name))
         self.db.execute("INSERT INTO seen SELECT id FROM users")
         self.db.execute("COMMIT")
 
@@ -71,6 +82,31 @@ class Machine:
         self.db.executemany("DELETE FROM users WHERE id = ?", [(k,) for k in removed])
         self.db.executemany("DELETE FROM seen WHERE id = ?", [(k,) for k in removed])
         self.db.execute("COMMIT")
+
+    def owners(self):
+        return owners_digest(self.db)
+
+    def hear_of_machine(self, name):
+        """The rows that the new machine owns; they are not here any more."""
+        self.db.execute("INSERT INTO ring(node) VALUES (?)", (name,))
+        rows = self.db.execute("SELECT id, name FROM users CROSS JOIN ring ON ring.key = id"
+                               " WHERE node = ?", (name,)).fetchall()
+        self.db.execute("BEGIN")
+        self.db.executemany("DELETE FROM users WHERE id = ?", [row[:1] for row in rows])
+        self.db.executemany("DELETE FROM seen WHERE id = ?", [row[:1] for row in rows])
+        self.db.execute("COMMIT")
+        return rows
+
+    def take(self, rows):
+        self.db.execute("BEGIN")
+        self.db.executemany("INSERT INTO users VALUES (?, ?)", rows)
+        self.db.executemany("INSERT INTO seen VALUES (?)", [row[:1] for row in rows])
+        self.db.execute("COMMIT")
+
+    def make_room(self, parts):
+        """For so many thousandths more keys than there are."""
+        self.db.execute("INSERT INTO seen(seen, id) SELECT 'resize', count(*) * ? / 1000 FROM users",
+                        (1000 + parts,))
 
     def get(self, keys):
         find = "SELECT name FROM users WHERE id = ?"
@@ -114,8 +150,8 @@ class Remote:
 
 
 class Router:
-    def __init__(self, path, machines):
-        self.db = connect(path)
+    def __init__(self, path, nodes, machines):
+        self.db = connect(path, nodes)
         self.machines = machines
         self.shipped = {"images": 0, "changes": 0}
         # Keys that it wrote since it last heard of their machine: the copy does not know them yet.
@@ -123,8 +159,15 @@ class Router:
         self.db.execute("CREATE TABLE recent(n INTEGER PRIMARY KEY AUTOINCREMENT, id INTEGER)")
         self.db.execute("CREATE INDEX recent_id ON recent(id)")
         for name in machines:
-            self.db.execute(f"CREATE VIRTUAL TABLE {name} USING cuckoo_filter(id INTEGER)")
-            self.import_image(name)
+            self.copy(name)
+
+    def copy(self, name):
+        self.db.execute(f"CREATE VIRTUAL TABLE {name} USING cuckoo_filter(id INTEGER)")
+        self.import_image(name)
+
+    def hear_of_machine(self, name):
+        self.db.execute("INSERT INTO ring(node) VALUES (?)", (name,))
+        self.copy(name)
 
     def import_image(self, name):
         image = self.machines[name].call("image")
@@ -196,6 +239,28 @@ class Router:
 # --- days ---
 
 
+def shuffled(chance, names):
+    return chance.sample(names, len(names))
+
+
+def join(name, directory, machines, router, chance, capacity):
+    """A machine comes: the others hand over the keys that it owns now. How many these are."""
+    there = list(machines)
+    newcomer = Remote(name, os.path.join(directory, name + ".db"),
+                      shuffled(chance, there + [name]), 0, capacity)
+    newcomer.ready()
+    moved = 0
+    for other in shuffled(chance, there):
+        rows = machines[other].call("hear_of_machine", name)
+        newcomer.call("take", rows)
+        moved += len(rows)
+    machines[name] = newcomer
+    router.hear_of_machine(name)
+    digests = {machine.call("owners") for machine in machines.values()}
+    require(digests == {owners_digest(router.db)}, "all machines name the same owners")
+    return moved
+
+
 def megabytes(count):
     return f"{count / 1e6:.2f} MB"
 
@@ -204,16 +269,17 @@ def main(directory, keys, days):
     chance = random.Random(14)
     last = keys * len(MACHINES)
     machines = {}
-    for i, name in enumerate(MACHINES):
-        # One was made for too few keys: it grows, and needs an image then.
-        capacity = int(keys * (1.4 if i else 1.03))
-        machines[name] = Remote(name, os.path.join(directory, name + ".db"), last, capacity)
+    first, later = MACHINES[:FIRST], MACHINES[FIRST:]
+    each = last // FIRST
+    for name in first:
+        machines[name] = Remote(name, os.path.join(directory, name + ".db"),
+                                shuffled(chance, first), last, int(each * 1.4))
     for machine in machines.values():
         machine.ready()
     counts = [machine.call("count") for machine in machines.values()]
     require(sum(counts) == last, "every key has one owner")
     print(f"{len(machines)} machines, {min(counts):,} to {max(counts):,} keys each")
-    router = Router(os.path.join(directory, "router.db"), machines)
+    router = Router(os.path.join(directory, "router.db"), shuffled(chance, first), machines)
     print(f"{megabytes(router.shipped['images'])} of images to the router, once")
 
     present = set(range(1, last + 1))
@@ -238,12 +304,12 @@ def main(directory, keys, days):
         denied = 1 - len(router.get(sample)[0]) / len(sample)
 
         before = dict(router.shipped)
-        lost = chance.choice(MACHINES) if day < days else None
+        lost = chance.choice(list(machines)) if day < days else None
         start = time.perf_counter()
         late_at = router.owners(late)
         images = sum(router.hear_of(name, chance.random() < 0.2,
                                     lambda name=name: router.write(late_at[name], []))
-                     for name in MACHINES if name != lost)
+                     for name in machines if name != lost)
         took = time.perf_counter() - start
         if lost:
             router.write(late_at[lost], [])
@@ -253,8 +319,19 @@ def main(directory, keys, days):
               f" {megabytes(router.shipped['changes'] - before['changes'])} of changes"
               + (f", {images} image ({megabytes(router.shipped['images'] - before['images'])})"
                  if images else "") + (f"; {lost}'s were lost" if lost else ""))
+        if later:
+            name = later.pop(0)
+            moved = join(name, directory, machines, router, chance, int(keys * 1.4))
+            if name == MACHINES[FIRST]:  # it grows in the days that come, and needs an image then
+                machines[name].call("make_room", 5)
+            require(sum(machine.call("count") for machine in machines.values()) == len(present),
+                    "every key has one owner after a machine came")
+            print(f"{name} joined: {moved:,} keys moved to it, {100 * moved / len(present):.1f} %"
+                  " of all; all machines name the same owners")
+    for name in machines:
+        router.hear_of(name, False)
 
-    # Everybody was heard of: no key may be missing.
+    # All machines were heard of: no key may be missing.
     wanted = set(chance.sample(sorted(present), 2000)).union(fresh[:2000])
     require(len(router.get(wanted)[0]) == len(wanted), "every key is found")
     for name, machine in machines.items():
