@@ -37,7 +37,8 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Reads on as zeros behind the end, and remembers that.
+// Reads on as zeros behind the end, and remembers that, as it does numbers that Writer writes
+// otherwise.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -57,7 +58,8 @@ class Reader {
     for (unsigned shift = 0; shift < 64; shift += 7) {
       const uint8_t next = byte();
       value |= static_cast<uint64_t>(next & 127) << shift;
-      if (next < 128) {
+      if (next < 128) {  // as Writer has it: no byte too many, no bit beyond the 64
+        short_ = short_ || (next == 0 && shift > 0) || (shift == 63 && next > 1);
         return value;
       }
     }

@@ -42,8 +42,8 @@ Status FlashLog::load(uint32_t position, FlashLoadedRecord& record) {
   if (bytes > have) {
     CUCKOO_TRY(device_.read(layout.address(position) + have, std::span(loaded_).subspan(have)));
   }
-  if (!verify_flash_record(loaded_, sequence, offset)) {
-    return broken("has a wrong CRC");
+  if (!verify_whole_flash_record(*header, loaded_, sequence, offset)) {
+    return broken("has a wrong CRC or bytes without a meaning");
   }
   record.header = *header;
   record.key = key_in(*header, loaded_);
@@ -103,7 +103,7 @@ Result<bool> FlashLog::scan(uint32_t position, uint64_t sequence, std::span<cons
   std::copy_n(bytes, header->header_bytes(), head.begin());
   CUCKOO_TRY(read(header->header_bytes(), std::span(head).subspan(header->header_bytes())));
   if (!verify_flash_record(std::span(head).first(header->head_bytes()), sequence, offset) ||
-      (is_drop && !verify_flash_record(head, sequence, offset))) {
+      (is_drop && !verify_whole_flash_record(*header, head, sequence, offset))) {
     return false;
   }
   record.crc = load_le<uint32_t>(&head[header->head_bytes() - 4]);

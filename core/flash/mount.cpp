@@ -204,7 +204,7 @@ Result<std::vector<std::byte>> FlashMount::read_pieces(const std::vector<Piece>&
     record.resize(layout.bytes_of(piece.header.units(layout.unit_bytes())));
     const uint32_t position = layout.position(piece.block, kFlashHeaderUnits);
     CUCKOO_TRY(log_.read(layout.address(position), record));
-    if (!verify_flash_record(record, piece.sequence, kFlashHeaderUnits) ||
+    if (!verify_whole_flash_record(piece.header, record, piece.sequence, kFlashHeaderUnits) ||
         decode_flash_record_header(record, piece.sequence, kFlashHeaderUnits) != piece.header) {
       return broken_piece(piece.block, "wrong CRC");
     }

@@ -109,6 +109,13 @@ bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,
          record_crc(record.first(covered), sequence, offset_units);
 }
 
+bool verify_whole_flash_record(const FlashRecordHeader& header, std::span<const std::byte> record,
+                               uint64_t sequence, uint32_t offset_units) {
+  const size_t content = header.content_bytes();
+  return verify_flash_record(record, sequence, offset_units) &&
+         is_erased(record.subspan(content - 4, record.size() - content));
+}
+
 uint32_t FlashPieces::first_bytes(uint64_t key_bytes, uint64_t value_bytes) const noexcept {
   if (single(key_bytes, value_bytes)) {
     return static_cast<uint32_t>(value_bytes);
@@ -150,8 +157,10 @@ void encode_erase_header(uint32_t block, uint32_t erase_count, std::span<std::by
 }
 
 std::optional<uint32_t> decode_erase_header(uint32_t block, std::span<const std::byte> unit) {
-  if (unit[0] != std::byte{kEraseHeader} ||
-      load_le<uint32_t>(&unit[12]) != header_crc(unit.first(12), block)) {
+  const bool known = unit[0] == std::byte{kEraseHeader} &&
+                     unit[1] == std::byte{kFlashFormatVersion} &&
+                     load_le<uint16_t>(&unit[2]) == 0 && load_le<uint32_t>(&unit[8]) == 0;
+  if (!known || load_le<uint32_t>(&unit[12]) != header_crc(unit.first(12), block)) {
     return std::nullopt;
   }
   return load_le<uint32_t>(&unit[4]);

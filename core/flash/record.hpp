@@ -113,6 +113,11 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
 bool verify_flash_record(std::span<const std::byte> record, uint64_t sequence,
                          uint32_t offset_units);
 
+// A whole record: it holds, and is what encode_flash_record() makes of header, key and value: the
+// bytes before its last CRC that have no meaning are FF.
+bool verify_whole_flash_record(const FlashRecordHeader& header, std::span<const std::byte> record,
+                               uint64_t sequence, uint32_t offset_units);
+
 inline constexpr size_t kFlashDropHeaderBytes = 10;  // before the positions
 
 // A record's key and value in its bytes.

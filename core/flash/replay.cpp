@@ -287,7 +287,8 @@ Result<bool> FlashReplay::verify_last(Stream& stream, uint64_t sequence,
   FlashTailRecord& last = stream.records.back();
   std::vector<std::byte> whole(layout.bytes_of(last.header.units(layout.unit_bytes())));
   CUCKOO_TRY(read_from(image, last.position, whole));
-  const bool holds = verify_flash_record(whole, sequence, layout.locate(last.position).offset);
+  const bool holds =
+      verify_whole_flash_record(last.header, whole, sequence, layout.locate(last.position).offset);
   if (holds) {
     last.whole = std::move(whole);
   } else {

@@ -97,6 +97,10 @@ Result<bool> FlashScan::Block::next(const Source& from) {
     live_units_ -= units;
     if (header->is_entry()) {
       CUCKOO_TRY(expect_intact(whole, offset));
+      if (!verify_whole_flash_record(*header, whole, block_.sequence, offset)) {
+        return corrupt("the record at unit " + std::to_string(position_) +
+                       " has bytes without a meaning");
+      }
       record_.key = key_in(*header, whole);
       record_.value = value_in(*header, whole);
       return true;

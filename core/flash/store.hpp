@@ -244,6 +244,8 @@ class FlashStore {
   Status append_parts(const Change& change, uint64_t lsn, uint32_t first, bool last);
 
   // checking (core/flash/store_check.cpp)
+  Status check_bytes(const Poll& poll);
+  Status check_block_bytes(uint32_t block, std::vector<std::byte>& bytes);
   Status check_records(const Poll& poll);
   Status check_record(uint32_t position, uint32_t hash, Tally& tally);
   Status check_tally(const Tally& tally) const;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/base/bytes.hpp"
+#include "core/flash/record.hpp"
 #include "core/flash/store.hpp"
 
 namespace cuckoo {
@@ -24,10 +25,68 @@ Status FlashStore::check(const Poll& poll) {
   }
   CUCKOO_TRY(load_index());
   CUCKOO_TRY(state_.check());
+  if (state_.policy.mount_only_reads()) {  // elsewhere a power cut may have left anything
+    CUCKOO_TRY(check_bytes(poll));
+  }
   CUCKOO_TRY(check_records(poll));
   CUCKOO_TRY(check_interrupt(poll));
   CUCKOO_TRY(check_mount());
   return check_interrupt(poll);
+}
+
+Status FlashStore::check_bytes(const Poll& poll) {
+  std::vector<std::byte> bytes(state_.layout.geometry().block_bytes());
+  for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
+    CUCKOO_TRY(check_interrupt(poll));
+    if (state_.blocks.at(block).kind != FlashBlockKind::kBad) {
+      CUCKOO_TRY(check_block_bytes(block, bytes));
+    }
+  }
+  return {};
+}
+
+// Headers, marks and records are what was encoded, to the last byte without a meaning: in a block's
+// first units, and one record behind the other from there.
+Status FlashStore::check_block_bytes(uint32_t block, std::vector<std::byte>& bytes) {
+  const FlashLayout& layout = state_.layout;
+  const auto wrong = [&](uint32_t offset) {
+    return corrupt("unit " + std::to_string(layout.position(block, offset)) +
+                   " holds bytes that are no header, mark or record as it is written");
+  };
+  CUCKOO_TRY(log_.read(layout.block_address(block), bytes));
+  const auto unit = [&](uint32_t offset) {
+    return std::span<const std::byte>(bytes).subspan(layout.bytes_of(offset), layout.unit_bytes());
+  };
+  std::vector<std::byte> own(layout.unit_bytes());
+  if (const auto erase_count = decode_erase_header(block, unit(0)); erase_count) {
+    encode_erase_header(block, *erase_count, own);
+  }
+  if (!is_erased(unit(0)) && !equal_bytes(unit(0), own)) {
+    return wrong(0);
+  }
+  const auto opened = decode_open_header(block, unit(1));
+  if (opened) {
+    encode_open_header(block, *opened, own);
+  }
+  if (!is_erased(unit(1)) && !equal_bytes(unit(1), own)) {
+    return wrong(1);
+  }
+  for (uint32_t offset = kFlashHeaderUnits; opened && offset < layout.units_per_block();) {
+    const auto rest = std::span<const std::byte>(bytes).subspan(layout.bytes_of(offset));
+    const auto header = decode_flash_record_header(
+        rest.first(std::min(rest.size(), kMaxFlashRecordHeaderBytes)), opened->sequence, offset);
+    const size_t size = header ? layout.bytes_of(header->units(layout.unit_bytes())) : 0;
+    if (!header || size > rest.size()) {
+      return {};  // nothing was appended here; what the index points to is checked by itself
+    }
+    const auto record = rest.first(size);
+    if (header->is_mark() ? !is_erased(record.subspan(kFlashMarkBytes))
+                          : !verify_whole_flash_record(*header, record, opened->sequence, offset)) {
+      return wrong(offset);
+    }
+    offset += header->units(layout.unit_bytes());
+  }
+  return {};
 }
 
 Status FlashStore::check_records(const Poll& poll) {

@@ -94,10 +94,14 @@ Result<EpochProgress> decode_progress(std::span<const std::byte> bytes) {
                          (progress.capacity == 0 ? progress.points <= 1 : progress.points > 0) &&
                          progress.log_rows <= (progress.capacity == 0 ? 0 : kMostRows) &&
                          progress.pages <= (progress.capacity == 0 ? 0 : kMostRows);
-  const bool old_fits = progress.old_log_rows == 0 ||
-                        (old_epoch + 1 < progress.epoch && progress.old_log_rows <= kMostRows &&
-                         progress.old_first_row % kMostRows + progress.old_log_rows <= kMostRows &&
-                         progress.old_pages <= kMostRows && progress.old_step <= NextEpoch::kSteps);
+  const bool no_old =
+      progress.old_first_row == 0 && progress.old_pages == 0 && progress.old_step == 0;
+  const bool old_fits =
+      progress.old_log_rows == 0
+          ? no_old
+          : (old_epoch + 1 < progress.epoch && progress.old_log_rows <= kMostRows &&
+             progress.old_first_row % kMostRows + progress.old_log_rows <= kMostRows &&
+             progress.old_pages <= kMostRows && progress.old_step <= NextEpoch::kSteps);
   if (!next_fits || !old_fits) {
     return corrupt("account of other epochs with numbers out of range");
   }

@@ -157,7 +157,8 @@ class BitReader {
     return ones;
   }
 
-  // False: it is above `most`, which a delta of that many bits can't be.
+  // False: it is above `most`, which a delta of that many bits can't be, or BitWriter would write it
+  // otherwise.
   bool take_delta(unsigned rice, uint64_t most, uint64_t& delta) noexcept {
     const unsigned quotient = take_unary(kUnaryLimit);
     delta = take(quotient == kUnaryLimit ? 64 : rice);
@@ -166,6 +167,8 @@ class BitReader {
         return false;
       }
       delta |= uint64_t{quotient} << rice;
+    } else if (delta >> rice < kUnaryLimit) {
+      return false;
     }
     return delta <= most;
   }
@@ -181,7 +184,7 @@ class BitReader {
       rest |= (bits & 0x7F) << (7 * group);
       if ((bits & 0x80) == 0) {
         count = rest + 2;
-        return count <= kMaxHashCount;
+        return count <= kMaxHashCount && (bits != 0 || group == 0);  // no group too many
       }
     }
   }

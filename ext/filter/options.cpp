@@ -392,6 +392,7 @@ FilterOptions stored_options(ShadowStore& store) {
     throw SqlError(SQLITE_CORRUPT_VTAB, store.table() + ": corrupt: \"" + store.table() +
                                             "_config\" has options for " + status.error().message);
   }
+  stored.expect_no_more({"source", "key_type", "triggers", "source_crc"});  // FilterSource
   options.digest = digest_of(options);
   return options;
 }

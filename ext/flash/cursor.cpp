@@ -332,7 +332,7 @@ bool FlashTable::Cursor::key_was_given_as_real() {
 void FlashTable::Cursor::result_key(sqlite3_context* context) {
   const bool was_real = table_.key_affinity() == Affinity::kReal ||
                         (table_.shows_reals(key_) && key_was_given_as_real());
-  live_.expect(result_flash_key(context, key_, was_real));
+  live_.expect(result_flash_key(context, key_, was_real, live_.options().digest));
 }
 
 void FlashTable::Cursor::result_digest(sqlite3_context* context) {

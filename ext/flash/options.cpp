@@ -179,6 +179,7 @@ FlashOptions stored_flash_options(ShadowStore& store) {
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   options.page_bytes = small("page_bytes", kPageStepBytes, kPageBytes);
   stored.expect(is_page_size(options.page_bytes), "page_bytes");
+  stored.expect_no_more();
   return options;
 }
 

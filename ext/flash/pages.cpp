@@ -120,6 +120,9 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
                      std::to_string(content.value().size()) + " bytes, expected " +
                      std::to_string(page_bytes_));
     }
+    if (all_zero(content.value())) {  // I1
+      return corrupt("page row " + std::to_string(id) + " is all erased, and should not be there");
+    }
     loaded = make_page(index, true);
     complement(content.value().data(), page_bytes_, loaded->bytes());
     return {};
@@ -281,6 +284,9 @@ Status FlashPages::check_rows() {
         }
         if (content.value().size() != page_bytes_) {
           return corrupt(name + " has another size");
+        }
+        if (all_zero(content.value())) {  // I1
+          return corrupt(name + " is all erased, and should not be there");
         }
         Page* const page = find(static_cast<uint64_t>(id));  // I2
         if (page != nullptr && !page->dirty && !is_complement(content.value(), page->bytes())) {

@@ -1,6 +1,7 @@
 #include "ext/flash/value.hpp"
 
 #include <bit>
+#include <cmath>
 
 #include "core/base/bytes.hpp"
 #include "ext/sqlite/function.hpp"
@@ -24,13 +25,16 @@ void put_bytes(std::byte type, std::span<const std::byte> bytes, std::vector<std
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
+// A sign bit more than the value has, in whole bytes; 0 takes none.
+size_t integer_bytes(int64_t value) noexcept {
+  const auto magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
+  return value == 0 ? 0 : static_cast<size_t>(std::bit_width(magnitude)) / 8 + 1;
+}
+
 void put_integer(int64_t value, std::vector<std::byte>& out) {
   std::byte bytes[8];
   store_le(bytes, static_cast<uint64_t>(value));
-  // A sign bit more than the value has, in whole bytes; 0 takes none.
-  const auto magnitude = static_cast<uint64_t>(value < 0 ? ~value : value);
-  const size_t size = value == 0 ? 0 : static_cast<size_t>(std::bit_width(magnitude)) / 8 + 1;
-  put_bytes(kInteger, {bytes, size}, out);
+  put_bytes(kInteger, {bytes, integer_bytes(value)}, out);
 }
 
 void put_real(double value, std::vector<std::byte>& out) {
@@ -52,12 +56,30 @@ int64_t integer_of(std::span<const std::byte> bytes) noexcept {
   return bytes.empty() ? 0 : static_cast<int64_t>(value << unused) >> unused;
 }
 
-// Type 1 … 4; false: it is none of them.
+bool is_own_integer(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() <= 8 && bytes.size() == integer_bytes(integer_of(bytes));
+}
+
+// Is it the encoding of the key that it shows? Else the key would not be found by its value.
+bool is_own_key(std::span<const std::byte> key, DigestKind kind) {
+  const std::span<const std::byte> bytes = behind_type(key);
+  if (key[0] == kReal && bytes.size() == 8) {
+    KeyView real;
+    real.type = SQLITE_FLOAT;
+    real.real = real_from_bits(load_le<uint64_t>(bytes.data()));
+    return !is_whole_real(real);
+  }
+  std::byte digest[kMaxDigestBytes];
+  return key[0] != kText || bytes.size() != 2 * digest_bytes(kind) || !from_hex(bytes, digest);
+}
+
+// Type 1 … 4, in the encoding that has no other; false: it is none of them.
 bool result_typed(sqlite3_context* context, std::byte type, std::span<const std::byte> bytes) {
   const auto* text = reinterpret_cast<const char*>(bytes.data());
-  if (type == kInteger && bytes.size() <= 8) {
+  if (type == kInteger && is_own_integer(bytes)) {
     sqlite3_result_int64(context, integer_of(bytes));
-  } else if (type == kReal && bytes.size() == 8) {
+  } else if (type == kReal && bytes.size() == 8 &&
+             !std::isnan(real_from_bits(load_le<uint64_t>(bytes.data())))) {
     sqlite3_result_double(context, real_from_bits(load_le<uint64_t>(bytes.data())));
   } else if (type == kText) {
     result_text_bytes(context, {text, bytes.size()});
@@ -164,14 +186,15 @@ std::optional<std::string_view> text_of_flash_key(std::span<const std::byte> key
   return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real) {
-  if (!key.empty() && key[0] == kDigest && key.size() > 1) {
+Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real,
+                        DigestKind kind) {
+  if (!key.empty() && key[0] == kDigest && key.size() == 1 + digest_bytes(kind)) {
     const std::string text = hex_of(behind_type(key));
     result_text(context, text);
     return {};
   }
-  if (key.empty() || !result_typed(context, key[0], behind_type(key))) {
-    return corrupt("a key that has no type");
+  if (key.empty() || !is_own_key(key, kind) || !result_typed(context, key[0], behind_type(key))) {
+    return corrupt("a key that is no key's encoding");
   }
   if (was_real && key[0] == kInteger) {
     sqlite3_result_double(context, static_cast<double>(integer_of(behind_type(key))));
@@ -187,7 +210,7 @@ Status result_flash_value(sqlite3_context* context, std::span<const std::byte> v
   if (type == kNull && value.size() == 1) {
     sqlite3_result_null(context);
   } else if (!result_typed(context, type, behind_type(value))) {
-    return corrupt("a value of an unknown type");
+    return corrupt("a value that is no value's encoding");
   }
   return {};
 }

@@ -50,7 +50,8 @@ std::optional<std::string_view> text_of_flash_key(std::span<const std::byte> key
                                                   std::string& buffer);
 
 // As the result of a column. kCorrupt: no bytes of a key (a value).
-Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real);
+Status result_flash_key(sqlite3_context* context, std::span<const std::byte> key, bool was_real,
+                        DigestKind kind);
 Status result_flash_value(sqlite3_context* context, std::span<const std::byte> value);
 
 // Does a column show this key differently when it was given as a real?

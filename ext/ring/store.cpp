@@ -120,7 +120,8 @@ std::optional<RingRecord> RingRecord::decode(std::span<const std::byte> bytes) n
   record.node_digest = load_le<uint64_t>(bytes.data() + 16);
   record.slot_digest = load_le<uint64_t>(bytes.data() + 24);
   record.options_digest = load_le<uint64_t>(bytes.data() + 32);
-  return record;
+  const Bytes own = record.encode();  // bytes without a meaning are 0
+  return std::equal(own.begin(), own.end(), bytes.begin()) ? std::optional(record) : std::nullopt;
 }
 
 // --- tables --------------------------------------------------------------------------------------
@@ -172,6 +173,7 @@ RingOptions RingStore::stored_options() {
   } else {
     options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   }
+  stored.expect_no_more();
   return options;
 }
 
@@ -225,7 +227,15 @@ std::shared_ptr<HashRing> RingStore::load(const RingRecord& record) {
   Result<std::shared_ptr<HashRing>> made = HashRing::make(options);
   throw_if(table(), made.take_status());
   std::shared_ptr<HashRing> ring = std::move(made.value());
-  throw_if(table(), ring->load(stored_nodes(), stored_slots(options.seed)));
+  const std::vector<std::vector<std::byte>> slots = stored_slots(options.seed);
+  throw_if(table(), ring->load(stored_nodes(), slots));
+  for (uint32_t row = 0; row < slots.size(); ++row) {
+    if (ring->slots().encode_row(row) != slots[row]) {
+      corrupt("row " + std::to_string(row) + " of \"" + table() +
+              "_pages\" has other slots than"
+              " its own");
+    }
+  }
   if (ring->node_count() != record.nodes || ring->node_digest() != record.node_digest ||
       ring->slots().digest() != record.slot_digest) {
     corrupt("nodes or slots that do not belong to the record");

@@ -1,5 +1,7 @@
 #include "ext/table/stored_options.hpp"
 
+#include "ext/sqlite/options.hpp"
+
 namespace cuckoo {
 
 StoredOptions::StoredOptions(ShadowStore& store)
@@ -14,6 +16,7 @@ void StoredOptions::expect(bool valid, const char* key) const {
 
 const ShadowStore::OptionValue& StoredOptions::find(const char* key, int type) const {
   const auto found = rows_.find(key);
+  read_.insert(key);
   expect(found != rows_.end() && found->second.type == type, key);
   return found->second;
 }
@@ -38,6 +41,18 @@ bool StoredOptions::on(const char* key) const {
   const std::string& word = text(key);
   expect(word == "on" || word == "off", key);
   return word == "on";
+}
+
+// BLOBs are state, not options.
+void StoredOptions::expect_no_more(std::initializer_list<const char*> elsewhere) const {
+  read_.insert(elsewhere.begin(), elsewhere.end());
+  for (const auto& [key, row] : rows_) {
+    if (row.type != SQLITE_BLOB && !read_.contains(key)) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": corrupt: \"" + table_ +
+                                              "_config\" has a row " + printable(key) +
+                                              ", which is no option of it");
+    }
+  }
 }
 
 uint32_t StoredOptions::format(uint32_t oldest, uint32_t newest) const {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <string>
 
 #include "ext/table/shadow_store.hpp"
@@ -21,6 +23,9 @@ class StoredOptions {
   bool on(const char* key) const;
   const std::string& text(const char* key) const;
   void expect(bool valid, const char* key) const;
+  // All were read here, but for those that are read elsewhere: another row is no option of this
+  // table.
+  void expect_no_more(std::initializer_list<const char*> elsewhere = {}) const;
   // The row `format`, which must be one of these.
   uint32_t format(uint32_t oldest, uint32_t newest) const;
 
@@ -29,6 +34,7 @@ class StoredOptions {
 
   std::string table_;
   std::map<std::string, ShadowStore::OptionValue> rows_;
+  mutable std::set<std::string> read_;
 };
 
 }  // namespace cuckoo

@@ -138,5 +138,30 @@ TEST(FlashCheckpoint, what_this_geometry_can_not_have_is_refused) {
   EXPECT_TRUE(refused([](FlashCheckpoint& c) { c.pieces[0].first_hash = 0xA1A2A3A5; }));
 }
 
+// Whatever bytes are read are those that would be written of what they say.
+TEST(FlashCheckpoint, no_other_bytes_say_the_same) {
+  const Bytes own = sample_bytes();
+  const auto expect_own = [](const Bytes& bytes) {
+    const Result<FlashCheckpoint> read = decode_flash_checkpoint(bytes, FlashGeometry{});
+    if (read.ok()) {
+      EXPECT_EQ(encode_flash_checkpoint(read.value()), bytes);
+    }
+    return read.ok();
+  };
+  int read = 0;
+  for (size_t i = 0; i < own.size(); ++i) {
+    for (int value = 0; value < 256; ++value) {
+      Bytes other = own;
+      other[i] = static_cast<std::byte>(value);
+      read += expect_own(other) ? 1 : 0;
+    }
+    Bytes longer = own;  // a number in a byte more than it takes
+    longer[i] |= std::byte{0x80};
+    longer.insert(longer.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::byte{0});
+    read += expect_own(longer) ? 1 : 0;
+  }
+  EXPECT_GT(read, 1000);
+}
+
 }  // namespace
 }  // namespace cuckoo

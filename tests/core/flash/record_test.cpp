@@ -189,6 +189,43 @@ TEST(FlashRecord, pieces_cover_the_value) {
   }
 }
 
+TEST(FlashRecord, bytes_of_an_erase_header_without_a_meaning_are_no_header) {
+  for (const size_t byte : {1, 2, 3, 8, 9, 10, 11}) {
+    Bytes unit(16);
+    encode_erase_header(7, 5, unit);
+    unit[byte] ^= std::byte{0x40};
+    Bytes salted(4);
+    store_le(salted.data(), uint32_t{7});
+    salted.insert(salted.end(), unit.begin(), unit.begin() + 12);
+    store_le(&unit[12], crc32c(salted));
+    EXPECT_FALSE(decode_erase_header(7, unit)) << byte;
+  }
+}
+
+TEST(FlashRecord, padding_is_part_of_a_whole_record) {
+  FlashRecordHeader header;
+  header.type = FlashRecordType::kPut;
+  header.key_bytes = 1;
+  header.value_bytes = header.total_value_bytes = 2;
+  header.lsn = 5;
+  const Bytes key(1, std::byte{7});
+  const Bytes value(2, std::byte{8});
+  Bytes record;
+  encode_flash_record(header, key, value, 64, 9, 2, record);
+  ASSERT_TRUE(verify_whole_flash_record(header, record, 9, 2));
+  Bytes salt(12);
+  store_le(salt.data(), uint64_t{9});
+  store_le(salt.data() + 8, uint32_t{2});
+  for (size_t byte = header.content_bytes() - 4; byte < record.size() - 4; ++byte) {
+    Bytes other = record;
+    other[byte] ^= std::byte{1};
+    store_le(&other[other.size() - 4],
+             crc32c(std::span(other).first(other.size() - 4), crc32c(salt)));
+    EXPECT_TRUE(verify_flash_record(other, 9, 2));
+    EXPECT_FALSE(verify_whole_flash_record(header, other, 9, 2)) << byte;
+  }
+}
+
 TEST(FlashRecord, block_headers_have_these_bytes) {
   const auto crc_of = [](uint32_t block, Bytes header) {
     Bytes salted(4);

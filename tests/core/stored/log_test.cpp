@@ -544,5 +544,42 @@ TEST(LogRow, stored_bytes_are_what_they_always_were) {
   EXPECT_EQ(log_chain_restart(42, 7), 0xE2B7C088A70BF583);
 }
 
+// Whatever payload is read is the one that would be written of its entries.
+TEST(CompactedRows, no_other_payload_says_the_same) {
+  for (const HashWidth width : {HashWidth::k47Bits, HashWidth::k63Bits}) {
+    const uint64_t unit = uint64_t{1} << hash_shift(width);
+    // Gaps of a few bits, and one that takes 64 plain ones; counts of one, two and three groups.
+    const std::vector<Counted> entries = {{5 * unit, 1},
+                                          {9 * unit, 2},
+                                          {10 * unit, 130},
+                                          {uint64_t{1} << 62, 20000},
+                                          {(uint64_t{1} << 62) + 3 * unit, 1}};
+    constexpr uint64_t kExpected = uint64_t{1} << 38;
+    const std::vector<Bytes> rows = compact(entries, width, kPageRowBytes, kExpected);
+    ASSERT_EQ(rows.size(), 1U);
+    int read = 0;
+    for (size_t bit = 8 * (kLogRowHeaderBytes + 8); bit < 8 * (rows[0].size() - kLogRowCrcBytes);
+         ++bit) {
+      Bytes row = rows[0];
+      row[bit / 8] ^= std::byte{1} << (bit % 8);
+      const size_t crc_at = row.size() - kLogRowCrcBytes;
+      store_le(&row[crc_at], crc32c(std::span(row).first(crc_at)));
+      const Result<LogRow> parsed = parse_log_row(row, width);
+      ASSERT_TRUE(parsed.ok());
+      uint64_t previous = 0;
+      std::vector<CountedHash> found;
+      if (!decode_compacted_row(parsed.value(), width, previous, true, found).ok()) {
+        continue;
+      }
+      ++read;
+      const std::vector<Bytes> again =
+          compact({found.begin(), found.end()}, width, kPageRowBytes, kExpected);
+      ASSERT_EQ(again.size(), 1U);
+      EXPECT_EQ(again[0], row) << "bit " << bit;
+    }
+    EXPECT_GT(read, 20);
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo

@@ -35,6 +35,8 @@ TEST(EpochProgress, decode_refuses_what_cant_be) {
   progress.version = EpochProgress::kVersion;
   using Change = void (*)(EpochProgress&);
   const Change changes[] = {[](EpochProgress& one) { one.version = 0; },
+                            [](EpochProgress& one) { one.old_log_rows = 0; },  // others without it
+                            [](EpochProgress& one) { one.old_log_rows = one.old_pages = 0; },
                             [](EpochProgress& one) { one.version = EpochProgress::kVersion + 1; },
                             [](EpochProgress& one) { one.epoch = 0; },
                             [](EpochProgress& one) { one.capacity = 0; },
