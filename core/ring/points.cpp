@@ -158,8 +158,8 @@ bool PointRing::find_neighbours(size_t segment, Neighbours& found) const noexcep
   return true;
 }
 
-// A range of the segment's places, that of all that changes, is exchanged for merged_. Only the arcs
-// that end there, or at the point behind, change.
+// Exchanges a range of the segment's places, the one of all that changes, for merged_. Only the
+// arcs that end there, or at the point behind, change.
 bool PointRing::change_segment(size_t segment, std::span<Owned> out, std::span<const Owned> in,
                                const NameOrder& comes_before, std::span<RingPart> shares) {
   constexpr uint64_t kNone = UINT64_MAX;

@@ -157,8 +157,8 @@ class BitReader {
     return ones;
   }
 
-  // False: it is above `most`, which a delta of that many bits can't be, or BitWriter would write it
-  // otherwise.
+  // False: it is above `most`, which a delta of that many bits can't be, or BitWriter would have
+  // written it otherwise.
   bool take_delta(unsigned rice, uint64_t most, uint64_t& delta) noexcept {
     const unsigned quotient = take_unary(kUnaryLimit);
     delta = take(quotient == kUnaryLimit ? 64 : rice);
