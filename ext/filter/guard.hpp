@@ -1,13 +1,13 @@
-// The virtual table filter_guard: the table that a filter guards, read as it is, but no key is looked
-// up in it that the filter says is not there.
+// The virtual table filter_guard: the table that a filter guards, read as it is, but no key is
+// looked up in it that the filter says is not there.
 //
 // Invariants
 //   I1  what a query finds in the guard it finds in the table, as the table is at that moment: each
 //       row comes from a statement on the table, and SQLite tests it again (guard_plan.hpp, I1).
-//   I2  a filter that is missing, damaged, of another table, or refuses to be asked, is an error when
-//       a statement is planned, and again when a cursor asks it first: never a "no".
-//   I3  it keeps nothing. SQLite can always connect it, so it can always be dropped: what is wrong is
-//       kept as a text, which every use throws.
+//   I2  a filter that is missing, damaged, of another table, or refuses to be asked, is an error
+//       when a statement is planned, and again when a cursor asks it first: never a "no".
+//   I3  it keeps nothing. SQLite can always connect it, so it can always be dropped: what is wrong
+//       is kept as a text, which every use throws.
 //   I4  the columns that were declared are those that the table has; where the table was made anew
 //       with others, every use says so.
 #pragma once

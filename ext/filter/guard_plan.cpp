@@ -251,8 +251,8 @@ bool Planner::has_like(int column) const {
   return false;
 }
 
-// Each has an argument, IS NULL too: SQLite would not know otherwise that its place in an outer join
-// matters to the plan.
+// Each has an argument, IS NULL too: SQLite would not know otherwise that its place in an outer
+// join matters to the plan.
 void Planner::add(const GuardTerm& term, int constraint) {
   plan_.terms.push_back(term);
   of_terms_.push_back(constraint);
@@ -275,9 +275,10 @@ void Planner::take_terms() {
   }
 }
 
-// An IN is taken only where it makes the look-ups fewer: SQLite, or the cursor, makes one for each of
-// its values. SQLite compares what a single value found with that value alone, without the affinity
-// of the values' column: texts and untyped values are taken as a whole, which SQLite tests as IN.
+// An IN is taken only where it makes the look-ups fewer: SQLite, or the cursor, makes one for each
+// of its values. SQLite compares what a single value found with that value alone, without the
+// affinity of the values' column: texts and untyped values are taken as a whole, which SQLite tests
+// as IN.
 void Planner::choose_list(Estimate& best) {
   int chosen = -1;
   for (const int i : lists_) {

@@ -3,9 +3,9 @@
 //
 // Invariants
 //   I1  the statement finds every row that SQLite's own conditions accept, and perhaps more: SQLite
-//       tests each row again. fit() decides it anew for each value, because xBestIndex knows neither
-//       the value's class nor the affinity of the other side: an INTEGER column beside a TEXT one
-//       turns the texts '5' and '05' into 5.
+//       tests each row again. fit() decides it anew for each value, because xBestIndex knows
+//       neither the value's class nor the affinity of the other side: an INTEGER column beside a
+//       TEXT one turns the texts '5' and '05' into 5.
 //   I2  the filter is asked only for values that the statement would look for as the key's column
 //       stores them; so its "no" means that the statement would find nothing.
 #pragma once

@@ -22,8 +22,8 @@ const char* type_of_affinity(Affinity affinity) noexcept {
 }
 
 // Words, and perhaps numbers in parentheses at the end: VARCHAR(20), DOUBLE PRECISION. A type may
-// have been quoted, so any text may be one; HIDDEN means something in a virtual table's declaration,
-// and a keyword is no type there.
+// have been quoted, so any text may be one; HIDDEN means something in a virtual table's
+// declaration, and a keyword is no type there.
 bool is_harmless_type(const std::string& type) {
   constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_ 0123456789";

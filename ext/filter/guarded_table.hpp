@@ -1,9 +1,9 @@
-// The table that a filter_guard stands for, as SQLite describes it: its columns, its rows' names and
-// its indexes.
+// The table that a filter_guard stands for, as SQLite describes it: its columns, its rows' names
+// and its indexes.
 //
 // Invariants
-//   I1  declaration_of() declares every column with the name, the affinity and the collation that it
-//       has in the table, so SQLite converts and compares the guard's values as the table's.
+//   I1  declaration_of() declares every column with the name, the affinity and the collation that
+//       it has in the table, so SQLite converts and compares the guard's values as the table's.
 //   I2  row_key names each row of the table once: its rowid, or all values of its primary key.
 #pragma once
 

@@ -10,7 +10,7 @@
 namespace cuckoo::test {
 namespace {
 
-constexpr uint64_t kDefaultScripts = 120;
+constexpr uint64_t kDefaultScripts = 60;
 constexpr int kQueries = 60;
 
 // A table with the key k, and t, n, r, u, v and gen beside it.
@@ -102,6 +102,9 @@ class GuardScript {
         "CREATE TABLE o(i INTEGER PRIMARY KEY, x INTEGER, y TEXT, z, c TEXT COLLATE NOCASE,"
         " q REAL, m NUMERIC, w BLOB)");
     change_users(20 + queries_.random(60));
+    if (queries_.chance(20)) {
+      add_filler();
+    }
     for (uint64_t i = 0; i < 9; ++i) {
       db_.run("INSERT INTO o(x, y, z, c, q, m, w) VALUES (" + values(7) + ")");
     }
@@ -128,6 +131,20 @@ class GuardScript {
       text += ", " + queries_.value();
     }
     return text;
+  }
+  // So many that a look-up for each value of an IN is cheaper than a scan.
+  void add_filler() {
+    const bool id =
+        std::string(shape_.create).find(" id INT") != std::string::npos && !shape_.rowid;
+    const std::string integers = queries_.chance(50) ? "1000 + i" : "'f' || i";
+    const bool text = std::string(shape_.create).find("(k TEXT") != std::string::npos;
+    for (const std::string& key : {text ? "'f' || i" : integers, std::string("1000 + i")}) {
+      db_.attempt(
+          "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
+          " INSERT INTO users(k, n" +
+          std::string(id ? ", id" : "") + ") SELECT " + key + ", -i" + (id ? ", i" : "") +
+          " FROM n WHERE (SELECT count(*) FROM users) < 500");
+    }
   }
   // Rows that a constraint or a STRICT type refuses are left out.
   void change_users(uint64_t count) {

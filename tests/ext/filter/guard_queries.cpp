@@ -56,8 +56,8 @@ std::string GuardQueries::values_of_o() {
          (chance(30) ? " WHERE o.i % 3 = " + std::to_string(random(3)) : "") + ")";
 }
 
-// Beside OR there are no collations: SQLite makes an IN of two comparisons with one column, which has
-// one collation.
+// Beside OR there are no collations: SQLite makes an IN of two comparisons with one column, which
+// has one collation.
 std::string GuardQueries::comparison(const std::string& table, bool with_o, bool collate) {
   const std::string c = column(table);
   const std::string op = pick({"=", "=", "=", "==", "IS", "<", "<=", ">", ">=", "<>", "IS NOT"});
