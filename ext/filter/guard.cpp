@@ -26,6 +26,13 @@ bool same_keys(Affinity a, Affinity b) noexcept {
   return a == b || (keeps_integers(a) && keeps_integers(b));
 }
 
+// The tables that guards of this connection were declared for. SQLite connects a guard anew when the
+// schema was changed or rolled back; if its filter is missing then, the guard keeps its columns: a
+// statement that names one of them would not come as far as the text that says what is missing.
+struct KnownTables {
+  std::map<std::string, GuardedTable> tables;
+};
+
 // Failures that say something of the tables; others may pass.
 bool is_finding(int code) noexcept {
   const int primary = code & 0xFF;
@@ -54,6 +61,11 @@ GuardTable::GuardTable(const ModuleArguments& arguments)
         " filter_guard(seen, source = table(column))");
   }
   filter_name_ = named ? names[0].name : "";
+  std::string known_as = lower(schema_) + '\0' + lower(name_);
+  for (int i = 3; i < arguments.count; ++i) {
+    known_as += std::string("\0", 1) + arguments.texts[i];
+  }
+  auto& known = connection_.part<KnownTables>().tables;
   try {
     if (arguments.creating) {
       find_filter();
@@ -62,11 +74,14 @@ GuardTable::GuardTable(const ModuleArguments& arguments)
     if (arguments.creating) {
       compare_with_filter();
     }
+    known.insert_or_assign(known_as, table_);
   } catch (const SqlError& error) {
     if (arguments.creating || !is_finding(error.code())) {
       throw;
     }
     problem_ = error.message();  // I3
+    const auto found = known.find(known_as);
+    table_ = found == known.end() ? GuardedTable() : found->second;
   }
 }
 
@@ -74,7 +89,8 @@ SqlError GuardTable::wrong(const std::string& what, int code) const {
   return {code, name_ + ": " + what};
 }
 
-// The source that the filter has, if it has one; it knows when that was renamed.
+// The source that the filter has, if it has one; it knows when that was renamed. Changes nothing when
+// it throws SqlError.
 void GuardTable::learn_table() {
   std::optional<SourceColumn> of_filter;
   try {
@@ -86,7 +102,7 @@ void GuardTable::learn_table() {
     if (!options_.has("source")) {
       throw wrong("its filter " + schema_ + "." + printable(filter_name_) +
                   " is missing or damaged (" + error.message() +
-                  "); make that filter again, or drop this guard");
+                  "); make or mend that filter, or drop the guard");
     }
   }
   const std::optional<std::string> text = options_.text("source");
@@ -104,22 +120,25 @@ void GuardTable::learn_table() {
                 "; leave the source out, or name another filter");
   }
   const SourceColumn source = of_filter ? *of_filter : *given;
+  GuardedTable table;
   try {
-    table_ = read_guarded_table(db_, schema_, source.table);
+    table = read_guarded_table(db_, schema_, source.table);
   } catch (const SqlError& error) {
     if (!is_finding(error.code())) {
       throw;
     }
     throw wrong("its table " + error.message() + "; make the guard anew");
   }
-  key_ = table_.column_named(source.column);
-  if (key_ < 0) {
+  const int key = table.column_named(source.column);
+  if (key < 0) {
     throw wrong(shown(schema_, source) + ": no such column; make the guard anew");
   }
+  table_ = std::move(table);
+  key_ = key;
 }
 
 std::string GuardTable::declaration() const {
-  return problem_.empty() ? declaration_of(table_) : "CREATE TABLE x(unavailable)";
+  return table_.columns.empty() ? "CREATE TABLE x(unavailable)" : declaration_of(table_);
 }
 
 void GuardTable::refuse_to_write() const {
@@ -138,7 +157,9 @@ void GuardTable::find_filter() {
     if (!is_finding(error.code())) {
       throw;
     }
-    throw wrong("its filter can't be asked: " + error.message(), error.code());
+    throw wrong("its filter " + schema_ + "." + printable(filter_name_) + " can't be asked: " +
+                    error.message() + "; make or mend that filter, or drop the guard",
+                error.code());
   }
 }
 
@@ -169,9 +190,6 @@ void GuardTable::compare_with_filter() {
 
 // Once a schema: SQLite plans every statement anew when it changed. Throws SqlError.
 void GuardTable::look() {
-  if (!problem_.empty()) {
-    throw SqlError(SQLITE_ERROR, problem_ + "; then open the database anew");
-  }
   ReadTransaction transaction;
   try {
     if (as_looked_at_ && as_looked_at_.begin_again()) {
@@ -189,12 +207,9 @@ void GuardTable::look() {
   }
   find_filter();
   const GuardedTable declared = table_;
-  const int key = key_;
   learn_table();
-  if (!declared.same_declaration(table_) || key != key_) {
-    const std::string name = table_.name;
-    table_ = declared;
-    key_ = key;
+  if (!declared.same_declaration(table_)) {
+    const std::string name = std::exchange(table_, declared).name;
     throw wrong("the columns of " + name +
                 " are others than when the guard was made or the database opened; make the guard"
                 " anew, or open the database anew");
@@ -204,6 +219,7 @@ void GuardTable::look() {
   Statement(db_, sql_text(R"(SELECT t."%w" FROM "%w"."%w" AS t)",
                           table_.columns[static_cast<size_t>(key_)].name.c_str(), schema_.c_str(),
                           table_.name.c_str()));
+  problem_.clear();
   transaction.end();
   as_looked_at_ = std::move(transaction);
   ever_looked_ = true;

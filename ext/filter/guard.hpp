@@ -7,7 +7,8 @@
 //   I2  a filter that is missing, damaged, of another table, or refuses to be asked, is an error
 //       when a statement is planned, and again when a cursor asks it first: never a "no".
 //   I3  it keeps nothing. SQLite can always connect it, so it can always be dropped: what is wrong
-//       is kept as a text, which every use throws.
+//       is an error when a statement is planned. Until then the guard has the columns that it had
+//       in this connection, or a single one.
 //   I4  the columns that were declared are those that the table has; where the table was made anew
 //       with others, every use says so.
 #pragma once
@@ -82,7 +83,7 @@ class GuardTable {
   Options options_;
   GuardedTable table_;
   int key_ = -1;         // its column
-  std::string problem_;  // I3
+  std::string problem_;  // I3: what was wrong when SQLite connected it
 
   std::shared_ptr<LiveFilter> live_;
   uint64_t names_version_ = 0;    // when live_ was what the filter's name means
