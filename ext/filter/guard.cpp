@@ -26,9 +26,10 @@ bool same_keys(Affinity a, Affinity b) noexcept {
   return a == b || (keeps_integers(a) && keeps_integers(b));
 }
 
-// The tables that guards of this connection were declared for. SQLite connects a guard anew when the
-// schema was changed or rolled back; if its filter is missing then, the guard keeps its columns: a
-// statement that names one of them would not come as far as the text that says what is missing.
+// The tables that guards of this connection were declared for. SQLite connects a guard anew when
+// the schema was changed or rolled back; if its filter is missing then, the guard keeps its
+// columns: a statement that names one of them would not come as far as the text that says what is
+// missing.
 struct KnownTables {
   std::map<std::string, GuardedTable> tables;
 };
@@ -89,8 +90,8 @@ SqlError GuardTable::wrong(const std::string& what, int code) const {
   return {code, name_ + ": " + what};
 }
 
-// The source that the filter has, if it has one; it knows when that was renamed. Changes nothing when
-// it throws SqlError.
+// Reads the source that the filter has, if it has one: the filter knows when that was renamed.
+// Changes nothing when it throws SqlError.
 void GuardTable::learn_table() {
   std::optional<SourceColumn> of_filter;
   try {
@@ -216,9 +217,9 @@ void GuardTable::look() {
   }
   compare_with_filter();
   // What may be asked of the filter may be read in the table: the authorizer says so.
-  Statement(db_, sql_text(R"(SELECT t."%w" FROM "%w"."%w" AS t)",
-                          table_.columns[static_cast<size_t>(key_)].name.c_str(), schema_.c_str(),
-                          table_.name.c_str()));
+  const Statement allowed(db_, sql_text(R"(SELECT t."%w" FROM "%w"."%w" AS t)",
+                                        table_.columns[static_cast<size_t>(key_)].name.c_str(),
+                                        schema_.c_str(), table_.name.c_str()));
   problem_.clear();
   transaction.end();
   as_looked_at_ = std::move(transaction);

@@ -244,7 +244,7 @@ GuardedTable read_guarded_table(sqlite3* db, const std::string& schema, const st
 std::string declaration_of(const GuardedTable& table) {
   std::string columns;
   for (const GuardedColumn& column : table.columns) {
-    columns += sql_text("%s\"%w\" %s COLLATE \"%w\"", columns.empty() ? "" : ", ",
+    columns += sql_text(R"(%s"%w" %s COLLATE "%w")", columns.empty() ? "" : ", ",
                         column.name.c_str(), column.type.c_str(), column.collation.c_str());
   }
   if (table.has_rowid()) {

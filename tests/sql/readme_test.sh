@@ -101,6 +101,7 @@ check_options() {  # check_options module: the options in its own table
     sed 's/.*the options are//' | names '[a-z_0-9]+' >actual
   compare "options of $1" expected actual
 }
+check_options filter_guard
 check_options flash_kv
 check_options hash_ring
 check_commands() {  # check_commands module: the commands in its own table
@@ -126,7 +127,7 @@ catalogue="SELECT DISTINCT name || '/' || narg FROM pragma_function_list
 env HOME="$work_dir" "$shell" -batch :memory: "$catalogue" | LC_ALL=C sort |
   comm -23 - expected >without
 run :memory: <<<"$catalogue" | LC_ALL=C sort | comm -13 without - |
-  grep -vxE '(cuckoo|bloom)_filter|cuckoo_source_seal|flash_kv|hash_ring' >actual
+  grep -vxE '(cuckoo|bloom)_filter|cuckoo_source_seal|filter_guard|flash_kv|hash_ring' >actual
 compare functions expected actual
 
 check_columns() {  # check_columns function

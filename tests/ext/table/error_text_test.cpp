@@ -128,7 +128,8 @@ TEST_F(ErrorText, is_short_and_printable_wherever_a_text_is_shown) {
 
 TEST_F(ErrorText, of_the_arguments_of_create_is_short) {
   const std::string x(10'000, 'x');
-  for (const std::string module : {"cuckoo_filter", "bloom_filter", "flash_kv", "hash_ring"}) {
+  for (const std::string module :
+       {"cuckoo_filter", "bloom_filter", "filter_guard", "flash_kv", "hash_ring"}) {
     for (const std::string& arguments :
          {x + " = 1", "seed = " + x, "seed = '" + x + "' y", "seed = 1, " + x, x + " " + x + "(",
           "a, b, " + x + " TEXT", "k " + x + " NOT NULL", "a, " + x, x + ", " + x,
