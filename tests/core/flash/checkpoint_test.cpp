@@ -144,7 +144,7 @@ TEST(FlashCheckpoint, no_other_bytes_say_the_same) {
   const auto expect_own = [](const Bytes& bytes) {
     const Result<FlashCheckpoint> read = decode_flash_checkpoint(bytes, FlashGeometry{});
     if (read.ok()) {
-      EXPECT_EQ(encode_flash_checkpoint(read.value()), bytes);
+      EXPECT_EQ(encode_flash_checkpoint(read.value(), FlashGeometry{}), bytes);
     }
     return read.ok();
   };
