@@ -343,6 +343,30 @@ TEST(Guard, stops_when_it_is_interrupted) {
   EXPECT_EQ(query.step(), SQLITE_ROW);
 }
 
+TEST(Guard, runs_out_of_memory_as_an_error) {
+  Database db;
+  make(db);
+  const std::string query =
+      "SELECT count(*), max(note) FROM guarded WHERE email IN (SELECT 'u' || grp FROM guarded"
+      " WHERE id BETWEEN 100 AND 109) OR id = 500";
+  int failures = 0;
+  for (int64_t above = 0; above < 120000; above += 1500) {
+    sqlite3_db_release_memory(db.handle());
+    Outcome outcome;
+    {
+      const MemoryLimiter limiter(above);
+      db.attempt("PRAGMA writable_schema = RESET");  // the guard is connected and looked at anew
+      outcome = db.attempt(query);
+    }
+    failures += outcome.code == SQLITE_OK ? 0 : 1;
+    EXPECT_TRUE(outcome.code == SQLITE_OK || (outcome.code & 0xFF) == SQLITE_NOMEM ||
+                outcome.message.find("out of memory") != std::string::npos)
+        << above << ": " << outcome.code << " " << outcome.message;
+    EXPECT_EQ(db.rows(query), (std::vector<Row>{{"10", "n9"}})) << above;
+  }
+  EXPECT_GT(failures, 0);
+}
+
 // --- who may read it -----------------------------------------------------------------------------
 
 int deny_email(void*, int action, const char* table, const char* column, const char*, const char*) {
