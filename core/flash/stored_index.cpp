@@ -30,7 +30,7 @@ bool take_varint(std::span<const std::byte> bytes, size_t& at, uint64_t& value) 
     const auto next = static_cast<uint8_t>(bytes[at++]);
     value |= static_cast<uint64_t>(next & 127) << shift;
     if (next < 128) {
-      return true;
+      return next != 0 || shift == 0;  // no byte too many: there is one encoding
     }
   }
   return false;
