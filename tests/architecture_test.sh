@@ -15,6 +15,7 @@ declare -A may_include=(
   [core/base]=""
   [core/filter]="core/base"
   [core/stored]="core/base core/filter"
+  [core/segments]="core/base core/filter core/stored"
   [core/flash]="core/base"
   [core/ring]="core/base"
   [ext/sqlite]="core/base"
@@ -30,6 +31,8 @@ declare -A untested=(
   ["core/filter/cuckoo_insert.cpp"]="a part of the class in cuckoo_filter.hpp: cuckoo_filter_test.cpp"
   ["core/stored/image_header.cpp"]="a part of the format in image.hpp: image_test.cpp, image_damage_test.cpp"
   ["core/stored/logged_filter_check.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
+  ["core/segments/filter_file_work.cpp"]="a part of the class in filter_file.hpp: filter_file_test.cpp"
+  ["core/segments/segment_fold.cpp"]="a part of the class in segment.hpp: segment_test.cpp"
   ["core/stored/logged_filter_rebuild.cpp"]="a part of the class in logged_filter.hpp: logged_filter_test.cpp"
 )
 

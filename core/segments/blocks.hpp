@@ -1,0 +1,74 @@
+// The blocks of a stored filter: which id each one has, and the checksum behind its bytes.
+//
+// Ids
+//   0                       the root
+//   1 + i                   page i of the directory, i < 2^24 - 1
+//   number·2^24 + part      a segment's; the numbers 1 … 2^36 - 1 are each used once
+//     part  0 + i             page i,           i < 2^23
+//           2^23 + i          block i of runs,  i < 2^22
+//           3·2^22 + i        block i of cells that overflowed
+//   2^61 + i                row i of the log: the highest ids, so that SQLite appends it to its
+//                           last leaf
+//
+// Behind the content of each block stands the CRC-32C of content, id and the table's seed
+// (core/base/page_row.hpp). So a block that was damaged, moved to another id or copied from another
+// table is found when it is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/page_row.hpp"
+#include "core/base/result.hpp"
+#include "core/segments/block_storage.hpp"
+
+namespace cuckoo::segments {
+
+inline constexpr int64_t kRootBlock = 0;
+inline constexpr int64_t kFirstDirectoryBlock = 1;
+inline constexpr unsigned kPartBits = 24;
+inline constexpr int64_t kMaxDirectoryPages = (int64_t{1} << kPartBits) - 1;
+inline constexpr uint64_t kMaxSegmentNumber = (uint64_t{1} << 36) - 1;
+inline constexpr int64_t kFirstRunPart = int64_t{1} << 23;
+inline constexpr int64_t kFirstOverflowPart = 3 * (int64_t{1} << 22);
+inline constexpr int64_t kEndPart = int64_t{1} << kPartBits;
+inline constexpr int64_t kFirstLogBlock = int64_t{1} << 61;
+inline constexpr int64_t kLastLogBlock = 2 * kFirstLogBlock - 1;
+static_assert((static_cast<int64_t>(kMaxSegmentNumber) + 1) << kPartBits <= kFirstLogBlock);
+
+constexpr int64_t segment_block(uint64_t number, int64_t part) noexcept {
+  return (static_cast<int64_t>(number) << kPartBits) + part;
+}
+
+// Adds the block's name to a kCorrupt status.
+Status in_block(int64_t id, Status status);
+// Returns "page 3 of segment 12", "row 7 of the log" …
+std::string block_name(int64_t id);
+
+// Storage with the checksums: contents go in, verified contents come out.
+class Blocks {
+ public:
+  Blocks(BlockStorage& storage, uint64_t seed) noexcept : storage_(&storage), seed_(seed) {}
+
+  // The content is valid during the visit only. A wrong checksum is kCorrupt.
+  Status read(int64_t first, int64_t last, const BlockStorage::Visitor& visitor) const;
+  // kCorrupt when it is missing.
+  Status read_one(int64_t id, const BlockStorage::Visitor& visitor) const;
+  Status write(int64_t id, std::span<const std::byte> content, bool stored) const {
+    return storage_->write(id, encode_page_row(content, id, seed_), stored);
+  }
+  Status erase(int64_t first, int64_t last) const { return storage_->erase(first, last); }
+  Status poll() const { return storage_->poll(); }
+  // The same over another storage.
+  Blocks over(BlockStorage& storage) const noexcept { return {storage, seed_}; }
+
+ private:
+  BlockStorage::Visitor verified(const BlockStorage::Visitor& visitor) const;
+
+  BlockStorage* storage_;
+  uint64_t seed_;
+};
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,93 @@
+// The log of a filter in memory: where it ends, and the entries that are in no stored row yet.
+//
+// Invariants
+//   I1  position() and chain() count all entries, written or not.
+//   I2  write_to() appends to the last row until that is full, so that many small transactions do
+//       not leave many rows.
+//   I3  the last row is never full: write_to() then stores the next one too, without entries. So a
+//       log whose last row was lost ends with a full row, and is found to be damaged.
+//   I4  nothing of a row is believed before it follows from the row before it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/base/large_memory.hpp"
+#include "core/base/result.hpp"
+#include "core/segments/blocks.hpp"
+#include "core/segments/log_row.hpp"
+#include "core/stored/filter_options.hpp"
+
+namespace cuckoo::segments {
+
+class Log {
+ public:
+  // More entries than a log ever holds are not read: the sums of one hash fit 32 bits.
+  static constexpr uint64_t kMostEntries = uint64_t{1} << 30;
+
+  explicit Log(const FilterOptions& options) noexcept
+      : width_(options.width),
+        multiset_(options.multiset()),
+        row_capacity_(log_row_capacity(options.page_bytes, options.width)) {}
+
+  // Starts an empty log at that position. Its first row has that number and is not stored.
+  void start(uint64_t row, uint64_t position, uint64_t chain) noexcept;
+
+  uint64_t position() const noexcept { return end_.position() + fresh_.size(); }
+  uint64_t chain() const;
+  uint64_t row() const noexcept { return end_.number; }  // the last one, which is appended to
+  uint64_t row_entries() const noexcept { return row_capacity_; }  // of a full one
+  // Returns the number of the last row once all entries are written.
+  uint64_t last_row() const noexcept {
+    return end_.number + (end_.entries.size() + fresh_.size()) / row_capacity_;
+  }
+
+  void append(uint64_t entry) { fresh_.push_back(entry); }
+  // Drops the entries that are in no stored row, because they are folded; position() and chain()
+  // count them still. The log goes on in a new row.
+  void restart();
+
+  // Writes the last row and those after it, but none before `first`: all their entries are folded.
+  // They count as not written until note_written(). `items` is the number after all entries.
+  Status write_to(const Blocks& blocks, uint64_t first, uint64_t items,
+                  uint64_t directory_version) const;
+  void note_written();
+
+  // Reads what was stored since, from row() on, and hands over the new entries with their
+  // positions. False: storage has another history, and nothing was handed over.
+  using Sink = std::function<void(uint64_t position, uint64_t entry)>;
+  Result<bool> follow(const Blocks& blocks, LogHeader& newest, const Sink& sink);
+  // Reads the whole log, whose first row and position are these, whatever was known before.
+  Status read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeader& newest,
+              const Sink& sink);
+
+  size_t memory_bytes() const noexcept {
+    return (end_.entries.capacity() + fresh_.capacity()) * sizeof(uint64_t);
+  }
+
+ private:
+  struct Row {
+    uint64_t number = 0;
+    bool stored = false;
+    LogHeader header;  // its chain and position are right, the rest as it was stored
+    std::vector<uint64_t> entries;
+
+    uint64_t position() const noexcept { return header.position + entries.size(); }
+  };
+
+  template <class Visit>
+  Status visit_fresh_rows(Row& row, Visit&& visit) const;
+  void pass(Row& row) const;
+  Status take_row(int64_t id, const LogRow& row, const Sink& sink);
+  Status expect_end() const;
+
+  HashWidth width_;
+  bool multiset_;
+  size_t row_capacity_;
+  Row end_;  // the last row
+  LargeVector<uint64_t> fresh_;
+};
+
+}  // namespace cuckoo::segments

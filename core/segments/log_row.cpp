@@ -1,0 +1,102 @@
+#include "core/segments/log_row.hpp"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <string>
+
+#include "core/base/bytes.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr size_t kChainAt = 0;
+constexpr size_t kPositionAt = 8;
+constexpr size_t kItemsAt = 16;
+constexpr size_t kVersionAt = 24;
+constexpr size_t kEntriesAt = 32;
+constexpr size_t kKindAt = 34;
+constexpr size_t kZeroAt = 35;
+
+std::byte kind_of(HashWidth width) noexcept {
+  return static_cast<std::byte>(width == HashWidth::k47Bits ? 1 : 2);
+}
+
+size_t entry_bytes(HashWidth width) noexcept { return width == HashWidth::k47Bits ? 6 : 8; }
+
+void store_entry(std::byte* to, uint64_t entry, HashWidth width) noexcept {
+  if (width == HashWidth::k47Bits) {
+    store_le48(to, pack_raw47(entry));
+  } else {
+    store_le(to, entry);
+  }
+}
+
+uint64_t chain_of(uint64_t chain, std::span<const std::byte> payload) noexcept {
+  return payload.empty() ? chain : XXH3_64bits_withSeed(payload.data(), payload.size(), chain);
+}
+
+}  // namespace
+
+uint64_t LogRow::entry(size_t index, HashWidth width) const noexcept {
+  const std::byte* const from = payload.data() + index * entry_bytes(width);
+  if (width == HashWidth::k63Bits) {
+    return load_le<uint64_t>(from);
+  }
+  const uint64_t packed = load_le48(from);
+  return ((packed & ~kRemoveBit) << 16) | (packed & kRemoveBit);
+}
+
+uint64_t LogRow::chain_after(size_t entries, HashWidth width) const noexcept {
+  return chain_of(header.chain, payload.first(entries * entry_bytes(width)));
+}
+
+Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) {
+  if (bytes.size() < kLogHeaderBytes) {
+    return corrupt("log row of " + std::to_string(bytes.size()) + " bytes");
+  }
+  LogRow row;
+  row.header.chain = load_le<uint64_t>(&bytes[kChainAt]);
+  row.header.position = load_le<uint64_t>(&bytes[kPositionAt]);
+  row.header.items = load_le<uint64_t>(&bytes[kItemsAt]);
+  row.header.directory_version = load_le<uint64_t>(&bytes[kVersionAt]);
+  row.header.entries = load_le<uint16_t>(&bytes[kEntriesAt]);
+  row.payload = bytes.subspan(kLogHeaderBytes);
+  if (bytes[kKindAt] != kind_of(width) ||
+      !all_zero(bytes.subspan(kZeroAt, kLogHeaderBytes - kZeroAt))) {
+    return corrupt("log row of kind " + std::to_string(std::to_integer<int>(bytes[kKindAt])) +
+                   ", expected one of " + std::to_string(static_cast<int>(width)) + "-bit hashes");
+  }
+  if (row.payload.size() != row.header.entries * entry_bytes(width)) {
+    return corrupt("log row whose length does not fit its number of entries");
+  }
+  return row;
+}
+
+std::vector<std::byte> encode_log_row(const LogHeader& header, std::span<const uint64_t> entries,
+                                      HashWidth width) {
+  std::vector<std::byte> row(kLogHeaderBytes + entries.size() * entry_bytes(width));
+  store_le(&row[kChainAt], header.chain);
+  store_le(&row[kPositionAt], header.position);
+  store_le(&row[kItemsAt], header.items);
+  store_le(&row[kVersionAt], header.directory_version);
+  store_le(&row[kEntriesAt], static_cast<uint16_t>(entries.size()));
+  row[kKindAt] = kind_of(width);
+  std::byte* to = row.data() + kLogHeaderBytes;
+  for (const uint64_t entry : entries) {
+    store_entry(to, entry, width);
+    to += entry_bytes(width);
+  }
+  return row;
+}
+
+uint64_t chain_over(uint64_t chain, std::span<const uint64_t> entries, HashWidth width) {
+  std::vector<std::byte> payload(entries.size() * entry_bytes(width));
+  for (size_t i = 0; i < entries.size(); ++i) {
+    store_entry(&payload[i * entry_bytes(width)], entries[i], width);
+  }
+  return chain_of(chain, payload);
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,129 @@
+#include "core/segments/run.hpp"
+
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr size_t kEntriesAt = 8;
+constexpr size_t kRiceAt = 10;
+constexpr size_t kBeginsAt = 11;
+constexpr uint64_t kMostCode = 2 * static_cast<uint64_t>(kMostNet) + 1;
+static_assert(kMostCode <= kMaxHashCount);  // what put_count() takes
+
+// A count other than 1 as a number from 2 on; 2 itself would be a count of 1.
+uint64_t code_of(int64_t net) noexcept {
+  return net > 0 ? 2 * static_cast<uint64_t>(net) : 2 * (0 - static_cast<uint64_t>(net)) + 1;
+}
+
+int64_t net_of(uint64_t code) noexcept {
+  const auto half = static_cast<int64_t>(code / 2);
+  return code % 2 == 0 ? half : -half;
+}
+
+// A segment's hashes are this far apart where there are so many: as rice_parameter() of the bits
+// that are not in the prefix.
+unsigned rice_for(HashWidth width, unsigned depth, uint64_t expected) noexcept {
+  const unsigned rice = rice_parameter(width, expected);
+  return rice > depth ? rice - depth : 0;
+}
+
+uint64_t last_of(uint64_t prefix, unsigned depth) noexcept {
+  return depth == 0 ? ~uint64_t{0} : prefix | (~uint64_t{0} >> depth);
+}
+
+}  // namespace
+
+RunWriter::RunWriter(HashWidth width, unsigned depth, uint64_t prefix, uint64_t expected,
+                     size_t block_bytes, Sink sink)
+    : width_(width),
+      rice_(rice_for(width, depth, expected)),
+      block_bytes_(block_bytes),
+      sink_(std::move(sink)),
+      last_hash_(prefix) {}
+
+void RunWriter::open_block() {
+  std::byte header[kRunHeaderBytes] = {};
+  store_le(&header[0], last_hash_);
+  header[kRiceAt] = static_cast<std::byte>(rice_);
+  header[kBeginsAt] = static_cast<std::byte>(blocks_ == 0 ? 1 : 0);
+  stream_.start(header);
+}
+
+Status RunWriter::add(const NetHash& entry) {
+  const uint64_t delta = (entry.hash - last_hash_) >> hash_shift(width_);
+  const uint64_t code = entry.net == 1 ? 0 : code_of(entry.net);
+  const unsigned groups = code == 0 ? 0 : varint_groups(code - 2);
+  const size_t need = BitWriter::delta_bits(delta, rice_) + 1 + 8 * groups;
+  if (block_entries_ > 0 && (stream_.bit_count() + need > (block_bytes_ - kRunHeaderBytes) * 8 ||
+                             block_entries_ == UINT16_MAX)) {
+    CUCKOO_TRY(close_block());
+  }
+  if (block_entries_ == 0) {
+    open_block();
+  }
+  stream_.put_delta(delta, rice_, code == 0 ? 0 : 1, 1);
+  if (code != 0) {
+    stream_.put_count(code);
+  }
+  last_hash_ = entry.hash;
+  ++block_entries_;
+  ++entries_;
+  return {};
+}
+
+Status RunWriter::close_block() {
+  std::vector<std::byte> block = stream_.finish();
+  store_le(&block[kEntriesAt], block_entries_);
+  block_entries_ = 0;
+  ++blocks_;
+  return sink_(block);
+}
+
+Status RunWriter::finish() { return block_entries_ > 0 ? close_block() : Status(); }
+
+Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsigned depth,
+                        uint64_t prefix, uint64_t& previous, std::vector<NetHash>& entries,
+                        bool& begins) {
+  if (block.size() <= kRunHeaderBytes) {
+    return corrupt("run block of " + std::to_string(block.size()) + " bytes");
+  }
+  const auto count = load_le<uint16_t>(&block[kEntriesAt]);
+  const auto rice = std::to_integer<unsigned>(block[kRiceAt]);
+  const auto flag = std::to_integer<unsigned>(block[kBeginsAt]);
+  if (count == 0 || rice > 63 || flag > 1) {
+    return corrupt("run block with a bad header");
+  }
+  begins = flag == 1;
+  if (begins) {
+    previous = prefix;
+  }
+  if (load_le<uint64_t>(&block[0]) != previous) {
+    return corrupt("run block that does not follow the one before it");
+  }
+  const unsigned shift = hash_shift(width);
+  const uint64_t last = last_of(prefix, depth);
+  BitReader reader(block.subspan(kRunHeaderBytes));
+  for (uint32_t i = 0; i < count; ++i) {
+    uint64_t delta = 0;
+    uint64_t code = 0;
+    if (!reader.take_delta(rice, (last - previous) >> shift, delta) ||
+        (delta == 0 && !(begins && i == 0))) {
+      return corrupt("run block with a hash out of range");
+    }
+    if (reader.take(1) != 0 && (!reader.take_count(code) || code == 2 || code > kMostCode)) {
+      return corrupt("run block with a bad count");
+    }
+    if (reader.overrun()) {
+      return corrupt("run block that ends early");
+    }
+    previous += delta << shift;
+    entries.push_back({previous, code == 0 ? 1 : net_of(code)});
+  }
+  return reader.at_end() ? Status() : corrupt("run block with bytes behind its last entry");
+}
+
+}  // namespace cuckoo::segments

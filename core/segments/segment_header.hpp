@@ -1,0 +1,51 @@
+// What a segment's blocks mean: 128 bytes in a page of the directory.
+//
+// Bytes (little-endian): the 64-bit fields below in this order, then the 32-bit fields, the depth
+// in one byte, and three zero bytes. A header of zeros stands for a segment that was never folded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/result.hpp"
+#include "core/filter/filter.hpp"
+
+namespace cuckoo::segments {
+
+inline constexpr size_t kSegmentHeaderBytes = 128;
+inline constexpr unsigned kMaxDepth = 30;
+
+struct SegmentHeader {
+  uint64_t prefix = 0;     // its hashes begin with the first `depth` bits of it; the others are 0
+  uint64_t number = 0;     // of its blocks (core/segments/blocks.hpp)
+  uint64_t capacity = 0;   // what the geometry was computed for
+  uint64_t size = 0;       // GeometryWords
+  uint64_t folded_to = 0;  // F: entries of the log before this position are in pages and runs
+  uint64_t base_id = 0;    // stands for the history of pages and runs: equal, if they are
+  uint64_t digest = 0;     // Filter::digest() of the pages
+  uint64_t occupied = 0;   // Filter::occupied()
+  uint64_t items = 0;      // what it holds, as of F
+  uint64_t overflow_items = 0;
+  uint64_t overflow_digest = 0;
+  uint64_t page_index_sum = 0;  // of the pages that have a block
+
+  uint32_t shape = 0;   // GeometryWords
+  uint32_t detail = 0;  // GeometryWords
+  uint32_t pages = 0;   // that have a block; the others are zero
+  uint32_t overflow_blocks = 0;
+  uint32_t run_blocks = 0;
+  uint32_t run_entries = 0;  // of all runs
+  uint32_t dead = 0;         // of these, what a merge of the runs would drop, about
+  uint8_t depth = 0;
+
+  GeometryWords geometry() const noexcept { return {size, shape, detail}; }
+  friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
+};
+
+// `to` has kSegmentHeaderBytes.
+void encode_segment_header(const SegmentHeader& header, std::span<std::byte> to) noexcept;
+// kCorrupt when a field is out of its range. The geometry is not looked at.
+Result<SegmentHeader> decode_segment_header(std::span<const std::byte> from);
+
+}  // namespace cuckoo::segments

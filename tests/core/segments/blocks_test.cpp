@@ -1,0 +1,103 @@
+#include "core/segments/blocks.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/core/segments/memory_blocks.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::Bytes;
+using test::MemoryBlocks;
+using test::message_of;
+
+const Bytes kContent = {std::byte{1}, std::byte{2}, std::byte{3}};
+
+Status ignore(int64_t, std::span<const std::byte>) { return {}; }
+
+TEST(SegmentBlocks, ids_of_different_parts_never_meet) {
+  EXPECT_LT(kRootBlock, kFirstDirectoryBlock);
+  EXPECT_EQ(kFirstDirectoryBlock + kMaxDirectoryPages, segment_block(1, 0));
+  EXPECT_LT(kFirstRunPart, kFirstOverflowPart);
+  EXPECT_EQ(segment_block(1, kEndPart), segment_block(2, 0));
+  EXPECT_LE(segment_block(kMaxSegmentNumber, kEndPart), kFirstLogBlock);
+}
+
+TEST(SegmentBlocks, names_say_whose_block_it_is) {
+  EXPECT_EQ(block_name(kRootBlock), "the root");
+  EXPECT_EQ(block_name(kFirstDirectoryBlock + 4), "page 4 of the directory");
+  EXPECT_EQ(block_name(segment_block(12, 3)), "page 3 of segment 12");
+  EXPECT_EQ(block_name(segment_block(12, kFirstRunPart + 1)), "run block 1 of segment 12");
+  EXPECT_EQ(block_name(segment_block(12, kFirstOverflowPart)), "overflow block 0 of segment 12");
+  EXPECT_EQ(block_name(kFirstLogBlock + 7), "row 7 of the log");
+}
+
+TEST(SegmentBlocks, read_back_what_was_written) {
+  MemoryBlocks storage;
+  const Blocks blocks(storage, 5);
+  ASSERT_TRUE(blocks.write(9, kContent, false).ok());
+  ASSERT_TRUE(blocks.write(11, kContent, false).ok());
+  std::vector<int64_t> seen;
+  const Status read = blocks.read(9, 11, [&](int64_t id, std::span<const std::byte> content) {
+    EXPECT_TRUE(equal_bytes(content, kContent));
+    seen.push_back(id);
+    return Status();
+  });
+  EXPECT_TRUE(read.ok()) << message_of(read);
+  EXPECT_EQ(seen, (std::vector<int64_t>{9, 11}));
+  ASSERT_TRUE(blocks.erase(9, 10).ok());
+  EXPECT_EQ(storage.rows.size(), 1u);
+}
+
+TEST(SegmentBlocks, a_damaged_moved_or_foreign_block_is_corrupt_and_named) {
+  MemoryBlocks storage;
+  const Blocks blocks(storage, 5);
+  const int64_t id = segment_block(12, 3);
+  ASSERT_TRUE(blocks.write(id, kContent, false).ok());
+  const MemoryBlocks::Rows good = storage.rows;
+  for (size_t at = 0; at < good.at(id).size(); ++at) {
+    storage.rows = good;
+    storage.rows[id][at] ^= std::byte{0x10};
+    const Status read = blocks.read_one(id, ignore);
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().code, ErrorCode::kCorrupt);
+    EXPECT_EQ(read.error().message.rfind("page 3 of segment 12: ", 0), 0u) << message_of(read);
+  }
+  storage.rows = good;
+  storage.rows[id + 1] = good.at(id);
+  EXPECT_FALSE(blocks.read_one(id + 1, ignore).ok());
+  EXPECT_FALSE(Blocks(storage, 6).read_one(id, ignore).ok());
+  EXPECT_TRUE(blocks.read_one(id, ignore).ok());
+}
+
+TEST(SegmentBlocks, a_missing_block_is_corrupt_where_it_must_exist) {
+  MemoryBlocks storage;
+  const Status read = Blocks(storage, 5).read_one(kRootBlock, ignore);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().message, "the root: is missing");
+}
+
+TEST(SegmentBlocks, a_failure_that_is_not_corruption_keeps_its_text) {
+  MemoryBlocks storage;
+  const Blocks blocks(storage, 5);
+  ASSERT_TRUE(blocks.write(9, kContent, false).ok());
+  storage.fail_at(1, ErrorCode::kInterrupted);
+  const Status read = blocks.read(9, 9, ignore);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.error().code, ErrorCode::kInterrupted);
+  EXPECT_EQ(read.error().message, "a fault");
+}
+
+TEST(SegmentBlocks, over_another_storage_have_the_same_checksums) {
+  MemoryBlocks one;
+  MemoryBlocks other;
+  const Blocks blocks(one, 5);
+  ASSERT_TRUE(blocks.write(9, kContent, false).ok());
+  ASSERT_TRUE(blocks.over(other).write(9, kContent, false).ok());
+  EXPECT_TRUE(one.rows == other.rows);
+}
+
+}  // namespace
+}  // namespace cuckoo::segments

@@ -1,0 +1,96 @@
+#include "core/segments/log_row.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/core_samples.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::Bytes;
+using test::nth_hash;
+
+class SegmentLogRows : public ::testing::TestWithParam<HashWidth> {
+ protected:
+  static std::vector<uint64_t> entries(size_t count) {
+    std::vector<uint64_t> entries;
+    for (uint64_t i = 0; i < count; ++i) {
+      entries.push_back(nth_hash(3, i, GetParam()) | (i % 3 == 0 ? kRemoveBit : 0));
+    }
+    return entries;
+  }
+  static LogHeader header(size_t count) {
+    LogHeader header;
+    header.chain = 0x1122334455667788;
+    header.position = 1000;
+    header.items = 900;
+    header.directory_version = 0xABCDEF;
+    header.entries = static_cast<uint16_t>(count);
+    return header;
+  }
+};
+
+TEST_P(SegmentLogRows, parse_to_what_was_encoded) {
+  for (const size_t count : {0u, 1u, 2u, 500u}) {
+    const std::vector<uint64_t> written = entries(count);
+    const Bytes row = encode_log_row(header(count), written, GetParam());
+    const Result<LogRow> parsed = segments::parse_log_row(row, GetParam());
+    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+    EXPECT_EQ(parsed.value().header, header(count));
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(parsed.value().entry(i, GetParam()), written[i]) << i;
+      EXPECT_EQ(parsed.value().chain_after(i, GetParam()),
+                chain_over(header(0).chain, std::span(written).first(i), GetParam()));
+    }
+  }
+}
+
+TEST_P(SegmentLogRows, a_chain_value_stands_for_all_entries_and_what_was_before) {
+  std::vector<uint64_t> written = entries(10);
+  const uint64_t chain = chain_over(7, written, GetParam());
+  EXPECT_NE(chain, chain_over(8, written, GetParam()));
+  EXPECT_EQ(chain_over(7, {}, GetParam()), 7u);
+  for (uint64_t& entry : written) {
+    entry ^= kRemoveBit;
+    EXPECT_NE(chain, chain_over(7, written, GetParam()));
+    entry ^= kRemoveBit;
+  }
+}
+
+TEST_P(SegmentLogRows, of_another_length_or_kind_are_corrupt) {
+  const Bytes row = encode_log_row(header(20), entries(20), GetParam());
+  for (size_t bytes = 0; bytes < row.size(); ++bytes) {
+    EXPECT_FALSE(segments::parse_log_row(std::span(row).first(bytes), GetParam()).ok()) << bytes;
+  }
+  Bytes longer = row;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(segments::parse_log_row(longer, GetParam()).ok());
+  const HashWidth other =
+      GetParam() == HashWidth::k47Bits ? HashWidth::k63Bits : HashWidth::k47Bits;
+  EXPECT_FALSE(segments::parse_log_row(row, other).ok());
+  for (size_t at = 34; at < kLogHeaderBytes; ++at) {
+    Bytes changed = row;
+    changed[at] ^= std::byte{4};
+    EXPECT_FALSE(segments::parse_log_row(changed, GetParam()).ok()) << at;
+  }
+}
+
+TEST_P(SegmentLogRows, fit_their_bytes) {
+  for (const size_t bytes : {64u, 448u, 4032u, 65472u}) {
+    const size_t capacity = log_row_capacity(bytes, GetParam());
+    const Bytes full = encode_log_row(header(capacity), entries(capacity), GetParam());
+    EXPECT_LE(full.size(), bytes);
+    EXPECT_LE(capacity, size_t{UINT16_MAX});
+    const Bytes more = encode_log_row(header(capacity + 1), entries(capacity + 1), GetParam());
+    EXPECT_GT(more.size(), bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Widths, SegmentLogRows,
+                         ::testing::Values(HashWidth::k47Bits, HashWidth::k63Bits),
+                         [](const auto& info) {
+                           return std::to_string(static_cast<int>(info.param));
+                         });
+
+}  // namespace
+}  // namespace cuckoo::segments

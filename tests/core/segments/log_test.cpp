@@ -1,0 +1,298 @@
+#include "core/segments/log.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/segments/memory_blocks.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::MemoryBlocks;
+using test::message_of;
+using test::nth_hash;
+
+using Entries = std::vector<uint64_t>;
+
+// A log on a storage, in rows of four entries.
+class SegmentLog : public ::testing::Test {
+ protected:
+  static FilterOptions make_options() {
+    FilterOptions options;
+    options.page_bytes = 64;
+    options.seed = 7;
+    return options;
+  }
+  static uint64_t entry(uint64_t i) { return nth_hash(5, i, HashWidth::k47Bits) | (i % 4 == 3); }
+
+  void append(Log& log, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) {
+      log.append(entry(log.position()));
+    }
+  }
+  void flush(Log& log, uint64_t first = 0) {
+    const Status written = log.write_to(blocks, first, items, version);
+    ASSERT_TRUE(written.ok()) << message_of(written);
+    log.note_written();
+  }
+  Result<bool> follow(Log& log, Entries& entries) {
+    return log.follow(blocks, newest, [&](uint64_t position, uint64_t entry) {
+      EXPECT_EQ(position, log.position() - 1);
+      entries.push_back(entry);
+    });
+  }
+  Status read(Log& log, Entries& entries, uint64_t row = 0, uint64_t position = 0) {
+    return log.read(blocks, row, position, newest, [&](uint64_t at, uint64_t entry) {
+      EXPECT_EQ(at, position + entries.size());
+      entries.push_back(entry);
+    });
+  }
+  static Entries entries_between(uint64_t first, uint64_t end) {
+    Entries entries;
+    for (uint64_t i = first; i < end; ++i) {
+      entries.push_back(entry(i));
+    }
+    return entries;
+  }
+  MemoryBlocks::Rows rows_of(uint64_t entries) {
+    Log log(options);
+    log.start(0, 0, options.seed);
+    append(log, entries);
+    flush(log);
+    return storage.rows;
+  }
+
+  const FilterOptions options = make_options();
+  MemoryBlocks storage;
+  const Blocks blocks{storage, 7};
+  LogHeader newest;
+  uint64_t items = 11;
+  uint64_t version = 22;
+};
+
+TEST_F(SegmentLog, reads_back_what_was_appended_in_any_portions) {
+  for (const uint64_t portion : {1u, 2u, 3u, 4u, 5u, 9u, 100u}) {
+    storage.rows.clear();
+    Log log(options);
+    log.start(0, 0, options.seed);
+    ASSERT_EQ(log.row_entries(), 4u);
+    for (uint64_t done = 0; done < 40; done += portion) {
+      append(log, portion);
+      flush(log);
+      Log other(options);
+      Entries entries;
+      const Status status = read(other, entries);
+      ASSERT_TRUE(status.ok()) << message_of(status);
+      EXPECT_EQ(entries, entries_between(0, log.position()));
+      EXPECT_EQ(other.position(), log.position());
+      EXPECT_EQ(other.chain(), log.chain());
+      EXPECT_EQ(other.row(), log.row());
+      EXPECT_EQ(newest.items, 11u);
+      EXPECT_EQ(newest.directory_version, 22u);
+    }
+  }
+}
+
+TEST_F(SegmentLog, is_cut_into_the_same_rows_however_it_was_appended) {
+  const MemoryBlocks::Rows at_once = rows_of(37);
+  storage.rows.clear();
+  Log log(options);
+  log.start(0, 0, options.seed);
+  for (uint64_t i = 0; i < 37; ++i) {
+    append(log, 1);
+    flush(log);
+  }
+  // All but the items and the version, which are those of the last write of each row; here equal.
+  EXPECT_TRUE(storage.rows == at_once);
+}
+
+TEST_F(SegmentLog, a_small_append_writes_one_row) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  append(log, 100);
+  flush(log);
+  for (uint64_t i = 0; i < 40; ++i) {
+    const bool fills = (log.position() + 1) % 4 == 0;
+    append(log, 1);
+    storage.calls = {};
+    flush(log);
+    EXPECT_EQ(storage.calls.writes, fills ? 2u : 1u) << "I3: the row after a full one, too";
+  }
+}
+
+TEST_F(SegmentLog, its_last_row_is_never_full) {
+  for (uint64_t count = 0; count < 13; ++count) {
+    storage.rows.clear();
+    EXPECT_EQ(rows_of(count).size(), 1 + count / 4);
+  }
+}
+
+TEST_F(SegmentLog, follows_another_connection) {
+  Log one(options);
+  one.start(0, 0, options.seed);
+  flush(one);
+  Log other(options);
+  Entries seen;
+  ASSERT_TRUE(read(other, seen).ok());
+  for (uint64_t i = 0; i < 30; ++i) {
+    Log& writer = i % 3 == 0 ? other : one;
+    Log& reader = i % 3 == 0 ? one : other;
+    append(writer, i % 7);
+    flush(writer);
+    Entries entries;
+    const uint64_t before = reader.position();
+    const Result<bool> followed = follow(reader, entries);
+    ASSERT_TRUE(followed.ok()) << followed.error().message;
+    ASSERT_TRUE(followed.value());
+    EXPECT_EQ(entries, entries_between(before, before + i % 7));
+    EXPECT_EQ(reader.chain(), writer.chain());
+  }
+}
+
+TEST_F(SegmentLog, sees_another_history) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  append(log, 6);
+  flush(log);
+  const auto differs = [&] {
+    Log copy = log;
+    Entries entries;
+    const Result<bool> followed = follow(copy, entries);
+    EXPECT_TRUE(followed.ok());
+    EXPECT_TRUE(followed.value() || entries.empty());
+    return !followed.value();
+  };
+  EXPECT_FALSE(differs());
+  storage.rows.clear();
+  rows_of(8);
+  EXPECT_FALSE(differs());
+  storage.rows.clear();
+  EXPECT_TRUE(differs()) << "no log at all";
+  rows_of(5);
+  EXPECT_TRUE(differs()) << "a shorter one";
+  storage.rows.clear();
+  Log other(options);
+  other.start(0, 0, options.seed + 1);
+  append(other, 6);
+  flush(other);
+  EXPECT_TRUE(differs()) << "another start";
+  storage.rows.clear();
+  other.start(0, 0, options.seed);
+  append(other, 5);
+  other.append(entry(77));
+  flush(other);
+  EXPECT_TRUE(differs()) << "another entry in the last row";
+}
+
+TEST_F(SegmentLog, begins_anew_after_a_load_with_the_same_chain) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  append(log, 6);
+  flush(log);
+  append(log, 50);
+  const uint64_t chain = log.chain();
+  log.restart();
+  EXPECT_EQ(log.position(), 56u);
+  EXPECT_EQ(log.chain(), chain);
+  storage.calls = {};
+  ASSERT_TRUE(
+      blocks.erase(kFirstLogBlock, kFirstLogBlock + static_cast<int64_t>(log.row()) - 1).ok());
+  append(log, 2);
+  flush(log, log.row());
+  EXPECT_EQ(storage.calls.writes, 1u);
+  EXPECT_EQ(storage.rows.size(), 1u);
+  Log other(options);
+  Entries entries;
+  ASSERT_TRUE(read(other, entries, log.row(), 56).ok());
+  EXPECT_EQ(entries, entries_between(56, 58));
+  EXPECT_EQ(other.chain(), log.chain());
+}
+
+TEST_F(SegmentLog, rows_before_the_first_needed_one_are_not_written) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  append(log, 22);
+  flush(log, 5);
+  EXPECT_EQ(storage.rows.size(), 1u);
+  Log other(options);
+  Entries entries;
+  ASSERT_TRUE(read(other, entries, 5, 20).ok());
+  EXPECT_EQ(other.chain(), log.chain());
+}
+
+TEST_F(SegmentLog, each_lost_row_is_found) {
+  const MemoryBlocks::Rows good = rows_of(18);
+  ASSERT_EQ(good.size(), 5u);
+  for (const auto& row : good) {
+    storage.rows = good;
+    storage.rows.erase(row.first);
+    Log log(options);
+    Entries entries;
+    const Status status = read(log, entries);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+  }
+}
+
+TEST_F(SegmentLog, rows_that_do_not_follow_are_corrupt) {
+  const MemoryBlocks::Rows good = rows_of(18);
+  const auto refused = [&](int64_t id, LogHeader header, const Entries& entries) {
+    storage.rows = good;
+    header.entries = static_cast<uint16_t>(entries.size());
+    EXPECT_TRUE(
+        blocks.write(id, encode_log_row(header, entries, HashWidth::k47Bits), good.contains(id))
+            .ok());
+    Log log(options);
+    Entries seen;
+    const Status status = read(log, seen);
+    return !status.ok() && status.error().code == ErrorCode::kCorrupt;
+  };
+  LogHeader second;
+  second.chain = chain_over(7, entries_between(0, 4), HashWidth::k47Bits);
+  second.position = 4;
+  const int64_t id = kFirstLogBlock + 1;
+  EXPECT_FALSE(refused(id, second, entries_between(4, 8)));
+  EXPECT_TRUE(refused(id, second, entries_between(4, 7))) << "not full";
+  EXPECT_TRUE(refused(id, second, entries_between(4, 9))) << "more than full";
+  EXPECT_TRUE(refused(id, second, entries_between(5, 9))) << "another chain value after it";
+  LogHeader changed = second;
+  ++changed.chain;
+  EXPECT_TRUE(refused(id, changed, entries_between(4, 8)));
+  changed = second;
+  ++changed.position;
+  EXPECT_TRUE(refused(id, changed, entries_between(4, 8)));
+  LogHeader last;
+  last.chain = chain_over(7, entries_between(0, 16), HashWidth::k47Bits);
+  EXPECT_TRUE(refused(kFirstLogBlock + 6, last, {})) << "a row further on";
+}
+
+TEST_F(SegmentLog, of_a_set_removes_nothing) {
+  rows_of(6);
+  FilterOptions set = options;
+  set.spec.kind = FilterKind::kBloom;
+  Log log(set);
+  Entries entries;
+  const Status status = read(log, entries);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message, "row 0 of the log: removes a hash from a set");
+}
+
+TEST_F(SegmentLog, a_failed_write_is_repeated) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  append(log, 30);
+  for (uint64_t call = 1; call <= 8; ++call) {
+    storage.rows.clear();
+    storage.fail_at(call);
+    EXPECT_FALSE(log.write_to(blocks, 0, items, version).ok());
+  }
+  storage.rows.clear();
+  storage.fail_at(0);
+  flush(log);
+  Log other(options);
+  Entries entries;
+  ASSERT_TRUE(read(other, entries).ok());
+  EXPECT_EQ(entries, entries_between(0, 30));
+}
+
+}  // namespace
+}  // namespace cuckoo::segments

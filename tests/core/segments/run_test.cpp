@@ -1,0 +1,227 @@
+#include "core/segments/run.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/base/bytes.hpp"
+#include "tests/support/core_samples.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::Bytes;
+using test::nth_word;
+
+struct Written {
+  std::vector<Bytes> blocks;
+  uint64_t entries = 0;
+};
+
+struct Place {
+  HashWidth width = HashWidth::k47Bits;
+  unsigned depth = 0;
+  uint64_t prefix = 0;
+};
+
+Written write(const Place& place, const std::vector<NetHash>& entries, size_t block_bytes) {
+  Written written;
+  RunWriter writer(place.width, place.depth, place.prefix, entries.size(), block_bytes,
+                   [&](std::span<const std::byte> block) -> Status {
+                     EXPECT_LE(block.size(), block_bytes);
+                     written.blocks.emplace_back(block.begin(), block.end());
+                     return {};
+                   });
+  for (const NetHash& entry : entries) {
+    EXPECT_TRUE(writer.add(entry).ok());
+  }
+  EXPECT_TRUE(writer.finish().ok());
+  EXPECT_EQ(writer.blocks(), written.blocks.size());
+  written.entries = writer.entries();
+  return written;
+}
+
+Status read(const Place& place, const std::vector<Bytes>& blocks, std::vector<NetHash>& entries) {
+  uint64_t previous = place.prefix;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    bool begins = false;
+    // in memory of its own size, so that the address sanitizer sees every read behind it
+    const Bytes copy = blocks[i];
+    CUCKOO_TRY(
+        decode_run_block(copy, place.width, place.depth, place.prefix, previous, entries, begins));
+    EXPECT_EQ(begins, i == 0);
+  }
+  return {};
+}
+
+std::vector<NetHash> sample(const Place& place, uint64_t count, uint64_t seed) {
+  std::set<uint64_t> hashes;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t word = nth_word(seed, i);
+    hashes.insert(place.prefix |
+                  logged_hash(place.depth == 0 ? word : word >> place.depth, place.width));
+  }
+  constexpr int64_t kNets[] = {1, 1, 1, 1, 2, -1, -2, 3, 1000, -1000000, kMostNet, -kMostNet};
+  std::vector<NetHash> entries;
+  for (const uint64_t hash : hashes) {
+    entries.push_back({hash, kNets[nth_word(seed + 1, entries.size()) % std::size(kNets)]});
+  }
+  return entries;
+}
+
+std::vector<Place> places() {
+  return {{HashWidth::k47Bits, 0, 0},
+          {HashWidth::k63Bits, 0, 0},
+          {HashWidth::k47Bits, 4, uint64_t{0b1111} << 60},
+          {HashWidth::k63Bits, 9, uint64_t{0b101} << 55},
+          {HashWidth::k63Bits, 30, uint64_t{0x3FFFFFFF} << 34}};
+}
+
+TEST(SegmentRuns, decode_to_what_was_encoded) {
+  for (const Place& place : places()) {
+    for (const uint64_t count : {1, 2, 50, 3000}) {
+      for (const size_t block_bytes : {64u, 112u, 4032u}) {
+        const std::vector<NetHash> entries = sample(place, count, count + block_bytes);
+        const Written written = write(place, entries, block_bytes);
+        EXPECT_EQ(written.entries, entries.size());
+        std::vector<NetHash> decoded;
+        const Status status = read(place, written.blocks, decoded);
+        ASSERT_TRUE(status.ok()) << test::message_of(status);
+        EXPECT_TRUE(decoded == entries);
+      }
+    }
+  }
+}
+
+TEST(SegmentRuns, the_first_and_the_last_hash_of_a_prefix_fit) {
+  for (const Place& place : places()) {
+    const unsigned low = 64 - static_cast<unsigned>(place.width);
+    const uint64_t rest = place.depth == 0 ? ~uint64_t{0} : ~uint64_t{0} >> place.depth;
+    const uint64_t last = (place.prefix | rest) >> low << low;
+    const std::vector<NetHash> entries = {{place.prefix, 1}, {last, -1}};
+    std::vector<NetHash> decoded;
+    const Status status = read(place, write(place, entries, 64).blocks, decoded);
+    ASSERT_TRUE(status.ok()) << test::message_of(status);
+    EXPECT_TRUE(decoded == entries);
+  }
+}
+
+TEST(SegmentRuns, without_entries_have_no_block) {
+  EXPECT_TRUE(write({}, {}, 4032).blocks.empty());
+}
+
+TEST(SegmentRuns, take_about_four_bytes_a_key_of_a_segment) {
+  const Place place{HashWidth::k47Bits, 8, uint64_t{7} << 56};
+  std::vector<NetHash> entries = sample(place, 50000, 1);
+  for (NetHash& entry : entries) {
+    entry.net = 1;
+  }
+  size_t bytes = 0;
+  for (const Bytes& block : write(place, entries, 4032).blocks) {
+    bytes += block.size();
+  }
+  EXPECT_LT(static_cast<double>(bytes) / static_cast<double>(entries.size()), 3.5);
+}
+
+TEST(SegmentRuns, a_failing_sink_ends_the_run) {
+  RunWriter writer(HashWidth::k47Bits, 0, 0, 2, 64, [](std::span<const std::byte>) -> Status {
+    return Error{ErrorCode::kStorage, "full", 0};
+  });
+  EXPECT_TRUE(writer.add({uint64_t{1} << 40, 1}).ok());
+  EXPECT_FALSE(writer.finish().ok());
+}
+
+// Whatever the bytes are: an error, or ascending hashes of the prefix with counts in range.
+void expect_no_harm(const Place& place, std::span<const std::byte> block, uint64_t previous) {
+  const Bytes copy(block.begin(), block.end());
+  std::vector<NetHash> entries;
+  bool begins = false;
+  const uint64_t before = previous;
+  const Status status =
+      decode_run_block(copy, place.width, place.depth, place.prefix, previous, entries, begins);
+  EXPECT_LE(entries.size(), 8 * copy.size());
+  if (!status.ok()) {
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    return;
+  }
+  uint64_t last = begins ? place.prefix : before;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    EXPECT_TRUE(entries[i].hash > last || (begins && i == 0 && entries[i].hash == last));
+    EXPECT_EQ(place.depth == 0 ? 0 : (entries[i].hash ^ place.prefix) >> (64 - place.depth), 0u);
+    EXPECT_TRUE(entries[i].net != 0 && entries[i].net >= -kMostNet && entries[i].net <= kMostNet);
+    last = entries[i].hash;
+  }
+  EXPECT_EQ(previous, last);
+}
+
+TEST(SegmentRuns, malformed_blocks_are_found_or_do_no_harm) {
+  for (const Place& place : places()) {
+    const std::vector<Bytes> blocks = write(place, sample(place, 60, 9), 112).blocks;
+    uint64_t previous = place.prefix;
+    for (const Bytes& block : blocks) {
+      for (size_t bit = 0; bit < block.size() * 8; ++bit) {
+        Bytes changed = block;
+        changed[bit / 8] ^= std::byte{1} << (bit % 8);
+        expect_no_harm(place, changed, previous);
+      }
+      for (size_t bytes = 0; bytes < block.size(); ++bytes) {
+        std::vector<NetHash> entries;
+        bool begins = false;
+        uint64_t at = previous;
+        EXPECT_FALSE(decode_run_block(std::span(block).first(bytes), place.width, place.depth,
+                                      place.prefix, at, entries, begins)
+                         .ok());
+      }
+      std::vector<NetHash> entries;
+      bool begins = false;
+      ASSERT_TRUE(
+          decode_run_block(block, place.width, place.depth, place.prefix, previous, entries, begins)
+              .ok());
+    }
+    for (uint64_t i = 0; i < 3000; ++i) {  // a good header, then anything
+      Bytes noise = blocks[0];
+      for (size_t at = 8 + i % 5; at < noise.size(); ++at) {
+        noise[at] = static_cast<std::byte>(nth_word(i, at));
+      }
+      noise[11] = std::byte{1};
+      expect_no_harm(place, noise, place.prefix);
+    }
+  }
+}
+
+TEST(SegmentRuns, each_broken_field_is_corrupt) {
+  const Place place{HashWidth::k47Bits, 4, uint64_t{5} << 60};
+  const std::vector<NetHash> entries = sample(place, 200, 3);
+  const std::vector<Bytes> blocks = write(place, entries, 112).blocks;
+  ASSERT_GT(blocks.size(), 2u);
+  const auto refused = [&](const std::vector<Bytes>& changed) {
+    std::vector<NetHash> decoded;
+    uint64_t previous = place.prefix;
+    for (const Bytes& block : changed) {
+      bool begins = false;
+      if (!decode_run_block(block, place.width, place.depth, place.prefix, previous, decoded,
+                            begins)
+               .ok()) {
+        return true;
+      }
+    }
+    return false;
+  };
+  EXPECT_FALSE(refused(blocks));
+  const auto with = [&](size_t block, size_t at, unsigned value) {
+    std::vector<Bytes> changed = blocks;
+    changed[block][at] = static_cast<std::byte>(value);
+    return changed;
+  };
+  EXPECT_TRUE(refused(with(1, 0, 1))) << "the hash before the first one";
+  EXPECT_TRUE(refused(with(0, 8, 0))) << "no entries";
+  EXPECT_TRUE(refused(with(0, 9, 1))) << "more entries than there are bits";
+  EXPECT_TRUE(refused(with(0, 10, 64))) << "Rice parameter";
+  EXPECT_TRUE(refused(with(0, 11, 2))) << "flag";
+  EXPECT_TRUE(refused(with(1, 11, 1))) << "a run that begins in the middle";
+  EXPECT_TRUE(refused({blocks[0], blocks[2]})) << "a block is missing";
+  EXPECT_TRUE(refused({blocks[0], blocks[1], blocks[1]})) << "a block comes twice";
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
