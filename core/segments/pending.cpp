@@ -1,0 +1,91 @@
+#include "core/segments/pending.hpp"
+
+#include <algorithm>
+
+#include "core/stored/hash_sort.hpp"
+
+namespace cuckoo::segments {
+
+// One more or one less pending remove of the hash's cells. Strong guarantee.
+void Pending::pend_remove(uint64_t hash, const Filter& filter, unsigned depth, bool more) {
+  uint64_t cells[Filter::kMaxPlaces];
+  const size_t count = filter.cells_of(hash << depth, cells);
+  if (more) {
+    removed_cells_.make_room(count);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    removed_cells_.add(cells[i], more ? 1 : ~uint64_t{0});
+  }
+}
+
+void Pending::apply(uint64_t entry, const Filter& filter, unsigned depth) {
+  const uint64_t hash = entry & ~kRemoveBit;
+  int32_t& net = nets_.at(hash);  // may allocate: before anything changes
+  if (!multiset_) {
+    net = 1;
+  } else if ((entry & kRemoveBit) == 0) {
+    if (net < 0) {
+      pend_remove(hash, filter, depth, false);
+    }
+    ++net;
+  } else {
+    if (net <= 0) {
+      pend_remove(hash, filter, depth, true);
+    }
+    --net;
+  }
+}
+
+void Pending::index(const Filter& filter, unsigned depth) {
+  size_t done = 0;
+  struct Shrink {  // what was applied leaves the list, whatever happens
+    LargeVector<uint64_t>& list;
+    size_t& done;
+    ~Shrink() { list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(done)); }
+  } shrink{list_, done};
+  for (; done < list_.size(); ++done) {
+    apply(list_[done], filter, depth);
+  }
+}
+
+std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth) {
+  std::vector<NetHash> all;
+  const bool adds_alone = nets_.empty() && std::none_of(list_.begin(), list_.end(), [](uint64_t e) {
+                            return (e & kRemoveBit) != 0;
+                          });
+  if (adds_alone) {
+    const LargeVector<uint64_t> words = sorted_by_hash(std::span<const uint64_t>(list_), width);
+    all.reserve(words.size());
+    for (const uint64_t hash : words) {
+      if (all.empty() || all.back().hash != hash) {
+        all.push_back({hash, 1});
+      } else if (multiset_) {
+        ++all.back().net;
+      }
+    }
+    return all;
+  }
+  index(filter, depth);
+  nets_.for_each([&](uint64_t hash, int32_t net) {
+    if (net != 0) {
+      all.push_back({hash, net});
+    }
+  });
+  std::sort(all.begin(), all.end(),
+            [](const NetHash& a, const NetHash& b) { return a.hash < b.hash; });
+  return all;
+}
+
+void Pending::clear() noexcept {
+  entries_ = 0;
+  items_ = 0;
+  LargeVector<uint64_t>().swap(list_);
+  nets_.clear();
+  removed_cells_.clear();
+}
+
+size_t Pending::memory_bytes() const noexcept {
+  return list_.capacity() * sizeof(uint64_t) + nets_.memory_bytes() + removed_cells_.memory_bytes();
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,66 @@
+// The entries of a segment that are in the log and not in its pages yet.
+//
+// They are kept in a list, in the order in which they came, until index() sums them by hash. A
+// probe calls it; a load never probes.
+//
+// Invariants
+//   I1  when indexed(): net(hash) is the hash's adds minus its removes; of a set, 1 when it is
+//       there.
+//   I2  when indexed(): removes() of a cell is the number of pending removes, of all hashes of that
+//       cell, that no pending add makes up for.
+//   I3  when memory runs out (std::bad_alloc), it holds the entries that it held before.
+//   I4  sorted() does not depend on whether index() was called: what was asked changes no byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/large_memory.hpp"
+#include "core/filter/filter.hpp"
+#include "core/segments/run.hpp"
+#include "core/stored/hash_tail.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo::segments {
+
+// An entry is a logged hash, with the lowest bit set for a remove (core/stored/log.hpp).
+class Pending {
+ public:
+  explicit Pending(bool multiset) noexcept : multiset_(multiset) {}
+
+  bool empty() const noexcept { return entries_ == 0; }
+  uint64_t entries() const noexcept { return entries_; }
+  int64_t items() const noexcept { return items_; }  // adds minus removes
+
+  void append(uint64_t entry) {
+    list_.push_back(entry);
+    ++entries_;
+    items_ += (entry & kRemoveBit) == 0 ? 1 : -1;
+  }
+  bool indexed() const noexcept { return list_.empty(); }
+  // `filter` knows which cells a hash of the segment has.
+  void index(const Filter& filter, unsigned depth);
+
+  int32_t net(uint64_t hash) const noexcept { return nets_.net(hash); }      // indexed()
+  const PendingRemoves& removes() const noexcept { return removed_cells_; }  // indexed()
+
+  // All of them, each hash once with what is left of it, ascending; none with 0.
+  std::vector<NetHash> sorted(HashWidth width, const Filter& filter, unsigned depth);
+  void clear() noexcept;
+  size_t memory_bytes() const noexcept;
+
+ private:
+  void apply(uint64_t entry, const Filter& filter, unsigned depth);
+  void pend_remove(uint64_t hash, const Filter& filter, unsigned depth, bool more);
+
+  bool multiset_;
+  uint64_t entries_ = 0;
+  int64_t items_ = 0;
+  LargeVector<uint64_t> list_;  // not in nets_ yet
+  HashTail nets_;
+  PendingRemoves removed_cells_;
+};
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,301 @@
+// Segment: making, opening, asking, reading and writing. Its folds are in segment_fold.cpp.
+#include "core/segments/segment.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr size_t kOverflowCellBytes = 16;
+
+int64_t page_block(const SegmentHeader& header, uint64_t index) noexcept {
+  return segment_block(header.number, static_cast<int64_t>(index));
+}
+
+}  // namespace
+
+Segment::Segment(const FilterOptions& options, const SegmentHeader& header,
+                 std::unique_ptr<Filter> filter)
+    : options_(&options),
+      header_(header),
+      filter_(std::move(filter)),
+      pending_(options.multiset()) {}
+
+Result<std::unique_ptr<Segment>> Segment::make(const FilterOptions& options, uint64_t prefix,
+                                               unsigned depth, uint64_t number, uint64_t capacity) {
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter, options.make_filter_for(capacity));
+  filter->pages().complete();
+  SegmentHeader header;
+  header.prefix = prefix;
+  header.depth = static_cast<uint8_t>(depth);
+  header.number = number;
+  header.capacity = capacity;
+  const GeometryWords words = filter->words();
+  header.size = words.size;
+  header.shape = static_cast<uint32_t>(words.shape);
+  header.detail = static_cast<uint32_t>(words.detail);
+  std::unique_ptr<Segment> made(new Segment(options, header, std::move(filter)));
+  made->all_loaded_ = true;
+  return made;
+}
+
+namespace {
+
+// The bits that one unit of a geometry's size takes, at least.
+uint64_t least_bits_per_unit(FilterKind kind) noexcept {
+  switch (kind) {
+    case FilterKind::kCuckoo:
+      return 16;  // a bucket of four slots, of 4 bits at least
+    case FilterKind::kBlockedBloom:
+      return 512;
+    case FilterKind::kCountingBloom:
+      return 4;
+    case FilterKind::kBloom:
+    case FilterKind::kLegacyBloom:
+      break;
+  }
+  return 1;
+}
+
+// A geometry takes some memory by itself. So its pages are counted before it is made.
+bool has_too_many_pages(const FilterOptions& options, const GeometryWords& words) noexcept {
+  const uint64_t units = static_cast<uint64_t>(kFirstRunPart) * options.page_bytes * 8 /
+                         least_bits_per_unit(options.spec.kind);
+  return words.size > units;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Segment>> Segment::open(const FilterOptions& options, const Blocks& blocks,
+                                               const SegmentHeader& header) {
+  const std::string name = "segment " + std::to_string(header.number);
+  if (has_too_many_pages(options, header.geometry())) {
+    return corrupt(name + ": a geometry of too many pages");
+  }
+  Result<std::unique_ptr<Filter>> made =
+      make_filter(options.spec.kind, header.geometry(), options.page_bytes);
+  if (!made.ok()) {
+    return corrupt(name + ": a geometry that does not exist: " + made.error().message);
+  }
+  Filter& filter = *made.value();
+  const uint64_t page_count = filter.pages().page_count();
+  const bool adds_up =
+      !filter.traits().slot_per_item || header.occupied + header.overflow_items == header.items;
+  if (!adds_up || header.occupied > filter.bits() || header.pages > page_count ||
+      page_count > static_cast<uint64_t>(kFirstRunPart)) {
+    return corrupt(name + ": counts that do not add up");
+  }
+  filter.set_occupied(header.occupied);
+  std::unique_ptr<Segment> segment(new Segment(options, header, std::move(made.value())));
+  CUCKOO_TRY(segment->read_overflow(blocks, *segment->filter_));
+  if (header.pages == 0) {
+    CUCKOO_TRY(segment->load_all(blocks));
+  }
+  return segment;
+}
+
+// --- asking --------------------------------------------------------------------------------------
+
+Segment::Answer Segment::probe_pending(uint64_t hash) {
+  index();
+  if (pending_.net(hash) > 0) {
+    return Answer::kPresent;
+  }
+  const uint64_t rest = hash << header_.depth;
+  const Answer answer = cuckoo::probe(*filter_, rest);
+  if (answer != Answer::kPresent || pending_.removes().empty()) {
+    return answer;
+  }
+  return filter_->count(rest, pending_.removes()) > 0 ? Answer::kPresent : Answer::kAbsent;
+}
+
+uint64_t Segment::count(uint64_t hash) {
+  if (!options_->multiset()) {
+    return probe(hash) == Answer::kPresent ? 1 : 0;
+  }
+  index();
+  const int32_t net = pending_.net(hash);
+  return (net > 0 ? static_cast<uint64_t>(net) : 0) +
+         filter_->count(hash << header_.depth, pending_.removes());
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+Status Segment::add_page(Filter& filter, int64_t id, std::span<const std::byte> content) const {
+  const auto index = static_cast<uint64_t>(id - page_block(header_, 0));
+  if (index >= filter.pages().page_count()) {
+    return corrupt("does not belong to this segment");
+  }
+  if (filter.pages().find(index) != nullptr) {
+    return {};
+  }
+  CUCKOO_TRY(filter.validate_page(index, content));
+  std::copy(content.begin(), content.end(), filter.pages().add(index, true));
+  filter.pages().share(index);
+  return {};
+}
+
+Status Segment::load(const Blocks& blocks, uint64_t hash) {
+  if (all_loaded_) {
+    return {};
+  }
+  uint64_t indexes[Filter::kMaxPlaces];
+  const size_t count = filter_->pages_of(hash << header_.depth, indexes);
+  for (const uint64_t index : std::span(indexes, count)) {
+    if (filter_->pages().find(index) != nullptr) {
+      continue;
+    }
+    const int64_t id = page_block(header_, index);
+    CUCKOO_TRY(blocks.read(id, id, [&](int64_t at, std::span<const std::byte> content) {
+      return add_page(*filter_, at, content);
+    }));
+    if (filter_->pages().find(index) == nullptr) {
+      return load_all(blocks);
+    }
+  }
+  return {};
+}
+
+Status Segment::load_all(const Blocks& blocks) {
+  if (!all_loaded_) {
+    CUCKOO_TRY(read_pages(blocks, *filter_));
+    filter_->pages().complete();
+    all_loaded_ = true;
+  }
+  return {};
+}
+
+// Reads every page that has a block: as many as the header counts, and those that it sums.
+Status Segment::read_pages(const Blocks& blocks, Filter& filter) const {
+  uint64_t pages = 0;
+  uint64_t sum = 0;
+  CUCKOO_TRY(blocks.read(page_block(header_, 0), segment_block(header_.number, kFirstRunPart - 1),
+                         [&](int64_t id, std::span<const std::byte> content) -> Status {
+                           ++pages;
+                           sum += static_cast<uint64_t>(id - page_block(header_, 0));
+                           CUCKOO_TRY(add_page(filter, id, content));
+                           return blocks.poll();
+                         }));
+  if (pages != header_.pages || sum != header_.page_index_sum) {
+    return corrupt("segment " + std::to_string(header_.number) + ": " + std::to_string(pages) +
+                   " pages, expected " + std::to_string(header_.pages) +
+                   ": some are missing or too many");
+  }
+  return {};
+}
+
+Status Segment::read_overflow(const Blocks& blocks, Filter& filter) const {
+  if (header_.overflow_blocks == 0) {
+    return header_.overflow_items == 0 && header_.overflow_digest == 0
+               ? Status()
+               : corrupt("segment " + std::to_string(header_.number) +
+                         ": overflow items without blocks");
+  }
+  OverflowTable& overflow = filter.overflow();
+  uint64_t found = 0;
+  const int64_t first = segment_block(header_.number, kFirstOverflowPart);
+  const auto take = [&](int64_t, std::span<const std::byte> content) -> Status {
+    ++found;
+    if (content.empty() || content.size() % kOverflowCellBytes != 0) {
+      return corrupt("overflow block of " + std::to_string(content.size()) + " bytes");
+    }
+    for (size_t at = 0; at < content.size(); at += kOverflowCellBytes) {
+      const auto cell = load_le<uint64_t>(&content[at]);
+      const auto count = load_le<uint64_t>(&content[at + 8]);
+      if (count == 0 || overflow.count(cell) != 0) {
+        return corrupt("overflow cell that is doubled or empty");
+      }
+      overflow.add(cell, count);
+    }
+    return blocks.poll();
+  };
+  CUCKOO_TRY(blocks.read(first, segment_block(header_.number, kEndPart - 1), take));
+  if (found != header_.overflow_blocks || overflow.items() != header_.overflow_items ||
+      overflow.digest() != header_.overflow_digest) {
+    return corrupt("segment " + std::to_string(header_.number) +
+                   ": overflow blocks that are not those of its header");
+  }
+  overflow.clear_changed();
+  return {};
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+Status Segment::write_overflow(const Blocks& blocks, SegmentHeader& header) const {
+  const OverflowTable& overflow = filter_->overflow();
+  header.overflow_items = overflow.items();
+  header.overflow_digest = overflow.digest();
+  if (overflow.changed().empty()) {
+    return {};
+  }
+  const size_t per_block = options_->page_bytes / kOverflowCellBytes;
+  const std::vector<OverflowTable::CellCount> cells = overflow.counts();
+  const auto count = static_cast<uint32_t>((cells.size() + per_block - 1) / per_block);
+  std::vector<std::byte> content;
+  for (uint32_t i = 0; i < count; ++i) {
+    const size_t begin = i * per_block;
+    const size_t end = std::min(begin + per_block, cells.size());
+    content.assign((end - begin) * kOverflowCellBytes, std::byte{0});
+    for (size_t at = begin; at < end; ++at) {
+      store_le(&content[(at - begin) * kOverflowCellBytes], cells[at].cell);
+      store_le(&content[(at - begin) * kOverflowCellBytes + 8], cells[at].count);
+    }
+    CUCKOO_TRY(blocks.write(segment_block(header.number, kFirstOverflowPart + i), content,
+                            i < header.overflow_blocks));
+  }
+  if (count < header.overflow_blocks) {
+    CUCKOO_TRY(blocks.erase(segment_block(header.number, kFirstOverflowPart + count),
+                            segment_block(header.number, kEndPart - 1)));
+  }
+  header.overflow_blocks = count;
+  return {};
+}
+
+Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
+  SegmentHeader header = header_;
+  const PageSet& pages = filter_->pages();
+  std::vector<uint64_t> dirty = pages.dirty();
+  std::sort(dirty.begin(), dirty.end());
+  for (const uint64_t index : dirty) {
+    const bool stored = pages.stored(index);
+    CUCKOO_TRY(blocks.write(page_block(header, index),
+                            {pages.find(index), filter_->content_bytes(index)}, stored));
+    if (!stored) {
+      ++header.pages;
+      header.page_index_sum += index;
+    }
+  }
+  constexpr auto kMostRunBlocks = static_cast<uint64_t>(kFirstOverflowPart - kFirstRunPart);
+  if (header.run_blocks + new_runs_.size() > kMostRunBlocks) {
+    return corrupt("segment " + std::to_string(header.number) + ": too many run blocks");
+  }
+  for (const std::vector<std::byte>& block : new_runs_) {
+    CUCKOO_TRY(blocks.write(segment_block(header.number, kFirstRunPart + header.run_blocks), block,
+                            false));
+    ++header.run_blocks;
+  }
+  CUCKOO_TRY(write_overflow(blocks, header));
+  header.occupied = filter_->occupied();
+  return header;
+}
+
+void Segment::note_written(const SegmentHeader& header) noexcept {
+  header_ = header;
+  filter_->pages().clear_dirty();
+  filter_->overflow().clear_changed();
+  new_runs_.clear();
+}
+
+size_t Segment::memory_bytes() const noexcept {
+  size_t bytes = sizeof(Segment) + filter_->pages().memory_bytes() + pending_.memory_bytes();
+  for (const std::vector<std::byte>& block : new_runs_) {
+    bytes += block.capacity();
+  }
+  return bytes;
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,149 @@
+// A segment: a small filter that holds the keys whose hashes begin with its prefix. All that is
+// expensive is done to one segment at a time, so that no commit is long, whatever the size of the
+// whole.
+//
+// State      pages and runs: entries of the log before its position F      pending: those from F on
+// A hash is present when its own pending net count is above 0, or when the pages count more copies
+// of its cells than there are pending removes of them.
+//
+// All hashes of a segment of depth d share their first d bits. So its pages are asked for
+// hash << d. Runs and log have whole hashes.
+//
+// Invariants
+//   S2  pages and runs hold exactly the entries of the log before F that have this prefix; the
+//       entries from F on are pending.
+//   I1  a page in memory that is not dirty has the bytes of its block, or is zero and has no block.
+//   I2  the header counts the blocks, and sums the indexes of the pages that have one. A page
+//       without a block is believed to be zero only after all blocks were read and counted: a lost
+//       one would be a false negative.
+//   I3  with hashes: the sum of the runs is what the pages hold.
+//   I4  base_id stands for the history of pages and runs: two segments that were filled in
+//       different ways have different ones. So a connection can tell that its pages are out of
+//       date.
+//   I5  a failure of merged() leaves the segment as it was; after one of fold() the segment must be
+//       dropped.
+//
+// Operations
+//   fold()    moves the pending entries into the pages, and adds a run of them
+//   merged()  returns runs and pending entries as one ascending sequence, of which one segment or
+//             more can be made
+//   become()  fills a segment that was just made
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/large_memory.hpp"
+#include "core/base/result.hpp"
+#include "core/filter/filter.hpp"
+#include "core/filter/probe.hpp"
+#include "core/segments/blocks.hpp"
+#include "core/segments/pending.hpp"
+#include "core/segments/run.hpp"
+#include "core/segments/segment_header.hpp"
+#include "core/stored/filter_options.hpp"
+
+namespace cuckoo::segments {
+
+class Segment {
+ public:
+  using Answer = Filter::Answer;
+
+  // Makes an empty segment, which has no blocks yet.
+  static Result<std::unique_ptr<Segment>> make(const FilterOptions& options, uint64_t prefix,
+                                               unsigned depth, uint64_t number, uint64_t capacity);
+  // Opens a stored segment. Its pages are read when they are asked for. kCorrupt when there is no
+  // filter of its geometry.
+  static Result<std::unique_ptr<Segment>> open(const FilterOptions& options, const Blocks& blocks,
+                                               const SegmentHeader& header);
+
+  const SegmentHeader& header() const noexcept { return header_; }
+  const Filter& filter() const noexcept { return *filter_; }
+  const Pending& pending() const noexcept { return pending_; }
+
+  // --- asking; when it answers kNotLoaded, load() comes first
+  [[gnu::always_inline]] Answer probe(uint64_t hash) {
+    if (!pending_.empty()) {
+      return probe_pending(hash);
+    }
+    return cuckoo::probe(*filter_, hash << header_.depth);
+  }
+  // Loads the pages that the hash needs; all of them if one has no block (I2).
+  Status load(const Blocks& blocks, uint64_t hash);
+  Status load_all(const Blocks& blocks);
+  uint64_t count(uint64_t hash);  // its pages are in memory
+
+  // --- changing
+  void append(uint64_t entry) { pending_.append(entry); }
+  void forget_pending() noexcept { pending_.clear(); }
+  // Returns the hash's own pending net count; no page is needed for that.
+  int32_t pending_net(uint64_t hash) {
+    index();
+    return pending_.net(hash);
+  }
+  // True if it holds nothing: it can be made anew of its pending entries, in any size.
+  bool untouched() const noexcept {
+    return header_.items == 0 && header_.run_entries == 0 && header_.digest == 0 &&
+           filter_->occupied() == 0 && filter_->overflow().empty();
+  }
+
+  // The pending entries, summed by hash.
+  struct Folding {
+    std::vector<NetHash> entries;   // ascending
+    LargeVector<uint64_t> removes;  // without the prefix, each as often as it counts
+    LargeVector<uint64_t> adds;     // likewise
+  };
+  Folding folding();
+  // Would it hold more than it was made for? Where only the fold itself tells, outgrown() does.
+  bool would_outgrow(const Folding& folding) const noexcept;
+  bool outgrown() const noexcept;
+  // Moves the pending entries into pages and runs; that position of the log is its F afterwards.
+  // All pages are in memory.
+  Status fold(const Folding& folding, uint64_t position, bool keeps_hashes);
+  // Returns runs and pending entries, ascending, with counts above zero. A remove that no add
+  // precedes was of a key that was never added; dropping it repairs what it broke.
+  Result<std::vector<NetHash>> merged(const Blocks& blocks);
+  // Fills a segment that was just made with these entries; their hashes have its prefix.
+  void become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id, uint64_t items,
+              bool keeps_hashes);
+
+  // --- writing
+  // Writes what is not stored yet, and returns the header of it. That counts as not written until
+  // note_written().
+  Result<SegmentHeader> write_to(const Blocks& blocks) const;
+  void note_written(const SegmentHeader& header) noexcept;
+
+  size_t memory_bytes() const noexcept;
+  // Checks I2, I3, the filter's own invariants, and that the pages hold what is pending to be
+  // removed.
+  Status check(const Blocks& blocks, bool keeps_hashes);
+
+ private:
+  Segment(const FilterOptions& options, const SegmentHeader& header,
+          std::unique_ptr<Filter> filter);
+
+  Answer probe_pending(uint64_t hash);
+  void index() { pending_.index(*filter_, header_.depth); }
+  Status add_page(Filter& filter, int64_t id, std::span<const std::byte> content) const;
+  Status read_pages(const Blocks& blocks, Filter& filter) const;
+  Status read_overflow(const Blocks& blocks, Filter& filter) const;
+  Status write_overflow(const Blocks& blocks, SegmentHeader& header) const;
+  // Reads all runs in their order, including those that are not written yet.
+  Status read_runs(const Blocks& blocks, std::vector<NetHash>& entries) const;
+  Status check_runs(const Blocks& blocks, const Filter& stored) const;
+  void add_run(std::span<const NetHash> entries);
+  void note_entries(std::span<const NetHash> entries, bool keeps_hashes);
+  size_t run_block_bytes(uint64_t entries) const noexcept;
+
+  const FilterOptions* options_;
+  SegmentHeader header_;  // as stored, but for what is dirty
+  std::unique_ptr<Filter> filter_;
+  Pending pending_;
+  bool all_loaded_ = false;
+  std::vector<std::vector<std::byte>> new_runs_;  // blocks that are not written yet
+};
+
+}  // namespace cuckoo::segments

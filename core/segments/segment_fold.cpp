@@ -1,0 +1,344 @@
+// Segment: what is folded into its pages, what it is made anew of, and its check.
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/segments/segment.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+// In all tables together an add takes a nanosecond at least: this many take centuries.
+constexpr uint64_t kMostItems = uint64_t{1} << 60;
+
+constexpr auto kByHash = [](const NetHash& a, const NetHash& b) { return a.hash < b.hash; };
+
+void sort_small_part(std::span<NetHash> part) {
+  constexpr size_t kMostInserted = 24;
+  if (part.size() > kMostInserted) {
+    std::stable_sort(part.begin(), part.end(), kByHash);
+    return;
+  }
+  for (size_t i = 1; i < part.size(); ++i) {
+    const NetHash entry = part[i];
+    size_t at = i;
+    for (; at > 0 && part[at - 1].hash > entry.hash; --at) {
+      part[at] = part[at - 1];
+    }
+    part[at] = entry;
+  }
+}
+
+// Sorts by hash; entries of one hash keep their order. The bits after the prefix deal them out to
+// some 16 for each part, because hashes are uniform.
+void sort_stably(std::vector<NetHash>& entries, unsigned depth) {
+  constexpr size_t kFew = 256;
+  constexpr unsigned kMostBits = 13;
+  if (entries.size() < kFew) {
+    std::stable_sort(entries.begin(), entries.end(), kByHash);
+    return;
+  }
+  const unsigned bits =
+      std::min(kMostBits, static_cast<unsigned>(std::bit_width(entries.size())) - 4);
+  const auto part_of = [depth, bits](const NetHash& entry) {
+    return static_cast<size_t>((entry.hash << depth) >> (64 - bits));
+  };
+  std::vector<size_t> starts((size_t{1} << bits) + 1);
+  for (const NetHash& entry : entries) {
+    ++starts[part_of(entry) + 1];
+  }
+  for (size_t i = 1; i < starts.size(); ++i) {
+    starts[i] += starts[i - 1];
+  }
+  std::vector<size_t> next(starts.begin(), starts.end() - 1);
+  std::vector<NetHash> scattered(entries.size());
+  for (const NetHash& entry : entries) {
+    scattered[next[part_of(entry)]++] = entry;
+  }
+  for (size_t part = 0; part + 1 < starts.size(); ++part) {
+    sort_small_part(std::span(scattered).subspan(starts[part], starts[part + 1] - starts[part]));
+  }
+  entries = std::move(scattered);
+}
+
+// Sums the entries of each hash, in their order and never below zero; leaves those above zero.
+// Sorted entries.
+Status sum_up(std::vector<NetHash>& entries, const FilterOptions& options) {
+  size_t kept = 0;
+  uint64_t items = 0;
+  for (size_t i = 0; i < entries.size();) {
+    const uint64_t hash = entries[i].hash;
+    int64_t net = 0;
+    for (; i < entries.size() && entries[i].hash == hash; ++i) {
+      net = std::min(std::max<int64_t>(0, net + entries[i].net), kMostNet);
+    }
+    if (net > 0) {
+      entries[kept++] = {hash, options.counts_copies() ? net : 1};
+      items += static_cast<uint64_t>(entries[kept - 1].net);
+      if (items > kMostItems) {
+        return corrupt("runs of more items than a segment can hold");
+      }
+    }
+  }
+  entries.resize(kept);
+  return {};
+}
+
+int64_t items_in(std::span<const NetHash> entries) noexcept {
+  int64_t items = 0;
+  for (const NetHash& entry : entries) {
+    items += entry.net;
+  }
+  return items;
+}
+
+}  // namespace
+
+// --- runs ----------------------------------------------------------------------------------------
+
+// A short run is cut into quarters of a block: several of them share a database page then, where
+// the last whole block would leave half of one empty.
+size_t Segment::run_block_bytes(uint64_t entries) const noexcept {
+  constexpr uint64_t kFewEntries = 8192;
+  constexpr size_t kLeast = 64;
+  const size_t whole = options_->page_bytes;
+  return entries < kFewEntries ? std::max(whole / 4, kLeast) : whole;
+}
+
+void Segment::add_run(std::span<const NetHash> entries) {
+  if (entries.empty()) {
+    return;
+  }
+  RunWriter writer(options_->width, header_.depth, header_.prefix, entries.size(),
+                   run_block_bytes(entries.size()), [this](std::span<const std::byte> block) {
+                     new_runs_.emplace_back(block.begin(), block.end());
+                     header_.base_id =
+                         XXH3_64bits_withSeed(block.data(), block.size(), header_.base_id);
+                     return Status();
+                   });
+  for (const NetHash& entry : entries) {
+    (void)writer.add(entry);  // the sink does not fail
+  }
+  (void)writer.finish();
+  header_.run_entries += static_cast<uint32_t>(entries.size());
+}
+
+Status Segment::read_runs(const Blocks& blocks, std::vector<NetHash>& entries) const {
+  constexpr uint32_t kMostReserved = uint32_t{1} << 17;  // of a number that is not trusted
+  entries.reserve(std::min(header_.run_entries, kMostReserved));
+  uint64_t previous = header_.prefix;
+  uint32_t found = 0;
+  const auto take = [&](int64_t, std::span<const std::byte> content) -> Status {
+    bool begins = false;
+    CUCKOO_TRY(decode_run_block(content, options_->width, header_.depth, header_.prefix, previous,
+                                entries, begins));
+    if (found++ == 0 && !begins) {
+      return corrupt("run block that follows none");
+    }
+    return blocks.poll();
+  };
+  if (header_.run_blocks > 0) {
+    CUCKOO_TRY(blocks.read(segment_block(header_.number, kFirstRunPart),
+                           segment_block(header_.number, kFirstOverflowPart - 1), take));
+  }
+  if (found != header_.run_blocks) {
+    return corrupt("segment " + std::to_string(header_.number) + ": " + std::to_string(found) +
+                   " run blocks, expected " + std::to_string(header_.run_blocks));
+  }
+  for (const std::vector<std::byte>& block : new_runs_) {
+    CUCKOO_TRY(take(0, block));
+  }
+  if (entries.size() != header_.run_entries) {
+    return corrupt("segment " + std::to_string(header_.number) + ": runs of " +
+                   std::to_string(entries.size()) + " entries, expected " +
+                   std::to_string(header_.run_entries));
+  }
+  return {};
+}
+
+// --- folding -------------------------------------------------------------------------------------
+
+Segment::Folding Segment::folding() {
+  Folding folding;
+  folding.entries = pending_.sorted(options_->width, *filter_, header_.depth);
+  for (const auto& [hash, net] : folding.entries) {
+    LargeVector<uint64_t>& to = net < 0 ? folding.removes : folding.adds;
+    to.insert(to.end(), static_cast<size_t>(net < 0 ? -net : net), hash << header_.depth);
+  }
+  return folding;
+}
+
+bool Segment::would_outgrow(const Folding& folding) const noexcept {
+  return filter_->would_outgrow(folding.removes.size(), folding.adds, header_.capacity);
+}
+
+bool Segment::outgrown() const noexcept {
+  return filter_->outgrown(header_.items, header_.capacity);
+}
+
+// I4. The bytes of a run stand for its entries; without runs the entries themselves do.
+void Segment::note_entries(std::span<const NetHash> entries, bool keeps_hashes) {
+  if (keeps_hashes) {
+    add_run(entries);
+    return;
+  }
+  for (const auto& [hash, net] : entries) {
+    header_.base_id = log_chain_restart(header_.base_id, hash + static_cast<uint64_t>(net));
+  }
+}
+
+Status Segment::fold(const Folding& folding, uint64_t position, bool keeps_hashes) {
+  uint64_t digest = 0;
+  for (const uint64_t hash : folding.removes) {
+    digest -= filter_->digest_of(hash);
+    if (!filter_->remove(hash)) {
+      return corrupt("segment " + std::to_string(header_.number) +
+                     ": pages that lack an entry that the log removes");
+    }
+  }
+  uint64_t present = 0;
+  if (!folding.adds.empty()) {
+    present = filter_->insert_batch(folding.adds, digest);
+  }
+  header_.digest += digest;
+  note_entries(folding.entries, keeps_hashes);
+  const uint64_t dead = header_.dead + 2 * folding.removes.size() + present;
+  header_.dead = static_cast<uint32_t>(std::min<uint64_t>(dead, header_.run_entries));
+  header_.base_id = log_chain_restart(header_.base_id, position);
+  header_.items += options_->multiset() ? static_cast<uint64_t>(items_in(folding.entries))
+                                        : folding.adds.size() - present;
+  header_.folded_to = position;
+  pending_.clear();
+  return {};
+}
+
+Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks) {
+  std::vector<NetHash> entries;
+  CUCKOO_TRY(read_runs(blocks, entries));
+  const std::vector<NetHash> fresh = pending_.sorted(options_->width, *filter_, header_.depth);
+  if (!entries.empty()) {
+    entries.insert(entries.end(), fresh.begin(), fresh.end());
+    sort_stably(entries, header_.depth);
+  } else {
+    entries = fresh;
+  }
+  CUCKOO_TRY(sum_up(entries, *options_));
+  return entries;
+}
+
+void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id,
+                     uint64_t items, bool keeps_hashes) {
+  header_.base_id = log_chain_restart(base_id, header_.prefix + header_.depth);
+  {
+    const std::unique_ptr<FilterBuilder> builder =
+        filter_->builder(entries.size(), Filter::Digest::kSum);
+    for (const auto& [hash, net] : entries) {
+      builder->insert(hash << header_.depth, static_cast<uint64_t>(net));
+    }
+    builder->finish();
+    header_.digest = builder->digest();
+  }
+  note_entries(entries, keeps_hashes);
+  header_.base_id = log_chain_restart(header_.base_id, position);
+  header_.items = items;
+  header_.folded_to = position;
+}
+
+// --- check ---------------------------------------------------------------------------------------
+
+namespace {
+
+bool equal_cells(const Filter& a, const Filter& b) noexcept {
+  if (a.occupied() != b.occupied() || !a.overflow().equals(b.overflow())) {
+    return false;
+  }
+  for (uint64_t i = 0; i < a.pages().page_count(); ++i) {
+    const size_t bytes = a.content_bytes(i);
+    if (!equal_bytes({a.pages().find(i), bytes}, {b.pages().find(i), bytes})) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+// I3. By digests where equal entries may leave different pages, else by the pages themselves.
+Status Segment::check_runs(const Blocks& blocks, const Filter& stored) const {
+  const std::string name = "segment " + std::to_string(header_.number);
+  std::vector<NetHash> entries;
+  CUCKOO_TRY(read_runs(blocks, entries));
+  sort_stably(entries, header_.depth);
+  CUCKOO_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Filter> again,
+      make_filter(options_->spec.kind, header_.geometry(), options_->page_bytes));
+  again->pages().complete();
+  const std::unique_ptr<FilterBuilder> builder =
+      again->builder(entries.size(), Filter::Digest::kNone);
+  // Removes of hashes that were never added, but share the cells of others. The next remake drops
+  // them, so they are few.
+  std::vector<NetHash> removes;
+  constexpr uint64_t kMostRemoves = uint64_t{1} << 28;
+  uint64_t remove_count = 0;
+  uint64_t digest = 0;
+  uint64_t items = 0;
+  for (size_t i = 0; i < entries.size();) {
+    const uint64_t hash = entries[i].hash;
+    uint64_t net = 0;  // modulo 2^64
+    for (; i < entries.size() && entries[i].hash == hash; ++i) {
+      net += static_cast<uint64_t>(entries[i].net);
+    }
+    items += net;
+    digest += net * stored.digest_of(hash << header_.depth);
+    const auto signed_net = static_cast<int64_t>(net);
+    if (signed_net > 0) {
+      builder->insert(hash << header_.depth, options_->multiset() ? net : 1);
+    } else if (signed_net < 0) {
+      removes.push_back({hash << header_.depth, signed_net});
+      remove_count += std::min(0 - net, kMostRemoves);
+    }
+  }
+  builder->finish();
+  if (options_->multiset() && items != header_.items) {
+    return corrupt(name + ": runs of " + std::to_string(items) + " items, expected " +
+                   std::to_string(header_.items));
+  }
+  bool equal = digest == header_.digest && remove_count < kMostRemoves;
+  if (stored.canonical()) {
+    for (const NetHash& entry : removes) {
+      for (int64_t i = 0; i < -entry.net && equal; ++i) {
+        equal = again->remove(entry.hash);
+      }
+    }
+    equal = equal && equal_cells(*again, stored);
+  }
+  return equal ? Status() : corrupt(name + ": runs that are not what is in its pages (I3)");
+}
+
+Status Segment::check(const Blocks& blocks, bool keeps_hashes) {
+  CUCKOO_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Filter> stored,
+      make_filter(options_->spec.kind, header_.geometry(), options_->page_bytes));
+  CUCKOO_TRY(read_pages(blocks, *stored));
+  stored->pages().complete();
+  CUCKOO_TRY(read_overflow(blocks, *stored));
+  stored->set_occupied(header_.occupied);
+  CUCKOO_TRY(stored->check());
+  const std::string name = "segment " + std::to_string(header_.number);
+  if (stored->digest() != header_.digest) {
+    return corrupt(name + ": pages that are not those of its header");
+  }
+  index();
+  bool good = true;
+  pending_.removes().for_each(
+      [&](uint64_t cell, uint64_t removes) { good = good && stored->copies(cell) >= removes; });
+  if (!good) {
+    return corrupt(name + ": pages that lack an entry that the log removes");
+  }
+  return keeps_hashes ? check_runs(blocks, *stored) : Status();
+}
+
+}  // namespace cuckoo::segments

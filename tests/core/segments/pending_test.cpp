@@ -1,0 +1,105 @@
+#include "core/segments/pending.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/core/filter/kinds.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::nth_word;
+
+constexpr unsigned kDepth = 3;
+constexpr uint64_t kPrefix = uint64_t{5} << 61;
+
+uint64_t hash_of(uint64_t i) {
+  return kPrefix | logged_hash(nth_word(4, i) >> kDepth, HashWidth::k47Bits);
+}
+
+std::unique_ptr<Filter> filter_of(FilterKind kind) {
+  auto made = make_filter(test::spec_of(kind), 1000, test::kSmallestPageBytes);
+  EXPECT_TRUE(made.ok());
+  return std::move(made.value());
+}
+
+class SegmentPending : public ::testing::TestWithParam<FilterKind> {
+ protected:
+  static bool multiset() { return is_multiset(GetParam()); }
+  std::vector<NetHash> sorted(Pending& pending) {
+    return pending.sorted(HashWidth::k47Bits, *filter, kDepth);
+  }
+
+  std::unique_ptr<Filter> filter = filter_of(GetParam());
+};
+
+TEST_P(SegmentPending, sums_by_hash_as_a_map_does_whenever_it_is_asked) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    Pending asked(multiset());
+    Pending quiet(multiset());
+    std::map<uint64_t, int64_t> model;
+    int64_t items = 0;
+    const bool removes = seed % 2 == 1 && multiset();
+    for (uint64_t i = 0; i < 300; ++i) {
+      const uint64_t hash = hash_of(nth_word(seed, 2 * i) % 100);
+      const bool remove = removes && nth_word(seed, 2 * i + 1) % 3 == 0;
+      const uint64_t entry = hash | (remove ? kRemoveBit : 0);
+      asked.append(entry);
+      quiet.append(entry);
+      model[hash] = multiset() ? model[hash] + (remove ? -1 : 1) : 1;
+      items += remove ? -1 : 1;
+      if (i % 37 == 0) {
+        asked.index(*filter, kDepth);
+        ASSERT_TRUE(asked.indexed());
+        EXPECT_EQ(asked.net(hash), model[hash]);
+      }
+    }
+    std::vector<NetHash> expected;
+    for (const auto& [hash, net] : model) {
+      if (net != 0) {
+        expected.push_back({hash, net});
+      }
+    }
+    EXPECT_EQ(asked.entries(), 300u);
+    EXPECT_EQ(asked.items(), items);
+    EXPECT_TRUE(sorted(asked) == expected);
+    EXPECT_TRUE(sorted(quiet) == expected) << "I4";
+  }
+}
+
+TEST_P(SegmentPending, is_empty_again_after_clear) {
+  Pending pending(multiset());
+  pending.append(hash_of(1));
+  pending.index(*filter, kDepth);
+  pending.append(hash_of(2));
+  EXPECT_FALSE(pending.empty());
+  EXPECT_GT(pending.memory_bytes(), 0u);
+  pending.clear();
+  EXPECT_TRUE(pending.empty() && pending.indexed());
+  EXPECT_EQ(pending.entries(), 0u);
+  EXPECT_EQ(pending.items(), 0);
+  EXPECT_EQ(pending.net(hash_of(1)), 0);
+  EXPECT_TRUE(sorted(pending).empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SegmentPending, ::testing::ValuesIn(test::kLoggedKinds),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+TEST(SegmentPendingRemoves, are_those_that_no_pending_add_makes_up_for) {
+  const auto filter = filter_of(FilterKind::kCuckoo);
+  Pending pending(true);
+  const uint64_t hash = hash_of(1);
+  uint64_t cells[Filter::kMaxPlaces];
+  ASSERT_EQ(filter->cells_of(hash << kDepth, cells), 1u);
+  constexpr int kChanges[] = {-1, -1, 1, 1, 1, -1, -1};
+  constexpr uint64_t kRemoves[] = {1, 2, 1, 0, 0, 0, 1};
+  for (size_t i = 0; i < std::size(kChanges); ++i) {
+    pending.append(hash | (kChanges[i] < 0 ? kRemoveBit : 0));
+    pending.index(*filter, kDepth);
+    EXPECT_EQ(pending.removes().count(cells[0]), kRemoves[i]) << i;
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::segments

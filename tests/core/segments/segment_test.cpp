@@ -1,0 +1,427 @@
+#include "core/segments/segment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/segments/memory_blocks.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::MemoryBlocks;
+using test::message_of;
+using test::nth_word;
+
+constexpr unsigned kDepth = 3;
+constexpr uint64_t kPrefix = uint64_t{5} << 61;
+constexpr uint64_t kNumber = 12;
+
+uint64_t hash_of(uint64_t i) {
+  return kPrefix | logged_hash(nth_word(4, i) >> kDepth, HashWidth::k47Bits);
+}
+
+class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
+ protected:
+  using Model = std::map<uint64_t, int64_t>;
+
+  static FilterOptions make_options() {
+    FilterOptions options;
+    options.spec = test::spec_of(GetParam());
+    options.page_bytes = 448;
+    return options;
+  }
+  bool multiset() const { return options.multiset(); }
+
+  std::unique_ptr<Segment> make(uint64_t capacity) {
+    auto made = Segment::make(options, kPrefix, kDepth, kNumber, capacity);
+    EXPECT_TRUE(made.ok());
+    return std::move(made.value());
+  }
+  std::unique_ptr<Segment> open(const SegmentHeader& header) {
+    auto made = Segment::open(options, blocks, header);
+    EXPECT_TRUE(made.ok()) << made.error().message;
+    return made.ok() ? std::move(made.value()) : nullptr;
+  }
+  void change(Segment& segment, uint64_t seed, uint64_t changes) {
+    for (uint64_t i = 0; i < changes; ++i) {
+      const uint64_t hash = hash_of(nth_word(seed, 2 * i) % 600);
+      const bool remove = multiset() && model[hash] > 0 && nth_word(seed, 2 * i + 1) % 3 == 0;
+      segment.append(hash | (remove ? kRemoveBit : 0));
+      ++position;
+      model[hash] = multiset() ? model[hash] + (remove ? -1 : 1) : 1;
+    }
+  }
+  void fold(Segment& segment, bool keeps_hashes = true) {
+    ASSERT_TRUE(segment.load_all(blocks).ok());
+    const Status folded = segment.fold(segment.folding(), position, keeps_hashes);
+    ASSERT_TRUE(folded.ok()) << message_of(folded);
+    EXPECT_TRUE(segment.pending().empty());
+    EXPECT_EQ(segment.header().folded_to, position);
+  }
+  SegmentHeader flush(Segment& segment) {
+    Result<SegmentHeader> written = segment.write_to(blocks);
+    EXPECT_TRUE(written.ok());
+    segment.note_written(written.value());
+    return written.value();
+  }
+  bool present(Segment& segment, uint64_t hash) {
+    Segment::Answer answer = segment.probe(hash);
+    if (answer == Segment::Answer::kNotLoaded) {
+      const Status loaded = segment.load(blocks, hash);
+      EXPECT_TRUE(loaded.ok()) << message_of(loaded);
+      answer = segment.probe(hash);
+    }
+    return answer == Segment::Answer::kPresent;
+  }
+  void expect_model(Segment& segment) {
+    for (const auto& [hash, count] : model) {
+      if (count > 0) {
+        ASSERT_TRUE(present(segment, hash));
+        EXPECT_GE(segment.count(hash), multiset() ? static_cast<uint64_t>(count) : 1);
+      }
+    }
+  }
+  std::vector<NetHash> entries_of_model() const {
+    std::vector<NetHash> entries;
+    for (const auto& [hash, count] : model) {
+      if (count > 0) {
+        entries.push_back({hash, count});
+      }
+    }
+    return entries;
+  }
+  int64_t items_of_model() const {
+    int64_t items = 0;
+    for (const auto& [hash, count] : model) {
+      items += count;
+    }
+    return items;
+  }
+  // A segment of some folds, stored; and its header.
+  SegmentHeader store_sample(uint64_t folds = 4, uint64_t capacity = 1000) {
+    const std::unique_ptr<Segment> segment = make(capacity);
+    for (uint64_t i = 0; i < folds; ++i) {
+      change(*segment, i, 200);
+      fold(*segment);
+    }
+    return flush(*segment);
+  }
+
+  const FilterOptions options = make_options();
+  MemoryBlocks storage;
+  const Blocks blocks{storage, options.seed};
+  Model model;
+  uint64_t position = 100;
+};
+
+TEST_P(SegmentsOfKinds, hold_what_pends_and_what_was_folded_as_a_model_does) {
+  const std::unique_ptr<Segment> segment = make(1000);
+  for (uint64_t i = 0; i < 10; ++i) {
+    change(*segment, i, 150);
+    expect_model(*segment);
+    fold(*segment);
+    expect_model(*segment);
+    if (i % 2 == 0) {
+      const SegmentHeader header = flush(*segment);
+      const std::unique_ptr<Segment> opened = open(header);
+      expect_model(*opened);
+      const Status checked = opened->check(blocks, true);
+      EXPECT_TRUE(checked.ok()) << message_of(checked);
+    }
+  }
+  if (multiset()) {
+    EXPECT_EQ(static_cast<int64_t>(segment->header().items), items_of_model());
+  }
+}
+
+TEST_P(SegmentsOfKinds, merge_runs_and_pending_entries_to_what_the_model_holds) {
+  const SegmentHeader header = store_sample();
+  const std::unique_ptr<Segment> segment = open(header);
+  change(*segment, 9, 100);
+  Result<std::vector<NetHash>> merged = segment->merged(blocks);
+  ASSERT_TRUE(merged.ok()) << merged.error().message;
+  EXPECT_TRUE(merged.value() == entries_of_model());
+}
+
+TEST_P(SegmentsOfKinds, made_anew_of_what_they_merge_hold_the_same) {
+  const std::unique_ptr<Segment> segment = open(store_sample());
+  change(*segment, 9, 100);
+  const std::vector<NetHash> entries = segment->merged(blocks).value();
+  storage.rows.clear();
+  const std::unique_ptr<Segment> made = make(2000);
+  made->become(entries, position, 5, static_cast<uint64_t>(items_of_model()), true);
+  const SegmentHeader header = flush(*made);
+  EXPECT_EQ(header.run_entries, entries.size());
+  const std::unique_ptr<Segment> opened = open(header);
+  expect_model(*opened);
+  const Status checked = opened->check(blocks, true);
+  EXPECT_TRUE(checked.ok()) << message_of(checked);
+}
+
+TEST_P(SegmentsOfKinds, that_were_opened_fold_to_the_same_blocks) {
+  const std::unique_ptr<Segment> stays = make(1000);
+  change(*stays, 1, 300);
+  fold(*stays);
+  const std::unique_ptr<Segment> opened = open(flush(*stays));
+  change(*stays, 2, 300);
+  fold(*stays);
+  const MemoryBlocks::Rows before = storage.rows;
+  const SegmentHeader header = flush(*stays);
+  const MemoryBlocks::Rows expected = storage.rows;
+  storage.rows = before;
+  position -= 300;
+  model.clear();
+  change(*opened, 1, 300);  // for the model alone
+  opened->forget_pending();
+  position -= 300;
+  change(*opened, 2, 300);
+  fold(*opened);
+  EXPECT_EQ(flush(*opened), header);
+  EXPECT_TRUE(storage.rows == expected);
+}
+
+TEST_P(SegmentsOfKinds, with_another_history_have_another_base_id) {
+  std::map<uint64_t, uint64_t> seen;
+  for (const bool keeps_hashes : {true, false}) {
+    for (uint64_t one = 0; one < 4; ++one) {
+      for (uint64_t other = 0; other < 2; ++other) {
+        const std::unique_ptr<Segment> segment = make(1000);
+        for (const uint64_t i : {one, 10 + other}) {
+          segment->append(hash_of(i));
+          fold(*segment, keeps_hashes);
+        }
+        ++seen[segment->header().base_id];
+      }
+      const std::unique_ptr<Segment> segment = make(1000);
+      const NetHash entry{hash_of(one), 1};
+      segment->become(std::span(&entry, 1), 50, 0, 1, keeps_hashes);
+      ++seen[segment->header().base_id];
+    }
+  }
+  EXPECT_EQ(seen.size(), 24u) << "I4";
+}
+
+TEST_P(SegmentsOfKinds, read_only_the_pages_that_a_hash_needs) {
+  const SegmentHeader header = store_sample();
+  const std::unique_ptr<Segment> segment = open(header);
+  ASSERT_EQ(header.pages, segment->filter().pages().page_count());
+  storage.calls = {};
+  (void)present(*segment, hash_of(1));
+  EXPECT_LE(storage.calls.blocks_read, segment->filter().places_per_key());
+  storage.calls = {};
+  (void)present(*segment, hash_of(1));
+  EXPECT_EQ(storage.calls.reads, 0u);
+}
+
+TEST_P(SegmentsOfKinds, never_take_a_lost_page_for_an_empty_one) {
+  for (const uint64_t capacity : {300u, 3000u, 100000u}) {  // all pages are there … few are
+    storage.rows.clear();
+    model.clear();
+    const SegmentHeader header = store_sample(1, capacity);
+    const MemoryBlocks::Rows good = storage.rows;
+    for (const auto& row : good) {
+      if (row.first >= segment_block(kNumber, kFirstRunPart)) {
+        continue;
+      }
+      storage.rows = good;
+      storage.rows.erase(row.first);
+      const std::unique_ptr<Segment> segment = open(header);
+      bool failed = false;
+      for (const auto& [hash, count] : model) {
+        if (count <= 0) {
+          continue;
+        }
+        failed = failed || !segment->load(blocks, hash).ok();
+        ASSERT_TRUE(failed || segment->probe(hash) == Segment::Answer::kPresent) << "I2";
+      }
+      EXPECT_TRUE(failed);
+    }
+  }
+}
+
+TEST_P(SegmentsOfKinds, find_each_lost_run_and_each_run_too_many) {
+  const SegmentHeader header = store_sample();
+  ASSERT_GT(header.run_blocks, 3u);
+  const MemoryBlocks::Rows good = storage.rows;
+  for (uint32_t i = 0; i <= header.run_blocks; ++i) {
+    storage.rows = good;
+    const int64_t id = segment_block(kNumber, kFirstRunPart + i);
+    if (i < header.run_blocks) {
+      storage.rows.erase(id);
+    } else {
+      const int64_t last = id - 1;
+      ASSERT_TRUE(blocks
+                      .read_one(last,
+                                [&](int64_t, std::span<const std::byte> content) {
+                                  return blocks.write(id, content, false);
+                                })
+                      .ok());
+    }
+    const std::unique_ptr<Segment> segment = open(header);
+    const Result<std::vector<NetHash>> merged = segment->merged(blocks);
+    ASSERT_FALSE(merged.ok());
+    EXPECT_EQ(merged.error().code, ErrorCode::kCorrupt);
+    EXPECT_FALSE(segment->check(blocks, true).ok());
+  }
+}
+
+TEST_P(SegmentsOfKinds, a_check_finds_runs_that_are_not_in_the_pages) {
+  const std::unique_ptr<Segment> segment = make(1000);
+  change(*segment, 1, 100);
+  fold(*segment);
+  SegmentHeader header = flush(*segment);
+  segment->append(hash_of(100000));
+  fold(*segment);
+  const SegmentHeader later = flush(*segment);
+  EXPECT_TRUE(open(later)->check(blocks, true).ok());
+  // The pages of before, and the runs of later.
+  MemoryBlocks::Rows rows = storage.rows;
+  storage.rows.clear();
+  model.clear();
+  position = 100;
+  const std::unique_ptr<Segment> again = make(1000);
+  change(*again, 1, 100);
+  fold(*again);
+  header = flush(*again);
+  for (uint32_t i = header.run_blocks; i < later.run_blocks; ++i) {
+    const int64_t id = segment_block(kNumber, kFirstRunPart + i);
+    storage.rows[id] = rows.at(id);
+  }
+  header.run_blocks = later.run_blocks;
+  header.run_entries = later.run_entries;
+  const Status checked = open(header)->check(blocks, true);
+  ASSERT_FALSE(checked.ok());
+}
+
+TEST_P(SegmentsOfKinds, a_hostile_header_is_corrupt_and_takes_little_memory) {
+  const SegmentHeader good = store_sample();
+  const auto opened = [&](auto&& change) {
+    SegmentHeader header = good;
+    change(header);
+    auto made = Segment::open(options, blocks, header);
+    EXPECT_TRUE(made.ok() || made.error().code == ErrorCode::kCorrupt);
+    return made.ok();
+  };
+  EXPECT_TRUE(opened([](SegmentHeader&) {}));
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    const uint64_t word = uint64_t{1} << bit;
+    (void)opened([&](SegmentHeader& h) { h.size = word; });
+    (void)opened([&](SegmentHeader& h) {
+      h.size = word;
+      h.capacity = uint64_t{1} << 40;
+    });
+    (void)opened([&](SegmentHeader& h) { h.shape = static_cast<uint32_t>(word); });
+    (void)opened([&](SegmentHeader& h) { h.detail = static_cast<uint32_t>(word); });
+  }
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.size = UINT64_MAX; }));
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.size = uint64_t{1} << 60; }));
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.size = 0; }));
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.occupied = uint64_t{1} << 50; }));
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.pages = 1000; }));
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.pages = 0; })) << "though there are some";
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.overflow_items = 1; }));
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.overflow_blocks += 1; }));
+}
+
+TEST_P(SegmentsOfKinds, sums_in_runs_that_overflow_are_corrupt) {
+  SegmentHeader header = store_sample();
+  const NetHash large[] = {{hash_of(1), kMostNet}};
+  for (uint32_t i = 0; i < 20; ++i) {
+    RunWriter writer(options.width, kDepth, kPrefix, 1, 448, [&](std::span<const std::byte> block) {
+      return blocks.write(segment_block(kNumber, kFirstRunPart + header.run_blocks++), block,
+                          false);
+    });
+    ASSERT_TRUE(writer.add(large[0]).ok());
+    ASSERT_TRUE(writer.finish().ok());
+    ++header.run_entries;
+  }
+  const std::unique_ptr<Segment> segment = open(header);
+  const Result<std::vector<NetHash>> merged = segment->merged(blocks);
+  EXPECT_EQ(merged.ok(), !multiset());
+  EXPECT_FALSE(segment->check(blocks, true).ok() && multiset());
+}
+
+TEST_P(SegmentsOfKinds, too_many_run_blocks_are_not_written_over_others) {
+  SegmentHeader header = store_sample();
+  header.run_blocks = 1u << 22;
+  const std::unique_ptr<Segment> segment = open(header);
+  change(*segment, 7, 10);
+  fold(*segment);
+  const Result<SegmentHeader> written = segment->write_to(blocks);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().code, ErrorCode::kCorrupt);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, SegmentsOfKinds, ::testing::ValuesIn(test::kLoggedKinds),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+class SegmentOverflow : public ::testing::Test {
+ protected:
+  // One hash, many times, and others, so that cells overflow; stored.
+  void SetUp() override {
+    options.page_bytes = 64;
+    auto made = Segment::make(options, 0, 0, kNumber, 100);
+    ASSERT_TRUE(made.ok());
+    Segment& segment = *made.value();
+    for (uint64_t i = 0; i < 3000; ++i) {
+      segment.append(test::nth_hash(i % 30));
+    }
+    ASSERT_TRUE(segment.fold(segment.folding(), 3000, true).ok());
+    header = segment.write_to(blocks).value();
+    segment.note_written(header);
+    ASSERT_GT(header.overflow_blocks, 2u);
+  }
+
+  FilterOptions options;
+  MemoryBlocks storage;
+  const Blocks blocks{storage, 0};
+  SegmentHeader header;
+};
+
+TEST_F(SegmentOverflow, is_read_back_and_counted) {
+  auto opened = Segment::open(options, blocks, header);
+  ASSERT_TRUE(opened.ok()) << opened.error().message;
+  EXPECT_EQ(opened.value()->filter().overflow().items(), header.overflow_items);
+  const Status checked = opened.value()->check(blocks, true);
+  EXPECT_TRUE(checked.ok()) << message_of(checked);
+}
+
+TEST_F(SegmentOverflow, shrinks_in_storage_as_in_memory) {
+  auto opened = Segment::open(options, blocks, header);
+  Segment& segment = *opened.value();
+  ASSERT_TRUE(segment.load_all(blocks).ok());
+  for (uint64_t i = 0; i < 2950; ++i) {
+    segment.append(test::nth_hash(i % 30) | kRemoveBit);
+  }
+  ASSERT_TRUE(segment.fold(segment.folding(), 5950, true).ok());
+  const SegmentHeader later = segment.write_to(blocks).value();
+  segment.note_written(later);
+  EXPECT_LT(later.overflow_blocks, header.overflow_blocks);
+  EXPECT_EQ(static_cast<uint32_t>(
+                std::distance(storage.rows.lower_bound(segment_block(kNumber, kFirstOverflowPart)),
+                              storage.rows.lower_bound(segment_block(kNumber, kEndPart)))),
+            later.overflow_blocks);
+  const Status checked = segment.check(blocks, true);
+  EXPECT_TRUE(checked.ok()) << message_of(checked);
+}
+
+TEST_F(SegmentOverflow, a_lost_or_doubled_block_is_found) {
+  const MemoryBlocks::Rows good = storage.rows;
+  const int64_t first = segment_block(kNumber, kFirstOverflowPart);
+  for (uint32_t i = 0; i < header.overflow_blocks; ++i) {
+    storage.rows = good;
+    storage.rows.erase(first + i);
+    EXPECT_FALSE(Segment::open(options, blocks, header).ok());
+    storage.rows = good;
+    const auto copy = [&](int64_t, std::span<const std::byte> content) {
+      return blocks.write(first + header.overflow_blocks, content, false);
+    };
+    ASSERT_TRUE(blocks.read_one(first + i, copy).ok());
+    EXPECT_FALSE(Segment::open(options, blocks, header).ok());
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
