@@ -1,0 +1,337 @@
+#include "core/segments/directory.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/filter/sizing.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint32_t kMagic = 0x33464B43;  // "CKF3"
+constexpr uint32_t kVersion = 3;
+constexpr uint64_t Root::*kFields[] = {
+    &Root::options_digest, &Root::directory_version, &Root::next_number,
+    &Root::first_depth,    &Root::capacity,          &Root::leaves,
+    &Root::pages,          &Root::page_index_sum,    &Root::first_row,
+    &Root::first_position, &Root::key_types,         &Root::hashless};
+constexpr size_t kRootBytes = 8 + 8 * std::size(kFields);
+
+constexpr unsigned kSpareDepth = 6;  // I1
+// No log gets there: an entry takes a nanosecond at least.
+constexpr uint64_t kMostRows = static_cast<uint64_t>(kLastLogBlock - kFirstLogBlock) / 2;
+constexpr uint64_t kMostPosition = uint64_t{1} << 60;
+constexpr uint64_t kMostLeaves = uint64_t{1} << 26;
+
+// Directory pages have ids of their own for so many leaves.
+uint64_t most_leaves(uint32_t page_bytes) noexcept {
+  return std::min(kMostLeaves, static_cast<uint64_t>(kMaxDirectoryPages) *
+                                   Directory::leaves_per_page(page_bytes));
+}
+
+unsigned most_depth(uint64_t leaves) noexcept {
+  const auto needed = static_cast<unsigned>(std::bit_width(leaves - 1));
+  return std::min(needed + kSpareDepth, kMaxDepth);
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_root(const Root& root) {
+  std::vector<std::byte> content(kRootBytes);
+  store_le(&content[0], kMagic);
+  store_le(&content[4], kVersion);
+  size_t at = 8;
+  for (const auto field : kFields) {
+    store_le(&content[at], root.*field);
+    at += 8;
+  }
+  return content;
+}
+
+Result<Root> decode_root(std::span<const std::byte> content) {
+  if (content.size() != kRootBytes || load_le<uint32_t>(&content[0]) != kMagic ||
+      load_le<uint32_t>(&content[4]) != kVersion) {
+    return corrupt("not a root of format 3");
+  }
+  Root root;
+  size_t at = 8;
+  for (const auto field : kFields) {
+    root.*field = load_le<uint64_t>(&content[at]);
+    at += 8;
+  }
+  if (root.next_number == 0 || root.next_number > kMaxSegmentNumber + 1 ||
+      root.first_depth > kMostFirstDepth || root.leaves < uint64_t{1} << root.first_depth ||
+      root.leaves > kMostLeaves || root.capacity == 0 || root.capacity > kMaxCapacity ||
+      root.first_row > kMostRows || root.first_position > kMostPosition || root.key_types > 15 ||
+      root.hashless > 1) {
+    return corrupt("a number out of range");
+  }
+  return root;
+}
+
+// --- the trie ------------------------------------------------------------------------------------
+
+// S1. Each leaf takes its entries of the table; none is taken twice, and none is left.
+Status Directory::fill(const std::vector<Leaf>& leaves, std::vector<uint32_t>& table,
+                       unsigned& depth) {
+  depth = 0;
+  for (const Leaf& leaf : leaves) {
+    depth = std::max(depth, leaf.depth);
+  }
+  if (depth > most_depth(leaves.size())) {
+    return corrupt("the directory: " + std::to_string(leaves.size()) + " segments, one of them " +
+                   std::to_string(depth) + " bits deep");
+  }
+  constexpr uint32_t kNone = ~uint32_t{0};
+  table.assign(size_t{1} << depth, kNone);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const size_t first = depth == 0 ? 0 : leaves[i].prefix >> (64 - depth);
+    const size_t count = size_t{1} << (depth - leaves[i].depth);
+    for (size_t at = first; at < first + count; ++at) {
+      if (table[at] != kNone) {
+        return corrupt("the directory: two segments of one prefix");
+      }
+      table[at] = static_cast<uint32_t>(i);
+    }
+  }
+  return std::find(table.begin(), table.end(), kNone) == table.end()
+             ? Status()
+             : corrupt("the directory: a prefix without a segment");
+}
+
+void Directory::start(unsigned depth) {
+  const size_t count = size_t{1} << depth;
+  std::vector<Leaf> leaves(count);
+  std::vector<uint32_t> table(count);
+  for (size_t i = 0; i < count; ++i) {
+    leaves[i].prefix = depth == 0 ? 0 : uint64_t{i} << (64 - depth);
+    leaves[i].depth = depth;
+    table[i] = static_cast<uint32_t>(i);
+  }
+  leaves_ = std::move(leaves);
+  table_ = std::move(table);
+  depth_ = depth;
+  stored_pages_.clear();
+  first_ = last_ = Leaf::kNone;
+}
+
+// --- pending entries -----------------------------------------------------------------------------
+
+void Directory::link(size_t index, uint64_t position) noexcept {
+  Leaf& leaf = leaves_[index];
+  leaf.pends = true;
+  leaf.first_pending = position;
+  leaf.before = last_;
+  leaf.behind = Leaf::kNone;
+  (last_ == Leaf::kNone ? first_ : leaves_[last_].behind) = index;
+  last_ = index;
+}
+
+void Directory::note_folded(size_t index) noexcept {
+  Leaf& leaf = leaves_[index];
+  if (!leaf.pends) {
+    return;
+  }
+  (leaf.before == Leaf::kNone ? first_ : leaves_[leaf.before].behind) = leaf.behind;
+  (leaf.behind == Leaf::kNone ? last_ : leaves_[leaf.behind].before) = leaf.before;
+  leaf.pends = false;
+}
+
+void Directory::drop_pending() noexcept {
+  for (Leaf& leaf : leaves_) {
+    leaf.waiting.clear();
+    leaf.pends = false;
+    if (leaf.segment != nullptr) {
+      leaf.segment->forget_pending();
+    }
+  }
+  first_ = last_ = Leaf::kNone;
+}
+
+uint64_t Directory::pending_entries() const noexcept {
+  uint64_t entries = 0;
+  for (size_t at = first_; at != Leaf::kNone; at = leaves_[at].behind) {
+    entries += leaves_[at].pending_entries();
+  }
+  return entries;
+}
+
+uint64_t Directory::folded_to() const noexcept {
+  uint64_t most = 0;
+  for (const Leaf& leaf : leaves_) {
+    most = std::max(most, leaf.header.folded_to);
+  }
+  return most;
+}
+
+unsigned Directory::most_bits(size_t index) const noexcept {
+  const uint64_t room = most_leaves(options_->page_bytes) - leaves_.size();
+  const unsigned most = most_depth(leaves_.size());
+  const unsigned bits = most > leaves_[index].depth ? most - leaves_[index].depth : 0;
+  return std::min(bits, static_cast<unsigned>(std::bit_width(room + 1)) - 1);
+}
+
+std::vector<size_t> Directory::split(size_t index, unsigned bits) {
+  const uint64_t prefix = leaves_[index].prefix;
+  const unsigned depth = leaves_[index].depth + bits;
+  const size_t pieces = size_t{1} << bits;
+  std::vector<size_t> indexes{index};
+  note_folded(index);
+  leaves_[index].segment.reset();
+  leaves_[index].header = {};
+  leaves_[index].depth = depth;
+  for (size_t piece = 1; piece < pieces; ++piece) {
+    indexes.push_back(leaves_.size());
+    Leaf leaf;
+    leaf.prefix = prefix | uint64_t{piece} << (64 - depth);
+    leaf.depth = depth;
+    leaves_.push_back(std::move(leaf));
+  }
+  if (depth > depth_) {
+    const unsigned more = depth - depth_;
+    std::vector<uint32_t> table(size_t{1} << depth);
+    for (size_t at = 0; at < table.size(); ++at) {
+      table[at] = table_[at >> more];
+    }
+    table_ = std::move(table);
+    depth_ = depth;
+  }
+  const size_t each = size_t{1} << (depth_ - depth);
+  size_t at = depth_ == 0 ? 0 : prefix >> (64 - depth_);
+  for (const size_t piece : indexes) {
+    for (size_t i = 0; i < each; ++i) {
+      table_[at++] = static_cast<uint32_t>(piece);
+    }
+  }
+  return indexes;
+}
+
+// --- stored --------------------------------------------------------------------------------------
+
+std::vector<std::byte> Directory::encode_page(uint64_t page, const NewHeaders& fresh) const {
+  const uint64_t per_page = leaves_per_page(options_->page_bytes);
+  std::vector<std::byte> content(per_page * kSegmentHeaderBytes);
+  const uint64_t first = page * per_page;
+  auto next =
+      std::lower_bound(fresh.begin(), fresh.end(), first,
+                       [](const auto& header, uint64_t index) { return header.first < index; });
+  for (uint64_t index = first; index < first + per_page && index < leaves_.size(); ++index) {
+    const bool is_new = next != fresh.end() && next->first == index;
+    const SegmentHeader& header = is_new ? (next++)->second : leaves_[index].header;
+    if (header.number != 0) {
+      encode_segment_header(header,
+                            std::span(content).subspan((index - first) * kSegmentHeaderBytes));
+    }
+  }
+  return content;
+}
+
+void Directory::note_stored(uint64_t page) {
+  if (page >= stored_pages_.size()) {
+    stored_pages_.resize(page + 1);
+  }
+  stored_pages_[page] = true;
+}
+
+// Pages come in ascending order.
+Status Directory::take_page(uint64_t page, std::span<const std::byte> content, const Root& root,
+                            std::vector<Leaf>& leaves) const {
+  const uint64_t per_page = leaves_per_page(options_->page_bytes);
+  if (content.size() != per_page * kSegmentHeaderBytes) {
+    return corrupt("of " + std::to_string(content.size()) + " bytes");
+  }
+  for (uint64_t i = 0; i < per_page; ++i) {
+    const auto bytes = content.subspan(i * kSegmentHeaderBytes, kSegmentHeaderBytes);
+    const uint64_t index = page * per_page + i;
+    if (all_zero(bytes)) {
+      continue;  // one of the first, or read_leaves() finds that it is missing
+    }
+    CUCKOO_ASSIGN_OR_RETURN(const SegmentHeader header, decode_segment_header(bytes));
+    if (index >= root.leaves || index > leaves.size()) {
+      return corrupt("a segment in slot " + std::to_string(index) + ", where none is expected");
+    }
+    if (header.number >= root.next_number) {
+      return corrupt("a segment that has a number of the future");
+    }
+    if (index == leaves.size()) {
+      leaves.emplace_back();
+    }
+    leaves[index].prefix = header.prefix;
+    leaves[index].depth = header.depth;
+    leaves[index].header = header;
+  }
+  return {};
+}
+
+Status Directory::read_leaves(const Blocks& blocks, const Root& root, std::vector<Leaf>& leaves,
+                              std::vector<bool>& stored) const {
+  leaves.resize(size_t{1} << root.first_depth);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    leaves[i].prefix = root.first_depth == 0 ? 0 : uint64_t{i} << (64 - root.first_depth);
+    leaves[i].depth = static_cast<unsigned>(root.first_depth);
+  }
+  uint64_t pages = 0;
+  uint64_t sum = 0;
+  CUCKOO_TRY(blocks.read(kFirstDirectoryBlock, kFirstDirectoryBlock + kMaxDirectoryPages - 1,
+                         [&](int64_t id, std::span<const std::byte> content) -> Status {
+                           const auto page = static_cast<uint64_t>(id - kFirstDirectoryBlock);
+                           ++pages;
+                           sum += page;
+                           CUCKOO_TRY(take_page(page, content, root, leaves));
+                           stored.resize(page + 1);
+                           stored[page] = true;
+                           return blocks.poll();
+                         }));
+  if (pages != root.pages || sum != root.page_index_sum) {
+    return corrupt("the directory: " + std::to_string(pages) + " pages, expected " +
+                   std::to_string(root.pages) + ": some are missing or too many");
+  }
+  return leaves.size() == root.leaves
+             ? Status()
+             : corrupt("the directory: " + std::to_string(leaves.size()) + " segments, expected " +
+                       std::to_string(root.leaves));
+}
+
+Status Directory::read(const Blocks& blocks, const Root& root) {
+  std::vector<Leaf> leaves;
+  std::vector<bool> stored;
+  CUCKOO_TRY(read_leaves(blocks, root, leaves, stored));
+  std::vector<uint32_t> table;
+  unsigned depth = 0;
+  CUCKOO_TRY(fill(leaves, table, depth));
+  const auto stays = [&](size_t i) {
+    const Leaf& old = leaves_[i];
+    return old.prefix == leaves[i].prefix && old.depth == leaves[i].depth &&
+           old.header == leaves[i].header;
+  };
+  std::vector<size_t> pending;  // the leaves that have entries still
+  const size_t both = std::min(leaves.size(), leaves_.size());
+  for (size_t i = 0; i < both; ++i) {
+    if (leaves_[i].pends && stays(i)) {
+      pending.push_back(i);
+    }
+  }
+  // Nothing fails from here on.
+  for (size_t i = 0; i < both; ++i) {
+    if (stays(i)) {
+      leaves[i] = std::move(leaves_[i]);
+    }
+  }
+  leaves_ = std::move(leaves);
+  table_ = std::move(table);
+  depth_ = depth;
+  stored_pages_ = std::move(stored);
+  first_ = last_ = Leaf::kNone;
+  std::sort(pending.begin(), pending.end(), [this](size_t a, size_t b) {
+    return leaves_[a].first_pending < leaves_[b].first_pending;
+  });
+  for (const size_t i : pending) {
+    link(i, leaves_[i].first_pending);
+  }
+  return {};
+}
+
+}  // namespace cuckoo::segments

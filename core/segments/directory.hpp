@@ -1,0 +1,147 @@
+// Which segment a hash belongs to: a binary trie over the leading bits, and the headers of its
+// leaves.
+//
+// Layout
+//   table_[first depth() bits of a hash]  ->  leaf  ->  segment, once it was asked for
+// Leaf i has slot i of the stored headers (page i div n, n headers a page). At first there are 2^d
+// leaves, none of which has a header: so a filter for 2^40 keys is made in no time. When a leaf is
+// split, its first piece keeps the slot, the others get new ones.
+//
+// Invariants
+//   S1  the leaves' prefixes partition the hash space: each entry of table_ leads to the one leaf
+//       whose prefix it begins with.
+//   I1  depth() is the greatest depth of a leaf. It is at most 6 more than a trie of so many leaves
+//       needs, so that chosen keys can't make the table large.
+//   I2  a leaf has a header, but for the first 2^d; a page without headers has no block. The root
+//       counts the pages that have one, and sums their numbers.
+//   I3  memory follows what is stored: a root alone can't ask for more than 2^16 leaves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/segments/blocks.hpp"
+#include "core/segments/segment.hpp"
+
+namespace cuckoo::segments {
+
+inline constexpr unsigned kMostFirstDepth = 16;
+
+// The one block that says what all others mean.
+struct Root {
+  uint64_t options_digest = 0;     // of what CREATE chose
+  uint64_t directory_version = 0;  // a hash of all that was written; the newest log row has it, too
+  uint64_t next_number = 1;        // of the next segment
+  uint64_t first_depth = 0;        // there were 2^first_depth leaves at first
+  uint64_t capacity = 0;           // of all segments
+  uint64_t leaves = 1;
+  uint64_t pages = 0;           // of the directory, that have a block
+  uint64_t page_index_sum = 0;  // of these
+  uint64_t first_row = 0;       // of the log
+  uint64_t first_position = 0;  // of that row
+  uint64_t key_types = 0;       // storage classes that were hashed into it
+  uint64_t hashless = 0;        // 1: contents came without hashes, though growth is on
+
+  friend bool operator==(const Root&, const Root&) = default;
+};
+
+std::vector<std::byte> encode_root(const Root& root);
+Result<Root> decode_root(std::span<const std::byte> content);
+
+class Directory {
+ public:
+  struct Leaf {
+    uint64_t prefix = 0;
+    unsigned depth = 0;
+    SegmentHeader header;  // as stored; number 0: it has none
+    std::unique_ptr<Segment> segment;
+    std::vector<uint64_t> waiting;  // its pending entries, until it has a segment
+    // The leaves with pending entries are a list, in the order in which the first of these came.
+    static constexpr size_t kNone = ~size_t{0};
+    uint64_t first_pending = 0;  // the position in the log of the first one
+    size_t before = kNone, behind = kNone;
+    bool pends = false;
+    bool touched = false;  // its segment changed since the last flush
+    uint64_t pending_entries() const noexcept {
+      return segment != nullptr ? segment->pending().entries() : waiting.size();
+    }
+    // Returns the header as it is now, written or not.
+    const SegmentHeader& current() const noexcept {
+      return segment != nullptr ? segment->header() : header;
+    }
+  };
+
+  explicit Directory(const FilterOptions& options) noexcept : options_(&options) {}
+
+  // 2^depth leaves, none of which was ever folded.
+  void start(unsigned depth);
+  // Reads the stored leaves. What is in memory stays if the leaf's header did not change, else it
+  // is dropped. A failure changes nothing.
+  Status read(const Blocks& blocks, const Root& root);
+
+  unsigned depth() const noexcept { return depth_; }
+  size_t size() const noexcept { return leaves_.size(); }
+  size_t leaf_of(uint64_t hash) const noexcept {
+    return depth_ == 0 ? 0 : table_[hash >> (64 - depth_)];
+  }
+  // Returns the leaf whose turn it is (S5). Each one comes once in 2^depth() turns, or more often.
+  size_t leaf_of_turn(uint64_t turn) const noexcept {
+    return depth_ == 0 ? 0 : table_[turn & (table_.size() - 1)];
+  }
+  Leaf& leaf(size_t index) noexcept { return leaves_[index]; }
+  const Leaf& leaf(size_t index) const noexcept { return leaves_[index]; }
+  Segment* segment_of(uint64_t hash) const noexcept { return leaves_[leaf_of(hash)].segment.get(); }
+
+  // The leaf has pending entries from that position on, or none any more. O(1).
+  void note_pending(size_t index, uint64_t position) noexcept {
+    if (!leaves_[index].pends) {
+      link(index, position);
+    }
+  }
+  void note_folded(size_t index) noexcept;
+  // Returns the leaf with the oldest pending entry; Leaf::kNone: there is none.
+  size_t oldest() const noexcept { return first_; }
+  void drop_pending() noexcept;
+  uint64_t pending_entries() const noexcept;
+  // Returns the greatest F of the stored headers.
+  uint64_t folded_to() const noexcept;
+
+  // Returns by how many bits a leaf may be split (I1).
+  unsigned most_bits(size_t index) const noexcept;
+  // Splits the leaf into 2^bits, and returns their indexes, ascending by prefix. None of them has a
+  // segment.
+  std::vector<size_t> split(size_t index, unsigned bits);
+
+  static uint64_t leaves_per_page(uint32_t page_bytes) noexcept {
+    return page_bytes / kSegmentHeaderBytes > 0 ? page_bytes / kSegmentHeaderBytes : 1;
+  }
+  // Headers that are not stored yet, ascending by leaf.
+  using NewHeaders = std::vector<std::pair<size_t, SegmentHeader>>;
+  std::vector<std::byte> encode_page(uint64_t page, const NewHeaders& fresh) const;
+  bool page_stored(uint64_t page) const noexcept {
+    return page < stored_pages_.size() && stored_pages_[page];
+  }
+  void note_stored(uint64_t page);
+
+ private:
+  void link(size_t index, uint64_t position) noexcept;
+  Status take_page(uint64_t page, std::span<const std::byte> content, const Root& root,
+                   std::vector<Leaf>& leaves) const;
+  Status read_leaves(const Blocks& blocks, const Root& root, std::vector<Leaf>& leaves,
+                     std::vector<bool>& stored) const;
+  static Status fill(const std::vector<Leaf>& leaves, std::vector<uint32_t>& table,
+                     unsigned& depth);
+
+  const FilterOptions* options_;
+  std::vector<Leaf> leaves_;
+  std::vector<uint32_t> table_;  // 2^depth_ entries
+  unsigned depth_ = 0;
+  size_t first_ = Leaf::kNone, last_ = Leaf::kNone;  // of the list of leaves with pending entries
+  std::vector<bool> stored_pages_;
+};
+
+}  // namespace cuckoo::segments

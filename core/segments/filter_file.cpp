@@ -1,0 +1,268 @@
+// FilterFile: opening and following, asking and changing. When what is folded, and what is written,
+// is in filter_file_work.cpp.
+#include "core/segments/filter_file.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/filter/sizing.hpp"
+#include "core/segments/decide.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo::segments {
+
+// A segment that can be split holds 2^16 keys and takes 64 pages at most: its longest work, a
+// split, reads its runs, builds two segments and writes both. One that can't be split holds twice
+// as many keys. A filter for more keys is cut into equal shares at once. There are 2^16 shares at
+// most, so that a filter for 2^40 keys takes little memory before it has any.
+Result<SegmentLimits> segment_limits(const FilterOptions& options) {
+  constexpr uint64_t kMostKeys = uint64_t{1} << 16;
+  constexpr uint64_t kMostPages = 64;
+  CUCKOO_ASSIGN_OR_RETURN(const FilterSize size,
+                          filter_size(options.generation_spec(), kMostKeys, options.page_bytes));
+  SegmentLimits limits;
+  limits.keys = size.page_count <= kMostPages
+                    ? kMostKeys
+                    : std::max<uint64_t>(kMostKeys * kMostPages / size.page_count, 256);
+  limits.pages = std::min(size.page_count, kMostPages);
+  const uint64_t whole = options.growth ? limits.keys : 2 * kMostKeys;
+  limits.share = options.capacity;
+  while (limits.share > whole && limits.depth < kMostFirstDepth) {
+    ++limits.depth;
+    limits.share = with_deviations((options.capacity >> limits.depth) + 1);
+  }
+  return limits;
+}
+
+// --- making and following ------------------------------------------------------------------------
+
+Status FilterFile::create() {
+  CUCKOO_ASSIGN_OR_RETURN(limits_, segment_limits(options_));
+  root_ = {};
+  root_.options_digest = options_.digest;
+  root_.first_depth = limits_.depth;
+  root_.leaves = uint64_t{1} << limits_.depth;
+  root_.capacity = options_.capacity;
+  directory_.start(limits_.depth);
+  log_.start(0, 0, options_.seed);
+  items_ = appended_ = unfolded_ = 0;
+  changed_ = layout_changed_ = true;
+  root_stored_ = false;
+  stored_first_row_ = 0;
+  memory_ = Memory::kCurrent;
+  set_turns();
+  return {};
+}
+
+Status FilterFile::read_root(Root& root) const {
+  CUCKOO_TRY(
+      blocks_.read_one(kRootBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
+        CUCKOO_ASSIGN_OR_RETURN(root, decode_root(content));
+        return {};
+      }));
+  if (root.options_digest != options_.digest) {
+    return in_block(kRootBlock, corrupt("of other options"));
+  }
+  return {};
+}
+
+void FilterFile::forget() noexcept {
+  for (const size_t index : touched_) {
+    directory_.leaf(index).segment.reset();
+    directory_.leaf(index).touched = false;
+  }
+  touched_.clear();
+  erased_.clear();
+  changed_ = layout_changed_ = loading_ = false;
+  appended_ = unfolded_ = 0;
+  memory_ = Memory::kUnknown;
+  poison_.lift();
+}
+
+// An entry of the log that was read is pending, unless its segment was folded since.
+void FilterFile::take(uint64_t position, uint64_t entry) {
+  const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
+  Directory::Leaf& leaf = directory_.leaf(index);
+  if (position < leaf.header.folded_to) {
+    return;
+  }
+  directory_.note_pending(index, position);
+  if (leaf.segment != nullptr) {
+    leaf.segment->append(entry);
+  } else {
+    leaf.waiting.push_back(entry);
+  }
+  ++unfolded_;
+}
+
+Status FilterFile::read_directory() {
+  Root root;
+  CUCKOO_TRY(read_root(root));
+  CUCKOO_ASSIGN_OR_RETURN(limits_, segment_limits(options_));
+  CUCKOO_TRY(directory_.read(blocks_, root));
+  root_ = root;
+  stored_first_row_ = root.first_row;
+  root_stored_ = true;
+  unfolded_ = directory_.pending_entries();
+  return {};
+}
+
+Status FilterFile::refresh() {
+  CUCKOO_TRY(poison_.error());
+  if (changed_) {
+    return {};
+  }
+  LogHeader newest;
+  bool same_history = false;
+  std::vector<std::pair<uint64_t, uint64_t>> entries;
+  const auto collect = [&](uint64_t position, uint64_t entry) {
+    entries.emplace_back(position, entry);
+  };
+  if (memory_ == Memory::kCurrent) {
+    memory_ = Memory::kUnknown;
+    CUCKOO_ASSIGN_OR_RETURN(same_history, log_.follow(blocks_, newest, collect));
+  }
+  if (!same_history || newest.directory_version != root_.directory_version) {
+    CUCKOO_TRY(read_directory());
+    if (!same_history) {
+      directory_.drop_pending();
+      unfolded_ = 0;
+      CUCKOO_TRY(log_.read(blocks_, root_.first_row, root_.first_position, newest, collect));
+    }
+    if (newest.directory_version != root_.directory_version ||
+        directory_.folded_to() > log_.position()) {
+      return corrupt("a log whose end belongs to another directory");
+    }
+    set_turns();
+  }
+  for (const auto& [position, entry] : entries) {
+    take(position, entry);
+  }
+  items_ = newest.items;
+  memory_ = Memory::kCurrent;
+  return {};
+}
+
+Result<Segment*> FilterFile::segment(size_t index) {
+  Directory::Leaf& leaf = directory_.leaf(index);
+  if (leaf.segment == nullptr) {
+    std::unique_ptr<Segment> made;
+    if (leaf.header.number == 0) {
+      CUCKOO_ASSIGN_OR_RETURN(made,
+                              Segment::make(options_, leaf.prefix, leaf.depth, 0, limits_.share));
+    } else {
+      CUCKOO_ASSIGN_OR_RETURN(made, Segment::open(options_, blocks_, leaf.header));
+    }
+    for (const uint64_t entry : leaf.waiting) {
+      made->append(entry);
+    }
+    std::vector<uint64_t>().swap(leaf.waiting);
+    leaf.segment = std::move(made);
+  }
+  return leaf.segment.get();
+}
+
+// --- asking --------------------------------------------------------------------------------------
+
+Status FilterFile::load(uint64_t hash) {
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment_of(hash));
+  return found->load(blocks_, hash);
+}
+
+Result<bool> FilterFile::load_and_probe(uint64_t hash) {
+  Answer answer = probe(hash);
+  if (answer == Answer::kNotLoaded) {
+    CUCKOO_TRY(load(hash));
+    answer = probe(hash);
+  }
+  return answer == Answer::kPresent;
+}
+
+Result<uint64_t> FilterFile::count(uint64_t hash) {
+  CUCKOO_TRY(load(hash));
+  return directory_.segment_of(hash)->count(hash);
+}
+
+size_t FilterFile::memory_bytes() const noexcept {
+  size_t bytes = log_.memory_bytes();
+  for (size_t i = 0; i < directory_.size(); ++i) {
+    const Directory::Leaf& leaf = directory_.leaf(i);
+    bytes += sizeof leaf + leaf.waiting.capacity() * sizeof(uint64_t) +
+             (leaf.segment != nullptr ? leaf.segment->memory_bytes() : 0);
+  }
+  return bytes;
+}
+
+// --- changing ------------------------------------------------------------------------------------
+
+Status FilterFile::full_error() const {
+  const std::string held = std::to_string(items_) + " items, ";
+  if (keeps_hashes()) {
+    return Error{ErrorCode::kFull, held + "as many as hashes of " +
+                                       std::to_string(static_cast<int>(options_.width)) +
+                                       " bits can tell apart at this rate"};
+  }
+  return Error{ErrorCode::kFull,
+               held + "its capacity of " + std::to_string(root_.capacity) + " is reached, and " +
+                   (options_.growth ? "it came without hashes: it can't grow" : "growth is off")};
+}
+
+// Comes after work(): it folds what is due before the entry is appended.
+Status FilterFile::append(uint64_t hash, uint64_t entry) {
+  const size_t index = directory_.leaf_of(hash);
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
+  directory_.note_pending(index, log_.position());
+  log_.append(entry);
+  found->append(entry);
+  ++appended_;
+  ++unfolded_;
+  changed_ = true;
+  return {};
+}
+
+Status FilterFile::insert(uint64_t hash) {
+  CUCKOO_TRY(poison_.error());
+  const bool slots = traits_of(options_.spec.kind).slot_per_item;
+  const uint64_t most = keeps_hashes() ? options_.most_items_by_hashes()
+                        : slots        ? root_.capacity
+                                       : kMaxCapacity;
+  if (options_.multiset() && items_ >= most) {
+    return full_error();
+  }
+  CUCKOO_TRY(work());
+  if (options_.multiset() && (slots || keeps_hashes())) {
+    CUCKOO_TRY(append(hash, hash));
+    ++items_;
+    return {};
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment_of(hash));
+  const SegmentHeader& header = found->header();
+  const uint64_t unfolded = found->pending().entries();
+  if (!present &&
+      (items_ >= most || (!keeps_hashes() && found->filter().full(header.items + unfolded, unfolded,
+                                                                  header.capacity)))) {
+    return full_error();
+  }
+  // A hash that only looks present is logged all the same: the next remake would lose it.
+  if (options_.multiset() || !present || (keeps_hashes() && found->pending_net(hash) <= 0)) {
+    CUCKOO_TRY(append(hash, hash));
+    items_ += options_.multiset() || !present ? 1 : 0;
+  }
+  return {};
+}
+
+Result<bool> FilterFile::remove(uint64_t hash) {
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(work());
+  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+  if (items_ == 0 || !present) {
+    return false;
+  }
+  CUCKOO_TRY(append(hash, hash | kRemoveBit));
+  --items_;
+  return true;
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,185 @@
+// A stored filter: a directory of segments and the log that all of them share. Here is decided when
+// what is done; how it is done to one segment is in core/segments/segment.hpp.
+//
+//   directory:  prefix of the hash  ->  segment
+//   segment:    header | pages | runs        what is folded: its entries of the log before its F
+//   log:        entries of all segments, mixed, in the order they came
+//
+// A small commit writes the last row of the log and nothing else (flush()). Each T entries it is
+// another segment's turn: turn() folds its pending entries into its pages. If the segment is too
+// full then, remake_leaf() makes it anew, larger or as several, and no other segment changes. So a
+// statement of k rows does O(k) work, and one segment's for each T of them, whatever the size of
+// the filter.
+//
+// A transaction that adds much is a load: its entries pend until its end, or until they take too
+// much memory. Then fold_all() folds each segment once, and cuts one that gets too full into as
+// many as it takes. Afterwards nothing is pending. So a load writes no entries to the log, which
+// begins anew.
+//
+// Invariants
+//   S1  (core/segments/directory.hpp) the segments' prefixes partition the hash space.
+//   S2  (core/segments/segment.hpp) pages and runs hold exactly the entries before F.
+//   S3  the log reaches back to the oldest pending entry. No more than 2^22 entries are pending.
+//   S4  no function goes over all segments, except refresh() after another connection's fold, a
+//       load's end, check() and memory_bytes().
+//   S5  what is folded when depends on entries, statements and transactions alone, never on time or
+//       on what was asked: the same calls give the same bytes.
+//   S6  never a false negative: a hash added more often than removed is present, unless a hash that
+//       was never added was removed and shares its cells. A remove is accepted only if the hash is
+//       present.
+//   S7  items() of a multiset = adds - accepted removes, less the removes that a remake drops and,
+//       where a hash counts once, the copies that it drops. Of a set: the adds that did not seem
+//       present when they came.
+//   S8  an operation that fails with kInvalid or kFull changed nothing. A failure in the middle of
+//       a change poisons the filter: every call fails until forget(). When memory runs out
+//       (std::bad_alloc) in a change, forget() comes next.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/segments/blocks.hpp"
+#include "core/segments/directory.hpp"
+#include "core/segments/log.hpp"
+#include "core/segments/segment.hpp"
+#include "core/stored/filter_options.hpp"
+#include "core/stored/poison.hpp"
+
+namespace cuckoo::segments {
+
+// How large segments are; computed from the options alone.
+struct SegmentLimits {
+  uint64_t keys = 0;   // that a segment holds at most, where it can be split
+  uint64_t pages = 0;  // that such a segment has
+  unsigned depth = 0;  // of the segments of a filter that was just made
+  uint64_t share = 0;  // the capacity of each of them
+};
+Result<SegmentLimits> segment_limits(const FilterOptions& options);
+
+class FilterFile {
+ public:
+  using Answer = Filter::Answer;
+
+  FilterFile(const FilterOptions& options, BlockStorage& storage)
+      : options_(options), blocks_(storage, options.seed), directory_(options_), log_(options_) {}
+  FilterFile(const FilterFile&) = delete;
+  FilterFile& operator=(const FilterFile&) = delete;
+
+  const FilterOptions& options() const noexcept { return options_; }
+
+  // An empty filter, not flushed yet.
+  Status create();
+  // Brings memory to what is stored: keeps what is still valid, applies new entries of the log,
+  // drops the rest. Cheap when nothing changed. While something is pending it does nothing: storage
+  // can't have changed then.
+  Status refresh();
+  // Drops what is not flushed, after a roll-back. refresh() comes before any other call.
+  void forget() noexcept;
+  bool usable() const noexcept { return memory_ == Memory::kCurrent && !poison_.poisoned(); }
+
+  // usable() is a precondition of all below.
+  // kNotLoaded: load() it and ask again.
+  [[gnu::always_inline]] Answer probe(uint64_t hash) {
+    Segment* const segment = directory_.segment_of(hash);
+    return segment != nullptr ? segment->probe(hash) : Answer::kNotLoaded;
+  }
+  Status load(uint64_t hash);
+  Result<bool> load_and_probe(uint64_t hash);
+  Result<uint64_t> count(uint64_t hash);
+
+  Status insert(uint64_t hash);
+  // Removes one occurrence; false when the hash is definitely absent. Multisets only.
+  Result<bool> remove(uint64_t hash);
+
+  bool pending() const noexcept { return changed_; }
+  // Writes what is pending.
+  Status flush();
+  // Writes to another storage what a flush would write here; it stays pending.
+  Status write_pending_to(BlockStorage& storage) const;
+  // Comes at the end of a transaction, before the last flush(): folds what a load left.
+  Status finish_load();
+  void committed() noexcept {
+    appended_ = 0;
+    loading_ = false;
+  }
+
+  uint64_t items() const noexcept { return items_; }
+  uint64_t capacity() const noexcept { return root_.capacity; }
+  bool keeps_hashes() const noexcept { return options_.growth && root_.hashless == 0; }
+  size_t segments() const noexcept { return directory_.size(); }
+  uint64_t turn_entries() const noexcept { return turn_entries_; }
+  size_t memory_bytes() const noexcept;
+
+  // Reads everything in storage and checks every invariant. Nothing may be pending. What is in
+  // memory is neither believed nor changed.
+  Status check() const;
+
+ private:
+  FilterFile(const FilterOptions& options, const Blocks& blocks)
+      : options_(options), blocks_(blocks), directory_(options_), log_(options_) {}
+
+  enum class Memory : uint8_t {
+    kUnknown,  // what is in memory may be wrong
+    kCurrent,  // memory is what storage holds, with the changes that are not flushed
+  };
+  // What a flush wrote, for note_written().
+  struct Written {
+    Root root;
+    Directory::NewHeaders headers;
+    std::vector<uint64_t> new_pages;  // of the directory
+  };
+  // What a segment is made anew of.
+  struct Remake {
+    std::vector<NetHash> entries;
+    SegmentHeader before;
+    unsigned bits = 0;   // by which it is split
+    bool grows = false;  // else its pieces keep its capacity
+  };
+
+  Result<Segment*> segment(size_t index);  // opens or makes it, if it is not in memory
+  Result<Segment*> segment_of(uint64_t hash) { return segment(directory_.leaf_of(hash)); }
+  void touch(size_t index);
+  void set_turns() noexcept;
+  Status append(uint64_t hash, uint64_t entry);
+  Status work();
+  Status turn();
+  Status fold_leaf(size_t index);
+  Status remake_leaf(size_t index, Segment& segment);
+  Status replace_leaf(size_t index, const Remake& remake);
+  Status make_piece(size_t index, std::span<const NetHash> entries, const Remake& remake);
+  Status fold_all();
+  Status full_error() const;
+  void cut_log(Root& root) const noexcept;
+  Status write_layout(const Blocks& blocks, Written& written) const;
+  Status write_to(const Blocks& blocks, Written& written) const;
+  void note_written(const Written& written);
+  Status read_directory();
+  Status check_segments();
+  void take(uint64_t position, uint64_t entry);
+  Status read_root(Root& root) const;
+
+  const FilterOptions options_;
+  Blocks blocks_;
+  Directory directory_;
+  Log log_;
+  Root root_;
+  SegmentLimits limits_;
+  Memory memory_ = Memory::kUnknown;
+  Poison poison_;
+  uint64_t items_ = 0;
+  bool changed_ = false;         // something is not flushed
+  bool layout_changed_ = false;  // … and more of it than entries of the log
+  bool root_stored_ = false;
+  uint64_t stored_first_row_ = 0;  // of the log in storage; root_ may be ahead of it
+  std::vector<size_t> touched_;    // leaves whose segments are to be written
+  std::vector<uint64_t> erased_;   // numbers of segments whose blocks are to be erased
+  uint64_t appended_ = 0;          // entries of this transaction
+  bool loading_ = false;           // the transaction adds much: no segment is folded in turn
+  uint64_t unfolded_ = 0;          // pending entries of all segments
+  uint64_t turn_entries_ = 1;      // T
+};
+
+}  // namespace cuckoo::segments

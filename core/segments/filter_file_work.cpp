@@ -1,0 +1,355 @@
+// FilterFile: what is folded when, and what is written.
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/segments/decide.hpp"
+#include "core/segments/filter_file.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+// So many entries are pending for all segments together, about, so that a new connection reads them
+// in some milliseconds.
+constexpr uint64_t kPendingEntries = uint64_t{1} << 18;
+constexpr uint64_t kFewestTurnEntries = 504;    // of a filter of one segment
+constexpr uint64_t kEntriesPerPage = 32;        // a fold touches each page for so many entries
+constexpr uint64_t kFewestLoadEntries = 16384;  // a transaction of more is a load
+constexpr uint64_t kMostUnfolded = uint64_t{1} << 22;  // S3: 64 MB, in the log and the segments
+
+// Returns for how many keys a filter of these entries must be made: a hash with many copies is one
+// cell of the overflow table where each item takes a slot, and one key elsewhere.
+uint64_t needed_for(std::span<const NetHash> entries, bool slot_per_item) noexcept {
+  if (!slot_per_item) {
+    return entries.size();
+  }
+  uint64_t needed = 0;
+  for (const NetHash& entry : entries) {
+    const auto copies = static_cast<uint64_t>(entry.net);
+    needed += copies <= kMaxCopiesInBuckets ? copies : 1;
+  }
+  return needed;
+}
+
+uint64_t items_of(std::span<const NetHash> entries, bool multiset) noexcept {
+  if (!multiset) {
+    return entries.size();
+  }
+  uint64_t items = 0;
+  for (const NetHash& entry : entries) {
+    items += static_cast<uint64_t>(entry.net);
+  }
+  return items;
+}
+
+}  // namespace
+
+// T is 32 entries for each page of a segment, and fewer where there are many segments.
+void FilterFile::set_turns() noexcept {
+  const uint64_t segments = directory_.size();
+  if (segments == 1) {
+    const SegmentHeader& header = directory_.leaf(0).current();
+    const uint64_t capacity = header.number != 0 ? header.capacity : limits_.share;
+    const uint64_t pages =
+        (limits_.pages * std::min(capacity, limits_.keys) + limits_.keys - 1) / limits_.keys;
+    turn_entries_ = std::max(kFewestTurnEntries, kEntriesPerPage * pages);
+  } else {
+    turn_entries_ =
+        std::clamp<uint64_t>(kPendingEntries / segments, 1,
+                             std::max(kFewestTurnEntries, kEntriesPerPage * limits_.pages));
+  }
+}
+
+void FilterFile::touch(size_t index) {
+  if (!directory_.leaf(index).touched) {
+    touched_.push_back(index);
+    directory_.leaf(index).touched = true;
+  }
+  changed_ = layout_changed_ = true;
+}
+
+// Comes before an entry is appended. What is due follows from the position of the log, so that
+// nothing has to be stored for it.
+Status FilterFile::work() {
+  if (unfolded_ >= kMostUnfolded) {
+    return fold_all();
+  }
+  loading_ =
+      loading_ || appended_ >= std::max(kFewestLoadEntries, 2 * directory_.size() * turn_entries_);
+  if (loading_) {
+    return {};
+  }
+  const uint64_t position = log_.position();
+  return position > 0 && position % turn_entries_ == 0 ? turn() : Status();
+}
+
+Status FilterFile::turn() {
+  const size_t index = directory_.leaf_of_turn(log_.position() / turn_entries_);
+  if (!directory_.leaf(index).pends) {
+    return {};
+  }
+  CUCKOO_TRY(fold_leaf(index));
+  set_turns();
+  return {};
+}
+
+Status FilterFile::fold_leaf(size_t index) {
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
+  CUCKOO_TRY(found->load_all(blocks_));
+  if (found->untouched()) {
+    return remake_leaf(index, *found);
+  }
+  const Segment::Folding folding = found->folding();
+  const SegmentHeader& header = found->header();
+  SegmentFigures figures;
+  figures.keeps_hashes = keeps_hashes();
+  figures.pending = found->pending().entries();
+  figures.outgrows = found->would_outgrow(folding);
+  figures.run_entries = header.run_entries;
+  figures.dead = header.dead + 2 * folding.removes.size();
+  switch (decide(figures)) {
+    case SegmentWork::kNothing:
+      return {};
+    case SegmentWork::kRemake:
+      return remake_leaf(index, *found);
+    case SegmentWork::kFold:
+      break;
+  }
+  CUCKOO_TRY(poison_.changing([&]() -> Status {
+    touch(index);
+    CUCKOO_TRY(found->fold(folding, log_.position(), keeps_hashes()));
+    directory_.note_folded(index);
+    unfolded_ -= figures.pending;
+    return {};
+  }));
+  return keeps_hashes() && found->outgrown() ? remake_leaf(index, *found) : Status();
+}
+
+// Of its runs and pending entries it makes one segment of the same capacity, a larger one, or
+// several. One without runs that is still empty is made of its pending entries.
+Status FilterFile::remake_leaf(size_t index, Segment& segment) {
+  Remake remake;
+  CUCKOO_ASSIGN_OR_RETURN(remake.entries, segment.merged(blocks_));
+  remake.before = segment.header();
+  const uint64_t needed = needed_for(remake.entries, traits_of(options_.spec.kind).slot_per_item);
+  remake.grows = keeps_hashes() && (needed > remake.before.capacity || segment.outgrown());
+  if (remake.grows) {
+    remake.bits = std::min(bits_to_split(needed, limits_.keys), directory_.most_bits(index));
+  }
+  const uint64_t pending = segment.pending().entries();
+  const uint64_t items = remake.before.items + static_cast<uint64_t>(segment.pending().items());
+  return poison_.changing([&]() -> Status {
+    unfolded_ -= pending;
+    items_ -= options_.multiset() ? items : 0;
+    return replace_leaf(index, remake);  // `segment` is gone then
+  });
+}
+
+Status FilterFile::replace_leaf(size_t index, const Remake& remake) {
+  if (remake.before.number != 0) {
+    erased_.push_back(remake.before.number);
+  }
+  touch(index);
+  const std::vector<size_t> leaves = directory_.split(index, remake.bits);
+  root_.leaves = directory_.size();
+  const unsigned depth = remake.before.depth + remake.bits;
+  std::span<const NetHash> rest = remake.entries;
+  for (const size_t leaf : leaves) {
+    size_t count = rest.size();
+    if (leaf != leaves.back()) {
+      const uint64_t end = directory_.leaf(leaf).prefix + (uint64_t{1} << (64 - depth));
+      const auto ends = std::partition_point(
+          rest.begin(), rest.end(), [end](const NetHash& entry) { return entry.hash < end; });
+      count = static_cast<size_t>(ends - rest.begin());
+    }
+    CUCKOO_TRY(make_piece(leaf, rest.first(count), remake));
+    rest = rest.subspan(count);
+  }
+  return {};
+}
+
+// A multiset's items follow: removes of what was never added are dropped.
+Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
+                              const Remake& remake) {
+  const Directory::Leaf& leaf = directory_.leaf(index);
+  const uint64_t keys = needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
+  const uint64_t capacity =
+      remake.grows ? remade_capacity(keys, limits_.keys) : remake.before.capacity;
+  CUCKOO_ASSIGN_OR_RETURN(
+      std::unique_ptr<Segment> made,
+      Segment::make(options_, leaf.prefix, leaf.depth, root_.next_number, capacity));
+  ++root_.next_number;
+  const uint64_t items = items_of(entries, options_.multiset());
+  made->become(entries, log_.position(), remake.before.base_id, items, keeps_hashes());
+  items_ += options_.multiset() ? items : 0;
+  directory_.leaf(index).segment = std::move(made);
+  touch(index);
+  return {};
+}
+
+// Nothing is pending afterwards, so the log begins anew.
+Status FilterFile::fold_all() {
+  while (directory_.oldest() != Directory::Leaf::kNone) {
+    CUCKOO_TRY(fold_leaf(directory_.oldest()));
+    CUCKOO_TRY(blocks_.poll());
+  }
+  return poison_.changing([this]() -> Status {
+    log_.restart();
+    root_.first_row = log_.row();
+    root_.first_position = log_.position();
+    changed_ = layout_changed_ = true;
+    set_turns();
+    return {};
+  });
+}
+
+// A load that was rolled back in part is none any more, but may have left much.
+Status FilterFile::finish_load() {
+  CUCKOO_TRY(poison_.error());
+  return loading_ || unfolded_ > 4 * kPendingEntries ? fold_all() : Status();
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+// S3. The rows before the oldest pending entry are of no use any more.
+void FilterFile::cut_log(Root& root) const noexcept {
+  uint64_t row = log_.last_row();
+  if (const size_t oldest = directory_.oldest(); oldest != Directory::Leaf::kNone) {
+    const uint64_t entries = directory_.leaf(oldest).first_pending - root.first_position;
+    row = std::min(row, root.first_row + entries / log_.row_entries());
+  }
+  root.first_position += (row - root.first_row) * log_.row_entries();
+  root.first_row = row;
+}
+
+Status FilterFile::write_layout(const Blocks& blocks, Written& written) const {
+  for (const uint64_t number : erased_) {
+    CUCKOO_TRY(blocks.erase(segment_block(number, 0), segment_block(number, kEndPart - 1)));
+  }
+  for (const size_t index : touched_) {
+    CUCKOO_ASSIGN_OR_RETURN(const SegmentHeader header,
+                            directory_.leaf(index).segment->write_to(blocks));
+    written.headers.emplace_back(index, header);
+  }
+  std::sort(written.headers.begin(), written.headers.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  const uint64_t per_page = Directory::leaves_per_page(options_.page_bytes);
+  Root& root = written.root;
+  std::optional<uint64_t> last;
+  for (const auto& [index, header] : written.headers) {
+    root.directory_version = log_chain_restart(root.directory_version, header.base_id);
+    const uint64_t page = index / per_page;
+    if (page == last) {
+      continue;
+    }
+    last = page;
+    const bool stored = directory_.page_stored(page);
+    CUCKOO_TRY(blocks.write(kFirstDirectoryBlock + static_cast<int64_t>(page),
+                            directory_.encode_page(page, written.headers), stored));
+    if (!stored) {
+      written.new_pages.push_back(page);
+      ++root.pages;
+      root.page_index_sum += page;
+    }
+  }
+  cut_log(root);
+  if (root.first_row > stored_first_row_) {
+    CUCKOO_TRY(blocks.erase(kFirstLogBlock + static_cast<int64_t>(stored_first_row_),
+                            kFirstLogBlock + static_cast<int64_t>(root.first_row) - 1));
+  }
+  root.directory_version = log_chain_restart(root.directory_version, root.first_position);
+  return blocks.write(kRootBlock, encode_root(root), root_stored_);
+}
+
+Status FilterFile::write_to(const Blocks& blocks, Written& written) const {
+  written.root = root_;
+  if (layout_changed_) {
+    CUCKOO_TRY(write_layout(blocks, written));
+  }
+  return log_.write_to(blocks, written.root.first_row, items_, written.root.directory_version);
+}
+
+void FilterFile::note_written(const Written& written) {
+  log_.note_written();
+  for (const uint64_t page : written.new_pages) {
+    directory_.note_stored(page);
+  }
+  for (const auto& [index, header] : written.headers) {
+    Directory::Leaf& leaf = directory_.leaf(index);
+    leaf.segment->note_written(header);
+    leaf.header = header;
+    leaf.touched = false;
+  }
+  touched_.clear();
+  erased_.clear();
+  root_ = written.root;
+  stored_first_row_ = root_.first_row;
+  root_stored_ = root_stored_ || layout_changed_;
+  changed_ = layout_changed_ = false;
+}
+
+Status FilterFile::flush() {
+  CUCKOO_TRY(poison_.error());
+  if (!changed_) {
+    return {};
+  }
+  return poison_.writing([this]() -> Status {
+    Written written;
+    CUCKOO_TRY(write_to(blocks_, written));
+    note_written(written);
+    return {};
+  });
+}
+
+Status FilterFile::write_pending_to(BlockStorage& storage) const {
+  CUCKOO_TRY(poison_.error());
+  Written written;
+  return changed_ ? write_to(blocks_.over(storage), written) : Status();
+}
+
+// --- check ---------------------------------------------------------------------------------------
+
+Status FilterFile::check() const {
+  CUCKOO_TRY(poison_.error());
+  FilterFile stored(options_, blocks_);
+  CUCKOO_TRY(stored.refresh());
+  if (stored.root_ != root_ || stored.log_.position() != log_.position() ||
+      stored.items_ != items_) {
+    return corrupt("memory that is not what is stored");
+  }
+  return stored.check_segments();
+}
+
+// Opens one segment at a time.
+Status FilterFile::check_segments() {
+  uint64_t items = 0;
+  uint64_t blocks = 0;
+  for (size_t i = 0; i < directory_.size(); ++i) {
+    CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(i));
+    const SegmentHeader& header = found->header();
+    if (header.number != 0) {
+      CUCKOO_TRY(found->check(blocks_, keeps_hashes()));
+    }
+    items += header.items + static_cast<uint64_t>(found->pending().items());
+    blocks += uint64_t{header.pages} + header.run_blocks + header.overflow_blocks;
+    directory_.leaf(i).segment.reset();
+  }
+  if (options_.multiset() && items != items_) {
+    return corrupt("segments and log of " + std::to_string(items) + " items, expected " +
+                   std::to_string(items_));
+  }
+  uint64_t found = 0;  // a block of no segment, or of two
+  CUCKOO_TRY(blocks_.read(segment_block(1, 0), kFirstLogBlock - 1,
+                          [&](int64_t, std::span<const std::byte>) -> Status {
+                            ++found;
+                            return blocks_.poll();
+                          }));
+  return found == blocks ? Status()
+                         : corrupt(std::to_string(found) + " blocks of segments, expected " +
+                                   std::to_string(blocks));
+}
+
+}  // namespace cuckoo::segments

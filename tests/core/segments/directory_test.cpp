@@ -1,0 +1,327 @@
+#include "core/segments/directory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/base/bytes.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/segments/memory_blocks.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::Bytes;
+using test::MemoryBlocks;
+using test::message_of;
+using test::nth_word;
+
+FilterOptions make_options() {
+  FilterOptions options;
+  options.page_bytes = 448;  // three headers a page
+  options.seed = 9;
+  return options;
+}
+
+SegmentHeader header_of(const Directory::Leaf& leaf, uint64_t number) {
+  SegmentHeader header;
+  header.prefix = leaf.prefix;
+  header.depth = static_cast<uint8_t>(leaf.depth);
+  header.number = number;
+  header.capacity = 100;
+  return header;
+}
+
+// S1, I1
+void expect_partition(const Directory& directory) {
+  for (uint64_t i = 0; i < 500; ++i) {
+    const uint64_t hash = nth_word(3, i);
+    size_t found = 0;
+    for (size_t at = 0; at < directory.size(); ++at) {
+      const Directory::Leaf& leaf = directory.leaf(at);
+      EXPECT_LE(leaf.depth, directory.depth());
+      const bool has = leaf.depth == 0 || (hash ^ leaf.prefix) >> (64 - leaf.depth) == 0;
+      EXPECT_EQ(has, directory.leaf_of(hash) == at);
+      found += has ? 1 : 0;
+    }
+    EXPECT_EQ(found, 1u);
+  }
+}
+
+class SegmentDirectory : public ::testing::Test {
+ protected:
+  // Gives each leaf a header and writes all pages.
+  void store(Directory& directory, unsigned first_depth) {
+    root = {};
+    root.capacity = 900;
+    root.first_depth = first_depth;
+    root.leaves = directory.size();
+    const uint64_t per_page = Directory::leaves_per_page(options.page_bytes);
+    Directory::NewHeaders headers;
+    for (size_t i = 0; i < directory.size(); ++i) {
+      headers.emplace_back(i, header_of(directory.leaf(i), root.next_number++));
+    }
+    for (uint64_t page = 0; page * per_page < directory.size(); ++page) {
+      ASSERT_TRUE(blocks
+                      .write(kFirstDirectoryBlock + static_cast<int64_t>(page),
+                             directory.encode_page(page, headers), false)
+                      .ok());
+      ++root.pages;
+      root.page_index_sum += page;
+    }
+    for (const auto& [index, header] : headers) {
+      directory.leaf(index).header = header;
+    }
+  }
+  // A directory of nine leaves of different depths, stored.
+  void store_sample(Directory& directory) {
+    directory.start(1);
+    (void)directory.split(0, 2);
+    (void)directory.split(3, 2);
+    (void)directory.split(1, 1);
+    store(directory, 1);
+  }
+  bool refused() {
+    Directory directory(options);
+    const Status status = directory.read(blocks, root);
+    EXPECT_TRUE(status.ok() || status.error().code == ErrorCode::kCorrupt);
+    EXPECT_TRUE(status.ok() || directory.size() == 0);
+    return !status.ok();
+  }
+  // Writes a page whose slot i has header number i of these; {}: zeros.
+  void write_page(int64_t page, const std::vector<SegmentHeader>& headers) {
+    Bytes content(3 * kSegmentHeaderBytes);
+    for (size_t i = 0; i < headers.size(); ++i) {
+      if (headers[i].number != 0) {
+        encode_segment_header(headers[i], std::span(content).subspan(i * kSegmentHeaderBytes));
+      }
+    }
+    const int64_t id = kFirstDirectoryBlock + page;
+    ASSERT_TRUE(blocks.write(id, content, storage.rows.contains(id)).ok());
+  }
+
+  const FilterOptions options = make_options();
+  MemoryBlocks storage;
+  const Blocks blocks{storage, options.seed};
+  Root root;
+};
+
+TEST_F(SegmentDirectory, is_a_partition_at_any_first_depth) {
+  for (const unsigned depth : {0u, 1u, 5u}) {
+    Directory directory(options);
+    directory.start(depth);
+    EXPECT_EQ(directory.size(), size_t{1} << depth);
+    expect_partition(directory);
+  }
+}
+
+TEST_F(SegmentDirectory, is_a_partition_after_any_splits) {
+  Directory directory(options);
+  directory.start(0);
+  for (uint64_t i = 0; i < 60; ++i) {
+    const size_t index = nth_word(8, i) % directory.size();
+    const unsigned bits = std::min(directory.most_bits(index), 1 + static_cast<unsigned>(i % 3));
+    const uint64_t prefix = directory.leaf(index).prefix;
+    const size_t before = directory.size();
+    const std::vector<size_t> pieces = directory.split(index, bits);
+    EXPECT_EQ(pieces.size(), size_t{1} << bits);
+    EXPECT_EQ(pieces[0], index);
+    EXPECT_EQ(directory.leaf(index).prefix, prefix);
+    EXPECT_EQ(directory.size(), before + pieces.size() - 1);
+    for (size_t piece = 1; piece < pieces.size(); ++piece) {
+      EXPECT_GT(directory.leaf(pieces[piece]).prefix, directory.leaf(pieces[piece - 1]).prefix);
+    }
+  }
+  expect_partition(directory);
+}
+
+TEST_F(SegmentDirectory, is_never_much_deeper_than_its_leaves_need) {
+  Directory directory(options);
+  directory.start(0);
+  for (int i = 0; i < 200; ++i) {  // always the first: as if all keys began alike
+    const unsigned bits = std::min(directory.most_bits(0), 1u);
+    (void)directory.split(0, bits);
+  }
+  EXPECT_LE(directory.depth(), 12u);
+  EXPECT_EQ(directory.most_bits(0), 0u);
+  expect_partition(directory);
+}
+
+TEST_F(SegmentDirectory, each_leaf_has_a_turn) {
+  Directory directory(options);
+  store_sample(directory);
+  std::set<size_t> seen;
+  for (uint64_t turn = 1000; turn < 1000 + (uint64_t{1} << directory.depth()); ++turn) {
+    seen.insert(directory.leaf_of_turn(turn));
+  }
+  EXPECT_EQ(seen.size(), directory.size());
+}
+
+TEST_F(SegmentDirectory, knows_the_leaf_with_the_oldest_pending_entry) {
+  Directory directory(options);
+  directory.start(3);
+  EXPECT_EQ(directory.oldest(), Directory::Leaf::kNone);
+  directory.note_pending(5, 10);
+  directory.note_pending(2, 11);
+  directory.note_pending(5, 12);
+  directory.note_pending(7, 13);
+  EXPECT_EQ(directory.oldest(), 5u);
+  EXPECT_EQ(directory.leaf(5).first_pending, 10u);
+  directory.note_folded(2);
+  directory.note_folded(2);
+  directory.note_folded(5);
+  EXPECT_EQ(directory.oldest(), 7u);
+  directory.note_pending(5, 14);
+  directory.note_folded(7);
+  EXPECT_EQ(directory.oldest(), 5u);
+  directory.drop_pending();
+  EXPECT_EQ(directory.oldest(), Directory::Leaf::kNone);
+}
+
+TEST_F(SegmentDirectory, reads_back_what_was_stored) {
+  Directory directory(options);
+  store_sample(directory);
+  Directory other(options);
+  const Status status = other.read(blocks, root);
+  ASSERT_TRUE(status.ok()) << message_of(status);
+  ASSERT_EQ(other.size(), directory.size());
+  EXPECT_EQ(other.depth(), directory.depth());
+  for (size_t i = 0; i < other.size(); ++i) {
+    EXPECT_EQ(other.leaf(i).header, directory.leaf(i).header);
+    EXPECT_TRUE(other.page_stored(i / 3));
+  }
+  expect_partition(other);
+}
+
+TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) {
+  Directory directory(options);
+  store_sample(directory);
+  Directory other(options);
+  ASSERT_TRUE(other.read(blocks, root).ok());
+  for (const size_t i : {4u, 1u, 0u}) {
+    other.note_pending(i, 100 - i);
+    other.leaf(i).waiting.assign(i + 1, 0);
+  }
+  SegmentHeader changed = other.leaf(4).header;
+  changed.folded_to = 50;
+  write_page(1, {other.leaf(3).header, changed, other.leaf(5).header});
+  ASSERT_TRUE(other.read(blocks, root).ok());
+  EXPECT_EQ(other.leaf(0).waiting.size(), 1u);
+  EXPECT_EQ(other.leaf(1).waiting.size(), 2u);
+  EXPECT_TRUE(other.leaf(4).waiting.empty() && !other.leaf(4).pends);
+  EXPECT_EQ(other.oldest(), 1u) << "by position";
+  EXPECT_EQ(other.pending_entries(), 3u);
+  EXPECT_EQ(other.folded_to(), 50u);
+}
+
+TEST_F(SegmentDirectory, a_failed_read_changes_nothing) {
+  Directory directory(options);
+  store_sample(directory);
+  Directory other(options);
+  ASSERT_TRUE(other.read(blocks, root).ok());
+  other.note_pending(1, 7);
+  storage.rows.erase(kFirstDirectoryBlock + 1);
+  ASSERT_FALSE(other.read(blocks, root).ok());
+  EXPECT_EQ(other.size(), directory.size());
+  EXPECT_EQ(other.oldest(), 1u);
+  expect_partition(other);
+}
+
+TEST_F(SegmentDirectory, each_lost_page_is_found) {
+  Directory directory(options);
+  store_sample(directory);
+  const MemoryBlocks::Rows good = storage.rows;
+  EXPECT_FALSE(refused());
+  for (const auto& row : good) {
+    storage.rows = good;
+    storage.rows.erase(row.first);
+    EXPECT_TRUE(refused()) << block_name(row.first);
+  }
+}
+
+TEST_F(SegmentDirectory, headers_that_are_no_partition_are_corrupt) {
+  Directory directory(options);
+  store_sample(directory);
+  const std::vector<SegmentHeader> page = {directory.leaf(0).header, directory.leaf(1).header,
+                                           directory.leaf(2).header};
+  const auto refused_with = [&](size_t slot, auto&& change) {
+    std::vector<SegmentHeader> changed = page;
+    change(changed[slot]);
+    write_page(0, changed);
+    return refused();
+  };
+  EXPECT_FALSE(refused_with(0, [](SegmentHeader&) {}));
+  EXPECT_TRUE(refused_with(0, [](SegmentHeader& h) { ++h.depth; })) << "a gap";
+  EXPECT_TRUE(refused_with(2, [](SegmentHeader& h) { --h.depth; })) << "an overlap";
+  EXPECT_TRUE(refused_with(1, [](SegmentHeader& h) { h.prefix = 0; })) << "twice";
+  EXPECT_TRUE(refused_with(1, [](SegmentHeader& h) { h = {}; })) << "none";
+  EXPECT_TRUE(refused_with(2, [](SegmentHeader& h) { h.number = 1000; })) << "of the future";
+}
+
+TEST_F(SegmentDirectory, a_hostile_root_takes_little_memory_and_is_corrupt) {
+  Directory directory(options);
+  store_sample(directory);
+  const Root good = root;
+  const auto refused_with = [&](auto&& change) {
+    root = good;
+    change(root);
+    return !decode_root(encode_root(root)).ok() || refused();
+  };
+  EXPECT_FALSE(refused_with([](Root&) {}));
+  EXPECT_TRUE(refused_with([](Root& r) { r.leaves = uint64_t{1} << 26; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.leaves = UINT64_MAX; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.leaves = 8; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.first_depth = 17; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.first_depth = 16; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.first_depth = UINT64_MAX; }));
+  EXPECT_TRUE(refused_with([](Root& r) { ++r.pages; }));
+  EXPECT_TRUE(refused_with([](Root& r) { ++r.page_index_sum; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.next_number = 0; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.next_number = 2; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.capacity = 0; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.first_row = UINT64_MAX; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.first_position = UINT64_MAX; }));
+}
+
+TEST_F(SegmentDirectory, a_page_far_away_is_corrupt) {
+  Directory directory(options);
+  store_sample(directory);
+  SegmentHeader header = directory.leaf(0).header;
+  write_page(kMaxDirectoryPages - 1, {header});
+  ++root.pages;
+  root.page_index_sum += static_cast<uint64_t>(kMaxDirectoryPages) - 1;
+  EXPECT_TRUE(refused());
+  root.leaves = uint64_t{1} << 26;
+  EXPECT_TRUE(refused());
+}
+
+TEST(SegmentRoot, decodes_to_what_was_encoded) {
+  Root root;
+  root.options_digest = 1;
+  root.directory_version = ~uint64_t{0};
+  root.next_number = 3;
+  root.first_depth = 2;
+  root.capacity = 5;
+  root.leaves = 6;
+  root.pages = 7;
+  root.page_index_sum = 8;
+  root.first_row = 9;
+  root.first_position = 10;
+  root.key_types = 11;
+  root.hashless = 1;
+  const Bytes content = encode_root(root);
+  const Result<Root> decoded = decode_root(content);
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_EQ(decoded.value(), root);
+  for (size_t bytes = 0; bytes < content.size(); ++bytes) {
+    EXPECT_FALSE(decode_root(std::span(content).first(bytes)).ok());
+  }
+  for (size_t at = 0; at < 8; ++at) {
+    Bytes changed = content;
+    changed[at] ^= std::byte{1};
+    EXPECT_FALSE(decode_root(changed).ok()) << "magic and version";
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::segments

@@ -1,0 +1,159 @@
+// Blocks are changed, removed, moved and exchanged. No key may be lost without an error before, and
+// no bytes whatever lead to a crash or to work without end.
+#include <gtest/gtest.h>
+
+#include "tests/core/segments/stored_file.hpp"
+#include "tests/slow.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::Bytes;
+using test::expect_ok;
+using test::MemoryBlocks;
+using test::nth_word;
+
+constexpr uint64_t kKeys = 4000;
+
+class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
+ protected:
+  // Segments of several folds, overflow cells, and a log of entries that are not folded.
+  static MemoryBlocks::Rows rows_of(const FilterOptions& options, uint64_t first) {
+    MemoryBlocks storage;
+    FilterFile file(options, storage);
+    expect_ok(file.create());
+    expect_ok(test::commit(file));
+    expect_ok(test::add_and_commit(file, first, first + 2500));
+    for (uint64_t i = 2500; i < kKeys - 300; i += 300) {
+      expect_ok(test::add_and_commit(file, first + i, first + i + 300));
+    }
+    expect_ok(file.refresh());
+    for (uint64_t i = 0; i < 600 && options.multiset(); ++i) {
+      const Status added = file.insert(test::nth_key(first + i % 20));
+      EXPECT_TRUE(added.ok() || !options.growth) << test::message_of(added);
+    }
+    expect_ok(test::commit(file));
+    expect_ok(test::add_and_commit(file, first + 3700, first + kKeys));
+    expect_ok(file.check());
+    return storage.rows;
+  }
+
+  void SetUp() override {
+    good = rows_of(options, 0);
+    storage.rows = good;
+  }
+  // All keys are present, or something failed before. True if something failed.
+  bool finds_damage() {
+    FilterFile file(options, storage);
+    if (!file.refresh().ok()) {
+      return true;
+    }
+    for (uint64_t i = 0; i < kKeys; ++i) {
+      const Result<bool> found = file.load_and_probe(test::nth_key(i));
+      if (!found.ok()) {
+        EXPECT_EQ(found.error().code, ErrorCode::kCorrupt);
+        return true;
+      }
+      if (!found.value()) {
+        ADD_FAILURE() << "key " << i << " is lost";
+        return true;
+      }
+    }
+    return !file.check().ok();
+  }
+
+  const FilterOptions options =
+      test::small_segments(GetParam().kind, GetParam().growth, GetParam().growth ? 100 : 4800);
+  MemoryBlocks storage;
+  MemoryBlocks::Rows good;
+};
+
+TEST_P(FilterFileDamage, is_not_seen_where_there_is_none) { EXPECT_FALSE(finds_damage()); }
+
+TEST_P(FilterFileDamage, of_any_byte_loses_no_key) {
+  uint64_t n = 0;
+  for (const auto& row : good) {
+    const size_t size = row.second.size();
+    for (const size_t at : {size_t{0}, nth_word(1, n) % size, size - 1}) {
+      storage.rows = good;
+      storage.rows[row.first][at] ^= std::byte{1} << (n++ % 8);
+      ASSERT_TRUE(finds_damage()) << block_name(row.first) << ", byte " << at;
+    }
+  }
+}
+
+TEST_P(FilterFileDamage, of_a_lost_block_loses_no_key) {
+  for (const auto& row : good) {
+    storage.rows = good;
+    storage.rows.erase(row.first);
+    ASSERT_TRUE(finds_damage()) << block_name(row.first);
+  }
+}
+
+TEST_P(FilterFileDamage, of_a_moved_or_copied_block_loses_no_key) {
+  for (auto row = good.begin(); std::next(row) != good.end(); ++row) {
+    storage.rows = good;
+    std::swap(storage.rows[row->first], storage.rows[std::next(row)->first]);
+    ASSERT_TRUE(finds_damage()) << block_name(row->first);
+    if (!good.contains(row->first + 1)) {
+      storage.rows = good;
+      storage.rows[row->first + 1] = row->second;
+      ASSERT_TRUE(finds_damage()) << block_name(row->first);
+    }
+  }
+}
+
+TEST_P(FilterFileDamage, of_a_foreign_block_loses_no_key) {
+  FilterOptions foreign = options;
+  foreign.seed = 99;
+  const MemoryBlocks::Rows other = rows_of(foreign, 0);
+  for (const auto& row : other) {
+    storage.rows = good;
+    storage.rows[row.first] = row.second;
+    ASSERT_TRUE(finds_damage()) << block_name(row.first);
+  }
+}
+
+// As if an attacker had written the blocks, with checksums that are right.
+TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
+  storage.trusting = false;
+  const Blocks blocks(storage, options.seed);
+  const uint64_t rounds = test::kSlow ? 1 : 3;
+  uint64_t n = 0;
+  for (const auto& row : good) {
+    const size_t size = row.second.size() - 4;
+    for (uint64_t round = 0; round < rounds; ++round, ++n) {
+      storage.rows = good;
+      Bytes content(row.second.begin(), row.second.end() - 4);
+      for (uint64_t i = 0; i <= round && size > 0; ++i) {
+        const auto word = static_cast<uint8_t>(nth_word(7, 2 * n + i));
+        constexpr uint8_t kBytes[] = {0, 1, 0x7F, 0x80, 0xFF};
+        content[nth_word(8, 3 * n + i) % size] =
+            static_cast<std::byte>(word % 2 == 0 ? word : kBytes[word % 5]);
+      }
+      expect_ok(blocks.write(row.first, content, true));
+      FilterFile file(options, storage);
+      if (!file.refresh().ok()) {
+        continue;
+      }
+      for (uint64_t i = 0; i < kKeys; i += 7) {
+        (void)file.load_and_probe(test::nth_key(i));
+        (void)file.count(test::nth_key(i));
+      }
+      (void)file.check();
+      for (uint64_t i = 0; i < 1200; ++i) {
+        (void)file.insert(test::nth_key(kKeys + i));
+        if (options.multiset()) {
+          (void)file.remove(test::nth_key(i));
+        }
+      }
+      (void)test::commit(file);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileDamage, ::testing::ValuesIn(test::all_cases()),
+                         test::kCaseName);
+
+}  // namespace
+}  // namespace cuckoo::segments

@@ -1,0 +1,63 @@
+// A FilterFile on a storage in memory: what the tests of filters in segments share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "core/segments/filter_file.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/segments/memory_blocks.hpp"
+
+namespace cuckoo::test {
+
+// Pages of 64 bytes have small segments: some thousand keys of a cuckoo filter are split.
+inline FilterOptions small_segments(FilterKind kind, bool growth = true, uint64_t capacity = 100) {
+  return options_for({kind, growth}, capacity, 0.01, 64);
+}
+
+inline uint64_t nth_key(uint64_t i) { return nth_hash(23, i, HashWidth::k47Bits); }
+
+inline Status add(segments::FilterFile& file, uint64_t first, uint64_t end) {
+  for (uint64_t i = first; i < end; ++i) {
+    CUCKOO_TRY(file.insert(nth_key(i)));
+  }
+  return {};
+}
+
+inline Status commit(segments::FilterFile& file) {
+  CUCKOO_TRY(file.finish_load());
+  CUCKOO_TRY(file.flush());
+  file.committed();
+  return {};
+}
+
+// Adds the keys in one transaction.
+inline Status add_and_commit(segments::FilterFile& file, uint64_t first, uint64_t end) {
+  CUCKOO_TRY(file.refresh());
+  CUCKOO_TRY(add(file, first, end));
+  return commit(file);
+}
+
+inline void expect_ok(const Status& status) { ASSERT_TRUE(status.ok()) << message_of(status); }
+
+inline void expect_all(segments::FilterFile& file, uint64_t end) {
+  for (uint64_t i = 0; i < end; ++i) {
+    const Result<bool> found = file.load_and_probe(nth_key(i));
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    ASSERT_TRUE(found.value()) << "key " << i;
+  }
+}
+
+// What a new connection sees has all keys, and is good.
+inline void expect_stored(MemoryBlocks& storage, const FilterOptions& options, uint64_t end) {
+  segments::FilterFile file(options, storage);
+  expect_ok(file.refresh());
+  if (options.multiset()) {
+    EXPECT_EQ(file.items(), end);
+  }
+  expect_all(file, end);
+  expect_ok(file.check());
+}
+
+}  // namespace cuckoo::test
