@@ -74,7 +74,7 @@ void FilterFile::forget() noexcept {
   }
   touched_.clear();
   erased_.clear();
-  changed_ = layout_changed_ = loading_ = false;
+  changed_ = layout_changed_ = loading_ = cleared_ = false;
   appended_ = unfolded_ = 0;
   memory_ = Memory::kUnknown;
   poison_.lift();
@@ -221,8 +221,8 @@ Status FilterFile::append(uint64_t hash, uint64_t entry) {
   return {};
 }
 
-Status FilterFile::insert(uint64_t hash) {
-  CUCKOO_TRY(poison_.error());
+// Without work(), so that replace() can add and remove as one.
+Status FilterFile::add(uint64_t hash) {
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
   const uint64_t most = keeps_hashes() ? options_.most_items_by_hashes()
                         : slots        ? root_.capacity
@@ -230,7 +230,6 @@ Status FilterFile::insert(uint64_t hash) {
   if (options_.multiset() && items_ >= most) {
     return full_error();
   }
-  CUCKOO_TRY(work());
   if (options_.multiset() && (slots || keeps_hashes())) {
     CUCKOO_TRY(append(hash, hash));
     ++items_;
@@ -253,9 +252,7 @@ Status FilterFile::insert(uint64_t hash) {
   return {};
 }
 
-Result<bool> FilterFile::remove(uint64_t hash) {
-  CUCKOO_TRY(poison_.error());
-  CUCKOO_TRY(work());
+Result<bool> FilterFile::take_away(uint64_t hash) {
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
   if (items_ == 0 || !present) {
     return false;
@@ -263,6 +260,59 @@ Result<bool> FilterFile::remove(uint64_t hash) {
   CUCKOO_TRY(append(hash, hash | kRemoveBit));
   --items_;
   return true;
+}
+
+Status FilterFile::insert(uint64_t hash) {
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(work());
+  return add(hash);
+}
+
+Result<bool> FilterFile::insert_new(uint64_t hash) {
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(work());
+  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+  if (present) {
+    return false;
+  }
+  CUCKOO_TRY(add(hash));
+  return true;
+}
+
+Result<bool> FilterFile::remove(uint64_t hash) {
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(work());
+  return take_away(hash);
+}
+
+// There was room for it.
+Status FilterFile::put_back(uint64_t hash) {
+  CUCKOO_TRY(append(hash, hash));
+  ++items_;
+  return {};
+}
+
+// All pages that are needed are loaded before anything changes.
+Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfPresent if_present) {
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(work());
+  CUCKOO_TRY(load(to));
+  CUCKOO_ASSIGN_OR_RETURN(const bool removed, take_away(from));
+  if (!removed) {
+    return Replaced::kNoSuch;
+  }
+  if (if_present != IfPresent::kAdd && probe(to) == Answer::kPresent) {
+    if (if_present == IfPresent::kLeave) {
+      return Replaced::kDone;
+    }
+    CUCKOO_TRY(put_back(from));
+    return Replaced::kRefused;
+  }
+  if (Status added = add(to); !added.ok()) {
+    CUCKOO_TRY(put_back(from));
+    return added;
+  }
+  return Replaced::kDone;
 }
 
 }  // namespace cuckoo::segments

@@ -91,8 +91,22 @@ class FilterFile {
   Result<uint64_t> count(uint64_t hash);
 
   Status insert(uint64_t hash);
+  // Inserts the hash unless it seems present; false then.
+  Result<bool> insert_new(uint64_t hash);
   // Removes one occurrence; false when the hash is definitely absent. Multisets only.
   Result<bool> remove(uint64_t hash);
+  // What replace() does with a hash that seems present.
+  enum class IfPresent : uint8_t {
+    kAdd,     // it is there once more
+    kLeave,   // it is left as it is
+    kRefuse,  // nothing changes
+  };
+  enum class Replaced : uint8_t { kDone, kNoSuch, kRefused };
+  // Replaces one occurrence of `from` by one of `to`. Whether `to` is present is asked without that
+  // of `from`. Multisets only.
+  Result<Replaced> replace(uint64_t from, uint64_t to, IfPresent if_present = IfPresent::kAdd);
+  // Drops all contents; the filter is as CREATE made it.
+  Status clear();
 
   bool pending() const noexcept { return changed_; }
   // Writes what is pending.
@@ -144,6 +158,9 @@ class FilterFile {
   void touch(size_t index);
   void set_turns() noexcept;
   Status append(uint64_t hash, uint64_t entry);
+  Status add(uint64_t hash);
+  Result<bool> take_away(uint64_t hash);
+  Status put_back(uint64_t hash);
   Status work();
   Status turn();
   Status fold_leaf(size_t index);
@@ -173,6 +190,7 @@ class FilterFile {
   bool changed_ = false;         // something is not flushed
   bool layout_changed_ = false;  // … and more of it than entries of the log
   bool root_stored_ = false;
+  bool cleared_ = false;           // all blocks but the root and the log's are to be erased
   uint64_t stored_first_row_ = 0;  // of the log in storage; root_ may be ahead of it
   std::vector<size_t> touched_;    // leaves whose segments are to be written
   std::vector<uint64_t> erased_;   // numbers of segments whose blocks are to be erased

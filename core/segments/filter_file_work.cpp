@@ -212,6 +212,31 @@ Status FilterFile::finish_load() {
   return loading_ || unfolded_ > 4 * kPendingEntries ? fold_all() : Status();
 }
 
+// Numbers of segments and rows of the log go on, so that other connections see that it changed.
+Status FilterFile::clear() {
+  CUCKOO_TRY(poison_.error());
+  return poison_.changing([this]() -> Status {
+    log_.restart();
+    Root fresh;
+    fresh.options_digest = root_.options_digest;
+    fresh.directory_version = root_.directory_version;
+    fresh.next_number = root_.next_number;
+    fresh.first_depth = limits_.depth;
+    fresh.leaves = uint64_t{1} << limits_.depth;
+    fresh.capacity = options_.capacity;
+    fresh.first_row = log_.row();
+    fresh.first_position = log_.position();
+    directory_.start(limits_.depth);
+    root_ = fresh;
+    touched_.clear();
+    erased_.clear();
+    items_ = unfolded_ = 0;
+    changed_ = layout_changed_ = cleared_ = true;
+    set_turns();
+    return {};
+  });
+}
+
 // --- writing -------------------------------------------------------------------------------------
 
 // S3. The rows before the oldest pending entry are of no use any more.
@@ -226,6 +251,9 @@ void FilterFile::cut_log(Root& root) const noexcept {
 }
 
 Status FilterFile::write_layout(const Blocks& blocks, Written& written) const {
+  if (cleared_) {
+    CUCKOO_TRY(blocks.erase(kFirstDirectoryBlock, kFirstLogBlock - 1));
+  }
   for (const uint64_t number : erased_) {
     CUCKOO_TRY(blocks.erase(segment_block(number, 0), segment_block(number, kEndPart - 1)));
   }
@@ -288,7 +316,7 @@ void FilterFile::note_written(const Written& written) {
   root_ = written.root;
   stored_first_row_ = root_.first_row;
   root_stored_ = root_stored_ || layout_changed_;
-  changed_ = layout_changed_ = false;
+  changed_ = layout_changed_ = cleared_ = false;
 }
 
 Status FilterFile::flush() {

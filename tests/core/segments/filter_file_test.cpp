@@ -7,6 +7,7 @@
 
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
+#include "tests/core/segments/stored_file.hpp"
 #include "tests/model_seeds.hpp"
 
 namespace cuckoo::segments {
@@ -76,6 +77,12 @@ class Life {
     constexpr uint64_t kBursts[] = {1, 30, 500, 5000, 40000};
     const uint64_t burst = 1 + random(kBursts[random(5)]);
     const uint64_t removes = random(3);  // of ten changes
+    if (random(20) == 0) {
+      ASSERT_TRUE(file.clear().ok());
+      ASSERT_EQ(file.items(), 0u);
+      counts_.clear();
+      items_ = 0;
+    }
     for (uint64_t i = 0; i < burst && !::testing::Test::HasFailure(); ++i) {
       change(file, random(10) < removes && multiset());
       if (random(2000) == 0) {
@@ -123,7 +130,21 @@ class Life {
       }
       return;
     }
-    const Status added = file.insert(hash);
+    if (multiset() && random(16) == 0 && !counts_.empty()) {
+      replace(file, counts_.begin()->first, hash);
+      return;
+    }
+    Status added;
+    if (random(8) == 0) {
+      Result<bool> is_new = file.insert_new(hash);
+      if (is_new.ok() && !is_new.value()) {
+        return;
+      }
+      ASSERT_TRUE(!is_new.ok() || !counts_.contains(hash));
+      added = is_new.take_status();
+    } else {
+      added = file.insert(hash);
+    }
     if (!added.ok()) {
       ASSERT_EQ(added.error().code, ErrorCode::kFull) << message_of(added);
       ASSERT_FALSE(options_.growth);
@@ -134,6 +155,33 @@ class Life {
     if (asks_ && random_ask() % 20 == 0) {
       const Result<bool> there = file.load_and_probe(hash);
       ASSERT_TRUE(there.ok() && there.value()) << "S6";
+    }
+  }
+  void replace(FilterFile& file, uint64_t from, uint64_t to) {
+    constexpr FilterFile::IfPresent kChoices[] = {
+        FilterFile::IfPresent::kAdd, FilterFile::IfPresent::kLeave, FilterFile::IfPresent::kRefuse};
+    const FilterFile::IfPresent if_present = kChoices[random(3)];
+    const uint64_t items = file.items();
+    const Result<FilterFile::Replaced> replaced = file.replace(from, to, if_present);
+    if (!replaced.ok()) {
+      ASSERT_EQ(replaced.error().code, ErrorCode::kFull);
+      ASSERT_EQ(file.items(), items);
+      return;
+    }
+    ASSERT_NE(replaced.value(), FilterFile::Replaced::kNoSuch) << "S6";
+    if (replaced.value() == FilterFile::Replaced::kRefused) {
+      ASSERT_EQ(if_present, FilterFile::IfPresent::kRefuse);
+      ASSERT_EQ(file.items(), items);
+      return;
+    }
+    const bool added = file.items() == items;
+    ASSERT_TRUE(added || if_present == FilterFile::IfPresent::kLeave);
+    items_ -= added ? 0 : 1;
+    if (--counts_[from] == 0) {
+      counts_.erase(from);
+    }
+    if (added) {
+      ++counts_[to];
     }
   }
   uint64_t random_ask() { return nth_word(seed_ + 5, asked_++); }
@@ -182,6 +230,192 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileLives,
                          ::testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
                                            FilterKind::kBlockedBloom, FilterKind::kCountingBloom),
                          [](const auto& info) { return test::name_of(info.param); });
+
+// --- what a life does not show -------------------------------------------------------------------
+
+using test::expect_ok;
+using test::nth_key;
+
+TEST(FilterFileOptions, say_how_large_segments_are) {
+  FilterOptions options = test::options_for({FilterKind::kCuckoo, true}, 1000, 0.001, 4032);
+  SegmentLimits limits = segment_limits(options).value();
+  EXPECT_EQ(limits.keys, 65536u);
+  EXPECT_EQ(limits.depth, 0u);
+  EXPECT_EQ(limits.share, 1000u);
+  options.capacity = 10'000'000;
+  limits = segment_limits(options).value();
+  EXPECT_EQ(limits.depth, 8u);
+  EXPECT_LE(limits.share, limits.keys);
+  EXPECT_GE(limits.share << limits.depth, options.capacity);
+  options.growth = false;
+  EXPECT_EQ(segment_limits(options).value().depth, 7u);
+  options.capacity = uint64_t{1} << 40;
+  EXPECT_EQ(segment_limits(options).value().depth, kMostFirstDepth);
+  options.spec.kind = FilterKind::kCountingBloom;
+  EXPECT_LE(segment_limits(options).value().pages, 64u);
+}
+
+TEST(FilterFileLife, of_the_largest_capacity_begins_in_little_memory) {
+  FilterOptions options =
+      test::options_for({FilterKind::kCuckoo, false}, uint64_t{1} << 40, 0.01, 4032);
+  MemoryBlocks storage;
+  FilterFile file(options, storage);
+  expect_ok(file.create());
+  expect_ok(test::commit(file));
+  EXPECT_EQ(storage.rows.size(), 2u);
+  EXPECT_LT(file.memory_bytes(), size_t{32} << 20);
+  expect_ok(test::add_and_commit(file, 0, 100));
+  test::expect_stored(storage, options, 100);
+}
+
+TEST(FilterFileLife, with_a_capacity_takes_that_many_keys_and_then_is_full) {
+  for (const FilterKind kind : {FilterKind::kCuckoo, FilterKind::kBloom}) {
+    const FilterOptions options = test::options_for({kind, false}, 300'000, 0.01, 448);
+    MemoryBlocks storage;
+    FilterFile file(options, storage);
+    expect_ok(file.create());
+    ASSERT_GT(file.segments(), 1u);
+    expect_ok(test::add(file, 0, 300'000));
+    expect_ok(test::commit(file));
+    if (options.multiset()) {
+      const Status more = file.insert(nth_key(1'000'000));
+      ASSERT_FALSE(more.ok());
+      EXPECT_EQ(more.error().code, ErrorCode::kFull);
+      EXPECT_EQ(more.error().message,
+                "300000 items, its capacity of 300000 is reached, and growth is off");
+      EXPECT_FALSE(file.pending());
+      test::expect_stored(storage, options, 300'000);
+    }
+  }
+}
+
+TEST(FilterFileLife, with_chosen_keys_grows_but_its_directory_does_not) {
+  const FilterOptions options = test::small_segments(FilterKind::kCuckoo);
+  MemoryBlocks storage;
+  FilterFile file(options, storage);
+  expect_ok(file.create());
+  constexpr uint64_t kKeys = 60'000;
+  const auto key = [](uint64_t i) { return nth_key(i) >> 20 & ~uint64_t{0x1FFFF}; };
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    expect_ok(file.insert(key(i)));
+  }
+  expect_ok(test::commit(file));
+  EXPECT_LT(file.segments(), 100u);
+  EXPECT_LT(file.memory_bytes(), size_t{4} << 20);
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    ASSERT_TRUE(file.load_and_probe(key(i)).value());
+  }
+  expect_ok(file.check());
+}
+
+TEST(FilterFileLife, of_a_load_that_was_rolled_back_in_part_has_a_short_log) {
+  FilterOptions options = test::options_for({FilterKind::kCuckoo, true}, 1000, 0.01, 4032);
+  MemoryBlocks storage;
+  FilterFile file(options, storage);
+  expect_ok(file.create());
+  uint64_t keys = 0;
+  for (int i = 0; i < 3; ++i) {  // savepoints, to which it is rolled back each time
+    expect_ok(test::add(file, keys, keys + 2'000'000));
+    keys += 2'000'000;
+    expect_ok(file.flush());
+    file.forget();
+    expect_ok(file.refresh());
+  }
+  EXPECT_EQ(file.items(), keys);
+  expect_ok(test::commit(file));
+  FilterFile other(options, storage);
+  expect_ok(other.refresh());
+  EXPECT_LT(storage.calls.blocks_read, 20'000u) << "S3";
+  EXPECT_EQ(other.items(), keys);
+}
+
+TEST(FilterFileUnique, counts_a_hash_once_when_it_is_made_anew) {
+  FilterOptions options = test::small_segments(FilterKind::kCuckoo);
+  options.unique = true;
+  MemoryBlocks storage;
+  FilterFile file(options, storage);
+  expect_ok(file.create());
+  for (int copy = 0; copy < 5; ++copy) {
+    expect_ok(test::add(file, 0, 3000));
+  }
+  EXPECT_EQ(file.insert_new(nth_key(1)).value(), false);
+  expect_ok(test::add(file, 3000, 20'000));
+  expect_ok(test::commit(file));
+  expect_ok(file.check());
+  EXPECT_LE(file.items(), 20'000u + 12'000u);
+  EXPECT_GE(file.items(), 20'000u);
+  expect_ok(test::add_and_commit(file, 20'000, 80'000));
+  EXPECT_EQ(file.items(), 80'000u) << "each segment was made anew";
+  test::expect_stored(storage, options, 80'000);
+}
+
+TEST(FilterFileClear, begins_anew_and_other_connections_see_it) {
+  const FilterOptions options = test::small_segments(FilterKind::kBlockedBloom);
+  MemoryBlocks storage;
+  FilterFile file(options, storage);
+  expect_ok(file.create());
+  expect_ok(test::commit(file));
+  const size_t rows = storage.rows.size();
+  expect_ok(test::add_and_commit(file, 0, 20'000));
+  FilterFile other(options, storage);
+  expect_ok(other.refresh());
+  test::expect_all(other, 20'000);
+  expect_ok(file.clear());
+  expect_ok(test::commit(file));
+  EXPECT_EQ(storage.rows.size(), rows);
+  EXPECT_EQ(file.items(), 0u);
+  expect_ok(other.refresh());
+  EXPECT_EQ(other.items(), 0u);
+  for (uint64_t i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(other.load_and_probe(nth_key(i)).value());
+  }
+  expect_ok(test::add_and_commit(other, 0, 5000));
+  expect_ok(file.refresh());
+  test::expect_all(file, 5000);
+  expect_ok(file.check());
+}
+
+TEST(FilterFileClear, that_is_rolled_back_changed_nothing) {
+  const FilterOptions options = test::small_segments(FilterKind::kCuckoo);
+  MemoryBlocks storage;
+  FilterFile file(options, storage);
+  expect_ok(file.create());
+  expect_ok(test::commit(file));
+  expect_ok(test::add_and_commit(file, 0, 6000));
+  const MemoryBlocks::Rows before = storage.rows;
+  expect_ok(file.clear());
+  expect_ok(test::add(file, 7000, 7010));
+  expect_ok(file.flush());
+  storage.rows = before;
+  file.forget();
+  expect_ok(file.refresh());
+  test::expect_all(file, 6000);
+  expect_ok(test::add_and_commit(file, 6000, 6100));
+  test::expect_stored(storage, options, 6100);
+}
+
+TEST(FilterFileReplace, says_what_became_of_it) {
+  using IfPresent = FilterFile::IfPresent;
+  using Replaced = FilterFile::Replaced;
+  const FilterOptions options = test::small_segments(FilterKind::kCuckoo);
+  MemoryBlocks storage;
+  FilterFile file(options, storage);
+  expect_ok(file.create());
+  expect_ok(test::add(file, 0, 10));
+  EXPECT_EQ(file.replace(nth_key(50), nth_key(51)).value(), Replaced::kNoSuch);
+  EXPECT_EQ(file.replace(nth_key(1), nth_key(2), IfPresent::kRefuse).value(), Replaced::kRefused);
+  EXPECT_EQ(file.items(), 10u);
+  EXPECT_EQ(file.count(nth_key(1)).value(), 1u);
+  EXPECT_EQ(file.replace(nth_key(1), nth_key(1), IfPresent::kRefuse).value(), Replaced::kDone)
+      << "it is asked for without itself";
+  EXPECT_EQ(file.replace(nth_key(1), nth_key(2), IfPresent::kLeave).value(), Replaced::kDone);
+  EXPECT_EQ(file.items(), 9u);
+  EXPECT_EQ(file.count(nth_key(1)).value(), 0u);
+  EXPECT_EQ(file.count(nth_key(2)).value(), 1u);
+  EXPECT_EQ(file.replace(nth_key(3), nth_key(2)).value(), Replaced::kDone);
+  EXPECT_EQ(file.items(), 9u);
+  EXPECT_EQ(file.count(nth_key(2)).value(), 2u);
+}
 
 }  // namespace
 }  // namespace cuckoo::segments
