@@ -62,6 +62,10 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     return !file.check().ok();
   }
 
+  // With sanitizers a third of the blocks takes as long.
+  bool is_left_out() { return test::kSlow && ++seen_ % 3 != 0; }
+
+  uint64_t seen_ = 0;
   const FilterOptions options =
       test::small_segments(GetParam().kind, GetParam().growth, GetParam().growth ? 100 : 4800);
   MemoryBlocks storage;
@@ -73,6 +77,9 @@ TEST_P(FilterFileDamage, is_not_seen_where_there_is_none) { EXPECT_FALSE(finds_d
 TEST_P(FilterFileDamage, of_any_byte_loses_no_key) {
   uint64_t n = 0;
   for (const auto& row : good) {
+    if (is_left_out()) {
+      continue;
+    }
     const size_t size = row.second.size();
     for (const size_t at : {size_t{0}, nth_word(1, n) % size, size - 1}) {
       storage.rows = good;
@@ -84,6 +91,9 @@ TEST_P(FilterFileDamage, of_any_byte_loses_no_key) {
 
 TEST_P(FilterFileDamage, of_a_lost_block_loses_no_key) {
   for (const auto& row : good) {
+    if (is_left_out()) {
+      continue;
+    }
     storage.rows = good;
     storage.rows.erase(row.first);
     ASSERT_TRUE(finds_damage()) << block_name(row.first);
@@ -92,6 +102,9 @@ TEST_P(FilterFileDamage, of_a_lost_block_loses_no_key) {
 
 TEST_P(FilterFileDamage, of_a_moved_or_copied_block_loses_no_key) {
   for (auto row = good.begin(); std::next(row) != good.end(); ++row) {
+    if (is_left_out()) {
+      continue;
+    }
     storage.rows = good;
     std::swap(storage.rows[row->first], storage.rows[std::next(row)->first]);
     ASSERT_TRUE(finds_damage()) << block_name(row->first);
@@ -108,6 +121,9 @@ TEST_P(FilterFileDamage, of_a_foreign_block_loses_no_key) {
   foreign.seed = 99;
   const MemoryBlocks::Rows other = rows_of(foreign, 0);
   for (const auto& row : other) {
+    if (is_left_out()) {
+      continue;
+    }
     storage.rows = good;
     storage.rows[row.first] = row.second;
     ASSERT_TRUE(finds_damage()) << block_name(row.first);
@@ -121,6 +137,9 @@ TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
   const uint64_t rounds = test::kSlow ? 1 : 3;
   uint64_t n = 0;
   for (const auto& row : good) {
+    if (is_left_out()) {
+      continue;
+    }
     const size_t size = row.second.size() - 4;
     for (uint64_t round = 0; round < rounds; ++round, ++n) {
       storage.rows = good;
