@@ -1,5 +1,6 @@
-// decode_legacy_file: a file that is accepted has the same bytes when it is written again, but for
-// its reserved words, and the same answers from pages of another size.
+// decode_legacy_file: a file that is accepted has the same bytes when it is written again, except for
+// its reserved words and a count above what its bits allow, and the same answers from pages of
+// another size.
 #include "core/filter/legacy_bloom.hpp"
 
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace cuckoo::test {
 namespace {
 
 constexpr size_t kHeaderBytes = 64;
+constexpr size_t kCountAt = 8;
 constexpr size_t kBitsAt = 24;
 constexpr size_t kReservedAt = 32;
 constexpr size_t kSizeAt = 60;  // reserved words and the unused CRC end here
@@ -34,6 +36,9 @@ void examine(std::span<const std::byte> bytes) {
   }
   Bytes expected(bytes.begin(), bytes.end());
   std::fill(&expected[kReservedAt], &expected[kSizeAt], std::byte{0});
+  REQUIRE(file.value().items == other.value().items);
+  REQUIRE(file.value().items <= load_le<uint32_t>(&expected[kCountAt]));
+  store_le(&expected[kCountAt], static_cast<uint32_t>(file.value().items));
   for (const LegacyFile* from : {&file.value(), &other.value()}) {
     const Result<Bytes> again = encode_legacy_file(*from);
     REQUIRE(again.ok());
