@@ -1,5 +1,5 @@
-// decode_legacy_file: a file that is accepted has the same bytes when it is written again, except for
-// its reserved words and a count above what its bits allow, and the same answers from pages of
+// decode_legacy_file: a file that is accepted has the same bytes when it is written again, except
+// for its reserved words and a count above what its bits allow, and the same answers from pages of
 // another size.
 #include "core/filter/legacy_bloom.hpp"
 
