@@ -37,8 +37,8 @@ class Writer {
   std::vector<std::byte> bytes_;
 };
 
-// Reads on as zeros behind the end, and remembers that, as it does numbers that Writer writes
-// otherwise.
+// Gives zeros after the end of the bytes. good() is false from then on, and also after a number
+// that Writer would have written in other bytes.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}

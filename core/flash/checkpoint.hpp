@@ -1,6 +1,6 @@
 // A checkpoint of a flash store as bytes: everything that a mount must know, except the records
-// behind it and the pieces of its index (stored_index.hpp). Pure functions; the store cuts the
-// bytes into the blocks that hold them.
+// written after it and the pieces of its index (stored_index.hpp). These are pure functions. The
+// store cuts the bytes into the blocks that hold them.
 //
 // Bytes (varint: groups of seven bits, lowest first, the high bit set on all but the last)
 //   1   format version
@@ -11,8 +11,8 @@
 //       varint: number of touched blocks, then of each
 //         1  kind; 16 is added when it is failing
 //            varints: erase count, units that are not used yet, dead units
-//            varints: sequence and newest LSN, each less that of the block before (0 before the
-//            first), and then doubled; what is below 0, as -1 less the double
+//            varints: sequence and newest LSN, each as the difference to the block before (to 0
+//            for the first): d is written as 2d, and as -2d - 1 if it is negative
 //       varint: number of the index's pieces, then of each
 //         varint: block · 4 first hash · varint: entries
 //       varint: number of the index entries that are in no piece, then these, as in a piece

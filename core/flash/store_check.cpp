@@ -45,8 +45,8 @@ Status FlashStore::check_bytes(const Poll& poll) {
   return {};
 }
 
-// Headers, marks and records are what was encoded, to the last byte without a meaning: in a block's
-// first units, and one record behind the other from there.
+// Checks that a block's bytes are its own encoding, padding included. Header and mark are in its
+// first units; records follow, one after the other.
 Status FlashStore::check_block_bytes(uint32_t block, std::vector<std::byte>& bytes) {
   const FlashLayout& layout = state_.layout;
   const auto wrong = [&](uint32_t offset) {

@@ -56,7 +56,7 @@ class StoredIndex {
   // Reads the value of a piece, verified to be the checkpoint's.
   using Read = std::function<Status(size_t piece, std::vector<std::byte>& value)>;
 
-  // `rest`: the entries behind those of the pieces.
+  // `rest` has the entries that are in no piece, because they come after the last one.
   StoredIndex(const FlashGeometry& geometry, std::vector<FlashIndexPiece> pieces,
               FlashIndexEntries rest, Read read);
 
