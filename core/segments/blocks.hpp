@@ -2,13 +2,16 @@
 //
 // Ids
 //   0                       the root
-//   1 + i                   page i of the directory, i < 2^24 - 1
-//   number·2^24 + part      a segment's; the numbers 1 … 2^36 - 1 are each used once
+//   1 + i                   page i of the directory, i < 2^24 - 2
+//   2^24 - 1                the marks that the filter has had (core/segments/mark.hpp)
+//   number·2^24 + part      a segment's; the numbers 1 … 2^30 - 1 are each used once
 //     part  0 + i             page i,           i < 2^23
 //           2^23 + i          block i of runs,  i < 2^22
 //           3·2^22 + i        block i of cells that overflowed
-//   2^61 + i                row i of the log: the highest ids, so that SQLite appends it to its
-//                           last leaf
+//   2^55 + i                row i of the log, i < 2^55: the highest ids, so that SQLite appends it
+//                           to its last leaf
+// A sliding window has some 64 filters in one table: it adds a multiple of 2^56 to the ids of each
+// (core/segments/filter_window.hpp).
 //
 // Behind the content of each block stands the CRC-32C of content, id and the table's seed
 // (core/base/page_row.hpp). So a block that was damaged, moved to another id or copied from another
@@ -29,12 +32,13 @@ namespace cuckoo::segments {
 inline constexpr int64_t kRootBlock = 0;
 inline constexpr int64_t kFirstDirectoryBlock = 1;
 inline constexpr unsigned kPartBits = 24;
-inline constexpr int64_t kMaxDirectoryPages = (int64_t{1} << kPartBits) - 1;
-inline constexpr uint64_t kMaxSegmentNumber = (uint64_t{1} << 36) - 1;
+inline constexpr int64_t kMaxDirectoryPages = (int64_t{1} << kPartBits) - 2;
+inline constexpr int64_t kMarksBlock = (int64_t{1} << kPartBits) - 1;
+inline constexpr uint64_t kMaxSegmentNumber = (uint64_t{1} << 30) - 1;
 inline constexpr int64_t kFirstRunPart = int64_t{1} << 23;
 inline constexpr int64_t kFirstOverflowPart = 3 * (int64_t{1} << 22);
 inline constexpr int64_t kEndPart = int64_t{1} << kPartBits;
-inline constexpr int64_t kFirstLogBlock = int64_t{1} << 61;
+inline constexpr int64_t kFirstLogBlock = int64_t{1} << 55;
 inline constexpr int64_t kLastLogBlock = 2 * kFirstLogBlock - 1;
 static_assert((static_cast<int64_t>(kMaxSegmentNumber) + 1) << kPartBits <= kFirstLogBlock);
 

@@ -37,11 +37,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/filter/bloom_filter.hpp"
 #include "core/segments/blocks.hpp"
+#include "core/segments/changes.hpp"
+#include "core/segments/contents.hpp"
 #include "core/segments/directory.hpp"
 #include "core/segments/log.hpp"
 #include "core/segments/segment.hpp"
@@ -120,7 +124,65 @@ class FilterFile {
     loading_ = false;
   }
 
+  // --- the whole filter (core/segments/filter_file_contents.cpp)
+  // Hands over all segments, one at a time, ascending by prefix, as they would be if nothing were
+  // pending. Nothing changes here. kInvalid when hashes are asked for and it keeps none.
+  Status for_each_piece(bool with_hashes, const PieceSink& sink);
+  // The same as for_each_piece(), with what else is known of it. The pieces are read when they are
+  // asked for: before the filter changes.
+  Result<Contents> contents(bool with_hashes);
+  // Its hashes, ascending, each with its copies. kInvalid when it keeps none.
+  Status for_each_hash(const CountedHashSink& sink);
+  // Everything is replaced: contents and options. A failure changes nothing.
+  Status import(const FilterOptions& options, const Contents& contents);
+  // Adds the cells of a filter of the same kind, width and seed whose hashes are not known, with
+  // the same segments. Without hashes of its own, or empty. kInvalid when the segments differ;
+  // kFull of a cuckoo filter comes before any work.
+  Status unite(const Contents& contents);
+  // Could unite() take pieces cut like these? The text names what differs.
+  Status expect_united(const Contents& contents);
+  // Makes it anew from its hashes, for at least `capacity` items and never fewer than there are.
+  Status rebuild(uint64_t capacity);
+  // Could so many items be added? kFull if not; a set says it when they are.
+  Status expect_room(uint64_t items) const;
+
+  // --- marks (core/segments/filter_file_changes.cpp)
+  // The mark of what it holds now (core/stored/mark.hpp). None of a filter of pairs.
+  Result<std::optional<FilterMark>> mark();
+  // What was added and removed since then. kInvalid when that was never its mark, or its log does
+  // not go back to it.
+  Result<FilterChanges> changes_since(const FilterMark& from);
+  // Its mark was the changes' first one and is their second one; false: it was that already.
+  // kInvalid with any other, kFull when it can't hold what they leave: nothing was changed.
+  Result<bool> apply(const FilterChanges& changes);
+
+  // --- pairs of hashes: of a filter of kind kLegacyBloom alone, which has no log
+  Result<bool> contains_pair(const HashPair& pair);
+  Status insert_pair(const HashPair& pair);
+
+  // Keys of these types are among those added; they stay until clear() or import().
+  void note_key_types(uint64_t types) noexcept {
+    if ((types & ~root_.key_types) != 0) {
+      root_.key_types |= types;
+      changed_ = layout_changed_ = true;
+    }
+  }
+  uint64_t key_types() const noexcept { return root_.key_types; }
+
+  // --- figures; O(segments), no page is read
+  double target_rate() const noexcept;
+  double rate_now() const;
+  double load_factor() const;
+  // Of a key: of the largest segment (Filter::places_per_key(), fingerprint_bits()).
+  uint32_t places_per_key() const;
+  double fingerprint_bits() const;
+  uint64_t bits() const noexcept;          // of all cells
+  uint64_t log_entries() const noexcept;   // in storage
+  uint64_t stored_bytes() const noexcept;  // of all blocks, about
+
   uint64_t items() const noexcept { return items_; }
+  bool poisoned() const noexcept { return poison_.poisoned(); }
+  bool multiset() const noexcept { return options_.multiset(); }
   uint64_t capacity() const noexcept { return root_.capacity; }
   bool keeps_hashes() const noexcept { return options_.growth && root_.hashless == 0; }
   size_t segments() const noexcept { return directory_.size(); }
@@ -178,7 +240,7 @@ class FilterFile {
   void take(uint64_t position, uint64_t entry);
   Status read_root(Root& root) const;
 
-  const FilterOptions options_;
+  FilterOptions options_;
   Blocks blocks_;
   Directory directory_;
   Log log_;

@@ -1,0 +1,82 @@
+// What a table holds: one filter, or a sliding window of N generations of which the newest takes
+// the adds and a probe asks all.
+//
+// Invariants
+//   I1  a key added to one of the generations still held is present.
+//   I2  the rates of N generations add up to the rate asked: each is made for 1 - (1 - ε)^(1/N).
+//   I3  nothing is removed from a window, because a remove could take a colliding entry out of
+//       another generation's key. An older generation never changes; entries that were pending when
+//       it became old are pending still.
+//   I4  rotation r has slot r mod N: ids of its blocks are those of a filter plus slot · 2^56
+//       (core/segments/blocks.hpp). When a slot is used again its blocks were erased before.
+//
+// With N = 1 there is slot 0 alone, and nothing else is stored. With more, block -1 says which
+// rotation is the newest, and how many are held.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/segments/block_storage.hpp"
+#include "core/segments/filter_file.hpp"
+
+namespace cuckoo::segments {
+
+class FilterWindow {
+ public:
+  FilterWindow(const FilterOptions& options, BlockStorage& storage);
+
+  const FilterOptions& options() const noexcept { return newest_->options(); }
+
+  // As FilterFile's, for all generations.
+  Status create();
+  Status refresh();
+  void forget() noexcept;
+  bool usable() const noexcept;
+  bool poisoned() const noexcept;
+  bool pending() const noexcept;
+  Status flush();
+  Status finish_load();
+  void committed() noexcept;
+
+  using Answer = FilterFile::Answer;
+  Status load(uint64_t hash);
+  [[gnu::always_inline]] Answer probe(uint64_t hash) {
+    const Answer answer = newest_->probe(hash);
+    if (older_.empty()) [[likely]] {
+      return answer;
+    }
+    return answer == Answer::kAbsent ? probe_older(hash) : answer;
+  }
+  Result<bool> load_and_probe(uint64_t hash);
+  Result<uint64_t> count(uint64_t hash);
+
+  // Begins a new generation and forgets the oldest when there are N. kInvalid when N is 1.
+  Status rotate();
+  Status clear();
+  // Everything that storage holds after a flush(), as a connection that opens it then finds it.
+  // Nothing is written, and nothing changes here.
+  Status check() const;
+  // What changes a filter changes the newest generation.
+  FilterFile& newest() noexcept { return *newest_; }
+  const FilterFile& newest() const noexcept { return *newest_; }
+
+  std::vector<uint64_t> generation_items() const;  // newest first
+  uint64_t items() const noexcept;
+  uint64_t key_types() const noexcept;  // of all generations
+  double target_rate() const noexcept;
+  double rate_now() const noexcept;
+  uint64_t log_entries() const noexcept;
+  size_t memory_bytes() const noexcept;
+  uint64_t stored_bytes() const noexcept;
+
+ private:
+  Answer probe_older(uint64_t hash);
+
+  BlockStorage& storage_;
+  std::unique_ptr<FilterFile> newest_;
+  std::vector<std::unique_ptr<FilterFile>> older_;  // newest first
+};
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,125 @@
+// One filter as one BLOB: for filter_export() and import, for aggregates, for probes without a
+// table. Independent of the machine's byte order and of the page size of the table it came from.
+//
+// Layout (little-endian; FORMAT.md, "Images")
+//   image    = header piece … CRC         CRC-32C of the header and of the pieces' CRCs
+//   header   = the parameters, the counters, how many pieces, what the keys were, and a mark
+//   piece    = piece header, cells, overflow, hashes, CRC-32C of these
+//   cells    = the content of the filter's pages, as if it had pages of kImagePageBytes; nothing if
+//              the piece is empty
+//   overflow = (cell, count) …            16 bytes each, ascending cells
+//   hashes   = (length, run block) …      only if they were asked for
+//
+// Invariants
+//   I1  one filter, one image: of equal headers and pieces the image has equal bytes, whatever the
+//       page size, and decode then encode gives the bytes back.
+//   I2  nothing is believed: magic, version, length and every number are checked before use; pages,
+//       overflow entries, counters and hashes of a piece before the piece is handed out.
+//   I3  no allocation is larger than what the length of the BLOB justifies: a small factor of it.
+//   I4  a piece of an image is written and read alone: no step takes memory for all of them.
+//
+// Errors: kInvalid for what can't be encoded, kCorrupt for bytes that are no image; the text says
+// what was wrong and what was expected.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/key_hash.hpp"
+#include "core/base/page_size.hpp"
+#include "core/base/poll.hpp"
+#include "core/base/result.hpp"
+#include "core/filter/factory.hpp"
+#include "core/filter/filter.hpp"
+#include "core/segments/contents.hpp"
+#include "core/segments/mark.hpp"
+
+namespace cuckoo::segments {
+
+inline constexpr uint32_t kImageVersion = 3;
+inline constexpr uint32_t kImagePageBytes = kPageBytes;
+inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 62;
+inline constexpr uint8_t kMaxKeyAffinity = 4;
+inline constexpr uint8_t kMaxKeyCollation = 2;
+
+struct ImageHeader {
+  FilterSpec spec;  // as asked for; the rate is 0 when another number stands in for it
+  HashWidth width = HashWidth::k47Bits;
+  uint64_t seed = 0;
+  uint64_t capacity = 0;
+  uint64_t items = 0;
+  bool with_hashes = false;
+  uint64_t hash_count = 0;  // different hashes
+  uint64_t pieces = 0;
+  // What was hashed; core doesn't use them.
+  uint8_t key_affinity = 0;
+  uint8_t collation = 0;
+  uint8_t key_types = 0;
+  std::optional<FilterMark> mark;  // of the filter that it is an image of
+};
+
+// Writes an image, a piece at a time. All pieces that are added have hashes, or none has.
+class ImageWriter {
+ public:
+  // `pieces` of the header is counted here. The image gets at most `limit` bytes.
+  ImageWriter(const ImageHeader& header, uint64_t limit);
+  Status add(const Piece& piece);  // kInvalid when the image gets too long
+  std::vector<std::byte> finish();
+
+ private:
+  ImageHeader header_;
+  uint64_t limit_;
+  std::vector<std::byte> bytes_;
+};
+Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
+                                            uint64_t limit);
+
+// Does it start like one? Of any version.
+bool looks_like_image(std::span<const std::byte> bytes) noexcept;
+// Everything that can be said without reading beyond the header: O(1), no checksum.
+Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes);
+// Reads and verifies the pieces, one at a time, also that their hashes, if it has them and they are
+// asked for, are what is in their cells. Their pages have `page_bytes`.
+Status read_image(std::span<const std::byte> bytes, bool with_hashes, uint32_t page_bytes,
+                  const PieceSink& sink, const Poll& poll = nullptr);
+
+// All pieces in memory, without hashes, ready to be asked.
+class PieceSet {
+ public:
+  using Answer = Filter::Answer;
+
+  // The prefixes of ascending pieces partition the hash space, else kCorrupt.
+  Status take(std::vector<Piece> pieces);
+
+  Answer probe(uint64_t hash) const noexcept;
+  const Filter& filter_of(uint64_t hash) const noexcept;
+  const std::vector<Piece>& pieces() const noexcept { return pieces_; }
+  std::vector<Piece>& pieces() noexcept { return pieces_; }
+  // Of all pieces together.
+  double rate_now() const noexcept;
+  double load_factor() const noexcept;
+  uint64_t bits() const noexcept;
+  size_t memory_bytes() const noexcept;
+
+ private:
+  std::vector<Piece> pieces_;
+  std::vector<uint32_t> table_;  // the first bits of a hash -> piece
+  unsigned depth_ = 0;
+};
+
+struct Image {
+  ImageHeader header;
+  PieceSet pieces;
+};
+Result<Image> decode_image(std::span<const std::byte> bytes);
+
+// kInvalid when an image of these parameters, without hashes or with so many of them, can't fit the
+// limit: to be asked before the work. O(1).
+Status check_image_bytes(const FilterSpec& spec, HashWidth width, uint64_t capacity, bool growth,
+                         uint64_t hash_count, uint64_t limit);
+
+}  // namespace cuckoo::segments
