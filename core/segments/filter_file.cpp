@@ -45,7 +45,7 @@ Status FilterFile::create() {
   root_.leaves = uint64_t{1} << limits_.depth;
   root_.capacity = options_.capacity;
   directory_.start(limits_.depth);
-  log_.start(0, 0, options_.seed);
+  log_.start(0, 0, log_chain_restart(options_.seed, options_.digest));
   items_ = appended_ = unfolded_ = 0;
   changed_ = layout_changed_ = true;
   root_stored_ = false;

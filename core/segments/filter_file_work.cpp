@@ -216,7 +216,7 @@ Status FilterFile::finish_load() {
 Status FilterFile::clear() {
   CUCKOO_TRY(poison_.error());
   return poison_.changing([this]() -> Status {
-    log_.restart();
+    log_.stir(root_.next_number);
     Root fresh;
     fresh.options_digest = root_.options_digest;
     fresh.directory_version = root_.directory_version;

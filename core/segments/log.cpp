@@ -56,6 +56,11 @@ void Log::restart() {
   start(end_.number + 1, position(), chain);
 }
 
+void Log::stir(uint64_t with) {
+  const uint64_t chain = log_chain_restart(this->chain(), with);
+  start(end_.number + 1, position(), chain);
+}
+
 // All rows but the last one say the items as of the end: only those of the newest row count.
 Status Log::write_to(const Blocks& blocks, uint64_t first, uint64_t items,
                      uint64_t directory_version) const {

@@ -1,7 +1,7 @@
 // The log of a filter in memory: where it ends, and the entries that are in no stored row yet.
 //
 // Invariants
-//   I1  position() and chain() count all entries, written or not.
+//   I1  position() and chain() count all entries, written or not; chain() each stir(), too.
 //   I2  write_to() appends to the last row until that is full, so that many small transactions do
 //       not leave many rows.
 //   I3  the last row is never full: write_to() then stores the next one too, without entries. So a
@@ -48,6 +48,8 @@ class Log {
   // Drops the entries that are in no stored row, because they are folded; position() and chain()
   // count them still. The log goes on in a new row.
   void restart();
+  // restart(), and chain() changes by `with`: the contents change in another way than by entries.
+  void stir(uint64_t with);
 
   // Writes the last row and those after it, but none before `first`: all their entries are folded.
   // They count as not written until note_written(). `items` is the number after all entries.

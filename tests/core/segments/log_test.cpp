@@ -207,6 +207,34 @@ TEST_F(SegmentLog, begins_anew_after_a_load_with_the_same_chain) {
   EXPECT_EQ(other.chain(), log.chain());
 }
 
+TEST_F(SegmentLog, has_another_history_once_it_is_stirred) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  append(log, 6);
+  flush(log);
+  Log other(options);
+  Entries entries;
+  ASSERT_TRUE(read(other, entries).ok());
+  const uint64_t chain = log.chain();
+  log.stir(1);
+  EXPECT_EQ(log.position(), 6u);
+  EXPECT_NE(log.chain(), chain);
+  const uint64_t stirred = log.chain();
+  log.stir(1);
+  EXPECT_NE(log.chain(), stirred) << "each time";
+  log.start(0, 6, chain);
+  log.stir(2);
+  EXPECT_NE(log.chain(), stirred) << "by what it was stirred with";
+  log.start(0, 6, chain);
+  log.stir(1);
+  EXPECT_EQ(log.chain(), stirred);
+  ASSERT_TRUE(blocks.erase(kFirstLogBlock, kLastLogBlock).ok());
+  flush(log, log.row());
+  const Result<bool> followed = follow(other, entries);
+  ASSERT_TRUE(followed.ok());
+  EXPECT_FALSE(followed.value());
+}
+
 TEST_F(SegmentLog, rows_before_the_first_needed_one_are_not_written) {
   Log log(options);
   log.start(0, 0, options.seed);
