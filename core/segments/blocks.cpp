@@ -5,6 +5,12 @@
 namespace cuckoo::segments {
 
 std::string block_name(int64_t id) {
+  if (id < 0) {
+    return "the window's block";
+  }
+  if (const int64_t slot = id >> kSlotBits; slot > 0) {
+    return block_name(id - (slot << kSlotBits)) + " of slot " + std::to_string(slot);
+  }
   if (id == kRootBlock) {
     return "the root";
   }
@@ -37,12 +43,13 @@ Status in_block(int64_t id, Status status) {
 BlockStorage::Visitor Blocks::verified(const BlockStorage::Visitor& visitor) const {
   return [this, &visitor](int64_t id, std::span<const std::byte> block) -> Status {
     Result<std::span<const std::byte>> content = decode_page_row(block, id, seed_);
-    return in_block(id, content.ok() ? visitor(id, content.value()) : content.take_status());
+    return in_block(id,
+                    content.ok() ? visitor(id - base_, content.value()) : content.take_status());
   };
 }
 
 Status Blocks::read(int64_t first, int64_t last, const BlockStorage::Visitor& visitor) const {
-  return storage_->read(first, last, verified(visitor));
+  return storage_->read(base_ + first, base_ + last, verified(visitor));
 }
 
 Status Blocks::read_one(int64_t id, const BlockStorage::Visitor& visitor) const {
@@ -51,7 +58,7 @@ Status Blocks::read_one(int64_t id, const BlockStorage::Visitor& visitor) const 
     found = true;
     return visitor(at, content);
   }));
-  return found ? Status() : in_block(id, corrupt("is missing"));
+  return found ? Status() : in_block(base_ + id, corrupt("is missing"));
 }
 
 }  // namespace cuckoo::segments

@@ -10,8 +10,8 @@
 //           3·2^22 + i        block i of cells that overflowed
 //   2^55 + i                row i of the log, i < 2^55: the highest ids, so that SQLite appends it
 //                           to its last leaf
-// A sliding window has some 64 filters in one table: it adds a multiple of 2^56 to the ids of each
-// (core/segments/filter_window.hpp).
+// A sliding window has some 64 filters in one table: 2^56 ids for each slot, and block -1, which says
+// what is in them (core/segments/filter_window.hpp).
 //
 // Behind the content of each block stands the CRC-32C of content, id and the table's seed
 // (core/base/page_row.hpp). So a block that was damaged, moved to another id or copied from another
@@ -41,9 +41,16 @@ inline constexpr int64_t kEndPart = int64_t{1} << kPartBits;
 inline constexpr int64_t kFirstLogBlock = int64_t{1} << 55;
 inline constexpr int64_t kLastLogBlock = 2 * kFirstLogBlock - 1;
 static_assert((static_cast<int64_t>(kMaxSegmentNumber) + 1) << kPartBits <= kFirstLogBlock);
+inline constexpr unsigned kSlotBits = 56;
+static_assert(kLastLogBlock == (int64_t{1} << kSlotBits) - 1);
+inline constexpr int64_t kWindowBlock = -1;
 
 constexpr int64_t segment_block(uint64_t number, int64_t part) noexcept {
   return (static_cast<int64_t>(number) << kPartBits) + part;
+}
+// Returns where the ids of a window's slot begin.
+constexpr int64_t first_block_of(uint64_t slot) noexcept {
+  return static_cast<int64_t>(slot) << kSlotBits;
 }
 
 // Adds the block's name to a kCorrupt status.
@@ -51,28 +58,42 @@ Status in_block(int64_t id, Status status);
 // Returns "page 3 of segment 12", "row 7 of the log" …
 std::string block_name(int64_t id);
 
-// Storage with the checksums: contents go in, verified contents come out.
+// Storage with the checksums: contents go in, verified contents come out. Its ids are those of a
+// slot, and the checksums those of the table: a block of another slot is found, too.
 class Blocks {
  public:
-  Blocks(BlockStorage& storage, uint64_t seed) noexcept : storage_(&storage), seed_(seed) {}
+  Blocks(BlockStorage& storage, uint64_t seed, uint64_t slot = 0) noexcept
+      : storage_(&storage), seed_(seed), base_(first_block_of(slot)) {}
 
   // The content is valid during the visit only. A wrong checksum is kCorrupt.
   Status read(int64_t first, int64_t last, const BlockStorage::Visitor& visitor) const;
   // kCorrupt when it is missing.
   Status read_one(int64_t id, const BlockStorage::Visitor& visitor) const;
   Status write(int64_t id, std::span<const std::byte> content, bool stored) const {
-    return storage_->write(id, encode_page_row(content, id, seed_), stored);
+    return storage_->write(base_ + id, encode_page_row(content, base_ + id, seed_), stored);
   }
-  Status erase(int64_t first, int64_t last) const { return storage_->erase(first, last); }
+  Status erase(int64_t first, int64_t last) const {
+    return storage_->erase(base_ + first, base_ + last);
+  }
   Status poll() const { return storage_->poll(); }
-  // The same over another storage.
-  Blocks over(BlockStorage& storage) const noexcept { return {storage, seed_}; }
+  // The same over another storage, or with another seed.
+  Blocks over(BlockStorage& storage) const noexcept {
+    Blocks other = *this;
+    other.storage_ = &storage;
+    return other;
+  }
+  Blocks with_seed(uint64_t seed) const noexcept {
+    Blocks other = *this;
+    other.seed_ = seed;
+    return other;
+  }
 
  private:
   BlockStorage::Visitor verified(const BlockStorage::Visitor& visitor) const;
 
   BlockStorage* storage_;
   uint64_t seed_;
+  int64_t base_;
 };
 
 }  // namespace cuckoo::segments

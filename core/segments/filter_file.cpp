@@ -184,6 +184,10 @@ Result<uint64_t> FilterFile::count(uint64_t hash) {
   return directory_.segment_of(hash)->count(hash);
 }
 
+uint64_t FilterFile::history() const {
+  return log_chain_restart(log_.chain(), root_.directory_version);
+}
+
 size_t FilterFile::memory_bytes() const noexcept {
   size_t bytes = log_.memory_bytes();
   for (size_t i = 0; i < directory_.size(); ++i) {

@@ -67,8 +67,9 @@ class FilterFile {
  public:
   using Answer = Filter::Answer;
 
-  FilterFile(const FilterOptions& options, BlockStorage& storage)
-      : options_(options), blocks_(storage, options.seed), directory_(options_), log_(options_) {}
+  // `slot` of a window: which ids its blocks have (core/segments/blocks.hpp).
+  FilterFile(const FilterOptions& options, BlockStorage& storage, uint64_t slot = 0)
+      : FilterFile(options, Blocks(storage, options.seed, slot)) {}
   FilterFile(const FilterFile&) = delete;
   FilterFile& operator=(const FilterFile&) = delete;
 
@@ -181,6 +182,8 @@ class FilterFile {
   uint64_t stored_bytes() const noexcept;  // of all blocks, about
 
   uint64_t items() const noexcept { return items_; }
+  // Returns a hash of all that ever happened to it. Nothing is pending.
+  uint64_t history() const;
   bool poisoned() const noexcept { return poison_.poisoned(); }
   bool multiset() const noexcept { return options_.multiset(); }
   uint64_t capacity() const noexcept { return root_.capacity; }

@@ -1,0 +1,354 @@
+#include "core/segments/filter_window.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/segments/overlay_blocks.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint32_t kMagic = 0x33574B43;  // "CKW3"
+constexpr uint32_t kVersion = 3;
+constexpr size_t kStateBytes = 32;
+constexpr uint64_t kMostRotations = uint64_t{1} << 60;
+
+int64_t last_block_of(uint64_t slot) noexcept { return first_block_of(slot) + kLastLogBlock; }
+
+Status erase_slot(BlockStorage& storage, uint64_t slot) {
+  return storage.erase(first_block_of(slot), last_block_of(slot));
+}
+
+}  // namespace
+
+FilterWindow::FilterWindow(const FilterOptions& options, BlockStorage& storage)
+    : storage_(storage), created_(options), files_(options.generations) {
+  newest_ = &in_slot(0);
+}
+
+FilterFile& FilterWindow::in_slot(uint64_t slot) {
+  if (files_[slot] == nullptr) {
+    files_[slot] = std::make_unique<FilterFile>(created_, storage_, slot);
+  }
+  return *files_[slot];
+}
+
+// Makes those held the window's generations, and drops the others.
+void FilterWindow::arrange(const State& state) {
+  std::vector<FilterFile*> older;
+  for (uint64_t age = 1; age < state.held; ++age) {
+    older.push_back(&in_slot(slot_of(state.rotation - age)));
+  }
+  newest_ = &in_slot(slot_of(state.rotation));
+  older_ = std::move(older);
+  for (std::unique_ptr<FilterFile>& file : files_) {
+    if (file.get() != newest_ &&
+        std::find(older_.begin(), older_.end(), file.get()) == older_.end()) {
+      file.reset();
+    }
+  }
+  state_ = state;
+}
+
+// --- the window's block --------------------------------------------------------------------------
+
+std::vector<std::byte> FilterWindow::encode(const State& state) {
+  std::vector<std::byte> content(kStateBytes);
+  store_le(&content[0], kMagic);
+  store_le(&content[4], kVersion);
+  store_le(&content[8], state.rotation);
+  store_le(&content[16], state.held);
+  store_le(&content[24], state.past);
+  return content;
+}
+
+Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> content) const {
+  if (content.size() != kStateBytes || load_le<uint32_t>(&content[0]) != kMagic ||
+      load_le<uint32_t>(&content[4]) != kVersion) {
+    return corrupt("not a window of format 3");
+  }
+  State state;
+  state.rotation = load_le<uint64_t>(&content[8]);
+  state.held = load_le<uint64_t>(&content[16]);
+  state.past = load_le<uint64_t>(&content[24]);
+  if (state.rotation > kMostRotations || state.held == 0 || state.held > files_.size() ||
+      state.held - 1 > state.rotation) {
+    return corrupt("a number out of range");
+  }
+  return state;
+}
+
+// --- following storage ---------------------------------------------------------------------------
+
+Status FilterWindow::create() {
+  arrange({});
+  CUCKOO_TRY(newest_->create());
+  state_changed_ = !single();
+  state_stored_ = stale_ = false;
+  to_erase_.clear();
+  return {};
+}
+
+// A slot that another generation has now is brought up to date like a filter that another
+// connection changed.
+Status FilterWindow::refresh() {
+  CUCKOO_TRY(poison_.error());
+  if (pending()) {
+    return {};
+  }
+  if (single()) {
+    CUCKOO_TRY(newest_->refresh());
+    stale_ = false;
+    return {};
+  }
+  State stored;
+  const Blocks blocks(storage_, created_.seed);
+  CUCKOO_TRY(
+      blocks.read_one(kWindowBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
+        CUCKOO_ASSIGN_OR_RETURN(stored, decode(content));
+        return {};
+      }));
+  if (stale_ || stored != state_) {
+    stale_ = true;
+    arrange(stored);
+    for (FilterFile* const one : older_) {
+      CUCKOO_TRY(one->refresh());
+    }
+  }
+  CUCKOO_TRY(newest_->refresh());
+  state_stored_ = true;
+  stale_ = false;
+  return {};
+}
+
+void FilterWindow::forget() noexcept {
+  for (const std::unique_ptr<FilterFile>& file : files_) {
+    if (file != nullptr) {
+      file->forget();
+    }
+  }
+  state_changed_ = false;
+  stale_ = true;
+  to_erase_.clear();
+  poison_.lift();
+}
+
+bool FilterWindow::usable() const noexcept {
+  return !stale_ && !poison_.poisoned() && newest_->usable();
+}
+
+bool FilterWindow::poisoned() const noexcept { return poison_.poisoned() || newest_->poisoned(); }
+
+bool FilterWindow::pending() const noexcept { return state_changed_ || newest_->pending(); }
+
+void FilterWindow::committed() noexcept {
+  newest_->committed();
+  for (FilterFile* const one : older_) {
+    one->committed();
+  }
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+FilterWindow::Answer FilterWindow::probe_older(uint64_t hash) {
+  for (FilterFile* const one : older_) {
+    if (const Answer answer = one->probe(hash); answer != Answer::kAbsent) {
+      return answer;
+    }
+  }
+  return Answer::kAbsent;
+}
+
+// As far as the next probe looks.
+Status FilterWindow::load(uint64_t hash) { return load_and_probe(hash).take_status(); }
+
+Result<bool> FilterWindow::load_and_probe(uint64_t hash) {
+  CUCKOO_ASSIGN_OR_RETURN(bool present, newest_->load_and_probe(hash));
+  for (size_t i = 0; i < older_.size() && !present; ++i) {
+    CUCKOO_ASSIGN_OR_RETURN(present, older_[i]->load_and_probe(hash));
+  }
+  return present;
+}
+
+Result<uint64_t> FilterWindow::count(uint64_t hash) {
+  CUCKOO_ASSIGN_OR_RETURN(uint64_t total, newest_->count(hash));
+  for (FilterFile* const one : older_) {
+    CUCKOO_ASSIGN_OR_RETURN(const uint64_t copies, one->count(hash));
+    total += copies;
+  }
+  return total;
+}
+
+// --- changing ------------------------------------------------------------------------------------
+
+// The generation that becomes old is written as a whole, so that it never changes again.
+Status FilterWindow::rotate() {
+  if (single()) {
+    return invalid("has no generations to rotate; make the table with generations = 2 or more");
+  }
+  CUCKOO_TRY(finish_load());
+  CUCKOO_TRY(flush());
+  const State next{state_.rotation + 1, std::min<uint64_t>(state_.held + 1, files_.size()),
+                   log_chain_restart(state_.past, newest_->history())};
+  const uint64_t slot = slot_of(next.rotation);
+  auto made = std::make_unique<FilterFile>(created_, storage_, slot);
+  CUCKOO_TRY(made->create());
+  return poison_.changing([&]() -> Status {
+    if (state_.held == files_.size()) {
+      to_erase_.push_back(slot);
+      older_.pop_back();
+    }
+    files_[slot] = std::move(made);
+    arrange(next);
+    state_changed_ = true;
+    return {};
+  });
+}
+
+Status FilterWindow::clear() {
+  CUCKOO_TRY(poison_.error());
+  if (single()) {
+    return newest_->clear();
+  }
+  return poison_.changing([this]() -> Status {
+    CUCKOO_TRY(newest_->clear());
+    for (uint64_t age = 1; age < state_.held; ++age) {
+      to_erase_.push_back(slot_of(state_.rotation - age));
+    }
+    arrange({state_.rotation, 1, log_chain_restart(state_.past, state_.held)});
+    state_changed_ = true;
+    return {};
+  });
+}
+
+Status FilterWindow::finish_load() {
+  CUCKOO_TRY(poison_.error());
+  return newest_->finish_load();
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+// What is the window's own, and comes before the newest generation's blocks.
+Status FilterWindow::write_to(BlockStorage& storage) const {
+  for (const uint64_t slot : to_erase_) {
+    CUCKOO_TRY(erase_slot(storage, slot));
+  }
+  return state_changed_
+             ? Blocks(storage, created_.seed).write(kWindowBlock, encode(state_), state_stored_)
+             : Status();
+}
+
+Status FilterWindow::flush() {
+  CUCKOO_TRY(poison_.error());
+  if (!pending()) {
+    return newest_->flush();  // an error if it is poisoned
+  }
+  return poison_.writing([this]() -> Status {
+    CUCKOO_TRY(write_to(storage_));
+    CUCKOO_TRY(newest_->flush());
+    to_erase_.clear();
+    state_stored_ = state_stored_ || state_changed_;
+    state_changed_ = false;
+    return {};
+  });
+}
+
+// --- checking ------------------------------------------------------------------------------------
+
+Status FilterWindow::check_strays() const {
+  const auto expect_none = [this](int64_t first, int64_t last) {
+    return storage_.read(first, last, [](int64_t id, std::span<const std::byte>) -> Status {
+      return in_block(id, corrupt("does not belong here"));
+    });
+  };
+  constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+  CUCKOO_TRY(expect_none(kLowest, single() ? kWindowBlock : kWindowBlock - 1));
+  for (uint64_t age = state_.held; age < files_.size(); ++age) {
+    const uint64_t slot = slot_of(state_.rotation + files_.size() - age);
+    CUCKOO_TRY(expect_none(first_block_of(slot), last_block_of(slot)));
+  }
+  return expect_none(first_block_of(files_.size()), kHighest);
+}
+
+Status FilterWindow::check() const {
+  CUCKOO_TRY(poison_.error());
+  OverlayBlocks flushed(storage_);
+  CUCKOO_TRY(write_to(flushed));
+  CUCKOO_TRY(newest_->write_pending_to(flushed));
+  FilterWindow opened(newest_->options(), flushed);
+  CUCKOO_TRY(opened.refresh());
+  CUCKOO_TRY(opened.check_strays());
+  CUCKOO_TRY(opened.newest_->check());
+  for (const FilterFile* const one : opened.older_) {
+    CUCKOO_TRY(one->check());
+  }
+  return opened.state_ == state_ && opened.generation_items() == generation_items()
+             ? Status()
+             : corrupt("memory that is not what is stored");
+}
+
+// --- figures -------------------------------------------------------------------------------------
+
+template <class Number, class Figure>
+Number FilterWindow::sum(Figure&& figure) const {
+  Number total = figure(std::as_const(*newest_));
+  for (const FilterFile* const one : older_) {
+    total += figure(*one);
+  }
+  return total;
+}
+
+std::vector<uint64_t> FilterWindow::generation_items() const {
+  std::vector<uint64_t> items = {newest_->items()};
+  for (const FilterFile* const one : older_) {
+    items.push_back(one->items());
+  }
+  return items;
+}
+
+uint64_t FilterWindow::items() const noexcept {
+  return sum<uint64_t>([](const FilterFile& one) { return one.items(); });
+}
+
+uint64_t FilterWindow::key_types() const noexcept {
+  uint64_t types = newest_->key_types();
+  for (const FilterFile* const one : older_) {
+    types |= one->key_types();
+  }
+  return types;
+}
+
+// A key that was never added is found when one generation or more takes it for its own. The rate
+// that was asked for is that of all together already; any other is one generation's.
+double FilterWindow::target_rate() const noexcept {
+  const double rate = newest_->target_rate();
+  return options().spec.has_own_size()
+             ? -std::expm1(std::log1p(-rate) * static_cast<double>(options().generations))
+             : rate;
+}
+
+double FilterWindow::rate_now() const {
+  return -std::expm1(
+      sum<double>([](const FilterFile& one) { return std::log1p(-one.rate_now()); }));
+}
+
+uint64_t FilterWindow::log_entries() const noexcept {
+  return sum<uint64_t>([](const FilterFile& one) { return one.log_entries(); });
+}
+
+size_t FilterWindow::memory_bytes() const noexcept {
+  return sum<size_t>([](const FilterFile& one) { return one.memory_bytes(); });
+}
+
+uint64_t FilterWindow::stored_bytes() const noexcept {
+  const uint64_t own = single() ? 0 : kStateBytes + kPageCrcBytes;
+  return own + sum<uint64_t>([](const FilterFile& one) { return one.stored_bytes(); });
+}
+
+}  // namespace cuckoo::segments
