@@ -3,7 +3,7 @@
 //
 // Layout (little-endian; FORMAT.md, "Changes")
 //   changes = header stream CRC           CRC-32C of all before it
-//   header  = fixed: whose they are, how many, the final items, both marks
+//   header  = 104 bytes: whose they are, how many, the final items, both marks
 //   stream  = ascending hashes as deltas (core/stored/rice.hpp), each with how often it was added,
 //             or removed, net
 //

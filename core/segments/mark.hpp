@@ -10,7 +10,8 @@
 //       proof against forgery). Their false positives may differ.
 //   I2  a place counts while the log has that chain value at its position. All that changes the
 //       contents in another way than by entries of the log (clear, import, unite) changes the chain.
-//   I3  nothing is believed: magic, version, lengths, ranges and checksums are verified.
+//   I3  nothing is believed: magic, version, lengths, ranges and checksums are verified. Places have
+//       no checksum but that of their block.
 //
 // Bytes: FORMAT.md, "Marks".
 #pragma once
@@ -53,7 +54,7 @@ struct MarkedPlace {
   uint64_t chain = 0;
 };
 
-// Ascending positions. The oldest are forgotten.
+// Positions don't descend. The oldest are forgotten.
 struct MarkedPlaces {
   static constexpr size_t kMost = 32;
   std::vector<MarkedPlace> places;

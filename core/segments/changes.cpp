@@ -1,0 +1,203 @@
+#include "core/segments/changes.hpp"
+
+#include <algorithm>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+#include "core/segments/image.hpp"
+#include "core/stored/hash_sort.hpp"
+#include "core/stored/log.hpp"
+#include "core/stored/rice.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint32_t kMagic = 0x48434B43;  // "CKCH"
+constexpr uint8_t kVersion = 3;
+constexpr uint8_t kMostlyRemoved = 1;  // the only flag
+
+constexpr size_t kVersionAt = 4;
+constexpr size_t kRiceAt = 5;
+constexpr size_t kFlagsAt = 6;
+constexpr size_t kAffinityAt = 7;
+constexpr size_t kCollationAt = 8;
+constexpr size_t kKeyTypesAt = 9;
+constexpr size_t kZeroAt = 10;  // 6 bytes
+constexpr size_t kCountAt = 16;
+constexpr size_t kItemsAt = 24;
+constexpr size_t kFromAt = 32;
+constexpr size_t kToAt = kFromAt + kMarkBytes;
+constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
+constexpr size_t kCrcBytes = 4;
+constexpr uint64_t kLeastEntryBits = 2;  // an empty quotient and a sign
+
+uint64_t magnitude(int64_t net) noexcept {
+  return net < 0 ? 0 - static_cast<uint64_t>(net) : static_cast<uint64_t>(net);
+}
+
+// Behind the delta: 0 one of the usual sign; 1 0 one of the other; 1 1 sign count.
+void put_net(BitWriter& stream, uint64_t delta, unsigned rice, int64_t net, bool mostly_removed) {
+  const bool removed = net < 0;
+  const uint64_t count = magnitude(net);
+  if (count == 1 && removed == mostly_removed) {
+    stream.put_delta(delta, rice, 0, 1);
+  } else if (count == 1) {
+    stream.put_delta(delta, rice, 1, 2);
+  } else {
+    stream.put_delta(delta, rice, 3, 2);
+    stream.put(removed ? 1 : 0, 1);
+    stream.put_count(count);
+  }
+}
+
+bool take_net(BitReader& stream, bool mostly_removed, int64_t& net) noexcept {
+  bool removed = mostly_removed;
+  uint64_t count = 1;
+  if (stream.take(1) != 0) {
+    if (stream.take(1) == 0) {
+      removed = !removed;
+    } else {
+      removed = stream.take(1) != 0;
+      if (!stream.take_count(count)) {
+        return false;
+      }
+    }
+  }
+  net = removed ? -static_cast<int64_t>(count) : static_cast<int64_t>(count);
+  return !stream.overrun();
+}
+
+// Same filter, same kind of hashes: what a copy of the first mark can take.
+Status check_marks(const FilterMark& from, const FilterMark& to) {
+  if (from.kind != to.kind || from.width != to.width || from.seed != to.seed) {
+    return corrupt("changes between marks of different filters");
+  }
+  return {};
+}
+
+Status decode_stream(std::span<const std::byte> bytes, uint64_t count, bool mostly_removed,
+                     unsigned rice, FilterChanges& changes) {
+  const unsigned shift = hash_shift(changes.from.width);
+  const uint64_t max_delta = ~uint64_t{0} >> shift;
+  const bool multiset = is_multiset(changes.from.kind);
+  if (count > bytes.size() * 8 / kLeastEntryBits) {
+    return corrupt("changes of " + std::to_string(count) + " hashes in " +
+                   std::to_string(bytes.size()) + " bytes");
+  }
+  changes.hashes.reserve(count);
+  BitReader stream(bytes);
+  uint64_t hash = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t delta = 0;
+    int64_t net = 0;
+    if (!stream.take_delta(rice, max_delta, delta) || !take_net(stream, mostly_removed, net) ||
+        delta > max_delta - (hash >> shift) || (delta == 0 && i > 0)) {
+      return corrupt("changes that end early, do not ascend or count too far");
+    }
+    if (!multiset && net != 1) {
+      return corrupt("changes of a set with a hash that is not added once");
+    }
+    hash += delta << shift;
+    changes.hashes.emplace_back(hash, net);
+  }
+  return stream.at_end() ? Status() : corrupt("changes with bytes behind the last hash");
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_changes(const FilterChanges& changes) {
+  const HashWidth width = changes.from.width;
+  const unsigned rice = rice_parameter(width, changes.hashes.size());
+  const auto removed =
+      static_cast<size_t>(std::count_if(changes.hashes.begin(), changes.hashes.end(),
+                                        [](const ChangedHash& one) { return one.second < 0; }));
+  const bool mostly_removed = removed > changes.hashes.size() / 2;
+  std::vector<std::byte> header(kHeaderBytes);
+  store_le(&header[0], kMagic);
+  store_le(&header[kVersionAt], kVersion);
+  store_le(&header[kRiceAt], static_cast<uint8_t>(rice));
+  store_le(&header[kFlagsAt], mostly_removed ? kMostlyRemoved : uint8_t{0});
+  store_le(&header[kAffinityAt], changes.key_affinity);
+  store_le(&header[kCollationAt], changes.collation);
+  store_le(&header[kKeyTypesAt], changes.key_types);
+  store_le(&header[kCountAt], uint64_t{changes.hashes.size()});
+  store_le(&header[kItemsAt], changes.items);
+  for (const auto& [at, mark] : {std::pair(kFromAt, &changes.from), {kToAt, &changes.to}}) {
+    const std::vector<std::byte> bytes = encode_mark(*mark);
+    std::copy(bytes.begin(), bytes.end(), &header[at]);
+  }
+  BitWriter stream;
+  stream.start(header);
+  uint64_t last = 0;
+  for (const auto& [hash, net] : changes.hashes) {
+    put_net(stream, (hash - last) >> hash_shift(width), rice, net, mostly_removed);
+    last = hash;
+  }
+  std::vector<std::byte> bytes = stream.finish();
+  const uint32_t crc = crc32c(bytes);
+  bytes.resize(bytes.size() + kCrcBytes);
+  store_le(&bytes[bytes.size() - kCrcBytes], crc);
+  return bytes;
+}
+
+Result<FilterChanges> decode_changes(std::span<const std::byte> bytes) {
+  if (!looks_like_changes(bytes) || bytes.size() <= kVersionAt) {
+    return corrupt("bytes that are no changes of a filter, expected CKCH at the start");
+  }
+  if (bytes.size() < kHeaderBytes + kCrcBytes) {
+    return corrupt("changes cut off: " + std::to_string(bytes.size()) +
+                   " bytes, expected at least " + std::to_string(kHeaderBytes + kCrcBytes));
+  }
+  if (const auto version = load_le<uint8_t>(&bytes[kVersionAt]); version != kVersion) {
+    return corrupt("changes of format " + std::to_string(version) + ", this version reads format " +
+                   std::to_string(kVersion) +
+                   (version < kVersion ? "; made by a version before the first release" : ""));
+  }
+  const size_t crc_at = bytes.size() - kCrcBytes;
+  if (crc32c(bytes.first(crc_at)) != load_le<uint32_t>(&bytes[crc_at])) {
+    return corrupt("changes with a wrong checksum");
+  }
+  FilterChanges changes;
+  CUCKOO_ASSIGN_OR_RETURN(changes.from, decode_mark(bytes.subspan(kFromAt, kMarkBytes)));
+  CUCKOO_ASSIGN_OR_RETURN(changes.to, decode_mark(bytes.subspan(kToAt, kMarkBytes)));
+  CUCKOO_TRY(check_marks(changes.from, changes.to));
+  changes.items = load_le<uint64_t>(&bytes[kItemsAt]);
+  changes.key_affinity = load_le<uint8_t>(&bytes[kAffinityAt]);
+  changes.collation = load_le<uint8_t>(&bytes[kCollationAt]);
+  changes.key_types = load_le<uint8_t>(&bytes[kKeyTypesAt]);
+  const auto rice = load_le<uint8_t>(&bytes[kRiceAt]);
+  const auto flags = load_le<uint8_t>(&bytes[kFlagsAt]);
+  const auto count = load_le<uint64_t>(&bytes[kCountAt]);
+  if (changes.items > kMaxImageItems || changes.key_affinity > kMaxKeyAffinity ||
+      changes.collation > kMaxKeyCollation || flags > kMostlyRemoved ||
+      rice != rice_parameter(changes.from.width, count) ||
+      !all_zero(bytes.subspan(kZeroAt, kCountAt - kZeroAt))) {
+    return corrupt("changes with a header that can't be");
+  }
+  CUCKOO_TRY(decode_stream(bytes.subspan(kHeaderBytes, crc_at - kHeaderBytes), count,
+                           flags == kMostlyRemoved, rice, changes));
+  return changes;
+}
+
+bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
+}
+
+LargeVector<ChangedHash> net_changes(LargeVector<uint64_t> entries, HashWidth width,
+                                     bool multiset) {
+  entries = sorted_by_hash(entries, width);
+  LargeVector<ChangedHash> changed;
+  for (size_t i = 0; i < entries.size();) {
+    const uint64_t hash = entries[i] & ~kRemoveBit;
+    int64_t net = 0;
+    for (; i < entries.size() && (entries[i] & ~kRemoveBit) == hash; ++i) {
+      net += (entries[i] & kRemoveBit) == 0 ? 1 : -1;
+    }
+    if (net != 0) {
+      changed.emplace_back(hash, multiset ? net : 1);
+    }
+  }
+  return changed;
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,200 @@
+#include "core/segments/changes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/stored/log.hpp"
+#include "core/stored/rice.hpp"
+#include "tests/support/core_samples.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::Bytes;
+using test::nth_hash;
+using test::with_crc;
+
+FilterMark sample_mark(FilterKind kind, HashWidth width, uint64_t position) {
+  FilterMark mark;
+  mark.kind = kind;
+  mark.width = width;
+  mark.seed = 5;
+  mark.position = position;
+  mark.chain = test::nth_word(3, position);
+  return mark;
+}
+
+// One in `removed` hashes is removed; every 50th comes several times.
+FilterChanges sample_changes(uint64_t count, HashWidth width, uint64_t removed,
+                             FilterKind kind = FilterKind::kCuckoo) {
+  FilterChanges changes;
+  changes.from = sample_mark(kind, width, 10);
+  changes.to = sample_mark(kind, width, 10 + count);
+  changes.items = 12345;
+  changes.key_affinity = 1;
+  changes.key_types = 4;
+  std::map<uint64_t, int64_t> nets;
+  for (uint64_t i = 0; i < count; ++i) {
+    const int64_t copies = i % 50 == 7 && is_multiset(kind) ? static_cast<int64_t>(i) : 1;
+    nets[nth_hash(9, i, width)] = removed > 0 && i % removed == 0 ? -copies : copies;
+  }
+  changes.hashes.assign(nets.begin(), nets.end());
+  return changes;
+}
+
+void expect_same(const FilterChanges& a, const FilterChanges& b) {
+  EXPECT_EQ(a.from, b.from);
+  EXPECT_EQ(a.to, b.to);
+  EXPECT_EQ(a.items, b.items);
+  EXPECT_EQ(a.key_affinity, b.key_affinity);
+  EXPECT_EQ(a.collation, b.collation);
+  EXPECT_EQ(a.key_types, b.key_types);
+  EXPECT_TRUE(a.hashes == b.hashes);
+}
+
+std::string refusal(std::span<const std::byte> bytes) {
+  const Result<FilterChanges> changes = decode_changes(bytes);
+  if (changes.ok()) {
+    return "";
+  }
+  EXPECT_EQ(changes.error().code, ErrorCode::kCorrupt);
+  return changes.error().message;
+}
+
+TEST(SegmentChanges, round_trip) {
+  for (const HashWidth width : {HashWidth::k47Bits, HashWidth::k63Bits}) {
+    for (const uint64_t count : {0, 1, 2, 13, 1000, 20000}) {
+      for (const uint64_t removed : {0, 1, 2, 10}) {
+        const FilterChanges changes = sample_changes(count, width, removed);
+        const Bytes bytes = encode_changes(changes);
+        EXPECT_TRUE(looks_like_changes(bytes));
+        const Result<FilterChanges> again = decode_changes(bytes);
+        ASSERT_TRUE(again.ok()) << again.error().message;
+        expect_same(again.value(), changes);
+        EXPECT_EQ(encode_changes(again.value()), bytes) << "I1";
+      }
+    }
+  }
+}
+
+TEST(SegmentChanges, extreme_hashes_and_counts) {
+  FilterChanges changes = sample_changes(0, HashWidth::k63Bits, 0);
+  constexpr auto kMost = static_cast<int64_t>(kMaxHashCount);
+  changes.hashes = {{0, kMost}, {2, -kMost}, {uint64_t{1} << 63, 2}, {~uint64_t{1}, -1}};
+  const Result<FilterChanges> again = decode_changes(encode_changes(changes));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  expect_same(again.value(), changes);
+}
+
+// What is promised: 5 bytes a changed key from 1,000 on, two more with hashes of 63 bits, plus 200.
+TEST(SegmentChanges, size) {
+  for (const uint64_t count : {1000, 1024, 1500, 5000, 30000}) {
+    for (const uint64_t removed : {0, 1, 2, 3, 10}) {
+      FilterChanges changes =
+          sample_changes(count, HashWidth::k47Bits, removed, FilterKind::kCuckoo);
+      for (ChangedHash& one : changes.hashes) {
+        one.second = one.second < 0 ? -1 : 1;
+      }
+      EXPECT_LE(encode_changes(changes).size(), 5 * count + 200) << count << "/" << removed;
+      FilterChanges wide = sample_changes(count, HashWidth::k63Bits, removed, FilterKind::kCuckoo);
+      for (ChangedHash& one : wide.hashes) {
+        one.second = one.second < 0 ? -1 : 1;
+      }
+      EXPECT_LE(encode_changes(wide).size(), 7 * count + 200) << count << "/" << removed;
+    }
+  }
+}
+
+TEST(SegmentChanges, I2_every_changed_byte_and_every_cut_is_found) {
+  const Bytes bytes = encode_changes(sample_changes(40, HashWidth::k47Bits, 3));
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    Bytes damaged = bytes;
+    damaged[at] ^= std::byte{16};
+    EXPECT_NE(refusal(damaged), "") << at;
+  }
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_NE(refusal(std::span(bytes).first(size)), "") << size;
+  }
+}
+
+// … also behind a right checksum: what is accepted is what would be written.
+TEST(SegmentChanges, I2_wrong_fields_are_refused) {
+  const Bytes bytes = encode_changes(sample_changes(40, HashWidth::k47Bits, 3));
+  const auto changed = [&bytes](size_t at, unsigned value) {
+    Bytes other = bytes;
+    other[at] = static_cast<std::byte>(value);
+    return with_crc(other);
+  };
+  EXPECT_EQ(refusal(changed(0, 'X')),
+            "bytes that are no changes of a filter, expected CKCH at the start");
+  EXPECT_EQ(refusal(changed(4, 2)),
+            "changes of format 2, this version reads format 3; made by a version before the first "
+            "release");
+  const std::string header = "changes with a header that can't be";
+  EXPECT_EQ(refusal(changed(5, 3)), header) << "Rice parameter";
+  EXPECT_EQ(refusal(changed(6, 2)), header) << "flags";
+  EXPECT_EQ(refusal(changed(7, 5)), header) << "affinity";
+  EXPECT_EQ(refusal(changed(8, 3)), header) << "collation";
+  EXPECT_EQ(refusal(changed(10, 1)), header) << "zeros";
+  EXPECT_EQ(refusal(changed(31, 0x7F)), header) << "items";
+  EXPECT_EQ(refusal(changed(16, 41)), "changes that end early, do not ascend or count too far");
+  EXPECT_EQ(refusal(changed(16, 39)), "changes with bytes behind the last hash");
+  EXPECT_EQ(refusal(changed(32, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
+}
+
+TEST(SegmentChanges, I2_marks_of_two_filters_are_refused) {
+  FilterChanges changes = sample_changes(4, HashWidth::k47Bits, 3);
+  ++changes.to.seed;
+  EXPECT_EQ(refusal(encode_changes(changes)), "changes between marks of different filters");
+}
+
+TEST(SegmentChanges, I2_a_set_is_only_added_to_once) {
+  FilterChanges changes = sample_changes(4, HashWidth::k47Bits, 0, FilterKind::kBloom);
+  EXPECT_EQ(refusal(encode_changes(changes)), "");
+  for (const int64_t net : {-1, 2}) {
+    changes.hashes[2].second = net;
+    EXPECT_EQ(refusal(encode_changes(changes)),
+              "changes of a set with a hash that is not added once");
+  }
+}
+
+// I3: a count that the bytes can't hold is refused before there is memory for it.
+TEST(SegmentChanges, I3_count_follows_from_the_length) {
+  Bytes bytes = encode_changes(sample_changes(0, HashWidth::k47Bits, 0));
+  store_le(&bytes[16], uint64_t{1} << 47);
+  bytes[5] = std::byte{0};
+  EXPECT_EQ(refusal(with_crc(bytes)).substr(0, 11), "changes of ");
+}
+
+TEST(SegmentNetChanges, add_up) {
+  const auto hash = [](uint64_t i) { return nth_hash(4, i, HashWidth::k47Bits); };
+  LargeVector<uint64_t> entries;
+  std::map<uint64_t, int64_t> nets;
+  for (uint64_t i = 0; i < 500; ++i) {
+    for (uint64_t copy = 0; copy < i % 4; ++copy) {
+      const bool removed = (i + copy) % 3 == 0;
+      entries.push_back(hash(i) | (removed ? kRemoveBit : 0));
+      nets[hash(i)] += removed ? -1 : 1;
+    }
+  }
+  std::erase_if(nets, [](const auto& one) { return one.second == 0; });
+  const LargeVector<ChangedHash> changes = net_changes(entries, HashWidth::k47Bits, true);
+  EXPECT_TRUE(std::equal(changes.begin(), changes.end(), nets.begin(), nets.end(),
+                         [](const ChangedHash& a, const auto& b) {
+                           return a.first == b.first && a.second == b.second;
+                         }));
+}
+
+TEST(SegmentNetChanges, of_a_set_count_once) {
+  const LargeVector<ChangedHash> changes =
+      net_changes({64 << 17, 32 << 17, 64 << 17}, HashWidth::k47Bits, false);
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0], ChangedHash(32 << 17, 1));
+  EXPECT_EQ(changes[1], ChangedHash(64 << 17, 1));
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
