@@ -32,12 +32,12 @@ uint64_t most_leaves(uint32_t page_bytes) noexcept {
                                    Directory::leaves_per_page(page_bytes));
 }
 
+}  // namespace
+
 unsigned most_depth(uint64_t leaves) noexcept {
   const auto needed = static_cast<unsigned>(std::bit_width(leaves - 1));
   return std::min(needed + kSpareDepth, kMaxDepth);
 }
-
-}  // namespace
 
 std::vector<std::byte> encode_root(const Root& root) {
   std::vector<std::byte> content(kRootBytes);

@@ -30,6 +30,8 @@
 namespace cuckoo::segments {
 
 inline constexpr unsigned kMostFirstDepth = 16;
+// Returns how deep a leaf may be where there are so many (I1).
+unsigned most_depth(uint64_t leaves) noexcept;
 
 // The one block that says what all others mean.
 struct Root {

@@ -4,9 +4,10 @@
 // Layout (little-endian; FORMAT.md, "Images")
 //   image    = header piece … CRC         CRC-32C of the header and of the pieces' CRCs
 //   header   = the parameters, the counters, how many pieces, what the keys were, and a mark
-//   piece    = piece header, cells, overflow, hashes, CRC-32C of these
+//   piece    = piece header, cells, overflow, hashes, CRC-32C of these; ascending by prefix, which
+//              follows from the depths of those before
 //   cells    = the content of the filter's pages, as if it had pages of kImagePageBytes; nothing if
-//              the piece is empty
+//              none is occupied
 //   overflow = (cell, count) …            16 bytes each, ascending cells
 //   hashes   = (length, run block) …      only if they were asked for
 //
@@ -35,8 +36,10 @@
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
+#include "core/filter/probe.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/mark.hpp"
+#include "core/stored/filter_options.hpp"
 
 namespace cuckoo::segments {
 
@@ -62,17 +65,46 @@ struct ImageHeader {
   std::optional<FilterMark> mark;  // of the filter that it is an image of
 };
 
-// Writes an image, a piece at a time. All pieces that are added have hashes, or none has.
+struct PieceHeader;  // core/segments/image_header.hpp
+
+// Prefixes of ascending pieces, as they follow from their depths.
+class PrefixWalk {
+ public:
+  uint64_t prefix() const noexcept { return prefix_; }
+  bool complete() const noexcept { return complete_; }
+  // Goes behind a piece of that depth. kCorrupt when none can begin at prefix().
+  Status pass(unsigned depth);
+
+ private:
+  uint64_t prefix_ = 0;
+  bool complete_ = false;
+};
+
+// Writes an image, a piece at a time, ascending by prefix. All pieces that are added have hashes, or
+// none has.
 class ImageWriter {
  public:
-  // `pieces` of the header is counted here. The image gets at most `limit` bytes.
+  // The header's `pieces` and `hash_count` are counted here, of a multiset its `items`, too. The
+  // image gets at most `limit` bytes.
   ImageWriter(const ImageHeader& header, uint64_t limit);
-  Status add(const Piece& piece);  // kInvalid when the image gets too long
+  // kInvalid for what no image can have, and when it gets too long. Pages that are not in memory
+  // are zero. Where the header has no hashes those of the piece are left out.
+  Status add(const Piece& piece);
+  bool complete() const noexcept { return prefixes_.complete(); }  // the prefixes cover all
   std::vector<std::byte> finish();
 
  private:
+  Status check(const Piece& piece, const PieceHeader& found) const;
+  Status add_hashes(const Piece& piece);
+  Status expect_room(uint64_t bytes) const;
+  void reserve(const Piece& piece, uint64_t bytes);
+
   ImageHeader header_;
   uint64_t limit_;
+  PrefixWalk prefixes_;
+  uint64_t items_ = 0;           // of the pieces
+  uint64_t hashless_bytes_ = 0;  // that it would have without hashes
+  std::vector<std::byte> crcs_;  // the pieces' own
   std::vector<std::byte> bytes_;
 };
 Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
@@ -95,19 +127,32 @@ class PieceSet {
   // The prefixes of ascending pieces partition the hash space, else kCorrupt.
   Status take(std::vector<Piece> pieces);
 
-  Answer probe(uint64_t hash) const noexcept;
-  const Filter& filter_of(uint64_t hash) const noexcept;
+  [[gnu::always_inline]] Answer probe(uint64_t hash) const noexcept {
+    const Place& place = place_of(hash);
+    return cuckoo::probe(*place.filter, hash << place.depth);
+  }
+  const Filter& filter_of(uint64_t hash) const noexcept { return *place_of(hash).filter; }
   const std::vector<Piece>& pieces() const noexcept { return pieces_; }
   std::vector<Piece>& pieces() noexcept { return pieces_; }
   // Of all pieces together.
+  double rate(double keys) const noexcept;  // with that many distinct keys
   double rate_now() const noexcept;
   double load_factor() const noexcept;
   uint64_t bits() const noexcept;
   size_t memory_bytes() const noexcept;
 
  private:
+  struct Place {
+    const Filter* filter;
+    unsigned depth;
+  };
+  const Place& place_of(uint64_t hash) const noexcept {
+    return places_[table_[hash >> 1 >> (63 - depth_)]];
+  }
+
   std::vector<Piece> pieces_;
-  std::vector<uint32_t> table_;  // the first bits of a hash -> piece
+  std::vector<Place> places_;    // of each piece what a probe needs
+  std::vector<uint32_t> table_;  // the first depth_ bits of a hash -> piece
   unsigned depth_ = 0;
 };
 
@@ -117,6 +162,8 @@ struct Image {
 };
 Result<Image> decode_image(std::span<const std::byte> bytes);
 
+// The length of an image without hashes of a filter that is as full as it was made for. O(1).
+Result<uint64_t> image_bytes(const FilterOptions& options);
 // kInvalid when an image of these parameters, without hashes or with so many of them, can't fit the
 // limit: to be asked before the work. O(1).
 Status check_image_bytes(const FilterSpec& spec, HashWidth width, uint64_t capacity, bool growth,

@@ -1,0 +1,279 @@
+// Images: reading. Headers are in image_header.cpp, writing is in image_writer.cpp.
+#include "core/segments/image.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+#include "core/filter/cell_layout.hpp"
+#include "core/segments/image_header.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint64_t kPagesPerPoll = 64;
+
+Error in_piece(uint64_t index, Status status) {
+  Error error = status.take_error();
+  if (error.code == ErrorCode::kCorrupt) {
+    error.message += ", in piece " + std::to_string(index + 1);
+  }
+  return error;
+}
+
+// Where the pieces' numbers add up to.
+struct Sums {
+  uint64_t items = 0;
+  uint64_t hashes = 0;
+};
+
+Status check_sums(const ImageHeader& header, const Sums& sums) {
+  if (is_multiset(header.spec.kind) && sums.items != header.items) {
+    return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(sums.items) +
+                   ", as its pieces have");
+  }
+  if (sums.hashes != header.hash_count) {
+    return corrupt("image of " + grouped(header.hash_count) + " hashes, expected " +
+                   grouped(sums.hashes) + ", as its pieces have");
+  }
+  return {};
+}
+
+// Goes from header to header: the visitor gets each with the bytes of its piece.
+template <class Visitor>
+Status for_each_header(const ImageHeader& header, std::span<const std::byte> bytes,
+                       Visitor&& visit) {
+  std::span<const std::byte> rest =
+      bytes.subspan(kImageHeaderBytes, bytes.size() - kImageHeaderBytes - kImageCrcBytes);
+  for (uint64_t index = 0; index < header.pieces; ++index) {
+    Result<PieceHeader> piece = parse_piece_header(header, rest);
+    if (!piece.ok()) {
+      return in_piece(index, piece.take_status());
+    }
+    const auto length = static_cast<size_t>(piece.value().bytes());
+    CUCKOO_TRY(visit(index, piece.value(), rest.first(length)));
+    rest = rest.subspan(length);
+  }
+  return rest.empty() ? Status()
+                      : corrupt("image with " + grouped(rest.size()) +
+                                " bytes behind its last piece, expected none");
+}
+
+// All headers together: the prefixes, the sums, the image's checksum.
+Status check_frame(const ImageHeader& header, std::span<const std::byte> bytes) {
+  uint32_t crc = crc32c(bytes.first(kImageHeaderBytes));
+  PrefixWalk prefixes;
+  Sums sums;
+  CUCKOO_TRY(for_each_header(
+      header, bytes,
+      [&](uint64_t, const PieceHeader& piece, std::span<const std::byte> own) -> Status {
+        crc = crc32c(own.last(kImageCrcBytes), crc);
+        sums.items += piece.items;
+        sums.hashes += piece.hash_count;
+        if (sums.items > kMaxImageItems) {
+          return corrupt("image of more than 2^62 items");
+        }
+        return prefixes.pass(piece.depth);
+      }));
+  if (!prefixes.complete()) {
+    return corrupt("image without its last pieces");
+  }
+  CUCKOO_TRY(check_sums(header, sums));
+  return crc == load_le<uint32_t>(&bytes[bytes.size() - kImageCrcBytes])
+             ? Status()
+             : corrupt("image with a wrong checksum");
+}
+
+// --- the content of a piece ----------------------------------------------------------------------
+
+Status read_cells(std::span<const std::byte> cells, const CellLayout& layout, Filter& filter,
+                  const Poll& poll) {
+  for (uint64_t index = 0; !cells.empty(); ++index) {
+    if (index % kPagesPerPoll == 0) {
+      CUCKOO_TRY(check_interrupt(poll));
+    }
+    const size_t content = layout.content_bytes(index, kImagePageBytes);
+    const std::span<const std::byte> page = cells.first(content);
+    CUCKOO_TRY(filter.validate_page(index, page));
+    if (!all_zero(page)) {
+      std::copy(page.begin(), page.end(), filter.pages().add(index, false));
+      filter.pages().mark_dirty(index);
+    }
+    cells = cells.subspan(content);
+  }
+  filter.pages().complete();
+  return {};
+}
+
+Status read_overflow(std::span<const std::byte> bytes, OverflowTable& overflow) {
+  uint64_t last = 0;
+  overflow.make_room(bytes.size() / kOverflowEntryBytes);
+  for (size_t at = 0; at < bytes.size(); at += kOverflowEntryBytes) {
+    const auto cell = load_le<uint64_t>(&bytes[at]);
+    const auto count = load_le<uint64_t>(&bytes[at + 8]);
+    const auto wrong = [at](const std::string& what) {
+      return corrupt("overflow entry " + std::to_string(at / kOverflowEntryBytes) + what);
+    };
+    if (at > 0 && cell <= last) {
+      return wrong(" is of cell " + std::to_string(cell) + ", expected more than " +
+                   std::to_string(last));
+    }
+    if (count == 0 || count > kMaxImageItems - overflow.items()) {
+      return wrong(" has count " + grouped(count) + ", expected 1 to " +
+                   grouped(kMaxImageItems - overflow.items()));
+    }
+    overflow.add(cell, count);
+    last = cell;
+  }
+  return {};
+}
+
+Status read_hashes(const ImageHeader& image, std::span<const std::byte> bytes, Piece& piece,
+                   uint64_t expected) {
+  uint64_t previous = piece.prefix;
+  piece.hashes.reserve(expected);  // at most four a byte
+  for (bool first = true; !bytes.empty(); first = false) {
+    if (bytes.size() < kBlockLengthBytes) {
+      return corrupt(grouped(bytes.size()) + " bytes behind the last block of hashes");
+    }
+    const uint64_t length = load_le<uint32_t>(bytes.data());
+    const uint64_t most = std::min<uint64_t>(bytes.size() - kBlockLengthBytes, kImagePageBytes);
+    if (length > most) {
+      return corrupt("block of hashes of " + grouped(length) + " bytes, expected at most " +
+                     grouped(most));
+    }
+    bool begins = false;
+    CUCKOO_TRY(decode_run_block(bytes.subspan(kBlockLengthBytes, length), image.width, piece.depth,
+                                piece.prefix, previous, piece.hashes, begins));
+    if (begins != first) {
+      return corrupt("block of hashes that does not follow the one before it");
+    }
+    bytes = bytes.subspan(kBlockLengthBytes + length);
+  }
+  if (piece.hashes.size() != expected) {
+    return corrupt("piece with " + grouped(piece.hashes.size()) + " hashes, expected " +
+                   grouped(expected));
+  }
+  return check_hashes(image, piece);
+}
+
+// Absent pages are zero.
+bool equal_cells(const Filter& a, const Filter& b) noexcept {
+  if (!a.overflow().equals(b.overflow())) {
+    return false;
+  }
+  const auto next = [&](uint64_t index) {
+    return std::min(a.pages().next_backed(index), b.pages().next_backed(index));
+  };
+  for (uint64_t index = next(0); index < a.pages().page_count(); index = next(index + 1)) {
+    const size_t bytes = a.content_bytes(index);  // the pages of both are complete
+    if (!equal_bytes({a.pages().find(index), bytes}, {b.pages().find(index), bytes})) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Are the hashes what is in the cells? By digests where equal hashes may leave different cells.
+Status verify_hashes(const Piece& piece) {
+  const Filter& filter = *piece.filter;
+  bool equal = true;
+  if (!filter.canonical()) {
+    uint64_t digest = 0;
+    for (const auto& [hash, net] : piece.hashes) {
+      digest += static_cast<uint64_t>(net) * filter.digest_of(hash << piece.depth);
+    }
+    equal = digest == filter.digest();
+  } else {
+    CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> made,
+                            make_filter(filter.kind(), filter.words(), kImagePageBytes));
+    made->pages().complete();
+    const std::unique_ptr<FilterBuilder> builder =
+        made->builder(piece.hashes.size(), Filter::Digest::kNone);
+    for (const auto& [hash, net] : piece.hashes) {
+      builder->insert(hash << piece.depth, static_cast<uint64_t>(net));
+    }
+    builder->finish();
+    equal = equal_cells(*made, filter);
+  }
+  return equal ? Status() : corrupt("hashes that are not those of the filter beside them");
+}
+
+// The piece with that header, verified, in pages of kImagePageBytes.
+Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header, uint64_t prefix,
+                         std::span<const std::byte> bytes, bool with_hashes, const Poll& poll) {
+  const std::span<const std::byte> content = bytes.first(bytes.size() - kImageCrcBytes);
+  if (crc32c(content) != load_le<uint32_t>(&bytes[content.size()])) {
+    return corrupt("a wrong checksum");
+  }
+  Piece piece;
+  piece.prefix = prefix;
+  piece.depth = header.depth;
+  piece.capacity = header.capacity;
+  piece.items = header.items;
+  // The cells are all there, so the filter is no larger than they are.
+  CUCKOO_ASSIGN_OR_RETURN(piece.filter,
+                          make_filter(image.spec.kind, header.geometry, kImagePageBytes));
+  Filter& filter = *piece.filter;
+  if (Result<CellLayout> layout = cell_layout(filter); !layout.ok()) {
+    return layout.take_status();
+  }
+  std::span<const std::byte> rest = content.subspan(kPieceHeaderBytes);
+  const auto take = [&rest](uint64_t length) {
+    const auto taken = rest.first(static_cast<size_t>(length));
+    rest = rest.subspan(taken.size());
+    return taken;
+  };
+  CUCKOO_TRY(read_cells(take(header.cell_bytes()), header.layout, filter, poll));
+  CUCKOO_TRY(read_overflow(take(kOverflowEntryBytes * header.overflow_cells), filter.overflow()));
+  filter.set_occupied(header.occupied);
+  CUCKOO_TRY(check_piece_items(piece));
+  CUCKOO_TRY(filter.check());
+  if (with_hashes) {
+    CUCKOO_TRY(read_hashes(image, rest, piece, header.hash_count));
+    CUCKOO_TRY(verify_hashes(piece));
+  }
+  return piece;
+}
+
+}  // namespace
+
+Status read_image(std::span<const std::byte> bytes, bool with_hashes, uint32_t page_bytes,
+                  const PieceSink& sink, const Poll& poll) {
+  CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_image_header(bytes));
+  if (with_hashes && !header.with_hashes) {
+    return invalid("image without hashes");
+  }
+  CUCKOO_TRY(check_frame(header, bytes));
+  PrefixWalk prefixes;
+  return for_each_header(
+      header, bytes,
+      [&](uint64_t index, const PieceHeader& found, std::span<const std::byte> own) -> Status {
+        CUCKOO_TRY(check_interrupt(poll));
+        Result<Piece> read = read_piece(header, found, prefixes.prefix(), own, with_hashes, poll);
+        if (!read.ok()) {
+          return in_piece(index, read.take_status());
+        }
+        Piece& piece = read.value();
+        CUCKOO_TRY(prefixes.pass(piece.depth));
+        CUCKOO_ASSIGN_OR_RETURN(piece.filter, in_pages_of(page_bytes, std::move(piece.filter)));
+        piece.filter->pages().complete();
+        return sink(std::move(piece));
+      });
+}
+
+Result<Image> decode_image(std::span<const std::byte> bytes) {
+  Image image;
+  CUCKOO_ASSIGN_OR_RETURN(image.header, decode_image_header(bytes));
+  std::vector<Piece> pieces;
+  CUCKOO_TRY(read_image(bytes, false, kImagePageBytes, [&](Piece&& piece) -> Status {
+    pieces.push_back(std::move(piece));
+    return {};
+  }));
+  CUCKOO_TRY(image.pieces.take(std::move(pieces)));
+  return image;
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,386 @@
+#include "core/segments/image_header.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "core/base/bytes.hpp"
+#include "core/filter/sizing.hpp"
+#include "core/segments/segment_header.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint32_t kMagic = 0x33494B43;     // "CKI3"
+constexpr uint32_t kOldMagic = 0x4D494B43;  // "CKIM"
+constexpr uint8_t kHasHashes = 1;           // flags
+constexpr uint8_t kHasMark = 2;
+
+// Where the fields of an image's header are …
+constexpr size_t kVersionAt = 4;
+constexpr size_t kLengthAt = 8;
+constexpr size_t kKindAt = 16;
+constexpr size_t kWidthAt = 17;
+constexpr size_t kAffinityAt = 18;
+constexpr size_t kFlagsAt = 19;
+constexpr size_t kFingerprintBitsAt = 20;
+constexpr size_t kHashesAt = 22;
+constexpr size_t kRateAt = 24;
+constexpr size_t kBitsPerKeyAt = 32;
+constexpr size_t kSeedAt = 40;
+constexpr size_t kCapacityAt = 48;
+constexpr size_t kItemsAt = 56;
+constexpr size_t kHashCountAt = 64;
+constexpr size_t kPiecesAt = 72;
+constexpr size_t kCollationAt = 80;
+constexpr size_t kKeyTypesAt = 81;
+constexpr size_t kZeroAt = 82;
+constexpr size_t kMarkAt = 84;
+static_assert(kMarkAt + kMarkBytes == kImageHeaderBytes);
+
+// … and of a piece's.
+constexpr size_t kDepthAt = 0;
+constexpr size_t kDetailAt = 1;
+constexpr size_t kShapeAt = 2;
+constexpr size_t kOverflowCellsAt = 4;
+constexpr size_t kPieceCapacityAt = 8;
+constexpr size_t kPieceItemsAt = 16;
+constexpr size_t kOccupiedAt = 24;
+constexpr size_t kSizeAt = 32;
+constexpr size_t kPieceHashCountAt = 40;
+constexpr size_t kHashBytesAt = 48;
+static_assert(kHashBytesAt + 8 == kPieceHeaderBytes);
+
+// A share of 2^40 with its deviations is less.
+constexpr uint64_t kMostPieceCapacity = 2 * kMaxCapacity;
+// Of a piece without cells, which takes 8 bytes of memory for 512 pages. The largest share, 2^24
+// keys of 64 bytes, has half as many.
+constexpr uint64_t kMostEmptyPages = uint64_t{1} << 19;
+
+std::string exact(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", number);
+  return text;
+}
+
+Status check_spec_of_image(const FilterSpec& spec) {
+  if (Status status = check_spec(spec); !status.ok()) {
+    return corrupt((is_kind(spec.kind) ? "image for " : "image of ") + status.error().message);
+  }
+  if (spec.has_own_size() && bits_of(spec.rate) != 0) {
+    return corrupt("image for a false positive rate of " + exact(spec.rate) +
+                   " and a size of its own, expected one of the two");
+  }
+  return {};
+}
+
+Status check_keys(const ImageHeader& header) {
+  if (header.width != HashWidth::k47Bits && header.width != HashWidth::k63Bits) {
+    return corrupt("image of " + std::to_string(static_cast<int>(header.width)) +
+                   "-bit hashes, expected 47 or 63");
+  }
+  if (header.key_affinity > kMaxKeyAffinity) {
+    return corrupt("image of keys of affinity " + std::to_string(header.key_affinity) +
+                   ", expected 0 to 4");
+  }
+  if (header.collation > kMaxKeyCollation) {
+    return corrupt("image of keys of collation " + std::to_string(header.collation) +
+                   ", expected 0 to 2");
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string grouped(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3;) {
+    at -= 3;
+    text.insert(at, 1, ',');
+  }
+  return text;
+}
+
+// --- the image's ---------------------------------------------------------------------------------
+
+Status check_image_header(const ImageHeader& header) {
+  CUCKOO_TRY(check_spec_of_image(header.spec));
+  CUCKOO_TRY(check_keys(header));
+  if (header.mark && (header.mark->kind != header.spec.kind || header.mark->width != header.width ||
+                      header.mark->seed != header.seed)) {
+    return corrupt("image with the mark of another filter");
+  }
+  if (header.capacity < 1 || header.capacity > kMaxCapacity) {
+    return corrupt("image of capacity " + grouped(header.capacity) + ", expected 1 to 2^40");
+  }
+  if (header.items > kMaxImageItems) {
+    return corrupt("image of " + grouped(header.items) + " items, expected at most 2^62");
+  }
+  if (header.with_hashes && traits_of(header.spec.kind).pairs) {
+    return corrupt("image of a murmur2 filter with hashes, expected none");
+  }
+  if (!header.with_hashes && header.hash_count != 0) {
+    return corrupt("image without hashes that counts " + grouped(header.hash_count));
+  }
+  return {};
+}
+
+void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to) {
+  store_le(to, kMagic);
+  store_le(to + kVersionAt, kImageVersion);
+  store_le(to + kLengthAt, length);
+  store_le(to + kKindAt, static_cast<uint8_t>(header.spec.kind));
+  store_le(to + kWidthAt, static_cast<uint8_t>(header.width));
+  store_le(to + kAffinityAt, header.key_affinity);
+  store_le(to + kFlagsAt, static_cast<uint8_t>((header.with_hashes ? kHasHashes : 0) |
+                                               (header.mark ? kHasMark : 0)));
+  store_le(to + kFingerprintBitsAt, static_cast<uint16_t>(header.spec.fingerprint_bits));
+  store_le(to + kHashesAt, static_cast<uint16_t>(header.spec.hashes));
+  store_le(to + kRateAt, bits_of(header.spec.rate));
+  store_le(to + kBitsPerKeyAt, bits_of(header.spec.bits_per_key));
+  store_le(to + kSeedAt, header.seed);
+  store_le(to + kCapacityAt, header.capacity);
+  store_le(to + kItemsAt, header.items);
+  store_le(to + kHashCountAt, header.hash_count);
+  store_le(to + kPiecesAt, header.pieces);
+  store_le(to + kCollationAt, header.collation);
+  store_le(to + kKeyTypesAt, header.key_types);
+  if (header.mark) {
+    const std::vector<std::byte> mark = encode_mark(*header.mark);
+    std::copy(mark.begin(), mark.end(), to + kMarkAt);
+  }
+}
+
+namespace {
+
+// Magic, version and length.
+Status check_frame(std::span<const std::byte> bytes) {
+  constexpr size_t kLeast = kImageHeaderBytes + kLeastPieceBytes + kImageCrcBytes;
+  if (bytes.size() >= sizeof kMagic) {
+    const auto magic = load_le<uint32_t>(bytes.data());
+    if (magic == kOldMagic) {
+      return corrupt("image made by a version before the first release: make it anew");
+    }
+    if (magic != kMagic) {
+      return corrupt("bytes that are no image of a filter, expected CKI3 at the start");
+    }
+  }
+  if (bytes.size() >= kVersionAt + 4) {
+    const auto version = load_le<uint32_t>(&bytes[kVersionAt]);
+    if (version != kImageVersion) {
+      return corrupt("image of format " + std::to_string(version) + ", this version reads format " +
+                     std::to_string(kImageVersion));
+    }
+  }
+  if (bytes.size() < kLeast) {
+    return corrupt("image cut off: " + grouped(bytes.size()) + " bytes, expected at least " +
+                   grouped(kLeast));
+  }
+  const auto length = load_le<uint64_t>(&bytes[kLengthAt]);
+  if (length != bytes.size()) {
+    return corrupt((length > bytes.size() ? "image cut off: " : "image too long: ") +
+                   grouped(bytes.size()) + " bytes, expected " + grouped(length));
+  }
+  return {};
+}
+
+// The flags, and what there is of a mark.
+Status get_flags(std::span<const std::byte> bytes, ImageHeader& header) {
+  const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
+  if (flags > (kHasHashes | kHasMark)) {
+    return corrupt("image with flags " + std::to_string(flags) + ", expected 0 to 3");
+  }
+  header.with_hashes = (flags & kHasHashes) != 0;
+  const bool marked = (flags & kHasMark) != 0;
+  if (const size_t end = marked ? kMarkAt : kImageHeaderBytes;
+      !all_zero(bytes.subspan(kZeroAt, end - kZeroAt))) {
+    return corrupt("image with header bytes that have no meaning, expected zeros");
+  }
+  if (marked) {
+    CUCKOO_ASSIGN_OR_RETURN(header.mark, decode_mark(bytes.subspan(kMarkAt, kMarkBytes)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes) {
+  CUCKOO_TRY(check_frame(bytes));
+  const std::byte* const from = bytes.data();
+  const auto word = [from](size_t at) { return load_le<uint64_t>(from + at); };
+  ImageHeader header;
+  header.spec.kind = static_cast<FilterKind>(from[kKindAt]);
+  header.width = static_cast<HashWidth>(from[kWidthAt]);
+  header.key_affinity = static_cast<uint8_t>(from[kAffinityAt]);
+  header.spec.fingerprint_bits = load_le<uint16_t>(from + kFingerprintBitsAt);
+  header.spec.hashes = load_le<uint16_t>(from + kHashesAt);
+  header.spec.rate = real_from_bits(word(kRateAt));
+  header.spec.bits_per_key = real_from_bits(word(kBitsPerKeyAt));
+  header.seed = word(kSeedAt);
+  header.capacity = word(kCapacityAt);
+  header.items = word(kItemsAt);
+  header.hash_count = word(kHashCountAt);
+  header.pieces = word(kPiecesAt);
+  header.collation = static_cast<uint8_t>(from[kCollationAt]);
+  header.key_types = static_cast<uint8_t>(from[kKeyTypesAt]);
+  CUCKOO_TRY(get_flags(bytes, header));
+  CUCKOO_TRY(check_image_header(header));
+  const uint64_t room = bytes.size() - kImageHeaderBytes - kImageCrcBytes;
+  if (header.pieces == 0 || header.pieces > room / kLeastPieceBytes) {
+    return corrupt("image of " + grouped(header.pieces) + " pieces, expected 1 to " +
+                   grouped(room / kLeastPieceBytes));
+  }
+  // An entry takes two bits at least.
+  if (header.hash_count / 4 > room) {
+    return corrupt("image with " + grouped(header.hash_count) + " hashes in " + grouped(room) +
+                   " bytes, expected at most four a byte");
+  }
+  return header;
+}
+
+bool looks_like_image(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() < sizeof kMagic) {
+    return false;
+  }
+  const auto magic = load_le<uint32_t>(bytes.data());
+  return magic == kMagic || magic == kOldMagic;
+}
+
+Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes) {
+  return parse_image_header(bytes);
+}
+
+// --- a piece's -----------------------------------------------------------------------------------
+
+Status check_piece_header(const ImageHeader& image, const PieceHeader& piece) {
+  if (piece.depth > kMaxDepth) {
+    return corrupt("piece of " + std::to_string(piece.depth) + " bits, expected at most " +
+                   std::to_string(kMaxDepth));
+  }
+  const CellLayout& layout = piece.layout;
+  if (piece.capacity < 1 || piece.capacity > kMostPieceCapacity ||
+      layout.units * layout.unit_bits < piece.capacity / 2) {
+    return corrupt("piece of capacity " + grouped(piece.capacity) + ", expected 1 or more, for " +
+                   grouped(layout.units) + " " + unit_name(image.spec.kind));
+  }
+  if (piece.items > kMaxImageItems) {
+    return corrupt("piece of " + grouped(piece.items) + " items, expected at most 2^62");
+  }
+  const uint64_t cells = cell_slots(image.spec.kind, layout);
+  if (piece.occupied > cells) {
+    return corrupt("piece with " + grouped(piece.occupied) + " cells in use, expected at most " +
+                   grouped(cells));
+  }
+  if (piece.occupied == 0 && layout.page_count(kImagePageBytes) > kMostEmptyPages) {
+    return corrupt("empty piece of " + grouped(layout.units) + " " + unit_name(image.spec.kind) +
+                   ", which are too many");
+  }
+  if (!image.with_hashes && (piece.hash_count != 0 || piece.hash_bytes != 0)) {
+    return corrupt("piece with hashes in an image without any");
+  }
+  return {};
+}
+
+void put_piece_header(const PieceHeader& header, std::byte* to) noexcept {
+  store_le(to + kDepthAt, static_cast<uint8_t>(header.depth));
+  store_le(to + kDetailAt, static_cast<uint8_t>(header.geometry.detail));
+  store_le(to + kShapeAt, static_cast<uint16_t>(header.geometry.shape));
+  store_le(to + kOverflowCellsAt, static_cast<uint32_t>(header.overflow_cells));
+  store_le(to + kPieceCapacityAt, header.capacity);
+  store_le(to + kPieceItemsAt, header.items);
+  store_le(to + kOccupiedAt, header.occupied);
+  store_le(to + kSizeAt, header.geometry.size);
+  store_le(to + kPieceHashCountAt, header.hash_count);
+  store_le(to + kHashBytesAt, header.hash_bytes);
+}
+
+Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes) {
+  if (bytes.size() < kLeastPieceBytes) {
+    return corrupt("piece cut off: " + grouped(bytes.size()) + " bytes, expected at least " +
+                   grouped(kLeastPieceBytes));
+  }
+  const std::byte* const from = bytes.data();
+  const auto word = [from](size_t at) { return load_le<uint64_t>(from + at); };
+  PieceHeader piece;
+  piece.depth = static_cast<uint8_t>(from[kDepthAt]);
+  piece.geometry = {word(kSizeAt), load_le<uint16_t>(from + kShapeAt),
+                    static_cast<uint8_t>(from[kDetailAt])};
+  piece.overflow_cells = load_le<uint32_t>(from + kOverflowCellsAt);
+  piece.capacity = word(kPieceCapacityAt);
+  piece.items = word(kPieceItemsAt);
+  piece.occupied = word(kOccupiedAt);
+  piece.hash_count = word(kPieceHashCountAt);
+  piece.hash_bytes = word(kHashBytesAt);
+  CUCKOO_ASSIGN_OR_RETURN(piece.layout, cell_layout(image.spec.kind, piece.geometry));
+  CUCKOO_TRY(check_piece_header(image, piece));
+  uint64_t room = bytes.size() - kLeastPieceBytes;
+  if (piece.cell_bytes() > room) {
+    return corrupt("piece with " + grouped(piece.cell_bytes()) +
+                   " bytes of cells, expected at most " + grouped(room));
+  }
+  room -= piece.cell_bytes();
+  if (piece.overflow_cells > room / kOverflowEntryBytes) {
+    return corrupt("piece with " + grouped(piece.overflow_cells) +
+                   " overflow entries, expected at most " + grouped(room / kOverflowEntryBytes));
+  }
+  room -= piece.overflow_cells * kOverflowEntryBytes;
+  if (piece.hash_bytes > room || piece.hash_count / 4 > piece.hash_bytes) {
+    return corrupt("piece with " + grouped(piece.hash_count) + " hashes in " +
+                   grouped(piece.hash_bytes) + " bytes, expected at most " + grouped(room) +
+                   " bytes and at most four hashes a byte");
+  }
+  return piece;
+}
+
+Status PrefixWalk::pass(unsigned depth) {
+  const uint64_t share = depth == 0 ? 0 : uint64_t{1} << (64 - depth);  // 0: all
+  if (complete_ || (prefix_ & (share - 1)) != 0) {
+    return corrupt("pieces that do not follow one another");
+  }
+  prefix_ += share;
+  complete_ = prefix_ == 0;
+  return {};
+}
+
+Status check_piece_items(const Piece& piece) {
+  const Filter& filter = *piece.filter;
+  if (const auto held = filter.counted_items(); held.value_or(piece.items) != piece.items) {
+    return corrupt("piece of " + grouped(piece.items) + " items, expected " + grouped(*held) +
+                   ", as its buckets and overflow entries hold");
+  }
+  // Keys of a set that wait beside the filter count too, up to its capacity.
+  if (const uint64_t most = std::max(filter.most_items(), piece.capacity); piece.items > most) {
+    return corrupt("piece of " + grouped(piece.items) + " items, expected at most " +
+                   grouped(most) + " in " + grouped(filter.bits()) + " bits");
+  }
+  return {};
+}
+
+Status check_hashes(const ImageHeader& image, const Piece& piece) {
+  const bool multiset = is_multiset(image.spec.kind);
+  const uint64_t last_in_piece =
+      piece.depth == 0 ? ~uint64_t{0} : piece.prefix | (~uint64_t{0} >> piece.depth);
+  uint64_t left = multiset ? piece.items : piece.hashes.size();
+  for (size_t i = 0; i < piece.hashes.size(); ++i) {
+    const auto [hash, net] = piece.hashes[i];
+    if (logged_hash(hash, image.width) != hash) {
+      return corrupt("hash with more than " + std::to_string(static_cast<int>(image.width)) +
+                     " bits");
+    }
+    if (hash < piece.prefix || hash > last_in_piece ||
+        (i > 0 && hash <= piece.hashes[i - 1].hash)) {
+      return corrupt("hashes that do not ascend within their piece");
+    }
+    if (net < 1 || static_cast<uint64_t>(net) > left || (!multiset && net != 1)) {
+      return corrupt("hash that is there " + std::to_string(net) + " times, expected " +
+                     (multiset ? "1 to " + grouped(left) + ", as many as there are items left"
+                               : "once in a set"));
+    }
+    left -= static_cast<uint64_t>(net);
+  }
+  return left == 0 ? Status()
+                   : corrupt("piece with hashes of " + grouped(piece.items - left) +
+                             " items, expected " + grouped(piece.items));
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,65 @@
+// The headers of an image (core/segments/image.hpp) and of its pieces: their fields, and what these
+// say about the bytes behind them. Nothing is believed: every number is checked before it is used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/base/result.hpp"
+#include "core/filter/cell_layout.hpp"
+#include "core/segments/image.hpp"
+
+namespace cuckoo::segments {
+
+inline constexpr size_t kImageHeaderBytes = 120;
+inline constexpr size_t kPieceHeaderBytes = 56;
+inline constexpr size_t kImageCrcBytes = 4;  // behind each piece, and at the end
+inline constexpr size_t kOverflowEntryBytes = 16;
+inline constexpr size_t kBlockLengthBytes = 4;  // before each block of hashes
+inline constexpr size_t kLeastPieceBytes = kPieceHeaderBytes + kImageCrcBytes;
+
+std::string grouped(uint64_t number);  // 4512 -> "4,512"
+
+// What is known of a piece without its content. Its prefix follows from the depths of the pieces
+// before it.
+struct PieceHeader {
+  unsigned depth = 0;
+  uint64_t capacity = 0;
+  uint64_t items = 0;
+  uint64_t occupied = 0;
+  GeometryWords geometry;
+  uint64_t overflow_cells = 0;
+  uint64_t hash_count = 0;
+  uint64_t hash_bytes = 0;
+  CellLayout layout;
+
+  // A piece without an occupied cell has no cells.
+  uint64_t cell_bytes() const noexcept {
+    return occupied == 0 ? 0 : layout.total_bytes(kImagePageBytes);
+  }
+  // Header and CRC included.
+  uint64_t bytes() const noexcept {
+    return kLeastPieceBytes + cell_bytes() + kOverflowEntryBytes * overflow_cells + hash_bytes;
+  }
+};
+
+// All that can be said of them alone; the layout is that of the piece's geometry.
+Status check_image_header(const ImageHeader& header);
+Status check_piece_header(const ImageHeader& image, const PieceHeader& piece);
+
+// `to` has kImageHeaderBytes of zeros, or kPieceHeaderBytes.
+void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to);
+void put_piece_header(const PieceHeader& header, std::byte* to) noexcept;
+
+Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes);
+// The bytes are those from its header on, without the image's CRC. It fits them.
+Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes);
+
+// Can it hold so many items?
+Status check_piece_items(const Piece& piece);
+// What the hashes of a piece must be, on the way in and on the way out. They add up to its items.
+Status check_hashes(const ImageHeader& image, const Piece& piece);
+
+}  // namespace cuckoo::segments

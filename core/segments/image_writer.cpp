@@ -1,0 +1,222 @@
+// Images: writing, and how long they get.
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+#include "core/filter/cell_layout.hpp"
+#include "core/segments/filter_file.hpp"
+#include "core/segments/image.hpp"
+#include "core/segments/image_header.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+Status as_invalid(Status status) {
+  if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
+    return invalid(status.take_error().message);
+  }
+  return status;
+}
+
+Error too_long(const std::string& bytes, uint64_t limit, const std::string& way_out) {
+  return invalid("image of " + bytes + " bytes, at most " + grouped(limit) + " are possible; " +
+                 way_out);
+}
+
+constexpr char kShorter[] = "a smaller capacity or a higher rate makes it shorter";
+
+void append_cells(const Filter& filter, const CellLayout& layout, std::vector<std::byte>& image) {
+  std::vector<std::byte> page(kImagePageBytes + PageSet::kSlackBytes);
+  const uint64_t pages = layout.page_count(kImagePageBytes);
+  for (uint64_t index = 0; index < pages; ++index) {
+    std::fill(page.begin(), page.end(), std::byte{0});
+    gather_page(filter, layout, index, kImagePageBytes, page.data());
+    image.insert(image.end(), page.data(),
+                 page.data() + layout.content_bytes(index, kImagePageBytes));
+  }
+}
+
+void append_overflow(const OverflowTable& overflow, std::vector<std::byte>& image) {
+  for (const auto& [cell, count] : overflow.counts()) {
+    const size_t at = image.size();
+    image.resize(at + kOverflowEntryBytes);
+    store_le(&image[at], cell);
+    store_le(&image[at + 8], count);
+  }
+}
+
+// No list of so many hashes is shorter: an entry has two flags and, with fewer than 2^b hashes of w
+// bits, w - b - 1 bits of a hash.
+uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept {
+  const auto bits = static_cast<uint64_t>(width);
+  return count / 8 * (bits + 1 - std::min<uint64_t>(std::bit_width(count), bits));
+}
+
+}  // namespace
+
+ImageWriter::ImageWriter(const ImageHeader& header, uint64_t limit)
+    : header_(header), limit_(limit), bytes_(kImageHeaderBytes) {
+  if (header.spec.has_own_size()) {
+    header_.spec.rate = 0;
+  }
+  header_.pieces = header_.hash_count = 0;
+  hashless_bytes_ = kImageHeaderBytes + kImageCrcBytes;
+}
+
+Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
+  const Filter& filter = *piece.filter;
+  if (header_.pieces == 0) {
+    CUCKOO_TRY(check_image_header(header_));
+  }
+  if (filter.kind() != header_.spec.kind) {
+    return corrupt("image of kind " + std::to_string(static_cast<int>(header_.spec.kind)) +
+                   ", expected " + std::to_string(static_cast<int>(filter.kind())));
+  }
+  if (piece.prefix != prefixes_.prefix()) {
+    return corrupt("pieces that do not follow one another");
+  }
+  if (filter.overflow().items() > kMaxImageItems || found.overflow_cells > UINT32_MAX) {
+    return corrupt("image with " + grouped(filter.overflow().items()) +
+                   " items of overflow entries, expected at most 2^62");
+  }
+  CUCKOO_TRY(check_piece_header(header_, found));
+  CUCKOO_TRY(check_piece_items(piece));
+  if (header_.with_hashes) {
+    CUCKOO_TRY(check_hashes(header_, piece));
+    if (piece.hashes.empty() && (found.occupied > 0 || found.overflow_cells > 0)) {
+      return corrupt("piece without its hashes in an image that has them");
+    }
+  }
+  return {};
+}
+
+// The image is that much longer, and its CRC comes behind that.
+Status ImageWriter::expect_room(uint64_t bytes) const {
+  const uint64_t length = bytes_.size() + bytes + kImageCrcBytes;
+  if (length <= limit_) {
+    return {};
+  }
+  const std::string least = (prefixes_.complete() ? "" : "at least ") + grouped(length);
+  return hashless_bytes_ + kImageCrcBytes <= limit_ && header_.with_hashes
+             ? too_long(least, limit_, "without its hashes it is shorter")
+             : too_long(least, limit_, kShorter);
+}
+
+// Pieces are about as long as one another.
+void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
+  if (bytes_.capacity() == kImageHeaderBytes && piece.items > 0) {
+    const uint64_t pieces =
+        std::min<uint64_t>(uint64_t{1} << piece.depth, std::max<uint64_t>(header_.items, 1));
+    const uint64_t about = bytes * pieces + bytes / 16 * pieces;
+    bytes_.reserve(static_cast<size_t>(std::min(kImageHeaderBytes + about, limit_)));
+  }
+}
+
+// A length stands before each block.
+Status ImageWriter::add_hashes(const Piece& piece) {
+  RunWriter writer(header_.width, piece.depth, piece.prefix, piece.hashes.size(), kImagePageBytes,
+                   [this](std::span<const std::byte> block) -> Status {
+                     CUCKOO_TRY(expect_room(kBlockLengthBytes + block.size()));
+                     const size_t at = bytes_.size();
+                     bytes_.resize(at + kBlockLengthBytes);
+                     store_le(&bytes_[at], static_cast<uint32_t>(block.size()));
+                     bytes_.insert(bytes_.end(), block.begin(), block.end());
+                     return {};
+                   });
+  for (const NetHash& entry : piece.hashes) {
+    CUCKOO_TRY(writer.add(entry));
+  }
+  return writer.finish();
+}
+
+Status ImageWriter::add(const Piece& piece) {
+  const Filter& filter = *piece.filter;
+  PieceHeader header;
+  header.depth = piece.depth;
+  header.capacity = piece.capacity;
+  header.items = piece.items;
+  header.occupied = filter.occupied();
+  header.geometry = filter.words();
+  header.overflow_cells = filter.overflow().cells();
+  header.hash_count = header_.with_hashes ? piece.hashes.size() : 0;
+  CUCKOO_ASSIGN_OR_RETURN(header.layout, cell_layout(filter));
+  CUCKOO_TRY(as_invalid(check(piece, header)));
+  hashless_bytes_ += header.bytes();
+  CUCKOO_TRY(expect_room(header.bytes()));
+  reserve(piece, header.bytes() + least_hash_bytes(header_.width, header.hash_count));
+  const size_t begin = bytes_.size();
+  bytes_.resize(begin + kPieceHeaderBytes);
+  if (header.occupied > 0) {
+    append_cells(filter, header.layout, bytes_);
+  }
+  append_overflow(filter.overflow(), bytes_);
+  const size_t hashes_at = bytes_.size();
+  CUCKOO_TRY(as_invalid(prefixes_.pass(piece.depth)));
+  if (header_.with_hashes) {
+    CUCKOO_TRY(add_hashes(piece));
+  }
+  header.hash_bytes = bytes_.size() - hashes_at;
+  put_piece_header(header, &bytes_[begin]);
+  const uint32_t crc = crc32c(std::span(bytes_).subspan(begin));
+  const size_t crc_at = bytes_.size();
+  bytes_.resize(crc_at + kImageCrcBytes);
+  store_le(&bytes_[crc_at], crc);
+  crcs_.insert(crcs_.end(), bytes_.end() - kImageCrcBytes, bytes_.end());
+  ++header_.pieces;
+  header_.hash_count += header.hash_count;
+  items_ += piece.items;
+  return items_ <= kMaxImageItems ? expect_room(0) : invalid("image of more than 2^62 items");
+}
+
+std::vector<std::byte> ImageWriter::finish() {
+  if (is_multiset(header_.spec.kind)) {
+    header_.items = items_;
+  }
+  put_image_header(header_, bytes_.size() + kImageCrcBytes, bytes_.data());
+  const uint32_t crc = crc32c(crcs_, crc32c(std::span(bytes_).first(kImageHeaderBytes)));
+  bytes_.resize(bytes_.size() + kImageCrcBytes);
+  store_le(&bytes_[bytes_.size() - kImageCrcBytes], crc);
+  return std::move(bytes_);
+}
+
+Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
+                                            uint64_t limit) {
+  ImageWriter writer(header, limit);
+  CUCKOO_TRY(pieces([&writer](Piece&& piece) { return writer.add(piece); }));
+  return writer.complete()
+             ? Result<std::vector<std::byte>>(writer.finish())
+             : Result<std::vector<std::byte>>(invalid("image of pieces that leave out a prefix"));
+}
+
+Status check_image_bytes(const FilterSpec& spec, HashWidth width, uint64_t capacity, bool growth,
+                         uint64_t hash_count, uint64_t limit) {
+  FilterOptions options;
+  options.spec = spec;
+  options.width = width;
+  options.capacity = capacity;
+  options.growth = growth;
+  options.page_bytes = kImagePageBytes;
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t bytes, image_bytes(options));
+  if (bytes > limit) {
+    return too_long(grouped(bytes), limit, kShorter);
+  }
+  if (const uint64_t hash_bytes = least_hash_bytes(width, hash_count); hash_bytes > limit - bytes) {
+    return too_long(grouped(bytes + hash_bytes), limit,
+                    "without its hashes it has " + grouped(bytes));
+  }
+  return {};
+}
+
+Result<uint64_t> image_bytes(const FilterOptions& options) {
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, segment_limits(options));
+  CUCKOO_ASSIGN_OR_RETURN(const FilterSize size,
+                          filter_size(options.generation_spec(), limits.share, options.page_bytes));
+  CUCKOO_ASSIGN_OR_RETURN(const CellLayout layout, cell_layout(options.spec.kind, size.words));
+  const uint64_t piece = kLeastPieceBytes + layout.total_bytes(kImagePageBytes);
+  return kImageHeaderBytes + (piece << limits.depth) + kImageCrcBytes;
+}
+
+}  // namespace cuckoo::segments
