@@ -106,6 +106,8 @@ Status FilterWindow::refresh() {
     stale_ = false;
     return {};
   }
+  const bool known = !stale_;
+  stale_ = true;  // unless all that follows goes well
   State stored;
   const Blocks blocks(storage_, created_.seed);
   CUCKOO_TRY(
@@ -113,8 +115,7 @@ Status FilterWindow::refresh() {
         CUCKOO_ASSIGN_OR_RETURN(stored, decode(content));
         return {};
       }));
-  if (stale_ || stored != state_) {
-    stale_ = true;
+  if (!known || stored != state_) {
     arrange(stored);
     for (FilterFile* const one : older_) {
       CUCKOO_TRY(one->refresh());

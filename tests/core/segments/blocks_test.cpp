@@ -34,6 +34,9 @@ TEST(SegmentBlocks, names_say_whose_block_it_is) {
   EXPECT_EQ(block_name(segment_block(12, kFirstRunPart + 1)), "run block 1 of segment 12");
   EXPECT_EQ(block_name(segment_block(12, kFirstOverflowPart)), "overflow block 0 of segment 12");
   EXPECT_EQ(block_name(kFirstLogBlock + 7), "row 7 of the log");
+  EXPECT_EQ(block_name(first_block_of(3) + kFirstLogBlock + 7), "row 7 of the log of slot 3");
+  EXPECT_EQ(block_name(first_block_of(63) + kRootBlock), "the root of slot 63");
+  EXPECT_EQ(block_name(kWindowBlock), "the window's block");
 }
 
 TEST(SegmentBlocks, read_back_what_was_written) {
@@ -72,6 +75,37 @@ TEST(SegmentBlocks, a_damaged_moved_or_foreign_block_is_corrupt_and_named) {
   EXPECT_FALSE(blocks.read_one(id + 1, ignore).ok());
   EXPECT_FALSE(Blocks(storage, 6).read_one(id, ignore).ok());
   EXPECT_TRUE(blocks.read_one(id, ignore).ok());
+}
+
+TEST(SegmentBlocks, of_a_slot_have_ids_of_their_own_and_are_found_in_no_other_one) {
+  MemoryBlocks storage;
+  const Blocks first(storage, 5);
+  const Blocks third(storage, 5, 2);
+  ASSERT_TRUE(first.write(kLastLogBlock, kContent, false).ok());
+  ASSERT_TRUE(third.write(kRootBlock, kContent, false).ok());
+  ASSERT_TRUE(third.write(kLastLogBlock, kContent, false).ok());
+  EXPECT_EQ(storage.rows.begin()->first, kLastLogBlock);
+  EXPECT_EQ(storage.rows.rbegin()->first, first_block_of(3) - 1);
+  std::vector<int64_t> seen;
+  const auto see = [&](int64_t id, std::span<const std::byte>) {
+    seen.push_back(id);
+    return Status();
+  };
+  ASSERT_TRUE(third.read(kRootBlock, kLastLogBlock, see).ok());
+  EXPECT_EQ(seen, (std::vector<int64_t>{kRootBlock, kLastLogBlock}));
+  MemoryBlocks other;
+  other.rows = storage.rows;
+  EXPECT_TRUE(third.over(other).read_one(kRootBlock, ignore).ok());
+  EXPECT_FALSE(third.with_seed(6).read_one(kRootBlock, ignore).ok());
+  storage.rows[first_block_of(1)] = storage.rows[first_block_of(2)];
+  const Status moved = Blocks(storage, 5, 1).read_one(kRootBlock, ignore);
+  ASSERT_FALSE(moved.ok());
+  EXPECT_EQ(moved.error().message.rfind("the root of slot 1: ", 0), 0u) << message_of(moved);
+  ASSERT_TRUE(third.erase(kRootBlock, kLastLogBlock - 1).ok());
+  const Status gone = third.read_one(kRootBlock, ignore);
+  ASSERT_FALSE(gone.ok());
+  EXPECT_EQ(gone.error().message, "the root of slot 2: is missing");
+  EXPECT_EQ(storage.rows.size(), 3u);
 }
 
 TEST(SegmentBlocks, a_missing_block_is_corrupt_where_it_must_exist) {

@@ -1,0 +1,472 @@
+// Sliding windows where something goes wrong: storage that fails, blocks that are damaged or stray,
+// hostile ones; roll-backs in the middle of a rotation; limits.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/base/bytes.hpp"
+#include "tests/core/segments/stored_generations.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::answers_of;
+using test::Bytes;
+using test::differing;
+using test::FilterCase;
+using test::has;
+using test::MemoryBlocks;
+using test::message_of;
+using test::nth_hash;
+using test::StoredGenerations;
+
+constexpr uint64_t kGenerations = 3;
+
+class FaultyWindowOfSegments : public ::testing::TestWithParam<FilterCase> {
+ protected:
+  static FilterOptions options(uint64_t generations = kGenerations) {
+    return test::generations_of(GetParam(), generations, 800, 0.05, 64);
+  }
+
+  // Full: each of three generations has pages, overflow cells (multisets) and pending entries.
+  static void fill(StoredGenerations& stored) {
+    for (uint64_t turn = 0; turn < kGenerations; ++turn) {
+      if (turn > 0) {
+        stored.rotate();
+      }
+      for (int copy = 0; copy < 30; ++copy) {
+        stored.add(1000 * turn, 1000 * turn + 1);
+      }
+      stored.add(1000 * turn, 1000 * turn + 600);
+    }
+    stored.commit();
+    stored.add(2600, 2610);
+    stored.commit();
+    stored.expect_good();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FaultyWindowOfSegments, ::testing::ValuesIn(test::all_cases()),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+// ---- storage that fails
+
+using Step = std::function<Status(FilterWindow&)>;
+
+Step insert(uint64_t first, uint64_t count = 1) {
+  return [first, count](FilterWindow& window) -> Status {
+    for (uint64_t i = first; i < first + count; ++i) {
+      CUCKOO_TRY(window.newest().insert(nth_hash(i)));
+    }
+    return {};
+  };
+}
+Step rotate() {
+  return [](FilterWindow& window) { return window.rotate(); };
+}
+Step clear() {
+  return [](FilterWindow& window) { return window.clear(); };
+}
+Step flush() {
+  return [](FilterWindow& window) { return window.flush(); };
+}
+
+std::vector<std::pair<const char*, std::vector<Step>>> all_work() {
+  return {
+      {"rotate", {rotate(), insert(1)}},
+      {"add, rotate, add", {insert(3000, 100), rotate(), insert(3200), flush(), insert(3201, 9)}},
+      {"rotate twice", {rotate(), insert(3000, 550), rotate(), insert(3600)}},
+      {"rotate till all is forgotten", {rotate(), rotate(), rotate(), rotate(), insert(3000)}},
+      {"clear", {insert(3000), clear(), insert(3001)}},
+      {"clear, rotate", {clear(), insert(3001), rotate(), insert(3002), rotate()}},
+      {"rotate, clear", {rotate(), insert(3000), flush(), clear(), insert(3002)}},
+      {"rotate, clear, rotate", {rotate(), clear(), rotate(), insert(3002)}},
+  };
+}
+
+Status run(FilterWindow& window, const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    CUCKOO_TRY(step(window));
+  }
+  CUCKOO_TRY(window.finish_load());
+  return window.flush();
+}
+
+void expect_poisoned(FilterWindow& window) {
+  EXPECT_TRUE(window.poisoned());
+  EXPECT_FALSE(window.usable());
+  EXPECT_FALSE(window.flush().ok());
+  EXPECT_FALSE(window.rotate().ok());
+  EXPECT_FALSE(window.clear().ok());
+  EXPECT_FALSE(window.refresh().ok());
+  EXPECT_FALSE(window.check().ok());
+}
+
+TEST_P(FaultyWindowOfSegments, is_restored_by_a_rollback_after_any_call_failed) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const MemoryBlocks::Rows start = stored.storage.rows;
+  const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3700);
+  for (const auto& [name, steps] : all_work()) {
+    stored.roll_back(start);
+    ASSERT_TRUE(run(stored.window, steps).ok());
+    stored.window.committed();
+    stored.expect_good();
+    const MemoryBlocks::Rows end = stored.storage.rows;
+    for (uint64_t n = 1; !HasFailure(); ++n) {
+      SCOPED_TRACE(std::string(name) + ", call " + std::to_string(n));
+      stored.roll_back(start);
+      const ErrorCode code = n % 2 == 0 ? ErrorCode::kStorage : ErrorCode::kInterrupted;
+      stored.storage.fail_at(n, code);
+      const Status status = run(stored.window, steps);
+      if (stored.storage.fault_is_due()) {
+        stored.storage.fail_at(0);
+        EXPECT_GT(n, 3u);
+        break;
+      }
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.error().code, code);
+      if (!stored.window.usable()) {
+        expect_poisoned(stored.window);
+      }
+      stored.storage.rows = start;
+      stored.window.forget();
+      ASSERT_FALSE(stored.window.poisoned());
+      StoredGenerations::follow(stored.window);
+      if (n % 5 == 0) {
+        ASSERT_EQ(answers_of(stored.window, 0, 3700), answers);
+        stored.expect_good();
+      }
+      ASSERT_TRUE(stored.window.finish_load().ok() && stored.window.flush().ok());
+      ASSERT_TRUE(start == stored.storage.rows) << "nothing is pending";
+      stored.window.committed();
+      const Status again = run(stored.window, steps);
+      ASSERT_TRUE(again.ok()) << message_of(again);
+      ASSERT_TRUE(end == stored.storage.rows);
+    }
+  }
+}
+
+TEST_P(FaultyWindowOfSegments, a_refresh_that_fails_can_be_repeated) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const MemoryBlocks::Rows start = stored.storage.rows;
+  const std::vector<std::function<void()>> kWork = {
+      [&] { stored.add(3000, 3010); },
+      [&] { stored.rotate(); },
+      [&] { stored.rotate(), stored.add(3000, 3600), stored.rotate(), stored.add(3700, 3710); },
+      [&] { stored.clear(), stored.add(3000, 3010); },
+  };
+  for (size_t number = 0; number < kWork.size(); ++number) {
+    stored.roll_back(start);
+    kWork[number]();
+    stored.commit();
+    const MemoryBlocks::Rows end = stored.storage.rows;
+    const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3750);
+    for (uint64_t n = 1;; ++n) {
+      SCOPED_TRACE("work " + std::to_string(number) + ", call " + std::to_string(n));
+      FilterWindow follower(stored.options, stored.storage);
+      stored.storage.rows = start;
+      StoredGenerations::follow(follower);
+      (void)answers_of(follower, 0, 3500);
+      stored.storage.rows = end;
+      stored.storage.fail_at(n);
+      const Status status = follower.refresh();
+      const bool failed = !stored.storage.fault_is_due();
+      stored.storage.fail_at(0);
+      ASSERT_EQ(status.ok(), !failed) << message_of(status);
+      ASSERT_EQ(follower.usable(), !failed);
+      StoredGenerations::follow(follower);
+      ASSERT_EQ(answers_of(follower, 0, 3750), answers);
+      ASSERT_TRUE(follower.check().ok());
+      if (!failed) {
+        break;
+      }
+    }
+  }
+}
+
+TEST_P(FaultyWindowOfSegments, a_check_that_fails_changes_nothing) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3500);
+  for (uint64_t n = 1;; ++n) {
+    stored.storage.fail_at(n);
+    const Status status = stored.window.check();
+    if (stored.storage.fault_is_due()) {
+      EXPECT_TRUE(status.ok()) << message_of(status);
+      break;
+    }
+    ASSERT_FALSE(status.ok()) << n;
+    EXPECT_EQ(status.error().code, ErrorCode::kStorage);
+    EXPECT_TRUE(stored.window.usable());
+  }
+  stored.storage.fail_at(0);
+  EXPECT_EQ(answers_of(stored.window, 0, 3500), answers);
+}
+
+// ---- roll-backs in the middle of a rotation
+
+TEST_P(FaultyWindowOfSegments, a_rollback_around_a_rotation_restores_the_snapshot) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const MemoryBlocks::Rows start = stored.storage.rows;
+  const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3500);
+  const std::function<void()> kWork[] = {
+      [&] { stored.rotate(); },
+      [&] { stored.add(3000, 3030), stored.rotate(); },
+      [&] { stored.rotate(), stored.add(3000, 3050); },
+      [&] { stored.rotate(), stored.commit(), stored.rotate(); },
+      [&] { stored.rotate(), stored.rotate(), stored.rotate(), stored.rotate(); },
+      [&] { stored.clear(); },
+      [&] { stored.rotate(), stored.clear(), stored.rotate(); },
+  };
+  for (size_t number = 0; number < std::size(kWork); ++number) {
+    for (const bool flushed : {false, true}) {
+      SCOPED_TRACE("work " + std::to_string(number));
+      kWork[number]();
+      ASSERT_TRUE(!flushed || stored.window.flush().ok());
+      stored.roll_back(start);
+      EXPECT_EQ(answers_of(stored.window, 0, 3500), answers);
+      stored.commit();
+      EXPECT_TRUE(start == stored.storage.rows);
+      // Rotated again, with another key: as if the first time had never been.
+      stored.rotate();
+      stored.add(3400, 3401);
+      stored.commit();
+      stored.expect_good();
+      EXPECT_EQ(stored.missing(3400, 3401), 0u);
+      EXPECT_EQ(stored.missing(1000, 1600), 0u);
+      EXPECT_EQ(stored.missing(2000, 2610), 0u);
+      stored.roll_back(start);
+    }
+  }
+}
+
+// A window that was made and rolled back is none; it can be made again.
+TEST_P(FaultyWindowOfSegments, a_creation_is_rolled_back_as_a_whole) {
+  MemoryBlocks storage;
+  FilterWindow window(options(), storage);
+  for (const bool flushed : {false, true}) {
+    ASSERT_TRUE(window.create().ok());
+    ASSERT_TRUE(window.rotate().ok());
+    ASSERT_TRUE(!flushed || window.flush().ok());
+    storage.rows.clear();
+    window.forget();
+    const Status none = window.refresh();
+    ASSERT_FALSE(none.ok());
+    EXPECT_EQ(none.error().code, ErrorCode::kCorrupt);
+    EXPECT_EQ(none.error().message, "the window's block: is missing");
+  }
+  ASSERT_TRUE(window.create().ok());
+  ASSERT_TRUE(window.flush().ok());
+  const Status good = window.check();
+  EXPECT_TRUE(good.ok()) << message_of(good);
+}
+
+// ---- damage
+
+TEST_P(FaultyWindowOfSegments, check_finds_every_missing_and_every_stray_block) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const MemoryBlocks::Rows good = stored.storage.rows;
+  for (const auto& entry : good) {
+    stored.storage.rows.erase(entry.first);
+    const Status status = stored.window.check();
+    ASSERT_FALSE(status.ok()) << "missing: " << block_name(entry.first);
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    stored.storage.rows = good;
+  }
+  const int64_t beyond = first_block_of(kGenerations);
+  std::vector<int64_t> strays = {INT64_MIN, -1000, kWindowBlock - 1, beyond, beyond + 5, INT64_MAX};
+  for (uint64_t slot = 0; slot < kGenerations; ++slot) {
+    for (const int64_t id :
+         {kFirstDirectoryBlock + 500, segment_block(900, 0), kFirstLogBlock - 1, kLastLogBlock}) {
+      strays.push_back(first_block_of(slot) + id);
+    }
+  }
+  for (const int64_t id : strays) {
+    ASSERT_FALSE(good.contains(id));
+    ASSERT_TRUE(Blocks(stored.storage, stored.options.seed).write(id, Bytes(40), false).ok());
+    const Status status = stored.window.check();
+    ASSERT_FALSE(status.ok()) << "stray: " << block_name(id);
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    stored.storage.rows = good;
+  }
+  stored.expect_good();
+}
+
+// Two of three generations, and a slot of blocks that are none's.
+TEST_P(FaultyWindowOfSegments, check_finds_blocks_of_a_slot_that_is_not_held) {
+  StoredGenerations stored(options());
+  stored.add(0, 600);
+  stored.rotate();
+  stored.add(1000, 1600);
+  stored.commit();
+  stored.expect_good();
+  ASSERT_TRUE(Blocks(stored.storage, stored.options.seed, 2).write(3, Bytes(40), false).ok());
+  EXPECT_FALSE(stored.window.check().ok());
+}
+
+TEST_P(FaultyWindowOfSegments, a_single_generation_stores_nothing_of_its_own) {
+  StoredGenerations stored(options(1));
+  MemoryBlocks alone;
+  FilterFile file(stored.options, alone);
+  ASSERT_TRUE(file.create().ok() && file.flush().ok());
+  stored.add(0, 600);
+  stored.commit();
+  for (uint64_t i = 0; i < 600; ++i) {
+    ASSERT_TRUE(file.insert(nth_hash(i)).ok());
+  }
+  ASSERT_TRUE(file.finish_load().ok() && file.flush().ok());
+  EXPECT_TRUE(stored.storage.rows == alone.rows);
+  const MemoryBlocks::Rows good = stored.storage.rows;
+  for (const int64_t id : {INT64_MIN, kWindowBlock, first_block_of(1), INT64_MAX}) {
+    ASSERT_TRUE(Blocks(stored.storage, stored.options.seed).write(id, Bytes(40), false).ok());
+    EXPECT_FALSE(stored.window.check().ok()) << id;
+    stored.storage.rows = good;
+  }
+  stored.expect_good();
+}
+
+TEST_P(FaultyWindowOfSegments, a_single_generation_does_not_rotate) {
+  StoredGenerations stored(options(1));
+  stored.add(0, 100);
+  stored.commit();
+  const MemoryBlocks::Rows before = stored.storage.rows;
+  const Status status = stored.window.rotate();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(stored.window.usable());
+  stored.commit();
+  EXPECT_TRUE(before == stored.storage.rows);
+  stored.add(100, 200);
+  stored.commit();
+  stored.expect_good();
+  stored.roll_back(before);
+  EXPECT_EQ(stored.missing(0, 100), 0u);
+  stored.expect_good();
+  EXPECT_EQ(stored.window.generation_items().size(), 1u);
+}
+
+TEST_P(FaultyWindowOfSegments, a_generation_that_was_forgotten_leaves_no_block) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const MemoryBlocks::Rows before = stored.storage.rows;
+  stored.rotate();
+  stored.commit();
+  uint64_t left = 0;
+  for (const auto& entry : stored.storage.rows) {
+    left += entry.first >= 0 && entry.first >> kSlotBits == 0 ? 1 : 0;
+  }
+  EXPECT_EQ(left, 2u) << "a root and a row of the log";
+  for (const int64_t id : differing(before, stored.storage.rows)) {
+    EXPECT_TRUE(id == kWindowBlock || id >> kSlotBits == 0) << id;
+  }
+  stored.expect_good();
+}
+
+// A damaged block of any generation: an error, or the right answers.
+TEST_P(FaultyWindowOfSegments, damage_is_an_error_or_harmless) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const MemoryBlocks::Rows good = stored.storage.rows;
+  const auto probe_all = [&](uint64_t& lost) -> Status {
+    FilterWindow window(stored.options, stored.storage);
+    CUCKOO_TRY(window.refresh());
+    for (uint64_t i = 0; i < 2600; i += i % 1000 == 599 ? 401 : 1) {
+      CUCKOO_ASSIGN_OR_RETURN(const bool present, window.load_and_probe(nth_hash(i)));
+      lost += present ? 0 : 1;
+    }
+    return window.check();
+  };
+  const auto expect_found = [&](const std::string& name) {
+    uint64_t lost = 0;
+    const Status status = probe_all(lost);
+    ASSERT_FALSE(status.ok()) << name;
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt) << name;
+    EXPECT_EQ(lost, 0u) << name;
+  };
+  uint64_t lost = 0;
+  ASSERT_TRUE(probe_all(lost).ok());
+  ASSERT_EQ(lost, 0u);
+  uint64_t number = 0;
+  for (const auto& [id, block] : good) {
+    const bool one = id == kWindowBlock || id % first_block_of(1) == 0;
+    for (size_t at = one ? 0 : ++number % block.size(); at < block.size();
+         at += one ? 7 : block.size()) {
+      stored.storage.rows[id][at] ^= std::byte{0x81};
+      expect_found(block_name(id));
+      stored.storage.rows[id] = block;
+    }
+  }
+  for (const auto& [id, block] : good) {  // the same block of another slot
+    const int64_t other = (id + first_block_of(1)) % first_block_of(kGenerations);
+    if (id != kWindowBlock && good.contains(other)) {
+      stored.storage.rows[id] = good.at(other);
+      expect_found(block_name(id));
+      stored.storage.rows[id] = block;
+    }
+  }
+}
+
+TEST_P(FaultyWindowOfSegments, hostile_numbers_are_refused) {
+  StoredGenerations stored(options());
+  fill(stored);
+  const MemoryBlocks::Rows good = stored.storage.rows;
+  const Blocks blocks(stored.storage, stored.options.seed);
+  Bytes content;
+  ASSERT_TRUE(blocks
+                  .read_one(kWindowBlock,
+                            [&](int64_t, std::span<const std::byte> bytes) {
+                              content.assign(bytes.begin(), bytes.end());
+                              return Status();
+                            })
+                  .ok());
+  ASSERT_EQ(content.size(), 32u);
+  const std::function<void(Bytes&)> kChanges[] = {
+      [](Bytes& c) { c.clear(), c.resize(31); },
+      [](Bytes& c) { c.resize(33); },
+      [](Bytes& c) { c[0] ^= std::byte{1}; },
+      [](Bytes& c) { c[4] = std::byte{2}; },
+      [](Bytes& c) { store_le<uint64_t>(&c[8], 1); },  // fewer rotations than are held
+      [](Bytes& c) { store_le<uint64_t>(&c[8], uint64_t{1} << 61); },
+      [](Bytes& c) { store_le<uint64_t>(&c[8], UINT64_MAX); },
+      [](Bytes& c) { store_le<uint64_t>(&c[16], 0); },
+      [](Bytes& c) { store_le<uint64_t>(&c[16], kGenerations + 1); },
+      [](Bytes& c) { store_le<uint64_t>(&c[16], UINT64_MAX); },
+  };
+  for (const bool warm : {false, true}) {
+    for (size_t number = 0; number < std::size(kChanges); ++number) {
+      SCOPED_TRACE("change " + std::to_string(number) + (warm ? ", warm" : ""));
+      FilterWindow window(stored.options, stored.storage);
+      if (warm) {
+        StoredGenerations::follow(window);
+      }
+      Bytes changed = content;
+      kChanges[number](changed);
+      ASSERT_TRUE(blocks.write(kWindowBlock, changed, true).ok());
+      const Status status = window.refresh();
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+      EXPECT_FALSE(stored.window.check().ok());
+      stored.storage.rows = good;
+      StoredGenerations::follow(window);
+      EXPECT_EQ(window.items(), stored.window.items());
+      EXPECT_TRUE(window.check().ok());
+    }
+  }
+  // Another rotation with the same slots held, and a past that never was: nothing is lost.
+  Bytes changed = content;
+  store_le<uint64_t>(&changed[8], 3);
+  store_le<uint64_t>(&changed[24], 99);
+  ASSERT_TRUE(blocks.write(kWindowBlock, changed, true).ok());
+  FilterWindow window(stored.options, stored.storage);
+  StoredGenerations::follow(window);
+  for (uint64_t i = 2000; i < 2610; ++i) {
+    ASSERT_TRUE(has(window, nth_hash(i)));
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::segments

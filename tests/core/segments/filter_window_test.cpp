@@ -1,0 +1,513 @@
+#include "core/segments/filter_window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <functional>
+#include <set>
+#include <tuple>
+
+#include "tests/core/segments/stored_generations.hpp"
+#include "tests/model_seeds.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::answers_of;
+using test::differing;
+using test::FilterCase;
+using test::has;
+using test::MemoryBlocks;
+using test::message_of;
+using test::nth_hash;
+using test::nth_word;
+using test::StoredGenerations;
+
+// ---- against a deque of sets
+
+// What a window holds, newest first.
+struct WindowModel {
+  std::deque<std::multiset<uint64_t>> generations = {{}};
+
+  void rotate(uint64_t most) {
+    generations.emplace_front();
+    if (generations.size() > most) {
+      generations.pop_back();
+    }
+  }
+  bool holds(uint64_t hash) const {
+    return std::any_of(generations.begin(), generations.end(),
+                       [hash](const auto& one) { return one.contains(hash); });
+  }
+};
+
+// Transactions of adds, rotations, clears, savepoints and roll-backs by one connection. Another one
+// follows each of them, a third some. Backups are restored between them, of which no connection is
+// told.
+class WindowScript {
+ public:
+  WindowScript(const FilterOptions& options, uint64_t seed)
+      : seed_(seed),
+        stored_(options),
+        follower_(stored_.options, stored_.storage),
+        lazy_(stored_.options, stored_.storage) {}
+
+  void run(uint64_t transactions) {
+    for (; transaction_ < transactions && !::testing::Test::HasFailure(); ++transaction_) {
+      SCOPED_TRACE("transaction " + std::to_string(transaction_) + ", seed " +
+                   std::to_string(seed_));
+      transaction();
+    }
+  }
+
+ private:
+  uint64_t random(uint64_t limit) { return nth_word(seed_, draws_++) % limit; }
+  const FilterOptions& options() const { return stored_.options; }
+
+  void transaction() {
+    const uint64_t draw = random(12);
+    if (draw == 0 || transaction_ == 0) {
+      backup_ = stored_.storage.rows;
+      model_at_backup_ = model_;
+    } else if (draw == 1) {  // nobody is told
+      stored_.storage.rows = backup_;
+      model_ = model_at_backup_;
+    }
+    StoredGenerations::follow(stored_.window);
+    const MemoryBlocks::Rows before = stored_.storage.rows;
+    const WindowModel model_before = model_;
+    for (uint64_t steps = 1 + random(5); steps > 0; --steps) {
+      step();
+    }
+    if (random(5) == 0) {
+      EXPECT_TRUE(random(2) == 0 || stored_.window.flush().ok());
+      stored_.roll_back(before);
+      model_ = model_before;
+    } else {
+      if (random(4) == 0) {
+        stored_.expect_good();
+      }
+      stored_.commit();
+      stored_.expect_good();
+    }
+    expect_all(stored_.window);
+    StoredGenerations::follow(follower_);
+    expect_same(follower_);
+    if (random(4) == 0) {
+      StoredGenerations::follow(lazy_);
+      expect_same(lazy_);
+    }
+    if (random(6) == 0) {
+      FilterWindow fresh(options(), stored_.storage);
+      StoredGenerations::follow(fresh);
+      expect_same(fresh);
+    }
+  }
+
+  void step() {
+    switch (random(10)) {
+      case 0:
+      case 1:
+        rotate();
+        break;
+      case 2:
+        if (random(6) == 0) {
+          stored_.clear();
+          model_.generations = {{}};
+        }
+        break;
+      case 3:
+        ASSERT_TRUE(stored_.window.flush().ok());
+        break;
+      case 4:
+        savepoint();
+        break;
+      default:
+        add(1 + random(random(4) == 0 ? options().capacity : 20));
+    }
+  }
+
+  void rotate() {
+    stored_.rotate();
+    model_.rotate(options().generations);
+    ASSERT_EQ(stored_.window.generation_items().size(), model_.generations.size());
+    ASSERT_EQ(stored_.window.newest().items(), 0u);
+  }
+
+  // Without growth a generation takes its capacity of keys.
+  void add(uint64_t count) {
+    std::multiset<uint64_t>& newest = model_.generations.front();
+    for (; count > 0 && (options().growth || newest.size() < options().capacity); --count) {
+      const uint64_t hash = nth_hash(random(4000));
+      const Status status = stored_.window.newest().insert(hash);
+      ASSERT_TRUE(status.ok()) << message_of(status);
+      newest.insert(hash);
+      ASSERT_TRUE(has(stored_.window, hash));
+    }
+  }
+
+  void savepoint() {
+    ASSERT_TRUE(stored_.window.flush().ok());
+    const MemoryBlocks::Rows mark = stored_.storage.rows;
+    const WindowModel before = model_;
+    add(1 + random(50));
+    if (random(2) == 0) {
+      rotate();
+      add(1 + random(50));
+    }
+    if (random(2) == 0) {
+      ASSERT_TRUE(random(2) == 0 || stored_.window.flush().ok());
+      stored_.storage.rows = mark;
+      stored_.window.forget();
+      ASSERT_FALSE(stored_.window.usable());
+      StoredGenerations::follow(stored_.window);
+      model_ = before;
+    }
+  }
+
+  // I1, and the items of each generation.
+  void expect_all(FilterWindow& window) {
+    const std::vector<uint64_t> items = window.generation_items();
+    ASSERT_EQ(items.size(), model_.generations.size());
+    uint64_t total = 0;
+    for (size_t age = 0; age < items.size(); ++age) {
+      const std::multiset<uint64_t>& held = model_.generations[age];
+      if (options().multiset()) {
+        ASSERT_EQ(items[age], held.size()) << "age " << age;
+      } else {
+        ASSERT_LE(items[age], held.size()) << "age " << age;
+      }
+      total += items[age];
+      for (const uint64_t hash : held) {
+        ASSERT_TRUE(has(window, hash)) << "age " << age;
+      }
+    }
+    ASSERT_EQ(window.items(), total);
+    uint64_t strangers = 0;
+    for (uint64_t i = 0; i < 200; ++i) {
+      const uint64_t hash = nth_hash(100000 + random(100000));
+      strangers += has(window, hash) && !model_.holds(hash) ? 1 : 0;
+    }
+    ASSERT_LE(strangers, 30u) << "of 200, at 2 %";
+  }
+
+  void expect_same(FilterWindow& other) {
+    ASSERT_EQ(answers_of(other, 0, 300), answers_of(stored_.window, 0, 300));
+    const Status status = other.check();
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    expect_all(other);
+  }
+
+  uint64_t seed_;
+  uint64_t draws_ = 0;
+  uint64_t transaction_ = 0;
+  StoredGenerations stored_;
+  FilterWindow follower_;
+  FilterWindow lazy_;
+  WindowModel model_;
+  MemoryBlocks::Rows backup_;
+  WindowModel model_at_backup_;
+};
+
+class WindowsOfSegments : public ::testing::TestWithParam<std::tuple<FilterCase, uint64_t>> {
+ protected:
+  static FilterCase filter_case() { return std::get<0>(GetParam()); }
+  static uint64_t generations() { return std::get<1>(GetParam()); }
+  static FilterOptions options(uint64_t capacity, double rate = 0.02) {
+    return test::generations_of(filter_case(), generations(), capacity, rate);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WindowsOfSegments,
+                         ::testing::Combine(::testing::ValuesIn(test::all_cases()),
+                                            ::testing::Values(2, 3, 7, 64)),
+                         [](const auto& info) {
+                           return test::name_of(std::get<0>(info.param)) + "_" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(WindowsOfSegments, I1_I4_random_scripts_hold_what_a_deque_of_sets_holds) {
+  const test::ModelSeeds seeds(2);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    WindowScript(options(seed % 2 == 1 ? 60 : 300), seed).run(generations() == 64 ? 60 : 40);
+    ASSERT_FALSE(HasFailure()) << "CUCKOO_SEED=" << seed << " replays it";
+  }
+}
+
+// ---- rotating
+
+TEST_P(WindowsOfSegments, hold_keys_for_as_many_rotations_as_they_have_generations) {
+  StoredGenerations stored(options(100));
+  const uint64_t turns = generations() + 5;
+  for (uint64_t turn = 0; turn < turns; ++turn) {
+    stored.add(100 * turn, 100 * turn + 90);
+    stored.commit();
+    const uint64_t first = turn + 1 < generations() ? 0 : turn + 1 - generations();
+    for (uint64_t held = first; held <= turn; ++held) {
+      ASSERT_EQ(stored.missing(100 * held, 100 * held + 90), 0u) << held << " at " << turn;
+    }
+    ASSERT_EQ(stored.window.generation_items().size(), turn - first + 1);
+    if (first > 0) {  // forgotten, but for false positives
+      EXPECT_GE(stored.missing(100 * (first - 1), 100 * (first - 1) + 90), 75u);
+    }
+    stored.rotate();
+    stored.commit();
+    stored.expect_good();
+  }
+  std::set<int64_t> slots;
+  for (const auto& entry : stored.storage.rows) {
+    slots.insert(entry.first >> kSlotBits);
+  }
+  EXPECT_EQ(slots.size(), 1 + generations());
+  EXPECT_EQ(*slots.begin(), -1);
+  EXPECT_EQ(*slots.rbegin(), static_cast<int64_t>(generations()) - 1);
+}
+
+TEST_P(WindowsOfSegments, I3_the_newest_generation_alone_changes) {
+  StoredGenerations stored(options(50));
+  const bool growth = filter_case().growth;
+  const uint64_t end = growth ? 2100 : 150;
+  stored.add(0, 50);
+  stored.rotate();
+  stored.commit();
+  const MemoryBlocks::Rows before = stored.storage.rows;
+  stored.add(100, end);
+  stored.commit();
+  for (const int64_t id : differing(before, stored.storage.rows)) {
+    EXPECT_EQ(id >> kSlotBits, 1) << id;
+  }
+  stored.rotate();
+  EXPECT_EQ(stored.window.newest().capacity(), 50u);
+  stored.add(5000, 5050);
+  stored.commit();
+  stored.expect_good();
+  EXPECT_EQ(stored.missing(100, end), 0u);
+  EXPECT_EQ(stored.missing(5000, 5050), 0u);
+  if (generations() > 2) {
+    EXPECT_EQ(stored.missing(0, 50), 0u);
+  }
+  FilterWindow other(stored.options, stored.storage);
+  StoredGenerations::follow(other);
+  EXPECT_EQ(answers_of(other, 0, 3000), answers_of(stored.window, 0, 3000));
+}
+
+TEST_P(WindowsOfSegments, a_rotation_writes_what_a_commit_would_have_written) {
+  for (const uint64_t count : filter_case().growth ? std::vector<uint64_t>{10, 700, 40000}
+                                                   : std::vector<uint64_t>{10, 900}) {
+    StoredGenerations rotated(options(1000));
+    StoredGenerations committed(options(1000));
+    rotated.add(0, count);
+    committed.add(0, count);
+    rotated.rotate();
+    EXPECT_EQ(rotated.window.newest().items(), 0u);
+    rotated.add(count, count + 10);
+    rotated.commit();
+    committed.commit();
+    for (const int64_t id : differing(rotated.storage.rows, committed.storage.rows)) {
+      EXPECT_NE(id >> kSlotBits, 0) << id;
+    }
+    rotated.expect_good();
+    EXPECT_EQ(rotated.missing(0, count + 10), 0u);
+  }
+}
+
+TEST_P(WindowsOfSegments, I2_the_rate_of_all_together_is_not_above_the_rate_asked) {
+  for (const double rate : {0.2, 0.01}) {
+    StoredGenerations stored(options(1000, rate));
+    for (uint64_t generation = 0; generation < generations(); ++generation) {
+      if (generation > 0) {
+        stored.rotate();
+      }
+      stored.add(10000 * generation, 10000 * generation + 1000);
+    }
+    stored.commit();
+    ASSERT_EQ(stored.window.generation_items().size(), generations());
+    constexpr uint64_t kProbes = 20000;
+    const uint64_t found = kProbes - stored.missing(90000000, 90000000 + kProbes);
+    const double noise = 3 * std::sqrt(rate / kProbes);
+    EXPECT_LE(static_cast<double>(found) / kProbes, rate + noise);
+    EXPECT_EQ(stored.window.target_rate(), rate);
+    EXPECT_LE(stored.window.rate_now(), 1.03 * rate);
+    EXPECT_GE(stored.window.rate_now(), 0.5 * rate);
+  }
+}
+
+TEST_P(WindowsOfSegments, clear_forgets_every_generation) {
+  StoredGenerations stored(options(100));
+  for (uint64_t turn = 0; turn < 2 * generations(); ++turn) {
+    stored.add(100 * turn, 100 * turn + 80);
+    stored.rotate();
+  }
+  stored.commit();
+  const MemoryBlocks::Rows before = stored.storage.rows;
+  stored.clear();
+  EXPECT_EQ(stored.window.items(), 0u);
+  EXPECT_EQ(stored.window.generation_items().size(), 1u);
+  stored.expect_good();
+  stored.commit();
+  stored.expect_good();
+  EXPECT_EQ(stored.storage.rows.size(), 3u) << "the window, a root and a row of the log";
+  stored.add(0, 80);
+  stored.rotate();
+  stored.commit();
+  stored.expect_good();
+  EXPECT_EQ(stored.missing(0, 80), 0u);
+  EXPECT_EQ(stored.window.generation_items().size(), 2u);
+  stored.roll_back(before);
+  EXPECT_EQ(stored.window.generation_items().size(), generations());
+  stored.expect_good();
+}
+
+// ---- following
+
+TEST_P(WindowsOfSegments, followers_may_skip_any_number_of_rotations) {
+  for (const uint64_t skipped :
+       {uint64_t{1}, generations() - 1, generations(), generations() + 3}) {
+    StoredGenerations stored(options(60));
+    const uint64_t held = 100 * (generations() + 2);
+    FilterWindow follower(stored.options, stored.storage);
+    for (uint64_t turn = 0; turn < generations() + 2; ++turn) {
+      stored.add(100 * turn, 100 * turn + 50);
+      stored.rotate();
+    }
+    stored.commit();
+    StoredGenerations::follow(follower);
+    ASSERT_EQ(answers_of(follower, 0, held), answers_of(stored.window, 0, held));
+    for (uint64_t turn = 0; turn < skipped; ++turn) {
+      stored.add(20000 + 100 * turn, 20000 + 100 * turn + 50);
+      stored.rotate();
+      stored.commit();
+    }
+    stored.add(30000, 30010);
+    stored.commit();
+    StoredGenerations::follow(follower);
+    ASSERT_EQ(answers_of(follower, 0, held), answers_of(stored.window, 0, held));
+    ASSERT_EQ(answers_of(follower, 20000, 20000 + 100 * skipped),
+              answers_of(stored.window, 20000, 20000 + 100 * skipped));
+    ASSERT_EQ(answers_of(follower, 30000, 30010), answers_of(stored.window, 30000, 30010));
+    EXPECT_TRUE(follower.check().ok());
+    stored.storage.calls = {};
+    StoredGenerations::follow(follower);
+    EXPECT_LE(stored.storage.calls.reads, 2u) << "nothing changed";
+    stored.add(30010, 30011);
+    stored.commit();
+    stored.storage.calls = {};
+    StoredGenerations::follow(follower);
+    EXPECT_LE(stored.storage.calls.reads, 3u) << "the newest alone";
+  }
+}
+
+// Each kind of work, then a backup of before it, then the same with other keys: as many rotations,
+// generations and entries, but another past.
+TEST_P(WindowsOfSegments, I5_another_history_is_noticed) {
+  using Work = std::function<void(StoredGenerations&, uint64_t first)>;
+  const std::pair<const char*, Work> kWork[] = {
+      {"adds", [](auto& s, uint64_t first) { s.add(first, first + 50); }},
+      {"adds, rotate", [](auto& s, uint64_t first) { s.add(first, first + 50), s.rotate(); }},
+      {"rotate, adds", [](auto& s, uint64_t first) { s.rotate(), s.add(first, first + 50); }},
+      {"adds, rotate twice",
+       [](auto& s, uint64_t first) {
+         s.add(first, first + 20), s.rotate(), s.add(0, 20), s.rotate();
+       }},
+      {"clear, adds, rotate",
+       [](auto& s, uint64_t first) { s.clear(), s.add(first, first + 50), s.rotate(); }},
+      {"adds, clear, rotate",
+       [](auto& s, uint64_t first) {
+         s.add(first, first + 40), s.clear(), s.rotate(), s.add(first, first + 9), s.rotate();
+       }},
+  };
+  for (const auto& [name, work] : kWork) {
+    for (const bool seen_between : {false, true}) {
+      SCOPED_TRACE(name);
+      StoredGenerations stored(options(100));
+      stored.add(5000, 5050);
+      stored.rotate();
+      stored.commit();
+      const MemoryBlocks::Rows backup = stored.storage.rows;
+      work(stored, 1000);
+      stored.commit();
+      FilterWindow follower(stored.options, stored.storage);
+      StoredGenerations::follow(follower);
+      ASSERT_EQ(answers_of(follower, 0, 3000), answers_of(stored.window, 0, 3000));
+      stored.roll_back(backup);
+      if (seen_between) {
+        StoredGenerations::follow(follower);
+      }
+      work(stored, 2000);
+      stored.commit();
+      StoredGenerations::follow(follower);
+      ASSERT_EQ(answers_of(follower, 0, 3000), answers_of(stored.window, 0, 3000));
+      const Status status = follower.check();
+      ASSERT_TRUE(status.ok()) << message_of(status);
+    }
+  }
+}
+
+TEST_P(WindowsOfSegments, S5_the_same_calls_give_the_same_bytes_cold_or_warm) {
+  StoredGenerations warm(options(50));
+  StoredGenerations cold(options(50));
+  const auto transaction = [](FilterWindow& window, uint64_t number) {
+    for (uint64_t i = 0; i < nth_word(number, 0) % 45; ++i) {
+      const Status status = window.newest().insert(nth_hash(nth_word(number, i) % 1000));
+      ASSERT_TRUE(status.ok() || status.error().code == ErrorCode::kFull);
+    }
+    if (number % 3 == 1) {
+      ASSERT_TRUE(window.rotate().ok());
+    }
+    if (number % 40 == 30) {
+      ASSERT_TRUE(window.clear().ok());
+    }
+    ASSERT_TRUE(window.finish_load().ok() && window.flush().ok());
+    window.committed();
+  };
+  for (uint64_t number = 0; number < 60; ++number) {
+    transaction(warm.window, number);
+    FilterWindow fresh(cold.options, cold.storage);
+    ASSERT_TRUE(fresh.refresh().ok());
+    transaction(fresh, number);
+    ASSERT_TRUE(warm.storage.rows == cold.storage.rows) << number;
+  }
+  warm.expect_good();
+}
+
+// At any time of a transaction: as if it were flushed now, and without a flush.
+TEST_P(WindowsOfSegments, check_looks_at_what_is_pending) {
+  StoredGenerations stored(options(filter_case().growth ? 300 : 3000));
+  stored.add(0, 200);
+  stored.rotate();
+  stored.add(200, 350);
+  stored.commit();
+  FilterFile& newest = stored.window.newest();
+  for (uint64_t i = 400; i < 900; ++i) {
+    ASSERT_TRUE(newest.insert(nth_hash(i)).ok());
+    if (newest.multiset()) {  // copies go to the overflow table, removes take out what is stored
+      ASSERT_TRUE(newest.insert(nth_hash(300)).ok());
+      ASSERT_TRUE(i % 5 != 0 || newest.remove(nth_hash(200 + (i - 400) / 5)).ok());
+    }
+    if (i % 50 == 0) {
+      const MemoryBlocks::Rows before = stored.storage.rows;
+      stored.expect_good();
+      ASSERT_TRUE(before == stored.storage.rows) << i;
+      ASSERT_TRUE(stored.window.pending());
+    }
+  }
+  stored.rotate();
+  ASSERT_TRUE(stored.window.pending());
+  stored.expect_good();
+  const MemoryBlocks::Rows intact = stored.storage.rows;
+  for (const auto& [id, block] : intact) {
+    const bool erased = generations() == 2 && id >> kSlotBits == 0;
+    if (id != kWindowBlock && !erased) {  // those are written anew
+      stored.storage.rows[id][block.size() / 2] ^= std::byte{1};
+      EXPECT_FALSE(stored.window.check().ok()) << id;
+      stored.storage.rows = intact;
+    }
+  }
+  stored.commit();
+  stored.expect_good();
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
