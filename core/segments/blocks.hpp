@@ -10,8 +10,8 @@
 //           3·2^22 + i        block i of cells that overflowed
 //   2^55 + i                row i of the log, i < 2^55: the highest ids, so that SQLite appends it
 //                           to its last leaf
-// A sliding window has some 64 filters in one table: 2^56 ids for each slot, and block -1, which says
-// what is in them (core/segments/filter_window.hpp).
+// A sliding window has some 64 filters in one table: 2^56 ids for each slot, and block -1, which
+// says what is in them (core/segments/filter_window.hpp).
 //
 // Behind the content of each block stands the CRC-32C of content, id and the table's seed
 // (core/base/page_row.hpp). So a block that was damaged, moved to another id or copied from another
