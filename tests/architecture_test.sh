@@ -20,7 +20,7 @@ declare -A may_include=(
   [core/ring]="core/base"
   [ext/sqlite]="core/base"
   [ext/table]="core/base ext/sqlite"
-  [ext/filter]="core/base core/filter core/stored ext/sqlite ext/table"
+  [ext/filter]="core/base core/filter core/segments core/stored ext/sqlite ext/table"
   [ext/flash]="core/base core/flash ext/sqlite ext/table"
   [ext/ring]="core/base core/ring ext/sqlite ext/table"
 )

@@ -12,6 +12,8 @@
 
 namespace cuckoo {
 
+inline constexpr uint64_t kMaxGenerations = 64;  // of a sliding window
+
 struct FilterOptions {
   uint32_t format = 2;  // of the table, 1 or 2: that of its records
   FilterSpec spec;

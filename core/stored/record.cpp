@@ -6,6 +6,7 @@
 #include "core/base/checksum.hpp"
 #include "core/base/key_hash.hpp"
 #include "core/filter/sizing.hpp"
+#include "core/stored/filter_options.hpp"
 
 namespace cuckoo {
 namespace {

@@ -67,8 +67,6 @@ struct FilterRecord {
   friend bool operator==(const FilterRecord&, const FilterRecord&) = default;
 };
 
-inline constexpr uint64_t kMaxGenerations = 64;  // of a sliding window
-
 // Generations of rows are never used again; ids of pages and log rows stay below 2^62.
 inline constexpr uint64_t kMaxEpoch = (uint64_t{1} << 22) - 1;
 inline int64_t first_row_id(uint64_t epoch) noexcept { return static_cast<int64_t>(epoch << 40); }

@@ -43,27 +43,41 @@ void result_share(sqlite3_context* context, double part, uint64_t whole) {
   sqlite3_result_double(context, part / static_cast<double>(whole));
 }
 
-// What follows from the filter itself.
-void filter_column(sqlite3_context* context, int column, const Filter& filter, uint64_t capacity) {
+// What follows from cells and parameters.
+struct Figures {
+  FilterKind kind;
+  uint64_t capacity;
+  double load_factor;
+  uint64_t bits;
+  double fingerprint_bits;
+  uint32_t places_per_key;
+};
+
+void figures_column(sqlite3_context* context, int column, const Figures& figures) {
   switch (column) {
     case kKind:
-      return sqlite3_result_text(context, module_name(module_of(filter.kind())), -1, SQLITE_STATIC);
+      return sqlite3_result_text(context, module_name(module_of(figures.kind)), -1, SQLITE_STATIC);
     case kCapacity:
-      return result_count(context, capacity);
+      return result_count(context, figures.capacity);
     case kLoadFactor:
-      return sqlite3_result_double(context, filter.load_factor());
+      return sqlite3_result_double(context, figures.load_factor);
     case kBitsPerKey:
-      return result_share(context, static_cast<double>(filter.bits()), capacity);
+      return result_share(context, static_cast<double>(figures.bits), figures.capacity);
     case kFingerprintBits:
-      if (filter.fingerprint_bits() != 0) {
-        sqlite3_result_double(context, std::round(100 * filter.fingerprint_bits()) / 100);
+      if (figures.fingerprint_bits != 0) {
+        sqlite3_result_double(context, std::round(100 * figures.fingerprint_bits) / 100);
       }
       return;
     case kHashes:
-      return sqlite3_result_int64(context, filter.places_per_key());
+      return sqlite3_result_int64(context, figures.places_per_key);
     default:
       return;
   }
+}
+
+Figures figures_of(const segments::FilterFile& filter) {
+  return {filter.options().spec.kind, filter.capacity(),      filter.load_factor(), filter.bits(),
+          filter.fingerprint_bits(),  filter.places_per_key()};
 }
 
 // The types are NULL where nobody knows them all.
@@ -75,7 +89,8 @@ void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
   }
 }
 
-void result_mark(sqlite3_context* context, const std::optional<FilterMark>& mark) {
+template <class Mark>
+void result_mark(sqlite3_context* context, const std::optional<Mark>& mark) {
   if (mark) {
     result_text(context, mark_text(*mark));
   }
@@ -90,13 +105,11 @@ std::string joined(const std::vector<uint64_t>& numbers) {
   return text;
 }
 
-// A shadow row has a database page of its own, or shares one that is larger.
+// Whole database pages, and the root pages of both tables.
 uint64_t disk_bytes(LiveFilter& live, sqlite3* db) {
-  const FilterWindow& filter = live.filter();
   const uint64_t page_bytes = database_page_bytes_for(db, live.schema());
-  const uint64_t per_page = rows_per_database_page(filter.options().row_bytes(), page_bytes);
-  constexpr uint64_t kRootPages = 4;
-  return ((live.stored_rows() + per_page - 1) / per_page + kRootPages) * page_bytes;
+  constexpr uint64_t kRootPages = 2;
+  return ((live.filter().stored_bytes() + page_bytes - 1) / page_bytes + kRootPages) * page_bytes;
 }
 
 }  // namespace
@@ -198,7 +211,9 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
     case kMark:
       return result_mark(context, header.mark);
     default:
-      return filter_column(context, column, filter, header.capacity);
+      return figures_column(context, column,
+                            {filter.kind(), header.capacity, filter.load_factor(), filter.bits(),
+                             filter.fingerprint_bits(), filter.places_per_key()});
   }
 }
 
@@ -215,7 +230,7 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
   }
   LiveFilter& live = *found.live;
   live.follow();
-  const FilterWindow& filter = live.filter();
+  const segments::FilterWindow& filter = live.filter();
   switch (column) {
     case kError:
       return;
@@ -247,7 +262,7 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
     case kUnique:
       return sqlite3_result_int(context, filter.options().unique ? 1 : 0);
     default:
-      return filter_column(context, column, filter.newest().base(), filter.newest().capacity());
+      return figures_column(context, column, figures_of(filter.newest()));
   }
 }
 

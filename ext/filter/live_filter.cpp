@@ -4,8 +4,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/filter/legacy_bloom.hpp"
-#include "core/stored/pair_filter.hpp"
-
+#include "core/segments/image.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/table/connection.hpp"
 
@@ -17,13 +16,12 @@ LiveFilter::LiveFilter(Connection& connection, const std::string& schema, const 
 // Some clients bind bytes as TEXT if they are not told.
 const char* LiveFilter::hint(std::string_view name) noexcept {
   const auto bytes = bytes_of(name);
-  return looks_like_image(bytes) || looks_like_legacy_file(bytes) ? kHintBindAsBlob : "";
+  return segments::looks_like_image(bytes) || looks_like_legacy_file(bytes) ? kHintBindAsBlob : "";
 }
 
 void LiveFilter::create(FilterOptions options) {
   options.digest = digest_of(options);
-  auto filter = std::make_unique<FilterWindow>(options, store_);
-  store_.set_several_generations(options.generations > 1);
+  auto filter = std::make_unique<segments::FilterWindow>(options, store_);
   throw_if(table(), filter->create());
   expect_room_for(options.page_bytes);
   KeepLastRowid keep(store_.db());
@@ -41,7 +39,7 @@ void LiveFilter::finish_create() {
 
 // --- freshness -----------------------------------------------------------------------------------
 
-void LiveFilter::set_filter(std::unique_ptr<FilterWindow> filter) noexcept {
+void LiveFilter::set_filter(std::unique_ptr<segments::FilterWindow> filter) noexcept {
   filter_ = std::move(filter);
   adopt_options();
 }
@@ -51,7 +49,6 @@ void LiveFilter::adopt_options() noexcept {
   seed_ = options.seed;
   hash_mask_ = logged_hash(~uint64_t{0}, options.width);
   legacy_ = traits_of(options.spec.kind).pairs;
-  store_.set_several_generations(options.generations > 1);
 }
 
 void LiveFilter::look_at_storage() {
@@ -72,34 +69,42 @@ void LiveFilter::look_at_storage() {
   current_ = writing_;
 }
 
+std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
+  const FilterOptions options = stored_options(store_);
+  if (options.collation != static_cast<uint8_t>(collation_)) {
+    throw SqlError(SQLITE_CORRUPT_VTAB,
+                   table() +
+                       ": corrupt: its key is declared with another collation than the one"
+                       " it was made with");
+  }
+  return std::make_unique<segments::FilterWindow>(options, store_);
+}
+
+// What another connection made of the table may have other options: it dropped the table and made
+// it again, or imported an image. To the filter that memory has, such a table looks damaged.
 void LiveFilter::reload() {
   read_config([this] {
-    const ShadowStore::HeldRecord held(store_);
-    const std::span<const std::byte> record = held.bytes();
-    // A table of this name with other options: dropped and made again by another connection.
-    const Result<FilterRecord> decoded = decode_record(record);
-    if (filter_ == nullptr ||
-        (decoded.ok() && decoded.value().options_digest != filter_->options().digest)) {
-      const FilterOptions options = stored_options(store_);
-      if (options.collation != static_cast<uint8_t>(collation_)) {
-        throw SqlError(SQLITE_CORRUPT_VTAB,
-                       table() +
-                           ": corrupt: its key is declared with another collation than the one"
-                           " it was made with");
-      }
-      set_filter(std::make_unique<FilterWindow>(options, store_));
+    const FilterStore::Held held(store_);
+    if (filter_ == nullptr) {
+      set_filter(stored_filter());
     }
-    throw_if(table(), filter_->refresh(record));
+    Status status = filter_->refresh();
+    if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
+      if (auto stored = stored_filter(); stored->options().digest != filter_->options().digest) {
+        set_filter(std::move(stored));
+        status = filter_->refresh();
+      }
+    }
+    throw_if(table(), status);
   });
 }
 
 // --- reading -------------------------------------------------------------------------------------
 
-void LiveFilter::load(uint64_t hash) { throw_if(table(), filter_->load(hash)); }
-
 bool LiveFilter::load_and_probe(uint64_t hash) {
-  load(hash);
-  return filter_->contains(hash);
+  Result<bool> found = filter_->load_and_probe(hash);
+  throw_if(table(), found.take_status());
+  return found.value();
 }
 
 HashPair LiveFilter::pair_of(const KeyView& key) const {
@@ -112,9 +117,7 @@ uint64_t LiveFilter::hash_of(const KeyView& key) {
 }
 
 KeyDomain LiveFilter::key_domain() const noexcept {
-  const bool known = filter_->options().format > 1;
-  return {key_affinity_, collation_,
-          known ? static_cast<uint8_t>(filter_->key_types()) : uint8_t{kUnknownKeys}};
+  return {key_affinity_, collation_, static_cast<uint8_t>(filter_->key_types())};
 }
 
 // A superset is safe, so after the key was added.
@@ -135,7 +138,7 @@ bool LiveFilter::contains(const KeyView& key) {
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     return false;  // it was refused, so it is not there
   }
-  Result<bool> found = PairFilter(filter_->newest()).contains(pair_of(key));
+  Result<bool> found = filter_->newest().contains_pair(pair_of(key));
   throw_if(table(), found.take_status());
   positives_ += found.value() ? 1 : 0;
   return found.value();
@@ -145,9 +148,9 @@ uint64_t LiveFilter::count(const KeyView& key) {
   if (legacy_) {
     return contains(key) ? 1 : 0;
   }
-  const uint64_t hash = hash_of(key) & hash_mask_;
-  load(hash);
-  return filter_->count(hash);
+  Result<uint64_t> count = filter_->count(hash_of(key) & hash_mask_);
+  throw_if(table(), count.take_status());
+  return count.value();
 }
 
 // --- changing ------------------------------------------------------------------------------------
@@ -189,13 +192,14 @@ void LiveFilter::insert_integer(int64_t integer) {
 
 inline void LiveFilter::insert_hash(uint64_t hash, const KeyView& key) {
   hash &= hash_mask_;
-  LoggedFilter& newest = filter_->newest();
-  if (may_change() && newest.insert_at_once(hash)) [[likely]] {  // no statement runs
+  segments::FilterFile& newest = filter_->newest();
+  if (may_change()) [[likely]] {  // it writes nothing, so that no savepoint comes in between
+    raise(newest.insert(hash));
     note_type_of(key);
     return;
   }
   change_followed([&]() -> Status {
-    CUCKOO_TRY(newest.insert_soon(hash));
+    CUCKOO_TRY(newest.insert(hash));
     note_type_of(key);
     return {};
   });
@@ -225,9 +229,9 @@ void LiveFilter::insert_pair(const KeyView& key) {
                    table() + ": with hash = murmur2 a key is TEXT or a BLOB; declare the key TEXT");
   }
   change([&]() -> Status {
-    LoggedFilter& newest = filter_->newest();
+    segments::FilterFile& newest = filter_->newest();
     const uint64_t items = newest.items();
-    CUCKOO_TRY(PairFilter(newest).insert(pair_of(key)));
+    CUCKOO_TRY(newest.insert_pair(pair_of(key)));
     if (!newest.options().unique || newest.items() != items) {
       note_type_of(key);
     }
@@ -261,12 +265,6 @@ LiveFilter::Replaced LiveFilter::replace_key(const KeyView& from, const KeyView&
   return replaced;
 }
 
-uint64_t LiveFilter::stored_rows() {
-  Result<uint64_t> others = filter_->newest().rows_of_other_epochs();
-  throw_if(table(), others.take_status());
-  return filter_->stored_rows() + others.value();
-}
-
 void LiveFilter::clear() {
   change([&] { return filter_->clear(); });
 }
@@ -279,7 +277,7 @@ void LiveFilter::rebuild() { resize(0); }
 
 void LiveFilter::resize(uint64_t capacity) {
   change([&]() -> Status {
-    LoggedFilter& newest = filter_->newest();
+    segments::FilterFile& newest = filter_->newest();
     if (legacy_) {
       return invalid(
           "hash = murmur2 keeps no hashes to rebuild from; make the table with a source");
@@ -303,7 +301,7 @@ void LiveFilter::write_pending() {
 void LiveFilter::finish_changes() {
   if (filter_ != nullptr) {
     const Changing changing(*this);
-    raise(filter_->fold_rest());
+    raise(filter_->finish_load());
   }
 }
 
@@ -319,7 +317,7 @@ void LiveFilter::commit() noexcept {
 
 void LiveFilter::undo_transaction() noexcept {
   if (filter_ != nullptr) {
-    filter_->rolled_back();
+    filter_->forget();
   }
 }
 

@@ -13,9 +13,14 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "core/stored/image.hpp"
-#include "core/stored/window.hpp"
+#include "core/base/large_memory.hpp"
+#include "core/segments/contents.hpp"
+#include "core/segments/filter_window.hpp"
+#include "core/segments/hash_collection.hpp"
+#include "core/segments/mark.hpp"
+#include "core/stored/log.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/filter/store.hpp"
 #include "ext/sqlite/value.hpp"
@@ -42,17 +47,12 @@ class LiveFilter final : public LiveTable {
   void finish_create();
 
   void follow() override {
-    follow_storage();
-    settle();
-  }
-  // The same, but what waits to be added waits on: enough for insert().
-  void follow_storage() {
     if (!(usable() && writing_ && current_ && has_own_name() && damage_.empty())) {
       look_at_storage();
     }
   }
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
-  FilterWindow& filter() noexcept { return *filter_; }
+  segments::FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
   // One hash a key, integers too. False for hash = murmur2, and when memory may be out of date.
   bool ready_for_hashes() const noexcept { return usable() && !legacy_ && has_own_name(); }
@@ -77,10 +77,10 @@ class LiveFilter final : public LiveTable {
   bool contains(uint64_t hash) {
     hash &= hash_mask_;
     ++probes_;
-    const FilterWindow::Answer answer = filter_->probe(hash);
-    const bool found = answer == FilterWindow::Answer::kNotLoaded
+    const segments::FilterWindow::Answer answer = filter_->probe(hash);
+    const bool found = answer == segments::FilterWindow::Answer::kNotLoaded
                            ? load_and_probe(hash)
-                           : answer == FilterWindow::Answer::kPresent;
+                           : answer == segments::FilterWindow::Answer::kPresent;
     positives_ += found ? 1 : 0;
     return found;
   }
@@ -91,7 +91,7 @@ class LiveFilter final : public LiveTable {
   uint64_t positives() const noexcept { return positives_; }
 
   // Changes; the table's virtual-table instance is in a write transaction.
-  // follow_storage() came before.
+  // follow() came before.
   void insert(const KeyView& key);
   // An integer that its column keeps as one (is_plain_integer()); the same, in less time.
   void insert_integer(int64_t integer);
@@ -99,8 +99,8 @@ class LiveFilter final : public LiveTable {
   bool insert_new(const KeyView& key);
   bool remove(const KeyView& key);
   // One occurrence, if there is one.
-  using IfPresent = LoggedFilter::IfPresent;
-  using Replaced = LoggedFilter::Replaced;
+  using IfPresent = segments::FilterFile::IfPresent;
+  using Replaced = segments::FilterFile::Replaced;
   Replaced replace_key(const KeyView& from, const KeyView& to, IfPresent if_present);
   void clear();
   void rebuild();
@@ -116,18 +116,15 @@ class LiveFilter final : public LiveTable {
   void check_stored() override;
   void check() override;  // with the source, too
 
-  // For an image; `with_hashes`: the log, too. Throws SqlError.
+  // `with_hashes`: those, too. Throws SqlError.
   std::vector<std::byte> export_image(bool with_hashes);
   std::vector<std::byte> export_legacy_file();
 
   // The filter's mark, and what changed since another one of it; follow() came before. Nothing
   // where there is none. Throw SqlError.
-  std::optional<FilterMark> mark();
+  std::optional<segments::FilterMark> mark();
   std::vector<std::byte> changes_since(std::span<const std::byte> mark);
   void apply(std::span<const std::byte> bytes);
-
-  // Rows of pages and log, as of the last flush, about; follow() came before. Throws SqlError.
-  uint64_t stored_rows();
 
   // The transaction contract, called by every instance.
   void commit() noexcept;
@@ -141,15 +138,10 @@ class LiveFilter final : public LiveTable {
   void undo_transaction() noexcept override;
   void undo_to(int savepoint) noexcept override;
   void look_at_storage();
-  void set_filter(std::unique_ptr<FilterWindow> filter) noexcept;
+  void set_filter(std::unique_ptr<segments::FilterWindow> filter) noexcept;
   void adopt_options() noexcept;
   void reload();
-  void settle() {
-    if (usable()) {
-      filter_->newest().settle();
-    }
-  }
-  void load(uint64_t hash);
+  std::unique_ptr<segments::FilterWindow> stored_filter();
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2
@@ -178,26 +170,25 @@ class LiveFilter final : public LiveTable {
     std::string name;  // for messages
     FilterOptions options;
     KeyDomain keys;
-    uint64_t items = 0;
-    bool with_hashes = false;
-    GeometryWords geometry;
-    FilterContents contents;
+    uint64_t most_items = 0;  // that it adds
+    segments::Contents contents;
+    HashSource hashes;  // null where they are not known
   };
   Incoming decode_incoming(std::span<const std::byte> image);
-  void check_hashes(const Incoming& incoming) const;
-  void take_pages_of(uint32_t page_bytes, FilterContents& contents) const;
+  Incoming decode_legacy(std::span<const std::byte> file) const;
+  void verify(const Incoming& incoming) const;
   void take_in(Incoming incoming);
   void take_in_new(const Incoming& incoming);
-  void take_each_once(HashCollection& once, Incoming& incoming);
-  void replace_all(const FilterOptions& options, FilterContents contents);
-  FilterContents contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
-                                   uint8_t types) const;
-  Status check_compatible(const Incoming& incoming) const;
-  void expect_mergeable(const Incoming& incoming) const;
+  void take_each_once(segments::HashCollection& once, Incoming& incoming);
+  void replace_all(const FilterOptions& options, const segments::Contents& contents);
+  void replace_pairs(const std::function<void(const KeyVisitor& visit)>& for_each_key,
+                     uint64_t capacity);
+  Status check_compatible(const Incoming& incoming);
+  void expect_mergeable(const Incoming& incoming);
   Status check_keys(const char* command, const Incoming& incoming) const;
 
   FilterStore store_;
-  std::unique_ptr<FilterWindow> filter_;  // over store_
+  std::unique_ptr<segments::FilterWindow> filter_;  // over store_
   Affinity key_affinity_ = Affinity::kNone;
   Collation collation_ = Collation::kBinary;
   std::string collated_;  // of the last key

@@ -5,7 +5,6 @@
 
 #include "core/stored/hash_sort.hpp"
 
-#include "core/base/bytes.hpp"
 #include "ext/filter/live_filter.hpp"
 #include "ext/filter/source.hpp"
 
@@ -44,20 +43,15 @@ class Runs {
 
 // --- what is stored ------------------------------------------------------------------------------
 
-// What is pending is checked as it would be stored; where nothing is, the stored record must be the
-// one that memory has.
+// What is pending is checked as it would be stored.
 void LiveFilter::check_stored() {
   follow();
   if (source_) {
     (void)FilterSource(store_, source_->key).stored();
   }
-  const ShadowStore::HeldRecord held(store_);
-  const bool same_record = equal_bytes(held.bytes(), encode_record(filter_->newest().record()));
-  if (!filter_->pending() && !same_record) {
-    throw_if(table(), corrupt("record that is not the one that was written"));
-  }
+  const FilterStore::Held held(store_);
   if (stored_options(store_).digest != filter_->options().digest) {
-    throw_if(table(), corrupt("options that do not belong to the record"));
+    throw_if(table(), corrupt("options that are not those of the filter"));
   }
   throw_if(table(), filter_->check());
 }
@@ -115,7 +109,7 @@ LiveFilter::Comparison LiveFilter::compare_hashes(
     named.push_back(hash_of(key) & hash_mask_);
     ++result.keys;
   });
-  LoggedFilter& newest = filter_->newest();
+  segments::FilterFile& newest = filter_->newest();
   named = sorted_by_hash(named, newest.options().width);
   const bool counts_copies = newest.options().counts_copies();
   Runs runs(named, counts_copies);
@@ -124,11 +118,9 @@ LiveFilter::Comparison LiveFilter::compare_hashes(
       result.missing += runs.count();
     }
   };
-  Result<HashSource> hashes = newest.hashes();
-  throw_if(table(), hashes.ok() ? Status() : hashes.take_status());
   constexpr uint64_t kHashesPerPoll = 1024;
   uint64_t read = 0;
-  throw_if(table(), hashes.value()([&](uint64_t hash, uint64_t count) -> Status {
+  throw_if(table(), newest.for_each_hash([&](uint64_t hash, uint64_t count) -> Status {
     miss_below(hash);
     const bool same = !runs.done() && runs.hash() == hash;
     const uint64_t expected = same ? runs.count() : 0;

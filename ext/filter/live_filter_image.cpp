@@ -1,11 +1,13 @@
 // LiveFilter's images: what comes in by merge, import and a source's keys, what goes out by export.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/filter/cell_layout.hpp"
 #include "core/filter/legacy_bloom.hpp"
+#include "core/segments/hash_collection.hpp"
+#include "core/segments/image.hpp"
 #include "core/stored/hash_sort.hpp"
-#include "core/stored/log.hpp"
 
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
@@ -14,40 +16,134 @@
 namespace cuckoo {
 namespace {
 
+using segments::Contents;
+using segments::FilterFile;
+using segments::Piece;
+using segments::PieceSink;
+using segments::PieceSource;
+
+constexpr uint64_t kHashesPerPoll = 1024;
+
 uint64_t length_limit(sqlite3* db) noexcept {
   return static_cast<uint64_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1));
+}
+
+// The hashes of pieces that have them.
+HashSource hashes_of(PieceSource pieces) {
+  return [pieces = std::move(pieces)](const CountedHashSink& sink) {
+    return pieces([&](Piece&& piece) -> Status {
+      for (const segments::NetHash& entry : piece.hashes) {
+        CUCKOO_TRY(sink(entry.hash, static_cast<uint64_t>(entry.net)));
+      }
+      return {};
+    });
+  };
+}
+
+// One that is handed over the first time, and made again each time after it.
+PieceSource one_piece(Piece first, std::function<Result<Piece>()> again) {
+  auto kept = std::make_shared<std::optional<Piece>>(std::move(first));
+  return [kept = std::move(kept), again = std::move(again)](const PieceSink& sink) -> Status {
+    if (std::optional<Piece> piece = std::exchange(*kept, std::nullopt)) {
+      return sink(*std::move(piece));
+    }
+    CUCKOO_ASSIGN_OR_RETURN(Piece piece, again());
+    return sink(std::move(piece));
+  };
 }
 
 }  // namespace
 
 // --- coming in -----------------------------------------------------------------------------------
 
+// A bad image is the caller's error, not a broken table's.
+void LiveFilter::verify(const Incoming& incoming) const {
+  uint64_t bits = 0;
+  const Status status = incoming.contents.pieces([&](Piece&& piece) -> Status {
+    bits += piece.filter->bits();
+    return {};
+  });
+  if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
+    throw SqlError(SQLITE_ERROR, table() + ": " + status.error().message);
+  }
+  throw_if(table(), status);
+  if (const uint64_t capacity = incoming.contents.capacity; bits < capacity / 2) {
+    throw SqlError(SQLITE_ERROR, table() +
+                                     ": image with a geometry too small for its capacity of " +
+                                     std::to_string(capacity));
+  }
+}
+
+LiveFilter::Incoming LiveFilter::decode_legacy(std::span<const std::byte> bytes) const {
+  const uint32_t page_bytes = filter_->options().page_bytes;
+  Result<LegacyFile> decoded = decode_legacy_file(bytes, page_bytes);
+  if (!decoded.ok()) {
+    throw SqlError(SQLITE_ERROR, table() + ": " + decoded.error().message);
+  }
+  const auto piece_of = [](LegacyFile file) {
+    Piece piece;
+    piece.capacity = file.capacity;
+    piece.items = file.items;
+    piece.filter = std::move(file.filter);
+    return piece;
+  };
+  LegacyFile& file = decoded.value();
+  Incoming incoming;
+  incoming.options = filter_->options();
+  incoming.options.spec = {};
+  incoming.options.spec.kind = FilterKind::kLegacyBloom;
+  incoming.options.spec.rate = file.rate;
+  incoming.options.seed = file.seed;
+  incoming.options.width = HashWidth::k63Bits;
+  incoming.options.capacity = incoming.contents.capacity = file.capacity;
+  incoming.keys.types = kUnknownKeys;
+  incoming.contents.items = file.items;
+  incoming.contents.pieces =
+      one_piece(piece_of(std::move(file)), [bytes, page_bytes, piece_of]() -> Result<Piece> {
+        CUCKOO_ASSIGN_OR_RETURN(LegacyFile again, decode_legacy_file(bytes, page_bytes));
+        return piece_of(std::move(again));
+      });
+  return incoming;
+}
+
 LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> image) {
+  if (looks_like_legacy_file(image)) {
+    Incoming incoming = decode_legacy(image);
+    incoming.name = "the image";
+    incoming.contents.key_types = incoming.keys.types;
+    return incoming;
+  }
+  const Result<segments::ImageHeader> decoded = segments::decode_image_header(image);
+  if (!decoded.ok()) {
+    throw SqlError(SQLITE_ERROR, table() + ": " + decoded.error().message);
+  }
+  const segments::ImageHeader& header = decoded.value();
   Incoming incoming;
   incoming.name = "the image";
-  ImageFilter decoded(image, table());
-  const ImageHeader& header = decoded.header();
   incoming.options = filter_->options();
   incoming.options.spec = table_spec(header.spec);
   incoming.options.seed = header.seed;
   incoming.options.width = header.width;
   incoming.options.capacity = header.capacity;
-  incoming.keys = decoded.keys();
-  FilterContents& contents = incoming.contents;
-  contents.key_types = incoming.keys.types;
+  incoming.keys = {static_cast<Affinity>(header.key_affinity),
+                   static_cast<Collation>(header.collation), header.key_types};
+  incoming.most_items = is_multiset(header.spec.kind) ? header.items : header.hash_count;
+  Contents& contents = incoming.contents;
   contents.capacity = header.capacity;
   contents.items = header.items;
+  contents.with_hashes = header.with_hashes;
   contents.hash_count = header.hash_count;
+  contents.key_types = header.key_types;
   contents.mark = header.mark;
-  incoming.items = is_multiset(header.spec.kind) ? header.items : header.hash_count;
-  incoming.with_hashes = header.with_hashes;
-  incoming.geometry = header.geometry;
+  contents.pieces = [this, image, page_bytes = filter_->options().page_bytes,
+                     with_hashes = header.with_hashes](const PieceSink& sink) {
+    return segments::read_image(image, with_hashes, page_bytes, sink,
+                                [this] { return store_.poll(); });
+  };
   if (header.with_hashes) {
-    contents.hashes =
-        polled([image](const CountedHashSink& sink) { return read_image_hashes(image, sink); },
-               [this] { return store_.poll(); });
+    incoming.hashes = hashes_of(contents.pieces);
   }
-  contents.filter = decoded.take_filter();
+  verify(incoming);
   return incoming;
 }
 
@@ -57,11 +153,11 @@ Status LiveFilter::check_keys(const char* command, const Incoming& incoming) con
 }
 
 // Could it be merged? The text names the difference and the way out.
-Status LiveFilter::check_compatible(const Incoming& incoming) const {
+Status LiveFilter::check_compatible(const Incoming& incoming) {
   const FilterOptions& mine = filter_->options();
   const FilterOptions& other = incoming.options;
   const std::string& name = incoming.name;
-  const bool by_hashes = incoming.with_hashes && !legacy_;
+  const bool by_hashes = incoming.hashes != nullptr && !legacy_;
   if (mine.unique && filter_->newest().multiset() && !(by_hashes && mine.growth)) {
     return invalid("merge: unique = on skips hashes that it has, and " +
                    (by_hashes ? "this table" : name) + " keeps none; make it with growth = on" +
@@ -92,48 +188,29 @@ Status LiveFilter::check_compatible(const Incoming& incoming) const {
                    " without hashes, this is " + describe(mine.spec.kind) +
                    "; make it with growth = on, or export it with 'hashes'");
   }
-  if (incoming.geometry != filter_->newest().base().words()) {
+  Status united = filter_->newest().expect_united(incoming.contents);
+  if (!united.ok() && united.error().code == ErrorCode::kInvalid) {
     return invalid("merge: " + name + " has another geometry and no hashes; " +
                    (legacy_ ? "" : "make it with growth = on, export it with 'hashes', or ") +
                    "make both with one capacity and fpr");
   }
-  return {};
+  return united;
 }
 
 // Before anything is read of what would be merged. A table with unique = on skips what it has.
-void LiveFilter::expect_mergeable(const Incoming& incoming) const {
+void LiveFilter::expect_mergeable(const Incoming& incoming) {
   throw_if(table(), check_compatible(incoming));
-  const LoggedFilter& newest = filter_->newest();
+  const FilterFile& newest = filter_->newest();
   if (!newest.options().unique) {
-    throw_if(table(), newest.expect_room(incoming.items));
+    throw_if(table(), newest.expect_room(incoming.most_items));
   }
-}
-
-// A bad image is the caller's error, not a broken table's.
-void LiveFilter::check_hashes(const Incoming& incoming) const {
-  if (incoming.contents.hashes != nullptr) {
-    const Status status = verify_hashes(incoming.contents);
-    if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
-      throw SqlError(SQLITE_ERROR, table() + ": image: " + status.error().message);
-    }
-    throw_if(table(), status);
-  }
-}
-
-// An image has pages of its own size.
-void LiveFilter::take_pages_of(uint32_t page_bytes, FilterContents& contents) const {
-  Result<std::unique_ptr<Filter>> paged = in_pages_of(page_bytes, std::move(contents.filter));
-  throw_if(table(), paged.take_status());
-  contents.filter = std::move(paged.value());
 }
 
 void LiveFilter::take_in(Incoming incoming) {
-  FilterContents& contents = incoming.contents;
-  LoggedFilter& newest = filter_->newest();
-  if (contents.hashes == nullptr || legacy_) {
-    take_pages_of(newest.options().page_bytes, contents);
+  FilterFile& newest = filter_->newest();
+  if (incoming.hashes == nullptr || legacy_) {
     change_by([&]() -> Status {
-      CUCKOO_TRY(newest.unite(*contents.filter, contents.items));
+      CUCKOO_TRY(newest.unite(incoming.contents));
       newest.note_key_types(incoming.keys.types);
       return {};
     });
@@ -144,23 +221,20 @@ void LiveFilter::take_in(Incoming incoming) {
     take_in_new(incoming);
     return;
   }
-  throw_if(table(),
-           newest.expect_room(is_multiset(incoming.options.spec.kind) ? contents.items
-                                                                      : contents.hash_count));
+  throw_if(table(), newest.expect_room(incoming.most_items));
   change_by([&]() -> Status {
     CUCKOO_TRY(filter_->flush());
-    constexpr uint64_t kInsertsPerPoll = 1024;
     uint64_t inserted = 0;
-    Status status = contents.hashes([&](uint64_t hash, uint64_t count) -> Status {
+    Status status = incoming.hashes([&](uint64_t hash, uint64_t count) -> Status {
       for (uint64_t i = 0; i < (counts ? count : 1); ++i) {
-        CUCKOO_TRY(newest.insert_soon(hash & hash_mask_));
-        if (++inserted % kInsertsPerPoll == 0) {
+        CUCKOO_TRY(newest.insert(hash & hash_mask_));
+        if (++inserted % kHashesPerPoll == 0) {
           CUCKOO_TRY(store_.poll());
         }
       }
       return {};
     });
-    if (!status.ok() && status.error().code == ErrorCode::kFull && !newest.keeps_hashes()) {
+    if (!status.ok() && status.error().code == ErrorCode::kFull) {
       filter_->forget();  // nothing of it was written: what storage holds is as before
     }
     CUCKOO_TRY(std::move(status));
@@ -171,21 +245,19 @@ void LiveFilter::take_in(Incoming incoming) {
 
 // Into a table with unique = on: equal hashes are skipped, what only seems to be present is not.
 void LiveFilter::take_in_new(const Incoming& incoming) {
-  LoggedFilter& newest = filter_->newest();
+  FilterFile& newest = filter_->newest();
   LargeVector<uint64_t> hashes;
   hashes.reserve(incoming.contents.hash_count);
-  throw_if(table(), incoming.contents.hashes([&](uint64_t hash, uint64_t) -> Status {
+  throw_if(table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
     hashes.push_back(hash & hash_mask_);
     return {};
   }));
   hashes = sorted_by_hash(hashes, newest.options().width);
   hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
   change_by([&]() -> Status {
-    CUCKOO_TRY(filter_->flush());
-    CUCKOO_ASSIGN_OR_RETURN(const HashSource own, newest.hashes());
     auto next = hashes.begin();
     auto fresh_end = hashes.begin();
-    CUCKOO_TRY(own([&](uint64_t hash, uint64_t) -> Status {  // ascending, too
+    CUCKOO_TRY(newest.for_each_hash([&](uint64_t hash, uint64_t) -> Status {  // ascending, too
       while (next != hashes.end() && *next < hash) {
         *fresh_end++ = *next++;
       }
@@ -193,10 +265,10 @@ void LiveFilter::take_in_new(const Incoming& incoming) {
       return {};
     }));
     hashes.erase(fresh_end, next);
-    constexpr size_t kInsertsPerPoll = 1024;
+    CUCKOO_TRY(newest.expect_room(hashes.size()));
     for (size_t i = 0; i < hashes.size(); ++i) {
       CUCKOO_TRY(newest.insert(hashes[i]));
-      if (i % kInsertsPerPoll == 0) {
+      if (i % kHashesPerPoll == 0) {
         CUCKOO_TRY(store_.poll());
       }
     }
@@ -216,18 +288,19 @@ void LiveFilter::merge(LiveFilter& other) {
                                      " is a sliding window; its generations can't be told apart"
                                      " once they are merged");
   }
-  LoggedFilter& from = other.filter_->newest();
+  FilterFile& from = other.filter_->newest();
   Incoming incoming;
   incoming.name = other.table();
   incoming.options = from.options();
   incoming.keys = other.key_domain();
-  incoming.items = from.items();
-  incoming.with_hashes = from.keeps_hashes();
-  incoming.geometry = from.base().words();
-  expect_mergeable(incoming);
-  Result<FilterContents> contents = from.contents(from.keeps_hashes());
+  incoming.most_items = from.items();
+  Result<Contents> contents = from.contents(from.keeps_hashes());
   throw_if(other.table(), contents.take_status());
   incoming.contents = std::move(contents.value());
+  if (from.keeps_hashes()) {
+    incoming.hashes = [&from](const CountedHashSink& sink) { return from.for_each_hash(sink); };
+  }
+  expect_mergeable(incoming);
   take_in(std::move(incoming));
 }
 
@@ -235,7 +308,6 @@ void LiveFilter::merge(std::span<const std::byte> image) {
   follow();
   Incoming incoming = decode_incoming(image);
   expect_mergeable(incoming);
-  check_hashes(incoming);
   take_in(std::move(incoming));
 }
 
@@ -255,65 +327,79 @@ void LiveFilter::import(std::span<const std::byte> image) {
   if (const Status status = incoming.options.check(); !status.ok()) {
     throw SqlError(SQLITE_ERROR, table() + ": import: the image is for " + status.error().message);
   }
-  check_hashes(incoming);
-  take_pages_of(mine.page_bytes, incoming.contents);
-  HashCollection once(incoming.options.width);
+  segments::HashCollection once(incoming.options.width);
   if (mine.unique && filter_->newest().multiset()) {
     take_each_once(once, incoming);
   }
-  replace_all(incoming.options, std::move(incoming.contents));
+  replace_all(incoming.options, incoming.contents);
 }
 
 // What a table with unique = on takes of a multiset's image: made anew from its hashes, which stay
 // in `once`.
-void LiveFilter::take_each_once(HashCollection& once, Incoming& incoming) {
-  FilterContents& contents = incoming.contents;
-  if (contents.hashes == nullptr) {
+void LiveFilter::take_each_once(segments::HashCollection& once, Incoming& incoming) {
+  if (incoming.hashes == nullptr) {
     throw SqlError(SQLITE_ERROR, table() +
                                      ": import: unique = on takes each hash once, and this image"
                                      " has none; export it with 'hashes'");
   }
-  throw_if(table(), contents.hashes([&](uint64_t hash, uint64_t) -> Status {
+  throw_if(table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
     once.add(hash);
     return {};
   }));
   once.make_unique();
   const FilterOptions& options = incoming.options;
-  Result<FilterContents> made =
-      once.build(options.spec, options.capacity, HashCollection::Growth::kOn,
+  Result<Contents> made =
+      once.build(options.spec, options.capacity, segments::HashCollection::Growth::kOn,
                  filter_->options().page_bytes, [this] { return store_.poll(); });
   throw_if(table(), made.take_status());
-  made.value().key_types = contents.key_types;
-  made.value().mark = contents.mark;
-  contents = std::move(made.value());
+  made.value().key_types = incoming.contents.key_types;
+  made.value().mark = incoming.contents.mark;
+  incoming.contents = std::move(made.value());
 }
 
-FilterContents LiveFilter::contents_of_pairs(const std::vector<HashPair>& pairs, uint64_t capacity,
-                                             uint8_t types) const {
-  const FilterOptions& options = filter_->options();
-  Result<std::unique_ptr<Filter>> made = make_filter(options.spec, capacity, options.page_bytes);
-  throw_if(table(), made.take_status());
-  FilterContents contents;
+// Of a filter of pairs, which has no hashes: it is made again each time that it is asked for.
+void LiveFilter::replace_pairs(const std::function<void(const KeyVisitor& visit)>& for_each_key,
+                               uint64_t capacity) {
+  const FilterOptions options = filter_->options();
+  uint8_t types = 0;
+  std::vector<HashPair> pairs;
+  for_each_key([&](const KeyView& key) {
+    if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
+      throw SqlError(SQLITE_MISMATCH, "with hash = murmur2 a key is TEXT or a BLOB");
+    }
+    pairs.push_back(pair_of(key));
+    note_key_type(key, types);
+  });
+  const auto make = [&]() -> Result<Piece> {
+    Piece piece;
+    piece.capacity = capacity;
+    CUCKOO_ASSIGN_OR_RETURN(piece.filter, make_filter(options.spec, capacity, options.page_bytes));
+    BloomFilter& bloom = pairs_of(*piece.filter);
+    bloom.pages().complete();
+    for (const HashPair& pair : pairs) {
+      if (bloom.probe_pair(pair) == Filter::Answer::kPresent) {
+        continue;
+      }
+      if (bloom.full(piece.items, 0, capacity)) {
+        return Error{ErrorCode::kFull,
+                     "no more than " + std::to_string(piece.items) +
+                         " of the keys: its capacity of " + std::to_string(capacity) +
+                         " is reached",
+                     0};
+      }
+      bloom.insert_pair(pair);
+      ++piece.items;
+    }
+    return piece;
+  };
+  Result<Piece> piece = make();
+  throw_if(table(), piece.take_status());
+  Contents contents;
   contents.capacity = capacity;
+  contents.items = piece.value().items;
   contents.key_types = types;
-  contents.filter = std::move(made.value());
-  BloomFilter& bloom = pairs_of(*contents.filter);
-  bloom.pages().complete();
-  for (const HashPair& pair : pairs) {
-    if (bloom.probe_pair(pair) == Filter::Answer::kPresent) {
-      continue;
-    }
-    if (bloom.full(contents.items, 0, capacity)) {
-      throw_if(table(), Error{ErrorCode::kFull,
-                              "no more than " + std::to_string(contents.items) +
-                                  " of the keys: its capacity of " + std::to_string(capacity) +
-                                  " is reached",
-                              0});
-    }
-    bloom.insert_pair(pair);
-    ++contents.items;
-  }
-  return contents;
+  contents.pieces = one_piece(std::move(piece.value()), make);
+  replace_all(options, contents);
 }
 
 void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for_each_key,
@@ -321,20 +407,12 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
   follow();
   const FilterOptions options = filter_->options();
   capacity = capacity != 0 ? capacity : filter_->newest().capacity();
-  uint8_t types = 0;
   if (legacy_) {
-    std::vector<HashPair> pairs;
-    for_each_key([&](const KeyView& key) {
-      if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
-        throw SqlError(SQLITE_MISMATCH, "with hash = murmur2 a key is TEXT or a BLOB");
-      }
-      pairs.push_back(pair_of(key));
-      note_key_type(key, types);
-    });
-    replace_all(options, contents_of_pairs(pairs, capacity, types));
+    replace_pairs(for_each_key, capacity);
     return;
   }
-  HashCollection keys(options.width);
+  uint8_t types = 0;
+  segments::HashCollection keys(options.width);
   for_each_key([&](const KeyView& key) {
     keys.add(hash_of(key));
     note_key_type(key, types);
@@ -342,20 +420,23 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
   if (options.unique) {
     keys.make_unique();
   }
-  Result<FilterContents> contents =
-      keys.build(options.spec, capacity,
-                 options.growth ? HashCollection::Growth::kOn : HashCollection::Growth::kOff,
-                 options.page_bytes, [this] { return store_.poll(); });
+  Result<Contents> contents = keys.build(
+      options.spec, capacity,
+      options.growth ? segments::HashCollection::Growth::kOn
+                     : segments::HashCollection::Growth::kOff,
+      options.page_bytes, [this] { return store_.poll(); },
+      options.growth ? segments::HashCollection::Hashes::kKept
+                     : segments::HashCollection::Hashes::kLeftOut);
   throw_if(table(), contents.take_status());
   contents.value().key_types = types;
-  replace_all(options, std::move(contents.value()));
+  replace_all(options, contents.value());
 }
 
-void LiveFilter::replace_all(const FilterOptions& options, FilterContents contents) {
+void LiveFilter::replace_all(const FilterOptions& options, const Contents& contents) {
   FilterOptions next = options;
   next.digest = digest_of(next);
   change_by([&]() -> Status {
-    CUCKOO_TRY(filter_->newest().import(next, std::move(contents)));
+    CUCKOO_TRY(filter_->newest().import(next, contents));
     try {
       store_options(store_, next);
     } catch (const SqlError& error) {  // too late for anything but undoing the transaction
@@ -369,21 +450,22 @@ void LiveFilter::replace_all(const FilterOptions& options, FilterContents conten
 // --- going out -----------------------------------------------------------------------------------
 
 std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
-  if (filter_->options().generations > 1) {
+  const FilterOptions& options = filter_->options();
+  if (options.generations > 1) {
     throw SqlError(SQLITE_ERROR, table() + ": a sliding window can't be exported as one image");
   }
   const uint64_t limit = length_limit(store_.db());
-  throw_if(table(), check_image_bytes(filter_->newest().base(), limit));
-  Result<FilterContents> contents = filter_->newest().contents(with_hashes);
+  FilterFile& newest = filter_->newest();
+  Result<Contents> contents = newest.contents(with_hashes);
   throw_if(table(), contents.take_status());
-  const FilterOptions& options = filter_->options();
-  ImageHeader header = image_header(options.spec, options.width, options.seed, key_domain());
-  set_mark(header, contents.value().mark);
+  segments::ImageHeader header;  // TODO C
+  header.mark = contents.value().mark;
   header.capacity = contents.value().capacity;
   header.items = contents.value().items;
-  header.hash_count = with_hashes ? contents.value().hash_count : 0;
-  Result<std::vector<std::byte>> image = encode_image(
-      header, *contents.value().filter, with_hashes ? &contents.value().hashes : nullptr, limit);
+  header.with_hashes = with_hashes;
+  header.hash_count = contents.value().hash_count;
+  Result<std::vector<std::byte>> image =
+      segments::encode_image(header, contents.value().pieces, limit);
   throw_if(table(), image.take_status());
   return std::move(image.value());
 }
@@ -395,16 +477,19 @@ std::vector<std::byte> LiveFilter::export_legacy_file() {
                                      " file, this is " +
                                      describe(filter_->options().spec.kind));
   }
-  throw_if(table(),
-           check_legacy_file_bytes(filter_->newest().base().words(), length_limit(store_.db())));
-  Result<FilterContents> contents = filter_->newest().contents(false);
-  throw_if(table(), contents.take_status());
+  FilterFile& newest = filter_->newest();
+  GeometryWords words;
+  words.size = newest.bits();
+  throw_if(table(), check_legacy_file_bytes(words, length_limit(store_.db())));
   LegacyFile file;
   file.seed = static_cast<uint32_t>(seed_);
   file.rate = filter_->target_rate();
-  file.capacity = contents.value().capacity;
-  file.items = contents.value().items;
-  file.filter = std::move(contents.value().filter);
+  file.capacity = newest.capacity();
+  file.items = newest.items();
+  throw_if(table(), newest.for_each_piece(false, [&](Piece&& piece) -> Status {
+    file.filter = std::move(piece.filter);  // it has one
+    return {};
+  }));
   Result<std::vector<std::byte>> bytes = encode_legacy_file(file);
   throw_if(table(), bytes.take_status());
   return std::move(bytes.value());

@@ -12,9 +12,8 @@
 namespace cuckoo {
 namespace {
 
-// Formats of the shadow tables. The first knows neither collations nor types of keys.
-constexpr uint32_t kOldestFormat = 1;
-constexpr uint32_t kFormat = 2;
+// Of the shadow tables. Those before it were in no release.
+constexpr uint32_t kFormat = 3;
 
 constexpr OptionSpec kCapacity = {"capacity",
                                   OptionKind::kWhole,
@@ -230,7 +229,6 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
                              const Surroundings& around) {
   const Choice choice(table, options);
   FilterOptions chosen;
-  chosen.format = kFormat;
   chosen.collation = static_cast<uint8_t>(around.collation);
   chosen.spec = chosen_spec(choice, module, options);
   const bool legacy = traits_of(chosen.spec.kind).pairs;
@@ -274,9 +272,9 @@ HashWidth hash_width_for(double rate, uint64_t capacity) noexcept {
   return narrow ? HashWidth::k47Bits : HashWidth::k63Bits;
 }
 
-// From format 2 on of format and collation, too; of `unique` where it is on.
 uint64_t digest_of(const FilterOptions& options) noexcept {
   const uint64_t words[] = {
+      kFormat,
       static_cast<uint64_t>(options.spec.kind),
       options.capacity,
       bits_of(options.spec.rate),
@@ -285,19 +283,17 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
       options.spec.hashes,
       static_cast<uint64_t>(options.growth),
       options.generations,
+      static_cast<uint64_t>(options.unique),
       static_cast<uint64_t>(options.width),
       options.seed,
       options.page_bytes,
-      options.format,
       options.collation,
-      1,
   };
   std::byte bytes[sizeof words];
-  const size_t count = std::size(words) - (options.format == 1 ? 3 : options.unique ? 0 : 1);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < std::size(words); ++i) {
     store_le(&bytes[8 * i], words[i]);
   }
-  return XXH3_64bits(bytes, 8 * count);
+  return XXH3_64bits(bytes, sizeof bytes);
 }
 
 // --- stored --------------------------------------------------------------------------------------
@@ -311,11 +307,9 @@ void store_options(ShadowStore& store, const FilterOptions& options) {
     store.write_option(key, static_cast<int64_t>(value));
   };
   const FilterSpec& spec = options.spec;
-  whole("format", options.format);
-  if (options.format > 1) {
-    store.write_option("collation",
-                       std::string(collation_name(static_cast<Collation>(options.collation))));
-  }
+  whole("format", kFormat);
+  store.write_option("collation",
+                     std::string(collation_name(static_cast<Collation>(options.collation))));
   whole("kind", static_cast<uint64_t>(spec.kind));
   whole("capacity", options.capacity);
   if (spec.fingerprint_bits != 0) {
@@ -368,19 +362,24 @@ FilterSpec stored_spec(const StoredOptions& stored) {
 FilterOptions stored_options(ShadowStore& store) {
   const StoredOptions stored(store);
   FilterOptions options;
-  options.format = stored.format(kOldestFormat, kFormat);
-  if (options.format > 1) {
-    const std::optional<Collation> collation = collation_named(stored.text("collation"));
-    stored.expect(collation.has_value(), "collation");
-    options.collation = static_cast<uint8_t>(*collation);
+  if (const int64_t format = stored.whole("format", INT64_MIN, INT64_MAX);
+      format == 1 || format == 2) {
+    throw SqlError(SQLITE_CORRUPT_VTAB,
+                   store.table() +
+                       ": it was made by a version before the first release, in a format that is"
+                       " not read any more; drop it, and make it anew");
   }
+  stored.format(kFormat, kFormat);
+  const std::optional<Collation> collation = collation_named(stored.text("collation"));
+  stored.expect(collation.has_value(), "collation");
+  options.collation = static_cast<uint8_t>(*collation);
   options.spec = stored_spec(stored);
   options.capacity = static_cast<uint64_t>(stored.whole("capacity", 1, int64_t{1} << 40));
   options.growth = stored.on("growth");
   options.generations =
       static_cast<uint64_t>(stored.whole("generations", 1, static_cast<int64_t>(kMaxGenerations)));
   options.unique = stored.has("unique") && stored.on("unique");
-  stored.expect(!options.unique || (options.format > 1 && options.generations == 1), "unique");
+  stored.expect(!options.unique || options.generations == 1, "unique");
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   const int64_t bits = stored.whole("hash_bits", 47, 63);
   stored.expect(bits == 47 || bits == 63, "hash_bits");

@@ -3,8 +3,8 @@
 //
 // Invariants
 //   I1  what was chosen is stored, defaults too: a later default never reinterprets an old table.
-//   I2  the digest of all that decides what stored bytes mean is in the record: an option row that
-//       was changed from outside is found.
+//   I2  the digest of all that decides what stored bytes mean is in the root: an option row that was
+//       changed from outside is found.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <string>
 
 #include "core/base/page_size.hpp"
-#include "core/stored/logged_filter.hpp"
+#include "core/stored/filter_options.hpp"
 #include "ext/filter/key_domain.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/table/shadow_store.hpp"

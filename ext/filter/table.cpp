@@ -399,11 +399,7 @@ bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   rowid = sqlite3_last_insert_rowid(db_);
   const bool inserting = count > 1 && is_null(values[0]);
   sqlite3_value* const command = count > 1 ? values[2 + kCommandColumn] : nullptr;
-  if (inserting && is_null(command)) {
-    live_->follow_storage();
-  } else {
-    live_->follow();
-  }
+  live_->follow();
   if (!inserting && !binary_probes_.empty()) {
     refuse_binary_change();
   }

@@ -172,7 +172,7 @@ Status ShadowStore::erase_rows(Statement& statement, const char* sql, int64_t fi
 
 Status ShadowStore::read_pages(int64_t first, int64_t last, const RowVisitor& visitor) {
   const RowVisitor counting = [&](int64_t id, std::span<const std::byte> row) {
-    cached_bytes_ += row.size();
+    note_cached(row.size());
     return visitor(id, row);
   };
   return first == last ? read_rows(select_page_, kSelectPage, "page", first, last, counting)

@@ -89,7 +89,9 @@ class ShadowStore {
   Status erase_pages(int64_t first, int64_t last);
   Status write_record(std::span<const std::byte> record);
 
-  // What read_pages() gave is in memory now, or is not needed again. Once it fills an eighth of
+  // So many bytes were read that will be in memory, or are not needed again.
+  void note_cached(uint64_t bytes) noexcept { cached_bytes_ += bytes; }
+  // What was read is in memory now, or is not needed again. Once it fills an eighth of
   // what SQLite's page cache may take, the cache is emptied of all that is not in use: else every
   // connection would keep in its own what the process has once. A larger cache keeps everything.
   void give_back_cache() noexcept;
@@ -139,7 +141,7 @@ class ShadowStore {
   Statement select_record_, update_record_;
   Statement select_page_, select_pages_, insert_page_, update_page_, delete_pages_;
   Poller poller_;
-  uint64_t cached_bytes_ = 0;  // that read_pages() gave since the cache was emptied
+  uint64_t cached_bytes_ = 0;  // note_cached(), since the cache was emptied
   uint64_t asked_bytes_ = 0;   // … when give_back_cache() last asked for the cache's size
 };
 
