@@ -17,7 +17,8 @@ constexpr uint64_t Root::*kFields[] = {
     &Root::options_digest, &Root::directory_version, &Root::next_number,
     &Root::first_depth,    &Root::capacity,          &Root::leaves,
     &Root::pages,          &Root::page_index_sum,    &Root::first_row,
-    &Root::first_position, &Root::key_types,         &Root::hashless};
+    &Root::first_position, &Root::pending_row,       &Root::pending_position,
+    &Root::key_types,      &Root::hashless,          &Root::places};
 constexpr size_t kRootBytes = 8 + 8 * std::size(kFields);
 
 constexpr unsigned kSpareDepth = 6;  // I1
@@ -65,8 +66,9 @@ Result<Root> decode_root(std::span<const std::byte> content) {
   if (root.next_number == 0 || root.next_number > kMaxSegmentNumber + 1 ||
       root.first_depth > kMostFirstDepth || root.leaves < uint64_t{1} << root.first_depth ||
       root.leaves > kMostLeaves || root.capacity == 0 || root.capacity > kMaxCapacity ||
-      root.first_row > kMostRows || root.first_position > kMostPosition || root.key_types > 15 ||
-      root.hashless > 1) {
+      root.pending_row > kMostRows || root.pending_position > kMostPosition ||
+      root.first_row > root.pending_row || root.first_position > root.pending_position ||
+      root.key_types > 15 || root.hashless > 1 || root.places > 1) {
     return corrupt("a number out of range");
   }
   return root;

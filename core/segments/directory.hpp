@@ -45,8 +45,13 @@ struct Root {
   uint64_t page_index_sum = 0;  // of these
   uint64_t first_row = 0;       // of the log
   uint64_t first_position = 0;  // of that row
-  uint64_t key_types = 0;       // storage classes that were hashed into it
-  uint64_t hashless = 0;        // 1: contents came without hashes, though growth is on
+  // The row of the log with the oldest pending entry, or its last one: a connection that opens the
+  // filter reads from there on.
+  uint64_t pending_row = 0;
+  uint64_t pending_position = 0;
+  uint64_t key_types = 0;  // storage classes that were hashed into it
+  uint64_t hashless = 0;   // 1: contents came without hashes, though growth is on
+  uint64_t places = 0;     // 1: there is a block of marks
 
   friend bool operator==(const Root&, const Root&) = default;
 };

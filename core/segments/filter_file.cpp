@@ -48,7 +48,7 @@ Status FilterFile::create() {
   log_.start(0, 0, log_chain_restart(options_.seed, options_.digest));
   items_ = appended_ = unfolded_ = 0;
   changed_ = layout_changed_ = true;
-  root_stored_ = false;
+  root_stored_ = places_stored_ = false;
   stored_first_row_ = 0;
   memory_ = Memory::kCurrent;
   set_turns();
@@ -75,6 +75,7 @@ void FilterFile::forget() noexcept {
   touched_.clear();
   erased_.clear();
   changed_ = layout_changed_ = loading_ = cleared_ = false;
+  new_places_.reset();
   appended_ = unfolded_ = 0;
   memory_ = Memory::kUnknown;
   poison_.lift();
@@ -104,6 +105,7 @@ Status FilterFile::read_directory() {
   root_ = root;
   stored_first_row_ = root.first_row;
   root_stored_ = true;
+  places_stored_ = root.places != 0;
   unfolded_ = directory_.pending_entries();
   return {};
 }
@@ -128,7 +130,7 @@ Status FilterFile::refresh() {
     if (!same_history) {
       directory_.drop_pending();
       unfolded_ = 0;
-      CUCKOO_TRY(log_.read(blocks_, root_.first_row, root_.first_position, newest, collect));
+      CUCKOO_TRY(log_.read(blocks_, root_.pending_row, root_.pending_position, newest, collect));
     }
     if (newest.directory_version != root_.directory_version ||
         directory_.folded_to() > log_.position()) {
@@ -225,12 +227,16 @@ Status FilterFile::append(uint64_t hash, uint64_t entry) {
   return {};
 }
 
+uint64_t FilterFile::most_items() const noexcept {
+  return keeps_hashes()                                ? options_.most_items_by_hashes()
+         : traits_of(options_.spec.kind).slot_per_item ? root_.capacity
+                                                       : kMaxCapacity;
+}
+
 // Without work(), so that replace() can add and remove as one.
-Status FilterFile::add(uint64_t hash) {
+Status FilterFile::add(uint64_t hash, bool log_seeming) {
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
-  const uint64_t most = keeps_hashes() ? options_.most_items_by_hashes()
-                        : slots        ? root_.capacity
-                                       : kMaxCapacity;
+  const uint64_t most = most_items();
   if (options_.multiset() && items_ >= most) {
     return full_error();
   }
@@ -248,8 +254,10 @@ Status FilterFile::add(uint64_t hash) {
                                                                   header.capacity)))) {
     return full_error();
   }
-  // A hash that only looks present is logged all the same: the next remake would lose it.
-  if (options_.multiset() || !present || (keeps_hashes() && found->pending_net(hash) <= 0)) {
+  // A hash that only looks present is logged all the same where it would get lost: in the next
+  // remake, or in a copy of the same mark, in whose cells it may be absent.
+  log_seeming = log_seeming || keeps_hashes() || root_.places != 0;
+  if (options_.multiset() || !present || (log_seeming && found->pending_net(hash) <= 0)) {
     CUCKOO_TRY(append(hash, hash));
     items_ += options_.multiset() || !present ? 1 : 0;
   }

@@ -13,13 +13,17 @@
 //
 // A transaction that adds much is a load: its entries pend until its end, or until they take too
 // much memory. Then fold_all() folds each segment once, and cuts one that gets too full into as
-// many as it takes. Afterwards nothing is pending. So a load writes no entries to the log, which
-// begins anew.
+// many as it takes. Afterwards nothing is pending. A load of more entries than the log keeps (S3)
+// writes none of them to the log, which begins anew.
 //
 // Invariants
 //   S1  (core/segments/directory.hpp) the segments' prefixes partition the hash space.
 //   S2  (core/segments/segment.hpp) pages and runs hold exactly the entries before F.
-//   S3  the log reaches back to the oldest pending entry. No more than 2^22 entries are pending.
+//   S3  the log in storage reaches back to the oldest pending entry, of which there are 2^22 at
+//       most, and to the last R entries, unless it began anew behind them. R is S·T for S segments,
+//       and at least a sixteenth of the items: so a mark of the recent past leads somewhere, and
+//       the log takes a constant share. All its rows are full but the last. The root says where it
+//       begins, and from which row on a connection that opens the filter must read.
 //   S4  no function goes over all segments, except refresh() after another connection's fold, a
 //       load's end, check() and memory_bytes().
 //   S5  what is folded when depends on entries, statements and transactions alone, never on time or
@@ -148,7 +152,7 @@ class FilterFile {
   Status expect_room(uint64_t items) const;
 
   // --- marks (core/segments/filter_file_changes.cpp)
-  // The mark of what it holds now (core/stored/mark.hpp). None of a filter of pairs.
+  // The mark of what it holds now (core/segments/mark.hpp). None of a filter of pairs.
   Result<std::optional<FilterMark>> mark();
   // What was added and removed since then. kInvalid when that was never its mark, or its log does
   // not go back to it.
@@ -156,6 +160,9 @@ class FilterFile {
   // Its mark was the changes' first one and is their second one; false: it was that already.
   // kInvalid with any other, kFull when it can't hold what they leave: nothing was changed.
   Result<bool> apply(const FilterChanges& changes);
+  // It holds what the mark of another filter names. That is of no use, and nothing happens, when
+  // the other filter has other hashes, or counts copies where this one does not.
+  Status take_mark(const FilterMark& mark);
 
   // --- pairs of hashes: of a filter of kind kLegacyBloom alone, which has no log
   Result<bool> contains_pair(const HashPair& pair);
@@ -223,7 +230,15 @@ class FilterFile {
   void touch(size_t index);
   void set_turns() noexcept;
   Status append(uint64_t hash, uint64_t entry);
-  Status add(uint64_t hash);
+  bool keeps_marks() const noexcept;
+  FilterMark own_mark() const;
+  bool follows(const FilterMark& mark) const noexcept;
+  Result<MarkedPlaces> places() const;
+  Status apply_all(const FilterChanges& changes);
+  Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
+  Status add_all(std::span<const ChangedHash> hashes);
+  uint64_t most_items() const noexcept;
+  Status add(uint64_t hash, bool log_seeming = false);
   Result<bool> take_away(uint64_t hash);
   Status put_back(uint64_t hash);
   Status work();
@@ -234,11 +249,14 @@ class FilterFile {
   Status make_piece(size_t index, std::span<const NetHash> entries, const Remake& remake);
   Status fold_all();
   Status full_error() const;
-  void cut_log(Root& root) const noexcept;
+  uint64_t kept_entries() const noexcept;
+  Root root_of_cut_log() const noexcept;
   Status write_layout(const Blocks& blocks, Written& written) const;
   Status write_to(const Blocks& blocks, Written& written) const;
   void note_written(const Written& written);
   Status read_directory();
+  Status check_log() const;
+  Status check_places() const;
   Status check_segments();
   void take(uint64_t position, uint64_t entry);
   Status read_root(Root& root) const;
@@ -257,12 +275,14 @@ class FilterFile {
   bool root_stored_ = false;
   bool cleared_ = false;           // all blocks but the root and the log's are to be erased
   uint64_t stored_first_row_ = 0;  // of the log in storage; root_ may be ahead of it
-  std::vector<size_t> touched_;    // leaves whose segments are to be written
-  std::vector<uint64_t> erased_;   // numbers of segments whose blocks are to be erased
-  uint64_t appended_ = 0;          // entries of this transaction
-  bool loading_ = false;           // the transaction adds much: no segment is folded in turn
-  uint64_t unfolded_ = 0;          // pending entries of all segments
-  uint64_t turn_entries_ = 1;      // T
+  std::optional<MarkedPlaces> new_places_;  // that are to be written
+  bool places_stored_ = false;              // there is a block of marks
+  std::vector<size_t> touched_;             // leaves whose segments are to be written
+  std::vector<uint64_t> erased_;            // numbers of segments whose blocks are to be erased
+  uint64_t appended_ = 0;                   // entries of this transaction
+  bool loading_ = false;       // the transaction adds much: no segment is folded in turn
+  uint64_t unfolded_ = 0;      // pending entries of all segments
+  uint64_t turn_entries_ = 1;  // T
 };
 
 }  // namespace cuckoo::segments

@@ -19,6 +19,9 @@ constexpr uint64_t kFewestTurnEntries = 504;    // of a filter of one segment
 constexpr uint64_t kEntriesPerPage = 32;        // a fold touches each page for so many entries
 constexpr uint64_t kFewestLoadEntries = 16384;  // a transaction of more is a load
 constexpr uint64_t kMostUnfolded = uint64_t{1} << 22;  // S3: 64 MB, in the log and the segments
+constexpr uint64_t kItemsPerKeptEntry = 16;            // of the log: 6/16 byte a key
+constexpr uint64_t kMostKept = uint64_t{1} << 28;
+static_assert(kMostKept < Log::kMostEntries);
 
 // Returns for how many keys a filter of these entries must be made: a hash with many copies is one
 // cell of the overflow table where each item takes a slot, and one key elsewhere.
@@ -190,18 +193,27 @@ Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
   return {};
 }
 
-// Nothing is pending afterwards, so the log begins anew.
+// R of S3.
+uint64_t FilterFile::kept_entries() const noexcept {
+  return std::min(std::max(directory_.size() * turn_entries_, items_ / kItemsPerKeptEntry),
+                  kMostKept);
+}
+
+// Nothing is pending afterwards. The entries of a large load would be erased soon: they are not
+// written, and the log begins anew.
 Status FilterFile::fold_all() {
   while (directory_.oldest() != Directory::Leaf::kNone) {
     CUCKOO_TRY(fold_leaf(directory_.oldest()));
     CUCKOO_TRY(blocks_.poll());
   }
+  set_turns();
   return poison_.changing([this]() -> Status {
-    log_.restart();
-    root_.first_row = log_.row();
-    root_.first_position = log_.position();
+    if (appended_ > std::min(kept_entries(), kMostUnfolded)) {
+      log_.restart();
+      root_.first_row = log_.row();
+      root_.first_position = log_.position();
+    }
     changed_ = layout_changed_ = true;
-    set_turns();
     return {};
   });
 }
@@ -217,6 +229,7 @@ Status FilterFile::clear() {
   CUCKOO_TRY(poison_.error());
   return poison_.changing([this]() -> Status {
     log_.stir(root_.next_number);
+    new_places_.reset();
     Root fresh;
     fresh.options_digest = root_.options_digest;
     fresh.directory_version = root_.directory_version;
@@ -239,18 +252,32 @@ Status FilterFile::clear() {
 
 // --- writing -------------------------------------------------------------------------------------
 
-// S3. The rows before the oldest pending entry are of no use any more.
-void FilterFile::cut_log(Root& root) const noexcept {
-  uint64_t row = log_.last_row();
-  if (const size_t oldest = directory_.oldest(); oldest != Directory::Leaf::kNone) {
-    const uint64_t entries = directory_.leaf(oldest).first_pending - root.first_position;
-    row = std::min(row, root.first_row + entries / log_.row_entries());
-  }
-  root.first_position += (row - root.first_row) * log_.row_entries();
-  root.first_row = row;
+// S3. Returns the root with the places in the log as of now.
+Root FilterFile::root_of_cut_log() const noexcept {
+  const uint64_t end = log_.position();
+  const auto row_of = [this](uint64_t position) {
+    const uint64_t rows = position > root_.first_position
+                              ? (position - root_.first_position) / log_.row_entries()
+                              : 0;
+    return std::min(root_.first_row + rows, log_.last_row());
+  };
+  const auto position_of = [this](uint64_t row) {
+    return root_.first_position + (row - root_.first_row) * log_.row_entries();
+  };
+  const size_t oldest = directory_.oldest();
+  const uint64_t pending =
+      oldest == Directory::Leaf::kNone ? end : directory_.leaf(oldest).first_pending;
+  Root root = root_;
+  root.pending_row = row_of(pending);
+  root.pending_position = position_of(root.pending_row);
+  root.first_row = row_of(std::min(pending, end - std::min(end, kept_entries())));
+  root.first_position = position_of(root.first_row);
+  return root;
 }
 
 Status FilterFile::write_layout(const Blocks& blocks, Written& written) const {
+  Root& root = written.root;
+  root = root_of_cut_log();
   if (cleared_) {
     CUCKOO_TRY(blocks.erase(kFirstDirectoryBlock, kFirstLogBlock - 1));
   }
@@ -265,7 +292,6 @@ Status FilterFile::write_layout(const Blocks& blocks, Written& written) const {
   std::sort(written.headers.begin(), written.headers.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   const uint64_t per_page = Directory::leaves_per_page(options_.page_bytes);
-  Root& root = written.root;
   std::optional<uint64_t> last;
   for (const auto& [index, header] : written.headers) {
     root.directory_version = log_chain_restart(root.directory_version, header.base_id);
@@ -283,7 +309,10 @@ Status FilterFile::write_layout(const Blocks& blocks, Written& written) const {
       root.page_index_sum += page;
     }
   }
-  cut_log(root);
+  if (new_places_) {
+    CUCKOO_TRY(blocks.write(kMarksBlock, encode_places(*new_places_), places_stored_ && !cleared_));
+    root.places = 1;
+  }
   if (root.first_row > stored_first_row_) {
     CUCKOO_TRY(blocks.erase(kFirstLogBlock + static_cast<int64_t>(stored_first_row_),
                             kFirstLogBlock + static_cast<int64_t>(root.first_row) - 1));
@@ -315,6 +344,8 @@ void FilterFile::note_written(const Written& written) {
   erased_.clear();
   root_ = written.root;
   stored_first_row_ = root_.first_row;
+  places_stored_ = root_.places != 0;
+  new_places_.reset();
   root_stored_ = root_stored_ || layout_changed_;
   changed_ = layout_changed_ = cleared_ = false;
 }
@@ -348,7 +379,29 @@ Status FilterFile::check() const {
       stored.items_ != items_) {
     return corrupt("memory that is not what is stored");
   }
+  CUCKOO_TRY(stored.check_log());
+  CUCKOO_TRY(stored.check_places());
   return stored.check_segments();
+}
+
+// S3. All that is kept of it, also what refresh() did not read.
+Status FilterFile::check_log() const {
+  Log kept(options_);
+  LogHeader newest;
+  CUCKOO_TRY(
+      kept.read(blocks_, root_.first_row, root_.first_position, newest, [](uint64_t, uint64_t) {}));
+  if (kept.position() != log_.position() || kept.chain() != log_.chain() ||
+      root_.pending_position - root_.first_position !=
+          (root_.pending_row - root_.first_row) * log_.row_entries()) {
+    return corrupt("a log whose rows are not where the root says");
+  }
+  if (root_.first_row == 0) {
+    return {};
+  }
+  return blocks_.read(kFirstLogBlock, kFirstLogBlock + static_cast<int64_t>(root_.first_row) - 1,
+                      [](int64_t, std::span<const std::byte>) -> Status {
+                        return corrupt("is before the first row of the log");
+                      });
 }
 
 // Opens one segment at a time.

@@ -176,4 +176,78 @@ Status Log::read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeade
   return {};
 }
 
+// The chain value after the first entries of a row that is kept.
+Result<uint64_t> Log::chain_in(const Blocks& blocks, uint64_t row, size_t entries) const {
+  uint64_t chain = 0;
+  if (row < end_.number) {
+    CUCKOO_TRY(blocks.read_one(kFirstLogBlock + static_cast<int64_t>(row),
+                               [&](int64_t, std::span<const std::byte> content) -> Status {
+                                 CUCKOO_ASSIGN_OR_RETURN(const LogRow parsed,
+                                                         segments::parse_log_row(content, width_));
+                                 if (parsed.header.entries != row_capacity_) {
+                                   return corrupt("is not the last one, and not full");
+                                 }
+                                 chain = parsed.chain_after(entries, width_);
+                                 return {};
+                               }));
+    return chain;
+  }
+  Row last;
+  (void)visit_fresh_rows(last, [&](const Row& at) {  // it does not fail
+    if (at.number == row) {
+      chain = chain_over(at.header.chain, std::span(at.entries).first(entries), width_);
+    }
+    return Status();
+  });
+  return chain;
+}
+
+// All rows but the last one are full, so that a position says in which row it is.
+Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
+                                 const LogPlace& place, LargeVector<uint64_t>& entries) const {
+  if (place.position < first_position || place.position > position()) {
+    return false;
+  }
+  uint64_t next = first_row + (place.position - first_position) / row_capacity_;
+  auto known = static_cast<size_t>((place.position - first_position) % row_capacity_);
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, chain_in(blocks, next, known));
+  if (found != place.chain) {
+    return false;
+  }
+  uint64_t chain = found;
+  uint64_t at = place.position - known;
+  const auto take_stored = [&](int64_t id, std::span<const std::byte> content) -> Status {
+    CUCKOO_ASSIGN_OR_RETURN(const LogRow row, segments::parse_log_row(content, width_));
+    if (id != kFirstLogBlock + static_cast<int64_t>(next) || row.header.position != at ||
+        row.header.entries != row_capacity_ || row.chain_after(known, width_) != chain) {
+      return corrupt("does not follow the row before it");
+    }
+    for (size_t i = known; i < row_capacity_; ++i) {
+      entries.push_back(row.entry(i, width_));
+    }
+    chain = row.chain_after(row_capacity_, width_);
+    at += row_capacity_;
+    known = 0;
+    ++next;
+    return blocks.poll();
+  };
+  if (next < end_.number) {
+    CUCKOO_TRY(blocks.read(kFirstLogBlock + static_cast<int64_t>(next),
+                           kFirstLogBlock + static_cast<int64_t>(end_.number) - 1, take_stored));
+    if (next != end_.number || at != end_.header.position || chain != end_.header.chain) {
+      return in_block(kFirstLogBlock + static_cast<int64_t>(next), corrupt("is missing"));
+    }
+  }
+  Row last;
+  (void)visit_fresh_rows(last, [&](const Row& row) {  // it does not fail
+    if (row.number >= next) {
+      entries.insert(entries.end(), row.entries.begin() + static_cast<std::ptrdiff_t>(known),
+                     row.entries.end());
+      known = 0;
+    }
+    return Status();
+  });
+  return true;
+}
+
 }  // namespace cuckoo::segments

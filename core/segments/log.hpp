@@ -22,6 +22,11 @@
 
 namespace cuckoo::segments {
 
+struct LogPlace {
+  uint64_t position = 0;
+  uint64_t chain = 0;
+};
+
 class Log {
  public:
   // More entries than a log ever holds are not read: the sums of one hash fit 32 bits.
@@ -65,6 +70,12 @@ class Log {
   Status read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeader& newest,
               const Sink& sink);
 
+  // Appends the entries behind that place, written or not. False: the log never had that chain
+  // value there, or its rows, of which the first one and its position are these, begin behind it.
+  // Storage must be as this log last wrote or read it.
+  Result<bool> entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
+                              const LogPlace& place, LargeVector<uint64_t>& entries) const;
+
   size_t memory_bytes() const noexcept {
     return (end_.entries.capacity() + fresh_.capacity()) * sizeof(uint64_t);
   }
@@ -84,6 +95,7 @@ class Log {
   void pass(Row& row) const;
   Status take_row(int64_t id, const LogRow& row, const Sink& sink);
   Status expect_end() const;
+  Result<uint64_t> chain_in(const Blocks& blocks, uint64_t row, size_t entries) const;
 
   HashWidth width_;
   bool multiset_;

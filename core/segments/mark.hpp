@@ -9,9 +9,10 @@
 //   I1  filters with one mark hold the same multiset of hashes (accidents: 2^-64; a mark is no
 //       proof against forgery). Their false positives may differ.
 //   I2  a place counts while the log has that chain value at its position. All that changes the
-//       contents in another way than by entries of the log (clear, import, unite) changes the chain.
-//   I3  nothing is believed: magic, version, lengths, ranges and checksums are verified. Places have
-//       no checksum but that of their block.
+//       contents in another way than by entries of the log (clear, import, unite) changes the
+//       chain.
+//   I3  nothing is believed: magic, version, lengths, ranges and checksums are verified. Places
+//       have no checksum but that of their block.
 //
 // Bytes: FORMAT.md, "Marks".
 #pragma once

@@ -281,6 +281,11 @@ TEST_F(SegmentDirectory, a_hostile_root_takes_little_memory_and_is_corrupt) {
   EXPECT_TRUE(refused_with([](Root& r) { r.capacity = 0; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.first_row = UINT64_MAX; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.first_position = UINT64_MAX; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.pending_row = UINT64_MAX; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.pending_position = UINT64_MAX; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.first_row = 1; })) << "behind the pending one";
+  EXPECT_TRUE(refused_with([](Root& r) { r.first_position = 1; })) << "behind the pending one";
+  EXPECT_TRUE(refused_with([](Root& r) { r.places = 2; }));
 }
 
 TEST_F(SegmentDirectory, a_page_far_away_is_corrupt) {
@@ -307,8 +312,11 @@ TEST(SegmentRoot, decodes_to_what_was_encoded) {
   root.page_index_sum = 8;
   root.first_row = 9;
   root.first_position = 10;
+  root.pending_row = 12;
+  root.pending_position = 13;
   root.key_types = 11;
   root.hashless = 1;
+  root.places = 1;
   const Bytes content = encode_root(root);
   const Result<Root> decoded = decode_root(content);
   ASSERT_TRUE(decoded.ok()) << decoded.error().message;
