@@ -190,12 +190,27 @@ class Query {
   sqlite3_stmt* statement_ = nullptr;
 };
 
+// Which rows of a filter's "_data" are what, by their ids (core/segments/blocks.hpp).
+inline constexpr char kRootRows[] = "(id & 72057594037927935) = 0";
+inline constexpr char kDirectoryRows[] = "(id & 72057594037927935) BETWEEN 1 AND 16777214";
+inline constexpr char kPageRows[] =
+    "((id >> 24 & 4294967295) BETWEEN 1 AND 1073741823 AND (id & 16777215) < 8388608)";
+inline constexpr char kRunRows[] =
+    "((id >> 24 & 4294967295) BETWEEN 1 AND 1073741823 AND"
+    " (id & 16777215) BETWEEN 8388608 AND 12582911)";
+inline constexpr char kOverflowRows[] =
+    "((id >> 24 & 4294967295) BETWEEN 1 AND 1073741823 AND (id & 16777215) >= 12582912)";
+inline constexpr char kLogRows[] = "(id > 0 AND (id >> 55 & 1) = 1)";
+inline int64_t rows_of(Database& db, const std::string& table, const std::string& which) {
+  return db.number("SELECT count(*) FROM " + table + "_data WHERE " + which);
+}
+
 // Tables whose contents, all rows of all columns, make the filter: for comparing two of them.
 inline std::vector<Row> shadow_rows(Database& db, const std::string& table,
                                     const std::string& schema = "main") {
   std::vector<Row> all;
   for (const char* columns :
-       {"_config|key, value", "_pages|id, page", "_log|id, entries", "_items|key, value"}) {
+       {"_config|key, value", "_data|id, block", "_pages|id, page", "_items|key, value"}) {
     const std::string spec = columns;
     const size_t bar = spec.find('|');
     const std::string name = "\"" + schema + "\".\"" + table + spec.substr(0, bar) + "\"";

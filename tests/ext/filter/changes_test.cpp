@@ -282,12 +282,13 @@ TEST_F(Changes, too_many_for_a_copy_that_cannot_grow_are_refused) {
 
 TEST_F(Changes, a_damaged_row_of_places_is_named) {
   make_copy("c", "", "");
-  db.run("UPDATE c_config SET value = zeroblob(108) WHERE key = 'places'");
-  db.refuses("SELECT filter_mark('c')", SQLITE_CORRUPT, {"c: corrupt: marked places"});
-  db.refuses("INSERT INTO c(c) VALUES ('check')", SQLITE_CORRUPT, {"marked places"});
+  const std::string where = " WHERE id = (1 << 24) - 1";
+  db.run("UPDATE c_data SET block = zeroblob(108)" + where);
+  db.refuses("SELECT filter_mark('c')", SQLITE_CORRUPT, {"c: corrupt: the marks"});
+  db.refuses("INSERT INTO c(c) VALUES ('check')", SQLITE_CORRUPT, {"the marks"});
   EXPECT_NE(db.text("SELECT cuckoo_check('c')"), "ok");
-  db.run("UPDATE c_config SET value = 'text' WHERE key = 'places'");
-  db.refuses("SELECT filter_mark('c')", SQLITE_CORRUPT, {"c: corrupt: ", "places"});
+  db.run("UPDATE c_data SET block = 'text'" + where);
+  db.refuses("SELECT filter_mark('c')", SQLITE_CORRUPT, {"c: corrupt: ", "data row 16777215"});
   EXPECT_NE(db.text("SELECT cuckoo_check('c')"), "ok");
   db.run("DROP TABLE c");
 }
@@ -309,8 +310,7 @@ TEST(ChangesBytes, equal_statements_leave_equal_rows) {
     db.run("INSERT INTO a(a) VALUES ('rebuild')");
     for (const std::string table : {"a", "c", "d"}) {
       dump += db.list("SELECT key || quote(value) FROM " + table + "_config");
-      dump += db.list("SELECT id || quote(page) FROM " + table + "_pages");
-      dump += db.list("SELECT id || quote(entries) FROM " + table + "_log");
+      dump += db.list("SELECT id || quote(block) FROM " + table + "_data");
       EXPECT_EQ(mark_of(db, table), mark_of(db, "a"));
     }
   }

@@ -100,7 +100,7 @@ TEST_F(Contains, with_a_bad_filter_argument_says_so) {
       {"'.seen'", "seen"},
       {"'t'", "t is not a cuckoo_filter or bloom_filter"},
       {"'v'", "v"},
-      {"'seen_log'", "seen_log"},
+      {"'seen_data'", "seen_data"},
       {"'sqlite_schema'", "sqlite_schema"},
       {"5", "name"},
       {"x'00'", "image"},

@@ -1,11 +1,10 @@
-// A large filter that is made larger, or compacted, in steps: through SQL, beside an ordinary
+// A filter of several segments that grows, segment by segment: through SQL, beside an ordinary
 // table, with roll-backs, other connections and everything that may come in between.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-// Pages of 512 bytes: more than 128 of them hold 15,000 keys, and a tail is a third of that.
 struct Kind {
   const char* name;
   const char* module;
@@ -13,84 +12,94 @@ struct Kind {
 };
 
 const Kind kKinds[] = {
-    {"cuckoo", "cuckoo_filter(k, capacity = 15000, fingerprint_bits = 32, seed = 1)", true},
-    {"unique", "cuckoo_filter(k, capacity = 15000, fingerprint_bits = 32, unique = on, seed = 1)",
+    {"cuckoo", "cuckoo_filter(k, capacity = 4000, fingerprint_bits = 32, seed = 1)", true},
+    {"unique", "cuckoo_filter(k, capacity = 4000, fingerprint_bits = 32, unique = on, seed = 1)",
      true},
-    {"standard", "bloom_filter(k, capacity = 15000, fpr = 1e-7, seed = 1)", false},
-    {"blocked", "bloom_filter(k, capacity = 15000, fpr = 1e-7, layout = blocked, seed = 1)", false},
+    {"standard", "bloom_filter(k, capacity = 4000, fpr = 1e-7, seed = 1)", false},
+    {"blocked", "bloom_filter(k, capacity = 4000, fpr = 1e-7, layout = blocked, seed = 1)", false},
+    {"counting", "bloom_filter(k, capacity = 4000, fpr = 1e-6, counting = on, seed = 1)", true},
 };
 
-class GrowthInSteps : public testing::TestWithParam<Kind> {
+// In pages of 512 bytes a segment of these has some thousand keys.
+class GrowthOfSegments : public testing::TestWithParam<Kind> {
  protected:
-  static std::string create() {
-    return std::string("CREATE VIRTUAL TABLE f USING ") + GetParam().module;
-  }
   static void make(Database& db) {
     db.run("PRAGMA page_size = 512; VACUUM");
-    db.run(create());
+    db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam().module);
     db.run("CREATE TABLE mirror(k INTEGER PRIMARY KEY)");
   }
   static void insert(Database& db, int64_t first, int64_t end) {
-    const std::string rows = " WITH RECURSIVE c(i) AS (VALUES (" + std::to_string(first) +
-                             ") UNION ALL SELECT i + 1 FROM c WHERE i < " +
-                             std::to_string(end - 1) + ") SELECT i FROM c";
-    db.run("INSERT INTO f" + rows + "; INSERT INTO mirror" + rows);
+    const std::string rows = numbers(first, end - 1);
+    db.run("INSERT INTO f " + rows + "; INSERT INTO mirror " + rows);
   }
   static void add(Database& db, int64_t first, int64_t end) {
     db.run("BEGIN");
     insert(db, first, end);
     db.run("COMMIT");
   }
-  // Until half of the next epoch stands.
-  static int64_t add_until_half_made(Database& db) {
-    int64_t next = 0;
-    do {
-      add(db, next, next + 100);
-      next += 100;
-    } while (next < 20000 && db.number("SELECT count(DISTINCT id >> 40) FROM f_log") < 2);
-    EXPECT_TRUE(half_made(db));
-    return next;
+  // In small transactions, as it grows.
+  static void grow(Database& db, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; i += 200) {
+      add(db, i, std::min(i + 200, end));
+    }
   }
   static void expect_same(Database& db) {
     EXPECT_EQ(db.number("SELECT count(*) FROM mirror m WHERE NOT EXISTS"
                         " (SELECT 1 FROM f WHERE f.k = m.k)"),
               0);
     EXPECT_EQ(db.number("SELECT count(*) FROM f"), db.number("SELECT count(*) FROM mirror"));
-    db.run("INSERT INTO f(f) VALUES ('check')");
+    check(db);
   }
-  static bool half_made(Database& db) {
-    return db.number("SELECT count(*) FROM f_config WHERE key = 'next_epoch'") > 0;
+  static int64_t segments(Database& db) {
+    return db.number(std::string("SELECT count(DISTINCT id >> 24) FROM f_data WHERE ") + kPageRows);
   }
-  static int64_t epoch(Database& db) { return db.number("SELECT max(id) >> 40 FROM f_pages"); }
-  static std::string bytes(Database& db) {
-    return db.text("SELECT group_concat(key || quote(value), ' ') FROM f_config") +
-           db.text("SELECT group_concat(id || hex(page), ' ') FROM f_pages") +
-           db.text("SELECT group_concat(id || hex(entries), ' ') FROM f_log");
+  static int64_t last_segment(Database& db) {
+    return db.number(std::string("SELECT max(id >> 24) FROM f_data WHERE ") + kPageRows);
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, GrowthInSteps, testing::ValuesIn(kKinds),
+INSTANTIATE_TEST_SUITE_P(Kinds, GrowthOfSegments, testing::ValuesIn(kKinds),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(GrowthInSteps, every_commit_leaves_a_filter_that_answers) {
+TEST_P(GrowthOfSegments, every_commit_leaves_a_filter_that_answers) {
   QuickDatabase db(":memory:");
   make(db);
-  uint64_t steps = 0;
+  int64_t before = 0;
+  int64_t changes = 0;
   for (int64_t i = 0; i < 24000; i += 200) {
     add(db, i, i + 200);
-    steps += half_made(db) ? 1 : 0;
-    if (i % 2000 == 0 || (half_made(db) && i % 600 == 0)) {
+    const int64_t now = segments(db);
+    changes += now != before ? 1 : 0;
+    if (now != before || i % 2000 == 0) {
       expect_same(db);
     }
+    before = now;
   }
-  EXPECT_GT(steps, 10u);
+  EXPECT_GT(before, 3);
+  EXPECT_GT(changes, 3);
   EXPECT_GE(db.number("SELECT capacity FROM filter_info('f')"), 24000);
   expect_same(db);
   EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
 }
 
+// The longest commit writes two segments, however many there are.
+TEST_P(GrowthOfSegments, no_commit_writes_more_than_a_few_segments) {
+  QuickDatabase db(":memory:");
+  make(db);
+  int most = 0;
+  for (int64_t i = 0; i < 60000; i += 100) {
+    const int before = sqlite3_total_changes(db.handle());
+    db.run("BEGIN; INSERT INTO f " + numbers(i, i + 99) + "; COMMIT");
+    most = std::max(most, sqlite3_total_changes(db.handle()) - before - 100);
+  }
+  const int64_t rows = db.number("SELECT count(*) FROM f_data");
+  EXPECT_GT(segments(db), 7);
+  EXPECT_LT(most, 600) << "of " << rows;
+  EXPECT_GT(rows, 2 * most);
+}
+
 // What is on disk depends on what was committed, not on who did it, nor on what was taken back.
-TEST_P(GrowthInSteps, whoever_makes_the_steps_leaves_the_same_bytes) {
+TEST_P(GrowthOfSegments, any_connection_leaves_the_same_bytes) {
   QuickDatabase alone(":memory:");
   make(alone);
   const TemporaryFolder folder;
@@ -101,7 +110,6 @@ TEST_P(GrowthInSteps, whoever_makes_the_steps_leaves_the_same_bytes) {
   }
   QuickDatabase one(path);
   QuickDatabase other(path);
-  int64_t half = 0;
   for (int64_t i = 0; i < 24000; i += 250) {
     add(alone, i, i + 250);
     const int64_t turn = i / 250 % 5;
@@ -121,147 +129,133 @@ TEST_P(GrowthInSteps, whoever_makes_the_steps_leaves_the_same_bytes) {
     } else {
       add(writer, i, i + 250);
     }
-    if (half_made(alone) || i % 2500 == 0) {
-      ++half;
-      ASSERT_EQ(bytes(alone), bytes(turn < 2 ? other : one)) << "behind key " << i;
+    if (i % 1000 == 0) {
+      ASSERT_EQ(shadow_rows(alone, "f"), shadow_rows(turn < 2 ? other : one, "f"))
+          << "behind key " << i;
     }
   }
-  EXPECT_GT(half, 15);
+  EXPECT_GT(segments(alone), 3);
   expect_same(one);
 }
 
-// 'rebuild' and the like make everything anew, whatever stood there.
-TEST_P(GrowthInSteps, commands_in_between_leave_nothing_of_other_epochs) {
-  const char* const commands[] = {
-      "INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f, k) VALUES ('resize', 30000)",
-      "INSERT INTO f(f, k) VALUES ('import', filter_export('f', 'hashes'))"};
-  for (const char* command : commands) {
+// 'rebuild' and the like make everything anew, whatever stood there: check counts the rows.
+TEST_P(GrowthOfSegments, commands_in_between_leave_no_row_of_what_was_before) {
+  for (const std::string command :
+       {"INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f, k) VALUES ('resize', 30000)",
+        "INSERT INTO f(f, k) VALUES ('import', filter_export('f', 'hashes'))",
+        "INSERT INTO f(f, k) VALUES ('resize', 9)"}) {
     QuickDatabase db(":memory:");
     make(db);
-    const int64_t end = add_until_half_made(db);
-    EXPECT_GT(db.number("SELECT count(DISTINCT id >> 40) FROM f_log"), 1);
+    grow(db, 0, 9000);
+    const int64_t last = last_segment(db);
     db.run(command);
-    EXPECT_EQ(db.number("SELECT count(DISTINCT id >> 40) FROM f_log"), 1) << command;
-    EXPECT_EQ(db.number("SELECT count(DISTINCT id >> 40) FROM f_pages"), 1) << command;
-    EXPECT_FALSE(half_made(db));
+    EXPECT_EQ(db.number("SELECT count(*) FROM f_data WHERE id >> 24 BETWEEN 1 AND " +
+                        std::to_string(last)),
+              0)
+        << command;
     expect_same(db);
-    add(db, end, end + 5000);
+    grow(db, 9000, 15000);
     expect_same(db);
   }
 }
 
-TEST_P(GrowthInSteps, a_table_is_renamed_copied_and_dropped_in_between) {
+TEST_P(GrowthOfSegments, a_table_is_renamed_copied_and_dropped_in_between) {
   QuickDatabase db(":memory:");
   make(db);
-  const int64_t end = add_until_half_made(db);
+  grow(db, 0, 7900);
   const TemporaryFolder folder;
   db.run("VACUUM INTO '" + folder.file("copy.db") + "'");
   QuickDatabase copy(folder.file("copy.db"));
   copy.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
-  for (int64_t i = end; i < end + 6000; i += 300) {
+  for (int64_t i = 7900; i < 14000; i += 300) {
     add(db, i, i + 300);
     add(copy, i, i + 300);
-    ASSERT_EQ(bytes(copy), bytes(db));
+    ASSERT_EQ(shadow_rows(copy, "f"), shadow_rows(db, "f"));
   }
   expect_same(copy);
   copy.run("DROP TABLE f");
   EXPECT_EQ(copy.text("SELECT group_concat(name) FROM sqlite_schema"), "mirror");
 }
 
-// A trigger on a shadow table stops a step in the middle.
-TEST_P(GrowthInSteps, a_step_that_is_stopped_takes_its_statement_back) {
+// A trigger on the shadow table stops a fold in the middle, and the making of a segment.
+TEST_P(GrowthOfSegments, work_that_is_stopped_takes_its_transaction_back) {
   QuickDatabase db(":memory:");
   make(db);
-  const int64_t end = add_until_half_made(db);
-  for (const char* table : {"f_log", "f_pages", "f_config"}) {
-    const int64_t epoch = GrowthInSteps::epoch(db);
-    db.run(std::string("CREATE TEMP TRIGGER stop BEFORE INSERT ON main.") + table +
+  grow(db, 0, 6000);
+  int64_t next = 6000;
+  for (const std::string event :
+       {"INSERT ON main.f_data WHEN new.id >> 24 BETWEEN 1 AND 1073741823 AND new.id & 8388608 = 0",
+        "INSERT ON main.f_data WHEN new.id >> 24 BETWEEN 1 AND 1073741823 AND new.id & 8388608 > 0",
+        "UPDATE ON main.f_data WHEN new.id = 0", "UPDATE ON main.f_data WHEN new.id = 1",
+        "DELETE ON main.f_data WHEN old.id >> 24 BETWEEN 1 AND 1073741823"}) {
+    db.run("CREATE TEMP TRIGGER stop BEFORE " + event +
            " BEGIN SELECT RAISE(ABORT, 'stopped'); END");
     Outcome outcome;
-    int64_t tries = 0;
-    for (int64_t i = end; outcome.code == SQLITE_OK && tries < 6000; ++i, ++tries) {
+    for (const int64_t end = next + 6000; outcome.code == SQLITE_OK && next < end;) {
+      const std::string row = " VALUES (" + std::to_string(next) + ")";
       outcome =
-          db.attempt("BEGIN; INSERT INTO f VALUES (" + std::to_string(100000 + i) + "); ROLLBACK");
+          db.attempt("BEGIN; INSERT INTO mirror" + row + "; INSERT INTO f" + row + "; COMMIT");
+      next += outcome.code == SQLITE_OK ? 1 : 0;
     }
+    EXPECT_NE(outcome.code, SQLITE_OK) << event;
     db.attempt("ROLLBACK");
-    db.run("DROP TRIGGER stop");
-    EXPECT_EQ(GrowthInSteps::epoch(db), epoch);
     expect_same(db);
+    db.run("DROP TRIGGER stop");
+    expect_same(db);
+    grow(db, next, next + 600);
+    next += 600;
   }
-  add(db, end, end + 6000);
   expect_same(db);
 }
 
-TEST_P(GrowthInSteps, a_damaged_account_is_named_and_clear_begins_anew) {
+TEST_P(GrowthOfSegments, disk_bytes_are_those_of_its_rows) {
   QuickDatabase db(":memory:");
   make(db);
-  const int64_t end = add_until_half_made(db);
-  db.run("UPDATE f_config SET value = x'00' WHERE key = 'next_epoch'");
-  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT,
-             {"f", "account of other epochs that is none"});
-  EXPECT_EQ(db.number("SELECT count(*) FROM mirror m WHERE NOT EXISTS"
-                      " (SELECT 1 FROM f WHERE f.k = m.k)"),
-            0)
-      << "nobody who asks needs it";
-  db.refuses("WITH RECURSIVE c(i) AS (VALUES (" + std::to_string(end) +
-                 ") UNION ALL SELECT i + 1 FROM c WHERE i < 90000) INSERT INTO f SELECT i FROM c",
-             SQLITE_CORRUPT, {"f", "account of other epochs"});
-  db.run("INSERT INTO f(f) VALUES ('clear'); DELETE FROM mirror");
-  EXPECT_FALSE(half_made(db));
-  add(db, 0, 3000);
-  expect_same(db);
+  for (int64_t i = 0; i < 15000; i += 1000) {
+    grow(db, i, i + 1000);
+    const int64_t stored = db.number("SELECT sum(length(block)) FROM f_data");
+    const int64_t bytes = db.number("SELECT disk_bytes FROM filter_info('f')");
+    EXPECT_GE(bytes, stored);
+    EXPECT_LE(bytes, stored * 5 / 4 + 8 * 512);
+  }
 }
 
-TEST_P(GrowthInSteps, disk_bytes_count_what_stands_of_other_epochs) {
-  QuickDatabase db(":memory:");
-  make(db);
-  (void)add_until_half_made(db);
-  const int64_t rows =
-      db.number("SELECT (SELECT count(*) FROM f_pages) + (SELECT count(*) FROM f_log)");
-  const int64_t bytes = db.number("SELECT disk_bytes FROM filter_info('f')");
-  EXPECT_GE(bytes, rows * 512);
-  EXPECT_LE(bytes, (rows + 20) * 512);
-}
-
-// Where as many keys go as come, the filter stays as large as it is, and its log is compacted.
-TEST_P(GrowthInSteps, churn_grows_nothing) {
+// Where as many keys go as come, the filter stays as large as it is, and runs are merged.
+TEST_P(GrowthOfSegments, churn_grows_nothing) {
   if (!GetParam().removes) {
     return;
   }
   QuickDatabase db(":memory:");
   make(db);
-  add(db, 0, 14800);
+  grow(db, 0, 14800);
+  db.run("INSERT INTO f(f, k) VALUES ('resize', 15000)");
   const int64_t capacity = db.number("SELECT capacity FROM filter_info('f')");
-  const int64_t first = epoch(db);
+  const int64_t first = last_segment(db);
+  int64_t rows = 0;
   for (int64_t i = 0; i < 36000; i += 300) {
     db.run("BEGIN; DELETE FROM mirror WHERE k IN (SELECT k FROM mirror ORDER BY k LIMIT 300)");
-    const std::string keys = std::to_string(i) + ") UNION ALL SELECT i + 1 FROM c WHERE i < " +
-                             std::to_string(i + 299) + ")";
-    db.run("WITH RECURSIVE c(i) AS (VALUES (" + keys +
-           " DELETE FROM f WHERE k IN (SELECT i FROM c)");
+    db.run("DELETE FROM f WHERE k IN (" + numbers(i, i + 299) + ")");
     insert(db, 14800 + i, 14800 + i + 300);
     db.run("COMMIT");
+    rows = std::max(rows, rows_of(db, "f", kRunRows));
   }
-  EXPECT_EQ(db.number("SELECT capacity FROM filter_info('f')"), capacity);
-  EXPECT_GT(epoch(db), first);
-  EXPECT_LT(db.number("SELECT log_entries FROM filter_info('f')"), 60000);
+  EXPECT_LE(db.number("SELECT capacity FROM filter_info('f')"), capacity * 5 / 4);
+  EXPECT_GT(last_segment(db), first) << "segments are made anew of what is left";
+  EXPECT_LT(rows, 14800 * 6 * 3 / 448);
   expect_same(db);
 }
 
-// All keys were removed, and the log is mostly dead: the next epoch is made of nothing.
-TEST_P(GrowthInSteps, an_epoch_made_of_nothing_leaves_nothing_of_the_one_before) {
+// All keys were removed: segments are made of nothing.
+TEST_P(GrowthOfSegments, segments_made_of_nothing_take_keys_again) {
   if (!GetParam().removes) {
     return;
   }
   QuickDatabase db(":memory:");
   make(db);
-  for (int64_t i = 0; i < 6000; i += 200) {
-    add(db, i, i + 200);
-  }
-  db.run(
-      "BEGIN; DELETE FROM mirror;"
-      "WITH RECURSIVE c(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM c WHERE i < 5999)"
-      " DELETE FROM f WHERE k IN (SELECT i FROM c); COMMIT");
+  grow(db, 0, 9000);
+  db.run("BEGIN; DELETE FROM mirror; DELETE FROM f WHERE k IN (" + numbers(0, 8999) + "); COMMIT");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0);
+  check(db);
   for (int64_t i = 10000; i < 20000; i += 150) {
     add(db, i, i + 150);
     expect_same(db);
@@ -270,63 +264,47 @@ TEST_P(GrowthInSteps, an_epoch_made_of_nothing_leaves_nothing_of_the_one_before)
 }
 
 // Not a constraint: OR IGNORE would leave the row out and say nothing.
-TEST_P(GrowthInSteps, rows_that_stand_in_the_way_are_damage) {
-  for (const char* table : {"f_log(id, entries)", "f_pages(id, page)"}) {
-    QuickDatabase db(":memory:");
-    make(db);
-    int64_t next = 0;
-    while (!half_made(db) && next < 20000) {
-      add(db, next, next + 100);
-      next += 100;
-    }
-    const std::string first = std::to_string((epoch(db) + 1) << 40);
-    db.run(std::string("INSERT OR REPLACE INTO ") + table + " VALUES (" + first +
-           " + 20, x'00'), (" + first + " + 40, x'00')");
-    Outcome outcome;
-    for (; outcome.code == SQLITE_OK && next < 30000; ++next) {
-      outcome = db.attempt("INSERT OR IGNORE INTO f VALUES (" + std::to_string(next) + ")");
-    }
-    EXPECT_EQ(outcome.code, SQLITE_IOERR) << "half a step is written: all is rolled back";
-    EXPECT_NE(outcome.message.find("f: corrupt: "), std::string::npos) << outcome.message;
-    EXPECT_NE(outcome.message.find("is there, where none is expected"), std::string::npos)
-        << outcome.message;
-    db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
-  }
-}
-
-TEST_P(GrowthInSteps, an_account_that_is_none_is_told_and_can_be_made_anew) {
-  for (const char* value : {"5", "x''", "NULL", "'text'", "x'00'"}) {
-    for (const char* command : {"rebuild", "clear"}) {
-      SCOPED_TRACE(std::string(value) + " " + command);
-      QuickDatabase db(":memory:");
-      make(db);
-      (void)add_until_half_made(db);
-      db.run(std::string("UPDATE f_config SET value = ") + value + " WHERE key = 'next_epoch'");
-      db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT_VTAB, {"f: "});
-      db.run(std::string("INSERT INTO f(f) VALUES ('") + command + "')");
-      db.run("INSERT INTO f(f) VALUES ('check')");
-      EXPECT_FALSE(half_made(db));
-    }
-  }
-}
-
-// Behind the back of a connection that has them in memory.
-TEST_P(GrowthInSteps, a_log_that_lost_rows_becomes_no_epoch) {
+TEST_P(GrowthOfSegments, rows_that_stand_in_the_way_are_damage) {
   QuickDatabase db(":memory:");
   make(db);
-  int64_t next = add_until_half_made(db);
-  const int64_t before = epoch(db);
-  db.run(
-      "DELETE FROM f_log WHERE id = (SELECT max(id) - 5 FROM f_log WHERE id < (SELECT max(id)"
-      " FROM f_log) >> 40 << 40)");
+  grow(db, 0, 4000);
+  int64_t next = 4000;
+  for (int64_t ahead = 1; ahead < 9; ++ahead) {
+    db.run("INSERT INTO f_data SELECT (" + std::to_string(last_segment(db) + ahead) +
+           " << 24) + column1, x'00' FROM (VALUES (0), (1), (2), (8388608), (8388609))");
+  }
   Outcome outcome;
   for (; outcome.code == SQLITE_OK && next < 30000; ++next) {
+    outcome = db.attempt("INSERT OR IGNORE INTO f VALUES (" + std::to_string(next) + ")");
+  }
+  EXPECT_EQ(outcome.code, SQLITE_IOERR) << "half of it is written: all is rolled back";
+  EXPECT_NE(outcome.message.find("f: corrupt: "), std::string::npos) << outcome.message;
+  EXPECT_NE(outcome.message.find("is there, where none is expected"), std::string::npos)
+      << outcome.message;
+  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT_VTAB, {"f: corrupt: "});
+  db.run("INSERT INTO f(f) VALUES ('clear'); DELETE FROM mirror");
+  grow(db, 0, 3000);
+  expect_same(db);
+}
+
+// Behind the back of a connection that has the segments in memory.
+TEST_P(GrowthOfSegments, a_segment_that_lost_a_run_is_not_made_anew) {
+  QuickDatabase db(":memory:");
+  make(db);
+  grow(db, 0, 9000);
+  db.run(std::string("DELETE FROM f_data WHERE ") + kRunRows + " AND id & 1 = 0");
+  Outcome outcome;
+  int64_t next = 9000;
+  for (; outcome.code == SQLITE_OK && next < 40000; ++next) {
     outcome = db.attempt("INSERT INTO f VALUES (" + std::to_string(next) + ")");
   }
   EXPECT_EQ(outcome.code, SQLITE_CORRUPT_VTAB) << next;
-  EXPECT_NE(outcome.message.find("f: corrupt: log row"), std::string::npos) << outcome.message;
-  EXPECT_LE(epoch(db), before + 1) << "at most, the next one is half made";
-  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT_VTAB, {"f: corrupt: log row"});
+  EXPECT_NE(outcome.message.find("f: corrupt: "), std::string::npos) << outcome.message;
+  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT_VTAB, {"f: corrupt: "});
+  EXPECT_EQ(db.number("SELECT count(*) FROM mirror m WHERE NOT EXISTS"
+                      " (SELECT 1 FROM f WHERE f.k = m.k)"),
+            0)
+      << "no answer needs it";
 }
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST(GuardCreate, keeps_nothing) {
   Database db;
   make(db);
   EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name LIKE 'guarded%'"), "guarded");
-  db.run("CREATE TABLE guarded_log(a); INSERT INTO guarded_log VALUES (1)");
+  db.run("CREATE TABLE guarded_data(a); INSERT INTO guarded_data VALUES (1)");
   db.run("DROP TABLE guarded; CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
   EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 3);
 }
@@ -274,7 +274,7 @@ TEST(GuardLost, goes_on_when_the_filter_is_there_again) {
 TEST(GuardLost, says_that_the_filter_is_damaged) {
   const TemporaryFolder folder;
   for (const char* damage :
-       {"UPDATE seen_config SET value = x'00' WHERE key = 'record'",
+       {"UPDATE seen_data SET block = x'00' WHERE id = 0",
         "DELETE FROM seen_config WHERE key = 'source_crc'", "DROP TABLE seen_config"}) {
     const std::string path = folder.file("damaged.db");
     std::filesystem::remove(path);
@@ -300,8 +300,7 @@ TEST(GuardLost, says_that_pages_of_the_filter_are_damaged) {
     make(db);
     db.run(
         "INSERT INTO seen(seen) VALUES ('rebuild');"
-        "UPDATE seen_pages SET page = zeroblob(length(page)); UPDATE seen_log SET"
-        " entries = zeroblob(length(entries))");
+        "UPDATE seen_data SET block = zeroblob(length(block)) WHERE id > 0");
   }
   QuickDatabase db(folder.file("pages.db"));
   const Outcome outcome = db.attempt("SELECT * FROM guarded WHERE email = 'b'");

@@ -1,5 +1,5 @@
-// Adds of a large INSERT into a Bloom filter may wait in memory, and a cuckoo filter's pages lag
-// behind them. Nobody must notice.
+// What a large INSERT adds pends in memory, and its segments are made at the transaction's end.
+// Nobody must notice.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -181,8 +181,8 @@ TEST_P(WaitingKeys, are_not_lost_where_memory_runs_out) {
   }
 }
 
-// … and where pages lag. `sql` fails, or a part of it, or nothing; what is committed then is right.
-TEST(LaggingPages, are_not_lost_where_memory_runs_out) {
+// … and at a load's end. `sql` fails, or a part of it, or nothing; what is committed then is right.
+TEST(PendingLoad, are_not_lost_where_memory_runs_out) {
   constexpr int64_t kFirst = 100;
   const std::string load = "INSERT INTO f " + numbers(kFirst + 1, kKeys);
   const std::string more = "INSERT INTO f " + numbers(kKeys + 1, kKeys + 900);

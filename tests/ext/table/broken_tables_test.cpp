@@ -7,8 +7,8 @@ namespace {
 TEST(BrokenTable, does_not_hide_the_others) {
   for (const char* damage : {"DELETE FROM bad_config", "DROP TABLE bad_config",
                              "UPDATE bad_config SET value = 9 WHERE key = 'format'",
-                             "UPDATE bad_config SET value = x'00' WHERE key = 'record'",
-                             "DELETE FROM bad_log", "DROP TABLE bad_log"}) {
+                             "UPDATE bad_data SET block = x'00' WHERE id = 0",
+                             "DELETE FROM bad_data", "DROP TABLE bad_data"}) {
     TemporaryFolder folder;
     const std::string file = folder.file("b.db");
     {

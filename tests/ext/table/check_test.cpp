@@ -80,7 +80,7 @@ TEST_F(CuckooCheck, finds_tables_as_other_functions_do) {
     expect_all_well(db, schema, schema);
   }
   EXPECT_EQ(checked(db, "CUCKOO"), "ok");
-  db.run("UPDATE aux.cuckoo_config SET value = x'00' WHERE key = 'record'");
+  db.run("UPDATE aux.cuckoo_data SET block = x'00' WHERE id = 0");
   EXPECT_EQ(checked(db, "cuckoo"), "ok");
   EXPECT_NE(checked(db, "aux.cuckoo"), "ok");
   EXPECT_EQ(db.text("SELECT cuckoo_check(NULL)"), "NULL");
@@ -186,7 +186,7 @@ TEST_F(CuckooCheck, says_what_check_says) {
   std::map<std::string, int> found;
   for (const std::string name : kTables) {
     for (const char* part :
-         {"_config|key|value", "_pages|id|page", "_log|id|entries", "_items|key|value"}) {
+         {"_config|key|value", "_data|id|block", "_pages|id|page", "_items|key|value"}) {
       const std::string spec = part;
       const size_t first = spec.find('|');
       const size_t second = spec.find('|', first + 1);
@@ -220,12 +220,14 @@ TEST_F(CuckooCheck, names_the_row_under_what_is_pending) {
   create_all(db);
   fill_all(db, 1, 700);
   db.run("BEGIN; INSERT INTO cuckoo VALUES (-1); DELETE FROM cuckoo WHERE key = 3");
-  db.run(
-      "UPDATE cuckoo_pages SET page ="
-      " CAST(substr(page, 1, 9) || x'FFFF' || substr(page, 12) AS BLOB)");
+  db.run(std::string("UPDATE cuckoo_data SET block ="
+                     " CAST(substr(block, 1, 9) || x'FFFF' || substr(block, 12) AS BLOB) WHERE ") +
+         kPageRows);
   const std::string text = checked(db, "cuckoo");
-  EXPECT_EQ(text, "cuckoo: corrupt: page row 0: page with a wrong checksum");
-  db.run("ROLLBACK; BEGIN; INSERT INTO cuckoo VALUES (-1); DELETE FROM cuckoo_log");
+  EXPECT_EQ(text, "cuckoo: corrupt: page 0 of segment 1: page with a wrong checksum");
+  db.run(std::string("ROLLBACK; BEGIN; INSERT INTO cuckoo VALUES (-1);"
+                     " DELETE FROM cuckoo_data WHERE ") +
+         kLogRows);
   EXPECT_NE(checked(db, "cuckoo"), "ok");
   db.run("ROLLBACK; BEGIN; INSERT INTO kv VALUES (-1, 'new'); UPDATE kv_pages SET page = x'00'");
   const std::string flash = checked(db, "kv");

@@ -359,11 +359,11 @@ TEST(Setting, defensive_protects_the_shadow_tables) {
   sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   make(db);
   add(db, 1, 3000);
-  db.run("CREATE TABLE g_log(mine); INSERT INTO g_log VALUES (1)");  // nobody's shadow table
+  db.run("CREATE TABLE g_data(mine); INSERT INTO g_data VALUES (1)");  // nobody's shadow table
   for (const char* sql :
-       {"DELETE FROM f_log", "UPDATE f_pages SET page = NULL", "INSERT INTO f_items VALUES (1, 1)",
-        "UPDATE f_config SET value = 1", "DROP TABLE f_log", "ALTER TABLE f_pages RENAME TO x",
-        "CREATE TABLE f_items(x)"}) {
+       {"DELETE FROM f_data", "UPDATE f_data SET block = NULL", "INSERT INTO f_data VALUES (1, 1)",
+        "UPDATE f_config SET value = 1", "DROP TABLE f_data", "ALTER TABLE f_data RENAME TO x",
+        "CREATE TABLE f_data(x)"}) {
     EXPECT_NE(db.attempt(sql).code, SQLITE_OK) << sql;
   }
   expect_same(db, "defensive");
@@ -380,7 +380,7 @@ TEST(Setting, defensive_protects_the_shadow_tables) {
   add(other, 5000, 6000);
   expect_same(db, "the other's");
   db.run("DROP TABLE f");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema ORDER BY 1"), "g_log,t");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema ORDER BY 1"), "g_data,t");
 }
 
 TEST(Setting, untrusted_schema_may_use_the_filter) {
@@ -426,8 +426,7 @@ TEST(Setting, pages_of_every_size_hold_it) {
           expect_same(db, where + ", reopened");
           // No row spills over into an overflow page.
           const int64_t usable = size - reserved;
-          EXPECT_LE(db.number("SELECT max(length(page)) FROM f_pages"), usable - 39) << where;
-          EXPECT_LE(db.number("SELECT max(length(entries)) FROM f_log"), usable - 39) << where;
+          EXPECT_LE(db.number("SELECT max(length(block)) FROM f_data"), usable - 39) << where;
           db.run("PRAGMA incremental_vacuum; PRAGMA page_size = 4096; VACUUM");
           expect_same(db, where + ", at 4096 now");
           add(db, 4000, 5000);

@@ -1,6 +1,6 @@
 // Shadow rows that are damaged, missing, foreign or from the future: a clear message, not a crash;
-// damage of the config or the log never makes a key silently absent; the table can always be
-// dropped and its neighbours are unaffected.
+// damage of the config, the root, the directory or the log never makes a key silently absent; the
+// table can always be dropped and its neighbours are unaffected.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -41,9 +41,11 @@ class Corruption : public testing::Test {
     db.run(
         "CREATE VIRTUAL TABLE small USING cuckoo_filter(growth = off, capacity = 100);"
         "INSERT INTO small VALUES (1)");
-    EXPECT_GT(db.number("SELECT count(*) FROM f_items"), 0);
-    EXPECT_GT(db.number("SELECT count(*) FROM f_log"), 5);
-    EXPECT_GT(db.number("SELECT count(*) FROM f_pages"), 1);
+    EXPECT_GT(rows_of(db, "f", kOverflowRows), 0);
+    EXPECT_GT(rows_of(db, "f", kLogRows), 1);
+    EXPECT_GT(rows_of(db, "f", kPageRows), 1);
+    EXPECT_GT(rows_of(db, "f", kRunRows), 1);
+    EXPECT_EQ(rows_of(db, "f", kDirectoryRows), 1);
   }
 
   std::string file(const std::string& name) const { return folder.file(name); }
@@ -218,121 +220,159 @@ TEST_F(Corruption, of_each_config_value_is_never_silent) {
   }
 }
 
-TEST_F(Corruption, of_the_record_is_never_silent) {
-  for (const std::string& value : garbage("value")) {
-    const Seen seen = look("UPDATE f_config SET value = " + value + " WHERE key = 'record'");
-    EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
-    EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.insert.message;
-    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
-  }
-  expect_never_silent("DELETE FROM f_config WHERE key = 'record'");
-  expect_never_silent("DELETE FROM f_config");
-  for (const char* table : {"other", "small"}) {
-    const Seen seen = look(std::string("UPDATE f_config SET value = (SELECT value FROM ") + table +
-                           "_config WHERE key = 'record') WHERE key = 'record'");
-    if (std::string(table) == "small") {
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << seen.probe.message;
+// Every connection reads them.
+TEST_F(Corruption, of_the_root_and_the_directory_is_an_error_at_first_use) {
+  for (const char* which : {kRootRows, kDirectoryRows}) {
+    const std::string where = std::string(" WHERE ") + which;
+    for (const std::string& value : garbage("block")) {
+      const Seen seen = look("UPDATE f_data SET block = " + value + where);
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
+      EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.insert.message;
+      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
     }
+    for (const std::string& damage : std::vector<std::string>{
+             "DELETE FROM f_data" + where, "UPDATE f_data SET id = id + 5" + where,
+             "UPDATE f_data SET id = -1" + where}) {
+      const Seen seen = look(damage);
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
+      EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.insert.message;
+    }
+    const Seen small =
+        look("UPDATE f_data SET block = (SELECT block FROM small_data" + where + ")" + where);
+    EXPECT_EQ(small.probe.code & 0xFF, SQLITE_CORRUPT) << small.probe.message;
+    // Of a table with the same options and the same keys: the checksums are right.
+    look("UPDATE f_data SET block = (SELECT block FROM other_data" + where + ")" + where);
   }
+  expect_never_silent("DELETE FROM f_config");
+  expect_never_silent("DELETE FROM f_data");
+  expect_never_silent("UPDATE f_data SET block = NULL");
+}
+
+// The oldest row of the log, the newest, and their neighbours.
+std::string log_row(const std::string& which) {
+  return "(SELECT " + which + " FROM f_data WHERE " + kLogRows + ")";
 }
 
 TEST_F(Corruption, of_each_log_row_is_never_silent) {
-  for (const char* which : {"(SELECT min(id) FROM f_log)", "(SELECT max(id) FROM f_log)",
-                            "(SELECT max(id) - 1 FROM f_log)", "(SELECT min(id) + 1 FROM f_log)"}) {
-    const std::string where = std::string(" WHERE id = ") + which;
-    for (const std::string& value : garbage("entries")) {
-      expect_never_silent("UPDATE f_log SET entries = " + value + where);
+  for (const char* which : {"min(id)", "max(id)"}) {
+    const std::string where = " WHERE id = " + log_row(which);
+    for (const std::string& value : garbage("block")) {
+      expect_never_silent("UPDATE f_data SET block = " + value + where);
     }
-    expect_never_silent("DELETE FROM f_log" + where);
-    expect_never_silent(std::string("UPDATE f_log SET id = id + 1000000") + where);
-    expect_never_silent(std::string("UPDATE f_log SET id = -1") + where);
+    expect_never_silent("DELETE FROM f_data" + where);
+    expect_never_silent("UPDATE f_data SET id = id + 1000000" + where);
+    expect_never_silent("UPDATE f_data SET id = -1" + where);
     for (const char* table : {"other", "small"}) {
-      expect_never_silent(std::string("UPDATE f_log SET entries = (SELECT entries FROM ") + table +
-                          "_log LIMIT 1)" + where);
+      expect_never_silent(std::string("UPDATE f_data SET block = (SELECT block FROM ") + table +
+                          "_data WHERE " + kLogRows + " LIMIT 1)" + where);
     }
   }
-  expect_never_silent("DELETE FROM f_log");
-  expect_never_silent("UPDATE f_log SET entries = NULL");
+  expect_never_silent(std::string("DELETE FROM f_data WHERE ") + kLogRows);
+  expect_never_silent(std::string("UPDATE f_data SET block = NULL WHERE ") + kLogRows);
 }
 
-// The tail's rows are read by every connection: damage there is an error at the first probe.
-TEST_F(Corruption, of_the_tail_is_an_error_at_first_use) {
+// The last row is read by every connection: damage there is an error at the first probe.
+TEST_F(Corruption, of_the_last_log_row_is_an_error_at_first_use) {
+  const std::string where = " WHERE id = " + log_row("max(id)");
   for (const char* value : {"NULL", "x''", "'garbage'", "randomblob(500)", "zeroblob(500)"}) {
-    const Seen seen = look(std::string("UPDATE f_log SET entries = ") + value +
-                           " WHERE id = (SELECT max(id) FROM f_log)");
+    const Seen seen = look(std::string("UPDATE f_data SET block = ") + value + where);
     EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value;
-    EXPECT_NE(seen.probe.message.find("log row"), std::string::npos) << seen.probe.message;
+    EXPECT_NE(seen.probe.message.find(std::string(value).find("'g") == 0 || value[0] == 'N'
+                                          ? "data row"
+                                          : "of the log"),
+              std::string::npos)
+        << seen.probe.message;
   }
-  const Seen missing = look("DELETE FROM f_log WHERE id = (SELECT max(id) FROM f_log)");
+  const Seen missing = look("DELETE FROM f_data" + where);
   EXPECT_EQ(missing.probe.code & 0xFF, SQLITE_CORRUPT) << missing.probe.message;
 }
 
-// What is folded is read by rebuilds and by check only.
-TEST_F(Corruption, of_the_folded_log_is_found_by_check) {
-  for (const char* damage :
-       {"DELETE FROM f_log WHERE id = (SELECT min(id) FROM f_log)",
-        "UPDATE f_log SET entries = randomblob(300) WHERE id = (SELECT min(id) FROM f_log)",
-        "INSERT INTO f_log SELECT max(id) + 5, entries FROM f_log",
-        "INSERT INTO f_log SELECT -7, entries FROM f_log LIMIT 1",
-        "INSERT INTO f_log VALUES (9223372036854775807, x'00')",
-        "INSERT INTO f_log VALUES (-9223372036854775808, NULL)"}) {
+// What is folded is read by changes and by check only.
+TEST_F(Corruption, of_the_kept_log_is_found_by_check) {
+  const std::string oldest = log_row("min(id)");
+  for (const std::string& damage : std::vector<std::string>{
+           "DELETE FROM f_data WHERE id = " + oldest,
+           "UPDATE f_data SET block = randomblob(300) WHERE id = " + oldest,
+           "INSERT INTO f_data SELECT max(id) + 5, block FROM f_data",
+           "INSERT INTO f_data SELECT -7, block FROM f_data LIMIT 1",
+           std::string("INSERT INTO f_data VALUES (9223372036854775807, x'00')"),
+           std::string("INSERT INTO f_data VALUES (-9223372036854775808, NULL)")}) {
     const Seen seen = look(damage);
     EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
-    EXPECT_NE(seen.check.message.find("log row"), std::string::npos) << seen.check.message;
   }
 }
 
 TEST_F(Corruption, of_swapped_log_rows_is_found) {
-  const std::string swap =
-      "UPDATE f_log SET id = -1 WHERE id = (SELECT min(id) FROM f_log);"
-      "UPDATE f_log SET id = id - 1 WHERE id = (SELECT min(id) FROM f_log WHERE id > -1) ;";
-  const Seen first = look(
-      "CREATE TABLE s AS SELECT id, entries, row_number() OVER (ORDER BY id) r FROM f_log;"
-      "UPDATE f_log SET entries = (SELECT b.entries FROM s a, s b WHERE a.id = f_log.id AND"
-      " b.r = CASE a.r WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE a.r END); DROP TABLE s");
-  EXPECT_EQ(first.check.code & 0xFF, SQLITE_CORRUPT) << first.check.message;
-  const Seen last = look(
-      "CREATE TABLE s AS SELECT id, entries, row_number() OVER (ORDER BY id DESC) r FROM f_log;"
-      "UPDATE f_log SET entries = (SELECT b.entries FROM s a, s b WHERE a.id = f_log.id AND"
-      " b.r = CASE a.r WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE a.r END); DROP TABLE s");
-  EXPECT_EQ(last.probe.code & 0xFF, SQLITE_CORRUPT) << last.probe.message;
-  expect_never_silent(swap);
-}
-
-TEST_F(Corruption, of_each_page_is_an_error_or_found_by_check) {
-  for (const char* which : {"(SELECT min(id) FROM f_pages)", "(SELECT max(id) FROM f_pages)"}) {
-    const std::string where = std::string(" WHERE id = ") + which;
-    for (const std::string& value : garbage("page")) {
-      const Seen seen = look("UPDATE f_pages SET page = " + value + where);
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
-      EXPECT_NE(seen.probe.message.find("page row"), std::string::npos) << seen.probe.message;
-      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
-    }
-    const Seen foreign = look(
-        "UPDATE f_pages SET page = (SELECT page FROM other_pages ORDER BY id"
-        " DESC LIMIT 1)" +
-        where +
-        " AND 0; UPDATE f_pages SET page ="
-        " (SELECT page FROM f_pages ORDER BY id LIMIT 1 OFFSET 1) WHERE id ="
-        " (SELECT min(id) FROM f_pages)");
-    EXPECT_TRUE(foreign.reported());
+  for (const char* order : {"id", "id DESC"}) {
+    const Seen seen =
+        look(std::string("CREATE TABLE s AS SELECT id, block, row_number() OVER (ORDER BY ") +
+             order + ") r FROM f_data WHERE " + kLogRows +
+             "; UPDATE f_data SET block = (SELECT b.block FROM s a, s b WHERE a.id = f_data.id AND"
+             " b.r = CASE a.r WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE a.r END) WHERE " +
+             kLogRows + "; DROP TABLE s");
+    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << seen.check.message;
   }
 }
 
+// A segment's hashes are read when it is made anew, and by check.
+TEST_F(Corruption, of_each_run_block_is_found_by_check_and_by_rebuild) {
+  for (const char* which : {"min(id)", "max(id)"}) {
+    const std::string where =
+        std::string(" WHERE id = (SELECT ") + which + " FROM f_data WHERE " + kRunRows + ")";
+    std::vector<std::string> damages = {
+        "DELETE FROM f_data" + where, "UPDATE f_data SET id = id + 4000" + where,
+        "INSERT INTO f_data SELECT id + 4000, block FROM f_data" + where};
+    for (const std::string& value : garbage("block")) {
+      damages.push_back("UPDATE f_data SET block = " + value + where);
+    }
+    for (const std::string& damage : damages) {
+      const Seen seen = look(damage);
+      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
+      EXPECT_EQ(seen.probe.code, SQLITE_OK) << damage << ": " << seen.probe.message;
+      EXPECT_EQ(seen.found, kPresent) << damage;
+      if (damage.find("INSERT") != 0) {
+        EXPECT_EQ(seen.rebuild.code & 0xFF, SQLITE_CORRUPT) << damage << seen.rebuild.message;
+      }
+    }
+  }
+}
+
+std::string page_row(const std::string& which) {
+  return "(SELECT " + which + " FROM f_data WHERE " + kPageRows + ")";
+}
+
+TEST_F(Corruption, of_each_page_is_an_error_or_found_by_check) {
+  for (const char* which : {"min(id)", "max(id)"}) {
+    const std::string where = " WHERE id = " + page_row(which);
+    for (const std::string& value : garbage("block")) {
+      const Seen seen = look("UPDATE f_data SET block = " + value + where);
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
+      EXPECT_TRUE(seen.probe.message.find("of segment") != std::string::npos ||
+                  seen.probe.message.find("data row") != std::string::npos)
+          << seen.probe.message;
+      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
+    }
+  }
+  const Seen foreign =
+      look("UPDATE f_data SET block = (SELECT block FROM f_data WHERE id = " + page_row("max(id)") +
+           ") WHERE id = " + page_row("min(id)"));
+  EXPECT_TRUE(foreign.reported());
+}
+
 TEST_F(Corruption, of_a_missing_page_row_is_found_by_check) {
-  for (const char* damage :
-       {"DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)",
-        "DELETE FROM f_pages WHERE id = (SELECT max(id) FROM f_pages)", "DELETE FROM f_pages",
-        "UPDATE f_pages SET id = id + 100000 WHERE id = (SELECT max(id) FROM"
-        " f_pages)",
-        "UPDATE f_pages SET id = -5 WHERE id = (SELECT min(id) FROM f_pages)",
-        "INSERT INTO f_pages VALUES (-1, zeroblob(10))",
-        "INSERT INTO f_pages VALUES (9223372036854775807, NULL)",
-        "INSERT INTO f_pages SELECT max(id) + 1, page FROM f_pages",
-        "INSERT INTO f_pages VALUES ((SELECT max(id) FROM f_pages) + 1, x'')"}) {
+  const std::string first = " WHERE id = " + page_row("min(id)");
+  const std::string last = " WHERE id = " + page_row("max(id)");
+  for (const std::string& damage : std::vector<std::string>{
+           "DELETE FROM f_data" + first, "DELETE FROM f_data" + last,
+           std::string("DELETE FROM f_data WHERE ") + kPageRows,
+           "UPDATE f_data SET id = id + 100000" + last, "UPDATE f_data SET id = -5" + first,
+           "INSERT INTO f_data SELECT id + 1, block FROM f_data" + last,
+           "INSERT INTO f_data SELECT id + 1, x'' FROM f_data" + last,
+           "INSERT INTO f_data SELECT id + 16777216, block FROM f_data" + last,
+           std::string("INSERT INTO f_data VALUES (-1, zeroblob(10))"),
+           std::string("INSERT INTO f_data VALUES (9223372036854775807, NULL)")}) {
     const Seen seen = look(damage);
     EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
-    EXPECT_NE(seen.check.message.find("page"), std::string::npos) << seen.check.message;
   }
 }
 
@@ -342,11 +382,13 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_at_its_first_use) {
   const std::string probe =
       "SELECT count(*) FROM (" + numbers(1, kKeys + 900) + ") JOIN f ON key = i WHERE i <> 6";
   QuickDatabase good(file("good.db"));
-  for (const Row& row : good.rows("SELECT id FROM f_pages")) {
-    QuickDatabase db(damaged("DELETE FROM f_pages WHERE id = " + row[0]));
-    db.refuses(probe, SQLITE_CORRUPT_VTAB, {"f: corrupt: page row " + row[0], "missing"});
+  for (const Row& row :
+       good.rows("SELECT id, id & 8388607, id >> 24 FROM f_data WHERE " + std::string(kPageRows))) {
+    QuickDatabase db(damaged("DELETE FROM f_data WHERE id = " + row[0]));
+    db.refuses(probe, SQLITE_CORRUPT_VTAB,
+               {"f: corrupt: page " + row[1] + " of segment " + row[2], "missing"});
     EXPECT_EQ(db.attempt(probe).code, SQLITE_CORRUPT_VTAB) << "the next time, too";
-    db.refuses("SELECT filter_export('f')", SQLITE_CORRUPT_VTAB, {"page row"});
+    db.refuses("SELECT filter_export('f')", SQLITE_CORRUPT_VTAB, {"of segment"});
     db.refuses("BEGIN; INSERT INTO f " + numbers(10001, 19000) + "; COMMIT", SQLITE_CORRUPT_VTAB,
                {"f: corrupt: "});
     db.attempt("ROLLBACK");
@@ -373,11 +415,11 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
           break;
         }
       }
-      db.run("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)");
+      db.run("DELETE FROM f_data WHERE id = " + page_row("min(id)"));
     }
     QuickDatabase db(path);
     db.refuses("SELECT sum(filter_contains('f', i)) FROM (" + numbers(1, 8000) + ")",
-               SQLITE_CORRUPT_VTAB, {"f: corrupt: page row ", "missing"});
+               SQLITE_CORRUPT_VTAB, {"f: corrupt: page ", "of segment", "missing"});
   }
 }
 
@@ -390,7 +432,7 @@ TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
         "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, capacity = 1e7);"
         "INSERT INTO f " +
         numbers(1, 20) + "; INSERT INTO f(f) VALUES ('rebuild')");
-    db.run("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)");
+    db.run("DELETE FROM f_data WHERE id = " + page_row("min(id)"));
   }
   const std::vector<std::string> reads = {
       "INSERT INTO f(f) VALUES ('check')", "SELECT filter_export('f')",
@@ -398,13 +440,13 @@ TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
       "SELECT sum(filter_contains('f', i)) FROM (" + numbers(1000, 1100) + ")"};
   for (const std::string& sql : reads) {
     QuickDatabase db(path);
-    db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt: ", " page rows, expected "});
+    db.refuses(sql, SQLITE_CORRUPT_VTAB, {"f: corrupt: ", " pages, expected "});
   }
 }
 
-// A table repairs itself from its log.
+// A table repairs itself from its runs.
 TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
-  QuickDatabase db(damaged("DELETE FROM f_pages WHERE id = (SELECT min(id) FROM f_pages)"));
+  QuickDatabase db(damaged("DELETE FROM f_data WHERE id = " + page_row("min(id)")));
   EXPECT_EQ(db.attempt("INSERT INTO f(f) VALUES ('check')").code & 0xFF, SQLITE_CORRUPT);
   db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
   EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, kKeys + 900) +
@@ -413,67 +455,50 @@ TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
 }
 
 TEST_F(Corruption, of_swapped_pages_is_an_error) {
-  const Seen seen = look(
-      "CREATE TABLE s AS SELECT * FROM f_pages;"
-      "UPDATE f_pages SET page = (SELECT page FROM s WHERE s.id = (SELECT min(id) + max(id)"
-      " FROM s) - f_pages.id) WHERE id IN ((SELECT min(id) FROM s), (SELECT max(id) FROM s));"
-      "DROP TABLE s");
+  const Seen seen =
+      look(std::string("CREATE TABLE s AS SELECT * FROM f_data WHERE ") + kPageRows +
+           "; UPDATE f_data SET block = (SELECT block FROM s WHERE s.id = (SELECT min(id) + max(id)"
+           " FROM s) - f_data.id) WHERE id IN ((SELECT min(id) FROM s), (SELECT max(id) FROM s));"
+           "DROP TABLE s");
   EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << seen.probe.message;
   EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << seen.check.message;
 }
 
-TEST_F(Corruption, of_each_overflow_entry_is_never_silent) {
-  for (const char* column : {"key", "value"}) {
-    for (const char* value : {"NULL", "0", "-1", "x''", "'garbage'", "1.5", "randomblob(9)", "7",
-                              "9223372036854775807", "zeroblob(100000)"}) {
-      const std::string damage =
-          std::string("UPDATE OR REPLACE f_items SET ") + column + " = " + value;
-      if (std::string(column) == "key" && std::string(value) == "NULL") {
-        continue;  // SQLite itself refuses it in a WITHOUT ROWID table
-      }
-      const Seen seen = look(damage);
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
-      EXPECT_NE(seen.probe.message.find("overflow"), std::string::npos) << seen.probe.message;
-    }
+TEST_F(Corruption, of_each_overflow_block_is_an_error_at_first_use) {
+  const std::string where = std::string(" WHERE ") + kOverflowRows;
+  std::vector<std::string> damages = {
+      "DELETE FROM f_data" + where, "UPDATE f_data SET id = id + 1" + where,
+      "INSERT INTO f_data SELECT id + 1, block FROM f_data" + where,
+      "UPDATE f_data SET block = (SELECT block FROM other_data WHERE id = 0)" + where};
+  for (const std::string& value : garbage("block")) {
+    damages.push_back("UPDATE f_data SET block = " + value + where);
   }
-  for (const char* damage :
-       {"DELETE FROM f_items", "INSERT INTO f_items VALUES (1, 1)",
-        "INSERT INTO f_items VALUES (9223372036854775807, 9223372036854775807)"}) {
-    const Seen seen = look(damage);
-    EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
-  }
-}
-
-// Of no generation: no probe reads it.
-TEST_F(Corruption, of_a_row_that_is_no_overflow_entry_is_found_by_check) {
-  for (const char* damage :
-       {"INSERT INTO f_items VALUES ('x', NULL)", "INSERT INTO f_items VALUES (-1, 1)",
-        "INSERT INTO f_items VALUES (x'00000000000000000000000000000001', 1)"}) {
+  for (const std::string& damage : damages) {
     const Seen seen = look(damage);
     EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
+    if (damage.find("INSERT") != 0) {
+      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
+    }
   }
 }
 
 TEST_F(Corruption, of_a_table_that_needs_no_overflow_is_found_by_check) {
-  QuickDatabase db(damaged("INSERT INTO small_items VALUES (5, 5)"));
+  QuickDatabase db(
+      damaged("INSERT INTO small_data SELECT (1 << 24) + 12582912, block FROM f_data LIMIT 1"));
   EXPECT_EQ(db.number("SELECT count(*) FROM small WHERE key = 1"), 1);
-  db.refuses("INSERT INTO small(small) VALUES ('check')", SQLITE_CORRUPT, {"small", "overflow"});
+  db.refuses("INSERT INTO small(small) VALUES ('check')", SQLITE_CORRUPT, {"small: corrupt"});
 }
 
 TEST_F(Corruption, by_a_newer_format_says_so) {
-  const Seen config = look("UPDATE f_config SET value = 3 WHERE key = 'format'");
-  EXPECT_NE(config.probe.message.find("format 3"), std::string::npos) << config.probe.message;
-  const Seen record = look(
-      "UPDATE f_config SET value = CAST(substr(value, 1, 4) || x'03000000' || substr(value, 9)"
-      " AS BLOB) WHERE key = 'record'");
-  EXPECT_NE(record.probe.message.find("format 3"), std::string::npos) << record.probe.message;
+  const Seen seen = look("UPDATE f_config SET value = 4 WHERE key = 'format'");
+  EXPECT_NE(seen.probe.message.find("format 4"), std::string::npos) << seen.probe.message;
   // At first use, not at connect.
   QuickDatabase db(damaged("UPDATE f_config SET value = 99 WHERE key = 'format'"));
   EXPECT_EQ(db.list("SELECT name FROM pragma_table_info('f')"), "key");
 }
 
 TEST_F(Corruption, by_dropped_shadow_tables_says_so) {
-  for (const char* suffix : {"config", "pages", "log", "items"}) {
+  for (const char* suffix : {"config", "data"}) {
     const std::string table = std::string("f_") + suffix;
     Seen seen = look("DROP TABLE " + table);
     EXPECT_TRUE(seen.reported()) << table;
@@ -481,26 +506,30 @@ TEST_F(Corruption, by_dropped_shadow_tables_says_so) {
     EXPECT_NE(seen.check.message.find(table), std::string::npos) << seen.check.message;
     seen = look("DROP TABLE " + table + "; CREATE TABLE " + table + "(a, b, c)");
     EXPECT_NE(seen.check.code, SQLITE_OK) << table;
-    seen =
-        look("DROP TABLE " + table + "; CREATE TABLE " + table + "(id, key, page, entries, value)");
+    seen = look("DROP TABLE " + table + "; CREATE TABLE " + table + "(id, key, block, value)");
     EXPECT_NE(seen.check.code, SQLITE_OK) << table;
   }
-  look("DROP TABLE f_config; DROP TABLE f_pages; DROP TABLE f_log; DROP TABLE f_items");
+  look("DROP TABLE f_config; DROP TABLE f_data");
 }
 
 TEST_F(Corruption, by_dropped_shadow_tables_lets_it_be_renamed) {
-  QuickDatabase db(damaged("DROP TABLE f_items; DROP TABLE f_log"));
-  db.run("ALTER TABLE f RENAME TO g; DROP TABLE g");
-  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name GLOB '[fg]_*'"), 0);
+  for (const char* table : {"f_data", "f_config"}) {
+    QuickDatabase db(damaged(std::string("DROP TABLE ") + table));
+    db.run("ALTER TABLE f RENAME TO g; DROP TABLE g");
+    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name GLOB '[fg]_*'"), 0);
+  }
 }
 
 // Damage done under a connection that has the filter in memory.
 TEST_F(Corruption, under_an_open_connection_is_reported_and_droppable) {
-  for (const char* damage :
-       {"UPDATE f_config SET value = x'00' WHERE key = 'record'", "DELETE FROM f_config",
-        "DELETE FROM f_log", "UPDATE f_log SET entries = x'00'", "DROP TABLE f_log",
-        "UPDATE f_log SET entries = randomblob(99) WHERE id = (SELECT max(id) FROM f_log)",
-        "DROP TABLE f_config", "UPDATE f_config SET value = 5 WHERE key = 'seed'"}) {
+  for (const std::string& damage : std::vector<std::string>{
+           std::string("UPDATE f_data SET block = x'00' WHERE id = 0"),
+           std::string("DELETE FROM f_config"), std::string("DELETE FROM f_data"),
+           std::string("DELETE FROM f_data WHERE ") + kLogRows,
+           std::string("UPDATE f_data SET block = x'00'"), std::string("DROP TABLE f_data"),
+           "UPDATE f_data SET block = randomblob(99) WHERE id = " + log_row("max(id)"),
+           std::string("DROP TABLE f_config"),
+           std::string("UPDATE f_config SET value = 5 WHERE key = 'seed'")}) {
     const std::string path = damaged("SELECT 1");
     QuickDatabase db(path);
     EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'tail'"), 1);
@@ -530,7 +559,7 @@ TEST_F(Corruption, under_an_open_connection_is_reported_and_droppable) {
 
 // An error before the first shadow write leaves the transaction and what it did before.
 TEST_F(Corruption, found_by_a_statement_lets_the_transaction_go_on) {
-  QuickDatabase db(damaged("UPDATE f_pages SET page = x'00'"));
+  QuickDatabase db(damaged(std::string("UPDATE f_data SET block = x'00' WHERE ") + kPageRows));
   db.run("BEGIN; INSERT INTO other VALUES ('kept')");
   EXPECT_EQ(db.attempt("DELETE FROM f WHERE key = 1").code & 0xFF, SQLITE_CORRUPT);
   EXPECT_EQ(db.attempt("SELECT 1 FROM f WHERE key = 1").code & 0xFF, SQLITE_CORRUPT);
@@ -540,26 +569,21 @@ TEST_F(Corruption, found_by_a_statement_lets_the_transaction_go_on) {
 }
 
 TEST_F(Corruption, of_single_bytes_is_never_a_crash_or_a_silent_loss) {
-  const std::pair<const char*, const char*> places[] = {
-      {"f_config", "value"}, {"f_log", "entries"}, {"f_pages", "page"}};
+  const char* const places[] = {kRootRows, kDirectoryRows, kPageRows,
+                                kRunRows,  kOverflowRows,  kLogRows};
   unsigned state = 12345;
   const auto random = [&state](unsigned below) {
     state = state * 1103515245 + 12345;
     return (state >> 8) % below;
   };
   for (int round = 0; round < 60; ++round) {
-    const auto& [table, column] = places[round % 3];
-    const std::string where = std::string(table) == "f_config"
-                                  ? std::string("key = 'record'")
-                                  : "id = (SELECT id FROM " + std::string(table) +
-                                        " ORDER BY id LIMIT 1 OFFSET (SELECT " +
-                                        std::to_string(random(1000)) + " % count(*) FROM " + table +
-                                        "))";
-    const std::string at = std::to_string(1 + random(220));
-    const std::string c = column;
-    const std::string damage = std::string("UPDATE ") + table + " SET " + c + " = CAST(substr(" +
-                               c + ", 1, " + at + " - 1) || x'" + (random(2) == 0 ? "a7" : "3c") +
-                               "' || substr(" + c + ", " + at + " + 1) AS BLOB) WHERE " + where;
+    const std::string rows = std::string(" FROM f_data WHERE ") + places[round % 6];
+    const std::string at = std::to_string(random(10000)) + " % length(block)";
+    const std::string damage = "UPDATE f_data SET block = CAST(substr(block, 1, " + at + ") || x'" +
+                               (random(2) == 0 ? "a7" : "3c") + "' || substr(block, (" + at +
+                               ") + 2) AS BLOB) WHERE id = (SELECT id" + rows +
+                               " ORDER BY id LIMIT 1 OFFSET (SELECT " +
+                               std::to_string(random(1000)) + " % count(*)" + rows + "))";
     const Seen seen = look(damage);
     if (seen.probe.code == SQLITE_OK) {
       EXPECT_GE(seen.found, kPresent) << damage;

@@ -179,15 +179,20 @@ TEST_F(SharedMemory, outlives_rebuild_growth_and_vacuum_of_another_connection) {
 
 TEST_F(SharedMemory, has_no_page_that_is_damaged) {
   const auto two = open();
-  two->run("CREATE TABLE saved AS SELECT id, page FROM cuckoo_pages");
+  two->run(std::string("CREATE TABLE saved AS SELECT id, block FROM cuckoo_data WHERE ") +
+           kPageRows);
   const auto one = open();
   expect_all(*one, kKeys, "at first");
-  two->run("UPDATE cuckoo_pages SET page = CAST(zeroblob(10) || substr(page, 11) AS BLOB)");
+  two->run(std::string("UPDATE cuckoo_data SET block ="
+                       " CAST(zeroblob(10) || substr(block, 11) AS BLOB) WHERE ") +
+           kPageRows);
   const auto damaged = open();
   const std::string ask = "SELECT count(*) FROM keys CROSS JOIN cuckoo USING (k)";
   EXPECT_EQ(damaged->attempt(ask).code & 0xFF, SQLITE_CORRUPT);
   EXPECT_EQ(one->number(ask), kKeys);  // as it was read
-  two->run("UPDATE cuckoo_pages SET page = (SELECT page FROM saved WHERE id = cuckoo_pages.id)");
+  two->run(std::string("UPDATE cuckoo_data SET block = (SELECT block FROM saved WHERE id ="
+                       " cuckoo_data.id) WHERE ") +
+           kPageRows);
   expect_all(*damaged, kKeys, "that was repaired");
   expect_all(*one, kKeys, "beside it");
 }

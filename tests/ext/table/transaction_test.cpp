@@ -426,7 +426,7 @@ TEST_F(Transaction, with_drop_and_create_is_the_new_table) {
 // Anything that DROP can't do must not lose what was pending.
 TEST_F(Transaction, with_a_drop_that_fails_keeps_pending_rows) {
   add("1, 2");
-  Query reading(db, "SELECT * FROM f_log");
+  Query reading(db, "SELECT * FROM f_data");
   db.run("BEGIN");
   add_one(3);
   ASSERT_EQ(reading.step(), SQLITE_ROW);
@@ -440,7 +440,7 @@ TEST_F(Transaction, with_a_drop_that_fails_keeps_pending_rows) {
 
 TEST_F(Transaction, with_a_rename_that_fails_keeps_pending_rows) {
   add("1, 2");
-  db.run("CREATE TABLE g_items(x)");
+  db.run("CREATE TABLE g_data(x)");
   db.run("BEGIN");
   add_one(3);
   EXPECT_NE(db.attempt("ALTER TABLE f RENAME TO g").code, SQLITE_OK);
@@ -449,7 +449,7 @@ TEST_F(Transaction, with_a_rename_that_fails_keeps_pending_rows) {
   EXPECT_NE(db.attempt("ALTER TABLE f RENAME TO t").code, SQLITE_OK);
   db.run("COMMIT");
   same_for_all("committed");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name GLOB 'g*'"), "g_items");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name GLOB 'g*'"), "g_data");
 }
 
 // --- nested statements -------------------------------------------------------------------------
