@@ -15,8 +15,8 @@
 
 namespace cuckoo::segments {
 
-// One segment. All its hashes begin with the first `depth` bits of `prefix`, and its filter is asked
-// for hash << depth.
+// One segment. All its hashes begin with the first `depth` bits of `prefix`, and its filter is
+// asked for hash << depth.
 struct Piece {
   uint64_t prefix = 0;
   unsigned depth = 0;

@@ -13,12 +13,14 @@ namespace {
 
 constexpr uint32_t kMagic = 0x33464B43;  // "CKF3"
 constexpr uint32_t kVersion = 3;
-constexpr uint64_t Root::*kFields[] = {
-    &Root::options_digest, &Root::directory_version, &Root::next_number,
-    &Root::first_depth,    &Root::capacity,          &Root::leaves,
-    &Root::pages,          &Root::page_index_sum,    &Root::first_row,
-    &Root::first_position, &Root::pending_row,       &Root::pending_position,
-    &Root::key_types,      &Root::hashless,          &Root::places};
+constexpr uint64_t Root::*kFields[] = {&Root::options_digest,   &Root::directory_version,
+                                       &Root::next_number,      &Root::first_depth,
+                                       &Root::capacity,         &Root::leaves,
+                                       &Root::folded_to,        &Root::pages,
+                                       &Root::page_index_sum,   &Root::first_row,
+                                       &Root::first_position,   &Root::pending_row,
+                                       &Root::pending_position, &Root::key_types,
+                                       &Root::hashless,         &Root::places};
 constexpr size_t kRootBytes = 8 + 8 * std::size(kFields);
 
 constexpr unsigned kSpareDepth = 6;  // I1
@@ -68,7 +70,8 @@ Result<Root> decode_root(std::span<const std::byte> content) {
       root.leaves > kMostLeaves || root.capacity == 0 || root.capacity > kMaxCapacity ||
       root.pending_row > kMostRows || root.pending_position > kMostPosition ||
       root.first_row > root.pending_row || root.first_position > root.pending_position ||
-      root.key_types > 15 || root.hashless > 1 || root.places > 1) {
+      root.folded_to > kMostPosition || root.key_types > 15 || root.hashless > 1 ||
+      root.places > 1) {
     return corrupt("a number out of range");
   }
   return root;
@@ -118,6 +121,22 @@ void Directory::start(unsigned depth) {
   depth_ = depth;
   stored_pages_.clear();
   first_ = last_ = Leaf::kNone;
+}
+
+Status Directory::assign(std::vector<Leaf> leaves) {
+  if (leaves.size() > most_leaves(options_->page_bytes)) {
+    return corrupt("the directory: " + std::to_string(leaves.size()) + " segments, expected " +
+                   std::to_string(most_leaves(options_->page_bytes)) + " or fewer");
+  }
+  std::vector<uint32_t> table;
+  unsigned depth = 0;
+  CUCKOO_TRY(fill(leaves, table, depth));
+  leaves_ = std::move(leaves);
+  table_ = std::move(table);
+  depth_ = depth;
+  stored_pages_.clear();
+  first_ = last_ = Leaf::kNone;
+  return {};
 }
 
 // --- pending entries -----------------------------------------------------------------------------
@@ -307,7 +326,8 @@ Status Directory::read(const Blocks& blocks, const Root& root) {
   const auto stays = [&](size_t i) {
     const Leaf& old = leaves_[i];
     return old.prefix == leaves[i].prefix && old.depth == leaves[i].depth &&
-           old.header == leaves[i].header;
+           old.header == leaves[i].header &&
+           (old.header.number != 0 || (old.pends && old.first_pending >= root.folded_to));
   };
   std::vector<size_t> pending;  // the leaves that have entries still
   const size_t both = std::min(leaves.size(), leaves_.size());

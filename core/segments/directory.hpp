@@ -41,6 +41,7 @@ struct Root {
   uint64_t first_depth = 0;        // there were 2^first_depth leaves at first
   uint64_t capacity = 0;           // of all segments
   uint64_t leaves = 1;
+  uint64_t folded_to = 0;       // leaves without a header have the entries of the log from here on
   uint64_t pages = 0;           // of the directory, that have a block
   uint64_t page_index_sum = 0;  // of these
   uint64_t first_row = 0;       // of the log
@@ -86,8 +87,13 @@ class Directory {
 
   // 2^depth leaves, none of which was ever folded.
   void start(unsigned depth);
+  // These leaves, by their slots, instead of all before; none is stored, and nothing is pending.
+  // kCorrupt when their prefixes don't partition the hash space; nothing changed then.
+  Status assign(std::vector<Leaf> leaves);
   // Reads the stored leaves. What is in memory stays if the leaf's header did not change, else it
-  // is dropped. A failure changes nothing.
+  // is dropped. A leaf without a header
+  // keeps entries only if they came behind the root's folded_to. A failure changes
+  // nothing.
   Status read(const Blocks& blocks, const Root& root);
 
   unsigned depth() const noexcept { return depth_; }

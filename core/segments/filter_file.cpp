@@ -16,9 +16,19 @@ namespace cuckoo::segments {
 // split, reads its runs, builds two segments and writes both. One that can't be split holds twice
 // as many keys. A filter for more keys is cut into equal shares at once. There are 2^16 shares at
 // most, so that a filter for 2^40 keys takes little memory before it has any.
-Result<SegmentLimits> segment_limits(const FilterOptions& options) {
+//
+// A filter of pairs is one segment, whatever its size: it has no hash to cut it by.
+namespace {
+
+Result<SegmentLimits> limits_of(const FilterOptions& options) {
   constexpr uint64_t kMostKeys = uint64_t{1} << 16;
   constexpr uint64_t kMostPages = 64;
+  if (traits_of(options.spec.kind).pairs) {
+    SegmentLimits one;
+    one.keys = one.share = options.capacity;
+    one.pages = 1;
+    return one;
+  }
   CUCKOO_ASSIGN_OR_RETURN(const FilterSize size,
                           filter_size(options.generation_spec(), kMostKeys, options.page_bytes));
   SegmentLimits limits;
@@ -35,10 +45,28 @@ Result<SegmentLimits> segment_limits(const FilterOptions& options) {
   return limits;
 }
 
+}  // namespace
+
+Result<SegmentLimits> segment_limits(const FilterOptions& options) {
+  CUCKOO_ASSIGN_OR_RETURN(SegmentLimits limits, limits_of(options));
+  CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> filter,
+                          options.make_filter_for(limits.share));
+  limits.words = filter->words();
+  limits.bits = filter->bits();
+  limits.rate = filter->rate(static_cast<double>(limits.share));
+  return limits;
+}
+
+Result<SegmentLimits> FilterFile::limits_for(uint64_t capacity) const {
+  FilterOptions options = options_;
+  options.capacity = capacity;
+  return segment_limits(options);
+}
+
 // --- making and following ------------------------------------------------------------------------
 
 Status FilterFile::create() {
-  CUCKOO_ASSIGN_OR_RETURN(limits_, segment_limits(options_));
+  CUCKOO_ASSIGN_OR_RETURN(limits_, limits_for(options_.capacity));
   root_ = {};
   root_.options_digest = options_.digest;
   root_.first_depth = limits_.depth;
@@ -74,7 +102,7 @@ void FilterFile::forget() noexcept {
   }
   touched_.clear();
   erased_.clear();
-  changed_ = layout_changed_ = loading_ = cleared_ = false;
+  changed_ = layout_changed_ = loading_ = cleared_ = replaced_ = false;
   new_places_.reset();
   appended_ = unfolded_ = 0;
   memory_ = Memory::kUnknown;
@@ -85,7 +113,7 @@ void FilterFile::forget() noexcept {
 void FilterFile::take(uint64_t position, uint64_t entry) {
   const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
   Directory::Leaf& leaf = directory_.leaf(index);
-  if (position < leaf.header.folded_to) {
+  if (position < (leaf.header.number == 0 ? root_.folded_to : leaf.header.folded_to)) {
     return;
   }
   directory_.note_pending(index, position);
@@ -100,8 +128,9 @@ void FilterFile::take(uint64_t position, uint64_t entry) {
 Status FilterFile::read_directory() {
   Root root;
   CUCKOO_TRY(read_root(root));
-  CUCKOO_ASSIGN_OR_RETURN(limits_, segment_limits(options_));
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(root.capacity));
   CUCKOO_TRY(directory_.read(blocks_, root));
+  limits_ = limits;
   root_ = root;
   stored_first_row_ = root.first_row;
   root_stored_ = true;
@@ -133,7 +162,7 @@ Status FilterFile::refresh() {
       CUCKOO_TRY(log_.read(blocks_, root_.pending_row, root_.pending_position, newest, collect));
     }
     if (newest.directory_version != root_.directory_version ||
-        directory_.folded_to() > log_.position()) {
+        std::max(directory_.folded_to(), root_.folded_to) > log_.position()) {
       return corrupt("a log whose end belongs to another directory");
     }
     set_turns();
@@ -146,21 +175,23 @@ Status FilterFile::refresh() {
   return {};
 }
 
+Result<std::unique_ptr<Segment>> FilterFile::opened(const Directory::Leaf& leaf) const {
+  Result<std::unique_ptr<Segment>> made =
+      leaf.header.number == 0 ? Segment::make(options_, leaf.prefix, leaf.depth, 0, limits_.share)
+                              : Segment::open(options_, blocks_, leaf.header);
+  if (made.ok()) {
+    for (const uint64_t entry : leaf.waiting) {
+      made.value()->append(entry);
+    }
+  }
+  return made;
+}
+
 Result<Segment*> FilterFile::segment(size_t index) {
   Directory::Leaf& leaf = directory_.leaf(index);
   if (leaf.segment == nullptr) {
-    std::unique_ptr<Segment> made;
-    if (leaf.header.number == 0) {
-      CUCKOO_ASSIGN_OR_RETURN(made,
-                              Segment::make(options_, leaf.prefix, leaf.depth, 0, limits_.share));
-    } else {
-      CUCKOO_ASSIGN_OR_RETURN(made, Segment::open(options_, blocks_, leaf.header));
-    }
-    for (const uint64_t entry : leaf.waiting) {
-      made->append(entry);
-    }
+    CUCKOO_ASSIGN_OR_RETURN(leaf.segment, opened(leaf));
     std::vector<uint64_t>().swap(leaf.waiting);
-    leaf.segment = std::move(made);
   }
   return leaf.segment.get();
 }
@@ -227,10 +258,48 @@ Status FilterFile::append(uint64_t hash, uint64_t entry) {
   return {};
 }
 
+// When a filter without hashes whose keys share cells is full, these say: make_room().
 uint64_t FilterFile::most_items() const noexcept {
-  return keeps_hashes()                                ? options_.most_items_by_hashes()
-         : traits_of(options_.spec.kind).slot_per_item ? root_.capacity
-                                                       : kMaxCapacity;
+  if (keeps_hashes()) {
+    return options_.most_items_by_hashes();
+  }
+  return traits_of(options_.spec.kind).slot_per_item ? root_.capacity : kMaxCapacity;
+}
+
+// Comes before an add of what is absent to a filter without hashes whose keys share cells. One
+// segment is full when its cells say so. What is pending there is an estimate, so it is folded
+// before the answer is "full". Of several segments each has its share by chance. So `capacity` keys
+// are always taken, and more only into a counting filter, whose items may be copies, as long as the
+// cells allow it.
+Status FilterFile::make_room(uint64_t hash) {
+  const bool several = directory_.size() > 1;
+  if (several && items_ < root_.capacity) {
+    return {};
+  }
+  if (several && !options_.multiset()) {
+    return full_error();
+  }
+  const size_t index = directory_.leaf_of(hash);
+  const auto is_full = [&](const Segment& segment) {
+    const SegmentHeader& header = segment.header();
+    const uint64_t items =
+        several ? header.items + static_cast<uint64_t>(segment.pending().items()) : items_;
+    const uint64_t unfolded =
+        std::min(segment.pending().entries(), items - std::min(items, header.items));
+    return segment.filter().full(items, unfolded, header.capacity);
+  };
+  CUCKOO_ASSIGN_OR_RETURN(Segment * found, segment(index));
+  if (!is_full(*found)) {
+    return {};
+  }
+  if (!found->pending().empty()) {
+    CUCKOO_TRY(fold_leaf(index));
+    CUCKOO_ASSIGN_OR_RETURN(found, segment(index));
+    if (!is_full(*found)) {
+      return {};
+    }
+  }
+  return full_error();
 }
 
 // Without work(), so that replace() can add and remove as one.
@@ -246,14 +315,13 @@ Status FilterFile::add(uint64_t hash, bool log_seeming) {
     return {};
   }
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment_of(hash));
-  const SegmentHeader& header = found->header();
-  const uint64_t unfolded = found->pending().entries();
-  if (!present &&
-      (items_ >= most || (!keeps_hashes() && found->filter().full(header.items + unfolded, unfolded,
-                                                                  header.capacity)))) {
+  if (!present && items_ >= most) {
     return full_error();
   }
+  if (!present && !keeps_hashes()) {
+    CUCKOO_TRY(make_room(hash));
+  }
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment_of(hash));
   // A hash that only looks present is logged all the same where it would get lost: in the next
   // remake, or in a copy of the same mark, in whose cells it may be absent.
   log_seeming = log_seeming || keeps_hashes() || root_.places != 0;

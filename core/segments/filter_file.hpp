@@ -40,6 +40,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,6 +65,10 @@ struct SegmentLimits {
   uint64_t pages = 0;  // that such a segment has
   unsigned depth = 0;  // of the segments of a filter that was just made
   uint64_t share = 0;  // the capacity of each of them
+  // Of such a segment.
+  GeometryWords words;
+  uint64_t bits = 0;
+  double rate = 0;  // when it holds its share
 };
 Result<SegmentLimits> segment_limits(const FilterOptions& options);
 
@@ -184,6 +189,7 @@ class FilterFile {
   // Of a key: of the largest segment (Filter::places_per_key(), fingerprint_bits()).
   uint32_t places_per_key() const;
   double fingerprint_bits() const;
+  uint64_t made_for() const noexcept;      // keys
   uint64_t bits() const noexcept;          // of all cells
   uint64_t log_entries() const noexcept;   // in storage
   uint64_t stored_bytes() const noexcept;  // of all blocks, about
@@ -193,6 +199,7 @@ class FilterFile {
   uint64_t history() const;
   bool poisoned() const noexcept { return poison_.poisoned(); }
   bool multiset() const noexcept { return options_.multiset(); }
+  // What was asked for. One that grew is made for more keys: made_for().
   uint64_t capacity() const noexcept { return root_.capacity; }
   bool keeps_hashes() const noexcept { return options_.growth && root_.hashless == 0; }
   size_t segments() const noexcept { return directory_.size(); }
@@ -225,6 +232,26 @@ class FilterFile {
     bool grows = false;  // else its pieces keep its capacity
   };
 
+  // Segments that are to replace all others. They come ascending by prefix.
+  struct Replacement {
+    explicit Replacement(const FilterOptions& options) : directory(options) {}
+    std::vector<Directory::Leaf> leaves;
+    SegmentLimits limits;
+    uint64_t capacity = 0;
+    uint64_t next_number = 0;
+    uint64_t position = 0;  // of the log: all entries before it are in them
+    bool keeps_hashes = false;
+    uint64_t items = 0;
+    bool holds = false;    // one of them has a cell in use
+    uint64_t id = 0;       // stands for all that is in them
+    uint64_t covered = 0;  // of the hash space, in units of 2^(64 - kMaxDepth)
+    unsigned least_depth = kMaxDepth;
+    Directory directory;  // of them all, at the end
+    unsigned first_depth = 0;
+  };
+
+  Result<SegmentLimits> limits_for(uint64_t capacity) const;
+  Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   Result<Segment*> segment(size_t index);  // opens or makes it, if it is not in memory
   Result<Segment*> segment_of(uint64_t hash) { return segment(directory_.leaf_of(hash)); }
   void touch(size_t index);
@@ -251,6 +278,31 @@ class FilterFile {
   Status full_error() const;
   uint64_t kept_entries() const noexcept;
   Root root_of_cut_log() const noexcept;
+  Status make_room(uint64_t hash);
+  void begin_log() noexcept;
+  void restart_long_log();
+  static Status expect_numbers(uint64_t next, uint64_t count);
+
+  using SegmentVisitor = std::function<Status(Segment& segment)>;
+  Status visit_segments(const SegmentVisitor& visit);
+  Status expect_hashes() const;
+  Status more_than_fit(uint64_t items) const;
+  Status begin(Replacement& next, uint64_t capacity, bool keeps_hashes) const;
+  static Status cover(Replacement& next, uint64_t prefix, unsigned depth);
+  Status add_leaf(Replacement& next, uint64_t prefix, unsigned depth,
+                  std::unique_ptr<Segment> segment) const;
+  Status take_piece(Replacement& next, Piece&& piece) const;
+  Status count_once(Piece& piece) const;
+  static bool is_share(const Piece& piece, const SegmentLimits& limits);
+  Status arrange(Replacement& next) const;
+  void replace_all(Replacement& next);
+  Status check_import(const FilterOptions& options, const Contents& contents) const;
+  Status expect_united(const Piece& piece) const;
+  Result<uint64_t> needed_at_most(uint64_t capacity);
+  Status cut_piece(Replacement& next, uint64_t prefix, std::span<const NetHash> entries) const;
+  using FilterVisitor =
+      std::function<void(const SegmentHeader& header, unsigned depth, const Filter& filter)>;
+  void visit_filters(const FilterVisitor& visit) const;
   Status write_layout(const Blocks& blocks, Written& written) const;
   Status write_to(const Blocks& blocks, Written& written) const;
   void note_written(const Written& written);
@@ -274,6 +326,7 @@ class FilterFile {
   bool layout_changed_ = false;  // … and more of it than entries of the log
   bool root_stored_ = false;
   bool cleared_ = false;           // all blocks but the root and the log's are to be erased
+  bool replaced_ = false;          // … and but the marks
   uint64_t stored_first_row_ = 0;  // of the log in storage; root_ may be ahead of it
   std::optional<MarkedPlaces> new_places_;  // that are to be written
   bool places_stored_ = false;              // there is a block of marks

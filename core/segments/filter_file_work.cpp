@@ -23,31 +23,6 @@ constexpr uint64_t kItemsPerKeptEntry = 16;            // of the log: 6/16 byte 
 constexpr uint64_t kMostKept = uint64_t{1} << 28;
 static_assert(kMostKept < Log::kMostEntries);
 
-// Returns for how many keys a filter of these entries must be made: a hash with many copies is one
-// cell of the overflow table where each item takes a slot, and one key elsewhere.
-uint64_t needed_for(std::span<const NetHash> entries, bool slot_per_item) noexcept {
-  if (!slot_per_item) {
-    return entries.size();
-  }
-  uint64_t needed = 0;
-  for (const NetHash& entry : entries) {
-    const auto copies = static_cast<uint64_t>(entry.net);
-    needed += copies <= kMaxCopiesInBuckets ? copies : 1;
-  }
-  return needed;
-}
-
-uint64_t items_of(std::span<const NetHash> entries, bool multiset) noexcept {
-  if (!multiset) {
-    return entries.size();
-  }
-  uint64_t items = 0;
-  for (const NetHash& entry : entries) {
-    items += static_cast<uint64_t>(entry.net);
-  }
-  return items;
-}
-
 }  // namespace
 
 // T is 32 entries for each page of a segment, and fewer where there are many segments.
@@ -142,6 +117,7 @@ Status FilterFile::remake_leaf(size_t index, Segment& segment) {
   if (remake.grows) {
     remake.bits = std::min(bits_to_split(needed, limits_.keys), directory_.most_bits(index));
   }
+  CUCKOO_TRY(expect_numbers(root_.next_number, uint64_t{1} << remake.bits));
   const uint64_t pending = segment.pending().entries();
   const uint64_t items = remake.before.items + static_cast<uint64_t>(segment.pending().items());
   return poison_.changing([&]() -> Status {
@@ -149,6 +125,15 @@ Status FilterFile::remake_leaf(size_t index, Segment& segment) {
     items_ -= options_.multiset() ? items : 0;
     return replace_leaf(index, remake);  // `segment` is gone then
   });
+}
+
+// The numbers of segments are used once, so that no block is taken for one of another segment.
+Status FilterFile::expect_numbers(uint64_t next, uint64_t count) {
+  return next + count - 1 <= kMaxSegmentNumber
+             ? Status()
+             : Error{ErrorCode::kFull, "it had " + std::to_string(kMaxSegmentNumber) +
+                                           " segments since it was made, as many as there are"
+                                           " numbers for; a new table begins anew"};
 }
 
 Status FilterFile::replace_leaf(size_t index, const Remake& remake) {
@@ -199,8 +184,21 @@ uint64_t FilterFile::kept_entries() const noexcept {
                   kMostKept);
 }
 
-// Nothing is pending afterwards. The entries of a large load would be erased soon: they are not
-// written, and the log begins anew.
+void FilterFile::begin_log() noexcept {
+  root_.first_row = log_.row();
+  root_.first_position = log_.position();
+}
+
+// When nothing is pending. The entries of a large load would be erased soon: they are not written,
+// and the log begins anew.
+void FilterFile::restart_long_log() {
+  if (appended_ > std::min(kept_entries(), kMostUnfolded)) {
+    log_.restart();
+    begin_log();
+  }
+}
+
+// Nothing is pending afterwards.
 Status FilterFile::fold_all() {
   while (directory_.oldest() != Directory::Leaf::kNone) {
     CUCKOO_TRY(fold_leaf(directory_.oldest()));
@@ -208,11 +206,7 @@ Status FilterFile::fold_all() {
   }
   set_turns();
   return poison_.changing([this]() -> Status {
-    if (appended_ > std::min(kept_entries(), kMostUnfolded)) {
-      log_.restart();
-      root_.first_row = log_.row();
-      root_.first_position = log_.position();
-    }
+    restart_long_log();
     changed_ = layout_changed_ = true;
     return {};
   });
@@ -227,6 +221,7 @@ Status FilterFile::finish_load() {
 // Numbers of segments and rows of the log go on, so that other connections see that it changed.
 Status FilterFile::clear() {
   CUCKOO_TRY(poison_.error());
+  CUCKOO_ASSIGN_OR_RETURN(limits_, limits_for(options_.capacity));
   return poison_.changing([this]() -> Status {
     log_.stir(root_.next_number);
     new_places_.reset();
@@ -236,11 +231,11 @@ Status FilterFile::clear() {
     fresh.next_number = root_.next_number;
     fresh.first_depth = limits_.depth;
     fresh.leaves = uint64_t{1} << limits_.depth;
+    fresh.folded_to = log_.position();
     fresh.capacity = options_.capacity;
-    fresh.first_row = log_.row();
-    fresh.first_position = log_.position();
     directory_.start(limits_.depth);
     root_ = fresh;
+    begin_log();
     touched_.clear();
     erased_.clear();
     items_ = unfolded_ = 0;
@@ -280,6 +275,9 @@ Status FilterFile::write_layout(const Blocks& blocks, Written& written) const {
   root = root_of_cut_log();
   if (cleared_) {
     CUCKOO_TRY(blocks.erase(kFirstDirectoryBlock, kFirstLogBlock - 1));
+  } else if (replaced_) {
+    CUCKOO_TRY(blocks.erase(kFirstDirectoryBlock, kMarksBlock - 1));
+    CUCKOO_TRY(blocks.erase(segment_block(1, 0), kFirstLogBlock - 1));
   }
   for (const uint64_t number : erased_) {
     CUCKOO_TRY(blocks.erase(segment_block(number, 0), segment_block(number, kEndPart - 1)));
@@ -347,7 +345,7 @@ void FilterFile::note_written(const Written& written) {
   places_stored_ = root_.places != 0;
   new_places_.reset();
   root_stored_ = root_stored_ || layout_changed_;
-  changed_ = layout_changed_ = cleared_ = false;
+  changed_ = layout_changed_ = cleared_ = replaced_ = false;
 }
 
 Status FilterFile::flush() {

@@ -144,8 +144,11 @@ Status Segment::load(const Blocks& blocks, uint64_t hash) {
     return {};
   }
   uint64_t indexes[Filter::kMaxPlaces];
-  const size_t count = filter_->pages_of(hash << header_.depth, indexes);
-  for (const uint64_t index : std::span(indexes, count)) {
+  return load_pages(blocks, {indexes, filter_->pages_of(hash << header_.depth, indexes)});
+}
+
+Status Segment::load_pages(const Blocks& blocks, std::span<const uint64_t> indexes) {
+  for (const uint64_t index : indexes) {
     if (filter_->pages().find(index) != nullptr) {
       continue;
     }
@@ -229,7 +232,7 @@ Status Segment::write_overflow(const Blocks& blocks, SegmentHeader& header) cons
   const OverflowTable& overflow = filter_->overflow();
   header.overflow_items = overflow.items();
   header.overflow_digest = overflow.digest();
-  if (overflow.changed().empty()) {
+  if (overflow.changed().empty() && (header.overflow_blocks > 0 || overflow.empty())) {
     return {};
   }
   const size_t per_block = options_->page_bytes / kOverflowCellBytes;

@@ -28,6 +28,8 @@
 //   merged()  returns runs and pending entries as one ascending sequence, of which one segment or
 //             more can be made
 //   become()  fills a segment that was just made
+//   piece()   returns a copy of it for the outside (core/segments/contents.hpp); adopt() makes a
+//             segment of one
 #pragma once
 
 #include <cstddef>
@@ -38,15 +40,23 @@
 
 #include "core/base/large_memory.hpp"
 #include "core/base/result.hpp"
+#include "core/filter/bloom_filter.hpp"
 #include "core/filter/filter.hpp"
 #include "core/filter/probe.hpp"
 #include "core/segments/blocks.hpp"
+#include "core/segments/contents.hpp"
 #include "core/segments/pending.hpp"
 #include "core/segments/run.hpp"
 #include "core/segments/segment_header.hpp"
 #include "core/stored/filter_options.hpp"
 
 namespace cuckoo::segments {
+
+// Returns for how many keys a filter of these entries must be made: a hash with many copies is one
+// cell of the overflow table where each item takes a slot, and one key elsewhere.
+uint64_t needed_for(std::span<const NetHash> entries, bool slot_per_item) noexcept;
+// Returns how many items they are; in a set each hash is one.
+uint64_t items_of(std::span<const NetHash> entries, bool multiset) noexcept;
 
 class Segment {
  public:
@@ -59,6 +69,12 @@ class Segment {
   // filter of its geometry.
   static Result<std::unique_ptr<Segment>> open(const FilterOptions& options, const Blocks& blocks,
                                                const SegmentHeader& header);
+
+  // Makes a segment, which has no blocks yet, of a piece from outside. Everything that open()
+  // expects of it is checked, and its hashes, if they are to be kept: kInvalid.
+  static Result<std::unique_ptr<Segment>> adopt(const FilterOptions& options, Piece&& piece,
+                                                uint64_t number, uint64_t position,
+                                                bool keeps_hashes);
 
   const SegmentHeader& header() const noexcept { return header_; }
   const Filter& filter() const noexcept { return *filter_; }
@@ -110,6 +126,22 @@ class Segment {
   void become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id, uint64_t items,
               bool keeps_hashes);
 
+  // --- a copy for the outside
+  struct HashCount {
+    uint64_t hashes = 0;  // different ones
+    uint64_t items = 0;   // with their copies, where these count
+  };
+  // Counts what merged() would return; mostly that follows from the header.
+  Result<HashCount> count_hashes(const Blocks& blocks);
+  // Returns a copy in which nothing is pending. With hashes it is made of these. `keeps_hashes`:
+  // then a copy that gets too full is made anew in a larger size; `limit`: see decide.hpp.
+  Result<Piece> piece(const Blocks& blocks, bool with_hashes, bool keeps_hashes, uint64_t limit);
+
+  // --- pairs of hashes, instead of all that takes a single one; there is nothing pending
+  Answer probe_pair(const HashPair& pair) const noexcept;
+  Status load_pair(const Blocks& blocks, const HashPair& pair);
+  void insert_pair(const HashPair& pair);  // its pages are in memory
+
   // --- writing
   // Writes what is not stored yet, and returns the header of it. That counts as not written until
   // note_written().
@@ -126,6 +158,9 @@ class Segment {
           std::unique_ptr<Filter> filter);
 
   Answer probe_pending(uint64_t hash);
+  Status load_pages(const Blocks& blocks, std::span<const uint64_t> indexes);
+  Result<std::unique_ptr<Filter>> copy_pages(const Blocks& blocks) const;
+  Status make_piece_anew(std::span<const NetHash> entries, uint64_t limit, Piece& piece) const;
   void index() { pending_.index(*filter_, header_.depth); }
   Status add_page(Filter& filter, int64_t id, std::span<const std::byte> content) const;
   Status read_pages(const Blocks& blocks, Filter& filter) const;

@@ -1,0 +1,164 @@
+// FilterFile: figures of the whole filter, from the headers of its segments.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/filter/cell_layout.hpp"
+#include "core/filter/sizing.hpp"
+#include "core/segments/filter_file.hpp"
+
+namespace cuckoo::segments {
+
+// Visits a filter of each leaf's geometry that counts what the leaf's counts: the segment's own, or
+// one without pages. What is pending is not in it. Cells that overflowed are read, if there are
+// any; where that fails they are left out.
+void FilterFile::visit_filters(const FilterVisitor& visit) const {
+  std::unique_ptr<Filter> made;  // mostly it is of the next leaf's geometry, too
+  for (size_t i = 0; i < directory_.size(); ++i) {
+    const Directory::Leaf& leaf = directory_.leaf(i);
+    if (leaf.segment != nullptr) {
+      visit(leaf.segment->header(), leaf.depth, leaf.segment->filter());
+      continue;
+    }
+    SegmentHeader header = leaf.header;
+    if (header.number == 0) {
+      header.capacity = limits_.share;
+    } else if (header.overflow_blocks > 0) {
+      const Result<std::unique_ptr<Segment>> segment = Segment::open(options_, blocks_, header);
+      if (segment.ok()) {
+        visit(header, leaf.depth, segment.value()->filter());
+        continue;
+      }
+    }
+    const GeometryWords words = header.number == 0 ? limits_.words : header.geometry();
+    if (made == nullptr || made->words() != words) {
+      Result<std::unique_ptr<Filter>> fresh =
+          make_filter(options_.spec.kind, words, options_.page_bytes);
+      if (!fresh.ok()) {
+        continue;
+      }
+      made = std::move(fresh.value());
+    }
+    made->set_occupied(header.occupied);
+    visit(header, leaf.depth, *made);
+  }
+}
+
+double FilterFile::target_rate() const noexcept {
+  return options_.spec.has_own_size() ? limits_.rate : options_.spec.rate;
+}
+
+// A hash falls on a segment of depth d with a probability of 2^-d.
+double FilterFile::rate_now() const {
+  double rate = 0;
+  visit_filters([&](const SegmentHeader&, unsigned depth, const Filter& filter) {
+    rate += std::ldexp(filter.rate_now(), -static_cast<int>(depth));
+  });
+  return rate;
+}
+
+double FilterFile::load_factor() const {
+  double used = 0;
+  double all = 0;
+  visit_filters([&](const SegmentHeader&, unsigned, const Filter& filter) {
+    const auto bits = static_cast<double>(filter.bits());
+    used += bits * filter.load_factor();
+    all += bits;
+  });
+  return all > 0 ? used / all : 0;
+}
+
+uint32_t FilterFile::places_per_key() const {
+  uint64_t largest = 0;
+  uint32_t places = 0;
+  visit_filters([&](const SegmentHeader& header, unsigned, const Filter& filter) {
+    if (header.capacity > largest) {
+      largest = header.capacity;
+      places = filter.places_per_key();
+    }
+  });
+  return places;
+}
+
+double FilterFile::fingerprint_bits() const {
+  uint64_t largest = 0;
+  double bits = 0;
+  visit_filters([&](const SegmentHeader& header, unsigned, const Filter& filter) {
+    if (header.capacity > largest) {
+      largest = header.capacity;
+      bits = filter.fingerprint_bits();
+    }
+  });
+  return bits;
+}
+
+// Segments that CREATE made have room for more than their share, by chance. That is not counted.
+uint64_t FilterFile::made_for() const noexcept {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < directory_.size(); ++i) {
+    const SegmentHeader& header = directory_.leaf(i).current();
+    sum += header.capacity != 0 ? header.capacity : limits_.share;
+  }
+  const bool grew = sum > limits_.share << limits_.depth;
+  return grew ? std::min(std::max(sum, root_.capacity), kMaxCapacity) : root_.capacity;
+}
+
+uint64_t FilterFile::bits() const noexcept {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < directory_.size(); ++i) {
+    const Directory::Leaf& leaf = directory_.leaf(i);
+    if (leaf.segment != nullptr) {
+      bits += leaf.segment->filter().bits();
+    } else if (leaf.header.number == 0) {
+      bits += limits_.bits;
+    } else {
+      const Result<CellLayout> cells = cell_layout(options_.spec.kind, leaf.header.geometry());
+      bits += cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
+    }
+  }
+  return bits;
+}
+
+uint64_t FilterFile::log_entries() const noexcept { return log_.position() - root_.first_position; }
+
+// An entry of a run takes some four bytes where hashes have 47 bits, and two more where they have
+// 63; a segment with few long runs has a little less.
+uint64_t FilterFile::stored_bytes() const noexcept {
+  const uint64_t run_entry_bytes = options_.width == HashWidth::k47Bits ? 4 : 6;
+  const uint64_t log_entry_bytes = options_.width == HashWidth::k47Bits ? 6 : 8;
+  uint64_t bytes = (1 + root_.pages) * options_.page_bytes + log_entries() * log_entry_bytes;
+  for (size_t i = 0; i < directory_.size(); ++i) {
+    const SegmentHeader& header = directory_.leaf(i).header;
+    bytes += (uint64_t{header.pages} + header.overflow_blocks) * options_.page_bytes +
+             std::min(uint64_t{header.run_blocks} * options_.page_bytes,
+                      header.run_entries * run_entry_bytes);
+  }
+  return bytes;
+}
+
+// --- room ----------------------------------------------------------------------------------------
+
+Status FilterFile::more_than_fit(uint64_t items) const {
+  return Error{ErrorCode::kFull, std::to_string(items_) + " items, and " + std::to_string(items) +
+                                     " more would exceed its capacity of " +
+                                     std::to_string(root_.capacity)};
+}
+
+Status FilterFile::expect_room(uint64_t items) const {
+  const uint64_t most = most_items();
+  if (!options_.multiset() || (items_ <= most && items <= most - items_)) {
+    return {};
+  }
+  if (!keeps_hashes()) {
+    return more_than_fit(items);
+  }
+  return Error{ErrorCode::kFull, std::to_string(items_) + " items, and " + std::to_string(items) +
+                                     " more would exceed the " + std::to_string(most) +
+                                     " that hashes of " +
+                                     std::to_string(static_cast<int>(options_.width)) +
+                                     " bits can tell apart at this rate"};
+}
+
+}  // namespace cuckoo::segments

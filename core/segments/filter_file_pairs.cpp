@@ -1,0 +1,47 @@
+// FilterFile: pairs of hashes, of a filter of kind kLegacyBloom.
+//
+// It is one segment that is never split, and it has no log: an insert changes the pages at once. So
+// a commit writes the pages that changed, the segment's header, the root and the last row of the
+// log, and reads no other page.
+#include <memory>
+#include <utility>
+
+#include "core/segments/filter_file.hpp"
+
+namespace cuckoo::segments {
+
+Result<bool> FilterFile::contains_pair(const HashPair& pair) {
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(0));
+  if (found->probe_pair(pair) == Answer::kNotLoaded) {
+    CUCKOO_TRY(found->load_pair(blocks_, pair));
+  }
+  return found->probe_pair(pair) == Answer::kPresent;
+}
+
+Status FilterFile::insert_pair(const HashPair& pair) {
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_ASSIGN_OR_RETURN(Segment * found, segment(0));
+  CUCKOO_TRY(found->load_pair(blocks_, pair));
+  if (found->probe_pair(pair) == Answer::kPresent) {
+    return {};
+  }
+  if (found->filter().full(items_, 0, root_.capacity)) {
+    return full_error();
+  }
+  if (found->header().number == 0) {  // of the geometry that it has already
+    CUCKOO_TRY(expect_numbers(root_.next_number, 1));
+    CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made,
+                            Segment::make(options_, 0, 0, root_.next_number, limits_.share));
+    ++root_.next_number;
+    directory_.leaf(0).segment = std::move(made);
+    found = directory_.leaf(0).segment.get();
+  }
+  return poison_.changing([&]() -> Status {
+    touch(0);
+    found->insert_pair(pair);
+    ++items_;
+    return {};
+  });
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,266 @@
+// Segment: copies of it for the outside, segments made of these, and what takes pairs of hashes.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/filter/cell_layout.hpp"
+#include "core/filter/legacy_bloom.hpp"
+#include "core/filter/sizing.hpp"
+#include "core/segments/decide.hpp"
+#include "core/segments/segment.hpp"
+#include "core/stored/log.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint64_t kMostItems = uint64_t{1} << 60;  // as of a segment that is folded
+
+// Stands for all that is in the filter's pages and in its overflow table.
+uint64_t content_id(const Filter& filter, uint64_t id) {
+  id = log_chain_restart(id, filter.overflow().digest());
+  const PageSet& pages = filter.pages();
+  for (uint64_t index = pages.next_backed(0); index < pages.page_count();
+       index = pages.next_backed(index + 1)) {
+    const std::byte* const page = pages.find(index);
+    const size_t bytes = filter.content_bytes(index);
+    if (!all_zero({page, bytes})) {
+      id = XXH3_64bits_withSeed(page, bytes, id + index);
+    }
+  }
+  return id;
+}
+
+// Returns the filter in pages of that size, none of which has a block; those that hold something
+// are dirty.
+Result<std::unique_ptr<Filter>> without_blocks(std::unique_ptr<Filter> filter,
+                                               uint32_t page_bytes) {
+  const PageSet& from = filter->pages();
+  bool stays = from.page_bytes() == page_bytes;
+  for (uint64_t index = from.next_backed(0); stays && index < from.page_count();
+       index = from.next_backed(index + 1)) {
+    stays = !from.stored(index);
+  }
+  if (!stays) {
+    CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> copy,
+                            make_filter(filter->kind(), filter->words(), page_bytes));
+    CUCKOO_TRY(copy_cells(*filter, *copy));
+    filter = std::move(copy);
+  }
+  PageSet& pages = filter->pages();
+  pages.complete();
+  for (uint64_t index = pages.next_backed(0); index < pages.page_count();
+       index = pages.next_backed(index + 1)) {
+    if (!all_zero({pages.find(index), filter->content_bytes(index)})) {
+      pages.mark_dirty(index);
+    }
+  }
+  return filter;
+}
+
+Status check_hashes(const FilterOptions& options, const Piece& piece) {
+  uint64_t items = 0;
+  const NetHash* last = nullptr;
+  for (const NetHash& entry : piece.hashes) {
+    const bool in_order = last == nullptr || last->hash < entry.hash;
+    const bool of_piece =
+        piece.depth == 0 || (entry.hash ^ piece.prefix) >> (64 - piece.depth) == 0;
+    const bool counts = entry.net == 1 || (options.multiset() && entry.net > 1);
+    if (!in_order || !of_piece || !counts || entry.net > kMostNet || items > kMostItems ||
+        logged_hash(entry.hash, options.width) != entry.hash) {
+      return invalid("hashes that do not ascend, or do not belong to their segment");
+    }
+    items += static_cast<uint64_t>(entry.net);
+    last = &entry;
+  }
+  if (piece.hashes.size() > UINT32_MAX || (options.multiset() && items != piece.items)) {
+    return invalid("hashes of " + std::to_string(items) + " items, expected " +
+                   std::to_string(piece.items));
+  }
+  return {};
+}
+
+// All that open() and decode_segment_header() expect.
+Status check_piece(const FilterOptions& options, const Piece& piece) {
+  const Filter& filter = *piece.filter;
+  if (filter.kind() != options.spec.kind) {
+    return invalid("a filter of another kind");
+  }
+  if (piece.depth > kMaxDepth || (piece.prefix & (~uint64_t{0} >> piece.depth)) != 0) {
+    return invalid("a segment whose prefix has more bits than it says");
+  }
+  CUCKOO_TRY(check_capacity(piece.capacity));
+  CUCKOO_ASSIGN_OR_RETURN(const CellLayout cells, cell_layout(filter));
+  if (cells.page_count(options.page_bytes) > static_cast<uint64_t>(kFirstRunPart)) {
+    return invalid("a segment of " + std::to_string(cells.page_count(options.page_bytes)) +
+                   " pages, expected 2^23 or fewer");
+  }
+  if (piece.items > kMostItems || filter.counted_items().value_or(piece.items) != piece.items) {
+    return invalid("a segment of " + std::to_string(piece.items) + " items, expected " +
+                   std::to_string(filter.counted_items().value_or(kMostItems)));
+  }
+  return {};
+}
+
+}  // namespace
+
+uint64_t needed_for(std::span<const NetHash> entries, bool slot_per_item) noexcept {
+  if (!slot_per_item) {
+    return entries.size();
+  }
+  uint64_t needed = 0;
+  for (const NetHash& entry : entries) {
+    const auto copies = static_cast<uint64_t>(entry.net);
+    needed += copies <= kMaxCopiesInBuckets ? copies : 1;
+  }
+  return needed;
+}
+
+uint64_t items_of(std::span<const NetHash> entries, bool multiset) noexcept {
+  if (!multiset) {
+    return entries.size();
+  }
+  uint64_t items = 0;
+  for (const NetHash& entry : entries) {
+    items += static_cast<uint64_t>(entry.net);
+  }
+  return items;
+}
+
+// --- from outside --------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Piece&& piece,
+                                                uint64_t number, uint64_t position,
+                                                bool keeps_hashes) {
+  CUCKOO_TRY(check_piece(options, piece));
+  if (keeps_hashes) {
+    CUCKOO_TRY(check_hashes(options, piece));
+  }
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter,
+                          without_blocks(std::move(piece.filter), options.page_bytes));
+  const GeometryWords words = filter->words();
+  SegmentHeader header;
+  header.prefix = piece.prefix;
+  header.depth = static_cast<uint8_t>(piece.depth);
+  header.number = number;
+  header.capacity = piece.capacity;
+  header.size = words.size;
+  header.shape = static_cast<uint32_t>(words.shape);
+  header.detail = static_cast<uint32_t>(words.detail);
+  header.digest = filter->digest();
+  header.items = piece.items;
+  header.folded_to = position;
+  header.base_id = content_id(*filter, log_chain_restart(number, piece.prefix + piece.depth));
+  std::unique_ptr<Segment> made(new Segment(options, header, std::move(filter)));
+  made->all_loaded_ = true;
+  if (keeps_hashes) {
+    made->add_run(piece.hashes);
+  }
+  made->header_.base_id = log_chain_restart(made->header_.base_id, position);
+  return made;
+}
+
+// --- for the outside -----------------------------------------------------------------------------
+
+// The pages that are in memory, and all others as they are stored.
+Result<std::unique_ptr<Filter>> Segment::copy_pages(const Blocks& blocks) const {
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> copy,
+                          make_filter(options_->spec.kind, filter_->words(), options_->page_bytes));
+  CUCKOO_TRY(copy_cells(*filter_, *copy));
+  if (!all_loaded_) {
+    CUCKOO_TRY(read_pages(blocks, *copy));
+  }
+  copy->pages().complete();
+  return copy;
+}
+
+// Nothing is dead while no fold removed a hash, or added one that seemed present: then each hash
+// stands in one run, once.
+Result<Segment::HashCount> Segment::count_hashes(const Blocks& blocks) {
+  if (pending_.empty() && header_.dead == 0) {
+    return HashCount{header_.run_entries,
+                     options_->multiset() ? header_.items : header_.run_entries};
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks));
+  return HashCount{entries.size(), items_of(entries, options_->multiset())};
+}
+
+Status Segment::make_piece_anew(std::span<const NetHash> entries, uint64_t limit,
+                                Piece& piece) const {
+  const uint64_t needed = needed_for(entries, filter_->traits().slot_per_item);
+  const bool grows = needed > header_.capacity;
+  piece.capacity = grows ? remade_capacity(needed, limit) : header_.capacity;
+  CUCKOO_ASSIGN_OR_RETURN(piece.filter, grows ? options_->make_filter_for(piece.capacity)
+                                              : make_filter(options_->spec.kind, filter_->words(),
+                                                            options_->page_bytes));
+  piece.items = items_of(entries, options_->multiset());
+  piece.filter->pages().complete();
+  const std::unique_ptr<FilterBuilder> builder =
+      piece.filter->builder(entries.size(), Filter::Digest::kNone);
+  for (const auto& [hash, net] : entries) {
+    builder->insert(hash << header_.depth, static_cast<uint64_t>(net));
+  }
+  builder->finish();
+  return {};
+}
+
+// The copy of a multiset has as many items as it counts, so that those of all segments add up. So
+// one whose hashes are fewer, because some were removed that it never had, stays too full.
+Result<Piece> Segment::piece(const Blocks& blocks, bool with_hashes, bool keeps_hashes,
+                             uint64_t limit) {
+  Piece piece;
+  piece.prefix = header_.prefix;
+  piece.depth = header_.depth;
+  if (with_hashes) {
+    CUCKOO_ASSIGN_OR_RETURN(piece.hashes, merged(blocks));
+    CUCKOO_TRY(make_piece_anew(piece.hashes, limit, piece));
+    return piece;
+  }
+  piece.capacity = header_.capacity;
+  CUCKOO_ASSIGN_OR_RETURN(piece.filter, copy_pages(blocks));
+  Filter& filter = *piece.filter;
+  const Folding folding = this->folding();
+  const bool outgrows =
+      filter.would_outgrow(folding.removes.size(), folding.adds, header_.capacity);
+  for (const uint64_t hash : folding.removes) {
+    if (!filter.remove(hash)) {
+      return corrupt("segment " + std::to_string(header_.number) +
+                     ": pages that lack an entry that the log removes");
+    }
+  }
+  const uint64_t present = folding.adds.empty() ? 0 : filter.insert_batch(folding.adds);
+  piece.items = header_.items + folding.adds.size() - present;
+  if (options_->multiset()) {
+    piece.items = header_.items + folding.adds.size() - folding.removes.size();
+  }
+  if (keeps_hashes && !pending_.empty() &&
+      (outgrows || filter.outgrown(piece.items, header_.capacity))) {
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks));
+    if (!options_->multiset() || items_of(entries, true) == piece.items) {
+      CUCKOO_TRY(make_piece_anew(entries, limit, piece));
+    }
+  }
+  return piece;
+}
+
+// --- pairs ---------------------------------------------------------------------------------------
+
+Segment::Answer Segment::probe_pair(const HashPair& pair) const noexcept {
+  return pairs_of(*filter_).probe_pair(pair);
+}
+
+Status Segment::load_pair(const Blocks& blocks, const HashPair& pair) {
+  if (all_loaded_) {
+    return {};
+  }
+  uint64_t indexes[Filter::kMaxPlaces];
+  return load_pages(blocks, {indexes, pairs_of(*filter_).pages_of_pair(pair, indexes)});
+}
+
+void Segment::insert_pair(const HashPair& pair) {
+  pairs_of(*filter_).insert_pair(pair);
+  ++header_.items;
+  header_.base_id = log_chain_restart(log_chain_restart(header_.base_id, pair.h1), pair.h2);
+}
+
+}  // namespace cuckoo::segments

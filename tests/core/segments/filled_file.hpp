@@ -1,0 +1,83 @@
+// A filter in segments with a random content, and what is in it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <map>
+
+#include "core/segments/filter_file.hpp"
+#include "tests/core/segments/memory_blocks.hpp"
+#include "tests/core/segments/pieces.hpp"
+#include "tests/core/segments/stored_file.hpp"
+
+namespace cuckoo::test {
+
+// A filter with folded and pending entries, and what is in it.
+class FilledFile {
+ public:
+  explicit FilledFile(const FilterOptions& options) : options_(options), file(options, storage) {
+    expect_ok(file.create());
+    expect_ok(commit(file));
+  }
+  // Adds keys, some of them twice, and removes some, in transactions of 200; the last is not
+  // committed.
+  void fill(uint64_t first, uint64_t end) {
+    for (uint64_t i = first; i < end; ++i) {
+      add(i);
+      if (options_.multiset() && i % 7 == 0 && file.items() + 1 < options_.capacity) {
+        add(i);
+      }
+      if (options_.multiset() && i % 5 == 4) {
+        remove(i - 2);
+      }
+      if (i % 200 == 199) {
+        expect_ok(commit(file));
+      }
+    }
+  }
+  void add(uint64_t i) {
+    expect_ok(file.insert(nth_key(i)));
+    counts[nth_key(i)] = options_.multiset() ? counts[nth_key(i)] + 1 : 1;
+  }
+  void remove(uint64_t i) {
+    const Result<bool> removed = file.remove(nth_key(i));
+    ASSERT_TRUE(removed.ok() && removed.value());
+    if (--counts[nth_key(i)] == 0) {
+      counts.erase(nth_key(i));
+    }
+  }
+
+ private:
+  FilterOptions options_;
+
+ public:
+  MemoryBlocks storage;
+  segments::FilterFile file;
+  std::map<uint64_t, uint64_t> counts;
+};
+
+inline void expect_counts(segments::FilterFile& file, const std::map<uint64_t, uint64_t>& counts) {
+  for (const auto& [hash, count] : counts) {
+    const Result<uint64_t> found = file.count(hash);
+    ASSERT_TRUE(found.ok()) << found.error().message;
+    ASSERT_GE(found.value(), file.multiset() ? count : 1);
+  }
+}
+
+inline void expect_counts(const HeldPieces& pieces, const std::map<uint64_t, uint64_t>& counts,
+                          bool multiset) {
+  for (const auto& [hash, count] : counts) {
+    ASSERT_GE(pieces.count(hash), multiset ? count : 1);
+  }
+}
+
+inline uint64_t items_of(const std::map<uint64_t, uint64_t>& counts) {
+  uint64_t items = 0;
+  for (const auto& [hash, count] : counts) {
+    items += count;
+  }
+  return items;
+}
+
+}  // namespace cuckoo::test

@@ -1,0 +1,158 @@
+// What a filter in segments hands out.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/segments/filter_file.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/segments/filled_file.hpp"
+#include "tests/core/segments/pieces.hpp"
+#include "tests/core/segments/stored_file.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::expect_counts;
+using test::expect_ok;
+using test::FilledFile;
+using test::FilterCase;
+using test::HeldPieces;
+using test::items_of;
+using test::kCaseName;
+using test::nth_key;
+using test::small_segments;
+
+FilterOptions options_of(const FilterCase& one) {
+  return small_segments(one.kind, one.growth, one.growth ? 100 : 300000);
+}
+
+class FilterFileContents : public ::testing::TestWithParam<FilterCase> {};
+class GrowingFileContents : public ::testing::TestWithParam<FilterCase> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileContents, ::testing::ValuesIn(test::all_cases()),
+                         kCaseName);
+INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFileContents,
+                         ::testing::ValuesIn(test::cases_where(test::grows)), kCaseName);
+
+TEST_P(FilterFileContents, are_all_that_is_in_it_and_reading_them_changes_nothing) {
+  FilledFile filled(options_of(GetParam()));
+  filled.fill(0, 9150);
+  const auto rows = filled.storage.rows;
+  const bool multiset = filled.file.multiset();
+  FilterFile other(filled.file.options(), filled.storage);  // has read nothing before
+  expect_ok(other.refresh());
+  expect_ok(test::add(other, 9150, 9150));
+  for (const bool committed : {false, true}) {
+    FilterFile& file = committed ? other : filled.file;
+    if (committed) {
+      expect_ok(test::commit(filled.file));
+      expect_ok(other.refresh());
+    }
+    const size_t before = file.memory_bytes();
+    HeldPieces pieces;
+    expect_ok(pieces.take(file.contents(false)));
+    EXPECT_EQ(file.memory_bytes(), before);
+    ASSERT_GT(pieces.pieces.size(), 1);
+    EXPECT_EQ(pieces.pieces.size(), file.segments());
+    EXPECT_EQ(pieces.contents.items, file.items());
+    if (multiset) {
+      EXPECT_EQ(pieces.contents.items, items_of(filled.counts));
+      EXPECT_EQ(pieces.items(), items_of(filled.counts));
+    }
+    expect_counts(pieces, filled.counts, multiset);
+    if (!committed) {
+      EXPECT_EQ(filled.storage.rows, rows);
+    }
+  }
+}
+
+TEST_P(GrowingFileContents, with_hashes_have_each_hash_once_and_cells_made_of_them) {
+  FilledFile filled(options_of(GetParam()));
+  filled.fill(0, 9150);
+  HeldPieces pieces;
+  expect_ok(pieces.take(filled.file.contents(true)));
+  std::map<uint64_t, uint64_t> counts;
+  for (const Piece& piece : pieces.pieces) {
+    for (const NetHash& entry : piece.hashes) {
+      EXPECT_TRUE(counts.emplace(entry.hash, entry.net).second);
+    }
+  }
+  EXPECT_EQ(counts, filled.counts);
+  EXPECT_EQ(pieces.contents.hash_count, counts.size());
+  EXPECT_EQ(pieces.contents.items, filled.file.multiset() ? items_of(counts) : filled.file.items());
+  expect_counts(pieces, filled.counts, filled.file.multiset());
+  std::map<uint64_t, uint64_t> handed;
+  uint64_t last = 0;
+  expect_ok(filled.file.for_each_hash([&](uint64_t hash, uint64_t count) -> Status {
+    EXPECT_TRUE(handed.empty() || hash > last);
+    last = hash;
+    handed[hash] = count;
+    return {};
+  }));
+  EXPECT_EQ(handed, counts);
+}
+
+TEST_P(FilterFileContents, of_a_filter_that_was_just_made_are_empty) {
+  FilledFile filled(options_of(GetParam()));
+  HeldPieces pieces;
+  expect_ok(pieces.take(filled.file.contents(false)));
+  EXPECT_EQ(pieces.contents.items, 0);
+  EXPECT_EQ(pieces.items(), 0);
+  EXPECT_EQ(pieces.contents.capacity, filled.file.capacity());
+  EXPECT_EQ(pieces.pieces.size(), filled.file.segments());
+  for (const Piece& piece : pieces.pieces) {
+    EXPECT_EQ(piece.filter->occupied(), 0);
+  }
+}
+
+TEST(FilterFileContentsWithHashes, are_refused_where_it_keeps_none) {
+  FilledFile filled(small_segments(FilterKind::kCuckoo, false, 3000));
+  filled.fill(0, 10);
+  const Result<Contents> contents = filled.file.contents(true);
+  ASSERT_FALSE(contents.ok());
+  EXPECT_EQ(contents.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(contents.error().message, "keeps no hashes, as growth is off");
+  const auto ignore = [](uint64_t, uint64_t) { return Status(); };
+  EXPECT_FALSE(filled.file.for_each_hash(ignore).ok());
+}
+
+// So much is pending for one segment that the copy would be too full.
+TEST_P(GrowingFileContents, that_outgrow_a_segment_are_made_for_more) {
+  FilterOptions options = options_of(GetParam());
+  options.page_bytes = 4032;
+  FilledFile filled(options);
+  filled.fill(0, 400);
+  HeldPieces pieces;
+  expect_ok(pieces.take(filled.file.contents(false)));
+  ASSERT_EQ(pieces.pieces.size(), 1);
+  const Piece& piece = pieces.pieces.front();
+  EXPECT_GE(piece.capacity, filled.counts.size());
+  EXPECT_FALSE(piece.filter->overfull(piece.items, piece.capacity));
+  EXPECT_LT(piece.filter->rate_now(), 0.011);
+  expect_counts(pieces, filled.counts, filled.file.multiset());
+}
+
+// A piece is asked for the rest of a hash; contents say when a remove repaired something.
+TEST(FilterFileContentsWithHashes, drop_removes_of_what_was_never_added) {
+  FilledFile filled(small_segments(FilterKind::kCuckoo));
+  filled.fill(0, 600);
+  expect_ok(test::commit(filled.file));
+  uint64_t stranger = 1000000;
+  while (filled.file.items() > 0) {
+    const Result<bool> removed = filled.file.remove(nth_key(++stranger));
+    ASSERT_TRUE(removed.ok());
+    if (removed.value()) {
+      break;
+    }
+  }
+  HeldPieces pieces;
+  expect_ok(pieces.take(filled.file.contents(true)));
+  EXPECT_EQ(pieces.contents.items, items_of(filled.counts));
+  EXPECT_EQ(pieces.items(), items_of(filled.counts));
+  EXPECT_EQ(filled.file.items() + 1, items_of(filled.counts));
+  expect_counts(pieces, filled.counts, true);
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
