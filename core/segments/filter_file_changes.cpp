@@ -155,8 +155,8 @@ Result<FilterChanges> FilterFile::changes_since(const FilterMark& from) {
 
 // --- becoming what another one is ----------------------------------------------------------------
 
-// Whether all fits is known in the end only. So what came before is written first, and read again if
-// it does not.
+// Whether all fits is known in the end only. So what came before is written first, and read again
+// if it does not.
 Result<bool> FilterFile::apply(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
   if (now == changes.to) {

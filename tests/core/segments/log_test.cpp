@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <vector>
+
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
@@ -233,6 +236,43 @@ TEST_F(SegmentLog, has_another_history_once_it_is_stirred) {
   const Result<bool> followed = follow(other, entries);
   ASSERT_TRUE(followed.ok());
   EXPECT_FALSE(followed.value());
+}
+
+TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
+  std::vector<LogPlace> places;
+  Log log(options);
+  log.start(0, 0, options.seed);
+  const auto behind = [&](const LogPlace& place, uint64_t row = 0, uint64_t position = 0) {
+    LargeVector<uint64_t> found;
+    const Result<bool> had = log.entries_behind(blocks, row, position, place, found);
+    EXPECT_TRUE(had.ok()) << (had.ok() ? "" : had.error().message);
+    EXPECT_TRUE(found.empty() || had.value());
+    return had.ok() && had.value() ? std::optional(Entries(found.begin(), found.end()))
+                                   : std::nullopt;
+  };
+  for (uint64_t i = 0; i < 27; ++i) {
+    places.push_back({log.position(), log.chain()});
+    for (const LogPlace& place : places) {
+      EXPECT_EQ(behind(place), entries_between(place.position, log.position()));
+      EXPECT_EQ(behind({place.position, place.chain + 1}), std::nullopt);
+      EXPECT_EQ(behind({place.position + 1, place.chain}), std::nullopt);
+    }
+    append(log, 1);
+    if (i % 7 == 3) {
+      flush(log);
+    }
+  }
+  EXPECT_EQ(behind({28, log.chain()}), std::nullopt) << "of the future";
+  // Its first rows are erased.
+  ASSERT_TRUE(blocks.erase(kFirstLogBlock, kFirstLogBlock + 2).ok());
+  for (const LogPlace& place : places) {
+    EXPECT_EQ(behind(place, 3, 12).has_value(), place.position >= 12) << place.position;
+  }
+  ASSERT_TRUE(blocks.erase(kFirstLogBlock + 4, kFirstLogBlock + 4).ok());
+  LargeVector<uint64_t> found;
+  const Result<bool> lost = log.entries_behind(blocks, 3, 12, places[13], found);
+  ASSERT_FALSE(lost.ok());
+  EXPECT_EQ(lost.error().code, ErrorCode::kCorrupt);
 }
 
 TEST_F(SegmentLog, rows_before_the_first_needed_one_are_not_written) {

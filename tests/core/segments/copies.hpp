@@ -1,0 +1,107 @@
+// An origin and copies of it, each a FilterFile on a storage of its own: what the tests of marks and
+// changes share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/segments/filter_file.hpp"
+#include "tests/core/segments/stored_file.hpp"
+
+namespace cuckoo::test {
+
+struct Site {
+  explicit Site(const FilterOptions& of) : options(of) {
+    reopen();
+    expect_ok(file->create());
+    commit();
+  }
+  // What a backup of the other one is.
+  explicit Site(const MemoryBlocks::Rows& rows, const FilterOptions& of) : options(of) {
+    storage.rows = rows;
+    reopen();
+    expect_ok(file->refresh());
+  }
+
+  segments::FilterFile* operator->() const noexcept { return file.get(); }
+  void reopen() { file = std::make_unique<segments::FilterFile>(options, storage); }
+  void commit() { expect_ok(test::commit(*file)); }
+  void roll_back(const MemoryBlocks::Rows& rows) {
+    storage.rows = rows;
+    file->forget();
+    expect_ok(file->refresh());
+  }
+  segments::FilterMark mark() const {
+    Result<std::optional<segments::FilterMark>> mark = file->mark();
+    EXPECT_TRUE(mark.ok() && mark.value().has_value());
+    return mark.ok() ? mark.value().value_or(segments::FilterMark()) : segments::FilterMark();
+  }
+  // As they travel.
+  segments::FilterChanges changes_since(const segments::FilterMark& since) const {
+    const Result<segments::FilterChanges> changes = file->changes_since(since);
+    EXPECT_TRUE(changes.ok()) << changes.error().message;
+    if (!changes.ok()) {
+      return {};
+    }
+    Result<segments::FilterChanges> arrived =
+        segments::decode_changes(segments::encode_changes(changes.value()));
+    EXPECT_TRUE(arrived.ok()) << arrived.error().message;
+    return arrived.ok() ? std::move(arrived.value()) : segments::FilterChanges();
+  }
+  bool apply(const segments::FilterChanges& changes) const {
+    const Result<bool> applied = file->apply(changes);
+    EXPECT_TRUE(applied.ok()) << applied.error().message;
+    return applied.ok() && applied.value();
+  }
+  // Returns why it does not take them. Nothing is changed then.
+  std::string refusal(const segments::FilterChanges& changes, ErrorCode code) const {
+    const segments::FilterMark before = mark();
+    const uint64_t items = file->items();
+    const Result<bool> applied = file->apply(changes);
+    EXPECT_FALSE(applied.ok());
+    if (applied.ok()) {
+      return "";
+    }
+    EXPECT_EQ(applied.error().code, code) << applied.error().message;
+    EXPECT_TRUE(file->usable());
+    EXPECT_EQ(mark(), before);
+    EXPECT_EQ(file->items(), items);
+    return applied.error().message;
+  }
+  bool leads_from(const segments::FilterMark& since) const {
+    const Result<segments::FilterChanges> changes = file->changes_since(since);
+    EXPECT_TRUE(changes.ok() || changes.error().code == ErrorCode::kInvalid)
+        << changes.error().message;
+    return changes.ok();
+  }
+  bool has(uint64_t hash) const {
+    const Result<bool> found = file->load_and_probe(hash);
+    EXPECT_TRUE(found.ok()) << found.error().message;
+    return found.ok() && found.value();
+  }
+  void expect_good() const { expect_ok(file->check()); }
+
+  FilterOptions options;
+  MemoryBlocks storage;
+  std::unique_ptr<segments::FilterFile> file;
+};
+
+// A copy of what the origin holds: the counts. It may have other options.
+inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
+                                     const FilterOptions& options) {
+  auto copy = std::make_unique<Site>(options);
+  for (const auto& [hash, count] : counts) {
+    for (uint64_t i = 0; i < count; ++i) {
+      expect_ok(copy->file->insert(hash));
+    }
+  }
+  expect_ok(copy->file->take_mark(origin.mark()));
+  copy->commit();
+  EXPECT_EQ(copy->mark(), origin.mark());
+  return copy;
+}
+
+}  // namespace cuckoo::test

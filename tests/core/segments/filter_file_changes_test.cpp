@@ -1,0 +1,630 @@
+// Marks of a FilterFile: changes_since() and apply(), for every kind. Invariants of
+// core/segments/mark.hpp.
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "core/segments/overlay_blocks.hpp"
+#include "tests/core/segments/copies.hpp"
+#include "tests/model_seeds.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::copy_of;
+using test::Counts;
+using test::expect_ok;
+using test::message_of;
+using test::nth_key;
+using test::nth_word;
+using test::Site;
+
+enum class CopyKind : uint8_t { kBackup, kGrows, kFixed, kRelayed };
+constexpr CopyKind kCopyKinds[] = {CopyKind::kBackup, CopyKind::kGrows, CopyKind::kFixed,
+                                   CopyKind::kRelayed};
+
+// A random life of an origin and its copies. Messages are lost, doubled and late.
+class LifeOfCopies {
+ public:
+  LifeOfCopies(FilterKind kind, uint64_t seed) : seed_(seed) {
+    constexpr uint32_t kPageBytes[] = {64, 448, 4032};
+    options_.spec.kind = kind;
+    options_.spec.rate = is_multiset(kind) ? 0.01 : 1e-7;  // S7: sets of equal items
+    options_.capacity = 100 + random(3000);
+    options_.growth = random(4) != 0;
+    options_.unique = is_multiset(kind) && random(3) == 0;
+    options_.width = random(2) == 0 ? HashWidth::k47Bits : HashWidth::k63Bits;
+    options_.page_bytes = kPageBytes[random(3)];
+    options_.seed = nth_word(seed, 1 << 30);
+    options_.digest = nth_word(seed, 1 << 29);
+    distinct_ = options_.growth ? 50 + random(random(2) == 0 ? 6000 : 60000)
+                                : options_.capacity / (multiset() && !options_.unique ? 3 : 1);
+  }
+  std::string description() const {
+    return test::name_of(options_.spec.kind) + ", capacity " + std::to_string(options_.capacity) +
+           (options_.growth ? ", growth" : "") + (options_.unique ? ", unique" : "") + ", page " +
+           std::to_string(options_.page_bytes) + ", seed " + std::to_string(seed_);
+  }
+  uint64_t applied() const { return applied_; }
+
+  void run() {
+    origin_ = std::make_unique<Site>(options_);
+    for (uint64_t i = random(distinct_); i > 0; --i) {
+      change(false);
+    }
+    origin_->commit();
+    history_[mark_text(origin_->mark())] = counts_;
+    for (size_t i = 0; i < std::size(kCopyKinds); ++i) {
+      replace_copy(i);
+    }
+    for (uint64_t day = 0; day < 25 && !::testing::Test::HasFailure(); ++day) {
+      transaction();
+      for (size_t i = 0; i < std::size(kCopyKinds) && !::testing::Test::HasFailure(); ++i) {
+        if (random(3) != 0) {
+          bring_up_to_date(i);
+        }
+      }
+    }
+  }
+
+ private:
+  uint64_t random(uint64_t limit) { return nth_word(seed_, draws_++) % limit; }
+  bool multiset() const { return options_.multiset(); }
+  uint64_t hash_of(uint64_t i) const {
+    return logged_hash(nth_word(seed_ ^ 0xABCDEF, i), options_.width);
+  }
+
+  void change(bool remove) {
+    const uint64_t hash = hash_of(random(distinct_));
+    const auto owned = counts_.find(hash);
+    if (remove) {
+      if (owned != counts_.end()) {
+        ASSERT_TRUE((*origin_)->remove(hash).value());
+        if (--owned->second == 0) {
+          counts_.erase(owned);
+        }
+      }
+      return;
+    }
+    if (options_.unique && owned != counts_.end()) {
+      return;
+    }
+    const Status added = (*origin_)->insert(hash);
+    if (!added.ok()) {
+      ASSERT_EQ(added.error().code, ErrorCode::kFull) << message_of(added);
+      ASSERT_FALSE(options_.growth);
+      return;
+    }
+    counts_[hash] = multiset() ? counts_[hash] + 1 : 1;
+  }
+
+  void transaction() {
+    Site& origin = *origin_;
+    if (random(4) == 0) {
+      origin.reopen();
+    }
+    expect_ok(origin->refresh());
+    const test::MemoryBlocks::Rows rows = origin.storage.rows;
+    const FilterMark before = origin.mark();
+    const Counts counts = counts_;
+    if (random(25) == 0) {
+      expect_ok(origin->clear());
+      counts_.clear();
+    }
+    constexpr uint64_t kBursts[] = {0, 3, 100, 600, 25000};
+    const uint64_t removes = random(6);  // of ten changes
+    for (uint64_t i = random(1 + kBursts[random(random(4) == 0 ? 5 : 4)]); i > 0; --i) {
+      change(multiset() && random(10) < removes);
+      if (random(1000) == 0) {
+        expect_ok(origin->flush());  // a savepoint
+      }
+    }
+    if (random(5) == 0) {
+      origin.roll_back(rows);
+      counts_ = counts;
+      ASSERT_EQ(origin.mark(), before);
+      history_[mark_text(before)] = counts;
+      return;
+    }
+    const FilterMark pending = origin.mark();
+    origin.commit();
+    ASSERT_EQ(origin.mark(), pending) << "folds and flushes are no change";
+    history_[mark_text(pending)] = counts_;
+  }
+
+  FilterOptions options_of(CopyKind kind) {
+    FilterOptions options = options_;
+    if (kind != CopyKind::kBackup) {
+      options.growth = kind != CopyKind::kFixed;
+      options.capacity = options.growth ? 1 + random(2000) : 200'000;
+      options.page_bytes = random(2) == 0 ? 64 : 448;
+      options.digest = 77 + static_cast<uint64_t>(kind);
+    }
+    return options;
+  }
+  // As an image does.
+  void replace_copy(size_t i) {
+    const CopyKind kind = kCopyKinds[i];
+    copies_[i] = kind == CopyKind::kBackup ? std::make_unique<Site>(origin_->storage.rows, options_)
+                                           : copy_of(*origin_, counts_, options_of(kind));
+    expect_equal(*copies_[i]);
+  }
+
+  // All copies but the relayed one follow the origin; that one follows a copy.
+  void bring_up_to_date(size_t i) {
+    const bool relayed = kCopyKinds[i] == CopyKind::kRelayed;
+    Site& from = relayed ? *copies_[1 + random(2)] : *origin_;
+    Site& copy = *copies_[i];
+    if (random(4) == 0) {
+      copy.reopen();
+    }
+    expect_ok(copy->refresh());
+    const FilterMark theirs = copy.mark();
+    const FilterMark now = from.mark();
+    if (!from.leads_from(theirs)) {
+      replace_copy(i);
+      return;
+    }
+    const FilterChanges changes = from.changes_since(theirs);
+    ASSERT_EQ(changes.from, theirs);
+    ASSERT_EQ(changes.to, now);
+    expect_what_changed(changes);
+    const test::MemoryBlocks::Rows rows = copy.storage.rows;
+    ASSERT_EQ(copy.apply(changes), theirs != now);
+    ASSERT_EQ(copy.mark(), now);
+    ++applied_;
+    if (random(6) == 0) {
+      copy.roll_back(rows);
+      ASSERT_EQ(copy.mark(), theirs);
+      ASSERT_EQ(copy.apply(changes), theirs != now);
+    }
+    ASSERT_FALSE(copy.apply(changes)) << "sent twice";
+    copy.commit();
+    ASSERT_EQ(copy.mark(), now);
+    if (theirs != now) {
+      ASSERT_TRUE(copy.leads_from(now));
+      FilterChanges late = changes;
+      late.to.position += 1;
+      ASSERT_NE(copy.refusal(late, ErrorCode::kInvalid).find("it has mark " + mark_text(now)),
+                std::string::npos);
+    }
+    if (now == origin_->mark()) {
+      expect_equal(copy);
+    }
+  }
+
+  // Net, ascending, and no more than what happened.
+  void expect_what_changed(const FilterChanges& changes) {
+    const auto then = history_.find(mark_text(changes.from));
+    const auto since = history_.find(mark_text(changes.to));
+    ASSERT_TRUE(then != history_.end() && since != history_.end());
+    std::map<uint64_t, int64_t> nets;
+    for (const auto& [hash, count] : since->second) {
+      nets[hash] += static_cast<int64_t>(count);
+    }
+    for (const auto& [hash, count] : then->second) {
+      nets[hash] -= static_cast<int64_t>(count);
+    }
+    std::erase_if(nets, [](const auto& one) { return one.second == 0; });
+    if (!multiset()) {  // a hash that is added again may be among them
+      for (const auto& [hash, net] : changes.hashes) {
+        ASSERT_TRUE(net == 1 && since->second.contains(hash));
+        nets.erase(hash);
+      }
+      ASSERT_TRUE(nets.empty());
+      return;
+    }
+    ASSERT_TRUE(std::equal(changes.hashes.begin(), changes.hashes.end(), nets.begin(), nets.end(),
+                           [](const ChangedHash& a, const auto& b) {
+                             return a.first == b.first && a.second == b.second;
+                           }));
+  }
+
+  void expect_equal(Site& copy) {
+    ASSERT_EQ(copy->items(), (*origin_)->items());
+    for (const auto& [hash, count] : counts_) {
+      const Result<uint64_t> found = copy->count(hash);
+      ASSERT_TRUE(found.ok());
+      ASSERT_GE(found.value(), count) << "S6";
+    }
+    if (random(3) == 0) {
+      copy.expect_good();
+      origin_->expect_good();
+      Site opened(copy.storage.rows, copy.options);
+      ASSERT_EQ(opened.mark(), copy.mark());
+      ASSERT_EQ(opened->items(), copy->items());
+    }
+  }
+
+  uint64_t seed_;
+  uint64_t draws_ = 0;
+  FilterOptions options_;
+  uint64_t distinct_ = 0;
+  Counts counts_;
+  std::map<std::string, Counts> history_;  // by mark
+  std::unique_ptr<Site> origin_;
+  std::unique_ptr<Site> copies_[std::size(kCopyKinds)];
+  uint64_t applied_ = 0;
+};
+
+class FilterFileChanges : public ::testing::TestWithParam<FilterKind> {
+ protected:
+  static bool multiset() { return is_multiset(GetParam()); }
+  static FilterOptions options(bool growth = true, uint64_t capacity = 4000) {
+    return test::options_for({GetParam(), growth}, capacity, 1e-5, 448);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileChanges, ::testing::ValuesIn(test::kLoggedKinds),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+TEST_P(FilterFileChanges, I1_bring_every_copy_up_to_date) {
+  const test::ModelSeeds seeds(6);
+  uint64_t applied = 0;
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && !HasFailure(); ++seed) {
+    LifeOfCopies life(GetParam(), seed);
+    SCOPED_TRACE(life.description());
+    life.run();
+    applied += life.applied();
+  }
+  EXPECT_GE(applied, 10 * seeds.count);
+}
+
+// Commits `end - first` keys, a few at a time, in the origin and in the counts.
+void add_to(Site& origin, Counts& counts, uint64_t first, uint64_t end) {
+  expect_ok(test::add_and_commit(*origin.file, first, end));
+  for (uint64_t i = first; i < end; ++i) {
+    counts[nth_key(i)] += 1;
+  }
+}
+
+TEST_P(FilterFileChanges, no_change_is_a_change_that_does_nothing) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 100);
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
+  const test::MemoryBlocks::Rows rows = copy->storage.rows;
+  const FilterChanges changes = origin.changes_since(origin.mark());
+  EXPECT_TRUE(changes.hashes.empty());
+  EXPECT_FALSE(copy->apply(changes));
+  expect_ok((*copy)->take_mark(origin.mark()));
+  EXPECT_FALSE((*copy)->pending());
+  copy->commit();
+  EXPECT_TRUE(copy->storage.rows == rows);
+}
+
+TEST_P(FilterFileChanges, I2_any_other_change_ends_a_taken_mark) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 100);
+  for (const bool growth : {false, true}) {
+    const std::unique_ptr<Site> copy = copy_of(origin, counts, options(growth, 5000));
+    const FilterMark mark = copy->mark();
+    const test::MemoryBlocks::Rows rows = copy->storage.rows;
+    expect_ok((*copy)->insert(nth_key(200)));
+    EXPECT_NE(copy->mark(), mark);
+    copy->commit();
+    EXPECT_NE(copy->mark(), mark);
+    EXPECT_EQ(copy->changes_since(mark).hashes.size(), 1u) << "it was that once";
+    copy->roll_back(rows);
+    EXPECT_EQ(copy->mark(), mark) << "what is rolled back is no change";
+    expect_ok((*copy)->clear());
+    EXPECT_NE(copy->mark(), mark);
+    EXPECT_FALSE(copy->leads_from(mark));
+    copy->commit();
+    copy->expect_good();
+    EXPECT_FALSE(copy->storage.rows.contains(kMarksBlock));
+    EXPECT_FALSE(copy->leads_from(mark));
+    copy->roll_back(rows);
+    EXPECT_EQ(copy->mark(), mark);
+  }
+}
+
+TEST_P(FilterFileChanges, I2_equal_filters_that_were_cleared_have_other_marks) {
+  Site one(options());
+  Site other(options());
+  EXPECT_EQ(one.mark(), other.mark()) << "both are empty";
+  expect_ok(one->clear());
+  EXPECT_NE(one.mark(), other.mark());
+  FilterOptions named = options();
+  named.digest ^= 1;
+  EXPECT_NE(Site(named).mark(), other.mark());
+}
+
+TEST_P(FilterFileChanges, from_elsewhere_are_refused_with_both_names) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 100);
+  const FilterMark old = origin.mark();
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
+  Site backup(origin.storage.rows, options());
+  add_to(origin, counts, 100, 120);
+  const FilterMark middle = origin.mark();
+  add_to(origin, counts, 120, 140);
+  const FilterMark late = origin.mark();
+  const test::MemoryBlocks::Rows rows = copy->storage.rows;
+  const std::string text = copy->refusal(origin.changes_since(middle), ErrorCode::kInvalid);
+  EXPECT_EQ(text, "the changes lead from mark " + mark_text(middle) + " to mark " +
+                      mark_text(late) + ", and it has mark " + mark_text(old) +
+                      "; ask for the changes since its mark, or ship the image");
+  EXPECT_FALSE((*copy)->pending());
+  EXPECT_TRUE(copy->storage.rows == rows);
+
+  // A backup that went on for itself.
+  expect_ok(test::add_and_commit(*backup.file, 700, 740));
+  const Result<FilterChanges> foreign = backup->changes_since(late);
+  ASSERT_FALSE(foreign.ok());
+  EXPECT_EQ(foreign.error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(foreign.error().message.find("its log does not go back to mark " + mark_text(late)),
+            0u);
+  copy->apply(origin.changes_since(old));
+  copy->refusal(backup.changes_since(old), ErrorCode::kInvalid);
+}
+
+// What no decoded changes are, and what is decoded and a lie.
+TEST_P(FilterFileChanges, that_can_not_be_are_refused) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 100);
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
+  const FilterMark old = origin.mark();
+  add_to(origin, counts, 100, 120);
+  FilterChanges changes = origin.changes_since(old);
+  ++changes.to.seed;
+  copy->refusal(changes, ErrorCode::kCorrupt);
+  --changes.to.seed;
+  if (multiset()) {
+    changes.hashes.emplace_back(~uint64_t{0xFFFFF}, kMostNet);
+    const std::string text = copy->refusal(changes, ErrorCode::kFull);
+    EXPECT_EQ(text.find("100 items, "), 0u) << text;
+  } else {
+    changes.items = 121;
+    EXPECT_EQ(copy->refusal(changes, ErrorCode::kInvalid),
+              "the changes leave 121 items, expected 100 to 120");
+    changes.items = 99;
+    copy->refusal(changes, ErrorCode::kInvalid);
+  }
+  copy->expect_good();
+}
+
+// Each key's count is exact there.
+TEST_P(FilterFileChanges, a_unique_copy_follows_unique_origins_only) {
+  if (!multiset()) {
+    return;
+  }
+  FilterOptions unique = options();
+  unique.unique = true;
+  for (const bool origin_is_unique : {false, true}) {
+    Counts counts;
+    Site origin(origin_is_unique ? unique : options());
+    add_to(origin, counts, 0, 10);
+    Site copy(unique);
+    expect_ok(test::add(*copy.file, 0, 10));
+    expect_ok(copy->take_mark(origin.mark()));
+    EXPECT_EQ(copy.mark() == origin.mark(), origin_is_unique);
+    const std::unique_ptr<Site> counting = copy_of(origin, counts, options());
+    add_to(origin, counts, 10, 20);
+    EXPECT_TRUE(counting->apply(origin.changes_since(counting->mark())));
+    if (origin_is_unique) {
+      EXPECT_TRUE(copy.apply(origin.changes_since(copy.mark())));
+    } else {
+      FilterChanges changes = origin.changes_since(counting->changes_since(origin.mark()).from);
+      changes.from = copy.mark();
+      changes.to.position += 7;
+      EXPECT_EQ(copy.refusal(changes, ErrorCode::kInvalid),
+                "unique = on follows only what is unique, too");
+    }
+  }
+}
+
+// A remove of what was never added takes an entry that shares its cells. The copies have other
+// cells, so that each may find none; they lose nothing by that, and keep up.
+TEST_P(FilterFileChanges, survive_removes_of_what_was_never_added) {
+  if (!multiset()) {
+    return;
+  }
+  FilterOptions rough = test::options_for({GetParam(), true}, 600, 0.2, 448);
+  Site origin(rough);
+  Counts counts;
+  add_to(origin, counts, 0, 300);
+  FilterOptions fixed = rough;
+  fixed.growth = false;
+  fixed.capacity = 5000;
+  FilterOptions fine = rough;
+  fine.spec.rate = 1e-5;
+  const std::unique_ptr<Site> copies[] = {copy_of(origin, counts, rough),
+                                          copy_of(origin, counts, fixed),
+                                          copy_of(origin, counts, fine)};
+  Site backup(origin.storage.rows, rough);
+  std::mt19937_64 random(3);
+  uint64_t foreign = 0;
+  uint64_t added = 300;
+  for (int day = 0; day < 40; ++day) {
+    for (int i = 0; i < 40; ++i) {
+      if (random() % 4 != 0) {
+        expect_ok(origin->insert(nth_key(added++)));
+      } else {
+        foreign += origin->remove(nth_key(1'000'000 + random() % 5000)).value() ? 1 : 0;
+      }
+    }
+    origin.commit();
+    for (Site* copy : {copies[0].get(), copies[1].get(), copies[2].get(), &backup}) {
+      copy->apply(origin.changes_since(copy->mark()));
+      copy->commit();
+      copy->expect_good();
+      ASSERT_EQ(copy->mark(), origin.mark());
+    }
+  }
+  EXPECT_GT(foreign, 10u);
+  EXPECT_EQ((*copies[2])->items(), added) << "almost nothing shares cells there: all were dropped";
+  for (uint64_t i = 0; i < added; ++i) {
+    ASSERT_TRUE(copies[2]->has(nth_key(i)));
+  }
+}
+
+// A set drops what seems present, where no remake needs it. Here a copy of other cells would.
+TEST_P(FilterFileChanges, of_a_copy_have_what_only_seemed_present_there) {
+  if (multiset()) {
+    return;
+  }
+  FilterOptions rough = test::options_for({GetParam(), false}, 700, 0.25, 448);
+  FilterOptions fine = test::options_for({GetParam(), true}, 100, 1e-6, 448);
+  Site origin(fine);
+  const std::unique_ptr<Site> relay = copy_of(origin, {}, rough);
+  const std::unique_ptr<Site> last = copy_of(origin, {}, fine);
+  for (uint64_t keys = 0; keys < 600; keys += 300) {
+    expect_ok(test::add_and_commit(*origin.file, keys, keys + 300));
+    EXPECT_TRUE(relay->apply(origin.changes_since(relay->mark())));
+    EXPECT_TRUE(last->apply(relay->changes_since(last->mark())));
+  }
+  test::expect_all(*last->file, 600);
+  expect_ok(test::add_and_commit(*relay->file, 600, 700));  // and then it goes its own way
+  EXPECT_LT((*relay)->items(), 698u);
+  Site backup(relay->storage.rows, rough);
+  EXPECT_TRUE(last->apply(backup.changes_since(last->mark())));
+  EXPECT_EQ((*last)->items(), (*relay)->items()) << "as the relay counted";
+  test::expect_all(*last->file, 700);
+}
+
+TEST_P(FilterFileChanges, that_do_not_fit_change_nothing) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 100);
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options(false, 500));
+  const FilterMark old = copy->mark();
+  add_to(origin, counts, 100, 400);
+  EXPECT_TRUE(copy->apply(origin.changes_since(old)));  // is not committed
+  const FilterMark middle = copy->mark();
+  add_to(origin, counts, 400, 800);
+  const FilterChanges more = origin.changes_since(middle);
+  if (traits_of(GetParam()).slot_per_item) {
+    EXPECT_EQ(copy->refusal(more, ErrorCode::kFull),
+              "400 items, its capacity of 500 is reached, and growth is off");
+  } else {
+    for (int day = 0; day < 20; ++day) {  // its cells tell
+      const Result<bool> applied = (*copy)->apply(origin.changes_since(copy->mark()));
+      if (!applied.ok()) {
+        break;
+      }
+      add_to(origin, counts, counts.size(), counts.size() + 400);
+    }
+    copy->refusal(origin.changes_since(copy->mark()), ErrorCode::kFull);
+  }
+  EXPECT_TRUE((*copy)->usable());
+  test::expect_all(*copy->file, 400);
+  copy->commit();
+  copy->expect_good();
+  EXPECT_TRUE(Site(copy->storage.rows, copy->options).leads_from(old));
+}
+
+TEST_P(FilterFileChanges, hand_over_the_types_of_keys) {
+  Counts counts;
+  Site origin(options());
+  const std::unique_ptr<Site> copy = copy_of(origin, {}, options());
+  add_to(origin, counts, 0, 10);
+  origin->note_key_types(5);
+  EXPECT_EQ(origin.changes_since(copy->mark()).key_types, 5u);
+  EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
+  EXPECT_EQ((*copy)->key_types(), 5u);
+}
+
+// The last of them only are remembered, across commits and connections.
+TEST_P(FilterFileChanges, places_are_few) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 10);
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
+  std::vector<FilterMark> marks = {copy->mark()};
+  for (uint64_t i = 0; i < MarkedPlaces::kMost + 5; ++i) {
+    add_to(origin, counts, 10 + i, 11 + i);
+    copy->apply(origin.changes_since(marks.back()));
+    marks.push_back(copy->mark());
+    if (i % 3 == 0) {
+      copy->commit();
+      copy->reopen();
+      expect_ok((*copy)->refresh());
+    }
+  }
+  copy->commit();
+  const size_t first = marks.size() - MarkedPlaces::kMost;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    const Result<FilterChanges> changes = (*copy)->changes_since(marks[i]);
+    EXPECT_EQ(changes.ok(), i >= first) << i;
+    EXPECT_TRUE(!changes.ok() || changes.value().hashes.size() == marks.size() - 1 - i);
+    EXPECT_TRUE(origin.leads_from(marks[i])) << "its own are all in its log";
+  }
+}
+
+TEST_P(FilterFileChanges, places_are_seen_by_other_connections_and_in_what_would_be_written) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 10);
+  const FilterMark old = origin.mark();
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
+  FilterFile other(copy->options, copy->storage);
+  expect_ok(other.refresh());
+  EXPECT_EQ(other.mark().value(), old);
+  add_to(origin, counts, 10, 20);
+  EXPECT_TRUE(copy->apply(origin.changes_since(old)));
+  OverlayBlocks overlay(copy->storage);
+  expect_ok((*copy)->write_pending_to(overlay));
+  FilterFile shown(copy->options, overlay);
+  expect_ok(shown.refresh());
+  EXPECT_EQ(shown.mark().value(), origin.mark());
+  expect_ok(shown.check());
+  expect_ok(other.refresh());
+  EXPECT_EQ(other.mark().value(), old) << "not written yet";
+  copy->commit();
+  expect_ok(other.refresh());
+  EXPECT_EQ(other.mark().value(), origin.mark());
+  EXPECT_EQ(other.changes_since(old).value().hashes.size(), 10u);
+}
+
+TEST_P(FilterFileChanges, damaged_places_are_found) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 10);
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
+  const test::MemoryBlocks::Rows good = copy->storage.rows;
+  const auto expect_corrupt = [&](const char* text) {
+    for (const Status& status : {(*copy)->mark().take_status(), (*copy)->check()}) {
+      ASSERT_FALSE(status.ok());
+      EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+      EXPECT_NE(status.error().message.find(text), std::string::npos) << message_of(status);
+    }
+  };
+  copy->storage.rows[kMarksBlock].back() ^= std::byte{1};
+  expect_corrupt("the marks: ");
+  copy->storage.rows.erase(kMarksBlock);
+  expect_corrupt("the marks: is missing");
+  MarkedPlaces places;
+  places.places.push_back({origin.mark(), (*copy)->items() + 1, 0});
+  const Blocks blocks(copy->storage, copy->options.seed);
+  expect_ok(blocks.write(kMarksBlock, encode_places(places), false));
+  expect_corrupt("the marks: marked places of another filter");
+  places.places[0] = {origin.mark(), 0, 0};
+  ++places.places[0].mark.seed;
+  expect_ok(blocks.write(kMarksBlock, encode_places(places), true));
+  expect_corrupt("the marks: marked places of another filter");
+  copy->storage.rows = good;
+  copy->expect_good();
+  expect_ok(
+      Blocks(origin.storage, origin.options.seed).write(kMarksBlock, encode_places(places), false));
+  const Status checked = origin->check();
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().message, "the marks: the root knows of none");
+}
+
+TEST(FilterFileMark, is_none_of_a_filter_of_pairs) {
+  const FilterOptions options = test::options_for({FilterKind::kLegacyBloom, false}, 1000);
+  Site site(options);
+  EXPECT_FALSE(site->mark().value().has_value());
+  const Result<FilterChanges> changes = site->changes_since(FilterMark());
+  ASSERT_FALSE(changes.ok());
+  EXPECT_EQ(changes.error().code, ErrorCode::kInvalid);
+  expect_ok(site->take_mark(FilterMark()));
+  EXPECT_FALSE(site->pending());
+}
+
+}  // namespace
+}  // namespace cuckoo::segments

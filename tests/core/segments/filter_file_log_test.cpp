@@ -1,0 +1,180 @@
+// S3: how far back the log of a FilterFile reaches, and what of it is read and erased.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/core/segments/copies.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::expect_ok;
+using test::nth_key;
+using test::Site;
+
+class FilterFileLog : public ::testing::TestWithParam<FilterKind> {
+ protected:
+  static uint64_t rows_of_log(const Site& site) {
+    return static_cast<uint64_t>(
+        std::distance(site.storage.rows.lower_bound(kFirstLogBlock), site.storage.rows.end()));
+  }
+  static uint64_t kept_entries(const Site& site) {
+    return std::max(site->segments() * site->turn_entries(), site->items() / 16);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileLog, ::testing::ValuesIn(test::kLoggedKinds),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+TEST_P(FilterFileLog, S3_reaches_back_for_a_share_of_the_items_and_is_cut_behind_it) {
+  for (const bool growth : {true, false}) {
+    const FilterOptions options = test::options_for({GetParam(), growth}, 30'000, 1e-6, 448);
+    const uint64_t row_entries = log_row_capacity(options.page_bytes, options.width);
+    Site site(options);
+    std::vector<FilterMark> marks;
+    for (uint64_t keys = 0; keys < 25'000; keys += 100) {
+      marks.push_back(site.mark());
+      expect_ok(test::add_and_commit(*site.file, keys, keys + 100));
+      const uint64_t kept = kept_entries(site);
+      const uint64_t longest = kept + 2 * site->turn_entries() + 2 * row_entries + 100;
+      EXPECT_LE(rows_of_log(site) * row_entries, longest) << keys;
+      if (keys % 1100 != 0) {
+        continue;
+      }
+      for (const FilterMark& mark : marks) {
+        const uint64_t behind = site.mark().position - mark.position;
+        ASSERT_EQ(site.leads_from(mark), behind <= kept || site.leads_from(mark)) << behind;
+        ASSERT_TRUE(behind <= longest || !site.leads_from(mark)) << behind;
+      }
+      site.expect_good();
+      site.reopen();
+      expect_ok(site->refresh());
+      ASSERT_TRUE(site.leads_from(marks.back()));
+    }
+  }
+}
+
+// The rest is read when it is asked for.
+TEST_P(FilterFileLog, S3_a_new_connection_reads_what_pends_alone) {
+  const FilterOptions options = test::options_for({GetParam(), true}, 400'000, 0.001, 4032);
+  Site site(options);
+  expect_ok(test::add_and_commit(*site.file, 0, 400'000));
+  const FilterMark mark = site.mark();
+  const uint64_t load = std::max<uint64_t>(17'000, 2 * site->segments() * site->turn_entries());
+  if (load > kept_entries(site)) {
+    return;  // a load of a counting Bloom filter, of many segments, is more than is kept
+  }
+  expect_ok(test::add_and_commit(*site.file, 400'000, 400'000 + load + 1));
+  const uint64_t rows = rows_of_log(site);
+  ASSERT_GT(rows, 20u);
+  site.storage.calls = {};
+  site.reopen();
+  expect_ok(site->refresh());
+  EXPECT_LE(site.storage.calls.blocks_read, 5u);
+  site.storage.calls = {};
+  EXPECT_EQ(site.changes_since(mark).hashes.size(), load + 1);
+  EXPECT_GE(site.storage.calls.blocks_read, rows - 1);
+  site.expect_good();
+}
+
+TEST_P(FilterFileLog, S3_a_load_of_no_more_than_it_keeps_is_written_and_a_larger_one_is_not) {
+  const FilterOptions options = test::options_for({GetParam(), true}, 400'000, 0.001, 4032);
+  Site site(options);
+  expect_ok(test::add_and_commit(*site.file, 0, 400'000));
+  EXPECT_EQ(rows_of_log(site), 1u) << "a load";
+  const uint64_t kept = kept_entries(site);
+  ASSERT_GT(kept, 17'000u);
+  const FilterMark mark = site.mark();
+  expect_ok(test::add_and_commit(*site.file, 400'000, 400'000 + kept));
+  EXPECT_EQ(site.changes_since(mark).hashes.size(), kept);
+  const FilterMark later = site.mark();
+  expect_ok(test::add_and_commit(*site.file, 500'000, 500'000 + 3 * kept));
+  EXPECT_EQ(rows_of_log(site), 1u);
+  EXPECT_FALSE(site.leads_from(mark));
+  EXPECT_FALSE(site.leads_from(later));
+  const FilterMark last = site.mark();
+  expect_ok(test::add_and_commit(*site.file, 900'000, 900'010));
+  EXPECT_EQ(site.changes_since(last).hashes.size(), 10u);
+  site.expect_good();
+}
+
+// Others read on from where they were, or anew; either way they see the same.
+TEST_P(FilterFileLog, other_connections_follow_it_while_its_first_rows_are_erased) {
+  const FilterOptions options = test::options_for({GetParam(), true}, 1000, 1e-6, 64);
+  Site site(options);
+  std::unique_ptr<FilterFile> others[4];
+  for (auto& other : others) {
+    other = std::make_unique<FilterFile>(options, site.storage);
+    expect_ok(other->refresh());
+  }
+  uint64_t keys = 0;
+  for (uint64_t i = 1; i < 120; ++i) {
+    const uint64_t more = i % 40 == 0 ? 20'000 : 1 + i * 37 % 400;
+    expect_ok(test::add_and_commit(*site.file, keys, keys + more));
+    keys += more;
+    for (uint64_t other = 0; other < std::size(others); ++other) {
+      if (i % (1 + 5 * other) != 0) {
+        continue;
+      }
+      expect_ok(others[other]->refresh());
+      ASSERT_EQ(others[other]->items(), site->items());
+      ASSERT_EQ(others[other]->mark().value(), site.mark());
+      for (uint64_t key = other; key < keys; key += 1 + keys / 500) {
+        ASSERT_TRUE(others[other]->load_and_probe(nth_key(key)).value());
+      }
+      ASSERT_TRUE(others[other]->changes_since(site.mark()).ok());
+    }
+  }
+  expect_ok(others[3]->refresh());
+  expect_ok(test::add_and_commit(*others[3], keys, keys + 3000));
+  expect_ok(site->refresh());
+  test::expect_all(*site.file, keys + 3000);
+  site.expect_good();
+}
+
+TEST_P(FilterFileLog, S5_is_cut_at_the_same_rows_whatever_was_asked_and_read_again) {
+  const FilterOptions options = test::options_for({GetParam(), true}, 1000, 1e-6, 64);
+  Site quiet(options);
+  Site asked(options);
+  for (uint64_t keys = 0; keys < 9000; keys += 450) {
+    expect_ok(test::add_and_commit(*quiet.file, keys, keys + 450));
+    const test::MemoryBlocks::Rows rows = asked.storage.rows;
+    expect_ok(asked->refresh());
+    expect_ok(test::add(*asked.file, keys, keys + 777));
+    (void)asked.mark();
+    asked.roll_back(rows);
+    expect_ok(test::add(*asked.file, keys, keys + 450));
+    ASSERT_TRUE(asked.leads_from(asked.mark()));
+    asked.commit();
+    asked.reopen();
+  }
+  EXPECT_TRUE(quiet.storage.rows == asked.storage.rows);
+}
+
+TEST_P(FilterFileLog, each_lost_row_that_is_kept_is_found) {
+  const FilterOptions options = test::options_for({GetParam(), true}, 1000, 1e-6, 448);
+  Site site(options);
+  for (uint64_t keys = 0; keys < 3000; keys += 100) {
+    expect_ok(test::add_and_commit(*site.file, keys, keys + 100));
+  }
+  const test::MemoryBlocks::Rows good = site.storage.rows;
+  const auto first = good.lower_bound(kFirstLogBlock);
+  ASSERT_GT(std::distance(first, good.end()), 5);
+  ASSERT_GT(first->first, kFirstLogBlock);
+  for (auto row = first; row != good.end(); ++row) {
+    site.storage.rows.erase(row->first);
+    EXPECT_FALSE(site->check().ok()) << block_name(row->first);
+    site.storage.rows = good;
+  }
+  // One that should have been erased.
+  const Blocks blocks(site.storage, options.seed);
+  expect_ok(blocks.write(first->first - 1, std::vector<std::byte>(100), false));
+  const Status checked = site->check();
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().message,
+            block_name(first->first - 1) + ": is before the first row of the log");
+  site.storage.rows = good;
+  site.expect_good();
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
