@@ -1,5 +1,5 @@
-// An origin and copies of it, each a FilterFile on a storage of its own: what the tests of marks and
-// changes share.
+// An origin and copies of it, each a FilterFile on a storage of its own: what the tests of marks
+// and changes share.
 #pragma once
 
 #include <gtest/gtest.h>

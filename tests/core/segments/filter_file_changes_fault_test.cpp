@@ -126,6 +126,7 @@ TEST_P(FilterFileChangesFaults, S8_apply_is_done_not_done_or_says_that_it_is_nei
       copy->expect_good();
     }
   }
+  copy->commit();
   expect_all_changes();
 }
 
