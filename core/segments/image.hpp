@@ -36,7 +36,6 @@
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 #include "core/filter/filter.hpp"
-#include "core/filter/probe.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/mark.hpp"
 #include "core/stored/filter_options.hpp"
@@ -128,10 +127,15 @@ class PieceSet {
   Status take(std::vector<Piece> pieces);
 
   [[gnu::always_inline]] Answer probe(uint64_t hash) const noexcept {
-    const Place& place = place_of(hash);
-    return cuckoo::probe(*place.filter, hash << place.depth);
+    if (only_ != nullptr) {  // no load waits for the hash then
+      return only_->probe(hash);
+    }
+    const Place& place = places_[hash >> (64 - depth_)];
+    return place.filter->probe(hash << place.depth);
   }
-  const Filter& filter_of(uint64_t hash) const noexcept { return *place_of(hash).filter; }
+  const Filter& filter_of(uint64_t hash) const noexcept {
+    return *places_[hash >> 1 >> (63 - depth_)].filter;
+  }
   const std::vector<Piece>& pieces() const noexcept { return pieces_; }
   std::vector<Piece>& pieces() noexcept { return pieces_; }
   // Of all pieces together.
@@ -146,13 +150,10 @@ class PieceSet {
     const Filter* filter;
     unsigned depth;
   };
-  const Place& place_of(uint64_t hash) const noexcept {
-    return places_[table_[hash >> 1 >> (63 - depth_)]];
-  }
 
   std::vector<Piece> pieces_;
-  std::vector<Place> places_;    // of each piece what a probe needs
-  std::vector<uint32_t> table_;  // the first depth_ bits of a hash -> piece
+  std::vector<Place> places_;  // by the first depth_ bits of a hash
+  const Filter* only_ = nullptr;
   unsigned depth_ = 0;
 };
 

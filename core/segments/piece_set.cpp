@@ -33,16 +33,14 @@ Status PieceSet::take(std::vector<Piece> pieces) {
                    " bits deep");
   }
   std::vector<Place> places;
-  std::vector<uint32_t> table;
-  table.reserve(size_t{1} << depth);
+  places.reserve(size_t{1} << depth);
   for (const Piece& piece : pieces) {
-    table.insert(table.end(), size_t{1} << (depth - piece.depth),
-                 static_cast<uint32_t>(places.size()));
-    places.push_back({piece.filter.get(), piece.depth});
+    places.insert(places.end(), size_t{1} << (depth - piece.depth),
+                  {piece.filter.get(), piece.depth});
   }
   pieces_ = std::move(pieces);
   places_ = std::move(places);
-  table_ = std::move(table);
+  only_ = depth == 0 ? places_[0].filter : nullptr;
   depth_ = depth;
   return {};
 }
@@ -80,8 +78,7 @@ uint64_t PieceSet::bits() const noexcept {
 }
 
 size_t PieceSet::memory_bytes() const noexcept {
-  size_t bytes =
-      table_.size() * sizeof table_[0] + places_.size() * (sizeof(Place) + sizeof(Piece));
+  size_t bytes = places_.size() * sizeof(Place) + pieces_.size() * sizeof(Piece);
   for (const Piece& piece : pieces_) {
     bytes += piece.filter->pages().memory_bytes();
   }
