@@ -27,12 +27,17 @@ Error in_piece(uint64_t index, Status status) {
 struct Sums {
   uint64_t items = 0;
   uint64_t hashes = 0;
+  uint64_t bits = 0;
 };
 
 Status check_sums(const ImageHeader& header, const Sums& sums) {
   if (is_multiset(header.spec.kind) && sums.items != header.items) {
     return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(sums.items) +
                    ", as its pieces have");
+  }
+  if (sums.bits < header.capacity / 2) {
+    return corrupt("image with a geometry too small for its capacity of " +
+                   grouped(header.capacity));
   }
   if (sums.hashes != header.hash_count) {
     return corrupt("image of " + grouped(header.hash_count) + " hashes, expected " +
@@ -72,6 +77,7 @@ Status check_frame(const ImageHeader& header, std::span<const std::byte> bytes) 
         crc = crc32c(own.last(kImageCrcBytes), crc);
         sums.items += piece.items;
         sums.hashes += piece.hash_count;
+        sums.bits += piece.layout.units * piece.layout.unit_bits;
         if (sums.items > kMaxImageItems) {
           return corrupt("image of more than 2^62 items");
         }

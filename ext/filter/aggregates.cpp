@@ -8,7 +8,8 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/filter/sizing.hpp"
-#include "core/stored/contents.hpp"
+#include "core/segments/hash_collection.hpp"
+#include "core/segments/image.hpp"
 
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/image_union.hpp"
@@ -21,6 +22,10 @@
 
 namespace cuckoo {
 namespace {
+
+using segments::Contents;
+using segments::HashCollection;
+using segments::HashCounts;
 
 // Of an image whose seed is not given, so that images made anywhere can be united.
 constexpr uint64_t kImageSeed = 0;
@@ -69,12 +74,8 @@ constexpr const char* kBuildName = kKind == FilterKind::kCuckoo ? "cuckoo_build"
 // An image that would be too long, with at least so many hashes, is refused before it is made.
 void check_length(const Build& build, uint64_t capacity, uint64_t hash_count,
                   const std::string& name, uint64_t limit) {
-  const Result<std::unique_ptr<Filter>> filter = make_filter(build.spec, capacity, kImagePageBytes);
-  if (filter.ok()) {
-    const uint64_t hash_bytes =
-        build.with_hashes ? least_hash_bytes(build.keys.width(), hash_count) : 0;
-    throw_if(name, check_image_bytes(*filter.value(), limit, hash_bytes));
-  }
+  throw_if(name, segments::check_image_bytes(build.spec, build.keys.width(), capacity, false,
+                                             build.with_hashes ? hash_count : 0, limit));
 }
 
 // The arguments behind the key, as the group's first row has them; NULL: the default.
@@ -164,18 +165,19 @@ void build_final(sqlite3_context* context) {
     const uint64_t needed = counts.value().capacity(kKind);
     check_length(*build, build->capacity != 0 ? build->capacity : needed, counts.value().distinct,
                  name, limit);
-    Result<FilterContents> contents =
-        build->keys.build(build->spec, build->capacity, HashCollection::Growth::kOff,
-                          kImagePageBytes, std::ref(poller));
+    Result<Contents> contents = build->keys.build(
+        build->spec, build->capacity, HashCollection::Growth::kOff, segments::kImagePageBytes,
+        std::ref(poller),
+        build->with_hashes ? HashCollection::Hashes::kKept : HashCollection::Hashes::kLeftOut);
     throw_if(name, contents.take_status());
-    ImageHeader header = image_header(build->spec, build->keys.width(), build->seed,
-                                      {Affinity::kNone, Collation::kBinary, build->key_types});
+    segments::ImageHeader header =
+        image_header(build->spec, build->keys.width(), build->seed,
+                     {Affinity::kNone, Collation::kBinary, build->key_types});
     header.capacity = contents.value().capacity;
     header.items = contents.value().items;
-    header.hash_count = contents.value().hash_count;
-    const HashSource hashes = polled(contents.value().hashes, std::ref(poller));
-    Result<std::vector<std::byte>> image = encode_image(
-        header, *contents.value().filter, build->with_hashes ? &hashes : nullptr, limit);
+    header.with_hashes = build->with_hashes;
+    Result<std::vector<std::byte>> image =
+        segments::encode_image(header, contents.value().pieces, limit);
     throw_if(name, image.take_status());
     result_blob(context, image.value());
   });

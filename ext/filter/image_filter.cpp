@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/filter/legacy_bloom.hpp"
-#include "core/stored/contents.hpp"
 
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/statement.hpp"
@@ -15,65 +14,55 @@ bool by_rate(const FilterSpec& spec) noexcept {
   return spec.fingerprint_bits == 0 && spec.bits_per_key == 0;
 }
 
-Image decode_any(std::span<const std::byte> bytes, const std::string& function) {
-  const auto refuse = [&function](const std::string& why) {
-    return SqlError(SQLITE_ERROR, function + ": " + why);
-  };
-  if (!looks_like_legacy_file(bytes)) {
-    Result<Image> image = decode_image(bytes);
-    if (!image.ok()) {
-      throw refuse(image.error().message);
-    }
-    const uint64_t capacity = image.value().header.capacity;
-    if (image.value().filter->bits() < capacity / 2) {
-      throw refuse("image with a geometry too small for its capacity of " +
-                   std::to_string(capacity));
-    }
-    return std::move(image.value());
-  }
-  Result<LegacyFile> decoded = decode_legacy_file(bytes, kImagePageBytes);
-  if (!decoded.ok()) {
-    throw refuse(decoded.error().message);
-  }
-  LegacyFile& file = decoded.value();
-  Image image;
-  image.header.version = 1;  // its keys' types are not known
+segments::Image image_of(LegacyFile file) {
+  segments::Image image;
   image.header.spec.kind = FilterKind::kLegacyBloom;
   image.header.spec.rate = file.rate;
   image.header.width = HashWidth::k63Bits;
   image.header.seed = file.seed;
   image.header.capacity = file.capacity;
   image.header.items = file.items;
-  image.header.geometry = file.filter->words();
-  image.header.occupied = file.filter->occupied();
-  image.filter = std::move(file.filter);
+  image.header.pieces = 1;
+  image.header.key_types = kUnknownKeys;
+  std::vector<segments::Piece> pieces(1);
+  pieces[0].capacity = file.capacity;
+  pieces[0].items = file.items;
+  pieces[0].filter = std::move(file.filter);
+  (void)image.pieces.take(std::move(pieces));  // one covers all
   return image;
+}
+
+segments::Image decode_any(std::span<const std::byte> bytes, const std::string& function) {
+  const auto refuse = [&function](const std::string& why) {
+    return SqlError(SQLITE_ERROR, function + ": " + why);
+  };
+  if (looks_like_legacy_file(bytes)) {
+    Result<LegacyFile> file = decode_legacy_file(bytes, segments::kImagePageBytes);
+    if (!file.ok()) {
+      throw refuse(file.error().message);
+    }
+    return image_of(std::move(file.value()));
+  }
+  Result<segments::Image> image = segments::decode_image(bytes);
+  if (!image.ok()) {
+    throw refuse(image.error().message);
+  }
+  return std::move(image.value());
 }
 
 }  // namespace
 
-ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
-                         const KeyDomain& keys) {
-  ImageHeader header;
+segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                                   const KeyDomain& keys) {
+  segments::ImageHeader header;
   header.spec = spec;
   header.spec.rate = by_rate(spec) ? spec.rate : 0;
   header.width = width;
   header.seed = seed;
   header.key_affinity = static_cast<uint8_t>(keys.affinity);
-  if (keys.types == kUnknownKeys && keys.collation == Collation::kBinary) {
-    header.version = 1;
-    return header;
-  }
   header.collation = static_cast<uint8_t>(keys.collation);
   header.key_types = keys.types;
   return header;
-}
-
-void set_mark(ImageHeader& header, const std::optional<FilterMark>& mark) {
-  if (mark) {
-    header.version = kMarkedImageVersion;
-    header.mark = mark;
-  }
 }
 
 FilterSpec table_spec(FilterSpec spec) noexcept {
@@ -86,25 +75,25 @@ ImageFilter::ImageFilter(std::span<const std::byte> bytes, const std::string& fu
     : image_(decode_any(bytes, function)), bytes_(bytes.size()) {}
 
 KeyDomain ImageFilter::keys() const noexcept {
-  const ImageHeader& header = image_.header;
+  const segments::ImageHeader& header = image_.header;
   return {static_cast<Affinity>(header.key_affinity), static_cast<Collation>(header.collation),
-          header.version == 1 ? uint8_t{kUnknownKeys} : header.key_types};
+          header.key_types};
 }
 
 bool ImageFilter::contains(sqlite3_value* value) const {
-  const ImageHeader& header = image_.header;
+  const segments::ImageHeader& header = image_.header;
   const KeyView key = key_of(value, static_cast<Affinity>(header.key_affinity));
   if (!legacy()) {
     std::string buffer;
     const KeyView hashed = collated(key, static_cast<Collation>(header.collation), buffer);
     const uint64_t hash = logged_hash(hash_key(hashed, header.seed), header.width);
-    return image_.filter->probe(hash) == Filter::Answer::kPresent;
+    return image_.pieces.probe(hash) == Filter::Answer::kPresent;
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     return false;
   }
   const HashPair pair = legacy_hash(bytes_of(key), static_cast<uint32_t>(header.seed));
-  return pairs_of(*image_.filter).probe_pair(pair) == Filter::Answer::kPresent;
+  return pairs_of(image_.pieces.filter_of(0)).probe_pair(pair) == Filter::Answer::kPresent;
 }
 
 // --- cache ---------------------------------------------------------------------------------------

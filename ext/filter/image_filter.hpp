@@ -1,16 +1,15 @@
-// A filter that is a value: an image (core/stored/image.hpp) or a legacy file, decoded and ready to
+// A filter that is a value: an image (core/segments/image.hpp) or a legacy file, decoded and ready to
 // be asked.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/stored/image.hpp"
+#include "core/segments/image.hpp"
 #include "ext/filter/key_domain.hpp"
 
 namespace cuckoo {
@@ -22,9 +21,9 @@ class ImageFilter {
   // Throws SqlError that begins with `function`.
   ImageFilter(std::span<const std::byte> bytes, const std::string& function);
 
-  const ImageHeader& header() const noexcept { return image_.header; }
-  const Filter& filter() const noexcept { return *image_.filter; }
-  std::unique_ptr<Filter> take_filter() noexcept { return std::move(image_.filter); }
+  const segments::ImageHeader& header() const noexcept { return image_.header; }
+  const segments::PieceSet& pieces() const noexcept { return image_.pieces; }
+  std::vector<segments::Piece> take_pieces() noexcept { return std::move(image_.pieces.pieces()); }
   size_t bytes() const noexcept { return bytes_; }
 
   KeyDomain keys() const noexcept;
@@ -34,7 +33,7 @@ class ImageFilter {
  private:
   bool legacy() const noexcept { return traits_of(image_.header.spec.kind).pairs; }
 
-  Image image_;
+  segments::Image image_;
   size_t bytes_;
 };
 
@@ -60,12 +59,9 @@ class ImageCache {
   std::vector<Entry> entries_;  // the one used last first
 };
 
-// The header that an image of these options has: of the first version where nobody knows what its
-// keys were, so that older readers take it.
-ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
-                         const KeyDomain& keys);
-// … and with the mark of what it is an image of, if that has one.
-void set_mark(ImageHeader& header, const std::optional<FilterMark>& mark);
+// The header that an image of these options has.
+segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                                   const KeyDomain& keys);
 // The spec of an image's header as a table has it.
 FilterSpec table_spec(FilterSpec spec) noexcept;
 

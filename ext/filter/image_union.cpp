@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/segments/decide.hpp"
 #include "core/stored/filter_options.hpp"
 
 #include "ext/filter/options.hpp"
@@ -11,6 +12,15 @@
 #include "ext/sqlite/statement.hpp"
 
 namespace cuckoo {
+
+using segments::Contents;
+using segments::HashCollection;
+using segments::HashCounts;
+using segments::ImageHeader;
+using segments::kImagePageBytes;
+using segments::kMaxImageItems;
+using segments::Piece;
+
 namespace {
 
 constexpr uint64_t kFewWords = uint64_t{1} << 20;  // of hashes: 8 MB
@@ -34,6 +44,10 @@ bool one_own_size(const FilterSpec& a, const FilterSpec& b) noexcept {
          a.hashes == b.hashes;
 }
 
+HashCollection::Cut cut_of(const Piece& piece) noexcept {
+  return {piece.depth, piece.capacity, piece.filter->words()};
+}
+
 }  // namespace
 
 ImageUnion::ImageUnion(std::string function, uint64_t limit, Poll poll)
@@ -49,19 +63,29 @@ SqlError ImageUnion::refuse(const std::string& why) const {
 // --- what goes together --------------------------------------------------------------------------
 
 void ImageUnion::expect_one_seed(const ImageHeader& theirs) const {
-  const FilterKind mine = header_->spec.kind;
+  const FilterKind mine = shape_->header.spec.kind;
   if (mine != theirs.spec.kind) {
     throw refuse("the images differ in kind: " + describe(mine) + ", " +
                  describe(theirs.spec.kind) + "; unite images of one kind only");
   }
-  if (header_->seed != theirs.seed) {
+  if (shape_->header.seed != theirs.seed) {
     throw refuse("the images differ in seed; build both with one seed");
   }
 }
 
+bool ImageUnion::same_cells(const Shape& a, const Shape& b) noexcept {
+  return std::equal(a.cuts.begin(), a.cuts.end(), b.cuts.begin(), b.cuts.end(),
+                    [](const Cut& one, const Cut& other) {
+                      return one.depth == other.depth && one.geometry == other.geometry;
+                    });
+}
+
 // Without hashes only cells of one geometry can be united.
-void ImageUnion::expect_one_shape(const ImageHeader& mine, const ImageHeader& theirs) const {
-  if (mine.width == theirs.width && mine.geometry == theirs.geometry) {
+void ImageUnion::expect_one_shape(const Shape& a, const Shape& b) const {
+  const ImageHeader& mine = a.header;
+  const ImageHeader& theirs = b.header;
+  const bool one_geometry = same_cells(a, b);
+  if (mine.width == theirs.width && one_geometry) {
     return;
   }
   const bool could_have_hashes = !traits_of(mine.spec.kind).pairs;
@@ -79,7 +103,7 @@ void ImageUnion::expect_one_shape(const ImageHeader& mine, const ImageHeader& th
   if (!one_own_size(mine.spec, theirs.spec)) {
     throw differ("the bits that a key takes", "build both with the same options");
   }
-  if (mine.geometry == theirs.geometry) {
+  if (one_geometry) {
     throw differ("the bits of their hashes" +
                      numbers(static_cast<double>(mine.width), static_cast<double>(theirs.width)),
                  "make both without seed_of");
@@ -89,12 +113,25 @@ void ImageUnion::expect_one_shape(const ImageHeader& mine, const ImageHeader& th
                "build both with the same fpr and pass capacity");
 }
 
-void ImageUnion::expect_room(uint64_t items, const Filter& filter) const {
-  if (filter.overfull(items, header_->capacity)) {
-    throw SqlError(SQLITE_ERROR, "full: " + function_ + ": " + std::to_string(items) +
-                                     " items, more than the images' capacity of " +
-                                     std::to_string(header_->capacity) +
-                                     "; build them with one capacity that holds all of them");
+SqlError ImageUnion::full(uint64_t items) const {
+  return {SQLITE_ERROR, "full: " + function_ + ": " + std::to_string(items) +
+                            " items, more than the images' capacity of " +
+                            std::to_string(shape_->header.capacity) +
+                            "; build them with one capacity that holds all of them"};
+}
+
+// Several pieces have room for what chance deals to one of them more than to another.
+void ImageUnion::expect_room() const {
+  const ImageHeader& header = shape_->header;
+  const bool several = cells_.size() > 1;
+  bool overfull = several ? !is_multiset(header.spec.kind) && header.items > header.capacity
+                          : cells_[0].filter->overfull(header.items, header.capacity);
+  for (const Piece& piece : cells_) {
+    overfull = overfull || (several && !piece.filter->traits().slot_per_item &&
+                            piece.filter->overfull(piece.items, piece.capacity));
+  }
+  if (overfull) {
+    throw full(header.items);
   }
 }
 
@@ -138,50 +175,31 @@ KeyDomain ImageUnion::united_keys() const {
 // --- all images ----------------------------------------------------------------------------------
 
 void ImageUnion::add(std::span<const std::byte> bytes) {
-  ImageFilter image(bytes, function_);
-  const ImageHeader& theirs = image.header();
-  const bool first = !header_;
-  if (first) {
-    header_ = theirs;
-    spec_ = table_spec(theirs.spec);
-    hashes_ = HashCollection(theirs.width);
+  if (cells_.empty()) {
+    const Result<ImageHeader> header = segments::decode_image_header(bytes);
+    if (header.ok() && header.value().with_hashes) {
+      add_hashes(header.value(), bytes);
+      return;
+    }
   }
-  expect_one_seed(theirs);
-  note_keys(image.keys());
-  if (cells_ == nullptr && theirs.with_hashes) {
-    plan_for(theirs);
-    collect(image, bytes);
-    return;
-  }
-  expect_one_shape(*header_, theirs);
-  if (first) {
-    cells_ = image.take_filter();
-    return;
-  }
-  if (other_shape_) {
-    expect_one_shape(*other_shape_, theirs);
-  }
-  unite_cells(image);
+  add_cells(bytes);
 }
 
 std::vector<std::byte> ImageUnion::encode() {
-  return cells_ != nullptr ? encode_cells() : encode_hashes();
+  return cells_.empty() ? encode_hashes() : encode_cells();
 }
 
 // --- by hashes -----------------------------------------------------------------------------------
 
 // Takes the image's parameters into those of the result.
 void ImageUnion::plan_for(const ImageHeader& theirs) {
-  if (!other_shape_ && (theirs.width != header_->width || theirs.geometry != header_->geometry)) {
-    other_shape_ = theirs;
-  }
   const FilterSpec spec = table_spec(theirs.spec);
   if (!one_own_size(spec, spec_)) {
     conflict_ = "the images differ in their size (" + size_text(spec_) + ", and " +
                 size_text(spec) + "); build all with the same options";
-  }
-  if (!conflict_.empty() && other_shape_) {
-    throw refuse(conflict_);
+    if (other_shape_) {
+      throw refuse(conflict_);
+    }
   }
   if (is_multiset(spec.kind)) {
     items_ = sum_of_items(items_, theirs.items);
@@ -215,36 +233,58 @@ void ImageUnion::check_plan(uint64_t hash_count) const {
                  " with a capacity of " + std::to_string(capacity_) +
                  " needs 63; build all images with that, or unite the others only");
   }
-  const Result<std::unique_ptr<Filter>> filter = make_filter(spec_, capacity_, kImagePageBytes);
-  if (!filter.ok()) {
-    throw refuse(filter.error().message);
-  }
   throw_if(function_,
-           check_image_bytes(*filter.value(), limit_, least_hash_bytes(options.width, hash_count)));
+           segments::check_image_bytes(spec_, options.width, capacity_, false, hash_count, limit_));
 }
 
-// Verifies the hashes and collects them, in one pass.
-void ImageUnion::collect(ImageFilter& image, std::span<const std::byte> bytes) {
-  FilterContents contents;
-  contents.hash_count = image.header().hash_count;
-  contents.filter = image.take_filter();
-  contents.hashes = polled(
-      [&](const CountedHashSink& sink) {
-        return read_image_hashes(bytes, [&](uint64_t hash, uint64_t count) {
-          hashes_.add(hash, count);
-          return sink(hash, count);
-        });
-      },
-      poll_);
-  const Status status = verify_hashes(contents);
-  if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
-    throw refuse(status.error().message);  // a bad image is the caller's error
+void ImageUnion::note_shape(Shape theirs) {
+  if (!shape_) {
+    shape_ = std::move(theirs);
+  } else if (!other_shape_ &&
+             (theirs.header.width != shape_->header.width || !same_cells(theirs, *shape_))) {
+    other_shape_ = std::move(theirs);
+    if (!conflict_.empty()) {
+      throw refuse(conflict_);
+    }
   }
-  throw_if(function_, status);
+}
+
+void ImageUnion::add_hashes(const ImageHeader& theirs, std::span<const std::byte> bytes) {
+  if (!shape_) {
+    spec_ = table_spec(theirs.spec);
+    hashes_ = HashCollection(theirs.width);
+  } else {
+    expect_one_seed(theirs);
+  }
+  plan_for(theirs);
+  std::vector<Cut> cuts = collect(bytes);
+  note_keys({static_cast<Affinity>(theirs.key_affinity), static_cast<Collation>(theirs.collation),
+             theirs.key_types});
+  note_shape({theirs, std::move(cuts)});
   if (hashes_.words() >= compact_at_) {
     throw_if(function_, hashes_.compact(is_multiset(spec_.kind), poll_));
     compact_at_ = std::max(kFewWords, 2 * hashes_.words());
   }
+}
+
+// Verifies the hashes and collects them, in one pass. Returns how the image is cut.
+std::vector<ImageUnion::Cut> ImageUnion::collect(std::span<const std::byte> bytes) {
+  std::vector<Cut> cuts;
+  const Status status = segments::read_image(
+      bytes, true, kImagePageBytes,
+      [&](Piece&& piece) -> Status {
+        for (const segments::NetHash& entry : piece.hashes) {
+          hashes_.add(entry.hash, static_cast<uint64_t>(entry.net));
+        }
+        cuts.push_back(cut_of(piece));
+        return {};
+      },
+      poll_);
+  if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
+    throw refuse(status.error().message);  // a bad image is the caller's error
+  }
+  throw_if(function_, status);
+  return cuts;
 }
 
 std::vector<std::byte> ImageUnion::encode_hashes() {
@@ -256,62 +296,106 @@ std::vector<std::byte> ImageUnion::encode_hashes() {
   throw_if(function_, counts.take_status());
   capacity_ = std::max(capacity_, counts.value().capacity(spec_.kind));
   check_plan(counts.value().distinct);
-  Result<FilterContents> built =
-      hashes_.build(spec_, capacity_, HashCollection::Growth::kOn, kImagePageBytes, poll_);
+  Result<Contents> built =
+      hashes_.build(spec_, capacity_, HashCollection::Growth::kOffRoom, kImagePageBytes, poll_);
   throw_if(function_, built.take_status());
-  const FilterContents& contents = built.value();
-  ImageHeader header = image_header(spec_, hashes_.width(), header_->seed, keys);
+  const Contents& contents = built.value();
+  ImageHeader header = image_header(spec_, hashes_.width(), shape_->header.seed, keys);
   header.capacity = contents.capacity;
   header.items = contents.items;
-  header.hash_count = contents.hash_count;
-  const HashSource hashes = polled(contents.hashes, poll_);
-  Result<std::vector<std::byte>> bytes = encode_image(header, *contents.filter, &hashes, limit_);
+  header.with_hashes = true;
+  Result<std::vector<std::byte>> bytes = segments::encode_image(header, contents.pieces, limit_);
   throw_if(function_, bytes.take_status());
   return std::move(bytes.value());
 }
 
 // --- by cells ------------------------------------------------------------------------------------
 
-// Of the one geometry that all images have so far.
-void ImageUnion::go_by_cells() {
-  Result<std::unique_ptr<Filter>> made =
-      make_filter(header_->spec.kind, header_->geometry, kImagePageBytes);
-  throw_if(function_, made.take_status());
-  Result<HashCounts> counts = hashes_.count(poll_);
-  throw_if(function_, counts.take_status());
-  const bool multiset = is_multiset(spec_.kind);
-  header_->items = multiset ? items_ : counts.value().distinct;
-  Filter& filter = *made.value();
-  throw_if(function_, fill(filter, counts.value().capacity(spec_.kind),
-                           polled(hashes_.hashes(multiset), poll_)));
-  hashes_ = HashCollection(hashes_.width());
-  cells_ = std::move(made.value());
-}
-
-void ImageUnion::unite_cells(const ImageFilter& image) {
-  const ImageHeader& theirs = image.header();
-  header_->capacity = std::max({header_->capacity, capacity_, theirs.capacity});
-  if (is_multiset(theirs.spec.kind)) {
-    const uint64_t items = sum_of_items(cells_ != nullptr ? header_->items : items_, theirs.items);
-    if (traits_of(theirs.spec.kind).slot_per_item) {  // before a search for places there aren't
-      expect_room(items, image.filter());
+void ImageUnion::add_cells(std::span<const std::byte> bytes) {
+  ImageFilter image(bytes, function_);
+  Shape theirs{image.header(), {}};
+  for (const Piece& piece : image.pieces().pieces()) {
+    theirs.cuts.push_back(cut_of(piece));
+  }
+  const bool first = !shape_;
+  if (!first) {
+    expect_one_seed(theirs.header);
+    expect_one_shape(*shape_, theirs);
+    if (other_shape_) {
+      expect_one_shape(*other_shape_, theirs);
     }
   }
-  if (cells_ == nullptr) {
+  note_keys(image.keys());
+  std::vector<Piece> pieces = image.take_pieces();
+  if (first) {
+    shape_ = std::move(theirs);
+    cells_ = std::move(pieces);
+  } else {
+    unite_cells(theirs.header, pieces);
+  }
+}
+
+// Pieces as all images have them so far.
+void ImageUnion::go_by_cells() {
+  Result<Contents> made = hashes_.build_like(spec_.kind, shape_->cuts, kImagePageBytes, poll_,
+                                             HashCollection::Hashes::kLeftOut);
+  throw_if(function_, made.take_status());
+  shape_->header.items = is_multiset(spec_.kind) ? items_ : made.value().items;
+  throw_if(function_, made.value().pieces([this](Piece&& piece) -> Status {
+    cells_.push_back(std::move(piece));
+    return {};
+  }));
+  hashes_ = HashCollection(hashes_.width());
+}
+
+void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>& pieces) {
+  ImageHeader& header = shape_->header;
+  header.capacity = std::max({header.capacity, capacity_, theirs.capacity});
+  if (is_multiset(theirs.spec.kind)) {
+    const uint64_t items = sum_of_items(cells_.empty() ? items_ : header.items, theirs.items);
+    // Before a search for places there aren't.
+    if (traits_of(theirs.spec.kind).slot_per_item && items > header.capacity) {
+      throw full(items);
+    }
+  }
+  if (cells_.empty()) {
     go_by_cells();
   }
-  throw_if(function_, cells_->unite(image.filter(), poll_));
-  header_->items = cells_->united_items(header_->items, theirs.items, header_->capacity);
-  expect_room(header_->items, *cells_);
+  for (size_t i = 0; i < cells_.size(); ++i) {
+    Piece& mine = cells_[i];
+    const Piece& other = pieces[i];
+    throw_if(function_, mine.filter->unite(*other.filter, poll_));
+    mine.capacity = std::max(mine.capacity, other.capacity);
+    mine.items = mine.filter->united_items(mine.items, other.items, mine.capacity);
+  }
+  count_united();
+  expect_room();
+}
+
+// Of a set the sum of what is estimated for each piece: it is no proof of more keys than its
+// capacity while it is less than its deviations above.
+void ImageUnion::count_united() noexcept {
+  ImageHeader& header = shape_->header;
+  header.items = 0;
+  for (const Piece& piece : cells_) {
+    header.items += piece.items;
+  }
+  if (!is_multiset(header.spec.kind) && cells_.size() > 1 && header.items > header.capacity &&
+      header.items <= segments::with_deviations(header.capacity)) {
+    header.items = header.capacity;
+  }
 }
 
 std::vector<std::byte> ImageUnion::encode_cells() {
-  ImageHeader header = image_header(header_->spec, header_->width, header_->seed, united_keys());
-  header.capacity = header_->capacity;
-  header.items = header_->items;
-  Result<std::vector<std::byte>> bytes = encode_image(header, *cells_, nullptr, limit_);
-  throw_if(function_, bytes.take_status());
-  return std::move(bytes.value());
+  const ImageHeader& united = shape_->header;
+  ImageHeader header = image_header(united.spec, united.width, united.seed, united_keys());
+  header.capacity = united.capacity;
+  header.items = united.items;
+  segments::ImageWriter writer(header, limit_);
+  for (const Piece& piece : cells_) {
+    throw_if(function_, writer.add(piece));
+  }
+  return writer.finish();
 }
 
 }  // namespace cuckoo

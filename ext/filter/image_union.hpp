@@ -2,7 +2,8 @@
 //
 // By hashes, as long as every image has them: they are collected, and the filter is made of them at
 // the end. So capacities and rates may differ. By cells from the first image without hashes on:
-// that takes one geometry of all, and hashes that were collected go into a filter of it.
+// that takes the same pieces in all, each of one geometry, and hashes that were collected go into
+// such pieces.
 //
 // Invariants
 //   I1  by hashes, the result is that of cuckoo_build() or bloom_build() with 'hashes' of all keys
@@ -15,7 +16,7 @@
 //   I4  what can't succeed, whatever images follow, is refused when that is known: before cells are
 //       united or a filter is filled.
 // Memory: 8 bytes a hash; repeated ones are put together when the list has doubled. Nothing of an
-// image that was added is kept, but for its header.
+// image that was added is kept, but for its header and how it was cut.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +27,8 @@
 #include <string>
 #include <vector>
 
-#include "core/stored/contents.hpp"
-#include "core/stored/image.hpp"
+#include "core/segments/hash_collection.hpp"
+#include "core/segments/image.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/sqlite/error.hpp"
 
@@ -43,20 +44,33 @@ class ImageUnion {
   std::vector<std::byte> encode();             // once, of one image or more
 
  private:
+  using Cut = segments::HashCollection::Cut;
+  // What an image was made for, and its pieces.
+  struct Shape {
+    segments::ImageHeader header;
+    std::vector<Cut> cuts;
+  };
+
   SqlError refuse(const std::string& why) const;
-  void expect_one_seed(const ImageHeader& theirs) const;
-  void expect_one_shape(const ImageHeader& mine, const ImageHeader& theirs) const;
-  void expect_room(uint64_t items, const Filter& filter) const;
+  void expect_one_seed(const segments::ImageHeader& theirs) const;
+  static bool same_cells(const Shape& a, const Shape& b) noexcept;
+  void expect_one_shape(const Shape& mine, const Shape& theirs) const;
+  SqlError full(uint64_t items) const;
+  void expect_room() const;
   uint64_t sum_of_items(uint64_t a, uint64_t b) const;
 
   void note_keys(const KeyDomain& keys);
   KeyDomain united_keys() const;
 
-  void plan_for(const ImageHeader& theirs);
+  void plan_for(const segments::ImageHeader& theirs);
+  void note_shape(Shape theirs);
   void check_plan(uint64_t hash_count) const;
-  void collect(ImageFilter& image, std::span<const std::byte> bytes);
+  void add_hashes(const segments::ImageHeader& theirs, std::span<const std::byte> bytes);
+  std::vector<Cut> collect(std::span<const std::byte> bytes);
+  void add_cells(std::span<const std::byte> bytes);
   void go_by_cells();
-  void unite_cells(const ImageFilter& image);
+  void unite_cells(const segments::ImageHeader& theirs, const std::vector<segments::Piece>& pieces);
+  void count_united() noexcept;
   std::vector<std::byte> encode_hashes();
   std::vector<std::byte> encode_cells();
 
@@ -65,18 +79,18 @@ class ImageUnion {
   Poll poll_;
   std::vector<KeyDomain> keys_;  // one for each affinity and collation
   // Of the first image, and of the first one of another shape. By cells: of what is united.
-  std::optional<ImageHeader> header_;
-  std::optional<ImageHeader> other_shape_;
+  std::optional<Shape> shape_;
+  std::optional<Shape> other_shape_;
 
   // By hashes.
   FilterSpec spec_;
   uint64_t capacity_ = 0;
   uint64_t items_ = 0;    // of all images of a multiset
   std::string conflict_;  // images of one geometry for which different sizes were asked
-  HashCollection hashes_{HashWidth::k63Bits};
+  segments::HashCollection hashes_{HashWidth::k63Bits};
   uint64_t compact_at_;  // words of hashes
 
-  std::unique_ptr<Filter> cells_;  // not null: by cells
+  std::vector<segments::Piece> cells_;  // not empty: by cells
 };
 
 }  // namespace cuckoo

@@ -80,6 +80,13 @@ Figures figures_of(const segments::FilterFile& filter) {
           filter.fingerprint_bits(),  filter.places_per_key()};
 }
 
+// What a key has in one piece, it has in the others, but for what their sizes round.
+Figures figures_of(const segments::ImageHeader& header, const segments::PieceSet& pieces) {
+  const Filter& filter = pieces.filter_of(0);
+  return {header.spec.kind, header.capacity,           pieces.load_factor(),
+          pieces.bits(),    filter.fingerprint_bits(), filter.places_per_key()};
+}
+
 // The types are NULL where nobody knows them all.
 void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
   if (column == kCollation) {
@@ -184,23 +191,23 @@ void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
 }
 
 void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) const {
-  const ImageHeader& header = image_->header();
-  const Filter& filter = image_->filter();
+  const segments::ImageHeader& header = image_->header();
+  const segments::PieceSet& pieces = image_->pieces();
   switch (column) {
     case kItems:
       return result_count(context, header.items);
     case kFpr:
       return sqlite3_result_double(
           context, header.spec.rate != 0 ? header.spec.rate
-                                         : filter.rate(static_cast<double>(header.capacity)));
+                                         : pieces.rate(static_cast<double>(header.capacity)));
     case kFprNow:
-      return sqlite3_result_double(context, filter.rate_now());
+      return sqlite3_result_double(context, pieces.rate_now());
     case kGenerations:
       return sqlite3_result_int(context, 1);
     case kGenerationItems:
       return result_text(context, std::to_string(header.items));
     case kMemoryBytes:
-      return result_count(context, filter.pages().memory_bytes());
+      return result_count(context, pieces.memory_bytes());
     case kDiskBytes:
       return result_count(context, image_->bytes());
     case kLogEntries:
@@ -211,9 +218,7 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
     case kMark:
       return result_mark(context, header.mark);
     default:
-      return figures_column(context, column,
-                            {filter.kind(), header.capacity, filter.load_factor(), filter.bits(),
-                             filter.fingerprint_bits(), filter.places_per_key()});
+      return figures_column(context, column, figures_of(header, pieces));
   }
 }
 

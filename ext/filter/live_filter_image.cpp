@@ -458,7 +458,8 @@ std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
   FilterFile& newest = filter_->newest();
   Result<Contents> contents = newest.contents(with_hashes);
   throw_if(table(), contents.take_status());
-  segments::ImageHeader header;  // TODO C
+  segments::ImageHeader header =
+      image_header(options.spec, options.width, options.seed, key_domain());
   header.mark = contents.value().mark;
   header.capacity = contents.value().capacity;
   header.items = contents.value().items;
