@@ -26,10 +26,10 @@
 #include "core/base/result.hpp"
 #include "core/segments/blocks.hpp"
 #include "core/segments/segment.hpp"
+#include "core/segments/segment_limits.hpp"
 
 namespace cuckoo::segments {
 
-inline constexpr unsigned kMostFirstDepth = 16;
 // Returns how deep a leaf may be where there are so many (I1).
 unsigned most_depth(uint64_t leaves) noexcept;
 

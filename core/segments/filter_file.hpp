@@ -54,23 +54,13 @@
 #include "core/segments/directory.hpp"
 #include "core/segments/log.hpp"
 #include "core/segments/segment.hpp"
+#include "core/segments/segment_limits.hpp"
 #include "core/stored/filter_options.hpp"
 #include "core/stored/poison.hpp"
 
 namespace cuckoo::segments {
 
-// How large segments are; computed from the options alone.
-struct SegmentLimits {
-  uint64_t keys = 0;   // that a segment holds at most, where it can be split
-  uint64_t pages = 0;  // that such a segment has
-  unsigned depth = 0;  // of the segments of a filter that was just made
-  uint64_t share = 0;  // the capacity of each of them
-  // Of such a segment.
-  GeometryWords words;
-  uint64_t bits = 0;
-  double rate = 0;  // when it holds its share
-};
-Result<SegmentLimits> segment_limits(const FilterOptions& options);
+class NewSegments;
 
 class FilterFile {
  public:
@@ -232,24 +222,6 @@ class FilterFile {
     bool grows = false;  // else its pieces keep its capacity
   };
 
-  // Segments that are to replace all others. They come ascending by prefix.
-  struct Replacement {
-    explicit Replacement(const FilterOptions& options) : directory(options) {}
-    std::vector<Directory::Leaf> leaves;
-    SegmentLimits limits;
-    uint64_t capacity = 0;
-    uint64_t next_number = 0;
-    uint64_t position = 0;  // of the log: all entries before it are in them
-    bool keeps_hashes = false;
-    uint64_t items = 0;
-    bool holds = false;    // one of them has a cell in use
-    uint64_t id = 0;       // stands for all that is in them
-    uint64_t covered = 0;  // of the hash space, in units of 2^(64 - kMaxDepth)
-    unsigned least_depth = kMaxDepth;
-    Directory directory;  // of them all, at the end
-    unsigned first_depth = 0;
-  };
-
   Result<SegmentLimits> limits_for(uint64_t capacity) const;
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   Result<Segment*> segment(size_t index);  // opens or makes it, if it is not in memory
@@ -281,25 +253,15 @@ class FilterFile {
   Status make_room(uint64_t hash);
   void begin_log() noexcept;
   void restart_long_log();
-  static Status expect_numbers(uint64_t next, uint64_t count);
 
   using SegmentVisitor = std::function<Status(Segment& segment)>;
   Status visit_segments(const SegmentVisitor& visit);
   Status expect_hashes() const;
   Status more_than_fit(uint64_t items) const;
-  Status begin(Replacement& next, uint64_t capacity, bool keeps_hashes) const;
-  static Status cover(Replacement& next, uint64_t prefix, unsigned depth);
-  Status add_leaf(Replacement& next, uint64_t prefix, unsigned depth,
-                  std::unique_ptr<Segment> segment) const;
-  Status take_piece(Replacement& next, Piece&& piece) const;
-  Status count_once(Piece& piece) const;
-  static bool is_share(const Piece& piece, const SegmentLimits& limits);
-  Status arrange(Replacement& next) const;
-  void replace_all(Replacement& next);
+  void replace_all(NewSegments& next, uint64_t capacity);
   Status check_import(const FilterOptions& options, const Contents& contents) const;
   Status expect_united(const Piece& piece) const;
   Result<uint64_t> needed_at_most(uint64_t capacity);
-  Status cut_piece(Replacement& next, uint64_t prefix, std::span<const NetHash> entries) const;
   using FilterVisitor =
       std::function<void(const SegmentHeader& header, unsigned depth, const Filter& filter)>;
   void visit_filters(const FilterVisitor& visit) const;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/segments/filter_file.hpp"
+#include "core/segments/new_segments.hpp"
 
 namespace cuckoo::segments {
 

@@ -7,6 +7,7 @@
 
 #include "core/segments/decide.hpp"
 #include "core/segments/filter_file.hpp"
+#include "core/segments/new_segments.hpp"
 #include "core/stored/log.hpp"
 
 namespace cuckoo::segments {
@@ -125,15 +126,6 @@ Status FilterFile::remake_leaf(size_t index, Segment& segment) {
     items_ -= options_.multiset() ? items : 0;
     return replace_leaf(index, remake);  // `segment` is gone then
   });
-}
-
-// The numbers of segments are used once, so that no block is taken for one of another segment.
-Status FilterFile::expect_numbers(uint64_t next, uint64_t count) {
-  return next + count - 1 <= kMaxSegmentNumber
-             ? Status()
-             : Error{ErrorCode::kFull, "it had " + std::to_string(kMaxSegmentNumber) +
-                                           " segments since it was made, as many as there are"
-                                           " numbers for; a new table begins anew"};
 }
 
 Status FilterFile::replace_leaf(size_t index, const Remake& remake) {

@@ -236,25 +236,6 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileLives,
 using test::expect_ok;
 using test::nth_key;
 
-TEST(FilterFileOptions, say_how_large_segments_are) {
-  FilterOptions options = test::options_for({FilterKind::kCuckoo, true}, 1000, 0.001, 4032);
-  SegmentLimits limits = segment_limits(options).value();
-  EXPECT_EQ(limits.keys, 65536u);
-  EXPECT_EQ(limits.depth, 0u);
-  EXPECT_EQ(limits.share, 1000u);
-  options.capacity = 10'000'000;
-  limits = segment_limits(options).value();
-  EXPECT_EQ(limits.depth, 8u);
-  EXPECT_LE(limits.share, limits.keys);
-  EXPECT_GE(limits.share << limits.depth, options.capacity);
-  options.growth = false;
-  EXPECT_EQ(segment_limits(options).value().depth, 7u);
-  options.capacity = uint64_t{1} << 40;
-  EXPECT_EQ(segment_limits(options).value().depth, kMostFirstDepth);
-  options.spec.kind = FilterKind::kCountingBloom;
-  EXPECT_LE(segment_limits(options).value().pages, 64u);
-}
-
 TEST(FilterFileLife, of_the_largest_capacity_begins_in_little_memory) {
   FilterOptions options =
       test::options_for({FilterKind::kCuckoo, false}, uint64_t{1} << 40, 0.01, 4032);

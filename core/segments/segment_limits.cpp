@@ -1,0 +1,55 @@
+#include "core/segments/segment_limits.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/filter/factory.hpp"
+#include "core/segments/decide.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+// A segment that can be split holds 2^16 keys and takes 64 pages at most: its longest work, a
+// split, reads its runs, builds two segments and writes both. One that can't be split holds twice
+// as many keys. A filter for more keys is cut into equal shares at once. There are 2^16 shares at
+// most, so that a filter for 2^40 keys takes little memory before it has any.
+//
+// A filter of pairs is one segment, whatever its size: it has no hash to cut it by.
+Result<SegmentLimits> limits_of(const FilterOptions& options) {
+  constexpr uint64_t kMostKeys = uint64_t{1} << 16;
+  constexpr uint64_t kMostPages = 64;
+  if (traits_of(options.spec.kind).pairs) {
+    SegmentLimits one;
+    one.keys = one.share = options.capacity;
+    one.pages = 1;
+    return one;
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const FilterSize size,
+                          filter_size(options.generation_spec(), kMostKeys, options.page_bytes));
+  SegmentLimits limits;
+  limits.keys = size.page_count <= kMostPages
+                    ? kMostKeys
+                    : std::max<uint64_t>(kMostKeys * kMostPages / size.page_count, 256);
+  limits.pages = std::min(size.page_count, kMostPages);
+  const uint64_t whole = options.growth ? limits.keys : 2 * kMostKeys;
+  limits.share = options.capacity;
+  while (limits.share > whole && limits.depth < kMostFirstDepth) {
+    ++limits.depth;
+    limits.share = with_deviations((options.capacity >> limits.depth) + 1);
+  }
+  return limits;
+}
+
+}  // namespace
+
+Result<SegmentLimits> segment_limits(const FilterOptions& options) {
+  CUCKOO_ASSIGN_OR_RETURN(SegmentLimits limits, limits_of(options));
+  CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> filter,
+                          options.make_filter_for(limits.share));
+  limits.words = filter->words();
+  limits.bits = filter->bits();
+  limits.rate = filter->rate(static_cast<double>(limits.share));
+  return limits;
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,58 @@
+#include "core/segments/segment_limits.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/filter/factory.hpp"
+#include "tests/core/filter/kinds.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+TEST(SegmentLimits, say_how_large_segments_are) {
+  FilterOptions options = test::options_for({FilterKind::kCuckoo, true}, 1000, 0.001, 4032);
+  SegmentLimits limits = segment_limits(options).value();
+  EXPECT_EQ(limits.keys, 65536u);
+  EXPECT_EQ(limits.depth, 0u);
+  EXPECT_EQ(limits.share, 1000u);
+  options.capacity = 10'000'000;
+  limits = segment_limits(options).value();
+  EXPECT_EQ(limits.depth, 8u);
+  EXPECT_LE(limits.share, limits.keys);
+  EXPECT_GE(limits.share << limits.depth, options.capacity);
+  options.growth = false;
+  EXPECT_EQ(segment_limits(options).value().depth, 7u);
+  options.capacity = uint64_t{1} << 40;
+  EXPECT_EQ(segment_limits(options).value().depth, kMostFirstDepth);
+  options.spec.kind = FilterKind::kCountingBloom;
+  EXPECT_LE(segment_limits(options).value().pages, 64u);
+}
+
+TEST(SegmentLimits, say_what_a_share_is_like) {
+  for (const FilterKind kind : test::kLoggedKinds) {
+    for (const uint64_t capacity : {1, 1000, 10000000}) {
+      const FilterOptions options = test::options_for({kind, true}, capacity, 0.001, 4032);
+      const SegmentLimits limits = segment_limits(options).value();
+      const auto filter = options.make_filter_for(limits.share);
+      ASSERT_TRUE(filter.ok());
+      EXPECT_EQ(limits.words, filter.value()->words());
+      EXPECT_EQ(limits.bits, filter.value()->bits());
+      EXPECT_EQ(limits.rate, filter.value()->rate(static_cast<double>(limits.share)));
+      EXPECT_LE(limits.rate, 0.001);
+      EXPECT_GE(limits.share << limits.depth, capacity);
+    }
+  }
+}
+
+TEST(SegmentLimits, of_a_filter_of_pairs_are_one_segment) {
+  FilterOptions options;
+  options.spec.kind = FilterKind::kLegacyBloom;
+  options.growth = false;
+  options.spec.rate = 1e-300;  // what no other filter may ask for
+  options.capacity = 50000000;
+  const SegmentLimits limits = segment_limits(options).value();
+  EXPECT_EQ(limits.depth, 0);
+  EXPECT_EQ(limits.share, options.capacity);
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
