@@ -95,11 +95,15 @@ double FilterFile::fingerprint_bits() const {
 }
 
 // Segments that CREATE made have room for more than their share, by chance. That is not counted.
+// One that is to grow at its next turn counts as if it had grown: items above its capacity are
+// copies, but what is pending may be keys.
 uint64_t FilterFile::made_for() const noexcept {
   uint64_t sum = 0;
   for (size_t i = 0; i < directory_.size(); ++i) {
     const SegmentHeader& header = directory_.leaf(i).current();
-    sum += header.capacity != 0 ? header.capacity : limits_.share;
+    const uint64_t capacity = header.capacity != 0 ? header.capacity : limits_.share;
+    const uint64_t keys = std::min(header.items, capacity) + directory_.leaf(i).pending_entries();
+    sum += keeps_hashes() ? std::max(capacity, keys) : capacity;
   }
   const bool grew = sum > limits_.share << limits_.depth;
   return grew ? std::min(std::max(sum, root_.capacity), kMaxCapacity) : root_.capacity;

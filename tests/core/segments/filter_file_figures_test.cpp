@@ -1,0 +1,125 @@
+// What a filter in segments says of itself.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/filter/factory.hpp"
+#include "core/segments/filter_file.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/segments/filled_file.hpp"
+#include "tests/core/segments/stored_file.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::expect_ok;
+using test::FilledFile;
+using test::FilterCase;
+using test::kCaseName;
+using test::nth_key;
+using test::small_segments;
+
+class FilterFileFigures : public ::testing::TestWithParam<FilterCase> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileFigures, ::testing::ValuesIn(test::all_cases()),
+                         kCaseName);
+
+FilterOptions options_of(const FilterCase& one) {
+  return small_segments(one.kind, one.growth, one.growth ? 100 : 150000);
+}
+
+TEST_P(FilterFileFigures, of_one_segment_are_those_of_its_filter) {
+  FilterOptions options = options_of(GetParam());
+  options.capacity = 1000;
+  options.page_bytes = 4032;
+  FilledFile filled(options);
+  const auto filter = options.make_filter_for(1000);
+  ASSERT_TRUE(filter.ok());
+  EXPECT_EQ(filled.file.bits(), filter.value()->bits());
+  EXPECT_EQ(filled.file.places_per_key(), filter.value()->places_per_key());
+  EXPECT_EQ(filled.file.fingerprint_bits(), filter.value()->fingerprint_bits());
+  EXPECT_EQ(filled.file.made_for(), 1000);
+  EXPECT_EQ(filled.file.rate_now(), 0);
+  EXPECT_EQ(filled.file.load_factor(), 0);
+  EXPECT_EQ(filled.file.target_rate(), 0.01);
+  for (uint64_t i = 0; i < 600; ++i) {
+    filled.add(i);
+  }
+  // A fold is its turn.
+  EXPECT_GT(filled.file.rate_now(), 0);
+  EXPECT_GT(filled.file.load_factor(), 0.1);
+  EXPECT_LT(filled.file.load_factor(), 1);
+}
+
+TEST_P(FilterFileFigures, are_the_same_whatever_is_in_memory_and_read_no_page) {
+  FilledFile filled(options_of(GetParam()));
+  filled.fill(0, 30000);
+  expect_ok(test::commit(filled.file));
+  ASSERT_GT(filled.file.segments(), 1);
+  FilterFile file(filled.file.options(), filled.storage);
+  expect_ok(file.refresh());
+  filled.storage.calls = {};
+  EXPECT_EQ(file.rate_now(), filled.file.rate_now());
+  EXPECT_EQ(file.load_factor(), filled.file.load_factor());
+  EXPECT_EQ(file.bits(), filled.file.bits());
+  EXPECT_EQ(file.made_for(), filled.file.made_for());
+  EXPECT_EQ(file.places_per_key(), filled.file.places_per_key());
+  EXPECT_EQ(file.fingerprint_bits(), filled.file.fingerprint_bits());
+  EXPECT_EQ(file.stored_bytes(), filled.file.stored_bytes());
+  EXPECT_EQ(file.log_entries(), filled.file.log_entries());
+  EXPECT_LE(filled.storage.calls.blocks_read, 12 * file.segments());  // cells that overflowed
+  EXPECT_GT(file.rate_now(), 0);
+  if (GetParam().growth) {
+    EXPECT_GE(file.made_for(), filled.counts.size());
+    EXPECT_EQ(file.capacity(), 100);
+  } else {
+    EXPECT_EQ(file.made_for(), 150000);
+  }
+}
+
+TEST_P(FilterFileFigures, rate_now_is_what_strangers_meet) {
+  FilterOptions options = options_of(GetParam());
+  options.capacity = 150000;
+  FilledFile filled(options);
+  for (uint64_t i = 0; i < 140000; ++i) {
+    expect_ok(filled.file.insert(nth_key(i)));
+  }
+  expect_ok(test::commit(filled.file));
+  ASSERT_GT(filled.file.segments(), 1);
+  constexpr uint64_t kProbes = 100000;
+  uint64_t met = 0;
+  for (uint64_t i = 0; i < kProbes; ++i) {
+    met += filled.file.load_and_probe(nth_key(1000000 + i)).value() ? 1 : 0;
+  }
+  const double rate = static_cast<double>(met) / kProbes;
+  EXPECT_NEAR(rate, filled.file.rate_now(), 5 * std::sqrt(0.01 / kProbes));
+  EXPECT_LT(filled.file.rate_now(), 0.0101);
+}
+
+TEST_P(FilterFileFigures, stored_bytes_are_about_those_of_the_blocks) {
+  FilterOptions options = options_of(GetParam());
+  options.page_bytes = 4032;
+  FilledFile filled(options);
+  filled.fill(0, 30000);
+  expect_ok(test::commit(filled.file));
+  size_t bytes = 0;
+  for (const auto& [id, block] : filled.storage.rows) {
+    bytes += block.size();
+  }
+  const auto exact = static_cast<double>(bytes);
+  EXPECT_NEAR(static_cast<double>(filled.file.stored_bytes()), exact, exact / 4);
+}
+
+TEST(FilterFileTarget, rate_follows_from_a_size_that_was_asked_for) {
+  FilterOptions options = small_segments(FilterKind::kBloom, false, 1000);
+  options.spec.bits_per_key = 10;
+  FilledFile bloom(options);
+  EXPECT_NEAR(bloom.file.target_rate(), 0.0082, 0.001);
+  options = small_segments(FilterKind::kCuckoo, false, 1000000);
+  options.page_bytes = 4032;
+  options.spec.fingerprint_bits = 8;
+  FilledFile cuckoo(options);
+  EXPECT_NEAR(cuckoo.file.target_rate(), 0.03, 0.005);
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
