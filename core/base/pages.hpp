@@ -77,6 +77,7 @@ class PageSet {
   void add_zero(uint64_t index);
   // From now on there is a list(), unless there are more than kMaxListed pages. O(page_count).
   void make_list();
+  void drop_list() noexcept { list_.reset(); }
   // All pages that are not in memory are zero pages from now on. O(page_count / 512), but for the
   // list.
   void complete() noexcept;

@@ -275,6 +275,9 @@ Result<Image> decode_image(std::span<const std::byte> bytes) {
   CUCKOO_ASSIGN_OR_RETURN(image.header, decode_image_header(bytes));
   std::vector<Piece> pieces;
   CUCKOO_TRY(read_image(bytes, false, kImagePageBytes, [&](Piece&& piece) -> Status {
+    if (PageSet& pages = piece.filter->pages(); pages.backed_count() == 0) {
+      pages.drop_list();  // I3: it follows the geometry
+    }
     pieces.push_back(std::move(piece));
     return {};
   }));

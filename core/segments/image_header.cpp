@@ -278,6 +278,10 @@ Status check_piece_header(const ImageHeader& image, const PieceHeader& piece) {
   if (!image.with_hashes && (piece.hash_count != 0 || piece.hash_bytes != 0)) {
     return corrupt("piece with hashes in an image without any");
   }
+  if (image.with_hashes && piece.hash_count == 0 &&
+      (piece.occupied > 0 || piece.overflow_cells > 0)) {
+    return corrupt("piece without its hashes in an image that has them");
+  }
   return {};
 }
 

@@ -84,13 +84,7 @@ Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
   }
   CUCKOO_TRY(check_piece_header(header_, found));
   CUCKOO_TRY(check_piece_items(piece));
-  if (header_.with_hashes) {
-    CUCKOO_TRY(check_hashes(header_, piece));
-    if (piece.hashes.empty() && (found.occupied > 0 || found.overflow_cells > 0)) {
-      return corrupt("piece without its hashes in an image that has them");
-    }
-  }
-  return {};
+  return header_.with_hashes ? check_hashes(header_, piece) : Status();
 }
 
 // The image is that much longer, and its CRC comes behind that.

@@ -261,6 +261,9 @@ TEST(PageSet, memory_counts_every_page) {
   const size_t before = pages.memory_bytes();
   pages.make_list();
   EXPECT_EQ(pages.memory_bytes(), before + 10000 * sizeof(void*));
+  pages.drop_list();
+  EXPECT_EQ(pages.memory_bytes(), before);
+  EXPECT_EQ(pages.list(), nullptr);
 }
 
 }  // namespace
