@@ -96,8 +96,7 @@ void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
   }
 }
 
-template <class Mark>
-void result_mark(sqlite3_context* context, const std::optional<Mark>& mark) {
+void result_mark(sqlite3_context* context, const std::optional<segments::FilterMark>& mark) {
   if (mark) {
     result_text(context, mark_text(*mark));
   }
