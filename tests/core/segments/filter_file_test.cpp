@@ -7,6 +7,7 @@
 
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
+#include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
 #include "tests/model_seeds.hpp"
 
@@ -83,7 +84,11 @@ class Life {
       counts_.clear();
       items_ = 0;
     }
+    const uint64_t replaced_at = random(6) == 0 ? random(burst) : burst;
     for (uint64_t i = 0; i < burst && !::testing::Test::HasFailure(); ++i) {
+      if (i == replaced_at) {
+        replace_all(file);
+      }
       change(file, random(10) < removes && multiset());
       if (random(2000) == 0) {
         ASSERT_TRUE(file.flush().ok());  // a savepoint
@@ -103,6 +108,9 @@ class Life {
     file.committed();
     known_items_ = file.items();
     expect_same(file, 50);
+    if (asks_) {
+      expect_same(file.contents(options_.growth && random_ask() % 2 == 0));
+    }
     if (random(3) == 0) {
       const Status checked = file.check();
       ASSERT_TRUE(checked.ok()) << message_of(checked);
@@ -112,6 +120,41 @@ class Life {
     ASSERT_TRUE(reopened.ok()) << message_of(reopened);
     ASSERT_EQ(opened.items(), file.items());
     expect_same(opened, 20);
+  }
+
+  // All segments are made anew, of the same contents or of these twice.
+  void replace_all(FilterFile& file) {
+    const uint64_t items = file.items();
+    if (options_.growth && random(2) == 0) {
+      const Status rebuilt = file.rebuild(1 + random(2 * items + 1));
+      ASSERT_TRUE(rebuilt.ok()) << message_of(rebuilt);
+    } else {
+      test::HeldPieces pieces;
+      const Status taken = pieces.take(file.contents(options_.growth));
+      ASSERT_TRUE(taken.ok()) << message_of(taken);
+      if (!options_.growth && random(2) == 0) {
+        unite(file, pieces.contents);
+        return;
+      }
+      const Status imported = file.import(options_, pieces.contents);
+      ASSERT_TRUE(imported.ok()) << message_of(imported);
+    }
+    ASSERT_EQ(file.items(), items);
+    expect_same(file, 50);
+  }
+  void unite(FilterFile& file, const Contents& own) {
+    const uint64_t items = file.items();
+    const Status united = file.unite(own);
+    if (!united.ok()) {
+      ASSERT_EQ(united.error().code, ErrorCode::kFull) << message_of(united);
+      ASSERT_EQ(file.items(), items);
+    } else if (multiset()) {
+      items_ *= 2;
+      for (auto& [hash, count] : counts_) {
+        count *= 2;
+      }
+    }
+    expect_same(file, 50);
   }
 
   void change(FilterFile& file, bool remove) {
@@ -196,6 +239,26 @@ class Life {
       const Result<uint64_t> count = file.count(hash);
       ASSERT_TRUE(count.ok()) << count.error().message;
       ASSERT_GE(count.value(), multiset() ? found->second : 1) << "S6";
+    }
+  }
+
+  void expect_same(Result<Contents> contents) {
+    test::HeldPieces pieces;
+    const Status taken = pieces.take(std::move(contents));
+    ASSERT_TRUE(taken.ok()) << message_of(taken);
+    if (multiset()) {
+      ASSERT_EQ(pieces.contents.items, items_);
+      ASSERT_EQ(pieces.items(), items_);
+    }
+    for (uint64_t i = 0; i < 20; ++i) {
+      const uint64_t hash = hash_of(random_ask() % distinct_);
+      const auto found = counts_.find(hash);
+      if (found != counts_.end()) {
+        ASSERT_GE(pieces.count(hash), multiset() ? found->second : 1) << "S6";
+      }
+    }
+    if (pieces.contents.with_hashes) {
+      ASSERT_EQ(pieces.contents.hash_count, counts_.size());
     }
   }
 
