@@ -234,7 +234,8 @@ std::vector<size_t> Directory::split(size_t index, unsigned bits) {
 
 std::vector<std::byte> Directory::encode_page(uint64_t page, const NewHeaders& fresh) const {
   const uint64_t per_page = leaves_per_page(options_->page_bytes);
-  std::vector<std::byte> content(per_page * kSegmentHeaderBytes);
+  std::vector<std::byte> content;
+  content.reserve(per_page * kSegmentHeaderBytes);
   const uint64_t first = page * per_page;
   auto next =
       std::lower_bound(fresh.begin(), fresh.end(), first,
@@ -243,8 +244,9 @@ std::vector<std::byte> Directory::encode_page(uint64_t page, const NewHeaders& f
     const bool is_new = next != fresh.end() && next->first == index;
     const SegmentHeader& header = is_new ? (next++)->second : leaves_[index].header;
     if (header.number != 0) {
-      encode_segment_header(header,
-                            std::span(content).subspan((index - first) * kSegmentHeaderBytes));
+      const size_t at = (index - first) * kSegmentHeaderBytes;
+      content.resize(at + kSegmentHeaderBytes);
+      encode_segment_header(header, std::span(content).subspan(at));
     }
   }
   return content;
@@ -261,10 +263,12 @@ void Directory::note_stored(uint64_t page) {
 Status Directory::take_page(uint64_t page, std::span<const std::byte> content, const Root& root,
                             std::vector<Leaf>& leaves) const {
   const uint64_t per_page = leaves_per_page(options_->page_bytes);
-  if (content.size() != per_page * kSegmentHeaderBytes) {
-    return corrupt("of " + std::to_string(content.size()) + " bytes");
+  const uint64_t headers = content.size() / kSegmentHeaderBytes;
+  if (headers == 0 || headers > per_page || content.size() % kSegmentHeaderBytes != 0 ||
+      all_zero(content.last(kSegmentHeaderBytes))) {
+    return corrupt("of " + std::to_string(content.size()) + " bytes, or without its last header");
   }
-  for (uint64_t i = 0; i < per_page; ++i) {
+  for (uint64_t i = 0; i < headers; ++i) {
     const auto bytes = content.subspan(i * kSegmentHeaderBytes, kSegmentHeaderBytes);
     const uint64_t index = page * per_page + i;
     if (all_zero(bytes)) {

@@ -3,9 +3,10 @@
 //
 // Layout
 //   table_[first depth() bits of a hash]  ->  leaf  ->  segment, once it was asked for
-// Leaf i has slot i of the stored headers (page i div n, n headers a page). At first there are 2^d
-// leaves, none of which has a header: so a filter for 2^40 keys is made in no time. When a leaf is
-// split, its first piece keeps the slot, the others get new ones.
+// Leaf i has slot i of the stored headers (page i div n, n headers a page). A page is cut behind
+// its last header. At first there are 2^d leaves, none of which has a header: so a filter for 2^40
+// keys is made in no time. When a leaf is split, its first piece keeps the slot, the others get
+// new ones.
 //
 // Invariants
 //   S1  the leaves' prefixes partition the hash space: each entry of table_ leads to the one leaf

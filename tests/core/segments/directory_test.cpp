@@ -88,9 +88,12 @@ class SegmentDirectory : public ::testing::Test {
     EXPECT_TRUE(status.ok() || directory.size() == 0);
     return !status.ok();
   }
-  // Writes a page whose slot i has header number i of these; {}: zeros.
-  void write_page(int64_t page, const std::vector<SegmentHeader>& headers) {
-    Bytes content(3 * kSegmentHeaderBytes);
+  // Writes a page whose slot i has header number i of these; {}: zeros, and none behind the last.
+  void write_page(int64_t page, std::vector<SegmentHeader> headers) {
+    while (headers.size() > 1 && headers.back().number == 0) {
+      headers.pop_back();
+    }
+    Bytes content(headers.size() * kSegmentHeaderBytes);
     for (size_t i = 0; i < headers.size(); ++i) {
       if (headers[i].number != 0) {
         encode_segment_header(headers[i], std::span(content).subspan(i * kSegmentHeaderBytes));
