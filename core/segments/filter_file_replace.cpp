@@ -41,7 +41,7 @@ void FilterFile::replace_all(NewSegments& next, uint64_t capacity) {
 Status FilterFile::check_import(const FilterOptions& options, const Contents& contents) const {
   CUCKOO_TRY(options.check());
   CUCKOO_TRY(check_capacity(contents.capacity));
-  if (contents.items > kMaxHashCount || contents.key_types > 15) {
+  if (contents.items > kMaxHashCount || contents.key_types > UINT8_MAX) {
     return invalid("contents of " + std::to_string(contents.items) + " items and key types " +
                    std::to_string(contents.key_types) + ", expected at most 2^62 and 15");
   }

@@ -212,7 +212,7 @@ Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header, ui
                          std::span<const std::byte> bytes, bool with_hashes, const Poll& poll) {
   const std::span<const std::byte> content = bytes.first(bytes.size() - kImageCrcBytes);
   if (crc32c(content) != load_le<uint32_t>(&bytes[content.size()])) {
-    return corrupt("a wrong checksum");
+    return corrupt("image with a wrong checksum");
   }
   Piece piece;
   piece.prefix = prefix;

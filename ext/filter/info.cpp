@@ -76,7 +76,7 @@ void figures_column(sqlite3_context* context, int column, const Figures& figures
 }
 
 Figures figures_of(const segments::FilterFile& filter) {
-  return {filter.options().spec.kind, filter.capacity(),      filter.load_factor(), filter.bits(),
+  return {filter.options().spec.kind, filter.made_for(),      filter.load_factor(), filter.bits(),
           filter.fingerprint_bits(),  filter.places_per_key()};
 }
 
