@@ -6,8 +6,8 @@
 //       before it ends, and finish() fails unless they cover all hashes.
 //   I1  what was made holds all that core/segments/segment.hpp expects of stored segments: equal
 //       pieces give equal bytes, and a piece that is not fit for a filter is kInvalid.
-//   I2  an empty segment that CREATE would make takes no memory, and no header: so a filter for 2^40
-//       keys can be imported and rebuilt.
+//   I2  an empty segment that CREATE would make takes no memory and no header: so a filter for
+//       2^40 keys can be imported and rebuilt.
 #pragma once
 
 #include <cstdint>

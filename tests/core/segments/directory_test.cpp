@@ -217,6 +217,48 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
   EXPECT_EQ(other.folded_to(), 50u);
 }
 
+// Whatever was made of it, those before the root's folded_to are in no leaf without a header.
+TEST_F(SegmentDirectory, forgets_entries_of_leaves_without_headers_that_were_folded) {
+  for (const uint64_t folded_to : {0, 5, 6}) {
+    Directory directory(options);
+    directory.start(1);
+    directory.leaf(1).waiting = {7};
+    directory.note_pending(1, 5);
+    root = {};
+    root.first_depth = 1;
+    root.leaves = 2;
+    root.folded_to = folded_to;
+    ASSERT_TRUE(directory.read(blocks, root).ok());
+    EXPECT_EQ(directory.pending_entries(), folded_to == 6 ? 0 : 1);
+    EXPECT_EQ(directory.oldest(), folded_to == 6 ? Directory::Leaf::kNone : 1);
+    EXPECT_EQ(directory.leaf(1).waiting.empty(), folded_to == 6);
+  }
+}
+
+TEST_F(SegmentDirectory, takes_leaves_that_are_a_partition_and_no_others) {
+  Directory directory(options);
+  directory.start(0);
+  const auto leaf_of = [](uint64_t index, unsigned depth) {
+    Directory::Leaf leaf;
+    leaf.prefix = depth == 0 ? 0 : index << (64 - depth);
+    leaf.depth = depth;
+    return leaf;
+  };
+  std::vector<Directory::Leaf> leaves;
+  leaves.push_back(leaf_of(0, 1));
+  leaves.push_back(leaf_of(2, 2));
+  EXPECT_FALSE(directory.assign(std::move(leaves)).ok());
+  EXPECT_EQ(directory.size(), 1);
+  leaves.clear();
+  leaves.push_back(leaf_of(1, 1));  // in any order
+  leaves.push_back(leaf_of(1, 2));
+  leaves.push_back(leaf_of(0, 2));
+  ASSERT_TRUE(directory.assign(std::move(leaves)).ok());
+  EXPECT_EQ(directory.size(), 3);
+  expect_partition(directory);
+  EXPECT_FALSE(directory.page_stored(0));
+}
+
 TEST_F(SegmentDirectory, a_failed_read_changes_nothing) {
   Directory directory(options);
   store_sample(directory);
@@ -282,6 +324,7 @@ TEST_F(SegmentDirectory, a_hostile_root_takes_little_memory_and_is_corrupt) {
   EXPECT_TRUE(refused_with([](Root& r) { r.next_number = 0; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.next_number = 2; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.capacity = 0; }));
+  EXPECT_TRUE(refused_with([](Root& r) { r.folded_to = UINT64_MAX; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.first_row = UINT64_MAX; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.first_position = UINT64_MAX; }));
   EXPECT_TRUE(refused_with([](Root& r) { r.pending_row = UINT64_MAX; }));
@@ -315,6 +358,7 @@ TEST(SegmentRoot, decodes_to_what_was_encoded) {
   root.page_index_sum = 8;
   root.first_row = 9;
   root.first_position = 10;
+  root.folded_to = 14;
   root.pending_row = 12;
   root.pending_position = 13;
   root.key_types = 11;

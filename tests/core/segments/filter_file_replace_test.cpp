@@ -262,6 +262,83 @@ TEST(FilterFileImportMarks, lead_on_from_the_mark_of_the_contents) {
   expect_ok(other.check());
 }
 
+TEST(FilterFileImportMarks, survive_a_rebuild) {
+  FilledFile from(small_segments(FilterKind::kCuckoo));
+  from.fill(0, 3000);
+  HeldPieces pieces;
+  expect_ok(pieces.take(from.file.contents(true)));
+  FilledFile to(small_segments(FilterKind::kCuckoo));
+  expect_ok(to.file.import(to.file.options(), pieces.contents));
+  expect_ok(test::commit(to.file));
+  expect_ok(to.file.rebuild(5000));
+  expect_ok(test::commit(to.file));
+  FilterFile other(to.file.options(), to.storage);
+  expect_ok(other.refresh());
+  const auto mark = other.mark();
+  ASSERT_TRUE(mark.ok()) << mark.error().message;
+  EXPECT_EQ(mark.value(), pieces.contents.mark);
+  expect_ok(to.file.clear());
+  EXPECT_NE(to.file.mark().value(), pieces.contents.mark);
+  expect_ok(test::commit(to.file));
+  expect_ok(other.refresh());
+  EXPECT_NE(other.mark().value(), pieces.contents.mark);
+}
+
+// A key with many copies, of a filter that takes no cell of them for changed.
+TEST(FilterFileImportOfCopies, writes_the_cells_that_overflowed) {
+  FilledFile from(small_segments(FilterKind::kCuckoo));
+  for (uint64_t i = 0; i < 300; ++i) {
+    from.add(1 + i % 2);
+  }
+  HeldPieces pieces;
+  expect_ok(pieces.take(from.file.contents(false)));
+  pieces.contents.pieces = [&](const PieceSink& sink) {
+    Piece piece = HeldPieces::copy_of(pieces.pieces.front());
+    piece.filter->overflow().clear_changed();
+    return sink(std::move(piece));
+  };
+  FilledFile to(small_segments(FilterKind::kCuckoo));
+  expect_ok(to.file.import(to.file.options(), pieces.contents));
+  expect_ok(test::commit(to.file));
+  expect_stored(to.storage, to.file.options(), from.counts);
+}
+
+TEST_P(FilterFileImport, that_fails_while_it_is_written_can_be_rolled_back) {
+  FilledFile from(options_of(GetParam()));
+  from.fill(0, 2150);
+  HeldPieces pieces;
+  expect_ok(pieces.take(from.file.contents(GetParam().growth)));
+  FilledFile to(options_of(GetParam()));
+  to.fill(5000, 5400);
+  expect_ok(test::commit(to.file));
+  const auto rows = to.storage.rows;
+  for (uint64_t fault = 1;; fault += 1 + fault / 4) {
+    to.storage.fail_at(fault);
+    Status status = to.file.import(to.file.options(), pieces.contents);
+    const bool changed = status.ok();
+    if (changed) {
+      status = to.file.flush();
+    }
+    const bool was_due = to.storage.fault_is_due();
+    to.storage.fail_at(0);
+    if (was_due) {
+      expect_ok(status);
+      break;
+    }
+    EXPECT_EQ(to.file.poisoned(), changed);
+    if (changed) {
+      to.storage.rows = rows;
+      to.file.forget();
+      expect_ok(to.file.refresh());
+    }
+    EXPECT_EQ(to.storage.rows, rows);
+    expect_counts(to.file, to.counts);
+    ASSERT_LT(fault, 100000);
+  }
+  to.file.committed();
+  expect_stored(to.storage, to.file.options(), from.counts);
+}
+
 // --- rebuild -------------------------------------------------------------------------------------
 
 TEST_P(GrowingFileRebuild, holds_the_same_in_the_segments_that_create_would_make) {
