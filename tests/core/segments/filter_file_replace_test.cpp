@@ -621,7 +621,7 @@ TEST_P(FixedFileUnite, that_fails_changes_nothing) {
   HeldPieces pieces;
   expect_ok(pieces.take(from.file.contents(false)));
   FilledFile to(options_of(GetParam()));
-  to.fill(200, 700);
+  to.fill(200, 4200);
   expect_ok(test::commit(to.file));
   to.file.forget();
   expect_ok(to.file.refresh());
