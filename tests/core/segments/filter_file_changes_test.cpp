@@ -320,6 +320,32 @@ TEST_P(FilterFileChanges, I2_any_other_change_ends_a_taken_mark) {
   }
 }
 
+TEST_P(FilterFileChanges, I2_a_clear_drops_places_and_new_ones_may_be_taken_in_its_transaction) {
+  Counts counts;
+  Site origin(options());
+  add_to(origin, counts, 0, 100);
+  FilterOptions other = options();
+  other.digest ^= 1;
+  const Site empty(other);
+  const std::unique_ptr<Site> copy = copy_of(origin, counts, options());
+  add_to(origin, counts, 100, 110);
+  EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
+  expect_ok((*copy)->clear());
+  OverlayBlocks overlay(copy->storage);
+  expect_ok((*copy)->write_pending_to(overlay));
+  FilterFile shown(copy->options, overlay);
+  expect_ok(shown.refresh());
+  expect_ok(shown.check());
+  EXPECT_EQ(shown.mark().value(), copy->mark());
+  expect_ok(overlay.read(kMarksBlock, kMarksBlock, [](int64_t, std::span<const std::byte>) {
+    return Status(corrupt("a place was left"));
+  }));
+  expect_ok((*copy)->take_mark(empty.mark()));
+  copy->commit();
+  copy->expect_good();
+  EXPECT_EQ(Site(copy->storage.rows, copy->options).mark(), empty.mark());
+}
+
 TEST_P(FilterFileChanges, I2_equal_filters_that_were_cleared_have_other_marks) {
   Site one(options());
   Site other(options());
@@ -460,6 +486,30 @@ TEST_P(FilterFileChanges, survive_removes_of_what_was_never_added) {
   for (uint64_t i = 0; i < added; ++i) {
     ASSERT_TRUE(copies[2]->has(nth_key(i)));
   }
+}
+
+// Of a key that was never added, but shares its cells with one that is added by the same changes.
+// The twin has the origin's cells in the end.
+TEST_P(FilterFileChanges, remove_again_what_is_found_once_the_adds_are_in) {
+  if (!multiset()) {
+    return;
+  }
+  const FilterOptions rough = test::options_for({GetParam(), false}, 600, 0.25, 448);
+  Site origin(rough);
+  Site twin(rough);
+  const FilterMark empty = twin.mark();
+  ASSERT_EQ(origin.mark(), empty);
+  expect_ok(test::add_and_commit(*origin.file, 0, 520));
+  uint64_t foreign = 0;
+  for (uint64_t i = 0; i < 200; ++i) {
+    foreign += origin->remove(nth_key(1'000'000 + i)).value() ? 1 : 0;
+  }
+  ASSERT_GT(foreign, 10u);
+  origin.commit();
+  EXPECT_TRUE(twin.apply(origin.changes_since(empty)));
+  EXPECT_EQ(twin->items(), 520 - foreign);
+  twin.commit();
+  twin.expect_good();
 }
 
 // A set drops what seems present, where no remake needs it. Here a copy of other cells would.
