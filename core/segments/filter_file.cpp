@@ -29,7 +29,8 @@ Status FilterFile::create() {
   root_.capacity = options_.capacity;
   directory_.start(limits_.depth);
   log_.start(0, 0, log_chain_restart(options_.seed, options_.digest));
-  items_ = appended_ = unfolded_ = 0;
+  items_ = appended_ = unfolded_ = uncounted_ = 0;
+  waiting_.clear();
   changed_ = layout_changed_ = true;
   root_stored_ = places_stored_ = false;
   stored_first_row_ = 0;
@@ -51,6 +52,7 @@ Status FilterFile::read_root(Root& root) const {
 }
 
 void FilterFile::forget() noexcept {
+  waiting_.clear();
   for (const size_t index : touched_) {
     directory_.leaf(index).segment.reset();
     directory_.leaf(index).touched = false;
@@ -59,7 +61,7 @@ void FilterFile::forget() noexcept {
   erased_.clear();
   changed_ = layout_changed_ = loading_ = cleared_ = replaced_ = false;
   new_places_.reset();
-  appended_ = unfolded_ = 0;
+  appended_ = unfolded_ = uncounted_ = 0;
   memory_ = Memory::kUnknown;
   poison_.lift();
 }
@@ -189,7 +191,7 @@ size_t FilterFile::memory_bytes() const noexcept {
 // --- changing ------------------------------------------------------------------------------------
 
 Status FilterFile::full_error() const {
-  const std::string held = std::to_string(items_) + " items, ";
+  const std::string held = std::to_string(items()) + " items, ";
   if (keeps_hashes()) {
     return Error{ErrorCode::kFull, held + "as many as hashes of " +
                                        std::to_string(static_cast<int>(options_.width)) +
@@ -257,8 +259,59 @@ Status FilterFile::make_room(uint64_t hash) {
   return full_error();
 }
 
+// --- a load into a set
+//
+// To count an add, a set must ask whether it is present. Each time that is a look into the pages
+// and the pending entries of another segment, which are not in the processor's cache. So the adds
+// of a load are logged at once, and wait to be counted until their segment is folded or asked.
+// Nothing but items() depends on it: a probe finds what is pending, counted or not.
+
+// Can the next add not be refused, whatever the waiting ones count?
+bool FilterFile::may_wait() {
+  constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not settle often
+  if (!loading_ || options_.multiset() || (!keeps_hashes() && directory_.size() == 1)) {
+    return false;
+  }
+  const uint64_t most = keeps_hashes() ? most_items() : root_.capacity;
+  if (items_ + uncounted_ + kFewest >= most) {
+    settle();
+  }
+  return items_ + uncounted_ + kFewest < most;
+}
+
+Status FilterFile::add_uncounted(uint64_t hash) {
+  const size_t index = directory_.leaf_of(hash);
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
+  CUCKOO_TRY(found->load_all(blocks_));
+  if (!found->pending().uncounted()) {
+    waiting_.push_back(index);
+  }
+  directory_.note_pending(index, log_.position());
+  log_.append(hash);
+  found->append_uncounted(hash);
+  ++uncounted_;
+  ++appended_;
+  ++unfolded_;
+  changed_ = true;
+  return {};
+}
+
+// Of a leaf that was cut or replaced since nothing waits any more.
+void FilterFile::settle() const {
+  for (const size_t index : waiting_) {
+    Segment* const segment =
+        index < directory_.size() ? directory_.leaf(index).segment.get() : nullptr;
+    items_ += segment != nullptr ? segment->settle() : 0;
+  }
+  waiting_.clear();
+  uncounted_ = 0;
+}
+
 // Without work(), so that replace() can add and remove as one.
 Status FilterFile::add(uint64_t hash, bool log_seeming) {
+  if (may_wait()) {
+    return add_uncounted(hash);
+  }
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
   const uint64_t most = most_items();
   if (options_.multiset() && items_ >= most) {

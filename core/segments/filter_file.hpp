@@ -15,6 +15,8 @@
 // much memory. Then fold_all() folds each segment once, and cuts one that gets too full into as
 // many as it takes. Afterwards nothing is pending. A load of more entries than the log keeps (S3)
 // writes none of them to the log, which begins anew.
+// To a set the adds of a load are counted when their segment is folded, or when items() is asked
+// for: one after another they would ask a segment each that is not in the processor's cache.
 //
 // Invariants
 //   S1  (core/segments/directory.hpp) the segments' prefixes partition the hash space.
@@ -184,7 +186,10 @@ class FilterFile {
   uint64_t log_entries() const noexcept;   // in storage
   uint64_t stored_bytes() const noexcept;  // of all blocks, about
 
-  uint64_t items() const noexcept { return items_; }
+  uint64_t items() const {
+    settle();
+    return items_;
+  }
   // Returns a hash of all that ever happened to it. Nothing is pending.
   uint64_t history() const;
   bool poisoned() const noexcept { return poison_.poisoned(); }
@@ -240,6 +245,9 @@ class FilterFile {
   Status add(uint64_t hash, bool log_seeming = false);
   Result<bool> take_away(uint64_t hash);
   Status put_back(uint64_t hash);
+  bool may_wait();
+  Status add_uncounted(uint64_t hash);
+  void settle() const;
   Status work();
   Status turn();
   Status fold_leaf(size_t index);
@@ -283,9 +291,11 @@ class FilterFile {
   SegmentLimits limits_;
   Memory memory_ = Memory::kUnknown;
   Poison poison_;
-  uint64_t items_ = 0;
-  bool changed_ = false;         // something is not flushed
-  bool layout_changed_ = false;  // … and more of it than entries of the log
+  mutable uint64_t items_ = 0;           // without those that wait to be counted
+  mutable uint64_t uncounted_ = 0;       // how many wait, or did a while ago
+  mutable std::vector<size_t> waiting_;  // leaves where some do
+  bool changed_ = false;                 // something is not flushed
+  bool layout_changed_ = false;          // … and more of it than entries of the log
   bool root_stored_ = false;
   bool cleared_ = false;           // all blocks but the root and the log's are to be erased
   bool replaced_ = false;          // … and but the marks

@@ -125,7 +125,7 @@ Result<FilterChanges> FilterFile::changes_since(const FilterMark& from) {
   FilterChanges changes;
   changes.from = from;
   changes.to = *now;
-  changes.items = items_;
+  changes.items = items();
   changes.key_types = static_cast<uint8_t>(root_.key_types);
   LargeVector<uint64_t> entries;
   const auto take_behind = [&](const LogPlace& place) {
@@ -174,6 +174,7 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   if (!follows(changes.to)) {
     return corrupt("changes to the mark of another filter");
   }
+  settle();
   const uint64_t most = items_ + changes.hashes.size();
   if (!options_.multiset() && (changes.items < items_ || changes.items > most)) {
     return invalid("the changes leave " + std::to_string(changes.items) + " items, expected " +
@@ -214,6 +215,7 @@ Status FilterFile::apply_all(const FilterChanges& changes) {
   }
   CUCKOO_TRY(remove_found(refused).take_status());
   if (!options_.multiset()) {
+    settle();
     items_ = changes.items;
   }
   changed_ = true;

@@ -46,7 +46,7 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
   CUCKOO_TRY(poison_.error());
   Contents contents;
   contents.capacity = made_for();
-  contents.items = items_;
+  contents.items = items();
   contents.with_hashes = with_hashes;
   contents.key_types = root_.key_types;
   CUCKOO_ASSIGN_OR_RETURN(contents.mark, mark());
@@ -59,7 +59,7 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
       items += count.items;
       return {};
     }));
-    contents.items = options_.multiset() ? items : items_;
+    contents.items = options_.multiset() ? items : this->items();
   }
   contents.pieces = [this, with_hashes](const PieceSink& sink) {
     return for_each_piece(with_hashes, sink);

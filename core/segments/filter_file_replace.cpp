@@ -147,13 +147,13 @@ Status FilterFile::expect_united(const Contents& contents) {
 // share.
 Status FilterFile::unite(const Contents& contents) {
   CUCKOO_TRY(poison_.error());
-  if (keeps_hashes() && items_ > 0) {
+  if (keeps_hashes() && items() > 0) {
     return invalid(
         "what comes without hashes can be merged into an empty filter only, or into one"
         " with growth = off");
   }
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
-  if (slots && (contents.items > root_.capacity || items_ > root_.capacity - contents.items)) {
+  if (slots && (contents.items > root_.capacity || items() > root_.capacity - contents.items)) {
     return more_than_fit(contents.items);  // now, not after a search for places that there aren't
   }
   CUCKOO_TRY(expect_united(contents));
@@ -183,7 +183,7 @@ Status FilterFile::unite(const Contents& contents) {
   }
   CUCKOO_TRY(next.finish());
   // Of a set the cells give an estimate.
-  const uint64_t most = std::max({items_, contents.items, root_.capacity});
+  const uint64_t most = std::max({items(), contents.items, root_.capacity});
   const uint64_t items = options_.multiset() ? next.items() : std::min(next.items(), most);
   return poison_.changing([&]() -> Status {
     log_.stir(next.id());
@@ -261,9 +261,10 @@ Status FilterFile::rebuild(uint64_t capacity) {
   }));
   CUCKOO_TRY(cut_before(uint64_t{1} << depth));
   CUCKOO_TRY(next.finish());
+  const uint64_t items = options_.multiset() ? next.items() : this->items();
   return poison_.changing([&]() -> Status {
     restart_long_log();
-    items_ = options_.multiset() ? next.items() : items_;
+    items_ = items;
     replace_all(next, capacity);
     return {};
   });

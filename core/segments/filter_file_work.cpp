@@ -78,6 +78,7 @@ Status FilterFile::turn() {
 Status FilterFile::fold_leaf(size_t index) {
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
   CUCKOO_TRY(found->load_all(blocks_));
+  items_ += found->settle();
   if (found->untouched()) {
     return remake_leaf(index, *found);
   }
@@ -196,6 +197,7 @@ Status FilterFile::fold_all() {
     CUCKOO_TRY(fold_leaf(directory_.oldest()));
     CUCKOO_TRY(blocks_.poll());
   }
+  settle();
   set_turns();
   return poison_.changing([this]() -> Status {
     restart_long_log();
@@ -230,7 +232,8 @@ Status FilterFile::clear() {
     begin_log();
     touched_.clear();
     erased_.clear();
-    items_ = unfolded_ = 0;
+    items_ = unfolded_ = uncounted_ = 0;
+    waiting_.clear();
     changed_ = layout_changed_ = cleared_ = true;
     set_turns();
     return {};
@@ -312,6 +315,7 @@ Status FilterFile::write_layout(const Blocks& blocks, Written& written) const {
 }
 
 Status FilterFile::write_to(const Blocks& blocks, Written& written) const {
+  settle();
   written.root = root_;
   if (layout_changed_) {
     CUCKOO_TRY(write_layout(blocks, written));

@@ -313,7 +313,7 @@ std::vector<uint64_t> FilterWindow::generation_items() const {
   return items;
 }
 
-uint64_t FilterWindow::items() const noexcept {
+uint64_t FilterWindow::items() const {
   return sum<uint64_t>([](const FilterFile& one) { return one.items(); });
 }
 

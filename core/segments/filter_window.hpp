@@ -71,7 +71,7 @@ class FilterWindow {
   const FilterFile& newest() const noexcept { return *newest_; }
 
   std::vector<uint64_t> generation_items() const;  // newest first
-  uint64_t items() const noexcept;
+  uint64_t items() const;
   uint64_t key_types() const noexcept;  // of all generations
   double target_rate() const noexcept;
   double rate_now() const;

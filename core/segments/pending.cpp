@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/filter/probe.hpp"
 #include "core/stored/hash_sort.hpp"
 
 namespace cuckoo::segments {
@@ -37,6 +38,7 @@ void Pending::apply(uint64_t entry, const Filter& filter, unsigned depth) {
 }
 
 void Pending::index(const Filter& filter, unsigned depth) {
+  constexpr size_t kAhead = 16;  // entries whose memory is fetched before it is their turn
   size_t done = 0;
   struct Shrink {  // what was applied leaves the list, whatever happens
     LargeVector<uint64_t>& list;
@@ -44,8 +46,17 @@ void Pending::index(const Filter& filter, unsigned depth) {
     ~Shrink() { list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(done)); }
   } shrink{list_, done};
   for (; done < list_.size(); ++done) {
-    apply(list_[done], filter, depth);
+    if (done + kAhead < list_.size()) {
+      nets_.prefetch(list_[done + kAhead] & ~kRemoveBit);
+    }
+    const uint64_t entry = list_[done];
+    const bool unknown = uncounted_ && nets_.net(entry) <= 0;
+    apply(entry, filter, depth);
+    if (unknown && probe(filter, entry << depth) != Filter::Answer::kPresent) {
+      ++fresh_;
+    }
   }
+  uncounted_ = false;
 }
 
 std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth) {
@@ -71,14 +82,15 @@ std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsi
       all.push_back({hash, net});
     }
   });
-  std::sort(all.begin(), all.end(),
-            [](const NetHash& a, const NetHash& b) { return a.hash < b.hash; });
+  sort_by_hash(all, depth);
   return all;
 }
 
 void Pending::clear() noexcept {
   entries_ = 0;
   items_ = 0;
+  uncounted_ = false;
+  fresh_ = 0;
   LargeVector<uint64_t>().swap(list_);
   nets_.clear();
   removed_cells_.clear();

@@ -10,11 +10,15 @@
 //       cell, that no pending add makes up for.
 //   I3  when memory runs out (std::bad_alloc), it holds the entries that it held before.
 //   I4  sorted() does not depend on whether index() was called: what was asked changes no byte.
+//   I5  uncounted: adds to a set that wait to be asked whether they were present when they came.
+//       While there are any, the list has no others. index() asks for each, in their order, and
+//       counts those that were not present.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/large_memory.hpp"
@@ -39,6 +43,14 @@ class Pending {
     ++entries_;
     items_ += (entry & kRemoveBit) == 0 ? 1 : -1;
   }
+  // An add to a set, which index() is to count; all pages of the filter are in memory until then.
+  void append_uncounted(uint64_t hash) {  // indexed(), or there are uncounted ones already
+    append(hash);
+    uncounted_ = true;
+  }
+  bool uncounted() const noexcept { return uncounted_; }
+  // Returns how many of the uncounted adds were not present, and forgets that.
+  uint64_t take_fresh() noexcept { return std::exchange(fresh_, 0); }
   bool indexed() const noexcept { return list_.empty(); }
   // `filter` knows which cells a hash of the segment has.
   void index(const Filter& filter, unsigned depth);
@@ -56,6 +68,8 @@ class Pending {
   void pend_remove(uint64_t hash, const Filter& filter, unsigned depth, bool more);
 
   bool multiset_;
+  bool uncounted_ = false;  // I5
+  uint64_t fresh_ = 0;
   uint64_t entries_ = 0;
   int64_t items_ = 0;
   LargeVector<uint64_t> list_;  // not in nets_ yet

@@ -1,5 +1,7 @@
 #include "core/segments/run.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -124,6 +126,61 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
     entries.push_back({previous, code == 0 ? 1 : net_of(code)});
   }
   return reader.at_end() ? Status() : corrupt("run block with bytes behind its last entry");
+}
+
+// --- sorting -------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr auto kByHash = [](const NetHash& a, const NetHash& b) { return a.hash < b.hash; };
+
+void sort_small_part(std::span<NetHash> part) {
+  constexpr size_t kMostInserted = 24;
+  if (part.size() > kMostInserted) {
+    std::stable_sort(part.begin(), part.end(), kByHash);
+    return;
+  }
+  for (size_t i = 1; i < part.size(); ++i) {
+    const NetHash entry = part[i];
+    size_t at = i;
+    for (; at > 0 && part[at - 1].hash > entry.hash; --at) {
+      part[at] = part[at - 1];
+    }
+    part[at] = entry;
+  }
+}
+
+}  // namespace
+
+// The bits after the prefix deal them out to some 16 for each part, because hashes are uniform.
+void sort_by_hash(std::vector<NetHash>& entries, unsigned depth) {
+  constexpr size_t kFew = 256;
+  constexpr unsigned kMostBits = 13;
+  if (entries.size() < kFew) {
+    std::stable_sort(entries.begin(), entries.end(), kByHash);
+    return;
+  }
+  const unsigned bits =
+      std::min(kMostBits, static_cast<unsigned>(std::bit_width(entries.size())) - 4);
+  const auto part_of = [depth, bits](const NetHash& entry) {
+    return static_cast<size_t>((entry.hash << depth) >> (64 - bits));
+  };
+  std::vector<size_t> starts((size_t{1} << bits) + 1);
+  for (const NetHash& entry : entries) {
+    ++starts[part_of(entry) + 1];
+  }
+  for (size_t i = 1; i < starts.size(); ++i) {
+    starts[i] += starts[i - 1];
+  }
+  std::vector<size_t> next(starts.begin(), starts.end() - 1);
+  std::vector<NetHash> scattered(entries.size());
+  for (const NetHash& entry : entries) {
+    scattered[next[part_of(entry)]++] = entry;
+  }
+  for (size_t part = 0; part + 1 < starts.size(); ++part) {
+    sort_small_part(std::span(scattered).subspan(starts[part], starts[part + 1] - starts[part]));
+  }
+  entries = std::move(scattered);
 }
 
 }  // namespace cuckoo::segments

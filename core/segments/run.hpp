@@ -41,6 +41,10 @@ struct NetHash {
   friend bool operator==(const NetHash&, const NetHash&) = default;
 };
 
+// Sorts entries whose hashes have their first `depth` bits in common. Those of one hash keep their
+// order.
+void sort_by_hash(std::vector<NetHash>& entries, unsigned depth);
+
 inline constexpr size_t kRunHeaderBytes = 12;
 
 // Cuts ascending entries into blocks of at most `block_bytes` and hands each to the sink.

@@ -94,6 +94,20 @@ class Segment {
 
   // --- changing
   void append(uint64_t entry) { pending_.append(entry); }
+  // An add to a set, of which settle() tells whether it was present. All pages are in memory.
+  void append_uncounted(uint64_t hash) {
+    if (!pending_.uncounted()) {
+      index();
+    }
+    pending_.append_uncounted(hash);
+  }
+  // Returns how many of those adds were not present when they came.
+  uint64_t settle() {
+    if (pending_.uncounted()) {
+      index();
+    }
+    return pending_.take_fresh();
+  }
   void forget_pending() noexcept { pending_.clear(); }
   // Returns the hash's own pending net count; no page is needed for that.
   int32_t pending_net(uint64_t hash) {

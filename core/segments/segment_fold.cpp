@@ -14,56 +14,6 @@ namespace {
 // In all tables together an add takes a nanosecond at least: this many take centuries.
 constexpr uint64_t kMostItems = uint64_t{1} << 60;
 
-constexpr auto kByHash = [](const NetHash& a, const NetHash& b) { return a.hash < b.hash; };
-
-void sort_small_part(std::span<NetHash> part) {
-  constexpr size_t kMostInserted = 24;
-  if (part.size() > kMostInserted) {
-    std::stable_sort(part.begin(), part.end(), kByHash);
-    return;
-  }
-  for (size_t i = 1; i < part.size(); ++i) {
-    const NetHash entry = part[i];
-    size_t at = i;
-    for (; at > 0 && part[at - 1].hash > entry.hash; --at) {
-      part[at] = part[at - 1];
-    }
-    part[at] = entry;
-  }
-}
-
-// Sorts by hash; entries of one hash keep their order. The bits after the prefix deal them out to
-// some 16 for each part, because hashes are uniform.
-void sort_stably(std::vector<NetHash>& entries, unsigned depth) {
-  constexpr size_t kFew = 256;
-  constexpr unsigned kMostBits = 13;
-  if (entries.size() < kFew) {
-    std::stable_sort(entries.begin(), entries.end(), kByHash);
-    return;
-  }
-  const unsigned bits =
-      std::min(kMostBits, static_cast<unsigned>(std::bit_width(entries.size())) - 4);
-  const auto part_of = [depth, bits](const NetHash& entry) {
-    return static_cast<size_t>((entry.hash << depth) >> (64 - bits));
-  };
-  std::vector<size_t> starts((size_t{1} << bits) + 1);
-  for (const NetHash& entry : entries) {
-    ++starts[part_of(entry) + 1];
-  }
-  for (size_t i = 1; i < starts.size(); ++i) {
-    starts[i] += starts[i - 1];
-  }
-  std::vector<size_t> next(starts.begin(), starts.end() - 1);
-  std::vector<NetHash> scattered(entries.size());
-  for (const NetHash& entry : entries) {
-    scattered[next[part_of(entry)]++] = entry;
-  }
-  for (size_t part = 0; part + 1 < starts.size(); ++part) {
-    sort_small_part(std::span(scattered).subspan(starts[part], starts[part + 1] - starts[part]));
-  }
-  entries = std::move(scattered);
-}
-
 // Sums the entries of each hash, in their order and never below zero; leaves those above zero.
 // Sorted entries.
 Status sum_up(std::vector<NetHash>& entries, const FilterOptions& options) {
@@ -221,7 +171,7 @@ Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks) {
   const std::vector<NetHash> fresh = pending_.sorted(options_->width, *filter_, header_.depth);
   if (!entries.empty()) {
     entries.insert(entries.end(), fresh.begin(), fresh.end());
-    sort_stably(entries, header_.depth);
+    sort_by_hash(entries, header_.depth);
   } else {
     entries = fresh;
   }
@@ -271,7 +221,7 @@ Status Segment::check_runs(const Blocks& blocks, const Filter& stored) const {
   const std::string name = "segment " + std::to_string(header_.number);
   std::vector<NetHash> entries;
   CUCKOO_TRY(read_runs(blocks, entries));
-  sort_stably(entries, header_.depth);
+  sort_by_hash(entries, header_.depth);
   CUCKOO_ASSIGN_OR_RETURN(
       const std::unique_ptr<Filter> again,
       make_filter(options_->spec.kind, header_.geometry(), options_->page_bytes));

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
+#include "core/filter/probe.hpp"
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo::segments {
@@ -85,6 +87,54 @@ TEST_P(SegmentPending, is_empty_again_after_clear) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SegmentPending, ::testing::ValuesIn(test::kLoggedKinds),
                          [](const auto& info) { return test::name_of(info.param); });
+
+// Half of the hashes are in the pages already; many come more than once.
+TEST(SegmentPendingAdds, that_wait_are_counted_as_if_each_had_been_asked_for_when_it_came) {
+  for (const FilterKind kind : {FilterKind::kBloom, FilterKind::kBlockedBloom}) {
+    const std::unique_ptr<Filter> filter = filter_of(kind);
+    filter->pages().complete();
+    const std::unique_ptr<FilterBuilder> builder = filter->builder(500, Filter::Digest::kNone);
+    for (uint64_t i = 0; i < 500; ++i) {
+      builder->insert(hash_of(i) << kDepth, 1);
+    }
+    builder->finish();
+    const auto in_pages = [&](uint64_t hash) {
+      return probe(*filter, hash << kDepth) == Filter::Answer::kPresent;
+    };
+    for (const uint64_t asks_each : {1, 10, 2000}) {
+      Pending pending(false);
+      std::set<uint64_t> seen;
+      uint64_t fresh = 0;
+      uint64_t counted = 0;
+      for (uint64_t i = 0; i < 200; ++i) {  // these were asked for by the caller
+        pending.append(hash_of(nth_word(7, i) % 1000));
+        seen.insert(hash_of(nth_word(7, i) % 1000));
+      }
+      pending.index(*filter, kDepth);
+      EXPECT_EQ(pending.take_fresh(), 0u);
+      for (uint64_t i = 0; i < 1500; ++i) {
+        const uint64_t hash = hash_of(nth_word(8, i) % 1000);
+        fresh += seen.insert(hash).second && !in_pages(hash) ? 1 : 0;
+        pending.append_uncounted(hash);
+        EXPECT_TRUE(pending.uncounted());
+        if (i % asks_each == 0) {
+          pending.index(*filter, kDepth);
+          EXPECT_FALSE(pending.uncounted());
+          EXPECT_EQ(pending.net(hash), 1);
+          counted += i % 3 == 0 ? pending.take_fresh() : 0;
+        }
+      }
+      EXPECT_EQ(pending.sorted(HashWidth::k47Bits, *filter, kDepth).size(), seen.size());
+      counted += pending.take_fresh();
+      EXPECT_EQ(counted, fresh) << asks_each;
+      EXPECT_EQ(pending.entries(), 1700u);
+      pending.append_uncounted(hash_of(5000));
+      pending.clear();
+      EXPECT_FALSE(pending.uncounted());
+      EXPECT_EQ(pending.take_fresh(), 0u);
+    }
+  }
+}
 
 TEST(SegmentPendingRemoves, are_those_that_no_pending_add_makes_up_for) {
   const auto filter = filter_of(FilterKind::kCuckoo);

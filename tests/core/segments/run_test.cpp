@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/base/bytes.hpp"
@@ -103,6 +104,25 @@ TEST(SegmentRuns, the_first_and_the_last_hash_of_a_prefix_fit) {
     const Status status = read(place, write(place, entries, 64).blocks, decoded);
     ASSERT_TRUE(status.ok()) << test::message_of(status);
     EXPECT_TRUE(decoded == entries);
+  }
+}
+
+TEST(SegmentRuns, are_sorted_by_hash_and_equal_hashes_keep_their_order) {
+  for (const size_t count : {0, 1, 2, 255, 256, 5000, 300000}) {
+    for (const uint64_t different : {uint64_t{3}, uint64_t{1000}, ~uint64_t{0}}) {
+      constexpr unsigned kBits = 5;
+      std::vector<NetHash> entries;
+      for (size_t i = 0; i < count; ++i) {
+        const uint64_t word = test::nth_word(3, i) % different;
+        entries.push_back({uint64_t{9} << (64 - kBits) | test::nth_word(4, word) >> kBits,
+                           static_cast<int64_t>(i + 1)});
+      }
+      std::vector<NetHash> expected = entries;
+      std::stable_sort(expected.begin(), expected.end(),
+                       [](const NetHash& a, const NetHash& b) { return a.hash < b.hash; });
+      sort_by_hash(entries, kBits);
+      EXPECT_TRUE(entries == expected) << count << " of " << different;
+    }
   }
 }
 
