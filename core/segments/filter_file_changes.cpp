@@ -34,7 +34,10 @@ uint64_t sum_of(std::span<const ChangedHash> hashes, Part part) noexcept {
 
 // --- marks ---------------------------------------------------------------------------------------
 
-bool FilterFile::keeps_marks() const noexcept { return !traits_of(options_.spec.kind).pairs; }
+// A generation of a window is not all that the window holds.
+bool FilterFile::keeps_marks() const noexcept {
+  return options_.generations == 1 && !traits_of(options_.spec.kind).pairs;
+}
 
 FilterMark FilterFile::own_mark() const {
   FilterMark mark;

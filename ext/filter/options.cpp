@@ -175,6 +175,8 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
 double rate_at_capacity(const std::string& table, const FilterOptions& options) {
   const FilterSpec spec = options.generation_spec();
   if (spec.fingerprint_bits != 0) {
+    Result<FilterSize> size = filter_size(spec, options.capacity, options.page_bytes);
+    throw_if(table, size.take_status());
     return std::ldexp(8.0, -static_cast<int>(spec.fingerprint_bits));
   }
   Result<std::unique_ptr<Filter>> filter = make_filter(spec, options.capacity, options.page_bytes);
