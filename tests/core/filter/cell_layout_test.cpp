@@ -8,23 +8,53 @@
 #include "core/filter/bucket.hpp"
 #include "core/filter/factory.hpp"
 #include "core/filter/sizing.hpp"
-#include "tests/core/stored/image_samples.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-using test::add_pages;
-using test::build_sample;
-using test::BuiltSample;
-using test::ImageBytes;
-using test::ImageSample;
 using test::kSmallestPageBytes;
 using test::kSmallPageBytes;
-using test::sample_hash;
+using test::nth_hash;
+
+struct Sample {
+  const char* name;
+  FilterSpec spec;
+  uint64_t capacity = 0;
+  uint64_t keys = 0;  // different ones
+};
+
+uint64_t sample_hash(uint64_t i) { return nth_hash(0, i, HashWidth::k47Bits); }
+
+void add_pages(Filter& filter) {
+  for (uint64_t page = 0; page < filter.pages().page_count(); ++page) {
+    if (filter.pages().find(page) == nullptr) {
+      filter.pages().add(page, false);
+    }
+  }
+}
+
+// With some copies, so that there is an overflow table.
+std::unique_ptr<Filter> build_sample(const Sample& sample) {
+  Result<std::unique_ptr<Filter>> made = make_filter(sample.spec, sample.capacity, kPageBytes);
+  EXPECT_TRUE(made.ok()) << sample.name << ": " << made.error().message;
+  if (!made.ok()) {
+    return nullptr;
+  }
+  Filter& filter = *made.value();
+  add_pages(filter);
+  const std::unique_ptr<FilterBuilder> builder = filter.builder(sample.keys, Filter::Digest::kNone);
+  for (uint64_t i = 0; i < sample.keys; ++i) {
+    const uint64_t copies = i % 16 == 3 ? 40 : i % 16 == 5 ? 3 : 1;
+    builder->insert(sample_hash(i), is_multiset(sample.spec.kind) ? copies : 1);
+  }
+  builder->finish();
+  return std::move(made.value());
+}
 
 // Several pages of kPageBytes bytes each, and buckets of many widths.
-const std::vector<ImageSample>& large_samples() {
-  static const std::vector<ImageSample> samples = {
+const std::vector<Sample>& large_samples() {
+  static const std::vector<Sample> samples = {
       {"cuckoo", {FilterKind::kCuckoo, 0.01}, 20000, 15000},
       {"cuckoo of 12 bits a bucket", {FilterKind::kCuckoo, 0, 4}, 30000, 29000},
       {"cuckoo of 23-bit fingerprints", {FilterKind::kCuckoo, 0, 23}, 9000, 9000},
@@ -64,7 +94,7 @@ void expect_same_pages(const Filter& a, const Filter& b) {
 }
 
 TEST(CellLayout, pages_are_those_of_the_filter) {
-  for (const ImageSample& sample : large_samples()) {
+  for (const Sample& sample : large_samples()) {
     for (const uint32_t page_bytes : {64U, kSmallestPageBytes, kSmallPageBytes, kPageBytes}) {
       SCOPED_TRACE(sample.name + std::string(" in ") + std::to_string(page_bytes));
       Result<std::unique_ptr<Filter>> made = make_filter(sample.spec, sample.capacity, page_bytes);
@@ -117,11 +147,11 @@ TEST(CellLayout, total_bytes_of_giants_do_not_wrap) {
 }
 
 TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
-  for (const ImageSample& sample : large_samples()) {
+  for (const Sample& sample : large_samples()) {
     SCOPED_TRACE(sample.name);
-    const BuiltSample built = build_sample(sample);
-    ASSERT_NE(built.filter, nullptr);
-    const Filter& first = *built.filter;
+    const std::unique_ptr<Filter> built = build_sample(sample);
+    ASSERT_NE(built, nullptr);
+    const Filter& first = *built;
     EXPECT_GT(first.pages().page_count(), 2U);
     for (const uint32_t page_bytes : {64U, kSmallestPageBytes, kSmallPageBytes, kPageBytes}) {
       SCOPED_TRACE(page_bytes);
@@ -130,13 +160,13 @@ TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
       ASSERT_TRUE(status.ok()) << status.error().message;
       EXPECT_EQ(copy->digest(), first.digest());
       for (uint64_t i = 0; i < sample.keys + 5000; ++i) {
-        const uint64_t hash = sample_hash(i, sample.width);
+        const uint64_t hash = sample_hash(i);
         ASSERT_EQ(copy->probe(hash), first.probe(hash)) << i;
         if (i < sample.keys) {
           ASSERT_EQ(copy->probe(hash), Filter::Answer::kPresent) << i;
         }
       }
-      const std::unique_ptr<Filter> back = copy_of(*copy, kImagePageBytes);
+      const std::unique_ptr<Filter> back = copy_of(*copy, kPageBytes);
       expect_same_pages(first, *back);
       const std::unique_ptr<Filter> other = copy_of(*copy, kSmallPageBytes);
       expect_same_pages(*copy_of(first, kSmallPageBytes), *other);
@@ -145,9 +175,9 @@ TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
 }
 
 TEST(CopyCells, a_copy_is_to_be_stored_and_a_zero_page_is_not) {
-  const ImageSample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 2};
-  const BuiltSample built = build_sample(sample);
-  const std::unique_ptr<Filter> copy = copy_of(*built.filter, 448);
+  const Sample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 2};
+  const std::unique_ptr<Filter> built = build_sample(sample);
+  const std::unique_ptr<Filter> copy = copy_of(*built, 448);
   EXPECT_EQ(copy->pages().backed_count(), copy->pages().page_count());
   size_t full = 0;
   for (uint64_t page = 0; page < copy->pages().page_count(); ++page) {
@@ -164,9 +194,9 @@ TEST(CopyCells, a_copy_is_to_be_stored_and_a_zero_page_is_not) {
 }
 
 TEST(CopyCells, absent_pages_are_zero_and_stay_absent) {
-  const ImageSample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 0};
-  const BuiltSample empty = build_sample(sample);
-  std::unique_ptr<Filter> from = empty_like(*empty.filter, kPageBytes);
+  const Sample sample = {"", {FilterKind::kCuckoo, 0.001}, 20000, 0};
+  const std::unique_ptr<Filter> empty = build_sample(sample);
+  std::unique_ptr<Filter> from = empty_like(*empty, kPageBytes);
   const std::unique_ptr<Filter> nothing = copy_of(*from, kSmallPageBytes);
   EXPECT_EQ(nothing->pages().backed_count(), 0U);
   from->pages().add(1, true);
@@ -176,21 +206,21 @@ TEST(CopyCells, absent_pages_are_zero_and_stay_absent) {
   EXPECT_TRUE(some->pages().dirty().empty());
   const std::unique_ptr<Filter> same = copy_of(*from, kPageBytes);
   EXPECT_EQ(same->pages().backed_count(), 1U);
-  std::unique_ptr<Filter> late = empty_like(*empty.filter, kSmallPageBytes);
+  std::unique_ptr<Filter> late = empty_like(*empty, kSmallPageBytes);
   late->pages().add(3, true);  // the last that is a part of page 0
   EXPECT_NE(copy_of(*late, kPageBytes)->pages().find(0), nullptr);
 }
 
 TEST(CopyCells, in_pages_of_its_own_size_a_filter_stays_as_it_is) {
-  const BuiltSample built = build_sample({"", {FilterKind::kBloom, 0.01}, 3000, 2000});
-  std::unique_ptr<Filter> filter = copy_of(*built.filter, 448);
+  const std::unique_ptr<Filter> built = build_sample({"", {FilterKind::kBloom, 0.01}, 3000, 2000});
+  std::unique_ptr<Filter> filter = copy_of(*built, 448);
   const Filter* const same = filter.get();
   Result<std::unique_ptr<Filter>> kept = in_pages_of(448, std::move(filter));
   ASSERT_TRUE(kept.ok());
   EXPECT_EQ(kept.value().get(), same);
   Result<std::unique_ptr<Filter>> other = in_pages_of(kSmallPageBytes, std::move(kept.value()));
   ASSERT_TRUE(other.ok());
-  expect_same_pages(*copy_of(*built.filter, kSmallPageBytes), *other.value());
+  expect_same_pages(*copy_of(*built, kSmallPageBytes), *other.value());
 }
 
 TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
@@ -198,7 +228,7 @@ TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
   std::unique_ptr<Filter> giant =
       std::move(make_filter(spec, uint64_t{1} << 36, kPageBytes).value());
   giant->pages().complete();
-  const uint64_t hash = sample_hash(1, HashWidth::k47Bits);
+  const uint64_t hash = sample_hash(1);
   (void)giant->insert_batch({&hash, 1});
   const std::unique_ptr<Filter> copy = copy_of(*giant, kSmallPageBytes);
   EXPECT_LE(copy->pages().backed_count(), 6U);
@@ -209,23 +239,23 @@ TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
 }
 
 TEST(CopyCells, overflow_entries_count_as_changed) {
-  const BuiltSample built = build_sample({"", {FilterKind::kCuckoo, 0.01}, 30, 20});
-  ASSERT_FALSE(built.filter->overflow().empty());
-  const std::unique_ptr<Filter> copy = copy_of(*built.filter, 448);
-  EXPECT_EQ(copy->overflow().counts(), built.filter->overflow().counts());
+  const std::unique_ptr<Filter> built = build_sample({"", {FilterKind::kCuckoo, 0.01}, 30, 20});
+  ASSERT_FALSE(built->overflow().empty());
+  const std::unique_ptr<Filter> copy = copy_of(*built, 448);
+  EXPECT_EQ(copy->overflow().counts(), built->overflow().counts());
   EXPECT_EQ(copy->overflow().changed().size(), copy->overflow().cells());
-  EXPECT_EQ(copy->overflow().digest(), built.filter->overflow().digest());
+  EXPECT_EQ(copy->overflow().digest(), built->overflow().digest());
 }
 
 TEST(CopyCells, another_geometry_is_refused) {
-  const BuiltSample small = build_sample({"", {FilterKind::kCuckoo, 0.01}, 30, 20});
-  const BuiltSample large = build_sample({"", {FilterKind::kCuckoo, 0.01}, 40, 0});
-  const BuiltSample wide = build_sample({"", {FilterKind::kCuckoo, 0.001}, 30, 0});
-  for (const BuiltSample* to : {&large, &wide}) {
-    const Status status = copy_cells(*small.filter, *to->filter);
+  const std::unique_ptr<Filter> small = build_sample({"", {FilterKind::kCuckoo, 0.01}, 30, 20});
+  const std::unique_ptr<Filter> large = build_sample({"", {FilterKind::kCuckoo, 0.01}, 40, 0});
+  const std::unique_ptr<Filter> wide = build_sample({"", {FilterKind::kCuckoo, 0.001}, 30, 0});
+  for (Filter* const to : {large.get(), wide.get()}) {
+    const Status status = copy_cells(*small, *to);
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
-    EXPECT_EQ(to->filter->occupied(), 0U);
+    EXPECT_EQ(to->occupied(), 0U);
   }
 }
 

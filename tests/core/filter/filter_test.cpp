@@ -10,7 +10,7 @@
 #include "core/filter/factory.hpp"
 #include "core/stored/contents.hpp"
 #include "tests/core/filter/kinds.hpp"
-#include "tests/core/stored/memory_storage.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "core/stored/contents.hpp"
 #include "core/stored/logged_filter.hpp"
-#include "tests/core/stored/memory_storage.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo::test {
 

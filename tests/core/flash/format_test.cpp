@@ -2,7 +2,7 @@
 // version in tests/golden/.
 
 #include "tests/core/flash/harness.hpp"
-#include "tests/core/stored/image_samples.hpp"
+#include "tests/support/sample_bytes.hpp"
 #include "tests/support/source_tree.hpp"
 
 namespace cuckoo {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/stored/log.hpp"
-#include "tests/core/stored/memory_storage.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {

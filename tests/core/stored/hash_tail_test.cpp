@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tests/core/base/unmix64.hpp"
-#include "tests/core/stored/memory_storage.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
