@@ -7,9 +7,10 @@
 #include <utility>
 
 #include "core/filter/bucket.hpp"
+#include "core/filter/sizing.hpp"
 #include "core/segments/decide.hpp"
 #include "core/segments/directory.hpp"
-#include "core/segments/filter_file.hpp"
+#include "core/segments/segment_limits.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -327,9 +328,9 @@ Result<Contents> HashCollection::build(const FilterSpec& spec, uint64_t capacity
   options.capacity = std::max(capacity, needed);
   options.growth = growth == Growth::kOn;
   options.page_bytes = page_bytes;
+  CUCKOO_TRY(check_capacity(options.capacity));
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, segment_limits(options));
-  CUCKOO_ASSIGN_OR_RETURN(const FilterSize size, filter_size(spec, limits.share, page_bytes));
-  std::vector<Cut> cuts(size_t{1} << limits.depth, Cut{limits.depth, limits.share, size.words});
+  std::vector<Cut> cuts(size_t{1} << limits.depth, Cut{limits.depth, limits.share, limits.words});
   if (growth == Growth::kOn && cuts.size() > 1) {
     CUCKOO_TRY(split_full(spec, limits.keys, page_bytes, poll, cuts));
   }

@@ -7,9 +7,10 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/filter/cell_layout.hpp"
-#include "core/segments/filter_file.hpp"
+#include "core/filter/sizing.hpp"
 #include "core/segments/image.hpp"
 #include "core/segments/image_header.hpp"
+#include "core/segments/segment_limits.hpp"
 
 namespace cuckoo::segments {
 namespace {

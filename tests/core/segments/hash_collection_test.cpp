@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/segments/filter_file.hpp"
 #include "core/segments/image.hpp"
+#include "core/segments/segment_limits.hpp"
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo::segments {
@@ -261,13 +261,14 @@ TEST_P(CollectedHashesOf, more_than_the_capacity_are_full_or_grow) {
 TEST_P(CollectedHashesOf, numbers_out_of_range_are_invalid) {
   HashCollection collection(kWidth);
   collection.add(1 << 20);
-  const auto code = [&](double rate, uint64_t capacity) {
-    return collection.build(spec_of(GetParam(), rate), capacity, Growth::kOn, kSmallestPageBytes)
-        .error()
-        .code;
+  const auto expect_invalid = [&](double rate, uint64_t capacity) {
+    const Result<Contents> refused =
+        collection.build(spec_of(GetParam(), rate), capacity, Growth::kOn, kSmallestPageBytes);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
   };
-  EXPECT_EQ(code(0.01, (uint64_t{1} << 40) + 1), ErrorCode::kInvalid);
-  EXPECT_EQ(code(0.5, 10), ErrorCode::kInvalid);
+  expect_invalid(0.01, (uint64_t{1} << 40) + 1);
+  expect_invalid(0.5, 10);
 }
 
 // As an image without hashes has them.

@@ -44,8 +44,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Image, testing::ValuesIn(kKinds));
 // An image, as SQL shows it, without its mark and checksum: a log's chain value depends on where
 // its rows end.
 std::string unmarked(const std::string& image) {
-  constexpr size_t kMarkAt = 2 + 2 * 136;
-  constexpr size_t kMarkDigits = 2 * 60;
+  constexpr size_t kMarkAt = 2 + 2 * 84;
+  constexpr size_t kMarkDigits = 2 * 36;
   constexpr size_t kCrcDigits = 2 * 4 + 1;
   std::string rest = image;
   return rest.erase(rest.size() - kCrcDigits).erase(kMarkAt, kMarkDigits);
@@ -59,7 +59,7 @@ TEST_P(Image, goes_from_one_page_size_to_another) {
     for (const char* from : {"512", "1024", "4096", "65536"}) {
       QuickDatabase source(folder.file(std::string("from") + from + with[2] + ".db"));
       source.run(std::string("PRAGMA page_size = ") + from + "; DROP TABLE IF EXISTS f");
-      source.run(create(kind(), "seed = 77, capacity = 1500, fpr = 0.01"));
+      source.run(create(kind(), "seed = 77, capacity = 2000, fpr = 0.01"));
       source.run("INSERT INTO f " + numbers(1, 1500));
       source.run("INSERT INTO f SELECT 'x' FROM (" + numbers(1, 40) + ")");
       if (!is_set(kind())) {

@@ -5,8 +5,8 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
-#include "core/stored/contents.hpp"
-#include "core/stored/image.hpp"
+#include "core/segments/hash_collection.hpp"
+#include "core/segments/image.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -295,7 +295,7 @@ TEST_F(UnionOf, some_without_hashes_has_none_and_needs_one_geometry) {
       ASSERT_LE(found(100001, 110000), 130);
     }
     if (build == "bloom_build") {
-      EXPECT_EQ(db.number("SELECT substr(b, 137, length(b) - 140) = substr(x, 137, length(b) - 140)"
+      EXPECT_EQ(db.number("SELECT substr(b, 177, length(b) - 184) = substr(x, 177, length(b) - 184)"
                           " FROM u, (SELECT " +
                           built(build, 1, 900, "0.01, 2000, 3") + " AS x)"),
                 1);
@@ -378,31 +378,39 @@ std::string literal(const std::vector<std::byte>& bytes) {
   return text + "'";
 }
 
-// An image of the integers first … last, each so many times, with the hashes of others.
+// An image of ten integers from `first` on, each so many times, with the hashes of others.
 std::string image_of(FilterKind kind, uint64_t copies, int64_t first, int64_t others) {
   constexpr uint64_t kSeed = 1;
-  HashCollection keys(HashWidth::k47Bits);
-  HashCollection listed(HashWidth::k47Bits);
-  for (int64_t i = 0; i < 10; ++i) {
-    keys.add(hash_integer(first + i, kSeed), copies);
-    listed.add(hash_integer(others + i, kSeed), copies);
-  }
   FilterSpec spec;
   spec.kind = kind;
-  const auto build = [&](HashCollection& collection) {
-    return std::move(
-        collection.build(spec, 100, HashCollection::Growth::kOn, kImagePageBytes).value());
+  const auto piece_of = [&](int64_t from) {
+    segments::HashCollection keys(HashWidth::k47Bits);
+    for (int64_t i = 0; i < 10; ++i) {
+      keys.add(hash_integer(from + i, kSeed), copies);
+    }
+    const Result<segments::Contents> contents =
+        keys.build(spec, 100, segments::HashCollection::Growth::kOn, segments::kImagePageBytes);
+    segments::Piece only;
+    EXPECT_TRUE(contents.value()
+                    .pieces([&only](segments::Piece&& piece) -> Status {
+                      only = std::move(piece);
+                      return {};
+                    })
+                    .ok());
+    return only;
   };
-  const FilterContents contents = build(keys);
-  const FilterContents other = build(listed);
-  ImageHeader header;
+  segments::Piece piece = piece_of(first);
+  piece.hashes = piece_of(others).hashes;
+  segments::ImageHeader header;
   header.spec = spec;
   header.seed = kSeed;
   header.capacity = 100;
-  header.items = contents.items;
-  header.hash_count = 10;
+  header.items = piece.items;
+  header.with_hashes = true;
   header.key_types = 1;
-  return literal(encode_image(header, *contents.filter, &other.hashes, UINT64_MAX).value());
+  segments::ImageWriter writer(header, UINT64_MAX);
+  EXPECT_TRUE(writer.add(piece).ok());
+  return literal(writer.finish());
 }
 
 TEST_F(UnionOf, hashes_that_are_not_those_of_the_cells_is_refused) {
