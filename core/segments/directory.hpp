@@ -18,6 +18,7 @@
 //   I3  memory follows what is stored: a root alone can't ask for more than 2^16 leaves.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -75,8 +76,20 @@ class Directory {
     size_t before = kNone, behind = kNone;
     bool pends = false;
     bool touched = false;  // its segment changed since the last flush
+    // True if nothing was ever added: no segment is needed to tell what is in it.
+    bool untouched() const noexcept {
+      return segment == nullptr && header.number == 0 && waiting.empty();
+    }
     uint64_t pending_entries() const noexcept {
       return segment != nullptr ? segment->pending().entries() : waiting.size();
+    }
+    // Returns by how many these exceed the removes among them.
+    uint64_t pending_adds() const noexcept {
+      int64_t adds = segment != nullptr ? segment->pending().items() : 0;
+      for (const uint64_t entry : waiting) {
+        adds += (entry & kRemoveBit) == 0 ? 1 : -1;
+      }
+      return static_cast<uint64_t>(std::max<int64_t>(adds, 0));
     }
     // Returns the header as it is now, written or not.
     const SegmentHeader& current() const noexcept {

@@ -163,6 +163,9 @@ Status FilterFile::load(uint64_t hash) {
 Result<bool> FilterFile::load_and_probe(uint64_t hash) {
   Answer answer = probe(hash);
   if (answer == Answer::kNotLoaded) {
+    if (directory_.leaf(directory_.leaf_of(hash)).untouched()) {
+      return false;
+    }
     CUCKOO_TRY(load(hash));
     answer = probe(hash);
   }
@@ -170,6 +173,9 @@ Result<bool> FilterFile::load_and_probe(uint64_t hash) {
 }
 
 Result<uint64_t> FilterFile::count(uint64_t hash) {
+  if (directory_.leaf(directory_.leaf_of(hash)).untouched()) {
+    return uint64_t{0};
+  }
   CUCKOO_TRY(load(hash));
   return directory_.segment_of(hash)->count(hash);
 }
@@ -206,13 +212,15 @@ Status FilterFile::full_error() const {
 Status FilterFile::append(uint64_t hash, uint64_t entry) {
   const size_t index = directory_.leaf_of(hash);
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
-  directory_.note_pending(index, log_.position());
-  log_.append(entry);
-  found->append(entry);
-  ++appended_;
-  ++unfolded_;
-  changed_ = true;
-  return {};
+  return poison_.changing([&]() -> Status {  // log and segment, or neither
+    directory_.note_pending(index, log_.position());
+    log_.append(entry);
+    found->append(entry);
+    ++appended_;
+    ++unfolded_;
+    changed_ = true;
+    return {};
+  });
 }
 
 // When a filter without hashes whose keys share cells is full, these say: make_room().
@@ -283,17 +291,19 @@ Status FilterFile::add_uncounted(uint64_t hash) {
   const size_t index = directory_.leaf_of(hash);
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
   CUCKOO_TRY(found->load_all(blocks_));
-  if (!found->pending().uncounted()) {
-    waiting_.push_back(index);
-  }
-  directory_.note_pending(index, log_.position());
-  log_.append(hash);
-  found->append_uncounted(hash);
-  ++uncounted_;
-  ++appended_;
-  ++unfolded_;
-  changed_ = true;
-  return {};
+  return poison_.changing([&]() -> Status {
+    if (!found->pending().uncounted()) {
+      waiting_.push_back(index);
+    }
+    directory_.note_pending(index, log_.position());
+    log_.append(hash);
+    found->append_uncounted(hash);
+    ++uncounted_;
+    ++appended_;
+    ++unfolded_;
+    changed_ = true;
+    return {};
+  });
 }
 
 // Of a leaf that was cut or replaced since nothing waits any more.

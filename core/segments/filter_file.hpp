@@ -263,7 +263,8 @@ class FilterFile {
   void restart_long_log();
 
   using SegmentVisitor = std::function<Status(Segment& segment)>;
-  Status visit_segments(const SegmentVisitor& visit);
+  enum class Visited : bool { kAll, kFilled };
+  Status visit_segments(Visited which, const SegmentVisitor& visit);
   Status expect_hashes() const;
   Status more_than_fit(uint64_t items) const;
   void replace_all(NewSegments& next, uint64_t capacity);

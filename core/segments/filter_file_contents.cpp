@@ -7,11 +7,14 @@
 namespace cuckoo::segments {
 
 // Ascending by prefix. One that is not in memory is opened for the visit alone.
-Status FilterFile::visit_segments(const SegmentVisitor& visit) {
+Status FilterFile::visit_segments(Visited which, const SegmentVisitor& visit) {
   uint64_t prefix = 0;
   do {
     const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(prefix));
     prefix = leaf.depth == 0 ? 0 : prefix + (uint64_t{1} << (64 - leaf.depth));
+    if (which == Visited::kFilled && leaf.untouched()) {
+      continue;
+    }
     std::unique_ptr<Segment> made;
     if (leaf.segment == nullptr) {
       CUCKOO_ASSIGN_OR_RETURN(made, opened(leaf));
@@ -33,7 +36,7 @@ Status FilterFile::expect_hashes() const {
 Status FilterFile::for_each_piece(bool with_hashes, const PieceSink& sink) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(with_hashes ? expect_hashes() : Status());
-  return visit_segments([&](Segment& segment) -> Status {
+  return visit_segments(Visited::kAll, [&](Segment& segment) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(Piece piece,
                             segment.piece(blocks_, with_hashes, keeps_hashes(), limits_.keys));
     return sink(std::move(piece));
@@ -53,7 +56,7 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
   if (with_hashes) {
     CUCKOO_TRY(expect_hashes());
     uint64_t items = 0;
-    CUCKOO_TRY(visit_segments([&](Segment& segment) -> Status {
+    CUCKOO_TRY(visit_segments(Visited::kFilled, [&](Segment& segment) -> Status {
       CUCKOO_ASSIGN_OR_RETURN(const Segment::HashCount count, segment.count_hashes(blocks_));
       contents.hash_count += count.hashes;
       items += count.items;
@@ -70,7 +73,7 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
 Status FilterFile::for_each_hash(const CountedHashSink& sink) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(expect_hashes());
-  return visit_segments([&](Segment& segment) -> Status {
+  return visit_segments(Visited::kFilled, [&](Segment& segment) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment.merged(blocks_));
     for (const auto& [hash, net] : entries) {
       CUCKOO_TRY(sink(hash, static_cast<uint64_t>(net)));

@@ -102,7 +102,7 @@ uint64_t FilterFile::made_for() const noexcept {
   for (size_t i = 0; i < directory_.size(); ++i) {
     const SegmentHeader& header = directory_.leaf(i).current();
     const uint64_t capacity = header.capacity != 0 ? header.capacity : limits_.share;
-    const uint64_t keys = std::min(header.items, capacity) + directory_.leaf(i).pending_entries();
+    const uint64_t keys = std::min(header.items, capacity) + directory_.leaf(i).pending_adds();
     sum += keeps_hashes() ? std::max(capacity, keys) : capacity;
   }
   const bool grew = sum > limits_.share << limits_.depth;
@@ -130,14 +130,17 @@ uint64_t FilterFile::log_entries() const noexcept { return log_.position() - roo
 // An entry of a run takes some four bytes where hashes have 47 bits, and two more where they have
 // 63; a segment with few long runs has a little less.
 uint64_t FilterFile::stored_bytes() const noexcept {
+  constexpr uint64_t kRunBlockBytes = kRunHeaderBytes + kPageCrcBytes;
   const uint64_t run_entry_bytes = options_.width == HashWidth::k47Bits ? 4 : 6;
   const uint64_t log_entry_bytes = options_.width == HashWidth::k47Bits ? 6 : 8;
-  uint64_t bytes = (1 + root_.pages) * options_.page_bytes + log_entries() * log_entry_bytes;
+  const uint64_t log_rows = log_.row() - std::min(log_.row(), stored_first_row_);
+  uint64_t bytes = (1 + root_.pages + log_rows) * options_.page_bytes +
+                   log_entries() % log_.row_entries() * log_entry_bytes;
   for (size_t i = 0; i < directory_.size(); ++i) {
     const SegmentHeader& header = directory_.leaf(i).header;
     bytes += (uint64_t{header.pages} + header.overflow_blocks) * options_.page_bytes +
              std::min(uint64_t{header.run_blocks} * options_.page_bytes,
-                      header.run_entries * run_entry_bytes);
+                      header.run_entries * run_entry_bytes + header.run_blocks * kRunBlockBytes);
   }
   return bytes;
 }

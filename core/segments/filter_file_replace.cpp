@@ -213,7 +213,7 @@ Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
     return most;
   }
   uint64_t needed = 0;
-  CUCKOO_TRY(visit_segments([&](Segment& segment) -> Status {
+  CUCKOO_TRY(visit_segments(Visited::kFilled, [&](Segment& segment) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment.merged(blocks_));
     needed += needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
     return {};
@@ -247,7 +247,7 @@ Status FilterFile::rebuild(uint64_t capacity) {
     }
     return {};
   };
-  CUCKOO_TRY(visit_segments([&](Segment& segment) -> Status {
+  CUCKOO_TRY(visit_segments(Visited::kFilled, [&](Segment& segment) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> merged, segment.merged(blocks_));
     for (auto at = merged.begin(); at != merged.end();) {
       const uint64_t of = share_of(at->hash);

@@ -403,6 +403,9 @@ Status FilterFile::check_segments() {
   uint64_t items = 0;
   uint64_t blocks = 0;
   for (size_t i = 0; i < directory_.size(); ++i) {
+    if (directory_.leaf(i).untouched()) {
+      continue;
+    }
     CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(i));
     const SegmentHeader& header = found->header();
     if (header.number != 0) {

@@ -86,16 +86,21 @@ TEST_P(GrowthOfSegments, every_commit_leaves_a_filter_that_answers) {
 TEST_P(GrowthOfSegments, no_commit_writes_more_than_a_few_segments) {
   QuickDatabase db(":memory:");
   make(db);
-  int most = 0;
-  for (int64_t i = 0; i < 60000; i += 100) {
-    const int before = sqlite3_total_changes(db.handle());
-    db.run("BEGIN; INSERT INTO f " + numbers(i, i + 99) + "; COMMIT");
-    most = std::max(most, sqlite3_total_changes(db.handle()) - before - 100);
-  }
-  const int64_t rows = db.number("SELECT count(*) FROM f_data");
-  EXPECT_GT(segments(db), 7);
-  EXPECT_LT(most, 600) << "of " << rows;
-  EXPECT_GT(rows, 2 * most);
+  const auto longest = [&](int64_t first, int64_t end) {
+    int most = 0;
+    for (int64_t i = first; i < end; i += 100) {
+      const int before = sqlite3_total_changes(db.handle());
+      db.run("BEGIN; INSERT INTO f " + numbers(i, i + 99) + "; COMMIT");
+      most = std::max(most, sqlite3_total_changes(db.handle()) - before - 100);
+    }
+    return most;
+  };
+  const int early = longest(0, 30000);
+  const int64_t few = segments(db);
+  const int late = longest(30000, 120000);
+  EXPECT_GT(segments(db), 3 * few);
+  EXPECT_LT(late, early * 5 / 4);
+  EXPECT_GT(db.number("SELECT count(*) FROM f_data"), 4 * late);
 }
 
 // What is on disk depends on what was committed, not on who did it, nor on what was taken back.
@@ -215,8 +220,8 @@ TEST_P(GrowthOfSegments, disk_bytes_are_those_of_its_rows) {
     grow(db, i, i + 1000);
     const int64_t stored = db.number("SELECT sum(length(block)) FROM f_data");
     const int64_t bytes = db.number("SELECT disk_bytes FROM filter_info('f')");
-    EXPECT_GE(bytes, stored);
-    EXPECT_LE(bytes, stored * 5 / 4 + 8 * 512);
+    EXPECT_GE(bytes, stored * 9 / 10) << i;
+    EXPECT_LE(bytes, stored * 11 / 10 + 8 * 512) << i;
   }
 }
 
@@ -231,17 +236,19 @@ TEST_P(GrowthOfSegments, churn_grows_nothing) {
   db.run("INSERT INTO f(f, k) VALUES ('resize', 15000)");
   const int64_t capacity = db.number("SELECT capacity FROM filter_info('f')");
   const int64_t first = last_segment(db);
-  int64_t rows = 0;
-  for (int64_t i = 0; i < 36000; i += 300) {
+  int64_t entries = 0;
+  for (int64_t i = 0; i < 90000; i += 300) {
     db.run("BEGIN; DELETE FROM mirror WHERE k IN (SELECT k FROM mirror ORDER BY k LIMIT 300)");
     db.run("DELETE FROM f WHERE k IN (" + numbers(i, i + 299) + ")");
     insert(db, 14800 + i, 14800 + i + 300);
     db.run("COMMIT");
-    rows = std::max(rows, rows_of(db, "f", kRunRows));
+    entries = std::max(
+        entries,
+        db.number(std::string("SELECT sum(length(block)) / 6 FROM f_data WHERE ") + kRunRows));
   }
   EXPECT_LE(db.number("SELECT capacity FROM filter_info('f')"), capacity * 5 / 4);
   EXPECT_GT(last_segment(db), first) << "segments are made anew of what is left";
-  EXPECT_LT(rows, 14800 * 6 * 3 / 448);
+  EXPECT_LT(entries, segments(db) * 9000);
   expect_same(db);
 }
 

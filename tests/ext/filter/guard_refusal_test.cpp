@@ -298,9 +298,9 @@ TEST(GuardLost, says_that_pages_of_the_filter_are_damaged) {
   {
     QuickDatabase db(folder.file("pages.db"));
     make(db);
-    db.run(
-        "INSERT INTO seen(seen) VALUES ('rebuild');"
-        "UPDATE seen_data SET block = zeroblob(length(block)) WHERE id > 0");
+    db.run(std::string("INSERT INTO seen(seen) VALUES ('rebuild');"
+                       "UPDATE seen_data SET block = zeroblob(length(block)) WHERE ") +
+           kPageRows);
   }
   QuickDatabase db(folder.file("pages.db"));
   const Outcome outcome = db.attempt("SELECT * FROM guarded WHERE email = 'b'");
