@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/filter/cuckoo_filter.hpp"
-#include "core/stored/contents.hpp"
+#include "tests/core/filter/kinds.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
@@ -88,7 +88,7 @@ TEST(CuckooOverflow, a_builder_leaves_what_single_inserts_leave) {
       if (array) {
         inserter->store();
       }
-      EXPECT_TRUE(equal_cells(built, single)) << "seed " << seed << ", array " << array;
+      EXPECT_TRUE(test::equal_cells(built, single)) << "seed " << seed << ", array " << array;
       expect_good(built, "built");
     }
   }

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "core/filter/factory.hpp"
-#include "core/stored/contents.hpp"
 #include "tests/core/filter/kinds.hpp"
 #include "tests/support/core_samples.hpp"
 
@@ -74,7 +73,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
   static void expect_same(const Filter& a, const Filter& b) {
     EXPECT_EQ(a.digest(), b.digest());
     if (a.canonical()) {
-      EXPECT_TRUE(equal_cells(a, b));
+      EXPECT_TRUE(test::equal_cells(a, b));
       EXPECT_EQ(a.occupied(), b.occupied());
       EXPECT_EQ(a.digest(), 0u);
     }
@@ -159,7 +158,7 @@ TEST_P(Filters, I4_giants_take_memory_and_time_for_what_is_in_them) {
   build(*other, second);
   expect_holds(*one, first);
   expect_holds(*other, second);
-  EXPECT_FALSE(equal_cells(*one, *other));
+  EXPECT_FALSE(test::equal_cells(*one, *other));
   ASSERT_TRUE(one->unite(*other).ok());
   expect_holds(*one, first);
   expect_holds(*one, second);

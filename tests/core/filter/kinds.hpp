@@ -1,4 +1,4 @@
-// LoggedFilters of every kind on a storage in memory: what the tests of kept filters share.
+// Options of filters of every kind: what the tests of filters in storage share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/stored/contents.hpp"
-#include "core/stored/logged_filter.hpp"
+#include "core/filter/filter.hpp"
+#include "core/stored/filter_options.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::test {
@@ -85,91 +85,20 @@ inline uint64_t nth_hash(uint64_t i, HashWidth width = HashWidth::k47Bits) {
   return nth_hash(17, i, width);
 }
 
-// A storage with a filter on it, created and flushed.
-struct StoredFilter {
-  explicit StoredFilter(const FilterOptions& options) : filter(options, storage) {
-    EXPECT_TRUE(filter.create().ok());
-    commit();
-  }
-
-  void commit() {
-    Status status = filter.fold_rest();
-    EXPECT_TRUE(status.ok()) << message_of(status);
-    status = filter.flush();
-    EXPECT_TRUE(status.ok()) << message_of(status);
-    filter.committed();
-  }
-  void roll_back(const StoredRows& snapshot) {
-    storage.restore(snapshot);
-    filter.forget();
-    const Status status = filter.refresh(storage.rows.record);
-    EXPECT_TRUE(status.ok()) << message_of(status);
-  }
-  uint64_t hash(uint64_t i) const { return nth_hash(i, filter.options().width); }
-  void add(uint64_t first, uint64_t end) {
-    for (uint64_t i = first; i < end; ++i) {
-      const Status status = filter.insert(hash(i));
-      ASSERT_TRUE(status.ok()) << message_of(status);
+// Do both hold the same in all cells? Of one kind, geometry and page size; absent pages are zero.
+inline bool equal_cells(const Filter& a, const Filter& b) {
+  const auto byte_of = [](const Filter& filter, uint64_t page, size_t i) {
+    const std::byte* const bytes = filter.pages().find(page);
+    return bytes != nullptr ? bytes[i] : std::byte{0};
+  };
+  for (uint64_t page = 0; page < a.pages().page_count(); ++page) {
+    for (size_t i = 0; i < a.content_bytes(page); ++i) {
+      if (byte_of(a, page, i) != byte_of(b, page, i)) {
+        return false;
+      }
     }
   }
-  void add_copies(uint64_t i, uint64_t copies) {
-    for (uint64_t copy = 0; copy < copies; ++copy) {
-      const Status status = filter.insert(hash(i));
-      ASSERT_TRUE(status.ok()) << message_of(status);
-    }
-  }
-  bool remove(uint64_t hash) {
-    const Result<bool> removed = filter.remove(hash);
-    EXPECT_TRUE(removed.ok()) << removed.error().message;
-    return removed.ok() && removed.value();
-  }
-  bool has(uint64_t hash) {
-    EXPECT_TRUE(filter.load(hash).ok());
-    return filter.contains(hash);
-  }
-  uint64_t missing(uint64_t first, uint64_t end) {
-    uint64_t missing = 0;
-    for (uint64_t i = first; i < end; ++i) {
-      missing += has(hash(i)) ? 0 : 1;
-    }
-    return missing;
-  }
-  // The share of hashes never added that the filter says "maybe" to.
-  double measured_rate(uint64_t probes) {
-    const uint64_t missed = missing(1000000000, 1000000000 + probes);
-    return static_cast<double>(probes - missed) / static_cast<double>(probes);
-  }
-  void expect_good() {
-    const Status status = filter.check();
-    EXPECT_TRUE(status.ok()) << message_of(status);
-  }
-
-  MemoryStorage storage;
-  LoggedFilter filter;
-};
-
-// The answers for the hashes nth_hash(0 … probes - 1): equal answers, equal filters (nearly).
-inline std::vector<uint64_t> answers_of(LoggedFilter& filter, uint64_t probes) {
-  std::vector<uint64_t> answers = {filter.items()};
-  for (uint64_t i = 0; i < probes; ++i) {
-    const uint64_t hash = nth_hash(i, filter.options().width);
-    EXPECT_TRUE(filter.load(hash).ok());
-    answers.push_back(filter.count(hash));
-    EXPECT_EQ(filter.contains(hash), answers.back() > 0) << "hash " << i;
-  }
-  return answers;
-}
-
-// A filter of those hashes, in memory.
-inline FilterContents contents_of(const std::vector<uint64_t>& hashes, const FilterOptions& options,
-                                  HashCollection& collection) {
-  for (const uint64_t hash : hashes) {
-    collection.add(hash);
-  }
-  Result<FilterContents> built = collection.build(options.generation_spec(), options.capacity,
-                                                  HashCollection::Growth::kOn, options.page_bytes);
-  EXPECT_TRUE(built.ok()) << built.error().message;
-  return std::move(built.value());
+  return a.overflow().equals(b.overflow());
 }
 
 }  // namespace cuckoo::test
