@@ -32,7 +32,7 @@ using PieceSource = std::function<Status(const PieceSink& sink)>;
 
 struct Contents {
   uint64_t capacity = 0;  // of the whole filter
-  uint64_t items = 0;
+  uint64_t items = 0;     // of a multiset: the sum of the pieces'
   bool with_hashes = false;
   uint64_t hash_count = 0;         // different ones, if they are known
   uint64_t key_types = 0;          // storage classes that were hashed into it

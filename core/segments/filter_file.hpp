@@ -27,7 +27,8 @@
 //       the log takes a constant share. All its rows are full but the last. The root says where it
 //       begins, and from which row on a connection that opens the filter must read.
 //   S4  no function goes over all segments, except refresh() after another connection's fold, a
-//       load's end, check() and memory_bytes().
+//       load's end, check(), figures, and what hands out or replaces the whole filter: that opens
+//       one segment at a time, and what is made anew is in memory until it is flushed.
 //   S5  what is folded when depends on entries, statements and transactions alone, never on time or
 //       on what was asked: the same calls give the same bytes.
 //   S6  never a false negative: a hash added more often than removed is present, unless a hash that
@@ -82,7 +83,8 @@ class FilterFile {
   // drops the rest. Cheap when nothing changed. While something is pending it does nothing: storage
   // can't have changed then.
   Status refresh();
-  // Drops what is not flushed, after a roll-back. refresh() comes before any other call.
+  // Drops what is not flushed, after a roll-back. refresh() comes before any other call. options()
+  // stay those of an import() that was rolled back: then refresh() fails, as others are stored.
   void forget() noexcept;
   bool usable() const noexcept { return memory_ == Memory::kCurrent && !poison_.poisoned(); }
 
@@ -126,7 +128,7 @@ class FilterFile {
     loading_ = false;
   }
 
-  // --- the whole filter (core/segments/filter_file_contents.cpp)
+  // --- the whole filter (core/segments/filter_file_contents.cpp, filter_file_replace.cpp)
   // Hands over all segments, one at a time, ascending by prefix, as they would be if nothing were
   // pending. Nothing changes here. kInvalid when hashes are asked for and it keeps none.
   Status for_each_piece(bool with_hashes, const PieceSink& sink);
@@ -135,7 +137,8 @@ class FilterFile {
   Result<Contents> contents(bool with_hashes);
   // Its hashes, ascending, each with its copies. kInvalid when it keeps none.
   Status for_each_hash(const CountedHashSink& sink);
-  // Everything is replaced: contents and options. A failure changes nothing.
+  // Everything is replaced: contents and options, but for the size of pages. The pieces are none
+  // of this filter's own. A failure changes nothing.
   Status import(const FilterOptions& options, const Contents& contents);
   // Adds the cells of a filter of the same kind, width and seed whose hashes are not known, with
   // the same segments. Without hashes of its own, or empty. kInvalid when the segments differ;
@@ -143,7 +146,8 @@ class FilterFile {
   Status unite(const Contents& contents);
   // Could unite() take pieces cut like these? The text names what differs.
   Status expect_united(const Contents& contents);
-  // Makes it anew from its hashes, for at least `capacity` items and never fewer than there are.
+  // Makes it anew from its hashes, as CREATE would make it for `capacity` keys, or for as many as
+  // there are. Marks stay. kInvalid when it keeps no hashes.
   Status rebuild(uint64_t capacity);
   // Could so many items be added? kFull if not; a set says it when they are.
   Status expect_room(uint64_t items) const;
@@ -161,7 +165,8 @@ class FilterFile {
   // the other filter has other hashes, or counts copies where this one does not.
   Status take_mark(const FilterMark& mark);
 
-  // --- pairs of hashes: of a filter of kind kLegacyBloom alone, which has no log
+  // --- pairs of hashes: of a filter of kind kLegacyBloom alone, which has one segment and no
+  // entries of a log (core/segments/filter_file_pairs.cpp). kFull as of other Bloom filters.
   Result<bool> contains_pair(const HashPair& pair);
   Status insert_pair(const HashPair& pair);
 
@@ -174,14 +179,15 @@ class FilterFile {
   }
   uint64_t key_types() const noexcept { return root_.key_types; }
 
-  // --- figures; O(segments), no page is read
+  // --- figures (core/segments/filter_file_figures.cpp); O(segments), no page is read. Those of
+  // cells leave out what is pending.
   double target_rate() const noexcept;
   double rate_now() const;
   double load_factor() const;
   // Of a key: of the largest segment (Filter::places_per_key(), fingerprint_bits()).
   uint32_t places_per_key() const;
   double fingerprint_bits() const;
-  uint64_t made_for() const noexcept;      // keys
+  uint64_t made_for() const noexcept;      // so many keys; more than capacity() when it grew
   uint64_t bits() const noexcept;          // of all cells
   uint64_t log_entries() const noexcept;   // in storage
   uint64_t stored_bytes() const noexcept;  // of all blocks, about
@@ -268,7 +274,6 @@ class FilterFile {
   Status expect_hashes() const;
   Status more_than_fit(uint64_t items) const;
   void replace_all(NewSegments& next, uint64_t capacity);
-  Status check_import(const FilterOptions& options, const Contents& contents) const;
   Status expect_united(const Piece& piece) const;
   Result<uint64_t> needed_at_most(uint64_t capacity);
   using FilterVisitor =

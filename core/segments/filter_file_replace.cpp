@@ -13,6 +13,23 @@
 #include "core/stored/log.hpp"
 
 namespace cuckoo::segments {
+namespace {
+
+Status check_import(const FilterOptions& options, const Contents& contents, uint32_t page_bytes) {
+  CUCKOO_TRY(options.check());
+  CUCKOO_TRY(check_capacity(contents.capacity));
+  if (contents.items > kMaxHashCount || contents.key_types > UINT8_MAX) {
+    return invalid("contents of " + std::to_string(contents.items) + " items and key types " +
+                   std::to_string(contents.key_types) + ", expected at most 2^62 and 255");
+  }
+  if (options.page_bytes != page_bytes) {
+    return invalid("pages of " + std::to_string(options.page_bytes) + " bytes, expected " +
+                   std::to_string(page_bytes));
+  }
+  return {};
+}
+
+}  // namespace
 
 // They are the filter from here on. What it says of itself in root_ is the caller's.
 void FilterFile::replace_all(NewSegments& next, uint64_t capacity) {
@@ -38,23 +55,9 @@ void FilterFile::replace_all(NewSegments& next, uint64_t capacity) {
 
 // --- contents from outside -----------------------------------------------------------------------
 
-Status FilterFile::check_import(const FilterOptions& options, const Contents& contents) const {
-  CUCKOO_TRY(options.check());
-  CUCKOO_TRY(check_capacity(contents.capacity));
-  if (contents.items > kMaxHashCount || contents.key_types > UINT8_MAX) {
-    return invalid("contents of " + std::to_string(contents.items) + " items and key types " +
-                   std::to_string(contents.key_types) + ", expected at most 2^62 and 15");
-  }
-  if (options.page_bytes != options_.page_bytes) {
-    return invalid("pages of " + std::to_string(options.page_bytes) + " bytes, expected " +
-                   std::to_string(options_.page_bytes));
-  }
-  return {};
-}
-
 Status FilterFile::import(const FilterOptions& options, const Contents& contents) {
   CUCKOO_TRY(poison_.error());
-  CUCKOO_TRY(check_import(options, contents));
+  CUCKOO_TRY(check_import(options, contents, options_.page_bytes));
   // New segments are made by the new options, and refer to options_ later.
   struct Restore {
     FilterOptions& options;
