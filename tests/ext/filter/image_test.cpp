@@ -388,7 +388,8 @@ TEST_P(Image, merge_keeps_the_copies) {
   EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), is_set(kind()) ? 1 : 5002);
   EXPECT_EQ(count(db), is_set(kind()) ? 2 : 5003);
   if (!is_set(kind())) {
-    EXPECT_EQ(db.text("SELECT capacity FROM filter_info('f')"), "100");
+    // Copies grow nothing; what is not folded yet might be keys.
+    EXPECT_LE(db.number("SELECT capacity FROM filter_info('f')"), 100 + 504);
     db.run("INSERT INTO f(f, key) SELECT 'delete', 'x' FROM (" + numbers(1, 5001) + ")");
     EXPECT_EQ(db.number("SELECT count FROM f WHERE key = 'x'"), 1);
   }
