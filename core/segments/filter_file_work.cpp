@@ -13,33 +13,15 @@
 namespace cuckoo::segments {
 namespace {
 
-// So many entries are pending for all segments together, about, so that a new connection reads them
-// in some milliseconds.
-constexpr uint64_t kPendingEntries = uint64_t{1} << 18;
-constexpr uint64_t kFewestTurnEntries = 504;    // of a filter of one segment
-constexpr uint64_t kEntriesPerPage = 32;        // a fold touches each page for so many entries
-constexpr uint64_t kFewestLoadEntries = 16384;  // a transaction of more is a load
+constexpr uint64_t kFewestLoadEntries = 16384;         // a transaction of more is a load
 constexpr uint64_t kMostUnfolded = uint64_t{1} << 22;  // S3: 64 MB, in the log and the segments
-constexpr uint64_t kItemsPerKeptEntry = 16;            // of the log: 6/16 byte a key
-constexpr uint64_t kMostKept = uint64_t{1} << 28;
-static_assert(kMostKept < Log::kMostEntries);
 
 }  // namespace
 
-// T is 32 entries for each page of a segment, and fewer where there are many segments.
 void FilterFile::set_turns() noexcept {
-  const uint64_t segments = directory_.size();
-  if (segments == 1) {
-    const SegmentHeader& header = directory_.leaf(0).current();
-    const uint64_t capacity = header.number != 0 ? header.capacity : limits_.share;
-    const uint64_t pages =
-        (limits_.pages * std::min(capacity, limits_.keys) + limits_.keys - 1) / limits_.keys;
-    turn_entries_ = std::max(kFewestTurnEntries, kEntriesPerPage * pages);
-  } else {
-    turn_entries_ =
-        std::clamp<uint64_t>(kPendingEntries / segments, 1,
-                             std::max(kFewestTurnEntries, kEntriesPerPage * limits_.pages));
-  }
+  const SegmentHeader& first = directory_.leaf(0).current();
+  turn_entries_ = turn_entries_of(limits_, directory_.size(),
+                                  first.number != 0 ? first.capacity : limits_.share);
 }
 
 void FilterFile::touch(size_t index) {
@@ -173,8 +155,7 @@ Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
 
 // R of S3.
 uint64_t FilterFile::kept_entries() const noexcept {
-  return std::min(std::max(directory_.size() * turn_entries_, items_ / kItemsPerKeptEntry),
-                  kMostKept);
+  return kept_entries_of(directory_.size(), turn_entries_, items_);
 }
 
 void FilterFile::begin_log() noexcept {

@@ -5,6 +5,7 @@
 
 #include "core/filter/factory.hpp"
 #include "core/segments/decide.hpp"
+#include "core/segments/log.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -50,6 +51,27 @@ Result<SegmentLimits> segment_limits(const FilterOptions& options) {
   limits.bits = filter->bits();
   limits.rate = filter->rate(static_cast<double>(limits.share));
   return limits;
+}
+
+// T is 32 entries for each page of a segment, and fewer where there are many segments.
+uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
+                         uint64_t capacity) noexcept {
+  constexpr uint64_t kFewest = 504;         // of a filter of one segment
+  constexpr uint64_t kEntriesPerPage = 32;  // a fold touches each page for so many entries
+  if (segments == 1) {
+    const uint64_t pages =
+        (limits.pages * std::min(capacity, limits.keys) + limits.keys - 1) / limits.keys;
+    return std::max(kFewest, kEntriesPerPage * pages);
+  }
+  return std::clamp<uint64_t>(kPendingEntries / segments, 1,
+                              std::max(kFewest, kEntriesPerPage * limits.pages));
+}
+
+uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t items) noexcept {
+  constexpr uint64_t kItemsPerEntry = 16;  // 6/16 byte a key
+  constexpr uint64_t kMost = uint64_t{1} << 28;
+  static_assert(kMost < Log::kMostEntries);
+  return std::min(std::max(segments * turn_entries, items / kItemsPerEntry), kMost);
 }
 
 }  // namespace cuckoo::segments

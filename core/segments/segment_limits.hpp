@@ -24,4 +24,14 @@ struct SegmentLimits {
 
 Result<SegmentLimits> segment_limits(const FilterOptions& options);
 
+// About so many entries of the log are pending for all segments together, so that a new connection
+// reads them in some milliseconds.
+inline constexpr uint64_t kPendingEntries = uint64_t{1} << 18;
+// T of a filter of so many segments: after so many entries it is another one's turn. `capacity` is
+// that of the only one, where there is one.
+uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
+                         uint64_t capacity) noexcept;
+// R: so many entries are kept in the log (core/segments/filter_file.hpp, S3).
+uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t items) noexcept;
+
 }  // namespace cuckoo::segments

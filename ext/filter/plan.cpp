@@ -122,7 +122,7 @@ void FilterPlans::Cursor::compute() {
     return;
   }
   for (const bool growth : {true, false}) {
-    Result<FilterPlan> plan = plan_filter(options_of(kKinds[row_], growth));
+    Result<segments::FilterPlan> plan = segments::plan_filter(options_of(kKinds[row_], growth));
     throw_if("filter_plan", plan.ok() ? Status() : plan.take_status());
     (growth ? growing_ : fixed_) = plan.value();
   }

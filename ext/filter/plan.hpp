@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "core/stored/plan.hpp"
+#include "core/segments/plan.hpp"
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/value.hpp"
 
@@ -46,9 +46,9 @@ class FilterPlans::Cursor {
   KeyCopy capacity_argument_, rate_argument_;  // shown as they were given
   uint64_t capacity_ = 0;
   double rate_ = 0;
-  uint32_t page_bytes_ = 0;           // of a filter's pages, in the main database
-  uint32_t database_page_bytes_ = 0;  // of the database's own
-  FilterPlan growing_, fixed_;        // the row's kind, with growth on and off
+  uint32_t page_bytes_ = 0;               // of a filter's pages, in the main database
+  uint32_t database_page_bytes_ = 0;      // of the database's own
+  segments::FilterPlan growing_, fixed_;  // the row's kind, with growth on and off
   size_t row_ = kKinds.size();
 };
 

@@ -54,5 +54,19 @@ TEST(SegmentLimits, of_a_filter_of_pairs_are_one_segment) {
   EXPECT_EQ(limits.share, options.capacity);
 }
 
+TEST(SegmentLimits, turns_and_the_kept_log_follow_from_the_segments) {
+  const FilterOptions options = test::options_for({FilterKind::kCuckoo, true}, 1000, 0.001, 4032);
+  const SegmentLimits limits = segment_limits(options).value();
+  EXPECT_EQ(turn_entries_of(limits, 1, 1000), 504u);
+  EXPECT_EQ(turn_entries_of(limits, 1, 65536), 32 * limits.pages);
+  EXPECT_EQ(turn_entries_of(limits, 1, 1 << 20), 32 * limits.pages);
+  EXPECT_EQ(turn_entries_of(limits, 16, 65536), 32 * limits.pages);
+  EXPECT_EQ(turn_entries_of(limits, 2048, 65536), kPendingEntries / 2048);
+  EXPECT_EQ(turn_entries_of(limits, 1 << 20, 65536), 1u);
+  EXPECT_EQ(kept_entries_of(1, 504, 1000), 504u);
+  EXPECT_EQ(kept_entries_of(16, 832, 1'000'000), 62500u);
+  EXPECT_EQ(kept_entries_of(65536, 4, uint64_t{1} << 60), uint64_t{1} << 28);
+}
+
 }  // namespace
 }  // namespace cuckoo::segments

@@ -1,0 +1,87 @@
+#include "core/segments/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/pages.hpp"
+#include "core/filter/sizing.hpp"
+#include "core/segments/image.hpp"
+#include "core/segments/log_row.hpp"
+#include "core/segments/segment_header.hpp"
+#include "core/segments/segment_limits.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+uint64_t divide_up(uint64_t dividend, uint64_t divisor) noexcept {
+  return dividend / divisor + (dividend % divisor != 0 ? 1 : 0);
+}
+
+// Database pages of a table of so many leaves. An inner page begins with 12 bytes, and has 4, an id
+// of up to 9 and a place of 2 for each page below.
+uint64_t with_inner_pages(uint64_t leaves, uint64_t database_page_bytes) noexcept {
+  constexpr uint64_t kBytesPerChild = 12;
+  const uint64_t fan_out = (database_page_bytes - 12) / kBytesPerChild;
+  uint64_t pages = leaves;
+  for (uint64_t level = leaves; level > 1;) {
+    level = divide_up(level, fan_out);
+    pages += level;
+  }
+  return pages;
+}
+
+// A difference to the hash before, as the Rice code has it, and what says that the count is 1:
+// where so many hashes of a segment are in one run (core/segments/run.hpp).
+double run_entry_bits(HashWidth width, unsigned depth, uint64_t entries) noexcept {
+  constexpr double kCode = 1.6;
+  constexpr double kCount = 1;
+  const double room = static_cast<double>(width) - static_cast<double>(depth);
+  return std::max(room - std::log2(static_cast<double>(entries)), 0.0) + kCode + kCount;
+}
+
+}  // namespace
+
+uint64_t FilterPlan::disk_bytes(uint32_t row_bytes, uint32_t database_page_bytes) const noexcept {
+  constexpr uint64_t kConfigAndRoots = 2;  // a page each
+  // A block of runs comes between others that are there, and leaves a part of a page empty.
+  constexpr double kFilled = 0.85;
+  const uint64_t per_leaf = rows_per_database_page(row_bytes, database_page_bytes);
+  const uint64_t runs = static_cast<uint64_t>(static_cast<double>(run_bytes) / kFilled);
+  const uint64_t leaves = divide_up(page_blocks, per_leaf) + divide_up(log_rows, per_leaf) +
+                          divide_up(runs, database_page_bytes) +
+                          divide_up(directory_bytes, database_page_bytes);
+  return (with_inner_pages(leaves, database_page_bytes) + kConfigAndRoots) * database_page_bytes;
+}
+
+Result<FilterPlan> plan_filter(const FilterOptions& options) {
+  CUCKOO_TRY(check_capacity(options.capacity));
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, segment_limits(options));
+  CUCKOO_ASSIGN_OR_RETURN(const FilterSize size,
+                          filter_size(options.generation_spec(), limits.share, options.page_bytes));
+  const uint64_t segments = uint64_t{1} << limits.depth;
+  const uint64_t turn = turn_entries_of(limits, segments, limits.share);
+  const uint64_t kept =
+      std::min(kept_entries_of(segments, turn, options.capacity), options.capacity);
+  FilterPlan plan;
+  plan.bits_per_key = static_cast<double>(size.bits) * static_cast<double>(segments) /
+                      static_cast<double>(options.capacity);
+  plan.places_per_key = size.places_per_key;
+  // The pending entries are indexed in tables that are half full at least.
+  constexpr uint64_t kBytesPerPending = 24;
+  constexpr uint64_t kBytesPerSegment = 1024;
+  plan.memory_bytes = segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
+                                  kBytesPerSegment) +
+                      std::min(segments * turn, options.capacity) * kBytesPerPending;
+  plan.page_blocks = segments * size.page_count;
+  plan.directory_bytes = segments * kSegmentHeaderBytes;
+  if (options.growth) {
+    const double bits = run_entry_bits(options.width, limits.depth, std::min(turn, limits.share));
+    plan.run_bytes = static_cast<uint64_t>(static_cast<double>(options.capacity) * bits / 8);
+  }
+  // The last row is not full, and of the first one a part is kept, too.
+  plan.log_rows = kept / log_row_capacity(options.page_bytes, options.width) + 2;
+  CUCKOO_ASSIGN_OR_RETURN(plan.image_bytes, image_bytes(options));
+  return plan;
+}
+
+}  // namespace cuckoo::segments

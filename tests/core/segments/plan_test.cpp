@@ -1,0 +1,104 @@
+// Whether a plan is true is seen on tables: tests/ext/filter/plan_test.cpp. Here: that it follows
+// from the options, at any capacity.
+#include "core/segments/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/segments/image.hpp"
+#include "core/segments/segment_limits.hpp"
+#include "tests/core/filter/kinds.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+FilterPlan planned(const FilterOptions& options) {
+  const Result<FilterPlan> plan = plan_filter(options);
+  EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
+  return plan.ok() ? plan.value() : FilterPlan{};
+}
+
+TEST(FilterPlanOfSegments, is_what_the_segments_have) {
+  for (const FilterKind kind : test::kLoggedKinds) {
+    for (const uint64_t capacity : {1, 1000, 70000, 3000000}) {
+      FilterOptions options;
+      options.spec = test::spec_of(kind, 0.001);
+      options.capacity = capacity;
+      const FilterPlan plan = planned(options);
+      const SegmentLimits limits = segment_limits(options).value();
+      const uint64_t segments = uint64_t{1} << limits.depth;
+      Result<std::unique_ptr<Filter>> made = options.make_filter_for(limits.share);
+      ASSERT_TRUE(made.ok());
+      Filter& filter = *made.value();
+      EXPECT_EQ(plan.bits_per_key, static_cast<double>(filter.bits()) *
+                                       static_cast<double>(segments) /
+                                       static_cast<double>(capacity));
+      EXPECT_EQ(plan.places_per_key, filter.places_per_key());
+      EXPECT_EQ(plan.page_blocks, segments * filter.pages().page_count());
+      EXPECT_EQ(plan.image_bytes, image_bytes(options).value());
+      test::add_all_pages(filter);
+      const uint64_t memory = segments * filter.pages().memory_bytes();
+      EXPECT_GT(plan.memory_bytes, memory * 95 / 100);
+      EXPECT_LT(plan.memory_bytes, memory * 2 + 20000);
+    }
+  }
+}
+
+TEST(FilterPlanOfSegments, has_runs_where_it_can_grow) {
+  FilterOptions options;
+  options.capacity = 1'000'000;
+  const FilterPlan narrow = planned(options);
+  EXPECT_NEAR(static_cast<double>(narrow.run_bytes), 4.5e6, 0.2e6);
+  options.width = HashWidth::k63Bits;
+  EXPECT_NEAR(static_cast<double>(planned(options).run_bytes), 6.5e6, 0.2e6);
+  options.growth = false;
+  EXPECT_EQ(planned(options).run_bytes, 0u);
+  EXPECT_GT(planned(options).log_rows, 0u);
+}
+
+TEST(FilterPlanOfSegments, counts_database_pages) {
+  FilterPlan plan;
+  const auto pages_of = [&plan](uint64_t blocks, uint32_t database_page_bytes) {
+    plan.page_blocks = blocks;
+    const uint64_t bytes = plan.disk_bytes(kPageRowBytes, database_page_bytes);
+    EXPECT_EQ(bytes % database_page_bytes, 0u);
+    return bytes / database_page_bytes - 2;  // config, and the roots
+  };
+  EXPECT_EQ(pages_of(0, 4096), 0u);
+  EXPECT_EQ(pages_of(1, 4096), 1u);
+  EXPECT_EQ(pages_of(2, 4096), 3u);
+  EXPECT_EQ(pages_of(340, 4096), 341u);
+  EXPECT_EQ(pages_of(341, 4096), 344u);
+  EXPECT_EQ(pages_of(2, 8192), 1u);
+  EXPECT_EQ(pages_of(160, 65536), 11u);
+}
+
+TEST(FilterPlanOfSegments, takes_no_time_or_memory_at_any_capacity) {
+  for (const FilterKind kind : test::kLoggedKinds) {
+    FilterOptions options;
+    options.spec = test::spec_of(kind, 0x1p-20);
+    options.capacity = uint64_t{1} << 40;
+    for (int i = 0; i < 1000; ++i) {
+      const FilterPlan plan = planned(options);
+      ASSERT_GT(plan.memory_bytes, uint64_t{20} << 37);
+      ASSERT_LT(plan.disk_bytes(kPageRowBytes, kDatabasePageBytes), uint64_t{1} << 48);
+    }
+  }
+}
+
+TEST(FilterPlanOfSegments, refuses_what_no_filter_can_have) {
+  const auto refused = [](uint64_t capacity, double rate) {
+    FilterOptions options;
+    options.capacity = capacity;
+    options.spec.rate = rate;
+    return !plan_filter(options).ok();
+  };
+  EXPECT_TRUE(refused(0, 0.001));
+  EXPECT_TRUE(refused((uint64_t{1} << 40) + 1, 0.001));
+  EXPECT_TRUE(refused(1000, 0.3));
+  EXPECT_TRUE(refused(1000, 0));
+  EXPECT_TRUE(refused(uint64_t{1} << 40, 0x1p-21));
+  EXPECT_FALSE(refused(uint64_t{1} << 40, 0x1p-20));
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
