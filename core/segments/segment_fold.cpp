@@ -55,7 +55,7 @@ size_t Segment::run_block_bytes(uint64_t entries) const noexcept {
   constexpr uint64_t kFewEntries = 8192;
   constexpr size_t kLeast = 64;
   const size_t whole = options_->page_bytes;
-  return entries < kFewEntries ? std::max(whole / 4, kLeast) : whole;
+  return entries < kFewEntries ? std::max(whole / 2 - 16, kLeast) : whole;
 }
 
 void Segment::add_run(std::span<const NetHash> entries) {
