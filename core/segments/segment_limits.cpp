@@ -25,8 +25,10 @@ Result<SegmentLimits> limits_of(const FilterOptions& options) {
     one.pages = 1;
     return one;
   }
-  CUCKOO_ASSIGN_OR_RETURN(const FilterSize size,
-                          filter_size(options.generation_spec(), kMostKeys, options.page_bytes));
+  const FilterSpec spec = options.generation_spec();
+  // Hashes tell the keys of all segments apart, not those of one.
+  CUCKOO_TRY(filter_size(spec, options.capacity, options.page_bytes).take_status());
+  CUCKOO_ASSIGN_OR_RETURN(const FilterSize size, filter_size(spec, kMostKeys, options.page_bytes));
   SegmentLimits limits;
   limits.keys = size.page_count <= kMostPages
                     ? kMostKeys

@@ -43,6 +43,17 @@ TEST(SegmentLimits, say_what_a_share_is_like) {
   }
 }
 
+TEST(SegmentLimits, are_none_where_hashes_tell_too_few_keys_apart) {
+  FilterOptions options = test::options_for({FilterKind::kCuckoo, true}, 1000, 0x1p-21, 4032);
+  EXPECT_TRUE(segment_limits(options).ok());
+  options.capacity = uint64_t{1} << 40;
+  EXPECT_FALSE(segment_limits(options).ok());
+  options.spec.rate = 0x1p-20;
+  EXPECT_TRUE(segment_limits(options).ok());
+  options.capacity = 0;
+  EXPECT_FALSE(segment_limits(options).ok());
+}
+
 TEST(SegmentLimits, of_a_filter_of_pairs_are_one_segment) {
   FilterOptions options;
   options.spec.kind = FilterKind::kLegacyBloom;
