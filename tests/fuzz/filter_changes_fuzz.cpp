@@ -1,15 +1,24 @@
 // decode_changes, decode_mark, decode_places: what is accepted says the same when it is written
 // again.
-#include "core/stored/changes.hpp"
+#include "core/segments/changes.hpp"
+
+#include <algorithm>
+
 #include "tests/fuzz/fuzz_input.hpp"
 
-namespace cuckoo::test {
+namespace cuckoo::segments {
 namespace {
+
+using test::Bytes;
+using test::put_crc;
 
 // Where they are in changes (FORMAT.md, "Changes").
 constexpr size_t kFromAt = 32;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kStreamAt = kToAt + kMarkBytes;
+// … and in the places of marks.
+constexpr size_t kFirstPlaceAt = 8;
+constexpr size_t kPlaceBytes = kMarkBytes + 16;
 
 void examine_changes(std::span<const std::byte> bytes) {
   const Result<FilterChanges> changes = decode_changes(bytes);
@@ -45,16 +54,16 @@ void examine_places(std::span<const std::byte> bytes) {
   if (const Result<MarkedPlaces> places = decode_places(bytes); places.ok()) {
     const Bytes again = encode_places(places.value());
     REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
-    REQUIRE(places.value().find(places.value().last) != nullptr);
+    REQUIRE(places.value().find(places.value().places.back().mark) != nullptr);
   }
 }
 
 }  // namespace
-}  // namespace cuckoo::test
+}  // namespace cuckoo::segments
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace cuckoo::test;
-  const std::span<const std::byte> input = as_input(data, size);
+  using namespace cuckoo::segments;
+  const std::span<const std::byte> input = cuckoo::test::as_input(data, size);
   examine_changes(input);
   examine_mark(input);
   examine_places(input);
@@ -64,10 +73,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Bytes bytes(input.begin(), input.end());
   put_crc(bytes);
   examine_mark(bytes);
-  examine_places(bytes);
+  Bytes places(input.begin(), input.end());
+  for (size_t at = kFirstPlaceAt; at + kPlaceBytes <= places.size(); at += kPlaceBytes) {
+    put_crc(std::span(places).subspan(at, kMarkBytes));
+  }
+  examine_places(places);
   if (size >= kStreamAt + 4) {
-    put_crc(std::span(bytes).subspan(kFromAt, cuckoo::kMarkBytes));
-    put_crc(std::span(bytes).subspan(kToAt, cuckoo::kMarkBytes));
+    put_crc(std::span(bytes).subspan(kFromAt, kMarkBytes));
+    put_crc(std::span(bytes).subspan(kToAt, kMarkBytes));
     put_crc(bytes);
   }
   examine_changes(bytes);

@@ -1,113 +1,110 @@
-// decode_image_header, decode_image, read_image_hashes. What is accepted is a filter that passes
-// its own check, answers, and whose image has the same bytes, from pages of another size too.
-#include "core/stored/image.hpp"
+// decode_image_header, read_image, decode_image. What is accepted is pieces that pass their own
+// checks, answer, and make an image of the same bytes, from pages of another size too.
+#include "core/segments/image.hpp"
 
 #include <algorithm>
 
 #include "core/base/mix.hpp"
 #include "core/filter/bucket.hpp"
 #include "core/filter/cell_layout.hpp"
+#include "core/segments/image_header.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
-namespace cuckoo::test {
+namespace cuckoo::segments {
 namespace {
 
-// Fields of the header (FORMAT.md, "Images").
+using test::Bytes;
+using test::put_crc;
+
+// Fields of the header and of a piece's (FORMAT.md, "Images").
 constexpr size_t kLengthAt = 8;
 constexpr size_t kKindAt = 16;
 constexpr size_t kFlagsAt = 19;
-constexpr size_t kSizeAt = 56;
-constexpr size_t kItemsAt = 80;
-constexpr size_t kOccupiedAt = 88;
-constexpr size_t kCellBytesAt = 96;
-constexpr size_t kOverflowCountAt = 104;
-constexpr size_t kHashBytesAt = 120;
+constexpr size_t kItemsAt = 56;
+constexpr size_t kHashCountAt = 64;
+constexpr size_t kPiecesAt = 72;
+constexpr size_t kDetailAt = 1;
+constexpr size_t kShapeAt = 2;
+constexpr size_t kOverflowCellsAt = 4;
+constexpr size_t kPieceItemsAt = 16;
+constexpr size_t kOccupiedAt = 24;
+constexpr size_t kSizeAt = 32;
+constexpr size_t kPieceHashCountAt = 40;
+constexpr size_t kHashBytesAt = 48;
 
-Bytes encode(const ImageHeader& header, const Filter& filter, const CountedHashes& hashes) {
-  const HashSource source = [&hashes](const CountedHashSink& sink) -> Status {
-    for (const auto& [hash, count] : hashes) {
-      CUCKOO_TRY(sink(hash, count));
-    }
+// False: none, or wrong ones.
+bool read_pieces(std::span<const std::byte> bytes, bool with_hashes, uint32_t page_bytes,
+                 std::vector<Piece>& pieces) {
+  const Status status = read_image(bytes, with_hashes, page_bytes, [&](Piece&& piece) -> Status {
+    pieces.push_back(std::move(piece));
     return {};
-  };
-  const Result<Bytes> image =
-      encode_image(header, filter, header.with_hashes ? &source : nullptr, UINT64_MAX);
-  REQUIRE(image.ok());
-  return image.value();
+  });
+  REQUIRE(status.ok() || !status.error().message.empty());
+  return status.ok();
 }
 
-// False when there are none, or wrong ones.
-bool read_hashes(std::span<const std::byte> bytes, CountedHashes& hashes) {
-  return read_image_hashes(bytes,
-                           [&](uint64_t hash, uint64_t count) -> Status {
-                             REQUIRE(count >= 1);
-                             REQUIRE(hashes.empty() || hash > hashes.back().first);
-                             hashes.emplace_back(hash, count);
-                             return {};
-                           })
-      .ok();
+Bytes encode(const ImageHeader& header, const std::vector<Piece>& pieces) {
+  ImageWriter writer(header, UINT64_MAX);
+  for (const Piece& piece : pieces) {
+    REQUIRE(writer.add(piece).ok());
+  }
+  REQUIRE(writer.complete());
+  return writer.finish();
+}
+
+void examine_pieces(const ImageHeader& header, const std::vector<Piece>& pieces) {
+  REQUIRE(pieces.size() == header.pieces);
+  uint64_t hashes = 0;
+  for (const Piece& piece : pieces) {
+    REQUIRE(piece.filter->check().ok());
+    for (size_t i = 0; i < piece.hashes.size(); ++i) {
+      const auto& [hash, net] = piece.hashes[i];
+      REQUIRE(net >= 1 && (i == 0 || hash > piece.hashes[i - 1].hash));
+      REQUIRE(piece.filter->probe(hash << piece.depth) == Filter::Answer::kPresent);
+    }
+    hashes += piece.hashes.size();
+  }
+  REQUIRE(hashes == 0 || hashes == header.hash_count);
 }
 
 void examine(std::span<const std::byte> bytes) {
   const Result<ImageHeader> header = decode_image_header(bytes);
   REQUIRE(!header.ok() || looks_like_image(bytes));
-  CountedHashes hashes;
-  const bool hashes_read = read_hashes(bytes, hashes);
-  REQUIRE(!hashes_read || (header.ok() && hashes.size() == header.value().hash_count));
-  const Result<Image> image = decode_image(bytes);
+  Result<Image> image = decode_image(bytes);
   if (!image.ok()) {
     REQUIRE(!image.error().message.empty());
+    std::vector<Piece> none;
+    REQUIRE(!read_pieces(bytes, true, kImagePageBytes, none));
     return;
   }
   REQUIRE(header.ok());
-  const Filter& filter = *image.value().filter;
-  REQUIRE(filter.check().ok());
-  if (filter.kind() != FilterKind::kLegacyBloom) {
+  if (header.value().spec.kind != FilterKind::kLegacyBloom) {
     for (uint64_t i = 0; i < 16; ++i) {
-      REQUIRE(filter.probe(mix64(i)) != Filter::Answer::kNotLoaded);
+      REQUIRE(image.value().pieces.probe(mix64(i)) != Filter::Answer::kNotLoaded);
     }
   }
-  if (image.value().header.with_hashes && !hashes_read) {
+  const bool with_hashes = header.value().with_hashes;
+  std::vector<Piece> pieces;
+  if (!read_pieces(bytes, with_hashes, kImagePageBytes, pieces)) {
+    REQUIRE(with_hashes);
     return;
   }
-  const Bytes again = encode(image.value().header, filter, hashes);
-  if (!image.value().header.with_hashes) {  // rows may be cut in other ways
+  examine_pieces(header.value(), pieces);
+  const Bytes again = encode(header.value(), pieces);
+  if (!with_hashes) {  // blocks of hashes may be cut in other ways
     REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
   }
-  Result<std::unique_ptr<Filter>> other = make_filter(filter.kind(), filter.words(), 448);
-  REQUIRE(other.ok());
-  REQUIRE(copy_cells(filter, *other.value()).ok());
-  REQUIRE(encode(image.value().header, *other.value(), hashes) == again);
-  CountedHashes hashes_again;
-  REQUIRE(read_hashes(again, hashes_again) == image.value().header.with_hashes);
-  REQUIRE(hashes_again == hashes);
-}
-
-void put_length_and_crc(Bytes& bytes) {
-  store_le(&bytes[kLengthAt], uint64_t{bytes.size()});
-  put_crc(bytes);
-}
-
-// Makes the rows of hashes in [at, end) follow each other, with right checksums.
-void repair_rows(Bytes& bytes, size_t at, size_t end) {
-  uint64_t chain = 0;
-  while (at + 4 <= end) {
-    const size_t length = load_le<uint32_t>(&bytes[at]);
-    at += 4;
-    if (length <= kLogRowHeaderBytes + kLogRowCrcBytes || length > end - at) {
-      return;
-    }
-    const std::span<std::byte> row = std::span(bytes).subspan(at, length);
-    store_le(row.data(), chain);
-    put_crc(row);
-    for (const HashWidth width : {HashWidth::k47Bits, HashWidth::k63Bits}) {
-      if (const Result<LogRow> parsed = parse_log_row(row, width); parsed.ok()) {
-        chain = log_chain(parsed.value(), parsed.value().header.entries);
-      }
-    }
-    at += length;
+  std::vector<Piece> small_pages;
+  REQUIRE(read_pieces(again, with_hashes, 448, small_pages));
+  REQUIRE(encode(header.value(), small_pages) == again);
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    REQUIRE(small_pages[i].hashes == pieces[i].hashes);
   }
 }
+
+// --- putting right what is not to be tested ------------------------------------------------------
+
+uint64_t word(const Bytes& bytes, size_t at) { return load_le<uint64_t>(&bytes[at]); }
 
 uint64_t bits_at(std::span<const std::byte> bytes, uint64_t bit, uint32_t count) {
   uint64_t value = 0;
@@ -141,61 +138,89 @@ uint64_t count_occupied(FilterKind kind, const GeometryWords& words, const CellL
   return occupied;
 }
 
-// Makes an image that only its cells, overflow entries and hashes can break: whatever the header's
-// geometry leaves behind the cells becomes overflow entries, and hashes behind those it names.
-void repair(Bytes& bytes) {
-  const auto kind = static_cast<FilterKind>(bytes[kKindAt]);
-  const auto word = [&bytes](size_t at) { return load_le<uint64_t>(&bytes[at]); };
-  const GeometryWords words = {word(kSizeAt), word(kSizeAt + 8), word(kSizeAt + 16)};
-  const Result<CellLayout> layout = cell_layout(kind, words);
+struct Frame {
+  FilterKind kind;
+  bool with_hashes;
+  uint64_t items = 0;
+  uint64_t hashes = 0;
+};
+
+// Makes its counters those of its cells and overflow entries, and its checksum right. Returns its
+// length; 0: it has no frame.
+size_t repair_piece(Bytes& bytes, size_t at, Frame& frame) {
+  const size_t end = bytes.size() - kImageCrcBytes;
+  if (end - at < kLeastPieceBytes) {
+    return 0;
+  }
+  const GeometryWords words{word(bytes, at + kSizeAt), load_le<uint16_t>(&bytes[at + kShapeAt]),
+                            std::to_integer<uint64_t>(bytes[at + kDetailAt])};
+  const Result<CellLayout> layout = cell_layout(frame.kind, words);
   if (!layout.ok() || layout.value().page_count(kImagePageBytes) != 1) {
-    return;
+    return 0;
   }
-  const size_t header_bytes = image_header_bytes(load_le<uint32_t>(&bytes[4]));
-  if (bytes.size() < header_bytes + 4) {
-    return;
+  const size_t room = end - at - kLeastPieceBytes;
+  const uint64_t cells =
+      word(bytes, at + kOccupiedAt) == 0 ? 0 : layout.value().total_bytes(kImagePageBytes);
+  const uint64_t entries = load_le<uint32_t>(&bytes[at + kOverflowCellsAt]);
+  const uint64_t hash_bytes = word(bytes, at + kHashBytesAt);
+  if (cells > room || hash_bytes > room || cells + hash_bytes + 16 * entries > room) {
+    return 0;
   }
-  const size_t room = bytes.size() - header_bytes - 4;
-  const size_t cell_bytes = layout.value().content_bytes(0, kImagePageBytes);
-  if (cell_bytes > room) {
-    return;
+  const size_t cells_at = at + kPieceHeaderBytes;
+  if (cells > 0) {
+    const uint64_t occupied = count_occupied(frame.kind, words, layout.value(),
+                                             std::span(bytes).subspan(cells_at, cells));
+    if (occupied > 0) {
+      store_le(&bytes[at + kOccupiedAt], occupied);
+    }
   }
-  const bool with_hashes = (bytes[kFlagsAt] & std::byte{1}) != std::byte{0};
-  const uint64_t most = (room - cell_bytes) / 16;
-  const uint64_t entries = with_hashes ? std::min(word(kOverflowCountAt), most) : most;
-  const size_t hashes_at = header_bytes + cell_bytes + 16 * entries;
-  if (!with_hashes) {
-    bytes.resize(hashes_at + 4);
+  if (frame.kind == FilterKind::kCuckoo) {
+    uint64_t items = word(bytes, at + kOccupiedAt);
+    for (uint64_t entry = 0; entry < entries; ++entry) {
+      items += word(bytes, cells_at + cells + 16 * entry + 8);
+    }
+    store_le(&bytes[at + kPieceItemsAt], items);
   }
-  store_le(&bytes[kCellBytesAt], uint64_t{cell_bytes});
-  store_le(&bytes[kOverflowCountAt], entries);
-  store_le(&bytes[kHashBytesAt], uint64_t{bytes.size() - 4 - hashes_at});
-  const uint64_t occupied = count_occupied(kind, words, layout.value(),
-                                           std::span(bytes).subspan(header_bytes, cell_bytes));
-  uint64_t items = occupied;
-  for (uint64_t entry = 0; entry < entries; ++entry) {
-    items += word(header_bytes + cell_bytes + 16 * entry + 8);
+  frame.items += word(bytes, at + kPieceItemsAt);
+  frame.hashes += word(bytes, at + kPieceHashCountAt);
+  const size_t length = kLeastPieceBytes + cells + 16 * entries + hash_bytes;
+  put_crc(std::span(bytes).subspan(at, length));
+  return length;
+}
+
+// Pieces are taken until one has no frame; what is behind them is cut off.
+void repair(Bytes& bytes) {
+  Frame frame{static_cast<FilterKind>(bytes[kKindAt]),
+              (bytes[kFlagsAt] & std::byte{1}) != std::byte{0}};
+  Bytes crcs;
+  uint64_t pieces = 0;
+  size_t at = kImageHeaderBytes;
+  for (size_t length = 0; (length = repair_piece(bytes, at, frame)) > 0; ++pieces) {
+    at += length;
+    const auto crc = bytes.begin() + static_cast<std::ptrdiff_t>(at - kImageCrcBytes);
+    crcs.insert(crcs.end(), crc, crc + kImageCrcBytes);
   }
-  store_le(&bytes[kOccupiedAt], occupied);
-  if (kind == FilterKind::kCuckoo) {
-    store_le(&bytes[kItemsAt], items);
+  bytes.resize(at + kImageCrcBytes);
+  store_le(&bytes[kLengthAt], uint64_t{bytes.size()});
+  store_le(&bytes[kPiecesAt], pieces);
+  if (is_multiset(frame.kind)) {
+    store_le(&bytes[kItemsAt], frame.items);
   }
-  repair_rows(bytes, hashes_at, bytes.size() - 4);
+  store_le(&bytes[kHashCountAt], frame.hashes);
+  const uint32_t crc = crc32c(crcs, crc32c(std::span(bytes).first(kImageHeaderBytes)));
+  store_le(&bytes[at], crc);
 }
 
 }  // namespace
-}  // namespace cuckoo::test
+}  // namespace cuckoo::segments
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace cuckoo::test;
-  const std::span<const std::byte> input = as_input(data, size);
+  using namespace cuckoo::segments;
+  const std::span<const std::byte> input = cuckoo::test::as_input(data, size);
   examine(input);
-  if (size >= cuckoo::image_header_bytes(1) + 4) {
-    Bytes bytes(input.begin(), input.end());
-    put_length_and_crc(bytes);
-    examine(bytes);
+  if (size >= kImageHeaderBytes + kLeastPieceBytes + kImageCrcBytes) {
+    cuckoo::test::Bytes bytes(input.begin(), input.end());
     repair(bytes);
-    put_length_and_crc(bytes);
     examine(bytes);
   }
   return 0;
