@@ -208,11 +208,11 @@ Status FilterFile::full_error() const {
                    (options_.growth ? "it came without hashes: it can't grow" : "growth is off")};
 }
 
-// Comes after work(): it folds what is due before the entry is appended.
 Status FilterFile::append(uint64_t hash, uint64_t entry) {
   const size_t index = directory_.leaf_of(hash);
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
   return poison_.changing([&]() -> Status {  // log and segment, or neither
+    turned_to_ = turned_to_.value_or(log_.position());
     directory_.note_pending(index, log_.position());
     log_.append(entry);
     found->append(entry);
@@ -295,6 +295,7 @@ Status FilterFile::add_uncounted(uint64_t hash) {
     if (!found->pending().uncounted()) {
       waiting_.push_back(index);
     }
+    turned_to_ = turned_to_.value_or(log_.position());
     directory_.note_pending(index, log_.position());
     log_.append(hash);
     found->append_uncounted(hash);

@@ -6,10 +6,10 @@
 //   log:        entries of all segments, mixed, in the order they came
 //
 // A small commit writes the last row of the log and nothing else (flush()). Each T entries it is
-// another segment's turn: turn() folds its pending entries into its pages. If the segment is too
-// full then, remake_leaf() makes it anew, larger or as several, and no other segment changes. So a
-// statement of k rows does O(k) work, and one segment's for each T of them, whatever the size of
-// the filter.
+// another segment's turn: at the transaction's end take_turns() folds its pending entries into its
+// pages. If the segment is too full then, remake_leaf() makes it anew, larger or as several, and no
+// other segment changes. So a transaction of k rows does O(k) work, and one segment's for each T of
+// them, whatever the size of the filter.
 //
 // A transaction that adds much is a load: its entries pend until its end, or until they take too
 // much memory. Then fold_all() folds each segment once, and cuts one that gets too full into as
@@ -121,11 +121,14 @@ class FilterFile {
   Status flush();
   // Writes to another storage what a flush would write here; it stays pending.
   Status write_pending_to(BlockStorage& storage) const;
-  // Comes at the end of a transaction, before the last flush(): folds what a load left.
+  // Comes at the end of a transaction, before the last flush(): folds the segments whose turn it
+  // was, or what a load left.
   Status finish_load();
+  // Comes when a transaction has ended, behind forget() if it was rolled back.
   void committed() noexcept {
     appended_ = 0;
     loading_ = false;
+    turned_to_.reset();
   }
 
   // --- the whole filter (core/segments/filter_file_contents.cpp, filter_file_replace.cpp)
@@ -255,7 +258,7 @@ class FilterFile {
   Status add_uncounted(uint64_t hash);
   void settle() const;
   Status work();
-  Status turn();
+  Status take_turns();
   Status fold_leaf(size_t index);
   Status remake_leaf(size_t index, Segment& segment);
   Status replace_leaf(size_t index, const Remake& remake);
@@ -311,6 +314,7 @@ class FilterFile {
   std::vector<size_t> touched_;             // leaves whose segments are to be written
   std::vector<uint64_t> erased_;            // numbers of segments whose blocks are to be erased
   uint64_t appended_ = 0;                   // entries of this transaction
+  std::optional<uint64_t> turned_to_;       // from there on turns are to be taken at its end
   bool loading_ = false;       // the transaction adds much: no segment is folded in turn
   uint64_t unfolded_ = 0;      // pending entries of all segments
   uint64_t turn_entries_ = 1;  // T

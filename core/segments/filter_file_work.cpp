@@ -32,29 +32,34 @@ void FilterFile::touch(size_t index) {
   changed_ = layout_changed_ = true;
 }
 
-// Comes before an entry is appended. What is due follows from the position of the log, so that
-// nothing has to be stored for it.
+// Comes before an entry is appended.
 Status FilterFile::work() {
   if (unfolded_ >= kMostUnfolded) {
     return fold_all();
   }
   loading_ =
       loading_ || appended_ >= std::max(kFewestLoadEntries, 2 * directory_.size() * turn_entries_);
-  if (loading_) {
-    return {};
-  }
-  const uint64_t position = log_.position();
-  return position > 0 && position % turn_entries_ == 0 ? turn() : Status();
+  return {};
 }
 
-Status FilterFile::turn() {
-  const size_t index = directory_.leaf_of_turn(log_.position() / turn_entries_);
-  if (!directory_.leaf(index).pends) {
-    return {};
+// Each T entries of the log it was another segment's turn. They are taken at the transaction's end:
+// a remove of what was never added takes cells from other keys until the add that makes up for it
+// is there, too. So the two should be folded together.
+Status FilterFile::take_turns() {
+  uint64_t at = std::min(turned_to_.value_or(log_.position()), log_.position());
+  for (;;) {
+    const uint64_t turn = at / turn_entries_ + 1;
+    at = turn * turn_entries_;
+    if (at > log_.position()) {
+      turned_to_ = log_.position();
+      return {};
+    }
+    if (const size_t index = directory_.leaf_of_turn(turn); directory_.leaf(index).pends) {
+      CUCKOO_TRY(blocks_.poll());
+      CUCKOO_TRY(fold_leaf(index));
+      set_turns();
+    }
   }
-  CUCKOO_TRY(fold_leaf(index));
-  set_turns();
-  return {};
 }
 
 Status FilterFile::fold_leaf(size_t index) {
@@ -182,6 +187,7 @@ Status FilterFile::fold_all() {
   set_turns();
   return poison_.changing([this]() -> Status {
     restart_long_log();
+    turned_to_ = log_.position();
     changed_ = layout_changed_ = true;
     return {};
   });
@@ -190,7 +196,7 @@ Status FilterFile::fold_all() {
 // A load that was rolled back in part is none any more, but may have left much.
 Status FilterFile::finish_load() {
   CUCKOO_TRY(poison_.error());
-  return loading_ || unfolded_ > 4 * kPendingEntries ? fold_all() : Status();
+  return loading_ || unfolded_ > 4 * kPendingEntries ? fold_all() : take_turns();
 }
 
 // Numbers of segments and rows of the log go on, so that other connections see that it changed.

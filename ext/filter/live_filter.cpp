@@ -318,6 +318,7 @@ void LiveFilter::commit() noexcept {
 void LiveFilter::undo_transaction() noexcept {
   if (filter_ != nullptr) {
     filter_->forget();
+    filter_->committed();  // the next one has nothing of it
   }
 }
 
