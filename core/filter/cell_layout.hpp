@@ -1,5 +1,5 @@
 // How a filter's cells lie in its pages, for pages of any size, and the same cells in pages of
-// another size: for images (core/stored/image.hpp), which have one page size for all.
+// another size: for images (core/segments/image.hpp), which have one page size for all.
 //
 // A page is filled from bit 0 of byte 0 upwards with whole units: a cuckoo filter's buckets, a
 // Bloom filter's bits, counters or blocks. Page i starts with unit i·(8·page_bytes div unit_bits).

@@ -1,5 +1,5 @@
 // What every filter offers to those who keep it: the table it lives in
-// (core/stored/logged_filter.hpp) and images (core/stored/image.hpp). A filter is its pages, its
+// (core/segments/filter_file.hpp) and images (core/segments/image.hpp). A filter is its pages, its
 // overflow table, and two numbers that say how they are to be read: occupied() and the geometry.
 //
 // Invariants

@@ -6,7 +6,7 @@
 #include "core/base/checksum.hpp"
 #include "core/segments/image.hpp"
 #include "core/stored/hash_sort.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 #include "core/stored/rice.hpp"
 
 namespace cuckoo::segments {

@@ -8,7 +8,7 @@
 
 #include "core/filter/sizing.hpp"
 #include "core/segments/decide.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/segments/filter_file.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {

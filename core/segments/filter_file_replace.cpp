@@ -10,7 +10,7 @@
 #include "core/filter/sizing.hpp"
 #include "core/segments/filter_file.hpp"
 #include "core/segments/new_segments.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {

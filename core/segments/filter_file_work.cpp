@@ -8,7 +8,7 @@
 #include "core/segments/decide.hpp"
 #include "core/segments/filter_file.hpp"
 #include "core/segments/new_segments.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/segments/overlay_blocks.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {

@@ -25,7 +25,7 @@
 #include "core/filter/factory.hpp"
 #include "core/segments/contents.hpp"
 #include "core/stored/hash_sort.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 

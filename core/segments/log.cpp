@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 

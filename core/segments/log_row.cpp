@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/base/bytes.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/segments/decide.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {

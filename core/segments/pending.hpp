@@ -25,11 +25,11 @@
 #include "core/filter/filter.hpp"
 #include "core/segments/run.hpp"
 #include "core/stored/hash_tail.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 
-// An entry is a logged hash, with the lowest bit set for a remove (core/stored/log.hpp).
+// An entry is a logged hash, with the lowest bit set for a remove (core/stored/log_entry.hpp).
 class Pending {
  public:
   explicit Pending(bool multiset) noexcept : multiset_(multiset) {}

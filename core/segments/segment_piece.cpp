@@ -9,7 +9,7 @@
 #include "core/filter/sizing.hpp"
 #include "core/segments/decide.hpp"
 #include "core/segments/segment.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 namespace {

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/filter/sizing.hpp"
-#include "core/stored/record.hpp"
 
 namespace cuckoo {
 

@@ -20,7 +20,7 @@
 #include "core/segments/filter_window.hpp"
 #include "core/segments/hash_collection.hpp"
 #include "core/segments/mark.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/filter/store.hpp"
 #include "ext/sqlite/value.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 #include "tests/fuzz/fuzz_input.hpp"
 
 namespace cuckoo::test {

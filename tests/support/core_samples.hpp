@@ -20,7 +20,7 @@
 #include "core/base/page_size.hpp"
 #include "core/filter/bucket.hpp"
 #include "core/filter/factory.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::test {
 

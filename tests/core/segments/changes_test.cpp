@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 #include "core/stored/rice.hpp"
 #include "tests/support/core_samples.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
