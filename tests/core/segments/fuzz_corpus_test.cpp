@@ -14,7 +14,7 @@
 #include "core/segments/changes.hpp"
 #include "core/segments/directory.hpp"
 #include "core/segments/log_row.hpp"
-#include "core/stored/log.hpp"
+#include "core/stored/log_entry.hpp"
 #include "tests/core/segments/image_samples.hpp"
 #include "tests/support/source_tree.hpp"
 
