@@ -12,7 +12,7 @@
 
 namespace cuckoo {
 
-// The numbers are stored (FORMAT.md, "seen_config: options and record").
+// The numbers are stored (FORMAT.md, "seen_config: options").
 enum class FilterKind : uint8_t {
   kCuckoo = 1,
   kBloom = 2,          // layout = standard

@@ -4,7 +4,7 @@
 //   I1  what build() gives follows from the multiset of hashes alone, not from their order.
 //   I2  the filter is cut as CREATE would cut one of that capacity (core/segments/filter_file.hpp).
 //       So two of one capacity have the same segments. Where growth is on, a segment that gets more
-//       keys than its share is made larger, or split; else it keeps what its cells don't take in its
+//       keys than its share is made larger, or split; else what its cells don't take goes to its
 //       overflow table.
 //
 // Memory: 8 bytes a hash, and some 10 MB where they are many; as much again where most of them are

@@ -79,8 +79,8 @@ class PrefixWalk {
   bool complete_ = false;
 };
 
-// Writes an image, a piece at a time, ascending by prefix. All pieces that are added have hashes, or
-// none has.
+// Writes an image, a piece at a time, ascending by prefix. All pieces that are added have hashes,
+// or none has.
 class ImageWriter {
  public:
   // The header's `pieces` and `hash_count` are counted here, of a multiset its `items`, too. The

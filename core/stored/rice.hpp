@@ -1,5 +1,5 @@
 // How ascending hashes are written down: a stream of bits with their differences, Golomb-Rice
-// coded, and a count where there is more than one (FORMAT.md, "Changes" and "`seen_log`: hashes").
+// coded, and a count where there is more than one (FORMAT.md, "Changes" and "Runs").
 //
 // A stream's lowest bit comes first; its last byte is filled up with zeros. A delta is the
 // difference of two hashes without their low zero bits.

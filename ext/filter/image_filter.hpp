@@ -1,5 +1,5 @@
-// A filter that is a value: an image (core/segments/image.hpp) or a legacy file, decoded and ready to
-// be asked.
+// A filter that is a value: an image (core/segments/image.hpp) or a legacy file, decoded and ready
+// to be asked.
 #pragma once
 
 #include <cstddef>

@@ -3,8 +3,8 @@
 //
 // Invariants
 //   I1  what was chosen is stored, defaults too: a later default never reinterprets an old table.
-//   I2  the digest of all that decides what stored bytes mean is in the root: an option row that was
-//       changed from outside is found.
+//   I2  the digest of all that decides what stored bytes mean is in the root: an option row that
+//       was changed from outside is found.
 #pragma once
 
 #include <cstdint>

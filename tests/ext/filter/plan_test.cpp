@@ -77,8 +77,8 @@ TEST_P(FilterPlan, is_true) {
       const int64_t keys = std::llround(std::stod(asked.capacity));
       EXPECT_EQ(present(reader, 1, std::min<int64_t>(keys, 200'000)),
                 std::min<int64_t>(keys, 200'000));
-      // Said of a filter that grows. Without growth there are fewer segments: they have less room for
-      // chance, and less is pending.
+      // Said of a filter that grows. Without growth there are fewer segments: they have less room
+      // for chance, and less is pending.
       const std::string bits = reader.text("SELECT bits_per_key FROM filter_info('f')");
       if (growth) {
         EXPECT_EQ(bits, plan[2]) << what;
