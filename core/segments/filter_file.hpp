@@ -23,9 +23,9 @@
 //   S2  (core/segments/segment.hpp) pages and runs hold exactly the entries before F.
 //   S3  the log in storage reaches back to the oldest pending entry, of which there are 2^22 at
 //       most, and to the last R entries, unless it began anew behind them. R is S·T for S segments,
-//       and at least a sixteenth of the items: so a mark of the recent past leads somewhere, and
-//       the log takes a constant share. All its rows are full but the last. The root says where it
-//       begins, and from which row on a connection that opens the filter must read.
+//       and with hashes at least a sixteenth of the items: so a mark of the recent past leads
+//       somewhere, and the log takes a constant share. All its rows are full but the last. The root
+//       says where it begins, and from which row on a connection that opens the filter must read.
 //   S4  no function goes over all segments, except refresh() after another connection's fold, a
 //       load's end, check(), figures, and what hands out or replaces the whole filter: that opens
 //       one segment at a time, and what is made anew is in memory until it is flushed.

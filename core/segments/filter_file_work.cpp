@@ -160,7 +160,7 @@ Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
 
 // R of S3.
 uint64_t FilterFile::kept_entries() const noexcept {
-  return kept_entries_of(directory_.size(), turn_entries_, items_);
+  return kept_entries_of(directory_.size(), turn_entries_, keeps_hashes() ? items_ : 0);
 }
 
 void FilterFile::begin_log() noexcept {
