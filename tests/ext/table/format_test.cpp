@@ -122,15 +122,26 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
   db.run("INSERT INTO seen(seen) VALUES ('check')");
   const StoredRows documented = documented_rows(blocks, "");
   EXPECT_EQ(documented.size(), 16U);
-  expect_rows(stored_rows(db, {"SELECT 'seen_config ' || key, iif(typeof(value) = 'blob',"
-                               " hex(value), value) FROM seen_config",
-                               "SELECT 'seen_pages ' || id, hex(page) FROM seen_pages",
-                               "SELECT 'seen_log ' || id, hex(entries) FROM seen_log",
-                               "SELECT 'seen_items ' || key, value FROM seen_items"}),
+  expect_rows(stored_rows(db, {"SELECT 'seen_config ' || key, value FROM seen_config",
+                               "SELECT 'seen_data ' || id, hex(block) FROM seen_data"}),
               documented);
-  const std::string mark = documented.at("seen_config places").substr(2 * 8, 2 * 60);
-  EXPECT_EQ(db.text("SELECT hex(filter_changes('seen', x'" + mark + "'))"),
-            documented_rows(blocks, "_changes").at("changes"));
+  const std::string changes = documented_rows(blocks, "_changes").at("changes");
+  const std::string from = changes.substr(2 * 32, 2 * 36);
+  EXPECT_EQ(db.text("SELECT hex(filter_changes('seen', x'" + from + "'))"), changes);
+}
+
+TEST(Format, the_example_image_is_what_an_aggregate_makes) {
+  std::string documented;
+  for (const Block& block : format_blocks()) {
+    for (const std::string& line : block.lines) {
+      documented += block.language == "image" ? hex_digits(line) : "";
+    }
+  }
+  Database db;
+  EXPECT_EQ(db.text("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
+                    " SELECT hex(cuckoo_build(k, 0.03, NULL, 1, 'hashes')) FROM (SELECT 'ann' AS k"
+                    " UNION ALL SELECT 'flo' UNION ALL SELECT 'eve' FROM n)"),
+            documented);
 }
 
 std::string hex_of(uint64_t number) {
