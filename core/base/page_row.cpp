@@ -29,11 +29,11 @@ std::vector<std::byte> encode_page_row(std::span<const std::byte> content, int64
 Result<std::span<const std::byte>> decode_page_row(std::span<const std::byte> row, int64_t id,
                                                    uint64_t seed) {
   if (row.size() < kPageCrcBytes) {
-    return corrupt("page of " + std::to_string(row.size()) + " bytes");
+    return corrupt("a row of " + std::to_string(row.size()) + " bytes");
   }
   const auto content = row.first(row.size() - kPageCrcBytes);
   if (page_crc(content, id, seed) != load_le<uint32_t>(&row[content.size()])) {
-    return corrupt("page with a wrong checksum");
+    return corrupt("a wrong checksum");
   }
   return content;
 }

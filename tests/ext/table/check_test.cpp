@@ -224,7 +224,7 @@ TEST_F(CuckooCheck, names_the_row_under_what_is_pending) {
                      " CAST(substr(block, 1, 9) || x'FFFF' || substr(block, 12) AS BLOB) WHERE ") +
          kPageRows);
   const std::string text = checked(db, "cuckoo");
-  EXPECT_EQ(text, "cuckoo: corrupt: page 0 of segment 1: page with a wrong checksum");
+  EXPECT_EQ(text, "cuckoo: corrupt: page 0 of segment 1: a wrong checksum");
   db.run(std::string("ROLLBACK; BEGIN; INSERT INTO cuckoo VALUES (-1);"
                      " DELETE FROM cuckoo_data WHERE ") +
          kLogRows);
