@@ -134,7 +134,7 @@ Status FilterFile::refresh() {
 
 Result<std::unique_ptr<Segment>> FilterFile::opened(const Directory::Leaf& leaf) const {
   Result<std::unique_ptr<Segment>> made =
-      leaf.header.number == 0 ? Segment::make(options_, leaf.prefix, leaf.depth, 0, limits_.share)
+      leaf.header.number == 0 ? Segment::make_share(options_, limits_, leaf.prefix, leaf.depth, 0)
                               : Segment::open(options_, blocks_, leaf.header);
   if (made.ok()) {
     for (const uint64_t entry : leaf.waiting) {

@@ -120,8 +120,8 @@ Status NewSegments::finish() {
   for (Directory::Leaf& leaf : leaves_) {
     if (leaf.segment == nullptr && first_depth_ != limits_.depth) {
       CUCKOO_TRY(expect_numbers(next_number_, 1));
-      CUCKOO_ASSIGN_OR_RETURN(leaf.segment, Segment::make(*options_, leaf.prefix, leaf.depth,
-                                                          next_number_++, limits_.share));
+      CUCKOO_ASSIGN_OR_RETURN(leaf.segment, Segment::make_share(*options_, limits_, leaf.prefix,
+                                                                leaf.depth, next_number_++));
     }
     const bool first = first_depth_ == 0 ? slots.empty() : leaf.prefix << first_depth_ == 0;
     (first || first_depth_ == 0 ? slots : others).push_back(std::move(leaf));

@@ -25,15 +25,9 @@ Segment::Segment(const FilterOptions& options, const SegmentHeader& header,
       filter_(std::move(filter)),
       pending_(options.multiset()) {}
 
-Result<std::unique_ptr<Segment>> Segment::make(const FilterOptions& options, uint64_t prefix,
-                                               unsigned depth, uint64_t number, uint64_t capacity) {
-  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter, options.make_filter_for(capacity));
+std::unique_ptr<Segment> Segment::made_of(const FilterOptions& options, SegmentHeader header,
+                                          std::unique_ptr<Filter> filter) {
   filter->pages().complete();
-  SegmentHeader header;
-  header.prefix = prefix;
-  header.depth = static_cast<uint8_t>(depth);
-  header.number = number;
-  header.capacity = capacity;
   const GeometryWords words = filter->words();
   header.size = words.size;
   header.shape = static_cast<uint32_t>(words.shape);
@@ -41,6 +35,30 @@ Result<std::unique_ptr<Segment>> Segment::make(const FilterOptions& options, uin
   std::unique_ptr<Segment> made(new Segment(options, header, std::move(filter)));
   made->all_loaded_ = true;
   return made;
+}
+
+Result<std::unique_ptr<Segment>> Segment::make(const FilterOptions& options, uint64_t prefix,
+                                               unsigned depth, uint64_t number, uint64_t capacity) {
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter, options.make_filter_for(capacity));
+  SegmentHeader header;
+  header.prefix = prefix;
+  header.depth = static_cast<uint8_t>(depth);
+  header.number = number;
+  header.capacity = capacity;
+  return made_of(options, header, std::move(filter));
+}
+
+Result<std::unique_ptr<Segment>> Segment::make_share(const FilterOptions& options,
+                                                     const SegmentLimits& limits, uint64_t prefix,
+                                                     unsigned depth, uint64_t number) {
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter,
+                          make_filter(options.spec.kind, limits.words, options.page_bytes));
+  SegmentHeader header;
+  header.prefix = prefix;
+  header.depth = static_cast<uint8_t>(depth);
+  header.number = number;
+  header.capacity = limits.share;
+  return made_of(options, header, std::move(filter));
 }
 
 namespace {

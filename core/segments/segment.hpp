@@ -48,6 +48,7 @@
 #include "core/segments/pending.hpp"
 #include "core/segments/run.hpp"
 #include "core/segments/segment_header.hpp"
+#include "core/segments/segment_limits.hpp"
 #include "core/stored/filter_options.hpp"
 
 namespace cuckoo::segments {
@@ -65,6 +66,10 @@ class Segment {
   // Makes an empty segment, which has no blocks yet.
   static Result<std::unique_ptr<Segment>> make(const FilterOptions& options, uint64_t prefix,
                                                unsigned depth, uint64_t number, uint64_t capacity);
+  // … for a share of these limits, whose geometry is computed once for all.
+  static Result<std::unique_ptr<Segment>> make_share(const FilterOptions& options,
+                                                     const SegmentLimits& limits, uint64_t prefix,
+                                                     unsigned depth, uint64_t number);
   // Opens a stored segment. Its pages are read when they are asked for. kCorrupt when there is no
   // filter of its geometry.
   static Result<std::unique_ptr<Segment>> open(const FilterOptions& options, const Blocks& blocks,
@@ -170,6 +175,8 @@ class Segment {
  private:
   Segment(const FilterOptions& options, const SegmentHeader& header,
           std::unique_ptr<Filter> filter);
+  static std::unique_ptr<Segment> made_of(const FilterOptions& options, SegmentHeader header,
+                                          std::unique_ptr<Filter> filter);
 
   Answer probe_pending(uint64_t hash);
   Status load_pages(const Blocks& blocks, std::span<const uint64_t> indexes);
