@@ -32,6 +32,9 @@ void FilterFile::visit_filters(const FilterVisitor& visit) const {
         continue;
       }
     }
+    if (header.number != 0 && !check_geometry(options_, header).ok()) {
+      continue;  // the segment can't be opened either
+    }
     const GeometryWords words = header.number == 0 ? limits_.words : header.geometry();
     if (made == nullptr || made->words() != words) {
       Result<std::unique_ptr<Filter>> fresh =

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/bytes.hpp"
+#include "core/filter/cell_layout.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -63,27 +64,23 @@ Result<std::unique_ptr<Segment>> Segment::make_share(const FilterOptions& option
 
 namespace {
 
-// The bits that one unit of a geometry's size takes, at least.
-uint64_t least_bits_per_unit(FilterKind kind) noexcept {
-  switch (kind) {
-    case FilterKind::kCuckoo:
-      return 16;  // a bucket of four slots, of 4 bits at least
-    case FilterKind::kBlockedBloom:
-      return 512;
-    case FilterKind::kCountingBloom:
-      return 4;
-    case FilterKind::kBloom:
-    case FilterKind::kLegacyBloom:
-      break;
+// A filter takes memory for its pages before any of them is read, and one that is made anew for its
+// capacity, too. The capacity of a filter of pairs was any legacy file's.
+Status check_geometry(const FilterOptions& options, const SegmentHeader& header) {
+  const std::string name = "segment " + std::to_string(header.number);
+  const Result<CellLayout> made = cell_layout(options.spec.kind, header.geometry());
+  if (!made.ok()) {
+    return corrupt(name + ": a geometry that does not exist: " + made.error().message);
   }
-  return 1;
-}
-
-// A geometry takes some memory by itself. So its pages are counted before it is made.
-bool has_too_many_pages(const FilterOptions& options, const GeometryWords& words) noexcept {
-  const uint64_t units = static_cast<uint64_t>(kFirstRunPart) * options.page_bytes * 8 /
-                         least_bits_per_unit(options.spec.kind);
-  return words.size > units;
+  const CellLayout& layout = made.value();
+  if (layout.page_count(options.page_bytes) > static_cast<uint64_t>(kFirstRunPart)) {
+    return corrupt(name + ": a geometry of too many pages");
+  }
+  if (!traits_of(options.spec.kind).pairs &&
+      layout.units * layout.unit_bits < header.capacity / 2) {
+    return corrupt(name + ": a geometry too small for its capacity");
+  }
+  return {};
 }
 
 }  // namespace
@@ -91,9 +88,7 @@ bool has_too_many_pages(const FilterOptions& options, const GeometryWords& words
 Result<std::unique_ptr<Segment>> Segment::open(const FilterOptions& options, const Blocks& blocks,
                                                const SegmentHeader& header) {
   const std::string name = "segment " + std::to_string(header.number);
-  if (has_too_many_pages(options, header.geometry())) {
-    return corrupt(name + ": a geometry of too many pages");
-  }
+  CUCKOO_TRY(check_geometry(options, header));
   Result<std::unique_ptr<Filter>> made =
       make_filter(options.spec.kind, header.geometry(), options.page_bytes);
   if (!made.ok()) {
@@ -103,8 +98,7 @@ Result<std::unique_ptr<Segment>> Segment::open(const FilterOptions& options, con
   const uint64_t page_count = filter.pages().page_count();
   const bool adds_up =
       !filter.traits().slot_per_item || header.occupied + header.overflow_items == header.items;
-  if (!adds_up || header.occupied > filter.bits() || header.pages > page_count ||
-      page_count > static_cast<uint64_t>(kFirstRunPart)) {
+  if (!adds_up || header.occupied > filter.bits() || header.pages > page_count) {
     return corrupt(name + ": counts that do not add up");
   }
   filter.set_occupied(header.occupied);

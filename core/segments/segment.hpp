@@ -59,6 +59,10 @@ uint64_t needed_for(std::span<const NetHash> entries, bool slot_per_item) noexce
 // Returns how many items they are; in a set each hash is one.
 uint64_t items_of(std::span<const NetHash> entries, bool multiset) noexcept;
 
+// kCorrupt when no segment of the header's capacity has its geometry. Comes before a filter of that
+// geometry is made.
+Status check_geometry(const FilterOptions& options, const SegmentHeader& header);
+
 class Segment {
  public:
   using Answer = Filter::Answer;

@@ -72,20 +72,23 @@ void examine(std::span<const std::byte> input, bool repaired) {
   uint64_t pages = 0;
   uint64_t sum = 0;
   uint64_t leaves = 0;
-  for (uint64_t page = 0; rest.size() >= options.page_bytes; ++page) {
-    const std::span<const std::byte> one = rest.first(options.page_bytes);
-    rest = rest.subspan(options.page_bytes);
-    if (all_zero(one)) {
+  for (uint64_t page = 0; rest.size() >= kSegmentHeaderBytes; ++page) {
+    const std::span<const std::byte> one =
+        rest.first(std::min<size_t>(rest.size(), options.page_bytes));
+    rest = rest.subspan(one.size());
+    size_t headers = one.size() / kSegmentHeaderBytes;  // the page is cut behind the last one
+    while (headers > 0 &&
+           all_zero(one.subspan((headers - 1) * kSegmentHeaderBytes, kSegmentHeaderBytes))) {
+      --headers;
+    }
+    if (headers == 0) {
       continue;
     }
-    blocks.put(segments::kFirstDirectoryBlock + static_cast<int64_t>(page), one, options.seed);
+    blocks.put(segments::kFirstDirectoryBlock + static_cast<int64_t>(page),
+               one.first(headers * kSegmentHeaderBytes), options.seed);
     ++pages;
     sum += page;
-    for (size_t i = 0; i < kHeadersPerPage; ++i) {
-      if (!all_zero(one.subspan(i * kSegmentHeaderBytes, kSegmentHeaderBytes))) {
-        leaves = page * kHeadersPerPage + i + 1;
-      }
-    }
+    leaves = page * kHeadersPerPage + headers;
   }
   if (repaired) {
     root.pages = pages;

@@ -147,7 +147,7 @@ void examine(FuzzBlocks& blocks, const FilterOptions& options) {
     const Result<bool> found = opened.load_and_probe(key(i));
     REQUIRE(!found.ok() || found.value());
   }
-  if (options.growth && allowed(opened.rebuild(opened.capacity()))) {
+  if (options.growth && allowed(opened.rebuild(1))) {
     for (const uint64_t i : added) {
       const Result<bool> found = opened.load_and_probe(key(i));
       REQUIRE(!found.ok() || found.value());

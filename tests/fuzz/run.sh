@@ -32,14 +32,16 @@ if ! { cmake --preset fuzz -B "$build_dir" && cmake --build "$build_dir" --targe
 fi
 
 # An input has at most 8 KB, and no decoder allocates more than a small multiple of that at a time.
-export limits='-max_len=8192 -malloc_limit_mb=1 -rss_limit_mb=1024 -timeout=10'
+# A whole filter takes what its root and headers ask for, which has limits of its own.
+export limits='-max_len=8192 -rss_limit_mb=1024 -timeout=10'
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 
 run_target() {
-  local target=$1 name=${1%_fuzz} rc=0 units speed input
+  local target=$1 name=${1%_fuzz} rc=0 units speed input malloc_mb=1
   local log=$build_dir/$target.log found=$build_dir/$target.corpus
   mkdir -p "$found"
-  "$build_dir/tests/$target" $limits -max_total_time="$seconds" \
+  [ "$target" != filter_file_fuzz ] || malloc_mb=80
+  "$build_dir/tests/$target" $limits -malloc_limit_mb="$malloc_mb" -max_total_time="$seconds" \
     -print_final_stats=1 -artifact_prefix="$build_dir/$target." \
     "$found" "tests/fuzz/corpus/$name" >"$log" 2>&1 || rc=$?
   if [ "$rc" -eq 0 ]; then

@@ -131,6 +131,33 @@ TEST_P(FilterFileDamage, of_a_foreign_block_loses_no_key) {
 }
 
 // As if an attacker had written the blocks, with checksums that are right.
+// Figures make filters of the geometries that headers tell, and nothing else reads these before.
+TEST_P(FilterFileDamage, of_a_geometry_takes_no_memory_for_figures) {
+  const Blocks blocks(storage, options.seed);
+  Bytes page;
+  expect_ok(blocks.read_one(kFirstDirectoryBlock, [&](int64_t, std::span<const std::byte> bytes) {
+    page.assign(bytes.begin(), bytes.end());
+    return Status();
+  }));
+  const auto at = std::span(page).first(kSegmentHeaderBytes);
+  const Result<SegmentHeader> header = decode_segment_header(at);
+  ASSERT_TRUE(header.ok());
+  for (const bool of_capacity : {false, true}) {
+    SegmentHeader changed = header.value();
+    (of_capacity ? changed.capacity : changed.size) = uint64_t{1} << 40;
+    encode_segment_header(changed, at);
+    expect_ok(blocks.write(kFirstDirectoryBlock, page, true));
+    FilterFile file(options, storage);
+    expect_ok(file.refresh());
+    EXPECT_GE(file.rate_now(), 0);
+    EXPECT_GE(file.load_factor(), 0);
+    (void)file.places_per_key();
+    (void)file.bits();
+    EXPECT_FALSE(file.check().ok());
+    EXPECT_LT(file.memory_bytes(), 10'000'000U);
+  }
+}
+
 TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
   storage.trusting = false;
   const Blocks blocks(storage, options.seed);

@@ -318,6 +318,8 @@ TEST_P(SegmentsOfKinds, a_hostile_header_is_corrupt_and_takes_little_memory) {
   EXPECT_FALSE(opened([](SegmentHeader& h) { h.size = UINT64_MAX; }));
   EXPECT_FALSE(opened([](SegmentHeader& h) { h.size = uint64_t{1} << 60; }));
   EXPECT_FALSE(opened([](SegmentHeader& h) { h.size = 0; }));
+  EXPECT_FALSE(opened([](SegmentHeader& h) { h.capacity = uint64_t{1} << 40; }))
+      << "it would be made anew for so many";
   EXPECT_FALSE(opened([](SegmentHeader& h) { h.occupied = uint64_t{1} << 50; }));
   EXPECT_FALSE(opened([](SegmentHeader& h) { h.pages = 1000; }));
   EXPECT_FALSE(opened([](SegmentHeader& h) { h.pages = 0; })) << "though there are some";
