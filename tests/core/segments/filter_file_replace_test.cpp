@@ -208,7 +208,7 @@ TEST(FilterFileImportCheck, refuses_what_is_no_whole_filter_and_changes_nothing)
       {[](HeldPieces& pieces, FilterOptions&) { pieces.pieces[1].hashes[0].hash = 1 << 20; }, ""},
       {[](HeldPieces& pieces, FilterOptions&) { ++pieces.contents.items; }, "items"},
       {[](HeldPieces& pieces, FilterOptions&) { pieces.contents.capacity = 0; }, "capacity"},
-      {[](HeldPieces& pieces, FilterOptions&) { pieces.contents.key_types = 16; }, "key types"},
+      {[](HeldPieces& pieces, FilterOptions&) { pieces.contents.key_types = 256; }, "key types"},
       {[](HeldPieces&, FilterOptions& options) { options.spec.kind = FilterKind::kBloom; },
        "another kind"},
       {[](HeldPieces&, FilterOptions& options) { options.spec.rate = 2; }, "rate"},
