@@ -100,12 +100,13 @@ Status ImageWriter::expect_room(uint64_t bytes) const {
              : too_long(least, limit_, kShorter);
 }
 
-// Pieces are about as long as one another.
+// Pieces that hold something are about as long as one another.
 void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
   if (bytes_.capacity() == kImageHeaderBytes && piece.items > 0) {
     const uint64_t pieces =
         std::min<uint64_t>(uint64_t{1} << piece.depth, std::max<uint64_t>(header_.items, 1));
-    const uint64_t about = bytes * pieces + bytes / 16 * pieces;
+    const uint64_t about =
+        bytes * pieces + bytes / 16 * pieces + (uint64_t{kLeastPieceBytes} << piece.depth);
     bytes_.reserve(static_cast<size_t>(std::min(kImageHeaderBytes + about, limit_)));
   }
 }
