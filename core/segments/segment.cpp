@@ -62,8 +62,6 @@ Result<std::unique_ptr<Segment>> Segment::make_share(const FilterOptions& option
   return made_of(options, header, std::move(filter));
 }
 
-namespace {
-
 // A filter takes memory for its pages before any of them is read, and one that is made anew for its
 // capacity, too. The capacity of a filter of pairs was any legacy file's.
 Status check_geometry(const FilterOptions& options, const SegmentHeader& header) {
@@ -82,8 +80,6 @@ Status check_geometry(const FilterOptions& options, const SegmentHeader& header)
   }
   return {};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Segment>> Segment::open(const FilterOptions& options, const Blocks& blocks,
                                                const SegmentHeader& header) {
