@@ -115,10 +115,6 @@ class Directory {
   size_t leaf_of(uint64_t hash) const noexcept {
     return depth_ == 0 ? 0 : table_[hash >> (64 - depth_)];
   }
-  // Returns the leaf whose turn it is (S5). Each one comes once in 2^depth() turns, or more often.
-  size_t leaf_of_turn(uint64_t turn) const noexcept {
-    return depth_ == 0 ? 0 : table_[turn & (table_.size() - 1)];
-  }
   Leaf& leaf(size_t index) noexcept { return leaves_[index]; }
   const Leaf& leaf(size_t index) const noexcept { return leaves_[index]; }
   Segment* segment_of(uint64_t hash) const noexcept { return leaves_[leaf_of(hash)].segment.get(); }

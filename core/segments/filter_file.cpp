@@ -127,6 +127,9 @@ Status FilterFile::refresh() {
   for (const auto& [position, entry] : entries) {
     take(position, entry);
   }
+  if (turned_to_.value_or(0) >= log_.position()) {  // all since then was rolled back
+    turned_to_.reset();
+  }
   items_ = newest.items;
   memory_ = Memory::kCurrent;
   return {};

@@ -42,24 +42,21 @@ Status FilterFile::work() {
   return {};
 }
 
-// Each T entries of the log it was another segment's turn. They are taken at the transaction's end:
-// a remove of what was never added takes cells from other keys until the add that makes up for it
-// is there, too. So the two should be folded together.
+// Each T entries of the log it is the turn of the segment whose pending entries begin first. Turns
+// are taken at the transaction's end: a remove of what was never added takes cells from other keys
+// until the add that makes up for it is there, too. So the two should be folded together.
 Status FilterFile::take_turns() {
-  uint64_t at = std::min(turned_to_.value_or(log_.position()), log_.position());
-  for (;;) {
-    const uint64_t turn = at / turn_entries_ + 1;
-    at = turn * turn_entries_;
-    if (at > log_.position()) {
-      turned_to_ = log_.position();
-      return {};
-    }
-    if (const size_t index = directory_.leaf_of_turn(turn); directory_.leaf(index).pends) {
-      CUCKOO_TRY(blocks_.poll());
-      CUCKOO_TRY(fold_leaf(index));
-      set_turns();
-    }
+  const uint64_t end = log_.position();
+  uint64_t at = std::min(turned_to_.value_or(end), end);
+  while (directory_.oldest() != Directory::Leaf::kNone &&
+         (at / turn_entries_ + 1) * turn_entries_ <= end) {
+    at = (at / turn_entries_ + 1) * turn_entries_;
+    CUCKOO_TRY(blocks_.poll());
+    CUCKOO_TRY(fold_leaf(directory_.oldest()));
+    set_turns();
   }
+  turned_to_ = end;
+  return {};
 }
 
 Status FilterFile::fold_leaf(size_t index) {
@@ -196,6 +193,9 @@ Status FilterFile::fold_all() {
 // A load that was rolled back in part is none any more, but may have left much.
 Status FilterFile::finish_load() {
   CUCKOO_TRY(poison_.error());
+  if (memory_ != Memory::kCurrent) {  // the last that happened was a roll-back to a savepoint
+    return {};
+  }
   return loading_ || unfolded_ > 4 * kPendingEntries ? fold_all() : take_turns();
 }
 

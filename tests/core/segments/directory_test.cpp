@@ -150,16 +150,6 @@ TEST_F(SegmentDirectory, is_never_much_deeper_than_its_leaves_need) {
   expect_partition(directory);
 }
 
-TEST_F(SegmentDirectory, each_leaf_has_a_turn) {
-  Directory directory(options);
-  store_sample(directory);
-  std::set<size_t> seen;
-  for (uint64_t turn = 1000; turn < 1000 + (uint64_t{1} << directory.depth()); ++turn) {
-    seen.insert(directory.leaf_of_turn(turn));
-  }
-  EXPECT_EQ(seen.size(), directory.size());
-}
-
 TEST_F(SegmentDirectory, knows_the_leaf_with_the_oldest_pending_entry) {
   Directory directory(options);
   directory.start(3);

@@ -528,6 +528,7 @@ TEST_P(FilterFileChanges, of_a_copy_have_what_only_seemed_present_there) {
     EXPECT_TRUE(last->apply(relay->changes_since(last->mark())));
   }
   test::expect_all(*last->file, 600);
+  relay->commit();
   expect_ok(test::add_and_commit(*relay->file, 600, 700));  // and then it goes its own way
   EXPECT_LT((*relay)->items(), 698u);
   Site backup(relay->storage.rows, rough);

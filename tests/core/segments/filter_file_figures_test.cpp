@@ -44,7 +44,7 @@ TEST_P(FilterFileFigures, of_one_segment_are_those_of_its_filter) {
   for (uint64_t i = 0; i < 600; ++i) {
     filled.add(i);
   }
-  // A fold is its turn.
+  expect_ok(test::commit(filled.file));  // a fold is its turn
   EXPECT_GT(filled.file.rate_now(), 0);
   EXPECT_GT(filled.file.load_factor(), 0.1);
   EXPECT_LT(filled.file.load_factor(), 1);

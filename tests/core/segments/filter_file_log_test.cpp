@@ -152,7 +152,7 @@ TEST_P(FilterFileLog, S5_is_cut_at_the_same_rows_whatever_was_asked_and_read_aga
 }
 
 TEST_P(FilterFileLog, lost_rows_that_are_kept_are_found) {
-  const FilterOptions options = test::options_for({GetParam(), true}, 1000, 1e-6, 448);
+  const FilterOptions options = test::options_for({GetParam(), true}, 1000, 0.01, 448);
   Site site(options);
   for (uint64_t keys = 0; site.storage.rows.contains(kFirstLogBlock); keys += 1000) {
     ASSERT_LT(keys, 200'000u);

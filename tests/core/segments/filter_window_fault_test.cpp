@@ -131,6 +131,7 @@ TEST_P(FaultyWindowOfSegments, is_restored_by_a_rollback_after_any_call_failed) 
       }
       stored.storage.rows = start;
       stored.window.forget();
+      stored.window.committed();
       ASSERT_FALSE(stored.window.poisoned());
       StoredGenerations::follow(stored.window);
       if (n % 5 == 0) {

@@ -99,7 +99,7 @@ TEST_P(GrowthOfSegments, no_commit_writes_more_than_a_few_segments) {
   const int64_t few = segments(db);
   const int late = longest(30000, 120000);
   EXPECT_GT(segments(db), 3 * few);
-  EXPECT_LT(late, early * 5 / 4);
+  EXPECT_LT(late, early * 3 / 2);
   EXPECT_GT(db.number("SELECT count(*) FROM f_data"), 4 * late);
 }
 
