@@ -187,7 +187,7 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   const uint64_t left =
       options_.multiset() ? items_ - removed + sum_of(changes.hashes, additions_of) : changes.items;
   if (left > most_items()) {
-    return full_error();
+    return keeps_hashes() ? full_error() : more_than_fit(left - std::min(left, items_));
   }
   CUCKOO_TRY(flush());
   Status applied = poison_.changing([&] { return apply_all(changes); });
