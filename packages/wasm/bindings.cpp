@@ -1,9 +1,9 @@
 // What docs/playground/ asks beside SQLite's own C functions: filters and rings of core/ whose
 // inside can be drawn.
 //
-// A filter here is a LoggedFilter, as in a table, in memory instead of shadow tables; each call
-// that adds or removes folds at its end, so that an insert is seen where it ends up. With a table's
-// options, seed and keys it has the table's contents.
+// A filter here is one segment, as in a table, that stays in memory; each call that adds or removes
+// folds at its end, so that an insert is seen where it ends up. With the options, seed and keys of a
+// table of one segment it has the table's contents.
 //
 // Answers are JSON in a buffer that the next call reuses; {"error": …} when something was refused.
 // Handles come from …_new(), 0 when it was refused; rings stay as long as the page. Texts are
@@ -24,8 +24,9 @@
 #include "core/base/key_hash.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 #include "core/ring/hash_ring.hpp"
-#include "core/stored/logged_filter.hpp"
-#include "core/stored/overlay_storage.hpp"
+#include "core/segments/decide.hpp"
+#include "core/segments/segment.hpp"
+#include "core/stored/log_entry.hpp"
 #include "ext/sqlite_cuckoo.h"
 #include "sqlite3.h"
 
@@ -92,65 +93,58 @@ Status for_each_line(std::string_view text, const Visitor& visitor) {
 
 // --- filters -------------------------------------------------------------------------------------
 
-// Below an OverlayStorage, which keeps all that is written.
-class NoStorage final : public FilterStorage {
+// Nothing is ever written: what a segment has not stored it knows itself.
+class NoStorage final : public segments::BlockStorage {
  public:
-  Status read_pages(int64_t, int64_t, const RowVisitor&) override { return {}; }
-  Status write_page(int64_t, std::span<const std::byte>, bool) override { return {}; }
-  Status erase_pages(int64_t, int64_t) override { return {}; }
-  Status read_log(int64_t, int64_t, const RowVisitor&) override { return {}; }
-  Status write_log(int64_t, std::span<const std::byte>, bool) override { return {}; }
-  Status erase_log(int64_t, int64_t) override { return {}; }
-  Status read_items(uint64_t, const ItemVisitor&) override { return {}; }
-  Status write_item(uint64_t, uint64_t, uint64_t) override { return {}; }
-  Status erase_item(uint64_t, uint64_t) override { return {}; }
-  Status erase_items(uint64_t) override { return {}; }
-  Result<uint64_t> count_items() override { return uint64_t{0}; }
-  Status write_record(std::span<const std::byte>) override { return {}; }
-  Status read_older(uint64_t, std::vector<std::byte>&) override { return {}; }
-  Status write_older(uint64_t, std::span<const std::byte>) override { return {}; }
-  Status read_places(std::vector<std::byte>&) override { return {}; }
-  Status write_places(std::span<const std::byte>) override { return {}; }
-  Status read_progress(std::vector<std::byte>&) override { return {}; }
-  Status write_progress(std::span<const std::byte>) override { return {}; }
+  Status read(int64_t, int64_t, const Visitor&) override { return {}; }
+  Status write(int64_t, std::span<const std::byte>, bool) override { return {}; }
+  Status erase(int64_t, int64_t) override { return {}; }
   Status poll() override { return {}; }
 };
 
 class DrawnFilter {
  public:
   explicit DrawnFilter(const FilterOptions& options)
-      : overlay_(nothing_), filter_(options, overlay_) {}
+      : options_(options), blocks_(nothing_, options.seed) {}
 
-  Status create() { return filter_.create(); }
+  Status create() { return make_segment(options_.capacity); }
 
   uint64_t hash(std::string_view key) const {
-    return logged_hash(hash_bytes(KeyKind::kText, bytes_of(key), filter_.options().seed),
-                       filter_.options().width);
+    return logged_hash(hash_bytes(KeyKind::kText, bytes_of(key), options_.seed), options_.width);
   }
 
   // A new hash, or what looks like one that is there. All of it is in the pages then.
   Status insert(uint64_t hash) {
-    return change([&] { return filter_.insert(hash); });
+    segment_->append(hash);
+    return settle();
   }
   Status insert_lines(std::string_view keys) {
-    return change([&] {
-      return for_each_line(keys, [&](std::string_view key) { return filter_.insert(hash(key)); });
-    });
-  }
-  Result<bool> remove(uint64_t hash) {
-    bool removed = false;
-    CUCKOO_TRY(change([&]() -> Status {
-      CUCKOO_ASSIGN_OR_RETURN(removed, filter_.remove(hash));
+    CUCKOO_TRY(for_each_line(keys, [&](std::string_view key) -> Status {
+      segment_->append(hash(key));
       return {};
     }));
-    return removed;
+    return settle();
+  }
+  Result<bool> remove(uint64_t hash) {
+    if (!options_.multiset()) {
+      return invalid("a plain Bloom filter can't remove");
+    }
+    if (!contains(hash)) {
+      return false;
+    }
+    segment_->append(hash | kRemoveBit);
+    CUCKOO_TRY(settle());
+    return true;
   }
 
-  LoggedFilter& filter() noexcept { return filter_; }
+  bool contains(uint64_t hash) { return segment_->probe(hash) == Filter::Answer::kPresent; }
+  const Filter& base() const noexcept { return segment_->filter(); }
+  const segments::SegmentHeader& header() const noexcept { return segment_->header(); }
+  double rate() const noexcept { return options_.spec.rate; }
   // Null when it is a Bloom filter.
   const CuckooFilter* cuckoo() const noexcept {
-    const Filter& base = filter_.base();
-    return base.kind() == FilterKind::kCuckoo ? static_cast<const CuckooFilter*>(&base) : nullptr;
+    return base().kind() == FilterKind::kCuckoo ? static_cast<const CuckooFilter*>(&base())
+                                                : nullptr;
   }
 
   using Buckets = std::vector<BucketValues>;
@@ -163,18 +157,37 @@ class DrawnFilter {
   }
 
  private:
-  template <class Change>
-  Status change(const Change& change) {
-    CUCKOO_TRY(change());
-    CUCKOO_TRY(filter_.fold());
-    CUCKOO_TRY(filter_.flush());
-    filter_.committed();
+  Status make_segment(uint64_t capacity) {
+    CUCKOO_ASSIGN_OR_RETURN(segment_,
+                            segments::Segment::make(options_, 0, 0, ++segments_made_, capacity));
+    return {};
+  }
+  // Folds what is pending; where that is too much, it makes a larger segment of all.
+  Status settle() {
+    const segments::Segment::Folding folding = segment_->folding();
+    if (!segment_->would_outgrow(folding)) {
+      CUCKOO_TRY(segment_->fold(folding, ++position_, true));
+      if (!segment_->outgrown()) {
+        return {};
+      }
+    }
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<segments::NetHash> entries,
+                            segment_->merged(blocks_));
+    const uint64_t keys =
+        segments::needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
+    const uint64_t before = header().base_id;
+    CUCKOO_TRY(make_segment(segments::remade_capacity(keys, kMaxCapacity)));
+    segment_->become(entries, ++position_, before, segments::items_of(entries, options_.multiset()),
+                     true);
     return {};
   }
 
+  FilterOptions options_;
   NoStorage nothing_;
-  OverlayStorage overlay_;
-  LoggedFilter filter_;
+  segments::Blocks blocks_;
+  std::unique_ptr<segments::Segment> segment_;
+  uint64_t segments_made_ = 0;
+  uint64_t position_ = 0;
 };
 
 // How often `value` is among them.
@@ -289,7 +302,7 @@ EMSCRIPTEN_KEEPALIVE void filter_delete(DrawnFilter* filter) { delete filter; }
 // {"path": [[bucket, fingerprint], …], "grew": 0 or 1}; of a Bloom filter "cells" instead of "path"
 EMSCRIPTEN_KEEPALIVE const char* filter_insert(DrawnFilter* drawn, const char* key) {
   const uint64_t hash = drawn->hash(key);
-  const uint64_t epoch = drawn->filter().record().epoch;
+  const uint64_t number = drawn->header().number;
   DrawnFilter::Buckets before;
   if (drawn->cuckoo() != nullptr) {
     before = DrawnFilter::buckets_of(*drawn->cuckoo());
@@ -298,11 +311,11 @@ EMSCRIPTEN_KEEPALIVE const char* filter_insert(DrawnFilter* drawn, const char* k
   if (!status.ok()) {
     return refusal(status.error());
   }
-  const bool grew = drawn->filter().record().epoch != epoch;
+  const bool grew = drawn->header().number != number;
   const CuckooFilter* const cuckoo = drawn->cuckoo();
   std::string text;
   if (cuckoo == nullptr) {
-    text = cells_text(drawn->filter().base(), hash);
+    text = cells_text(drawn->base(), hash);
   } else {
     std::vector<Step> path;
     if (!grew) {
@@ -331,10 +344,9 @@ EMSCRIPTEN_KEEPALIVE const char* filter_remove(DrawnFilter* drawn, const char* k
 EMSCRIPTEN_KEEPALIVE const char* filter_ask(DrawnFilter* drawn, const char* key) {
   const uint64_t hash = drawn->hash(key);
   const CuckooFilter* const cuckoo = drawn->cuckoo();
-  const std::string read = cuckoo != nullptr ? place_text(cuckoo->locate(hash))
-                                             : cells_text(drawn->filter().base(), hash);
-  return answer(std::string("{\"present\":") + (drawn->filter().contains(hash) ? "1," : "0,") +
-                read + "}");
+  const std::string read =
+      cuckoo != nullptr ? place_text(cuckoo->locate(hash)) : cells_text(drawn->base(), hash);
+  return answer(std::string("{\"present\":") + (drawn->contains(hash) ? "1," : "0,") + read + "}");
 }
 
 // How many of "stranger 0" … are taken for members.
@@ -343,7 +355,7 @@ EMSCRIPTEN_KEEPALIVE int filter_strangers(DrawnFilter* drawn, int count) {
   char key[32];
   for (int i = 0; i < count; ++i) {
     std::snprintf(key, sizeof key, "stranger %d", i);
-    found += drawn->filter().contains(drawn->hash(key)) ? 1 : 0;
+    found += drawn->contains(drawn->hash(key)) ? 1 : 0;
   }
   return found;
 }
@@ -351,13 +363,12 @@ EMSCRIPTEN_KEEPALIVE int filter_strangers(DrawnFilter* drawn, int count) {
 // The figures of filter_info(), and "buckets": four fingerprints each, 0 an empty slot; or "bits",
 // text of 0 and 1.
 EMSCRIPTEN_KEEPALIVE const char* filter_state(DrawnFilter* drawn) {
-  LoggedFilter& filter = drawn->filter();
-  const Filter& base = filter.base();
-  std::string text = "{\"items\":" + std::to_string(filter.items()) +
-                     ",\"capacity\":" + std::to_string(filter.capacity()) +
-                     ",\"load\":" + number(filter.load_factor()) +
-                     ",\"rate\":" + number(filter.target_rate()) +
-                     ",\"rate_now\":" + number(filter.rate_now()) +
+  const Filter& base = drawn->base();
+  std::string text = "{\"items\":" + std::to_string(drawn->header().items) +
+                     ",\"capacity\":" + std::to_string(drawn->header().capacity) +
+                     ",\"load\":" + number(base.load_factor()) +
+                     ",\"rate\":" + number(drawn->rate()) +
+                     ",\"rate_now\":" + number(base.rate_now()) +
                      ",\"cells_bits\":" + std::to_string(base.bits()) +
                      ",\"overflow\":" + std::to_string(base.overflow().items());
   if (const CuckooFilter* const cuckoo = drawn->cuckoo()) {
