@@ -1,5 +1,7 @@
-// When filters in segments are full, without growth.
+// What filters in segments can be asked for, and when they are full.
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "core/segments/filter_file.hpp"
 #include "tests/core/filter/kinds.hpp"
@@ -119,6 +121,124 @@ TEST_P(FixedFileLimits, hold_whatever_the_shares_are) {
     ASSERT_TRUE(filled.file.load_and_probe(key(i)).value());
   }
   expect_ok(filled.file.check());
+}
+
+// --- what can be asked for at all
+
+class FilterFileLimits : public test::KindsTest {
+ protected:
+  // All ways to size a filter, at their ends.
+  static std::vector<FilterSpec> specs() {
+    std::vector<FilterSpec> specs;
+    FilterSpec spec;
+    spec.kind = GetParam().kind;
+    for (const double rate : {0.25, 1e-3, 1e-6, kMinRate}) {
+      spec.rate = rate;
+      specs.push_back(spec);
+    }
+    for (const uint32_t bits : {4U, 12U, 32U}) {
+      spec.fingerprint_bits = is_cuckoo() ? bits : 0;
+      spec.bits_per_key = is_cuckoo() ? 0 : bits;
+      specs.push_back(spec);
+    }
+    spec.bits_per_key = is_cuckoo() ? 0 : 128;
+    specs.push_back(spec);
+    spec.bits_per_key = spec.fingerprint_bits = 0;
+    for (const auto& [hashes, rate] : {std::pair(1U, 1e-3), {2U, 1e-6}, {64U, 0.25}}) {
+      spec.hashes = is_cuckoo() || GetParam().kind == FilterKind::kBlockedBloom ? 0 : hashes;
+      spec.rate = rate;
+      specs.push_back(spec);
+    }
+    return specs;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileLimits, ::testing::ValuesIn(test::all_cases()),
+                         kCaseName);
+
+class GrowingFileLimits : public test::KindsTest {};
+INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFileLimits,
+                         ::testing::ValuesIn(test::cases_where(test::grows)), kCaseName);
+
+TEST_P(FilterFileLimits, refuse_options_out_of_range) {
+  const auto refused = [](const FilterOptions& options) {
+    test::MemoryBlocks storage;
+    FilterFile file(options, storage);
+    const Status status = file.create();
+    return !status.ok() && status.error().code == ErrorCode::kInvalid && !file.usable();
+  };
+  EXPECT_FALSE(refused(options(10)));
+  EXPECT_TRUE(refused(options(0)));
+  EXPECT_TRUE(refused(options(kMaxCapacity + 1)));
+  for (const double rate : {0.0, -1.0, 0.3, std::nan("")}) {
+    EXPECT_TRUE(refused(options(10, rate))) << rate;
+  }
+  FilterOptions changed = options(10);
+  changed.spec.fingerprint_bits = 33;
+  EXPECT_EQ(refused(changed), is_cuckoo());
+  for (const double bits : {0.5, 129.0, -1.0, std::nan("")}) {
+    changed = options(10);
+    changed.spec.bits_per_key = bits;
+    EXPECT_EQ(refused(changed), !is_cuckoo()) << bits;
+  }
+  changed = options(10);
+  changed.spec.hashes = 65;
+  EXPECT_EQ(refused(changed), !is_cuckoo());
+}
+
+TEST_P(FilterFileLimits, of_every_size_of_cell_take_the_capacity_and_grow) {
+  for (const FilterSpec& spec : specs()) {
+    SCOPED_TRACE("rate " + std::to_string(spec.rate) + ", bits " +
+                 std::to_string(spec.fingerprint_bits) + " or " +
+                 std::to_string(spec.bits_per_key) + ", hashes " + std::to_string(spec.hashes));
+    constexpr uint64_t kCapacity = 3000;
+    FilterOptions chosen = options(kCapacity);
+    chosen.spec = spec;
+    FilledFile filled(chosen);
+    expect_ok(test::add(filled.file, 0, kCapacity));
+    expect_ok(test::commit(filled.file));
+    expect_all(filled.file, 0, kCapacity);
+    const uint64_t end = growth() ? 4 * kCapacity : kCapacity;
+    expect_ok(test::add(filled.file, kCapacity, end));
+    expect_ok(test::commit(filled.file));
+    FilterFile opened(chosen, filled.storage);
+    expect_ok(opened.refresh());
+    expect_all(opened, 0, end);
+    expect_ok(opened.check());
+  }
+}
+
+TEST_P(GrowingFileLimits, are_where_hashes_become_too_alike) {
+  FilledFile filled(options(1000, kMinRate, kPageBytes));  // 2^46 · 2^-30 = 65,536 items
+  expect_ok(test::add(filled.file, 0, 65536));
+  EXPECT_EQ(filled.file.items(), 65536U);
+  for (const bool committed : {false, true}) {
+    const Status status = filled.file.insert(nth_key(65536));
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kFull);
+    EXPECT_EQ(filled.file.items(), 65536U);
+    EXPECT_TRUE(committed || filled.file.pending());
+    expect_ok(test::commit(filled.file));
+  }
+  expect_all(filled.file, 0, 65536);
+  EXPECT_FALSE(filled.file.load_and_probe(nth_key(65536)).value());
+  EXPECT_EQ(filled.file.insert(nth_key(0)).ok(), !multiset()) << "in a set it is there";
+}
+
+TEST_P(GrowingFileLimits, of_a_capacity_out_of_range_leave_a_rebuild_undone) {
+  FilledFile filled(options(500, 1e-6));
+  expect_ok(test::add(filled.file, 0, 300));
+  expect_ok(test::commit(filled.file));
+  const test::MemoryBlocks::Rows before = filled.storage.rows;
+  for (const uint64_t capacity : {kMaxCapacity + 1, UINT64_MAX}) {
+    const Status status = filled.file.rebuild(capacity);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+    EXPECT_TRUE(filled.file.usable());
+    EXPECT_FALSE(filled.file.pending());
+  }
+  expect_all(filled.file, 0, 300);
+  expect_ok(test::commit(filled.file));
+  EXPECT_EQ(filled.storage.rows, before);
 }
 
 }  // namespace

@@ -1,0 +1,247 @@
+// Connections that follow what others write: whatever was done, however much of it, and also where
+// a backup was restored of which no one was told.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tests/core/segments/stored_file.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::commit;
+using test::expect_ok;
+using test::kCaseName;
+using test::MemoryBlocks;
+using test::nth_key;
+
+std::vector<uint64_t> answers_of(FilterFile& file, uint64_t end) {
+  std::vector<uint64_t> answers = {file.items()};
+  for (uint64_t i = 0; i < end; i += 3) {
+    const Result<uint64_t> count = file.count(nth_key(i));
+    EXPECT_TRUE(count.ok());
+    answers.push_back(count.value());
+  }
+  return answers;
+}
+
+using Work = std::function<void(FilterFile& file, uint64_t first)>;
+
+void add(FilterFile& file, uint64_t first, uint64_t end) { expect_ok(test::add(file, first, end)); }
+
+// Contents of as many keys, made by another filter of these options.
+void take_in(FilterFile& file, uint64_t first, uint64_t count, bool unites) {
+  MemoryBlocks storage;
+  FilterFile other(file.options(), storage);
+  expect_ok(other.create());
+  add(other, first, first + count);
+  expect_ok(commit(other));
+  const bool with_hashes = other.keeps_hashes() && !unites;
+  Result<Contents> contents = other.contents(with_hashes);
+  ASSERT_TRUE(contents.ok());
+  expect_ok(unites ? file.unite(contents.value()) : file.import(file.options(), contents.value()));
+}
+
+const std::pair<const char*, Work> kWork[] = {
+    {"one", [](FilterFile& file, uint64_t first) { add(file, first, first + 1); }},
+    {"few", [](FilterFile& file, uint64_t first) { add(file, first, first + 40); }},
+    {"fold", [](FilterFile& file, uint64_t first) { add(file, first, first + 700); }},
+    {"many folds",
+     [](FilterFile& file, uint64_t first) {
+       for (uint64_t i = 0; i < 12; ++i) {
+         add(file, first + 300 * i, first + 300 * i + 300);
+         expect_ok(commit(file));
+       }
+     }},
+    {"load", [](FilterFile& file, uint64_t first) { add(file, first, first + 17000); }},
+    {"clear", [](FilterFile& file, uint64_t) { expect_ok(file.clear()); }},
+    {"clear, add",
+     [](FilterFile& file, uint64_t first) {
+       expect_ok(file.clear());
+       add(file, first, first + 600);
+     }},
+    {"removes",
+     [](FilterFile& file, uint64_t first) {
+       add(file, first, first + 300);
+       for (uint64_t i = 0; i < 300 && file.multiset(); ++i) {
+         ASSERT_TRUE(file.remove(nth_key(i + first / 10)).value());
+       }
+     }},
+    {"copies",
+     [](FilterFile& file, uint64_t first) {
+       for (uint64_t i = 0; i < 400; ++i) {
+         expect_ok(file.insert(nth_key(first + i % 3)));
+       }
+     }},
+    {"rebuild",
+     [](FilterFile& file, uint64_t first) {
+       add(file, first, first + 100);
+       if (file.keeps_hashes()) {
+         expect_ok(file.rebuild(first));
+       }
+     }},
+    {"import", [](FilterFile& file, uint64_t first) { take_in(file, first, 900, false); }},
+    {"unite",
+     [](FilterFile& file, uint64_t first) {
+       if (!file.options().growth) {
+         take_in(file, first, 900, true);
+       }
+     }},
+    {"a key of another type",
+     [](FilterFile& file, uint64_t first) {
+       add(file, first, first + 1);
+       file.note_key_types(first % 7 + 1);
+     }},
+};
+
+class FilterFileFollows : public test::KindsTest {
+ protected:
+  static constexpr uint64_t kKeys = 3000;
+
+  FilterOptions options() const {
+    return test::options_for(GetParam(), growth() ? 500 : 40000, 0.01, 128);
+  }
+  void SetUp() override {
+    writer = std::make_unique<FilterFile>(options(), storage);
+    expect_ok(writer->create());
+    add(*writer, 0, kKeys - 50);
+    expect_ok(commit(*writer));
+    add(*writer, kKeys - 50, kKeys);
+    expect_ok(commit(*writer));
+  }
+  void roll_back(const MemoryBlocks::Rows& to) {
+    storage.rows = to;
+    writer->forget();
+    writer->committed();
+    expect_ok(writer->refresh());
+  }
+  void expect_follows(FilterFile& follower) {
+    expect_ok(follower.refresh());
+    FilterFile opened(options(), storage);
+    expect_ok(opened.refresh());
+    const std::vector<uint64_t> expected = answers_of(opened, 40000);
+    ASSERT_EQ(answers_of(follower, 40000), expected);
+    ASSERT_EQ(answers_of(*writer, 40000), expected);
+    EXPECT_EQ(follower.key_types(), opened.key_types());
+    EXPECT_EQ(follower.capacity(), opened.capacity());
+    EXPECT_EQ(follower.segments(), opened.segments());
+    expect_ok(follower.check());
+  }
+
+  MemoryBlocks storage;
+  std::unique_ptr<FilterFile> writer;
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileFollows, ::testing::ValuesIn(test::all_cases()),
+                         kCaseName);
+
+TEST_P(FilterFileFollows, whatever_is_done) {
+  const MemoryBlocks::Rows start = storage.rows;
+  for (const auto& [name, work] : kWork) {
+    for (const bool warm : {false, true}) {
+      SCOPED_TRACE(name);
+      roll_back(start);
+      FilterFile follower(options(), storage);
+      expect_ok(follower.refresh());
+      if (warm) {
+        (void)answers_of(follower, 40000);
+      }
+      work(*writer, 10000);
+      expect_ok(commit(*writer));
+      expect_follows(follower);
+      work(*writer, 20000);  // again, by the one that followed
+      expect_ok(commit(*writer));
+      expect_follows(follower);
+    }
+  }
+}
+
+// The same work with other keys from the same backup: as many entries, segments and blocks.
+TEST_P(FilterFileFollows, another_history) {
+  const MemoryBlocks::Rows start = storage.rows;
+  for (const auto& [name, work] : kWork) {
+    for (const bool seen_between : {false, true}) {
+      SCOPED_TRACE(name);
+      roll_back(start);
+      work(*writer, 10000);
+      expect_ok(commit(*writer));
+      FilterFile follower(options(), storage);
+      expect_ok(follower.refresh());
+      (void)answers_of(follower, 40000);
+      roll_back(start);
+      if (seen_between) {
+        expect_follows(follower);
+      }
+      work(*writer, 20001);
+      expect_ok(commit(*writer));
+      expect_follows(follower);
+    }
+  }
+}
+
+// All that SQLite may undo, flushed before or not.
+TEST_P(FilterFileFollows, a_roll_back) {
+  const MemoryBlocks::Rows start = storage.rows;
+  const std::vector<uint64_t> answers = answers_of(*writer, 40000);
+  for (const auto& [name, work] : kWork) {
+    for (const bool flushed : {false, true}) {
+      SCOPED_TRACE(name);
+      work(*writer, 10000);
+      if (flushed) {
+        expect_ok(writer->finish_load());
+        expect_ok(writer->flush());
+      }
+      roll_back(start);
+      ASSERT_EQ(answers_of(*writer, 40000), answers);
+      expect_ok(commit(*writer));
+      ASSERT_TRUE(storage.rows == start) << "nothing is pending";
+      expect_ok(writer->check());
+    }
+  }
+}
+
+// They take turns, and each removes what another one added.
+TEST_P(FilterFileFollows, one_another) {
+  std::unique_ptr<FilterFile> files[3];
+  for (auto& file : files) {
+    file = std::make_unique<FilterFile>(options(), storage);
+  }
+  for (uint64_t turn = 0; turn < 150; ++turn) {
+    FilterFile& file = *files[test::nth_word(5, turn) % 3];
+    expect_ok(file.refresh());
+    const uint64_t first = 10000 + 30 * turn;
+    ASSERT_EQ(file.load_and_probe(nth_key(turn == 0 ? 0 : first - 1)).value(), true);
+    add(file, first, first + 30);
+    if (file.multiset() && turn > 0) {
+      ASSERT_TRUE(file.remove(nth_key(first - 25)).value());
+    }
+    expect_ok(commit(file));
+    if (turn % 10 == 0) {
+      expect_ok(file.check());
+    }
+  }
+  expect_ok(writer->refresh());
+  for (const auto& file : files) {
+    expect_follows(*file);
+  }
+}
+
+TEST_P(FilterFileFollows, a_small_commit_by_reading_one_row_and_what_is_the_same_by_one_read) {
+  FilterFile follower(options(), storage);
+  expect_ok(follower.refresh());
+  storage.calls = {};
+  expect_ok(follower.refresh());
+  EXPECT_LE(storage.calls.reads, 1U);
+  EXPECT_LE(storage.calls.blocks_read, 1U);
+  add(*writer, 10000, 10001);
+  storage.calls = {};
+  expect_ok(commit(*writer));
+  EXPECT_LE(storage.calls.writes, 2U) << "a row, and the next one when it is full";
+  storage.calls = {};
+  expect_ok(follower.refresh());
+  EXPECT_LE(storage.calls.reads, 1U);
+  EXPECT_LE(storage.calls.blocks_read, 2U);
+  EXPECT_TRUE(follower.load_and_probe(nth_key(10000)).value());
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
