@@ -1,5 +1,5 @@
-// What filters of each kind keep: rates at every size, copies by the million, keys that share cells,
-// logs that do not lengthen whatever is repeated.
+// What filters of each kind keep: rates at every size, copies by the million, keys that share
+// cells, logs that do not lengthen whatever is repeated.
 #include <gtest/gtest.h>
 
 #include <algorithm>
