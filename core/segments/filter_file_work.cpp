@@ -42,13 +42,15 @@ Status FilterFile::work() {
   return {};
 }
 
-// Each T entries of the log it is the turn of the segment whose pending entries begin first. Turns
-// are taken at the transaction's end: a remove of what was never added takes cells from other keys
-// until the add that makes up for it is there, too. So the two should be folded together.
+// Each T entries of the log it is the turn of the segment whose pending entries begin first, unless
+// less than half of S·T entries are pending: so a filter with room for far more than it has is not
+// folded for an entry or two. Turns are taken at the transaction's end: a remove of what was never
+// added takes cells from other keys until the add that makes up for it is there, too. So the two
+// should be folded together.
 Status FilterFile::take_turns() {
   const uint64_t end = log_.position();
   uint64_t at = std::min(turned_to_.value_or(end), end);
-  while (directory_.oldest() != Directory::Leaf::kNone &&
+  while (unfolded_ > 0 && unfolded_ >= directory_.size() * turn_entries_ / 2 &&
          (at / turn_entries_ + 1) * turn_entries_ <= end) {
     at = (at / turn_entries_ + 1) * turn_entries_;
     CUCKOO_TRY(blocks_.poll());

@@ -166,41 +166,45 @@ proc filter_read_steps {kind} {
   return $steps
 }
 
-# --- filters that are made larger in steps ---------------------------------------------------------
-# `seen` and `mirror` hold 1 … last, of n's 17,000: at the next rows the next epoch is begun, or a
-# part of its log or its pages is written, or it takes the place of the present one, or of that one
-# a part is erased.
+# --- filters of several segments -------------------------------------------------------------------
+# `seen` and `mirror` hold 1 … last, of n's 15,000: with the next rows a segment is made anew, larger,
+# or is split, or is folded and the log is cut, or one of several is split.
 
-set stages {begin 12400 log 13450 pages 16150 change 16435 erase 16600}
+set stages {grow 4720 split 8180 fold 12270 directory 14320}
 
-proc steps_base {stage last} {
-  base steps-$stage "
+# In small transactions, as a filter grows.
+proc segments_base {stage last} {
+  set grow {}
+  for {set first 1} {$first <= $last} {incr first 100} {
+    append grow "INSERT INTO seen SELECT i FROM n
+      WHERE i BETWEEN $first AND [expr {min($first + 99, $last)}];"
+  }
+  base segments-$stage "
     PRAGMA page_size = 512;
     CREATE TABLE n(i INTEGER PRIMARY KEY);
-    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 17000)
+    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 15000)
       INSERT INTO n SELECT i FROM c;
-    CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, capacity = 15000, fingerprint_bits = 32,
+    CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, capacity = 2000, fingerprint_bits = 32,
       seed = 1);
-    INSERT INTO seen SELECT i FROM n WHERE i <= 12000;
-    INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 12001 AND $last;
+    $grow
     CREATE TABLE mirror(k INTEGER PRIMARY KEY);
     INSERT INTO mirror SELECT i FROM n WHERE i <= $last;"
 }
 
-proc steps_common {stage} {
-  return [list -base steps-$stage -compare {
+proc segments_common {stage} {
+  return [list -base segments-$stage -compare {
       {SELECT count(*) FROM seen} {SELECT count(*) FROM mirror}
       {SELECT count(*), sum(i) FROM n WHERE EXISTS (SELECT 1 FROM seen s WHERE s.k = i)}
       {SELECT count(*), sum(k) FROM mirror}
     } -checks {
       {INSERT INTO seen(seen) VALUES ('check')}
     } -after {
-      {INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 16901 AND 16990}
-      {INSERT INTO mirror SELECT i FROM n WHERE i BETWEEN 16901 AND 16990}
+      {INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 14901 AND 14990}
+      {INSERT INTO mirror SELECT i FROM n WHERE i BETWEEN 14901 AND 14990}
     }]
 }
 
-proc steps_steps {last} {
+proc segments_steps {last} {
   set first "BETWEEN [expr {$last + 1}] AND [expr {$last + 20}]"
   set second "BETWEEN [expr {$last + 21}] AND [expr {$last + 60}]"
   return [list \

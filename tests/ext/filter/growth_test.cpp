@@ -274,8 +274,8 @@ TEST_P(GrowthOfSegments, segments_made_of_nothing_take_keys_again) {
 TEST_P(GrowthOfSegments, rows_that_stand_in_the_way_are_damage) {
   QuickDatabase db(":memory:");
   make(db);
-  grow(db, 0, 4000);
-  int64_t next = 4000;
+  grow(db, 0, 6000);
+  int64_t next = 6000;
   for (int64_t ahead = 1; ahead < 9; ++ahead) {
     db.run("INSERT INTO f_data SELECT (" + std::to_string(last_segment(db) + ahead) +
            " << 24) + column1, x'00' FROM (VALUES (0), (1), (2), (8388608), (8388609))");
