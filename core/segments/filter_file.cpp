@@ -127,9 +127,6 @@ Status FilterFile::refresh() {
   for (const auto& [position, entry] : entries) {
     take(position, entry);
   }
-  if (turned_to_.value_or(0) >= log_.position()) {  // all since then was rolled back
-    turned_to_.reset();
-  }
   items_ = newest.items;
   memory_ = Memory::kCurrent;
   return {};
@@ -215,7 +212,6 @@ Status FilterFile::append(uint64_t hash, uint64_t entry) {
   const size_t index = directory_.leaf_of(hash);
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
   return poison_.changing([&]() -> Status {  // log and segment, or neither
-    turned_to_ = turned_to_.value_or(log_.position());
     directory_.note_pending(index, log_.position());
     log_.append(entry);
     found->append(entry);
@@ -298,7 +294,6 @@ Status FilterFile::add_uncounted(uint64_t hash) {
     if (!found->pending().uncounted()) {
       waiting_.push_back(index);
     }
-    turned_to_ = turned_to_.value_or(log_.position());
     directory_.note_pending(index, log_.position());
     log_.append(hash);
     found->append_uncounted(hash);

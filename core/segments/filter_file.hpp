@@ -5,11 +5,12 @@
 //   segment:    header | pages | runs        what is folded: its entries of the log before its F
 //   log:        entries of all segments, mixed, in the order they came
 //
-// A small commit writes the last row of the log and nothing else (flush()). Each T entries it is
-// another segment's turn: at the transaction's end take_turns() folds its pending entries into its
-// pages. If the segment is too full then, remake_leaf() makes it anew, larger or as several, and no
-// other segment changes. So a transaction of k rows does O(k) work, and one segment's for each T of
-// them, whatever the size of the filter.
+// A small commit writes the last row of the log and nothing else (flush()). When more than S·T
+// entries are pending, with S segments, take_turns() folds, at the transaction's end, those of the
+// segments whose turn it is: of which an entry pends longest. If a segment is too full then,
+// remake_leaf() makes it anew, larger or as several, and no other segment changes. So a transaction
+// of k rows does O(k) work, and one segment's for each 2·T of them or so, whatever the size of the
+// filter.
 //
 // A transaction that adds much is a load: its entries pend until its end, or until they take too
 // much memory. Then fold_all() folds each segment once, and cuts one that gets too full into as
@@ -128,7 +129,6 @@ class FilterFile {
   void committed() noexcept {
     appended_ = 0;
     loading_ = false;
-    turned_to_.reset();
   }
 
   // --- the whole filter (core/segments/filter_file_contents.cpp, filter_file_replace.cpp)
@@ -314,7 +314,6 @@ class FilterFile {
   std::vector<size_t> touched_;             // leaves whose segments are to be written
   std::vector<uint64_t> erased_;            // numbers of segments whose blocks are to be erased
   uint64_t appended_ = 0;                   // entries of this transaction
-  std::optional<uint64_t> turned_to_;       // from there on turns are to be taken at its end
   bool loading_ = false;       // the transaction adds much: no segment is folded in turn
   uint64_t unfolded_ = 0;      // pending entries of all segments
   uint64_t turn_entries_ = 1;  // T

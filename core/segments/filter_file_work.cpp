@@ -42,22 +42,15 @@ Status FilterFile::work() {
   return {};
 }
 
-// Each T entries of the log it is the turn of the segment whose pending entries begin first, unless
-// less than half of S·T entries are pending: so a filter with room for far more than it has is not
-// folded for an entry or two. Turns are taken at the transaction's end: a remove of what was never
-// added takes cells from other keys until the add that makes up for it is there, too. So the two
-// should be folded together.
+// At the transaction's end: a remove of what was never added takes cells from other keys until the
+// add that makes up for it is there, too. So the two should be folded together.
 Status FilterFile::take_turns() {
-  const uint64_t end = log_.position();
-  uint64_t at = std::min(turned_to_.value_or(end), end);
-  while (unfolded_ > 0 && unfolded_ >= directory_.size() * turn_entries_ / 2 &&
-         (at / turn_entries_ + 1) * turn_entries_ <= end) {
-    at = (at / turn_entries_ + 1) * turn_entries_;
+  while (unfolded_ > directory_.size() * turn_entries_ &&
+         directory_.oldest() != Directory::Leaf::kNone) {
     CUCKOO_TRY(blocks_.poll());
     CUCKOO_TRY(fold_leaf(directory_.oldest()));
     set_turns();
   }
-  turned_to_ = end;
   return {};
 }
 
@@ -186,7 +179,6 @@ Status FilterFile::fold_all() {
   set_turns();
   return poison_.changing([this]() -> Status {
     restart_long_log();
-    turned_to_ = log_.position();
     changed_ = layout_changed_ = true;
     return {};
   });
