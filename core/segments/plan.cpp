@@ -60,15 +60,14 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
                           filter_size(options.generation_spec(), limits.share, options.page_bytes));
   const uint64_t segments = uint64_t{1} << limits.depth;
   const uint64_t turn = turn_entries_of(limits, segments, limits.share);
-  const uint64_t kept =
-      std::min(kept_entries_of(segments, turn, options.growth ? options.capacity : 0),
-               options.capacity);
+  const uint64_t kept = std::min(
+      kept_entries_of(segments, turn, options.growth ? options.capacity : 0), options.capacity);
   FilterPlan plan;
   plan.bits_per_key = static_cast<double>(size.bits) * static_cast<double>(segments) /
                       static_cast<double>(options.capacity);
   plan.places_per_key = size.places_per_key;
-  // The pending entries are indexed in tables that are half full at least.
-  constexpr uint64_t kBytesPerPending = 24;
+  // Of the entries that may pend half do, about, in tables that are half full at least.
+  constexpr uint64_t kBytesPerPending = 16;
   constexpr uint64_t kBytesPerSegment = 1024;
   plan.memory_bytes = segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
                                   kBytesPerSegment) +
