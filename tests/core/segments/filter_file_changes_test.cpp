@@ -550,7 +550,7 @@ TEST_P(FilterFileChanges, that_do_not_fit_change_nothing) {
   const FilterChanges more = origin.changes_since(middle);
   if (traits_of(GetParam()).slot_per_item) {
     EXPECT_EQ(copy->refusal(more, ErrorCode::kFull),
-              "400 items, its capacity of 500 is reached, and growth is off");
+              "400 items, and 400 more would exceed its capacity of 500");
   } else {
     for (int day = 0; day < 20; ++day) {  // its cells tell
       const Result<bool> applied = (*copy)->apply(origin.changes_since(copy->mark()));
