@@ -17,7 +17,7 @@ const Kind kKinds[] = {
      true},
     {"standard", "bloom_filter(k, capacity = 4000, fpr = 1e-7, seed = 1)", false},
     {"blocked", "bloom_filter(k, capacity = 4000, fpr = 1e-7, layout = blocked, seed = 1)", false},
-    {"counting", "bloom_filter(k, capacity = 4000, fpr = 1e-6, counting = on, seed = 1)", true},
+    {"counting", "bloom_filter(k, capacity = 4000, fpr = 0.01, counting = on, seed = 1)", true},
 };
 
 // In pages of 512 bytes a segment of these has some thousand keys.
