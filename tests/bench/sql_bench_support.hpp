@@ -12,6 +12,12 @@
 
 namespace cuckoo::bench {
 
+// Which rows of a filter's "_data" are pages of its segments, and which its log
+// (core/segments/blocks.hpp).
+inline constexpr char kPageRows[] =
+    "(id >> 24 BETWEEN 1 AND 1073741823 AND (id & 16777215) < 8388608)";
+inline constexpr char kLogRows[] = "id >= 1 << 55";
+
 // --- SQL. Every failure ends the program with SQLite's text.
 
 // What the do-nothing table answers to the probes of this process.
