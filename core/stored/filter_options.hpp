@@ -15,17 +15,16 @@ namespace cuckoo {
 inline constexpr uint64_t kMaxGenerations = 64;  // of a sliding window
 
 struct FilterOptions {
-  uint32_t format = 2;  // of the table, 1 or 2: that of its records
   FilterSpec spec;
   uint64_t capacity = 1000;  // 1 … 2^40
   bool growth = true;
   uint64_t generations = 1;  // 1 … kMaxGenerations; the rate is of all together
   bool unique = false;       // a hash counts once, however often the log has it
   HashWidth width = HashWidth::k47Bits;
-  uint64_t seed = 0;  // salts the checksums of the pages, starts the log's chain
+  uint64_t seed = 0;  // salts the checksums of the blocks, starts the log's chain
   uint32_t page_bytes = kPageBytes;
   uint8_t collation = 0;  // of the keys before they were hashed; core doesn't use it
-  uint64_t digest = 0;    // identifies the options in the record
+  uint64_t digest = 0;    // identifies the options in the root
 
   bool multiset() const noexcept { return is_multiset(spec.kind); }
   bool counts_copies() const noexcept { return multiset() && !unique; }
