@@ -5,12 +5,12 @@
 //   segment:    header | pages | runs        what is folded: its entries of the log before its F
 //   log:        entries of all segments, mixed, in the order they came
 //
-// A small commit writes the last row of the log and nothing else (flush()). When more than S·T
-// entries are pending, with S segments, take_turns() folds, at the transaction's end, those of the
-// segments whose turn it is: of which an entry pends longest. If a segment is too full then,
-// remake_leaf() makes it anew, larger or as several, and no other segment changes. So a transaction
-// of k rows does O(k) work, and one segment's for each 2·T of them or so, whatever the size of the
-// filter.
+// A small commit writes the last row of the log and nothing else (flush()). When more than T / 2
+// entries are pending for each segment, take_turns() folds, at the transaction's end, the segment
+// whose turn it is: the one of which an entry pends longest. So each is folded after T entries of
+// its own or so. If a segment is too full then, remake_leaf() makes it anew, larger or as several,
+// and no other segment changes. So a transaction of k rows does O(k) work, and one segment's for
+// each T of them, whatever the size of the filter.
 //
 // A transaction that adds much is a load: its entries pend until its end, or until they take too
 // much memory. Then fold_all() folds each segment once, and cuts one that gets too full into as

@@ -42,10 +42,11 @@ Status FilterFile::work() {
   return {};
 }
 
-// At the transaction's end: a remove of what was never added takes cells from other keys until the
+// Segments that are folded in turn have 0 to T pending entries, half of T on average. Turns are taken
+// at the transaction's end: a remove of what was never added takes cells from other keys until the
 // add that makes up for it is there, too. So the two should be folded together.
 Status FilterFile::take_turns() {
-  while (unfolded_ > directory_.size() * turn_entries_ &&
+  while (unfolded_ > (directory_.size() + 1) * turn_entries_ / 2 &&
          directory_.oldest() != Directory::Leaf::kNone) {
     CUCKOO_TRY(blocks_.poll());
     CUCKOO_TRY(fold_leaf(directory_.oldest()));

@@ -165,7 +165,7 @@ FilterWindow::Answer FilterWindow::probe_older(uint64_t hash) {
   return Answer::kAbsent;
 }
 
-// As far as the next probe looks.
+// In all generations, so that the next probe and count need no more.
 Status FilterWindow::load(uint64_t hash) {
   CUCKOO_TRY(newest_->load(hash));
   for (FilterFile* const one : older_) {

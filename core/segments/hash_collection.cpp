@@ -239,8 +239,9 @@ class HashCollection::PieceBuilder {
   size_t next_ = 0;
 };
 
-Contents HashCollection::contents(FilterKind kind, std::vector<Cut> cuts, uint32_t page_bytes,
-                                  const Poll& poll, Hashes hashes, const HashCounts& counts) const {
+Contents HashCollection::contents(FilterKind kind, const std::vector<Cut>& cuts,
+                                  uint32_t page_bytes, const Poll& poll, Hashes hashes,
+                                  const HashCounts& counts) const {
   Contents contents;
   contents.items = is_multiset(kind) ? counts.items : counts.distinct;
   contents.with_hashes = hashes == Hashes::kKept;

@@ -113,8 +113,8 @@ class HashCollection {
                     std::vector<Cut>& cuts) const;
   Result<std::vector<HashCounts>> count_pieces(const std::vector<Cut>& cuts,
                                                const Poll& poll) const;
-  Contents contents(FilterKind kind, std::vector<Cut> cuts, uint32_t page_bytes, const Poll& poll,
-                    Hashes hashes, const HashCounts& counts) const;
+  Contents contents(FilterKind kind, const std::vector<Cut>& cuts, uint32_t page_bytes,
+                    const Poll& poll, Hashes hashes, const HashCounts& counts) const;
 
   HashWidth width_;
   HashParts parts_;  // before the last one

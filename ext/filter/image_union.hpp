@@ -54,7 +54,7 @@ class ImageUnion {
   SqlError refuse(const std::string& why) const;
   void expect_one_seed(const segments::ImageHeader& theirs) const;
   static bool same_cells(const Shape& a, const Shape& b) noexcept;
-  void expect_one_shape(const Shape& mine, const Shape& theirs) const;
+  void expect_one_shape(const Shape& a, const Shape& b) const;
   SqlError full(uint64_t items) const;
   void expect_room() const;
   uint64_t sum_of_items(uint64_t a, uint64_t b) const;

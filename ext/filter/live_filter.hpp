@@ -175,7 +175,7 @@ class LiveFilter final : public LiveTable {
     HashSource hashes;  // null where they are not known
   };
   Incoming decode_incoming(std::span<const std::byte> image);
-  Incoming decode_legacy(std::span<const std::byte> file) const;
+  Incoming decode_legacy(std::span<const std::byte> bytes) const;
   void verify(const Incoming& incoming) const;
   void take_in(Incoming incoming);
   void take_in_new(const Incoming& incoming);
