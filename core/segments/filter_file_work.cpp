@@ -42,7 +42,7 @@ Status FilterFile::work() {
   return {};
 }
 
-// Segments that are folded in turn have 0 to T pending entries, half of T on average. Turns are taken
+// Segments that are folded in turn have up to T pending entries, half of it on average. It is done
 // at the transaction's end: a remove of what was never added takes cells from other keys until the
 // add that makes up for it is there, too. So the two should be folded together.
 Status FilterFile::take_turns() {

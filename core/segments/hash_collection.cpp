@@ -335,15 +335,15 @@ Result<Contents> HashCollection::build(const FilterSpec& spec, uint64_t capacity
   if (growth == Growth::kOn && cuts.size() > 1) {
     CUCKOO_TRY(split_full(spec, limits.keys, page_bytes, poll, cuts));
   }
-  Contents made = contents(spec.kind, std::move(cuts), page_bytes, poll, hashes, counts);
+  Contents made = contents(spec.kind, cuts, page_bytes, poll, hashes, counts);
   made.capacity = options.capacity;
   return made;
 }
 
-Result<Contents> HashCollection::build_like(FilterKind kind, std::vector<Cut> cuts,
+Result<Contents> HashCollection::build_like(FilterKind kind, const std::vector<Cut>& cuts,
                                             uint32_t page_bytes, const Poll& poll, Hashes hashes) {
   CUCKOO_ASSIGN_OR_RETURN(const HashCounts counts, count(poll));
-  return contents(kind, std::move(cuts), page_bytes, poll, hashes, counts);
+  return contents(kind, cuts, page_bytes, poll, hashes, counts);
 }
 
 }  // namespace cuckoo::segments

@@ -89,7 +89,7 @@ class HashCollection {
     friend bool operator==(const Cut&, const Cut&) = default;
   };
   // A filter of these pieces, whatever they get, as from build().
-  Result<Contents> build_like(FilterKind kind, std::vector<Cut> cuts, uint32_t page_bytes,
+  Result<Contents> build_like(FilterKind kind, const std::vector<Cut>& cuts, uint32_t page_bytes,
                               const Poll& poll = nullptr, Hashes hashes = Hashes::kKept);
 
  private:

@@ -36,7 +36,7 @@ TEST_P(FilterFileLog, S3_reaches_back_for_a_share_of_the_items_and_is_cut_behind
       marks.push_back(site.mark());
       expect_ok(test::add_and_commit(*site.file, keys, keys + 100));
       const uint64_t kept = kept_entries(site);
-      const uint64_t longest = kept + 2 * site->turn_entries() + 2 * row_entries + 100;
+      const uint64_t longest = kept + 3 * site->turn_entries() + 2 * row_entries + 100;
       EXPECT_LE(rows_of_log(site) * row_entries, longest) << keys;
       if (keys % 1100 != 0) {
         continue;
