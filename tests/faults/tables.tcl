@@ -167,10 +167,10 @@ proc filter_read_steps {kind} {
 }
 
 # --- filters of several segments -------------------------------------------------------------------
-# `seen` and `mirror` hold 1 … last, of n's 15,000: with the next rows a segment is made anew, larger,
+# `seen` and `mirror` hold 1 … last, of n's 17,000: with the next rows a segment is made anew, larger,
 # or is split, or is folded and the log is cut, or one of several is split.
 
-set stages {grow 4220 split 8400 fold 12580 directory 14640}
+set stages {grow 4220 split 8400 fold 11560 directory 15460}
 
 # In small transactions, as a filter grows.
 proc segments_base {stage last} {
@@ -182,7 +182,7 @@ proc segments_base {stage last} {
   base segments-$stage "
     PRAGMA page_size = 512;
     CREATE TABLE n(i INTEGER PRIMARY KEY);
-    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 15000)
+    WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 17000)
       INSERT INTO n SELECT i FROM c;
     CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, capacity = 2000, fingerprint_bits = 32,
       seed = 1);
@@ -199,8 +199,8 @@ proc segments_common {stage} {
     } -checks {
       {INSERT INTO seen(seen) VALUES ('check')}
     } -after {
-      {INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 14901 AND 14990}
-      {INSERT INTO mirror SELECT i FROM n WHERE i BETWEEN 14901 AND 14990}
+      {INSERT INTO seen SELECT i FROM n WHERE i BETWEEN 16901 AND 16990}
+      {INSERT INTO mirror SELECT i FROM n WHERE i BETWEEN 16901 AND 16990}
     }]
 }
 
