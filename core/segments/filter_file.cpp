@@ -225,7 +225,7 @@ Status FilterFile::append(uint64_t hash, uint64_t entry) {
 // When a filter without hashes whose keys share cells is full, these say: make_room().
 uint64_t FilterFile::most_items() const noexcept {
   if (keeps_hashes()) {
-    return options_.most_items_by_hashes();
+    return limits_.items;
   }
   return traits_of(options_.spec.kind).slot_per_item ? root_.capacity : kMaxCapacity;
 }

@@ -30,6 +30,7 @@ Result<SegmentLimits> limits_of(const FilterOptions& options) {
   CUCKOO_TRY(filter_size(spec, options.capacity, options.page_bytes).take_status());
   CUCKOO_ASSIGN_OR_RETURN(const FilterSize size, filter_size(spec, kMostKeys, options.page_bytes));
   SegmentLimits limits;
+  limits.items = options.most_items_by_hashes();
   limits.keys = size.page_count <= kMostPages
                     ? kMostKeys
                     : std::max<uint64_t>(kMostKeys * kMostPages / size.page_count, 256);

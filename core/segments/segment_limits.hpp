@@ -12,6 +12,7 @@ namespace cuckoo::segments {
 inline constexpr unsigned kMostFirstDepth = 16;
 
 struct SegmentLimits {
+  uint64_t items = 0;  // that hashes of the width can tell apart, of all segments
   uint64_t keys = 0;   // that a segment holds at most, where it can be split
   uint64_t pages = 0;  // that such a segment has
   unsigned depth = 0;  // of the segments of a filter that was just made
