@@ -1,4 +1,5 @@
-// The blocks of a stored filter: which id each one has, and the checksum behind its bytes.
+// A filter is stored as blocks: bytes with an id. This file says which id each block has, and writes
+// and reads blocks with a checksum.
 //
 // Ids
 //   0                       the root
@@ -10,12 +11,11 @@
 //           3·2^22 + i        block i of cells that overflowed
 //   2^55 + i                row i of the log, i < 2^55: the highest ids, so that SQLite appends it
 //                           to its last leaf
-// A sliding window has some 64 filters in one table: 2^56 ids for each slot, and block -1, which
-// says what is in them (core/segments/filter_window.hpp).
+// A sliding window keeps up to 64 filters in one table. Each has a slot of 2^56 ids. Block -1 tells
+// which generation is in which slot (core/segments/filter_window.hpp).
 //
-// Behind the content of each block stands the CRC-32C of content, id and the table's seed
-// (core/base/page_row.hpp). So a block that was damaged, moved to another id or copied from another
-// table is found when it is read.
+// A block ends with a CRC-32C of its content, its id and the table's seed (core/base/page_row.hpp).
+// So a reader finds a block that was damaged, moved to another id or copied from another table.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,8 @@ enum class SegmentWork : uint8_t {
 
 SegmentWork decide(const SegmentFigures& figures) noexcept;
 
-// Returns what is four standard deviations above a share of so many keys.
+// Returns the room for a share of so many keys: the share and four standard deviations. By chance
+// one segment in 30,000 gets more keys than that.
 uint64_t with_deviations(uint64_t share) noexcept;
 
 // Returns the capacity of a segment that is made for so many keys: at most the limit, unless they

@@ -3,18 +3,18 @@
 //
 // Layout
 //   table_[first depth() bits of a hash]  ->  leaf  ->  segment, once it was asked for
-// Leaf i has slot i of the stored headers (page i div n, n headers a page). A page is cut behind
-// its last header. At first there are 2^d leaves, none of which has a header: so a filter for 2^40
-// keys is made in no time. When a leaf is split, its first piece keeps the slot, the others get
-// new ones.
+// A page of the directory has room for n headers: page 0 for those of leaves 0 … n - 1, and so on.
+// It ends with the last header that is there. CREATE makes 2^d leaves and writes no header, so that
+// a filter for 2^40 keys is made in no time. When a leaf is split, its first piece keeps its number,
+// and the others get new ones.
 //
 // Invariants
 //   S1  the leaves' prefixes partition the hash space: each entry of table_ leads to the one leaf
 //       whose prefix it begins with.
 //   I1  depth() is the greatest depth of a leaf. It is at most 6 more than a trie of so many leaves
 //       needs, so that chosen keys can't make the table large.
-//   I2  a leaf has a header, but for the first 2^d; a page without headers has no block. The root
-//       counts the pages that have one, and sums their numbers.
+//   I2  every leaf has a header, but the first 2^d may lack theirs. A page without headers has no
+//       block. The root counts the pages that have a block, and sums their numbers.
 //   I3  memory follows what is stored: a root alone can't ask for more than 2^16 leaves.
 #pragma once
 
