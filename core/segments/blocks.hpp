@@ -1,5 +1,5 @@
-// A filter is stored as blocks: bytes with an id. This file says which id each block has, and writes
-// and reads blocks with a checksum.
+// A filter is stored as blocks: bytes with an id. This file says which id each block has, and
+// writes and reads blocks with a checksum.
 //
 // Ids
 //   0                       the root

@@ -5,8 +5,8 @@
 //   table_[first depth() bits of a hash]  ->  leaf  ->  segment, once it was asked for
 // A page of the directory has room for n headers: page 0 for those of leaves 0 … n - 1, and so on.
 // It ends with the last header that is there. CREATE makes 2^d leaves and writes no header, so that
-// a filter for 2^40 keys is made in no time. When a leaf is split, its first piece keeps its number,
-// and the others get new ones.
+// a filter for 2^40 keys is made in no time. When a leaf is split, its first piece keeps its
+// number, and the others get new ones.
 //
 // Invariants
 //   S1  the leaves' prefixes partition the hash space: each entry of table_ leads to the one leaf
@@ -105,9 +105,8 @@ class Directory {
   // kCorrupt when their prefixes don't partition the hash space; nothing changed then.
   Status assign(std::vector<Leaf> leaves);
   // Reads the stored leaves. What is in memory stays if the leaf's header did not change, else it
-  // is dropped. A leaf without a header
-  // keeps entries only if they came behind the root's folded_to. A failure changes
-  // nothing.
+  // is dropped. A leaf without a header keeps entries only if they came behind the root's
+  // folded_to. A failure changes nothing.
   Status read(const Blocks& blocks, const Root& root);
 
   unsigned depth() const noexcept { return depth_; }

@@ -1,5 +1,6 @@
 // A stored filter: a directory of segments and the log that all of them share. Here is decided when
-// what is done; how it is done to one segment is in core/segments/segment.hpp.
+// what is done; how it is done to one segment is in core/segments/segment.hpp, and what a flush
+// writes of it in core/segments/filter_blocks.hpp.
 //
 //   directory:  prefix of the hash  ->  segment
 //   segment:    header | pages | runs        what is folded: its entries of the log before its F
@@ -55,10 +56,8 @@
 #include "core/segments/blocks.hpp"
 #include "core/segments/changes.hpp"
 #include "core/segments/contents.hpp"
-#include "core/segments/directory.hpp"
-#include "core/segments/log.hpp"
+#include "core/segments/filter_blocks.hpp"
 #include "core/segments/segment.hpp"
-#include "core/segments/segment_limits.hpp"
 #include "core/stored/filter_options.hpp"
 #include "core/stored/poison.hpp"
 
@@ -92,7 +91,7 @@ class FilterFile {
   // usable() is a precondition of all below.
   // kNotLoaded: load() it and ask again.
   [[gnu::always_inline]] Answer probe(uint64_t hash) {
-    Segment* const segment = directory_.segment_of(hash);
+    Segment* const segment = blocks_.directory().segment_of(hash);
     return segment != nullptr ? segment->probe(hash) : Answer::kNotLoaded;
   }
   Status load(uint64_t hash);
@@ -117,7 +116,7 @@ class FilterFile {
   // Drops all contents; the filter is as CREATE made it.
   Status clear();
 
-  bool pending() const noexcept { return changed_; }
+  bool pending() const noexcept { return blocks_.changed(); }
   // Writes what is pending.
   Status flush();
   // Writes to another storage what a flush would write here; it stays pending.
@@ -175,12 +174,12 @@ class FilterFile {
 
   // Keys of these types are among those added; they stay until clear() or import().
   void note_key_types(uint64_t types) noexcept {
-    if ((types & ~root_.key_types) != 0) {
-      root_.key_types |= types;
-      changed_ = layout_changed_ = true;
+    if ((types & ~blocks_.root().key_types) != 0) {
+      blocks_.root().key_types |= types;
+      blocks_.note_root();
     }
   }
-  uint64_t key_types() const noexcept { return root_.key_types; }
+  uint64_t key_types() const noexcept { return blocks_.root().key_types; }
 
   // --- figures (core/segments/filter_file_figures.cpp); O(segments), no page is read. Those of
   // cells leave out what is pending.
@@ -204,9 +203,9 @@ class FilterFile {
   bool poisoned() const noexcept { return poison_.poisoned(); }
   bool multiset() const noexcept { return options_.multiset(); }
   // What was asked for. One that grew is made for more keys: made_for().
-  uint64_t capacity() const noexcept { return root_.capacity; }
-  bool keeps_hashes() const noexcept { return options_.growth && root_.hashless == 0; }
-  size_t segments() const noexcept { return directory_.size(); }
+  uint64_t capacity() const noexcept { return blocks_.root().capacity; }
+  bool keeps_hashes() const noexcept { return options_.growth && blocks_.root().hashless == 0; }
+  size_t segments() const noexcept { return blocks_.directory().size(); }
   uint64_t turn_entries() const noexcept { return turn_entries_; }
   size_t memory_bytes() const noexcept;
 
@@ -216,17 +215,11 @@ class FilterFile {
 
  private:
   FilterFile(const FilterOptions& options, const Blocks& blocks)
-      : options_(options), blocks_(blocks), directory_(options_), log_(options_) {}
+      : options_(options), blocks_(options_, blocks) {}
 
   enum class Memory : uint8_t {
     kUnknown,  // what is in memory may be wrong
     kCurrent,  // memory is what storage holds, with the changes that are not flushed
-  };
-  // What a flush wrote, for note_written().
-  struct Written {
-    Root root;
-    Directory::NewHeaders headers;
-    std::vector<uint64_t> new_pages;  // of the directory
   };
   // What a segment is made anew of.
   struct Remake {
@@ -236,17 +229,8 @@ class FilterFile {
     bool grows = false;  // else its pieces keep its capacity
   };
 
-  Result<SegmentLimits> limits_for(uint64_t capacity) const;
-  Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
-  Result<Segment*> segment(size_t index);  // opens or makes it, if it is not in memory
-  Result<Segment*> segment_of(uint64_t hash) { return segment(directory_.leaf_of(hash)); }
-  void touch(size_t index);
   void set_turns() noexcept;
   Status append(uint64_t hash, uint64_t entry);
-  bool keeps_marks() const noexcept;
-  FilterMark own_mark() const;
-  bool follows(const FilterMark& mark) const noexcept;
-  Result<MarkedPlaces> places() const;
   Status apply_all(const FilterChanges& changes);
   Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
   Status add_all(std::span<const ChangedHash> hashes);
@@ -266,57 +250,25 @@ class FilterFile {
   Status fold_all();
   Status full_error() const;
   uint64_t kept_entries() const noexcept;
-  Root root_of_cut_log() const noexcept;
   Status make_room(uint64_t hash);
-  void begin_log() noexcept;
   void restart_long_log();
 
-  using SegmentVisitor = std::function<Status(Segment& segment)>;
-  enum class Visited : bool { kAll, kFilled };
-  Status visit_segments(Visited which, const SegmentVisitor& visit);
-  Status expect_hashes() const;
   Status more_than_fit(uint64_t items) const;
   void replace_all(NewSegments& next, uint64_t capacity);
   Status expect_united(const Piece& piece) const;
   Result<uint64_t> needed_at_most(uint64_t capacity);
-  using FilterVisitor =
-      std::function<void(const SegmentHeader& header, unsigned depth, const Filter& filter)>;
-  void visit_filters(const FilterVisitor& visit) const;
-  Status write_layout(const Blocks& blocks, Written& written) const;
-  Status write_to(const Blocks& blocks, Written& written) const;
-  void note_written(const Written& written);
-  Status read_directory();
-  Status check_log() const;
-  Status check_places() const;
-  Status check_segments();
-  void take(uint64_t position, uint64_t entry);
-  Status read_root(Root& root) const;
 
   FilterOptions options_;
-  Blocks blocks_;
-  Directory directory_;
-  Log log_;
-  Root root_;
-  SegmentLimits limits_;
+  FilterBlocks blocks_;
   Memory memory_ = Memory::kUnknown;
   Poison poison_;
   mutable uint64_t items_ = 0;           // without those that wait to be counted
   mutable uint64_t uncounted_ = 0;       // how many wait, or did a while ago
   mutable std::vector<size_t> waiting_;  // leaves where some do
-  bool changed_ = false;                 // something is not flushed
-  bool layout_changed_ = false;          // … and more of it than entries of the log
-  bool root_stored_ = false;
-  bool cleared_ = false;           // all blocks but the root and the log's are to be erased
-  bool replaced_ = false;          // … and but the marks
-  uint64_t stored_first_row_ = 0;  // of the log in storage; root_ may be ahead of it
-  std::optional<MarkedPlaces> new_places_;  // that are to be written
-  bool places_stored_ = false;              // there is a block of marks
-  std::vector<size_t> touched_;             // leaves whose segments are to be written
-  std::vector<uint64_t> erased_;            // numbers of segments whose blocks are to be erased
-  uint64_t appended_ = 0;                   // entries of this transaction
-  bool loading_ = false;       // the transaction adds much: no segment is folded in turn
-  uint64_t unfolded_ = 0;      // pending entries of all segments
-  uint64_t turn_entries_ = 1;  // T
+  uint64_t appended_ = 0;                // entries of this transaction
+  bool loading_ = false;                 // the transaction adds much: no segment is folded in turn
+  uint64_t unfolded_ = 0;                // pending entries of all segments
+  uint64_t turn_entries_ = 1;            // T
 };
 
 }  // namespace cuckoo::segments

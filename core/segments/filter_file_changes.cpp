@@ -30,52 +30,40 @@ uint64_t sum_of(std::span<const ChangedHash> hashes, Part part) noexcept {
   return sum;
 }
 
+// A generation of a window is not all that the window holds.
+bool keeps_marks(const FilterOptions& options) noexcept {
+  return options.generations == 1 && !traits_of(options.spec.kind).pairs;
+}
+
+FilterMark own_mark(const FilterOptions& options, const LogPlace& place) {
+  FilterMark mark;
+  mark.kind = options.spec.kind;
+  mark.width = options.width;
+  mark.unique = options.multiset() && !options.counts_copies();
+  mark.seed = options.seed;
+  mark.position = place.position;
+  mark.chain = place.chain;
+  return mark;
+}
+
+// Can a filter of these options hold what the mark names? Where hashes count once it can, whatever
+// they count elsewhere.
+bool follows(const FilterOptions& options, const FilterMark& mark) noexcept {
+  return keeps_marks(options) && mark.kind == options.spec.kind && mark.width == options.width &&
+         mark.seed == options.seed && (mark.unique || !options.multiset() || !options.unique);
+}
+
 }  // namespace
 
 // --- marks ---------------------------------------------------------------------------------------
 
-// A generation of a window is not all that the window holds.
-bool FilterFile::keeps_marks() const noexcept {
-  return options_.generations == 1 && !traits_of(options_.spec.kind).pairs;
-}
-
-FilterMark FilterFile::own_mark() const {
-  FilterMark mark;
-  mark.kind = options_.spec.kind;
-  mark.width = options_.width;
-  mark.unique = options_.multiset() && !options_.counts_copies();
-  mark.seed = options_.seed;
-  mark.position = log_.position();
-  mark.chain = log_.chain();
-  return mark;
-}
-
-Result<MarkedPlaces> FilterFile::places() const {
-  if (new_places_ || root_.places == 0) {
-    return new_places_.value_or(MarkedPlaces());
-  }
-  MarkedPlaces known;
-  CUCKOO_TRY(
-      blocks_.read_one(kMarksBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
-        CUCKOO_ASSIGN_OR_RETURN(known, decode_places(content));
-        for (const auto& [mark, position, chain] : known.places) {
-          if (mark.kind != options_.spec.kind || mark.width != options_.width ||
-              mark.seed != options_.seed || position > log_.position()) {
-            return corrupt("marked places of another filter");
-          }
-        }
-        return {};
-      }));
-  return known;
-}
-
 Result<std::optional<FilterMark>> FilterFile::mark() {
   CUCKOO_TRY(poison_.error());
-  if (!keeps_marks()) {
+  if (!keeps_marks(options_)) {
     return std::optional<FilterMark>();
   }
-  const FilterMark own = own_mark();
-  CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, places());
+  const FilterMark own = own_mark(options_, {blocks_.log().position(), blocks_.log().chain()});
+  CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, blocks_.places());
   if (!known.places.empty()) {
     const MarkedPlace& last = known.places.back();
     if (last.position == own.position && last.chain == own.chain) {
@@ -85,36 +73,18 @@ Result<std::optional<FilterMark>> FilterFile::mark() {
   return std::optional(own);
 }
 
-// Where hashes count once, whatever they count elsewhere.
-bool FilterFile::follows(const FilterMark& mark) const noexcept {
-  return keeps_marks() && mark.kind == options_.spec.kind && mark.width == options_.width &&
-         mark.seed == options_.seed && (mark.unique || !options_.multiset() || !options_.unique);
-}
-
 Status FilterFile::take_mark(const FilterMark& mark) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, this->mark());
-  if (!follows(mark) || now == mark) {
+  if (!follows(options_, mark) || now == mark) {
     return {};
   }
-  CUCKOO_ASSIGN_OR_RETURN(MarkedPlaces known, places());
+  CUCKOO_ASSIGN_OR_RETURN(MarkedPlaces known, blocks_.places());
   if (known.places.size() >= MarkedPlaces::kMost) {
     known.places.erase(known.places.begin());
   }
-  known.places.push_back({mark, log_.position(), log_.chain()});
-  new_places_ = std::move(known);
-  root_.places = 1;
-  changed_ = layout_changed_ = true;
+  known.places.push_back({mark, blocks_.log().position(), blocks_.log().chain()});
+  blocks_.set_places(std::move(known));
   return {};
-}
-
-Status FilterFile::check_places() const {
-  CUCKOO_TRY(places().take_status());
-  if (root_.places != 0) {
-    return {};
-  }
-  return blocks_.read(kMarksBlock, kMarksBlock, [](int64_t, std::span<const std::byte>) -> Status {
-    return corrupt("the root knows of none");
-  });
 }
 
 // --- what changed --------------------------------------------------------------------------------
@@ -129,20 +99,18 @@ Result<FilterChanges> FilterFile::changes_since(const FilterMark& from) {
   changes.from = from;
   changes.to = *now;
   changes.items = items();
-  changes.key_types = static_cast<uint8_t>(root_.key_types);
+  changes.key_types = static_cast<uint8_t>(blocks_.root().key_types);
   LargeVector<uint64_t> entries;
   const auto take_behind = [&](const LogPlace& place) {
-    return log_.entries_behind(blocks_, root_.first_row, root_.first_position, place, entries);
+    return blocks_.log().entries_behind(blocks_.storage(), blocks_.root().first_row,
+                                        blocks_.root().first_position, place, entries);
   };
-  FilterMark own = own_mark();
-  own.position = from.position;
-  own.chain = from.chain;
   bool found = false;
-  if (own == from) {
+  if (own_mark(options_, {from.position, from.chain}) == from) {
     CUCKOO_ASSIGN_OR_RETURN(found, take_behind({from.position, from.chain}));
   }
   if (!found) {
-    CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, places());
+    CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, blocks_.places());
     if (const MarkedPlace* const place = known.find(from); place != nullptr) {
       CUCKOO_ASSIGN_OR_RETURN(found, take_behind({place->position, place->chain}));
     }
@@ -174,7 +142,7 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   if (options_.multiset() && options_.unique && !changes.to.unique) {
     return invalid("unique = on follows only what is unique, too");
   }
-  if (!follows(changes.to)) {
+  if (!follows(options_, changes.to)) {
     return corrupt("changes to the mark of another filter");
   }
   settle();
@@ -210,8 +178,8 @@ Status FilterFile::apply_all(const FilterChanges& changes) {
   }
   CUCKOO_TRY(add_all(changes.hashes));
   for (const ChangedHash& one : refused) {
-    const size_t index = directory_.leaf_of(one.first);
-    if (directory_.leaf(index).pends) {
+    const size_t index = blocks_.directory().leaf_of(one.first);
+    if (blocks_.directory().leaf(index).pends) {
       CUCKOO_TRY(fold_leaf(index));
       set_turns();
     }
@@ -221,7 +189,7 @@ Status FilterFile::apply_all(const FilterChanges& changes) {
     settle();
     items_ = changes.items;
   }
-  changed_ = true;
+  blocks_.note_entries();
   note_key_types(changes.key_types);
   return take_mark(changes.to);
 }

@@ -11,34 +11,38 @@
 
 namespace cuckoo::segments {
 
+namespace {
+
 // Visits a filter of each leaf's geometry that counts what the leaf's counts: the segment's own, or
 // one without pages. What is pending is not in it. Cells that overflowed are read, if there are
 // any; where that fails they are left out.
-void FilterFile::visit_filters(const FilterVisitor& visit) const {
+template <class Visit>
+void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Visit&& visit) {
   std::unique_ptr<Filter> made;  // mostly it is of the next leaf's geometry, too
-  for (size_t i = 0; i < directory_.size(); ++i) {
-    const Directory::Leaf& leaf = directory_.leaf(i);
+  for (size_t i = 0; i < blocks.directory().size(); ++i) {
+    const Directory::Leaf& leaf = blocks.directory().leaf(i);
     if (leaf.segment != nullptr) {
       visit(leaf.segment->header(), leaf.depth, leaf.segment->filter());
       continue;
     }
     SegmentHeader header = leaf.header;
     if (header.number == 0) {
-      header.capacity = limits_.share;
+      header.capacity = blocks.limits().share;
     } else if (header.overflow_blocks > 0) {
-      const Result<std::unique_ptr<Segment>> segment = Segment::open(options_, blocks_, header);
+      const Result<std::unique_ptr<Segment>> segment =
+          Segment::open(options, blocks.storage(), header);
       if (segment.ok()) {
         visit(header, leaf.depth, segment.value()->filter());
         continue;
       }
     }
-    if (header.number != 0 && !check_geometry(options_, header).ok()) {
+    if (header.number != 0 && !check_geometry(options, header).ok()) {
       continue;  // the segment can't be opened either
     }
-    const GeometryWords words = header.number == 0 ? limits_.words : header.geometry();
+    const GeometryWords words = header.number == 0 ? blocks.limits().words : header.geometry();
     if (made == nullptr || made->words() != words) {
       Result<std::unique_ptr<Filter>> fresh =
-          make_filter(options_.spec.kind, words, options_.page_bytes);
+          make_filter(options.spec.kind, words, options.page_bytes);
       if (!fresh.ok()) {
         continue;
       }
@@ -49,14 +53,16 @@ void FilterFile::visit_filters(const FilterVisitor& visit) const {
   }
 }
 
+}  // namespace
+
 double FilterFile::target_rate() const noexcept {
-  return options_.spec.has_own_size() ? limits_.rate : options_.spec.rate;
+  return options_.spec.has_own_size() ? blocks_.limits().rate : options_.spec.rate;
 }
 
 // A hash falls on a segment of depth d with a probability of 2^-d.
 double FilterFile::rate_now() const {
   double rate = 0;
-  visit_filters([&](const SegmentHeader&, unsigned depth, const Filter& filter) {
+  visit_filters(options_, blocks_, [&](const SegmentHeader&, unsigned depth, const Filter& filter) {
     rate += std::ldexp(filter.rate_now(), -static_cast<int>(depth));
   });
   return rate;
@@ -65,7 +71,7 @@ double FilterFile::rate_now() const {
 double FilterFile::load_factor() const {
   double used = 0;
   double all = 0;
-  visit_filters([&](const SegmentHeader&, unsigned, const Filter& filter) {
+  visit_filters(options_, blocks_, [&](const SegmentHeader&, unsigned, const Filter& filter) {
     const auto bits = static_cast<double>(filter.bits());
     used += bits * filter.load_factor();
     all += bits;
@@ -76,24 +82,26 @@ double FilterFile::load_factor() const {
 uint32_t FilterFile::places_per_key() const {
   uint64_t largest = 0;
   uint32_t places = 0;
-  visit_filters([&](const SegmentHeader& header, unsigned, const Filter& filter) {
-    if (header.capacity > largest) {
-      largest = header.capacity;
-      places = filter.places_per_key();
-    }
-  });
+  visit_filters(options_, blocks_,
+                [&](const SegmentHeader& header, unsigned, const Filter& filter) {
+                  if (header.capacity > largest) {
+                    largest = header.capacity;
+                    places = filter.places_per_key();
+                  }
+                });
   return places;
 }
 
 double FilterFile::fingerprint_bits() const {
   uint64_t largest = 0;
   double bits = 0;
-  visit_filters([&](const SegmentHeader& header, unsigned, const Filter& filter) {
-    if (header.capacity > largest) {
-      largest = header.capacity;
-      bits = filter.fingerprint_bits();
-    }
-  });
+  visit_filters(options_, blocks_,
+                [&](const SegmentHeader& header, unsigned, const Filter& filter) {
+                  if (header.capacity > largest) {
+                    largest = header.capacity;
+                    bits = filter.fingerprint_bits();
+                  }
+                });
   return bits;
 }
 
@@ -102,24 +110,26 @@ double FilterFile::fingerprint_bits() const {
 // copies, but what is pending may be keys.
 uint64_t FilterFile::made_for() const noexcept {
   uint64_t sum = 0;
-  for (size_t i = 0; i < directory_.size(); ++i) {
-    const SegmentHeader& header = directory_.leaf(i).current();
-    const uint64_t capacity = header.capacity != 0 ? header.capacity : limits_.share;
-    const uint64_t keys = std::min(header.items, capacity) + directory_.leaf(i).pending_adds();
+  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
+    const SegmentHeader& header = blocks_.directory().leaf(i).current();
+    const uint64_t capacity = header.capacity != 0 ? header.capacity : blocks_.limits().share;
+    const uint64_t keys =
+        std::min(header.items, capacity) + blocks_.directory().leaf(i).pending_adds();
     sum += keeps_hashes() ? std::max(capacity, keys) : capacity;
   }
-  const bool grew = sum > limits_.share << limits_.depth;
-  return grew ? std::min(std::max(sum, root_.capacity), kMaxCapacity) : root_.capacity;
+  const bool grew = sum > blocks_.limits().share << blocks_.limits().depth;
+  return grew ? std::min(std::max(sum, blocks_.root().capacity), kMaxCapacity)
+              : blocks_.root().capacity;
 }
 
 uint64_t FilterFile::bits() const noexcept {
   uint64_t bits = 0;
-  for (size_t i = 0; i < directory_.size(); ++i) {
-    const Directory::Leaf& leaf = directory_.leaf(i);
+  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
+    const Directory::Leaf& leaf = blocks_.directory().leaf(i);
     if (leaf.segment != nullptr) {
       bits += leaf.segment->filter().bits();
     } else if (leaf.header.number == 0) {
-      bits += limits_.bits;
+      bits += blocks_.limits().bits;
     } else {
       const Result<CellLayout> cells = cell_layout(options_.spec.kind, leaf.header.geometry());
       bits += cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
@@ -128,7 +138,9 @@ uint64_t FilterFile::bits() const noexcept {
   return bits;
 }
 
-uint64_t FilterFile::log_entries() const noexcept { return log_.position() - root_.first_position; }
+uint64_t FilterFile::log_entries() const noexcept {
+  return blocks_.log().position() - blocks_.root().first_position;
+}
 
 // An entry of a run takes some four bytes where hashes have 47 bits, and two more where they have
 // 63; a segment with few long runs has a little less.
@@ -136,11 +148,12 @@ uint64_t FilterFile::stored_bytes() const noexcept {
   constexpr uint64_t kRunBlockBytes = kRunHeaderBytes + kPageCrcBytes;
   const uint64_t run_entry_bytes = options_.width == HashWidth::k47Bits ? 4 : 6;
   const uint64_t log_entry_bytes = options_.width == HashWidth::k47Bits ? 6 : 8;
-  const uint64_t log_rows = log_.row() - std::min(log_.row(), stored_first_row_);
-  uint64_t bytes = (1 + root_.pages + log_rows) * options_.page_bytes +
-                   log_entries() % log_.row_entries() * log_entry_bytes;
-  for (size_t i = 0; i < directory_.size(); ++i) {
-    const SegmentHeader& header = directory_.leaf(i).header;
+  const uint64_t log_rows =
+      blocks_.log().row() - std::min(blocks_.log().row(), blocks_.stored_first_row());
+  uint64_t bytes = (1 + blocks_.root().pages + log_rows) * options_.page_bytes +
+                   log_entries() % blocks_.log().row_entries() * log_entry_bytes;
+  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
+    const SegmentHeader& header = blocks_.directory().leaf(i).header;
     bytes += (uint64_t{header.pages} + header.overflow_blocks) * options_.page_bytes +
              std::min(uint64_t{header.run_blocks} * options_.page_bytes,
                       header.run_entries * run_entry_bytes + header.run_blocks * kRunBlockBytes);
@@ -153,7 +166,7 @@ uint64_t FilterFile::stored_bytes() const noexcept {
 Status FilterFile::more_than_fit(uint64_t items) const {
   return Error{ErrorCode::kFull, std::to_string(items_) + " items, and " + std::to_string(items) +
                                      " more would exceed its capacity of " +
-                                     std::to_string(root_.capacity)};
+                                     std::to_string(blocks_.root().capacity)};
 }
 
 Status FilterFile::expect_room(uint64_t items) const {

@@ -12,33 +12,34 @@
 namespace cuckoo::segments {
 
 Result<bool> FilterFile::contains_pair(const HashPair& pair) {
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(0));
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(0));
   if (found->probe_pair(pair) == Answer::kNotLoaded) {
-    CUCKOO_TRY(found->load_pair(blocks_, pair));
+    CUCKOO_TRY(found->load_pair(blocks_.storage(), pair));
   }
   return found->probe_pair(pair) == Answer::kPresent;
 }
 
 Status FilterFile::insert_pair(const HashPair& pair) {
   CUCKOO_TRY(poison_.error());
-  CUCKOO_ASSIGN_OR_RETURN(Segment * found, segment(0));
-  CUCKOO_TRY(found->load_pair(blocks_, pair));
+  CUCKOO_ASSIGN_OR_RETURN(Segment * found, blocks_.segment(0));
+  CUCKOO_TRY(found->load_pair(blocks_.storage(), pair));
   if (found->probe_pair(pair) == Answer::kPresent) {
     return {};
   }
-  if (found->filter().full(items_, 0, root_.capacity)) {
+  if (found->filter().full(items_, 0, blocks_.root().capacity)) {
     return full_error();
   }
   if (found->header().number == 0) {  // of the geometry that it has already
-    CUCKOO_TRY(expect_numbers(root_.next_number, 1));
-    CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made,
-                            Segment::make(options_, 0, 0, root_.next_number, limits_.share));
-    ++root_.next_number;
-    directory_.leaf(0).segment = std::move(made);
-    found = directory_.leaf(0).segment.get();
+    CUCKOO_TRY(expect_numbers(blocks_.root().next_number, 1));
+    CUCKOO_ASSIGN_OR_RETURN(
+        std::unique_ptr<Segment> made,
+        Segment::make(options_, 0, 0, blocks_.root().next_number, blocks_.limits().share));
+    ++blocks_.root().next_number;
+    blocks_.directory().leaf(0).segment = std::move(made);
+    found = blocks_.directory().leaf(0).segment.get();
   }
   return poison_.changing([&]() -> Status {
-    touch(0);
+    blocks_.note_segment(0);
     found->insert_pair(pair);
     ++items_;
     return {};

@@ -31,25 +31,9 @@ Status check_import(const FilterOptions& options, const Contents& contents, uint
 
 }  // namespace
 
-// They are the filter from here on. What it says of itself in root_ is the caller's.
 void FilterFile::replace_all(NewSegments& next, uint64_t capacity) {
-  directory_ = std::move(next.directory());
-  touched_.clear();
-  erased_.clear();
-  for (size_t i = 0; i < directory_.size(); ++i) {
-    if (directory_.leaf(i).segment != nullptr) {
-      touch(i);
-    }
-  }
-  root_.next_number = next.next_number();
-  root_.first_depth = next.first_depth();
-  root_.leaves = directory_.size();
-  root_.capacity = capacity;
-  limits_ = next.limits();
-  root_.pages = root_.page_index_sum = 0;
+  blocks_.replace(next, capacity);
   unfolded_ = 0;
-  changed_ = layout_changed_ = replaced_ = true;
-  root_.folded_to = next.position();
   set_turns();
 }
 
@@ -70,10 +54,12 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
     }
   } restore{options_, options_};
   options_ = options;
-  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(contents.capacity));
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, contents.capacity));
   const bool keeps_hashes = options.growth && contents.with_hashes;
-  NewSegments next(options_, limits, {root_.next_number, log_.position(), root_.directory_version},
-                   keeps_hashes);
+  NewSegments next(
+      options_, limits,
+      {blocks_.root().next_number, blocks_.log().position(), blocks_.root().directory_version},
+      keeps_hashes);
   CUCKOO_TRY(contents.pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(blocks_.poll());
     return next.take(std::move(piece));
@@ -86,21 +72,11 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
   }
   restore.done = true;
   return poison_.changing([&]() -> Status {
-    blocks_ = blocks_.with_seed(options_.seed);
-    log_.stir(log_chain_restart(options_.digest, next.id()));
-    Log log(options_);
-    log.start(log_.row(), log_.position(), log_.chain());
-    log_ = std::move(log);
-    Root root;
-    root.options_digest = options_.digest;
-    root.directory_version = root_.directory_version;
-    root.key_types = contents.key_types;
-    root.hashless = options_.growth && !keeps_hashes && !next.empty() ? 1 : 0;
-    root_ = root;
-    new_places_.reset();
-    begin_log();
+    blocks_.stir(log_chain_restart(options_.digest, next.id()));
+    blocks_.note_options();
+    blocks_.root().key_types = contents.key_types;
+    blocks_.root().hashless = options_.growth && !keeps_hashes && !next.empty() ? 1 : 0;
     items_ = options_.multiset() ? next.items() : contents.items;
-    cleared_ = true;
     replace_all(next, contents.capacity);
     return contents.mark ? take_mark(*contents.mark) : Status();
   });
@@ -114,19 +90,19 @@ Status FilterFile::expect_united(const Piece& piece) const {
   if (piece.filter == nullptr || piece.filter->kind() != options_.spec.kind) {
     return invalid("a filter of another kind");
   }
-  const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(piece.prefix));
+  const Directory::Leaf& leaf = blocks_.directory().leaf(blocks_.directory().leaf_of(piece.prefix));
   if (leaf.prefix != piece.prefix || leaf.depth != piece.depth) {
     return invalid("a segment of " + std::to_string(piece.depth) + " bits of the hash, expected " +
                    std::to_string(leaf.depth) + by_hashes);
   }
   const GeometryWords words = leaf.segment != nullptr   ? leaf.segment->filter().words()
                               : leaf.header.number != 0 ? leaf.header.geometry()
-                                                        : limits_.words;
+                                                        : blocks_.limits().words;
   if (piece.filter->words() != words) {
-    return invalid(
-        "a segment for " + std::to_string(piece.capacity) + " keys, expected one for " +
-        std::to_string(leaf.current().number != 0 ? leaf.current().capacity : limits_.share) +
-        " and of the same geometry" + by_hashes);
+    return invalid("a segment for " + std::to_string(piece.capacity) + " keys, expected one for " +
+                   std::to_string(leaf.current().number != 0 ? leaf.current().capacity
+                                                             : blocks_.limits().share) +
+                   " and of the same geometry" + by_hashes);
   }
   return {};
 }
@@ -138,10 +114,10 @@ Status FilterFile::expect_united(const Contents& contents) {
     ++pieces;
     return expect_united(piece);
   }));
-  return pieces == directory_.size()
+  return pieces == blocks_.directory().size()
              ? Status()
              : invalid(std::to_string(pieces) + " segments, expected " +
-                       std::to_string(directory_.size()) +
+                       std::to_string(blocks_.directory().size()) +
                        "; filters of different geometry can be merged by their hashes only");
 }
 
@@ -156,23 +132,28 @@ Status FilterFile::unite(const Contents& contents) {
         " with growth = off");
   }
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
-  if (slots && (contents.items > root_.capacity || items() > root_.capacity - contents.items)) {
+  if (slots && (contents.items > blocks_.root().capacity ||
+                items() > blocks_.root().capacity - contents.items)) {
     return more_than_fit(contents.items);  // now, not after a search for places that there aren't
   }
   CUCKOO_TRY(expect_united(contents));
   const Poll poll = [this] { return blocks_.poll(); };
-  NewSegments next(options_, limits_, {root_.next_number, log_.position(), root_.directory_version},
-                   false);
+  NewSegments next(
+      options_, blocks_.limits(),
+      {blocks_.root().next_number, blocks_.log().position(), blocks_.root().directory_version},
+      false);
   uint64_t overfull = 0;
   CUCKOO_TRY(contents.pieces([&](Piece&& theirs) -> Status {
     CUCKOO_TRY(expect_united(theirs));
-    const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(theirs.prefix));
+    const Directory::Leaf& leaf =
+        blocks_.directory().leaf(blocks_.directory().leaf_of(theirs.prefix));
     std::unique_ptr<Segment> made;
     if (leaf.segment == nullptr) {
-      CUCKOO_ASSIGN_OR_RETURN(made, opened(leaf));
+      CUCKOO_ASSIGN_OR_RETURN(made, blocks_.opened(leaf));
     }
     Segment& own = made != nullptr ? *made : *leaf.segment;
-    CUCKOO_ASSIGN_OR_RETURN(Piece piece, own.piece(blocks_, false, false, limits_.keys));
+    CUCKOO_ASSIGN_OR_RETURN(Piece piece,
+                            own.piece(blocks_.storage(), false, false, blocks_.limits().keys));
     CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> other,
                             in_pages_of(options_.page_bytes, std::move(theirs.filter)));
     CUCKOO_TRY(piece.filter->unite(*other, poll));
@@ -186,18 +167,14 @@ Status FilterFile::unite(const Contents& contents) {
   }
   CUCKOO_TRY(next.finish());
   // Of a set the cells give an estimate.
-  const uint64_t most = std::max({items(), contents.items, root_.capacity});
+  const uint64_t most = std::max({items(), contents.items, blocks_.root().capacity});
   const uint64_t items = options_.multiset() ? next.items() : std::min(next.items(), most);
   return poison_.changing([&]() -> Status {
-    log_.stir(next.id());
-    begin_log();
-    new_places_.reset();
-    root_.places = 0;
-    root_.hashless = options_.growth && !next.empty() ? 1 : 0;
-    root_.key_types |= contents.key_types;
+    blocks_.stir(next.id());
+    blocks_.root().hashless = options_.growth && !next.empty() ? 1 : 0;
+    blocks_.root().key_types |= contents.key_types;
     items_ = items;
-    cleared_ = true;
-    replace_all(next, root_.capacity);
+    replace_all(next, blocks_.root().capacity);
     return {};
   });
 }
@@ -208,19 +185,21 @@ Status FilterFile::unite(const Contents& contents) {
 // the headers tell most, and only if they leave doubt the hashes are read for it.
 Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
   uint64_t most = 0;
-  for (size_t i = 0; i < directory_.size(); ++i) {
-    const SegmentHeader& header = directory_.leaf(i).current();
-    most += header.items + header.dead + directory_.leaf(i).pending_entries();
+  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
+    const SegmentHeader& header = blocks_.directory().leaf(i).current();
+    most += header.items + header.dead + blocks_.directory().leaf(i).pending_entries();
   }
   if (most <= capacity) {
     return most;
   }
   uint64_t needed = 0;
-  CUCKOO_TRY(visit_segments(Visited::kFilled, [&](Segment& segment) -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment.merged(blocks_));
-    needed += needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
-    return {};
-  }));
+  CUCKOO_TRY(
+      blocks_.visit_segments(FilterBlocks::Visited::kFilled, [&](Segment& segment) -> Status {
+        CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+                                segment.merged(blocks_.storage()));
+        needed += needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
+        return {};
+      }));
   return needed;
 }
 
@@ -235,9 +214,11 @@ Status FilterFile::rebuild(uint64_t capacity) {
   CUCKOO_TRY(check_capacity(capacity));
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t needed, needed_at_most(capacity));
   capacity = std::max(capacity, needed);
-  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(capacity));
-  NewSegments next(options_, limits, {root_.next_number, log_.position(), root_.directory_version},
-                   true);
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, capacity));
+  NewSegments next(
+      options_, limits,
+      {blocks_.root().next_number, blocks_.log().position(), blocks_.root().directory_version},
+      true);
   const unsigned depth = limits.depth;
   const auto share_of = [depth](uint64_t hash) { return depth == 0 ? 0 : hash >> (64 - depth); };
   std::vector<NetHash> entries;  // of the share that comes next
@@ -250,18 +231,20 @@ Status FilterFile::rebuild(uint64_t capacity) {
     }
     return {};
   };
-  CUCKOO_TRY(visit_segments(Visited::kFilled, [&](Segment& segment) -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> merged, segment.merged(blocks_));
-    for (auto at = merged.begin(); at != merged.end();) {
-      const uint64_t of = share_of(at->hash);
-      CUCKOO_TRY(cut_before(of));
-      const auto end = std::partition_point(
-          at, merged.end(), [&](const NetHash& entry) { return share_of(entry.hash) == of; });
-      entries.insert(entries.end(), at, end);
-      at = end;
-    }
-    return {};
-  }));
+  CUCKOO_TRY(
+      blocks_.visit_segments(FilterBlocks::Visited::kFilled, [&](Segment& segment) -> Status {
+        CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> merged,
+                                segment.merged(blocks_.storage()));
+        for (auto at = merged.begin(); at != merged.end();) {
+          const uint64_t of = share_of(at->hash);
+          CUCKOO_TRY(cut_before(of));
+          const auto end = std::partition_point(
+              at, merged.end(), [&](const NetHash& entry) { return share_of(entry.hash) == of; });
+          entries.insert(entries.end(), at, end);
+          at = end;
+        }
+        return {};
+      }));
   CUCKOO_TRY(cut_before(uint64_t{1} << depth));
   CUCKOO_TRY(next.finish());
   const uint64_t items = options_.multiset() ? next.items() : this->items();

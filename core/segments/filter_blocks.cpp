@@ -1,0 +1,407 @@
+#include "core/segments/filter_blocks.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/segments/new_segments.hpp"
+#include "core/stored/log_entry.hpp"
+
+namespace cuckoo::segments {
+
+Result<SegmentLimits> limits_for(FilterOptions options, uint64_t capacity) {
+  options.capacity = capacity;
+  return segment_limits(options);
+}
+
+// --- making and following ------------------------------------------------------------------------
+
+Status FilterBlocks::create() {
+  CUCKOO_ASSIGN_OR_RETURN(limits_, limits_for(*options_, options_->capacity));
+  root_ = {};
+  root_.options_digest = options_->digest;
+  root_.first_depth = limits_.depth;
+  root_.leaves = uint64_t{1} << limits_.depth;
+  root_.capacity = options_->capacity;
+  directory_.start(limits_.depth);
+  log_.start(0, 0, log_chain_restart(options_->seed, options_->digest));
+  root_stored_ = places_stored_ = false;
+  stored_first_row_ = 0;
+  note_root();
+  return {};
+}
+
+void FilterBlocks::forget() noexcept {
+  for (const size_t index : touched_) {
+    directory_.leaf(index).segment.reset();
+    directory_.leaf(index).touched = false;
+  }
+  touched_.clear();
+  replaced_.clear();
+  changed_ = root_changed_ = all_replaced_ = cleared_ = false;
+  places_.reset();
+}
+
+Status FilterBlocks::read_root(Root& root) const {
+  CUCKOO_TRY(
+      storage_.read_one(kRootBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
+        CUCKOO_ASSIGN_OR_RETURN(root, decode_root(content));
+        return {};
+      }));
+  if (root.options_digest != options_->digest) {
+    return in_block(kRootBlock, corrupt("of other options"));
+  }
+  return {};
+}
+
+Status FilterBlocks::read_directory() {
+  Root root;
+  CUCKOO_TRY(read_root(root));
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(*options_, root.capacity));
+  CUCKOO_TRY(directory_.read(storage_, root));
+  limits_ = limits;
+  root_ = root;
+  stored_first_row_ = root.first_row;
+  root_stored_ = true;
+  places_stored_ = root.places != 0;
+  return {};
+}
+
+// An entry of the log that was read is pending, unless its segment was folded since: false then.
+bool FilterBlocks::take(uint64_t position, uint64_t entry) {
+  const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
+  Directory::Leaf& leaf = directory_.leaf(index);
+  if (position < (leaf.header.number == 0 ? root_.folded_to : leaf.header.folded_to)) {
+    return false;
+  }
+  directory_.note_pending(index, position);
+  if (leaf.segment != nullptr) {
+    leaf.segment->append(entry);
+  } else {
+    leaf.waiting.push_back(entry);
+  }
+  return true;
+}
+
+Result<FilterBlocks::Followed> FilterBlocks::follow(bool known) {
+  LogHeader newest;
+  bool same_history = false;
+  std::vector<std::pair<uint64_t, uint64_t>> entries;
+  const auto collect = [&](uint64_t position, uint64_t entry) {
+    entries.emplace_back(position, entry);
+  };
+  if (known) {
+    CUCKOO_ASSIGN_OR_RETURN(same_history, log_.follow(storage_, newest, collect));
+  }
+  Followed followed;
+  if (!same_history || newest.directory_version != root_.directory_version) {
+    followed.directory = true;
+    CUCKOO_TRY(read_directory());
+    if (!same_history) {
+      directory_.drop_pending();
+      CUCKOO_TRY(log_.read(storage_, root_.pending_row, root_.pending_position, newest, collect));
+    }
+    if (newest.directory_version != root_.directory_version ||
+        std::max(directory_.folded_to(), root_.folded_to) > log_.position()) {
+      return corrupt("a log whose end belongs to another directory");
+    }
+  }
+  for (const auto& [position, entry] : entries) {
+    followed.entries += take(position, entry) ? 1 : 0;
+  }
+  followed.items = newest.items;
+  return followed;
+}
+
+// --- segments ------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Segment>> FilterBlocks::opened(const Directory::Leaf& leaf) const {
+  Result<std::unique_ptr<Segment>> made =
+      leaf.header.number == 0 ? Segment::make_share(*options_, limits_, leaf.prefix, leaf.depth, 0)
+                              : Segment::open(*options_, storage_, leaf.header);
+  if (made.ok()) {
+    for (const uint64_t entry : leaf.waiting) {
+      made.value()->append(entry);
+    }
+  }
+  return made;
+}
+
+Result<Segment*> FilterBlocks::segment(size_t index) {
+  Directory::Leaf& leaf = directory_.leaf(index);
+  if (leaf.segment == nullptr) {
+    CUCKOO_ASSIGN_OR_RETURN(leaf.segment, opened(leaf));
+    std::vector<uint64_t>().swap(leaf.waiting);
+  }
+  return leaf.segment.get();
+}
+
+Status FilterBlocks::visit_segments(Visited which, const SegmentVisitor& visit) {
+  uint64_t prefix = 0;
+  do {
+    const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(prefix));
+    prefix = leaf.depth == 0 ? 0 : prefix + (uint64_t{1} << (64 - leaf.depth));
+    if (which == Visited::kFilled && leaf.untouched()) {
+      continue;
+    }
+    std::unique_ptr<Segment> made;
+    if (leaf.segment == nullptr) {
+      CUCKOO_ASSIGN_OR_RETURN(made, opened(leaf));
+    }
+    CUCKOO_TRY(visit(made != nullptr ? *made : *leaf.segment));
+    CUCKOO_TRY(poll());
+  } while (prefix != 0);
+  return {};
+}
+
+// --- changes -------------------------------------------------------------------------------------
+
+void FilterBlocks::note_segment(size_t index) {
+  if (!directory_.leaf(index).touched) {
+    touched_.push_back(index);
+    directory_.leaf(index).touched = true;
+  }
+  note_root();
+}
+
+void FilterBlocks::note_replaced(uint64_t number) {
+  if (number != 0) {
+    replaced_.push_back(number);
+  }
+  note_root();
+}
+
+void FilterBlocks::begin_log() noexcept {
+  root_.first_row = log_.row();
+  root_.first_position = log_.position();
+  note_root();
+}
+
+void FilterBlocks::stir(uint64_t with) {
+  log_.stir(with);
+  begin_log();
+  places_.reset();
+  root_.places = 0;
+  cleared_ = all_replaced_ = true;
+}
+
+void FilterBlocks::clear(const SegmentLimits& limits) {
+  stir(root_.next_number);
+  Root fresh;
+  fresh.options_digest = root_.options_digest;
+  fresh.directory_version = root_.directory_version;
+  fresh.next_number = root_.next_number;
+  fresh.first_row = root_.first_row;
+  fresh.first_position = root_.first_position;
+  fresh.first_depth = limits.depth;
+  fresh.leaves = uint64_t{1} << limits.depth;
+  fresh.folded_to = log_.position();
+  fresh.capacity = options_->capacity;
+  directory_.start(limits.depth);
+  limits_ = limits;
+  root_ = fresh;
+  touched_.clear();
+  replaced_.clear();
+}
+
+void FilterBlocks::note_options() {
+  storage_ = storage_.with_seed(options_->seed);
+  Log log(*options_);
+  log.start(log_.row(), log_.position(), log_.chain());
+  log_ = std::move(log);
+  root_.options_digest = options_->digest;
+}
+
+void FilterBlocks::replace(NewSegments& next, uint64_t capacity) {
+  directory_ = std::move(next.directory());
+  limits_ = next.limits();
+  touched_.clear();
+  replaced_.clear();
+  for (size_t i = 0; i < directory_.size(); ++i) {
+    if (directory_.leaf(i).segment != nullptr) {
+      note_segment(i);
+    }
+  }
+  root_.next_number = next.next_number();
+  root_.first_depth = next.first_depth();
+  root_.leaves = directory_.size();
+  root_.capacity = capacity;
+  root_.folded_to = next.position();
+  root_.pages = root_.page_index_sum = 0;
+  all_replaced_ = true;
+  note_root();
+}
+
+Result<MarkedPlaces> FilterBlocks::places() const {
+  if (places_ || root_.places == 0) {
+    return places_.value_or(MarkedPlaces());
+  }
+  MarkedPlaces known;
+  CUCKOO_TRY(
+      storage_.read_one(kMarksBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
+        CUCKOO_ASSIGN_OR_RETURN(known, decode_places(content));
+        for (const auto& [mark, position, chain] : known.places) {
+          if (mark.kind != options_->spec.kind || mark.width != options_->width ||
+              mark.seed != options_->seed || position > log_.position()) {
+            return corrupt("marked places of another filter");
+          }
+        }
+        return {};
+      }));
+  return known;
+}
+
+void FilterBlocks::set_places(MarkedPlaces places) {
+  places_ = std::move(places);
+  root_.places = 1;
+  note_root();
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+// S3. Returns the root with the places in the log as of now.
+Root FilterBlocks::root_of_cut_log(uint64_t kept) const noexcept {
+  const uint64_t end = log_.position();
+  const auto row_of = [this](uint64_t position) {
+    const uint64_t rows = position > root_.first_position
+                              ? (position - root_.first_position) / log_.row_entries()
+                              : 0;
+    return std::min(root_.first_row + rows, log_.last_row());
+  };
+  const auto position_of = [this](uint64_t row) {
+    return root_.first_position + (row - root_.first_row) * log_.row_entries();
+  };
+  const size_t oldest = directory_.oldest();
+  const uint64_t pending =
+      oldest == Directory::Leaf::kNone ? end : directory_.leaf(oldest).first_pending;
+  Root root = root_;
+  root.pending_row = row_of(pending);
+  root.pending_position = position_of(root.pending_row);
+  root.first_row = row_of(std::min(pending, end - std::min(end, kept)));
+  root.first_position = position_of(root.first_row);
+  return root;
+}
+
+Status FilterBlocks::erase_replaced(const Blocks& storage) const {
+  if (cleared_) {
+    CUCKOO_TRY(storage.erase(kFirstDirectoryBlock, kFirstLogBlock - 1));
+  } else if (all_replaced_) {
+    CUCKOO_TRY(storage.erase(kFirstDirectoryBlock, kMarksBlock - 1));
+    CUCKOO_TRY(storage.erase(segment_block(1, 0), kFirstLogBlock - 1));
+  }
+  for (const uint64_t number : replaced_) {
+    CUCKOO_TRY(storage.erase(segment_block(number, 0), segment_block(number, kEndPart - 1)));
+  }
+  return {};
+}
+
+// The pages of the directory whose headers changed. Each header changes the version of the root.
+Status FilterBlocks::write_directory(const Blocks& storage, Written& written) const {
+  Root& root = written.root;
+  const uint64_t per_page = Directory::leaves_per_page(options_->page_bytes);
+  std::optional<uint64_t> last;
+  for (const auto& [index, header] : written.headers) {
+    root.directory_version = log_chain_restart(root.directory_version, header.base_id);
+    const uint64_t page = index / per_page;
+    if (page == last) {
+      continue;
+    }
+    last = page;
+    const bool stored = directory_.page_stored(page);
+    CUCKOO_TRY(storage.write(kFirstDirectoryBlock + static_cast<int64_t>(page),
+                             directory_.encode_page(page, written.headers), stored));
+    if (!stored) {
+      written.new_pages.push_back(page);
+      ++root.pages;
+      root.page_index_sum += page;
+    }
+  }
+  return {};
+}
+
+// The root, and all that only a changed root leads to.
+Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& written) const {
+  Root& root = written.root;
+  root = root_of_cut_log(kept);
+  CUCKOO_TRY(erase_replaced(storage));
+  for (const size_t index : touched_) {
+    CUCKOO_ASSIGN_OR_RETURN(const SegmentHeader header,
+                            directory_.leaf(index).segment->write_to(storage));
+    written.headers.emplace_back(index, header);
+  }
+  std::sort(written.headers.begin(), written.headers.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  CUCKOO_TRY(write_directory(storage, written));
+  if (places_) {
+    CUCKOO_TRY(storage.write(kMarksBlock, encode_places(*places_), places_stored_ && !cleared_));
+  }
+  if (root.first_row > stored_first_row_) {
+    CUCKOO_TRY(storage.erase(kFirstLogBlock + static_cast<int64_t>(stored_first_row_),
+                             kFirstLogBlock + static_cast<int64_t>(root.first_row) - 1));
+  }
+  root.directory_version = log_chain_restart(root.directory_version, root.first_position);
+  return storage.write(kRootBlock, encode_root(root), root_stored_);
+}
+
+Status FilterBlocks::write_to(const Blocks& storage, uint64_t items, uint64_t kept,
+                              Written& written) const {
+  written.root = root_;
+  if (root_changed_) {
+    CUCKOO_TRY(write_root(storage, kept, written));
+  }
+  return log_.write_to(storage, written.root.first_row, items, written.root.directory_version);
+}
+
+void FilterBlocks::note_written(const Written& written) {
+  log_.note_written();
+  for (const uint64_t page : written.new_pages) {
+    directory_.note_stored(page);
+  }
+  for (const auto& [index, header] : written.headers) {
+    Directory::Leaf& leaf = directory_.leaf(index);
+    leaf.segment->note_written(header);
+    leaf.header = header;
+    leaf.touched = false;
+  }
+  touched_.clear();
+  replaced_.clear();
+  root_ = written.root;
+  stored_first_row_ = root_.first_row;
+  places_stored_ = root_.places != 0;
+  places_.reset();
+  root_stored_ = root_stored_ || root_changed_;
+  changed_ = root_changed_ = all_replaced_ = cleared_ = false;
+}
+
+// --- check ---------------------------------------------------------------------------------------
+
+Status FilterBlocks::check() const {
+  CUCKOO_TRY(check_log());
+  CUCKOO_TRY(places().take_status());
+  if (root_.places != 0) {
+    return {};
+  }
+  return storage_.read(kMarksBlock, kMarksBlock, [](int64_t, std::span<const std::byte>) -> Status {
+    return corrupt("the root knows of none");
+  });
+}
+
+Status FilterBlocks::check_log() const {
+  Log kept(*options_);
+  LogHeader newest;
+  CUCKOO_TRY(kept.read(storage_, root_.first_row, root_.first_position, newest,
+                       [](uint64_t, uint64_t) {}));
+  if (kept.position() != log_.position() || kept.chain() != log_.chain() ||
+      root_.pending_position - root_.first_position !=
+          (root_.pending_row - root_.first_row) * log_.row_entries()) {
+    return corrupt("a log whose rows are not where the root says");
+  }
+  if (root_.first_row == 0) {
+    return {};
+  }
+  return storage_.read(kFirstLogBlock, kFirstLogBlock + static_cast<int64_t>(root_.first_row) - 1,
+                       [](int64_t, std::span<const std::byte>) -> Status {
+                         return corrupt("is before the first row of the log");
+                       });
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,154 @@
+// The blocks of a filter, and what memory knows of them: the root, the directory with its segments,
+// the log and the marks; and which of them a flush has to write. When something is changed or
+// folded is decided in core/segments/filter_file.hpp.
+//
+// What a flush writes:
+//   entries alone           the last row of the log, and the rows behind it
+//   a segment was folded    its dirty pages, its new run and its page of the directory; the root;
+//                           the rows of the log that nobody needs any more are erased
+//   all was replaced        the same of each segment; the blocks of the old ones are erased
+//
+// Invariants
+//   S1  (core/segments/directory.hpp) the segments' prefixes partition the hash space.
+//   S3  all rows of the log are full but the last. The root says where the log begins, and from
+//       which row on a connection that opens the filter must read.
+//   I1  the newest row of the log has the root's directory version: so one row tells a connection
+//       whether it must read the directory again.
+//   I2  write_to() changes nothing in memory; note_written() follows when all of it is stored. What
+//       it does not write is stored already, as it is in memory.
+//   I3  every block in storage belongs to the root, the directory, a segment that has a header, the
+//       log from its first row on, or the marks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/segments/blocks.hpp"
+#include "core/segments/directory.hpp"
+#include "core/segments/log.hpp"
+#include "core/segments/mark.hpp"
+#include "core/segments/segment.hpp"
+#include "core/segments/segment_limits.hpp"
+#include "core/stored/filter_options.hpp"
+
+namespace cuckoo::segments {
+
+class NewSegments;
+
+class FilterBlocks {
+ public:
+  // The options must stay where they are.
+  FilterBlocks(const FilterOptions& options, const Blocks& storage)
+      : options_(&options), storage_(storage), directory_(options), log_(options) {}
+
+  const Blocks& storage() const noexcept { return storage_; }
+  Status poll() const { return storage_.poll(); }
+  const SegmentLimits& limits() const noexcept { return limits_; }
+  const Root& root() const noexcept { return root_; }
+  Root& root() noexcept { return root_; }
+  const Directory& directory() const noexcept { return directory_; }
+  Directory& directory() noexcept { return directory_; }
+  const Log& log() const noexcept { return log_; }
+  Log& log() noexcept { return log_; }
+
+  // Makes the first root, directory and log; nothing is stored yet.
+  Status create();
+  // Brings memory to what is stored. `known`: memory was what was stored once. The new entries of
+  // the log are pending then. After a failure nothing is known.
+  struct Followed {
+    uint64_t items = 0;      // of the filter
+    uint64_t entries = 0;    // new ones, that are pending
+    bool directory = false;  // it was read, and all that pends may have changed
+  };
+  Result<Followed> follow(bool known);
+  // Drops what is not written.
+  void forget() noexcept;
+
+  // --- segments
+  // Returns that of a leaf; opens or makes it if it is not in memory.
+  Result<Segment*> segment(size_t index);
+  Result<Segment*> segment_of(uint64_t hash) { return segment(directory_.leaf_of(hash)); }
+  using SegmentVisitor = std::function<Status(Segment& segment)>;
+  enum class Visited : bool { kAll, kFilled };
+  // Visits them ascending by prefix. One that is not in memory is opened for the visit alone.
+  Status visit_segments(Visited which, const SegmentVisitor& visit);
+  // Returns a segment of the leaf beside that in memory, if there is one.
+  Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
+
+  // --- changes; each is noted before it is made
+  bool changed() const noexcept { return changed_; }  // something is not written
+  void note_entries() noexcept { changed_ = true; }
+  void note_root() noexcept { changed_ = root_changed_ = true; }
+  void note_segment(size_t index);
+  // The blocks of the segment of that number are to be erased; 0 has none.
+  void note_replaced(uint64_t number);
+  // The log begins here: what came before is not pending, and not asked for any more.
+  void begin_log() noexcept;
+  // The contents are others, and come from nowhere: the log's chain changes by `with`, and no mark
+  // holds any more.
+  void stir(uint64_t with);
+  // The filter is as create() makes it for these limits. Numbers of segments and rows of the log go
+  // on, so that other connections see that it changed.
+  void clear(const SegmentLimits& limits);
+  // These options, which stay where the old ones were, are those of all that comes: checksums, log.
+  void note_options();
+  // These are the segments from here on.
+  void replace(NewSegments& next, uint64_t capacity);
+  // Where in the log the marks of other filters hold.
+  Result<MarkedPlaces> places() const;
+  void set_places(MarkedPlaces places);
+
+  // --- writing
+  struct Written {
+    Root root;
+    Directory::NewHeaders headers;
+    std::vector<uint64_t> new_pages;  // of the directory
+  };
+  // Writes what is not written, here or to another storage. `items` are those of the filter, and
+  // the log keeps at least the last `kept` entries.
+  Status write_to(const Blocks& storage, uint64_t items, uint64_t kept, Written& written) const;
+  void note_written(const Written& written);
+
+  // Returns the first row of the log in storage.
+  uint64_t stored_first_row() const noexcept { return stored_first_row_; }
+  // Checks the whole log, also what follow() did not read (S3), and the marks. Nothing is pending.
+  Status check() const;
+
+ private:
+  Status read_root(Root& root) const;
+  Status read_directory();
+  bool take(uint64_t position, uint64_t entry);
+  Root root_of_cut_log(uint64_t kept) const noexcept;
+  Status erase_replaced(const Blocks& storage) const;
+  Status write_directory(const Blocks& storage, Written& written) const;
+  Status write_root(const Blocks& storage, uint64_t kept, Written& written) const;
+  Status check_log() const;
+
+  const FilterOptions* options_;
+  Blocks storage_;
+  SegmentLimits limits_;
+  Root root_;
+  Directory directory_;
+  Log log_;
+  // What is in storage.
+  bool root_stored_ = false;
+  bool places_stored_ = false;
+  uint64_t stored_first_row_ = 0;  // root_ may be ahead of it
+  // What is to be written.
+  bool changed_ = false;
+  bool root_changed_ = false;           // more of it than entries of the log
+  std::vector<size_t> touched_;         // leaves with segments that changed
+  std::vector<uint64_t> replaced_;      // numbers of segments whose blocks are to be erased
+  bool all_replaced_ = false;           // … and of all others, and the directory's blocks
+  bool cleared_ = false;                // … and the marks
+  std::optional<MarkedPlaces> places_;  // that are not written
+};
+
+// Returns what segments of a filter of these options are for that capacity.
+Result<SegmentLimits> limits_for(FilterOptions options, uint64_t capacity);
+
+}  // namespace cuckoo::segments
