@@ -25,7 +25,8 @@ constexpr size_t kKeyTypesAt = 9;
 constexpr size_t kZeroAt = 10;  // 6 bytes
 constexpr size_t kCountAt = 16;
 constexpr size_t kItemsAt = 24;
-constexpr size_t kFromAt = 32;
+constexpr size_t kImageBytesAt = 32;
+constexpr size_t kFromAt = 40;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
 constexpr size_t kCrcBytes = 4;
@@ -103,9 +104,48 @@ Status decode_stream(std::span<const std::byte> bytes, uint64_t count, bool most
   return stream.at_end() ? Status() : corrupt("changes with bytes behind the last hash");
 }
 
+// Their image has the changes' own mark, and gaps.
+ImageHeader header_of_pieces(const FilterChanges& changes) {
+  ImageHeader header;
+  header.partial = true;
+  header.spec = changes.spec;
+  header.width = changes.to.width;
+  header.seed = changes.to.seed;
+  header.capacity = changes.capacity;
+  header.key_affinity = changes.key_affinity;
+  header.collation = changes.collation;
+  header.key_types = changes.key_types;
+  header.mark = changes.to;
+  return header;
+}
+
+Result<std::vector<std::byte>> encode_pieces(const FilterChanges& changes, uint64_t limit) {
+  return encode_image(header_of_pieces(changes), changes.pieces, limit);
+}
+
+// What the pieces are of must be what the changes are of.
+Status decode_pieces(std::span<const std::byte> bytes, uint32_t page_bytes, const Poll& poll,
+                     FilterChanges& changes) {
+  if (bytes.empty()) {
+    return {};
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_partial_header(bytes));
+  changes.spec = header.spec;
+  changes.capacity = header.capacity;
+  if (header.mark != changes.to || header.spec.kind != changes.to.kind ||
+      header.key_affinity != changes.key_affinity || header.collation != changes.collation ||
+      header.key_types != changes.key_types) {
+    return corrupt("changes with segments of another filter");
+  }
+  changes.pieces = [bytes, page_bytes, poll](const PieceSink& sink) {
+    return read_partial_image(bytes, page_bytes, sink, poll);
+  };
+  return {};
+}
+
 }  // namespace
 
-std::vector<std::byte> encode_changes(const FilterChanges& changes) {
+Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit) {
   const HashWidth width = changes.from.width;
   const unsigned rice = rice_parameter(width, changes.hashes.size());
   const auto removed =
@@ -134,13 +174,24 @@ std::vector<std::byte> encode_changes(const FilterChanges& changes) {
     last = hash;
   }
   std::vector<std::byte> bytes = stream.finish();
+  if (bytes.size() + kCrcBytes > limit) {
+    return invalid("changes of " + std::to_string(bytes.size() + kCrcBytes) + " bytes, at most " +
+                   std::to_string(limit) + " are possible");
+  }
+  if (changes.pieces) {
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<std::byte> image,
+                            encode_pieces(changes, limit - bytes.size() - kCrcBytes));
+    bytes.insert(bytes.end(), image.begin(), image.end());
+    store_le(&bytes[kImageBytesAt], uint64_t{image.size()});
+  }
   const uint32_t crc = crc32c(bytes);
   bytes.resize(bytes.size() + kCrcBytes);
   store_le(&bytes[bytes.size() - kCrcBytes], crc);
   return bytes;
 }
 
-Result<FilterChanges> decode_changes(std::span<const std::byte> bytes) {
+Result<FilterChanges> decode_changes(std::span<const std::byte> bytes, uint32_t page_bytes,
+                                     const Poll& poll) {
   if (!looks_like_changes(bytes) || bytes.size() <= kVersionAt) {
     return corrupt("bytes that are no changes of a filter, expected CKCH at the start");
   }
@@ -174,8 +225,14 @@ Result<FilterChanges> decode_changes(std::span<const std::byte> bytes) {
       !all_zero(bytes.subspan(kZeroAt, kCountAt - kZeroAt))) {
     return corrupt("changes with a header that can't be");
   }
-  CUCKOO_TRY(decode_stream(bytes.subspan(kHeaderBytes, crc_at - kHeaderBytes), count,
+  const auto image_bytes = load_le<uint64_t>(&bytes[kImageBytesAt]);
+  if (image_bytes > crc_at - kHeaderBytes) {
+    return corrupt("changes with " + std::to_string(image_bytes) + " bytes of segments");
+  }
+  const size_t image_at = crc_at - static_cast<size_t>(image_bytes);
+  CUCKOO_TRY(decode_stream(bytes.subspan(kHeaderBytes, image_at - kHeaderBytes), count,
                            flags == kMostlyRemoved, rice, changes));
+  CUCKOO_TRY(decode_pieces(bytes.subspan(image_at, crc_at - image_at), page_bytes, poll, changes));
   return changes;
 }
 

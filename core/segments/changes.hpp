@@ -1,11 +1,15 @@
 // What was added to a filter and removed from it between two of its marks, as one BLOB: for copies
 // of it that have the first mark and are to have the second.
 //
+// A copy without hashes can't make a segment anew when that is full. So the segments that the
+// filter made anew since the first mark come with the changes, as they are now.
+//
 // Layout (little-endian; FORMAT.md, "Changes")
-//   changes = header stream CRC           CRC-32C of all before it
-//   header  = 104 bytes: whose they are, how many, the final items, both marks
+//   changes = header stream image CRC     CRC-32C of all before it
+//   header  = 112 bytes: whose they are, how many, the final items, the image's length, both marks
 //   stream  = ascending hashes as deltas (core/stored/rice.hpp), each with how often it was added,
 //             or removed, net
+//   image   = the segments that were made anew (core/segments/image.hpp), if there are any
 //
 // Invariants
 //   I1  equal changes have equal bytes: decode then encode gives them back.
@@ -26,7 +30,10 @@
 #include <vector>
 
 #include "core/base/large_memory.hpp"
+#include "core/base/poll.hpp"
 #include "core/base/result.hpp"
+#include "core/filter/factory.hpp"
+#include "core/segments/contents.hpp"
 #include "core/segments/mark.hpp"
 
 namespace cuckoo::segments {
@@ -43,10 +50,19 @@ struct FilterChanges {
   uint8_t collation = 0;
   uint8_t key_types = 0;
   LargeVector<ChangedHash> hashes;  // ascending; of a set added once
+  // The segments that were made anew, without hashes, ascending by prefix. Null: none was.
+  PieceSource pieces;
+  // Of the filter, for those.
+  FilterSpec spec;
+  uint64_t capacity = 1;
 };
 
-std::vector<std::byte> encode_changes(const FilterChanges& changes);
-Result<FilterChanges> decode_changes(std::span<const std::byte> bytes);
+// At most `limit` bytes, else kInvalid.
+Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit);
+// Its pieces are read and verified when they are asked for: the bytes must stay until then. They get
+// pages of `page_bytes`.
+Result<FilterChanges> decode_changes(std::span<const std::byte> bytes, uint32_t page_bytes,
+                                     const Poll& poll = nullptr);
 // Does it start like some? Of any version.
 bool looks_like_changes(std::span<const std::byte> bytes) noexcept;
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/filter/cell_layout.hpp"
 #include "core/segments/new_segments.hpp"
 #include "core/stored/log_entry.hpp"
 
@@ -23,6 +24,7 @@ Status FilterBlocks::create() {
   root_.leaves = uint64_t{1} << limits_.depth;
   root_.capacity = options_->capacity;
   directory_.start(limits_.depth);
+  log_.note_next_number(root_.next_number);
   log_.start(0, 0, log_chain_restart(options_->seed, options_->digest));
   root_stored_ = places_stored_ = false;
   stored_first_row_ = 0;
@@ -60,6 +62,7 @@ Status FilterBlocks::read_directory() {
   CUCKOO_TRY(directory_.read(storage_, root));
   limits_ = limits;
   root_ = root;
+  log_.note_next_number(root.next_number);
   stored_first_row_ = root.first_row;
   root_stored_ = true;
   places_stored_ = root.places != 0;
@@ -135,12 +138,12 @@ Result<Segment*> FilterBlocks::segment(size_t index) {
   return leaf.segment.get();
 }
 
-Status FilterBlocks::visit_segments(Visited which, const SegmentVisitor& visit) {
+Status FilterBlocks::visit_segments(const LeafChoice& choose, const SegmentVisitor& visit) {
   uint64_t prefix = 0;
   do {
     const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(prefix));
     prefix = leaf.depth == 0 ? 0 : prefix + (uint64_t{1} << (64 - leaf.depth));
-    if (which == Visited::kFilled && leaf.untouched()) {
+    if (!choose(leaf)) {
       continue;
     }
     std::unique_ptr<Segment> made;
@@ -151,6 +154,17 @@ Status FilterBlocks::visit_segments(Visited which, const SegmentVisitor& visit) 
     CUCKOO_TRY(poll());
   } while (prefix != 0);
   return {};
+}
+
+uint64_t FilterBlocks::bits_of(const Directory::Leaf& leaf) const noexcept {
+  if (leaf.segment != nullptr) {
+    return leaf.segment->filter().bits();
+  }
+  if (leaf.header.number == 0) {
+    return limits_.bits;
+  }
+  const Result<CellLayout> cells = cell_layout(options_->spec.kind, leaf.header.geometry());
+  return cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
 }
 
 // --- changes -------------------------------------------------------------------------------------
@@ -206,6 +220,7 @@ void FilterBlocks::clear(const SegmentLimits& limits) {
 void FilterBlocks::note_options() {
   storage_ = storage_.with_seed(options_->seed);
   Log log(*options_);
+  log.note_next_number(root_.next_number);
   log.start(log_.row(), log_.position(), log_.chain());
   log_ = std::move(log);
   root_.options_digest = options_->digest;
@@ -365,6 +380,7 @@ void FilterBlocks::note_written(const Written& written) {
   touched_.clear();
   replaced_.clear();
   root_ = written.root;
+  log_.note_next_number(root_.next_number);
   stored_first_row_ = root_.first_row;
   places_stored_ = root_.places != 0;
   places_.reset();

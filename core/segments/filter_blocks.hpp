@@ -72,12 +72,16 @@ class FilterBlocks {
   // Returns that of a leaf; opens or makes it if it is not in memory.
   Result<Segment*> segment(size_t index);
   Result<Segment*> segment_of(uint64_t hash) { return segment(directory_.leaf_of(hash)); }
+  // Visits those of the chosen leaves, ascending by prefix. One that is not in memory is opened for
+  // the visit alone.
+  using LeafChoice = std::function<bool(const Directory::Leaf& leaf)>;
   using SegmentVisitor = std::function<Status(Segment& segment)>;
-  enum class Visited : bool { kAll, kFilled };
-  // Visits them ascending by prefix. One that is not in memory is opened for the visit alone.
-  Status visit_segments(Visited which, const SegmentVisitor& visit);
+  Status visit_segments(const LeafChoice& choose, const SegmentVisitor& visit);
+  static bool all(const Directory::Leaf&) noexcept { return true; }
+  static bool filled(const Directory::Leaf& leaf) noexcept { return !leaf.untouched(); }
   // Returns a segment of the leaf beside that in memory, if there is one.
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
+  uint64_t bits_of(const Directory::Leaf& leaf) const noexcept;  // of its cells
 
   // --- changes; each is noted before it is made
   bool changed() const noexcept { return changed_; }  // something is not written

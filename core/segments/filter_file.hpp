@@ -131,9 +131,11 @@ class FilterFile {
   }
 
   // --- the whole filter (core/segments/filter_file_contents.cpp, filter_file_replace.cpp)
-  // Hands over all segments, one at a time, ascending by prefix, as they would be if nothing were
-  // pending. Nothing changes here. kInvalid when hashes are asked for and it keeps none.
-  Status for_each_piece(bool with_hashes, const PieceSink& sink);
+  // Hands over all segments, or those of the chosen leaves, one at a time, ascending by prefix, as
+  // they would be if nothing were pending. Nothing changes here. kInvalid when hashes are asked for
+  // and it keeps none.
+  Status for_each_piece(bool with_hashes, const PieceSink& sink,
+                        const FilterBlocks::LeafChoice& choose = FilterBlocks::all);
   // The same as for_each_piece(), with what else is known of it. The pieces are read when they are
   // asked for: before the filter changes.
   Result<Contents> contents(bool with_hashes);
@@ -157,11 +159,15 @@ class FilterFile {
   // --- marks (core/segments/filter_file_changes.cpp)
   // The mark of what it holds now (core/segments/mark.hpp). None of a filter of pairs.
   Result<std::optional<FilterMark>> mark();
-  // What was added and removed since then. kInvalid when that was never its mark, or its log does
-  // not go back to it.
-  Result<FilterChanges> changes_since(const FilterMark& from);
+  // What was added and removed since then, and the segments that were made anew since; to be used
+  // before the filter changes. Nothing when only the whole filter leads there: that was never its
+  // mark, or its log does not go back to it.
+  Result<std::optional<FilterChanges>> changes_since(const FilterMark& from);
+  // Returns how many entries came behind that mark. Nothing when its log does not go back to it.
+  Result<std::optional<uint64_t>> entries_behind(const FilterMark& from) const;
   // Its mark was the changes' first one and is their second one; false: it was that already.
-  // kInvalid with any other, kFull when it can't hold what they leave: nothing was changed.
+  // kInvalid with any other: nothing was changed. Neither growth = off nor the capacity stands in
+  // the way, as it becomes what another one is.
   Result<bool> apply(const FilterChanges& changes);
   // It holds what the mark of another filter names. That is of no use, and nothing happens, when
   // the other filter has other hashes, or counts copies where this one does not.
@@ -217,6 +223,9 @@ class FilterFile {
   FilterFile(const FilterOptions& options, const Blocks& blocks)
       : options_(options), blocks_(options_, blocks) {}
 
+  static constexpr uint64_t kFewestLoadEntries = 16384;         // a transaction of more is a load
+  static constexpr uint64_t kMostUnfolded = uint64_t{1} << 22;  // S3: 64 MB at most in memory
+
   enum class Memory : uint8_t {
     kUnknown,  // what is in memory may be wrong
     kCurrent,  // memory is what storage holds, with the changes that are not flushed
@@ -231,9 +240,16 @@ class FilterFile {
 
   void set_turns() noexcept;
   Status append(uint64_t hash, uint64_t entry);
+  Result<std::optional<uint64_t>> entries_since(const FilterMark& from,
+                                                LargeVector<uint64_t>& entries) const;
   Status apply_all(const FilterChanges& changes);
-  Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
+  Status take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
+  Status replace_by(const FilterChanges& changes, uint64_t position);
+  Status replace_some_by(const FilterChanges& changes, uint64_t position);
+  Status take_piece(Piece&& piece, uint64_t position);
+  Status add_applied(uint64_t hash);
   Status add_all(std::span<const ChangedHash> hashes);
+  Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
   uint64_t most_items() const noexcept;
   Status add(uint64_t hash, bool log_seeming = false);
   Result<bool> take_away(uint64_t hash);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/segments/filter_file.hpp"
+#include "core/segments/new_segments.hpp"
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
@@ -53,6 +54,49 @@ bool follows(const FilterOptions& options, const FilterMark& mark) noexcept {
          mark.seed == options.seed && (mark.unique || !options.multiset() || !options.unique);
 }
 
+struct HashRange {
+  uint64_t first;
+  uint64_t last;
+};
+
+uint64_t last_hash_of(uint64_t prefix, unsigned depth) noexcept {
+  return prefix | ~uint64_t{0} >> depth;
+}
+
+// They ascend and don't meet.
+bool cover_all(std::span<const HashRange> ranges) noexcept {
+  uint64_t next = 0;
+  for (const HashRange& range : ranges) {
+    if (range.first != next) {
+      return false;
+    }
+    next = range.last + 1;
+  }
+  return next == 0;
+}
+
+// The changes of hashes in the ranges become entries of a log; the others are the rest.
+Status split_by_range(std::span<const ChangedHash> hashes, std::span<const HashRange> ranges,
+                      std::vector<uint64_t>& entries, LargeVector<ChangedHash>& rest) {
+  constexpr uint64_t kMostEntries = uint64_t{1} << 28;  // no log keeps as many
+  auto range = ranges.begin();
+  for (const ChangedHash& one : hashes) {
+    while (range != ranges.end() && range->last < one.first) {
+      ++range;
+    }
+    if (range == ranges.end() || one.first < range->first) {
+      rest.push_back(one);
+      continue;
+    }
+    const uint64_t copies = additions_of(one) + removals_of(one);
+    if (copies > kMostEntries - entries.size()) {
+      return corrupt("changes of more entries than a log keeps");
+    }
+    entries.insert(entries.end(), copies, one.first | (one.second < 0 ? kRemoveBit : 0));
+  }
+  return {};
+}
+
 }  // namespace
 
 // --- marks ---------------------------------------------------------------------------------------
@@ -89,45 +133,83 @@ Status FilterFile::take_mark(const FilterMark& mark) {
 
 // --- what changed --------------------------------------------------------------------------------
 
-// The mark is its own, or one that holds at one of its places.
-Result<FilterChanges> FilterFile::changes_since(const FilterMark& from) {
+// Finds the mark in the log: it is its own, or one that holds at one of its places. Returns a number
+// that segments have which were made since, or nothing.
+Result<std::optional<uint64_t>> FilterFile::entries_since(const FilterMark& from,
+                                                          LargeVector<uint64_t>& entries) const {
+  const auto take_behind = [&](const LogPlace& place) {
+    return blocks_.log().entries_behind(blocks_.storage(), blocks_.root().first_row,
+                                        blocks_.root().first_position, place, entries);
+  };
+  if (own_mark(options_, {from.position, from.chain}) == from) {
+    CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> number,
+                            take_behind({from.position, from.chain}));
+    if (number) {
+      return number;
+    }
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, blocks_.places());
+  const MarkedPlace* const place = known.find(from);
+  if (place == nullptr) {
+    return std::optional<uint64_t>();
+  }
+  return take_behind({place->position, place->chain});
+}
+
+namespace {
+
+// Was the leaf's segment made when segments had that number or a higher one? One that has no header
+// was made when the filter was, or with all others.
+bool made_since(const Directory::Leaf& leaf, const Root& root, uint64_t number, uint64_t position) {
+  return leaf.current().number == 0 ? root.folded_to > 0 && root.folded_to >= position
+                                    : leaf.current().number >= number;
+}
+
+}  // namespace
+
+Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark& from) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
   if (!now) {
     return invalid("keeps no marks");
   }
+  LargeVector<uint64_t> entries;
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, entries_since(from, entries));
+  if (!number) {
+    return std::optional<FilterChanges>();
+  }
+  const uint64_t position = blocks_.log().position() - entries.size();
   FilterChanges changes;
   changes.from = from;
   changes.to = *now;
   changes.items = items();
   changes.key_types = static_cast<uint8_t>(blocks_.root().key_types);
-  LargeVector<uint64_t> entries;
-  const auto take_behind = [&](const LogPlace& place) {
-    return blocks_.log().entries_behind(blocks_.storage(), blocks_.root().first_row,
-                                        blocks_.root().first_position, place, entries);
-  };
-  bool found = false;
-  if (own_mark(options_, {from.position, from.chain}) == from) {
-    CUCKOO_ASSIGN_OR_RETURN(found, take_behind({from.position, from.chain}));
-  }
-  if (!found) {
-    CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, blocks_.places());
-    if (const MarkedPlace* const place = known.find(from); place != nullptr) {
-      CUCKOO_ASSIGN_OR_RETURN(found, take_behind({place->position, place->chain}));
-    }
-  }
-  if (!found) {
-    return invalid("its log does not go back to mark " + mark_text(from) +
-                   ": of another filter, or made before more changes than the log keeps, or before"
-                   " this one was loaded, cleared, imported or united; ship the image instead");
-  }
+  changes.spec = options_.spec;
+  changes.capacity = made_for();
   changes.hashes = net_changes(std::move(entries), options_.width, options_.multiset());
-  return changes;
+  bool anew = false;
+  for (size_t i = 0; i < blocks_.directory().size() && !anew && keeps_hashes(); ++i) {
+    anew = made_since(blocks_.directory().leaf(i), blocks_.root(), *number, position);
+  }
+  if (anew) {
+    changes.pieces = [this, number = *number, position](const PieceSink& sink) {
+      return for_each_piece(false, sink, [this, number, position](const Directory::Leaf& leaf) {
+        return made_since(leaf, blocks_.root(), number, position);
+      });
+    };
+  }
+  return std::optional<FilterChanges>(std::move(changes));
+}
+
+Result<std::optional<uint64_t>> FilterFile::entries_behind(const FilterMark& from) const {
+  CUCKOO_TRY(poison_.error());
+  LargeVector<uint64_t> entries;
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, entries_since(from, entries));
+  return number ? std::optional<uint64_t>(entries.size()) : std::nullopt;
 }
 
 // --- becoming what another one is ----------------------------------------------------------------
 
-// Whether all fits is known in the end only. So what came before is written first, and read again
-// if it does not.
+// A failure is known in the end only. So what came before is written first, and read again then.
 Result<bool> FilterFile::apply(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
   if (now == changes.to) {
@@ -137,7 +219,7 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
     return invalid("the changes lead from mark " + mark_text(changes.from) + " to mark " +
                    mark_text(changes.to) + ", and it has " +
                    (now ? "mark " + mark_text(*now) : "no mark") +
-                   "; ask for the changes since its mark, or ship the image");
+                   "; ask for the changes since its own mark");
   }
   if (options_.multiset() && options_.unique && !changes.to.unique) {
     return invalid("unique = on follows only what is unique, too");
@@ -145,53 +227,173 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   if (!follows(options_, changes.to)) {
     return corrupt("changes to the mark of another filter");
   }
-  settle();
-  const uint64_t most = items_ + changes.hashes.size();
-  if (!options_.multiset() && (changes.items < items_ || changes.items > most)) {
+  const uint64_t most = items() + changes.hashes.size();
+  if (!options_.multiset() && (changes.items < items() || changes.items > most)) {
     return invalid("the changes leave " + std::to_string(changes.items) + " items, expected " +
-                   std::to_string(items_) + " to " + std::to_string(most));
+                   std::to_string(items()) + " to " + std::to_string(most));
   }
-  const uint64_t removed = std::min(sum_of(changes.hashes, removals_of), items_);
-  const uint64_t left =
-      options_.multiset() ? items_ - removed + sum_of(changes.hashes, additions_of) : changes.items;
-  if (left > most_items()) {
-    return keeps_hashes() ? full_error() : more_than_fit(left - std::min(left, items_));
+  const uint64_t removed = std::min(sum_of(changes.hashes, removals_of), items());
+  const uint64_t left = options_.multiset()
+                            ? items() - removed + sum_of(changes.hashes, additions_of)
+                            : changes.items;
+  if (keeps_hashes() && left > most_items()) {
+    return full_error();
   }
   CUCKOO_TRY(flush());
   Status applied = poison_.changing([&] { return apply_all(changes); });
-  if (!applied.ok() && applied.error().code == ErrorCode::kFull) {
+  if (!applied.ok() && applied.error().code != ErrorCode::kStorage) {
+    const Error why = applied.take_error();
     forget();
     CUCKOO_TRY(refresh());
+    return why;
   }
   CUCKOO_TRY(std::move(applied));
   return true;
 }
 
-// Removes go first, so that what leaves makes room for what comes. One that finds nothing then was
-// of a key that was never added, but shared its cells with one that is added here: it has its turn
-// when that is in the pages. What is left then is dropped, as a remake does. The items of a set
-// count which hashes seemed present when they came, and only the other filter knows that.
+// Adds go first, so that what leaves is there. A remove that finds nothing then was of a key that
+// was never added, but shared its cells with one that is added here: it has its turn when that is
+// in the pages. What is left then is dropped, as a remake does. The items of a set count which
+// hashes seemed present when they came, and only the other filter knows that.
 Status FilterFile::apply_all(const FilterChanges& changes) {
-  std::vector<ChangedHash> refused;
+  LargeVector<ChangedHash> rest;  // of segments that don't come with them
+  std::span<const ChangedHash> hashes = changes.hashes;
+  if (changes.pieces && !keeps_hashes()) {
+    CUCKOO_TRY(take_pieces(changes, rest));
+    hashes = rest;
+  }
+  CUCKOO_TRY(add_all(hashes));
   if (options_.multiset()) {
-    CUCKOO_ASSIGN_OR_RETURN(refused, remove_found(changes.hashes));
-  }
-  CUCKOO_TRY(add_all(changes.hashes));
-  for (const ChangedHash& one : refused) {
-    const size_t index = blocks_.directory().leaf_of(one.first);
-    if (blocks_.directory().leaf(index).pends) {
-      CUCKOO_TRY(fold_leaf(index));
-      set_turns();
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<ChangedHash> refused, remove_found(hashes));
+    for (const ChangedHash& one : refused) {
+      const size_t index = blocks_.directory().leaf_of(one.first);
+      if (blocks_.directory().leaf(index).pends) {
+        CUCKOO_TRY(fold_leaf(index));
+        set_turns();
+      }
     }
-  }
-  CUCKOO_TRY(remove_found(refused).take_status());
-  if (!options_.multiset()) {
+    CUCKOO_TRY(remove_found(refused).take_status());
+  } else {
     settle();
     items_ = changes.items;
   }
   blocks_.note_entries();
   note_key_types(changes.key_types);
   return take_mark(changes.to);
+}
+
+// The pieces take the places of its own segments. Their entries are in their cells, so they go into
+// the log alone, for copies of this copy. `rest` are those of all other segments.
+Status FilterFile::take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest) {
+  std::vector<HashRange> ranges;
+  CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
+    ranges.push_back({piece.prefix, last_hash_of(piece.prefix, piece.depth)});
+    return blocks_.poll();
+  }));
+  std::vector<uint64_t> entries;
+  CUCKOO_TRY(split_by_range(changes.hashes, ranges, entries, rest));
+  const uint64_t position = blocks_.log().position() + entries.size();
+  if (cover_all(ranges)) {
+    CUCKOO_TRY(replace_by(changes, position));
+  } else {
+    CUCKOO_TRY(replace_some_by(changes, position));
+  }
+  for (const uint64_t entry : entries) {
+    blocks_.log().append(entry);
+  }
+  return {};
+}
+
+// All are new, and may be fewer than before.
+Status FilterFile::replace_by(const FilterChanges& changes, uint64_t position) {
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, changes.capacity));
+  NewSegments next(options_, limits,
+                   {blocks_.root().next_number, position, blocks_.root().directory_version}, false);
+  CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
+    CUCKOO_TRY(blocks_.poll());
+    return next.take(std::move(piece));
+  }));
+  CUCKOO_TRY(next.finish());
+  items_ = options_.multiset() ? next.items() : items_;
+  replace_all(next, changes.capacity);
+  return {};
+}
+
+// Each piece is one of its segments, or several are.
+Status FilterFile::replace_some_by(const FilterChanges& changes, uint64_t position) {
+  uint64_t next = 0;  // what the pieces leave of a segment
+  uint64_t end = 0;
+  CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
+    CUCKOO_TRY(blocks_.poll());
+    const Directory& directory = blocks_.directory();
+    const Directory::Leaf& leaf = directory.leaf(directory.leaf_of(piece.prefix));
+    if (next == end) {
+      next = leaf.prefix;
+      end = last_hash_of(leaf.prefix, leaf.depth) + 1;
+    }
+    if (piece.prefix != next || piece.depth < leaf.depth) {
+      return corrupt("changes with segments that are not those of this filter");
+    }
+    next = last_hash_of(piece.prefix, piece.depth) + 1;
+    return take_piece(std::move(piece), position);
+  }));
+  return next == end ? Status() : corrupt("changes with a part of a segment");
+}
+
+// Its leaf holds nothing then but what is in the piece.
+Status FilterFile::take_piece(Piece&& piece, uint64_t position) {
+  Directory& directory = blocks_.directory();
+  size_t index = directory.leaf_of(piece.prefix);
+  const uint64_t pending = directory.leaf(index).pending_entries();
+  CUCKOO_ASSIGN_OR_RETURN(const Segment* const old, blocks_.segment(index));
+  const uint64_t items = old->header().items + static_cast<uint64_t>(old->pending().items());
+  blocks_.note_replaced(old->header().number);
+  unfolded_ -= pending;
+  items_ -= options_.multiset() ? items : 0;
+  directory.split(index, 0);
+  while (directory.leaf(index).depth < piece.depth) {
+    if (directory.most_bits(index) == 0) {
+      return corrupt("changes with a segment that is too small");
+    }
+    directory.split(index, 1);
+    index = directory.leaf_of(piece.prefix);
+  }
+  blocks_.root().leaves = directory.size();
+  CUCKOO_TRY(expect_numbers(blocks_.root().next_number, 1));
+  items_ += options_.multiset() ? piece.items : 0;
+  CUCKOO_ASSIGN_OR_RETURN(
+      directory.leaf(index).segment,
+      Segment::adopt(options_, std::move(piece), blocks_.root().next_number, position, false));
+  ++blocks_.root().next_number;
+  blocks_.note_segment(index);
+  return {};
+}
+
+// It takes what the other filter took, whatever its own capacity. To a set all are logged, also
+// those that seem present here: they may be absent in a copy that has the same mark.
+Status FilterFile::add_applied(uint64_t hash) {
+  if (keeps_hashes()) {
+    return add(hash, true);
+  }
+  if (options_.multiset()) {
+    return put_back(hash);
+  }
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
+  return found->pending_net(hash) > 0 ? Status() : append(hash, hash);
+}
+
+Status FilterFile::add_all(std::span<const ChangedHash> hashes) {
+  uint64_t done = 0;
+  for (const ChangedHash& one : hashes) {
+    for (uint64_t count = additions_of(one); count > 0; --count) {
+      CUCKOO_TRY(work());
+      CUCKOO_TRY(add_applied(one.first));
+      if (++done % kChangesPerPoll == 0) {
+        CUCKOO_TRY(blocks_.poll());
+      }
+    }
+  }
+  return {};
 }
 
 // Removes each as often as it was removed, until none is found, and returns what is left then.
@@ -213,22 +415,6 @@ Result<std::vector<ChangedHash>> FilterFile::remove_found(std::span<const Change
     }
   }
   return left;
-}
-
-// To a set all are logged, also those that seem present here: they may be absent in a copy that has
-// the same mark.
-Status FilterFile::add_all(std::span<const ChangedHash> hashes) {
-  uint64_t done = 0;
-  for (const ChangedHash& one : hashes) {
-    for (uint64_t count = additions_of(one); count > 0; --count) {
-      CUCKOO_TRY(work());
-      CUCKOO_TRY(add(one.first, true));
-      if (++done % kChangesPerPoll == 0) {
-        CUCKOO_TRY(blocks_.poll());
-      }
-    }
-  }
-  return {};
 }
 
 }  // namespace cuckoo::segments

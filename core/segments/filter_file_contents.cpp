@@ -18,10 +18,11 @@ Status expect_hashes(const FilterFile& file) {
 
 }  // namespace
 
-Status FilterFile::for_each_piece(bool with_hashes, const PieceSink& sink) {
+Status FilterFile::for_each_piece(bool with_hashes, const PieceSink& sink,
+                                  const FilterBlocks::LeafChoice& choose) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(with_hashes ? expect_hashes(*this) : Status());
-  return blocks_.visit_segments(FilterBlocks::Visited::kAll, [&](Segment& segment) -> Status {
+  return blocks_.visit_segments(choose, [&](Segment& segment) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(Piece piece, segment.piece(blocks_.storage(), with_hashes,
                                                        keeps_hashes(), blocks_.limits().keys));
     return sink(std::move(piece));
@@ -41,14 +42,13 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
   if (with_hashes) {
     CUCKOO_TRY(expect_hashes(*this));
     uint64_t items = 0;
-    CUCKOO_TRY(
-        blocks_.visit_segments(FilterBlocks::Visited::kFilled, [&](Segment& segment) -> Status {
-          CUCKOO_ASSIGN_OR_RETURN(const Segment::HashCount count,
-                                  segment.count_hashes(blocks_.storage()));
-          contents.hash_count += count.hashes;
-          items += count.items;
-          return {};
-        }));
+    CUCKOO_TRY(blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
+      CUCKOO_ASSIGN_OR_RETURN(const Segment::HashCount count,
+                              segment.count_hashes(blocks_.storage()));
+      contents.hash_count += count.hashes;
+      items += count.items;
+      return {};
+    }));
     contents.items = options_.multiset() ? items : this->items();
   }
   contents.pieces = [this, with_hashes](const PieceSink& sink) {
@@ -60,7 +60,7 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
 Status FilterFile::for_each_hash(const CountedHashSink& sink) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(expect_hashes(*this));
-  return blocks_.visit_segments(FilterBlocks::Visited::kFilled, [&](Segment& segment) -> Status {
+  return blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment.merged(blocks_.storage()));
     for (const auto& [hash, net] : entries) {
       CUCKOO_TRY(sink(hash, static_cast<uint64_t>(net)));

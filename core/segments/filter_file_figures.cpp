@@ -125,15 +125,7 @@ uint64_t FilterFile::made_for() const noexcept {
 uint64_t FilterFile::bits() const noexcept {
   uint64_t bits = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    const Directory::Leaf& leaf = blocks_.directory().leaf(i);
-    if (leaf.segment != nullptr) {
-      bits += leaf.segment->filter().bits();
-    } else if (leaf.header.number == 0) {
-      bits += blocks_.limits().bits;
-    } else {
-      const Result<CellLayout> cells = cell_layout(options_.spec.kind, leaf.header.geometry());
-      bits += cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
-    }
+    bits += blocks_.bits_of(blocks_.directory().leaf(i));
   }
   return bits;
 }

@@ -193,13 +193,11 @@ Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
     return most;
   }
   uint64_t needed = 0;
-  CUCKOO_TRY(
-      blocks_.visit_segments(FilterBlocks::Visited::kFilled, [&](Segment& segment) -> Status {
-        CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
-                                segment.merged(blocks_.storage()));
-        needed += needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
-        return {};
-      }));
+  CUCKOO_TRY(blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, segment.merged(blocks_.storage()));
+    needed += needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
+    return {};
+  }));
   return needed;
 }
 
@@ -231,20 +229,18 @@ Status FilterFile::rebuild(uint64_t capacity) {
     }
     return {};
   };
-  CUCKOO_TRY(
-      blocks_.visit_segments(FilterBlocks::Visited::kFilled, [&](Segment& segment) -> Status {
-        CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> merged,
-                                segment.merged(blocks_.storage()));
-        for (auto at = merged.begin(); at != merged.end();) {
-          const uint64_t of = share_of(at->hash);
-          CUCKOO_TRY(cut_before(of));
-          const auto end = std::partition_point(
-              at, merged.end(), [&](const NetHash& entry) { return share_of(entry.hash) == of; });
-          entries.insert(entries.end(), at, end);
-          at = end;
-        }
-        return {};
-      }));
+  CUCKOO_TRY(blocks_.visit_segments(FilterBlocks::filled, [&](Segment& segment) -> Status {
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> merged, segment.merged(blocks_.storage()));
+    for (auto at = merged.begin(); at != merged.end();) {
+      const uint64_t of = share_of(at->hash);
+      CUCKOO_TRY(cut_before(of));
+      const auto end = std::partition_point(
+          at, merged.end(), [&](const NetHash& entry) { return share_of(entry.hash) == of; });
+      entries.insert(entries.end(), at, end);
+      at = end;
+    }
+    return {};
+  }));
   CUCKOO_TRY(cut_before(uint64_t{1} << depth));
   CUCKOO_TRY(next.finish());
   const uint64_t items = options_.multiset() ? next.items() : this->items();

@@ -11,13 +11,6 @@
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
-namespace {
-
-constexpr uint64_t kFewestLoadEntries = 16384;         // a transaction of more is a load
-constexpr uint64_t kMostUnfolded = uint64_t{1} << 22;  // S3: 64 MB, in the log and the segments
-
-}  // namespace
-
 void FilterFile::set_turns() noexcept {
   const SegmentHeader& first = blocks_.directory().leaf(0).current();
   turn_entries_ = turn_entries_of(blocks_.limits(), blocks_.directory().size(),

@@ -35,7 +35,7 @@ Status check_sums(const ImageHeader& header, const Sums& sums) {
     return corrupt("image of " + grouped(header.items) + " items, expected " + grouped(sums.items) +
                    ", as its pieces have");
   }
-  if (sums.bits < header.capacity / 2) {
+  if (!header.partial && sums.bits < header.capacity / 2) {
     return corrupt("image with a geometry too small for its capacity of " +
                    grouped(header.capacity));
   }
@@ -69,7 +69,7 @@ Status for_each_header(const ImageHeader& header, std::span<const std::byte> byt
 // All headers together: the prefixes, the sums, the image's checksum.
 Status check_frame(const ImageHeader& header, std::span<const std::byte> bytes) {
   uint32_t crc = crc32c(bytes.first(kImageHeaderBytes));
-  PrefixWalk prefixes;
+  PrefixWalk prefixes(header.partial);
   Sums sums;
   CUCKOO_TRY(for_each_header(
       header, bytes,
@@ -81,9 +81,9 @@ Status check_frame(const ImageHeader& header, std::span<const std::byte> bytes) 
         if (sums.items > kMaxImageItems) {
           return corrupt("image of more than 2^62 items");
         }
-        return prefixes.pass(piece.depth);
+        return prefixes.pass(piece.prefix, piece.depth);
       }));
-  if (!prefixes.complete()) {
+  if (!header.partial && !prefixes.complete()) {
     return corrupt("image without its last pieces");
   }
   CUCKOO_TRY(check_sums(header, sums));
@@ -208,14 +208,14 @@ Status verify_hashes(const Piece& piece) {
 }
 
 // The piece with that header, verified, in pages of kImagePageBytes.
-Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header, uint64_t prefix,
+Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header,
                          std::span<const std::byte> bytes, bool with_hashes, const Poll& poll) {
   const std::span<const std::byte> content = bytes.first(bytes.size() - kImageCrcBytes);
   if (crc32c(content) != load_le<uint32_t>(&bytes[content.size()])) {
     return corrupt("image with a wrong checksum");
   }
   Piece piece;
-  piece.prefix = prefix;
+  piece.prefix = header.prefix;
   piece.depth = header.depth;
   piece.capacity = header.capacity;
   piece.items = header.items;
@@ -246,28 +246,41 @@ Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header, ui
 
 }  // namespace
 
+namespace {
+
+Status read_pieces(const ImageHeader& header, std::span<const std::byte> bytes, bool with_hashes,
+                   uint32_t page_bytes, const PieceSink& sink, const Poll& poll) {
+  CUCKOO_TRY(check_frame(header, bytes));
+  return for_each_header(
+      header, bytes,
+      [&](uint64_t index, const PieceHeader& found, std::span<const std::byte> own) -> Status {
+        CUCKOO_TRY(check_interrupt(poll));
+        Result<Piece> read = read_piece(header, found, own, with_hashes, poll);
+        if (!read.ok()) {
+          return in_piece(index, read.take_status());
+        }
+        Piece& piece = read.value();
+        CUCKOO_ASSIGN_OR_RETURN(piece.filter, in_pages_of(page_bytes, std::move(piece.filter)));
+        piece.filter->pages().complete();
+        return sink(std::move(piece));
+      });
+}
+
+}  // namespace
+
 Status read_image(std::span<const std::byte> bytes, bool with_hashes, uint32_t page_bytes,
                   const PieceSink& sink, const Poll& poll) {
   CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_image_header(bytes));
   if (with_hashes && !header.with_hashes) {
     return invalid("image without hashes");
   }
-  CUCKOO_TRY(check_frame(header, bytes));
-  PrefixWalk prefixes;
-  return for_each_header(
-      header, bytes,
-      [&](uint64_t index, const PieceHeader& found, std::span<const std::byte> own) -> Status {
-        CUCKOO_TRY(check_interrupt(poll));
-        Result<Piece> read = read_piece(header, found, prefixes.prefix(), own, with_hashes, poll);
-        if (!read.ok()) {
-          return in_piece(index, read.take_status());
-        }
-        Piece& piece = read.value();
-        CUCKOO_TRY(prefixes.pass(piece.depth));
-        CUCKOO_ASSIGN_OR_RETURN(piece.filter, in_pages_of(page_bytes, std::move(piece.filter)));
-        piece.filter->pages().complete();
-        return sink(std::move(piece));
-      });
+  return read_pieces(header, bytes, with_hashes, page_bytes, sink, poll);
+}
+
+Status read_partial_image(std::span<const std::byte> bytes, uint32_t page_bytes,
+                          const PieceSink& sink, const Poll& poll) {
+  CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_partial_header(bytes));
+  return read_pieces(header, bytes, false, page_bytes, sink, poll);
 }
 
 Result<Image> decode_image(std::span<const std::byte> bytes) {

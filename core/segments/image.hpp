@@ -4,8 +4,7 @@
 // Layout (little-endian; FORMAT.md, "Images")
 //   image    = header piece … CRC         CRC-32C of the header and of the pieces' CRCs
 //   header   = the parameters, the counters, how many pieces, what the keys were, and a mark
-//   piece    = piece header, cells, overflow, hashes, CRC-32C of these; ascending by prefix, which
-//              follows from the depths of those before
+//   piece    = piece header, cells, overflow, hashes, CRC-32C of these; ascending by prefix
 //   cells    = the content of the filter's pages, as if it had pages of kImagePageBytes; nothing if
 //              none is occupied
 //   overflow = (cell, count) …            16 bytes each, ascending cells
@@ -57,6 +56,7 @@ struct ImageHeader {
   bool with_hashes = false;
   uint64_t hash_count = 0;  // different hashes
   uint64_t pieces = 0;
+  bool partial = false;  // pieces that did not change are left out: the end of changes
   // What was hashed; core doesn't use them.
   uint8_t key_affinity = 0;
   uint8_t collation = 0;
@@ -66,16 +66,19 @@ struct ImageHeader {
 
 struct PieceHeader;  // core/segments/image_header.hpp
 
-// Prefixes of ascending pieces, as they follow from their depths.
+// Prefixes of ascending pieces.
 class PrefixWalk {
  public:
-  uint64_t prefix() const noexcept { return prefix_; }
-  bool complete() const noexcept { return complete_; }
-  // Goes behind a piece of that depth. kCorrupt when none can begin at prefix().
-  Status pass(unsigned depth);
+  explicit PrefixWalk(bool gaps = false) noexcept : gaps_(gaps) {}
+
+  bool complete() const noexcept { return complete_; }  // no other can come
+  // Goes behind a piece of that prefix and depth. kCorrupt when none can begin there: each begins
+  // where the one before it ends, or behind that where gaps are allowed.
+  Status pass(uint64_t prefix, unsigned depth);
 
  private:
-  uint64_t prefix_ = 0;
+  bool gaps_;
+  uint64_t next_ = 0;
   bool complete_ = false;
 };
 
@@ -89,7 +92,8 @@ class ImageWriter {
   // kInvalid for what no image can have, and when it gets too long. Pages that are not in memory
   // are zero. Where the header has no hashes those of the piece are left out.
   Status add(const Piece& piece);
-  bool complete() const noexcept { return prefixes_.complete(); }  // the prefixes cover all
+  // True if the prefixes cover all that they must.
+  bool complete() const noexcept { return header_.partial || prefixes_.complete(); }
   std::vector<std::byte> finish();
 
  private:
@@ -111,12 +115,16 @@ Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSourc
 
 // Does it start like one? Of any version.
 bool looks_like_image(std::span<const std::byte> bytes) noexcept;
-// Everything that can be said without reading beyond the header: O(1), no checksum.
+// Everything that can be said without reading beyond the header: O(1), no checksum. Of an image of
+// a whole filter, or of one with gaps.
 Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes);
+Result<ImageHeader> decode_partial_header(std::span<const std::byte> bytes);
 // Reads and verifies the pieces, one at a time, also that their hashes, if it has them and they are
 // asked for, are what is in their cells. Their pages have `page_bytes`.
 Status read_image(std::span<const std::byte> bytes, bool with_hashes, uint32_t page_bytes,
                   const PieceSink& sink, const Poll& poll = nullptr);
+Status read_partial_image(std::span<const std::byte> bytes, uint32_t page_bytes,
+                          const PieceSink& sink, const Poll& poll = nullptr);
 
 // All pieces in memory, without hashes, ready to be asked.
 class PieceSet {

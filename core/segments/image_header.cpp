@@ -15,6 +15,7 @@ constexpr uint32_t kMagic = 0x33494B43;     // "CKI3"
 constexpr uint32_t kOldMagic = 0x4D494B43;  // "CKIM"
 constexpr uint8_t kHasHashes = 1;           // flags
 constexpr uint8_t kHasMark = 2;
+constexpr uint8_t kPartial = 4;
 
 // Where the fields of an image's header are …
 constexpr size_t kVersionAt = 4;
@@ -49,7 +50,8 @@ constexpr size_t kOccupiedAt = 24;
 constexpr size_t kSizeAt = 32;
 constexpr size_t kPieceHashCountAt = 40;
 constexpr size_t kHashBytesAt = 48;
-static_assert(kHashBytesAt + 8 == kPieceHeaderBytes);
+constexpr size_t kPrefixAt = 56;
+static_assert(kPrefixAt + 8 == kPieceHeaderBytes);
 
 // A share of 2^40 with its deviations is less.
 constexpr uint64_t kMostPieceCapacity = 2 * kMaxCapacity;
@@ -132,8 +134,9 @@ void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to)
   store_le(to + kKindAt, static_cast<uint8_t>(header.spec.kind));
   store_le(to + kWidthAt, static_cast<uint8_t>(header.width));
   store_le(to + kAffinityAt, header.key_affinity);
-  store_le(to + kFlagsAt, static_cast<uint8_t>((header.with_hashes ? kHasHashes : 0) |
-                                               (header.mark ? kHasMark : 0)));
+  store_le(to + kFlagsAt,
+           static_cast<uint8_t>((header.with_hashes ? kHasHashes : 0) |
+                                (header.mark ? kHasMark : 0) | (header.partial ? kPartial : 0)));
   store_le(to + kFingerprintBitsAt, static_cast<uint16_t>(header.spec.fingerprint_bits));
   store_le(to + kHashesAt, static_cast<uint16_t>(header.spec.hashes));
   store_le(to + kRateAt, bits_of(header.spec.rate));
@@ -187,9 +190,10 @@ Status check_frame(std::span<const std::byte> bytes) {
 // The flags, and what there is of a mark.
 Status get_flags(std::span<const std::byte> bytes, ImageHeader& header) {
   const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
-  if (flags > (kHasHashes | kHasMark)) {
-    return corrupt("image with flags " + std::to_string(flags) + ", expected 0 to 3");
+  if (flags > (kHasHashes | kHasMark | kPartial)) {
+    return corrupt("image with flags " + std::to_string(flags) + ", expected 0 to 7");
   }
+  header.partial = (flags & kPartial) != 0;
   header.with_hashes = (flags & kHasHashes) != 0;
   const bool marked = (flags & kHasMark) != 0;
   if (const size_t end = marked ? kMarkAt : kImageHeaderBytes;
@@ -247,7 +251,19 @@ bool looks_like_image(std::span<const std::byte> bytes) noexcept {
 }
 
 Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes) {
-  return parse_image_header(bytes);
+  Result<ImageHeader> header = parse_image_header(bytes);
+  if (header.ok() && header.value().partial) {
+    return corrupt("image of a part of a filter, expected a whole one");
+  }
+  return header;
+}
+
+Result<ImageHeader> decode_partial_header(std::span<const std::byte> bytes) {
+  Result<ImageHeader> header = parse_image_header(bytes);
+  if (header.ok() && (!header.value().partial || header.value().with_hashes)) {
+    return corrupt("image of a whole filter or with hashes, expected a part without them");
+  }
+  return header;
 }
 
 // --- a piece's -----------------------------------------------------------------------------------
@@ -296,6 +312,7 @@ void put_piece_header(const PieceHeader& header, std::byte* to) noexcept {
   store_le(to + kSizeAt, header.geometry.size);
   store_le(to + kPieceHashCountAt, header.hash_count);
   store_le(to + kHashBytesAt, header.hash_bytes);
+  store_le(to + kPrefixAt, header.prefix);
 }
 
 Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes) {
@@ -315,6 +332,7 @@ Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const
   piece.occupied = word(kOccupiedAt);
   piece.hash_count = word(kPieceHashCountAt);
   piece.hash_bytes = word(kHashBytesAt);
+  piece.prefix = word(kPrefixAt);
   CUCKOO_ASSIGN_OR_RETURN(piece.layout, cell_layout(image.spec.kind, piece.geometry));
   CUCKOO_TRY(check_piece_header(image, piece));
   uint64_t room = bytes.size() - kLeastPieceBytes;
@@ -336,13 +354,13 @@ Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const
   return piece;
 }
 
-Status PrefixWalk::pass(unsigned depth) {
+Status PrefixWalk::pass(uint64_t prefix, unsigned depth) {
   const uint64_t share = depth == 0 ? 0 : uint64_t{1} << (64 - depth);  // 0: all
-  if (complete_ || (prefix_ & (share - 1)) != 0) {
+  if (complete_ || (prefix & (share - 1)) != 0 || prefix < next_ || (!gaps_ && prefix != next_)) {
     return corrupt("pieces that do not follow one another");
   }
-  prefix_ += share;
-  complete_ = prefix_ == 0;
+  next_ = prefix + share;
+  complete_ = next_ == 0;
   return {};
 }
 

@@ -14,7 +14,7 @@
 namespace cuckoo::segments {
 
 inline constexpr size_t kImageHeaderBytes = 120;
-inline constexpr size_t kPieceHeaderBytes = 56;
+inline constexpr size_t kPieceHeaderBytes = 64;
 inline constexpr size_t kImageCrcBytes = 4;  // behind each piece, and at the end
 inline constexpr size_t kOverflowEntryBytes = 16;
 inline constexpr size_t kBlockLengthBytes = 4;  // before each block of hashes
@@ -22,9 +22,9 @@ inline constexpr size_t kLeastPieceBytes = kPieceHeaderBytes + kImageCrcBytes;
 
 std::string grouped(uint64_t number);  // 4512 -> "4,512"
 
-// What is known of a piece without its content. Its prefix follows from the depths of the pieces
-// before it.
+// What is known of a piece without its content.
 struct PieceHeader {
+  uint64_t prefix = 0;
   unsigned depth = 0;
   uint64_t capacity = 0;
   uint64_t items = 0;

@@ -59,7 +59,7 @@ uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept {
 }  // namespace
 
 ImageWriter::ImageWriter(const ImageHeader& header, uint64_t limit)
-    : header_(header), limit_(limit), bytes_(kImageHeaderBytes) {
+    : header_(header), limit_(limit), prefixes_(header.partial), bytes_(kImageHeaderBytes) {
   if (header.spec.has_own_size()) {
     header_.spec.rate = 0;
   }
@@ -76,9 +76,6 @@ Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
     return corrupt("image of kind " + std::to_string(static_cast<int>(header_.spec.kind)) +
                    ", expected " + std::to_string(static_cast<int>(filter.kind())));
   }
-  if (piece.prefix != prefixes_.prefix()) {
-    return corrupt("pieces that do not follow one another");
-  }
   if (filter.overflow().items() > kMaxImageItems || found.overflow_cells > UINT32_MAX) {
     return corrupt("image with " + grouped(filter.overflow().items()) +
                    " items of overflow entries, expected at most 2^62");
@@ -94,7 +91,7 @@ Status ImageWriter::expect_room(uint64_t bytes) const {
   if (length <= limit_) {
     return {};
   }
-  const std::string least = (prefixes_.complete() ? "" : "at least ") + grouped(length);
+  const std::string least = (complete() ? "" : "at least ") + grouped(length);
   return hashless_bytes_ + kImageCrcBytes <= limit_ && header_.with_hashes
              ? too_long(least, limit_, "without its hashes it is shorter")
              : too_long(least, limit_, kShorter);
@@ -131,6 +128,7 @@ Status ImageWriter::add_hashes(const Piece& piece) {
 Status ImageWriter::add(const Piece& piece) {
   const Filter& filter = *piece.filter;
   PieceHeader header;
+  header.prefix = piece.prefix;
   header.depth = piece.depth;
   header.capacity = piece.capacity;
   header.items = piece.items;
@@ -150,7 +148,7 @@ Status ImageWriter::add(const Piece& piece) {
   }
   append_overflow(filter.overflow(), bytes_);
   const size_t hashes_at = bytes_.size();
-  CUCKOO_TRY(as_invalid(prefixes_.pass(piece.depth)));
+  CUCKOO_TRY(as_invalid(prefixes_.pass(piece.prefix, piece.depth)));
   if (header_.with_hashes) {
     CUCKOO_TRY(add_hashes(piece));
   }

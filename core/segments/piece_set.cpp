@@ -19,10 +19,7 @@ Status PieceSet::take(std::vector<Piece> pieces) {
   PrefixWalk prefixes;
   unsigned depth = 0;
   for (const Piece& piece : pieces) {
-    if (piece.prefix != prefixes.prefix()) {
-      return corrupt("pieces that do not follow one another");
-    }
-    CUCKOO_TRY(prefixes.pass(piece.depth));
+    CUCKOO_TRY(prefixes.pass(piece.prefix, piece.depth));
     depth = std::max(depth, piece.depth);
   }
   if (!prefixes.complete()) {

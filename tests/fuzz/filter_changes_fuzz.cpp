@@ -1,6 +1,7 @@
 // decode_changes, decode_mark, decode_places: what is accepted says the same when it is written
 // again.
 #include "core/segments/changes.hpp"
+#include "core/segments/image.hpp"
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@ using test::Bytes;
 using test::put_crc;
 
 // Where they are in changes (FORMAT.md, "Changes").
-constexpr size_t kFromAt = 32;
+constexpr size_t kFromAt = 40;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kStreamAt = kToAt + kMarkBytes;
 // … and in the places of marks.
@@ -21,7 +22,7 @@ constexpr size_t kFirstPlaceAt = 8;
 constexpr size_t kPlaceBytes = kMarkBytes + 16;
 
 void examine_changes(std::span<const std::byte> bytes) {
-  const Result<FilterChanges> changes = decode_changes(bytes);
+  const Result<FilterChanges> changes = decode_changes(bytes, kImagePageBytes);
   REQUIRE(!changes.ok() || looks_like_changes(bytes));
   if (!changes.ok()) {
     REQUIRE(!changes.error().message.empty());
@@ -34,13 +35,23 @@ void examine_changes(std::span<const std::byte> bytes) {
     REQUIRE(logged_hash(hash, changes.value().from.width) == hash);
     last = hash;
   }
-  const Bytes again = encode_changes(changes.value());
-  const Result<FilterChanges> same = decode_changes(again);
+  if (changes.value().pieces && !changes.value()
+                                     .pieces([](Piece&& piece) -> Status {
+                                       REQUIRE(piece.filter != nullptr && piece.hashes.empty());
+                                       return {};
+                                     })
+                                     .ok()) {
+    return;
+  }
+  const Result<Bytes> written = encode_changes(changes.value(), 1 << 20);
+  REQUIRE(written.ok());
+  const Bytes& again = written.value();
+  const Result<FilterChanges> same = decode_changes(again, kImagePageBytes);
   REQUIRE(same.ok());
   REQUIRE(same.value().hashes == changes.value().hashes);
   REQUIRE(same.value().from == changes.value().from && same.value().to == changes.value().to);
   REQUIRE(same.value().items == changes.value().items);
-  REQUIRE(encode_changes(same.value()) == again);
+  REQUIRE(encode_changes(same.value(), 1 << 20).value() == again);
 }
 
 void examine_mark(std::span<const std::byte> bytes) {

@@ -8,12 +8,14 @@
 
 #include "core/stored/log_entry.hpp"
 #include "core/stored/rice.hpp"
+#include "tests/core/segments/copies.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
 using test::Bytes;
+using test::encoded;
 using test::nth_hash;
 using test::with_crc;
 
@@ -56,7 +58,7 @@ void expect_same(const FilterChanges& a, const FilterChanges& b) {
 }
 
 std::string refusal(std::span<const std::byte> bytes) {
-  const Result<FilterChanges> changes = decode_changes(bytes);
+  const Result<FilterChanges> changes = decode_changes(bytes, 448);
   if (changes.ok()) {
     return "";
   }
@@ -69,12 +71,12 @@ TEST(SegmentChanges, round_trip) {
     for (const uint64_t count : {0, 1, 2, 13, 1000, 20000}) {
       for (const uint64_t removed : {0, 1, 2, 10}) {
         const FilterChanges changes = sample_changes(count, width, removed);
-        const Bytes bytes = encode_changes(changes);
+        const Bytes bytes = encoded(changes);
         EXPECT_TRUE(looks_like_changes(bytes));
-        const Result<FilterChanges> again = decode_changes(bytes);
+        const Result<FilterChanges> again = decode_changes(bytes, 448);
         ASSERT_TRUE(again.ok()) << again.error().message;
         expect_same(again.value(), changes);
-        EXPECT_EQ(encode_changes(again.value()), bytes) << "I1";
+        EXPECT_EQ(encoded(again.value()), bytes) << "I1";
       }
     }
   }
@@ -84,7 +86,8 @@ TEST(SegmentChanges, extreme_hashes_and_counts) {
   FilterChanges changes = sample_changes(0, HashWidth::k63Bits, 0);
   constexpr auto kMost = static_cast<int64_t>(kMaxHashCount);
   changes.hashes = {{0, kMost}, {2, -kMost}, {uint64_t{1} << 63, 2}, {~uint64_t{1}, -1}};
-  const Result<FilterChanges> again = decode_changes(encode_changes(changes));
+  const Bytes bytes = encoded(changes);
+  const Result<FilterChanges> again = decode_changes(bytes, 448);
   ASSERT_TRUE(again.ok()) << again.error().message;
   expect_same(again.value(), changes);
 }
@@ -98,18 +101,18 @@ TEST(SegmentChanges, size) {
       for (ChangedHash& one : changes.hashes) {
         one.second = one.second < 0 ? -1 : 1;
       }
-      EXPECT_LE(encode_changes(changes).size(), 5 * count + 200) << count << "/" << removed;
+      EXPECT_LE(encoded(changes).size(), 5 * count + 200) << count << "/" << removed;
       FilterChanges wide = sample_changes(count, HashWidth::k63Bits, removed, FilterKind::kCuckoo);
       for (ChangedHash& one : wide.hashes) {
         one.second = one.second < 0 ? -1 : 1;
       }
-      EXPECT_LE(encode_changes(wide).size(), 7 * count + 200) << count << "/" << removed;
+      EXPECT_LE(encoded(wide).size(), 7 * count + 200) << count << "/" << removed;
     }
   }
 }
 
 TEST(SegmentChanges, I2_every_changed_byte_and_every_cut_is_found) {
-  const Bytes bytes = encode_changes(sample_changes(40, HashWidth::k47Bits, 3));
+  const Bytes bytes = encoded(sample_changes(40, HashWidth::k47Bits, 3));
   for (size_t at = 0; at < bytes.size(); ++at) {
     Bytes damaged = bytes;
     damaged[at] ^= std::byte{16};
@@ -122,7 +125,7 @@ TEST(SegmentChanges, I2_every_changed_byte_and_every_cut_is_found) {
 
 // … also behind a right checksum: what is accepted is what would be written.
 TEST(SegmentChanges, I2_wrong_fields_are_refused) {
-  const Bytes bytes = encode_changes(sample_changes(40, HashWidth::k47Bits, 3));
+  const Bytes bytes = encoded(sample_changes(40, HashWidth::k47Bits, 3));
   const auto changed = [&bytes](size_t at, unsigned value) {
     Bytes other = bytes;
     other[at] = static_cast<std::byte>(value);
@@ -142,28 +145,27 @@ TEST(SegmentChanges, I2_wrong_fields_are_refused) {
   EXPECT_EQ(refusal(changed(31, 0x7F)), header) << "items";
   EXPECT_EQ(refusal(changed(16, 41)), "changes that end early, do not ascend or count too far");
   EXPECT_EQ(refusal(changed(16, 39)), "changes with bytes behind the last hash");
-  EXPECT_EQ(refusal(changed(32, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
+  EXPECT_EQ(refusal(changed(40, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
 }
 
 TEST(SegmentChanges, I2_marks_of_two_filters_are_refused) {
   FilterChanges changes = sample_changes(4, HashWidth::k47Bits, 3);
   ++changes.to.seed;
-  EXPECT_EQ(refusal(encode_changes(changes)), "changes between marks of different filters");
+  EXPECT_EQ(refusal(encoded(changes)), "changes between marks of different filters");
 }
 
 TEST(SegmentChanges, I2_a_set_is_only_added_to_once) {
   FilterChanges changes = sample_changes(4, HashWidth::k47Bits, 0, FilterKind::kBloom);
-  EXPECT_EQ(refusal(encode_changes(changes)), "");
+  EXPECT_EQ(refusal(encoded(changes)), "");
   for (const int64_t net : {-1, 2}) {
     changes.hashes[2].second = net;
-    EXPECT_EQ(refusal(encode_changes(changes)),
-              "changes of a set with a hash that is not added once");
+    EXPECT_EQ(refusal(encoded(changes)), "changes of a set with a hash that is not added once");
   }
 }
 
 // I3: a count that the bytes can't hold is refused before there is memory for it.
 TEST(SegmentChanges, I3_count_follows_from_the_length) {
-  Bytes bytes = encode_changes(sample_changes(0, HashWidth::k47Bits, 0));
+  Bytes bytes = encoded(sample_changes(0, HashWidth::k47Bits, 0));
   store_le(&bytes[16], uint64_t{1} << 47);
   bytes[5] = std::byte{0};
   EXPECT_EQ(refusal(with_crc(bytes)).substr(0, 11), "changes of ");

@@ -8,10 +8,33 @@
 #include <string>
 #include <utility>
 
+#include "core/filter/cell_layout.hpp"
 #include "core/segments/filter_file.hpp"
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::test {
+
+inline Bytes encoded(const segments::FilterChanges& changes) {
+  const Result<Bytes> bytes = segments::encode_changes(changes, 1 << 30);
+  EXPECT_TRUE(bytes.ok()) << bytes.error().message;
+  return bytes.ok() ? bytes.value() : Bytes();
+}
+
+// Encoded and decoded; the bytes stay as long as they are needed.
+inline segments::FilterChanges sent(const segments::FilterChanges& changes,
+                                    uint32_t page_bytes = 448) {
+  const auto bytes = std::make_shared<const Bytes>(encoded(changes));
+  Result<segments::FilterChanges> arrived = segments::decode_changes(*bytes, page_bytes);
+  EXPECT_TRUE(arrived.ok()) << arrived.error().message;
+  if (!arrived.ok()) {
+    return {};
+  }
+  if (arrived.value().pieces) {
+    arrived.value().pieces = [bytes, pieces = std::move(arrived.value().pieces)](
+                                 const segments::PieceSink& sink) { return pieces(sink); };
+  }
+  return std::move(arrived.value());
+}
 
 struct Site {
   explicit Site(const FilterOptions& of) : options(of) {
@@ -41,15 +64,10 @@ struct Site {
   }
   // As they travel.
   segments::FilterChanges changes_since(const segments::FilterMark& since) const {
-    const Result<segments::FilterChanges> changes = file->changes_since(since);
+    const Result<std::optional<segments::FilterChanges>> changes = file->changes_since(since);
     EXPECT_TRUE(changes.ok()) << changes.error().message;
-    if (!changes.ok()) {
-      return {};
-    }
-    Result<segments::FilterChanges> arrived =
-        segments::decode_changes(segments::encode_changes(changes.value()));
-    EXPECT_TRUE(arrived.ok()) << arrived.error().message;
-    return arrived.ok() ? std::move(arrived.value()) : segments::FilterChanges();
+    EXPECT_TRUE(!changes.ok() || changes.value()) << "only the image leads there";
+    return changes.ok() && changes.value() ? sent(*changes.value()) : segments::FilterChanges();
   }
   bool apply(const segments::FilterChanges& changes) const {
     const Result<bool> applied = file->apply(changes);
@@ -72,10 +90,9 @@ struct Site {
     return applied.error().message;
   }
   bool leads_from(const segments::FilterMark& since) const {
-    const Result<segments::FilterChanges> changes = file->changes_since(since);
-    EXPECT_TRUE(changes.ok() || changes.error().code == ErrorCode::kInvalid)
-        << changes.error().message;
-    return changes.ok();
+    const Result<std::optional<segments::FilterChanges>> changes = file->changes_since(since);
+    EXPECT_TRUE(changes.ok()) << changes.error().message;
+    return changes.ok() && changes.value();
   }
   bool has(uint64_t hash) const {
     const Result<bool> found = file->load_and_probe(hash);
@@ -101,6 +118,35 @@ inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
   expect_ok(copy->file->take_mark(origin.mark()));
   copy->commit();
   EXPECT_EQ(copy->mark(), origin.mark());
+  return copy;
+}
+
+// What an image without hashes makes of a copy. It has its own size of pages, and grows or not.
+inline void take_image(Site& copy, Site& from) {
+  Result<segments::Contents> contents = from->contents(false);
+  ASSERT_TRUE(contents.ok());
+  FilterOptions options = copy.options;
+  options.spec = from->options().spec;
+  options.width = from->options().width;
+  options.seed = from->options().seed;
+  const segments::PieceSource pieces = contents.value().pieces;
+  contents.value().pieces = [&](const segments::PieceSink& sink) {
+    return pieces([&](segments::Piece&& piece) -> Status {
+      CUCKOO_ASSIGN_OR_RETURN(piece.filter,
+                              in_pages_of(options.page_bytes, std::move(piece.filter)));
+      return sink(std::move(piece));
+    });
+  };
+  expect_ok(copy->import(options, contents.value()));
+  copy.options = options;
+  copy.commit();
+  EXPECT_EQ(copy.mark(), from.mark());
+}
+
+// A copy without hashes, whatever it was made for.
+inline std::unique_ptr<Site> image_of(Site& origin, const FilterOptions& options) {
+  auto copy = std::make_unique<Site>(options);
+  take_image(*copy, origin);
   return copy;
 }
 

@@ -162,10 +162,10 @@ TEST_F(OfFilterBlocks, segments_are_visited_ascending_by_prefix_and_opened_for_t
     prefixes.insert(segment.header().prefix);
     return {};
   };
-  expect_ok(blocks.visit_segments(FilterBlocks::Visited::kAll, visit));
+  expect_ok(blocks.visit_segments(FilterBlocks::all, visit));
   EXPECT_EQ(prefixes.size(), blocks.directory().size());
   prefixes.clear();
-  expect_ok(blocks.visit_segments(FilterBlocks::Visited::kFilled, visit));
+  expect_ok(blocks.visit_segments(FilterBlocks::filled, visit));
   EXPECT_LE(prefixes.size(), 3U);
   size_t in_memory = 0;
   for (size_t i = 0; i < blocks.directory().size(); ++i) {

@@ -252,9 +252,10 @@ TEST(FilterFileImportMarks, lead_on_from_the_mark_of_the_contents) {
   EXPECT_EQ(other.mark().value(), pieces.contents.mark);
   expect_counts(other, from.counts);
   from.fill(3000, 3300);
-  const Result<FilterChanges> changes = from.file.changes_since(*pieces.contents.mark);
+  const Result<std::optional<FilterChanges>> changes =
+      from.file.changes_since(*pieces.contents.mark);
   ASSERT_TRUE(changes.ok()) << changes.error().message;
-  const Result<bool> applied = other.apply(changes.value());
+  const Result<bool> applied = other.apply(*changes.value());
   ASSERT_TRUE(applied.ok()) << applied.error().message;
   EXPECT_EQ(other.items(), from.file.items());
   expect_counts(other, from.counts);

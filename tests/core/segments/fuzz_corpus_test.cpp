@@ -150,7 +150,7 @@ TEST(FuzzCorpus, changes_and_marks_are_accepted) {
   size_t changes = 0;
   size_t others = 0;
   for (const auto& [name, bytes] : seeds_of("filter_changes")) {
-    changes += decode_changes(bytes).ok() ? 1 : 0;
+    changes += decode_changes(bytes, kImagePageBytes).ok() ? 1 : 0;
     others += decode_mark(bytes).ok() || decode_places(bytes).ok() ? 1 : 0;
   }
   EXPECT_GE(changes, 3U);
@@ -185,7 +185,7 @@ void write_changes() {
                                                          : 1;
     }
     changes.hashes.assign(hashes.begin(), hashes.end());
-    write_seed("filter_changes", traits_of(kind).name, encode_changes(changes));
+    write_seed("filter_changes", traits_of(kind).name, encode_changes(changes, 1 << 20).value());
   }
 }
 
@@ -195,7 +195,7 @@ void write_log_row(HashWidth width) {
     entries.push_back(nth_hash(0, i / 2, width) | (i % 5 == 3 ? kRemoveBit : 0));
   }
   Bytes seed = {choice_of(width)};
-  const Bytes row = encode_log_row({1, 2, 3, 4, 25}, entries, width);
+  const Bytes row = encode_log_row({1, 2, 3, 4, 25, 1}, entries, width);
   seed.insert(seed.end(), row.begin(), row.end());
   write_seed("log_row", "row" + suffix_of(width), seed);
 }

@@ -9,6 +9,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/mix.hpp"
 #include "core/segments/image.hpp"
+#include "core/segments/image_header.hpp"
 #include "tests/core/segments/image_samples.hpp"
 
 namespace cuckoo::segments {
@@ -29,7 +30,7 @@ using test::PiecesSample;
 using test::put_crcs_right;
 
 constexpr size_t kHeader = 120;
-constexpr size_t kPiece = 56;
+constexpr size_t kPiece = 64;
 
 template <class T>
 std::string refusal_of(const Result<T>& result) {
@@ -66,8 +67,8 @@ TEST(ImageDamage, bytes_that_are_no_image_are_told_apart) {
   EXPECT_FALSE(looks_like_image(text_bytes("CKI")));
   EXPECT_FALSE(looks_like_image(text_bytes("CKFRxxxx")));
   EXPECT_TRUE(looks_like_image(text_bytes("CKI3")));
-  EXPECT_EQ(refusal({}), "image cut off: 0 bytes, expected at least 184");
-  EXPECT_EQ(refusal(text_bytes("CKI3")), "image cut off: 4 bytes, expected at least 184");
+  EXPECT_EQ(refusal({}), "image cut off: 0 bytes, expected at least 192");
+  EXPECT_EQ(refusal(text_bytes("CKI3")), "image cut off: 4 bytes, expected at least 192");
   EXPECT_EQ(refusal(text_bytes("SQLite format 3")),
             "bytes that are no image of a filter, expected CKI3 at the start");
 }
@@ -99,8 +100,8 @@ TEST(ImageDamage, every_other_length_is_found) {
     }
     Bytes longer = bytes;
     longer.push_back(std::byte{0});
-    EXPECT_EQ(refusal(longer), "image too long: " + std::to_string(longer.size()) +
-                                   " bytes, expected " + std::to_string(bytes.size()));
+    EXPECT_EQ(refusal(longer), "image too long: " + segments::grouped(longer.size()) +
+                                   " bytes, expected " + segments::grouped(bytes.size()));
   }
 }
 

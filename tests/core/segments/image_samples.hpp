@@ -190,7 +190,7 @@ inline Result<Bytes> encode_pieces_again(const Bytes& bytes,
 // The checksums of all pieces and of the image are put right. False: its frame leads nowhere.
 inline bool put_crcs_right(Bytes& bytes) {
   constexpr size_t kHeader = 120;
-  constexpr size_t kPiece = 56;
+  constexpr size_t kPiece = 64;
   if (bytes.size() < kHeader + kPiece + 8) {
     return false;
   }
