@@ -65,7 +65,7 @@ Status FilterFile::fold_leaf(size_t index) {
   }
   CUCKOO_TRY(poison_.changing([&]() -> Status {
     blocks_.note_segment(index);
-    CUCKOO_TRY(found->fold(folding, blocks_.log().position(), keeps_hashes()));
+    CUCKOO_TRY(found->fold(blocks_.storage(), folding, blocks_.log().position(), keeps_hashes()));
     blocks_.directory().note_folded(index);
     unfolded_ -= figures.pending;
     return {};

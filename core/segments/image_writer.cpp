@@ -49,11 +49,11 @@ void append_overflow(const OverflowTable& overflow, std::vector<std::byte>& imag
   }
 }
 
-// No list of so many hashes is shorter: an entry has two flags and, with fewer than 2^b hashes of w
-// bits, w - b - 1 bits of a hash.
+// No list of so many hashes is shorter: an entry has one bit that ends its quotient and, with fewer
+// than 2^b hashes of w bits, w - b - 1 bits of a hash.
 uint64_t least_hash_bytes(HashWidth width, uint64_t count) noexcept {
   const auto bits = static_cast<uint64_t>(width);
-  return count / 8 * (bits + 1 - std::min<uint64_t>(std::bit_width(count), bits));
+  return count / 8 * (bits - std::min<uint64_t>(std::bit_width(count), bits));
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
 
 // A length stands before each block.
 Status ImageWriter::add_hashes(const Piece& piece) {
-  RunWriter writer(header_.width, piece.depth, piece.prefix, piece.hashes.size(), kImagePageBytes,
+  return write_run(piece.hashes, header_.width, piece.depth, piece.prefix, kImagePageBytes,
                    [this](std::span<const std::byte> block) -> Status {
                      CUCKOO_TRY(expect_room(kBlockLengthBytes + block.size()));
                      const size_t at = bytes_.size();
@@ -119,10 +119,6 @@ Status ImageWriter::add_hashes(const Piece& piece) {
                      bytes_.insert(bytes_.end(), block.begin(), block.end());
                      return {};
                    });
-  for (const NetHash& entry : piece.hashes) {
-    CUCKOO_TRY(writer.add(entry));
-  }
-  return writer.finish();
 }
 
 Status ImageWriter::add(const Piece& piece) {

@@ -30,21 +30,21 @@ uint64_t with_inner_pages(uint64_t leaves, uint64_t database_page_bytes) noexcep
   return pages;
 }
 
-// A difference to the hash before, as the Rice code has it, and what says that the count is 1:
-// where so many hashes of a segment are in one run (core/segments/run.hpp).
+// A difference to the hash before, as the Rice code has it, where a segment has so many hashes.
+// Most are in one run, and those in shorter runs take more (core/segments/run.hpp).
 double run_entry_bits(HashWidth width, unsigned depth, uint64_t entries) noexcept {
   constexpr double kCode = 1.6;
-  constexpr double kCount = 1;
+  constexpr double kShorterRuns = 0.4;
   const double room = static_cast<double>(width) - static_cast<double>(depth);
-  return std::max(room - std::log2(static_cast<double>(entries)), 0.0) + kCode + kCount;
+  return std::max(room - std::log2(static_cast<double>(entries)), 0.0) + kCode + kShorterRuns;
 }
 
 }  // namespace
 
 uint64_t FilterPlan::disk_bytes(uint32_t row_bytes, uint32_t database_page_bytes) const noexcept {
   constexpr uint64_t kConfigAndRoots = 2;  // a page each
-  // A block of runs comes between others that are there, and leaves a part of a page empty.
-  constexpr double kFilled = 0.85;
+  // The last block of a run leaves a part of a page empty.
+  constexpr double kFilled = 0.95;
   const uint64_t per_leaf = rows_per_database_page(row_bytes, database_page_bytes);
   const uint64_t runs = static_cast<uint64_t>(static_cast<double>(run_bytes) / kFilled);
   const uint64_t leaves = divide_up(page_blocks, per_leaf) + divide_up(log_rows, per_leaf) +
@@ -75,7 +75,7 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
   plan.page_blocks = segments * size.page_count;
   plan.directory_bytes = segments * kSegmentHeaderBytes;
   if (options.growth) {
-    const double bits = run_entry_bits(options.width, limits.depth, std::min(turn, limits.share));
+    const double bits = run_entry_bits(options.width, limits.depth, limits.share);
     plan.run_bytes = static_cast<uint64_t>(static_cast<double>(options.capacity) * bits / 8);
   }
   // The last row is not full, and of the first one a part is kept, too.

@@ -12,7 +12,9 @@ namespace {
 
 constexpr size_t kEntriesAt = 8;
 constexpr size_t kRiceAt = 10;
-constexpr size_t kBeginsAt = 11;
+constexpr size_t kFlagsAt = 11;
+constexpr unsigned kBegins = 1;
+constexpr unsigned kPlain = 2;
 constexpr uint64_t kMostCode = 2 * static_cast<uint64_t>(kMostNet) + 1;
 static_assert(kMostCode <= kMaxHashCount);  // what put_count() takes
 
@@ -37,69 +39,101 @@ uint64_t last_of(uint64_t prefix, unsigned depth) noexcept {
   return depth == 0 ? ~uint64_t{0} : prefix | (~uint64_t{0} >> depth);
 }
 
+class RunWriter {
+ public:
+  RunWriter(std::span<const NetHash> entries, HashWidth width, unsigned depth, uint64_t prefix,
+            size_t block_bytes, const RunBlockSink& sink)
+      : width_(width),
+        rice_(rice_for(width, depth, entries.size())),
+        plain_(std::all_of(entries.begin(), entries.end(),
+                           [](const NetHash& entry) { return entry.net == 1; })),
+        block_bytes_(block_bytes),
+        sink_(&sink),
+        last_hash_(prefix) {}
+
+  Status add(const NetHash& entry) {
+    const uint64_t delta = (entry.hash - last_hash_) >> hash_shift(width_);
+    const uint64_t code = entry.net == 1 ? 0 : code_of(entry.net);
+    const unsigned groups = code == 0 ? 0 : varint_groups(code - 2);
+    const unsigned flags = plain_ ? 0 : 1;
+    const size_t need = BitWriter::delta_bits(delta, rice_) + flags + size_t{8} * groups;
+    if (block_entries_ > 0 && (stream_.bit_count() + need > (block_bytes_ - kRunHeaderBytes) * 8 ||
+                               block_entries_ == UINT16_MAX)) {
+      CUCKOO_TRY(close_block());
+    }
+    if (block_entries_ == 0) {
+      open_block();
+    }
+    stream_.put_delta(delta, rice_, code == 0 ? 0 : 1, flags);
+    if (code != 0) {
+      stream_.put_count(code);
+    }
+    last_hash_ = entry.hash;
+    ++block_entries_;
+    return {};
+  }
+  Status finish() { return block_entries_ > 0 ? close_block() : Status(); }
+
+ private:
+  void open_block() {
+    std::byte header[kRunHeaderBytes] = {};
+    store_le(&header[0], last_hash_);
+    header[kRiceAt] = static_cast<std::byte>(rice_);
+    header[kFlagsAt] = static_cast<std::byte>((begins_ ? kBegins : 0) | (plain_ ? kPlain : 0));
+    begins_ = false;
+    stream_.start(header);
+  }
+
+  Status close_block() {
+    std::vector<std::byte> block = stream_.finish();
+    store_le(&block[kEntriesAt], block_entries_);
+    block_entries_ = 0;
+    return (*sink_)(block);
+  }
+
+  HashWidth width_;
+  unsigned rice_;
+  bool plain_;
+  size_t block_bytes_;
+  const RunBlockSink* sink_;
+  uint64_t last_hash_;
+  bool begins_ = true;
+  uint16_t block_entries_ = 0;
+  BitWriter stream_;
+};
+
 }  // namespace
 
-RunWriter::RunWriter(HashWidth width, unsigned depth, uint64_t prefix, uint64_t expected,
-                     size_t block_bytes, Sink sink)
-    : width_(width),
-      rice_(rice_for(width, depth, expected)),
-      block_bytes_(block_bytes),
-      sink_(std::move(sink)),
-      last_hash_(prefix) {}
-
-void RunWriter::open_block() {
-  std::byte header[kRunHeaderBytes] = {};
-  store_le(&header[0], last_hash_);
-  header[kRiceAt] = static_cast<std::byte>(rice_);
-  header[kBeginsAt] = static_cast<std::byte>(blocks_ == 0 ? 1 : 0);
-  stream_.start(header);
+Status write_run(std::span<const NetHash> entries, HashWidth width, unsigned depth, uint64_t prefix,
+                 size_t block_bytes, const RunBlockSink& sink) {
+  RunWriter writer(entries, width, depth, prefix, block_bytes, sink);
+  for (const NetHash& entry : entries) {
+    CUCKOO_TRY(writer.add(entry));
+  }
+  return writer.finish();
 }
 
-Status RunWriter::add(const NetHash& entry) {
-  const uint64_t delta = (entry.hash - last_hash_) >> hash_shift(width_);
-  const uint64_t code = entry.net == 1 ? 0 : code_of(entry.net);
-  const unsigned groups = code == 0 ? 0 : varint_groups(code - 2);
-  const size_t need = BitWriter::delta_bits(delta, rice_) + 1 + 8 * groups;
-  if (block_entries_ > 0 && (stream_.bit_count() + need > (block_bytes_ - kRunHeaderBytes) * 8 ||
-                             block_entries_ == UINT16_MAX)) {
-    CUCKOO_TRY(close_block());
+Result<RunBlockHead> run_block_head(std::span<const std::byte> block) {
+  if (block.size() <= kRunHeaderBytes) {
+    return corrupt("run block of " + std::to_string(block.size()) + " bytes");
   }
-  if (block_entries_ == 0) {
-    open_block();
+  const auto flags = std::to_integer<unsigned>(block[kFlagsAt]);
+  RunBlockHead head;
+  head.entries = load_le<uint16_t>(&block[kEntriesAt]);
+  head.rice = std::to_integer<unsigned>(block[kRiceAt]);
+  head.begins = (flags & kBegins) != 0;
+  head.plain = (flags & kPlain) != 0;
+  if (head.entries == 0 || head.rice > 63 || flags > (kBegins | kPlain)) {
+    return corrupt("run block with a bad header");
   }
-  stream_.put_delta(delta, rice_, code == 0 ? 0 : 1, 1);
-  if (code != 0) {
-    stream_.put_count(code);
-  }
-  last_hash_ = entry.hash;
-  ++block_entries_;
-  ++entries_;
-  return {};
+  return head;
 }
-
-Status RunWriter::close_block() {
-  std::vector<std::byte> block = stream_.finish();
-  store_le(&block[kEntriesAt], block_entries_);
-  block_entries_ = 0;
-  ++blocks_;
-  return sink_(block);
-}
-
-Status RunWriter::finish() { return block_entries_ > 0 ? close_block() : Status(); }
 
 Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsigned depth,
                         uint64_t prefix, uint64_t& previous, std::vector<NetHash>& entries,
                         bool& begins) {
-  if (block.size() <= kRunHeaderBytes) {
-    return corrupt("run block of " + std::to_string(block.size()) + " bytes");
-  }
-  const auto count = load_le<uint16_t>(&block[kEntriesAt]);
-  const auto rice = std::to_integer<unsigned>(block[kRiceAt]);
-  const auto flag = std::to_integer<unsigned>(block[kBeginsAt]);
-  if (count == 0 || rice > 63 || flag > 1) {
-    return corrupt("run block with a bad header");
-  }
-  begins = flag == 1;
+  CUCKOO_ASSIGN_OR_RETURN(const RunBlockHead head, run_block_head(block));
+  begins = head.begins;
   if (begins) {
     previous = prefix;
   }
@@ -109,14 +143,15 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
   const unsigned shift = hash_shift(width);
   const uint64_t last = last_of(prefix, depth);
   BitReader reader(block.subspan(kRunHeaderBytes));
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < head.entries; ++i) {
     uint64_t delta = 0;
     uint64_t code = 0;
-    if (!reader.take_delta(rice, (last - previous) >> shift, delta) ||
+    if (!reader.take_delta(head.rice, (last - previous) >> shift, delta) ||
         (delta == 0 && !(begins && i == 0))) {
       return corrupt("run block with a hash out of range");
     }
-    if (reader.take(1) != 0 && (!reader.take_count(code) || code == 2 || code > kMostCode)) {
+    if (!head.plain && reader.take(1) != 0 &&
+        (!reader.take_count(code) || code == 2 || code > kMostCode)) {
       return corrupt("run block with a bad count");
     }
     if (reader.overrun()) {
@@ -126,6 +161,33 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
     entries.push_back({previous, code == 0 ? 1 : net_of(code)});
   }
   return reader.at_end() ? Status() : corrupt("run block with bytes behind its last entry");
+}
+
+// A remove may come before the add that it was of another hash's cells: the counts are added up,
+// and those below zero stay.
+Result<std::vector<NetHash>> joined_runs(std::span<const NetHash> older,
+                                         std::span<const NetHash> newer, bool multiset) {
+  std::vector<NetHash> joined;
+  joined.reserve(older.size() + newer.size());
+  auto old = older.begin();
+  for (const NetHash& entry : newer) {
+    for (; old != older.end() && old->hash < entry.hash; ++old) {
+      joined.push_back(*old);
+    }
+    int64_t net = entry.net;
+    if (old != older.end() && old->hash == entry.hash) {
+      net = multiset ? net + old->net : 1;
+      ++old;
+    }
+    if (net > kMostNet || net < -kMostNet) {
+      return corrupt("runs of more items than a segment can hold");
+    }
+    if (net != 0) {
+      joined.push_back({entry.hash, net});
+    }
+  }
+  joined.insert(joined.end(), old, older.end());
+  return joined;
 }
 
 // --- sorting -------------------------------------------------------------------------------------

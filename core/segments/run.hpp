@@ -1,23 +1,30 @@
 // A segment's runs: what was folded into its pages, so that they can be made anew without the keys.
 //
-// A run has the hashes of one fold in ascending order, each once, with its net count: adds minus
-// removes, never 0. Runs follow one another in the order of their folds. The sum of a hash's counts
-// over all runs is the number of times that the segment holds it. When a segment is made anew, it
-// has one run, and all counts in it are 1 or more.
+// A run has the hashes of one fold, or of several that followed one another, in ascending order,
+// each once, with its net count: adds minus removes, never 0. Runs follow one another in the order
+// of their folds. The sum of a hash's counts over all runs is the number of times that the segment
+// holds it. When a segment is made anew, it has one run, and all counts in it are 1 or more.
+//
+// The fewer entries a run has, the further they are apart, and the more bits each takes. So a fold
+// merges its entries with the newest run, and what comes of it with the run before that, until the
+// run before has more than kRunRatio times as many entries (I3). So one run holds most of a
+// segment, and few small ones the rest: seven for 65,536 keys, at most. An entry is written again
+// some two times for each of these.
 //
 // A run is cut into blocks, each of which can be read alone (little-endian):
 //   0   8  the hash before the first one: of the block before, or the segment's prefix
 //   8   2  entries, 1 or more
 //   10  1  Rice parameter
-//   11  1  1: a run begins here, else 0
+//   11  1  flags: 1: a run begins here; 2: all counts of the block are 1, and are not written
 //   12     entries as a stream of bits (core/stored/rice.hpp): the difference to the hash before,
-//          then a bit 0 for a count of 1, or a bit 1 and the count as a number from 2 on: 2·count
-//          above zero, 2·-count + 1 below.
+//          then, unless flag 2 is set, a bit 0 for a count of 1, or a bit 1 and the count as a
+//          number from 2 on: 2·count above zero, 2·-count + 1 below.
 //
 // Invariants
 //   I1  nothing is believed: a block is decoded whole, within its bounds, or it is kCorrupt. A
 //       block of n bytes gives less than 8·n entries.
 //   I2  hashes ascend strictly within a run, also across its blocks.
+//   I3  each run has more than kRunRatio times as many entries as the run after it.
 #pragma once
 
 #include <cstddef>
@@ -47,34 +54,35 @@ void sort_by_hash(std::vector<NetHash>& entries, unsigned depth);
 
 inline constexpr size_t kRunHeaderBytes = 12;
 
-// Cuts ascending entries into blocks of at most `block_bytes` and hands each to the sink.
-class RunWriter {
- public:
-  using Sink = std::function<Status(std::span<const std::byte> block)>;
+// Measured for 1 M keys in transactions of 500, with their number given as the capacity: 5.83 bytes
+// a key in the file and 203 written for each. With a ratio of 2: 5.87 and 196; of 8: 5.81 and 216;
+// without merges: 6.98 and 186.
+inline constexpr uint64_t kRunRatio = 4;
 
-  // The hashes have `prefix` in common, `depth` bits of it; about so many entries come.
-  RunWriter(HashWidth width, unsigned depth, uint64_t prefix, uint64_t expected, size_t block_bytes,
-            Sink sink);
-  Status add(const NetHash& entry);
-  Status finish();
+// Is a run of so many entries merged with the newer ones?
+constexpr bool joins(uint64_t run_entries, uint64_t newer_entries) noexcept {
+  return run_entries <= kRunRatio * newer_entries;
+}
 
-  uint64_t entries() const noexcept { return entries_; }
-  uint64_t blocks() const noexcept { return blocks_; }
+using RunBlockSink = std::function<Status(std::span<const std::byte> block)>;
 
- private:
-  void open_block();
-  Status close_block();
+// Cuts ascending entries, whose hashes have the first `depth` bits of `prefix` in common, into
+// blocks of at most `block_bytes`, and hands each to the sink.
+Status write_run(std::span<const NetHash> entries, HashWidth width, unsigned depth, uint64_t prefix,
+                 size_t block_bytes, const RunBlockSink& sink);
 
-  HashWidth width_;
-  unsigned rice_;
-  size_t block_bytes_;
-  Sink sink_;
-  uint64_t last_hash_;
-  uint64_t entries_ = 0;
-  uint64_t blocks_ = 0;
-  uint16_t block_entries_ = 0;
-  BitWriter stream_;
+// Returns one run instead of two that follow each other. To a set a hash counts once.
+Result<std::vector<NetHash>> joined_runs(std::span<const NetHash> older,
+                                         std::span<const NetHash> newer, bool multiset);
+
+struct RunBlockHead {
+  uint32_t entries = 0;
+  unsigned rice = 0;
+  bool begins = false;  // a run
+  bool plain = false;   // all counts are 1
 };
+// Reads what stands before the entries: kCorrupt when no block begins like this.
+Result<RunBlockHead> run_block_head(std::span<const std::byte> block);
 
 // Decodes one block of a segment's runs and appends its entries. `previous` is the last hash of the
 // block before it (at first the prefix), and becomes the last hash of this one.

@@ -24,7 +24,8 @@ Segment::Segment(const FilterOptions& options, const SegmentHeader& header,
     : options_(&options),
       header_(header),
       filter_(std::move(filter)),
-      pending_(options.multiset()) {}
+      pending_(options.multiset()),
+      kept_run_blocks_(header.run_blocks) {}
 
 std::unique_ptr<Segment> Segment::made_of(const FilterOptions& options, SegmentHeader header,
                                           std::unique_ptr<Filter> filter) {
@@ -266,6 +267,25 @@ Status Segment::write_overflow(const Blocks& blocks, SegmentHeader& header) cons
   return {};
 }
 
+Status Segment::write_runs(const Blocks& blocks, SegmentHeader& header) const {
+  constexpr auto kMostRunBlocks = static_cast<uint64_t>(kFirstOverflowPart - kFirstRunPart);
+  if (kept_run_blocks_ + new_runs_.size() > kMostRunBlocks) {
+    return corrupt("segment " + std::to_string(header.number) + ": too many run blocks");
+  }
+  uint32_t count = kept_run_blocks_;
+  for (const std::vector<std::byte>& block : new_runs_) {
+    CUCKOO_TRY(blocks.write(segment_block(header.number, kFirstRunPart + count), block,
+                            count < header.run_blocks));
+    ++count;
+  }
+  if (count < header.run_blocks) {
+    CUCKOO_TRY(blocks.erase(segment_block(header.number, kFirstRunPart + count),
+                            segment_block(header.number, kFirstOverflowPart - 1)));
+  }
+  header.run_blocks = count;
+  return {};
+}
+
 Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
   SegmentHeader header = header_;
   const PageSet& pages = filter_->pages();
@@ -280,15 +300,7 @@ Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
       header.page_index_sum += index;
     }
   }
-  constexpr auto kMostRunBlocks = static_cast<uint64_t>(kFirstOverflowPart - kFirstRunPart);
-  if (header.run_blocks + new_runs_.size() > kMostRunBlocks) {
-    return corrupt("segment " + std::to_string(header.number) + ": too many run blocks");
-  }
-  for (const std::vector<std::byte>& block : new_runs_) {
-    CUCKOO_TRY(blocks.write(segment_block(header.number, kFirstRunPart + header.run_blocks), block,
-                            false));
-    ++header.run_blocks;
-  }
+  CUCKOO_TRY(write_runs(blocks, header));
   CUCKOO_TRY(write_overflow(blocks, header));
   header.occupied = filter_->occupied();
   return header;
@@ -296,6 +308,7 @@ Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
 
 void Segment::note_written(const SegmentHeader& header) noexcept {
   header_ = header;
+  kept_run_blocks_ = header.run_blocks;
   filter_->pages().clear_dirty();
   filter_->overflow().clear_changed();
   new_runs_.clear();

@@ -22,9 +22,11 @@
 //       date.
 //   I5  a failure of merged() leaves the segment as it was; after one of fold() the segment must be
 //       dropped.
+//   I6  each run has more than four times as many entries as the next one (core/segments/run.hpp,
+//       kRunRatio).
 //
 // Operations
-//   fold()    moves the pending entries into the pages, and adds a run of them
+//   fold()    moves the pending entries into the pages, and into the runs
 //   merged()  returns runs and pending entries as one ascending sequence, of which one segment or
 //             more can be made
 //   become()  fills a segment that was just made
@@ -141,7 +143,7 @@ class Segment {
   bool outgrown() const noexcept;
   // Moves the pending entries into pages and runs; that position of the log is its F afterwards.
   // All pages are in memory.
-  Status fold(const Folding& folding, uint64_t position, bool keeps_hashes);
+  Status fold(const Blocks& blocks, const Folding& folding, uint64_t position, bool keeps_hashes);
   // Returns runs and pending entries, ascending, with counts above zero. A remove that no add
   // precedes was of a key that was never added; dropping it repairs what it broke.
   Result<std::vector<NetHash>> merged(const Blocks& blocks);
@@ -191,18 +193,26 @@ class Segment {
   Status read_pages(const Blocks& blocks, Filter& filter) const;
   Status read_overflow(const Blocks& blocks, Filter& filter) const;
   Status write_overflow(const Blocks& blocks, SegmentHeader& header) const;
-  // Reads all runs in their order, including those that are not written yet.
-  Status read_runs(const Blocks& blocks, std::vector<NetHash>& entries) const;
+  Status write_runs(const Blocks& blocks, SegmentHeader& header) const;
+  struct Runs {
+    std::vector<NetHash> entries;  // of all runs
+    std::vector<size_t> starts;    // where each begins
+
+    bool grow_shorter() const noexcept;  // as I6 says
+  };
+  Result<Runs> read_runs(const Blocks& blocks) const;
   Status check_runs(const Blocks& blocks, const Filter& stored) const;
   void add_run(std::span<const NetHash> entries);
-  void note_entries(std::span<const NetHash> entries, bool keeps_hashes);
-  size_t run_block_bytes(uint64_t entries) const noexcept;
+  Result<std::vector<NetHash>> take_last_run(const Blocks& blocks, uint64_t newer);
+  Result<uint64_t> merge_run(const Blocks& blocks, std::span<const NetHash> entries);
+  void note_entries(std::span<const NetHash> entries) noexcept;
 
   const FilterOptions* options_;
   SegmentHeader header_;  // as stored, but for what is dirty
   std::unique_ptr<Filter> filter_;
   Pending pending_;
   bool all_loaded_ = false;
+  uint32_t kept_run_blocks_ = 0;  // of the blocks that are stored; new_runs_ come after these
   std::vector<std::vector<std::byte>> new_runs_;  // blocks that are not written yet
 };
 

@@ -49,66 +49,133 @@ int64_t items_in(std::span<const NetHash> entries) noexcept {
 
 // --- runs ----------------------------------------------------------------------------------------
 
-// A short run is cut into halves of a block: two of them share a database page then. Measured at
-// 100,000 and 1,000,000 keys in small transactions, for the whole file: halves 8.8 and 6.9 bytes a
-// key, whole blocks 9.5 and 6.9, quarters 10.0 and 8.6, as the rows of other segments stand between
-// them.
-size_t Segment::run_block_bytes(uint64_t entries) const noexcept {
-  constexpr uint64_t kFewEntries = 8192;
-  constexpr size_t kLeast = 64;
-  const size_t whole = options_->page_bytes;
-  return entries < kFewEntries ? std::max(whole / 2 - 16, kLeast) : whole;
-}
-
 void Segment::add_run(std::span<const NetHash> entries) {
-  if (entries.empty()) {
-    return;
-  }
-  RunWriter writer(options_->width, header_.depth, header_.prefix, entries.size(),
-                   run_block_bytes(entries.size()), [this](std::span<const std::byte> block) {
-                     new_runs_.emplace_back(block.begin(), block.end());
-                     header_.base_id =
-                         XXH3_64bits_withSeed(block.data(), block.size(), header_.base_id);
-                     return Status();
-                   });
-  for (const NetHash& entry : entries) {
-    (void)writer.add(entry);  // the sink does not fail
-  }
-  (void)writer.finish();
+  const RunBlockSink keep = [this](std::span<const std::byte> block) {
+    new_runs_.emplace_back(block.begin(), block.end());
+    header_.base_id = XXH3_64bits_withSeed(block.data(), block.size(), header_.base_id);
+    return Status();
+  };
+  (void)write_run(entries, options_->width, header_.depth, header_.prefix, options_->page_bytes,
+                  keep);  // the sink does not fail
   header_.run_entries += static_cast<uint32_t>(entries.size());
 }
 
-Status Segment::read_runs(const Blocks& blocks, std::vector<NetHash>& entries) const {
+// Drops the last run and returns its entries, if it is merged with so many newer ones; else returns
+// none, and drops nothing.
+Result<std::vector<NetHash>> Segment::take_last_run(const Blocks& blocks, uint64_t newer) {
+  std::vector<std::vector<std::byte>> run;  // its blocks, the last one first
+  uint64_t entries = 0;
+  for (bool begins = false; !begins;) {
+    const size_t at = kept_run_blocks_ + new_runs_.size() - run.size();
+    if (at == 0) {
+      return corrupt("segment " + std::to_string(header_.number) + ": run block that follows none");
+    }
+    if (at > kept_run_blocks_) {
+      run.push_back(new_runs_[at - kept_run_blocks_ - 1]);
+    } else {
+      CUCKOO_TRY(blocks.read_one(
+          segment_block(header_.number, kFirstRunPart + static_cast<int64_t>(at) - 1),
+          [&run](int64_t, std::span<const std::byte> block) {
+            run.emplace_back(block.begin(), block.end());
+            return Status();
+          }));
+    }
+    CUCKOO_ASSIGN_OR_RETURN(const RunBlockHead head, run_block_head(run.back()));
+    entries += head.entries;
+    begins = head.begins;
+    if (!joins(entries, newer)) {
+      return std::vector<NetHash>();
+    }
+  }
+  if (entries > header_.run_entries) {
+    return corrupt("segment " + std::to_string(header_.number) + ": a run of " +
+                   std::to_string(entries) + " entries, expected " +
+                   std::to_string(header_.run_entries) + " or fewer");
+  }
+  std::vector<NetHash> taken;
+  taken.reserve(entries);
+  uint64_t previous = header_.prefix;
+  for (size_t i = run.size(); i-- > 0;) {
+    bool begins = false;
+    CUCKOO_TRY(decode_run_block(run[i], options_->width, header_.depth, header_.prefix, previous,
+                                taken, begins));
+  }
+  const size_t dropped_new = std::min(run.size(), new_runs_.size());
+  new_runs_.resize(new_runs_.size() - dropped_new);
+  kept_run_blocks_ -= static_cast<uint32_t>(run.size() - dropped_new);
+  header_.run_entries -= static_cast<uint32_t>(entries);
+  return taken;
+}
+
+// I6. Returns how many entries the merge left out because they were of the same hashes.
+Result<uint64_t> Segment::merge_run(const Blocks& blocks, std::span<const NetHash> entries) {
+  if (entries.empty()) {
+    return 0;
+  }
+  std::vector<NetHash> run(entries.begin(), entries.end());
+  uint64_t merged = run.size();  // entries of the runs that become this one
+  while (header_.run_entries > 0) {
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> older, take_last_run(blocks, merged));
+    if (older.empty()) {
+      break;
+    }
+    merged += older.size();
+    CUCKOO_ASSIGN_OR_RETURN(run, joined_runs(older, run, options_->multiset()));
+  }
+  add_run(run);
+  return merged - run.size();
+}
+
+bool Segment::Runs::grow_shorter() const noexcept {
+  for (size_t i = 0; i + 1 < starts.size(); ++i) {
+    const size_t end = i + 2 < starts.size() ? starts[i + 2] : entries.size();
+    if (joins(starts[i + 1] - starts[i], end - starts[i + 1])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// All runs in their order, including those that are not written yet.
+Result<Segment::Runs> Segment::read_runs(const Blocks& blocks) const {
   constexpr uint32_t kMostReserved = uint32_t{1} << 17;  // of a number that is not trusted
-  entries.reserve(std::min(header_.run_entries, kMostReserved));
+  Runs runs;
+  runs.entries.reserve(std::min(header_.run_entries, kMostReserved));
   uint64_t previous = header_.prefix;
   uint32_t found = 0;
   const auto take = [&](int64_t, std::span<const std::byte> content) -> Status {
+    const size_t before = runs.entries.size();
     bool begins = false;
     CUCKOO_TRY(decode_run_block(content, options_->width, header_.depth, header_.prefix, previous,
-                                entries, begins));
+                                runs.entries, begins));
     if (found++ == 0 && !begins) {
       return corrupt("run block that follows none");
     }
+    if (begins) {
+      runs.starts.push_back(before);
+    }
     return blocks.poll();
   };
+  // Blocks that a fold merged are in storage until the next flush.
+  const bool all_kept = kept_run_blocks_ == header_.run_blocks;
+  const int64_t end = all_kept ? kFirstOverflowPart : kFirstRunPart + kept_run_blocks_;
   if (header_.run_blocks > 0) {
     CUCKOO_TRY(blocks.read(segment_block(header_.number, kFirstRunPart),
-                           segment_block(header_.number, kFirstOverflowPart - 1), take));
+                           segment_block(header_.number, end - 1), take));
   }
-  if (found != header_.run_blocks) {
+  if (found != kept_run_blocks_) {
     return corrupt("segment " + std::to_string(header_.number) + ": " + std::to_string(found) +
-                   " run blocks, expected " + std::to_string(header_.run_blocks));
+                   " run blocks, expected " + std::to_string(kept_run_blocks_));
   }
   for (const std::vector<std::byte>& block : new_runs_) {
     CUCKOO_TRY(take(0, block));
   }
-  if (entries.size() != header_.run_entries) {
+  if (runs.entries.size() != header_.run_entries) {
     return corrupt("segment " + std::to_string(header_.number) + ": runs of " +
-                   std::to_string(entries.size()) + " entries, expected " +
+                   std::to_string(runs.entries.size()) + " entries, expected " +
                    std::to_string(header_.run_entries));
   }
-  return {};
+  return runs;
 }
 
 // --- folding -------------------------------------------------------------------------------------
@@ -131,18 +198,15 @@ bool Segment::outgrown() const noexcept {
   return filter_->outgrown(header_.items, header_.capacity);
 }
 
-// I4. The bytes of a run stand for its entries; without runs the entries themselves do.
-void Segment::note_entries(std::span<const NetHash> entries, bool keeps_hashes) {
-  if (keeps_hashes) {
-    add_run(entries);
-    return;
-  }
+// I4. Without runs the entries themselves stand for what was folded.
+void Segment::note_entries(std::span<const NetHash> entries) noexcept {
   for (const auto& [hash, net] : entries) {
     header_.base_id = log_chain_restart(header_.base_id, hash + static_cast<uint64_t>(net));
   }
 }
 
-Status Segment::fold(const Folding& folding, uint64_t position, bool keeps_hashes) {
+Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t position,
+                     bool keeps_hashes) {
   uint64_t digest = 0;
   for (const uint64_t hash : folding.removes) {
     digest -= filter_->digest_of(hash);
@@ -156,8 +220,13 @@ Status Segment::fold(const Folding& folding, uint64_t position, bool keeps_hashe
     present = filter_->insert_batch(folding.adds, digest);
   }
   header_.digest += digest;
-  note_entries(folding.entries, keeps_hashes);
-  const uint64_t dead = header_.dead + 2 * folding.removes.size() + present;
+  uint64_t dead = header_.dead + 2 * folding.removes.size() + present;
+  if (keeps_hashes) {
+    CUCKOO_ASSIGN_OR_RETURN(const uint64_t gone, merge_run(blocks, folding.entries));
+    dead -= std::min(dead, gone);
+  } else {
+    note_entries(folding.entries);
+  }
   header_.dead = static_cast<uint32_t>(std::min<uint64_t>(dead, header_.run_entries));
   header_.base_id = log_chain_restart(header_.base_id, position);
   header_.items += options_->multiset() ? static_cast<uint64_t>(items_in(folding.entries))
@@ -168,8 +237,8 @@ Status Segment::fold(const Folding& folding, uint64_t position, bool keeps_hashe
 }
 
 Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks) {
-  std::vector<NetHash> entries;
-  CUCKOO_TRY(read_runs(blocks, entries));
+  CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));
+  std::vector<NetHash> entries = std::move(runs.entries);
   const std::vector<NetHash> fresh = pending_.sorted(options_->width, *filter_, header_.depth);
   if (!entries.empty()) {
     entries.insert(entries.end(), fresh.begin(), fresh.end());
@@ -193,7 +262,11 @@ void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64
     builder->finish();
     header_.digest = builder->digest();
   }
-  note_entries(entries, keeps_hashes);
+  if (keeps_hashes) {
+    add_run(entries);
+  } else {
+    note_entries(entries);
+  }
   header_.base_id = log_chain_restart(header_.base_id, position);
   header_.items = items;
   header_.folded_to = position;
@@ -218,11 +291,14 @@ bool equal_cells(const Filter& a, const Filter& b) noexcept {
 
 }  // namespace
 
-// I3. By digests where equal entries may leave different pages, else by the pages themselves.
+// I3, by digests where equal entries may leave different pages, else by the pages themselves. I6.
 Status Segment::check_runs(const Blocks& blocks, const Filter& stored) const {
   const std::string name = "segment " + std::to_string(header_.number);
-  std::vector<NetHash> entries;
-  CUCKOO_TRY(read_runs(blocks, entries));
+  CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));
+  if (!runs.grow_shorter()) {
+    return corrupt(name + ": a run that should have been merged with the one after it (I6)");
+  }
+  std::vector<NetHash> entries = std::move(runs.entries);
   sort_by_hash(entries, header_.depth);
   CUCKOO_ASSIGN_OR_RETURN(
       const std::unique_ptr<Filter> again,

@@ -34,9 +34,8 @@ void examine_run(const Place& place, std::span<const NetHash> run) {
   }
   std::vector<NetHash> again;
   uint64_t previous = 0;
-  segments::RunWriter writer(
-      place.width, place.depth, place.prefix, run.size(), 200,
-      [&](std::span<const std::byte> block) {
+  const Status written = segments::write_run(
+      run, place.width, place.depth, place.prefix, 200, [&](std::span<const std::byte> block) {
         bool begins = false;
         const bool first = again.empty();
         REQUIRE(segments::decode_run_block(block, place.width, place.depth, place.prefix, previous,
@@ -45,10 +44,7 @@ void examine_run(const Place& place, std::span<const NetHash> run) {
         REQUIRE(begins == first);
         return Status();
       });
-  for (const NetHash& entry : run) {
-    REQUIRE(writer.add(entry).ok());
-  }
-  REQUIRE(writer.finish().ok());
+  REQUIRE(written.ok());
   REQUIRE(std::equal(again.begin(), again.end(), run.begin(), run.end()));
 }
 

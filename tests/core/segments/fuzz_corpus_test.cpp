@@ -207,22 +207,24 @@ void write_runs(HashWidth width, unsigned depth) {
     std::map<uint64_t, int64_t> nets;
     for (uint64_t i = 0; i < 25; ++i) {
       const uint64_t rest = nth_hash(run, i, HashWidth::k63Bits) >> depth;
-      nets[logged_hash(prefix_of(depth) | rest, width)] = i % 7 == 3
+      nets[logged_hash(prefix_of(depth) | rest, width)] = run == 0 ? 1
+                                                          : i % 7 == 3
                                                               ? static_cast<int64_t>(i * i * i * i)
                                                           : i % 5 == 2 ? -1
                                                                        : 1;
     }
-    RunWriter writer(width, depth, prefix_of(depth), nets.size(), 100,
-                     [&](std::span<const std::byte> block) {
-                       seed.resize(seed.size() + 2);
-                       store_le(&seed[seed.size() - 2], static_cast<uint16_t>(block.size()));
-                       seed.insert(seed.end(), block.begin(), block.end());
-                       return Status();
-                     });
+    std::vector<NetHash> entries;
     for (const auto& [hash, net] : nets) {
-      ASSERT_TRUE(writer.add({hash, net}).ok());
+      entries.push_back({hash, net});
     }
-    ASSERT_TRUE(writer.finish().ok());
+    ASSERT_TRUE(write_run(entries, width, depth, prefix_of(depth), 100,
+                          [&](std::span<const std::byte> block) {
+                            seed.resize(seed.size() + 2);
+                            store_le(&seed[seed.size() - 2], static_cast<uint16_t>(block.size()));
+                            seed.insert(seed.end(), block.begin(), block.end());
+                            return Status();
+                          })
+                    .ok());
   }
   write_seed("run_block", "runs_" + std::to_string(depth) + suffix_of(width), seed);
 }

@@ -14,31 +14,22 @@ namespace {
 using test::Bytes;
 using test::nth_word;
 
-struct Written {
-  std::vector<Bytes> blocks;
-  uint64_t entries = 0;
-};
-
 struct Place {
   HashWidth width = HashWidth::k47Bits;
   unsigned depth = 0;
   uint64_t prefix = 0;
 };
 
-Written write(const Place& place, const std::vector<NetHash>& entries, size_t block_bytes) {
-  Written written;
-  RunWriter writer(place.width, place.depth, place.prefix, entries.size(), block_bytes,
-                   [&](std::span<const std::byte> block) -> Status {
-                     EXPECT_LE(block.size(), block_bytes);
-                     written.blocks.emplace_back(block.begin(), block.end());
-                     return {};
-                   });
-  for (const NetHash& entry : entries) {
-    EXPECT_TRUE(writer.add(entry).ok());
-  }
-  EXPECT_TRUE(writer.finish().ok());
-  EXPECT_EQ(writer.blocks(), written.blocks.size());
-  written.entries = writer.entries();
+std::vector<Bytes> write(const Place& place, const std::vector<NetHash>& entries,
+                         size_t block_bytes) {
+  std::vector<Bytes> written;
+  EXPECT_TRUE(write_run(entries, place.width, place.depth, place.prefix, block_bytes,
+                        [&](std::span<const std::byte> block) -> Status {
+                          EXPECT_LE(block.size(), block_bytes);
+                          written.emplace_back(block.begin(), block.end());
+                          return {};
+                        })
+                  .ok());
   return written;
 }
 
@@ -83,10 +74,8 @@ TEST(SegmentRuns, decode_to_what_was_encoded) {
     for (const uint64_t count : {1, 2, 50, 3000}) {
       for (const size_t block_bytes : {64u, 112u, 4032u}) {
         const std::vector<NetHash> entries = sample(place, count, count + block_bytes);
-        const Written written = write(place, entries, block_bytes);
-        EXPECT_EQ(written.entries, entries.size());
         std::vector<NetHash> decoded;
-        const Status status = read(place, written.blocks, decoded);
+        const Status status = read(place, write(place, entries, block_bytes), decoded);
         ASSERT_TRUE(status.ok()) << test::message_of(status);
         EXPECT_TRUE(decoded == entries);
       }
@@ -101,7 +90,7 @@ TEST(SegmentRuns, the_first_and_the_last_hash_of_a_prefix_fit) {
     const uint64_t last = (place.prefix | rest) >> low << low;
     const std::vector<NetHash> entries = {{place.prefix, 1}, {last, -1}};
     std::vector<NetHash> decoded;
-    const Status status = read(place, write(place, entries, 64).blocks, decoded);
+    const Status status = read(place, write(place, entries, 64), decoded);
     ASSERT_TRUE(status.ok()) << test::message_of(status);
     EXPECT_TRUE(decoded == entries);
   }
@@ -126,9 +115,7 @@ TEST(SegmentRuns, are_sorted_by_hash_and_equal_hashes_keep_their_order) {
   }
 }
 
-TEST(SegmentRuns, without_entries_have_no_block) {
-  EXPECT_TRUE(write({}, {}, 4032).blocks.empty());
-}
+TEST(SegmentRuns, without_entries_have_no_block) { EXPECT_TRUE(write({}, {}, 4032).empty()); }
 
 TEST(SegmentRuns, take_about_four_bytes_a_key_of_a_segment) {
   const Place place{HashWidth::k47Bits, 8, uint64_t{7} << 56};
@@ -137,18 +124,55 @@ TEST(SegmentRuns, take_about_four_bytes_a_key_of_a_segment) {
     entry.net = 1;
   }
   size_t bytes = 0;
-  for (const Bytes& block : write(place, entries, 4032).blocks) {
+  for (const Bytes& block : write(place, entries, 4032)) {
     bytes += block.size();
   }
-  EXPECT_LT(static_cast<double>(bytes) / static_cast<double>(entries.size()), 3.5);
+  EXPECT_LT(static_cast<double>(bytes) / static_cast<double>(entries.size()), 3.36);
+}
+
+TEST(SegmentRuns, of_counts_of_one_take_no_bit_for_them) {
+  const Place place{HashWidth::k47Bits, 8, uint64_t{7} << 56};
+  std::vector<NetHash> entries = sample(place, 8000, 1);
+  for (NetHash& entry : entries) {
+    entry.net = 1;
+  }
+  const auto bits_of = [&] {
+    const std::vector<Bytes> blocks = write(place, entries, 65000);
+    EXPECT_EQ(blocks.size(), 1u);
+    std::vector<NetHash> decoded;
+    EXPECT_TRUE(read(place, blocks, decoded).ok());
+    EXPECT_TRUE(decoded == entries);
+    return 8 * blocks.front().size();
+  };
+  const size_t plain = bits_of();
+  entries[5].net = 2;  // a group of 8 bits
+  EXPECT_NEAR(static_cast<double>(bits_of()), static_cast<double>(plain + entries.size() + 8), 8);
+}
+
+TEST(SegmentRuns, are_joined_to_one_with_the_sums_of_their_counts) {
+  const std::vector<NetHash> older = {{1, 1}, {2, 2}, {3, 1}, {5, -1}, {7, 4}};
+  const std::vector<NetHash> newer = {{0, 1}, {2, -1}, {3, -1}, {4, 1}, {5, 2}, {9, -3}};
+  const std::vector<NetHash> both = {{0, 1}, {1, 1}, {2, 1}, {4, 1}, {5, 1}, {7, 4}, {9, -3}};
+  EXPECT_TRUE(joined_runs(older, newer, true).value() == both);
+  EXPECT_TRUE(joined_runs(older, {}, true).value() == older);
+  EXPECT_TRUE(joined_runs({}, newer, true).value() == newer);
+  const std::vector<NetHash> once = {{1, 1}, {2, 1}};
+  EXPECT_TRUE(joined_runs(once, once, false).value() == once) << "a hash of a set counts once";
+  for (const int64_t net : {kMostNet, -kMostNet}) {
+    const NetHash most{1, net};
+    const auto joined = joined_runs(std::span(&most, 1), std::span(&most, 1), true);
+    ASSERT_FALSE(joined.ok());
+    EXPECT_EQ(joined.error().code, ErrorCode::kCorrupt);
+  }
 }
 
 TEST(SegmentRuns, a_failing_sink_ends_the_run) {
-  RunWriter writer(HashWidth::k47Bits, 0, 0, 2, 64, [](std::span<const std::byte>) -> Status {
-    return Error{ErrorCode::kStorage, "full", 0};
-  });
-  EXPECT_TRUE(writer.add({uint64_t{1} << 40, 1}).ok());
-  EXPECT_FALSE(writer.finish().ok());
+  const NetHash entry{uint64_t{1} << 40, 1};
+  EXPECT_FALSE(write_run(std::span(&entry, 1), HashWidth::k47Bits, 0, 0, 64,
+                         [](std::span<const std::byte>) -> Status {
+                           return Error{ErrorCode::kStorage, "full", 0};
+                         })
+                   .ok());
 }
 
 // Whatever the bytes are: an error, or ascending hashes of the prefix with counts in range.
@@ -176,7 +200,7 @@ void expect_no_harm(const Place& place, std::span<const std::byte> block, uint64
 
 TEST(SegmentRuns, malformed_blocks_are_found_or_do_no_harm) {
   for (const Place& place : places()) {
-    const std::vector<Bytes> blocks = write(place, sample(place, 60, 9), 112).blocks;
+    const std::vector<Bytes> blocks = write(place, sample(place, 60, 9), 112);
     uint64_t previous = place.prefix;
     for (const Bytes& block : blocks) {
       for (size_t bit = 0; bit < block.size() * 8; ++bit) {
@@ -203,7 +227,7 @@ TEST(SegmentRuns, malformed_blocks_are_found_or_do_no_harm) {
       for (size_t at = 8 + i % 5; at < noise.size(); ++at) {
         noise[at] = static_cast<std::byte>(nth_word(i, at));
       }
-      noise[11] = std::byte{1};
+      noise[11] = i % 2 == 0 ? std::byte{1} : std::byte{3};
       expect_no_harm(place, noise, place.prefix);
     }
   }
@@ -212,7 +236,7 @@ TEST(SegmentRuns, malformed_blocks_are_found_or_do_no_harm) {
 TEST(SegmentRuns, each_broken_field_is_corrupt) {
   const Place place{HashWidth::k47Bits, 4, uint64_t{5} << 60};
   const std::vector<NetHash> entries = sample(place, 200, 3);
-  const std::vector<Bytes> blocks = write(place, entries, 112).blocks;
+  const std::vector<Bytes> blocks = write(place, entries, 112);
   ASSERT_GT(blocks.size(), 2u);
   const auto refused = [&](const std::vector<Bytes>& changed) {
     std::vector<NetHash> decoded;
@@ -237,7 +261,8 @@ TEST(SegmentRuns, each_broken_field_is_corrupt) {
   EXPECT_TRUE(refused(with(0, 8, 0))) << "no entries";
   EXPECT_TRUE(refused(with(0, 9, 1))) << "more entries than there are bits";
   EXPECT_TRUE(refused(with(0, 10, 64))) << "Rice parameter";
-  EXPECT_TRUE(refused(with(0, 11, 2))) << "flag";
+  EXPECT_TRUE(refused(with(0, 11, 5))) << "flags";
+  EXPECT_TRUE(refused(with(0, 11, 3))) << "counts where there should be none";
   EXPECT_TRUE(refused(with(1, 11, 1))) << "a run that begins in the middle";
   EXPECT_TRUE(refused({blocks[0], blocks[2]})) << "a block is missing";
   EXPECT_TRUE(refused({blocks[0], blocks[1], blocks[1]})) << "a block comes twice";

@@ -55,7 +55,7 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
   }
   void fold(Segment& segment, bool keeps_hashes = true) {
     ASSERT_TRUE(segment.load_all(blocks).ok());
-    const Status folded = segment.fold(segment.folding(), position, keeps_hashes);
+    const Status folded = segment.fold(blocks, segment.folding(), position, keeps_hashes);
     ASSERT_TRUE(folded.ok()) << message_of(folded);
     EXPECT_TRUE(segment.pending().empty());
     EXPECT_EQ(segment.header().folded_to, position);
@@ -98,6 +98,22 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
       items += count;
     }
     return items;
+  }
+  // How many entries each stored run has.
+  std::vector<uint64_t> stored_runs() {
+    std::vector<uint64_t> runs;
+    const Status read = blocks.read(
+        segment_block(kNumber, kFirstRunPart), segment_block(kNumber, kFirstOverflowPart - 1),
+        [&runs](int64_t, std::span<const std::byte> block) -> Status {
+          CUCKOO_ASSIGN_OR_RETURN(const RunBlockHead head, run_block_head(block));
+          if (head.begins) {
+            runs.push_back(0);
+          }
+          runs.back() += head.entries;
+          return {};
+        });
+    EXPECT_TRUE(read.ok());
+    return runs;
   }
   // A segment of some folds, stored; and its header.
   SegmentHeader store_sample(uint64_t folds = 4, uint64_t capacity = 1000) {
@@ -331,12 +347,13 @@ TEST_P(SegmentsOfKinds, sums_in_runs_that_overflow_are_corrupt) {
   SegmentHeader header = store_sample();
   const NetHash large[] = {{hash_of(1), kMostNet}};
   for (uint32_t i = 0; i < 20; ++i) {
-    RunWriter writer(options.width, kDepth, kPrefix, 1, 448, [&](std::span<const std::byte> block) {
-      return blocks.write(segment_block(kNumber, kFirstRunPart + header.run_blocks++), block,
-                          false);
-    });
-    ASSERT_TRUE(writer.add(large[0]).ok());
-    ASSERT_TRUE(writer.finish().ok());
+    ASSERT_TRUE(write_run(large, options.width, kDepth, kPrefix, 448,
+                          [&](std::span<const std::byte> block) {
+                            return blocks.write(
+                                segment_block(kNumber, kFirstRunPart + header.run_blocks++), block,
+                                false);
+                          })
+                    .ok());
     ++header.run_entries;
   }
   const std::unique_ptr<Segment> segment = open(header);
@@ -346,14 +363,122 @@ TEST_P(SegmentsOfKinds, sums_in_runs_that_overflow_are_corrupt) {
 }
 
 TEST_P(SegmentsOfKinds, too_many_run_blocks_are_not_written_over_others) {
-  SegmentHeader header = store_sample();
+  const std::unique_ptr<Segment> first = make(1000);
+  change(*first, 7, 200);
+  fold(*first);
+  SegmentHeader header = flush(*first);
+  ASSERT_TRUE(blocks
+                  .read_one(segment_block(kNumber, kFirstRunPart),
+                            [&](int64_t, std::span<const std::byte> content) {
+                              return blocks.write(segment_block(kNumber, kFirstOverflowPart - 1),
+                                                  content, false);
+                            })
+                  .ok());
   header.run_blocks = 1u << 22;
   const std::unique_ptr<Segment> segment = open(header);
-  change(*segment, 7, 10);
-  fold(*segment);
+  change(*segment, 8, 10);
+  fold(*segment);  // the last run has too many entries to be merged
   const Result<SegmentHeader> written = segment->write_to(blocks);
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().code, ErrorCode::kCorrupt);
+}
+
+TEST_P(SegmentsOfKinds, have_runs_that_get_shorter_and_few_of_them) {
+  const std::unique_ptr<Segment> segment = make(100000);
+  uint64_t key = 0;
+  size_t most = 0;
+  for (uint64_t i = 0; i < 150; ++i) {
+    for (uint64_t added = 0; added < 40; ++added) {
+      segment->append(hash_of(key++));
+    }
+    ++position;
+    fold(*segment);
+    if (i % 3 != 0) {
+      continue;  // the next fold merges runs that are not written yet
+    }
+    const SegmentHeader header = flush(*segment);
+    EXPECT_EQ(header.run_entries, key);
+    const std::vector<uint64_t> runs = stored_runs();
+    for (size_t at = 0; at + 1 < runs.size(); ++at) {
+      EXPECT_GT(runs[at], 4 * runs[at + 1]) << "I6";
+    }
+    most = std::max(most, runs.size());
+    EXPECT_TRUE(open(header)->check(blocks, true).ok());
+  }
+  EXPECT_GE(most, 3u);
+  EXPECT_LE(most, 5u) << "of some that are five times as long each, up to 6000 entries";
+}
+
+TEST_P(SegmentsOfKinds, a_check_finds_a_run_that_was_not_merged) {
+  const std::unique_ptr<Segment> segment = make(1000);
+  for (uint64_t i = 0; i < 100; ++i) {
+    segment->append(hash_of(i));
+  }
+  fold(*segment);
+  const SegmentHeader header = flush(*segment);
+  ASSERT_EQ(stored_runs(), std::vector<uint64_t>{100});
+  // The same entries as two runs, the second of which has a fifth of them.
+  std::vector<NetHash> entries = open(header)->merged(blocks).value();
+  ASSERT_EQ(entries.size(), 100u);
+  const auto checked = [&](size_t first) {
+    SegmentHeader two = header;
+    EXPECT_TRUE(
+        blocks.erase(segment_block(kNumber, kFirstRunPart), segment_block(kNumber, kEndPart - 1))
+            .ok());
+    two.run_blocks = 0;
+    for (const auto& part : {std::span(entries).first(first), std::span(entries).subspan(first)}) {
+      EXPECT_TRUE(write_run(part, options.width, kDepth, kPrefix, 448,
+                            [&](std::span<const std::byte> block) {
+                              return blocks.write(
+                                  segment_block(kNumber, kFirstRunPart + two.run_blocks++), block,
+                                  false);
+                            })
+                      .ok());
+    }
+    return open(two)->check(blocks, true);
+  };
+  EXPECT_TRUE(checked(81).ok());
+  const Status found = checked(80);
+  ASSERT_FALSE(found.ok());
+  EXPECT_NE(message_of(found).find("should have been merged"), std::string::npos);
+}
+
+TEST_P(SegmentsOfKinds, whose_hashes_are_all_removed_have_no_run_left) {
+  if (!multiset()) {
+    return;
+  }
+  const std::unique_ptr<Segment> segment = make(1000);
+  for (const uint64_t remove : {uint64_t{0}, kRemoveBit}) {
+    for (uint64_t i = 0; i < 300; ++i) {
+      segment->append(hash_of(i) | remove);
+    }
+    position += 300;
+    fold(*segment);
+    const SegmentHeader header = flush(*segment);
+    EXPECT_EQ(header.run_entries, remove == 0 ? 300u : 0u);
+    EXPECT_EQ(header.dead, 0u);
+    EXPECT_EQ(stored_runs().size(), remove == 0 ? 1u : 0u);
+    EXPECT_TRUE(open(header)->check(blocks, true).ok());
+  }
+}
+
+// A key that is added again and again, or comes and goes, leaves its count in one run.
+TEST_P(SegmentsOfKinds, count_no_entry_as_dead_that_a_merge_dropped) {
+  const std::unique_ptr<Segment> segment = make(1000);
+  for (uint64_t i = 0; i < 20; ++i) {
+    for (uint64_t key = 0; key < 50; ++key) {
+      segment->append(hash_of(key) | (multiset() && i % 2 == 1 ? kRemoveBit : 0));
+    }
+    position += 50;
+    fold(*segment);
+    const SegmentHeader header = flush(*segment);
+    EXPECT_LE(header.dead, header.run_entries);
+    EXPECT_EQ(header.run_entries, multiset() && i % 2 == 1 ? 0u : 50u);
+    EXPECT_TRUE(open(header)->check(blocks, true).ok());
+    const auto counted = open(header)->count_hashes(blocks);
+    ASSERT_TRUE(counted.ok());
+    EXPECT_EQ(counted.value().hashes, header.run_entries);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SegmentsOfKinds, ::testing::ValuesIn(test::kLoggedKinds),
@@ -370,7 +495,7 @@ class SegmentOverflow : public ::testing::Test {
     for (uint64_t i = 0; i < 3000; ++i) {
       segment.append(test::nth_hash(i % 30));
     }
-    ASSERT_TRUE(segment.fold(segment.folding(), 3000, true).ok());
+    ASSERT_TRUE(segment.fold(blocks, segment.folding(), 3000, true).ok());
     header = segment.write_to(blocks).value();
     segment.note_written(header);
     ASSERT_GT(header.overflow_blocks, 2u);
@@ -397,7 +522,7 @@ TEST_F(SegmentOverflow, shrinks_in_storage_as_in_memory) {
   for (uint64_t i = 0; i < 2950; ++i) {
     segment.append(test::nth_hash(i % 30) | kRemoveBit);
   }
-  ASSERT_TRUE(segment.fold(segment.folding(), 5950, true).ok());
+  ASSERT_TRUE(segment.fold(blocks, segment.folding(), 5950, true).ok());
   const SegmentHeader later = segment.write_to(blocks).value();
   segment.note_written(later);
   EXPECT_LT(later.overflow_blocks, header.overflow_blocks);

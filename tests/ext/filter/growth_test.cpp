@@ -225,7 +225,8 @@ TEST_P(GrowthOfSegments, disk_bytes_are_those_of_its_rows) {
   }
 }
 
-// Where as many keys go as come, the filter stays as large as it is, and runs are merged.
+// Where as many keys go as come, the filter stays as large as it is, and a merge of runs drops the
+// hashes that went: no segment is made anew for that.
 TEST_P(GrowthOfSegments, churn_grows_nothing) {
   if (!GetParam().removes) {
     return;
@@ -247,7 +248,7 @@ TEST_P(GrowthOfSegments, churn_grows_nothing) {
         db.number(std::string("SELECT sum(length(block)) / 6 FROM f_data WHERE ") + kRunRows));
   }
   EXPECT_LE(db.number("SELECT capacity FROM filter_info('f')"), capacity * 5 / 4);
-  EXPECT_GT(last_segment(db), first) << "segments are made anew of what is left";
+  EXPECT_LE(last_segment(db), first + 2 * segments(db)) << "but for growth by chance";
   EXPECT_LT(entries, segments(db) * 9000);
   expect_same(db);
 }
@@ -305,7 +306,9 @@ TEST_P(GrowthOfSegments, a_segment_that_lost_a_run_is_not_made_anew) {
   for (; outcome.code == SQLITE_OK && next < 40000; ++next) {
     outcome = db.attempt("INSERT INTO f VALUES (" + std::to_string(next) + ")");
   }
-  EXPECT_EQ(outcome.code, SQLITE_CORRUPT_VTAB) << next;
+  // A merge may read what is left of its runs, and miss the row of a block that it replaces.
+  EXPECT_TRUE(outcome.code == SQLITE_CORRUPT_VTAB || outcome.code == SQLITE_IOERR)
+      << next << ": " << outcome.code;
   EXPECT_NE(outcome.message.find("f: corrupt: "), std::string::npos) << outcome.message;
   db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT_VTAB, {"f: corrupt: "});
   EXPECT_EQ(db.number("SELECT count(*) FROM mirror m WHERE NOT EXISTS"

@@ -164,7 +164,9 @@ const std::vector<std::string>& garbage(const std::string& column) {
             "substr(" + column + ", 2)",
             "CAST(" + column + " || x'00' AS BLOB)",
             "CAST(" + column + " || randomblob(5000) AS BLOB)",
-            "CAST(substr(" + column + ", 1, 40) || x'5a' || substr(" + column + ", 42) AS BLOB)",
+            "CAST(substr(" + column + ", 1, 40) || CASE substr(" + column +
+                ", 41, 1) WHEN x'5a' THEN x'5b' ELSE x'5a' END || substr(" + column +
+                ", 42) AS BLOB)",
             "CAST(x'ffffffff' || substr(" + column + ", 5) AS BLOB)",
             "CAST(" + column + " AS TEXT)"};
   return values;
