@@ -307,8 +307,10 @@ Status FilterFile::take_pieces(const FilterChanges& changes, LargeVector<Changed
 // All are new, and may be fewer than before.
 Status FilterFile::replace_by(const FilterChanges& changes, uint64_t position) {
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, changes.capacity));
-  NewSegments next(options_, limits,
-                   {blocks_.root().next_number, position, blocks_.root().directory_version}, false);
+  NewSegments next(
+      options_, limits,
+      {blocks_.root().next_number, position, blocks_.root().directory_version, changes.to.unique},
+      false);
   CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(blocks_.poll());
     return next.take(std::move(piece));

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/bytes.hpp"
+#include "core/segments/blocks.hpp"
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
@@ -68,6 +69,9 @@ Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) 
   if (bytes[kKindAt] != kind_of(width) || bytes[kZeroAt] != std::byte{0}) {
     return corrupt("log row of kind " + std::to_string(std::to_integer<int>(bytes[kKindAt])) +
                    ", expected one of " + std::to_string(static_cast<int>(width)) + "-bit hashes");
+  }
+  if (row.header.next_number == 0 || row.header.next_number > kMaxSegmentNumber + 1) {
+    return corrupt("log row with a segment's number out of range");
   }
   if (row.payload.size() != row.header.entries * entry_bytes(width)) {
     return corrupt("log row whose length does not fit its number of entries");

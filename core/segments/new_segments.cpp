@@ -95,7 +95,7 @@ Status NewSegments::take(Piece&& piece) {
     return add(prefix, depth, nullptr);
   }
   if (options_->multiset() && options_->unique) {
-    if (piece.hashes.empty() && piece.items > 0) {
+    if (piece.hashes.empty() && piece.items > 0 && !begin_.once) {
       return invalid("unique = on takes no contents without hashes, whose copies nobody can tell");
     }
     CUCKOO_TRY(count_once(piece));

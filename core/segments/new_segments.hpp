@@ -30,6 +30,7 @@ class NewSegments {
     uint64_t number = 1;    // of the first one
     uint64_t position = 0;  // of the log: they hold all entries before it
     uint64_t id = 0;        // stands for what was there before
+    bool once = false;      // each hash of the pieces counts once, though they come without hashes
   };
   // The options become those of the segments, and must stay where they are.
   NewSegments(const FilterOptions& options, const SegmentLimits& limits, const Begin& begin,

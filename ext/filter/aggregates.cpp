@@ -30,11 +30,6 @@ using segments::HashCounts;
 // Of an image whose seed is not given, so that images made anywhere can be united.
 constexpr uint64_t kImageSeed = 0;
 
-uint64_t length_limit(sqlite3_context* context) noexcept {
-  return static_cast<uint64_t>(
-      sqlite3_limit(sqlite3_context_db_handle(context), SQLITE_LIMIT_LENGTH, -1));
-}
-
 // An object of its own in the aggregate's memory, which SQLite zeroes and frees.
 template <class State>
 State*& state_of(sqlite3_context* context) {
@@ -135,7 +130,8 @@ void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
     if (build == nullptr) {
       build = start_build(kKind, kBuildName<kKind>, count, values);
       if (build->capacity != 0) {
-        check_length(*build, build->capacity, 0, kBuildName<kKind>, length_limit(context));
+        check_length(*build, build->capacity, 0, kBuildName<kKind>,
+                     length_limit(sqlite3_context_db_handle(context)));
       }
     }
     if (is_plain_integer(values[0], Affinity::kNone)) {
@@ -158,7 +154,7 @@ void build_final(sqlite3_context* context) {
       return;
     }
     const std::string name = kBuildName<kKind>;
-    const uint64_t limit = length_limit(context);
+    const uint64_t limit = length_limit(sqlite3_context_db_handle(context));
     Poller poller(sqlite3_context_db_handle(context));
     Result<HashCounts> counts = build->keys.count(std::ref(poller));
     throw_if(name, counts.take_status());
@@ -193,7 +189,7 @@ struct Union {
 
   explicit Union(sqlite3_context* context)
       : poller(sqlite3_context_db_handle(context)),
-        images(kUnion, length_limit(context), std::ref(poller)) {}
+        images(kUnion, length_limit(sqlite3_context_db_handle(context)), std::ref(poller)) {}
 };
 
 void union_step(sqlite3_context* context, int, sqlite3_value** values) {

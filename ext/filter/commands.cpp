@@ -35,10 +35,9 @@ void FilterTable::run_delete(sqlite3_value* key) {
 void FilterTable::run_apply(sqlite3_value* changes) {
   refuse_losing_keys("apply");
   if (sqlite3_value_type(changes) != SQLITE_BLOB) {
-    throw SqlError(SQLITE_ERROR,
-                   name() +
-                       ": apply takes changes, a BLOB made by filter_changes(); bind it as a"
-                       " BLOB, not as TEXT");
+    throw SqlError(SQLITE_ERROR, name() + ": apply takes what filter_changes() gave, a BLOB; " +
+                                     (is_null(changes) ? "NULL says that the origin gave nothing"
+                                                       : "bind it as a BLOB, not as TEXT"));
   }
   live_->apply(blob_of(changes));
 }

@@ -149,18 +149,35 @@ void filter_mark(sqlite3_context* context, int, sqlite3_value** values) {
   });
 }
 
+// Nothing for NULL.
+std::optional<std::span<const std::byte>> mark_argument(const char* function,
+                                                        sqlite3_value* value) {
+  if (sqlite3_value_type(value) == SQLITE_NULL) {
+    return std::nullopt;
+  }
+  if (sqlite3_value_type(value) != SQLITE_BLOB) {
+    throw SqlError(SQLITE_ERROR, std::string(function) +
+                                     ": the second argument is a mark, a BLOB made by"
+                                     " filter_mark(); bind it as a BLOB, not as TEXT");
+  }
+  return blob_of(value);
+}
+
 void filter_changes(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
     with_filter(context, values[0], "filter_changes", [&](LiveFilter& live) {
-      if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
-        return;  // of what has no mark nobody knows what changed since
+      result_blob(context, live.changes_since(mark_argument("filter_changes", values[1])));
+    });
+  });
+}
+
+void filter_behind(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    with_filter(context, values[0], "filter_behind", [&](LiveFilter& live) {
+      const auto mark = mark_argument("filter_behind", values[1]);
+      if (const std::optional<uint64_t> behind = mark ? live.behind(*mark) : std::nullopt; behind) {
+        sqlite3_result_int64(context, static_cast<sqlite3_int64>(*behind));
       }
-      if (sqlite3_value_type(values[1]) != SQLITE_BLOB) {
-        throw SqlError(SQLITE_ERROR,
-                       "filter_changes: the second argument is a mark, a BLOB made by"
-                       " filter_mark(); bind it as a BLOB, not as TEXT");
-      }
-      result_blob(context, live.changes_since(blob_of(values[1])));
     });
   });
 }
@@ -174,6 +191,7 @@ void register_filter_functions(Registration& registration) {
   registration.function("filter_export", 2, SQLITE_INNOCUOUS, filter_export);
   registration.function("filter_mark", 1, SQLITE_INNOCUOUS, filter_mark);
   registration.function("filter_changes", 2, SQLITE_INNOCUOUS, filter_changes);
+  registration.function("filter_behind", 2, SQLITE_INNOCUOUS, filter_behind);
 }
 
 }  // namespace cuckoo

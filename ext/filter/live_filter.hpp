@@ -111,7 +111,7 @@ class LiveFilter final : public LiveTable {
   void replace(const std::function<void(const KeyVisitor& visit)>& for_each_key, uint64_t capacity);
   void merge(LiveFilter& other);
   void merge(std::span<const std::byte> image);
-  void import(std::span<const std::byte> image);
+  void import(std::span<const std::byte> image, const std::string& command = "import");
 
   void check_stored() override;
   void check() override;  // with the source, too
@@ -120,10 +120,14 @@ class LiveFilter final : public LiveTable {
   std::vector<std::byte> export_image(bool with_hashes);
   std::vector<std::byte> export_legacy_file();
 
-  // The filter's mark, and what changed since another one of it; follow() came before. Nothing
-  // where there is none. Throw SqlError.
+  // The filter's mark, or nothing where there is none; follow() came before all of these.
   std::optional<segments::FilterMark> mark();
-  std::vector<std::byte> changes_since(std::span<const std::byte> mark);
+  // What leads from that mark to what it is now: changes where its log goes back to the mark and
+  // they are the shorter way, else its image.
+  std::vector<std::byte> changes_since(std::optional<std::span<const std::byte>> mark);
+  // How many changes came behind that mark; nothing where only the image leads from it.
+  std::optional<uint64_t> behind(std::span<const std::byte> mark);
+  // Becomes what the message says; the filter that sent it is of the same kind. Throw SqlError.
   void apply(std::span<const std::byte> bytes);
 
   // The transaction contract, called by every instance.
@@ -142,6 +146,9 @@ class LiveFilter final : public LiveTable {
   void adopt_options() noexcept;
   void reload();
   std::unique_ptr<segments::FilterWindow> stored_filter();
+  static segments::FilterMark mark_argument(const char* function, std::span<const std::byte> mark);
+  std::vector<std::byte> whole_message();
+  void apply_image(std::span<const std::byte> bytes);
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2

@@ -1,10 +1,15 @@
 // LiveFilter's marks: what changed since one of them, and a copy that follows.
 #include <string>
 
+#include "core/filter/legacy_bloom.hpp"
 #include "core/segments/changes.hpp"
+#include "core/segments/image.hpp"
 #include "ext/filter/live_filter.hpp"
+#include "ext/sqlite/function.hpp"
 
 namespace cuckoo {
+
+using segments::FilterFile;
 
 std::optional<segments::FilterMark> LiveFilter::mark() {
   Result<std::optional<segments::FilterMark>> mark = filter_->newest().mark();
@@ -12,24 +17,61 @@ std::optional<segments::FilterMark> LiveFilter::mark() {
   return mark.value();
 }
 
-std::vector<std::byte> LiveFilter::changes_since(std::span<const std::byte> mark) {
-  const Result<segments::FilterMark> from = segments::decode_mark(mark);
-  if (!from.ok()) {
-    throw SqlError(SQLITE_ERROR, "filter_changes: " + from.error().message +
+segments::FilterMark LiveFilter::mark_argument(const char* function,
+                                               std::span<const std::byte> mark) {
+  const Result<segments::FilterMark> decoded = segments::decode_mark(mark);
+  if (!decoded.ok()) {
+    throw SqlError(SQLITE_ERROR, std::string(function) + ": " + decoded.error().message +
                                      "; a mark is what filter_mark() gives, bound as a BLOB");
   }
-  Result<segments::FilterChanges> changes = filter_->newest().changes_since(from.value());
+  return decoded.value();
+}
+
+// A unique copy takes no image without hashes.
+std::vector<std::byte> LiveFilter::whole_message() {
+  const FilterFile& newest = filter_->newest();
+  return export_image(newest.multiset() && newest.options().unique && newest.keeps_hashes());
+}
+
+std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const std::byte>> mark) {
+  if (!mark || !this->mark()) {
+    return whole_message();
+  }
+  const segments::FilterMark from = mark_argument("filter_changes", *mark);
+  Result<std::optional<segments::FilterChanges>> changes = filter_->newest().changes_since(from);
   throw_if(table(), changes.take_status());
+  constexpr uint64_t kBitsAHash = 40;
+  if (!changes.value() || changes.value()->hashes.size() * kBitsAHash > filter_->newest().bits()) {
+    return whole_message();
+  }
   const KeyDomain keys = key_domain();
-  changes.value().key_affinity = static_cast<uint8_t>(keys.affinity);
-  changes.value().collation = static_cast<uint8_t>(keys.collation);
-  changes.value().key_types = keys.types;
-  return segments::encode_changes(changes.value());
+  changes.value()->key_affinity = static_cast<uint8_t>(keys.affinity);
+  changes.value()->collation = static_cast<uint8_t>(keys.collation);
+  changes.value()->key_types = keys.types;
+  Result<std::vector<std::byte>> bytes =
+      segments::encode_changes(*changes.value(), length_limit(store_.db()));
+  throw_if(table(), bytes.take_status());
+  return std::move(bytes.value());
+}
+
+std::optional<uint64_t> LiveFilter::behind(std::span<const std::byte> mark) {
+  const segments::FilterMark from = mark_argument("filter_behind", mark);
+  if (!this->mark()) {
+    return std::nullopt;
+  }
+  Result<std::optional<uint64_t>> entries = filter_->newest().entries_behind(from);
+  throw_if(table(), entries.take_status());
+  return entries.value();
 }
 
 void LiveFilter::apply(std::span<const std::byte> bytes) {
   follow();
-  Result<segments::FilterChanges> decoded = segments::decode_changes(bytes);
+  if (!segments::looks_like_changes(bytes)) {
+    apply_image(bytes);
+    return;
+  }
+  Result<segments::FilterChanges> decoded = segments::decode_changes(
+      bytes, filter_->options().page_bytes, [this] { return store_.poll(); });
   if (!decoded.ok()) {
     throw SqlError(SQLITE_ERROR, table() + ": apply: " + decoded.error().message);
   }
@@ -39,7 +81,30 @@ void LiveFilter::apply(std::span<const std::byte> bytes) {
   if (const std::string why = obstacle(keys, key_domain()); !why.empty()) {
     throw SqlError(SQLITE_ERROR, table() + ": apply: the changes" + why);
   }
-  change_by([&]() -> Status { return filter_->newest().apply(changes).take_status(); });
+  change_by([&]() -> Status {
+    Status applied = filter_->newest().apply(changes).take_status();
+    // It is the message that is bad, not the table.
+    return !applied.ok() && applied.error().code == ErrorCode::kCorrupt && usable()
+               ? invalid("apply: " + applied.error().message)
+               : std::move(applied);
+  });
+}
+
+// The image of what it is already changes nothing.
+void LiveFilter::apply_image(std::span<const std::byte> bytes) {
+  if (!segments::looks_like_image(bytes) && !looks_like_legacy_file(bytes)) {
+    throw SqlError(SQLITE_ERROR,
+                   table() +
+                       ": apply: bytes that are neither changes nor an image of a filter,"
+                       " expected CKCH or CKI3 at the start");
+  }
+  if (segments::looks_like_image(bytes)) {
+    const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
+    if (header.ok() && header.value().mark && header.value().mark == mark()) {
+      return;
+    }
+  }
+  import(bytes, "apply");
 }
 
 }  // namespace cuckoo

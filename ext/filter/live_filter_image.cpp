@@ -11,6 +11,7 @@
 
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
+#include "ext/sqlite/function.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -23,10 +24,6 @@ using segments::PieceSink;
 using segments::PieceSource;
 
 constexpr uint64_t kHashesPerPoll = 1024;
-
-uint64_t length_limit(sqlite3* db) noexcept {
-  return static_cast<uint64_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1));
-}
 
 // The hashes of pieces that have them.
 HashSource hashes_of(PieceSource pieces) {
@@ -311,21 +308,23 @@ void LiveFilter::merge(std::span<const std::byte> image) {
   take_in(std::move(incoming));
 }
 
-void LiveFilter::import(std::span<const std::byte> image) {
+void LiveFilter::import(std::span<const std::byte> image, const std::string& command) {
   follow();
   Incoming incoming = decode_incoming(image);
   const FilterOptions& mine = filter_->options();
   if (mine.generations > 1) {
-    throw SqlError(SQLITE_ERROR, table() + ": import: a sliding window takes no image; merge does");
+    throw SqlError(SQLITE_ERROR,
+                   table() + ": " + command + ": a sliding window takes no image; merge does");
   }
   if (incoming.options.spec.kind != mine.spec.kind) {
-    throw SqlError(SQLITE_ERROR, table() + ": import: the image is of " +
+    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": the image is of " +
                                      describe(incoming.options.spec.kind) + ", this is " +
                                      describe(mine.spec.kind) + "; make a table like the image");
   }
-  throw_if(table(), check_keys("import", incoming));
+  throw_if(table(), check_keys(command.c_str(), incoming));
   if (const Status status = incoming.options.check(); !status.ok()) {
-    throw SqlError(SQLITE_ERROR, table() + ": import: the image is for " + status.error().message);
+    throw SqlError(SQLITE_ERROR,
+                   table() + ": " + command + ": the image is for " + status.error().message);
   }
   segments::HashCollection once(incoming.options.width);
   if (mine.unique && filter_->newest().multiset()) {

@@ -36,6 +36,11 @@ inline std::string text_argument(sqlite3_value* value) {
                          : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
 }
 
+// Of a BLOB or a text.
+inline uint64_t length_limit(sqlite3* db) noexcept {
+  return static_cast<uint64_t>(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1));
+}
+
 inline void result_text(sqlite3_context* context, const std::string& text) {
   sqlite3_result_text64(context, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
