@@ -131,15 +131,15 @@ uint64_t FilterFile::most_items() const noexcept {
 // Comes before an add of what is absent to a filter without hashes whose keys share cells. One
 // segment is full when its cells say so. What is pending there is an estimate, so it is folded
 // before the answer is "full". Of several segments each has its share by chance. So `capacity` keys
-// are always taken, and more only into a counting filter, whose items may be copies, as long as the
-// cells allow it.
+// are always taken, and more only where the cells allow it: into a counting filter, whose items may
+// be copies, and into a set, whose items leave out the keys that seemed present.
 Status FilterFile::make_room(uint64_t hash) {
   const bool several = blocks_.directory().size() > 1;
+  if (several && !options_.multiset()) {
+    return make_room_in_shares(hash);
+  }
   if (several && items_ < blocks_.root().capacity) {
     return {};
-  }
-  if (several && !options_.multiset()) {
-    return full_error();
   }
   const size_t index = blocks_.directory().leaf_of(hash);
   const auto is_full = [&](const Segment& segment) {
@@ -164,6 +164,30 @@ Status FilterFile::make_room(uint64_t hash) {
   return full_error();
 }
 
+// The same of a set of several segments. At a rate of 25 % one key in ten is not counted by the
+// time it is full. So it is also full when most segments are, by their cells, and the key's own
+// one, too. One alone may be full because the keys were chosen for it.
+Status FilterFile::make_room_in_shares(uint64_t hash) {
+  if (items_ >= blocks_.root().capacity) {
+    return full_error();
+  }
+  const size_t index = blocks_.directory().leaf_of(hash);
+  const auto are_full = [&]() -> Result<bool> {
+    CUCKOO_ASSIGN_OR_RETURN(const Segment* const own, blocks_.segment(index));
+    return own->filter().full(0, own->pending().entries(), own->header().capacity) &&
+           most_are_full();
+  };
+  CUCKOO_ASSIGN_OR_RETURN(bool full, are_full());
+  if (full && unfolded_ > 0) {  // that much was an estimate
+    while (unfolded_ > 0) {
+      CUCKOO_TRY(fold_leaf(blocks_.directory().oldest()));
+      CUCKOO_TRY(blocks_.poll());
+    }
+    CUCKOO_ASSIGN_OR_RETURN(full, are_full());
+  }
+  return full ? full_error() : Status();
+}
+
 // --- a load into a set
 //
 // To count an add, a set must ask whether it is present. Each time that is a look into the pages
@@ -171,13 +195,19 @@ Status FilterFile::make_room(uint64_t hash) {
 // of a load are logged at once, and wait to be counted until their segment is folded or asked.
 // Nothing but items() depends on it: a probe finds what is pending, counted or not.
 
-// Can the next add not be refused, whatever the waiting ones count?
+// Can the next add not be refused, whatever the waiting ones count? Of a key that is new, the
+// chance not to be counted is never above the rate of a full filter.
 bool FilterFile::may_wait() {
   constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not settle often
+  constexpr uint64_t kParts = 64;
   if (!loading_ || options_.multiset() || (!keeps_hashes() && blocks_.directory().size() == 1)) {
     return false;
   }
-  const uint64_t most = keeps_hashes() ? most_items() : blocks_.root().capacity;
+  uint64_t most = most_items();
+  if (!keeps_hashes()) {
+    const uint64_t lost = 1 + static_cast<uint64_t>(target_rate() * kParts);
+    most = blocks_.root().capacity / kParts * (kParts - std::min(lost, kParts));
+  }
   if (items_ + uncounted_ + kFewest >= most) {
     settle();
   }

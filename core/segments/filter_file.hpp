@@ -267,6 +267,8 @@ class FilterFile {
   Status full_error() const;
   uint64_t kept_entries() const noexcept;
   Status make_room(uint64_t hash);
+  Status make_room_in_shares(uint64_t hash);
+  bool most_are_full() const;
   void restart_long_log();
 
   Status more_than_fit(uint64_t items) const;

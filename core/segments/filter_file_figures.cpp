@@ -22,7 +22,7 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Vis
   for (size_t i = 0; i < blocks.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks.directory().leaf(i);
     if (leaf.segment != nullptr) {
-      visit(leaf.segment->header(), leaf.depth, leaf.segment->filter());
+      visit(leaf.segment->header(), leaf, leaf.segment->filter());
       continue;
     }
     SegmentHeader header = leaf.header;
@@ -32,7 +32,7 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Vis
       const Result<std::unique_ptr<Segment>> segment =
           Segment::open(options, blocks.storage(), header);
       if (segment.ok()) {
-        visit(header, leaf.depth, segment.value()->filter());
+        visit(header, leaf, segment.value()->filter());
         continue;
       }
     }
@@ -49,7 +49,7 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Vis
       made = std::move(fresh.value());
     }
     made->set_occupied(header.occupied);
-    visit(header, leaf.depth, *made);
+    visit(header, leaf, *made);
   }
 }
 
@@ -62,20 +62,22 @@ double FilterFile::target_rate() const noexcept {
 // A hash falls on a segment of depth d with a probability of 2^-d.
 double FilterFile::rate_now() const {
   double rate = 0;
-  visit_filters(options_, blocks_, [&](const SegmentHeader&, unsigned depth, const Filter& filter) {
-    rate += std::ldexp(filter.rate_now(), -static_cast<int>(depth));
-  });
+  visit_filters(options_, blocks_,
+                [&](const SegmentHeader&, const Directory::Leaf& leaf, const Filter& filter) {
+                  rate += std::ldexp(filter.rate_now(), -static_cast<int>(leaf.depth));
+                });
   return rate;
 }
 
 double FilterFile::load_factor() const {
   double used = 0;
   double all = 0;
-  visit_filters(options_, blocks_, [&](const SegmentHeader&, unsigned, const Filter& filter) {
-    const auto bits = static_cast<double>(filter.bits());
-    used += bits * filter.load_factor();
-    all += bits;
-  });
+  visit_filters(options_, blocks_,
+                [&](const SegmentHeader&, const Directory::Leaf&, const Filter& filter) {
+                  const auto bits = static_cast<double>(filter.bits());
+                  used += bits * filter.load_factor();
+                  all += bits;
+                });
   return all > 0 ? used / all : 0;
 }
 
@@ -83,7 +85,7 @@ uint32_t FilterFile::places_per_key() const {
   uint64_t largest = 0;
   uint32_t places = 0;
   visit_filters(options_, blocks_,
-                [&](const SegmentHeader& header, unsigned, const Filter& filter) {
+                [&](const SegmentHeader& header, const Directory::Leaf&, const Filter& filter) {
                   if (header.capacity > largest) {
                     largest = header.capacity;
                     places = filter.places_per_key();
@@ -96,7 +98,7 @@ double FilterFile::fingerprint_bits() const {
   uint64_t largest = 0;
   double bits = 0;
   visit_filters(options_, blocks_,
-                [&](const SegmentHeader& header, unsigned, const Filter& filter) {
+                [&](const SegmentHeader& header, const Directory::Leaf&, const Filter& filter) {
                   if (header.capacity > largest) {
                     largest = header.capacity;
                     bits = filter.fingerprint_bits();
@@ -159,6 +161,17 @@ Status FilterFile::more_than_fit(uint64_t items) const {
   return Error{ErrorCode::kFull, std::to_string(items_) + " items, and " + std::to_string(items) +
                                      " more would exceed its capacity of " +
                                      std::to_string(blocks_.root().capacity)};
+}
+
+// Of a set; by their cells, and by what is pending.
+bool FilterFile::most_are_full() const {
+  uint64_t full = 0;
+  visit_filters(
+      options_, blocks_,
+      [&](const SegmentHeader& header, const Directory::Leaf& leaf, const Filter& filter) {
+        full += filter.full(0, leaf.pending_adds(), header.capacity) ? 1 : 0;
+      });
+  return 2 * full > blocks_.directory().size();
 }
 
 Status FilterFile::expect_room(uint64_t items) const {
