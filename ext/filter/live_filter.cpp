@@ -70,7 +70,7 @@ void LiveFilter::look_at_storage() {
 }
 
 std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
-  const FilterOptions options = stored_options(store_);
+  const FilterOptions options = stored_options(store_, source_.has_value());
   if (options.collation != static_cast<uint8_t>(collation_)) {
     throw SqlError(SQLITE_CORRUPT_VTAB,
                    table() +

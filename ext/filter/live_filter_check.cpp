@@ -50,7 +50,7 @@ void LiveFilter::check_stored() {
     (void)FilterSource(store_, source_->key).stored();
   }
   const FilterStore::Held held(store_);
-  if (stored_options(store_).digest != filter_->options().digest) {
+  if (stored_options(store_, source_.has_value()).digest != filter_->options().digest) {
     throw_if(table(), corrupt("options that are not those of the filter"));
   }
   throw_if(table(), filter_->check());

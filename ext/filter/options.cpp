@@ -361,7 +361,7 @@ FilterSpec stored_spec(const StoredOptions& stored) {
 
 }  // namespace
 
-FilterOptions stored_options(ShadowStore& store) {
+FilterOptions stored_options(ShadowStore& store, bool sourced) {
   const StoredOptions stored(store);
   FilterOptions options;
   if (const int64_t format = stored.whole("format", INT64_MIN, INT64_MAX);
@@ -380,8 +380,8 @@ FilterOptions stored_options(ShadowStore& store) {
   options.growth = stored.on("growth");
   options.generations =
       static_cast<uint64_t>(stored.whole("generations", 1, static_cast<int64_t>(kMaxGenerations)));
-  options.unique = stored.has("unique") && stored.on("unique");
-  stored.expect(!options.unique || options.generations == 1, "unique");
+  options.unique = stored.has("unique");
+  stored.expect(!options.unique || (stored.on("unique") && options.generations == 1), "unique");
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   const int64_t bits = stored.whole("hash_bits", 47, 63);
   stored.expect(bits == 47 || bits == 63, "hash_bits");
@@ -393,7 +393,11 @@ FilterOptions stored_options(ShadowStore& store) {
     throw SqlError(SQLITE_CORRUPT_VTAB, store.table() + ": corrupt: \"" + store.table() +
                                             "_config\" has options for " + status.error().message);
   }
-  stored.expect_no_more({"source", "key_type", "triggers", "source_crc"});  // FilterSource
+  if (sourced) {
+    stored.expect_no_more({"source", "key_type", "triggers", "source_crc"});  // FilterSource
+  } else {
+    stored.expect_no_more();
+  }
   options.digest = digest_of(options);
   return options;
 }

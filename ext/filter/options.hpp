@@ -56,7 +56,8 @@ uint64_t digest_of(const FilterOptions& options) noexcept;
 
 // Replaces the rows. Those that are not of the filter itself (source, triggers, key_type) stay.
 void store_options(ShadowStore& store, const FilterOptions& options);
-// With the digest. Throws SqlError (SQLITE_CORRUPT_VTAB) that names the row that is not valid.
-FilterOptions stored_options(ShadowStore& store);
+// With the digest. `sourced`: the table was declared with a source, so there are rows of that, too.
+// Throws SqlError (SQLITE_CORRUPT_VTAB) that names the row that is not valid.
+FilterOptions stored_options(ShadowStore& store, bool sourced);
 
 }  // namespace cuckoo

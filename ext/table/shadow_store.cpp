@@ -1,6 +1,7 @@
 #include "ext/table/shadow_store.hpp"
 
 #include "core/base/page_size.hpp"
+#include "ext/sqlite/options.hpp"
 
 namespace cuckoo {
 namespace {
@@ -92,12 +93,20 @@ void ShadowStore::erase_option(const std::string& key) {
       .run();
 }
 
+std::string ShadowStore::no_option(const std::string& key) const {
+  return table_ + ": corrupt: \"" + table_ + "_config\" has a row " + printable(key) +
+         ", which is no option of it";
+}
+
 std::map<std::string, ShadowStore::OptionValue> ShadowStore::read_options() {
   Statement select(db_, sql_text("SELECT key, value FROM \"%w\".\"%w_config\""
                                  " WHERE key < 'record' OR key >= 'recore'",
                                  schema_.c_str(), table_.c_str()));
   std::map<std::string, OptionValue> options;
   while (select.step()) {
+    if (select.type(0) != SQLITE_TEXT) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, no_option(select.text(0)));
+    }
     OptionValue value;
     value.type = select.type(1);
     value.integer = select.integer(1);

@@ -65,7 +65,10 @@ class ShadowStore {
     double real = 0;
     std::string text;
   };
+  // A key that is no text is SQLITE_CORRUPT_VTAB.
   std::map<std::string, OptionValue> read_options();
+  // What is said of a row with that key, where there should be none.
+  std::string no_option(const std::string& key) const;
 
   // The record's row, held: as long as one of these lives, a read transaction is open and all that
   // is read comes from one commit. One at a time.

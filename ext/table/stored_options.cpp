@@ -5,7 +5,7 @@
 namespace cuckoo {
 
 StoredOptions::StoredOptions(ShadowStore& store)
-    : table_(store.table()), rows_(store.read_options()) {}
+    : store_(store), table_(store.table()), rows_(store.read_options()) {}
 
 void StoredOptions::expect(bool valid, const char* key) const {
   if (!valid) {
@@ -43,14 +43,11 @@ bool StoredOptions::on(const char* key) const {
   return word == "on";
 }
 
-// BLOBs are state, not options.
 void StoredOptions::expect_no_more(std::initializer_list<const char*> elsewhere) const {
   read_.insert(elsewhere.begin(), elsewhere.end());
   for (const auto& [key, row] : rows_) {
-    if (row.type != SQLITE_BLOB && !read_.contains(key)) {
-      throw SqlError(SQLITE_CORRUPT_VTAB, table_ + ": corrupt: \"" + table_ +
-                                              "_config\" has a row " + printable(key) +
-                                              ", which is no option of it");
+    if (!read_.contains(key)) {
+      throw SqlError(SQLITE_CORRUPT_VTAB, store_.no_option(key));
     }
   }
 }

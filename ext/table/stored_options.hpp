@@ -32,6 +32,7 @@ class StoredOptions {
  private:
   const ShadowStore::OptionValue& find(const char* key, int type) const;
 
+  ShadowStore& store_;
   std::string table_;
   std::map<std::string, ShadowStore::OptionValue> rows_;
   mutable std::set<std::string> read_;

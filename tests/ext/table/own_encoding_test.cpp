@@ -81,7 +81,8 @@ TEST_F(OwnEncoding, a_row_that_is_no_option_is_corrupt) {
       {"hash_ring(algorithm = ketama)", "SELECT node FROM t WHERE key = 1"}};
   for (const auto& [declaration, use] : tables) {
     db_.run(std::string("CREATE VIRTUAL TABLE t USING ") + declaration);
-    for (const char* row : {"'oddity', 5", "'ways2', 'x'", "'', NULL"}) {
+    for (const char* row : {"'oddity', 5", "'ways2', 'x'", "'', NULL", "'oddity', x'05'",
+                            "x'666f726d6174', 3", "'source', 'x(y)'", "'source_crc', 5"}) {
       db_.run(std::string("INSERT INTO t_config VALUES (") + row + ")");
       expect_corrupt(use, {"t: corrupt: \"t_config\" has a row ", "which is no option of it"});
       db_.run(std::string("DELETE FROM t_config WHERE (key, value) IS (") + row + ")");
@@ -90,6 +91,28 @@ TEST_F(OwnEncoding, a_row_that_is_no_option_is_corrupt) {
     other.run(use);
     db_.run("DROP TABLE t");
   }
+}
+
+TEST_F(OwnEncoding, a_row_that_says_what_no_row_would_say_is_corrupt) {
+  for (const char* module : {"cuckoo_filter", "bloom_filter"}) {
+    db_.run(std::string("CREATE VIRTUAL TABLE t USING ") + module + "(k)");
+    db_.run("INSERT INTO t_config VALUES ('unique', 'off')");
+    expect_corrupt("SELECT 1 FROM t WHERE k = 1", {"t: corrupt: ", "no valid option unique"});
+    db_.run("DROP TABLE t");
+  }
+}
+
+// To the function's connection the table is still the one without a source.
+TEST_F(OwnEncoding, a_source_is_no_oddity_to_who_knew_the_table_without_one) {
+  db_.run("CREATE VIRTUAL TABLE t USING cuckoo_filter(k); INSERT INTO t VALUES (1)");
+  QuickDatabase other(folder_.file("db"));
+  EXPECT_EQ(other.number("SELECT filter_contains('t', 1)"), 1);
+  db_.run(
+      "DROP TABLE t; CREATE TABLE s(k); INSERT INTO s VALUES (2);"
+      "CREATE VIRTUAL TABLE t USING cuckoo_filter(k, source = s(k), triggers = on)");
+  EXPECT_EQ(other.number("SELECT filter_contains('t', 2)"), 1);
+  db_.run("DROP TABLE t; CREATE VIRTUAL TABLE t USING cuckoo_filter(k); INSERT INTO t VALUES (3)");
+  EXPECT_EQ(other.number("SELECT filter_contains('t', 3)"), 1);
 }
 
 TEST_F(OwnEncoding, an_option_of_another_algorithm_is_corrupt) {
