@@ -7,18 +7,33 @@
 namespace cuckoo {
 namespace {
 
-using Parts = std::map<std::pair<uint32_t, uint32_t>, RingPart>;
+class Parts {
+ public:
+  explicit Parts(uint32_t renamed) noexcept : renamed_(renamed) {}
 
-void add(Parts& parts, uint32_t from, uint32_t to, uint128 part) {
-  if (from != to && part != 0) {
-    parts[{from, to}].add(part);
+  void add(uint32_t from, uint32_t to, uint128 part) {
+    if ((from != to || (from == renamed_ && renamed_ != 0)) && part != 0) {
+      parts_[{from, to}].add(part);
+    }
   }
-}
+  std::vector<RingMove> moves() const {
+    std::vector<RingMove> moves;
+    moves.reserve(parts_.size());
+    for (const auto& [ids, part] : parts_) {
+      moves.push_back({ids.first, ids.second, part});
+    }
+    return moves;
+  }
+
+ private:
+  uint32_t renamed_;
+  std::map<std::pair<uint32_t, uint32_t>, RingPart> parts_;
+};
 
 void add_slots(const SlotOwners& before, const SlotOwners& after, Parts& parts) {
   for (size_t slot = 0; slot < kRingSlots; ++slot) {
-    add(parts, before.empty() ? 0 : before.owner_at(slot), after.empty() ? 0 : after.owner_at(slot),
-        SlotOwners::part(1).positions());
+    parts.add(before.empty() ? 0 : before.owner_at(slot), after.empty() ? 0 : after.owner_at(slot),
+              SlotOwners::part(1).positions());
   }
 }
 
@@ -51,29 +66,24 @@ void add_points(const PointRing& before, const PointRing& after, Parts& parts) {
   uint128 begin = 0;
   while (!left.at_end() || !right.at_end()) {
     const uint64_t end = std::min(left.position(), right.position());
-    add(parts, left.owner(), right.owner(), uint128{end} + 1 - begin);
+    parts.add(left.owner(), right.owner(), uint128{end} + 1 - begin);
     begin = uint128{end} + 1;
     left.pass(end);
     right.pass(end);
   }
-  add(parts, left.owner(), right.owner(), (uint128{1} << 64) - begin);
+  parts.add(left.owner(), right.owner(), (uint128{1} << 64) - begin);
 }
 
 }  // namespace
 
-std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after) {
-  Parts parts;
+std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after, uint32_t renamed) {
+  Parts parts(renamed);
   if (before.options().algorithm == RingAlgorithm::kSlots) {
     add_slots(before.slots(), after.slots(), parts);
   } else {
     add_points(before.points(), after.points(), parts);
   }
-  std::vector<RingMove> moves;
-  moves.reserve(parts.size());
-  for (const auto& [ids, part] : parts) {
-    moves.push_back({ids.first, ids.second, part});
-  }
-  return moves;
+  return parts.moves();
 }
 
 }  // namespace cuckoo

@@ -15,7 +15,9 @@ struct RingMove {
 };
 
 // Both built, of the same algorithm; an id means the same node in both. In the order of from and
-// to; without what stays.
-std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after);
+// to; without what stays. `renamed`: the id of a node that has another name in `after`; what stays
+// with it goes from that id to that id.
+std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after,
+                                 uint32_t renamed = 0);
 
 }  // namespace cuckoo

@@ -1,9 +1,12 @@
-// hash_ring_moves(ring, 'add' | 'remove', node [, weight]): a table-valued function. Which share of
-// the key space a change of that hash_ring would move from whom to whom; nothing is changed.
+// hash_ring_moves(ring, 'add' | 'remove' | 'weight' | 'rename', node [, weight or new name]): a
+// table-valued function. Which share of the key space a change of that hash_ring would move from
+// whom to whom; nothing is changed.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "core/ring/hash_ring.hpp"
 
 #include "ext/sqlite/module.hpp"
 
@@ -41,15 +44,22 @@ class HashRingMoves::Cursor {
     bool to_node;
     double share;
   };
-  void compute(bool adds);
+  enum class Action { kAdd, kRemove, kWeight, kRename };
+  // False: an argument is NULL, so there is nothing to say.
+  bool read(int plan, sqlite3_value** values);
+  void read_value(sqlite3_value* value, Action action);
+  void compute();
+  uint32_t change(HashRing& ring) const;
 
   Connection& connection_;
   // The arguments; the hidden columns show them.
   std::string ring_;
-  std::string action_;
+  std::string action_text_;
+  Action action_ = Action::kAdd;
   std::string node_;
   double weight_ = 1;
-  bool weight_given_ = false;
+  std::string new_name_;
+  bool value_given_ = false;  // the last argument: a weight or a new name
   std::vector<Move> moves_;
   size_t row_ = 0;
 };

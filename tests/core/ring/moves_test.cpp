@@ -67,6 +67,28 @@ TEST_P(RingMoves, are_what_keys_do) {
   expect_moves(*ring_, other);
 }
 
+TEST_P(RingMoves, of_a_renamed_node_are_all_of_its_keys) {
+  for (int i = 0; i < 6; ++i) {
+    add(*ring_, "node" + std::to_string(i));
+  }
+  ring_->build();
+  HashRing other(*ring_);
+  ASSERT_TRUE(other.update(3, "renamed", 1).ok());
+  other.build();
+  RingPart from_it;
+  RingPart to_it;
+  for (const RingMove& move : ring_moves(*ring_, other, 3)) {
+    if (move.from == 3) {
+      from_it.add(move.part.positions());
+    }
+    if (move.to == 3) {
+      to_it.add(move.part.positions());
+    }
+  }
+  EXPECT_TRUE(from_it.positions() == ring_->share(3).positions());
+  EXPECT_TRUE(to_it.positions() == other.share(3).positions());
+}
+
 TEST_P(RingMoves, of_the_same_ring_are_none) {
   add(*ring_, "a");
   add(*ring_, "b");

@@ -54,6 +54,36 @@ TEST_P(HashRingMoves, are_what_the_change_moves) {
   expect_moves("'remove', 'b'", "DELETE FROM ring WHERE node = 'b'");
 }
 
+TEST_P(HashRingMoves, of_another_weight_or_name_are_what_the_change_moves) {
+  expect_moves("'weight', 'a', 3", "UPDATE ring SET weight = 3 WHERE node = 'a'");
+  expect_moves("'Weight', 'b', '0.5'", "UPDATE ring SET weight = 0.5 WHERE node = 'b'");
+  expect_moves("'rename', 'b', 'bb'", "UPDATE ring SET node = 'bb' WHERE node = 'b'");
+  expect_moves("'RENAME', 'c', 'ç'", "UPDATE ring SET node = 'ç' WHERE node = 'c'");
+  EXPECT_EQ(db_.text("SELECT count(*) FROM hash_ring_moves('ring', 'weight', 'b', 2)"), "0");
+  EXPECT_EQ(db_.text("SELECT count(*) FROM hash_ring_moves('ring', 'rename', 'b', 'b')"), "0");
+}
+
+// All that the old name had goes to others, and all that the new one has comes from others; so what
+// keeps its machine is there, too.
+TEST_P(HashRingMoves, of_another_name_are_all_of_its_keys) {
+  const double share = std::stod(db_.text("SELECT share FROM ring WHERE node = 'b'"));
+  EXPECT_NEAR(std::stod(db_.text("SELECT sum(share) FROM hash_ring_moves('ring', 'rename', 'b',"
+                                 " 'x') WHERE from_node = 'b'")),
+              share, 1e-9);
+  EXPECT_EQ(db_.text("SELECT count(*) FROM hash_ring_moves('ring', 'rename', 'b', 'x')"
+                     " WHERE from_node <> 'b' AND to_node <> 'x'"),
+            "0");
+  if (std::string(GetParam()) == "slots") {
+    EXPECT_NEAR(std::stod(db_.text("SELECT share FROM hash_ring_moves('ring', 'rename', 'b', 'x')"
+                                   " WHERE from_node = 'b' AND to_node = 'x'")),
+                share, 3.0 / 65536);
+  }
+  db_.run("DELETE FROM ring WHERE node <> 'b'");
+  EXPECT_EQ(
+      db_.rows("SELECT from_node, to_node, share FROM hash_ring_moves('ring', 'rename', 'b', 'x')"),
+      (std::vector<Row>{{"b", "x", "1.0"}}));
+}
+
 TEST_P(HashRingMoves, first_and_last_node) {
   EXPECT_EQ(db_.rows("SELECT from_node, to_node, share FROM hash_ring_moves('ring', 'add', 'a2')"
                      " WHERE to_node <> 'a2'")
@@ -91,7 +121,15 @@ TEST_P(HashRingMoves, wrong_arguments_are_refused) {
   };
   refused("'ring', 'add'", "the arguments are");
   refused("'ring'", "the arguments are");
-  refused("'ring', 'drop', 'a'", "the actions are add, remove");
+  refused("'ring', 'drop', 'a'", "the actions are add, remove, weight, rename");
+  refused("'ring', 'weight', 'a'", "weight takes a weight after the node");
+  refused("'ring', 'weight', 'a', 'heavy'", "above 0");
+  refused("'ring', 'weight', 'a', 0", "above 0");
+  refused("'ring', 'weight', 'x', 1", "no such node: x");
+  refused("'ring', 'rename', 'a'", "rename takes a new name after the node");
+  refused("'ring', 'rename', 'x', 'y'", "no such node: x");
+  refused("'ring', 'rename', 'a', 'b'", "node is there already: b");
+  refused("'ring', 'rename', 'a', x'61'", "new name is a text, not a BLOB");
   refused("'ring', 'add', 'a'", "there already");
   refused("'ring', 'add', 'x', 0", "above 0");
   refused("'ring', 'add', 'x', 'heavy'", "above 0");
@@ -105,12 +143,17 @@ TEST_P(HashRingMoves, wrong_arguments_are_refused) {
   db_.refuses("SELECT * FROM hash_ring_moves", SQLITE_ERROR, {"the arguments are"});
   EXPECT_EQ(db_.text("SELECT count(*) FROM hash_ring_moves('ring', NULL, 'x')"), "0");
   EXPECT_EQ(db_.text("SELECT count(*) > 0 FROM hash_ring_moves('ring', 'add', 'x', NULL)"), "1");
+  EXPECT_EQ(db_.text("SELECT count(*) FROM hash_ring_moves('ring', 'weight', 'a', NULL)"), "0");
+  EXPECT_EQ(db_.text("SELECT count(*) FROM hash_ring_moves('ring', 'rename', 'a', NULL)"), "0");
 }
 
 TEST_P(HashRingMoves, show_their_arguments) {
   EXPECT_EQ(db_.rows("SELECT DISTINCT ring, action, node, weight"
                      " FROM hash_ring_moves('ring', 'Add', 'd', 2)"),
             (std::vector<Row>{{"ring", "Add", "d", "2.0"}}));
+  EXPECT_EQ(db_.rows("SELECT DISTINCT action, node, weight"
+                     " FROM hash_ring_moves('ring', 'rename', 'a', 'd')"),
+            (std::vector<Row>{{"rename", "a", "d"}}));
   const std::string moves = "SELECT count(*) FROM hash_ring_moves('ring', 'remove', 'a')";
   EXPECT_GT(db_.number(moves), 0);
   EXPECT_EQ(db_.text(moves + " WHERE node = 'a' AND ring = 'ring' AND weight IS NULL"),
