@@ -16,6 +16,7 @@
 #include "ext/flash/info.hpp"
 #include "ext/flash/plan.hpp"
 #include "ext/flash/table.hpp"
+#include "ext/ring/functions.hpp"
 #include "ext/ring/moves.hpp"
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/api.hpp"
@@ -99,6 +100,7 @@ void register_all(Registration& registration) {
   register_filter_functions(registration);
   register_filter_aggregates(registration);
   register_flash_functions(registration);
+  register_ring_functions(registration);
   register_check(registration);
   // The last one: where it is, everything is.
   registration.function("cuckoo_version", 0, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,

@@ -68,12 +68,21 @@ UNION ALL
 SELECT 'hash_ring', count(*) FROM before b JOIN placed p USING (id) WHERE b.node <> p.node;
 
 -- North gets a larger disk. What moves goes there, and nothing between the others.
+SELECT from_node, to_node, printf('%.1f %%', 100 * share) AS of_all_keys
+FROM hash_ring_moves('ring', 'weight', 'north', 3);
 DELETE FROM before;
 INSERT INTO before SELECT id, node FROM placed;
 UPDATE ring SET weight = 3 WHERE node = 'north';
 SELECT node, weight, round(share, 4) AS share FROM ring;
 SELECT b.node AS from_node, p.node AS to_node, count(*) AS users
 FROM before b JOIN placed p USING (id) WHERE b.node <> p.node GROUP BY 1, 2;
+
+-- West missed all that. Marks say whether two machines agree, and an image hands the ring over.
+SELECT hash_ring_mark('main.ring') = hash_ring_mark('west.ring') AS they_agree;
+INSERT INTO west.ring(ring, node) SELECT 'import', hash_ring_export('main.ring');
+SELECT hash_ring_mark('main.ring') = hash_ring_mark('west.ring') AS they_agree,
+  sum(here.node = there.node) AS same_owner
+FROM signups s JOIN main.ring here ON here.key = s.id JOIN west.ring there ON there.key = s.id;
 
 -- Does what is stored fit together? An error says what does not.
 INSERT INTO ring(ring) VALUES ('check');

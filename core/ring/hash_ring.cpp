@@ -22,7 +22,7 @@ uint64_t node_hash(const RingNode& node) noexcept {
 Result<std::shared_ptr<HashRing>> HashRing::make(const RingOptions& options) {
   std::shared_ptr<Ketama> ketama;
   if (options.algorithm == RingAlgorithm::kKetama) {
-    Result<std::shared_ptr<Ketama>> made = Ketama::make();
+    Result<std::shared_ptr<Ketama>> made = Ketama::make(options.dialect, options.key_hash);
     if (!made.ok()) {
       return made.take_status();
     }

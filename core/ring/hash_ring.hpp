@@ -58,6 +58,14 @@ struct RingOptions {
   uint32_t vnodes = 1000;                             // ring
   uint64_t seed = 0;                                  // ring, slots
   KetamaDialect dialect = KetamaDialect::kLibketama;  // ketama
+  KetamaKeyHash key_hash = KetamaKeyHash::kMd5;       // ketama
+
+  bool operator==(const RingOptions&) const = default;
+  // ketama: is there a client that hashes keys so?
+  bool has_client() const noexcept {
+    return key_hash == KetamaKeyHash::kMd5 || dialect == KetamaDialect::kLibmemcached ||
+           (dialect != KetamaDialect::kLibketama && key_hash != KetamaKeyHash::kCrc32a);
+  }
 };
 
 class HashRing {
@@ -118,6 +126,7 @@ class HashRing {
   const PointRing& points() const noexcept { return points_; }
   const SlotOwners& slots() const noexcept { return slots_; }
   SlotOwners::ChangedRows take_changed_slot_rows() noexcept { return slots_.take_changed(); }
+  void change_all_slot_rows() noexcept { slots_.change_all(); }  // none of them is stored
 
   uint64_t node_digest() const noexcept { return digest_; }
   std::string check();  // builds it; what is wrong, empty: nothing
@@ -138,7 +147,8 @@ class HashRing {
   // How many hashes each node has, by id - 1; a hash gives points_per_hash() points.
   std::vector<uint32_t> hash_counts() const;
   size_t points_per_hash() const noexcept {
-    return options_.algorithm == RingAlgorithm::kKetama ? Ketama::kPointsPerHash : 1;
+    return options_.algorithm == RingAlgorithm::kKetama ? Ketama::points_per_hash(options_.dialect)
+                                                        : 1;
   }
   // Calls use(position) for each point of the hashes `first` to `end` - 1.
   template <class Use>

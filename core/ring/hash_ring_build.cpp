@@ -35,7 +35,7 @@ std::vector<uint32_t> HashRing::hash_counts() const {
 template <class Use>
 void HashRing::each_point(const std::string& name, uint32_t first, uint32_t end, Use&& use) const {
   if (options_.algorithm == RingAlgorithm::kKetama) {
-    ketama_->each_point(options_.dialect, name, first, end, use);
+    ketama_->each_point(name, first, end, use);
     return;
   }
   constexpr size_t kMostDigits = 7;  // of a point's number, below 2^20
@@ -114,10 +114,7 @@ const std::string& HashRing::placed_name(uint32_t id) const noexcept {
 }
 
 void HashRing::take_points(HashRing& other) noexcept {
-  const RingOptions& options = other.options_;
-  if (!other.has_points_ || options_.algorithm != options.algorithm ||
-      options_.vnodes != options.vnodes || options_.seed != options.seed ||
-      options_.dialect != options.dialect) {
+  if (!other.has_points_ || options_ != other.options_) {
     return;
   }
   try {

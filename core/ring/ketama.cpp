@@ -7,8 +7,8 @@
 
 namespace cuckoo {
 
-Result<std::shared_ptr<Ketama>> Ketama::make() {
-  auto ketama = std::make_shared<Ketama>();
+Result<std::shared_ptr<Ketama>> Ketama::make(KetamaDialect dialect, KetamaKeyHash key_hash) {
+  auto ketama = std::make_shared<Ketama>(dialect, key_hash);
   if (ketama->md5_.compute(DigestKind::kMd5, {}).empty()) {
     return invalid("ketama needs MD5, which this system's OpenSSL does not offer");
   }
@@ -29,6 +29,7 @@ std::string ketama_label(KetamaDialect dialect, std::string_view name) {
   constexpr std::string_view kDefaultPort = ":11211";
   switch (dialect) {
     case KetamaDialect::kLibmemcached:
+    case KetamaDialect::kConsistent:
       if (name.ends_with(kDefaultPort)) {
         name.remove_suffix(kDefaultPort.size());
       }
@@ -42,6 +43,10 @@ std::string ketama_label(KetamaDialect dialect, std::string_view name) {
 }
 
 uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_t nodes) noexcept {
+  constexpr uint32_t kConsistentHashes = 100;
+  if (dialect == KetamaDialect::kConsistent) {
+    return kConsistentHashes;
+  }
   const float part = static_cast<float>(weight) / static_cast<float>(total);
   const auto count = static_cast<float>(nodes);
   if (dialect == KetamaDialect::kLibketama) {

@@ -62,6 +62,7 @@ class SlotOwners {
 
   // Rows that changed since the last call.
   ChangedRows take_changed() noexcept;
+  void change_all() noexcept { changed_.set(); }
   uint64_t digest() const noexcept { return digest_; }
   std::string check(
       std::span<const RingNode* const> nodes) const;  // I1, I2, I4; empty: nothing wrong

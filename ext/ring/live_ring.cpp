@@ -69,6 +69,7 @@ void LiveRing::change(std::string_view name, Change&& change, Write&& write) {
   const bool slots = ring_->options().algorithm == RingAlgorithm::kSlots;
   expect_changeable(slots ? SlotOwners::kRowSlots * sizeof(uint16_t) : 0);
   expect_room_for(static_cast<uint32_t>(name.size()));
+  store_.expect_storable(std::string(name));
   ++version_;
   try {
     throw_if(table(), change(*ring_));
@@ -81,6 +82,7 @@ void LiveRing::change(std::string_view name, Change&& change, Write&& write) {
     store_.write_slots(*ring_);
     ++record_.changes;
     record_.nodes = static_cast<uint32_t>(ring_->node_count());
+    record_.options_digest = digest_of(ring_->options());
     record_.node_digest = ring_->node_digest();
     record_.slot_digest = ring_->slots().digest();
     store_.write_record(record_);
@@ -144,6 +146,57 @@ void LiveRing::clear() {
         return Status();
       },
       [this] { store_.erase_all(); });
+}
+
+void LiveRing::import(const RingImage& image) {
+  follow();
+  Result<std::shared_ptr<HashRing>> made =
+      ring_of(image, ring_.get(), [this] { return store_.poll(); });
+  if (!made.ok()) {
+    const Error& error = made.error();
+    throw_if(table(), error.code == ErrorCode::kInterrupted
+                          ? Status(error)
+                          : Status(invalid("import: " + error.message)));
+  }
+  std::string longest;
+  for (const RingNode& node : image.nodes) {
+    store_.expect_storable(node.name);
+    longest = node.name.size() > longest.size() ? node.name : longest;
+  }
+  if (!image.slots.empty()) {
+    expect_room_for(SlotOwners::kRowSlots * sizeof(uint16_t));
+  }
+  change(
+      longest,
+      [&](HashRing&) {
+        ring_ = std::move(made.value());
+        return Status();
+      },
+      [this] {
+        store_.erase_all();
+        store_.write_options(ring_->options());
+        for (uint32_t id = 1; id <= ring_->last_id(); ++id) {
+          if (const RingNode* const node = ring_->find(id); node != nullptr) {
+            store_.write_node(*node);
+          }
+        }
+      });
+}
+
+std::string LiveRing::mark() {
+  prepare();
+  return mark_text(ring_mark(*ring_, key_type_));
+}
+
+std::vector<std::byte> LiveRing::export_image() {
+  prepare();
+  const size_t bytes = ring_image_bytes(*ring_);
+  const auto most = static_cast<size_t>(sqlite3_limit(store_.db(), SQLITE_LIMIT_LENGTH, -1));
+  if (bytes > most) {
+    throw SqlError(SQLITE_TOOBIG, table() + ": its image has " + std::to_string(bytes) +
+                                      " bytes, and a BLOB at most " + std::to_string(most));
+  }
+  return encode_ring_image(*ring_, key_type_);
 }
 
 // Against what is stored, not against memory, which those who read it now keep.

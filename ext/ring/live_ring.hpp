@@ -20,8 +20,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/ring/hash_ring.hpp"
+#include "core/ring/image.hpp"
+#include "core/ring/mark.hpp"
 #include "ext/ring/store.hpp"
 #include "ext/table/live_table.hpp"
 
@@ -39,6 +42,10 @@ class LiveRing final : public LiveTable {
 
   RingStore& store() noexcept { return store_; }
   void orphan() noexcept override { ring_.reset(); }
+
+  // What the type of the key's column makes of a key; each instance of the table says the same.
+  void set_key_type(RingKeyType type) noexcept { key_type_ = type; }
+  RingKeyType key_type() const noexcept { return key_type_; }
 
   void create(const RingOptions& options);
   void commit() noexcept { end_transaction(); }
@@ -59,6 +66,12 @@ class LiveRing final : public LiveTable {
   void update(uint32_t id, const std::string& name, double weight);
   void remove(uint32_t id);
   void clear();
+  // In the place of all that is there. Throws SqlError; nothing was changed unless its code undoes
+  // the statement (I3).
+  void import(const RingImage& image);
+
+  std::string mark();
+  std::vector<std::byte> export_image();
 
   void check_stored() override;
 
@@ -75,6 +88,7 @@ class LiveRing final : public LiveTable {
   void change(std::string_view name, Change&& change, Write&& write);
 
   RingStore store_;
+  RingKeyType key_type_ = RingKeyType::kNone;
   std::shared_ptr<HashRing> ring_;
   RingRecord record_;
   RingRecord::Bytes seen_{};  // the record that ring_ belongs to

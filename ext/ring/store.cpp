@@ -1,5 +1,8 @@
 #include "ext/ring/store.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/base/key_hash.hpp"
@@ -17,12 +20,19 @@ constexpr OptionSpec kSpecs[] = {
     {"vnodes", OptionKind::kWhole, 1, kMaxVnodes, "a whole number from 1 to 100000", {}},
     {"algorithm", OptionKind::kWord, 0, 0, "ring, ketama or slots", "ring ketama slots"},
     {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer or random", "random"},
-    {"dialect", OptionKind::kWord, 0, 0, "libketama, libmemcached or spy",
-     "libketama libmemcached spy"},
+    {"dialect", OptionKind::kWord, 0, 0, "libketama, libmemcached, spy or consistent",
+     "libketama libmemcached spy consistent"},
+    {"key_hash", OptionKind::kWord, 0, 0,
+     "md5, fnv1a_64, fnv1_64, fnv1a_32, fnv1_32, crc32a or one_at_a_time",
+     "md5 fnv1a_64 fnv1_64 fnv1a_32 fnv1_32 crc32a one_at_a_time"},
 };
 
 constexpr const char* kAlgorithms[] = {"ring", "ketama", "slots"};
-constexpr const char* kDialects[] = {"libketama", "libmemcached", "spy"};
+constexpr const char* kDialects[] = {"libketama", "libmemcached", "spy", "consistent"};
+static_assert(std::size(kDialects) == kKetamaDialects);
+constexpr const char* kKeyHashes[] = {"md5",     "fnv1a_64", "fnv1_64",      "fnv1a_32",
+                                      "fnv1_32", "crc32a",   "one_at_a_time"};
+static_assert(std::size(kKeyHashes) == kKetamaKeyHashes);
 
 template <class Choice>
 std::optional<Choice> choice_of(const std::string& word, std::span<const char* const> words) {
@@ -74,6 +84,7 @@ RingOptions chosen_ring_options(const std::string& table, const Options& options
     refuse("seed", "ring or slots");
   } else {
     refuse("dialect", "ketama");
+    refuse("key_hash", "ketama");
     chosen.seed = static_cast<uint64_t>(options.seed("seed").value_or(0));
     if (options.text("seed") == "random") {
       sqlite3_randomness(sizeof chosen.seed, &chosen.seed);
@@ -82,7 +93,30 @@ RingOptions chosen_ring_options(const std::string& table, const Options& options
   chosen.vnodes = static_cast<uint32_t>(options.whole("vnodes").value_or(chosen.vnodes));
   chosen.dialect =
       choice_of<KetamaDialect>(options.text("dialect").value_or("libketama"), kDialects).value();
+  chosen.key_hash =
+      choice_of<KetamaKeyHash>(options.text("key_hash").value_or("md5"), kKeyHashes).value();
+  if (!chosen.has_client()) {
+    throw SqlError(SQLITE_ERROR,
+                   table + ": no client of memcached has key_hash = " +
+                       kKeyHashes[static_cast<size_t>(chosen.key_hash)] +
+                       " with dialect = " + kDialects[static_cast<size_t>(chosen.dialect)] +
+                       "; expected dialect = libmemcached" +
+                       (chosen.key_hash == KetamaKeyHash::kCrc32a ? "" : ", spy or consistent"));
+  }
   return chosen;
+}
+
+std::string describe(const RingOptions& options) {
+  std::string text = "hash_ring(algorithm = ";
+  text += kAlgorithms[static_cast<size_t>(options.algorithm)];
+  if (options.algorithm == RingAlgorithm::kRing) {
+    text += ", vnodes = " + std::to_string(options.vnodes);
+  }
+  if (options.algorithm != RingAlgorithm::kKetama) {
+    return text + ", seed = " + std::to_string(static_cast<int64_t>(options.seed)) + ")";
+  }
+  text += std::string(", dialect = ") + kDialects[static_cast<size_t>(options.dialect)];
+  return text + ", key_hash = " + kKeyHashes[static_cast<size_t>(options.key_hash)] + ")";
 }
 
 uint64_t digest_of(const RingOptions& options) noexcept {
@@ -90,6 +124,7 @@ uint64_t digest_of(const RingOptions& options) noexcept {
   bytes[0] = static_cast<std::byte>(options.algorithm);
   bytes[1] = static_cast<std::byte>(options.dialect);
   bytes[2] = static_cast<std::byte>(options.format - 1);
+  bytes[3] = static_cast<std::byte>(options.key_hash);
   store_le(bytes + 8, options.seed);
   store_le(bytes + 16, uint64_t{options.vnodes});
   return XXH3_64bits(bytes, sizeof bytes);
@@ -135,19 +170,28 @@ void RingStore::finalize() noexcept {
 
 void RingStore::create(const RingOptions& options) {
   create_tables();
-  write_option("format", int64_t{options.format});
-  write_option("algorithm", std::string(kAlgorithms[static_cast<size_t>(options.algorithm)]));
-  if (options.algorithm == RingAlgorithm::kRing) {
-    write_option("vnodes", int64_t{options.vnodes});
-  }
-  if (options.algorithm == RingAlgorithm::kKetama) {
-    write_option("dialect", std::string(kDialects[static_cast<size_t>(options.dialect)]));
-  } else {
-    write_option("seed", static_cast<int64_t>(options.seed));
-  }
+  write_options(options);
   RingRecord record;
   record.options_digest = digest_of(options);
   write_record(record);
+}
+
+void RingStore::write_options(const RingOptions& options) {
+  const bool is_ketama = options.algorithm == RingAlgorithm::kKetama;
+  const auto write = [this](bool has, const char* key, const auto& value) {
+    if (has) {
+      write_option(key, value);
+    } else {
+      erase_option(key);
+    }
+  };
+  write(true, "format", int64_t{options.format});
+  write(true, "algorithm", std::string(kAlgorithms[static_cast<size_t>(options.algorithm)]));
+  write(options.algorithm == RingAlgorithm::kRing, "vnodes", int64_t{options.vnodes});
+  write(is_ketama, "dialect", std::string(kDialects[static_cast<size_t>(options.dialect)]));
+  write(is_ketama && options.key_hash != KetamaKeyHash::kMd5, "key_hash",
+        std::string(kKeyHashes[static_cast<size_t>(options.key_hash)]));
+  write(!is_ketama, "seed", static_cast<int64_t>(options.seed));
 }
 
 // --- reading -------------------------------------------------------------------------------------
@@ -170,6 +214,12 @@ RingOptions RingStore::stored_options() {
     const auto dialect = choice_of<KetamaDialect>(stored.text("dialect"), kDialects);
     stored.expect(dialect.has_value(), "dialect");
     options.dialect = *dialect;
+    if (stored.has("key_hash")) {  // else md5
+      const auto key_hash = choice_of<KetamaKeyHash>(stored.text("key_hash"), kKeyHashes);
+      stored.expect(key_hash.has_value() && *key_hash != KetamaKeyHash::kMd5, "key_hash");
+      options.key_hash = *key_hash;
+      stored.expect(options.has_client(), "key_hash");
+    }
   } else {
     options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   }
@@ -244,6 +294,19 @@ std::shared_ptr<HashRing> RingStore::load(const RingRecord& record) {
 }
 
 // --- writing -------------------------------------------------------------------------------------
+
+void RingStore::expect_storable(const std::string& name) {
+  if (std::all_of(name.begin(), name.end(), [](char c) { return c > 0; })) {
+    return;
+  }
+  Statement convert(db(), "SELECT ?1");
+  if (!convert.bind(1, name).step() || convert.text(0) != name) {
+    throw SqlError(SQLITE_ERROR, table() +
+                                     ": a node's name is text that the database's encoding"
+                                     " can hold, which is not so of " +
+                                     printable(name));
+  }
+}
 
 void RingStore::write_node(const RingNode& node) {
   const std::array<std::byte, kNodeBytes> bytes = encode_node(node);

@@ -28,6 +28,8 @@ std::span<const OptionSpec> ring_option_specs() noexcept;
 // Throws SqlError that names the table when options contradict one another. Without the option the
 // seed is 0: machines that replay the same statements name the same owners.
 RingOptions chosen_ring_options(const std::string& table, const Options& options);
+// As CREATE VIRTUAL TABLE would have them: "hash_ring(algorithm = slots, seed = 0)".
+std::string describe(const RingOptions& options);
 
 // What tells one state of a table from every other: how often it was changed, and digests of all
 // that is stored. Equal bytes: the ring in memory is the one that is stored.
@@ -56,6 +58,10 @@ class RingStore final : public ShadowStore {
   // What is stored, checked against the record.
   std::shared_ptr<HashRing> load(const RingRecord& record);
 
+  void write_options(const RingOptions& options);  // in the place of those that are there
+  // SQLite changes what is no well-formed text when it converts it to UTF-16: such a node would
+  // have another name when it is read.
+  void expect_storable(const std::string& name);
   void write_node(const RingNode& node);
   void erase_node(const std::string& name);
   void erase_all();

@@ -33,6 +33,37 @@ bool is_comparison(int op) noexcept {
   }
 }
 
+// INTEGER and NUMERIC make the same of a key.
+RingKeyType key_type_of(Affinity affinity) noexcept {
+  switch (affinity) {
+    case Affinity::kText:
+      return RingKeyType::kText;
+    case Affinity::kNumeric:
+    case Affinity::kInteger:
+      return RingKeyType::kNumeric;
+    case Affinity::kReal:
+      return RingKeyType::kReal;
+    case Affinity::kNone:
+      break;
+  }
+  return RingKeyType::kNone;
+}
+
+// How a table is declared that has keys of that type.
+const char* key_declaration(RingKeyType type) noexcept {
+  switch (type) {
+    case RingKeyType::kText:
+      return "hash_ring(key TEXT)";
+    case RingKeyType::kNumeric:
+      return "hash_ring(key INTEGER)";
+    case RingKeyType::kReal:
+      return "hash_ring(key REAL)";
+    case RingKeyType::kNone:
+      break;
+  }
+  return "hash_ring with a key without a type";
+}
+
 }  // namespace
 
 // --- creating and connecting -------------------------------------------------------------------
@@ -58,6 +89,7 @@ HashRingTable::HashRingTable(const ModuleArguments& arguments)
     key_affinity_ = affinity_of(key_type_);
   }
   attach(arguments);
+  live_->set_key_type(key_type_of(key_affinity_));
 }
 
 // The hidden command column is called like the table. A hidden column without a type would have
@@ -331,11 +363,52 @@ void HashRingTable::update(int count, sqlite3_value** values, sqlite3_int64& row
   }
 }
 
+// Options that CREATE names stay true. Those it does not name are replaced.
+void HashRingTable::expect_own_options(const RingImage& image) const {
+  const RingOptions own = chosen_ring_options(name(), options_);
+  const RingOptions& its = image.options;
+  const bool is_ketama = its.algorithm == RingAlgorithm::kKetama;
+  const auto expect = [&](const char* option, bool equal) {
+    if (options_.has(option) && !equal) {
+      throw SqlError(SQLITE_ERROR, name() + ": import: the image is of a " + describe(its) +
+                                       ", which this table's option " + option +
+                                       " forbids; make a table like the image, or without options");
+    }
+  };
+  expect("algorithm", its.algorithm == own.algorithm);
+  expect("vnodes", its.algorithm == RingAlgorithm::kRing && its.vnodes == own.vnodes);
+  expect("seed", !is_ketama && (its.seed == own.seed || options_.text("seed") == "random"));
+  expect("dialect", is_ketama && its.dialect == own.dialect);
+  expect("key_hash", is_ketama && its.key_hash == own.key_hash);
+  if (image.key_type != live_->key_type()) {
+    throw SqlError(SQLITE_ERROR, name() + ": import: the image is of a " +
+                                     key_declaration(image.key_type) + ", this is a " +
+                                     key_declaration(live_->key_type()) +
+                                     ", which hashes some keys otherwise; make a table like the"
+                                     " image");
+  }
+}
+
+void HashRingTable::run_import(sqlite3_value* value) {
+  if (sqlite3_value_type(value) != SQLITE_BLOB) {
+    throw SqlError(SQLITE_ERROR, name() +
+                                     ": import takes an image, a BLOB made by"
+                                     " hash_ring_export(); bind an image as a BLOB, not as TEXT");
+  }
+  const Result<RingImage> image = decode_ring_image(blob_of(value));
+  if (!image.ok()) {
+    throw SqlError(SQLITE_ERROR, name() + ": import: " + image.error().message);
+  }
+  expect_own_options(image.value());
+  live_->import(image.value());
+}
+
 std::span<const Command<HashRingTable>> HashRingTable::commands() noexcept {
   using Argument = Command<HashRingTable>::Argument;
   static constexpr Command<HashRingTable> kAll[] = {
       {"check", Argument::kNone, &HashRingTable::run_check},
       {"clear", Argument::kNone, &HashRingTable::run_clear},
+      {"import", Argument::kTaken, &HashRingTable::run_import},
   };
   return kAll;
 }

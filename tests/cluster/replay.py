@@ -116,6 +116,7 @@ def ask(db, chance):
         rows(db, f"SELECT * FROM {name}")
         rows(db, f"SELECT node FROM {name} WHERE key = ? AND replicas = 2", key)
         rows(db, "SELECT * FROM hash_ring_moves(?, 'add', 'new:1')", name)
+        rows(db, "SELECT hash_ring_mark(?1), hash_ring_export(?1)", name)
 
 
 def in_another_process(seed, script, path):
@@ -201,6 +202,8 @@ def compare_answers(databases, table, rates):
     """Rings name the same owners; filters differ by false positives alone, at their rate."""
     name = table.name
     if table.module == "hash_ring":
+        marks = [rows(db, "SELECT hash_ring_mark(?)", name) for db in databases]
+        require(marks[0] == marks[1], f"{name}: the marks are {marks}")
         sql = f"SELECT node FROM {name} WHERE key = ? AND replicas = 2"
         for key in range(500):
             owners = [rows(db, sql, key) for db in databases]

@@ -226,6 +226,8 @@ def ask_everything(query):
     query("SELECT * FROM ring WHERE key = 'x' AND replicas = 3")
     query("SELECT * FROM hash_ring_moves('ring', 'add', 'another:1', 2)")
     query("SELECT * FROM hash_ring_moves('ring', 'remove', (SELECT node FROM nodes LIMIT 1))")
+    query("SELECT * FROM hash_ring_moves('ring', 'weight', (SELECT node FROM nodes LIMIT 1), 3)")
+    query("SELECT hash_ring_mark('ring'), length(hash_ring_export('ring'))")
     if query("SELECT 1 FROM pragma_function_list WHERE name = 'cuckoo_check'"):
         for name in ("seen", "fixed", "once", "known", "recent", "store", "ring"):
             said = query(f"SELECT cuckoo_check('{name}')")[0][0]

@@ -434,6 +434,7 @@ proc ring_base {kind definition} {
     CREATE TABLE owners(i PRIMARY KEY, node);
     INSERT INTO ring(node, weight) VALUES ('a', 1), ('b', 2), ('c', 1), ('d', 0.5);
     INSERT INTO mirror VALUES ('a', 1), ('b', 2), ('c', 1), ('d', 0.5);
+    CREATE TABLE images AS SELECT hash_ring_export('ring') AS image;
     $::ring_owners
     COMMIT;"
 }
@@ -464,7 +465,11 @@ set ring_steps [concat {BEGIN {}} \
    BEGIN {}} \
   [list {INSERT INTO ring(ring) VALUES ('clear')} "DELETE FROM mirror; $ring_owners"] \
   [ring_step {INSERT INTO ring(node, weight) VALUES ('only', 1)}] \
-  {ROLLBACK {}}]
+  {ROLLBACK {} {SELECT hash_ring_mark('ring'), length(hash_ring_export('ring'))} {}} \
+  [list {INSERT INTO ring(ring, node) SELECT 'import', image FROM images} "
+    DELETE FROM mirror; INSERT INTO mirror VALUES ('a', 1), ('b', 2), ('c', 1), ('d', 0.5);
+    $ring_owners"] \
+  [ring_step {UPDATE ring SET weight = 2 WHERE node = 'c'}]]
 
 proc ring_common {kind} {
   return [list -base $kind -compare $::ring_compare \

@@ -15,6 +15,7 @@ CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '4MB', seed = 14);
 CREATE VIRTUAL TABLE ring USING hash_ring(seed = 15);
 CREATE VIRTUAL TABLE slots USING hash_ring(algorithm = slots, seed = 16);
 CREATE VIRTUAL TABLE ketama USING hash_ring(algorithm = ketama);
+CREATE VIRTUAL TABLE clients USING hash_ring(algorithm = ketama, dialect = consistent, key_hash = one_at_a_time);
 
 INSERT INTO cuckoo SELECT k FROM keys;
 INSERT INTO cuckoo_wide SELECT k FROM keys;
@@ -38,6 +39,7 @@ INSERT INTO ring(node, weight) VALUES ('a', 1), ('b', 2.5), ('ç', 0.3), ('d', 7
 INSERT INTO slots(node, weight) VALUES ('a', 1), ('b', 2.5), ('ç', 0.3), ('d', 7), ('e', 1.1);
 INSERT INTO ketama(node, weight) VALUES ('10.0.1.1:11211', 600), ('10.0.1.2:11211', 300),
   ('10.0.1.3:11211', 200), ('10.0.1.4:11211', 350);
+INSERT INTO clients(node) SELECT node FROM ketama;
 DELETE FROM slots WHERE node = 'b';
 UPDATE ring SET weight = 3 WHERE node = 'a';
 
@@ -55,6 +57,8 @@ SELECT 'owners', group_concat((SELECT node FROM ring WHERE key = keys.k), ''),
   group_concat((SELECT node FROM slots WHERE key = keys.k), ''),
   group_concat((SELECT node FROM ketama WHERE key = keys.k), ' ') FROM keys WHERE rowid < 200;
 SELECT from_node, to_node, printf('%.9f', share) FROM hash_ring_moves('slots', 'remove', 'd');
+SELECT from_node, to_node, printf('%.9f', share) FROM hash_ring_moves('ring', 'weight', 'd', 3);
+SELECT hash_ring_mark('ring'), hash_ring_mark('slots'), hash_ring_mark('ketama'), hash_ring_mark('clients');
 SELECT layout, bits_per_key, hashes, disk_bytes_growth_on, disk_bytes_growth_off, image_bytes
   FROM filter_plan(123456, 0.003);
 SELECT hex(filter_mark('cuckoo'));
@@ -63,5 +67,7 @@ SELECT writefile(t.name || '.image', filter_export(t.name)) FROM filter_info AS 
   WHERE name <> 'cuckoo_window';
 SELECT writefile(t.name || '_hashes.image', filter_export(t.name, 'hashes')) FROM filter_info AS t
   WHERE name NOT IN ('cuckoo_window', 'cuckoo_fixed', 'bloom_counting');
+SELECT writefile(column1 || '_ring.image', hash_ring_export(column1))
+  FROM (VALUES ('ring'), ('slots'), ('ketama'), ('clients'));
 SELECT writefile('built.image', (SELECT cuckoo_build(k) FROM keys));
 SELECT writefile('built_bloom.image', (SELECT bloom_build(k, 0.001) FROM keys));

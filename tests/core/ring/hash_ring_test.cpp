@@ -442,7 +442,8 @@ TEST_P(EveryRing, random_changes_give_the_owners_of_the_model) {
   if (is_slots()) {
     return;  // tests/core/ring/owners_test.cpp has its own
   }
-  const std::shared_ptr<Ketama> ketama = Ketama::make().value();
+  const std::shared_ptr<Ketama> ketama =
+      Ketama::make(KetamaDialect::kLibketama, KetamaKeyHash::kMd5).value();
   std::mt19937_64 random(17);
   const std::shared_ptr<HashRing> ring = make();
   std::map<std::string, double> model;

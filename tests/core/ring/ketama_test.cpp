@@ -143,6 +143,77 @@ TEST(Ketama, gives_what_the_test_of_spymemcached_gives) {
                          {"key4", "localhost:11212"}});
 }
 
+struct Client {
+  KetamaDialect dialect;
+  KetamaKeyHash key_hash;
+  const char* digest;  // of 10,000 lines "key node\n", as the client had them
+};
+
+// libmemcached 1.1.4 on x86-64 (memcached_generate_hash) with the behaviour HASH set last:
+// KETAMA_WEIGHTED; that and the distribution KETAMA_SPY; the distribution CONSISTENT, where all
+// weights are 1. twemproxy 0.5.0, with what libmemcached calls a host and its port as the name of
+// the server, gives the digests of kLibmemcached; crc32a is twemproxy's alone.
+const Client kClients[] = {
+    {KetamaDialect::kLibmemcached, KetamaKeyHash::kMd5, "f6fdee0d121b608b29af025d7d9d1990"},
+    {KetamaDialect::kLibmemcached, KetamaKeyHash::kFnv1a64, "851db4699c57c04db1c3a98c0fbeae06"},
+    {KetamaDialect::kLibmemcached, KetamaKeyHash::kFnv164, "5a0d855361e7a95be8f6dfd3171e8268"},
+    {KetamaDialect::kLibmemcached, KetamaKeyHash::kFnv1a32, "47f4bc1b44be8840d4ba84c03d850aa9"},
+    {KetamaDialect::kLibmemcached, KetamaKeyHash::kFnv132, "33d1fd3a527c0a87b3de752ec81cf6bd"},
+    {KetamaDialect::kLibmemcached, KetamaKeyHash::kCrc32a, "a83a2d4fef60033a35aae57a01daa3f8"},
+    {KetamaDialect::kLibmemcached, KetamaKeyHash::kOneAtATime, "106e643b11139e586339c9908d91aac0"},
+    {KetamaDialect::kSpy, KetamaKeyHash::kMd5, "b00cad4f06766da2b6505e8cda05f737"},
+    {KetamaDialect::kSpy, KetamaKeyHash::kFnv1a64, "9134022e092fa64b7e8563ec081a2076"},
+    {KetamaDialect::kSpy, KetamaKeyHash::kFnv164, "688c438d259df97207b939511fa6c2f3"},
+    {KetamaDialect::kSpy, KetamaKeyHash::kFnv1a32, "5ba3b21e65206adc734fcaaddfe9d0ff"},
+    {KetamaDialect::kSpy, KetamaKeyHash::kFnv132, "11a227ebbb4c440bcba485d8f0ea727a"},
+    {KetamaDialect::kSpy, KetamaKeyHash::kOneAtATime, "a3c1fd7c299055203c7059270cd9a10e"},
+    {KetamaDialect::kConsistent, KetamaKeyHash::kMd5, "66dcab358e20dbfdb339a25125b5a892"},
+    {KetamaDialect::kConsistent, KetamaKeyHash::kFnv1a64, "a78323cb9e311ddc8edaed6e6f4a5ed3"},
+    {KetamaDialect::kConsistent, KetamaKeyHash::kFnv164, "eeb975eb8bcb8a0286f5e001b9af9422"},
+    {KetamaDialect::kConsistent, KetamaKeyHash::kFnv1a32, "b2d094cea6ab7cc684a83febedf7f296"},
+    {KetamaDialect::kConsistent, KetamaKeyHash::kFnv132, "8f9733ce4b2d301f339f451a29ed6190"},
+    {KetamaDialect::kConsistent, KetamaKeyHash::kOneAtATime, "4a29e33a294b1c7d818b41623fe8bcbd"},
+};
+
+// Short keys that differ in their last digits, long ones, and some with bytes above 127.
+std::vector<std::string> client_keys() {
+  std::vector<std::string> keys;
+  for (int i = 0; i < 5000; ++i) {
+    keys.push_back("key:" + std::to_string(i));
+  }
+  Digester digester;
+  for (int i = 0; i < 4500; ++i) {
+    keys.push_back(hex_of(digester.compute(DigestKind::kSha1, bytes_of(std::to_string(i)))));
+  }
+  for (int i = 0; i < 500; ++i) {
+    keys.push_back("schlüssel:" + std::to_string(i));
+  }
+  return keys;
+}
+
+TEST(Ketama, gives_what_the_clients_give_for_ten_thousand_keys) {
+  const std::vector<std::string> keys = client_keys();
+  for (const Client& client : kClients) {
+    RingOptions options = ketama_options(client.dialect);
+    options.key_hash = client.key_hash;
+    EXPECT_TRUE(options.has_client());
+    const std::shared_ptr<HashRing> ring = empty_ring(options);
+    const double weights[] = {3, 5, 2, 4, 1, 3, 5, 2};
+    for (size_t i = 0; i < std::size(weights); ++i) {
+      add(*ring, "10.0.1." + std::to_string(i + 1) + (i % 2 == 0 ? ":11211" : ":11311"),
+          weights[i]);
+    }
+    ring->build();
+    std::string output;
+    for (const std::string& key : keys) {
+      output += key + " " + owner_of(*ring, key) + "\n";
+    }
+    EXPECT_EQ(hex_of(Digester().compute(DigestKind::kMd5, bytes_of(output))), client.digest)
+        << static_cast<int>(client.dialect) << " " << static_cast<int>(client.key_hash);
+    test::expect_valid(*ring);
+  }
+}
+
 TEST(Ketama, labels_are_the_clients) {
   using enum KetamaDialect;
   EXPECT_EQ(ketama_label(kLibketama, "a:11211"), "a:11211");
@@ -151,6 +222,7 @@ TEST(Ketama, labels_are_the_clients) {
   EXPECT_EQ(ketama_label(kLibmemcached, "a:112110"), "a:112110");
   EXPECT_EQ(ketama_label(kLibmemcached, ":11211"), "");
   EXPECT_EQ(ketama_label(kSpy, "a:11211"), "/a:11211");
+  EXPECT_EQ(ketama_label(kConsistent, "a:11211"), "a");
 }
 
 TEST(Ketama, counts_hashes_as_the_clients_do) {
@@ -169,6 +241,7 @@ TEST(Ketama, counts_hashes_as_the_clients_do) {
     }
     EXPECT_EQ(ketama_hashes(KetamaDialect::kSpy, 1, total, n), of_libmemcached) << n;
   }
+  EXPECT_EQ(ketama_hashes(KetamaDialect::kConsistent, 5, 7, 2), 100U);  // weights don't count
   EXPECT_EQ(short_of_40, (std::vector<size_t>{61, 122, 237, 244}));
   EXPECT_EQ(short_in_libmemcached, (std::vector<size_t>{25, 47, 50, 55, 61, 71, 94, 100}));
   const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
@@ -190,7 +263,8 @@ TEST(Ketama, I2_small_weight_among_large_ones_gets_no_points) {
 }
 
 TEST(Ketama, cuts_a_digest_in_four_little_endian_parts) {
-  const std::shared_ptr<Ketama> ketama = Ketama::make().value();
+  const std::shared_ptr<Ketama> ketama =
+      Ketama::make(KetamaDialect::kLibketama, KetamaKeyHash::kMd5).value();
   // MD5("abc") = 90015098 3cd24fb0 d6963f7d 28e17f72
   const std::array<uint32_t, 4> parts = ketama->digest(bytes_of("abc"));
   EXPECT_EQ(parts, (std::array<uint32_t, 4>{0x98500190, 0xB04FD23C, 0x7D3F96D6, 0x727FE128}));

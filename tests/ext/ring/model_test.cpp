@@ -27,7 +27,7 @@ class RingModel {
       : algorithm_(algorithm),
         vnodes_(seed % 2 == 0 ? kManyVnodes : kFewVnodes),
         random_(seed),
-        ketama_(Ketama::make().value()) {
+        ketama_(Ketama::make(KetamaDialect::kLibketama, KetamaKeyHash::kMd5).value()) {
     reopen(0);
     const std::string more = algorithm == "ring" ? ", seed = 5, vnodes = " + std::to_string(vnodes_)
                              : algorithm == "slots" ? ", seed = 5"
@@ -58,6 +58,8 @@ class RingModel {
         return;
       case 6:
         return fail();
+      case 7:
+        return image();
       default:
         return change();
     }
@@ -128,6 +130,24 @@ class RingModel {
         break;
       }
     }
+  }
+
+  // Keeps an image of what is there, or goes back to one that was kept, in this transaction or in
+  // one that was rolled back, by either connection.
+  void image() {
+    if (images_.size() < 4 || random_() % 2 == 0) {
+      Image kept;
+      kept.blob = db().text("SELECT quote(hash_ring_export('ring'))");
+      kept.mark = db().text("SELECT hash_ring_mark('ring')");
+      kept.model = model_;
+      images_.push_back(std::move(kept));
+      return;
+    }
+    const Image& kept = images_[random_() % images_.size()];
+    db().run("INSERT INTO ring(ring, node) VALUES ('import', " + kept.blob + ")");
+    EXPECT_EQ(db().text("SELECT hash_ring_mark('ring')"), kept.mark);
+    EXPECT_EQ(db().text("SELECT quote(hash_ring_export('ring'))"), kept.blob);
+    model_ = kept.model;
   }
 
   // In the middle of a statement; nothing of it may stay.
@@ -223,6 +243,12 @@ class RingModel {
   const std::string algorithm_;
   const int vnodes_;
   std::mt19937_64 random_;
+  struct Image {
+    std::string blob;
+    std::string mark;
+    Model model;
+  };
+  std::vector<Image> images_;
   std::shared_ptr<Ketama> ketama_;
   TemporaryFolder folder_;
   std::unique_ptr<QuickDatabase> databases_[2];

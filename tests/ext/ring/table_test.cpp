@@ -316,11 +316,18 @@ TEST(HashRingOptions, wrong_ones_are_refused) {
   refused("vnodes = 1.5", {"vnodes"});
   refused("vnodes = 1, vnodes = 2", {"given twice"});
   refused("algorithm = maglev", {"ring, ketama or slots"});
-  refused("algorithm = ketama, dialect = php", {"libketama, libmemcached or spy"});
+  refused("algorithm = ketama, dialect = php", {"libketama, libmemcached, spy or consistent"});
   refused("algorithm = ketama, vnodes = 10", {"vnodes goes with algorithm = ring"});
   refused("algorithm = slots, vnodes = 10", {"vnodes goes with algorithm = ring"});
   refused("algorithm = ketama, seed = 1", {"seed goes with algorithm = ring or slots"});
   refused("dialect = spy", {"dialect goes with algorithm = ketama"});
+  refused("key_hash = md5", {"key_hash goes with algorithm = ketama"});
+  refused("algorithm = ketama, dialect = spy, key_hash = crc32",
+          {"md5, fnv1a_64, fnv1_64, fnv1a_32, fnv1_32, crc32a or one_at_a_time"});
+  refused("algorithm = ketama, key_hash = fnv1_64",
+          {"key_hash = fnv1_64 with dialect = libketama", "libmemcached, spy or consistent"});
+  refused("algorithm = ketama, dialect = consistent, key_hash = crc32a",
+          {"key_hash = crc32a with dialect = consistent; expected dialect = libmemcached"});
   refused("seed = x", {"a 64-bit integer"});
   refused("nodes = 3", {"unknown option \"nodes\"", "vnodes, algorithm, seed, dialect"});
   refused("node TEXT", {"columns are fixed"});

@@ -115,6 +115,10 @@ TEST_F(ErrorText, is_short_and_printable_wherever_a_text_is_shown) {
                             "SELECT * FROM hash_ring_moves(?1, 'add', 'x')",
                             "SELECT * FROM hash_ring_moves('ring', ?1, 'x')",
                             "SELECT * FROM hash_ring_moves('ring', 'remove', ?1)",
+                            "SELECT * FROM hash_ring_moves('ring', 'rename', ?1, 'y')",
+                            "SELECT hash_ring_mark(?1)",
+                            "SELECT hash_ring_export(?1)",
+                            "INSERT INTO ring(ring, node) VALUES ('import', ?1)",
                             "SELECT cuckoo_build(1, ?1)",
                             "SELECT bloom_build(1, 0.01, ?1)",
                             "SELECT cuckoo_build(1, 0.01, 10, ?1)"}) {
@@ -124,6 +128,8 @@ TEST_F(ErrorText, is_short_and_printable_wherever_a_text_is_shown) {
   db.run("INSERT INTO ring(node) SELECT group_concat(printf('%1000d', 1)) FROM filter_info");
   const std::string node = bytes_of(db, "SELECT node FROM ring");
   refused("SELECT * FROM hash_ring_moves('ring', 'add', ?1)", node, "there already");
+  db.run("INSERT INTO ring(node) VALUES ('short')");
+  refused("SELECT * FROM hash_ring_moves('ring', 'rename', 'short', ?1)", node, "there already");
 }
 
 TEST_F(ErrorText, of_the_arguments_of_create_is_short) {

@@ -157,6 +157,13 @@ TEST(Format, the_example_ring_is_what_the_extension_writes) {
   db.run("INSERT INTO ring(ring) VALUES ('check')");
   const StoredRows documented = documented_rows(blocks, " hash_ring");
   EXPECT_EQ(documented.size(), 7U);
+  std::string image;
+  for (const Block& block : blocks) {
+    for (const std::string& line : block.lines) {
+      image += block.language == "image hash_ring" ? hex_digits(line) : "";
+    }
+  }
+  EXPECT_EQ(db.text("SELECT hex(hash_ring_export('ring'))"), image);
   expect_rows(stored_rows(db, {"SELECT 'ring_config ' || key, iif(typeof(value) = 'blob',"
                                " hex(value), value) FROM ring_config",
                                "SELECT 'ring_items ' || key, hex(value) FROM ring_items",

@@ -121,6 +121,16 @@ TEST_F(OwnEncoding, an_option_of_another_algorithm_is_corrupt) {
   expect_corrupt("SELECT node FROM ring WHERE key = 1", {"has a row seed"});
 }
 
+// The default is not stored; and libketama has no other.
+TEST_F(OwnEncoding, a_key_hash_that_would_not_be_written_is_corrupt) {
+  db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = ketama)");
+  for (const char* key_hash : {"'md5'", "'fnv1_64'", "'nothing'", "4"}) {
+    db_.run(std::string("INSERT OR REPLACE INTO ring_config VALUES ('key_hash', ") + key_hash +
+            ")");
+    expect_corrupt("SELECT node FROM ring WHERE key = 1", {"has no valid option key_hash"});
+  }
+}
+
 // --- flash_kv: its device, which a test changes as nothing else would, with right checksums
 
 class OwnFlashEncoding : public OwnEncoding {

@@ -1,0 +1,45 @@
+// A ring as one BLOB, which another machine can take: FORMAT.md, "Images of rings".
+//
+// Invariants
+//   I1  equal nodes, weights, options and owners give equal bytes, whatever the history and the ids
+//       were: nodes stand in the order of their names.
+//   I2  nothing in an image is trusted. decode_ring_image() accepts only bytes that
+//       encode_ring_image() could have written; memory is a small multiple of the image's length.
+//   I3  ring_of() gives a ring that keeps every invariant of HashRing, with the owners that the
+//       origin had: it has the mark that the image says, or ring_of() fails.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/poll.hpp"
+#include "core/base/result.hpp"
+#include "core/ring/hash_ring.hpp"
+#include "core/ring/mark.hpp"
+
+namespace cuckoo {
+
+struct RingImage {
+  RingOptions options;
+  RingKeyType key_type = RingKeyType::kNone;
+  uint64_t mark = 0;
+  std::vector<RingNode> nodes;  // in the order of their names, without ids
+  std::vector<uint16_t> slots;  // slots: the owner's place among the nodes
+};
+
+// How long the image is, without making it.
+size_t ring_image_bytes(const HashRing& ring) noexcept;
+// The ring is built().
+std::vector<std::byte> encode_ring_image(const HashRing& ring, RingKeyType key_type);
+// An Error says what is wrong with the bytes, and what was expected.
+Result<RingImage> decode_ring_image(std::span<const std::byte> bytes);
+bool looks_like_ring_image(std::span<const std::byte> bytes) noexcept;
+
+// The ring of an image, built(). A node that `before` has, too, keeps its id; `before` may be null.
+Result<std::shared_ptr<HashRing>> ring_of(const RingImage& image, const HashRing* before,
+                                          const Poll& poll);
+
+}  // namespace cuckoo

@@ -1,0 +1,34 @@
+// The hashes by which memcached's clients find a key's place on ketama's ring, 32 bits each, bit
+// for bit as twemproxy and libmemcached compute them on x86: there a byte above 127 is a negative
+// number, and is added or combined as one (crc32a and md5 take it as it is). Compiled for ARM,
+// where it is not, those clients give such keys other places.
+//
+//   md5            the first four bytes, little-endian (Ketama::digest())
+//   fnv1_64 …      FNV; of 64 bits the lower 32
+//   crc32a         CRC-32, as zlib and Ethernet have it
+//   one_at_a_time  Jenkins's hash, libmemcached's own default
+// Their crc32 has 15 bits, with which ketama gives nearly all keys to one node: it is left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace cuckoo {
+
+// The values are stored (FORMAT.md, "Hash rings").
+enum class KetamaKeyHash : uint8_t {
+  kMd5,
+  kFnv1a64,
+  kFnv164,
+  kFnv1a32,
+  kFnv132,
+  kCrc32a,
+  kOneAtATime,
+};
+inline constexpr size_t kKetamaKeyHashes = 7;
+
+// Any but kMd5.
+uint32_t ketama_key_hash(KetamaKeyHash kind, std::span<const std::byte> key) noexcept;
+
+}  // namespace cuckoo

@@ -1,0 +1,45 @@
+#include "ext/ring/functions.hpp"
+
+#include "ext/ring/live_ring.hpp"
+#include "ext/sqlite/function.hpp"
+#include "ext/table/connection.hpp"
+#include "ext/table/registration.hpp"
+
+namespace cuckoo {
+namespace {
+
+// Calls use(ring) with the hash_ring that the argument names. Nothing when it is NULL.
+template <class Use>
+void with_ring(sqlite3_context* context, sqlite3_value* name, const char* function, Use&& use) {
+  if (sqlite3_value_type(name) == SQLITE_NULL) {
+    return;
+  }
+  if (sqlite3_value_type(name) != SQLITE_TEXT) {
+    throw SqlError(SQLITE_ERROR, std::string(function) + ": the argument is a hash_ring's name");
+  }
+  const auto table = connection_of(context).find<LiveRing>(text_argument(name));
+  use(*table);
+}
+
+void hash_ring_mark(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    with_ring(context, values[0], "hash_ring_mark",
+              [&](LiveRing& ring) { result_text(context, ring.mark()); });
+  });
+}
+
+void hash_ring_export(sqlite3_context* context, int, sqlite3_value** values) {
+  guarded(context, [&] {
+    with_ring(context, values[0], "hash_ring_export",
+              [&](LiveRing& ring) { result_blob(context, ring.export_image()); });
+  });
+}
+
+}  // namespace
+
+void register_ring_functions(Registration& registration) {
+  registration.function("hash_ring_mark", 1, SQLITE_INNOCUOUS, hash_ring_mark);
+  registration.function("hash_ring_export", 1, SQLITE_INNOCUOUS, hash_ring_export);
+}
+
+}  // namespace cuckoo
