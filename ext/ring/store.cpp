@@ -44,6 +44,7 @@ std::optional<Choice> choice_of(const std::string& word, std::span<const char* c
   return std::nullopt;
 }
 
+constexpr char kConvert[] = "SELECT ?1";
 constexpr char kWriteNode[] =
     "INSERT INTO \"%w\".\"%w_items\" VALUES (?1, ?2)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
@@ -162,7 +163,7 @@ std::optional<RingRecord> RingRecord::decode(std::span<const std::byte> bytes) n
 // --- tables --------------------------------------------------------------------------------------
 
 void RingStore::finalize() noexcept {
-  for (Statement* statement : {&write_node_, &erase_node_, &write_page_}) {
+  for (Statement* statement : {&convert_, &write_node_, &erase_node_, &write_page_}) {
     *statement = Statement();
   }
   ShadowStore::finalize();
@@ -296,10 +297,12 @@ std::shared_ptr<HashRing> RingStore::load(const RingRecord& record) {
 // --- writing -------------------------------------------------------------------------------------
 
 void RingStore::expect_storable(const std::string& name) {
-  if (std::all_of(name.begin(), name.end(), [](char c) { return c > 0; })) {
+  constexpr unsigned char kNotAscii = 0x80;
+  if (std::none_of(name.begin(), name.end(), [](unsigned char c) { return c >= kNotAscii; })) {
     return;
   }
-  Statement convert(db(), "SELECT ?1");
+  Statement& convert = ready(convert_, kConvert);
+  const Statement::Reset resetting{convert};
   if (!convert.bind(1, name).step() || convert.text(0) != name) {
     throw SqlError(SQLITE_ERROR, table() +
                                      ": a node's name is text that the database's encoding"

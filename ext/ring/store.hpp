@@ -77,7 +77,7 @@ class RingStore final : public ShadowStore {
   std::vector<RingNode> stored_nodes();
   std::vector<std::vector<std::byte>> stored_slots(uint64_t seed);
 
-  Statement write_node_, erase_node_, write_page_;
+  Statement convert_, write_node_, erase_node_, write_page_;
 };
 
 uint64_t digest_of(const RingOptions& options) noexcept;

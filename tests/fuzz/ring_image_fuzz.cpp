@@ -44,6 +44,9 @@ void examine(std::span<const std::byte> bytes) {
     return;
   }
   examine_ring(image.value(), bytes);
+  if (image.value().options.algorithm == RingAlgorithm::kSlots) {
+    return;
+  }
   // What the mark would be is known only afterwards: with it, valid nodes are a valid ring.
   RingImage marked = image.value();
   const Result<std::shared_ptr<HashRing>> made = HashRing::make(marked.options);
@@ -52,9 +55,6 @@ void examine(std::span<const std::byte> bytes) {
     if (!made.value()->insert(node.name, node.weight).ok()) {
       return;
     }
-  }
-  if (marked.options.algorithm == RingAlgorithm::kSlots) {
-    return;
   }
   made.value()->build();
   marked.mark = ring_mark(*made.value(), marked.key_type);

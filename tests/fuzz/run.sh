@@ -32,7 +32,8 @@ if ! { cmake --preset fuzz -B "$build_dir" && cmake --build "$build_dir" --targe
 fi
 
 # An input has at most 8 KB, and no decoder allocates more than a small multiple of that at a time.
-# A whole filter takes what its root and headers ask for, which has limits of its own.
+# A whole filter takes what its root and headers ask for, which has limits of its own, and a ring
+# has tables of all slots or ids.
 export limits='-max_len=8192 -rss_limit_mb=1024 -timeout=10'
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1}"
 
@@ -41,6 +42,7 @@ run_target() {
   local log=$build_dir/$target.log found=$build_dir/$target.corpus
   mkdir -p "$found"
   [ "$target" != filter_file_fuzz ] || malloc_mb=80
+  [ "$target" != ring_image_fuzz ] || malloc_mb=4
   "$build_dir/tests/$target" $limits -malloc_limit_mb="$malloc_mb" -max_total_time="$seconds" \
     -print_final_stats=1 -artifact_prefix="$build_dir/$target." \
     "$found" "tests/fuzz/corpus/$name" >"$log" 2>&1 || rc=$?

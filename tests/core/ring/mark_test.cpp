@@ -104,7 +104,7 @@ TEST_P(RingMark, is_equal_exactly_where_owners_are) {
 
 TEST_P(RingMark, tells_histories_apart_only_where_owners_differ) {
   const std::shared_ptr<HashRing> ring = make();
-  for (int i = 0; i < 9; ++i) {
+  for (int i = 0; i < 15; ++i) {  // enough points for changes to be merged into them
     add(*ring, "node" + std::to_string(i), 1 + i % 3);
   }
   const std::vector<std::string> owners = owners_of(*ring, 100000, 1);
