@@ -17,6 +17,17 @@ uint64_t node_hash(const RingNode& node) noexcept {
   return XXH3_64bits_withSeed(node.name.data(), node.name.size(), XXH3_64bits(bytes, sizeof bytes));
 }
 
+// A name that was read, as an error shows it: not all of a long one, and only what is ASCII.
+std::string shown(const std::string& name) {
+  constexpr size_t kMost = 40;
+  constexpr char kFirst = ' ';
+  constexpr char kLast = '~';
+  std::string text = name.substr(0, kMost);
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < kFirst || c > kLast; }, '?');
+  return name.size() > kMost ? text + "…" : text;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<HashRing>> HashRing::make(const RingOptions& options) {
@@ -167,11 +178,11 @@ Status HashRing::load(std::vector<RingNode> nodes,
                       std::span<const std::vector<std::byte>> slot_rows) {
   for (RingNode& node : nodes) {
     if (node.id == 0 || node.id > kMaxRingNodes || find(node.id) != nullptr) {
-      return corrupt("node " + node.name + " has the id " + std::to_string(node.id) +
+      return corrupt("node " + shown(node.name) + " has the id " + std::to_string(node.id) +
                      ", which is out of range or another's");
     }
     if (Status valid = check_node(node.name, node.weight, 0); !valid.ok()) {
-      return corrupt("node " + node.name + ": " + valid.error().message);
+      return corrupt("node " + shown(node.name) + ": " + valid.error().message);
     }
     put(std::move(node));
   }

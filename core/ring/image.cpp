@@ -85,7 +85,7 @@ std::optional<RingOptions> read_options(const std::byte* header) noexcept {
 }
 
 Status check_frame(std::span<const std::byte> bytes) {
-  if (!looks_like_ring_image(bytes)) {
+  if (bytes.size() < kMagic.size() || !equal_bytes(bytes.first(kMagic.size()), bytes_of(kMagic))) {
     return corrupt("bytes that are no image of a hash_ring, expected CKR1 at the start");
   }
   if (bytes.size() >= kLengthAt) {
@@ -141,10 +141,6 @@ Result<std::vector<RingNode>> read_nodes(size_t count, std::span<const std::byte
 }
 
 }  // namespace
-
-bool looks_like_ring_image(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= kMagic.size() && equal_bytes(bytes.first(kMagic.size()), bytes_of(kMagic));
-}
 
 size_t ring_image_bytes(const HashRing& ring) noexcept {
   size_t length = kHeaderBytes + kCrcBytes;

@@ -3,10 +3,12 @@
 // Invariants
 //   I1  equal nodes, weights, options and owners give equal bytes, whatever the history and the ids
 //       were: nodes stand in the order of their names.
-//   I2  nothing in an image is trusted. decode_ring_image() accepts only bytes that
-//       encode_ring_image() could have written; memory is a small multiple of the image's length.
+//   I2  nothing in an image is trusted. decode_ring_image() checks its form, and takes a small
+//       multiple of its length in memory; ring_of() checks its contents. What both accept is what
+//       encode_ring_image() writes of that ring, byte for byte.
 //   I3  ring_of() gives a ring that keeps every invariant of HashRing, with the owners that the
-//       origin had: it has the mark that the image says, or ring_of() fails.
+//       origin had: it has the mark that the image says, or ring_of() fails. It makes the ring's
+//       points, 2^24 at most, and asks `poll` meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +38,6 @@ size_t ring_image_bytes(const HashRing& ring) noexcept;
 std::vector<std::byte> encode_ring_image(const HashRing& ring, RingKeyType key_type);
 // An Error says what is wrong with the bytes, and what was expected.
 Result<RingImage> decode_ring_image(std::span<const std::byte> bytes);
-bool looks_like_ring_image(std::span<const std::byte> bytes) noexcept;
 
 // The ring of an image, built(). A node that `before` has, too, keeps its id; `before` may be null.
 Result<std::shared_ptr<HashRing>> ring_of(const RingImage& image, const HashRing* before,
