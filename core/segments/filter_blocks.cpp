@@ -26,6 +26,7 @@ Status FilterBlocks::create() {
   directory_.start(limits_.depth);
   log_.note_next_number(root_.next_number);
   log_.start(0, 0, log_chain_restart(options_->seed, options_->digest));
+  drop_undealt();
   root_stored_ = places_stored_ = false;
   stored_first_row_ = 0;
   note_root();
@@ -33,6 +34,7 @@ Status FilterBlocks::create() {
 }
 
 void FilterBlocks::forget() noexcept {
+  drop_undealt();
   for (const size_t index : touched_) {
     directory_.leaf(index).segment.reset();
     directory_.leaf(index).touched = false;
@@ -72,16 +74,11 @@ Status FilterBlocks::read_directory() {
 // An entry of the log that was read is pending, unless its segment was folded since: false then.
 bool FilterBlocks::take(uint64_t position, uint64_t entry) {
   const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
-  Directory::Leaf& leaf = directory_.leaf(index);
+  const Directory::Leaf& leaf = directory_.leaf(index);
   if (position < (leaf.header.number == 0 ? root_.folded_to : leaf.header.folded_to)) {
     return false;
   }
-  directory_.note_pending(index, position);
-  if (leaf.segment != nullptr) {
-    leaf.segment->append(entry);
-  } else {
-    leaf.waiting.push_back(entry);
-  }
+  pend(index, position, entry);
   return true;
 }
 
@@ -113,6 +110,84 @@ Result<FilterBlocks::Followed> FilterBlocks::follow(bool known) {
   }
   followed.items = newest.items;
   return followed;
+}
+
+// --- entries -------------------------------------------------------------------------------------
+
+void FilterBlocks::pend(size_t index, uint64_t position, uint64_t entry) const {
+  Directory::Leaf& leaf = directory_.leaf(index);
+  directory_.note_pending(index, position);
+  if (leaf.segment != nullptr) {
+    leaf.segment->append(entry);
+  } else {
+    leaf.waiting.push_back(entry);
+  }
+}
+
+Status FilterBlocks::append_uncounted(uint64_t hash) {
+  const size_t index = directory_.leaf_of(hash);
+  if (const Segment* const known = directory_.leaf(index).segment.get();
+      known == nullptr || !known->all_loaded()) {
+    CUCKOO_ASSIGN_OR_RETURN(Segment* const found, segment(index));
+    CUCKOO_TRY(found->load_all(storage_));
+  }
+  log_.append(hash);
+  ++undealt_;
+  changed_ = true;
+  return {};
+}
+
+void FilterBlocks::deal_all(Counted counted) const {
+  const std::span<const uint64_t> entries = log_.last_fresh(undealt_);
+  expect(entries);
+  const uint64_t end = log_.position();
+  for (const uint64_t entry : entries) {
+    const size_t index = directory_.leaf_of(entry);
+    if (options_->multiset() || counted == Counted::kYes) {
+      pend(index, end - undealt_, entry);
+    } else {
+      Segment& segment = *directory_.leaf(index).segment;  // append_uncounted() loaded it
+      if (!segment.pending().uncounted()) {
+        waiting_.push_back(index);
+      }
+      directory_.note_pending(index, end - undealt_);
+      segment.append_uncounted(entry);
+    }
+    --undealt_;
+  }
+}
+
+// For each segment as much room as it needs: lists that grow would take up to twice that.
+void FilterBlocks::expect(std::span<const uint64_t> entries) const {
+  constexpr size_t kMany = 4096;
+  if (entries.size() < kMany) {
+    return;
+  }
+  std::vector<uint32_t> counts(directory_.size());
+  for (const uint64_t entry : entries) {
+    ++counts[directory_.leaf_of(entry)];
+  }
+  for (size_t i = 0; i < counts.size(); ++i) {
+    Directory::Leaf& leaf = directory_.leaf(i);
+    if (leaf.segment != nullptr) {
+      leaf.segment->expect_pending(counts[i]);
+    } else {
+      leaf.waiting.reserve(leaf.waiting.size() + counts[i]);
+    }
+  }
+}
+
+// Of a leaf that was cut or replaced since nothing waits any more.
+uint64_t FilterBlocks::take_counted() const {
+  deal();
+  uint64_t fresh = 0;
+  for (const size_t index : waiting_) {
+    Segment* const segment =
+        index < directory_.size() ? directory_.leaf(index).segment.get() : nullptr;
+    fresh += segment != nullptr ? segment->settle() : 0;
+  }
+  waiting_.clear();
+  return fresh;
 }
 
 // --- segments ------------------------------------------------------------------------------------
@@ -191,6 +266,7 @@ void FilterBlocks::begin_log() noexcept {
 }
 
 void FilterBlocks::stir(uint64_t with) {
+  drop_undealt();
   log_.stir(with);
   begin_log();
   places_.reset();
@@ -227,6 +303,7 @@ void FilterBlocks::note_options() {
 }
 
 void FilterBlocks::replace(NewSegments& next, uint64_t capacity) {
+  drop_undealt();
   directory_ = std::move(next.directory());
   limits_ = next.limits();
   touched_.clear();

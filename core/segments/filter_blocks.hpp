@@ -18,12 +18,16 @@
 //       it does not write is stored already, as it is in memory.
 //   I3  every block in storage belongs to the root, the directory, a segment that has a header, the
 //       log from its first row on, or the marks.
+//   I4  append() only writes an entry to the log. The last undealt_ entries there are dealt to their
+//       segments, in their order, before anybody sees the directory. So a load only writes one entry
+//       behind the other, and what is in the segments follows from the log alone.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -50,8 +54,16 @@ class FilterBlocks {
   const SegmentLimits& limits() const noexcept { return limits_; }
   const Root& root() const noexcept { return root_; }
   Root& root() noexcept { return root_; }
-  const Directory& directory() const noexcept { return directory_; }
-  Directory& directory() noexcept { return directory_; }
+  // All that is in the log is dealt to the segments first (I4).
+  const Directory& directory() const {
+    deal();
+    return directory_;
+  }
+  Directory& directory() {
+    deal();
+    return directory_;
+  }
+  size_t leaves() const noexcept { return directory_.size(); }  // nothing is dealt for it
   const Log& log() const noexcept { return log_; }
   Log& log() noexcept { return log_; }
 
@@ -67,6 +79,25 @@ class FilterBlocks {
   Result<Followed> follow(bool known);
   // Drops what is not written.
   void forget() noexcept;
+
+  // --- entries
+  // An entry of a hash that pends from now on.
+  void append(uint64_t entry) {
+    log_.append(entry);
+    ++undealt_;
+    changed_ = true;
+    if (!options_->multiset()) {
+      deal(Counted::kYes);  // those of a set that are not dealt yet are not counted
+    }
+  }
+  // An add to a set, whose segment says at take_counted() whether it was present when it came.
+  Status append_uncounted(uint64_t hash);
+  // Returns how many of those were not.
+  uint64_t take_counted() const;
+  // Its segment, if it is in memory and has all of its entries.
+  [[gnu::always_inline]] Segment* segment_in_memory(uint64_t hash) const noexcept {
+    return undealt_ == 0 ? directory_.segment_of(hash) : nullptr;
+  }
 
   // --- segments
   // Returns that of a leaf; opens or makes it if it is not in memory.
@@ -85,7 +116,7 @@ class FilterBlocks {
 
   // --- changes; each is noted before it is made
   bool changed() const noexcept { return changed_; }  // something is not written
-  void note_entries() noexcept { changed_ = true; }
+  void note_change() noexcept { changed_ = true; }
   void note_root() noexcept { changed_ = root_changed_ = true; }
   void note_segment(size_t index);
   // The blocks of the segment of that number are to be erased; 0 has none.
@@ -126,6 +157,19 @@ class FilterBlocks {
   Status read_root(Root& root) const;
   Status read_directory();
   bool take(uint64_t position, uint64_t entry);
+  enum class Counted : bool { kNo, kYes };
+  void deal(Counted counted = Counted::kNo) const {
+    if (undealt_ > 0) {
+      deal_all(counted);
+    }
+  }
+  void deal_all(Counted counted) const;
+  void expect(std::span<const uint64_t> entries) const;
+  void drop_undealt() noexcept {
+    undealt_ = 0;
+    waiting_.clear();
+  }
+  void pend(size_t index, uint64_t position, uint64_t entry) const;
   Root root_of_cut_log(uint64_t kept) const noexcept;
   Status erase_replaced(const Blocks& storage) const;
   Status write_directory(const Blocks& storage, Written& written) const;
@@ -136,8 +180,10 @@ class FilterBlocks {
   Blocks storage_;
   SegmentLimits limits_;
   Root root_;
-  Directory directory_;
+  mutable Directory directory_;  // deal()
   Log log_;
+  mutable uint64_t undealt_ = 0;         // of the log's last entries
+  mutable std::vector<size_t> waiting_;  // leaves with uncounted adds, or that had some
   // What is in storage.
   bool root_stored_ = false;
   bool places_stored_ = false;

@@ -17,7 +17,6 @@ namespace cuckoo::segments {
 Status FilterFile::create() {
   CUCKOO_TRY(blocks_.create());
   items_ = appended_ = unfolded_ = uncounted_ = 0;
-  waiting_.clear();
   memory_ = Memory::kCurrent;
   set_turns();
   return {};
@@ -25,7 +24,6 @@ Status FilterFile::create() {
 
 void FilterFile::forget() noexcept {
   blocks_.forget();
-  waiting_.clear();
   loading_ = false;
   appended_ = unfolded_ = uncounted_ = 0;
   memory_ = Memory::kUnknown;
@@ -104,20 +102,6 @@ Status FilterFile::full_error() const {
                held + "its capacity of " + std::to_string(blocks_.root().capacity) +
                    " is reached, and " +
                    (options_.growth ? "it came without hashes: it can't grow" : "growth is off")};
-}
-
-Status FilterFile::append(uint64_t hash, uint64_t entry) {
-  const size_t index = blocks_.directory().leaf_of(hash);
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
-  return poison_.changing([&]() -> Status {  // log and segment, or neither
-    blocks_.directory().note_pending(index, blocks_.log().position());
-    blocks_.log().append(entry);
-    found->append(entry);
-    ++appended_;
-    ++unfolded_;
-    blocks_.note_entries();
-    return {};
-  });
 }
 
 // When a filter without hashes whose keys share cells is full, these say: make_room().
@@ -200,7 +184,7 @@ Status FilterFile::make_room_in_shares(uint64_t hash) {
 bool FilterFile::may_wait() {
   constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not settle often
   constexpr uint64_t kParts = 64;
-  if (!loading_ || options_.multiset() || (!keeps_hashes() && blocks_.directory().size() == 1)) {
+  if (!loading_ || options_.multiset() || (!keeps_hashes() && blocks_.leaves() == 1)) {
     return false;
   }
   uint64_t most = most_items();
@@ -215,33 +199,15 @@ bool FilterFile::may_wait() {
 }
 
 Status FilterFile::add_uncounted(uint64_t hash) {
-  const size_t index = blocks_.directory().leaf_of(hash);
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
-  CUCKOO_TRY(found->load_all(blocks_.storage()));
-  return poison_.changing([&]() -> Status {
-    if (!found->pending().uncounted()) {
-      waiting_.push_back(index);
-    }
-    blocks_.directory().note_pending(index, blocks_.log().position());
-    blocks_.log().append(hash);
-    found->append_uncounted(hash);
-    ++uncounted_;
-    ++appended_;
-    ++unfolded_;
-    blocks_.note_entries();
-    return {};
-  });
+  CUCKOO_TRY(blocks_.append_uncounted(hash));
+  ++uncounted_;
+  ++appended_;
+  ++unfolded_;
+  return {};
 }
 
-// Of a leaf that was cut or replaced since nothing waits any more.
 void FilterFile::settle() const {
-  for (const size_t index : waiting_) {
-    Segment* const segment = index < blocks_.directory().size()
-                                 ? blocks_.directory().leaf(index).segment.get()
-                                 : nullptr;
-    items_ += segment != nullptr ? segment->settle() : 0;
-  }
-  waiting_.clear();
+  items_ += blocks_.take_counted();
   uncounted_ = 0;
 }
 
@@ -256,7 +222,7 @@ Status FilterFile::add(uint64_t hash, bool log_seeming) {
     return full_error();
   }
   if (options_.multiset() && (slots || keeps_hashes())) {
-    CUCKOO_TRY(append(hash, hash));
+    append(hash);
     ++items_;
     return {};
   }
@@ -272,7 +238,7 @@ Status FilterFile::add(uint64_t hash, bool log_seeming) {
   // remake, or in a copy of the same mark, in whose cells it may be absent.
   log_seeming = log_seeming || keeps_hashes() || blocks_.root().places != 0;
   if (options_.multiset() || !present || (log_seeming && found->pending_net(hash) <= 0)) {
-    CUCKOO_TRY(append(hash, hash));
+    append(hash);
     items_ += options_.multiset() || !present ? 1 : 0;
   }
   return {};
@@ -283,7 +249,7 @@ Result<bool> FilterFile::take_away(uint64_t hash) {
   if (items_ == 0 || !present) {
     return false;
   }
-  CUCKOO_TRY(append(hash, hash | kRemoveBit));
+  append(hash | kRemoveBit);
   --items_;
   return true;
 }
@@ -312,10 +278,9 @@ Result<bool> FilterFile::remove(uint64_t hash) {
 }
 
 // There was room for it.
-Status FilterFile::put_back(uint64_t hash) {
-  CUCKOO_TRY(append(hash, hash));
+void FilterFile::put_back(uint64_t hash) {
+  append(hash);
   ++items_;
-  return {};
 }
 
 // All pages that are needed are loaded before anything changes.
@@ -331,11 +296,11 @@ Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfP
     if (if_present == IfPresent::kLeave) {
       return Replaced::kDone;
     }
-    CUCKOO_TRY(put_back(from));
+    put_back(from);
     return Replaced::kRefused;
   }
   if (Status added = add(to); !added.ok()) {
-    CUCKOO_TRY(put_back(from));
+    put_back(from);
     return added;
   }
   return Replaced::kDone;

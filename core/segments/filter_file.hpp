@@ -44,6 +44,7 @@
 //       (std::bad_alloc) in a change, forget() comes next.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -91,7 +92,7 @@ class FilterFile {
   // usable() is a precondition of all below.
   // kNotLoaded: load() it and ask again.
   [[gnu::always_inline]] Answer probe(uint64_t hash) {
-    Segment* const segment = blocks_.directory().segment_of(hash);
+    Segment* const segment = blocks_.segment_in_memory(hash);
     return segment != nullptr ? segment->probe(hash) : Answer::kNotLoaded;
   }
   Status load(uint64_t hash);
@@ -195,7 +196,7 @@ class FilterFile {
   // Of a key: of the largest segment (Filter::places_per_key(), fingerprint_bits()).
   uint32_t places_per_key() const;
   double fingerprint_bits() const;
-  uint64_t made_for() const noexcept;      // so many keys; more than capacity() when it grew
+  uint64_t made_for() const;               // so many keys; more than capacity() when it grew
   uint64_t bits() const noexcept;          // of all cells
   uint64_t log_entries() const noexcept;   // in storage
   uint64_t stored_bytes() const noexcept;  // of all blocks, about
@@ -211,7 +212,7 @@ class FilterFile {
   // What was asked for. One that grew is made for more keys: made_for().
   uint64_t capacity() const noexcept { return blocks_.root().capacity; }
   bool keeps_hashes() const noexcept { return options_.growth && blocks_.root().hashless == 0; }
-  size_t segments() const noexcept { return blocks_.directory().size(); }
+  size_t segments() const noexcept { return blocks_.leaves(); }
   uint64_t turn_entries() const noexcept { return turn_entries_; }
   size_t memory_bytes() const noexcept;
 
@@ -239,7 +240,11 @@ class FilterFile {
   };
 
   void set_turns() noexcept;
-  Status append(uint64_t hash, uint64_t entry);
+  void append(uint64_t entry) {
+    blocks_.append(entry);
+    ++appended_;
+    ++unfolded_;
+  }
   Result<std::optional<uint64_t>> entries_since(const FilterMark& from,
                                                 LargeVector<uint64_t>& entries) const;
   Status apply_all(const FilterChanges& changes);
@@ -253,14 +258,24 @@ class FilterFile {
   uint64_t most_items() const noexcept;
   Status add(uint64_t hash, bool log_seeming = false);
   Result<bool> take_away(uint64_t hash);
-  Status put_back(uint64_t hash);
+  void put_back(uint64_t hash);
   bool may_wait();
   Status add_uncounted(uint64_t hash);
   void settle() const;
-  Status work();
+  // Comes before an entry is appended.
+  Status work() {
+    if (unfolded_ >= kMostUnfolded) [[unlikely]] {
+      return fold_all();
+    }
+    loading_ = loading_ || appended_ >= fewest_load_entries();
+    return {};
+  }
+  uint64_t fewest_load_entries() const noexcept {
+    return std::max(kFewestLoadEntries, 2 * blocks_.leaves() * turn_entries_);
+  }
   Status take_turns();
   Status fold_leaf(size_t index);
-  Status remake_leaf(size_t index, Segment& segment);
+  Status remake_leaf(size_t index, Segment& segment, std::vector<NetHash> fresh);
   Status replace_leaf(size_t index, const Remake& remake);
   Status make_piece(size_t index, std::span<const NetHash> entries, const Remake& remake);
   Status fold_all();
@@ -280,13 +295,12 @@ class FilterFile {
   FilterBlocks blocks_;
   Memory memory_ = Memory::kUnknown;
   Poison poison_;
-  mutable uint64_t items_ = 0;           // without those that wait to be counted
-  mutable uint64_t uncounted_ = 0;       // how many wait, or did a while ago
-  mutable std::vector<size_t> waiting_;  // leaves where some do
-  uint64_t appended_ = 0;                // entries of this transaction
-  bool loading_ = false;                 // the transaction adds much: no segment is folded in turn
-  uint64_t unfolded_ = 0;                // pending entries of all segments
-  uint64_t turn_entries_ = 1;            // T
+  mutable uint64_t items_ = 0;      // without those that wait to be counted
+  mutable uint64_t uncounted_ = 0;  // how many wait, or did a while ago
+  uint64_t appended_ = 0;           // entries of this transaction
+  bool loading_ = false;            // the transaction adds much: no segment is folded in turn
+  uint64_t unfolded_ = 0;           // pending entries of all segments
+  uint64_t turn_entries_ = 1;       // T
 };
 
 }  // namespace cuckoo::segments

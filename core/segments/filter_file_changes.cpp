@@ -277,7 +277,7 @@ Status FilterFile::apply_all(const FilterChanges& changes) {
     settle();
     items_ = changes.items;
   }
-  blocks_.note_entries();
+  blocks_.note_change();
   note_key_types(changes.key_types);
   return take_mark(changes.to);
 }
@@ -378,10 +378,14 @@ Status FilterFile::add_applied(uint64_t hash) {
     return add(hash, true);
   }
   if (options_.multiset()) {
-    return put_back(hash);
+    put_back(hash);
+    return {};
   }
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
-  return found->pending_net(hash) > 0 ? Status() : append(hash, hash);
+  if (found->pending_net(hash) <= 0) {
+    append(hash);
+  }
+  return {};
 }
 
 Status FilterFile::add_all(std::span<const ChangedHash> hashes) {

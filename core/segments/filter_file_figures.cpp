@@ -110,7 +110,7 @@ double FilterFile::fingerprint_bits() const {
 // Segments that CREATE made have room for more than their share, by chance. That is not counted.
 // One that is to grow at its next turn counts as if it had grown: items above its capacity are
 // copies, but what is pending may be keys.
-uint64_t FilterFile::made_for() const noexcept {
+uint64_t FilterFile::made_for() const {
   uint64_t sum = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const SegmentHeader& header = blocks_.directory().leaf(i).current();

@@ -17,16 +17,6 @@ void FilterFile::set_turns() noexcept {
                                   first.number != 0 ? first.capacity : blocks_.limits().share);
 }
 
-// Comes before an entry is appended.
-Status FilterFile::work() {
-  if (unfolded_ >= kMostUnfolded) {
-    return fold_all();
-  }
-  loading_ = loading_ || appended_ >= std::max(kFewestLoadEntries,
-                                               2 * blocks_.directory().size() * turn_entries_);
-  return {};
-}
-
 // Segments that are folded in turn have up to T pending entries, half of it on average. It is done
 // at the transaction's end: a remove of what was never added takes cells from other keys until the
 // add that makes up for it is there, too. So the two should be folded together.
@@ -43,11 +33,12 @@ Status FilterFile::take_turns() {
 Status FilterFile::fold_leaf(size_t index) {
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
   CUCKOO_TRY(found->load_all(blocks_.storage()));
+  std::vector<NetHash> entries = found->sorted_pending();
   items_ += found->settle();
   if (found->untouched()) {
-    return remake_leaf(index, *found);
+    return remake_leaf(index, *found, std::move(entries));
   }
-  const Segment::Folding folding = found->folding();
+  Segment::Folding folding = found->folding(std::move(entries));
   const SegmentHeader& header = found->header();
   SegmentFigures figures;
   figures.keeps_hashes = keeps_hashes();
@@ -59,7 +50,7 @@ Status FilterFile::fold_leaf(size_t index) {
     case SegmentWork::kNothing:
       return {};
     case SegmentWork::kRemake:
-      return remake_leaf(index, *found);
+      return remake_leaf(index, *found, std::move(folding.entries));
     case SegmentWork::kFold:
       break;
   }
@@ -70,14 +61,14 @@ Status FilterFile::fold_leaf(size_t index) {
     unfolded_ -= figures.pending;
     return {};
   }));
-  return keeps_hashes() && found->outgrown() ? remake_leaf(index, *found) : Status();
+  return keeps_hashes() && found->outgrown() ? remake_leaf(index, *found, {}) : Status();
 }
 
 // Of its runs and pending entries it makes one segment of the same capacity, a larger one, or
 // several. One without runs that is still empty is made of its pending entries.
-Status FilterFile::remake_leaf(size_t index, Segment& segment) {
+Status FilterFile::remake_leaf(size_t index, Segment& segment, std::vector<NetHash> fresh) {
   Remake remake;
-  CUCKOO_ASSIGN_OR_RETURN(remake.entries, segment.merged(blocks_.storage()));
+  CUCKOO_ASSIGN_OR_RETURN(remake.entries, segment.merged(blocks_.storage(), std::move(fresh)));
   remake.before = segment.header();
   const uint64_t needed = needed_for(remake.entries, traits_of(options_.spec.kind).slot_per_item);
   remake.grows = keeps_hashes() && (needed > remake.before.capacity || segment.outgrown());
@@ -179,7 +170,6 @@ Status FilterFile::clear() {
   return poison_.changing([&]() -> Status {
     blocks_.clear(limits);
     items_ = unfolded_ = uncounted_ = 0;
-    waiting_.clear();
     set_turns();
     return {};
   });

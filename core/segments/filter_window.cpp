@@ -139,10 +139,6 @@ void FilterWindow::forget() noexcept {
   poison_.lift();
 }
 
-bool FilterWindow::usable() const noexcept {
-  return !stale_ && !poison_.poisoned() && newest_->usable();
-}
-
 bool FilterWindow::poisoned() const noexcept { return poison_.poisoned() || newest_->poisoned(); }
 
 bool FilterWindow::pending() const noexcept { return state_changed_ || newest_->pending(); }

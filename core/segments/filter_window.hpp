@@ -40,7 +40,7 @@ class FilterWindow {
   Status create();
   Status refresh();
   void forget() noexcept;
-  bool usable() const noexcept;
+  bool usable() const noexcept { return !stale_ && !poison_.poisoned() && newest_->usable(); }
   bool poisoned() const noexcept;
   bool pending() const noexcept;
   Status flush();

@@ -55,6 +55,10 @@ class Log {
   void note_next_number(uint64_t number) noexcept { next_number_ = static_cast<uint32_t>(number); }
 
   void append(uint64_t entry) { fresh_.push_back(entry); }
+  // The last entries, that are in no stored row; there are so many.
+  std::span<const uint64_t> last_fresh(size_t count) const noexcept {
+    return std::span<const uint64_t>(fresh_).last(count);
+  }
   // Drops the entries that are in no stored row, because they are folded; position() and chain()
   // count them still. The log goes on in a new row.
   void restart();

@@ -59,30 +59,50 @@ void Pending::index(const Filter& filter, unsigned depth) {
   uncounted_ = false;
 }
 
-std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth) {
-  std::vector<NetHash> all;
-  const bool adds_alone = nets_.empty() && std::none_of(list_.begin(), list_.end(), [](uint64_t e) {
-                            return (e & kRemoveBit) != 0;
-                          });
-  if (adds_alone) {
-    const LargeVector<uint64_t> words = sorted_by_hash(std::span<const uint64_t>(list_), width);
-    all.reserve(words.size());
-    for (const uint64_t hash : words) {
-      if (all.empty() || all.back().hash != hash) {
-        all.push_back({hash, 1});
-      } else if (multiset_) {
-        ++all.back().net;
-      }
+// Appends the entries of the list, all of them adds.
+void Pending::sort_list(HashWidth width, unsigned depth, std::vector<NetHash>& all) const {
+  const LargeVector<uint64_t> words =
+      sorted_by_hash(std::span<const uint64_t>(list_), width, depth);
+  all.reserve(words.size() + nets_.size());
+  for (const uint64_t hash : words) {
+    if (all.empty() || all.back().hash != hash) {
+      all.push_back({hash, 1});
+    } else if (multiset_) {
+      ++all.back().net;
     }
+  }
+}
+
+// Adds that nothing asked for since they came need not be indexed for it.
+std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth) {
+  if (std::ranges::any_of(list_, [](uint64_t entry) { return (entry & kRemoveBit) != 0; })) {
+    index(filter, depth);
+  }
+  std::vector<NetHash> all;
+  sort_list(width, depth, all);
+  if (uncounted_) {
+    fresh_ += static_cast<uint64_t>(std::ranges::count_if(all, [&](const NetHash& entry) {
+      return nets_.net(entry.hash) <= 0 &&
+             probe(filter, entry.hash << depth) != Filter::Answer::kPresent;
+    }));
+    uncounted_ = false;
+  }
+  if (nets_.empty()) {
     return all;
   }
-  index(filter, depth);
-  nets_.for_each([&](uint64_t hash, int32_t net) {
-    if (net != 0) {
-      all.push_back({hash, net});
-    }
-  });
+  nets_.for_each([&](uint64_t hash, int32_t net) { all.push_back({hash, net}); });
   sort_by_hash(all, depth);
+  size_t kept = 0;
+  for (size_t i = 0; i < all.size();) {
+    NetHash sum{all[i].hash, 0};
+    for (; i < all.size() && all[i].hash == sum.hash; ++i) {
+      sum.net = multiset_ ? sum.net + all[i].net : 1;
+    }
+    if (sum.net != 0) {
+      all[kept++] = sum;
+    }
+  }
+  all.resize(kept);
   return all;
 }
 

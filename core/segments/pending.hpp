@@ -11,8 +11,8 @@
 //   I3  when memory runs out (std::bad_alloc), it holds the entries that it held before.
 //   I4  sorted() does not depend on whether index() was called: what was asked changes no byte.
 //   I5  uncounted: adds to a set that wait to be asked whether they were present when they came.
-//       While there are any, the list has no others. index() asks for each, in their order, and
-//       counts those that were not present.
+//       While there are any, the list has no others. index() or sorted() asks for each, and counts
+//       those that were not present: the different ones that are in no page.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +38,7 @@ class Pending {
   uint64_t entries() const noexcept { return entries_; }
   int64_t items() const noexcept { return items_; }  // adds minus removes
 
+  void expect(size_t entries) { list_.reserve(list_.size() + entries); }  // so many come
   void append(uint64_t entry) {
     list_.push_back(entry);
     ++entries_;
@@ -65,6 +66,7 @@ class Pending {
 
  private:
   void apply(uint64_t entry, const Filter& filter, unsigned depth);
+  void sort_list(HashWidth width, unsigned depth, std::vector<NetHash>& all) const;
   void pend_remove(uint64_t hash, const Filter& filter, unsigned depth, bool more);
 
   bool multiset_;

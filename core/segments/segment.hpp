@@ -101,10 +101,12 @@ class Segment {
   // Loads the pages that the hash needs; all of them if one has no block (I2).
   Status load(const Blocks& blocks, uint64_t hash);
   Status load_all(const Blocks& blocks);
+  bool all_loaded() const noexcept { return all_loaded_; }
   uint64_t count(uint64_t hash);  // its pages are in memory
 
   // --- changing
   void append(uint64_t entry) { pending_.append(entry); }
+  void expect_pending(size_t entries) { pending_.expect(entries); }
   // An add to a set, of which settle() tells whether it was present. All pages are in memory.
   void append_uncounted(uint64_t hash) {
     if (!pending_.uncounted()) {
@@ -131,13 +133,18 @@ class Segment {
            filter_->occupied() == 0 && filter_->overflow().empty();
   }
 
-  // The pending entries, summed by hash.
+  // The pending entries, each hash once, ascending. Counts the adds of which settle() tells.
+  std::vector<NetHash> sorted_pending() {
+    return pending_.sorted(options_->width, *filter_, header_.depth);
+  }
+  // What fold() does with them.
   struct Folding {
     std::vector<NetHash> entries;   // ascending
     LargeVector<uint64_t> removes;  // without the prefix, each as often as it counts
     LargeVector<uint64_t> adds;     // likewise
   };
-  Folding folding();
+  Folding folding(std::vector<NetHash> entries) const;  // sorted_pending()
+  Folding folding() { return folding(sorted_pending()); }
   // Would it hold more than it was made for? Where only the fold itself tells, outgrown() does.
   bool would_outgrow(const Folding& folding) const noexcept;
   bool outgrown() const noexcept;
@@ -146,7 +153,11 @@ class Segment {
   Status fold(const Blocks& blocks, const Folding& folding, uint64_t position, bool keeps_hashes);
   // Returns runs and pending entries, ascending, with counts above zero. A remove that no add
   // precedes was of a key that was never added; dropping it repairs what it broke.
-  Result<std::vector<NetHash>> merged(const Blocks& blocks);
+  // `fresh`: the sorted_pending() ones.
+  Result<std::vector<NetHash>> merged(const Blocks& blocks, std::vector<NetHash> fresh) const;
+  Result<std::vector<NetHash>> merged(const Blocks& blocks) {
+    return merged(blocks, sorted_pending());
+  }
   // Fills a segment that was just made with these entries; their hashes have its prefix.
   void become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id, uint64_t items,
               bool keeps_hashes);

@@ -180,9 +180,10 @@ Result<Segment::Runs> Segment::read_runs(const Blocks& blocks) const {
 
 // --- folding -------------------------------------------------------------------------------------
 
-Segment::Folding Segment::folding() {
+Segment::Folding Segment::folding(std::vector<NetHash> entries) const {
   Folding folding;
-  folding.entries = pending_.sorted(options_->width, *filter_, header_.depth);
+  folding.entries = std::move(entries);
+  folding.adds.reserve(folding.entries.size());
   for (const auto& [hash, net] : folding.entries) {
     LargeVector<uint64_t>& to = net < 0 ? folding.removes : folding.adds;
     to.insert(to.end(), static_cast<size_t>(net < 0 ? -net : net), hash << header_.depth);
@@ -236,15 +237,15 @@ Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t posi
   return {};
 }
 
-Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks) {
+Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks,
+                                             std::vector<NetHash> fresh) const {
   CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));
   std::vector<NetHash> entries = std::move(runs.entries);
-  const std::vector<NetHash> fresh = pending_.sorted(options_->width, *filter_, header_.depth);
   if (!entries.empty()) {
     entries.insert(entries.end(), fresh.begin(), fresh.end());
     sort_by_hash(entries, header_.depth);
   } else {
-    entries = fresh;
+    entries = std::move(fresh);
   }
   CUCKOO_TRY(sum_up(entries, *options_));
   return entries;

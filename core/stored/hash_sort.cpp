@@ -60,10 +60,12 @@ void insertion_sort(std::span<uint64_t> entries, const Order& order) {
   }
 }
 
-// Entries with one first digit, by the second digit and what is behind it.
+// Entries that have their first bits in common, mostly a digit, by the next one and what is behind
+// it.
 class RunSorter {
  public:
-  explicit RunSorter(const Order& order) : order_(order), ends_(size_t{1} << kMostSecondBits) {}
+  explicit RunSorter(const Order& order, unsigned common_bits = kFirstBits)
+      : order_(order), common_bits_(common_bits), ends_(size_t{1} << kMostSecondBits) {}
 
   // In place.
   void sort(std::span<uint64_t> entries) {
@@ -73,9 +75,10 @@ class RunSorter {
   }
   // From where they are, in that order, to `entries`.
   void sort(std::span<const std::span<const uint64_t>> from, std::span<uint64_t> entries) {
-    const unsigned bits = std::min<unsigned>(std::bit_width(entries.size() / 2), kMostSecondBits);
+    const unsigned bits =
+        std::clamp<unsigned>(std::bit_width(entries.size() / 2), 1, kMostSecondBits);
     const std::span<size_t> run_ends = std::span(ends_).first(size_t{1} << bits);
-    const size_t longest = scatter(from, entries.data(), 64 - kFirstBits - bits, run_ends);
+    const size_t longest = scatter(from, entries.data(), 64 - common_bits_ - bits, run_ends);
     if (longest <= kFew) {
       insertion_sort(entries, order_);  // all at once: no entry leaves its run
       return;
@@ -94,6 +97,7 @@ class RunSorter {
 
  private:
   Order order_;
+  unsigned common_bits_;
   std::vector<size_t> ends_;
   std::vector<uint64_t> copy_;
 };
@@ -133,6 +137,17 @@ Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uin
 LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                      HashWidth width) {
   return std::move(sorted_by_hash(parts, width, nullptr).value());
+}
+
+LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,
+                                     unsigned depth) {
+  constexpr size_t kMostInOneRun = size_t{1} << (kMostSecondBits + 4);
+  if (entries.size() > kMostInOneRun) {
+    return sorted_by_hash(entries, width);
+  }
+  LargeVector<uint64_t> sorted(entries.size());
+  RunSorter(Order(width), depth).sort(std::span(&entries, 1), sorted);
+  return sorted;
 }
 
 size_t HashParts::size() const noexcept {

@@ -22,6 +22,9 @@ namespace cuckoo {
 // same ten bits, up to one and a half times as much again.
 LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                      HashWidth width);
+// Of hashes that have their first `depth` bits in common.
+LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,
+                                     unsigned depth);
 inline LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width) {
   return sorted_by_hash(std::span(&entries, 1), width);
 }

@@ -160,7 +160,11 @@ class LiveFilter final : public LiveTable {
   template <class Body>
   void change(Body&& body);
   void change_by(const std::function<Status()>& body);
-  void raise(const Status& status) const { LiveTable::raise(status, filter_->poisoned()); }
+  void raise(const Status& status) const {
+    if (!status.ok()) [[unlikely]] {
+      LiveTable::raise(status, filter_->poisoned());
+    }
+  }
   // How the filter compares with these keys (none is NULL), each as often as it is named. With
   // hashes exactly; else a false positive is no missing key.
   struct Comparison {

@@ -1,8 +1,11 @@
-// A load into a set: its adds are counted later than they come, and nothing tells.
+// A load: its entries are dealt to their segments, and those of a set counted, later than they
+// come, and nothing tells.
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "core/filter/factory.hpp"
+#include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
@@ -43,6 +46,62 @@ struct Size {
   uint64_t capacity;
   uint32_t page_bytes;
 };
+
+// What each of them is asked for must know of the adds that came just before.
+class LoadQuestion : public ::testing::TestWithParam<FilterKind> {};
+
+TEST_P(LoadQuestion, S5_finds_what_was_just_added_and_changes_no_byte) {
+  const FilterOptions options = test::options_for({GetParam(), true}, 200'000, 0.01, 448);
+  Load quiet(options);
+  quiet.run(kAdds, [](uint64_t) {});
+  expect_ok(test::commit(quiet.file));
+  using Ask = std::function<void(FilterFile & file, uint64_t last)>;
+  const Ask asks[] = {
+      [](FilterFile& file, uint64_t last) {
+        EXPECT_NE(file.probe(last), Filter::Answer::kAbsent);
+        expect_ok(file.load(last));
+        EXPECT_EQ(file.probe(last), Filter::Answer::kPresent);
+      },
+      [](FilterFile& file, uint64_t last) {
+        const Result<bool> found = file.load_and_probe(last);
+        EXPECT_TRUE(found.ok() && found.value());
+      },
+      [](FilterFile& file, uint64_t last) {
+        const Result<uint64_t> count = file.count(last);
+        EXPECT_TRUE(count.ok() && count.value() > 0);
+      },
+      [](FilterFile& file, uint64_t last) {
+        bool found = false;
+        expect_ok(file.for_each_hash([&](uint64_t hash, uint64_t) {
+          found = found || hash == last;
+          return Status();
+        }));
+        EXPECT_TRUE(found);
+      },
+      [](FilterFile& file, uint64_t last) {
+        test::HeldPieces pieces;
+        expect_ok(pieces.take(file.contents(true)));
+        EXPECT_GT(pieces.count(last), 0u);
+        EXPECT_EQ(pieces.contents.items, file.multiset() ? file.items() : pieces.contents.items);
+      },
+      [](FilterFile& file, uint64_t) { EXPECT_GE(file.made_for(), 200'000u); },
+  };
+  for (const Ask& ask : asks) {
+    Load asked(options);
+    asked.run(kAdds, [&](uint64_t i) {
+      if (i == 1 || i == 30'000 || i == kAdds - 1) {
+        ask(asked.file, added_key(i - 1));
+      }
+    });
+    expect_ok(test::commit(asked.file));
+    EXPECT_TRUE(quiet.storage.rows == asked.storage.rows);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, LoadQuestion,
+                         ::testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
+                                           FilterKind::kCountingBloom),
+                         [](const auto& info) { return test::name_of(info.param); });
 
 class SetLoads : public ::testing::TestWithParam<std::tuple<FilterKind, Size>> {
  protected:
