@@ -29,8 +29,9 @@
 //       somewhere, and the log takes a constant share. All its rows are full but the last. The root
 //       says where it begins, and from which row on a connection that opens the filter must read.
 //   S4  no function goes over all segments, except refresh() after another connection's fold, a
-//       load's end, check(), figures, and what hands out or replaces the whole filter: that opens
-//       one segment at a time, and what is made anew is in memory until it is flushed.
+//       load's end, an add to a set without hashes whose segment is full, check(), figures, and
+//       what hands out or replaces the whole filter: that opens one segment at a time, and what is
+//       made anew is in memory until it is flushed.
 //   S5  what is folded when depends on entries, statements and transactions alone, never on time or
 //       on what was asked: the same calls give the same bytes.
 //   S6  never a false negative: a hash added more often than removed is present, unless a hash that
