@@ -1,6 +1,6 @@
 // hash_ring_moves(ring, 'add' | 'remove' | 'weight' | 'rename', node [, weight or new name]): a
 // table-valued function. Which share of the key space a change of that hash_ring would move from
-// whom to whom; nothing is changed.
+// which node to which; nothing is changed.
 #pragma once
 
 #include <string>
