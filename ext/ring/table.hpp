@@ -84,7 +84,7 @@ class HashRingTable : public StoredTable<LiveRing> {
 
   static std::span<const Command<HashRingTable>> commands() noexcept;
   void run_clear(sqlite3_value*) { live_->clear(); }
-  void run_import(sqlite3_value* image);
+  void run_import(sqlite3_value* value);
   void expect_own_options(const RingImage& image) const;
 
   sqlite3* db_;
