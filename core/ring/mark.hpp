@@ -4,7 +4,7 @@
 // What the mark is a hash of
 //   how a key becomes a position    seed (ring, slots) or key hash (ketama), the type of the key's
 //                                   column, how ketama reads a REAL
-//   who owns which positions        (last position, owner's name) of each run of places that has
+//   which node owns which positions (last position, owner's name) of each run of places that has
 //                                   one owner; the places are points, or the ends of slots
 // No more than that: neither ids nor weights, vnodes or the history, where owners don't change with
 // them. A run, not a place, because a point whose successor has the same owner decides nothing.
