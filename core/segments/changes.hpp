@@ -59,8 +59,8 @@ struct FilterChanges {
 
 // At most `limit` bytes, else kInvalid.
 Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit);
-// Its pieces are read and verified when they are asked for: the bytes must stay until then. They get
-// pages of `page_bytes`.
+// Its pieces are read and verified when they are asked for: the bytes must stay until then. The
+// pieces get pages of `page_bytes`.
 Result<FilterChanges> decode_changes(std::span<const std::byte> bytes, uint32_t page_bytes,
                                      const Poll& poll = nullptr);
 // Does it start like some? Of any version.

@@ -24,7 +24,6 @@ Status FilterBlocks::create() {
   root_.leaves = uint64_t{1} << limits_.depth;
   root_.capacity = options_->capacity;
   directory_.start(limits_.depth);
-  log_.note_next_number(root_.next_number);
   log_.start(0, 0, log_chain_restart(options_->seed, options_->digest));
   drop_undealt();
   root_stored_ = places_stored_ = false;
@@ -64,7 +63,6 @@ Status FilterBlocks::read_directory() {
   CUCKOO_TRY(directory_.read(storage_, root));
   limits_ = limits;
   root_ = root;
-  log_.note_next_number(root.next_number);
   stored_first_row_ = root.first_row;
   root_stored_ = true;
   places_stored_ = root.places != 0;
@@ -214,6 +212,7 @@ Result<Segment*> FilterBlocks::segment(size_t index) {
 }
 
 Status FilterBlocks::visit_segments(const LeafChoice& choose, const SegmentVisitor& visit) {
+  deal();
   uint64_t prefix = 0;
   do {
     const Directory::Leaf& leaf = directory_.leaf(directory_.leaf_of(prefix));
@@ -296,7 +295,6 @@ void FilterBlocks::clear(const SegmentLimits& limits) {
 void FilterBlocks::note_options() {
   storage_ = storage_.with_seed(options_->seed);
   Log log(*options_);
-  log.note_next_number(root_.next_number);
   log.start(log_.row(), log_.position(), log_.chain());
   log_ = std::move(log);
   root_.options_digest = options_->digest;
@@ -436,6 +434,7 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
 
 Status FilterBlocks::write_to(const Blocks& storage, uint64_t items, uint64_t kept,
                               Written& written) const {
+  deal();
   written.root = root_;
   if (root_changed_) {
     CUCKOO_TRY(write_root(storage, kept, written));
@@ -457,7 +456,6 @@ void FilterBlocks::note_written(const Written& written) {
   touched_.clear();
   replaced_.clear();
   root_ = written.root;
-  log_.note_next_number(root_.next_number);
   stored_first_row_ = root_.first_row;
   places_stored_ = root_.places != 0;
   places_.reset();

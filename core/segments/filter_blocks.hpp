@@ -18,9 +18,9 @@
 //       it does not write is stored already, as it is in memory.
 //   I3  every block in storage belongs to the root, the directory, a segment that has a header, the
 //       log from its first row on, or the marks.
-//   I4  append() only writes an entry to the log. The last undealt_ entries there are dealt to their
-//       segments, in their order, before anybody sees the directory. So a load only writes one entry
-//       behind the other, and what is in the segments follows from the log alone.
+//   I4  append() only writes an entry to the log. The last undealt_ entries there are dealt to
+//       their segments, in their order, before anything sees the directory. So a load only writes
+//       one entry behind the other, and what is in the segments follows from the log alone.
 #pragma once
 
 #include <cstdint>
@@ -102,7 +102,7 @@ class FilterBlocks {
   // --- segments
   // Returns that of a leaf; opens or makes it if it is not in memory.
   Result<Segment*> segment(size_t index);
-  Result<Segment*> segment_of(uint64_t hash) { return segment(directory_.leaf_of(hash)); }
+  Result<Segment*> segment_of(uint64_t hash) { return segment(directory().leaf_of(hash)); }
   // Visits those of the chosen leaves, ascending by prefix. One that is not in memory is opened for
   // the visit alone.
   using LeafChoice = std::function<bool(const Directory::Leaf& leaf)>;

@@ -79,7 +79,7 @@ uint64_t FilterFile::history() const {
   return log_chain_restart(blocks_.log().chain(), blocks_.root().directory_version);
 }
 
-size_t FilterFile::memory_bytes() const noexcept {
+size_t FilterFile::memory_bytes() const {
   size_t bytes = blocks_.log().memory_bytes();
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks_.directory().leaf(i);
@@ -292,7 +292,8 @@ Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfP
   if (!removed) {
     return Replaced::kNoSuch;
   }
-  if (if_present != IfPresent::kAdd && probe(to) == Answer::kPresent) {
+  CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(to));
+  if (if_present != IfPresent::kAdd && present) {
     if (if_present == IfPresent::kLeave) {
       return Replaced::kDone;
     }

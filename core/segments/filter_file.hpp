@@ -197,10 +197,10 @@ class FilterFile {
   // Of a key: of the largest segment (Filter::places_per_key(), fingerprint_bits()).
   uint32_t places_per_key() const;
   double fingerprint_bits() const;
-  uint64_t made_for() const;               // so many keys; more than capacity() when it grew
-  uint64_t bits() const noexcept;          // of all cells
-  uint64_t log_entries() const noexcept;   // in storage
-  uint64_t stored_bytes() const noexcept;  // of all blocks, about
+  uint64_t made_for() const;              // so many keys; more than capacity() when it grew
+  uint64_t bits() const;                  // of all cells
+  uint64_t log_entries() const noexcept;  // in storage
+  uint64_t stored_bytes() const;          // of all blocks, about
 
   uint64_t items() const {
     settle();
@@ -215,7 +215,7 @@ class FilterFile {
   bool keeps_hashes() const noexcept { return options_.growth && blocks_.root().hashless == 0; }
   size_t segments() const noexcept { return blocks_.leaves(); }
   uint64_t turn_entries() const noexcept { return turn_entries_; }
-  size_t memory_bytes() const noexcept;
+  size_t memory_bytes() const;
 
   // Reads everything in storage and checks every invariant. Nothing may be pending. What is in
   // memory is neither believed nor changed.
@@ -240,14 +240,13 @@ class FilterFile {
     bool grows = false;  // else its pieces keep its capacity
   };
 
-  void set_turns() noexcept;
+  void set_turns();
   void append(uint64_t entry) {
     blocks_.append(entry);
     ++appended_;
     ++unfolded_;
   }
-  Result<std::optional<uint64_t>> entries_since(const FilterMark& from,
-                                                LargeVector<uint64_t>& entries) const;
+  Result<bool> entries_since(const FilterMark& from, LargeVector<uint64_t>& entries) const;
   Status apply_all(const FilterChanges& changes);
   Status take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
   Status replace_by(const FilterChanges& changes, uint64_t position);
@@ -281,7 +280,7 @@ class FilterFile {
   Status make_piece(size_t index, std::span<const NetHash> entries, const Remake& remake);
   Status fold_all();
   Status full_error() const;
-  uint64_t kept_entries() const noexcept;
+  uint64_t kept_entries() const;
   Status make_room(uint64_t hash);
   Status make_room_in_shares(uint64_t hash);
   bool most_are_full() const;

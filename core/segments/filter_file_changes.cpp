@@ -133,36 +133,31 @@ Status FilterFile::take_mark(const FilterMark& mark) {
 
 // --- what changed --------------------------------------------------------------------------------
 
-// Finds the mark in the log: it is its own, or one that holds at one of its places. Returns a number
-// that segments have which were made since, or nothing.
-Result<std::optional<uint64_t>> FilterFile::entries_since(const FilterMark& from,
-                                                          LargeVector<uint64_t>& entries) const {
+// Finds the mark in the log: it is its own, or one that holds at one of its places. False: it is
+// not there.
+Result<bool> FilterFile::entries_since(const FilterMark& from,
+                                       LargeVector<uint64_t>& entries) const {
   const auto take_behind = [&](const LogPlace& place) {
     return blocks_.log().entries_behind(blocks_.storage(), blocks_.root().first_row,
                                         blocks_.root().first_position, place, entries);
   };
   if (own_mark(options_, {from.position, from.chain}) == from) {
-    CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> number,
-                            take_behind({from.position, from.chain}));
-    if (number) {
-      return number;
+    CUCKOO_ASSIGN_OR_RETURN(const bool found, take_behind({from.position, from.chain}));
+    if (found) {
+      return true;
     }
   }
   CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, blocks_.places());
   const MarkedPlace* const place = known.find(from);
-  if (place == nullptr) {
-    return std::optional<uint64_t>();
-  }
-  return take_behind({place->position, place->chain});
+  return place != nullptr ? take_behind({place->position, place->chain}) : Result<bool>(false);
 }
 
 namespace {
 
-// Was the leaf's segment made when segments had that number or a higher one? One that has no header
-// was made when the filter was, or with all others.
-bool made_since(const Directory::Leaf& leaf, const Root& root, uint64_t number, uint64_t position) {
-  return leaf.current().number == 0 ? root.folded_to > 0 && root.folded_to >= position
-                                    : leaf.current().number >= number;
+// Was the leaf's segment made behind that position? One that has no header was made when the filter
+// was, or with all others.
+bool made_behind(const Directory::Leaf& leaf, const Root& root, uint64_t position) noexcept {
+  return (leaf.current().number == 0 ? root.folded_to : leaf.current().made_at) > position;
 }
 
 }  // namespace
@@ -173,8 +168,8 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
     return invalid("keeps no marks");
   }
   LargeVector<uint64_t> entries;
-  CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, entries_since(from, entries));
-  if (!number) {
+  CUCKOO_ASSIGN_OR_RETURN(const bool found, entries_since(from, entries));
+  if (!found) {
     return std::optional<FilterChanges>();
   }
   const uint64_t position = blocks_.log().position() - entries.size();
@@ -186,15 +181,16 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
   changes.spec = options_.spec;
   changes.capacity = made_for();
   changes.hashes = net_changes(std::move(entries), options_.width, options_.multiset());
-  bool anew = false;
-  for (size_t i = 0; i < blocks_.directory().size() && !anew && keeps_hashes(); ++i) {
-    anew = made_since(blocks_.directory().leaf(i), blocks_.root(), *number, position);
+  const auto made = [this, position](const Directory::Leaf& leaf) {
+    return made_behind(leaf, blocks_.root(), position);
+  };
+  bool any = false;
+  for (size_t i = 0; i < blocks_.directory().size() && !any && keeps_hashes(); ++i) {
+    any = made(blocks_.directory().leaf(i));
   }
-  if (anew) {
-    changes.pieces = [this, number = *number, position](const PieceSink& sink) {
-      return for_each_piece(false, sink, [this, number, position](const Directory::Leaf& leaf) {
-        return made_since(leaf, blocks_.root(), number, position);
-      });
+  if (any) {
+    changes.pieces = [this, made](const PieceSink& sink) {
+      return for_each_piece(false, sink, made);
     };
   }
   return std::optional<FilterChanges>(std::move(changes));
@@ -203,8 +199,8 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
 Result<std::optional<uint64_t>> FilterFile::entries_behind(const FilterMark& from) const {
   CUCKOO_TRY(poison_.error());
   LargeVector<uint64_t> entries;
-  CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> number, entries_since(from, entries));
-  return number ? std::optional<uint64_t>(entries.size()) : std::nullopt;
+  CUCKOO_ASSIGN_OR_RETURN(const bool found, entries_since(from, entries));
+  return found ? std::optional<uint64_t>(entries.size()) : std::nullopt;
 }
 
 // --- becoming what another one is ----------------------------------------------------------------

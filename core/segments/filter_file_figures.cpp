@@ -124,7 +124,7 @@ uint64_t FilterFile::made_for() const {
               : blocks_.root().capacity;
 }
 
-uint64_t FilterFile::bits() const noexcept {
+uint64_t FilterFile::bits() const {
   uint64_t bits = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     bits += blocks_.bits_of(blocks_.directory().leaf(i));
@@ -138,7 +138,7 @@ uint64_t FilterFile::log_entries() const noexcept {
 
 // An entry of a run takes some four bytes where hashes have 47 bits, and two more where they have
 // 63; a segment with few long runs has a little less.
-uint64_t FilterFile::stored_bytes() const noexcept {
+uint64_t FilterFile::stored_bytes() const {
   constexpr uint64_t kRunBlockBytes = kRunHeaderBytes + kPageCrcBytes;
   const uint64_t run_entry_bytes = options_.width == HashWidth::k47Bits ? 4 : 6;
   const uint64_t log_entry_bytes = options_.width == HashWidth::k47Bits ? 6 : 8;

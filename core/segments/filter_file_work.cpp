@@ -11,7 +11,7 @@
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
-void FilterFile::set_turns() noexcept {
+void FilterFile::set_turns() {
   const SegmentHeader& first = blocks_.directory().leaf(0).current();
   turn_entries_ = turn_entries_of(blocks_.limits(), blocks_.directory().size(),
                                   first.number != 0 ? first.capacity : blocks_.limits().share);
@@ -127,7 +127,7 @@ Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
 }
 
 // R of S3.
-uint64_t FilterFile::kept_entries() const noexcept {
+uint64_t FilterFile::kept_entries() const {
   return kept_entries_of(blocks_.directory().size(), turn_entries_, keeps_hashes() ? items() : 0);
 }
 

@@ -345,11 +345,11 @@ uint64_t FilterWindow::log_entries() const noexcept {
   return sum<uint64_t>([](const FilterFile& one) { return one.log_entries(); });
 }
 
-size_t FilterWindow::memory_bytes() const noexcept {
+size_t FilterWindow::memory_bytes() const {
   return sum<size_t>([](const FilterFile& one) { return one.memory_bytes(); });
 }
 
-uint64_t FilterWindow::stored_bytes() const noexcept {
+uint64_t FilterWindow::stored_bytes() const {
   const uint64_t own = single() ? 0 : kStateBytes + kPageCrcBytes;
   return own + sum<uint64_t>([](const FilterFile& one) { return one.stored_bytes(); });
 }

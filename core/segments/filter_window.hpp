@@ -76,8 +76,8 @@ class FilterWindow {
   double target_rate() const noexcept;
   double rate_now() const;
   uint64_t log_entries() const noexcept;
-  size_t memory_bytes() const noexcept;
-  uint64_t stored_bytes() const noexcept;
+  size_t memory_bytes() const;
+  uint64_t stored_bytes() const;
 
  private:
   // What the window's block says.

@@ -14,7 +14,6 @@ void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
   end_.header = {};
   end_.header.chain = chain;
   end_.header.position = position;
-  end_.header.next_number = next_number_;
   end_.entries.clear();
   fresh_.clear();
 }
@@ -23,7 +22,6 @@ void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
 void Log::pass(Row& row) const {
   row.header.chain = chain_over(row.header.chain, row.entries, width_);
   row.header.position += row.entries.size();
-  row.header.next_number = next_number_;
   row.entries.clear();
   row.stored = false;
   ++row.number;
@@ -178,9 +176,9 @@ Status Log::read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeade
   return {};
 }
 
-// The row is kept.
-Result<Log::RowStart> Log::start_of(const Blocks& blocks, uint64_t row, size_t entries) const {
-  RowStart start;
+// The chain value after the first entries of a row that is kept.
+Result<uint64_t> Log::chain_in(const Blocks& blocks, uint64_t row, size_t entries) const {
+  uint64_t chain = 0;
   if (row < end_.number) {
     CUCKOO_TRY(blocks.read_one(kFirstLogBlock + static_cast<int64_t>(row),
                                [&](int64_t, std::span<const std::byte> content) -> Status {
@@ -189,37 +187,34 @@ Result<Log::RowStart> Log::start_of(const Blocks& blocks, uint64_t row, size_t e
                                  if (parsed.header.entries != row_capacity_) {
                                    return corrupt("is not the last one, and not full");
                                  }
-                                 start.chain = parsed.chain_after(entries, width_);
-                                 start.next_number = parsed.header.next_number;
+                                 chain = parsed.chain_after(entries, width_);
                                  return {};
                                }));
-    return start;
+    return chain;
   }
   Row last;
   (void)visit_fresh_rows(last, [&](const Row& at) {  // it does not fail
     if (at.number == row) {
-      start.chain = chain_over(at.header.chain, std::span(at.entries).first(entries), width_);
-      start.next_number = at.header.next_number;
+      chain = chain_over(at.header.chain, std::span(at.entries).first(entries), width_);
     }
     return Status();
   });
-  return start;
+  return chain;
 }
 
 // All rows but the last one are full, so that a position says in which row it is.
-Result<std::optional<uint64_t>> Log::entries_behind(const Blocks& blocks, uint64_t first_row,
-                                                    uint64_t first_position, const LogPlace& place,
-                                                    LargeVector<uint64_t>& entries) const {
+Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
+                                 const LogPlace& place, LargeVector<uint64_t>& entries) const {
   if (place.position < first_position || place.position > position()) {
-    return std::optional<uint64_t>();
+    return false;
   }
   uint64_t next = first_row + (place.position - first_position) / row_capacity_;
   auto known = static_cast<size_t>((place.position - first_position) % row_capacity_);
-  CUCKOO_ASSIGN_OR_RETURN(const RowStart start, start_of(blocks, next, known));
-  if (start.chain != place.chain) {
-    return std::optional<uint64_t>();
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, chain_in(blocks, next, known));
+  if (found != place.chain) {
+    return false;
   }
-  uint64_t chain = start.chain;
+  uint64_t chain = found;
   uint64_t at = place.position - known;
   const auto take_stored = [&](int64_t id, std::span<const std::byte> content) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(const LogRow row, segments::parse_log_row(content, width_));
@@ -252,7 +247,7 @@ Result<std::optional<uint64_t>> Log::entries_behind(const Blocks& blocks, uint64
     }
     return Status();
   });
-  return std::optional<uint64_t>(start.next_number);
+  return true;
 }
 
 }  // namespace cuckoo::segments

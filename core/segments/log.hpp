@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -50,10 +49,6 @@ class Log {
     return end_.number + (end_.entries.size() + fresh_.size()) / row_capacity_;
   }
 
-  // A segment that is made from now on has this number or a higher one: rows that begin later say
-  // so. It may be lower than it could be, and it is as of the last flush.
-  void note_next_number(uint64_t number) noexcept { next_number_ = static_cast<uint32_t>(number); }
-
   void append(uint64_t entry) { fresh_.push_back(entry); }
   // The last entries, that are in no stored row; there are so many.
   std::span<const uint64_t> last_fresh(size_t count) const noexcept {
@@ -79,13 +74,11 @@ class Log {
   Status read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeader& newest,
               const Sink& sink);
 
-  // Appends the entries behind that place, written or not, and returns a number that no segment has
-  // that was made behind it: theirs are this one or higher. Nothing: the log never had that chain
+  // Appends the entries behind that place, written or not. False: the log never had that chain
   // value there, or its rows, of which the first one and its position are these, begin behind it.
   // Storage must be as this log last wrote or read it.
-  Result<std::optional<uint64_t>> entries_behind(const Blocks& blocks, uint64_t first_row,
-                                                 uint64_t first_position, const LogPlace& place,
-                                                 LargeVector<uint64_t>& entries) const;
+  Result<bool> entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
+                              const LogPlace& place, LargeVector<uint64_t>& entries) const;
 
   size_t memory_bytes() const noexcept {
     return (end_.entries.capacity() + fresh_.capacity()) * sizeof(uint64_t);
@@ -95,7 +88,7 @@ class Log {
   struct Row {
     uint64_t number = 0;
     bool stored = false;
-    LogHeader header;  // chain, position and number are right, the rest as it was stored
+    LogHeader header;  // its chain and position are right, the rest as it was stored
     std::vector<uint64_t> entries;
 
     uint64_t position() const noexcept { return header.position + entries.size(); }
@@ -106,18 +99,12 @@ class Log {
   void pass(Row& row) const;
   Status take_row(int64_t id, const LogRow& row, const Sink& sink);
   Status expect_end() const;
-  // Of a row, cut behind its first entries.
-  struct RowStart {
-    uint64_t chain = 0;
-    uint64_t next_number = 0;
-  };
-  Result<RowStart> start_of(const Blocks& blocks, uint64_t row, size_t entries) const;
+  Result<uint64_t> chain_in(const Blocks& blocks, uint64_t row, size_t entries) const;
 
   HashWidth width_;
   bool multiset_;
   size_t row_capacity_;
-  Row end_;                   // the last row
-  uint32_t next_number_ = 1;  // of rows that begin
+  Row end_;  // the last row
   LargeVector<uint64_t> fresh_;
 };
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/base/bytes.hpp"
-#include "core/segments/blocks.hpp"
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
@@ -19,7 +18,6 @@ constexpr size_t kVersionAt = 24;
 constexpr size_t kEntriesAt = 32;
 constexpr size_t kKindAt = 34;
 constexpr size_t kZeroAt = 35;
-constexpr size_t kNextNumberAt = 36;
 
 std::byte kind_of(HashWidth width) noexcept {
   return static_cast<std::byte>(width == HashWidth::k47Bits ? 1 : 2);
@@ -64,14 +62,11 @@ Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width) 
   row.header.items = load_le<uint64_t>(&bytes[kItemsAt]);
   row.header.directory_version = load_le<uint64_t>(&bytes[kVersionAt]);
   row.header.entries = load_le<uint16_t>(&bytes[kEntriesAt]);
-  row.header.next_number = load_le<uint32_t>(&bytes[kNextNumberAt]);
   row.payload = bytes.subspan(kLogHeaderBytes);
-  if (bytes[kKindAt] != kind_of(width) || bytes[kZeroAt] != std::byte{0}) {
+  if (bytes[kKindAt] != kind_of(width) ||
+      !all_zero(bytes.subspan(kZeroAt, kLogHeaderBytes - kZeroAt))) {
     return corrupt("log row of kind " + std::to_string(std::to_integer<int>(bytes[kKindAt])) +
                    ", expected one of " + std::to_string(static_cast<int>(width)) + "-bit hashes");
-  }
-  if (row.header.next_number == 0 || row.header.next_number > kMaxSegmentNumber + 1) {
-    return corrupt("log row with a segment's number out of range");
   }
   if (row.payload.size() != row.header.entries * entry_bytes(width)) {
     return corrupt("log row whose length does not fit its number of entries");
@@ -88,7 +83,6 @@ std::vector<std::byte> encode_log_row(const LogHeader& header, std::span<const u
   store_le(&row[kVersionAt], header.directory_version);
   store_le(&row[kEntriesAt], static_cast<uint16_t>(entries.size()));
   row[kKindAt] = kind_of(width);
-  store_le(&row[kNextNumberAt], header.next_number);
   std::byte* to = row.data() + kLogHeaderBytes;
   for (const uint64_t entry : entries) {
     store_entry(to, entry, width);

@@ -7,8 +7,7 @@
 //   24  8  version of the directory, as of the last write of the row
 //   32  2  entries
 //   34  1  kind: 1 entries of 6 bytes (hashes of 47 bits), 2 of 8 bytes (63 bits)
-//   35  1  zero
-//   36  4  a segment that was made when the row had begun has this number, or a higher one
+//   35  5  zero
 //   40     the entries: a hash, with the lowest bit of its bytes set for a remove
 //
 // Invariants
@@ -38,7 +37,6 @@ struct LogHeader {
   uint64_t items = 0;
   uint64_t directory_version = 0;
   uint16_t entries = 0;
-  uint32_t next_number = 1;
 
   friend bool operator==(const LogHeader&, const LogHeader&) = default;
 };

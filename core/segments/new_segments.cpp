@@ -122,6 +122,7 @@ Status NewSegments::finish() {
       CUCKOO_TRY(expect_numbers(next_number_, 1));
       CUCKOO_ASSIGN_OR_RETURN(leaf.segment, Segment::make_share(*options_, limits_, leaf.prefix,
                                                                 leaf.depth, next_number_++));
+      leaf.segment->become({}, begin_.position, begin_.id, 0, keeps_hashes_);
     }
     const bool first = first_depth_ == 0 ? slots.empty() : leaf.prefix << first_depth_ == 0;
     (first || first_depth_ == 0 ? slots : others).push_back(std::move(leaf));

@@ -270,7 +270,7 @@ void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64
   }
   header_.base_id = log_chain_restart(header_.base_id, position);
   header_.items = items;
-  header_.folded_to = position;
+  header_.folded_to = header_.made_at = position;
 }
 
 // --- check ---------------------------------------------------------------------------------------

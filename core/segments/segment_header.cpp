@@ -12,12 +12,11 @@ namespace cuckoo::segments {
 namespace {
 
 constexpr uint64_t SegmentHeader::*kWords[] = {
-    &SegmentHeader::prefix,          &SegmentHeader::number,
-    &SegmentHeader::capacity,        &SegmentHeader::size,
-    &SegmentHeader::folded_to,       &SegmentHeader::base_id,
-    &SegmentHeader::digest,          &SegmentHeader::occupied,
-    &SegmentHeader::items,           &SegmentHeader::overflow_items,
-    &SegmentHeader::overflow_digest, &SegmentHeader::page_index_sum};
+    &SegmentHeader::prefix,         &SegmentHeader::number,          &SegmentHeader::capacity,
+    &SegmentHeader::size,           &SegmentHeader::folded_to,       &SegmentHeader::base_id,
+    &SegmentHeader::digest,         &SegmentHeader::occupied,        &SegmentHeader::items,
+    &SegmentHeader::overflow_items, &SegmentHeader::overflow_digest, &SegmentHeader::page_index_sum,
+    &SegmentHeader::made_at};
 constexpr uint32_t SegmentHeader::*kHalfWords[] = {
     &SegmentHeader::shape,      &SegmentHeader::detail,
     &SegmentHeader::pages,      &SegmentHeader::overflow_blocks,

@@ -1,4 +1,4 @@
-// What a segment's blocks mean: 128 bytes in a page of the directory.
+// What a segment's blocks mean: 136 bytes in a page of the directory.
 //
 // Bytes (little-endian): the 64-bit fields below in this order, then the 32-bit fields, the depth
 // in one byte, and three zero bytes. A header of zeros stands for a segment that was never folded.
@@ -13,7 +13,7 @@
 
 namespace cuckoo::segments {
 
-inline constexpr size_t kSegmentHeaderBytes = 128;
+inline constexpr size_t kSegmentHeaderBytes = 136;
 inline constexpr unsigned kMaxDepth = 30;
 
 struct SegmentHeader {
@@ -29,6 +29,7 @@ struct SegmentHeader {
   uint64_t overflow_items = 0;
   uint64_t overflow_digest = 0;
   uint64_t page_index_sum = 0;  // of the pages that have a block
+  uint64_t made_at = 0;         // position of the log when it was made, at its present size
 
   uint32_t shape = 0;   // GeometryWords
   uint32_t detail = 0;  // GeometryWords

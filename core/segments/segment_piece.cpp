@@ -149,7 +149,7 @@ Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Pi
   header.detail = static_cast<uint32_t>(words.detail);
   header.digest = filter->digest();
   header.items = piece.items;
-  header.folded_to = position;
+  header.folded_to = header.made_at = position;
   header.base_id = content_id(*filter, log_chain_restart(number, piece.prefix + piece.depth));
   std::unique_ptr<Segment> made(new Segment(options, header, std::move(filter)));
   made->all_loaded_ = true;

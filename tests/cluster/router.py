@@ -68,12 +68,7 @@ class Machine:
         return one(self.db, "SELECT filter_export('seen')")
 
     def changes(self, mark):
-        """None: the router needs the image."""
-        try:
-            return one(self.db, "SELECT filter_changes('seen', ?)", mark)
-        except sqlite3.OperationalError as error:
-            require("ship the image" in str(error), str(error))
-            return None
+        return one(self.db, "SELECT filter_changes('seen', ?)", mark)
 
     def write(self, added, removed):
         self.db.execute("BEGIN")
@@ -175,27 +170,18 @@ class Router:
         self.db.execute(f"INSERT INTO {name}({name}, id) VALUES ('import', ?)", (image,))
 
     def hear_of(self, name, twice, meanwhile):
-        """True: the image had to be shipped, as its filter grew, or is about to. meanwhile(): what
-        is done while the message is under way."""
+        """True: the message was the image. meanwhile(): what is done while it is under way."""
         # Its machine had these before it was asked.
         known = one(self.db, "SELECT coalesce(max(n), 0) FROM recent")
-        changes = self.machines[name].call("changes", one(self.db, "SELECT filter_mark(?)", name))
+        message = self.machines[name].call("changes", one(self.db, "SELECT filter_mark(?)", name))
         meanwhile()
-        applied = changes is not None
-        if applied:
-            self.shipped["changes"] += len(changes)
-            try:
-                for _ in range(2 if twice else 1):
-                    self.db.execute(f"INSERT INTO {name}({name}, id) VALUES ('apply', ?)",
-                                    (changes,))
-            except sqlite3.OperationalError as error:
-                require(str(error).startswith("full: "), str(error))
-                applied = False
-        if not applied:
-            self.import_image(name)
+        is_image = message.startswith(b"CKI3")
+        self.shipped["images" if is_image else "changes"] += len(message)
+        for _ in range(2 if twice else 1):
+            self.db.execute(f"INSERT INTO {name}({name}, id) VALUES ('apply', ?)", (message,))
         self.db.execute("DELETE FROM recent WHERE n <= ?"
                         " AND (SELECT node FROM ring WHERE key = id) = ?", (known, name))
-        return not applied
+        return is_image
 
     def owners(self, keys):
         self.db.execute("CREATE TEMP TABLE asked(id INTEGER)")

@@ -114,7 +114,8 @@ TEST(FuzzCorpus, roots_and_headers_of_segments_are_accepted) {
   size_t headers = 0;
   for (const auto& [name, bytes] : seeds_of("filter_directory")) {
     const size_t root_bytes = encode_root({}).size();
-    if (bytes.size() >= root_bytes) {
+    if (name != "header") {
+      ASSERT_GE(bytes.size(), root_bytes) << name;
       const Result<Root> root = decode_root(std::span(bytes).first(root_bytes));
       EXPECT_TRUE(root.ok()) << name << ": " << root.error().message;
       ++roots;
@@ -195,7 +196,7 @@ void write_log_row(HashWidth width) {
     entries.push_back(nth_hash(0, i / 2, width) | (i % 5 == 3 ? kRemoveBit : 0));
   }
   Bytes seed = {choice_of(width)};
-  const Bytes row = encode_log_row({1, 2, 3, 4, 25, 1}, entries, width);
+  const Bytes row = encode_log_row({1, 2, 3, 4, 25}, entries, width);
   seed.insert(seed.end(), row.begin(), row.end());
   write_seed("log_row", "row" + suffix_of(width), seed);
 }

@@ -68,15 +68,10 @@ TEST_P(SegmentLogRows, of_another_length_or_kind_are_corrupt) {
   const HashWidth other =
       GetParam() == HashWidth::k47Bits ? HashWidth::k63Bits : HashWidth::k47Bits;
   EXPECT_FALSE(segments::parse_log_row(row, other).ok());
-  for (size_t at = 34; at < 36; ++at) {
+  for (size_t at = 34; at < kLogHeaderBytes; ++at) {
     Bytes changed = row;
     changed[at] ^= std::byte{4};
     EXPECT_FALSE(segments::parse_log_row(changed, GetParam()).ok()) << at;
-  }
-  for (const uint32_t number : {uint32_t{0}, (uint32_t{1} << 30) + 1, ~uint32_t{0}}) {
-    Bytes changed = row;
-    store_le(&changed[36], number);
-    EXPECT_FALSE(segments::parse_log_row(changed, GetParam()).ok()) << "segment " << number;
   }
 }
 

@@ -244,8 +244,7 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   log.start(0, 0, options.seed);
   const auto behind = [&](const LogPlace& place, uint64_t row = 0, uint64_t position = 0) {
     LargeVector<uint64_t> found;
-    const Result<std::optional<uint64_t>> had =
-        log.entries_behind(blocks, row, position, place, found);
+    const Result<bool> had = log.entries_behind(blocks, row, position, place, found);
     EXPECT_TRUE(had.ok()) << (had.ok() ? "" : had.error().message);
     EXPECT_TRUE(found.empty() || had.value());
     return had.ok() && had.value() ? std::optional(Entries(found.begin(), found.end()))
@@ -271,33 +270,9 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   }
   ASSERT_TRUE(blocks.erase(kFirstLogBlock + 4, kFirstLogBlock + 4).ok());
   LargeVector<uint64_t> found;
-  const Result<std::optional<uint64_t>> lost = log.entries_behind(blocks, 3, 12, places[13], found);
+  const Result<bool> lost = log.entries_behind(blocks, 3, 12, places[13], found);
   ASSERT_FALSE(lost.ok());
   EXPECT_EQ(lost.error().code, ErrorCode::kCorrupt);
-}
-
-// A row may say a lower number than it could, as of the flush before it began, never a higher one.
-TEST_F(SegmentLog, tells_which_segments_were_made_behind_a_place) {
-  Log log(options);
-  log.start(0, 0, options.seed);
-  std::vector<std::pair<LogPlace, uint64_t>> places;  // and the next number of a segment
-  uint64_t next_number = 1;
-  for (uint64_t i = 0; i < 40; ++i) {
-    places.emplace_back(LogPlace{log.position(), log.chain()}, next_number);
-    append(log, 1);
-    next_number += i % 3 == 0 ? 5 : 0;  // some are made
-    if (i % 5 == 3) {
-      flush(log);
-      log.note_next_number(next_number);
-    }
-    for (const auto& [place, number] : places) {
-      LargeVector<uint64_t> found;
-      const Result<std::optional<uint64_t>> told = log.entries_behind(blocks, 0, 0, place, found);
-      ASSERT_TRUE(told.ok() && told.value());
-      EXPECT_LE(*told.value(), number) << place.position;
-      EXPECT_GE(*told.value() + 25, number) << "some rows and flushes before it";
-    }
-  }
 }
 
 TEST_F(SegmentLog, rows_before_the_first_needed_one_are_not_written) {

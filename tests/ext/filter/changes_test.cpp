@@ -75,7 +75,6 @@ TEST_F(Changes, mark_is_null_or_a_blob_and_stands_in_filter_info) {
   for (const char* module : {"cuckoo_filter(generations = 3)", "bloom_filter(hash = 'murmur2')"}) {
     db.run(std::string("CREATE VIRTUAL TABLE none USING ") + module);
     EXPECT_EQ(db.text("SELECT filter_mark('none')"), "NULL") << module;
-    EXPECT_EQ(db.text("SELECT filter_changes('none', NULL)"), "NULL");
     db.run("DROP TABLE none");
   }
   db.refuses("SELECT filter_mark('nothing')", SQLITE_ERROR, {"nothing"});
@@ -84,14 +83,20 @@ TEST_F(Changes, mark_is_null_or_a_blob_and_stands_in_filter_info) {
 
 TEST_F(Changes, arguments_that_are_none_are_refused) {
   const std::string mark = mark_of(db, "o");
-  db.refuses("SELECT filter_changes('o', 'abc')", SQLITE_ERROR, {"mark", "BLOB"});
+  db.refuses("SELECT filter_changes('o', 'abc')", SQLITE_ERROR, {"filter_changes", "mark", "BLOB"});
+  db.refuses("SELECT filter_behind('o', 'abc')", SQLITE_ERROR, {"filter_behind", "mark", "BLOB"});
+  db.refuses("SELECT filter_behind('o', x'00')", SQLITE_ERROR, {"filter_behind", "no mark", "36"});
   db.refuses("SELECT filter_changes('o', x'00')", SQLITE_ERROR, {"no mark", "36"});
   db.refuses("SELECT filter_changes('o', zeroblob(60))", SQLITE_ERROR, {"no mark", "CKMK"});
   make_copy("c", "", "");
-  db.refuses(command("c", "apply", "'abc'"), SQLITE_ERROR, {"c: apply takes changes", "BLOB"});
-  db.refuses(command("c", "apply", "NULL"), SQLITE_ERROR, {"c: apply takes changes"});
-  db.refuses(command("c", "apply", "x'00'"), SQLITE_ERROR, {"c: apply: ", "CKCH"});
-  db.refuses(command("c", "apply", image_of(db, "o")), SQLITE_ERROR, {"no changes", "CKCH"});
+  db.refuses(command("c", "apply", "'abc'"), SQLITE_ERROR,
+             {"c: apply takes what filter_changes() gave", "BLOB"});
+  db.refuses(command("c", "apply", "NULL"), SQLITE_ERROR, {"the origin gave nothing"});
+  for (const char* none : {"x'00'", "x''", "zeroblob(300)"}) {
+    db.refuses(command("c", "apply", none), SQLITE_ERROR, {"c: apply: ", "CKCH or CKI3"});
+  }
+  db.refuses(command("c", "apply", "x'434B494D' || x'00'"), SQLITE_ERROR, {"BLOB"});
+  db.refuses(command("c", "apply", "x'434B494D00'"), SQLITE_ERROR, {"before the first release"});
   db.run("INSERT INTO o VALUES (5000)");
   std::string changes = changes_of(db, "o", mark);
   changes[changes.size() - 4] = changes[changes.size() - 4] == '0' ? '1' : '0';
@@ -114,7 +119,7 @@ TEST_F(Changes, in_wrong_order_is_an_error_that_names_both) {
   };
   db.refuses(command("c", "apply", late), SQLITE_ERROR,
              {"c: ", lower_case(second), lower_case(mark_of(db, "o")), lower_case(first),
-              "ship the image"});
+              "ask for the changes since its own mark"});
   EXPECT_EQ(mark_of(db, "c"), first);
   db.run(command("c", "apply", changes_of(db, "o", first)));
   EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o"));
@@ -215,10 +220,12 @@ TEST_F(Changes, of_a_backup_that_went_on_for_itself_are_not_taken) {
   backup.run("INSERT INTO o VALUES (2001)");
   EXPECT_NE(mark_of(origin, "o"), mark_of(backup, "o"));
   db.run(command("c", "apply", changes_of(origin, "o", shared)));
-  backup.refuses("SELECT filter_changes('o', x'" + mark_of(db, "c") + "')", SQLITE_ERROR,
-                 {"o: ", "does not go back to mark", "ship the image"});
   db.refuses(command("c", "apply", changes_of(backup, "o", shared)), SQLITE_ERROR,
              {"lead from mark"});
+  EXPECT_EQ(backup.text("SELECT filter_behind('o', x'" + mark_of(db, "c") + "')"), "NULL");
+  db.run(command("c", "apply", changes_of(backup, "o", mark_of(db, "c"))));
+  EXPECT_EQ(mark_of(db, "c"), mark_of(backup, "o")) << "by the image";
+  EXPECT_EQ(present(db, 2001, 2001, "c"), 1);
 }
 
 TEST_F(Changes, unique_follows_unique_alone) {
@@ -267,16 +274,94 @@ TEST_F(Changes, a_copy_that_grows_for_them_has_their_mark) {
   check(db, "c");
 }
 
-TEST_F(Changes, too_many_for_a_copy_that_cannot_grow_are_refused) {
-  db.run("INSERT INTO o " + numbers(3001, 4900));
+// The origin grows several times. Copies get the segments that it made anew.
+TEST_F(Changes, neither_growth_off_nor_a_capacity_of_its_own_stands_in_the_way) {
+  make_copy("fixed", "growth = off, capacity = 100", "");
+  make_copy("plain", "capacity = 100", "");
+  make_copy("hashed", "capacity = 100", ", 'hashes'");
+  for (int64_t last = 3000; last < 20000; last += 1000) {
+    db.run("INSERT INTO o " + numbers(last + 1, last + 1000));
+    for (const std::string copy : {"fixed", "plain", "hashed"}) {
+      db.run(command(copy, "apply", changes_of(db, "o", mark_of(db, copy))));
+      ASSERT_EQ(mark_of(db, copy), mark_of(db, "o")) << copy << ", " << last;
+    }
+  }
+  for (const std::string copy : {"fixed", "plain", "hashed"}) {
+    EXPECT_EQ(present(db, 1, 20000, copy), 20000) << copy;
+    EXPECT_EQ(db.number("SELECT count(*) FROM " + copy), 20000);
+    EXPECT_EQ(db.number("SELECT fpr_now < 1.3 * fpr FROM filter_info('" + copy + "')"), 1);
+    check(db, copy);
+  }
+}
+
+TEST_F(Changes, the_image_comes_where_nothing_else_leads) {
   make_copy("c", "growth = off", "");
-  const std::string before = mark_of(db, "o");
-  db.run("INSERT INTO o " + numbers(4901, 5200));
-  db.refuses(command("c", "apply", changes_of(db, "o", before)), SQLITE_ERROR,
-             {"full: c holds 4900 items, and 300 more"});
-  EXPECT_EQ(mark_of(db, "c"), before);
-  EXPECT_EQ(db.number("SELECT count(*) FROM c"), 4900);
-  check(db, "c");
+  const auto follow = [&](const std::string& what) {
+    db.run(command("c", "apply", changes_of(db, "o", mark_of(db, "c"))));
+    EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o")) << what;
+    EXPECT_EQ(db.number("SELECT count(*) FROM c"), db.number("SELECT count(*) FROM o")) << what;
+    check(db, "c");
+  };
+  for (const char* change : {"INSERT INTO o(o) VALUES ('clear')", "INSERT INTO o VALUES (7)",
+                             "INSERT INTO o(o, key) SELECT 'import', cuckoo_build(value, 0.001)"
+                             " FROM (SELECT 1 AS value UNION ALL SELECT 2)",
+                             "INSERT INTO o(o, key) SELECT 'import', cuckoo_build('a', 0.1, 50)"}) {
+    db.run(change);
+    follow(change);
+  }
+  db.run("INSERT INTO c VALUES (99)");
+  follow("a change of the copy's own");
+  EXPECT_LE(present(db, 99, 99, "c"), 1);
+  db.run("CREATE VIRTUAL TABLE empty USING cuckoo_filter()");
+  db.run("INSERT INTO empty(empty, key) SELECT 'apply', filter_changes('o', NULL)");
+  EXPECT_EQ(mark_of(db, "empty"), mark_of(db, "o")) << "from nothing";
+}
+
+TEST_F(Changes, rebuild_and_resize_of_the_origin_keep_marks) {
+  make_copy("fixed", "growth = off", "");
+  make_copy("hashed", "", ", 'hashes'");
+  for (const char* change :
+       {"INSERT INTO o(o) VALUES ('rebuild')", "INSERT INTO o(o, key) VALUES ('resize', 400000)",
+        "INSERT INTO o(o, key) VALUES ('resize', 10)"}) {
+    const std::string before = mark_of(db, "o");
+    db.run(change);
+    EXPECT_EQ(mark_of(db, "o"), before) << change;
+    db.run("INSERT INTO o SELECT 10000 + count(*) FROM o; DELETE FROM o WHERE key = 5");
+    for (const std::string copy : {"fixed", "hashed"}) {
+      db.run(command(copy, "apply", changes_of(db, "o", mark_of(db, copy))));
+      EXPECT_EQ(mark_of(db, copy), mark_of(db, "o")) << change;
+      EXPECT_EQ(present(db, 10, 3000, copy), 2991) << change;
+      check(db, copy);
+    }
+  }
+}
+
+TEST_F(Changes, filter_behind_counts_what_came_since) {
+  make_copy("c", "", "");
+  const std::string mark = mark_of(db, "o");
+  const std::string behind = "SELECT filter_behind('o', x'" + mark + "')";
+  EXPECT_EQ(db.number(behind), 0);
+  db.run("INSERT INTO o " + numbers(3001, 3020));
+  db.run("DELETE FROM o WHERE key IN (" + numbers(1, 5) + ")");
+  EXPECT_EQ(db.number(behind), 25);
+  EXPECT_EQ(db.text("SELECT filter_behind('o', NULL)"), "NULL");
+  db.run(command("c", "apply", changes_of(db, "o", mark)));
+  EXPECT_EQ(db.number("SELECT filter_behind('c', x'" + mark + "')"), 25);
+  db.run("INSERT INTO o(o) VALUES ('clear')");
+  EXPECT_EQ(db.text(behind), "NULL");
+  db.run("CREATE VIRTUAL TABLE none USING bloom_filter(hash = 'murmur2')");
+  EXPECT_EQ(db.text("SELECT filter_behind('none', x'" + mark + "')"), "NULL");
+}
+
+TEST_F(Changes, of_legacy_filters_are_their_image) {
+  for (const char* table : {"old", "new"}) {
+    db.run("CREATE VIRTUAL TABLE " + std::string(table) + " USING bloom_filter(hash = 'murmur2')");
+  }
+  db.run("INSERT INTO old VALUES ('a'), ('b')");
+  db.run("INSERT INTO new(new, key) SELECT 'apply', filter_changes('old', filter_mark('new'))");
+  EXPECT_EQ(db.number("SELECT count(*) FROM new"), 2);
+  db.run("CREATE VIRTUAL TABLE window USING cuckoo_filter(generations = 2)");
+  db.refuses("SELECT filter_changes('window', NULL)", SQLITE_ERROR, {"window: ", "sliding window"});
 }
 
 TEST_F(Changes, a_damaged_row_of_places_is_named) {
