@@ -35,6 +35,19 @@ SELECT count(*) AS certificates, sum(filter_contains('bad_here', serial)) AS to_
        sum(serial IN (SELECT serial FROM revoked)) AS revoked
 FROM client.certificates;
 
+-- The client keeps up by two statements: the first one is run at the server with the mark of the
+-- client's copy, the second one at the client with what the first one gave. That is what was added and
+-- removed since, or the image where nothing else leads to what the server's filter is now.
+INSERT INTO revoked VALUES ('fffffffffffffffe', 'authority 0'), ('ffffffffffffffff', 'authority 1');
+DELETE FROM revoked WHERE rowid = 1;
+CREATE TEMP TABLE message AS
+SELECT filter_behind('bad', filter_mark('bad_here')) AS changes,
+       filter_changes('bad', filter_mark('bad_here')) AS bytes;
+INSERT INTO bad_here(bad_here, serial) SELECT 'apply', bytes FROM message;
+SELECT changes, length(bytes) AS bytes, filter_contains('bad_here', 'ffffffffffffffff') AS revoked,
+       filter_mark('bad_here') = filter_mark('bad') AS up_to_date
+FROM message;
+
 -- Without any filter table: an aggregate makes an image of rows, here one for each authority. With
 -- one fpr and one capacity, which holds them all, images can be united, wherever they were made.
 INSERT INTO client.filters

@@ -24,7 +24,7 @@ Status FilterBlocks::create() {
   root_.leaves = uint64_t{1} << limits_.depth;
   root_.capacity = options_->capacity;
   directory_.start(limits_.depth);
-  log_.start(0, 0, log_chain_restart(options_->seed, options_->digest));
+  log_.start(0, 0, chain_with(options_->seed, options_->digest));
   drop_undealt();
   root_stored_ = places_stored_ = false;
   stored_first_row_ = 0;
@@ -390,7 +390,7 @@ Status FilterBlocks::write_directory(const Blocks& storage, Written& written) co
   const uint64_t per_page = Directory::leaves_per_page(options_->page_bytes);
   std::optional<uint64_t> last;
   for (const auto& [index, header] : written.headers) {
-    root.directory_version = log_chain_restart(root.directory_version, header.base_id);
+    root.directory_version = chain_with(root.directory_version, header.base_id);
     const uint64_t page = index / per_page;
     if (page == last) {
       continue;
@@ -428,7 +428,7 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
     CUCKOO_TRY(storage.erase(kFirstLogBlock + static_cast<int64_t>(stored_first_row_),
                              kFirstLogBlock + static_cast<int64_t>(root.first_row) - 1));
   }
-  root.directory_version = log_chain_restart(root.directory_version, root.first_position);
+  root.directory_version = chain_with(root.directory_version, root.first_position);
   return storage.write(kRootBlock, encode_root(root), root_stored_);
 }
 

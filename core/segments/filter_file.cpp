@@ -76,7 +76,7 @@ Result<uint64_t> FilterFile::count(uint64_t hash) {
 }
 
 uint64_t FilterFile::history() const {
-  return log_chain_restart(blocks_.log().chain(), blocks_.root().directory_version);
+  return chain_with(blocks_.log().chain(), blocks_.root().directory_version);
 }
 
 size_t FilterFile::memory_bytes() const {

@@ -72,7 +72,7 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
   }
   restore.done = true;
   return poison_.changing([&]() -> Status {
-    blocks_.stir(log_chain_restart(options_.digest, next.id()));
+    blocks_.stir(chain_with(options_.digest, next.id()));
     blocks_.note_options();
     blocks_.root().key_types = contents.key_types;
     blocks_.root().hashless = options_.growth && !keeps_hashes && !next.empty() ? 1 : 0;

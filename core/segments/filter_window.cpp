@@ -197,7 +197,7 @@ Status FilterWindow::rotate() {
   CUCKOO_TRY(finish_load());
   CUCKOO_TRY(flush());
   const State next{state_.rotation + 1, std::min<uint64_t>(state_.held + 1, files_.size()),
-                   log_chain_restart(state_.past, newest_->history())};
+                   chain_with(state_.past, newest_->history())};
   const uint64_t slot = slot_of(next.rotation);
   auto made = std::make_unique<FilterFile>(created_, storage_, slot);
   CUCKOO_TRY(made->create());
@@ -223,7 +223,7 @@ Status FilterWindow::clear() {
     for (uint64_t age = 1; age < state_.held; ++age) {
       to_erase_.push_back(slot_of(state_.rotation - age));
     }
-    arrange({state_.rotation, 1, log_chain_restart(state_.past, state_.held)});
+    arrange({state_.rotation, 1, chain_with(state_.past, state_.held)});
     state_changed_ = true;
     return {};
   });

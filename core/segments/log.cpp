@@ -57,7 +57,7 @@ void Log::restart() {
 }
 
 void Log::stir(uint64_t with) {
-  const uint64_t chain = log_chain_restart(this->chain(), with);
+  const uint64_t chain = chain_with(this->chain(), with);
   start(end_.number + 1, position(), chain);
 }
 

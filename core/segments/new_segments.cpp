@@ -46,7 +46,7 @@ Status NewSegments::add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment
     ++next_number_;
     items_ += segment->header().items;
     empty_ = empty_ && segment->untouched();
-    id_ = log_chain_restart(id_, segment->header().base_id);
+    id_ = chain_with(id_, segment->header().base_id);
     if (items_ > kMaxHashCount) {
       return invalid("segments of more than 2^62 items");
     }

@@ -202,7 +202,7 @@ bool Segment::outgrown() const noexcept {
 // I4. Without runs the entries themselves stand for what was folded.
 void Segment::note_entries(std::span<const NetHash> entries) noexcept {
   for (const auto& [hash, net] : entries) {
-    header_.base_id = log_chain_restart(header_.base_id, hash + static_cast<uint64_t>(net));
+    header_.base_id = chain_with(header_.base_id, hash + static_cast<uint64_t>(net));
   }
 }
 
@@ -229,7 +229,7 @@ Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t posi
     note_entries(folding.entries);
   }
   header_.dead = static_cast<uint32_t>(std::min<uint64_t>(dead, header_.run_entries));
-  header_.base_id = log_chain_restart(header_.base_id, position);
+  header_.base_id = chain_with(header_.base_id, position);
   header_.items += options_->multiset() ? static_cast<uint64_t>(items_in(folding.entries))
                                         : folding.adds.size() - present;
   header_.folded_to = position;
@@ -253,7 +253,7 @@ Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks,
 
 void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id,
                      uint64_t items, bool keeps_hashes) {
-  header_.base_id = log_chain_restart(base_id, header_.prefix + header_.depth);
+  header_.base_id = chain_with(base_id, header_.prefix + header_.depth);
   {
     const std::unique_ptr<FilterBuilder> builder =
         filter_->builder(entries.size(), Filter::Digest::kSum);
@@ -268,7 +268,7 @@ void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64
   } else {
     note_entries(entries);
   }
-  header_.base_id = log_chain_restart(header_.base_id, position);
+  header_.base_id = chain_with(header_.base_id, position);
   header_.items = items;
   header_.folded_to = header_.made_at = position;
 }

@@ -18,7 +18,7 @@ constexpr uint64_t kMostItems = uint64_t{1} << 60;  // as of a segment that is f
 
 // Stands for all that is in the filter's pages and in its overflow table.
 uint64_t content_id(const Filter& filter, uint64_t id) {
-  id = log_chain_restart(id, filter.overflow().digest());
+  id = chain_with(id, filter.overflow().digest());
   const PageSet& pages = filter.pages();
   for (uint64_t index = pages.next_backed(0); index < pages.page_count();
        index = pages.next_backed(index + 1)) {
@@ -150,13 +150,13 @@ Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Pi
   header.digest = filter->digest();
   header.items = piece.items;
   header.folded_to = header.made_at = position;
-  header.base_id = content_id(*filter, log_chain_restart(number, piece.prefix + piece.depth));
+  header.base_id = content_id(*filter, chain_with(number, piece.prefix + piece.depth));
   std::unique_ptr<Segment> made(new Segment(options, header, std::move(filter)));
   made->all_loaded_ = true;
   if (keeps_hashes) {
     made->add_run(piece.hashes);
   }
-  made->header_.base_id = log_chain_restart(made->header_.base_id, position);
+  made->header_.base_id = chain_with(made->header_.base_id, position);
   return made;
 }
 
@@ -260,7 +260,7 @@ Status Segment::load_pair(const Blocks& blocks, const HashPair& pair) {
 void Segment::insert_pair(const HashPair& pair) {
   pairs_of(*filter_).insert_pair(pair);
   ++header_.items;
-  header_.base_id = log_chain_restart(log_chain_restart(header_.base_id, pair.h1), pair.h2);
+  header_.base_id = chain_with(chain_with(header_.base_id, pair.h1), pair.h2);
 }
 
 }  // namespace cuckoo::segments

@@ -20,7 +20,7 @@ inline constexpr uint64_t kRemoveBit = 1;
 inline uint64_t pack_raw47(uint64_t entry) noexcept { return (entry >> 16) | (entry & kRemoveBit); }
 
 // Returns the hash of a history that goes on with that word.
-inline uint64_t log_chain_restart(uint64_t chain, uint64_t word) noexcept {
+inline uint64_t chain_with(uint64_t chain, uint64_t word) noexcept {
   std::byte bytes[8];
   store_le(bytes, word);
   return XXH3_64bits_withSeed(bytes, sizeof bytes, chain);

@@ -47,9 +47,9 @@ TEST(FilterPlanOfSegments, has_runs_where_it_can_grow) {
   FilterOptions options;
   options.capacity = 1'000'000;
   const FilterPlan narrow = planned(options);
-  EXPECT_NEAR(static_cast<double>(narrow.run_bytes), 4.5e6, 0.2e6);
+  EXPECT_NEAR(static_cast<double>(narrow.run_bytes), 3.65e6, 0.2e6);
   options.width = HashWidth::k63Bits;
-  EXPECT_NEAR(static_cast<double>(planned(options).run_bytes), 6.5e6, 0.2e6);
+  EXPECT_NEAR(static_cast<double>(planned(options).run_bytes), 5.65e6, 0.2e6);
   options.growth = false;
   EXPECT_EQ(planned(options).run_bytes, 0u);
   EXPECT_GT(planned(options).log_rows, 0u);
