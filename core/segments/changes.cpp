@@ -1,6 +1,7 @@
 #include "core/segments/changes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
@@ -26,7 +27,8 @@ constexpr size_t kZeroAt = 10;  // 6 bytes
 constexpr size_t kCountAt = 16;
 constexpr size_t kItemsAt = 24;
 constexpr size_t kImageBytesAt = 32;
-constexpr size_t kFromAt = 40;
+constexpr size_t kShapeAt = 40;
+constexpr size_t kFromAt = 48;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
 constexpr size_t kCrcBytes = 4;
@@ -119,8 +121,17 @@ ImageHeader header_of_pieces(const FilterChanges& changes) {
   return header;
 }
 
-Result<std::vector<std::byte>> encode_pieces(const FilterChanges& changes, uint64_t limit) {
-  return encode_image(header_of_pieces(changes), changes.pieces, limit);
+Result<std::vector<std::byte>> encode_pieces(const FilterChanges& changes, uint64_t limit,
+                                             uint64_t& shape) {
+  const PieceSource pieces = [&](const PieceSink& sink) {
+    return changes.pieces([&](Piece&& piece) -> Status {
+      shape += changes.shape_lacks_pieces
+                   ? shape_of(piece.prefix, piece.depth, piece.filter->words())
+                   : 0;
+      return sink(std::move(piece));
+    });
+  };
+  return encode_image(header_of_pieces(changes), pieces, limit);
 }
 
 // What the pieces are of must be what the changes are of.
@@ -178,12 +189,14 @@ Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint
     return invalid("changes of " + std::to_string(bytes.size() + kCrcBytes) + " bytes, at most " +
                    std::to_string(limit) + " are possible");
   }
+  uint64_t shape = changes.shape;
   if (changes.pieces) {
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<std::byte> image,
-                            encode_pieces(changes, limit - bytes.size() - kCrcBytes));
+                            encode_pieces(changes, limit - bytes.size() - kCrcBytes, shape));
     bytes.insert(bytes.end(), image.begin(), image.end());
     store_le(&bytes[kImageBytesAt], uint64_t{image.size()});
   }
+  store_le(&bytes[kShapeAt], shape);
   const uint32_t crc = crc32c(bytes);
   bytes.resize(bytes.size() + kCrcBytes);
   store_le(&bytes[bytes.size() - kCrcBytes], crc);
@@ -225,6 +238,7 @@ Result<FilterChanges> decode_changes(std::span<const std::byte> bytes, uint32_t 
       !all_zero(bytes.subspan(kZeroAt, kCountAt - kZeroAt))) {
     return corrupt("changes with a header that can't be");
   }
+  changes.shape = load_le<uint64_t>(&bytes[kShapeAt]);
   const auto image_bytes = load_le<uint64_t>(&bytes[kImageBytesAt]);
   if (image_bytes > crc_at - kHeaderBytes) {
     return corrupt("changes with " + std::to_string(image_bytes) + " bytes of segments");
@@ -234,6 +248,10 @@ Result<FilterChanges> decode_changes(std::span<const std::byte> bytes, uint32_t 
                            flags == kMostlyRemoved, rice, changes));
   CUCKOO_TRY(decode_pieces(bytes.subspan(image_at, crc_at - image_at), page_bytes, poll, changes));
   return changes;
+}
+
+uint64_t shape_of(uint64_t prefix, unsigned depth, const GeometryWords& words) noexcept {
+  return chain_with(chain_with(chain_with(prefix + depth, words.size), words.shape), words.detail);
 }
 
 bool looks_like_changes(std::span<const std::byte> bytes) noexcept {

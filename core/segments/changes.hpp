@@ -6,7 +6,8 @@
 //
 // Layout (little-endian; FORMAT.md, "Changes")
 //   changes = header stream image CRC     CRC-32C of all before it
-//   header  = 112 bytes: whose they are, how many, the final items, the image's length, both marks
+//   header  = 120 bytes: whose they are, how many, the final items, the image's length, the shape,
+//             both marks
 //   stream  = ascending hashes as deltas (core/stored/rice.hpp), each with how often it was added,
 //             or removed, net
 //   image   = the segments that were made anew (core/segments/image.hpp), if there are any
@@ -52,10 +53,17 @@ struct FilterChanges {
   LargeVector<ChangedHash> hashes;  // ascending; of a set added once
   // The segments that were made anew, without hashes, ascending by prefix. Null: none was.
   PieceSource pieces;
+  // The sum of shape_of() over all segments that the filter has then.
+  uint64_t shape = 0;
+  bool shape_lacks_pieces = false;  // encode_changes() adds theirs: it sees them
   // Of the filter, for those.
   FilterSpec spec;
   uint64_t capacity = 1;
 };
+
+// Stands for a segment's prefix and geometry. A copy without hashes whose segments have another sum
+// has another geometry than the filter that it follows, and gets too full when that one grows.
+uint64_t shape_of(uint64_t prefix, unsigned depth, const GeometryWords& words) noexcept;
 
 // At most `limit` bytes, else kInvalid.
 Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit);

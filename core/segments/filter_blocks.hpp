@@ -113,6 +113,11 @@ class FilterBlocks {
   // Returns a segment of the leaf beside that in memory, if there is one.
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   uint64_t bits_of(const Directory::Leaf& leaf) const noexcept;  // of its cells
+  GeometryWords geometry_of(const Directory::Leaf& leaf) const noexcept {
+    return leaf.segment != nullptr   ? leaf.segment->filter().words()
+           : leaf.header.number != 0 ? leaf.header.geometry()
+                                     : limits_.words;
+  }
 
   // --- changes; each is noted before it is made
   bool changed() const noexcept { return changed_; }  // something is not written

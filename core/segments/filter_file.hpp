@@ -169,7 +169,9 @@ class FilterFile {
   Result<std::optional<uint64_t>> entries_behind(const FilterMark& from) const;
   // Its mark was the changes' first one and is their second one; false: it was that already.
   // kInvalid with any other: nothing was changed. Neither growth = off nor the capacity stands in
-  // the way, as it becomes what another one is.
+  // the way, as it becomes what another one is. Where it can't become so in its cells, because it
+  // keeps no hashes and followed a filter of other segments before, it has not that mark
+  // afterwards, and the whole filter is what comes next.
   Result<bool> apply(const FilterChanges& changes);
   // It holds what the mark of another filter names. That is of no use, and nothing happens, when
   // the other filter has other hashes, or counts copies where this one does not.
@@ -236,8 +238,9 @@ class FilterFile {
   struct Remake {
     std::vector<NetHash> entries;
     SegmentHeader before;
-    unsigned bits = 0;   // by which it is split
-    bool grows = false;  // else its pieces keep its capacity
+    GeometryWords words;  // of its cells
+    unsigned bits = 0;    // by which it is split
+    bool grows = false;   // else its pieces keep its capacity
   };
 
   void set_turns();
@@ -248,9 +251,9 @@ class FilterFile {
   }
   Result<bool> entries_since(const FilterMark& from, LargeVector<uint64_t>& entries) const;
   Status apply_all(const FilterChanges& changes);
-  Status take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
+  Result<bool> take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
+  uint64_t shape() const;
   Status replace_by(const FilterChanges& changes, uint64_t position);
-  Status replace_some_by(const FilterChanges& changes, uint64_t position);
   Status take_piece(Piece&& piece, uint64_t position);
   Status add_applied(uint64_t hash);
   Status add_all(std::span<const ChangedHash> hashes);

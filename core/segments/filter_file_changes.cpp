@@ -75,6 +75,22 @@ bool cover_all(std::span<const HashRange> ranges) noexcept {
   return next == 0;
 }
 
+// Is each of them a leaf's range, or do several make one up?
+bool fit(std::span<const HashRange> ranges, const Directory& directory) noexcept {
+  uint64_t next = 0;  // what they leave of a leaf
+  uint64_t end = 0;
+  for (const HashRange& range : ranges) {
+    const Directory::Leaf& leaf = directory.leaf(directory.leaf_of(range.first));
+    const uint64_t last = last_hash_of(leaf.prefix, leaf.depth);
+    if (range.first != (next == end ? leaf.prefix : next) || range.last > last) {
+      return false;
+    }
+    next = range.last + 1;
+    end = last + 1;
+  }
+  return next == end;
+}
+
 // The changes of hashes in the ranges become entries of a log; the others are the rest.
 Status split_by_range(std::span<const ChangedHash> hashes, std::span<const HashRange> ranges,
                       std::vector<uint64_t>& entries, LargeVector<ChangedHash>& rest) {
@@ -154,10 +170,12 @@ Result<bool> FilterFile::entries_since(const FilterMark& from,
 
 namespace {
 
-// Was the leaf's segment made behind that position? One that has no header was made when the filter
-// was, or with all others.
-bool made_behind(const Directory::Leaf& leaf, const Root& root, uint64_t position) noexcept {
-  return (leaf.current().number == 0 ? root.folded_to : leaf.current().made_at) > position;
+// Can the leaf's segment have got its size since the mark of that position was taken? What was made
+// at that position may have been there before. One that has no header was made when the filter was,
+// or with all others.
+bool made_since(const Directory::Leaf& leaf, const Root& root, uint64_t position) noexcept {
+  const uint64_t made_at = leaf.current().number == 0 ? root.folded_to : leaf.current().made_at;
+  return made_at > 0 && made_at >= position;
 }
 
 }  // namespace
@@ -182,13 +200,16 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
   changes.capacity = made_for();
   changes.hashes = net_changes(std::move(entries), options_.width, options_.multiset());
   const auto made = [this, position](const Directory::Leaf& leaf) {
-    return made_behind(leaf, blocks_.root(), position);
+    return made_since(leaf, blocks_.root(), position);
   };
   bool any = false;
-  for (size_t i = 0; i < blocks_.directory().size() && !any && keeps_hashes(); ++i) {
-    any = made(blocks_.directory().leaf(i));
+  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
+    const Directory::Leaf& leaf = blocks_.directory().leaf(i);
+    any = any || made(leaf);
+    changes.shape += made(leaf) ? 0 : shape_of(leaf.prefix, leaf.depth, blocks_.geometry_of(leaf));
   }
   if (any) {
+    changes.shape_lacks_pieces = true;
     changes.pieces = [this, made](const PieceSink& sink) {
       return for_each_piece(false, sink, made);
     };
@@ -255,8 +276,8 @@ Status FilterFile::apply_all(const FilterChanges& changes) {
   LargeVector<ChangedHash> rest;  // of segments that don't come with them
   std::span<const ChangedHash> hashes = changes.hashes;
   if (changes.pieces && !keeps_hashes()) {
-    CUCKOO_TRY(take_pieces(changes, rest));
-    hashes = rest;
+    CUCKOO_ASSIGN_OR_RETURN(const bool taken, take_pieces(changes, rest));
+    hashes = taken ? std::span<const ChangedHash>(rest) : hashes;
   }
   CUCKOO_TRY(add_all(hashes));
   if (options_.multiset()) {
@@ -275,12 +296,22 @@ Status FilterFile::apply_all(const FilterChanges& changes) {
   }
   blocks_.note_change();
   note_key_types(changes.key_types);
-  return take_mark(changes.to);
+  return keeps_hashes() || shape() == changes.shape ? take_mark(changes.to) : Status();
+}
+
+uint64_t FilterFile::shape() const {
+  uint64_t shape = 0;
+  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
+    const Directory::Leaf& leaf = blocks_.directory().leaf(i);
+    shape += shape_of(leaf.prefix, leaf.depth, blocks_.geometry_of(leaf));
+  }
+  return shape;
 }
 
 // The pieces take the places of its own segments. Their entries are in their cells, so they go into
-// the log alone, for copies of this copy. `rest` are those of all other segments.
-Status FilterFile::take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest) {
+// the log alone, for copies of this copy. `rest` are those of all other segments. False: the pieces
+// are not of its segments, and nothing changed.
+Result<bool> FilterFile::take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest) {
   std::vector<HashRange> ranges;
   CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
     ranges.push_back({piece.prefix, last_hash_of(piece.prefix, piece.depth)});
@@ -291,13 +322,18 @@ Status FilterFile::take_pieces(const FilterChanges& changes, LargeVector<Changed
   const uint64_t position = blocks_.log().position() + entries.size();
   if (cover_all(ranges)) {
     CUCKOO_TRY(replace_by(changes, position));
+  } else if (fit(ranges, blocks_.directory())) {
+    CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
+      CUCKOO_TRY(blocks_.poll());
+      return take_piece(std::move(piece), position);
+    }));
   } else {
-    CUCKOO_TRY(replace_some_by(changes, position));
+    return false;
   }
   for (const uint64_t entry : entries) {
     blocks_.log().append(entry);
   }
-  return {};
+  return true;
 }
 
 // All are new, and may be fewer than before.
@@ -315,27 +351,6 @@ Status FilterFile::replace_by(const FilterChanges& changes, uint64_t position) {
   items_ = options_.multiset() ? next.items() : items_;
   replace_all(next, changes.capacity);
   return {};
-}
-
-// Each piece is one of its segments, or several are.
-Status FilterFile::replace_some_by(const FilterChanges& changes, uint64_t position) {
-  uint64_t next = 0;  // what the pieces leave of a segment
-  uint64_t end = 0;
-  CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
-    CUCKOO_TRY(blocks_.poll());
-    const Directory& directory = blocks_.directory();
-    const Directory::Leaf& leaf = directory.leaf(directory.leaf_of(piece.prefix));
-    if (next == end) {
-      next = leaf.prefix;
-      end = last_hash_of(leaf.prefix, leaf.depth) + 1;
-    }
-    if (piece.prefix != next || piece.depth < leaf.depth) {
-      return corrupt("changes with segments that are not those of this filter");
-    }
-    next = last_hash_of(piece.prefix, piece.depth) + 1;
-    return take_piece(std::move(piece), position);
-  }));
-  return next == end ? Status() : corrupt("changes with a part of a segment");
 }
 
 // Its leaf holds nothing then but what is in the piece.

@@ -95,10 +95,7 @@ Status FilterFile::expect_united(const Piece& piece) const {
     return invalid("a segment of " + std::to_string(piece.depth) + " bits of the hash, expected " +
                    std::to_string(leaf.depth) + by_hashes);
   }
-  const GeometryWords words = leaf.segment != nullptr   ? leaf.segment->filter().words()
-                              : leaf.header.number != 0 ? leaf.header.geometry()
-                                                        : blocks_.limits().words;
-  if (piece.filter->words() != words) {
+  if (piece.filter->words() != blocks_.geometry_of(leaf)) {
     return invalid("a segment for " + std::to_string(piece.capacity) + " keys, expected one for " +
                    std::to_string(leaf.current().number != 0 ? leaf.current().capacity
                                                              : blocks_.limits().share) +

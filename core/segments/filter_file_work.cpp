@@ -70,6 +70,7 @@ Status FilterFile::remake_leaf(size_t index, Segment& segment, std::vector<NetHa
   Remake remake;
   CUCKOO_ASSIGN_OR_RETURN(remake.entries, segment.merged(blocks_.storage(), std::move(fresh)));
   remake.before = segment.header();
+  remake.words = segment.filter().words();
   const uint64_t needed = needed_for(remake.entries, traits_of(options_.spec.kind).slot_per_item);
   remake.grows = keeps_hashes() && (needed > remake.before.capacity || segment.outgrown());
   if (remake.grows) {
@@ -121,6 +122,9 @@ Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
   const uint64_t items = items_of(entries, options_.multiset());
   made->become(entries, blocks_.log().position(), remake.before.base_id, items, keeps_hashes());
   items_ += options_.multiset() ? items : 0;
+  if (remake.bits == 0 && made->filter().words() == remake.words) {
+    made->set_made_at(remake.before.number != 0 ? remake.before.made_at : blocks_.root().folded_to);
+  }
   blocks_.directory().leaf(index).segment = std::move(made);
   blocks_.note_segment(index);
   return {};

@@ -158,6 +158,8 @@ class Segment {
   Result<std::vector<NetHash>> merged(const Blocks& blocks) {
     return merged(blocks, sorted_pending());
   }
+  // It has the geometry that the one before it had since then.
+  void set_made_at(uint64_t position) noexcept { header_.made_at = position; }
   // Fills a segment that was just made with these entries; their hashes have its prefix.
   void become(std::span<const NetHash> entries, uint64_t position, uint64_t base_id, uint64_t items,
               bool keeps_hashes);

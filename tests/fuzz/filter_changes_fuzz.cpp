@@ -14,7 +14,7 @@ using test::Bytes;
 using test::put_crc;
 
 // Where they are in changes (FORMAT.md, "Changes").
-constexpr size_t kFromAt = 40;
+constexpr size_t kFromAt = 48;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kStreamAt = kToAt + kMarkBytes;
 // … and in the places of marks.

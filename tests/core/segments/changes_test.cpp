@@ -145,7 +145,7 @@ TEST(SegmentChanges, I2_wrong_fields_are_refused) {
   EXPECT_EQ(refusal(changed(31, 0x7F)), header) << "items";
   EXPECT_EQ(refusal(changed(16, 41)), "changes that end early, do not ascend or count too far");
   EXPECT_EQ(refusal(changed(16, 39)), "changes with bytes behind the last hash");
-  EXPECT_EQ(refusal(changed(40, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
+  EXPECT_EQ(refusal(changed(48, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
 }
 
 TEST(SegmentChanges, I2_marks_of_two_filters_are_refused) {
