@@ -414,8 +414,8 @@ TEST_P(FilterFileChanges, from_elsewhere_are_refused_with_both_names) {
   copy->refusal(backup.changes_since(old), ErrorCode::kInvalid);
 }
 
-// Marks name contents. A copy without hashes that has one, but other segments, takes the entries and
-// no mark: so it gets the image next.
+// Marks name contents. A copy without hashes that has one, but other segments, takes the entries
+// and no mark: so it gets the image next.
 TEST_P(FilterFileChanges, of_other_segments_leave_a_copy_without_hashes_without_the_mark) {
   Counts counts;
   Site origin(options());
@@ -693,17 +693,6 @@ TEST_P(FilterFileChanges, damaged_places_are_found) {
   const Status checked = origin->check();
   ASSERT_FALSE(checked.ok());
   EXPECT_EQ(checked.error().message, "the marks: the root knows of none");
-}
-
-TEST(FilterFileMark, is_none_of_a_filter_of_pairs) {
-  const FilterOptions options = test::options_for({FilterKind::kLegacyBloom, false}, 1000);
-  Site site(options);
-  EXPECT_FALSE(site->mark().value().has_value());
-  const auto changes = site->changes_since(FilterMark());
-  ASSERT_FALSE(changes.ok());
-  EXPECT_EQ(changes.error().code, ErrorCode::kInvalid);
-  expect_ok(site->take_mark(FilterMark()));
-  EXPECT_FALSE(site->pending());
 }
 
 }  // namespace

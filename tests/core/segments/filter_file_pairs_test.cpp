@@ -7,6 +7,7 @@
 #include "core/filter/legacy_bloom.hpp"
 #include "core/segments/filter_file.hpp"
 #include "tests/core/filter/kinds.hpp"
+#include "tests/core/segments/copies.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 #include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
@@ -281,6 +282,17 @@ TEST(FilterFilePairs, are_safe_from_faults_of_the_storage) {
   EXPECT_EQ(missing(stored.file, 0, 310), 0);
   stored.file.committed();
   expect_ok(stored.file.check());
+}
+
+TEST(FilterFileMark, is_none_of_a_filter_of_pairs) {
+  const FilterOptions options = test::options_for({FilterKind::kLegacyBloom, false}, 1000);
+  test::Site site(options);
+  EXPECT_FALSE(site->mark().value().has_value());
+  const auto changes = site->changes_since(FilterMark());
+  ASSERT_FALSE(changes.ok());
+  EXPECT_EQ(changes.error().code, ErrorCode::kInvalid);
+  test::expect_ok(site->take_mark(FilterMark()));
+  EXPECT_FALSE(site->pending());
 }
 
 }  // namespace
