@@ -34,6 +34,7 @@ struct Message {
 struct Member {
   std::unique_ptr<Database> db;
   Bag keys;
+  bool shaped = true;  // false: its cells are others than its origin's, so it may be too full
   std::string mark() { return db->text("SELECT hex(filter_mark('f'))"); }
 };
 
@@ -48,7 +49,7 @@ class ChangesScript {
     multiset_ = kind == 0 || kind == 3;
     unique_ = one_in(4);
     // The rate is low: a false positive would be told from a key that came back by nothing.
-    origin_ = make(unique_ ? "unique = on, " : "", "capacity = 1500, fpr = 1e-6");
+    origin_ = make(unique_ ? "unique = on, " : "", "capacity = 1500, fpr = 1e-9");
     change(origin_, 200 + random(600));
     for (const char* options : {"", "", "growth = off, ", ""}) {
       copies_.push_back(make(unique_ ? "unique = on, " : "", std::string(options) + "seed = 3"));
@@ -202,7 +203,9 @@ class ChangesScript {
     }
     if (outcome.code == SQLITE_OK) {
       EXPECT_TRUE(message.is_image || before == message.from || before == message.to);
-      EXPECT_EQ(to.mark(), message.to);
+      // A copy without hashes whose segments are others than the sender's takes no mark.
+      to.shaped = to.mark() == message.to;
+      EXPECT_TRUE(to.shaped || !message.is_image);
       to.keys = message.keys;
     } else {
       EXPECT_NE(outcome.message.find("lead from mark"), std::string::npos) << outcome.message;
@@ -221,7 +224,8 @@ class ChangesScript {
       copies += expected;
       const int64_t count = member.db->number(
           "SELECT ifnull((SELECT count FROM f WHERE key = " + std::to_string(key) + "), 0)");
-      ASSERT_EQ(count, static_cast<int64_t>(expected)) << key;
+      ASSERT_GE(count, static_cast<int64_t>(expected)) << key;
+      ASSERT_TRUE(!member.shaped || count == static_cast<int64_t>(expected)) << key;
     }
     if (multiset_) {
       EXPECT_EQ(member.db->number("SELECT count(*) FROM f"), static_cast<int64_t>(copies));
@@ -229,16 +233,25 @@ class ChangesScript {
     EXPECT_EQ(member.db->text("SELECT cuckoo_check('f')"), "ok");
   }
 
+  // The second answer is an image then.
+  void follow(Member& from, Member& to) {
+    send(from, to);
+    deliver(messages_.back(), to);
+    if (to.mark() != from.mark()) {
+      send(from, to);
+      EXPECT_TRUE(messages_.back().is_image);
+      deliver(messages_.back(), to);
+    }
+  }
+
   void bring_up_to_date() {
     for (Member& copy : copies_) {
-      send(origin_, copy);
-      deliver(messages_.back(), copy);
+      follow(origin_, copy);
       EXPECT_EQ(copy.mark(), origin_.mark());
       EXPECT_EQ(copy.keys, origin_.keys);
       look_at(copy);
     }
-    send(copies_[kRelay], further_);
-    deliver(messages_.back(), further_);
+    follow(copies_[kRelay], further_);
     EXPECT_EQ(further_.mark(), origin_.mark());
     look_at(further_);
     look_at(origin_);
