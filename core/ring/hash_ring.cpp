@@ -17,7 +17,7 @@ uint64_t node_hash(const RingNode& node) noexcept {
   return XXH3_64bits_withSeed(node.name.data(), node.name.size(), XXH3_64bits(bytes, sizeof bytes));
 }
 
-// A name that was read, as an error shows it: not all of a long one, and only what is ASCII.
+// Returns the name as an error shows it: a long one is cut, and what is not ASCII is replaced.
 std::string shown(const std::string& name) {
   constexpr size_t kMost = 40;
   constexpr char kFirst = ' ';

@@ -1,7 +1,7 @@
 // The points of ketama, the consistent hash of memcached's clients, bit for bit: a node's label is
 // hashed with MD5, and the 16 bytes are four points of 32 bits, little-endian. A key's place is its
-// hash by `key_hash`, with MD5 the first of its own four; it belongs to the first point at or
-// behind it.
+// hash by `key_hash`, with MD5 the first of its own four. The key belongs to the first point that
+// is not before its place.
 //
 // k = 0, 1, 2 … are a node's hashes, four points each. n nodes, w their weight, W the sum of all:
 //   dialect       label of "host:port"              hashes of a node
@@ -16,8 +16,8 @@
 // KETAMA_WEIGHTED and the distribution KETAMA_SPY; its distribution CONSISTENT without weights.
 // Equal weights give 39 hashes, not 40, for some n (libketama: 61, 122, 237 …; libmemcached, spy:
 // 25, 47, 50 …): the float below 1/n. spymemcached itself has 40 for equal weights, and no slash
-// before an address: libketama's owners, but for those n. Whole weights up to 2^24 are floats
-// themselves.
+// before an address: so it has libketama's owners, except for those n. Whole weights up to 2^24
+// are floats themselves.
 //
 // Invariants
 //   I1  a function of the set of nodes, the dialect and the key hash: W is summed in the order of

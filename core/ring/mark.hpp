@@ -1,5 +1,5 @@
-// A mark of a ring: 64 bits that are equal for two rings exactly if every key has the same owners
-// in both, its replicas included, but for a chance of 2^-64.
+// A mark of a ring: 64 bits. Two rings have equal marks if every key has the same owners in both,
+// replicas too. If a key has others, the marks differ, except by a chance of 2^-64.
 //
 // What the mark is a hash of
 //   how a key becomes a position    seed (ring, slots) or key hash (ketama), the type of the key's

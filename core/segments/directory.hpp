@@ -104,9 +104,9 @@ class Directory {
   // These leaves, by their slots, instead of all before; none is stored, and nothing is pending.
   // kCorrupt when their prefixes don't partition the hash space; nothing changed then.
   Status assign(std::vector<Leaf> leaves);
-  // Reads the stored leaves. What is in memory stays if the leaf's header did not change, else it
-  // is dropped. A leaf without a header keeps entries only if they came behind the root's
-  // folded_to. A failure changes nothing.
+  // Reads the stored leaves. A leaf whose header is the same as before keeps its segment and its
+  // pending entries; any other leaf loses them. If a leaf has no header, its entries stay when they
+  // are from the root's folded_to on. A failure changes nothing.
   Status read(const Blocks& blocks, const Root& root);
 
   unsigned depth() const noexcept { return depth_; }
