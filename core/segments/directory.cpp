@@ -116,11 +116,18 @@ void Directory::start(unsigned depth) {
     leaves[i].depth = depth;
     table[i] = static_cast<uint32_t>(i);
   }
+  set_leaves(std::move(leaves), std::move(table), depth);
+}
+
+// Nothing is pending, and none is stored.
+void Directory::set_leaves(std::vector<Leaf>&& leaves, std::vector<uint32_t>&& table,
+                           unsigned depth) noexcept {
   leaves_ = std::move(leaves);
   table_ = std::move(table);
   depth_ = depth;
   stored_pages_.clear();
   first_ = last_ = Leaf::kNone;
+  pending_ = 0;
 }
 
 Status Directory::assign(std::vector<Leaf> leaves) {
@@ -131,11 +138,7 @@ Status Directory::assign(std::vector<Leaf> leaves) {
   std::vector<uint32_t> table;
   unsigned depth = 0;
   CUCKOO_TRY(fill(leaves, table, depth));
-  leaves_ = std::move(leaves);
-  table_ = std::move(table);
-  depth_ = depth;
-  stored_pages_.clear();
-  first_ = last_ = Leaf::kNone;
+  set_leaves(std::move(leaves), std::move(table), depth);
   return {};
 }
 
@@ -143,7 +146,6 @@ Status Directory::assign(std::vector<Leaf> leaves) {
 
 void Directory::link(size_t index, uint64_t position) noexcept {
   Leaf& leaf = leaves_[index];
-  leaf.pends = true;
   leaf.first_pending = position;
   leaf.before = last_;
   leaf.behind = Leaf::kNone;
@@ -153,31 +155,24 @@ void Directory::link(size_t index, uint64_t position) noexcept {
 
 void Directory::note_folded(size_t index) noexcept {
   Leaf& leaf = leaves_[index];
-  if (!leaf.pends) {
+  if (leaf.pending == 0) {
     return;
   }
   (leaf.before == Leaf::kNone ? first_ : leaves_[leaf.before].behind) = leaf.behind;
   (leaf.behind == Leaf::kNone ? last_ : leaves_[leaf.behind].before) = leaf.before;
-  leaf.pends = false;
+  pending_ -= std::exchange(leaf.pending, 0);
 }
 
 void Directory::drop_pending() noexcept {
   for (Leaf& leaf : leaves_) {
     leaf.waiting.clear();
-    leaf.pends = false;
+    leaf.pending = 0;
     if (leaf.segment != nullptr) {
       leaf.segment->forget_pending();
     }
   }
   first_ = last_ = Leaf::kNone;
-}
-
-uint64_t Directory::pending_entries() const noexcept {
-  uint64_t entries = 0;
-  for (size_t at = first_; at != Leaf::kNone; at = leaves_[at].behind) {
-    entries += leaves_[at].pending_entries();
-  }
-  return entries;
+  pending_ = 0;
 }
 
 uint64_t Directory::folded_to() const noexcept {
@@ -331,12 +326,12 @@ Status Directory::read(const Blocks& blocks, const Root& root) {
     const Leaf& old = leaves_[i];
     return old.prefix == leaves[i].prefix && old.depth == leaves[i].depth &&
            old.header == leaves[i].header &&
-           (old.header.number != 0 || (old.pends && old.first_pending >= root.folded_to));
+           (old.header.number != 0 || (old.pending > 0 && old.first_pending >= root.folded_to));
   };
   std::vector<size_t> pending;  // the leaves that have entries still
   const size_t both = std::min(leaves.size(), leaves_.size());
   for (size_t i = 0; i < both; ++i) {
-    if (leaves_[i].pends && stays(i)) {
+    if (leaves_[i].pending > 0 && stays(i)) {
       pending.push_back(i);
     }
   }
@@ -346,16 +341,14 @@ Status Directory::read(const Blocks& blocks, const Root& root) {
       leaves[i] = std::move(leaves_[i]);
     }
   }
-  leaves_ = std::move(leaves);
-  table_ = std::move(table);
-  depth_ = depth;
+  set_leaves(std::move(leaves), std::move(table), depth);
   stored_pages_ = std::move(stored);
-  first_ = last_ = Leaf::kNone;
   std::sort(pending.begin(), pending.end(), [this](size_t a, size_t b) {
     return leaves_[a].first_pending < leaves_[b].first_pending;
   });
   for (const size_t i : pending) {
     link(i, leaves_[i].first_pending);
+    pending_ += leaves_[i].pending;
   }
   return {};
 }

@@ -74,16 +74,13 @@ class Directory {
     static constexpr size_t kNone = ~size_t{0};
     uint64_t first_pending = 0;  // the position in the log of the first one
     size_t before = kNone, behind = kNone;
-    bool pends = false;
+    uint32_t pending = 0;  // entries; the log keeps fewer than 2^28
     bool touched = false;  // its segment changed since the last flush
     // True if nothing was ever added: no segment is needed to tell what is in it.
     bool untouched() const noexcept {
       return segment == nullptr && header.number == 0 && waiting.empty();
     }
-    uint64_t pending_entries() const noexcept {
-      return segment != nullptr ? segment->pending().entries() : waiting.size();
-    }
-    // Returns by how many these exceed the removes among them.
+    // Returns by how many the pending adds exceed the pending removes.
     uint64_t pending_adds() const noexcept {
       int64_t adds = segment != nullptr ? segment->pending().items() : 0;
       for (const uint64_t entry : waiting) {
@@ -118,17 +115,18 @@ class Directory {
   const Leaf& leaf(size_t index) const noexcept { return leaves_[index]; }
   Segment* segment_of(uint64_t hash) const noexcept { return leaves_[leaf_of(hash)].segment.get(); }
 
-  // The leaf has pending entries from that position on, or none any more. O(1).
+  // The leaf has one more pending entry, of that position, or none any more. O(1).
   void note_pending(size_t index, uint64_t position) noexcept {
-    if (!leaves_[index].pends) {
+    if (leaves_[index].pending++ == 0) {
       link(index, position);
     }
+    ++pending_;
   }
   void note_folded(size_t index) noexcept;
   // Returns the leaf with the oldest pending entry; Leaf::kNone: there is none.
   size_t oldest() const noexcept { return first_; }
   void drop_pending() noexcept;
-  uint64_t pending_entries() const noexcept;
+  uint64_t pending_entries() const noexcept { return pending_; }  // of all leaves
   // Returns the greatest F of the stored headers.
   uint64_t folded_to() const noexcept;
 
@@ -151,6 +149,8 @@ class Directory {
 
  private:
   void link(size_t index, uint64_t position) noexcept;
+  void set_leaves(std::vector<Leaf>&& leaves, std::vector<uint32_t>&& table,
+                  unsigned depth) noexcept;
   Status take_page(uint64_t page, std::span<const std::byte> content, const Root& root,
                    std::vector<Leaf>& leaves) const;
   Status read_leaves(const Blocks& blocks, const Root& root, std::vector<Leaf>& leaves,
@@ -163,6 +163,7 @@ class Directory {
   std::vector<uint32_t> table_;  // 2^depth_ entries
   unsigned depth_ = 0;
   size_t first_ = Leaf::kNone, last_ = Leaf::kNone;  // of the list of leaves with pending entries
+  uint64_t pending_ = 0;
   std::vector<bool> stored_pages_;
 };
 

@@ -26,6 +26,7 @@ Status FilterBlocks::create() {
   directory_.start(limits_.depth);
   log_.start(0, 0, chain_with(options_->seed, options_->digest));
   drop_undealt();
+  items_ = 0;
   root_stored_ = places_stored_ = false;
   stored_first_row_ = 0;
   note_root();
@@ -69,18 +70,16 @@ Status FilterBlocks::read_directory() {
   return {};
 }
 
-// An entry of the log that was read is pending, unless its segment was folded since: false then.
-bool FilterBlocks::take(uint64_t position, uint64_t entry) {
+// An entry of the log that was read is pending, unless its segment was folded since.
+void FilterBlocks::take(uint64_t position, uint64_t entry) {
   const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
   const Directory::Leaf& leaf = directory_.leaf(index);
-  if (position < (leaf.header.number == 0 ? root_.folded_to : leaf.header.folded_to)) {
-    return false;
+  if (position >= (leaf.header.number == 0 ? root_.folded_to : leaf.header.folded_to)) {
+    pend(index, position, entry);
   }
-  pend(index, position, entry);
-  return true;
 }
 
-Result<FilterBlocks::Followed> FilterBlocks::follow(bool known) {
+Status FilterBlocks::follow(bool known) {
   LogHeader newest;
   bool same_history = false;
   std::vector<std::pair<uint64_t, uint64_t>> entries;
@@ -90,9 +89,7 @@ Result<FilterBlocks::Followed> FilterBlocks::follow(bool known) {
   if (known) {
     CUCKOO_ASSIGN_OR_RETURN(same_history, log_.follow(storage_, newest, collect));
   }
-  Followed followed;
   if (!same_history || newest.directory_version != root_.directory_version) {
-    followed.directory = true;
     CUCKOO_TRY(read_directory());
     if (!same_history) {
       directory_.drop_pending();
@@ -104,10 +101,10 @@ Result<FilterBlocks::Followed> FilterBlocks::follow(bool known) {
     }
   }
   for (const auto& [position, entry] : entries) {
-    followed.entries += take(position, entry) ? 1 : 0;
+    take(position, entry);
   }
-  followed.items = newest.items;
-  return followed;
+  items_ = newest.items;
+  return {};
 }
 
 // --- entries -------------------------------------------------------------------------------------
@@ -131,6 +128,7 @@ Status FilterBlocks::append_uncounted(uint64_t hash) {
   }
   log_.append(hash);
   ++undealt_;
+  ++uncounted_;
   changed_ = true;
   return {};
 }
@@ -176,16 +174,15 @@ void FilterBlocks::expect(std::span<const uint64_t> entries) const {
 }
 
 // Of a leaf that was cut or replaced since nothing waits any more.
-uint64_t FilterBlocks::take_counted() const {
+void FilterBlocks::settle() const {
   deal();
-  uint64_t fresh = 0;
   for (const size_t index : waiting_) {
-    Segment* const segment =
-        index < directory_.size() ? directory_.leaf(index).segment.get() : nullptr;
-    fresh += segment != nullptr ? segment->settle() : 0;
+    if (index < directory_.size() && directory_.leaf(index).segment != nullptr) {
+      settle(*directory_.leaf(index).segment);
+    }
   }
   waiting_.clear();
-  return fresh;
+  uncounted_ = 0;
 }
 
 // --- segments ------------------------------------------------------------------------------------
@@ -228,6 +225,11 @@ Status FilterBlocks::visit_segments(const LeafChoice& choose, const SegmentVisit
     CUCKOO_TRY(poll());
   } while (prefix != 0);
   return {};
+}
+
+uint64_t FilterBlocks::turn_entries() const noexcept {
+  const uint64_t capacity = directory_.leaf(0).current().capacity;
+  return turn_entries_of(limits_, directory_.size(), capacity != 0 ? capacity : limits_.share);
 }
 
 uint64_t FilterBlocks::bits_of(const Directory::Leaf& leaf) const noexcept {
@@ -288,6 +290,7 @@ void FilterBlocks::clear(const SegmentLimits& limits) {
   directory_.start(limits.depth);
   limits_ = limits;
   root_ = fresh;
+  items_ = 0;
   touched_.clear();
   replaced_.clear();
 }
@@ -432,14 +435,13 @@ Status FilterBlocks::write_root(const Blocks& storage, uint64_t kept, Written& w
   return storage.write(kRootBlock, encode_root(root), root_stored_);
 }
 
-Status FilterBlocks::write_to(const Blocks& storage, uint64_t items, uint64_t kept,
-                              Written& written) const {
+Status FilterBlocks::write_to(const Blocks& storage, uint64_t kept, Written& written) const {
   deal();
   written.root = root_;
   if (root_changed_) {
     CUCKOO_TRY(write_root(storage, kept, written));
   }
-  return log_.write_to(storage, written.root.first_row, items, written.root.directory_version);
+  return log_.write_to(storage, written.root.first_row, items(), written.root.directory_version);
 }
 
 void FilterBlocks::note_written(const Written& written) {

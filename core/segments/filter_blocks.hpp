@@ -21,6 +21,8 @@
 //   I4  append() only writes an entry to the log. The last undealt_ entries there are dealt to
 //       their segments, in their order, before anything sees the directory. So a load only writes
 //       one entry behind the other, and what is in the segments follows from the log alone.
+//   I5  items() are those of the filter as it is now. Of an add that is not counted yet its segment
+//       tells whether it was present when it came: settle() asks all such segments.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +51,7 @@ class FilterBlocks {
   FilterBlocks(const FilterOptions& options, const Blocks& storage)
       : options_(&options), storage_(storage), directory_(options), log_(options) {}
 
+  const FilterOptions& options() const noexcept { return *options_; }
   const Blocks& storage() const noexcept { return storage_; }
   Status poll() const { return storage_.poll(); }
   const SegmentLimits& limits() const noexcept { return limits_; }
@@ -64,6 +67,9 @@ class FilterBlocks {
     return directory_;
   }
   size_t leaves() const noexcept { return directory_.size(); }  // nothing is dealt for it
+  uint64_t pending_entries() const noexcept { return directory_.pending_entries() + undealt_; }
+  uint64_t turn_entries() const noexcept;  // T of segments like these (turn_entries_of())
+  bool keeps_hashes() const noexcept { return options_->growth && root_.hashless == 0; }
   const Log& log() const noexcept { return log_; }
   Log& log() noexcept { return log_; }
 
@@ -71,12 +77,7 @@ class FilterBlocks {
   Status create();
   // Brings memory to what is stored. `known`: memory was what was stored once. The new entries of
   // the log are pending then. After a failure nothing is known.
-  struct Followed {
-    uint64_t items = 0;      // of the filter
-    uint64_t entries = 0;    // new ones, that are pending
-    bool directory = false;  // it was read, and all that pends may have changed
-  };
-  Result<Followed> follow(bool known);
+  Status follow(bool known);
   // Drops what is not written.
   void forget() noexcept;
 
@@ -90,10 +91,21 @@ class FilterBlocks {
       deal(Counted::kYes);  // those of a set that are not dealt yet are not counted
     }
   }
-  // An add to a set, whose segment says at take_counted() whether it was present when it came.
+  // An add to a set, which is not counted yet (I5).
   Status append_uncounted(uint64_t hash);
-  // Returns how many of those were not.
-  uint64_t take_counted() const;
+  uint64_t items() const {
+    if (uncounted_ > 0) {
+      settle();
+    }
+    return items_;
+  }
+  // Returns the items if all uncounted adds were of new ones.
+  uint64_t most_items() const noexcept { return items_ + uncounted_; }
+  void settle() const;
+  void settle(Segment& segment) const noexcept { items_ += segment.settle(); }
+  void set_items(uint64_t items) noexcept { items_ = items; }  // all are counted
+  // So many more than now, or fewer.
+  void add_items(int64_t more) noexcept { items_ += static_cast<uint64_t>(more); }
   // Its segment, if it is in memory and has all of its entries.
   [[gnu::always_inline]] Segment* segment_in_memory(uint64_t hash) const noexcept {
     return undealt_ == 0 ? directory_.segment_of(hash) : nullptr;
@@ -148,9 +160,9 @@ class FilterBlocks {
     Directory::NewHeaders headers;
     std::vector<uint64_t> new_pages;  // of the directory
   };
-  // Writes what is not written, here or to another storage. `items` are those of the filter, and
-  // the log keeps at least the last `kept` entries.
-  Status write_to(const Blocks& storage, uint64_t items, uint64_t kept, Written& written) const;
+  // Writes what is not written, here or to another storage. The log keeps at least the last `kept`
+  // entries.
+  Status write_to(const Blocks& storage, uint64_t kept, Written& written) const;
   void note_written(const Written& written);
 
   // Returns the first row of the log in storage.
@@ -161,7 +173,7 @@ class FilterBlocks {
  private:
   Status read_root(Root& root) const;
   Status read_directory();
-  bool take(uint64_t position, uint64_t entry);
+  void take(uint64_t position, uint64_t entry);
   enum class Counted : bool { kNo, kYes };
   void deal(Counted counted = Counted::kNo) const {
     if (undealt_ > 0) {
@@ -171,7 +183,7 @@ class FilterBlocks {
   void deal_all(Counted counted) const;
   void expect(std::span<const uint64_t> entries) const;
   void drop_undealt() noexcept {
-    undealt_ = 0;
+    undealt_ = uncounted_ = 0;
     waiting_.clear();
   }
   void pend(size_t index, uint64_t position, uint64_t entry) const;
@@ -189,6 +201,8 @@ class FilterBlocks {
   Log log_;
   mutable uint64_t undealt_ = 0;         // of the log's last entries
   mutable std::vector<size_t> waiting_;  // leaves with uncounted adds, or that had some
+  mutable uint64_t items_ = 0;           // without uncounted ones
+  mutable uint64_t uncounted_ = 0;       // adds, or more: those of a segment that was settled alone
   // What is in storage.
   bool root_stored_ = false;
   bool places_stored_ = false;

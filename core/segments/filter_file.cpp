@@ -16,16 +16,15 @@ namespace cuckoo::segments {
 
 Status FilterFile::create() {
   CUCKOO_TRY(blocks_.create());
-  items_ = appended_ = unfolded_ = uncounted_ = 0;
+  appended_ = 0;
   memory_ = Memory::kCurrent;
-  set_turns();
   return {};
 }
 
 void FilterFile::forget() noexcept {
   blocks_.forget();
   loading_ = false;
-  appended_ = unfolded_ = uncounted_ = 0;
+  appended_ = 0;
   memory_ = Memory::kUnknown;
   poison_.lift();
 }
@@ -37,13 +36,7 @@ Status FilterFile::refresh() {
   }
   const bool known = memory_ == Memory::kCurrent;
   memory_ = Memory::kUnknown;
-  CUCKOO_ASSIGN_OR_RETURN(const FilterBlocks::Followed followed, blocks_.follow(known));
-  items_ = followed.items;
-  unfolded_ += followed.entries;
-  if (followed.directory) {
-    unfolded_ = blocks_.directory().pending_entries();
-    set_turns();
-  }
+  CUCKOO_TRY(blocks_.follow(known));
   memory_ = Memory::kCurrent;
   return {};
 }
@@ -122,14 +115,14 @@ Status FilterFile::make_room(uint64_t hash) {
   if (several && !options_.multiset()) {
     return make_room_in_shares(hash);
   }
-  if (several && items_ < blocks_.root().capacity) {
+  if (several && items() < blocks_.root().capacity) {
     return {};
   }
   const size_t index = blocks_.directory().leaf_of(hash);
   const auto is_full = [&](const Segment& segment) {
     const SegmentHeader& header = segment.header();
     const uint64_t items =
-        several ? header.items + static_cast<uint64_t>(segment.pending().items()) : items_;
+        several ? header.items + static_cast<uint64_t>(segment.pending().items()) : this->items();
     const uint64_t unfolded =
         std::min(segment.pending().entries(), items - std::min(items, header.items));
     return segment.filter().full(items, unfolded, header.capacity);
@@ -152,7 +145,7 @@ Status FilterFile::make_room(uint64_t hash) {
 // time it is full. So it is also full when most segments are, by their cells, and the key's own
 // one, too. One alone may be full because the keys were chosen for it.
 Status FilterFile::make_room_in_shares(uint64_t hash) {
-  if (items_ >= blocks_.root().capacity) {
+  if (items() >= blocks_.root().capacity) {
     return full_error();
   }
   const size_t index = blocks_.directory().leaf_of(hash);
@@ -162,8 +155,8 @@ Status FilterFile::make_room_in_shares(uint64_t hash) {
            most_are_full();
   };
   CUCKOO_ASSIGN_OR_RETURN(bool full, are_full());
-  if (full && unfolded_ > 0) {  // that much was an estimate
-    while (unfolded_ > 0) {
+  if (full && blocks_.pending_entries() > 0) {  // that much was an estimate
+    while (blocks_.pending_entries() > 0) {
       CUCKOO_TRY(fold_leaf(blocks_.directory().oldest()));
       CUCKOO_TRY(blocks_.poll());
     }
@@ -192,23 +185,13 @@ bool FilterFile::may_wait() {
     const uint64_t lost = 1 + static_cast<uint64_t>(target_rate() * kParts);
     most = blocks_.root().capacity / kParts * (kParts - std::min(lost, kParts));
   }
-  if (items_ + uncounted_ + kFewest >= most) {
-    settle();
-  }
-  return items_ + uncounted_ + kFewest < most;
+  return blocks_.most_items() + kFewest < most || items() + kFewest < most;
 }
 
 Status FilterFile::add_uncounted(uint64_t hash) {
   CUCKOO_TRY(blocks_.append_uncounted(hash));
-  ++uncounted_;
   ++appended_;
-  ++unfolded_;
   return {};
-}
-
-void FilterFile::settle() const {
-  items_ += blocks_.take_counted();
-  uncounted_ = 0;
 }
 
 // Without work(), so that replace() can add and remove as one.
@@ -218,16 +201,16 @@ Status FilterFile::add(uint64_t hash, bool log_seeming) {
   }
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
   const uint64_t most = most_items();
-  if (options_.multiset() && items_ >= most) {
+  if (options_.multiset() && items() >= most) {
     return full_error();
   }
   if (options_.multiset() && (slots || keeps_hashes())) {
     append(hash);
-    ++items_;
+    blocks_.add_items(1);
     return {};
   }
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
-  if (!present && items_ >= most) {
+  if (!present && items() >= most) {
     return full_error();
   }
   if (!present && !keeps_hashes()) {
@@ -239,18 +222,18 @@ Status FilterFile::add(uint64_t hash, bool log_seeming) {
   log_seeming = log_seeming || keeps_hashes() || blocks_.root().places != 0;
   if (options_.multiset() || !present || (log_seeming && found->pending_net(hash) <= 0)) {
     append(hash);
-    items_ += options_.multiset() || !present ? 1 : 0;
+    blocks_.add_items(options_.multiset() || !present ? 1 : 0);
   }
   return {};
 }
 
 Result<bool> FilterFile::take_away(uint64_t hash) {
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
-  if (items_ == 0 || !present) {
+  if (items() == 0 || !present) {
     return false;
   }
   append(hash | kRemoveBit);
-  --items_;
+  blocks_.add_items(-1);
   return true;
 }
 
@@ -280,7 +263,7 @@ Result<bool> FilterFile::remove(uint64_t hash) {
 // There was room for it.
 void FilterFile::put_back(uint64_t hash) {
   append(hash);
-  ++items_;
+  blocks_.add_items(1);
 }
 
 // All pages that are needed are loaded before anything changes.

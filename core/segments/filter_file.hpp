@@ -204,19 +204,16 @@ class FilterFile {
   uint64_t log_entries() const noexcept;  // in storage
   uint64_t stored_bytes() const;          // of all blocks, about
 
-  uint64_t items() const {
-    settle();
-    return items_;
-  }
+  uint64_t items() const { return blocks_.items(); }
   // Returns a hash of all that ever happened to it. Nothing is pending.
   uint64_t history() const;
   bool poisoned() const noexcept { return poison_.poisoned(); }
   bool multiset() const noexcept { return options_.multiset(); }
   // What was asked for. One that grew is made for more keys: made_for().
   uint64_t capacity() const noexcept { return blocks_.root().capacity; }
-  bool keeps_hashes() const noexcept { return options_.growth && blocks_.root().hashless == 0; }
+  bool keeps_hashes() const noexcept { return blocks_.keeps_hashes(); }
   size_t segments() const noexcept { return blocks_.leaves(); }
-  uint64_t turn_entries() const noexcept { return turn_entries_; }
+  uint64_t turn_entries() const noexcept { return blocks_.turn_entries(); }
   size_t memory_bytes() const;
 
   // Reads everything in storage and checks every invariant. Nothing may be pending. What is in
@@ -243,11 +240,9 @@ class FilterFile {
     bool grows = false;   // else its pieces keep its capacity
   };
 
-  void set_turns();
   void append(uint64_t entry) {
     blocks_.append(entry);
     ++appended_;
-    ++unfolded_;
   }
   Result<bool> entries_since(const FilterMark& from, LargeVector<uint64_t>& entries) const;
   Status apply_all(const FilterChanges& changes);
@@ -264,17 +259,14 @@ class FilterFile {
   void put_back(uint64_t hash);
   bool may_wait();
   Status add_uncounted(uint64_t hash);
-  void settle() const;
   // Comes before an entry is appended.
   Status work() {
-    if (unfolded_ >= kMostUnfolded) [[unlikely]] {
+    if (blocks_.pending_entries() >= kMostUnfolded) [[unlikely]] {
       return fold_all();
     }
-    loading_ = loading_ || appended_ >= fewest_load_entries();
+    loading_ = loading_ || (appended_ >= kFewestLoadEntries &&
+                            appended_ >= 2 * blocks_.leaves() * blocks_.turn_entries());
     return {};
-  }
-  uint64_t fewest_load_entries() const noexcept {
-    return std::max(kFewestLoadEntries, 2 * blocks_.leaves() * turn_entries_);
   }
   Status take_turns();
   Status fold_leaf(size_t index);
@@ -290,7 +282,6 @@ class FilterFile {
   void restart_long_log();
 
   Status more_than_fit(uint64_t items) const;
-  void replace_all(NewSegments& next, uint64_t capacity);
   Status expect_united(const Piece& piece) const;
   Result<uint64_t> needed_at_most(uint64_t capacity);
 
@@ -298,12 +289,8 @@ class FilterFile {
   FilterBlocks blocks_;
   Memory memory_ = Memory::kUnknown;
   Poison poison_;
-  mutable uint64_t items_ = 0;      // without those that wait to be counted
-  mutable uint64_t uncounted_ = 0;  // how many wait, or did a while ago
-  uint64_t appended_ = 0;           // entries of this transaction
-  bool loading_ = false;            // the transaction adds much: no segment is folded in turn
-  uint64_t unfolded_ = 0;           // pending entries of all segments
-  uint64_t turn_entries_ = 1;       // T
+  uint64_t appended_ = 0;  // entries of this transaction
+  bool loading_ = false;   // the transaction adds much: no segment is folded in turn
 };
 
 }  // namespace cuckoo::segments

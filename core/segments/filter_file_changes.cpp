@@ -284,15 +284,14 @@ Status FilterFile::apply_all(const FilterChanges& changes) {
     CUCKOO_ASSIGN_OR_RETURN(const std::vector<ChangedHash> refused, remove_found(hashes));
     for (const ChangedHash& one : refused) {
       const size_t index = blocks_.directory().leaf_of(one.first);
-      if (blocks_.directory().leaf(index).pends) {
+      if (blocks_.directory().leaf(index).pending > 0) {
         CUCKOO_TRY(fold_leaf(index));
-        set_turns();
       }
     }
     CUCKOO_TRY(remove_found(refused).take_status());
   } else {
-    settle();
-    items_ = changes.items;
+    blocks_.settle();
+    blocks_.set_items(changes.items);
   }
   blocks_.note_change();
   note_key_types(changes.key_types);
@@ -348,8 +347,10 @@ Status FilterFile::replace_by(const FilterChanges& changes, uint64_t position) {
     return next.take(std::move(piece));
   }));
   CUCKOO_TRY(next.finish());
-  items_ = options_.multiset() ? next.items() : items_;
-  replace_all(next, changes.capacity);
+  if (options_.multiset()) {
+    blocks_.set_items(next.items());
+  }
+  blocks_.replace(next, changes.capacity);
   return {};
 }
 
@@ -357,12 +358,12 @@ Status FilterFile::replace_by(const FilterChanges& changes, uint64_t position) {
 Status FilterFile::take_piece(Piece&& piece, uint64_t position) {
   Directory& directory = blocks_.directory();
   size_t index = directory.leaf_of(piece.prefix);
-  const uint64_t pending = directory.leaf(index).pending_entries();
   CUCKOO_ASSIGN_OR_RETURN(const Segment* const old, blocks_.segment(index));
-  const uint64_t items = old->header().items + static_cast<uint64_t>(old->pending().items());
+  if (options_.multiset()) {
+    blocks_.add_items(static_cast<int64_t>(piece.items - old->header().items) -
+                      old->pending().items());
+  }
   blocks_.note_replaced(old->header().number);
-  unfolded_ -= pending;
-  items_ -= options_.multiset() ? items : 0;
   directory.split(index, 0);
   while (directory.leaf(index).depth < piece.depth) {
     if (directory.most_bits(index) == 0) {
@@ -373,7 +374,6 @@ Status FilterFile::take_piece(Piece&& piece, uint64_t position) {
   }
   blocks_.root().leaves = directory.size();
   CUCKOO_TRY(expect_numbers(blocks_.root().next_number, 1));
-  items_ += options_.multiset() ? piece.items : 0;
   CUCKOO_ASSIGN_OR_RETURN(
       directory.leaf(index).segment,
       Segment::adopt(options_, std::move(piece), blocks_.root().next_number, position, false));

@@ -158,8 +158,8 @@ uint64_t FilterFile::stored_bytes() const {
 // --- room ----------------------------------------------------------------------------------------
 
 Status FilterFile::more_than_fit(uint64_t items) const {
-  return Error{ErrorCode::kFull, std::to_string(items_) + " items, and " + std::to_string(items) +
-                                     " more would exceed its capacity of " +
+  return Error{ErrorCode::kFull, std::to_string(this->items()) + " items, and " +
+                                     std::to_string(items) + " more would exceed its capacity of " +
                                      std::to_string(blocks_.root().capacity)};
 }
 
@@ -176,13 +176,14 @@ bool FilterFile::most_are_full() const {
 
 Status FilterFile::expect_room(uint64_t items) const {
   const uint64_t most = most_items();
-  if (!options_.multiset() || (items_ <= most && items <= most - items_)) {
+  const uint64_t held = this->items();
+  if (!options_.multiset() || (held <= most && items <= most - held)) {
     return {};
   }
   if (!keeps_hashes()) {
     return more_than_fit(items);
   }
-  return Error{ErrorCode::kFull, std::to_string(items_) + " items, and " + std::to_string(items) +
+  return Error{ErrorCode::kFull, std::to_string(held) + " items, and " + std::to_string(items) +
                                      " more would exceed the " + std::to_string(most) +
                                      " that hashes of " +
                                      std::to_string(static_cast<int>(options_.width)) +

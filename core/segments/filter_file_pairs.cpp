@@ -26,7 +26,7 @@ Status FilterFile::insert_pair(const HashPair& pair) {
   if (found->probe_pair(pair) == Answer::kPresent) {
     return {};
   }
-  if (found->filter().full(items_, 0, blocks_.root().capacity)) {
+  if (found->filter().full(items(), 0, blocks_.root().capacity)) {
     return full_error();
   }
   if (found->header().number == 0) {  // of the geometry that it has already
@@ -41,7 +41,7 @@ Status FilterFile::insert_pair(const HashPair& pair) {
   return poison_.changing([&]() -> Status {
     blocks_.note_segment(0);
     found->insert_pair(pair);
-    ++items_;
+    blocks_.add_items(1);
     return {};
   });
 }

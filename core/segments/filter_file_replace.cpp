@@ -31,12 +31,6 @@ Status check_import(const FilterOptions& options, const Contents& contents, uint
 
 }  // namespace
 
-void FilterFile::replace_all(NewSegments& next, uint64_t capacity) {
-  blocks_.replace(next, capacity);
-  unfolded_ = 0;
-  set_turns();
-}
-
 // --- contents from outside -----------------------------------------------------------------------
 
 Status FilterFile::import(const FilterOptions& options, const Contents& contents) {
@@ -76,8 +70,8 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
     blocks_.note_options();
     blocks_.root().key_types = contents.key_types;
     blocks_.root().hashless = options_.growth && !keeps_hashes && !next.empty() ? 1 : 0;
-    items_ = options_.multiset() ? next.items() : contents.items;
-    replace_all(next, contents.capacity);
+    blocks_.set_items(options_.multiset() ? next.items() : contents.items);
+    blocks_.replace(next, contents.capacity);
     return contents.mark ? take_mark(*contents.mark) : Status();
   });
 }
@@ -170,8 +164,8 @@ Status FilterFile::unite(const Contents& contents) {
     blocks_.stir(next.id());
     blocks_.root().hashless = options_.growth && !next.empty() ? 1 : 0;
     blocks_.root().key_types |= contents.key_types;
-    items_ = items;
-    replace_all(next, blocks_.root().capacity);
+    blocks_.set_items(items);
+    blocks_.replace(next, blocks_.root().capacity);
     return {};
   });
 }
@@ -184,7 +178,7 @@ Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
   uint64_t most = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const SegmentHeader& header = blocks_.directory().leaf(i).current();
-    most += header.items + header.dead + blocks_.directory().leaf(i).pending_entries();
+    most += header.items + header.dead + blocks_.directory().leaf(i).pending;
   }
   if (most <= capacity) {
     return most;
@@ -243,8 +237,8 @@ Status FilterFile::rebuild(uint64_t capacity) {
   const uint64_t items = options_.multiset() ? next.items() : this->items();
   return poison_.changing([&]() -> Status {
     restart_long_log();
-    items_ = items;
-    replace_all(next, capacity);
+    blocks_.set_items(items);
+    blocks_.replace(next, capacity);
     return {};
   });
 }

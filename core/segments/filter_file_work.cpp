@@ -11,21 +11,14 @@
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
-void FilterFile::set_turns() {
-  const SegmentHeader& first = blocks_.directory().leaf(0).current();
-  turn_entries_ = turn_entries_of(blocks_.limits(), blocks_.directory().size(),
-                                  first.number != 0 ? first.capacity : blocks_.limits().share);
-}
 
 // Segments that are folded in turn have up to T pending entries, half of it on average. It is done
 // at the transaction's end: a remove of what was never added takes cells from other keys until the
 // add that makes up for it is there, too. So the two should be folded together.
 Status FilterFile::take_turns() {
-  while (unfolded_ > (blocks_.directory().size() + 1) * turn_entries_ / 2 &&
-         blocks_.directory().oldest() != Directory::Leaf::kNone) {
+  while (blocks_.pending_entries() > (blocks_.leaves() + 1) * turn_entries() / 2) {
     CUCKOO_TRY(blocks_.poll());
     CUCKOO_TRY(fold_leaf(blocks_.directory().oldest()));
-    set_turns();
   }
   return {};
 }
@@ -34,7 +27,7 @@ Status FilterFile::fold_leaf(size_t index) {
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
   CUCKOO_TRY(found->load_all(blocks_.storage()));
   std::vector<NetHash> entries = found->sorted_pending();
-  items_ += found->settle();
+  blocks_.settle(*found);
   if (found->untouched()) {
     return remake_leaf(index, *found, std::move(entries));
   }
@@ -58,7 +51,6 @@ Status FilterFile::fold_leaf(size_t index) {
     blocks_.note_segment(index);
     CUCKOO_TRY(found->fold(blocks_.storage(), folding, blocks_.log().position(), keeps_hashes()));
     blocks_.directory().note_folded(index);
-    unfolded_ -= figures.pending;
     return {};
   }));
   return keeps_hashes() && found->outgrown() ? remake_leaf(index, *found, {}) : Status();
@@ -78,11 +70,9 @@ Status FilterFile::remake_leaf(size_t index, Segment& segment, std::vector<NetHa
                            blocks_.directory().most_bits(index));
   }
   CUCKOO_TRY(expect_numbers(blocks_.root().next_number, uint64_t{1} << remake.bits));
-  const uint64_t pending = segment.pending().entries();
-  const uint64_t items = remake.before.items + static_cast<uint64_t>(segment.pending().items());
+  const int64_t items = static_cast<int64_t>(remake.before.items) + segment.pending().items();
   return poison_.changing([&]() -> Status {
-    unfolded_ -= pending;
-    items_ -= options_.multiset() ? items : 0;
+    blocks_.add_items(options_.multiset() ? -items : 0);
     return replace_leaf(index, remake);  // `segment` is gone then
   });
 }
@@ -121,7 +111,7 @@ Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
   ++blocks_.root().next_number;
   const uint64_t items = items_of(entries, options_.multiset());
   made->become(entries, blocks_.log().position(), remake.before.base_id, items, keeps_hashes());
-  items_ += options_.multiset() ? items : 0;
+  blocks_.add_items(options_.multiset() ? static_cast<int64_t>(items) : 0);
   if (remake.bits == 0 && made->filter().words() == remake.words) {
     made->set_made_at(remake.before.number != 0 ? remake.before.made_at : blocks_.root().folded_to);
   }
@@ -132,7 +122,7 @@ Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
 
 // R of S3.
 uint64_t FilterFile::kept_entries() const {
-  return kept_entries_of(blocks_.directory().size(), turn_entries_, keeps_hashes() ? items() : 0);
+  return kept_entries_of(blocks_.leaves(), turn_entries(), keeps_hashes() ? items() : 0);
 }
 
 // When nothing is pending. The entries of a large load would be erased soon: they are not written,
@@ -146,12 +136,11 @@ void FilterFile::restart_long_log() {
 
 // Nothing is pending afterwards.
 Status FilterFile::fold_all() {
-  while (blocks_.directory().oldest() != Directory::Leaf::kNone) {
+  while (blocks_.pending_entries() > 0) {
     CUCKOO_TRY(fold_leaf(blocks_.directory().oldest()));
     CUCKOO_TRY(blocks_.poll());
   }
-  settle();
-  set_turns();
+  blocks_.settle();
   return poison_.changing([this]() -> Status {
     restart_long_log();
     blocks_.note_root();
@@ -165,7 +154,7 @@ Status FilterFile::finish_load() {
   if (memory_ != Memory::kCurrent) {  // the last that happened was a roll-back to a savepoint
     return {};
   }
-  return loading_ || unfolded_ > 4 * kPendingEntries ? fold_all() : take_turns();
+  return loading_ || blocks_.pending_entries() > 4 * kPendingEntries ? fold_all() : take_turns();
 }
 
 Status FilterFile::clear() {
@@ -173,8 +162,6 @@ Status FilterFile::clear() {
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, options_.capacity));
   return poison_.changing([&]() -> Status {
     blocks_.clear(limits);
-    items_ = unfolded_ = uncounted_ = 0;
-    set_turns();
     return {};
   });
 }
@@ -188,7 +175,7 @@ Status FilterFile::flush() {
   }
   return poison_.writing([this]() -> Status {
     FilterBlocks::Written written;
-    CUCKOO_TRY(blocks_.write_to(blocks_.storage(), items(), kept_entries(), written));
+    CUCKOO_TRY(blocks_.write_to(blocks_.storage(), kept_entries(), written));
     blocks_.note_written(written);
     return {};
   });
@@ -200,7 +187,7 @@ Status FilterFile::write_pending_to(BlockStorage& storage) const {
     return {};
   }
   FilterBlocks::Written written;
-  return blocks_.write_to(blocks_.storage().over(storage), items(), kept_entries(), written);
+  return blocks_.write_to(blocks_.storage().over(storage), kept_entries(), written);
 }
 
 // --- check ---------------------------------------------------------------------------------------
@@ -244,9 +231,9 @@ Status check_segments(FilterBlocks& stored, const FilterFile& file) {
 Status FilterFile::check() const {
   CUCKOO_TRY(poison_.error());
   FilterBlocks stored(options_, blocks_.storage());
-  CUCKOO_ASSIGN_OR_RETURN(const FilterBlocks::Followed followed, stored.follow(false));
+  CUCKOO_TRY(stored.follow(false));
   if (stored.root() != blocks_.root() || stored.log().position() != blocks_.log().position() ||
-      followed.items != items_) {
+      stored.items() != items()) {
     return corrupt("memory that is not what is stored");
   }
   CUCKOO_TRY(stored.check());

@@ -192,16 +192,19 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
   Directory other(options);
   ASSERT_TRUE(other.read(blocks, root).ok());
   for (const size_t i : {4u, 1u, 0u}) {
-    other.note_pending(i, 100 - i);
     other.leaf(i).waiting.assign(i + 1, 0);
+    for (size_t entry = 0; entry <= i; ++entry) {
+      other.note_pending(i, 100 - i + entry);
+    }
   }
+  EXPECT_EQ(other.pending_entries(), 8u);
   SegmentHeader changed = other.leaf(4).header;
   changed.folded_to = 50;
   write_page(1, {other.leaf(3).header, changed, other.leaf(5).header});
   ASSERT_TRUE(other.read(blocks, root).ok());
   EXPECT_EQ(other.leaf(0).waiting.size(), 1u);
   EXPECT_EQ(other.leaf(1).waiting.size(), 2u);
-  EXPECT_TRUE(other.leaf(4).waiting.empty() && !other.leaf(4).pends);
+  EXPECT_TRUE(other.leaf(4).waiting.empty() && other.leaf(4).pending == 0);
   EXPECT_EQ(other.oldest(), 1u) << "by position";
   EXPECT_EQ(other.pending_entries(), 3u);
   EXPECT_EQ(other.folded_to(), 50u);
