@@ -253,11 +253,20 @@ void FilterBlocks::note_segment(size_t index) {
   note_root();
 }
 
-void FilterBlocks::note_replaced(uint64_t number) {
-  if (number != 0) {
+std::vector<size_t> FilterBlocks::split(size_t index, unsigned bits) {
+  note_root();
+  if (const uint64_t number = directory().leaf(index).current().number; number != 0) {
     replaced_.push_back(number);
   }
-  note_root();
+  std::vector<size_t> leaves = directory_.split(index, bits);
+  root_.leaves = directory_.size();
+  return leaves;
+}
+
+void FilterBlocks::put(size_t index, std::unique_ptr<Segment> segment) {
+  note_segment(index);
+  root_.next_number = segment->header().number + 1;
+  directory_.leaf(index).segment = std::move(segment);
 }
 
 void FilterBlocks::begin_log() noexcept {

@@ -39,6 +39,7 @@
 #include "core/segments/mark.hpp"
 #include "core/segments/segment.hpp"
 #include "core/segments/segment_limits.hpp"
+#include "core/segments/segment_maker.hpp"
 #include "core/stored/filter_options.hpp"
 
 namespace cuckoo::segments {
@@ -136,8 +137,15 @@ class FilterBlocks {
   void note_change() noexcept { changed_ = true; }
   void note_root() noexcept { changed_ = root_changed_ = true; }
   void note_segment(size_t index);
-  // The blocks of the segment of that number are to be erased; 0 has none.
-  void note_replaced(uint64_t number);
+  // Makes the segments that come next. The options and the log are those of this filter.
+  SegmentMaker maker(const SegmentLimits& limits, bool keeps_hashes) const noexcept {
+    return {options_,          limits,          keeps_hashes,
+            root_.next_number, log_.position(), root_.directory_version};
+  }
+  // Splits the leaf as Directory::split() does. The blocks of its segment are to be erased.
+  std::vector<size_t> split(size_t index, unsigned bits);
+  // The leaf's segment is this one from now on, which is new: its number was the next one.
+  void put(size_t index, std::unique_ptr<Segment> segment);
   // The log begins here: what came before is not pending, and not asked for any more.
   void begin_log() noexcept;
   // The contents are others, and come from nowhere: the log's chain changes by `with`, and no mark

@@ -65,8 +65,6 @@
 
 namespace cuckoo::segments {
 
-class NewSegments;
-
 class FilterFile {
  public:
   using Answer = Filter::Answer;
@@ -231,14 +229,6 @@ class FilterFile {
     kUnknown,  // what is in memory may be wrong
     kCurrent,  // memory is what storage holds, with the changes that are not flushed
   };
-  // What a segment is made anew of.
-  struct Remake {
-    std::vector<NetHash> entries;
-    SegmentHeader before;
-    GeometryWords words;  // of its cells
-    unsigned bits = 0;    // by which it is split
-    bool grows = false;   // else its pieces keep its capacity
-  };
 
   void append(uint64_t entry) {
     blocks_.append(entry);
@@ -248,8 +238,8 @@ class FilterFile {
   Status apply_all(const FilterChanges& changes);
   Result<bool> take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
   uint64_t shape() const;
-  Status replace_by(const FilterChanges& changes, uint64_t position);
-  Status take_piece(Piece&& piece, uint64_t position);
+  Status replace_by(const FilterChanges& changes);
+  Status take_piece(Piece&& piece);
   Status add_applied(uint64_t hash);
   Status add_all(std::span<const ChangedHash> hashes);
   Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
@@ -271,8 +261,6 @@ class FilterFile {
   Status take_turns();
   Status fold_leaf(size_t index);
   Status remake_leaf(size_t index, Segment& segment, std::vector<NetHash> fresh);
-  Status replace_leaf(size_t index, const Remake& remake);
-  Status make_piece(size_t index, std::span<const NetHash> entries, const Remake& remake);
   Status fold_all();
   Status full_error() const;
   uint64_t kept_entries() const;

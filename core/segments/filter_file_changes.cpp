@@ -318,30 +318,24 @@ Result<bool> FilterFile::take_pieces(const FilterChanges& changes, LargeVector<C
   }));
   std::vector<uint64_t> entries;
   CUCKOO_TRY(split_by_range(changes.hashes, ranges, entries, rest));
-  const uint64_t position = blocks_.log().position() + entries.size();
-  if (cover_all(ranges)) {
-    CUCKOO_TRY(replace_by(changes, position));
-  } else if (fit(ranges, blocks_.directory())) {
-    CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
-      CUCKOO_TRY(blocks_.poll());
-      return take_piece(std::move(piece), position);
-    }));
-  } else {
+  const bool all = cover_all(ranges);
+  if (!all && !fit(ranges, blocks_.directory())) {
     return false;
   }
   for (const uint64_t entry : entries) {
     blocks_.log().append(entry);
   }
+  CUCKOO_TRY(all ? replace_by(changes) : changes.pieces([&](Piece&& piece) -> Status {
+    CUCKOO_TRY(blocks_.poll());
+    return take_piece(std::move(piece));
+  }));
   return true;
 }
 
 // All are new, and may be fewer than before.
-Status FilterFile::replace_by(const FilterChanges& changes, uint64_t position) {
+Status FilterFile::replace_by(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, changes.capacity));
-  NewSegments next(
-      options_, limits,
-      {blocks_.root().next_number, position, blocks_.root().directory_version, changes.to.unique},
-      false);
+  NewSegments next(blocks_.maker(limits, false), changes.to.unique);
   CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(blocks_.poll());
     return next.take(std::move(piece));
@@ -355,30 +349,25 @@ Status FilterFile::replace_by(const FilterChanges& changes, uint64_t position) {
 }
 
 // Its leaf holds nothing then but what is in the piece.
-Status FilterFile::take_piece(Piece&& piece, uint64_t position) {
-  Directory& directory = blocks_.directory();
+Status FilterFile::take_piece(Piece&& piece) {
+  const Directory& directory = blocks_.directory();
   size_t index = directory.leaf_of(piece.prefix);
   CUCKOO_ASSIGN_OR_RETURN(const Segment* const old, blocks_.segment(index));
   if (options_.multiset()) {
     blocks_.add_items(static_cast<int64_t>(piece.items - old->header().items) -
                       old->pending().items());
   }
-  blocks_.note_replaced(old->header().number);
-  directory.split(index, 0);
+  blocks_.split(index, 0);
   while (directory.leaf(index).depth < piece.depth) {
     if (directory.most_bits(index) == 0) {
       return corrupt("changes with a segment that is too small");
     }
-    directory.split(index, 1);
+    blocks_.split(index, 1);
     index = directory.leaf_of(piece.prefix);
   }
-  blocks_.root().leaves = directory.size();
-  CUCKOO_TRY(expect_numbers(blocks_.root().next_number, 1));
-  CUCKOO_ASSIGN_OR_RETURN(
-      directory.leaf(index).segment,
-      Segment::adopt(options_, std::move(piece), blocks_.root().next_number, position, false));
-  ++blocks_.root().next_number;
-  blocks_.note_segment(index);
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made,
+                          blocks_.maker(blocks_.limits(), false).adopt(std::move(piece)));
+  blocks_.put(index, std::move(made));
   return {};
 }
 

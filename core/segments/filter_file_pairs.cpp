@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/segments/filter_file.hpp"
-#include "core/segments/new_segments.hpp"
 
 namespace cuckoo::segments {
 
@@ -30,13 +29,12 @@ Status FilterFile::insert_pair(const HashPair& pair) {
     return full_error();
   }
   if (found->header().number == 0) {  // of the geometry that it has already
-    CUCKOO_TRY(expect_numbers(blocks_.root().next_number, 1));
-    CUCKOO_ASSIGN_OR_RETURN(
-        std::unique_ptr<Segment> made,
-        Segment::make(options_, 0, 0, blocks_.root().next_number, blocks_.limits().share));
-    ++blocks_.root().next_number;
-    blocks_.directory().leaf(0).segment = std::move(made);
-    found = blocks_.directory().leaf(0).segment.get();
+    const uint64_t number = blocks_.root().next_number;
+    CUCKOO_TRY(blocks_.maker(blocks_.limits(), false).expect_numbers(1));
+    CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made,
+                            Segment::make(options_, 0, 0, number, blocks_.limits().share));
+    found = made.get();
+    blocks_.put(0, std::move(made));
   }
   return poison_.changing([&]() -> Status {
     blocks_.note_segment(0);

@@ -50,10 +50,7 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
   options_ = options;
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, contents.capacity));
   const bool keeps_hashes = options.growth && contents.with_hashes;
-  NewSegments next(
-      options_, limits,
-      {blocks_.root().next_number, blocks_.log().position(), blocks_.root().directory_version},
-      keeps_hashes);
+  NewSegments next(blocks_.maker(limits, keeps_hashes));
   CUCKOO_TRY(contents.pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(blocks_.poll());
     return next.take(std::move(piece));
@@ -129,10 +126,7 @@ Status FilterFile::unite(const Contents& contents) {
   }
   CUCKOO_TRY(expect_united(contents));
   const Poll poll = [this] { return blocks_.poll(); };
-  NewSegments next(
-      options_, blocks_.limits(),
-      {blocks_.root().next_number, blocks_.log().position(), blocks_.root().directory_version},
-      false);
+  NewSegments next(blocks_.maker(blocks_.limits(), false));
   uint64_t overfull = 0;
   CUCKOO_TRY(contents.pieces([&](Piece&& theirs) -> Status {
     CUCKOO_TRY(expect_united(theirs));
@@ -204,10 +198,7 @@ Status FilterFile::rebuild(uint64_t capacity) {
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t needed, needed_at_most(capacity));
   capacity = std::max(capacity, needed);
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, capacity));
-  NewSegments next(
-      options_, limits,
-      {blocks_.root().next_number, blocks_.log().position(), blocks_.root().directory_version},
-      true);
+  NewSegments next(blocks_.maker(limits, true));
   const unsigned depth = limits.depth;
   const auto share_of = [depth](uint64_t hash) { return depth == 0 ? 0 : hash >> (64 - depth); };
   std::vector<NetHash> entries;  // of the share that comes next

@@ -1,6 +1,7 @@
 // FilterFile: what is folded when, and what is written.
 #include <algorithm>
-#include <optional>
+#include <bit>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -57,67 +58,34 @@ Status FilterFile::fold_leaf(size_t index) {
 }
 
 // Of its runs and pending entries it makes one segment of the same capacity, a larger one, or
-// several. One without runs that is still empty is made of its pending entries.
+// several. One without runs that is still empty is made of its pending entries. A multiset's items
+// follow: removes of what was never added are dropped.
 Status FilterFile::remake_leaf(size_t index, Segment& segment, std::vector<NetHash> fresh) {
-  Remake remake;
-  CUCKOO_ASSIGN_OR_RETURN(remake.entries, segment.merged(blocks_.storage(), std::move(fresh)));
-  remake.before = segment.header();
-  remake.words = segment.filter().words();
-  const uint64_t needed = needed_for(remake.entries, traits_of(options_.spec.kind).slot_per_item);
-  remake.grows = keeps_hashes() && (needed > remake.before.capacity || segment.outgrown());
-  if (remake.grows) {
-    remake.bits = std::min(bits_to_split(needed, blocks_.limits().keys),
-                           blocks_.directory().most_bits(index));
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+                          segment.merged(blocks_.storage(), std::move(fresh)));
+  const SegmentHeader& before = segment.header();
+  SegmentMaker maker = blocks_.maker(blocks_.limits(), keeps_hashes());
+  maker.id = before.base_id;
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Segment>> made,
+                          maker.make({before.prefix, before.depth, before.capacity,
+                                      blocks_.directory().most_bits(index), segment.outgrown()},
+                                     entries));
+  if (made.size() == 1 && made[0]->filter().words() == segment.filter().words()) {
+    made[0]->set_made_at(before.number != 0 ? before.made_at : blocks_.root().folded_to);
   }
-  CUCKOO_TRY(expect_numbers(blocks_.root().next_number, uint64_t{1} << remake.bits));
-  const int64_t items = static_cast<int64_t>(remake.before.items) + segment.pending().items();
+  int64_t more = -static_cast<int64_t>(before.items) - segment.pending().items();
+  for (const std::unique_ptr<Segment>& piece : made) {
+    more += static_cast<int64_t>(piece->header().items);
+  }
   return poison_.changing([&]() -> Status {
-    blocks_.add_items(options_.multiset() ? -items : 0);
-    return replace_leaf(index, remake);  // `segment` is gone then
-  });
-}
-
-Status FilterFile::replace_leaf(size_t index, const Remake& remake) {
-  blocks_.note_replaced(remake.before.number);
-  blocks_.note_segment(index);
-  const std::vector<size_t> leaves = blocks_.directory().split(index, remake.bits);
-  blocks_.root().leaves = blocks_.directory().size();
-  const unsigned depth = remake.before.depth + remake.bits;
-  std::span<const NetHash> rest = remake.entries;
-  for (const size_t leaf : leaves) {
-    size_t count = rest.size();
-    if (leaf != leaves.back()) {
-      const uint64_t end = blocks_.directory().leaf(leaf).prefix + (uint64_t{1} << (64 - depth));
-      const auto ends = std::partition_point(
-          rest.begin(), rest.end(), [end](const NetHash& entry) { return entry.hash < end; });
-      count = static_cast<size_t>(ends - rest.begin());
+    blocks_.add_items(options_.multiset() ? more : 0);
+    const std::vector<size_t> leaves =
+        blocks_.split(index, static_cast<unsigned>(std::bit_width(made.size())) - 1);
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      blocks_.put(leaves[i], std::move(made[i]));
     }
-    CUCKOO_TRY(make_piece(leaf, rest.first(count), remake));
-    rest = rest.subspan(count);
-  }
-  return {};
-}
-
-// A multiset's items follow: removes of what was never added are dropped.
-Status FilterFile::make_piece(size_t index, std::span<const NetHash> entries,
-                              const Remake& remake) {
-  const Directory::Leaf& leaf = blocks_.directory().leaf(index);
-  const uint64_t keys = needed_for(entries, traits_of(options_.spec.kind).slot_per_item);
-  const uint64_t capacity =
-      remake.grows ? remade_capacity(keys, blocks_.limits().keys) : remake.before.capacity;
-  CUCKOO_ASSIGN_OR_RETURN(
-      std::unique_ptr<Segment> made,
-      Segment::make(options_, leaf.prefix, leaf.depth, blocks_.root().next_number, capacity));
-  ++blocks_.root().next_number;
-  const uint64_t items = items_of(entries, options_.multiset());
-  made->become(entries, blocks_.log().position(), remake.before.base_id, items, keeps_hashes());
-  blocks_.add_items(options_.multiset() ? static_cast<int64_t>(items) : 0);
-  if (remake.bits == 0 && made->filter().words() == remake.words) {
-    made->set_made_at(remake.before.number != 0 ? remake.before.made_at : blocks_.root().folded_to);
-  }
-  blocks_.directory().leaf(index).segment = std::move(made);
-  blocks_.note_segment(index);
-  return {};
+    return {};
+  });
 }
 
 // R of S3.

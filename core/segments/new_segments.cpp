@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "core/segments/decide.hpp"
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
@@ -16,14 +15,6 @@ constexpr uint64_t kSpace = uint64_t{1} << kMaxDepth;  // of all hashes, in unit
 uint64_t prefix_at(uint64_t units) noexcept { return units << (64 - kMaxDepth); }
 
 }  // namespace
-
-Status expect_numbers(uint64_t next, uint64_t count) {
-  return next + count - 1 <= kMaxSegmentNumber
-             ? Status()
-             : Error{ErrorCode::kFull, "it had " + std::to_string(kMaxSegmentNumber) +
-                                           " segments since it was made, as many as there are"
-                                           " numbers for; a new table begins anew"};
-}
 
 // S1. Each leaf begins where the one before it ends.
 Status NewSegments::cover(uint64_t prefix, unsigned depth) {
@@ -43,7 +34,6 @@ Status NewSegments::add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment
   leaf.prefix = prefix;
   leaf.depth = depth;
   if (segment != nullptr) {
-    ++next_number_;
     items_ += segment->header().items;
     empty_ = empty_ && segment->untouched();
     id_ = chain_with(id_, segment->header().base_id);
@@ -58,9 +48,9 @@ Status NewSegments::add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment
 
 // Nothing is in it, and CREATE would make just the same.
 bool NewSegments::is_share(const Piece& piece) const {
-  return piece.depth == limits_.depth && piece.capacity == limits_.share && piece.items == 0 &&
-         piece.filter->occupied() == 0 && piece.filter->overflow().empty() &&
-         piece.filter->words() == limits_.words;
+  return piece.depth == maker_.limits.depth && piece.capacity == maker_.limits.share &&
+         piece.items == 0 && piece.filter->occupied() == 0 && piece.filter->overflow().empty() &&
+         piece.filter->words() == maker_.limits.words;
 }
 
 // Where a hash counts once, it is made of its hashes again if one counts more often.
@@ -71,7 +61,7 @@ Status NewSegments::count_once(Piece& piece) const {
   }
   CUCKOO_ASSIGN_OR_RETURN(
       std::unique_ptr<Filter> filter,
-      make_filter(options_->spec.kind, piece.filter->words(), options_->page_bytes));
+      make_filter(maker_.options->spec.kind, piece.filter->words(), maker_.options->page_bytes));
   filter->pages().complete();
   const std::unique_ptr<FilterBuilder> builder =
       filter->builder(piece.hashes.size(), Filter::Digest::kNone);
@@ -86,7 +76,7 @@ Status NewSegments::count_once(Piece& piece) const {
 }
 
 Status NewSegments::take(Piece&& piece) {
-  if (piece.filter == nullptr || piece.filter->kind() != options_->spec.kind) {
+  if (piece.filter == nullptr || piece.filter->kind() != maker_.options->spec.kind) {
     return invalid("a filter of another kind");
   }
   const uint64_t prefix = piece.prefix;
@@ -94,16 +84,13 @@ Status NewSegments::take(Piece&& piece) {
   if (is_share(piece)) {
     return add(prefix, depth, nullptr);
   }
-  if (options_->multiset() && options_->unique) {
-    if (piece.hashes.empty() && piece.items > 0 && !begin_.once) {
+  if (maker_.options->multiset() && maker_.options->unique) {
+    if (piece.hashes.empty() && piece.items > 0 && !once_) {
       return invalid("unique = on takes no contents without hashes, whose copies nobody can tell");
     }
     CUCKOO_TRY(count_once(piece));
   }
-  CUCKOO_TRY(expect_numbers(next_number_, 1));
-  CUCKOO_ASSIGN_OR_RETURN(
-      std::unique_ptr<Segment> made,
-      Segment::adopt(*options_, std::move(piece), next_number_, begin_.position, keeps_hashes_));
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made, maker_.adopt(std::move(piece)));
   return add(prefix, depth, std::move(made));
 }
 
@@ -114,15 +101,12 @@ Status NewSegments::finish() {
   if (covered_ != kSpace) {
     return invalid("segments whose prefixes do not cover all hashes");
   }
-  first_depth_ = least_depth_ >= limits_.depth ? limits_.depth : 0;
+  first_depth_ = least_depth_ >= maker_.limits.depth ? maker_.limits.depth : 0;
   std::vector<Directory::Leaf> slots;
   std::vector<Directory::Leaf> others;
   for (Directory::Leaf& leaf : leaves_) {
-    if (leaf.segment == nullptr && first_depth_ != limits_.depth) {
-      CUCKOO_TRY(expect_numbers(next_number_, 1));
-      CUCKOO_ASSIGN_OR_RETURN(leaf.segment, Segment::make_share(*options_, limits_, leaf.prefix,
-                                                                leaf.depth, next_number_++));
-      leaf.segment->become({}, begin_.position, begin_.id, 0, keeps_hashes_);
+    if (leaf.segment == nullptr && first_depth_ != maker_.limits.depth) {
+      CUCKOO_ASSIGN_OR_RETURN(leaf.segment, maker_.make_share(leaf.prefix, leaf.depth));
     }
     const bool first = first_depth_ == 0 ? slots.empty() : leaf.prefix << first_depth_ == 0;
     (first || first_depth_ == 0 ? slots : others).push_back(std::move(leaf));
@@ -135,32 +119,19 @@ Status NewSegments::finish() {
 
 // More than a share has room for come in by chance, or because they were chosen.
 Status NewSegments::cut(std::span<const NetHash> entries) {
+  const SegmentLimits& limits = maker_.limits;
   const uint64_t prefix = prefix_at(covered_);
   if (entries.empty()) {
-    return add(prefix, limits_.depth, nullptr);
+    return add(prefix, limits.depth, nullptr);
   }
-  const bool slots = traits_of(options_->spec.kind).slot_per_item;
-  const uint64_t all = needed_for(entries, slots);
-  const bool grows = all > limits_.share;
   constexpr unsigned kMostBits = 6;  // I1 of the directory
-  const unsigned bits = std::min(
-      {grows ? bits_to_split(all, limits_.keys) : 0, kMostBits, kMaxDepth - limits_.depth});
-  const unsigned depth = limits_.depth + bits;
-  for (uint64_t i = 0; i < uint64_t{1} << bits; ++i) {
-    const uint64_t first = depth == 0 ? 0 : prefix | i << (64 - depth);
-    const uint64_t last = depth == 0 ? ~uint64_t{0} : first | ~uint64_t{0} >> depth;
-    const auto ends =
-        std::partition_point(entries.begin(), entries.end(),
-                             [last](const NetHash& entry) { return entry.hash <= last; });
-    const auto part = entries.first(static_cast<size_t>(ends - entries.begin()));
-    entries = entries.subspan(part.size());
-    const uint64_t capacity =
-        grows ? remade_capacity(needed_for(part, slots), limits_.keys) : limits_.share;
-    CUCKOO_TRY(expect_numbers(next_number_, 1));
-    CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made,
-                            Segment::make(*options_, first, depth, next_number_, capacity));
-    made->become(part, begin_.position, begin_.id, items_of(part, options_->multiset()), true);
-    CUCKOO_TRY(add(first, depth, std::move(made)));
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Segment>> made,
+                          maker_.make({prefix, limits.depth, limits.share,
+                                       std::min(kMostBits, kMaxDepth - limits.depth)},
+                                      entries));
+  for (std::unique_ptr<Segment>& segment : made) {
+    const SegmentHeader& header = segment->header();
+    CUCKOO_TRY(add(header.prefix, header.depth, std::move(segment)));
   }
   return {};
 }

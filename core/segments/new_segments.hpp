@@ -4,9 +4,7 @@
 // Invariants
 //   S1  (core/segments/directory.hpp) they come ascending by prefix, each begins where the one
 //       before it ends, and finish() fails unless they cover all hashes.
-//   I1  what was made holds all that core/segments/segment.hpp expects of stored segments: equal
-//       pieces give equal bytes, and a piece that is not fit for a filter is kInvalid.
-//   I2  an empty segment that CREATE would make takes no memory and no header: so a filter for
+//   I1  an empty segment that CREATE would make takes no memory and no header: so a filter for
 //       2^40 keys can be imported and rebuilt.
 #pragma once
 
@@ -18,29 +16,15 @@
 #include "core/base/result.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/directory.hpp"
-#include "core/segments/segment.hpp"
-#include "core/segments/segment_limits.hpp"
+#include "core/segments/segment_maker.hpp"
 
 namespace cuckoo::segments {
 
 class NewSegments {
  public:
-  // What they go on from.
-  struct Begin {
-    uint64_t number = 1;    // of the first one
-    uint64_t position = 0;  // of the log: they hold all entries before it
-    uint64_t id = 0;        // stands for what was there before
-    bool once = false;      // each hash of the pieces counts once, though they come without hashes
-  };
-  // The options become those of the segments, and must stay where they are.
-  NewSegments(const FilterOptions& options, const SegmentLimits& limits, const Begin& begin,
-              bool keeps_hashes)
-      : options_(&options),
-        limits_(limits),
-        begin_(begin),
-        next_number_(begin.number),
-        keeps_hashes_(keeps_hashes),
-        directory_(options) {}
+  // `once`: each hash of the pieces counts once, though they come without hashes.
+  explicit NewSegments(const SegmentMaker& maker, bool once = false)
+      : maker_(maker), once_(once), directory_(*maker.options) {}
 
   // The next one is made of this piece.
   Status take(Piece&& piece);
@@ -50,14 +34,14 @@ class NewSegments {
   // Makes the directory of them.
   Status finish();
 
-  const SegmentLimits& limits() const noexcept { return limits_; }
+  const SegmentLimits& limits() const noexcept { return maker_.limits; }
   uint64_t count() const noexcept { return leaves_.size(); }
   uint64_t items() const noexcept { return items_; }  // of all of them
   bool empty() const noexcept { return empty_; }      // no cell is in use
   uint64_t id() const noexcept { return id_; }        // stands for all that is in them
   // After finish().
-  uint64_t next_number() const noexcept { return next_number_; }
-  uint64_t position() const noexcept { return begin_.position; }
+  uint64_t next_number() const noexcept { return maker_.number; }
+  uint64_t position() const noexcept { return maker_.position; }
   unsigned first_depth() const noexcept { return first_depth_; }
   Directory& directory() noexcept { return directory_; }
 
@@ -67,11 +51,8 @@ class NewSegments {
   Status cover(uint64_t prefix, unsigned depth);
   Status add(uint64_t prefix, unsigned depth, std::unique_ptr<Segment> segment);
 
-  const FilterOptions* options_;
-  SegmentLimits limits_;
-  Begin begin_;
-  uint64_t next_number_;
-  bool keeps_hashes_;
+  SegmentMaker maker_;
+  bool once_;
   std::vector<Directory::Leaf> leaves_;  // ascending by prefix
   uint64_t covered_ = 0;                 // of the hash space, in units of 2^(64 - kMaxDepth)
   unsigned least_depth_ = kMaxDepth;
@@ -81,9 +62,5 @@ class NewSegments {
   unsigned first_depth_ = 0;
   Directory directory_;
 };
-
-// The numbers of segments are used once, so that no block is taken for one of another segment.
-// kFull when there are not so many from `next` on.
-Status expect_numbers(uint64_t next, uint64_t count);
 
 }  // namespace cuckoo::segments

@@ -21,6 +21,10 @@ FilterOptions options_of(uint64_t capacity) {
   return test::small_segments(FilterKind::kCuckoo, true, capacity);
 }
 
+SegmentMaker maker_of(const FilterOptions& options) {
+  return {.options = &options, .limits = segment_limits(options).value(), .keeps_hashes = true};
+}
+
 // An empty piece, as CREATE makes it, of that depth.
 Piece empty_piece(const FilterOptions& options, uint64_t index, unsigned depth) {
   const SegmentLimits limits = segment_limits(options).value();
@@ -48,7 +52,7 @@ TEST(NewSegments, that_are_as_create_makes_them_need_no_header) {
   const FilterOptions options = options_of(uint64_t{1} << 40);
   const SegmentLimits limits = segment_limits(options).value();
   ASSERT_EQ(limits.depth, kMostFirstDepth);
-  NewSegments next(options, limits, {}, true);
+  NewSegments next(maker_of(options));
   for (uint64_t i = 0; i < uint64_t{1} << limits.depth; ++i) {
     expect_ok(next.cut({}));
   }
@@ -65,7 +69,10 @@ TEST(NewSegments, that_are_deeper_have_slots_behind_those_of_create) {
   const FilterOptions options = options_of(4000);
   const SegmentLimits limits = segment_limits(options).value();
   ASSERT_EQ(limits.depth, 1);
-  NewSegments next(options, limits, {.number = 7, .position = 5, .id = 3}, true);
+  SegmentMaker maker = maker_of(options);
+  maker.number = 7;
+  maker.position = 5;
+  NewSegments next(maker);
   expect_ok(next.cut(hashes_of(3 * limits.keys, 0, 1)));
   expect_ok(next.cut({}));
   expect_ok(next.finish());
@@ -91,7 +98,7 @@ TEST(NewSegments, some_of_which_are_larger_than_a_share_all_have_headers) {
   const FilterOptions options = options_of(16000);
   const SegmentLimits limits = segment_limits(options).value();
   ASSERT_GE(limits.depth, 3);
-  NewSegments next(options, limits, {}, true);
+  NewSegments next(maker_of(options));
   expect_ok(next.take(empty_piece(options, 0, 1)));
   for (uint64_t i = 1 << (limits.depth - 1); i < uint64_t{1} << limits.depth; ++i) {
     expect_ok(next.take(empty_piece(options, i, limits.depth)));
@@ -108,11 +115,13 @@ TEST(NewSegments, some_of_which_are_larger_than_a_share_all_have_headers) {
 TEST(NewSegments, end_where_there_are_no_more_numbers) {
   const FilterOptions options = options_of(100);
   const SegmentLimits limits = segment_limits(options).value();
-  NewSegments next(options, limits, {.number = kMaxSegmentNumber}, true);
+  SegmentMaker maker = maker_of(options);
+  maker.number = kMaxSegmentNumber;
+  NewSegments next(maker);
   const Status status = next.cut(hashes_of(3 * limits.keys));
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kFull);
-  NewSegments last(options, limits, {.number = kMaxSegmentNumber}, true);
+  NewSegments last(maker);
   expect_ok(last.cut(hashes_of(10)));
   expect_ok(last.finish());
 }
@@ -120,7 +129,7 @@ TEST(NewSegments, end_where_there_are_no_more_numbers) {
 // So much may be wrong with pieces that begin well; filter_file_replace_test.cpp has the rest.
 TEST(NewSegments, are_refused_where_they_are_too_deep) {
   const FilterOptions options = options_of(100);
-  NewSegments next(options, segment_limits(options).value(), {}, true);
+  NewSegments next(maker_of(options));
   for (unsigned depth = kMaxDepth; depth > 0; --depth) {
     if (depth == kMaxDepth) {
       expect_ok(next.take(empty_piece(options, 0, depth)));
