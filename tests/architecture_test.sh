@@ -31,7 +31,6 @@ declare -A untested=(
   ["core/filter/cuckoo_insert.cpp"]="a part of the class in cuckoo_filter.hpp: cuckoo_filter_test.cpp"
   ["core/segments/image_header.cpp"]="a part of the format in image.hpp: image_test.cpp, image_damage_test.cpp"
   ["core/segments/image_writer.cpp"]="a part of the format in image.hpp: image_test.cpp"
-  ["core/segments/filter_file_work.cpp"]="a part of the class in filter_file.hpp: filter_file_test.cpp"
   ["core/segments/segment_piece.cpp"]="a part of the class in segment.hpp: filter_file_contents_test.cpp, filter_file_replace_test.cpp"
   ["core/segments/segment_fold.cpp"]="a part of the class in segment.hpp: segment_test.cpp"
 )

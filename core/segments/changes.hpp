@@ -41,6 +41,12 @@ namespace cuckoo::segments {
 
 // (hash, how often it was added; removed below zero; not 0)
 using ChangedHash = std::pair<uint64_t, int64_t>;
+inline uint64_t removals_of(const ChangedHash& one) noexcept {
+  return one.second < 0 ? 0 - static_cast<uint64_t>(one.second) : 0;
+}
+inline uint64_t additions_of(const ChangedHash& one) noexcept {
+  return one.second > 0 ? static_cast<uint64_t>(one.second) : 0;
+}
 
 struct FilterChanges {
   FilterMark from;

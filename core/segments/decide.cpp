@@ -5,15 +5,9 @@
 
 namespace cuckoo::segments {
 
-// When more than half of the entries are dead, the merged run is half as long. Below some thousand
-// entries a merge saves no block.
-SegmentWork decide(const SegmentFigures& figures) noexcept {
-  constexpr uint64_t kFewestEntries = 4096;
-  if (figures.keeps_hashes && (figures.outgrows || (figures.run_entries >= kFewestEntries &&
-                                                    figures.dead > figures.run_entries / 2))) {
-    return SegmentWork::kRemake;
-  }
-  return figures.pending > 0 ? SegmentWork::kFold : SegmentWork::kNothing;
+bool mostly_dead(uint64_t run_entries, uint64_t dead) noexcept {
+  constexpr uint64_t kFewestEntries = 4096;  // with fewer no block is saved
+  return run_entries >= kFewestEntries && dead > run_entries / 2;
 }
 
 uint64_t with_deviations(uint64_t share) noexcept {

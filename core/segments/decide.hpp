@@ -1,4 +1,4 @@
-// What becomes of a segment when its turn comes: one pure function of a few figures.
+// When a segment is made anew, and how large: pure functions of a few figures.
 //
 // A segment of up to `limit` keys is made anew in one piece. A larger one is split by the next bits
 // of the hash. A piece that is made anew gets half as much room again: so each key is written twice
@@ -12,21 +12,12 @@
 
 namespace cuckoo::segments {
 
-struct SegmentFigures {
-  bool keeps_hashes = true;  // it can be made anew
-  uint64_t pending = 0;      // entries that are not folded yet
-  bool outgrows = false;     // with those it would hold more than it was made for
-  uint64_t run_entries = 0;  // of its runs
-  uint64_t dead = 0;         // of these and what pends, about how many a merge would drop
-};
-
-enum class SegmentWork : uint8_t {
-  kNothing,
-  kFold,    // the pending entries go into the pages, and one more run is written
-  kRemake,  // runs and pending entries are merged, and one segment or more is made of them
-};
-
-SegmentWork decide(const SegmentFigures& figures) noexcept;
+// Is a segment made anew when it is folded, though it is not too full? When more than half of the
+// entries of its runs are dead, about. A merge of runs (core/segments/run.hpp) drops an add
+// together with its remove. So these alone get there only in a fold that removes a sixteenth of the
+// segment or more, which would write all runs anew. But no merge drops the removes of hashes that
+// were never added: the segment is made anew to repair what those broke.
+bool mostly_dead(uint64_t run_entries, uint64_t dead) noexcept;
 
 // Returns the room for a share of so many keys: the share and four standard deviations. By chance
 // one segment in 30,000 gets more keys than that.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/filter/cell_layout.hpp"
 #include "core/segments/new_segments.hpp"
 #include "core/stored/log_entry.hpp"
 
@@ -230,17 +229,6 @@ Status FilterBlocks::visit_segments(const LeafChoice& choose, const SegmentVisit
 uint64_t FilterBlocks::turn_entries() const noexcept {
   const uint64_t capacity = directory_.leaf(0).current().capacity;
   return turn_entries_of(limits_, directory_.size(), capacity != 0 ? capacity : limits_.share);
-}
-
-uint64_t FilterBlocks::bits_of(const Directory::Leaf& leaf) const noexcept {
-  if (leaf.segment != nullptr) {
-    return leaf.segment->filter().bits();
-  }
-  if (leaf.header.number == 0) {
-    return limits_.bits;
-  }
-  const Result<CellLayout> cells = cell_layout(options_->spec.kind, leaf.header.geometry());
-  return cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
 }
 
 // --- changes -------------------------------------------------------------------------------------

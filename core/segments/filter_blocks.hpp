@@ -1,6 +1,6 @@
 // The blocks of a filter, and what memory knows of them: the root, the directory with its segments,
 // the log and the marks; and which of them a flush has to write. When something is changed or
-// folded is decided in core/segments/filter_file.hpp.
+// folded is decided in core/segments/turns.hpp.
 //
 // What a flush writes:
 //   entries alone           the last row of the log, and the rows behind it
@@ -125,7 +125,6 @@ class FilterBlocks {
   static bool filled(const Directory::Leaf& leaf) noexcept { return !leaf.untouched(); }
   // Returns a segment of the leaf beside that in memory, if there is one.
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
-  uint64_t bits_of(const Directory::Leaf& leaf) const noexcept;  // of its cells
   GeometryWords geometry_of(const Directory::Leaf& leaf) const noexcept {
     return leaf.segment != nullptr   ? leaf.segment->filter().words()
            : leaf.header.number != 0 ? leaf.header.geometry()

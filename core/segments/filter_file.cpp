@@ -1,5 +1,4 @@
-// FilterFile: opening and following, asking and changing. When what is folded, and what is written,
-// is in filter_file_work.cpp.
+// FilterFile: opening and following, asking and changing, the end of a transaction, and its check.
 #include "core/segments/filter_file.hpp"
 
 #include <algorithm>
@@ -7,7 +6,6 @@
 #include <utility>
 
 #include "core/filter/sizing.hpp"
-#include "core/segments/decide.hpp"
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
@@ -16,15 +14,14 @@ namespace cuckoo::segments {
 
 Status FilterFile::create() {
   CUCKOO_TRY(blocks_.create());
-  appended_ = 0;
+  turns_.begin();
   memory_ = Memory::kCurrent;
   return {};
 }
 
 void FilterFile::forget() noexcept {
   blocks_.forget();
-  loading_ = false;
-  appended_ = 0;
+  turns_.begin();
   memory_ = Memory::kUnknown;
   poison_.lift();
 }
@@ -132,7 +129,7 @@ Status FilterFile::make_room(uint64_t hash) {
     return {};
   }
   if (!found->pending().empty()) {
-    CUCKOO_TRY(fold_leaf(index));
+    CUCKOO_TRY(turns_.fold(index));
     CUCKOO_ASSIGN_OR_RETURN(found, blocks_.segment(index));
     if (!is_full(*found)) {
       return {};
@@ -157,8 +154,7 @@ Status FilterFile::make_room_in_shares(uint64_t hash) {
   CUCKOO_ASSIGN_OR_RETURN(bool full, are_full());
   if (full && blocks_.pending_entries() > 0) {  // that much was an estimate
     while (blocks_.pending_entries() > 0) {
-      CUCKOO_TRY(fold_leaf(blocks_.directory().oldest()));
-      CUCKOO_TRY(blocks_.poll());
+      CUCKOO_TRY(turns_.fold_oldest());
     }
     CUCKOO_ASSIGN_OR_RETURN(full, are_full());
   }
@@ -177,7 +173,7 @@ Status FilterFile::make_room_in_shares(uint64_t hash) {
 bool FilterFile::may_wait() {
   constexpr uint64_t kFewest = 4096;  // so that a filter that is nearly full need not settle often
   constexpr uint64_t kParts = 64;
-  if (!loading_ || options_.multiset() || (!keeps_hashes() && blocks_.leaves() == 1)) {
+  if (!turns_.loading() || options_.multiset() || (!keeps_hashes() && blocks_.leaves() == 1)) {
     return false;
   }
   uint64_t most = most_items();
@@ -188,16 +184,10 @@ bool FilterFile::may_wait() {
   return blocks_.most_items() + kFewest < most || items() + kFewest < most;
 }
 
-Status FilterFile::add_uncounted(uint64_t hash) {
-  CUCKOO_TRY(blocks_.append_uncounted(hash));
-  ++appended_;
-  return {};
-}
-
-// Without work(), so that replace() can add and remove as one.
-Status FilterFile::add(uint64_t hash, bool log_seeming) {
+// Without make_way(), so that replace() can add and remove as one.
+Status FilterFile::add(uint64_t hash) {
   if (may_wait()) {
-    return add_uncounted(hash);
+    return turns_.append_uncounted(hash);
   }
   const bool slots = traits_of(options_.spec.kind).slot_per_item;
   const uint64_t most = most_items();
@@ -205,7 +195,7 @@ Status FilterFile::add(uint64_t hash, bool log_seeming) {
     return full_error();
   }
   if (options_.multiset() && (slots || keeps_hashes())) {
-    append(hash);
+    turns_.append(hash);
     blocks_.add_items(1);
     return {};
   }
@@ -219,9 +209,9 @@ Status FilterFile::add(uint64_t hash, bool log_seeming) {
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
   // A hash that only looks present is logged all the same where it would get lost: in the next
   // remake, or in a copy of the same mark, in whose cells it may be absent.
-  log_seeming = log_seeming || keeps_hashes() || blocks_.root().places != 0;
+  const bool log_seeming = keeps_hashes() || blocks_.root().places != 0;
   if (options_.multiset() || !present || (log_seeming && found->pending_net(hash) <= 0)) {
-    append(hash);
+    turns_.append(hash);
     blocks_.add_items(options_.multiset() || !present ? 1 : 0);
   }
   return {};
@@ -232,20 +222,20 @@ Result<bool> FilterFile::take_away(uint64_t hash) {
   if (items() == 0 || !present) {
     return false;
   }
-  append(hash | kRemoveBit);
+  turns_.append(hash | kRemoveBit);
   blocks_.add_items(-1);
   return true;
 }
 
 Status FilterFile::insert(uint64_t hash) {
   CUCKOO_TRY(poison_.error());
-  CUCKOO_TRY(work());
+  CUCKOO_TRY(turns_.make_way());
   return add(hash);
 }
 
 Result<bool> FilterFile::insert_new(uint64_t hash) {
   CUCKOO_TRY(poison_.error());
-  CUCKOO_TRY(work());
+  CUCKOO_TRY(turns_.make_way());
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
   if (present) {
     return false;
@@ -256,20 +246,20 @@ Result<bool> FilterFile::insert_new(uint64_t hash) {
 
 Result<bool> FilterFile::remove(uint64_t hash) {
   CUCKOO_TRY(poison_.error());
-  CUCKOO_TRY(work());
+  CUCKOO_TRY(turns_.make_way());
   return take_away(hash);
 }
 
 // There was room for it.
 void FilterFile::put_back(uint64_t hash) {
-  append(hash);
+  turns_.append(hash);
   blocks_.add_items(1);
 }
 
 // All pages that are needed are loaded before anything changes.
 Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfPresent if_present) {
   CUCKOO_TRY(poison_.error());
-  CUCKOO_TRY(work());
+  CUCKOO_TRY(turns_.make_way());
   CUCKOO_TRY(load(to));
   CUCKOO_ASSIGN_OR_RETURN(const bool removed, take_away(from));
   if (!removed) {
@@ -288,6 +278,99 @@ Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfP
     return added;
   }
   return Replaced::kDone;
+}
+
+// --- a transaction's end -------------------------------------------------------------------------
+
+Status FilterFile::finish_load() {
+  CUCKOO_TRY(poison_.error());
+  if (memory_ != Memory::kCurrent) {  // the last that happened was a roll-back to a savepoint
+    return {};
+  }
+  return turns_.finish();
+}
+
+Status FilterFile::clear() {
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, options_.capacity));
+  return poison_.changing([&]() -> Status {
+    blocks_.clear(limits);
+    return {};
+  });
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+Status FilterFile::flush() {
+  CUCKOO_TRY(poison_.error());
+  if (!blocks_.changed()) {
+    return {};
+  }
+  return poison_.writing([this]() -> Status {
+    FilterBlocks::Written written;
+    CUCKOO_TRY(blocks_.write_to(blocks_.storage(), turns_.kept_entries(), written));
+    blocks_.note_written(written);
+    return {};
+  });
+}
+
+Status FilterFile::write_pending_to(BlockStorage& storage) const {
+  CUCKOO_TRY(poison_.error());
+  if (!blocks_.changed()) {
+    return {};
+  }
+  FilterBlocks::Written written;
+  return blocks_.write_to(blocks_.storage().over(storage), turns_.kept_entries(), written);
+}
+
+// --- check ---------------------------------------------------------------------------------------
+
+namespace {
+
+// Opens one segment at a time, of a filter that was just read.
+Status check_segments(FilterBlocks& stored, const FilterFile& file) {
+  uint64_t items = 0;
+  uint64_t blocks = 0;
+  for (size_t i = 0; i < stored.directory().size(); ++i) {
+    if (stored.directory().leaf(i).untouched()) {
+      continue;
+    }
+    CUCKOO_ASSIGN_OR_RETURN(Segment* const found, stored.segment(i));
+    const SegmentHeader& header = found->header();
+    if (header.number != 0) {
+      CUCKOO_TRY(found->check(stored.storage(), file.keeps_hashes()));
+    }
+    items += header.items + static_cast<uint64_t>(found->pending().items());
+    blocks += uint64_t{header.pages} + header.run_blocks + header.overflow_blocks;
+    stored.directory().leaf(i).segment.reset();
+  }
+  if (file.multiset() && items != file.items()) {
+    return corrupt("segments and log of " + std::to_string(items) + " items, expected " +
+                   std::to_string(file.items()));
+  }
+  uint64_t found = 0;  // a block of no segment, or of two
+  CUCKOO_TRY(stored.storage().read(segment_block(1, 0), kFirstLogBlock - 1,
+                                   [&](int64_t, std::span<const std::byte>) -> Status {
+                                     ++found;
+                                     return stored.poll();
+                                   }));
+  return found == blocks ? Status()
+                         : corrupt(std::to_string(found) + " blocks of segments, expected " +
+                                   std::to_string(blocks));
+}
+
+}  // namespace
+
+Status FilterFile::check() const {
+  CUCKOO_TRY(poison_.error());
+  FilterBlocks stored(options_, blocks_.storage());
+  CUCKOO_TRY(stored.follow(false));
+  if (stored.root() != blocks_.root() || stored.log().position() != blocks_.log().position() ||
+      stored.items() != items()) {
+    return corrupt("memory that is not what is stored");
+  }
+  CUCKOO_TRY(stored.check());
+  return check_segments(stored, *this);
 }
 
 }  // namespace cuckoo::segments

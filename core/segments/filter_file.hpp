@@ -1,33 +1,23 @@
-// A stored filter: a directory of segments and the log that all of them share. Here is decided when
-// what is done; how it is done to one segment is in core/segments/segment.hpp, and what a flush
-// writes of it in core/segments/filter_blocks.hpp.
+// A stored filter: a directory of segments and the log that all of them share. Here is what is
+// asked of it and changed in it. When a segment is folded is decided in core/segments/turns.hpp,
+// and how that is done in core/segments/segment.hpp. What a flush writes is in
+// core/segments/filter_blocks.hpp, and how a copy applies changes in
+// core/segments/changes_applier.hpp.
 //
 //   directory:  prefix of the hash  ->  segment
 //   segment:    header | pages | runs        what is folded: its entries of the log before its F
 //   log:        entries of all segments, mixed, in the order they came
 //
-// A small commit writes the last row of the log and nothing else (flush()). When more than T / 2
-// entries are pending for each segment, take_turns() folds, at the transaction's end, the segment
-// whose turn it is: the one of which an entry pends longest. So each is folded after T entries of
-// its own or so. If a segment is too full then, remake_leaf() makes it anew, larger or as several,
-// and no other segment changes. So a transaction of k rows does O(k) work, and one segment's for
-// each T of them, whatever the size of the filter.
-//
-// A transaction that adds much is a load: its entries pend until its end, or until they take too
-// much memory. Then fold_all() folds each segment once, and cuts one that gets too full into as
-// many as it takes. Afterwards nothing is pending. A load of more entries than the log keeps (S3)
-// writes none of them to the log, which begins anew.
-// To a set the adds of a load are counted when their segment is folded, or when items() is asked
-// for: one after another they would ask a segment each that is not in the processor's cache.
+// A small commit writes the last row of the log and nothing else (flush()). To a set the adds of a
+// load are counted when their segment is folded, or when items() is asked for: one after another
+// they would ask a segment each that is not in the processor's cache.
 //
 // Invariants
 //   S1  (core/segments/directory.hpp) the segments' prefixes partition the hash space.
 //   S2  (core/segments/segment.hpp) pages and runs hold exactly the entries before F.
-//   S3  the log in storage reaches back to the oldest pending entry, of which there are 2^22 at
-//       most, and to the last R entries, unless it began anew behind them. R is S·T for S segments,
-//       and with hashes at least a sixteenth of the items: so a mark of the recent past leads
-//       somewhere, and the log takes a constant share. All its rows are full but the last. The root
-//       says where it begins, and from which row on a connection that opens the filter must read.
+//   S3  the log in storage reaches back to the oldest pending entry, and as far behind that as
+//       core/segments/turns.hpp says. All its rows are full but the last. The root says where it
+//       begins, and from which row on a connection that opens the filter must read.
 //   S4  no function goes over all segments, except refresh() after another connection's fold, a
 //       load's end, an add to a set without hashes whose segment is full, check(), figures, and
 //       what hands out or replaces the whole filter: that opens one segment at a time, and what is
@@ -45,13 +35,9 @@
 //       (std::bad_alloc) in a change, forget() comes next.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "core/base/result.hpp"
 #include "core/filter/bloom_filter.hpp"
@@ -60,6 +46,7 @@
 #include "core/segments/contents.hpp"
 #include "core/segments/filter_blocks.hpp"
 #include "core/segments/segment.hpp"
+#include "core/segments/turns.hpp"
 #include "core/stored/filter_options.hpp"
 #include "core/stored/poison.hpp"
 
@@ -125,10 +112,7 @@ class FilterFile {
   // was, or what a load left.
   Status finish_load();
   // Comes when a transaction has ended, behind forget() if it was rolled back.
-  void committed() noexcept {
-    appended_ = 0;
-    loading_ = false;
-  }
+  void committed() noexcept { turns_.begin(); }
 
   // --- the whole filter (core/segments/filter_file_contents.cpp, filter_file_replace.cpp)
   // Hands over all segments, or those of the chosen leaves, one at a time, ascending by prefix, as
@@ -222,54 +206,22 @@ class FilterFile {
   FilterFile(const FilterOptions& options, const Blocks& blocks)
       : options_(options), blocks_(options_, blocks) {}
 
-  static constexpr uint64_t kFewestLoadEntries = 16384;         // a transaction of more is a load
-  static constexpr uint64_t kMostUnfolded = uint64_t{1} << 22;  // S3: 64 MB at most in memory
-
   enum class Memory : uint8_t {
     kUnknown,  // what is in memory may be wrong
     kCurrent,  // memory is what storage holds, with the changes that are not flushed
   };
 
-  void append(uint64_t entry) {
-    blocks_.append(entry);
-    ++appended_;
-  }
-  Result<bool> entries_since(const FilterMark& from, LargeVector<uint64_t>& entries) const;
-  Status apply_all(const FilterChanges& changes);
-  Result<bool> take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
-  uint64_t shape() const;
-  Status replace_by(const FilterChanges& changes);
-  Status take_piece(Piece&& piece);
-  Status add_applied(uint64_t hash);
-  Status add_all(std::span<const ChangedHash> hashes);
-  Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
   uint64_t most_items() const noexcept;
-  Status add(uint64_t hash, bool log_seeming = false);
+  Status add(uint64_t hash);
   Result<bool> take_away(uint64_t hash);
   void put_back(uint64_t hash);
   bool may_wait();
-  Status add_uncounted(uint64_t hash);
-  // Comes before an entry is appended.
-  Status work() {
-    if (blocks_.pending_entries() >= kMostUnfolded) [[unlikely]] {
-      return fold_all();
-    }
-    loading_ = loading_ || (appended_ >= kFewestLoadEntries &&
-                            appended_ >= 2 * blocks_.leaves() * blocks_.turn_entries());
-    return {};
-  }
-  Status take_turns();
-  Status fold_leaf(size_t index);
-  Status remake_leaf(size_t index, Segment& segment, std::vector<NetHash> fresh);
-  Status fold_all();
-  Status full_error() const;
-  uint64_t kept_entries() const;
   Status make_room(uint64_t hash);
   Status make_room_in_shares(uint64_t hash);
   bool most_are_full() const;
-  void restart_long_log();
-
+  Status full_error() const;
   Status more_than_fit(uint64_t items) const;
+
   Status expect_united(const Piece& piece) const;
   Result<uint64_t> needed_at_most(uint64_t capacity);
 
@@ -277,8 +229,7 @@ class FilterFile {
   FilterBlocks blocks_;
   Memory memory_ = Memory::kUnknown;
   Poison poison_;
-  uint64_t appended_ = 0;  // entries of this transaction
-  bool loading_ = false;   // the transaction adds much: no segment is folded in turn
+  Turns turns_{blocks_, poison_};
 };
 
 }  // namespace cuckoo::segments

@@ -53,6 +53,17 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Vis
   }
 }
 
+uint64_t bits_of(const FilterBlocks& blocks, const Directory::Leaf& leaf) {
+  if (leaf.segment != nullptr) {
+    return leaf.segment->filter().bits();
+  }
+  if (leaf.header.number == 0) {
+    return blocks.limits().bits;
+  }
+  const Result<CellLayout> cells = cell_layout(blocks.options().spec.kind, leaf.header.geometry());
+  return cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
+}
+
 }  // namespace
 
 double FilterFile::target_rate() const noexcept {
@@ -127,7 +138,7 @@ uint64_t FilterFile::made_for() const {
 uint64_t FilterFile::bits() const {
   uint64_t bits = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    bits += blocks_.bits_of(blocks_.directory().leaf(i));
+    bits += bits_of(blocks_, blocks_.directory().leaf(i));
   }
   return bits;
 }

@@ -227,7 +227,7 @@ Status FilterFile::rebuild(uint64_t capacity) {
   CUCKOO_TRY(next.finish());
   const uint64_t items = options_.multiset() ? next.items() : this->items();
   return poison_.changing([&]() -> Status {
-    restart_long_log();
+    turns_.restart_long_log();
     blocks_.set_items(items);
     blocks_.replace(next, capacity);
     return {};

@@ -106,6 +106,14 @@ struct Site {
   std::unique_ptr<segments::FilterFile> file;
 };
 
+// Commits the keys, in the origin and in the counts.
+inline void add_to(Site& origin, Counts& counts, uint64_t first, uint64_t end) {
+  expect_ok(add_and_commit(*origin.file, first, end));
+  for (uint64_t i = first; i < end; ++i) {
+    counts[nth_key(i)] += 1;
+  }
+}
+
 // A copy of what the origin holds: the counts. It may have other options.
 inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
                                      const FilterOptions& options) {

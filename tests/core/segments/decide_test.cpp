@@ -7,78 +7,19 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr SegmentWork kNothing = SegmentWork::kNothing;
-constexpr SegmentWork kFold = SegmentWork::kFold;
-constexpr SegmentWork kRemake = SegmentWork::kRemake;
-
-struct Row {
-  bool keeps_hashes;
-  uint64_t pending;
-  bool outgrows;
-  uint64_t run_entries;
-  uint64_t dead;
-  SegmentWork work;
-};
-
-constexpr Row kRows[] = {
-    // nothing is pending
-    {true, 0, false, 0, 0, kNothing},
-    {true, 0, false, 4096, 2048, kNothing},
-    {true, 0, false, 4096, 2049, kRemake},
-    {true, 0, true, 0, 0, kRemake},
-    {true, 0, true, 4096, 0, kRemake},
-    {false, 0, false, 0, 0, kNothing},
-    {false, 0, true, 0, 0, kNothing},
-    {false, 0, false, 4096, 4096, kNothing},
-    // it fits
-    {true, 1, false, 0, 0, kFold},
-    {true, 1, false, 1, 1, kFold},
-    {true, 504, false, 100, 0, kFold},
-    {true, 504, false, 100, 51, kFold},
-    {true, 504, false, 4095, 4095, kFold},
-    {true, 504, false, 4096, 0, kFold},
-    {true, 504, false, 4096, 2047, kFold},
-    {true, 504, false, 65536, 32768, kFold},
-    {false, 1, false, 0, 0, kFold},
-    {false, 504, false, 100000, 0, kFold},
-    {false, 1 << 22, false, 0, 0, kFold},
-    {true, 1 << 22, false, 0, 0, kFold},
-    // more than half is dead
-    {true, 504, false, 4096, 2049, kRemake},
-    {true, 504, false, 4097, 2048, kFold},
-    {true, 504, false, 4097, 2049, kRemake},
-    {true, 1, false, 65536, 32769, kRemake},
-    {true, 1, false, 65536, 65536, kRemake},
-    {true, 1, false, UINT64_MAX, UINT64_MAX, kRemake},
-    {true, 1, false, UINT64_MAX, UINT64_MAX / 2, kFold},
-    {true, 504, false, 8192, 10000, kRemake},
-    // it outgrows what it was made for
-    {true, 1, true, 0, 0, kRemake},
-    {true, 504, true, 100, 0, kRemake},
-    {true, 504, true, 65536, 0, kRemake},
-    {true, 504, true, 65536, 65536, kRemake},
-    {true, 1 << 22, true, 1, 1, kRemake},
-    // it can't be made anew
-    {false, 1, true, 0, 0, kFold},
-    {false, 504, true, 0, 0, kFold},
-    {false, 504, false, 4096, 4096, kFold},
-    {false, 504, true, 65536, 65536, kFold},
-    {false, 1 << 22, true, 0, 0, kFold},
-    {false, UINT64_MAX, true, 0, 0, kFold},
-    {true, UINT64_MAX, false, 0, 0, kFold},
-};
-
-TEST(SegmentDecide, follows_the_table) {
-  for (size_t i = 0; i < std::size(kRows); ++i) {
-    const Row& row = kRows[i];
-    SegmentFigures figures;
-    figures.keeps_hashes = row.keeps_hashes;
-    figures.pending = row.pending;
-    figures.outgrows = row.outgrows;
-    figures.run_entries = row.run_entries;
-    figures.dead = row.dead;
-    EXPECT_EQ(decide(figures), row.work) << "row " << i;
-  }
+TEST(SegmentDecide, runs_of_some_thousand_entries_are_mostly_dead_when_more_than_half_is) {
+  EXPECT_FALSE(mostly_dead(0, 0));
+  EXPECT_FALSE(mostly_dead(4095, 4095));
+  EXPECT_FALSE(mostly_dead(4096, 0));
+  EXPECT_FALSE(mostly_dead(4096, 2048));
+  EXPECT_TRUE(mostly_dead(4096, 2049));
+  EXPECT_FALSE(mostly_dead(4097, 2048));
+  EXPECT_TRUE(mostly_dead(4097, 2049));
+  EXPECT_FALSE(mostly_dead(65536, 32768));
+  EXPECT_TRUE(mostly_dead(65536, 32769));
+  EXPECT_TRUE(mostly_dead(8192, 10000));
+  EXPECT_FALSE(mostly_dead(UINT64_MAX, UINT64_MAX / 2));
+  EXPECT_TRUE(mostly_dead(UINT64_MAX, UINT64_MAX));
 }
 
 TEST(SegmentDecide, four_deviations_are_four_roots) {

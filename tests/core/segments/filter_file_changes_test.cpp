@@ -11,6 +11,7 @@
 namespace cuckoo::segments {
 namespace {
 
+using test::add_to;
 using test::copy_of;
 using test::Counts;
 using test::expect_ok;
@@ -301,14 +302,6 @@ TEST_P(FilterFileChanges, I1_bring_every_copy_up_to_date) {
   EXPECT_LE(reshaped, applied / 10) << "it is rare";
 }
 
-// Commits `end - first` keys, a few at a time, in the origin and in the counts.
-void add_to(Site& origin, Counts& counts, uint64_t first, uint64_t end) {
-  expect_ok(test::add_and_commit(*origin.file, first, end));
-  for (uint64_t i = first; i < end; ++i) {
-    counts[nth_key(i)] += 1;
-  }
-}
-
 TEST_P(FilterFileChanges, no_change_is_a_change_that_does_nothing) {
   Counts counts;
   Site origin(options());
@@ -414,26 +407,6 @@ TEST_P(FilterFileChanges, from_elsewhere_are_refused_with_both_names) {
   copy->refusal(backup.changes_since(old), ErrorCode::kInvalid);
 }
 
-// Marks name contents. A copy without hashes that has one, but other segments, takes the entries
-// and no mark: so it gets the image next.
-TEST_P(FilterFileChanges, of_other_segments_leave_a_copy_without_hashes_without_the_mark) {
-  Counts counts;
-  Site origin(options());
-  add_to(origin, counts, 0, 100);
-  const std::unique_ptr<Site> fixed = copy_of(origin, counts, options(false, 500));
-  const std::unique_ptr<Site> image = test::image_of(origin, options(false, 500));
-  const std::unique_ptr<Site> hashed = copy_of(origin, counts, options(true, 500));
-  add_to(origin, counts, 100, 110);
-  for (const Site* copy : {fixed.get(), image.get(), hashed.get()}) {
-    EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
-    EXPECT_EQ(copy->mark() == origin.mark(), copy != fixed.get());
-    test::expect_all(*copy->file, 110);
-    expect_ok(test::commit(*copy->file));
-    copy->expect_good();
-  }
-  EXPECT_FALSE(origin.leads_from(fixed->mark()));
-}
-
 // What no decoded changes are, and what is decoded and a lie.
 TEST_P(FilterFileChanges, that_can_not_be_are_refused) {
   Counts counts;
@@ -488,113 +461,6 @@ TEST_P(FilterFileChanges, a_unique_copy_follows_unique_origins_only) {
                 "unique = on follows only what is unique, too");
     }
   }
-}
-
-// A remove of what was never added takes an entry that shares its cells. The copies have other
-// cells, so that each may find none; they lose nothing by that, and keep up.
-TEST_P(FilterFileChanges, survive_removes_of_what_was_never_added) {
-  if (!multiset()) {
-    return;
-  }
-  FilterOptions rough = test::options_for({GetParam(), true}, 600, 0.2, 448);
-  Site origin(rough);
-  Counts counts;
-  add_to(origin, counts, 0, 300);
-  FilterOptions fixed = rough;
-  fixed.growth = false;
-  fixed.capacity = 5000;
-  FilterOptions fine = rough;
-  fine.spec.rate = 1e-5;
-  const std::unique_ptr<Site> copies[] = {
-      copy_of(origin, counts, rough), test::image_of(origin, fixed), copy_of(origin, counts, fine)};
-  Site backup(origin.storage.rows, rough);
-  std::mt19937_64 random(3);
-  uint64_t foreign = 0;
-  uint64_t added = 300;
-  for (int day = 0; day < 40; ++day) {
-    for (int i = 0; i < 40; ++i) {
-      if (random() % 4 != 0) {
-        expect_ok(origin->insert(nth_key(added++)));
-      } else {
-        foreign += origin->remove(nth_key(1'000'000 + random() % 5000)).value() ? 1 : 0;
-      }
-    }
-    origin.commit();
-    for (Site* copy : {copies[0].get(), copies[1].get(), copies[2].get(), &backup}) {
-      copy->apply(origin.changes_since(copy->mark()));
-      copy->commit();
-      copy->expect_good();
-      ASSERT_EQ(copy->mark(), origin.mark());
-    }
-  }
-  EXPECT_GT(foreign, 10u);
-  EXPECT_EQ((*copies[2])->items(), added) << "almost nothing shares cells there: all were dropped";
-  for (uint64_t i = 0; i < added; ++i) {
-    ASSERT_TRUE(copies[2]->has(nth_key(i)));
-  }
-}
-
-// Of a key that was never added, but shares its cells with one that is added by the same changes.
-// The twin has the origin's cells in the end.
-TEST_P(FilterFileChanges, remove_again_what_is_found_once_the_adds_are_in) {
-  if (!multiset()) {
-    return;
-  }
-  const FilterOptions rough = test::options_for({GetParam(), false}, 600, 0.25, 448);
-  Site origin(rough);
-  Site twin(rough);
-  const FilterMark empty = twin.mark();
-  ASSERT_EQ(origin.mark(), empty);
-  expect_ok(test::add_and_commit(*origin.file, 0, 520));
-  uint64_t foreign = 0;
-  for (uint64_t i = 0; i < 200; ++i) {
-    foreign += origin->remove(nth_key(1'000'000 + i)).value() ? 1 : 0;
-  }
-  ASSERT_GT(foreign, 10u);
-  origin.commit();
-  EXPECT_TRUE(twin.apply(origin.changes_since(empty)));
-  EXPECT_EQ(twin->items(), 520 - foreign);
-  twin.commit();
-  twin.expect_good();
-}
-
-// A set drops what seems present, where no remake needs it. Here a copy of other cells would.
-TEST_P(FilterFileChanges, of_a_copy_have_what_only_seemed_present_there) {
-  if (multiset()) {
-    return;
-  }
-  const FilterOptions rough = test::options_for({GetParam(), false}, 700, 0.25, 448);
-  const FilterOptions fine = test::options_for({GetParam(), true}, 100, 1e-6, 448);
-  Site origin(rough);
-  const std::unique_ptr<Site> relay = test::image_of(origin, rough);
-  const std::unique_ptr<Site> last = copy_of(origin, {}, fine);
-  expect_ok(test::add_and_commit(*relay->file, 0, 500));  // it goes its own way
-  EXPECT_TRUE(last->apply(relay->changes_since(last->mark())));
-  expect_ok(test::add_and_commit(*relay->file, 500, 600));
-  expect_ok(test::add_and_commit(*relay->file, 600, 700));
-  EXPECT_LT((*relay)->items(), 698u);
-  Site backup(relay->storage.rows, relay->options);
-  EXPECT_TRUE(last->apply(backup.changes_since(last->mark())));
-  EXPECT_EQ((*last)->items(), (*relay)->items()) << "as the relay counted";
-  test::expect_all(*last->file, 700);
-}
-
-TEST_P(FilterFileChanges, neither_growth_off_nor_the_capacity_stands_in_the_way) {
-  Counts counts;
-  Site origin(options());
-  add_to(origin, counts, 0, 100);
-  const std::unique_ptr<Site> copy = test::image_of(origin, options(false, 500));
-  for (uint64_t keys = 100; keys < 2000; keys += 400) {
-    add_to(origin, counts, keys, keys + 400);
-    EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
-  }
-  EXPECT_EQ((*copy)->items(), origin->items());
-  test::expect_all(*copy->file, 2000);
-  copy->commit();
-  copy->expect_good();
-  EXPECT_FALSE((*copy)->keeps_hashes());
-  Site opened(copy->storage.rows, copy->options);
-  EXPECT_EQ(opened.mark(), origin.mark());
 }
 
 TEST_P(FilterFileChanges, hand_over_the_types_of_keys) {

@@ -1,0 +1,232 @@
+#include "core/segments/changes_applier.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "core/segments/filter_file.hpp"
+#include "core/segments/new_segments.hpp"
+#include "core/stored/log_entry.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+struct HashRange {
+  uint64_t first;
+  uint64_t last;
+};
+
+uint64_t last_hash_of(uint64_t prefix, unsigned depth) noexcept {
+  return prefix | ~uint64_t{0} >> depth;
+}
+
+// They ascend and don't meet.
+bool cover_all(std::span<const HashRange> ranges) noexcept {
+  uint64_t next = 0;
+  for (const HashRange& range : ranges) {
+    if (range.first != next) {
+      return false;
+    }
+    next = range.last + 1;
+  }
+  return next == 0;
+}
+
+// Is each of them a leaf's range, or do several make one up?
+bool fit(std::span<const HashRange> ranges, const Directory& directory) noexcept {
+  uint64_t next = 0;  // what they leave of a leaf
+  uint64_t end = 0;
+  for (const HashRange& range : ranges) {
+    const Directory::Leaf& leaf = directory.leaf(directory.leaf_of(range.first));
+    const uint64_t last = last_hash_of(leaf.prefix, leaf.depth);
+    if (range.first != (next == end ? leaf.prefix : next) || range.last > last) {
+      return false;
+    }
+    next = range.last + 1;
+    end = last + 1;
+  }
+  return next == end;
+}
+
+// The changes of hashes in the ranges become entries of a log; the others are the rest.
+Status split_by_range(std::span<const ChangedHash> hashes, std::span<const HashRange> ranges,
+                      std::vector<uint64_t>& entries, LargeVector<ChangedHash>& rest) {
+  constexpr uint64_t kMostEntries = uint64_t{1} << 28;  // no log keeps as many
+  auto range = ranges.begin();
+  for (const ChangedHash& one : hashes) {
+    while (range != ranges.end() && range->last < one.first) {
+      ++range;
+    }
+    if (range == ranges.end() || one.first < range->first) {
+      rest.push_back(one);
+      continue;
+    }
+    const uint64_t copies = additions_of(one) + removals_of(one);
+    if (copies > kMostEntries - entries.size()) {
+      return corrupt("changes of more entries than a log keeps");
+    }
+    entries.insert(entries.end(), copies, one.first | (one.second < 0 ? kRemoveBit : 0));
+  }
+  return {};
+}
+
+uint64_t whole_shape(const FilterBlocks& blocks) {
+  uint64_t shape = 0;
+  for (size_t i = 0; i < blocks.directory().size(); ++i) {
+    const Directory::Leaf& leaf = blocks.directory().leaf(i);
+    shape += shape_of(leaf.prefix, leaf.depth, blocks.geometry_of(leaf));
+  }
+  return shape;
+}
+
+}  // namespace
+
+// Adds go first, so that what leaves is there. A remove that finds nothing then was of a key that
+// was never added, but shared its cells with one that is added here: it has its turn when that is
+// in the pages. What is left then is dropped, as a remake does. The items of a set count which
+// hashes seemed present when they came, and only the other filter knows that.
+Status ChangesApplier::apply(const FilterChanges& changes) {
+  LargeVector<ChangedHash> rest;  // of segments that don't come with them
+  std::span<const ChangedHash> hashes = changes.hashes;
+  if (changes.pieces && !blocks_.keeps_hashes()) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool taken, take_pieces(changes, rest));
+    hashes = taken ? std::span<const ChangedHash>(rest) : hashes;
+  }
+  CUCKOO_TRY(add_all(hashes));
+  if (blocks_.options().multiset()) {
+    CUCKOO_ASSIGN_OR_RETURN(const std::vector<ChangedHash> refused, remove_found(hashes));
+    for (const ChangedHash& one : refused) {
+      const size_t index = blocks_.directory().leaf_of(one.first);
+      if (blocks_.directory().leaf(index).pending > 0) {
+        CUCKOO_TRY(turns_.fold(index));
+      }
+    }
+    CUCKOO_TRY(remove_found(refused).take_status());
+  } else {
+    blocks_.settle();
+    blocks_.set_items(changes.items);
+  }
+  blocks_.note_change();
+  file_.note_key_types(changes.key_types);
+  return blocks_.keeps_hashes() || whole_shape(blocks_) == changes.shape
+             ? file_.take_mark(changes.to)
+             : Status();
+}
+
+// The pieces take the places of its own segments. Their entries are in their cells, so they go into
+// the log alone, for copies of this copy. `rest` are those of all other segments. False: the pieces
+// are not of its segments, and nothing changed.
+Result<bool> ChangesApplier::take_pieces(const FilterChanges& changes,
+                                         LargeVector<ChangedHash>& rest) {
+  std::vector<HashRange> ranges;
+  CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
+    ranges.push_back({piece.prefix, last_hash_of(piece.prefix, piece.depth)});
+    return blocks_.poll();
+  }));
+  std::vector<uint64_t> entries;
+  CUCKOO_TRY(split_by_range(changes.hashes, ranges, entries, rest));
+  const bool all = cover_all(ranges);
+  if (!all && !fit(ranges, blocks_.directory())) {
+    return false;
+  }
+  for (const uint64_t entry : entries) {
+    blocks_.log().append(entry);
+  }
+  CUCKOO_TRY(all ? take_all(changes) : changes.pieces([&](Piece&& piece) -> Status {
+    CUCKOO_TRY(blocks_.poll());
+    return take(std::move(piece));
+  }));
+  return true;
+}
+
+// All are new, and may be fewer than before.
+Status ChangesApplier::take_all(const FilterChanges& changes) {
+  CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits,
+                          limits_for(blocks_.options(), changes.capacity));
+  NewSegments next(blocks_.maker(limits, false), changes.to.unique);
+  CUCKOO_TRY(changes.pieces([&](Piece&& piece) -> Status {
+    CUCKOO_TRY(blocks_.poll());
+    return next.take(std::move(piece));
+  }));
+  CUCKOO_TRY(next.finish());
+  if (blocks_.options().multiset()) {
+    blocks_.set_items(next.items());
+  }
+  blocks_.replace(next, changes.capacity);
+  return {};
+}
+
+// Its leaf holds nothing then but what is in the piece.
+Status ChangesApplier::take(Piece&& piece) {
+  const Directory& directory = blocks_.directory();
+  size_t index = directory.leaf_of(piece.prefix);
+  CUCKOO_ASSIGN_OR_RETURN(const Segment* const old, blocks_.segment(index));
+  if (blocks_.options().multiset()) {
+    blocks_.add_items(static_cast<int64_t>(piece.items - old->header().items) -
+                      old->pending().items());
+  }
+  blocks_.split(index, 0);
+  while (directory.leaf(index).depth < piece.depth) {
+    if (directory.most_bits(index) == 0) {
+      return corrupt("changes with a segment that is too small");
+    }
+    blocks_.split(index, 1);
+    index = directory.leaf_of(piece.prefix);
+  }
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Segment> made,
+                          blocks_.maker(blocks_.limits(), false).adopt(std::move(piece)));
+  blocks_.put(index, std::move(made));
+  return {};
+}
+
+// Without hashes it takes what the other filter took, whatever its own capacity. To a set all are
+// logged, also those that seem present here: they may be absent in a copy that has the same mark.
+Status ChangesApplier::add(uint64_t hash) {
+  if (blocks_.keeps_hashes()) {
+    return file_.insert(hash);
+  }
+  CUCKOO_TRY(turns_.make_way());
+  if (blocks_.options().multiset()) {
+    turns_.append(hash);
+    blocks_.add_items(1);
+    return {};
+  }
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
+  if (found->pending_net(hash) <= 0) {
+    turns_.append(hash);
+  }
+  return {};
+}
+
+Status ChangesApplier::add_all(std::span<const ChangedHash> hashes) {
+  for (const ChangedHash& one : hashes) {
+    for (uint64_t count = additions_of(one); count > 0; --count) {
+      CUCKOO_TRY(add(one.first));
+      CUCKOO_TRY(poll_at_times());
+    }
+  }
+  return {};
+}
+
+// Removes each as often as it was removed, until none is found, and returns what is left then.
+Result<std::vector<ChangedHash>> ChangesApplier::remove_found(std::span<const ChangedHash> hashes) {
+  std::vector<ChangedHash> left;
+  for (const ChangedHash& one : hashes) {
+    for (uint64_t count = removals_of(one); count > 0; --count) {
+      CUCKOO_ASSIGN_OR_RETURN(const bool removed, file_.remove(one.first));
+      if (!removed) {
+        left.emplace_back(one.first, -static_cast<int64_t>(count));
+        break;
+      }
+      CUCKOO_TRY(poll_at_times());
+    }
+  }
+  return left;
+}
+
+Status ChangesApplier::poll_at_times() {
+  constexpr uint64_t kChangesPerPoll = 1024;
+  return ++done_ % kChangesPerPoll == 0 ? blocks_.poll() : Status();
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,111 @@
+#include "core/segments/turns.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <utility>
+
+#include "core/segments/decide.hpp"
+
+namespace cuckoo::segments {
+
+// A load that was rolled back in part is none any more, but may have left much.
+//
+// Segments that are folded in turn have up to T pending entries, half of it on average. It is done
+// at the transaction's end: a remove of what was never added takes cells from other keys until the
+// add that makes up for it is there, too. So the two should be folded together.
+Status Turns::finish() {
+  if (loading_ || blocks_.pending_entries() > 4 * kPendingEntries) {
+    return fold_all();
+  }
+  while (blocks_.pending_entries() > (blocks_.leaves() + 1) * blocks_.turn_entries() / 2) {
+    CUCKOO_TRY(fold_oldest());
+  }
+  return {};
+}
+
+Status Turns::fold_oldest() {
+  CUCKOO_TRY(blocks_.poll());
+  return fold(blocks_.directory().oldest());
+}
+
+Status Turns::fold_all() {
+  while (blocks_.pending_entries() > 0) {
+    CUCKOO_TRY(fold_oldest());
+  }
+  blocks_.settle();
+  return poison_.changing([this]() -> Status {
+    restart_long_log();
+    blocks_.note_root();
+    return {};
+  });
+}
+
+Status Turns::fold(size_t index) {
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
+  CUCKOO_TRY(found->load_all(blocks_.storage()));
+  std::vector<NetHash> entries = found->sorted_pending();
+  blocks_.settle(*found);
+  if (found->untouched()) {
+    return remake(index, *found, std::move(entries));
+  }
+  const bool keeps_hashes = blocks_.keeps_hashes();
+  Segment::Folding folding = found->folding(std::move(entries));
+  if (keeps_hashes && (found->would_outgrow(folding) ||
+                       mostly_dead(found->header().run_entries,
+                                   found->header().dead + 2 * folding.removes.size()))) {
+    return remake(index, *found, std::move(folding.entries));
+  }
+  CUCKOO_TRY(poison_.changing([&]() -> Status {
+    blocks_.note_segment(index);
+    CUCKOO_TRY(found->fold(blocks_.storage(), folding, blocks_.log().position(), keeps_hashes));
+    blocks_.directory().note_folded(index);
+    return {};
+  }));
+  return keeps_hashes && found->outgrown() ? remake(index, *found, {}) : Status();
+}
+
+// Of its runs and pending entries it makes one segment of the same capacity, a larger one, or
+// several. One without runs that is still empty is made of its pending entries. A multiset's items
+// follow: removes of what was never added are dropped.
+Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh) {
+  CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
+                          segment.merged(blocks_.storage(), std::move(fresh)));
+  const SegmentHeader& before = segment.header();
+  SegmentMaker maker = blocks_.maker(blocks_.limits(), blocks_.keeps_hashes());
+  maker.id = before.base_id;
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<std::unique_ptr<Segment>> made,
+                          maker.make({before.prefix, before.depth, before.capacity,
+                                      blocks_.directory().most_bits(index), segment.outgrown()},
+                                     entries));
+  if (made.size() == 1 && made[0]->filter().words() == segment.filter().words()) {
+    made[0]->set_made_at(before.number != 0 ? before.made_at : blocks_.root().folded_to);
+  }
+  int64_t more = -static_cast<int64_t>(before.items) - segment.pending().items();
+  for (const std::unique_ptr<Segment>& piece : made) {
+    more += static_cast<int64_t>(piece->header().items);
+  }
+  return poison_.changing([&]() -> Status {
+    blocks_.add_items(blocks_.options().multiset() ? more : 0);
+    const auto bits = static_cast<unsigned>(std::bit_width(made.size())) - 1;
+    const std::vector<size_t> leaves = blocks_.split(index, bits);  // `segment` is gone then
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      blocks_.put(leaves[i], std::move(made[i]));
+    }
+    return {};
+  });
+}
+
+uint64_t Turns::kept_entries() const {
+  return kept_entries_of(blocks_.leaves(), blocks_.turn_entries(),
+                         blocks_.keeps_hashes() ? blocks_.items() : 0);
+}
+
+void Turns::restart_long_log() {
+  if (appended_ > std::min(kept_entries(), kMostPending)) {
+    blocks_.log().restart();
+    blocks_.begin_log();
+  }
+}
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,95 @@
+// When the segments of a filter are folded, and what becomes of one then. How it is folded is in
+// core/segments/segment.hpp.
+//
+// When more than T / 2 entries pend for each segment, it is the turn of the segment of which an
+// entry pends longest: finish() folds it. So each is folded after T entries of its own or so. If it
+// is too full then, or much of its runs is dead, it is made anew, larger or as several, and no
+// other segment changes. So a transaction of k rows does O(k) work, and one segment's for each T of
+// them, whatever the size of the filter.
+//
+// A transaction that adds much is a load: its entries pend until its end, or until they take too
+// much memory. Then fold_all() folds each segment once. One that gets too full is cut into as many
+// as it takes. A load of more entries than the log keeps (I2) writes none of them to the log, which
+// begins anew.
+//
+// Invariants
+//   I1  whose turn it is follows from the pending entries, and whether a transaction is a load from
+//       its own: never from time, or from what was asked.
+//   I2  the log keeps the last R entries, unless it began anew behind them. R is S·T for S
+//       segments, and with hashes at least a sixteenth of the items: so a mark of the recent past
+//       leads somewhere, and the log takes a constant share.
+//   I3  at most 2^22 entries pend: 64 MB in memory.
+//   I4  a failure poisons the filter when a segment had begun to change, and else changes nothing
+//       but which adds are counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/segments/filter_blocks.hpp"
+#include "core/segments/segment.hpp"
+#include "core/stored/poison.hpp"
+
+namespace cuckoo::segments {
+
+class Turns {
+ public:
+  // Both must stay where they are.
+  Turns(FilterBlocks& blocks, Poison& poison) noexcept : blocks_(blocks), poison_(poison) {}
+
+  // A transaction begins.
+  void begin() noexcept {
+    appended_ = 0;
+    loading_ = false;
+  }
+  bool loading() const noexcept { return loading_; }
+
+  // Comes before an entry is appended, and does what is due (I3).
+  Status make_way() {
+    if (blocks_.pending_entries() >= kMostPending) [[unlikely]] {
+      return fold_all();
+    }
+    loading_ = loading_ || (appended_ >= kFewestLoadEntries &&
+                            appended_ >= 2 * blocks_.leaves() * blocks_.turn_entries());
+    return {};
+  }
+  // As those of FilterBlocks.
+  void append(uint64_t entry) {
+    blocks_.append(entry);
+    ++appended_;
+  }
+  Status append_uncounted(uint64_t hash) {
+    CUCKOO_TRY(blocks_.append_uncounted(hash));
+    ++appended_;
+    return {};
+  }
+
+  // Comes at the transaction's end: folds the segments whose turn it is, or what a load left.
+  Status finish();
+  // Folds the segment of that leaf, or makes it anew.
+  Status fold(size_t index);
+  // … of the leaf of which an entry pends longest. There is one.
+  Status fold_oldest();
+  // Nothing is pending afterwards.
+  Status fold_all();
+
+  uint64_t kept_entries() const;  // R
+  // Nothing is pending. The entries of a large load would be erased soon: they are not written, and
+  // the log begins anew.
+  void restart_long_log();
+
+ private:
+  static constexpr uint64_t kFewestLoadEntries = 16384;  // a transaction of more is a load
+  static constexpr uint64_t kMostPending = uint64_t{1} << 22;
+
+  Status remake(size_t index, Segment& segment, std::vector<NetHash> fresh);
+
+  FilterBlocks& blocks_;
+  Poison& poison_;
+  uint64_t appended_ = 0;  // entries of this transaction
+  bool loading_ = false;   // no segment is folded in turn
+};
+
+}  // namespace cuckoo::segments
