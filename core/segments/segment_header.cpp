@@ -61,7 +61,8 @@ Result<SegmentHeader> decode_segment_header(std::span<const std::byte> from) {
   if (header.number == 0 || header.number > kMaxSegmentNumber || header.capacity == 0 ||
       header.capacity > kMaxCapacity || header.items > kMaxHashCount ||
       header.pages > kFirstRunPart || header.run_blocks > kFirstOverflowPart - kFirstRunPart ||
-      header.overflow_blocks > kEndPart - kFirstOverflowPart || header.dead > header.run_entries) {
+      header.overflow_blocks > kEndPart - kFirstOverflowPart || header.dead > header.run_entries ||
+      header.made_at > header.folded_to) {
     return corrupt("segment header with a number out of range");
   }
   return header;

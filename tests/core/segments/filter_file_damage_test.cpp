@@ -62,6 +62,16 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
     return !file.check().ok();
   }
 
+  // Of the directory.
+  static Bytes first_page(const Blocks& blocks) {
+    Bytes page;
+    expect_ok(blocks.read_one(kFirstDirectoryBlock, [&](int64_t, std::span<const std::byte> bytes) {
+      page.assign(bytes.begin(), bytes.end());
+      return Status();
+    }));
+    return page;
+  }
+
   // With sanitizers a third of the blocks takes as long.
   bool is_left_out() { return test::kSlow && ++seen_ % 3 != 0; }
 
@@ -130,15 +140,11 @@ TEST_P(FilterFileDamage, of_a_foreign_block_loses_no_key) {
   }
 }
 
-// As if an attacker had written the blocks, with checksums that are right.
-// Figures make filters of the geometries that headers tell, and nothing else reads these before.
+// As if an attacker had written the blocks, with checksums that are right. Figures make filters of
+// the geometries that headers tell, and nothing else reads these before.
 TEST_P(FilterFileDamage, of_a_geometry_takes_no_memory_for_figures) {
   const Blocks blocks(storage, options.seed);
-  Bytes page;
-  expect_ok(blocks.read_one(kFirstDirectoryBlock, [&](int64_t, std::span<const std::byte> bytes) {
-    page.assign(bytes.begin(), bytes.end());
-    return Status();
-  }));
+  Bytes page = first_page(blocks);
   const auto at = std::span(page).first(kSegmentHeaderBytes);
   const Result<SegmentHeader> header = decode_segment_header(at);
   ASSERT_TRUE(header.ok());
@@ -156,6 +162,22 @@ TEST_P(FilterFileDamage, of_a_geometry_takes_no_memory_for_figures) {
     EXPECT_FALSE(file.check().ok());
     EXPECT_LT(file.memory_bytes(), 10'000'000U);
   }
+}
+
+TEST_P(FilterFileDamage, of_a_segment_made_after_what_it_holds_is_found) {
+  const Blocks blocks(storage, options.seed);
+  Bytes page = first_page(blocks);
+  const auto at = std::span(page).first(kSegmentHeaderBytes);
+  Result<SegmentHeader> header = decode_segment_header(at);
+  ASSERT_TRUE(header.ok());
+  FilterFile open(options, storage);
+  expect_ok(open.refresh());
+  header.value().made_at = header.value().folded_to + 1;
+  encode_segment_header(header.value(), at);
+  expect_ok(blocks.write(kFirstDirectoryBlock, page, true));
+  EXPECT_EQ(open.check().error().code, ErrorCode::kCorrupt);
+  FilterFile file(options, storage);
+  EXPECT_EQ(file.refresh().error().code, ErrorCode::kCorrupt);
 }
 
 TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {

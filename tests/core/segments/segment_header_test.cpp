@@ -26,6 +26,7 @@ SegmentHeader sample() {
   header.overflow_items = 10;
   header.overflow_digest = 42;
   header.page_index_sum = 276;
+  header.made_at = 4567;
   header.shape = 19;
   header.detail = 6;
   header.pages = 24;
@@ -92,6 +93,8 @@ TEST(SegmentHeaders, numbers_out_of_range_are_corrupt) {
   EXPECT_TRUE(refused([](SegmentHeader& h) { h.run_blocks = (1u << 22) + 1; }));
   EXPECT_TRUE(refused([](SegmentHeader& h) { h.overflow_blocks = (1u << 22) + 1; }));
   EXPECT_TRUE(refused([](SegmentHeader& h) { h.dead = h.run_entries + 1; }));
+  EXPECT_TRUE(refused([](SegmentHeader& h) { h.made_at = h.folded_to + 1; }));
+  EXPECT_FALSE(refused([](SegmentHeader& h) { h.made_at = h.folded_to; }));
 }
 
 }  // namespace
