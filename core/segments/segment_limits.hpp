@@ -32,7 +32,7 @@ inline constexpr uint64_t kPendingEntries = uint64_t{1} << 18;
 // that of the only one, where there is one.
 uint64_t turn_entries_of(const SegmentLimits& limits, uint64_t segments,
                          uint64_t capacity) noexcept;
-// R: so many entries are kept in the log (core/segments/filter_file.hpp, S3). `items` is 0 where no
+// R: so many entries are kept in the log (core/segments/turns.hpp, I2). `items` is 0 where no
 // hashes are kept.
 uint64_t kept_entries_of(uint64_t segments, uint64_t turn_entries, uint64_t items) noexcept;
 
