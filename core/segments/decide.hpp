@@ -16,8 +16,8 @@ namespace cuckoo::segments {
 // entries of its runs are dead, about. A merge of runs (core/segments/run.hpp) drops an add
 // together with its remove. So these alone get there only in a fold that removes a sixteenth of the
 // segment or more, which would write all runs anew. But no merge drops the removes of hashes that
-// were never added: the segment is made anew to repair what those broke. (A remove of one of several
-// copies counts as if its add were dead, so a segment of copies gets there sooner.)
+// were never added: the segment is made anew to repair what those broke. (A remove of one of
+// several copies counts as if its add were dead. So a segment of copies gets there sooner.)
 bool mostly_dead(uint64_t run_entries, uint64_t dead) noexcept;
 
 // Returns the room for a share of so many keys: the share and four standard deviations. By chance

@@ -44,21 +44,13 @@ void FilterBlocks::forget() noexcept {
   places_.reset();
 }
 
-Status FilterBlocks::read_root(Root& root) const {
+Status FilterBlocks::read_directory() {
+  Root root;
   CUCKOO_TRY(
       storage_.read_one(kRootBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
         CUCKOO_ASSIGN_OR_RETURN(root, decode_root(content));
-        return {};
+        return root.options_digest == options_->digest ? Status() : corrupt("of other options");
       }));
-  if (root.options_digest != options_->digest) {
-    return in_block(kRootBlock, corrupt("of other options"));
-  }
-  return {};
-}
-
-Status FilterBlocks::read_directory() {
-  Root root;
-  CUCKOO_TRY(read_root(root));
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(*options_, root.capacity));
   CUCKOO_TRY(directory_.read(storage_, root));
   limits_ = limits;
@@ -216,14 +208,18 @@ Status FilterBlocks::visit_segments(const LeafChoice& choose, const SegmentVisit
     if (!choose(leaf)) {
       continue;
     }
-    std::unique_ptr<Segment> made;
-    if (leaf.segment == nullptr) {
-      CUCKOO_ASSIGN_OR_RETURN(made, opened(leaf));
-    }
-    CUCKOO_TRY(visit(made != nullptr ? *made : *leaf.segment));
-    CUCKOO_TRY(poll());
+    CUCKOO_TRY(visit_segment(leaf, visit));
   } while (prefix != 0);
   return {};
+}
+
+Status FilterBlocks::visit_segment(const Directory::Leaf& leaf, const SegmentVisitor& visit) {
+  std::unique_ptr<Segment> made;
+  if (leaf.segment == nullptr) {
+    CUCKOO_ASSIGN_OR_RETURN(made, opened(leaf));
+  }
+  CUCKOO_TRY(visit(made != nullptr ? *made : *leaf.segment));
+  return poll();
 }
 
 uint64_t FilterBlocks::turn_entries() const noexcept {

@@ -121,10 +121,9 @@ class FilterBlocks {
   using LeafChoice = std::function<bool(const Directory::Leaf& leaf)>;
   using SegmentVisitor = std::function<Status(Segment& segment)>;
   Status visit_segments(const LeafChoice& choose, const SegmentVisitor& visit);
+  Status visit_segment(const Directory::Leaf& leaf, const SegmentVisitor& visit);
   static bool all(const Directory::Leaf&) noexcept { return true; }
   static bool filled(const Directory::Leaf& leaf) noexcept { return !leaf.untouched(); }
-  // Returns a segment of the leaf beside that in memory, if there is one.
-  Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   GeometryWords geometry_of(const Directory::Leaf& leaf) const noexcept {
     return leaf.segment != nullptr   ? leaf.segment->filter().words()
            : leaf.header.number != 0 ? leaf.header.geometry()
@@ -178,7 +177,7 @@ class FilterBlocks {
   Status check() const;
 
  private:
-  Status read_root(Root& root) const;
+  Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   Status read_directory();
   void take(uint64_t position, uint64_t entry);
   enum class Counted : bool { kNo, kYes };

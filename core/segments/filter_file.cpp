@@ -106,57 +106,43 @@ uint64_t FilterFile::most_items() const noexcept {
 // segment is full when its cells say so. What is pending there is an estimate, so it is folded
 // before the answer is "full". Of several segments each has its share by chance. So `capacity` keys
 // are always taken, and more only where the cells allow it: into a counting filter, whose items may
-// be copies, and into a set, whose items leave out the keys that seemed present.
+// be copies, and into a set, whose items leave out the keys that seemed present. At a rate of 25 %
+// one key in ten is not counted by the time a set is full. So it is also full when most segments
+// are, by their cells, and the key's own one, too. One alone may be full because the keys were
+// chosen for it.
 Status FilterFile::make_room(uint64_t hash) {
-  const bool several = blocks_.directory().size() > 1;
-  if (several && !options_.multiset()) {
-    return make_room_in_shares(hash);
-  }
-  if (several && items() < blocks_.root().capacity) {
+  const bool several = blocks_.leaves() > 1;
+  const bool shares = several && !options_.multiset();
+  const bool reached = items() >= blocks_.root().capacity;
+  if (several && !shares && !reached) {
     return {};
   }
   const size_t index = blocks_.directory().leaf_of(hash);
-  const auto is_full = [&](const Segment& segment) {
-    const SegmentHeader& header = segment.header();
-    const uint64_t items =
-        several ? header.items + static_cast<uint64_t>(segment.pending().items()) : this->items();
-    const uint64_t unfolded =
-        std::min(segment.pending().entries(), items - std::min(items, header.items));
-    return segment.filter().full(items, unfolded, header.capacity);
-  };
-  CUCKOO_ASSIGN_OR_RETURN(Segment * found, blocks_.segment(index));
-  if (!is_full(*found)) {
-    return {};
-  }
-  if (!found->pending().empty()) {
-    CUCKOO_TRY(turns_.fold(index));
-    CUCKOO_ASSIGN_OR_RETURN(found, blocks_.segment(index));
-    if (!is_full(*found)) {
-      return {};
-    }
-  }
-  return full_error();
-}
-
-// The same of a set of several segments. At a rate of 25 % one key in ten is not counted by the
-// time it is full. So it is also full when most segments are, by their cells, and the key's own
-// one, too. One alone may be full because the keys were chosen for it.
-Status FilterFile::make_room_in_shares(uint64_t hash) {
-  if (items() >= blocks_.root().capacity) {
-    return full_error();
-  }
-  const size_t index = blocks_.directory().leaf_of(hash);
-  const auto are_full = [&]() -> Result<bool> {
+  const auto is_full = [&]() -> Result<bool> {
     CUCKOO_ASSIGN_OR_RETURN(const Segment* const own, blocks_.segment(index));
-    return own->filter().full(0, own->pending().entries(), own->header().capacity) &&
-           most_are_full();
-  };
-  CUCKOO_ASSIGN_OR_RETURN(bool full, are_full());
-  if (full && blocks_.pending_entries() > 0) {  // that much was an estimate
-    while (blocks_.pending_entries() > 0) {
-      CUCKOO_TRY(turns_.fold_oldest());
+    const uint64_t capacity = own->header().capacity;
+    const uint64_t pending = own->pending().entries();
+    if (shares) {
+      return own->filter().full(0, pending, capacity) && most_are_full();
     }
-    CUCKOO_ASSIGN_OR_RETURN(full, are_full());
+    const uint64_t folded = own->header().items;
+    const uint64_t items =
+        several ? folded + static_cast<uint64_t>(own->pending().items()) : this->items();
+    return own->filter().full(items, std::min(pending, items - std::min(items, folded)), capacity);
+  };
+  bool full = shares && reached;
+  if (!full) {
+    CUCKOO_ASSIGN_OR_RETURN(full, is_full());
+    if (full && shares) {
+      while (blocks_.pending_entries() > 0) {
+        CUCKOO_TRY(turns_.fold_oldest());
+      }
+    } else if (full && blocks_.directory().leaf(index).pending > 0) {
+      CUCKOO_TRY(turns_.fold(index));
+    }
+    if (full) {
+      CUCKOO_ASSIGN_OR_RETURN(full, is_full());
+    }
   }
   return full ? full_error() : Status();
 }

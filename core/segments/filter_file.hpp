@@ -217,7 +217,6 @@ class FilterFile {
   void put_back(uint64_t hash);
   bool may_wait();
   Status make_room(uint64_t hash);
-  Status make_room_in_shares(uint64_t hash);
   bool most_are_full() const;
   Status full_error() const;
   Status more_than_fit(uint64_t items) const;

@@ -101,14 +101,6 @@ Result<bool> entries_since(const FilterBlocks& blocks, const FilterMark& from,
   return place != nullptr ? take_behind({place->position, place->chain}) : Result<bool>(false);
 }
 
-// Can the leaf's segment have got its size since the mark of that position was taken? What was made
-// at that position may have been there before. One that has no header was made when the filter was,
-// or with all others.
-bool made_since(const Directory::Leaf& leaf, const Root& root, uint64_t position) noexcept {
-  const uint64_t made_at = leaf.current().number == 0 ? root.folded_to : leaf.current().made_at;
-  return made_at > 0 && made_at >= position;
-}
-
 }  // namespace
 
 Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark& from) {
@@ -130,8 +122,12 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
   changes.spec = options_.spec;
   changes.capacity = made_for();
   changes.hashes = net_changes(std::move(entries), options_.width, options_.multiset());
+  // Can the leaf's segment have got its size since then? What was made at that position may have
+  // been there before. One without a header was made when the filter was, or with all others.
   const auto made = [this, position](const Directory::Leaf& leaf) {
-    return made_since(leaf, blocks_.root(), position);
+    const SegmentHeader& header = leaf.current();
+    const uint64_t made_at = header.number == 0 ? blocks_.root().folded_to : header.made_at;
+    return made_at > 0 && made_at >= position;
   };
   bool any = false;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {

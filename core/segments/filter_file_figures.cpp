@@ -53,15 +53,19 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Vis
   }
 }
 
-uint64_t bits_of(const FilterBlocks& blocks, const Directory::Leaf& leaf) {
-  if (leaf.segment != nullptr) {
-    return leaf.segment->filter().bits();
-  }
-  if (leaf.header.number == 0) {
-    return blocks.limits().bits;
-  }
-  const Result<CellLayout> cells = cell_layout(blocks.options().spec.kind, leaf.header.geometry());
-  return cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
+// Returns that figure of the largest segment.
+template <class Figure>
+auto of_largest(const FilterOptions& options, const FilterBlocks& blocks, Figure&& figure_of) {
+  uint64_t largest = 0;
+  decltype(figure_of(std::declval<const Filter&>())) figure = 0;
+  visit_filters(options, blocks,
+                [&](const SegmentHeader& header, const Directory::Leaf&, const Filter& filter) {
+                  if (header.capacity > largest) {
+                    largest = header.capacity;
+                    figure = figure_of(filter);
+                  }
+                });
+  return figure;
 }
 
 }  // namespace
@@ -93,29 +97,13 @@ double FilterFile::load_factor() const {
 }
 
 uint32_t FilterFile::places_per_key() const {
-  uint64_t largest = 0;
-  uint32_t places = 0;
-  visit_filters(options_, blocks_,
-                [&](const SegmentHeader& header, const Directory::Leaf&, const Filter& filter) {
-                  if (header.capacity > largest) {
-                    largest = header.capacity;
-                    places = filter.places_per_key();
-                  }
-                });
-  return places;
+  return of_largest(options_, blocks_,
+                    [](const Filter& filter) { return filter.places_per_key(); });
 }
 
 double FilterFile::fingerprint_bits() const {
-  uint64_t largest = 0;
-  double bits = 0;
-  visit_filters(options_, blocks_,
-                [&](const SegmentHeader& header, const Directory::Leaf&, const Filter& filter) {
-                  if (header.capacity > largest) {
-                    largest = header.capacity;
-                    bits = filter.fingerprint_bits();
-                  }
-                });
-  return bits;
+  return of_largest(options_, blocks_,
+                    [](const Filter& filter) { return filter.fingerprint_bits(); });
 }
 
 // Segments that CREATE made have room for more than their share, by chance. That is not counted.
@@ -138,7 +126,9 @@ uint64_t FilterFile::made_for() const {
 uint64_t FilterFile::bits() const {
   uint64_t bits = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    bits += bits_of(blocks_, blocks_.directory().leaf(i));
+    const Result<CellLayout> cells =
+        cell_layout(options_.spec.kind, blocks_.geometry_of(blocks_.directory().leaf(i)));
+    bits += cells.ok() ? cells.value().units * cells.value().unit_bits : 0;
   }
   return bits;
 }

@@ -132,19 +132,17 @@ Status FilterFile::unite(const Contents& contents) {
     CUCKOO_TRY(expect_united(theirs));
     const Directory::Leaf& leaf =
         blocks_.directory().leaf(blocks_.directory().leaf_of(theirs.prefix));
-    std::unique_ptr<Segment> made;
-    if (leaf.segment == nullptr) {
-      CUCKOO_ASSIGN_OR_RETURN(made, blocks_.opened(leaf));
-    }
-    Segment& own = made != nullptr ? *made : *leaf.segment;
-    CUCKOO_ASSIGN_OR_RETURN(Piece piece,
-                            own.piece(blocks_.storage(), false, false, blocks_.limits().keys));
+    Piece piece;
+    CUCKOO_TRY(blocks_.visit_segment(leaf, [&](Segment& own) -> Status {
+      CUCKOO_ASSIGN_OR_RETURN(piece,
+                              own.piece(blocks_.storage(), false, false, blocks_.limits().keys));
+      return {};
+    }));
     CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> other,
                             in_pages_of(options_.page_bytes, std::move(theirs.filter)));
     CUCKOO_TRY(piece.filter->unite(*other, poll));
     piece.items = piece.filter->united_items(piece.items, theirs.items, piece.capacity);
     overfull += !slots && piece.filter->overfull(piece.items, piece.capacity) ? 1 : 0;
-    CUCKOO_TRY(blocks_.poll());
     return next.take(std::move(piece));
   }));
   if (2 * overfull > next.count()) {

@@ -27,10 +27,16 @@ Segment::Segment(const FilterOptions& options, const SegmentHeader& header,
       pending_(options.multiset()),
       kept_run_blocks_(header.run_blocks) {}
 
-std::unique_ptr<Segment> Segment::made_of(const FilterOptions& options, SegmentHeader header,
+std::unique_ptr<Segment> Segment::made_of(const FilterOptions& options, uint64_t prefix,
+                                          unsigned depth, uint64_t number, uint64_t capacity,
                                           std::unique_ptr<Filter> filter) {
   filter->pages().complete();
   const GeometryWords words = filter->words();
+  SegmentHeader header;
+  header.prefix = prefix;
+  header.depth = static_cast<uint8_t>(depth);
+  header.number = number;
+  header.capacity = capacity;
   header.size = words.size;
   header.shape = static_cast<uint32_t>(words.shape);
   header.detail = static_cast<uint32_t>(words.detail);
@@ -42,12 +48,7 @@ std::unique_ptr<Segment> Segment::made_of(const FilterOptions& options, SegmentH
 Result<std::unique_ptr<Segment>> Segment::make(const FilterOptions& options, uint64_t prefix,
                                                unsigned depth, uint64_t number, uint64_t capacity) {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter, options.make_filter_for(capacity));
-  SegmentHeader header;
-  header.prefix = prefix;
-  header.depth = static_cast<uint8_t>(depth);
-  header.number = number;
-  header.capacity = capacity;
-  return made_of(options, header, std::move(filter));
+  return made_of(options, prefix, depth, number, capacity, std::move(filter));
 }
 
 Result<std::unique_ptr<Segment>> Segment::make_share(const FilterOptions& options,
@@ -55,12 +56,7 @@ Result<std::unique_ptr<Segment>> Segment::make_share(const FilterOptions& option
                                                      unsigned depth, uint64_t number) {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter,
                           make_filter(options.spec.kind, limits.words, options.page_bytes));
-  SegmentHeader header;
-  header.prefix = prefix;
-  header.depth = static_cast<uint8_t>(depth);
-  header.number = number;
-  header.capacity = limits.share;
-  return made_of(options, header, std::move(filter));
+  return made_of(options, prefix, depth, number, limits.share, std::move(filter));
 }
 
 // A filter takes memory for its pages before any of them is read, and one that is made anew for its

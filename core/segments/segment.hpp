@@ -194,7 +194,8 @@ class Segment {
  private:
   Segment(const FilterOptions& options, const SegmentHeader& header,
           std::unique_ptr<Filter> filter);
-  static std::unique_ptr<Segment> made_of(const FilterOptions& options, SegmentHeader header,
+  static std::unique_ptr<Segment> made_of(const FilterOptions& options, uint64_t prefix,
+                                          unsigned depth, uint64_t number, uint64_t capacity,
                                           std::unique_ptr<Filter> filter);
 
   Answer probe_pending(uint64_t hash);

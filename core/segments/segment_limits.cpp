@@ -51,7 +51,6 @@ Result<SegmentLimits> segment_limits(const FilterOptions& options) {
   CUCKOO_ASSIGN_OR_RETURN(const std::unique_ptr<Filter> filter,
                           options.make_filter_for(limits.share));
   limits.words = filter->words();
-  limits.bits = filter->bits();
   limits.rate = filter->rate(static_cast<double>(limits.share));
   return limits;
 }

@@ -19,7 +19,6 @@ struct SegmentLimits {
   uint64_t share = 0;  // the capacity of each of them
   // Of such a segment.
   GeometryWords words;
-  uint64_t bits = 0;
   double rate = 0;  // when it holds its share
 };
 

@@ -138,25 +138,17 @@ Result<std::unique_ptr<Segment>> Segment::adopt(const FilterOptions& options, Pi
   }
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<Filter> filter,
                           without_blocks(std::move(piece.filter), options.page_bytes));
-  const GeometryWords words = filter->words();
-  SegmentHeader header;
-  header.prefix = piece.prefix;
-  header.depth = static_cast<uint8_t>(piece.depth);
-  header.number = number;
-  header.capacity = piece.capacity;
-  header.size = words.size;
-  header.shape = static_cast<uint32_t>(words.shape);
-  header.detail = static_cast<uint32_t>(words.detail);
-  header.digest = filter->digest();
+  std::unique_ptr<Segment> made =
+      made_of(options, piece.prefix, piece.depth, number, piece.capacity, std::move(filter));
+  SegmentHeader& header = made->header_;
+  header.digest = made->filter().digest();
   header.items = piece.items;
   header.folded_to = header.made_at = position;
-  header.base_id = content_id(*filter, chain_with(number, piece.prefix + piece.depth));
-  std::unique_ptr<Segment> made(new Segment(options, header, std::move(filter)));
-  made->all_loaded_ = true;
+  header.base_id = content_id(made->filter(), chain_with(number, piece.prefix + piece.depth));
   if (keeps_hashes) {
     made->add_run(piece.hashes);
   }
-  made->header_.base_id = chain_with(made->header_.base_id, position);
+  header.base_id = chain_with(header.base_id, position);
   return made;
 }
 

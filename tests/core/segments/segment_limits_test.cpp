@@ -35,7 +35,6 @@ TEST(SegmentLimits, say_what_a_share_is_like) {
       const auto filter = options.make_filter_for(limits.share);
       ASSERT_TRUE(filter.ok());
       EXPECT_EQ(limits.words, filter.value()->words());
-      EXPECT_EQ(limits.bits, filter.value()->bits());
       EXPECT_EQ(limits.rate, filter.value()->rate(static_cast<double>(limits.share)));
       EXPECT_LE(limits.rate, 0.001);
       EXPECT_GE(limits.share << limits.depth, capacity);
