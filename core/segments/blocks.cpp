@@ -6,7 +6,7 @@ namespace cuckoo::segments {
 
 std::string block_name(int64_t id) {
   if (id < 0) {
-    return "the window's block";
+    return id == kWindowBlock ? "the window's block" : "a block of a message";
   }
   if (const int64_t slot = id >> kSlotBits; slot > 0) {
     return block_name(id - (slot << kSlotBits)) + " of slot " + std::to_string(slot);

@@ -12,7 +12,10 @@
 //   2^55 + i                row i of the log, i < 2^55: the highest ids, so that SQLite appends it
 //                           to its last leaf
 // A sliding window keeps up to 64 filters in one table. Each has a slot of 2^56 ids. Block -1 tells
-// which generation is in which slot (core/segments/filter_window.hpp).
+// which generation is in which slot (core/segments/filter_window.hpp). Below that are the parts of
+// a message that came so far, within a transaction (core/segments/staged_message.hpp):
+//   -2                      which message it is
+//   -2^56 + i               chunk i of it
 //
 // A block ends with a CRC-32C of its content, its id and the table's seed (core/base/page_row.hpp).
 // So a reader finds a block that was damaged, moved to another id or copied from another table.
@@ -44,6 +47,8 @@ static_assert((static_cast<int64_t>(kMaxSegmentNumber) + 1) << kPartBits <= kFir
 inline constexpr unsigned kSlotBits = 56;
 static_assert(kLastLogBlock == (int64_t{1} << kSlotBits) - 1);
 inline constexpr int64_t kWindowBlock = -1;
+inline constexpr int64_t kStagedBlock = -2;
+inline constexpr int64_t kFirstStagedBlock = -(int64_t{1} << kSlotBits);
 
 constexpr int64_t segment_block(uint64_t number, int64_t part) noexcept {
   return (static_cast<int64_t>(number) << kPartBits) + part;

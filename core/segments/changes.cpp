@@ -106,6 +106,19 @@ Status decode_stream(std::span<const std::byte> bytes, uint64_t count, bool most
   return stream.at_end() ? Status() : corrupt("changes with bytes behind the last hash");
 }
 
+}  // namespace
+
+PieceSource pieces_for_shape(const FilterChanges& changes, uint64_t& shape) {
+  return [&changes, &shape](const PieceSink& sink) {
+    return changes.pieces([&](Piece&& piece) -> Status {
+      shape += changes.shape_lacks_pieces
+                   ? shape_of(piece.prefix, piece.depth, piece.filter->words())
+                   : 0;
+      return sink(std::move(piece));
+    });
+  };
+}
+
 // Their image has the changes' own mark, and gaps.
 ImageHeader header_of_pieces(const FilterChanges& changes) {
   ImageHeader header;
@@ -121,23 +134,12 @@ ImageHeader header_of_pieces(const FilterChanges& changes) {
   return header;
 }
 
-Result<std::vector<std::byte>> encode_pieces(const FilterChanges& changes, uint64_t limit,
-                                             uint64_t& shape) {
-  const PieceSource pieces = [&](const PieceSink& sink) {
-    return changes.pieces([&](Piece&& piece) -> Status {
-      shape += changes.shape_lacks_pieces
-                   ? shape_of(piece.prefix, piece.depth, piece.filter->words())
-                   : 0;
-      return sink(std::move(piece));
-    });
-  };
-  return encode_image(header_of_pieces(changes), pieces, limit);
-}
+namespace {
 
 // What the pieces are of must be what the changes are of.
-Status decode_pieces(std::span<const std::byte> bytes, uint32_t page_bytes, const Poll& poll,
+Status decode_pieces(const MessageBytes& bytes, uint32_t page_bytes, const Poll& poll,
                      FilterChanges& changes) {
-  if (bytes.empty()) {
+  if (bytes.size() == 0) {
     return {};
   }
   CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_partial_header(bytes));
@@ -156,7 +158,7 @@ Status decode_pieces(std::span<const std::byte> bytes, uint32_t page_bytes, cons
 
 }  // namespace
 
-Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit) {
+std::vector<std::byte> encode_changes_front(const FilterChanges& changes) {
   const HashWidth width = changes.from.width;
   const unsigned rice = rice_parameter(width, changes.hashes.size());
   const auto removed =
@@ -184,69 +186,125 @@ Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint
     put_net(stream, (hash - last) >> hash_shift(width), rice, net, mostly_removed);
     last = hash;
   }
-  std::vector<std::byte> bytes = stream.finish();
+  return stream.finish();
+}
+
+void finish_changes_front(std::span<std::byte> front, uint64_t image_bytes, uint64_t shape) {
+  store_le(&front[kImageBytesAt], image_bytes);
+  store_le(&front[kShapeAt], shape);
+}
+
+Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit) {
+  std::vector<std::byte> bytes = encode_changes_front(changes);
   if (bytes.size() + kCrcBytes > limit) {
     return invalid("changes of " + std::to_string(bytes.size() + kCrcBytes) + " bytes, at most " +
                    std::to_string(limit) + " are possible");
   }
   uint64_t shape = changes.shape;
+  std::vector<std::byte> image;
   if (changes.pieces) {
-    CUCKOO_ASSIGN_OR_RETURN(const std::vector<std::byte> image,
-                            encode_pieces(changes, limit - bytes.size() - kCrcBytes, shape));
-    bytes.insert(bytes.end(), image.begin(), image.end());
-    store_le(&bytes[kImageBytesAt], uint64_t{image.size()});
+    CUCKOO_ASSIGN_OR_RETURN(
+        image, encode_image(header_of_pieces(changes), pieces_for_shape(changes, shape),
+                            limit - bytes.size() - kCrcBytes));
   }
-  store_le(&bytes[kShapeAt], shape);
+  finish_changes_front(bytes, image.size(), shape);
+  bytes.insert(bytes.end(), image.begin(), image.end());
   const uint32_t crc = crc32c(bytes);
   bytes.resize(bytes.size() + kCrcBytes);
   store_le(&bytes[bytes.size() - kCrcBytes], crc);
   return bytes;
 }
 
-Result<FilterChanges> decode_changes(std::span<const std::byte> bytes, uint32_t page_bytes,
-                                     const Poll& poll) {
-  if (!looks_like_changes(bytes) || bytes.size() <= kVersionAt) {
+namespace {
+
+// What the header says that does not need the rest.
+struct ChangesHeader {
+  FilterChanges changes;
+  uint64_t count = 0;
+  uint64_t image_bytes = 0;
+  uint8_t rice = 0;
+  bool mostly_removed = false;
+};
+
+// `front` are the first kHeaderBytes of changes that have `size`, or all if they have fewer.
+Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t size) {
+  if (!looks_like_changes(front) || front.size() <= kVersionAt) {
     return corrupt("bytes that are no changes of a filter, expected CKCH at the start");
   }
-  if (bytes.size() < kHeaderBytes + kCrcBytes) {
-    return corrupt("changes cut off: " + std::to_string(bytes.size()) +
-                   " bytes, expected at least " + std::to_string(kHeaderBytes + kCrcBytes));
+  if (size < kHeaderBytes + kCrcBytes) {
+    return corrupt("changes cut off: " + std::to_string(size) + " bytes, expected at least " +
+                   std::to_string(kHeaderBytes + kCrcBytes));
   }
-  if (const auto version = load_le<uint8_t>(&bytes[kVersionAt]); version != kVersion) {
+  if (const auto version = load_le<uint8_t>(&front[kVersionAt]); version != kVersion) {
     return corrupt("changes of format " + std::to_string(version) + ", this version reads format " +
                    std::to_string(kVersion) +
                    (version < kVersion ? "; made by a version before the first release" : ""));
   }
-  const size_t crc_at = bytes.size() - kCrcBytes;
-  if (crc32c(bytes.first(crc_at)) != load_le<uint32_t>(&bytes[crc_at])) {
-    return corrupt("changes with a wrong checksum");
-  }
-  FilterChanges changes;
-  CUCKOO_ASSIGN_OR_RETURN(changes.from, decode_mark(bytes.subspan(kFromAt, kMarkBytes)));
-  CUCKOO_ASSIGN_OR_RETURN(changes.to, decode_mark(bytes.subspan(kToAt, kMarkBytes)));
+  ChangesHeader header;
+  FilterChanges& changes = header.changes;
+  CUCKOO_ASSIGN_OR_RETURN(changes.from, decode_mark(front.subspan(kFromAt, kMarkBytes)));
+  CUCKOO_ASSIGN_OR_RETURN(changes.to, decode_mark(front.subspan(kToAt, kMarkBytes)));
   CUCKOO_TRY(check_marks(changes.from, changes.to));
-  changes.items = load_le<uint64_t>(&bytes[kItemsAt]);
-  changes.key_affinity = load_le<uint8_t>(&bytes[kAffinityAt]);
-  changes.collation = load_le<uint8_t>(&bytes[kCollationAt]);
-  changes.key_types = load_le<uint8_t>(&bytes[kKeyTypesAt]);
-  const auto rice = load_le<uint8_t>(&bytes[kRiceAt]);
-  const auto flags = load_le<uint8_t>(&bytes[kFlagsAt]);
-  const auto count = load_le<uint64_t>(&bytes[kCountAt]);
+  changes.items = load_le<uint64_t>(&front[kItemsAt]);
+  changes.key_affinity = load_le<uint8_t>(&front[kAffinityAt]);
+  changes.collation = load_le<uint8_t>(&front[kCollationAt]);
+  changes.key_types = load_le<uint8_t>(&front[kKeyTypesAt]);
+  changes.shape = load_le<uint64_t>(&front[kShapeAt]);
+  header.rice = load_le<uint8_t>(&front[kRiceAt]);
+  const auto flags = load_le<uint8_t>(&front[kFlagsAt]);
+  header.mostly_removed = flags == kMostlyRemoved;
+  header.count = load_le<uint64_t>(&front[kCountAt]);
+  header.image_bytes = load_le<uint64_t>(&front[kImageBytesAt]);
   if (changes.items > kMaxImageItems || changes.key_affinity > kMaxKeyAffinity ||
       changes.collation > kMaxKeyCollation || flags > kMostlyRemoved ||
-      rice != rice_parameter(changes.from.width, count) ||
-      !all_zero(bytes.subspan(kZeroAt, kCountAt - kZeroAt))) {
+      header.rice != rice_parameter(changes.from.width, header.count) ||
+      !all_zero(front.subspan(kZeroAt, kCountAt - kZeroAt))) {
     return corrupt("changes with a header that can't be");
   }
-  changes.shape = load_le<uint64_t>(&bytes[kShapeAt]);
-  const auto image_bytes = load_le<uint64_t>(&bytes[kImageBytesAt]);
-  if (image_bytes > crc_at - kHeaderBytes) {
-    return corrupt("changes with " + std::to_string(image_bytes) + " bytes of segments");
+  if (header.image_bytes > size - kHeaderBytes - kCrcBytes) {
+    return corrupt("changes with " + std::to_string(header.image_bytes) + " bytes of segments");
   }
-  const size_t image_at = crc_at - static_cast<size_t>(image_bytes);
-  CUCKOO_TRY(decode_stream(bytes.subspan(kHeaderBytes, image_at - kHeaderBytes), count,
-                           flags == kMostlyRemoved, rice, changes));
-  CUCKOO_TRY(decode_pieces(bytes.subspan(image_at, crc_at - image_at), page_bytes, poll, changes));
+  return header;
+}
+
+Status check_checksum(const MessageBytes& bytes, const Poll& poll) {
+  constexpr uint64_t kAtOnce = uint64_t{1} << 16;
+  const uint64_t crc_at = bytes.size() - kCrcBytes;
+  std::vector<std::byte> buffer;
+  uint32_t crc = 0;
+  for (uint64_t at = 0; at < crc_at; at += kAtOnce) {
+    CUCKOO_TRY(check_interrupt(poll));
+    CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> some,
+                            bytes.read(at, std::min(kAtOnce, crc_at - at), buffer));
+    crc = crc32c(some, crc);
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> stored,
+                          bytes.read(crc_at, kCrcBytes, buffer));
+  return crc == load_le<uint32_t>(stored.data()) ? Status()
+                                                 : corrupt("changes with a wrong checksum");
+}
+
+}  // namespace
+
+Result<FilterChanges> decode_changes_header(std::span<const std::byte> front, uint64_t size) {
+  CUCKOO_ASSIGN_OR_RETURN(ChangesHeader header,
+                          parse_header(front.first(std::min(front.size(), kHeaderBytes)), size));
+  return std::move(header.changes);
+}
+
+Result<FilterChanges> decode_changes(const MessageBytes& bytes, uint32_t page_bytes,
+                                     const Poll& poll) {
+  std::vector<std::byte> buffer;
+  CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> front,
+                          bytes.front(kHeaderBytes, buffer));
+  CUCKOO_ASSIGN_OR_RETURN(ChangesHeader header, parse_header(front, bytes.size()));
+  CUCKOO_TRY(check_checksum(bytes, poll));
+  FilterChanges changes = std::move(header.changes);
+  const uint64_t image_at = bytes.size() - kCrcBytes - header.image_bytes;
+  CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> stream,
+                          bytes.read(kHeaderBytes, image_at - kHeaderBytes, buffer));
+  CUCKOO_TRY(decode_stream(stream, header.count, header.mostly_removed, header.rice, changes));
+  CUCKOO_TRY(decode_pieces(bytes.range(image_at, header.image_bytes), page_bytes, poll, changes));
   return changes;
 }
 

@@ -35,7 +35,9 @@
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
 #include "core/segments/contents.hpp"
+#include "core/segments/image.hpp"
 #include "core/segments/mark.hpp"
+#include "core/segments/message_bytes.hpp"
 
 namespace cuckoo::segments {
 
@@ -59,6 +61,7 @@ struct FilterChanges {
   LargeVector<ChangedHash> hashes;  // ascending; of a set added once
   // The segments that were made anew, without hashes, ascending by prefix. Null: none was.
   PieceSource pieces;
+  PieceRange range;  // of them, where the filter is a stored one
   // The sum of shape_of() over all segments that the filter has then.
   uint64_t shape = 0;
   bool shape_lacks_pieces = false;  // encode_changes() adds theirs: it sees them
@@ -75,10 +78,21 @@ uint64_t shape_of(uint64_t prefix, unsigned depth, const GeometryWords& words) n
 Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint64_t limit);
 // Its pieces are read and verified when they are asked for: the bytes must stay until then. The
 // pieces get pages of `page_bytes`.
-Result<FilterChanges> decode_changes(std::span<const std::byte> bytes, uint32_t page_bytes,
+Result<FilterChanges> decode_changes(const MessageBytes& bytes, uint32_t page_bytes,
                                      const Poll& poll = nullptr);
+// Everything that can be said without reading beyond the header; `front` are the first bytes of
+// changes that have `size`. Neither hashes nor pieces.
+Result<FilterChanges> decode_changes_header(std::span<const std::byte> front, uint64_t size);
 // Does it start like some? Of any version.
 bool looks_like_changes(std::span<const std::byte> bytes) noexcept;
+
+// Parts of encode_changes(): header and stream; what the header says of the image after them; the
+// header of that image; and its pieces, which add what the shape lacks of them when they are asked
+// for once.
+std::vector<std::byte> encode_changes_front(const FilterChanges& changes);
+void finish_changes_front(std::span<std::byte> front, uint64_t image_bytes, uint64_t shape);
+ImageHeader header_of_pieces(const FilterChanges& changes);
+PieceSource pieces_for_shape(const FilterChanges& changes, uint64_t& shape);
 
 // The net changes of log entries, which are taken. In a set each hash counts once.
 LargeVector<ChangedHash> net_changes(LargeVector<uint64_t> entries, HashWidth width, bool multiset);

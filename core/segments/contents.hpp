@@ -29,6 +29,9 @@ using PieceSink = std::function<Status(Piece&& piece)>;
 // Hands over all pieces, ascending by prefix. The prefixes partition the hash space. May be called
 // more than once, and gives the same then.
 using PieceSource = std::function<Status(const PieceSink& sink)>;
+// Hands over the same pieces from one on, that of `prefix`, until enough() says true after one.
+using PieceRange = std::function<Status(uint64_t prefix, const PieceSink& sink,
+                                        const std::function<bool()>& enough)>;
 
 struct Contents {
   uint64_t capacity = 0;  // of the whole filter
@@ -38,6 +41,7 @@ struct Contents {
   uint64_t key_types = 0;          // storage classes that were hashed into it
   std::optional<FilterMark> mark;  // whose contents these are, all of them
   PieceSource pieces;
+  PieceRange range;  // of the pieces, where the filter is a stored one
 };
 
 }  // namespace cuckoo::segments

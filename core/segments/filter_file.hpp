@@ -120,6 +120,7 @@ class FilterFile {
   // and it keeps none.
   Status for_each_piece(bool with_hashes, const PieceSink& sink,
                         const FilterBlocks::LeafChoice& choose = FilterBlocks::all);
+  PieceRange piece_range(bool with_hashes, FilterBlocks::LeafChoice choose = FilterBlocks::all);
   // The same as for_each_piece(), with what else is known of it. The pieces are read when they are
   // asked for: before the filter changes.
   Result<Contents> contents(bool with_hashes);

@@ -140,6 +140,7 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
     changes.pieces = [this, made](const PieceSink& sink) {
       return for_each_piece(false, sink, made);
     };
+    changes.range = piece_range(false, made);
   }
   return std::optional<FilterChanges>(std::move(changes));
 }

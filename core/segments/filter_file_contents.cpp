@@ -29,6 +29,15 @@ Status FilterFile::for_each_piece(bool with_hashes, const PieceSink& sink,
   });
 }
 
+PieceRange FilterFile::piece_range(bool with_hashes, FilterBlocks::LeafChoice choose) {
+  return [this, with_hashes, choose = std::move(choose)](uint64_t prefix, const PieceSink& sink,
+                                                         const std::function<bool()>& enough) {
+    return for_each_piece(with_hashes, sink, [&](const Directory::Leaf& leaf) {
+      return leaf.prefix >= prefix && choose(leaf) && !enough();
+    });
+  };
+}
+
 // With hashes a segment holds what these are, which may be less than was counted (S7). So they are
 // counted first, where the header does not say it.
 Result<Contents> FilterFile::contents(bool with_hashes) {
@@ -54,6 +63,7 @@ Result<Contents> FilterFile::contents(bool with_hashes) {
   contents.pieces = [this, with_hashes](const PieceSink& sink) {
     return for_each_piece(with_hashes, sink);
   };
+  contents.range = piece_range(with_hashes);
   return contents;
 }
 

@@ -46,35 +46,42 @@ Status check_sums(const ImageHeader& header, const Sums& sums) {
   return {};
 }
 
-// Goes from header to header: the visitor gets each with the bytes of its piece.
+// Goes from header to header: the visitor gets each with where its piece begins.
 template <class Visitor>
-Status for_each_header(const ImageHeader& header, std::span<const std::byte> bytes,
-                       Visitor&& visit) {
-  std::span<const std::byte> rest =
-      bytes.subspan(kImageHeaderBytes, bytes.size() - kImageHeaderBytes - kImageCrcBytes);
+Status for_each_header(const ImageHeader& header, const MessageBytes& bytes, Visitor&& visit) {
+  const uint64_t end = bytes.size() - kImageCrcBytes;
+  uint64_t at = kImageHeaderBytes;
+  std::vector<std::byte> buffer;
   for (uint64_t index = 0; index < header.pieces; ++index) {
-    Result<PieceHeader> piece = parse_piece_header(header, rest);
+    CUCKOO_ASSIGN_OR_RETURN(
+        const std::span<const std::byte> front,
+        bytes.read(at, std::min<uint64_t>(kPieceHeaderBytes, end - at), buffer));
+    Result<PieceHeader> piece = parse_piece_header(header, front, end - at);
     if (!piece.ok()) {
       return in_piece(index, piece.take_status());
     }
-    const auto length = static_cast<size_t>(piece.value().bytes());
-    CUCKOO_TRY(visit(index, piece.value(), rest.first(length)));
-    rest = rest.subspan(length);
+    CUCKOO_TRY(visit(index, piece.value(), at));
+    at += piece.value().bytes();
   }
-  return rest.empty() ? Status()
-                      : corrupt("image with " + grouped(rest.size()) +
-                                " bytes behind its last piece, expected none");
+  return at == end ? Status()
+                   : corrupt("image with " + grouped(end - at) +
+                             " bytes behind its last piece, expected none");
 }
 
 // All headers together: the prefixes, the sums, the image's checksum.
-Status check_frame(const ImageHeader& header, std::span<const std::byte> bytes) {
-  uint32_t crc = crc32c(bytes.first(kImageHeaderBytes));
+Status check_frame(const ImageHeader& header, const MessageBytes& bytes, const Poll& poll) {
+  std::vector<std::byte> buffer;
+  CUCKOO_ASSIGN_OR_RETURN(std::span<const std::byte> some,
+                          bytes.read(0, kImageHeaderBytes, buffer));
+  uint32_t crc = crc32c(some);
   PrefixWalk prefixes(header.partial);
   Sums sums;
   CUCKOO_TRY(for_each_header(
-      header, bytes,
-      [&](uint64_t, const PieceHeader& piece, std::span<const std::byte> own) -> Status {
-        crc = crc32c(own.last(kImageCrcBytes), crc);
+      header, bytes, [&](uint64_t, const PieceHeader& piece, uint64_t at) -> Status {
+        CUCKOO_TRY(check_interrupt(poll));
+        CUCKOO_ASSIGN_OR_RETURN(
+            some, bytes.read(at + piece.bytes() - kImageCrcBytes, kImageCrcBytes, buffer));
+        crc = crc32c(some, crc);
         sums.items += piece.items;
         sums.hashes += piece.hash_count;
         sums.bits += piece.layout.units * piece.layout.unit_bits;
@@ -87,9 +94,8 @@ Status check_frame(const ImageHeader& header, std::span<const std::byte> bytes) 
     return corrupt("image without its last pieces");
   }
   CUCKOO_TRY(check_sums(header, sums));
-  return crc == load_le<uint32_t>(&bytes[bytes.size() - kImageCrcBytes])
-             ? Status()
-             : corrupt("image with a wrong checksum");
+  CUCKOO_ASSIGN_OR_RETURN(some, bytes.read(bytes.size() - kImageCrcBytes, kImageCrcBytes, buffer));
+  return crc == load_le<uint32_t>(some.data()) ? Status() : corrupt("image with a wrong checksum");
 }
 
 // --- the content of a piece ----------------------------------------------------------------------
@@ -248,13 +254,15 @@ Result<Piece> read_piece(const ImageHeader& image, const PieceHeader& header,
 
 namespace {
 
-Status read_pieces(const ImageHeader& header, std::span<const std::byte> bytes, bool with_hashes,
+Status read_pieces(const ImageHeader& header, const MessageBytes& bytes, bool with_hashes,
                    uint32_t page_bytes, const PieceSink& sink, const Poll& poll) {
-  CUCKOO_TRY(check_frame(header, bytes));
+  CUCKOO_TRY(check_frame(header, bytes, poll));
+  std::vector<std::byte> buffer;
   return for_each_header(
-      header, bytes,
-      [&](uint64_t index, const PieceHeader& found, std::span<const std::byte> own) -> Status {
+      header, bytes, [&](uint64_t index, const PieceHeader& found, uint64_t at) -> Status {
         CUCKOO_TRY(check_interrupt(poll));
+        CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> own,
+                                bytes.read(at, found.bytes(), buffer));
         Result<Piece> read = read_piece(header, found, own, with_hashes, poll);
         if (!read.ok()) {
           return in_piece(index, read.take_status());
@@ -268,7 +276,7 @@ Status read_pieces(const ImageHeader& header, std::span<const std::byte> bytes, 
 
 }  // namespace
 
-Status read_image(std::span<const std::byte> bytes, bool with_hashes, uint32_t page_bytes,
+Status read_image(const MessageBytes& bytes, bool with_hashes, uint32_t page_bytes,
                   const PieceSink& sink, const Poll& poll) {
   CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_image_header(bytes));
   if (with_hashes && !header.with_hashes) {
@@ -277,8 +285,8 @@ Status read_image(std::span<const std::byte> bytes, bool with_hashes, uint32_t p
   return read_pieces(header, bytes, with_hashes, page_bytes, sink, poll);
 }
 
-Status read_partial_image(std::span<const std::byte> bytes, uint32_t page_bytes,
-                          const PieceSink& sink, const Poll& poll) {
+Status read_partial_image(const MessageBytes& bytes, uint32_t page_bytes, const PieceSink& sink,
+                          const Poll& poll) {
   CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_partial_header(bytes));
   return read_pieces(header, bytes, false, page_bytes, sink, poll);
 }

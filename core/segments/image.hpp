@@ -37,6 +37,7 @@
 #include "core/filter/filter.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/mark.hpp"
+#include "core/segments/message_bytes.hpp"
 #include "core/stored/filter_options.hpp"
 
 namespace cuckoo::segments {
@@ -82,6 +83,15 @@ class PrefixWalk {
   bool complete_ = false;
 };
 
+// What encloses the pieces of an image: known when all of them were written.
+struct ImageFrame {
+  std::vector<std::byte> header;
+  std::vector<std::byte> crc;
+  uint64_t bytes = 0;  // of the whole image
+
+  friend bool operator==(const ImageFrame&, const ImageFrame&) = default;
+};
+
 // Writes an image, a piece at a time, ascending by prefix. All pieces that are added have hashes,
 // or none has.
 class ImageWriter {
@@ -89,14 +99,20 @@ class ImageWriter {
   // The header's `pieces` and `hash_count` are counted here, of a multiset its `items`, too. The
   // image gets at most `limit` bytes.
   ImageWriter(const ImageHeader& header, uint64_t limit);
+  // Writes pieces that are taken away one after another: the frame comes in the end.
+  static ImageWriter of_pieces(const ImageHeader& header, uint64_t limit);
   // kInvalid for what no image can have, and when it gets too long. Pages that are not in memory
   // are zero. Where the header has no hashes those of the piece are left out.
   Status add(const Piece& piece);
   // True if the prefixes cover all that they must.
   bool complete() const noexcept { return header_.partial || prefixes_.complete(); }
   std::vector<std::byte> finish();
+  // of_pieces(): returns the bytes of the pieces that were added since the last call.
+  std::vector<std::byte> take_pieces();
+  ImageFrame frame();
 
  private:
+  uint64_t length() const noexcept { return taken_ + bytes_.size(); }
   Status check(const Piece& piece, const PieceHeader& found) const;
   Status add_hashes(const Piece& piece);
   Status expect_room(uint64_t bytes) const;
@@ -108,6 +124,8 @@ class ImageWriter {
   uint64_t items_ = 0;           // of the pieces
   uint64_t hashless_bytes_ = 0;  // that it would have without hashes
   std::vector<std::byte> crcs_;  // the pieces' own
+  bool by_pieces_ = false;
+  uint64_t taken_ = 0;  // of_pieces(): bytes that are not in bytes_ any more
   std::vector<std::byte> bytes_;
 };
 Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
@@ -117,14 +135,14 @@ Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSourc
 bool looks_like_image(std::span<const std::byte> bytes) noexcept;
 // Everything that can be said without reading beyond the header: O(1), no checksum. Of an image of
 // a whole filter, or of one with gaps.
-Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes);
-Result<ImageHeader> decode_partial_header(std::span<const std::byte> bytes);
+Result<ImageHeader> decode_image_header(const MessageBytes& bytes);
+Result<ImageHeader> decode_partial_header(const MessageBytes& bytes);
 // Reads and verifies the pieces, one at a time, also that their hashes, if it has them and they are
 // asked for, are what is in their cells. Their pages have `page_bytes`.
-Status read_image(std::span<const std::byte> bytes, bool with_hashes, uint32_t page_bytes,
+Status read_image(const MessageBytes& bytes, bool with_hashes, uint32_t page_bytes,
                   const PieceSink& sink, const Poll& poll = nullptr);
-Status read_partial_image(std::span<const std::byte> bytes, uint32_t page_bytes,
-                          const PieceSink& sink, const Poll& poll = nullptr);
+Status read_partial_image(const MessageBytes& bytes, uint32_t page_bytes, const PieceSink& sink,
+                          const Poll& poll = nullptr);
 
 // All pieces in memory, without hashes, ready to be asked.
 class PieceSet {

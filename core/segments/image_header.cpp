@@ -157,7 +157,7 @@ void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to)
 namespace {
 
 // Magic, version and length.
-Status check_frame(std::span<const std::byte> bytes) {
+Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
   constexpr size_t kLeast = kImageHeaderBytes + kLeastPieceBytes + kImageCrcBytes;
   if (bytes.size() >= sizeof kMagic) {
     const auto magic = load_le<uint32_t>(bytes.data());
@@ -175,14 +175,14 @@ Status check_frame(std::span<const std::byte> bytes) {
                      std::to_string(kImageVersion));
     }
   }
-  if (bytes.size() < kLeast) {
-    return corrupt("image cut off: " + grouped(bytes.size()) + " bytes, expected at least " +
+  if (size < kLeast) {
+    return corrupt("image cut off: " + grouped(size) + " bytes, expected at least " +
                    grouped(kLeast));
   }
   const auto length = load_le<uint64_t>(&bytes[kLengthAt]);
-  if (length != bytes.size()) {
-    return corrupt((length > bytes.size() ? "image cut off: " : "image too long: ") +
-                   grouped(bytes.size()) + " bytes, expected " + grouped(length));
+  if (length != size) {
+    return corrupt((length > size ? "image cut off: " : "image too long: ") + grouped(size) +
+                   " bytes, expected " + grouped(length));
   }
   return {};
 }
@@ -208,8 +208,8 @@ Status get_flags(std::span<const std::byte> bytes, ImageHeader& header) {
 
 }  // namespace
 
-Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes) {
-  CUCKOO_TRY(check_frame(bytes));
+Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_t length) {
+  CUCKOO_TRY(check_frame(bytes, length));
   const std::byte* const from = bytes.data();
   const auto word = [from](size_t at) { return load_le<uint64_t>(from + at); };
   ImageHeader header;
@@ -229,7 +229,7 @@ Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes) {
   header.key_types = static_cast<uint8_t>(from[kKeyTypesAt]);
   CUCKOO_TRY(get_flags(bytes, header));
   CUCKOO_TRY(check_image_header(header));
-  const uint64_t room = bytes.size() - kImageHeaderBytes - kImageCrcBytes;
+  const uint64_t room = length - kImageHeaderBytes - kImageCrcBytes;
   if (header.pieces == 0 || header.pieces > room / kLeastPieceBytes) {
     return corrupt("image of " + grouped(header.pieces) + " pieces, expected 1 to " +
                    grouped(room / kLeastPieceBytes));
@@ -250,16 +250,27 @@ bool looks_like_image(std::span<const std::byte> bytes) noexcept {
   return magic == kMagic || magic == kOldMagic;
 }
 
-Result<ImageHeader> decode_image_header(std::span<const std::byte> bytes) {
-  Result<ImageHeader> header = parse_image_header(bytes);
+namespace {
+
+Result<ImageHeader> front_of(const MessageBytes& bytes) {
+  std::vector<std::byte> buffer;
+  CUCKOO_ASSIGN_OR_RETURN(const std::span<const std::byte> front,
+                          bytes.front(kImageHeaderBytes, buffer));
+  return parse_image_header(front, bytes.size());
+}
+
+}  // namespace
+
+Result<ImageHeader> decode_image_header(const MessageBytes& bytes) {
+  Result<ImageHeader> header = front_of(bytes);
   if (header.ok() && header.value().partial) {
     return corrupt("image of a part of a filter, expected a whole one");
   }
   return header;
 }
 
-Result<ImageHeader> decode_partial_header(std::span<const std::byte> bytes) {
-  Result<ImageHeader> header = parse_image_header(bytes);
+Result<ImageHeader> decode_partial_header(const MessageBytes& bytes) {
+  Result<ImageHeader> header = front_of(bytes);
   if (header.ok() && (!header.value().partial || header.value().with_hashes)) {
     return corrupt("image of a whole filter or with hashes, expected a part without them");
   }
@@ -315,9 +326,10 @@ void put_piece_header(const PieceHeader& header, std::byte* to) noexcept {
   store_le(to + kPrefixAt, header.prefix);
 }
 
-Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes) {
-  if (bytes.size() < kLeastPieceBytes) {
-    return corrupt("piece cut off: " + grouped(bytes.size()) + " bytes, expected at least " +
+Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes,
+                                       uint64_t length) {
+  if (length < kLeastPieceBytes) {
+    return corrupt("piece cut off: " + grouped(length) + " bytes, expected at least " +
                    grouped(kLeastPieceBytes));
   }
   const std::byte* const from = bytes.data();
@@ -335,7 +347,7 @@ Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const
   piece.prefix = word(kPrefixAt);
   CUCKOO_ASSIGN_OR_RETURN(piece.layout, cell_layout(image.spec.kind, piece.geometry));
   CUCKOO_TRY(check_piece_header(image, piece));
-  uint64_t room = bytes.size() - kLeastPieceBytes;
+  uint64_t room = length - kLeastPieceBytes;
   if (piece.cell_bytes() > room) {
     return corrupt("piece with " + grouped(piece.cell_bytes()) +
                    " bytes of cells, expected at most " + grouped(room));

@@ -67,6 +67,14 @@ ImageWriter::ImageWriter(const ImageHeader& header, uint64_t limit)
   hashless_bytes_ = kImageHeaderBytes + kImageCrcBytes;
 }
 
+ImageWriter ImageWriter::of_pieces(const ImageHeader& header, uint64_t limit) {
+  ImageWriter writer(header, limit);
+  writer.by_pieces_ = true;
+  writer.taken_ = kImageHeaderBytes;
+  writer.bytes_.clear();
+  return writer;
+}
+
 Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
   const Filter& filter = *piece.filter;
   if (header_.pieces == 0) {
@@ -87,7 +95,7 @@ Status ImageWriter::check(const Piece& piece, const PieceHeader& found) const {
 
 // The image is that much longer, and its CRC comes behind that.
 Status ImageWriter::expect_room(uint64_t bytes) const {
-  const uint64_t length = bytes_.size() + bytes + kImageCrcBytes;
+  const uint64_t length = this->length() + bytes + kImageCrcBytes;
   if (length <= limit_) {
     return {};
   }
@@ -99,7 +107,7 @@ Status ImageWriter::expect_room(uint64_t bytes) const {
 
 // Pieces that hold something are about as long as one another.
 void ImageWriter::reserve(const Piece& piece, uint64_t bytes) {
-  if (bytes_.capacity() == kImageHeaderBytes && piece.items > 0) {
+  if (!by_pieces_ && bytes_.capacity() == kImageHeaderBytes && piece.items > 0) {
     const uint64_t pieces =
         std::min<uint64_t>(uint64_t{1} << piece.depth, std::max<uint64_t>(header_.items, 1));
     const uint64_t about =
@@ -161,15 +169,29 @@ Status ImageWriter::add(const Piece& piece) {
   return items_ <= kMaxImageItems ? expect_room(0) : invalid("image of more than 2^62 items");
 }
 
-std::vector<std::byte> ImageWriter::finish() {
+ImageFrame ImageWriter::frame() {
   if (is_multiset(header_.spec.kind)) {
     header_.items = items_;
   }
-  put_image_header(header_, bytes_.size() + kImageCrcBytes, bytes_.data());
-  const uint32_t crc = crc32c(crcs_, crc32c(std::span(bytes_).first(kImageHeaderBytes)));
-  bytes_.resize(bytes_.size() + kImageCrcBytes);
-  store_le(&bytes_[bytes_.size() - kImageCrcBytes], crc);
+  ImageFrame frame;
+  frame.bytes = length() + kImageCrcBytes;
+  frame.header.resize(kImageHeaderBytes);
+  put_image_header(header_, frame.bytes, frame.header.data());
+  frame.crc.resize(kImageCrcBytes);
+  store_le(frame.crc.data(), crc32c(crcs_, crc32c(frame.header)));
+  return frame;
+}
+
+std::vector<std::byte> ImageWriter::finish() {
+  const ImageFrame frame = this->frame();
+  std::copy(frame.header.begin(), frame.header.end(), bytes_.begin());
+  bytes_.insert(bytes_.end(), frame.crc.begin(), frame.crc.end());
   return std::move(bytes_);
+}
+
+std::vector<std::byte> ImageWriter::take_pieces() {
+  taken_ += bytes_.size();
+  return std::exchange(bytes_, {});
 }
 
 Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,

@@ -1,0 +1,89 @@
+#include "core/segments/message_part.hpp"
+
+#include <algorithm>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint32_t kMagic = 0x54504B43;  // "CKPT"
+constexpr uint8_t kVersion = 3;
+
+constexpr size_t kVersionAt = 4;
+constexpr size_t kZeroAt = 5;  // 3 bytes
+constexpr size_t kIdAt = 8;
+constexpr size_t kTotalAt = 16;
+constexpr size_t kSliceAt = 24;
+constexpr size_t kIndexAt = 32;
+static_assert(kIndexAt + 8 == kPartHeaderBytes);
+constexpr size_t kCrcBytes = kPartOverheadBytes - kPartHeaderBytes;
+
+}  // namespace
+
+std::string part_name(const MessageCut& cut, uint64_t index) {
+  return "part " + std::to_string(index + 1) + " of " + std::to_string(cut.parts());
+}
+
+Status check_cut(const MessageCut& cut) {
+  if (cut.total_bytes < 1 || cut.total_bytes > kMostMessageBytes ||
+      cut.slice_bytes < kLeastSliceBytes || cut.slice_bytes > kMostMessageBytes) {
+    return corrupt("a part of a message of " + std::to_string(cut.total_bytes) +
+                   " bytes, cut into " + std::to_string(cut.slice_bytes) +
+                   "; expected 1 to 2^44 and 1024 to 2^44");
+  }
+  return {};
+}
+
+std::vector<std::byte> encode_part(const MessagePart& part) {
+  std::vector<std::byte> bytes(kPartHeaderBytes);
+  bytes.reserve(part.slice.size() + kPartOverheadBytes);
+  store_le(&bytes[0], kMagic);
+  store_le(&bytes[kVersionAt], kVersion);
+  store_le(&bytes[kIdAt], part.cut.id);
+  store_le(&bytes[kTotalAt], part.cut.total_bytes);
+  store_le(&bytes[kSliceAt], part.cut.slice_bytes);
+  store_le(&bytes[kIndexAt], part.index);
+  bytes.insert(bytes.end(), part.slice.begin(), part.slice.end());
+  const uint32_t crc = crc32c(bytes);
+  bytes.resize(bytes.size() + kCrcBytes);
+  store_le(&bytes[bytes.size() - kCrcBytes], crc);
+  return bytes;
+}
+
+Result<MessagePart> decode_part(std::span<const std::byte> bytes) {
+  if (!looks_like_part(bytes) || bytes.size() <= kVersionAt) {
+    return corrupt("bytes that are no part of a message, expected CKPT at the start");
+  }
+  if (const auto version = load_le<uint8_t>(&bytes[kVersionAt]); version != kVersion) {
+    return corrupt("a part of a message of format " + std::to_string(version) +
+                   ", this version reads format " + std::to_string(kVersion));
+  }
+  if (bytes.size() <= kPartOverheadBytes) {
+    return corrupt("a part of a message cut off: " + std::to_string(bytes.size()) +
+                   " bytes, expected more than " + std::to_string(kPartOverheadBytes));
+  }
+  const size_t crc_at = bytes.size() - kCrcBytes;
+  if (crc32c(bytes.first(crc_at)) != load_le<uint32_t>(&bytes[crc_at])) {
+    return corrupt("a part of a message with a wrong checksum");
+  }
+  MessagePart part;
+  part.cut.id = load_le<uint64_t>(&bytes[kIdAt]);
+  part.cut.total_bytes = load_le<uint64_t>(&bytes[kTotalAt]);
+  part.cut.slice_bytes = load_le<uint64_t>(&bytes[kSliceAt]);
+  part.index = load_le<uint64_t>(&bytes[kIndexAt]);
+  part.slice = bytes.subspan(kPartHeaderBytes, crc_at - kPartHeaderBytes);
+  CUCKOO_TRY(check_cut(part.cut));
+  if (!all_zero(bytes.subspan(kZeroAt, kIdAt - kZeroAt)) || part.index >= part.cut.parts() ||
+      part.slice.size() != part.cut.bytes_of(part.index)) {
+    return corrupt("a part of a message with a header that can't be");
+  }
+  return part;
+}
+
+bool looks_like_part(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
+}
+
+}  // namespace cuckoo::segments

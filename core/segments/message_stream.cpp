@@ -1,0 +1,116 @@
+#include "core/segments/message_stream.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+#include "core/base/key_hash.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr size_t kCrcBytes = 4;
+
+uint64_t id_of(std::span<const std::byte> front) noexcept {
+  constexpr uint64_t kSeed = 0x54504B43;
+  return XXH3_64bits_withSeed(front.data(), front.size(), kSeed);
+}
+
+}  // namespace
+
+// Encodes all pieces for what the headers say of them.
+Status MessageStream::measure(const ImageHeader& header, const PieceSource& pieces) {
+  ImageWriter writer = ImageWriter::of_pieces(header, kMostMessageBytes);
+  CUCKOO_TRY(pieces([&](Piece&& piece) -> Status {
+    CUCKOO_TRY(writer.add(piece));
+    writer.take_pieces();
+    return {};
+  }));
+  if (!writer.complete()) {
+    return invalid("image of pieces that leave out a prefix");
+  }
+  frame_ = writer.frame();
+  writer_ = ImageWriter::of_pieces(header, kMostMessageBytes);
+  pieces_done_ = false;
+  return {};
+}
+
+Result<MessageStream> MessageStream::of_image(const ImageHeader& header, const Contents& contents) {
+  MessageStream stream;
+  CUCKOO_TRY(stream.measure(header, contents.pieces));
+  stream.range_ = contents.range;
+  stream.bytes_ = stream.frame_.bytes;
+  stream.id_ = id_of(stream.frame_.header);
+  stream.append(stream.frame_.header);
+  return stream;
+}
+
+Result<MessageStream> MessageStream::of_changes(FilterChanges changes) {
+  MessageStream stream;
+  std::vector<std::byte> front = encode_changes_front(changes);
+  LargeVector<ChangedHash>().swap(changes.hashes);
+  uint64_t shape = changes.shape;
+  if (changes.pieces) {
+    CUCKOO_TRY(stream.measure(header_of_pieces(changes), pieces_for_shape(changes, shape)));
+    stream.range_ = changes.range;
+  }
+  finish_changes_front(front, stream.frame_.bytes, shape);
+  stream.bytes_ = front.size() + stream.frame_.bytes + kCrcBytes;
+  stream.id_ = id_of(front);
+  stream.crc_ = 0;
+  stream.append(front);
+  stream.append(stream.frame_.header);
+  return stream;
+}
+
+void MessageStream::append(std::span<const std::byte> bytes) {
+  if (crc_) {
+    crc_ = crc32c(bytes, *crc_);
+  }
+  made_ += bytes.size();
+  ready_.insert(ready_.end(), bytes.begin(), bytes.end());
+}
+
+// As many pieces as it takes to have so many bytes ready.
+Status MessageStream::write_pieces(uint64_t enough) {
+  bool last = true;
+  CUCKOO_TRY(range_(
+      next_prefix_,
+      [&](Piece&& piece) -> Status {
+        CUCKOO_TRY(writer_->add(piece));
+        append(writer_->take_pieces());
+        next_prefix_ = piece.depth == 0 ? 0 : piece.prefix + (uint64_t{1} << (64 - piece.depth));
+        last = next_prefix_ == 0;
+        return {};
+      },
+      [&] { return ready_.size() >= enough; }));
+  pieces_done_ = last;
+  return {};
+}
+
+Result<std::vector<std::byte>> MessageStream::next(uint64_t length) {
+  while (!pieces_done_ && ready_.size() < length) {
+    CUCKOO_TRY(write_pieces(length));
+  }
+  if (pieces_done_ && !ended_ && ready_.size() < length) {
+    ended_ = true;
+    if (writer_) {
+      append(frame_.crc);
+    }
+    if (crc_) {
+      std::byte crc[kCrcBytes];
+      store_le(&crc[0], *crc_);
+      append(crc);
+    }
+    if (made_ != bytes_ || (writer_ && writer_->frame() != frame_)) {
+      return invalid("the filter changed while its message was made; ask for it again");
+    }
+  }
+  const auto taken = static_cast<ptrdiff_t>(std::min<uint64_t>(length, ready_.size()));
+  std::vector<std::byte> rest(ready_.begin() + taken, ready_.end());
+  ready_.resize(static_cast<size_t>(taken));
+  return std::exchange(ready_, std::move(rest));
+}
+
+}  // namespace cuckoo::segments

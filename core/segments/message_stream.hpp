@@ -1,0 +1,57 @@
+// A message (an image, or changes) that is made a bit at a time: the bytes that encode_image() or
+// encode_changes() would give at once, while memory holds one segment of them.
+//
+// The header of a message counts what comes after it. So each segment is encoded twice: first for
+// its length and checksum alone, then for its bytes.
+//
+// Invariants
+//   I1  the bytes of all calls of next() are those of the whole message.
+//   I2  the last call fails if the filter changed since the stream was made: the segments were
+//       others than those that the header counts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/segments/changes.hpp"
+#include "core/segments/contents.hpp"
+#include "core/segments/image.hpp"
+#include "core/segments/message_part.hpp"
+
+namespace cuckoo::segments {
+
+class MessageStream {
+ public:
+  MessageStream() = default;
+  // What the pieces are of must stay where it is. The header is as encode_image() takes it.
+  static Result<MessageStream> of_image(const ImageHeader& header, const Contents& contents);
+  static Result<MessageStream> of_changes(FilterChanges changes);
+
+  uint64_t bytes() const noexcept { return bytes_; }
+  // Returns a hash of how the message begins.
+  uint64_t id() const noexcept { return id_; }
+  // Returns the next bytes: `length`, or all that are left. kInvalid: I2.
+  Result<std::vector<std::byte>> next(uint64_t length);
+
+ private:
+  Status measure(const ImageHeader& header, const PieceSource& pieces);
+  Status write_pieces(uint64_t enough);
+  void append(std::span<const std::byte> bytes);
+
+  PieceRange range_;  // null: there are no pieces
+  std::optional<ImageWriter> writer_;
+  ImageFrame frame_;              // as it must be in the end
+  std::vector<std::byte> ready_;  // made, and not handed out yet
+  bool pieces_done_ = true;
+  bool ended_ = false;  // what follows the pieces is made, too
+  uint64_t next_prefix_ = 0;
+  std::optional<uint32_t> crc_;  // of changes: of all bytes so far
+  uint64_t bytes_ = 0;
+  uint64_t made_ = 0;
+  uint64_t id_ = 0;
+};
+
+}  // namespace cuckoo::segments

@@ -1,0 +1,131 @@
+#include "core/segments/message_stream.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/segments/filter_file.hpp"
+#include "tests/core/segments/memory_blocks.hpp"
+#include "tests/support/core_samples.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::Bytes;
+
+// A filter of several segments.
+class Stream : public testing::TestWithParam<FilterKind> {
+ protected:
+  Stream() : file_(options(), blocks_) {
+    EXPECT_TRUE(file_.create().ok());
+    add(0, 40000);
+  }
+  static FilterOptions options() {
+    FilterOptions options;
+    options.spec.kind = GetParam();
+    options.seed = 3;
+    options.capacity = 40000;
+    options.page_bytes = 448;
+    return options;
+  }
+  void add(uint64_t first, uint64_t end) {
+    for (uint64_t i = first; i < end; ++i) {
+      ASSERT_TRUE(file_.insert(test::nth_hash(1, i, file_.options().width)).ok());
+    }
+    ASSERT_TRUE(file_.finish_load().ok());
+    ASSERT_TRUE(file_.flush().ok());
+    file_.committed();
+  }
+  ImageHeader header(const Contents& contents) {
+    ImageHeader header;
+    header.spec = file_.options().spec;
+    header.width = file_.options().width;
+    header.seed = file_.options().seed;
+    header.capacity = contents.capacity;
+    header.items = contents.items;
+    header.with_hashes = contents.with_hashes;
+    header.hash_count = contents.hash_count;
+    header.mark = contents.mark;
+    return header;
+  }
+  static Bytes joined(MessageStream stream, uint64_t length) {
+    Bytes all;
+    for (;;) {
+      const Result<Bytes> some = stream.next(length);
+      EXPECT_TRUE(some.ok()) << some.error().message;
+      if (!some.ok() || some.value().empty()) {
+        EXPECT_EQ(all.size(), stream.bytes());
+        return all;
+      }
+      EXPECT_EQ(some.value().size(), std::min<uint64_t>(length, stream.bytes() - all.size()));
+      all.insert(all.end(), some.value().begin(), some.value().end());
+    }
+  }
+
+  test::MemoryBlocks blocks_;
+  FilterFile file_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, Stream,
+                         testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
+                                         FilterKind::kBlockedBloom, FilterKind::kCountingBloom));
+
+TEST_P(Stream, I1_gives_the_image) {
+  ASSERT_GT(file_.segments(), 1U);
+  for (const bool with_hashes : {false, true}) {
+    const Result<Contents> contents = file_.contents(with_hashes);
+    ASSERT_TRUE(contents.ok());
+    const ImageHeader head = header(contents.value());
+    const Bytes whole = encode_image(head, contents.value().pieces, uint64_t{1} << 30).value();
+    for (const uint64_t length : {uint64_t{1000}, uint64_t{65536}, uint64_t{1} << 30}) {
+      Result<MessageStream> stream = MessageStream::of_image(head, contents.value());
+      ASSERT_TRUE(stream.ok()) << stream.error().message;
+      EXPECT_EQ(joined(std::move(stream.value()), length), whole) << length;
+    }
+  }
+}
+
+// Without segments, and where it grew, with some.
+TEST_P(Stream, I1_gives_the_changes) {
+  bool alone = false;
+  bool grown = false;
+  for (uint64_t first = 40000; first < 80000 && !(alone && grown); first += 500) {
+    const FilterMark mark = *file_.mark().value();
+    add(first, first + 500);
+    const auto changes = [&] { return std::move(*file_.changes_since(mark).value()); };
+    ASSERT_TRUE(file_.changes_since(mark).value());
+    const bool has_pieces = changes().pieces != nullptr;
+    if (has_pieces ? std::exchange(grown, true) : std::exchange(alone, true)) {
+      continue;
+    }
+    const Bytes whole = encode_changes(changes(), uint64_t{1} << 30).value();
+    for (const uint64_t length : {1000, 50000}) {
+      Result<MessageStream> stream = MessageStream::of_changes(changes());
+      ASSERT_TRUE(stream.ok()) << stream.error().message;
+      EXPECT_EQ(joined(std::move(stream.value()), length), whole) << length;
+    }
+  }
+  EXPECT_TRUE(alone && grown);
+}
+
+TEST_P(Stream, I2_notices_that_the_filter_changed) {
+  const Result<Contents> contents = file_.contents(false);
+  Result<MessageStream> stream =
+      MessageStream::of_image(header(contents.value()), contents.value());
+  ASSERT_TRUE(stream.value().next(20000).ok());
+  add(50000, 50200);
+  Status status;
+  while (status.ok()) {
+    const Result<Bytes> some = stream.value().next(20000);
+    ASSERT_FALSE(some.ok() && some.value().empty()) << "it ended well";
+    if (!some.ok()) {
+      status = some.error();
+    }
+  }
+  EXPECT_NE(status.error().message.find("changed while"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
