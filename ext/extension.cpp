@@ -9,6 +9,7 @@
 #include "ext/filter/functions.hpp"
 #include "ext/filter/guard.hpp"
 #include "ext/filter/info.hpp"
+#include "ext/filter/parts.hpp"
 #include "ext/filter/plan.hpp"
 #include "ext/filter/source_seal.hpp"
 #include "ext/filter/table.hpp"
@@ -89,6 +90,7 @@ void register_all(Registration& registration) {
   registration.module<BloomTable>("bloom_filter");
   registration.module<GuardTable>("filter_guard");
   registration.module<FilterInfo>("filter_info");
+  registration.module<FilterParts>("filter_parts");
   registration.module<FilterPlans>("filter_plan");
   registration.module<SourceSeal>(SourceSeal::kModule);
   registration.module<FlashTable>("flash_kv");

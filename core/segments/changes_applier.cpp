@@ -49,9 +49,8 @@ bool fit(std::span<const HashRange> ranges, const Directory& directory) noexcept
 }
 
 // The changes of hashes in the ranges become entries of a log; the others are the rest.
-Status split_by_range(std::span<const ChangedHash> hashes, std::span<const HashRange> ranges,
-                      std::vector<uint64_t>& entries, LargeVector<ChangedHash>& rest) {
-  constexpr uint64_t kMostEntries = uint64_t{1} << 28;  // no log keeps as many
+void split_by_range(std::span<const ChangedHash> hashes, std::span<const HashRange> ranges,
+                    std::vector<uint64_t>& entries, LargeVector<ChangedHash>& rest) {
   auto range = ranges.begin();
   for (const ChangedHash& one : hashes) {
     while (range != ranges.end() && range->last < one.first) {
@@ -61,13 +60,9 @@ Status split_by_range(std::span<const ChangedHash> hashes, std::span<const HashR
       rest.push_back(one);
       continue;
     }
-    const uint64_t copies = additions_of(one) + removals_of(one);
-    if (copies > kMostEntries - entries.size()) {
-      return corrupt("changes of more entries than a log keeps");
-    }
-    entries.insert(entries.end(), copies, one.first | (one.second < 0 ? kRemoveBit : 0));
+    entries.insert(entries.end(), additions_of(one) + removals_of(one),
+                   one.first | (one.second < 0 ? kRemoveBit : 0));
   }
-  return {};
 }
 
 uint64_t whole_shape(const FilterBlocks& blocks) {
@@ -124,7 +119,7 @@ Result<bool> ChangesApplier::take_pieces(const FilterChanges& changes,
     return blocks_.poll();
   }));
   std::vector<uint64_t> entries;
-  CUCKOO_TRY(split_by_range(changes.hashes, ranges, entries, rest));
+  split_by_range(changes.hashes, ranges, entries, rest);
   const bool all = cover_all(ranges);
   if (!all && !fit(ranges, blocks_.directory())) {
     return false;

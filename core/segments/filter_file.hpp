@@ -156,6 +156,9 @@ class FilterFile {
   // keeps no hashes and followed a filter of other segments before, it has not that mark
   // afterwards, and the whole filter is what comes next.
   Result<bool> apply(const FilterChanges& changes);
+  // Could it apply changes from one of these marks to the other? The text of a kInvalid names both,
+  // and its own.
+  Status expect_from(const FilterMark& from, const FilterMark& to);
   // It holds what the mark of another filter names. That is of no use, and nothing happens, when
   // the other filter has other hashes, or counts copies where this one does not.
   Status take_mark(const FilterMark& mark);

@@ -11,6 +11,8 @@
 namespace cuckoo::segments {
 namespace {
 
+constexpr uint64_t kMostEntries = uint64_t{1} << 28;  // no log keeps as many
+
 // Counts are below 2^62 + 1 each: a sum that is larger says no more.
 template <class Part>
 uint64_t sum_of(std::span<const ChangedHash> hashes, Part part) noexcept {
@@ -154,23 +156,30 @@ Result<std::optional<uint64_t>> FilterFile::entries_behind(const FilterMark& fro
 
 // --- becoming what another one is ----------------------------------------------------------------
 
+Status FilterFile::expect_from(const FilterMark& from, const FilterMark& to) {
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
+  if (now != to && now != from) {
+    return invalid("the changes lead from mark " + mark_text(from) + " to mark " + mark_text(to) +
+                   ", and it has " + (now ? "mark " + mark_text(*now) : "no mark") +
+                   "; ask for the changes since its own mark");
+  }
+  return options_.multiset() && options_.unique && !to.unique
+             ? invalid("unique = on follows only what is unique, too")
+             : Status();
+}
+
 // A failure is known in the end only. So what came before is written first, and read again then.
 Result<bool> FilterFile::apply(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
   if (now == changes.to) {
     return false;
   }
-  if (now != changes.from) {
-    return invalid("the changes lead from mark " + mark_text(changes.from) + " to mark " +
-                   mark_text(changes.to) + ", and it has " +
-                   (now ? "mark " + mark_text(*now) : "no mark") +
-                   "; ask for the changes since its own mark");
-  }
-  if (options_.multiset() && options_.unique && !changes.to.unique) {
-    return invalid("unique = on follows only what is unique, too");
-  }
+  CUCKOO_TRY(expect_from(changes.from, changes.to));
   if (!follows(options_, changes.to)) {
     return corrupt("changes to the mark of another filter");
+  }
+  if (sum_of(changes.hashes, additions_of) + sum_of(changes.hashes, removals_of) > kMostEntries) {
+    return corrupt("changes of more entries than a log keeps");
   }
   const uint64_t most = items() + changes.hashes.size();
   if (!options_.multiset() && (changes.items < items() || changes.items > most)) {

@@ -149,7 +149,8 @@ void filter_mark(sqlite3_context* context, int, sqlite3_value** values) {
   });
 }
 
-// Nothing for NULL.
+}  // namespace
+
 std::optional<std::span<const std::byte>> mark_argument(const char* function,
                                                         sqlite3_value* value) {
   if (sqlite3_value_type(value) == SQLITE_NULL) {
@@ -163,10 +164,23 @@ std::optional<std::span<const std::byte>> mark_argument(const char* function,
   return blob_of(value);
 }
 
-void filter_changes(sqlite3_context* context, int, sqlite3_value** values) {
+bool hashes_argument(const char* function, const char* which, const std::string& text) {
+  if (lower(text) != "hashes") {
+    throw SqlError(SQLITE_ERROR, std::string(function) + ": the " + which + " argument is \"" +
+                                     printable(text) + "\", expected 'hashes'");
+  }
+  return true;
+}
+
+namespace {
+
+void filter_changes(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
+    const bool with_hashes =
+        count > 2 && hashes_argument("filter_changes", "third", text_argument(values[2]));
     with_filter(context, values[0], "filter_changes", [&](LiveFilter& live) {
-      result_blob(context, live.changes_since(mark_argument("filter_changes", values[1])));
+      result_blob(context,
+                  live.changes_since(mark_argument("filter_changes", values[1]), with_hashes));
     });
   });
 }
@@ -191,6 +205,7 @@ void register_filter_functions(Registration& registration) {
   registration.function("filter_export", 2, SQLITE_INNOCUOUS, filter_export);
   registration.function("filter_mark", 1, SQLITE_INNOCUOUS, filter_mark);
   registration.function("filter_changes", 2, SQLITE_INNOCUOUS, filter_changes);
+  registration.function("filter_changes", 3, SQLITE_INNOCUOUS, filter_changes);
   registration.function("filter_behind", 2, SQLITE_INNOCUOUS, filter_behind);
 }
 

@@ -1,5 +1,13 @@
-// filter_contains(filter, key), filter_export(table [, 'hashes' | 'legacy'])
+// filter_contains(filter, key), filter_export(table [, 'hashes' | 'legacy']), filter_mark(table),
+// filter_changes(table, mark [, 'hashes']), filter_behind(table, mark)
 #pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ext/sqlite/api.hpp"
 
 namespace cuckoo {
 
@@ -7,5 +15,11 @@ class Registration;
 
 // Throws SqlError.
 void register_filter_functions(Registration& registration);
+
+// Arguments that several functions have; throw SqlError that begins with `function`.
+// A mark's bytes; nothing for NULL.
+std::optional<std::span<const std::byte>> mark_argument(const char* function, sqlite3_value* value);
+// True: the text is 'hashes'. `which` argument it is: "third".
+bool hashes_argument(const char* function, const char* which, const std::string& text);
 
 }  // namespace cuckoo

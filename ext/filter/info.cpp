@@ -35,6 +35,13 @@ enum Column : int {
   kCollation,
   kKeyTypes,
   kMark,
+  kMarkFrom,
+  kMessage,
+  kAdds,
+  kRemoves,
+  kSegments,
+  kPart,
+  kParts,
   kError,
   kFilterArgument,
 };
@@ -126,7 +133,8 @@ std::string FilterInfo::declaration() const {
          " hashes INTEGER, generations INTEGER, generation_items TEXT, memory_bytes INTEGER,"
          " disk_bytes INTEGER, log_entries INTEGER, probes INTEGER, positives INTEGER,"
          " \"unique\" INTEGER, collation TEXT, key_types TEXT, mark TEXT,"
-         " error TEXT, filter BLOB HIDDEN)";
+         " mark_from TEXT, message TEXT, adds INTEGER, removes INTEGER, segments INTEGER,"
+         " part INTEGER, parts INTEGER, error TEXT, filter BLOB HIDDEN)";
 }
 
 bool FilterInfo::best_index(sqlite3_index_info* info) {
@@ -149,7 +157,8 @@ FilterInfo::Cursor::~Cursor() = default;
 void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
   rows_.clear();
   image_.reset();
-  past_image_ = false;
+  message_.reset();
+  past_value_ = false;
   argument_ = {};
   Connection& connection = table_.connection();
   if (plan == 0) {
@@ -164,16 +173,21 @@ void FilterInfo::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
       rows_.take(connection, text_argument(values[0]));
       return;
     case SQLITE_BLOB:
-      image_ = std::make_unique<ImageFilter>(blob_of(values[0]), "filter_info");
+      if (is_message(blob_of(values[0]))) {
+        message_ = message_info(blob_of(values[0]), "filter_info");
+      } else {
+        image_ = std::make_unique<ImageFilter>(blob_of(values[0]), "filter_info");
+      }
       return;
     default:
-      throw SqlError(SQLITE_ERROR, "filter_info: the argument is a filter's name or image");
+      throw SqlError(SQLITE_ERROR,
+                     "filter_info: the argument is a filter's name, an image or a message");
   }
 }
 
 void FilterInfo::Cursor::next() {
-  if (image_ != nullptr) {
-    past_image_ = true;
+  if (is_value()) {
+    past_value_ = true;
   } else {
     rows_.next();
   }
@@ -182,10 +196,53 @@ void FilterInfo::Cursor::next() {
 void FilterInfo::Cursor::column(sqlite3_context* context, int column) {
   if (column == kFilterArgument) {
     argument_.result(context);
+  } else if (message_) {
+    message_column(context, column);
   } else if (image_ != nullptr) {
     image_column(context, column);
   } else {
     table_column(context, column);
+  }
+}
+
+void FilterInfo::Cursor::message_column(sqlite3_context* context, int column) const {
+  const auto count = [context](const std::optional<uint64_t>& number) {
+    if (number) {
+      result_count(context, *number);
+    }
+  };
+  const MessageInfo& info = *message_;
+  switch (column) {
+    case kKind:
+      if (info.kind) {
+        sqlite3_result_text(context, module_name(module_of(*info.kind)), -1, SQLITE_STATIC);
+      }
+      return;
+    case kItems:
+      return count(info.items);
+    case kDiskBytes:
+      return result_count(context, info.bytes);
+    case kCollation:
+    case kKeyTypes:
+      return info.kind ? key_column(context, column, info.keys) : void();
+    case kMark:
+      return result_mark(context, info.to);
+    case kMarkFrom:
+      return result_mark(context, info.from);
+    case kMessage:
+      return sqlite3_result_text(context, info.message, -1, SQLITE_STATIC);
+    case kAdds:
+      return count(info.adds);
+    case kRemoves:
+      return count(info.removes);
+    case kSegments:
+      return count(info.segments);
+    case kPart:
+      return info.parts > 0 ? result_count(context, info.part) : void();
+    case kParts:
+      return info.parts > 0 ? result_count(context, info.parts) : void();
+    default:
+      return;
   }
 }
 
@@ -216,6 +273,10 @@ void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) cons
       return key_column(context, column, image_->keys());
     case kMark:
       return result_mark(context, header.mark);
+    case kMessage:
+      return sqlite3_result_text(context, "image", -1, SQLITE_STATIC);
+    case kSegments:
+      return result_count(context, header.pieces);
     default:
       return figures_column(context, column, figures_of(header, pieces));
   }
@@ -265,6 +326,9 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
       return result_count(context, live.positives());
     case kUnique:
       return sqlite3_result_int(context, filter.options().unique ? 1 : 0);
+    case kSegments:
+      return filter.options().generations > 1 ? void()
+                                              : result_count(context, filter.newest().segments());
     default:
       return figures_column(context, column, figures_of(filter.newest()));
   }

@@ -41,6 +41,7 @@ void LiveFilter::finish_create() {
 
 void LiveFilter::set_filter(std::unique_ptr<segments::FilterWindow> filter) noexcept {
   filter_ = std::move(filter);
+  ++filters_made_;
   adopt_options();
 }
 
@@ -157,6 +158,9 @@ uint64_t LiveFilter::count(const KeyView& key) {
 
 template <class Body>
 void LiveFilter::change_followed(Body&& body) {
+  if (takes_parts_) [[unlikely]] {
+    refuse_amid_parts();
+  }
   const Changing changing(*this);
   expect_changeable(filter_->options().page_bytes);
   raise(body());
@@ -300,6 +304,9 @@ void LiveFilter::write_pending() {
 
 void LiveFilter::finish_changes() {
   if (filter_ != nullptr) {
+    if (takes_parts_) {
+      refuse_amid_parts();
+    }
     const Changing changing(*this);
     raise(filter_->finish_load());
   }
@@ -312,6 +319,7 @@ void LiveFilter::commit() noexcept {
       see_own_commit();
     }
   }
+  takes_parts_ = standing_known_ = false;
   end_transaction();
 }
 
@@ -320,9 +328,13 @@ void LiveFilter::undo_transaction() noexcept {
     filter_->forget();
     filter_->committed();  // the next one has nothing of it
   }
+  takes_parts_ = standing_known_ = false;
 }
 
+// Parts that came may be there again, or not any more.
 void LiveFilter::undo_to(int) noexcept {
+  standing_known_ = false;
+  changed_ = changed_ && !takes_parts_;  // else insert_hash() would not ask for them
   if (filter_ != nullptr) {
     filter_->forget();
   }

@@ -20,6 +20,10 @@
 #include "core/segments/filter_window.hpp"
 #include "core/segments/hash_collection.hpp"
 #include "core/segments/mark.hpp"
+#include "core/segments/message_bytes.hpp"
+#include "core/segments/message_part.hpp"
+#include "core/segments/message_stream.hpp"
+#include "core/segments/staged_message.hpp"
 #include "core/stored/log_entry.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/filter/store.hpp"
@@ -111,7 +115,7 @@ class LiveFilter final : public LiveTable {
   void replace(const std::function<void(const KeyVisitor& visit)>& for_each_key, uint64_t capacity);
   void merge(LiveFilter& other);
   void merge(std::span<const std::byte> image);
-  void import(std::span<const std::byte> image, const std::string& command = "import");
+  void import(const segments::MessageBytes& image, const std::string& command = "import");
 
   void check_stored() override;
   void check() override;  // with the source, too
@@ -124,11 +128,21 @@ class LiveFilter final : public LiveTable {
   std::optional<segments::FilterMark> mark();
   // What leads from that mark to what it is now: changes where its log goes back to the mark and
   // they are the shorter way, else its image.
-  std::vector<std::byte> changes_since(std::optional<std::span<const std::byte>> mark);
+  // `with_hashes`: such an image has its hashes where the filter keeps them.
+  std::vector<std::byte> changes_since(std::optional<std::span<const std::byte>> mark,
+                                       bool with_hashes);
+  // The same message, made a bit at a time: to be used before the filter changes, and as long as
+  // filters_made() stays what it is.
+  segments::MessageStream stream_since(std::optional<std::span<const std::byte>> mark,
+                                       bool with_hashes);
+  uint64_t filters_made() const noexcept { return filters_made_; }
   // How many changes came behind that mark; nothing where only the image leads from it.
   std::optional<uint64_t> behind(std::span<const std::byte> mark);
-  // Becomes what the message says; the filter that sent it is of the same kind. Throw SqlError.
+  // Becomes what the message says; the filter that sent it is of the same kind. A part of one is
+  // kept until the last part comes. Throws SqlError.
   void apply(std::span<const std::byte> bytes);
+  // Throws SqlError if parts of a message came, and the last one did not.
+  void refuse_amid_parts();
 
   // The transaction contract, called by every instance.
   void commit() noexcept;
@@ -147,8 +161,20 @@ class LiveFilter final : public LiveTable {
   void reload();
   std::unique_ptr<segments::FilterWindow> stored_filter();
   static segments::FilterMark mark_argument(const char* function, std::span<const std::byte> mark);
-  std::vector<std::byte> whole_message();
-  void apply_image(std::span<const std::byte> bytes);
+  bool sends_hashes(bool with_hashes) const noexcept;
+  segments::ImageHeader header_of(const segments::Contents& contents) const;
+  segments::Contents exported_contents(bool with_hashes);
+  // Nothing: the image is the shorter way, or the only one.
+  std::optional<segments::FilterChanges> found_changes(
+      const char* function, std::optional<std::span<const std::byte>> mark);
+  void apply_message(const segments::MessageBytes& bytes);
+  void apply_changes(const segments::MessageBytes& bytes);
+  void apply_image(const segments::MessageBytes& bytes);
+  void apply_part(std::span<const std::byte> bytes);
+  void check_first_part(const segments::MessagePart& part);
+  segments::StagedMessage staged() noexcept;
+  const std::optional<segments::StagedMessage::Standing>& standing();
+  void stage(const std::function<Status()>& write);
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2
@@ -185,13 +211,15 @@ class LiveFilter final : public LiveTable {
     segments::Contents contents;
     HashSource hashes;  // null where they are not known
   };
-  Incoming decode_incoming(std::span<const std::byte> image);
-  Incoming decode_legacy(std::span<const std::byte> bytes) const;
-  void verify(const Incoming& incoming) const;
+  Incoming decode_incoming(const segments::MessageBytes& image, const std::string& command);
+  Incoming decode_legacy(const segments::MessageBytes& bytes, const std::string& command) const;
+  void verify(const Incoming& incoming, const std::string& command) const;
   void take_in(Incoming incoming);
   void take_in_new(const Incoming& incoming);
-  void take_each_once(segments::HashCollection& once, Incoming& incoming);
-  void replace_all(const FilterOptions& options, const segments::Contents& contents);
+  void take_each_once(segments::HashCollection& once, Incoming& incoming,
+                      const std::string& command);
+  void replace_all(const FilterOptions& options, const segments::Contents& contents,
+                   const std::string& prefix = "");  // of an error's text
   void replace_pairs(const std::function<void(const KeyVisitor& visit)>& for_each_key,
                      uint64_t capacity);
   Status check_compatible(const Incoming& incoming);
@@ -206,6 +234,13 @@ class LiveFilter final : public LiveTable {
   std::string damage_;
   std::optional<Source> source_;
 
+  // Parts of a message (core/segments/staged_message.hpp).
+  bool takes_parts_ = false;  // some came in this transaction
+  bool applying_last_ = false;
+  bool standing_known_ = false;  // it is what is stored
+  std::optional<segments::StagedMessage::Standing> standing_;
+
+  uint64_t filters_made_ = 0;  // how often filter_ was another one
   // of filter_'s options, at hand for every probe
   uint64_t seed_ = 0;
   uint64_t hash_mask_ = 0;

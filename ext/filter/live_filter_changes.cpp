@@ -11,6 +11,12 @@ namespace cuckoo {
 
 using segments::FilterFile;
 
+namespace {
+
+constexpr uint64_t kFrontBytes = 160;  // of a message: its magic, and the header of any
+
+}  // namespace
+
 std::optional<segments::FilterMark> LiveFilter::mark() {
   Result<std::optional<segments::FilterMark>> mark = filter_->newest().mark();
   throw_if(table(), mark.take_status());
@@ -28,30 +34,54 @@ segments::FilterMark LiveFilter::mark_argument(const char* function,
 }
 
 // A unique copy takes no image without hashes.
-std::vector<std::byte> LiveFilter::whole_message() {
+bool LiveFilter::sends_hashes(bool with_hashes) const noexcept {
   const FilterFile& newest = filter_->newest();
-  return export_image(newest.multiset() && newest.options().unique && newest.keeps_hashes());
+  return newest.keeps_hashes() && (with_hashes || (newest.multiset() && newest.options().unique));
 }
 
-std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const std::byte>> mark) {
+std::optional<segments::FilterChanges> LiveFilter::found_changes(
+    const char* function, std::optional<std::span<const std::byte>> mark) {
   if (!mark || !this->mark()) {
-    return whole_message();
+    return std::nullopt;
   }
-  const segments::FilterMark from = mark_argument("filter_changes", *mark);
-  Result<std::optional<segments::FilterChanges>> changes = filter_->newest().changes_since(from);
-  throw_if(table(), changes.take_status());
+  const segments::FilterMark from = mark_argument(function, *mark);
+  Result<std::optional<segments::FilterChanges>> found = filter_->newest().changes_since(from);
+  throw_if(table(), found.take_status());
+  std::optional<segments::FilterChanges>& changes = found.value();
   constexpr uint64_t kBitsAHash = 40;
-  if (!changes.value() || changes.value()->hashes.size() * kBitsAHash > filter_->newest().bits()) {
-    return whole_message();
+  if (!changes || changes->hashes.size() * kBitsAHash > filter_->newest().bits()) {
+    return std::nullopt;
   }
   const KeyDomain keys = key_domain();
-  changes.value()->key_affinity = static_cast<uint8_t>(keys.affinity);
-  changes.value()->collation = static_cast<uint8_t>(keys.collation);
-  changes.value()->key_types = keys.types;
+  changes->key_affinity = static_cast<uint8_t>(keys.affinity);
+  changes->collation = static_cast<uint8_t>(keys.collation);
+  changes->key_types = keys.types;
+  return std::move(changes);
+}
+
+std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const std::byte>> mark,
+                                                 bool with_hashes) {
+  const std::optional<segments::FilterChanges> changes = found_changes("filter_changes", mark);
+  if (!changes) {
+    return export_image(sends_hashes(with_hashes));
+  }
   Result<std::vector<std::byte>> bytes =
-      segments::encode_changes(*changes.value(), length_limit(store_.db()));
+      segments::encode_changes(*changes, length_limit(store_.db()));
   throw_if(table(), bytes.take_status());
   return std::move(bytes.value());
+}
+
+segments::MessageStream LiveFilter::stream_since(std::optional<std::span<const std::byte>> mark,
+                                                 bool with_hashes) {
+  std::optional<segments::FilterChanges> changes = found_changes("filter_parts", mark);
+  const auto whole = [&] {
+    const segments::Contents contents = exported_contents(sends_hashes(with_hashes));
+    return segments::MessageStream::of_image(header_of(contents), contents);
+  };
+  Result<segments::MessageStream> stream =
+      changes ? segments::MessageStream::of_changes(*std::move(changes)) : whole();
+  throw_if(table(), stream.take_status());
+  return std::move(stream.value());
 }
 
 std::optional<uint64_t> LiveFilter::behind(std::span<const std::byte> mark) {
@@ -64,17 +94,38 @@ std::optional<uint64_t> LiveFilter::behind(std::span<const std::byte> mark) {
   return entries.value();
 }
 
+// --- a copy --------------------------------------------------------------------------------------
+
 void LiveFilter::apply(std::span<const std::byte> bytes) {
   follow();
-  if (!segments::looks_like_changes(bytes)) {
-    apply_image(bytes);
+  if (segments::looks_like_part(bytes)) {
+    apply_part(bytes);
     return;
   }
+  if (takes_parts_) {
+    refuse_amid_parts();
+  }
+  apply_message(bytes);
+}
+
+void LiveFilter::apply_message(const segments::MessageBytes& bytes) {
+  std::vector<std::byte> buffer;
+  const Result<std::span<const std::byte>> front = bytes.front(kFrontBytes, buffer);
+  throw_if(table(), front.ok() ? Status() : Status(front.error()));
+  if (segments::looks_like_changes(front.value())) {
+    apply_changes(bytes);
+  } else {
+    apply_image(bytes);
+  }
+}
+
+void LiveFilter::apply_changes(const segments::MessageBytes& bytes) {
   Result<segments::FilterChanges> decoded = segments::decode_changes(
       bytes, filter_->options().page_bytes, [this] { return store_.poll(); });
-  if (!decoded.ok()) {
+  if (!decoded.ok() && decoded.error().code == ErrorCode::kCorrupt) {
     throw SqlError(SQLITE_ERROR, table() + ": apply: " + decoded.error().message);
   }
+  throw_if(table(), decoded.take_status());
   const segments::FilterChanges& changes = decoded.value();
   const KeyDomain keys = {static_cast<Affinity>(changes.key_affinity),
                           static_cast<Collation>(changes.collation), changes.key_types};
@@ -84,21 +135,25 @@ void LiveFilter::apply(std::span<const std::byte> bytes) {
   change_by([&]() -> Status {
     Status applied = filter_->newest().apply(changes).take_status();
     // It is the message that is bad, not the table.
-    return !applied.ok() && applied.error().code == ErrorCode::kCorrupt && usable()
-               ? invalid("apply: " + applied.error().message)
-               : std::move(applied);
+    const bool bad = !applied.ok() && usable() &&
+                     (applied.error().code == ErrorCode::kCorrupt ||
+                      applied.error().code == ErrorCode::kInvalid);
+    return bad ? invalid("apply: " + applied.error().message) : std::move(applied);
   });
 }
 
 // The image of what it is already changes nothing.
-void LiveFilter::apply_image(std::span<const std::byte> bytes) {
-  if (!segments::looks_like_image(bytes) && !looks_like_legacy_file(bytes)) {
+void LiveFilter::apply_image(const segments::MessageBytes& bytes) {
+  std::vector<std::byte> buffer;
+  const Result<std::span<const std::byte>> front = bytes.front(kFrontBytes, buffer);
+  throw_if(table(), front.ok() ? Status() : Status(front.error()));
+  if (!segments::looks_like_image(front.value()) && !looks_like_legacy_file(front.value())) {
     throw SqlError(SQLITE_ERROR,
                    table() +
                        ": apply: bytes that are neither changes nor an image of a filter,"
-                       " expected CKCH or CKI3 at the start");
+                       " expected CKCH, CKI3 or CKPT at the start");
   }
-  if (segments::looks_like_image(bytes)) {
+  if (segments::looks_like_image(front.value())) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
     if (header.ok() && header.value().mark && header.value().mark == mark()) {
       return;

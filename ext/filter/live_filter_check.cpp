@@ -46,6 +46,7 @@ class Runs {
 // What is pending is checked as it would be stored.
 void LiveFilter::check_stored() {
   follow();
+  refuse_amid_parts();  // theirs are blocks that no filter has
   if (source_) {
     (void)FilterSource(store_, source_->key).stored();
   }

@@ -1,4 +1,5 @@
-// LiveFilter's images: what comes in by merge, import and a source's keys, what goes out by export.
+// LiveFilter's images: what comes in by merge, import and a source's keys. What goes out is in
+// live_filter_export.cpp.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -24,6 +25,7 @@ using segments::PieceSink;
 using segments::PieceSource;
 
 constexpr uint64_t kHashesPerPoll = 1024;
+constexpr uint64_t kLegacyFrontBytes = 64;  // its header
 
 // The hashes of pieces that have them.
 HashSource hashes_of(PieceSource pieces) {
@@ -54,28 +56,33 @@ PieceSource one_piece(Piece first, std::function<Result<Piece>()> again) {
 // --- coming in -----------------------------------------------------------------------------------
 
 // A bad image is the caller's error, not a broken table's.
-void LiveFilter::verify(const Incoming& incoming) const {
+void LiveFilter::verify(const Incoming& incoming, const std::string& command) const {
   uint64_t bits = 0;
   const Status status = incoming.contents.pieces([&](Piece&& piece) -> Status {
     bits += piece.filter->bits();
     return {};
   });
   if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + status.error().message);
+    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": " + status.error().message);
   }
   throw_if(table(), status);
   if (const uint64_t capacity = incoming.contents.capacity; bits < capacity / 2) {
-    throw SqlError(SQLITE_ERROR, table() +
+    throw SqlError(SQLITE_ERROR, table() + ": " + command +
                                      ": image with a geometry too small for its capacity of " +
                                      std::to_string(capacity));
   }
 }
 
-LiveFilter::Incoming LiveFilter::decode_legacy(std::span<const std::byte> bytes) const {
+LiveFilter::Incoming LiveFilter::decode_legacy(const segments::MessageBytes& message,
+                                               const std::string& command) const {
   const uint32_t page_bytes = filter_->options().page_bytes;
+  auto kept = std::make_shared<std::vector<std::byte>>();  // if they are not in memory
+  const Result<std::span<const std::byte>> whole = message.read(0, message.size(), *kept);
+  throw_if(table(), whole.ok() ? Status() : Status(whole.error()));
+  const std::span<const std::byte> bytes = whole.value();
   Result<LegacyFile> decoded = decode_legacy_file(bytes, page_bytes);
   if (!decoded.ok()) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + decoded.error().message);
+    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": " + decoded.error().message);
   }
   const auto piece_of = [](LegacyFile file) {
     Piece piece;
@@ -96,23 +103,27 @@ LiveFilter::Incoming LiveFilter::decode_legacy(std::span<const std::byte> bytes)
   incoming.keys.types = kUnknownKeys;
   incoming.contents.items = file.items;
   incoming.contents.pieces =
-      one_piece(piece_of(std::move(file)), [bytes, page_bytes, piece_of]() -> Result<Piece> {
+      one_piece(piece_of(std::move(file)), [bytes, kept, page_bytes, piece_of]() -> Result<Piece> {
         CUCKOO_ASSIGN_OR_RETURN(LegacyFile again, decode_legacy_file(bytes, page_bytes));
         return piece_of(std::move(again));
       });
   return incoming;
 }
 
-LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> image) {
-  if (looks_like_legacy_file(image)) {
-    Incoming incoming = decode_legacy(image);
+LiveFilter::Incoming LiveFilter::decode_incoming(const segments::MessageBytes& image,
+                                                 const std::string& command) {
+  std::vector<std::byte> buffer;
+  const Result<std::span<const std::byte>> front = image.front(kLegacyFrontBytes, buffer);
+  throw_if(table(), front.ok() ? Status() : Status(front.error()));
+  if (looks_like_legacy_file(front.value())) {
+    Incoming incoming = decode_legacy(image, command);
     incoming.name = "the image";
     incoming.contents.key_types = incoming.keys.types;
     return incoming;
   }
   const Result<segments::ImageHeader> decoded = segments::decode_image_header(image);
   if (!decoded.ok()) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + decoded.error().message);
+    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": " + decoded.error().message);
   }
   const segments::ImageHeader& header = decoded.value();
   Incoming incoming;
@@ -140,7 +151,7 @@ LiveFilter::Incoming LiveFilter::decode_incoming(std::span<const std::byte> imag
   if (header.with_hashes) {
     incoming.hashes = hashes_of(contents.pieces);
   }
-  verify(incoming);
+  verify(incoming, command);
   return incoming;
 }
 
@@ -303,14 +314,14 @@ void LiveFilter::merge(LiveFilter& other) {
 
 void LiveFilter::merge(std::span<const std::byte> image) {
   follow();
-  Incoming incoming = decode_incoming(image);
+  Incoming incoming = decode_incoming(image, "merge");
   expect_mergeable(incoming);
   take_in(std::move(incoming));
 }
 
-void LiveFilter::import(std::span<const std::byte> image, const std::string& command) {
+void LiveFilter::import(const segments::MessageBytes& image, const std::string& command) {
   follow();
-  Incoming incoming = decode_incoming(image);
+  Incoming incoming = decode_incoming(image, command);
   const FilterOptions& mine = filter_->options();
   if (mine.generations > 1) {
     throw SqlError(SQLITE_ERROR,
@@ -328,17 +339,18 @@ void LiveFilter::import(std::span<const std::byte> image, const std::string& com
   }
   segments::HashCollection once(incoming.options.width);
   if (mine.unique && filter_->newest().multiset()) {
-    take_each_once(once, incoming);
+    take_each_once(once, incoming, command);
   }
-  replace_all(incoming.options, incoming.contents);
+  replace_all(incoming.options, incoming.contents, command + ": ");
 }
 
 // What a table with unique = on takes of a multiset's image: made anew from its hashes, which stay
 // in `once`.
-void LiveFilter::take_each_once(segments::HashCollection& once, Incoming& incoming) {
+void LiveFilter::take_each_once(segments::HashCollection& once, Incoming& incoming,
+                                const std::string& command) {
   if (incoming.hashes == nullptr) {
-    throw SqlError(SQLITE_ERROR, table() +
-                                     ": import: unique = on takes each hash once, and this image"
+    throw SqlError(SQLITE_ERROR, table() + ": " + command +
+                                     ": unique = on takes each hash once, and this image"
                                      " has none; export it with 'hashes'");
   }
   throw_if(table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
@@ -431,11 +443,16 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
   replace_all(options, contents.value());
 }
 
-void LiveFilter::replace_all(const FilterOptions& options, const Contents& contents) {
+void LiveFilter::replace_all(const FilterOptions& options, const Contents& contents,
+                             const std::string& prefix) {
   FilterOptions next = options;
   next.digest = digest_of(next);
   change_by([&]() -> Status {
-    CUCKOO_TRY(filter_->newest().import(next, contents));
+    Status status = filter_->newest().import(next, contents);
+    if (!status.ok() && status.error().code == ErrorCode::kInvalid) {
+      return invalid(prefix + status.error().message);
+    }
+    CUCKOO_TRY(std::move(status));
     try {
       store_options(store_, next);
     } catch (const SqlError& error) {  // too late for anything but undoing the transaction
@@ -444,55 +461,6 @@ void LiveFilter::replace_all(const FilterOptions& options, const Contents& conte
     return {};
   });
   adopt_options();
-}
-
-// --- going out -----------------------------------------------------------------------------------
-
-std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
-  const FilterOptions& options = filter_->options();
-  if (options.generations > 1) {
-    throw SqlError(SQLITE_ERROR, table() + ": a sliding window can't be exported as one image");
-  }
-  const uint64_t limit = length_limit(store_.db());
-  FilterFile& newest = filter_->newest();
-  Result<Contents> contents = newest.contents(with_hashes);
-  throw_if(table(), contents.take_status());
-  segments::ImageHeader header =
-      image_header(options.spec, options.width, options.seed, key_domain());
-  header.mark = contents.value().mark;
-  header.capacity = contents.value().capacity;
-  header.items = contents.value().items;
-  header.with_hashes = with_hashes;
-  header.hash_count = contents.value().hash_count;
-  Result<std::vector<std::byte>> image =
-      segments::encode_image(header, contents.value().pieces, limit);
-  throw_if(table(), image.take_status());
-  return std::move(image.value());
-}
-
-std::vector<std::byte> LiveFilter::export_legacy_file() {
-  if (!legacy_) {
-    throw SqlError(SQLITE_ERROR, table() +
-                                     ": only a bloom_filter with hash = murmur2 has a legacy"
-                                     " file, this is " +
-                                     describe(filter_->options().spec.kind));
-  }
-  FilterFile& newest = filter_->newest();
-  GeometryWords words;
-  words.size = newest.bits();
-  throw_if(table(), check_legacy_file_bytes(words, length_limit(store_.db())));
-  LegacyFile file;
-  file.seed = static_cast<uint32_t>(seed_);
-  file.rate = filter_->target_rate();
-  file.capacity = newest.capacity();
-  file.items = newest.items();
-  throw_if(table(), newest.for_each_piece(false, [&](Piece&& piece) -> Status {
-    file.filter = std::move(piece.filter);  // it has one
-    return {};
-  }));
-  Result<std::vector<std::byte>> bytes = encode_legacy_file(file);
-  throw_if(table(), bytes.take_status());
-  return std::move(bytes.value());
 }
 
 }  // namespace cuckoo

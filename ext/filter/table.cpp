@@ -168,6 +168,7 @@ void FilterTable::destroy() {
 
 void FilterTable::rename(const std::string& name) {
   refuse_name(name);
+  live_->refuse_amid_parts();
   const bool in_step = triggers_ && source().triggers() == FilterSource::Triggers::kInPlace;
   if (triggers_) {
     source().detach_triggers();

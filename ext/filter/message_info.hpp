@@ -1,0 +1,34 @@
+// What a message that a copy takes says of itself: changes, or a part of a message. Images are
+// described by ImageFilter.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/segments/mark.hpp"
+#include "ext/filter/key_domain.hpp"
+
+namespace cuckoo {
+
+struct MessageInfo {
+  const char* message = "";  // "changes", "part"
+  uint64_t bytes = 0;
+  // Nothing: only a part that is not the first one is known.
+  std::optional<FilterKind> kind;
+  std::optional<uint64_t> items;  // of the filter in the end
+  KeyDomain keys;                 // where the kind is known
+  std::optional<segments::FilterMark> from, to;
+  std::optional<uint64_t> adds, removes;
+  std::optional<uint64_t> segments;
+  uint64_t part = 0;  // of a part; from 1
+  uint64_t parts = 0;
+};
+
+bool is_message(std::span<const std::byte> bytes) noexcept;
+// Verifies all of it. Throws SqlError that begins with `function`.
+MessageInfo message_info(std::span<const std::byte> bytes, const std::string& function);
+
+}  // namespace cuckoo

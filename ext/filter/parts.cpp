@@ -1,0 +1,135 @@
+#include "ext/filter/parts.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "ext/filter/functions.hpp"
+#include "ext/sqlite/function.hpp"
+#include "ext/sqlite/options.hpp"
+
+namespace cuckoo {
+namespace {
+
+// In the order of the declaration; the arguments are hidden.
+enum Column : int { kPart, kParts, kPiece, kFilter, kMark, kBytes, kHashes };
+constexpr int kThreeGiven = 7;
+constexpr int kAllGiven = 15;
+
+constexpr double kLeastBytes = 1e6;
+constexpr double kMostBytes = 0x1p30;
+
+}  // namespace
+
+std::string FilterParts::declaration() const {
+  return "CREATE TABLE x(part INTEGER, parts INTEGER, piece BLOB, filter HIDDEN, mark HIDDEN,"
+         " bytes HIDDEN, hashes HIDDEN)";
+}
+
+bool FilterParts::best_index(sqlite3_index_info* info) {
+  if (!take_arguments(info, kFilter)) {
+    return false;
+  }
+  // Parts come in their order, so that a sort need not hold them all.
+  info->orderByConsumed =
+      info->nOrderBy == 1 && info->aOrderBy[0].iColumn == kPart && info->aOrderBy[0].desc == 0 ? 1
+                                                                                               : 0;
+  info->estimatedCost = 1e6;
+  info->estimatedRows = 100;
+  return true;
+}
+
+uint64_t FilterParts::Cursor::part_bytes(sqlite3_value* value) const {
+  const std::optional<double> bytes = parse_size(text_argument(value));
+  if (!bytes || *bytes < kLeastBytes || *bytes > kMostBytes) {
+    throw SqlError(SQLITE_ERROR, "filter_parts: the third argument is " +
+                                     (sqlite3_value_type(value) == SQLITE_NULL
+                                          ? std::string("NULL")
+                                          : "\"" + printable(text_argument(value)) + "\"") +
+                                     ", expected how many bytes a part may have: 1 MB to 1 GB");
+  }
+  const uint64_t limit = length_limit(connection_.db());
+  if (limit < segments::kLeastSliceBytes + segments::kPartOverheadBytes) {
+    throw SqlError(SQLITE_TOOBIG, "filter_parts: no BLOB may be longer than " +
+                                      std::to_string(limit) + " bytes (SQLITE_LIMIT_LENGTH)");
+  }
+  return std::min(static_cast<uint64_t>(*bytes), limit);
+}
+
+void FilterParts::Cursor::end() noexcept {
+  piece_ = {};
+  stream_ = {};
+  filter_ = {};
+}
+
+void FilterParts::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
+  end();
+  if (plan != kThreeGiven && plan != kAllGiven) {
+    throw SqlError(SQLITE_ERROR,
+                   "filter_parts: the arguments are a filter's name, a mark or NULL, how many bytes"
+                   " a part may have, and perhaps 'hashes'");
+  }
+  if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
+    return;
+  }
+  if (sqlite3_value_type(values[0]) != SQLITE_TEXT) {
+    throw SqlError(SQLITE_ERROR, "filter_parts: the first argument is a filter's name");
+  }
+  name_argument_.assign(key_of(values[0], Affinity::kNone));
+  mark_argument_.assign(key_of(values[1], Affinity::kNone));
+  bytes_argument_.assign(key_of(values[2], Affinity::kNone));
+  const bool with_hashes =
+      plan == kAllGiven && hashes_argument("filter_parts", "fourth", text_argument(values[3]));
+  if (with_hashes) {
+    hashes_argument_.assign(key_of(values[3], Affinity::kNone));
+  }
+  const uint64_t bytes = part_bytes(values[2]);
+  const auto mark = cuckoo::mark_argument("filter_parts", values[1]);
+  filter_ = connection_.find<LiveFilter>(text_argument(values[0]));
+  stream_ = filter_->stream_since(mark, with_hashes);
+  filters_made_ = filter_->filters_made();
+  cut_ = {stream_.id(), stream_.bytes(), bytes - segments::kPartOverheadBytes};
+  index_ = 0;
+  make();
+}
+
+void FilterParts::Cursor::next() {
+  if (++index_ == cut_.parts()) {
+    end();
+  } else {
+    make();
+  }
+}
+
+// The filter may be written between two rows by this connection. What the stream is made of goes
+// away then where a roll-back or a new name made another filter of it.
+void FilterParts::Cursor::make() {
+  filter_->follow();
+  if (filter_->filters_made() != filters_made_) {
+    throw SqlError(SQLITE_ABORT, "filter_parts: " + filter_->table() +
+                                     " changed while its message was made; ask for it again");
+  }
+  Result<std::vector<std::byte>> slice = stream_.next(cut_.slice_bytes);
+  throw_if(filter_->table(), slice.take_status());
+  piece_ = segments::encode_part({cut_, index_, slice.value()});
+}
+
+void FilterParts::Cursor::column(sqlite3_context* context, int column) {
+  switch (column) {
+    case kPart:
+      return result_count(context, index_ + 1);
+    case kParts:
+      return result_count(context, cut_.parts());
+    case kPiece:
+      return result_blob(context, piece_);
+    case kFilter:
+      return name_argument_.result(context);
+    case kMark:
+      return mark_argument_.result(context);
+    case kBytes:
+      return bytes_argument_.result(context);
+    default:
+      return hashes_argument_.result(context);
+  }
+}
+
+}  // namespace cuckoo
