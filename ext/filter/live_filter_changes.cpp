@@ -151,7 +151,7 @@ void LiveFilter::apply_image(const segments::MessageBytes& bytes) {
     throw SqlError(SQLITE_ERROR,
                    table() +
                        ": apply: bytes that are neither changes nor an image of a filter,"
-                       " expected CKCH, CKI3 or CKPT at the start");
+                       " expected CKCH or CKI3 or, of a part, CKPT at the start");
   }
   if (segments::looks_like_image(front.value())) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);

@@ -290,6 +290,7 @@ void LiveFilter::merge(LiveFilter& other) {
     throw SqlError(SQLITE_ERROR, table() + ": merge takes another filter than this one");
   }
   follow();
+  refuse_amid_parts();
   other.follow();
   if (other.filter_->options().generations > 1) {
     throw SqlError(SQLITE_ERROR, table() + ": merge: " + other.table() +
@@ -314,6 +315,7 @@ void LiveFilter::merge(LiveFilter& other) {
 
 void LiveFilter::merge(std::span<const std::byte> image) {
   follow();
+  refuse_amid_parts();
   Incoming incoming = decode_incoming(image, "merge");
   expect_mergeable(incoming);
   take_in(std::move(incoming));
@@ -321,6 +323,7 @@ void LiveFilter::merge(std::span<const std::byte> image) {
 
 void LiveFilter::import(const segments::MessageBytes& image, const std::string& command) {
   follow();
+  refuse_amid_parts();
   Incoming incoming = decode_incoming(image, command);
   const FilterOptions& mine = filter_->options();
   if (mine.generations > 1) {

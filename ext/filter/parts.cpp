@@ -17,6 +17,8 @@ constexpr int kAllGiven = 15;
 
 constexpr double kLeastBytes = 1e6;
 constexpr double kMostBytes = 0x1p30;
+// SQLite's limit is one of a whole row, too: a table may have a piece and other columns.
+constexpr uint64_t kRestOfRow = 1024;
 
 }  // namespace
 
@@ -48,11 +50,11 @@ uint64_t FilterParts::Cursor::part_bytes(sqlite3_value* value) const {
                                      ", expected how many bytes a part may have: 1 MB to 1 GB");
   }
   const uint64_t limit = length_limit(connection_.db());
-  if (limit < segments::kLeastSliceBytes + segments::kPartOverheadBytes) {
+  if (limit < segments::kLeastSliceBytes + segments::kPartOverheadBytes + kRestOfRow) {
     throw SqlError(SQLITE_TOOBIG, "filter_parts: no BLOB may be longer than " +
                                       std::to_string(limit) + " bytes (SQLITE_LIMIT_LENGTH)");
   }
-  return std::min(static_cast<uint64_t>(*bytes), limit);
+  return std::min(static_cast<uint64_t>(*bytes), limit - kRestOfRow);
 }
 
 void FilterParts::Cursor::end() noexcept {

@@ -1,0 +1,200 @@
+// 'apply' of messages and parts that are damaged, cut off, spliced from two, or made up behind right
+// checksums: an error that names the table and the command, and nothing changed; or, where what is
+// changed has no meaning for the copy, what the message says.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/segments/changes.hpp"
+#include "core/segments/message_part.hpp"
+#include "tests/support/core_samples.hpp"
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+using segments::MessageCut;
+using segments::MessagePart;
+
+class HostileMessage : public testing::Test {
+ protected:
+  void SetUp() override {
+    db.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(seed = 7, capacity = 2000)");
+    db.run("INSERT INTO o " + numbers(1, 1500));
+    db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8)");
+    db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
+    before = db.text("SELECT hex(filter_mark('c'))");
+    db.run("INSERT INTO o " + numbers(1501, 1540) + "; DELETE FROM o WHERE key IN (" +
+           numbers(1, 19) + ")");
+    after = db.text("SELECT hex(filter_mark('o'))");
+    changes = blob("SELECT filter_changes('o', filter_mark('c'))");
+    image = blob("SELECT filter_changes('o', NULL)");
+    ASSERT_EQ(changes.size() > 120 && image.size() > 1000, true);
+  }
+
+  Bytes blob(const std::string& sql) {
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement, nullptr);
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW) << sqlite3_errmsg(db.handle());
+    const auto* const bytes = static_cast<const std::byte*>(sqlite3_column_blob(statement, 0));
+    Bytes copy(bytes, bytes + sqlite3_column_bytes(statement, 0));
+    sqlite3_finalize(statement);
+    return copy;
+  }
+  static std::string hex(const Bytes& bytes) {
+    std::string text;
+    for (const std::byte byte : bytes) {
+      constexpr char kDigits[] = "0123456789abcdef";
+      text += kDigits[static_cast<unsigned>(byte) >> 4];
+      text += kDigits[static_cast<unsigned>(byte) & 15];
+    }
+    return text;
+  }
+  // Returns the error's text; empty: it was applied.
+  std::string apply(const Bytes& bytes) {
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(db.handle(), "INSERT INTO c(c, key) VALUES ('apply', ?)", -1, &statement,
+                       nullptr);
+    sqlite3_bind_blob64(statement, 1, bytes.data(), bytes.size(), SQLITE_STATIC);
+    const int code = sqlite3_step(statement);
+    const std::string text = code == SQLITE_DONE ? "" : sqlite3_errmsg(db.handle());
+    EXPECT_TRUE(code == SQLITE_DONE || code == SQLITE_ERROR) << code << " " << text;
+    sqlite3_finalize(statement);
+    return text;
+  }
+  // Of a whole message or of its parts, in a transaction that is taken back.
+  void expect_refused_or_meant(const std::vector<Bytes>& messages, const std::string& what) {
+    db.run("BEGIN");
+    std::string text;
+    for (const Bytes& message : messages) {
+      text = text.empty() ? apply(message) : text;
+    }
+    EXPECT_TRUE(text.empty() || text.starts_with("c: apply: ") || text.starts_with("full: c"))
+        << what << ": " << text;
+    if (!text.empty()) {
+      EXPECT_EQ(db.text("SELECT hex(filter_mark('c'))"), before) << what;
+      EXPECT_EQ(db.number("SELECT count(*) FROM c"), 1500) << what;
+    }
+    db.run("ROLLBACK");
+    ASSERT_EQ(db.text("SELECT cuckoo_check('c')"), "ok") << what;
+  }
+  static std::vector<Bytes> parts_of(const Bytes& message, uint64_t slice_bytes, uint64_t id = 5) {
+    const MessageCut cut = {id, message.size(), slice_bytes};
+    std::vector<Bytes> parts;
+    for (uint64_t i = 0; i < cut.parts(); ++i) {
+      parts.push_back(encode_part(MessagePart{
+          cut, i,
+          std::span(message).subspan(i * slice_bytes, static_cast<size_t>(cut.bytes_of(i)))}));
+    }
+    return parts;
+  }
+
+  Database db;
+  std::string before, after;
+  Bytes changes, image;
+};
+
+TEST_F(HostileMessage, with_a_flipped_bit_or_cut_off_is_refused) {
+  for (const Bytes* const message : {&changes, &image}) {
+    for (size_t at = 0; at < message->size(); at += at < 300 ? 1 : 37) {
+      Bytes damaged = *message;
+      damaged[at] ^= static_cast<std::byte>(1 << at % 8);
+      ASSERT_TRUE(apply(damaged).starts_with("c: apply: ")) << at;
+      if (at % 5 == 0) {
+        ASSERT_NE(apply(Bytes(message->begin(), message->begin() + static_cast<ptrdiff_t>(at))), "");
+      }
+    }
+  }
+  EXPECT_EQ(db.text("SELECT hex(filter_mark('c'))"), before);
+  EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+}
+
+// Also behind right checksums, which only someone who means it makes.
+TEST_F(HostileMessage, with_any_field_changed_behind_a_right_checksum_is_refused_or_meant) {
+  for (size_t at = 4; at < changes.size() - 4; ++at) {
+    for (const int bit : {0, 5, 7}) {
+      Bytes forged = changes;
+      forged[at] ^= static_cast<std::byte>(1 << bit);
+      expect_refused_or_meant({with_crc(forged)}, "byte " + std::to_string(at));
+    }
+  }
+}
+
+TEST_F(HostileMessage, in_parts_that_are_damaged_spliced_or_forged_is_refused_or_meant) {
+  for (const Bytes* const message : {&changes, &image}) {
+    const std::vector<Bytes> parts = parts_of(*message, 1024);
+    for (size_t at = 0; at < message->size(); at += at < 200 ? 7 : 211) {
+      Bytes damaged = *message;
+      damaged[at] ^= std::byte{4};
+      expect_refused_or_meant(parts_of(damaged, 1024), "message byte " + std::to_string(at));
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      std::vector<Bytes> forged = parts;
+      for (size_t at = 0; at < segments::kPartHeaderBytes; ++at) {
+        forged[i] = parts[i];
+        forged[i][at] ^= std::byte{1};
+        expect_refused_or_meant(forged, "part " + std::to_string(i) + " " + std::to_string(at));
+        forged[i] = with_crc(forged[i]);
+        expect_refused_or_meant(forged, "forged " + std::to_string(i) + " " + std::to_string(at));
+      }
+    }
+  }
+}
+
+// Of one length, cut alike and with one id: only what is inside tells that they don't belong
+// together.
+TEST_F(HostileMessage, spliced_from_two_images_is_refused) {
+  db.run("CREATE VIRTUAL TABLE p USING cuckoo_filter(seed = 7, capacity = 2000)");
+  db.run("INSERT INTO p " + numbers(5000, 6520));
+  const Bytes other = blob("SELECT filter_export('p')");
+  ASSERT_EQ(other.size(), image.size());
+  const std::vector<Bytes> first = parts_of(image, 1024);
+  const std::vector<Bytes> second = parts_of(other, 1024);
+  for (size_t i = 0; i < first.size(); ++i) {
+    std::vector<Bytes> spliced = first;
+    spliced[i] = second[i];
+    db.run("BEGIN");
+    std::string text;
+    for (const Bytes& part : spliced) {
+      text += apply(part);
+    }
+    EXPECT_TRUE(text.starts_with("c: apply: ")) << i;
+    EXPECT_EQ(db.number("SELECT count(*) FROM c"), 1500);
+    db.run("ROLLBACK");
+  }
+  db.run("BEGIN");
+  for (const Bytes& part : first) {
+    EXPECT_EQ(apply(part), "");
+  }
+  db.run("COMMIT");
+  EXPECT_EQ(db.text("SELECT hex(filter_mark('c'))"), after);
+}
+
+TEST_F(HostileMessage, that_counts_one_hash_very_often_is_refused_at_once) {
+  for (const int64_t count : {int64_t{1} << 40, -(int64_t{1} << 40), int64_t{1} << 29}) {
+    segments::FilterChanges forged =
+        segments::decode_changes(changes, segments::kImagePageBytes).value();
+    forged.hashes[3].second = count;
+    const Bytes bytes = segments::encode_changes(forged, 1 << 20).value();
+    EXPECT_NE(apply(bytes).find("c: apply: changes of more entries than a log keeps"),
+              std::string::npos);
+    EXPECT_EQ(db.number("SELECT count(*) FROM filter_info(x'" + hex(bytes) + "')"), 1);
+  }
+  EXPECT_EQ(db.text("SELECT hex(filter_mark('c'))"), before);
+}
+
+TEST_F(HostileMessage, of_another_format_is_refused_by_name) {
+  for (const Bytes* const message : {&changes, &image}) {
+    Bytes old = *message;
+    old[4] = std::byte{2};
+    EXPECT_NE(apply(with_crc(old)).find(" of format 2, this version reads format 3"),
+              std::string::npos);
+  }
+  Bytes old = parts_of(image, 1024)[0];
+  old[4] = std::byte{9};
+  EXPECT_NE(apply(with_crc(old)).find(" of format 9, this version reads format 3"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace cuckoo::test

@@ -1,0 +1,301 @@
+// filter_parts(), and 'apply' of what it gives, through a real connection. A low SQLITE_LIMIT_LENGTH
+// makes short parts of short messages.
+#include <string>
+#include <vector>
+
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+constexpr int kPartBytes = 6000;
+
+// An origin o, an older copy c, and the table parts(message, part, piece).
+class Parts : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    db.run(std::string("CREATE VIRTUAL TABLE o USING ") + kind() + "(key, seed = 7)");
+    db.run("INSERT INTO o " + numbers(1, 30000));
+    db.run("CREATE TABLE parts(message, part, piece)");
+    make("c");
+    apply_whole("c");
+    before = mark("c");
+    db.run("INSERT INTO o " + numbers(30001, 31000));
+    after = mark("o");
+    ASSERT_NE(before, after);
+    cut("changes", "filter_mark('c')");
+    cut("image", "NULL");
+    db.run("INSERT INTO o VALUES (31001)");
+    cut("later", "NULL");
+  }
+  virtual const char* kind() const { return "cuckoo_filter"; }
+
+  void make(const std::string& name) {
+    db.run("CREATE VIRTUAL TABLE " + name + " USING " + kind() + "(key, seed = 8)");
+  }
+  void apply_whole(const std::string& name) {
+    db.run("INSERT INTO " + name + "(" + name + ", key) SELECT 'apply', filter_changes('o', NULL)");
+  }
+  std::string mark(const std::string& name) {
+    return db.text("SELECT hex(filter_mark('" + name + "'))");
+  }
+  void cut(const std::string& message, const std::string& mark) {
+    const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
+    db.run("INSERT INTO parts SELECT '" + message + "', part, piece FROM filter_parts('o', " +
+           mark + ", '1MB')");
+    sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
+  }
+  int64_t parts(const std::string& message) {
+    return db.number("SELECT count(*) FROM parts WHERE message = '" + message + "'");
+  }
+  static std::string apply(const std::string& message, const std::string& which) {
+    return "INSERT INTO c(c, key) SELECT 'apply', piece FROM parts WHERE message = '" + message +
+           "' AND part " + which;
+  }
+  void expect(const std::string& its_mark, int64_t keys) {
+    EXPECT_EQ(mark("c"), its_mark);
+    EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+    EXPECT_EQ(present(db, 1, keys, "c"), keys);
+  }
+
+  Database db;
+  std::string before, after;
+};
+
+class PartsOfKinds : public Parts {
+  const char* kind() const override { return GetParam(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Each, PartsOfKinds,
+                         testing::Values("cuckoo_filter", "bloom_filter"));
+
+TEST_P(PartsOfKinds, are_slices_of_what_filter_changes_gives) {
+  db.run("DELETE FROM parts");
+  for (const std::string mark : {"filter_mark('c')", "NULL"}) {
+    cut("x", mark);
+    EXPECT_GE(parts("x"), mark == "NULL" ? 5 : 1);
+    std::string joined;
+    int64_t number = 0;
+    for (const Row& row : db.rows("SELECT part, hex(piece) FROM parts ORDER BY part")) {
+      EXPECT_EQ(row[0], std::to_string(++number));
+      EXPECT_LE(row[1].size(), 2U * kPartBytes);
+      joined += row[1].substr(80, row[1].size() - 88);
+    }
+    EXPECT_TRUE(joined == db.text("SELECT hex(filter_changes('o', " + mark + "))"));
+    db.run("DELETE FROM parts");
+  }
+}
+
+TEST_P(PartsOfKinds, bring_a_copy_up_to_date) {
+  for (const std::string message : {"changes", "image"}) {
+    db.run("BEGIN");
+    for (int64_t part = 1; part <= parts(message); ++part) {
+      EXPECT_EQ(mark("c"), before);
+      db.run(apply(message, "= " + std::to_string(part)));
+    }
+    expect(after, 31000);
+    db.run("ROLLBACK");
+    expect(before, 30000);
+  }
+  db.run(apply("changes", "> 0 ORDER BY part"));
+  expect(after, 31000);
+  db.run(apply("changes", "> 0 ORDER BY part"));
+  expect(after, 31000);
+  EXPECT_EQ(db.number("SELECT count(*) FROM c_data WHERE id < 0"), 0);
+}
+
+// Growth makes segments anew, which come with the changes.
+TEST_P(PartsOfKinds, go_from_table_to_table_in_one_statement) {
+  for (const std::string& keys : {numbers(40000, 40100), numbers(50000, 51000)}) {
+    db.run("INSERT INTO o " + keys);
+    const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
+    db.run(
+        "INSERT INTO c(c, key) SELECT 'apply', piece"
+        " FROM filter_parts('o', filter_mark('c'), '1MB')");
+    sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
+    expect(mark("o"), 31001);
+    EXPECT_EQ(present(db, keys, "c"), present(db, keys, "o"));
+  }
+}
+
+TEST_F(Parts, out_of_order_twice_mixed_or_left_out_are_refused_and_the_series_goes_on) {
+  const int64_t count = parts("image");
+  ASSERT_GE(count, 5);
+  db.refuses(apply("image", "= 2"), SQLITE_ERROR, {"c: apply: part 2 of ", "expected part 1"});
+  db.run("BEGIN; " + apply("image", "= 1"));
+  const auto refused = [&] {
+    db.refuses(apply("image", "= 1"), SQLITE_ERROR, {"c: apply: part 1 of", "expected part 2"});
+    db.refuses(apply("image", "= 3"), SQLITE_ERROR, {"c: apply: part 3 of", "expected part 2"});
+    db.refuses(apply("later", "= 2"), SQLITE_ERROR, {"c: apply: a part of another message"});
+    db.refuses(apply("later", "= 1"), SQLITE_ERROR, {"another message", "part 2 of"});
+    db.refuses(apply("changes", "= 1"), SQLITE_ERROR, {"another message"});
+  };
+  refused();
+  const std::string missing = std::to_string(count - 1) + " of " + std::to_string(count) + " parts";
+  for (const std::string other :
+       {"INSERT INTO c VALUES (5)", "INSERT INTO c VALUES ('x')", "DELETE FROM c WHERE key = 5",
+        "UPDATE c SET key = 6 WHERE key = 5", "INSERT INTO c(c) VALUES ('clear')",
+        "INSERT INTO c(c) VALUES ('rebuild')", "INSERT INTO c(c, key) VALUES ('merge', 'o')",
+        "INSERT INTO c(c, key) SELECT 'import', filter_export('o')",
+        "INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)",
+        "INSERT OR IGNORE INTO c VALUES (99999)", "ALTER TABLE c RENAME TO d"}) {
+    db.refuses(other, SQLITE_ERROR, {"c: apply: " + missing + " are missing", "in their order"});
+  }
+  EXPECT_NE(db.text("SELECT cuckoo_check('c')").find(missing), std::string::npos);
+  EXPECT_EQ(mark("c"), before);
+  EXPECT_EQ(present(db, 1, 30000, "c"), 30000);
+  refused();
+  db.run(apply("image", "> 1 ORDER BY part") + "; INSERT INTO c VALUES (77777)");
+  db.run("COMMIT");
+  EXPECT_EQ(present(db, 77777, 77777, "c"), 1);
+  EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+}
+
+TEST_F(Parts, a_commit_in_between_fails_says_how_many_are_missing_and_rolls_back) {
+  const std::string count = std::to_string(parts("image"));
+  db.refuses(apply("image", "= 1"), SQLITE_ERROR,
+             {"c: apply: " + std::to_string(parts("image") - 1) + " of " + count + " parts"});
+  for (const char* begin : {"BEGIN", "SAVEPOINT s"}) {
+    db.run(std::string(begin) + "; INSERT INTO parts(message) VALUES ('lost'); " +
+           apply("image", "< " + count));
+    db.refuses(std::string(begin) == "BEGIN" ? "COMMIT" : "RELEASE s", SQLITE_ERROR,
+               {"c: apply: 1 of " + count + " parts is missing"});
+    db.attempt("ROLLBACK");
+    EXPECT_EQ(parts("lost"), 0) << begin;
+    expect(before, 30000);
+  }
+  db.run("INSERT INTO c VALUES (5)");
+}
+
+TEST_F(Parts, follow_savepoints) {
+  const std::string count = std::to_string(parts("image"));
+  db.run("BEGIN; SAVEPOINT a; " + apply("image", "= 1") + "; SAVEPOINT b; " + apply("image", "= 2"));
+  db.run("ROLLBACK TO b");
+  db.refuses(apply("image", "= 3"), SQLITE_ERROR, {"expected part 2"});
+  db.run(apply("image", "= 2") + "; SAVEPOINT last; " + apply("image", "> 2 ORDER BY part"));
+  EXPECT_EQ(mark("c"), after);
+  db.run("INSERT INTO c VALUES (77777); ROLLBACK TO last");
+  EXPECT_EQ(mark("c"), before);
+  db.refuses("INSERT INTO c VALUES (77777)", SQLITE_ERROR, {"parts are missing"});
+  db.run(apply("image", "> 2 ORDER BY part"));
+  EXPECT_EQ(mark("c"), after);
+  db.run("ROLLBACK TO a");
+  expect(before, 30000);
+  db.run("INSERT INTO c VALUES (5); ROLLBACK TO a");
+  db.run(apply("later", "> 0 ORDER BY part") + "; COMMIT");
+  expect(mark("o"), 31001);
+}
+
+// A statement that fails half-way took none of its parts.
+TEST_F(Parts, of_a_statement_that_fails_are_taken_back) {
+  db.run("BEGIN; " + apply("image", "= 1"));
+  db.refuses("INSERT INTO c(c, key) SELECT 'apply', piece FROM parts WHERE message = 'image'"
+             " AND part IN (2, 3, 5) ORDER BY part",
+             SQLITE_ERROR, {"part 5 of", "expected part 4"});
+  db.refuses(apply("image", "= 3"), SQLITE_ERROR, {"expected part 2"});
+  db.run(apply("image", "> 1 ORDER BY part") + "; COMMIT");
+  expect(after, 31000);
+}
+
+TEST_F(Parts, are_dropped_with_the_table_and_by_a_rollback) {
+  db.run("BEGIN; " + apply("image", "= 1") + "; ROLLBACK; INSERT INTO c VALUES (40000)");
+  EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+  db.run("BEGIN; " + apply("image", "= 1") + "; DROP TABLE c; COMMIT");
+  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'c%'"), 0);
+}
+
+TEST_F(Parts, of_changes_from_another_mark_are_refused_with_the_first) {
+  ASSERT_GE(parts("changes"), 1);
+  db.run("INSERT INTO o " + numbers(40000, 43000));
+  apply_whole("c");
+  const std::string old = mark("c");
+  db.run("INSERT INTO o " + numbers(60000, 61400));
+  cut("far", "filter_mark('c')");
+  ASSERT_GE(parts("far"), 2);
+  ASSERT_EQ(db.text("SELECT substr(piece, 41, 4) FROM parts WHERE message = 'far' AND part = 1"),
+            "CKCH");
+  db.run("INSERT INTO c VALUES (5)");
+  db.refuses("BEGIN; " + apply("far", "= 1"), SQLITE_ERROR, {"c: apply: the changes lead from"});
+  db.run("ROLLBACK");
+}
+
+TEST_F(Parts, are_made_of_one_state_of_the_filter) {
+  db.run("DROP TABLE o; CREATE VIRTUAL TABLE o USING cuckoo_filter(seed = 7, capacity = 200000)");
+  db.run("INSERT INTO o " + numbers(1, 200000));
+  ASSERT_GT(db.number("SELECT segments FROM filter_info('o')"), 2);
+  const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
+  for (const std::string change :
+       {"INSERT INTO o VALUES (99999)", "INSERT INTO o(o, key) VALUES ('resize', 400000)",
+        "INSERT INTO o(o) VALUES ('clear')", "ALTER TABLE o RENAME TO p"}) {
+    db.run("SAVEPOINT s");
+    sqlite3_stmt* statement = nullptr;
+    ASSERT_EQ(sqlite3_prepare_v2(db.handle(), "SELECT piece FROM filter_parts('o', NULL, '1MB')",
+                                 -1, &statement, nullptr),
+              SQLITE_OK);
+    ASSERT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    const Outcome changed = db.attempt(change);
+    int rows = 1;
+    int code = SQLITE_ROW;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+      ++rows;
+    }
+    if (changed.code == SQLITE_OK && change.find("RENAME") == std::string::npos) {
+      EXPECT_NE(code, SQLITE_DONE) << change;
+      EXPECT_NE(std::string(sqlite3_errmsg(db.handle())).find("changed while"), std::string::npos)
+          << change << ": " << sqlite3_errmsg(db.handle());
+    }
+    EXPECT_GT(rows, 0);
+    sqlite3_finalize(statement);
+    db.run("ROLLBACK TO s; RELEASE s");
+  }
+  sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
+}
+
+TEST_F(Parts, arguments_that_are_none_are_refused) {
+  const auto refuses = [this](const std::string& arguments, const std::vector<std::string>& parts) {
+    db.refuses("SELECT part FROM filter_parts(" + arguments + ")", SQLITE_ERROR, parts);
+  };
+  for (const std::string bytes : {"999999", "0", "-1", "'64'", "'1.5GB'", "NULL", "'x'", "x'00'"}) {
+    refuses("'o', NULL, " + bytes, {"filter_parts: the third argument", "1 MB to 1 GB"});
+  }
+  for (const std::string bytes : {"1000000", "1e6", "'1MB'", "'1GB'", "'64 MB'", "1e9"}) {
+    EXPECT_EQ(db.number("SELECT count(*) FROM filter_parts('o', NULL, " + bytes + ")"), 1) << bytes;
+  }
+  refuses("'o', NULL", {"filter_parts: the arguments are"});
+  refuses("'o', NULL, '1MB', 'legacy'", {"filter_parts", "fourth", "'hashes'"});
+  refuses("'o', 'abc', '1MB'", {"filter_parts", "second", "BLOB"});
+  refuses("'o', x'00', '1MB'", {"filter_parts: bytes that are no mark"});
+  refuses("'none', NULL, '1MB'", {"none"});
+  refuses("5, NULL, '1MB'", {"filter_parts: the first argument is a filter's name"});
+  EXPECT_EQ(db.number("SELECT count(*) FROM filter_parts(NULL, NULL, '1MB')"), 0);
+  db.run("CREATE VIRTUAL TABLE w USING cuckoo_filter(generations = 3)");
+  refuses("'w', NULL, '1MB'", {"w: a sliding window can't be exported"});
+  db.run("CREATE VIRTUAL TABLE m USING bloom_filter(key TEXT, hash = 'murmur2', growth = off)");
+  db.run("INSERT INTO m VALUES ('a')");
+  db.run("CREATE VIRTUAL TABLE n USING bloom_filter(key TEXT, hash = 'murmur2', growth = off)");
+  db.run("INSERT INTO n(n, key) SELECT 'apply', piece FROM filter_parts('m', NULL, '1MB')");
+  EXPECT_EQ(db.number("SELECT filter_contains('n', 'a')"), 1);
+}
+
+// A part names what it is a part of.
+TEST_F(Parts, are_described_by_filter_info) {
+  const std::string count = std::to_string(parts("image"));
+  const auto row = [this](const std::string& columns, const std::string& where) {
+    return db.list("SELECT " + columns + " FROM parts p, filter_info(p.piece) i WHERE p.message" +
+                   where);
+  };
+  EXPECT_EQ(row("i.message || ' ' || i.part || ' ' || i.parts || ' ' || i.kind || ' ' || i.items"
+                " || ' ' || (i.disk_bytes = length(p.piece))",
+                " = 'image' AND p.part = 1"),
+            "part 1 " + count + " cuckoo_filter 31000 1");
+  EXPECT_EQ(row("i.message || ' ' || i.part || ' ' || i.parts || coalesce(i.kind, i.items,"
+                " i.mark, i.mark_from, i.segments, i.adds, '')",
+                " = 'image' AND p.part = 2"),
+            "part 2 " + count);
+  EXPECT_EQ(row("upper(i.mark_from) || upper(i.mark)", " = 'changes' AND p.part = 1"),
+            before + after);
+  EXPECT_EQ(row("upper(i.mark)", " = 'image' AND p.part = 1"), after);
+}
+
+}  // namespace
+}  // namespace cuckoo::test
