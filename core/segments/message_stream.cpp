@@ -89,27 +89,36 @@ Status MessageStream::write_pieces(uint64_t enough) {
   return {};
 }
 
+// What comes after the pieces, when all of them are made.
+void MessageStream::append_end() {
+  if (writer_) {
+    append(frame_.crc);
+  }
+  if (crc_) {
+    std::byte crc[kCrcBytes];
+    store_le(&crc[0], *crc_);
+    append(crc);
+  }
+}
+
 Result<std::vector<std::byte>> MessageStream::next(uint64_t length) {
-  while (!pieces_done_ && ready_.size() < length) {
-    CUCKOO_TRY(write_pieces(length));
+  const bool last = length >= bytes_ - handed_;
+  length = std::min(length, bytes_ - handed_);
+  while (!pieces_done_ && (last ? made_ <= bytes_ : ready_.size() < length)) {
+    CUCKOO_TRY(write_pieces(last ? ready_.size() + 1 : length));
   }
-  if (pieces_done_ && !ended_ && ready_.size() < length) {
+  if (pieces_done_ && !ended_ && (last || ready_.size() < length)) {
     ended_ = true;
-    if (writer_) {
-      append(frame_.crc);
-    }
-    if (crc_) {
-      std::byte crc[kCrcBytes];
-      store_le(&crc[0], *crc_);
-      append(crc);
-    }
-    if (made_ != bytes_ || (writer_ && writer_->frame() != frame_)) {
-      return invalid("the filter changed while its message was made; ask for it again");
-    }
+    append_end();
   }
-  const auto taken = static_cast<ptrdiff_t>(std::min<uint64_t>(length, ready_.size()));
+  const bool as_counted = made_ == bytes_ && (!writer_ || writer_->frame() == frame_);
+  if (made_ > bytes_ || ready_.size() < length || (last && !as_counted)) {  // I2
+    return invalid("the filter changed while its message was made; ask for it again");
+  }
+  const auto taken = static_cast<ptrdiff_t>(length);
   std::vector<std::byte> rest(ready_.begin() + taken, ready_.end());
-  ready_.resize(static_cast<size_t>(taken));
+  ready_.resize(static_cast<size_t>(length));
+  handed_ += length;
   return std::exchange(ready_, std::move(rest));
 }
 

@@ -40,6 +40,7 @@ class MessageStream {
   Status measure(const ImageHeader& header, const PieceSource& pieces);
   Status write_pieces(uint64_t enough);
   void append(std::span<const std::byte> bytes);
+  void append_end();
 
   PieceRange range_;  // null: there are no pieces
   std::optional<ImageWriter> writer_;
@@ -51,6 +52,7 @@ class MessageStream {
   std::optional<uint32_t> crc_;  // of changes: of all bytes so far
   uint64_t bytes_ = 0;
   uint64_t made_ = 0;
+  uint64_t handed_ = 0;
   uint64_t id_ = 0;
 };
 

@@ -1,7 +1,8 @@
-// decode_changes, decode_mark, decode_places: what is accepted says the same when it is written
-// again.
+// decode_changes, decode_mark, decode_places, decode_part: what is accepted says the same when it is
+// written again. What a part says that its message begins with is examined, too.
 #include "core/segments/changes.hpp"
 #include "core/segments/image.hpp"
+#include "core/segments/message_part.hpp"
 
 #include <algorithm>
 
@@ -54,6 +55,36 @@ void examine_changes(std::span<const std::byte> bytes) {
   REQUIRE(encode_changes(same.value(), 1 << 20).value() == again);
 }
 
+void examine_part(std::span<const std::byte> bytes) {
+  const Result<MessagePart> part = decode_part(bytes);
+  REQUIRE(!part.ok() || looks_like_part(bytes));
+  if (!part.ok()) {
+    REQUIRE(!part.error().message.empty());
+    return;
+  }
+  const MessageCut& cut = part.value().cut;
+  REQUIRE(part.value().index < cut.parts());
+  REQUIRE(part.value().slice.size() == cut.bytes_of(part.value().index));
+  const Bytes again = encode_part(part.value());
+  REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+  const Result<FilterChanges> header = decode_changes_header(part.value().slice, cut.total_bytes);
+  REQUIRE(header.ok() || !header.error().message.empty());
+  // The same whether they are in memory or read a range at a time.
+  const std::span<const std::byte> slice = part.value().slice;
+  const MessageBytes read(slice.size(), [slice](uint64_t at, size_t length, Bytes& to) -> Status {
+    REQUIRE(at <= slice.size() && length <= slice.size() - at);
+    const auto some = slice.subspan(static_cast<size_t>(at), length);
+    to.insert(to.end(), some.begin(), some.end());
+    return {};
+  });
+  REQUIRE(decode_changes(slice, kImagePageBytes).ok() ==
+          decode_changes(read, kImagePageBytes).ok());
+  const PieceSink sink = [](Piece&&) { return Status(); };
+  REQUIRE(read_image(slice, false, kImagePageBytes, sink).ok() ==
+          read_image(read, false, kImagePageBytes, sink).ok());
+  examine_changes(slice);
+}
+
 void examine_mark(std::span<const std::byte> bytes) {
   if (const Result<FilterMark> mark = decode_mark(bytes); mark.ok()) {
     const Bytes again = encode_mark(mark.value());
@@ -78,6 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   examine_changes(input);
   examine_mark(input);
   examine_places(input);
+  examine_part(input);
   if (size < 4) {
     return 0;
   }
@@ -95,5 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     put_crc(bytes);
   }
   examine_changes(bytes);
+  put_crc(bytes);
+  examine_part(bytes);
   return 0;
 }

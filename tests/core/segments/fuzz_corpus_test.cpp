@@ -14,6 +14,7 @@
 #include "core/segments/changes.hpp"
 #include "core/segments/directory.hpp"
 #include "core/segments/log_row.hpp"
+#include "core/segments/message_part.hpp"
 #include "core/stored/log_entry.hpp"
 #include "tests/core/segments/image_samples.hpp"
 #include "tests/support/source_tree.hpp"
@@ -149,12 +150,15 @@ TEST(FuzzCorpus, legacy_files_are_accepted) {
 
 TEST(FuzzCorpus, changes_and_marks_are_accepted) {
   size_t changes = 0;
+  size_t parts = 0;
   size_t others = 0;
   for (const auto& [name, bytes] : seeds_of("filter_changes")) {
     changes += decode_changes(bytes, kImagePageBytes).ok() ? 1 : 0;
+    parts += decode_part(bytes).ok() ? 1 : 0;
     others += decode_mark(bytes).ok() || decode_places(bytes).ok() ? 1 : 0;
   }
   EXPECT_GE(changes, 3U);
+  EXPECT_GE(parts, 3U);
   EXPECT_EQ(others, 2U);
 }
 
@@ -186,7 +190,10 @@ void write_changes() {
                                                          : 1;
     }
     changes.hashes.assign(hashes.begin(), hashes.end());
-    write_seed("filter_changes", traits_of(kind).name, encode_changes(changes, 1 << 20).value());
+    const Bytes bytes = encode_changes(changes, 1 << 20).value();
+    write_seed("filter_changes", traits_of(kind).name, bytes);
+    write_seed("filter_changes", std::string("part_of_") + traits_of(kind).name,
+               encode_part({{7, bytes.size(), 2048}, 0, bytes}));
   }
 }
 

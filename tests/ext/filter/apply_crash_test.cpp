@@ -91,14 +91,16 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
     db.run(std::string("PRAGMA journal_mode = ") + GetParam());
     db.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(seed = 7); INSERT INTO o " +
            numbers(1, 20000));
-    db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8);"
-           "INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
+    db.run(
+        "CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8);"
+        "INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
     old_mark_ = mark(db);
     db.run("INSERT INTO o " + numbers(20001, 20500) + "; DELETE FROM o WHERE key IN (" +
            numbers(1, 100) + ")");
     new_mark_ = db.text("SELECT hex(filter_mark('o'))");
-    db.run("CREATE TABLE sent AS SELECT filter_changes('o', filter_mark('c')) AS changes,"
-           " filter_changes('o', NULL) AS image");
+    db.run(
+        "CREATE TABLE sent AS SELECT filter_changes('o', filter_mark('c')) AS changes,"
+        " filter_changes('o', NULL) AS image");
     sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 6000);
     db.run("CREATE TABLE parts AS SELECT part, piece FROM filter_parts('o', NULL, '1MB')");
     EXPECT_GE(db.number("SELECT count(*) FROM parts"), 5);

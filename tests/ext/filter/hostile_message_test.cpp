@@ -101,7 +101,8 @@ TEST_F(HostileMessage, with_a_flipped_bit_or_cut_off_is_refused) {
       damaged[at] ^= static_cast<std::byte>(1 << at % 8);
       ASSERT_TRUE(apply(damaged).starts_with("c: apply: ")) << at;
       if (at % 5 == 0) {
-        ASSERT_NE(apply(Bytes(message->begin(), message->begin() + static_cast<ptrdiff_t>(at))), "");
+        ASSERT_NE(apply(Bytes(message->begin(), message->begin() + static_cast<ptrdiff_t>(at))),
+                  "");
       }
     }
   }

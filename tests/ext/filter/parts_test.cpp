@@ -66,8 +66,7 @@ class PartsOfKinds : public Parts {
   const char* kind() const override { return GetParam(); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, PartsOfKinds,
-                         testing::Values("cuckoo_filter", "bloom_filter"));
+INSTANTIATE_TEST_SUITE_P(Each, PartsOfKinds, testing::Values("cuckoo_filter", "bloom_filter"));
 
 TEST_P(PartsOfKinds, are_slices_of_what_filter_changes_gives) {
   db.run("DELETE FROM parts");
@@ -169,7 +168,8 @@ TEST_F(Parts, a_commit_in_between_fails_says_how_many_are_missing_and_rolls_back
 
 TEST_F(Parts, follow_savepoints) {
   const std::string count = std::to_string(parts("image"));
-  db.run("BEGIN; SAVEPOINT a; " + apply("image", "= 1") + "; SAVEPOINT b; " + apply("image", "= 2"));
+  db.run("BEGIN; SAVEPOINT a; " + apply("image", "= 1") + "; SAVEPOINT b; " +
+         apply("image", "= 2"));
   db.run("ROLLBACK TO b");
   db.refuses(apply("image", "= 3"), SQLITE_ERROR, {"expected part 2"});
   db.run(apply("image", "= 2") + "; SAVEPOINT last; " + apply("image", "> 2 ORDER BY part"));
@@ -189,9 +189,10 @@ TEST_F(Parts, follow_savepoints) {
 // A statement that fails half-way took none of its parts.
 TEST_F(Parts, of_a_statement_that_fails_are_taken_back) {
   db.run("BEGIN; " + apply("image", "= 1"));
-  db.refuses("INSERT INTO c(c, key) SELECT 'apply', piece FROM parts WHERE message = 'image'"
-             " AND part IN (2, 3, 5) ORDER BY part",
-             SQLITE_ERROR, {"part 5 of", "expected part 4"});
+  db.refuses(
+      "INSERT INTO c(c, key) SELECT 'apply', piece FROM parts WHERE message = 'image'"
+      " AND part IN (2, 3, 5) ORDER BY part",
+      SQLITE_ERROR, {"part 5 of", "expected part 4"});
   db.refuses(apply("image", "= 3"), SQLITE_ERROR, {"expected part 2"});
   db.run(apply("image", "> 1 ORDER BY part") + "; COMMIT");
   expect(after, 31000);
