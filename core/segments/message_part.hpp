@@ -8,7 +8,7 @@
 //
 // Invariants
 //   I1  equal parts have equal bytes: decode then encode gives them back.
-//   I2  nothing is believed: every field is checked, and the slice has the length that it must have.
+//   I2  nothing is believed: every field is checked, and so is the slice's length.
 //
 // Errors: kCorrupt for bytes that are no part; the text says what was wrong.
 #pragma once

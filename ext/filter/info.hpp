@@ -1,5 +1,6 @@
 // filter_info([filter]): a table-valued function with one row a filter table, or that one filter,
-// image or message. A table that can't be read has its error in its row; the others are shown all the same.
+// image or message. A table that can't be read has its error in its row; the others are shown all
+// the same.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
-// filter_parts(filter, mark, bytes [, 'hashes']): a table-valued function with one row for each part
-// of the message that filter_changes(filter, mark [, 'hashes']) gives at once. No part is longer
-// than `bytes`. Memory holds one part and one segment of the filter.
+// filter_parts(filter, mark, bytes [, 'hashes']): a table-valued function with one row for each
+// part of the message that filter_changes(filter, mark [, 'hashes']) gives at once. No part is
+// longer than `bytes`. Memory holds one part and one segment of the filter.
 #pragma once
 
 #include <cstdint>

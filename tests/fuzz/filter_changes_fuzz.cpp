@@ -1,5 +1,5 @@
-// decode_changes, decode_mark, decode_places, decode_part: what is accepted says the same when it is
-// written again. What a part says that its message begins with is examined, too.
+// decode_changes, decode_mark, decode_places, decode_part: what is accepted says the same when it
+// is written again. What a part says that its message begins with is examined, too.
 #include "core/segments/changes.hpp"
 #include "core/segments/image.hpp"
 #include "core/segments/message_part.hpp"

@@ -1,6 +1,6 @@
 // kill -9 in the middle of 'apply': the process ends at its n-th call of the operating system that
-// changes a file, for n = 1, 2 … until it ends by itself. The copy then holds what it held before or
-// after the message, 'check' passes, and the next message brings it up to date.
+// changes a file, for n = 1, 2 … until it ends by itself. The copy then holds what it held before
+// or after the message, 'check' passes, and the next message brings it up to date.
 #include <sys/wait.h>
 #include <unistd.h>
 

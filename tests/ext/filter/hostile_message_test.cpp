@@ -1,4 +1,4 @@
-// 'apply' of messages and parts that are damaged, cut off, spliced from two, or made up behind right
+// 'apply' of messages and parts that are damaged, cut off, spliced from two, or made up with right
 // checksums: an error that names the table and the command, and nothing changed; or, where what is
 // changed has no meaning for the copy, what the message says.
 #include <cstdint>

@@ -1,5 +1,5 @@
-// filter_parts(), and 'apply' of what it gives, through a real connection. A low SQLITE_LIMIT_LENGTH
-// makes short parts of short messages.
+// filter_parts(), and 'apply' of what it gives, through a real connection. A low limit of lengths
+// (SQLITE_LIMIT_LENGTH) makes short parts of short messages.
 #include <string>
 #include <vector>
 
