@@ -27,7 +27,8 @@ struct Message {
   std::string changes;  // as a BLOB of SQL
   std::string from, to;
   bool is_image = false;
-  Bag keys;  // that the sender held then
+  std::vector<std::string> parts;  // the same in parts, if there are several
+  Bag keys;                        // that the sender held then
 };
 
 // A table f in a database, and what it must hold.
@@ -192,13 +193,56 @@ class ChangesScript {
         from.db->text("SELECT hex(filter_changes('f', x'" + message.from + "'))");
     message.changes = "x'" + bytes + "'";
     message.is_image = bytes.starts_with("434B4933");
+    if (one_in(3)) {
+      message.parts = parts_of(*from.db, message.from);
+    }
     messages_.push_back(message);
+  }
+
+  // A low limit of lengths makes short parts.
+  static std::vector<std::string> parts_of(Database& db, const std::string& mark) {
+    const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 4096 + 1024);
+    db.run("CREATE TEMP TABLE sent AS SELECT part, piece FROM filter_parts('f', x'" + mark +
+           "', '1MB')");
+    sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
+    std::vector<std::string> parts;
+    for (const Row& row : db.rows("SELECT hex(piece) FROM temp.sent ORDER BY part")) {
+      parts.push_back("x'" + row[0] + "'");
+    }
+    db.run("DROP TABLE temp.sent");
+    return parts.size() > 1 ? parts : std::vector<std::string>();
+  }
+
+  // All parts, after a while in which some came and were taken back.
+  Outcome deliver_parts(const std::vector<std::string>& parts, Member& to) {
+    const auto apply = [&to](const std::string& part) {
+      return to.db->attempt("INSERT INTO f(f, key) VALUES ('apply', " + part + ")");
+    };
+    to.db->run("BEGIN");
+    const size_t kept = one_in(2) ? 0 : 1 + random(parts.size() - 1);
+    Outcome outcome;
+    for (size_t i = 0; i < parts.size() && outcome.code == SQLITE_OK; ++i) {
+      if (i == kept && one_in(2)) {
+        to.db->run("SAVEPOINT part");
+        (void)apply(parts[i]);
+        to.db->run("ROLLBACK TO part; RELEASE part");
+      }
+      if (i > 0 && one_in(4)) {
+        EXPECT_NE(apply(parts[0]).code, SQLITE_OK);
+        EXPECT_NE(to.db->attempt("INSERT INTO f VALUES (1)").code, SQLITE_OK);
+      }
+      outcome = apply(parts[i]);
+    }
+    to.db->run(outcome.code == SQLITE_OK ? "COMMIT" : "ROLLBACK");
+    return outcome;
   }
 
   void deliver(const Message& message, Member& to) {
     const std::string before = to.mark();
     const Outcome outcome =
-        to.db->attempt("INSERT INTO f(f, key) VALUES ('apply', " + message.changes + ")");
+        message.parts.empty()
+            ? to.db->attempt("INSERT INTO f(f, key) VALUES ('apply', " + message.changes + ")")
+            : deliver_parts(message.parts, to);
     if (message.is_image) {
       EXPECT_EQ(outcome.code, SQLITE_OK) << outcome.message;
     }

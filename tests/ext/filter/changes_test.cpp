@@ -104,6 +104,77 @@ TEST_F(Changes, arguments_that_are_none_are_refused) {
   EXPECT_EQ(mark_of(db, "c"), mark);
 }
 
+// What is asked for with 'hashes' is an image with them where the origin has some.
+TEST_F(Changes, answer_with_hashes_where_they_are_asked_for) {
+  make_copy("c", "", ", 'hashes'");
+  const auto rebuilds = [this] {
+    db.run("INSERT INTO o(o) VALUES ('clear'); INSERT INTO o " + numbers(1, 100));
+    db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', filter_mark('c'), 'hashes')");
+    db.run("INSERT INTO c(c) VALUES ('rebuild')");
+    EXPECT_EQ(present(db, 1, 100, "c"), 100);
+    EXPECT_EQ(mark_of(db, "c"), mark_of(db, "o"));
+  };
+  rebuilds();
+  rebuilds();
+  db.run(
+      "INSERT INTO c(c, key) SELECT 'apply', piece FROM filter_parts('o', NULL, '1MB', 'hashes')");
+  db.run("INSERT INTO c(c) VALUES ('rebuild')");
+  db.run("CREATE VIRTUAL TABLE plain USING cuckoo_filter(growth = off, seed = 3)");
+  EXPECT_EQ(db.number("SELECT filter_changes('plain', NULL, 'hashes')"
+                      " = filter_changes('plain', NULL)"),
+            1);
+  db.refuses("SELECT filter_changes('o', NULL, 'legacy')", SQLITE_ERROR,
+             {"filter_changes: the third argument is \"legacy\"", "'hashes'"});
+}
+
+TEST_F(Changes, say_in_every_error_that_apply_was_the_command) {
+  make_copy("c", "", "");
+  db.run("CREATE VIRTUAL TABLE once USING cuckoo_filter(unique = on, seed = 3)");
+  db.run("CREATE VIRTUAL TABLE b USING bloom_filter(seed = 3)");
+  db.run("CREATE VIRTUAL TABLE w USING cuckoo_filter(generations = 2)");
+  db.refuses("INSERT INTO once(once, key) SELECT 'apply', filter_changes('o', NULL)", SQLITE_ERROR,
+             {"once: apply: unique = on"});
+  db.refuses("INSERT INTO b(b, key) SELECT 'apply', filter_changes('o', NULL)", SQLITE_ERROR,
+             {"b: apply: the image is of"});
+  db.refuses("INSERT INTO w(w, key) SELECT 'apply', filter_changes('o', NULL)", SQLITE_ERROR,
+             {"w: apply: "});
+  const std::string mark = mark_of(db, "o");
+  db.run("INSERT INTO o VALUES (10001)");
+  const std::string image = image_of(db, "o");
+  std::string damaged = image;
+  damaged[1000] = damaged[1000] == '0' ? '1' : '0';
+  for (const std::string name : {"apply", "import", "merge"}) {
+    db.refuses(command("c", name, damaged), SQLITE_ERROR, {"c: " + name + ": ", "checksum"});
+    db.refuses(command("c", name, image.substr(0, 400) + "'"), SQLITE_ERROR,
+               {"c: " + name + ": image cut off"});
+  }
+  const std::string changes = changes_of(db, "o", mark);
+  db.run("INSERT INTO c VALUES (5)");
+  db.refuses(command("c", "apply", changes), SQLITE_ERROR, {"c: apply: the changes lead from"});
+  db.refuses(command("once", "apply", changes), SQLITE_ERROR, {"once: apply: the changes lead"});
+}
+
+TEST_F(Changes, are_described_by_filter_info) {
+  make_copy("c", "", "");
+  const std::string before = mark_of(db, "o");
+  db.run("INSERT INTO o VALUES (10001), (10001), (10002)");
+  db.run("DELETE FROM o WHERE key IN (1, 2)");
+  EXPECT_EQ(db.rows("SELECT message, kind, items, disk_bytes = length(m), upper(mark_from),"
+                    " upper(mark), adds, removes, segments, collation, key_types, capacity, part"
+                    " FROM (SELECT filter_changes('o', filter_mark('c')) AS m), filter_info(m)"),
+            (std::vector<Row>{{"changes", "cuckoo_filter", "3001", "1", before, mark_of(db, "o"),
+                               "3", "2", "0", "BINARY", "INTEGER", "NULL", "NULL"}}));
+  EXPECT_EQ(db.rows("SELECT message, items, segments, adds, mark_from, upper(mark)"
+                    " FROM filter_info(filter_export('o'))"),
+            (std::vector<Row>{{"image", "3001", "1", "NULL", "NULL", mark_of(db, "o")}}));
+  EXPECT_EQ(db.rows("SELECT message, segments FROM filter_info('o')"),
+            (std::vector<Row>{{"NULL", "1"}}));
+  std::string damaged = changes_of(db, "o", before);
+  damaged[damaged.size() - 30] = damaged[damaged.size() - 30] == '0' ? '1' : '0';
+  db.refuses("SELECT * FROM filter_info(" + damaged + ")", SQLITE_ERROR,
+             {"filter_info: changes with a wrong checksum"});
+}
+
 TEST_F(Changes, in_wrong_order_is_an_error_that_names_both) {
   make_copy("c", "", "");
   const std::string first = mark_of(db, "o");
