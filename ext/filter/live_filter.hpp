@@ -148,8 +148,13 @@ class LiveFilter final : public LiveTable {
   void commit() noexcept;
 
  private:
+  // That parts of a message came is known to memory alone, too: it refuses COMMIT. After a roll-back
+  // to a savepoint some may be there still.
   bool pending() const noexcept override {
-    return filter_ != nullptr && filter_->pending() && !rolled_back();
+    return filter_ != nullptr && ((filter_->pending() && !rolled_back()) || may_await_parts());
+  }
+  bool may_await_parts() const noexcept {
+    return takes_parts_ && (!standing_known_ || rolled_back() || standing_.has_value());
   }
   void finish_changes() override;
   void write_pending() override;

@@ -96,6 +96,8 @@ void LiveFilter::apply_part(std::span<const std::byte> bytes) {
   applying_last_ = true;
   apply_message(staged().message(part));
   stage([&] { return staged().erase(); });
+  standing_.reset();
+  standing_known_ = true;
 }
 
 }  // namespace cuckoo

@@ -116,7 +116,7 @@ check_commands hash_ring
 # A function by its name and how many arguments it takes, a table-valued one by its name.
 first_cells 'function' | tr -d '\140 ' | awk '
   { name = $0; sub(/\(.*/, "", name)
-    if (name ~ /^(filter_info|filter_plan|flash_kv_info|flash_kv_plan|flash_kv_sectors|hash_ring_moves)$/) { print name; next }
+    if (name ~ /^(filter_info|filter_parts|filter_plan|flash_kv_info|flash_kv_plan|flash_kv_sectors|hash_ring_moves)$/) { print name; next }
     arguments = $0; gsub(/^[^(]*\(|\).*$/, "", arguments)
     most = arguments == "" ? 0 : gsub(/,/, ",", arguments) + 1
     for (least = most - gsub(/\[/, "", arguments); least <= most; ++least) print name "/" least }

@@ -20,6 +20,7 @@ class Parts : public testing::TestWithParam<const char*> {
     make("c");
     apply_whole("c");
     before = mark("c");
+    db.run("INSERT INTO parts SELECT 'old', 1, filter_changes('o', NULL)");
     db.run("INSERT INTO o " + numbers(30001, 31000));
     after = mark("o");
     ASSERT_NE(before, after);
@@ -203,6 +204,34 @@ TEST_F(Parts, are_dropped_with_the_table_and_by_a_rollback) {
   EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
   db.run("BEGIN; " + apply("image", "= 1") + "; DROP TABLE c; COMMIT");
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'c%'"), 0);
+}
+
+// A change of the schema connects a table anew, also one that this transaction made.
+TEST_F(Parts, survive_a_change_of_the_schema_in_between) {
+  for (const bool made_now : {false, true}) {
+    db.run(
+        std::string("BEGIN; ") +
+        (made_now ? "DROP TABLE c; CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8); " : "") +
+        apply("image", "= 1"));
+    db.run("CREATE TABLE other(x); SELECT count(*) FROM other");
+    db.run(apply("image", "= 2"));
+    db.run("SAVEPOINT s; CREATE TABLE another(x); ROLLBACK TO s");
+    db.run(apply("image", "= 3"));
+    db.refuses("COMMIT", SQLITE_ERROR, {"c: apply: ", "missing"});
+    db.attempt("ROLLBACK");
+    expect(before, 30000);
+    db.run(
+        std::string("BEGIN; ") +
+        (made_now ? "DROP TABLE c; CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8); " : "") +
+        apply("image", "< 3 ORDER BY part"));
+    db.run("CREATE TABLE other(x)");
+    db.run(apply("image", "> 2 ORDER BY part") + "; COMMIT; DROP TABLE other");
+    expect(after, 31000);
+    db.run("DROP TABLE c");
+    make("c");
+    db.run("INSERT INTO c(c, key) SELECT 'apply', piece FROM parts WHERE message = 'old'");
+    expect(before, 30000);
+  }
 }
 
 TEST_F(Parts, of_changes_from_another_mark_are_refused_with_the_first) {
