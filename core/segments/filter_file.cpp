@@ -14,8 +14,8 @@ namespace cuckoo::segments {
 
 // --- making and following ------------------------------------------------------------------------
 
-Status FilterFile::create() {
-  CUCKOO_TRY(blocks_.create());
+Status FilterFile::create(uint64_t past) {
+  CUCKOO_TRY(blocks_.create(past));
   items_ = appended_ = unfolded_ = uncounted_ = 0;
   memory_ = Memory::kCurrent;
   set_turns();

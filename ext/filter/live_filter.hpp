@@ -20,6 +20,7 @@
 #include "core/segments/filter_window.hpp"
 #include "core/segments/hash_collection.hpp"
 #include "core/segments/mark.hpp"
+#include "core/segments/window_message.hpp"
 #include "core/stored/log_entry.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/filter/store.hpp"
@@ -120,8 +121,9 @@ class LiveFilter final : public LiveTable {
   std::vector<std::byte> export_image(bool with_hashes);
   std::vector<std::byte> export_legacy_file();
 
-  // The filter's mark, or nothing where there is none; follow() came before all of these.
-  std::optional<segments::FilterMark> mark();
+  // The bytes of the filter's mark, or of the sliding window's; nothing where there is none.
+  // follow() came before all of these.
+  std::optional<std::vector<std::byte>> mark();
   // What leads from that mark to what it is now: changes where its log goes back to the mark and
   // they are the shorter way, else its image.
   std::vector<std::byte> changes_since(std::optional<std::span<const std::byte>> mark);
@@ -146,9 +148,17 @@ class LiveFilter final : public LiveTable {
   void adopt_options() noexcept;
   void reload();
   std::unique_ptr<segments::FilterWindow> stored_filter();
-  static segments::FilterMark mark_argument(const char* function, std::span<const std::byte> mark);
   std::vector<std::byte> whole_message();
   void apply_image(std::span<const std::byte> bytes);
+  // A sliding window's.
+  std::vector<std::byte> export_window(bool with_hashes);
+  std::vector<std::byte> encode_window(segments::WindowMessage message);
+  std::vector<std::byte> window_changes_since(std::span<const std::byte> mark);
+  std::optional<uint64_t> window_behind(std::span<const std::byte> mark);
+  segments::WindowMessage window_message(std::span<const std::byte> bytes,
+                                         const std::string& command);
+  void import_window(std::span<const std::byte> bytes, const std::string& command);
+  void apply_window(std::span<const std::byte> bytes);
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2
@@ -192,6 +202,8 @@ class LiveFilter final : public LiveTable {
   void take_in_new(const Incoming& incoming);
   void take_each_once(segments::HashCollection& once, Incoming& incoming);
   void replace_all(const FilterOptions& options, const segments::Contents& contents);
+  void replace_by(FilterOptions options,
+                  const std::function<Status(const FilterOptions& options)>& import);
   void replace_pairs(const std::function<void(const KeyVisitor& visit)>& for_each_key,
                      uint64_t capacity);
   Status check_compatible(const Incoming& incoming);

@@ -11,20 +11,33 @@ namespace cuckoo {
 
 using segments::FilterFile;
 
-std::optional<segments::FilterMark> LiveFilter::mark() {
-  Result<std::optional<segments::FilterMark>> mark = filter_->newest().mark();
-  throw_if(table(), mark.take_status());
-  return mark.value();
-}
+namespace {
 
-segments::FilterMark LiveFilter::mark_argument(const char* function,
-                                               std::span<const std::byte> mark) {
+// Nothing where it is a sliding window's: that is a mark which a single filter never had.
+std::optional<segments::FilterMark> mark_argument(const char* function,
+                                                  std::span<const std::byte> mark) {
+  if (segments::decode_window_mark(mark).ok()) {
+    return std::nullopt;
+  }
   const Result<segments::FilterMark> decoded = segments::decode_mark(mark);
   if (!decoded.ok()) {
     throw SqlError(SQLITE_ERROR, std::string(function) + ": " + decoded.error().message +
                                      "; a mark is what filter_mark() gives, bound as a BLOB");
   }
   return decoded.value();
+}
+
+}  // namespace
+
+std::optional<std::vector<std::byte>> LiveFilter::mark() {
+  if (!filter_->single()) {
+    Result<segments::WindowMark> mark = filter_->mark();
+    throw_if(table(), mark.take_status());
+    return segments::encode_window_mark(mark.value());
+  }
+  Result<std::optional<segments::FilterMark>> mark = filter_->newest().mark();
+  throw_if(table(), mark.take_status());
+  return mark.value() ? std::optional(segments::encode_mark(*mark.value())) : std::nullopt;
 }
 
 // A unique copy takes no image without hashes.
@@ -37,11 +50,17 @@ std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const s
   if (!mark || !this->mark()) {
     return whole_message();
   }
-  const segments::FilterMark from = mark_argument("filter_changes", *mark);
-  Result<std::optional<segments::FilterChanges>> changes = filter_->newest().changes_since(from);
+  if (!filter_->single()) {
+    return window_changes_since(*mark);
+  }
+  const std::optional<segments::FilterMark> from = mark_argument("filter_changes", *mark);
+  if (!from) {
+    return whole_message();
+  }
+  Result<std::optional<segments::FilterChanges>> changes = filter_->newest().changes_since(*from);
   throw_if(table(), changes.take_status());
-  constexpr uint64_t kBitsAHash = 40;
-  if (!changes.value() || changes.value()->hashes.size() * kBitsAHash > filter_->newest().bits()) {
+  if (!changes.value() ||
+      changes.value()->hashes.size() * segments::kBitsOfChange > filter_->newest().bits()) {
     return whole_message();
   }
   const KeyDomain keys = key_domain();
@@ -55,17 +74,24 @@ std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const s
 }
 
 std::optional<uint64_t> LiveFilter::behind(std::span<const std::byte> mark) {
-  const segments::FilterMark from = mark_argument("filter_behind", mark);
-  if (!this->mark()) {
+  if (!filter_->single()) {
+    return window_behind(mark);
+  }
+  const std::optional<segments::FilterMark> from = mark_argument("filter_behind", mark);
+  if (!from || !this->mark()) {
     return std::nullopt;
   }
-  Result<std::optional<uint64_t>> entries = filter_->newest().entries_behind(from);
+  Result<std::optional<uint64_t>> entries = filter_->newest().entries_behind(*from);
   throw_if(table(), entries.take_status());
   return entries.value();
 }
 
 void LiveFilter::apply(std::span<const std::byte> bytes) {
   follow();
+  if (!filter_->single() || segments::looks_like_window_message(bytes)) {
+    apply_window(bytes);
+    return;
+  }
   if (!segments::looks_like_changes(bytes)) {
     apply_image(bytes);
     return;
@@ -100,7 +126,8 @@ void LiveFilter::apply_image(std::span<const std::byte> bytes) {
   }
   if (segments::looks_like_image(bytes)) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
-    if (header.ok() && header.value().mark && header.value().mark == mark()) {
+    if (header.ok() && header.value().mark &&
+        segments::encode_mark(*header.value().mark) == mark()) {
       return;
     }
   }

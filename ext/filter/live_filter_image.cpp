@@ -310,12 +310,12 @@ void LiveFilter::merge(std::span<const std::byte> image) {
 
 void LiveFilter::import(std::span<const std::byte> image, const std::string& command) {
   follow();
+  if (!filter_->single() || segments::looks_like_window_message(image)) {
+    import_window(image, command);
+    return;
+  }
   Incoming incoming = decode_incoming(image);
   const FilterOptions& mine = filter_->options();
-  if (mine.generations > 1) {
-    throw SqlError(SQLITE_ERROR,
-                   table() + ": " + command + ": a sliding window takes no image; merge does");
-  }
   if (incoming.options.spec.kind != mine.spec.kind) {
     throw SqlError(SQLITE_ERROR, table() + ": " + command + ": the image is of " +
                                      describe(incoming.options.spec.kind) + ", this is " +
@@ -432,26 +432,16 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
 }
 
 void LiveFilter::replace_all(const FilterOptions& options, const Contents& contents) {
-  FilterOptions next = options;
-  next.digest = digest_of(next);
-  change_by([&]() -> Status {
-    CUCKOO_TRY(filter_->newest().import(next, contents));
-    try {
-      store_options(store_, next);
-    } catch (const SqlError& error) {  // too late for anything but undoing the transaction
-      return Error{ErrorCode::kStorage, error.message(), undoing_code(error.code())};
-    }
-    return {};
-  });
-  adopt_options();
+  replace_by(options,
+             [&](const FilterOptions& next) { return filter_->newest().import(next, contents); });
 }
 
 // --- going out -----------------------------------------------------------------------------------
 
 std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
   const FilterOptions& options = filter_->options();
-  if (options.generations > 1) {
-    throw SqlError(SQLITE_ERROR, table() + ": a sliding window can't be exported as one image");
+  if (!filter_->single()) {
+    return export_window(with_hashes);
   }
   const uint64_t limit = length_limit(store_.db());
   FilterFile& newest = filter_->newest();
