@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
-#include "tests/core/segments/window_copies.hpp"
+#include "tests/core/segments/window_samples.hpp"
+#include "tests/support/source_tree.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -255,6 +259,37 @@ TEST_P(WindowMessages, I2_headers_that_lie_are_refused) {
            [](WindowMark& mark) { mark.rotation += 3; }, [](WindowMark& mark) { --mark.rotation; },
            [](WindowMark& mark) { ++mark.newest.seed; }}) {
     expect_refused(with(small, to(edit)), "different sliding windows");
+  }
+}
+
+// --- files ---------------------------------------------------------------------------------------
+
+std::filesystem::path golden_path(const std::string& name) {
+  return test::source_path("tests/golden/images") / (name + ".image");
+}
+
+TEST(WindowMessage, stored_ones_are_read_and_written_alike) {
+  for (const auto& [name, bytes] : test::window_samples()) {
+    SCOPED_TRACE(name);
+    std::ifstream file(golden_path(name), std::ios::binary);
+    ASSERT_TRUE(file.is_open());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto stored = std::as_bytes(std::span(text));
+    EXPECT_EQ(Bytes(stored.begin(), stored.end()), bytes);
+    const Result<WindowMessage> message = decode_window_message(stored, 448, true);
+    ASSERT_TRUE(message.ok()) << message.error().message;
+    EXPECT_EQ(test::encoded(message.value()), bytes);
+  }
+}
+
+// Writes the files that the test above reads. To be run when the format has changed, with
+// --gtest_also_run_disabled_tests.
+TEST(WindowMessage, DISABLED_write_files) {
+  for (const auto& [name, bytes] : test::window_samples()) {
+    std::ofstream file(golden_path(name), std::ios::binary | std::ios::trunc);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    EXPECT_TRUE(file.good());
   }
 }
 
