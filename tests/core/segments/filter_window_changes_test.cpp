@@ -296,6 +296,63 @@ TEST_P(WindowChanges, roll_backs_bring_back_what_was) {
   expect_same(*made, origin);
 }
 
+TEST_P(WindowChanges, no_rotation_comes_after_the_last_one_that_has_a_number) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const Bytes bytes = image_of(origin.window);
+  WindowMessage message = decode_window_message(bytes, 448, true).value();
+  message.to.rotation = uint64_t{1} << 60;
+  for (size_t i = 0; i < message.generations.size(); ++i) {
+    message.generations[i].rotation = message.to.rotation - 2 + i;
+  }
+  StoredGenerations copy(options());
+  ASSERT_TRUE(copy.window.import(test::options_of_copy(copy.window, message), message).ok());
+  copy.commit();
+  copy.expect_good();
+  const Status status = copy.window.rotate();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+  EXPECT_FALSE(copy.window.pending());
+  EXPECT_EQ(copy.missing(0, 200) + copy.missing(2000, 2200), 0U);
+}
+
+// What the reader of bytes refuses, the window refuses too.
+TEST_P(WindowChanges, messages_that_contradict_themselves_are_refused) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const auto made = copy(origin);
+  const WindowMark mark = mark_of(made->window);
+  const Bytes image = image_of(origin.window);
+  WindowMessage message = decode_window_message(image, 448, true).value();
+  const FilterOptions right = test::options_of_copy(made->window, message);
+  FilterOptions one = right;
+  one.generations = 1;
+  EXPECT_FALSE(made->window.import(one, message).ok());
+  message.generations.pop_back();
+  EXPECT_FALSE(made->window.import(right, message).ok());
+  origin.rotate();
+  origin.add(4000, 4010);
+  origin.commit();
+  const Bytes bytes = *changes_of(origin.window, mark);
+  WindowMessage changes = decode_window_message(bytes, 448, true).value();
+  EXPECT_FALSE(made->window.import(right, changes).ok());
+  changes.generations.erase(changes.generations.begin());
+  EXPECT_FALSE(made->window.apply(changes).ok());
+  changes = decode_window_message(bytes, 448, true).value();
+  changes.generations.back().image.reset();
+  EXPECT_FALSE(made->window.apply(changes).ok());
+  EXPECT_EQ(mark_of(made->window), mark);
+  EXPECT_FALSE(made->window.pending());
+  EXPECT_FALSE(follow_origin(*made, origin.window));
+  FilterOptions single = options(1);
+  StoredGenerations filter(single);
+  EXPECT_FALSE(filter.window.mark().ok());
+  EXPECT_FALSE(filter.window.contents(false).ok());
+  EXPECT_FALSE(filter.window.changes_since(mark).ok());
+  EXPECT_FALSE(filter.window.changes_behind(mark).ok());
+  EXPECT_FALSE(filter.window.apply(changes).ok());
+}
+
 // --- faults --------------------------------------------------------------------------------------
 
 class WindowChangesFaults : public WindowChanges {
