@@ -75,8 +75,8 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
     blocks_.stir(chain_with(options_.digest, next.id()));
     blocks_.note_options();
     blocks_.root().key_types = contents.key_types;
-    // A set without hashes tells its copies of no add that seemed present in its cells. So a copy of
-    // its cells keeps no hashes either, also when nothing was in them yet.
+    // A set without hashes tells its copies of no add that seemed present in its cells. So a copy
+    // of its cells keeps no hashes either, also when nothing was in them yet.
     const bool of_cells = !next.empty() || (contents.mark && !options_.multiset());
     blocks_.root().hashless = options_.growth && !keeps_hashes && of_cells ? 1 : 0;
     items_ = options_.multiset() ? next.items() : contents.items;

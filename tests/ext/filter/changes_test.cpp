@@ -350,8 +350,8 @@ TEST_F(Changes, filter_behind_counts_what_came_since) {
   EXPECT_EQ(db.text("SELECT filter_behind('none', x'" + mark + "')"), "NULL");
 }
 
-// An origin without hashes leaves out adds that seem present in its cells. A copy that was made when
-// it was empty has the same cells, and must not be cut anew from what it was told.
+// An origin without hashes leaves out adds that seem present in its cells. A copy that was made
+// when it was empty has the same cells, and must not be cut anew from what it was told.
 TEST_F(Changes, copy_of_an_empty_set_keeps_no_hashes) {
   for (const char* module : {"bloom_filter(", "bloom_filter(layout = blocked, "}) {
     Database one;
