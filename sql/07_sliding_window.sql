@@ -43,6 +43,15 @@ FROM visits WHERE day BETWEEN 2 AND 8;
 SELECT count(*) AS day_9, sum(NOT filter_contains('recent', visitor)) AS new
 FROM visits WHERE day = 9;
 
+-- Another process keeps a copy. It asks with its own mark, and hears of new visitors and new days.
+CREATE VIRTUAL TABLE copy USING cuckoo_filter(visitor INTEGER, generations = 7);
+INSERT INTO copy(copy, visitor) SELECT 'import', filter_export('recent');
+INSERT INTO days VALUES (9);
+SELECT filter_behind('recent', filter_mark('copy')) AS behind;
+INSERT INTO copy(copy, visitor) SELECT 'apply', filter_changes('recent', filter_mark('copy'));
+SELECT generation_items, filter_mark('copy') = filter_mark('recent') AS same
+FROM filter_info('copy');
+
 -- 'clear' empties all generations. DELETE and UPDATE are errors: in a window they could lose a key.
 INSERT INTO recent(recent) VALUES ('clear');
 SELECT generations, generation_items, items FROM filter_info('recent');

@@ -41,6 +41,9 @@
 
 namespace cuckoo::segments {
 
+// About so many bits a changed hash takes. An image takes those of its cells.
+inline constexpr uint64_t kBitsOfChange = 40;
+
 // (hash, how often it was added; removed below zero; not 0)
 using ChangedHash = std::pair<uint64_t, int64_t>;
 inline uint64_t removals_of(const ChangedHash& one) noexcept {

@@ -15,7 +15,7 @@ Result<SegmentLimits> limits_for(FilterOptions options, uint64_t capacity) {
 
 // --- making and following ------------------------------------------------------------------------
 
-Status FilterBlocks::create() {
+Status FilterBlocks::create(uint64_t past) {
   CUCKOO_ASSIGN_OR_RETURN(limits_, limits_for(*options_, options_->capacity));
   root_ = {};
   root_.options_digest = options_->digest;
@@ -23,7 +23,8 @@ Status FilterBlocks::create() {
   root_.leaves = uint64_t{1} << limits_.depth;
   root_.capacity = options_->capacity;
   directory_.start(limits_.depth);
-  log_.start(0, 0, chain_with(options_->seed, options_->digest));
+  const uint64_t chain = chain_with(options_->seed, options_->digest);
+  log_.start(0, 0, past == 0 ? chain : chain_with(chain, past));
   drop_undealt();
   items_ = 0;
   root_stored_ = places_stored_ = false;

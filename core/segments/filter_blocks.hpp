@@ -74,8 +74,10 @@ class FilterBlocks {
   const Log& log() const noexcept { return log_; }
   Log& log() noexcept { return log_; }
 
-  // Makes the first root, directory and log; nothing is stored yet.
-  Status create();
+  // Makes the first root, directory and log; nothing is stored yet. `past` stands for what a window
+  // held before this generation, and changes the log's chain; 0: there was nothing.
+  Status create(uint64_t past = 0);
+  bool stored() const noexcept { return root_stored_; }
   // Brings memory to what is stored. `known`: memory was what was stored once. The new entries of
   // the log are pending then. After a failure nothing is known.
   Status follow(bool known);

@@ -12,8 +12,8 @@ namespace cuckoo::segments {
 
 // --- making and following ------------------------------------------------------------------------
 
-Status FilterFile::create() {
-  CUCKOO_TRY(blocks_.create());
+Status FilterFile::create(uint64_t past) {
+  CUCKOO_TRY(blocks_.create(past));
   turns_.begin();
   memory_ = Memory::kCurrent;
   return {};

@@ -64,8 +64,8 @@ class FilterFile {
 
   const FilterOptions& options() const noexcept { return options_; }
 
-  // An empty filter, not flushed yet.
-  Status create();
+  // An empty filter, not flushed yet. `past`: as of FilterBlocks::create().
+  Status create(uint64_t past = 0);
   // Brings memory to what is stored: keeps what is still valid, applies new entries of the log,
   // drops the rest. Cheap when nothing changed. While something is pending it does nothing: storage
   // can't have changed then.
@@ -142,19 +142,24 @@ class FilterFile {
   Status expect_room(uint64_t items) const;
 
   // --- marks (core/segments/filter_file_changes.cpp)
-  // The mark of what it holds now (core/segments/mark.hpp). None of a filter of pairs.
+  // The mark of what it holds now (core/segments/mark.hpp). None of a filter of pairs. That of a
+  // window's generation names the older ones, too (core/segments/window_mark.hpp).
   Result<std::optional<FilterMark>> mark();
   // What was added and removed since then, and the segments that were made anew since; to be used
   // before the filter changes. Nothing when only the whole filter leads there: that was never its
   // mark, or its log does not go back to it.
   Result<std::optional<FilterChanges>> changes_since(const FilterMark& from);
+  // The same since it was made, when it had that mark. Also where its log does not go back so far,
+  // if it keeps hashes and they are shorter than an image.
+  Result<std::optional<FilterChanges>> changes_since_beginning(const FilterMark& empty);
   // Returns how many entries came behind that mark. Nothing when its log does not go back to it.
   Result<std::optional<uint64_t>> entries_behind(const FilterMark& from) const;
   // Its mark was the changes' first one and is their second one; false: it was that already.
   // kInvalid with any other: nothing was changed. Neither growth = off nor the capacity stands in
   // the way, as it becomes what another one is. Where it can't become so in its cells, because it
   // keeps no hashes and followed a filter of other segments before, it has not that mark
-  // afterwards, and the whole filter is what comes next.
+  // afterwards, and the whole filter is what comes next. One that was never flushed is of no use
+  // after a failure.
   Result<bool> apply(const FilterChanges& changes);
   // Could it apply changes from one of these marks to the other? The text of a kInvalid names both,
   // and its own.
@@ -215,6 +220,8 @@ class FilterFile {
     kCurrent,  // memory is what storage holds, with the changes that are not flushed
   };
 
+  FilterChanges changes_of(const FilterMark& from, const FilterMark& to,
+                           LargeVector<ChangedHash> hashes, uint64_t position);
   uint64_t most_items() const noexcept;
   Status add(uint64_t hash);
   Result<bool> take_away(uint64_t hash);

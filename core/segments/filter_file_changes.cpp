@@ -23,9 +23,8 @@ uint64_t sum_of(std::span<const ChangedHash> hashes, Part part) noexcept {
   return sum;
 }
 
-// A generation of a window is not all that the window holds.
 bool keeps_marks(const FilterOptions& options) noexcept {
-  return options.generations == 1 && !traits_of(options.spec.kind).pairs;
+  return !traits_of(options.spec.kind).pairs;
 }
 
 FilterMark own_mark(const FilterOptions& options, const LogPlace& place) {
@@ -116,14 +115,36 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
     return std::optional<FilterChanges>();
   }
   const uint64_t position = blocks_.log().position() - entries.size();
+  return std::optional(changes_of(
+      from, *now, net_changes(std::move(entries), options_.width, options_.multiset()), position));
+}
+
+// Where its log does not go back so far, its hashes say the same.
+Result<std::optional<FilterChanges>> FilterFile::changes_since_beginning(const FilterMark& empty) {
+  CUCKOO_ASSIGN_OR_RETURN(std::optional<FilterChanges> changes, changes_since(empty));
+  if (changes || !keeps_hashes() || items() * kBitsOfChange > bits()) {
+    return changes;
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
+  LargeVector<ChangedHash> hashes;
+  CUCKOO_TRY(for_each_hash([&hashes](uint64_t hash, uint64_t count) -> Status {
+    hashes.emplace_back(hash, static_cast<int64_t>(count));
+    return {};
+  }));
+  return std::optional(changes_of(empty, *now, std::move(hashes), 0));
+}
+
+// Those since the mark of that position.
+FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& to,
+                                     LargeVector<ChangedHash> hashes, uint64_t position) {
   FilterChanges changes;
   changes.from = from;
-  changes.to = *now;
+  changes.to = to;
   changes.items = items();
   changes.key_types = static_cast<uint8_t>(blocks_.root().key_types);
   changes.spec = options_.spec;
   changes.capacity = made_for();
-  changes.hashes = net_changes(std::move(entries), options_.width, options_.multiset());
+  changes.hashes = std::move(hashes);
   // Can the leaf's segment have got its size since then? What was made at that position may have
   // been there before. One without a header was made when the filter was, or with all others.
   const auto made = [this, position](const Directory::Leaf& leaf) {
@@ -144,7 +165,7 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
     };
     changes.range = piece_range(false, made);
   }
-  return std::optional<FilterChanges>(std::move(changes));
+  return changes;
 }
 
 Result<std::optional<uint64_t>> FilterFile::entries_behind(const FilterMark& from) const {
@@ -169,6 +190,7 @@ Status FilterFile::expect_from(const FilterMark& from, const FilterMark& to) {
 }
 
 // A failure is known in the end only. So what came before is written first, and read again then.
+// Of a generation that is made beside its window nothing is written, and it is dropped then.
 Result<bool> FilterFile::apply(const FilterChanges& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<FilterMark> now, mark());
   if (now == changes.to) {
@@ -193,10 +215,11 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   if (keeps_hashes() && left > most_items()) {
     return full_error();
   }
-  CUCKOO_TRY(flush());
+  const bool stored = blocks_.stored();
+  CUCKOO_TRY(stored ? flush() : Status());
   Status applied =
       poison_.changing([&] { return ChangesApplier(*this, blocks_, turns_).apply(changes); });
-  if (!applied.ok() && applied.error().code != ErrorCode::kStorage) {
+  if (!applied.ok() && applied.error().code != ErrorCode::kStorage && stored) {
     const Error why = applied.take_error();
     forget();
     CUCKOO_TRY(refresh());

@@ -16,7 +16,6 @@ namespace {
 constexpr uint32_t kMagic = 0x33574B43;  // "CKW3"
 constexpr uint32_t kVersion = 3;
 constexpr size_t kStateBytes = 32;
-constexpr uint64_t kMostRotations = uint64_t{1} << 60;
 
 int64_t last_block_of(uint64_t slot) noexcept { return first_block_of(slot) + kLastLogBlock; }
 
@@ -76,8 +75,7 @@ Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> cont
   state.rotation = load_le<uint64_t>(&content[8]);
   state.held = load_le<uint64_t>(&content[16]);
   state.past = load_le<uint64_t>(&content[24]);
-  if (state.rotation > kMostRotations || state.held == 0 || state.held > files_.size() ||
-      state.held - 1 > state.rotation) {
+  if (!is_rotation(files_.size(), state.held, state.rotation)) {
     return corrupt("a number out of range");
   }
   return state;
@@ -194,13 +192,16 @@ Status FilterWindow::rotate() {
   if (single()) {
     return invalid("has no generations to rotate; make the table with generations = 2 or more");
   }
+  if (!is_rotation(files_.size(), 1, state_.rotation + 1)) {
+    return invalid("was rotated 2^60 times; 'clear' does not help, make the table anew");
+  }
   CUCKOO_TRY(finish_load());
   CUCKOO_TRY(flush());
   const State next{state_.rotation + 1, std::min<uint64_t>(state_.held + 1, files_.size()),
                    chain_with(state_.past, newest_->history())};
   const uint64_t slot = slot_of(next.rotation);
   auto made = std::make_unique<FilterFile>(created_, storage_, slot);
-  CUCKOO_TRY(made->create());
+  CUCKOO_TRY(made->create(next.past));
   return poison_.changing([&]() -> Status {
     if (state_.held == files_.size()) {
       to_erase_.push_back(slot);
@@ -253,6 +254,9 @@ Status FilterWindow::flush() {
   }
   return poison_.writing([this]() -> Status {
     CUCKOO_TRY(write_to(storage_));
+    for (FilterFile* const one : older_) {  // an import or changes may have made them
+      CUCKOO_TRY(one->flush());
+    }
     CUCKOO_TRY(newest_->flush());
     to_erase_.clear();
     state_stored_ = state_stored_ || state_changed_;
@@ -283,6 +287,9 @@ Status FilterWindow::check() const {
   CUCKOO_TRY(poison_.error());
   OverlayBlocks flushed(storage_);
   CUCKOO_TRY(write_to(flushed));
+  for (const FilterFile* const one : older_) {
+    CUCKOO_TRY(one->write_pending_to(flushed));
+  }
   CUCKOO_TRY(newest_->write_pending_to(flushed));
   FilterWindow opened(newest_->options(), flushed);
   CUCKOO_TRY(opened.refresh());
@@ -317,6 +324,12 @@ std::vector<uint64_t> FilterWindow::generation_items() const {
 
 uint64_t FilterWindow::items() const {
   return sum<uint64_t>([](const FilterFile& one) { return one.items(); });
+}
+
+bool FilterWindow::keeps_hashes() const noexcept {
+  return newest_->keeps_hashes() && std::all_of(older_.begin(), older_.end(), [](const auto* one) {
+           return one->keeps_hashes();
+         });
 }
 
 uint64_t FilterWindow::key_types() const noexcept {

@@ -10,7 +10,11 @@
 //   I4  rotation r has slot r mod N, whose ids begin at slot · 2^56 (core/segments/blocks.hpp).
 //       When a slot is used again its blocks are erased before.
 //   I5  equal windows' blocks, equal older generations: it has a hash of all that ever happened to
-//       them. So a connection that follows need not look at them.
+//       them. So a connection that follows need not look at them. The log of a generation begins
+//       with that hash, so that a mark of the newest one names all (core/segments/window_mark.hpp).
+//
+// A copy of a window has the rotations of its origin. What leads it there is a list of generations
+// (core/segments/window_message.hpp); marks, images and changes are in filter_window_changes.cpp.
 //
 // With N = 1 there is slot 0 alone, and nothing else is stored. With more, block -1 says which
 // rotation is the newest, and how many are held:
@@ -26,6 +30,8 @@
 
 #include "core/segments/block_storage.hpp"
 #include "core/segments/filter_file.hpp"
+#include "core/segments/window_mark.hpp"
+#include "core/segments/window_message.hpp"
 #include "core/stored/poison.hpp"
 
 namespace cuckoo::segments {
@@ -66,9 +72,31 @@ class FilterWindow {
   // Everything that storage holds after a flush(), as a connection that opens it then finds it.
   // Nothing is written, and nothing changes here.
   Status check() const;
-  // What changes a filter changes the newest generation. import() is for a single one.
+  bool keeps_hashes() const noexcept;  // every generation does
+  // What changes a filter changes the newest generation. Its import() is for a single one.
   FilterFile& newest() noexcept { return *newest_; }
   const FilterFile& newest() const noexcept { return *newest_; }
+
+  // --- marks, images and changes; kInvalid when N is 1
+  bool single() const noexcept { return files_.size() == 1; }
+  Result<WindowMark> mark();
+  // Everything, each generation as an image. The pieces are read when they are asked for, before
+  // the window changes. kInvalid when hashes are asked for and a generation keeps none.
+  Result<WindowMessage> contents(bool with_hashes);
+  // What leads from that mark to what the window is now; of the same use as contents(). Nothing
+  // when only the whole window leads there: that was never its mark, the generation that was the
+  // newest then is forgotten, or its log does not go back to the mark.
+  Result<std::optional<WindowMessage>> changes_since(const WindowMark& from);
+  // Returns how many adds, and rotations, came behind that mark. Nothing where contents() is all
+  // that helps.
+  Result<std::optional<uint64_t>> changes_behind(const WindowMark& from);
+  // Everything is replaced: contents and options, those of the generations too, but for the size of
+  // pages. A failure changes nothing.
+  Status import(const FilterOptions& options, const WindowMessage& image);
+  // Its mark was the first one of the changes and is their second one; false: it was that already.
+  // kInvalid with any other: nothing was changed. As FilterFile::apply(), it may have another mark
+  // afterwards where it keeps no hashes.
+  Result<bool> apply(const WindowMessage& changes);
 
   std::vector<uint64_t> generation_items() const;  // newest first
   uint64_t items() const;
@@ -90,11 +118,16 @@ class FilterWindow {
   static std::vector<std::byte> encode(const State& state);
   Result<State> decode(std::span<const std::byte> content) const;
 
-  bool single() const noexcept { return files_.size() == 1; }
   uint64_t slot_of(uint64_t rotation) const noexcept { return rotation % files_.size(); }
   FilterFile& in_slot(uint64_t slot);
   void arrange(const State& state);
   Answer probe_older(uint64_t hash);
+  Status expect_several(const char* what) const;
+  bool may_lead_on(const WindowMark& from) const noexcept;
+  WindowMessage message_of(const WindowMark& now) const;
+  static Status add_image(FilterFile& file, bool with_hashes, Generation& to);
+  Result<Generation> newest_from_its_beginning();
+  Status apply_all(const WindowMessage& changes);
   Status write_to(BlockStorage& storage) const;
   Status check_strays() const;
   template <class Number, class Figure>

@@ -131,7 +131,7 @@ class ImageWriter {
 Result<std::vector<std::byte>> encode_image(ImageHeader header, const PieceSource& pieces,
                                             uint64_t limit);
 
-// Does it start like one? Of any version.
+// Does it start like one, or like that of a sliding window? Of any version.
 bool looks_like_image(std::span<const std::byte> bytes) noexcept;
 // Everything that can be said without reading beyond the header: O(1), no checksum. Of an image of
 // a whole filter, or of one with gaps.

@@ -164,6 +164,11 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
     if (magic == kOldMagic) {
       return corrupt("image made by a version before the first release: make it anew");
     }
+    if (magic == kWindowMagic) {
+      return corrupt(
+          "image of a sliding window, expected that of one filter; its generations can't be told"
+          " apart once they are merged");
+    }
     if (magic != kMagic) {
       return corrupt("bytes that are no image of a filter, expected CKI3 at the start");
     }
@@ -247,7 +252,7 @@ bool looks_like_image(std::span<const std::byte> bytes) noexcept {
     return false;
   }
   const auto magic = load_le<uint32_t>(bytes.data());
-  return magic == kMagic || magic == kOldMagic;
+  return magic == kMagic || magic == kOldMagic || magic == kWindowMagic;
 }
 
 namespace {

@@ -17,7 +17,8 @@ inline constexpr size_t kImageHeaderBytes = 120;
 inline constexpr size_t kPieceHeaderBytes = 64;
 inline constexpr size_t kImageCrcBytes = 4;  // behind each piece, and at the end
 inline constexpr size_t kOverflowEntryBytes = 16;
-inline constexpr size_t kBlockLengthBytes = 4;  // before each block of hashes
+inline constexpr size_t kBlockLengthBytes = 4;        // before each block of hashes
+inline constexpr uint32_t kWindowMagic = 0x57494B43;  // "CKIW": core/segments/window_message.hpp
 inline constexpr size_t kLeastPieceBytes = kPieceHeaderBytes + kImageCrcBytes;
 
 std::string grouped(uint64_t number);  // 4512 -> "4,512"

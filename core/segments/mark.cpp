@@ -82,10 +82,10 @@ Result<FilterMark> decode_mark(std::span<const std::byte> bytes) {
   return mark;
 }
 
-std::string mark_text(const FilterMark& mark) {
+std::string mark_text(std::span<const std::byte> mark) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
-  for (const std::byte byte : encode_mark(mark)) {
+  for (const std::byte byte : mark) {
     text += kDigits[static_cast<unsigned>(byte) >> 4];
     text += kDigits[static_cast<unsigned>(byte) & 15];
   }

@@ -45,8 +45,9 @@ struct FilterMark {
 std::vector<std::byte> encode_mark(const FilterMark& mark);
 // kCorrupt when they are no mark.
 Result<FilterMark> decode_mark(std::span<const std::byte> bytes);
-// Of its bytes, in lower-case hexadecimal.
-std::string mark_text(const FilterMark& mark);
+// The bytes of a mark, in lower-case hexadecimal.
+std::string mark_text(std::span<const std::byte> mark);
+inline std::string mark_text(const FilterMark& mark) { return mark_text(encode_mark(mark)); }
 
 // Where in a filter's log a mark of another filter holds.
 struct MarkedPlace {

@@ -64,6 +64,14 @@ Result<MessageStream> MessageStream::of_changes(FilterChanges changes) {
   return stream;
 }
 
+MessageStream MessageStream::of_bytes(std::vector<std::byte> message) {
+  MessageStream stream;
+  stream.bytes_ = message.size();
+  stream.id_ = id_of(message);
+  stream.whole_ = std::move(message);
+  return stream;
+}
+
 void MessageStream::append(std::span<const std::byte> bytes) {
   if (crc_) {
     crc_ = crc32c(bytes, *crc_);
@@ -104,6 +112,11 @@ void MessageStream::append_end() {
 Result<std::vector<std::byte>> MessageStream::next(uint64_t length) {
   const bool last = length >= bytes_ - handed_;
   length = std::min(length, bytes_ - handed_);
+  if (!whole_.empty()) {
+    const auto from = whole_.begin() + static_cast<ptrdiff_t>(handed_);
+    handed_ += length;
+    return std::vector<std::byte>(from, from + static_cast<ptrdiff_t>(length));
+  }
   while (!pieces_done_ && (last ? made_ <= bytes_ : ready_.size() < length)) {
     CUCKOO_TRY(write_pieces(last ? ready_.size() + 1 : length));
   }

@@ -29,9 +29,11 @@ class MessageStream {
   // What the pieces are of must stay where it is. The header is as encode_image() takes it.
   static Result<MessageStream> of_image(const ImageHeader& header, const Contents& contents);
   static Result<MessageStream> of_changes(FilterChanges changes);
+  // A message that is there already: a sliding window's.
+  static MessageStream of_bytes(std::vector<std::byte> message);
 
   uint64_t bytes() const noexcept { return bytes_; }
-  // Returns a hash of how the message begins.
+  // Returns a hash of how the message begins, or of all of it.
   uint64_t id() const noexcept { return id_; }
   // Returns the next bytes: `length`, or all that are left. kInvalid: I2.
   Result<std::vector<std::byte>> next(uint64_t length);
@@ -42,7 +44,8 @@ class MessageStream {
   void append(std::span<const std::byte> bytes);
   void append_end();
 
-  PieceRange range_;  // null: there are no pieces
+  std::vector<std::byte> whole_;  // the message, where it was there already
+  PieceRange range_;              // null: there are no pieces
   std::optional<ImageWriter> writer_;
   ImageFrame frame_;              // as it must be in the end
   std::vector<std::byte> ready_;  // made, and not handed out yet

@@ -142,8 +142,8 @@ void filter_export(sqlite3_context* context, int count, sqlite3_value** values) 
 void filter_mark(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
     with_filter(context, values[0], "filter_mark", [&](LiveFilter& live) {
-      if (const std::optional<segments::FilterMark> mark = live.mark(); mark) {
-        result_blob(context, segments::encode_mark(*mark));
+      if (const std::optional<std::vector<std::byte>> mark = live.mark(); mark) {
+        result_blob(context, *mark);
       }
     });
   });

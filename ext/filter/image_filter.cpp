@@ -1,6 +1,7 @@
 #include "ext/filter/image_filter.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/filter/legacy_bloom.hpp"
 
@@ -32,22 +33,12 @@ segments::Image image_of(LegacyFile file) {
   return image;
 }
 
-segments::Image decode_any(std::span<const std::byte> bytes, const std::string& function) {
-  const auto refuse = [&function](const std::string& why) {
-    return SqlError(SQLITE_ERROR, function + ": " + why);
-  };
-  if (looks_like_legacy_file(bytes)) {
-    Result<LegacyFile> file = decode_legacy_file(bytes, segments::kImagePageBytes);
-    if (!file.ok()) {
-      throw refuse(file.error().message);
-    }
-    return image_of(std::move(file.value()));
+template <class Value>
+Value expect(Result<Value> result, const std::string& function) {
+  if (!result.ok()) {
+    throw SqlError(SQLITE_ERROR, function + ": " + result.error().message);
   }
-  Result<segments::Image> image = segments::decode_image(bytes);
-  if (!image.ok()) {
-    throw refuse(image.error().message);
-  }
-  return std::move(image.value());
+  return std::move(result.value());
 }
 
 }  // namespace
@@ -72,28 +63,111 @@ FilterSpec table_spec(FilterSpec spec) noexcept {
 }
 
 ImageFilter::ImageFilter(std::span<const std::byte> bytes, const std::string& function)
-    : image_(decode_any(bytes, function)), bytes_(bytes.size()) {}
+    : bytes_(bytes.size()) {
+  decode(bytes, function);
+}
+
+void ImageFilter::decode(std::span<const std::byte> bytes, const std::string& function) {
+  if (looks_like_legacy_file(bytes)) {
+    images_.push_back(
+        image_of(expect(decode_legacy_file(bytes, segments::kImagePageBytes), function)));
+  } else if (segments::looks_like_window_message(bytes)) {
+    segments::WindowImage window = expect(segments::decode_window_image(bytes), function);
+    images_ = std::move(window.generations);
+    std::reverse(images_.begin(), images_.end());
+    generations_ = window.mark.generations;
+    mark_ = segments::encode_window_mark(window.mark);
+  } else {
+    images_.push_back(expect(segments::decode_image(bytes), function));
+    mark_ = header().mark ? std::optional(segments::encode_mark(*header().mark)) : std::nullopt;
+  }
+}
+
+// --- figures -------------------------------------------------------------------------------------
+
+std::vector<uint64_t> ImageFilter::generation_items() const {
+  std::vector<uint64_t> items;
+  for (const segments::Image& image : images_) {
+    items.push_back(image.header.items);
+  }
+  return items;
+}
+
+// Of a window the rate that was asked for is that of all generations together already; any other is
+// one generation's.
+double ImageFilter::target_rate() const noexcept {
+  const double asked = header().spec.rate;
+  const double one = pieces().rate(static_cast<double>(header().capacity));
+  return asked != 0 || generations_ == 1
+             ? (asked != 0 ? asked : one)
+             : -std::expm1(std::log1p(-one) * static_cast<double>(generations_));
+}
+
+double ImageFilter::rate_now() const noexcept {
+  if (images_.size() == 1) {
+    return pieces().rate_now();
+  }
+  double absent = 0;  // the logarithm of its chance
+  for (const segments::Image& image : images_) {
+    absent += std::log1p(-image.pieces.rate_now());
+  }
+  return -std::expm1(absent);
+}
+
+size_t ImageFilter::memory_bytes() const noexcept {
+  size_t bytes = 0;
+  for (const segments::Image& image : images_) {
+    bytes += image.pieces.memory_bytes();
+  }
+  return bytes;
+}
+
+uint64_t ImageFilter::hash_count() const noexcept {
+  uint64_t count = 0;
+  for (const segments::Image& image : images_) {
+    count += image.header.hash_count;
+  }
+  return count;
+}
+
+uint64_t ImageFilter::segments() const noexcept {
+  uint64_t count = 0;
+  for (const segments::Image& image : images_) {
+    count += image.header.pieces;
+  }
+  return count;
+}
 
 KeyDomain ImageFilter::keys() const noexcept {
-  const segments::ImageHeader& header = image_.header;
-  return {static_cast<Affinity>(header.key_affinity), static_cast<Collation>(header.collation),
-          header.key_types};
+  KeyDomain keys = {static_cast<Affinity>(header().key_affinity),
+                    static_cast<Collation>(header().collation), 0};
+  for (const segments::Image& image : images_) {
+    keys.types = static_cast<uint8_t>(keys.types | image.header.key_types);
+  }
+  return keys;
+}
+
+// --- asking --------------------------------------------------------------------------------------
+
+bool ImageFilter::may_contain(uint64_t hash) const noexcept {
+  return std::any_of(images_.begin(), images_.end(), [hash](const segments::Image& image) {
+    return image.pieces.probe(hash) == Filter::Answer::kPresent;
+  });
 }
 
 bool ImageFilter::contains(sqlite3_value* value) const {
-  const segments::ImageHeader& header = image_.header;
+  const segments::ImageHeader& header = this->header();
   const KeyView key = key_of(value, static_cast<Affinity>(header.key_affinity));
   if (!legacy()) {
     std::string buffer;
     const KeyView hashed = collated(key, static_cast<Collation>(header.collation), buffer);
-    const uint64_t hash = logged_hash(hash_key(hashed, header.seed), header.width);
-    return image_.pieces.probe(hash) == Filter::Answer::kPresent;
+    return may_contain(logged_hash(hash_key(hashed, header.seed), header.width));
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     return false;
   }
   const HashPair pair = legacy_hash(bytes_of(key), static_cast<uint32_t>(header.seed));
-  return pairs_of(image_.pieces.filter_of(0)).probe_pair(pair) == Filter::Answer::kPresent;
+  return pairs_of(pieces().filter_of(0)).probe_pair(pair) == Filter::Answer::kPresent;
 }
 
 // --- cache ---------------------------------------------------------------------------------------

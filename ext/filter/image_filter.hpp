@@ -1,15 +1,17 @@
-// A filter that is a value: an image (core/segments/image.hpp) or a legacy file, decoded and ready
-// to be asked.
+// A filter that is a value: an image (core/segments/image.hpp), that of a sliding window
+// (core/segments/window_message.hpp) or a legacy file, decoded and ready to be asked.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/segments/image.hpp"
+#include "core/segments/window_message.hpp"
 #include "ext/filter/key_domain.hpp"
 
 namespace cuckoo {
@@ -21,19 +23,35 @@ class ImageFilter {
   // Throws SqlError that begins with `function`.
   ImageFilter(std::span<const std::byte> bytes, const std::string& function);
 
-  const segments::ImageHeader& header() const noexcept { return image_.header; }
-  const segments::PieceSet& pieces() const noexcept { return image_.pieces; }
-  std::vector<segments::Piece> take_pieces() noexcept { return std::move(image_.pieces.pieces()); }
+  // Of the only filter, or of a window's newest generation.
+  const segments::ImageHeader& header() const noexcept { return images_.front().header; }
+  const segments::PieceSet& pieces() const noexcept { return images_.front().pieces; }
+  std::vector<segments::Piece> take_pieces() noexcept {
+    return std::move(images_.front().pieces.pieces());
+  }
   size_t bytes() const noexcept { return bytes_; }
+  const std::optional<std::vector<std::byte>>& mark() const noexcept { return mark_; }
 
+  // Of all generations.
+  uint64_t generations() const noexcept { return generations_; }
+  std::vector<uint64_t> generation_items() const;  // newest first
+  double target_rate() const noexcept;
+  double rate_now() const noexcept;
+  size_t memory_bytes() const noexcept;
+  uint64_t hash_count() const noexcept;
+  uint64_t segments() const noexcept;
   KeyDomain keys() const noexcept;
 
   bool contains(sqlite3_value* value) const;  // not NULL
 
  private:
-  bool legacy() const noexcept { return traits_of(image_.header.spec.kind).pairs; }
+  bool legacy() const noexcept { return traits_of(header().spec.kind).pairs; }
+  void decode(std::span<const std::byte> bytes, const std::string& function);
+  bool may_contain(uint64_t hash) const noexcept;
 
-  segments::Image image_;
+  std::vector<segments::Image> images_;  // newest first
+  uint64_t generations_ = 1;
+  std::optional<std::vector<std::byte>> mark_;
   size_t bytes_;
 };
 

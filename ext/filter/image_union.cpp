@@ -175,8 +175,11 @@ KeyDomain ImageUnion::united_keys() const {
 // --- all images ----------------------------------------------------------------------------------
 
 void ImageUnion::add(std::span<const std::byte> bytes) {
+  const Result<ImageHeader> header = segments::decode_image_header(bytes);
+  if (segments::looks_like_window_message(bytes)) {
+    throw refuse(header.error().message);
+  }
   if (cells_.empty()) {
-    const Result<ImageHeader> header = segments::decode_image_header(bytes);
     if (header.ok() && header.value().with_hashes) {
       add_hashes(header.value(), bytes);
       return;

@@ -1,6 +1,7 @@
 #include "ext/filter/info.hpp"
 
 #include <cmath>
+#include <numeric>
 
 #include "core/base/page_size.hpp"
 #include "ext/filter/image_filter.hpp"
@@ -103,9 +104,9 @@ void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
   }
 }
 
-void result_mark(sqlite3_context* context, const std::optional<segments::FilterMark>& mark) {
+void result_mark(sqlite3_context* context, const std::optional<std::vector<std::byte>>& mark) {
   if (mark) {
-    result_text(context, mark_text(*mark));
+    result_text(context, segments::mark_text(*mark));
   }
 }
 
@@ -247,38 +248,36 @@ void FilterInfo::Cursor::message_column(sqlite3_context* context, int column) co
 }
 
 void FilterInfo::Cursor::image_column(sqlite3_context* context, int column) const {
-  const segments::ImageHeader& header = image_->header();
-  const segments::PieceSet& pieces = image_->pieces();
   switch (column) {
-    case kItems:
-      return result_count(context, header.items);
+    case kItems: {
+      const std::vector<uint64_t> items = image_->generation_items();
+      return result_count(context, std::accumulate(items.begin(), items.end(), uint64_t{0}));
+    }
     case kFpr:
-      return sqlite3_result_double(
-          context, header.spec.rate != 0 ? header.spec.rate
-                                         : pieces.rate(static_cast<double>(header.capacity)));
+      return sqlite3_result_double(context, image_->target_rate());
     case kFprNow:
-      return sqlite3_result_double(context, pieces.rate_now());
+      return sqlite3_result_double(context, image_->rate_now());
     case kGenerations:
-      return sqlite3_result_int(context, 1);
+      return result_count(context, image_->generations());
     case kGenerationItems:
-      return result_text(context, std::to_string(header.items));
+      return result_text(context, joined(image_->generation_items()));
     case kMemoryBytes:
-      return result_count(context, pieces.memory_bytes());
+      return result_count(context, image_->memory_bytes());
     case kDiskBytes:
       return result_count(context, image_->bytes());
     case kLogEntries:
-      return result_count(context, header.hash_count);
+      return result_count(context, image_->hash_count());
     case kCollation:
     case kKeyTypes:
       return key_column(context, column, image_->keys());
     case kMark:
-      return result_mark(context, header.mark);
+      return result_mark(context, image_->mark());
     case kMessage:
       return sqlite3_result_text(context, "image", -1, SQLITE_STATIC);
     case kSegments:
-      return result_count(context, header.pieces);
+      return result_count(context, image_->segments());
     default:
-      return figures_column(context, column, figures_of(header, pieces));
+      return figures_column(context, column, figures_of(image_->header(), image_->pieces()));
   }
 }
 

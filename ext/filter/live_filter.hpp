@@ -24,6 +24,7 @@
 #include "core/segments/message_part.hpp"
 #include "core/segments/message_stream.hpp"
 #include "core/segments/staged_message.hpp"
+#include "core/segments/window_message.hpp"
 #include "core/stored/log_entry.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/filter/store.hpp"
@@ -124,8 +125,9 @@ class LiveFilter final : public LiveTable {
   std::vector<std::byte> export_image(bool with_hashes);
   std::vector<std::byte> export_legacy_file();
 
-  // The filter's mark, or nothing where there is none; follow() came before all of these.
-  std::optional<segments::FilterMark> mark();
+  // The bytes of the filter's mark, or of the sliding window's; nothing where there is none.
+  // follow() came before all of these.
+  std::optional<std::vector<std::byte>> mark();
   // What leads from that mark to what it is now: changes where its log goes back to the mark and
   // they are the shorter way, else its image.
   // `with_hashes`: such an image has its hashes where the filter keeps them.
@@ -165,7 +167,6 @@ class LiveFilter final : public LiveTable {
   void adopt_options() noexcept;
   void reload();
   std::unique_ptr<segments::FilterWindow> stored_filter();
-  static segments::FilterMark mark_argument(const char* function, std::span<const std::byte> mark);
   bool sends_hashes(bool with_hashes) const noexcept;
   segments::ImageHeader header_of(const segments::Contents& contents) const;
   segments::Contents exported_contents(bool with_hashes);
@@ -180,6 +181,20 @@ class LiveFilter final : public LiveTable {
   segments::StagedMessage staged() noexcept;
   const std::optional<segments::StagedMessage::Standing>& standing();
   void stage(const std::function<Status()>& write);
+  // A sliding window's: its messages are in memory as a whole.
+  bool is_of_window(const segments::MessageBytes& bytes) const;
+  std::span<const std::byte> all_of(const segments::MessageBytes& bytes,
+                                    std::vector<std::byte>& buffer) const;
+  std::vector<std::byte> export_window(bool with_hashes);
+  std::vector<std::byte> encode_window(segments::WindowMessage message);
+  std::vector<std::byte> window_changes_since(const char* function,
+                                              std::optional<std::span<const std::byte>> mark,
+                                              bool with_hashes);
+  std::optional<uint64_t> window_behind(std::span<const std::byte> mark);
+  segments::WindowMessage window_message(std::span<const std::byte> bytes,
+                                         const std::string& command);
+  void import_window(std::span<const std::byte> bytes, const std::string& command);
+  void apply_window(std::span<const std::byte> bytes);
   bool load_and_probe(uint64_t hash);
   HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2
@@ -225,6 +240,8 @@ class LiveFilter final : public LiveTable {
                       const std::string& command);
   void replace_all(const FilterOptions& options, const segments::Contents& contents,
                    const std::string& prefix = "");  // of an error's text
+  void replace_by(FilterOptions options,
+                  const std::function<Status(const FilterOptions& options)>& import);
   void replace_pairs(const std::function<void(const KeyVisitor& visit)>& for_each_key,
                      uint64_t capacity);
   Status check_compatible(const Incoming& incoming);

@@ -15,22 +15,31 @@ namespace {
 
 constexpr uint64_t kFrontBytes = 160;  // of a message: its magic, and the header of any
 
-}  // namespace
-
-std::optional<segments::FilterMark> LiveFilter::mark() {
-  Result<std::optional<segments::FilterMark>> mark = filter_->newest().mark();
-  throw_if(table(), mark.take_status());
-  return mark.value();
-}
-
-segments::FilterMark LiveFilter::mark_argument(const char* function,
-                                               std::span<const std::byte> mark) {
+// Nothing where it is a sliding window's: that is a mark which a single filter never had.
+std::optional<segments::FilterMark> mark_argument(const char* function,
+                                                  std::span<const std::byte> mark) {
+  if (segments::decode_window_mark(mark).ok()) {
+    return std::nullopt;
+  }
   const Result<segments::FilterMark> decoded = segments::decode_mark(mark);
   if (!decoded.ok()) {
     throw SqlError(SQLITE_ERROR, std::string(function) + ": " + decoded.error().message +
                                      "; a mark is what filter_mark() gives, bound as a BLOB");
   }
   return decoded.value();
+}
+
+}  // namespace
+
+std::optional<std::vector<std::byte>> LiveFilter::mark() {
+  if (!filter_->single()) {
+    Result<segments::WindowMark> mark = filter_->mark();
+    throw_if(table(), mark.take_status());
+    return segments::encode_window_mark(mark.value());
+  }
+  Result<std::optional<segments::FilterMark>> mark = filter_->newest().mark();
+  throw_if(table(), mark.take_status());
+  return mark.value() ? std::optional(segments::encode_mark(*mark.value())) : std::nullopt;
 }
 
 // A unique copy takes no image without hashes.
@@ -44,12 +53,14 @@ std::optional<segments::FilterChanges> LiveFilter::found_changes(
   if (!mark || !this->mark()) {
     return std::nullopt;
   }
-  const segments::FilterMark from = mark_argument(function, *mark);
-  Result<std::optional<segments::FilterChanges>> found = filter_->newest().changes_since(from);
+  const std::optional<segments::FilterMark> from = mark_argument(function, *mark);
+  if (!from) {
+    return std::nullopt;
+  }
+  Result<std::optional<segments::FilterChanges>> found = filter_->newest().changes_since(*from);
   throw_if(table(), found.take_status());
   std::optional<segments::FilterChanges>& changes = found.value();
-  constexpr uint64_t kBitsAHash = 40;
-  if (!changes || changes->hashes.size() * kBitsAHash > filter_->newest().bits()) {
+  if (!changes || changes->hashes.size() * segments::kBitsOfChange > filter_->newest().bits()) {
     return std::nullopt;
   }
   const KeyDomain keys = key_domain();
@@ -61,6 +72,9 @@ std::optional<segments::FilterChanges> LiveFilter::found_changes(
 
 std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const std::byte>> mark,
                                                  bool with_hashes) {
+  if (!filter_->single()) {
+    return window_changes_since("filter_changes", mark, with_hashes);
+  }
   const std::optional<segments::FilterChanges> changes = found_changes("filter_changes", mark);
   if (!changes) {
     return export_image(sends_hashes(with_hashes));
@@ -73,6 +87,10 @@ std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const s
 
 segments::MessageStream LiveFilter::stream_since(std::optional<std::span<const std::byte>> mark,
                                                  bool with_hashes) {
+  if (!filter_->single()) {
+    return segments::MessageStream::of_bytes(
+        window_changes_since("filter_parts", mark, with_hashes));
+  }
   std::optional<segments::FilterChanges> changes = found_changes("filter_parts", mark);
   const auto whole = [&] {
     const segments::Contents contents = exported_contents(sends_hashes(with_hashes));
@@ -85,11 +103,14 @@ segments::MessageStream LiveFilter::stream_since(std::optional<std::span<const s
 }
 
 std::optional<uint64_t> LiveFilter::behind(std::span<const std::byte> mark) {
-  const segments::FilterMark from = mark_argument("filter_behind", mark);
-  if (!this->mark()) {
+  if (!filter_->single()) {
+    return window_behind(mark);
+  }
+  const std::optional<segments::FilterMark> from = mark_argument("filter_behind", mark);
+  if (!from || !this->mark()) {
     return std::nullopt;
   }
-  Result<std::optional<uint64_t>> entries = filter_->newest().entries_behind(from);
+  Result<std::optional<uint64_t>> entries = filter_->newest().entries_behind(*from);
   throw_if(table(), entries.take_status());
   return entries.value();
 }
@@ -110,6 +131,10 @@ void LiveFilter::apply(std::span<const std::byte> bytes) {
 
 void LiveFilter::apply_message(const segments::MessageBytes& bytes) {
   std::vector<std::byte> buffer;
+  if (is_of_window(bytes)) {
+    apply_window(all_of(bytes, buffer));
+    return;
+  }
   const Result<std::span<const std::byte>> front = bytes.front(kFrontBytes, buffer);
   throw_if(table(), front.ok() ? Status() : Status(front.error()));
   if (segments::looks_like_changes(front.value())) {
@@ -155,7 +180,8 @@ void LiveFilter::apply_image(const segments::MessageBytes& bytes) {
   }
   if (segments::looks_like_image(front.value())) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
-    if (header.ok() && header.value().mark && header.value().mark == mark()) {
+    if (header.ok() && header.value().mark &&
+        segments::encode_mark(*header.value().mark) == mark()) {
       return;
     }
   }

@@ -15,9 +15,6 @@ using segments::FilterFile;
 using segments::Piece;
 
 Contents LiveFilter::exported_contents(bool with_hashes) {
-  if (filter_->options().generations > 1) {
-    throw SqlError(SQLITE_ERROR, table() + ": a sliding window can't be exported as one image");
-  }
   Result<Contents> contents = filter_->newest().contents(with_hashes);
   throw_if(table(), contents.take_status());
   return std::move(contents.value());
@@ -36,6 +33,9 @@ segments::ImageHeader LiveFilter::header_of(const Contents& contents) const {
 }
 
 std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
+  if (!filter_->single()) {
+    return export_window(with_hashes);
+  }
   const Contents contents = exported_contents(with_hashes);
   Result<std::vector<std::byte>> image =
       segments::encode_image(header_of(contents), contents.pieces, length_limit(store_.db()));

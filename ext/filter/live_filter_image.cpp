@@ -324,12 +324,13 @@ void LiveFilter::merge(std::span<const std::byte> image) {
 void LiveFilter::import(const segments::MessageBytes& image, const std::string& command) {
   follow();
   refuse_amid_parts();
+  if (is_of_window(image)) {
+    std::vector<std::byte> buffer;
+    import_window(all_of(image, buffer), command);
+    return;
+  }
   Incoming incoming = decode_incoming(image, command);
   const FilterOptions& mine = filter_->options();
-  if (mine.generations > 1) {
-    throw SqlError(SQLITE_ERROR,
-                   table() + ": " + command + ": a sliding window takes no image; merge does");
-  }
   if (incoming.options.spec.kind != mine.spec.kind) {
     throw SqlError(SQLITE_ERROR, table() + ": " + command + ": the image is of " +
                                      describe(incoming.options.spec.kind) + ", this is " +
@@ -448,22 +449,12 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
 
 void LiveFilter::replace_all(const FilterOptions& options, const Contents& contents,
                              const std::string& prefix) {
-  FilterOptions next = options;
-  next.digest = digest_of(next);
-  change_by([&]() -> Status {
+  replace_by(options, [&](const FilterOptions& next) {
     Status status = filter_->newest().import(next, contents);
-    if (!status.ok() && status.error().code == ErrorCode::kInvalid) {
-      return invalid(prefix + status.error().message);
-    }
-    CUCKOO_TRY(std::move(status));
-    try {
-      store_options(store_, next);
-    } catch (const SqlError& error) {  // too late for anything but undoing the transaction
-      return Error{ErrorCode::kStorage, error.message(), undoing_code(error.code())};
-    }
-    return {};
+    return !status.ok() && status.error().code == ErrorCode::kInvalid
+               ? invalid(prefix + status.error().message)
+               : std::move(status);
   });
-  adopt_options();
 }
 
 }  // namespace cuckoo

@@ -59,7 +59,7 @@ void LiveFilter::stage(const std::function<Status()>& write) {
 
 // Finds early what would be an error with the last part.
 void LiveFilter::check_first_part(const MessagePart& part) {
-  if (!segments::looks_like_changes(part.slice)) {
+  if (!filter_->single() || !segments::looks_like_changes(part.slice)) {
     return;
   }
   const Result<segments::FilterChanges> changes =

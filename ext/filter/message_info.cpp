@@ -5,6 +5,7 @@
 #include "core/segments/changes.hpp"
 #include "core/segments/image.hpp"
 #include "core/segments/message_part.hpp"
+#include "core/segments/window_message.hpp"
 #include "core/stored/log_entry.hpp"
 #include "ext/sqlite/error.hpp"
 
@@ -18,8 +19,8 @@ constexpr uint64_t kMostShown = uint64_t{1} << 62;
 void take_header(const FilterChanges& changes, MessageInfo& info) {
   info.kind = changes.to.kind;
   info.items = changes.items;
-  info.from = changes.from;
-  info.to = changes.to;
+  info.from = segments::encode_mark(changes.from);
+  info.to = segments::encode_mark(changes.to);
   info.keys = {static_cast<Affinity>(changes.key_affinity),
                static_cast<Collation>(changes.collation), changes.key_types};
 }
@@ -27,10 +28,33 @@ void take_header(const FilterChanges& changes, MessageInfo& info) {
 void take_header(const segments::ImageHeader& header, MessageInfo& info) {
   info.kind = header.spec.kind;
   info.items = header.items;
-  info.to = header.mark;
+  if (header.mark) {
+    info.to = segments::encode_mark(*header.mark);
+  }
   info.segments = header.pieces;
   info.keys = {static_cast<Affinity>(header.key_affinity), static_cast<Collation>(header.collation),
                header.key_types};
+}
+
+Status count(const segments::PieceSource& pieces, MessageInfo& info) {
+  return pieces([&info](segments::Piece&&) -> Status {
+    info.segments = info.segments.value_or(0) + 1;
+    return {};
+  });
+}
+
+// Adds to what the info counts so far.
+Status count(const FilterChanges& changes, MessageInfo& info) {
+  uint64_t adds = info.adds.value_or(0);
+  uint64_t removes = info.removes.value_or(0);
+  for (const auto& [hash, net] : changes.hashes) {
+    uint64_t& sum = net < 0 ? removes : adds;
+    const auto copies = static_cast<uint64_t>(net < 0 ? -net : net);
+    sum = std::min(sum + copies, kMostShown);
+  }
+  info.adds = adds;
+  info.removes = removes;
+  return changes.pieces ? count(changes.pieces, info) : Status();
 }
 
 Status read_changes(std::span<const std::byte> bytes, MessageInfo& info) {
@@ -38,23 +62,24 @@ Status read_changes(std::span<const std::byte> bytes, MessageInfo& info) {
                           segments::decode_changes(bytes, segments::kImagePageBytes));
   info.message = "changes";
   take_header(changes, info);
-  uint64_t adds = 0;
-  uint64_t removes = 0;
-  for (const auto& [hash, net] : changes.hashes) {
-    uint64_t& sum = net < 0 ? removes : adds;
-    const auto count = static_cast<uint64_t>(net < 0 ? -net : net);
-    sum = std::min(sum + count, kMostShown);
+  info.segments = 0;
+  return count(changes, info);
+}
+
+// What is in the images of newer generations is not counted among the adds.
+Status read_window_changes(std::span<const std::byte> bytes, MessageInfo& info) {
+  CUCKOO_ASSIGN_OR_RETURN(const segments::WindowMessage message,
+                          segments::decode_window_message(bytes, segments::kImagePageBytes, false));
+  info.message = "changes";
+  take_header(message.common, info);
+  info.items = std::nullopt;
+  info.from = segments::encode_window_mark(*message.from);
+  info.to = segments::encode_window_mark(message.to);
+  info.adds = info.removes = info.segments = 0;
+  for (const segments::Generation& one : message.generations) {
+    CUCKOO_TRY(one.image ? count(one.image->pieces, info) : Status());
+    CUCKOO_TRY(one.changes ? count(*one.changes, info) : Status());
   }
-  info.adds = adds;
-  info.removes = removes;
-  uint64_t pieces = 0;
-  if (changes.pieces) {
-    CUCKOO_TRY(changes.pieces([&pieces](segments::Piece&&) -> Status {
-      ++pieces;
-      return {};
-    }));
-  }
-  info.segments = pieces;
   return {};
 }
 
@@ -87,14 +112,16 @@ Status read_part(std::span<const std::byte> bytes, MessageInfo& info) {
 }  // namespace
 
 bool is_message(std::span<const std::byte> bytes) noexcept {
-  return segments::looks_like_changes(bytes) || segments::looks_like_part(bytes);
+  return segments::looks_like_changes(bytes) || segments::looks_like_part(bytes) ||
+         segments::looks_like_window_changes(bytes);
 }
 
 MessageInfo message_info(std::span<const std::byte> bytes, const std::string& function) {
   MessageInfo info;
   info.bytes = bytes.size();
-  const Status status =
-      segments::looks_like_part(bytes) ? read_part(bytes, info) : read_changes(bytes, info);
+  const Status status = segments::looks_like_part(bytes)      ? read_part(bytes, info)
+                        : segments::looks_like_changes(bytes) ? read_changes(bytes, info)
+                                                              : read_window_changes(bytes, info);
   if (!status.ok()) {
     throw SqlError(SQLITE_ERROR, function + ": " + status.error().message);
   }

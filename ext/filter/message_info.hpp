@@ -7,8 +7,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "core/segments/mark.hpp"
+#include "core/filter/kind.hpp"
 #include "ext/filter/key_domain.hpp"
 
 namespace cuckoo {
@@ -20,7 +21,7 @@ struct MessageInfo {
   std::optional<FilterKind> kind;
   std::optional<uint64_t> items;  // of the filter in the end
   KeyDomain keys;                 // where the kind is known
-  std::optional<segments::FilterMark> from, to;
+  std::optional<std::vector<std::byte>> from, to;
   std::optional<uint64_t> adds, removes;
   std::optional<uint64_t> segments;
   uint64_t part = 0;  // of a part; from 1

@@ -17,6 +17,7 @@
 #include "core/segments/message_part.hpp"
 #include "core/stored/log_entry.hpp"
 #include "tests/core/segments/image_samples.hpp"
+#include "tests/core/segments/window_samples.hpp"
 #include "tests/support/source_tree.hpp"
 
 namespace cuckoo::segments {
@@ -160,6 +161,17 @@ TEST(FuzzCorpus, changes_and_marks_are_accepted) {
   EXPECT_GE(changes, 3U);
   EXPECT_GE(parts, 3U);
   EXPECT_EQ(others, 2U);
+}
+
+TEST(FuzzCorpus, messages_of_windows_are_accepted) {
+  const std::map<std::string, Bytes> seeds = seeds_of("window_message");
+  for (const auto& [name, bytes] : seeds) {
+    EXPECT_TRUE(decode_window_message(bytes, kImagePageBytes, true).ok() ||
+                decode_window_mark(bytes).ok())
+        << name;
+    EXPECT_LE(bytes.size(), 1500U) << name;
+  }
+  EXPECT_EQ(seeds.size(), test::window_samples().size() + 1);
 }
 
 // ---- writing them
@@ -313,6 +325,10 @@ TEST(FuzzCorpus, DISABLED_write_files) {
   for (const test::PiecesSample& sample : test::pieces_samples()) {
     write_seed("filter_image", sample.name, test::pieces_image(sample));
   }
+  for (const auto& [name, bytes] : test::window_samples()) {
+    write_seed("window_message", name, bytes);
+  }
+  write_seed("window_message", "mark", encode_window_mark({}));
   write_legacy_file("empty", 1, 0);
   write_legacy_file("some", 40, 30);
 }

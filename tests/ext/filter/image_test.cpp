@@ -443,7 +443,8 @@ TEST(ImageRefused, names_the_difference_and_the_way_out) {
   refuses("old", "import", "filter_export('b')", {"old: import", "murmur2"});
   refuses("b", "import", "filter_export('old')", {"b: import", "murmur2"});
   db.refuses("SELECT filter_export('small', 'hashes')", SQLITE_ERROR, {"small", "growth"});
-  db.refuses("SELECT filter_export('w')", SQLITE_ERROR, {"w: ", "window"});
+  refuses("f", "merge", "filter_export('w')", {"f: ", "window", "merged"});
+  refuses("f", "import", "filter_export('w')", {"f: import", "window of", "generations = 1"});
   db.refuses("SELECT filter_export('f', 'legacy')", SQLITE_ERROR, {"f: ", "murmur2"});
   db.refuses("SELECT filter_export('f', 'everything')", SQLITE_ERROR, {"hashes", "legacy"});
   db.refuses("SELECT filter_export('f', NULL)", SQLITE_ERROR, {"hashes", "legacy"});

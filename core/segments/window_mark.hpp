@@ -1,0 +1,47 @@
+// The mark of a sliding window: a name for what all its generations hold.
+//
+// The log of each generation but the first begins with a hash of all that ever happened to the
+// generations before it (core/segments/filter_window.hpp, I5). So the mark of the newest one names
+// the older ones, too. Beside it stands the newest generation's rotation: it says in which log the
+// mark is to be looked for when the window has rotated since.
+//
+// Invariants
+//   I1  windows with one mark hold the same multiset of hashes in each generation (accidents:
+//       2^-64; a mark is no proof against forgery). Their false positives may differ.
+//   I2  nothing is believed: magic, version, length, ranges and checksums are verified.
+//
+// Bytes: FORMAT.md, "Marks".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.hpp"
+#include "core/segments/mark.hpp"
+
+namespace cuckoo::segments {
+
+inline constexpr size_t kWindowMarkBytes = 56;
+
+struct WindowMark {
+  uint64_t generations = 2;  // that it has at most; 2 … kMaxGenerations
+  uint64_t held = 1;         // that it has; 1 … generations
+  uint64_t rotation = 0;     // of the newest one, held - 1 or more
+  FilterMark newest;
+
+  friend bool operator==(const WindowMark&, const WindowMark&) = default;
+};
+
+// Is that a window's newest generation, and how many it has? What every reader checks.
+bool is_rotation(uint64_t generations, uint64_t held, uint64_t rotation) noexcept;
+
+std::vector<std::byte> encode_window_mark(const WindowMark& mark);
+// kCorrupt when they are no mark of a window.
+Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes);
+// Does it start like one? Of any version.
+bool looks_like_window_mark(std::span<const std::byte> bytes) noexcept;
+
+}  // namespace cuckoo::segments

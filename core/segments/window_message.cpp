@@ -1,0 +1,412 @@
+#include "core/segments/window_message.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/base/bytes.hpp"
+#include "core/base/checksum.hpp"
+#include "core/filter/sizing.hpp"
+#include "core/segments/image_header.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+constexpr uint32_t kVersion = 3;
+constexpr uint8_t kHasFrom = 1;  // the only flag
+
+constexpr size_t kVersionAt = 4;
+constexpr size_t kLengthAt = 8;
+constexpr size_t kCapacityAt = 16;
+constexpr size_t kSectionsAt = 24;
+constexpr size_t kFlagsAt = 25;
+constexpr size_t kZeroAt = 26;
+constexpr size_t kToAt = 32;
+constexpr size_t kFromAt = kToAt + kWindowMarkBytes;
+constexpr size_t kHeaderBytes = kFromAt + kWindowMarkBytes;
+static_assert(kHeaderBytes == 144);
+
+constexpr size_t kSectionHeaderBytes = 16;
+constexpr size_t kCrcBytes = 4;
+constexpr size_t kLeastBytes = kHeaderBytes + kSectionHeaderBytes + kCrcBytes;
+
+struct Section {
+  uint64_t rotation = 0;
+  std::span<const std::byte> content;
+};
+
+struct Frame {
+  std::optional<WindowMark> from;
+  WindowMark to;
+  uint64_t capacity = 0;
+  std::vector<Section> sections;
+};
+
+std::string of_rotation(uint64_t rotation, const std::string& message) {
+  return message + ", in the generation of rotation " + std::to_string(rotation);
+}
+
+Error in_generation(uint64_t rotation, Status status) {
+  Error error = status.take_error();
+  if (error.code == ErrorCode::kCorrupt || error.code == ErrorCode::kInvalid) {
+    error.message = of_rotation(rotation, error.message);
+  }
+  return error;
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+class Writer {
+ public:
+  Writer(const WindowMessage& message, uint64_t limit)
+      : limit_(limit), from_(message.from.has_value()), bytes_(kHeaderBytes) {
+    store_le(&bytes_[0], kWindowMagic);
+    store_le(&bytes_[kVersionAt], kVersion);
+    store_le(&bytes_[kCapacityAt], message.capacity);
+    store_le(&bytes_[kFlagsAt], from_ ? kHasFrom : uint8_t{0});
+    const std::vector<std::byte> to = encode_window_mark(message.to);
+    std::copy(to.begin(), to.end(), &bytes_[kToAt]);
+    if (from_) {
+      const std::vector<std::byte> from = encode_window_mark(*message.from);
+      std::copy(from.begin(), from.end(), &bytes_[kFromAt]);
+    }
+  }
+
+  // What a further section may have.
+  Result<uint64_t> room() const {
+    const uint64_t taken = bytes_.size() + kSectionHeaderBytes + kCrcBytes;
+    return taken < limit_ ? Result<uint64_t>(limit_ - taken) : Result<uint64_t>(too_long());
+  }
+  Error too_long() const {
+    return invalid("message of a sliding window of more than " + grouped(limit_) +
+                   " bytes, which are possible; smaller generations or a higher rate make it"
+                   " shorter");
+  }
+  void add(uint64_t rotation, std::span<const std::byte> content) {
+    std::byte header[kSectionHeaderBytes];
+    store_le(&header[0], rotation);
+    store_le(&header[8], uint64_t{content.size()});
+    bytes_.insert(bytes_.end(), std::begin(header), std::end(header));
+    bytes_.insert(bytes_.end(), content.begin(), content.end());
+    checked_.insert(checked_.end(), std::begin(header), std::end(header));
+    checked_.insert(checked_.end(), content.end() - kCrcBytes, content.end());
+    ++sections_;
+  }
+  std::vector<std::byte> finish() {
+    store_le(&bytes_[kLengthAt], uint64_t{bytes_.size() + kCrcBytes});
+    store_le(&bytes_[kSectionsAt], static_cast<uint8_t>(sections_));
+    const uint32_t crc = crc32c(checked_, crc32c(std::span(bytes_).first(kHeaderBytes)));
+    bytes_.resize(bytes_.size() + kCrcBytes);
+    store_le(&bytes_[bytes_.size() - kCrcBytes], crc);
+    return std::move(bytes_);
+  }
+
+ private:
+  uint64_t limit_;
+  bool from_;
+  uint64_t sections_ = 0;
+  std::vector<std::byte> bytes_;
+  std::vector<std::byte> checked_;  // beside the header
+};
+
+Result<std::vector<std::byte>> encode_generation_image(const WindowMessage& message,
+                                                       const Contents& contents, uint64_t limit) {
+  ImageHeader header = message.common;
+  header.capacity = contents.capacity;
+  header.items = contents.items;
+  header.with_hashes = contents.with_hashes;
+  header.hash_count = contents.hash_count;
+  header.key_types = static_cast<uint8_t>(contents.key_types);
+  header.mark = contents.mark;
+  return encode_image(header, contents.pieces, limit);
+}
+
+}  // namespace
+
+Result<std::vector<std::byte>> encode_window_message(const WindowMessage& message, uint64_t limit) {
+  Writer writer(message, limit);
+  const auto add = [&](uint64_t rotation, Result<std::vector<std::byte>> content) -> Status {
+    if (!content.ok()) {
+      return in_generation(rotation, content.take_status());
+    }
+    writer.add(rotation, content.value());
+    return {};
+  };
+  for (const Generation& one : message.generations) {
+    if (one.image) {
+      CUCKOO_ASSIGN_OR_RETURN(const uint64_t room, writer.room());
+      CUCKOO_TRY(add(one.rotation, encode_generation_image(message, *one.image, room)));
+    }
+    if (one.changes) {
+      CUCKOO_ASSIGN_OR_RETURN(const uint64_t room, writer.room());
+      FilterChanges changes = *one.changes;
+      changes.key_affinity = message.common.key_affinity;
+      changes.collation = message.common.collation;
+      CUCKOO_TRY(add(one.rotation, encode_changes(changes, room)));
+    }
+  }
+  return writer.finish();
+}
+
+// --- reading: the frame --------------------------------------------------------------------------
+
+namespace {
+
+Status check_start(std::span<const std::byte> bytes) {
+  if (!looks_like_window_message(bytes)) {
+    return corrupt(
+        "bytes that are no image and no changes of a sliding window, expected CKIW at"
+        " the start");
+  }
+  if (bytes.size() >= kVersionAt + 4) {
+    if (const auto version = load_le<uint32_t>(&bytes[kVersionAt]); version != kVersion) {
+      return corrupt("message of a sliding window of format " + std::to_string(version) +
+                     ", this version reads format " + std::to_string(kVersion));
+    }
+  }
+  if (bytes.size() < kLeastBytes) {
+    return corrupt("message of a sliding window cut off: " + grouped(bytes.size()) +
+                   " bytes, expected at least " + grouped(kLeastBytes));
+  }
+  if (const auto length = load_le<uint64_t>(&bytes[kLengthAt]); length != bytes.size()) {
+    return corrupt("message of a sliding window of " + grouped(bytes.size()) + " bytes, expected " +
+                   grouped(length));
+  }
+  return {};
+}
+
+// From the first mark to the second one the window rotated, and nothing else happened to the
+// generations before.
+Status check_marks(const Frame& frame) {
+  const WindowMark& to = frame.to;
+  const WindowMark& from = *frame.from;
+  const bool one_window =
+      from.generations == to.generations && from.newest.kind == to.newest.kind &&
+      from.newest.width == to.newest.width && from.newest.seed == to.newest.seed;
+  if (!one_window || from.rotation > to.rotation || to.rotation - from.rotation >= to.held ||
+      to.held != std::min(to.generations, from.held + (to.rotation - from.rotation))) {
+    return corrupt("changes between marks of different sliding windows");
+  }
+  return {};
+}
+
+Result<Frame> read_frame(std::span<const std::byte> bytes) {
+  CUCKOO_TRY(check_start(bytes));
+  Frame frame;
+  CUCKOO_ASSIGN_OR_RETURN(frame.to, decode_window_mark(bytes.subspan(kToAt, kWindowMarkBytes)));
+  const auto flags = load_le<uint8_t>(&bytes[kFlagsAt]);
+  frame.capacity = load_le<uint64_t>(&bytes[kCapacityAt]);
+  const std::span<const std::byte> from = bytes.subspan(kFromAt, kWindowMarkBytes);
+  if (flags > kHasFrom || frame.capacity < 1 || frame.capacity > kMaxCapacity ||
+      !all_zero(bytes.subspan(kZeroAt, kToAt - kZeroAt)) || (flags == 0 && !all_zero(from))) {
+    return corrupt("message of a sliding window with a header that can't be");
+  }
+  if (flags == kHasFrom) {
+    CUCKOO_ASSIGN_OR_RETURN(frame.from, decode_window_mark(from));
+    CUCKOO_TRY(check_marks(frame));
+  }
+  uint32_t crc = crc32c(bytes.first(kHeaderBytes));
+  std::span<const std::byte> rest =
+      bytes.subspan(kHeaderBytes, bytes.size() - kHeaderBytes - kCrcBytes);
+  for (auto left = load_le<uint8_t>(&bytes[kSectionsAt]); left > 0; --left) {
+    if (rest.size() < kSectionHeaderBytes) {
+      return corrupt("message of a sliding window that lacks sections");
+    }
+    const auto length = load_le<uint64_t>(&rest[8]);
+    if (length < kCrcBytes || length > rest.size() - kSectionHeaderBytes) {
+      return corrupt("message of a sliding window with a section of " + grouped(length) +
+                     " bytes, expected 4 to " + grouped(rest.size() - kSectionHeaderBytes));
+    }
+    const auto content = rest.subspan(kSectionHeaderBytes, static_cast<size_t>(length));
+    frame.sections.push_back({load_le<uint64_t>(rest.data()), content});
+    crc = crc32c(content.last(kCrcBytes), crc32c(rest.first(kSectionHeaderBytes), crc));
+    rest = rest.subspan(kSectionHeaderBytes + content.size());
+  }
+  if (!rest.empty() || crc != load_le<uint32_t>(&bytes[bytes.size() - kCrcBytes])) {
+    return corrupt("message of a sliding window with " +
+                   (rest.empty() ? std::string("a wrong checksum")
+                                 : grouped(rest.size()) + " bytes after its last section"));
+  }
+  return frame;
+}
+
+// --- reading: what the sections are --------------------------------------------------------------
+
+bool same_spec(const FilterSpec& a, const FilterSpec& b) noexcept {
+  return a.kind == b.kind && a.fingerprint_bits == b.fingerprint_bits && a.hashes == b.hashes &&
+         bits_of(a.rate) == bits_of(b.rate) && bits_of(a.bits_per_key) == bits_of(b.bits_per_key);
+}
+
+bool of_one_filter(const FilterMark& a, const FilterMark& b) noexcept {
+  return a.kind == b.kind && a.width == b.width && a.seed == b.seed && a.unique == b.unique;
+}
+
+Error of_another() { return corrupt("a generation of another sliding window"); }
+
+// Collects what all sections agree on.
+class Agreement {
+ public:
+  explicit Agreement(const Frame& frame) : to_(frame.to.newest) {
+    common_.spec.kind = to_.kind;
+    common_.width = to_.width;
+    common_.seed = to_.seed;
+  }
+
+  Status take(const ImageHeader& header) {
+    if (!header.mark || !of_one_filter(*header.mark, to_) ||
+        (spec_known_ &&
+         (!same_spec(header.spec, common_.spec) || header.with_hashes != common_.with_hashes))) {
+      return of_another();
+    }
+    common_.spec = header.spec;
+    common_.with_hashes = header.with_hashes;
+    spec_known_ = true;
+    return take_keys(header.key_affinity, header.collation, header.key_types);
+  }
+  Status take(const FilterChanges& changes) {
+    if (!of_one_filter(changes.from, to_) || !of_one_filter(changes.to, to_)) {
+      return of_another();
+    }
+    return take_keys(changes.key_affinity, changes.collation, changes.key_types);
+  }
+  const ImageHeader& common() const noexcept { return common_; }
+
+ private:
+  Status take_keys(uint8_t affinity, uint8_t collation, uint8_t types) {
+    if (keys_known_ && (affinity != common_.key_affinity || collation != common_.collation)) {
+      return of_another();
+    }
+    common_.key_affinity = affinity;
+    common_.collation = collation;
+    common_.key_types = static_cast<uint8_t>(common_.key_types | types);
+    keys_known_ = true;
+    return {};
+  }
+
+  FilterMark to_;
+  ImageHeader common_;
+  bool spec_known_ = false;
+  bool keys_known_ = false;
+};
+
+// One section becomes a part of its generation, whose mark it must continue. `known`: what the
+// generation holds before it.
+struct SectionReader {
+  uint32_t page_bytes;
+  bool with_hashes;
+  bool changes_allowed;
+  const Poll& poll;
+  Agreement& agreement;
+
+  Result<FilterMark> read(std::span<const std::byte> content, const FilterMark* known,
+                          Generation& to) const {
+    if (!looks_like_changes(content)) {
+      return read_image(content, to);
+    }
+    return changes_allowed ? read_changes(content, known, to)
+                           : Result<FilterMark>(corrupt("changes in an image"));
+  }
+  Result<FilterMark> read_image(std::span<const std::byte> content, Generation& to) const {
+    CUCKOO_ASSIGN_OR_RETURN(const ImageHeader header, decode_image_header(content));
+    CUCKOO_TRY(agreement.take(header));
+    if (to.image || to.changes) {
+      return corrupt("two images of one generation");
+    }
+    Contents& contents = to.image.emplace();
+    contents.capacity = header.capacity;
+    contents.items = header.items;
+    contents.with_hashes = header.with_hashes && with_hashes;
+    contents.hash_count = header.hash_count;
+    contents.key_types = header.key_types;
+    contents.mark = header.mark;
+    contents.pieces = [content, with = contents.with_hashes, page_bytes = page_bytes,
+                       poll = poll](const PieceSink& sink) {
+      return segments::read_image(content, with, page_bytes, sink, poll);
+    };
+    return *header.mark;
+  }
+  Result<FilterMark> read_changes(std::span<const std::byte> content, const FilterMark* known,
+                                  Generation& to) const {
+    CUCKOO_ASSIGN_OR_RETURN(to.changes, decode_changes(content, page_bytes, poll));
+    CUCKOO_TRY(agreement.take(*to.changes));
+    if (known == nullptr || to.changes->from != *known) {
+      return corrupt("changes that do not begin at their generation's mark");
+    }
+    return to.changes->to;
+  }
+};
+
+}  // namespace
+
+Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, uint32_t page_bytes,
+                                            bool with_hashes, const Poll& poll) {
+  CUCKOO_ASSIGN_OR_RETURN(const Frame frame, read_frame(bytes));
+  WindowMessage message;
+  message.from = frame.from;
+  message.to = frame.to;
+  message.capacity = frame.capacity;
+  Agreement agreement(frame);
+  const SectionReader reader{page_bytes, with_hashes, frame.from.has_value(), poll, agreement};
+  const uint64_t first =
+      frame.from ? frame.from->rotation : frame.to.rotation - (frame.to.held - 1);
+  std::optional<FilterMark> mark;  // of the generation that is read
+  for (const Section& section : frame.sections) {
+    const bool goes_on =
+        !message.generations.empty() && message.generations.back().rotation == section.rotation;
+    if (!goes_on) {
+      if (section.rotation != first + message.generations.size() ||
+          section.rotation > frame.to.rotation) {
+        return corrupt(
+            "message of a sliding window with generations that do not follow one"
+            " another");
+      }
+      message.generations.emplace_back().rotation = section.rotation;
+      mark = frame.from && section.rotation == first ? std::optional(frame.from->newest)
+                                                     : std::nullopt;
+    } else if (message.generations.back().changes || (frame.from && section.rotation == first)) {
+      return corrupt("message of a sliding window with too many sections of one generation");
+    }
+    Result<FilterMark> read =
+        reader.read(section.content, mark ? &*mark : nullptr, message.generations.back());
+    if (!read.ok()) {
+      return in_generation(section.rotation, read.take_status());
+    }
+    mark = read.value();
+  }
+  if (message.generations.empty() || message.generations.back().rotation != frame.to.rotation ||
+      mark != frame.to.newest) {
+    return corrupt("message of a sliding window that does not end at its mark");
+  }
+  message.common = agreement.common();
+  return message;
+}
+
+bool looks_like_window_message(std::span<const std::byte> bytes) noexcept {
+  return bytes.size() >= sizeof kWindowMagic && load_le<uint32_t>(bytes.data()) == kWindowMagic;
+}
+
+bool looks_like_window_changes(std::span<const std::byte> bytes) noexcept {
+  return looks_like_window_message(bytes) && bytes.size() > kFlagsAt &&
+         load_le<uint8_t>(&bytes[kFlagsAt]) == kHasFrom;
+}
+
+Result<WindowImage> decode_window_image(std::span<const std::byte> bytes) {
+  CUCKOO_ASSIGN_OR_RETURN(const WindowMessage message,
+                          decode_window_message(bytes, kImagePageBytes, false));
+  if (message.from) {
+    return corrupt("changes of a sliding window, expected its image");
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const Frame frame, read_frame(bytes));
+  WindowImage window;
+  window.mark = message.to;
+  for (const Section& section : frame.sections) {
+    Result<Image> image = decode_image(section.content);
+    if (!image.ok()) {
+      return in_generation(section.rotation, image.take_status());
+    }
+    window.generations.push_back(std::move(image.value()));
+  }
+  return window;
+}
+
+}  // namespace cuckoo::segments

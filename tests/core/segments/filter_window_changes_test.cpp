@@ -1,0 +1,499 @@
+// Marks, images and changes of sliding windows: a copy becomes what its origin is, with all of its
+// generations.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/base/bytes.hpp"
+#include "tests/core/flash/allocations.hpp"
+#include "tests/core/segments/window_copies.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::answers_of;
+using test::Bytes;
+using test::changes_of;
+using test::copy_of;
+using test::FilterCase;
+using test::follow_origin;
+using test::image_of;
+using test::mark_of;
+using test::MemoryBlocks;
+using test::message_of;
+using test::StoredGenerations;
+using test::take;
+
+constexpr uint64_t kGenerations = 3;
+
+class WindowChanges : public ::testing::TestWithParam<FilterCase> {
+ protected:
+  static FilterOptions options(uint64_t generations = kGenerations) {
+    FilterOptions options = test::generations_of(GetParam(), generations, 300, 1e-6, 448);
+    options.spec.rate = 1e-5;
+    return options;
+  }
+  static void fill(StoredGenerations& stored) {
+    for (uint64_t turn = 0; turn < kGenerations; ++turn) {
+      if (turn > 0) {
+        stored.rotate();
+      }
+      stored.add(1000 * turn, 1000 * turn + 200);
+      stored.commit();
+    }
+  }
+  static std::unique_ptr<StoredGenerations> copy(StoredGenerations& of) {
+    return copy_of(of.window, options(2), false);
+  }
+  static void expect_same(StoredGenerations& copy, StoredGenerations& origin) {
+    EXPECT_EQ(mark_of(copy.window), mark_of(origin.window));
+    EXPECT_EQ(answers_of(copy.window, 0, 5000), answers_of(origin.window, 0, 5000));
+    EXPECT_EQ(copy.window.options().generations, origin.window.options().generations);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WindowChanges, ::testing::ValuesIn(test::all_cases()),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+TEST_P(WindowChanges, an_image_makes_a_copy_of_all_generations) {
+  StoredGenerations origin(options());
+  fill(origin);
+  for (const bool hashes : {false, true}) {
+    if (hashes && !GetParam().growth) {
+      EXPECT_FALSE(origin.window.contents(true).ok());
+      continue;
+    }
+    const auto copy = copy_of(origin.window, options(5), hashes);
+    expect_same(*copy, origin);
+    FilterWindow opened(copy->window.options(), copy->storage);
+    StoredGenerations::follow(opened);
+    EXPECT_EQ(mark_of(opened), mark_of(origin.window));
+    EXPECT_EQ(image_of(opened, hashes), image_of(origin.window, hashes));
+  }
+}
+
+TEST_P(WindowChanges, lead_over_rotations_to_what_the_origin_is) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const auto late = copy(origin);
+  const auto lazy = copy(origin);
+  const auto punctual = copy(origin);
+  for (uint64_t turn = 0; turn < 8; ++turn) {
+    origin.add(3000 + 200 * turn, 3000 + 200 * turn + 30);
+    origin.commit();
+    EXPECT_FALSE(follow_origin(*punctual, origin.window)) << turn;
+    expect_same(*punctual, origin);
+    origin.rotate();
+    origin.commit();
+    if (turn % 2 == 0) {
+      origin.add(3100 + 200 * turn, 3100 + 200 * turn + 20);
+      origin.commit();
+    }
+    EXPECT_FALSE(follow_origin(*punctual, origin.window)) << turn;
+    expect_same(*punctual, origin);
+    if (turn % 2 == 1) {  // over two rotations
+      EXPECT_FALSE(follow_origin(*late, origin.window)) << turn;
+      expect_same(*late, origin);
+    }
+  }
+  EXPECT_TRUE(follow_origin(*lazy, origin.window)) << "all that it had is forgotten";
+  expect_same(*lazy, origin);
+}
+
+TEST_P(WindowChanges, are_short) {
+  FilterOptions large = options();
+  large.capacity = 20000;
+  StoredGenerations origin(large);
+  origin.add(0, 15000);
+  origin.commit();
+  const auto copy = copy_of(origin.window, large, false);
+  EXPECT_LT(changes_of(origin.window, mark_of(copy->window))->size(), 500U) << "nothing changed";
+  origin.add(15000, 15500);
+  origin.commit();
+  EXPECT_LT(changes_of(origin.window, mark_of(copy->window))->size(), 500U * 6 + 500);
+  origin.rotate();
+  origin.add(16000, 16500);
+  origin.commit();
+  const Bytes rotated = *changes_of(origin.window, mark_of(copy->window));
+  EXPECT_LT(rotated.size(), 1000U * 6 + 1500);
+  origin.add(17000, 19000);
+  origin.commit();
+  EXPECT_LT(changes_of(origin.window, mark_of(copy->window))->size(),
+            image_of(origin.window).size());
+  EXPECT_FALSE(follow_origin(*copy, origin.window));
+  EXPECT_EQ(copy->missing(0, 15500) + copy->missing(16000, 16500), 0U);
+}
+
+TEST_P(WindowChanges, behind_counts_adds_and_rotations) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const WindowMark mark = mark_of(origin.window);
+  const auto behind = [&](const WindowMark& since) {
+    const Result<std::optional<uint64_t>> count = origin.window.changes_behind(since);
+    EXPECT_TRUE(count.ok());
+    return count.value();
+  };
+  EXPECT_EQ(behind(mark), 0U);
+  origin.add(3000, 3007);
+  EXPECT_EQ(behind(mark), 7U);
+  origin.rotate();
+  EXPECT_EQ(behind(mark), 8U);
+  origin.add(4000, 4005);
+  origin.commit();
+  EXPECT_EQ(behind(mark), 13U);
+  WindowMark foreign = mark;
+  ++foreign.newest.chain;
+  EXPECT_EQ(behind(foreign), std::nullopt);
+  foreign = mark_of(origin.window);
+  ++foreign.rotation;
+  EXPECT_EQ(behind(foreign), std::nullopt);
+  origin.clear();
+  EXPECT_EQ(behind(mark), std::nullopt);
+}
+
+// Windows whose newest generations are alike, but whose older ones are not, have other marks.
+TEST_P(WindowChanges, I1_a_mark_names_the_older_generations_too) {
+  StoredGenerations one(options());
+  StoredGenerations other(options());
+  EXPECT_EQ(mark_of(one.window), mark_of(other.window));
+  one.add(0, 5);
+  other.add(5, 10);
+  for (StoredGenerations* each : {&one, &other}) {
+    each->commit();
+    each->rotate();
+    each->commit();
+  }
+  EXPECT_NE(mark_of(one.window), mark_of(other.window));
+  EXPECT_EQ(changes_of(one.window, mark_of(other.window)), std::nullopt);
+  StoredGenerations third(options());
+  third.add(0, 5);
+  third.commit();
+  third.rotate();
+  third.commit();
+  EXPECT_EQ(mark_of(one.window), mark_of(third.window));
+}
+
+TEST_P(WindowChanges, own_changes_of_a_copy_end_its_mark) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const std::vector<std::function<void(StoredGenerations&)>> all = {
+      [](StoredGenerations& copy) { copy.add(4000, 4001); },
+      [](StoredGenerations& copy) { copy.rotate(); }, [](StoredGenerations& copy) { copy.clear(); },
+      [](StoredGenerations& copy) { copy.rotate(), copy.rotate(), copy.rotate(), copy.rotate(); }};
+  for (const auto& change : all) {
+    const auto made = copy(origin);
+    change(*made);
+    made->commit();
+    EXPECT_NE(mark_of(made->window), mark_of(origin.window));
+    EXPECT_EQ(changes_of(origin.window, mark_of(made->window)), std::nullopt);
+    EXPECT_TRUE(follow_origin(*made, origin.window));
+    expect_same(*made, origin);
+  }
+}
+
+TEST_P(WindowChanges, an_origin_that_begins_anew_answers_by_its_image) {
+  const std::vector<std::function<void(StoredGenerations&)>> all = {
+      [](StoredGenerations& origin) { origin.clear(); },
+      [](StoredGenerations& origin) { origin.clear(), origin.rotate(), origin.rotate(); },
+      [](StoredGenerations& origin) {
+        StoredGenerations other(options(4));
+        other.add(3000, 3100);
+        other.commit();
+        EXPECT_TRUE(take(origin.window, image_of(other.window)).ok());
+      }};
+  for (const auto& change : all) {
+    StoredGenerations origin(options());
+    fill(origin);
+    const auto made = copy(origin);
+    change(origin);
+    origin.commit();
+    EXPECT_TRUE(follow_origin(*made, origin.window));
+    expect_same(*made, origin);
+  }
+}
+
+// The origin goes on from an older backup, in another way, as far as it was before.
+TEST_P(WindowChanges, an_origin_from_a_backup_is_noticed) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const MemoryBlocks::Rows backup = origin.storage.rows;
+  const auto made = copy(origin);
+  for (const uint64_t first : {uint64_t{3000}, uint64_t{3500}}) {
+    origin.roll_back(backup);
+    origin.add(first, first + 10);
+    origin.rotate();
+    origin.add(4000, 4010);
+    origin.commit();
+    EXPECT_EQ(follow_origin(*made, origin.window), first == 3500);
+    expect_same(*made, origin);
+  }
+}
+
+TEST_P(WindowChanges, a_copy_is_the_origin_of_further_ones) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const auto relay = copy(origin);
+  const auto further = copy(*relay);
+  for (uint64_t turn = 0; turn < 4; ++turn) {
+    origin.add(3000 + 100 * turn, 3010 + 100 * turn);
+    origin.commit();
+    if (turn % 2 == 1) {
+      origin.rotate();
+      origin.add(4000 + 100 * turn, 4010 + 100 * turn);
+      origin.commit();
+    }
+    EXPECT_FALSE(follow_origin(*relay, origin.window));
+    EXPECT_FALSE(follow_origin(*further, relay->window)) << turn;
+    expect_same(*further, origin);
+  }
+}
+
+TEST_P(WindowChanges, late_and_doubled_messages_change_nothing) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const auto made = copy(origin);
+  const WindowMark first = mark_of(made->window);
+  origin.add(3000, 3010);
+  origin.commit();
+  const Bytes small = *changes_of(origin.window, first);
+  origin.rotate();
+  origin.commit();
+  const Bytes rotated = *changes_of(origin.window, first);
+  ASSERT_TRUE(take(made->window, rotated).ok());
+  made->commit();
+  const MemoryBlocks::Rows after = made->storage.rows;
+  EXPECT_TRUE(take(made->window, rotated).ok());
+  const Status late = take(made->window, small);
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, ErrorCode::kInvalid);
+  for (const WindowMark& mark : {first, mark_of(made->window)}) {
+    EXPECT_NE(late.error().message.find(mark_text(encode_window_mark(mark))), std::string::npos);
+  }
+  EXPECT_FALSE(made->window.pending());
+  made->commit();
+  EXPECT_TRUE(made->storage.rows == after);
+}
+
+TEST_P(WindowChanges, roll_backs_bring_back_what_was) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const auto made = copy(origin);
+  const MemoryBlocks::Rows before = made->storage.rows;
+  const WindowMark mark = mark_of(made->window);
+  origin.add(3000, 3010);
+  origin.rotate();
+  origin.rotate();
+  origin.add(4000, 4010);
+  origin.commit();
+  for (const bool flushed : {false, true}) {
+    ASSERT_TRUE(take(made->window, *changes_of(origin.window, mark)).ok());
+    EXPECT_TRUE(!flushed || made->window.flush().ok());
+    made->roll_back(before);
+    EXPECT_EQ(mark_of(made->window), mark);
+    EXPECT_EQ(made->missing(0, 200) + made->missing(2000, 2200), 0U);
+  }
+  EXPECT_FALSE(follow_origin(*made, origin.window));
+  expect_same(*made, origin);
+}
+
+TEST_P(WindowChanges, no_rotation_comes_after_the_last_one_that_has_a_number) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const Bytes bytes = image_of(origin.window);
+  WindowMessage message = decode_window_message(bytes, 448, true).value();
+  message.to.rotation = uint64_t{1} << 60;
+  for (size_t i = 0; i < message.generations.size(); ++i) {
+    message.generations[i].rotation = message.to.rotation - 2 + i;
+  }
+  StoredGenerations copy(options());
+  ASSERT_TRUE(copy.window.import(test::options_of_copy(copy.window, message), message).ok());
+  copy.commit();
+  copy.expect_good();
+  const Status status = copy.window.rotate();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+  EXPECT_FALSE(copy.window.pending());
+  EXPECT_EQ(copy.missing(0, 200) + copy.missing(2000, 2200), 0U);
+}
+
+// What the reader of bytes refuses, the window refuses too.
+TEST_P(WindowChanges, messages_that_contradict_themselves_are_refused) {
+  StoredGenerations origin(options());
+  fill(origin);
+  const auto made = copy(origin);
+  const WindowMark mark = mark_of(made->window);
+  const Bytes image = image_of(origin.window);
+  WindowMessage message = decode_window_message(image, 448, true).value();
+  const FilterOptions right = test::options_of_copy(made->window, message);
+  FilterOptions one = right;
+  one.generations = 1;
+  EXPECT_FALSE(made->window.import(one, message).ok());
+  message.generations.pop_back();
+  EXPECT_FALSE(made->window.import(right, message).ok());
+  origin.rotate();
+  origin.add(4000, 4010);
+  origin.commit();
+  const Bytes bytes = *changes_of(origin.window, mark);
+  WindowMessage changes = decode_window_message(bytes, 448, true).value();
+  EXPECT_FALSE(made->window.import(right, changes).ok());
+  changes.generations.erase(changes.generations.begin());
+  EXPECT_FALSE(made->window.apply(changes).ok());
+  changes = decode_window_message(bytes, 448, true).value();
+  changes.generations.back().image.reset();
+  EXPECT_FALSE(made->window.apply(changes).ok());
+  EXPECT_EQ(mark_of(made->window), mark);
+  EXPECT_FALSE(made->window.pending());
+  EXPECT_FALSE(follow_origin(*made, origin.window));
+  FilterOptions single = options(1);
+  StoredGenerations filter(single);
+  EXPECT_FALSE(filter.window.mark().ok());
+  EXPECT_FALSE(filter.window.contents(false).ok());
+  EXPECT_FALSE(filter.window.changes_since(mark).ok());
+  EXPECT_FALSE(filter.window.changes_behind(mark).ok());
+  EXPECT_FALSE(filter.window.apply(changes).ok());
+}
+
+// --- faults --------------------------------------------------------------------------------------
+
+class WindowChangesFaults : public WindowChanges {
+ protected:
+  void SetUp() override {
+    fill(origin);
+    made = copy(origin);
+    mark = mark_of(made->window);
+    before = made->storage.rows;
+    origin.add(3000, 3050);
+    origin.rotate();
+    origin.add(3100, 3150);
+    origin.rotate();
+    origin.add(4000, 4020);
+    origin.commit();
+    messages = {*changes_of(origin.window, mark), image_of(origin.window)};
+  }
+
+  StoredGenerations origin{options()};
+  std::unique_ptr<StoredGenerations> made;
+  WindowMark mark;
+  MemoryBlocks::Rows before;
+  std::vector<Bytes> messages;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WindowChangesFaults, ::testing::ValuesIn(test::all_cases()),
+                         [](const auto& info) { return test::name_of(info.param); });
+
+TEST_P(WindowChangesFaults, S8_a_message_leaves_nothing_half_done) {
+  const FilterOptions of_copy = made->window.options();
+  for (const Bytes& message : messages) {
+    for (uint64_t n = 1; !HasFailure(); ++n) {
+      SCOPED_TRACE("call " + std::to_string(n));
+      StoredGenerations one(of_copy);
+      one.roll_back(before);
+      const ErrorCode codes[] = {ErrorCode::kStorage, ErrorCode::kInterrupted};
+      one.storage.fail_at(n, codes[n % 2]);
+      Status status = take(one.window, message);
+      const bool applied = status.ok();
+      if (applied) {
+        status = one.window.finish_load();
+      }
+      if (status.ok()) {
+        status = one.window.flush();
+      }
+      const bool done = one.storage.fault_is_due();
+      one.storage.fail_at(0);
+      if (done) {
+        ASSERT_TRUE(status.ok()) << message_of(status);
+        one.window.committed();
+        expect_same(one, origin);
+        EXPECT_GT(n, 5U);
+        break;
+      }
+      ASSERT_FALSE(status.ok());
+      if (!applied && one.window.usable()) {  // the transaction goes on
+        EXPECT_EQ(mark_of(one.window), mark);
+        EXPECT_FALSE(one.window.pending());
+        one.expect_good();
+      } else if (!applied) {
+        EXPECT_FALSE(one.window.mark().ok());
+        EXPECT_FALSE(one.window.flush().ok());
+      }
+      StoredGenerations again(of_copy);  // an import has changed the options
+      again.roll_back(before);
+      EXPECT_EQ(mark_of(again.window), mark);
+      EXPECT_FALSE(follow_origin(again, origin.window));
+    }
+  }
+}
+
+TEST_P(WindowChangesFaults, an_answer_fails_or_is_whole) {
+  for (uint64_t n = 1;; ++n) {
+    FilterWindow opened(origin.window.options(), origin.storage);
+    StoredGenerations::follow(opened);
+    origin.storage.fail_at(n);
+    const Result<std::optional<WindowMessage>> changes = opened.changes_since(mark);
+    Result<Bytes> bytes = changes.ok() && changes.value()
+                              ? encode_window_message(*changes.value(), 1 << 30)
+                              : Result<Bytes>(corrupt("none"));
+    const bool failed = !origin.storage.fault_is_due();
+    origin.storage.fail_at(0);
+    ASSERT_EQ(bytes.ok(), !failed);
+    EXPECT_FALSE(opened.pending());
+    if (!failed) {
+      EXPECT_EQ(bytes.value(), messages[0]);
+      EXPECT_GT(n, 2U);
+      break;
+    }
+  }
+}
+
+TEST_P(WindowChangesFaults, S8_without_memory_nothing_is_lost_after_a_roll_back) {
+  for (const Bytes& message : messages) {
+    const FilterOptions of_copy = made->window.options();
+    int64_t left = 0;
+    for (;; left += 1 + left / 8) {
+      StoredGenerations one(of_copy);
+      one.roll_back(before);
+      bool failed = false;
+      allocations_left = left;
+      try {
+        (void)take(one.window, message);
+      } catch (const std::bad_alloc&) {
+        failed = true;
+      }
+      allocations_left = -1;
+      if (!failed) {
+        one.commit();
+        expect_same(one, origin);
+        break;
+      }
+      one.window.forget();
+      one.window.committed();
+      FilterWindow again(of_copy, one.storage);
+      one.storage.rows = before;
+      StoredGenerations::follow(again);
+      ASSERT_EQ(mark_of(again), mark) << left;
+    }
+    EXPECT_GT(left, 10);
+  }
+}
+
+// A section is spoilt whose headers are right: it is found in the middle of the work.
+TEST_P(WindowChangesFaults, S8_a_bad_piece_changes_nothing) {
+  const MemoryBlocks::Rows rows = made->storage.rows;
+  for (const Bytes& message : messages) {
+    for (size_t bit = 8 * 160; bit < 8 * message.size(); bit += 131) {
+      Bytes flipped = message;
+      flipped[bit / 8] ^= std::byte{1} << (bit % 8);
+      const Status status = take(made->window, flipped);
+      ASSERT_FALSE(status.ok()) << bit;
+      ASSERT_NE(status.error().code, ErrorCode::kStorage);
+      ASSERT_TRUE(made->window.usable());
+      ASSERT_EQ(mark_of(made->window), mark);
+      ASSERT_FALSE(made->window.pending());
+    }
+  }
+  made->commit();
+  EXPECT_TRUE(made->storage.rows == rows);
+}
+
+}  // namespace
+}  // namespace cuckoo::segments

@@ -1,0 +1,290 @@
+// Sliding windows through SQL: images, marks and changes of all generations together.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string mark_of(Database& db, const std::string& table) {
+  return db.text("SELECT hex(filter_mark('" + table + "'))");
+}
+std::string command(const std::string& table, const std::string& name, const std::string& what) {
+  return "INSERT INTO " + table + "(" + table + ", key) VALUES ('" + name + "', " + what + ")";
+}
+void rotate(Database& db, const std::string& table) {
+  db.run("INSERT INTO " + table + "(" + table + ") VALUES ('rotate')");
+}
+
+class WindowCopies : public testing::TestWithParam<std::tuple<const char*, const char*>> {
+ protected:
+  // The origin o has three generations, and has forgotten one.
+  WindowCopies() {
+    create(db, "o", "generations = 3, capacity = 200, fpr = 1e-5, seed = 5");
+    for (int day = 0; day < 4; ++day) {
+      db.run("INSERT INTO o " + numbers(day * 1000, day * 1000 + 99));
+      if (day < 3) {
+        rotate(db, "o");
+      }
+    }
+  }
+  static void create(Database& to, const std::string& table, const std::string& options) {
+    to.run("CREATE VIRTUAL TABLE " + table + " USING " + std::get<0>(GetParam()) +
+           std::get<1>(GetParam()) + options + ")");
+  }
+  void make_copy(const std::string& table) {
+    create(db, table, "generations = 2");
+    db.run(command(table, "import", "filter_export('o')"));
+  }
+  void follow(const std::string& table) {
+    db.run(command(table, "apply", "filter_changes('o', filter_mark('" + table + "'))"));
+    expect_same(table);
+  }
+  void expect_same(const std::string& table) {
+    EXPECT_EQ(mark_of(db, table), mark_of(db, "o"));
+    const std::string figures =
+        "SELECT generations || ':' || generation_items FROM filter_info('" + table + "')";
+    EXPECT_EQ(db.text(figures), db.text("SELECT generations || ':' || generation_items"
+                                        " FROM filter_info('o')"));
+    EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(0, 9999) +
+                        ") WHERE filter_contains('o', i) <> filter_contains('" + table + "', i)"),
+              0);
+    EXPECT_EQ(db.text("SELECT cuckoo_check('" + table + "')"), "ok");
+  }
+
+  Database db;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, WindowCopies,
+                         testing::Combine(testing::Values("cuckoo_filter(", "bloom_filter(",
+                                                          "bloom_filter(layout = blocked, ",
+                                                          "bloom_filter(counting = on, "),
+                                          testing::Values("", "growth = off, ")));
+
+TEST_P(WindowCopies, follow_by_two_statements) {
+  make_copy("c");
+  expect_same("c");
+  db.run("INSERT INTO o " + numbers(3100, 3120));
+  follow("c");
+  rotate(db, "o");
+  follow("c");
+  db.run("INSERT INTO o " + numbers(4000, 4100));
+  rotate(db, "o");
+  rotate(db, "o");
+  follow("c");
+  db.run("INSERT INTO o " + numbers(5000, 5100) + "; INSERT INTO o(o) VALUES ('clear')");
+  follow("c");
+  db.run("INSERT INTO o " + numbers(6000, 6100));
+  for (int turn = 0; turn < 5; ++turn) {
+    rotate(db, "o");
+  }
+  follow("c");
+  db.run("INSERT INTO c VALUES (7); INSERT INTO c(c) VALUES ('rotate')");
+  follow("c");
+  EXPECT_EQ(db.number("SELECT filter_behind('o', filter_mark('c'))"), 0);
+}
+
+TEST_P(WindowCopies, marks_are_short_and_stand_in_filter_info) {
+  EXPECT_EQ(db.text("SELECT typeof(filter_mark('o')) || length(filter_mark('o'))"), "blob56");
+  EXPECT_EQ(db.text("SELECT upper(mark) FROM filter_info('o')"), mark_of(db, "o"));
+  EXPECT_EQ(db.text("SELECT upper(mark) FROM filter_info(filter_export('o'))"), mark_of(db, "o"));
+}
+
+TEST_P(WindowCopies, images_are_asked_like_the_window) {
+  db.run("CREATE TABLE i AS SELECT filter_export('o') AS b");
+  EXPECT_EQ(db.number("SELECT count(*) FROM i, (" + numbers(0, 9999) +
+                      ") WHERE filter_contains('o', i) <> filter_contains(b, i)"),
+            0);
+  EXPECT_EQ(db.number("SELECT sum(filter_contains(b, i)) FROM i, (" + numbers(1000, 1099) + ")"),
+            100);
+  const std::string columns =
+      "SELECT kind || ' ' || items || ' ' || generations || ' ' || generation_items || ' ' ||"
+      " round(fpr, 9) || ' ' || capacity || ' ' || key_types FROM filter_info(";
+  EXPECT_EQ(db.text(columns + "(SELECT b FROM i))"), db.text(columns + "'o')"));
+  EXPECT_EQ(db.number("SELECT disk_bytes = length(b) AND memory_bytes > 0 AND fpr_now < 1e-4"
+                      " FROM i, filter_info(b)"),
+            1);
+}
+
+TEST_P(WindowCopies, answers_to_strange_marks_are_images) {
+  create(db, "w", "generations = 3, seed = 5");
+  db.run("CREATE VIRTUAL TABLE one USING cuckoo_filter(seed = 5)");
+  const std::string image = db.text("SELECT hex(filter_export('o'))");
+  for (const char* mark : {"NULL", "filter_mark('w')", "filter_mark('one')"}) {
+    EXPECT_EQ(db.text(std::string("SELECT hex(filter_changes('o', ") + mark + "))"), image) << mark;
+    EXPECT_EQ(db.text(std::string("SELECT filter_behind('o', ") + mark + ")"), "NULL") << mark;
+  }
+  EXPECT_EQ(db.number("SELECT filter_changes('one', filter_mark('o')) = filter_export('one')"), 1);
+  EXPECT_EQ(db.text("SELECT filter_behind('one', filter_mark('o'))"), "NULL");
+  for (const char* function : {"filter_changes", "filter_behind"}) {
+    const std::string call = std::string("SELECT ") + function + "('o', ";
+    db.refuses(call + "x'00')", SQLITE_ERROR, {function, "no mark", "CKWM"});
+    db.refuses(call + "zeroblob(56))", SQLITE_ERROR, {function, "no mark"});
+    db.refuses(call + "'abc')", SQLITE_ERROR, {function, "BLOB"});
+  }
+}
+
+TEST_P(WindowCopies, what_does_not_fit_is_refused_and_changes_nothing) {
+  create(db, "one", "seed = 5");
+  create(db, "w", "generations = 2");
+  for (const char* type : {"TEXT", "INTEGER"}) {
+    std::string module = std::get<0>(GetParam());
+    module.insert(module.find('(') + 1, std::string("key ") + type + ", ");
+    db.run(std::string("CREATE VIRTUAL TABLE ") + (type[0] == 'T' ? "t" : "n") + " USING " +
+           module + "generations = 3)");
+  }
+  const bool cuckoo = std::string(std::get<0>(GetParam())).starts_with("cuckoo");
+  db.run(std::string("CREATE VIRTUAL TABLE other USING ") + (cuckoo ? "bloom" : "cuckoo") +
+         "_filter(generations = 3)");
+  db.run("INSERT INTO one VALUES (1); INSERT INTO w VALUES (2); INSERT INTO t VALUES ('a')");
+  const auto refuses = [this](const std::string& table, const std::string& name,
+                              const std::string& what, const std::vector<std::string>& parts) {
+    const std::vector<Row> before = shadow_rows(db, table);
+    db.run("BEGIN");
+    db.refuses(command(table, name, what), SQLITE_ERROR, parts);
+    EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
+    db.run("COMMIT");
+    EXPECT_EQ(shadow_rows(db, table), before) << what;
+  };
+  for (const char* name : {"import", "apply"}) {
+    refuses("one", name, "filter_export('o')",
+            {"one: ", name, "window of 3 generations", "generations = 1"});
+    refuses("w", name, "filter_export('one')",
+            {"w: ", name, "single filter", "window of 2 generations"});
+    refuses("w", name, "x'00'", {"w: ", name, "CKIW"});
+    refuses("w", name, "filter_export('other')", {"w: ", "bloom_filter", "cuckoo_filter"});
+    refuses("n", name, "filter_export('t')", {"n: ", "TEXT", "INTEGER"});
+  }
+  refuses("w", "apply", "filter_changes('one', filter_mark('one'))", {"w: apply", "single"});
+  refuses("one", "apply", "filter_changes('o', filter_mark('o'))", {"one: apply", "window"});
+  refuses("w", "import", "filter_changes('o', filter_mark('o'))", {"w: import", "apply"});
+  refuses("w", "apply", "filter_changes('o', filter_mark('o'))", {"w: ", "lead from mark"});
+  refuses("one", "merge", "filter_export('o')", {"one: ", "window", "merged"});
+  refuses("w", "merge", "filter_export('o')", {"w: ", "window", "merged"});
+  refuses("w", "apply", "NULL", {"w: apply", "NULL"});
+  db.refuses("SELECT filter_union(b) FROM (SELECT filter_export('o') AS b)", SQLITE_ERROR,
+             {"filter_union", "window", "merged"});
+  db.refuses(
+      "SELECT filter_union(b) FROM (SELECT filter_export('one') AS b UNION ALL"
+      " SELECT filter_export('o'))",
+      SQLITE_ERROR, {"filter_union", "window", "merged"});
+  db.refuses("SELECT filter_contains(filter_changes('o', filter_mark('o')), 1)", SQLITE_ERROR,
+             {"filter_contains", "changes", "image"});
+  if (std::string(std::get<1>(GetParam())).empty()) {
+    create(db, "c", "generations = 3");
+    db.run(command("c", "import", "filter_export('o')"));
+    db.refuses("SELECT filter_export('c', 'hashes')", SQLITE_ERROR, {"c: ", "without hashes"});
+  } else {
+    db.refuses("SELECT filter_export('o', 'hashes')", SQLITE_ERROR, {"o: ", "growth"});
+  }
+}
+
+// Bits flip where no header tells of it: in the middle of the work.
+TEST_P(WindowCopies, damaged_messages_change_nothing) {
+  make_copy("c");
+  rotate(db, "o");
+  db.run("INSERT INTO o " + numbers(4000, 4150));
+  db.run(
+      "CREATE TABLE m AS SELECT filter_export('o') AS b"
+      " UNION ALL SELECT filter_changes('o', filter_mark('c'))");
+  const std::vector<Row> before = shadow_rows(db, "c");
+  const std::string mark = mark_of(db, "c");
+  for (int message = 1; message <= 2; ++message) {
+    const std::string which = " FROM m WHERE rowid = " + std::to_string(message);
+    const int64_t length = db.number("SELECT length(b)" + which);
+    for (int64_t at = 0; at < length; at += 1 + length / 60) {
+      const std::string byte = std::to_string(at);
+      const bool zero = db.number("SELECT substr(b, " + byte + " + 1, 1) = x'00'" + which) == 1;
+      const Outcome outcome = db.attempt(
+          "INSERT INTO c(c, key) SELECT 'apply', CAST(substr(b, 1, " + byte + ") || " +
+          (zero ? "x'5A'" : "x'00'") + " || substr(b, " + byte + " + 2) AS BLOB)" + which);
+      ASSERT_EQ(outcome.code, SQLITE_ERROR) << at << outcome.message;
+      const Outcome cut =
+          db.attempt("INSERT INTO c(c, key) SELECT 'apply', substr(b, 1, " + byte + ")" + which);
+      ASSERT_EQ(cut.code, SQLITE_ERROR) << at << cut.message;
+    }
+  }
+  EXPECT_EQ(shadow_rows(db, "c"), before);
+  EXPECT_EQ(mark_of(db, "c"), mark);
+  follow("c");
+}
+
+TEST_P(WindowCopies, roll_back_with_the_transaction) {
+  make_copy("c");
+  const std::vector<Row> before = shadow_rows(db, "c");
+  rotate(db, "o");
+  db.run("INSERT INTO o " + numbers(4000, 4050));
+  create(db, "p", "generations = 5, seed = 77");
+  db.run("INSERT INTO p " + numbers(1, 50));
+  db.run("BEGIN; SAVEPOINT s");
+  follow("c");
+  db.run("ROLLBACK TO s");
+  EXPECT_EQ(db.number("SELECT filter_behind('o', filter_mark('c'))"), 52);
+  follow("c");
+  db.run(command("c", "import", "filter_export('p')") + "; INSERT INTO c(c) VALUES ('rotate')");
+  EXPECT_EQ(db.text("SELECT generations || ':' || generation_items FROM filter_info('c')"),
+            "5:0 50");
+  db.run("ROLLBACK TO s; INSERT INTO c VALUES (5); ROLLBACK");
+  EXPECT_EQ(shadow_rows(db, "c"), before);
+  follow("c");
+}
+
+TEST_P(WindowCopies, other_connections_see_what_it_became) {
+  TemporaryFolder folder;
+  QuickDatabase one(folder.file("f.db"));
+  one.run("PRAGMA page_size = 512");
+  create(one, "c", "generations = 2, capacity = 50");
+  one.run("INSERT INTO c " + numbers(1, 40));
+  QuickDatabase two(folder.file("f.db"));
+  EXPECT_EQ(two.number("SELECT count(*) FROM c"), 40);
+  for (int turn = 0; turn < 6; ++turn) {
+    Database& writer = turn % 2 == 0 ? one : two;
+    Database& reader = turn % 2 == 0 ? two : one;
+    const std::string message =
+        db.text("SELECT hex(filter_changes('o', x'" + mark_of(writer, "c") + "'))");
+    writer.run(command("c", "apply", "x'" + message + "'"));
+    for (Database* each : {&writer, &reader}) {
+      EXPECT_EQ(mark_of(*each, "c"), mark_of(db, "o")) << turn;
+      EXPECT_EQ(each->text("SELECT generation_items FROM filter_info('c')"),
+                db.text("SELECT generation_items FROM filter_info('o')"));
+      EXPECT_EQ(each->text("SELECT cuckoo_check('c')"), "ok");
+    }
+    db.run("INSERT INTO o " + numbers(5000 + 100 * turn, 5050 + 100 * turn));
+    if (turn % 2 == 0) {
+      rotate(db, "o");
+    }
+  }
+  QuickDatabase three(folder.file("f.db"));
+  EXPECT_EQ(three.text("PRAGMA integrity_check"), "ok");
+  EXPECT_EQ(mark_of(three, "c"), mark_of(one, "c"));
+}
+
+// A new generation comes as its keys. A multiset keeps their hashes; a set can't know whether it
+// was told of all.
+TEST_P(WindowCopies, with_hashes_grow_by_themselves) {
+  if (!std::string(std::get<1>(GetParam())).empty()) {
+    return;  // it keeps none
+  }
+  create(db, "c", "generations = 3");
+  db.run(command("c", "import", "filter_export('o', 'hashes')"));
+  for (int turn = 0; turn < 4; ++turn) {
+    db.run("INSERT INTO o " + numbers(6000 + 500 * turn, 6030 + 500 * turn));
+    follow("c");
+    rotate(db, "o");
+    follow("c");
+  }
+  const std::string module = std::get<0>(GetParam());
+  if (module.starts_with("cuckoo") || module.find("counting") != std::string::npos) {
+    db.run("INSERT INTO c " + numbers(10'000, 14'000) + "; INSERT INTO c(c) VALUES ('rebuild')");
+    EXPECT_EQ(present(db, 10'000, 14'000, "c"), 4001);
+    EXPECT_EQ(db.text("SELECT typeof(filter_export('c', 'hashes'))"), "blob");
+  } else {
+    db.refuses("INSERT INTO c(c) VALUES ('rebuild')", SQLITE_ERROR, {"c: ", "without hashes"});
+  }
+  follow("c");
+}
+
+}  // namespace
+}  // namespace cuckoo::test
