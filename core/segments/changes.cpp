@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint32_t kMagic = 0x48434B43;  // "CKCH"
 constexpr uint8_t kVersion = 3;
-constexpr uint8_t kMostlyRemoved = 1;  // the only flag
+constexpr uint8_t kMostlyRemoved = 1;
+constexpr uint8_t kWithoutSeeming = 2;
 
 constexpr size_t kVersionAt = 4;
 constexpr size_t kRiceAt = 5;
@@ -169,7 +170,9 @@ std::vector<std::byte> encode_changes_front(const FilterChanges& changes) {
   store_le(&header[0], kMagic);
   store_le(&header[kVersionAt], kVersion);
   store_le(&header[kRiceAt], static_cast<uint8_t>(rice));
-  store_le(&header[kFlagsAt], mostly_removed ? kMostlyRemoved : uint8_t{0});
+  store_le(&header[kFlagsAt],
+           static_cast<uint8_t>((mostly_removed ? kMostlyRemoved : 0) |
+                                (changes.without_seeming ? kWithoutSeeming : 0)));
   store_le(&header[kAffinityAt], changes.key_affinity);
   store_le(&header[kCollationAt], changes.collation);
   store_le(&header[kKeyTypesAt], changes.key_types);
@@ -252,11 +255,12 @@ Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t si
   changes.shape = load_le<uint64_t>(&front[kShapeAt]);
   header.rice = load_le<uint8_t>(&front[kRiceAt]);
   const auto flags = load_le<uint8_t>(&front[kFlagsAt]);
-  header.mostly_removed = flags == kMostlyRemoved;
+  header.mostly_removed = (flags & kMostlyRemoved) != 0;
+  changes.without_seeming = (flags & kWithoutSeeming) != 0;
   header.count = load_le<uint64_t>(&front[kCountAt]);
   header.image_bytes = load_le<uint64_t>(&front[kImageBytesAt]);
   if (changes.items > kMaxImageItems || changes.key_affinity > kMaxKeyAffinity ||
-      changes.collation > kMaxKeyCollation || flags > kMostlyRemoved ||
+      changes.collation > kMaxKeyCollation || flags > (kMostlyRemoved | kWithoutSeeming) ||
       header.rice != rice_parameter(changes.from.width, header.count) ||
       !all_zero(front.subspan(kZeroAt, kCountAt - kZeroAt))) {
     return corrupt("changes with a header that can't be");

@@ -62,6 +62,8 @@ struct FilterChanges {
   uint8_t collation = 0;
   uint8_t key_types = 0;
   LargeVector<ChangedHash> hashes;  // ascending; of a set added once
+  // Adds that seemed present in its cells may be missing: a set without hashes does not note them.
+  bool without_seeming = false;
   // The segments that were made anew, without hashes, ascending by prefix. Null: none was.
   PieceSource pieces;
   PieceRange range;  // of them, where the filter is a stored one

@@ -142,6 +142,7 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   changes.to = to;
   changes.items = items();
   changes.key_types = static_cast<uint8_t>(blocks_.root().key_types);
+  changes.without_seeming = !options_.multiset() && !keeps_hashes();
   changes.spec = options_.spec;
   changes.capacity = made_for();
   changes.hashes = std::move(hashes);
@@ -200,9 +201,6 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   if (!follows(options_, changes.to)) {
     return corrupt("changes to the mark of another filter");
   }
-  if (sum_of(changes.hashes, additions_of) + sum_of(changes.hashes, removals_of) > kMostEntries) {
-    return corrupt("changes of more entries than a log keeps");
-  }
   const uint64_t most = items() + changes.hashes.size();
   if (!options_.multiset() && (changes.items < items() || changes.items > most)) {
     return invalid("the changes leave " + std::to_string(changes.items) + " items, expected " +
@@ -214,6 +212,9 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
                             : changes.items;
   if (keeps_hashes() && left > most_items()) {
     return full_error();
+  }
+  if (sum_of(changes.hashes, additions_of) + sum_of(changes.hashes, removals_of) > kMostEntries) {
+    return corrupt("changes of more entries than a log keeps");
   }
   const bool stored = blocks_.stored();
   CUCKOO_TRY(stored ? flush() : Status());
