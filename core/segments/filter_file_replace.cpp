@@ -66,10 +66,7 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
     blocks_.stir(chain_with(options_.digest, next.id()));
     blocks_.note_options();
     blocks_.root().key_types = contents.key_types;
-    // A set without hashes tells its copies of no add that seemed present in its cells. So a copy
-    // of its cells keeps no hashes either, also when nothing was in them yet.
-    const bool of_cells = !next.empty() || (contents.mark && !options_.multiset());
-    blocks_.root().hashless = options_.growth && !keeps_hashes && of_cells ? 1 : 0;
+    blocks_.root().hashless = options_.growth && !keeps_hashes && !next.empty() ? 1 : 0;
     blocks_.set_items(options_.multiset() ? next.items() : contents.items);
     blocks_.replace(next, contents.capacity);
     return contents.mark ? take_mark(*contents.mark) : Status();
