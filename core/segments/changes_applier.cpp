@@ -80,10 +80,11 @@ uint64_t whole_shape(const FilterBlocks& blocks) {
 // was never added, but shared its cells with one that is added here: it has its turn when that is
 // in the pages. What is left then is dropped, as a remake does. The items of a set count which
 // hashes seemed present when they came, and only the other filter knows that.
-// A set that is made anew of its hashes needs all of them. So a copy that was empty until now keeps
-// none where it is not told of those that seemed present.
+// A set that is made anew of its hashes needs all of them. So a copy that was empty until now, with
+// the other filter's cells, keeps none where it is not told of those that seemed present there.
 Status ChangesApplier::apply(const FilterChanges& changes) {
-  if (changes.without_seeming && blocks_.keeps_hashes() && blocks_.items() == 0) {
+  if (changes.without_seeming && blocks_.keeps_hashes() && blocks_.items() == 0 &&
+      whole_shape(blocks_) == changes.shape) {
     blocks_.root().hashless = 1;
     blocks_.note_root();
   }

@@ -138,7 +138,7 @@ TEST(SegmentChanges, I2_wrong_fields_are_refused) {
             "release");
   const std::string header = "changes with a header that can't be";
   EXPECT_EQ(refusal(changed(5, 3)), header) << "Rice parameter";
-  EXPECT_EQ(refusal(changed(6, 2)), header) << "flags";
+  EXPECT_EQ(refusal(changed(6, 4)), header) << "flags";
   EXPECT_EQ(refusal(changed(7, 5)), header) << "affinity";
   EXPECT_EQ(refusal(changed(8, 3)), header) << "collation";
   EXPECT_EQ(refusal(changed(10, 1)), header) << "zeros";

@@ -441,6 +441,16 @@ TEST_F(Changes, copy_of_an_empty_set_keeps_no_hashes) {
   }
 }
 
+TEST_F(Changes, copy_of_an_empty_set_that_grows_keeps_its_hashes) {
+  db.run("CREATE VIRTUAL TABLE grows USING bloom_filter(capacity = 5000)");
+  db.run("CREATE VIRTUAL TABLE c USING bloom_filter(capacity = 10)");
+  db.run(command("c", "import", "filter_export('grows', 'hashes')"));
+  db.run("INSERT INTO grows " + numbers(1, 1000));
+  db.run(command("c", "apply", "filter_changes('grows', filter_mark('c'))"));
+  db.run("INSERT INTO c " + numbers(1001, 9000) + "; INSERT INTO c(c) VALUES ('rebuild')");
+  EXPECT_EQ(present(db, 1, 9000, "c"), 9000);
+}
+
 TEST_F(Changes, of_legacy_filters_are_their_image) {
   for (const char* table : {"old", "new"}) {
     db.run("CREATE VIRTUAL TABLE " + std::string(table) + " USING bloom_filter(hash = 'murmur2')");

@@ -298,8 +298,6 @@ TEST_F(Parts, arguments_that_are_none_are_refused) {
   refuses("'none', NULL, '1MB'", {"none"});
   refuses("5, NULL, '1MB'", {"filter_parts: the first argument is a filter's name"});
   EXPECT_EQ(db.number("SELECT count(*) FROM filter_parts(NULL, NULL, '1MB')"), 0);
-  db.run("CREATE VIRTUAL TABLE w USING cuckoo_filter(generations = 3)");
-  refuses("'w', NULL, '1MB'", {"w: a sliding window can't be exported"});
   db.run("CREATE VIRTUAL TABLE m USING bloom_filter(key TEXT, hash = 'murmur2', growth = off)");
   db.run("INSERT INTO m VALUES ('a')");
   db.run("CREATE VIRTUAL TABLE n USING bloom_filter(key TEXT, hash = 'murmur2', growth = off)");
@@ -325,6 +323,33 @@ TEST_F(Parts, are_described_by_filter_info) {
   EXPECT_EQ(row("upper(i.mark_from) || upper(i.mark)", " = 'changes' AND p.part = 1"),
             before + after);
   EXPECT_EQ(row("upper(i.mark)", " = 'image' AND p.part = 1"), after);
+}
+
+TEST_F(Parts, of_a_sliding_window_lead_there) {
+  db.run("CREATE VIRTUAL TABLE w USING cuckoo_filter(generations = 3, capacity = 900000)");
+  db.run("CREATE VIRTUAL TABLE v USING cuckoo_filter(generations = 2)");
+  db.run("INSERT INTO w " + numbers(1, 500'000));
+  db.run("INSERT INTO w(w) VALUES ('rotate')");
+  db.run("INSERT INTO w " + numbers(500'001, 600'000));
+  const auto follow = [this](int64_t least_parts) {
+    db.run("DROP TABLE IF EXISTS sent");
+    db.run("CREATE TABLE sent AS SELECT * FROM filter_parts('w', filter_mark('v'), '1MB')");
+    EXPECT_GE(db.number("SELECT count(*) FROM sent"), least_parts);
+    db.run("INSERT INTO v(v, key) SELECT 'apply', piece FROM sent ORDER BY part");
+    EXPECT_EQ(db.number("SELECT filter_mark('v') = filter_mark('w')"), 1);
+    EXPECT_EQ(db.text("SELECT cuckoo_check('v')"), "ok");
+  };
+  follow(2);
+  db.run("INSERT INTO w(w) VALUES ('rotate'); INSERT INTO w " + numbers(600'001, 1'500'000));
+  db.refuses(
+      "BEGIN; INSERT INTO v(v, key) SELECT 'apply', piece FROM"
+      " filter_parts('w', filter_mark('v'), '1MB') WHERE part = 2",
+      SQLITE_ERROR, {"v: apply: part 2 of ", "expected part 1"});
+  db.run("ROLLBACK");
+  follow(2);
+  db.run("INSERT INTO w VALUES (-1)");
+  follow(1);
+  EXPECT_EQ(present(db, 1, 1'500'000, "v"), 1'500'000);
 }
 
 }  // namespace

@@ -280,5 +280,22 @@ TEST_P(WindowCopies, with_hashes_grow_by_themselves) {
   follow("c");
 }
 
+TEST(WindowMessages, say_what_they_are) {
+  Database db;
+  db.run("CREATE VIRTUAL TABLE o USING cuckoo_filter(generations = 3, capacity = 100)");
+  db.run("INSERT INTO o " + numbers(1, 50));
+  db.run("CREATE TABLE m AS SELECT filter_mark('o') AS old");
+  db.run("INSERT INTO o " + numbers(51, 53) + "; INSERT INTO o(o) VALUES ('rotate')");
+  db.run("INSERT INTO o VALUES (54)");
+  const std::string info =
+      ", kind, adds, removes, segments, mark_from = (SELECT lower(hex(old))"
+      " FROM m), mark = lower(hex(filter_mark('o'))), disk_bytes > 100) FROM m,"
+      " filter_info(filter_changes('o', ";
+  EXPECT_EQ(db.text("SELECT json_array(message" + info + "m.old))"),
+            R"(["changes","cuckoo_filter",4,0,1,1,1,1])");
+  EXPECT_EQ(db.text("SELECT json_array(message" + info + "NULL))"),
+            R"(["image","cuckoo_filter",null,null,2,null,1,1])");
+}
+
 }  // namespace
 }  // namespace cuckoo::test
