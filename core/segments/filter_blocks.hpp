@@ -92,6 +92,14 @@ class FilterBlocks {
       deal(Counted::kYes);  // those of a set that are not dealt yet are not counted
     }
   }
+  // One of so many copies, at most kMostCopies. Multisets only.
+  void append(uint64_t entry, uint64_t copies) {
+    const uint64_t before = log_.position();
+    log_.append(entry, copies);
+    ++undealt_;
+    undealt_counts_ += log_.position() - before - 1;
+    changed_ = true;
+  }
   // An add to a set, which is not counted yet (I5).
   Status append_uncounted(uint64_t hash);
   uint64_t items() const {
@@ -179,7 +187,7 @@ class FilterBlocks {
  private:
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   Status read_directory();
-  void take(uint64_t position, uint64_t entry);
+  void take(uint64_t position, uint64_t entry, uint64_t copies);
   enum class Counted : bool { kNo, kYes };
   void deal(Counted counted = Counted::kNo) const {
     if (undealt_ > 0) {
@@ -187,12 +195,12 @@ class FilterBlocks {
     }
   }
   void deal_all(Counted counted) const;
-  void expect(std::span<const uint64_t> entries) const;
+  void expect() const;
   void drop_undealt() noexcept {
-    undealt_ = uncounted_ = 0;
+    undealt_ = undealt_counts_ = uncounted_ = 0;
     waiting_.clear();
   }
-  void pend(size_t index, uint64_t position, uint64_t entry) const;
+  void pend(size_t index, uint64_t position, uint64_t entry, uint64_t copies) const;
   Root root_of_cut_log(uint64_t kept) const noexcept;
   Status erase_replaced(const Blocks& storage) const;
   Status write_directory(const Blocks& storage, Written& written) const;
@@ -206,6 +214,7 @@ class FilterBlocks {
   mutable Directory directory_;  // deal()
   Log log_;
   mutable uint64_t undealt_ = 0;         // of the log's last entries
+  mutable uint64_t undealt_counts_ = 0;  // that stand among these
   mutable std::vector<size_t> waiting_;  // leaves with uncounted adds, or that had some
   mutable uint64_t items_ = 0;           // without uncounted ones
   mutable uint64_t uncounted_ = 0;       // adds, or more: those of a segment that was settled alone

@@ -60,6 +60,14 @@ class Turns {
     blocks_.append(entry);
     ++appended_;
   }
+  void append(uint64_t entry, uint64_t copies) {
+    if (copies == 1) [[likely]] {
+      append(entry);
+      return;
+    }
+    blocks_.append(entry, copies);
+    ++appended_;
+  }
   Status append_uncounted(uint64_t hash) {
     CUCKOO_TRY(blocks_.append_uncounted(hash));
     ++appended_;

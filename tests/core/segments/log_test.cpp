@@ -38,13 +38,16 @@ class SegmentLog : public ::testing::Test {
     log.note_written();
   }
   Result<bool> follow(Log& log, Entries& entries) {
-    return log.follow(blocks, newest, [&](uint64_t position, uint64_t entry) {
-      EXPECT_EQ(position, log.position() - 1);
+    const uint64_t before = log.position();
+    size_t found = 0;
+    return log.follow(blocks, newest, [&](uint64_t position, uint64_t entry, uint64_t copies) {
+      EXPECT_EQ(position, before + found++);
+      EXPECT_EQ(copies, 1u);
       entries.push_back(entry);
     });
   }
   Status read(Log& log, Entries& entries, uint64_t row = 0, uint64_t position = 0) {
-    return log.read(blocks, row, position, newest, [&](uint64_t at, uint64_t entry) {
+    return log.read(blocks, row, position, newest, [&](uint64_t at, uint64_t entry, uint64_t) {
       EXPECT_EQ(at, position + entries.size());
       entries.push_back(entry);
     });
@@ -243,12 +246,14 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   Log log(options);
   log.start(0, 0, options.seed);
   const auto behind = [&](const LogPlace& place, uint64_t row = 0, uint64_t position = 0) {
-    LargeVector<uint64_t> found;
+    LogEntries found;
     const Result<bool> had = log.entries_behind(blocks, row, position, place, found);
     EXPECT_TRUE(had.ok()) << (had.ok() ? "" : had.error().message);
-    EXPECT_TRUE(found.empty() || had.value());
-    return had.ok() && had.value() ? std::optional(Entries(found.begin(), found.end()))
-                                   : std::nullopt;
+    EXPECT_TRUE(found.entries.empty() || had.value());
+    EXPECT_TRUE(found.more.empty());
+    return had.ok() && had.value()
+               ? std::optional(Entries(found.entries.begin(), found.entries.end()))
+               : std::nullopt;
   };
   for (uint64_t i = 0; i < 27; ++i) {
     places.push_back({log.position(), log.chain()});
@@ -269,7 +274,7 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
     EXPECT_EQ(behind(place, 3, 12).has_value(), place.position >= 12) << place.position;
   }
   ASSERT_TRUE(blocks.erase(kFirstLogBlock + 4, kFirstLogBlock + 4).ok());
-  LargeVector<uint64_t> found;
+  LogEntries found;
   const Result<bool> lost = log.entries_behind(blocks, 3, 12, places[13], found);
   ASSERT_FALSE(lost.ok());
   EXPECT_EQ(lost.error().code, ErrorCode::kCorrupt);
@@ -341,7 +346,7 @@ TEST_F(SegmentLog, of_a_set_removes_nothing) {
   Entries entries;
   const Status status = read(log, entries);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().message, "row 0 of the log: removes a hash from a set");
+  EXPECT_EQ(status.error().message, "row 0 of the log: removes a hash from a set, or counts it");
 }
 
 TEST_F(SegmentLog, a_failed_write_is_repeated) {
