@@ -108,14 +108,15 @@ double FilterFile::fingerprint_bits() const {
 
 // Segments that CREATE made have room for more than their share, by chance. That is not counted.
 // One that is to grow at its next turn counts as if it had grown: items above its capacity are
-// copies, but what is pending may be keys.
+// copies, but what is pending may be keys: one for each entry, whatever it counts for.
 uint64_t FilterFile::made_for() const {
   uint64_t sum = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const SegmentHeader& header = blocks_.directory().leaf(i).current();
     const uint64_t capacity = header.capacity != 0 ? header.capacity : blocks_.limits().share;
+    const Directory::Leaf& leaf = blocks_.directory().leaf(i);
     const uint64_t keys =
-        std::min(header.items, capacity) + blocks_.directory().leaf(i).pending_adds();
+        std::min(header.items, capacity) + std::min(leaf.pending_adds(), leaf.pending_entries());
     sum += keeps_hashes() ? std::max(capacity, keys) : capacity;
   }
   const bool grew = sum > blocks_.limits().share << blocks_.limits().depth;
