@@ -245,14 +245,6 @@ uint64_t FilterBlocks::turn_entries() const noexcept {
 
 // --- changes -------------------------------------------------------------------------------------
 
-void FilterBlocks::note_segment(size_t index) {
-  if (!directory_.leaf(index).touched) {
-    touched_.push_back(index);
-    directory_.leaf(index).touched = true;
-  }
-  note_root();
-}
-
 std::vector<size_t> FilterBlocks::split(size_t index, unsigned bits) {
   note_root();
   if (const uint64_t number = directory().leaf(index).current().number; number != 0) {
@@ -261,12 +253,6 @@ std::vector<size_t> FilterBlocks::split(size_t index, unsigned bits) {
   std::vector<size_t> leaves = directory_.split(index, bits);
   root_.leaves = directory_.size();
   return leaves;
-}
-
-void FilterBlocks::put(size_t index, std::unique_ptr<Segment> segment) {
-  note_segment(index);
-  root_.next_number = segment->header().number + 1;
-  directory_.leaf(index).segment = std::move(segment);
 }
 
 void FilterBlocks::begin_log() noexcept {

@@ -30,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -142,7 +143,13 @@ class FilterBlocks {
   bool changed() const noexcept { return changed_; }  // something is not written
   void note_change() noexcept { changed_ = true; }
   void note_root() noexcept { changed_ = root_changed_ = true; }
-  void note_segment(size_t index);
+  void note_segment(size_t index) {
+    if (!directory_.leaf(index).touched) {
+      touched_.push_back(index);
+      directory_.leaf(index).touched = true;
+    }
+    note_root();
+  }
   // Makes the segments that come next. The options and the log are those of this filter.
   SegmentMaker maker(const SegmentLimits& limits, bool keeps_hashes) const noexcept {
     return {options_,          limits,          keeps_hashes,
@@ -151,7 +158,11 @@ class FilterBlocks {
   // Splits the leaf as Directory::split() does. The blocks of its segment are to be erased.
   std::vector<size_t> split(size_t index, unsigned bits);
   // The leaf's segment is this one from now on, which is new: its number was the next one.
-  void put(size_t index, std::unique_ptr<Segment> segment);
+  void put(size_t index, std::unique_ptr<Segment> segment) {
+    note_segment(index);
+    root_.next_number = segment->header().number + 1;
+    directory_.leaf(index).segment = std::move(segment);
+  }
   // The log begins here: what came before is not pending, and not asked for any more.
   void begin_log() noexcept;
   // The contents are others, and come from nowhere: the log's chain changes by `with`, and no mark

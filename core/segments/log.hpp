@@ -99,9 +99,9 @@ class Log {
   Status read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeader& newest,
               const Sink& sink);
 
-  // Appends to `found` the entries behind that place, written or not. False: the log never had that chain
-  // value there, or its rows, of which the first one and its position are these, begin behind it.
-  // Storage must be as this log last wrote or read it.
+  // Appends to `found` the entries behind that place, written or not. False: the log never had that
+  // chain value there, or its rows, of which the first one and its position are these, begin behind
+  // it. Storage must be as this log last wrote or read it.
   Result<bool> entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
                               const LogPlace& place, LogEntries& found) const;
 

@@ -183,7 +183,7 @@ TEST_P(FilterFileKinds, take_copies_by_the_million_and_give_them_back) {
   }
 }
 
-// However they came: singly, or by counts. Cells, overflow, figures and a copy by changes are equal.
+// Whether they came singly or by counts.
 TEST_P(FilterFileKinds, take_copies_at_once_as_they_take_single_ones) {
   const uint64_t room = growth() || !is_cuckoo() ? 1000 : 60000;
   KindFile single(options(room));

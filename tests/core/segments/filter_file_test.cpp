@@ -164,7 +164,7 @@ class Life {
       if (owned == counts_.end()) {
         return;
       }
-      const uint64_t copies = random(3) == 0 ? 1 + random(owned->second) : 1;
+      const uint64_t copies = random(3) == 0 ? 1 + random(std::min(owned->second, kMostCopies)) : 1;
       const Result<uint64_t> removed =
           copies > 1 ? file.remove_copies(hash, copies) : one_of(file.remove(hash));
       ASSERT_TRUE(removed.ok()) << removed.error().message;
