@@ -138,22 +138,21 @@ Status FilterBlocks::append_uncounted(uint64_t hash) {
 void FilterBlocks::deal_all(Counted counted) const {
   expect();
   const uint64_t end = log_.position();
-  log_.visit_fresh(
-      end - undealt_ - undealt_counts_, [&](uint64_t position, uint64_t entry, uint64_t copies) {
-        const size_t index = directory_.leaf_of(entry);
-        if (options_->multiset() || counted == Counted::kYes) {
-          pend(index, position, entry, copies);
-        } else {
-          Segment& segment = *directory_.leaf(index).segment;  // append_uncounted() loaded it
-          if (!segment.pending().uncounted()) {
-            waiting_.push_back(index);
-          }
-          directory_.note_pending(index, position);
-          segment.append_uncounted(entry);
-        }
-        --undealt_;
-        undealt_counts_ = end - position - (copies == 1 ? 1 : 2) - undealt_;
-      });
+  log_.visit_fresh(first_undealt(), [&](uint64_t position, uint64_t entry, uint64_t copies) {
+    const size_t index = directory_.leaf_of(entry);
+    if (options_->multiset() || counted == Counted::kYes) {
+      pend(index, position, entry, copies);
+    } else {
+      Segment& segment = *directory_.leaf(index).segment;  // append_uncounted() loaded it
+      if (!segment.pending().uncounted()) {
+        waiting_.push_back(index);
+      }
+      directory_.note_pending(index, position);
+      segment.append_uncounted(entry);
+    }
+    --undealt_;
+    undealt_counts_ = end - position - (copies == 1 ? 1 : 2) - undealt_;
+  });
 }
 
 // For each segment as much room as it needs: lists that grow would take up to twice that.
@@ -163,9 +162,9 @@ void FilterBlocks::expect() const {
     return;
   }
   std::vector<uint32_t> counts(directory_.size());
-  const uint64_t first = log_.position() - undealt_ - undealt_counts_;
-  log_.visit_fresh(
-      first, [&](uint64_t, uint64_t entry, uint64_t) { ++counts[directory_.leaf_of(entry)]; });
+  log_.visit_fresh(first_undealt(), [&](uint64_t, uint64_t entry, uint64_t) {
+    ++counts[directory_.leaf_of(entry)];
+  });
   for (size_t i = 0; i < counts.size(); ++i) {
     Directory::Leaf& leaf = directory_.leaf(i);
     if (leaf.segment != nullptr) {

@@ -206,6 +206,7 @@ class FilterBlocks {
     }
   }
   void deal_all(Counted counted) const;
+  uint64_t first_undealt() const noexcept { return log_.position() - undealt_ - undealt_counts_; }
   void expect() const;
   void drop_undealt() noexcept {
     undealt_ = undealt_counts_ = uncounted_ = 0;

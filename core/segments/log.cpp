@@ -21,6 +21,18 @@ void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
 
 // --- appending -----------------------------------------------------------------------------------
 
+namespace {
+
+// The next push_back() of so many need no memory.
+template <class List>
+void make_room(List& list, size_t more) {
+  if (list.capacity() - list.size() < more) {
+    list.reserve(2 * list.size() + more);
+  }
+}
+
+}  // namespace
+
 // Of the row in which the next entry stands.
 uint16_t Log::last_count_of_row() const noexcept {
   const size_t known = end_.entries.size();
@@ -38,12 +50,14 @@ void Log::append_count(uint64_t copies) {
   fresh_.push_back(word);
 }
 
-// I5
+// I5. Strong guarantee.
 void Log::append(uint64_t entry, uint64_t copies) {
   if (copies == 1) {
     append(entry);
     return;
   }
+  make_room(fresh_, 3);
+  make_room(fresh_counts_, 2);
   if ((end_.entries.size() + fresh_.size()) % row_capacity_ == row_capacity_ - 1) {
     append_count(0);
   }

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <optional>
 #include <vector>
 
+#include "tests/core/flash/allocations.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
@@ -492,6 +494,31 @@ TEST_F(SegmentLog, a_failed_write_is_repeated) {
   Entries entries;
   ASSERT_TRUE(read(other, entries).ok());
   EXPECT_EQ(entries, entries_between(0, 30));
+}
+
+// An entry without its count would stand for one.
+TEST_F(SegmentLog, takes_an_entry_with_its_count_or_no_part_of_it_when_memory_runs_out) {
+  Log log(options);
+  uint64_t failures = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    for (bool appended = false; !appended;) {
+      const uint64_t position = log.position();
+      const uint64_t chain = log.chain();
+      allocations_left = failures % 2 == 0 ? 0 : 1;
+      try {
+        log.append(entry(i), 5);
+        appended = true;
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+      allocations_left = -1;
+      if (!appended) {
+        ASSERT_EQ(log.position(), position) << i;
+        ASSERT_EQ(log.chain(), chain) << i;
+      }
+    }
+  }
+  EXPECT_GT(failures, 4U);
 }
 
 }  // namespace
