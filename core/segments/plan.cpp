@@ -72,8 +72,12 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
   constexpr uint64_t kBytesPerSlot = 16 + 8 / 2;
   constexpr uint64_t kBytesPerSegment = 1024;
   const uint64_t slots = std::bit_ceil(2 * std::min(turn, limits.share));
-  plan.memory_bytes = segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
-                                  kBytesPerSegment + slots * kBytesPerSlot);
+  // The log's last row, in a list that doubled.
+  const uint64_t row_bytes =
+      std::bit_ceil(log_row_capacity(options.page_bytes, options.width)) * sizeof(uint64_t);
+  plan.memory_bytes =
+      row_bytes + segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
+                              kBytesPerSegment + slots * kBytesPerSlot);
   plan.page_blocks = segments * size.page_count;
   plan.directory_bytes = segments * kSegmentHeaderBytes;
   if (options.growth) {

@@ -89,7 +89,8 @@ TEST_P(FilterPlan, is_true) {
       const auto memory =
           static_cast<double>(reader.number("SELECT memory_bytes FROM filter_info('f')"));
       EXPECT_LE(memory, std::stod(plan[4])) << "memory of " << what;
-      EXPECT_GE(memory, (growth ? 0.7 : 0.4) * std::stod(plan[4]) - 20'000) << "memory of " << what;
+      EXPECT_GE(memory, (growth ? 0.7 : 0.35) * std::stod(plan[4]) - 20'000)
+          << "memory of " << what;
       // A cuckoo filter may have a few entries of 16 bytes in its overflow table.
       const double image = static_cast<double>(reader.number("SELECT length(filter_export('f'))"));
       EXPECT_NEAR(std::stod(plan[7]), image, 64 + (growth ? 0 : 0.06 * image))
