@@ -152,8 +152,8 @@ class LiveFilter final : public LiveTable {
   void commit() noexcept;
 
  private:
-  // That parts of a message came is known to memory alone, too: it refuses COMMIT. After a roll-back
-  // to a savepoint some may be there still.
+  // That parts of a message came is known to memory alone, too: it refuses COMMIT. After a
+  // roll-back to a savepoint some may be there still.
   bool pending() const noexcept override {
     return filter_ != nullptr && ((filter_->pending() && !rolled_back()) || may_await_parts());
   }
