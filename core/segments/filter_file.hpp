@@ -222,6 +222,7 @@ class FilterFile {
   };
 
   uint64_t most_items() const noexcept;
+  uint64_t made_for(const Directory::Leaf& leaf) const;
   Status add(uint64_t hash);
   Status add_copies(uint64_t hash, uint64_t copies);
   Result<bool> take_away(uint64_t hash);

@@ -7,6 +7,16 @@
 
 namespace cuckoo::segments {
 
+LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
+                                       unsigned depth) {
+  LargeVector<uint64_t> hashes = sorted_by_hash(entries, width, depth);
+  for (uint64_t& hash : hashes) {
+    hash &= ~kRemoveBit;
+  }
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  return hashes;
+}
+
 // So many more pending removes of the hash's cells, or less: modulo 2^64. Strong guarantee.
 void Pending::pend_removes(uint64_t hash, const Filter& filter, unsigned depth, uint64_t more) {
   uint64_t cells[Filter::kMaxPlaces];
@@ -106,6 +116,13 @@ std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsi
   }
   all.resize(kept);
   return all;
+}
+
+uint64_t Pending::hashes(HashWidth width, unsigned depth) const {
+  const LargeVector<uint64_t> listed = different_hashes(list_, width, depth);
+  const auto fresh =
+      std::ranges::count_if(listed, [this](uint64_t hash) { return !nets_.has(hash); });
+  return nets_.size() + static_cast<uint64_t>(fresh);
 }
 
 void Pending::clear() noexcept {

@@ -30,6 +30,10 @@
 
 namespace cuckoo::segments {
 
+// The entries without repeats and remove bits, ascending. Their hashes begin with the same bits.
+LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
+                                       unsigned depth);
+
 // An entry is a logged hash, with the lowest bit set for a remove (core/stored/log_entry.hpp).
 class Pending {
  public:
@@ -75,6 +79,9 @@ class Pending {
 
   int64_t net(uint64_t hash) const noexcept { return nets_.net(hash); }      // indexed()
   const PendingRemoves& removes() const noexcept { return removed_cells_; }  // indexed()
+
+  // Returns how many different hashes the entries have.
+  uint64_t hashes(HashWidth width, unsigned depth) const;
 
   // All of them, each hash once with what is left of it, ascending; none with 0.
   std::vector<NetHash> sorted(HashWidth width, const Filter& filter, unsigned depth);

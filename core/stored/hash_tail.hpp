@@ -36,6 +36,9 @@ class HashTail {
     return keys_[i] == 0 ? 0 : nets_[i];
   }
 
+  // Was it ever seen?
+  bool has(uint64_t hash) const noexcept { return used_ != 0 && keys_[find(hash)] != 0; }
+
   // The sum of that hash, to be changed by the caller; added as 0 when it was not there.
   int64_t& at(uint64_t hash) {
     if (keys_.empty()) {

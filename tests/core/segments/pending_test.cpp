@@ -140,6 +140,23 @@ TEST(SegmentPendingAdds, that_wait_are_counted_as_if_each_had_been_asked_for_whe
   }
 }
 
+TEST(SegmentPending, counts_different_hashes_whatever_was_asked) {
+  const auto filter = filter_of(FilterKind::kCuckoo);
+  for (const int asked_after : {-1, 0, 150, 299}) {
+    Pending pending(true);
+    for (int i = 0; i < 300; ++i) {
+      const uint64_t hash = hash_of(static_cast<uint64_t>(i % 7));
+      pending.append(i % 14 < 7 ? hash : hash | kRemoveBit, i % 5 == 0 ? 3 : 1);
+      if (i == asked_after) {
+        pending.index(*filter, kDepth);
+      }
+    }
+    EXPECT_EQ(pending.hashes(HashWidth::k47Bits, kDepth), 7u) << asked_after;
+    pending.clear();
+    EXPECT_EQ(pending.hashes(HashWidth::k47Bits, kDepth), 0u);
+  }
+}
+
 TEST(SegmentPendingRemoves, are_those_that_no_pending_add_makes_up_for) {
   const auto filter = filter_of(FilterKind::kCuckoo);
   Pending pending(true);
