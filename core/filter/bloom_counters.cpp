@@ -64,14 +64,14 @@ bool BloomFilter::insert_copies(uint64_t hash, uint64_t added) {
   return empty == 0;
 }
 
-bool BloomFilter::remove(uint64_t hash) {
+bool BloomFilter::remove_copies(uint64_t hash, uint64_t removed) {
   if (!geometry_.counting()) {
     return false;
   }
   uint64_t cells[kMaxPlaces];
   Counter counters[kMaxPlaces];
   const size_t count = cells_of(hash, cells);
-  if (std::any_of(cells, cells + count, [&](uint64_t c) { return at<true>(c).value() == 0; })) {
+  if (std::any_of(cells, cells + count, [&](uint64_t c) { return copies(c) < removed; })) {
     return false;
   }
   // As above, what can throw comes first: one copy more and one less leave a cell among the changed
@@ -85,13 +85,17 @@ bool BloomFilter::remove(uint64_t hash) {
     }
   }
   for (size_t i = 0; i < count; ++i) {
-    const unsigned before = counters[i].value();
-    if (before < kFullCounter) {
-      counters[i].set(before - 1);
-      occupied_ -= before == 1 ? 1 : 0;
-    } else if (overflow_.remove(cells[i]); overflow_.count(cells[i]) == 0) {
-      counters[i].set(kFullCounter - 1);
+    const uint64_t beyond = std::min(removed, overflow_.count(cells[i]));
+    if (beyond > 0) {
+      overflow_.remove(cells[i], beyond);
     }
+    unsigned left = counters[i].value();
+    if (left == kFullCounter && overflow_.count(cells[i]) == 0) {
+      left = kFullCounter - 1;
+    }
+    left -= static_cast<unsigned>(removed - beyond);
+    occupied_ -= left == 0 ? 1 : 0;
+    counters[i].set(left);
   }
   return true;
 }

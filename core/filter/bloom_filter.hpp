@@ -76,7 +76,9 @@ class BloomFilter final : public Filter {
   uint64_t copies(uint64_t cell) const noexcept override;
 
   bool insert(uint64_t hash);  // true: it was present; its pages are in memory
-  bool remove(uint64_t hash) override;
+  void insert_more(uint64_t hash, uint64_t count) override { insert_copies(hash, count); }
+  bool remove(uint64_t hash) override { return remove_copies(hash, 1); }
+  bool remove_copies(uint64_t hash, uint64_t count) override;
   std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) override;
 
   // The same for a legacy filter.

@@ -134,6 +134,23 @@ bool CuckooFilter::remove(uint64_t hash) {
   return false;
 }
 
+bool CuckooFilter::remove_copies(uint64_t hash, uint64_t copies) {
+  if (copies == 1) {
+    return remove(hash);
+  }
+  if (count(hash) < copies) {
+    return false;
+  }
+  const uint64_t beyond = std::min(copies, overflow_.count(cell(hash)));
+  if (beyond > 0) {
+    overflow_.remove(cell(hash), beyond);
+  }
+  for (uint64_t left = copies - beyond; left > 0; --left) {
+    remove(hash);
+  }
+  return true;
+}
+
 // ---- the whole filter
 
 uint64_t CuckooFilter::digest() const noexcept {

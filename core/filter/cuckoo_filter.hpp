@@ -110,7 +110,10 @@ class CuckooFilter final : public Filter {
   uint64_t count(uint64_t hash, const PendingRemoves& pending) const override;
   // True: the cell was there already; std::bad_alloc: nothing was inserted.
   bool insert(uint64_t hash) { return code_.insert(*this, hash); }
+  // Copies that its two buckets can't hold stand in the overflow table already, and more join them.
+  void insert_more(uint64_t hash, uint64_t count) override { overflow_.add(cell(hash), count); }
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
+  bool remove_copies(uint64_t hash, uint64_t count) override;
 
   std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) override;
   uint64_t fewest_bulk_inserts() const noexcept override;

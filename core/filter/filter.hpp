@@ -155,9 +155,15 @@ class Filter {
     uint64_t digest = 0;
     return do_insert_batch(hashes, digest);
   }
+  // So many occurrences more of a hash that was inserted kMostSingleInserts times, in O(1): the
+  // same as so many single inserts. Multisets only. Its pages are in memory.
+  static constexpr uint64_t kMostSingleInserts = 9;
+  virtual void insert_more(uint64_t hash, uint64_t count) = 0;
   // One occurrence; false, and no change, when one of its cells is empty. Multisets only. Its pages
   // are in memory.
   virtual bool remove(uint64_t hash) = 0;
+  // So many, in O(1); false, and no change, when one of its cells has fewer.
+  virtual bool remove_copies(uint64_t hash, uint64_t count) = 0;
   enum class Digest : bool { kNone, kSum };
   virtual std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) = 0;
   // For so many inserts at least it pays to have a bulk_inserter(). kNoBulk: there is none.

@@ -50,13 +50,13 @@ void OverflowTable::make_room(size_t more) {
   counts_.make_room(more);
 }
 
-bool OverflowTable::remove(uint64_t cell) {
+bool OverflowTable::remove(uint64_t cell, uint64_t count) {
   const uint64_t before = counts_.count(cell);
-  if (before == 0) {
+  if (before < count) {
     return false;
   }
   changed_.make_room();
-  set(cell, before, before - 1);
+  set(cell, before, before - count);
   return true;
 }
 

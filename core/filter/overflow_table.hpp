@@ -18,9 +18,9 @@ class OverflowTable {
  public:
   bool empty() const noexcept { return counts_.empty(); }
   uint64_t count(uint64_t cell) const noexcept { return counts_.count(cell); }
-  void add(uint64_t cell, uint64_t count = 1);  // std::bad_alloc: nothing was added
-  void make_room(size_t more);                  // for so many more cells
-  bool remove(uint64_t cell);                   // one occurrence; false when there is none
+  void add(uint64_t cell, uint64_t count = 1);     // std::bad_alloc: nothing was added
+  void make_room(size_t more);                     // for so many more cells
+  bool remove(uint64_t cell, uint64_t count = 1);  // false, and no change, when there are fewer
   uint64_t cells() const noexcept { return counts_.size(); }
   uint64_t items() const noexcept { return items_; }
   uint64_t digest() const noexcept { return digest_; }

@@ -320,15 +320,24 @@ bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
   return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
 }
 
-LargeVector<ChangedHash> net_changes(LargeVector<uint64_t> entries, HashWidth width,
-                                     bool multiset) {
-  entries = sorted_by_hash(entries, width);
+LargeVector<ChangedHash> net_changes(LogEntries behind, HashWidth width, bool multiset) {
+  const LargeVector<uint64_t> entries = sorted_by_hash(behind.entries, width);
+  std::vector<MoreCopies>& more = behind.more;
+  const auto hash_of = [](uint64_t entry) { return entry & ~kRemoveBit; };
+  std::sort(more.begin(), more.end(), [&](const MoreCopies& a, const MoreCopies& b) {
+    return hash_of(a.entry) < hash_of(b.entry);
+  });
   LargeVector<ChangedHash> changed;
+  auto next = more.begin();
   for (size_t i = 0; i < entries.size();) {
-    const uint64_t hash = entries[i] & ~kRemoveBit;
+    const uint64_t hash = hash_of(entries[i]);
     int64_t net = 0;
-    for (; i < entries.size() && (entries[i] & ~kRemoveBit) == hash; ++i) {
+    for (; i < entries.size() && hash_of(entries[i]) == hash; ++i) {
       net += (entries[i] & kRemoveBit) == 0 ? 1 : -1;
+    }
+    for (; next != more.end() && hash_of(next->entry) == hash; ++next) {
+      const auto copies = static_cast<int64_t>(next->more);
+      net += (next->entry & kRemoveBit) == 0 ? copies : -copies;
     }
     if (net != 0) {
       changed.emplace_back(hash, multiset ? net : 1);

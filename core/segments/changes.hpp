@@ -36,6 +36,7 @@
 #include "core/filter/factory.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/image.hpp"
+#include "core/segments/log.hpp"
 #include "core/segments/mark.hpp"
 #include "core/segments/message_bytes.hpp"
 
@@ -100,6 +101,6 @@ ImageHeader header_of_pieces(const FilterChanges& changes);
 PieceSource pieces_for_shape(const FilterChanges& changes, uint64_t& shape);
 
 // The net changes of log entries, which are taken. In a set each hash counts once.
-LargeVector<ChangedHash> net_changes(LargeVector<uint64_t> entries, HashWidth width, bool multiset);
+LargeVector<ChangedHash> net_changes(LogEntries entries, HashWidth width, bool multiset);
 
 }  // namespace cuckoo::segments

@@ -48,20 +48,16 @@ bool fit(std::span<const HashRange> ranges, const Directory& directory) noexcept
   return next == end;
 }
 
-// The changes of hashes in the ranges become entries of a log; the others are the rest.
+// Those of hashes in the ranges, and the others.
 void split_by_range(std::span<const ChangedHash> hashes, std::span<const HashRange> ranges,
-                    std::vector<uint64_t>& entries, LargeVector<ChangedHash>& rest) {
+                    LargeVector<ChangedHash>& within, LargeVector<ChangedHash>& rest) {
   auto range = ranges.begin();
   for (const ChangedHash& one : hashes) {
     while (range != ranges.end() && range->last < one.first) {
       ++range;
     }
-    if (range == ranges.end() || one.first < range->first) {
-      rest.push_back(one);
-      continue;
-    }
-    entries.insert(entries.end(), additions_of(one) + removals_of(one),
-                   one.first | (one.second < 0 ? kRemoveBit : 0));
+    const bool outside = range == ranges.end() || one.first < range->first;
+    (outside ? rest : within).push_back(one);
   }
 }
 
@@ -125,14 +121,18 @@ Result<bool> ChangesApplier::take_pieces(const FilterChanges& changes,
     ranges.push_back({piece.prefix, last_hash_of(piece.prefix, piece.depth)});
     return blocks_.poll();
   }));
-  std::vector<uint64_t> entries;
-  split_by_range(changes.hashes, ranges, entries, rest);
   const bool all = cover_all(ranges);
   if (!all && !fit(ranges, blocks_.directory())) {
     return false;
   }
-  for (const uint64_t entry : entries) {
-    blocks_.log().append(entry);
+  LargeVector<ChangedHash> within;
+  split_by_range(changes.hashes, ranges, within, rest);
+  for (const ChangedHash& one : within) {
+    const uint64_t entry = one.first | (one.second < 0 ? kRemoveBit : 0);
+    CUCKOO_TRY(for_each_part(additions_of(one) + removals_of(one), [&](uint64_t copies) -> Status {
+      blocks_.log().append(entry, copies);
+      return {};
+    }));
   }
   CUCKOO_TRY(all ? take_all(changes) : changes.pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(blocks_.poll());
@@ -183,14 +183,16 @@ Status ChangesApplier::take(Piece&& piece) {
 
 // Without hashes it takes what the other filter took, whatever its own capacity. To a set all are
 // logged, also those that seem present here: they may be absent in a copy that has the same mark.
-Status ChangesApplier::add(uint64_t hash) {
-  if (blocks_.keeps_hashes()) {
+Status ChangesApplier::add(uint64_t hash, uint64_t copies) {
+  const bool multiset = blocks_.options().multiset();
+  if (blocks_.keeps_hashes() && !multiset) {
     return file_.insert(hash);
   }
   CUCKOO_TRY(turns_.make_way());
-  if (blocks_.options().multiset()) {
-    turns_.append(hash);
-    blocks_.add_items(1);
+  if (multiset) {
+    CUCKOO_TRY(blocks_.keeps_hashes() ? file_.expect_room(copies) : Status());
+    turns_.append(hash, copies);
+    blocks_.add_items(static_cast<int64_t>(copies));
     return {};
   }
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
@@ -202,10 +204,10 @@ Status ChangesApplier::add(uint64_t hash) {
 
 Status ChangesApplier::add_all(std::span<const ChangedHash> hashes) {
   for (const ChangedHash& one : hashes) {
-    for (uint64_t count = additions_of(one); count > 0; --count) {
-      CUCKOO_TRY(add(one.first));
-      CUCKOO_TRY(poll_at_times());
-    }
+    CUCKOO_TRY(for_each_part(additions_of(one), [&](uint64_t copies) -> Status {
+      CUCKOO_TRY(add(one.first, copies));
+      return poll_at_times();
+    }));
   }
   return {};
 }
@@ -214,13 +216,16 @@ Status ChangesApplier::add_all(std::span<const ChangedHash> hashes) {
 Result<std::vector<ChangedHash>> ChangesApplier::remove_found(std::span<const ChangedHash> hashes) {
   std::vector<ChangedHash> left;
   for (const ChangedHash& one : hashes) {
-    for (uint64_t count = removals_of(one); count > 0; --count) {
-      CUCKOO_ASSIGN_OR_RETURN(const bool removed, file_.remove(one.first));
-      if (!removed) {
+    uint64_t count = removals_of(one);
+    while (count > 0) {
+      const uint64_t part = std::min(count, kMostCopies);
+      CUCKOO_ASSIGN_OR_RETURN(const uint64_t removed, file_.remove_copies(one.first, part));
+      count -= removed;
+      CUCKOO_TRY(poll_at_times());
+      if (removed < part) {
         left.emplace_back(one.first, -static_cast<int64_t>(count));
         break;
       }
-      CUCKOO_TRY(poll_at_times());
     }
   }
   return left;

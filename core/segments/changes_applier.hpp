@@ -41,7 +41,7 @@ class ChangesApplier {
   Result<bool> take_pieces(const FilterChanges& changes, LargeVector<ChangedHash>& rest);
   Status take_all(const FilterChanges& changes);
   Status take(Piece&& piece);
-  Status add(uint64_t hash);
+  Status add(uint64_t hash, uint64_t copies);
   Status add_all(std::span<const ChangedHash> hashes);
   Result<std::vector<ChangedHash>> remove_found(std::span<const ChangedHash> hashes);
   Status poll_at_times();

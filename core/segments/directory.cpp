@@ -166,6 +166,7 @@ void Directory::note_folded(size_t index) noexcept {
 void Directory::drop_pending() noexcept {
   for (Leaf& leaf : leaves_) {
     leaf.waiting.clear();
+    leaf.waiting_more.clear();
     leaf.pending = 0;
     if (leaf.segment != nullptr) {
       leaf.segment->forget_pending();

@@ -70,6 +70,7 @@ class Directory {
     SegmentHeader header;  // as stored; number 0: it has none
     std::unique_ptr<Segment> segment;
     std::vector<uint64_t> waiting;  // its pending entries, until it has a segment
+    std::vector<MoreCopies> waiting_more;
     // The leaves with pending entries are a list, in the order in which the first of these came.
     static constexpr size_t kNone = ~size_t{0};
     uint64_t first_pending = 0;  // the position in the log of the first one
@@ -85,6 +86,10 @@ class Directory {
       int64_t adds = segment != nullptr ? segment->pending().items() : 0;
       for (const uint64_t entry : waiting) {
         adds += (entry & kRemoveBit) == 0 ? 1 : -1;
+      }
+      for (const auto& [entry, more] : waiting_more) {
+        const auto copies = static_cast<int64_t>(more);
+        adds += (entry & kRemoveBit) == 0 ? copies : -copies;
       }
       return static_cast<uint64_t>(std::max<int64_t>(adds, 0));
     }

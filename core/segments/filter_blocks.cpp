@@ -63,20 +63,25 @@ Status FilterBlocks::read_directory() {
 }
 
 // An entry of the log that was read is pending, unless its segment was folded since.
-void FilterBlocks::take(uint64_t position, uint64_t entry) {
+void FilterBlocks::take(uint64_t position, uint64_t entry, uint64_t copies) {
   const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
   const Directory::Leaf& leaf = directory_.leaf(index);
   if (position >= (leaf.header.number == 0 ? root_.folded_to : leaf.header.folded_to)) {
-    pend(index, position, entry);
+    pend(index, position, entry, copies);
   }
 }
 
 Status FilterBlocks::follow(bool known) {
   LogHeader newest;
   bool same_history = false;
-  std::vector<std::pair<uint64_t, uint64_t>> entries;
-  const auto collect = [&](uint64_t position, uint64_t entry) {
-    entries.emplace_back(position, entry);
+  struct Entry {
+    uint64_t position;
+    uint64_t entry;
+    uint64_t copies;
+  };
+  std::vector<Entry> entries;
+  const auto collect = [&](uint64_t position, uint64_t entry, uint64_t copies) {
+    entries.push_back({position, entry, copies});
   };
   if (known) {
     CUCKOO_ASSIGN_OR_RETURN(same_history, log_.follow(storage_, newest, collect));
@@ -92,8 +97,8 @@ Status FilterBlocks::follow(bool known) {
       return corrupt("a log whose end belongs to another directory");
     }
   }
-  for (const auto& [position, entry] : entries) {
-    take(position, entry);
+  for (const auto& [position, entry, copies] : entries) {
+    take(position, entry, copies);
   }
   items_ = newest.items;
   return {};
@@ -101,13 +106,19 @@ Status FilterBlocks::follow(bool known) {
 
 // --- entries -------------------------------------------------------------------------------------
 
-void FilterBlocks::pend(size_t index, uint64_t position, uint64_t entry) const {
+void FilterBlocks::pend(size_t index, uint64_t position, uint64_t entry, uint64_t copies) const {
   Directory::Leaf& leaf = directory_.leaf(index);
   directory_.note_pending(index, position);
   if (leaf.segment != nullptr) {
-    leaf.segment->append(entry);
-  } else {
-    leaf.waiting.push_back(entry);
+    leaf.segment->append(entry, copies);
+    return;
+  }
+  if (copies > 1) {
+    make_room_for_one(leaf.waiting_more);  // a failure leaves no half of it
+  }
+  leaf.waiting.push_back(entry);
+  if (copies > 1) {
+    leaf.waiting_more.push_back({entry, copies - 1});
   }
 }
 
@@ -126,35 +137,35 @@ Status FilterBlocks::append_uncounted(uint64_t hash) {
 }
 
 void FilterBlocks::deal_all(Counted counted) const {
-  const std::span<const uint64_t> entries = log_.last_fresh(undealt_);
-  expect(entries);
+  expect();
   const uint64_t end = log_.position();
-  for (const uint64_t entry : entries) {
+  log_.visit_fresh(first_undealt(), [&](uint64_t position, uint64_t entry, uint64_t copies) {
     const size_t index = directory_.leaf_of(entry);
     if (options_->multiset() || counted == Counted::kYes) {
-      pend(index, end - undealt_, entry);
+      pend(index, position, entry, copies);
     } else {
       Segment& segment = *directory_.leaf(index).segment;  // append_uncounted() loaded it
       if (!segment.pending().uncounted()) {
         waiting_.push_back(index);
       }
-      directory_.note_pending(index, end - undealt_);
+      directory_.note_pending(index, position);
       segment.append_uncounted(entry);
     }
     --undealt_;
-  }
+    undealt_counts_ = end - position - (copies == 1 ? 1 : 2) - undealt_;
+  });
 }
 
 // For each segment as much room as it needs: lists that grow would take up to twice that.
-void FilterBlocks::expect(std::span<const uint64_t> entries) const {
+void FilterBlocks::expect() const {
   constexpr size_t kMany = 4096;
-  if (entries.size() < kMany) {
+  if (undealt_ < kMany) {
     return;
   }
   std::vector<uint32_t> counts(directory_.size());
-  for (const uint64_t entry : entries) {
+  log_.visit_fresh(first_undealt(), [&](uint64_t, uint64_t entry, uint64_t) {
     ++counts[directory_.leaf_of(entry)];
-  }
+  });
   for (size_t i = 0; i < counts.size(); ++i) {
     Directory::Leaf& leaf = directory_.leaf(i);
     if (leaf.segment != nullptr) {
@@ -187,6 +198,9 @@ Result<std::unique_ptr<Segment>> FilterBlocks::opened(const Directory::Leaf& lea
     for (const uint64_t entry : leaf.waiting) {
       made.value()->append(entry);
     }
+    for (const MoreCopies& more : leaf.waiting_more) {
+      made.value()->count_more(more);
+    }
   }
   return made;
 }
@@ -196,6 +210,7 @@ Result<Segment*> FilterBlocks::segment(size_t index) {
   if (leaf.segment == nullptr) {
     CUCKOO_ASSIGN_OR_RETURN(leaf.segment, opened(leaf));
     std::vector<uint64_t>().swap(leaf.waiting);
+    std::vector<MoreCopies>().swap(leaf.waiting_more);
   }
   return leaf.segment.get();
 }
@@ -230,14 +245,6 @@ uint64_t FilterBlocks::turn_entries() const noexcept {
 
 // --- changes -------------------------------------------------------------------------------------
 
-void FilterBlocks::note_segment(size_t index) {
-  if (!directory_.leaf(index).touched) {
-    touched_.push_back(index);
-    directory_.leaf(index).touched = true;
-  }
-  note_root();
-}
-
 std::vector<size_t> FilterBlocks::split(size_t index, unsigned bits) {
   note_root();
   if (const uint64_t number = directory().leaf(index).current().number; number != 0) {
@@ -246,12 +253,6 @@ std::vector<size_t> FilterBlocks::split(size_t index, unsigned bits) {
   std::vector<size_t> leaves = directory_.split(index, bits);
   root_.leaves = directory_.size();
   return leaves;
-}
-
-void FilterBlocks::put(size_t index, std::unique_ptr<Segment> segment) {
-  note_segment(index);
-  root_.next_number = segment->header().number + 1;
-  directory_.leaf(index).segment = std::move(segment);
 }
 
 void FilterBlocks::begin_log() noexcept {
@@ -476,7 +477,7 @@ Status FilterBlocks::check_log() const {
   Log kept(*options_);
   LogHeader newest;
   CUCKOO_TRY(kept.read(storage_, root_.first_row, root_.first_position, newest,
-                       [](uint64_t, uint64_t) {}));
+                       [](uint64_t, uint64_t, uint64_t) {}));
   if (kept.position() != log_.position() || kept.chain() != log_.chain() ||
       root_.pending_position - root_.first_position !=
           (root_.pending_row - root_.first_row) * log_.row_entries()) {

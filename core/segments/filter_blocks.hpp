@@ -30,6 +30,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.hpp"
@@ -94,6 +95,14 @@ class FilterBlocks {
       deal(Counted::kYes);  // those of a set that are not dealt yet are not counted
     }
   }
+  // One of so many copies, at most kMostCopies. Multisets only.
+  void append(uint64_t entry, uint64_t copies) {
+    const uint64_t before = log_.position();
+    log_.append(entry, copies);
+    ++undealt_;
+    undealt_counts_ += log_.position() - before - 1;
+    changed_ = true;
+  }
   // An add to a set, which is not counted yet (I5).
   Status append_uncounted(uint64_t hash);
   uint64_t items() const {
@@ -136,7 +145,13 @@ class FilterBlocks {
   bool changed() const noexcept { return changed_; }  // something is not written
   void note_change() noexcept { changed_ = true; }
   void note_root() noexcept { changed_ = root_changed_ = true; }
-  void note_segment(size_t index);
+  void note_segment(size_t index) {
+    if (!directory_.leaf(index).touched) {
+      touched_.push_back(index);
+      directory_.leaf(index).touched = true;
+    }
+    note_root();
+  }
   // Makes the segments that come next. The options and the log are those of this filter.
   SegmentMaker maker(const SegmentLimits& limits, bool keeps_hashes) const noexcept {
     return {options_,          limits,          keeps_hashes,
@@ -145,7 +160,11 @@ class FilterBlocks {
   // Splits the leaf as Directory::split() does. The blocks of its segment are to be erased.
   std::vector<size_t> split(size_t index, unsigned bits);
   // The leaf's segment is this one from now on, which is new: its number was the next one.
-  void put(size_t index, std::unique_ptr<Segment> segment);
+  void put(size_t index, std::unique_ptr<Segment> segment) {
+    note_segment(index);
+    root_.next_number = segment->header().number + 1;
+    directory_.leaf(index).segment = std::move(segment);
+  }
   // The log begins here: what came before is not pending, and not asked for any more.
   void begin_log() noexcept;
   // The contents are others, and come from nowhere: the log's chain changes by `with`, and no mark
@@ -181,7 +200,7 @@ class FilterBlocks {
  private:
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
   Status read_directory();
-  void take(uint64_t position, uint64_t entry);
+  void take(uint64_t position, uint64_t entry, uint64_t copies);
   enum class Counted : bool { kNo, kYes };
   void deal(Counted counted = Counted::kNo) const {
     if (undealt_ > 0) {
@@ -189,12 +208,13 @@ class FilterBlocks {
     }
   }
   void deal_all(Counted counted) const;
-  void expect(std::span<const uint64_t> entries) const;
+  uint64_t first_undealt() const noexcept { return log_.position() - undealt_ - undealt_counts_; }
+  void expect() const;
   void drop_undealt() noexcept {
-    undealt_ = uncounted_ = 0;
+    undealt_ = undealt_counts_ = uncounted_ = 0;
     waiting_.clear();
   }
-  void pend(size_t index, uint64_t position, uint64_t entry) const;
+  void pend(size_t index, uint64_t position, uint64_t entry, uint64_t copies) const;
   Root root_of_cut_log(uint64_t kept) const noexcept;
   Status erase_replaced(const Blocks& storage) const;
   Status write_directory(const Blocks& storage, Written& written) const;
@@ -208,6 +228,7 @@ class FilterBlocks {
   mutable Directory directory_;  // deal()
   Log log_;
   mutable uint64_t undealt_ = 0;         // of the log's last entries
+  mutable uint64_t undealt_counts_ = 0;  // that stand among these
   mutable std::vector<size_t> waiting_;  // leaves with uncounted adds, or that had some
   mutable uint64_t items_ = 0;           // without uncounted ones
   mutable uint64_t uncounted_ = 0;       // adds, or more: those of a segment that was settled alone

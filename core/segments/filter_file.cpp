@@ -74,6 +74,7 @@ size_t FilterFile::memory_bytes() const {
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks_.directory().leaf(i);
     bytes += sizeof leaf + leaf.waiting.capacity() * sizeof(uint64_t) +
+             leaf.waiting_more.capacity() * sizeof(MoreCopies) +
              (leaf.segment != nullptr ? leaf.segment->memory_bytes() : 0);
   }
   return bytes;
@@ -81,8 +82,11 @@ size_t FilterFile::memory_bytes() const {
 
 // --- changing ------------------------------------------------------------------------------------
 
-Status FilterFile::full_error() const {
-  const std::string held = std::to_string(items()) + " items, ";
+Status FilterFile::full_error(uint64_t more) const {
+  std::string held = std::to_string(items()) + " items, ";
+  if (more > 1) {
+    held += "and " + std::to_string(more) + " more do not fit: ";
+  }
   if (keeps_hashes()) {
     return Error{ErrorCode::kFull, held + "as many as hashes of " +
                                        std::to_string(static_cast<int>(options_.width)) +
@@ -90,7 +94,7 @@ Status FilterFile::full_error() const {
   }
   return Error{ErrorCode::kFull,
                held + "its capacity of " + std::to_string(blocks_.root().capacity) +
-                   " is reached, and " +
+                   (more > 1 ? " would be exceeded, and " : " is reached, and ") +
                    (options_.growth ? "it came without hashes: it can't grow" : "growth is off")};
 }
 
@@ -203,6 +207,32 @@ Status FilterFile::add(uint64_t hash) {
   return {};
 }
 
+// As so many add(), but for one entry.
+Status FilterFile::add_copies(uint64_t hash, uint64_t copies) {
+  const uint64_t most = most_items();
+  if (copies > most - std::min(most, items())) {
+    return full_error(copies);
+  }
+  if (!traits_of(options_.spec.kind).slot_per_item && !keeps_hashes()) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
+    if (!present) {
+      CUCKOO_TRY(make_room(hash));
+    }
+  }
+  put_back(hash, copies);
+  return {};
+}
+
+Result<uint64_t> FilterFile::take_away_copies(uint64_t hash, uint64_t copies) {
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, count(hash));
+  copies = std::min({copies, found, items()});
+  if (copies > 0) {
+    turns_.append(hash | kRemoveBit, copies);
+    blocks_.add_items(-static_cast<int64_t>(copies));
+  }
+  return copies;
+}
+
 Result<bool> FilterFile::take_away(uint64_t hash) {
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
   if (items() == 0 || !present) {
@@ -217,6 +247,29 @@ Status FilterFile::insert(uint64_t hash) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(turns_.make_way());
   return add(hash);
+}
+
+Status FilterFile::insert_copies(uint64_t hash, uint64_t copies) {
+  if (copies == 1) {
+    return insert(hash);
+  }
+  CUCKOO_TRY(poison_.error());
+  if (!options_.counts_copies() || copies == 0 || copies > kMostCopies) {
+    return invalid(std::to_string(copies) + " occurrences at once of a hash that counts once, or" +
+                   " more than 2^31 of them");
+  }
+  CUCKOO_TRY(turns_.make_way());
+  return add_copies(hash, copies);
+}
+
+Result<uint64_t> FilterFile::remove_copies(uint64_t hash, uint64_t copies) {
+  if (copies == 1) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool removed, remove(hash));
+    return uint64_t{removed};
+  }
+  CUCKOO_TRY(poison_.error());
+  CUCKOO_TRY(turns_.make_way());
+  return take_away_copies(hash, std::min(copies, kMostCopies));
 }
 
 Result<bool> FilterFile::insert_new(uint64_t hash) {
@@ -237,9 +290,9 @@ Result<bool> FilterFile::remove(uint64_t hash) {
 }
 
 // There was room for it.
-void FilterFile::put_back(uint64_t hash) {
-  turns_.append(hash);
-  blocks_.add_items(1);
+void FilterFile::put_back(uint64_t hash, uint64_t copies) {
+  turns_.append(hash, copies);
+  blocks_.add_items(static_cast<int64_t>(copies));
 }
 
 // All pages that are needed are loaded before anything changes.

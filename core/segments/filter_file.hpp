@@ -86,10 +86,16 @@ class FilterFile {
   Result<uint64_t> count(uint64_t hash);
 
   Status insert(uint64_t hash);
+  // So many occurrences at once, at most kMostCopies, by one entry of the log. kInvalid of more
+  // than one where a hash counts once.
+  Status insert_copies(uint64_t hash, uint64_t copies);
   // Inserts the hash unless it seems present; false then.
   Result<bool> insert_new(uint64_t hash);
   // Removes one occurrence; false when the hash is definitely absent. Multisets only.
   Result<bool> remove(uint64_t hash);
+  // Removes so many, at most kMostCopies, or all that seem to be there when these are fewer.
+  // Returns how many.
+  Result<uint64_t> remove_copies(uint64_t hash, uint64_t copies);
   // What replace() does with a hash that seems present.
   enum class IfPresent : uint8_t {
     kAdd,     // it is there once more
@@ -223,13 +229,16 @@ class FilterFile {
   FilterChanges changes_of(const FilterMark& from, const FilterMark& to,
                            LargeVector<ChangedHash> hashes, uint64_t position);
   uint64_t most_items() const noexcept;
+  uint64_t made_for(const Directory::Leaf& leaf) const;
   Status add(uint64_t hash);
+  Status add_copies(uint64_t hash, uint64_t copies);
   Result<bool> take_away(uint64_t hash);
-  void put_back(uint64_t hash);
+  Result<uint64_t> take_away_copies(uint64_t hash, uint64_t copies);
+  void put_back(uint64_t hash, uint64_t copies = 1);
   bool may_wait();
   Status make_room(uint64_t hash);
   bool most_are_full() const;
-  Status full_error() const;
+  Status full_error(uint64_t more = 1) const;
   Status more_than_fit(uint64_t items) const;
 
   Status expect_united(const Piece& piece) const;

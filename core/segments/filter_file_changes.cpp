@@ -11,8 +11,6 @@
 namespace cuckoo::segments {
 namespace {
 
-constexpr uint64_t kMostEntries = uint64_t{1} << 28;  // no log keeps as many
-
 // Counts are below 2^62 + 1 each: a sum that is larger says no more.
 template <class Part>
 uint64_t sum_of(std::span<const ChangedHash> hashes, Part part) noexcept {
@@ -83,23 +81,33 @@ Status FilterFile::take_mark(const FilterMark& mark) {
 
 namespace {
 
-// Finds the mark in the log: it is its own, or one that holds at one of its places. False: it is
+struct Since {
+  uint64_t position = 0;  // of the mark, in this log
+  LogEntries behind;
+};
+
+// Finds the mark in the log: it is its own, or one that holds at one of its places. Nothing: it is
 // not there.
-Result<bool> entries_since(const FilterBlocks& blocks, const FilterMark& from,
-                           LargeVector<uint64_t>& entries) {
-  const auto take_behind = [&](const LogPlace& place) {
-    return blocks.log().entries_behind(blocks.storage(), blocks.root().first_row,
-                                       blocks.root().first_position, place, entries);
+Result<std::optional<Since>> entries_since(const FilterBlocks& blocks, const FilterMark& from) {
+  const auto behind = [&](const LogPlace& place) -> Result<std::optional<Since>> {
+    Since since;
+    since.position = place.position;
+    CUCKOO_ASSIGN_OR_RETURN(
+        const bool found,
+        blocks.log().entries_behind(blocks.storage(), blocks.root().first_row,
+                                    blocks.root().first_position, place, since.behind));
+    return found ? std::optional(std::move(since)) : std::nullopt;
   };
   if (own_mark(blocks.options(), {from.position, from.chain}) == from) {
-    CUCKOO_ASSIGN_OR_RETURN(const bool found, take_behind({from.position, from.chain}));
+    CUCKOO_ASSIGN_OR_RETURN(std::optional<Since> found, behind({from.position, from.chain}));
     if (found) {
-      return true;
+      return found;
     }
   }
   CUCKOO_ASSIGN_OR_RETURN(const MarkedPlaces known, blocks.places());
   const MarkedPlace* const place = known.find(from);
-  return place != nullptr ? take_behind({place->position, place->chain}) : Result<bool>(false);
+  return place != nullptr ? behind({place->position, place->chain})
+                          : Result<std::optional<Since>>(std::nullopt);
 }
 
 }  // namespace
@@ -109,14 +117,13 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
   if (!now) {
     return invalid("keeps no marks");
   }
-  LargeVector<uint64_t> entries;
-  CUCKOO_ASSIGN_OR_RETURN(const bool found, entries_since(blocks_, from, entries));
-  if (!found) {
+  CUCKOO_ASSIGN_OR_RETURN(std::optional<Since> since, entries_since(blocks_, from));
+  if (!since) {
     return std::optional<FilterChanges>();
   }
-  const uint64_t position = blocks_.log().position() - entries.size();
   return std::optional(changes_of(
-      from, *now, net_changes(std::move(entries), options_.width, options_.multiset()), position));
+      from, *now, net_changes(std::move(since->behind), options_.width, options_.multiset()),
+      since->position));
 }
 
 // Where its log does not go back so far, its hashes say the same.
@@ -171,9 +178,8 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
 
 Result<std::optional<uint64_t>> FilterFile::entries_behind(const FilterMark& from) const {
   CUCKOO_TRY(poison_.error());
-  LargeVector<uint64_t> entries;
-  CUCKOO_ASSIGN_OR_RETURN(const bool found, entries_since(blocks_, from, entries));
-  return found ? std::optional<uint64_t>(entries.size()) : std::nullopt;
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<Since> since, entries_since(blocks_, from));
+  return since ? std::optional<uint64_t>(since->behind.entries.size()) : std::nullopt;
 }
 
 // --- becoming what another one is ----------------------------------------------------------------
@@ -201,20 +207,21 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   if (!follows(options_, changes.to)) {
     return corrupt("changes to the mark of another filter");
   }
+  const uint64_t added = sum_of(changes.hashes, additions_of);
+  const uint64_t removed = sum_of(changes.hashes, removals_of);
   const uint64_t most = items() + changes.hashes.size();
   if (!options_.multiset() && (changes.items < items() || changes.items > most)) {
     return invalid("the changes leave " + std::to_string(changes.items) + " items, expected " +
                    std::to_string(items()) + " to " + std::to_string(most));
   }
-  const uint64_t removed = std::min(sum_of(changes.hashes, removals_of), items());
-  const uint64_t left = options_.multiset()
-                            ? items() - removed + sum_of(changes.hashes, additions_of)
-                            : changes.items;
-  if (keeps_hashes() && left > most_items()) {
+  const uint64_t left =
+      options_.multiset() ? items() - std::min(removed, items()) + added : changes.items;
+  if (left > (keeps_hashes() ? most_items() : kMaxCapacity)) {
     return full_error();
   }
-  if (sum_of(changes.hashes, additions_of) + sum_of(changes.hashes, removals_of) > kMostEntries) {
-    return corrupt("changes of more entries than a log keeps");
+  // So each hash takes few entries of the log, however often it is counted.
+  if (std::max(added, removed) > kMaxCapacity) {
+    return corrupt("changes of more items than a filter holds");
   }
   const bool stored = blocks_.stored();
   CUCKOO_TRY(stored ? flush() : Status());

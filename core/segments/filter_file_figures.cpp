@@ -106,17 +106,29 @@ double FilterFile::fingerprint_bits() const {
                     [](const Filter& filter) { return filter.fingerprint_bits(); });
 }
 
+// Returns for how many keys the leaf's segment is made. One that is to grow at its next turn counts
+// as if it had grown: items above its capacity are copies, but what is pending may be keys. These
+// are sorted to count them, so only where there may be too many.
+uint64_t FilterFile::made_for(const Directory::Leaf& leaf) const {
+  const SegmentHeader& header = leaf.current();
+  const uint64_t capacity = header.capacity != 0 ? header.capacity : blocks_.limits().share;
+  const uint64_t folded = std::min(header.items, capacity);
+  uint64_t pending = leaf.pending_adds();
+  if (!keeps_hashes() || folded + pending <= capacity) {
+    return capacity;
+  }
+  pending =
+      std::min(pending, leaf.segment != nullptr
+                            ? leaf.segment->pending().hashes(options_.width, leaf.depth)
+                            : different_hashes(leaf.waiting, options_.width, leaf.depth).size());
+  return std::max(capacity, folded + pending);
+}
+
 // Segments that CREATE made have room for more than their share, by chance. That is not counted.
-// One that is to grow at its next turn counts as if it had grown: items above its capacity are
-// copies, but what is pending may be keys.
 uint64_t FilterFile::made_for() const {
   uint64_t sum = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    const SegmentHeader& header = blocks_.directory().leaf(i).current();
-    const uint64_t capacity = header.capacity != 0 ? header.capacity : blocks_.limits().share;
-    const uint64_t keys =
-        std::min(header.items, capacity) + blocks_.directory().leaf(i).pending_adds();
-    sum += keeps_hashes() ? std::max(capacity, keys) : capacity;
+    sum += made_for(blocks_.directory().leaf(i));
   }
   const bool grew = sum > blocks_.limits().share << blocks_.limits().depth;
   return grew ? std::min(std::max(sum, blocks_.root().capacity), kMaxCapacity)

@@ -16,12 +16,60 @@ void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
   end_.header.position = position;
   end_.entries.clear();
   fresh_.clear();
+  fresh_counts_.clear();
+}
+
+// --- appending -----------------------------------------------------------------------------------
+
+namespace {
+
+// The next push_back() of so many need no memory.
+template <class List>
+void make_room(List& list, size_t more) {
+  if (list.capacity() - list.size() < more) {
+    list.reserve(2 * list.size() + more);
+  }
+}
+
+}  // namespace
+
+// Of the row in which the next entry stands.
+uint16_t Log::last_count_of_row() const noexcept {
+  const size_t known = end_.entries.size();
+  const size_t next = known + fresh_.size();
+  const size_t first = next - next % row_capacity_;
+  if (!fresh_counts_.empty() && known + fresh_counts_.back() >= first) {
+    return static_cast<uint16_t>(known + fresh_counts_.back() - first);
+  }
+  return first == 0 ? end_.header.last_count : uint16_t{0};
+}
+
+void Log::append_count(uint64_t copies) {
+  const uint64_t word = count_word(copies, last_count_of_row());
+  fresh_counts_.push_back(fresh_.size());
+  fresh_.push_back(word);
+}
+
+// I5. Strong guarantee.
+void Log::append(uint64_t entry, uint64_t copies) {
+  if (copies == 1) {
+    append(entry);
+    return;
+  }
+  make_room(fresh_, 3);
+  make_room(fresh_counts_, 2);
+  if ((end_.entries.size() + fresh_.size()) % row_capacity_ == row_capacity_ - 1) {
+    append_count(0);
+  }
+  append(entry);
+  append_count(copies);
 }
 
 // The row is full; it becomes the one after it.
 void Log::pass(Row& row) const {
-  row.header.chain = chain_over(row.header.chain, row.entries, width_);
+  row.header.chain = chain_over(row.header.chain, row.entries, width_, row.header.last_count);
   row.header.position += row.entries.size();
+  row.header.last_count = 0;
   row.entries.clear();
   row.stored = false;
   ++row.number;
@@ -32,9 +80,13 @@ void Log::pass(Row& row) const {
 template <class Visit>
 Status Log::visit_fresh_rows(Row& row, Visit&& visit) const {
   row = end_;
+  auto count = fresh_counts_.begin();
   for (size_t at = 0;;) {
     const size_t taken = std::min(row_capacity_ - row.entries.size(), fresh_.size() - at);
     const auto from = fresh_.begin() + static_cast<std::ptrdiff_t>(at);
+    for (; count != fresh_counts_.end() && *count < at + taken; ++count) {
+      row.header.last_count = static_cast<uint16_t>(row.entries.size() + *count - at);
+    }
     row.entries.insert(row.entries.end(), from, from + static_cast<std::ptrdiff_t>(taken));
     at += taken;
     CUCKOO_TRY(visit(row));
@@ -48,7 +100,7 @@ Status Log::visit_fresh_rows(Row& row, Visit&& visit) const {
 uint64_t Log::chain() const {
   Row row;
   (void)visit_fresh_rows(row, [](const Row&) { return Status(); });  // it does not fail
-  return chain_over(row.header.chain, row.entries, width_);
+  return chain_over(row.header.chain, row.entries, width_, row.header.last_count);
 }
 
 void Log::restart() {
@@ -84,9 +136,47 @@ void Log::note_written() {
   last.stored = true;
   end_ = std::move(last);
   fresh_.clear();
+  fresh_counts_.clear();
 }
 
 // --- reading -------------------------------------------------------------------------------------
+
+namespace {
+
+Error lone_count() { return corrupt("has a count that no entry precedes"); }
+
+// Does the entry of that number count for the one before it (I5)?
+template <class CountAt>
+bool no_place(std::span<const uint16_t> counts, size_t number, CountAt&& count_at) {
+  return std::binary_search(counts.begin(), counts.end(), number) &&
+         copies_of(count_at(number)) != 0;
+}
+
+}  // namespace
+
+// Visits (number, entry, copies) of a row's entries; `counts` are the numbers of its counts.
+template <class WordAt, class CountAt, class Visit>
+Status Log::visit_entries(std::span<const uint16_t> counts, size_t from, size_t end,
+                          WordAt&& word_at, CountAt&& count_at, Visit&& visit) const {
+  auto count = std::lower_bound(counts.begin(), counts.end(), from);
+  for (size_t i = from; i < end; ++i) {
+    if (count != counts.end() && *count == i) {
+      ++count;
+      if (copies_of(count_at(i)) != 0 || i + 1 != row_capacity_) {
+        return lone_count();
+      }
+      continue;
+    }
+    uint64_t copies = 1;
+    if (count != counts.end() && *count == i + 1 && copies_of(count_at(i + 1)) != 0) {
+      copies = copies_of(count_at(i + 1));
+      ++count;
+    }
+    CUCKOO_TRY(visit(i, word_at(i), copies));
+    i += copies == 1 ? 0 : 1;
+  }
+  return {};
+}
 
 // The row after the last one, or the last one itself with more entries.
 Status Log::take_row(int64_t id, const LogRow& row, const Sink& sink) {
@@ -103,13 +193,27 @@ Status Log::take_row(int64_t id, const LogRow& row, const Sink& sink) {
   if (row.header.entries > row_capacity_) {
     return corrupt("of more entries than a row has");
   }
-  for (size_t i = end_.entries.size(); i < row.header.entries; ++i) {
-    const uint64_t entry = row.entry(i, width_);
-    if (!multiset_ && (entry & kRemoveBit) != 0) {
-      return corrupt("removes a hash from a set");
-    }
-    end_.entries.push_back(entry);
-    sink(end_.header.position + i, entry);
+  const size_t known = end_.entries.size();
+  const auto new_counts = std::lower_bound(row.counts.begin(), row.counts.end(), known);
+  if (const std::vector<uint16_t> counts = counts_among(end_.entries, end_.header.last_count);
+      !std::equal(counts.begin(), counts.end(), row.counts.begin(), new_counts)) {
+    return corrupt("with other counts than it had");
+  }
+  const auto word_at = [&](size_t i) { return row.entry(i, width_); };
+  const auto count_at = [&](size_t i) { return row.count_word(i, width_); };
+  CUCKOO_TRY(visit_entries(row.counts, known, row.header.entries, word_at, count_at,
+                           [&](size_t i, uint64_t entry, uint64_t copies) -> Status {
+                             if (!multiset_ && (copies != 1 || (entry & kRemoveBit) != 0)) {
+                               return corrupt("removes a hash from a set, or counts it");
+                             }
+                             sink(end_.header.position + i, entry, copies);
+                             return {};
+                           }));
+  for (size_t i = known; i < row.header.entries; ++i) {
+    end_.entries.push_back(row.entry(i, width_));
+  }
+  for (auto at = new_counts; at != row.counts.end(); ++at) {
+    end_.entries[*at] = count_at(*at);
   }
   end_.header = row.header;
   end_.stored = true;
@@ -136,7 +240,8 @@ Result<bool> Log::follow(const Blocks& blocks, LogHeader& newest, const Sink& si
           same_history =
               id == from && row.header.chain == end_.header.chain &&
               row.header.position == end_.header.position && row.header.entries >= known &&
-              row.chain_after(known, width_) == chain_over(end_.header.chain, end_.entries, width_);
+              row.chain_after(known, width_) ==
+                  chain_over(end_.header.chain, end_.entries, width_, end_.header.last_count);
         }
         return same_history ? take_row(id, row, sink) : Status();
       }));
@@ -176,9 +281,11 @@ Status Log::read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeade
   return {};
 }
 
-// The chain value after the first entries of a row that is kept.
-Result<uint64_t> Log::chain_in(const Blocks& blocks, uint64_t row, size_t entries) const {
-  uint64_t chain = 0;
+// The chain value after the first entries of a row that is kept. None: the next one is a count of
+// the last of these.
+Result<std::optional<uint64_t>> Log::chain_in(const Blocks& blocks, uint64_t row,
+                                              size_t entries) const {
+  std::optional<uint64_t> chain;
   if (row < end_.number) {
     CUCKOO_TRY(blocks.read_one(kFirstLogBlock + static_cast<int64_t>(row),
                                [&](int64_t, std::span<const std::byte> content) -> Status {
@@ -187,6 +294,11 @@ Result<uint64_t> Log::chain_in(const Blocks& blocks, uint64_t row, size_t entrie
                                  if (parsed.header.entries != row_capacity_) {
                                    return corrupt("is not the last one, and not full");
                                  }
+                                 if (no_place(parsed.counts, entries, [&](size_t i) {
+                                       return parsed.count_word(i, width_);
+                                     })) {
+                                   return {};
+                                 }
                                  chain = parsed.chain_after(entries, width_);
                                  return {};
                                }));
@@ -194,8 +306,11 @@ Result<uint64_t> Log::chain_in(const Blocks& blocks, uint64_t row, size_t entrie
   }
   Row last;
   (void)visit_fresh_rows(last, [&](const Row& at) {  // it does not fail
-    if (at.number == row) {
-      chain = chain_over(at.header.chain, std::span(at.entries).first(entries), width_);
+    const std::vector<uint16_t> counts = counts_among(at.entries, at.header.last_count);
+    if (at.number == row && !no_place(counts, entries, [&](size_t i) { return at.entries[i]; })) {
+      const auto next = std::lower_bound(counts.begin(), counts.end(), entries);
+      chain = chain_over(at.header.chain, std::span(at.entries).first(entries), width_,
+                         next == counts.begin() ? uint16_t{0} : *std::prev(next));
     }
     return Status();
   });
@@ -204,27 +319,34 @@ Result<uint64_t> Log::chain_in(const Blocks& blocks, uint64_t row, size_t entrie
 
 // All rows but the last one are full, so that a position says in which row it is.
 Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
-                                 const LogPlace& place, LargeVector<uint64_t>& entries) const {
+                                 const LogPlace& place, LogEntries& entries) const {
   if (place.position < first_position || place.position > position()) {
     return false;
   }
   uint64_t next = first_row + (place.position - first_position) / row_capacity_;
   auto known = static_cast<size_t>((place.position - first_position) % row_capacity_);
-  CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, chain_in(blocks, next, known));
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> found, chain_in(blocks, next, known));
   if (found != place.chain) {
     return false;
   }
-  uint64_t chain = found;
+  uint64_t chain = place.chain;
   uint64_t at = place.position - known;
+  const auto take = [&entries](size_t, uint64_t entry, uint64_t copies) -> Status {
+    entries.entries.push_back(entry);
+    if (copies > 1) {
+      entries.more.push_back({entry, copies - 1});
+    }
+    return {};
+  };
   const auto take_stored = [&](int64_t id, std::span<const std::byte> content) -> Status {
     CUCKOO_ASSIGN_OR_RETURN(const LogRow row, segments::parse_log_row(content, width_));
     if (id != kFirstLogBlock + static_cast<int64_t>(next) || row.header.position != at ||
         row.header.entries != row_capacity_ || row.chain_after(known, width_) != chain) {
       return corrupt("does not follow the row before it");
     }
-    for (size_t i = known; i < row_capacity_; ++i) {
-      entries.push_back(row.entry(i, width_));
-    }
+    CUCKOO_TRY(visit_entries(
+        row.counts, known, row_capacity_, [&](size_t i) { return row.entry(i, width_); },
+        [&](size_t i) { return row.count_word(i, width_); }, take));
     chain = row.chain_after(row_capacity_, width_);
     at += row_capacity_;
     known = 0;
@@ -239,14 +361,16 @@ Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint6
     }
   }
   Row last;
-  (void)visit_fresh_rows(last, [&](const Row& row) {  // it does not fail
-    if (row.number >= next) {
-      entries.insert(entries.end(), row.entries.begin() + static_cast<std::ptrdiff_t>(known),
-                     row.entries.end());
-      known = 0;
+  CUCKOO_TRY(visit_fresh_rows(last, [&](const Row& row) -> Status {
+    if (row.number < next) {
+      return {};
     }
-    return Status();
-  });
+    const auto word_at = [&row](size_t i) { return row.entries[i]; };
+    CUCKOO_TRY(visit_entries(counts_among(row.entries, row.header.last_count), known,
+                             row.entries.size(), word_at, word_at, take));
+    known = 0;
+    return {};
+  }));
   return true;
 }
 

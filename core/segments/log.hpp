@@ -7,10 +7,13 @@
 //   I3  the last row is never full: write_to() then stores the next one too, without entries. So a
 //       log whose last row was lost ends with a full row, and is found to be damaged.
 //   I4  nothing of a row is believed before it follows from the row before it.
+//   I5  no row ends, and no place lies, between an entry and its count (core/segments/log_row.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "core/segments/blocks.hpp"
 #include "core/segments/log_row.hpp"
 #include "core/stored/filter_options.hpp"
+#include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
 
@@ -27,10 +31,17 @@ struct LogPlace {
   uint64_t chain = 0;
 };
 
+// What came behind a place of a log.
+struct LogEntries {
+  LargeVector<uint64_t> entries;  // each as if it stood for one occurrence
+  std::vector<MoreCopies> more;   // and those that stand for more, again
+};
+
 class Log {
  public:
-  // More entries than a log ever holds are not read: the sums of one hash fit 32 bits.
+  // More entries than a log ever holds are not read: the copies of one hash fit 62 bits.
   static constexpr uint64_t kMostEntries = uint64_t{1} << 30;
+  static_assert(kMostEntries * kMostCopies < uint64_t{1} << 62);
 
   explicit Log(const FilterOptions& options) noexcept
       : width_(options.width),
@@ -50,9 +61,23 @@ class Log {
   }
 
   void append(uint64_t entry) { fresh_.push_back(entry); }
-  // The last entries, that are in no stored row; there are so many.
-  std::span<const uint64_t> last_fresh(size_t count) const noexcept {
-    return std::span<const uint64_t>(fresh_).last(count);
+  // One entry of so many copies, at most kMostCopies. position() goes on by two or three.
+  void append(uint64_t entry, uint64_t copies);
+  // Visits the last entries that are in no stored row, from that position on: (position, entry,
+  // copies). None of them is stored.
+  template <class Visit>
+  void visit_fresh(uint64_t position, Visit&& visit) const {
+    size_t i = static_cast<size_t>(position - end_.position());
+    auto count = std::lower_bound(fresh_counts_.begin(), fresh_counts_.end(), i);
+    for (; i < fresh_.size(); ++i) {
+      if (count != fresh_counts_.end() && *count == i) {  // it counts nothing, or was taken
+        ++count;
+        continue;
+      }
+      const bool counted = count != fresh_counts_.end() && *count == i + 1;
+      const uint64_t copies = counted ? copies_of(fresh_[i + 1]) : 0;
+      visit(end_.position() + i, fresh_[i], std::max<uint64_t>(copies, 1));
+    }
   }
   // Drops the entries that are in no stored row, because they are folded; position() and chain()
   // count them still. The log goes on in a new row.
@@ -68,28 +93,29 @@ class Log {
 
   // Reads what was stored since, from row() on, and hands over the new entries with their
   // positions. False: storage has another history, and nothing was handed over.
-  using Sink = std::function<void(uint64_t position, uint64_t entry)>;
+  using Sink = std::function<void(uint64_t position, uint64_t entry, uint64_t copies)>;
   Result<bool> follow(const Blocks& blocks, LogHeader& newest, const Sink& sink);
   // Reads the whole log, whose first row and position are these, whatever was known before.
   Status read(const Blocks& blocks, uint64_t row, uint64_t position, LogHeader& newest,
               const Sink& sink);
 
-  // Appends the entries behind that place, written or not. False: the log never had that chain
-  // value there, or its rows, of which the first one and its position are these, begin behind it.
-  // Storage must be as this log last wrote or read it.
+  // Appends to `found` the entries behind that place, written or not. False: the log never had that
+  // chain value there, or its rows, of which the first one and its position are these, begin behind
+  // it. Storage must be as this log last wrote or read it.
   Result<bool> entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
-                              const LogPlace& place, LargeVector<uint64_t>& entries) const;
+                              const LogPlace& place, LogEntries& found) const;
 
   size_t memory_bytes() const noexcept {
-    return (end_.entries.capacity() + fresh_.capacity()) * sizeof(uint64_t);
+    return (end_.entries.capacity() + fresh_.capacity()) * sizeof(uint64_t) +
+           fresh_counts_.capacity() * sizeof(size_t);
   }
 
  private:
   struct Row {
     uint64_t number = 0;
     bool stored = false;
-    LogHeader header;  // its chain and position are right, the rest as it was stored
-    std::vector<uint64_t> entries;
+    LogHeader header;  // its chain, position and last_count are right, the rest as it was stored
+    std::vector<uint64_t> entries;  // and counts
 
     uint64_t position() const noexcept { return header.position + entries.size(); }
   };
@@ -97,15 +123,22 @@ class Log {
   template <class Visit>
   Status visit_fresh_rows(Row& row, Visit&& visit) const;
   void pass(Row& row) const;
+  uint16_t last_count_of_row() const noexcept;
+  void append_count(uint64_t copies);
+  template <class WordAt, class CountAt, class Visit>
+  Status visit_entries(std::span<const uint16_t> counts, size_t from, size_t end, WordAt&& word_at,
+                       CountAt&& count_at, Visit&& visit) const;
   Status take_row(int64_t id, const LogRow& row, const Sink& sink);
   Status expect_end() const;
-  Result<uint64_t> chain_in(const Blocks& blocks, uint64_t row, size_t entries) const;
+  Result<std::optional<uint64_t>> chain_in(const Blocks& blocks, uint64_t row,
+                                           size_t entries) const;
 
   HashWidth width_;
   bool multiset_;
   size_t row_capacity_;
   Row end_;  // the last row
   LargeVector<uint64_t> fresh_;
+  LargeVector<size_t> fresh_counts_;  // which of these are counts, ascending
 };
 
 }  // namespace cuckoo::segments

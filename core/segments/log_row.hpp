@@ -7,8 +7,17 @@
 //   24  8  version of the directory, as of the last write of the row
 //   32  2  entries
 //   34  1  kind: 1 entries of 6 bytes (hashes of 47 bits), 2 of 8 bytes (63 bits)
-//   35  5  zero
+//   35  1  zero
+//   36  2  the last count: its number among the entries; 0: there is none
+//   38  2  zero
 //   40     the entries: a hash, with the lowest bit of its bytes set for a remove
+//
+// An entry that adds or removes several occurrences at once is followed by a count, which takes the
+// place of an entry and is counted as one in all positions: 4 bytes for how many they are, 2 or
+// more, 2 bytes for the number of the count before it in this row, or 0, and zeros. So a count is
+// told from a hash without a bit for each entry, and a row is extended without a change to what is
+// there. An entry and its count stand in one row: where only the last place of a row is left, it
+// takes a count of 0, which counts nothing.
 //
 // Invariants
 //   I1  chain values and positions add up from row to row. So a missing, repeated, foreign or
@@ -36,25 +45,41 @@ struct LogHeader {
   uint64_t position = 0;
   uint64_t items = 0;
   uint64_t directory_version = 0;
-  uint16_t entries = 0;
+  uint16_t entries = 0;     // counts among them
+  uint16_t last_count = 0;  // its number; 0: none
 
   friend bool operator==(const LogHeader&, const LogHeader&) = default;
 };
 
+// A count as a word among the entries in memory.
+constexpr uint64_t count_word(uint64_t copies, uint64_t before) noexcept {
+  return copies | before << 32;
+}
+constexpr uint64_t copies_of(uint64_t count_word) noexcept { return count_word & 0xFFFFFFFF; }
+constexpr uint16_t count_before(uint64_t count_word) noexcept {
+  return static_cast<uint16_t>(count_word >> 32);
+}
+
 struct LogRow {
   LogHeader header;
   std::span<const std::byte> payload;  // a view into the bytes that were parsed
+  std::vector<uint16_t> counts;        // which entries are counts, ascending
 
-  uint64_t entry(size_t index, HashWidth width) const noexcept;
+  uint64_t entry(size_t index, HashWidth width) const noexcept;       // that is no count
+  uint64_t count_word(size_t index, HashWidth width) const noexcept;  // that is one
   // The chain value after its first entries.
   uint64_t chain_after(size_t entries, HashWidth width) const noexcept;
 };
 
 Result<LogRow> parse_log_row(std::span<const std::byte> bytes, HashWidth width);
+// The entries of a row, counts among them: header.last_count leads to these.
 std::vector<std::byte> encode_log_row(const LogHeader& header, std::span<const uint64_t> entries,
                                       HashWidth width);
-// The chain value after these entries.
-uint64_t chain_over(uint64_t chain, std::span<const uint64_t> entries, HashWidth width);
+// The chain value after these entries of a row, the last count of which has that number.
+uint64_t chain_over(uint64_t chain, std::span<const uint64_t> entries, HashWidth width,
+                    uint16_t last_count = 0);
+// The numbers of the counts among a row's first entries, ascending.
+std::vector<uint16_t> counts_among(std::span<const uint64_t> entries, uint16_t last_count);
 
 constexpr size_t log_row_capacity(size_t row_bytes, HashWidth width) noexcept {
   return (row_bytes - kLogHeaderBytes) / (width == HashWidth::k47Bits ? 6 : 8);

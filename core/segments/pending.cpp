@@ -7,34 +7,42 @@
 
 namespace cuckoo::segments {
 
-// One more or one less pending remove of the hash's cells. Strong guarantee.
-void Pending::pend_remove(uint64_t hash, const Filter& filter, unsigned depth, bool more) {
+LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
+                                       unsigned depth) {
+  LargeVector<uint64_t> hashes = sorted_by_hash(entries, width, depth);
+  for (uint64_t& hash : hashes) {
+    hash &= ~kRemoveBit;
+  }
+  hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
+  return hashes;
+}
+
+// So many more pending removes of the hash's cells, or less: modulo 2^64. Strong guarantee.
+void Pending::pend_removes(uint64_t hash, const Filter& filter, unsigned depth, uint64_t more) {
   uint64_t cells[Filter::kMaxPlaces];
   const size_t count = filter.cells_of(hash << depth, cells);
-  if (more) {
-    removed_cells_.make_room(count);
-  }
+  removed_cells_.make_room(count);
   for (size_t i = 0; i < count; ++i) {
-    removed_cells_.add(cells[i], more ? 1 : ~uint64_t{0});
+    removed_cells_.add(cells[i], more);
   }
 }
 
-void Pending::apply(uint64_t entry, const Filter& filter, unsigned depth) {
+void Pending::apply(uint64_t entry, uint64_t copies, const Filter& filter, unsigned depth) {
   const uint64_t hash = entry & ~kRemoveBit;
-  int32_t& net = nets_.at(hash);  // may allocate: before anything changes
+  int64_t& net = nets_.at(hash);  // may allocate: before anything changes
   if (!multiset_) {
     net = 1;
-  } else if ((entry & kRemoveBit) == 0) {
-    if (net < 0) {
-      pend_remove(hash, filter, depth, false);
-    }
-    ++net;
-  } else {
-    if (net <= 0) {
-      pend_remove(hash, filter, depth, true);
-    }
-    --net;
+    return;
   }
+  const auto change = static_cast<int64_t>(copies);
+  const int64_t sum = (entry & kRemoveBit) == 0 ? net + change : net - change;
+  if (net < 0 || sum < 0) {
+    const auto removes = [](int64_t of) {
+      return 0 - static_cast<uint64_t>(std::min<int64_t>(of, 0));
+    };
+    pend_removes(hash, filter, depth, removes(sum) - removes(net));
+  }
+  net = sum;
 }
 
 void Pending::index(const Filter& filter, unsigned depth) {
@@ -51,15 +59,18 @@ void Pending::index(const Filter& filter, unsigned depth) {
     }
     const uint64_t entry = list_[done];
     const bool unknown = uncounted_ && nets_.net(entry) <= 0;
-    apply(entry, filter, depth);
+    apply(entry, 1, filter, depth);
     if (unknown && probe(filter, entry << depth) != Filter::Answer::kPresent) {
       ++fresh_;
     }
   }
   uncounted_ = false;
+  for (; !more_.empty(); more_.pop_back()) {
+    apply(more_.back().entry, more_.back().more, filter, depth);
+  }
 }
 
-// Appends the entries of the list, all of them adds.
+// Appends the entries of the list, all of them adds that count once.
 void Pending::sort_list(HashWidth width, unsigned depth, std::vector<NetHash>& all) const {
   const LargeVector<uint64_t> words =
       sorted_by_hash(std::span<const uint64_t>(list_), width, depth);
@@ -75,7 +86,8 @@ void Pending::sort_list(HashWidth width, unsigned depth, std::vector<NetHash>& a
 
 // Adds that nothing asked for since they came need not be indexed for it.
 std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth) {
-  if (std::ranges::any_of(list_, [](uint64_t entry) { return (entry & kRemoveBit) != 0; })) {
+  if (!more_.empty() ||
+      std::ranges::any_of(list_, [](uint64_t entry) { return (entry & kRemoveBit) != 0; })) {
     index(filter, depth);
   }
   std::vector<NetHash> all;
@@ -90,7 +102,7 @@ std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsi
   if (nets_.empty()) {
     return all;
   }
-  nets_.for_each([&](uint64_t hash, int32_t net) { all.push_back({hash, net}); });
+  nets_.for_each([&](uint64_t hash, int64_t net) { all.push_back({hash, net}); });
   sort_by_hash(all, depth);
   size_t kept = 0;
   for (size_t i = 0; i < all.size();) {
@@ -106,18 +118,27 @@ std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsi
   return all;
 }
 
+uint64_t Pending::hashes(HashWidth width, unsigned depth) const {
+  const LargeVector<uint64_t> listed = different_hashes(list_, width, depth);
+  const auto fresh =
+      std::ranges::count_if(listed, [this](uint64_t hash) { return !nets_.has(hash); });
+  return nets_.size() + static_cast<uint64_t>(fresh);
+}
+
 void Pending::clear() noexcept {
   entries_ = 0;
   items_ = 0;
   uncounted_ = false;
   fresh_ = 0;
   LargeVector<uint64_t>().swap(list_);
+  std::vector<MoreCopies>().swap(more_);
   nets_.clear();
   removed_cells_.clear();
 }
 
 size_t Pending::memory_bytes() const noexcept {
-  return list_.capacity() * sizeof(uint64_t) + nets_.memory_bytes() + removed_cells_.memory_bytes();
+  return list_.capacity() * sizeof(uint64_t) + more_.capacity() * sizeof(MoreCopies) +
+         nets_.memory_bytes() + removed_cells_.memory_bytes();
 }
 
 }  // namespace cuckoo::segments

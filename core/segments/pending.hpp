@@ -1,7 +1,8 @@
 // The entries of a segment that are in the log and not in its pages yet.
 //
 // They are kept in a list, in the order in which they came, until index() sums them by hash. A
-// probe calls it; a load never probes.
+// probe calls it; a load never probes. What an entry counts for beyond the first occurrence stands
+// in a list of its own: entries that count once, which are most, take no more room for it.
 //
 // Invariants
 //   I1  when indexed(): net(hash) is the hash's adds minus its removes; of a set, 1 when it is
@@ -29,6 +30,10 @@
 
 namespace cuckoo::segments {
 
+// The entries without repeats and remove bits, ascending. Their hashes begin with the same bits.
+LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
+                                       unsigned depth);
+
 // An entry is a logged hash, with the lowest bit set for a remove (core/stored/log_entry.hpp).
 class Pending {
  public:
@@ -44,6 +49,22 @@ class Pending {
     ++entries_;
     items_ += (entry & kRemoveBit) == 0 ? 1 : -1;
   }
+  // One that stands for so many. Strong guarantee.
+  void append(uint64_t entry, uint64_t copies) {
+    if (copies == 1) [[likely]] {
+      append(entry);
+      return;
+    }
+    make_room_for_one(more_);
+    append(entry);
+    count_more({entry, copies - 1});
+  }
+  // An entry that was appended stands for so many more. Multisets only.
+  void count_more(const MoreCopies& more) {
+    more_.push_back(more);
+    const auto copies = static_cast<int64_t>(more.more);
+    items_ += (more.entry & kRemoveBit) == 0 ? copies : -copies;
+  }
   // An add to a set, which index() is to count; all pages of the filter are in memory until then.
   void append_uncounted(uint64_t hash) {  // indexed(), or there are uncounted ones already
     append(hash);
@@ -52,12 +73,15 @@ class Pending {
   bool uncounted() const noexcept { return uncounted_; }
   // Returns how many of the uncounted adds were not present, and forgets that.
   uint64_t take_fresh() noexcept { return std::exchange(fresh_, 0); }
-  bool indexed() const noexcept { return list_.empty(); }
+  bool indexed() const noexcept { return list_.empty() && more_.empty(); }
   // `filter` knows which cells a hash of the segment has.
   void index(const Filter& filter, unsigned depth);
 
-  int32_t net(uint64_t hash) const noexcept { return nets_.net(hash); }      // indexed()
+  int64_t net(uint64_t hash) const noexcept { return nets_.net(hash); }      // indexed()
   const PendingRemoves& removes() const noexcept { return removed_cells_; }  // indexed()
+
+  // Returns how many different hashes the entries have.
+  uint64_t hashes(HashWidth width, unsigned depth) const;
 
   // All of them, each hash once with what is left of it, ascending; none with 0.
   std::vector<NetHash> sorted(HashWidth width, const Filter& filter, unsigned depth);
@@ -65,16 +89,17 @@ class Pending {
   size_t memory_bytes() const noexcept;
 
  private:
-  void apply(uint64_t entry, const Filter& filter, unsigned depth);
+  void apply(uint64_t entry, uint64_t copies, const Filter& filter, unsigned depth);
   void sort_list(HashWidth width, unsigned depth, std::vector<NetHash>& all) const;
-  void pend_remove(uint64_t hash, const Filter& filter, unsigned depth, bool more);
+  void pend_removes(uint64_t hash, const Filter& filter, unsigned depth, uint64_t more);
 
   bool multiset_;
   bool uncounted_ = false;  // I5
   uint64_t fresh_ = 0;
   uint64_t entries_ = 0;
   int64_t items_ = 0;
-  LargeVector<uint64_t> list_;  // not in nets_ yet
+  LargeVector<uint64_t> list_;    // not in nets_ yet
+  std::vector<MoreCopies> more_;  // nor these
   HashTail nets_;
   PendingRemoves removed_cells_;
 };

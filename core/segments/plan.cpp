@@ -1,6 +1,7 @@
 #include "core/segments/plan.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "core/base/pages.hpp"
@@ -66,12 +67,17 @@ Result<FilterPlan> plan_filter(const FilterOptions& options) {
   plan.bits_per_key = static_cast<double>(size.bits) * static_cast<double>(segments) /
                       static_cast<double>(options.capacity);
   plan.places_per_key = size.places_per_key;
-  // Of the entries that may pend half do, about, in tables that are half full at least.
-  constexpr uint64_t kBytesPerPending = 16;
+  // Some T entries pend in a segment before its turn comes, in a table that is half full at most
+  // (core/stored/hash_tail.hpp), and before that in a list of 8 bytes each. Both keep their size.
+  constexpr uint64_t kBytesPerSlot = 16 + 8 / 2;
   constexpr uint64_t kBytesPerSegment = 1024;
-  plan.memory_bytes = segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
-                                  kBytesPerSegment) +
-                      std::min(segments * turn, options.capacity) * kBytesPerPending;
+  const uint64_t slots = std::bit_ceil(2 * std::min(turn, limits.share));
+  // The log's last row, in a list that doubled.
+  const uint64_t row_bytes =
+      std::bit_ceil(log_row_capacity(options.page_bytes, options.width)) * sizeof(uint64_t);
+  plan.memory_bytes =
+      row_bytes + segments * (PageSet::memory_bytes_for(size.page_count, options.page_bytes) +
+                              kBytesPerSegment + slots * kBytesPerSlot);
   plan.page_blocks = segments * size.page_count;
   plan.directory_bytes = segments * kSegmentHeaderBytes;
   if (options.growth) {

@@ -123,7 +123,7 @@ uint64_t Segment::count(uint64_t hash) {
     return probe(hash) == Answer::kPresent ? 1 : 0;
   }
   index();
-  const int32_t net = pending_.net(hash);
+  const int64_t net = pending_.net(hash);
   return (net > 0 ? static_cast<uint64_t>(net) : 0) +
          filter_->count(hash << header_.depth, pending_.removes());
 }

@@ -106,6 +106,8 @@ class Segment {
 
   // --- changing
   void append(uint64_t entry) { pending_.append(entry); }
+  void append(uint64_t entry, uint64_t copies) { pending_.append(entry, copies); }
+  void count_more(const MoreCopies& more) { pending_.count_more(more); }
   void expect_pending(size_t entries) { pending_.expect(entries); }
   // An add to a set, of which settle() tells whether it was present. All pages are in memory.
   void append_uncounted(uint64_t hash) {
@@ -123,7 +125,7 @@ class Segment {
   }
   void forget_pending() noexcept { pending_.clear(); }
   // Returns the hash's own pending net count; no page is needed for that.
-  int32_t pending_net(uint64_t hash) {
+  int64_t pending_net(uint64_t hash) {
     index();
     return pending_.net(hash);
   }
@@ -137,14 +139,21 @@ class Segment {
   std::vector<NetHash> sorted_pending() {
     return pending_.sorted(options_->width, *filter_, header_.depth);
   }
-  // What fold() does with them.
+  // What fold() does with them. A hash that is added more than kMostSingleInserts times is one of
+  // `adds` that often, and the rest is in `more_adds`: so a fold takes the time of the hashes, not
+  // of their copies.
   struct Folding {
-    std::vector<NetHash> entries;   // ascending
-    LargeVector<uint64_t> removes;  // without the prefix, each as often as it counts
-    LargeVector<uint64_t> adds;     // likewise
+    std::vector<NetHash> entries;    // ascending
+    std::vector<NetHash> removes;    // without the prefix, how often each is removed
+    LargeVector<uint64_t> adds;      // likewise, each as often as it is added
+    std::vector<NetHash> more_adds;  // likewise, how often beyond that
+    uint64_t freed = 0;              // slots at most, by the removes
+    uint64_t repeated = 0;           // adds that follow one of the same hash
   };
   Folding folding(std::vector<NetHash> entries) const;  // sorted_pending()
   Folding folding() { return folding(sorted_pending()); }
+  // Does it to a filter of the segment, and returns how many hashes were present already.
+  Result<uint64_t> fold_into(Filter& filter, const Folding& folding, uint64_t& digest) const;
   // Would it hold more than it was made for? Where only the fold itself tells, outgrown() does.
   bool would_outgrow(const Folding& folding) const noexcept;
   bool outgrown() const noexcept;

@@ -184,15 +184,48 @@ Segment::Folding Segment::folding(std::vector<NetHash> entries) const {
   Folding folding;
   folding.entries = std::move(entries);
   folding.adds.reserve(folding.entries.size());
+  constexpr auto kMostSingle = static_cast<int64_t>(Filter::kMostSingleInserts);
   for (const auto& [hash, net] : folding.entries) {
-    LargeVector<uint64_t>& to = net < 0 ? folding.removes : folding.adds;
-    to.insert(to.end(), static_cast<size_t>(net < 0 ? -net : net), hash << header_.depth);
+    const uint64_t rest = hash << header_.depth;
+    if (net < 0) {
+      folding.removes.push_back({rest, -net});
+      folding.freed += static_cast<uint64_t>(std::min(-net, kMostSingle));
+      continue;
+    }
+    const auto single = static_cast<size_t>(std::min(net, kMostSingle));
+    folding.adds.insert(folding.adds.end(), single, rest);
+    folding.repeated += single - 1;
+    if (net > kMostSingle) {
+      folding.more_adds.push_back({rest, net - kMostSingle});
+    }
   }
   return folding;
 }
 
+Result<uint64_t> Segment::fold_into(Filter& filter, const Folding& folding,
+                                    uint64_t& digest) const {
+  for (const auto& [hash, count] : folding.removes) {
+    const auto copies = static_cast<uint64_t>(count);
+    digest -= copies * filter.digest_of(hash);
+    if (!filter.remove_copies(hash, copies)) {
+      return corrupt("segment " + std::to_string(header_.number) +
+                     ": pages that lack an entry that the log removes");
+    }
+  }
+  if (folding.adds.empty()) {
+    return 0;
+  }
+  const uint64_t present = filter.insert_batch(folding.adds, digest);
+  for (const auto& [hash, count] : folding.more_adds) {
+    const auto copies = static_cast<uint64_t>(count);
+    digest += copies * filter.digest_of(hash);
+    filter.insert_more(hash, copies);
+  }
+  return present - folding.repeated;  // these are present since the first one
+}
+
 bool Segment::would_outgrow(const Folding& folding) const noexcept {
-  return filter_->would_outgrow(folding.removes.size(), folding.adds, header_.capacity);
+  return filter_->would_outgrow(folding.freed, folding.adds, header_.capacity);
 }
 
 bool Segment::outgrown() const noexcept {
@@ -209,17 +242,7 @@ void Segment::note_entries(std::span<const NetHash> entries) noexcept {
 Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t position,
                      bool keeps_hashes) {
   uint64_t digest = 0;
-  for (const uint64_t hash : folding.removes) {
-    digest -= filter_->digest_of(hash);
-    if (!filter_->remove(hash)) {
-      return corrupt("segment " + std::to_string(header_.number) +
-                     ": pages that lack an entry that the log removes");
-    }
-  }
-  uint64_t present = 0;
-  if (!folding.adds.empty()) {
-    present = filter_->insert_batch(folding.adds, digest);
-  }
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, fold_into(*filter_, folding, digest));
   header_.digest += digest;
   uint64_t dead = header_.dead + 2 * folding.removes.size() + present;
   if (keeps_hashes) {
@@ -310,8 +333,6 @@ Status Segment::check_runs(const Blocks& blocks, const Filter& stored) const {
   // Removes of hashes that were never added, but share the cells of others. The next remake drops
   // them, so they are few.
   std::vector<NetHash> removes;
-  constexpr uint64_t kMostRemoves = uint64_t{1} << 28;
-  uint64_t remove_count = 0;
   uint64_t digest = 0;
   uint64_t items = 0;
   for (size_t i = 0; i < entries.size();) {
@@ -327,7 +348,6 @@ Status Segment::check_runs(const Blocks& blocks, const Filter& stored) const {
       builder->insert(hash << header_.depth, options_->multiset() ? net : 1);
     } else if (signed_net < 0) {
       removes.push_back({hash << header_.depth, signed_net});
-      remove_count += std::min(0 - net, kMostRemoves);
     }
   }
   builder->finish();
@@ -335,12 +355,10 @@ Status Segment::check_runs(const Blocks& blocks, const Filter& stored) const {
     return corrupt(name + ": runs of " + std::to_string(items) + " items, expected " +
                    std::to_string(header_.items));
   }
-  bool equal = digest == header_.digest && remove_count < kMostRemoves;
+  bool equal = digest == header_.digest;
   if (stored.canonical()) {
     for (const NetHash& entry : removes) {
-      for (int64_t i = 0; i < -entry.net && equal; ++i) {
-        equal = again->remove(entry.hash);
-      }
+      equal = equal && again->remove_copies(entry.hash, 0 - static_cast<uint64_t>(entry.net));
     }
     equal = equal && equal_cells(*again, stored);
   }

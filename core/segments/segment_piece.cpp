@@ -212,18 +212,15 @@ Result<Piece> Segment::piece(const Blocks& blocks, bool with_hashes, bool keeps_
   CUCKOO_ASSIGN_OR_RETURN(piece.filter, copy_pages(blocks));
   Filter& filter = *piece.filter;
   const Folding folding = this->folding();
-  const bool outgrows =
-      filter.would_outgrow(folding.removes.size(), folding.adds, header_.capacity);
-  for (const uint64_t hash : folding.removes) {
-    if (!filter.remove(hash)) {
-      return corrupt("segment " + std::to_string(header_.number) +
-                     ": pages that lack an entry that the log removes");
-    }
-  }
-  const uint64_t present = folding.adds.empty() ? 0 : filter.insert_batch(folding.adds);
+  const bool outgrows = filter.would_outgrow(folding.freed, folding.adds, header_.capacity);
+  uint64_t digest = 0;
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, fold_into(filter, folding, digest));
   piece.items = header_.items + folding.adds.size() - present;
   if (options_->multiset()) {
-    piece.items = header_.items + folding.adds.size() - folding.removes.size();
+    piece.items = header_.items;
+    for (const NetHash& entry : folding.entries) {
+      piece.items += static_cast<uint64_t>(entry.net);
+    }
   }
   if (keeps_hashes && !pending_.empty() &&
       (outgrows || filter.outgrown(piece.items, header_.capacity))) {

@@ -14,12 +14,21 @@ namespace cuckoo::segments {
 // Segments that are folded in turn have up to T pending entries, half of it on average. It is done
 // at the transaction's end: a remove of what was never added takes cells from other keys until the
 // add that makes up for it is there, too. So the two should be folded together.
+//
+// To make a segment anew takes as long as several folds. So a transaction that has done it leaves
+// the others whose turn it is to the next ones, unless too many wait already: a filter whose
+// segments all get full at a time has no long commit for it.
 Status Turns::finish() {
   if (loading_ || blocks_.pending_entries() > 4 * kPendingEntries) {
     return fold_all();
   }
-  while (blocks_.pending_entries() > (blocks_.leaves() + 1) * blocks_.turn_entries() / 2) {
+  while (blocks_.pending_entries() > due()) {
+    const uint64_t next_number = blocks_.root().next_number;
     CUCKOO_TRY(fold_oldest());
+    const bool made_anew = blocks_.root().next_number != next_number;
+    if (made_anew && blocks_.pending_entries() <= due() + due() / 4) {
+      break;
+    }
   }
   return {};
 }

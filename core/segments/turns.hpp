@@ -60,6 +60,14 @@ class Turns {
     blocks_.append(entry);
     ++appended_;
   }
+  void append(uint64_t entry, uint64_t copies) {
+    if (copies == 1) [[likely]] {
+      append(entry);
+      return;
+    }
+    blocks_.append(entry, copies);
+    ++appended_;
+  }
   Status append_uncounted(uint64_t hash) {
     CUCKOO_TRY(blocks_.append_uncounted(hash));
     ++appended_;
@@ -81,6 +89,9 @@ class Turns {
   void restart_long_log();
 
  private:
+  // When more pend, it is a segment's turn.
+  uint64_t due() const noexcept { return (blocks_.leaves() + 1) * blocks_.turn_entries() / 2; }
+
   static constexpr uint64_t kFewestLoadEntries = 16384;  // a transaction of more is a load
   static constexpr uint64_t kMostPending = uint64_t{1} << 22;
 

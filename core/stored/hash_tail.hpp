@@ -28,7 +28,7 @@ namespace cuckoo {
 class HashTail {
  public:
   // Adds minus removes of that hash; 0 also when it was never seen.
-  int32_t net(uint64_t hash) const noexcept {
+  int64_t net(uint64_t hash) const noexcept {
     if (used_ == 0) {
       return 0;
     }
@@ -36,8 +36,11 @@ class HashTail {
     return keys_[i] == 0 ? 0 : nets_[i];
   }
 
+  // Was it ever seen?
+  bool has(uint64_t hash) const noexcept { return used_ != 0 && keys_[find(hash)] != 0; }
+
   // The sum of that hash, to be changed by the caller; added as 0 when it was not there.
-  int32_t& at(uint64_t hash) {
+  int64_t& at(uint64_t hash) {
     if (keys_.empty()) {
       grow();
     }
@@ -72,15 +75,15 @@ class HashTail {
   bool empty() const noexcept { return used_ == 0; }
   size_t size() const noexcept { return used_; }
   size_t memory_bytes() const noexcept {
-    return keys_.size() * (sizeof(uint64_t) + sizeof(int32_t));
+    return keys_.size() * (sizeof(uint64_t) + sizeof(int64_t));
   }
 
   // Keeps its memory, but for what a very long tail took.
   void clear() noexcept {
-    constexpr size_t kMostKept = size_t{1} << 18;  // slots, 3 MB
+    constexpr size_t kMostKept = size_t{1} << 18;  // slots, 4 MB
     if (keys_.size() > kMostKept) {
       LargeVector<uint64_t>().swap(keys_);
-      LargeVector<int32_t>().swap(nets_);
+      LargeVector<int64_t>().swap(nets_);
       used_ = 0;
     } else if (used_ != 0) {
       std::fill(keys_.begin(), keys_.end(), 0);
@@ -116,7 +119,7 @@ class HashTail {
   void grow() {
     const size_t slots = std::max(kFirstSlots, keys_.size() * 2);
     LargeVector<uint64_t> keys(slots, 0);
-    LargeVector<int32_t> nets(slots, 0);
+    LargeVector<int64_t> nets(slots, 0);
     keys.swap(keys_);
     nets.swap(nets_);
     mask_ = slots - 1;
@@ -135,7 +138,7 @@ class HashTail {
   }
 
   LargeVector<uint64_t> keys_;
-  LargeVector<int32_t> nets_;
+  LargeVector<int64_t> nets_;
   size_t used_ = 0;
   size_t mask_ = 0;
   unsigned shift_ = 63;

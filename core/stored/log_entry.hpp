@@ -1,12 +1,14 @@
 // What a log of hashes is made of.
 //
 // An entry is a 64-bit word: a logged hash, whose low bits are zero, with bit 0 set for a remove.
+// It stands for one occurrence, or for as many as a count says that comes with it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
@@ -15,6 +17,33 @@
 namespace cuckoo {
 
 inline constexpr uint64_t kRemoveBit = 1;
+
+// Of one entry.
+inline constexpr uint64_t kMostCopies = uint64_t{1} << 31;
+
+// What an entry counts for beyond the first occurrence.
+struct MoreCopies {
+  uint64_t entry = 0;
+  uint64_t more = 0;  // 1 or more
+};
+
+// The next push_back() needs no memory.
+inline void make_room_for_one(std::vector<MoreCopies>& list) {
+  if (list.size() == list.capacity()) {
+    list.reserve(2 * list.size() + 8);
+  }
+}
+
+// Calls visit(part) for parts of at most kMostCopies that add up to `copies`, until it fails.
+template <class Visit>
+Status for_each_part(uint64_t copies, Visit&& visit) {
+  while (copies > 0) {
+    const uint64_t part = copies < kMostCopies ? copies : kMostCopies;
+    CUCKOO_TRY(visit(part));
+    copies -= part;
+  }
+  return {};
+}
 
 // A 47-bit hash leaves bit 16 to the remove bit, and fits 6 bytes with it.
 inline uint64_t pack_raw47(uint64_t entry) noexcept { return (entry >> 16) | (entry & kRemoveBit); }

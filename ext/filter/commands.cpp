@@ -29,7 +29,7 @@ void FilterTable::run_delete(sqlite3_value* key) {
     throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
                                                   key_.name + ": 'delete' takes a key");
   }
-  remove(key);
+  remove(key, copies_argument(command_count_));
 }
 
 void FilterTable::run_apply(sqlite3_value* changes) {

@@ -209,6 +209,15 @@ inline void LiveFilter::insert_hash(uint64_t hash, const KeyView& key) {
   });
 }
 
+void LiveFilter::insert_copies(const KeyView& key, uint64_t copies) {
+  const uint64_t hash = hash_of(key) & hash_mask_;
+  change([&]() -> Status {
+    CUCKOO_TRY(filter_->newest().insert_copies(hash, copies));
+    note_type_of(key);
+    return {};
+  });
+}
+
 bool LiveFilter::insert_new(const KeyView& key) {
   if (legacy_) {
     const uint64_t items = filter_->items();
@@ -250,6 +259,16 @@ bool LiveFilter::remove(const KeyView& key) {
     Result<bool> result = filter_->newest().remove(hash);
     removed = result.ok() && result.value();
     return result.take_status();
+  });
+  return removed;
+}
+
+uint64_t LiveFilter::remove_copies(const KeyView& key, uint64_t copies) {
+  uint64_t removed = 0;
+  const uint64_t hash = hash_of(key) & hash_mask_;
+  change([&]() -> Status {
+    CUCKOO_ASSIGN_OR_RETURN(removed, filter_->newest().remove_copies(hash, copies));
+    return {};
   });
   return removed;
 }

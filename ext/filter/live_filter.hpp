@@ -100,9 +100,13 @@ class LiveFilter final : public LiveTable {
   void insert(const KeyView& key);
   // An integer that its column keeps as one (is_plain_integer()); the same, in less time.
   void insert_integer(int64_t integer);
+  // So many occurrences at once; more than one only where counts_copies().
+  void insert_copies(const KeyView& key, uint64_t copies);
   // False: it is present, or seems to be, and was not added.
   bool insert_new(const KeyView& key);
   bool remove(const KeyView& key);
+  // So many, or all that seem to be there when these are fewer. Returns how many.
+  uint64_t remove_copies(const KeyView& key, uint64_t copies);
   // One occurrence, if there is one.
   using IfPresent = segments::FilterFile::IfPresent;
   using Replaced = segments::FilterFile::Replaced;

@@ -234,13 +234,10 @@ void LiveFilter::take_in(Incoming incoming) {
     CUCKOO_TRY(filter_->flush());
     uint64_t inserted = 0;
     Status status = incoming.hashes([&](uint64_t hash, uint64_t count) -> Status {
-      for (uint64_t i = 0; i < (counts ? count : 1); ++i) {
-        CUCKOO_TRY(newest.insert(hash & hash_mask_));
-        if (++inserted % kHashesPerPoll == 0) {
-          CUCKOO_TRY(store_.poll());
-        }
-      }
-      return {};
+      return for_each_part(counts ? count : 1, [&](uint64_t copies) -> Status {
+        CUCKOO_TRY(newest.insert_copies(hash & hash_mask_, copies));
+        return ++inserted % kHashesPerPoll == 0 ? store_.poll() : Status();
+      });
     });
     if (!status.ok() && status.error().code == ErrorCode::kFull) {
       filter_->forget();  // nothing of it was written: what storage holds is as before

@@ -1,9 +1,12 @@
 #include "ext/filter/plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
+#include "core/filter/sizing.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/statement.hpp"
@@ -24,8 +27,29 @@ enum Column : int {
   kImageBytes,
   kCapacity,
   kFpr,
+  kBytes,
 };
-constexpr int kBothGiven = 3;
+constexpr int kTwoGiven = 3;    // as bits
+constexpr int kBytesGiven = 4;  // NULL too
+
+// The rates among which one is searched for have three digits, so that they can be read: from
+// 9.32e-10, above 2^-30, to 0.25. By number, ascending.
+constexpr int kFirstRate = 832;  // 9.32 of the first decade
+constexpr int kRatesPerDecade = 900;
+constexpr int kLastRate = 8 * kRatesPerDecade + kRatesPerDecade + 150;  // 2.50e-1
+
+double rate_of(int number) noexcept {
+  char text[32];
+  std::snprintf(text, sizeof text, "%de%d", 100 + number % kRatesPerDecade,
+                number / kRatesPerDecade - 12);
+  return std::strtod(text, nullptr);
+}
+
+[[noreturn]] void refuse_arguments() {
+  throw SqlError(SQLITE_ERROR,
+                 "filter_plan: the arguments are a capacity and a false positive rate, or two of"
+                 " capacity, fpr and bytes, and NULL for the third");
+}
 
 const OptionSpec& spec_named(std::string_view name) {
   for (const OptionSpec& spec : option_specs(FilterModule::kCuckoo)) {
@@ -51,6 +75,19 @@ double number_argument(sqlite3_value* value, std::string_view option) {
   return number;
 }
 
+// A number, or a size as options take it.
+uint64_t bytes_argument(sqlite3_value* value) {
+  constexpr double kMost = 0x1p60;
+  const int type = sqlite3_value_type(value);
+  const std::optional<double> size =
+      type == SQLITE_BLOB ? std::nullopt : parse_size(text_argument(value));
+  if (!size || *size < 1 || *size > kMost) {
+    throw SqlError(SQLITE_ERROR, "filter_plan: bytes is " + printable(text_argument(value)) +
+                                     ", expected a number from 1 to 2^60, or a size like '64MB'");
+  }
+  return static_cast<uint64_t>(*size);
+}
+
 // As short as it can be written and still be that number.
 std::string exact_text(double number) {
   char text[32];
@@ -68,11 +105,11 @@ std::string exact_text(double number) {
 std::string FilterPlans::declaration() const {
   return "CREATE TABLE x(module TEXT, layout TEXT, options TEXT, bits_per_key REAL, hashes INTEGER,"
          " memory_bytes INTEGER, disk_bytes_growth_on INTEGER, disk_bytes_growth_off INTEGER,"
-         " image_bytes INTEGER, capacity HIDDEN, fpr HIDDEN)";
+         " image_bytes INTEGER, capacity HIDDEN, fpr HIDDEN, bytes HIDDEN)";
 }
 
 bool FilterPlans::best_index(sqlite3_index_info* info) {
-  if (!take_arguments(info, kCapacity)) {
+  if (!cuckoo::take_arguments(info, kCapacity)) {
     return false;
   }
   info->estimatedCost = 100;
@@ -80,31 +117,150 @@ bool FilterPlans::best_index(sqlite3_index_info* info) {
   return true;
 }
 
+// Two arguments of which one is NULL give no row, as a join with a row that lacks it.
 void FilterPlans::Cursor::filter(int plan, const char*, int, sqlite3_value** values) {
   row_ = kKinds.size();
-  if (plan != kBothGiven) {
-    throw SqlError(SQLITE_ERROR,
-                   "filter_plan: the arguments are a capacity and a false positive rate");
+  if (plan != kTwoGiven && (plan & kBytesGiven) == 0) {
+    refuse_arguments();
   }
-  for (int i = 0; i < 2; ++i) {
-    if (sqlite3_value_type(values[i]) == SQLITE_NULL) {
-      return;
-    }
+  if (plan == kTwoGiven && (sqlite3_value_type(values[0]) == SQLITE_NULL ||
+                            sqlite3_value_type(values[1]) == SQLITE_NULL)) {
+    return;
   }
-  capacity_argument_.assign(key_of(values[0], Affinity::kNone));
-  rate_argument_.assign(key_of(values[1], Affinity::kNone));
-  capacity_ = static_cast<uint64_t>(number_argument(values[0], "capacity"));
-  rate_ = number_argument(values[1], "fpr");
+  take_arguments(plan, values);
   page_bytes_ = page_bytes_for(db_, "main");
   database_page_bytes_ = database_page_bytes_for(db_, "main");
   row_ = 0;
+  move_to_row();
+  if (eof()) {
+    throw SqlError(SQLITE_ERROR,
+                   "filter_plan: bytes is " + std::to_string(bytes_) +
+                       ", and no filter takes less than " + std::to_string(least_bytes()) +
+                       (unknown_ == Unknown::kCapacity ? " at that fpr"
+                                                       : " for that capacity, at an fpr of 0.25"));
+  }
+}
+
+void FilterPlans::Cursor::take_arguments(int given, sqlite3_value** values) {
+  const auto next = [&](int bit) -> sqlite3_value* {
+    sqlite3_value* const value = (given & bit) != 0 ? *values++ : nullptr;
+    return value != nullptr && sqlite3_value_type(value) != SQLITE_NULL ? value : nullptr;
+  };
+  sqlite3_value* const capacity = next(1);
+  sqlite3_value* const rate = next(2);
+  sqlite3_value* const bytes = next(kBytesGiven);
+  const int known = (capacity != nullptr) + (rate != nullptr) + (bytes != nullptr);
+  if (known != 2) {
+    refuse_arguments();
+  }
+  unknown_ = bytes == nullptr      ? Unknown::kNothing
+             : capacity == nullptr ? Unknown::kCapacity
+                                   : Unknown::kRate;
+  bytes_ = 0;
+  if (capacity != nullptr) {
+    capacity_argument_.assign(key_of(capacity, Affinity::kNone));
+    capacity_ = static_cast<uint64_t>(number_argument(capacity, "capacity"));
+  }
+  if (rate != nullptr) {
+    rate_argument_.assign(key_of(rate, Affinity::kNone));
+    rate_ = number_argument(rate, "fpr");
+  }
+  if (bytes != nullptr) {
+    bytes_argument_.assign(key_of(bytes, Affinity::kNone));
+    bytes_ = bytes_argument(bytes);
+  }
+}
+
+// This row, or the first one behind it whose kind fits.
+void FilterPlans::Cursor::move_to_row() {
+  while (!eof() && !solve()) {
+    ++row_;
+  }
   compute();
 }
 
 void FilterPlans::Cursor::next() {
   ++row_;
-  compute();
+  move_to_row();
 }
+
+// --- searching -----------------------------------------------------------------------------------
+
+bool FilterPlans::Cursor::fits(uint64_t capacity, double rate) const {
+  FilterOptions options = options_of(kKinds[row_], true);
+  options.capacity = capacity;
+  options.spec.rate = rate;
+  options.width = hash_width_for(rate, capacity);
+  const Result<segments::FilterPlan> plan = segments::plan_filter(options);
+  return plan.ok() && plan.value().memory_bytes <= bytes_;
+}
+
+bool FilterPlans::Cursor::solve() {
+  switch (unknown_) {
+    case Unknown::kNothing:
+      return true;
+    case Unknown::kCapacity:
+      return solve_for_capacity();
+    case Unknown::kRate:
+      return solve_for_rate();
+  }
+  return false;
+}
+
+// A filter for a few keys more may take less, where it is cut into more segments. So a search goes
+// on from a larger one that fits.
+bool FilterPlans::Cursor::solve_for_capacity() {
+  if (!fits(1, rate_)) {
+    return false;
+  }
+  uint64_t found = 1;
+  for (uint64_t from = 1; from != 0;) {
+    found = from;
+    uint64_t beyond = kMaxCapacity + 1;
+    while (beyond - found > 1) {
+      const uint64_t middle = found + (beyond - found) / 2;
+      (fits(middle, rate_) ? found : beyond) = middle;
+    }
+    from = 0;
+    constexpr uint64_t kSteps = 64;
+    for (uint64_t step = 1; step <= kSteps / 8 && from == 0; ++step) {
+      const uint64_t larger = found + std::max<uint64_t>(found / kSteps, 1) * step;
+      from = larger <= kMaxCapacity && fits(larger, rate_) ? larger : 0;
+    }
+  }
+  capacity_ = found;
+  return true;
+}
+
+bool FilterPlans::Cursor::solve_for_rate() {
+  if (!fits(capacity_, rate_of(kLastRate))) {
+    return false;
+  }
+  int too_small = kFirstRate - 1;
+  int found = kLastRate;
+  while (found - too_small > 1) {
+    const int middle = too_small + (found - too_small) / 2;
+    (fits(capacity_, rate_of(middle)) ? found : too_small) = middle;
+  }
+  rate_ = rate_of(found);
+  return true;
+}
+
+// Of any kind, where it takes least: for one key, or at the greatest rate.
+uint64_t FilterPlans::Cursor::least_bytes() const {
+  uint64_t least = ~uint64_t{0};
+  for (const FilterKind kind : kKinds) {
+    FilterOptions options = options_of(kind, true);
+    options.capacity = unknown_ == Unknown::kCapacity ? 1 : capacity_;
+    options.spec.rate = unknown_ == Unknown::kCapacity ? rate_ : rate_of(kLastRate);
+    options.width = hash_width_for(options.spec.rate, options.capacity);
+    const Result<segments::FilterPlan> plan = segments::plan_filter(options);
+    least = plan.ok() ? std::min(least, plan.value().memory_bytes) : least;
+  }
+  return least;
+}
+
+// --- the row -------------------------------------------------------------------------------------
 
 FilterOptions FilterPlans::Cursor::options_of(FilterKind kind, bool growth) const {
   FilterOptions options;
@@ -168,9 +324,13 @@ void FilterPlans::Cursor::column(sqlite3_context* context, int column) {
     case kImageBytes:
       return result_count(context, growing_.image_bytes);
     case kCapacity:
-      return capacity_argument_.result(context);
+      return unknown_ == Unknown::kCapacity ? result_count(context, capacity_)
+                                            : capacity_argument_.result(context);
+    case kFpr:
+      return unknown_ == Unknown::kRate ? sqlite3_result_double(context, rate_)
+                                        : rate_argument_.result(context);
     default:
-      return rate_argument_.result(context);
+      return bytes_ == 0 ? sqlite3_result_null(context) : bytes_argument_.result(context);
   }
 }
 

@@ -1,5 +1,9 @@
-// filter_plan(capacity, fpr): a table-valued function with one row for each kind and layout of
-// filter, and what it would take. Nothing is made.
+// filter_plan(capacity, fpr, bytes): a table-valued function with one row for each kind and layout
+// of filter, and what it would take. Nothing is made.
+//
+// Two of the three are given. `bytes` is what the filter may take in memory, all of it loaded: then
+// the greatest capacity that fits is searched for, or the least rate. A kind that does not fit has
+// no row.
 #pragma once
 
 #include <array>
@@ -36,16 +40,26 @@ class FilterPlans::Cursor {
   sqlite3_int64 rowid() const noexcept { return static_cast<sqlite3_int64>(row_) + 1; }
 
  private:
+  enum class Unknown : uint8_t { kNothing, kCapacity, kRate };
   static constexpr std::array kKinds = {FilterKind::kCuckoo, FilterKind::kBloom,
                                         FilterKind::kBlockedBloom, FilterKind::kCountingBloom};
+  void take_arguments(int given, sqlite3_value** values);
+  void move_to_row();
   void compute();
   FilterOptions options_of(FilterKind kind, bool growth) const;
+  uint64_t least_bytes() const;
+  bool solve();
+  bool solve_for_capacity();
+  bool solve_for_rate();
+  bool fits(uint64_t capacity, double rate) const;
   std::string options_text(FilterKind kind) const;
 
   sqlite3* db_;
-  KeyCopy capacity_argument_, rate_argument_;  // shown as they were given
-  uint64_t capacity_ = 0;
+  KeyCopy capacity_argument_, rate_argument_, bytes_argument_;  // shown as they were given
+  Unknown unknown_ = Unknown::kNothing;
+  uint64_t capacity_ = 0;  // of the row, as is the rate
   double rate_ = 0;
+  uint64_t bytes_ = 0;                    // 0: not given
   uint32_t page_bytes_ = 0;               // of a filter's pages, in the main database
   uint32_t database_page_bytes_ = 0;      // of the database's own
   segments::FilterPlan growing_, fixed_;  // the row's kind, with growth on and off

@@ -1,8 +1,10 @@
 #include "ext/filter/table.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/filter/sizing.hpp"
+#include "core/stored/log_entry.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
@@ -343,10 +345,31 @@ void FilterTable::refuse_removal(const char* what) {
   }
 }
 
-bool FilterTable::remove(sqlite3_value* value) {
+// A whole REAL is taken as an INTEGER, as an ordinary column of that type does: some languages bind
+// every number as REAL.
+uint64_t FilterTable::copies_argument(sqlite3_value* count) const {
+  if (is_null(count)) {
+    return 1;
+  }
+  const int type = sqlite3_value_type(count);
+  const double number = sqlite3_value_double(count);
+  if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || std::floor(number) != number ||
+      number < 1 || number > static_cast<double>(kMostCopies)) {
+    const std::string text = type == SQLITE_BLOB ? "a BLOB" : printable(text_argument(count));
+    throw SqlError(SQLITE_ERROR, name() + ": count is " + text +
+                                     (type == SQLITE_TEXT ? ", a TEXT" : "") +
+                                     ", expected an INTEGER from 1 to 2^31, or NULL for 1");
+  }
+  return static_cast<uint64_t>(number);
+}
+
+bool FilterTable::remove(sqlite3_value* value, uint64_t copies) {
   refuse_removal("DELETE");
   const KeyView key = key_of(value, affinity_);
-  return key.type != SQLITE_NULL && live_->remove(key);
+  if (key.type == SQLITE_NULL) {
+    return false;
+  }
+  return copies == 1 ? live_->remove(key) : live_->remove_copies(key, copies) > 0;
 }
 
 // Of a key that is present, or seems to be. OR IGNORE, row by row the cheapest way to add what is
@@ -370,6 +393,24 @@ bool FilterTable::insert(sqlite3_value* value) {
   } else if (!live_->insert_new(key) && sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
     return refuse_present();
   }
+  return true;
+}
+
+// A set has a key or lacks it. To take a count there would hide that it counts for nothing.
+bool FilterTable::insert_copies(sqlite3_value* value, sqlite3_value* count) {
+  const uint64_t copies = copies_argument(count);
+  if (copies == 1) {
+    return insert(value);
+  }
+  const FilterOptions& options = live_->filter().options();
+  if (!options.counts_copies()) {
+    throw SqlError(SQLITE_ERROR,
+                   name() + ": count is " + std::to_string(copies) + ", and " +
+                       (unique() ? "unique = on holds each key once; leave count out"
+                                 : "this Bloom filter does not count its keys; make it with"
+                                   " counting = on, or use a cuckoo_filter"));
+  }
+  live_->insert_copies(key_to_store(value), copies);
   return true;
 }
 
@@ -410,18 +451,24 @@ bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
   }
   sqlite3_value* const key = values[2 + kKeyColumn];
   sqlite3_value* const occurrences = values[2 + kCountColumn];
-  if (!is_null(occurrences) && (inserting || !is_count_of(occurrences, values[0]))) {
-    throw SqlError(SQLITE_ERROR, name() + ": column count is computed and can't be written");
+  if (!inserting && !is_null(occurrences) && !is_count_of(occurrences, values[0])) {
+    throw SqlError(SQLITE_ERROR, name() +
+                                     ": UPDATE can't set count, in which other keys may count;"
+                                     " INSERT adds so many, the command 'delete' removes them");
   }
   if (!is_null(command)) {
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
+    if (!is_null(occurrences) && lower(text_argument(command)) != "delete") {
+      throw SqlError(SQLITE_ERROR, name() + ": of the commands only 'delete' takes a count");
+    }
+    command_count_ = occurrences;
     run_command(*this, commands(), command, key);
     return true;
   }
   if (inserting) {
-    return insert(key);
+    return is_null(occurrences) ? insert(key) : insert_copies(key, occurrences);
   }
   return sqlite3_value_nochange(key) != 0 || update_key(values[0], key);
 }

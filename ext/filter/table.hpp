@@ -65,9 +65,11 @@ class FilterTable : public StoredTable<LiveFilter> {
   void load_from(const FilterSource& from, uint64_t capacity);
   KeyView key_to_store(sqlite3_value* value) const;
   void refuse_removal(const char* what);
-  bool remove(sqlite3_value* value);
+  uint64_t copies_argument(sqlite3_value* count) const;
+  bool remove(sqlite3_value* value, uint64_t copies = 1);
   bool is_count_of(sqlite3_value* occurrences, sqlite3_value* value);
   bool insert(sqlite3_value* value);  // false: skipped, of these three
+  bool insert_copies(sqlite3_value* value, sqlite3_value* count);
   bool update_key(sqlite3_value* old_key, sqlite3_value* new_key);
   bool unique() const noexcept { return live_->filter().options().unique; }
   bool refuse_present();
@@ -96,6 +98,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   Affinity affinity_ = Affinity::kNone;
   Collation collation_ = Collation::kBinary;
   bool triggers_ = false;
+  sqlite3_value* command_count_ = nullptr;  // of the command that runs; NULL: none
   ReadTransaction with_triggers_;  // ended: its statement is of a schema that has the triggers
   // The runs of statements that write, in which a key was looked for by BINARY.
   struct Run {

@@ -17,13 +17,22 @@ void examine(std::span<const std::byte> bytes, HashWidth width) {
     return;
   }
   std::vector<uint64_t> entries;
+  uint16_t last_count = 0;
+  auto count = row.value().counts.begin();
   for (size_t i = 0; i < row.value().header.entries; ++i) {
+    REQUIRE(row.value().chain_after(i, width) ==
+            segments::chain_over(row.value().header.chain, entries, width, last_count));
+    if (count != row.value().counts.end() && *count == i) {
+      last_count = *count++;
+      entries.push_back(row.value().count_word(i, width));
+      continue;
+    }
     const uint64_t entry = row.value().entry(i, width);
     REQUIRE(logged_hash(entry & ~kRemoveBit, width) == (entry & ~kRemoveBit));
-    REQUIRE(row.value().chain_after(i, width) ==
-            segments::chain_over(row.value().header.chain, entries, width));
     entries.push_back(entry);
   }
+  REQUIRE(count == row.value().counts.end() && last_count == row.value().header.last_count);
+  REQUIRE(segments::counts_among(entries, last_count) == row.value().counts);
   const Bytes again = segments::encode_log_row(row.value().header, entries, width);
   REQUIRE(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
 }

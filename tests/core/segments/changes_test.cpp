@@ -173,13 +173,19 @@ TEST(SegmentChanges, I3_count_follows_from_the_length) {
 
 TEST(SegmentNetChanges, add_up) {
   const auto hash = [](uint64_t i) { return nth_hash(4, i, HashWidth::k47Bits); };
-  LargeVector<uint64_t> entries;
+  LogEntries entries;
   std::map<uint64_t, int64_t> nets;
   for (uint64_t i = 0; i < 500; ++i) {
     for (uint64_t copy = 0; copy < i % 4; ++copy) {
       const bool removed = (i + copy) % 3 == 0;
-      entries.push_back(hash(i) | (removed ? kRemoveBit : 0));
-      nets[hash(i)] += removed ? -1 : 1;
+      const uint64_t entry = hash(i) | (removed ? kRemoveBit : 0);
+      entries.entries.push_back(entry);
+      const uint64_t more = (i + 2 * copy) % 5;
+      if (more != 0) {
+        entries.more.push_back({entry, more << 29});
+      }
+      const auto copies = static_cast<int64_t>(1 + (more << 29));
+      nets[hash(i)] += removed ? -copies : copies;
     }
   }
   std::erase_if(nets, [](const auto& one) { return one.second == 0; });
@@ -192,7 +198,7 @@ TEST(SegmentNetChanges, add_up) {
 
 TEST(SegmentNetChanges, of_a_set_count_once) {
   const LargeVector<ChangedHash> changes =
-      net_changes({64 << 17, 32 << 17, 64 << 17}, HashWidth::k47Bits, false);
+      net_changes({{64 << 17, 32 << 17, 64 << 17}, {}}, HashWidth::k47Bits, false);
   ASSERT_EQ(changes.size(), 2U);
   EXPECT_EQ(changes[0], ChangedHash(32 << 17, 1));
   EXPECT_EQ(changes[1], ChangedHash(64 << 17, 1));

@@ -421,6 +421,10 @@ TEST_P(FilterFileChanges, that_can_not_be_are_refused) {
   --changes.to.seed;
   if (multiset()) {
     changes.hashes.emplace_back(~uint64_t{0xFFFFF}, kMostNet);
+    copy->refusal(changes, ErrorCode::kCorrupt);
+    changes.hashes.back().second = -kMostNet;
+    copy->refusal(changes, ErrorCode::kCorrupt);
+    changes.hashes.back().second = (int64_t{1} << 40) - 100;
     const std::string text = copy->refusal(changes, ErrorCode::kFull);
     EXPECT_EQ(text.find("100 items, "), 0u) << text;
   } else {

@@ -76,6 +76,29 @@ TEST_P(FilterFileFigures, are_the_same_whatever_is_in_memory_and_read_no_page) {
   }
 }
 
+TEST_P(FilterFileFigures, take_pending_copies_for_no_more_keys) {
+  FilterOptions options = options_of(GetParam());
+  options.capacity = 10;
+  if (!GetParam().growth) {
+    GTEST_SKIP() << "it refuses them";
+  }
+  FilledFile filled(options);
+  for (uint64_t i = 0; i < 500; ++i) {
+    filled.add(i % 2);
+  }
+  expect_ok(test::commit(filled.file));
+  FilterFile opened(options, filled.storage);  // no segment is in memory
+  for (FilterFile* const file : {&filled.file, &opened}) {
+    expect_ok(file->refresh());
+    EXPECT_EQ(file->made_for(), 10);
+  }
+  for (uint64_t i = 0; i < 30; ++i) {
+    filled.add(i);
+  }
+  EXPECT_GE(filled.file.made_for(), 30);
+  EXPECT_LE(filled.file.made_for(), 42);
+}
+
 TEST_P(FilterFileFigures, rate_now_is_what_strangers_meet) {
   FilterOptions options = options_of(GetParam());
   options.capacity = 150000;

@@ -183,6 +183,55 @@ TEST_P(FilterFileKinds, take_copies_by_the_million_and_give_them_back) {
   }
 }
 
+// Whether they came singly or by counts.
+TEST_P(FilterFileKinds, take_copies_at_once_as_they_take_single_ones) {
+  const uint64_t room = growth() || !is_cuckoo() ? 1000 : 60000;
+  KindFile single(options(room));
+  KindFile counted(options(room));
+  for (KindFile* const one : {&single, &counted}) {
+    one->add(0, 300);
+    expect_ok(commit(one->file));
+  }
+  if (!multiset()) {
+    const Status refused = counted.file.insert_copies(nth_key(1), 2);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
+    expect_ok(counted.file.insert_copies(nth_key(1), 1));
+    return;
+  }
+  const FilterMark mark = counted.file.mark().value().value();
+  for (uint64_t round = 0; round < 4; ++round) {
+    for (uint64_t i = 0; i < 40; ++i) {
+      const uint64_t hash = nth_key(i * 13);
+      const uint64_t copies = 1 + (i * i * (round + 1)) % 300;
+      const bool removes = (i + round) % 3 == 0 && round > 0;
+      uint64_t removed = 0;
+      for (uint64_t copy = 0; copy < copies; ++copy) {
+        removed += removes && single.file.remove(hash).value() ? 1 : 0;
+        ASSERT_TRUE(removes || single.file.insert(hash).ok());
+      }
+      if (removes) {
+        ASSERT_EQ(counted.file.remove_copies(hash, copies).value(), removed);
+      } else {
+        expect_ok(counted.file.insert_copies(hash, copies));
+      }
+      ASSERT_GE(counted.count(hash), removes ? 0 : copies);
+    }
+    EXPECT_EQ(counted.file.items(), single.file.items());
+    expect_ok(commit(single.file));
+    expect_ok(commit(counted.file));
+    expect_ok(counted.file.check());
+  }
+  FilterFile opened(counted.file.options(), counted.storage);
+  expect_ok(opened.refresh());
+  for (uint64_t i = 0; i < 600; ++i) {
+    ASSERT_EQ(opened.count(nth_key(i)).value(), counted.count(nth_key(i))) << i;
+  }
+  const std::optional<FilterChanges> changes = counted.file.changes_since(mark).value();
+  EXPECT_TRUE(changes && changes->hashes.size() <= 40);
+  EXPECT_LT(counted.file.log_entries(), 300 + 4 * 40 * 3 + 1);
+}
+
 TEST_P(SetFileKinds, hold_what_only_looked_present_when_it_came) {
   KindFile kept(options(1000, 0.05));
   kept.add(0, 1000);

@@ -126,7 +126,7 @@ class Life {
   void replace_all(FilterFile& file) {
     const uint64_t items = file.items();
     if (options_.growth && random(2) == 0) {
-      const Status rebuilt = file.rebuild(1 + random(2 * items + 1));
+      const Status rebuilt = file.rebuild(1 + random(2 * std::min<uint64_t>(items, 100000) + 1));
       ASSERT_TRUE(rebuilt.ok()) << message_of(rebuilt);
     } else {
       test::HeldPieces pieces;
@@ -164,11 +164,14 @@ class Life {
       if (owned == counts_.end()) {
         return;
       }
-      const Result<bool> removed = file.remove(hash);
+      const uint64_t copies = random(3) == 0 ? 1 + random(std::min(owned->second, kMostCopies)) : 1;
+      const Result<uint64_t> removed =
+          copies > 1 ? file.remove_copies(hash, copies) : one_of(file.remove(hash));
       ASSERT_TRUE(removed.ok()) << removed.error().message;
-      ASSERT_TRUE(removed.value()) << "S6";
-      --items_;
-      if (--owned->second == 0) {
+      ASSERT_EQ(removed.value(), copies) << "S6";
+      items_ -= copies;
+      owned->second -= copies;
+      if (owned->second == 0) {
         counts_.erase(owned);
       }
       return;
@@ -178,7 +181,14 @@ class Life {
       return;
     }
     Status added;
-    if (random(8) == 0) {
+    uint64_t copies = 1;
+    if (multiset() && random(8) == 0) {
+      copies = 2 + random(random(4) == 0 ? kMostCopies - 1 : 12);
+      if (items_ + copies > options_.most_items_by_hashes() / 2) {
+        return;
+      }
+      added = file.insert_copies(hash, copies);
+    } else if (random(8) == 0) {
       Result<bool> is_new = file.insert_new(hash);
       if (is_new.ok() && !is_new.value()) {
         return;
@@ -193,12 +203,16 @@ class Life {
       ASSERT_FALSE(options_.growth);
       return;
     }
-    ++items_;
-    ++counts_[hash];
+    items_ += copies;
+    counts_[hash] += copies;
     if (asks_ && random_ask() % 20 == 0) {
       const Result<bool> there = file.load_and_probe(hash);
       ASSERT_TRUE(there.ok() && there.value()) << "S6";
     }
+  }
+  static Result<uint64_t> one_of(const Result<bool>& removed) {
+    return removed.ok() ? Result<uint64_t>(removed.value() ? 1 : 0)
+                        : Result<uint64_t>(removed.error());
   }
   void replace(FilterFile& file, uint64_t from, uint64_t to) {
     constexpr FilterFile::IfPresent kChoices[] = {

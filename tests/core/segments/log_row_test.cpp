@@ -57,6 +57,37 @@ TEST_P(SegmentLogRows, a_chain_value_stands_for_all_entries_and_what_was_before)
   }
 }
 
+TEST_P(SegmentLogRows, tell_counts_from_hashes) {
+  std::vector<uint64_t> written = entries(9);
+  written[2] = count_word(2, 0);
+  written[4] = count_word(kMostCopies, 2);
+  written[8] = count_word(0, 4);
+  LogHeader first = header(9);
+  first.last_count = 8;
+  const Bytes row = encode_log_row(first, written, GetParam());
+  const Result<LogRow> parsed = segments::parse_log_row(row, GetParam());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_EQ(parsed.value().header, first);
+  EXPECT_EQ(parsed.value().counts, (std::vector<uint16_t>{2, 4, 8}));
+  EXPECT_EQ(counts_among(written, 8), parsed.value().counts);
+  EXPECT_EQ(copies_of(parsed.value().count_word(4, GetParam())), kMostCopies);
+  EXPECT_EQ(parsed.value().entry(7, GetParam()), written[7]);
+  Bytes changed = row;
+  const size_t link = kLogHeaderBytes + 4 * (row.size() - kLogHeaderBytes) / 9 + 4;
+  for (const int before : {3, 4, 5, 9}) {  // in the place of its entry, itself, behind it
+    changed[link] = static_cast<std::byte>(before);
+    EXPECT_FALSE(segments::parse_log_row(changed, GetParam()).ok()) << before;
+  }
+  changed = row;
+  changed[36] = std::byte{9};
+  EXPECT_FALSE(segments::parse_log_row(changed, GetParam()).ok()) << "behind the last entry";
+  constexpr uint16_t kLast[] = {0, 0, 0, 2, 2, 4, 4, 4, 4, 8};
+  for (size_t i = 0; i <= 9; ++i) {
+    EXPECT_EQ(parsed.value().chain_after(i, GetParam()),
+              chain_over(first.chain, std::span(written).first(i), GetParam(), kLast[i]));
+  }
+}
+
 TEST_P(SegmentLogRows, of_another_length_or_kind_are_corrupt) {
   const Bytes row = encode_log_row(header(20), entries(20), GetParam());
   for (size_t bytes = 0; bytes < row.size(); ++bytes) {

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <new>
 #include <optional>
 #include <vector>
 
+#include "tests/core/flash/allocations.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
@@ -38,13 +40,16 @@ class SegmentLog : public ::testing::Test {
     log.note_written();
   }
   Result<bool> follow(Log& log, Entries& entries) {
-    return log.follow(blocks, newest, [&](uint64_t position, uint64_t entry) {
-      EXPECT_EQ(position, log.position() - 1);
+    const uint64_t before = log.position();
+    size_t found = 0;
+    return log.follow(blocks, newest, [&](uint64_t position, uint64_t entry, uint64_t copies) {
+      EXPECT_EQ(position, before + found++);
+      EXPECT_EQ(copies, 1u);
       entries.push_back(entry);
     });
   }
   Status read(Log& log, Entries& entries, uint64_t row = 0, uint64_t position = 0) {
-    return log.read(blocks, row, position, newest, [&](uint64_t at, uint64_t entry) {
+    return log.read(blocks, row, position, newest, [&](uint64_t at, uint64_t entry, uint64_t) {
       EXPECT_EQ(at, position + entries.size());
       entries.push_back(entry);
     });
@@ -243,12 +248,14 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   Log log(options);
   log.start(0, 0, options.seed);
   const auto behind = [&](const LogPlace& place, uint64_t row = 0, uint64_t position = 0) {
-    LargeVector<uint64_t> found;
+    LogEntries found;
     const Result<bool> had = log.entries_behind(blocks, row, position, place, found);
     EXPECT_TRUE(had.ok()) << (had.ok() ? "" : had.error().message);
-    EXPECT_TRUE(found.empty() || had.value());
-    return had.ok() && had.value() ? std::optional(Entries(found.begin(), found.end()))
-                                   : std::nullopt;
+    EXPECT_TRUE(found.entries.empty() || had.value());
+    EXPECT_TRUE(found.more.empty());
+    return had.ok() && had.value()
+               ? std::optional(Entries(found.entries.begin(), found.entries.end()))
+               : std::nullopt;
   };
   for (uint64_t i = 0; i < 27; ++i) {
     places.push_back({log.position(), log.chain()});
@@ -269,10 +276,137 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
     EXPECT_EQ(behind(place, 3, 12).has_value(), place.position >= 12) << place.position;
   }
   ASSERT_TRUE(blocks.erase(kFirstLogBlock + 4, kFirstLogBlock + 4).ok());
-  LargeVector<uint64_t> found;
+  LogEntries found;
   const Result<bool> lost = log.entries_behind(blocks, 3, 12, places[13], found);
   ASSERT_FALSE(lost.ok());
   EXPECT_EQ(lost.error().code, ErrorCode::kCorrupt);
+}
+
+// Entries of one to four copies, whatever the rows of four make of them.
+TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_place) {
+  constexpr uint64_t kCopies[] = {1, 2, kMostCopies, 1, 1, 7, 1, 3, 3, 3};
+  const auto copies_of_entry = [&](uint64_t i) { return kCopies[(i * 7 + i / 10) % 10]; };
+  struct Place {
+    LogPlace at;
+    uint64_t entries;
+  };
+  for (const uint64_t portion : {1u, 2u, 3u, 5u, 50u}) {
+    storage.rows.clear();
+    Log log(options);
+    log.start(0, 0, options.seed);
+    Log follower(options);
+    follower.start(0, 0, options.seed);
+    uint64_t seen = 0;
+    const auto take = [&](uint64_t, uint64_t found, uint64_t copies) {
+      EXPECT_EQ(found, entry(seen));
+      EXPECT_EQ(copies, copies_of_entry(seen)) << seen;
+      ++seen;
+    };
+    std::vector<Place> places;
+    for (uint64_t i = 0; i < 60; ++i) {
+      places.push_back({{log.position(), log.chain()}, i});
+      log.append(entry(i), copies_of_entry(i));
+      EXPECT_LE(log.position() - places.back().at.position, copies_of_entry(i) == 1 ? 1u : 3u);
+      if ((i + 1) % portion != 0) {
+        continue;
+      }
+      flush(log);
+      ASSERT_TRUE(follower.follow(blocks, newest, take).value());
+      EXPECT_EQ(seen, i + 1);
+      EXPECT_EQ(follower.chain(), log.chain());
+      EXPECT_EQ(follower.position(), log.position());
+    }
+    flush(log);
+    seen = 0;
+    Log other(options);
+    const Status status = other.read(blocks, 0, 0, newest, take);
+    ASSERT_TRUE(status.ok()) << message_of(status);
+    EXPECT_EQ(other.chain(), log.chain());
+    log.append(entry(60), 9);  // is in no row
+    for (const Place& place : places) {
+      LogEntries found;
+      ASSERT_TRUE(log.entries_behind(blocks, 0, 0, place.at, found).value());
+      ASSERT_EQ(found.entries.size(), 61 - place.entries);
+      auto more = found.more.begin();
+      for (uint64_t i = place.entries; i <= 60; ++i) {
+        EXPECT_EQ(found.entries[i - place.entries], entry(i));
+        const uint64_t copies = i == 60 ? 9 : copies_of_entry(i);
+        if (copies > 1) {
+          ASSERT_NE(more, found.more.end());
+          EXPECT_EQ(more->entry, entry(i));
+          EXPECT_EQ((more++)->more, copies - 1);
+        }
+      }
+      EXPECT_EQ(more, found.more.end());
+    }
+  }
+}
+
+TEST_F(SegmentLog, has_no_place_between_an_entry_and_its_count) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  log.append(entry(0), 5);
+  const LogPlace between{1, chain_over(options.seed, {{entry(0)}}, options.width)};
+  LogEntries found;
+  EXPECT_FALSE(log.entries_behind(blocks, 0, 0, between, found).value());
+  append(log, 4);
+  flush(log);
+  EXPECT_FALSE(log.entries_behind(blocks, 0, 0, between, found).value());
+}
+
+TEST_F(SegmentLog, rows_with_counts_that_can_not_be_are_corrupt) {
+  const auto read_row = [&](LogHeader header, const Entries& words) {
+    storage.rows.clear();
+    header.chain = options.seed;
+    header.entries = static_cast<uint16_t>(words.size());
+    EXPECT_TRUE(
+        blocks.write(kFirstLogBlock, encode_log_row(header, words, options.width), false).ok());
+    Log log(options);
+    Entries entries;
+    return message_of(read(log, entries));
+  };
+  const auto row = [](uint16_t last_count) {
+    LogHeader header;
+    header.last_count = last_count;
+    return header;
+  };
+  EXPECT_EQ(read_row(row(1), {entry(0), count_word(5, 0)}), "");
+  EXPECT_NE(read_row(row(1), {entry(0), count_word(0, 0)}), "") << "counts nothing, in the middle";
+  EXPECT_NE(read_row(row(1), {entry(0), count_word(1, 0)}), "");
+  EXPECT_NE(read_row(row(1), {entry(0), count_word(kMostCopies + 1, 0)}), "");
+  EXPECT_NE(read_row(row(2), {entry(0), count_word(5, 0), count_word(5, 1)}), "");
+  FilterOptions set = options;
+  set.spec.kind = FilterKind::kBloom;
+  read_row(row(1), {entry(0), count_word(5, 0)});
+  Log log(set);
+  Entries entries;
+  EXPECT_EQ(message_of(read(log, entries)),
+            "row 0 of the log: removes a hash from a set, or counts it");
+}
+
+// The row says now that what was an entry is a count.
+TEST_F(SegmentLog, a_row_whose_counts_moved_is_corrupt) {
+  Log log(options);
+  log.start(0, 0, options.seed);
+  const uint64_t entry_like_count = uint64_t{5} << 16;  // the bytes of a count of 5
+  log.append(entry(0));
+  log.append(entry_like_count);
+  flush(log);
+  Log other(options);
+  Entries entries;
+  ASSERT_TRUE(read(other, entries).ok());
+  LogHeader header;
+  header.chain = options.seed;
+  header.entries = 2;
+  header.last_count = 1;
+  ASSERT_TRUE(blocks
+                  .write(kFirstLogBlock,
+                         encode_log_row(header, {{entry(0), count_word(5, 0)}}, options.width),
+                         true)
+                  .ok());
+  const Result<bool> followed = follow(other, entries);
+  ASSERT_FALSE(followed.ok());
+  EXPECT_EQ(followed.error().message, "row 0 of the log: with other counts than it had");
 }
 
 TEST_F(SegmentLog, rows_before_the_first_needed_one_are_not_written) {
@@ -341,7 +475,7 @@ TEST_F(SegmentLog, of_a_set_removes_nothing) {
   Entries entries;
   const Status status = read(log, entries);
   ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().message, "row 0 of the log: removes a hash from a set");
+  EXPECT_EQ(status.error().message, "row 0 of the log: removes a hash from a set, or counts it");
 }
 
 TEST_F(SegmentLog, a_failed_write_is_repeated) {
@@ -360,6 +494,31 @@ TEST_F(SegmentLog, a_failed_write_is_repeated) {
   Entries entries;
   ASSERT_TRUE(read(other, entries).ok());
   EXPECT_EQ(entries, entries_between(0, 30));
+}
+
+// An entry without its count would stand for one.
+TEST_F(SegmentLog, takes_an_entry_with_its_count_or_no_part_of_it_when_memory_runs_out) {
+  Log log(options);
+  uint64_t failures = 0;
+  for (uint64_t i = 0; i < 100; ++i) {
+    for (bool appended = false; !appended;) {
+      const uint64_t position = log.position();
+      const uint64_t chain = log.chain();
+      allocations_left = failures % 2 == 0 ? 0 : 1;
+      try {
+        log.append(entry(i), 5);
+        appended = true;
+      } catch (const std::bad_alloc&) {
+        ++failures;
+      }
+      allocations_left = -1;
+      if (!appended) {
+        ASSERT_EQ(log.position(), position) << i;
+        ASSERT_EQ(log.chain(), chain) << i;
+      }
+    }
+  }
+  EXPECT_GT(failures, 4U);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -47,10 +48,13 @@ TEST_P(SegmentPending, sums_by_hash_as_a_map_does_whenever_it_is_asked) {
       const uint64_t hash = hash_of(nth_word(seed, 2 * i) % 100);
       const bool remove = removes && nth_word(seed, 2 * i + 1) % 3 == 0;
       const uint64_t entry = hash | (remove ? kRemoveBit : 0);
-      asked.append(entry);
-      quiet.append(entry);
-      model[hash] = multiset() ? model[hash] + (remove ? -1 : 1) : 1;
-      items += remove ? -1 : 1;
+      const bool counted = multiset() && seed % 4 < 2 && nth_word(seed, i) % 5 == 0;
+      const uint64_t copies = counted ? 1 + nth_word(seed + 1, i) % kMostCopies : 1;
+      asked.append(entry, copies);
+      quiet.append(entry, copies);
+      const auto change = remove ? -static_cast<int64_t>(copies) : static_cast<int64_t>(copies);
+      model[hash] = multiset() ? model[hash] + change : 1;
+      items += change;
       if (i % 37 == 0) {
         asked.index(*filter, kDepth);
         ASSERT_TRUE(asked.indexed());
@@ -136,16 +140,34 @@ TEST(SegmentPendingAdds, that_wait_are_counted_as_if_each_had_been_asked_for_whe
   }
 }
 
+TEST(SegmentPending, counts_different_hashes_whatever_was_asked) {
+  const auto filter = filter_of(FilterKind::kCuckoo);
+  for (const int asked_after : {-1, 0, 150, 299}) {
+    Pending pending(true);
+    for (int i = 0; i < 300; ++i) {
+      const uint64_t hash = hash_of(static_cast<uint64_t>(i % 7));
+      pending.append(i % 14 < 7 ? hash : hash | kRemoveBit, i % 5 == 0 ? 3 : 1);
+      if (i == asked_after) {
+        pending.index(*filter, kDepth);
+      }
+    }
+    EXPECT_EQ(pending.hashes(HashWidth::k47Bits, kDepth), 7u) << asked_after;
+    pending.clear();
+    EXPECT_EQ(pending.hashes(HashWidth::k47Bits, kDepth), 0u);
+  }
+}
+
 TEST(SegmentPendingRemoves, are_those_that_no_pending_add_makes_up_for) {
   const auto filter = filter_of(FilterKind::kCuckoo);
   Pending pending(true);
   const uint64_t hash = hash_of(1);
   uint64_t cells[Filter::kMaxPlaces];
   ASSERT_EQ(filter->cells_of(hash << kDepth, cells), 1u);
-  constexpr int kChanges[] = {-1, -1, 1, 1, 1, -1, -1};
-  constexpr uint64_t kRemoves[] = {1, 2, 1, 0, 0, 0, 1};
+  constexpr int kChanges[] = {-1, -1, 1, 1, 1, -1, -1, 5, -7, 2, -100000, 99998, 9, -9};
+  constexpr uint64_t kRemoves[] = {1, 2, 1, 0, 0, 0, 1, 0, 3, 1, 100001, 3, 0, 3};
   for (size_t i = 0; i < std::size(kChanges); ++i) {
-    pending.append(hash | (kChanges[i] < 0 ? kRemoveBit : 0));
+    pending.append(hash | (kChanges[i] < 0 ? kRemoveBit : 0),
+                   static_cast<uint64_t>(std::abs(kChanges[i])));
     pending.index(*filter, kDepth);
     EXPECT_EQ(pending.removes().count(cells[0]), kRemoves[i]) << i;
   }

@@ -17,9 +17,9 @@ using test::nth_word;
 
 constexpr uint64_t kLargest = UINT64_MAX - 1;  // bit 0 is clear in every logged hash
 
-std::map<uint64_t, int32_t> contents(const HashTail& tail) {
-  std::map<uint64_t, int32_t> all;
-  tail.for_each([&all](uint64_t hash, int32_t net) {
+std::map<uint64_t, int64_t> contents(const HashTail& tail) {
+  std::map<uint64_t, int64_t> all;
+  tail.for_each([&all](uint64_t hash, int64_t net) {
     EXPECT_TRUE(all.emplace(hash, net).second) << "I2: " << hash << " stands twice";
   });
   return all;
@@ -44,7 +44,7 @@ TEST(HashTail, first_and_last_hash_are_hashes_like_others) {
   EXPECT_EQ(tail.net(kLargest), -4);
   EXPECT_EQ(tail.net(2), 0);
   EXPECT_EQ(tail.net(kLargest - 2), 0);
-  EXPECT_EQ(contents(tail), (std::map<uint64_t, int32_t>{{0, 3}, {kLargest, -4}}));
+  EXPECT_EQ(contents(tail), (std::map<uint64_t, int64_t>{{0, 3}, {kLargest, -4}}));
 }
 
 TEST(HashTail, I3_what_is_there_takes_no_memory) {
@@ -150,10 +150,10 @@ TEST(HashTail, clear_forgets_all_and_can_be_used_again) {
 
 TEST(HashTail, answers_as_a_map_does_while_it_grows) {
   HashTail tail;
-  std::map<uint64_t, int32_t> model;
+  std::map<uint64_t, int64_t> model;
   for (uint64_t i = 0; i < 200000; ++i) {
     const uint64_t hash = nth_word(2, nth_word(3, i) % 30000) & ~uint64_t{1};
-    const int32_t change = nth_word(4, i) % 3 == 0 ? -1 : 1;
+    const int64_t change = nth_word(4, i) % 3 == 0 ? -1 : 1;
     ASSERT_EQ(tail.net(hash), model.count(hash) != 0 ? model[hash] : 0) << i;
     tail.at(hash) += change;
     model[hash] += change;
@@ -169,10 +169,10 @@ TEST(HashTail, hashes_with_equal_leading_bits_are_told_apart) {
   for (const uint64_t base : {uint64_t{0}, uint64_t{1} << 63, kLargest - 2 * 5000}) {
     HashTail tail;
     for (uint64_t i = 0; i <= 5000; ++i) {
-      tail.at(base + 2 * i) = static_cast<int32_t>(i + 1);
+      tail.at(base + 2 * i) = static_cast<int64_t>(i + 1);
     }
     for (uint64_t i = 0; i <= 5000; ++i) {
-      ASSERT_EQ(tail.net(base + 2 * i), static_cast<int32_t>(i + 1));
+      ASSERT_EQ(tail.net(base + 2 * i), static_cast<int64_t>(i + 1));
     }
     EXPECT_EQ(tail.size(), 5001u);
   }
@@ -184,7 +184,7 @@ TEST(HashTail, I2_a_sum_of_zero_stays_until_clear) {
   --tail.at(8);
   EXPECT_EQ(tail.net(8), 0);
   EXPECT_EQ(tail.size(), 1u);
-  EXPECT_EQ(contents(tail), (std::map<uint64_t, int32_t>{{8, 0}}));
+  EXPECT_EQ(contents(tail), (std::map<uint64_t, int64_t>{{8, 0}}));
 }
 
 }  // namespace

@@ -172,16 +172,34 @@ TEST_F(HostileMessage, spliced_from_two_images_is_refused) {
 }
 
 TEST_F(HostileMessage, that_counts_one_hash_very_often_is_refused_at_once) {
-  for (const int64_t count : {int64_t{1} << 40, -(int64_t{1} << 40), int64_t{1} << 29}) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  for (const int64_t count : {kMost, -kMost - 1, int64_t{1} << 60, -(int64_t{1} << 60)}) {
     segments::FilterChanges forged =
         segments::decode_changes(changes, segments::kImagePageBytes).value();
     forged.hashes[3].second = count;
     const Bytes bytes = segments::encode_changes(forged, 1 << 20).value();
-    EXPECT_NE(apply(bytes).find("c: apply: changes of more entries than a log keeps"),
+    EXPECT_NE(apply(bytes).find("c: apply: changes of more items than a filter holds"),
               std::string::npos);
     EXPECT_EQ(db.number("SELECT count(*) FROM filter_info(x'" + hex(bytes) + "')"), 1);
   }
   EXPECT_EQ(db.text("SELECT hex(filter_mark('c'))"), before);
+}
+
+// The log takes one entry for up to 2^31 of them.
+TEST_F(HostileMessage, that_counts_one_hash_as_often_as_a_filter_can_is_applied_at_once) {
+  constexpr int64_t kMost = (int64_t{1} << 40) - 5000;
+  for (const int64_t count : {kMost, -kMost}) {
+    segments::FilterChanges forged =
+        segments::decode_changes(changes, segments::kImagePageBytes).value();
+    forged.hashes[3].second = count;
+    const uint64_t log =
+        static_cast<uint64_t>(db.number("SELECT log_entries FROM filter_info('c')"));
+    db.run("BEGIN");
+    const std::string text = apply(segments::encode_changes(forged, 1 << 20).value());
+    EXPECT_TRUE(text.empty() || text.find("can tell apart") != std::string::npos) << text;
+    EXPECT_LE(db.number("SELECT log_entries FROM filter_info('c')"), log + 2000);
+    db.run("ROLLBACK");
+  }
 }
 
 TEST_F(HostileMessage, of_another_format_is_refused_by_name) {

@@ -58,8 +58,10 @@ class ModelScript {
   void insert_values(Connection& connection);
   void insert_bulk(Connection& connection);
   void insert_copies(Connection& connection);
+  void insert_counted(Connection& connection);
   void insert_from_app(Connection& connection);
   void remove_few(Connection& connection);
+  void remove_counted(Connection& connection);
   void remove_bulk(Connection& connection);
   void remove_absent(Connection& connection);
   void remove_and_fail(Connection& connection);

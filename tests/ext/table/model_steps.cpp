@@ -119,6 +119,32 @@ void ModelScript::insert_copies(Connection& connection) {
          with_numbers(0, keys.size() - 1) + "SELECT " + literal(keys[0]) + " FROM n", keys);
 }
 
+// Each row adds as many occurrences as its count says.
+void ModelScript::insert_counted(Connection& connection) {
+  const size_t filter = any_filter(connection);
+  const FilterState& state = filter_of(connection, filter);
+  const bool counts = state.multiset() && !state.unique;
+  Keys keys;
+  std::string values;
+  const uint64_t rows = 1 + random(4);
+  for (uint64_t i = 0; i < rows; ++i) {
+    const uint64_t key = any_key();
+    const uint64_t copies = counts ? 1 + random(one_in(4) ? 300 : 8) : 2;
+    keys.insert(keys.end(), copies, key);
+    append(values, ", ", "(" + literal(key) + ", " + std::to_string(copies) + ")");
+  }
+  const std::string sql =
+      "INSERT INTO " + state.quoted() + "(key, count) SELECT * FROM (VALUES " + values + ")";
+  Expected expected =
+      insert_rows(file_.seen(connection), filter, false, rows_of(keys), Policy::kAbort);
+  if (!counts) {
+    expected = {Expected::End::kError, file_.seen(connection), false, "count is 2, and "};
+  }
+  if (file_.write(connection, sql, expected) && expected.end == Expected::End::kDone) {
+    expect_changes(connection, rows);
+  }
+}
+
 void ModelScript::insert_from_app(Connection& connection) {
   const size_t filter = any_filter(connection);
   const Bag& app = file_.seen(connection).app;
@@ -193,6 +219,27 @@ void ModelScript::remove_bulk(Connection& connection) {
 }
 
 // What the filter itself says that it has not.
+void ModelScript::remove_counted(Connection& connection) {
+  const size_t filter = any_filter(connection);
+  State after = file_.seen(connection);
+  FilterState& state = after.filters[filter];
+  if (!state.removes() || state.unique || state.keys.size() == 0) {
+    return;
+  }
+  const uint64_t key = state.keys.next(any_key());
+  const uint64_t copies = 1 + random(state.keys.count(key));
+  for (uint64_t i = 0; i < copies; ++i) {
+    state.remove(key);
+  }
+  const std::string table = state.quoted();
+  const std::string sql = "INSERT INTO " + table + "(" + table +
+                          ", key, count) VALUES ('delete', " + literal(key) + ", " +
+                          std::to_string(copies) + ")";
+  if (file_.write(connection, sql, done(after))) {
+    expect_changes(connection, 1);
+  }
+}
+
 void ModelScript::remove_absent(Connection& connection) {
   const size_t filter = any_filter(connection);
   const std::string table = filter_of(connection, filter).quoted();

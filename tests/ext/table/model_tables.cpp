@@ -20,6 +20,7 @@ void ModelScript::step(Connection& connection) {
       {8, &ModelScript::insert_one},      {8, &ModelScript::insert_values},
       {12, &ModelScript::insert_bulk},    {3, &ModelScript::insert_copies},
       {2, &ModelScript::insert_from_app}, {12, &ModelScript::remove_few},
+      {6, &ModelScript::insert_counted},  {6, &ModelScript::remove_counted},
       {6, &ModelScript::remove_bulk},     {4, &ModelScript::remove_absent},
       {3, &ModelScript::remove_and_fail}, {6, &ModelScript::update_few},
       {3, &ModelScript::update_bulk},     {6, &ModelScript::app_insert},
