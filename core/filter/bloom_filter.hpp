@@ -78,7 +78,7 @@ class BloomFilter final : public Filter {
   bool insert(uint64_t hash);  // true: it was present; its pages are in memory
   void insert_more(uint64_t hash, uint64_t count) override { insert_copies(hash, count); }
   bool remove(uint64_t hash) override { return remove_copies(hash, 1); }
-  bool remove_copies(uint64_t hash, uint64_t count) override;
+  bool remove_copies(uint64_t hash, uint64_t removed) override;
   std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) override;
 
   // The same for a legacy filter.

@@ -113,7 +113,7 @@ class CuckooFilter final : public Filter {
   // Copies that its two buckets can't hold stand in the overflow table already, and more join them.
   void insert_more(uint64_t hash, uint64_t count) override { overflow_.add(cell(hash), count); }
   bool remove(uint64_t hash) override;  // one occurrence of the cell; false: none is there
-  bool remove_copies(uint64_t hash, uint64_t count) override;
+  bool remove_copies(uint64_t hash, uint64_t copies) override;
 
   std::unique_ptr<FilterBuilder> builder(uint64_t expected, Digest digest) override;
   uint64_t fewest_bulk_inserts() const noexcept override;

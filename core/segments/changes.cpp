@@ -320,20 +320,20 @@ bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
   return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
 }
 
-LargeVector<ChangedHash> net_changes(LogEntries behind, HashWidth width, bool multiset) {
-  const LargeVector<uint64_t> entries = sorted_by_hash(behind.entries, width);
-  std::vector<MoreCopies>& more = behind.more;
+LargeVector<ChangedHash> net_changes(LogEntries entries, HashWidth width, bool multiset) {
+  const LargeVector<uint64_t> sorted = sorted_by_hash(entries.entries, width);
+  std::vector<MoreCopies>& more = entries.more;
   const auto hash_of = [](uint64_t entry) { return entry & ~kRemoveBit; };
   std::sort(more.begin(), more.end(), [&](const MoreCopies& a, const MoreCopies& b) {
     return hash_of(a.entry) < hash_of(b.entry);
   });
   LargeVector<ChangedHash> changed;
   auto next = more.begin();
-  for (size_t i = 0; i < entries.size();) {
-    const uint64_t hash = hash_of(entries[i]);
+  for (size_t i = 0; i < sorted.size();) {
+    const uint64_t hash = hash_of(sorted[i]);
     int64_t net = 0;
-    for (; i < entries.size() && hash_of(entries[i]) == hash; ++i) {
-      net += (entries[i] & kRemoveBit) == 0 ? 1 : -1;
+    for (; i < sorted.size() && hash_of(sorted[i]) == hash; ++i) {
+      net += (sorted[i] & kRemoveBit) == 0 ? 1 : -1;
     }
     for (; next != more.end() && hash_of(next->entry) == hash; ++next) {
       const auto copies = static_cast<int64_t>(next->more);

@@ -319,22 +319,22 @@ Result<std::optional<uint64_t>> Log::chain_in(const Blocks& blocks, uint64_t row
 
 // All rows but the last one are full, so that a position says in which row it is.
 Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint64_t first_position,
-                                 const LogPlace& place, LogEntries& entries) const {
+                                 const LogPlace& place, LogEntries& found) const {
   if (place.position < first_position || place.position > position()) {
     return false;
   }
   uint64_t next = first_row + (place.position - first_position) / row_capacity_;
   auto known = static_cast<size_t>((place.position - first_position) % row_capacity_);
-  CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> found, chain_in(blocks, next, known));
-  if (found != place.chain) {
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<uint64_t> known_chain, chain_in(blocks, next, known));
+  if (known_chain != place.chain) {
     return false;
   }
   uint64_t chain = place.chain;
   uint64_t at = place.position - known;
-  const auto take = [&entries](size_t, uint64_t entry, uint64_t copies) -> Status {
-    entries.entries.push_back(entry);
+  const auto take = [&found](size_t, uint64_t entry, uint64_t copies) -> Status {
+    found.entries.push_back(entry);
     if (copies > 1) {
-      entries.more.push_back({entry, copies - 1});
+      found.more.push_back({entry, copies - 1});
     }
     return {};
   };

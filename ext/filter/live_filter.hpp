@@ -236,7 +236,7 @@ class LiveFilter final : public LiveTable {
     HashSource hashes;  // null where they are not known
   };
   Incoming decode_incoming(const segments::MessageBytes& image, const std::string& command);
-  Incoming decode_legacy(const segments::MessageBytes& bytes, const std::string& command) const;
+  Incoming decode_legacy(const segments::MessageBytes& message, const std::string& command) const;
   void verify(const Incoming& incoming, const std::string& command) const;
   void take_in(Incoming incoming);
   void take_in_new(const Incoming& incoming);
