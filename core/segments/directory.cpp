@@ -149,8 +149,8 @@ void Directory::link(size_t index, uint64_t position) noexcept {
   leaf.first_pending = position;
   leaf.before = last_;
   leaf.behind = Leaf::kNone;
-  (last_ == Leaf::kNone ? first_ : leaves_[last_].behind) = index;
-  last_ = index;
+  (last_ == Leaf::kNone ? first_ : leaves_[last_].behind) = static_cast<uint32_t>(index);
+  last_ = static_cast<uint32_t>(index);
 }
 
 void Directory::note_folded(size_t index) noexcept {
@@ -166,7 +166,7 @@ void Directory::note_folded(size_t index) noexcept {
 void Directory::drop_pending() noexcept {
   for (Leaf& leaf : leaves_) {
     leaf.waiting.clear();
-    leaf.waiting_more.clear();
+    leaf.waiting_more.reset();
     leaf.pending = 0;
     if (leaf.segment != nullptr) {
       leaf.segment->forget_pending();

@@ -70,16 +70,20 @@ class Directory {
     SegmentHeader header;  // as stored; number 0: it has none
     std::unique_ptr<Segment> segment;
     std::vector<uint64_t> waiting;  // its pending entries, until it has a segment
-    std::vector<MoreCopies> waiting_more;
+    std::unique_ptr<std::vector<MoreCopies>> waiting_more;  // most leaves have none: null
     // The leaves with pending entries are a list, in the order in which the first of these came.
-    static constexpr size_t kNone = ~size_t{0};
+    static constexpr uint32_t kNone = ~uint32_t{0};
     uint64_t first_pending = 0;  // the position in the log of the first one
-    size_t before = kNone, behind = kNone;
+    uint32_t before = kNone, behind = kNone;
     uint32_t pending = 0;  // entries; the log keeps fewer than 2^28
     bool touched = false;  // its segment changed since the last flush
     // True if nothing was ever added: no segment is needed to tell what is in it.
     bool untouched() const noexcept {
       return segment == nullptr && header.number == 0 && waiting.empty();
+    }
+    std::span<const MoreCopies> more_copies() const noexcept {
+      return waiting_more != nullptr ? std::span<const MoreCopies>(*waiting_more)
+                                     : std::span<const MoreCopies>();
     }
     // Returns by how many the pending adds exceed the pending removes.
     uint64_t pending_adds() const noexcept {
@@ -87,7 +91,7 @@ class Directory {
       for (const uint64_t entry : waiting) {
         adds += (entry & kRemoveBit) == 0 ? 1 : -1;
       }
-      for (const auto& [entry, more] : waiting_more) {
+      for (const auto& [entry, more] : more_copies()) {
         const auto copies = static_cast<int64_t>(more);
         adds += (entry & kRemoveBit) == 0 ? copies : -copies;
       }
@@ -167,7 +171,7 @@ class Directory {
   std::vector<Leaf> leaves_;
   std::vector<uint32_t> table_;  // 2^depth_ entries
   unsigned depth_ = 0;
-  size_t first_ = Leaf::kNone, last_ = Leaf::kNone;  // of the list of leaves with pending entries
+  uint32_t first_ = Leaf::kNone, last_ = Leaf::kNone;  // of the list of leaves with pending entries
   uint64_t pending_ = 0;
   std::vector<bool> stored_pages_;
 };

@@ -114,11 +114,14 @@ void FilterBlocks::pend(size_t index, uint64_t position, uint64_t entry, uint64_
     return;
   }
   if (copies > 1) {
-    make_room_for_one(leaf.waiting_more);  // a failure leaves no half of it
+    if (leaf.waiting_more == nullptr) {
+      leaf.waiting_more = std::make_unique<std::vector<MoreCopies>>();
+    }
+    make_room_for_one(*leaf.waiting_more);  // a failure leaves no half of it
   }
   leaf.waiting.push_back(entry);
   if (copies > 1) {
-    leaf.waiting_more.push_back({entry, copies - 1});
+    leaf.waiting_more->push_back({entry, copies - 1});
   }
 }
 
@@ -198,7 +201,7 @@ Result<std::unique_ptr<Segment>> FilterBlocks::opened(const Directory::Leaf& lea
     for (const uint64_t entry : leaf.waiting) {
       made.value()->append(entry);
     }
-    for (const MoreCopies& more : leaf.waiting_more) {
+    for (const MoreCopies& more : leaf.more_copies()) {
       made.value()->count_more(more);
     }
   }
@@ -210,7 +213,7 @@ Result<Segment*> FilterBlocks::segment(size_t index) {
   if (leaf.segment == nullptr) {
     CUCKOO_ASSIGN_OR_RETURN(leaf.segment, opened(leaf));
     std::vector<uint64_t>().swap(leaf.waiting);
-    std::vector<MoreCopies>().swap(leaf.waiting_more);
+    leaf.waiting_more.reset();
   }
   return leaf.segment.get();
 }

@@ -74,7 +74,7 @@ size_t FilterFile::memory_bytes() const {
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks_.directory().leaf(i);
     bytes += sizeof leaf + leaf.waiting.capacity() * sizeof(uint64_t) +
-             leaf.waiting_more.capacity() * sizeof(MoreCopies) +
+             leaf.more_copies().size_bytes() +
              (leaf.segment != nullptr ? leaf.segment->memory_bytes() : 0);
   }
   return bytes;

@@ -209,6 +209,10 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
   }
   const uint64_t added = sum_of(changes.hashes, additions_of);
   const uint64_t removed = sum_of(changes.hashes, removals_of);
+  // So each hash takes few entries of the log, however often it is counted.
+  if (std::max(added, removed) > kMaxCapacity) {
+    return corrupt("changes of more items than a filter holds");
+  }
   const uint64_t most = items() + changes.hashes.size();
   if (!options_.multiset() && (changes.items < items() || changes.items > most)) {
     return invalid("the changes leave " + std::to_string(changes.items) + " items, expected " +
@@ -218,10 +222,6 @@ Result<bool> FilterFile::apply(const FilterChanges& changes) {
       options_.multiset() ? items() - std::min(removed, items()) + added : changes.items;
   if (left > (keeps_hashes() ? most_items() : kMaxCapacity)) {
     return full_error();
-  }
-  // So each hash takes few entries of the log, however often it is counted.
-  if (std::max(added, removed) > kMaxCapacity) {
-    return corrupt("changes of more items than a filter holds");
   }
   const bool stored = blocks_.stored();
   CUCKOO_TRY(stored ? flush() : Status());

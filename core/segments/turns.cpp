@@ -24,9 +24,11 @@ Status Turns::finish() {
   }
   while (blocks_.pending_entries() > due()) {
     const uint64_t next_number = blocks_.root().next_number;
+    const Directory& directory = blocks_.directory();
+    const bool first_fold = directory.leaf(directory.oldest()).current().number == 0;
     CUCKOO_TRY(fold_oldest());
     const bool made_anew = blocks_.root().next_number != next_number;
-    if (made_anew && blocks_.pending_entries() <= due() + due() / 4) {
+    if (made_anew && !first_fold && blocks_.pending_entries() <= due() + due() / 4) {
       break;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "tests/core/segments/stored_file.hpp"
@@ -183,6 +184,24 @@ TEST_F(OfTurns, a_segment_is_made_anew_when_many_were_removed_that_were_never_ad
   for (uint64_t i = 0; i < kKeys; ++i) {
     ASSERT_EQ(segment.value()->probe(nth_key(i)), Filter::Answer::kPresent) << i;
   }
+}
+
+// … when all get full at a time, but for a quarter more than is due.
+TEST_F(OfTurnsOfMany, a_transaction_that_made_a_segment_anew_leaves_the_others_to_the_next) {
+  constexpr uint64_t kRows = 3000;  // 1.5 turns
+  uint64_t left = 0;
+  for (uint64_t next = 0; next < 1'300'000; next += kRows) {
+    add(next, next + kRows);
+    const uint64_t number = blocks_.root().next_number;
+    finish();
+    const uint64_t due = (blocks_.leaves() + 1) * blocks_.turn_entries() / 2;
+    if (blocks_.pending_entries() > due) {
+      EXPECT_GE(blocks_.root().next_number, number + 1);
+      ++left;
+    }
+    ASSERT_LE(blocks_.pending_entries(), due + due / 4);
+  }
+  EXPECT_GT(left, blocks_.leaves() / 4);
 }
 
 }  // namespace

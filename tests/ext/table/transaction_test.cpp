@@ -199,7 +199,7 @@ TEST_F(Transaction, whose_single_row_fails_goes_on) {
   add_one(1);
   EXPECT_NE(db.attempt("INSERT INTO f VALUES (NULL)").code, SQLITE_OK);
   EXPECT_NE(db.attempt("INSERT INTO f(f) VALUES ('nonsense')").code, SQLITE_OK);
-  EXPECT_NE(db.attempt("INSERT INTO f(key, count) VALUES (1, 1)").code, SQLITE_OK);
+  EXPECT_NE(db.attempt("INSERT INTO f(key, count) VALUES (1, 0)").code, SQLITE_OK);
   EXPECT_NE(db.attempt("SELECT * FROM f").code, SQLITE_OK);
   EXPECT_NE(db.attempt("DELETE FROM f").code, SQLITE_OK);
   add_one(2);
