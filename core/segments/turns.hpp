@@ -7,6 +7,9 @@
 // other segment changes. So a transaction of k rows does O(k) work, and one segment's for each T of
 // them, whatever the size of the filter.
 //
+// A transaction that made a segment anew leaves the others whose turn it is to the next ones, up to
+// a quarter more than is due. So it has no long commit when many get full at a time.
+//
 // A transaction that adds much is a load: its entries pend until its end, or until they take too
 // much memory. Then fold_all() folds each segment once. One that gets too full is cut into as many
 // as it takes. A load of more entries than the log keeps (I2) writes none of them to the log, which
