@@ -37,20 +37,35 @@ FilterFile& FilterWindow::in_slot(uint64_t slot) {
   return *files_[slot];
 }
 
-// Makes those held the window's generations, and drops the others.
-void FilterWindow::arrange(const State& state) {
-  std::vector<FilterFile*> older;
-  for (uint64_t age = 1; age < state.held; ++age) {
-    older.push_back(&in_slot(slot_of(state.rotation - age)));
+// Takes what was made for its slot, makes those held the window's generations, and drops the others.
+// There are as many slots afterwards as `made` has. When memory runs out nothing has changed.
+void FilterWindow::arrange(const State& state, Files made) {
+  const auto slot_at = [&](uint64_t age) { return (state.rotation - age) % made.size(); };
+  for (uint64_t age = 0; age < state.held; ++age) {
+    const uint64_t slot = slot_at(age);
+    if (made[slot] == nullptr && (slot >= files_.size() || files_[slot] == nullptr)) {
+      made[slot] = std::make_unique<FilterFile>(created_, storage_, slot);
+    }
   }
-  newest_ = &in_slot(slot_of(state.rotation));
-  older_ = std::move(older);
-  for (std::unique_ptr<FilterFile>& file : files_) {
+  std::vector<FilterFile*> older(state.held - 1);
+  // No memory is needed from here on.
+  for (uint64_t slot = 0; slot < std::min(made.size(), files_.size()); ++slot) {
+    if (made[slot] == nullptr) {
+      made[slot] = std::move(files_[slot]);
+    }
+  }
+  for (uint64_t age = 1; age < state.held; ++age) {
+    older[age - 1] = made[slot_at(age)].get();
+  }
+  newest_ = made[slot_at(0)].get();
+  older_.swap(older);
+  for (std::unique_ptr<FilterFile>& file : made) {
     if (file.get() != newest_ &&
         std::find(older_.begin(), older_.end(), file.get()) == older_.end()) {
       file.reset();
     }
   }
+  files_.swap(made);
   state_ = state;
 }
 
@@ -84,7 +99,7 @@ Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> cont
 // --- following storage ---------------------------------------------------------------------------
 
 Status FilterWindow::create() {
-  arrange({});
+  arrange({}, Files(files_.size()));
   CUCKOO_TRY(newest_->create());
   state_changed_ = !single();
   state_stored_ = stale_ = false;
@@ -114,7 +129,7 @@ Status FilterWindow::refresh() {
         return {};
       }));
   if (!known || stored != state_) {
-    arrange(stored);
+    arrange(stored, Files(files_.size()));
     for (FilterFile* const one : older_) {
       CUCKOO_TRY(one->refresh());
     }
@@ -205,10 +220,10 @@ Status FilterWindow::rotate() {
   return poison_.changing([&]() -> Status {
     if (state_.held == files_.size()) {
       to_erase_.push_back(slot);
-      older_.pop_back();
     }
-    files_[slot] = std::move(made);
-    arrange(next);
+    Files files(files_.size());
+    files[slot] = std::move(made);
+    arrange(next, std::move(files));
     state_changed_ = true;
     return {};
   });
@@ -224,7 +239,7 @@ Status FilterWindow::clear() {
     for (uint64_t age = 1; age < state_.held; ++age) {
       to_erase_.push_back(slot_of(state_.rotation - age));
     }
-    arrange({state_.rotation, 1, chain_with(state_.past, state_.held)});
+    arrange({state_.rotation, 1, chain_with(state_.past, state_.held)}, Files(files_.size()));
     state_changed_ = true;
     return {};
   });

@@ -120,7 +120,8 @@ class FilterWindow {
 
   uint64_t slot_of(uint64_t rotation) const noexcept { return rotation % files_.size(); }
   FilterFile& in_slot(uint64_t slot);
-  void arrange(const State& state);
+  using Files = std::vector<std::unique_ptr<FilterFile>>;  // by slot
+  void arrange(const State& state, Files made);
   Answer probe_older(uint64_t hash);
   Status expect_several(const char* what) const;
   bool may_lead_on(const WindowMark& from) const noexcept;
@@ -134,8 +135,8 @@ class FilterWindow {
   Number sum(Figure&& figure) const;
 
   BlockStorage& storage_;
-  FilterOptions created_;                           // with which new generations are made
-  std::vector<std::unique_ptr<FilterFile>> files_;  // by slot; those not held may be none
+  FilterOptions created_;  // with which new generations are made
+  Files files_;            // those not held may be none
   FilterFile* newest_;
   std::vector<FilterFile*> older_;  // newest first
   State state_;

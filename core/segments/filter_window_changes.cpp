@@ -159,7 +159,7 @@ Status FilterWindow::import(const FilterOptions& options, const WindowMessage& i
     return invalid("import: no image of a sliding window of " +
                    std::to_string(options.generations) + " generations");
   }
-  std::vector<std::unique_ptr<FilterFile>> files(options.generations);
+  Files files(options.generations);
   State next{image.to.rotation, image.to.held, chain_with(state_.past, state_.held)};
   const FilterFile* before = nullptr;
   for (const Generation& theirs : image.generations) {
@@ -173,9 +173,9 @@ Status FilterWindow::import(const FilterOptions& options, const WindowMessage& i
     for (uint64_t slot = 0; slot < files_.size(); ++slot) {
       to_erase_.push_back(slot);
     }
-    created_ = options;
-    files_ = std::move(files);
-    arrange(next);
+    FilterOptions created = options;
+    arrange(next, std::move(files));
+    created_ = std::move(created);
     state_changed_ = true;
     return {};
   });
@@ -235,10 +235,11 @@ Status FilterWindow::apply_all(const WindowMessage& changes) {
       to_erase_.push_back(slot_of(rotation));
     }
   }
+  Files files(files_.size());
   for (size_t i = 0; i < made.size(); ++i) {
-    files_[slot_of(state_.rotation + 1 + i)] = std::move(made[i]);
+    files[slot_of(state_.rotation + 1 + i)] = std::move(made[i]);
   }
-  arrange(next);
+  arrange(next, std::move(files));
   state_changed_ = true;
   return {};
 }
