@@ -37,8 +37,9 @@ FilterFile& FilterWindow::in_slot(uint64_t slot) {
   return *files_[slot];
 }
 
-// Takes what was made for its slot, makes those held the window's generations, and drops the others.
-// There are as many slots afterwards as `made` has. When memory runs out nothing has changed.
+// Takes what was made for its slot, makes those held the window's generations, and drops the
+// others. There are as many slots afterwards as `made` has. When memory runs out nothing has
+// changed.
 void FilterWindow::arrange(const State& state, Files made) {
   const auto slot_at = [&](uint64_t age) { return (state.rotation - age) % made.size(); };
   for (uint64_t age = 0; age < state.held; ++age) {

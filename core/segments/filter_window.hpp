@@ -86,7 +86,9 @@ class FilterWindow {
   // What leads from that mark to what the window is now; of the same use as contents(). Nothing
   // when only the whole window leads there: that was never its mark, the generation that was the
   // newest then is forgotten, or its log does not go back to the mark.
-  Result<std::optional<WindowMessage>> changes_since(const WindowMark& from);
+  // `with_hashes`: images in it have their hashes, where all generations keep them.
+  Result<std::optional<WindowMessage>> changes_since(const WindowMark& from,
+                                                     bool with_hashes = false);
   // Returns how many adds, and rotations, came behind that mark. Nothing where contents() is all
   // that helps.
   Result<std::optional<uint64_t>> changes_behind(const WindowMark& from);
@@ -127,7 +129,7 @@ class FilterWindow {
   bool may_lead_on(const WindowMark& from) const noexcept;
   WindowMessage message_of(const WindowMark& now) const;
   static Status add_image(FilterFile& file, bool with_hashes, Generation& to);
-  Result<Generation> newest_from_its_beginning();
+  Result<Generation> newest_from_its_beginning(bool with_hashes);
   Status apply_all(const WindowMessage& changes);
   Status write_to(BlockStorage& storage) const;
   Status check_strays() const;

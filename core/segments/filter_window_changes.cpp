@@ -99,16 +99,16 @@ Result<WindowMessage> FilterWindow::contents(bool with_hashes) {
 
 // A generation that began a while ago holds little beside the cells that it has. So it is what it
 // was at its beginning, which takes no cells, and what was added since.
-Result<Generation> FilterWindow::newest_from_its_beginning() {
+Result<Generation> FilterWindow::newest_from_its_beginning(bool with_hashes) {
   Generation newest;
   newest.rotation = state_.rotation;
   const auto begun = std::make_shared<FilterFile>(created_, storage_, slot_of(state_.rotation));
   CUCKOO_TRY(begun->create(state_.past));
-  CUCKOO_TRY(add_image(*begun, false, newest));
+  CUCKOO_TRY(add_image(*begun, with_hashes, newest));
   CUCKOO_ASSIGN_OR_RETURN(newest.changes, newest_->changes_since_beginning(*newest.image->mark));
   if (!newest.changes || longer_than_image(*newest.changes, *newest_)) {
     newest.changes.reset();
-    CUCKOO_TRY(add_image(*newest_, false, newest));
+    CUCKOO_TRY(add_image(*newest_, with_hashes, newest));
     return newest;
   }
   newest.image->pieces = [begun, pieces = newest.image->pieces](const PieceSink& sink) {
@@ -117,11 +117,13 @@ Result<Generation> FilterWindow::newest_from_its_beginning() {
   return newest;
 }
 
-Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMark& from) {
+Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMark& from,
+                                                                 bool with_hashes) {
   CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
   if (!may_lead_on(from)) {
     return std::optional<WindowMessage>();
   }
+  with_hashes = with_hashes && keeps_hashes();  // all images of a message, or none
   WindowMessage message = message_of(now);
   message.from = from;
   Generation then;
@@ -133,16 +135,16 @@ Result<std::optional<WindowMessage>> FilterWindow::changes_since(const WindowMar
   }
   if (longer_than_image(*then.changes, file)) {
     then.changes.reset();
-    CUCKOO_TRY(add_image(file, false, then));
+    CUCKOO_TRY(add_image(file, with_hashes, then));
   }
   message.generations.push_back(std::move(then));
   for (uint64_t rotation = from.rotation + 1; rotation < state_.rotation; ++rotation) {
     Generation& one = message.generations.emplace_back();
     one.rotation = rotation;
-    CUCKOO_TRY(add_image(in_slot(slot_of(rotation)), false, one));
+    CUCKOO_TRY(add_image(in_slot(slot_of(rotation)), with_hashes, one));
   }
   if (from.rotation < state_.rotation) {
-    CUCKOO_ASSIGN_OR_RETURN(Generation newest, newest_from_its_beginning());
+    CUCKOO_ASSIGN_OR_RETURN(Generation newest, newest_from_its_beginning(with_hashes));
     message.generations.push_back(std::move(newest));
   }
   return std::optional<WindowMessage>(std::move(message));

@@ -189,11 +189,11 @@ class LiveFilter final : public LiveTable {
   bool is_of_window(const segments::MessageBytes& bytes) const;
   std::span<const std::byte> all_of(const segments::MessageBytes& bytes,
                                     std::vector<std::byte>& buffer) const;
-  std::vector<std::byte> export_window(bool with_hashes);
-  std::vector<std::byte> encode_window(segments::WindowMessage message);
+  std::vector<std::byte> export_window(bool with_hashes, uint64_t limit);
+  std::vector<std::byte> encode_window(segments::WindowMessage message, uint64_t limit);
   std::vector<std::byte> window_changes_since(const char* function,
                                               std::optional<std::span<const std::byte>> mark,
-                                              bool with_hashes);
+                                              bool with_hashes, uint64_t limit);
   std::optional<uint64_t> window_behind(std::span<const std::byte> mark);
   segments::WindowMessage window_message(std::span<const std::byte> bytes,
                                          const std::string& command);

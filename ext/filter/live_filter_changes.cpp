@@ -73,7 +73,7 @@ std::optional<segments::FilterChanges> LiveFilter::found_changes(
 std::vector<std::byte> LiveFilter::changes_since(std::optional<std::span<const std::byte>> mark,
                                                  bool with_hashes) {
   if (!filter_->single()) {
-    return window_changes_since("filter_changes", mark, with_hashes);
+    return window_changes_since("filter_changes", mark, with_hashes, length_limit(store_.db()));
   }
   const std::optional<segments::FilterChanges> changes = found_changes("filter_changes", mark);
   if (!changes) {
@@ -89,7 +89,7 @@ segments::MessageStream LiveFilter::stream_since(std::optional<std::span<const s
                                                  bool with_hashes) {
   if (!filter_->single()) {
     return segments::MessageStream::of_bytes(
-        window_changes_since("filter_parts", mark, with_hashes));
+        window_changes_since("filter_parts", mark, with_hashes, segments::kMostMessageBytes));
   }
   std::optional<segments::FilterChanges> changes = found_changes("filter_parts", mark);
   const auto whole = [&] {

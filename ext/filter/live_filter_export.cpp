@@ -34,7 +34,7 @@ segments::ImageHeader LiveFilter::header_of(const Contents& contents) const {
 
 std::vector<std::byte> LiveFilter::export_image(bool with_hashes) {
   if (!filter_->single()) {
-    return export_window(with_hashes);
+    return export_window(with_hashes, length_limit(store_.db()));
   }
   const Contents contents = exported_contents(with_hashes);
   Result<std::vector<std::byte>> image =

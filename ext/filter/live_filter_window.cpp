@@ -38,33 +38,33 @@ std::string window_of(uint64_t generations) {
 
 // --- going out -----------------------------------------------------------------------------------
 
-std::vector<std::byte> LiveFilter::encode_window(WindowMessage message) {
+std::vector<std::byte> LiveFilter::encode_window(WindowMessage message, uint64_t limit) {
   const segments::ImageHeader common =
       image_header(message.common.spec, message.common.width, message.common.seed, key_domain());
   message.common = common;
-  Result<std::vector<std::byte>> bytes =
-      segments::encode_window_message(message, length_limit(store_.db()));
+  Result<std::vector<std::byte>> bytes = segments::encode_window_message(message, limit);
   throw_if(table(), bytes.take_status());
   return std::move(bytes.value());
 }
 
-std::vector<std::byte> LiveFilter::export_window(bool with_hashes) {
+std::vector<std::byte> LiveFilter::export_window(bool with_hashes, uint64_t limit) {
   Result<WindowMessage> message = filter_->contents(with_hashes);
   throw_if(table(), message.take_status());
-  return encode_window(std::move(message.value()));
+  return encode_window(std::move(message.value()), limit);
 }
 
 std::vector<std::byte> LiveFilter::window_changes_since(
-    const char* function, std::optional<std::span<const std::byte>> mark, bool with_hashes) {
+    const char* function, std::optional<std::span<const std::byte>> mark, bool with_hashes,
+    uint64_t limit) {
   const std::optional<WindowMark> from = mark ? mark_argument(function, *mark) : std::nullopt;
   if (from) {
-    Result<std::optional<WindowMessage>> changes = filter_->changes_since(*from);
+    Result<std::optional<WindowMessage>> changes = filter_->changes_since(*from, with_hashes);
     throw_if(table(), changes.take_status());
     if (changes.value()) {
-      return encode_window(*std::move(changes.value()));
+      return encode_window(*std::move(changes.value()), limit);
     }
   }
-  return export_window(with_hashes && filter_->keeps_hashes());
+  return export_window(with_hashes && filter_->keeps_hashes(), limit);
 }
 
 std::optional<uint64_t> LiveFilter::window_behind(std::span<const std::byte> mark) {

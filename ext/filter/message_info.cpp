@@ -92,6 +92,9 @@ Status read_part(std::span<const std::byte> bytes, MessageInfo& info) {
   if (part.index > 0) {
     return {};
   }
+  if (segments::looks_like_window_message(part.slice)) {
+    return {};  // its header says little without the sections
+  }
   if (segments::looks_like_changes(part.slice)) {
     CUCKOO_ASSIGN_OR_RETURN(const FilterChanges changes,
                             segments::decode_changes_header(part.slice, part.cut.total_bytes));
