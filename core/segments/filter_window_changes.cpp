@@ -175,9 +175,8 @@ Status FilterWindow::import(const FilterOptions& options, const WindowMessage& i
     for (uint64_t slot = 0; slot < files_.size(); ++slot) {
       to_erase_.push_back(slot);
     }
-    FilterOptions created = options;
     arrange(next, std::move(files));
-    created_ = std::move(created);
+    created_ = options;
     state_changed_ = true;
     return {};
   });

@@ -55,10 +55,10 @@ void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to)
 void put_piece_header(const PieceHeader& header, std::byte* to) noexcept;
 
 // The bytes are the first kImageHeaderBytes of an image that has `length`, or all if it has fewer.
-Result<ImageHeader> parse_image_header(std::span<const std::byte> front, uint64_t length);
+Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_t length);
 // The bytes are the first kPieceHeaderBytes of the `length` from its header on, without the image's
 // CRC. It fits them.
-Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> front,
+Result<PieceHeader> parse_piece_header(const ImageHeader& image, std::span<const std::byte> bytes,
                                        uint64_t length);
 
 // Can it hold so many items?
