@@ -17,7 +17,7 @@ uint64_t node_hash(const RingNode& node) noexcept {
   return XXH3_64bits_withSeed(node.name.data(), node.name.size(), XXH3_64bits(bytes, sizeof bytes));
 }
 
-// Returns the name as an error shows it: a long one is cut, and what is not ASCII is replaced.
+// Returns the name as an error shows it: its first 40 bytes, with ? for each that is not ASCII.
 std::string shown(const std::string& name) {
   constexpr size_t kMost = 40;
   constexpr char kFirst = ' ';

@@ -158,7 +158,7 @@ Status ChangesApplier::take_all(const FilterChanges& changes) {
   return {};
 }
 
-// Its leaf holds nothing then but what is in the piece.
+// The piece takes the place of all that its leaf held, pending entries too.
 Status ChangesApplier::take(Piece&& piece) {
   const Directory& directory = blocks_.directory();
   size_t index = directory.leaf_of(piece.prefix);
@@ -212,7 +212,8 @@ Status ChangesApplier::add_all(std::span<const ChangedHash> hashes) {
   return {};
 }
 
-// Removes each as often as it was removed, until none is found, and returns what is left then.
+// The other filter removed each hash a number of times. This one does the same while it finds the
+// hash, and returns those removes that found nothing.
 Result<std::vector<ChangedHash>> ChangesApplier::remove_found(std::span<const ChangedHash> hashes) {
   std::vector<ChangedHash> left;
   for (const ChangedHash& one : hashes) {

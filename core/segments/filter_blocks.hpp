@@ -75,8 +75,8 @@ class FilterBlocks {
   const Log& log() const noexcept { return log_; }
   Log& log() noexcept { return log_; }
 
-  // Makes the first root, directory and log; nothing is stored yet. `past` stands for what a window
-  // held before this generation, and changes the log's chain; 0: there was nothing.
+  // Makes the first root, directory and log. Nothing is stored yet. A generation of a window names
+  // by `past` what the window held before, so that its log has a chain of its own. 0: nothing.
   Status create(uint64_t past = 0);
   bool stored() const noexcept { return root_stored_; }
   // Brings memory to what is stored. `known`: memory was what was stored once. The new entries of
@@ -187,8 +187,8 @@ class FilterBlocks {
     Directory::NewHeaders headers;
     std::vector<uint64_t> new_pages;  // of the directory
   };
-  // Writes what is not written, here or to another storage. The log keeps at least the last `kept`
-  // entries.
+  // Writes to that storage, this filter's or another one, all that is not written yet. Of the log
+  // it keeps the last `kept` entries, or more.
   Status write_to(const Blocks& storage, uint64_t kept, Written& written) const;
   void note_written(const Written& written);
 
