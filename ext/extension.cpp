@@ -11,6 +11,7 @@
 #include "ext/filter/info.hpp"
 #include "ext/filter/parts.hpp"
 #include "ext/filter/plan.hpp"
+#include "ext/filter/source_row.hpp"
 #include "ext/filter/source_seal.hpp"
 #include "ext/filter/table.hpp"
 #include "ext/flash/functions.hpp"
@@ -92,6 +93,7 @@ void register_all(Registration& registration) {
   registration.module<FilterInfo>("filter_info");
   registration.module<FilterParts>("filter_parts");
   registration.module<FilterPlans>("filter_plan");
+  registration.module<SourceRow>(SourceRow::kModule);
   registration.module<SourceSeal>(SourceSeal::kModule);
   registration.module<FlashTable>("flash_kv");
   registration.module<FlashInfo>("flash_kv_info");

@@ -13,10 +13,6 @@ constexpr std::array kSpecs = {
     OptionSpec{"source", OptionKind::kSource, 0, 0, "table(column)", ""},
 };
 
-std::string shown(const std::string& schema, const SourceColumn& source) {
-  return schema + "." + printable(source.table) + "(" + printable(source.column) + ")";
-}
-
 bool keeps_integers(Affinity affinity) noexcept {
   return affinity == Affinity::kInteger || affinity == Affinity::kNumeric;
 }
@@ -93,7 +89,7 @@ SqlError GuardTable::wrong(const std::string& what, int code) const {
 // Reads the source that the filter has, if it has one: the filter knows when that was renamed.
 // Changes nothing when it throws SqlError.
 void GuardTable::learn_table() {
-  std::optional<SourceColumn> of_filter;
+  std::optional<SourceSpec> of_filter;
   try {
     of_filter = source_of(db_, schema_, filter_name_);
   } catch (const SqlError& error) {
@@ -107,30 +103,42 @@ void GuardTable::learn_table() {
     }
   }
   const std::optional<std::string> text = options_.text("source");
-  const std::optional<SourceColumn> given = text ? parse_source(*text) : std::nullopt;
+  std::optional<SourceSpec> given;
+  if (text) {
+    SourceText parsed = parse_source(*text).value();
+    given = SourceSpec{std::move(parsed.table), std::move(parsed.keys), {}, {}};
+  }
   if (!of_filter && !given) {
     throw wrong("the filter " + printable(filter_name_) +
                 " has no source; name what it holds: filter_guard(" + printable(filter_name_) +
                 ", source = table(column))");
   }
+  const SourceSpec& source = of_filter ? *of_filter : *given;
+  if (of_filter && !of_filter->is_plain()) {  // what it lacks may be in the table
+    throw wrong("the filter " + printable(filter_name_) + " is over " + shown(schema_, source) +
+                "; a guard needs one over a column of all rows");
+  }
+  if (given && !given->is_plain()) {
+    throw wrong("source is " + shown(schema_, *given) + ", expected table(column)");
+  }
+  const SourceColumn column = source.column();
   if (of_filter && given &&
-      !(equal_names(of_filter->table, given->table) &&
-        equal_names(of_filter->column, given->column))) {
+      !(equal_names(column.table, given->table) &&
+        equal_names(column.column, given->column().column))) {
     throw wrong("the filter " + printable(filter_name_) + " is over " + shown(schema_, *of_filter) +
                 ", not over " + shown(schema_, *given) +
                 "; leave the source out, or name another filter");
   }
-  const SourceColumn source = of_filter ? *of_filter : *given;
   GuardedTable table;
   try {
-    table = read_guarded_table(db_, schema_, source.table);
+    table = read_guarded_table(db_, schema_, column.table);
   } catch (const SqlError& error) {
     if (!is_finding(error.code())) {
       throw;
     }
     throw wrong("its table " + error.message() + "; make the guard anew");
   }
-  const int key = table.column_named(source.column);
+  const int key = table.column_named(column.column);
   if (key < 0) {
     throw wrong(shown(schema_, source) + ": no such column; make the guard anew");
   }

@@ -48,7 +48,7 @@ void LiveFilter::check_stored() {
   follow();
   refuse_amid_parts();  // theirs are blocks that no filter has
   if (source_) {
-    (void)FilterSource(store_, source_->key).stored();
+    (void)FilterSource(store_, {source_->key}).stored();
   }
   const FilterStore::Held held(store_);
   if (stored_options(store_, source_.has_value()).digest != filter_->options().digest) {
@@ -69,12 +69,14 @@ void LiveFilter::check() {
 // What may legally be so, but not for long: the source has changed since 'rebuild', a trigger
 // missed something.
 void LiveFilter::check_source() {
-  const FilterSource from(store_, source_->key);
+  const FilterSource from(store_, {source_->key});
   if (source_->triggers) {
     from.check_triggers();
   }
-  const Comparison found =
-      compare([&](const KeyVisitor& visit) { from.for_each_key(key_affinity_, visit); });
+  const Comparison found = compare([&](const KeyVisitor& visit) {
+    from.for_each_row(
+        [&](std::span<sqlite3_value* const> keys) { visit(key_of(keys.front(), key_affinity_)); });
+  });
   const bool surplus = source_->triggers && found.surplus != 0;
   if (found.missing == 0 && !surplus) {
     return;

@@ -27,7 +27,10 @@ constexpr OptionSpec kGrowth = {"growth", OptionKind::kSwitch, 0, 0, "on or off"
 constexpr OptionSpec kSeed = {"seed", OptionKind::kSeed, 0, 0, "a 64-bit integer", {}};
 constexpr OptionSpec kSeedOf = {"seed_of", OptionKind::kName, 0, 0, "the name of a filter table",
                                 {}};
-constexpr OptionSpec kSource = {"source", OptionKind::kSource, 0, 0, "table(column)", {}};
+constexpr OptionSpec kSource = {
+    "source", OptionKind::kSource, 0, 0, "table(column) or table(expression)", {}};
+constexpr OptionSpec kWhere = {
+    "where", OptionKind::kName, 0, 0, "a condition on the columns of the source", {}};
 constexpr OptionSpec kTriggers = {"triggers", OptionKind::kSwitch, 0, 0, "on or off", {}};
 constexpr OptionSpec kGenerations = {"generations",
                                      OptionKind::kWhole,
@@ -46,6 +49,7 @@ constexpr OptionSpec kCuckooSpecs[] = {
     kSeed,
     kSeedOf,
     kSource,
+    kWhere,
     kTriggers,
     kGenerations,
     kUnique,
@@ -68,6 +72,7 @@ constexpr OptionSpec kBloomSpecs[] = {
     kSeed,
     kSeedOf,
     kSource,
+    kWhere,
     kTriggers,
     kGenerations,
     kUnique,
@@ -142,6 +147,9 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
   const bool triggers = options.on("triggers").value_or(false);
   if (triggers && !options.has("source")) {
     choice.refuse("triggers = on needs a source, the table whose changes it follows");
+  }
+  if (options.has("where") && !options.has("source")) {
+    choice.refuse("where needs a source, whose rows it chooses from");
   }
   if (chosen.generations > 1 && options.has("source")) {
     choice.refuse(
@@ -394,7 +402,8 @@ FilterOptions stored_options(ShadowStore& store, bool sourced) {
                                             "_config\" has options for " + status.error().message);
   }
   if (sourced) {
-    stored.expect_no_more({"source", "key_type", "triggers", "source_crc"});  // FilterSource
+    stored.expect_no_more({"source", "source_columns", "where", "key_type", "triggers",
+                           "source_crc"});  // FilterSource
   } else {
     stored.expect_no_more();
   }

@@ -1,12 +1,12 @@
-// A filter's source: the ordinary table whose column it holds, and the triggers that keep it in
-// step.
+// A filter's source: the ordinary table whose values it holds (source_spec.hpp), and the triggers
+// that keep it in step.
 //
 // Invariants
-//   I1  with the triggers in place every value that enters the column enters the filter, and every
-//       value that leaves it by DELETE or UPDATE leaves the filter once. No comparison of old and
-//       new: a column with a collation would hide a change.
-//   I2  what SQLite does to the column without a trigger can only leave a value behind in the
-//       filter (REPLACE without recursive_triggers): a false positive, never a false negative.
+//   I1  with the triggers in place every key that a row has when it comes or is changed enters the
+//       filter, and every key that a row had leaves it once. Whether a key changed is told by
+//       BINARY: a collation would hide a change.
+//   I2  what SQLite does to the table without a trigger can only leave a key behind in the filter
+//       (REPLACE without recursive_triggers): a false positive, never a false negative.
 //   I3  a filter whose triggers are gone, or were gone (source_seal.hpp), is not asked:
 //       check_triggers() throws.
 //       SQLite runs the triggers of a table by age, the newest first. One that is newer than these
@@ -15,41 +15,37 @@
 //   I4  what %_config keeps of the source has a checksum: stored() throws when it was changed from
 //       outside, or the key would silently have another type.
 //
-// The triggers know their table and column better than the option does: SQLite renames them there.
+// The triggers know their table and columns better than the option does: SQLite renames them there.
 #pragma once
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ext/filter/key_domain.hpp"
-#include "ext/sqlite/options.hpp"
-#include "ext/sqlite/value.hpp"
+#include "ext/filter/source_row.hpp"
+#include "ext/filter/source_spec.hpp"
 #include "ext/table/shadow_store.hpp"
 
 namespace cuckoo {
 
-// The declared type and the collation of that column, for the table `filter`. Throws SqlError when
-// there is no such ordinary table or column, or its collation is none that a filter knows.
-struct SourceKey {
-  std::string type;
-  Collation collation = Collation::kBinary;
-};
-SourceKey source_key(sqlite3* db, const std::string& filter, const std::string& schema,
-                     const SourceColumn& source);
-
-// How many values that are not NULL it has. Throws SqlError.
-uint64_t count_source(sqlite3* db, const std::string& schema, const SourceColumn& source);
+// How many keys it has. Throws SqlError.
+uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& source);
 
 class FilterSource {
  public:
-  FilterSource(ShadowStore& store, std::string key) : store_(store), key_(std::move(key)) {}
+  // `keys`: the filter's key columns.
+  FilterSource(ShadowStore& store, std::vector<std::string> keys)
+      : store_(store), keys_(std::move(keys)) {}
 
-  // What %_config keeps: the option, the key's type, and whether there are triggers; and, as one of
-  // the filter's own options, its collation.
+  // What %_config keeps: the option, the keys' types, and whether there are triggers; and, as one
+  // of the filter's own options, its collation.
   struct Stored {
-    std::string source;
+    SourceSpec source;
     std::string key_type;
     bool triggers = false;
     Collation collation = Collation::kBinary;
@@ -57,11 +53,12 @@ class FilterSource {
   void store(const Stored& stored);
   Stored stored() const;  // throws SqlError, SQLITE_CORRUPT_VTAB by I4
 
-  // Every value of the column that is not NULL. Throws SqlError when it can't be read.
-  void for_each_key(Affinity affinity, const std::function<void(const KeyView&)>& visit) const;
+  // The keys of every row that has them: none is NULL. Throws SqlError when it can't be read.
+  using RowVisitor = std::function<void(std::span<sqlite3_value* const> keys)>;
+  void for_each_row(const RowVisitor& visit) const;
 
   // The source as its insert trigger names it, else as the option does. Throws SqlError.
-  SourceColumn column() const;
+  SourceSpec spec() const;
   std::string name() const;  // "main.users(email)", for messages
 
   void create_triggers();
@@ -82,14 +79,18 @@ class FilterSource {
   sqlite3* db() const noexcept { return store_.db(); }
   std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
   std::vector<std::string> trigger_names() const;
+  std::string row_name() const { return SourceRow::name_for(store_.table()); }
+  bool learn_names(std::string_view trigger, SourceSpec& source) const;
+  void create_plain_triggers(const SourceColumn& from, const std::string& of);
+  void create_computing_triggers(const SourceSpec& from, const std::string& of);
 
   ShadowStore& store_;
-  std::string key_;
+  std::vector<std::string> keys_;
 };
 
 // The source of that filter, nothing when it has none. It reads the filter's rows without opening
 // the filter. Throws SqlError when there is no such filter, or its rows are damaged.
-std::optional<SourceColumn> source_of(sqlite3* db, const std::string& schema,
-                                      const std::string& filter);
+std::optional<SourceSpec> source_of(sqlite3* db, const std::string& schema,
+                                    const std::string& filter);
 
 }  // namespace cuckoo

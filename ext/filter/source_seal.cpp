@@ -1,6 +1,6 @@
 #include "ext/filter/source_seal.hpp"
 
-#include "ext/sqlite/options.hpp"
+#include "ext/filter/source_table.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
 
@@ -14,16 +14,7 @@ struct Making {
 
 }  // namespace
 
-bool SourceSeal::is_made_by(const std::string& sql) {
-  std::string_view rest = sql;
-  for (const char* word : {"CREATE", "VIRTUAL", "TABLE", "", "USING", kModule}) {
-    const std::string next = take_name(rest);
-    if (*word != '\0' && !equal_names(next, word)) {
-      return false;
-    }
-  }
-  return true;
-}
+bool SourceSeal::is_made_by(const std::string& sql) { return is_virtual_table_of(sql, kModule); }
 
 void SourceSeal::make(sqlite3* db, const std::string& schema, const std::string& filter) {
   const std::shared_ptr<Connection> connection = Connection::of(db);
@@ -49,20 +40,8 @@ void SourceSeal::create() const {
   }
 }
 
-// A table of the user's that is called so stays.
 void SourceSeal::remove(sqlite3* db, const std::string& schema, const std::string& filter) {
-  const std::string name = name_for(filter);
-  bool found = false;
-  {
-    Statement select(db, sql_text("SELECT name, sql FROM \"%w\".sqlite_schema WHERE type = 'table'",
-                                  schema.c_str()));
-    while (!found && select.step()) {
-      found = equal_names(select.text(0), name) && is_made_by(select.text(1));
-    }
-  }
-  if (found) {
-    execute(db, sql_text(R"(DROP TABLE "%w"."%w")", schema.c_str(), name.c_str()));
-  }
+  drop_virtual_table(db, schema, name_for(filter), kModule);
 }
 
 void SourceSeal::rename(const std::string&) const {

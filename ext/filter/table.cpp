@@ -93,25 +93,42 @@ void FilterTable::resolve_key(bool creating) {
       }
       live_->set_damage(error.message());
     }
-  } else if (const std::optional<std::string> text = options_.text("source"); creating && text) {
-    const SourceColumn column = parse_source(*text).value();
-    const SourceKey from = source_key(db_, declared_name_, live_->schema(), column);
-    if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(from.type)) {
-      throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the type of its source, \"" +
-                                       printable(from.type) + "\", not \"" + printable(key_.type) +
-                                       "\"; leave it out");
-    }
-    if (!key_.collation.empty() && collation_ != from.collation) {
-      throw SqlError(SQLITE_ERROR, declared_name_ +
-                                       ": the key takes the collation of its source, " +
-                                       collation_name(from.collation) + ", not " +
-                                       collation_name(collation_) + "; leave it out");
-    }
-    key_.type = key_.type.empty() ? from.type : key_.type;
-    collation_ = from.collation;
+  } else if (creating && has_source()) {
+    chosen_source_ = given_source();
+    const SourceKey from =
+        resolve_source(db_, declared_name_, live_->schema(), chosen_source_).front();
     triggers_ = options_.on("triggers").value_or(false);
+    if (from.of_column) {
+      take_key(from);
+    }
   }
   affinity_ = affinity_of(key_.type);
+}
+
+// The options source and where.
+SourceSpec FilterTable::given_source() const {
+  SourceText text = parse_source(*options_.text("source")).value();
+  if (text.keys.size() != 1) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": its source has " +
+                                     std::to_string(text.keys.size()) +
+                                     " columns, expected 1, as the filter's key has");
+  }
+  return {std::move(text.table), std::move(text.keys), options_.text("where").value_or(""), {}};
+}
+
+void FilterTable::take_key(const SourceKey& from) {
+  if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(from.type)) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the type of its source, \"" +
+                                     printable(from.type) + "\", not \"" + printable(key_.type) +
+                                     "\"; leave it out");
+  }
+  if (!key_.collation.empty() && collation_ != from.collation) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the collation of its source, " +
+                                     collation_name(from.collation) + ", not " +
+                                     collation_name(collation_) + "; leave it out");
+  }
+  key_.type = key_.type.empty() ? from.type : key_.type;
+  collation_ = from.collation;
 }
 
 std::optional<SeedSource> FilterTable::seed_source() const {
@@ -127,17 +144,21 @@ std::optional<SeedSource> FilterTable::seed_source() const {
   return SeedSource{options.seed, options.width, options.spec.kind};
 }
 
-FilterSource FilterTable::source() { return FilterSource(live_->store(), key_.name); }
+FilterSource FilterTable::source() { return FilterSource(live_->store(), {key_.name}); }
 
 void FilterTable::load_from(const FilterSource& from, uint64_t capacity) {
-  live_->replace([&](const LiveFilter::KeyVisitor& visit) { from.for_each_key(affinity_, visit); },
-                 capacity);
+  live_->replace(
+      [&](const LiveFilter::KeyVisitor& visit) {
+        from.for_each_row(
+            [&](std::span<sqlite3_value* const> keys) { visit(key_of(keys.front(), affinity_)); });
+      },
+      capacity);
 }
 
 // Room for a quarter more than the source has.
 uint64_t FilterTable::source_capacity() {
   constexpr uint64_t kLeast = 1000;
-  const uint64_t keys = count_source(db_, live_->schema(), *parse_source(*options_.text("source")));
+  const uint64_t keys = count_source(db_, live_->schema(), chosen_source_);
   return std::clamp(keys + (keys + 3) / 4, kLeast, kMaxCapacity);
 }
 
@@ -150,9 +171,9 @@ void FilterTable::create() {
     around.capacity = source_capacity();
   }
   live_->create(chosen_options(declared_name_, module_, options_, around));
-  if (const std::optional<std::string> text = options_.text("source")) {
+  if (has_source()) {
     FilterSource from = source();
-    from.store({*text, key_.type, triggers_});
+    from.store({chosen_source_, key_.type, triggers_});
     load_from(from, 0);
     live_->finish_create();
     if (triggers_) {

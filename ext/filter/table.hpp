@@ -56,6 +56,8 @@ class FilterTable : public StoredTable<LiveFilter> {
   void refuse_name(const std::string& table) const;
   void resolve_key(bool creating);
   Collation given_collation() const;
+  SourceSpec given_source() const;
+  void take_key(const SourceKey& from);
   uint64_t source_capacity();
   void expect_triggers();
   void refuse_binary_change();
@@ -97,6 +99,7 @@ class FilterTable : public StoredTable<LiveFilter> {
   ColumnSpec key_;
   Affinity affinity_ = Affinity::kNone;
   Collation collation_ = Collation::kBinary;
+  SourceSpec chosen_source_;  // at CREATE
   bool triggers_ = false;
   sqlite3_value* command_count_ = nullptr;  // of the command that runs; NULL: none
   ReadTransaction with_triggers_;  // ended: its statement is of a schema that has the triggers

@@ -12,29 +12,7 @@
 namespace cuckoo {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n\f\v";
 constexpr size_t kLongestShown = 100;  // bytes of a user's text in an error
-
-std::string_view trim(std::string_view text) {
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) {
-    return {};
-  }
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
-char closing_quote(char open) {
-  switch (open) {
-    case '"':
-    case '\'':
-    case '`':
-      return open;
-    case '[':
-      return ']';
-    default:
-      return 0;
-  }
-}
 
 // Position of the `=` outside quotes, or npos.
 size_t find_equals(std::string_view text) {
@@ -165,87 +143,32 @@ size_t character_bytes(std::string_view text) {
 
 }  // namespace
 
-std::string take_name(std::string_view& text) {
-  text = trim(text);
-  if (text.empty()) {
-    return {};
-  }
-  const char close = closing_quote(text[0]);
-  if (close == 0) {
-    const size_t end = std::min(text.find_first_of(" \t\r\n\f\v=()"), text.size());
-    std::string word(text.substr(0, end));
-    text.remove_prefix(end);
-    return word;
-  }
-  std::string word;
-  size_t at = 1;
-  for (; at < text.size(); ++at) {
-    if (text[at] != close) {
-      word += text[at];
-    } else if (close != ']' && at + 1 < text.size() && text[at + 1] == close) {
-      word += text[at++];
-    } else {
-      break;
-    }
-  }
-  text.remove_prefix(std::min(at + 1, text.size()));
-  return word;
-}
-
-namespace {
-
-// The position behind the quoted name or text, the comment or the single character at `at`.
-size_t skip_token(std::string_view sql, size_t at) noexcept {
-  const auto behind = [&](std::string_view end, size_t from) {
-    const size_t found = sql.find(end, from);
-    return found == std::string_view::npos ? sql.size() : found + end.size();
-  };
-  if (const char close = closing_quote(sql[at]); close != 0) {
-    return behind({&close, 1}, at + 1);  // a doubled quote begins another one
-  }
-  if (sql.substr(at, 2) == "--") {
-    return behind("\n", at);
-  }
-  return sql.substr(at, 2) == "/*" ? behind("*/", at + 2) : at + 1;
-}
-
-}  // namespace
-
-size_t count_arguments(std::string_view statement) noexcept {
-  size_t depth = 0;
-  size_t commas = 0;
-  bool any = false;
-  for (size_t at = 0; at < statement.size();) {
-    const char c = statement[at];
-    const size_t next = skip_token(statement, at);
-    const bool comment = next - at >= 2 && (c == '-' || c == '/');
-    if (depth == 1 && c == ')') {
-      break;
-    }
-    any = any || (depth > 0 && !comment && kSpace.find(c) == std::string_view::npos);
-    commas += depth == 1 && c == ',' ? 1 : 0;
-    depth += c == '(' ? 1 : 0;
-    depth -= c == ')' && depth > 0 ? 1 : 0;
-    at = next;
-  }
-  return any ? commas + 1 : 0;
-}
-
-std::optional<SourceColumn> parse_source(std::string_view text) {
-  SourceColumn source;
+std::optional<SourceText> parse_source(std::string_view text) {
+  SourceText source;
   source.table = take_name(text);
   text = trim(text);
-  if (source.table.empty() || text.empty() || text[0] != '(') {
+  if (source.table.empty() || !text.starts_with('(')) {
     return std::nullopt;
   }
   text.remove_prefix(1);
-  text = trim(text);
-  if (text.empty() || text[0] == ')') {
-    return std::nullopt;
+  const char* begin = text.data();  // of a key
+  int depth = 1;
+  while (const std::optional<SqlToken> token = take_token(text)) {
+    depth += token->text == "(" ? 1 : 0;
+    depth -= token->text == ")" ? 1 : 0;
+    if (depth == 0 || (depth == 1 && token->text == ",")) {
+      const std::string_view key = trim({begin, static_cast<size_t>(token->text.data() - begin)});
+      if (key.empty()) {
+        return std::nullopt;
+      }
+      source.keys.emplace_back(key);
+      begin = text.data();
+    }
+    if (depth == 0) {
+      return trim(text).empty() ? std::optional(source) : std::nullopt;
+    }
   }
-  source.column = take_name(text);
-  text = trim(text);
-  return source.column.empty() || text != ")" ? std::nullopt : std::optional(source);
+  return std::nullopt;
 }
 
 std::string lower(std::string_view text) {

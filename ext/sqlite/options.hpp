@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "ext/sqlite/tokens.hpp"
+
 namespace cuckoo {
 
 enum class OptionKind {
@@ -21,7 +23,7 @@ enum class OptionKind {
   kSeed,    // any 64-bit integer, or one of `words`: the integer 0 and that text
   kName,    // a table's name
   kWord,    // one of `words`
-  kSource,  // table(column), quoted as in SQL or not
+  kSource,  // table(key, …), names quoted as in SQL or not
   kSize,    // bytes, a whole number: 65536, 64KB, 16MB, 2GB
 };
 
@@ -34,9 +36,10 @@ struct OptionSpec {
   std::string_view words;  // kWord, kSeed: with a space between each two
 };
 
-struct SourceColumn {
+// table(key, …): each key is a column's name or an expression, as it stands in the text.
+struct SourceText {
   std::string table;
-  std::string column;
+  std::vector<std::string> keys;
 };
 
 struct ColumnSpec {
@@ -81,14 +84,8 @@ class Options {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-// How many arguments stand in the parentheses of a statement CREATE VIRTUAL TABLE …, empty ones
-// too, which SQLite does not hand over; 0 where there is nothing between them.
-size_t count_arguments(std::string_view statement) noexcept;
-
-// "table(column)", each name quoted or not; nothing when the text is not one.
-std::optional<SourceColumn> parse_source(std::string_view text);
-// A name off the front of `text`, out of its quotes.
-std::string take_name(std::string_view& text);
+// "table(key, …)"; nothing when the text is not one.
+std::optional<SourceText> parse_source(std::string_view text);
 
 // A whole number as options and commands take it; nothing when the text is not one.
 std::optional<double> parse_number(std::string_view text);

@@ -258,6 +258,7 @@ void bench_cold(const Settings& settings, Report& report) {
   report.section("First probe of a fresh connection, capacity " + whole(capacity) + ", " +
                  whole(keys) + " keys");
   const ScratchFile file("cuckoo-bench-cold.db");
+  double directory = 0;  // its rows: a connection reads them all
   int64_t tail_rows = 0;
   uint64_t tail = 0;
   {
@@ -269,7 +270,10 @@ void bench_cold(const Settings& settings, Report& report) {
     connection.run("INSERT INTO f(f) VALUES ('rebuild')");
     report.show("pages of the filter", static_cast<double>(page_rows(connection, "f")), 0, "rows");
     report.show("the database", static_cast<double>(connection.bytes_in_use()) / 1e6, 1, "MB");
-    report.at_most(kPages + kOthers, "just after a fold: pages read, worst of 40 probes",
+    directory = static_cast<double>(
+        connection.integer("SELECT count(*) FROM f_data WHERE id BETWEEN 1 AND 1 << 24"));
+    report.at_most(directory + kPages + kOthers,
+                   "just after a fold: pages read, worst of 40 probes",
                    static_cast<double>(worst_cold_misses(file.path(), kRounds)), 0, "pages");
     const std::string log_rows = std::string("SELECT count(*) FROM f_data WHERE ") + kLogRows;
     const int64_t before = connection.integer(log_rows);
@@ -279,7 +283,7 @@ void bench_cold(const Settings& settings, Report& report) {
   }
   report.show("rows of the log with " + whole(tail) + " pending keys",
               static_cast<double>(tail_rows), 0, "rows");
-  report.at_most(kPages + kOthers + static_cast<double>(tail_rows),
+  report.at_most(directory + kPages + kOthers + static_cast<double>(tail_rows),
                  "with pending keys: pages read, worst of 40 probes",
                  static_cast<double>(worst_cold_misses(file.path(), kRounds)), 0, "pages");
   const double start = seconds(Clock::kWall);

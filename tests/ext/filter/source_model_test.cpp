@@ -1,5 +1,6 @@
-// Random SQL on a table whose triggers keep a filter in step, beside the table itself: what is in
-// its column must be in the filter, as often, whatever was done and undone. Only a REPLACE that
+// Random SQL on a table whose triggers keep a filter in step, beside the table itself: what a plain
+// query of it gives must be in the filter, as often, whatever was done and undone: a column, or an
+// expression, of all rows or of those that meet a condition. Only a REPLACE that
 // deletes rows without their triggers (recursive_triggers off) may leave a value behind, until
 // 'rebuild'.
 //
@@ -46,6 +47,19 @@ constexpr Shape kShapes[] = {
      " ON UPDATE SET NULL ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED, d)"},
 };
 
+// What the filter holds, %c being the source column.
+struct Held {
+  const char *key, *where;
+};
+constexpr Held kHeld[] = {
+    {"%c", ""},
+    {"%c", "d % 2 = 0"},
+    {"%c", "%c = '5' OR %c > 10 OR %c < 'c'"},  // by the column's affinity and collation
+    {"lower(%c)", ""},
+    {"coalesce(%c, d)", "id % 3"},
+    {"%c || d", "%c IS NOT 'p1'"},
+};
+
 constexpr const char* kFilters[] = {
     "cuckoo_filter(fingerprint_bits = 28, capacity = 20, seed = %s, ",
     "cuckoo_filter(fingerprint_bits = 28, capacity = 1000, seed = %s, ",
@@ -57,7 +71,9 @@ constexpr const char* kFilters[] = {
 class SourceScript {
  public:
   explicit SourceScript(uint64_t seed)
-      : random_(seed), shape_(kShapes[random(std::size(kShapes))]) {
+      : random_(seed),
+        shape_(kShapes[random(std::size(kShapes))]),
+        held_(kHeld[random(std::size(kHeld))]) {
     connections_.resize(1 + random(3));
     for (Connection& one : connections_) {
       open(one);
@@ -72,7 +88,6 @@ class SourceScript {
     run(connections_[0], create);
     insert(connections_[0]);
     if (one_in(2)) {  // older than the filter's triggers, so they run after those
-
       run(connections_[0],
           "CREATE TRIGGER own AFTER INSERT ON t WHEN new.d BETWEEN 90 AND 99 BEGIN"
           " DELETE FROM t WHERE id = new.id AND new.d = 90;"
@@ -205,10 +220,9 @@ class SourceScript {
     return found;
   }
   static std::string filter(Connection& one) {
-    return name(
-        one,
-        "SELECT '\"' || replace(name, '\"', '\"\"') || '\"' FROM sqlite_schema"
-        " WHERE sql LIKE 'CREATE VIRTUAL%' AND name NOT LIKE '%\\_source\\_seal' ESCAPE '\\'");
+    return name(one,
+                "SELECT '\"' || replace(name, '\"', '\"\"') || '\"' FROM sqlite_schema"
+                " WHERE sql LIKE 'CREATE VIRTUAL%' AND name NOT LIKE '%\\_source\\_%' ESCAPE '\\'");
   }
   // The source is the only one with three columns.
   static std::string table(Connection& one) {
@@ -221,6 +235,14 @@ class SourceScript {
                 "SELECT '\"' || replace(name, '\"', '\"\"') || '\"' FROM pragma_table_xinfo("
                 "(SELECT name FROM sqlite_schema WHERE type = 'table' AND"
                 " sql LIKE 'CREATE TABLE%id I%' AND name <> 'other')) WHERE cid = 1");
+  }
+
+  static std::string with_column(std::string text, const std::string& column) {
+    for (size_t at = text.find("%c"); at != std::string::npos;
+         at = text.find("%c", at + column.size())) {
+      text.replace(at, 2, column);
+    }
+    return text;
   }
 
   // ---- looking
@@ -266,18 +288,22 @@ class SourceScript {
       return;
     }
     const std::string who = "connection " + std::to_string(number_of(one)) + ": ";
-    const int64_t missing = ask(one,
-                                "SELECT count(*) FROM " + t + " AS y WHERE y." + c +
-                                    " IS NOT NULL AND NOT EXISTS (SELECT 1 FROM " + f +
-                                    " AS x WHERE x.key = y." + c + ")",
-                                busy);
+    const std::string k = with_column(held_.key, c);
+    const std::string from =
+        t + " WHERE " + k + " IS NOT NULL" +
+        (*held_.where == '\0' ? "" : " AND (" + with_column(held_.where, c) + ")");
+    const int64_t missing =
+        ask(one,
+            "SELECT count(*) FROM (SELECT " + k + " AS k FROM " + from +
+                ") AS y WHERE NOT EXISTS (SELECT 1 FROM " + f + " AS x WHERE x.key = y.k)",
+            busy);
     const int64_t fewer =
         ask(one,
-            "SELECT count(*) FROM (SELECT y." + c + " AS k, count(*) AS n FROM " + t +
-                " AS y WHERE y." + c + " IS NOT NULL GROUP BY y." + c + ") JOIN " + f +
-                " AS x ON x.key = k WHERE x.count " + (stale_ ? "<" : "<>") + " n",
+            "SELECT count(*) FROM (SELECT " + k + " AS k, count(*) AS n FROM " + from +
+                " GROUP BY 1) JOIN " + f + " AS x ON x.key = k WHERE x.count " +
+                (stale_ ? "<" : "<>") + " n",
             busy);
-    const int64_t in_table = ask(one, "SELECT count(" + c + ") FROM " + t, busy);
+    const int64_t in_table = ask(one, "SELECT count(*) FROM " + from, busy);
     const int64_t in_filter = ask(one, "SELECT count(*) FROM " + f, busy);
     if (busy) {
       return;
@@ -516,18 +542,21 @@ class SourceScript {
 
   void other_ddl(Connection& one) {
     const std::string n = std::to_string(++made_);
-    switch (random(5)) {
+    switch (random(6)) {
       case 0:
-        run(one, "ALTER TABLE other ADD COLUMN c" + n);
+        run(one, "ALTER TABLE " + table(one) + " DROP COLUMN e" + std::to_string(random(made_)));
         return;
       case 1:
-        run(one, "CREATE INDEX i" + n + " ON " + table(one) + "(d)");
+        run(one, "ALTER TABLE other ADD COLUMN c" + n);
         return;
       case 2:
+        run(one, "CREATE INDEX i" + n + " ON " + table(one) + "(d)");
+        return;
+      case 3:
         run(one, "ALTER TABLE other RENAME TO other2");
         run(one, "ALTER TABLE other2 RENAME TO other");
         return;
-      case 3:
+      case 4:
         run(one, "ALTER TABLE " + table(one) + " ADD COLUMN e" + n);
         return;
       default:
@@ -563,8 +592,10 @@ class SourceScript {
     const std::string t = table(one);
     const std::string c = column(one);
     if (!t.empty() && !c.empty()) {
-      run(one, "CREATE VIRTUAL TABLE f USING " + create + "source = " + t + "(" + c +
-                   "), triggers = on)");
+      const std::string where = with_column(held_.where, c);
+      run(one, "CREATE VIRTUAL TABLE f USING " + create + "source = " + t + "(" +
+                   with_column(held_.key, c) + ")" +
+                   (where.empty() ? "" : ", where = [" + where + "]") + ", triggers = on)");
     }
   }
 
@@ -641,6 +672,7 @@ class SourceScript {
 
   std::mt19937_64 random_;
   const Shape shape_;
+  const Held held_;
   TemporaryFolder folder_;
   std::vector<Connection> connections_;
   std::vector<std::string> log_;

@@ -1,0 +1,247 @@
+#include "ext/filter/source_spec.hpp"
+
+#include <algorithm>
+
+#include "ext/sqlite/error.hpp"
+#include "ext/sqlite/schema_rows.hpp"
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+namespace {
+
+using Kind = SqlToken::Kind;
+
+// A bit each in the plan of the table that gives a row's values.
+constexpr size_t kMostColumns = 30;
+
+// A column ANY of a STRICT table has no affinity; of any other table ANY is as good as NUMERIC.
+bool is_strict(sqlite3* db, const std::string& schema, const std::string& table) {
+  constexpr int kStrict = 5;
+  Statement list(db, sql_text(R"(PRAGMA "%w".table_list("%w"))", schema.c_str(), table.c_str()));
+  return list.step() && list.integer(kStrict) != 0;
+}
+
+// Checks the expressions of one source, and names it in what it refuses.
+class Judge {
+ public:
+  Judge(sqlite3* db, const std::string& filter, const std::string& schema, SourceSpec& source)
+      : db_(db), filter_(filter), schema_(schema), source_(source) {}
+
+  [[noreturn]] void refuse(const std::string& why, int code = SQLITE_ERROR) const {
+    throw SqlError(code, filter_ + ": source " + shown(schema_, source_) + ": " + why);
+  }
+
+  void expect_table() const {
+    SchemaRows tables(db_, schema_, "type IN ('table', 'view')");
+    if (!tables.find(source_.table)) {
+      refuse("no such table in this schema");
+    }
+    if (tables.root_page() == 0) {
+      refuse("expected an ordinary table, not a view or a virtual table");
+    }
+  }
+
+  // I1, I2
+  void find_columns(const std::vector<ColumnInfo>& all) {
+    std::vector<bool> named(all.size());
+    for (const std::string& key : source_.keys) {
+      note_names(SourceSpec::sql_of(key), all, named);
+    }
+    if (!source_.where.empty()) {
+      note_names(source_.where, all, named);
+    }
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (named[i]) {
+        source_.columns.push_back({all[i].name, all[i].name});
+      }
+    }
+  }
+
+  // I3: an index on them is prepared, and never made.
+  void ask_sqlite() const {
+    std::string keys;
+    for (const std::string& key : source_.keys) {
+      append_item(keys, ", ", SourceSpec::sql_of(key));
+    }
+    const std::string where = source_.where.empty() ? "" : " WHERE (" + source_.where + ")";
+    try {
+      const Statement index(db_, sql_text(R"(CREATE INDEX "%w"."expressions of a filter" ON "%w")",
+                                          schema_.c_str(), source_.table.c_str()) +
+                                     "(" + keys + ")" + where);
+    } catch (const SqlError& error) {
+      refuse(error.message() + "; what may stand in an index may stand here", error.code());
+    }
+  }
+
+  void expect_columns() const {
+    if (source_.columns.empty()) {
+      refuse("it names no column of " + printable(source_.table));
+    }
+    if (source_.columns.size() > kMostColumns) {
+      refuse("it names " + std::to_string(source_.columns.size()) + " columns, expected at most " +
+             std::to_string(kMostColumns));
+    }
+  }
+
+  SourceKey column_key(const std::string& name, const std::vector<ColumnInfo>& all) const {
+    const auto column = std::find_if(all.begin(), all.end(), [&name](const ColumnInfo& one) {
+      return equal_names(one.name, name);
+    });
+    if (column == all.end()) {
+      refuse(source_.keys.size() > 1 ? printable(name) + ": no such column" : "no such column");
+    }
+    const char* collation_text = nullptr;
+    const int code =
+        sqlite3_table_column_metadata(db_, schema_.c_str(), source_.table.c_str(), name.c_str(),
+                                      nullptr, &collation_text, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) {
+      refuse(sqlite3_errmsg(db_), code);
+    }
+    const std::optional<Collation> collation = collation_named(collation_text);
+    if (!collation) {
+      refuse(std::string("its collation is ") + collation_text +
+             ", expected BINARY, NOCASE or RTRIM; take a generated column of it as the source,"
+             " declared with one of these");
+    }
+    const bool any = equal_names(column->type, "ANY") && is_strict(db_, schema_, source_.table);
+    return {true, any ? "" : plain_type(column->type), *collation};
+  }
+
+ private:
+  void note_names(const std::string& expression, const std::vector<ColumnInfo>& all,
+                  std::vector<bool>& named) const {
+    std::string_view rest = expression;
+    int depth = 0;
+    while (const std::optional<SqlToken> token = take_token(rest)) {
+      std::string_view quoted = token->text;
+      const std::string text =
+          token->kind == Kind::kName ? take_name(quoted) : std::string(token->text);
+      depth += text == "(" && token->kind == Kind::kOther ? 1 : 0;
+      depth -= text == ")" && token->kind == Kind::kOther ? 1 : 0;
+      if (token->kind == Kind::kComment || (token->kind == Kind::kOther && text == ";") ||
+          depth < 0) {
+        refuse(std::string("\"") + printable(expression) + "\" is no expression");
+      }
+      if (token->kind != Kind::kWord && token->kind != Kind::kName) {
+        continue;
+      }
+      const auto column = std::find_if(all.begin(), all.end(), [&text](const ColumnInfo& one) {
+        return equal_names(one.name, text);
+      });
+      if (column != all.end()) {
+        named[static_cast<size_t>(column - all.begin())] = true;
+      } else if (token->text.starts_with('"')) {  // SQLite might take it for a text
+        refuse(printable(token->text) + ": no such column; a text stands in single quotes");
+      }
+      if (rest.starts_with('.')) {
+        refuse(std::string("\"") + printable(expression) +
+               "\": columns stand there by their names alone");
+      }
+    }
+    if (depth != 0) {
+      refuse(std::string("\"") + printable(expression) +
+             "\" is no expression: a parenthesis is not closed");
+    }
+  }
+
+  sqlite3* db_;
+  const std::string& filter_;
+  const std::string& schema_;
+  SourceSpec& source_;
+};
+
+}  // namespace
+
+std::optional<std::string> SourceSpec::column_of(std::string_view expression) {
+  std::string_view rest = expression;
+  const std::optional<SqlToken> token = take_token(rest);
+  if (!token || take_token(rest)) {
+    return std::nullopt;
+  }
+  std::string_view text = token->text;
+  const bool name =
+      token->kind == Kind::kWord || token->kind == Kind::kName || token->kind == Kind::kText;
+  return name ? std::optional(take_name(text)) : std::nullopt;
+}
+
+bool SourceSpec::is_of_columns() const {
+  return where.empty() && std::all_of(keys.begin(), keys.end(), [](const std::string& key) {
+           return column_of(key).has_value();
+         });
+}
+
+std::string SourceSpec::sql_of(const std::string& expression) {
+  const std::optional<std::string> column = column_of(expression);
+  return column ? sql_text(R"("%w")", column->c_str()) : "(" + expression + ")";
+}
+
+std::string shown(const std::string& schema, const SourceSpec& source) {
+  std::string keys;
+  for (const std::string& key : source.keys) {
+    append_item(keys, ", ", printable(SourceSpec::column_of(key).value_or(key)));
+  }
+  return schema + "." + printable(source.table) + "(" + keys + ")" +
+         (source.where.empty() ? "" : " where " + printable(source.where));
+}
+
+std::vector<SourceKey> resolve_source(sqlite3* db, const std::string& filter,
+                                      const std::string& schema, SourceSpec& source) {
+  Judge judge(db, filter, schema, source);
+  judge.expect_table();
+  const std::vector<ColumnInfo> all = columns_of(db, schema, source.table);
+  source.columns.clear();
+  std::vector<SourceKey> keys;
+  for (const std::string& key : source.keys) {
+    const std::optional<std::string> column = SourceSpec::column_of(key);
+    keys.push_back(column ? judge.column_key(*column, all) : SourceKey());
+  }
+  if (!source.is_plain()) {
+    judge.find_columns(all);
+    judge.ask_sqlite();
+    judge.expect_columns();
+  }
+  return keys;
+}
+
+std::vector<ColumnInfo> columns_of(sqlite3* db, const std::string& schema,
+                                   const std::string& table) {
+  enum : int { kName = 1, kType = 2, kPrimaryKey = 5, kHidden = 6 };
+  constexpr int64_t kHiddenColumn = 1;  // 2 and 3: generated
+  std::vector<ColumnInfo> columns;
+  Statement info(db, sql_text(R"(PRAGMA "%w".table_xinfo("%w"))", schema.c_str(), table.c_str()));
+  while (info.step()) {
+    if (info.integer(kHidden) != kHiddenColumn) {
+      columns.push_back(
+          {info.text(kName), info.text(kType), info.integer(kHidden) != 0,
+           info.integer(kPrimaryKey) != 0 && equal_names(info.text(kType), "INTEGER")});
+    }
+  }
+  return columns;
+}
+
+const char* plain_type(const std::string& type) {
+  switch (affinity_of(type)) {
+    case Affinity::kText:
+      return "TEXT";
+    case Affinity::kNumeric:
+      return "NUMERIC";
+    case Affinity::kInteger:
+      return "INTEGER";
+    case Affinity::kReal:
+      return "REAL";
+    case Affinity::kNone:
+      break;
+  }
+  return "";
+}
+
+std::string column_list(const SourceSpec& source, const std::string& of) {
+  std::string list;
+  for (const SourceSpec::Column& column : source.columns) {
+    append_item(list, ", ",
+                of + sql_text(R"("%w" AS "%w")", column.now.c_str(), column.name.c_str()));
+  }
+  return list;
+}
+
+}  // namespace cuckoo

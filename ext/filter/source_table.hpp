@@ -1,0 +1,17 @@
+// The virtual tables that a filter makes beside its triggers.
+#pragma once
+
+#include <string>
+
+#include "ext/sqlite/api.hpp"
+
+namespace cuckoo {
+
+// Is this the SQL of a virtual table of that module?
+bool is_virtual_table_of(const std::string& sql, const char* module);
+
+// A table of another kind that is called so stays. Throws SqlError.
+void drop_virtual_table(sqlite3* db, const std::string& schema, const std::string& name,
+                        const char* module);
+
+}  // namespace cuckoo

@@ -1,0 +1,213 @@
+// FilterSource: its triggers.
+#include <algorithm>
+
+#include "ext/filter/source.hpp"
+#include "ext/filter/source_seal.hpp"
+#include "ext/sqlite/schema_rows.hpp"
+#include "ext/sqlite/statement.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr const char* kEvents[] = {"insert", "update", "delete"};
+
+// A value that leaves is removed by the command 'delete', so no trigger reads the filter. A trigger
+// that read it would fail, and the change of the source with it, while the filter refuses to be
+// asked. And where a statement has read a table, SQLite first copies what it inserts into that
+// table, which takes as long as all the rest.
+constexpr char kInsertTrigger[] =
+    "CREATE TRIGGER \"%w\".\"%w\" AFTER INSERT ON \"%w\" WHEN new.\"%w\" IS NOT NULL"
+    " BEGIN INSERT INTO \"%w\"(\"%w\") VALUES (new.\"%w\"); END";
+constexpr char kUpdateTrigger[] =
+    "CREATE TRIGGER \"%w\".\"%w\" AFTER UPDATE %s ON \"%w\" WHEN"
+    " old.\"%w\" COLLATE BINARY IS NOT new.\"%w\""
+    " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") SELECT 'delete', old.\"%w\""
+    " WHERE old.\"%w\" IS NOT NULL;"
+    " INSERT INTO \"%w\"(\"%w\") SELECT new.\"%w\" WHERE new.\"%w\" IS NOT NULL; END";
+constexpr char kDeleteTrigger[] =
+    "CREATE TRIGGER \"%w\".\"%w\" AFTER DELETE ON \"%w\" WHEN old.\"%w\" IS NOT NULL"
+    " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") VALUES ('delete', old.\"%w\"); END";
+
+}  // namespace
+
+void FilterSource::create_triggers() {
+  const SourceSpec from = spec();
+  const std::vector<ColumnInfo> all = columns_of(db(), store_.schema(), from.table);
+  // A generated column changes when no statement names it. A column that is the rowid also changes
+  // by the names rowid, oid and _rowid_. OF does not list them, because each may be or become a
+  // column's name, and SQLite renames that in the list.
+  std::string of;
+  bool listed = true;
+  const auto list = [&](const std::string& name) {
+    const auto column = std::find_if(all.begin(), all.end(), [&name](const ColumnInfo& one) {
+      return equal_names(one.name, name);
+    });
+    if (column == all.end()) {
+      throw SqlError(SQLITE_ERROR, store_.table() + ": source " + shown(store_.schema(), from) +
+                                       ": no such table or column");
+    }
+    listed = listed && !column->generated && !column->rowid;
+    append_item(of, ", ", sql_text(R"("%w")", name.c_str()));
+  };
+  if (from.is_plain()) {
+    list(from.column().column);
+    create_plain_triggers(from.column(), listed ? "OF " + of : "");
+  } else {
+    for (const SourceSpec::Column& column : from.columns) {
+      list(column.now);
+    }
+    SourceRow::make(db(), store_.schema(), store_.table(), from);
+    create_computing_triggers(from, listed ? "OF " + of : "");
+  }
+  SourceSeal::make(db(), store_.schema(), store_.table());
+}
+
+void FilterSource::create_plain_triggers(const SourceColumn& from, const std::string& of) {
+  const char* schema = store_.schema().c_str();
+  const char* filter = store_.table().c_str();
+  const char* table = from.table.c_str();
+  const char* column = from.column.c_str();
+  const char* key = keys_.front().c_str();
+  execute(db(), sql_text(kInsertTrigger, schema, trigger("insert").c_str(), table, column, filter,
+                         key, column));
+  execute(db(),
+          sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table, column,
+                   column, filter, filter, key, column, column, filter, key, column, column));
+  execute(db(), sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, column, filter,
+                         filter, key, column));
+}
+
+// The keys k1, k2, … of the row before and after the change. An update removes what the row had and
+// has no more, and adds what it has now: so a change of other columns changes nothing.
+void FilterSource::create_computing_triggers(const SourceSpec& from, const std::string& of) {
+  std::string computed;
+  std::string names;
+  std::string held;
+  std::string same;
+  std::string columns;
+  for (size_t i = 0; i < from.keys.size(); ++i) {
+    const std::string name = sql_text("k%d", static_cast<int>(i) + 1);
+    append_item(computed, ", ", SourceSpec::sql_of(from.keys[i]) + " AS " + name);
+    append_item(names, ", ", std::string("a.") + name);
+    append_item(held, " AND ", std::string("a.") + name + " IS NOT NULL");
+    append_item(same, " AND ", std::string("b.") + name + " = a." + name + " COLLATE BINARY");
+    append_item(columns, ", ", sql_text(R"("%w")", keys_[i].c_str()));
+  }
+  const std::string where = from.where.empty() ? "" : " WHERE (" + from.where + ")";
+  const auto rows = [&](const char* of_row) {
+    std::string values;
+    for (const SourceSpec::Column& column : from.columns) {
+      append_item(values, ", ", sql_text(R"(%s."%w")", of_row, column.now.c_str()));
+    }
+    return "(SELECT " + computed + " FROM " + sql_text(R"("%w")", row_name().c_str()) + "(" +
+           values + ")" + where + ")";
+  };
+  const std::string filter = sql_text(R"("%w")", store_.table().c_str());
+  const std::string add = "INSERT INTO " + filter + "(" + columns + ") SELECT " + names + " FROM " +
+                          rows("new") + " AS a WHERE " + held;
+  const std::string remove = "INSERT INTO " + filter + "(" + filter + ", " + columns +
+                             ") SELECT 'delete', " + names + " FROM " + rows("old") +
+                             " AS a WHERE " + held;
+  const auto unless_same = [&](const char* of_row) {
+    return " AND NOT EXISTS (SELECT 1 FROM " + rows(of_row) + " AS b WHERE " + same + ")";
+  };
+  const auto create = [&](const char* event, const std::string& when, const std::string& body) {
+    execute(db(),
+            sql_text(R"(CREATE TRIGGER "%w"."%w" AFTER %s ON "%w" BEGIN )", store_.schema().c_str(),
+                     trigger(event).c_str(), when.c_str(), from.table.c_str()) +
+                body + "; END");
+  };
+  create("insert", "INSERT", add);
+  create("update", "UPDATE " + of, remove + unless_same("new") + "; " + add + unless_same("old"));
+  create("delete", "DELETE", remove);
+}
+
+std::vector<std::string> FilterSource::trigger_names() const {
+  std::vector<std::string> names;
+  for (const char* event : kEvents) {
+    names.push_back(trigger(event));
+  }
+  return names;
+}
+
+// Rows come in the order in which SQLite made them.
+FilterSource::Triggers FilterSource::triggers() const {
+  const std::vector<std::string> own = trigger_names();
+  const std::string seal = SourceSeal::name_for(store_.table());
+  size_t found = 0;
+  bool computes = stored().source.is_plain();  // or need not
+  bool sealed = false;
+  SchemaRows rows(db(), store_.schema(), "type IN ('trigger', 'table')");
+  while (rows.next()) {
+    if (rows.is_named(own)) {
+      ++found;
+      sealed = false;  // made after it
+    } else if (rows.is_named(seal) && SourceSeal::is_made_by(rows.sql())) {
+      sealed = true;
+    } else if (rows.is_named(row_name())) {
+      computes = true;
+    }
+  }
+  if (found != own.size() || !computes) {
+    return Triggers::kGone;
+  }
+  return sealed ? Triggers::kInPlace : Triggers::kUnsealed;
+}
+
+std::string FilterSource::newer_trigger() const {
+  const std::string table = spec().table;
+  const std::vector<std::string> own = trigger_names();
+  bool older = true;  // than all of ours
+  SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
+  while (rows.next()) {
+    if (rows.is_named(own)) {
+      older = false;
+    } else if (!older && rows.is_of_table(table)) {
+      return rows.name();
+    }
+  }
+  return {};
+}
+
+void FilterSource::drop_triggers() {
+  for (const char* event : kEvents) {
+    execute(db(), sql_text(R"(DROP TRIGGER IF EXISTS "%w"."%w")", store_.schema().c_str(),
+                           trigger(event).c_str()));
+  }
+  SourceSeal::remove(db(), store_.schema(), store_.table());
+  SourceRow::remove(db(), store_.schema(), store_.table());
+}
+
+// The names that only the triggers knew go back into the option.
+void FilterSource::detach_triggers() {
+  Stored now = stored();
+  now.source = spec();
+  store(now);
+  drop_triggers();
+}
+
+void FilterSource::check_triggers() const {
+  Triggers found = Triggers::kInPlace;
+  try {
+    found = triggers();
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code())) {
+      throw;
+    }
+    return;  // the schema is being changed: this statement will be planned again
+  }
+  if (found == Triggers::kInPlace) {
+    return;
+  }
+  const std::string what = found == Triggers::kGone
+                               ? "are gone (dropped, perhaps with the source)"
+                               : "may have missed changes (they were dropped and made again, or "
+                                 "restored from a dump, or " +
+                                     SourceSeal::name_for(store_.table()) + " was dropped)";
+  throw SqlError(SQLITE_ERROR, store_.table() + ": the triggers on its source " + what +
+                                   ": keys may be missing; INSERT INTO " + store_.table() + "(" +
+                                   store_.table() +
+                                   ") VALUES ('rebuild') loads them and makes the triggers anew");
+}
+
+}  // namespace cuckoo

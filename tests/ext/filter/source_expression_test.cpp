@@ -1,0 +1,193 @@
+// The options source and where with expressions: what is held, what follows the table, what is
+// refused.
+#include "tests/support/sql_samples.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+class SourceExpression : public testing::Test {
+ protected:
+  // What the filter holds of the rows of that query, and whether it holds nothing else.
+  void expect_held(const std::string& query) {
+    EXPECT_EQ(db.list("SELECT k FROM (" + query + ") WHERE NOT filter_contains('f', k)"), "");
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"),
+              db.number("SELECT count(k) FROM (" + query + ")"));
+    db.run("INSERT INTO f(f) VALUES ('check')");
+  }
+  void create(const std::string& options) {
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(" + options + ", fpr = 1e-8)");
+  }
+  void refuses(const std::string& options, const std::vector<std::string>& texts) {
+    db.refuses("CREATE VIRTUAL TABLE f USING cuckoo_filter(" + options + ")", SQLITE_ERROR, texts);
+    EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name LIKE 'f%'"), "");
+  }
+  Database db;
+};
+
+TEST_F(SourceExpression, is_loaded_and_rebuilt) {
+  db.run("CREATE TABLE u(id INTEGER PRIMARY KEY, email TEXT, deleted_at)");
+  db.run("INSERT INTO u VALUES (1, 'Ada', NULL), (2, NULL, NULL), (3, 'BOB', 5), (4, 'Cy', NULL)");
+  create("email TEXT, source = u(lower(email)), where = 'deleted_at IS NULL'");
+  EXPECT_EQ(db.list("SELECT email FROM f WHERE email IN ('ada', 'Ada', 'bob', 'cy')"), "ada,cy");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2);
+  db.run("INSERT INTO u VALUES (5, 'Eve', NULL), (6, 'Fay', 1)");
+  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_ERROR,
+             {"lacks 1 of the 3 values", "main.u(lower(email)) where deleted_at IS NULL"});
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  expect_held("SELECT lower(email) AS k FROM u WHERE deleted_at IS NULL");
+}
+
+TEST_F(SourceExpression, follows_what_begins_and_ceases_to_meet_the_condition) {
+  db.run("CREATE TABLE u(id INTEGER PRIMARY KEY, email TEXT, deleted_at)");
+  create("source = u(email), where = 'deleted_at IS NULL', triggers = on");
+  const char* const query = "SELECT email AS k FROM u WHERE deleted_at IS NULL";
+  for (const char* sql : {
+           "INSERT INTO u VALUES (1, 'a', NULL), (2, 'b', 7), (3, NULL, NULL), (4, 'a', NULL)",
+           "UPDATE u SET deleted_at = 1 WHERE id = 1",
+           "UPDATE u SET deleted_at = NULL WHERE id = 2",
+           "UPDATE u SET email = 'c' WHERE id = 2",
+           "UPDATE u SET email = 'd', deleted_at = 3 WHERE id = 2",
+           "UPDATE u SET email = 'e', deleted_at = NULL WHERE id = 2",
+           "UPDATE u SET email = NULL WHERE id = 2",
+           "DELETE FROM u WHERE id = 4",
+           "BEGIN; INSERT INTO u VALUES (9, 'x', NULL); ROLLBACK",
+       }) {
+    SCOPED_TRACE(sql);
+    db.run(sql);
+    expect_held(query);
+  }
+}
+
+TEST_F(SourceExpression, compares_as_a_query_of_the_table_does) {
+  db.run("CREATE TABLE t(n INTEGER, s TEXT COLLATE NOCASE, r REAL, a)");
+  create(
+      "source = t(s), where = 'n = ''1'' AND s = ''ADA'' AND r < ''2'' AND a = 1', "
+      "triggers = on");
+  db.run(
+      "INSERT INTO t VALUES (1, 'ada', 1, 1), (1, 'Ada', 1.5, 1), ('1', 'aDa', '1', '1'),"
+      " (1, 'ada', 2, 1), (2, 'ada', 1, 1)");
+  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2);
+  expect_held("SELECT s AS k FROM t WHERE n = '1' AND s = 'ADA' AND r < '2' AND a = 1");
+}
+
+TEST_F(SourceExpression, that_did_not_change_leaves_the_filter_as_it_was) {
+  db.run("CREATE TABLE t(a TEXT, b)");
+  create("source = t(lower(a)), where = 'b > 0', triggers = on");
+  db.run("INSERT INTO t VALUES ('X', 1), ('Y', 1)");
+  const std::string mark = db.text("SELECT hex(filter_mark('f'))");
+  db.run("UPDATE t SET b = 2; UPDATE t SET a = upper(a)");
+  db.run("UPDATE t SET a = lower(a)");
+  EXPECT_EQ(db.text("SELECT hex(filter_mark('f'))"), mark);
+  db.run("UPDATE t SET a = 'z' WHERE a = 'x'");
+  expect_held("SELECT lower(a) AS k FROM t WHERE b > 0");
+}
+
+TEST_F(SourceExpression, follows_renames_of_tables_columns_and_filter) {
+  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b INTEGER, other)");
+  create("source = t(upper(a)), where = 'b = ''1'' OR \"b\" = 2', triggers = on");
+  db.run("INSERT INTO t VALUES (1, 'x', 1, 0), (2, 'y', 3, 0)");
+  db.run("ALTER TABLE t RENAME COLUMN a TO \"the 'a'\"; ALTER TABLE t RENAME COLUMN b TO \"b()\"");
+  db.run("INSERT INTO t VALUES (3, 'z', 2, 0)");
+  const std::string now = "SELECT upper(\"the 'a'\") AS k FROM ";
+  expect_held(now + "t WHERE \"b()\" < 3");
+  db.run("ALTER TABLE t RENAME TO \"t \"\"2\"");
+  db.run("INSERT INTO \"t \"\"2\" VALUES (4, 'w', 2, 0)");
+  db.run("INSERT INTO f(f) VALUES ('rebuild')");
+  expect_held(now + "\"t \"\"2\" WHERE \"b()\" < 3");
+  db.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
+  db.run("UPDATE \"t \"\"2\" SET \"b()\" = 1 WHERE id = 2");
+  expect_held(now + "\"t \"\"2\" WHERE \"b()\" < 3");
+  db.run("ALTER TABLE \"t \"\"2\" DROP COLUMN other; ALTER TABLE \"t \"\"2\" ADD COLUMN more");
+  db.run("DELETE FROM \"t \"\"2\" WHERE id = 1; INSERT INTO f(f) VALUES ('rebuild')");
+  expect_held(now + "\"t \"\"2\" WHERE \"b()\" < 3");
+  EXPECT_NE(db.attempt("ALTER TABLE \"t \"\"2\" DROP COLUMN \"b()\"").code, SQLITE_OK);
+  expect_held(now + "\"t \"\"2\" WHERE \"b()\" < 3");
+  db.run("DROP TABLE f");
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "t \"2");
+}
+
+TEST_F(SourceExpression, follows_tables_of_all_kinds) {
+  for (const char* table : {
+           "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b AS (id % 3))",
+           "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b AS (id % 3) STORED)",
+           "CREATE TABLE t(id INT PRIMARY KEY, a TEXT, b INT DEFAULT 1) WITHOUT ROWID",
+           "CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT UNIQUE ON CONFLICT IGNORE, b DEFAULT 1)",
+       }) {
+    SCOPED_TRACE(table);
+    db.run(table);
+    create("source = t(id || a), where = 'b = 1', triggers = on");
+    const char* const query = "SELECT id || a AS k FROM t WHERE b = 1";
+    db.run("PRAGMA recursive_triggers = on");
+    db.run("INSERT INTO t(id, a) VALUES (1, 'x'), (2, 'y'), (4, 'z')");
+    expect_held(query);
+    db.run("UPDATE t SET id = id + 3 WHERE id = 4; REPLACE INTO t(id, a) VALUES (1, 'q')");
+    expect_held(query);
+    db.run("UPDATE OR IGNORE t SET a = 'q'; DELETE FROM t WHERE id < 3");
+    expect_held(query);
+    db.run("DROP TABLE f; DROP TABLE t");
+  }
+}
+
+TEST_F(SourceExpression, gives_the_key_no_type_and_no_collation) {
+  db.run("CREATE TABLE t(a INTEGER, b TEXT COLLATE NOCASE); INSERT INTO t VALUES (5, 'Ada')");
+  create("source = t(+a)");
+  EXPECT_EQ(db.list("SELECT filter_contains('f', 5) || filter_contains('f', '5')"), "10");
+  db.run("DROP TABLE f");
+  create("k TEXT, source = t(+a)");
+  EXPECT_EQ(db.list("SELECT filter_contains('f', 5) || filter_contains('f', '5')"), "11");
+  db.run("DROP TABLE f");
+  create("k TEXT COLLATE NOCASE, source = t(trim(b))");
+  EXPECT_EQ(db.list("SELECT filter_contains('f', 'ADA')"), "1");
+  db.run("DROP TABLE f");
+  create("source = t(b), where = 'a > 0'");  // a column still does
+  EXPECT_EQ(db.list("SELECT filter_contains('f', 'ADA')"), "1");
+}
+
+TEST_F(SourceExpression, that_no_index_could_have_is_refused) {
+  db.run("CREATE TABLE t(a TEXT, b)");
+  refuses("source = t(lower(c))", {"source main.t(lower(c))", "no such column"});
+  refuses("source = t(lower(\"c\"))", {"no such column", "single quotes"});
+  refuses("source = t(random() + a)", {"non-deterministic"});
+  refuses("source = t((SELECT a))", {"subqueries"});
+  refuses("source = t(max(a))", {"misuse of aggregate"});
+  refuses("source = t(lower(t.a))", {"names alone"});
+  refuses("source = t(5)", {"names no column"});
+  refuses("source = t(a DESC)", {"syntax error"});
+  refuses("source = t(a -- so\n)", {"is no expression"});
+  refuses("source = t(a), where = 'a = ?1'", {"prohibited"});
+  refuses("source = t(a), where = 'random() > 0'", {"non-deterministic"});
+  refuses("source = t(a), where = 'a IN (SELECT 1)'", {"subqueries"});
+  refuses("source = t(a), where = 'a = 1; DROP TABLE t'", {"is no expression"});
+  refuses("source = t(a), where = 'a = 1) OR (b = 2'", {"is no expression"});
+  refuses("source = t(a), where = '(a = 1'", {"a parenthesis is not closed"});
+  refuses("source = t(a), where = 'a = 1 /* b */'", {"is no expression"});
+  refuses("source = t(a), where = ''", {"option where", "a condition"});
+  refuses("where = 'a = 1'", {"where needs a source"});
+  refuses("source = t(a, b)", {"2 columns, expected 1"});
+  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "t");
+}
+
+TEST_F(SourceExpression, is_no_ground_for_a_guard) {
+  db.run("CREATE TABLE t(a TEXT, b)");
+  create("source = t(a), where = 'b > 0', triggers = on");
+  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f)", SQLITE_ERROR,
+             {"main.t(a) where b > 0", "a column of all rows"});
+  db.run("DROP TABLE f");
+  create("source = t(lower(a)), triggers = on");
+  db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f, source = t(a))", SQLITE_ERROR,
+             {"main.t(lower(a))", "a column of all rows"});
+}
+
+TEST_F(SourceExpression, whose_row_table_is_gone_stops_changes_of_the_source) {
+  db.run("CREATE TABLE t(a TEXT, b)");
+  create("source = t(lower(a)), triggers = on");
+  db.run("DROP TABLE f_source_row");
+  EXPECT_NE(db.attempt("INSERT INTO t VALUES ('A', 1)").code, SQLITE_OK);
+  EXPECT_EQ(db.number("SELECT count(*) FROM t"), 0);
+  db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO t VALUES ('A', 1)");
+  expect_held("SELECT lower(a) AS k FROM t");
+  db.refuses("ALTER TABLE f_source_row RENAME TO r", SQLITE_ERROR, {"under this name"});
+}
+
+}  // namespace
+}  // namespace cuckoo::test
