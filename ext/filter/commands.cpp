@@ -2,7 +2,9 @@
 #include <cmath>
 
 #include "core/filter/sizing.hpp"
+#include "ext/filter/filter_messages.hpp"
 #include "ext/filter/image_filter.hpp"
+#include "ext/filter/intake.hpp"
 #include "ext/filter/table.hpp"
 #include "ext/sqlite/function.hpp"
 
@@ -39,7 +41,7 @@ void FilterTable::run_apply(sqlite3_value* changes) {
                                      (is_null(changes) ? "NULL says that the origin gave nothing"
                                                        : "bind it as a BLOB, not as TEXT"));
   }
-  live_->apply(blob_of(changes));
+  FilterMessages(*live_).apply(blob_of(changes));
 }
 
 void FilterTable::run_import(sqlite3_value* image) {
@@ -49,14 +51,14 @@ void FilterTable::run_import(sqlite3_value* image) {
         SQLITE_ERROR,
         name() + ": import takes an image, a BLOB made by filter_export()" + kHintBindAsBlob);
   }
-  live_->import(blob_of(image));
+  FilterMessages(*live_).import(blob_of(image));
 }
 
 void FilterTable::run_merge(sqlite3_value* other) {
   if (sqlite3_value_type(other) == SQLITE_BLOB) {
-    live_->merge(blob_of(other));
+    Intake(*live_, "merge").merge(blob_of(other));
   } else if (sqlite3_value_type(other) == SQLITE_TEXT) {
-    live_->merge(*connection_.find<LiveFilter>(text_argument(other)));
+    Intake(*live_, "merge").merge(*connection_.find<LiveFilter>(text_argument(other)));
   } else {
     throw SqlError(SQLITE_ERROR, name() + ": merge takes a filter's name or an image");
   }

@@ -2,6 +2,7 @@
 
 #include "core/base/key_hash.hpp"
 
+#include "ext/filter/filter_messages.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
 #include "ext/sqlite/function.hpp"
@@ -133,8 +134,9 @@ void filter_export(sqlite3_context* context, int count, sqlite3_value** values) 
                                        "\", expected 'hashes' or 'legacy'");
     }
     with_filter(context, values[0], "filter_export", [&](LiveFilter& live) {
-      result_blob(context, what == "legacy" ? live.export_legacy_file()
-                                            : live.export_image(what == "hashes"));
+      FilterMessages messages(live);
+      result_blob(context,
+                  what == "legacy" ? messages.legacy_file() : messages.image(what == "hashes"));
     });
   });
 }
@@ -142,7 +144,7 @@ void filter_export(sqlite3_context* context, int count, sqlite3_value** values) 
 void filter_mark(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
     with_filter(context, values[0], "filter_mark", [&](LiveFilter& live) {
-      if (const std::optional<std::vector<std::byte>> mark = live.mark(); mark) {
+      if (const std::optional<std::vector<std::byte>> mark = FilterMessages(live).mark(); mark) {
         result_blob(context, *mark);
       }
     });
@@ -179,8 +181,8 @@ void filter_changes(sqlite3_context* context, int count, sqlite3_value** values)
     const bool with_hashes =
         count > 2 && hashes_argument("filter_changes", "third", text_argument(values[2]));
     with_filter(context, values[0], "filter_changes", [&](LiveFilter& live) {
-      result_blob(context,
-                  live.changes_since(mark_argument("filter_changes", values[1]), with_hashes));
+      result_blob(context, FilterMessages(live).changes_since(
+                               mark_argument("filter_changes", values[1]), with_hashes));
     });
   });
 }
@@ -189,7 +191,9 @@ void filter_behind(sqlite3_context* context, int, sqlite3_value** values) {
   guarded(context, [&] {
     with_filter(context, values[0], "filter_behind", [&](LiveFilter& live) {
       const auto mark = mark_argument("filter_behind", values[1]);
-      if (const std::optional<uint64_t> behind = mark ? live.behind(*mark) : std::nullopt; behind) {
+      if (const std::optional<uint64_t> behind =
+              mark ? FilterMessages(live).behind(*mark) : std::nullopt;
+          behind) {
         sqlite3_result_int64(context, static_cast<sqlite3_int64>(*behind));
       }
     });

@@ -7,7 +7,9 @@
 #include <span>
 #include <string>
 
+#include "core/base/result.hpp"
 #include "ext/sqlite/api.hpp"
+#include "ext/sqlite/error.hpp"
 
 namespace cuckoo {
 
@@ -19,6 +21,14 @@ void register_filter_functions(Registration& registration);
 // Arguments that several functions have; throw SqlError that begins with `function`.
 // A mark's bytes; nothing for NULL.
 std::optional<std::span<const std::byte>> mark_argument(const char* function, sqlite3_value* value);
+template <class Mark>
+Mark expect_mark(const char* function, const Result<Mark>& decoded) {
+  if (!decoded.ok()) {
+    throw SqlError(SQLITE_ERROR, std::string(function) + ": " + decoded.error().message +
+                                     "; a mark is what filter_mark() gives, bound as a BLOB");
+  }
+  return decoded.value();
+}
 // True: the text is 'hashes'. `which` argument it is: "third".
 bool hashes_argument(const char* function, const char* which, const std::string& text);
 

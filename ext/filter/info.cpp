@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/base/page_size.hpp"
+#include "ext/filter/filter_messages.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
 #include "ext/sqlite/function.hpp"
@@ -302,7 +303,7 @@ void FilterInfo::Cursor::table_column(sqlite3_context* context, int column) {
     case kKeyTypes:
       return key_column(context, column, live.key_domain());
     case kMark:
-      return result_mark(context, live.mark());
+      return result_mark(context, FilterMessages(live).mark());
     case kItems:
       return result_count(context, filter.items());
     case kFpr:

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "core/base/bytes.hpp"
-#include "core/filter/legacy_bloom.hpp"
 #include "core/segments/image.hpp"
 #include "ext/filter/image_filter.hpp"
+#include "ext/filter/source.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -114,7 +114,8 @@ HashPair LiveFilter::pair_of(const KeyView& key) const {
 
 uint64_t LiveFilter::hash_of(const KeyView& key) {
   return hash_key(collation_ == Collation::kBinary ? key : collated(key, collation_, collated_),
-                  seed_);
+                  seed_) &
+         hash_mask_;
 }
 
 KeyDomain LiveFilter::key_domain() const noexcept {
@@ -136,12 +137,20 @@ bool LiveFilter::contains(const KeyView& key) {
     return contains(hash_of(key));
   }
   ++probes_;
+  const bool found = holds(key);
+  positives_ += found ? 1 : 0;
+  return found;
+}
+
+bool LiveFilter::holds(const KeyView& key) {
+  if (!legacy_) {
+    return load_and_probe(hash_of(key));
+  }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     return false;  // it was refused, so it is not there
   }
   Result<bool> found = filter_->newest().contains_pair(pair_of(key));
   throw_if(table(), found.take_status());
-  positives_ += found.value() ? 1 : 0;
   return found.value();
 }
 
@@ -149,7 +158,7 @@ uint64_t LiveFilter::count(const KeyView& key) {
   if (legacy_) {
     return contains(key) ? 1 : 0;
   }
-  Result<uint64_t> count = filter_->count(hash_of(key) & hash_mask_);
+  Result<uint64_t> count = filter_->count(hash_of(key));
   throw_if(table(), count.take_status());
   return count.value();
 }
@@ -158,7 +167,7 @@ uint64_t LiveFilter::count(const KeyView& key) {
 
 template <class Body>
 void LiveFilter::change_followed(Body&& body) {
-  if (takes_parts_) [[unlikely]] {
+  if (parts_.some_came()) [[unlikely]] {
     refuse_amid_parts();
   }
   const Changing changing(*this);
@@ -172,8 +181,22 @@ void LiveFilter::change(Body&& body) {
   change_followed(std::forward<Body>(body));
 }
 
-// For changes that are not made by the row.
 void LiveFilter::change_by(const std::function<Status()>& body) { change(body); }
+
+void LiveFilter::replace_by(FilterOptions options,
+                            const std::function<Status(const FilterOptions& options)>& import) {
+  options.digest = digest_of(options);
+  change([&]() -> Status {
+    CUCKOO_TRY(import(options));
+    try {
+      store_options(store_, options);
+    } catch (const SqlError& error) {  // too late for anything but undoing the transaction
+      return Error{ErrorCode::kStorage, error.message(), undoing_code(error.code())};
+    }
+    return {};
+  });
+  adopt_options();
+}
 
 void LiveFilter::insert(const KeyView& key) {
   if (legacy_) {
@@ -210,7 +233,7 @@ inline void LiveFilter::insert_hash(uint64_t hash, const KeyView& key) {
 }
 
 void LiveFilter::insert_copies(const KeyView& key, uint64_t copies) {
-  const uint64_t hash = hash_of(key) & hash_mask_;
+  const uint64_t hash = hash_of(key);
   change([&]() -> Status {
     CUCKOO_TRY(filter_->newest().insert_copies(hash, copies));
     note_type_of(key);
@@ -225,7 +248,7 @@ bool LiveFilter::insert_new(const KeyView& key) {
     return filter_->items() != items;
   }
   bool added = false;
-  const uint64_t hash = hash_of(key) & hash_mask_;
+  const uint64_t hash = hash_of(key);
   change([&]() -> Status {
     CUCKOO_ASSIGN_OR_RETURN(added, filter_->newest().insert_new(hash));
     if (added) {
@@ -254,7 +277,7 @@ void LiveFilter::insert_pair(const KeyView& key) {
 
 bool LiveFilter::remove(const KeyView& key) {
   bool removed = false;
-  const uint64_t hash = hash_of(key) & hash_mask_;
+  const uint64_t hash = hash_of(key);
   change([&]() -> Status {
     Result<bool> result = filter_->newest().remove(hash);
     removed = result.ok() && result.value();
@@ -265,7 +288,7 @@ bool LiveFilter::remove(const KeyView& key) {
 
 uint64_t LiveFilter::remove_copies(const KeyView& key, uint64_t copies) {
   uint64_t removed = 0;
-  const uint64_t hash = hash_of(key) & hash_mask_;
+  const uint64_t hash = hash_of(key);
   change([&]() -> Status {
     CUCKOO_ASSIGN_OR_RETURN(removed, filter_->newest().remove_copies(hash, copies));
     return {};
@@ -275,8 +298,8 @@ uint64_t LiveFilter::remove_copies(const KeyView& key, uint64_t copies) {
 
 LiveFilter::Replaced LiveFilter::replace_key(const KeyView& from, const KeyView& to,
                                              IfPresent if_present) {
-  const uint64_t old_hash = hash_of(from) & hash_mask_;
-  const uint64_t new_hash = hash_of(to) & hash_mask_;
+  const uint64_t old_hash = hash_of(from);
+  const uint64_t new_hash = hash_of(to);
   Replaced replaced = Replaced::kNoSuch;
   change([&]() -> Status {
     CUCKOO_ASSIGN_OR_RETURN(replaced, filter_->newest().replace(old_hash, new_hash, if_present));
@@ -296,8 +319,6 @@ void LiveFilter::rotate() {
   change([&] { return filter_->rotate(); });
 }
 
-void LiveFilter::rebuild() { resize(0); }
-
 void LiveFilter::resize(uint64_t capacity) {
   change([&]() -> Status {
     segments::FilterFile& newest = filter_->newest();
@@ -313,6 +334,62 @@ void LiveFilter::resize(uint64_t capacity) {
   });
 }
 
+// --- checking ------------------------------------------------------------------------------------
+
+// What is pending is checked as it would be stored.
+void LiveFilter::check_stored() {
+  follow();
+  refuse_amid_parts();  // theirs are blocks that no filter has
+  if (source_) {
+    (void)FilterSource(store_, {source_->key}).stored();
+  }
+  const FilterStore::Held held(store_);
+  if (stored_options(store_, source_.has_value()).digest != filter_->options().digest) {
+    throw_if(table(), corrupt("options that are not those of the filter"));
+  }
+  throw_if(table(), filter_->check());
+}
+
+void LiveFilter::check() {
+  check_stored();
+  if (source_) {
+    check_source(*this, *source_);
+  }
+}
+
+// --- parts of a message --------------------------------------------------------------------------
+
+const std::optional<AwaitedParts::Standing>& LiveFilter::standing() {
+  carry_out_rollback();
+  return parts_.standing(filter_->options());
+}
+
+void LiveFilter::refuse_amid_parts() {
+  if (parts_.some_came() && filter_ != nullptr) {
+    carry_out_rollback();
+    parts_.expect_none(filter_->options());
+  }
+}
+
+// Writes blocks beside those of the filter. SQLite undoes a failure in between.
+void LiveFilter::write_beside(const std::function<Status()>& write) {
+  const Changing changing(*this);
+  expect_changeable(filter_->options().page_bytes);
+  const Status status = write();
+  changed_ = false;  // insert_hash() asks for parts then
+  LiveTable::raise(status, true);
+}
+
+void LiveFilter::stage(const segments::MessagePart& part) {
+  write_beside([&] { return parts_.add(filter_->options(), part); });
+}
+
+void LiveFilter::use_staged(const segments::MessagePart& last,
+                            const std::function<void(const segments::MessageBytes& message)>& use) {
+  parts_.use(filter_->options(), last, use);
+  write_beside([&] { return parts_.erase(filter_->options()); });
+}
+
 // --- transactions --------------------------------------------------------------------------------
 
 void LiveFilter::write_pending() {
@@ -323,9 +400,7 @@ void LiveFilter::write_pending() {
 
 void LiveFilter::finish_changes() {
   if (filter_ != nullptr) {
-    if (takes_parts_) {
-      refuse_amid_parts();
-    }
+    refuse_amid_parts();
     const Changing changing(*this);
     raise(filter_->finish_load());
   }
@@ -338,7 +413,7 @@ void LiveFilter::commit() noexcept {
       see_own_commit();
     }
   }
-  takes_parts_ = standing_known_ = false;
+  parts_.end_transaction();
   end_transaction();
 }
 
@@ -347,13 +422,12 @@ void LiveFilter::undo_transaction() noexcept {
     filter_->forget();
     filter_->committed();  // the next one has nothing of it
   }
-  takes_parts_ = standing_known_ = false;
+  parts_.end_transaction();
 }
 
-// Parts that came may be there again, or not any more.
 void LiveFilter::undo_to(int) noexcept {
-  standing_known_ = false;
-  changed_ = changed_ && !takes_parts_;  // else insert_hash() would not ask for them
+  parts_.forget();
+  changed_ = changed_ && !parts_.some_came();  // else insert_hash() would not ask for them
   if (filter_ != nullptr) {
     filter_->forget();
   }

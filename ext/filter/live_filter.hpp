@@ -1,5 +1,10 @@
 // One filter table as this connection sees it: its shadow tables, its memory image, and what keeps
-// the two in step (LiveTable's contract).
+// the two in step (LiveTable's contract). Keys are asked for and changed here. What comes in and
+// goes out as a whole uses change_by() and replace_by():
+//   intake.hpp           contents from outside: images, another table, the keys of a source
+//   filter_messages.hpp  marks, images and changes as BLOBs; a copy that follows its origin
+//   window_messages.hpp  the same of sliding windows
+//   source_check.hpp     does it hold what its source holds?
 //
 // Invariant
 //   I1  what a read sees is what a fresh connection would see in the same snapshot plus this
@@ -13,20 +18,13 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "core/base/large_memory.hpp"
-#include "core/segments/contents.hpp"
+#include "core/filter/legacy_bloom.hpp"
 #include "core/segments/filter_window.hpp"
-#include "core/segments/hash_collection.hpp"
-#include "core/segments/mark.hpp"
-#include "core/segments/message_bytes.hpp"
-#include "core/segments/message_part.hpp"
-#include "core/segments/message_stream.hpp"
-#include "core/segments/staged_message.hpp"
-#include "core/segments/window_message.hpp"
 #include "core/stored/log_entry.hpp"
+#include "ext/filter/awaited_parts.hpp"
 #include "ext/filter/options.hpp"
+#include "ext/filter/source_check.hpp"
 #include "ext/filter/store.hpp"
 #include "ext/sqlite/value.hpp"
 #include "ext/table/live_table.hpp"
@@ -68,13 +66,12 @@ class LiveFilter final : public LiveTable {
     key_affinity_ = affinity;
     collation_ = collation;
   }
-  // What 'check' compares it with: the key's name there, and whether triggers keep it in step.
-  struct Source {
-    std::string key;
-    bool triggers = false;
-  };
-  void declare_source(std::optional<Source> source) { source_ = std::move(source); }
+  // What 'check' compares it with.
+  void declare_source(std::optional<CheckedSource> source) { source_ = std::move(source); }
   KeyDomain key_domain() const noexcept;
+  // A key's hash, as the filter keeps it; with hash = murmur2 a pair of them.
+  uint64_t hash_of(const KeyView& key);
+  HashPair pair_of(const KeyView& key) const;
   // What was found wrong when it was connected: every use throws it.
   void set_damage(const std::string& damage) { damage_ = damage; }
 
@@ -91,6 +88,7 @@ class LiveFilter final : public LiveTable {
   }
   // … for a key that is not NULL. follow() came before.
   bool contains(const KeyView& key);
+  bool holds(const KeyView& key);  // the same, and no figure counts it
   uint64_t count(const KeyView& key);
   uint64_t probes() const noexcept { return probes_; }
   uint64_t positives() const noexcept { return positives_; }
@@ -112,41 +110,25 @@ class LiveFilter final : public LiveTable {
   using Replaced = segments::FilterFile::Replaced;
   Replaced replace_key(const KeyView& from, const KeyView& to, IfPresent if_present);
   void clear();
-  void rebuild();
-  void resize(uint64_t capacity);
+  void resize(uint64_t capacity);  // from its hashes; 0: as it is
   void rotate();
-  using KeyVisitor = std::function<void(const KeyView& key)>;
-  // These keys (none is NULL) take the place of whatever was there; capacity 0: as it is.
-  void replace(const std::function<void(const KeyVisitor& visit)>& for_each_key, uint64_t capacity);
-  void merge(LiveFilter& other);
-  void merge(std::span<const std::byte> image);
-  void import(const segments::MessageBytes& image, const std::string& command = "import");
+  // Every other change, with follow() before and C2 after it. The body fails with kInvalid or
+  // kFull before it changed anything.
+  void change_by(const std::function<Status()>& body);
+  // A change by which the filter gets these options, and stores them.
+  void replace_by(FilterOptions options,
+                  const std::function<Status(const FilterOptions& options)>& import);
+  // It moves when filter() is another one, and what was made of the one before is of no use.
+  uint64_t filters_made() const noexcept { return filters_made_; }
 
   void check_stored() override;
   void check() override;  // with the source, too
 
-  // `with_hashes`: those, too. Throws SqlError.
-  std::vector<std::byte> export_image(bool with_hashes);
-  std::vector<std::byte> export_legacy_file();
-
-  // The bytes of the filter's mark, or of the sliding window's; nothing where there is none.
-  // follow() came before all of these.
-  std::optional<std::vector<std::byte>> mark();
-  // What leads from that mark to what it is now: changes where its log goes back to the mark and
-  // they are the shorter way, else its image.
-  // `with_hashes`: such an image has its hashes where the filter keeps them.
-  std::vector<std::byte> changes_since(std::optional<std::span<const std::byte>> mark,
-                                       bool with_hashes);
-  // The same message, made a bit at a time: to be used before the filter changes, and as long as
-  // filters_made() stays what it is.
-  segments::MessageStream stream_since(std::optional<std::span<const std::byte>> mark,
-                                       bool with_hashes);
-  uint64_t filters_made() const noexcept { return filters_made_; }
-  // How many changes came behind that mark; nothing where only the image leads from it.
-  std::optional<uint64_t> behind(std::span<const std::byte> mark);
-  // Becomes what the message says; the filter that sent it is of the same kind. A part of one is
-  // kept until the last part comes. Throws SqlError.
-  void apply(std::span<const std::byte> bytes);
+  // Parts of a message; follow() came before.
+  const std::optional<AwaitedParts::Standing>& standing();
+  void stage(const segments::MessagePart& part);  // the next one, not the last
+  void use_staged(const segments::MessagePart& last,
+                  const std::function<void(const segments::MessageBytes& message)>& use);
   // Throws SqlError if parts of a message came, and the last one did not.
   void refuse_amid_parts();
 
@@ -160,7 +142,7 @@ class LiveFilter final : public LiveTable {
     return filter_ != nullptr && ((filter_->pending() && !rolled_back()) || may_await_parts());
   }
   bool may_await_parts() const noexcept {
-    return takes_parts_ && (!standing_known_ || rolled_back() || standing_.has_value());
+    return parts_.some_came() && (rolled_back() || parts_.may_be_missing());
   }
   void finish_changes() override;
   void write_pending() override;
@@ -171,86 +153,20 @@ class LiveFilter final : public LiveTable {
   void adopt_options() noexcept;
   void reload();
   std::unique_ptr<segments::FilterWindow> stored_filter();
-  bool sends_hashes(bool with_hashes) const noexcept;
-  segments::ImageHeader header_of(const segments::Contents& contents) const;
-  segments::Contents exported_contents(bool with_hashes);
-  // Nothing: the image is the shorter way, or the only one.
-  std::optional<segments::FilterChanges> found_changes(
-      const char* function, std::optional<std::span<const std::byte>> mark);
-  void apply_message(const segments::MessageBytes& bytes);
-  void apply_changes(const segments::MessageBytes& bytes);
-  void apply_image(const segments::MessageBytes& bytes);
-  void apply_part(std::span<const std::byte> bytes);
-  void check_first_part(const segments::MessagePart& part);
-  segments::StagedMessage staged() noexcept;
-  const std::optional<segments::StagedMessage::Standing>& standing();
-  void stage(const std::function<Status()>& write);
-  // A sliding window's: its messages are in memory as a whole.
-  bool is_of_window(const segments::MessageBytes& bytes) const;
-  std::span<const std::byte> all_of(const segments::MessageBytes& bytes,
-                                    std::vector<std::byte>& buffer) const;
-  std::vector<std::byte> export_window(bool with_hashes, uint64_t limit);
-  std::vector<std::byte> encode_window(segments::WindowMessage message, uint64_t limit);
-  std::vector<std::byte> window_changes_since(const char* function,
-                                              std::optional<std::span<const std::byte>> mark,
-                                              bool with_hashes, uint64_t limit);
-  std::optional<uint64_t> window_behind(std::span<const std::byte> mark);
-  segments::WindowMessage window_message(std::span<const std::byte> bytes,
-                                         const std::string& command);
-  void import_window(std::span<const std::byte> bytes, const std::string& command);
-  void apply_window(std::span<const std::byte> bytes);
   bool load_and_probe(uint64_t hash);
-  HashPair pair_of(const KeyView& key) const;
   void insert_pair(const KeyView& key);  // hash = murmur2
   void insert_hash(uint64_t hash, const KeyView& key);
-  uint64_t hash_of(const KeyView& key);
   void note_type_of(const KeyView& key) noexcept;
   template <class Body>
   void change_followed(Body&& body);
   template <class Body>
   void change(Body&& body);
-  void change_by(const std::function<Status()>& body);
+  void write_beside(const std::function<Status()>& write);
   void raise(const Status& status) const {
     if (!status.ok()) [[unlikely]] {
       LiveTable::raise(status, filter_->poisoned());
     }
   }
-  // How the filter compares with these keys (none is NULL), each as often as it is named. With
-  // hashes exactly; else a false positive is no missing key.
-  struct Comparison {
-    uint64_t keys = 0;     // that were named
-    uint64_t missing = 0;  // of them
-    uint64_t surplus = 0;  // occurrences in the filter that were not named
-  };
-  Comparison compare(const std::function<void(const KeyVisitor& visit)>& for_each_key);
-  Comparison compare_hashes(const std::function<void(const KeyVisitor& visit)>& for_each_key);
-  Comparison compare_answers(const std::function<void(const KeyVisitor& visit)>& for_each_key);
-  void check_source();
-  // What merge() and import() take in.
-  struct Incoming {
-    std::string name;  // for messages
-    FilterOptions options;
-    KeyDomain keys;
-    uint64_t most_items = 0;  // that it adds
-    segments::Contents contents;
-    HashSource hashes;  // null where they are not known
-  };
-  Incoming decode_incoming(const segments::MessageBytes& image, const std::string& command);
-  Incoming decode_legacy(const segments::MessageBytes& message, const std::string& command) const;
-  void verify(const Incoming& incoming, const std::string& command) const;
-  void take_in(Incoming incoming);
-  void take_in_new(const Incoming& incoming);
-  void take_each_once(segments::HashCollection& once, Incoming& incoming,
-                      const std::string& command);
-  void replace_all(const FilterOptions& options, const segments::Contents& contents,
-                   const std::string& prefix = "");  // of an error's text
-  void replace_by(FilterOptions options,
-                  const std::function<Status(const FilterOptions& options)>& import);
-  void replace_pairs(const std::function<void(const KeyVisitor& visit)>& for_each_key,
-                     uint64_t capacity);
-  Status check_compatible(const Incoming& incoming);
-  void expect_mergeable(const Incoming& incoming);
-  Status check_keys(const char* command, const Incoming& incoming) const;
 
   FilterStore store_;
   std::unique_ptr<segments::FilterWindow> filter_;  // over store_
@@ -258,14 +174,8 @@ class LiveFilter final : public LiveTable {
   Collation collation_ = Collation::kBinary;
   std::string collated_;  // of the last key
   std::string damage_;
-  std::optional<Source> source_;
-
-  // Parts of a message (core/segments/staged_message.hpp).
-  bool takes_parts_ = false;  // some came in this transaction
-  bool applying_last_ = false;
-  bool standing_known_ = false;  // it is what is stored
-  std::optional<segments::StagedMessage::Standing> standing_;
-
+  std::optional<CheckedSource> source_;
+  AwaitedParts parts_{store_};
   uint64_t filters_made_ = 0;  // how often filter_ was another one
   // of filter_'s options, at hand for every probe
   uint64_t seed_ = 0;

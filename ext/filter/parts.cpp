@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ext/filter/filter_messages.hpp"
 #include "ext/filter/functions.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/options.hpp"
@@ -87,7 +88,7 @@ void FilterParts::Cursor::filter(int plan, const char*, int, sqlite3_value** val
   const uint64_t bytes = part_bytes(values[2]);
   const auto mark = cuckoo::mark_argument("filter_parts", values[1]);
   filter_ = connection_.find<LiveFilter>(text_argument(values[0]));
-  stream_ = filter_->stream_since(mark, with_hashes);
+  stream_ = FilterMessages(*filter_).stream_since(mark, with_hashes);
   filters_made_ = filter_->filters_made();
   cut_ = {stream_.id(), stream_.bytes(), bytes - segments::kPartOverheadBytes};
   index_ = 0;

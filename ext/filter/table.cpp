@@ -5,6 +5,7 @@
 
 #include "core/filter/sizing.hpp"
 #include "core/stored/log_entry.hpp"
+#include "ext/filter/intake.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
@@ -46,7 +47,7 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
   attach(arguments);
   resolve_key(arguments.creating);
   live_->declare_key(affinity_, collation_);
-  live_->declare_source(has_source() ? std::optional(LiveFilter::Source{key_.name, triggers_})
+  live_->declare_source(has_source() ? std::optional(CheckedSource{key_.name, triggers_})
                                      : std::nullopt);
 }
 
@@ -147,12 +148,14 @@ std::optional<SeedSource> FilterTable::seed_source() const {
 FilterSource FilterTable::source() { return FilterSource(live_->store(), {key_.name}); }
 
 void FilterTable::load_from(const FilterSource& from, uint64_t capacity) {
-  live_->replace(
-      [&](const LiveFilter::KeyVisitor& visit) {
-        from.for_each_row(
-            [&](std::span<sqlite3_value* const> keys) { visit(key_of(keys.front(), affinity_)); });
-      },
-      capacity);
+  Intake(*live_, "rebuild")
+      .replace(
+          [&](const auto& visit) {
+            from.for_each_row([&](std::span<sqlite3_value* const> keys) {
+              visit(key_of(keys.front(), affinity_));
+            });
+          },
+          capacity);
 }
 
 // Room for a quarter more than the source has.

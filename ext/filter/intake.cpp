@@ -1,19 +1,15 @@
-// LiveFilter's images: what comes in by merge, import and a source's keys. What goes out is in
-// live_filter_export.cpp.
+#include "ext/filter/intake.hpp"
+
 #include <algorithm>
-#include <string>
-#include <utility>
+#include <memory>
 
 #include "core/filter/cell_layout.hpp"
 #include "core/filter/legacy_bloom.hpp"
-#include "core/segments/hash_collection.hpp"
 #include "core/segments/image.hpp"
 #include "core/stored/hash_sort.hpp"
 
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
-#include "ext/sqlite/function.hpp"
-#include "ext/table/connection.hpp"
 
 namespace cuckoo {
 namespace {
@@ -53,36 +49,37 @@ PieceSource one_piece(Piece first, std::function<Result<Piece>()> again) {
 
 }  // namespace
 
-// --- coming in -----------------------------------------------------------------------------------
+void Intake::refuse(const std::string& why) const {
+  throw SqlError(SQLITE_ERROR, live_.table() + ": " + command_ + ": " + why);
+}
 
-// A bad image is the caller's error, not a broken table's.
-void LiveFilter::verify(const Incoming& incoming, const std::string& command) const {
+// --- images --------------------------------------------------------------------------------------
+
+void Intake::verify(const Incoming& incoming) const {
   uint64_t bits = 0;
   const Status status = incoming.contents.pieces([&](Piece&& piece) -> Status {
     bits += piece.filter->bits();
     return {};
   });
   if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": " + status.error().message);
+    refuse(status.error().message);
   }
-  throw_if(table(), status);
+  throw_if(live_.table(), status);
   if (const uint64_t capacity = incoming.contents.capacity; bits < capacity / 2) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + command +
-                                     ": image with a geometry too small for its capacity of " +
-                                     std::to_string(capacity));
+    refuse("image with a geometry too small for its capacity of " + std::to_string(capacity));
   }
 }
 
-LiveFilter::Incoming LiveFilter::decode_legacy(const segments::MessageBytes& message,
-                                               const std::string& command) const {
-  const uint32_t page_bytes = filter_->options().page_bytes;
+Intake::Incoming Intake::decode_legacy(const segments::MessageBytes& message) const {
+  const FilterOptions& mine = live_.filter().options();
+  const uint32_t page_bytes = mine.page_bytes;
   auto kept = std::make_shared<std::vector<std::byte>>();  // if they are not in memory
   const Result<std::span<const std::byte>> whole = message.read(0, message.size(), *kept);
-  throw_if(table(), whole.ok() ? Status() : Status(whole.error()));
+  throw_if(live_.table(), whole.ok() ? Status() : Status(whole.error()));
   const std::span<const std::byte> bytes = whole.value();
   Result<LegacyFile> decoded = decode_legacy_file(bytes, page_bytes);
   if (!decoded.ok()) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": " + decoded.error().message);
+    refuse(decoded.error().message);
   }
   const auto piece_of = [](LegacyFile file) {
     Piece piece;
@@ -93,7 +90,7 @@ LiveFilter::Incoming LiveFilter::decode_legacy(const segments::MessageBytes& mes
   };
   LegacyFile& file = decoded.value();
   Incoming incoming;
-  incoming.options = filter_->options();
+  incoming.options = mine;
   incoming.options.spec = {};
   incoming.options.spec.kind = FilterKind::kLegacyBloom;
   incoming.options.spec.rate = file.rate;
@@ -101,6 +98,7 @@ LiveFilter::Incoming LiveFilter::decode_legacy(const segments::MessageBytes& mes
   incoming.options.width = HashWidth::k63Bits;
   incoming.options.capacity = incoming.contents.capacity = file.capacity;
   incoming.keys.types = kUnknownKeys;
+  incoming.contents.key_types = kUnknownKeys;
   incoming.contents.items = file.items;
   incoming.contents.pieces =
       one_piece(piece_of(std::move(file)), [bytes, kept, page_bytes, piece_of]() -> Result<Piece> {
@@ -110,25 +108,20 @@ LiveFilter::Incoming LiveFilter::decode_legacy(const segments::MessageBytes& mes
   return incoming;
 }
 
-LiveFilter::Incoming LiveFilter::decode_incoming(const segments::MessageBytes& image,
-                                                 const std::string& command) {
+Intake::Incoming Intake::decode(const segments::MessageBytes& image) const {
   std::vector<std::byte> buffer;
   const Result<std::span<const std::byte>> front = image.front(kLegacyFrontBytes, buffer);
-  throw_if(table(), front.ok() ? Status() : Status(front.error()));
+  throw_if(live_.table(), front.ok() ? Status() : Status(front.error()));
   if (looks_like_legacy_file(front.value())) {
-    Incoming incoming = decode_legacy(image, command);
-    incoming.name = "the image";
-    incoming.contents.key_types = incoming.keys.types;
-    return incoming;
+    return decode_legacy(image);
   }
   const Result<segments::ImageHeader> decoded = segments::decode_image_header(image);
   if (!decoded.ok()) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": " + decoded.error().message);
+    refuse(decoded.error().message);
   }
   const segments::ImageHeader& header = decoded.value();
   Incoming incoming;
-  incoming.name = "the image";
-  incoming.options = filter_->options();
+  incoming.options = live_.filter().options();
   incoming.options.spec = table_spec(header.spec);
   incoming.options.seed = header.seed;
   incoming.options.width = header.width;
@@ -143,81 +136,87 @@ LiveFilter::Incoming LiveFilter::decode_incoming(const segments::MessageBytes& i
   contents.hash_count = header.hash_count;
   contents.key_types = header.key_types;
   contents.mark = header.mark;
-  contents.pieces = [this, image, page_bytes = filter_->options().page_bytes,
+  contents.pieces = [&live = live_, image, page_bytes = incoming.options.page_bytes,
                      with_hashes = header.with_hashes](const PieceSink& sink) {
     return segments::read_image(image, with_hashes, page_bytes, sink,
-                                [this] { return store_.poll(); });
+                                [&live] { return live.store().poll(); });
   };
   if (header.with_hashes) {
     incoming.hashes = hashes_of(contents.pieces);
   }
-  verify(incoming, command);
+  verify(incoming);
   return incoming;
 }
 
-Status LiveFilter::check_keys(const char* command, const Incoming& incoming) const {
-  const std::string why = obstacle(incoming.keys, key_domain());
-  return why.empty() ? Status() : invalid(std::string(command) + ": " + incoming.name + why);
+void Intake::expect_keys(const Incoming& incoming) const {
+  if (const std::string why = obstacle(incoming.keys, live_.key_domain()); !why.empty()) {
+    refuse(incoming.name + why);
+  }
 }
 
-// Could it be merged? The text names the difference and the way out.
-Status LiveFilter::check_compatible(const Incoming& incoming) {
-  const FilterOptions& mine = filter_->options();
+// --- merge ---------------------------------------------------------------------------------------
+
+// Comes before anything is read of what would be merged. A table with unique = on skips what it
+// has, so that only the work tells whether the rest fits.
+void Intake::expect_mergeable(const Incoming& incoming) const {
+  const FilterFile& newest = live_.filter().newest();
+  const FilterOptions& mine = newest.options();
   const FilterOptions& other = incoming.options;
   const std::string& name = incoming.name;
-  const bool by_hashes = incoming.hashes != nullptr && !legacy_;
-  if (mine.unique && filter_->newest().multiset() && !(by_hashes && mine.growth)) {
-    return invalid("merge: unique = on skips hashes that it has, and " +
-                   (by_hashes ? "this table" : name) + " keeps none; make it with growth = on" +
-                   (by_hashes ? "" : ", or export it with 'hashes'"));
+  const bool legacy = live_.legacy();
+  const bool by_hashes = incoming.hashes != nullptr && !legacy;
+  if (mine.unique && newest.multiset() && !(by_hashes && mine.growth)) {
+    refuse("unique = on skips hashes that it has, and " + (by_hashes ? "this table" : name) +
+           " keeps none; make it with growth = on" +
+           (by_hashes ? "" : ", or export it with 'hashes'"));
   }
-  if (legacy_ != traits_of(other.spec.kind).pairs) {
-    return invalid("merge: " + name + " is " + describe(other.spec.kind) + ", this is " +
-                   describe(mine.spec.kind) + "; their hashes have nothing in common");
+  if (legacy != traits_of(other.spec.kind).pairs) {
+    refuse(name + " is " + describe(other.spec.kind) + ", this is " + describe(mine.spec.kind) +
+           "; their hashes have nothing in common");
   }
   if (other.seed != mine.seed) {
-    return invalid("merge: " + name +
-                   " has another seed; make one of the two with the other's: seed_of = 'table',"
-                   " or seed = number");
+    refuse(name +
+           " has another seed; make one of the two with the other's: seed_of = 'table',"
+           " or seed = number");
   }
-  CUCKOO_TRY(check_keys("merge", incoming));
+  expect_keys(incoming);
   if (other.width < mine.width || (!by_hashes && other.width != mine.width)) {
-    return invalid("merge: " + name + " knows " + std::to_string(static_cast<int>(other.width)) +
-                   " bits of each hash, this table needs " +
-                   std::to_string(static_cast<int>(mine.width)) +
-                   "; make this one with seed_of = 'table' and a capacity/fpr of at most 2^46, or"
-                   " build the image with this one's fpr");
+    refuse(name + " knows " + std::to_string(static_cast<int>(other.width)) +
+           " bits of each hash, this table needs " + std::to_string(static_cast<int>(mine.width)) +
+           "; make this one with seed_of = 'table' and a capacity/fpr of at most 2^46, or"
+           " build the image with this one's fpr");
   }
-  if (by_hashes) {
-    return {};
+  if (!by_hashes) {
+    expect_cells(incoming);
   }
-  if (other.spec.kind != mine.spec.kind) {
-    return invalid("merge: " + name + " is " + describe(other.spec.kind) +
-                   " without hashes, this is " + describe(mine.spec.kind) +
-                   "; make it with growth = on, or export it with 'hashes'");
+  if (!mine.unique) {
+    throw_if(live_.table(), newest.expect_room(incoming.most_items));
   }
-  Status united = filter_->newest().expect_united(incoming.contents);
+}
+
+// Without hashes only the cells can be united.
+void Intake::expect_cells(const Incoming& incoming) const {
+  FilterFile& newest = live_.filter().newest();
+  const FilterKind kind = newest.options().spec.kind;
+  if (incoming.options.spec.kind != kind) {
+    refuse(incoming.name + " is " + describe(incoming.options.spec.kind) +
+           " without hashes, this is " + describe(kind) +
+           "; make it with growth = on, or export it with 'hashes'");
+  }
+  const Status united = newest.expect_united(incoming.contents);
   if (!united.ok() && united.error().code == ErrorCode::kInvalid) {
-    return invalid("merge: " + name + " has another geometry and no hashes; " +
-                   (legacy_ ? "" : "make it with growth = on, export it with 'hashes', or ") +
-                   "make both with one capacity and fpr");
+    refuse(incoming.name + " has another geometry and no hashes; " +
+           (live_.legacy() ? "" : "make it with growth = on, export it with 'hashes', or ") +
+           "make both with one capacity and fpr");
   }
-  return united;
+  throw_if(live_.table(), united);
 }
 
-// Before anything is read of what would be merged. A table with unique = on skips what it has.
-void LiveFilter::expect_mergeable(const Incoming& incoming) {
-  throw_if(table(), check_compatible(incoming));
-  const FilterFile& newest = filter_->newest();
-  if (!newest.options().unique) {
-    throw_if(table(), newest.expect_room(incoming.most_items));
-  }
-}
-
-void LiveFilter::take_in(Incoming incoming) {
-  FilterFile& newest = filter_->newest();
-  if (incoming.hashes == nullptr || legacy_) {
-    change_by([&]() -> Status {
+void Intake::take_in(const Incoming& incoming) {
+  FilterFile& newest = live_.filter().newest();
+  const HashWidth width = newest.options().width;
+  if (incoming.hashes == nullptr || live_.legacy()) {
+    live_.change_by([&]() -> Status {
       CUCKOO_TRY(newest.unite(incoming.contents));
       newest.note_key_types(incoming.keys.types);
       return {};
@@ -229,18 +228,18 @@ void LiveFilter::take_in(Incoming incoming) {
     take_in_new(incoming);
     return;
   }
-  throw_if(table(), newest.expect_room(incoming.most_items));
-  change_by([&]() -> Status {
-    CUCKOO_TRY(filter_->flush());
+  throw_if(live_.table(), newest.expect_room(incoming.most_items));
+  live_.change_by([&]() -> Status {
+    CUCKOO_TRY(live_.filter().flush());
     uint64_t inserted = 0;
     Status status = incoming.hashes([&](uint64_t hash, uint64_t count) -> Status {
       return for_each_part(counts ? count : 1, [&](uint64_t copies) -> Status {
-        CUCKOO_TRY(newest.insert_copies(hash & hash_mask_, copies));
-        return ++inserted % kHashesPerPoll == 0 ? store_.poll() : Status();
+        CUCKOO_TRY(newest.insert_copies(logged_hash(hash, width), copies));
+        return ++inserted % kHashesPerPoll == 0 ? live_.store().poll() : Status();
       });
     });
     if (!status.ok() && status.error().code == ErrorCode::kFull) {
-      filter_->forget();  // nothing of it was written: what storage holds is as before
+      live_.filter().forget();  // nothing of it was written: what storage holds is as before
     }
     CUCKOO_TRY(std::move(status));
     newest.note_key_types(incoming.keys.types);
@@ -249,17 +248,18 @@ void LiveFilter::take_in(Incoming incoming) {
 }
 
 // Into a table with unique = on: equal hashes are skipped, what only seems to be present is not.
-void LiveFilter::take_in_new(const Incoming& incoming) {
-  FilterFile& newest = filter_->newest();
+void Intake::take_in_new(const Incoming& incoming) {
+  FilterFile& newest = live_.filter().newest();
+  const HashWidth width = newest.options().width;
   LargeVector<uint64_t> hashes;
   hashes.reserve(incoming.contents.hash_count);
-  throw_if(table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
-    hashes.push_back(hash & hash_mask_);
+  throw_if(live_.table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
+    hashes.push_back(logged_hash(hash, width));
     return {};
   }));
-  hashes = sorted_by_hash(hashes, newest.options().width);
+  hashes = sorted_by_hash(hashes, width);
   hashes.erase(std::unique(hashes.begin(), hashes.end()), hashes.end());
-  change_by([&]() -> Status {
+  live_.change_by([&]() -> Status {
     auto next = hashes.begin();
     auto fresh_end = hashes.begin();
     CUCKOO_TRY(newest.for_each_hash([&](uint64_t hash, uint64_t) -> Status {  // ascending, too
@@ -274,7 +274,7 @@ void LiveFilter::take_in_new(const Incoming& incoming) {
     for (size_t i = 0; i < hashes.size(); ++i) {
       CUCKOO_TRY(newest.insert(hashes[i]));
       if (i % kHashesPerPoll == 0) {
-        CUCKOO_TRY(store_.poll());
+        CUCKOO_TRY(live_.store().poll());
       }
     }
     newest.note_key_types(incoming.keys.types);
@@ -282,19 +282,18 @@ void LiveFilter::take_in_new(const Incoming& incoming) {
   });
 }
 
-void LiveFilter::merge(LiveFilter& other) {
-  if (&other == this) {
-    throw SqlError(SQLITE_ERROR, table() + ": merge takes another filter than this one");
+void Intake::merge(LiveFilter& other) {
+  if (&other == &live_) {
+    throw SqlError(SQLITE_ERROR, live_.table() + ": merge takes another filter than this one");
   }
-  follow();
-  refuse_amid_parts();
+  live_.follow();
+  live_.refuse_amid_parts();
   other.follow();
-  if (other.filter_->options().generations > 1) {
-    throw SqlError(SQLITE_ERROR, table() + ": merge: " + other.table() +
-                                     " is a sliding window; its generations can't be told apart"
-                                     " once they are merged");
+  if (other.filter().options().generations > 1) {
+    refuse(other.table() +
+           " is a sliding window; its generations can't be told apart once they are merged");
   }
-  FilterFile& from = other.filter_->newest();
+  FilterFile& from = other.filter().newest();
   Incoming incoming;
   incoming.name = other.table();
   incoming.options = from.options();
@@ -307,54 +306,44 @@ void LiveFilter::merge(LiveFilter& other) {
     incoming.hashes = [&from](const CountedHashSink& sink) { return from.for_each_hash(sink); };
   }
   expect_mergeable(incoming);
-  take_in(std::move(incoming));
+  take_in(incoming);
 }
 
-void LiveFilter::merge(std::span<const std::byte> image) {
-  follow();
-  refuse_amid_parts();
-  Incoming incoming = decode_incoming(image, "merge");
+void Intake::merge(std::span<const std::byte> image) {
+  live_.follow();
+  live_.refuse_amid_parts();
+  const Incoming incoming = decode(image);
   expect_mergeable(incoming);
-  take_in(std::move(incoming));
+  take_in(incoming);
 }
 
-void LiveFilter::import(const segments::MessageBytes& image, const std::string& command) {
-  follow();
-  refuse_amid_parts();
-  if (is_of_window(image)) {
-    std::vector<std::byte> buffer;
-    import_window(all_of(image, buffer), command);
-    return;
-  }
-  Incoming incoming = decode_incoming(image, command);
-  const FilterOptions& mine = filter_->options();
+// --- import --------------------------------------------------------------------------------------
+
+void Intake::import(const segments::MessageBytes& image) {
+  Incoming incoming = decode(image);
+  const FilterOptions& mine = live_.filter().options();
   if (incoming.options.spec.kind != mine.spec.kind) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + command + ": the image is of " +
-                                     describe(incoming.options.spec.kind) + ", this is " +
-                                     describe(mine.spec.kind) + "; make a table like the image");
+    refuse("the image is of " + describe(incoming.options.spec.kind) + ", this is " +
+           describe(mine.spec.kind) + "; make a table like the image");
   }
-  throw_if(table(), check_keys(command.c_str(), incoming));
+  expect_keys(incoming);
   if (const Status status = incoming.options.check(); !status.ok()) {
-    throw SqlError(SQLITE_ERROR,
-                   table() + ": " + command + ": the image is for " + status.error().message);
+    refuse("the image is for " + status.error().message);
   }
   segments::HashCollection once(incoming.options.width);
-  if (mine.unique && filter_->newest().multiset()) {
-    take_each_once(once, incoming, command);
+  if (mine.unique && live_.filter().newest().multiset()) {
+    take_each_once(once, incoming);
   }
-  replace_all(incoming.options, incoming.contents, command + ": ");
+  replace_all(incoming.options, incoming.contents, command_ + ": ");
 }
 
 // What a table with unique = on takes of a multiset's image: made anew from its hashes, which stay
 // in `once`.
-void LiveFilter::take_each_once(segments::HashCollection& once, Incoming& incoming,
-                                const std::string& command) {
+void Intake::take_each_once(segments::HashCollection& once, Incoming& incoming) {
   if (incoming.hashes == nullptr) {
-    throw SqlError(SQLITE_ERROR, table() + ": " + command +
-                                     ": unique = on takes each hash once, and this image"
-                                     " has none; export it with 'hashes'");
+    refuse("unique = on takes each hash once, and this image has none; export it with 'hashes'");
   }
-  throw_if(table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
+  throw_if(live_.table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
     once.add(hash);
     return {};
   }));
@@ -362,24 +351,25 @@ void LiveFilter::take_each_once(segments::HashCollection& once, Incoming& incomi
   const FilterOptions& options = incoming.options;
   Result<Contents> made =
       once.build(options.spec, options.capacity, segments::HashCollection::Growth::kOn,
-                 filter_->options().page_bytes, [this] { return store_.poll(); });
-  throw_if(table(), made.take_status());
+                 options.page_bytes, [this] { return live_.store().poll(); });
+  throw_if(live_.table(), made.take_status());
   made.value().key_types = incoming.contents.key_types;
   made.value().mark = incoming.contents.mark;
   incoming.contents = std::move(made.value());
 }
 
+// --- the keys of a source ------------------------------------------------------------------------
+
 // Of a filter of pairs, which has no hashes: it is made again each time that it is asked for.
-void LiveFilter::replace_pairs(const std::function<void(const KeyVisitor& visit)>& for_each_key,
-                               uint64_t capacity) {
-  const FilterOptions options = filter_->options();
+void Intake::replace_pairs(const KeySource& for_each_key, uint64_t capacity) {
+  const FilterOptions options = live_.filter().options();
   uint8_t types = 0;
   std::vector<HashPair> pairs;
   for_each_key([&](const KeyView& key) {
     if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
       throw SqlError(SQLITE_MISMATCH, "with hash = murmur2 a key is TEXT or a BLOB");
     }
-    pairs.push_back(pair_of(key));
+    pairs.push_back(live_.pair_of(key));
     note_key_type(key, types);
   });
   const auto make = [&]() -> Result<Piece> {
@@ -405,7 +395,7 @@ void LiveFilter::replace_pairs(const std::function<void(const KeyVisitor& visit)
     return piece;
   };
   Result<Piece> piece = make();
-  throw_if(table(), piece.take_status());
+  throw_if(live_.table(), piece.take_status());
   Contents contents;
   contents.capacity = capacity;
   contents.items = piece.value().items;
@@ -414,19 +404,18 @@ void LiveFilter::replace_pairs(const std::function<void(const KeyVisitor& visit)
   replace_all(options, contents);
 }
 
-void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for_each_key,
-                         uint64_t capacity) {
-  follow();
-  const FilterOptions options = filter_->options();
-  capacity = capacity != 0 ? capacity : filter_->newest().capacity();
-  if (legacy_) {
+void Intake::replace(const KeySource& for_each_key, uint64_t capacity) {
+  live_.follow();
+  const FilterOptions options = live_.filter().options();
+  capacity = capacity != 0 ? capacity : live_.filter().newest().capacity();
+  if (live_.legacy()) {
     replace_pairs(for_each_key, capacity);
     return;
   }
   uint8_t types = 0;
   segments::HashCollection keys(options.width);
   for_each_key([&](const KeyView& key) {
-    keys.add(hash_of(key));
+    keys.add(live_.hash_of(key));
     note_key_type(key, types);
   });
   if (options.unique) {
@@ -436,18 +425,18 @@ void LiveFilter::replace(const std::function<void(const KeyVisitor& visit)>& for
       options.spec, capacity,
       options.growth ? segments::HashCollection::Growth::kOn
                      : segments::HashCollection::Growth::kOff,
-      options.page_bytes, [this] { return store_.poll(); },
+      options.page_bytes, [this] { return live_.store().poll(); },
       options.growth ? segments::HashCollection::Hashes::kKept
                      : segments::HashCollection::Hashes::kLeftOut);
-  throw_if(table(), contents.take_status());
+  throw_if(live_.table(), contents.take_status());
   contents.value().key_types = types;
   replace_all(options, contents.value());
 }
 
-void LiveFilter::replace_all(const FilterOptions& options, const Contents& contents,
-                             const std::string& prefix) {
-  replace_by(options, [&](const FilterOptions& next) {
-    Status status = filter_->newest().import(next, contents);
+void Intake::replace_all(const FilterOptions& options, const Contents& contents,
+                         const std::string& prefix) {
+  live_.replace_by(options, [&](const FilterOptions& next) {
+    Status status = live_.filter().newest().import(next, contents);
     return !status.ok() && status.error().code == ErrorCode::kInvalid
                ? invalid(prefix + status.error().message)
                : std::move(status);

@@ -1,0 +1,54 @@
+// The parts of a message that came to a filter in this transaction while the last one did not. They
+// are stored as they come (core/segments/staged_message.hpp); memory knows that some did.
+//
+// Invariants
+//   I1  while some parts came and the last one did not, expect_none() throws: every other change is
+//       refused so, and so is COMMIT. Questions are answered from the contents before the message.
+//   I2  a roll-back takes parts back that came since, as they are stored in the same transaction.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "core/segments/staged_message.hpp"
+#include "core/stored/filter_options.hpp"
+#include "ext/filter/store.hpp"
+
+namespace cuckoo {
+
+class AwaitedParts {
+ public:
+  using Standing = segments::StagedMessage::Standing;
+
+  explicit AwaitedParts(FilterStore& store) noexcept : store_(store) {}
+
+  bool some_came() const noexcept { return some_came_; }
+  // False: none is missing for certain.
+  bool may_be_missing() const noexcept { return some_came_ && (!known_ || standing_); }
+  void end_transaction() noexcept { some_came_ = known_ = false; }
+  // After a roll-back to a savepoint: parts that came may be there again, or not any more.
+  void forget() noexcept { known_ = false; }
+
+  // Returns which parts are stored, or nothing if there is none. Throws SqlError.
+  const std::optional<Standing>& standing(const FilterOptions& options);
+  // Throws SqlError that says how many are missing.
+  void expect_none(const FilterOptions& options);
+
+  // Of a part that is the next one, and not the last. The caller is in a change.
+  Status add(const FilterOptions& options, const segments::MessagePart& part);
+  // Calls `use` with the whole message, of which that is the last part. It may change the filter.
+  void use(const FilterOptions& options, const segments::MessagePart& last,
+           const std::function<void(const segments::MessageBytes& message)>& use);
+  Status erase(const FilterOptions& options);
+
+ private:
+  segments::StagedMessage staged(const FilterOptions& options) noexcept;
+
+  FilterStore& store_;
+  bool some_came_ = false;  // in this transaction
+  bool in_use_ = false;     // the last one came, and the message is used
+  bool known_ = false;      // standing_ is what is stored
+  std::optional<Standing> standing_;
+};
+
+}  // namespace cuckoo

@@ -1,0 +1,307 @@
+#include "ext/filter/filter_messages.hpp"
+
+#include <utility>
+
+#include "core/filter/legacy_bloom.hpp"
+#include "ext/filter/functions.hpp"
+#include "ext/filter/image_filter.hpp"
+#include "ext/filter/intake.hpp"
+#include "ext/filter/live_filter.hpp"
+#include "ext/filter/window_messages.hpp"
+#include "ext/sqlite/function.hpp"
+
+namespace cuckoo {
+
+using segments::Contents;
+using segments::FilterChanges;
+using segments::FilterFile;
+using segments::MessageBytes;
+using segments::MessagePart;
+using segments::Piece;
+using segments::StagedMessage;
+
+namespace {
+
+constexpr uint64_t kFrontBytes = 160;  // of a message: its magic, and the header of any
+
+// Nothing where it is a sliding window's: that is a mark which a single filter never had.
+std::optional<segments::FilterMark> own_mark(const char* function,
+                                             std::span<const std::byte> mark) {
+  return segments::decode_window_mark(mark).ok()
+             ? std::nullopt
+             : std::optional(expect_mark(function, segments::decode_mark(mark)));
+}
+
+}  // namespace
+
+uint64_t FilterMessages::limit() const { return length_limit(live_.store().db()); }
+
+// --- going out -----------------------------------------------------------------------------------
+
+std::optional<std::vector<std::byte>> FilterMessages::mark() {
+  if (!live_.filter().single()) {
+    return WindowMessages(live_).mark();
+  }
+  Result<std::optional<segments::FilterMark>> mark = live_.filter().newest().mark();
+  throw_if(live_.table(), mark.take_status());
+  return mark.value() ? std::optional(segments::encode_mark(*mark.value())) : std::nullopt;
+}
+
+Contents FilterMessages::contents(bool with_hashes) {
+  Result<Contents> contents = live_.filter().newest().contents(with_hashes);
+  throw_if(live_.table(), contents.take_status());
+  return std::move(contents.value());
+}
+
+segments::ImageHeader FilterMessages::header_of(const Contents& contents) const {
+  const FilterOptions& options = live_.filter().options();
+  segments::ImageHeader header =
+      image_header(options.spec, options.width, options.seed, live_.key_domain());
+  header.mark = contents.mark;
+  header.capacity = contents.capacity;
+  header.items = contents.items;
+  header.with_hashes = contents.with_hashes;
+  header.hash_count = contents.hash_count;
+  return header;
+}
+
+std::vector<std::byte> FilterMessages::image(bool with_hashes) {
+  if (!live_.filter().single()) {
+    return WindowMessages(live_).image(with_hashes, limit());
+  }
+  const Contents contents = this->contents(with_hashes);
+  Result<std::vector<std::byte>> image =
+      segments::encode_image(header_of(contents), contents.pieces, limit());
+  throw_if(live_.table(), image.take_status());
+  return std::move(image.value());
+}
+
+std::vector<std::byte> FilterMessages::legacy_file() {
+  if (!live_.legacy()) {
+    throw SqlError(SQLITE_ERROR, live_.table() +
+                                     ": only a bloom_filter with hash = murmur2 has a legacy"
+                                     " file, this is " +
+                                     describe(live_.filter().options().spec.kind));
+  }
+  FilterFile& newest = live_.filter().newest();
+  GeometryWords words;
+  words.size = newest.bits();
+  throw_if(live_.table(), check_legacy_file_bytes(words, limit()));
+  LegacyFile file;
+  file.seed = static_cast<uint32_t>(live_.seed());
+  file.rate = live_.filter().target_rate();
+  file.capacity = newest.capacity();
+  file.items = newest.items();
+  throw_if(live_.table(), newest.for_each_piece(false, [&](Piece&& piece) -> Status {
+    file.filter = std::move(piece.filter);  // it has one
+    return {};
+  }));
+  Result<std::vector<std::byte>> bytes = encode_legacy_file(file);
+  throw_if(live_.table(), bytes.take_status());
+  return std::move(bytes.value());
+}
+
+// A unique copy takes no image without hashes.
+bool FilterMessages::sends_hashes(bool with_hashes) const noexcept {
+  const FilterFile& newest = live_.filter().newest();
+  return newest.keeps_hashes() && (with_hashes || (newest.multiset() && newest.options().unique));
+}
+
+std::optional<FilterChanges> FilterMessages::found_changes(
+    const char* function, std::optional<std::span<const std::byte>> mark) {
+  if (!mark || !this->mark()) {
+    return std::nullopt;
+  }
+  const std::optional<segments::FilterMark> from = own_mark(function, *mark);
+  if (!from) {
+    return std::nullopt;
+  }
+  Result<std::optional<FilterChanges>> found = live_.filter().newest().changes_since(*from);
+  throw_if(live_.table(), found.take_status());
+  std::optional<FilterChanges>& changes = found.value();
+  if (!changes ||
+      changes->hashes.size() * segments::kBitsOfChange > live_.filter().newest().bits()) {
+    return std::nullopt;
+  }
+  const KeyDomain keys = live_.key_domain();
+  changes->key_affinity = static_cast<uint8_t>(keys.affinity);
+  changes->collation = static_cast<uint8_t>(keys.collation);
+  changes->key_types = keys.types;
+  return std::move(changes);
+}
+
+std::vector<std::byte> FilterMessages::changes_since(std::optional<std::span<const std::byte>> mark,
+                                                     bool with_hashes) {
+  if (!live_.filter().single()) {
+    return WindowMessages(live_).changes_since("filter_changes", mark, with_hashes, limit());
+  }
+  const std::optional<FilterChanges> changes = found_changes("filter_changes", mark);
+  if (!changes) {
+    return image(sends_hashes(with_hashes));
+  }
+  Result<std::vector<std::byte>> bytes = segments::encode_changes(*changes, limit());
+  throw_if(live_.table(), bytes.take_status());
+  return std::move(bytes.value());
+}
+
+segments::MessageStream FilterMessages::stream_since(std::optional<std::span<const std::byte>> mark,
+                                                     bool with_hashes) {
+  if (!live_.filter().single()) {
+    return segments::MessageStream::of_bytes(WindowMessages(live_).changes_since(
+        "filter_parts", mark, with_hashes, segments::kMostMessageBytes));
+  }
+  std::optional<FilterChanges> changes = found_changes("filter_parts", mark);
+  const auto whole = [&] {
+    const Contents contents = this->contents(sends_hashes(with_hashes));
+    return segments::MessageStream::of_image(header_of(contents), contents);
+  };
+  Result<segments::MessageStream> stream =
+      changes ? segments::MessageStream::of_changes(*std::move(changes)) : whole();
+  throw_if(live_.table(), stream.take_status());
+  return std::move(stream.value());
+}
+
+std::optional<uint64_t> FilterMessages::behind(std::span<const std::byte> mark) {
+  if (!live_.filter().single()) {
+    return WindowMessages(live_).behind(mark);
+  }
+  const std::optional<segments::FilterMark> from = own_mark("filter_behind", mark);
+  if (!from || !this->mark()) {
+    return std::nullopt;
+  }
+  Result<std::optional<uint64_t>> entries = live_.filter().newest().entries_behind(*from);
+  throw_if(live_.table(), entries.take_status());
+  return entries.value();
+}
+
+// --- coming in -----------------------------------------------------------------------------------
+
+void FilterMessages::refuse_message(const std::string& why) const {
+  throw SqlError(SQLITE_ERROR, live_.table() + ": apply: " + why);
+}
+
+std::span<const std::byte> FilterMessages::front_of(const MessageBytes& bytes,
+                                                    std::vector<std::byte>& buffer) const {
+  const Result<std::span<const std::byte>> front = bytes.front(kFrontBytes, buffer);
+  throw_if(live_.table(), front.ok() ? Status() : Status(front.error()));
+  return front.value();
+}
+
+std::span<const std::byte> FilterMessages::all_of(const MessageBytes& bytes,
+                                                  std::vector<std::byte>& buffer) const {
+  const Result<std::span<const std::byte>> all = bytes.read(0, bytes.size(), buffer);
+  throw_if(live_.table(), all.ok() ? Status() : Status(all.error()));
+  return all.value();
+}
+
+bool FilterMessages::is_of_window(std::span<const std::byte> front) const {
+  return !live_.filter().single() || segments::looks_like_window_message(front);
+}
+
+void FilterMessages::import(std::span<const std::byte> image) {
+  live_.follow();
+  live_.refuse_amid_parts();
+  if (is_of_window(image)) {
+    WindowMessages(live_).import(image, "import");
+  } else {
+    Intake(live_, "import").import(image);
+  }
+}
+
+void FilterMessages::apply(std::span<const std::byte> bytes) {
+  live_.follow();
+  if (segments::looks_like_part(bytes)) {
+    apply_part(bytes);
+    return;
+  }
+  live_.refuse_amid_parts();
+  apply_message(bytes);
+}
+
+void FilterMessages::apply_message(const MessageBytes& bytes) {
+  std::vector<std::byte> buffer;
+  const std::span<const std::byte> front = front_of(bytes, buffer);
+  if (is_of_window(front)) {
+    WindowMessages(live_).apply(all_of(bytes, buffer));
+  } else if (segments::looks_like_changes(front)) {
+    apply_changes(bytes);
+  } else {
+    apply_image(bytes, front);
+  }
+}
+
+void FilterMessages::apply_changes(const MessageBytes& bytes) {
+  Result<FilterChanges> decoded = segments::decode_changes(
+      bytes, live_.filter().options().page_bytes, [this] { return live_.store().poll(); });
+  if (!decoded.ok() && decoded.error().code == ErrorCode::kCorrupt) {
+    refuse_message(decoded.error().message);
+  }
+  throw_if(live_.table(), decoded.take_status());
+  const FilterChanges& changes = decoded.value();
+  const KeyDomain keys = {static_cast<Affinity>(changes.key_affinity),
+                          static_cast<Collation>(changes.collation), changes.key_types};
+  if (const std::string why = obstacle(keys, live_.key_domain()); !why.empty()) {
+    refuse_message("the changes" + why);
+  }
+  live_.change_by([&]() -> Status {
+    Status applied = live_.filter().newest().apply(changes).take_status();
+    // It is the message that is bad, not the table.
+    const bool bad = !applied.ok() && live_.usable() &&
+                     (applied.error().code == ErrorCode::kCorrupt ||
+                      applied.error().code == ErrorCode::kInvalid);
+    return bad ? invalid("apply: " + applied.error().message) : std::move(applied);
+  });
+}
+
+// The image of what it is already changes nothing.
+void FilterMessages::apply_image(const MessageBytes& bytes, std::span<const std::byte> front) {
+  if (segments::looks_like_image(front)) {
+    const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
+    if (header.ok() && header.value().mark &&
+        segments::encode_mark(*header.value().mark) == mark()) {
+      return;
+    }
+  } else if (!looks_like_legacy_file(front)) {
+    refuse_message(
+        "bytes that are neither changes nor an image of a filter,"
+        " expected CKCH or CKI3 or, of a part, CKPT at the start");
+  }
+  Intake(live_, "apply").import(bytes);
+}
+
+// --- a message in parts --------------------------------------------------------------------------
+
+// Finds early what would be an error with the last part.
+void FilterMessages::check_first_part(const MessagePart& part) {
+  if (!live_.filter().single() || !segments::looks_like_changes(part.slice)) {
+    return;
+  }
+  const Result<FilterChanges> changes =
+      segments::decode_changes_header(part.slice, part.cut.total_bytes);
+  if (!changes.ok()) {
+    refuse_message(changes.error().message);
+  }
+  throw_if(live_.table() + ": apply",
+           live_.filter().newest().expect_from(changes.value().from, changes.value().to));
+}
+
+void FilterMessages::apply_part(std::span<const std::byte> bytes) {
+  const Result<MessagePart> decoded = segments::decode_part(bytes);
+  if (!decoded.ok()) {
+    refuse_message(decoded.error().message);
+  }
+  const MessagePart& part = decoded.value();
+  throw_if(live_.table() + ": apply", StagedMessage::expect_next(live_.standing(), part));
+  if (part.index + 1 < part.cut.parts()) {
+    if (part.index == 0) {
+      check_first_part(part);
+    }
+    live_.stage(part);
+  } else if (part.index == 0) {
+    apply_message(part.slice);
+  } else {
+    live_.use_staged(part, [this](const MessageBytes& message) { apply_message(message); });
+  }
+}
+
+}  // namespace cuckoo

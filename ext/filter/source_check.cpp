@@ -1,0 +1,139 @@
+#include "ext/filter/source_check.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+
+#include "core/stored/hash_sort.hpp"
+
+#include "ext/filter/live_filter.hpp"
+#include "ext/filter/source.hpp"
+
+namespace cuckoo {
+namespace {
+
+// The runs of equal hashes in an ascending list, one after the other.
+class Runs {
+ public:
+  Runs(std::span<const uint64_t> hashes, bool multiset) noexcept
+      : next_(hashes.begin()), end_(hashes.end()), multiset_(multiset) {
+    advance();
+  }
+
+  bool done() const noexcept { return count_ == 0; }
+  uint64_t hash() const noexcept { return hash_; }
+  uint64_t count() const noexcept { return multiset_ ? count_ : std::min<uint64_t>(count_, 1); }
+  void advance() noexcept {
+    count_ = 0;
+    if (next_ != end_) {
+      hash_ = *next_;
+    }
+    for (; next_ != end_ && *next_ == hash_; ++next_) {
+      ++count_;
+    }
+  }
+
+ private:
+  std::span<const uint64_t>::iterator next_, end_;
+  bool multiset_;
+  uint64_t hash_ = 0;
+  uint64_t count_ = 0;
+};
+
+using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;
+
+// How the filter compares with these keys (none is NULL), each as often as it is named. With
+// hashes exactly; else a false positive is no missing key.
+struct Comparison {
+  uint64_t keys = 0;     // that were named
+  uint64_t missing = 0;  // of them
+  uint64_t surplus = 0;  // occurrences in the filter that were not named
+};
+
+Comparison compare_hashes(LiveFilter& live, const KeySource& for_each_key) {
+  Comparison result;
+  LargeVector<uint64_t> named;
+  for_each_key([&](const KeyView& key) {
+    named.push_back(live.hash_of(key));
+    ++result.keys;
+  });
+  segments::FilterFile& newest = live.filter().newest();
+  named = sorted_by_hash(named, newest.options().width);
+  const bool counts_copies = newest.options().counts_copies();
+  Runs runs(named, counts_copies);
+  const auto miss_below = [&](uint64_t hash) {
+    for (; !runs.done() && runs.hash() < hash; runs.advance()) {
+      result.missing += runs.count();
+    }
+  };
+  constexpr uint64_t kHashesPerPoll = 1024;
+  uint64_t read = 0;
+  throw_if(live.table(), newest.for_each_hash([&](uint64_t hash, uint64_t count) -> Status {
+    miss_below(hash);
+    const bool same = !runs.done() && runs.hash() == hash;
+    const uint64_t expected = same ? runs.count() : 0;
+    const uint64_t held = counts_copies ? count : 1;
+    result.missing += expected - std::min(expected, held);
+    result.surplus += held - std::min(expected, held);
+    if (same) {
+      runs.advance();
+    }
+    return ++read % kHashesPerPoll == 0 ? live.store().poll() : Status();
+  }));
+  for (; !runs.done(); runs.advance()) {
+    result.missing += runs.count();
+  }
+  return result;
+}
+
+// A key that only looks present is not told from one that is.
+Comparison compare_answers(LiveFilter& live, const KeySource& for_each_key) {
+  Comparison result;
+  for_each_key([&](const KeyView& key) {
+    ++result.keys;
+    result.missing += live.holds(key) ? 0 : 1;
+  });
+  const segments::FilterWindow& filter = live.filter();
+  const uint64_t held = result.keys - result.missing;
+  if (filter.options().counts_copies() && filter.items() > held) {
+    result.surplus = filter.items() - held;
+  }
+  return result;
+}
+
+}  // namespace
+
+void check_source(LiveFilter& live, const CheckedSource& source) {
+  const FilterSource from(live.store(), {source.key});
+  if (source.triggers) {
+    from.check_triggers();
+  }
+  const KeySource keys = [&](const auto& visit) {
+    from.for_each_row([&](std::span<sqlite3_value* const> values) {
+      visit(key_of(values.front(), live.key_affinity()));
+    });
+  };
+  live.follow();
+  const Comparison found = live.filter().newest().keeps_hashes() ? compare_hashes(live, keys)
+                                                                 : compare_answers(live, keys);
+  const bool surplus = source.triggers && found.surplus != 0;
+  if (found.missing == 0 && !surplus) {
+    return;
+  }
+  std::string text = live.table() + ": it ";
+  if (found.missing != 0) {
+    text += "lacks " + std::to_string(found.missing) + " of the " + std::to_string(found.keys) +
+            " values of its source " + from.name() + (surplus ? ", and " : "");
+  }
+  if (surplus) {
+    text += "holds " + std::to_string(found.surplus) + " that its source " + from.name() +
+            " does not have";
+  }
+  if (const std::string newer = source.triggers ? from.newer_trigger() : ""; !newer.empty()) {
+    text += "; trigger " + newer + " is newer than the filter's and runs before them";
+  }
+  throw SqlError(SQLITE_ERROR, text + "; INSERT INTO " + live.table() + "(" + live.table() +
+                                   ") VALUES ('rebuild') mends it");
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,165 @@
+#include "ext/filter/window_messages.hpp"
+
+#include <utility>
+
+#include "core/filter/legacy_bloom.hpp"
+#include "core/segments/changes.hpp"
+#include "core/segments/image.hpp"
+#include "ext/filter/functions.hpp"
+#include "ext/filter/image_filter.hpp"
+#include "ext/filter/live_filter.hpp"
+
+namespace cuckoo {
+namespace {
+
+using segments::WindowMark;
+using segments::WindowMessage;
+
+// Nothing where it is a single filter's: that is a mark which a window never had.
+std::optional<WindowMark> own_mark(const char* function, std::span<const std::byte> mark) {
+  return segments::decode_mark(mark).ok()
+             ? std::nullopt
+             : std::optional(expect_mark(function, segments::decode_window_mark(mark)));
+}
+
+std::string window_of(uint64_t generations) {
+  return "a sliding window of " + std::to_string(generations) + " generations";
+}
+
+}  // namespace
+
+// --- going out -----------------------------------------------------------------------------------
+
+std::vector<std::byte> WindowMessages::mark() {
+  Result<WindowMark> mark = live_.filter().mark();
+  throw_if(live_.table(), mark.take_status());
+  return segments::encode_window_mark(mark.value());
+}
+
+std::vector<std::byte> WindowMessages::encode(WindowMessage message, uint64_t limit) {
+  const segments::ImageHeader common = image_header(message.common.spec, message.common.width,
+                                                    message.common.seed, live_.key_domain());
+  message.common = common;
+  Result<std::vector<std::byte>> bytes = segments::encode_window_message(message, limit);
+  throw_if(live_.table(), bytes.take_status());
+  return std::move(bytes.value());
+}
+
+std::vector<std::byte> WindowMessages::image(bool with_hashes, uint64_t limit) {
+  Result<WindowMessage> message = live_.filter().contents(with_hashes);
+  throw_if(live_.table(), message.take_status());
+  return encode(std::move(message.value()), limit);
+}
+
+std::vector<std::byte> WindowMessages::changes_since(const char* function,
+                                                     std::optional<std::span<const std::byte>> mark,
+                                                     bool with_hashes, uint64_t limit) {
+  segments::FilterWindow& window = live_.filter();
+  const std::optional<WindowMark> from = mark ? own_mark(function, *mark) : std::nullopt;
+  if (from) {
+    Result<std::optional<WindowMessage>> changes = window.changes_since(*from, with_hashes);
+    throw_if(live_.table(), changes.take_status());
+    if (changes.value()) {
+      return encode(*std::move(changes.value()), limit);
+    }
+  }
+  return image(with_hashes && window.keeps_hashes(), limit);
+}
+
+std::optional<uint64_t> WindowMessages::behind(std::span<const std::byte> mark) {
+  const std::optional<WindowMark> from = own_mark("filter_behind", mark);
+  if (!from) {
+    return std::nullopt;
+  }
+  Result<std::optional<uint64_t>> behind = live_.filter().changes_behind(*from);
+  throw_if(live_.table(), behind.take_status());
+  return behind.value();
+}
+
+// --- coming in -----------------------------------------------------------------------------------
+
+// What a command that replaces a window, or goes on top of it, can take. An image goes into a
+// single filter's table no more than the other way round.
+WindowMessage WindowMessages::decode(std::span<const std::byte> bytes, const std::string& command) {
+  const auto refuse = [&](const std::string& why) {
+    return SqlError(SQLITE_ERROR, live_.table() + ": " + command + ": " + why);
+  };
+  const FilterOptions& mine = live_.filter().options();
+  if (!segments::looks_like_window_message(bytes)) {
+    const bool of_one = segments::looks_like_image(bytes) || segments::looks_like_changes(bytes) ||
+                        looks_like_legacy_file(bytes);
+    throw refuse(of_one ? "the BLOB is of a single filter, this is " + window_of(mine.generations) +
+                              "; merge adds an image to the newest one"
+                        : "bytes that are neither changes nor an image of a sliding window,"
+                          " expected CKIW at the start");
+  }
+  Result<WindowMessage> decoded = segments::decode_window_message(
+      bytes, mine.page_bytes, true, [this] { return live_.store().poll(); });
+  if (!decoded.ok()) {
+    throw_if(live_.table(),
+             decoded.error().code == ErrorCode::kCorrupt ? Status() : decoded.take_status());
+    throw refuse(decoded.error().message);
+  }
+  const WindowMessage& message = decoded.value();
+  if (mine.generations == 1) {
+    throw refuse("the BLOB is of " + window_of(message.to.generations) +
+                 ", this is a single filter with generations = 1; make the table with generations"
+                 " = " +
+                 std::to_string(message.to.generations));
+  }
+  if (message.common.spec.kind != mine.spec.kind) {
+    throw refuse("the BLOB is of " + describe(message.common.spec.kind) + ", this is " +
+                 describe(mine.spec.kind) + "; make a table like that");
+  }
+  const KeyDomain keys = {static_cast<Affinity>(message.common.key_affinity),
+                          static_cast<Collation>(message.common.collation),
+                          message.common.key_types};
+  if (const std::string why = obstacle(keys, live_.key_domain()); !why.empty()) {
+    throw refuse("the BLOB" + why);
+  }
+  return std::move(decoded.value());
+}
+
+void WindowMessages::import(std::span<const std::byte> bytes, const std::string& command) {
+  const WindowMessage message = decode(bytes, command);
+  if (message.from) {
+    throw SqlError(SQLITE_ERROR, live_.table() + ": " + command +
+                                     ": the BLOB has changes of a sliding window, expected its"
+                                     " image; 'apply' takes both");
+  }
+  FilterOptions next = live_.filter().options();
+  next.spec = table_spec(message.common.spec);
+  next.seed = message.common.seed;
+  next.width = message.common.width;
+  next.capacity = message.capacity;
+  next.generations = message.to.generations;
+  if (const Status status = next.check(); !status.ok()) {
+    throw SqlError(SQLITE_ERROR,
+                   live_.table() + ": " + command + ": the image is for " + status.error().message);
+  }
+  live_.replace_by(next, [&](const FilterOptions& options) -> Status {
+    Status imported = live_.filter().import(options, message);
+    return !imported.ok() && imported.error().code == ErrorCode::kCorrupt && live_.usable()
+               ? invalid(command + ": " + imported.error().message)
+               : std::move(imported);
+  });
+}
+
+void WindowMessages::apply(std::span<const std::byte> bytes) {
+  const WindowMessage message = decode(bytes, "apply");
+  if (!message.from) {
+    if (segments::encode_window_mark(message.to) != mark()) {
+      import(bytes, "apply");
+    }
+    return;
+  }
+  live_.change_by([&]() -> Status {
+    Status applied = live_.filter().apply(message).take_status();
+    // It is the message that is bad, not the table.
+    return !applied.ok() && applied.error().code == ErrorCode::kCorrupt && live_.usable()
+               ? invalid("apply: " + applied.error().message)
+               : std::move(applied);
+  });
+}
+
+}  // namespace cuckoo
