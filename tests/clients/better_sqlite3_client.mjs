@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ada, contains, extension, numbers, own, path, scalar, scenario } from './scenario.mjs';
+import { webChecks } from './web.mjs';
 
 const require = createRequire(join(process.env.CUCKOO_NODE_MODULES, 'client.js'));
 const Database = require('better-sqlite3');
@@ -55,3 +56,5 @@ other.loadExtension(second);
 other.exec("CREATE VIRTUAL TABLE seen USING cuckoo_filter; INSERT INTO seen VALUES ('x')");
 own('it takes a copy of the file, and both work',
   contains(other, 'x') === 1 && contains(copy, ada) === 1n);
+
+await webChecks('better-sqlite3', open);

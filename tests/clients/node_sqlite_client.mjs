@@ -1,6 +1,7 @@
 // run.sh's scenario by Node's own node:sqlite: node_sqlite_client.mjs DIRECTORY
 import { DatabaseSync } from 'node:sqlite';
 import { extension, numbers, own, scalar, scenario } from './scenario.mjs';
+import { webChecks } from './web.mjs';
 
 function open(path) {
   const db = new DatabaseSync(path, { allowExtension: true, readBigInts: true });
@@ -77,3 +78,5 @@ try {
   conflicts = true;
 }
 own('one of all tables conflicts', conflicts);
+
+await webChecks('node:sqlite', open);

