@@ -8,7 +8,7 @@
 #   files    checksums, sqlpkg.json; the libraries need the C library alone, and export no more than
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
 #   npm      node:sqlite, better-sqlite3, bun; the types
-#   python   the wheel, in a new virtual environment
+#   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
 #   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
 #   bytes    a second build elsewhere gives the same bytes
 set -euo pipefail
@@ -149,7 +149,7 @@ test_npm() {
 
 test_python() {
   need "$here"
-  ensure_packages python3 python3-venv
+  ensure_packages python3 python3-venv python3-pluggy
   local dir=$work_dir/venv
   /usr/bin/python3 -m venv "$dir"
   quietly "$dir/bin/pip" install --no-index "$dist/sqlite_cuckoo-$version"-*_x86_64.whl
@@ -158,6 +158,8 @@ test_python() {
   [ "$("$dir/bin/python" "$dir/readme.py")" = 1 ] || fail "the example in the wheel's README.md"
   example python docs/install.md >"$dir/install.py"
   (cd "$dir" && quietly bin/python install.py)
+  (cd "$dir" && PYTHONPATH=/usr/lib/python3/dist-packages quietly bin/python \
+    "$root/packages/test/plugins.py")
   quietly "$dir/bin/pip" uninstall --yes sqlite-cuckoo
   [ -z "$(find "$dir" -name 'sqlite_cuckoo*')" ] || fail 'pip uninstall left files'
 }

@@ -34,6 +34,15 @@ Tag: {tag}
 """
 
 
+ENTRY_POINTS = """\
+[datasette]
+sqlite_cuckoo = sqlite_cuckoo.plugins
+
+[sqlite_utils]
+sqlite_cuckoo = sqlite_cuckoo.plugins
+"""
+
+
 def digest(data):
     return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
 
@@ -53,6 +62,7 @@ def contents(args):
     metadata = METADATA.format(version=args.version, license_files=licenses)
     yield f"{info}/METADATA", (metadata + (HERE / "README.md").read_text("utf-8")).encode()
     yield f"{info}/WHEEL", WHEEL.format(tag=args.out.stem.split("-", 2)[2]).encode()
+    yield f"{info}/entry_points.txt", ENTRY_POINTS.encode()
     for path in args.license:
         yield f"{info}/{path.name}", path.read_bytes()
 
