@@ -133,7 +133,8 @@ class FilterFile {
   // Its hashes, ascending, each with its copies. kInvalid when it keeps none.
   Status for_each_hash(const CountedHashSink& sink);
   // Everything is replaced: contents and options, but for the size of pages. The pieces are none
-  // of this filter's own. A failure changes nothing.
+  // of this filter's own. Where each hash counts once, contents without hashes are believed if
+  // their mark says that they are so; else they are kInvalid. A failure changes nothing.
   Status import(const FilterOptions& options, const Contents& contents);
   // Adds the cells of a filter of the same kind, width and seed whose hashes are not known, with
   // the same segments. Without hashes of its own, or empty. kInvalid when the segments differ;
@@ -158,8 +159,9 @@ class FilterFile {
   // The same since it was made, when it had that mark. Also where its log does not go back so far,
   // if it keeps hashes and they are shorter than an image.
   Result<std::optional<FilterChanges>> changes_since_beginning(const FilterMark& empty);
-  // Returns how many entries came behind that mark. Nothing when its log does not go back to it.
-  Result<std::optional<uint64_t>> entries_behind(const FilterMark& from) const;
+  // Returns how many adds and removes came after that mark. Nothing when its log does not go back
+  // to it.
+  Result<std::optional<uint64_t>> changes_behind(const FilterMark& from) const;
   // Its mark was the changes' first one and is their second one; false: it was that already.
   // kInvalid with any other: nothing was changed. Neither growth = off nor the capacity stands in
   // the way, as it becomes what another one is. Where it can't become so in its cells, because it

@@ -176,10 +176,18 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   return changes;
 }
 
-Result<std::optional<uint64_t>> FilterFile::entries_behind(const FilterMark& from) const {
+// An entry that stands for several occurrences is as many changes.
+Result<std::optional<uint64_t>> FilterFile::changes_behind(const FilterMark& from) const {
   CUCKOO_TRY(poison_.error());
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<Since> since, entries_since(blocks_, from));
-  return since ? std::optional<uint64_t>(since->behind.entries.size()) : std::nullopt;
+  if (!since) {
+    return std::optional<uint64_t>();
+  }
+  uint64_t changes = since->behind.entries.size();
+  for (const MoreCopies& one : since->behind.more) {
+    changes += one.more;
+  }
+  return std::optional(changes);
 }
 
 // --- becoming what another one is ----------------------------------------------------------------

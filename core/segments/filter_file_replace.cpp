@@ -50,7 +50,7 @@ Status FilterFile::import(const FilterOptions& options, const Contents& contents
   options_ = options;
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(options_, contents.capacity));
   const bool keeps_hashes = options.growth && contents.with_hashes;
-  NewSegments next(blocks_.maker(limits, keeps_hashes));
+  NewSegments next(blocks_.maker(limits, keeps_hashes), contents.mark && contents.mark->unique);
   CUCKOO_TRY(contents.pieces([&](Piece&& piece) -> Status {
     CUCKOO_TRY(blocks_.poll());
     return next.take(std::move(piece));

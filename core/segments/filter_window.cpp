@@ -283,7 +283,7 @@ Status FilterWindow::flush() {
 
 // --- checking ------------------------------------------------------------------------------------
 
-Status FilterWindow::check_strays() const {
+Status FilterWindow::check_strays(bool amid_parts) const {
   const auto expect_none = [this](int64_t first, int64_t last) {
     return storage_.read(first, last, [](int64_t id, std::span<const std::byte>) -> Status {
       return in_block(id, corrupt("does not belong here"));
@@ -291,7 +291,14 @@ Status FilterWindow::check_strays() const {
   };
   constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
   constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
-  CUCKOO_TRY(expect_none(kLowest, single() ? kWindowBlock : kWindowBlock - 1));
+  if (amid_parts) {
+    const Blocks blocks(storage_, created_.seed);
+    CUCKOO_TRY(blocks.read(kFirstStagedBlock, kStagedBlock,
+                           [](int64_t, std::span<const std::byte>) { return Status(); }));
+  }
+  const int64_t own = single() ? kWindowBlock + 1 : kWindowBlock;
+  CUCKOO_TRY(expect_none(kLowest, (amid_parts ? kFirstStagedBlock : own) - 1));
+  CUCKOO_TRY(expect_none(kStagedBlock + 1, own - 1));
   for (uint64_t age = state_.held; age < files_.size(); ++age) {
     const uint64_t slot = slot_of(state_.rotation + files_.size() - age);
     CUCKOO_TRY(expect_none(first_block_of(slot), last_block_of(slot)));
@@ -299,7 +306,7 @@ Status FilterWindow::check_strays() const {
   return expect_none(first_block_of(files_.size()), kHighest);
 }
 
-Status FilterWindow::check() const {
+Status FilterWindow::check(bool amid_parts) const {
   CUCKOO_TRY(poison_.error());
   OverlayBlocks flushed(storage_);
   CUCKOO_TRY(write_to(flushed));
@@ -309,7 +316,7 @@ Status FilterWindow::check() const {
   CUCKOO_TRY(newest_->write_pending_to(flushed));
   FilterWindow opened(newest_->options(), flushed);
   CUCKOO_TRY(opened.refresh());
-  CUCKOO_TRY(opened.check_strays());
+  CUCKOO_TRY(opened.check_strays(amid_parts));
   CUCKOO_TRY(opened.newest_->check());
   for (const FilterFile* const one : opened.older_) {
     CUCKOO_TRY(one->check());

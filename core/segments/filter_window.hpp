@@ -70,8 +70,9 @@ class FilterWindow {
   Status rotate();
   Status clear();
   // Everything that storage holds after a flush(), as a connection that opens it then finds it.
-  // Nothing is written, and nothing changes here.
-  Status check() const;
+  // Nothing is written, and nothing changes here. `amid_parts`: parts of a message are stored, too
+  // (core/segments/staged_message.hpp); elsewhere their blocks are an error.
+  Status check(bool amid_parts = false) const;
   bool keeps_hashes() const noexcept;  // every generation does
   // What changes a filter changes the newest generation. Its import() is for a single one.
   FilterFile& newest() noexcept { return *newest_; }
@@ -99,6 +100,8 @@ class FilterWindow {
   // kInvalid with any other: nothing was changed. As FilterFile::apply(), it may have another mark
   // afterwards where it keeps no hashes.
   Result<bool> apply(const WindowMessage& changes);
+  // Could it apply changes from one of these marks to the other? As FilterFile::expect_from().
+  Status expect_from(const std::optional<WindowMark>& from, const WindowMark& to);
 
   std::vector<uint64_t> generation_items() const;  // newest first
   uint64_t items() const;
@@ -132,7 +135,7 @@ class FilterWindow {
   Result<Generation> newest_from_its_beginning(bool with_hashes);
   Status apply_all(const WindowMessage& changes);
   Status write_to(BlockStorage& storage) const;
-  Status check_strays() const;
+  Status check_strays(bool amid_parts) const;
   template <class Number, class Figure>
   Number sum(Figure&& figure) const;
 

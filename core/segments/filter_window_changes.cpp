@@ -61,7 +61,7 @@ Result<std::optional<uint64_t>> FilterWindow::changes_behind(const WindowMark& f
     return std::optional<uint64_t>();
   }
   CUCKOO_ASSIGN_OR_RETURN(std::optional<uint64_t> behind,
-                          in_slot(slot_of(from.rotation)).entries_behind(from.newest));
+                          in_slot(slot_of(from.rotation)).changes_behind(from.newest));
   for (uint64_t rotation = from.rotation; behind && rotation < state_.rotation; ++rotation) {
     *behind += 1 + in_slot(slot_of(rotation + 1)).items();
   }
@@ -182,18 +182,23 @@ Status FilterWindow::import(const FilterOptions& options, const WindowMessage& i
   });
 }
 
+Status FilterWindow::expect_from(const std::optional<WindowMark>& from, const WindowMark& to) {
+  CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
+  return now == to || now == from
+             ? Status()
+             : invalid("the changes lead from mark " +
+                       (from ? text_of(*from) : std::string("none")) + " to mark " + text_of(to) +
+                       ", and it has mark " + text_of(now) +
+                       "; ask for the changes since its own mark");
+}
+
 // A failure in the middle is made good by what is stored. So what came before is written first.
 Result<bool> FilterWindow::apply(const WindowMessage& changes) {
   CUCKOO_ASSIGN_OR_RETURN(const WindowMark now, mark());
   if (now == changes.to) {
     return false;
   }
-  if (now != changes.from) {
-    return invalid("the changes lead from mark " +
-                   (changes.from ? text_of(*changes.from) : std::string("none")) + " to mark " +
-                   text_of(changes.to) + ", and it has mark " + text_of(now) +
-                   "; ask for the changes since its own mark");
-  }
+  CUCKOO_TRY(expect_from(changes.from, changes.to));
   CUCKOO_TRY(flush());
   Status applied = poison_.changing([&] { return apply_all(changes); });
   if (!applied.ok() && applied.error().code != ErrorCode::kStorage) {

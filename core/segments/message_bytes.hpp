@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -59,5 +60,19 @@ class MessageBytes {
   uint64_t begin_ = 0;  // where read_() counts from
   Read read_;           // null: all of them are in bytes_
 };
+
+// A message of `size` bytes of which only the first ones are known: enough for what reads a header.
+// It must not be asked for more.
+inline MessageBytes front_of_message(std::span<const std::byte> front, uint64_t size) {
+  return {size, [front](uint64_t at, size_t length, std::vector<std::byte>& to) -> Status {
+            if (at > front.size() || length > front.size() - at) {
+              return invalid("a message of which the first " + std::to_string(front.size()) +
+                             " bytes are known");
+            }
+            const auto some = front.subspan(static_cast<size_t>(at), length);
+            to.insert(to.end(), some.begin(), some.end());
+            return {};
+          }};
+}
 
 }  // namespace cuckoo::segments

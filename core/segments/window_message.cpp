@@ -152,7 +152,8 @@ Result<std::vector<std::byte>> encode_window_message(const WindowMessage& messag
 
 namespace {
 
-Status check_start(std::span<const std::byte> bytes) {
+// `size`: of the message, of which these are the first bytes.
+Status check_start(std::span<const std::byte> bytes, uint64_t size) {
   if (!looks_like_window_message(bytes)) {
     return corrupt(
         "bytes that are no image and no changes of a sliding window, expected CKIW at"
@@ -164,12 +165,12 @@ Status check_start(std::span<const std::byte> bytes) {
                      ", this version reads format " + std::to_string(kVersion));
     }
   }
-  if (bytes.size() < kLeastBytes) {
-    return corrupt("message of a sliding window cut off: " + grouped(bytes.size()) +
+  if (size < kLeastBytes || bytes.size() < kHeaderBytes) {
+    return corrupt("message of a sliding window cut off: " + grouped(size) +
                    " bytes, expected at least " + grouped(kLeastBytes));
   }
-  if (const auto length = load_le<uint64_t>(&bytes[kLengthAt]); length != bytes.size()) {
-    return corrupt("message of a sliding window of " + grouped(bytes.size()) + " bytes, expected " +
+  if (const auto length = load_le<uint64_t>(&bytes[kLengthAt]); length != size) {
+    return corrupt("message of a sliding window of " + grouped(size) + " bytes, expected " +
                    grouped(length));
   }
   return {};
@@ -190,8 +191,9 @@ Status check_marks(const Frame& frame) {
   return {};
 }
 
-Result<Frame> read_frame(std::span<const std::byte> bytes) {
-  CUCKOO_TRY(check_start(bytes));
+// The frame without its sections.
+Result<Frame> read_header(std::span<const std::byte> bytes, uint64_t size) {
+  CUCKOO_TRY(check_start(bytes, size));
   Frame frame;
   CUCKOO_ASSIGN_OR_RETURN(frame.to, decode_window_mark(bytes.subspan(kToAt, kWindowMarkBytes)));
   const auto flags = load_le<uint8_t>(&bytes[kFlagsAt]);
@@ -205,6 +207,11 @@ Result<Frame> read_frame(std::span<const std::byte> bytes) {
     CUCKOO_ASSIGN_OR_RETURN(frame.from, decode_window_mark(from));
     CUCKOO_TRY(check_marks(frame));
   }
+  return frame;
+}
+
+Result<Frame> read_frame(std::span<const std::byte> bytes) {
+  CUCKOO_ASSIGN_OR_RETURN(Frame frame, read_header(bytes, bytes.size()));
   uint32_t crc = crc32c(bytes.first(kHeaderBytes));
   std::span<const std::byte> rest =
       bytes.subspan(kHeaderBytes, bytes.size() - kHeaderBytes - kCrcBytes);
@@ -378,6 +385,16 @@ Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, ui
     return corrupt("message of a sliding window that does not end at its mark");
   }
   message.common = agreement.common();
+  return message;
+}
+
+Result<WindowMessage> decode_window_header(std::span<const std::byte> front, uint64_t size) {
+  CUCKOO_ASSIGN_OR_RETURN(const Frame frame, read_header(front, size));
+  WindowMessage message;
+  message.from = frame.from;
+  message.to = frame.to;
+  message.capacity = frame.capacity;
+  message.common = Agreement(frame).common();
   return message;
 }
 

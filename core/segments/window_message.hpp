@@ -67,6 +67,9 @@ Result<std::vector<std::byte>> encode_window_message(const WindowMessage& messag
 // until then. Those of images come with hashes, if they have them and it is asked for.
 Result<WindowMessage> decode_window_message(std::span<const std::byte> bytes, uint32_t page_bytes,
                                             bool with_hashes, const Poll& poll = nullptr);
+// Everything that can be said without reading beyond the header; `front` are the first bytes of a
+// message that has `size`. No generations, and of `common` what the marks know.
+Result<WindowMessage> decode_window_header(std::span<const std::byte> front, uint64_t size);
 // Does it start like one? Of any version.
 bool looks_like_window_message(std::span<const std::byte> bytes) noexcept;
 // … and say that it has changes?

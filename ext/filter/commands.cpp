@@ -31,7 +31,14 @@ void FilterTable::run_delete(sqlite3_value* key) {
     throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
                                                   key_.name + ": 'delete' takes a key");
   }
-  remove(key, copies_argument(command_count_));
+  refuse_removal("DELETE");
+  const uint64_t copies = copies_argument(command_count_);
+  if (copies > 1 && unique()) {
+    throw SqlError(SQLITE_ERROR, name() + ": count is " + std::to_string(copies) +
+                                     ", and 'delete' finds each key once where unique = on; leave"
+                                     " count out");
+  }
+  remove(key, copies);
 }
 
 void FilterTable::run_apply(sqlite3_value* changes) {

@@ -101,10 +101,8 @@ std::vector<std::byte> FilterMessages::legacy_file() {
   return std::move(bytes.value());
 }
 
-// A unique copy takes no image without hashes.
 bool FilterMessages::sends_hashes(bool with_hashes) const noexcept {
-  const FilterFile& newest = live_.filter().newest();
-  return newest.keeps_hashes() && (with_hashes || (newest.multiset() && newest.options().unique));
+  return with_hashes && live_.filter().newest().keeps_hashes();
 }
 
 std::optional<FilterChanges> FilterMessages::found_changes(
@@ -169,9 +167,9 @@ std::optional<uint64_t> FilterMessages::behind(std::span<const std::byte> mark) 
   if (!from || !this->mark()) {
     return std::nullopt;
   }
-  Result<std::optional<uint64_t>> entries = live_.filter().newest().entries_behind(*from);
-  throw_if(live_.table(), entries.take_status());
-  return entries.value();
+  Result<std::optional<uint64_t>> behind = live_.filter().newest().changes_behind(*from);
+  throw_if(live_.table(), behind.take_status());
+  return behind.value();
 }
 
 // --- coming in -----------------------------------------------------------------------------------
@@ -225,8 +223,8 @@ void FilterMessages::apply_message(const MessageBytes& bytes) {
     WindowMessages(live_).apply(all_of(bytes, buffer));
   } else if (segments::looks_like_changes(front)) {
     apply_changes(bytes);
-  } else {
-    apply_image(bytes, front);
+  } else if (!is_own_image(bytes, front)) {
+    Intake(live_, "apply").import(bytes);
   }
 }
 
@@ -238,11 +236,7 @@ void FilterMessages::apply_changes(const MessageBytes& bytes) {
   }
   throw_if(live_.table(), decoded.take_status());
   const FilterChanges& changes = decoded.value();
-  const KeyDomain keys = {static_cast<Affinity>(changes.key_affinity),
-                          static_cast<Collation>(changes.collation), changes.key_types};
-  if (const std::string why = obstacle(keys, live_.key_domain()); !why.empty()) {
-    refuse_message("the changes" + why);
-  }
+  expect_keys(changes);
   live_.change_by([&]() -> Status {
     Status applied = live_.filter().newest().apply(changes).take_status();
     // It is the message that is bad, not the table.
@@ -253,36 +247,48 @@ void FilterMessages::apply_changes(const MessageBytes& bytes) {
   });
 }
 
+void FilterMessages::expect_keys(const FilterChanges& changes) const {
+  const KeyDomain keys = {static_cast<Affinity>(changes.key_affinity),
+                          static_cast<Collation>(changes.collation), changes.key_types};
+  if (const std::string why = obstacle(keys, live_.key_domain()); !why.empty()) {
+    refuse_message("the changes" + why);
+  }
+}
+
 // The image of what it is already changes nothing.
-void FilterMessages::apply_image(const MessageBytes& bytes, std::span<const std::byte> front) {
+bool FilterMessages::is_own_image(const MessageBytes& bytes, std::span<const std::byte> front) {
   if (segments::looks_like_image(front)) {
     const Result<segments::ImageHeader> header = segments::decode_image_header(bytes);
-    if (header.ok() && header.value().mark &&
-        segments::encode_mark(*header.value().mark) == mark()) {
-      return;
-    }
-  } else if (!looks_like_legacy_file(front)) {
+    return header.ok() && header.value().mark &&
+           segments::encode_mark(*header.value().mark) == mark();
+  }
+  if (!looks_like_legacy_file(front)) {
     refuse_message(
         "bytes that are neither changes nor an image of a filter,"
         " expected CKCH or CKI3 or, of a part, CKPT at the start");
   }
-  Intake(live_, "apply").import(bytes);
+  return false;
 }
 
 // --- a message in parts --------------------------------------------------------------------------
 
-// Finds early what would be an error with the last part.
+// Finds early what would be an error with the last part: what the message's header says.
 void FilterMessages::check_first_part(const MessagePart& part) {
-  if (!live_.filter().single() || !segments::looks_like_changes(part.slice)) {
-    return;
+  const std::span<const std::byte> front = part.slice;
+  const uint64_t size = part.cut.total_bytes;
+  if (is_of_window(front)) {
+    WindowMessages(live_).expect_appliable(front, size);
+  } else if (segments::looks_like_changes(front)) {
+    const Result<FilterChanges> changes = segments::decode_changes_header(front, size);
+    if (!changes.ok()) {
+      refuse_message(changes.error().message);
+    }
+    expect_keys(changes.value());
+    throw_if(live_.table() + ": apply",
+             live_.filter().newest().expect_from(changes.value().from, changes.value().to));
+  } else if (!is_own_image(segments::front_of_message(front, size), front)) {
+    Intake(live_, "apply").expect_importable(segments::front_of_message(front, size));
   }
-  const Result<FilterChanges> changes =
-      segments::decode_changes_header(part.slice, part.cut.total_bytes);
-  if (!changes.ok()) {
-    refuse_message(changes.error().message);
-  }
-  throw_if(live_.table() + ": apply",
-           live_.filter().newest().expect_from(changes.value().from, changes.value().to));
 }
 
 void FilterMessages::apply_part(std::span<const std::byte> bytes) {

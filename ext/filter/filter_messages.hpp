@@ -71,7 +71,8 @@ class FilterMessages {
                                     std::vector<std::byte>& buffer) const;
   void apply_message(const segments::MessageBytes& bytes);
   void apply_changes(const segments::MessageBytes& bytes);
-  void apply_image(const segments::MessageBytes& bytes, std::span<const std::byte> front);
+  void expect_keys(const segments::FilterChanges& changes) const;
+  bool is_own_image(const segments::MessageBytes& bytes, std::span<const std::byte> front);
   void apply_part(std::span<const std::byte> bytes);
   void check_first_part(const segments::MessagePart& part);
 

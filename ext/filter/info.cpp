@@ -226,7 +226,7 @@ void FilterInfo::Cursor::message_column(sqlite3_context* context, int column) co
       return result_count(context, info.bytes);
     case kCollation:
     case kKeyTypes:
-      return info.kind ? key_column(context, column, info.keys) : void();
+      return info.keys ? key_column(context, column, *info.keys) : void();
     case kMark:
       return result_mark(context, info.to);
     case kMarkFrom:

@@ -108,13 +108,15 @@ Intake::Incoming Intake::decode_legacy(const segments::MessageBytes& message) co
   return incoming;
 }
 
-Intake::Incoming Intake::decode(const segments::MessageBytes& image) const {
+bool Intake::is_legacy_file(const segments::MessageBytes& image) const {
   std::vector<std::byte> buffer;
   const Result<std::span<const std::byte>> front = image.front(kLegacyFrontBytes, buffer);
   throw_if(live_.table(), front.ok() ? Status() : Status(front.error()));
-  if (looks_like_legacy_file(front.value())) {
-    return decode_legacy(image);
-  }
+  return looks_like_legacy_file(front.value());
+}
+
+// By its header alone, without its pieces.
+Intake::Incoming Intake::described(const segments::MessageBytes& image) const {
   const Result<segments::ImageHeader> decoded = segments::decode_image_header(image);
   if (!decoded.ok()) {
     refuse(decoded.error().message);
@@ -136,12 +138,21 @@ Intake::Incoming Intake::decode(const segments::MessageBytes& image) const {
   contents.hash_count = header.hash_count;
   contents.key_types = header.key_types;
   contents.mark = header.mark;
+  return incoming;
+}
+
+Intake::Incoming Intake::decode(const segments::MessageBytes& image) const {
+  if (is_legacy_file(image)) {
+    return decode_legacy(image);
+  }
+  Incoming incoming = described(image);
+  Contents& contents = incoming.contents;
   contents.pieces = [&live = live_, image, page_bytes = incoming.options.page_bytes,
-                     with_hashes = header.with_hashes](const PieceSink& sink) {
+                     with_hashes = contents.with_hashes](const PieceSink& sink) {
     return segments::read_image(image, with_hashes, page_bytes, sink,
                                 [&live] { return live.store().poll(); });
   };
-  if (header.with_hashes) {
+  if (contents.with_hashes) {
     incoming.hashes = hashes_of(contents.pieces);
   }
   verify(incoming);
@@ -319,8 +330,22 @@ void Intake::merge(std::span<const std::byte> image) {
 
 // --- import --------------------------------------------------------------------------------------
 
-void Intake::import(const segments::MessageBytes& image) {
-  Incoming incoming = decode(image);
+namespace {
+
+// Does its mark say that each hash is there once? Then that is believed of cells, too, as it is of
+// changes.
+bool says_each_once(const Contents& contents) noexcept {
+  return contents.mark && contents.mark->unique;
+}
+
+}  // namespace
+
+bool Intake::holds_each_once() const {
+  const FilterFile& newest = live_.filter().newest();
+  return newest.multiset() && newest.options().unique;
+}
+
+void Intake::expect_importable(const Incoming& incoming) const {
   const FilterOptions& mine = live_.filter().options();
   if (incoming.options.spec.kind != mine.spec.kind) {
     refuse("the image is of " + describe(incoming.options.spec.kind) + ", this is " +
@@ -330,8 +355,23 @@ void Intake::import(const segments::MessageBytes& image) {
   if (const Status status = incoming.options.check(); !status.ok()) {
     refuse("the image is for " + status.error().message);
   }
+  const Contents& contents = incoming.contents;
+  if (holds_each_once() && !contents.with_hashes && !says_each_once(contents)) {
+    refuse("unique = on takes each hash once, and this image has none; export it with 'hashes'");
+  }
+}
+
+void Intake::expect_importable(const segments::MessageBytes& image) const {
+  if (!is_legacy_file(image)) {  // which is read as a whole
+    expect_importable(described(image));
+  }
+}
+
+void Intake::import(const segments::MessageBytes& image) {
+  Incoming incoming = decode(image);
+  expect_importable(incoming);
   segments::HashCollection once(incoming.options.width);
-  if (mine.unique && live_.filter().newest().multiset()) {
+  if (holds_each_once() && incoming.hashes != nullptr) {
     take_each_once(once, incoming);
   }
   replace_all(incoming.options, incoming.contents, command_ + ": ");
@@ -340,9 +380,6 @@ void Intake::import(const segments::MessageBytes& image) {
 // What a table with unique = on takes of a multiset's image: made anew from its hashes, which stay
 // in `once`.
 void Intake::take_each_once(segments::HashCollection& once, Incoming& incoming) {
-  if (incoming.hashes == nullptr) {
-    refuse("unique = on takes each hash once, and this image has none; export it with 'hashes'");
-  }
   throw_if(live_.table(), incoming.hashes([&](uint64_t hash, uint64_t) -> Status {
     once.add(hash);
     return {};

@@ -39,6 +39,8 @@ class Intake {
   // These take its place: the image of a single filter, with its options; and keys, none of which
   // is NULL. Capacity 0: as it is.
   void import(const segments::MessageBytes& image);
+  // Finds early what would be an error of import(): all that the header says.
+  void expect_importable(const segments::MessageBytes& image) const;
   using KeySource = std::function<void(const std::function<void(const KeyView& key)>& visit)>;
   void replace(const KeySource& for_each_key, uint64_t capacity);
 
@@ -54,7 +56,11 @@ class Intake {
 
   [[noreturn]] void refuse(const std::string& why) const;
   Incoming decode(const segments::MessageBytes& image) const;
+  Incoming described(const segments::MessageBytes& image) const;
+  bool is_legacy_file(const segments::MessageBytes& image) const;
+  void expect_importable(const Incoming& incoming) const;
   Incoming decode_legacy(const segments::MessageBytes& message) const;
+  bool holds_each_once() const;
   void verify(const Incoming& incoming) const;
   void expect_keys(const Incoming& incoming) const;
   void expect_mergeable(const Incoming& incoming) const;

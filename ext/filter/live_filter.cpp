@@ -339,7 +339,6 @@ void LiveFilter::resize(uint64_t capacity) {
 // What is pending is checked as it would be stored.
 void LiveFilter::check_stored() {
   follow();
-  refuse_amid_parts();  // theirs are blocks that no filter has
   if (source_) {
     (void)FilterSource(store_, {source_->key}).stored();
   }
@@ -347,7 +346,7 @@ void LiveFilter::check_stored() {
   if (stored_options(store_, source_.has_value()).digest != filter_->options().digest) {
     throw_if(table(), corrupt("options that are not those of the filter"));
   }
-  throw_if(table(), filter_->check());
+  throw_if(table(), filter_->check(standing().has_value()));
 }
 
 void LiveFilter::check() {

@@ -21,8 +21,8 @@ void take_header(const FilterChanges& changes, MessageInfo& info) {
   info.items = changes.items;
   info.from = segments::encode_mark(changes.from);
   info.to = segments::encode_mark(changes.to);
-  info.keys = {static_cast<Affinity>(changes.key_affinity),
-               static_cast<Collation>(changes.collation), changes.key_types};
+  info.keys = KeyDomain{static_cast<Affinity>(changes.key_affinity),
+                        static_cast<Collation>(changes.collation), changes.key_types};
 }
 
 void take_header(const segments::ImageHeader& header, MessageInfo& info) {
@@ -32,8 +32,15 @@ void take_header(const segments::ImageHeader& header, MessageInfo& info) {
     info.to = segments::encode_mark(*header.mark);
   }
   info.segments = header.pieces;
-  info.keys = {static_cast<Affinity>(header.key_affinity), static_cast<Collation>(header.collation),
-               header.key_types};
+  info.keys = KeyDomain{static_cast<Affinity>(header.key_affinity),
+                        static_cast<Collation>(header.collation), header.key_types};
+}
+
+void take_marks(const segments::WindowMessage& message, MessageInfo& info) {
+  info.to = segments::encode_window_mark(message.to);
+  if (message.from) {
+    info.from = segments::encode_window_mark(*message.from);
+  }
 }
 
 Status count(const segments::PieceSource& pieces, MessageInfo& info) {
@@ -73,8 +80,7 @@ Status read_window_changes(std::span<const std::byte> bytes, MessageInfo& info) 
   info.message = "changes";
   take_header(message.common, info);
   info.items = std::nullopt;
-  info.from = segments::encode_window_mark(*message.from);
-  info.to = segments::encode_window_mark(message.to);
+  take_marks(message, info);
   info.adds = info.removes = info.segments = 0;
   for (const segments::Generation& one : message.generations) {
     CUCKOO_TRY(one.image ? count(one.image->pieces, info) : Status());
@@ -92,21 +98,19 @@ Status read_part(std::span<const std::byte> bytes, MessageInfo& info) {
   if (part.index > 0) {
     return {};
   }
-  if (segments::looks_like_window_message(part.slice)) {
-    return {};  // its header says little without the sections
-  }
-  if (segments::looks_like_changes(part.slice)) {
+  if (segments::looks_like_window_message(part.slice)) {  // its sections know the keys
+    CUCKOO_ASSIGN_OR_RETURN(const segments::WindowMessage message,
+                            segments::decode_window_header(part.slice, part.cut.total_bytes));
+    info.kind = message.to.newest.kind;
+    take_marks(message, info);
+  } else if (segments::looks_like_changes(part.slice)) {
     CUCKOO_ASSIGN_OR_RETURN(const FilterChanges changes,
                             segments::decode_changes_header(part.slice, part.cut.total_bytes));
     take_header(changes, info);
   } else if (segments::looks_like_image(part.slice)) {
-    const auto front_of_slice = [&part](uint64_t, size_t length, std::vector<std::byte>& to) {
-      const auto front = part.slice.first(std::min(length, part.slice.size()));
-      to.insert(to.end(), front.begin(), front.end());
-      return Status();
-    };
     CUCKOO_ASSIGN_OR_RETURN(const segments::ImageHeader header,
-                            segments::decode_image_header({part.cut.total_bytes, front_of_slice}));
+                            segments::decode_image_header(
+                                segments::front_of_message(part.slice, part.cut.total_bytes)));
     take_header(header, info);
   }
   return {};

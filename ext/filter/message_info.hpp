@@ -20,7 +20,7 @@ struct MessageInfo {
   // Nothing: only a part that is not the first one is known.
   std::optional<FilterKind> kind;
   std::optional<uint64_t> items;  // of the filter in the end
-  KeyDomain keys;                 // where the kind is known
+  std::optional<KeyDomain> keys;
   std::optional<std::vector<std::byte>> from, to;
   std::optional<uint64_t> adds, removes;
   std::optional<uint64_t> segments;

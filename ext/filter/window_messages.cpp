@@ -78,54 +78,78 @@ std::optional<uint64_t> WindowMessages::behind(std::span<const std::byte> mark) 
 
 // --- coming in -----------------------------------------------------------------------------------
 
-// What a command that replaces a window, or goes on top of it, can take. An image goes into a
-// single filter's table no more than the other way round.
-WindowMessage WindowMessages::decode(std::span<const std::byte> bytes, const std::string& command) {
-  const auto refuse = [&](const std::string& why) {
-    return SqlError(SQLITE_ERROR, live_.table() + ": " + command + ": " + why);
-  };
-  const FilterOptions& mine = live_.filter().options();
-  if (!segments::looks_like_window_message(bytes)) {
-    const bool of_one = segments::looks_like_image(bytes) || segments::looks_like_changes(bytes) ||
-                        looks_like_legacy_file(bytes);
-    throw refuse(of_one ? "the BLOB is of a single filter, this is " + window_of(mine.generations) +
-                              "; merge adds an image to the newest one"
-                        : "bytes that are neither changes nor an image of a sliding window,"
-                          " expected CKIW at the start");
+void WindowMessages::refuse(const std::string& command, const std::string& why) const {
+  throw SqlError(SQLITE_ERROR, live_.table() + ": " + command + ": " + why);
+}
+
+void WindowMessages::expect_window(std::span<const std::byte> bytes,
+                                   const std::string& command) const {
+  if (segments::looks_like_window_message(bytes)) {
+    return;
   }
+  const bool of_one = segments::looks_like_image(bytes) || segments::looks_like_changes(bytes) ||
+                      looks_like_legacy_file(bytes);
+  refuse(command, of_one ? "the BLOB is of a single filter, this is " +
+                               window_of(live_.filter().options().generations) +
+                               "; merge adds an image to the newest one"
+                         : "bytes that are neither changes nor an image of a sliding window,"
+                           " expected CKIW at the start");
+}
+
+// A window's message goes into a single filter's table no more than the other way round.
+void WindowMessages::expect_like(const WindowMessage& message, const std::string& command) const {
+  const FilterOptions& mine = live_.filter().options();
+  if (mine.generations == 1) {
+    refuse(command, "the BLOB is of " + window_of(message.to.generations) +
+                        ", this is a single filter with generations = 1; make the table with"
+                        " generations = " +
+                        std::to_string(message.to.generations));
+  }
+  if (message.common.spec.kind != mine.spec.kind) {
+    refuse(command, "the BLOB is of " + describe(message.common.spec.kind) + ", this is " +
+                        describe(mine.spec.kind) + "; make a table like that");
+  }
+}
+
+// What a command that replaces a window, or goes on top of it, can take.
+WindowMessage WindowMessages::decode(std::span<const std::byte> bytes, const std::string& command) {
+  expect_window(bytes, command);
   Result<WindowMessage> decoded = segments::decode_window_message(
-      bytes, mine.page_bytes, true, [this] { return live_.store().poll(); });
+      bytes, live_.filter().options().page_bytes, true, [this] { return live_.store().poll(); });
   if (!decoded.ok()) {
     throw_if(live_.table(),
              decoded.error().code == ErrorCode::kCorrupt ? Status() : decoded.take_status());
-    throw refuse(decoded.error().message);
+    refuse(command, decoded.error().message);
   }
   const WindowMessage& message = decoded.value();
-  if (mine.generations == 1) {
-    throw refuse("the BLOB is of " + window_of(message.to.generations) +
-                 ", this is a single filter with generations = 1; make the table with generations"
-                 " = " +
-                 std::to_string(message.to.generations));
-  }
-  if (message.common.spec.kind != mine.spec.kind) {
-    throw refuse("the BLOB is of " + describe(message.common.spec.kind) + ", this is " +
-                 describe(mine.spec.kind) + "; make a table like that");
-  }
+  expect_like(message, command);
   const KeyDomain keys = {static_cast<Affinity>(message.common.key_affinity),
                           static_cast<Collation>(message.common.collation),
                           message.common.key_types};
   if (const std::string why = obstacle(keys, live_.key_domain()); !why.empty()) {
-    throw refuse("the BLOB" + why);
+    refuse(command, "the BLOB" + why);
   }
   return std::move(decoded.value());
+}
+
+void WindowMessages::expect_appliable(std::span<const std::byte> front, uint64_t size) {
+  expect_window(front, "apply");
+  const Result<WindowMessage> header = segments::decode_window_header(front, size);
+  if (!header.ok()) {
+    refuse("apply", header.error().message);
+  }
+  const WindowMessage& message = header.value();
+  expect_like(message, "apply");
+  if (message.from) {
+    throw_if(live_.table() + ": apply", live_.filter().expect_from(message.from, message.to));
+  }
 }
 
 void WindowMessages::import(std::span<const std::byte> bytes, const std::string& command) {
   const WindowMessage message = decode(bytes, command);
   if (message.from) {
-    throw SqlError(SQLITE_ERROR, live_.table() + ": " + command +
-                                     ": the BLOB has changes of a sliding window, expected its"
-                                     " image; 'apply' takes both");
+    refuse(command,
+           "the BLOB has changes of a sliding window, expected its image; 'apply' takes both");
   }
   FilterOptions next = live_.filter().options();
   next.spec = table_spec(message.common.spec);
@@ -134,8 +158,7 @@ void WindowMessages::import(std::span<const std::byte> bytes, const std::string&
   next.capacity = message.capacity;
   next.generations = message.to.generations;
   if (const Status status = next.check(); !status.ok()) {
-    throw SqlError(SQLITE_ERROR,
-                   live_.table() + ": " + command + ": the image is for " + status.error().message);
+    refuse(command, "the image is for " + status.error().message);
   }
   live_.replace_by(next, [&](const FilterOptions& options) -> Status {
     Status imported = live_.filter().import(options, message);

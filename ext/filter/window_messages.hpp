@@ -38,8 +38,14 @@ class WindowMessages {
   void import(std::span<const std::byte> bytes, const std::string& command);
   // … or what either says. The image of what it is already changes nothing.
   void apply(std::span<const std::byte> bytes);
+  // Finds early what would be an error of apply(); `front` are the first bytes of a message that
+  // has `size`.
+  void expect_appliable(std::span<const std::byte> front, uint64_t size);
 
  private:
+  [[noreturn]] void refuse(const std::string& command, const std::string& why) const;
+  void expect_window(std::span<const std::byte> bytes, const std::string& command) const;
+  void expect_like(const segments::WindowMessage& message, const std::string& command) const;
   std::vector<std::byte> encode(segments::WindowMessage message, uint64_t limit);
   segments::WindowMessage decode(std::span<const std::byte> bytes, const std::string& command);
 

@@ -312,6 +312,44 @@ TEST_F(Changes, unique_follows_unique_alone) {
   check(db, "v");
 }
 
+// Cells don't tell copies apart. That there are none is what the image's mark says.
+TEST_F(Changes, lead_from_unique_to_unique_without_hashes) {
+  for (const std::string kind : {"cuckoo_filter(", "bloom_filter(counting = on, "}) {
+    for (const std::string growth : {"off", "on"}) {
+      const std::string what = kind + growth;
+      db.run("DROP TABLE IF EXISTS a; DROP TABLE IF EXISTS b");
+      db.run("CREATE VIRTUAL TABLE a USING " + kind + "unique = on, capacity = 3000, seed = 6" +
+             ", growth = " + growth + ")");
+      db.run("INSERT INTO a " + numbers(1, 1000));
+      db.run("CREATE VIRTUAL TABLE b USING " + kind + "unique = on, growth = off)");
+      db.run(command("b", "import", image_of(db, "a")));
+      EXPECT_EQ(mark_of(db, "b"), mark_of(db, "a")) << what;
+      for (const std::string& change :
+           {"INSERT INTO a " + numbers(1001, 1400), std::string("DELETE FROM a WHERE key = 7"),
+            std::string("INSERT INTO a(a) VALUES ('clear'); INSERT INTO a ") + numbers(1, 2500)}) {
+        db.run(change);
+        db.run("INSERT INTO b(b, key) SELECT 'apply', filter_changes('a', filter_mark('b'))");
+        EXPECT_EQ(mark_of(db, "b"), mark_of(db, "a")) << what << change;
+        EXPECT_EQ(db.number("SELECT count(*) FROM b"), db.number("SELECT count(*) FROM a"));
+        check(db, "b");
+      }
+      EXPECT_EQ(present(db, 1, 2500, "b"), 2500) << what;
+      db.run("INSERT OR IGNORE INTO b VALUES (5)");
+      EXPECT_EQ(db.number("SELECT changes()"), 0) << what;
+      db.run("DELETE FROM b WHERE key = 5; INSERT INTO b VALUES (5)");
+      EXPECT_EQ(db.number("SELECT count(*) FROM b"), 2500) << what;
+    }
+  }
+  db.run("CREATE VIRTUAL TABLE u USING cuckoo_filter(unique = on)");
+  for (const char* image :
+       {"filter_export('o')", "(SELECT cuckoo_build(value) FROM json_each('[1, 2]'))"}) {
+    for (const char* command : {"import", "apply"}) {
+      db.refuses(std::string("INSERT INTO u(u, key) VALUES ('") + command + "', " + image + ")",
+                 SQLITE_ERROR, {command, "export it with 'hashes'"});
+    }
+  }
+}
+
 TEST_F(Changes, of_what_is_not_unique_are_refused_by_what_is) {
   db.run("CREATE VIRTUAL TABLE u USING cuckoo_filter(unique = on, capacity = 100)");
   db.run("INSERT INTO u VALUES ('a'), ('b')");

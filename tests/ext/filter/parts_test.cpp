@@ -141,7 +141,8 @@ TEST_F(Parts, out_of_order_twice_mixed_or_left_out_are_refused_and_the_series_go
         "INSERT OR IGNORE INTO c VALUES (99999)", "ALTER TABLE c RENAME TO d"}) {
     db.refuses(other, SQLITE_ERROR, {"c: apply: " + missing + " are missing", "in their order"});
   }
-  EXPECT_NE(db.text("SELECT cuckoo_check('c')").find(missing), std::string::npos);
+  EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+  check(db, "c");
   EXPECT_EQ(mark("c"), before);
   EXPECT_EQ(present(db, 1, 30000, "c"), 30000);
   refused();
@@ -249,6 +250,56 @@ TEST_F(Parts, of_changes_from_another_mark_are_refused_with_the_first) {
   db.run("ROLLBACK");
 }
 
+TEST_F(Parts, that_are_damaged_are_found_by_a_check) {
+  const auto finds = [this](const std::string& damage, const std::string& what) {
+    db.run("BEGIN; " + apply("image", "= 1") + "; " + damage);
+    const std::string found = db.text("SELECT cuckoo_check('c')");
+    EXPECT_NE(found.find(what), std::string::npos) << damage << ": " << found;
+    db.run("ROLLBACK");
+  };
+  finds("UPDATE c_data SET block = x'00112233445566778899' WHERE id = -72057594037927935",
+        "checksum");
+  finds("UPDATE c_data SET block = x'00112233445566778899' WHERE id = -2", "checksum");
+  finds("INSERT INTO c_data VALUES (-1, x'00')", "does not belong here");
+  finds("INSERT INTO c_data VALUES (-72057594037927937, x'00')", "does not belong here");
+  expect(before, 30000);
+}
+
+// Each is refused with its first part by what would refuse it with the last one.
+TEST_F(Parts, of_another_kind_are_refused_with_the_first) {
+  const auto refuses_first = [this](const std::string& table, const std::string& from,
+                                    const std::string& mark,
+                                    const std::vector<std::string>& parts) {
+    const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
+    db.run("DROP TABLE IF EXISTS sent; CREATE TABLE sent AS SELECT * FROM filter_parts('" + from +
+           "', " + mark + ", '1MB')");
+    sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
+    ASSERT_GE(db.number("SELECT count(*) FROM sent"), 2);
+    db.refuses("INSERT INTO " + table + "(" + table +
+                   ", key) SELECT 'apply', piece FROM sent WHERE part = 1",
+               SQLITE_ERROR, parts);
+  };
+  db.run("CREATE VIRTUAL TABLE w USING cuckoo_filter(generations = 3)");
+  db.run("CREATE VIRTUAL TABLE v USING cuckoo_filter(generations = 2)");
+  db.run("CREATE VIRTUAL TABLE bloom USING bloom_filter()");
+  db.run("CREATE VIRTUAL TABLE bloom_window USING bloom_filter(generations = 3)");
+  db.run("CREATE VIRTUAL TABLE once USING cuckoo_filter(unique = on)");
+  db.run("CREATE VIRTUAL TABLE texts USING cuckoo_filter(key TEXT)");
+  db.run("INSERT INTO w " + numbers(1, 20000));
+  refuses_first("bloom", "o", "NULL", {"bloom: apply: the image is of a cuckoo_filter"});
+  refuses_first("once", "o", "NULL", {"once: apply: unique = on", "'hashes'"});
+  refuses_first("texts", "o", "NULL", {"texts: apply: ", "TEXT"});
+  refuses_first("v", "o", "NULL", {"v: apply: the BLOB is of a single filter"});
+  refuses_first("c", "w", "NULL", {"c: apply: ", "generations = 3"});
+  refuses_first("bloom_window", "w", "NULL", {"bloom_window: apply: ", "a cuckoo_filter"});
+  db.run("INSERT INTO v(v, key) SELECT 'apply', filter_changes('w', NULL)");
+  db.run("INSERT INTO w " + numbers(30001, 31000));
+  db.run("INSERT INTO v VALUES (5)");
+  db.run("CREATE TABLE old AS SELECT filter_mark('w') AS mark");
+  db.run("INSERT INTO w " + numbers(40001, 41300));
+  refuses_first("v", "w", "(SELECT mark FROM old)", {"v: apply: the changes lead from mark"});
+}
+
 TEST_F(Parts, are_made_of_one_state_of_the_filter) {
   db.run("DROP TABLE o; CREATE VIRTUAL TABLE o USING cuckoo_filter(seed = 7, capacity = 200000)");
   db.run("INSERT INTO o " + numbers(1, 200000));
@@ -339,6 +390,10 @@ TEST_F(Parts, of_a_sliding_window_lead_there) {
     EXPECT_EQ(db.number("SELECT count(*) FROM sent AS s, filter_info(s.piece) AS i"
                         " WHERE i.message = 'part' AND i.part = s.part AND i.parts = s.parts"),
               db.number("SELECT count(*) FROM sent"));
+    EXPECT_EQ(db.list("SELECT i.kind || ' ' || (i.mark = lower(hex(filter_mark('w')))) || ' ' ||"
+                      " (i.mark_from IS NULL OR i.mark_from = lower(hex(filter_mark('v'))))"
+                      " FROM sent AS s, filter_info(s.piece) AS i WHERE s.part = 1"),
+              "cuckoo_filter 1 1");
     db.run("INSERT INTO v(v, key) SELECT 'apply', piece FROM sent ORDER BY part");
     EXPECT_EQ(db.number("SELECT filter_mark('v') = filter_mark('w')"), 1);
     EXPECT_EQ(db.text("SELECT cuckoo_check('v')"), "ok");
