@@ -21,15 +21,16 @@ constexpr uint8_t kWithoutSeeming = 2;
 constexpr size_t kVersionAt = 4;
 constexpr size_t kRiceAt = 5;
 constexpr size_t kFlagsAt = 6;
-constexpr size_t kAffinityAt = 7;
-constexpr size_t kCollationAt = 8;
-constexpr size_t kKeyTypesAt = 9;
-constexpr size_t kZeroAt = 10;  // 6 bytes
+constexpr size_t kKeyColumnsAt = 7;
+constexpr size_t kAffinitiesAt = 8;
+constexpr size_t kCollationsAt = 12;
+constexpr size_t kZeroAt = 14;  // 2 bytes
 constexpr size_t kCountAt = 16;
 constexpr size_t kItemsAt = 24;
 constexpr size_t kImageBytesAt = 32;
 constexpr size_t kShapeAt = 40;
-constexpr size_t kFromAt = 48;
+constexpr size_t kKeyTypesAt = 48;
+constexpr size_t kFromAt = 56;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
 constexpr size_t kCrcBytes = 4;
@@ -128,8 +129,7 @@ ImageHeader header_of_pieces(const FilterChanges& changes) {
   header.width = changes.to.width;
   header.seed = changes.to.seed;
   header.capacity = changes.capacity;
-  header.key_affinity = changes.key_affinity;
-  header.collation = changes.collation;
+  header.keys = changes.keys;
   header.key_types = changes.key_types;
   header.mark = changes.to;
   return header;
@@ -147,8 +147,7 @@ Status decode_pieces(const MessageBytes& bytes, uint32_t page_bytes, const Poll&
   changes.spec = header.spec;
   changes.capacity = header.capacity;
   if (header.mark != changes.to || header.spec.kind != changes.to.kind ||
-      header.key_affinity != changes.key_affinity || header.collation != changes.collation ||
-      header.key_types != changes.key_types) {
+      header.keys != changes.keys || header.key_types != changes.key_types) {
     return corrupt("changes with segments of another filter");
   }
   changes.pieces = [bytes, page_bytes, poll](const PieceSink& sink) {
@@ -173,8 +172,9 @@ std::vector<std::byte> encode_changes_front(const FilterChanges& changes) {
   store_le(&header[kFlagsAt],
            static_cast<uint8_t>((mostly_removed ? kMostlyRemoved : 0) |
                                 (changes.without_seeming ? kWithoutSeeming : 0)));
-  store_le(&header[kAffinityAt], changes.key_affinity);
-  store_le(&header[kCollationAt], changes.collation);
+  store_le(&header[kKeyColumnsAt], changes.keys.columns);
+  store_le(&header[kAffinitiesAt], changes.keys.affinities);
+  store_le(&header[kCollationsAt], changes.keys.collations);
   store_le(&header[kKeyTypesAt], changes.key_types);
   store_le(&header[kCountAt], uint64_t{changes.hashes.size()});
   store_le(&header[kItemsAt], changes.items);
@@ -249,9 +249,9 @@ Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t si
   CUCKOO_ASSIGN_OR_RETURN(changes.to, decode_mark(front.subspan(kToAt, kMarkBytes)));
   CUCKOO_TRY(check_marks(changes.from, changes.to));
   changes.items = load_le<uint64_t>(&front[kItemsAt]);
-  changes.key_affinity = load_le<uint8_t>(&front[kAffinityAt]);
-  changes.collation = load_le<uint8_t>(&front[kCollationAt]);
-  changes.key_types = load_le<uint8_t>(&front[kKeyTypesAt]);
+  changes.keys = {load_le<uint8_t>(&front[kKeyColumnsAt]), load_le<uint32_t>(&front[kAffinitiesAt]),
+                  load_le<uint16_t>(&front[kCollationsAt])};
+  changes.key_types = load_le<uint64_t>(&front[kKeyTypesAt]);
   changes.shape = load_le<uint64_t>(&front[kShapeAt]);
   header.rice = load_le<uint8_t>(&front[kRiceAt]);
   const auto flags = load_le<uint8_t>(&front[kFlagsAt]);
@@ -259,8 +259,8 @@ Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t si
   changes.without_seeming = (flags & kWithoutSeeming) != 0;
   header.count = load_le<uint64_t>(&front[kCountAt]);
   header.image_bytes = load_le<uint64_t>(&front[kImageBytesAt]);
-  if (changes.items > kMaxImageItems || changes.key_affinity > kMaxKeyAffinity ||
-      changes.collation > kMaxKeyCollation || flags > (kMostlyRemoved | kWithoutSeeming) ||
+  if (changes.items > kMaxImageItems || !check_keys(changes.keys, changes.key_types).ok() ||
+      flags > (kMostlyRemoved | kWithoutSeeming) ||
       header.rice != rice_parameter(changes.from.width, header.count) ||
       !all_zero(front.subspan(kZeroAt, kCountAt - kZeroAt))) {
     return corrupt("changes with a header that can't be");

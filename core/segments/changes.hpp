@@ -6,7 +6,7 @@
 //
 // Layout (little-endian; FORMAT.md, "Changes")
 //   changes = header stream image CRC     CRC-32C of all before it
-//   header  = 120 bytes: whose they are, how many, the final items, the image's length, the shape,
+//   header  = 128 bytes: whose they are, how many, the final items, the image's length, the shape,
 //             both marks
 //   stream  = ascending hashes as deltas (core/stored/rice.hpp), each with how often it was added,
 //             or removed, net
@@ -39,6 +39,7 @@
 #include "core/segments/log.hpp"
 #include "core/segments/mark.hpp"
 #include "core/segments/message_bytes.hpp"
+#include "core/stored/key_form.hpp"
 
 namespace cuckoo::segments {
 
@@ -59,9 +60,8 @@ struct FilterChanges {
   FilterMark to;
   uint64_t items = 0;  // of the filter in the end
   // What was hashed, as in an image's header.
-  uint8_t key_affinity = 0;
-  uint8_t collation = 0;
-  uint8_t key_types = 0;
+  KeyForm keys;
+  uint64_t key_types = 0;
   LargeVector<ChangedHash> hashes;  // ascending; of a set added once
   // Adds that seemed present in its cells may be missing: a set without hashes does not note them.
   bool without_seeming = false;

@@ -38,7 +38,7 @@ struct Contents {
   uint64_t items = 0;     // of a multiset: the sum of the pieces'
   bool with_hashes = false;
   uint64_t hash_count = 0;         // different ones, if they are known
-  uint64_t key_types = 0;          // storage classes that were hashed into it
+  uint64_t key_types = 0;          // storage classes that were hashed into it, a byte a column
   std::optional<FilterMark> mark;  // whose contents these are, all of them
   PieceSource pieces;
   PieceRange range;  // of the pieces, where the filter is a stored one

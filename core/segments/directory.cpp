@@ -70,8 +70,7 @@ Result<Root> decode_root(std::span<const std::byte> content) {
       root.leaves > kMostLeaves || root.capacity == 0 || root.capacity > kMaxCapacity ||
       root.pending_row > kMostRows || root.pending_position > kMostPosition ||
       root.first_row > root.pending_row || root.first_position > root.pending_position ||
-      root.folded_to > kMostPosition || root.key_types > UINT8_MAX || root.hashless > 1 ||
-      root.places > 1) {
+      root.folded_to > kMostPosition || root.hashless > 1 || root.places > 1) {
     return corrupt("a number out of range");
   }
   return root;

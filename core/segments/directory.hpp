@@ -52,7 +52,7 @@ struct Root {
   // filter reads from there on.
   uint64_t pending_row = 0;
   uint64_t pending_position = 0;
-  uint64_t key_types = 0;  // storage classes that were hashed into it
+  uint64_t key_types = 0;  // storage classes that were hashed into it, a byte a column
   uint64_t hashless = 0;   // 1: contents came without hashes, though growth is on
   uint64_t places = 0;     // 1: there is a block of marks
 

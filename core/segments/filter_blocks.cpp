@@ -50,6 +50,7 @@ Status FilterBlocks::read_directory() {
   CUCKOO_TRY(
       storage_.read_one(kRootBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
         CUCKOO_ASSIGN_OR_RETURN(root, decode_root(content));
+        CUCKOO_TRY(check_keys(options_->key_form(), root.key_types));
         return root.options_digest == options_->digest ? Status() : corrupt("of other options");
       }));
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(*options_, root.capacity));

@@ -148,7 +148,7 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   changes.from = from;
   changes.to = to;
   changes.items = items();
-  changes.key_types = static_cast<uint8_t>(blocks_.root().key_types);
+  changes.key_types = blocks_.root().key_types;
   changes.without_seeming = !options_.multiset() && !keeps_hashes();
   changes.spec = options_.spec;
   changes.capacity = made_for();

@@ -18,9 +18,11 @@ namespace {
 Status check_import(const FilterOptions& options, const Contents& contents, uint32_t page_bytes) {
   CUCKOO_TRY(options.check());
   CUCKOO_TRY(check_capacity(contents.capacity));
-  if (contents.items > kMaxHashCount || contents.key_types > UINT8_MAX) {
+  if (contents.items > kMaxHashCount || !check_keys(options.key_form(), contents.key_types).ok()) {
     return invalid("contents of " + std::to_string(contents.items) + " items and key types " +
-                   std::to_string(contents.key_types) + ", expected at most 2^62 and 255");
+                   std::to_string(contents.key_types) +
+                   ", expected at most 2^62 items, and types of " +
+                   std::to_string(options.key_columns) + " columns");
   }
   if (options.page_bytes != page_bytes) {
     return invalid("pages of " + std::to_string(options.page_bytes) + " bytes, expected " +

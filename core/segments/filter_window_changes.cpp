@@ -77,7 +77,7 @@ WindowMessage FilterWindow::message_of(const WindowMark& now) const {
   message.common.spec = created_.spec;
   message.common.width = created_.width;
   message.common.seed = created_.seed;
-  message.common.key_types = static_cast<uint8_t>(key_types());
+  message.common.key_types = key_types();
   return message;
 }
 

@@ -39,14 +39,13 @@
 #include "core/segments/mark.hpp"
 #include "core/segments/message_bytes.hpp"
 #include "core/stored/filter_options.hpp"
+#include "core/stored/key_form.hpp"
 
 namespace cuckoo::segments {
 
 inline constexpr uint32_t kImageVersion = 3;
 inline constexpr uint32_t kImagePageBytes = kPageBytes;
 inline constexpr uint64_t kMaxImageItems = uint64_t{1} << 62;
-inline constexpr uint8_t kMaxKeyAffinity = 4;
-inline constexpr uint8_t kMaxKeyCollation = 2;
 
 struct ImageHeader {
   FilterSpec spec;  // as asked for; the rate is 0 when another number stands in for it
@@ -58,10 +57,9 @@ struct ImageHeader {
   uint64_t hash_count = 0;  // different hashes
   uint64_t pieces = 0;
   bool partial = false;  // pieces that did not change are left out: the end of changes
-  // What was hashed; core doesn't use them.
-  uint8_t key_affinity = 0;
-  uint8_t collation = 0;
-  uint8_t key_types = 0;
+  // What was hashed.
+  KeyForm keys;
+  uint64_t key_types = 0;
   std::optional<FilterMark> mark;  // of the filter that it is an image of
 };
 

@@ -22,7 +22,7 @@ constexpr size_t kVersionAt = 4;
 constexpr size_t kLengthAt = 8;
 constexpr size_t kKindAt = 16;
 constexpr size_t kWidthAt = 17;
-constexpr size_t kAffinityAt = 18;
+constexpr size_t kKeyColumnsAt = 18;
 constexpr size_t kFlagsAt = 19;
 constexpr size_t kFingerprintBitsAt = 20;
 constexpr size_t kHashesAt = 22;
@@ -33,10 +33,11 @@ constexpr size_t kCapacityAt = 48;
 constexpr size_t kItemsAt = 56;
 constexpr size_t kHashCountAt = 64;
 constexpr size_t kPiecesAt = 72;
-constexpr size_t kCollationAt = 80;
-constexpr size_t kKeyTypesAt = 81;
-constexpr size_t kZeroAt = 82;
-constexpr size_t kMarkAt = 84;
+constexpr size_t kAffinitiesAt = 80;
+constexpr size_t kKeyTypesAt = 84;
+constexpr size_t kCollationsAt = 92;
+constexpr size_t kZeroAt = 94;
+constexpr size_t kMarkAt = 100;
 static_assert(kMarkAt + kMarkBytes == kImageHeaderBytes);
 
 // … and of a piece's.
@@ -76,18 +77,13 @@ Status check_spec_of_image(const FilterSpec& spec) {
   return {};
 }
 
-Status check_keys(const ImageHeader& header) {
+Status check_hashing(const ImageHeader& header) {
   if (header.width != HashWidth::k47Bits && header.width != HashWidth::k63Bits) {
     return corrupt("image of " + std::to_string(static_cast<int>(header.width)) +
                    "-bit hashes, expected 47 or 63");
   }
-  if (header.key_affinity > kMaxKeyAffinity) {
-    return corrupt("image of keys of affinity " + std::to_string(header.key_affinity) +
-                   ", expected 0 to 4");
-  }
-  if (header.collation > kMaxKeyCollation) {
-    return corrupt("image of keys of collation " + std::to_string(header.collation) +
-                   ", expected 0 to 2");
+  if (const Status keys = check_keys(header.keys, header.key_types); !keys.ok()) {
+    return corrupt("image of " + keys.error().message);
   }
   return {};
 }
@@ -107,7 +103,7 @@ std::string grouped(uint64_t number) {
 
 Status check_image_header(const ImageHeader& header) {
   CUCKOO_TRY(check_spec_of_image(header.spec));
-  CUCKOO_TRY(check_keys(header));
+  CUCKOO_TRY(check_hashing(header));
   if (header.mark && (header.mark->kind != header.spec.kind || header.mark->width != header.width ||
                       header.mark->seed != header.seed)) {
     return corrupt("image with the mark of another filter");
@@ -133,7 +129,7 @@ void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to)
   store_le(to + kLengthAt, length);
   store_le(to + kKindAt, static_cast<uint8_t>(header.spec.kind));
   store_le(to + kWidthAt, static_cast<uint8_t>(header.width));
-  store_le(to + kAffinityAt, header.key_affinity);
+  store_le(to + kKeyColumnsAt, header.keys.columns);
   store_le(to + kFlagsAt,
            static_cast<uint8_t>((header.with_hashes ? kHasHashes : 0) |
                                 (header.mark ? kHasMark : 0) | (header.partial ? kPartial : 0)));
@@ -146,8 +142,9 @@ void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to)
   store_le(to + kItemsAt, header.items);
   store_le(to + kHashCountAt, header.hash_count);
   store_le(to + kPiecesAt, header.pieces);
-  store_le(to + kCollationAt, header.collation);
+  store_le(to + kAffinitiesAt, header.keys.affinities);
   store_le(to + kKeyTypesAt, header.key_types);
+  store_le(to + kCollationsAt, header.keys.collations);
   if (header.mark) {
     const std::vector<std::byte> mark = encode_mark(*header.mark);
     std::copy(mark.begin(), mark.end(), to + kMarkAt);
@@ -220,7 +217,9 @@ Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_
   ImageHeader header;
   header.spec.kind = static_cast<FilterKind>(from[kKindAt]);
   header.width = static_cast<HashWidth>(from[kWidthAt]);
-  header.key_affinity = static_cast<uint8_t>(from[kAffinityAt]);
+  header.keys = {static_cast<uint8_t>(from[kKeyColumnsAt]), load_le<uint32_t>(from + kAffinitiesAt),
+                 load_le<uint16_t>(from + kCollationsAt)};
+  header.key_types = word(kKeyTypesAt);
   header.spec.fingerprint_bits = load_le<uint16_t>(from + kFingerprintBitsAt);
   header.spec.hashes = load_le<uint16_t>(from + kHashesAt);
   header.spec.rate = real_from_bits(word(kRateAt));
@@ -230,8 +229,6 @@ Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_
   header.items = word(kItemsAt);
   header.hash_count = word(kHashCountAt);
   header.pieces = word(kPiecesAt);
-  header.collation = static_cast<uint8_t>(from[kCollationAt]);
-  header.key_types = static_cast<uint8_t>(from[kKeyTypesAt]);
   CUCKOO_TRY(get_flags(bytes, header));
   CUCKOO_TRY(check_image_header(header));
   const uint64_t room = length - kImageHeaderBytes - kImageCrcBytes;

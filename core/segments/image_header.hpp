@@ -13,7 +13,7 @@
 
 namespace cuckoo::segments {
 
-inline constexpr size_t kImageHeaderBytes = 120;
+inline constexpr size_t kImageHeaderBytes = 136;
 inline constexpr size_t kPieceHeaderBytes = 64;
 inline constexpr size_t kImageCrcBytes = 4;  // behind each piece, and at the end
 inline constexpr size_t kOverflowEntryBytes = 16;

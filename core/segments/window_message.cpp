@@ -116,7 +116,7 @@ Result<std::vector<std::byte>> encode_generation_image(const WindowMessage& mess
   header.items = contents.items;
   header.with_hashes = contents.with_hashes;
   header.hash_count = contents.hash_count;
-  header.key_types = static_cast<uint8_t>(contents.key_types);
+  header.key_types = contents.key_types;
   header.mark = contents.mark;
   return encode_image(header, contents.pieces, limit);
 }
@@ -140,8 +140,7 @@ Result<std::vector<std::byte>> encode_window_message(const WindowMessage& messag
     if (one.changes) {
       CUCKOO_ASSIGN_OR_RETURN(const uint64_t room, writer.room());
       FilterChanges changes = *one.changes;
-      changes.key_affinity = message.common.key_affinity;
-      changes.collation = message.common.collation;
+      changes.keys = message.common.keys;
       CUCKOO_TRY(add(one.rotation, encode_changes(changes, room)));
     }
   }
@@ -268,24 +267,23 @@ class Agreement {
     common_.spec = header.spec;
     common_.with_hashes = header.with_hashes;
     spec_known_ = true;
-    return take_keys(header.key_affinity, header.collation, header.key_types);
+    return take_keys(header.keys, header.key_types);
   }
   Status take(const FilterChanges& changes) {
     if (!of_one_filter(changes.from, to_) || !of_one_filter(changes.to, to_)) {
       return of_another();
     }
-    return take_keys(changes.key_affinity, changes.collation, changes.key_types);
+    return take_keys(changes.keys, changes.key_types);
   }
   const ImageHeader& common() const noexcept { return common_; }
 
  private:
-  Status take_keys(uint8_t affinity, uint8_t collation, uint8_t types) {
-    if (keys_known_ && (affinity != common_.key_affinity || collation != common_.collation)) {
+  Status take_keys(const KeyForm& keys, uint64_t types) {
+    if (keys_known_ && keys != common_.keys) {
       return of_another();
     }
-    common_.key_affinity = affinity;
-    common_.collation = collation;
-    common_.key_types = static_cast<uint8_t>(common_.key_types | types);
+    common_.keys = keys;
+    common_.key_types |= types;
     keys_known_ = true;
     return {};
   }

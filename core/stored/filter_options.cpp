@@ -14,6 +14,9 @@ Status FilterOptions::check() const {
   if (generations < 1 || generations > kMaxGenerations) {
     return invalid(std::to_string(generations) + " generations, expected 1 to 64");
   }
+  if (const Status keys = check_keys(key_form(), 0); !keys.ok()) {
+    return invalid(keys.error().message);
+  }
   if (unique && generations > 1) {
     return invalid("unique = on, and several generations");
   }

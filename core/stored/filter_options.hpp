@@ -9,6 +9,7 @@
 #include "core/base/page_size.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/factory.hpp"
+#include "core/stored/key_form.hpp"
 
 namespace cuckoo {
 
@@ -23,9 +24,12 @@ struct FilterOptions {
   HashWidth width = HashWidth::k47Bits;
   uint64_t seed = 0;  // salts the checksums of the blocks, starts the log's chain
   uint32_t page_bytes = kPageBytes;
-  uint8_t collation = 0;  // of the keys before they were hashed; core doesn't use it
-  uint64_t digest = 0;    // identifies the options in the root
+  uint8_t key_columns = 1;  // of the keys, as in KeyForm; core doesn't use them
+  uint16_t collations = 0;
+  uint64_t digest = 0;  // identifies the options in the root
 
+  // Without the affinities, which the table's declaration has.
+  KeyForm key_form() const noexcept { return {key_columns, 0, collations}; }
   bool multiset() const noexcept { return is_multiset(spec.kind); }
   bool counts_copies() const noexcept { return multiset() && !unique; }
   // The longest row of pages or log.

@@ -14,6 +14,7 @@
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/image_union.hpp"
 #include "ext/filter/options.hpp"
+#include "ext/filter/tuple_key.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/poller.hpp"
@@ -55,11 +56,40 @@ struct Build {
   uint64_t capacity = 0;  // 0: as many as there are keys
   uint64_t seed = kImageSeed;
   bool with_hashes = false;
-  uint8_t key_types = 0;
+  size_t columns = 0;  // that each key was made of by cuckoo_key(); 1: not all were; 0: no key yet
+  uint8_t key_types = 0;      // as keys of one column
+  uint64_t column_types = 0;  // of these columns
   HashCollection keys;
 
   explicit Build(HashWidth width) : keys(width) {}
+  void note_other(const KeyView& key) noexcept;
+  KeyDomain domain() const noexcept;
 };
+
+// Of a key that is no integer.
+void Build::note_other(const KeyView& key) noexcept {
+  note_key_type(key, key_types);
+  const std::optional<TupleColumns> tuple =
+      key.type == SQLITE_BLOB ? decode_tuple(bytes_of(key)) : std::nullopt;
+  const size_t its_columns = tuple ? tuple->count : 1;
+  columns = columns == 0 || columns == its_columns ? its_columns : 1;
+  for (size_t i = 0; tuple && i < tuple->count; ++i) {
+    auto types = static_cast<uint8_t>(column_types >> 8 * i);
+    note_key_type(tuple->keys[i], types);
+    column_types |= uint64_t{types} << 8 * i;
+  }
+}
+
+KeyDomain Build::domain() const noexcept {
+  KeyDomain domain;
+  if (columns > 1) {
+    domain.form.columns = static_cast<uint8_t>(columns);
+    domain.types = column_types;
+  } else {
+    domain.types = key_types;
+  }
+  return domain;
+}
 
 std::string shown(sqlite3_value* value) { return printable(text_argument(value)); }
 
@@ -137,9 +167,10 @@ void build_step(sqlite3_context* context, int count, sqlite3_value** values) {
     if (is_plain_integer(values[0], Affinity::kNone)) {
       build->keys.add(hash_integer(sqlite3_value_int64(values[0]), build->seed));
       build->key_types |= kIntegerKeys;
+      build->columns = 1;
     } else if (const KeyView key = key_of(values[0], Affinity::kNone); key.type != SQLITE_NULL) {
       build->keys.add(hash_key(key, build->seed));
-      note_key_type(key, build->key_types);
+      build->note_other(key);
     }
     slot = build.release();
   });
@@ -167,8 +198,7 @@ void build_final(sqlite3_context* context) {
         build->with_hashes ? HashCollection::Hashes::kKept : HashCollection::Hashes::kLeftOut);
     throw_if(name, contents.take_status());
     segments::ImageHeader header =
-        image_header(build->spec, build->keys.width(), build->seed,
-                     {Affinity::kNone, Collation::kBinary, build->key_types});
+        image_header(build->spec, build->keys.width(), build->seed, build->domain());
     header.capacity = contents.value().capacity;
     header.items = contents.value().items;
     header.with_hashes = build->with_hashes;

@@ -26,10 +26,11 @@ std::span<const Command<FilterTable>> FilterTable::commands() noexcept {
   return kAll;
 }
 
-void FilterTable::run_delete(sqlite3_value* key) {
-  if (is_null(key)) {
-    throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
-                                                  key_.name + ": 'delete' takes a key");
+void FilterTable::run_delete(sqlite3_value*) {
+  for (size_t i = 0; i < columns(); ++i) {
+    if (is_null(command_keys_[i])) {
+      throw null_key(i, "'delete' takes a key");
+    }
   }
   refuse_removal("DELETE");
   const uint64_t copies = copies_argument(command_count_);
@@ -38,7 +39,7 @@ void FilterTable::run_delete(sqlite3_value* key) {
                                      ", and 'delete' finds each key once where unique = on; leave"
                                      " count out");
   }
-  remove(key, copies);
+  remove(given_key(command_keys_), copies);
 }
 
 void FilterTable::run_apply(sqlite3_value* changes) {

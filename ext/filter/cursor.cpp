@@ -10,6 +10,9 @@ static constexpr uint64_t kMostCounted = uint64_t{1} << 32;
 
 FilterTable::Cursor::Cursor(FilterTable& table)
     : table_(table), live_(table.live()), affinity_(table.affinity()) {
+  if (table.several()) {
+    row_ = table.take_row();
+  }
   live_.follow();
 }
 
@@ -21,14 +24,33 @@ void FilterTable::Cursor::probe_any(sqlite3_value* value) {
   }
 }
 
+void FilterTable::Cursor::probe_tuple(sqlite3_value** values) {
+  const KeyDomain& keys = table_.domain();
+  const KeyView key = row_->key.make(keys, values);
+  if (key.type != SQLITE_NULL && live_.contains(key)) {
+    rows_left_ = 1;
+    for (size_t i = 0; i < keys.columns(); ++i) {
+      row_->columns[i].assign(key_of(values[i], keys.column(i).affinity));
+    }
+  }
+}
+
 void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
+  if (plan == kProbePlan && row_ != nullptr && live_.ready_for_tuples()) {
+    probe_tuple(values);
+    return;
+  }
   live_.follow();  // a roll-back may have come between
   if (plan == kProbePlan || plan == kBinaryProbePlan) {
     if (plan == kBinaryProbePlan && !noted_binary_) {
       table_.note_binary_probe();
       noted_binary_ = true;
     }
-    probe_any(values[0]);
+    if (row_ != nullptr) {
+      probe_tuple(values);
+    } else {
+      probe_any(values[0]);
+    }
     return;
   }
   if (plan == kCountPlan || plan == kSomeRowsPlan) {
@@ -38,15 +60,42 @@ void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
     }
     return;
   }
-  if (plan == kRefuseCollationPlan) {
-    const std::string own = collation_name(table_.collation());
-    throw SqlError(SQLITE_ERROR, live_.table() +
-                                     ": a filter compares keys with the collation of"
-                                     " its key, " +
-                                     own + ", only; write key = value COLLATE " + own +
-                                     ", or put the filter's key on the left of =");
+  const int columns = plan >> kColumnsShift;
+  if ((plan & ~(columns << kColumnsShift)) == kRefuseCollationPlan) {
+    refuse_collation(columns);
+  }
+  if (columns != 0 && columns != (1 << table_.columns()) - 1) {
+    refuse_part_of_key(columns);
   }
   refuse_to_list();
+}
+
+// `columns`: a bit for each column at fault; 0 where the key is one column.
+void FilterTable::Cursor::refuse_collation(int columns) const {
+  size_t column = 0;
+  while ((columns >> column & 1) == 0 && columns != 0) {
+    ++column;
+  }
+  const std::string own = collation_name(table_.domain().column(column).collation);
+  const std::string key = columns == 0 ? "key" : table_.column_name(column);
+  throw SqlError(SQLITE_ERROR, live_.table() +
+                                   ": a filter compares keys with the collation of"
+                                   " its key, " +
+                                   own + ", only; write " + key + " = value COLLATE " + own +
+                                   ", or put the filter's key on the left of =");
+}
+
+void FilterTable::Cursor::refuse_part_of_key(int columns) const {
+  std::string lacking;
+  for (size_t i = 0; i < table_.columns(); ++i) {
+    if ((columns >> i & 1) != 0) {
+      lacking += (lacking.empty() ? "" : ", ") + table_.column_name(i);
+    }
+  }
+  throw SqlError(SQLITE_ERROR,
+                 live_.table() +
+                     ": a filter finds a row by its whole key, and here nothing gives a value to " +
+                     lacking + "; write " + table_.equalities());
 }
 
 void FilterTable::Cursor::refuse_to_count(uint64_t items) const {
@@ -58,10 +107,14 @@ void FilterTable::Cursor::refuse_to_count(uint64_t items) const {
 
 void FilterTable::Cursor::refuse_to_list() const {
   const std::string& name = live_.table();
+  const std::string names = table_.several() ? table_.names_of_key() : "key";
+  const std::string equalities = table_.several() ? table_.equalities() : "key = ?";
   throw SqlError(SQLITE_ERROR,
                  name +
                      ": a filter does not know its keys and can't list them; give a key"
-                     " (WHERE filter_contains(name, key), key = ?, JOIN, EXISTS); to empty it:"
+                     " (WHERE filter_contains(name, " +
+                     names + "), " + equalities +
+                     ", JOIN, EXISTS); to empty it:"
                      " INSERT INTO " +
                      name + "(" + name + ") VALUES ('clear')");
 }
@@ -70,13 +123,32 @@ void FilterTable::Cursor::column(sqlite3_context* context, int column) {
   if (plan_ == kCountPlan || plan_ == kSomeRowsPlan) {
     refuse_to_list();
   }
-  if (column == kKeyColumn) {
-    if (sqlite3_vtab_nochange(context) == 0) {
-      key_.result(context);
-    }
-  } else if (column == kCountColumn && sqlite3_vtab_nochange(context) == 0) {
-    live_.follow();  // a roll-back may have come between
-    sqlite3_result_int64(context, static_cast<sqlite3_int64>(live_.count(key_.view())));
+  if (sqlite3_vtab_nochange(context) != 0) {
+    return;
+  }
+  if (row_ != nullptr) {
+    tuple_column(context, column);
+  } else if (column == 0) {
+    key_.result(context);
+  } else if (column == 1) {
+    result_occurrences(context, key_.view());
+  }
+}
+
+void FilterTable::Cursor::result_occurrences(sqlite3_context* context, const KeyView& key) {
+  live_.follow();  // a roll-back may have come between
+  result_count(context, live_.count(key));
+}
+
+// The key's columns as they were asked for, and the whole key as the filter has it.
+void FilterTable::Cursor::tuple_column(sqlite3_context* context, int column) {
+  if (column < table_.count_column()) {
+    row_->columns[static_cast<size_t>(column)].result(context);
+  } else if (column == table_.count_column()) {
+    result_occurrences(context, row_->key.view());
+  } else if (column == table_.row_key_column()) {
+    const KeyView key = row_->key.view();
+    sqlite3_result_blob(context, key.bytes, key.size, SQLITE_TRANSIENT);
   }
 }
 

@@ -121,10 +121,8 @@ std::optional<FilterChanges> FilterMessages::found_changes(
       changes->hashes.size() * segments::kBitsOfChange > live_.filter().newest().bits()) {
     return std::nullopt;
   }
-  const KeyDomain keys = live_.key_domain();
-  changes->key_affinity = static_cast<uint8_t>(keys.affinity);
-  changes->collation = static_cast<uint8_t>(keys.collation);
-  changes->key_types = keys.types;
+  changes->keys = live_.key_form();
+  changes->key_types = live_.filter().key_types();
   return std::move(changes);
 }
 
@@ -248,8 +246,7 @@ void FilterMessages::apply_changes(const MessageBytes& bytes) {
 }
 
 void FilterMessages::expect_keys(const FilterChanges& changes) const {
-  const KeyDomain keys = {static_cast<Affinity>(changes.key_affinity),
-                          static_cast<Collation>(changes.collation), changes.key_types};
+  const KeyDomain keys(changes.keys, changes.key_types);
   if (const std::string why = obstacle(keys, live_.key_domain()); !why.empty()) {
     refuse_message("the changes" + why);
   }

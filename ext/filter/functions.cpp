@@ -1,10 +1,13 @@
 #include "ext/filter/functions.hpp"
 
+#include <algorithm>
+
 #include "core/base/key_hash.hpp"
 
 #include "ext/filter/filter_messages.hpp"
 #include "ext/filter/image_filter.hpp"
 #include "ext/filter/live_filter.hpp"
+#include "ext/filter/tuple_key.hpp"
 #include "ext/sqlite/function.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/value.hpp"
@@ -89,40 +92,100 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
   return image;
 }
 
-void filter_contains_any(sqlite3_context* context, sqlite3_value** values) {
+// A key of several columns that a function was asked for.
+struct AskedKey {
+  TupleKey tuple;
+};
+
+std::string number_of(size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// `names`: of the key's columns, where they are known.
+SqlError wrong_number(const std::string& filter, size_t columns,
+                      const std::vector<std::string>& names, size_t given) {
+  std::string text = "filter_contains: a key of " + filter + " has " + number_of(columns, "column");
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? " (" : ", ") + names[i] + (i + 1 == names.size() ? ")" : "");
+  }
+  return {SQLITE_ERROR, text + ", not " + std::to_string(given)};
+}
+
+bool image_contains(sqlite3_context* context, const ImageFilter& image, size_t given,
+                    sqlite3_value** keys) {
+  const size_t columns = image.header().keys.columns;
+  if (columns != given) {
+    if (image.keys().types == 0) {
+      return false;  // of no keys, whose columns an aggregate can't know
+    }
+    throw wrong_number("this image", columns, {}, given);
+  }
+  return image.contains(keys, connection_of(context).part<AskedKey>().tuple);
+}
+
+bool table_contains(sqlite3_context* context, LiveFilter& live, size_t given,
+                    sqlite3_value** keys) {
+  if (live.key_form().columns != given) {
+    throw wrong_number(live.table(), live.key_form().columns, live.key_names(), given);
+  }
+  if (given == 1) {
+    return live.contains(key_of(keys[0], live.key_affinity()));
+  }
+  TupleKey& tuple = connection_of(context).part<AskedKey>().tuple;
+  return live.contains(tuple.make(KeyDomain(live.key_form(), 0), keys));
+}
+
+void filter_contains_any(sqlite3_context* context, int count, sqlite3_value** values) {
   if (sqlite3_value_type(values[0]) == SQLITE_NULL) {
     return;  // a LEFT JOIN may find no image, and an aggregate over no rows makes none
   }
-  if (sqlite3_value_type(values[0]) == SQLITE_BLOB) {
-    const std::shared_ptr<const ImageFilter> image = image_filter(context, values[0]);
-    if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
+  sqlite3_value** const keys = values + 1;
+  const auto given = static_cast<size_t>(count - 1);
+  const auto answer = [&](const auto& contains) {
+    if (std::any_of(keys, keys + given, is_null)) {
       sqlite3_result_null(context);
     } else {
-      sqlite3_result_int(context, image->contains(values[1]) ? 1 : 0);
+      sqlite3_result_int(context, contains() ? 1 : 0);
     }
+  };
+  if (sqlite3_value_type(values[0]) == SQLITE_BLOB) {
+    const std::shared_ptr<const ImageFilter> image = image_filter(context, values[0]);
+    answer([&] { return image_contains(context, *image, given, keys); });
     return;
   }
   with_filter(context, values[0], "filter_contains", [&](LiveFilter& live) {
-    if (sqlite3_value_type(values[1]) == SQLITE_NULL) {
-      sqlite3_result_null(context);
-      return;
-    }
-    sqlite3_result_int(context, live.contains(key_of(values[1], live.key_affinity())) ? 1 : 0);
+    answer([&] { return table_contains(context, live, given, keys); });
   });
 }
 
 // Once a row: what a constant name and an integer key need stands here.
-void filter_contains(sqlite3_context* context, int, sqlite3_value** values) {
+void filter_contains(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
     const NamedFilter* const known = kept_filter(context);
     if (known == nullptr || !known->up_to_date() || !known->table->ready_for_hashes() ||
         !is_plain_integer(values[1], known->table->key_affinity())) {
-      filter_contains_any(context, values);
+      filter_contains_any(context, count, values);
       return;
     }
     LiveFilter& live = *known->table;
     const uint64_t hash = hash_integer(sqlite3_value_int64(values[1]), live.seed());
     sqlite3_result_int(context, live.contains(hash) ? 1 : 0);
+  });
+}
+
+void filter_contains_tuple(sqlite3_context* context, int count, sqlite3_value** values) {
+  guarded(context, [&] { filter_contains_any(context, count, values); });
+}
+
+// As a filter of so many columns without types would hash it.
+void cuckoo_key(sqlite3_context* context, int count, sqlite3_value** values) {
+  guarded(context, [&] {
+    KeyDomain keys;
+    keys.form.columns = static_cast<uint8_t>(count);
+    const KeyView key = connection_of(context).part<AskedKey>().tuple.make(keys, values);
+    if (key.type != SQLITE_NULL) {
+      sqlite3_result_blob(context, key.bytes, key.size, SQLITE_TRANSIENT);
+    }
   });
 }
 
@@ -205,6 +268,11 @@ void filter_behind(sqlite3_context* context, int, sqlite3_value** values) {
 void register_filter_functions(Registration& registration) {
   // Not DETERMINISTIC: the same key may be found now and not later.
   registration.function("filter_contains", 2, SQLITE_INNOCUOUS, filter_contains);
+  for (int columns = 2; columns <= static_cast<int>(kMaxKeyColumns); ++columns) {
+    registration.function("filter_contains", 1 + columns, SQLITE_INNOCUOUS, filter_contains_tuple);
+    registration.function("cuckoo_key", columns, SQLITE_INNOCUOUS | SQLITE_DETERMINISTIC,
+                          cuckoo_key);
+  }
   registration.function("filter_export", 1, SQLITE_INNOCUOUS, filter_export);
   registration.function("filter_export", 2, SQLITE_INNOCUOUS, filter_export);
   registration.function("filter_mark", 1, SQLITE_INNOCUOUS, filter_mark);

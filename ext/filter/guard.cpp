@@ -183,14 +183,20 @@ void GuardTable::compare_with_filter() {
                 " is a sliding window, which forgets keys that " + what +
                 " has; name a filter without generations");
   }
-  if (!same_keys(keys.affinity, column.affinity)) {
+  if (keys.columns() > 1) {
+    throw wrong("a key of the filter " + printable(filter_name_) + " has " +
+                std::to_string(keys.columns()) +
+                " columns; a filter_guard asks filters of one column only");
+  }
+  const ColumnDomain key = keys.column(0);
+  if (!same_keys(key.affinity, column.affinity)) {
     throw wrong("the key of the filter " + printable(filter_name_) + " has another type than " +
                 what + ", \"" + column.type +
                 "\", so it would not find all of its keys; declare both alike");
   }
-  if (!equal_names(collation_name(keys.collation), column.collation)) {
+  if (!equal_names(collation_name(key.collation), column.collation)) {
     throw wrong("the key of the filter " + printable(filter_name_) + " compares by " +
-                collation_name(keys.collation) + ", " + what + " by " + column.collation +
+                collation_name(key.collation) + ", " + what + " by " + column.collation +
                 "; declare both alike");
   }
   rows_ =

@@ -34,7 +34,7 @@ void GuardTable::Cursor::give_back() noexcept {
 // --- the values ----------------------------------------------------------------------------------
 
 uint8_t GuardTable::Cursor::key_types(const GuardTerm& term) const {
-  return live_ != nullptr && term.column == table_.key_ ? live_->key_domain().types
+  return live_ != nullptr && term.column == table_.key_ ? live_->key_domain().column(0).types
                                                         : uint8_t{kUnknownKeys};
 }
 

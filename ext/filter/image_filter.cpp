@@ -50,8 +50,7 @@ segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint
   header.spec.rate = by_rate(spec) ? spec.rate : 0;
   header.width = width;
   header.seed = seed;
-  header.key_affinity = static_cast<uint8_t>(keys.affinity);
-  header.collation = static_cast<uint8_t>(keys.collation);
+  header.keys = keys.form;
   header.key_types = keys.types;
   return header;
 }
@@ -139,10 +138,9 @@ uint64_t ImageFilter::segments() const noexcept {
 }
 
 KeyDomain ImageFilter::keys() const noexcept {
-  KeyDomain keys = {static_cast<Affinity>(header().key_affinity),
-                    static_cast<Collation>(header().collation), 0};
+  KeyDomain keys(header().keys, 0);
   for (const segments::Image& image : images_) {
-    keys.types = static_cast<uint8_t>(keys.types | image.header.key_types);
+    keys.types |= image.header.key_types;
   }
   return keys;
 }
@@ -155,12 +153,18 @@ bool ImageFilter::may_contain(uint64_t hash) const noexcept {
   });
 }
 
-bool ImageFilter::contains(sqlite3_value* value) const {
+bool ImageFilter::contains(sqlite3_value** values, TupleKey& tuple) const {
   const segments::ImageHeader& header = this->header();
-  const KeyView key = key_of(value, static_cast<Affinity>(header.key_affinity));
+  const KeyDomain keys(header.keys, 0);
+  if (keys.columns() > 1) {
+    const KeyView key = tuple.make(keys, values);
+    return may_contain(logged_hash(hash_key(key, header.seed), header.width));
+  }
+  const ColumnDomain column = keys.column(0);
+  const KeyView key = key_of(values[0], column.affinity);
   if (!legacy()) {
     std::string buffer;
-    const KeyView hashed = collated(key, static_cast<Collation>(header.collation), buffer);
+    const KeyView hashed = collated(key, column.collation, buffer);
     return may_contain(logged_hash(hash_key(hashed, header.seed), header.width));
   }
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {

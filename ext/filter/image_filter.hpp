@@ -13,6 +13,7 @@
 #include "core/segments/image.hpp"
 #include "core/segments/window_message.hpp"
 #include "ext/filter/key_domain.hpp"
+#include "ext/filter/tuple_key.hpp"
 
 namespace cuckoo {
 
@@ -42,7 +43,8 @@ class ImageFilter {
   uint64_t segments() const noexcept;
   KeyDomain keys() const noexcept;
 
-  bool contains(sqlite3_value* value) const;  // not NULL
+  // For a value of each key column, none of which is NULL; a key of several is made in `tuple`.
+  bool contains(sqlite3_value** values, TupleKey& tuple) const;
 
  private:
   bool legacy() const noexcept { return traits_of(header().spec.kind).pairs; }

@@ -1,6 +1,7 @@
 #include "ext/filter/image_union.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -137,7 +138,7 @@ void ImageUnion::expect_room() const {
 
 void ImageUnion::note_keys(const KeyDomain& keys) {
   for (KeyDomain& known : keys_) {
-    if (known.affinity == keys.affinity && known.collation == keys.collation) {
+    if (known.form == keys.form) {
       known.types |= keys.types;
       return;
     }
@@ -145,31 +146,60 @@ void ImageUnion::note_keys(const KeyDomain& keys) {
   keys_.push_back(keys);
 }
 
-// That domain of the images in which all keys are found by whoever found them before: rather one
-// with a type, and with a collation that has more spellings for a key. Known only when all are
-// there: a later image may take both of two that don't go together.
-KeyDomain ImageUnion::united_keys() const {
-  const auto rank = [](const KeyDomain& keys) {
-    return std::tuple(keys.affinity == Affinity::kNone, keys.collation == Collation::kBinary,
-                      keys.affinity, keys.collation);
+// That one of these columns in which all keys are found by whoever found them before: rather one
+// with a type, and with a collation that has more spellings for a key. Nothing where there is none;
+// `why` says so then.
+static std::optional<ColumnDomain> united_column(std::vector<ColumnDomain> columns,
+                                                 std::string& why) {
+  const auto rank = [](const ColumnDomain& column) {
+    return std::tuple(column.affinity == Affinity::kNone, column.collation == Collation::kBinary,
+                      column.affinity, column.collation);
   };
-  std::vector<KeyDomain> ranked = keys_;
-  std::sort(ranked.begin(), ranked.end(),
-            [&](const KeyDomain& a, const KeyDomain& b) { return rank(a) < rank(b); });
+  std::sort(columns.begin(), columns.end(),
+            [&](const ColumnDomain& a, const ColumnDomain& b) { return rank(a) < rank(b); });
   std::string first_why;
-  for (const KeyDomain& candidate : ranked) {
-    KeyDomain united = candidate;
-    std::string why;
-    for (const KeyDomain& keys : ranked) {
-      united.types |= keys.types;
-      why = why.empty() ? obstacle(keys, candidate) : why;
+  for (const ColumnDomain& candidate : columns) {
+    ColumnDomain united = candidate;
+    why.clear();
+    for (const ColumnDomain& column : columns) {
+      united.types |= column.types;
+      why = why.empty() ? obstacle(column, candidate) : why;
     }
     if (why.empty()) {
       return united;
     }
     first_why = first_why.empty() ? why : first_why;
   }
-  throw refuse("an image" + first_why);
+  why = first_why;
+  return std::nullopt;
+}
+
+// Known only when all are there: a later image may take both of two that don't go together. An
+// image without any key has no say.
+KeyDomain ImageUnion::united_keys() const {
+  std::vector<KeyDomain> all = keys_;
+  std::erase_if(all, [](const KeyDomain& keys) { return keys.types == 0; });
+  all = all.empty() ? keys_ : all;
+  for (const KeyDomain& keys : all) {
+    if (keys.columns() != all[0].columns()) {
+      throw refuse("an image" + obstacle(all[0], keys));
+    }
+  }
+  KeyDomain united;
+  united.form.columns = all[0].form.columns;
+  for (size_t i = 0; i < united.columns(); ++i) {
+    std::vector<ColumnDomain> columns;
+    for (const KeyDomain& keys : all) {
+      columns.push_back(keys.column(i));
+    }
+    std::string why;
+    const std::optional<ColumnDomain> column = united_column(std::move(columns), why);
+    if (!column) {
+      throw refuse("an image" + of_column(i, united.columns()) + why);
+    }
+    united.set(i, *column);
+  }
+  return united;
 }
 
 // --- all images ----------------------------------------------------------------------------------
@@ -261,8 +291,7 @@ void ImageUnion::add_hashes(const ImageHeader& theirs, std::span<const std::byte
   }
   plan_for(theirs);
   std::vector<Cut> cuts = collect(bytes);
-  note_keys({static_cast<Affinity>(theirs.key_affinity), static_cast<Collation>(theirs.collation),
-             theirs.key_types});
+  note_keys({theirs.keys, theirs.key_types});
   note_shape({theirs, std::move(cuts)});
   if (hashes_.words() >= compact_at_) {
     throw_if(function_, hashes_.compact(is_multiset(spec_.kind), poll_));

@@ -99,9 +99,9 @@ Figures figures_of(const segments::ImageHeader& header, const segments::PieceSet
 // The types are NULL where nobody knows them all.
 void key_column(sqlite3_context* context, int column, const KeyDomain& keys) {
   if (column == kCollation) {
-    sqlite3_result_text(context, collation_name(keys.collation), -1, SQLITE_STATIC);
-  } else if ((keys.types & kUnknownKeys) == 0) {
-    result_text(context, key_types_text(keys.types));
+    result_text(context, collations_text(keys.form));
+  } else if (keys.knows_types()) {
+    result_text(context, key_types_text(keys));
   }
 }
 

@@ -128,8 +128,7 @@ Intake::Incoming Intake::described(const segments::MessageBytes& image) const {
   incoming.options.seed = header.seed;
   incoming.options.width = header.width;
   incoming.options.capacity = header.capacity;
-  incoming.keys = {static_cast<Affinity>(header.key_affinity),
-                   static_cast<Collation>(header.collation), header.key_types};
+  incoming.keys = {header.keys, header.key_types};
   incoming.most_items = is_multiset(header.spec.kind) ? header.items : header.hash_count;
   Contents& contents = incoming.contents;
   contents.capacity = header.capacity;
@@ -400,14 +399,14 @@ void Intake::take_each_once(segments::HashCollection& once, Incoming& incoming) 
 // Of a filter of pairs, which has no hashes: it is made again each time that it is asked for.
 void Intake::replace_pairs(const KeySource& for_each_key, uint64_t capacity) {
   const FilterOptions options = live_.filter().options();
-  uint8_t types = 0;
+  uint64_t types = 0;
   std::vector<HashPair> pairs;
   for_each_key([&](const KeyView& key) {
     if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
       throw SqlError(SQLITE_MISMATCH, "with hash = murmur2 a key is TEXT or a BLOB");
     }
     pairs.push_back(live_.pair_of(key));
-    note_key_type(key, types);
+    live_.add_types_of(key, types);
   });
   const auto make = [&]() -> Result<Piece> {
     Piece piece;
@@ -449,11 +448,11 @@ void Intake::replace(const KeySource& for_each_key, uint64_t capacity) {
     replace_pairs(for_each_key, capacity);
     return;
   }
-  uint8_t types = 0;
+  uint64_t types = 0;
   segments::HashCollection keys(options.width);
   for_each_key([&](const KeyView& key) {
     keys.add(live_.hash_of(key));
-    note_key_type(key, types);
+    live_.add_types_of(key, types);
   });
   if (options.unique) {
     keys.make_unique();

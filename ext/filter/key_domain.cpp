@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace cuckoo {
 namespace {
@@ -37,7 +38,7 @@ bool rtrim_changes(const KeyView& key) noexcept {
   return key.size > 0 && key.bytes[key.size - 1] == ' ';
 }
 
-bool differs(const KeyDomain& from, const KeyDomain& to, Collation collation) noexcept {
+bool differs(const ColumnDomain& from, const ColumnDomain& to, Collation collation) noexcept {
   return (from.collation == collation) != (to.collation == collation);
 }
 
@@ -101,7 +102,32 @@ void note_key_type(const KeyView& key, uint8_t& types) noexcept {
   }
 }
 
-std::string key_types_text(uint8_t types) {
+// --- a key's columns -----------------------------------------------------------------------------
+
+ColumnDomain KeyDomain::column(size_t index) const noexcept {
+  const auto at = static_cast<unsigned>(index);
+  return {static_cast<Affinity>(form.affinity(at)), static_cast<Collation>(form.collation(at)),
+          static_cast<uint8_t>(types >> 8 * at)};
+}
+
+void KeyDomain::set(size_t index, const ColumnDomain& column) noexcept {
+  const auto at = static_cast<unsigned>(index);
+  const auto put = [at](auto& bits, unsigned width, uint64_t value) {
+    using Bits = std::remove_reference_t<decltype(bits)>;
+    const uint64_t mask = ((uint64_t{1} << width) - 1) << width * at;
+    bits = static_cast<Bits>((bits & ~mask) | value << width * at);
+  };
+  put(form.affinities, 4, static_cast<uint64_t>(column.affinity));
+  put(form.collations, 2, static_cast<uint64_t>(column.collation));
+  put(types, 8, column.types);
+}
+
+bool KeyDomain::knows_types() const noexcept {
+  constexpr uint64_t kEachColumn = 0x0101010101010101;
+  return (types & kUnknownKeys * kEachColumn) == 0;
+}
+
+static std::string types_text(uint8_t types) {
   constexpr const char* kNames[] = {"INTEGER", "REAL", "TEXT", "BLOB"};
   std::string text;
   for (size_t i = 0; i < std::size(kNames); ++i) {
@@ -113,7 +139,44 @@ std::string key_types_text(uint8_t types) {
   return text;
 }
 
-std::string obstacle(const KeyDomain& from, const KeyDomain& to) {
+std::string key_types_text(const KeyDomain& keys) {
+  std::string text;
+  for (size_t i = 0; i < keys.columns() && keys.types != 0; ++i) {
+    text += (i == 0 ? "" : ", ") + types_text(keys.column(i).types);
+  }
+  return text;
+}
+
+std::string collations_text(const KeyForm& form) {
+  std::string text;
+  for (unsigned i = 0; i < form.columns; ++i) {
+    text += i == 0 ? "" : ", ";
+    text += collation_name(static_cast<Collation>(form.collation(i)));
+  }
+  return text;
+}
+
+std::optional<KeyForm> form_of_collations(std::string_view text) {
+  constexpr std::string_view kBetween = ", ";
+  KeyDomain keys;
+  size_t columns = 0;
+  for (bool more = true; more; ++columns) {
+    const size_t end = text.find(kBetween);
+    const std::optional<Collation> collation = collation_named(text.substr(0, end));
+    if (!collation || columns == kMaxKeyColumns) {
+      return std::nullopt;
+    }
+    keys.set(columns, {Affinity::kNone, *collation, 0});
+    more = end != std::string_view::npos;
+    text.remove_prefix(more ? end + kBetween.size() : 0);
+  }
+  keys.form.columns = static_cast<uint8_t>(columns);
+  return keys.form;
+}
+
+// --- what goes together --------------------------------------------------------------------------
+
+std::string obstacle(const ColumnDomain& from, const ColumnDomain& to) {
   const bool one_affinity = from.affinity == to.affinity;
   if (one_affinity && from.collation == to.collation) {
     return {};
@@ -151,6 +214,31 @@ std::string obstacle(const KeyDomain& from, const KeyDomain& to) {
         " values that both leave alone: lower(x) for NOCASE, rtrim(x) for RTRIM";
   }
   return why;
+}
+
+std::string of_column(size_t index, size_t columns) {
+  return columns == 1 ? "" : ", in column " + std::to_string(index + 1) + " of the key,";
+}
+
+std::string obstacle(const KeyDomain& from, const KeyDomain& to) {
+  if (from.types == 0) {
+    return {};  // no key was added
+  }
+  const size_t columns = to.columns();
+  const auto shown = [](size_t count) {
+    return std::to_string(count) + (count == 1 ? " column" : " columns");
+  };
+  if (from.columns() != columns) {
+    return " has keys of " + shown(from.columns()) + ", this one of " + shown(columns) +
+           "; make both of one number of columns, an image of several by"
+           " cuckoo_build(cuckoo_key(a, b)) or bloom_build(cuckoo_key(a, b))";
+  }
+  for (size_t i = 0; i < columns; ++i) {
+    if (const std::string why = obstacle(from.column(i), to.column(i)); !why.empty()) {
+      return of_column(i, columns) + why;
+    }
+  }
+  return {};
 }
 
 }  // namespace cuckoo

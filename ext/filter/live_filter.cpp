@@ -50,6 +50,17 @@ void LiveFilter::adopt_options() noexcept {
   seed_ = options.seed;
   hash_mask_ = logged_hash(~uint64_t{0}, options.width);
   legacy_ = traits_of(options.spec.kind).pairs;
+  plain_keys_ = !legacy_ && key_form_.columns == 1;
+}
+
+// A key of several columns is one BLOB, which had its collations when it was made.
+void LiveFilter::declare_key(const KeyForm& form, std::vector<std::string> names) {
+  key_form_ = form;
+  key_names_ = std::move(names);
+  const ColumnDomain first = KeyDomain(form, 0).column(0);
+  key_affinity_ = first.affinity;
+  collation_ = form.columns == 1 ? first.collation : Collation::kBinary;
+  plain_keys_ = !legacy_ && form.columns == 1;
 }
 
 void LiveFilter::look_at_storage() {
@@ -72,11 +83,12 @@ void LiveFilter::look_at_storage() {
 
 std::unique_ptr<segments::FilterWindow> LiveFilter::stored_filter() {
   const FilterOptions options = stored_options(store_, source_.has_value());
-  if (options.collation != static_cast<uint8_t>(collation_)) {
-    throw SqlError(SQLITE_CORRUPT_VTAB,
-                   table() +
-                       ": corrupt: its key is declared with another collation than the one"
-                       " it was made with");
+  if (options.key_columns != key_form_.columns || options.collations != key_form_.collations) {
+    throw SqlError(
+        SQLITE_CORRUPT_VTAB,
+        table() + ": corrupt: its key is declared with another " +
+            (options.key_columns != key_form_.columns ? "number of columns" : "collation") +
+            " than the one it was made with");
   }
   return std::make_unique<segments::FilterWindow>(options, store_);
 }
@@ -118,18 +130,26 @@ uint64_t LiveFilter::hash_of(const KeyView& key) {
          hash_mask_;
 }
 
-KeyDomain LiveFilter::key_domain() const noexcept {
-  return {key_affinity_, collation_, static_cast<uint8_t>(filter_->key_types())};
-}
+KeyDomain LiveFilter::key_domain() const noexcept { return {key_form_, filter_->key_types()}; }
 
 // A superset is safe, so after the key was added.
 inline void LiveFilter::note_type_of(const KeyView& key) noexcept {
-  auto types = static_cast<uint8_t>(filter_->newest().key_types());
+  uint64_t types = filter_->newest().key_types();
   if (key.type == SQLITE_INTEGER && (types & kIntegerKeys) != 0) [[likely]] {
     return;
   }
-  note_key_type(key, types);
+  add_types_of(key, types);
   filter_->newest().note_key_types(types);
+}
+
+void LiveFilter::add_types_of(const KeyView& key, uint64_t& types) const noexcept {
+  if (key_form_.columns > 1) {
+    types |= key.column_types;
+    return;
+  }
+  auto of_column = static_cast<uint8_t>(types);
+  note_key_type(key, of_column);
+  types |= of_column;
 }
 
 bool LiveFilter::contains(const KeyView& key) {
@@ -340,7 +360,7 @@ void LiveFilter::resize(uint64_t capacity) {
 void LiveFilter::check_stored() {
   follow();
   if (source_) {
-    (void)FilterSource(store_, {source_->key}).stored();
+    (void)FilterSource(store_, key_names_).stored();
   }
   const FilterStore::Held held(store_);
   if (stored_options(store_, source_.has_value()).digest != filter_->options().digest) {

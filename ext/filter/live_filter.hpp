@@ -18,11 +18,13 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/filter/legacy_bloom.hpp"
 #include "core/segments/filter_window.hpp"
 #include "core/stored/log_entry.hpp"
 #include "ext/filter/awaited_parts.hpp"
+#include "ext/filter/key_domain.hpp"
 #include "ext/filter/options.hpp"
 #include "ext/filter/source_check.hpp"
 #include "ext/filter/store.hpp"
@@ -57,21 +59,25 @@ class LiveFilter final : public LiveTable {
   bool usable() const noexcept { return filter_ != nullptr && filter_->usable() && !rolled_back(); }
   segments::FilterWindow& filter() noexcept { return *filter_; }
   uint64_t seed() const noexcept { return seed_; }
-  // One hash a key, integers too. False for hash = murmur2, and when memory may be out of date.
-  bool ready_for_hashes() const noexcept { return usable() && !legacy_ && has_own_name(); }
+  // One hash a key, integers too. False for hash = murmur2, for a key of several columns, and when
+  // memory may be out of date.
+  bool ready_for_hashes() const noexcept { return usable() && plain_keys_ && has_own_name(); }
+  // … a hash of all columns. Only where key_form() has several.
+  bool ready_for_tuples() const noexcept { return usable() && has_own_name(); }
   bool legacy() const noexcept { return legacy_; }
-  Affinity key_affinity() const noexcept { return key_affinity_; }
-  // As the key's column is declared. The stored options must agree.
-  void declare_key(Affinity affinity, Collation collation) noexcept {
-    key_affinity_ = affinity;
-    collation_ = collation;
-  }
+  // As the key's columns are declared. The stored options must agree.
+  void declare_key(const KeyForm& form, std::vector<std::string> names);
+  const KeyForm& key_form() const noexcept { return key_form_; }
+  const std::vector<std::string>& key_names() const noexcept { return key_names_; }
+  Affinity key_affinity() const noexcept { return key_affinity_; }  // of the first column
   // What 'check' compares it with.
-  void declare_source(std::optional<CheckedSource> source) { source_ = std::move(source); }
+  void declare_source(std::optional<CheckedSource> source) { source_ = source; }
   KeyDomain key_domain() const noexcept;
   // A key's hash, as the filter keeps it; with hash = murmur2 a pair of them.
   uint64_t hash_of(const KeyView& key);
   HashPair pair_of(const KeyView& key) const;
+  // Adds the types of its columns.
+  void add_types_of(const KeyView& key, uint64_t& types) const noexcept;
   // What was found wrong when it was connected: every use throws it.
   void set_damage(const std::string& damage) { damage_ = damage; }
 
@@ -86,7 +92,8 @@ class LiveFilter final : public LiveTable {
     positives_ += found ? 1 : 0;
     return found;
   }
-  // … for a key that is not NULL. follow() came before.
+  // … for a key that is not NULL; one of several columns is what a TupleKey makes, here and in what
+  // changes. follow() came before.
   bool contains(const KeyView& key);
   bool holds(const KeyView& key);  // the same, and no figure counts it
   uint64_t count(const KeyView& key);
@@ -170,6 +177,8 @@ class LiveFilter final : public LiveTable {
 
   FilterStore store_;
   std::unique_ptr<segments::FilterWindow> filter_;  // over store_
+  KeyForm key_form_;
+  std::vector<std::string> key_names_;
   Affinity key_affinity_ = Affinity::kNone;
   Collation collation_ = Collation::kBinary;
   std::string collated_;  // of the last key
@@ -181,6 +190,7 @@ class LiveFilter final : public LiveTable {
   uint64_t seed_ = 0;
   uint64_t hash_mask_ = 0;
   bool legacy_ = false;
+  bool plain_keys_ = true;
   uint64_t probes_ = 0;
   uint64_t positives_ = 0;
 };

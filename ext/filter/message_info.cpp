@@ -21,8 +21,7 @@ void take_header(const FilterChanges& changes, MessageInfo& info) {
   info.items = changes.items;
   info.from = segments::encode_mark(changes.from);
   info.to = segments::encode_mark(changes.to);
-  info.keys = KeyDomain{static_cast<Affinity>(changes.key_affinity),
-                        static_cast<Collation>(changes.collation), changes.key_types};
+  info.keys = KeyDomain(changes.keys, changes.key_types);
 }
 
 void take_header(const segments::ImageHeader& header, MessageInfo& info) {
@@ -32,8 +31,7 @@ void take_header(const segments::ImageHeader& header, MessageInfo& info) {
     info.to = segments::encode_mark(*header.mark);
   }
   info.segments = header.pieces;
-  info.keys = KeyDomain{static_cast<Affinity>(header.key_affinity),
-                        static_cast<Collation>(header.collation), header.key_types};
+  info.keys = KeyDomain(header.keys, header.key_types);
 }
 
 void take_marks(const segments::WindowMessage& message, MessageInfo& info) {

@@ -239,13 +239,18 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
                              const Surroundings& around) {
   const Choice choice(table, options);
   FilterOptions chosen;
-  chosen.collation = static_cast<uint8_t>(around.collation);
+  chosen.key_columns = around.key.columns;
+  chosen.collations = around.key.collations;
   chosen.spec = chosen_spec(choice, module, options);
   const bool legacy = traits_of(chosen.spec.kind).pairs;
-  if (legacy && around.collation != Collation::kBinary) {
-    choice.refuse(std::string("hash = murmur2 hashes a key's bytes as they are: it does not go with"
-                              " COLLATE ") +
-                  collation_name(around.collation));
+  if (legacy && around.key.columns > 1) {
+    choice.refuse("hash = murmur2 hashes the bytes of one value: it does not go with a key of " +
+                  std::to_string(around.key.columns) +
+                  " columns; leave it out, or give one column");
+  }
+  if (legacy && around.key.collations != 0) {
+    choice.refuse("hash = murmur2 hashes a key's bytes as they are: it does not go with COLLATE " +
+                  collations_text(around.key));
   }
   chosen.capacity = options.whole("capacity").value_or(around.capacity);
   chosen.growth = options.on("growth").value_or(!legacy);
@@ -297,7 +302,8 @@ uint64_t digest_of(const FilterOptions& options) noexcept {
       static_cast<uint64_t>(options.width),
       options.seed,
       options.page_bytes,
-      options.collation,
+      options.key_columns,
+      options.collations,
   };
   std::byte bytes[sizeof words];
   for (size_t i = 0; i < std::size(words); ++i) {
@@ -318,8 +324,7 @@ void store_options(ShadowStore& store, const FilterOptions& options) {
   };
   const FilterSpec& spec = options.spec;
   whole("format", kFormat);
-  store.write_option("collation",
-                     std::string(collation_name(static_cast<Collation>(options.collation))));
+  store.write_option("collation", collations_text(options.key_form()));
   whole("kind", static_cast<uint64_t>(spec.kind));
   whole("capacity", options.capacity);
   if (spec.fingerprint_bits != 0) {
@@ -380,9 +385,10 @@ FilterOptions stored_options(ShadowStore& store, bool sourced) {
                        " not read any more; drop it, and make it anew");
   }
   stored.format(kFormat, kFormat);
-  const std::optional<Collation> collation = collation_named(stored.text("collation"));
-  stored.expect(collation.has_value(), "collation");
-  options.collation = static_cast<uint8_t>(*collation);
+  const std::optional<KeyForm> key = form_of_collations(stored.text("collation"));
+  stored.expect(key.has_value(), "collation");
+  options.key_columns = key->columns;
+  options.collations = key->collations;
   options.spec = stored_spec(stored);
   options.capacity = static_cast<uint64_t>(stored.whole("capacity", 1, int64_t{1} << 40));
   options.growth = stored.on("growth");

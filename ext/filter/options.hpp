@@ -38,8 +38,8 @@ struct SeedSource {
 
 // What CREATE takes into account beside the options.
 struct Surroundings {
-  Collation collation = Collation::kBinary;  // of the key
-  uint64_t capacity = 1000;                  // if it is not given
+  KeyForm key;
+  uint64_t capacity = 1000;  // if it is not given
   std::optional<SeedSource> seed_of;
   uint32_t page_bytes = kPageBytes;
 };

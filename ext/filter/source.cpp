@@ -17,14 +17,14 @@ struct Texts {
   std::string source;
   std::string columns;
   std::string where;
-  std::string key_type;
+  std::string key_types;
   std::string triggers;
 };
 
 // Each text with a NUL behind it, which none of them holds.
 int64_t checksum(const Texts& texts) {
   const std::string all = texts.source + '\0' + texts.columns + '\0' + texts.where + '\0' +
-                          texts.key_type + '\0' + texts.triggers + '\0';
+                          texts.key_types + '\0' + texts.triggers + '\0';
   return crc32c(bytes_of(all));
 }
 
@@ -56,7 +56,20 @@ std::optional<std::vector<SourceSpec::Column>> parse_columns(std::string_view li
   return columns;
 }
 
-// SELECT "" …: the keys of all rows that have them.
+// "TEXT, INTEGER": a type for each key column, which may be empty.
+std::vector<std::string> parse_types(std::string_view list) {
+  std::vector<std::string> types;
+  while (true) {
+    const size_t comma = std::min(list.find(','), list.size());
+    types.emplace_back(trim(list.substr(0, comma)));
+    if (comma == list.size()) {
+      return types;
+    }
+    list.remove_prefix(comma + 1);
+  }
+}
+
+// The keys of all rows that have them.
 std::string select_keys(const std::string& schema, const SourceSpec& source) {
   std::string keys;
   std::string held;
@@ -104,8 +117,13 @@ uint64_t count_source(sqlite3* db, const std::string& schema, const SourceSpec& 
 }
 
 void FilterSource::store(const Stored& stored) {
+  std::string types;
+  for (size_t i = 0; i < stored.key_types.size(); ++i) {
+    types += i == 0 ? "" : ", ";
+    types += stored.key_types[i];
+  }
   const Texts texts{source_text(stored.source), column_list(stored.source, ""), stored.source.where,
-                    stored.key_type, stored.triggers ? "on" : "off"};
+                    types, stored.triggers ? "on" : "off"};
   store_.write_option("source", texts.source);
   if (!texts.columns.empty()) {
     store_.write_option("source_columns", texts.columns);
@@ -113,7 +131,7 @@ void FilterSource::store(const Stored& stored) {
   if (!texts.where.empty()) {
     store_.write_option("where", texts.where);
   }
-  store_.write_option("key_type", texts.key_type);
+  store_.write_option("key_type", texts.key_types);
   store_.write_option("triggers", texts.triggers);
   store_.write_option("source_crc", checksum(texts));
 }
@@ -160,10 +178,10 @@ FilterSource::Stored FilterSource::stored() const {
   Stored stored;
   stored.source = {std::move(source->table), std::move(source->keys), std::move(texts.where),
                    std::move(*columns)};
-  stored.key_type = std::move(texts.key_type);
+  stored.key_types = parse_types(texts.key_types);
   stored.triggers = texts.triggers == "on";
   if (const auto found = rows.find("collation"); found != rows.end()) {
-    stored.collation = collation_named(found->second.text).value_or(Collation::kBinary);
+    stored.form = form_of_collations(found->second.text).value_or(KeyForm());
   }
   return stored;
 }

@@ -46,15 +46,15 @@ class FilterSource {
   // of the filter's own options, its collation.
   struct Stored {
     SourceSpec source;
-    std::string key_type;
+    std::vector<std::string> key_types;
+    KeyForm form = {};  // its collations; not stored here
     bool triggers = false;
-    Collation collation = Collation::kBinary;
   };
   void store(const Stored& stored);
   Stored stored() const;  // throws SqlError, SQLITE_CORRUPT_VTAB by I4
 
   // The keys of every row that has them: none is NULL. Throws SqlError when it can't be read.
-  using RowVisitor = std::function<void(std::span<sqlite3_value* const> keys)>;
+  using RowVisitor = std::function<void(std::span<sqlite3_value*> keys)>;
   void for_each_row(const RowVisitor& visit) const;
 
   // The source as its insert trigger names it, else as the option does. Throws SqlError.

@@ -8,7 +8,6 @@ namespace cuckoo {
 class LiveFilter;
 
 struct CheckedSource {
-  std::string key;        // the name of the filter's key column
   bool triggers = false;  // they keep the filter in step
 };
 

@@ -11,17 +11,6 @@
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
-namespace {
-
-// A probe and a unique look-up both give one row for each row, so both orders of a join cost SQLite
-// the same, and the rounding of its logarithms decides. Of all costs this one puts the filter first
-// most often (DESIGN.md, "The order of a join"). To SQLite 144 to 159 are one number.
-constexpr double kProbeCost = 150;
-constexpr double kCountCost = 1e6;
-constexpr double kRefusedCost = 1e99;
-
-}  // namespace
-
 // --- creating and connecting -------------------------------------------------------------------
 
 FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
@@ -32,45 +21,75 @@ FilterTable::FilterTable(const ModuleArguments& arguments, FilterModule module)
       options_(arguments.table(), option_specs(module),
                std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
                !arguments.creating, ColumnRules::kTypeAndCollation),
-      key_(options_.columns().empty() ? ColumnSpec{"key", ""} : options_.columns()[0]) {
+      key_(options_.columns().empty() ? std::vector<ColumnSpec>{{"key", ""}} : options_.columns()) {
   if (arguments.creating) {
-    if (options_.columns().size() > 1) {
-      throw SqlError(SQLITE_ERROR, declared_name_ +
-                                       ": one column, the key, expected; there is also " +
-                                       printable(options_.columns()[1].name));
-    }
-    if (equal_names(key_.name, "count")) {
-      throw SqlError(SQLITE_ERROR, declared_name_ + ": the key column may not be called count");
-    }
+    check_columns();
     refuse_name(declared_name_);
   }
+  key_.resize(std::min(key_.size(), kMaxKeyColumns));  // of a schema that was changed from outside
+  several_ = key_.size() > 1;
   attach(arguments);
   resolve_key(arguments.creating);
-  live_->declare_key(affinity_, collation_);
-  live_->declare_source(has_source() ? std::optional(CheckedSource{key_.name, triggers_})
-                                     : std::nullopt);
+  live_->declare_key(domain_.form, key_names());
+  live_->declare_source(has_source() ? std::optional(CheckedSource{triggers_}) : std::nullopt);
+}
+
+void FilterTable::check_columns() const {
+  if (key_.size() > kMaxKeyColumns) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": a key of 1 to 8 columns expected, not of " +
+                                     std::to_string(key_.size()) + "; the ninth is " +
+                                     printable(key_[kMaxKeyColumns].name));
+  }
+  for (size_t i = 0; i < key_.size(); ++i) {
+    const std::string& name = key_[i].name;
+    if (equal_names(name, "count")) {
+      throw SqlError(SQLITE_ERROR, declared_name_ + ": the key column may not be called count");
+    }
+    if (key_.size() > 1 && equal_names(name, kRowKey)) {
+      throw SqlError(SQLITE_ERROR, declared_name_ + ": of several key columns none may be called " +
+                                       kRowKey + ", which is a hidden column's name");
+    }
+    for (size_t before = 0; before < i; ++before) {
+      if (equal_names(name, key_[before].name)) {
+        throw SqlError(SQLITE_ERROR,
+                       declared_name_ + ": two key columns are called " + printable(name));
+      }
+    }
+  }
 }
 
 void FilterTable::refuse_name(const std::string& table) const {
-  refuse_own_column("a filter", table, std::array<std::string_view, 2>{key_.name, "count"});
+  std::vector<std::string_view> names = {"count"};
+  for (const ColumnSpec& column : key_) {
+    names.push_back(column.name);
+  }
+  if (key_.size() > 1) {
+    names.push_back(kRowKey);
+  }
+  refuse_own_column("a filter", table, names);
 }
 
 std::string FilterTable::declaration() const {
-  return sql_text(
-      "CREATE TABLE x(\"%w\" %s COLLATE %s PRIMARY KEY, count INTEGER HIDDEN, \"%w\" TEXT HIDDEN)"
-      " WITHOUT ROWID",
-      key_.name.c_str(), key_.type.c_str(), collation_name(collation_), declared_name_.c_str());
+  std::string key;
+  for (size_t i = 0; i < columns(); ++i) {
+    key += sql_text("\"%w\" %s COLLATE %s%s, ", key_[i].name.c_str(), key_[i].type.c_str(),
+                    collation_name(domain_.column(i).collation), several_ ? "" : " PRIMARY KEY");
+  }
+  const std::string row_key =
+      several_ ? std::string(", ") + kRowKey + " BLOB HIDDEN PRIMARY KEY" : "";
+  return sql_text("CREATE TABLE x(%scount INTEGER HIDDEN, \"%w\" TEXT HIDDEN%s) WITHOUT ROWID",
+                  key.c_str(), declared_name_.c_str(), row_key.c_str());
 }
 
-// As it stands behind the key's name.
-Collation FilterTable::given_collation() const {
-  if (key_.collation.empty()) {
+// As it stands behind the column's name.
+Collation FilterTable::given_collation(const ColumnSpec& column) const {
+  if (column.collation.empty()) {
     return Collation::kBinary;
   }
-  const std::optional<Collation> collation = collation_named(key_.collation);
+  const std::optional<Collation> collation = collation_named(column.collation);
   if (!collation) {
-    throw SqlError(SQLITE_ERROR, declared_name_ + ": column " + key_.name + ": collation " +
-                                     printable(key_.collation) +
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": column " + column.name + ": collation " +
+                                     printable(column.collation) +
                                      ", expected BINARY, NOCASE or RTRIM");
   }
   return *collation;
@@ -81,13 +100,18 @@ Collation FilterTable::given_collation() const {
 // SQLite from connecting: the table could not be dropped.
 void FilterTable::resolve_key(bool creating) {
   live_->set_damage({});
-  collation_ = given_collation();
+  std::vector<Collation> collations;
+  for (const ColumnSpec& column : key_) {
+    collations.push_back(given_collation(column));
+  }
   if (!creating && has_source()) {
     triggers_ = options_.on("triggers").value_or(false);
     try {
       const FilterSource::Stored stored = source().stored();
-      key_.type = stored.key_type;
-      collation_ = stored.collation;
+      for (size_t i = 0; i < std::min(columns(), stored.key_types.size()); ++i) {
+        key_[i].type = stored.key_types[i];
+        collations[i] = static_cast<Collation>(stored.form.collation(static_cast<unsigned>(i)));
+      }
     } catch (const SqlError& error) {
       if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
         throw;
@@ -96,40 +120,50 @@ void FilterTable::resolve_key(bool creating) {
     }
   } else if (creating && has_source()) {
     chosen_source_ = given_source();
-    const SourceKey from =
-        resolve_source(db_, declared_name_, live_->schema(), chosen_source_).front();
-    triggers_ = options_.on("triggers").value_or(false);
-    if (from.of_column) {
-      take_key(from);
+    const std::vector<SourceKey> from =
+        resolve_source(db_, declared_name_, live_->schema(), chosen_source_);
+    for (size_t i = 0; i < columns(); ++i) {
+      if (from[i].of_column) {
+        take_key(i, from[i], collations[i]);
+      }
     }
+    triggers_ = options_.on("triggers").value_or(false);
   }
-  affinity_ = affinity_of(key_.type);
+  domain_ = KeyDomain();
+  domain_.form.columns = static_cast<uint8_t>(columns());
+  for (size_t i = 0; i < columns(); ++i) {
+    domain_.set(i, {affinity_of(key_[i].type), collations[i], 0});
+  }
+  affinity_ = domain_.column(0).affinity;
 }
 
 // The options source and where.
 SourceSpec FilterTable::given_source() const {
   SourceText text = parse_source(*options_.text("source")).value();
-  if (text.keys.size() != 1) {
+  if (text.keys.size() != columns()) {
     throw SqlError(SQLITE_ERROR, declared_name_ + ": its source has " +
-                                     std::to_string(text.keys.size()) +
-                                     " columns, expected 1, as the filter's key has");
+                                     std::to_string(text.keys.size()) + " columns, expected " +
+                                     std::to_string(columns()) + ", as the filter's key has");
   }
   return {std::move(text.table), std::move(text.keys), options_.text("where").value_or(""), {}};
 }
 
-void FilterTable::take_key(const SourceKey& from) {
-  if (!key_.type.empty() && affinity_of(key_.type) != affinity_of(from.type)) {
-    throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the type of its source, \"" +
-                                     printable(from.type) + "\", not \"" + printable(key_.type) +
-                                     "\"; leave it out");
+void FilterTable::take_key(size_t index, const SourceKey& from, Collation& collation) {
+  ColumnSpec& key = key_[index];
+  const std::string what = several_ ? "key column " + key.name : "the key";
+  if (!key.type.empty() && affinity_of(key.type) != affinity_of(from.type)) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": " + what +
+                                     " takes the type of its source, \"" + printable(from.type) +
+                                     "\", not \"" + printable(key.type) + "\"; leave it out");
   }
-  if (!key_.collation.empty() && collation_ != from.collation) {
-    throw SqlError(SQLITE_ERROR, declared_name_ + ": the key takes the collation of its source, " +
+  if (!key.collation.empty() && collation != from.collation) {
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": " + what +
+                                     " takes the collation of its source, " +
                                      collation_name(from.collation) + ", not " +
-                                     collation_name(collation_) + "; leave it out");
+                                     collation_name(collation) + "; leave it out");
   }
-  key_.type = key_.type.empty() ? from.type : key_.type;
-  collation_ = from.collation;
+  key.type = key.type.empty() ? from.type : key.type;
+  collation = from.collation;
 }
 
 std::optional<SeedSource> FilterTable::seed_source() const {
@@ -145,15 +179,22 @@ std::optional<SeedSource> FilterTable::seed_source() const {
   return SeedSource{options.seed, options.width, options.spec.kind};
 }
 
-FilterSource FilterTable::source() { return FilterSource(live_->store(), {key_.name}); }
+std::vector<std::string> FilterTable::key_names() const {
+  std::vector<std::string> names;
+  for (const ColumnSpec& column : key_) {
+    names.push_back(column.name);
+  }
+  return names;
+}
+
+FilterSource FilterTable::source() { return FilterSource(live_->store(), key_names()); }
 
 void FilterTable::load_from(const FilterSource& from, uint64_t capacity) {
   Intake(*live_, "rebuild")
       .replace(
           [&](const auto& visit) {
-            from.for_each_row([&](std::span<sqlite3_value* const> keys) {
-              visit(key_of(keys.front(), affinity_));
-            });
+            from.for_each_row(
+                [&](std::span<sqlite3_value*> keys) { visit(given_key(keys.data())); });
           },
           capacity);
 }
@@ -167,7 +208,7 @@ uint64_t FilterTable::source_capacity() {
 
 void FilterTable::create() {
   Surroundings around;
-  around.collation = collation_;
+  around.key = domain_.form;
   around.seed_of = seed_source();
   around.page_bytes = page_bytes_for(db_, live_->schema());
   if (options_.has("source") && !options_.has("capacity")) {
@@ -176,7 +217,11 @@ void FilterTable::create() {
   live_->create(chosen_options(declared_name_, module_, options_, around));
   if (has_source()) {
     FilterSource from = source();
-    from.store({chosen_source_, key_.type, triggers_});
+    std::vector<std::string> types;
+    for (const ColumnSpec& column : key_) {
+      types.push_back(column.type);
+    }
+    from.store({chosen_source_, std::move(types), {}, triggers_});
     load_from(from, 0);
     live_->finish_create();
     if (triggers_) {
@@ -205,152 +250,78 @@ void FilterTable::rename(const std::string& name) {
   }
 }
 
-// --- planning ----------------------------------------------------------------------------------
-
-// Once a schema: SQLite prepares the statement anew when it changed.
-void FilterTable::expect_triggers() {
-  ReadTransaction transaction;
-  try {
-    if (with_triggers_ && with_triggers_.begin_again()) {
-      with_triggers_.end();
-      return;
-    }
-    with_triggers_ = {};
-    transaction = ReadTransaction(db_, live_->schema());
-  } catch (const SqlError& error) {
-    if (undoes_transaction(error.code())) {
-      throw;
-    }
-    return;  // the schema is being changed: this statement will be planned again
-  }
-  source().check_triggers();
-  transaction.end();
-  with_triggers_ = std::move(transaction);
-}
-
-static bool is_comparison(unsigned char op) noexcept {
-  switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ:
-    case SQLITE_INDEX_CONSTRAINT_IS:
-    case SQLITE_INDEX_CONSTRAINT_NE:
-    case SQLITE_INDEX_CONSTRAINT_ISNOT:
-    case SQLITE_INDEX_CONSTRAINT_GT:
-    case SQLITE_INDEX_CONSTRAINT_GE:
-    case SQLITE_INDEX_CONSTRAINT_LT:
-    case SQLITE_INDEX_CONSTRAINT_LE:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool FilterTable::best_index(sqlite3_index_info* info) {
-  if (triggers_) {
-    expect_triggers();  // a change of the schema plans every statement anew
-  }
-  if (!binary_probes_.empty()) {
-    drop_ended_runs();
-  }
-  // count(*) reads no column; but newer versions of SQLite say of a WITHOUT ROWID table that its
-  // primary key is always read. If it really is, xColumn refuses.
-  constexpr uint64_t kKeyBit = uint64_t{1} << kKeyColumn;
-  int plan = (info->colUsed & ~kKeyBit) == 0 ? kCountPlan : kRefuseListPlan;
-  int probe = -1;       // the constraint that gives the key
-  bool others = false;  // is it compared by another collation, too?
-  bool limited = false;
-  for (int i = 0; i < info->nConstraint; ++i) {
-    const auto& constraint = info->aConstraint[i];
-    limited = limited || constraint.op == SQLITE_INDEX_CONSTRAINT_LIMIT;
-    if (constraint.iColumn != kKeyColumn || !is_comparison(constraint.op)) {
-      continue;  // LIMIT and OFFSET come with column 0, too
-    }
-    const char* const collation = sqlite3_vtab_collation(info, i);
-    const bool own = sqlite3_stricmp(collation, collation_name(collation_)) == 0;
-    others = others || !own;
-    if (constraint.op != SQLITE_INDEX_CONSTRAINT_EQ &&
-        constraint.op != SQLITE_INDEX_CONSTRAINT_IS) {
-      continue;
-    }
-    if (constraint.usable == 0) {
-      plan = plan == kCountPlan ? kRefuseListPlan : plan;
-    } else if (!own && sqlite3_stricmp(collation, "BINARY") != 0) {
-      plan = probe < 0 ? kRefuseCollationPlan : plan;
-    } else if (own || probe < 0) {
-      plan = own ? kProbePlan : kBinaryProbePlan;
-      probe = i;
-    }
-  }
-  if (plan == kProbePlan && others && collation_ != Collation::kBinary) {
-    plan = kBinaryProbePlan;  // SQLite compares what was asked for, not what is stored
-  }
-  info->idxNum = plan == kCountPlan && limited ? kSomeRowsPlan : plan;
-  if (probe >= 0) {
-    info->aConstraintUsage[probe].argvIndex = 1;
-    info->aConstraintUsage[probe].omit = 1;
-    info->estimatedCost = kProbeCost;
-    info->estimatedRows = 1;
-    info->idxFlags = SQLITE_INDEX_SCAN_UNIQUE;
-    describe_plan(info, sql_text("%s=?", key_.name.c_str()));
-  } else {
-    info->estimatedCost = plan == kCountPlan ? kCountCost : kRefusedCost;
-    info->estimatedRows = 1000000;
-  }
-  return true;
-}
-
 // --- changing ----------------------------------------------------------------------------------
 
-// A "no" is right by either collation, and a "yes" only means maybe. But who deletes 'ADA' by
-// BINARY where the key is NOCASE must not delete 'Ada', of which the filter knows no more than
-// 'ada'. A cursor does not know what it is opened for, and may be closed before the rows are
-// changed: so the running statements that write are remembered, and only those refused that come
-// to a change.
-void FilterTable::note_binary_probe() {
-  if (sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
-    return;  // no statement writes
-  }
-  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
-       one = sqlite3_next_stmt(db_, one)) {
-    const Run run{one, sqlite3_stmt_status(one, SQLITE_STMTSTATUS_RUN, 0)};
-    if (sqlite3_stmt_busy(one) != 0 && sqlite3_stmt_readonly(one) == 0 &&
-        std::find(binary_probes_.begin(), binary_probes_.end(), run) == binary_probes_.end()) {
-      binary_probes_.push_back(run);
+SqlError FilterTable::null_key(size_t column, const char* why) const {
+  return {SQLITE_CONSTRAINT_NOTNULL,
+          "NOT NULL constraint failed: " + name() + "." + key_[column].name + ": " + why};
+}
+
+KeyView FilterTable::given_key(sqlite3_value** keys) {
+  return several_ ? tuple_.make(domain_, keys) : key_of(keys[0], affinity_);
+}
+
+KeyView FilterTable::key_to_store(sqlite3_value** keys) {
+  const KeyView key = given_key(keys);
+  if (key.type == SQLITE_NULL) [[unlikely]] {
+    size_t column = 0;
+    while (column + 1 < columns() && !is_null(keys[column])) {
+      ++column;
     }
-  }
-}
-
-// Before a statement that could have the address of one that is gone comes to this table: it is
-// planned first.
-void FilterTable::drop_ended_runs() {
-  std::vector<Run> running;
-  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
-       one = sqlite3_next_stmt(db_, one)) {
-    const Run run{one, sqlite3_stmt_status(one, SQLITE_STMTSTATUS_RUN, 0)};
-    if (sqlite3_stmt_busy(one) != 0 &&
-        std::find(binary_probes_.begin(), binary_probes_.end(), run) != binary_probes_.end()) {
-      running.push_back(run);
-    }
-  }
-  binary_probes_ = std::move(running);
-}
-
-void FilterTable::refuse_binary_change() {
-  drop_ended_runs();
-  if (!binary_probes_.empty()) {
-    throw SqlError(SQLITE_ERROR, name() +
-                                     ": DELETE and UPDATE find keys by the collation of the key"
-                                     " only; write " +
-                                     key_.name + " = value, the key on the left of =");
-  }
-}
-
-KeyView FilterTable::key_to_store(sqlite3_value* value) const {
-  const KeyView key = key_of(value, affinity_);
-  if (key.type == SQLITE_NULL) {
-    throw SqlError(SQLITE_CONSTRAINT_NOTNULL, "NOT NULL constraint failed: " + name() + "." +
-                                                  key_.name + ": a filter can't hold NULL");
+    throw null_key(column, "a filter can't hold NULL");
   }
   return key;
+}
+
+// The key that a row gets by UPDATE. Of a column that the statement leaves alone SQLite hands over
+// no value: that is in the row's whole key, but without what the column's collation changes.
+KeyView FilterTable::changed_key(sqlite3_value* row, sqlite3_value** keys) {
+  if (!several_) {
+    return key_to_store(keys);
+  }
+  const TupleColumns old = *decode_tuple(bytes_of(key_of_row(row)));
+  tuple_.begin(columns());
+  for (size_t i = 0; i < columns(); ++i) {
+    const ColumnDomain column = domain_.column(i);
+    if (sqlite3_value_nochange(keys[i]) != 0) {
+      const bool folded = old.keys[i].type == SQLITE_TEXT && column.collation != Collation::kBinary;
+      tuple_.add(old.keys[i], Collation::kBinary, folded ? kCasedKeys | kPaddedKeys : 0);
+      continue;
+    }
+    const KeyView key = key_of(keys[i], column.affinity);
+    if (key.type == SQLITE_NULL) {
+      throw null_key(i, "a filter can't hold NULL");
+    }
+    tuple_.add(key, column.collation);
+  }
+  return tuple_.view();
+}
+
+// SQLite read it from a cursor, except where a statement sets it.
+KeyView FilterTable::key_of_row(sqlite3_value* row) const {
+  const KeyView key = key_of(row, several_ ? Affinity::kNone : affinity_);
+  if (several_) {
+    const std::optional<TupleColumns> found =
+        key.type == SQLITE_BLOB ? decode_tuple(bytes_of(key)) : std::nullopt;
+    if (!found || found->count != columns()) {
+      throw SqlError(SQLITE_MISMATCH, name() + ": " + kRowKey + " is no key of " +
+                                          std::to_string(columns()) + " columns; set these");
+    }
+  }
+  return key;
+}
+
+// `row` is NULL for an INSERT.
+void FilterTable::refuse_row_key(sqlite3_value* row, sqlite3_value* given) const {
+  if (is_null(given) || sqlite3_value_nochange(given) != 0) {
+    return;
+  }
+  const auto a = blob_of(row);
+  const auto b = blob_of(given);
+  if (is_null(row) || !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
+    throw SqlError(SQLITE_ERROR, name() + ": " + kRowKey + " is made of " + names_of_key() +
+                                     "; give or set these, and leave it out");
+  }
 }
 
 // Where a remove could lose another key.
@@ -387,9 +358,8 @@ uint64_t FilterTable::copies_argument(sqlite3_value* count) const {
   return static_cast<uint64_t>(number);
 }
 
-bool FilterTable::remove(sqlite3_value* value, uint64_t copies) {
+bool FilterTable::remove(const KeyView& key, uint64_t copies) {
   refuse_removal("DELETE");
-  const KeyView key = key_of(value, affinity_);
   if (key.type == SQLITE_NULL) {
     return false;
   }
@@ -400,18 +370,21 @@ bool FilterTable::remove(sqlite3_value* value, uint64_t copies) {
 // new, comes here at every other one: no exception, no text.
 bool FilterTable::refuse_present() {
   if (sqlite3_vtab_on_conflict(db_) != SQLITE_IGNORE) {
-    throw SqlError(SQLITE_CONSTRAINT_PRIMARYKEY,
-                   "UNIQUE constraint failed: " + name() + "." + key_.name);
+    std::string columns;
+    for (const ColumnSpec& column : key_) {
+      columns += (columns.empty() ? "" : ", ") + name() + "." + column.name;
+    }
+    throw SqlError(SQLITE_CONSTRAINT_PRIMARYKEY, "UNIQUE constraint failed: " + columns);
   }
   return false;
 }
 
-bool FilterTable::insert(sqlite3_value* value) {
-  if (is_plain_integer(value, affinity_) && !unique()) {
-    live_->insert_integer(sqlite3_value_int64(value));
+bool FilterTable::insert(sqlite3_value** keys) {
+  if (!several_ && is_plain_integer(keys[0], affinity_) && !unique()) {
+    live_->insert_integer(sqlite3_value_int64(keys[0]));
     return true;
   }
-  const KeyView key = key_to_store(value);
+  const KeyView key = key_to_store(keys);
   if (!unique()) {
     live_->insert(key);
   } else if (!live_->insert_new(key) && sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
@@ -421,10 +394,10 @@ bool FilterTable::insert(sqlite3_value* value) {
 }
 
 // A set has a key or lacks it. To take a count there would hide that it counts for nothing.
-bool FilterTable::insert_copies(sqlite3_value* value, sqlite3_value* count) {
+bool FilterTable::insert_copies(sqlite3_value** keys, sqlite3_value* count) {
   const uint64_t copies = copies_argument(count);
   if (copies == 1) {
-    return insert(value);
+    return insert(keys);
   }
   const FilterOptions& options = live_->filter().options();
   if (!options.counts_copies()) {
@@ -434,14 +407,14 @@ bool FilterTable::insert_copies(sqlite3_value* value, sqlite3_value* count) {
                                  : "this Bloom filter does not count its keys; make it with"
                                    " counting = on, or use a cuckoo_filter"));
   }
-  live_->insert_copies(key_to_store(value), copies);
+  live_->insert_copies(key_to_store(keys), copies);
   return true;
 }
 
-bool FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
+bool FilterTable::update_key(sqlite3_value* row, sqlite3_value** keys) {
   refuse_removal("UPDATE");
-  const KeyView added = key_to_store(new_key);
-  const KeyView removed = key_of(old_key, affinity_);
+  const KeyView added = changed_key(row, keys);
+  const KeyView removed = key_of_row(row);
   if (removed.type == SQLITE_NULL) {
     return true;
   }
@@ -455,27 +428,53 @@ bool FilterTable::update_key(sqlite3_value* old_key, sqlite3_value* new_key) {
 }
 
 // UPDATE … FROM writes every column back as it was read, and the same row once.
-bool FilterTable::is_count_of(sqlite3_value* occurrences, sqlite3_value* value) {
-  const KeyView key = key_of(value, affinity_);
+bool FilterTable::is_count_of(sqlite3_value* occurrences, const KeyView& key) {
   return sqlite3_value_type(occurrences) == SQLITE_INTEGER && key.type != SQLITE_NULL &&
          sqlite3_value_int64(occurrences) == static_cast<int64_t>(live_->count(key));
+}
+
+void FilterTable::refuse_more_arguments(const std::string& command, sqlite3_value** keys) const {
+  for (size_t i = 1; i < columns(); ++i) {
+    if (!is_null(keys[i])) {
+      throw SqlError(SQLITE_ERROR, name() + ": the argument of '" + printable(command) +
+                                       "' goes into the first key column, " + key_[0].name +
+                                       "; leave " + key_[i].name + " out");
+    }
+  }
+}
+
+bool FilterTable::run(sqlite3_value* command, sqlite3_value** keys, sqlite3_value* count) {
+  const std::string word = lower(text_argument(command));
+  if (word != "delete") {
+    refuse_more_arguments(word, keys);
+    if (!is_null(count)) {
+      throw SqlError(SQLITE_ERROR, name() + ": of the commands only 'delete' takes a count");
+    }
+  }
+  command_keys_ = keys;
+  command_count_ = count;
+  run_command(*this, commands(), command, keys[0]);
+  return true;
 }
 
 bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid) {
   rowid = sqlite3_last_insert_rowid(db_);
   const bool inserting = count > 1 && is_null(values[0]);
-  sqlite3_value* const command = count > 1 ? values[2 + kCommandColumn] : nullptr;
   live_->follow();
   if (!inserting && !binary_probes_.empty()) {
     refuse_binary_change();
   }
   if (count == 1) {
-    remove(values[0]);
+    remove(key_of_row(values[0]));
     return true;
   }
-  sqlite3_value* const key = values[2 + kKeyColumn];
-  sqlite3_value* const occurrences = values[2 + kCountColumn];
-  if (!inserting && !is_null(occurrences) && !is_count_of(occurrences, values[0])) {
+  sqlite3_value** const keys = values + 2;
+  sqlite3_value* const occurrences = keys[count_column()];
+  sqlite3_value* const command = keys[command_column()];
+  if (several_) {
+    refuse_row_key(values[0], keys[row_key_column()]);
+  }
+  if (!inserting && !is_null(occurrences) && !is_count_of(occurrences, key_of_row(values[0]))) {
     throw SqlError(SQLITE_ERROR, name() +
                                      ": UPDATE can't set count, in which other keys may count;"
                                      " INSERT adds so many, the command 'delete' removes them");
@@ -484,17 +483,14 @@ bool FilterTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid
     if (!inserting) {
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
-    if (!is_null(occurrences) && lower(text_argument(command)) != "delete") {
-      throw SqlError(SQLITE_ERROR, name() + ": of the commands only 'delete' takes a count");
-    }
-    command_count_ = occurrences;
-    run_command(*this, commands(), command, key);
-    return true;
+    return run(command, keys, occurrences);
   }
   if (inserting) {
-    return is_null(occurrences) ? insert(key) : insert_copies(key, occurrences);
+    return is_null(occurrences) ? insert(keys) : insert_copies(keys, occurrences);
   }
-  return sqlite3_value_nochange(key) != 0 || update_key(values[0], key);
+  const bool unchanged = std::all_of(
+      keys, keys + columns(), [](sqlite3_value* key) { return sqlite3_value_nochange(key) != 0; });
+  return unchanged || update_key(values[0], keys);
 }
 
 }  // namespace cuckoo

@@ -123,9 +123,7 @@ WindowMessage WindowMessages::decode(std::span<const std::byte> bytes, const std
   }
   const WindowMessage& message = decoded.value();
   expect_like(message, command);
-  const KeyDomain keys = {static_cast<Affinity>(message.common.key_affinity),
-                          static_cast<Collation>(message.common.collation),
-                          message.common.key_types};
+  const KeyDomain keys(message.common.keys, message.common.key_types);
   if (const std::string why = obstacle(keys, live_.key_domain()); !why.empty()) {
     refuse(command, "the BLOB" + why);
   }

@@ -33,6 +33,7 @@ struct KeyView {
   double real = 0;
   const char* bytes = nullptr;
   int size = 0;
+  uint64_t column_types = 0;  // of several columns as one BLOB: what each is, a byte a column
 };
 
 // A value's bytes. SQLite makes those of a zeroblob when they are asked for, and a NULL of the

@@ -23,7 +23,7 @@ constexpr size_t kFromAt = kToAt + kWindowMarkBytes;
 constexpr size_t kHeaderBytes = kFromAt + kWindowMarkBytes;
 constexpr size_t kNewestAt = 16;  // in a mark
 // … and in changes.
-constexpr size_t kChangesFromAt = 48;
+constexpr size_t kChangesFromAt = 56;
 constexpr size_t kChangesStreamAt = kChangesFromAt + 2 * kMarkBytes;
 
 // Are all pieces good?

@@ -36,8 +36,8 @@ FilterChanges sample_changes(uint64_t count, HashWidth width, uint64_t removed,
   changes.from = sample_mark(kind, width, 10);
   changes.to = sample_mark(kind, width, 10 + count);
   changes.items = 12345;
-  changes.key_affinity = 1;
-  changes.key_types = 4;
+  changes.keys = {2, 0x21, 4};
+  changes.key_types = 0x104;
   std::map<uint64_t, int64_t> nets;
   for (uint64_t i = 0; i < count; ++i) {
     const int64_t copies = i % 50 == 7 && is_multiset(kind) ? static_cast<int64_t>(i) : 1;
@@ -51,8 +51,7 @@ void expect_same(const FilterChanges& a, const FilterChanges& b) {
   EXPECT_EQ(a.from, b.from);
   EXPECT_EQ(a.to, b.to);
   EXPECT_EQ(a.items, b.items);
-  EXPECT_EQ(a.key_affinity, b.key_affinity);
-  EXPECT_EQ(a.collation, b.collation);
+  EXPECT_EQ(a.keys, b.keys);
   EXPECT_EQ(a.key_types, b.key_types);
   EXPECT_TRUE(a.hashes == b.hashes);
 }
@@ -139,13 +138,17 @@ TEST(SegmentChanges, I2_wrong_fields_are_refused) {
   const std::string header = "changes with a header that can't be";
   EXPECT_EQ(refusal(changed(5, 3)), header) << "Rice parameter";
   EXPECT_EQ(refusal(changed(6, 4)), header) << "flags";
-  EXPECT_EQ(refusal(changed(7, 5)), header) << "affinity";
-  EXPECT_EQ(refusal(changed(8, 3)), header) << "collation";
-  EXPECT_EQ(refusal(changed(10, 1)), header) << "zeros";
+  EXPECT_EQ(refusal(changed(7, 0)), header) << "no key columns";
+  EXPECT_EQ(refusal(changed(7, 9)), header) << "nine key columns";
+  EXPECT_EQ(refusal(changed(8, 5)), header) << "affinity";
+  EXPECT_EQ(refusal(changed(11, 1)), header) << "affinity of a column that is not there";
+  EXPECT_EQ(refusal(changed(12, 3)), header) << "collation";
+  EXPECT_EQ(refusal(changed(14, 1)), header) << "zeros";
+  EXPECT_EQ(refusal(changed(50, 1)), header) << "types of a column that is not there";
   EXPECT_EQ(refusal(changed(31, 0x7F)), header) << "items";
   EXPECT_EQ(refusal(changed(16, 41)), "changes that end early, do not ascend or count too far");
   EXPECT_EQ(refusal(changed(16, 39)), "changes with bytes behind the last hash");
-  EXPECT_EQ(refusal(changed(48, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
+  EXPECT_EQ(refusal(changed(56, 0)).substr(0, 22), "bytes that are no mark") << "the first one";
 }
 
 TEST(SegmentChanges, I2_marks_of_two_filters_are_refused) {

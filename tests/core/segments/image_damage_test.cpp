@@ -29,7 +29,7 @@ using test::pieces_samples;
 using test::PiecesSample;
 using test::put_crcs_right;
 
-constexpr size_t kHeader = 120;
+constexpr size_t kHeader = 136;
 constexpr size_t kPiece = 64;
 
 template <class T>
@@ -67,8 +67,8 @@ TEST(ImageDamage, bytes_that_are_no_image_are_told_apart) {
   EXPECT_FALSE(looks_like_image(text_bytes("CKI")));
   EXPECT_FALSE(looks_like_image(text_bytes("CKFRxxxx")));
   EXPECT_TRUE(looks_like_image(text_bytes("CKI3")));
-  EXPECT_EQ(refusal({}), "image cut off: 0 bytes, expected at least 192");
-  EXPECT_EQ(refusal(text_bytes("CKI3")), "image cut off: 4 bytes, expected at least 192");
+  EXPECT_EQ(refusal({}), "image cut off: 0 bytes, expected at least 208");
+  EXPECT_EQ(refusal(text_bytes("CKI3")), "image cut off: 4 bytes, expected at least 208");
   EXPECT_EQ(refusal(text_bytes("SQLite format 3")),
             "bytes that are no image of a filter, expected CKI3 at the start");
 }
@@ -126,7 +126,8 @@ TEST(ImageDamage, headers_out_of_range_are_refused) {
   } kCases[] = {
       {"kind", "cuckoo", 16, 9, 1},
       {"width", "cuckoo", 17, 48, 1},
-      {"affinity", "cuckoo", 18, 5, 1},
+      {"no key columns", "cuckoo", 18, 0, 1},
+      {"nine key columns", "cuckoo", 18, 9, 1},
       {"flags", "cuckoo", 19, 4, 1},
       {"a mark that is none", "cuckoo", 19, 2, 1},
       {"hashes of a legacy filter", "legacy", 19, 1, 1},
@@ -144,10 +145,14 @@ TEST(ImageDamage, headers_out_of_range_are_refused) {
       {"one piece more", "cuckoo", 72, 2, 8},
       {"one piece less", "cuckoo_pieces", 72, 3, 8},
       {"pieces", "cuckoo", 72, UINT64_MAX, 8},
-      {"collation", "cuckoo", 80, 3, 1},
-      {"bytes without a meaning", "cuckoo", 82, 1, 2},
-      {"bytes where no mark is", "cuckoo", 100, 1, 1},
-      {"mark", "cuckoo_marked", 90, 1, 1},
+      {"affinity", "cuckoo", 80, 5, 1},
+      {"affinity of a column that is not there", "cuckoo", 83, 0x10, 1},
+      {"types of a column that is not there", "cuckoo", 85, 1, 1},
+      {"collation", "cuckoo", 92, 3, 1},
+      {"collation of a column that is not there", "cuckoo", 93, 0x40, 1},
+      {"bytes without a meaning", "cuckoo", 94, 1, 2},
+      {"bytes where no mark is", "cuckoo", 110, 1, 1},
+      {"mark", "cuckoo_marked", 106, 1, 1},
   };
   for (const auto& [what, name, at, value, bytes] : kCases) {
     Bytes changed = pieces_image(pieces_named(name));

@@ -143,11 +143,10 @@ inline BuiltPieces build_pieces(const PiecesSample& sample,
     prefix = last_of_piece(prefix, depth) + 1;
   }
   segments::ImageHeader& header = built.header;
-  header.collation = 1;
+  header.keys = {1, 2, 1};
   header.key_types = 4 | 16;
   header.spec = sample.spec;
   header.width = sample.width;
-  header.key_affinity = 2;
   header.seed = 0x0123456789ABCDEF;
   header.capacity = sample.capacity * sample.depths.size();
   header.pieces = sample.depths.size();
@@ -189,7 +188,7 @@ inline Result<Bytes> encode_pieces_again(const Bytes& bytes,
 
 // The checksums of all pieces and of the image are put right. False: its frame leads nowhere.
 inline bool put_crcs_right(Bytes& bytes) {
-  constexpr size_t kHeader = 120;
+  constexpr size_t kHeader = 136;
   constexpr size_t kPiece = 64;
   if (bytes.size() < kHeader + kPiece + 8) {
     return false;
@@ -264,13 +263,36 @@ inline const std::vector<BadHeader>& bad_headers() {
       {"65537 hashes", "bloom_bits", [](ImageHeader& h) { h.spec.hashes = 65537; }},
       {"hashes of a cuckoo filter", "cuckoo", [](ImageHeader& h) { h.spec.hashes = 1; }},
       {"width", "cuckoo", [](ImageHeader& h) { h.width = static_cast<HashWidth>(48); }},
-      {"affinity", "cuckoo", [](ImageHeader& h) { h.key_affinity = 5; }},
+      {"no key columns", "cuckoo",
+       [](ImageHeader& h) {
+         h.keys = {0, 0, 0};
+       }},
+      {"nine key columns", "cuckoo",
+       [](ImageHeader& h) {
+         h.keys = {9, 0, 0};
+       }},
+      {"affinity", "cuckoo",
+       [](ImageHeader& h) {
+         h.keys = {1, 5, 0};
+       }},
+      {"affinity of the second column", "cuckoo",
+       [](ImageHeader& h) {
+         h.keys = {2, 0x50, 0};
+       }},
+      {"affinity of a further column", "cuckoo",
+       [](ImageHeader& h) {
+         h.keys = {2, 0x100, 0};
+       }},
+      {"types of a further column", "cuckoo", [](ImageHeader& h) { h.key_types = 256; }},
       {"mark of another kind", "cuckoo_marked",
        [](ImageHeader& h) { h.mark->kind = FilterKind::kBloom; }},
       {"mark of another width", "cuckoo_marked",
        [](ImageHeader& h) { h.mark->width = HashWidth::k63Bits; }},
       {"mark of another seed", "cuckoo_marked", [](ImageHeader& h) { ++h.mark->seed; }},
-      {"collation", "cuckoo", [](ImageHeader& h) { h.collation = 3; }},
+      {"collation", "cuckoo",
+       [](ImageHeader& h) {
+         h.keys = {1, 0, 3};
+       }},
       {"no capacity", "cuckoo", [](ImageHeader& h) { h.capacity = 0; }},
       {"capacity", "cuckoo", [](ImageHeader& h) { h.capacity = (uint64_t{1} << 40) + 1; }},
       {"too many items", "bloom", [](ImageHeader& h) { h.items = segments::kMaxImageItems + 1; }},

@@ -51,8 +51,7 @@ void expect_same_header(const ImageHeader& a, const ImageHeader& b) {
   EXPECT_EQ(a.spec.bits_per_key, b.spec.bits_per_key);
   EXPECT_EQ(a.spec.hashes, b.spec.hashes);
   EXPECT_EQ(a.width, b.width);
-  EXPECT_EQ(a.key_affinity, b.key_affinity);
-  EXPECT_EQ(a.collation, b.collation);
+  EXPECT_EQ(a.keys, b.keys);
   EXPECT_EQ(a.key_types, b.key_types);
   EXPECT_EQ(a.seed, b.seed);
   EXPECT_EQ(a.capacity, b.capacity);
@@ -139,7 +138,7 @@ TEST(Image, pages_that_are_absent_are_zeros_and_an_empty_piece_has_no_cells) {
       "", {FilterKind::kBloom, 0.01}, 20000, 0, HashWidth::k47Bits, false, {1, 1}};
   BuiltPieces built = build_pieces(sample);
   const Bytes bytes = pieces_image(sample);
-  EXPECT_EQ(bytes.size(), 120U + 2 * 68U + 4U);
+  EXPECT_EQ(bytes.size(), 136U + 2 * 68U + 4U);
   built.pieces[0].filter = std::move(make_filter(sample.spec, sample.capacity, 64).value());
   EXPECT_EQ(encode_pieces(built).value(), bytes);
   // One key is in a page alone.
@@ -154,7 +153,7 @@ TEST(Image, I3_empty_pieces_take_little_memory_whatever_they_are_made_for) {
   PiecesSample sample = {"", {FilterKind::kCuckoo, 0.001}, uint64_t{1} << 24, 0};
   sample.depths.assign(256, 8);
   const Bytes bytes = pieces_image(sample);
-  EXPECT_EQ(bytes.size(), 120U + 256 * 68U + 4U);
+  EXPECT_EQ(bytes.size(), 136U + 256 * 68U + 4U);
   const Result<Image> image = decode_image(bytes);
   ASSERT_TRUE(image.ok()) << image.error().message;
   EXPECT_LT(image.value().pieces.memory_bytes(), 100 * bytes.size());
@@ -438,7 +437,7 @@ void write_file(const std::filesystem::path& path, const Bytes& bytes) {
 Bytes example_image() {
   BuiltPieces built;
   built.header.spec = {FilterKind::kCuckoo, 0.03};
-  built.header.key_affinity = 1;
+  built.header.keys = {1, 1, 0};
   built.header.key_types = 4;
   built.header.seed = 1;
   built.header.capacity = 4;

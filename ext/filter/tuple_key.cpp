@@ -1,0 +1,142 @@
+#include "ext/filter/tuple_key.hpp"
+
+#include <cmath>
+#include <cstring>
+
+#include "core/base/bytes.hpp"
+#include "core/base/key_hash.hpp"
+
+namespace cuckoo {
+namespace {
+
+constexpr char kMagic[] = {'C', 'K', 'T'};
+constexpr size_t kFrontBytes = sizeof kMagic + 1;
+constexpr size_t kColumnFrontBytes = 5;
+
+// The integer that a real equals, by the rule of hash_real().
+std::optional<int64_t> whole(double value) noexcept {
+  if (value >= -9223372036854775808.0 && value < 9223372036854775808.0) {
+    const auto integer = static_cast<int64_t>(value);
+    if (static_cast<double>(integer) == value) {
+      return integer;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// --- making --------------------------------------------------------------------------------------
+
+KeyView TupleKey::make(const KeyDomain& keys, sqlite3_value** values) {
+  const size_t columns = keys.columns();
+  begin(columns);
+  for (size_t i = 0; i < columns; ++i) {
+    const ColumnDomain column = keys.column(i);
+    const KeyView key = key_of(values[i], column.affinity);
+    if (key.type == SQLITE_NULL) {
+      return {};
+    }
+    add(key, column.collation);
+  }
+  return view();
+}
+
+void TupleKey::begin(size_t columns) {
+  buffer_.assign(kMagic, sizeof kMagic);
+  buffer_.push_back(static_cast<char>(columns));
+  columns_ = 0;
+  types_ = 0;
+}
+
+void TupleKey::add(const KeyView& key, Collation collation, uint8_t types) {
+  note_key_type(key, types);
+  types_ |= uint64_t{types} << 8 * columns_++;
+  std::byte number[8];
+  if (key.type == SQLITE_INTEGER) {
+    store_le(number, static_cast<uint64_t>(key.integer));
+    put(KeyKind::kInteger, number, sizeof number);
+  } else if (key.type == SQLITE_FLOAT) {
+    const std::optional<int64_t> integer = whole(key.real);
+    store_le(number, integer ? static_cast<uint64_t>(*integer) : bits_of(key.real));
+    put(integer ? KeyKind::kInteger : KeyKind::kReal, number, sizeof number);
+  } else {
+    const KeyView compared =
+        collation == Collation::kBinary ? key : collated(key, collation, collated_);
+    put(key.type == SQLITE_TEXT ? KeyKind::kText : KeyKind::kBlob, compared.bytes,
+        static_cast<size_t>(compared.size));
+  }
+}
+
+void TupleKey::put(KeyKind kind, const void* content, size_t size) {
+  std::byte front[kColumnFrontBytes];
+  front[0] = static_cast<std::byte>(kind);
+  store_le(&front[1], static_cast<uint32_t>(size));
+  buffer_.append(reinterpret_cast<const char*>(front), sizeof front);
+  if (size > 0) {  // a zeroblob of no bytes may have no content
+    buffer_.append(static_cast<const char*>(content), size);
+  }
+}
+
+KeyView TupleKey::view() const noexcept {
+  KeyView key;
+  key.type = SQLITE_BLOB;
+  key.bytes = buffer_.data();
+  key.size = static_cast<int>(buffer_.size());
+  key.column_types = types_;
+  return key;
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+// Takes a column off the front of `rest`. False: there is none that a TupleKey would make.
+static bool take_column(std::span<const std::byte>& rest, KeyView& key) noexcept {
+  if (rest.size() < kColumnFrontBytes) {
+    return false;
+  }
+  const auto kind = static_cast<KeyKind>(rest[0]);
+  const auto size = load_le<uint32_t>(&rest[1]);
+  rest = rest.subspan(kColumnFrontBytes);
+  if (size > rest.size()) {
+    return false;
+  }
+  const std::span<const std::byte> content = rest.first(size);
+  rest = rest.subspan(size);
+  switch (kind) {
+    case KeyKind::kInteger:
+      key.type = SQLITE_INTEGER;
+      key.integer = size == 8 ? static_cast<int64_t>(load_le<uint64_t>(content.data())) : 0;
+      return size == 8;
+    case KeyKind::kReal:
+      key.type = SQLITE_FLOAT;
+      key.real = size == 8 ? real_from_bits(load_le<uint64_t>(content.data())) : 0;
+      return size == 8 && !std::isnan(key.real) && !whole(key.real);
+    case KeyKind::kText:
+    case KeyKind::kBlob:
+      key.type = kind == KeyKind::kText ? SQLITE_TEXT : SQLITE_BLOB;
+      key.bytes = reinterpret_cast<const char*>(content.data());
+      key.size = static_cast<int>(size);
+      return true;
+  }
+  return false;
+}
+
+std::optional<TupleColumns> decode_tuple(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() < kFrontBytes || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) {
+    return std::nullopt;
+  }
+  TupleColumns columns;
+  columns.count = static_cast<size_t>(bytes[sizeof kMagic]);
+  if (columns.count < 2 || columns.count > kMaxKeyColumns) {
+    return std::nullopt;
+  }
+  std::span<const std::byte> rest = bytes.subspan(kFrontBytes);
+  for (size_t i = 0; i < columns.count; ++i) {
+    if (!take_column(rest, columns.keys[i])) {
+      return std::nullopt;
+    }
+  }
+  return rest.empty() ? std::optional(columns) : std::nullopt;
+}
+
+}  // namespace cuckoo

@@ -1,0 +1,216 @@
+// What leaves a filter whose key has several columns, and comes into one: images, merges, changes,
+// unions; which of them go together, and what is refused.
+#include "tests/support/database.hpp"
+
+namespace cuckoo::test {
+namespace {
+
+std::string create(const std::string& name, const std::string& columns,
+                   const std::string& more = "", const std::string& module = "cuckoo_filter") {
+  return "CREATE VIRTUAL TABLE " + name + " USING " + module + "(" + columns +
+         ", capacity = 1000, fpr = 1e-6, seed = 7" + more + ");";
+}
+
+std::string command(const std::string& table, const std::string& word, const std::string& column,
+                    const std::string& argument) {
+  return "INSERT INTO " + table + "(" + table + ", " + column + ") VALUES ('" + word + "', " +
+         argument + ");";
+}
+
+constexpr char kKeys[] =
+    "CREATE TABLE k(a INTEGER, b TEXT);"
+    "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 200)"
+    " INSERT INTO k SELECT i % 20, 'item ' || i FROM n;";
+
+class KeyColumnsMessage : public testing::Test {
+ protected:
+  KeyColumnsMessage() { db.run(kKeys); }
+  // How many of the keys it has, and of as many that are not there.
+  std::string found(const std::string& filter) {
+    return db.text("SELECT sum(filter_contains(" + filter +
+                   ", a, b)) || '/' ||"
+                   " sum(filter_contains(" +
+                   filter + ", a + 20, b)) FROM k");
+  }
+  Database db;
+};
+
+// An aggregate does not know the columns; the types that it sees in their keys are enough.
+TEST_F(KeyColumnsMessage, an_image_of_cuckoo_key_is_that_of_a_filter) {
+  for (const std::string module : {"cuckoo", "bloom"}) {
+    db.run(create("f", "a, b", "", module + "_filter") +
+           create("g", "a INTEGER, b TEXT", "", module + "_filter"));
+    db.run("INSERT INTO f SELECT a, b FROM k");
+    const std::string image =
+        "(SELECT " + module + "_build(cuckoo_key(a, b), 1e-6, 1000, 7, 'hashes') FROM k)";
+    EXPECT_EQ(found(image), "200/0");
+    EXPECT_EQ(db.text("SELECT key_types || ' ' || collation FROM filter_info(" + image + ")"),
+              "INTEGER, TEXT BINARY, BINARY");
+    db.run(command("g", "merge", "a", image));
+    EXPECT_EQ(found("'g'"), "200/0");
+    // Equal hashes: of a union with what the filter itself exports nothing becomes more.
+    const std::string exported = "filter_export('f', 'hashes')";
+    EXPECT_EQ(
+        db.number("SELECT log_entries FROM filter_info((SELECT filter_union(x) FROM (SELECT " +
+                  image + " AS x UNION ALL SELECT " + exported + ")))"),
+        200);
+    db.run(command("f", "import", "a", image) + command("f", "check", "a", "NULL"));
+    EXPECT_EQ(found("'f'"), "200/0");
+    db.run("DROP TABLE f; DROP TABLE g");
+  }
+}
+
+TEST_F(KeyColumnsMessage, an_image_says_how_many_columns_it_has) {
+  db.run(create("f", "a INTEGER, b TEXT COLLATE NOCASE") + "INSERT INTO f SELECT * FROM k");
+  EXPECT_EQ(db.text("SELECT key_types || ' ' || collation FROM filter_info(filter_export('f'))"),
+            "INTEGER, TEXT BINARY, NOCASE");
+  EXPECT_EQ(found("filter_export('f')"), "200/0");
+  EXPECT_EQ(db.number("SELECT filter_contains(filter_export('f'), '1', 'ITEM 1')"), 1);
+  EXPECT_EQ(db.text("SELECT filter_contains(filter_export('f'), 1, NULL)"), "NULL");
+  db.refuses("SELECT filter_contains(filter_export('f'), 1)", SQLITE_ERROR,
+             {"filter_contains: a key of this image has 2 columns, not 1"});
+  db.refuses("SELECT filter_contains(filter_export('f'), 1, 2, 3)", SQLITE_ERROR, {"not 3"});
+  db.refuses("SELECT filter_contains((SELECT cuckoo_build(a) FROM k), 1, 2)", SQLITE_ERROR,
+             {"filter_contains: a key of this image has 1 column, not 2"});
+  EXPECT_EQ(db.number("SELECT filter_contains((SELECT cuckoo_build(NULL) FROM k), 1, 2)"), 0)
+      << "no key, no columns";
+}
+
+TEST_F(KeyColumnsMessage, other_numbers_of_columns_are_refused) {
+  db.run(create("one", "a") + create("two", "a, b") + create("three", "a, b, c") +
+         "INSERT INTO one SELECT a FROM k; INSERT INTO two SELECT a, b FROM k;"
+         "INSERT INTO three SELECT a, b, 1 FROM k");
+  const std::string tables[] = {"one", "two", "three"};
+  const std::string counts[] = {"1 column", "2 columns", "3 columns"};
+  for (size_t from = 0; from < 3; ++from) {
+    for (size_t to = 0; to < 3; ++to) {
+      if (from == to) {
+        continue;
+      }
+      const std::vector<std::string> parts = {
+          tables[to] + ": ", " has keys of " + counts[from] + ", this one of " + counts[to],
+          "make both of one number of columns", "cuckoo_build(cuckoo_key(a, b))"};
+      const std::string other = "'" + tables[from] + "'";
+      db.refuses(command(tables[to], "merge", "a", other), SQLITE_ERROR, parts);
+      db.refuses(command(tables[to], "merge", "a", "filter_export(" + other + ")"), SQLITE_ERROR,
+                 parts);
+      db.refuses(command(tables[to], "import", "a", "filter_export(" + other + ")"), SQLITE_ERROR,
+                 parts);
+      db.refuses(command(tables[to], "apply", "a", "filter_changes(" + other + ", NULL)"),
+                 SQLITE_ERROR, parts);
+      db.refuses("SELECT filter_union(x) FROM (SELECT filter_export(" + other +
+                     ") AS x UNION ALL SELECT filter_export('" + tables[to] + "'))",
+                 SQLITE_ERROR, {"filter_union: an image has keys of ", "make both of one number"});
+    }
+  }
+  db.refuses(command("two", "import", "a", "(SELECT cuckoo_build(a, 1e-6, 1000, 7) FROM k)"),
+             SQLITE_ERROR, {"two: import: the image has keys of 1 column, this one of 2 columns"});
+  for (const std::string& table : tables) {
+    db.run(command(table, "check", "a", "NULL"));
+    EXPECT_EQ(db.number("SELECT count(*) FROM " + table), 200);
+  }
+}
+
+TEST_F(KeyColumnsMessage, what_has_no_keys_goes_into_any) {
+  db.run(create("one", "a") + create("two", "a, b") + "INSERT INTO two SELECT a, b FROM k;" +
+         command("two", "merge", "a", "'one'") +
+         command("two", "merge", "a", "(SELECT cuckoo_build(NULL, 1e-6, 1000, 7, 'hashes'))"));
+  EXPECT_EQ(found("'two'"), "200/0");
+  EXPECT_EQ(db.text("SELECT key_types FROM filter_info((SELECT filter_union(x) FROM (SELECT"
+                    " cuckoo_build(NULL, 1e-6, 1000, 7, 'hashes') AS x UNION ALL SELECT"
+                    " filter_export('two', 'hashes'))))"),
+            "INTEGER, TEXT");
+}
+
+// Column by column what holds for filters of one column, and the text names the column.
+TEST_F(KeyColumnsMessage, types_and_collations_go_together_in_each_column) {
+  db.run(create("untyped", "a, b") + create("typed", "a INTEGER, b TEXT") +
+         create("texts", "a TEXT, b TEXT") + create("nocase", "a, b COLLATE NOCASE") +
+         "INSERT INTO untyped VALUES (1, 'x')");
+  db.run(command("typed", "merge", "a", "'untyped'") +
+         command("nocase", "merge", "a", "'untyped'"));
+  EXPECT_EQ(
+      db.number("SELECT filter_contains('typed', 1, 'x') + filter_contains('nocase', 1, 'X')"), 2);
+  db.refuses(command("texts", "merge", "a", "'untyped'"), SQLITE_ERROR,
+             {"texts: merge: untyped, in column 1 of the key, holds INTEGER or REAL keys",
+              "give both keys one type"});
+  db.run("INSERT INTO untyped VALUES (1, 'Upper')");
+  db.refuses(command("nocase", "import", "a", "filter_export('untyped')"), SQLITE_ERROR,
+             {"nocase: import: the image, in column 2 of the key, compares keys by BINARY, this one"
+              " by NOCASE"});
+  db.run(command("typed", "merge", "a", "'untyped'"));
+  db.run("INSERT INTO untyped VALUES (1, 5)");
+  db.refuses(command("typed", "merge", "a", "'untyped'"), SQLITE_ERROR, {"in column 2 of the key"});
+}
+
+// UPDATE adds a key whose other column was folded already; in a BINARY filter it could be missed.
+TEST_F(KeyColumnsMessage, what_update_adds_counts_as_cased) {
+  db.run(create("nocase", "a TEXT COLLATE NOCASE, b") + create("binary", "a TEXT, b") +
+         "INSERT INTO nocase VALUES ('low', 1)");
+  db.run(command("binary", "merge", "a", "'nocase'"));
+  db.run("UPDATE nocase SET b = 2 WHERE a = 'LOW' AND b = 1");
+  db.refuses(command("binary", "merge", "a", "'nocase'"), SQLITE_ERROR,
+             {"in column 1 of the key", "NOCASE"});
+}
+
+// The types of both columns are united, each with its own.
+TEST_F(KeyColumnsMessage, unions_take_the_stricter_domain_of_each_column) {
+  db.run(create("x", "a INTEGER, b") + create("y", "a, b TEXT COLLATE NOCASE") +
+         "INSERT INTO x VALUES (1, 'x'); INSERT INTO y VALUES (2, 'Y')");
+  const std::string united =
+      "(SELECT filter_union(i) FROM (SELECT filter_export('x', 'hashes') AS i UNION ALL"
+      " SELECT filter_export('y', 'hashes')))";
+  EXPECT_EQ(db.text("SELECT key_types || ' ' || collation FROM filter_info(" + united + ")"),
+            "INTEGER, TEXT BINARY, NOCASE");
+  EXPECT_EQ(db.number("SELECT filter_contains(" + united + ", '1', 'X') + filter_contains(" +
+                      united + ", 2, 'y')"),
+            2);
+}
+
+TEST_F(KeyColumnsMessage, copies_follow_by_changes_and_parts) {
+  for (const char* more : {"", ", generations = 3"}) {
+    db.run(create("f", "a INTEGER, b TEXT COLLATE NOCASE", more) +
+           create("copy", "a INTEGER, b TEXT COLLATE NOCASE", more));
+    for (int round = 0; round < 4; ++round) {
+      const std::string some = " WHERE rowid % 4 = " + std::to_string(round);
+      db.run("INSERT INTO f SELECT a, upper(b) FROM k" + some);
+      if (round == 2) {
+        db.run(*more == '\0' ? "DELETE FROM f WHERE a = 1 AND b = 'item 1'"
+                             : "INSERT INTO f(f) VALUES ('rotate')");
+      }
+      db.run(command("copy", "apply", "a", "filter_changes('f', filter_mark('copy'))"));
+      EXPECT_EQ(found("'copy'"), found("'f'")) << more << round;
+      EXPECT_EQ(db.text("SELECT hex(filter_mark('copy'))"),
+                db.text("SELECT hex(filter_mark('f'))"));
+      EXPECT_EQ(db.text("SELECT key_types || collation FROM filter_info('copy')"),
+                "INTEGER, TEXTBINARY, NOCASE");
+    }
+    db.run(
+        "BEGIN; INSERT INTO copy(copy) VALUES ('clear');"
+        "INSERT INTO copy(copy, a) SELECT 'apply', piece FROM filter_parts('f', NULL, 1048576);"
+        "COMMIT; INSERT INTO copy(copy) VALUES ('check')");
+    EXPECT_EQ(found("'copy'"), found("'f'"));
+    db.run("DROP TABLE f; DROP TABLE copy");
+  }
+}
+
+TEST_F(KeyColumnsMessage, types_roll_back_and_are_forgotten_by_clear) {
+  db.run(create("f", "a, b"));
+  const auto types = [this] { return db.text("SELECT key_types FROM filter_info('f')"); };
+  EXPECT_EQ(types(), "");
+  db.run("INSERT INTO f VALUES (1, 'x'); BEGIN; INSERT INTO f VALUES ('y', x'00')");
+  EXPECT_EQ(types(), "INTEGER TEXT, TEXT BLOB");
+  db.run("ROLLBACK");
+  EXPECT_EQ(types(), "INTEGER, TEXT");
+  db.run("INSERT INTO f(f) VALUES ('clear')");
+  EXPECT_EQ(types(), "");
+}
+
+TEST_F(KeyColumnsMessage, a_guard_asks_filters_of_one_column) {
+  db.run(create("f", "a INTEGER, b TEXT") + "INSERT INTO f SELECT * FROM k");
+  db.refuses("CREATE VIRTUAL TABLE guarded USING filter_guard(f, source = k(a))", SQLITE_ERROR,
+             {"guarded: a key of the filter f has 2 columns"});
+}
+
+}  // namespace
+}  // namespace cuckoo::test
