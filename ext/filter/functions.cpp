@@ -173,8 +173,23 @@ void filter_contains(sqlite3_context* context, int count, sqlite3_value** values
   });
 }
 
+// The same, of a key of several columns.
 void filter_contains_tuple(sqlite3_context* context, int count, sqlite3_value** values) {
-  guarded(context, [&] { filter_contains_any(context, count, values); });
+  guarded(context, [&] {
+    const NamedFilter* const known = kept_filter(context);
+    const auto given = static_cast<size_t>(count - 1);
+    if (known == nullptr || !known->up_to_date() || !known->table->ready_for_tuples() ||
+        known->table->key_form().columns != given) {
+      filter_contains_any(context, count, values);
+      return;
+    }
+    LiveFilter& live = *known->table;
+    TupleKey& tuple = connection_of(context).part<AskedKey>().tuple;
+    const KeyView key = tuple.make(KeyDomain(live.key_form(), 0), values + 1);
+    if (key.type != SQLITE_NULL) {
+      sqlite3_result_int(context, live.contains(key) ? 1 : 0);
+    }
+  });
 }
 
 // As a filter of so many columns without types would hash it.

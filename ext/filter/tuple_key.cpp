@@ -43,8 +43,8 @@ KeyView TupleKey::make(const KeyDomain& keys, sqlite3_value** values) {
 }
 
 void TupleKey::begin(size_t columns) {
-  buffer_.assign(kMagic, sizeof kMagic);
-  buffer_.push_back(static_cast<char>(columns));
+  const char front[] = {kMagic[0], kMagic[1], kMagic[2], static_cast<char>(columns)};
+  buffer_.assign(front, sizeof front);
   columns_ = 0;
   types_ = 0;
 }
@@ -52,20 +52,26 @@ void TupleKey::begin(size_t columns) {
 void TupleKey::add(const KeyView& key, Collation collation, uint8_t types) {
   note_key_type(key, types);
   types_ |= uint64_t{types} << 8 * columns_++;
-  std::byte number[8];
   if (key.type == SQLITE_INTEGER) {
-    store_le(number, static_cast<uint64_t>(key.integer));
-    put(KeyKind::kInteger, number, sizeof number);
+    put_number(KeyKind::kInteger, static_cast<uint64_t>(key.integer));
   } else if (key.type == SQLITE_FLOAT) {
     const std::optional<int64_t> integer = whole(key.real);
-    store_le(number, integer ? static_cast<uint64_t>(*integer) : bits_of(key.real));
-    put(integer ? KeyKind::kInteger : KeyKind::kReal, number, sizeof number);
+    put_number(integer ? KeyKind::kInteger : KeyKind::kReal,
+               integer ? static_cast<uint64_t>(*integer) : bits_of(key.real));
   } else {
     const KeyView compared =
         collation == Collation::kBinary ? key : collated(key, collation, collated_);
     put(key.type == SQLITE_TEXT ? KeyKind::kText : KeyKind::kBlob, compared.bytes,
         static_cast<size_t>(compared.size));
   }
+}
+
+void TupleKey::put_number(KeyKind kind, uint64_t number) {
+  std::byte column[kColumnFrontBytes + sizeof number];
+  column[0] = static_cast<std::byte>(kind);
+  store_le(&column[1], static_cast<uint32_t>(sizeof number));
+  store_le(&column[kColumnFrontBytes], number);
+  buffer_.append(reinterpret_cast<const char*>(column), sizeof column);
 }
 
 void TupleKey::put(KeyKind kind, const void* content, size_t size) {

@@ -41,6 +41,7 @@ class TupleKey {
 
  private:
   void put(KeyKind kind, const void* content, size_t size);
+  void put_number(KeyKind kind, uint64_t number);
 
   std::string buffer_;
   std::string collated_;

@@ -113,13 +113,16 @@ check_commands() {  # check_commands module: the commands in its own table
 check_commands flash_kv
 check_commands hash_ring
 
-# A function by its name and how many arguments it takes, a table-valued one by its name.
+# A function by its name and how many arguments it takes, a table-valued one by its name. A last "…"
+# stands for further columns of a key, eight in all.
 first_cells 'function' | tr -d '\140 ' | awk '
   { name = $0; sub(/\(.*/, "", name)
     if (name ~ /^(filter_info|filter_parts|filter_plan|flash_kv_info|flash_kv_plan|flash_kv_sectors|hash_ring_moves)$/) { print name; next }
     arguments = $0; gsub(/^[^(]*\(|\).*$/, "", arguments)
+    columns = sub(/,…$/, "", arguments) ? 8 + (arguments ~ /^filter,/) : 0
     most = arguments == "" ? 0 : gsub(/,/, ",", arguments) + 1
-    for (least = most - gsub(/\[/, "", arguments); least <= most; ++least) print name "/" least }
+    least = most - gsub(/\[/, "", arguments)
+    for (most = columns ? columns : most; least <= most; ++least) print name "/" least }
 ' | LC_ALL=C sort >expected
 catalogue="SELECT DISTINCT name || '/' || narg FROM pragma_function_list
   UNION SELECT name FROM pragma_module_list;"

@@ -126,7 +126,7 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
                                "SELECT 'seen_data ' || id, hex(block) FROM seen_data"}),
               documented);
   const std::string changes = documented_rows(blocks, "_changes").at("changes");
-  const std::string from = changes.substr(2 * 48, 2 * 36);
+  const std::string from = changes.substr(2 * 56, 2 * 36);
   EXPECT_EQ(db.text("SELECT hex(filter_changes('seen', x'" + from + "'))"), changes);
 }
 
