@@ -8,6 +8,7 @@
 
 #include "ext/filter/live_filter.hpp"
 #include "ext/filter/source.hpp"
+#include "ext/filter/tuple_key.hpp"
 
 namespace cuckoo {
 namespace {

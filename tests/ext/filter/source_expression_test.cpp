@@ -189,5 +189,48 @@ TEST_F(SourceExpression, whose_row_table_is_gone_stops_changes_of_the_source) {
   db.refuses("ALTER TABLE f_source_row RENAME TO r", SQLITE_ERROR, {"under this name"});
 }
 
+TEST_F(SourceExpression, may_be_one_of_several_key_columns) {
+  db.run("CREATE TABLE t(id INTEGER PRIMARY KEY, a INTEGER, b TEXT COLLATE NOCASE, c)");
+  db.run("INSERT INTO t VALUES (1, 1, 'x', 0), (2, 1, NULL, 0), (3, NULL, 'x', 0), (4, 2, 'Y', 0)");
+  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(a, b, source = t(a, b), triggers = on)");
+  const auto expect = [&] {
+    EXPECT_EQ(db.number("SELECT count(*) FROM f"),
+              db.number("SELECT count(*) FROM t WHERE a IS NOT NULL AND b IS NOT NULL"));
+    EXPECT_EQ(db.number("SELECT count(*) FROM t WHERE a IS NOT NULL AND b IS NOT NULL"
+                        " AND NOT filter_contains('f', a, b)"),
+              0);
+    db.run("INSERT INTO f(f) VALUES ('check')");
+  };
+  expect();
+  EXPECT_EQ(db.number("SELECT filter_contains('f', '1', 'X')"), 1);  // types and collations of t
+  for (const char* sql : {
+           "INSERT INTO t(a, b) VALUES (5, 'p'), (NULL, 'q'), (6, NULL)",
+           "UPDATE t SET a = a + 1",
+           "UPDATE t SET b = 'z' WHERE b IS NULL",
+           "UPDATE t SET a = NULL WHERE id = 4",
+           "UPDATE t SET c = 5",
+           "ALTER TABLE t RENAME COLUMN b TO \"b b\"; ALTER TABLE t RENAME COLUMN \"b b\" TO b",
+           "INSERT INTO f(f) VALUES ('rebuild')",
+           "DELETE FROM t WHERE id < 3",
+       }) {
+    SCOPED_TRACE(sql);
+    db.run(sql);
+    expect();
+  }
+  db.run("DROP TABLE f");
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a, b TEXT, source = t(a, upper(b)),"
+      " where = 'c = 5', triggers = on, capacity = 10)");
+  db.run("INSERT INTO t(a, b, c) VALUES (9, 'low', 5), (9, 'other', 6)");
+  EXPECT_EQ(db.text("SELECT filter_contains('f', 9, 'LOW') || filter_contains('f', 9, 'OTHER')"),
+            "10");
+  db.run("INSERT INTO f(f) VALUES ('check')");
+  db.run("DROP TABLE f");
+  refuses("a, b, source = t(a)", {"1 columns, expected 2"});
+  refuses("a TEXT, b, source = t(a, b)", {"key column a takes the type of its source", "INTEGER"});
+  refuses("a, b COLLATE RTRIM, source = t(a, b)", {"key column b takes the collation", "NOCASE"});
+  refuses("a, b, source = t(a, nothing)", {"nothing: no such column"});
+}
+
 }  // namespace
 }  // namespace cuckoo::test
