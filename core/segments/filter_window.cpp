@@ -203,6 +203,17 @@ Result<uint64_t> FilterWindow::count(uint64_t hash) {
 
 // --- changing ------------------------------------------------------------------------------------
 
+Result<bool> FilterWindow::insert_new(uint64_t hash) {
+  CUCKOO_TRY(poison_.error());
+  for (FilterFile* const one : older_) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool present, one->load_and_probe(hash));
+    if (present) {
+      return false;
+    }
+  }
+  return newest_->insert_new(hash);
+}
+
 // The generation that becomes old is written as a whole, so that it never changes again.
 Status FilterWindow::rotate() {
   if (single()) {

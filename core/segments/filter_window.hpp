@@ -9,6 +9,7 @@
 //       it became old are pending still.
 //   I4  rotation r has slot r mod N, whose ids begin at slot · 2^56 (core/segments/blocks.hpp).
 //       When a slot is used again its blocks are erased before.
+//       With unique = on an insert_new() adds a hash that no generation has.
 //   I5  equal windows' blocks, equal older generations: it has a hash of all that ever happened to
 //       them. So a connection that follows need not look at them. The log of a generation begins
 //       with that hash, so that a mark of the newest one names all (core/segments/window_mark.hpp).
@@ -65,6 +66,9 @@ class FilterWindow {
   Result<bool> load_and_probe(uint64_t hash);
   Result<uint64_t> count(uint64_t hash);
 
+  // Inserts the hash into the newest generation unless it seems present in one of them; false then,
+  // and nothing changes: it is forgotten with the generation that has it.
+  Result<bool> insert_new(uint64_t hash);
   // Begins a new generation and forgets the oldest when there are N. kInvalid when N is 1. What was
   // pending before is written; the rotation itself is pending.
   Status rotate();

@@ -64,7 +64,7 @@ Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes) {
   mark.rotation = load_le<uint64_t>(&bytes[kRotationAt]);
   CUCKOO_ASSIGN_OR_RETURN(mark.newest, decode_mark(bytes.subspan(kNewestAt, kMarkBytes)));
   if (mark.generations < 2 || !is_rotation(mark.generations, mark.held, mark.rotation) ||
-      mark.newest.unique || bytes[kZeroAt] != std::byte{0}) {
+      bytes[kZeroAt] != std::byte{0}) {
     return corrupt("mark of a sliding window that can't be");
   }
   return mark;

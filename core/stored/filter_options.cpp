@@ -17,9 +17,6 @@ Status FilterOptions::check() const {
   if (const Status keys = check_keys(key_form(), 0); !keys.ok()) {
     return invalid(keys.error().message);
   }
-  if (unique && generations > 1) {
-    return invalid("unique = on, and several generations");
-  }
   if (width != HashWidth::k47Bits && width != HashWidth::k63Bits) {
     return invalid(std::to_string(static_cast<int>(width)) + " bits of a hash, expected 47 or 63");
   }

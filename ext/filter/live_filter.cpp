@@ -270,7 +270,7 @@ bool LiveFilter::insert_new(const KeyView& key) {
   bool added = false;
   const uint64_t hash = hash_of(key);
   change([&]() -> Status {
-    CUCKOO_ASSIGN_OR_RETURN(added, filter_->newest().insert_new(hash));
+    CUCKOO_ASSIGN_OR_RETURN(added, filter_->insert_new(hash));
     if (added) {
       note_type_of(key);
     }

@@ -155,11 +155,6 @@ void check_companions(const Choice& choice, const FilterOptions& chosen, const O
     choice.refuse(
         "generations and source exclude one another: a window forgets what the source still has");
   }
-  if (chosen.unique && chosen.generations > 1) {
-    choice.refuse(
-        "unique and generations exclude one another: a key that an old generation has would not"
-        " come into the newest, and be forgotten with the old one");
-  }
   if (chosen.unique && triggers) {
     choice.refuse(
         "unique and triggers exclude one another: of two equal rows of the source, the first that"
@@ -395,7 +390,7 @@ FilterOptions stored_options(ShadowStore& store, bool sourced) {
   options.generations =
       static_cast<uint64_t>(stored.whole("generations", 1, static_cast<int64_t>(kMaxGenerations)));
   options.unique = stored.has("unique");
-  stored.expect(!options.unique || (stored.on("unique") && options.generations == 1), "unique");
+  stored.expect(!options.unique || stored.on("unique"), "unique");
   options.seed = static_cast<uint64_t>(stored.whole("seed", INT64_MIN, INT64_MAX));
   const int64_t bits = stored.whole("hash_bits", 47, 63);
   stored.expect(bits == 47 || bits == 63, "hash_bits");
