@@ -161,6 +161,26 @@ TEST(FilterFileImportOfUnique, counts_each_hash_once) {
   }
 }
 
+// What cells can't tell, the mark of a filter whose hashes count once says.
+TEST(FilterFileImportOfUnique, believes_a_mark_that_says_so) {
+  FilterOptions options = small_segments(FilterKind::kCuckoo);
+  options.unique = true;
+  FilledFile from(options);
+  from.fill(0, 3000);
+  HeldPieces pieces;
+  expect_ok(pieces.take(from.file.contents(false)));
+  FilledFile to(options);
+  ASSERT_TRUE(pieces.contents.mark.has_value());
+  pieces.contents.mark->unique = false;
+  expect_error(to.file.import(options, pieces.contents), ErrorCode::kInvalid, "unique = on");
+  pieces.contents.mark->unique = true;
+  expect_ok(to.file.import(options, pieces.contents));
+  EXPECT_EQ(to.file.items(), from.file.items());
+  EXPECT_EQ(to.file.mark().value(), from.file.mark().value());
+  expect_ok(test::commit(to.file));
+  expect_ok(to.file.check());
+}
+
 // Leaves of other depths than those that CREATE makes, some of them larger.
 TEST_P(FilterFileImport, takes_segments_larger_than_its_own) {
   FilledFile from(options_of(GetParam()));

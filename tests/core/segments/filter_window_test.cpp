@@ -265,6 +265,27 @@ TEST_P(WindowsOfSegments, hold_keys_for_as_many_rotations_as_they_have_generatio
   EXPECT_EQ(*slots.rbegin(), static_cast<int64_t>(generations()) - 1);
 }
 
+TEST_P(WindowsOfSegments, insert_new_adds_what_no_generation_has) {
+  StoredGenerations stored(options(100));
+  const auto added = [&stored](uint64_t i) {
+    const Result<bool> result = stored.window.insert_new(nth_hash(i));
+    EXPECT_TRUE(result.ok());
+    return result.ok() && result.value();
+  };
+  EXPECT_TRUE(added(1));
+  for (uint64_t turn = 1; turn < generations(); ++turn) {
+    EXPECT_FALSE(added(1)) << turn;
+    stored.rotate();
+    stored.commit();
+    EXPECT_FALSE(added(1)) << "an older generation has it";
+    EXPECT_EQ(stored.window.newest().items(), 0) << turn;
+  }
+  stored.rotate();
+  EXPECT_TRUE(added(1)) << "it went with the generation that had it";
+  stored.commit();
+  stored.expect_good();
+}
+
 TEST_P(WindowsOfSegments, I3_the_newest_generation_alone_changes) {
   StoredGenerations stored(options(50));
   const bool growth = filter_case().growth;

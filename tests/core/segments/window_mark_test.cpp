@@ -27,7 +27,10 @@ WindowMark sample_mark() {
 }
 
 TEST(WindowMark, round_trip) {
-  for (const WindowMark& mark : {WindowMark(), sample_mark()}) {
+  WindowMark unique = sample_mark();
+  unique.newest.kind = FilterKind::kCuckoo;
+  unique.newest.unique = true;
+  for (const WindowMark& mark : {WindowMark(), sample_mark(), unique}) {
     const Bytes bytes = encode_window_mark(mark);
     EXPECT_EQ(bytes.size(), kWindowMarkBytes);
     EXPECT_TRUE(looks_like_window_mark(bytes));

@@ -181,6 +181,29 @@ TEST_P(WindowMessages, I2_cut_ones_are_refused) {
   }
 }
 
+// The first bytes say what a message is, as far as its header goes.
+TEST_P(WindowMessages, headers_are_read_alone) {
+  constexpr size_t kHeader = 144;
+  for (const Bytes& bytes : {image, small, rotated}) {
+    const Result<WindowMessage> whole = decode_window_message(bytes, 448, true);
+    ASSERT_TRUE(whole.ok());
+    for (const size_t length : {kHeader, kHeader + 1, bytes.size()}) {
+      const Result<WindowMessage> header =
+          decode_window_header(std::span(bytes).first(length), bytes.size());
+      ASSERT_TRUE(header.ok()) << header.error().message;
+      EXPECT_EQ(header.value().from, whole.value().from);
+      EXPECT_EQ(header.value().to, whole.value().to);
+      EXPECT_EQ(header.value().capacity, whole.value().capacity);
+      EXPECT_EQ(header.value().common.spec.kind, whole.value().common.spec.kind);
+      EXPECT_TRUE(header.value().generations.empty());
+    }
+    for (size_t length = 0; length < kHeader; ++length) {
+      EXPECT_FALSE(decode_window_header(std::span(bytes).first(length), bytes.size()).ok());
+    }
+    EXPECT_FALSE(decode_window_header(std::span(bytes).first(kHeader), bytes.size() + 1).ok());
+  }
+}
+
 // What the frame does not cover is found when it is read.
 TEST_P(WindowMessages, I2_no_bit_may_flip) {
   for (const Bytes& bytes : {image, small, rotated}) {
