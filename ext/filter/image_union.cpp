@@ -179,7 +179,12 @@ static std::optional<ColumnDomain> united_column(std::vector<ColumnDomain> colum
 KeyDomain ImageUnion::united_keys() const {
   std::vector<KeyDomain> all = keys_;
   std::erase_if(all, [](const KeyDomain& keys) { return keys.types == 0; });
-  all = all.empty() ? keys_ : all;
+  if (all.empty()) {
+    all = keys_;
+    std::erase_if(all, [columns = keys_[0].columns()](const KeyDomain& keys) {
+      return keys.columns() != columns;
+    });
+  }
   for (const KeyDomain& keys : all) {
     if (keys.columns() != all[0].columns()) {
       throw refuse("an image" + obstacle(all[0], keys));

@@ -5,6 +5,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
+#include "ext/sqlite/error.hpp"
 
 namespace cuckoo {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr char kMagic[] = {'C', 'K', 'T'};
 constexpr size_t kFrontBytes = sizeof kMagic + 1;
 constexpr size_t kColumnFrontBytes = 5;
+constexpr size_t kMostBytes = size_t{1} << 30;  // as many as SQLite lets one value have, nearly
 
 // The integer that a real equals, by the rule of hash_real().
 std::optional<int64_t> whole(double value) noexcept {
@@ -79,6 +81,9 @@ void TupleKey::put(KeyKind kind, const void* content, size_t size) {
   front[0] = static_cast<std::byte>(kind);
   store_le(&front[1], static_cast<uint32_t>(size));
   buffer_.append(reinterpret_cast<const char*>(front), sizeof front);
+  if (buffer_.size() + size > kMostBytes) {
+    throw SqlError(SQLITE_TOOBIG, "a key of several columns has more than 1 GB");
+  }
   if (size > 0) {  // a zeroblob of no bytes may have no content
     buffer_.append(static_cast<const char*>(content), size);
   }

@@ -120,6 +120,12 @@ TEST_F(KeyColumnsMessage, what_has_no_keys_goes_into_any) {
                     " cuckoo_build(NULL, 1e-6, 1000, 7, 'hashes') AS x UNION ALL SELECT"
                     " filter_export('two', 'hashes'))))"),
             "INTEGER, TEXT");
+  db.run("INSERT INTO two(two) VALUES ('clear')");
+  EXPECT_EQ(
+      db.text("SELECT items || key_types FROM filter_info((SELECT filter_union(x) FROM (SELECT"
+              " filter_export('one', 'hashes') AS x UNION ALL SELECT"
+              " filter_export('two', 'hashes'))))"),
+      "0");
 }
 
 // Column by column what holds for filters of one column, and the text names the column.

@@ -200,5 +200,24 @@ TEST(TupleKey, keys_that_differ_in_their_columns_make_an_image_of_blobs) {
   EXPECT_EQ(types_of("(x'01'), (cuckoo_key(1, 2))"), "BLOB");
 }
 
+// From the second one on, of keys as long as the first.
+TEST(TupleKey, I3_a_look_up_takes_no_memory) {
+#if !defined(CUCKOO_SANITIZED)  // there, SQLite's limit is not the module's
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(a INTEGER, b TEXT COLLATE NOCASE, seed = 1);"
+      "INSERT INTO f VALUES (1, 'a text beyond any short buffer')");
+  const Query look_up(db,
+                      "SELECT filter_contains('f', 1, 'A text beyond any SHORT buffer') FROM"
+                      " (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3)");
+  for (int row = 0; row < 3; ++row) {
+    ASSERT_EQ(sqlite3_step(look_up.handle()), SQLITE_ROW) << sqlite3_errmsg(db.handle());
+    EXPECT_EQ(look_up.integer(), 1);
+    sqlite3_hard_heap_limit64(sqlite3_memory_used());
+  }
+  sqlite3_hard_heap_limit64(0);
+#endif
+}
+
 }  // namespace
 }  // namespace cuckoo::test
