@@ -1,6 +1,12 @@
 // The entry point, and the list of everything that is registered.
 #if defined(__APPLE__) && !defined(SQLITE_CORE)
 #include <dlfcn.h>
+#elif defined(_WIN32) && !defined(SQLITE_CORE)
+#define WIN32_LEAN_AND_MEAN
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
 #endif
 
 #include <mutex>
@@ -71,16 +77,31 @@ char* text_of(const sqlite3_api_routines* api, const char* text) {
 
 #endif
 
-// SQLite closes a library whose load failed, and keeps what it registered until then.
-void stay_mapped() {
-#if defined(__APPLE__) && !defined(SQLITE_CORE)
+#if defined(SQLITE_CORE)
+
+bool stay_mapped() noexcept { return true; }  // the application's own code
+
+#elif defined(__APPLE__)
+
+bool stay_mapped() noexcept {
   Dl_info info;
-  if (dladdr(reinterpret_cast<const void*>(&stay_mapped), &info) == 0 ||
-      dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) {
-    throw SqlError(SQLITE_ERROR, "sqlite-cuckoo can't keep its file loaded");
-  }
-#endif  // elsewhere it was linked so (-z nodelete)
+  return dladdr(reinterpret_cast<const void*>(&stay_mapped), &info) != 0 &&
+         dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
+
+#elif defined(_WIN32)
+
+bool stay_mapped() noexcept {
+  HMODULE module = nullptr;
+  return GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                            reinterpret_cast<const wchar_t*>(&stay_mapped), &module) != 0;
+}
+
+#else
+
+bool stay_mapped() noexcept { return true; }  // it was linked so (-z nodelete)
+
+#endif
 
 void cuckoo_version(sqlite3_context* context, int, sqlite3_value**) {
   sqlite3_result_text(context, kVersion, -1, SQLITE_STATIC);
@@ -114,7 +135,9 @@ void register_all(Registration& registration) {
 // A second load on one connection changes nothing: open tables keep their module and their memory.
 // It completes one that failed half-way.
 void load(sqlite3* db) {
-  stay_mapped();
+  if (!stay_mapped()) {  // SQLite closes a library whose load failed, and keeps what it registered
+    throw SqlError(SQLITE_ERROR, "sqlite-cuckoo can't keep its file loaded");
+  }
   std::shared_ptr<Connection> connection = Connection::of(db);
   if (connection == nullptr) {
     if (can_call(db, "cuckoo_version()").value_or(false)) {

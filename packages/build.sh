@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds all packages into dist/: npm, wheels, Debian, tar.gz, and checksums.txt over them. Installs
+# Builds all packages into dist/: npm, wheels, Debian, archives, and checksums.txt over them. Installs
 # what that needs. The same sources give the same bytes, with the same compiler and libraries. In
 # dist/, these packages replace those of any version, when all are built; other files stay.
 # usage: packages/build.sh [platform...]     all platforms, if none is told
@@ -48,38 +48,62 @@ install_tools() {
     libxxhash-dev)
   local platform
   for platform in "${wanted[@]}"; do
-    native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)")
+    case $platform in
+      win32-x64) packages+=(g++-mingw-w64-x86-64-posix zip) ;;
+      *) native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)") ;;
+    esac
   done
   ensure_packages "${packages[@]}"
 }
 
-# build_library platform: leaves the stripped cuckoo.so in $build_dir/platform/stage.
+# What cmake is to know of a platform other than this machine's.
+cross_options() {
+  local arch=${debian_arch[$1]-} folder
+  printf '%s\n' "-DCMAKE_TOOLCHAIN_FILE=$PWD/packages/toolchains/$(triplet_of "$1").cmake"
+  if has_deb "$1"; then
+    folder=$build_dir/sysroot-$arch
+    rm -rf "$folder"  # there may be a newer OpenSSL
+    bash packages/toolchains/sysroot.sh "$arch" "$folder"
+    printf '%s\n' "-DCUCKOO_SYSROOT=$folder"
+  else
+    folder=$build_dir/libraries-$1
+    bash packages/toolchains/windows_libraries.sh "$folder"
+    printf '%s\n' -DCUCKOO_PORTABLE=OFF -DCUCKOO_INSTALL=OFF -DCUCKOO_LIBMD=ON \
+      "-DLIBMD_INCLUDE_DIR=$folder/include" "-DLIBMD_LIBRARY=$folder/libmd.a" \
+      "-DSQLite3_INCLUDE_DIR=$folder/include" -DSQLite3_LIBRARY=none \
+      "-DXXHASH_INCLUDE_DIR=$folder/include"
+  fi
+}
+
+# build_library platform: leaves the stripped library in $build_dir/platform/stage.
 build_library() {
-  local platform=$1 dir=$build_dir/$1 options=() log=$build_dir/$1.log
+  local platform=$1 dir=$build_dir/$1 options=() log=$build_dir/$1.log library triplet
+  library=$(library_of "$platform") triplet=$(triplet_of "$platform")
   if ! native "$platform"; then
-    local sysroot=$build_dir/sysroot-${debian_arch[$platform]}
-    rm -rf "$sysroot"  # there may be a newer OpenSSL
-    bash packages/toolchains/sysroot.sh "${debian_arch[$platform]}" "$sysroot"
-    options=(-DCMAKE_TOOLCHAIN_FILE="$PWD/packages/toolchains/$(triplet_of "$platform").cmake"
-      -DCUCKOO_SYSROOT="$sysroot")
+    cross_options "$platform" >"$build_dir/$platform.options"
+    mapfile -t options <"$build_dir/$platform.options"
   fi
   rm -f "$dir/CMakeCache.txt"
   {
     cmake -S . -B "$dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_PORTABLE=ON \
       -DCUCKOO_BUILD_TESTS=OFF -DCUCKOO_BUILD_BENCH=OFF \
-      -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR="lib/$(triplet_of "$platform")" \
-      "${options[@]}" &&
-      cmake --build "$dir" &&
+      -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_INSTALL_LIBDIR="lib/$triplet" "${options[@]}" &&
       rm -rf "$dir/stage" "$dir/tree" &&
-      cmake --install "$dir" --prefix "$dir/tree" --component extension --strip
+      mkdir "$dir/stage" &&
+      if has_deb "$platform"; then
+        cmake --build "$dir" &&
+          cmake --install "$dir" --prefix "$dir/tree" --component extension --strip &&
+          cp "$dir/tree/lib/$triplet/$library" "$dir/stage/"
+      else
+        cmake --build "$dir" --target cuckoo &&
+          "$triplet-strip" -o "$dir/stage/$library" "$dir/$library"
+      fi
   } >"$log" 2>&1 || {
     tail -n 50 "$log" >&2
     fail "$platform: not built; all of the log is in $log"
   }
-  mkdir "$dir/stage"
-  cp "$dir/tree/lib/$(triplet_of "$platform")/cuckoo.so" LICENSE "$dir/packages/THIRD-PARTY.txt" \
-    "$dir/stage/"
-  packages/portable/needs.sh "$dir/stage/cuckoo.so" >/dev/null
+  cp LICENSE "$dir/packages/THIRD-PARTY.txt" "$dir/stage/"
+  packages/portable/needs.sh "$dir/stage/$library" >/dev/null
 }
 
 # pack tar-options... : a tar.gz on the output, the same for the same files.
@@ -97,20 +121,29 @@ fill() {
   sed "$script"
 }
 
-build_tar() {  # without folders: sqlpkg makes none
-  local stage=$build_dir/$1/tar
+build_archive() {  # without folders: sqlpkg makes none
+  local stage=$build_dir/$1/archive file
+  file=$dist/$(archive_file "$1")
   rm -rf "$stage"
   cp -r "$build_dir/$1/stage" "$stage"
-  fill <packages/tar/README.md >"$stage/README.md"
-  (cd "$stage" && pack -- *) >"$dist/$(tar_file "$1")"
+  fill library="$(library_of "$1")" <packages/archive/README.md >"$stage/README.md"
+  case $file in
+    *.zip)
+      touch --date="@$SOURCE_DATE_EPOCH" "$stage"/*
+      (cd "$stage" && TZ=UTC zip -X -9 -q "$file" -- *)
+      ;;
+    *) (cd "$stage" && pack -- *) >"$file" ;;
+  esac
 }
 
 build_npm_platform() {
-  local stage=$build_dir/$1/npm/package
+  local stage=$build_dir/$1/npm/package libc=/no-such-line/
   rm -rf "$stage"
   mkdir -p "$stage"
   cp "$build_dir/$1/stage/"* "$stage/"
-  fill platform="$1" cpu="${npm_cpu[$1]}" <packages/npm/platform/package.json >"$stage/package.json"
+  [[ $1 == linux-* ]] || libc='/"libc":/d'  # npm knows it of Linux alone
+  fill platform="$1" os="${1%-*}" cpu="${1#*-}" library="$(library_of "$1")" \
+    <packages/npm/platform/package.json | sed "$libc" >"$stage/package.json"
   fill platform="$1" <packages/npm/platform/README.md >"$stage/README.md"
   pack -C "$stage/.." package >"$dist/$(npm_file "$1")"
 }
@@ -125,11 +158,12 @@ build_npm_main() {
 }
 
 build_wheel() {
-  local stage=$build_dir/$1/stage glibc
-  glibc=$(packages/portable/needs.sh "$stage/cuckoo.so")
-  python3 packages/python/build_wheel.py --version "$version" --library "$stage/cuckoo.so" \
+  local stage=$build_dir/$1/stage library needs
+  library=$stage/$(library_of "$1")
+  needs=$(packages/portable/needs.sh "$library")
+  python3 packages/python/build_wheel.py --version "$version" --library "$library" \
     --license "$stage/LICENSE" --license "$stage/THIRD-PARTY.txt" \
-    --out "$dist/$(wheel_file "$1" "$glibc")"
+    --out "$dist/$(wheel_file "$1" "$needs")"
 }
 
 build_deb() {
@@ -149,12 +183,14 @@ mkdir -p "$dist"
 for platform in "${wanted[@]}"; do
   printf '%s\n' "$platform"
   build_library "$platform"
-  build_tar "$platform"
+  build_archive "$platform"
   build_npm_platform "$platform"
   build_wheel "$platform"
-  build_deb "$platform"
-  library=$build_dir/$platform/stage/cuckoo.so
-  printf '  cuckoo.so: %s bytes, glibc %s\n' "$(stat -c %s "$library")" \
+  if has_deb "$platform"; then
+    build_deb "$platform"
+  fi
+  library=$build_dir/$platform/stage/$(library_of "$platform")
+  printf '  %s: %s bytes, needs %s\n' "${library##*/}" "$(stat -c %s "$library")" \
     "$(packages/portable/needs.sh "$library")"
 done
 build_npm_main

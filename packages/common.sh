@@ -10,21 +10,40 @@ version=$(sed -nE 's/.*kVersion\[\] = "(.*)";/\1/p' ext/version.hpp)
 }
 
 # As npm calls them. How others call the same processor:
-platforms=(linux-x64 linux-arm64)
-declare -A debian_arch=([linux-x64]=amd64 [linux-arm64]=arm64)
-declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64)
-declare -A npm_cpu=([linux-x64]=x64 [linux-arm64]=arm64)
+platforms=(linux-x64 linux-arm64 win32-x64)
+declare -A debian_arch=([linux-x64]=amd64 [linux-arm64]=arm64)  # others have no Debian packages
+declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64 [win32-x64]=x86_64)
 
 triplet_of() {
-  printf '%s-linux-gnu' "${machine[$1]}"
+  case $1 in
+    win32-*) printf '%s-w64-mingw32' "${machine[$1]}" ;;
+    *) printf '%s-linux-gnu' "${machine[$1]}" ;;
+  esac
+}
+
+library_of() {
+  case $1 in
+    win32-*) printf 'cuckoo.dll' ;;
+    *) printf 'cuckoo.so' ;;
+  esac
 }
 
 # The files in dist/.
-tar_file() { printf 'sqlite-cuckoo-%s-%s.tar.gz' "$version" "$1"; }
+archive_file() {
+  case $1 in
+    win32-*) printf 'sqlite-cuckoo-%s-%s.zip' "$version" "$1" ;;
+    *) printf 'sqlite-cuckoo-%s-%s.tar.gz' "$version" "$1" ;;
+  esac
+}
 npm_file() { printf 'sqlite-cuckoo%s-%s.tgz' "${1:+-$1}" "$version"; }
 deb_file() { printf '%s_%s-1_%s.deb' "$1" "$version" "${debian_arch[$2]}"; }
-wheel_file() {  # glibc as in 2.17
-  printf 'sqlite_cuckoo-%s-py3-none-manylinux_%s_%s.whl' "$version" "${2/./_}" "${machine[$1]}"
+wheel_file() {  # wheel_file platform needs: as needs.sh tells, such as "glibc 2.17"
+  local tag
+  case $1 in
+    win32-*) tag=win_${debian_arch[linux-${1#*-}]} ;;
+    *) tag=manylinux_${2##* }_${machine[$1]} && tag=${tag/./_} ;;
+  esac
+  printf 'sqlite_cuckoo-%s-py3-none-%s.whl' "$version" "$tag"
 }
 
 # package_names platform...: those of the platforms, and npm's main package; a line each. The wheel's
@@ -33,9 +52,11 @@ package_names() {
   local platform
   npm_file ''
   for platform in "$@"; do
-    printf '\n%s' "$(tar_file "$platform")" "$(npm_file "$platform")" \
-      "$(wheel_file "$platform" '+([0-9]).+([0-9])')" "$(deb_file sqlite-cuckoo "$platform")" \
-      "$(deb_file libsqlite-cuckoo-dev "$platform")"
+    printf '\n%s' "$(archive_file "$platform")" "$(npm_file "$platform")" \
+      "$(wheel_file "$platform" '+([0-9]).+([0-9])')"
+    if has_deb "$platform"; then
+      printf '\n%s' "$(deb_file sqlite-cuckoo "$platform")" "$(deb_file libsqlite-cuckoo-dev "$platform")"
+    fi
   done
   echo
 }
@@ -55,5 +76,9 @@ packages_in() {
 }
 
 native() {
-  [ "$(uname -m)" = "${machine[$1]}" ]
+  [ "$(uname -sm)" = "Linux ${machine[$1]}" ] && has_deb "$1"
+}
+
+has_deb() {
+  [ -n "${debian_arch[$1]-}" ]
 }

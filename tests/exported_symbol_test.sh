@@ -2,23 +2,38 @@
 # The module defines its entry point, under the two names that SQLite tries, and nothing else; does not
 # bring a second SQLite into the process; and is never unmapped: SQLite closes a library whose load
 # failed, and keeps what it registered.
-# usage: exported_symbol_test.sh cuckoo.so
+# usage: exported_symbol_test.sh cuckoo.so|cuckoo.dll
 set -euo pipefail
 module=$1
 
-symbols=$(nm -D --defined-only "$module" | awk '{print $NF}' | LC_ALL=C sort | paste -sd' ')
+windows=
+if [ "$(head -c 2 "$module")" = MZ ]; then
+  windows=1
+  headers=$(objdump --private-headers "$module")
+  symbols=$(awk '/^\[Ordinal\/Name Pointer\] Table/ { on = 1; next } /^$/ { on = 0 } on { print $NF }' \
+    <<<"$headers")
+  needed=$(sed -n 's/.*DLL Name: //p' <<<"$headers")
+else
+  symbols=$(nm -D --defined-only "$module" | awk '{print $NF}')
+  needed=$(readelf -d "$module" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p')
+fi
+symbols=$(LC_ALL=C sort <<<"$symbols" | paste -sd' ')
 expected='sqlite3_cuckoo_init sqlite3_extension_init'
 if [ "$symbols" != "$expected" ]; then
   printf 'exported symbols: %s; expected %s\n' "${symbols:-(none)}" "$expected"
   exit 1
 fi
 
-needed=$(readelf -d "$module" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p')
 if grep -q sqlite <<<"$needed"; then
   printf 'the module is linked with a SQLite library:\n%s\n' "$needed"
   exit 1
 fi
-if ! readelf -d "$module" | grep -q NODELETE; then
+if [ -n "$windows" ]; then
+  if ! grep -q GetModuleHandleExW <<<"$headers"; then
+    echo 'the module may be unmapped: it does not ask Windows to keep it'
+    exit 1
+  fi
+elif ! readelf -d "$module" | grep -q NODELETE; then
   echo 'the module may be unmapped: it was linked without -z nodelete'
   exit 1
 fi

@@ -10,6 +10,7 @@
 #include <new>
 #include <random>
 
+#include "core/base/lasting.hpp"
 #include "core/base/mix.hpp"
 
 namespace cuckoo {
@@ -59,7 +60,7 @@ uint64_t random_seed() noexcept {
   return seed;
 }
 
-// The shared buffers. One of static storage; it has no destructor.
+// The shared buffers. There is one, table().
 class Table {
  public:
   // An equal one, with one holder more, or this one, which is shared from now on.
@@ -168,7 +169,10 @@ class Table {
   size_t count_ = 0;
 };
 
-constinit Table table;
+Table& table() noexcept {
+  static Lasting<Table> table;
+  return *table;
+}
 
 }  // namespace
 
@@ -187,7 +191,7 @@ void free_buffer(std::byte* own) noexcept {
 const std::byte* share_buffer(std::byte* own) noexcept {
   Head* const head = head_of(own);
   head->hash = XXH3_64bits_withSeed(own, head->bytes, random_seed());
-  Head* const shared = table.add(head);
+  Head* const shared = table().add(head);
   if (shared != head) {
     free_buffer(own);
   }
@@ -196,7 +200,7 @@ const std::byte* share_buffer(std::byte* own) noexcept {
 
 std::byte* own_buffer(const std::byte* shared) {
   Head* const head = head_of(shared);
-  if (table.take_out(head)) {
+  if (table().take_out(head)) {
     return head->content();
   }
   std::byte* const own = allocate(head->bytes);
@@ -207,11 +211,11 @@ std::byte* own_buffer(const std::byte* shared) {
 
 void release_buffer(const std::byte* shared) noexcept {
   Head* const head = head_of(shared);
-  if (table.release(head)) {
+  if (table().release(head)) {
     free_buffer(head->content());
   }
 }
 
-SharedBuffers shared_buffers() noexcept { return table.figures(); }
+SharedBuffers shared_buffers() noexcept { return table().figures(); }
 
 }  // namespace cuckoo

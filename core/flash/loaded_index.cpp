@@ -3,13 +3,18 @@
 #include <span>
 
 #include "core/base/key_hash.hpp"
+#include "core/base/lasting.hpp"
 
 namespace cuckoo {
 namespace {
 
-// Of static storage; nothing is destroyed at the process's end, so a store may outlive it.
-constinit std::mutex shared_mutex;
+// The list of those that are shared. It is not destroyed at the process's end, because a store may
+// live longer than static variables do.
 constinit LoadedIndex* first_shared = nullptr;
+std::mutex& shared_mutex() noexcept {
+  static Lasting<std::mutex> mutex;
+  return *mutex;
+}
 
 bool same_options(const SlotCacheOptions& a, const SlotCacheOptions& b) noexcept {
   return a.hashes == b.hashes && a.ways == b.ways && a.seed == b.seed;
@@ -23,7 +28,7 @@ LoadedIndex::LoadedIndex(const SlotCacheOptions& options, Entries entries)
 }
 
 LoadedIndex::~LoadedIndex() {
-  const std::lock_guard lock(shared_mutex);
+  const std::lock_guard lock(shared_mutex());
   if (link_ != nullptr) {
     *link_ = next_;
     if (next_ != nullptr) {
@@ -37,7 +42,7 @@ std::shared_ptr<LoadedIndex> LoadedIndex::share(const std::shared_ptr<LoadedInde
   own->hash_ = hash_bytes(KeyKind::kBlob, std::as_bytes(std::span(*list)), own->options_.seed);
   std::shared_ptr<LoadedIndex> other;
   {
-    const std::lock_guard lock(shared_mutex);
+    const std::lock_guard lock(shared_mutex());
     for (LoadedIndex* each = first_shared; each != nullptr && !other; each = each->next_) {
       if (each->hash_ == own->hash_ && each->size_ == own->size_ &&
           same_options(each->options_, own->options_)) {

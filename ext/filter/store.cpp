@@ -1,6 +1,8 @@
 #include "ext/filter/store.hpp"
 
 namespace cuckoo {
+
+constinit const std::array<ShadowTable, 2> kFilterTables = {kConfigTable, kDataTable};
 namespace {
 
 constexpr char kSelectHeld[] = R"(SELECT 1 FROM "%w"."%w_config" WHERE key = 'format')";

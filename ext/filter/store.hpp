@@ -15,7 +15,7 @@
 namespace cuckoo {
 
 inline constexpr ShadowTable kDataTable = {"data", "(id INTEGER PRIMARY KEY, block)"};
-inline constexpr std::array kFilterTables = {kConfigTable, kDataTable};
+extern const std::array<ShadowTable, 2> kFilterTables;
 
 class FilterStore final : public ShadowStore, public segments::BlockStorage {
  public:

@@ -9,6 +9,8 @@
 #include "ext/table/stored_options.hpp"
 
 namespace cuckoo {
+
+constinit const std::array<ShadowTable, 2> kFlashTables = {kConfigTable, kPagesTable};
 namespace {
 
 constexpr uint32_t kMagic = 0x53464B43;  // "CKFS"

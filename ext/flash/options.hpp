@@ -21,7 +21,7 @@
 
 namespace cuckoo {
 
-inline constexpr std::array kFlashTables = {kConfigTable, kPagesTable};
+extern const std::array<ShadowTable, 2> kFlashTables;
 
 // Of the shadow tables.
 inline constexpr uint32_t kFlashFormat = 3;

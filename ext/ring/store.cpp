@@ -10,6 +10,8 @@
 #include "ext/table/stored_options.hpp"
 
 namespace cuckoo {
+
+constinit const std::array<ShadowTable, 3> kRingTables = {kConfigTable, kItemsTable, kPagesTable};
 namespace {
 
 constexpr uint32_t kMagic = 0x474E4952;  // "RING"

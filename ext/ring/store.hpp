@@ -22,7 +22,7 @@
 
 namespace cuckoo {
 
-inline constexpr std::array kRingTables = {kConfigTable, kItemsTable, kPagesTable};
+extern const std::array<ShadowTable, 3> kRingTables;
 
 std::span<const OptionSpec> ring_option_specs() noexcept;
 // Throws SqlError that names the table when options contradict one another. Without the option the

@@ -10,6 +10,8 @@
 
 namespace cuckoo {
 
+// Arrays of these are not inline, because GCC for Windows puts the same one into a section that can
+// be written in one file and into one that can't in another. Its linker then sees two arrays.
 struct ShadowTable {
   std::string_view suffix;   // of "<table>_<suffix>"
   std::string_view columns;  // as in CREATE TABLE

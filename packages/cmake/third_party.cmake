@@ -48,6 +48,15 @@ if(EMSCRIPTEN)
     "libc++ and compiler-rt are part of the LLVM Project, under the Apache License 2.0 with LLVM\n"
     "Exceptions, which asks for no notice in what they are compiled into.\n")
 endif()
+if(MINGW)
+  set(text "Copyright 2009-2016 the mingw-w64 project. Its licences are in the file COPYING of its sources.")
+  foreach(architecture IN ITEMS i686 x86-64)
+    if(EXISTS /usr/share/doc/mingw-w64-${architecture}-dev/copyright)  # Debian's
+      file(READ /usr/share/doc/mingw-w64-${architecture}-dev/copyright text)
+    endif()
+  endforeach()
+  string(APPEND third_party "\n---- mingw-w64: the C runtime, winpthreads\n\n${text}")
+endif()
 if(cuckoo_own_runtime)
   string(APPEND third_party "\n---- libstdc++ and libgcc\n\n"
     "Copyright Free Software Foundation, Inc. GNU General Public License, version 3, with the GCC\n"

@@ -6,16 +6,17 @@ const { optionalDependencies } = require("./package.json");
 
 const platform = `${process.platform}-${process.arch}`;
 const platformPackage = `sqlite-cuckoo-${platform}`;
+const library = process.platform === "win32" ? "cuckoo.dll" : "cuckoo.so";
 
 function missing(cause) {
   const version = optionalDependencies[platformPackage];
   if (version === undefined) {
     const names = Object.keys(optionalDependencies).map((name) => name.slice("sqlite-cuckoo-".length));
-    return new Error(`sqlite-cuckoo has no library for ${platform}, only for ${names.sort().join(" and ")}`);
+    return new Error(`sqlite-cuckoo has no library for ${platform}, only for ${names.sort().join(", ")}`);
   }
   return new Error(
     `sqlite-cuckoo's library for ${platform} is not installed: the package ${platformPackage} is ` +
-      `missing. Optional dependencies may have been left out (--omit=optional), or the C library is ` +
+      `missing. Optional dependencies may have been left out (--omit=optional), or Linux's C library is ` +
       `not glibc. To install it: npm install ${platformPackage}@${version}`,
     { cause },
   );
@@ -23,7 +24,7 @@ function missing(cause) {
 
 function getLoadablePath() {
   try {
-    return require.resolve(`${platformPackage}/cuckoo.so`);
+    return require.resolve(`${platformPackage}/${library}`);
   } catch (error) {
     throw missing(error);
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks what a portable module needs of the machine that loads it, libc alone and an old one, and
-# prints the version of glibc, such as 2.17.
-# usage: needs.sh cuckoo.so
+# prints the version of glibc, such as 2.17. A module for Windows needs what every Windows has; prints
+# "Windows".
+# usage: needs.sh cuckoo.so|cuckoo.dll
 set -euo pipefail
 export LC_ALL=C
 module=$1
@@ -11,6 +12,14 @@ refuse() {
   printf '%s %s\n' "$module" "$1" >&2
   exit 1
 }
+
+if [ "$(head -c 2 "$module")" = MZ ]; then
+  others=$(objdump --private-headers "$module" | sed -n 's/.*DLL Name: //p' |
+    grep -vxiE 'kernel32\.dll|msvcrt\.dll' || true)
+  [ -z "$others" ] || refuse "needs more than Windows' C library: $others"
+  echo Windows
+  exit
+fi
 
 dynamic=$(readelf --dynamic --wide "$module")
 others=$(sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' <<<"$dynamic" |

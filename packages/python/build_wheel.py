@@ -57,7 +57,7 @@ def contents(args):
                 b"@version@", args.version.encode())
         elif path.name == "py.typed":
             yield f"sqlite_cuckoo/{path.name}", path.read_bytes()
-    yield "sqlite_cuckoo/cuckoo.so", args.library.read_bytes()
+    yield f"sqlite_cuckoo/{args.library.name}", args.library.read_bytes()
     licenses = "".join(f"License-File: {path.name}\n" for path in args.license)
     metadata = METADATA.format(version=args.version, license_files=licenses)
     yield f"{info}/METADATA", (metadata + (HERE / "README.md").read_text("utf-8")).encode()
@@ -83,7 +83,7 @@ def main():
         def write(name, data):
             entry = zipfile.ZipInfo(name, when)
             entry.create_system = 3  # Unix
-            entry.external_attr = (0o100755 if name.endswith(".so") else 0o100644) << 16
+            entry.external_attr = (0o100755 if name.endswith((".so", ".dll")) else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, data)
 

@@ -5,6 +5,7 @@ check_dist.py dist sqlpkg.json version
 
 import base64
 import csv
+import fnmatch
 import hashlib
 import io
 import json
@@ -22,7 +23,7 @@ def check(condition, what):
 
 def packages(dist):
     """The names of ours: other files may be there."""
-    ours = re.compile(r"(lib)?sqlite[-_]cuckoo.*[-_]\d+\.\d+\.\d+.*\.(tgz|tar\.gz|whl|deb)")
+    ours = re.compile(r"(lib)?sqlite[-_]cuckoo.*[-_]\d+\.\d+\.\d+.*\.(tgz|tar\.gz|zip|whl|deb)")
     return {path.name for path in dist.iterdir() if ours.fullmatch(path.name)}
 
 
@@ -44,14 +45,23 @@ def check_sqlpkg(dist, spec, version):
     assets = spec["assets"]
     check(assets["path"] == "dist", "sqlpkg.json: path")
     files = {name.replace("{version}", version) for name in assets["files"].values()}
-    found = {name for name in packages(dist) if name.endswith(".tar.gz")}
+    found = {name for name in packages(dist) if name.endswith((".tar.gz", ".zip"))}
     check(files == found, f"sqlpkg.json: {sorted(files)}")
     for name in files:
-        with tarfile.open(dist / name) as tar:
-            names = tar.getnames()
-        check(assets["pattern"] in names, f"{name}: no {assets['pattern']}")
+        names = archived(dist / name)
+        libraries = fnmatch.filter(names, assets["pattern"])
+        check(libraries == ["cuckoo.dll" if "-win32-" in name else "cuckoo.so"],
+              f"{name}: {assets['pattern']} is {libraries}")
         check(not any("/" in inner for inner in names), f"{name}: folders in {names}")
         check({"LICENSE", "THIRD-PARTY.txt", "README.md"} <= set(names), f"{name}: {names}")
+
+
+def archived(path):
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            return archive.namelist()
+    with tarfile.open(path) as tar:
+        return tar.getnames()
 
 
 def check_wheel(path):
@@ -75,10 +85,14 @@ def check_npm(dist, version):
     main = package_json(dist / f"sqlite-cuckoo-{version}.tgz")
     check(main["version"] == version, "npm: version")
     others = {}
-    for path in dist.glob("sqlite-cuckoo-linux-*-[0-9]*.tgz"):
+    for path in dist.glob("sqlite-cuckoo-*-*-[0-9]*.tgz"):
         package = package_json(path)
-        check(package["os"] == ["linux"] and package["name"].endswith(package["cpu"][0]),
-              f"{path.name}: os, cpu")
+        (os,), (cpu,) = package["os"], package["cpu"]
+        check(package["name"] == f"sqlite-cuckoo-{os}-{cpu}", f"{path.name}: os, cpu")
+        check(("libc" in package) == (os == "linux"), f"{path.name}: libc")
+        with tarfile.open(path) as tar:
+            for name in package["exports"].values():
+                check(f"package{name[1:]}" in tar.getnames(), f"{path.name}: no {name}")
         others[package["name"]] = package["version"]
     check(main["optionalDependencies"] == others, f"npm: optional dependencies, found {others}")
 

@@ -21,7 +21,7 @@ if elsewhere=$(grep -rnwF "$version" packages README.md CMakeLists.txt); then
 fi
 
 for platform in "${platforms[@]}"; do
-  grep -qF "\"sqlite-cuckoo-{version}-$platform.tar.gz\"" sqlpkg.json || fail "sqlpkg.json: no $platform"
+  grep -qF "\"$(version={version} archive_file "$platform")\"" sqlpkg.json || fail "sqlpkg.json: no $platform"
   grep -qF "\"sqlite-cuckoo-$platform\": \"@version@\"" packages/npm/package.json ||
     fail "packages/npm/package.json: no $platform"
 done

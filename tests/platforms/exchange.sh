@@ -2,8 +2,10 @@
 # The same statements on two processors leave the same bytes: databases and images are compared, and
 # each side then reads and changes what the other one made.
 # usage: exchange.sh this-machine's-module the-other's-module command-that-runs-the-other's-sqlite3…
+#
+# SQLITE3=file is this machine's sqlite3, which must be of the other one's version.
 set -euo pipefail
-here=(sqlite3) here_module=$1 there_module=$2
+here=("${SQLITE3:-sqlite3}") here_module=$1 there_module=$2
 shift 2
 there=("$@")
 scripts=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

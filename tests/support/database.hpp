@@ -21,11 +21,10 @@ namespace cuckoo::test {
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "cuckoo-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) {
-      std::abort();
-    }
-    path_ = name;
+    std::random_device random;
+    do {
+      path_ = std::filesystem::temp_directory_path() / ("cuckoo-" + std::to_string(random()));
+    } while (!std::filesystem::create_directory(path_));  // there is one already
   }
   ~TemporaryFolder() {
     std::error_code ignored;

@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 import sqlite3
+import sys
 
 __all__ = ["load", "loadable_path"]
 __version__ = "@version@"
@@ -11,7 +12,8 @@ __version__ = "@version@"
 
 def loadable_path() -> str:
     """The path of the library, to be loaded as an extension of SQLite."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "cuckoo.so")
+    library = "cuckoo.dll" if sys.platform == "win32" else "cuckoo.so"
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), library)
 
 
 def _name(kind: type) -> str:

@@ -29,4 +29,4 @@ load(db); // a second time changes nothing
 db.exec(readFileSync(setup, "utf8"));
 console.log(db.prepare(readFileSync(question, "utf8")).get().answer);
 db.close();
-if (!getLoadablePath().endsWith("/cuckoo.so")) throw new Error(getLoadablePath());
+if (!/[/\\]cuckoo\.(so|dll)$/.test(getLoadablePath())) throw new Error(getLoadablePath());

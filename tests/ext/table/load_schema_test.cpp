@@ -1,8 +1,6 @@
 // Loading reads nothing from the file, so it works where the schema can't be read, and SQLite
 // protects the shadow tables at once where defensive mode asks for it. In each way of loading:
 // sqlite3_load_extension(), SELECT load_extension(), an automatic extension.
-#include <dlfcn.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,6 +9,7 @@
 #include "tests/ext/table/bare_database.hpp"
 #include "tests/support/database.hpp"
 #include "tests/support/extension_path.hpp"
+#include "tests/support/shared_library.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -20,19 +19,19 @@ enum class Way { kFunction, kStatement, kAutomatic };
 // While it lives, each new connection gets the extension.
 class AutomaticExtension {
  public:
-  AutomaticExtension() : library_(dlopen(extension_path(), RTLD_NOW | RTLD_LOCAL)) {
-    entry_ = reinterpret_cast<void (*)()>(dlsym(library_, "sqlite3_cuckoo_init"));
+  AutomaticExtension() {
+    entry_ = reinterpret_cast<void (*)()>(library_.find("sqlite3_cuckoo_init"));
     EXPECT_EQ(sqlite3_auto_extension(entry_), SQLITE_OK);
   }
   ~AutomaticExtension() {
     sqlite3_cancel_auto_extension(entry_);
-    dlclose(library_);
+    library_.close();
   }
   AutomaticExtension(const AutomaticExtension&) = delete;
   AutomaticExtension& operator=(const AutomaticExtension&) = delete;
 
  private:
-  void* library_;
+  SharedLibrary library_{extension_path()};
   void (*entry_)();
 };
 

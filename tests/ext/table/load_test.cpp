@@ -1,7 +1,5 @@
 // Loading can't hurt: an application's functions stay its own, a load that fails half-way leaves a
 // connection that works and closes, and the next load completes it.
-#include <dlfcn.h>
-
 #include <functional>
 #include <set>
 #include <string>
@@ -10,6 +8,7 @@
 #include "tests/ext/table/bare_database.hpp"
 #include "tests/support/database.hpp"
 #include "tests/support/extension_path.hpp"
+#include "tests/support/shared_library.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -262,9 +261,9 @@ TEST_P(LoadFaults, of_an_automatic_extension_make_open_fail_and_nothing_else) {
   if (by_statement()) {
     return;
   }
-  void* const library = dlopen(extension_path(), RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(library, nullptr) << dlerror();
-  const auto entry = reinterpret_cast<void (*)()>(dlsym(library, "sqlite3_cuckoo_init"));
+  SharedLibrary library(extension_path());
+  ASSERT_TRUE(library);
+  const auto entry = reinterpret_cast<void (*)()>(library.find("sqlite3_cuckoo_init"));
   ASSERT_NE(entry, nullptr);
   ASSERT_EQ(sqlite3_auto_extension(entry), SQLITE_OK);
   const sqlite3_int64 used = sqlite3_memory_used();
@@ -289,7 +288,7 @@ TEST_P(LoadFaults, of_an_automatic_extension_make_open_fail_and_nothing_else) {
   }
   EXPECT_GT(failures, 20);
   sqlite3_reset_auto_extension();
-  dlclose(library);
+  library.close();
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // Connections of one process have equal pages and equal parts of an index in memory once. None of
 // them sees what another one changes before it is committed, and none can lose by it.
+#if !defined(_WIN32)
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <cstdio>
 #include <cstdlib>
@@ -252,6 +254,7 @@ TEST_F(SharedMemory, is_loaded_or_not_when_memory_runs_out) {
   EXPECT_GT(failures, 5);
 }
 
+#if !defined(_WIN32)  // no process there has children that begin as its copies
 TEST_F(SharedMemory, a_child_process_has_its_own_and_may_just_exit) {
   const auto one = open();
   const auto two = open();
@@ -278,6 +281,7 @@ TEST_F(SharedMemory, a_child_process_has_its_own_and_may_just_exit) {
   expect_all(*one, kKeys, "of the parent");
   expect_all(*two, kKeys, "of the parent");
 }
+#endif
 
 }  // namespace
 }  // namespace cuckoo::test

@@ -1,43 +1,34 @@
 // Two SQLite libraries in one process, as where two of an application's packages bring their own:
 // the second is refused the module that serves the first, and a copy of its file serves the second.
-#include <dlfcn.h>
-
 #include <string>
 
 #include "tests/support/database.hpp"
 #include "tests/support/extension_path.hpp"
+#include "tests/support/shared_library.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-// The system's SQLite once more. Without a sanitizer: they know no RTLD_DEEPBIND, without which the
-// copy would call the first one.
+// The program's SQLite once more, or none where that can't be.
 class SecondLibrary {
  public:
   explicit SecondLibrary(const TemporaryFolder& folder) {
-#if !defined(CUCKOO_SANITIZED) && defined(RTLD_DEEPBIND)
-    Dl_info info;
-    void* const known = dlsym(RTLD_DEFAULT, "sqlite3_libversion");
-    if (known == nullptr || dladdr(known, &info) == 0 ||
-        std::string(info.dli_fname).find(".so") == std::string::npos) {
-      return;  // linked in
+    const std::string known = SharedLibrary::sqlite();
+    if (!known.empty()) {
+      std::filesystem::copy_file(known, folder.file("second.so"));
+      library_ = SharedLibrary(folder.file("second.so"), /*own=*/true);
     }
-    std::filesystem::copy_file(info.dli_fname, folder.file("second.so"));
-    library_ = dlopen(folder.file("second.so").c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
-#else
-    static_cast<void>(folder);
-#endif
   }
 
-  explicit operator bool() const noexcept { return library_ != nullptr; }
+  explicit operator bool() const noexcept { return static_cast<bool>(library_); }
 
   template <class Function>
   Function* find(Function* /* the first library's, for its type */, const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(library_, name));
+    return reinterpret_cast<Function*>(library_.find(name));
   }
 
  private:
-  void* library_ = nullptr;  // never closed: a module may serve it
+  SharedLibrary library_;  // never closed: a module may serve it
 };
 
 // A connection of the second library.
