@@ -48,6 +48,8 @@ set -o pipefail
 EOF
 chmod +x "$shell"
 "$shell" --version
+# Two scripts remove files by `.shell rm`.
+printf '@for %%%%f in (%%*) do @del %%%%f\r\n' >"$WINEPREFIX/drive_c/windows/rm.bat"
 
 tests/sql/run_scripts.sh "$shell" "$library"
 SQLITE3=$dir/sqlite3-linux tests/platforms/exchange.sh "$linux_library" "$library" "$shell"
