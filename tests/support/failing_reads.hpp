@@ -32,7 +32,7 @@ class FailingReads {
   }
 
  private:
-  static sqlite3_vfs* base() { return sqlite3_vfs_find("unix"); }
+  static sqlite3_vfs* base() { return sqlite3_vfs_find(nullptr); }
   static int64_t& until_failure() {
     static int64_t count = -1;
     return count;

@@ -268,7 +268,7 @@ TEST_F(Contains, in_an_open_statement_survives_rename_and_drop) {
 }
 
 TEST_F(Contains, in_an_open_statement_survives_detach) {
-  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux; " + create("aux.far") +
+  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux; " + create("aux.far") +
          "; INSERT INTO far VALUES ('a')");
   Query open(db, "SELECT filter_contains('aux.far', k) FROM t");
   ASSERT_EQ(open.step(), SQLITE_ROW);
@@ -338,9 +338,9 @@ TEST_F(Contains, without_from_survives_schema_changes_of_another_connection) {
 }
 
 TEST_F(Contains, in_a_statement_on_another_schema_survives_schema_changes) {
-  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux; " + create("aux.far") +
+  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux; " + create("aux.far") +
          "; INSERT INTO far VALUES ('a')");
-  Database other(folder.file("aux.db"));
+  Database other(folder.file("other_file.db"));
   Query probe(db, "SELECT filter_contains('aux.far', k) FROM t");
   ASSERT_EQ(probe.step(), SQLITE_ROW);
   EXPECT_EQ(probe.integer(), 1);
@@ -465,8 +465,8 @@ TEST(Info, lists_every_filter_of_every_database) {
   Database db(folder.file("main.db"));
   db.run(create("b") + "; " + create("a") + "; CREATE TABLE plain(cuckoo_filter)");
   db.run("CREATE VIRTUAL TABLE \"c_\" USING \"cuckoo_filter\"(key)");
-  db.run("ATTACH '" + folder.file("aux.db") + "' AS \"the aux\"; " + create("\"the aux\".a") +
-         "; " + create("temp.z"));
+  db.run("ATTACH '" + folder.file("other_file.db") + "' AS \"the aux\"; " +
+         create("\"the aux\".a") + "; " + create("temp.z"));
   db.attempt("CREATE VIRTUAL TABLE words USING fts5(cuckoo_filter)");  // if SQLite has it
   const auto listed = [](Database& one) {
     return one.list("SELECT schema || '.' || name FROM filter_info ORDER BY 1");

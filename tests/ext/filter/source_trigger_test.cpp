@@ -373,7 +373,7 @@ TEST_P(SourceTrigger, work_for_names_with_anything_in_them) {
 
 TEST_P(SourceTrigger, of_attached_and_temp_schemas) {
   TemporaryFolder folder;
-  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
   db.run("CREATE TABLE main.t(a); CREATE TABLE aux.t(a); CREATE TEMP TABLE t(a)");
   for (const std::string schema : {"main", "aux", "temp"}) {
     SCOPED_TRACE(schema);

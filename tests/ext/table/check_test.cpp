@@ -71,7 +71,7 @@ class CuckooCheck : public testing::Test {
 
 TEST_F(CuckooCheck, finds_tables_as_other_functions_do) {
   create_all(db);
-  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
   create_all(db, "aux.");
   create_all(db, "temp.");
   fill_all(db, 1, 50, "aux.");

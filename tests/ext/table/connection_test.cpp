@@ -280,10 +280,10 @@ TEST_P(Connections, of_two_threads_write_and_probe) {
 TEST(Schema, attached_and_temporary_work) {
   TemporaryFolder folder;
   Database db(folder.file("main.db"));
-  Database other(folder.file("aux.db"));
+  Database other(folder.file("other_file.db"));
   make(other);
   add(other, 1, 10);
-  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
   expect_same(db, "attached", "aux");
   add(other, 11, 3000);
   expect_same(db, "followed", "aux");
@@ -291,7 +291,7 @@ TEST(Schema, attached_and_temporary_work) {
       "INSERT INTO aux.f(f) VALUES ('check'); INSERT INTO f VALUES (5000);"
       "INSERT INTO t VALUES (5000)");
   expect_same(other, "written through the attached one");
-  db.run("DETACH aux; ATTACH '" + folder.file("aux.db") + "' AS \"o dd\"");
+  db.run("DETACH aux; ATTACH '" + folder.file("other_file.db") + "' AS \"o dd\"");
   expect_same(db, "attached again", "\"o dd\"");
   db.run(
       "CREATE VIRTUAL TABLE temp.f USING cuckoo_filter(key, fingerprint_bits = 28); CREATE TEMP "
@@ -612,7 +612,7 @@ TEST(Close, is_never_busy) {
     }
     if (round >= 2) {
       db.rows("SELECT * FROM filter_info");
-      db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+      db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
     }
     if (round >= 3) {
       db.attempt("SELECT * FROM f");

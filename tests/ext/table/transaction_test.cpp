@@ -524,7 +524,7 @@ TEST_F(Transaction, of_statements_that_read_while_they_write) {
 }
 
 TEST_F(Transaction, of_two_filters_and_schemas_is_one) {
-  db.run("ATTACH '" + folder.file("aux.db") + "' AS aux");
+  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
   db.run(
       "CREATE VIRTUAL TABLE aux.g USING cuckoo_filter(fingerprint_bits = 28);"
       "CREATE VIRTUAL TABLE temp.h USING cuckoo_filter(fingerprint_bits = 28)");
