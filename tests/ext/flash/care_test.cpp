@@ -2,6 +2,7 @@
 // and what it must not read.
 #include <functional>
 
+#include "tests/support/copy_over.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -318,8 +319,7 @@ class FlashDamage : public FlashCare {
   }
   // Every error has a text and says corruption; nothing wrong is ever answered.
   void damage(const std::string& sql, bool must_be_found) {
-    std::filesystem::copy_file(file("good.db"), file("bad.db"),
-                               std::filesystem::copy_options::overwrite_existing);
+    copy_over(file("good.db"), file("bad.db"));
     QuickDatabase(file("bad.db")).run(sql);
     bool found = false;
     const auto look = [&](Database& db, const std::string& query) {
@@ -404,8 +404,7 @@ TEST_F(FlashDamage, of_a_page_s_form_is_found) {
 
 TEST_F(FlashDamage, an_older_page_is_found) {
   QuickDatabase db(file("old.db"));
-  std::filesystem::copy_file(file("good.db"), file("old.db"),
-                             std::filesystem::copy_options::overwrite_existing);
+  copy_over(file("good.db"), file("old.db"));
   {
     QuickDatabase newer(file("good.db"));
     newer.run("UPDATE kv SET value = 'newest' WHERE key > 490");

@@ -3,6 +3,7 @@
 #include <random>
 #include <string>
 
+#include "tests/support/copy_over.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -21,8 +22,7 @@ class DamagedRing : public ::testing::Test {
   // Each use says so; then the table is dropped.
   void expect_corrupt(const std::string& damage, const std::string& table = "ring",
                       const std::string& part = "corrupt: ") {
-    std::filesystem::copy_file(path_, folder_.file("copy"),
-                               std::filesystem::copy_options::overwrite_existing);
+    copy_over(path_, folder_.file("copy"));
     QuickDatabase db(folder_.file("copy"));
     db.run(damage);
     for (const std::string& sql :
@@ -80,8 +80,7 @@ TEST_F(DamagedRing, newer_format_is_said) {
 
 TEST_F(DamagedRing, missing_tables_are_said) {
   for (const char* table : {"config", "items", "pages"}) {
-    std::filesystem::copy_file(path_, folder_.file("copy"),
-                               std::filesystem::copy_options::overwrite_existing);
+    copy_over(path_, folder_.file("copy"));
     QuickDatabase db(folder_.file("copy"));
     db.run(std::string("DROP TABLE ring_") + table);
     db.refuses("SELECT node FROM ring WHERE key = 1", SQLITE_CORRUPT,

