@@ -153,9 +153,14 @@ class FilterBlocks {
     note_root();
   }
   // Makes the segments that come next. The options and the log are those of this filter.
-  SegmentMaker maker(const SegmentLimits& limits, bool keeps_hashes) const noexcept {
-    return {options_,          limits,          keeps_hashes,
-            root_.next_number, log_.position(), root_.directory_version};
+  SegmentMaker maker(const SegmentLimits& limits, bool keeps_hashes) const {
+    return {options_,
+            limits,
+            keeps_hashes,
+            root_.next_number,
+            log_.position(),
+            root_.directory_version,
+            [this] { return poll(); }};
   }
   // Splits the leaf as Directory::split() does. The blocks of its segment are to be erased.
   std::vector<size_t> split(size_t index, unsigned bits);

@@ -9,7 +9,7 @@ namespace cuckoo::segments {
 
 LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
                                        unsigned depth) {
-  LargeVector<uint64_t> hashes = sorted_by_hash(entries, width, depth);
+  LargeVector<uint64_t> hashes = std::move(sorted_by_hash(entries, width, depth, nullptr).value());
   for (uint64_t& hash : hashes) {
     hash &= ~kRemoveBit;
   }
@@ -71,27 +71,38 @@ void Pending::index(const Filter& filter, unsigned depth) {
 }
 
 // Appends the entries of the list, all of them adds that count once.
-void Pending::sort_list(HashWidth width, unsigned depth, std::vector<NetHash>& all) const {
-  const LargeVector<uint64_t> words =
-      sorted_by_hash(std::span<const uint64_t>(list_), width, depth);
+Result<std::vector<NetHash>> Pending::sorted_list(HashWidth width, unsigned depth,
+                                                  const Poll& poll) const {
+  constexpr size_t kHashesPerPoll = size_t{1} << 16;
+  CUCKOO_ASSIGN_OR_RETURN(const LargeVector<uint64_t> words,
+                          sorted_by_hash(std::span<const uint64_t>(list_), width, depth, poll));
+  std::vector<NetHash> all;
   all.reserve(words.size() + nets_.size());
-  for (const uint64_t hash : words) {
-    if (all.empty() || all.back().hash != hash) {
-      all.push_back({hash, 1});
-    } else if (multiset_) {
-      ++all.back().net;
+  for (std::span<const uint64_t> rest = words; !rest.empty();) {
+    const std::span<const uint64_t> part = rest.first(std::min(rest.size(), kHashesPerPoll));
+    rest = rest.subspan(part.size());
+    for (const uint64_t hash : part) {
+      if (all.empty() || all.back().hash != hash) {
+        all.push_back({hash, 1});
+      } else if (multiset_) {
+        ++all.back().net;
+      }
+    }
+    if (!rest.empty()) {
+      CUCKOO_TRY(check_interrupt(poll));
     }
   }
+  return all;
 }
 
 // Adds that nothing asked for since they came need not be indexed for it.
-std::vector<NetHash> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth) {
+Result<std::vector<NetHash>> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth,
+                                             const Poll& poll) {
   if (!more_.empty() ||
       std::ranges::any_of(list_, [](uint64_t entry) { return (entry & kRemoveBit) != 0; })) {
     index(filter, depth);
   }
-  std::vector<NetHash> all;
-  sort_list(width, depth, all);
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<NetHash> all, sorted_list(width, depth, poll));
   if (uncounted_) {
     fresh_ += static_cast<uint64_t>(std::ranges::count_if(all, [&](const NetHash& entry) {
       return nets_.net(entry.hash) <= 0 &&

@@ -23,6 +23,8 @@
 #include <vector>
 
 #include "core/base/large_memory.hpp"
+#include "core/base/poll.hpp"
+#include "core/base/result.hpp"
 #include "core/filter/filter.hpp"
 #include "core/segments/run.hpp"
 #include "core/stored/hash_tail.hpp"
@@ -84,13 +86,15 @@ class Pending {
   uint64_t hashes(HashWidth width, unsigned depth) const;
 
   // All of them, each hash once with what is left of it, ascending; none with 0.
-  std::vector<NetHash> sorted(HashWidth width, const Filter& filter, unsigned depth);
+  // Changes nothing when the poll stops it.
+  Result<std::vector<NetHash>> sorted(HashWidth width, const Filter& filter, unsigned depth,
+                                      const Poll& poll = nullptr);
   void clear() noexcept;
   size_t memory_bytes() const noexcept;
 
  private:
   void apply(uint64_t entry, uint64_t copies, const Filter& filter, unsigned depth);
-  void sort_list(HashWidth width, unsigned depth, std::vector<NetHash>& all) const;
+  Result<std::vector<NetHash>> sorted_list(HashWidth width, unsigned depth, const Poll& poll) const;
   void pend_removes(uint64_t hash, const Filter& filter, unsigned depth, uint64_t more);
 
   bool multiset_;

@@ -26,6 +26,7 @@ Result<std::vector<std::unique_ptr<Segment>>> SegmentMaker::make(const Range& ra
   CUCKOO_TRY(expect_numbers(uint64_t{1} << bits));
   std::vector<std::unique_ptr<Segment>> made;
   for (uint64_t i = 0; i < uint64_t{1} << bits; ++i) {
+    CUCKOO_TRY(check_interrupt(poll));
     const uint64_t first = depth == 0 ? 0 : range.prefix | i << (64 - depth);
     const uint64_t last = first | ~uint64_t{0} >> depth;
     const auto end =

@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/segment.hpp"
@@ -27,6 +28,7 @@ struct SegmentMaker {
   uint64_t number = 1;    // of the next segment
   uint64_t position = 0;  // of the log
   uint64_t id = 0;        // stands for what was there before
+  Poll poll = nullptr;    // asked for each segment
 
   // Whose hashes the entries are.
   struct Range {

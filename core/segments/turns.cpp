@@ -55,7 +55,8 @@ Status Turns::fold_all() {
 Status Turns::fold(size_t index) {
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
   CUCKOO_TRY(found->load_all(blocks_.storage()));
-  std::vector<NetHash> entries = found->sorted_pending();
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<NetHash> entries,
+                          found->sorted_pending([this] { return blocks_.poll(); }));
   blocks_.settle(*found);
   if (found->untouched()) {
     return remake(index, *found, std::move(entries));

@@ -139,11 +139,11 @@ LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> 
   return std::move(sorted_by_hash(parts, width, nullptr).value());
 }
 
-LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,
-                                     unsigned depth) {
+Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,
+                                             unsigned depth, const Poll& poll) {
   constexpr size_t kMostInOneRun = size_t{1} << (kMostSecondBits + 4);
   if (entries.size() > kMostInOneRun) {
-    return sorted_by_hash(entries, width);
+    return sorted_by_hash(std::span(&entries, 1), width, poll);
   }
   LargeVector<uint64_t> sorted(entries.size());
   RunSorter(Order(width), depth).sort(std::span(&entries, 1), sorted);

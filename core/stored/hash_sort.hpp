@@ -23,8 +23,8 @@ namespace cuckoo {
 LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                      HashWidth width);
 // Of hashes that have their first `depth` bits in common.
-LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,
-                                     unsigned depth);
+Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,
+                                             unsigned depth, const Poll& poll);
 inline LargeVector<uint64_t> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width) {
   return sorted_by_hash(std::span(&entries, 1), width);
 }

@@ -31,11 +31,36 @@ class SegmentPending : public ::testing::TestWithParam<FilterKind> {
  protected:
   static bool multiset() { return is_multiset(GetParam()); }
   std::vector<NetHash> sorted(Pending& pending) {
-    return pending.sorted(HashWidth::k47Bits, *filter, kDepth);
+    return pending.sorted(HashWidth::k47Bits, *filter, kDepth).value();
   }
 
   std::unique_ptr<Filter> filter = filter_of(GetParam());
 };
+
+TEST_P(SegmentPending, can_be_stopped_while_many_are_sorted) {
+  constexpr uint64_t kMany = 300000;
+  Pending pending(multiset());
+  for (uint64_t i = 0; i < kMany; ++i) {
+    pending.append(hash_of(i));
+  }
+  uint64_t polls = 0;
+  const auto poll_until = [&](uint64_t most) {
+    polls = 0;
+    return pending.sorted(HashWidth::k47Bits, *filter, kDepth, [&polls, most]() -> Status {
+      return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+    });
+  };
+  ASSERT_TRUE(poll_until(UINT64_MAX).ok());
+  const uint64_t all = polls;
+  EXPECT_GT(all, kMany >> 16);
+  for (const uint64_t most : {uint64_t{0}, all / 2, all - 1}) {
+    const auto stopped = poll_until(most);
+    ASSERT_FALSE(stopped.ok());
+    EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(polls, most + 1);
+  }
+  EXPECT_EQ(sorted(pending).size(), kMany);  // nothing was lost
+}
 
 TEST_P(SegmentPending, sums_by_hash_as_a_map_does_whenever_it_is_asked) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
@@ -128,7 +153,7 @@ TEST(SegmentPendingAdds, that_wait_are_counted_as_if_each_had_been_asked_for_whe
           counted += i % 3 == 0 ? pending.take_fresh() : 0;
         }
       }
-      EXPECT_EQ(pending.sorted(HashWidth::k47Bits, *filter, kDepth).size(), seen.size());
+      EXPECT_EQ(pending.sorted(HashWidth::k47Bits, *filter, kDepth).value().size(), seen.size());
       counted += pending.take_fresh();
       EXPECT_EQ(counted, fresh) << asks_each;
       EXPECT_EQ(pending.entries(), 1700u);

@@ -114,5 +114,21 @@ TEST_F(OfSegmentMaker, I2_a_number_is_used_once_or_there_are_none_left) {
   EXPECT_EQ(last.adopt({}).error().code, ErrorCode::kFull);
 }
 
+TEST_F(OfSegmentMaker, can_be_stopped_before_each_segment) {
+  const uint64_t count = 3 * segment_limits(options_).value().keys;
+  const uint64_t all = make(maker(), kRange, count).size();
+  ASSERT_GT(all, 2U);
+  for (uint64_t most = 0; most <= all; ++most) {
+    uint64_t polls = 0;
+    SegmentMaker stopped = maker();
+    stopped.poll = [&]() -> Status {
+      return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
+    };
+    const Result<Segments> made = stopped.make(kRange, hashes(count));
+    EXPECT_EQ(made.ok(), most == all);
+    EXPECT_EQ(polls, std::min(most + 1, all));
+  }
+}
+
 }  // namespace
 }  // namespace cuckoo::segments
