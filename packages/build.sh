@@ -137,7 +137,7 @@ build_archive() {  # without folders: sqlpkg makes none
 }
 
 build_npm_platform() {
-  local stage=$build_dir/$1/npm/package libc=/no-such-line/
+  local stage=$build_dir/$1/npm/package libc=
   rm -rf "$stage"
   mkdir -p "$stage"
   cp "$build_dir/$1/stage/"* "$stage/"

@@ -403,7 +403,6 @@ TEST_F(FlashDamage, of_a_page_s_form_is_found) {
 }
 
 TEST_F(FlashDamage, an_older_page_is_found) {
-  QuickDatabase db(file("old.db"));
   copy_over(file("good.db"), file("old.db"));
   {
     QuickDatabase newer(file("good.db"));
