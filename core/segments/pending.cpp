@@ -98,16 +98,17 @@ Result<std::vector<NetHash>> Pending::sorted_list(HashWidth width, unsigned dept
 // Adds that nothing asked for since they came need not be indexed for it.
 Result<std::vector<NetHash>> Pending::sorted(HashWidth width, const Filter& filter, unsigned depth,
                                              const Poll& poll) {
-  if (!more_.empty() ||
-      std::ranges::any_of(list_, [](uint64_t entry) { return (entry & kRemoveBit) != 0; })) {
+  if (!more_.empty() || std::any_of(list_.begin(), list_.end(),
+                                    [](uint64_t entry) { return (entry & kRemoveBit) != 0; })) {
     index(filter, depth);
   }
   CUCKOO_ASSIGN_OR_RETURN(std::vector<NetHash> all, sorted_list(width, depth, poll));
   if (uncounted_) {
-    fresh_ += static_cast<uint64_t>(std::ranges::count_if(all, [&](const NetHash& entry) {
-      return nets_.net(entry.hash) <= 0 &&
-             probe(filter, entry.hash << depth) != Filter::Answer::kPresent;
-    }));
+    fresh_ +=
+        static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [&](const NetHash& entry) {
+          return nets_.net(entry.hash) <= 0 &&
+                 probe(filter, entry.hash << depth) != Filter::Answer::kPresent;
+        }));
     uncounted_ = false;
   }
   if (nets_.empty()) {
@@ -131,8 +132,8 @@ Result<std::vector<NetHash>> Pending::sorted(HashWidth width, const Filter& filt
 
 uint64_t Pending::hashes(HashWidth width, unsigned depth) const {
   const LargeVector<uint64_t> listed = different_hashes(list_, width, depth);
-  const auto fresh =
-      std::ranges::count_if(listed, [this](uint64_t hash) { return !nets_.has(hash); });
+  const auto fresh = std::count_if(listed.begin(), listed.end(),
+                                   [this](uint64_t hash) { return !nets_.has(hash); });
   return nets_.size() + static_cast<uint64_t>(fresh);
 }
 
