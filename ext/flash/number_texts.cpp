@@ -123,7 +123,7 @@ std::span<const NumberTexts::Row> NumberTexts::equal_range(double number) const 
                        [](const Row& row, double least) { return row.number < least; });
   const auto end = std::upper_bound(begin, rows_.end(), number + about,
                                     [](double most, const Row& row) { return most < row.number; });
-  return {begin, end};
+  return {rows_.data() + (begin - rows_.begin()), static_cast<size_t>(end - begin)};
 }
 
 }  // namespace cuckoo
