@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds all packages into dist/: npm, wheels, Debian, archives, and checksums.txt over them. Installs
-# what that needs. The same sources give the same bytes, with the same compiler and libraries. In
-# dist/, these packages replace those of any version, when all are built; other files stay.
-# usage: packages/build.sh [platform...]     all platforms, if none is told
+# Builds all packages into dist/: npm, wheels, Debian, archives, the playground's zip, and
+# checksums.txt over them. Installs what that needs. The same sources give the same bytes, with the
+# same compiler and libraries. In dist/, these packages replace those of any version, when all are
+# built; other files stay.
+# usage: packages/build.sh [platform... | wasm]     all, if none is told
 #
 # DIST=dir and BUILD_DIR=dir build elsewhere than in dist/ and build/packages/.
 set -euo pipefail
@@ -25,10 +26,10 @@ fail() {
   exit 1
 }
 
-wanted=("${@:-${platforms[@]}}")
+wanted=("${@:-${targets[@]}}")
 for platform in "${wanted[@]}"; do
-  [ -n "${machine[$platform]-}" ] || {
-    printf 'usage: %s [platform...], of: %s\n' "$0" "${platforms[*]}" >&2
+  [ "$platform" = wasm ] || [ -n "${machine[$platform]-}" ] || {
+    printf 'usage: %s [platform... | wasm], of: %s\n' "$0" "${targets[*]}" >&2
     exit 2
   }
 done
@@ -45,11 +46,12 @@ mkdir -p "$target" "$build_dir"
 
 install_tools() {
   local packages=(g++ cmake ninja-build binutils dpkg-dev file python3 libsqlite3-dev libssl-dev
-    libxxhash-dev)
+    libxxhash-dev zip)
   local platform
   for platform in "${wanted[@]}"; do
     case $platform in
-      win32-x64) packages+=(g++-mingw-w64-x86-64-posix zip) ;;
+      wasm) ;;
+      win32-x64) packages+=(g++-mingw-w64-x86-64-posix) ;;
       *) native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)") ;;
     esac
   done
@@ -177,11 +179,38 @@ build_deb() {
     "$dist/"
 }
 
+# The npm package, and a page that needs no server, with the documents that it links to.
+build_wasm() {
+  local wasm=build  # as packages/wasm/build.sh has it by itself
+  [ -z "${BUILD_DIR-}" ] || wasm=$build_dir
+  BUILD_DIR=$wasm packages/wasm/build.sh >"$build_dir/wasm.log" 2>&1 || {
+    tail -n 50 "$build_dir/wasm.log" >&2
+    fail "wasm: not built; all of the log is in $build_dir/wasm.log"
+  }
+  local stage=$build_dir/wasm-stage page
+  page=$stage/$(basename "$(playground_file)" .zip)
+  rm -rf "$stage"
+  mkdir -p "$page/docs"
+  cp -r "$wasm/wasm/package" "$stage/package"
+  pack -C "$stage" package >"$dist/$(npm_file wasm)"
+  cp docs/playground/*.{js,css} LICENSE README.md "$page/"
+  rm "$page/test.js"
+  cp docs/*.md "$page/docs/"
+  sed 's#href="\.\./\.\./README.md"#href="README.md"#; s#href="\.\./\([a-z_]*\.md\)"#href="docs/\1"#' \
+    docs/playground/index.html >"$page/index.html"
+  find "$page" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
+  (cd "$stage" && find "${page##*/}" -type f | sort | TZ=UTC zip -9qX@ "$dist/$(playground_file)")
+}
+
 install_tools
 rm -rf "$dist"
 mkdir -p "$dist"
 for platform in "${wanted[@]}"; do
   printf '%s\n' "$platform"
+  if [ "$platform" = wasm ]; then
+    build_wasm
+    continue
+  fi
   build_library "$platform"
   build_archive "$platform"
   build_npm_platform "$platform"
@@ -200,7 +229,7 @@ build_npm_main
 finish() {
   local any='+([0-9]).+([0-9]).+([0-9])' built all old
   mapfile -t built < <(version=$any package_names "${wanted[@]}")
-  mapfile -t all < <(version=$any package_names "${platforms[@]}")
+  mapfile -t all < <(version=$any package_names "${targets[@]}")
   cd "$target" || return
   mapfile -t old < <(packages_in . "${built[@]}")
   rm -f -- "${old[@]}" checksums.txt && mv -- "$dist"/* . && rmdir "$dist" || return

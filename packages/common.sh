@@ -14,6 +14,9 @@ platforms=(linux-x64 linux-arm64 win32-x64)
 declare -A debian_arch=([linux-x64]=amd64 [linux-arm64]=arm64)  # others have no Debian packages
 declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64 [win32-x64]=x86_64)
 
+# What build.sh is told: platforms, and wasm, which is for any.
+targets=("${platforms[@]}" wasm)
+
 triplet_of() {
   case $1 in
     win32-*) printf '%s-w64-mingw32' "${machine[$1]}" ;;
@@ -46,12 +49,18 @@ wheel_file() {  # wheel_file platform needs: as needs.sh tells, such as "glibc 2
   printf 'sqlite_cuckoo-%s-py3-none-%s.whl' "$version" "$tag"
 }
 
-# package_names platform...: those of the platforms, and npm's main package; a line each. The wheel's
-# is a pattern, of any glibc.
+playground_file() { printf 'sqlite-cuckoo-playground-%s.zip' "$version"; }
+
+# package_names target...: those of the targets, and npm's main package; a line each. The wheel's is a
+# pattern, of any glibc.
 package_names() {
   local platform
   npm_file ''
   for platform in "$@"; do
+    if [ "$platform" = wasm ]; then
+      printf '\n%s' "$(npm_file wasm)" "$(playground_file)"
+      continue
+    fi
     printf '\n%s' "$(archive_file "$platform")" "$(npm_file "$platform")" \
       "$(wheel_file "$platform" '+([0-9]).+([0-9])')"
     if has_deb "$platform"; then

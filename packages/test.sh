@@ -8,6 +8,7 @@
 #   files    checksums, sqlpkg.json; the libraries need the C library alone, and export no more than
 #            their entry points; the archive's loads in the shell, renamed too, and arm64's in qemu
 #   npm      node:sqlite, better-sqlite3, bun; the types
+#   wasm     npm's package for browsers in Node.js, Bun and Chromium; the playground's zip
 #   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
 #   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
 #   bytes    a second build elsewhere gives the same bytes
@@ -20,6 +21,7 @@ root=$PWD
 . tests/install.sh
 . tests/install/consumers.sh
 . packages/common.sh
+. packages/test/wasm.sh
 
 node_version=24.21.0
 node_windows_version=22.22.2
@@ -251,8 +253,8 @@ print(*db.execute("SELECT cuckoo_version()").fetchone())')
 }
 
 test_bytes() {
-  need "$here" win32-x64
-  DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here" win32-x64
+  need "$here" win32-x64 wasm
+  DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here" win32-x64 wasm
   local file
   for file in "$work_dir/dist2"/*; do
     [ "$(basename "$file")" = checksums.txt ] || cmp "$file" "$dist/$(basename "$file")" ||
@@ -298,11 +300,11 @@ node_for_windows() {
 native "$here" || fail "the packages are tested on ${machine[$here]}"
 [ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(files npm python deb bytes windows)
+[ "$#" -gt 0 ] || parts=(files npm wasm python deb bytes windows)
 for part in "${parts[@]}"; do
   case $part in
-    files | npm | python | deb | bytes | windows) ;;
-    *) fail "usage: $0 [files | npm | python | deb | bytes | windows ...]" ;;
+    files | npm | wasm | python | deb | bytes | windows) ;;
+    *) fail "usage: $0 [files | npm | wasm | python | deb | bytes | windows ...]" ;;
   esac
 done
 for part in "${parts[@]}"; do

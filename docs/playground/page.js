@@ -6,12 +6,12 @@ const page = {
   started: new Set(),
 
   async start() {
-    if (typeof openCuckoo === "undefined") {
+    if (typeof initSqliteCuckoo === "undefined") {
       throw new Error("cuckoo.js is missing: packages/wasm/build.sh makes it.");
     }
-    const module = await openCuckoo();
-    Database.start(module);
-    core.start(module);
+    const sqlite = await initSqliteCuckoo();
+    Database.start(sqlite);
+    core.start(sqlite.module);
     dom.byId("about").textContent =
       `sqlite-cuckoo ${cuckooBuild.version}, built from commit ${cuckooBuild.commit}, with SQLite ${cuckooBuild.sqlite}.`;
     this.tabs = [...document.querySelectorAll('[role="tab"]')];

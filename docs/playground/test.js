@@ -1,4 +1,5 @@
 // The page's tests, in Chromium. usage: test.js node_modules [--pictures]; see test.sh
+// PLAYGROUND=dir is another folder with the page.
 "use strict";
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
@@ -8,8 +9,8 @@ const { pathToFileURL } = require("node:url");
 
 const [modules, option] = process.argv.slice(2);
 const puppeteer = require(path.resolve(modules, "puppeteer-core"));
-const here = __dirname;
-const readme = fs.readFileSync(path.join(here, "../../README.md"), "utf8");
+const here = path.resolve(process.env.PLAYGROUND ?? __dirname);
+const readme = fs.readFileSync(path.join(__dirname, "../../README.md"), "utf8");
 
 const kFirstView = 1000;       // milliseconds from the start of loading
 const kMostBytes = 1_500_000;  // of cuckoo.js, compressed
@@ -121,7 +122,7 @@ const tests = {
         CREATE VIRTUAL TABLE ${kind} USING ${kind}_filter(word TEXT, capacity = 1000, fpr = ${rate}, seed = 1);
         INSERT INTO ${kind} SELECT 'word ' || value FROM numbers WHERE value BETWEEN 1 AND ${words};`;
       for (const [column, kind] of ["cuckoo", "bloom"].entries()) {
-        const [[items, capacity, fpr]] = await page.sql(
+        const [[counted, capacity, fpr]] = await page.sql(
           `${table(kind)} SELECT items, capacity, fpr FROM filter_info('${kind}')`);
         const [[bits]] = await page.sql(`SELECT round(bits_per_key * 1000) FROM filter_plan(1000, ${rate})
           WHERE module = '${kind}_filter' AND ifnull(layout, '') IN ('', 'standard')`);
@@ -131,7 +132,11 @@ const tests = {
            SELECT load_factor, fpr_now, (SELECT count(*) FROM numbers, image
              WHERE filter_contains(bytes, 'stranger ' || value)) FROM image, filter_info(bytes)`);
         const cell = (name) => shown[name][column];
-        assert.equal(count(cell("words counted")), items);
+        // A Bloom filter counts, when it is folded, what did not look as if it were there: the view
+        // folds more often than the table.
+        const items = count(cell("words counted"));
+        const differs = kind === "bloom" ? Math.floor(words * rate) : 0;
+        assert(Math.abs(items - counted) <= differs, `${kind}: ${items} words, the table says ${counted}`);
         assert.equal(count(cell("room for")), capacity);
         assert.equal(cell("size of the cells"), `${Math.round(bits / 8).toLocaleString("en-US")} bytes`);
         assert.equal(cell("bits a word"), (bits / items).toFixed(1));
@@ -722,7 +727,7 @@ const tests = {
 
 async function takePictures(page) {
   const take = async (view) => {
-    const file = path.join(here, `../pictures/playground_${view}.png`);
+    const file = path.join(__dirname, `../pictures/playground_${view}.png`);
     await (await page.page.$(`#${view}`)).screenshot({ path: file });
     console.log(`  ${path.relative(process.cwd(), file)}: ${fs.statSync(file).size} bytes`);
   };

@@ -94,6 +94,8 @@ def check_npm(dist, version):
             for name in package["exports"].values():
                 check(f"package{name[1:]}" in tar.getnames(), f"{path.name}: no {name}")
         others[package["name"]] = package["version"]
+    wasm = package_json(dist / f"sqlite-cuckoo-wasm-{version}.tgz")
+    check(wasm["version"] == version, "npm: version of wasm")
     check(main["optionalDependencies"] == others, f"npm: optional dependencies, found {others}")
 
 

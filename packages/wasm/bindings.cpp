@@ -1,4 +1,4 @@
-// What docs/playground/ asks beside SQLite's own C functions: filters and rings of core/ whose
+// What docs/playground/ asks beside the npm package's functions: filters and rings of core/ whose
 // inside can be drawn.
 //
 // A filter here is one segment, as in a table, that stays in memory; each call that adds or removes
@@ -27,7 +27,6 @@
 #include "core/segments/decide.hpp"
 #include "core/segments/segment.hpp"
 #include "core/stored/log_entry.hpp"
-#include "ext/sqlite_cuckoo.h"
 #include "sqlite3.h"
 
 namespace cuckoo {
@@ -166,7 +165,7 @@ class DrawnFilter {
   Status settle() {
     const segments::Segment::Folding folding = segment_->folding();
     if (!segment_->would_outgrow(folding)) {
-      CUCKOO_TRY(segment_->fold(folding, ++position_, true));
+      CUCKOO_TRY(segment_->fold(blocks_, folding, ++position_, true));
       if (!segment_->outgrown()) {
         return {};
       }
@@ -273,11 +272,6 @@ int past_deadline(void* deadline) {
 }  // namespace
 
 extern "C" {
-
-// Every connection that is opened from now on has the tables.
-EMSCRIPTEN_KEEPALIVE int playground_start() {
-  return sqlite3_auto_extension(reinterpret_cast<void (*)()>(sqlite3_cuckoo_init));
-}
 
 // A statement of the connection ends with "interrupted" after so long.
 EMSCRIPTEN_KEEPALIVE void playground_limit(sqlite3* db, double milliseconds) {

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# Builds what docs/playground/ needs beside its own files: docs/playground/cuckoo.js, that is SQLite
-# with the four tables for WebAssembly, the examples of README.md, and from what it was built.
-# Installs what is missing; downloads sources into build/.
+# Builds SQLite with the four tables for WebAssembly: the npm package, in build/wasm/package/, and
+# docs/playground/cuckoo.js, which is the same in one file with what draws the tables' inside, the
+# examples of README.md, and from what it was built. Installs what is missing; downloads sources into
+# build/.
 #
 #   packages/wasm/build.sh           then open docs/playground/index.html
 #   packages/wasm/build.sh --tests   core_tests instead, and runs them in Node.js
+#
+# BUILD_DIR=dir builds elsewhere than in build/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
@@ -25,11 +28,13 @@ command -v npm >/dev/null || packages+=(npm)
 ensure_packages "${packages[@]}"
 export NODE_PATH=/usr/share/nodejs  # emscripten's acorn, for a Node.js that is not Debian's
 
-build_dir=build/wasm target=playground tests=OFF optimize=-Os  # small, for who loads the page
+root=${BUILD_DIR:-build}
+build_dir=$root/wasm targets=(cuckoo_wasm playground) tests=OFF optimize=-Os  # small to load
 if [ "${1-}" = --tests ]; then
-  build_dir=build/wasm-tests target=core_tests tests=ON optimize=-O2
+  build_dir=$root/wasm-tests targets=(core_tests) tests=ON optimize=-O2
 fi
-libraries=$PWD/build/wasm-libraries
+mkdir -p "$root"
+libraries=$(realpath "$root")/wasm-libraries
 mkdir -p "$libraries/include" "$build_dir"
 
 # SQLite and the digests, unless they are there from these sources already.
@@ -42,8 +47,9 @@ if [ ! -e "$libraries/.done" ] || [ "$(<"$libraries/.done")" != "$made_from" ]; 
   : >"$libraries/config.h"  # libmd's: a good compiler needs none of it
   (
     cd "$libraries"
-    emcc -O2 -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DQS=0 \
-      -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_DEFAULT_MEMSTATUS=0 -c "$sqlite/sqlite3.c"
+    emcc -Os -w -DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -DSQLITE_DQS=0 \
+      -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_FTS5 -DSQLITE_ENABLE_RTREE \
+      -DSQLITE_DEFAULT_MEMSTATUS=0 -c "$sqlite/sqlite3.c"
     for name in md5 sha1 sha2; do
       emcc -O2 -w -I. -Iinclude -c "$libmd/src/$name.c"
     done
@@ -65,11 +71,34 @@ emcmake cmake -S . -B "$build_dir" -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Release 
   cat "$build_dir/cmake.log" >&2
   exit 1
 }
-cmake --build "$build_dir" --target "$target"
+cmake --build "$build_dir" --target "${targets[@]}"
 
-if [ "$target" = core_tests ]; then
+if [ "${targets[0]}" = core_tests ]; then
   exec ctest --test-dir "$build_dir" --tests-regex '^core\.' --output-on-failure --no-tests=error
 fi
+
+# in_one loader: what both have, with nothing of it to be seen outside.
+in_one() {
+  echo 'const sqliteCuckoo = (() => {'
+  echo 'const exports = undefined, module = undefined, define = undefined;'
+  cat "$1" packages/wasm/{api,storage,open}.js
+  echo 'return { open, readModule };'
+  echo '})();'
+}
+
+package=$build_dir/package
+rm -rf "$package"
+mkdir "$package"
+for suffix in js mjs; do
+  {
+    in_one "$build_dir/cuckoo_wasm.js"
+    cat "packages/wasm/init.$suffix"
+  } >"$package/sqlite-cuckoo.$suffix"
+done
+cp "$build_dir/cuckoo_wasm.wasm" "$package/sqlite-cuckoo.wasm"
+cp packages/wasm/npm/*.{d.ts,d.mts} packages/wasm/npm/README.md LICENSE \
+  "$build_dir/packages/THIRD-PARTY.txt" "$package/"
+sed "s/@version@/$version/g" packages/wasm/npm/package.json >"$package/package.json"
 
 if commit=$(git rev-parse --short=12 HEAD 2>/dev/null); then
   git diff --quiet HEAD || commit+=', changed'
@@ -80,7 +109,11 @@ page=docs/playground/cuckoo.js
 {
   node packages/wasm/about.js "$version" "$commit" "$sqlite/sqlite3.h" README.md \
     LICENSE "$build_dir/packages/THIRD-PARTY.txt"
-  cat "$build_dir/playground.js"
+  in_one "$build_dir/playground.js"
+  echo 'const initSqliteCuckoo = () => sqliteCuckoo.open();'
 } >"$build_dir/cuckoo.js"
 mv "$build_dir/cuckoo.js" "$page"
-printf '%s: %d bytes, %d compressed\n' "$page" "$(stat -c %s "$page")" "$(gzip -9c "$page" | wc -c)"
+for file in "$page" "$package"/sqlite-cuckoo.{wasm,mjs}; do
+  printf '%s: %d bytes, %d compressed\n' "$file" "$(stat -c %s "$file")" \
+    "$(gzip -9c "$file" | wc -c)"
+done
