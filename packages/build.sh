@@ -196,7 +196,7 @@ build_wasm() {
   cp docs/playground/*.{js,css} LICENSE README.md "$page/"
   rm "$page/test.js"
   cp docs/*.md "$page/docs/"
-  sed 's#href="\.\./\.\./README.md"#href="README.md"#; s#href="\.\./\([a-z_]*\.md\)"#href="docs/\1"#' \
+  sed -E 's#href="\.\./\.\./README.md"#href="README.md"#; s#href="\.\./(\w+\.md)"#href="docs/\1"#' \
     docs/playground/index.html >"$page/index.html"
   find "$page" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
   (cd "$stage" && find "${page##*/}" -type f | sort | TZ=UTC zip -9qX@ "$dist/$(playground_file)")

@@ -51,8 +51,8 @@ wheel_file() {  # wheel_file platform needs: as needs.sh tells, such as "glibc 2
 
 playground_file() { printf 'sqlite-cuckoo-playground-%s.zip' "$version"; }
 
-# package_names target...: those of the targets, and npm's main package; a line each. The wheel's is a
-# pattern, of any glibc.
+# package_names target...: those of the targets, and npm's main package; a line each. The wheel's is
+# a pattern, of any glibc.
 package_names() {
   local platform
   npm_file ''

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# Sourced by packages/test.sh: npm's sqlite-cuckoo-wasm in Node.js and Chromium, files from it to the
-# Linux library and back, and the playground's zip.
+# Sourced by packages/test.sh: npm's sqlite-cuckoo-wasm in Node.js, Bun and Chromium, files from it
+# to the Linux library and back, and the playground's zip.
 # shellcheck disable=SC2154
 
 browser_driver=puppeteer-core@24.8.2
@@ -32,7 +32,8 @@ test_wasm() {
   quietly npm init --yes
   quietly npm install --no-audit --no-fund "$dist/$(npm_file wasm)" "node-$here@$node_version" \
     "$browser_driver" "${npm_packages[@]}"
-  for node in "$dir/node_modules/node-$here/bin/node" "$dir/node_modules/@oven/bun-$here/bin/bun"; do
+  for node in "node-$here/bin/node" "@oven/bun-$here/bin/bun"; do
+    node=$dir/node_modules/$node
     found=$("$node" node.mjs "$setup" "$question" "$answer" linux.db here.db)
     [ "$found" = "$image
 $(ask_linux here.db "SELECT sha1(filter_export('seen'))")" ] || fail "$node: $found"

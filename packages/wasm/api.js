@@ -171,7 +171,14 @@ function offer(module) {
       action();
     } catch (error) {
       const bytes = encoder.encode(String(error?.message ?? error));
-      withBytes(bytes, (at, size) => module._sqlite3_result_error(context, at, size));
+      const at = module._malloc(bytes.length + 1);
+      if (at === 0) {
+        module._sqlite3_result_error_nomem(context);
+      } else {
+        module.HEAPU8.set(bytes, at);
+        module._sqlite3_result_error(context, at, bytes.length);
+        module._free(at);
+      }
     }
   };
   const takeArguments = (count, values) =>
@@ -234,12 +241,15 @@ function offer(module) {
     step() {
       this.#atRest();
       this.#runs = true;
-      const code = module._sqlite3_step(this.handle);
-      this.#runs = false;
-      if (code !== kRow && code !== kDone) {
-        this.#check(code);
+      try {
+        const code = module._sqlite3_step(this.handle);
+        if (code !== kRow && code !== kDone) {
+          this.#check(code);
+        }
+        return code === kRow;
+      } finally {
+        this.#runs = false;
       }
-      return code === kRow;
     }
 
     get(values, { useBigInt = false } = {}) {

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds SQLite with the four tables for WebAssembly: the npm package, in build/wasm/package/, and
 # docs/playground/cuckoo.js, which is the same in one file with what draws the tables' inside, the
-# examples of README.md, and from what it was built. Installs what is missing; downloads sources into
-# build/.
+# examples of README.md, and from what it was built. Installs what is missing; downloads sources
+# into build/.
 #
 #   packages/wasm/build.sh           then open docs/playground/index.html
 #   packages/wasm/build.sh --tests   core_tests instead, and runs them in Node.js

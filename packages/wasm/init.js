@@ -1,5 +1,5 @@
 // For require(), and for a <script>, where it is a global name.
-const sqliteCuckooScript = typeof document === "undefined" ? undefined : document.currentScript?.src;
+const sqliteCuckooScript = globalThis.document?.currentScript?.src;
 
 async function initSqliteCuckoo({ wasmBinary, locateFile } = {}) {
   const beside = () => (sqliteCuckooScript === undefined

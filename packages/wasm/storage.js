@@ -3,7 +3,8 @@
 //   S1  save() writes the whole file at once, and load() reads the whole file. Nothing is stored
 //       without save().
 //   S2  A file that is being saved is the old one until all of the new one is stored, then the new
-//       one. What is saved last stays: two pages that save under one name know nothing of each other.
+//       one. What is saved last stays: two pages that save under one name know nothing of each
+//       other.
 
 // The bytes of what save() is given: a Database, or a file's bytes.
 const fileOf = (database) =>

@@ -12,13 +12,14 @@ foreach(name IN ITEMS open close close_v2 prepare_v2 step reset finalize errmsg 
     column_count data_count column_name column_type column_double column_text column_blob
     column_bytes
     value_type value_double value_text value_blob value_bytes
-    result_null result_double result_text result_blob result_error)
+    result_null result_double result_text result_blob result_error
+    result_error_nomem)
   list(APPEND functions sqlite3_${name})
 endforeach()
 list(TRANSFORM functions PREPEND _)
 string(JOIN "," functions ${functions})
 
-# "web" is anywhere: a page, a worker or Node.js. The package reads the module itself, and Emscripten
+# "web" is anywhere: a page, a worker or Node.js. The package reads the module itself; Emscripten
 # would ask Node.js for what an ES module has not.
 function(cuckoo_wasm_target name)
   add_executable(${name} packages/wasm/module.cpp ${ARGN})

@@ -17,7 +17,7 @@ const known = {
 const types = { ".html": "text/html", ".wasm": "application/wasm" };
 const server = createServer((request, response) => {
   try {
-    const bytes = readFileSync(join(import.meta.dirname ?? ".", new URL(request.url, "http://x").pathname));
+    const bytes = readFileSync(join(".", new URL(request.url, "http://x").pathname));
     response.writeHead(200, { "content-type": types[extname(request.url)] ?? "text/javascript" });
     response.end(bytes);
   } catch {

@@ -7,7 +7,7 @@ declare namespace initSqliteCuckoo {
   /** A bigint is an integer beyond 2^53, or any integer with `useBigInt`. */
   type SqlValue = number | bigint | string | Uint8Array | null;
   type BindValue = SqlValue | boolean | ArrayBuffer | ArrayBufferView | readonly number[];
-  /** By place; or by name, with its `:`, `@` or `$`. Names that the statement has not are ignored. */
+  /** By place; or by name, with its `:`, `@` or `$`. Names that it has not are ignored. */
   type BindParams = readonly BindValue[] | Readonly<Record<string, BindValue>> | null;
   type ParamsObject = Record<string, SqlValue>;
 
