@@ -28,7 +28,7 @@ test_wasm() {
     'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
   image=$(ask_linux "$dir/linux.db" "SELECT sha1(filter_export('seen'))")
 
-  cd "$dir"
+  cd "$dir" || return
   quietly npm init --yes
   quietly npm install --no-audit --no-fund "$dist/$(npm_file wasm)" "node-$here@$node_version" \
     "$browser_driver" "${npm_packages[@]}"
@@ -55,7 +55,7 @@ ok|1" ] || fail "$node, its file on Linux: $found"
   [ "$(ask_linux browser.db "SELECT cuckoo_check('seen'), filter_contains('seen', 'user300')")" = \
     'ok|1' ] || fail "Chromium's file on Linux"
 
-  cd "$root"
+  cd "$root" || return
   quietly unzip "$dist/$(playground_file)" -d "$dir/zip"
   page=$dir/zip/$(basename "$(playground_file)" .zip)
   check_links "$page"

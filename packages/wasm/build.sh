@@ -42,7 +42,8 @@ sqlite=$(sqlite_source)
 libmd=$(debian_source libmd)
 made_from=$(emcc --version | head -1; echo "$sqlite $libmd"; cat packages/wasm/build.sh)
 if [ ! -e "$libraries/.done" ] || [ "$(<"$libraries/.done")" != "$made_from" ]; then
-  cp "$sqlite"/sqlite3{,ext}.h "$libmd"/include/*.h /usr/include/xxhash.h "$libraries/include/"
+  cp -p "$sqlite"/sqlite3{,ext}.h "$libmd"/include/*.h /usr/include/xxhash.h \
+    "$libraries/include/"  # with their times: no reason to compile all anew
   cp "$libmd/COPYING" "$libraries/"
   : >"$libraries/config.h"  # libmd's: a good compiler needs none of it
   (
@@ -95,7 +96,7 @@ for suffix in js mjs; do
     cat "packages/wasm/init.$suffix"
   } >"$package/sqlite-cuckoo.$suffix"
 done
-cp "$build_dir/cuckoo_wasm.wasm" "$package/sqlite-cuckoo.wasm"
+install -m 644 "$build_dir/cuckoo_wasm.wasm" "$package/sqlite-cuckoo.wasm"
 cp packages/wasm/npm/*.{d.ts,d.mts} packages/wasm/npm/README.md LICENSE \
   "$build_dir/packages/THIRD-PARTY.txt" "$package/"
 sed "s/@version@/$version/g" packages/wasm/npm/package.json >"$package/package.json"
