@@ -234,6 +234,10 @@ export const cases = {
     const db = new SQL.Database();
     db.run(setup);
     equal(value(db, question), answer);
+    db.run("CREATE VIRTUAL TABLE words USING fts5(text); INSERT INTO words VALUES ('to be or not')");
+    db.run("CREATE VIRTUAL TABLE boxes USING rtree(id, x0, x1); INSERT INTO boxes VALUES (7, 1, 2)");
+    equal(db.exec(`SELECT (SELECT text FROM words('be')) || pow(2, 3), id FROM boxes
+      WHERE x0 < 1.5 AND x1 > 1.5`)[0].values, [["to be or not8.0", 7]]);
     db.close();
   },
 
