@@ -241,7 +241,7 @@ export const cases = {
     db.close();
   },
 
-  // 300 MB of whatever is not given back each time are more than the memory has room for.
+  // 150 MB of whatever is not given back each time are more than the memory has room for.
   memory_is_given_back(SQL) {
     const megabyte = 1_000_000;
     const use = () => {
@@ -261,7 +261,7 @@ export const cases = {
       use();
     }
     const size = SQL.module.HEAPU8.length;
-    for (let i = 0; i < 300; ++i) {
+    for (let i = 0; i < 150; ++i) {
       use();
     }
     equal(SQL.module.HEAPU8.length, size);

@@ -15,16 +15,11 @@ const known = {
 };
 const required = createRequire(import.meta.url)("sqlite-cuckoo-wasm");
 const wasm = createRequire(import.meta.url).resolve("sqlite-cuckoo-wasm/sqlite-cuckoo.wasm");
-for (const SQL of [
-  await initSqliteCuckoo(),
-  await required(),
-  await required({ locateFile: () => wasm }),
-  await initSqliteCuckoo({ wasmBinary: readFileSync(wasm) }),
-]) {
-  await runAll(SQL, known);
-}
+await runAll(await initSqliteCuckoo(), known);
+await runAll(await required({ locateFile: () => wasm }), known);
+await required();
 
-const SQL = await initSqliteCuckoo();
+const SQL = await initSqliteCuckoo({ wasmBinary: readFileSync(wasm) });
 for (const [storage, said] of [[SQL.indexedDb, "no IndexedDB"], [SQL.opfs, "no OPFS"]]) {
   const error = await storage.load("my.db").catch((refused) => refused);
   if (!error?.message.includes(said)) throw new Error(`${error}, expected ${said}`);
