@@ -95,10 +95,14 @@ void FilterTable::rebuild(uint64_t capacity) {
   }
   FilterSource from = source();
   load_from(from, capacity);
-  if (triggers_ &&
-      (from.triggers() != FilterSource::Triggers::kInPlace || !from.newer_trigger().empty())) {
-    from.detach_triggers();
-    from.create_triggers();
+  if (triggers_) {
+    const bool sound =
+        from.triggers() == FilterSource::Triggers::kInPlace && from.newer_trigger().empty();
+    from.store_names();
+    if (!sound) {
+      from.detach_triggers();
+      from.create_triggers();
+    }
   }
 }
 

@@ -188,12 +188,14 @@ FilterSource::Stored FilterSource::stored() const {
 
 SourceSpec FilterSource::spec() const {
   SourceSpec source = stored().source;
-  SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
-  if (rows.find(trigger("insert"))) {
-    SourceSpec renamed = source;
-    if (learn_names(rows.sql(), renamed)) {
-      renamed.table = rows.table();
-      return renamed;
+  for (const auto& [event, row] : {std::pair("insert", "new"), {"delete", "old"}}) {
+    SchemaRows rows(db(), store_.schema(), "type = 'trigger'");
+    if (rows.find(trigger(event))) {
+      SourceSpec renamed = source;
+      if (learn_names(rows.sql(), row, renamed)) {
+        renamed.table = rows.table();
+        return renamed;
+      }
     }
   }
   return source;
@@ -202,32 +204,36 @@ SourceSpec FilterSource::spec() const {
 // What create_triggers() wrote, and SQLite renamed:
 //   CREATE TRIGGER "…" AFTER INSERT ON "…" WHEN new."column" IS NOT NULL …, of a plain source;
 //   … FROM "…_source_row"(new."a", new."b") … else.
-bool FilterSource::learn_names(std::string_view trigger, SourceSpec& source) const {
+// `row`: "new" or "old", as the trigger calls it.
+bool FilterSource::learn_names(std::string_view trigger, const char* row,
+                               SourceSpec& source) const {
   const bool plain = source.is_plain();
+  const size_t wanted = plain ? 1 : source.columns.size();
   std::vector<std::string> names;
   bool inside = false;
-  while (const std::optional<SqlToken> token = take_token(trigger)) {
+  while (names.size() < wanted) {
+    const std::optional<SqlToken> token = take_token(trigger);
+    if (!token) {
+      return false;
+    }
     std::string_view text = token->text;
-    inside = inside || equal_names(text, "when") ||
-             (token->kind == SqlToken::Kind::kName && take_name(text) == row_name());
-    if (inside && equal_names(token->text, "new")) {
-      trigger.remove_prefix(std::min<size_t>(trigger.size(), 1));  // the dot
+    inside =
+        inside || (plain ? equal_names(text, "when")
+                         : token->kind == SqlToken::Kind::kName && take_name(text) == row_name());
+    if (inside && equal_names(token->text, row) && trigger.starts_with('.')) {
+      trigger.remove_prefix(1);
       const std::optional<SqlToken> name = take_token(trigger);
       std::string_view quoted = name ? name->text : std::string_view();
       names.push_back(take_name(quoted));
     }
-    if (inside && names.size() == (plain ? 1 : source.columns.size())) {
-      break;
-    }
   }
-  if (plain && names.size() == 1) {
+  if (plain) {
     source.keys[0] = sql_text(R"("%w")", names[0].c_str());
-    return true;
   }
-  for (size_t i = 0; i < names.size() && names.size() == source.columns.size(); ++i) {
+  for (size_t i = 0; i < source.columns.size(); ++i) {
     source.columns[i].now = names[i];
   }
-  return names.size() == source.columns.size();
+  return true;
 }
 
 void FilterSource::for_each_row(const RowVisitor& visit) const {

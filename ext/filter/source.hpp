@@ -63,6 +63,7 @@ class FilterSource {
 
   void create_triggers();
   void drop_triggers();
+  void store_names();      // as the triggers have them: they may be dropped
   void detach_triggers();  // drops them; create_triggers() makes them again, under another name too
   enum class Triggers {
     kInPlace,   // all of them, since the filter made them
@@ -80,7 +81,7 @@ class FilterSource {
   std::string trigger(const char* event) const { return store_.table() + "_source_" + event; }
   std::vector<std::string> trigger_names() const;
   std::string row_name() const { return SourceRow::name_for(store_.table()); }
-  bool learn_names(std::string_view trigger, SourceSpec& source) const;
+  bool learn_names(std::string_view trigger, const char* row, SourceSpec& source) const;
   void create_plain_triggers(const SourceColumn& from, const std::string& of);
   void create_computing_triggers(const SourceSpec& from, const std::string& of);
 

@@ -21,6 +21,10 @@ bool is_strict(sqlite3* db, const std::string& schema, const std::string& table)
   return list.step() && list.integer(kStrict) != 0;
 }
 
+bool is_rowid_name(std::string_view name) {
+  return equal_names(name, "rowid") || equal_names(name, "oid") || equal_names(name, "_rowid_");
+}
+
 // Checks the expressions of one source, and names it in what it refuses.
 class Judge {
  public:
@@ -103,8 +107,7 @@ class Judge {
              ", expected BINARY, NOCASE or RTRIM; take a generated column of it as the source,"
              " declared with one of these");
     }
-    const bool any = equal_names(column->type, "ANY") && is_strict(db_, schema_, source_.table);
-    return {true, any ? "" : plain_type(column->type), *collation};
+    return {true, plain_type(column->type), *collation};
   }
 
  private:
@@ -132,7 +135,10 @@ class Judge {
         named[static_cast<size_t>(column - all.begin())] = true;
       } else if (token->text.starts_with('"')) {  // SQLite might take it for a text
         refuse(printable(token->text) + ": no such column; a text stands in single quotes");
+      } else if (is_rowid_name(text)) {
+        refuse(text + " is no column; give the row's number a column, an INTEGER PRIMARY KEY");
       }
+      refuse_clock(text, rest);
       if (rest.starts_with('.')) {
         refuse(std::string("\"") + printable(expression) +
                "\": columns stand there by their names alone");
@@ -141,6 +147,40 @@ class Judge {
     if (depth != 0) {
       refuse(std::string("\"") + printable(expression) +
              "\" is no expression: a parenthesis is not closed");
+    }
+  }
+
+  // SQLite refuses the time of day in an index when it computes the index, not before. A value of
+  // the table that says 'now' is not seen here.
+  void refuse_clock(const std::string& function, std::string_view rest) const {
+    constexpr std::string_view kFunctions[] = {"date",      "time",     "datetime", "julianday",
+                                               "unixepoch", "strftime", "timediff"};
+    const std::optional<SqlToken> open = take_token(rest);
+    if (!open || open->text != "(" ||
+        std::find(std::begin(kFunctions), std::end(kFunctions), lower(function)) ==
+            std::end(kFunctions)) {
+      return;
+    }
+    size_t tokens = 0;  // in the parentheses
+    size_t commas = 0;
+    bool clock = false;
+    for (int depth = 1; depth > 0; ++tokens) {
+      const std::optional<SqlToken> token = take_token(rest);
+      if (!token) {
+        return;
+      }
+      depth += token->text == "(" ? 1 : 0;
+      depth -= token->text == ")" ? 1 : 0;
+      commas += depth == 1 && token->text == "," ? 1 : 0;
+      const std::string text = lower(token->text);
+      clock = clock || text == "'now'" || text == "'localtime'" || text == "'utc'" ||
+              text == "'subsec'" || text == "'subsecond'";
+    }
+    const bool of_format_alone = equal_names(function, "strftime") && commas == 0;
+    if (clock || tokens == 1 || of_format_alone) {
+      refuse(function +
+             "() of the present time or zone: a row would come or go without being changed; keep"
+             " what is due in a column");
     }
   }
 
@@ -208,11 +248,13 @@ std::vector<ColumnInfo> columns_of(sqlite3* db, const std::string& schema,
   enum : int { kName = 1, kType = 2, kPrimaryKey = 5, kHidden = 6 };
   constexpr int64_t kHiddenColumn = 1;  // 2 and 3: generated
   std::vector<ColumnInfo> columns;
+  const bool strict = is_strict(db, schema, table);
   Statement info(db, sql_text(R"(PRAGMA "%w".table_xinfo("%w"))", schema.c_str(), table.c_str()));
   while (info.step()) {
     if (info.integer(kHidden) != kHiddenColumn) {
+      const bool any = strict && equal_names(info.text(kType), "ANY");
       columns.push_back(
-          {info.text(kName), info.text(kType), info.integer(kHidden) != 0,
+          {info.text(kName), any ? "" : info.text(kType), info.integer(kHidden) != 0,
            info.integer(kPrimaryKey) != 0 && equal_names(info.text(kType), "INTEGER")});
     }
   }

@@ -21,6 +21,7 @@ constexpr char kInsertTrigger[] =
 constexpr char kUpdateTrigger[] =
     "CREATE TRIGGER \"%w\".\"%w\" AFTER UPDATE %s ON \"%w\" WHEN"
     " old.\"%w\" COLLATE BINARY IS NOT new.\"%w\""
+    " OR CAST(old.\"%w\" AS TEXT) COLLATE BINARY IS NOT CAST(new.\"%w\" AS TEXT)"
     " BEGIN INSERT INTO \"%w\"(\"%w\", \"%w\") SELECT 'delete', old.\"%w\""
     " WHERE old.\"%w\" IS NOT NULL;"
     " INSERT INTO \"%w\"(\"%w\") SELECT new.\"%w\" WHERE new.\"%w\" IS NOT NULL; END";
@@ -70,14 +71,15 @@ void FilterSource::create_plain_triggers(const SourceColumn& from, const std::st
   const char* key = keys_.front().c_str();
   execute(db(), sql_text(kInsertTrigger, schema, trigger("insert").c_str(), table, column, filter,
                          key, column));
-  execute(db(),
-          sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table, column,
-                   column, filter, filter, key, column, column, filter, key, column, column));
+  execute(db(), sql_text(kUpdateTrigger, schema, trigger("update").c_str(), of.c_str(), table,
+                         column, column, column, column, filter, filter, key, column, column,
+                         filter, key, column, column));
   execute(db(), sql_text(kDeleteTrigger, schema, trigger("delete").c_str(), table, column, filter,
                          filter, key, column));
 }
 
-// The keys k1, k2, … of the row before and after the change. An update removes what the row had and
+// The keys k1, k2, … of the row before and after the change. Two are the same if they are for a key
+// of any type: 1 and 1.0 are equal, and '1' and '1.0' as TEXT. An update removes what the row had and
 // has no more, and adds what it has now: so a change of other columns changes nothing.
 void FilterSource::create_computing_triggers(const SourceSpec& from, const std::string& of) {
   std::string computed;
@@ -91,6 +93,8 @@ void FilterSource::create_computing_triggers(const SourceSpec& from, const std::
     append_item(names, ", ", std::string("a.") + name);
     append_item(held, " AND ", std::string("a.") + name + " IS NOT NULL");
     append_item(same, " AND ", std::string("b.") + name + " = a." + name + " COLLATE BINARY");
+    append_item(same, " AND ",
+                "CAST(b." + name + " AS TEXT) = CAST(a." + name + " AS TEXT) COLLATE BINARY");
     append_item(columns, ", ", sql_text(R"("%w")", keys_[i].c_str()));
   }
   const std::string where = from.where.empty() ? "" : " WHERE (" + from.where + ")";
@@ -178,11 +182,15 @@ void FilterSource::drop_triggers() {
   SourceRow::remove(db(), store_.schema(), store_.table());
 }
 
-// The names that only the triggers knew go back into the option.
-void FilterSource::detach_triggers() {
+void FilterSource::store_names() {
   Stored now = stored();
   now.source = spec();
   store(now);
+}
+
+// The names that only the triggers knew go back into the option.
+void FilterSource::detach_triggers() {
+  store_names();
   drop_triggers();
 }
 

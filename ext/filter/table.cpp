@@ -141,9 +141,10 @@ void FilterTable::resolve_key(bool creating) {
 SourceSpec FilterTable::given_source() const {
   SourceText text = parse_source(*options_.text("source")).value();
   if (text.keys.size() != columns()) {
-    throw SqlError(SQLITE_ERROR, declared_name_ + ": its source has " +
-                                     std::to_string(text.keys.size()) + " columns, expected " +
-                                     std::to_string(columns()) + ", as the filter's key has");
+    throw SqlError(SQLITE_ERROR, declared_name_ + ": its source gives keys of " +
+                                     std::to_string(text.keys.size()) +
+                                     " column(s), and the key has " + std::to_string(columns()) +
+                                     "; name as many in front of the options");
   }
   return {std::move(text.table), std::move(text.keys), options_.text("where").value_or(""), {}};
 }

@@ -200,7 +200,7 @@ TEST_P(Source, that_can_not_be_one_is_refused) {
       {"t(a", "table(column)"},
       {"(a)", "table(column)"},
       {"t(a) x", "table(column)"},
-      {"t(a, b)", "2 columns, expected 1"},
+      {"t(a, b)", "2 column(s), and the key has 1"},
       {"''", "table(column)"},
       {"t(rowid)", "column"},
       {"sqlite_schema(name)", "table"},
