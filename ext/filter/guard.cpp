@@ -10,7 +10,7 @@ namespace cuckoo {
 namespace {
 
 constexpr std::array kSpecs = {
-    OptionSpec{"source", OptionKind::kSource, 0, 0, "table(column)", ""},
+    OptionSpec{"source", OptionKind::kSource, 0, 0, "table(column) or table(column, …)", ""},
 };
 
 bool keeps_integers(Affinity affinity) noexcept {
@@ -109,41 +109,48 @@ void GuardTable::learn_table() {
     given = SourceSpec{std::move(parsed.table), std::move(parsed.keys), {}, {}};
   }
   if (!of_filter && !given) {
+    const bool several = live_ != nullptr && live_->key_form().columns > 1;
     throw wrong("the filter " + printable(filter_name_) +
                 " has no source; name what it holds: filter_guard(" + printable(filter_name_) +
-                ", source = table(column))");
+                ", source = table(column" + (several ? ", …" : "") + "))");
   }
   const SourceSpec& source = of_filter ? *of_filter : *given;
-  if (of_filter && !of_filter->is_plain()) {  // what it lacks may be in the table
+  if (of_filter && !of_filter->is_of_columns()) {  // what it lacks may be in the table
     throw wrong("the filter " + printable(filter_name_) + " is over " + shown(schema_, source) +
-                "; a guard needs one over a column of all rows");
+                "; a guard needs one over columns of all rows");
   }
-  if (given && !given->is_plain()) {
-    throw wrong("source is " + shown(schema_, *given) + ", expected table(column)");
+  if (given && !given->is_of_columns()) {
+    throw wrong("source is " + shown(schema_, *given) +
+                ", expected table(column), or table(column, …) for a key of several columns");
   }
-  const SourceColumn column = source.column();
+  const std::vector<std::string> names = source.key_columns();
   if (of_filter && given &&
-      !(equal_names(column.table, given->table) &&
-        equal_names(column.column, given->column().column))) {
+      !(equal_names(source.table, given->table) &&
+        std::ranges::equal(names, given->key_columns(), equal_names))) {
     throw wrong("the filter " + printable(filter_name_) + " is over " + shown(schema_, *of_filter) +
                 ", not over " + shown(schema_, *given) +
                 "; leave the source out, or name another filter");
   }
   GuardedTable table;
   try {
-    table = read_guarded_table(db_, schema_, column.table);
+    table = read_guarded_table(db_, schema_, source.table);
   } catch (const SqlError& error) {
     if (!is_finding(error.code())) {
       throw;
     }
     throw wrong("its table " + error.message() + "; make the guard anew");
   }
-  const int key = table.column_named(column.column);
-  if (key < 0) {
-    throw wrong(shown(schema_, source) + ": no such column; make the guard anew");
+  std::vector<int> keys;
+  for (const std::string& name : names) {
+    keys.push_back(table.column_named(name));
+    if (keys.back() < 0) {
+      throw wrong(shown(schema_, source) + ": " +
+                  (names.size() == 1 ? "" : printable(name) + ": ") +
+                  "no such column; make the guard anew");
+    }
   }
   table_ = std::move(table);
-  key_ = key;
+  keys_ = std::move(keys);
 }
 
 std::string GuardTable::declaration() const {
@@ -176,31 +183,38 @@ void GuardTable::find_filter() {
 void GuardTable::compare_with_filter() {
   const FilterOptions& options = live_->filter().options();
   const KeyDomain keys = live_->key_domain();
-  const GuardedColumn& column = table_.columns[static_cast<size_t>(key_)];
-  const std::string what = table_.name + "(" + column.name + ")";
+  const std::string what = table_.name + "(" + names_of(table_, keys_) + ")";
   if (options.generations > 1) {
     throw wrong("the filter " + printable(filter_name_) +
                 " is a sliding window, which forgets keys that " + what +
                 " has; name a filter without generations");
   }
-  if (keys.columns() > 1) {
-    throw wrong("a key of the filter " + printable(filter_name_) + " has " +
-                std::to_string(keys.columns()) +
-                " columns; a filter_guard asks filters of one column only");
+  if (keys.columns() != keys_.size()) {
+    throw wrong("the key of the filter " + printable(filter_name_) + " has " +
+                std::to_string(keys.columns()) + (keys.columns() == 1 ? " column" : " columns") +
+                ", and the source is " + what + "; name one column of the table for each");
   }
-  const ColumnDomain key = keys.column(0);
-  if (!same_keys(key.affinity, column.affinity)) {
-    throw wrong("the key of the filter " + printable(filter_name_) + " has another type than " +
-                what + ", \"" + column.type +
-                "\", so it would not find all of its keys; declare both alike");
-  }
-  if (!equal_names(collation_name(key.collation), column.collation)) {
-    throw wrong("the key of the filter " + printable(filter_name_) + " compares by " +
-                collation_name(key.collation) + ", " + what + " by " + column.collation +
-                "; declare both alike");
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    compare_with_key(i, keys.column(i));
   }
   rows_ =
       std::max(1.0, table_.rows > 0 ? table_.rows : static_cast<double>(live_->filter().items()));
+}
+
+void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
+  const GuardedColumn& column = key_column(index);
+  const std::string what = table_.name + "(" + column.name + ")";
+  const std::string of_filter =
+      (keys_.size() == 1 ? "the key" : "column " + std::to_string(index + 1) + " of the key") +
+      " of the filter " + printable(filter_name_);
+  if (!same_keys(key.affinity, column.affinity)) {
+    throw wrong(of_filter + " has another type than " + what + ", \"" + column.type +
+                "\", so it would not find all of its keys; declare both alike");
+  }
+  if (!equal_names(collation_name(key.collation), column.collation)) {
+    throw wrong(of_filter + " compares by " + collation_name(key.collation) + ", " + what + " by " +
+                column.collation + "; declare both alike");
+  }
 }
 
 // Once a schema: SQLite plans every statement anew when it changed. Throws SqlError.
@@ -231,9 +245,13 @@ void GuardTable::look() {
   }
   compare_with_filter();
   // What may be asked of the filter may be read in the table: the authorizer says so.
-  const Statement allowed(db_, sql_text(R"(SELECT t."%w" FROM "%w"."%w" AS t)",
-                                        table_.columns[static_cast<size_t>(key_)].name.c_str(),
-                                        schema_.c_str(), table_.name.c_str()));
+  std::string columns;
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    append_item(columns, ", ", sql_text(R"(t."%w")", key_column(i).name.c_str()));
+  }
+  const Statement allowed(
+      db_, "SELECT " + columns +
+               sql_text(R"( FROM "%w"."%w" AS t)", schema_.c_str(), table_.name.c_str()));
   problem_.clear();
   transaction.end();
   as_looked_at_ = std::move(transaction);
@@ -254,7 +272,7 @@ bool GuardTable::best_index(sqlite3_index_info* info) {
   if (live_ != nullptr && live_->usable() && table_.rows == 0) {
     rows_ = std::max(1.0, static_cast<double>(live_->filter().items()));
   }
-  PlannedGuard planned = plan_guard(info, {table_, key_, filter_name_, live_ != nullptr, rows_});
+  PlannedGuard planned = plan_guard(info, {table_, keys_, filter_name_, live_ != nullptr, rows_});
   const auto [known, is_new] =
       plan_numbers_.try_emplace(planned.name, static_cast<int>(plans_.size()));
   if (is_new) {

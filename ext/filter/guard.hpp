@@ -23,6 +23,7 @@
 #include "ext/filter/guard_plan.hpp"
 #include "ext/filter/guarded_table.hpp"
 #include "ext/filter/live_filter.hpp"
+#include "ext/filter/tuple_key.hpp"
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/statement.hpp"
@@ -67,8 +68,12 @@ class GuardTable {
   void learn_table();
   void look();
   void compare_with_filter();
+  void compare_with_key(size_t index, const ColumnDomain& key) const;
   void find_filter();
   std::shared_ptr<LiveFilter> filter();
+  const GuardedColumn& key_column(size_t i) const {
+    return table_.columns[static_cast<size_t>(keys_[i])];
+  }
   Prepared& prepared(Plan& plan, uint32_t pushed);
   Statement take(Prepared& prepared);
   void give_back(Prepared& prepared, Statement statement) noexcept;
@@ -82,8 +87,8 @@ class GuardTable {
   std::string filter_name_;
   Options options_;
   GuardedTable table_;
-  int key_ = -1;         // its column
-  std::string problem_;  // I3: what was wrong when SQLite connected it
+  std::vector<int> keys_;  // its columns that are the filter's key, in the key's order
+  std::string problem_;    // I3: what was wrong when SQLite connected it
 
   std::shared_ptr<LiveFilter> live_;
   uint64_t names_version_ = 0;    // when live_ was what the filter's name means
@@ -135,17 +140,33 @@ class GuardTable::Cursor {
   sqlite3_int64 rowid() const { return statement_.integer(plan_->plan.rowid_place); }
 
  private:
+  // An IN as a whole. The statement runs once for each combination of the values of its lists.
+  struct List {
+    int term = 0;
+    int parameter = 0;   // of the statement
+    bool taken = false;  // by the statement
+    std::vector<KeyCopy> values;
+    size_t at = 0;  // the one that is looked up
+  };
+
   void choose(int number);
   void stop() noexcept {
     statement_.reset();
     running_ = false;
   }
   void look_up(sqlite3_value** values, bool asked);
-  bool take_list(sqlite3_value* list);
-  bool may_have(sqlite3_value* value);
-  uint8_t key_types(const GuardTerm& term) const;
+  bool asks_with_values(sqlite3_value** values) const;
+  Fit fit_of(const GuardTerm& term, sqlite3_value* value) const;
+  bool pushes_key(uint32_t pushed) const;
+  bool ask(sqlite3_value** values);
+  void copy_asked(sqlite3_value** values);
+  bool may_have_combination();
+  bool take_lists(sqlite3_value** values, uint32_t& pushed);
+  bool take_list(List& list, sqlite3_value* values);
+  bool next_combination();
   void start(sqlite3_value** values, uint32_t pushed, uint32_t colons);
-  void bind_listed();
+  void bind(sqlite3_value** values, uint32_t pushed, uint32_t colons);
+  void bind_combination();
   void step();
   void give_back() noexcept;
   void result_row_key(sqlite3_context* context) const;
@@ -165,8 +186,12 @@ class GuardTable::Cursor {
   bool one_row_ = false;
   bool at_end_ = true;
 
-  std::vector<KeyCopy> list_;  // what is left of it, the next at the end
-  int list_parameter_ = 0;     // 0: the statement has none
+  bool keyed_ = false;  // every row that is looked for has a key that is in the filter
+  TupleKey tuple_;      // a key of several columns
+
+  std::vector<List> lists_;  // one for each of the plan's, in its order
+  bool asks_combinations_ = false;
+  std::vector<KeyCopy> asked_;  // for that, the key's columns that are no lists
 };
 
 }  // namespace cuckoo

@@ -1,4 +1,5 @@
 // GuardTable::Cursor: the filter's answer, then the rows of a statement on the table.
+#include <algorithm>
 #include <cstring>
 
 #include "ext/filter/guard.hpp"
@@ -12,14 +13,18 @@ void GuardTable::Cursor::choose(int number) {
   plan_ = table_.plans_[static_cast<size_t>(number)].get();
   const GuardPlan& plan = plan_->plan;
   asks_integers_ = false;
-  if (plan.asked >= 0) {
+  if (plan.asks()) {
     live_ = table_.filter();
     live_->follow();
-    const GuardTerm& term = plan.terms[static_cast<size_t>(plan.asked)];
-    const Affinity affinity = table_.table_.columns[static_cast<size_t>(table_.key_)].affinity;
-    asks_integers_ =
-        !term.list && (affinity == Affinity::kInteger || affinity == Affinity::kNumeric);
+    const GuardTerm& term = plan.terms[static_cast<size_t>(plan.asked[0])];
+    const Affinity affinity = table_.key_column(0).affinity;
+    asks_integers_ = plan.asked.size() == 1 && !term.list &&
+                     (affinity == Affinity::kInteger || affinity == Affinity::kNumeric);
     asked_argument_ = term.argument;
+  }
+  lists_.resize(plan.lists.size());
+  for (size_t i = 0; i < lists_.size(); ++i) {
+    lists_[i].term = plan.lists[i];
   }
   number_ = number;
 }
@@ -33,78 +38,171 @@ void GuardTable::Cursor::give_back() noexcept {
 
 // --- the values ----------------------------------------------------------------------------------
 
-uint8_t GuardTable::Cursor::key_types(const GuardTerm& term) const {
-  return live_ != nullptr && term.column == table_.key_ ? live_->key_domain().column(0).types
-                                                        : uint8_t{kUnknownKeys};
+// False: a value of the key is NULL, so the rows that are looked for are not in the filter, and it
+// does not know their types either. A list finds no row by a NULL.
+bool GuardTable::Cursor::asks_with_values(sqlite3_value** values) const {
+  const GuardPlan& plan = plan_->plan;
+  return plan.asks() && std::none_of(plan.asked.begin(), plan.asked.end(), [&](int asked) {
+           const GuardTerm& term = plan.terms[static_cast<size_t>(asked)];
+           return !term.list && is_null(values[term.argument]);
+         });
 }
 
-bool GuardTable::Cursor::may_have(sqlite3_value* value) {
-  return is_null(value) || live_->contains(key_of(value, live_->key_affinity()));
+Fit GuardTable::Cursor::fit_of(const GuardTerm& term, sqlite3_value* value) const {
+  uint8_t types = kUnknownKeys;
+  for (size_t i = 0; keyed_ && i < table_.keys_.size(); ++i) {
+    if (term.column == table_.keys_[i] && table_.key_column(i).affinity == Affinity::kNone) {
+      types = live_->key_domain().column(i).types;
+    }
+  }
+  return fit(term, table_.table_, value, types);
 }
 
 // `asked`: the filter was, and it said maybe.
 void GuardTable::Cursor::look_up(sqlite3_value** values, bool asked) {
   const GuardPlan& plan = plan_->plan;
-  if (plan.asked >= 0 && !asked) {
+  if (plan.asks() && !asked && !(plan.asked.size() > 1 && live_->ready_for_tuples())) {
     live_->follow();  // a roll-back may have come between
   }
+  keyed_ = asks_with_values(values);
   uint32_t pushed = 0;
   uint32_t colons = 0;
   for (size_t i = 0; i < plan.terms.size(); ++i) {
     const GuardTerm& term = plan.terms[i];
-    const uint32_t bit = uint32_t{1} << i;
-    sqlite3_value* const value = values[term.argument];
     if (term.list) {
-      if (take_list(value)) {
-        if (list_.empty()) {
-          return;
-        }
-        pushed |= bit;
-      }
       continue;
     }
-    const Fit fits = fit(term, table_.table_, value, key_types(term));
+    const Fit fits = fit_of(term, values[term.argument]);
     if (fits == Fit::kNever) {
       return;
     }
-    if (fits == Fit::kLeave) {
-      continue;
-    }
-    pushed |= bit;
+    const uint32_t bit = uint32_t{1} << i;
+    pushed |= fits == Fit::kLeave ? 0 : bit;
     colons |= fits == Fit::kPushColon ? bit : 0;
-    if (static_cast<int>(i) == plan.asked && !asked && !may_have(value)) {
+  }
+  if (!asked && pushes_key(pushed) && !ask(values)) {
+    return;
+  }
+  if (!lists_.empty()) {
+    asks_combinations_ = false;
+    const bool lists_of_key = !pushes_key(pushed);
+    if (!take_lists(values, pushed)) {
       return;
+    }
+    if (lists_of_key && plan.asked.size() > 1 && pushes_key(pushed)) {
+      copy_asked(values);
+      asks_combinations_ = true;
+      if (!may_have_combination() && !next_combination()) {
+        return;
+      }
     }
   }
   start(values, pushed, colons);
 }
 
+// True if these terms give a value for each column of the key.
+bool GuardTable::Cursor::pushes_key(uint32_t pushed) const {
+  const GuardPlan& plan = plan_->plan;
+  return keyed_ && std::all_of(plan.asked.begin(), plan.asked.end(),
+                               [pushed](int term) { return (pushed >> term & 1) != 0; });
+}
+
+// --- the filter ----------------------------------------------------------------------------------
+
+bool GuardTable::Cursor::ask(sqlite3_value** values) {
+  const GuardPlan& plan = plan_->plan;
+  const KeyDomain keys(live_->key_form(), 0);
+  const auto key = [&](size_t i) {
+    const GuardTerm& term = plan.terms[static_cast<size_t>(plan.asked[i])];
+    return key_of(values[term.argument], keys.column(i).affinity);
+  };
+  if (plan.asked.size() == 1) {
+    return live_->contains(key(0));
+  }
+  tuple_.begin(plan.asked.size());
+  for (size_t i = 0; i < plan.asked.size(); ++i) {
+    tuple_.add(key(i), keys.column(i).collation);
+  }
+  return live_->contains(tuple_.view());
+}
+
+// Copies the key's values that are no lists: SQLite keeps its own no longer than xFilter.
+void GuardTable::Cursor::copy_asked(sqlite3_value** values) {
+  const GuardPlan& plan = plan_->plan;
+  const KeyDomain keys(live_->key_form(), 0);
+  asked_.resize(plan.asked.size());
+  for (size_t i = 0; i < asked_.size(); ++i) {
+    const GuardTerm& term = plan.terms[static_cast<size_t>(plan.asked[i])];
+    if (!term.list) {
+      asked_[i].assign(key_of(values[term.argument], keys.column(i).affinity));
+    }
+  }
+}
+
+// The values of a list are keys as they are: fit() leaves those to the table that the affinity of
+// the column would convert.
+bool GuardTable::Cursor::may_have_combination() {
+  if (!live_->ready_for_tuples()) {
+    live_->follow();  // a roll-back may have come between
+  }
+  const GuardPlan& plan = plan_->plan;
+  const KeyDomain keys(live_->key_form(), 0);
+  tuple_.begin(plan.asked.size());
+  for (size_t i = 0; i < plan.asked.size(); ++i) {
+    const auto list = std::find_if(lists_.begin(), lists_.end(),
+                                   [&](const List& one) { return one.term == plan.asked[i]; });
+    tuple_.add(list == lists_.end() ? asked_[i].view() : list->values[list->at].view(),
+               keys.column(i).collation);
+  }
+  return live_->contains(tuple_.view());
+}
+
+// --- lists ---------------------------------------------------------------------------------------
+
+// Adds those to `pushed` that the statement can take. False: one of them has no value.
+bool GuardTable::Cursor::take_lists(sqlite3_value** values, uint32_t& pushed) {
+  for (List& list : lists_) {
+    const auto at = static_cast<size_t>(list.term);
+    list.taken = take_list(list, values[plan_->plan.terms[at].argument]);
+    if (list.taken) {
+      if (list.values.empty()) {
+        return false;
+      }
+      pushed |= uint32_t{1} << list.term;
+    }
+  }
+  return true;
+}
+
 // Keeps those values that the table may have. False: the statement can't find all rows that equal
 // one of them.
-bool GuardTable::Cursor::take_list(sqlite3_value* list) {
+bool GuardTable::Cursor::take_list(List& list, sqlite3_value* values) {
   const GuardPlan& plan = plan_->plan;
-  const GuardTerm& term = plan.terms[static_cast<size_t>(plan.list)];
+  const GuardTerm& term = plan.terms[static_cast<size_t>(list.term)];
   const auto for_each = [&](const auto& visit) {
     sqlite3_value* value = nullptr;
-    int code = sqlite3_vtab_in_first(list, &value);
+    int code = sqlite3_vtab_in_first(values, &value);
     while (code == SQLITE_OK && value != nullptr && visit(value)) {
-      code = sqlite3_vtab_in_next(list, &value);
+      code = sqlite3_vtab_in_next(values, &value);
     }
     if (code != SQLITE_OK && code != SQLITE_DONE) {
       throw SqlError(code, "");
     }
   };
-  list_.clear();
+  list.values.clear();
+  list.at = 0;
   bool all = true;
   for_each([&](sqlite3_value* value) {
-    const Fit fits = fit(term, table_.table_, value, key_types(term));
+    const Fit fits = fit_of(term, value);
     all = fits == Fit::kPush || fits == Fit::kNever;
     return all;
   });
+  const bool is_key = plan.asked.size() == 1 && plan.asked[0] == list.term;
   if (all) {
     for_each([&](sqlite3_value* value) {
-      if (!is_null(value) && (plan.asked != plan.list || may_have(value))) {
-        list_.emplace_back().assign(key_of(value, Affinity::kNone));
+      const KeyView key = key_of(value, Affinity::kNone);
+      if (key.type != SQLITE_NULL && (!is_key || live_->contains(key))) {
+        list.values.emplace_back().assign(key);
       }
       return true;
     });
@@ -112,12 +210,31 @@ bool GuardTable::Cursor::take_list(sqlite3_value* list) {
   return all;
 }
 
+// Goes to the next combination of values that the table may have. False: there is none.
+bool GuardTable::Cursor::next_combination() {
+  // SQLite notices that it was interrupted in a statement alone. So one in so many is looked up
+  // although the filter has no such key.
+  constexpr uint32_t kLookUpOneIn = 4096;
+  for (uint32_t i = 1;; ++i) {
+    auto list = lists_.rbegin();
+    while (list != lists_.rend() && (!list->taken || ++list->at == list->values.size())) {
+      (list++)->at = 0;
+    }
+    if (list == lists_.rend()) {
+      return false;
+    }
+    if (!asks_combinations_ || may_have_combination() || i % kLookUpOneIn == 0) {
+      return true;
+    }
+  }
+}
+
 // --- the statement -------------------------------------------------------------------------------
 
 void GuardTable::Cursor::start(sqlite3_value** values, uint32_t pushed, uint32_t colons) {
-  static const std::string colon = ":";
   const GuardPlan& plan = plan_->plan;
-  const bool lists = plan.list >= 0 && (pushed >> plan.list & 1) != 0;
+  const bool lists =
+      std::any_of(lists_.begin(), lists_.end(), [](const List& list) { return list.taken; });
   one_row_ = plan.one_row != 0 && (pushed & plan.one_row) == plan.one_row && !lists;
   if (!one_row_) {
     if (!written_meanwhile_) {
@@ -133,18 +250,28 @@ void GuardTable::Cursor::start(sqlite3_value** values, uint32_t pushed, uint32_t
     pushed_ = pushed;
   }
   running_ = true;
-  list_parameter_ = 0;
+  bind(values, pushed, colons);
+  step();
+}
+
+void GuardTable::Cursor::bind(sqlite3_value** values, uint32_t pushed, uint32_t colons) {
+  static const std::string colon = ":";
+  const GuardPlan& plan = plan_->plan;
+  auto list = lists_.begin();
   int parameter = 0;
   for (size_t i = 0; i < plan.terms.size(); ++i) {
     const GuardTerm& term = plan.terms[i];
-    if ((pushed >> i & 1) == 0 || !term.has_value()) {
+    const bool is_pushed = (pushed >> i & 1) != 0 && term.has_value();
+    parameter += is_pushed ? 1 : 0;
+    if (term.list) {
+      (list++)->parameter = parameter;
       continue;
     }
-    ++parameter;
+    if (!is_pushed) {
+      continue;
+    }
     sqlite3_value* const value = values[term.argument];
-    if (term.list) {
-      list_parameter_ = parameter;
-    } else if ((colons >> i & 1) != 0) {
+    if ((colons >> i & 1) != 0) {
       statement_.bind(parameter, colon);
     } else if (sqlite3_value_type(value) == SQLITE_INTEGER) {
       statement_.bind(parameter, static_cast<int64_t>(sqlite3_value_int64(value)));
@@ -152,41 +279,42 @@ void GuardTable::Cursor::start(sqlite3_value** values, uint32_t pushed, uint32_t
       statement_.bind(parameter, value);
     }
   }
-  if (lists) {
-    bind_listed();
-  }
-  step();
+  bind_combination();
 }
 
-void GuardTable::Cursor::bind_listed() {
-  const KeyView key = list_.back().view();
-  switch (key.type) {
-    case SQLITE_INTEGER:
-      statement_.bind(list_parameter_, key.integer);
-      break;
-    case SQLITE_FLOAT:
-      statement_.bind(list_parameter_, key.real);
-      break;
-    case SQLITE_TEXT:
-      statement_.bind_copy(list_parameter_,
-                           std::string_view(key.bytes, static_cast<size_t>(key.size)));
-      break;
-    default:
-      statement_.bind_copy(list_parameter_, bytes_of(key));
-      break;
+void GuardTable::Cursor::bind_combination() {
+  for (const List& list : lists_) {
+    if (!list.taken) {
+      continue;
+    }
+    const KeyView key = list.values[list.at].view();
+    switch (key.type) {
+      case SQLITE_INTEGER:
+        statement_.bind(list.parameter, key.integer);
+        break;
+      case SQLITE_FLOAT:
+        statement_.bind(list.parameter, key.real);
+        break;
+      case SQLITE_TEXT:
+        statement_.bind_copy(list.parameter,
+                             std::string_view(key.bytes, static_cast<size_t>(key.size)));
+        break;
+      default:
+        statement_.bind_copy(list.parameter, bytes_of(key));
+        break;
+    }
   }
-  list_.pop_back();
 }
 
 void GuardTable::Cursor::step() {
   at_end_ = true;
   while (!statement_.step()) {
-    if (list_parameter_ == 0 || list_.empty()) {
+    if (!next_combination()) {
       stop();
       return;
     }
     statement_.restart();
-    bind_listed();
+    bind_combination();
   }
   at_end_ = false;
 }

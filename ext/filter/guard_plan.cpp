@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "ext/sqlite/statement.hpp"
 
@@ -14,22 +15,12 @@ constexpr double kListValues = 25;        // of an IN, as SQLite takes it
 constexpr double kUnknownEqualRows = 10;  // with one value in a column that is not unique
 constexpr double kCostOfScannedRow = 3;
 constexpr double kCostOfFoundRow = 4;
+constexpr double kCostOfQuestion = 0.5;  // to the filter
 constexpr double kShareOfAsked = 0.5;  // a look-up behind the filter costs less than without
 
 const char* sql_of(GuardOperator op) noexcept {
   constexpr const char* kSql[] = {"=?", " IS ?", "<?", "<=?", ">?", ">=?", " IS NULL"};
   return kSql[static_cast<size_t>(op)];
-}
-
-bool is_equality(GuardOperator op) noexcept {
-  return op == GuardOperator::kEqual || op == GuardOperator::kIs || op == GuardOperator::kIsNull;
-}
-bool is_upper_bound(GuardOperator op) noexcept {
-  return op == GuardOperator::kLess || op == GuardOperator::kLessOrEqual;
-}
-bool is_range(GuardOperator op) noexcept {
-  return is_upper_bound(op) || op == GuardOperator::kGreater ||
-         op == GuardOperator::kGreaterOrEqual;
 }
 
 std::optional<GuardOperator> operator_of(unsigned char op) noexcept {
@@ -53,64 +44,7 @@ std::optional<GuardOperator> operator_of(unsigned char op) noexcept {
   }
 }
 
-// --- values --------------------------------------------------------------------------------------
-
-// A text beside a column that may hold texts. If the other side is a number's column, SQLite takes
-// texts that look like numbers for numbers, which are smaller than any other text. They all begin
-// with a character before ':'.
-Fit fit_text(const GuardTerm& term, const GuardedColumn& column, sqlite3_value* value) {
-  if (!term.own_collation) {
-    return Fit::kLeave;
-  }
-  if (!is_upper_bound(term.op)) {
-    return Fit::kPush;
-  }
-  const auto* const text = sqlite3_value_text(value);
-  if (text == nullptr) {
-    throw std::bad_alloc();
-  }
-  // UTF-16 compares the bytes of other characters in another order.
-  if (!column.known_collation() || text[0] >= 0x80) {
-    return Fit::kLeave;
-  }
-  return text[0] < ':' ? Fit::kPushColon : Fit::kPush;
-}
-
-// A number beside a column that may hold texts. If the other side is a number's column, 5 equals
-// '5' and '05'. In a column TEXT there is always such a text, in an untyped one there may be none.
-Fit fit_number(const GuardTerm& term, const GuardedColumn& column, uint8_t types) {
-  const bool no_texts =
-      column.affinity == Affinity::kNone && (types & (kTextKeys | kUnknownKeys)) == 0;
-  return no_texts && is_equality(term.op) ? Fit::kPush : Fit::kLeave;
-}
-
 }  // namespace
-
-Fit fit(const GuardTerm& term, const GuardedTable& table, sqlite3_value* value, uint8_t types) {
-  if (!term.has_value()) {
-    return Fit::kPush;
-  }
-  if (is_null(value)) {
-    return term.op == GuardOperator::kIs ? Fit::kPush : Fit::kNever;
-  }
-  if (term.column == GuardTerm::kRowid) {
-    return Fit::kPush;
-  }
-  const GuardedColumn& column = table.columns[static_cast<size_t>(term.column)];
-  const int type = sqlite3_value_type(value);
-  if (column.affinity >= Affinity::kNumeric) {
-    // SQLite makes numbers of both sides, whatever the other side is.
-    return term.own_collation || type != SQLITE_TEXT ? Fit::kPush : Fit::kLeave;
-  }
-  switch (type) {
-    case SQLITE_BLOB:
-      return Fit::kPush;
-    case SQLITE_TEXT:
-      return fit_text(term, column, value);
-    default:
-      return fit_number(term, column, types);
-  }
-}
 
 // --- the statement -------------------------------------------------------------------------------
 
@@ -167,6 +101,9 @@ struct Estimate {
   double rows = 0;
 };
 
+// Constraints that are IN, and that a plan would take beside its terms.
+using Lists = std::span<const int>;
+
 class Planner {
  public:
   Planner(sqlite3_index_info* info, const GuardPlanning& planning)
@@ -174,12 +111,12 @@ class Planner {
 
   PlannedGuard plan() {
     take_terms();
-    Estimate best = estimate(-1);
-    choose_list(best);
+    Estimate best = estimate({});
+    choose_lists(best);
     choose_columns();
     choose_asked();
     choose_one_row();
-    if (plan_.asked >= 0) {
+    if (plan_.asks()) {
       best.cost *= kShareOfAsked;
     }
     info_->estimatedCost = best.cost;
@@ -199,14 +136,18 @@ class Planner {
   bool has_like(int column) const;
   void take_terms();
   void add(const GuardTerm& term, int constraint);
-  void choose_list(Estimate& best);
+  void choose_lists(Estimate& best);
+  std::vector<int> lists_of_key() const;
+  void add_list(int constraint);
   void choose_columns();
+  int value_of(int key) const;
   void choose_asked();
   void choose_one_row();
-  bool has_term(int column, bool (*kind)(GuardOperator), int list) const;
-  Estimate estimate(int list) const;
-  Estimate estimate_by(const GuardedIndex& index, int list) const;
-  double share_of_others(const GuardedIndex* index, size_t equal, int list) const;
+  bool has_list(int column, Lists lists) const;
+  bool has_term(int column, bool (*kind)(GuardOperator), Lists lists) const;
+  Estimate estimate(Lists lists) const;
+  Estimate estimate_by(const GuardedIndex& index, Lists lists) const;
+  double share_of_others(const GuardedIndex* index, size_t equal, Lists lists) const;
   std::string text() const;
   std::string name() const;
 
@@ -279,30 +220,64 @@ void Planner::take_terms() {
 // of its values. SQLite compares what a single value found with that value alone, without the
 // affinity of the values' column: texts and untyped values are taken as a whole, which SQLite tests
 // as IN.
-void Planner::choose_list(Estimate& best) {
-  int chosen = -1;
+void Planner::choose_lists(Estimate& best) {
+  std::vector<int> chosen;
   for (const int i : lists_) {
-    const Estimate with = estimate(i);
+    const Estimate with = estimate({&i, 1});
     if (with.cost < best.cost) {
       best = with;
-      chosen = i;
+      chosen = {i};
     }
   }
-  if (chosen < 0 || plan_.terms.size() == GuardPlan::kMostTerms) {
+  // The filter is asked for every combination of their values, and leaves few to be looked up.
+  if (const std::vector<int> of_key = lists_of_key(); !of_key.empty()) {
+    Estimate with = estimate(of_key);
+    with.cost = std::pow(kListValues, of_key.size()) * kCostOfQuestion + with.cost / kListValues;
+    if (with.cost < best.cost) {
+      best = with;
+      chosen = of_key;
+    }
+  }
+  for (const int constraint : chosen) {
+    add_list(constraint);
+  }
+}
+
+// Returns those by which a key of several columns has a value for each of them; none where they
+// would not do, or are not needed.
+std::vector<int> Planner::lists_of_key() const {
+  std::vector<int> lists;
+  for (size_t i = 0; i < planning_.keys.size(); ++i) {
+    if (value_of(planning_.keys[i]) >= 0) {
+      continue;
+    }
+    const auto list = std::find_if(lists_.begin(), lists_.end(), [&](int one) {
+      return info_->aConstraint[one].iColumn == planning_.keys[i] && term_of(one)->own_collation;
+    });
+    if (list == lists_.end() || !planning_.may_ask || planning_.keys.size() == 1) {
+      return {};
+    }
+    lists.push_back(*list);
+  }
+  return lists;
+}
+
+void Planner::add_list(int constraint) {
+  if (plan_.terms.size() == GuardPlan::kMostTerms) {
     return;
   }
-  GuardTerm term = *term_of(chosen);
+  GuardTerm term = *term_of(constraint);
   const bool numeric =
       term.column == GuardTerm::kRowid ||
       table_.columns[static_cast<size_t>(term.column)].affinity >= Affinity::kNumeric;
   if (!numeric) {
-    if (sqlite3_vtab_in(info_, chosen, 1) == 0) {
+    if (sqlite3_vtab_in(info_, constraint, 1) == 0) {
       return;
     }
     term.list = true;
-    plan_.list = static_cast<int>(plan_.terms.size());
+    plan_.lists.push_back(static_cast<int>(plan_.terms.size()));
   }
-  add(term, chosen);
+  add(term, constraint);
 }
 
 void Planner::choose_columns() {
@@ -321,13 +296,30 @@ void Planner::choose_columns() {
   }
 }
 
-void Planner::choose_asked() {
-  for (size_t i = 0; planning_.may_ask && i < plan_.terms.size(); ++i) {
+// Returns the term by which that column has a value, and rather one by its own collation; -1: none.
+int Planner::value_of(int key) const {
+  int found = -1;
+  for (size_t i = 0; i < plan_.terms.size(); ++i) {
     const GuardTerm& term = plan_.terms[i];
-    if (term.column == planning_.key && term.has_value() && is_equality(term.op)) {
-      plan_.asked = static_cast<int>(i);
+    if (term.column == key && term.has_value() && is_equality(term.op) &&
+        (found < 0 || term.own_collation)) {
+      found = static_cast<int>(i);
+      if (term.own_collation) {
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+void Planner::choose_asked() {
+  for (size_t i = 0; planning_.may_ask && i < planning_.keys.size(); ++i) {
+    const int term = value_of(planning_.keys[i]);
+    if (term < 0) {
+      plan_.asked.clear();
       return;
     }
+    plan_.asked.push_back(term);
   }
 }
 
@@ -352,15 +344,19 @@ void Planner::choose_one_row() {
     }
     if (index.unique && found == index.columns.size()) {
       plan_.one_row = terms;
-      info_->idxFlags = numbers && plan_.list < 0 ? SQLITE_INDEX_SCAN_UNIQUE : 0;
+      info_->idxFlags = numbers && plan_.lists.empty() ? SQLITE_INDEX_SCAN_UNIQUE : 0;
       return;
     }
   }
 }
 
-// `list`: a constraint that would be taken, too.
-bool Planner::has_term(int column, bool (*kind)(GuardOperator), int list) const {
-  if (list >= 0 && info_->aConstraint[list].iColumn == column && kind(GuardOperator::kEqual)) {
+bool Planner::has_list(int column, Lists lists) const {
+  return std::any_of(lists.begin(), lists.end(),
+                     [&](int list) { return info_->aConstraint[list].iColumn == column; });
+}
+
+bool Planner::has_term(int column, bool (*kind)(GuardOperator), Lists lists) const {
+  if (kind(GuardOperator::kEqual) && has_list(column, lists)) {
     return true;
   }
   return std::any_of(plan_.terms.begin(), plan_.terms.end(),
@@ -368,7 +364,7 @@ bool Planner::has_term(int column, bool (*kind)(GuardOperator), int list) const 
 }
 
 // What conditions beside those on the first `equal` columns of the index leave of the rows.
-double Planner::share_of_others(const GuardedIndex* index, size_t equal, int list) const {
+double Planner::share_of_others(const GuardedIndex* index, size_t equal, Lists lists) const {
   double share = 1;
   for (const GuardTerm& term : plan_.terms) {
     const auto* const begin = index == nullptr ? nullptr : index->columns.data();
@@ -378,22 +374,21 @@ double Planner::share_of_others(const GuardedIndex* index, size_t equal, int lis
     }
     share /= is_equality(term.op) ? kEqualShare : is_range(term.op) ? kRangeShare : 1;
   }
-  return list >= 0 ? std::min(1.0, share * kListValues) : share;
+  return lists.empty() ? share : std::min(1.0, share * kListValues);
 }
 
-Estimate Planner::estimate_by(const GuardedIndex& index, int list) const {
+Estimate Planner::estimate_by(const GuardedIndex& index, Lists lists) const {
   const double all = planning_.rows;
   size_t equal = 0;
   bool list_helps = false;
-  while (equal < index.columns.size() && has_term(index.columns[equal], is_equality, list)) {
-    list_helps =
-        list_helps || (list >= 0 && info_->aConstraint[list].iColumn == index.columns[equal]);
+  while (equal < index.columns.size() && has_term(index.columns[equal], is_equality, lists)) {
+    list_helps = list_helps || has_list(index.columns[equal], lists);
     ++equal;
   }
-  const bool range = equal < index.columns.size() && has_term(index.columns[equal], is_range, -1);
-  if ((equal == 0 && !range) || (list >= 0 && !list_helps)) {
-    return {kCostOfScannedRow * all * (list >= 0 ? kListValues : 1),
-            all * share_of_others(nullptr, 0, list)};
+  const bool range = equal < index.columns.size() && has_term(index.columns[equal], is_range, {});
+  const double times = lists.empty() ? 1 : kListValues;
+  if ((equal == 0 && !range) || (!lists.empty() && !list_helps)) {
+    return {kCostOfScannedRow * all * times, all * share_of_others(nullptr, 0, lists)};
   }
   double rows = all;
   if (equal == index.columns.size() && index.unique) {
@@ -409,16 +404,15 @@ Estimate Planner::estimate_by(const GuardedIndex& index, int list) const {
       found = std::max(1.0, found / kRangeShare);
     }
   }
-  const double times = list >= 0 ? kListValues : 1;
   return {times * (std::log2(all + 2) + kCostOfFoundRow * found),
-          std::max(1.0, times * std::min(found, rows * share_of_others(&index, equal, -1)))};
+          std::max(1.0, times * std::min(found, rows * share_of_others(&index, equal, {})))};
 }
 
-Estimate Planner::estimate(int list) const {
-  Estimate best = {kCostOfScannedRow * planning_.rows * (list >= 0 ? kListValues : 1),
-                   planning_.rows * share_of_others(nullptr, 0, list)};
+Estimate Planner::estimate(Lists lists) const {
+  Estimate best = {kCostOfScannedRow * planning_.rows * (lists.empty() ? 1 : kListValues),
+                   planning_.rows * share_of_others(nullptr, 0, lists)};
   for (const GuardedIndex& index : table_.indexes) {
-    const Estimate by = estimate_by(index, list);
+    const Estimate by = estimate_by(index, lists);
     if (by.cost < best.cost) {
       best = by;
     }
@@ -428,9 +422,9 @@ Estimate Planner::estimate(int list) const {
 
 // "filter seen, then users(email)", "users(grp=? AND id>?)" or "users".
 std::string Planner::text() const {
-  if (plan_.asked >= 0) {
+  if (plan_.asks()) {
     return "filter " + planning_.filter + ", then " + table_.name + "(" +
-           table_.columns[static_cast<size_t>(planning_.key)].name + ")";
+           names_of(table_, planning_.keys) + ")";
   }
   std::string conditions;
   for (const GuardTerm& term : plan_.terms) {
@@ -447,8 +441,10 @@ std::string Planner::name() const {
     name += std::to_string(term.column) + '/' + std::to_string(static_cast<int>(term.op)) +
             (term.own_collation ? "o" : "") + (term.list ? "l" : "") + ' ';
   }
-  name += '|' + std::to_string(plan_.asked) + '|' + std::to_string(plan_.one_row) + '|' +
-          table_.name + '|';
+  for (const int term : plan_.asked) {
+    name += '|' + std::to_string(term);
+  }
+  name += "||" + std::to_string(plan_.one_row) + '|' + table_.name + '|';
   for (const int place : plan_.places) {
     name += place < 0 ? '0' : '1';
   }

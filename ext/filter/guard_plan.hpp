@@ -6,8 +6,10 @@
 //       tests each row again. fit() decides it anew for each value, because xBestIndex knows
 //       neither the value's class nor the affinity of the other side: an INTEGER column beside a
 //       TEXT one turns the texts '5' and '05' into 5.
-//   I2  the filter is asked only for values that the statement would look for as the key's column
-//       stores them; so its "no" means that the statement would find nothing.
+//   I2  the filter is asked only if the statement has an equality for each column of the key, and
+//       only for values that it would look for as those columns store them. None of them is NULL,
+//       because rows with a NULL in the key are not in the filter. So the filter's "no" means that
+//       the statement would find nothing.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +32,17 @@ enum class GuardOperator : uint8_t {
   kIsNull
 };
 
+inline bool is_equality(GuardOperator op) noexcept {
+  return op == GuardOperator::kEqual || op == GuardOperator::kIs || op == GuardOperator::kIsNull;
+}
+inline bool is_upper_bound(GuardOperator op) noexcept {
+  return op == GuardOperator::kLess || op == GuardOperator::kLessOrEqual;
+}
+inline bool is_range(GuardOperator op) noexcept {
+  return is_upper_bound(op) || op == GuardOperator::kGreater ||
+         op == GuardOperator::kGreaterOrEqual;
+}
+
 // A condition that may go into the statement: column, operator and, mostly, a value.
 struct GuardTerm {
   static constexpr int kRowid = -1;
@@ -37,7 +50,7 @@ struct GuardTerm {
   int column = kRowid;
   GuardOperator op = GuardOperator::kEqual;
   bool own_collation = true;  // SQLite compares texts by the column's collation
-  bool list = false;          // IN, all of its values at once
+  bool list = false;          // IN, all of its values at once; a text's or an untyped column
   int argument = 0;           // of xFilter
 
   bool has_value() const noexcept { return op != GuardOperator::kIsNull; }
@@ -50,9 +63,11 @@ struct GuardPlan {
   std::vector<GuardTerm> terms;
   std::vector<int> places;  // of the table's columns in a row of the statement; -1: not read
   int rowid_place = -1;
-  int asked = -1;        // the term with the key's value; -1: the filter is not asked
-  int list = -1;         // the term that is a list; -1: none
-  uint32_t one_row = 0;  // these terms together find one row at most; 0: there are none
+  std::vector<int> asked;  // the terms with the values of the key; empty: the filter is not asked
+  std::vector<int> lists;  // the terms that are lists
+  uint32_t one_row = 0;    // these terms together find one row at most; 0: there are none
+
+  bool asks() const noexcept { return !asked.empty(); }
   std::string statement(const GuardedTable& table, uint32_t pushed) const;
 };
 
@@ -64,14 +79,14 @@ enum class Fit : uint8_t {
   kNever,      // no row fulfils it
 };
 
-// `types` of the keys that the filter holds (KeyTypes), for a term on its key's column; else
-// kUnknownKeys.
+// `types` of the values that rows have in the term's column (KeyTypes), as the filter knows them
+// for a column of its key; else kUnknownKeys.
 Fit fit(const GuardTerm& term, const GuardedTable& table, sqlite3_value* value, uint8_t types);
 
 // What planning needs to know of the guard.
 struct GuardPlanning {
   const GuardedTable& table;
-  int key;  // its column
+  const std::vector<int>& keys;  // its columns
   std::string filter;
   bool may_ask;
   double rows;  // of the table, about

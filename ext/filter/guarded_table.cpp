@@ -241,6 +241,14 @@ GuardedTable read_guarded_table(sqlite3* db, const std::string& schema, const st
   return read;
 }
 
+std::string names_of(const GuardedTable& table, const std::vector<int>& columns) {
+  std::string names;
+  for (const int column : columns) {
+    names += (names.empty() ? "" : ", ") + table.columns[static_cast<size_t>(column)].name;
+  }
+  return names;
+}
+
 std::string declaration_of(const GuardedTable& table) {
   std::string columns;
   for (const GuardedColumn& column : table.columns) {

@@ -61,6 +61,9 @@ struct GuardedTable {
 // Throws SqlError when there is no such ordinary table; the text names it.
 GuardedTable read_guarded_table(sqlite3* db, const std::string& schema, const std::string& table);
 
+// "user_id, item_id": the names of those columns.
+std::string names_of(const GuardedTable& table, const std::vector<int>& columns);
+
 // For sqlite3_declare_vtab().
 std::string declaration_of(const GuardedTable& table);
 

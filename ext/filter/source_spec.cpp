@@ -210,6 +210,21 @@ bool SourceSpec::is_of_columns() const {
          });
 }
 
+std::string SourceSpec::name_now(const std::string& name) const {
+  const auto column = std::find_if(columns.begin(), columns.end(), [&name](const Column& one) {
+    return equal_names(one.name, name);
+  });
+  return column == columns.end() ? name : column->now;
+}
+
+std::vector<std::string> SourceSpec::key_columns() const {
+  std::vector<std::string> names;
+  for (const std::string& key : keys) {
+    names.push_back(name_now(column_of(key).value_or("")));
+  }
+  return names;
+}
+
 std::string SourceSpec::sql_of(const std::string& expression) {
   const std::optional<std::string> column = column_of(expression);
   return column ? sql_text(R"("%w")", column->c_str()) : "(" + expression + ")";
@@ -218,7 +233,8 @@ std::string SourceSpec::sql_of(const std::string& expression) {
 std::string shown(const std::string& schema, const SourceSpec& source) {
   std::string keys;
   for (const std::string& key : source.keys) {
-    append_item(keys, ", ", printable(SourceSpec::column_of(key).value_or(key)));
+    const std::optional<std::string> column = SourceSpec::column_of(key);
+    append_item(keys, ", ", printable(column ? source.name_now(*column) : key));
   }
   return schema + "." + printable(source.table) + "(" + keys + ")" +
          (source.where.empty() ? "" : " where " + printable(source.where));

@@ -43,6 +43,10 @@ struct SourceSpec {
   bool is_of_columns() const;
   // Of a plain one.
   SourceColumn column() const { return {table, column_of(keys[0]).value_or("")}; }
+  // Returns the name that a column has in the table now, given the one in the expressions.
+  std::string name_now(const std::string& name) const;
+  // Returns the table's column of each key, as the table names it now. Only if is_of_columns().
+  std::vector<std::string> key_columns() const;
   // The name that an expression is, out of its quotes; nothing where it is more than a name.
   static std::optional<std::string> column_of(std::string_view expression);
   // An expression as it stands in a statement.

@@ -90,10 +90,49 @@ std::string GuardQueries::comparison(const std::string& table, bool with_o, bool
   }
 }
 
+// A condition that gives a value to every column of the key, mostly those of a row.
+std::string GuardQueries::whole_key(const std::string& table, bool with_o) {
+  const std::string offset = std::to_string(random(30));
+  const bool of_row = chance(60);
+  std::string conditions;
+  for (const std::string& key : keys_) {
+    const std::string column = table + "." + key;
+    const std::string in_row = "(SELECT users." + key + " FROM users ORDER BY " +
+                               order_of("users") + " LIMIT 1 OFFSET " + offset + ")";
+    std::string values;  // not of one value: with LIKE a LEFT JOIN by it loses rows in SQLite 3.40
+    for (uint64_t i = 1 + random(3); i > 0; --i) {
+      values += ", " + value();
+    }
+    conditions += conditions.empty() ? "" : " AND ";
+    switch (random(8)) {
+      case 0:
+        conditions += column + " IN " + values_of_o();
+        break;
+      case 1:
+      case 2:
+        conditions += column + " IN (" + (of_row ? in_row : value()) + values + ")";
+        break;
+      case 3:
+        conditions += column + " IS " + (of_row ? in_row : operand(with_o));
+        break;
+      case 4:
+        conditions += column + " = " + operand(with_o);
+        break;
+      default:
+        conditions += column + " = " + (of_row ? in_row : operand(with_o));
+        break;
+    }
+  }
+  return "(" + conditions + ")";
+}
+
 std::string GuardQueries::predicate(const std::string& table, bool with_o, int depth) {
   if (depth < 2 && chance(35)) {
     return "(" + predicate(table, with_o, depth + 1) +
            pick({" AND ", " OR ", " OR ", " AND NOT "}) + predicate(table, with_o, depth + 1) + ")";
+  }
+  if (keys_.size() > 1 && chance(50)) {
+    return whole_key(table, with_o);
   }
   return comparison(table, with_o, depth == 0);
 }

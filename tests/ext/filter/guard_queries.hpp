@@ -5,6 +5,8 @@
 #include <initializer_list>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace cuckoo::test {
 
@@ -53,7 +55,9 @@ inline constexpr const char* kGuardValues[] = {"NULL",
 
 class GuardQueries {
  public:
-  GuardQueries(uint64_t seed, bool rowid) : random_(seed), rowid_(rowid) {}
+  // `keys`: the columns of the filter's key.
+  GuardQueries(uint64_t seed, bool rowid, std::vector<std::string> keys)
+      : random_(seed), rowid_(rowid), keys_(std::move(keys)) {}
 
   uint64_t random(uint64_t below) { return random_() % below; }
   bool chance(int percent) { return random(100) < static_cast<uint64_t>(percent); }
@@ -76,6 +80,7 @@ class GuardQueries {
   std::string list();
   std::string values_of_o();
   std::string comparison(const std::string& table, bool with_o, bool collate);
+  std::string whole_key(const std::string& table, bool with_o);
   std::string predicate(const std::string& table, bool with_o, int depth = 0);
   Query joined();
   Query alone();
@@ -83,6 +88,7 @@ class GuardQueries {
 
   std::mt19937_64 random_;
   bool rowid_;
+  std::vector<std::string> keys_;
 };
 
 }  // namespace cuckoo::test
