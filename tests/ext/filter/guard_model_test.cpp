@@ -18,10 +18,10 @@ constexpr int kQueries = 60;
   " t TEXT COLLATE NOCASE, n INTEGER, r REAL, u, v VARCHAR(9) COLLATE RTRIM," \
   " gen TEXT AS (n || ':' || t)"
 struct Shape {
-  const char* create;
+  std::string create;
   bool rowid = true;
 };
-constexpr Shape kShapes[] = {
+const Shape kShapes[] = {
     {"CREATE TABLE users(id INTEGER PRIMARY KEY, k TEXT UNIQUE," REST ")"},
     {"CREATE TABLE users(k TEXT," REST "); CREATE INDEX users_k ON users(k)"},
     {"CREATE TABLE users(k TEXT COLLATE NOCASE," REST
@@ -47,23 +47,23 @@ constexpr Shape kShapes[] = {
 
 // Keys of several columns.
 struct WideShape {
-  const char* create;
+  const char* columns;
+  const char* end;  // of CREATE TABLE, and indexes
   std::vector<std::string> keys;
   bool rowid = true;
 };
 const WideShape kWideShapes[] = {
-    {"CREATE TABLE users(k TEXT," REST ", UNIQUE (k, n))", {"k", "n"}},
-    {"CREATE TABLE users(k INT," REST "); CREATE INDEX users_k ON users(n, k)", {"k", "n"}},
-    {"CREATE TABLE users(k INT NOT NULL," REST ", id INT, PRIMARY KEY (n, k, id)) WITHOUT ROWID",
+    {"k TEXT," REST, ", UNIQUE (k, n))", {"k", "n"}},
+    {"k INT," REST, "); CREATE INDEX users_k ON users(n, k)", {"k", "n"}},
+    {"k INT NOT NULL," REST ", id INT",
+     ", PRIMARY KEY (n, k, id)) WITHOUT ROWID",
      {"n", "k"},
      false},
-    {"CREATE TABLE users(k," REST "); CREATE INDEX users_k ON users(k, u)", {"u", "k"}},
-    {"CREATE TABLE users(k TEXT," REST "); CREATE INDEX users_k ON users(t)", {"k", "t"}},
-    {"CREATE TABLE users(k TEXT COLLATE NOCASE," REST "); CREATE INDEX users_k ON users(k, v)",
-     {"v", "k"}},
-    {"CREATE TABLE users(k REAL," REST "); CREATE INDEX users_k ON users(k, u, n)",
-     {"k", "u", "n"}},
-    {"CREATE TABLE users(k TEXT," REST ")", {"k", "gen"}},
+    {"k," REST, "); CREATE INDEX users_k ON users(k, u)", {"u", "k"}},
+    {"k TEXT," REST, "); CREATE INDEX users_k ON users(t)", {"k", "t"}},
+    {"k TEXT COLLATE NOCASE," REST, "); CREATE INDEX users_k ON users(k, v)", {"v", "k"}},
+    {"k REAL," REST, "); CREATE INDEX users_k ON users(k, u, n)", {"k", "u", "n"}},
+    {"k TEXT," REST, ")", {"k", "gen"}},
 };
 #undef REST
 
@@ -116,8 +116,8 @@ std::string shown(const std::vector<std::string>& rows) {
 
 class GuardScript {
  public:
-  GuardScript(uint64_t seed, const char* create, bool rowid, const std::vector<std::string>& keys)
-      : shape_{create, rowid}, queries_(seed, rowid, keys) {
+  GuardScript(uint64_t seed, const Shape& shape, const std::vector<std::string>& keys)
+      : shape_(shape), queries_(seed, shape.rowid, keys) {
     db_.run(queries_.chance(15) ? "PRAGMA encoding = 'UTF-16'" : "SELECT 1");
     // With one SQLite 3.40 compares by another collation than without: no table to compare with.
     db_.run("PRAGMA automatic_index = OFF");
@@ -145,11 +145,20 @@ class GuardScript {
   void run() {
     for (int i = 0; i < kQueries && !testing::Test::HasFailure(); ++i) {
       disturb();
+      if (queries_.keys().size() > 1) {
+        choose_row();
+      }
       const GuardQueries::Query query = queries_.query();
       const bool view = queries_.chance(5) && query.sql.find("rowid") == std::string::npos &&
                         query.sql.find("oid") == std::string::npos;
       compare(query, view ? "by_view" : "guarded");
     }
+  }
+  // From now on a table without indexes decides where the guard and its table differ: with an index
+  // SQLite loses rows of some queries that have an IN on one column of several.
+  void check_without_indexes(const std::string& columns) {
+    db_.run("CREATE TABLE copied(" + columns + ")");
+    copies_ = true;
   }
   int64_t probes() { return db_.number("SELECT probes FROM filter_info('seen')"); }
 
@@ -163,10 +172,9 @@ class GuardScript {
   }
   // So many that a look-up for each value of an IN is cheaper than a scan.
   void add_filler() {
-    const bool id =
-        std::string(shape_.create).find(" id INT") != std::string::npos && !shape_.rowid;
+    const bool id = shape_.create.find(" id INT") != std::string::npos && !shape_.rowid;
     const std::string integers = queries_.chance(50) ? "1000 + i" : "'f' || i";
-    const bool text = std::string(shape_.create).find("(k TEXT") != std::string::npos;
+    const bool text = shape_.create.find("(k TEXT") != std::string::npos;
     for (const std::string& key : {text ? "'f' || i" : integers, std::string("1000 + i")}) {
       db_.attempt(
           "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
@@ -178,12 +186,21 @@ class GuardScript {
   // Rows that a constraint or a STRICT type refuses are left out.
   void change_users(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) {
-      const bool id =
-          std::string(shape_.create).find(" id INT") != std::string::npos && !shape_.rowid;
+      const bool id = shape_.create.find(" id INT") != std::string::npos && !shape_.rowid;
       db_.attempt(std::string("INSERT INTO users(k, t, n, r, u, v") + (id ? ", id" : "") +
                   ") VALUES (" + values(6) +
                   (id ? ", " + std::to_string(queries_.random(1000)) : "") + ")");
     }
+  }
+  void choose_row() {
+    std::string columns;
+    for (const std::string& key : queries_.keys()) {
+      columns += (columns.empty() ? "quote(" : ", quote(") + key + ")";
+    }
+    const std::vector<Row> rows =
+        db_.rows("SELECT " + columns + " FROM users ORDER BY 1, 2 LIMIT 1 OFFSET " +
+                 std::to_string(queries_.random(30)));
+    queries_.set_row(rows.empty() ? Row() : rows[0]);
   }
   void disturb() {
     switch (queries_.random(40)) {
@@ -230,12 +247,24 @@ class GuardScript {
         break;
     }
   }
+  void copy_users() {
+    const std::string columns = std::string(shape_.rowid ? "rowid" : "id") + ", k, t, n, r, u, v";
+    db_.run("DELETE FROM copied; INSERT INTO copied(" + columns + ") SELECT " + columns +
+            " FROM users");
+  }
   void compare(const GuardQueries::Query& query, const std::string& name) {
     std::vector<std::string> expected = answer(db_, over(query.sql, "users"));
     std::vector<std::string> found = answer(db_, over(query.sql, name));
     if (!query.ordered) {
       std::sort(expected.begin(), expected.end());
       std::sort(found.begin(), found.end());
+    }
+    if (found != expected && copies_) {
+      copy_users();
+      expected = answer(db_, over(query.sql, "copied"));
+      if (!query.ordered) {
+        std::sort(expected.begin(), expected.end());
+      }
     }
     if (found != expected) {
       const std::string sql = over(query.sql, name);
@@ -253,13 +282,13 @@ class GuardScript {
   Database db_;
   GuardQueries queries_;
   int depth_ = 0;
+  bool copies_ = false;
 };
 
 TEST(GuardModel, gives_what_the_table_gives) {
   const ModelSeeds seeds(kDefaultScripts);
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    const Shape& shape = kShapes[seed % std::size(kShapes)];
-    GuardScript script(seed, shape.create, shape.rowid, {"k"});
+    GuardScript script(seed, kShapes[seed % std::size(kShapes)], {"k"});
     script.run();
     ASSERT_FALSE(HasFailure()) << "CUCKOO_SEED=" << seed;
   }
@@ -270,7 +299,9 @@ TEST(GuardModel, gives_what_the_table_gives_by_keys_of_several_columns) {
   int64_t probes = 0;
   for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const WideShape& shape = kWideShapes[seed % std::size(kWideShapes)];
-    GuardScript script(seed, shape.create, shape.rowid, shape.keys);
+    const std::string create = std::string("CREATE TABLE users(") + shape.columns + shape.end;
+    GuardScript script(seed, {create, shape.rowid}, shape.keys);
+    script.check_without_indexes(shape.columns);
     script.run();
     ASSERT_FALSE(HasFailure()) << "CUCKOO_SEED=" << seed;
     probes += script.probes();

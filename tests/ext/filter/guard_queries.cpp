@@ -92,15 +92,13 @@ std::string GuardQueries::comparison(const std::string& table, bool with_o, bool
 
 // A condition that gives a value to every column of the key, mostly those of a row.
 std::string GuardQueries::whole_key(const std::string& table, bool with_o) {
-  const std::string offset = std::to_string(random(30));
-  const bool of_row = chance(60);
+  const bool of_row = !row_.empty() && chance(60);
   std::string conditions;
-  for (const std::string& key : keys_) {
-    const std::string column = table + "." + key;
-    const std::string in_row = "(SELECT users." + key + " FROM users ORDER BY " +
-                               order_of("users") + " LIMIT 1 OFFSET " + offset + ")";
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    const std::string column = table + "." + keys_[i];
+    const std::string of = of_row ? row_[i] : value();
     std::string values;  // not of one value: with LIKE a LEFT JOIN by it loses rows in SQLite 3.40
-    for (uint64_t i = 1 + random(3); i > 0; --i) {
+    for (uint64_t more = 1 + random(3); more > 0; --more) {
       values += ", " + value();
     }
     conditions += conditions.empty() ? "" : " AND ";
@@ -110,16 +108,16 @@ std::string GuardQueries::whole_key(const std::string& table, bool with_o) {
         break;
       case 1:
       case 2:
-        conditions += column + " IN (" + (of_row ? in_row : value()) + values + ")";
+        conditions += column + " IN (" + of + values + ")";
         break;
       case 3:
-        conditions += column + " IS " + (of_row ? in_row : operand(with_o));
+        conditions += column + " IS " + of;
         break;
       case 4:
         conditions += column + " = " + operand(with_o);
         break;
       default:
-        conditions += column + " = " + (of_row ? in_row : operand(with_o));
+        conditions += column + " = " + of;
         break;
     }
   }

@@ -68,6 +68,9 @@ class GuardQueries {
     bool ordered = false;  // completely
   };
   Query query();
+  const std::vector<std::string>& keys() const { return keys_; }
+  // A row's values in the key's columns, as SQL: conditions on the whole key take them.
+  void set_row(std::vector<std::string> row) { row_ = std::move(row); }
 
  private:
   std::string pick(std::initializer_list<const char*> of) { return of.begin()[random(of.size())]; }
@@ -89,6 +92,7 @@ class GuardQueries {
   std::mt19937_64 random_;
   bool rowid_;
   std::vector<std::string> keys_;
+  std::vector<std::string> row_;
 };
 
 }  // namespace cuckoo::test
