@@ -16,7 +16,7 @@ constexpr double kUnknownEqualRows = 10;  // with one value in a column that is 
 constexpr double kCostOfScannedRow = 3;
 constexpr double kCostOfFoundRow = 4;
 constexpr double kCostOfQuestion = 0.5;  // to the filter
-constexpr double kShareOfAsked = 0.5;  // a look-up behind the filter costs less than without
+constexpr double kShareOfAsked = 0.5;    // a look-up behind the filter costs less than without
 
 const char* sql_of(GuardOperator op) noexcept {
   constexpr const char* kSql[] = {"=?", " IS ?", "<?", "<=?", ">?", ">=?", " IS NULL"};
