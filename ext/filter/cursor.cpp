@@ -36,7 +36,7 @@ void FilterTable::Cursor::probe_tuple(sqlite3_value** values) {
 }
 
 void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
-  if (plan == kProbePlan && row_ != nullptr && live_.ready_for_tuples()) {
+  if (plan == kProbePlan && row_ != nullptr && live_.ready_for_keys()) {
     probe_tuple(values);
     return;
   }

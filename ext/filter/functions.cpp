@@ -178,7 +178,7 @@ void filter_contains_tuple(sqlite3_context* context, int count, sqlite3_value** 
   guarded(context, [&] {
     const NamedFilter* const known = kept_filter(context);
     const auto given = static_cast<size_t>(count - 1);
-    if (known == nullptr || !known->up_to_date() || !known->table->ready_for_tuples() ||
+    if (known == nullptr || !known->up_to_date() || !known->table->ready_for_keys() ||
         known->table->key_form().columns != given) {
       filter_contains_any(context, count, values);
       return;

@@ -49,19 +49,16 @@ bool GuardTable::Cursor::asks_with_values(sqlite3_value** values) const {
 }
 
 Fit GuardTable::Cursor::fit_of(const GuardTerm& term, sqlite3_value* value) const {
-  uint8_t types = kUnknownKeys;
-  for (size_t i = 0; keyed_ && i < table_.keys_.size(); ++i) {
-    if (term.column == table_.keys_[i] && table_.key_column(i).affinity == Affinity::kNone) {
-      types = live_->key_domain().column(i).types;
-    }
-  }
-  return fit(term, table_.table_, value, types);
+  const bool known = keyed_ && term.untyped_key >= 0;
+  return fit(term, table_.table_, value,
+             known ? live_->key_domain().column(static_cast<size_t>(term.untyped_key)).types
+                   : uint8_t{kUnknownKeys});
 }
 
 // `asked`: the filter was, and it said maybe.
 void GuardTable::Cursor::look_up(sqlite3_value** values, bool asked) {
   const GuardPlan& plan = plan_->plan;
-  if (plan.asks() && !asked && !(plan.asked.size() > 1 && live_->ready_for_tuples())) {
+  if (plan.asks() && !asked && !live_->ready_for_keys()) {
     live_->follow();  // a roll-back may have come between
   }
   keyed_ = asks_with_values(values);
@@ -111,17 +108,16 @@ bool GuardTable::Cursor::pushes_key(uint32_t pushed) const {
 
 bool GuardTable::Cursor::ask(sqlite3_value** values) {
   const GuardPlan& plan = plan_->plan;
-  const KeyDomain keys(live_->key_form(), 0);
-  const auto key = [&](size_t i) {
-    const GuardTerm& term = plan.terms[static_cast<size_t>(plan.asked[i])];
-    return key_of(values[term.argument], keys.column(i).affinity);
+  const auto value = [&](size_t i) {
+    return values[plan.terms[static_cast<size_t>(plan.asked[i])].argument];
   };
   if (plan.asked.size() == 1) {
-    return live_->contains(key(0));
+    return live_->contains(key_of(value(0), live_->key_affinity()));
   }
+  const KeyDomain keys(live_->key_form(), 0);
   tuple_.begin(plan.asked.size());
   for (size_t i = 0; i < plan.asked.size(); ++i) {
-    tuple_.add(key(i), keys.column(i).collation);
+    tuple_.add(key_of(value(i), keys.column(i).affinity), keys.column(i).collation);
   }
   return live_->contains(tuple_.view());
 }
@@ -142,7 +138,7 @@ void GuardTable::Cursor::copy_asked(sqlite3_value** values) {
 // The values of a list are keys as they are: fit() leaves those to the table that the affinity of
 // the column would convert.
 bool GuardTable::Cursor::may_have_combination() {
-  if (!live_->ready_for_tuples()) {
+  if (!live_->ready_for_keys()) {
     live_->follow();  // a roll-back may have come between
   }
   const GuardPlan& plan = plan_->plan;

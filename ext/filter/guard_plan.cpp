@@ -198,6 +198,11 @@ void Planner::add(const GuardTerm& term, int constraint) {
   plan_.terms.push_back(term);
   of_terms_.push_back(constraint);
   plan_.terms.back().argument = arguments_++;
+  const auto key = std::find(planning_.keys.begin(), planning_.keys.end(), term.column);
+  if (key != planning_.keys.end() &&
+      table_.columns[static_cast<size_t>(term.column)].affinity == Affinity::kNone) {
+    plan_.terms.back().untyped_key = static_cast<int>(key - planning_.keys.begin());
+  }
 }
 
 void Planner::take_terms() {

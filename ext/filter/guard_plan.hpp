@@ -52,6 +52,7 @@ struct GuardTerm {
   bool own_collation = true;  // SQLite compares texts by the column's collation
   bool list = false;          // IN, all of its values at once; a text's or an untyped column
   int argument = 0;           // of xFilter
+  int untyped_key = -1;       // the place in the key of a column without a type; -1: another column
 
   bool has_value() const noexcept { return op != GuardOperator::kIsNull; }
 };

@@ -62,8 +62,8 @@ class LiveFilter final : public LiveTable {
   // One hash a key, integers too. False for hash = murmur2, for a key of several columns, and when
   // memory may be out of date.
   bool ready_for_hashes() const noexcept { return usable() && plain_keys_ && has_own_name(); }
-  // … a hash of all columns. Only where key_form() has several.
-  bool ready_for_tuples() const noexcept { return usable() && has_own_name(); }
+  // Memory is up to date, so contains() may be asked without follow().
+  bool ready_for_keys() const noexcept { return usable() && has_own_name(); }
   bool legacy() const noexcept { return legacy_; }
   // As the key's columns are declared. The stored options must agree.
   void declare_key(const KeyForm& form, std::vector<std::string> names);
