@@ -190,6 +190,35 @@ def limit_ours(db, requests):
     return refused
 
 
+# --- seen items of each user -------------------------------------------------------------------------
+
+def shown_pairs(db, way):
+    n = size(2_000_000)
+    db.execute("CREATE TEMP TABLE shown(user_id INTEGER, item_id INTEGER)")
+    db.execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ?1 - 1)"
+               " INSERT INTO shown SELECT i * 2654435761 % 20011, i * 40503 % 500009 FROM n", (n,))
+    db.execute("CREATE TEMP TABLE feed(item_id INTEGER PRIMARY KEY)")
+    db.execute("WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99)"
+               " INSERT INTO feed SELECT i * 4999 FROM n")
+    db.execute("CREATE TABLE seen(user_id INTEGER, item_id INTEGER, PRIMARY KEY (user_id, item_id))"
+               " WITHOUT ROWID" if way == "plain" else
+               "CREATE VIRTUAL TABLE seen USING cuckoo_filter(user_id INTEGER, item_id INTEGER,"
+               " capacity = 2e6)")
+
+
+def mark_seen(db, _):
+    return db.execute("INSERT OR IGNORE INTO seen SELECT user_id, item_id FROM shown").rowcount
+
+
+def marked_pairs(db, way):
+    shown_pairs(db, way)
+    mark_seen(db, way)
+
+
+def unseen(sql):
+    return lambda db, _: sum(one(db, sql, user) for user in range(0, 20_000, 4))
+
+
 # --- unique visitors --------------------------------------------------------------------------------
 
 def visits(db, way):
@@ -336,6 +365,13 @@ TASKS = [
          {way: crawl_staging(way) for way in ("plain", "ours")}, exact=False),
     Task("rate limit, 400,000 requests, a transaction each", clients,
          {"plain": limit_plain, "ours": limit_ours}, exact=False),
+    Task("2 M pairs of user and item marked as seen", shown_pairs,
+         {"plain": mark_seen, "ours": mark_seen}, exact=False),
+    Task("… which of 100 items have 5,000 users not seen", marked_pairs, {
+        "plain": unseen("SELECT count(*) FROM feed f WHERE NOT EXISTS (SELECT 1 FROM seen s"
+                        " WHERE s.user_id = ?1 AND s.item_id = f.item_id)"),
+        "ours": unseen("SELECT count(*) FROM feed WHERE"
+                       " NOT filter_contains('seen', ?1, item_id)")}, exact=False),
     Task("unique visitors in 1 M visits, beside count(DISTINCT)", visits, {
         "plain": lambda db, _: one(db, "SELECT count(DISTINCT visitor) FROM log"),
         "ours": visitors_ours}, exact=False),

@@ -212,11 +212,5 @@ TEST_F(KeyColumnsMessage, types_roll_back_and_are_forgotten_by_clear) {
   EXPECT_EQ(types(), "");
 }
 
-TEST_F(KeyColumnsMessage, a_guard_asks_filters_of_one_column) {
-  db.run(create("f", "a INTEGER, b TEXT") + "INSERT INTO f SELECT * FROM k");
-  db.refuses("CREATE VIRTUAL TABLE guarded USING filter_guard(f, source = k(a))", SQLITE_ERROR,
-             {"guarded: a key of the filter f has 2 columns"});
-}
-
 }  // namespace
 }  // namespace cuckoo::test
