@@ -171,11 +171,11 @@ TEST_F(SourceExpression, is_no_ground_for_a_guard) {
   db.run("CREATE TABLE t(a TEXT, b)");
   create("source = t(a), where = 'b > 0', triggers = on");
   db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f)", SQLITE_ERROR,
-             {"main.t(a) where b > 0", "a column of all rows"});
+             {"main.t(a) where b > 0", "columns of all rows"});
   db.run("DROP TABLE f");
   create("source = t(lower(a)), triggers = on");
   db.refuses("CREATE VIRTUAL TABLE g USING filter_guard(f, source = t(a))", SQLITE_ERROR,
-             {"main.t(lower(a))", "a column of all rows"});
+             {"main.t(lower(a))", "columns of all rows"});
 }
 
 TEST_F(SourceExpression, whose_row_table_is_gone_stops_changes_of_the_source) {
