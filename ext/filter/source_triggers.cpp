@@ -79,8 +79,8 @@ void FilterSource::create_plain_triggers(const SourceColumn& from, const std::st
 }
 
 // The keys k1, k2, … of the row before and after the change. Two are the same if they are for a key
-// of any type: 1 and 1.0 are equal, and '1' and '1.0' as TEXT. An update removes what the row had and
-// has no more, and adds what it has now: so a change of other columns changes nothing.
+// of any type: 1 and 1.0 are equal, and '1' and '1.0' as TEXT. An update removes what the row had
+// and has no more, and adds what it has now: so a change of other columns changes nothing.
 void FilterSource::create_computing_triggers(const SourceSpec& from, const std::string& of) {
   std::string computed;
   std::string names;
