@@ -194,6 +194,7 @@ KeyDomain ImageUnion::united_keys() const {
   united.form.columns = all[0].form.columns;
   for (size_t i = 0; i < united.columns(); ++i) {
     std::vector<ColumnDomain> columns;
+    columns.reserve(all.size());
     for (const KeyDomain& keys : all) {
       columns.push_back(keys.column(i));
     }
