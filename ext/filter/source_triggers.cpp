@@ -90,11 +90,12 @@ void FilterSource::create_computing_triggers(const SourceSpec& from, const std::
   for (size_t i = 0; i < from.keys.size(); ++i) {
     const std::string name = sql_text("k%d", static_cast<int>(i) + 1);
     append_item(computed, ", ", SourceSpec::sql_of(from.keys[i]) + " AS " + name);
-    append_item(names, ", ", std::string("a.") + name);
-    append_item(held, " AND ", std::string("a.") + name + " IS NOT NULL");
-    append_item(same, " AND ", std::string("b.") + name + " = a." + name + " COLLATE BINARY");
+    const char* k = name.c_str();
+    append_item(names, ", ", sql_text("a.%s", k));
+    append_item(held, " AND ", sql_text("a.%s IS NOT NULL", k));
+    append_item(same, " AND ", sql_text("b.%s = a.%s COLLATE BINARY", k, k));
     append_item(same, " AND ",
-                "CAST(b." + name + " AS TEXT) = CAST(a." + name + " AS TEXT) COLLATE BINARY");
+                sql_text("CAST(b.%s AS TEXT) = CAST(a.%s AS TEXT) COLLATE BINARY", k, k));
     append_item(columns, ", ", sql_text(R"("%w")", keys_[i].c_str()));
   }
   const std::string where = from.where.empty() ? "" : " WHERE (" + from.where + ")";

@@ -64,7 +64,7 @@ void FilterTable::refuse_name(const std::string& table) const {
     names.push_back(column.name);
   }
   if (key_.size() > 1) {
-    names.push_back(kRowKey);
+    names.emplace_back(kRowKey);
   }
   refuse_own_column("a filter", table, names);
 }
