@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Tests the library for Windows under wine, in an SQLite for Windows that is built for it: what it
 # exports and needs; the sql/ scripts; the tests of core and of the tables, but for those that need
-# fork(); and files that go from Windows to Linux and back. Builds below build/windows/.
+# fork(); and files that go from Windows to Linux and back. Builds below build/windows/ and
+# build/windows-tests/.
 # usage: windows.sh cuckoo.dll cuckoo.so
 set -euo pipefail
 library=$(realpath "$1") linux_library=$(realpath "$2")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
 . packages/sources.sh
-dir=$PWD/build/windows triplet=x86_64-w64-mingw32
+dir=$PWD/build/windows tests=$PWD/build/windows-tests triplet=x86_64-w64-mingw32
 
 packages=(g++ g++-mingw-w64-x86-64-posix binutils wine wine64 cmake ninja-build googletest libsqlite3-dev
   libxxhash-dev)
@@ -54,17 +55,15 @@ printf '@for %%%%f in (%%*) do @del %%%%f\r\n' >"$WINEPREFIX/drive_c/windows/rm.
 tests/sql/run_scripts.sh "$shell" "$library"
 SQLITE3=$dir/sqlite3-linux tests/platforms/exchange.sh "$linux_library" "$library" "$shell"
 
-# The tests load the library that is to be tested, not the one that is built with them.
 libraries=$dir/libraries
 packages/toolchains/windows_libraries.sh "$libraries"
-cmake -S . -B "$dir/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_WERROR=ON \
+cmake -S . -B "$tests" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCUCKOO_WERROR=ON \
   -DCMAKE_TOOLCHAIN_FILE="$PWD/packages/toolchains/$triplet.cmake" \
   -DCUCKOO_INSTALL=OFF -DCUCKOO_BUILD_BENCH=OFF -DCUCKOO_GTEST_SOURCE=/usr/src/googletest \
   -DCUCKOO_LIBMD=ON -DLIBMD_INCLUDE_DIR="$libraries/include" -DLIBMD_LIBRARY="$libraries/libmd.a" \
-  -DXXHASH_INCLUDE_DIR="$libraries/include" \
-  -DSQLite3_INCLUDE_DIR="$sqlite" -DSQLite3_LIBRARY="$dir/libsqlite3.dll.a" >"$dir/cmake.log"
-cmake --build "$dir/build" --target core_tests ext_tests
-cp "$library" "$dir/build/cuckoo.dll"
-cp "$dir/sqlite3.dll" "$dir/build/tests/"
-ctest --test-dir "$dir/build" --tests-regex '^(core|ext)\.' --output-on-failure --no-tests=error \
+  -DXXHASH_INCLUDE_DIR="$libraries/include" -DCUCKOO_TESTED_LIBRARY="$library" \
+  -DSQLite3_INCLUDE_DIR="$libraries/include" -DSQLite3_LIBRARY="$dir/libsqlite3.dll.a" >"$dir/cmake.log"
+cmake --build "$tests" --target core_tests ext_tests
+cp "$dir/sqlite3.dll" "$tests/tests/"
+ctest --test-dir "$tests" --tests-regex '^(core|ext)\.' --output-on-failure --no-tests=error \
   --parallel 2
