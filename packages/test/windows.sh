@@ -41,6 +41,10 @@ fi
 export WINEPREFIX=$dir/wine WINEDEBUG=-all WINEDLLOVERRIDES='mscoree,mshtml='
 unset DISPLAY
 trap '/usr/lib/wine/wineserver --kill' EXIT
+# Its services start here, and stay: those that a test starts keep the test's output open, and ctest
+# waits until that is closed.
+/usr/lib/wine/wineserver --persistent </dev/null >/dev/null 2>&1
+/usr/lib/wine/wine64 wineboot --init </dev/null >/dev/null 2>&1
 shell=$dir/sqlite3
 cat >"$shell" <<EOF
 #!/bin/bash
