@@ -36,7 +36,7 @@ struct RingImage {
 size_t ring_image_bytes(const HashRing& ring) noexcept;
 // The ring is built().
 std::vector<std::byte> encode_ring_image(const HashRing& ring, RingKeyType key_type);
-// Fails if the bytes are no image. The error says what is wrong, and what was expected.
+// Returns an error if the bytes are no image: what is wrong, and what was expected.
 Result<RingImage> decode_ring_image(std::span<const std::byte> bytes);
 
 // The ring of an image, built(). A node that `before` has, too, keeps its id; `before` may be null.

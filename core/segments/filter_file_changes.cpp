@@ -176,7 +176,7 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   return changes;
 }
 
-// An entry that stands for several occurrences is as many changes.
+// An entry with a count of 5 counts as 5 changes.
 Result<std::optional<uint64_t>> FilterFile::changes_behind(const FilterMark& from) const {
   CUCKOO_TRY(poison_.error());
   CUCKOO_ASSIGN_OR_RETURN(const std::optional<Since> since, entries_since(blocks_, from));

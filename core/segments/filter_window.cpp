@@ -37,9 +37,9 @@ FilterFile& FilterWindow::in_slot(uint64_t slot) {
   return *files_[slot];
 }
 
-// Takes what was made for its slot, makes those held the window's generations, and drops the
-// others. There are as many slots afterwards as `made` has. When memory runs out nothing has
-// changed.
+// The window has one slot for each element of `made` afterwards. A filter that was made goes into
+// its slot. A generation that is held keeps its filter, or gets one over what is stored. All others
+// are dropped. When memory runs out nothing has changed.
 void FilterWindow::arrange(const State& state, Files made) {
   const auto slot_at = [&](uint64_t age) { return (state.rotation - age) % made.size(); };
   for (uint64_t age = 0; age < state.held; ++age) {
