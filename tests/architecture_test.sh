@@ -18,6 +18,8 @@ declare -A may_include=(
   [core/segments]="core/base core/filter core/stored"
   [core/flash]="core/base"
   [core/ring]="core/base"
+  [core/include/cuckoo]=""
+  [core/library]="core/base core/filter core/stored core/segments core/flash core/ring"
   [ext/sqlite]="core/base"
   [ext/table]="core/base ext/sqlite"
   [ext/filter]="core/base core/filter core/segments core/stored ext/sqlite ext/table"
@@ -80,12 +82,19 @@ done
 violations_in "core must not know SQLite" "${include}([^>\"]*/)?sqlite" "${core[@]}"
 violations_in "only ext/sqlite/api.hpp includes SQLite's headers" \
   "${include}([^>\"]*/)?sqlite3(ext)?\\.h" "${ext[@]}"
+# The headers of core/include/ are what programs in C++ get: core and ext see its results alone.
+for file in "${core[@]}" "${ext[@]}"; do
+  case $file in core/include/* | core/library/* | core/base/result.hpp) ;;
+    *) violations_in "only core/library includes <cuckoo/...>" "${include}cuckoo/" "$file" ;;
+  esac
+done
 violations_in "ext must not include tests" "${include}([^>\"]*/)?tests/" "${ext[@]}"
 violations_in "paths in #include start at the root of the repository" "${include}\\.\\.?/" \
   "${sources[@]}"
 
 for header in core/**/*.hpp ext/**/*.hpp; do
-  users=$(grep -lE -- "${include}${header//./\\.}[>\"]" "${sources[@]}" | grep -vxF "$header" || true)
+  name=${header#core/include/}
+  users=$(grep -lE -- "${include}${name//./\\.}[>\"]" "${sources[@]}" | grep -vxF "$header" || true)
   [ -n "$users" ] || violation "$header: nobody includes \"$header\""
 done
 

@@ -1,0 +1,77 @@
+// A key of a filter or a ring: an integer, a real, a text or a sequence of bytes.
+//
+// A Key is made where one is asked for, `filter.add("apple")` or `filter.add(42)`, and only refers
+// to the text or the bytes: it is a parameter, and nothing to be kept.
+//
+// Invariants
+//   I1  equal keys of one kind hash equally, on every machine, whatever C++ type they had: int 42
+//       and uint8_t 42 are one key, as are "a" and std::string("a").
+//   I2  keys of two kinds are two keys: 1, "1" and the byte '1' have nothing to do with each other.
+//       A real without a fraction is the integer: 1.0 is 1.
+//   I3  they are SQL's keys: an INTEGER, a REAL, a TEXT in UTF-8 and a BLOB. So a filter that came
+//       from a table finds what was inserted there.
+//
+// Limits: an unsigned integer above 2^63 - 1 is the negative one of the same 64 bits, as SQLite has
+// no others. bool and characters are refused by the compiler, because few who write 'a' mean 97.
+//
+// To use a type of your own, say in its namespace what its key is:
+//
+//   cuckoo::Key cuckoo_key(const Url& url) { return url.text(); }
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace cuckoo::inline v1 {
+
+class Key;
+
+template <class T>
+concept IntegerKey = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
+                     !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
+                     !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
+
+template <class T>
+concept HasKey = std::is_class_v<T> && !std::convertible_to<const T&, std::string_view> &&
+                 requires(const T& value) {
+  { cuckoo_key(value) } -> std::same_as<Key>;
+};
+
+class Key {
+ public:
+  template <IntegerKey T>
+  Key(T integer) noexcept : kind_(Kind::kInteger), integer_(static_cast<int64_t>(integer)) {}
+  Key(double real) noexcept : kind_(Kind::kReal), real_(real) {}
+  Key(std::string_view text) noexcept
+      : kind_(Kind::kText), size_(text.size()), bytes_(text.data()) {}
+  Key(const std::string& text) noexcept : Key(std::string_view(text)) {}
+  Key(const char* text) noexcept : Key(std::string_view(text)) {}
+  Key(std::span<const std::byte> bytes) noexcept
+      : kind_(Kind::kBytes), size_(bytes.size()), bytes_(bytes.data()) {}
+  template <HasKey T>
+  Key(const T& value) : Key(cuckoo_key(value)) {}
+  Key(bool) = delete;
+  Key(char) = delete;
+  Key(std::nullptr_t) = delete;
+
+  // Returns all 64 bits of its hash, XXH3 with that seed. O(length).
+  uint64_t hash(uint64_t seed) const noexcept;
+
+ private:
+  enum class Kind : uint8_t { kInteger, kReal, kText, kBytes };
+
+  Kind kind_;
+  size_t size_ = 0;
+  union {
+    int64_t integer_;
+    double real_;
+    const void* bytes_;
+  };
+};
+
+}  // namespace cuckoo::inline v1

@@ -1,0 +1,66 @@
+// What an operation answers: nothing or an Error (Status), a value or an Error (Result<T>).
+//
+// Nothing in the headers of this folder throws anything but std::bad_alloc. An Error's message says
+// what was wrong and what was expected. error() of what went well is an empty one, and value() of a
+// failure is T(): neither is undefined. All functions take O(1).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace cuckoo {
+
+enum class ErrorCode {
+  kInvalid,       // an argument out of range; nothing was changed
+  kFull,          // no room; nothing was changed
+  kCorrupt,       // stored bytes that break an invariant
+  kInterrupted,   // the caller's poll() asked to stop
+  kStorage,       // the storage underneath failed; storage_code is its own code
+  kFlashFailure,  // a flash block failed: worn out or bad from the start
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::kInvalid;
+  std::string message;
+  int storage_code = 0;
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() noexcept = default;
+  Status(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
+
+  bool ok() const noexcept { return error_ == nullptr; }
+  const Error& error() const noexcept {
+    static const Error none;
+    return error_ != nullptr ? *error_ : none;
+  }
+  Error take_error() { return error_ != nullptr ? std::move(*error_) : Error(); }
+
+ private:
+  std::unique_ptr<Error> error_;
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}
+  Result(Error error) : status_(std::move(error)) {}
+  Result(Status failure) : status_(std::move(failure)) {}
+
+  bool ok() const noexcept { return status_.ok(); }
+  const Error& error() const noexcept { return status_.error(); }
+  Status take_status() { return std::move(status_); }
+  T& value() noexcept { return value_; }
+  const T& value() const noexcept { return value_; }
+
+ private:
+  T value_{};
+  Status status_;
+};
+
+inline Error corrupt(std::string message) { return {ErrorCode::kCorrupt, std::move(message)}; }
+inline Error invalid(std::string message) { return {ErrorCode::kInvalid, std::move(message)}; }
+
+}  // namespace cuckoo
