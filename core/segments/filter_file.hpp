@@ -120,6 +120,15 @@ class FilterFile {
   // Comes when a transaction has ended, behind forget() if it was rolled back.
   void committed() noexcept { turns_.begin(); }
 
+  // --- a filter that is never flushed
+  // Makes ready what pends for the segment of that hash, or for all segments, so that probe() and
+  // count() write nothing until the next change.
+  Status settle(uint64_t hash);
+  Status settle_all();
+  // Drops the log's entries, which only a flush would need: what pends is in the segments.
+  void drop_log();
+  uint64_t unwritten_entries() const noexcept { return blocks_.log().fresh_entries(); }
+
   // --- the whole filter (core/segments/filter_file_contents.cpp, filter_file_replace.cpp)
   // Hands over all segments, or those of the chosen leaves, one at a time, ascending by prefix, as
   // they would be if nothing were pending. Nothing changes here. kInvalid when hashes are asked for

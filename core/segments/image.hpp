@@ -63,6 +63,12 @@ struct ImageHeader {
   std::optional<FilterMark> mark;  // of the filter that it is an image of
 };
 
+// Returns the header that an image of these options has.
+ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                         const KeyForm& keys, uint64_t key_types) noexcept;
+// Returns the spec of an image's header as CREATE has it.
+FilterSpec created_spec(FilterSpec spec) noexcept;
+
 struct PieceHeader;  // core/segments/image_header.hpp
 
 // Prefixes of ascending pieces.

@@ -90,6 +90,24 @@ Status check_hashing(const ImageHeader& header) {
 
 }  // namespace
 
+ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                         const KeyForm& keys, uint64_t key_types) noexcept {
+  ImageHeader header;
+  header.spec = spec;
+  header.spec.rate = spec.has_own_size() ? 0 : spec.rate;
+  header.width = width;
+  header.seed = seed;
+  header.keys = keys;
+  header.key_types = key_types;
+  return header;
+}
+
+FilterSpec created_spec(FilterSpec spec) noexcept {
+  spec.rate = spec.has_own_size() ? FilterSpec{}.rate : spec.rate;
+  spec.hashes = spec.has_own_size() ? spec.hashes : 0;  // an option that goes with bits_per_key
+  return spec;
+}
+
 std::string grouped(uint64_t number) {
   std::string text = std::to_string(number);
   for (size_t at = text.size(); at > 3;) {

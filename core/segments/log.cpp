@@ -15,8 +15,8 @@ void Log::start(uint64_t row, uint64_t position, uint64_t chain) noexcept {
   end_.header.chain = chain;
   end_.header.position = position;
   end_.entries.clear();
-  fresh_.clear();
-  fresh_counts_.clear();
+  LargeVector<uint64_t>().swap(fresh_);  // a load's may be large
+  LargeVector<size_t>().swap(fresh_counts_);
 }
 
 // --- appending -----------------------------------------------------------------------------------

@@ -46,6 +46,9 @@ void Pending::apply(uint64_t entry, uint64_t copies, const Filter& filter, unsig
 }
 
 void Pending::index(const Filter& filter, unsigned depth) {
+  if (indexed()) {
+    return;
+  }
   constexpr size_t kAhead = 16;  // entries whose memory is fetched before it is their turn
   size_t done = 0;
   struct Shrink {  // what was applied leaves the list, whatever happens

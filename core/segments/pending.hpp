@@ -76,7 +76,7 @@ class Pending {
   // Returns how many of the uncounted adds were not present, and forgets that.
   uint64_t take_fresh() noexcept { return std::exchange(fresh_, 0); }
   bool indexed() const noexcept { return list_.empty() && more_.empty(); }
-  // `filter` knows which cells a hash of the segment has.
+  // `filter` knows which cells a hash of the segment has. Writes nothing when indexed().
   void index(const Filter& filter, unsigned depth);
 
   int64_t net(uint64_t hash) const noexcept { return nets_.net(hash); }      // indexed()

@@ -57,4 +57,11 @@ uint64_t FilterOptions::most_items_by_hashes() const noexcept {
   return static_cast<uint64_t>(std::clamp(limit, 1.0, static_cast<double>(kMaxCapacity)));
 }
 
+HashWidth hash_width_for(double rate, uint64_t capacity) noexcept {
+  constexpr double kNarrowRate = 0x1p-12;
+  constexpr uint64_t kNarrowCapacity = uint64_t{1} << 34;
+  const bool narrow = rate >= kNarrowRate && capacity <= kNarrowCapacity;
+  return narrow ? HashWidth::k47Bits : HashWidth::k63Bits;
+}
+
 }  // namespace cuckoo

@@ -46,4 +46,7 @@ struct FilterOptions {
   uint64_t most_items_by_hashes() const noexcept;
 };
 
+// Returns how many bits of a hash a filter of that rate and capacity (0: not known) logs.
+HashWidth hash_width_for(double rate, uint64_t capacity) noexcept;
+
 }  // namespace cuckoo

@@ -11,10 +11,6 @@
 namespace cuckoo {
 namespace {
 
-bool by_rate(const FilterSpec& spec) noexcept {
-  return spec.fingerprint_bits == 0 && spec.bits_per_key == 0;
-}
-
 segments::Image image_of(LegacyFile file) {
   segments::Image image;
   image.header.spec.kind = FilterKind::kLegacyBloom;
@@ -42,24 +38,6 @@ Value expect(Result<Value> result, const std::string& function) {
 }
 
 }  // namespace
-
-segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
-                                   const KeyDomain& keys) {
-  segments::ImageHeader header;
-  header.spec = spec;
-  header.spec.rate = by_rate(spec) ? spec.rate : 0;
-  header.width = width;
-  header.seed = seed;
-  header.keys = keys.form;
-  header.key_types = keys.types;
-  return header;
-}
-
-FilterSpec table_spec(FilterSpec spec) noexcept {
-  spec.rate = by_rate(spec) ? spec.rate : FilterSpec{}.rate;
-  spec.hashes = by_rate(spec) ? 0 : spec.hashes;  // a table's option goes with bits_per_key
-  return spec;
-}
 
 ImageFilter::ImageFilter(std::span<const std::byte> bytes, const std::string& function)
     : bytes_(bytes.size()) {

@@ -80,9 +80,9 @@ class ImageCache {
 };
 
 // The header that an image of these options has.
-segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
-                                   const KeyDomain& keys);
-// The spec of an image's header as a table has it.
-FilterSpec table_spec(FilterSpec spec) noexcept;
+inline segments::ImageHeader image_header(const FilterSpec& spec, HashWidth width, uint64_t seed,
+                                          const KeyDomain& keys) noexcept {
+  return segments::image_header(spec, width, seed, keys.form, keys.types);
+}
 
 }  // namespace cuckoo

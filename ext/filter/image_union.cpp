@@ -232,7 +232,7 @@ std::vector<std::byte> ImageUnion::encode() {
 
 // Takes the image's parameters into those of the result.
 void ImageUnion::plan_for(const ImageHeader& theirs) {
-  const FilterSpec spec = table_spec(theirs.spec);
+  const FilterSpec spec = segments::created_spec(theirs.spec);
   if (!one_own_size(spec, spec_)) {
     conflict_ = "the images differ in their size (" + size_text(spec_) + ", and " +
                 size_text(spec) + "); build all with the same options";
@@ -290,7 +290,7 @@ void ImageUnion::note_shape(Shape theirs) {
 
 void ImageUnion::add_hashes(const ImageHeader& theirs, std::span<const std::byte> bytes) {
   if (!shape_) {
-    spec_ = table_spec(theirs.spec);
+    spec_ = segments::created_spec(theirs.spec);
     hashes_ = HashCollection(theirs.width);
   } else {
     expect_one_seed(theirs);

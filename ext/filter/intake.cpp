@@ -124,7 +124,7 @@ Intake::Incoming Intake::described(const segments::MessageBytes& image) const {
   const segments::ImageHeader& header = decoded.value();
   Incoming incoming;
   incoming.options = live_.filter().options();
-  incoming.options.spec = table_spec(header.spec);
+  incoming.options.spec = segments::created_spec(header.spec);
   incoming.options.seed = header.seed;
   incoming.options.width = header.width;
   incoming.options.capacity = header.capacity;

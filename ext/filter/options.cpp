@@ -78,9 +78,7 @@ constexpr OptionSpec kBloomSpecs[] = {
     kUnique,
 };
 
-// A rate down to that, and a capacity up to the other, go with hashes of 47 bits.
-constexpr double kNarrowRate = 0x1p-12;
-constexpr uint64_t kNarrowCapacity = uint64_t{1} << 34;
+// A filter of so many cells goes with hashes of 47 bits.
 constexpr double kNarrowCells = 0x1p46;
 
 // Refuses what contradicts; names the table.
@@ -275,11 +273,6 @@ FilterOptions chosen_options(const std::string& table, FilterModule module, cons
     chosen.seed = legacy ? chosen.seed & UINT32_MAX : chosen.seed;
   }
   return chosen;
-}
-
-HashWidth hash_width_for(double rate, uint64_t capacity) noexcept {
-  const bool narrow = rate >= kNarrowRate && capacity <= kNarrowCapacity;
-  return narrow ? HashWidth::k47Bits : HashWidth::k63Bits;
 }
 
 uint64_t digest_of(const FilterOptions& options) noexcept {

@@ -49,9 +49,6 @@ struct Surroundings {
 FilterOptions chosen_options(const std::string& table, FilterModule module, const Options& options,
                              const Surroundings& around);
 
-// How many bits of a hash a filter of that rate and capacity (0: not known) logs.
-HashWidth hash_width_for(double rate, uint64_t capacity) noexcept;
-
 uint64_t digest_of(const FilterOptions& options) noexcept;
 
 // Replaces the rows. Those that are not of the filter itself (source, triggers, key_type) stay.

@@ -150,7 +150,7 @@ void WindowMessages::import(std::span<const std::byte> bytes, const std::string&
            "the BLOB has changes of a sliding window, expected its image; 'apply' takes both");
   }
   FilterOptions next = live_.filter().options();
-  next.spec = table_spec(message.common.spec);
+  next.spec = segments::created_spec(message.common.spec);
   next.seed = message.common.seed;
   next.width = message.common.width;
   next.capacity = message.capacity;

@@ -1,0 +1,41 @@
+// core has classes of the same names, so its headers come before <cuckoo/...>.
+#include "core/library/memory_filter.hpp"
+
+#include <string>
+#include <utility>
+
+#include <cuckoo/cuckoo_filter.hpp>
+
+namespace cuckoo::inline v1 {
+
+Result<CuckooFilter> CuckooFilter::make(const CuckooFilterOptions& options) {
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<MemoryFilter> made,
+                          MemoryFilter::make_for(FilterKind::kCuckoo, options.expected_keys,
+                                                 options.rate, options.seed, options.grows));
+  return CuckooFilter(std::move(made));
+}
+
+Result<CuckooFilter> CuckooFilter::from_bytes(std::span<const std::byte> image) {
+  constexpr FilterKind kKinds[] = {FilterKind::kCuckoo};
+  CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<MemoryFilter> made,
+                          MemoryFilter::of_image(image, kKinds));
+  return CuckooFilter(std::move(made));
+}
+
+uint64_t CuckooFilter::count(Key key) const {
+  return filter_ != nullptr ? filter_->count(key.hash(seed())) : 0;
+}
+
+Status CuckooFilter::add(Key key, uint64_t copies) {
+  CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  CUCKOO_TRY(filter->insert(key.hash(seed()), copies));
+  filter->note_key_types(key.types());
+  return {};
+}
+
+Result<bool> CuckooFilter::remove(Key key) {
+  CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  return filter->remove(key.hash(seed()));
+}
+
+}  // namespace cuckoo::inline v1

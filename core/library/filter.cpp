@@ -1,0 +1,101 @@
+#include <cuckoo/filter.hpp>
+
+#include <utility>
+
+#include "core/library/memory_filter.hpp"
+
+namespace cuckoo::inline v1 {
+
+MembershipFilter::MembershipFilter() noexcept = default;
+MembershipFilter::MembershipFilter(std::unique_ptr<MemoryFilter>&& filter) noexcept
+    : filter_(std::move(filter)) {}
+MembershipFilter::MembershipFilter(MembershipFilter&&) noexcept = default;
+MembershipFilter& MembershipFilter::operator=(MembershipFilter&&) noexcept = default;
+MembershipFilter::~MembershipFilter() = default;
+
+Result<MemoryFilter*> MembershipFilter::held() {
+  if (filter_ == nullptr) {
+    return invalid("a filter that was moved from, or that no make() made");
+  }
+  return filter_.get();
+}
+
+// --- asking --------------------------------------------------------------------------------------
+
+bool MembershipFilter::contains(Key key) const noexcept {
+  return filter_ != nullptr && filter_->contains(hash_of(key));
+}
+
+void MembershipFilter::contains_hashes(std::span<const uint64_t> hashes,
+                                       std::vector<bool>& found) const {
+  for (const uint64_t hash : hashes) {
+    found.push_back(filter_ != nullptr && filter_->contains(hash));
+  }
+}
+
+uint64_t MembershipFilter::size() const noexcept {
+  return filter_ != nullptr ? filter_->items() : 0;
+}
+uint64_t MembershipFilter::capacity() const { return filter_ != nullptr ? filter_->capacity() : 0; }
+bool MembershipFilter::grows() const noexcept {
+  return filter_ != nullptr && filter_->keeps_hashes();
+}
+double MembershipFilter::rate() const noexcept {
+  return filter_ != nullptr ? filter_->target_rate() : 0;
+}
+double MembershipFilter::rate_now() const { return filter_ != nullptr ? filter_->rate_now() : 0; }
+double MembershipFilter::load_factor() const {
+  return filter_ != nullptr ? filter_->load_factor() : 0;
+}
+size_t MembershipFilter::memory_bytes() const {
+  return sizeof *this + (filter_ != nullptr ? filter_->memory_bytes() : 0);
+}
+uint64_t MembershipFilter::seed() const noexcept {
+  return filter_ != nullptr ? filter_->options().seed : 0;
+}
+
+Result<std::vector<std::byte>> MembershipFilter::to_bytes(SavedHashes hashes) const {
+  if (filter_ == nullptr) {
+    return invalid("a filter that was moved from, or that no make() made");
+  }
+  return filter_->to_bytes(hashes == SavedHashes::kYes && filter_->keeps_hashes());
+}
+
+// --- changing ------------------------------------------------------------------------------------
+
+Status MembershipFilter::add(Key key) {
+  CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  CUCKOO_TRY(filter->insert(hash_of(key)));
+  filter->note_key_types(key.types());
+  return {};
+}
+
+Status MembershipFilter::add_hashes(std::span<const uint64_t> hashes, uint64_t types) {
+  CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  filter->note_key_types(types);  // of one that gets full a part is in
+  return filter->insert_all(hashes);
+}
+
+Result<bool> MembershipFilter::add_new(Key key) {
+  CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  CUCKOO_ASSIGN_OR_RETURN(const bool added, filter->insert_new(hash_of(key)));
+  if (added) {
+    filter->note_key_types(key.types());
+  }
+  return added;
+}
+
+Status MembershipFilter::clear() {
+  CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  return filter->clear();
+}
+
+Status MembershipFilter::merge_from(const MembershipFilter& other) {
+  CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  if (other.filter_ == nullptr) {
+    return invalid("merge of a filter that was moved from, or that no make() made");
+  }
+  return filter->merge(*other.filter_);
+}
+
+}  // namespace cuckoo::inline v1

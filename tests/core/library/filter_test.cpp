@@ -1,0 +1,353 @@
+// What both kinds of filters have in common, as a program uses them: <cuckoo/filter.hpp>.
+#include <cuckoo/filter.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cuckoo/bloom_filter.hpp>
+#include <cuckoo/cuckoo_filter.hpp>
+
+#include <atomic>
+#include <cmath>
+#include <list>
+#include <random>
+#include <string>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tests/core/flash/allocations.hpp"
+#include "tests/slow.hpp"
+
+namespace {
+
+using cuckoo::BloomFilter;
+using cuckoo::CuckooFilter;
+using cuckoo::ErrorCode;
+
+template <class Filter>
+struct OptionsOf;
+template <>
+struct OptionsOf<CuckooFilter> {
+  using Type = cuckoo::CuckooFilterOptions;
+};
+template <>
+struct OptionsOf<BloomFilter> {
+  using Type = cuckoo::BloomFilterOptions;
+};
+
+template <class Filter>
+class MembershipFilter : public testing::Test {
+ protected:
+  using Options = typename OptionsOf<Filter>::Type;
+
+  static Filter made(uint64_t keys, double rate = 0.001, bool grows = true, uint64_t seed = 1) {
+    Options options;
+    options.expected_keys = keys;
+    options.rate = rate;
+    options.grows = grows;
+    options.seed = seed;
+    auto filter = Filter::make(options);
+    EXPECT_TRUE(filter.ok()) << filter.error().message;
+    return std::move(filter.value());
+  }
+};
+using Filters = testing::Types<CuckooFilter, BloomFilter>;
+TYPED_TEST_SUITE(MembershipFilter, Filters);
+
+std::vector<uint64_t> keys_from(uint64_t first, uint64_t end) {
+  std::vector<uint64_t> keys;
+  for (uint64_t key = first; key < end; ++key) {
+    keys.push_back(key);
+  }
+  return keys;
+}
+
+template <class Filter>
+size_t missing(const Filter& filter, uint64_t first, uint64_t end) {
+  size_t missing = 0;
+  for (const bool found : filter.contains_each(keys_from(first, end))) {
+    missing += found ? 0 : 1;
+  }
+  return missing;
+}
+
+TYPED_TEST(MembershipFilter, is_empty_at_first) {
+  const TypeParam filter = this->made(1000);
+  EXPECT_TRUE(filter.empty());
+  EXPECT_EQ(filter.size(), 0U);
+  EXPECT_FALSE(filter.contains("apple"));
+  EXPECT_TRUE(filter.contains_each(std::vector<int>()).empty());
+  EXPECT_EQ(filter.rate_now(), 0);
+  EXPECT_EQ(filter.rate(), 0.001);
+  EXPECT_EQ(filter.seed(), 1U);
+}
+
+TYPED_TEST(MembershipFilter, keys_are_texts_numbers_and_bytes) {
+  TypeParam filter = this->made(1000, 1e-9);
+  const std::byte bytes[] = {std::byte{1}, std::byte{0}};
+  ASSERT_TRUE(filter.add("apple").ok());
+  ASSERT_TRUE(filter.add(42).ok());
+  ASSERT_TRUE(filter.add(0.5).ok());
+  ASSERT_TRUE(filter.add(std::span<const std::byte>(bytes)).ok());
+  EXPECT_TRUE(filter.contains(std::string("apple")));
+  EXPECT_TRUE(filter.contains(uint16_t{42}));
+  EXPECT_TRUE(filter.contains(0.5F));
+  EXPECT_TRUE(filter.contains(std::span<const std::byte>(bytes)));
+  EXPECT_FALSE(filter.contains("42"));
+  EXPECT_FALSE(filter.contains("Apple"));
+  EXPECT_EQ(filter.size(), 4U);
+}
+
+TYPED_TEST(MembershipFilter, takes_any_range_of_keys) {
+  TypeParam filter = this->made(1000, 1e-9);
+  ASSERT_TRUE(filter.add_all(std::list<std::string>{"apple", "pear"}).ok());
+  const char* const more[] = {"plum", "quince"};
+  ASSERT_TRUE(filter.add_all(more).ok());
+  EXPECT_EQ(filter.contains_each(std::vector<std::string>{"plum", "fig", "apple"}),
+            (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(filter.size(), 4U);
+}
+
+// One that was made for ten keys, and one that was made for all of them.
+TYPED_TEST(MembershipFilter, has_the_rate_that_was_asked_for_at_any_size) {
+  const uint64_t keys = cuckoo::test::kSlow ? 30'000 : 300'000;
+  for (const double rate : {0.03, 0.001}) {
+    for (const uint64_t expected : {uint64_t{10}, keys}) {
+      TypeParam filter = this->made(expected, rate);
+      for (uint64_t i = 0; i < keys / 10; ++i) {
+        ASSERT_TRUE(filter.add(i).ok());
+      }
+      ASSERT_TRUE(filter.add_all(keys_from(keys / 10, keys)).ok());
+      EXPECT_EQ(missing(filter, 0, keys), 0U);
+      const auto wrong = static_cast<double>(keys - missing(filter, keys, 2 * keys));
+      const double most = rate * static_cast<double>(keys);
+      EXPECT_LE(wrong, most + 4 * std::sqrt(most)) << rate << " " << expected;
+      EXPECT_LE(filter.rate_now(), rate);
+      EXPECT_GE(filter.capacity(), keys * 9 / 10);
+    }
+  }
+}
+
+TYPED_TEST(MembershipFilter, takes_its_capacity_and_says_when_it_is_full) {
+  TypeParam filter = this->made(5000, 0.001, false);
+  EXPECT_FALSE(filter.grows());
+  ASSERT_TRUE(filter.add_all(keys_from(0, 5000)).ok());
+  uint64_t next = 5000;
+  while (filter.add(next).ok()) {
+    ASSERT_LT(++next, 6000U);
+  }
+  const cuckoo::Status full = filter.add(next);
+  EXPECT_EQ(full.error().code, ErrorCode::kFull);
+  EXPECT_NE(full.error().message.find("capacity of 5000"), std::string::npos)
+      << full.error().message;
+  EXPECT_EQ(missing(filter, 0, next), 0U);
+}
+
+TYPED_TEST(MembershipFilter, add_new_says_what_is_new) {
+  TypeParam filter = this->made(1000, 1e-9);
+  EXPECT_TRUE(filter.add_new("apple").value());
+  EXPECT_FALSE(filter.add_new("apple").value());
+  EXPECT_EQ(filter.size(), 1U);
+}
+
+TYPED_TEST(MembershipFilter, clear_leaves_what_make_made) {
+  TypeParam filter = this->made(1000);
+  ASSERT_TRUE(filter.add_all(keys_from(0, 20'000)).ok());
+  ASSERT_TRUE(filter.clear().ok());
+  EXPECT_TRUE(filter.empty());
+  EXPECT_EQ(missing(filter, 0, 20'000), 20'000U);
+  EXPECT_EQ(filter.capacity(), 1000U);
+  ASSERT_TRUE(filter.add(1).ok());
+  EXPECT_TRUE(filter.contains(1));
+}
+
+TYPED_TEST(MembershipFilter, survives_as_bytes) {
+  for (const bool grows : {true, false}) {
+    TypeParam filter = this->made(20'000, 0.001, grows);
+    for (uint64_t i = 0; i < 10'000; ++i) {
+      ASSERT_TRUE(filter.add(i).ok());
+    }
+    const auto bytes = filter.to_bytes();
+    ASSERT_TRUE(bytes.ok()) << bytes.error().message;
+    auto read = TypeParam::from_bytes(bytes.value());
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    TypeParam& copy = read.value();
+    EXPECT_EQ(missing(copy, 0, 10'000), 0U);
+    EXPECT_EQ(copy.size(), filter.size());
+    EXPECT_EQ(copy.seed(), filter.seed());
+    EXPECT_EQ(copy.grows(), grows);
+    EXPECT_EQ(copy.to_bytes().value(), bytes.value());
+    ASSERT_TRUE(copy.add_all(keys_from(10'000, grows ? 100'000 : 19'000)).ok());
+    EXPECT_EQ(missing(copy, 0, grows ? 100'000 : 19'000), 0U);
+    EXPECT_LE(copy.rate_now(), 0.001);
+  }
+}
+
+TYPED_TEST(MembershipFilter, without_hashes_its_bytes_are_fewer_and_it_does_not_grow) {
+  TypeParam filter = this->made(1000);
+  ASSERT_TRUE(filter.add_all(keys_from(0, 5000)).ok());
+  const auto small = filter.to_bytes(cuckoo::SavedHashes::kNo);
+  EXPECT_LT(2 * small.value().size(), filter.to_bytes().value().size());
+  auto read = TypeParam::from_bytes(small.value());
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_FALSE(read.value().grows());
+  EXPECT_EQ(missing(read.value(), 0, 5000), 0U);
+  EXPECT_EQ(read.value().add_all(keys_from(5000, 50'000)).error().code, ErrorCode::kFull);
+  EXPECT_EQ(missing(read.value(), 0, 5000), 0U);
+}
+
+TYPED_TEST(MembershipFilter, believes_no_damaged_bytes) {
+  TypeParam filter = this->made(1000);
+  ASSERT_TRUE(filter.add_all(keys_from(0, 900)).ok());
+  const std::vector<std::byte> bytes = filter.to_bytes().value();
+  for (size_t at = 0; at < bytes.size(); at += 7) {
+    std::vector<std::byte> damaged = bytes;
+    damaged[at] ^= std::byte{0x10};
+    const auto read = TypeParam::from_bytes(damaged);
+    ASSERT_FALSE(read.ok()) << at;
+    EXPECT_FALSE(read.error().message.empty());
+  }
+  for (size_t length = 0; length < bytes.size(); length += 97) {
+    EXPECT_FALSE(TypeParam::from_bytes(std::span(bytes).first(length)).ok()) << length;
+  }
+}
+
+TYPED_TEST(MembershipFilter, merges_filters_of_any_size_that_grow) {
+  TypeParam large = this->made(1000, 0.01);
+  TypeParam small = this->made(100'000, 0.001);
+  ASSERT_TRUE(large.add_all(keys_from(0, 30'000)).ok());
+  ASSERT_TRUE(small.add_all(keys_from(30'000, 31'000)).ok());
+  ASSERT_TRUE(large.merge(small).ok());
+  EXPECT_EQ(missing(large, 0, 31'000), 0U);
+  EXPECT_LE(large.rate_now(), 0.01);
+  EXPECT_NEAR(static_cast<double>(large.size()), 31'000, 400);
+  EXPECT_EQ(missing(small, 0, 30'000) > 29'000, true);
+}
+
+TYPED_TEST(MembershipFilter, merges_cells_of_filters_made_for_the_same) {
+  TypeParam a = this->made(20'000, 0.001, false);
+  TypeParam b = this->made(20'000, 0.001, false);
+  ASSERT_TRUE(a.add_all(keys_from(0, 8000)).ok());
+  ASSERT_TRUE(b.add_all(keys_from(8000, 16'000)).ok());
+  ASSERT_TRUE(a.merge(b).ok());
+  EXPECT_EQ(missing(a, 0, 16'000), 0U);
+}
+
+TYPED_TEST(MembershipFilter, refuses_to_merge_what_does_not_go_together) {
+  TypeParam filter = this->made(1000, 0.001, false);
+  const auto refused = [&](const TypeParam& other, const char* why) {
+    const cuckoo::Status status = filter.merge(other);
+    EXPECT_EQ(status.error().code, ErrorCode::kInvalid) << why;
+    EXPECT_NE(status.error().message.find(why), std::string::npos) << status.error().message;
+  };
+  refused(this->made(1000, 0.001, false, 2), "seed");
+  refused(this->made(2000, 0.001, false), "geometry");
+  refused(filter, "another filter");
+  refused(TypeParam(), "moved from");
+}
+
+TYPED_TEST(MembershipFilter, options_out_of_range_are_refused) {
+  for (const double rate : {0.0, 0.5, -1.0, std::nan("")}) {
+    typename OptionsOf<TypeParam>::Type options;
+    options.rate = rate;
+    EXPECT_EQ(TypeParam::make(options).error().code, ErrorCode::kInvalid) << rate;
+  }
+  for (const uint64_t keys : {uint64_t{0}, UINT64_MAX}) {
+    typename OptionsOf<TypeParam>::Type options;
+    options.expected_keys = keys;
+    EXPECT_EQ(TypeParam::make(options).error().code, ErrorCode::kInvalid) << keys;
+  }
+}
+
+TYPED_TEST(MembershipFilter, seeds_are_random) {
+  EXPECT_NE(TypeParam::make().value().seed(), TypeParam::make().value().seed());
+}
+
+TYPED_TEST(MembershipFilter, one_that_was_moved_from_holds_nothing) {
+  TypeParam from = this->made(1000);
+  ASSERT_TRUE(from.add(1).ok());
+  TypeParam to = std::move(from);
+  EXPECT_TRUE(to.contains(1));
+  for (TypeParam* const none : {&from, new TypeParam()}) {
+    EXPECT_FALSE(none->contains(1));
+    EXPECT_EQ(none->contains_each(std::vector<int>{1, 2}), (std::vector<bool>{false, false}));
+    EXPECT_EQ(none->size(), 0U);
+    EXPECT_EQ(none->capacity(), 0U);
+    EXPECT_EQ(none->rate(), 0);
+    EXPECT_EQ(none->rate_now(), 0);
+    EXPECT_EQ(none->load_factor(), 0);
+    EXPECT_GT(none->memory_bytes(), 0U);
+    EXPECT_FALSE(none->grows());
+    EXPECT_EQ(none->add(1).error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(none->add_all(std::vector<int>{1}).error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(none->add_new(1).error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(none->clear().error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(none->merge(to).error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(none->to_bytes().error().code, ErrorCode::kInvalid);
+    if (none != &from) {
+      delete none;
+    }
+  }
+  from = std::move(to);
+  EXPECT_TRUE(from.contains(1));
+}
+
+// I1 of core/library/memory_filter.hpp; ThreadSanitizer sees the writes.
+TYPED_TEST(MembershipFilter, threads_ask_at_the_same_time) {
+  TypeParam filter = this->made(1000);
+  ASSERT_TRUE(filter.add_all(keys_from(0, 20'000)).ok());
+  for (uint64_t i = 20'000; i < 20'500; ++i) {
+    ASSERT_TRUE(filter.add(i).ok());
+  }
+  const TypeParam& asked = filter;
+  const std::vector<std::byte> bytes = asked.to_bytes().value();
+  std::atomic<size_t> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      wrong += missing(asked, 0, 20'500);
+      wrong += asked.to_bytes().value() == bytes ? 0 : 1;
+      wrong += asked.size() > 0 && asked.rate_now() > 0 && asked.memory_bytes() > 0 ? 0 : 1;
+      wrong += asked.capacity() > 0 && asked.load_factor() > 0 ? 0 : 1;
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(wrong, 0U);
+}
+
+// Memory runs out at each allocation in turn: what was added before is there, or the filter says
+// that it is broken, and never "no" to a key that it has.
+TYPED_TEST(MembershipFilter, says_no_to_nothing_that_it_held_when_memory_ran_out) {
+  size_t broken = 0;
+  bool failed = true;
+  for (int64_t allowed = 0; failed; ++allowed) {
+    TypeParam filter = this->made(100);
+    ASSERT_TRUE(filter.add_all(keys_from(0, 3000)).ok());
+    const std::vector<uint64_t> more = keys_from(3000, 6000);
+    cuckoo::allocations_left = allowed;
+    failed = false;
+    try {
+      (void)filter.add_all(more);
+      (void)filter.add(1);
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    cuckoo::allocations_left = -1;
+    EXPECT_EQ(missing(filter, 0, 3000), 0U) << allowed;
+    const cuckoo::Status status = filter.add(6000);
+    if (!status.ok()) {
+      ++broken;
+      EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+      EXPECT_EQ(filter.to_bytes().error().code, ErrorCode::kCorrupt);
+    } else {
+      EXPECT_TRUE(filter.contains(6000));
+    }
+    allowed += allowed / 10;
+  }
+  EXPECT_GT(broken, 0U);
+}
+
+}  // namespace
