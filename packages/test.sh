@@ -11,6 +11,7 @@
 #   wasm     npm's package for browsers in Node.js, Bun and Chromium; the playground's zip
 #   python   the wheel, in a new virtual environment; its plugins, by Debian's pluggy
 #   deb      .load cuckoo; C and C++ by pkg-config and find_package; purged without a trace
+#   cpp      docs/cpp.md's programs against libsqlite-cuckoo-dev, by GCC and Clang, under ASan
 #   bytes    a second build elsewhere gives the same bytes
 #   windows  under wine: the library in an SQLite for Windows, its scripts and tests; the npm package
 set -euo pipefail
@@ -252,6 +253,13 @@ print(*db.execute("SELECT cuckoo_version()").fetchone())')
   done <"$work_dir/installed"
 }
 
+test_cpp() {
+  need "$here"
+  ensure_packages g++ clang libclang-rt-dev cmake pkg-config
+  dpkg-deb -x "$dist/$(deb_file libsqlite-cuckoo-dev "$here")" "$work_dir/cpp"
+  quietly tests/install/cpp_test.sh "$work_dir/cpp/usr" cmake --asan g++ clang++
+}
+
 test_bytes() {
   need "$here" win32-x64 wasm
   DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here" win32-x64 wasm
@@ -300,11 +308,11 @@ node_for_windows() {
 native "$here" || fail "the packages are tested on ${machine[$here]}"
 [ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(files npm wasm python deb bytes windows)
+[ "$#" -gt 0 ] || parts=(files npm wasm python deb cpp bytes windows)
 for part in "${parts[@]}"; do
   case $part in
-    files | npm | wasm | python | deb | bytes | windows) ;;
-    *) fail "usage: $0 [files | npm | wasm | python | deb | bytes | windows ...]" ;;
+    files | npm | wasm | python | deb | cpp | bytes | windows) ;;
+    *) fail "usage: $0 [files | npm | wasm | python | deb | cpp | bytes | windows ...]" ;;
   esac
 done
 for part in "${parts[@]}"; do

@@ -1,7 +1,8 @@
 # What is installed, and where. Two components:
 #   extension    cuckoo.so in the library folder itself: the dynamic linker looks there for a bare
 #                name, so that `.load cuckoo` works
-#   development  header, libcuckoo.a, pkg-config file, and what find_package(sqlite_cuckoo) reads
+#   development  headers, libcuckoo.a for SQLite's side and libcuckoo_core.a for <cuckoo/...>, a
+#                pkg-config file of each, and what find_package(sqlite_cuckoo) reads
 include(CMakePackageConfigHelpers)
 
 install(TARGETS cuckoo
@@ -35,21 +36,24 @@ if(TARGET cuckoo_static)
       set(cuckoo_pc_${dir} "\${prefix}/${CMAKE_INSTALL_${dir}}")
     endif()
   endforeach()
-  configure_file(${CMAKE_CURRENT_LIST_DIR}/sqlite_cuckoo.pc.in ${generated}/sqlite_cuckoo.pc @ONLY)
+  foreach(name IN ITEMS sqlite_cuckoo sqlite_cuckoo_core)
+    configure_file(${CMAKE_CURRENT_LIST_DIR}/${name}.pc.in ${generated}/${name}.pc @ONLY)
+  endforeach()
 
   configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/sqlite_cuckoo-config.cmake.in
     ${generated}/sqlite_cuckoo-config.cmake
     INSTALL_DESTINATION ${cuckoo_cmake_dir}
-    PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR
-    NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+    PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
   write_basic_package_version_file(${generated}/sqlite_cuckoo-config-version.cmake
     COMPATIBILITY SameMinorVersion)
 
-  install(TARGETS cuckoo_static
+  install(TARGETS cuckoo_static cuckoo_library
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
   install(FILES ${PROJECT_SOURCE_DIR}/ext/sqlite_cuckoo.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
-  install(FILES ${generated}/sqlite_cuckoo.pc
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/core/include/cuckoo
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.hpp")
+  install(FILES ${generated}/sqlite_cuckoo.pc ${generated}/sqlite_cuckoo_core.pc
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
   install(FILES ${generated}/sqlite_cuckoo-config.cmake
     ${generated}/sqlite_cuckoo-config-version.cmake

@@ -2,7 +2,8 @@
 # Builds the static library, installs the build into a new folder (with --prefix, and once more below
 # DESTDIR), and builds a
 # small application in C++ and one in C against what was installed: linked as README.md says, by
-# pkg-config, and by find_package. Then all of it is moved, and the last two are done again.
+# pkg-config, and by find_package. Then all of it is moved, and the last two are done again. The
+# library for programs in C++ is looked at by cpp_test.sh.
 # usage: install_test.sh cmake build-dir config libdir includedir module-name c++ [flags...]
 set -euo pipefail
 cmake=$1 build_dir=$2 config=$3 libdir=$4 includedir=$5 module=$6
@@ -27,8 +28,10 @@ install_build() {
   }
 }
 
-expected=$(printf '%s\n' "$includedir/sqlite_cuckoo.h" "$libdir/libcuckoo.a" "$libdir/$module" \
-  "$libdir/pkgconfig/sqlite_cuckoo.pc" "$libdir/cmake/sqlite_cuckoo/sqlite_cuckoo-config.cmake" \
+mapfile -t headers < <(cd "$here/../../core/include" && find cuckoo -name '*.hpp')
+expected=$(printf '%s\n' "$includedir/sqlite_cuckoo.h" "${headers[@]/#/$includedir/}" \
+  "$libdir/libcuckoo.a" "$libdir/libcuckoo_core.a" "$libdir/$module" \
+  "$libdir/pkgconfig/sqlite_cuckoo.pc" "$libdir/pkgconfig/sqlite_cuckoo_core.pc" "$libdir/cmake/sqlite_cuckoo/sqlite_cuckoo-config.cmake" \
   "$libdir/cmake/sqlite_cuckoo/sqlite_cuckoo-config-version.cmake" | LC_ALL=C sort)
 check_tree() {
   local found
@@ -37,10 +40,10 @@ check_tree() {
     fail "$(printf 'installed:\n%s\nexpected:\n%s' "$found" "$expected")"
 }
 
-"$cmake" --build "$build_dir" ${config:+--config "$config"} --target cuckoo_static \
+"$cmake" --build "$build_dir" ${config:+--config "$config"} --target cuckoo_static cuckoo_library \
   >"$work_dir/log" 2>&1 || {
   cat "$work_dir/log"
-  fail 'libcuckoo.a was not built'
+  fail 'libcuckoo.a and libcuckoo_core.a were not built'
 }
 prefix=$work_dir/prefix
 install_build --prefix "$prefix"
@@ -78,6 +81,7 @@ by_tools() {  # by_tools prefix folder
 }
 if command -v pkg-config >/dev/null; then
   by_tools "$prefix" installed
+  "$here/cpp_test.sh" "$prefix" "$cmake" "$1" || fail 'the library for programs in C++'
   mv "$prefix" "$work_dir/elsewhere"
   by_tools "$work_dir/elsewhere" moved
 else

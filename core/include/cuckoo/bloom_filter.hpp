@@ -1,5 +1,5 @@
-// A set of keys in little memory: a Bloom filter. It can't remove; where that is not needed it takes
-// a quarter more memory than a cuckoo filter at a rate of 0.1 %, and less at 3 % or more.
+// A set of keys in little memory: a Bloom filter, which can't remove. At a rate of 0.1 % its cells
+// take 16 % more memory than a cuckoo filter's, at 3 % or more they take less.
 //
 //   auto made = cuckoo::BloomFilter::make({.expected_keys = 1'000'000, .rate = 0.01});
 //   if (!made.ok()) { … made.error().message … }
@@ -7,8 +7,8 @@
 //
 // What all filters have in common, what errors mean, and threads: <cuckoo/filter.hpp>.
 //
-// A key that is added twice is there once. It is a set: add() of what seems present changes nothing,
-// so size() leaves out new keys that seem present, as many as rate_now() says.
+// A key that is added twice is there once. It is a set: add() of what seems present changes
+// nothing, so size() leaves out new keys that seem present, as many as rate_now() says.
 //
 // References: Bloom: "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970. Putze,
 // Sanders, Singler: "Cache-, Hash- and Space-Efficient Bloom Filters", 2007 (kBlocked).
@@ -31,10 +31,10 @@ enum class BloomLayout : uint8_t {
 };
 
 struct BloomFilterOptions {
-  uint64_t expected_keys = 1000;  // 1 … 2^40; expected_keys / rate is at most 2^60
-  double rate = 0.001;            // of wrong yeses, at any size: 2^-30 … 0.25
-  std::optional<uint64_t> seed;   // random if it is not given
-  bool grows = true;              // beyond expected_keys
+  uint64_t expected_keys = 1000;      // 1 … 2^40; expected_keys / rate is at most 2^60
+  double rate = 0.001;                // of wrong yeses, at any size: 2^-30 … 0.25
+  std::optional<uint64_t> seed = {};  // random if it is not given
+  bool grows = true;                  // beyond expected_keys
   BloomLayout layout = BloomLayout::kStandard;
 };
 
@@ -47,15 +47,15 @@ class BloomFilter : public MembershipFilter {
 
   // An empty filter. kInvalid: an option is out of its range; the text says which.
   static Result<BloomFilter> make(const BloomFilterOptions& options = {});
-  // Of an image, to_bytes()'s or filter_export()'s. All of it is verified: kCorrupt. kInvalid: it is
-  // the image of something else, such as a counting Bloom filter. It grows if the image has hashes.
-  // O(bytes).
+  // Of an image that to_bytes() or filter_export() gave. All of it is verified: kCorrupt. It grows
+  // if the image has hashes. kInvalid: it is the image of something else, such as a counting Bloom
+  // filter. O(bytes).
   static Result<BloomFilter> from_bytes(std::span<const std::byte> image);
 
   BloomLayout layout() const noexcept;
   // Adds all that the other one holds. Where both grow, their sizes and rates may differ; else both
-  // were made for the same. kInvalid: they don't go together, or have different seeds. O(size of the
-  // other one); of all cells where one of them does not grow.
+  // were made for the same. kInvalid: they don't go together, or have different seeds. O(size of
+  // the other one); of all cells where one of them does not grow.
   Status merge(const BloomFilter& other) { return merge_from(other); }
 
  private:

@@ -29,10 +29,10 @@
 namespace cuckoo::inline v1 {
 
 struct CuckooFilterOptions {
-  uint64_t expected_keys = 1000;  // 1 … 2^40; expected_keys / rate is at most 2^60
-  double rate = 0.001;            // of wrong yeses, at any size: 2^-30 … 0.25
-  std::optional<uint64_t> seed;   // random if it is not given
-  bool grows = true;              // beyond expected_keys
+  uint64_t expected_keys = 1000;      // 1 … 2^40; expected_keys / rate is at most 2^60
+  double rate = 0.001;                // of wrong yeses, at any size: 2^-30 … 0.25
+  std::optional<uint64_t> seed = {};  // random if it is not given
+  bool grows = true;                  // beyond expected_keys
 };
 
 class CuckooFilter : public MembershipFilter {
@@ -44,8 +44,9 @@ class CuckooFilter : public MembershipFilter {
 
   // An empty filter. kInvalid: an option is out of its range; the text says which.
   static Result<CuckooFilter> make(const CuckooFilterOptions& options = {});
-  // Of an image, to_bytes()'s or filter_export()'s. All of it is verified: kCorrupt. kInvalid: it is
-  // the image of something else. It grows if the image has hashes. O(bytes).
+  // Of an image that to_bytes() or filter_export() gave. All of it is verified: kCorrupt. It grows
+  // if the image has hashes. kInvalid: it is the image of something else.
+  // O(bytes).
   static Result<CuckooFilter> from_bytes(std::span<const std::byte> image);
 
   // How often the key is there; 0: it is not. Too high at the rate of wrong yeses, never too low.

@@ -59,8 +59,8 @@ class Key {
   Key(char) = delete;
   Key(std::nullptr_t) = delete;
 
-  // Returns what kind of key it is, as an image tells: 1 an integer, 2 a real, 4 a text, 8 bytes. Of
-  // a text also 16 if NOCASE may change it, and 32 if RTRIM does. O(length).
+  // Returns what kind of key it is, as an image tells: 1 an integer, 2 a real, 4 a text, 8 bytes.
+  // Of a text also 16 if NOCASE may change it, and 32 if RTRIM does. O(length).
   uint64_t types() const noexcept;
   // Returns all 64 bits of its hash, XXH3 with that seed. O(length).
   uint64_t hash(uint64_t seed) const noexcept;
