@@ -78,8 +78,12 @@ Status FlashAnchors::write(uint32_t last_block) {
     encode_flash_record(mark, {}, {}, state_.layout.unit_bytes(),
                         state_.blocks.at(anchor.block).sequence, anchor.offset, encoded_);
     ++anchor.offset;
+    CUCKOO_TRY(log_.sync());
     Status programmed = log_.program(state_.layout.address(position), encoded_);
-    if (programmed.ok() || programmed.error().code != ErrorCode::kFlashFailure) {
+    if (programmed.ok()) {
+      return log_.sync();
+    }
+    if (programmed.error().code != ErrorCode::kFlashFailure) {
       return programmed;
     }
     state_.blocks.retire(anchor.block);

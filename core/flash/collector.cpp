@@ -87,6 +87,7 @@ Status FlashCollector::collect(uint32_t victim) {
   mark.type = FlashRecordType::kCollected;
   mark.previous = static_cast<uint32_t>(copies.size());
   CUCKOO_TRY(log_.append_cold(mark, {}, {}).take_status());
+  CUCKOO_TRY(log_.sync());
   return state_.apply_collection(copies, victim);
 }
 

@@ -12,7 +12,11 @@
 //   R2  units of a block are programmed in ascending order (NAND).
 //   R3  an erase sets a whole block to FF and wears it by one; beyond `endurance` it may fail.
 //   R4  a read gives what was programmed, FF where nothing was.
-//   R5  a device that is changed atomically, by a database, can't be asked a second time how an
+//   R5  programs and erases reach the device in their order, or, on a device that may lose them in
+//       any order (FlashStoreOptions::reordering_device), those before a sync() come before those
+//       after it. A power cut leaves of each byte that was changed since the last sync() what it
+//       was then or any of the values that it was given since.
+//   R6  a device that is changed atomically, by a database, can't be asked a second time how an
 //       erase ended: there it is a rule, erase_fails(), and erase() itself always clears the block.
 // The caller never relies on a program or an erase that was not answered by ok().
 //
@@ -48,7 +52,7 @@ struct FlashGeometry {
 // kInvalid, naming the member and its range, when one is out of it.
 Status check_geometry(const FlashGeometry& geometry);
 
-// The rule of devices whose wear is computed (R5): a block's erases succeed up to `endurance`; each
+// The rule of devices whose wear is computed (R6): a block's erases succeed up to `endurance`; each
 // one beyond fails at the rate 10 / (endurance + 10), so blocks last a tenth longer on average. A
 // function of its arguments alone; `erases`: the block's count, this one included.
 bool erase_fails_by_rule(uint64_t seed, uint32_t endurance, uint32_t block,
@@ -67,7 +71,9 @@ class FlashDevice {
   // Whole units within one block.
   virtual Status program(uint64_t address, std::span<const std::byte> units) = 0;
   virtual Status erase(uint32_t block) = 0;
-  // R5: does the erase that makes the block's count `erases` fail?
+  // R5. What reorders nothing has nothing to do.
+  virtual Status sync() { return {}; }
+  // R6: does the erase that makes the block's count `erases` fail?
   virtual bool erase_fails(uint32_t /*block*/, uint32_t /*erases*/) const noexcept { return false; }
 };
 

@@ -146,8 +146,18 @@ Status FlashLog::program(uint64_t address, std::span<const std::byte> bytes) {
       "what was programmed does not read back");
 }
 
-// It is counted before: the block may be worn also by an erase that fails.
+Status FlashLog::sync() {
+  CUCKOO_TRY(device_.sync());
+  appended_ = false;
+  return {};
+}
+
+// What made the block free comes first. It is counted before: the block may be worn also by an
+// erase that fails.
 Status FlashLog::erase(uint32_t block) {
+  if (appended_) {
+    CUCKOO_TRY(sync());
+  }
   state_.blocks.set_erase_count(block, state_.blocks.at(block).erase_count + 1);
   CUCKOO_TRY(device_.erase(block));
   ++state_.stats.erases;
@@ -222,6 +232,7 @@ Result<uint32_t> FlashLog::append(FlashStream& stream, FlashPurpose purpose,
     encode_flash_record(header, key, value, layout.unit_bytes(),
                         state_.blocks.at(stream.block).sequence, stream.offset, encoded_);
     Status programmed = program(layout.address(position), encoded_);
+    appended_ = true;
     if (programmed.ok()) {
       state_.append(stream, header, position,
                     load_le<uint32_t>(&encoded_[header.head_bytes() - 4]));

@@ -8,6 +8,8 @@
 //   I1  what append() answered is on the device, and the state knows it.
 //   I2  a block whose program failed gets no further record; it is retired when it becomes free.
 //   I3  load() and read_head() give a record whose CRC holds, or an error.
+//   I4  on a device that reorders (R5 in device.hpp) nothing relies on anything that a power cut
+//       may take away: see Barriers in store.hpp.
 // Errors: kStorage: the device is gone. kFlashFailure: this block is worn out. kFull: no block is
 // free. kCorrupt: no record where one must be.
 #pragma once
@@ -49,6 +51,8 @@ class FlashLog {
   // --- writing
   Status program(uint64_t address, std::span<const std::byte> bytes);
   Status erase(uint32_t block);
+  // All that was programmed and erased before comes before all that follows (I4).
+  Status sync();
   // Erases the block, unless nothing was programmed since it was, and writes its erase header.
   Status prepare(uint32_t block);
   // Prepares it and writes its open header.
@@ -74,7 +78,8 @@ class FlashLog {
   FlashDevice& device_;
   FlashState& state_;
   uint64_t read_bytes_ = 0;
-  std::vector<std::byte> loaded_;    // of load()
+  bool appended_ = false;          // a record, since the last sync: so a block may have become free
+  std::vector<std::byte> loaded_;  // of load()
   std::vector<std::byte> encoded_;   // of append()
   std::vector<std::byte> verified_;  // of verify()
 };

@@ -50,6 +50,7 @@ Status FlashMount::prepare_anchor_blocks() {
 // --- mount ---------------------------------------------------------------------------------------
 
 Status FlashMount::mount() {
+  CUCKOO_TRY(log_.sync());
   CUCKOO_TRY(read_headers());
   if (found_.empty()) {
     return corrupt(hot_.empty() ? "there is no store on this device"
@@ -351,6 +352,9 @@ Status FlashMount::mount_torn() {
     CUCKOO_TRY(replay.run());
   }
   state_.streams.next_sequence = std::max(state_.streams.next_sequence, max_sequence_ + 1);
+  if (state_.policy.may_reorder()) {
+    state_.streams.next_sequence += state_.layout.geometry().blocks;  // B2 of store.hpp
+  }
   Status recovered = free_other_anchor_blocks();
   if (recovered.ok()) {
     // Never behind what may be torn (I1).

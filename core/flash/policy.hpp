@@ -25,6 +25,9 @@ struct FlashStoreOptions {
   // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
+  // Bare devices only: what was written since the last sync() may be lost in any order (R5 in
+  // device.hpp). Files are such devices.
+  bool reordering_device = false;
   // atomic_device only: blocks fail as FlashDevice::erase_fails() says (Wear in store.hpp).
   bool wears_out = false;
 };
@@ -34,11 +37,15 @@ class FlashPolicy {
   static constexpr uint32_t kAnchorBlocks = 3;
 
   explicit FlashPolicy(const FlashStoreOptions& options) noexcept
-      : atomic_(options.atomic_device), wears_out_(options.wears_out) {}
+      : atomic_(options.atomic_device),
+        reorders_(options.reordering_device),
+        wears_out_(options.wears_out) {}
 
   // --- bare devices
   // The last thing in a stream may be half there, and an older store's blocks may be, too.
   bool may_be_torn() const noexcept { return !atomic_; }
+  // Any record since the last sync may be torn, not only the last one in its stream.
+  bool may_reorder() const noexcept { return reorders_; }
   // What is programmed or erased is read, to see whether it was.
   bool verifies() const noexcept { return !atomic_; }
   // A mount leaves the device as it found it.
@@ -62,6 +69,7 @@ class FlashPolicy {
 
  private:
   bool atomic_;
+  bool reorders_;
   bool wears_out_;
 };
 

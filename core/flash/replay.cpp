@@ -36,6 +36,9 @@ Status FlashReplay::run() {
       CUCKOO_TRY(replay_batch());
     } else if (collection->header.type == FlashRecordType::kCollect) {
       if (collection->header.lsn > state_.next_lsn) {
+        if (state_.policy.may_reorder()) {  // it reached the device before a change that did not
+          return {};
+        }
         return corrupt("the change with seq " + std::to_string(state_.next_lsn) +
                        " is missing from the log");
       }
@@ -234,6 +237,9 @@ Status FlashReplay::scan_block(Stream& stream, uint32_t block, uint32_t offset, 
       return {};
     }
   }
+  if (state_.policy.may_reorder()) {
+    return {};
+  }
   return expect_end(stream, block, offset, sequence);
 }
 
@@ -245,15 +251,19 @@ Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t off
   stream.records.clear();
   stream.next_record = 0;
   const bool bare = state_.policy.may_be_torn();
-  const bool at_once = bare && stream.in_last_block();
+  const bool reorders = state_.policy.may_reorder();
+  const bool at_once = bare && (reorders || stream.in_last_block());
   std::vector<std::byte> image(at_once ? layout.geometry().block_bytes() : 0);
   if (at_once) {
     CUCKOO_TRY(log_.read(layout.block_address(block), image));
   }
   for (bool again = false; offset < layout.units_per_block();) {
     FlashTailRecord record;
-    CUCKOO_ASSIGN_OR_RETURN(const bool there,
+    CUCKOO_ASSIGN_OR_RETURN(bool there,
                             log_.scan(layout.position(block, offset), sequence, image, record));
+    if (there && reorders) {
+      CUCKOO_ASSIGN_OR_RETURN(there, is_whole(record, sequence, image));
+    }
     if (!there && (again || at_once || !bare)) {
       break;
     }
@@ -274,6 +284,19 @@ Result<bool> FlashReplay::scan_once(Stream& stream, uint32_t block, uint32_t off
   std::vector<std::byte> unit(layout.unit_bytes());
   CUCKOO_TRY(read_from(image, layout.position(block, offset), unit));
   return whole && is_erased(unit);
+}
+
+// All of its bytes. A mark was verified when it was read.
+Result<bool> FlashReplay::is_whole(const FlashTailRecord& record, uint64_t sequence,
+                                   std::span<const std::byte> image) {
+  if (record.header.is_mark()) {
+    return true;
+  }
+  const FlashLayout& layout = state_.layout;
+  std::vector<std::byte> whole(layout.bytes_of(record.header.units(layout.unit_bytes())));
+  CUCKOO_TRY(read_from(image, record.position, whole));
+  return verify_whole_flash_record(record.header, whole, sequence,
+                                   layout.locate(record.position).offset);
 }
 
 // The last record read may be torn, or the program that failed before the stream left the block:

@@ -8,7 +8,9 @@
 // Invariants
 //   I1  a batch or a collection is applied as a whole, when its end was read; a record that belongs
 //       to none is passed over where something may be torn, and an error otherwise.
-//   I2  what is torn is the last thing in its block: a record behind it is an error.
+//   I2  what is torn is the last thing in its block: a record behind it is an error. Where a device
+//       reorders, the log ends with the first record that isn't whole, and nothing behind it
+//       counts, of either stream: so every record is verified wholly.
 //   I3  where something may be torn, no block becomes free that the newest batch or collection
 //       emptied: its end may read otherwise the next time. Memory knows such blocks as held
 //       (state.hpp).
@@ -74,6 +76,8 @@ class FlashReplay {
 
   Status scan_block(Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence);
   Result<bool> scan_once(Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence);
+  Result<bool> is_whole(const FlashTailRecord& record, uint64_t sequence,
+                        std::span<const std::byte> image);
   Result<bool> verify_last(Stream& stream, uint64_t sequence, std::span<const std::byte> image);
   Status expect_end(const Stream& stream, uint32_t block, uint32_t offset, uint64_t sequence);
   Status read_from(std::span<const std::byte> image, uint32_t position, std::span<std::byte> out);

@@ -82,6 +82,8 @@ Status FlashStore::checkpoint() {
   return checkpointer_.checkpoint();
 }
 
+Status FlashStore::sync() { return state_.poisoned() ? writable() : state_.fail(log_.sync()); }
+
 Status FlashStore::collect() {
   CUCKOO_TRY(writable());
   return collector_.collect_all();

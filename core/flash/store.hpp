@@ -43,6 +43,25 @@
 //       as its next; the newest checkpoint's blocks and the anchor's are used for that.
 // check() asserts I1, I5, I6 and I7; I2 … I4 are about what a power cut leaves.
 //
+// Barriers. A device may lose whatever it was given since its last sync(), in any order
+// (FlashStoreOptions::reordering_device). One rule keeps I1 … I4 there, *nothing is programmed that
+// relies on what may be lost, but for the order of the log itself*:
+//   B1  before an erase: what made the block free (records, an anchor) is synced. As every block is
+//       erased before it is used, the records that may be lost are all in one block of each stream,
+//       the last one.
+//   B2  a mount passes over as many block sequences as there are blocks. Headers may be lost, of
+//       every block once at most between two syncs, while a record behind one is not: so no block
+//       gets a sequence that such a record counts for.
+//   B3  after a collection: its copies and its end are synced, before a record replaces a copy.
+//   B4  before and after an anchor: its checkpoint is synced, and it is, before anything is
+//       appended that counts on it.
+//   B5  a mount syncs before it reads: it counts on what it finds, and a process that was killed
+//       may have left that unsynced.
+// Within a block a replay reads up to the first record that is not whole. What it passes over is
+// later than that one in the order of the log: hot records are in the order of their LSNs, and a
+// collection names the LSN before which it comes. So a power cut leaves what some number of changes
+// made, all that were synced among them.
+//
 // Wear. When nothing can be freed any more the device is worn out: kFull, which says so, for
 // changes that need a block. Reading goes on.
 //   bare     An erase is verified before anybody counts on the block. So a block that is free may
@@ -160,6 +179,8 @@ class FlashStore {
   Status clear();
   // Collects every block with something dead in it; a checkpoint before and after.
   Status collect();
+  // All changes so far stay (R5 in device.hpp). A failure poisons.
+  Status sync();
   bool checkpoint_due() const noexcept;
   Status checkpoint();
   // The device has more blocks than before; its geometry() says so already.

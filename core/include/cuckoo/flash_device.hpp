@@ -1,0 +1,121 @@
+// What a FlashStore keeps its entries on: a device of four verbs, one in memory and one in a file.
+//
+// A device is a row of erase blocks, and a block is a row of program units. An erase makes a whole
+// block FF; a program writes whole units that are FF. To put a store on anything else, on a flash
+// chip for example, derive a class from FlashDevice.
+//
+// What a device must do
+//   D1  read() gives what was programmed, and FF where nothing was since the last erase.
+//   D2  what was done before a sync() that succeeded stays, whatever happens later.
+//   D3  a power cut may undo all that was done since, each part of it by itself: of every byte that
+//       was programmed or erased since the last sync(), it leaves what the byte was then, or any
+//       value that the byte was given since. Afterwards the byte stays so.
+//   D4  an operation that fails answers with an Error. kFlashFailure says that this block is worn
+//       out: the store retires the block and goes on in another one. Every other code says that the
+//       device is gone: then the store refuses all changes until it is opened again.
+// What a device may expect of the store
+//   D5  addresses and lengths are on the device; a program is of whole units in one block.
+//   D6  a unit is programmed once at most between two erases of its block, and in ascending order.
+//   D7  the four verbs are called by the thread that called the store, and never two at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <cuckoo/result.hpp>
+
+namespace cuckoo::inline v1 {
+
+// By default, 64 MiB.
+struct FlashGeometry {
+  uint32_t sector_size_bytes = 4096;   // 512 … 65536, a power of two
+  uint32_t sectors_per_block = 16;     // 1 … 1024
+  uint32_t program_unit_bytes = 16;    // 16, 32 or 64
+  uint32_t blocks = 1024;              // 18 or more; 2^32 units on the device at most
+  uint32_t endurance_erases = 100000;  // 1 … 10^9: what a block lasts, if it wears out at all
+
+  uint32_t block_bytes() const noexcept { return sector_size_bytes * sectors_per_block; }
+  uint64_t size_bytes() const noexcept { return uint64_t{blocks} * block_bytes(); }
+
+  // kInvalid, which names the member and its range, when one is out of it.
+  Status check() const;
+
+  friend bool operator==(const FlashGeometry&, const FlashGeometry&) = default;
+};
+
+class FlashDevice {
+ public:
+  FlashDevice() = default;
+  FlashDevice(const FlashDevice&) = delete;
+  FlashDevice& operator=(const FlashDevice&) = delete;
+  virtual ~FlashDevice() = default;
+
+  // The store asks once, when it is opened.
+  virtual FlashGeometry geometry() const noexcept = 0;
+  virtual Status read(uint64_t address, std::span<std::byte> out) = 0;
+  virtual Status program(uint64_t address, std::span<const std::byte> units) = 0;
+  virtual Status erase(uint32_t block) = 0;
+  virtual Status sync() = 0;
+};
+
+// In memory, for tests and caches. A block takes memory from its first program on.
+//
+// Not for several threads at once. What an Error left is as it was before. Destroying it loses all.
+class MemoryDevice final : public FlashDevice {
+ public:
+  // A blank device. kInvalid when the geometry is out of its range. O(blocks).
+  static Result<std::unique_ptr<MemoryDevice>> create(const FlashGeometry& geometry = {});
+
+  FlashGeometry geometry() const noexcept override { return geometry_; }
+  // O(bytes). All of them answer kInvalid to what D5 excludes.
+  Status read(uint64_t address, std::span<std::byte> out) override;
+  Status program(uint64_t address, std::span<const std::byte> units) override;
+  Status erase(uint32_t block) override;
+  Status sync() override { return {}; }
+
+ private:
+  explicit MemoryDevice(const FlashGeometry& geometry);
+
+  FlashGeometry geometry_;
+  std::vector<std::vector<std::byte>> blocks_;  // an empty one is FF
+};
+
+// In a file, which another process can't open meanwhile (WebAssembly has no locks).
+//
+// The file grows as the device is used. So a full disk may stop a change: the store answers with
+// kStorage and the operating system's code, and has all that was synced when it is opened again.
+// sync() is fdatasync(), or FlushFileBuffers() on Windows: whether a disk keeps what it then says
+// to have written is between the disk and the system. The file's bytes: docs/FORMAT.md, "A flash
+// device in a file".
+//
+// Not for several threads at once.
+class FileDevice final : public FlashDevice {
+ public:
+  // Makes a blank device; kInvalid when the path exists, unless as a file that an earlier create()
+  // left unfinished. `path` is UTF-8, on Windows too. O(1).
+  static Result<std::unique_ptr<FileDevice>> create(const std::string& path,
+                                                    const FlashGeometry& geometry = {});
+  // kStorage with the system's code when there is no such file or another process has it; kCorrupt
+  // when the file is none that create() made, or is too short. O(1).
+  static Result<std::unique_ptr<FileDevice>> open(const std::string& path);
+
+  ~FileDevice() override;
+  FlashGeometry geometry() const noexcept override;
+  // O(bytes). All of them answer kInvalid to what D5 excludes.
+  Status read(uint64_t address, std::span<std::byte> out) override;
+  Status program(uint64_t address, std::span<const std::byte> units) override;
+  Status erase(uint32_t block) override;
+  Status sync() override;
+
+ private:
+  class Impl;
+  explicit FileDevice(std::unique_ptr<Impl> impl) noexcept;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cuckoo::inline v1

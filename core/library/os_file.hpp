@@ -1,0 +1,46 @@
+// A file of the operating system that nobody else has open, read and written at any place, as a
+// whole or with an error: every result of a system call is looked at.
+//
+// Errors: kStorage, with the system's code and its text. A write that failed may have been done in
+// part.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <cuckoo/result.hpp>
+
+namespace cuckoo::inline v1 {
+
+class OsFile {
+ public:
+  OsFile() noexcept = default;
+  OsFile(OsFile&& other) noexcept;
+  OsFile& operator=(OsFile&& other) noexcept;
+  ~OsFile();
+
+  // With `create` an empty file when there is none; its name survives a power cut. `path`: UTF-8.
+  // Fails when another process, or this one, has it open as an OsFile.
+  static Result<OsFile> open(const std::string& path, bool create);
+
+  Result<uint64_t> size() const;
+  Status resize(uint64_t bytes);
+  // Fails at the end of the file, too.
+  Status read(uint64_t at, std::span<std::byte> out) const;
+  Status write(uint64_t at, std::span<const std::byte> bytes);
+  // The file's bytes and its length.
+  Status sync();
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  Error failure(const char* what) const;
+  void close() noexcept;
+
+  static constexpr intptr_t kNone = -1;
+  intptr_t handle_ = kNone;
+  std::string path_;
+};
+
+}  // namespace cuckoo::inline v1
