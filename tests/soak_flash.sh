@@ -3,6 +3,8 @@
 # of longer workloads in every mode, all cuts inside what comes after some of them, three nested
 # cuts for a sample; for as long as it takes. Prints how many cuts each workload had. A failure
 # prints its id, and the others go on: CUCKOO_FLASH_CUT=<id> core_tests --gtest_filter='*replays'.
+# Then the same for the library's store, on a device that loses what was not synced in any order:
+# CUCKOO_SEED=<seed> core_tests --gtest_filter='*FlashPower.*'. And kill -9, 100 times a seed.
 #
 #   tests/soak_flash.sh [seeds [first seed]]     20 seeds of each kind and geometry, from seed 1
 set -euo pipefail
@@ -17,5 +19,8 @@ for ((seed = first; seed < first + count; ++seed)); do
   CUCKOO_FLASH_CUTS=all CUCKOO_SEED=$seed "$build_dir/tests/core_tests" \
     --gtest_filter='*FlashPowerCut.*' >"$log" 2>&1 || status=1
   grep -E ' cuts; |CUCKOO_FLASH_CUT=' "$log" || true
+  CUCKOO_SEED=$seed CUCKOO_FLASH_KILLS=100 "$build_dir/tests/core_tests" \
+    --gtest_filter='*FlashPower.a_cut*:FlashKill.*' >"$log" 2>&1 || status=1
+  grep -E 'CUCKOO_SEED=|Failure|FAILED' "$log" || true
 done
 exit "$status"
