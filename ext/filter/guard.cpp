@@ -124,9 +124,12 @@ void GuardTable::learn_table() {
                 ", expected table(column), or table(column, …) for a key of several columns");
   }
   const std::vector<std::string> names = source.key_columns();
+  const std::vector<std::string> given_names =
+      given ? given->key_columns() : std::vector<std::string>();
   if (of_filter && given &&
       !(equal_names(source.table, given->table) &&
-        std::ranges::equal(names, given->key_columns(), equal_names))) {
+        std::equal(names.begin(), names.end(), given_names.begin(), given_names.end(),
+                   equal_names))) {
     throw wrong("the filter " + printable(filter_name_) + " is over " + shown(schema_, *of_filter) +
                 ", not over " + shown(schema_, *given) +
                 "; leave the source out, or name another filter");
