@@ -65,6 +65,7 @@ class FlashIndex {
   using Entry = LoadedIndex::Entry;
   using Entries = LoadedIndex::Entries;
   Entries by_position() const;
+  const SlotCache& own() const noexcept { return own_; }  // the pairs that came since load()
   uint64_t size() const noexcept {
     const uint64_t loaded = loaded_ ? loaded_->size() : stored_ ? stored_->size() : 0;
     return loaded - gone_.size() + own_.size();

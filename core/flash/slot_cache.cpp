@@ -363,6 +363,11 @@ size_t SlotCache::memory_bytes() const noexcept {
   return table_.memory.capacity() * sizeof(Slot) + stash_.size() * kStashNodeBytes;
 }
 
+std::vector<uint32_t> SlotCache::buckets_of(uint32_t hash) const {
+  const Buckets buckets = buckets_of(hash, table_.buckets);
+  return {buckets.at, buckets.at + options_.hashes};
+}
+
 // ---- check
 
 Status SlotCache::check_slot(uint64_t index) const {

@@ -88,6 +88,17 @@ class SlotCache {
   template <class Visit>
   void for_each(Visit&& visit) const;  // visit(hash, position), in any order
 
+  // Where entries are, for a picture of it. Slot i is slot i % ways of bucket i / ways.
+  struct Entry {
+    uint32_t hash = 0;
+    uint32_t position = 0;  // 0: the slot is empty
+  };
+  Entry at(uint64_t slot) const noexcept {
+    return {table_.slots[slot].hash, table_.slots[slot].position};
+  }
+  // Returns the buckets in which an entry of that hash may be, without the stash.
+  std::vector<uint32_t> buckets_of(uint32_t hash) const;
+
   void reserve(uint64_t entries);  // so many will fit without growth, almost surely
   void clear() noexcept;           // keeps the memory
 

@@ -1,4 +1,5 @@
-// The npm package's Database as the page uses it, and the functions of packages/wasm/bindings.cpp.
+// The npm package's Database as the page uses it, and the functions of packages/wasm/bindings.cpp and
+// tables.cpp.
 "use strict";
 
 // What core/ refuses, or a view.
@@ -86,7 +87,7 @@ class Database {
   }
 }
 
-// The functions of bindings.cpp that answer JSON.
+// The functions of bindings.cpp and tables.cpp.
 const core = {
   start(module) {
     const n = "number";
@@ -125,6 +126,9 @@ const core = {
       filterAsk: call("filter_ask", n, text),
       filterState: call("filter_state", n),
       filterStrangers: define("filter_strangers", n, n, n),
+      filterSegments: call("filter_segments", n, text),
+      flashIndex: call("flash_index", n, text),
+      flashKey: call("flash_key", n, text, text),
       ringNew: define("ring_new", n, n, n, n),
       ringPut: call("ring_put", n, text, n),
       ringRemove: define("ring_remove", null, n, text),

@@ -6,6 +6,7 @@ const filterView = {
   kStrangers: 20000,   // words that nobody adds, to measure false positives by
   kMostBuckets: 2000,  // that are drawn
   kMostBits: 60000,
+  kCopies: 10,         // of a word, by the button
   kinds: { cuckoo: 1, bloom: 2 },  // their numbers in core/filter/kind.hpp
 
   start() {
@@ -15,6 +16,8 @@ const filterView = {
     this.filters = {};
     this.marks = {};   // what the last action read or wrote, to be drawn
     this.wrong = {};   // strangers taken for members, as measured
+    this.steps = new Steps();
+    this.stepped = null;  // the buckets of the cuckoo filter while an insert is shown in steps
 
     const on = (id, event, action, changes = true) =>
       dom.byId(id).addEventListener(event, (happened) => {
@@ -28,6 +31,9 @@ const filterView = {
     on("filter-add", "click", () => this.add(dom.written("filter-word")));
     on("filter-remove", "click", () => this.remove(dom.written("filter-word")));
     on("filter-relocate", "click", () => this.addUntilRelocated());
+    on("filter-copies", "click", () => this.addCopies(dom.written("filter-word")));
+    dom.byId("filter-step").addEventListener("click", () =>
+      dom.attempt(this, () => this.step(), () => this.measure(), () => this.show()));
     on("filter-list-add", "click", () => this.addList());
     on("filter-clear", "click", () => this.clear());
     this.guard(() => {
@@ -37,7 +43,10 @@ const filterView = {
     });
   },
 
+  // What was shown in steps is done: a button shows what the filters hold now.
   guard(action, changes = true) {
+    this.steps = new Steps();
+    this.stepped = null;
     dom.attempt(this, action, () => {
       if (changes) {
         this.measure();
@@ -164,6 +173,61 @@ const filterView = {
     }
   },
 
+  addCopies(word) {
+    for (let i = 0; i < this.kCopies && this.add(word).length >= 0 && word !== ""; ++i);
+  },
+
+  // --- an insert, one move at a time
+
+  step() {
+    if (this.steps.left > 0) {
+      this.take(this.steps.next());
+      return;
+    }
+    this.extras += 1;
+    const word = `extra ${this.extras}`;
+    const before = core.filterState(this.filters.cuckoo).buckets;
+    const { buckets, fingerprint } = core.filterAsk(this.filters.cuckoo, word);
+    this.add(word);
+    const frames = this.framesOf(word, fingerprint, [...new Set(buckets)], before);
+    this.take(this.steps.begin(frames));
+  },
+
+  take({ buckets, marks, text }) {
+    this.stepped = buckets;
+    this.marks = marks;
+    this.say(`${text}${this.steps.leftText()}`);
+  },
+
+  // The insert is done: `marks` say what it moved, and `before` where all was.
+  framesOf(word, fingerprint, roots, before) {
+    const hex = (value) => value.toString(16);
+    const last = { buckets: null, marks: this.marks };
+    const path = this.marks.path;
+    const belongs = `“${word}”: fingerprint ${hex(fingerprint)} belongs in bucket ${roots.join(" or ")}`;
+    if (path.length === 0) {
+      return [{ ...last, text: dom.byId("filter-said").textContent }];
+    }
+    const [[first]] = path;
+    if (path.length === 1) {
+      return [{ ...last, text: `${belongs}. It went into bucket ${first}, the emptier one, and nothing had to move.` }];
+    }
+    const frames = [{ buckets: before, marks: { buckets: roots },
+      text: `${belongs}, and both are full. The shortest way to an empty place has ${path.length - 1} ` +
+        `${path.length === 2 ? "move" : "moves"}; the last one is made first, so that no entry is ever without a place.` }];
+    const buckets = before.map((values) => values.slice());
+    for (let i = path.length - 1; i > 0; --i) {
+      const [[from], [to, moved]] = [path[i - 1], path[i]];
+      buckets[to][buckets[to].indexOf(0)] = moved;
+      buckets[from][buckets[from].indexOf(moved)] = 0;
+      frames.push({ buckets: buckets.map((values) => values.slice()), marks: { path: [[from, moved], [to, moved]] },
+        text: `${hex(moved)} moved from bucket ${from} to its other bucket, ${to}, where a place was empty.` });
+    }
+    frames.push({ ...last, text: `${hex(fingerprint)} took the place in bucket ${first} that is free now. ` +
+      "The line is the way of all that moved." });
+    return frames;
+  },
+
   addUntilRelocated() {
     const kMost = 1000;
     for (let i = 0; i < kMost; ++i) {
@@ -254,7 +318,8 @@ const filterView = {
   draw() {
     const cuckoo = core.filterState(this.filters.cuckoo);
     const bloom = core.filterState(this.filters.bloom);
-    this.drawCuckoo(cuckoo);
+    this.drawCuckoo({ ...cuckoo, buckets: this.stepped ?? cuckoo.buckets });
+    this.drawOverflow(cuckoo.overflow_cells);
     this.drawBloom(bloom);
     return { cuckoo, bloom };
   },
@@ -317,6 +382,12 @@ const filterView = {
       `A colour is a fingerprint; each may stand in two buckets. ` +
       `${path.length > 1 ? "The line is the way of the entries that moved. " : ""}` +
       `${overflow > 0 ? `${overflow} are counted in the overflow table.` : ""}`;
+  },
+
+  drawOverflow(cells) {
+    dom.byId("filter-overflow").hidden = cells.length === 0;
+    dom.fill(dom.byId("filter-overflow").tBodies[0],
+      cells.map(([bucket, fingerprint, count]) => [fingerprint.toString(16), dom.count(bucket), dom.count(count)]));
   },
 
   // From bucket to bucket, with a point at the end.

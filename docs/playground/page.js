@@ -2,7 +2,10 @@
 "use strict";
 
 const page = {
-  views: { filter: filterView, flash: flashView, ring: ringView, sql: sqlView },
+  views: {
+    filter: filterView, hashing: hashingView, growth: growthView, flash: flashView, index: indexView, ring: ringView,
+    sql: sqlView,
+  },
   started: new Set(),
 
   async start() {

@@ -5,18 +5,23 @@ const sqlView = {
   kRows: 500,  // of a result, how many are shown
   kBytes: 40,  // of a BLOB
   kCharacters: 2000,  // of a text
+  kScript: 120000,  // milliseconds that a script of sql/ may take: some make millions of rows
   kMemory: 512 << 20,  // bytes that SQLite may take
 
   start() {
     const select = dom.byId("sql-example");
     const text = dom.byId("sql-text");
-    cuckooBuild.examples.forEach(({ title }, i) => select.append(dom.make("option", { value: i }, title)));
+    this.examples = [...cuckooBuild.examples, ...cuckooBuild.scripts];
+    const group = (label, from) => select.append(dom.make("optgroup", { label },
+      ...from.map((example) => dom.make("option", { value: this.examples.indexOf(example) }, example.title))));
+    group("README.md", cuckooBuild.examples);
+    group("sql/", cuckooBuild.scripts);
     this.own = "";
     const choose = () => {
       if (!this.isExample(text.value)) {
         this.own = text.value;
       }
-      text.value = cuckooBuild.examples[Number(select.value)]?.sql ?? this.own;
+      text.value = this.examples[Number(select.value)]?.sql ?? this.own;
       if (this.own !== "" && select.querySelector('[value="own"]') === null) {
         select.append(dom.make("option", { value: "own" }, "Your own"));
       }
@@ -40,7 +45,8 @@ const sqlView = {
   show() {},
   draw() {},
 
-  isExample: (text) => text === "" || cuckooBuild.examples.some(({ sql }) => sql === text),
+  isExample: (text) => text === "" || sqlView.examples.some(({ sql }) => sql === text),
+  isScript: (text) => cuckooBuild.scripts.some(({ sql }) => sql === text),
 
   say(text, wrong = false) {
     const said = dom.byId("sql-said");
@@ -62,15 +68,16 @@ const sqlView = {
     if (!this.database || this.isExample(text)) {
       this.anew();
     }
+    const milliseconds = this.isScript(text) ? this.kScript : Database.kLongest;
     const start = performance.now();
     let results = [];
     try {
-      results = this.database.run(text, [], { most: this.kRows, show: true });
+      results = this.database.run(text, [], { most: this.kRows, show: true, milliseconds });
       const seconds = ((performance.now() - start) / 1000).toFixed(3);
       this.say(`Done in ${seconds} s: ${results.length} result${results.length === 1 ? "" : "s"}.`);
     } catch (error) {
       results = error.results ?? [];
-      const late = error.message === "interrupted" ? `: more than ${Database.kLongest / 1000} seconds` : "";
+      const late = error.message === "interrupted" ? `: more than ${milliseconds / 1000} seconds` : "";
       this.say(`${dom.reason(error)}${late}`, true);
     }
     dom.byId("sql-results").replaceChildren(...results.map((result) => this.table(result)));

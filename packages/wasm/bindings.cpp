@@ -5,8 +5,7 @@
 // folds at its end, so that an insert is seen where it ends up. With the options, seed and keys of a
 // table of one segment it has the table's contents.
 //
-// Answers are JSON in a buffer that the next call reuses; {"error": …} when something was refused.
-// Handles come from …_new(), 0 when it was refused; rings stay as long as the page. Texts are
+// Answers are as packages/wasm/answer.hpp says. Handles come from …_new(), 0 when it was refused; rings stay as long as the page. Texts are
 // UTF-8.
 #include <emscripten.h>
 
@@ -27,55 +26,11 @@
 #include "core/segments/decide.hpp"
 #include "core/segments/segment.hpp"
 #include "core/stored/log_entry.hpp"
+#include "packages/wasm/answer.hpp"
 #include "sqlite3.h"
 
 namespace cuckoo {
 namespace {
-
-std::string answer_text;
-
-const char* answer(std::string text) {
-  answer_text = std::move(text);
-  return answer_text.c_str();
-}
-
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      result += '\\';
-    }
-    result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-  }
-  return result + '"';
-}
-
-const char* refusal(const Error& error) {
-  return answer("{\"error\":" + quoted(error.message) + "}");
-}
-
-const char* outcome(const Status& status) {
-  return status.ok() ? answer("{}") : refusal(status.error());
-}
-
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
-}
-
-template <class Values, class ToText>
-std::string list(const Values& values, const ToText& to_text) {
-  std::string result = "[";
-  for (const auto& value : values) {
-    result += (result.size() > 1 ? "," : "") + to_text(value);
-  }
-  return result + "]";
-}
-
-std::string list(const std::vector<uint64_t>& values) {
-  return list(values, [](uint64_t value) { return std::to_string(value); });
-}
 
 // Those that are not empty, until the visitor fails.
 template <class Visitor>
@@ -240,6 +195,14 @@ std::string place_text(const CuckooFilter::Place& place) {
          "],\"fingerprint\":" + std::to_string(place.fingerprint);
 }
 
+// The lower one of its two buckets and the fingerprint, of each cell that is counted there.
+std::string overflow_text(const CuckooFilter& filter) {
+  return list(filter.overflow().counts(), [&](const OverflowTable::CellCount& cell) {
+    const uint64_t values = filter.geometry().shape.fingerprints();
+    return list(std::vector<uint64_t>{cell.cell / values, cell.cell % values + 1, cell.count});
+  });
+}
+
 std::string cells_text(const Filter& filter, uint64_t hash) {
   uint64_t cells[Filter::kMaxPlaces];
   const size_t count = filter.cells_of(hash, cells);
@@ -354,8 +317,8 @@ EMSCRIPTEN_KEEPALIVE int filter_strangers(DrawnFilter* drawn, int count) {
   return found;
 }
 
-// The figures of filter_info(), and "buckets": four fingerprints each, 0 an empty slot; or "bits",
-// text of 0 and 1.
+// The figures of filter_info(), and "buckets": four fingerprints each, 0 an empty slot, with the
+// "overflow_cells": [bucket, fingerprint, count], …; or "bits", text of 0 and 1.
 EMSCRIPTEN_KEEPALIVE const char* filter_state(DrawnFilter* drawn) {
   const Filter& base = drawn->base();
   std::string text = "{\"items\":" + std::to_string(drawn->header().items) +
@@ -370,6 +333,7 @@ EMSCRIPTEN_KEEPALIVE const char* filter_state(DrawnFilter* drawn) {
         ",\"buckets\":" + list(DrawnFilter::buckets_of(*cuckoo), [](const BucketValues& values) {
           return list(std::vector<uint64_t>(values.begin(), values.end()));
         });
+    text += ",\"overflow_cells\":" + overflow_text(*cuckoo);
   } else {
     text += ",\"bits\":\"";
     for (uint64_t cell = 0; cell < base.words().size; ++cell) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds SQLite with the four tables for WebAssembly: the npm package, in build/wasm/package/, and
 # docs/playground/cuckoo.js, which is the same in one file with what draws the tables' inside, the
-# examples of README.md, and from what it was built. Installs what is missing; downloads sources
+# examples of README.md, the scripts of sql/, and from what it was built. Installs what is missing; downloads sources
 # into build/.
 #
 #   packages/wasm/build.sh           then open docs/playground/index.html
@@ -108,7 +108,7 @@ else
 fi
 page=docs/playground/cuckoo.js
 {
-  node packages/wasm/about.js "$version" "$commit" "$sqlite/sqlite3.h" README.md \
+  node packages/wasm/about.js "$version" "$commit" "$sqlite/sqlite3.h" README.md sql \
     LICENSE "$build_dir/packages/THIRD-PARTY.txt"
   in_one "$build_dir/playground.js"
   echo 'const initSqliteCuckoo = () => sqliteCuckoo.open();'

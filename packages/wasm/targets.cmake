@@ -31,5 +31,6 @@ function(cuckoo_wasm_target name)
     -sEXPORTED_FUNCTIONS=${functions} -sEXPORTED_RUNTIME_METHODS=cwrap,FS,UTF8ToString,HEAPU8)
 endfunction()
 cuckoo_wasm_target(cuckoo_wasm)
-cuckoo_wasm_target(playground packages/wasm/bindings.cpp)
+cuckoo_wasm_target(playground packages/wasm/bindings.cpp packages/wasm/tables.cpp)
+target_compile_definitions(playground PRIVATE SQLITE_CORE)  # tables.cpp reads ext's headers
 target_link_options(playground PRIVATE -sSINGLE_FILE=1)

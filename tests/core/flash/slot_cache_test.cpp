@@ -582,5 +582,29 @@ TEST_F(Damage, I4_stash_entry_that_is_in_a_slot) {
   expect_found("there twice");
 }
 
+TEST(SlotCache, each_slot_that_can_be_drawn_holds_an_entry_of_its_bucket) {
+  SlotCache cache(SlotCacheOptions{.hashes = 3, .ways = 2, .seed = 5});
+  std::mt19937 random(11);
+  std::map<uint32_t, uint32_t> expected;  // position -> hash
+  for (uint32_t position = 1; position <= 500; ++position) {
+    const auto hash = static_cast<uint32_t>(random());
+    cache.insert(hash, position);
+    expected[position] = hash;
+  }
+  uint64_t taken = 0;
+  for (uint64_t slot = 0; slot < cache.slots(); ++slot) {
+    const SlotCache::Entry entry = cache.at(slot);
+    if (entry.position == 0) {
+      continue;
+    }
+    ++taken;
+    EXPECT_EQ(expected.at(entry.position), entry.hash);
+    const std::vector<uint32_t> buckets = cache.buckets_of(entry.hash);
+    EXPECT_EQ(buckets.size(), 3u);
+    EXPECT_NE(std::find(buckets.begin(), buckets.end(), slot / 2), buckets.end()) << slot;
+  }
+  EXPECT_EQ(taken + cache.stash_size(), 500u);
+}
+
 }  // namespace
 }  // namespace cuckoo
