@@ -178,7 +178,7 @@ void Directory::drop_pending() noexcept {
 uint64_t Directory::folded_to() const noexcept {
   uint64_t most = 0;
   for (const Leaf& leaf : leaves_) {
-    most = std::max(most, leaf.header.folded_to);
+    most = std::max(most, leaf.header->folded_to);
   }
   return most;
 }
@@ -197,7 +197,7 @@ std::vector<size_t> Directory::split(size_t index, unsigned bits) {
   std::vector<size_t> indexes{index};
   note_folded(index);
   leaves_[index].segment.reset();
-  leaves_[index].header = {};
+  leaves_[index].header = SegmentHeader{};
   leaves_[index].depth = depth;
   for (size_t piece = 1; piece < pieces; ++piece) {
     indexes.push_back(leaves_.size());
@@ -237,7 +237,7 @@ std::vector<std::byte> Directory::encode_page(uint64_t page, const NewHeaders& f
                        [](const auto& header, uint64_t index) { return header.first < index; });
   for (uint64_t index = first; index < first + per_page && index < leaves_.size(); ++index) {
     const bool is_new = next != fresh.end() && next->first == index;
-    const SegmentHeader& header = is_new ? (next++)->second : leaves_[index].header;
+    const SegmentHeader& header = is_new ? (next++)->second : *leaves_[index].header;
     if (header.number != 0) {
       const size_t at = (index - first) * kSegmentHeaderBytes;
       content.resize(at + kSegmentHeaderBytes);
@@ -325,8 +325,8 @@ Status Directory::read(const Blocks& blocks, const Root& root) {
   const auto stays = [&](size_t i) {
     const Leaf& old = leaves_[i];
     return old.prefix == leaves[i].prefix && old.depth == leaves[i].depth &&
-           old.header == leaves[i].header &&
-           (old.header.number != 0 || (old.pending > 0 && old.first_pending >= root.folded_to));
+           *old.header == *leaves[i].header &&
+           (old.header->number != 0 || (old.pending > 0 && old.first_pending >= root.folded_to));
   };
   std::vector<size_t> pending;  // the leaves that have entries still
   const size_t both = std::min(leaves.size(), leaves_.size());

@@ -67,7 +67,7 @@ Status FilterBlocks::read_directory() {
 void FilterBlocks::take(uint64_t position, uint64_t entry, uint64_t copies) {
   const size_t index = directory_.leaf_of(entry & ~kRemoveBit);
   const Directory::Leaf& leaf = directory_.leaf(index);
-  if (position >= (leaf.header.number == 0 ? root_.folded_to : leaf.header.folded_to)) {
+  if (position >= (leaf.header->number == 0 ? root_.folded_to : leaf.header->folded_to)) {
     pend(index, position, entry, copies);
   }
 }
@@ -196,8 +196,8 @@ void FilterBlocks::settle() const {
 
 Result<std::unique_ptr<Segment>> FilterBlocks::opened(const Directory::Leaf& leaf) const {
   Result<std::unique_ptr<Segment>> made =
-      leaf.header.number == 0 ? Segment::make_share(*options_, limits_, leaf.prefix, leaf.depth, 0)
-                              : Segment::open(*options_, storage_, leaf.header);
+      leaf.header->number == 0 ? Segment::make_share(*options_, limits_, leaf.prefix, leaf.depth, 0)
+                               : Segment::open(*options_, storage_, *leaf.header);
   if (made.ok()) {
     for (const uint64_t entry : leaf.waiting) {
       made.value()->append(entry);

@@ -136,9 +136,9 @@ class FilterBlocks {
   static bool all(const Directory::Leaf&) noexcept { return true; }
   static bool filled(const Directory::Leaf& leaf) noexcept { return !leaf.untouched(); }
   GeometryWords geometry_of(const Directory::Leaf& leaf) const noexcept {
-    return leaf.segment != nullptr   ? leaf.segment->filter().words()
-           : leaf.header.number != 0 ? leaf.header.geometry()
-                                     : limits_.words;
+    return leaf.segment != nullptr    ? leaf.segment->filter().words()
+           : leaf.header->number != 0 ? leaf.header->geometry()
+                                      : limits_.words;
   }
 
   // --- changes; each is noted before it is made

@@ -73,7 +73,7 @@ size_t FilterFile::memory_bytes() const {
   size_t bytes = blocks_.log().memory_bytes();
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
     const Directory::Leaf& leaf = blocks_.directory().leaf(i);
-    bytes += sizeof leaf + leaf.waiting.capacity() * sizeof(uint64_t) +
+    bytes += sizeof leaf + leaf.header.memory_bytes() + leaf.waiting.capacity() * sizeof(uint64_t) +
              leaf.more_copies().size_bytes() +
              (leaf.segment != nullptr ? leaf.segment->memory_bytes() : 0);
   }

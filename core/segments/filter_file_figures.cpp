@@ -25,7 +25,7 @@ void visit_filters(const FilterOptions& options, const FilterBlocks& blocks, Vis
       visit(leaf.segment->header(), leaf, leaf.segment->filter());
       continue;
     }
-    SegmentHeader header = leaf.header;
+    SegmentHeader header = *leaf.header;
     if (header.number == 0) {
       header.capacity = blocks.limits().share;
     } else if (header.overflow_blocks > 0) {
@@ -160,7 +160,7 @@ uint64_t FilterFile::stored_bytes() const {
   uint64_t bytes = (1 + blocks_.root().pages + log_rows) * options_.page_bytes +
                    log_entries() % blocks_.log().row_entries() * log_entry_bytes;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    const SegmentHeader& header = blocks_.directory().leaf(i).header;
+    const SegmentHeader& header = *blocks_.directory().leaf(i).header;
     bytes += (uint64_t{header.pages} + header.overflow_blocks) * options_.page_bytes +
              std::min(uint64_t{header.run_blocks} * options_.page_bytes,
                       header.run_entries * run_entry_bytes + header.run_blocks * kRunBlockBytes);

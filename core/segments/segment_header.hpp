@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "core/base/result.hpp"
@@ -42,6 +43,30 @@ struct SegmentHeader {
 
   GeometryWords geometry() const noexcept { return {size, shape, detail}; }
   friend bool operator==(const SegmentHeader&, const SegmentHeader&) = default;
+};
+
+// The header of a leaf as it is stored. Where there is none, as in each leaf of an empty filter, it
+// reads as one of zeros, and takes a pointer's memory.
+class StoredHeader {
+ public:
+  const SegmentHeader& operator*() const noexcept { return header_ != nullptr ? *header_ : kNone; }
+  const SegmentHeader* operator->() const noexcept { return &**this; }
+  StoredHeader& operator=(const SegmentHeader& header) {
+    if (header.number == 0) {
+      header_.reset();
+    } else if (header_ != nullptr) {
+      *header_ = header;
+    } else {
+      header_ = std::make_unique<SegmentHeader>(header);
+    }
+    return *this;
+  }
+  size_t memory_bytes() const noexcept { return header_ != nullptr ? sizeof *header_ : 0; }
+
+ private:
+  static constexpr SegmentHeader kNone{};
+
+  std::unique_ptr<SegmentHeader> header_;
 };
 
 // `to` has kSegmentHeaderBytes.

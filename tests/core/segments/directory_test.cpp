@@ -180,7 +180,7 @@ TEST_F(SegmentDirectory, reads_back_what_was_stored) {
   ASSERT_EQ(other.size(), directory.size());
   EXPECT_EQ(other.depth(), directory.depth());
   for (size_t i = 0; i < other.size(); ++i) {
-    EXPECT_EQ(other.leaf(i).header, directory.leaf(i).header);
+    EXPECT_EQ(*other.leaf(i).header, *directory.leaf(i).header);
     EXPECT_TRUE(other.page_stored(i / 3));
   }
   expect_partition(other);
@@ -198,9 +198,9 @@ TEST_F(SegmentDirectory, keeps_what_is_in_memory_of_leaves_that_did_not_change) 
     }
   }
   EXPECT_EQ(other.pending_entries(), 8u);
-  SegmentHeader changed = other.leaf(4).header;
+  SegmentHeader changed = *other.leaf(4).header;
   changed.folded_to = 50;
-  write_page(1, {other.leaf(3).header, changed, other.leaf(5).header});
+  write_page(1, {*other.leaf(3).header, changed, *other.leaf(5).header});
   ASSERT_TRUE(other.read(blocks, root).ok());
   EXPECT_EQ(other.leaf(0).waiting.size(), 1u);
   EXPECT_EQ(other.leaf(1).waiting.size(), 2u);
@@ -280,8 +280,8 @@ TEST_F(SegmentDirectory, each_lost_page_is_found) {
 TEST_F(SegmentDirectory, headers_that_are_no_partition_are_corrupt) {
   Directory directory(options);
   store_sample(directory);
-  const std::vector<SegmentHeader> page = {directory.leaf(0).header, directory.leaf(1).header,
-                                           directory.leaf(2).header};
+  const std::vector<SegmentHeader> page = {*directory.leaf(0).header, *directory.leaf(1).header,
+                                           *directory.leaf(2).header};
   const auto refused_with = [&](size_t slot, auto&& change) {
     std::vector<SegmentHeader> changed = page;
     change(changed[slot]);
@@ -330,7 +330,7 @@ TEST_F(SegmentDirectory, a_hostile_root_takes_little_memory_and_is_corrupt) {
 TEST_F(SegmentDirectory, a_page_far_away_is_corrupt) {
   Directory directory(options);
   store_sample(directory);
-  SegmentHeader header = directory.leaf(0).header;
+  SegmentHeader header = *directory.leaf(0).header;
   write_page(kMaxDirectoryPages - 1, {header});
   ++root.pages;
   root.page_index_sum += static_cast<uint64_t>(kMaxDirectoryPages) - 1;

@@ -49,6 +49,23 @@ TEST(SegmentHeaders, decode_to_what_was_encoded) {
   EXPECT_EQ(decoded.value(), sample());
 }
 
+TEST(SegmentHeaders, one_that_is_not_there_reads_as_zeros_and_takes_a_pointer) {
+  StoredHeader stored;
+  EXPECT_LE(sizeof stored, sizeof(void*));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(*stored, SegmentHeader{});
+    EXPECT_EQ(stored.memory_bytes(), 0U);
+    stored = sample();
+    EXPECT_EQ(*stored, sample());
+    SegmentHeader other = sample();
+    ++other.number;
+    stored = other;
+    EXPECT_EQ(stored->number, sample().number + 1);
+    EXPECT_EQ(stored.memory_bytes(), sizeof(SegmentHeader));
+    stored = SegmentHeader{};
+  }
+}
+
 TEST(SegmentHeaders, every_byte_counts) {
   const Bytes good = encoded(sample());
   for (size_t at = 0; at < good.size(); ++at) {

@@ -8,7 +8,7 @@
 namespace cuckoo::test {
 namespace {
 
-constexpr int64_t kEnough = 100'000'000;
+constexpr int64_t kEnough = 60'000'000;
 
 double processor_seconds(const std::function<void()>& body) {
   const std::clock_t start = std::clock();
@@ -114,7 +114,7 @@ TEST_P(SparseFilter, is_a_window_in_little_memory) {
 // What holds nothing takes some bytes of an image. Of what holds a key there is one segment.
 TEST_P(SparseFilter, image_is_as_long_as_what_is_in_it) {
   // 65,536 pieces take a kilobyte each, and SQLite has an image of 20 MB several times.
-  const MemoryLimiter limit(6 * kEnough);
+  const MemoryLimiter limit(10 * kEnough);
   Database db;
   db.run(create("f") + "INSERT INTO f VALUES (1); CREATE TABLE images(b)");
   db.run("INSERT INTO images VALUES (filter_export('f'))");
