@@ -19,12 +19,17 @@ tests/exported_symbol_test.sh "$library"
 [ "$(packages/portable/needs.sh "$library")" = Windows ]
 
 # SQLite, for the tests that are linked with it, and its shell, the same for Linux.
+options=(-O2 -w -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_DBSTAT_VTAB)
+# Temporary tables and sorters are in memory in the tests. Each connection of a test begins SQLite's
+# random numbers anew, so that a run is like the last one. The names of temporary files are made of
+# these numbers: a second connection would make the file that the first one has open. POSIX has no
+# such file: SQLite removes its name at once there.
+test_options=(-DSQLITE_TEMP_STORE=2)
 build_sqlite() {
-  local options=(-O2 -w -DSQLITE_ENABLE_MATH_FUNCTIONS -DSQLITE_ENABLE_DBSTAT_VTAB)
   (
     cd "$dir"
-    "$triplet-gcc-posix" "${options[@]}" -static-libgcc -shared "$sqlite/sqlite3.c" -o sqlite3.dll \
-      -Wl,--out-implib,libsqlite3.dll.a
+    "$triplet-gcc-posix" "${options[@]}" "${test_options[@]}" -static-libgcc -shared \
+      "$sqlite/sqlite3.c" -o sqlite3.dll -Wl,--out-implib,libsqlite3.dll.a
     "$triplet-gcc-posix" "${options[@]}" -static -municode "$sqlite"/{sqlite3,shell}.c -o sqlite3.exe
     gcc "${options[@]}" "$sqlite"/{sqlite3,shell}.c -o sqlite3-linux -ldl -lpthread -lm
   )
@@ -32,9 +37,10 @@ build_sqlite() {
 
 sqlite=$(sqlite_source)
 mkdir -p "$dir"
-if [ ! -e "$dir/.done" ] || [ "$(<"$dir/.done")" != "$sqlite" ]; then
+built="$sqlite ${options[*]} ${test_options[*]}"
+if [ ! -e "$dir/.done" ] || [ "$(<"$dir/.done")" != "$built" ]; then
   build_sqlite
-  printf '%s' "$sqlite" >"$dir/.done"
+  printf '%s' "$built" >"$dir/.done"
 fi
 
 # A Windows of its own, which ends with this script.
