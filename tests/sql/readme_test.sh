@@ -2,7 +2,7 @@
 # README.md and docs/ against the extension: each ```sql block is run in the sqlite3 shell and gives
 # the text of the ```text block that follows, or none; the tables of options, commands, functions and
 # columns are those the extension names itself; figures are those that were measured; the files and
-# headings that a document points to are there.
+# headings that a document points to are there, and so is what the tour of the code names.
 #
 # All blocks of a document see one database, each in a connection of its own. What the shell puts
 # before the text of an error differs from version to version: it is compared as "Error: ".
@@ -211,6 +211,59 @@ for document in "${documents[@]}"; do
     fail "$document: no document points to it"
 done
 
-printf '%d documents, %d examples, %d links, %d failures\n' \
-  "${#documents[@]}" "$examples" "$links" "$failures"
+# --- names in the tour of the code and in what leads through changes
+
+# A path that one of them names is there; "*" stands for several. A function `name()` or `Class::name()`
+# occurs in a file that its paragraph, list item or row names. A class or constant `LikeThis`,
+# `kLikeThis` occurs in core/ or ext/.
+paragraphs() {  # paragraphs file: of its prose, one a line
+  prose "$1" | awk '
+    /^(#|\|)/ || /^ *([-*]|[0-9]+\.) / || !NF { if (text != "") print text; text = "" }
+    { text = text " " $0 }
+    /^(#|\|)/ { print text; text = "" }
+    END { if (text != "") print text }
+  '
+}
+has_function() {  # has_function name file …: one of the files has it, and its class
+  local name=$1 function=${1##*::} class=
+  [ "$name" = "$function" ] || { class=${name%::*} && class=${class##*::}; }
+  shift
+  local file
+  for file in "$@"; do
+    if [ -f "$file" ] && grep -qE -- "(^|[^A-Za-z0-9_])$function *[(<]" "$file" &&
+      { [ -z "$class" ] || grep -qw -- "$class" "$file"; }; then
+      return 0
+    fi
+  done
+  return 1
+}
+paths=0 functions=0 classes=0
+for document in docs/TOUR.md docs/CHANGING.md; do
+  while IFS= read -r path; do
+    paths=$((paths + 1))
+    (cd "$root" && compgen -G "$path" >/dev/null) || fail "$document: there is no $path"
+  done < <(grep -oE '(^|[^A-Za-z0-9_./-])(core|ext|tests|docs|packages|sql|\.ci)/[A-Za-z0-9_.*/-]*' \
+    "$root/$document" | sed -E 's/^[^a-z.]//; s/[.]+$//' | LC_ALL=C sort -u)
+  while IFS= read -r paragraph; do
+    mapfile -t files < <(grep -oE $'\140[^\140]*/[^\140]*\140' <<<"$paragraph" | tr -d '\140' |
+      (cd "$root" && while IFS= read -r path; do compgen -G "$path" || true; done) |
+      sed "s|^|$root/|")
+    while IFS= read -r name; do
+      functions=$((functions + 1))
+      has_function "$name" "${files[@]}" ||
+        fail "$document: none of the files that stand with $name() has it:$(cut -c1-60 <<<"$paragraph")…"
+    done < <(grep -oE $'\140[A-Za-z_][A-Za-z0-9_:]*\\(\\)\140' <<<"$paragraph" | tr -d '\140()' || true)
+  done < <(paragraphs "$root/$document")
+  while IFS= read -r name; do
+    classes=$((classes + 1))
+    grep -rqw -- "$name" "$root/core" "$root/ext" "$root/tests" ||
+      fail "$document: no source has $name"
+  done < <(grep -oE $'\140(k?[A-Z][a-z0-9]+)+\140' "$root/$document" | tr -d '\140' | LC_ALL=C sort -u)
+done
+[ "$((paths * functions * classes))" -gt 0 ] ||
+  fail "the tour names $paths paths, $functions functions and $classes classes"
+
+printf '%d documents, %d examples, %d links, %d names, %d failures\n' \
+  "${#documents[@]}" "$examples" "$links" \
+  "$((paths + functions + classes))" "$failures"
 [ "$failures" -eq 0 ]
