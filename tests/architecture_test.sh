@@ -37,6 +37,14 @@ declare -A untested=(
   ["core/segments/segment_fold.cpp"]="a part of the class in segment.hpp: segment_test.cpp"
 )
 
+# Words in names of classes that mean what they mean in English or in SQL. All others have a row in the
+# glossary of docs/DESIGN.md.
+plain_words=(affinity algorithm allocator applier argument avx2 awaited batch bit builder bulk byte checked
+  code collector column connection content error fact fit info inserter keep large last lasting
+  layout limit location maker membership memory more new operator os own planned planning portable read
+  reader registered register registration result row rowid rule saved scan schema shared size spec sql
+  statement stats status surroundings survey test transaction two type view walk writer)
+
 violations=0
 violation() {
   printf '%s\n' "$1"
@@ -118,6 +126,55 @@ for document in FORMAT DESIGN; do
         violation "$file: $document.md has no heading \"$heading\""
     done < <(sed -E 's|^ *// ?||' "$file" | tr '\n' ' ' | grep -oE "$document\\.md(, \"[^\"]*\")?" || true)
   done
+done
+
+# What each wing may include is a table in docs/TOUR.md, too.
+sorted() {  # sorted words...
+  printf '%s\n' "$@" | sort | tr '\n' ' '
+}
+for wing in "${!may_include[@]}"; do
+  read -ra allowed <<<"${may_include[$wing]:-nothing}"
+  read -ra told < <(tr -d '\140' <docs/TOUR.md | sed -nE "s=^\\| $wing \\|.*\\| ([^|]*) \\|\$=\\1=p") || true
+  [ "$(sorted "${told[@]}")" = "$(sorted "${allowed[@]}")" ] ||
+    violation "docs/TOUR.md says of $wing that it may include \"${told[*]}\", expected \"${allowed[*]}\""
+done
+
+# The classes of the headers, those inside of another class left out, are called by words of the
+# glossary or by plain ones. A word may have an ending: "stored" is found as "store".
+declare -A known=() used=()
+while IFS= read -r word; do
+  known[$word]=glossary
+done < <(awk -F'|' '/^## / { inside = $0 == "## Glossary" } inside && /^\| / { print tolower($2) }' \
+  docs/DESIGN.md | grep -oE '[a-z0-9]+')
+[ "${#known[@]}" -gt 50 ] || violation "docs/DESIGN.md: no table under \"Glossary\""
+for word in "${plain_words[@]}"; do
+  [ -z "${known[$word]-}" ] ||
+    violation "\"$word\" is in the glossary of docs/DESIGN.md, take it off plain_words in $0"
+  known[$word]=plain
+done
+classes=0
+while read -r file class words; do
+  classes=$((classes + 1))
+  for word in $words; do
+    found=
+    for stem in "$word" "${word%s}" "${word%es}" "${word%d}" "${word%ed}" "${word%r}" "${word%er}" \
+      "${word/%ies/y}"; do
+      if [ -n "${known[$stem]-}" ]; then
+        found=$stem
+        break
+      fi
+    done
+    used[${found:-none}]=1
+    [ -n "$found" ] || violation "$file: class $class: \"$word\" has no row in the glossary of\
+ docs/DESIGN.md; call it by words that have one, add a row, or, if it means what it means in English,\
+ add it to plain_words in $0"
+  done
+done < <(grep -oE '^(class|struct|enum class|enum) +(\[\[[^]]*\]\] +)?[A-Z][A-Za-z0-9]*' \
+  core/**/*.{hpp,h} ext/**/*.{hpp,h} |
+  sed -E 's/:.* /\t/; h; s/.*\t//; s/([a-z0-9])([A-Z])/\1 \2/g; s/.*/\L&/; H; g; s/[\t\n]/ /g')
+[ "$classes" -gt 0 ] || violation "the headers have no classes"
+for word in "${plain_words[@]}"; do
+  [ -n "${used[$word]-}" ] || violation "no class has \"$word\" in its name: take it off plain_words in $0"
 done
 
 for file in "${sources[@]}"; do
