@@ -1053,6 +1053,17 @@ async function takePictures(page) {
     moves = (await page.text("#filter-said")).split("moved to").length - 1;
   }
   await take("filter");
+  await page.click("#tab-growth");
+  await page.click("#growth-split");
+  await page.click("#growth-split");
+  await take("growth");
+  await page.click("#tab-index");
+  await page.click("#index-many");
+  await page.click("#index-many");
+  for (let i = 0; i < 40 && !(await page.text("#index-said")).includes("moved from"); ++i) {
+    await page.click("#index-step");
+  }
+  await take("index");
   await page.click("#tab-flash");
   await page.click('[value="skewed"]');
   for (let i = 0; i < 8; ++i) {
