@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
@@ -30,10 +31,11 @@ std::string shown(const std::string& name) {
 
 }  // namespace
 
-Result<std::shared_ptr<HashRing>> HashRing::make(const RingOptions& options) {
+Result<std::shared_ptr<HashRing>> HashRing::make(const RingOptions& options, Md5Function md5) {
   std::shared_ptr<Ketama> ketama;
   if (options.algorithm == RingAlgorithm::kKetama) {
-    Result<std::shared_ptr<Ketama>> made = Ketama::make(options.dialect, options.key_hash);
+    Result<std::shared_ptr<Ketama>> made =
+        Ketama::make(options.dialect, options.key_hash, std::move(md5));
     if (!made.ok()) {
       return made.take_status();
     }

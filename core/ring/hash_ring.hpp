@@ -38,6 +38,7 @@
 #include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/ring/ketama.hpp"
+#include "core/ring/md5.hpp"
 #include "core/ring/node.hpp"
 #include "core/ring/owners.hpp"
 #include "core/ring/points.hpp"
@@ -70,7 +71,9 @@ struct RingOptions {
 
 class HashRing {
  public:
-  static Result<std::shared_ptr<HashRing>> make(const RingOptions& options);
+  // ketama: many threads may look keys up at once if they may use its MD5 so.
+  static Result<std::shared_ptr<HashRing>> make(const RingOptions& options,
+                                                Md5Function md5 = system_md5());
 
   const RingOptions& options() const noexcept { return options_; }
 
@@ -106,7 +109,7 @@ class HashRing {
   void take_points(HashRing& other) noexcept;
 
   // For ketama: the place of a key's bytes.
-  uint64_t ketama_position(std::span<const std::byte> key) const noexcept {
+  uint64_t ketama_position(std::span<const std::byte> key) const {
     return Ketama::position(ketama_->hash(key));
   }
   // The owner's id, 0 in an empty ring. built().

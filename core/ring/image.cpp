@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
@@ -244,8 +245,9 @@ std::vector<RingNode> with_ids(const RingImage& image, const HashRing* before) {
 }  // namespace
 
 Result<std::shared_ptr<HashRing>> ring_of(const RingImage& image, const HashRing* before,
-                                          const Poll& poll) {
-  CUCKOO_ASSIGN_OR_RETURN(const std::shared_ptr<HashRing> ring, HashRing::make(image.options));
+                                          const Poll& poll, Md5Function md5) {
+  CUCKOO_ASSIGN_OR_RETURN(const std::shared_ptr<HashRing> ring,
+                          HashRing::make(image.options, std::move(md5)));
   const std::vector<RingNode> nodes = with_ids(image, before);
   std::vector<std::vector<std::byte>> rows;
   if (!image.slots.empty()) {

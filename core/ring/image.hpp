@@ -21,6 +21,7 @@
 #include "core/base/result.hpp"
 #include "core/ring/hash_ring.hpp"
 #include "core/ring/mark.hpp"
+#include "core/ring/md5.hpp"
 
 namespace cuckoo {
 
@@ -41,6 +42,6 @@ Result<RingImage> decode_ring_image(std::span<const std::byte> bytes);
 
 // The ring of an image, built(). A node that `before` has, too, keeps its id; `before` may be null.
 Result<std::shared_ptr<HashRing>> ring_of(const RingImage& image, const HashRing* before,
-                                          const Poll& poll);
+                                          const Poll& poll, Md5Function md5 = system_md5());
 
 }  // namespace cuckoo

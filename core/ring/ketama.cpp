@@ -2,24 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "core/base/bytes.hpp"
 
 namespace cuckoo {
 
-Result<std::shared_ptr<Ketama>> Ketama::make(KetamaDialect dialect, KetamaKeyHash key_hash) {
-  auto ketama = std::make_shared<Ketama>(dialect, key_hash);
-  if (ketama->md5_.compute(DigestKind::kMd5, {}).empty()) {
+Result<std::shared_ptr<Ketama>> Ketama::make(KetamaDialect dialect, KetamaKeyHash key_hash,
+                                             Md5Function md5) {
+  std::array<std::byte, kMd5Bytes> digest{};
+  if (!md5({}, digest)) {
     return invalid("ketama needs MD5, which this system's OpenSSL does not offer");
   }
-  return ketama;
+  return std::make_shared<Ketama>(dialect, key_hash, std::move(md5));
 }
 
-// compute() fails where there is no MD5 or, at first, no memory; make() has seen to both.
-std::array<uint32_t, 4> Ketama::digest(std::span<const std::byte> bytes) noexcept {
-  const std::span<const std::byte> digest = md5_.compute(DigestKind::kMd5, bytes);
-  std::array<uint32_t, 4> parts{};
-  for (size_t i = 0; i < parts.size() && 4 * i < digest.size(); ++i) {
+// make() has seen that there is an MD5.
+std::array<uint32_t, 4> Ketama::digest(std::span<const std::byte> bytes) const {
+  std::array<std::byte, kMd5Bytes> digest;
+  if (!md5_(bytes, digest)) {
+    throw std::bad_alloc();
+  }
+  std::array<uint32_t, 4> parts;
+  for (size_t i = 0; i < parts.size(); ++i) {
     parts[i] = load_le<uint32_t>(digest.data() + 4 * i);
   }
   return parts;

@@ -35,12 +35,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/bytes.hpp"
-#include "core/base/digest.hpp"
 #include "core/base/result.hpp"
 #include "core/ring/ketama_key_hash.hpp"
+#include "core/ring/md5.hpp"
 
 namespace cuckoo {
 
@@ -52,18 +53,20 @@ std::string ketama_label(KetamaDialect dialect, std::string_view name);
 // How many hashes a node of that weight gets.
 uint32_t ketama_hashes(KetamaDialect dialect, double weight, double total, size_t nodes) noexcept;
 
-// The hashes of one dialect. The context of its MD5 is reused: one at a time may use it.
+// The hashes of one dialect. As many at a time may use it as may use its MD5; what hashes throws
+// std::bad_alloc if that fails.
 class Ketama {
  public:
-  // Fails where OpenSSL refuses MD5.
-  static Result<std::shared_ptr<Ketama>> make(KetamaDialect dialect, KetamaKeyHash key_hash);
-  Ketama(KetamaDialect dialect, KetamaKeyHash key_hash) noexcept  // for make()
-      : dialect_(dialect), key_hash_(key_hash) {}
+  // Fails where there is no MD5.
+  static Result<std::shared_ptr<Ketama>> make(KetamaDialect dialect, KetamaKeyHash key_hash,
+                                              Md5Function md5 = system_md5());
+  Ketama(KetamaDialect dialect, KetamaKeyHash key_hash, Md5Function md5) noexcept  // for make()
+      : dialect_(dialect), key_hash_(key_hash), md5_(std::move(md5)) {}
   Ketama(const Ketama&) = delete;
   Ketama& operator=(const Ketama&) = delete;
 
-  std::array<uint32_t, 4> digest(std::span<const std::byte> bytes) noexcept;
-  uint32_t hash(std::span<const std::byte> key) noexcept {
+  std::array<uint32_t, 4> digest(std::span<const std::byte> bytes) const;
+  uint32_t hash(std::span<const std::byte> key) const {
     return key_hash_ == KetamaKeyHash::kMd5 ? digest(key)[0] : ketama_key_hash(key_hash_, key);
   }
   // On a ring of 2^64 positions: 32 bits become the upper half.
@@ -74,7 +77,7 @@ class Ketama {
   }
   // Calls use(position) for each point of a node's hashes `first` to `end` - 1.
   template <class Use>
-  void each_point(std::string_view name, uint32_t first, uint32_t end, Use&& use) {
+  void each_point(std::string_view name, uint32_t first, uint32_t end, Use&& use) const {
     const std::string label = ketama_label(dialect_, name) + "-";
     for (uint32_t k = first; k < end; ++k) {
       const std::string text = label + std::to_string(k);
@@ -91,7 +94,7 @@ class Ketama {
  private:
   KetamaDialect dialect_;
   KetamaKeyHash key_hash_;
-  Digester md5_;
+  Md5Function md5_;
 };
 
 }  // namespace cuckoo

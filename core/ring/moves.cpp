@@ -9,10 +9,12 @@ namespace {
 
 class Parts {
  public:
-  explicit Parts(uint32_t renamed) noexcept : renamed_(renamed) {}
+  Parts(uint32_t renamed, std::span<const uint32_t> ids_before) noexcept
+      : renamed_(renamed), ids_before_(ids_before) {}
 
   void add(uint32_t from, uint32_t to, uint128 part) {
-    if ((from != to || (from == renamed_ && renamed_ != 0)) && part != 0) {
+    const uint32_t to_before = to == 0 || ids_before_.empty() ? to : ids_before_[to - 1];
+    if ((from != to_before || (from == renamed_ && renamed_ != 0)) && part != 0) {
       parts_[{from, to}].add(part);
     }
   }
@@ -27,6 +29,7 @@ class Parts {
 
  private:
   uint32_t renamed_;
+  std::span<const uint32_t> ids_before_;
   std::map<std::pair<uint32_t, uint32_t>, RingPart> parts_;
 };
 
@@ -76,8 +79,9 @@ void add_points(const PointRing& before, const PointRing& after, Parts& parts) {
 
 }  // namespace
 
-std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after, uint32_t renamed) {
-  Parts parts(renamed);
+std::vector<RingMove> ring_moves(const HashRing& before, const HashRing& after, uint32_t renamed,
+                                 std::span<const uint32_t> ids_before) {
+  Parts parts(renamed, ids_before);
   if (before.options().algorithm == RingAlgorithm::kSlots) {
     add_slots(before.slots(), after.slots(), parts);
   } else {

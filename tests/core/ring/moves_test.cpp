@@ -96,6 +96,36 @@ TEST_P(RingMoves, of_the_same_ring_are_none) {
   EXPECT_TRUE(ring_moves(*ring_, *ring_).empty());
 }
 
+// Rings that came about apart: ids differ, names tell what stays.
+TEST_P(RingMoves, of_rings_with_other_ids_are_those_of_the_same_nodes) {
+  HashRing same(*ring_);
+  const uint32_t a = add(*ring_, "a");
+  const uint32_t b = add(*ring_, "b");
+  const uint32_t c = add(same, "c");
+  const uint32_t b_too = add(same, "b");
+  const uint32_t a_too = add(same, "a");
+  ring_->build();
+  same.build();
+  ASSERT_NE(a, a_too);
+  std::vector<uint32_t> ids_before(same.last_id(), kNewNode);
+  ids_before[a_too - 1] = a;
+  ids_before[b_too - 1] = b;
+  double to_c = 0;
+  for (const RingMove& move : ring_moves(*ring_, same, 0, ids_before)) {
+    if (GetParam().options.algorithm != RingAlgorithm::kSlots) {
+      EXPECT_EQ(move.to, c);  // I3 of HashRing
+    }
+    EXPECT_FALSE(move.from == a && move.to == a_too);
+    to_c += move.to == c ? move.part.share() : 0;
+  }
+  EXPECT_NEAR(to_c, same.share(c).share(), 1e-12);
+  HashRing none(*ring_);
+  none.clear();
+  none.build();
+  const std::vector<RingMove> all = ring_moves(none, same, 0, {ids_before.data(), 3});
+  EXPECT_EQ(all.size(), 3U);  // from nobody, also to the new node
+}
+
 TEST_P(RingMoves, from_and_to_nobody) {
   HashRing full(*ring_);
   const uint32_t id = add(full, "a");

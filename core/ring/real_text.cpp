@@ -1,0 +1,114 @@
+#include "core/ring/real_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+namespace cuckoo {
+namespace {
+
+constexpr int kDigits = 15;
+
+// The value 0.d1d2d3… · 10^point.
+struct Decimal {
+  std::array<char, kDigits> digits;
+  int count = 0;  // without zeros at the end; at least 1
+  int point = 0;
+};
+
+// Of a finite real above 0.
+Decimal decimal_of(double real) noexcept {
+  // More digits than are needed, so that what is below a half isn't rounded up to it.
+  constexpr int kExact = 30;
+  std::array<char, kExact + 16> text;  // d.ddde-324
+  const char* const end = std::to_chars(text.data(), text.data() + text.size(), real,
+                                        std::chars_format::scientific, kExact)
+                              .ptr;
+  Decimal decimal;
+  decimal.digits[0] = text[0];
+  std::copy_n(&text[2], kDigits - 1, decimal.digits.begin() + 1);
+  const char* exponent = &text[2 + kExact + 1];
+  exponent += *exponent == '+' ? 1 : 0;  // from_chars() knows no plus
+  std::from_chars(exponent, end, decimal.point);
+  ++decimal.point;
+  bool carry = text[2 + kDigits - 1] >= '5';
+  for (int i = kDigits - 1; i >= 0 && carry; --i) {
+    carry = decimal.digits[i] == '9';
+    decimal.digits[i] = carry ? '0' : static_cast<char>(decimal.digits[i] + 1);
+  }
+  if (carry) {
+    decimal.digits[0] = '1';
+    ++decimal.point;
+  }
+  decimal.count = kDigits;
+  while (decimal.count > 1 && decimal.digits[decimal.count - 1] == '0') {
+    --decimal.count;
+  }
+  return decimal;
+}
+
+// Appends to a text.
+class Writer {
+ public:
+  explicit Writer(char* to) noexcept : to_(to) {}
+
+  void add(char c) noexcept { *to_++ = c; }
+  // The digits from `first` to `end` - 1; zeros where there are none.
+  void add(const Decimal& decimal, int first, int end) noexcept {
+    for (int i = first; i < end; ++i) {
+      add(i >= 0 && i < decimal.count ? decimal.digits[i] : '0');
+    }
+  }
+  void add_exponent(int exponent) noexcept {
+    add('e');
+    add(exponent < 0 ? '-' : '+');
+    const int size = std::abs(exponent);
+    if (size >= 100) {
+      add(static_cast<char>('0' + size / 100));
+    }
+    add(static_cast<char>('0' + size / 10 % 10));
+    add(static_cast<char>('0' + size % 10));
+  }
+  char* end() const noexcept { return to_; }
+
+ private:
+  char* to_;
+};
+
+}  // namespace
+
+std::string_view real_text(double real, RealText& room) noexcept {
+  constexpr int kLowestPoint = -3;  // 0.0001 … 999999999999999.0 are written without an exponent
+  if (std::isnan(real)) {
+    return "NaN";
+  }
+  if (std::isinf(real)) {
+    return real < 0 ? "-Inf" : "Inf";
+  }
+  if (real == 0) {
+    return "0.0";
+  }
+  Writer text(room.data());
+  if (real < 0) {
+    text.add('-');
+  }
+  const Decimal decimal = decimal_of(std::abs(real));
+  if (decimal.point < kLowestPoint || decimal.point > kDigits) {
+    text.add(decimal, 0, 1);
+    text.add('.');
+    text.add(decimal, 1, std::max(decimal.count, 2));
+    text.add_exponent(decimal.point - 1);
+  } else if (decimal.point <= 0) {
+    text.add('0');
+    text.add('.');
+    text.add(decimal, decimal.point, decimal.count);
+  } else {
+    text.add(decimal, 0, decimal.point);
+    text.add('.');
+    text.add(decimal, decimal.point, std::max(decimal.count, decimal.point + 1));
+  }
+  return {room.data(), static_cast<size_t>(text.end() - room.data())};
+}
+
+}  // namespace cuckoo
