@@ -44,4 +44,18 @@ uint64_t Key::hash(uint64_t seed) const noexcept {
   return 0;
 }
 
+Key::Value Key::value() const noexcept {
+  switch (kind_) {
+    case Kind::kInteger:
+      return integer_;
+    case Kind::kReal:
+      return real_;
+    case Kind::kText:
+      return std::string_view(static_cast<const char*>(bytes_), size_);
+    case Kind::kBytes:
+      return std::span(static_cast<const std::byte*>(bytes_), size_);
+  }
+  return {};
+}
+
 }  // namespace cuckoo::inline v1

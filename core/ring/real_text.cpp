@@ -1,8 +1,8 @@
 #include "core/ring/real_text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 namespace cuckoo {
@@ -12,7 +12,7 @@ constexpr int kDigits = 15;
 
 // The value 0.d1d2d3… · 10^point.
 struct Decimal {
-  std::array<char, kDigits> digits;
+  std::array<char, kDigits> digits{};
   int count = 0;  // without zeros at the end; at least 1
   int point = 0;
 };
@@ -21,18 +21,24 @@ struct Decimal {
 Decimal decimal_of(double real) noexcept {
   // More digits than are needed, so that what is below a half isn't rounded up to it.
   constexpr int kExact = 30;
-  std::array<char, kExact + 16> text;  // d.ddde-324
-  const char* const end = std::to_chars(text.data(), text.data() + text.size(), real,
-                                        std::chars_format::scientific, kExact)
-                              .ptr;
+  char text[kExact + 24];  // d.ddde-324, with the locale's point, which may have several bytes
+  std::snprintf(text, sizeof text, "%.*e", kExact, real);
   Decimal decimal;
-  decimal.digits[0] = text[0];
-  std::copy_n(&text[2], kDigits - 1, decimal.digits.begin() + 1);
-  const char* exponent = &text[2 + kExact + 1];
-  exponent += *exponent == '+' ? 1 : 0;  // from_chars() knows no plus
-  std::from_chars(exponent, end, decimal.point);
-  ++decimal.point;
-  bool carry = text[2 + kDigits - 1] >= '5';
+  char next = '0';
+  const char* c = text;
+  for (int count = 0; *c != 'e' && *c != '\0'; ++c) {
+    if (*c < '0' || *c > '9') {
+      continue;
+    }
+    if (count < kDigits) {
+      decimal.digits[count] = *c;
+    } else if (count == kDigits) {
+      next = *c;
+    }
+    ++count;
+  }
+  decimal.point = static_cast<int>(std::strtol(*c == 'e' ? c + 1 : c, nullptr, 10)) + 1;
+  bool carry = next >= '5';
   for (int i = kDigits - 1; i >= 0 && carry; --i) {
     carry = decimal.digits[i] == '9';
     decimal.digits[i] = carry ? '0' : static_cast<char>(decimal.digits[i] + 1);

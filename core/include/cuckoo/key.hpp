@@ -26,6 +26,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <variant>
 
 namespace cuckoo::inline v1 {
 
@@ -64,6 +65,9 @@ class Key {
   uint64_t types() const noexcept;
   // Returns all 64 bits of its hash, XXH3 with that seed. O(length).
   uint64_t hash(uint64_t seed) const noexcept;
+  // Returns what it was made of, which it only refers to if it is a text or bytes. O(1).
+  using Value = std::variant<int64_t, double, std::string_view, std::span<const std::byte>>;
+  Value value() const noexcept;
 
  private:
   enum class Kind : uint8_t { kInteger, kReal, kText, kBytes };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "core/base/key_hash.hpp"
 
@@ -79,6 +80,14 @@ TEST(Key, is_not_made_of_what_is_a_mistake) {
   EXPECT_FALSE((std::is_constructible_v<Key, char32_t>));
   EXPECT_FALSE((std::is_constructible_v<Key, std::nullptr_t>));
   EXPECT_FALSE((std::is_constructible_v<Key, int*>));
+}
+
+TEST(Key, has_the_value_that_it_was_made_of) {
+  EXPECT_EQ(std::get<int64_t>(Key(uint8_t{42}).value()), 42);
+  EXPECT_EQ(std::get<double>(Key(1.0).value()), 1.0);
+  EXPECT_EQ(std::get<std::string_view>(Key("apple").value()), "apple");
+  EXPECT_EQ(std::get<std::string_view>(Key(url::Url("a")).value()), "a");
+  EXPECT_EQ(std::get<std::span<const std::byte>>(Key(bytes_of("pear")).value()).size(), 4U);
 }
 
 }  // namespace

@@ -3,29 +3,10 @@
 #include <cuckoo/bloom_filter.hpp>
 #include <cuckoo/cuckoo_filter.hpp>
 
-#include "tests/support/database.hpp"
+#include "tests/support/blobs.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::vector<std::byte> blob_of(Database& db, const std::string& sql) {
-  std::vector<std::byte> bytes;
-  const std::string hex = db.text("SELECT hex(" + sql + ")");
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
-  }
-  return bytes;
-}
-
-std::string literal_of(const std::vector<std::byte>& bytes) {
-  std::string text = "x'";
-  for (const std::byte byte : bytes) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    text += kDigits[static_cast<unsigned>(byte) >> 4];
-    text += kDigits[static_cast<unsigned>(byte) & 15];
-  }
-  return text + "'";
-}
 
 template <class Filter>
 void finds_all(const Filter& filter) {

@@ -1,0 +1,198 @@
+// Which node owns a key, so that a change of the nodes moves few keys: a consistent hash.
+//
+//   auto made = cuckoo::HashRing::make();
+//   if (!made.ok()) { … made.error().message … }
+//   cuckoo::HashRing& ring = made.value();
+//   (void)ring.add_all({{"cache-1"}, {"cache-2"}, {"cache-3", 2}});
+//   ring.owner("user:42");        // "cache-3", say
+//   ring.replicas("user:42", 2);  // the owner and the next node
+//
+// Algorithms
+//   kRing    max(1, round(vnodes · weight)) points a node on a ring of 2^64 positions
+//   kKetama  the points of memcached's clients, bit for bit as the dialect and the key hash say
+//   kSlots   65,536 slots, dealt by the weights, so that shares are even to 1/65536. Owners depend
+//            on the order of the changes: hand such a ring on as bytes
+//
+// Owners. With kRing and kKetama they follow from the nodes, their weights and the options alone,
+// on every machine. A node that comes or grows only takes keys, one that goes or shrinks only gives
+// its own; not so with kKetama and unequal weights. Keys are SQL's: a ring that came from a table
+// whose key has no type, or the type TEXT, gives the owners that the table gives. Where a real with
+// a fraction is hashed as a text, by kKetama or text_keys, that text has 15 digits, the last one
+// rounded to the nearest. SQLite's is the same, but for halves before 3.43 and one in 50,000 very
+// large or small reals; in a column of the type TEXT it depends on SQLite's version.
+//
+// Bytes. to_bytes() gives the image that hash_ring_export() gives in SQL, and from_bytes() takes
+// it, on any machine and of either side.
+//
+// Errors
+//   kInvalid  an argument; nothing changed
+//   kFull     no room: 65,536 nodes; kRing: 2^24 points; nothing changed
+//   kCorrupt  from_bytes(): the bytes are no image, or damaged; check(): a defect
+// Nothing throws but std::bad_alloc, unless options.md5 does. If add(), set_weight(), rename(),
+// remove() or clear() throws, the ring is lost, as if it were moved from: change a copy where that
+// matters. If another function throws, nothing changed. A ring that was moved from, or made by no
+// make(), has no nodes and takes none: kInvalid.
+//
+// Threads. Functions that are const may be called by many threads at once while none calls another.
+// A ring that changes while it is asked: change a copy, and publish it as a
+// std::shared_ptr<const HashRing>.
+//
+// References. Names that owner() and replicas() return are valid until the ring changes, is
+// assigned to or ends; a move leaves them valid, with the ring that was moved to.
+//
+// Complexity, in N nodes, p points of the node that is named and P points of all: with kRing P is
+// vnodes · the sum of the weights, with kKetama 160 · N, with kSlots 65,536 slots.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <cuckoo/key.hpp>
+#include <cuckoo/result.hpp>
+
+namespace cuckoo {
+class RingInMemory;
+}
+
+namespace cuckoo::inline v1 {
+
+enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
+
+// Whose points they are: libketama; libmemcached with KETAMA_WEIGHTED, and twemproxy; libmemcached
+// with KETAMA_SPY; libmemcached's distribution CONSISTENT, which knows no weights.
+enum class KetamaDialect : uint8_t { kLibketama, kLibmemcached, kSpy, kConsistent };
+
+// How the clients hash a key. libketama knows kMd5 only, libmemcached alone knows kCrc32a.
+enum class KetamaKeyHash : uint8_t {
+  kMd5,
+  kFnv1a64,
+  kFnv164,
+  kFnv1a32,
+  kFnv132,
+  kCrc32a,
+  kOneAtATime,
+};
+
+// Writes the MD5 of the bytes. False: it can't for want of memory, and what asked for it throws
+// std::bad_alloc. Many threads may call it at once. <cuckoo/openssl_md5.hpp> has one.
+using Md5 = bool (*)(std::span<const std::byte> bytes, std::span<std::byte, 16> digest);
+
+struct HashRingOptions {
+  RingAlgorithm algorithm = RingAlgorithm::kRing;
+  uint32_t vnodes = 1000;  // kRing: points per unit of weight, 1 … 100,000
+  uint64_t seed = 0;       // kRing, kSlots
+  // 42, as a key, is the text "42", as in a table of hash_ring(key TEXT).
+  bool text_keys = false;
+  KetamaDialect dialect = KetamaDialect::kLibketama;
+  KetamaKeyHash key_hash = KetamaKeyHash::kMd5;
+  Md5 md5 = nullptr;  // kKetama needs one
+};
+
+struct RingNode {
+  std::string name;   // without a NUL character
+  double weight = 1;  // 1e-15 … 1e15; kRing: vnodes · weight is at most 2^20
+};
+
+// A part of all keys that has another owner.
+struct RingMove {
+  std::string from;  // empty: there was no node
+  std::string to;    // empty: there is none
+  double share = 0;  // of all keys
+};
+
+class HashRing {
+ public:
+  // Has no nodes, takes none: to be assigned to.
+  HashRing() noexcept;
+  HashRing(HashRing&&) noexcept;
+  HashRing& operator=(HashRing&&) noexcept;
+  // A copy in O(P).
+  HashRing(const HashRing& other);
+  HashRing& operator=(const HashRing& other);
+  ~HashRing();
+
+  // A ring without nodes. kInvalid: an option is out of its range, or kKetama lacks an MD5; the
+  // text says which. O(1).
+  static Result<HashRing> make(const HashRingOptions& options = {});
+  // Of an image, to_bytes()'s or hash_ring_export()'s. All of it is verified: kCorrupt. kInvalid:
+  // it is of keys that a table changes in another way than text_keys, or lacks an MD5. O(P).
+  static Result<HashRing> from_bytes(std::span<const std::byte> image, Md5 md5 = nullptr);
+
+  // --- keys
+
+  // The node that owns the key; empty if the ring has no nodes. O(1): 2 or 3 loads (kRing), 1 load
+  // (kSlots), the key's hash and 2 or 3 loads (kKetama).
+  std::string_view owner(Key key) const;
+  // The owner and the nodes that would own the key next, `count` different ones; all if there are
+  // fewer. O(count) while that is far below N.
+  std::vector<std::string_view> replicas(Key key, size_t count) const;
+
+  // --- nodes
+
+  size_t size() const noexcept;  // O(1)
+  bool empty() const noexcept { return size() == 0; }
+  bool contains(std::string_view name) const noexcept;  // O(log N)
+  // In the order of their names. O(N).
+  std::vector<RingNode> nodes() const;
+  // 0 if there is no such node. O(log N).
+  double weight(std::string_view name) const noexcept;
+  // The part of all keys that the node owns, exactly. 0 if there is no such node; with kKetama also
+  // of a node whose weight is small. O(log N).
+  double share(std::string_view name) const noexcept;
+
+  // Each takes O(N + p), a tenth of a millisecond for 1,000 vnodes, and never more than to make all
+  // points anew: O(P). kSlots: O(P + N log N), half a millisecond.
+  //
+  // kInvalid: there is a node of that name, or none, or the name or the weight is out of its range.
+  Status add(std::string_view name, double weight = 1);
+  Status set_weight(std::string_view name, double weight);
+  // Its points follow from its name, so keys move.
+  Status rename(std::string_view name, std::string_view new_name);
+  // False: there was no such node.
+  Result<bool> remove(std::string_view name);
+  Status clear();
+  // Adds all of them or, when it fails, none. O(P) in all, so that is how many nodes come at once.
+  // kSlots: as one after the other.
+  Status add_all(std::span<const RingNode> nodes);
+  Status add_all(std::initializer_list<RingNode> nodes) {
+    return add_all(std::span(nodes.begin(), nodes.size()));
+  }
+  // Makes them the nodes: what is missing comes, what is not among them goes. All or nothing, as
+  // add_all().
+  Status set_nodes(std::span<const RingNode> nodes);
+  Status set_nodes(std::initializer_list<RingNode> nodes) {
+    return set_nodes(std::span(nodes.begin(), nodes.size()));
+  }
+
+  // --- the ring as a whole
+
+  HashRingOptions options() const noexcept;
+  // What moves when `after` takes this ring's place, by names in their order. kInvalid: the rings
+  // place keys differently: of another algorithm, seed, key hash or text_keys. O(P).
+  Result<std::vector<RingMove>> moves_to(const HashRing& after) const;
+  // Two rings have equal marks if every key has the same owners in both, replicas too; else they
+  // differ, but for a chance of 2^-64. hash_ring_mark() of SQL. 0 of a ring that no make() made.
+  // O(P).
+  uint64_t mark() const noexcept;
+  // … as SQL shows it: 16 hexadecimal digits.
+  std::string mark_text() const;
+  // An image of it, the nodes' names and some bytes each; kSlots 128 kB more. O(P), for the mark.
+  Result<std::vector<std::byte>> to_bytes() const;
+  // Verifies all of it: a defect of memory or of this library. O(P).
+  Status check() const;
+
+ private:
+  explicit HashRing(std::unique_ptr<RingInMemory>&& ring) noexcept;
+  template <class Change>
+  Status change(std::string_view name, Change&& change);
+
+  std::unique_ptr<RingInMemory> ring_;
+};
+
+}  // namespace cuckoo::inline v1

@@ -1,0 +1,56 @@
+// What a HashRing of <cuckoo/hash_ring.hpp> holds: core's HashRing, and what keys are to it. core
+// has types of the same names as that header, which has to come after this one; here they get
+// others.
+//
+// Invariants
+//   I1  between two changes the ring is built(). So look-ups and figures write nothing, and threads
+//       may ask at the same time.
+//   I2  the keys' type is one that changes no key but as text_keys says.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/ring/hash_ring.hpp"
+#include "core/ring/image.hpp"
+#include "core/ring/mark.hpp"
+#include "core/ring/moves.hpp"
+
+namespace cuckoo {
+
+using CoreRing = HashRing;
+using CoreRingAlgorithm = RingAlgorithm;
+using CoreRingMove = RingMove;
+using CoreRingNode = RingNode;
+using CoreRingOptions = RingOptions;
+using CoreKetamaDialect = KetamaDialect;
+using CoreKetamaKeyHash = KetamaKeyHash;
+
+class RingInMemory {
+ public:
+  using Digest = bool (*)(std::span<const std::byte>, std::span<std::byte, kMd5Bytes>);
+
+  RingInMemory(std::shared_ptr<HashRing> ring, RingKeyType type, Digest digest) noexcept
+      : ring_(std::move(ring)), key_type_(type), md5_(digest) {}
+  RingInMemory(const RingInMemory& other)
+      : ring_(std::make_shared<HashRing>(*other.ring_)),
+        key_type_(other.key_type_),
+        md5_(other.md5_) {}
+  RingInMemory& operator=(const RingInMemory&) = delete;
+
+  HashRing& ring() noexcept { return *ring_; }
+  const HashRing& ring() const noexcept { return *ring_; }
+  RingKeyType key_type() const noexcept { return key_type_; }
+  bool has_text_keys() const noexcept { return key_type_ == RingKeyType::kText; }
+  Digest md5() const noexcept { return md5_; }
+  std::string check() const { return ring_->check(); }  // it has nothing to build: I1
+
+ private:
+  std::shared_ptr<HashRing> ring_;
+  RingKeyType key_type_;
+  Digest md5_;
+};
+
+}  // namespace cuckoo
