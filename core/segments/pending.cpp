@@ -9,7 +9,7 @@ namespace cuckoo::segments {
 
 LargeVector<uint64_t> different_hashes(std::span<const uint64_t> entries, HashWidth width,
                                        unsigned depth) {
-  LargeVector<uint64_t> hashes = std::move(sorted_by_hash(entries, width, depth, nullptr).value());
+  LargeVector<uint64_t> hashes = sorted_by_hash(entries, width, depth, nullptr).value();
   for (uint64_t& hash : hashes) {
     hash &= ~kRemoveBit;
   }

@@ -151,7 +151,7 @@ class Segment {
     uint64_t repeated = 0;           // adds that follow one of the same hash
   };
   Folding folding(std::vector<NetHash> entries) const;  // sorted_pending()
-  Folding folding() { return folding(std::move(sorted_pending(nullptr).value())); }
+  Folding folding() { return folding(sorted_pending(nullptr).value()); }
   // Does it to a filter of the segment, and returns how many hashes were present already.
   Result<uint64_t> fold_into(Filter& filter, const Folding& folding, uint64_t& digest) const;
   // Would it hold more than it was made for? Where only the fold itself tells, outgrown() does.
@@ -165,7 +165,7 @@ class Segment {
   // `fresh`: the sorted_pending() ones.
   Result<std::vector<NetHash>> merged(const Blocks& blocks, std::vector<NetHash> fresh) const;
   Result<std::vector<NetHash>> merged(const Blocks& blocks) {
-    return merged(blocks, std::move(sorted_pending(nullptr).value()));
+    return merged(blocks, sorted_pending(nullptr).value());
   }
   // It has the geometry that the one before it had since then.
   void set_made_at(uint64_t position) noexcept { header_.made_at = position; }

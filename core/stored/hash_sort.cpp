@@ -136,7 +136,7 @@ Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const std::span<const uin
 
 LargeVector<uint64_t> sorted_by_hash(std::span<const std::span<const uint64_t>> parts,
                                      HashWidth width) {
-  return std::move(sorted_by_hash(parts, width, nullptr).value());
+  return sorted_by_hash(parts, width, nullptr).value();
 }
 
 Result<LargeVector<uint64_t>> sorted_by_hash(std::span<const uint64_t> entries, HashWidth width,

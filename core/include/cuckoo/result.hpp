@@ -2,7 +2,9 @@
 //
 // Nothing in the headers of this folder throws anything but std::bad_alloc. An Error's message says
 // what was wrong and what was expected. error() of what went well is an empty one, and value() of a
-// failure is T(): neither is undefined. All functions take O(1).
+// failure is T(): neither is undefined. Both give references to what a variable holds, and a value
+// of a temporary, so that `for (auto& move : a.moves_to(b).value())` is right. All functions take
+// O(1).
 #pragma once
 
 #include <memory>
@@ -32,10 +34,11 @@ class [[nodiscard]] Status {
   Status(Error error) : error_(std::make_unique<Error>(std::move(error))) {}
 
   bool ok() const noexcept { return error_ == nullptr; }
-  const Error& error() const noexcept {
+  const Error& error() const& noexcept {
     static const Error none;
     return error_ != nullptr ? *error_ : none;
   }
+  Error error() && { return take_error(); }
   Error take_error() { return error_ != nullptr ? std::move(*error_) : Error(); }
 
  private:
@@ -50,10 +53,12 @@ class [[nodiscard]] Result {
   Result(Status failure) : status_(std::move(failure)) {}
 
   bool ok() const noexcept { return status_.ok(); }
-  const Error& error() const noexcept { return status_.error(); }
+  const Error& error() const& noexcept { return status_.error(); }
+  Error error() && { return status_.take_error(); }
   Status take_status() { return std::move(status_); }
-  T& value() noexcept { return value_; }
-  const T& value() const noexcept { return value_; }
+  T& value() & noexcept { return value_; }
+  const T& value() const& noexcept { return value_; }
+  T value() && { return std::move(value_); }
 
  private:
   T value_{};

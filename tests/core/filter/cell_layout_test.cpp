@@ -225,8 +225,7 @@ TEST(CopyCells, in_pages_of_its_own_size_a_filter_stays_as_it_is) {
 
 TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
   FilterSpec spec;
-  std::unique_ptr<Filter> giant =
-      std::move(make_filter(spec, uint64_t{1} << 36, kPageBytes).value());
+  std::unique_ptr<Filter> giant = make_filter(spec, uint64_t{1} << 36, kPageBytes).value();
   giant->pages().complete();
   const uint64_t hash = sample_hash(1);
   (void)giant->insert_batch({&hash, 1});

@@ -29,7 +29,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
     FilterSpec spec;
     spec.kind = GetParam();
     spec.rate = rate;
-    std::unique_ptr<Filter> filter = std::move(make_filter(spec, capacity, page_bytes).value());
+    std::unique_ptr<Filter> filter = make_filter(spec, capacity, page_bytes).value();
     for (uint64_t i = 0; i < filter->pages().page_count() && with_pages; ++i) {
       filter->pages().add(i, false);
     }
@@ -184,7 +184,7 @@ TEST_P(Filters, filters_of_another_kind_or_geometry_are_not_united) {
     if (kind != GetParam()) {
       FilterSpec spec;
       spec.kind = kind;
-      const auto other = std::move(make_filter(spec, 1000, 128).value());
+      const auto other = make_filter(spec, 1000, 128).value();
       EXPECT_EQ(filter->unite(*other).error().code, ErrorCode::kInvalid);
     }
   }

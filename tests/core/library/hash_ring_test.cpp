@@ -237,7 +237,7 @@ TEST_P(EveryHashRing, moves_are_what_keys_do) {
   ASSERT_TRUE(after.remove("10.0.0.2:11211").value());
   ASSERT_TRUE(after.add("new").ok());
   // Its ids are others.
-  HashRing same = std::move(HashRing::from_bytes(after.to_bytes().value(), md5).value());
+  HashRing same = HashRing::from_bytes(after.to_bytes().value(), md5).value();
   for (const HashRing* const to : {&after, &same}) {
     std::map<std::pair<std::string, std::string>, double> counted;
     const std::vector<std::string> owners_before = owners_of(ring_, 100'000);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::array kKinds = {FilterKind::kCuckoo};
 
 std::unique_ptr<MemoryFilter> made(uint64_t keys, bool grows) {
-  return std::move(MemoryFilter::make_for(FilterKind::kCuckoo, keys, 0.001, 1, grows).value());
+  return MemoryFilter::make_for(FilterKind::kCuckoo, keys, 0.001, 1, grows).value();
 }
 
 TEST(MemoryFilter, I2_changes_leave_no_memory_behind) {

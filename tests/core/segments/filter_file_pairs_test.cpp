@@ -203,7 +203,7 @@ TEST(FilterFilePairs, of_a_file_keep_its_geometry) {
     HeldPieces pieces;
     Piece piece;
     piece.capacity = options.capacity;
-    piece.filter = std::move(make_filter(options.spec.kind, words, 4032).value());
+    piece.filter = make_filter(options.spec.kind, words, 4032).value();
     piece.filter->pages().complete();
     for (uint64_t i = 0; i < added; ++i) {
       pairs_of(*piece.filter).insert_pair(nth_pair(i));

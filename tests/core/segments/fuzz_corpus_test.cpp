@@ -293,7 +293,7 @@ void write_legacy_file(const char* name, uint64_t capacity, uint64_t keys) {
   FilterSpec spec;
   spec.kind = FilterKind::kLegacyBloom;
   spec.rate = file.rate;
-  file.filter = std::move(make_filter(spec, capacity, kImagePageBytes).value());
+  file.filter = make_filter(spec, capacity, kImagePageBytes).value();
   file.filter->pages().complete();
   for (uint64_t i = 0; i < keys; ++i) {
     pairs_of(*file.filter).insert_pair(test::piece_pair(i));

@@ -51,7 +51,7 @@ void expect_sound(const Piece& piece, FilterKind kind) {
   const Status status = piece.filter->check();
   ASSERT_TRUE(status.ok()) << message_of(status);
   std::unique_ptr<Filter> added =
-      std::move(make_filter(kind, piece.filter->words(), kSmallestPageBytes).value());
+      make_filter(kind, piece.filter->words(), kSmallestPageBytes).value();
   added->pages().complete();
   for (const auto& [hash, net] : piece.hashes) {
     (void)added->insert_batch(std::vector<uint64_t>(static_cast<size_t>(net), hash << piece.depth));

@@ -112,7 +112,7 @@ inline segments::Piece make_piece(const PiecesSample& sample, uint64_t prefix, u
   piece.prefix = prefix;
   piece.depth = depth;
   piece.capacity = sample.capacity;
-  piece.filter = std::move(make_filter(sample.spec, sample.capacity, page_bytes).value());
+  piece.filter = make_filter(sample.spec, sample.capacity, page_bytes).value();
   piece.filter->pages().complete();
   if (sample.spec.kind == FilterKind::kLegacyBloom) {
     for (uint64_t i = 0; i < sample.keys; ++i) {

@@ -139,7 +139,7 @@ TEST(Image, pages_that_are_absent_are_zeros_and_an_empty_piece_has_no_cells) {
   BuiltPieces built = build_pieces(sample);
   const Bytes bytes = pieces_image(sample);
   EXPECT_EQ(bytes.size(), 136U + 2 * 68U + 4U);
-  built.pieces[0].filter = std::move(make_filter(sample.spec, sample.capacity, 64).value());
+  built.pieces[0].filter = make_filter(sample.spec, sample.capacity, 64).value();
   EXPECT_EQ(encode_pieces(built).value(), bytes);
   // One key is in a page alone.
   built.pieces[0].filter->insert_batch(std::vector<uint64_t>{0});
@@ -447,7 +447,7 @@ Bytes example_image() {
   piece.capacity = 4;
   piece.items = 14;
   piece.hashes = {{0x4B6A749287720000, 1}, {0xC391B69EEFD40000, 12}, {0xDAC6F29FB25A0000, 1}};
-  piece.filter = std::move(make_filter(built.header.spec, 4, kImagePageBytes).value());
+  piece.filter = make_filter(built.header.spec, 4, kImagePageBytes).value();
   piece.filter->pages().complete();
   const auto builder = piece.filter->builder(3, Filter::Digest::kNone);
   for (const auto& [hash, net] : piece.hashes) {

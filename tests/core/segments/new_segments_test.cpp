@@ -32,7 +32,7 @@ Piece empty_piece(const FilterOptions& options, uint64_t index, unsigned depth) 
   piece.prefix = depth == 0 ? 0 : index << (64 - depth);
   piece.depth = depth;
   piece.capacity = limits.share;
-  piece.filter = std::move(options.make_filter_for(limits.share).value());
+  piece.filter = options.make_filter_for(limits.share).value();
   piece.filter->pages().complete();
   return piece;
 }

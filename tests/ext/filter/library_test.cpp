@@ -52,7 +52,7 @@ TEST(Library, reads_what_sql_exports) {
 TEST(Library, writes_what_sql_imports) {
   for (const bool grows : {true, false}) {
     CuckooFilter cuckoo =
-        std::move(CuckooFilter::make({.expected_keys = 500, .rate = 1e-9, .grows = grows}).value());
+        CuckooFilter::make({.expected_keys = 500, .rate = 1e-9, .grows = grows}).value();
     for (int i = 1; i <= 400; ++i) {
       ASSERT_TRUE(cuckoo.add(i).ok());
     }
@@ -84,7 +84,7 @@ TEST(Library, writes_what_sql_imports) {
 }
 
 TEST(Library, bloom_filters_go_to_sql_too) {
-  BloomFilter bloom = std::move(BloomFilter::make({.rate = 1e-6}).value());
+  BloomFilter bloom = BloomFilter::make({.rate = 1e-6}).value();
   ASSERT_TRUE(bloom.add_all(std::vector<std::string>{"apple", "pear"}).ok());
   Database db;
   db.run(

@@ -132,7 +132,7 @@ TEST_P(RingLibrary, reads_what_sql_exports) {
 }
 
 TEST_P(RingLibrary, writes_what_sql_imports) {
-  HashRing ring = std::move(HashRing::make(GetParam().options).value());
+  HashRing ring = HashRing::make(GetParam().options).value();
   ASSERT_TRUE(ring.add_all({{"a:11211"}, {"b:11211", 2}, {"ü", 1.5}, {"c"}}).ok());
   ASSERT_TRUE(ring.remove("a:11211").value());
   ASSERT_TRUE(ring.add("d").ok());
@@ -145,7 +145,7 @@ TEST_P(RingLibrary, writes_what_sql_imports) {
 
 // The same changes give the same ring, without an image.
 TEST_P(RingLibrary, is_the_ring_of_the_same_statements) {
-  HashRing ring = std::move(HashRing::make(GetParam().options).value());
+  HashRing ring = HashRing::make(GetParam().options).value();
   db_.run(
       "INSERT INTO ring(node) VALUES ('a'), ('b'), ('c'), ('d'); DELETE FROM ring WHERE node ="
       " 'b'; UPDATE ring SET node = 'e' WHERE node = 'c'");
