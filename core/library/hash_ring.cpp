@@ -1,5 +1,5 @@
 // core has types of the same names, so its headers come before <cuckoo/...>.
-#include "core/library/ring_in_memory.hpp"
+#include "core/library/memory_ring.hpp"
 
 #include <algorithm>
 #include <array>
@@ -140,7 +140,7 @@ class KeyText {
 };
 
 // As ext/ring/cursor.cpp has it.
-uint64_t position_of(const RingInMemory& in_memory, const Key& key) {
+uint64_t position_of(const MemoryRing& in_memory, const Key& key) {
   const CoreRingOptions& options = in_memory.ring().options();
   const bool is_ketama = options.algorithm == CoreRingAlgorithm::kKetama;
   if (!is_ketama && !in_memory.has_text_keys()) {
@@ -163,11 +163,11 @@ std::string name_of(const CoreRing& ring, uint32_t id) {
 }  // namespace
 
 HashRing::HashRing() noexcept = default;
-HashRing::HashRing(std::unique_ptr<RingInMemory>&& ring) noexcept : ring_(std::move(ring)) {}
+HashRing::HashRing(std::unique_ptr<MemoryRing>&& ring) noexcept : ring_(std::move(ring)) {}
 HashRing::HashRing(HashRing&&) noexcept = default;
 HashRing& HashRing::operator=(HashRing&&) noexcept = default;
 HashRing::HashRing(const HashRing& other)
-    : ring_(other.ring_ != nullptr ? std::make_unique<RingInMemory>(*other.ring_) : nullptr) {}
+    : ring_(other.ring_ != nullptr ? std::make_unique<MemoryRing>(*other.ring_) : nullptr) {}
 HashRing& HashRing::operator=(const HashRing& other) {
   if (this != &other) {
     *this = HashRing(other);
@@ -181,7 +181,7 @@ Result<HashRing> HashRing::make(const HashRingOptions& options) {
   const bool is_ketama = options.algorithm == RingAlgorithm::kKetama;
   CUCKOO_ASSIGN_OR_RETURN(std::shared_ptr<CoreRing> ring, CoreRing::make(core, options.md5));
   ring->build();
-  return HashRing(std::make_unique<RingInMemory>(
+  return HashRing(std::make_unique<MemoryRing>(
       std::move(ring), options.text_keys ? RingKeyType::kText : RingKeyType::kNone,
       is_ketama ? options.md5 : nullptr));
 }
@@ -200,7 +200,7 @@ Result<HashRing> HashRing::from_bytes(std::span<const std::byte> image, Md5 md5)
   }
   CUCKOO_ASSIGN_OR_RETURN(std::shared_ptr<CoreRing> ring, ring_of(read, nullptr, Poll(), md5));
   return HashRing(
-      std::make_unique<RingInMemory>(std::move(ring), read.key_type, is_ketama ? md5 : nullptr));
+      std::make_unique<MemoryRing>(std::move(ring), read.key_type, is_ketama ? md5 : nullptr));
 }
 
 // --- keys ----------------------------------------------------------------------------------------
@@ -264,7 +264,7 @@ Status HashRing::change(std::string_view name, Change&& change) {
   if (ring_ == nullptr) {
     return no_ring();
   }
-  std::unique_ptr<RingInMemory> changing = std::move(ring_);
+  std::unique_ptr<MemoryRing> changing = std::move(ring_);
   const Status status = change(changing->ring());
   changing->ring().build();
   ring_ = std::move(changing);
@@ -322,7 +322,7 @@ Status HashRing::add_all(std::span<const RingNode> nodes) {
   if (ring_ == nullptr) {
     return no_ring();
   }
-  auto next = std::make_unique<RingInMemory>(*ring_);
+  auto next = std::make_unique<MemoryRing>(*ring_);
   for (const RingNode& node : nodes) {
     if (const Status added = insert_node(next->ring(), node.name, node.weight); !added.ok()) {
       return of_node(node.name, added.error());
@@ -338,7 +338,7 @@ Status HashRing::set_nodes(std::span<const RingNode> nodes) {
   if (ring_ == nullptr) {
     return no_ring();
   }
-  auto next = std::make_unique<RingInMemory>(*ring_);
+  auto next = std::make_unique<MemoryRing>(*ring_);
   CoreRing& ring = next->ring();
   std::map<std::string_view, double> weights;
   for (const RingNode& node : nodes) {

@@ -65,9 +65,9 @@ void measure(const char* name, const std::function<cuckoo::Result<Filter>()>& ma
   double add_all = 1e9;
   Filter filter;
   for (int turn = 0; turn < 3; ++turn) {
-    filter = std::move(make().value());
+    filter = make().value();
     add_all = std::min(add_all, ns_per_key(present, [&] { (void)filter.add_all(present); }));
-    filter = std::move(make().value());
+    filter = make().value();
     add = std::min(add, ns_per_key(present, [&] {
                      for (const int64_t key : present) {
                        (void)filter.add(key);

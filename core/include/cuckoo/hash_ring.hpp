@@ -57,7 +57,7 @@
 #include <cuckoo/result.hpp>
 
 namespace cuckoo {
-class RingInMemory;
+class MemoryRing;
 }
 
 namespace cuckoo::inline v1 {
@@ -188,11 +188,11 @@ class HashRing {
   Status check() const;
 
  private:
-  explicit HashRing(std::unique_ptr<RingInMemory>&& ring) noexcept;
+  explicit HashRing(std::unique_ptr<MemoryRing>&& ring) noexcept;
   template <class Change>
   Status change(std::string_view name, Change&& change);
 
-  std::unique_ptr<RingInMemory> ring_;
+  std::unique_ptr<MemoryRing> ring_;
 };
 
 }  // namespace cuckoo::inline v1

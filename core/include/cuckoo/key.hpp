@@ -51,7 +51,8 @@ class Key {
   Key(std::string_view text) noexcept
       : kind_(Kind::kText), size_(text.size()), bytes_(text.data()) {}
   Key(const std::string& text) noexcept : Key(std::string_view(text)) {}
-  Key(const char* text) noexcept : Key(std::string_view(text)) {}
+  Key(const char* text) noexcept  // up to its first zero; a null pointer is empty
+      : Key(std::string_view(text != nullptr ? text : "")) {}
   Key(std::span<const std::byte> bytes) noexcept
       : kind_(Kind::kBytes), size_(bytes.size()), bytes_(bytes.data()) {}
   template <HasKey T>

@@ -9,8 +9,7 @@ namespace cuckoo::test {
 namespace {
 
 FlashStore in_memory(const FlashGeometry& geometry = small_geometry()) {
-  auto opened =
-      FlashStore::open(std::move(MemoryDevice::create(geometry).value()), {.create = true});
+  auto opened = FlashStore::open(MemoryDevice::create(geometry).value(), {.create = true});
   EXPECT_TRUE(opened.ok()) << opened.error().message;
   return std::move(opened.value());
 }

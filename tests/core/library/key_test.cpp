@@ -66,6 +66,7 @@ TEST(Key, I3_they_are_the_keys_of_sql) {
 TEST(Key, depends_on_the_seed) { EXPECT_NE(Key("apple").hash(1), Key("apple").hash(2)); }
 
 TEST(Key, an_empty_text_has_no_address) {
+  EXPECT_EQ(hash_of(static_cast<const char*>(nullptr)), hash_of(""));
   EXPECT_EQ(hash_of(std::string_view()), hash_of(""));
   EXPECT_EQ(hash_of(std::span<const std::byte>()), hash_of(bytes_of("")));
 }

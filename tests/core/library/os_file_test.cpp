@@ -47,7 +47,7 @@ TEST(OsFile, is_open_once_only) {
 
 TEST(OsFile, can_be_moved) {
   const TemporaryPath path;
-  OsFile one = std::move(OsFile::open(path.text(), true).value());
+  OsFile one = OsFile::open(path.text(), true).value();
   OsFile two = std::move(one);
   EXPECT_STATUS(two.write(0, DeviceBytes(1)));
   EXPECT_FALSE(one.write(0, DeviceBytes(1)).ok());  // NOLINT(bugprone-use-after-move)

@@ -94,7 +94,7 @@ TEST_P(Stream, I1_gives_the_changes) {
   for (uint64_t first = 40000; first < 80000 && !(alone && grown); first += 500) {
     const FilterMark mark = *file_.mark().value();
     add(first, first + 500);
-    const auto changes = [&] { return std::move(*file_.changes_since(mark).value()); };
+    const auto changes = [&] { return *file_.changes_since(mark).value(); };
     ASSERT_TRUE(file_.changes_since(mark).value());
     const bool has_pieces = changes().pieces != nullptr;
     if (has_pieces ? std::exchange(grown, true) : std::exchange(alone, true)) {

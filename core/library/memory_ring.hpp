@@ -28,17 +28,17 @@ using CoreRingOptions = RingOptions;
 using CoreKetamaDialect = KetamaDialect;
 using CoreKetamaKeyHash = KetamaKeyHash;
 
-class RingInMemory {
+class MemoryRing {
  public:
   using Digest = bool (*)(std::span<const std::byte>, std::span<std::byte, kMd5Bytes>);
 
-  RingInMemory(std::shared_ptr<HashRing> ring, RingKeyType type, Digest digest) noexcept
+  MemoryRing(std::shared_ptr<HashRing> ring, RingKeyType type, Digest digest) noexcept
       : ring_(std::move(ring)), key_type_(type), md5_(digest) {}
-  RingInMemory(const RingInMemory& other)
+  MemoryRing(const MemoryRing& other)
       : ring_(std::make_shared<HashRing>(*other.ring_)),
         key_type_(other.key_type_),
         md5_(other.md5_) {}
-  RingInMemory& operator=(const RingInMemory&) = delete;
+  MemoryRing& operator=(const MemoryRing&) = delete;
 
   HashRing& ring() noexcept { return *ring_; }
   const HashRing& ring() const noexcept { return *ring_; }
