@@ -2,6 +2,11 @@
 // limits and statistics see it. Only in the module, where no symbol but the entry point is exported
 // and libstdc++ is linked in: an application keeps its own operator new.
 //
+// Invariant: operator new aligns to 8 bytes and no more, because sqlite3_malloc64() promises no
+// more: an SQLite that is compiled without malloc_usable_size() puts the size, 8 bytes, before each
+// block. CMakeLists.txt tells the compiler so; by itself it counts on 16. The runtime's aligned
+// operator new, which knows nothing of SQLite, allocates types that ask for more than 8.
+//
 // Nothing in the module allocates before the entry point has the routine table: there are no static
 // objects with constructors that do.
 #include <cstddef>
@@ -9,6 +14,9 @@
 #include <new>
 
 #include "ext/sqlite/api.hpp"
+
+static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ <= 8,
+              "the compiler counts on more than SQLite's allocator promises");
 
 namespace {
 
