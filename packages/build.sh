@@ -52,6 +52,7 @@ install_tools() {
     case $platform in
       wasm) ;;
       win32-x64) packages+=(g++-mingw-w64-x86-64-posix) ;;
+      darwin-* | *-musl) command -v npm >/dev/null || packages+=(npm ca-certificates) ;;
       *) native "$platform" || packages+=("g++-$(triplet_of "$platform" | tr _ -)") ;;
     esac
   done
@@ -61,7 +62,7 @@ install_tools() {
 # What cmake is to know of a platform other than this machine's.
 cross_options() {
   local arch=${debian_arch[$1]-} folder
-  printf '%s\n' "-DCMAKE_TOOLCHAIN_FILE=$PWD/packages/toolchains/$(triplet_of "$1").cmake"
+  printf '%s\n' "-DCMAKE_TOOLCHAIN_FILE=$PWD/packages/toolchains/$(toolchain_of "$1").cmake"
   if has_deb "$1"; then
     folder=$build_dir/sysroot-$arch
     rm -rf "$folder"  # there may be a newer OpenSSL
@@ -69,12 +70,41 @@ cross_options() {
     printf '%s\n' "-DCUCKOO_SYSROOT=$folder"
   else
     folder=$build_dir/libraries-$1
-    bash packages/toolchains/windows_libraries.sh "$folder"
+    case $1 in
+      win32-*) bash packages/toolchains/windows_libraries.sh "$folder" ;;
+      *)
+        bash packages/toolchains/zig_libraries.sh "$(zig_target "$1")" "$folder"
+        printf '%s\n' "-DCUCKOO_LIBRARIES=$folder" "-DCUCKOO_SYSTEM=$(cmake_system "$1")" \
+          "-DCUCKOO_MACHINE=${machine[$1]}" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+        ;;
+    esac
     printf '%s\n' -DCUCKOO_PORTABLE=OFF -DCUCKOO_INSTALL=OFF -DCUCKOO_LIBMD=ON \
       "-DLIBMD_INCLUDE_DIR=$folder/include" "-DLIBMD_LIBRARY=$folder/libmd.a" \
       "-DSQLite3_INCLUDE_DIR=$folder/include" -DSQLite3_LIBRARY=none \
       "-DXXHASH_INCLUDE_DIR=$folder/include"
   fi
+}
+
+zig_target() {
+  case $1 in
+    darwin-arm64) printf 'aarch64-macos.11.0-none' ;;
+    darwin-x64) printf 'x86_64-macos.11.0-none' ;;
+    *-musl) printf '%s-linux-musl' "${machine[$1]}" ;;
+  esac
+}
+
+cmake_system() {
+  case $1 in
+    darwin-*) printf 'Darwin' ;;
+    *) printf 'Linux' ;;
+  esac
+}
+
+strip_library() {  # strip_library platform from to
+  case $1 in
+    darwin-* | *-musl) cp "$2" "$3" ;;  # the linker did; for macOS it signed what it left
+    *) "$(triplet_of "$1")-strip" -o "$3" "$2" ;;
+  esac
 }
 
 # build_library platform: leaves the stripped library in $build_dir/platform/stage.
@@ -98,7 +128,7 @@ build_library() {
           cp "$dir/tree/lib/$triplet/$library" "$dir/stage/"
       else
         cmake --build "$dir" --target cuckoo &&
-          "$triplet-strip" -o "$dir/stage/$library" "$dir/$library"
+          strip_library "$platform" "$dir/$library" "$dir/stage/$library"
       fi
   } >"$log" 2>&1 || {
     tail -n 50 "$log" >&2
@@ -139,13 +169,14 @@ build_archive() {  # without folders: sqlpkg makes none
 }
 
 build_npm_platform() {
-  local stage=$build_dir/$1/npm/package libc=
+  local stage=$build_dir/$1/npm/package cpu=${1#*-} libc=glibc without=
   rm -rf "$stage"
   mkdir -p "$stage"
   cp "$build_dir/$1/stage/"* "$stage/"
-  [[ $1 == linux-* ]] || libc='/"libc":/d'  # npm knows it of Linux alone
-  fill platform="$1" os="${1%-*}" cpu="${1#*-}" library="$(library_of "$1")" \
-    <packages/npm/platform/package.json | sed "$libc" >"$stage/package.json"
+  [[ $1 == linux-* ]] || without='/"libc":/d'  # npm knows it of Linux alone
+  [[ $1 != *-musl ]] || libc=musl cpu=${cpu%-musl}
+  fill platform="$1" os="${1%%-*}" cpu="$cpu" libc="$libc" library="$(library_of "$1")" \
+    <packages/npm/platform/package.json | sed "$without" >"$stage/package.json"
   fill platform="$1" <packages/npm/platform/README.md >"$stage/README.md"
   pack -C "$stage/.." package >"$dist/$(npm_file "$1")"
 }

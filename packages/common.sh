@@ -10,9 +10,10 @@ version=$(sed -nE 's/.*kVersion\[\] = "(.*)";/\1/p' ext/version.hpp)
 }
 
 # As npm calls them. How others call the same processor:
-platforms=(linux-x64 linux-arm64 win32-x64)
+platforms=(linux-x64 linux-arm64 linux-x64-musl win32-x64 darwin-arm64 darwin-x64)
 declare -A debian_arch=([linux-x64]=amd64 [linux-arm64]=arm64)  # others have no Debian packages
-declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64 [win32-x64]=x86_64)
+declare -A machine=([linux-x64]=x86_64 [linux-arm64]=aarch64 [linux-x64-musl]=x86_64
+  [win32-x64]=x86_64 [darwin-arm64]=arm64 [darwin-x64]=x86_64)
 
 # What build.sh is told: platforms, and wasm, which is for any.
 targets=("${platforms[@]}" wasm)
@@ -20,13 +21,23 @@ targets=("${platforms[@]}" wasm)
 triplet_of() {
   case $1 in
     win32-*) printf '%s-w64-mingw32' "${machine[$1]}" ;;
+    darwin-*) printf '%s-apple-darwin' "${machine[$1]}" ;;
+    *-musl) printf '%s-linux-musl' "${machine[$1]}" ;;
     *) printf '%s-linux-gnu' "${machine[$1]}" ;;
+  esac
+}
+
+toolchain_of() {  # a file's name in packages/toolchains/
+  case $1 in
+    darwin-* | *-musl) printf 'zig' ;;
+    *) triplet_of "$1" ;;
   esac
 }
 
 library_of() {
   case $1 in
     win32-*) printf 'cuckoo.dll' ;;
+    darwin-*) printf 'cuckoo.dylib' ;;
     *) printf 'cuckoo.so' ;;
   esac
 }
@@ -44,6 +55,8 @@ wheel_file() {  # wheel_file platform needs: as needs.sh tells, such as "glibc 2
   local tag
   case $1 in
     win32-*) tag=win_${debian_arch[linux-${1#*-}]} ;;
+    darwin-*) tag=macosx_${2##* }_${machine[$1]} && tag=${tag/./_} ;;
+    *-musl) tag=musllinux_${2##* }_${machine[$1]} && tag=${tag/./_} ;;
     *) tag=manylinux_${2##* }_${machine[$1]} && tag=${tag/./_} ;;
   esac
   printf 'sqlite_cuckoo-%s-py3-none-%s.whl' "$version" "$tag"
@@ -52,7 +65,7 @@ wheel_file() {  # wheel_file platform needs: as needs.sh tells, such as "glibc 2
 playground_file() { printf 'sqlite-cuckoo-playground-%s.zip' "$version"; }
 
 # package_names target...: those of the targets, and npm's main package; a line each. The wheel's is
-# a pattern, of any glibc.
+# a pattern, of any version of the C library.
 package_names() {
   local platform
   npm_file ''

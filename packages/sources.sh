@@ -3,12 +3,14 @@
 
 # Each prints the directory, absolute, where the sources are.
 
-npm_source() {  # npm_source package@version path-in-it
+npm_source() {  # npm_source package@version path-in-it [sha256]: of the tarball, if that is to be checked
   local directory=$PWD/build/sources/npm/$1
   if [ ! -e "$directory/.done" ]; then
     rm -rf "$directory"
     mkdir -p "$directory"
-    (cd "$directory" && npm pack --loglevel=error "$1" >/dev/null && tar xzf ./*.tgz) || {
+    (cd "$directory" && npm pack --loglevel=error "$1" >/dev/null &&
+      { [ -z "${3-}" ] || echo "$3 " ./*.tgz | sha256sum --check --quiet >&2; } &&
+      tar xzf ./*.tgz) || {
       echo "could not download $1 with npm" >&2
       return 1
     }

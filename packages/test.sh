@@ -14,6 +14,7 @@
 #   cpp      docs/cpp.md's programs against libsqlite-cuckoo-dev, by GCC and Clang, under ASan
 #   bytes    a second build elsewhere gives the same bytes
 #   windows  under wine: the library in an SQLite for Windows, its scripts and tests; the npm package
+#   musl     in an SQLite for musl: the library, its scripts, files that glibc's library made
 set -euo pipefail
 export LC_ALL=C.UTF-8
 dist=$(realpath -m "${DIST:-$(dirname "${BASH_SOURCE[0]}")/../dist}")
@@ -95,13 +96,16 @@ test_files() {
     needs=$(packages/portable/needs.sh "$library")
     [ -e "$dist/$(wheel_file "$platform" "$needs")" ] || fail "$platform: no wheel for $needs"
     if has_deb "$platform"; then
-      parts_of_others=('The OpenSSL Project' 'Apache License')
+      parts_of_others=(GCC 'The OpenSSL Project' 'Apache License')
       grep -q "glibc $needs or newer" docs/install.md ||
         fail "$platform needs glibc $needs, docs/install.md says otherwise"
+    elif [ "$(toolchain_of "$platform")" = zig ]; then
+      parts_of_others=(libmd 'Zig contributors' 'LLVM Project')
+      [[ $platform != darwin-* ]] || check_mac "$platform" "$library"
     else
-      parts_of_others=(libmd mingw-w64 winpthreads)
+      parts_of_others=(GCC libmd mingw-w64 winpthreads)
     fi
-    for name in 'Yann Collet' GCC "${parts_of_others[@]}"; do
+    for name in 'Yann Collet' "${parts_of_others[@]}"; do
       grep -q "$name" "$dir/THIRD-PARTY.txt" || fail "$platform: THIRD-PARTY.txt doesn't name $name"
     done
     if has_deb "$platform" && ! native "$platform"; then
@@ -112,6 +116,16 @@ test_files() {
   expect 'tar.gz, in the shell' "$(ask_shell "$dir" ./cuckoo)"
   cp "$dir/cuckoo.so" "$dir/sqlite-cuckoo.so"
   expect 'renamed' "$(ask_shell "$dir" ./sqlite-cuckoo)"
+}
+
+# What can be said of a library for macOS elsewhere: the processor, and that it is signed. Macs with
+# ARM load nothing that has no signature, an ad-hoc one at least.
+check_mac() {
+  local told
+  told=$(python3 packages/portable/macho.py "$2")
+  grep -qx "machine ${machine[$1]}" <<<"$told" || fail "$1: for another processor"
+  grep -qx 'oldest 11.0' <<<"$told" || fail "$1: not for macOS 11.0"
+  [ "$1" != darwin-arm64 ] || grep -qx 'signature ad-hoc' <<<"$told" || fail "$1: not signed"
 }
 
 # Another processor's library: a program that qemu runs loads it, and has it linked in.
@@ -133,7 +147,7 @@ load_emulated() {
 test_npm() {
   need "$here"
   command -v npm >/dev/null || ensure_packages npm
-  local dir=$work_dir/npm node bun error
+  local dir=$work_dir/npm node bun error others
   mkdir "$dir"
   cp packages/test/npm/* "$dir/"
   cd "$dir"
@@ -161,20 +175,35 @@ test_npm() {
   [[ $error == *"npm install sqlite-cuckoo-$here@$version" ]] || fail "package missing: $error"
   error=$("$node" -p 'Object.defineProperty(process, "platform", { value: "aix" });
     try { require("./package").getLoadablePath() } catch (e) { e.message }')
-  [[ $error == 'sqlite-cuckoo has no library for aix-x64, only for linux-arm64, linux-x64, win32-x64' ]] ||
+  others=$(printf '%s\n' "${platforms[@]}" | sort | sed -z 's/\n/, /g; s/, $//')
+  [ "$error" = "sqlite-cuckoo has no library for aix-x64, only for $others" ] ||
     fail "no such platform: $error"
+  # With musl, which the program's own file tells: the few bytes of one that say so.
+  error=$("$node" -e '
+    const head = Buffer.alloc(200);
+    head.writeBigUInt64LE(64n, 32);  // where the program headers are, their size and number
+    head.writeUInt16LE(56, 54);
+    head.writeUInt16LE(1, 56);
+    head.writeUInt32LE(3, 64);  // PT_INTERP: the loader, at 120
+    head.writeBigUInt64LE(120n, 64 + 8);
+    head.writeBigUInt64LE(26n, 64 + 32);
+    head.write("/lib/ld-musl-x86_64.so.1", 120);
+    require("fs").writeFileSync("program", head);
+    Object.defineProperty(process, "execPath", { value: "./program" });
+    try { require("./package").getLoadablePath() } catch (e) { console.log(e.message) }')
+  [[ $error == *"npm install sqlite-cuckoo-linux-x64-musl@$version" ]] || fail "musl: $error"
   cd "$root"
 }
 
-# wheel_finds_library tag sys.platform venv: of a platform that this machine is not, pip takes the wheel,
-# and loadable_path() there names a file of it.
+# wheel_finds_library platform tag sys.platform venv: of a platform that this machine is not, pip takes
+# the wheel, and loadable_path() there names a file of it.
 wheel_finds_library() {
-  local folder=$3/$1
-  need win32-x64
-  quietly "$3/bin/pip" install --no-index --no-deps --only-binary=:all: --platform "$1" \
-    --target "$folder" "$dist/sqlite_cuckoo-$version"-*"-$1.whl"
+  local folder=$4/$2
+  need "$1"
+  quietly "$4/bin/pip" install --no-index --no-deps --only-binary=:all: --platform "$2" \
+    --target "$folder" "$dist/sqlite_cuckoo-$version"-*"-$2.whl"
   (cd "$folder" && quietly ../bin/python -c "import os, sqlite_cuckoo as cuckoo
-cuckoo.sys.platform = '$2'
+cuckoo.sys.platform = '$3'
 assert cuckoo.__file__.startswith(os.getcwd()), cuckoo.__file__
 assert os.path.isfile(cuckoo.loadable_path()), cuckoo.loadable_path()")
   rm -r "$folder"
@@ -185,7 +214,7 @@ test_python() {
   ensure_packages python3 python3-venv python3-pluggy
   local dir=$work_dir/venv
   /usr/bin/python3 -m venv "$dir"
-  quietly "$dir/bin/pip" install --no-index "$dist/sqlite_cuckoo-$version"-*linux*_x86_64.whl
+  quietly "$dir/bin/pip" install --no-index "$dist/sqlite_cuckoo-$version"-*manylinux*_x86_64.whl
   expect 'the wheel' "$(cd "$dir" && bin/python "$root/packages/test/ask.py" "$setup" "$question")"
   example python packages/python/README.md >"$dir/readme.py"
   [ "$("$dir/bin/python" "$dir/readme.py")" = 1 ] || fail "the example in the wheel's README.md"
@@ -193,7 +222,10 @@ test_python() {
   (cd "$dir" && quietly bin/python install.py)
   (cd "$dir" && PYTHONPATH=/usr/lib/python3/dist-packages quietly bin/python \
     "$root/packages/test/plugins.py")
-  wheel_finds_library win_amd64 win32 "$dir"
+  wheel_finds_library win32-x64 win_amd64 win32 "$dir"
+  wheel_finds_library linux-x64-musl musllinux_1_2_x86_64 linux "$dir"
+  wheel_finds_library darwin-arm64 macosx_11_0_arm64 darwin "$dir"
+  wheel_finds_library darwin-x64 macosx_11_0_x86_64 darwin "$dir"
   quietly "$dir/bin/pip" uninstall --yes sqlite-cuckoo
   [ -z "$(find "$dir" -name 'sqlite_cuckoo*')" ] || fail 'pip uninstall left files'
 }
@@ -202,7 +234,7 @@ test_python() {
 check_debs() {
   local platform package glibc depends contents
   for platform in "${!debian_arch[@]}"; do
-    glibc=$(basename "$dist/sqlite_cuckoo-$version"-*_"${machine[$platform]}".whl |
+    glibc=$(basename "$dist/sqlite_cuckoo-$version"-*manylinux*_"${machine[$platform]}".whl |
       sed -E 's/.*manylinux_([0-9]+)_([0-9]+)_.*/\1.\2/')
     depends=$(dpkg-deb -f "$dist/$(deb_file sqlite-cuckoo "$platform")" Depends)
     [ "$depends" = "libc6 (>= $glibc)" ] || fail "$platform: depends on $depends"
@@ -261,8 +293,9 @@ test_cpp() {
 }
 
 test_bytes() {
-  need "$here" win32-x64 wasm
-  DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "$here" win32-x64 wasm
+  local built=("$here" win32-x64 darwin-arm64 wasm)
+  need "${built[@]}"
+  DIST=$work_dir/dist2 BUILD_DIR=$work_dir/build2 quietly bash packages/build.sh "${built[@]}"
   local file
   for file in "$work_dir/dist2"/*; do
     [ "$(basename "$file")" = checksums.txt ] || cmp "$file" "$dist/$(basename "$file")" ||
@@ -305,14 +338,23 @@ node_for_windows() {
   cd "$root"
 }
 
+test_musl() {
+  local platform musl=$here-musl
+  need "$here" "$musl"
+  for platform in "$here" "$musl"; do
+    unpack "$platform" "$work_dir/musl/$platform"
+  done
+  packages/test/musl.sh "$work_dir/musl/$musl/cuckoo.so" "$work_dir/musl/$here/cuckoo.so"
+}
+
 native "$here" || fail "the packages are tested on ${machine[$here]}"
 [ -e "$dist/checksums.txt" ] || fail "$dist has no checksums.txt: packages/build.sh"
 parts=("$@")
-[ "$#" -gt 0 ] || parts=(files npm wasm python deb cpp bytes windows)
+[ "$#" -gt 0 ] || parts=(files npm wasm python deb cpp bytes windows musl)
 for part in "${parts[@]}"; do
   case $part in
-    files | npm | wasm | python | deb | cpp | bytes | windows) ;;
-    *) fail "usage: $0 [files | npm | wasm | python | deb | cpp | bytes | windows ...]" ;;
+    files | npm | wasm | python | deb | cpp | bytes | windows | musl) ;;
+    *) fail "usage: $0 [files | npm | wasm | python | deb | cpp | bytes | windows | musl ...]" ;;
   esac
 done
 for part in "${parts[@]}"; do

@@ -73,8 +73,8 @@ uint32_t behind_stream(uint32_t crc) noexcept {
          kShift[3][crc >> 24];
 }
 
-__attribute__((target("sse4.2"))) uint32_t crc32c_instruction(std::span<const std::byte> bytes,
-                                                              uint32_t crc) noexcept {
+__attribute__((target("sse4.2,crc32"))) uint32_t crc32c_instruction(
+    std::span<const std::byte> bytes, uint32_t crc) noexcept {
   const std::byte* at = bytes.data();
   size_t left = bytes.size();
   uint64_t sum = ~crc;

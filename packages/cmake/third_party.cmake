@@ -29,22 +29,24 @@ if(CUCKOO_LIBMD)
   file(READ ${directory}/COPYING text)
   string(APPEND third_party "\n---- libmd: its digests\n\n${text}")
 endif()
+string(CONCAT mit
+  "Permission is hereby granted, free of charge, to any person obtaining a copy of this software and\n"
+  "associated documentation files (the \"Software\"), to deal in the Software without restriction,\n"
+  "including without limitation the rights to use, copy, modify, merge, publish, distribute,\n"
+  "sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is\n"
+  "furnished to do so, subject to the following conditions:\n\n"
+  "The above copyright notice and this permission notice shall be included in all copies or\n"
+  "substantial portions of the Software.\n\n"
+  "THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT\n"
+  "NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND\n"
+  "NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,\n"
+  "DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT\n"
+  "OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.\n\n")
 if(EMSCRIPTEN)
   string(APPEND third_party "\n---- Emscripten, musl, libc++ and compiler-rt\n\n"
     "Emscripten: Copyright 2010-2022 The Emscripten Authors. musl: Copyright 2005-2020 Rich Felker, et\n"
     "al. Each is under the MIT licence:\n\n"
-    "Permission is hereby granted, free of charge, to any person obtaining a copy of this software and\n"
-    "associated documentation files (the \"Software\"), to deal in the Software without restriction,\n"
-    "including without limitation the rights to use, copy, modify, merge, publish, distribute,\n"
-    "sublicense, and/or sell copies of the Software, and to permit persons to whom the Software is\n"
-    "furnished to do so, subject to the following conditions:\n\n"
-    "The above copyright notice and this permission notice shall be included in all copies or\n"
-    "substantial portions of the Software.\n\n"
-    "THE SOFTWARE IS PROVIDED \"AS IS\", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT\n"
-    "NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND\n"
-    "NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM,\n"
-    "DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT\n"
-    "OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.\n\n"
+    "${mit}"
     "libc++ and compiler-rt are part of the LLVM Project, under the Apache License 2.0 with LLVM\n"
     "Exceptions, which asks for no notice in what they are compiled into.\n")
 endif()
@@ -57,7 +59,13 @@ if(MINGW)
   endforeach()
   string(APPEND third_party "\n---- mingw-w64: the C runtime, winpthreads\n\n${text}")
 endif()
-if(cuckoo_own_runtime)
+if(CUCKOO_RUNTIME_LINKED_IN)
+  string(APPEND third_party "\n---- Zig: its compiler's runtime\n\n"
+    "Copyright (c) Zig contributors. Under the MIT licence:\n\n${mit}"
+    "---- libc++, libc++abi\n\n"
+    "They are part of the LLVM Project, under the Apache License 2.0 with LLVM Exceptions, which asks for\n"
+    "no notice in what they are compiled into.\n")
+elseif(cuckoo_own_runtime)
   string(APPEND third_party "\n---- libstdc++ and libgcc\n\n"
     "Copyright Free Software Foundation, Inc. GNU General Public License, version 3, with the GCC\n"
     "Runtime Library Exception, version 3.1, which leaves the licence of this program as it is.\n")

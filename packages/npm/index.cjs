@@ -2,11 +2,40 @@
 // Where the library of this platform is, and loading it. Each platform's library is a package of its
 // own, an optional dependency of this one.
 
+const fs = require("fs");
 const { optionalDependencies } = require("./package.json");
 
-const platform = `${process.platform}-${process.arch}`;
+const library = { darwin: "cuckoo.dylib", win32: "cuckoo.dll" }[process.platform] ?? "cuckoo.so";
+const platform = `${process.platform}-${process.arch}${needsMusl() ? "-musl" : ""}`;
 const platformPackage = `sqlite-cuckoo-${platform}`;
-const library = process.platform === "win32" ? "cuckoo.dll" : "cuckoo.so";
+
+// Does this program use musl as its C library? The beginning of its file, an ELF, names the loader:
+// a program header of type PT_INTERP. process.report would tell, too, but looks at each open socket.
+function needsMusl() {
+  if (process.platform !== "linux") {
+    return false;
+  }
+  try {
+    const head = Buffer.alloc(4096);
+    const file = fs.openSync(process.execPath, "r");
+    try {
+      fs.readSync(file, head, 0, head.length, 0);
+    } finally {
+      fs.closeSync(file);
+    }
+    const number = (at) => Number(head.readBigUInt64LE(at));
+    const headers = number(32), size = head.readUInt16LE(54), count = head.readUInt16LE(56);
+    for (let at = headers; at < headers + count * size; at += size) {
+      if (head.readUInt32LE(at) === 3) {
+        const from = number(at + 8);
+        return head.toString("latin1", from, from + number(at + 32)).includes("/ld-musl-");
+      }
+    }
+  } catch {
+    // Not a file that can be read so: as if it were glibc's.
+  }
+  return false;
+}
 
 function missing(cause) {
   const version = optionalDependencies[platformPackage];
@@ -16,8 +45,8 @@ function missing(cause) {
   }
   return new Error(
     `sqlite-cuckoo's library for ${platform} is not installed: the package ${platformPackage} is ` +
-      `missing. Optional dependencies may have been left out (--omit=optional), or Linux's C library is ` +
-      `not glibc. To install it: npm install ${platformPackage}@${version}`,
+      `missing. Optional dependencies may have been left out (--omit=optional). ` +
+      `To install it: npm install ${platformPackage}@${version}`,
     { cause },
   );
 }

@@ -83,7 +83,8 @@ def main():
         def write(name, data):
             entry = zipfile.ZipInfo(name, when)
             entry.create_system = 3  # Unix
-            entry.external_attr = (0o100755 if name.endswith((".so", ".dll")) else 0o100644) << 16
+            library = name.endswith((".so", ".dll", ".dylib"))
+            entry.external_attr = (0o100755 if library else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, data)
 

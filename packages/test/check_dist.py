@@ -40,20 +40,29 @@ def check_sums(dist):
 
 
 def check_sqlpkg(dist, spec, version):
-    """As sqlpkg reads it: it makes no folders, and takes the files that match `pattern`."""
+    """As sqlpkg reads it: it makes no folders, and takes the files that match `pattern`. It does not
+    ask for the C library: musl's archive is not for it."""
     check(spec["version"] == version, f"sqlpkg.json: version {spec['version']}")
     assets = spec["assets"]
     check(assets["path"] == "dist", "sqlpkg.json: path")
     files = {name.replace("{version}", version) for name in assets["files"].values()}
-    found = {name for name in packages(dist) if name.endswith((".tar.gz", ".zip"))}
-    check(files == found, f"sqlpkg.json: {sorted(files)}")
-    for name in files:
+    found = {name for name in packages(dist)
+             if name.endswith((".tar.gz", ".zip")) and "-playground-" not in name}
+    expected = {name for name in found if "-musl" not in name}
+    check(files == expected, f"sqlpkg.json: {sorted(files)}")
+    for name in found:
         names = archived(dist / name)
         libraries = fnmatch.filter(names, assets["pattern"])
-        check(libraries == ["cuckoo.dll" if "-win32-" in name else "cuckoo.so"],
-              f"{name}: {assets['pattern']} is {libraries}")
+        check(libraries == [library_of(name)], f"{name}: {assets['pattern']} is {libraries}")
         check(not any("/" in inner for inner in names), f"{name}: folders in {names}")
         check({"LICENSE", "THIRD-PARTY.txt", "README.md"} <= set(names), f"{name}: {names}")
+
+
+def library_of(name):
+    for system, library in (("-win32-", "cuckoo.dll"), ("-darwin-", "cuckoo.dylib")):
+        if system in name:
+            return library
+    return "cuckoo.so"
 
 
 def archived(path):
@@ -88,8 +97,9 @@ def check_npm(dist, version):
     for path in dist.glob("sqlite-cuckoo-*-*-[0-9]*.tgz"):
         package = package_json(path)
         (os,), (cpu,) = package["os"], package["cpu"]
-        check(package["name"] == f"sqlite-cuckoo-{os}-{cpu}", f"{path.name}: os, cpu")
-        check(("libc" in package) == (os == "linux"), f"{path.name}: libc")
+        musl = "-musl" if package.get("libc") == ["musl"] else ""
+        check(package["name"] == f"sqlite-cuckoo-{os}-{cpu}{musl}", f"{path.name}: os, cpu, libc")
+        check(bool(musl) or ("libc" in package) == (os == "linux"), f"{path.name}: libc")
         with tarfile.open(path) as tar:
             for name in package["exports"].values():
                 check(f"package{name[1:]}" in tar.getnames(), f"{path.name}: no {name}")

@@ -12,7 +12,7 @@ __version__ = "@version@"
 
 def loadable_path() -> str:
     """The path of the library, to be loaded as an extension of SQLite."""
-    library = "cuckoo.dll" if sys.platform == "win32" else "cuckoo.so"
+    library = {"darwin": "cuckoo.dylib", "win32": "cuckoo.dll"}.get(sys.platform, "cuckoo.so")
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), library)
 
 
