@@ -64,6 +64,7 @@ size_t FlashPages::memory_bytes() const noexcept {
 // --- pages in memory -----------------------------------------------------------------------------
 
 FlashPages::OwnedPage FlashPages::make_page(uint64_t index, bool stored) const {
+  static_assert(alignof(Page) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
   void* memory = ::operator new(sizeof(Page) + page_bytes_);
   return OwnedPage(new (memory) Page{index, 0, 0, stored, false, true});
 }

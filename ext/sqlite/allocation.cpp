@@ -1,31 +1,51 @@
 // Everything the loadable module allocates goes through SQLite's allocator, so that its memory
 // limits and statistics see it. Only in the module, where no symbol but the entry point is exported
-// and libstdc++ is linked in: an application keeps its own operator new.
+// and the C++ runtime is linked in: an application keeps its own operator new.
 //
 // Invariant: operator new aligns to 8 bytes and no more, because sqlite3_malloc64() promises no
 // more: an SQLite that is compiled without malloc_usable_size() puts the size, 8 bytes, before each
-// block. CMakeLists.txt tells the compiler so; by itself it counts on 16. The runtime's aligned
-// operator new, which knows nothing of SQLite, allocates types that ask for more than 8.
+// block. CMakeLists.txt tells the compiler so; by itself it counts on 16. Types that ask for more
+// than 8 come to the aligned operator new: with libc++, what has a std::function in it.
 //
 // Nothing in the module allocates before the entry point has the routine table: there are no static
 // objects with constructors that do.
+#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
+#include <cstdint>
+#include <cstring>
 #include <new>
 
 #include "ext/sqlite/api.hpp"
 
-static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ <= 8,
-              "the compiler counts on more than SQLite's allocator promises");
-
 namespace {
+
+constexpr std::size_t kAlignment = 8;
+static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ <= kAlignment,
+              "the compiler counts on more than SQLite's allocator promises");
 
 void* allocate(std::size_t bytes) noexcept {
   return sqlite3_api == nullptr ? nullptr : sqlite3_malloc64(bytes == 0 ? 1 : bytes);
 }
 
-void* allocate_or_throw(std::size_t bytes) {
-  void* memory = allocate(bytes);
+// Aligned as asked, to 8 at least. The address that SQLite gave is stored before what is returned.
+void* allocate(std::size_t bytes, std::align_val_t alignment) noexcept {
+  static_assert(sizeof(void*) <= kAlignment);
+  const std::size_t boundary = std::max(static_cast<std::size_t>(alignment), kAlignment);
+  if (bytes > SIZE_MAX - boundary) {
+    return nullptr;
+  }
+  void* const memory = allocate(bytes + boundary);
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  // Multiples of 8 are given, so that there is a boundary 8 to `boundary` bytes further on.
+  const std::size_t skipped = boundary - reinterpret_cast<std::uintptr_t>(memory) % boundary;
+  char* const aligned = static_cast<char*>(memory) + skipped;
+  std::memcpy(aligned - sizeof(memory), &memory, sizeof(memory));
+  return aligned;
+}
+
+void* or_throw(void* memory) {
   if (memory == nullptr) {
     throw std::bad_alloc();
   }
@@ -38,13 +58,43 @@ void release(void* memory) noexcept {
   }
 }
 
+void release_aligned(void* aligned) noexcept {
+  if (aligned != nullptr) {
+    void* memory = nullptr;
+    std::memcpy(&memory, static_cast<char*>(aligned) - sizeof(memory), sizeof(memory));
+    release(memory);
+  }
+}
+
 }  // namespace
 
-void* operator new(std::size_t bytes) { return allocate_or_throw(bytes); }
-void* operator new[](std::size_t bytes) { return allocate_or_throw(bytes); }
+void* operator new(std::size_t bytes) { return or_throw(allocate(bytes)); }
+void* operator new[](std::size_t bytes) { return or_throw(allocate(bytes)); }
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
 void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
 void operator delete(void* memory) noexcept { release(memory); }
 void operator delete[](void* memory) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { release(memory); }
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return or_throw(allocate(bytes, alignment));
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return or_throw(allocate(bytes, alignment));
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return allocate(bytes, alignment);
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment,
+                     const std::nothrow_t&) noexcept {
+  return allocate(bytes, alignment);
+}
+void operator delete(void* memory, std::align_val_t) noexcept { release_aligned(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { release_aligned(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  release_aligned(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  release_aligned(memory);
+}

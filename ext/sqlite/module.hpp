@@ -96,25 +96,28 @@ class Adapter {
     explicit CursorBox(Table& table) : sqlite3_vtab_cursor{}, cursor(table) {}
     typename Table::Cursor cursor;
   };
+  using CursorMemory = std::allocator<CursorBox>;  // aligned as a cursor asks, to 16 maybe
   struct Box : sqlite3_vtab {
     explicit Box(const ModuleArguments& arguments)
         : sqlite3_vtab{}, table(arguments), db(arguments.db) {}
     // SQLite takes no text of a failed xDestroy or xSavepoint.
     ~Box() {
       sqlite3_free(zErrMsg);
-      ::operator delete(spare);
+      if (spare != nullptr) {
+        CursorMemory().deallocate(static_cast<CursorBox*>(spare), 1);
+      }
     }
     Box(const Box&) = delete;
     Box& operator=(const Box&) = delete;
 
     void* take_cursor_memory() {
-      return spare != nullptr ? std::exchange(spare, nullptr) : ::operator new(sizeof(CursorBox));
+      return spare != nullptr ? std::exchange(spare, nullptr) : CursorMemory().allocate(1);
     }
     void give_cursor_memory(void* memory) noexcept {
       if (spare == nullptr) {
         spare = memory;
       } else {
-        ::operator delete(memory);
+        CursorMemory().deallocate(static_cast<CursorBox*>(memory), 1);
       }
     }
 
