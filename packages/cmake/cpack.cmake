@@ -67,6 +67,7 @@ endif()
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION
   "sqlite-cuckoo to be linked into a program\n${about}\
 This package has the header, the static library, a pkg-config file and a CMake\n\
-package, each called sqlite_cuckoo.")
+package, each called sqlite_cuckoo; and the same filters, store and ring for\n\
+programs in C++20 without SQLite, sqlite_cuckoo_core.")
 
 include(CPack)
