@@ -20,7 +20,7 @@ sed -E 's/ -Winvalid-pch| -include [^ "]*cmake_pch\.hxx| -fpch-preprocess//g' \
 state_of() {
   {
     echo "$configuration"
-    "${CXX:-c++}" -std=c++20 -I. -MM "$1" | tr -d '\\' | tr -s ' ' '\n' | grep -E '^(core|ext)/' |
+    "${CXX:-c++}" -std=c++20 -I. -Icore/include -MM "$1" | tr -d '\\' | tr -s ' ' '\n' | grep -E '^(core|ext)/' |
       sort -u | xargs sha256sum
   } | sha256sum | cut -d ' ' -f 1
 }

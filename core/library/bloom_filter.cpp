@@ -5,7 +5,8 @@
 
 #include <cuckoo/bloom_filter.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 Result<BloomFilter> BloomFilter::make(const BloomFilterOptions& options) {
   const FilterKind kind =
@@ -29,4 +30,5 @@ BloomLayout BloomFilter::layout() const noexcept {
              : BloomLayout::kStandard;
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

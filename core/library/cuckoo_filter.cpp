@@ -6,7 +6,8 @@
 
 #include <cuckoo/cuckoo_filter.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 Result<CuckooFilter> CuckooFilter::make(const CuckooFilterOptions& options) {
   CUCKOO_ASSIGN_OR_RETURN(std::unique_ptr<MemoryFilter> made,
@@ -38,4 +39,5 @@ Result<bool> CuckooFilter::remove(Key key) {
   return filter->remove(key.hash(seed()));
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

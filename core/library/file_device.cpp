@@ -16,7 +16,8 @@
 #include "core/library/flash_geometry.hpp"
 #include "core/library/os_file.hpp"
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 namespace {
 
 constexpr std::string_view kMagic = "cuckoo flash\n";
@@ -154,4 +155,5 @@ Status FileDevice::erase(uint32_t block) {
 
 Status FileDevice::sync() { return impl_->file.sync(); }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

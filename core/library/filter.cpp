@@ -4,7 +4,8 @@
 
 #include "core/library/memory_filter.hpp"
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 MembershipFilter::MembershipFilter() noexcept = default;
 MembershipFilter::MembershipFilter(std::unique_ptr<MemoryFilter>&& filter) noexcept
@@ -98,4 +99,5 @@ Status MembershipFilter::merge_from(const MembershipFilter& other) {
   return filter->merge(*other.filter_);
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -4,7 +4,8 @@
 
 #include <string>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 Status FlashGeometry::check() const {
   internal::FlashGeometry log;
@@ -49,4 +50,5 @@ Status expect_block(const FlashGeometry& geometry, uint32_t block) {
                        std::to_string(geometry.blocks));
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -6,7 +6,8 @@
 
 #include <cuckoo/flash_device.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 // Of a device the first ones hold the superblock (superblock.hpp), the others the log.
 inline constexpr uint32_t kSuperblocks = 2;
@@ -16,4 +17,5 @@ Status expect_readable(const FlashGeometry& geometry, uint64_t address, size_t b
 Status expect_programmable(const FlashGeometry& geometry, uint64_t address, size_t bytes);
 Status expect_block(const FlashGeometry& geometry, uint32_t block);
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

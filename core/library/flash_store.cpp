@@ -10,7 +10,8 @@
 #include "core/library/flash_geometry.hpp"
 #include "core/library/superblock.hpp"
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 namespace {
 
 // The log's part of a device: what follows the superblocks. Only kFlashFailure keeps its meaning:
@@ -371,4 +372,5 @@ FlashStats FlashStore::stats() const {
   return stats;
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -17,7 +17,8 @@
 
 #include <cuckoo/hash_ring.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 namespace {
 
 static_assert(static_cast<int>(RingAlgorithm::kSlots) ==
@@ -444,4 +445,5 @@ Status HashRing::check() const {
   return problem.empty() ? Status() : Status(corrupt("a ring with " + problem));
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -5,7 +5,8 @@
 
 #include "core/base/key_hash.hpp"
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 uint64_t Key::types() const noexcept {
   constexpr uint64_t kInteger = 1, kReal = 2, kText = 4, kBlob = 8, kCased = 16, kPadded = 32;
@@ -58,4 +59,5 @@ Key::Value Key::value() const noexcept {
   return {};
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -4,7 +4,8 @@
 #include "core/base/result.hpp"
 #include "core/library/flash_geometry.hpp"
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 MemoryDevice::MemoryDevice(const FlashGeometry& geometry)
     : geometry_(geometry), blocks_(geometry.blocks) {}
@@ -50,4 +51,5 @@ Status MemoryDevice::erase(uint32_t block) {
   return {};
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

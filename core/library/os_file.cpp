@@ -23,7 +23,8 @@
 #endif
 #endif
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 namespace {
 
 constexpr size_t kMostBytesAtOnce = size_t{1} << 30;
@@ -296,4 +297,5 @@ Status OsFile::sync() {
 
 #endif
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -12,7 +12,8 @@
 
 #include <cuckoo/result.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 class OsFile {
  public:
@@ -43,4 +44,5 @@ class OsFile {
   std::string path_;
 };
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

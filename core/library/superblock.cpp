@@ -12,7 +12,8 @@
 #include "core/base/result.hpp"
 #include "core/library/flash_geometry.hpp"
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 namespace {
 
 constexpr std::string_view kMagic = "cuckooFS";
@@ -121,4 +122,5 @@ Result<bool> is_blank(FlashDevice& device, const FlashGeometry& geometry) {
   return true;
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

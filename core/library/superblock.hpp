@@ -16,7 +16,8 @@
 
 #include <cuckoo/flash_device.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 struct Superblock {
   FlashGeometry geometry;
@@ -32,4 +33,5 @@ Status write_superblock(FlashDevice& device, const Superblock& superblock);
 // O(size).
 Result<bool> is_blank(FlashDevice& device, const FlashGeometry& geometry);
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -23,7 +23,8 @@
 
 #include <cuckoo/filter.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 enum class BloomLayout : uint8_t {
   kStandard,  // the bits of a key are anywhere in its segment: least memory
@@ -63,4 +64,5 @@ class BloomFilter : public MembershipFilter {
       : MembershipFilter(std::move(filter)) {}
 };
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -26,7 +26,8 @@
 
 #include <cuckoo/filter.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 struct CuckooFilterOptions {
   uint64_t expected_keys = 1000;      // 1 … 2^40; expected_keys / rate is at most 2^60
@@ -67,4 +68,5 @@ class CuckooFilter : public MembershipFilter {
       : MembershipFilter(std::move(filter)) {}
 };
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -44,7 +44,8 @@ namespace cuckoo {
 class MemoryFilter;
 }
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 // Anything that for (const auto& key : keys) goes through and that gives keys: a std::vector of
 // strings or integers, an array, a view.
@@ -160,4 +161,5 @@ Status MembershipFilter::add_all(const Range& keys) {
   return add_hashes(hashes, types);
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -28,7 +28,8 @@
 
 #include <cuckoo/result.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 // By default, 64 MiB.
 struct FlashGeometry {
@@ -118,4 +119,5 @@ class FileDevice final : public FlashDevice {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -48,7 +48,8 @@
 #include <cuckoo/flash_device.hpp>
 #include <cuckoo/result.hpp>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 // A key or a value as a parameter: a text, or bytes. It refers to them, and is nothing to be kept.
 class FlashBytes {
@@ -197,4 +198,5 @@ class FlashStore {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -60,7 +60,8 @@ namespace cuckoo {
 class MemoryRing;
 }
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
 
@@ -195,4 +196,5 @@ class HashRing {
   std::unique_ptr<MemoryRing> ring_;
 };
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

@@ -28,7 +28,8 @@
 #include <type_traits>
 #include <variant>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 class Key;
 
@@ -82,4 +83,5 @@ class Key {
   };
 };
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo

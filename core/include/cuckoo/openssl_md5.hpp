@@ -12,7 +12,8 @@
 #include <cstddef>
 #include <span>
 
-namespace cuckoo::inline v1 {
+namespace cuckoo {
+inline namespace v1 {
 
 // False: there is no memory, or this OpenSSL offers no MD5. Many threads may call it. O(bytes).
 inline bool openssl_md5(std::span<const std::byte> bytes, std::span<std::byte, 16> digest) {
@@ -29,4 +30,5 @@ inline bool openssl_md5(std::span<const std::byte> bytes, std::span<std::byte, 1
          size == digest.size();
 }
 
-}  // namespace cuckoo::inline v1
+}  // namespace v1
+}  // namespace cuckoo
