@@ -4,7 +4,7 @@
 //
 // Growth. A filter that grows takes any number of keys at its rate. It is made of segments, small
 // filters for a share of the keys each, and a segment that gets full is split, whatever the size of
-// the whole. For that it keeps the keys' hashes, compressed, beside the cells: 28 to 45 bits a key.
+// the whole. For that it keeps the keys' hashes, compressed, beside the cells: 30 to 35 bits a key.
 // One that does not grow has the cells alone, and says kFull.
 //
 // Hashes. Keys are hashed by XXH3 with the filter's seed, which is random unless it is given: so
