@@ -41,7 +41,7 @@ Header encode(const FlashGeometry& geometry) {
 
 Result<FlashGeometry> decode(const Header& header, const std::string& path) {
   if (std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) {
-    return corrupt("\"" + path + "\" is no flash device; expected \"cuckoo flash\" at its begin");
+    return corrupt("\"" + path + "\" is no flash device; expected 'cuckoo flash' at its begin");
   }
   if (load_le<uint32_t>(&header[60]) != crc32c(std::span(header).first(60))) {
     return corrupt("the header of \"" + path + "\" has a wrong CRC");
