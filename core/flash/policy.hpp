@@ -25,8 +25,8 @@ struct FlashStoreOptions {
   // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
-  // Bare devices only: what was written since the last sync() may be lost in any order (R5 in
-  // device.hpp). Files are such devices.
+  // Bare devices only, such as files: a power cut may undo any of the writes since the last sync(),
+  // whatever their order was (R5 in device.hpp).
   bool reordering_device = false;
   // atomic_device only: blocks fail as FlashDevice::erase_fails() says (Wear in store.hpp).
   bool wears_out = false;

@@ -8,9 +8,9 @@
 // Invariants
 //   I1  a batch or a collection is applied as a whole, when its end was read; a record that belongs
 //       to none is passed over where something may be torn, and an error otherwise.
-//   I2  what is torn is the last thing in its block: a record behind it is an error. Where a device
-//       reorders, the log ends with the first record that isn't whole, and nothing behind it
-//       counts, of either stream: so every record is verified wholly.
+//   I2  a torn record is the last one in its block; a record after it is an error. Where a device
+//       reorders, the replay verifies every record wholly. The log ends there with the first record
+//       that is not whole, and the replay ignores all later ones, of both streams.
 //   I3  where something may be torn, no block becomes free that the newest batch or collection
 //       emptied: its end may read otherwise the next time. Memory knows such blocks as held
 //       (state.hpp).

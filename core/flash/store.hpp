@@ -43,15 +43,15 @@
 //       as its next; the newest checkpoint's blocks and the anchor's are used for that.
 // check() asserts I1, I5, I6 and I7; I2 … I4 are about what a power cut leaves.
 //
-// Barriers. A device may lose whatever it was given since its last sync(), in any order
-// (FlashStoreOptions::reordering_device). One rule keeps I1 … I4 there, *nothing is programmed that
-// relies on what may be lost, but for the order of the log itself*:
+// Barriers. A power cut may undo any of the writes since the last sync(), whatever their order was
+// (FlashStoreOptions::reordering_device). One rule keeps I1 … I4 there: *the store programs nothing
+// that relies on a write which is not synced, except that a record follows the one before it*.
 //   B1  before an erase: what made the block free (records, an anchor) is synced. As every block is
 //       erased before it is used, the records that may be lost are all in one block of each stream,
 //       the last one.
-//   B2  a mount passes over as many block sequences as there are blocks. Headers may be lost, of
-//       every block once at most between two syncs, while a record behind one is not: so no block
-//       gets a sequence that such a record counts for.
+//   B2  a mount skips as many block sequences as there are blocks. A power cut may take a block's
+//       header and leave a record in that block. Between two syncs this happens to each block once
+//       at most. So no new block gets the sequence that such a record was written for.
 //   B3  after a collection: its copies and its end are synced, before a record replaces a copy.
 //   B4  before and after an anchor: its checkpoint is synced, and it is, before anything is
 //       appended that counts on it.

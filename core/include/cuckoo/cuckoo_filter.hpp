@@ -9,9 +9,9 @@
 //
 // What all filters have in common, what errors mean, and threads: <cuckoo/filter.hpp>.
 //
-// A key that is added twice is there twice, and is gone after two removes. Remove only what was
-// added: remove() of another key takes away a key with the same cells, at the rate of wrong yeses,
-// and contains() may say no to that one from then on. Every cuckoo filter is so.
+// A key that was added twice is there until it is removed twice. Remove only keys that were added:
+// another key seems present at the rate of wrong yeses, and then remove() takes away a key with the
+// same cells. From then on contains() may say no to that key. Every cuckoo filter is so.
 //
 // Reference: Fan, Andersen, Kaminsky, Mitzenmacher: "Cuckoo Filter: Practically Better Than Bloom",
 // 2014.
