@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The library for programs in C++ as it is installed: each header compiles alone, and the programs of
-# docs/cpp.md compile and print what stands behind them there, by pkg-config and by find_package.
+# docs/cpp.md compile and print what the page says, by pkg-config and by find_package.
 #
 # usage: cpp_test.sh prefix|/ cmake [--asan] compiler...
 set -euo pipefail
@@ -45,9 +45,8 @@ prints() {  # prints program expected what
 }
 for compiler in "$@"; do
   for header in "${headers[@]}"; do
-    extra=()
     printf '#include <cuckoo/%s>\n' "$(basename "$header")" >"$work_dir/alone.cc"
-    "$compiler" "${options[@]}" "${flags[@]}" "${extra[@]}" -fsyntax-only "$work_dir/alone.cc" ||
+    "$compiler" "${options[@]}" "${flags[@]}" -fsyntax-only "$work_dir/alone.cc" ||
       fail "$header does not compile alone, by $compiler"
   done
   for program in "${programs[@]}"; do
