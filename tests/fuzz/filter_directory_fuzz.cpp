@@ -38,7 +38,7 @@ void examine_directory(const FilterOptions& options, const FuzzBlocks& blocks,
     covered += uint64_t{1} << (segments::kMaxDepth - leaf.depth);
     const uint64_t last = leaf.depth == 0 ? ~uint64_t{0} : leaf.prefix | ~uint64_t{0} >> leaf.depth;
     REQUIRE(directory.leaf_of(leaf.prefix) == i && directory.leaf_of(last) == i);
-    REQUIRE(leaf.header.number == 0 || leaf.header.prefix == leaf.prefix);
+    REQUIRE(leaf.header->number == 0 || leaf.header->prefix == leaf.prefix);
     (void)directory.most_bits(i);
   }
   REQUIRE(covered == uint64_t{1} << segments::kMaxDepth);
