@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Plants the faults of tests/mutants.txt in a copy of the sources, one at a time, and tells which test
+# finds each: how strong are the tests? It takes one to five minutes a fault.
+#
+#   tests/mutants.sh            all faults
+#   tests/mutants.sh 3 17       these
+#
+# The tests of the changed source's own test file run first, then all core and ext tests. The exit
+# code is 0 if all are found. The copy and its build are in build/mutants; BUILD_DIR=dir has them there.
+set -euo pipefail
+
+build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/mutants}")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD list=$root/tests/mutants.txt copy=$build_dir/source out=$build_dir/tests
+. tests/install.sh
+ensure_packages "${build_packages[@]}" python3
+
+total=$(grep -c '^# ' "$list")
+wanted=("$@")
+[ "$#" -gt 0 ] || mapfile -t wanted < <(seq "$total")
+for number in "${wanted[@]}"; do
+  if ! [[ $number =~ ^[1-9][0-9]*$ ]] || [ "$number" -gt "$total" ]; then
+    echo "usage: $0 [NUMBER...]: from 1 to $total" >&2
+    exit 2
+  fi
+done
+
+# Files that are the same keep their time: only what changed is built again.
+copy_sources() {
+  local file
+  while IFS= read -r -d '' file; do
+    if [ -f "$file" ] && ! cmp -s "$file" "$copy/$file"; then
+      mkdir -p "$copy/$(dirname "$file")"
+      cp "$file" "$copy/$file"
+    fi
+  done < <(git ls-files -z --cached --others --exclude-standard)
+}
+
+# plant number: prints the file's name and what the fault is.
+plant() {
+  python3 - "$list" "$copy" "$1" <<'PYTHON'
+import re, sys
+listed, copy, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+fault = re.split(r'^# ', open(listed).read(), flags=re.M)[number].strip('\n').split('\n')
+what, name = fault[:2]
+old = '\n'.join(line[1:] for line in fault if line.startswith('-'))
+new = '\n'.join(line[1:] for line in fault if line.startswith('+'))
+text = open(f'{copy}/{name}').read()
+if not old or text.count(old) != 1:
+    sys.exit(f'fault {number}: {name} has it {text.count(old)} times, expected once: {old}')
+open(f'{copy}/{name}', 'w').write(text.replace(old, new))
+print(name)
+print(what)
+PYTHON
+}
+
+build() {
+  cmake --build "$build_dir" --target cuckoo core_tests ext_tests >"$build_dir/build.log" 2>&1
+}
+
+# run program shards filter: prints the first test that fails, or nothing.
+run() {
+  local program=$1 shards=$2 filter=$3 shard rc
+  local pids=()
+  for ((shard = 0; shard < shards; ++shard)); do
+    GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard GTEST_FAIL_FAST=1 timeout 1800 \
+      "$out/$program" --gtest_brief=1 --gtest_filter="$filter" >"$build_dir/$program.$shard" 2>&1 &
+    pids+=($!)
+  done
+  for ((shard = 0; shard < shards; ++shard)); do
+    rc=0
+    wait "${pids[shard]}" || rc=$?
+    if [ "$rc" -ne 0 ]; then
+      sed -n 's/^\[  FAILED  \] \([A-Za-z0-9_/.]*\).*(.*/\1/p' "$build_dir/$program.$shard" | head -n 1 |
+        grep . || echo "$program (exit code $rc)"
+    fi
+  done
+}
+
+# own_filter file: the suites of the source's own test files.
+own_filter() {
+  local tests=tests/${1%.*}
+  { cat "$tests"*_test.cpp 2>/dev/null || true; } |
+    sed -nE 's/^(TYPED_)?TEST(_[FP])?\(([A-Za-z0-9]+),.*/\3.*:*\/\3.*:\3\/*/p' | sort -u | paste -sd:
+}
+
+find_it() {
+  local file=$1 own program found
+  own=$(own_filter "$file")
+  if [ -n "$own" ]; then
+    program=${file%%/*}_tests
+    found=$(run "$program" 1 "$own")
+    [ -z "$found" ] || { head -n 1 <<<"$found"; return; }
+  fi
+  for program in core_tests ext_tests; do
+    [[ $program = core_tests && $file = ext/* ]] && continue
+    found=$(run "$program" 2 '*')
+    [ -z "$found" ] || { head -n 1 <<<"$found"; return; }
+  done
+}
+
+mkdir -p "$copy"
+copy_sources
+cmake --preset release -S "$copy" -B "$build_dir" >"$build_dir/build.log" 2>&1 || {
+  cat "$build_dir/build.log" >&2
+  exit 1
+}
+build || {
+  cat "$build_dir/build.log" >&2
+  exit 1
+}
+
+missed=0
+for number in "${wanted[@]}"; do
+  planted=$(plant "$number")
+  file=${planted%%$'\n'*} what=${planted#*$'\n'}
+  if build; then
+    found=$(find_it "$file")
+    [ -n "$found" ] || missed=$((missed + 1))
+    printf '%2d  %-32s %-58s %s\n' "$number" "$file" "$what" "${found:-NOT FOUND}"
+  else
+    grep -m 3 'error' "$build_dir/build.log" >&2 || true
+    echo "fault $number: $file does not compile" >&2
+    exit 1
+  fi
+  cp "$root/$file" "$copy/$file"
+done
+printf '%d of %d found\n' $((${#wanted[@]} - missed)) "${#wanted[@]}"
+[ "$missed" -eq 0 ]
