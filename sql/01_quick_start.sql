@@ -20,14 +20,14 @@ SELECT filter_contains('seen', 'bob@example.org') AS bob,
        filter_contains('seen', 'eve@example.org') AS eve,
        filter_contains('seen', NULL) IS NULL AS null_for_null;
 
--- In WHERE it comes before the look-up of the users, and spares it for what is absent.
+-- In WHERE, SQLite asks the filter first. So absent keys are never looked up among the users.
 CREATE TABLE requests(email TEXT);
 INSERT INTO requests VALUES ('eve@example.org'), ('bob@example.org'), ('mallory@example.org');
 SELECT u.id, u.email FROM requests r JOIN users u USING (email)
 WHERE filter_contains('seen', r.email) ORDER BY u.id;
 
--- The same as a join. CROSS JOIN keeps the order: with JOIN and ORDER BY, SQLite may ask the filter
--- last, when all look-ups are made.
+-- The same as a join. CROSS JOIN keeps the order. With JOIN and ORDER BY, SQLite may ask the
+-- filter last, after all look-ups.
 EXPLAIN QUERY PLAN
 SELECT u.id, u.email FROM requests r CROSS JOIN seen USING (email) CROSS JOIN users u USING (email)
 ORDER BY u.id;
@@ -38,18 +38,18 @@ ORDER BY u.id;
 SELECT email FROM requests WHERE NOT filter_contains('seen', email);
 SELECT r.email FROM requests r LEFT JOIN seen s ON s.email = r.email WHERE s.email IS NULL;
 
--- Removing takes out one occurrence, and never hurts another key that is there.
+-- DELETE removes one occurrence of a key that was added. All other keys stay.
 DELETE FROM seen WHERE email = 'bob@example.org';
 SELECT changes() AS removed;
 SELECT count(*) AS keys, filter_contains('seen', 'bob@example.org') AS bob,
        filter_contains('seen', 'ada@example.org') AS ada FROM seen;
 
--- It follows transactions as any table does.
+-- A filter follows transactions as any table does.
 BEGIN;
 INSERT INTO seen VALUES ('eve@example.org');
 SELECT filter_contains('seen', 'eve@example.org') AS eve_before_rollback;
 ROLLBACK;
 SELECT filter_contains('seen', 'eve@example.org') AS eve_after_rollback;
 
--- What it is made of.
+-- How large it is, and how it is made.
 SELECT name, kind, items, capacity, fpr, fingerprint_bits FROM filter_info('seen');

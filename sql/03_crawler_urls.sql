@@ -1,5 +1,5 @@
--- A crawler must not fetch a page twice. Pages link to the same pages over and over: of 250,000
--- links that it finds most lead where it has been. A filter remembers a page in ten bits, however
+-- A crawler must not fetch a page twice. Pages link to the same pages over and over: most of
+-- 250,000 links lead to a page that it has seen. A filter remembers a page in ten bits, however
 -- long its address is.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/03_crawler_urls.sql
 .mode markdown
@@ -10,7 +10,7 @@ CREATE TABLE to_fetch(id INTEGER PRIMARY KEY, url TEXT);
 CREATE VIRTUAL TABLE met USING bloom_filter(
   url TEXT, capacity = 60000, fpr = 0.01, layout = blocked, growth = off, seed = 1);
 
--- One link after the other: an address that was not met before is to be fetched.
+-- One link after the other: if the crawler has not met an address before, it fetches the page.
 CREATE TRIGGER link_found AFTER INSERT ON links WHEN NOT filter_contains('met', new.url) BEGIN
   INSERT INTO to_fetch(url) VALUES (new.url);
   INSERT INTO met VALUES (new.url);
@@ -30,8 +30,8 @@ CREATE TABLE visited(url TEXT PRIMARY KEY) WITHOUT ROWID;
 INSERT OR IGNORE INTO visited SELECT url FROM links;
 INSERT INTO sizes SELECT 'after', page_count FROM pragma_page_count;
 
--- No page is fetched twice. A false positive costs a page, which is never fetched: fewer than one
--- in a hundred, as asked, and far fewer while the filter fills.
+-- No page is fetched twice. A page that is a false positive is never fetched. These are fewer than
+-- one in a hundred, the rate that was asked for, and far fewer while the filter fills.
 SELECT (SELECT count(*) FROM links) AS links, (SELECT count(*) FROM visited) AS pages,
        count(*) AS to_fetch, count(*) - count(DISTINCT url) AS fetched_twice,
        (SELECT count(*) FROM visited) - count(*) AS missed FROM to_fetch;

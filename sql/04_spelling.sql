@@ -1,5 +1,6 @@
 -- Spelling: a filter keeps each word of a dictionary in less than two bytes. A word that it does
--- not find is surely wrong; the dictionary itself is asked about the few that it finds.
+-- not find is surely wrong. Only the few words that it finds are looked up in the dictionary
+-- itself.
 -- Reads /usr/share/dict/american-english (Debian: package wamerican); any list of words will do.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/04_spelling.sql
 .mode markdown
@@ -24,8 +25,8 @@ INSERT INTO text(word) SELECT value FROM json_each('["' || replace(
   || 'becuase it is not neccessary to acheive our goal', ' ', '","') || '"]');
 SELECT id, word AS wrong FROM text WHERE NOT filter_contains('spelling', word);
 
--- What may have been meant: all that one changed, missing, added or swapped letter makes of a wrong
--- word.
+-- Suggestions: all words that differ from a wrong word by one changed, missing, added or swapped
+-- letter.
 CREATE TABLE candidates(wrong TEXT, word TEXT);
 WITH RECURSIVE
   letter(a) AS (VALUES ('a') UNION ALL SELECT char(unicode(a) + 1) FROM letter WHERE a < 'z'),
@@ -40,7 +41,7 @@ UNION SELECT w, head || substr(tail, 2) FROM cut WHERE tail <> ''
 UNION SELECT w, head || substr(tail, 2, 1) || substr(tail, 1, 1) || substr(tail, 3) FROM cut
       WHERE length(tail) > 1;
 
--- The filter drops nearly all of them, so the dictionary does well without an index.
+-- The filter drops nearly all of them, so the dictionary needs no index.
 CREATE TABLE maybe AS
 SELECT wrong, word FROM candidates WHERE filter_contains('spelling', word);
 SELECT (SELECT count(*) FROM candidates) AS candidates, count(*) < 20 AS nearly_all_dropped

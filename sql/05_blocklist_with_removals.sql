@@ -1,6 +1,6 @@
--- A blocklist whose entries expire: addresses come from several sources and are taken off again.
--- A cuckoo filter counts occurrences, so an address that two sources list survives the first one
--- taking it off.
+-- A blocklist whose entries expire: addresses come from several sources, and are removed again. A
+-- cuckoo filter counts occurrences. So if two sources list an address and one of them removes it,
+-- the address stays.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/05_blocklist_with_removals.sql
 .mode markdown
 
@@ -27,7 +27,7 @@ SELECT count(*) AS keys FROM blocked;
 -- count: how often an address was added.
 SELECT address, count FROM blocked WHERE address IN ('10.0.1.1', '10.0.9.9', '10.0.99.1');
 
--- One source withdraws all it reported.
+-- One source withdraws all of its reports.
 DELETE FROM reports WHERE source = 'honeypot';
 SELECT count(*) AS keys FROM blocked;
 SELECT filter_contains('blocked', '10.0.1.1') AS only_honeypot,
@@ -36,12 +36,12 @@ SELECT filter_contains('blocked', '10.0.1.1') AS only_honeypot,
 SELECT count(*) AS reported_but_not_blocked
 FROM reports WHERE NOT filter_contains('blocked', address);
 
--- Removing what was never added changes nothing: the filter sees that it is absent. (Once in a
--- million, as asked by fpr, it would take it for another's fingerprint: don't rely on it.)
+-- To remove a key that was never added changes nothing, because the filter sees that it is absent.
+-- (Once in a million, the rate fpr, it removes another key's fingerprint. So don't rely on it.)
 DELETE FROM blocked WHERE address = '192.0.2.1';
 SELECT changes() AS removed;
 
--- Part of a transaction that is undone leaves no trace.
+-- A part of a transaction that is rolled back leaves no trace.
 BEGIN;
 INSERT INTO reports VALUES ('admin', '192.0.2.7');
 SAVEPOINT cleaning;

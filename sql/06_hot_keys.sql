@@ -7,9 +7,8 @@ PRAGMA page_size = 4096;  -- the default; sizes are counted in such pages below
 CREATE TABLE requests(id INTEGER PRIMARY KEY, path TEXT);
 CREATE TABLE hot(path TEXT PRIMARY KEY, since INTEGER);
 
--- Counters of four bits; what goes beyond is kept aside, so nothing overflows. capacity is the
--- number of different keys. The column count is too high by chance, as rarely as fpr says, and
--- never too low.
+-- Counters have four bits. A larger count is stored separately, so nothing overflows. capacity is
+-- the number of different keys. The column count is never too low. At the rate fpr it is too high.
 CREATE VIRTUAL TABLE hits USING bloom_filter(
   path TEXT, capacity = 150000, fpr = 0.01, counting = on, growth = off, seed = 1);
 
@@ -20,15 +19,15 @@ CREATE TRIGGER request_counted AFTER INSERT ON requests BEGIN
   SELECT new.path, new.id FROM hits WHERE path = new.path AND count >= 500;
 END;
 
--- 200,000 requests: one in four for one of 40 pages, the first of them the most popular; the others
--- for search results that hardly anybody asks for twice. (Products modulo a number stand for random
--- numbers; the smaller of two is most often 0, then 1, and so on.)
+-- 200,000 requests. One in four is for one of 40 pages, of which the first is the most popular.
+-- The others are for search results that are hardly ever asked for twice. (Products modulo a
+-- number stand for random numbers. The smaller of two is most often 0, then 1, and so on.)
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
 INSERT INTO requests
 SELECT i, iif(i % 4 = 0, printf('/page/%02d', min(i / 4 * 7919 % 40, i / 4 * 104729 % 41)),
               printf('/search?q=%016x', i * 2654435761 % 148933 * 2654435761)) FROM n;
 
--- Exactly counted, to compare.
+-- Exact counts, to compare.
 CREATE TABLE sizes(what TEXT, pages INTEGER);
 INSERT INTO sizes SELECT 'before', page_count FROM pragma_page_count;
 CREATE TABLE exact(path TEXT PRIMARY KEY, count INTEGER) WITHOUT ROWID;

@@ -30,8 +30,8 @@ SELECT generations, generation_items, items FROM filter_info('recent');
 SELECT count(*) AS day_1, sum(filter_contains('recent', visitor)) AS known
 FROM visits WHERE day = 1;
 
--- Day 8 begins and day 1 is forgotten, but for the 200 who came again on day 2. (Others are found
--- by chance only: one in a thousand, as asked.)
+-- Day 8 begins and day 1 is forgotten, except for the 200 visitors who came again on day 2.
+-- (Others are found only by chance: one in a thousand, the rate that was asked for.)
 INSERT INTO days VALUES (8);
 SELECT generations, generation_items, items FROM filter_info('recent');
 SELECT count(*) AS day_1, sum(filter_contains('recent', visitor)) AS known
@@ -43,7 +43,7 @@ FROM visits WHERE day BETWEEN 2 AND 8;
 SELECT count(*) AS day_9, sum(NOT filter_contains('recent', visitor)) AS new
 FROM visits WHERE day = 9;
 
--- Another process keeps a copy. It asks with its own mark, and hears of new visitors and new days.
+-- Another process keeps a copy. It asks with its own mark, and gets new visitors and new days.
 CREATE VIRTUAL TABLE copy USING cuckoo_filter(visitor INTEGER, generations = 7);
 INSERT INTO copy(copy, visitor) SELECT 'import', filter_export('recent');
 INSERT INTO days VALUES (9);

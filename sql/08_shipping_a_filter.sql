@@ -1,5 +1,5 @@
--- Shipping a filter: a server knows 100,000 revoked certificates, its clients need a quick first
--- answer without the list. A filter can leave its database as one BLOB, an image: 1.6 bytes a key.
+-- Shipping a filter: a server knows 100,000 revoked certificates. Its clients need a quick first
+-- answer without the list. The server sends its filter as one BLOB, an image: 1.6 bytes a key.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/08_shipping_a_filter.sql
 .mode markdown
 
@@ -17,13 +17,13 @@ INSERT INTO client.filters VALUES ('bad', filter_export('bad'));
 SELECT f.name, kind, items, fpr, round(length(image) / 1e5, 1) AS bytes_per_key
 FROM client.filters f, filter_info(f.image);
 
--- One question is asked of the BLOB as it is.
+-- For one question, ask the BLOB itself.
 SELECT filter_contains(image, (SELECT serial FROM revoked WHERE rowid = 1)) AS revoked,
        filter_contains(image, '0123456789abcdef') AS not_revoked
 FROM client.filters WHERE name = 'bad';
 
--- For many questions a table takes it in: SQLite would copy the BLOB for each row. Of 100,000
--- certificates, one in 100 of them revoked, which must the server be asked about?
+-- For many questions, import it into a table, because SQLite would copy the BLOB for each row. Of
+-- 100,000 certificates, one in 100 is revoked. For which must the client ask the server?
 CREATE TABLE client.certificates(serial TEXT);
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
 INSERT INTO client.certificates
@@ -35,9 +35,9 @@ SELECT count(*) AS certificates, sum(filter_contains('bad_here', serial)) AS to_
        sum(serial IN (SELECT serial FROM revoked)) AS revoked
 FROM client.certificates;
 
--- The client keeps up by two statements: the first one is run at the server with the mark of the
--- client's copy, the second one at the client with what the first one gave. That is what was added and
--- removed since, or the image where nothing else leads to what the server's filter is now.
+-- Two statements keep the client up to date. The first one runs at the server, with the mark of
+-- the client's copy. It gives what was added and removed since, or the image if nothing else
+-- helps. The second one runs at the client, and applies that.
 INSERT INTO revoked VALUES ('fffffffffffffffe', 'authority 0'), ('ffffffffffffffff', 'authority 1');
 DELETE FROM revoked WHERE rowid = 1;
 CREATE TEMP TABLE message AS
@@ -48,8 +48,9 @@ SELECT changes, length(bytes) AS bytes, filter_contains('bad_here', 'fffffffffff
        filter_mark('bad_here') = filter_mark('bad') AS up_to_date
 FROM message;
 
--- Without any filter table: an aggregate makes an image of rows, here one for each authority. With
--- one fpr and one capacity, which holds them all, images can be united, wherever they were made.
+-- Without any filter table: an aggregate makes an image of rows, here one for each authority.
+-- Images with one fpr and one capacity, large enough for all keys, can be united, wherever they
+-- were made.
 INSERT INTO client.filters
 SELECT authority, bloom_build(serial, 0.001, 100000) FROM revoked GROUP BY authority;
 INSERT INTO client.filters
@@ -60,8 +61,8 @@ WHERE f.name LIKE '%authorit%';
 SELECT count(*) AS asked, sum(filter_contains(image, serial)) AS found
 FROM client.filters CROSS JOIN revoked WHERE name = 'all authorities' AND revoked.rowid % 100 = 0;
 
--- An image with the hashes becomes a table that goes on: new keys come, others go, it grows. (One
--- without is smaller, and full at its capacity.)
+-- An image with hashes becomes a table that you can go on using: it takes new keys, removes
+-- others, and grows. (An image without hashes is smaller, and full at its capacity.)
 CREATE VIRTUAL TABLE client.mine USING cuckoo_filter(serial TEXT);
 INSERT INTO mine(mine, serial) VALUES ('import', filter_export('bad', 'hashes'));
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)

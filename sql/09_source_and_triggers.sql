@@ -27,8 +27,8 @@ SELECT count(*) AS keys FROM seen;
 SELECT email FROM seen WHERE email IN ('ada@example.org', 'bob@example.org', 'cleo@example.org',
   'user00001@example.org', 'user00002@example.org', 'user00003@example.org');
 
--- A hole that SQLite leaves: REPLACE removes the old row without a DELETE trigger. Its key stays
--- behind as one more false positive; 'rebuild' loads the filter anew and cures that.
+-- A gap in SQLite: REPLACE removes the old row without a DELETE trigger. Its key stays as one more
+-- false positive. 'rebuild' loads the filter anew and repairs that.
 REPLACE INTO users VALUES (4, 'dora@example.org');
 SELECT filter_contains('seen', 'dora@example.org') AS dora,
        filter_contains('seen', 'user00004@example.org') AS user4_stale, count(*) AS keys FROM seen;
@@ -36,7 +36,7 @@ INSERT INTO seen(seen) VALUES ('rebuild');
 SELECT filter_contains('seen', 'dora@example.org') AS dora,
        filter_contains('seen', 'user00004@example.org') AS user4, count(*) AS keys FROM seen;
 
--- With recursive_triggers that hole is closed.
+-- With recursive_triggers there is no such gap.
 PRAGMA recursive_triggers = on;
 REPLACE INTO users VALUES (5, 'emil@example.org');
 SELECT filter_contains('seen', 'emil@example.org') AS emil,
@@ -50,7 +50,7 @@ INSERT INTO people(mail) VALUES ('fay@example.org');
 SELECT filter_contains('known', 'fay@example.org') AS fay;
 SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger';
 
--- A plain Bloom filter can't remove, so it has no triggers: 'rebuild' it now and then.
+-- A plain Bloom filter can't remove keys, so it can't have triggers. Run 'rebuild' now and then.
 CREATE VIRTUAL TABLE nightly USING bloom_filter(
   mail, source = people(mail), layout = blocked, seed = 1);
 DELETE FROM people WHERE id > 10000;

@@ -13,7 +13,7 @@ SELECT items, capacity, fpr, hashes, bits_per_key FROM filter_info('urls');
 SELECT writefile('urls.bloom', filter_export('urls', 'legacy')) AS bytes;
 SELECT hex(substr(readfile('urls.bloom'), 1, 24)) AS header;
 
--- Asked as it is, from the file.
+-- Ask the file itself.
 WITH file(image) AS MATERIALIZED (SELECT readfile('urls.bloom'))
 SELECT filter_contains(image, 'https://www.example.org/500') AS present,
        filter_contains(image, 'https://www.example.org/5000') AS absent FROM file;

@@ -10,7 +10,7 @@ WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 20000
 INSERT INTO seen SELECT i FROM n;
 SELECT items, capacity >= items AS grown, fpr, fpr_now <= fpr AS holds FROM filter_info('seen');
 
--- All 200,000 are found, and of 1,000,000 absent ones not more than asked.
+-- All 200,000 are found. Of 1,000,000 absent keys, no more are found than the rate allows.
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
 SELECT count(*) AS found FROM n CROSS JOIN seen ON seen.id = n.i;
 WITH RECURSIVE n(i) AS (VALUES (1000001) UNION ALL SELECT i + 1 FROM n WHERE i < 2000000)

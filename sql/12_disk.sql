@@ -20,7 +20,7 @@ INSERT INTO sizes SELECT 'index on texts', page_count FROM pragma_page_count;
 DROP INDEX keys_number;
 DROP INDEX keys_name;
 
--- Two filters. What the keys are makes no difference: a filter keeps hashes.
+-- Two filters. The sort of key makes no difference, because a filter keeps hashes.
 CREATE VIRTUAL TABLE seen USING cuckoo_filter(name TEXT, capacity = 1e6, fpr = 0.001, seed = 1);
 CREATE VIRTUAL TABLE fixed USING cuckoo_filter(
   name TEXT, capacity = 1e6, fpr = 0.001, growth = off, seed = 1);
@@ -38,9 +38,10 @@ SELECT 'growth = on, compacted' AS filter, round(disk_bytes / 1e6, 1) AS bytes_p
 FROM filter_info('seen')
 UNION ALL SELECT 'growth = off', round(disk_bytes / 1e6, 1) FROM filter_info('fixed');
 
--- The filters themselves, without a log: bits per key for the rate asked. A filter is made for its
--- capacity, empty or not, so empty images show it. Counting takes four times what standard does.
--- No aggregate makes a blocked image: that layout needs a table for each rate.
+-- The filters themselves, without a log: bits per key at each rate. A filter is made for its
+-- capacity, even if it is empty, so empty images show its size. Counting takes four times as many
+-- bits as standard. No aggregate makes a blocked image, so that layout needs a table for each
+-- rate.
 CREATE TABLE rates(fpr REAL PRIMARY KEY);
 INSERT INTO rates VALUES (0.25), (0.03), (0.01), (0.001), (0.0001), (1e-6);
 CREATE VIRTUAL TABLE b1 USING bloom_filter(capacity = 1e6, fpr = 0.25, layout = blocked);

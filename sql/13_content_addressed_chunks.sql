@@ -21,8 +21,8 @@ SELECT '10 MB', CAST(substr(group_concat(piece, ''), 1, 10485760) AS BLOB) FROM 
   SELECT iif(i % 50 = 0, printf('%-1004d', i), substr(content, i % 35 * 1004 + 1, 1004)) AS piece
   FROM numbers JOIN files ON name = 'GPL-3' ORDER BY i);
 
--- Cutting: into slices of 100 pieces, then into pieces. At once, SQLite would copy the whole file
--- for each piece of it.
+-- Cut the files into slices of 100 pieces first, and then into pieces. In one step, SQLite would
+-- copy the whole file for each piece.
 CREATE TABLE slices AS
 SELECT name AS file, i AS slice, substr(content, i * 100400 + 1, 100400) AS content
 FROM files JOIN numbers ON i * 100400 < length(content);
@@ -41,14 +41,14 @@ INSERT OR IGNORE INTO chunks(piece) SELECT piece FROM pieces;
 INSERT INTO manifest SELECT file, number, sha1(piece) FROM pieces;
 COMMIT;
 
--- What was saved.
+-- How much room that saved.
 SELECT pieces, stored, printf('%.1f %%', 100.0 - 100.0 * stored / pieces) AS duplicates
 FROM (SELECT count(*) AS pieces FROM manifest), (SELECT count(*) AS stored FROM chunks);
 SELECT (SELECT sum(length(content)) FROM files) AS bytes_of_files, bytes_written, live_bytes
 FROM flash_kv_info('chunks');
 
--- Reading back: each file is written anew from its pieces and compared with what it was. How many
--- records of the log did a look-up read?
+-- Read back: make each file from its pieces, and compare it with the original. How many records of
+-- the log did a look-up read?
 CREATE TEMP TABLE before AS SELECT record_reads AS reads FROM flash_kv_info('chunks');
 CREATE TABLE restored AS
 SELECT name, (
@@ -66,7 +66,7 @@ SELECT f.name, length(f.content) AS bytes,
            'equal', 'DIFFERENT') AS restored
 FROM files f JOIN restored r USING (name) ORDER BY bytes, f.name;
 
--- A piece that nobody has is not looked for on the flash: the index knows.
+-- For a piece that no file has, the flash is not read, because the index has no entry for it.
 DELETE FROM before;
 INSERT INTO before SELECT record_reads FROM flash_kv_info('chunks');
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 10000)
@@ -77,7 +77,7 @@ SELECT record_reads - reads AS reads_for_10000_absent FROM flash_kv_info('chunks
 SELECT entries, printf('%.2f', load_factor) AS index_load, index_bytes, expansions
 FROM flash_kv_info('chunks');
 
--- A file goes: its pieces that no other file has can be deleted. Collection makes their room free.
+-- Delete a file, and those of its pieces that no other file has. Collection makes their room free.
 DELETE FROM manifest WHERE file = '10 MB';
 DELETE FROM chunks WHERE address NOT IN (SELECT address FROM manifest);
 INSERT INTO chunks(chunks) VALUES ('collect');

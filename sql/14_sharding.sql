@@ -1,5 +1,5 @@
--- Sharding: which of several databases does a user's row belong in? A hash ring says so from the
--- key alone. When a node is lost, only its rows move; with "id modulo nodes" nearly all would.
+-- Sharding: in which of several databases is a user's row? A hash ring tells from the key alone.
+-- If a node is lost, only its rows move. With "id modulo nodes" nearly all rows would.
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/14_sharding.sql
 .mode markdown
 
@@ -13,12 +13,13 @@ CREATE TABLE east.users(id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE south.users(id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE west.users(id INTEGER PRIMARY KEY, name TEXT);
 
--- algorithm = slots: the most even one, and the fastest. share: the part of the key space.
+-- algorithm = slots has the most even shares, and is the fastest. share: the part of the key
+-- space.
 CREATE VIRTUAL TABLE ring USING hash_ring(key INTEGER, algorithm = slots);
 INSERT INTO ring(node, weight) VALUES ('north', 1), ('east', 1), ('south', 1), ('west', 2);
 SELECT node, weight, round(share, 6) AS share FROM ring;
 
--- 100,000 users. A view finds the node of each; a join is all it takes.
+-- 100,000 users. A view finds the node of each by a join.
 CREATE TABLE signups(id INTEGER PRIMARY KEY, name TEXT);
 WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
 INSERT INTO signups SELECT i, printf('user%05d', i * 7919 % 100000) FROM n;
@@ -40,7 +41,7 @@ INSERT INTO west.ring(node, weight) VALUES ('north', 1), ('east', 1), ('south', 
 SELECT count(*) AS users, sum(here.node = there.node) AS same_owner FROM signups s
 JOIN main.ring here ON here.key = s.id JOIN west.ring there ON there.key = s.id;
 
--- One user's node, and the two that come next: for copies, or when the first does not answer.
+-- One user's node, and the next two: for copies, or if the first does not answer.
 SELECT replica, node FROM ring WHERE key = 4711 AND replicas = 3;
 
 -- What if we lose east? Asked before anything is done.
@@ -56,7 +57,7 @@ INSERT INTO north.users SELECT id, name FROM lost WHERE node = 'north';
 INSERT INTO south.users SELECT id, name FROM lost WHERE node = 'south';
 INSERT INTO west.users SELECT id, name FROM lost WHERE node = 'west';
 
--- What moved: east's users and nobody else's. The others are where they were, and all are found.
+-- Only east's users moved. The others are where they were, and all users are found.
 SELECT b.node AS from_node, p.node AS to_node, count(*) AS users
 FROM before b JOIN placed p USING (id) WHERE b.node <> p.node GROUP BY 1, 2;
 SELECT count(*) AS users, sum(s.node = r.node) AS where_they_belong
@@ -67,7 +68,7 @@ SELECT 'modulo' AS method, count(*) AS users_that_change_node FROM signups WHERE
 UNION ALL
 SELECT 'hash_ring', count(*) FROM before b JOIN placed p USING (id) WHERE b.node <> p.node;
 
--- North gets a larger disk. What moves goes there, and nothing between the others.
+-- North gets a larger disk. Users move only to north, and none between the other nodes.
 SELECT from_node, to_node, printf('%.1f %%', 100 * share) AS of_all_keys
 FROM hash_ring_moves('ring', 'weight', 'north', 3);
 DELETE FROM before;
@@ -77,12 +78,12 @@ SELECT node, weight, round(share, 4) AS share FROM ring;
 SELECT b.node AS from_node, p.node AS to_node, count(*) AS users
 FROM before b JOIN placed p USING (id) WHERE b.node <> p.node GROUP BY 1, 2;
 
--- West missed all that. Marks say whether two machines agree, and an image hands the ring over.
+-- West missed all of that. Marks say whether two machines agree. An image hands the ring over.
 SELECT hash_ring_mark('main.ring') = hash_ring_mark('west.ring') AS they_agree;
 INSERT INTO west.ring(ring, node) SELECT 'import', hash_ring_export('main.ring');
 SELECT hash_ring_mark('main.ring') = hash_ring_mark('west.ring') AS they_agree,
   sum(here.node = there.node) AS same_owner
 FROM signups s JOIN main.ring here ON here.key = s.id JOIN west.ring there ON there.key = s.id;
 
--- Does what is stored fit together? An error says what does not.
+-- Check what is stored. An error would say what is wrong.
 INSERT INTO ring(ring) VALUES ('check');

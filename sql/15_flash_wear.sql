@@ -1,7 +1,8 @@
--- The life of a flash device, from its first erase to its last. Flash can't be overwritten: a block
--- of sectors is erased as a whole first, and each erase wears it. Here every block is made for 100
--- erases, few, so that the end comes soon; 13 of 500 keys get all the writes. (Which erases fail is
--- the simulation's rule, see docs/FORMAT.md: none of the first 100 of a block, then 10 in 110.)
+-- The life of a flash device, from its first erase to its last. Flash can't be overwritten: first
+-- a block of sectors must be erased as a whole, and each erase wears it. Here every block is made
+-- for only 100 erases, so that the end comes soon. 13 of 500 keys get all the writes. (The
+-- simulation has a rule for which erases fail, see docs/FORMAT.md: none of a block's first 100,
+-- then 10 in 110.)
 --   sqlite3 -cmd ".load build/release/cuckoo" <sql/15_flash_wear.sql
 .mode markdown
 
@@ -14,8 +15,8 @@ WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 999)
 INSERT INTO numbers SELECT i FROM n;
 INSERT INTO kv SELECT i, 'version 0' FROM numbers WHERE i < 500;
 
--- A row in `ticks` makes 100 writes to the hot keys and notes how the device is, until the room that
--- the bad blocks have left is hardly more than what the data takes.
+-- Each row in `ticks` makes 100 writes to the hot keys and notes the state of the device. This
+-- goes on until bad blocks have left hardly more room than the data takes.
 CREATE TABLE life(writes, erases, least, mean, most, bad, usable_bytes);
 CREATE TABLE ticks(writes INTEGER PRIMARY KEY);
 CREATE TRIGGER tick AFTER INSERT ON ticks
@@ -29,17 +30,19 @@ END;
 INSERT INTO ticks SELECT i * 100 FROM numbers;
 
 -- least, mean, most: erases of a block. They stay close together, though nearly all of the data
--- never changes: free blocks are used least worn first, and data that lies still is moved out of
--- blocks that are behind. So all blocks grow old together, and then fail one shortly after the other.
+-- never changes. The reasons: the least-worn free block is used first, and data that never changes
+-- is moved out of blocks that have few erases. So all blocks wear evenly, and then fail soon after
+-- one another.
 SELECT writes, erases, least, round(mean, 1) AS mean, most, bad, usable_bytes FROM life
 WHERE writes % 10000 = 0 OR writes IN (SELECT min(writes) FROM life GROUP BY bad)
 ORDER BY writes;
 
--- How many writes are that, before the first block fails? Rewritten at their places, with a block to
--- itself each, the 13 keys would have come to 100 erases a block after 13 times 100 writes. A log that
--- leaves still data where it is would wear only those of the 61 blocks (3 hold the anchors) that are
--- not full of it, 487 records of 64 bytes: at as many writes an erase as here, this is how many it
--- would take to erase them 100 times. These two are computed; the last line is what happened.
+-- How many writes came before the first block failed? Three numbers are compared. The first is
+-- computed for a store that rewrites each of the 13 keys in its place, in a block of its own:
+-- after 13 times 100 writes, each block has 100 erases. The second is computed for a log that
+-- never moves unchanged data, 487 records of 64 bytes: it wears only those of the 61 blocks (3
+-- hold the anchors) that are not full of such data, at as many writes an erase as here. The third
+-- is what happened.
 SELECT 'rewritten at its place' AS how, 13 * 100 AS writes
 UNION ALL
 SELECT 'a log, still data stays',
@@ -48,14 +51,14 @@ FROM (SELECT writes, erases FROM life WHERE bad = 0 ORDER BY writes DESC LIMIT 1
 UNION ALL
 SELECT 'flash_kv', max(writes) FROM life WHERE bad = 0;
 
--- The end. Failed blocks are bad, what was in them was copied before; nothing is lost.
+-- The end. Failed blocks are bad. Nothing is lost, because their rows were copied before.
 SELECT state, count(*) AS sectors, min(erase_count) AS least, max(erase_count) AS most
 FROM flash_kv_sectors('kv') GROUP BY state ORDER BY state;
 SELECT count(*) AS rows, sum(value = 'version 0') AS untouched FROM kv;
 INSERT INTO kv(kv) VALUES ('check');
 
--- Some writes more, and INSERT is an error: "full: kv: worn out: 12 of 64 erase blocks failed: 64
--- bytes more don't fit: …". What is there can be read for ever, and new blocks are a new life.
+-- After some more writes, INSERT is an error: "full: kv: worn out: 12 of 64 erase blocks failed:
+-- 64 bytes more don't fit: …". All rows can still be read, and 'resize' adds new blocks.
 INSERT INTO kv(kv, key) VALUES ('resize', '128KB');
 INSERT OR REPLACE INTO kv SELECT i % 13, 'new' FROM numbers;
 SELECT count(*) AS rows, sum(value = 'new') AS new, sum(value = 'version 0') AS untouched FROM kv;
