@@ -11,6 +11,7 @@
 #include "core/flash/store.hpp"
 #include "tests/support/core_samples.hpp"
 #include "tests/support/flash_simulator.hpp"
+#include "tests/support/status.hpp"
 
 namespace cuckoo {
 
@@ -19,14 +20,10 @@ inline std::string text_of(std::span<const std::byte> bytes) {
 }
 
 using FlashModel = std::map<std::string, std::string>;
+using test::fails;
+using test::succeeded;
 
 inline Status no_poll() { return {}; }
-
-inline ::testing::AssertionResult succeeded(const Status& status) {
-  return status.ok() ? ::testing::AssertionSuccess()
-                     : ::testing::AssertionFailure() << status.error().message;
-}
-#define ASSERT_STATUS(expression) ASSERT_TRUE(succeeded(expression))
 
 inline FlashGeometry small_geometry(uint32_t sector = 1024, uint32_t per_block = 4,
                                     uint32_t blocks = 24, uint32_t unit = 16) {

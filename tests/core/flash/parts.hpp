@@ -99,14 +99,4 @@ inline constexpr FlashStoreOptions kBareFlash{.seed = 3};
 inline constexpr FlashStoreOptions kWearingFlash{
     .seed = 3, .atomic_device = true, .wears_out = true};
 
-inline ::testing::AssertionResult fails(const Status& status, ErrorCode code,
-                                        const std::string& text) {
-  if (status.ok()) {
-    return ::testing::AssertionFailure() << "succeeded; expected: " << text;
-  }
-  return status.error().code == code && status.error().message.find(text) != std::string::npos
-             ? ::testing::AssertionSuccess()
-             : ::testing::AssertionFailure() << status.error().message;
-}
-
 }  // namespace cuckoo

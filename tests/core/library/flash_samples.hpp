@@ -13,9 +13,12 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tests/support/status.hpp"
 
 namespace cuckoo::test {
 
@@ -30,29 +33,6 @@ inline FlashGeometry small_geometry(uint32_t sector = 512, uint32_t per_block = 
   geometry.blocks = blocks;
   geometry.program_unit_bytes = unit;
   return geometry;
-}
-
-inline ::testing::AssertionResult succeeded(const Status& status) {
-  return status.ok() ? ::testing::AssertionSuccess()
-                     : ::testing::AssertionFailure() << status.error().message;
-}
-#define ASSERT_STATUS(expression) ASSERT_TRUE(succeeded(expression))
-#define EXPECT_STATUS(expression) EXPECT_TRUE(succeeded(expression))
-
-inline ::testing::AssertionResult fails(const Status& status, ErrorCode code,
-                                        const std::string& text) {
-  if (status.ok()) {
-    return ::testing::AssertionFailure() << "it succeeded";
-  }
-  if (status.error().code != code || status.error().message.find(text) == std::string::npos) {
-    return ::testing::AssertionFailure()
-           << "code " << static_cast<int>(status.error().code) << ": " << status.error().message;
-  }
-  return ::testing::AssertionSuccess();
-}
-template <class T>
-::testing::AssertionResult fails(Result<T> result, ErrorCode code, const std::string& text) {
-  return fails(result.take_status(), code, text);
 }
 
 // All entries by a walk; each of them is also looked up. An error is an entry of its own.
@@ -163,6 +143,26 @@ class ReorderingDevice final : public FlashDevice {
       }
     }
     return left;
+  }
+  // What a power cut now leaves that takes all of it but the bytes for which `keeps` is true.
+  DeviceBytes cut_keeping(const std::function<bool(uint64_t address)>& keeps) const {
+    DeviceBytes left = synced_;
+    for (const Change& change : since_) {
+      for (size_t i = 0; i < change.bytes.size(); ++i) {
+        if (keeps(change.address + i)) {
+          left[change.address + i] = now_[change.address + i];
+        }
+      }
+    }
+    return left;
+  }
+  // The erase blocks that were changed since the last sync().
+  std::set<uint32_t> unsynced_blocks() const {
+    std::set<uint32_t> blocks;
+    for (const Change& change : since_) {
+      blocks.insert(static_cast<uint32_t>(change.address / geometry_.block_bytes()));
+    }
+    return blocks;
   }
   const DeviceBytes& bytes() const noexcept { return now_; }
 
