@@ -21,20 +21,6 @@ namespace cuckoo {
 inline namespace v1 {
 namespace {
 
-static_assert(static_cast<int>(RingAlgorithm::kSlots) ==
-              static_cast<int>(CoreRingAlgorithm::kSlots));
-static_assert(static_cast<int>(RingAlgorithm::kKetama) ==
-              static_cast<int>(CoreRingAlgorithm::kKetama));
-static_assert(static_cast<int>(KetamaDialect::kLibmemcached) ==
-              static_cast<int>(CoreKetamaDialect::kLibmemcached));
-static_assert(static_cast<int>(KetamaDialect::kSpy) == static_cast<int>(CoreKetamaDialect::kSpy));
-static_assert(static_cast<size_t>(KetamaDialect::kConsistent) + 1 == kKetamaDialects);
-static_assert(static_cast<int>(KetamaKeyHash::kFnv164) ==
-              static_cast<int>(CoreKetamaKeyHash::kFnv164));
-static_assert(static_cast<int>(KetamaKeyHash::kFnv132) ==
-              static_cast<int>(CoreKetamaKeyHash::kFnv132));
-static_assert(static_cast<size_t>(KetamaKeyHash::kOneAtATime) + 1 == kKetamaKeyHashes);
-
 Error no_ring() { return invalid("a ring that was moved from, or that no make() made"); }
 
 // Returns the error with the node's name before it: its first 40 bytes, with ? for control
@@ -67,7 +53,7 @@ Status check_md5(Md5 md5) {
 
 Result<CoreRingOptions> core_options(const HashRingOptions& options) {
   CoreRingOptions core;
-  core.algorithm = static_cast<CoreRingAlgorithm>(options.algorithm);
+  core.algorithm = options.algorithm;
   switch (options.algorithm) {
     case RingAlgorithm::kRing:
       if (options.vnodes < 1 || options.vnodes > kMaxVnodes) {
@@ -89,8 +75,8 @@ Result<CoreRingOptions> core_options(const HashRingOptions& options) {
       static_cast<size_t>(options.key_hash) >= kKetamaKeyHashes) {
     return invalid("dialect or key_hash is no value of its type");
   }
-  core.dialect = static_cast<CoreKetamaDialect>(options.dialect);
-  core.key_hash = static_cast<CoreKetamaKeyHash>(options.key_hash);
+  core.dialect = options.dialect;
+  core.key_hash = options.key_hash;
   if (!core.has_client()) {
     return invalid(
         "no client of memcached hashes keys so: kLibketama goes with kMd5 alone, kCrc32a with"
@@ -143,7 +129,7 @@ class KeyText {
 // As ext/ring/cursor.cpp has it.
 uint64_t position_of(const MemoryRing& in_memory, const Key& key) {
   const CoreRingOptions& options = in_memory.ring().options();
-  const bool is_ketama = options.algorithm == CoreRingAlgorithm::kKetama;
+  const bool is_ketama = options.algorithm == RingAlgorithm::kKetama;
   if (!is_ketama && !in_memory.has_text_keys()) {
     return key.hash(options.seed);
   }
@@ -195,7 +181,7 @@ Result<HashRing> HashRing::from_bytes(std::span<const std::byte> image, Md5 md5)
         (read.key_type == RingKeyType::kReal ? "REAL" : "INTEGER") +
         "), which makes numbers of texts; expected one whose key has the type TEXT or none");
   }
-  const bool is_ketama = read.options.algorithm == CoreRingAlgorithm::kKetama;
+  const bool is_ketama = read.options.algorithm == RingAlgorithm::kKetama;
   if (is_ketama) {
     CUCKOO_TRY(check_md5(md5));
   }
@@ -383,12 +369,12 @@ HashRingOptions HashRing::options() const noexcept {
   HashRingOptions options;
   if (ring_ != nullptr) {
     const CoreRingOptions& core = ring_->ring().options();
-    options.algorithm = static_cast<RingAlgorithm>(core.algorithm);
+    options.algorithm = core.algorithm;
     options.vnodes = core.vnodes;
     options.seed = core.seed;
     options.text_keys = ring_->has_text_keys();
-    options.dialect = static_cast<KetamaDialect>(core.dialect);
-    options.key_hash = static_cast<KetamaKeyHash>(core.key_hash);
+    options.dialect = core.dialect;
+    options.key_hash = core.key_hash;
     options.md5 = ring_->md5();
   }
   return options;

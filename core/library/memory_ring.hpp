@@ -21,12 +21,9 @@
 namespace cuckoo {
 
 using CoreRing = HashRing;
-using CoreRingAlgorithm = RingAlgorithm;
 using CoreRingMove = RingMove;
 using CoreRingNode = RingNode;
 using CoreRingOptions = RingOptions;
-using CoreKetamaDialect = KetamaDialect;
-using CoreKetamaKeyHash = KetamaKeyHash;
 
 class MemoryRing {
  public:

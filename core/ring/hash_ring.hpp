@@ -45,8 +45,6 @@
 
 namespace cuckoo {
 
-enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
-
 inline constexpr uint32_t kMaxVnodes = 100000;
 inline constexpr uint32_t kMaxNodePoints = uint32_t{1} << 20;
 

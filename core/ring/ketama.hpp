@@ -45,9 +45,7 @@
 
 namespace cuckoo {
 
-// The values are stored (FORMAT.md, "Hash rings").
-enum class KetamaDialect : uint8_t { kLibketama, kLibmemcached, kSpy, kConsistent };
-inline constexpr size_t kKetamaDialects = 4;
+inline constexpr size_t kKetamaDialects = static_cast<size_t>(KetamaDialect::kConsistent) + 1;
 
 std::string ketama_label(KetamaDialect dialect, std::string_view name);
 // How many hashes a node of that weight gets.

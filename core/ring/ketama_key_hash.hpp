@@ -14,19 +14,11 @@
 #include <cstdint>
 #include <span>
 
+#include <cuckoo/ring_algorithm.hpp>
+
 namespace cuckoo {
 
-// The values are stored (FORMAT.md, "Hash rings").
-enum class KetamaKeyHash : uint8_t {
-  kMd5,
-  kFnv1a64,
-  kFnv164,
-  kFnv1a32,
-  kFnv132,
-  kCrc32a,
-  kOneAtATime,
-};
-inline constexpr size_t kKetamaKeyHashes = 7;
+inline constexpr size_t kKetamaKeyHashes = static_cast<size_t>(KetamaKeyHash::kOneAtATime) + 1;
 
 // Any but kMd5.
 uint32_t ketama_key_hash(KetamaKeyHash kind, std::span<const std::byte> key) noexcept;

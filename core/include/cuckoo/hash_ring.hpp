@@ -55,6 +55,7 @@
 
 #include <cuckoo/key.hpp>
 #include <cuckoo/result.hpp>
+#include <cuckoo/ring_algorithm.hpp>
 
 namespace cuckoo {
 class MemoryRing;
@@ -62,23 +63,6 @@ class MemoryRing;
 
 namespace cuckoo {
 inline namespace v1 {
-
-enum class RingAlgorithm : uint8_t { kRing, kKetama, kSlots };
-
-// Whose points they are: libketama; libmemcached with KETAMA_WEIGHTED, and twemproxy; libmemcached
-// with KETAMA_SPY; libmemcached's distribution CONSISTENT, which knows no weights.
-enum class KetamaDialect : uint8_t { kLibketama, kLibmemcached, kSpy, kConsistent };
-
-// How the clients hash a key. libketama knows kMd5 only, libmemcached alone knows kCrc32a.
-enum class KetamaKeyHash : uint8_t {
-  kMd5,
-  kFnv1a64,
-  kFnv164,
-  kFnv1a32,
-  kFnv132,
-  kCrc32a,
-  kOneAtATime,
-};
 
 // Writes the MD5 of the bytes. False: it can't for want of memory, and what asked for it throws
 // std::bad_alloc. Many threads may call it at once. <cuckoo/openssl_md5.hpp> has one.
