@@ -69,17 +69,22 @@ void complement(std::span<std::byte> bytes) noexcept {
 }
 
 // True: a file that create() may make a device of, because it is new or create() was interrupted.
+// Zeros at its begin are not enough: such is an image of a CD, and a device whose header was lost.
 Result<bool> is_unfinished(const OsFile& file) {
+  constexpr uint64_t kAtOnce = uint64_t{1} << 20;
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t size, file.size());
-  if (size == 0) {
-    return true;
-  }
-  Header header{};
-  if (size < kContentAt) {
+  if (size > 0 && size < kContentAt) {
     return false;
   }
-  CUCKOO_TRY(file.read(0, header));
-  return all_zero(header);
+  std::vector<std::byte> bytes;
+  for (uint64_t at = 0; at < size; at += bytes.size()) {
+    bytes.resize(static_cast<size_t>(std::min(kAtOnce, size - at)));
+    CUCKOO_TRY(file.read(at, bytes));
+    if (!all_zero(bytes)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace

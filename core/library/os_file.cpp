@@ -52,6 +52,17 @@ OsFile& OsFile::operator=(OsFile&& other) noexcept {
 
 OsFile::~OsFile() { close(); }
 
+Result<OsFile> OsFile::open(const std::string& path, bool create) {
+  if (path.find('\0') != std::string::npos) {  // the system would open what its begin names
+    return Error{ErrorCode::kStorage,
+                 "can't open \"" + std::string(path.c_str()) + "…\": a NUL character in its path"};
+  }
+  OsFile file;
+  file.path_ = path;
+  CUCKOO_TRY(file.open_path(create));
+  return file;
+}
+
 #if defined(_WIN32)
 
 namespace {
@@ -78,21 +89,19 @@ void OsFile::close() noexcept {
   }
 }
 
-Result<OsFile> OsFile::open(const std::string& path, bool create) {
-  OsFile file;
-  file.path_ = path;
-  std::wstring wide(path.size() + 1, L'\0');
-  if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path.c_str(), -1, wide.data(),
+Status OsFile::open_path(bool create) {
+  std::wstring wide(path_.size() + 1, L'\0');
+  if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path_.c_str(), -1, wide.data(),
                           static_cast<int>(wide.size())) == 0) {
-    return file.failure("open");
+    return failure("open");
   }
   const HANDLE opened = CreateFileW(wide.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
                                     create ? OPEN_ALWAYS : OPEN_EXISTING, 0, nullptr);
   if (opened == INVALID_HANDLE_VALUE) {
-    return file.failure("open");
+    return failure("open");
   }
-  file.handle_ = reinterpret_cast<intptr_t>(opened);
-  return file;
+  handle_ = reinterpret_cast<intptr_t>(opened);
+  return {};
 }
 
 Result<uint64_t> OsFile::size() const {
@@ -222,21 +231,16 @@ void OsFile::close() noexcept {
   }
 }
 
-Result<OsFile> OsFile::open(const std::string& path, bool create) {
+Status OsFile::open_path(bool create) {
   constexpr mode_t kForAll = 0666;  // less the umask
-  OsFile file;
-  file.path_ = path;
   const int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0);
-  file.handle_ = uninterrupted([&] { return ::open(path.c_str(), flags, kForAll); });
-  if (file.handle_ < 0) {
-    file.handle_ = kNone;
-    return file.failure("open");
+  handle_ = uninterrupted([&] { return ::open(path_.c_str(), flags, kForAll); });
+  if (handle_ < 0) {
+    handle_ = kNone;
+    return failure("open");
   }
-  CUCKOO_TRY(lock(static_cast<int>(file.handle_), path));
-  if (create) {
-    CUCKOO_TRY(sync_folder(path));
-  }
-  return file;
+  CUCKOO_TRY(lock(static_cast<int>(handle_), path_));
+  return create ? sync_folder(path_) : Status();
 }
 
 Result<uint64_t> OsFile::size() const {

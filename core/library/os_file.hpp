@@ -36,6 +36,7 @@ class OsFile {
   const std::string& path() const noexcept { return path_; }
 
  private:
+  Status open_path(bool create);
   Error failure(const char* what) const;
   void close() noexcept;
 

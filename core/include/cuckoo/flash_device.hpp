@@ -88,7 +88,8 @@ class MemoryDevice final : public FlashDevice {
 // In a file, which another process can't open meanwhile (WebAssembly has no locks).
 //
 // The file grows as the device is used. So a full disk may stop a change: the store answers with
-// kStorage and the operating system's code, and has all that was synced when it is opened again.
+// kStorage and the operating system's code, and has all that was synced when it is opened again. To
+// open it takes some blocks, so the disk must have that room then.
 // sync() is fdatasync(), or FlushFileBuffers() on Windows: whether a disk keeps what it then says
 // to have written is between the disk and the system. The file's bytes: docs/FORMAT.md, "A flash
 // device in a file".
@@ -97,7 +98,8 @@ class MemoryDevice final : public FlashDevice {
 class FileDevice final : public FlashDevice {
  public:
   // Makes a blank device; kInvalid when the path exists, unless as a file that an earlier create()
-  // left unfinished. `path` is UTF-8, on Windows too. O(1).
+  // left unfinished, which has no byte but zeros. `path` is UTF-8, on Windows too. O(1), or O(size)
+  // of such a file.
   static Result<std::unique_ptr<FileDevice>> create(const std::string& path,
                                                     const FlashGeometry& geometry = {});
   // kStorage with the system's code when there is no such file or another process has it; kCorrupt

@@ -92,6 +92,27 @@ TEST(FileDevice, I1_what_was_left_unfinished_is_made_again) {
   EXPECT_TRUE(FileDevice::open(path.text()).ok());
 }
 
+// An image of a CD begins with 32 kB of zeros; a disk may lose a header.
+TEST(FileDevice, I1_what_only_begins_with_zeros_is_no_unfinished_one) {
+  std::string image(3'000'000, '\0');
+  image.back() = 'x';
+  const TemporaryPath path;
+  std::ofstream(path.text(), std::ios::binary) << image;
+  EXPECT_TRUE(fails(FileDevice::create(path.text()), ErrorCode::kInvalid, "exists"));
+  EXPECT_TRUE(fails(FlashStore::open_file(path.text(), {.create = true}), ErrorCode::kCorrupt,
+                    "is no flash device"));
+  std::ifstream file(path.text(), std::ios::binary);
+  EXPECT_TRUE(std::string(std::istreambuf_iterator<char>(file), {}) == image);
+
+  const TemporaryPath store;
+  ASSERT_STATUS(FlashStore::open_file(store.text(), {.create = true}).value().put("a", "1"));
+  for (std::streamoff at = 0; at < 64; ++at) {
+    damage(store.text(), at, '\0');
+  }
+  EXPECT_TRUE(fails(FlashStore::open_file(store.text(), {.create = true}), ErrorCode::kCorrupt,
+                    "is no flash device"));
+}
+
 TEST(FileDevice, is_open_once_only) {
   const TemporaryPath path;
   const auto device = created(path.text());

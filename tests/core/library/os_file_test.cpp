@@ -36,6 +36,13 @@ TEST(OsFile, one_that_is_not_there_is_made_only_when_asked_for) {
   EXPECT_FALSE(std::filesystem::exists(path.text()));
 }
 
+TEST(OsFile, a_path_is_not_cut_at_a_nul) {
+  const TemporaryPath path;
+  EXPECT_TRUE(fails(OsFile::open(path.text() + std::string("\0.new", 5), true), ErrorCode::kStorage,
+                    "NUL character"));
+  EXPECT_FALSE(std::filesystem::exists(path.text()));
+}
+
 TEST(OsFile, is_open_once_only) {
   const TemporaryPath path;
   Result<OsFile> one = OsFile::open(path.text(), true);
