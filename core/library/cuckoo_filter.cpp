@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "core/stored/log_entry.hpp"
+
 #include <cuckoo/cuckoo_filter.hpp>
 
 namespace cuckoo {
@@ -29,6 +31,9 @@ uint64_t CuckooFilter::count(Key key) const {
 
 Status CuckooFilter::add(Key key, uint64_t copies) {
   CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
+  if (copies < 1 || copies > kMostCopies) {
+    return invalid(std::to_string(copies) + " copies of a key, expected 1 to 2^31");
+  }
   CUCKOO_TRY(filter->insert(key.hash(seed()), copies));
   filter->note_key_types(key.types());
   return {};

@@ -51,10 +51,10 @@ class CuckooFilter : public MembershipFilter {
   static Result<CuckooFilter> from_bytes(std::span<const std::byte> image);
 
   // How often the key is there; 0: it is not. Too high at the rate of wrong yeses, never too low.
-  // O(1).
+  // 1 of every key after memory ran out in a change. O(1).
   uint64_t count(Key key) const;
   using MembershipFilter::add;
-  // Adds a key so many times, up to 2^31 - 1, in O(1). kFull as of one.
+  // Adds a key so many times, 1 … 2^31, in O(1). kFull as of one.
   Status add(Key key, uint64_t copies);
   // Removes a key once. False: it definitely was not there, and nothing changed. O(1), amortized.
   Result<bool> remove(Key key);

@@ -103,8 +103,8 @@ class MembershipFilter {
 
   // --- as bytes
 
-  // An image of it. O(size()). With hashes, if it has them: else from_bytes() gives one that does
-  // not grow.
+  // An image of it. O(size() + segments). With hashes, if it has them: else from_bytes() gives one
+  // that does not grow.
   Result<std::vector<std::byte>> to_bytes(SavedHashes hashes = SavedHashes::kYes) const;
 
  protected:

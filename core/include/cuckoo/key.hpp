@@ -12,7 +12,8 @@
 //       from a table finds what was inserted there.
 //
 // Limits: an unsigned integer above 2^63 - 1 is the negative one of the same 64 bits, as SQLite has
-// no others. bool and characters are refused by the compiler, because few who write 'a' mean 97.
+// no others. Integers of more than 64 bits are refused by the compiler, and so are bool and
+// characters, because few who write 'a' mean 97.
 //
 // To use a type of your own, say in its namespace what its key is:
 //
@@ -34,15 +35,22 @@ inline namespace v1 {
 class Key;
 
 template <class T>
-concept IntegerKey = std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> &&
-                     !std::same_as<T, wchar_t> && !std::same_as<T, char8_t> &&
-                     !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
+concept IntegerKey = std::integral<T> && sizeof(T) <= sizeof(int64_t) && !std::same_as<T, bool> &&
+                     !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
+                     !std::same_as<T, char8_t> && !std::same_as<T, char16_t> &&
+                     !std::same_as<T, char32_t>;
 
 template <class T>
 concept HasKey = std::is_class_v<T> && !std::convertible_to<const T&, std::string_view> &&
                  requires(const T& value) {
   { cuckoo_key(value) } -> std::same_as<Key>;
 };
+
+// A std::vector or a std::array of std::byte, and such.
+template <class T>
+concept ByteSequence = std::convertible_to<const T&, std::span<const std::byte>> &&
+                       !std::same_as<T, std::span<const std::byte>> &&
+                       !HasKey<T>;
 
 class Key {
  public:
@@ -56,6 +64,8 @@ class Key {
       : Key(std::string_view(text != nullptr ? text : "")) {}
   Key(std::span<const std::byte> bytes) noexcept
       : kind_(Kind::kBytes), size_(bytes.size()), bytes_(bytes.data()) {}
+  template <ByteSequence Bytes>
+  Key(const Bytes& bytes) noexcept : Key(std::span<const std::byte>(bytes)) {}
   template <HasKey T>
   Key(const T& value) : Key(cuckoo_key(value)) {}
   Key(bool) = delete;

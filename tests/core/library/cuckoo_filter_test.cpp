@@ -41,9 +41,17 @@ TEST(LibraryCuckooFilter, adds_many_copies_at_once) {
   EXPECT_EQ(filter.count("apple"), 1'000'000U);
   EXPECT_EQ(filter.size(), 1'000'000U);
   EXPECT_LT(filter.memory_bytes(), 100'000U);
-  EXPECT_EQ(filter.add("apple", 0).error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(filter.add("apple", uint64_t{1} << 40).error().code, ErrorCode::kInvalid);
+  constexpr uint64_t kMost = uint64_t{1} << 31;
+  for (const uint64_t copies : {uint64_t{0}, kMost + 1, uint64_t{1} << 40}) {
+    const cuckoo::Status refused = filter.add("apple", copies);
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
+    EXPECT_EQ(refused.error().message,
+              std::to_string(copies) + " copies of a key, expected 1 to 2^31");
+  }
   EXPECT_EQ(filter.size(), 1'000'000U);
+  CuckooFilter many = made(100, 0.001);
+  EXPECT_TRUE(many.add("apple", kMost).ok());
+  EXPECT_EQ(many.count("apple"), kMost);
 }
 
 TEST(LibraryCuckooFilter, a_full_one_takes_all_of_a_batch_or_none) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "core/base/key_hash.hpp"
 
@@ -63,6 +65,15 @@ TEST(Key, I3_they_are_the_keys_of_sql) {
   EXPECT_EQ(hash_of(UINT64_MAX), hash_integer(-1, kSeed));
 }
 
+TEST(Key, is_made_of_any_sequence_of_bytes) {
+  const std::vector<std::byte> vector{std::byte{1}, std::byte{2}};
+  const std::array<std::byte, 2> array{std::byte{1}, std::byte{2}};
+  const std::span<const std::byte, 2> fixed(array);
+  EXPECT_EQ(hash_of(vector), hash_of(std::span<const std::byte>(vector)));
+  EXPECT_EQ(hash_of(array), hash_of(vector));
+  EXPECT_EQ(hash_of(fixed), hash_of(vector));
+}
+
 TEST(Key, depends_on_the_seed) { EXPECT_NE(Key("apple").hash(1), Key("apple").hash(2)); }
 
 TEST(Key, an_empty_text_has_no_address) {
@@ -81,6 +92,10 @@ TEST(Key, is_not_made_of_what_is_a_mistake) {
   EXPECT_FALSE((std::is_constructible_v<Key, char32_t>));
   EXPECT_FALSE((std::is_constructible_v<Key, std::nullptr_t>));
   EXPECT_FALSE((std::is_constructible_v<Key, int*>));
+#if defined(__SIZEOF_INT128__)
+  __extension__ using Wide = __int128;  // with GNU's extensions an integral type
+  EXPECT_FALSE((std::is_constructible_v<Key, Wide>));
+#endif
 }
 
 TEST(Key, has_the_value_that_it_was_made_of) {
