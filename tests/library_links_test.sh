@@ -62,5 +62,18 @@ for header in core/include/cuckoo/*.hpp; do
   fi
 done
 
+# With GNU's extensions there are integers of 128 bits, of which a key would lose half.
+cat >"$folder/wide.cpp" <<'EOF'
+#include <cuckoo/key.hpp>
+
+#include <type_traits>
+
+#if defined(__SIZEOF_INT128__)
+static_assert(!std::is_constructible_v<cuckoo::Key, __int128>);
+#endif
+EOF
+"${compiler[@]}" -std=gnu++20 -Icore/include -fsyntax-only "$folder/wide.cpp" ||
+  fail "a key is made of 128 bits"
+
 printf '%d failures\n' "$failures"
 [ "$failures" -eq 0 ]

@@ -92,10 +92,6 @@ TEST(Key, is_not_made_of_what_is_a_mistake) {
   EXPECT_FALSE((std::is_constructible_v<Key, char32_t>));
   EXPECT_FALSE((std::is_constructible_v<Key, std::nullptr_t>));
   EXPECT_FALSE((std::is_constructible_v<Key, int*>));
-#if defined(__SIZEOF_INT128__)
-  __extension__ using Wide = __int128;  // with GNU's extensions an integral type
-  EXPECT_FALSE((std::is_constructible_v<Key, Wide>));
-#endif
 }
 
 TEST(Key, has_the_value_that_it_was_made_of) {
