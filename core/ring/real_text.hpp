@@ -1,9 +1,11 @@
-// A real as the text that SQLite makes of it in 15 digits, printf('%!.15g', real): 0.1 is "0.1",
-// 42.0 is "42.0", 1e20 is "1.0e+20". ketama hashes texts, so a real's owner follows from it.
+// A real as a text of 15 digits: 0.1 is "0.1", 42.0 is "42.0", 1e20 is "1.0e+20". ketama hashes
+// texts, so a real's owner follows from it, in tables and in the library, with every version of
+// SQLite.
 //
-// The digits are the exact value's, and a half is rounded away from 0. SQLite's own are the same
-// from 3.43 on, but for one in 50,000 of very large and very small reals, next to a half. Before,
-// halves themselves end in another digit, too, and one in a hundred of those above 1e150.
+// The digits are the exact value's, and a half is rounded away from 0. SQLite 3.43 and later write
+// the same, printf('%!.15g', real), except for one in 50,000 of very large and very small reals,
+// next to a half. Before, halves themselves end in another digit, too, and one in a hundred of
+// those above 1e150.
 #pragma once
 
 #include <array>

@@ -5,6 +5,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/key_hash.hpp"
+#include "core/ring/real_text.hpp"
 #include "ext/ring/table.hpp"
 #include "ext/sqlite/function.hpp"
 
@@ -101,8 +102,8 @@ void HashRingTable::Cursor::skip_gone() {
 }
 
 // ketama's clients know texts only: the key as CAST(key AS TEXT) has it, a BLOB's bytes. JavaScript
-// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too. Other reals have the
-// 15 digits of older SQLite's casts, so that an owner does not depend on the version.
+// knows no integers, and binds 42 as 42.0: from format 2 on that is '42', too. The text of other
+// reals is core's, not SQLite's, so that an owner does not depend on SQLite's version.
 uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
   const HashRing& ring = live_.ring();
   if (ring.options().algorithm != RingAlgorithm::kKetama) {
@@ -111,10 +112,10 @@ uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
   const auto position = [&ring](std::string_view text) {
     return ring.ketama_position(bytes_of(text));
   };
-  char text[40];
+  RealText room;
   const auto position_of_integer = [&](int64_t integer) {
-    const char* const end = std::to_chars(text, text + sizeof text, integer).ptr;
-    return position({text, static_cast<size_t>(end - text)});
+    const char* const end = std::to_chars(room.data(), room.data() + room.size(), integer).ptr;
+    return position({room.data(), static_cast<size_t>(end - room.data())});
   };
   switch (key.type) {
     case SQLITE_INTEGER:
@@ -123,7 +124,7 @@ uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
       if (ring.options().format > 1 && is_int64(key.real)) {
         return position_of_integer(static_cast<int64_t>(key.real));
       }
-      return position(sqlite3_snprintf(sizeof text, text, "%!.15g", key.real));
+      return position(real_text(key.real, room));
     default:
       return ring.ketama_position(bytes_of(key));
   }

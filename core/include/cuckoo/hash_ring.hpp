@@ -18,8 +18,8 @@
 // its own; not so with kKetama and unequal weights. Keys are SQL's: a ring that came from a table
 // whose key has no type, or the type TEXT, gives the owners that the table gives. Where a real with
 // a fraction is hashed as a text, by kKetama or text_keys, that text has 15 digits, the last one
-// rounded to the nearest. SQLite's is the same, but for halves before 3.43 and one in 50,000 very
-// large or small reals; in a column of the type TEXT it depends on SQLite's version.
+// rounded to the nearest. A table whose key has the type TEXT makes of a real the text that its
+// version of SQLite makes, which may have 17 digits.
 //
 // Bytes. to_bytes() gives the image that hash_ring_export() gives in SQL, and from_bytes() takes
 // it, on any machine and of either side.

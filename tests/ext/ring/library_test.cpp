@@ -165,6 +165,36 @@ TEST(RingLibrary, refuses_images_of_keys_that_become_numbers) {
   }
 }
 
+// Next to a half in their 15th digit. SQLite 3.40 ends the texts of the first four in another
+// digit, 3.54 those of the last four.
+TEST(RingLibrary, an_owner_of_a_real_depends_on_no_version_of_sqlite) {
+  constexpr std::pair<double, const char*> kTexts[] = {
+      {0x1.085bff649268cp+800, "6.88575025856656e+240"},
+      {-0x1.846ff6fa4752cp+679, "-3.80581862310719e+204"},
+      {0x1.669466a299118p+903, "9.47178448890734e+271"},
+      {-0x1.caacc387c520bp+337, "-5.01618458408607e+101"},
+      {-0x1.802b9c867e57cp+473, "-3.65992204427634e+142"},
+      {0x1.dec85e6bc5a71p-848, "9.96465237915169e-256"},
+      {-0x1.e963e62d3722fp-713, "-4.43637676581246e-215"},
+      {-0x1.c51d7fbb62116p+153, "-2.02096145923237e+46"},
+  };
+  Database db;
+  db.run(
+      "CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = ketama);"
+      "INSERT INTO ring(node) WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n"
+      " WHERE i < 200) SELECT 'node ' || i FROM n");
+  const HashRing ring = HashRing::from_bytes(blob_of(db, "hash_ring_export('ring')"), md5).value();
+  for (const auto& [real, text] : kTexts) {
+    const std::string owner(ring.owner(text));
+    EXPECT_EQ(ring.owner(real), owner) << text;
+    Query look_up(db, "SELECT node = ?2 FROM ring WHERE key = ?1");
+    sqlite3_bind_double(look_up.handle(), 1, real);
+    sqlite3_bind_text(look_up.handle(), 2, owner.c_str(), -1, SQLITE_TRANSIENT);
+    EXPECT_EQ(look_up.step(), SQLITE_ROW);
+    EXPECT_EQ(look_up.integer(), 1) << text;
+  }
+}
+
 // core/ring/real_text.hpp says where they may differ.
 TEST(RingLibrary, writes_reals_as_this_sqlite_does) {
   std::mt19937_64 random(1);
