@@ -5,5 +5,7 @@
 namespace cuckoo::test {
 
 const char* extension_path();
+// Of the library that allocating.cpp is; empty if the module has no operator new of its own.
+const char* allocating_path();
 
 }  // namespace cuckoo::test
