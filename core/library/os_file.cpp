@@ -53,9 +53,10 @@ OsFile& OsFile::operator=(OsFile&& other) noexcept {
 OsFile::~OsFile() { close(); }
 
 Result<OsFile> OsFile::open(const std::string& path, bool create) {
-  if (path.find('\0') != std::string::npos) {  // the system would open what its begin names
+  const size_t nul = path.find('\0');
+  if (nul != std::string::npos) {  // the system would open what its begin names
     return Error{ErrorCode::kStorage,
-                 "can't open \"" + std::string(path.c_str()) + "…\": a NUL character in its path"};
+                 "can't open \"" + path.substr(0, nul) + "…\": a NUL character in its path"};
   }
   OsFile file;
   file.path_ = path;
