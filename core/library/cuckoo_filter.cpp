@@ -1,4 +1,5 @@
 // core has classes of the same names, so its headers come before <cuckoo/...>.
+#include "core/library/key_code.hpp"
 #include "core/library/memory_filter.hpp"
 
 #include <string>
@@ -25,23 +26,23 @@ Result<CuckooFilter> CuckooFilter::from_bytes(std::span<const std::byte> image) 
   return CuckooFilter(std::move(made));
 }
 
-uint64_t CuckooFilter::count(Key key) const {
-  return filter_ != nullptr ? filter_->count(key.hash(seed())) : 0;
+uint64_t CuckooFilter::count(const Key& key) const {
+  return filter_ != nullptr ? filter_->count(KeyCode::hash(key, seed())) : 0;
 }
 
-Status CuckooFilter::add(Key key, uint64_t copies) {
+Status CuckooFilter::add(const Key& key, uint64_t copies) {
   CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
   if (copies < 1 || copies > kMostCopies) {
     return invalid(std::to_string(copies) + " copies of a key, expected 1 to 2^31");
   }
-  CUCKOO_TRY(filter->insert(key.hash(seed()), copies));
+  CUCKOO_TRY(filter->insert(KeyCode::hash(key, seed()), copies));
   filter->note_key_types(key.types());
   return {};
 }
 
-Result<bool> CuckooFilter::remove(Key key) {
+Result<bool> CuckooFilter::remove(const Key& key) {
   CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
-  return filter->remove(key.hash(seed()));
+  return filter->remove(KeyCode::hash(key, seed()));
 }
 
 }  // namespace v1

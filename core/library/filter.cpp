@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/library/key_code.hpp"
 #include "core/library/memory_filter.hpp"
 
 namespace cuckoo {
@@ -23,15 +24,17 @@ Result<MemoryFilter*> MembershipFilter::held() {
 
 // --- asking --------------------------------------------------------------------------------------
 
-bool MembershipFilter::contains(Key key) const noexcept {
-  return filter_ != nullptr && filter_->contains(hash_of(key));
+bool MembershipFilter::contains(const Key& key) const noexcept {
+  return filter_ != nullptr && filter_->contains(KeyCode::hash(key, filter_->seed()));
 }
 
 void MembershipFilter::contains_hashes(std::span<const uint64_t> hashes,
                                        std::vector<bool>& found) const {
-  for (const uint64_t hash : hashes) {
-    found.push_back(filter_ != nullptr && filter_->contains(hash));
+  if (filter_ == nullptr) {
+    found.resize(found.size() + hashes.size());
+    return;
   }
+  filter_->contains_all(hashes, found);
 }
 
 uint64_t MembershipFilter::size() const noexcept {
@@ -52,7 +55,7 @@ size_t MembershipFilter::memory_bytes() const {
   return sizeof *this + (filter_ != nullptr ? filter_->memory_bytes() : 0);
 }
 uint64_t MembershipFilter::seed() const noexcept {
-  return filter_ != nullptr ? filter_->options().seed : 0;
+  return filter_ != nullptr ? filter_->seed() : 0;
 }
 
 Result<std::vector<std::byte>> MembershipFilter::to_bytes(SavedHashes hashes) const {
@@ -64,9 +67,9 @@ Result<std::vector<std::byte>> MembershipFilter::to_bytes(SavedHashes hashes) co
 
 // --- changing ------------------------------------------------------------------------------------
 
-Status MembershipFilter::add(Key key) {
+Status MembershipFilter::add(const Key& key) {
   CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
-  CUCKOO_TRY(filter->insert(hash_of(key)));
+  CUCKOO_TRY(filter->insert(KeyCode::hash(key, filter->seed())));
   filter->note_key_types(key.types());
   return {};
 }
@@ -77,9 +80,9 @@ Status MembershipFilter::add_hashes(std::span<const uint64_t> hashes, uint64_t t
   return filter->insert_all(hashes);
 }
 
-Result<bool> MembershipFilter::add_new(Key key) {
+Result<bool> MembershipFilter::add_new(const Key& key) {
   CUCKOO_ASSIGN_OR_RETURN(MemoryFilter* const filter, held());
-  CUCKOO_ASSIGN_OR_RETURN(const bool added, filter->insert_new(hash_of(key)));
+  CUCKOO_ASSIGN_OR_RETURN(const bool added, filter->insert_new(KeyCode::hash(key, filter->seed())));
   if (added) {
     filter->note_key_types(key.types());
   }

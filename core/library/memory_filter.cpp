@@ -60,14 +60,17 @@ Status expect_plain_keys(const ImageHeader& header) {
 // --- making --------------------------------------------------------------------------------------
 
 MemoryFilter::MemoryFilter(const FilterOptions& options)
-    : none_(std::make_unique<NoBlocks>()),
-      file_(std::make_unique<FilterFile>(options, *none_)),
-      width_(options.width) {}
+    : state_(state_of(options.spec.kind)),
+      logged_bits_(logged_hash(~uint64_t{0}, options.width)),
+      seed_(options.seed),
+      none_(std::make_unique<NoBlocks>()),
+      file_(std::make_unique<FilterFile>(options, *none_)) {}
 
 Result<std::unique_ptr<MemoryFilter>> MemoryFilter::make(const FilterOptions& options) {
   CUCKOO_TRY(options.check());
   std::unique_ptr<MemoryFilter> made(new MemoryFilter(options));
   CUCKOO_TRY(made->file_->create());
+  made->note_segments();
   return made;
 }
 
@@ -113,7 +116,8 @@ Result<std::unique_ptr<MemoryFilter>> MemoryFilter::of_image(std::span<const std
     return segments::read_image(image, header.with_hashes, options.page_bytes, sink);
   };
   CUCKOO_TRY(made->file_->import(options, contents));
-  CUCKOO_TRY(made->end_change());
+  made->note_segments();
+  made->items_ = made->file_->items();
   return made;
 }
 
@@ -148,77 +152,148 @@ Result<std::vector<std::byte>> MemoryFilter::to_bytes(bool with_hashes) const {
   return segments::encode_image(header, contents.pieces, kMostImageBytes);
 }
 
+void MemoryFilter::contains_all(std::span<const uint64_t> hashes, std::vector<bool>& found) const {
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    if (i + kAhead < hashes.size()) {
+      prefetch(hashes[i + kAhead]);
+    }
+    found.push_back(contains(hashes[i]));
+  }
+}
+
+bool MemoryFilter::otherwise_contains(uint64_t hash) const noexcept {
+  const Slot& slot = slots_[slot_of(hash)];
+  if (broken() || slot.filter == nullptr) [[unlikely]] {
+    return broken();
+  }
+  return static_cast<const cuckoo::BloomFilter*>(slot.filter)->probe(rest_of(hash, slot)) ==
+         Filter::Answer::kPresent;
+}
+
 // --- changing ------------------------------------------------------------------------------------
+
+MemoryFilter::Slot MemoryFilter::slot_now(size_t index) const {
+  const segments::Directory::Leaf& leaf = file_->leaf_of(uint64_t{index} << slot_shift_ << 1);
+  Slot slot;
+  slot.depth = leaf.depth;
+  if (leaf.segment != nullptr) {
+    slot.filter = &leaf.segment->filter();
+    if (slot.filter->kind() == FilterKind::kCuckoo) {
+      slot.probe = static_cast<const cuckoo::CuckooFilter*>(slot.filter)->probe_code();
+    }
+  }
+  return slot;
+}
+
+// I2.
+void MemoryFilter::note_segments() {
+  const unsigned depth = file_->directory_depth();
+  slots_.resize(size_t{1} << depth);
+  slot_shift_ = 63 - depth;
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i] = slot_now(i);
+  }
+  noted_ = file_->next_number();
+}
+
+// The same when at most the segment of that hash was made anew, as one or several.
+void MemoryFilter::note_segments_of(uint64_t hash) {
+  if (noted_ == file_->next_number()) {
+    return;
+  }
+  const unsigned depth = 63 - slot_shift_;
+  if (depth != file_->directory_depth()) {
+    note_segments();
+    return;
+  }
+  const unsigned bits = depth - slots_[slot_of(hash)].depth;  // by which it was split at most
+  const size_t first = slot_of(hash) >> bits << bits;
+  for (size_t i = first; i < first + (size_t{1} << bits); ++i) {
+    slots_[i] = slot_now(i);
+  }
+  noted_ = file_->next_number();
+}
 
 // I3.
 template <class Change>
 auto MemoryFilter::changing(Change&& change) {
   using Answer = decltype(change());
-  if (Status status = usable(); !status.ok()) {
-    return Answer(std::move(status));
+  if (broken()) [[unlikely]] {
+    return Answer(usable());
   }
-  broken_ = true;
+  const State state = std::exchange(state_, State::kBroken);
   Answer answer = std::forward<Change>(change)();
-  broken_ = false;
+  items_ = file_->items();
+  state_ = file_->poisoned() ? State::kBroken : state;
   return answer;
 }
 
-// A change is a transaction of its own: what is folded when is what a table would fold.
-Status MemoryFilter::end_change() {
-  CUCKOO_TRY(file_->finish_load());
-  file_->committed();
-  if (file_->unwritten_entries() > kMostLogged) {
-    file_->drop_log();
-  }
-  items_ = file_->items();
-  return {};
-}
-
-Status MemoryFilter::insert(uint64_t hash, uint64_t copies) {
-  return changing([&]() -> Status {
-    CUCKOO_TRY(file_->insert_copies(logged(hash), copies));
-    CUCKOO_TRY(end_change());
-    return file_->settle(logged(hash));
+template <class Change>
+auto MemoryFilter::changing_all(Change&& change) {
+  return changing([&] {
+    auto answer = std::forward<Change>(change)();
+    note_segments();
+    return answer;
   });
 }
 
+template <class Change>
+auto MemoryFilter::changing_segment_of(uint64_t hash, Change&& change) {
+  return changing([&] {
+    auto answer = std::forward<Change>(change)();
+    note_segments_of(hash);
+    return answer;
+  });
+}
+
+Status MemoryFilter::insert(uint64_t hash, uint64_t copies) {
+  return changing_segment_of(hash, [&]() -> Status {
+    if (copies == 1) [[likely]] {
+      return file_->insert_now(logged(hash));
+    }
+    CUCKOO_TRY(file_->insert_copies(logged(hash), copies));
+    return file_->fold_all();
+  });
+}
+
+// Without hashes nothing is gained by a load. With them it sorts those of a segment once. So it is
+// taken from a quarter of what is a load of a table on.
 Status MemoryFilter::insert_all(std::span<const uint64_t> hashes) {
-  return changing([&]() -> Status {
-    CUCKOO_TRY(file_->expect_room(hashes.size()));
+  CUCKOO_TRY(usable());
+  CUCKOO_TRY(file_->expect_room(hashes.size()));
+  if (!keeps_hashes() || !file_->is_load(4 * hashes.size())) {
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (i + kAhead < hashes.size()) {
+        prefetch(hashes[i + kAhead]);
+      }
+      CUCKOO_TRY(insert(hashes[i]));
+    }
+    return {};
+  }
+  return changing_all([&]() -> Status {
     Status status;
     for (const uint64_t hash : hashes) {
       if (status = file_->insert(logged(hash)); !status.ok()) {
         break;
       }
     }
-    CUCKOO_TRY(end_change());
-    CUCKOO_TRY(file_->settle_all());
+    CUCKOO_TRY(file_->fold_all());
     return status;
   });
 }
 
 Result<bool> MemoryFilter::insert_new(uint64_t hash) {
-  return changing([&]() -> Result<bool> {
-    CUCKOO_ASSIGN_OR_RETURN(const bool inserted, file_->insert_new(logged(hash)));
-    CUCKOO_TRY(end_change());
-    CUCKOO_TRY(file_->settle(logged(hash)));
-    return inserted;
-  });
+  return changing_segment_of(hash, [&] { return file_->insert_new_now(logged(hash)); });
 }
 
 Result<bool> MemoryFilter::remove(uint64_t hash) {
-  return changing([&]() -> Result<bool> {
-    CUCKOO_ASSIGN_OR_RETURN(const bool removed, file_->remove(logged(hash)));
-    CUCKOO_TRY(end_change());
-    CUCKOO_TRY(file_->settle(logged(hash)));
-    return removed;
-  });
+  return changing_segment_of(hash, [&] { return file_->remove_now(logged(hash)); });
 }
 
 Status MemoryFilter::clear() {
-  return changing([&]() -> Status {
+  return changing_all([&]() -> Status {
     CUCKOO_TRY(file_->clear());
-    return end_change();
+    return file_->fold_all();
   });
 }
 
@@ -245,21 +320,21 @@ Status MemoryFilter::merge(const MemoryFilter& other) {
     return invalid("a filter of another seed; make both with one seed");
   }
   const bool by_hashes = keeps_hashes() && other.keeps_hashes();
-  if (by_hashes ? other.width_ < width_ : other.width_ != width_) {
-    return invalid("a filter that knows " + std::to_string(static_cast<int>(other.width_)) +
-                   " bits of each hash, this one needs " +
-                   std::to_string(static_cast<int>(width_)) + "; make both for one rate");
+  const HashWidth width = options().width;
+  const HashWidth other_width = other.options().width;
+  if (by_hashes ? other_width < width : other_width != width) {
+    return invalid("a filter that knows " + std::to_string(static_cast<int>(other_width)) +
+                   " bits of each hash, this one needs " + std::to_string(static_cast<int>(width)) +
+                   "; make both for one rate");
   }
-  return changing([&]() -> Status {
+  return changing_all([&]() -> Status {
     if (by_hashes) {
       Status status = merge_hashes(other);
-      CUCKOO_TRY(end_change());
-      CUCKOO_TRY(file_->settle_all());
+      CUCKOO_TRY(file_->fold_all());
       return status;
     }
     CUCKOO_ASSIGN_OR_RETURN(const Contents contents, other.file_->contents(false));
-    CUCKOO_TRY(file_->unite(contents));
-    return end_change();
+    return file_->unite(contents);
   });
 }
 

@@ -1,13 +1,16 @@
 // A filter of keys' hashes that lives in memory alone: a segments::FilterFile that is never
-// flushed. It grows, folds and counts as a table's filter does; what it would write is dropped.
-// The classes of <cuckoo/cuckoo_filter.hpp> and <cuckoo/bloom_filter.hpp> are made of it.
+// flushed. It grows and counts as a table's filter does. But it writes no log, and a change is in
+// the cells when it ends. The classes of <cuckoo/cuckoo_filter.hpp> and <cuckoo/bloom_filter.hpp>
+// are made of it.
+//
+//   slots_:  leading bits of the hash  ->  the filter of its segment, and how deep that is
 //
 // Invariants
-//   I1  between two changes every segment is in memory and every pending entry is indexed. So
-//       contains(), count(), to_bytes() and the figures write nothing, and threads may call them at
-//       the same time.
-//   I2  the log holds fewer than kMostLogged entries between two changes, whatever was added: no
-//       entry of it is read again once it is dealt to its segment.
+//   I1  between two changes nothing is pending, the log is empty, and every segment that holds
+//       something is in memory. So contains(), count(), to_bytes() and the figures write nothing,
+//       and threads may call them at the same time.
+//   I2  between two changes slots_ has the segments of file_, unless it is broken(). Its depth is
+//       that of the directory.
 //   I3  an operation that fails with kInvalid or kFull changed nothing. After std::bad_alloc in a
 //       change, or a failure in the middle of one, the filter is broken(): contains() says yes to
 //       everything, because a no could be wrong, and all else fails.
@@ -23,6 +26,8 @@
 #include <vector>
 
 #include "core/base/result.hpp"
+#include "core/filter/cuckoo_filter.hpp"
+#include "core/filter/filter.hpp"
 #include "core/segments/block_storage.hpp"
 #include "core/segments/filter_file.hpp"
 #include "core/stored/filter_options.hpp"
@@ -44,20 +49,31 @@ class MemoryFilter {
   MemoryFilter& operator=(const MemoryFilter&) = delete;
 
   const FilterOptions& options() const noexcept { return file_->options(); }
-  bool broken() const noexcept { return broken_ || file_->poisoned(); }
+  uint64_t seed() const noexcept { return seed_; }
+  bool broken() const noexcept { return state_ == State::kBroken; }
   Status usable() const;
 
   // --- asking
-  bool contains(uint64_t hash) const noexcept {
-    return broken() || file_->probe(logged(hash)) == segments::FilterFile::Answer::kPresent;
+  [[gnu::always_inline]] bool contains(uint64_t hash) const noexcept {
+    const Slot& slot = slots_[slot_of(hash)];
+    if (state_ == State::kCuckoo) [[likely]] {
+      return slot.filter != nullptr &&
+             slot.probe(*static_cast<const cuckoo::CuckooFilter*>(slot.filter),
+                        rest_of(hash, slot)) == Filter::Answer::kPresent;
+    }
+    return otherwise_contains(hash);
   }
+  // Appends the answer for each of them. The memory of the next ones is on its way meanwhile.
+  void contains_all(std::span<const uint64_t> hashes, std::vector<bool>& found) const;
   uint64_t count(uint64_t hash) const;
   uint64_t items() const noexcept { return items_; }
   uint64_t capacity() const { return file_->made_for(); }
   double target_rate() const noexcept { return file_->target_rate(); }
   double rate_now() const { return file_->rate_now(); }
   double load_factor() const { return file_->load_factor(); }
-  size_t memory_bytes() const { return sizeof *this + sizeof *file_ + file_->memory_bytes(); }
+  size_t memory_bytes() const {
+    return sizeof *this + sizeof *file_ + file_->memory_bytes() + slots_.capacity() * sizeof(Slot);
+  }
   bool keeps_hashes() const noexcept { return file_->keeps_hashes(); }
   Result<std::vector<std::byte>> to_bytes(bool with_hashes) const;
 
@@ -85,22 +101,66 @@ class MemoryFilter {
     Status poll() override { return {}; }
   };
 
-  static constexpr size_t kMostLogged = 4096;
+  static constexpr size_t kAhead = 12;  // keys whose memory is on its way
+
+  enum class State : uint8_t { kCuckoo, kBloom, kBroken };
+  static State state_of(FilterKind kind) noexcept {
+    return kind == FilterKind::kCuckoo ? State::kCuckoo : State::kBloom;
+  }
+
+  // What a look-up needs of a leaf of the directory; without a segment, nothing is there.
+  struct Slot {
+    const Filter* filter = nullptr;
+    cuckoo::CuckooFilter::Probe probe = nullptr;  // of a cuckoo filter
+    unsigned depth = 0;                           // of the leaf
+  };
 
   explicit MemoryFilter(const FilterOptions& options);
-  uint64_t logged(uint64_t hash) const noexcept { return logged_hash(hash, width_); }
+  uint64_t logged(uint64_t hash) const noexcept { return hash & logged_bits_; }
+  size_t slot_of(uint64_t hash) const noexcept {
+    return static_cast<size_t>((hash >> 1) >> slot_shift_);
+  }
+  uint64_t rest_of(uint64_t hash, const Slot& slot) const noexcept {
+    return logged(hash) << slot.depth;
+  }
+  // Brings near what contains() and insert() will look at. (CuckooFilter::prefetch() says why it is
+  // inlined.)
+  [[gnu::always_inline]] void prefetch(uint64_t hash) const noexcept {
+    const Slot& slot = slots_[slot_of(hash)];
+    if (broken() || slot.filter == nullptr) {
+      return;
+    }
+    if (state_ == State::kCuckoo) {
+      static_cast<const cuckoo::CuckooFilter*>(slot.filter)->prefetch(rest_of(hash, slot));
+    } else {
+      static_cast<const cuckoo::BloomFilter*>(slot.filter)->prefetch(rest_of(hash, slot));
+    }
+  }
+  // Of a Bloom filter, or one that is broken. It is a function of its own, so that a cuckoo
+  // filter's look-up saves no registers for it.
+  bool otherwise_contains(uint64_t hash) const noexcept;
   template <class Change>
   auto changing(Change&& change);
-  Status settle(uint64_t hash);
-  Status settle_all();
-  Status end_change();
+  template <class Change>
+  auto changing_all(Change&& change);
+  template <class Change>
+  auto changing_segment_of(uint64_t hash, Change&& change);
+  void note_segments();
+  void note_segments_of(uint64_t hash);
+  Slot slot_now(size_t index) const;
   Status merge_hashes(const MemoryFilter& other);
+
+  // What contains() needs.
+  std::vector<Slot> slots_;
+  unsigned slot_shift_ = 63;
+  State state_;
+  uint64_t logged_bits_;
+  uint64_t seed_ = 0;
 
   std::unique_ptr<NoBlocks> none_;
   std::unique_ptr<segments::FilterFile> file_;
-  HashWidth width_;
+  uint64_t noted_ = 0;  // file_->next_number() of I2
   uint64_t items_ = 0;
-  bool broken_ = false;
 };
 
 }  // namespace cuckoo

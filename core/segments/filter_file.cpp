@@ -338,30 +338,6 @@ Status FilterFile::clear() {
   });
 }
 
-// --- a filter that is never flushed --------------------------------------------------------------
-
-Status FilterFile::settle(uint64_t hash) {
-  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
-  (void)found->pending_net(hash);
-  return {};
-}
-
-Status FilterFile::settle_all() {
-  blocks_.settle();
-  for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    const Directory::Leaf& leaf = blocks_.directory().leaf(i);
-    if (leaf.pending > 0) {
-      CUCKOO_TRY(settle(leaf.prefix));
-    }
-  }
-  return {};
-}
-
-void FilterFile::drop_log() {
-  (void)blocks_.directory();
-  blocks_.log().restart();
-}
-
 // --- writing -------------------------------------------------------------------------------------
 
 Status FilterFile::flush() {

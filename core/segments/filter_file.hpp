@@ -120,14 +120,23 @@ class FilterFile {
   // Comes when a transaction has ended, behind forget() if it was rolled back.
   void committed() noexcept { turns_.begin(); }
 
-  // --- a filter that is never flushed
-  // Makes ready what pends for the segment of that hash, or for all segments, so that probe() and
-  // count() write nothing until the next change.
-  Status settle(uint64_t hash);
-  Status settle_all();
-  // Drops the log's entries, which only a flush would need: what pends is in the segments.
-  void drop_log();
-  uint64_t unwritten_entries() const noexcept { return blocks_.log().fresh_entries(); }
+  // --- a filter that is never flushed (core/segments/filter_file_now.cpp)
+  // As insert(), insert_new() and remove(), but the cells change at once, and no log is written: so
+  // no mark names what changed. Nothing is pending.
+  Status insert_now(uint64_t hash);
+  Result<bool> insert_new_now(uint64_t hash);
+  Result<bool> remove_now(uint64_t hash);
+  // Folds all that other functions left pending, and drops the log, which only a flush would need.
+  // So probe() and count() write nothing until the next change.
+  Status fold_all();
+  // Would so many inserts at a time be a load, which is faster than as many insert_now()?
+  bool is_load(uint64_t inserts) const noexcept { return turns_.is_load(inserts); }
+  // Which segments there are, as Directory has them. next_number() is another one when they are.
+  unsigned directory_depth() const { return blocks_.directory().depth(); }
+  const Directory::Leaf& leaf_of(uint64_t hash) const {
+    return blocks_.directory().leaf(blocks_.directory().leaf_of(hash));
+  }
+  uint64_t next_number() const noexcept { return blocks_.root().next_number; }
 
   // --- the whole filter (core/segments/filter_file_contents.cpp, filter_file_replace.cpp)
   // Hands over all segments, or those of the chosen leaves, one at a time, ascending by prefix, as

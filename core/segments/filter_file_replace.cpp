@@ -171,8 +171,9 @@ Status FilterFile::unite(const Contents& contents) {
 Result<uint64_t> FilterFile::needed_at_most(uint64_t capacity) {
   uint64_t most = 0;
   for (size_t i = 0; i < blocks_.directory().size(); ++i) {
-    const SegmentHeader& header = blocks_.directory().leaf(i).current();
-    most += header.items + header.dead + blocks_.directory().leaf(i).pending;
+    const Directory::Leaf& leaf = blocks_.directory().leaf(i);
+    most += leaf.current().items + leaf.current().dead + leaf.pending +
+            (leaf.segment != nullptr ? leaf.segment->loose_entries() : 0);
   }
   if (most <= capacity) {
     return most;

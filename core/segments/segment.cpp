@@ -283,6 +283,11 @@ Status Segment::write_runs(const Blocks& blocks, SegmentHeader& header) const {
 }
 
 Result<SegmentHeader> Segment::write_to(const Blocks& blocks) const {
+  if (!loose_.empty()) {
+    return corrupt("segment " + std::to_string(header_.number) + ": " +
+                   std::to_string(loose_.size()) +
+                   " entries that are in no run, expected none in a filter that is stored");
+  }
   SegmentHeader header = header_;
   const PageSet& pages = filter_->pages();
   std::vector<uint64_t> dirty = pages.dirty();
@@ -311,7 +316,8 @@ void Segment::note_written(const SegmentHeader& header) noexcept {
 }
 
 size_t Segment::memory_bytes() const noexcept {
-  size_t bytes = sizeof(Segment) + filter_->pages().memory_bytes() + pending_.memory_bytes();
+  size_t bytes = sizeof(Segment) + filter_->pages().memory_bytes() + pending_.memory_bytes() +
+                 loose_.capacity() * sizeof(uint64_t);
   for (const std::vector<std::byte>& block : new_runs_) {
     bytes += block.capacity();
   }

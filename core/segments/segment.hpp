@@ -24,9 +24,15 @@
 //       dropped.
 //   I6  each run has more than four times as many entries as the next one (core/segments/run.hpp,
 //       kRunRatio).
+//   I7  loose entries are in the pages, and in no run yet. With them, I3 holds: each is as if it
+//       were a part of one more run. Only insert_now() and remove_now() leave any, so only a filter
+//       that is never flushed has them: write_to() refuses. base_id does not follow them (I4).
 //
 // Operations
 //   fold()    moves the pending entries into the pages, and into the runs
+//   insert_now(), remove_now()
+//             change the pages at once, where nothing is to be written; keep_loose() moves what
+//             they did into the runs
 //   merged()  returns runs and pending entries as one ascending sequence, of which one segment or
 //             more can be made
 //   become()  fills a segment that was just made
@@ -34,6 +40,7 @@
 //             segment of one
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -132,7 +139,7 @@ class Segment {
   // True if it holds nothing: it can be made anew of its pending entries, in any size.
   bool untouched() const noexcept {
     return header_.items == 0 && header_.run_entries == 0 && header_.digest == 0 &&
-           filter_->occupied() == 0 && filter_->overflow().empty();
+           loose_.empty() && filter_->occupied() == 0 && filter_->overflow().empty();
   }
 
   // The pending entries, each hash once, ascending. Counts the adds of which settle() tells.
@@ -160,13 +167,26 @@ class Segment {
   // Moves the pending entries into pages and runs; that position of the log is its F afterwards.
   // All pages are in memory.
   Status fold(const Blocks& blocks, const Folding& folding, uint64_t position, bool keeps_hashes);
-  // Returns runs and pending entries, ascending, with counts above zero. A remove that no add
+  // Returns runs, loose and pending entries, ascending, with counts above 0. A remove that no add
   // precedes was of a key that was never added; dropping it repairs what it broke.
   // `fresh`: the sorted_pending() ones.
   Result<std::vector<NetHash>> merged(const Blocks& blocks, std::vector<NetHash> fresh) const;
   Result<std::vector<NetHash>> merged(const Blocks& blocks) {
     return merged(blocks, sorted_pending(nullptr).value());
   }
+  // --- changing at once: nothing is pending, and all pages are in memory
+  // Adds one occurrence; returns whether it was present.
+  bool insert_now(uint64_t hash, bool keeps_hashes);
+  // Removes one occurrence; false: it is absent, and nothing changed. Multisets only.
+  bool remove_now(uint64_t hash, bool keeps_hashes);
+  // Are there so many loose entries that it is time to move them into the runs?
+  bool many_loose() const noexcept {
+    constexpr uint64_t kFewest = 256;
+    constexpr uint64_t kPart = 32;
+    return loose_.size() >= std::max(kFewest, header_.capacity / kPart);
+  }
+  size_t loose_entries() const noexcept { return loose_.size(); }
+  Status keep_loose(const Blocks& blocks);
   // It has the geometry that the one before it had since then.
   void set_made_at(uint64_t position) noexcept { header_.made_at = position; }
   // Fills a segment that was just made with these entries; their hashes have its prefix.
@@ -228,6 +248,7 @@ class Segment {
   void add_run(std::span<const NetHash> entries);
   Result<std::vector<NetHash>> take_last_run(const Blocks& blocks, uint64_t newer);
   Result<uint64_t> merge_run(const Blocks& blocks, std::span<const NetHash> entries);
+  std::vector<NetHash> sorted_loose() const;
   void note_entries(std::span<const NetHash> entries) noexcept;
 
   const FilterOptions* options_;
@@ -237,6 +258,8 @@ class Segment {
   bool all_loaded_ = false;
   uint32_t kept_run_blocks_ = 0;  // of the blocks that are stored; new_runs_ come after these
   std::vector<std::vector<std::byte>> new_runs_;  // blocks that are not written yet
+  LargeVector<uint64_t> loose_;                   // I7; entries in the order in which they came
+  uint64_t loose_dead_ = 0;                       // as header_.dead, by these
 };
 
 }  // namespace cuckoo::segments

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "core/base/bytes.hpp"
+#include "core/filter/cuckoo_filter.hpp"
 #include "core/segments/segment.hpp"
+#include "core/stored/hash_sort.hpp"
 #include "core/stored/log_entry.hpp"
 
 namespace cuckoo::segments {
@@ -241,6 +243,7 @@ void Segment::note_entries(std::span<const NetHash> entries) noexcept {
 
 Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t position,
                      bool keeps_hashes) {
+  CUCKOO_TRY(keep_loose(blocks));  // they came before
   uint64_t digest = 0;
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, fold_into(*filter_, folding, digest));
   header_.digest += digest;
@@ -264,6 +267,10 @@ Result<std::vector<NetHash>> Segment::merged(const Blocks& blocks,
                                              std::vector<NetHash> fresh) const {
   CUCKOO_ASSIGN_OR_RETURN(Runs runs, read_runs(blocks));
   std::vector<NetHash> entries = std::move(runs.entries);
+  if (!loose_.empty()) {
+    const std::vector<NetHash> loose = sorted_loose();
+    entries.insert(entries.end(), loose.begin(), loose.end());
+  }
   if (!entries.empty()) {
     entries.insert(entries.end(), fresh.begin(), fresh.end());
     sort_by_hash(entries, header_.depth);
@@ -294,6 +301,88 @@ void Segment::become(std::span<const NetHash> entries, uint64_t position, uint64
   header_.base_id = chain_with(header_.base_id, position);
   header_.items = items;
   header_.folded_to = header_.made_at = position;
+}
+
+// --- changing at once ----------------------------------------------------------------------------
+
+namespace {
+
+// As probe(): a direct call.
+bool insert_into(Filter& filter, uint64_t hash) {
+  return filter.kind() == FilterKind::kCuckoo ? static_cast<CuckooFilter&>(filter).insert(hash)
+                                              : static_cast<BloomFilter&>(filter).insert(hash);
+}
+
+uint64_t digest_of(const Filter& filter, uint64_t hash) noexcept {
+  return filter.kind() == FilterKind::kCuckoo
+             ? static_cast<const CuckooFilter&>(filter).digest_of(hash)
+             : 0;
+}
+
+}  // namespace
+
+// What may run out of memory comes first.
+bool Segment::insert_now(uint64_t hash, bool keeps_hashes) {
+  if (keeps_hashes) {
+    loose_.push_back(hash);
+  }
+  const uint64_t rest = hash << header_.depth;
+  const bool present = insert_into(*filter_, rest);
+  header_.digest += digest_of(*filter_, rest);
+  header_.items += options_->multiset() || !present ? 1 : 0;
+  loose_dead_ += keeps_hashes && present ? 1 : 0;
+  return present;
+}
+
+bool Segment::remove_now(uint64_t hash, bool keeps_hashes) {
+  if (keeps_hashes) {
+    loose_.push_back(hash | kRemoveBit);
+  }
+  const uint64_t rest = hash << header_.depth;
+  if (!filter_->remove(rest)) {
+    loose_.resize(loose_.size() - (keeps_hashes ? 1 : 0));
+    return false;
+  }
+  header_.digest -= digest_of(*filter_, rest);
+  --header_.items;
+  loose_dead_ += keeps_hashes ? 2 : 0;
+  return true;
+}
+
+// Each hash once with what is left of it, as Pending::sorted().
+std::vector<NetHash> Segment::sorted_loose() const {
+  const LargeVector<uint64_t> sorted =
+      sorted_by_hash(std::span<const uint64_t>(loose_), options_->width, header_.depth, nullptr)
+          .value();
+  std::vector<NetHash> entries;
+  entries.reserve(sorted.size());
+  for (size_t i = 0; i < sorted.size();) {
+    NetHash sum{sorted[i] & ~kRemoveBit, 0};
+    for (; i < sorted.size() && (sorted[i] & ~kRemoveBit) == sum.hash; ++i) {
+      const int64_t change = (sorted[i] & kRemoveBit) == 0 ? 1 : -1;
+      sum.net = options_->multiset() ? sum.net + change : 1;
+    }
+    if (sum.net != 0) {
+      entries.push_back(sum);
+    }
+  }
+  return entries;
+}
+
+// Of entries that are dead, those are gone that met in the list, and those that met in the runs.
+Status Segment::keep_loose(const Blocks& blocks) {
+  if (loose_.empty()) {
+    return {};
+  }
+  const std::vector<NetHash> entries = sorted_loose();
+  CUCKOO_ASSIGN_OR_RETURN(const uint64_t merged, merge_run(blocks, entries));
+  const uint64_t gone = merged + (loose_.size() - entries.size());
+  const uint64_t dead = header_.dead + loose_dead_;
+  header_.dead =
+      static_cast<uint32_t>(std::min<uint64_t>(dead - std::min(dead, gone), header_.run_entries));
+  loose_.clear();
+  loose_dead_ = 0;
+  return {};
 }
 
 // --- check ---------------------------------------------------------------------------------------

@@ -166,12 +166,12 @@ Result<std::unique_ptr<Filter>> Segment::copy_pages(const Blocks& blocks) const 
   return copy;
 }
 
-// Nothing is dead while no fold removed a hash, or added one that seemed present: then each hash
-// stands in one run, once.
+// Nothing is dead while nothing was removed, or added that seemed present: then each hash stands
+// once, in one run or among the loose entries.
 Result<Segment::HashCount> Segment::count_hashes(const Blocks& blocks) {
-  if (pending_.empty() && header_.dead == 0) {
-    return HashCount{header_.run_entries,
-                     options_->multiset() ? header_.items : header_.run_entries};
+  if (pending_.empty() && header_.dead == 0 && loose_dead_ == 0) {
+    const uint64_t hashes = header_.run_entries + loose_.size();
+    return HashCount{hashes, options_->multiset() ? header_.items : hashes};
   }
   CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries, merged(blocks));
   return HashCount{entries.size(), items_of(entries, options_->multiset())};

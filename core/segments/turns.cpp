@@ -108,6 +108,24 @@ Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh)
   });
 }
 
+// One that has no number yet gets it here: then a new number tells of each segment that is put into
+// the directory.
+Result<Segment*> Turns::segment_to_change(size_t index) {
+  CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment(index));
+  if (found->header().number != 0) {
+    return found;
+  }
+  CUCKOO_TRY(remake(index, *found, {}));
+  return blocks_.directory().leaf(index).segment.get();
+}
+
+Status Turns::keep_loose(size_t index, Segment& segment) {
+  CUCKOO_TRY(poison_.changing([&] { return segment.keep_loose(blocks_.storage()); }));
+  return mostly_dead(segment.header().run_entries, segment.header().dead)
+             ? remake(index, segment, {})
+             : Status();
+}
+
 uint64_t Turns::kept_entries() const {
   return kept_entries_of(blocks_.leaves(), blocks_.turn_entries(),
                          blocks_.keeps_hashes() ? blocks_.items() : 0);

@@ -54,9 +54,13 @@ class Turns {
     if (blocks_.pending_entries() >= kMostPending) [[unlikely]] {
       return fold_all();
     }
-    loading_ = loading_ || (appended_ >= kFewestLoadEntries &&
-                            appended_ >= 2 * blocks_.leaves() * blocks_.turn_entries());
+    loading_ = loading_ || is_load(appended_);
     return {};
+  }
+  // Is a transaction of so many entries a load?
+  bool is_load(uint64_t entries) const noexcept {
+    return entries >= kFewestLoadEntries &&
+           entries >= 2 * blocks_.leaves() * blocks_.turn_entries();
   }
   // As those of FilterBlocks.
   void append(uint64_t entry) {
@@ -86,6 +90,18 @@ class Turns {
   // Nothing is pending afterwards.
   Status fold_all();
 
+  // --- of a filter that is never flushed
+  // Returns the leaf's segment, in which insert_now() may be called. Nothing is pending.
+  Result<Segment*> segment_to_change(size_t index);
+  // Comes after a change of that segment, which keeps hashes: makes it anew if it is too full, and
+  // moves its loose entries into its runs once they are many.
+  Status tidy(size_t index, Segment& segment) {
+    if (segment.outgrown()) [[unlikely]] {
+      return remake(index, segment, {});
+    }
+    return segment.many_loose() ? keep_loose(index, segment) : Status();
+  }
+
   uint64_t kept_entries() const;  // R
   // Nothing is pending. The entries of a large load would be erased soon: they are not written, and
   // the log begins anew.
@@ -99,6 +115,7 @@ class Turns {
   static constexpr uint64_t kMostPending = uint64_t{1} << 22;
 
   Status remake(size_t index, Segment& segment, std::vector<NetHash> fresh);
+  Status keep_loose(size_t index, Segment& segment);
 
   FilterBlocks& blocks_;
   Poison& poison_;

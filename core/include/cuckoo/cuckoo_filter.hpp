@@ -52,12 +52,12 @@ class CuckooFilter : public MembershipFilter {
 
   // How often the key is there; 0: it is not. Too high at the rate of wrong yeses, never too low.
   // 1 of every key after memory ran out in a change. O(1).
-  uint64_t count(Key key) const;
+  uint64_t count(const Key& key) const;
   using MembershipFilter::add;
   // Adds a key so many times, 1 … 2^31, in O(1). kFull as of one.
-  Status add(Key key, uint64_t copies);
+  Status add(const Key& key, uint64_t copies);
   // Removes a key once. False: it definitely was not there, and nothing changed. O(1), amortized.
-  Result<bool> remove(Key key);
+  Result<bool> remove(const Key& key);
   // Adds all that the other one holds. Where both grow, their sizes and rates may differ; else both
   // were made for the same. kInvalid: they don't go together, or have different seeds. kFull:
   // nothing changed. O(size of the other one); of all cells where one of them does not grow.

@@ -63,7 +63,7 @@ class MembershipFilter {
   // --- asking
 
   // Is the key there? False: it definitely is not. O(1), 10 to 100 ns.
-  bool contains(Key key) const noexcept;
+  bool contains(const Key& key) const noexcept;
   // The same for each key, in their order. Several look-ups are under way at a time, so where the
   // filter is larger than the processor's cache this takes a part of the time.
   template <KeyRange Range>
@@ -88,16 +88,16 @@ class MembershipFilter {
 
   // --- changing
 
-  // Adds a key. kFull: it does not grow, and is full. O(1), amortized: one add in some thousands
-  // folds a segment, which takes a millisecond.
-  Status add(Key key);
-  // Adds many at once, in a third of the time. kFull: a cuckoo filter took none of them, a Bloom
-  // filter took the first ones, as size() tells.
+  // Adds a key. kFull: it does not grow, and is full. O(1). If it grows, that is amortized: one add
+  // in some thousands rebuilds a segment, which takes a millisecond.
+  Status add(const Key& key);
+  // Adds many at once. If it grows and they are 16,384 or more, this takes a third of the time.
+  // kFull: a cuckoo filter took none of them, a Bloom filter took the first ones, as size() tells.
   template <KeyRange Range>
   Status add_all(const Range& keys);
   // Adds the key unless it seems present; says whether it was added. Of new keys a part as large as
   // rate() is not added, because each of them seems present.
-  Result<bool> add_new(Key key);
+  Result<bool> add_new(const Key& key);
   // Removes all keys. The filter is as make() made it.
   Status clear();
 
@@ -122,7 +122,6 @@ class MembershipFilter {
  private:
   static constexpr size_t kHashesAtOnce = 1024;
 
-  uint64_t hash_of(const Key& key) const noexcept { return key.hash(seed()); }
   void contains_hashes(std::span<const uint64_t> hashes, std::vector<bool>& found) const;
   Status add_hashes(std::span<const uint64_t> hashes, uint64_t types);
 };
@@ -134,9 +133,10 @@ std::vector<bool> MembershipFilter::contains_each(const Range& keys) const {
     found.reserve(static_cast<size_t>(std::ranges::size(keys)));
   }
   std::array<uint64_t, kHashesAtOnce> hashes;
+  const uint64_t seed = this->seed();
   size_t count = 0;
   for (auto&& key : keys) {
-    hashes[count++] = hash_of(Key(key));
+    hashes[count++] = Key(key).hash(seed);
     if (count == hashes.size()) {
       contains_hashes(hashes, found);
       count = 0;
@@ -152,11 +152,12 @@ Status MembershipFilter::add_all(const Range& keys) {
   if constexpr (std::ranges::sized_range<const Range>) {
     hashes.reserve(static_cast<size_t>(std::ranges::size(keys)));
   }
+  const uint64_t seed = this->seed();
   uint64_t types = 0;
   for (auto&& key : keys) {
     const Key made(key);
     types |= made.types();
-    hashes.push_back(hash_of(made));
+    hashes.push_back(made.hash(seed));
   }
   return add_hashes(hashes, types);
 }

@@ -33,6 +33,7 @@ namespace cuckoo {
 inline namespace v1 {
 
 class Key;
+class KeyCode;  // of the library alone
 
 template <class T>
 concept IntegerKey = std::integral<T> && sizeof(T) <= sizeof(int64_t) && !std::same_as<T, bool> &&
@@ -82,6 +83,7 @@ class Key {
   Value value() const noexcept;
 
  private:
+  friend KeyCode;
   enum class Kind : uint8_t { kInteger, kReal, kText, kBytes };
 
   Kind kind_;

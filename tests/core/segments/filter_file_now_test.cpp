@@ -1,0 +1,285 @@
+// Filters that are never flushed: what changes at once, beside a model and beside a stored filter.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "core/segments/filter_file.hpp"
+#include "tests/core/filter/kinds.hpp"
+#include "tests/core/segments/memory_blocks.hpp"
+#include "tests/core/segments/pieces.hpp"
+#include "tests/core/segments/stored_file.hpp"
+#include "tests/model_seeds.hpp"
+
+namespace cuckoo::segments {
+namespace {
+
+using test::expect_ok;
+using test::HeldPieces;
+using test::MemoryBlocks;
+using test::message_of;
+using test::nth_key;
+using test::nth_word;
+
+class FilterFileNow : public test::KindsTest {};
+INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileNow, testing::ValuesIn(test::all_cases()),
+                         test::kCaseName);
+
+std::unique_ptr<FilterFile> made(const FilterOptions& options, BlockStorage& storage) {
+  auto file = std::make_unique<FilterFile>(options, storage);
+  expect_ok(file->create());
+  return file;
+}
+
+// What it hands out is good for another table: that one imports it, stores it and checks all of it.
+void expect_exported(FilterFile& file, bool with_hashes) {
+  HeldPieces held;
+  expect_ok(held.take(file.contents(with_hashes)));
+  MemoryBlocks storage;
+  FilterOptions options = file.options();
+  options.growth = with_hashes;
+  FilterFile other(options, storage);
+  expect_ok(other.create());
+  expect_ok(other.import(options, held.contents));
+  EXPECT_EQ(other.items(), held.contents.items);
+  expect_ok(test::commit(other));
+  expect_ok(other.refresh());
+  expect_ok(other.check());
+}
+
+// A random life, beside a map from hashes to counts. Only what is there is removed, so hashes and
+// counts are exact.
+class Life {
+ public:
+  Life(const FilterOptions& options, uint64_t seed)
+      : options_(options), seed_(seed), file_(made(options, storage_)) {}
+
+  void run() {
+    for (int step = 0; step < 60 && !testing::Test::HasFailure(); ++step) {
+      this->step();
+      expect_all_there(50);
+    }
+    expect_all_there(counts_.size());
+    expect_exported(*file_, options_.growth);
+    if (options_.growth) {
+      expect_hashes();
+    }
+  }
+
+ private:
+  uint64_t random(uint64_t limit) { return nth_word(seed_, draws_++) % limit; }
+  uint64_t some_key() { return nth_key(random(options_.growth ? 6000 : 2 * options_.capacity)); }
+  bool multiset() const { return options_.multiset(); }
+
+  void note(uint64_t hash, const Status& added, uint64_t copies = 1) {
+    ASSERT_TRUE(added.ok() || (added.error().code == ErrorCode::kFull && !options_.growth))
+        << message_of(added);
+    if (added.ok()) {
+      counts_[hash] += copies;
+      items_ += copies;
+    }
+  }
+  void add_now(uint64_t hash) { note(hash, file_->insert_now(hash)); }
+
+  void step() {
+    const uint64_t many = 1 + random(400);
+    switch (random(8)) {
+      case 0:  // by the log
+        for (uint64_t i = 0; i < many; ++i) {
+          const uint64_t hash = some_key();
+          note(hash, file_->insert(hash));
+        }
+        expect_ok(file_->fold_all());
+        break;
+      case 1:
+        if (options_.counts_copies()) {
+          const uint64_t hash = some_key();
+          const uint64_t copies = 2 + random(30);
+          note(hash, file_->insert_copies(hash, copies), copies);
+          expect_ok(file_->fold_all());
+        }
+        break;
+      case 2:
+        remove_some(many);
+        break;
+      case 3:
+        if (random(12) == 0) {
+          expect_ok(file_->clear());
+          expect_ok(file_->fold_all());
+          counts_.clear();
+          items_ = 0;
+        }
+        break;
+      case 4:
+        for (uint64_t i = 0; i < 20; ++i) {
+          add_if_new(some_key());
+        }
+        break;
+      case 5:  // the same few again and again
+        for (uint64_t i = 0; i < many; ++i) {
+          add_now(nth_key(random(5)));
+        }
+        break;
+      default:
+        for (uint64_t i = 0; i < many; ++i) {
+          add_now(some_key());
+        }
+    }
+    if (multiset()) {
+      ASSERT_EQ(file_->items(), items_);
+    }
+  }
+
+  void remove_some(uint64_t many) {
+    for (uint64_t i = 0; multiset() && i < many && !counts_.empty(); ++i) {
+      auto at = counts_.lower_bound(some_key());
+      at = at != counts_.end() ? at : counts_.begin();
+      ASSERT_TRUE(file_->remove_now(at->first).value());
+      --items_;
+      if (--at->second == 0) {
+        counts_.erase(at);
+      }
+    }
+  }
+
+  void add_if_new(uint64_t hash) {
+    const Result<bool> added = file_->insert_new_now(hash);
+    if (counts_.contains(hash)) {
+      ASSERT_TRUE(added.ok() && !added.value());
+    } else if (added.ok() && added.value()) {
+      note(hash, {});
+    }
+  }
+
+  void expect_all_there(size_t most) {
+    size_t asked = 0;
+    for (auto at = counts_.lower_bound(some_key()); at != counts_.end() && asked < most;
+         ++at, ++asked) {
+      expect_there(at->first, at->second);
+    }
+    for (auto at = counts_.begin(); at != counts_.end() && asked < most; ++at, ++asked) {
+      expect_there(at->first, at->second);
+    }
+  }
+  void expect_there(uint64_t hash, uint64_t count) {
+    ASSERT_EQ(file_->probe(hash), FilterFile::Answer::kPresent);
+    ASSERT_GE(file_->count(hash).value(), multiset() ? count : 1);
+  }
+
+  // Its runs and what is loose are what was added and not removed, no more and no less.
+  void expect_hashes() {
+    std::map<uint64_t, uint64_t> found;
+    expect_ok(file_->for_each_hash([&](uint64_t hash, uint64_t count) -> Status {
+      found[hash] = count;
+      return {};
+    }));
+    if (!options_.counts_copies()) {
+      for (auto& [hash, count] : counts_) {
+        count = 1;
+      }
+    }
+    EXPECT_EQ(found, counts_);
+  }
+
+  FilterOptions options_;
+  uint64_t seed_;
+  uint64_t draws_ = 0;
+  MemoryBlocks storage_;
+  std::unique_ptr<FilterFile> file_;
+  std::map<uint64_t, uint64_t> counts_;
+  uint64_t items_ = 0;
+};
+
+TEST_P(FilterFileNow, S6_has_what_was_added_more_often_than_removed) {
+  const test::ModelSeeds seeds(30);
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && !HasFailure(); ++seed) {
+    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));
+    constexpr uint64_t kCapacities[] = {1, 30, 100, 3000};
+    Life(options(kCapacities[seed % 4]), seed).run();
+  }
+}
+
+// Of one that is canonical all cells are the same, of a cuckoo filter their sum.
+TEST_P(FilterFileNow, holds_what_a_stored_one_holds) {
+  constexpr uint64_t kKeys = 2000;
+  MemoryBlocks storage;
+  MemoryBlocks none;
+  const auto stored = made(options(kKeys), storage);
+  const auto now = made(options(kKeys), none);
+  for (uint64_t i = 0; i < kKeys; ++i) {
+    const uint64_t key = nth_key(i % (kKeys * 3 / 4));
+    expect_ok(stored->insert(key));
+    expect_ok(now->insert_now(key));
+    if (multiset() && i % 3 == 0) {
+      EXPECT_TRUE(stored->remove(nth_key(i % 500)).value());
+      EXPECT_TRUE(now->remove_now(nth_key(i % 500)).value());
+    }
+  }
+  expect_ok(test::commit(*stored));
+  EXPECT_EQ(now->items(), stored->items());
+  HeldPieces theirs;
+  HeldPieces own;
+  expect_ok(theirs.take(stored->contents(false)));
+  expect_ok(own.take(now->contents(false)));
+  ASSERT_EQ(own.pieces.size(), theirs.pieces.size());
+  for (size_t i = 0; i < own.pieces.size(); ++i) {
+    const Filter& a = *own.pieces[i].filter;
+    const Filter& b = *theirs.pieces[i].filter;
+    EXPECT_EQ(own.pieces[i].items, theirs.pieces[i].items);
+    EXPECT_EQ(a.words(), b.words());
+    EXPECT_EQ(a.digest(), b.digest());
+    EXPECT_TRUE(!a.canonical() || test::equal_cells(a, b)) << i;
+  }
+}
+
+// Keys that were never added are removed, too: what they broke is repaired when a segment grows.
+TEST_P(FilterFileNow, S7_counts_what_wrong_removes_left) {
+  if (!multiset()) {
+    return;
+  }
+  MemoryBlocks none;
+  const auto file = made(options(1000, 0.25), none);
+  for (uint64_t i = 0; i < 3000; ++i) {
+    const Status added = file->insert_now(nth_key(i));
+    ASSERT_TRUE(added.ok() || !growth());
+    (void)file->remove_now(nth_key(1'000'000 + i));
+  }
+  expect_exported(*file, growth());
+}
+
+TEST_P(FilterFileNow, I7_of_segments_what_is_loose_is_never_written) {
+  MemoryBlocks storage;
+  const auto file = made(options(1000), storage);
+  expect_ok(file->insert_now(nth_key(1)));
+  const Status flushed = file->flush();
+  EXPECT_EQ(flushed.ok(), !growth());
+  if (growth()) {
+    EXPECT_EQ(flushed.error().code, ErrorCode::kCorrupt);
+    EXPECT_NE(message_of(flushed).find("1 entries that are in no run"), std::string::npos)
+        << message_of(flushed);
+  }
+}
+
+TEST_P(FilterFileNow, S8_says_that_it_is_full_and_changes_nothing) {
+  if (growth()) {
+    return;
+  }
+  MemoryBlocks none;
+  const auto file = made(options(300), none);
+  uint64_t added = 0;
+  while (file->insert_now(nth_key(added)).ok()) {
+    ASSERT_LT(++added, 2000U);
+  }
+  EXPECT_GE(added, 290U);
+  const uint64_t items = file->items();
+  EXPECT_EQ(file->insert_now(nth_key(added)).error().code, ErrorCode::kFull);
+  EXPECT_EQ(file->items(), items);
+  for (uint64_t i = 0; i < added; ++i) {
+    EXPECT_EQ(file->probe(nth_key(i)), FilterFile::Answer::kPresent);
+  }
+}
+
+}  // namespace
+}  // namespace cuckoo::segments
