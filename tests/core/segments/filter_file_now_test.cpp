@@ -132,7 +132,19 @@ class Life {
     }
   }
 
+  // What is absent is not removed, and counts in full when it comes then.
+  void remove_absent() {
+    const uint64_t hash = some_key();
+    if (file_->probe(hash) == FilterFile::Answer::kAbsent) {
+      ASSERT_FALSE(file_->remove_now(hash).value());
+      add_now(hash);
+    }
+  }
+
   void remove_some(uint64_t many) {
+    for (int i = 0; multiset() && i < 5; ++i) {
+      remove_absent();
+    }
     for (uint64_t i = 0; multiset() && i < many && !counts_.empty(); ++i) {
       auto at = counts_.lower_bound(some_key());
       at = at != counts_.end() ? at : counts_.begin();
