@@ -12,6 +12,7 @@ const flashView = {
     const on = (id, event, action) =>
       dom.byId(id).addEventListener(event, () => this.guard(action));
     on("flash-run", "click", () => this.setRunning(!this.running));
+    on("flash-one", "click", () => this.step());
     on("flash-step", "click", () => this.overwrite(this.kBatch));
     on("flash-cut", "click", () => this.cutPower());
     on("flash-new", "click", () => this.insertChip());
@@ -80,14 +81,33 @@ const flashView = {
     return this.nextRandom(10) < 9 ? 1 + this.nextRandom(hot) : 1 + hot + this.nextRandom(this.kKeys - hot);
   },
 
+  // One overwrite in one transaction, and what the chip did for it.
+  step() {
+    this.setRunning(false);
+    const counts = () => this.database.row(
+      "SELECT bytes_written, bytes_programmed, collections, erases FROM flash_kv_info('kv')");
+    const before = counts();
+    this.overwrite(1);
+    const [written, programmed, collections, erases] = counts().map((after, i) => after - before[i]);
+    const what = `${this.lastKey} got another value: you wrote ${dom.bytes(written)}, and ` +
+      `${dom.bytes(programmed)} were programmed into free space. What it held before is dead.`;
+    const collected = collections === 0 ? "" :
+      ` Little was free: ${collections === 1 ? "one block was" : `${collections} blocks were`} collected first; ` +
+      "their live values were copied.";
+    const erased = erases === 0 ? "" :
+      ` ${erases === 1 ? "One block was" : `${erases} blocks were`} erased to be written anew.`;
+    this.say(what + collected + erased);
+  },
+
   // What was overwritten before one that is refused stays.
   overwrite(count) {
     let refused = null;
     this.database.transaction(() => {
       for (let i = 0; i < count && refused === null; ++i) {
         try {
+          this.lastKey = `key ${this.nextKey()}`;
           this.database.run("UPDATE kv SET value = ? WHERE key = ?",
-            [this.content(`version ${this.overwritten + 1}`), `key ${this.nextKey()}`]);
+            [this.content(`version ${this.overwritten + 1}`), this.lastKey]);
           this.overwritten += 1;
         } catch (error) {
           refused = error;

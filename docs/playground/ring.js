@@ -7,6 +7,7 @@ const ringView = {
   kVnodes: 40,  // few enough to be seen one by one
   kSeed: 1,
   kArcs: 720,
+  kMostSteps: 12,
   algorithms: ["ring", "ketama", "slots"],  // in the order of their numbers in core/ring/hash_ring.hpp
 
   start() {
@@ -35,6 +36,7 @@ const ringView = {
       const weight = Number(dom.byId("ring-weight").value);
       this.guard(() => this.change(dom.written("ring-node").trim(), weight));
     });
+    dom.byId("ring-step").addEventListener("click", () => this.guard(() => this.step()));
     dom.byId("ring-algorithm").addEventListener("change", () => this.guard(() => {}));
     this.guard(() => {
       this.keepOwners();
@@ -87,6 +89,19 @@ const ringView = {
          JOIN (SELECT row_number() OVER (ORDER BY node) - 1 AS rank, count(*) OVER () AS nodes, node FROM ring)
          ON rank = number % nodes`,
     ));
+  },
+
+  // The first of cache1, cache2 … that is no node comes.
+  step() {
+    const known = new Set(this.nodes().map(([node]) => node));
+    if (known.size >= this.kMostSteps) {
+      throw new DatabaseError(`${this.kMostSteps} nodes are enough for a picture. Remove some.`);
+    }
+    let number = 1;
+    while (known.has(`cache${number}`)) {
+      ++number;
+    }
+    this.change(`cache${number}`, 1);
   },
 
   // weight 0: the node goes

@@ -680,6 +680,31 @@ const tests = {
     }
   },
 
+  async flash_goes_step_by_step({ page }) {
+    await page.click("#tab-flash");
+    await page.click("#flash-new");
+    const info = () => page.page.evaluate(() => flashView.database.row(
+      "SELECT bytes_written, bytes_programmed, collections, erases FROM flash_kv_info('kv')"));
+    const seen = { collected: 0, erased: 0, neither: 0 };
+    for (let i = 1; i <= 900; ++i) {
+      const before = await info();
+      await page.click("#flash-one");
+      const [written, programmed, collections, erases] = (await info()).map((after, at) => after - before[at]);
+      const said = await page.text("#flash-said");
+      const [, key, ...bytes] = /^(key \d+) got another value: you wrote (\d+) bytes, and ([\d,]+) bytes/.exec(said);
+      assert.deepEqual(bytes.map(count), [written, programmed], said);
+      const [value] = await page.page.evaluate((of) =>
+        flashView.database.row("SELECT value FROM kv WHERE key = ?", of), key);
+      assert(value.startsWith(`version ${i} `), `${key}: ${value}`);
+      assert.equal(/collected first/.test(said), collections > 0, said);
+      assert.equal(/erased to be written anew/.test(said), erases > 0, said);
+      seen.collected += collections > 0 ? 1 : 0;
+      seen.erased += erases > 0 ? 1 : 0;
+      seen.neither += collections === 0 && erases === 0 ? 1 : 0;
+    }
+    assert(Object.values(seen).every((times) => times > 0), JSON.stringify(seen));
+  },
+
   async flash_wears_out_and_says_so({ page }) {
     await page.click("#tab-flash");
     await page.set("#flash-endurance", 40);
@@ -744,6 +769,22 @@ const tests = {
   },
 
   // --- ring
+
+  async ring_goes_node_by_node({ page }) {
+    await page.click("#tab-ring");
+    await page.click('[aria-label="Remove cache2"]');
+    for (const node of ["cache2", "cache4", "cache5"]) {
+      await page.click("#ring-step");
+      assert.match(await page.text("#ring-said"), new RegExp(`^${node} came: by ring, [\\d.]+ % of the keys moved`));
+      assert((await page.figures("#ring-nodes"))[node], node);
+      assert.equal((await page.figures("#ring-moves")).ring[1], "0");  // none moved needlessly
+    }
+    for (let i = 0; i < 8; ++i) {
+      await page.click("#ring-step");
+    }
+    assert.match(await page.text("#ring-said"), /12 nodes are enough for a picture/);
+    assert.equal(Object.keys(await page.figures("#ring-nodes")).length, 12);
+  },
 
   async ring_owners_and_shares_are_those_of_tables({ page }) {
     await page.click("#tab-ring");
