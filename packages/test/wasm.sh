@@ -21,8 +21,8 @@ test_wasm() {
   size=$(stat -c %s "$dist/$(npm_file wasm)")
   ((size <= kilobytes_at_most * 1000)) || fail "npm's wasm package has $size bytes"
 
-  mkdir "$dir" "$work_dir/wasm-linux"
-  tar -xzf "$dist/$(tar_file "$here")" -C "$work_dir/wasm-linux"
+  mkdir "$dir"
+  unpack "$here" "$work_dir/wasm-linux"
   cp packages/test/wasm/* "$dir/"
   ask_linux "$dir/linux.db" ".read $setup" 'PRAGMA journal_mode = WAL' \
     'PRAGMA wal_checkpoint(TRUNCATE)' >/dev/null
