@@ -5,6 +5,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
+#include "core/segments/front.hpp"
 #include "core/segments/image.hpp"
 #include "core/stored/hash_sort.hpp"
 #include "core/stored/log_entry.hpp"
@@ -18,7 +19,6 @@ constexpr uint8_t kVersion = 3;
 constexpr uint8_t kMostlyRemoved = 1;
 constexpr uint8_t kWithoutSeeming = 2;
 
-constexpr size_t kVersionAt = 4;
 constexpr size_t kRiceAt = 5;
 constexpr size_t kFlagsAt = 6;
 constexpr size_t kKeyColumnsAt = 7;
@@ -33,7 +33,6 @@ constexpr size_t kKeyTypesAt = 48;
 constexpr size_t kFromAt = 56;
 constexpr size_t kToAt = kFromAt + kMarkBytes;
 constexpr size_t kHeaderBytes = kToAt + kMarkBytes;
-constexpr size_t kCrcBytes = 4;
 constexpr uint64_t kLeastEntryBits = 2;  // an empty quotient and a sign
 
 uint64_t magnitude(int64_t net) noexcept {
@@ -166,8 +165,7 @@ std::vector<std::byte> encode_changes_front(const FilterChanges& changes) {
                                         [](const ChangedHash& one) { return one.second < 0; }));
   const bool mostly_removed = removed > changes.hashes.size() / 2;
   std::vector<std::byte> header(kHeaderBytes);
-  store_le(&header[0], kMagic);
-  store_le(&header[kVersionAt], kVersion);
+  put_front(kMagic, kVersion, header);
   store_le(&header[kRiceAt], static_cast<uint8_t>(rice));
   store_le(&header[kFlagsAt],
            static_cast<uint8_t>((mostly_removed ? kMostlyRemoved : 0) |
@@ -212,9 +210,7 @@ Result<std::vector<std::byte>> encode_changes(const FilterChanges& changes, uint
   }
   finish_changes_front(bytes, image.size(), shape);
   bytes.insert(bytes.end(), image.begin(), image.end());
-  const uint32_t crc = crc32c(bytes);
-  bytes.resize(bytes.size() + kCrcBytes);
-  store_le(&bytes[bytes.size() - kCrcBytes], crc);
+  append_crc(bytes);
   return bytes;
 }
 
@@ -238,11 +234,8 @@ Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t si
     return corrupt("changes cut off: " + std::to_string(size) + " bytes, expected at least " +
                    std::to_string(kHeaderBytes + kCrcBytes));
   }
-  if (const auto version = load_le<uint8_t>(&front[kVersionAt]); version != kVersion) {
-    return corrupt("changes of format " + std::to_string(version) + ", this version reads format " +
-                   std::to_string(kVersion) +
-                   (version < kVersion ? "; made by a version before the first release" : ""));
-  }
+  CUCKOO_TRY(expect_version("changes", load_le<uint8_t>(&front[kVersionAt]), kVersion,
+                            kMadeBeforeRelease));
   ChangesHeader header;
   FilterChanges& changes = header.changes;
   CUCKOO_ASSIGN_OR_RETURN(changes.from, decode_mark(front.subspan(kFromAt, kMarkBytes)));
@@ -317,7 +310,7 @@ uint64_t shape_of(uint64_t prefix, unsigned depth, const GeometryWords& words) n
 }
 
 bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
+  return has_magic(bytes, kMagic);
 }
 
 LargeVector<ChangedHash> net_changes(LogEntries entries, HashWidth width, bool multiset) {

@@ -7,6 +7,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/filter/sizing.hpp"
+#include "core/segments/front.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -44,8 +45,7 @@ unsigned most_depth(uint64_t leaves) noexcept {
 
 std::vector<std::byte> encode_root(const Root& root) {
   std::vector<std::byte> content(kRootBytes);
-  store_le(&content[0], kMagic);
-  store_le(&content[4], kVersion);
+  put_front(kMagic, kVersion, content);
   size_t at = 8;
   for (const auto field : kFields) {
     store_le(&content[at], root.*field);
@@ -55,8 +55,7 @@ std::vector<std::byte> encode_root(const Root& root) {
 }
 
 Result<Root> decode_root(std::span<const std::byte> content) {
-  if (content.size() != kRootBytes || load_le<uint32_t>(&content[0]) != kMagic ||
-      load_le<uint32_t>(&content[4]) != kVersion) {
+  if (content.size() != kRootBytes || !has_front(content, kMagic, kVersion)) {
     return corrupt("not a root of format 3");
   }
   Root root;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/bytes.hpp"
+#include "core/segments/front.hpp"
 #include "core/segments/overlay_blocks.hpp"
 #include "core/stored/log_entry.hpp"
 
@@ -74,8 +75,7 @@ void FilterWindow::arrange(const State& state, Files made) {
 
 std::vector<std::byte> FilterWindow::encode(const State& state) {
   std::vector<std::byte> content(kStateBytes);
-  store_le(&content[0], kMagic);
-  store_le(&content[4], kVersion);
+  put_front(kMagic, kVersion, content);
   store_le(&content[8], state.rotation);
   store_le(&content[16], state.held);
   store_le(&content[24], state.past);
@@ -83,8 +83,7 @@ std::vector<std::byte> FilterWindow::encode(const State& state) {
 }
 
 Result<FilterWindow::State> FilterWindow::decode(std::span<const std::byte> content) const {
-  if (content.size() != kStateBytes || load_le<uint32_t>(&content[0]) != kMagic ||
-      load_le<uint32_t>(&content[4]) != kVersion) {
+  if (content.size() != kStateBytes || !has_front(content, kMagic, kVersion)) {
     return corrupt("not a window of format 3");
   }
   State state;

@@ -6,6 +6,7 @@
 
 #include "core/base/bytes.hpp"
 #include "core/filter/sizing.hpp"
+#include "core/segments/front.hpp"
 #include "core/segments/segment_header.hpp"
 
 namespace cuckoo::segments {
@@ -18,7 +19,6 @@ constexpr uint8_t kHasMark = 2;
 constexpr uint8_t kPartial = 4;
 
 // Where the fields of an image's header are …
-constexpr size_t kVersionAt = 4;
 constexpr size_t kLengthAt = 8;
 constexpr size_t kKindAt = 16;
 constexpr size_t kWidthAt = 17;
@@ -142,8 +142,7 @@ Status check_image_header(const ImageHeader& header) {
 }
 
 void put_image_header(const ImageHeader& header, uint64_t length, std::byte* to) {
-  store_le(to, kMagic);
-  store_le(to + kVersionAt, kImageVersion);
+  put_front(kMagic, kImageVersion, {to, kImageHeaderBytes});
   store_le(to + kLengthAt, length);
   store_le(to + kKindAt, static_cast<uint8_t>(header.spec.kind));
   store_le(to + kWidthAt, static_cast<uint8_t>(header.width));
@@ -189,11 +188,7 @@ Status check_frame(std::span<const std::byte> bytes, uint64_t size) {
     }
   }
   if (bytes.size() >= kVersionAt + 4) {
-    const auto version = load_le<uint32_t>(&bytes[kVersionAt]);
-    if (version != kImageVersion) {
-      return corrupt("image of format " + std::to_string(version) + ", this version reads format " +
-                     std::to_string(kImageVersion));
-    }
+    CUCKOO_TRY(expect_version("image", load_le<uint32_t>(&bytes[kVersionAt]), kImageVersion));
   }
   if (size < kLeast) {
     return corrupt("image cut off: " + grouped(size) + " bytes, expected at least " +
@@ -263,11 +258,7 @@ Result<ImageHeader> parse_image_header(std::span<const std::byte> bytes, uint64_
 }
 
 bool looks_like_image(std::span<const std::byte> bytes) noexcept {
-  if (bytes.size() < sizeof kMagic) {
-    return false;
-  }
-  const auto magic = load_le<uint32_t>(bytes.data());
-  return magic == kMagic || magic == kOldMagic || magic == kWindowMagic;
+  return has_magic(bytes, kMagic) || has_magic(bytes, kOldMagic) || has_magic(bytes, kWindowMagic);
 }
 
 namespace {

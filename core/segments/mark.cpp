@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/bytes.hpp"
-#include "core/base/checksum.hpp"
+#include "core/segments/front.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -14,7 +14,6 @@ constexpr uint8_t kVersion = 3;
 constexpr uint8_t kUnique = 1;  // the only flag
 
 // Where the fields of a mark are.
-constexpr size_t kVersionAt = 4;
 constexpr size_t kKindAt = 5;
 constexpr size_t kWidthAt = 6;
 constexpr size_t kFlagsAt = 7;
@@ -22,48 +21,39 @@ constexpr size_t kSeedAt = 8;
 constexpr size_t kPositionAt = 16;
 constexpr size_t kChainAt = 24;
 constexpr size_t kCrcAt = 32;
-static_assert(kCrcAt + 4 == kMarkBytes);
+static_assert(kCrcAt + kCrcBytes == kMarkBytes);
 
 // Places: magic, version, then for each its mark, position and chain value.
 constexpr size_t kFirstPlaceAt = 8;
 constexpr size_t kPlaceBytes = kMarkBytes + 16;
 
-Status expect_version(const char* what, uint64_t version) {
-  if (version == kVersion) {
-    return {};
-  }
-  return corrupt(what + std::string(" of format ") + std::to_string(version) +
-                 ", this version reads format " + std::to_string(kVersion) +
-                 (version < kVersion ? "; made by a version before the first release" : ""));
-}
-
 }  // namespace
 
 std::vector<std::byte> encode_mark(const FilterMark& mark) {
-  std::vector<std::byte> bytes(kMarkBytes);
-  store_le(&bytes[0], kMarkMagic);
-  store_le(&bytes[kVersionAt], kVersion);
+  std::vector<std::byte> bytes(kCrcAt);
+  put_front(kMarkMagic, kVersion, bytes);
   store_le(&bytes[kKindAt], static_cast<uint8_t>(mark.kind));
   store_le(&bytes[kWidthAt], static_cast<uint8_t>(mark.width));
   store_le(&bytes[kFlagsAt], mark.unique ? kUnique : uint8_t{0});
   store_le(&bytes[kSeedAt], mark.seed);
   store_le(&bytes[kPositionAt], mark.position);
   store_le(&bytes[kChainAt], mark.chain);
-  store_le(&bytes[kCrcAt], crc32c(std::span(bytes).first(kCrcAt)));
+  append_crc(bytes);
   return bytes;
 }
 
 Result<FilterMark> decode_mark(std::span<const std::byte> bytes) {
-  if (bytes.size() <= kVersionAt || load_le<uint32_t>(bytes.data()) != kMarkMagic) {
+  if (!has_magic(bytes, kMarkMagic) || bytes.size() <= kVersionAt) {
     return corrupt("bytes that are no mark, expected " + std::to_string(kMarkBytes) +
                    " that begin with CKMK");
   }
-  CUCKOO_TRY(expect_version("mark", load_le<uint8_t>(&bytes[kVersionAt])));
+  CUCKOO_TRY(
+      expect_version("mark", load_le<uint8_t>(&bytes[kVersionAt]), kVersion, kMadeBeforeRelease));
   if (bytes.size() != kMarkBytes) {
     return corrupt("mark of " + std::to_string(bytes.size()) + " bytes, expected " +
                    std::to_string(kMarkBytes));
   }
-  if (crc32c(bytes.first(kCrcAt)) != load_le<uint32_t>(&bytes[kCrcAt])) {
+  if (!has_crc(bytes)) {
     return corrupt("mark with a wrong checksum");
   }
   FilterMark mark;
@@ -101,8 +91,7 @@ const MarkedPlace* MarkedPlaces::find(const FilterMark& mark) const {
 
 std::vector<std::byte> encode_places(const MarkedPlaces& places) {
   std::vector<std::byte> bytes(kFirstPlaceAt + kPlaceBytes * places.places.size());
-  store_le(&bytes[0], kPlacesMagic);
-  store_le(&bytes[4], uint32_t{kVersion});
+  put_front(kPlacesMagic, uint32_t{kVersion}, bytes);
   std::byte* to = bytes.data() + kFirstPlaceAt;
   for (const MarkedPlace& place : places.places) {
     const std::vector<std::byte> mark = encode_mark(place.mark);
@@ -117,10 +106,11 @@ std::vector<std::byte> encode_places(const MarkedPlaces& places) {
 Result<MarkedPlaces> decode_places(std::span<const std::byte> bytes) {
   if (bytes.size() <= kFirstPlaceAt || (bytes.size() - kFirstPlaceAt) % kPlaceBytes != 0 ||
       (bytes.size() - kFirstPlaceAt) / kPlaceBytes > MarkedPlaces::kMost ||
-      load_le<uint32_t>(bytes.data()) != kPlacesMagic) {
+      !has_magic(bytes, kPlacesMagic)) {
     return corrupt("marked places that are none");
   }
-  CUCKOO_TRY(expect_version("marked places", load_le<uint32_t>(&bytes[4])));
+  CUCKOO_TRY(expect_version("marked places", load_le<uint32_t>(&bytes[kVersionAt]), kVersion,
+                            kMadeBeforeRelease));
   MarkedPlaces places;
   uint64_t position = 0;
   for (size_t at = kFirstPlaceAt; at < bytes.size(); at += kPlaceBytes) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/bytes.hpp"
-#include "core/base/checksum.hpp"
+#include "core/segments/front.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -11,14 +11,13 @@ namespace {
 constexpr uint32_t kMagic = 0x54504B43;  // "CKPT"
 constexpr uint8_t kVersion = 3;
 
-constexpr size_t kVersionAt = 4;
 constexpr size_t kZeroAt = 5;  // 3 bytes
 constexpr size_t kIdAt = 8;
 constexpr size_t kTotalAt = 16;
 constexpr size_t kSliceAt = 24;
 constexpr size_t kIndexAt = 32;
 static_assert(kIndexAt + 8 == kPartHeaderBytes);
-constexpr size_t kCrcBytes = kPartOverheadBytes - kPartHeaderBytes;
+static_assert(kPartOverheadBytes == kPartHeaderBytes + kCrcBytes);
 
 }  // namespace
 
@@ -39,16 +38,13 @@ Status check_cut(const MessageCut& cut) {
 std::vector<std::byte> encode_part(const MessagePart& part) {
   std::vector<std::byte> bytes(kPartHeaderBytes);
   bytes.reserve(part.slice.size() + kPartOverheadBytes);
-  store_le(&bytes[0], kMagic);
-  store_le(&bytes[kVersionAt], kVersion);
+  put_front(kMagic, kVersion, bytes);
   store_le(&bytes[kIdAt], part.cut.id);
   store_le(&bytes[kTotalAt], part.cut.total_bytes);
   store_le(&bytes[kSliceAt], part.cut.slice_bytes);
   store_le(&bytes[kIndexAt], part.index);
   bytes.insert(bytes.end(), part.slice.begin(), part.slice.end());
-  const uint32_t crc = crc32c(bytes);
-  bytes.resize(bytes.size() + kCrcBytes);
-  store_le(&bytes[bytes.size() - kCrcBytes], crc);
+  append_crc(bytes);
   return bytes;
 }
 
@@ -56,16 +52,12 @@ Result<MessagePart> decode_part(std::span<const std::byte> bytes) {
   if (!looks_like_part(bytes) || bytes.size() <= kVersionAt) {
     return corrupt("bytes that are no part of a message, expected CKPT at the start");
   }
-  if (const auto version = load_le<uint8_t>(&bytes[kVersionAt]); version != kVersion) {
-    return corrupt("a part of a message of format " + std::to_string(version) +
-                   ", this version reads format " + std::to_string(kVersion));
-  }
+  CUCKOO_TRY(expect_version("a part of a message", load_le<uint8_t>(&bytes[kVersionAt]), kVersion));
   if (bytes.size() <= kPartOverheadBytes) {
     return corrupt("a part of a message cut off: " + std::to_string(bytes.size()) +
                    " bytes, expected more than " + std::to_string(kPartOverheadBytes));
   }
-  const size_t crc_at = bytes.size() - kCrcBytes;
-  if (crc32c(bytes.first(crc_at)) != load_le<uint32_t>(&bytes[crc_at])) {
+  if (!has_crc(bytes)) {
     return corrupt("a part of a message with a wrong checksum");
   }
   MessagePart part;
@@ -73,7 +65,7 @@ Result<MessagePart> decode_part(std::span<const std::byte> bytes) {
   part.cut.total_bytes = load_le<uint64_t>(&bytes[kTotalAt]);
   part.cut.slice_bytes = load_le<uint64_t>(&bytes[kSliceAt]);
   part.index = load_le<uint64_t>(&bytes[kIndexAt]);
-  part.slice = bytes.subspan(kPartHeaderBytes, crc_at - kPartHeaderBytes);
+  part.slice = bytes.subspan(kPartHeaderBytes, bytes.size() - kPartOverheadBytes);
   CUCKOO_TRY(check_cut(part.cut));
   if (!all_zero(bytes.subspan(kZeroAt, kIdAt - kZeroAt)) || part.index >= part.cut.parts() ||
       part.slice.size() != part.cut.bytes_of(part.index)) {
@@ -82,8 +74,6 @@ Result<MessagePart> decode_part(std::span<const std::byte> bytes) {
   return part;
 }
 
-bool looks_like_part(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
-}
+bool looks_like_part(std::span<const std::byte> bytes) noexcept { return has_magic(bytes, kMagic); }
 
 }  // namespace cuckoo::segments

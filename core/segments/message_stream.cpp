@@ -6,11 +6,10 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/base/key_hash.hpp"
+#include "core/segments/front.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-constexpr size_t kCrcBytes = 4;
 
 uint64_t id_of(std::span<const std::byte> front) noexcept {
   constexpr uint64_t kSeed = 0x54504B43;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/bytes.hpp"
+#include "core/segments/front.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -13,7 +14,6 @@ namespace {
 constexpr uint32_t kMagic = 0x54534B43;  // "CKST"
 constexpr uint32_t kVersion = 3;
 
-constexpr size_t kVersionAt = 4;
 constexpr size_t kIdAt = 8;
 constexpr size_t kTotalAt = 16;
 constexpr size_t kSliceAt = 24;
@@ -22,8 +22,7 @@ constexpr size_t kStandingBytes = 40;
 
 std::vector<std::byte> encode(const StagedMessage::Standing& standing) {
   std::vector<std::byte> bytes(kStandingBytes);
-  store_le(&bytes[0], kMagic);
-  store_le(&bytes[kVersionAt], kVersion);
+  put_front(kMagic, kVersion, bytes);
   store_le(&bytes[kIdAt], standing.cut.id);
   store_le(&bytes[kTotalAt], standing.cut.total_bytes);
   store_le(&bytes[kSliceAt], standing.cut.slice_bytes);
@@ -32,8 +31,7 @@ std::vector<std::byte> encode(const StagedMessage::Standing& standing) {
 }
 
 Result<StagedMessage::Standing> decode(std::span<const std::byte> bytes) {
-  if (bytes.size() != kStandingBytes || load_le<uint32_t>(bytes.data()) != kMagic ||
-      load_le<uint32_t>(&bytes[kVersionAt]) != kVersion) {
+  if (bytes.size() != kStandingBytes || !has_front(bytes, kMagic, kVersion)) {
     return corrupt("parts of a message that are none");
   }
   StagedMessage::Standing standing;

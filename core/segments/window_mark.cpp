@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/bytes.hpp"
-#include "core/base/checksum.hpp"
+#include "core/segments/front.hpp"
 #include "core/stored/filter_options.hpp"
 
 namespace cuckoo::segments {
@@ -13,14 +13,13 @@ constexpr uint32_t kMagic = 0x4D574B43;  // "CKWM"
 constexpr uint8_t kVersion = 3;
 constexpr uint64_t kMostRotations = uint64_t{1} << 60;
 
-constexpr size_t kVersionAt = 4;
 constexpr size_t kGenerationsAt = 5;
 constexpr size_t kHeldAt = 6;
 constexpr size_t kZeroAt = 7;
 constexpr size_t kRotationAt = 8;
 constexpr size_t kNewestAt = 16;
 constexpr size_t kCrcAt = kNewestAt + kMarkBytes;
-static_assert(kCrcAt + 4 == kWindowMarkBytes);
+static_assert(kCrcAt + kCrcBytes == kWindowMarkBytes);
 
 }  // namespace
 
@@ -30,15 +29,14 @@ bool is_rotation(uint64_t generations, uint64_t held, uint64_t rotation) noexcep
 }
 
 std::vector<std::byte> encode_window_mark(const WindowMark& mark) {
-  std::vector<std::byte> bytes(kWindowMarkBytes);
-  store_le(&bytes[0], kMagic);
-  store_le(&bytes[kVersionAt], kVersion);
+  std::vector<std::byte> bytes(kCrcAt);
+  put_front(kMagic, kVersion, bytes);
   store_le(&bytes[kGenerationsAt], static_cast<uint8_t>(mark.generations));
   store_le(&bytes[kHeldAt], static_cast<uint8_t>(mark.held));
   store_le(&bytes[kRotationAt], mark.rotation);
   const std::vector<std::byte> newest = encode_mark(mark.newest);
   std::copy(newest.begin(), newest.end(), &bytes[kNewestAt]);
-  store_le(&bytes[kCrcAt], crc32c(std::span(bytes).first(kCrcAt)));
+  append_crc(bytes);
   return bytes;
 }
 
@@ -47,15 +45,13 @@ Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes) {
     return corrupt("bytes that are no mark of a sliding window, expected " +
                    std::to_string(kWindowMarkBytes) + " that begin with CKWM");
   }
-  if (const auto version = load_le<uint8_t>(&bytes[kVersionAt]); version != kVersion) {
-    return corrupt("mark of a sliding window of format " + std::to_string(version) +
-                   ", this version reads format " + std::to_string(kVersion));
-  }
+  CUCKOO_TRY(
+      expect_version("mark of a sliding window", load_le<uint8_t>(&bytes[kVersionAt]), kVersion));
   if (bytes.size() != kWindowMarkBytes) {
     return corrupt("mark of a sliding window of " + std::to_string(bytes.size()) +
                    " bytes, expected " + std::to_string(kWindowMarkBytes));
   }
-  if (crc32c(bytes.first(kCrcAt)) != load_le<uint32_t>(&bytes[kCrcAt])) {
+  if (!has_crc(bytes)) {
     return corrupt("mark of a sliding window with a wrong checksum");
   }
   WindowMark mark;
@@ -71,7 +67,7 @@ Result<WindowMark> decode_window_mark(std::span<const std::byte> bytes) {
 }
 
 bool looks_like_window_mark(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= sizeof kMagic && load_le<uint32_t>(bytes.data()) == kMagic;
+  return has_magic(bytes, kMagic);
 }
 
 }  // namespace cuckoo::segments

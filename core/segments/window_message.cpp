@@ -7,6 +7,7 @@
 #include "core/base/bytes.hpp"
 #include "core/base/checksum.hpp"
 #include "core/filter/sizing.hpp"
+#include "core/segments/front.hpp"
 #include "core/segments/image_header.hpp"
 
 namespace cuckoo::segments {
@@ -15,7 +16,6 @@ namespace {
 constexpr uint32_t kVersion = 3;
 constexpr uint8_t kHasFrom = 1;  // the only flag
 
-constexpr size_t kVersionAt = 4;
 constexpr size_t kLengthAt = 8;
 constexpr size_t kCapacityAt = 16;
 constexpr size_t kSectionsAt = 24;
@@ -27,7 +27,6 @@ constexpr size_t kHeaderBytes = kFromAt + kWindowMarkBytes;
 static_assert(kHeaderBytes == 144);
 
 constexpr size_t kSectionHeaderBytes = 16;
-constexpr size_t kCrcBytes = 4;
 constexpr size_t kLeastBytes = kHeaderBytes + kSectionHeaderBytes + kCrcBytes;
 
 struct Section {
@@ -60,8 +59,7 @@ class Writer {
  public:
   Writer(const WindowMessage& message, uint64_t limit)
       : limit_(limit), from_(message.from.has_value()), bytes_(kHeaderBytes) {
-    store_le(&bytes_[0], kWindowMagic);
-    store_le(&bytes_[kVersionAt], kVersion);
+    put_front(kWindowMagic, kVersion, bytes_);
     store_le(&bytes_[kCapacityAt], message.capacity);
     store_le(&bytes_[kFlagsAt], from_ ? kHasFrom : uint8_t{0});
     const std::vector<std::byte> to = encode_window_mark(message.to);
@@ -159,10 +157,8 @@ Status check_start(std::span<const std::byte> bytes, uint64_t size) {
         " the start");
   }
   if (bytes.size() >= kVersionAt + 4) {
-    if (const auto version = load_le<uint32_t>(&bytes[kVersionAt]); version != kVersion) {
-      return corrupt("message of a sliding window of format " + std::to_string(version) +
-                     ", this version reads format " + std::to_string(kVersion));
-    }
+    CUCKOO_TRY(expect_version("message of a sliding window", load_le<uint32_t>(&bytes[kVersionAt]),
+                              kVersion));
   }
   if (size < kLeastBytes || bytes.size() < kHeaderBytes) {
     return corrupt("message of a sliding window cut off: " + grouped(size) +
@@ -397,7 +393,7 @@ Result<WindowMessage> decode_window_header(std::span<const std::byte> front, uin
 }
 
 bool looks_like_window_message(std::span<const std::byte> bytes) noexcept {
-  return bytes.size() >= sizeof kWindowMagic && load_le<uint32_t>(bytes.data()) == kWindowMagic;
+  return has_magic(bytes, kWindowMagic);
 }
 
 bool looks_like_window_changes(std::span<const std::byte> bytes) noexcept {
