@@ -17,9 +17,7 @@ const std::optional<AwaitedParts::Standing>& AwaitedParts::standing(const Filter
   if (!known_) {
     standing_.reset();
     if (some_came_) {
-      Result<std::optional<Standing>> found = staged(options).standing();
-      throw_if(store_.table(), found.take_status());
-      standing_ = found.value();
+      standing_ = value_or_throw(store_.table(), staged(options).standing());
     }
     known_ = true;
   }

@@ -42,15 +42,12 @@ std::optional<std::vector<std::byte>> FilterMessages::mark() {
   if (!live_.filter().single()) {
     return WindowMessages(live_).mark();
   }
-  Result<std::optional<segments::FilterMark>> mark = live_.filter().newest().mark();
-  throw_if(live_.table(), mark.take_status());
-  return mark.value() ? std::optional(segments::encode_mark(*mark.value())) : std::nullopt;
+  const auto mark = value_or_throw(live_.table(), live_.filter().newest().mark());
+  return mark ? std::optional(segments::encode_mark(*mark)) : std::nullopt;
 }
 
 Contents FilterMessages::contents(bool with_hashes) {
-  Result<Contents> contents = live_.filter().newest().contents(with_hashes);
-  throw_if(live_.table(), contents.take_status());
-  return std::move(contents.value());
+  return value_or_throw(live_.table(), live_.filter().newest().contents(with_hashes));
 }
 
 segments::ImageHeader FilterMessages::header_of(const Contents& contents) const {
@@ -70,10 +67,8 @@ std::vector<std::byte> FilterMessages::image(bool with_hashes) {
     return WindowMessages(live_).image(with_hashes, limit());
   }
   const Contents contents = this->contents(with_hashes);
-  Result<std::vector<std::byte>> image =
-      segments::encode_image(header_of(contents), contents.pieces, limit());
-  throw_if(live_.table(), image.take_status());
-  return std::move(image.value());
+  return value_or_throw(live_.table(),
+                        segments::encode_image(header_of(contents), contents.pieces, limit()));
 }
 
 std::vector<std::byte> FilterMessages::legacy_file() {
@@ -96,9 +91,7 @@ std::vector<std::byte> FilterMessages::legacy_file() {
     file.filter = std::move(piece.filter);  // it has one
     return {};
   }));
-  Result<std::vector<std::byte>> bytes = encode_legacy_file(file);
-  throw_if(live_.table(), bytes.take_status());
-  return std::move(bytes.value());
+  return value_or_throw(live_.table(), encode_legacy_file(file));
 }
 
 bool FilterMessages::sends_hashes(bool with_hashes) const noexcept {
@@ -114,16 +107,15 @@ std::optional<FilterChanges> FilterMessages::found_changes(
   if (!from) {
     return std::nullopt;
   }
-  Result<std::optional<FilterChanges>> found = live_.filter().newest().changes_since(*from);
-  throw_if(live_.table(), found.take_status());
-  std::optional<FilterChanges>& changes = found.value();
+  std::optional<FilterChanges> changes =
+      value_or_throw(live_.table(), live_.filter().newest().changes_since(*from));
   if (!changes ||
       changes->hashes.size() * segments::kBitsOfChange > live_.filter().newest().bits()) {
     return std::nullopt;
   }
   changes->keys = live_.key_form();
   changes->key_types = live_.filter().key_types();
-  return std::move(changes);
+  return changes;
 }
 
 std::vector<std::byte> FilterMessages::changes_since(std::optional<std::span<const std::byte>> mark,
@@ -135,9 +127,7 @@ std::vector<std::byte> FilterMessages::changes_since(std::optional<std::span<con
   if (!changes) {
     return image(sends_hashes(with_hashes));
   }
-  Result<std::vector<std::byte>> bytes = segments::encode_changes(*changes, limit());
-  throw_if(live_.table(), bytes.take_status());
-  return std::move(bytes.value());
+  return value_or_throw(live_.table(), segments::encode_changes(*changes, limit()));
 }
 
 segments::MessageStream FilterMessages::stream_since(std::optional<std::span<const std::byte>> mark,
@@ -151,10 +141,8 @@ segments::MessageStream FilterMessages::stream_since(std::optional<std::span<con
     const Contents contents = this->contents(sends_hashes(with_hashes));
     return segments::MessageStream::of_image(header_of(contents), contents);
   };
-  Result<segments::MessageStream> stream =
-      changes ? segments::MessageStream::of_changes(*std::move(changes)) : whole();
-  throw_if(live_.table(), stream.take_status());
-  return std::move(stream.value());
+  return value_or_throw(
+      live_.table(), changes ? segments::MessageStream::of_changes(*std::move(changes)) : whole());
 }
 
 std::optional<uint64_t> FilterMessages::behind(std::span<const std::byte> mark) {
@@ -165,9 +153,7 @@ std::optional<uint64_t> FilterMessages::behind(std::span<const std::byte> mark) 
   if (!from || !this->mark()) {
     return std::nullopt;
   }
-  Result<std::optional<uint64_t>> behind = live_.filter().newest().changes_behind(*from);
-  throw_if(live_.table(), behind.take_status());
-  return behind.value();
+  return value_or_throw(live_.table(), live_.filter().newest().changes_behind(*from));
 }
 
 // --- coming in -----------------------------------------------------------------------------------
@@ -178,16 +164,12 @@ void FilterMessages::refuse_message(const std::string& why) const {
 
 std::span<const std::byte> FilterMessages::front_of(const MessageBytes& bytes,
                                                     std::vector<std::byte>& buffer) const {
-  const Result<std::span<const std::byte>> front = bytes.front(kFrontBytes, buffer);
-  throw_if(live_.table(), front.ok() ? Status() : Status(front.error()));
-  return front.value();
+  return value_or_throw(live_.table(), bytes.front(kFrontBytes, buffer));
 }
 
 std::span<const std::byte> FilterMessages::all_of(const MessageBytes& bytes,
                                                   std::vector<std::byte>& buffer) const {
-  const Result<std::span<const std::byte>> all = bytes.read(0, bytes.size(), buffer);
-  throw_if(live_.table(), all.ok() ? Status() : Status(all.error()));
-  return all.value();
+  return value_or_throw(live_.table(), bytes.read(0, bytes.size(), buffer));
 }
 
 bool FilterMessages::is_of_window(std::span<const std::byte> front) const {

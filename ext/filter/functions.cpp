@@ -45,13 +45,13 @@ void release_filter(void* pointer) {
   std::unique_ptr<NamedFilter> old(static_cast<NamedFilter*>(pointer));
   Connection& connection = *old->connection;
   *old = NamedFilter();
-  connection.part<SpareFilter>().filter = std::move(old);
+  connection.kept<SpareFilter>().filter = std::move(old);
 }
 
 // SQLite may drop it at once: the last thing that a call does.
 void keep_filter(sqlite3_context* context, NamedFilter filter) {
   filter.connection = &connection_of(context);
-  auto& spare = filter.connection->part<SpareFilter>().filter;
+  auto& spare = filter.connection->kept<SpareFilter>().filter;
   auto kept = spare != nullptr ? std::move(spare) : std::make_unique<NamedFilter>();
   *kept = std::move(filter);
   sqlite3_set_auxdata(context, 0, kept.release(), release_filter);
@@ -85,7 +85,7 @@ std::shared_ptr<const ImageFilter> image_filter(sqlite3_context* context, sqlite
     return known->image;
   }
   std::shared_ptr<const ImageFilter> image =
-      connection_of(context).part<ImageCache>().find(blob_of(value), "filter_contains");
+      connection_of(context).kept<ImageCache>().find(blob_of(value), "filter_contains");
   NamedFilter found;
   found.image = image;
   keep_filter(context, std::move(found));
@@ -120,7 +120,7 @@ bool image_contains(sqlite3_context* context, const ImageFilter& image, size_t g
     }
     throw wrong_number("this image", columns, {}, given);
   }
-  return image.contains(keys, connection_of(context).part<AskedKey>().tuple);
+  return image.contains(keys, connection_of(context).kept<AskedKey>().tuple);
 }
 
 bool table_contains(sqlite3_context* context, LiveFilter& live, size_t given,
@@ -131,7 +131,7 @@ bool table_contains(sqlite3_context* context, LiveFilter& live, size_t given,
   if (given == 1) {
     return live.contains(key_of(keys[0], live.key_affinity()));
   }
-  TupleKey& tuple = connection_of(context).part<AskedKey>().tuple;
+  TupleKey& tuple = connection_of(context).kept<AskedKey>().tuple;
   return live.contains(tuple.make(KeyDomain(live.key_form(), 0), keys));
 }
 
@@ -184,7 +184,7 @@ void filter_contains_tuple(sqlite3_context* context, int count, sqlite3_value** 
       return;
     }
     LiveFilter& live = *known->table;
-    TupleKey& tuple = connection_of(context).part<AskedKey>().tuple;
+    TupleKey& tuple = connection_of(context).kept<AskedKey>().tuple;
     const KeyView key = tuple.make(KeyDomain(live.key_form(), 0), values + 1);
     if (key.type != SQLITE_NULL) {
       sqlite3_result_int(context, live.contains(key) ? 1 : 0);
@@ -197,7 +197,7 @@ void cuckoo_key(sqlite3_context* context, int count, sqlite3_value** values) {
   guarded(context, [&] {
     KeyDomain keys;
     keys.form.columns = static_cast<uint8_t>(count);
-    const KeyView key = connection_of(context).part<AskedKey>().tuple.make(keys, values);
+    const KeyView key = connection_of(context).kept<AskedKey>().tuple.make(keys, values);
     if (key.type != SQLITE_NULL) {
       sqlite3_result_blob(context, key.bytes, key.size, SQLITE_TRANSIENT);
     }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ext/filter/source.hpp"
+#include "ext/sqlite/running.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -29,12 +30,6 @@ bool same_keys(Affinity a, Affinity b) noexcept {
 struct KnownTables {
   std::map<std::string, GuardedTable> tables;
 };
-
-// Failures that say something of the tables; others may pass.
-bool is_finding(int code) noexcept {
-  const int primary = code & 0xFF;
-  return primary == SQLITE_ERROR || primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB;
-}
 
 }  // namespace
 
@@ -62,7 +57,7 @@ GuardTable::GuardTable(const ModuleArguments& arguments)
   for (int i = 3; i < arguments.count; ++i) {
     known_as += std::string("\0", 1) + arguments.texts[i];
   }
-  auto& known = connection_.part<KnownTables>().tables;
+  auto& known = connection_.kept<KnownTables>().tables;
   try {
     if (arguments.creating) {
       find_filter();
@@ -342,16 +337,7 @@ void GuardTable::drop_oldest_idle() noexcept {
 // SQLite copies what INSERT INTO users SELECT … FROM users reads before it writes, but it doesn't
 // know that the guard reads users. A cursor does not know which statement opened it.
 bool GuardTable::is_written_meanwhile() const {
-  if (sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
-    return false;
-  }
-  for (sqlite3_stmt* one = sqlite3_next_stmt(db_, nullptr); one != nullptr;
-       one = sqlite3_next_stmt(db_, one)) {
-    if (sqlite3_stmt_busy(one) != 0 && sqlite3_stmt_readonly(one) == 0) {
-      return true;
-    }
-  }
-  return false;
+  return sqlite3_txn_state(db_, nullptr) == SQLITE_TXN_WRITE && runs_writing_statement(db_);
 }
 
 }  // namespace cuckoo

@@ -64,17 +64,17 @@ SqlError ImageUnion::refuse(const std::string& why) const {
 // --- what goes together --------------------------------------------------------------------------
 
 void ImageUnion::expect_one_seed(const ImageHeader& theirs) const {
-  const FilterKind mine = shape_->header.spec.kind;
+  const FilterKind mine = layout_->header.spec.kind;
   if (mine != theirs.spec.kind) {
     throw refuse("the images differ in kind: " + describe(mine) + ", " +
                  describe(theirs.spec.kind) + "; unite images of one kind only");
   }
-  if (shape_->header.seed != theirs.seed) {
+  if (layout_->header.seed != theirs.seed) {
     throw refuse("the images differ in seed; build both with one seed");
   }
 }
 
-bool ImageUnion::same_cells(const Shape& a, const Shape& b) noexcept {
+bool ImageUnion::same_cells(const Layout& a, const Layout& b) noexcept {
   return std::equal(a.cuts.begin(), a.cuts.end(), b.cuts.begin(), b.cuts.end(),
                     [](const Cut& one, const Cut& other) {
                       return one.depth == other.depth && one.geometry == other.geometry;
@@ -82,7 +82,7 @@ bool ImageUnion::same_cells(const Shape& a, const Shape& b) noexcept {
 }
 
 // Without hashes only cells of one geometry can be united.
-void ImageUnion::expect_one_shape(const Shape& a, const Shape& b) const {
+void ImageUnion::expect_one_layout(const Layout& a, const Layout& b) const {
   const ImageHeader& mine = a.header;
   const ImageHeader& theirs = b.header;
   const bool one_geometry = same_cells(a, b);
@@ -117,13 +117,13 @@ void ImageUnion::expect_one_shape(const Shape& a, const Shape& b) const {
 SqlError ImageUnion::full(uint64_t items) const {
   return {SQLITE_ERROR, "full: " + function_ + ": " + std::to_string(items) +
                             " items, more than the images' capacity of " +
-                            std::to_string(shape_->header.capacity) +
+                            std::to_string(layout_->header.capacity) +
                             "; build them with one capacity that holds all of them"};
 }
 
 // Several pieces have room for what chance deals to one of them more than to another.
 void ImageUnion::expect_room() const {
-  const ImageHeader& header = shape_->header;
+  const ImageHeader& header = layout_->header;
   const bool several = cells_.size() > 1;
   bool overfull = several ? !is_multiset(header.spec.kind) && header.items > header.capacity
                           : cells_[0].filter->overfull(header.items, header.capacity);
@@ -236,7 +236,7 @@ void ImageUnion::plan_for(const ImageHeader& theirs) {
   if (!one_own_size(spec, spec_)) {
     conflict_ = "the images differ in their size (" + size_text(spec_) + ", and " +
                 size_text(spec) + "); build all with the same options";
-    if (other_shape_) {
+    if (other_layout_) {
       throw refuse(conflict_);
     }
   }
@@ -276,12 +276,12 @@ void ImageUnion::check_plan(uint64_t hash_count) const {
            segments::check_image_bytes(spec_, options.width, capacity_, false, hash_count, limit_));
 }
 
-void ImageUnion::note_shape(Shape theirs) {
-  if (!shape_) {
-    shape_ = std::move(theirs);
-  } else if (!other_shape_ &&
-             (theirs.header.width != shape_->header.width || !same_cells(theirs, *shape_))) {
-    other_shape_ = std::move(theirs);
+void ImageUnion::note_layout(Layout theirs) {
+  if (!layout_) {
+    layout_ = std::move(theirs);
+  } else if (!other_layout_ &&
+             (theirs.header.width != layout_->header.width || !same_cells(theirs, *layout_))) {
+    other_layout_ = std::move(theirs);
     if (!conflict_.empty()) {
       throw refuse(conflict_);
     }
@@ -289,7 +289,7 @@ void ImageUnion::note_shape(Shape theirs) {
 }
 
 void ImageUnion::add_hashes(const ImageHeader& theirs, std::span<const std::byte> bytes) {
-  if (!shape_) {
+  if (!layout_) {
     spec_ = segments::created_spec(theirs.spec);
     hashes_ = HashCollection(theirs.width);
   } else {
@@ -298,7 +298,7 @@ void ImageUnion::add_hashes(const ImageHeader& theirs, std::span<const std::byte
   plan_for(theirs);
   std::vector<Cut> cuts = collect(bytes);
   note_keys({theirs.keys, theirs.key_types});
-  note_shape({theirs, std::move(cuts)});
+  note_layout({theirs, std::move(cuts)});
   if (hashes_.words() >= compact_at_) {
     throw_if(function_, hashes_.compact(is_multiset(spec_.kind), poll_));
     compact_at_ = std::max(kFewWords, 2 * hashes_.words());
@@ -338,35 +338,33 @@ std::vector<std::byte> ImageUnion::encode_hashes() {
       hashes_.build(spec_, capacity_, HashCollection::Growth::kOffRoom, kImagePageBytes, poll_);
   throw_if(function_, built.take_status());
   const Contents& contents = built.value();
-  ImageHeader header = image_header(spec_, hashes_.width(), shape_->header.seed, keys);
+  ImageHeader header = image_header(spec_, hashes_.width(), layout_->header.seed, keys);
   header.capacity = contents.capacity;
   header.items = contents.items;
   header.with_hashes = true;
-  Result<std::vector<std::byte>> bytes = segments::encode_image(header, contents.pieces, limit_);
-  throw_if(function_, bytes.take_status());
-  return std::move(bytes.value());
+  return value_or_throw(function_, segments::encode_image(header, contents.pieces, limit_));
 }
 
 // --- by cells ------------------------------------------------------------------------------------
 
 void ImageUnion::add_cells(std::span<const std::byte> bytes) {
   ImageFilter image(bytes, function_);
-  Shape theirs{image.header(), {}};
+  Layout theirs{image.header(), {}};
   for (const Piece& piece : image.pieces().pieces()) {
     theirs.cuts.push_back(cut_of(piece));
   }
-  const bool first = !shape_;
+  const bool first = !layout_;
   if (!first) {
     expect_one_seed(theirs.header);
-    expect_one_shape(*shape_, theirs);
-    if (other_shape_) {
-      expect_one_shape(*other_shape_, theirs);
+    expect_one_layout(*layout_, theirs);
+    if (other_layout_) {
+      expect_one_layout(*other_layout_, theirs);
     }
   }
   note_keys(image.keys());
   std::vector<Piece> pieces = image.take_pieces();
   if (first) {
-    shape_ = std::move(theirs);
+    layout_ = std::move(theirs);
     cells_ = std::move(pieces);
   } else {
     unite_cells(theirs.header, pieces);
@@ -375,10 +373,10 @@ void ImageUnion::add_cells(std::span<const std::byte> bytes) {
 
 // Pieces as all images have them so far.
 void ImageUnion::go_by_cells() {
-  Result<Contents> made = hashes_.build_like(spec_.kind, shape_->cuts, kImagePageBytes, poll_,
+  Result<Contents> made = hashes_.build_like(spec_.kind, layout_->cuts, kImagePageBytes, poll_,
                                              HashCollection::Hashes::kLeftOut);
   throw_if(function_, made.take_status());
-  shape_->header.items = is_multiset(spec_.kind) ? items_ : made.value().items;
+  layout_->header.items = is_multiset(spec_.kind) ? items_ : made.value().items;
   throw_if(function_, made.value().pieces([this](Piece&& piece) -> Status {
     cells_.push_back(std::move(piece));
     return {};
@@ -387,7 +385,7 @@ void ImageUnion::go_by_cells() {
 }
 
 void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>& pieces) {
-  ImageHeader& header = shape_->header;
+  ImageHeader& header = layout_->header;
   header.capacity = std::max({header.capacity, capacity_, theirs.capacity});
   if (is_multiset(theirs.spec.kind)) {
     const uint64_t items = sum_of_items(cells_.empty() ? items_ : header.items, theirs.items);
@@ -413,7 +411,7 @@ void ImageUnion::unite_cells(const ImageHeader& theirs, const std::vector<Piece>
 // Of a set the sum of what is estimated for each piece: it is no proof of more keys than its
 // capacity while it is less than its deviations above.
 void ImageUnion::count_united() noexcept {
-  ImageHeader& header = shape_->header;
+  ImageHeader& header = layout_->header;
   header.items = 0;
   for (const Piece& piece : cells_) {
     header.items += piece.items;
@@ -425,7 +423,7 @@ void ImageUnion::count_united() noexcept {
 }
 
 std::vector<std::byte> ImageUnion::encode_cells() {
-  const ImageHeader& united = shape_->header;
+  const ImageHeader& united = layout_->header;
   ImageHeader header = image_header(united.spec, united.width, united.seed, united_keys());
   header.capacity = united.capacity;
   header.items = united.items;

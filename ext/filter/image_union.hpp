@@ -46,15 +46,15 @@ class ImageUnion {
  private:
   using Cut = segments::HashCollection::Cut;
   // What an image was made for, and its pieces.
-  struct Shape {
+  struct Layout {
     segments::ImageHeader header;
     std::vector<Cut> cuts;
   };
 
   SqlError refuse(const std::string& why) const;
   void expect_one_seed(const segments::ImageHeader& theirs) const;
-  static bool same_cells(const Shape& a, const Shape& b) noexcept;
-  void expect_one_shape(const Shape& a, const Shape& b) const;
+  static bool same_cells(const Layout& a, const Layout& b) noexcept;
+  void expect_one_layout(const Layout& a, const Layout& b) const;
   SqlError full(uint64_t items) const;
   void expect_room() const;
   uint64_t sum_of_items(uint64_t a, uint64_t b) const;
@@ -63,7 +63,7 @@ class ImageUnion {
   KeyDomain united_keys() const;
 
   void plan_for(const segments::ImageHeader& theirs);
-  void note_shape(Shape theirs);
+  void note_layout(Layout theirs);
   void check_plan(uint64_t hash_count) const;
   void add_hashes(const segments::ImageHeader& theirs, std::span<const std::byte> bytes);
   std::vector<Cut> collect(std::span<const std::byte> bytes);
@@ -78,9 +78,9 @@ class ImageUnion {
   uint64_t limit_;
   Poll poll_;
   std::vector<KeyDomain> keys_;  // one for each affinity and collation
-  // Of the first image, and of the first one of another shape. By cells: of what is united.
-  std::optional<Shape> shape_;
-  std::optional<Shape> other_shape_;
+  // Of the first image, and of the first one of another layout. By cells: of what is united.
+  std::optional<Layout> layout_;
+  std::optional<Layout> other_layout_;
 
   // By hashes.
   FilterSpec spec_;

@@ -74,9 +74,7 @@ Intake::Incoming Intake::decode_legacy(const segments::MessageBytes& message) co
   const FilterOptions& mine = live_.filter().options();
   const uint32_t page_bytes = mine.page_bytes;
   auto kept = std::make_shared<std::vector<std::byte>>();  // if they are not in memory
-  const Result<std::span<const std::byte>> whole = message.read(0, message.size(), *kept);
-  throw_if(live_.table(), whole.ok() ? Status() : Status(whole.error()));
-  const std::span<const std::byte> bytes = whole.value();
+  const auto bytes = value_or_throw(live_.table(), message.read(0, message.size(), *kept));
   Result<LegacyFile> decoded = decode_legacy_file(bytes, page_bytes);
   if (!decoded.ok()) {
     refuse(decoded.error().message);
@@ -110,9 +108,8 @@ Intake::Incoming Intake::decode_legacy(const segments::MessageBytes& message) co
 
 bool Intake::is_legacy_file(const segments::MessageBytes& image) const {
   std::vector<std::byte> buffer;
-  const Result<std::span<const std::byte>> front = image.front(kLegacyFrontBytes, buffer);
-  throw_if(live_.table(), front.ok() ? Status() : Status(front.error()));
-  return looks_like_legacy_file(front.value());
+  return looks_like_legacy_file(
+      value_or_throw(live_.table(), image.front(kLegacyFrontBytes, buffer)));
 }
 
 // By its header alone, without its pieces.
@@ -309,9 +306,7 @@ void Intake::merge(LiveFilter& other) {
   incoming.options = from.options();
   incoming.keys = other.key_domain();
   incoming.most_items = from.items();
-  Result<Contents> contents = from.contents(from.keeps_hashes());
-  throw_if(other.table(), contents.take_status());
-  incoming.contents = std::move(contents.value());
+  incoming.contents = value_or_throw(other.table(), from.contents(from.keeps_hashes()));
   if (from.keeps_hashes()) {
     incoming.hashes = [&from](const CountedHashSink& sink) { return from.for_each_hash(sink); };
   }

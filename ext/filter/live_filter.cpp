@@ -115,9 +115,7 @@ void LiveFilter::reload() {
 // --- reading -------------------------------------------------------------------------------------
 
 bool LiveFilter::load_and_probe(uint64_t hash) {
-  Result<bool> found = filter_->load_and_probe(hash);
-  throw_if(table(), found.take_status());
-  return found.value();
+  return value_or_throw(table(), filter_->load_and_probe(hash));
 }
 
 HashPair LiveFilter::pair_of(const KeyView& key) const {
@@ -169,18 +167,14 @@ bool LiveFilter::holds(const KeyView& key) {
   if (key.type != SQLITE_TEXT && key.type != SQLITE_BLOB) {
     return false;  // it was refused, so it is not there
   }
-  Result<bool> found = filter_->newest().contains_pair(pair_of(key));
-  throw_if(table(), found.take_status());
-  return found.value();
+  return value_or_throw(table(), filter_->newest().contains_pair(pair_of(key)));
 }
 
 uint64_t LiveFilter::count(const KeyView& key) {
   if (legacy_) {
     return contains(key) ? 1 : 0;
   }
-  Result<uint64_t> count = filter_->count(hash_of(key));
-  throw_if(table(), count.take_status());
-  return count.value();
+  return value_or_throw(table(), filter_->count(hash_of(key)));
 }
 
 // --- changing ------------------------------------------------------------------------------------

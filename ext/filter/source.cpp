@@ -142,8 +142,7 @@ FilterSource::Stored FilterSource::stored() const {
   try {
     rows = store_.read_options();
   } catch (const SqlError& error) {
-    const int code = error.code() & 0xFF;  // others will pass: a lock, no memory
-    if (code == SQLITE_ERROR || code == SQLITE_CORRUPT || code == SQLITE_NOTADB) {
+    if (is_finding(error.code())) {
       throw SqlError(SQLITE_CORRUPT_VTAB, table + ": corrupt: " + error.message());
     }
     throw;

@@ -13,10 +13,10 @@
 namespace cuckoo {
 namespace {
 
-// The runs of equal hashes in an ascending list, one after the other.
-class Runs {
+// The different hashes of an ascending list, one after the other, each with its count.
+class EqualHashes {
  public:
-  Runs(std::span<const uint64_t> hashes, bool multiset) noexcept
+  EqualHashes(std::span<const uint64_t> hashes, bool multiset) noexcept
       : next_(hashes.begin()), end_(hashes.end()), multiset_(multiset) {
     advance();
   }
@@ -61,28 +61,28 @@ Comparison compare_hashes(LiveFilter& live, const KeySource& for_each_key) {
   segments::FilterFile& newest = live.filter().newest();
   named = sorted_by_hash(named, newest.options().width);
   const bool counts_copies = newest.options().counts_copies();
-  Runs runs(named, counts_copies);
+  EqualHashes equals(named, counts_copies);
   const auto miss_below = [&](uint64_t hash) {
-    for (; !runs.done() && runs.hash() < hash; runs.advance()) {
-      result.missing += runs.count();
+    for (; !equals.done() && equals.hash() < hash; equals.advance()) {
+      result.missing += equals.count();
     }
   };
   constexpr uint64_t kHashesPerPoll = 1024;
   uint64_t read = 0;
   throw_if(live.table(), newest.for_each_hash([&](uint64_t hash, uint64_t count) -> Status {
     miss_below(hash);
-    const bool same = !runs.done() && runs.hash() == hash;
-    const uint64_t expected = same ? runs.count() : 0;
+    const bool same = !equals.done() && equals.hash() == hash;
+    const uint64_t expected = same ? equals.count() : 0;
     const uint64_t held = counts_copies ? count : 1;
     result.missing += expected - std::min(expected, held);
     result.surplus += held - std::min(expected, held);
     if (same) {
-      runs.advance();
+      equals.advance();
     }
     return ++read % kHashesPerPoll == 0 ? live.store().poll() : Status();
   }));
-  for (; !runs.done(); runs.advance()) {
-    result.missing += runs.count();
+  for (; !equals.done(); equals.advance()) {
+    result.missing += equals.count();
   }
   return result;
 }

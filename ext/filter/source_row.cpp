@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "ext/filter/source_table.hpp"
+#include "ext/filter/trigger_tables.hpp"
 #include "ext/sqlite/error.hpp"
 #include "ext/sqlite/statement.hpp"
 

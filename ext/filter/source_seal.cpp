@@ -1,13 +1,13 @@
 #include "ext/filter/source_seal.hpp"
 
-#include "ext/filter/source_table.hpp"
+#include "ext/filter/trigger_tables.hpp"
 #include "ext/sqlite/statement.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
 namespace {
 
-// A part of a connection: make() runs.
+// What a connection keeps: whether make() runs.
 struct Making {
   bool seal = false;
 };
@@ -27,13 +27,13 @@ void SourceSeal::make(sqlite3* db, const std::string& schema, const std::string&
     ~Permit() { permitted = false; }
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
-  } permit(connection->part<Making>().seal);
+  } permit(connection->kept<Making>().seal);
   execute(db, sql_text(R"(CREATE VIRTUAL TABLE "%w"."%w" USING %s)", schema.c_str(),
                        name_for(filter).c_str(), kModule));
 }
 
 void SourceSeal::create() const {
-  if (!connection_.part<Making>().seal) {
+  if (!connection_.kept<Making>().seal) {
     throw SqlError(SQLITE_ERROR, name_ + ": " + kModule +
                                      " is the seal of a filter's triggers, and only the filter"
                                      " makes it");

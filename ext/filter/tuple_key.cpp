@@ -15,17 +15,6 @@ constexpr size_t kFrontBytes = sizeof kMagic + 1;
 constexpr size_t kColumnFrontBytes = 5;
 constexpr size_t kMostBytes = size_t{1} << 30;  // as many as SQLite lets one value have, nearly
 
-// The integer that a real equals, by the rule of hash_real().
-std::optional<int64_t> whole(double value) noexcept {
-  if (value >= -9223372036854775808.0 && value < 9223372036854775808.0) {
-    const auto integer = static_cast<int64_t>(value);
-    if (static_cast<double>(integer) == value) {
-      return integer;
-    }
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 // --- making --------------------------------------------------------------------------------------
@@ -57,7 +46,7 @@ void TupleKey::add(const KeyView& key, Collation collation, uint8_t types) {
   if (key.type == SQLITE_INTEGER) {
     put_number(KeyKind::kInteger, static_cast<uint64_t>(key.integer));
   } else if (key.type == SQLITE_FLOAT) {
-    const std::optional<int64_t> integer = whole(key.real);
+    const std::optional<int64_t> integer = whole_number(key.real);
     put_number(integer ? KeyKind::kInteger : KeyKind::kReal,
                integer ? static_cast<uint64_t>(*integer) : bits_of(key.real));
   } else {
@@ -121,7 +110,7 @@ static bool take_column(std::span<const std::byte>& rest, KeyView& key) noexcept
     case KeyKind::kReal:
       key.type = SQLITE_FLOAT;
       key.real = size == 8 ? real_from_bits(load_le<uint64_t>(content.data())) : 0;
-      return size == 8 && !std::isnan(key.real) && !whole(key.real);
+      return size == 8 && !std::isnan(key.real) && !whole_number(key.real);
     case KeyKind::kText:
     case KeyKind::kBlob:
       key.type = kind == KeyKind::kText ? SQLITE_TEXT : SQLITE_BLOB;

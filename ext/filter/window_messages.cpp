@@ -31,24 +31,18 @@ std::string window_of(uint64_t generations) {
 // --- going out -----------------------------------------------------------------------------------
 
 std::vector<std::byte> WindowMessages::mark() {
-  Result<WindowMark> mark = live_.filter().mark();
-  throw_if(live_.table(), mark.take_status());
-  return segments::encode_window_mark(mark.value());
+  return segments::encode_window_mark(value_or_throw(live_.table(), live_.filter().mark()));
 }
 
 std::vector<std::byte> WindowMessages::encode(WindowMessage message, uint64_t limit) {
   const segments::ImageHeader common = image_header(message.common.spec, message.common.width,
                                                     message.common.seed, live_.key_domain());
   message.common = common;
-  Result<std::vector<std::byte>> bytes = segments::encode_window_message(message, limit);
-  throw_if(live_.table(), bytes.take_status());
-  return std::move(bytes.value());
+  return value_or_throw(live_.table(), segments::encode_window_message(message, limit));
 }
 
 std::vector<std::byte> WindowMessages::image(bool with_hashes, uint64_t limit) {
-  Result<WindowMessage> message = live_.filter().contents(with_hashes);
-  throw_if(live_.table(), message.take_status());
-  return encode(std::move(message.value()), limit);
+  return encode(value_or_throw(live_.table(), live_.filter().contents(with_hashes)), limit);
 }
 
 std::vector<std::byte> WindowMessages::changes_since(const char* function,
@@ -71,9 +65,7 @@ std::optional<uint64_t> WindowMessages::behind(std::span<const std::byte> mark) 
   if (!from) {
     return std::nullopt;
   }
-  Result<std::optional<uint64_t>> behind = live_.filter().changes_behind(*from);
-  throw_if(live_.table(), behind.take_status());
-  return behind.value();
+  return value_or_throw(live_.table(), live_.filter().changes_behind(*from));
 }
 
 // --- coming in -----------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ void sha1(sqlite3_context* context, int, sqlite3_value** values) {
         bytes = bytes_of(text_bytes(values[0], buffer));
     }
     const std::string digest =
-        hex_of(content_digest(connection_of(context).part<Digester>(), DigestKind::kSha1, bytes));
+        hex_of(content_digest(connection_of(context).kept<Digester>(), DigestKind::kSha1, bytes));
     result_text(context, digest);
   });
 }

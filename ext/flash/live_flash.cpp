@@ -107,9 +107,7 @@ void LiveFlash::follow() {
 }
 
 FlashStateRecord LiveFlash::stored_record(const ShadowStore::HeldRecord& held) const {
-  const Result<FlashStateRecord> decoded = decode_flash_state(held.bytes());
-  throw_if(table(), decoded.ok() ? Status() : Status(decoded.error()));
-  return decoded.value();
+  return value_or_throw(table(), decode_flash_state(held.bytes()));
 }
 
 void LiveFlash::reload() {

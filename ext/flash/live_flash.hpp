@@ -42,7 +42,7 @@ class LiveFlash final : public LiveTable {
   void create(const FlashOptions& options);
 
   void follow() override;
-  // Nothing has happened since follow() that it would have to look at.
+  // True if follow() would do nothing.
   bool ready() const noexcept {
     return mounted_ && !recheck_ && !broken_ && !rolled_back() && has_own_name();
   }
@@ -68,7 +68,7 @@ class LiveFlash final : public LiveTable {
   // The transaction contract, called by every instance.
   void commit() noexcept;
 
-  // Of the device, for those who look at it from outside of the store.
+  // Reads the device itself: FlashSurvey looks at it from outside of the store.
   Status read_device(uint64_t address, std::span<std::byte> out) {
     return pages_->read(address, out);
   }

@@ -128,7 +128,6 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
     complement(content.value().data(), page_bytes_, loaded->bytes());
     return {};
   }));
-  ++page_loads_;
   return loaded == nullptr ? nullptr : keep(std::move(loaded));
 }
 

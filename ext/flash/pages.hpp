@@ -67,7 +67,6 @@ class FlashPages final : public FlashDevice {
   Status check_rows();  // I1 for all rows, and that they are those counted
 
   uint64_t sector_reads() const noexcept { return sector_reads_; }
-  uint64_t page_loads() const noexcept { return page_loads_; }
   size_t memory_bytes() const noexcept;
 
  private:
@@ -137,7 +136,6 @@ class FlashPages final : public FlashDevice {
   uint64_t row_count_ = 0;
   uint64_t row_id_sum_ = 0;
   uint64_t sector_reads_ = 0;
-  uint64_t page_loads_ = 0;
 };
 
 }  // namespace cuckoo

@@ -225,7 +225,7 @@ void FlashTable::refuse_duplicate() const {
 std::string FlashTable::digest_text(std::span<const std::byte> value) {
   const FlashContent content = content_of(value);
   return content.type == SQLITE_TEXT || content.type == SQLITE_BLOB
-             ? hex_of(content_digest(connection_.part<Digester>(), live_->options().digest,
+             ? hex_of(content_digest(connection_.kept<Digester>(), live_->options().digest,
                                      content.bytes))
              : std::string();
 }
@@ -257,7 +257,7 @@ void FlashTable::encode_address() {
                                         " of its value, which must be TEXT or a BLOB");
   }
   encode_flash_address(
-      content_digest(connection_.part<Digester>(), live_->options().digest, content.bytes),
+      content_digest(connection_.kept<Digester>(), live_->options().digest, content.bytes),
       key_bytes_);
 }
 

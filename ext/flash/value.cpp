@@ -64,10 +64,7 @@ bool is_own_integer(std::span<const std::byte> bytes) noexcept {
 bool is_own_key(std::span<const std::byte> key, DigestKind kind) {
   const std::span<const std::byte> bytes = behind_type(key);
   if (key[0] == kReal && bytes.size() == 8) {
-    KeyView real;
-    real.type = SQLITE_FLOAT;
-    real.real = real_from_bits(load_le<uint64_t>(bytes.data()));
-    return !is_whole_real(real);
+    return !whole_number(real_from_bits(load_le<uint64_t>(bytes.data())));
   }
   std::byte digest[kMaxDigestBytes];
   return key[0] != kText || bytes.size() != 2 * digest_bytes(kind) || !from_hex(bytes, digest);
@@ -111,9 +108,7 @@ KeyView flash_view_of(sqlite3_value* value, Affinity affinity, std::string& buff
 }
 
 bool is_whole_real(const KeyView& key) noexcept {
-  return key.type == SQLITE_FLOAT && key.real >= -9223372036854775808.0 &&
-         key.real < 9223372036854775808.0 &&
-         static_cast<double>(static_cast<int64_t>(key.real)) == key.real;
+  return key.type == SQLITE_FLOAT && whole_number(key.real).has_value();
 }
 
 std::span<const std::byte> content_digest(Digester& digester, DigestKind kind,

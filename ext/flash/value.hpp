@@ -39,7 +39,8 @@ std::span<const std::byte> content_digest(Digester& digester, DigestKind kind,
 void encode_flash_key(const KeyView& key, DigestKind kind, std::vector<std::byte>& out);
 // The digest itself.
 void encode_flash_address(std::span<const std::byte> digest, std::vector<std::byte>& out);
-// Is it a whole number that was given as a real? `value` of its row knows.
+// Was a whole number given as a real? Its key is stored as an integer, and the value of its row
+// keeps that (key_was_real()).
 bool is_whole_real(const KeyView& key) noexcept;
 
 void encode_flash_value(const KeyView& value, bool key_was_real, std::vector<std::byte>& out);
@@ -58,7 +59,7 @@ Status result_flash_value(sqlite3_context* context, std::span<const std::byte> v
 bool may_be_whole_real(std::span<const std::byte> key) noexcept;
 bool key_was_real(std::span<const std::byte> value) noexcept;
 void set_key_was_real(std::vector<std::byte>& value, bool real) noexcept;
-// What a digest is computed of; false: NULL, which has none. Numbers: their text.
+// The type of a stored value, and its bytes. A digest is computed of those of a text or a BLOB.
 struct FlashContent {
   int type = 0;  // SQLITE_TEXT, …
   std::span<const std::byte> bytes;

@@ -12,10 +12,6 @@
 namespace cuckoo {
 namespace {
 
-bool is_int64(double real) noexcept {
-  return real >= -0x1p63 && real < 0x1p63 && real == std::floor(real);
-}
-
 // A whole number as an integer, as a column of type NUMERIC would show it.
 void result_weight(sqlite3_context* context, double weight) {
   if (weight == std::floor(weight)) {
@@ -121,8 +117,8 @@ uint64_t HashRingTable::Cursor::position_of(const KeyView& key) const {
     case SQLITE_INTEGER:
       return position_of_integer(key.integer);
     case SQLITE_FLOAT:
-      if (ring.options().format > 1 && is_int64(key.real)) {
-        return position_of_integer(static_cast<int64_t>(key.real));
+      if (const auto integer = whole_number(key.real); integer && ring.options().format > 1) {
+        return position_of_integer(*integer);
       }
       return position(real_text(key.real, room));
     default:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ext/sqlite/function.hpp"
 #include "ext/table/connection.hpp"
 
 namespace cuckoo {
@@ -190,8 +191,8 @@ std::string LiveRing::mark() {
 
 std::vector<std::byte> LiveRing::export_image() {
   prepare();
-  const size_t bytes = ring_image_bytes(*ring_);
-  const auto most = static_cast<size_t>(sqlite3_limit(store_.db(), SQLITE_LIMIT_LENGTH, -1));
+  const uint64_t bytes = ring_image_bytes(*ring_);
+  const uint64_t most = length_limit(store_.db());
   if (bytes > most) {
     throw SqlError(SQLITE_TOOBIG, table() + ": its image has " + std::to_string(bytes) +
                                       " bytes, and a BLOB at most " + std::to_string(most));

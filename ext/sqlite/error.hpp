@@ -51,6 +51,13 @@ inline void throw_if(const std::string& table, const Status& status) {
   }
 }
 
+// The value, or throws the failure as throw_if() does.
+template <class Value>
+Value value_or_throw(const std::string& table, Result<Value> result) {
+  throw_if(table, result.take_status());
+  return std::move(result.value());
+}
+
 // Codes for which SQLite undoes the statement or the whole transaction.
 inline bool undoes_transaction(int code) noexcept {
   switch (code & 0xFF) {
@@ -74,6 +81,12 @@ inline int undoing_code(int code) noexcept {
 inline bool may_pass(int code) noexcept {
   const int primary = code & 0xFF;
   return primary == SQLITE_BUSY || primary == SQLITE_LOCKED || undoes_transaction(code);
+}
+
+// Codes of failures that say something about a table: it is missing or damaged.
+inline bool is_finding(int code) noexcept {
+  const int primary = code & 0xFF;
+  return primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_NOTADB;
 }
 
 // What the exception in flight is for SQLite: the code; its text goes to `report`.

@@ -62,12 +62,10 @@ struct ModuleArguments {
 // library reads only the part it knows.
 #if SQLITE_VERSION_NUMBER >= 3044000
 using ModuleRecord = sqlite3_module;
-inline sqlite3_module* module_pointer(ModuleRecord* record) noexcept { return record; }
 #else
 struct ModuleRecord : sqlite3_module {
   int (*xIntegrity)(sqlite3_vtab*, const char* schema, const char* table, int flags, char** error);
 };
-inline sqlite3_module* module_pointer(ModuleRecord* record) noexcept { return record; }
 #endif
 
 // SQLite hands no empty argument over: `count` are fewer than stand in the statement then. Throws
@@ -88,7 +86,7 @@ class Adapter {
   static int register_module(sqlite3* db, const char* name, void* client,
                              void (*release)(void*)) noexcept {
     static ModuleRecord record = make_record();
-    return sqlite3_create_module_v2(db, name, module_pointer(&record), client, release);
+    return sqlite3_create_module_v2(db, name, &record, client, release);
   }
 
  private:

@@ -214,7 +214,11 @@ class ReadTransaction {
 class KeepLastRowid {
  public:
   explicit KeepLastRowid(sqlite3* db) noexcept : db_(db), rowid_(sqlite3_last_insert_rowid(db)) {}
-  ~KeepLastRowid() { sqlite3_set_last_insert_rowid(db_, rowid_); }
+  ~KeepLastRowid() {
+    if (sqlite3_last_insert_rowid(db_) != rowid_) {
+      sqlite3_set_last_insert_rowid(db_, rowid_);
+    }
+  }
   KeepLastRowid(const KeepLastRowid&) = delete;
   KeepLastRowid& operator=(const KeepLastRowid&) = delete;
 

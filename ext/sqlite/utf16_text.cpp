@@ -12,11 +12,12 @@ constexpr char16_t kByteOrderMark = 0xFEFF;
 constexpr char16_t kSwappedByteOrderMark = 0xFFFE;
 
 bool is_high(char32_t c) noexcept { return c >= 0xD800 && c < 0xDC00; }
+bool is_low(char32_t c) noexcept { return c >= 0xDC00 && c < 0xE000; }
+
 bool is_utf16_database(sqlite3* db) {
   Statement encoding(db, "PRAGMA encoding");
   return encoding.step() && encoding.text(0) != "UTF-8";
 }
-bool is_low(char32_t c) noexcept { return c >= 0xDC00 && c < 0xE000; }
 
 void append_utf8(std::string& out, char32_t c) {
   const auto tail = [&](unsigned shift) { out += static_cast<char>(0x80 | (c >> shift & 0x3F)); };

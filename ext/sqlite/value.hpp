@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,17 @@ inline std::span<const std::byte> bytes_of(const KeyView& key) noexcept {  // a 
 inline bool is_plain_integer(sqlite3_value* value, Affinity affinity) noexcept {
   return sqlite3_value_type(value) == SQLITE_INTEGER && affinity != Affinity::kText &&
          affinity != Affinity::kReal;
+}
+
+// The integer that a real equals, by the rule of hash_real(); nothing where there is none.
+inline std::optional<int64_t> whole_number(double real) noexcept {
+  if (real >= -0x1p63 && real < 0x1p63) {
+    const auto integer = static_cast<int64_t>(real);
+    if (static_cast<double>(integer) == real) {
+      return integer;
+    }
+  }
+  return std::nullopt;
 }
 
 // A key that owns its bytes; its buffer is reused from row to row.

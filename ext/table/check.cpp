@@ -11,15 +11,9 @@
 namespace cuckoo {
 namespace {
 
-// Does a failure say something of the table? All others (a lock, an interrupt, no memory, an
-// authorizer) kept it from being checked.
-bool is_finding(int code) noexcept {
-  const int primary = code & 0xFF;
-  return primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_NOTADB;
-}
-
-// What is wrong with it, or "ok". All that is read comes from one commit: the transaction that the
-// table was found in lasts as long as `tables`.
+// Returns what is wrong with it, or "ok". A failure that is no finding (a lock, an interrupt, no
+// memory, an authorizer) kept the table from being checked, and is thrown. All that is read comes
+// from one commit: the transaction that the table was found in lasts as long as `tables`.
 std::string check_table(Connection& connection, const std::string& name) {
   const auto tables = connection.find_or_error<LiveTable>(name);
   const auto& found = tables.found[0];

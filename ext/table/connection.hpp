@@ -194,16 +194,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   }
 
   // What others keep for as long as the connection lives: one of each type, made at first use.
-  template <class Part>
-  Part& part() {
+  template <class Kept>
+  Kept& kept() {
     static char type;  // its address stands for the type
-    for (const auto& [of, part] : parts_) {
+    for (const auto& [of, one] : kept_) {
       if (of == &type) {
-        return *static_cast<Part*>(part.get());
+        return *static_cast<Kept*>(one.get());
       }
     }
-    auto made = std::make_shared<Part>();
-    parts_.emplace_back(&type, made);
+    auto made = std::make_shared<Kept>();
+    kept_.emplace_back(&type, made);
     return *made;
   }
 
@@ -262,7 +262,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::map<std::string, std::weak_ptr<LiveTable>> tables_;
   std::array<Remembered, 8> remembered_;
   size_t next_remembered_ = 0;
-  std::vector<std::pair<const void*, std::shared_ptr<void>>> parts_;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> kept_;
 };
 
 // What a function or a module is registered with: a reference of its own.

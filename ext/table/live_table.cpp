@@ -63,8 +63,6 @@ void LiveTable::destroy() {
   retire();
 }
 
-// Where SQLite may have undone the transaction, the statement that this is a part of must not go
-// on: it would write without one.
 void LiveTable::retire() {
   retired_ = true;
   transactions_ = {};
@@ -72,7 +70,8 @@ void LiveTable::retire() {
   note_place();
 }
 
-// Where the page can't be read, a retired table is read no more.
+// Where the page can't be read, a retired table is read no more. Where SQLite may have undone the
+// transaction, the statement that this is a part of must not go on: it would write without one.
 void LiveTable::note_place() {
   root_ = 0;
   try {

@@ -148,7 +148,7 @@ class LiveTable {
 
   // Moves whenever another connection committed, or this one. Throws SqlError.
   uint32_t data_version() const;
-  // What the transaction that ends now made of it: the memory that wrote it is up to date.
+  // Remembers the version that our own commit made, so that follow() does not reload.
   void see_own_commit() noexcept;
   // Is what is read now part of a write transaction that this table does not take part in?
   bool reads_provisionally() const noexcept;
@@ -158,9 +158,10 @@ class LiveTable {
   // May rows with pages of that size be as long as they are? Else SQLite would refuse them when
   // they are flushed. Throws SqlError (SQLITE_TOOBIG).
   void expect_room_for(uint32_t page_bytes) const;
-  // Before every change, behind follow(): C7, and room, asked once a transaction.
-  // It was asked, and there is nothing to announce.
+  // True if expect_changeable() would do nothing.
   bool may_change() const noexcept { return changed_ && (announced_ || !created_); }
+  // Before every change, after follow(): asks once a transaction whether the table may be written
+  // (C7) and its rows have room, and announces a table that this transaction made. Throws SqlError.
   void expect_changeable(uint32_t page_bytes) {
     if (!changed_) [[unlikely]] {
       expect_writable();
@@ -184,21 +185,14 @@ class LiveTable {
   class Changing {
    public:
     explicit Changing(LiveTable& live)
-        : live_(live),
-          rowid_(sqlite3_last_insert_rowid(live.store_.db())),
-          outer_(std::exchange(live.changing_, true)) {}
-    ~Changing() {
-      live_.changing_ = outer_;
-      if (sqlite3_last_insert_rowid(live_.store_.db()) != rowid_) {
-        sqlite3_set_last_insert_rowid(live_.store_.db(), rowid_);
-      }
-    }
+        : live_(live), rowid_(live.store_.db()), outer_(std::exchange(live.changing_, true)) {}
+    ~Changing() { live_.changing_ = outer_; }
     Changing(const Changing&) = delete;
     Changing& operator=(const Changing&) = delete;
 
    private:
     LiveTable& live_;
-    sqlite3_int64 rowid_;
+    KeepLastRowid rowid_;
     bool outer_;
   };
 

@@ -4,18 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include "ext/sqlite/running.hpp"
+
 namespace cuckoo {
 namespace {
-
-bool runs_statement(sqlite3* db) noexcept {
-  for (sqlite3_stmt* each = sqlite3_next_stmt(db, nullptr); each != nullptr;
-       each = sqlite3_next_stmt(db, each)) {
-    if (sqlite3_stmt_busy(each) != 0) {
-      return true;
-    }
-  }
-  return false;
-}
 
 // True: it is no longer registered.
 bool take_back(sqlite3* db, const Registered& entry, bool running) noexcept {

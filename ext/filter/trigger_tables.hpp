@@ -1,4 +1,4 @@
-// The virtual tables that a filter makes beside its triggers.
+// The virtual tables that a filter makes for its triggers: source_row.hpp, source_seal.hpp.
 #pragma once
 
 #include <string>

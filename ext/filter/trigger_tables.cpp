@@ -1,4 +1,4 @@
-#include "ext/filter/source_table.hpp"
+#include "ext/filter/trigger_tables.hpp"
 
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/schema_rows.hpp"
