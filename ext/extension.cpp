@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "ext/filter/aggregates.hpp"
+#include "ext/filter/cursor.hpp"
 #include "ext/filter/functions.hpp"
 #include "ext/filter/guard.hpp"
 #include "ext/filter/info.hpp"
@@ -19,7 +20,6 @@
 #include "ext/filter/plan.hpp"
 #include "ext/filter/source_row.hpp"
 #include "ext/filter/source_seal.hpp"
-#include "ext/filter/table.hpp"
 #include "ext/flash/functions.hpp"
 #include "ext/flash/info.hpp"
 #include "ext/flash/plan.hpp"

@@ -39,10 +39,10 @@ declare -A untested=(
 
 # Words in names of classes that mean what they mean in English or in SQL. All others have a row in the
 # glossary of docs/DESIGN.md.
-plain_words=(affinity algorithm allocator applier argument avx2 awaited batch bit builder bulk byte checked
-  code collector column connection content error fact fit info inserter keep large last lasting
+plain_words=(affinity algorithm allocator applier argument avx2 awaited batch binary bit builder bulk byte checked
+  code collector column connection content declared error fact fit info inserter keep large last lasting
   layout limit location maker membership memory more new operator os own planned planning portable read
-  reader registered register registration result row rowid rule saved scan schema shared size spec sql
+  reader registered register registration result rowid rule saved scan schema shared size spec sql
   statement stats status surroundings survey test transaction two type view walk writer)
 
 violations=0

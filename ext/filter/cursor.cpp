@@ -1,5 +1,5 @@
-// FilterTable::Cursor: one key, or how many there are.
-#include "ext/filter/table.hpp"
+#include "ext/filter/cursor.hpp"
+
 #include "ext/sqlite/function.hpp"
 
 namespace cuckoo {
@@ -9,8 +9,8 @@ namespace cuckoo {
 static constexpr uint64_t kMostCounted = uint64_t{1} << 32;
 
 FilterTable::Cursor::Cursor(FilterTable& table)
-    : table_(table), live_(table.live()), affinity_(table.affinity()) {
-  if (table.several()) {
+    : table_(table), columns_(table.key()), live_(table.live()), affinity_(table.key().affinity()) {
+  if (columns_.several()) {
     row_ = table.take_row();
   }
   live_.follow();
@@ -25,7 +25,7 @@ void FilterTable::Cursor::probe_any(sqlite3_value* value) {
 }
 
 void FilterTable::Cursor::probe_tuple(sqlite3_value** values) {
-  const KeyDomain& keys = table_.domain();
+  const KeyDomain& keys = columns_.domain();
   const KeyView key = row_->key.make(keys, values);
   if (key.type != SQLITE_NULL && live_.contains(key)) {
     rows_left_ = 1;
@@ -43,7 +43,7 @@ void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
   live_.follow();  // a roll-back may have come between
   if (plan == kProbePlan || plan == kBinaryProbePlan) {
     if (plan == kBinaryProbePlan && !noted_binary_) {
-      table_.note_binary_probe();
+      table_.binary_probes().note();
       noted_binary_ = true;
     }
     if (row_ != nullptr) {
@@ -60,11 +60,15 @@ void FilterTable::Cursor::filter_other(int plan, sqlite3_value** values) {
     }
     return;
   }
+  refuse(plan);
+}
+
+void FilterTable::Cursor::refuse(int plan) const {
   const int columns = plan >> kColumnsShift;
   if ((plan & ~(columns << kColumnsShift)) == kRefuseCollationPlan) {
     refuse_collation(columns);
   }
-  if (columns != 0 && columns != (1 << table_.columns()) - 1) {
+  if (columns != 0 && columns != (1 << columns_.count()) - 1) {
     refuse_part_of_key(columns);
   }
   refuse_to_list();
@@ -76,8 +80,8 @@ void FilterTable::Cursor::refuse_collation(int columns) const {
   while ((columns >> column & 1) == 0 && columns != 0) {
     ++column;
   }
-  const std::string own = collation_name(table_.domain().column(column).collation);
-  const std::string key = columns == 0 ? "key" : table_.column_name(column);
+  const std::string own = collation_name(columns_.domain().column(column).collation);
+  const std::string key = columns == 0 ? "key" : columns_.name(column);
   throw SqlError(SQLITE_ERROR, live_.table() +
                                    ": a filter compares keys with the collation of"
                                    " its key, " +
@@ -87,15 +91,15 @@ void FilterTable::Cursor::refuse_collation(int columns) const {
 
 void FilterTable::Cursor::refuse_part_of_key(int columns) const {
   std::string lacking;
-  for (size_t i = 0; i < table_.columns(); ++i) {
+  for (size_t i = 0; i < columns_.count(); ++i) {
     if ((columns >> i & 1) != 0) {
-      lacking += (lacking.empty() ? "" : ", ") + table_.column_name(i);
+      lacking += (lacking.empty() ? "" : ", ") + columns_.name(i);
     }
   }
   throw SqlError(SQLITE_ERROR,
                  live_.table() +
                      ": a filter finds a row by its whole key, and here nothing gives a value to " +
-                     lacking + "; write " + table_.equalities());
+                     lacking + "; write " + columns_.equalities());
 }
 
 void FilterTable::Cursor::refuse_to_count(uint64_t items) const {
@@ -107,8 +111,8 @@ void FilterTable::Cursor::refuse_to_count(uint64_t items) const {
 
 void FilterTable::Cursor::refuse_to_list() const {
   const std::string& name = live_.table();
-  const std::string names = table_.several() ? table_.names_of_key() : "key";
-  const std::string equalities = table_.several() ? table_.equalities() : "key = ?";
+  const std::string names = columns_.several() ? columns_.names_text() : "key";
+  const std::string equalities = columns_.several() ? columns_.equalities() : "key = ?";
   throw SqlError(SQLITE_ERROR,
                  name +
                      ": a filter does not know its keys and can't list them; give a key"
@@ -142,11 +146,11 @@ void FilterTable::Cursor::result_occurrences(sqlite3_context* context, const Key
 
 // The key's columns as they were asked for, and the whole key as the filter has it.
 void FilterTable::Cursor::tuple_column(sqlite3_context* context, int column) {
-  if (column < table_.count_column()) {
+  if (column < columns_.count_column()) {
     row_->columns[static_cast<size_t>(column)].result(context);
-  } else if (column == table_.count_column()) {
+  } else if (column == columns_.count_column()) {
     result_occurrences(context, row_->key.view());
-  } else if (column == table_.row_key_column()) {
+  } else if (column == columns_.row_key_column()) {
     const KeyView key = row_->key.view();
     sqlite3_result_blob(context, key.bytes, key.size, SQLITE_TRANSIENT);
   }

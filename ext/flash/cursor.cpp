@@ -2,16 +2,10 @@
 #include <algorithm>
 
 #include "ext/flash/table.hpp"
+#include "ext/sqlite/running.hpp"
 
 namespace cuckoo {
 namespace {
-
-// Exactly, as SQLite compares them.
-bool equal_numbers(int64_t integer, double real) noexcept {
-  constexpr double kTwoTo63 = 9223372036854775808.0;
-  return real >= -kTwoTo63 && real < kTwoTo63 && static_cast<int64_t>(real) == integer &&
-         static_cast<double>(integer) == real;
-}
 
 bool is_whole(const KeyView& number) noexcept {
   return number.type == SQLITE_INTEGER || is_whole_real(number);
@@ -57,7 +51,7 @@ void FlashTable::Cursor::filter(int plan, const char*, int, sqlite3_value** valu
   }
   rows_ = live_.flash().size();
   first_unseen_lsn_ = live_.flash().next_lsn();
-  table_.unlisted_.push_back(this);
+  table_.add_unlisted(*this);
   if ((plan & (kNeedsValue | kNeedsPlace)) != 0) {
     start_reading();
     read_row();
@@ -138,7 +132,7 @@ void FlashTable::Cursor::add_equals(sqlite3_value* value) {
 // would stop at the first of them. SQLite then prepares the statement anew and runs it from its
 // start. A query would give rows twice, and gives all of them anyway, so it is let through.
 void FlashTable::Cursor::expect_plan_holds() const {
-  if ((plan_ & kUnique) != 0 && all_.size() > 1 && table_.is_changing_statement_running()) {
+  if ((plan_ & kUnique) != 0 && all_.size() > 1 && runs_writing_statement(table_.db())) {
     throw SqlError(SQLITE_SCHEMA, table_.name() + ": one number equals several keys now");
   }
 }
@@ -162,7 +156,7 @@ void FlashTable::Cursor::probe_exactly(sqlite3_value* value) {
   const KeyView key = flash_view_of(value, table_.key_affinity(), text_);
   if (key.type == SQLITE_NULL ||
       (key.type == SQLITE_FLOAT && sqlite3_value_numeric_type(value) == SQLITE_INTEGER &&
-       !equal_numbers(sqlite3_value_int64(value), key.real))) {
+       whole_number(key.real) != sqlite3_value_int64(value))) {
     return;  // equal to no key, though it would be stored as one
   }
   find_key(key);

@@ -10,12 +10,6 @@
 namespace cuckoo {
 namespace {
 
-constexpr const char* kComputedColumns[] = {"sector", "seq", "digest"};
-
-// Tools edit a row by one of these. Where there is none, "rowid" in double quotes is a text, and
-// WHERE "rowid" = 'rowid' is true of every row.
-constexpr const char* kRowidNames[] = {"_rowid_", "rowid", "oid"};
-
 constexpr double kProbeCost = 40;        // behind a look-up by rowid, before one by a text
 constexpr double kCostOfScannedRow = 8;  // its header is read from the log
 constexpr double kCostOfPassedRow = 4;   // the same, but nothing is done with it
@@ -25,81 +19,14 @@ constexpr double kCostOfPassedRow = 4;   // the same, but nothing is done with i
 // --- creating and connecting -------------------------------------------------------------------
 
 FlashTable::FlashTable(const ModuleArguments& arguments)
-    : connection_(arguments.connection),
+    : StoredTable(arguments),
+      connection_(arguments.connection),
       db_(arguments.db),
       declared_name_(arguments.table()),
       options_(arguments.table(), flash_option_specs(),
                std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
-               !arguments.creating) {
-  const std::vector<ColumnSpec>& columns = options_.columns();
-  key_ = columns.empty() ? ColumnSpec{"key", ""} : columns[0];
-  value_ = columns.size() < 2 ? ColumnSpec{"value", ""} : columns[1];
-  key_affinity_ = affinity_of(key_.type);
-  value_affinity_ = affinity_of(value_.type);
-  if (arguments.creating) {
-    if (columns.size() > 2) {
-      throw SqlError(SQLITE_ERROR, declared_name_ +
-                                       ": two columns, key and value, expected; there is also " +
-                                       printable(columns[2].name));
-    }
-    if (equal_names(key_.name, value_.name)) {
-      throw SqlError(SQLITE_ERROR,
-                     declared_name_ + ": two columns are called " + printable(key_.name));
-    }
-    for (const char* name : kComputedColumns) {
-      if (equal_names(key_.name, name) || equal_names(value_.name, name)) {
-        throw SqlError(SQLITE_ERROR, declared_name_ + ": a column may not be called " + name +
-                                         ", which is a computed one");
-      }
-    }
-    refuse_name(declared_name_);
-  }
-  name_rowids();
-  attach(arguments);
-}
-
-// All that neither a visible column nor the table is called; so old tables have them, too.
-void FlashTable::name_rowids() {
-  for (const char* name : kRowidNames) {
-    if (!equal_names(name, key_.name) && !equal_names(name, value_.name) &&
-        !equal_names(name, declared_name_)) {
-      rowids_.push_back(name);
-    }
-  }
-}
-
-int FlashTable::columns_end() const noexcept {
-  return kCommandColumn + 1 + static_cast<int>(rowids_.size());
-}
-
-bool FlashTable::is_seq(int column) const noexcept {
-  return column == kSeqColumn || column > kCommandColumn;
-}
-
-const char* FlashTable::computed_column(int column) const noexcept {
-  if (column >= kSectorColumn && column <= kDigestColumn) {
-    return kComputedColumns[column - kSectorColumn];
-  }
-  return column > kCommandColumn ? rowids_[static_cast<size_t>(column - kCommandColumn - 1)]
-                                 : nullptr;
-}
-
-void FlashTable::refuse_name(const std::string& table) const {
-  std::vector<std::string_view> columns = {key_.name, value_.name};
-  columns.insert(columns.end(), std::begin(kComputedColumns), std::end(kComputedColumns));
-  refuse_own_column("a flash_kv", table, columns);
-}
-
-std::string FlashTable::declaration() const {
-  std::string rowids;
-  for (const char* name : rowids_) {
-    rowids += std::string(", ") + name + " INTEGER HIDDEN";
-  }
-  return sql_text(R"(CREATE TABLE x("%w" %s PRIMARY KEY, "%w" %s, sector INTEGER HIDDEN,)"
-                  R"( seq INTEGER HIDDEN, digest TEXT HIDDEN, "%w" HIDDEN%s) WITHOUT ROWID)",
-                  key_.name.c_str(), key_.type.c_str(), value_.name.c_str(), value_.type.c_str(),
-                  declared_name_.c_str(), rowids.c_str());
-}
+               !arguments.creating),
+      columns_(declared_name_, options_.columns(), arguments.creating) {}
 
 void FlashTable::create() {
   live_->create(
@@ -107,7 +34,7 @@ void FlashTable::create() {
 }
 
 void FlashTable::rename(const std::string& name) {
-  refuse_name(name);
+  columns_.refuse_table_name(name);
   live_->rename(name);
 }
 
@@ -132,7 +59,7 @@ int FlashTable::plan_look_up(sqlite3_index_info* info) const {
       // affinity. Of the whole list it asks the condition itself.
       return !has_number_keys() && sqlite3_vtab_in(info, i, 1) != 0 ? kListPlan : kProbePlan;
     }
-    if (is_seq(constraint.iColumn)) {
+    if (columns_.is_seq(constraint.iColumn)) {
       by_seq = i;
     }
   }
@@ -164,28 +91,6 @@ bool FlashTable::is_unique() {
   return !is_ambiguous(live_->flash().stats().notes);
 }
 
-bool FlashTable::is_changing_statement_running() const noexcept {
-  for (sqlite3_stmt* each = sqlite3_next_stmt(db_, nullptr); each != nullptr;
-       each = sqlite3_next_stmt(db_, each)) {
-    if (sqlite3_stmt_busy(each) != 0 && sqlite3_stmt_readonly(each) == 0) {
-      return true;
-    }
-  }
-  return false;
-}
-
-// For EXPLAIN QUERY PLAN.
-void FlashTable::describe(sqlite3_index_info* info, int plan) const {
-  if (plan == kScanPlan) {
-    return;
-  }
-  info->idxStr = sqlite3_mprintf("%s=?", plan == kSeqPlan ? "seq" : key_.name.c_str());
-  info->needToFreeIdxStr = 1;
-  if (info->idxStr == nullptr) {
-    throw std::bad_alloc();
-  }
-}
-
 bool FlashTable::best_index(sqlite3_index_info* info) {
   const auto uses = [info](int column) { return (info->colUsed >> column & 1) != 0; };
   const int plan = plan_look_up(info);
@@ -200,13 +105,15 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
   }
   const bool unique = plan == kSeqPlan || (plan == kProbePlan && is_unique());
   info->idxFlags = unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
-  describe(info, plan);
-  const bool by_order =
-      info->nOrderBy == 1 && is_seq(info->aOrderBy[0].iColumn) && info->aOrderBy[0].desc == 0;
+  if (plan != kScanPlan) {
+    describe_plan(info, (plan == kSeqPlan ? "seq" : columns_.key_name()) + "=?");
+  }
+  const bool by_order = info->nOrderBy == 1 && columns_.is_seq(info->aOrderBy[0].iColumn) &&
+                        info->aOrderBy[0].desc == 0;
   info->orderByConsumed = unique || by_order ? 1 : 0;
   bool needs_place = uses(kSectorColumn) || uses(kSeqColumn);
-  for (size_t i = 0; i < rowids_.size(); ++i) {
-    needs_place = needs_place || uses(kCommandColumn + 1 + static_cast<int>(i));
+  for (int column = kCommandColumn + 1; column < columns_.end(); ++column) {
+    needs_place = needs_place || uses(column);
   }
   info->idxNum = plan | (unique ? kUnique : 0) | (uses(kKeyColumn) ? kNeedsKey : 0) |
                  (uses(kValueColumn) || uses(kDigestColumn) ? kNeedsValue : 0) |
@@ -218,7 +125,7 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
 
 void FlashTable::refuse_duplicate() const {
   throw SqlError(SQLITE_CONSTRAINT_PRIMARYKEY,
-                 "UNIQUE constraint failed: " + name() + "." + key_.name);
+                 "UNIQUE constraint failed: " + name() + "." + columns_.key_name());
 }
 
 // Empty: a value without a digest.
@@ -231,7 +138,8 @@ std::string FlashTable::digest_text(std::span<const std::byte> value) {
 }
 
 void FlashTable::encode_value(sqlite3_value* value, bool key_was_real) {
-  encode_flash_value(flash_view_of(value, value_affinity_, text_), key_was_real, value_bytes_);
+  encode_flash_value(flash_view_of(value, columns_.value_affinity(), text_), key_was_real,
+                     value_bytes_);
 }
 
 void FlashTable::encode_key(const KeyView& key) {
@@ -245,9 +153,9 @@ void FlashTable::encode_key(const KeyView& key) {
 
 // A row without a key: the digest of its value.
 void FlashTable::encode_address() {
-  if (key_affinity_ != Affinity::kNone && key_affinity_ != Affinity::kText) {
+  if (columns_.key_affinity() != Affinity::kNone && columns_.key_affinity() != Affinity::kText) {
     throw SqlError(SQLITE_CONSTRAINT_NOTNULL,
-                   "NOT NULL constraint failed: " + name() + "." + key_.name +
+                   "NOT NULL constraint failed: " + name() + "." + columns_.key_name() +
                        ": only a TEXT or untyped key can be its value's digest");
   }
   const FlashContent content = content_of(value_bytes_);
@@ -282,7 +190,7 @@ void FlashTable::expect_same_content() {
 }
 
 void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
-  const KeyView key = flash_view_of(key_value, key_affinity_, key_text_);
+  const KeyView key = flash_view_of(key_value, columns_.key_affinity(), key_text_);
   const bool addressed = key.type == SQLITE_NULL;
   if (addressed) {
     encode_value(value, false);
@@ -320,7 +228,7 @@ void FlashTable::note_key() {
 
 // False: there is no such row, so there is nothing to change.
 bool FlashTable::take_old_key(sqlite3_value* value) {
-  const KeyView key = flash_view_of(value, key_affinity_, key_text_);
+  const KeyView key = flash_view_of(value, columns_.key_affinity(), key_text_);
   if (key.type == SQLITE_NULL) {
     return false;
   }
@@ -351,10 +259,10 @@ void FlashTable::change(sqlite3_value* key_value, sqlite3_value* value) {
   }
   key_bytes_ = old_key_bytes_;
   if (!keeps_key) {
-    const KeyView key = flash_view_of(key_value, key_affinity_, key_text_);
+    const KeyView key = flash_view_of(key_value, columns_.key_affinity(), key_text_);
     if (key.type == SQLITE_NULL) {
       throw SqlError(SQLITE_CONSTRAINT_NOTNULL,
-                     "NOT NULL constraint failed: " + name() + "." + key_.name);
+                     "NOT NULL constraint failed: " + name() + "." + columns_.key_name());
     }
     real = is_whole_real(key);
     encode_key(key);
@@ -380,14 +288,14 @@ void FlashTable::change(sqlite3_value* key_value, sqlite3_value* value) {
 }
 
 void FlashTable::refuse_computed(int column) const {
-  throw SqlError(SQLITE_ERROR, name() + ": column " + computed_column(column) +
+  throw SqlError(SQLITE_ERROR, name() + ": column " + columns_.computed_name(column) +
                                    " is computed and can't be written");
 }
 
 // UPDATE … FROM hands every column over, also those that it does not set; and a row as often as it
 // is joined, with the seq that it had before the statement.
 void FlashTable::expect_unchanged(sqlite3_value** columns) {
-  for (int column = kSectorColumn; column < columns_end(); ++column) {
+  for (int column = kSectorColumn; column < columns_.end(); ++column) {
     sqlite3_value* const value = columns[column];
     if (column == kCommandColumn || sqlite3_value_nochange(value) != 0 || is_null(value)) {
       continue;
@@ -398,7 +306,7 @@ void FlashTable::expect_unchanged(sqlite3_value** columns) {
       return;
     }
     const int64_t number = sqlite3_value_int64(value);
-    if (is_seq(column) && number == static_cast<int64_t>(found.value()->lsn)) {
+    if (columns_.is_seq(column) && number == static_cast<int64_t>(found.value()->lsn)) {
       continue;
     }
     if (column == kSectorColumn && number == live_->sector_of(*found.value())) {
@@ -429,7 +337,7 @@ void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid)
   sqlite3_value** const columns = values + 2;
   const bool inserting = is_null(values[0]);
   if (inserting) {
-    for (int column = kSectorColumn; column < columns_end(); ++column) {
+    for (int column = kSectorColumn; column < columns_.end(); ++column) {
       if (column != kCommandColumn && !is_null(columns[column])) {
         refuse_computed(column);
       }
@@ -440,7 +348,8 @@ void FlashTable::update(int count, sqlite3_value** values, sqlite3_int64& rowid)
       throw SqlError(SQLITE_ERROR, name() + ": a command is given by INSERT, not by UPDATE");
     }
     if (!is_null(columns[kValueColumn])) {
-      throw SqlError(SQLITE_ERROR, name() + ": a command's argument goes in column " + key_.name);
+      throw SqlError(SQLITE_ERROR,
+                     name() + ": a command's argument goes in column " + columns_.key_name());
     }
     run_command(*this, commands(), columns[kCommandColumn], columns[kKeyColumn]);
     return;

@@ -20,12 +20,14 @@
 #include <string>
 #include <vector>
 
+#include "ext/flash/columns.hpp"
 #include "ext/flash/live_flash.hpp"
 #include "ext/flash/number_texts.hpp"
 #include "ext/flash/value.hpp"
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/value.hpp"
+#include "ext/table/command.hpp"
 #include "ext/table/stored_table.hpp"
 
 namespace cuckoo {
@@ -33,15 +35,7 @@ namespace cuckoo {
 class FlashTable : public StoredTable<LiveFlash> {
  public:
   class Cursor;
-
-  enum Column : int {
-    kKeyColumn = 0,
-    kValueColumn = 1,
-    kSectorColumn = 2,
-    kSeqColumn = 3,
-    kDigestColumn = 4,
-    kCommandColumn = 5,  // behind it: seq under the names of rowids
-  };
+  using enum FlashColumns::Column;
 
   // What xBestIndex tells xFilter: a plan, and what of each row is asked for.
   enum Plan : int {
@@ -62,36 +56,31 @@ class FlashTable : public StoredTable<LiveFlash> {
     return is_shadow_suffix(suffix, kFlashTables);
   }
 
-  std::string declaration() const;
+  std::string declaration() const { return columns_.declaration(declared_name_); }
   void create();
   bool best_index(sqlite3_index_info* info);
   void update(int count, sqlite3_value** values, sqlite3_int64& rowid);
   void rename(const std::string& name);
 
-  Affinity key_affinity() const noexcept { return key_affinity_; }
-  bool has_number_keys() const noexcept { return key_affinity_ >= Affinity::kNumeric; }  // I2
+  sqlite3* db() const noexcept { return db_; }
+  Affinity key_affinity() const noexcept { return columns_.key_affinity(); }
+  bool has_number_keys() const noexcept { return key_affinity() >= Affinity::kNumeric; }  // I2
   NumberTexts& number_texts() noexcept { return number_texts_; }
-  bool is_changing_statement_running() const noexcept;
   // Is 1.0 shown as 1.0 in the key column? Then the row's value knows how it was given.
   bool shows_reals(std::span<const std::byte> key) const noexcept {
-    return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
+    return key_affinity() == Affinity::kNone && may_be_whole_real(key);
   }
-  // Before a change: what scans have not given yet, they list.
-  void list_scans();
+  // Scans that have not listed their rows (Cursor::list).
+  void add_unlisted(Cursor& scan) { unlisted_.push_back(&scan); }
+  void drop_unlisted(const Cursor& scan) noexcept { std::erase(unlisted_, &scan); }
   std::string digest_text(std::span<const std::byte> value);
-  bool is_seq(int column) const noexcept;
   // What has a later seq was written since; by the statement that scans, if it asks.
   void note_scan() noexcept { scan_lsn_ = live_->flash().next_lsn(); }
 
  private:
-  friend class Cursor;
-
-  void name_rowids();
+  void list_scans();  // before a change: what they have not given yet
   int plan_look_up(sqlite3_index_info* info) const;
   bool is_unique();
-  void describe(sqlite3_index_info* info, int plan) const;
-  int columns_end() const noexcept;
-  const char* computed_column(int column) const noexcept;  // null: it is no such column
   [[noreturn]] void refuse_duplicate() const;
   [[noreturn]] void refuse_computed(int column) const;
   void expect_unchanged(sqlite3_value** columns);
@@ -104,7 +93,6 @@ class FlashTable : public StoredTable<LiveFlash> {
   void change(sqlite3_value* key_value, sqlite3_value* value);
   void remove(sqlite3_value* key);
   bool take_old_key(sqlite3_value* value);
-  void refuse_name(const std::string& table) const;
 
   static std::span<const Command<FlashTable>> commands() noexcept;
   void run_clear(sqlite3_value*) { live_->clear(); }
@@ -115,14 +103,10 @@ class FlashTable : public StoredTable<LiveFlash> {
   sqlite3* db_;
   std::string declared_name_;
   Options options_;
-  ColumnSpec key_;
-  ColumnSpec value_;
-  Affinity key_affinity_;
-  Affinity value_affinity_;
-  std::vector<const char*> rowids_;  // the hidden columns behind the command column
+  FlashColumns columns_;
   NumberTexts number_texts_;
   uint64_t scan_lsn_ = 0;
-  std::vector<Cursor*> unlisted_;  // scans that have not listed their rows (Cursor::list)
+  std::vector<Cursor*> unlisted_;
 
   // Reused from row to row.
   std::vector<std::byte> key_bytes_, old_key_bytes_, value_bytes_, stored_value_;
@@ -147,7 +131,7 @@ class FlashTable::Cursor {
   void list();
 
  private:
-  void leave_unlisted() noexcept { std::erase(table_.unlisted_, this); }
+  void leave_unlisted() noexcept { table_.drop_unlisted(*this); }
   void probe(sqlite3_value* value);
   void probe_exactly(sqlite3_value* value);
   void find_key(const KeyView& key);

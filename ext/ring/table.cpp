@@ -69,7 +69,8 @@ const char* key_declaration(RingKeyType type) noexcept {
 // --- creating and connecting -------------------------------------------------------------------
 
 HashRingTable::HashRingTable(const ModuleArguments& arguments)
-    : db_(arguments.db),
+    : StoredTable(arguments),
+      db_(arguments.db),
       options_(arguments.table(), ring_option_specs(),
                std::span(arguments.texts + 3, static_cast<size_t>(arguments.count - 3)),
                !arguments.creating),
@@ -88,7 +89,6 @@ HashRingTable::HashRingTable(const ModuleArguments& arguments)
     key_type_ = columns[0].type;
     key_affinity_ = affinity_of(key_type_);
   }
-  attach(arguments);
   live_->set_key_type(key_type_of(key_affinity_));
 }
 

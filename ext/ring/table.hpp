@@ -19,6 +19,7 @@
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/value.hpp"
+#include "ext/table/command.hpp"
 #include "ext/table/stored_table.hpp"
 
 namespace cuckoo {

@@ -1,0 +1,158 @@
+#include "ext/filter/declared_source.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/filter/sizing.hpp"
+#include "ext/filter/intake.hpp"
+#include "ext/filter/live_filter.hpp"
+
+namespace cuckoo {
+
+// --- creating and connecting ---------------------------------------------------------------------
+
+DeclaredSource::DeclaredSource(LiveFilter& live, KeyColumns& key, const Options& options,
+                               bool creating)
+    : live_(live),
+      key_(key),
+      declared_(options.has("source")),
+      triggers_(declared_ && options.on("triggers").value_or(false)) {
+  live_.set_damage({});
+  if (declared_ && creating) {
+    resolve(options);
+  } else if (declared_) {
+    read_stored();
+  }
+  live_.declare_source(declared_ ? std::optional(CheckedSource{triggers_}) : std::nullopt);
+}
+
+FilterSource DeclaredSource::source() const { return {live_.store(), key_.names()}; }
+
+SourceSpec DeclaredSource::parse(const Options& options) const {
+  SourceText text = parse_source(*options.text("source")).value();
+  if (text.keys.size() != key_.count()) {
+    throw SqlError(SQLITE_ERROR, key_.table() + ": its source gives keys of " +
+                                     std::to_string(text.keys.size()) +
+                                     " column(s), and the key has " + std::to_string(key_.count()) +
+                                     "; name as many in front of the options");
+  }
+  return {std::move(text.table), std::move(text.keys), options.text("where").value_or(""), {}};
+}
+
+void DeclaredSource::resolve(const Options& options) {
+  chosen_ = parse(options);
+  const std::vector<SourceKey> from =
+      resolve_source(live_.store().db(), key_.table(), live_.schema(), chosen_);
+  for (size_t i = 0; i < key_.count(); ++i) {
+    if (from[i].of_column) {
+      key_.adopt_source(i, from[i]);
+    }
+  }
+}
+
+// I1, I2
+void DeclaredSource::read_stored() {
+  try {
+    const FilterSource::Stored stored = source().stored();
+    for (size_t i = 0; i < std::min(key_.count(), stored.key_types.size()); ++i) {
+      const auto collation = stored.form.collation(static_cast<unsigned>(i));
+      key_.adopt(i, stored.key_types[i], static_cast<Collation>(collation));
+    }
+  } catch (const SqlError& error) {
+    if ((error.code() & 0xFF) != SQLITE_CORRUPT) {
+      throw;
+    }
+    live_.set_damage(error.message());
+  }
+}
+
+uint64_t DeclaredSource::capacity() const {
+  constexpr uint64_t kLeast = 1000;
+  const uint64_t keys = count_source(live_.store().db(), live_.schema(), chosen_);
+  return std::clamp(keys + (keys + 3) / 4, kLeast, kMaxCapacity);
+}
+
+void DeclaredSource::create() {
+  FilterSource from = source();
+  from.store({chosen_, key_.types(), {}, triggers_});
+  load(from, 0);
+  live_.finish_create();
+  if (triggers_) {
+    from.create_triggers();
+  }
+}
+
+// --- later ---------------------------------------------------------------------------------------
+
+void DeclaredSource::drop() {
+  if (triggers_) {
+    source().drop_triggers();
+  }
+}
+
+bool DeclaredSource::detach() {
+  const bool in_step = triggers_ && source().triggers() == FilterSource::Triggers::kInPlace;
+  if (triggers_) {
+    source().detach_triggers();
+  }
+  return in_step;
+}
+
+// They are read once a schema, because SQLite prepares the statement anew when it changed. A change
+// of the schema plans every statement anew.
+void DeclaredSource::check_triggers() {
+  if (!triggers_) {
+    return;
+  }
+  ReadTransaction transaction;
+  try {
+    if (with_triggers_ && with_triggers_.begin_again()) {
+      with_triggers_.end();
+      return;
+    }
+    with_triggers_ = {};
+    transaction = ReadTransaction(live_.store().db(), live_.schema());
+  } catch (const SqlError& error) {
+    if (undoes_transaction(error.code())) {
+      throw;
+    }
+    return;  // the schema is being changed: this statement will be planned again
+  }
+  source().check_triggers();
+  transaction.end();
+  with_triggers_ = std::move(transaction);
+}
+
+void DeclaredSource::load(const FilterSource& from, uint64_t capacity) {
+  Intake(live_, "rebuild")
+      .replace(
+          [&](const auto& visit) {
+            from.for_each_row(
+                [&](std::span<sqlite3_value*> keys) { visit(key_.given(keys.data())); });
+          },
+          capacity);
+}
+
+void DeclaredSource::rebuild(uint64_t capacity) {
+  FilterSource from = source();
+  load(from, capacity);
+  if (triggers_) {
+    const bool sound =
+        from.triggers() == FilterSource::Triggers::kInPlace && from.newer_trigger().empty();
+    from.store_names();
+    if (!sound) {
+      from.detach_triggers();
+      from.create_triggers();
+    }
+  }
+}
+
+void DeclaredSource::refuse_losing_keys(const char* command) const {
+  if (triggers_) {
+    throw SqlError(SQLITE_ERROR, key_.table() + ": " + command +
+                                     " would lose keys that its source still has; 'rebuild' loads"
+                                     " them anew");
+  }
+}
+
+}  // namespace cuckoo
