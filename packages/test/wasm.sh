@@ -63,10 +63,10 @@ ok|1" ] || fail "$node, its file on Linux: $found"
     "$dir/node_modules"  # of some commit
 }
 
-# What the page in that folder links to is there.
+# What the page in that folder links to, and is no other site's, is there.
 check_links() {
   local link
   while IFS= read -r link; do
     [ -e "$1/$link" ] || fail "the playground's zip has no $link"
-  done < <(grep -oE '(href|src)="[^"#]+"' "$1/index.html" | grep -v '"data:' | cut -d '"' -f 2)
+  done < <(grep -oE '(href|src)="[^"#]+"' "$1/index.html" | grep -vE '"(data|https):' | cut -d '"' -f 2)
 }
