@@ -40,6 +40,12 @@
 
 namespace cuckoo {
 
+// A key with its FlashIndex::hash_of(): one hash serves a prefetch, a look-up and a change.
+struct HashedKey {
+  std::span<const std::byte> bytes;
+  uint32_t hash = 0;
+};
+
 class FlashIndex {
  public:
   explicit FlashIndex(const SlotCacheOptions& options) : own_(options), gone_(options) {}

@@ -92,7 +92,8 @@ Status FlashState::apply(const FlashLogRecord& record) {
     CUCKOO_TRY(fetch(record.hash));
     const bool known = removes ? index.remove(record.hash, header.previous)
                                : index.replace(record.hash, header.previous, record.position);
-    const Result<uint64_t> charged = layout.charge(header.key_bytes, header.previous_value_bytes);
+    const Result<uint64_t> charged =
+        charge(record.charged_before, header.key_bytes, header.previous_value_bytes);
     if (!known || !charged.ok() || charged.value() > charged_units ||
         blocks.at(layout.locate(header.previous).block).live_units < units) {
       return corrupt("the record at unit " + std::to_string(record.position) +
@@ -108,7 +109,7 @@ Status FlashState::apply(const FlashLogRecord& record) {
   if (!removes) {
     blocks.add_live(block, header.units(layout.unit_bytes()));
     CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged,
-                            layout.charge(header.key_bytes, header.total_value_bytes));
+                            charge(record.charged, header.key_bytes, header.total_value_bytes));
     charged_units += charged;
   }
   return {};

@@ -45,6 +45,8 @@ struct FlashLogRecord {
   FlashRecordHeader header;
   uint32_t hash = 0;            // of a record that the index knows
   uint32_t crc = 0;             // of its head
+  uint64_t charged = 0;         // units of an entry; 0: not computed yet
+  uint64_t charged_before = 0;  // … of the entry that this record replaces or removes
   std::vector<std::byte> drop;  // a drop's value: it says which parts are dead
 };
 
@@ -140,6 +142,10 @@ class FlashState : public FlashRegisters {
   };
   // What a change replaces must be there. What a replay repeats was; the state's digest says so.
   Status fetch(uint32_t hash) { return replaying_ ? Status() : index.fetch(hash); }
+  // `known` unless it is 0. The writer has computed it; a replay has not.
+  Result<uint64_t> charge(uint64_t known, size_t key_bytes, uint64_t value_bytes) const {
+    return known != 0 ? Result<uint64_t>(known) : layout.charge(key_bytes, value_bytes);
+  }
   Status apply_drop(const FlashLogRecord& record);
   Status kill(uint32_t position, uint32_t units);
   Status free_block(uint32_t block);

@@ -104,26 +104,23 @@ std::byte first_of(const FlashLoadedRecord& head) noexcept {
 
 }  // namespace
 
-Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std::byte> key,
-                                                             uint32_t hash,
-                                                             FlashLoadedRecord* head) {
-  std::optional<Found> found;
-  CUCKOO_TRY(state_.index.fetch(hash));
+Result<std::optional<FlashEntry>> FlashStore::look_up(const HashedKey& key,
+                                                      FlashLoadedRecord* head) {
+  std::optional<FlashEntry> found;
+  CUCKOO_TRY(state_.index.fetch(key.hash));
   FlashLoadedRecord record;
   Status status;
-  state_.index.find(hash, [&](uint32_t position) {
+  state_.index.find(key.hash, [&](uint32_t position) {
     ++state_.stats.record_reads;
     status = log_.load(position, record);
     if (!status.ok()) {
       return true;
     }
-    if (!record.header.is_entry() || !equal_bytes(record.key, key)) {
+    if (!record.header.is_entry() || !equal_bytes(record.key, key.bytes)) {
       ++state_.stats.false_reads;
       return false;
     }
-    found = Found{{record.header.lsn, position, record.header.total_value_bytes, first_of(record)},
-                  hash,
-                  key.size()};
+    found = {record.header.lsn, position, record.header.total_value_bytes, first_of(record)};
     return true;
   });
   if (!status.ok()) {
@@ -135,11 +132,7 @@ Result<std::optional<FlashStore::Found>> FlashStore::look_up(std::span<const std
   return found;
 }
 
-Result<std::optional<FlashEntry>> FlashStore::find(std::span<const std::byte> key) {
-  CUCKOO_ASSIGN_OR_RETURN(const std::optional<Found> found,
-                          look_up(key, state_.index.hash_of(key)));
-  return found ? std::optional(found->entry) : std::nullopt;
-}
+Result<std::optional<FlashEntry>> FlashStore::find(const HashedKey& key) { return look_up(key); }
 
 Result<uint32_t> FlashStore::find_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord* part) {
   const uint32_t hash = state_.index.part_hash(lsn, offset);
@@ -189,14 +182,13 @@ Status FlashStore::read_value(const FlashEntry& entry, const FlashLoadedRecord& 
   return {};
 }
 
-Result<bool> FlashStore::get(std::span<const std::byte> key, std::vector<std::byte>& value) {
+Result<bool> FlashStore::get(const HashedKey& key, std::vector<std::byte>& value) {
   FlashLoadedRecord head;
-  CUCKOO_ASSIGN_OR_RETURN(const std::optional<Found> found,
-                          look_up(key, state_.index.hash_of(key), &head));
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<FlashEntry> found, look_up(key, &head));
   if (!found) {
     return false;
   }
-  CUCKOO_TRY(read_value(found->entry, head, value));
+  CUCKOO_TRY(read_value(*found, head, value));
   return true;
 }
 
@@ -261,17 +253,17 @@ Status FlashStore::value_at(const FlashScan& scan, std::vector<std::byte>& value
 // --- changing ------------------------------------------------------------------------------------
 
 Status FlashStore::put(std::span<const std::byte> key, std::span<const std::byte> value) {
-  const Change change{key, value};
+  const Change change{hashed(key), value};
   return write({&change, 1});
 }
 
-Result<bool> FlashStore::insert(std::span<const std::byte> key, std::span<const std::byte> value) {
+Result<bool> FlashStore::insert(const HashedKey& key, std::span<const std::byte> value) {
   if (state_.poisoned()) {
     return writable().error();
   }
   const Change change{key, value};
   CUCKOO_ASSIGN_OR_RETURN(const Plan planned, plan({&change, 1}, IfPresent::kRefuse));
-  if (planned.first) {
+  if (planned.first.old) {
     return false;
   }
   CUCKOO_TRY(carry_out({&change, 1}, planned));
@@ -280,7 +272,7 @@ Result<bool> FlashStore::insert(std::span<const std::byte> key, std::span<const 
 
 Result<bool> FlashStore::remove(std::span<const std::byte> key) {
   const uint64_t before = size();
-  const Change change{key, std::nullopt};
+  const Change change{hashed(key), std::nullopt};
   CUCKOO_TRY(write({&change, 1}));
   return size() < before;
 }
@@ -293,29 +285,30 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch, IfPrese
   uint64_t replaced = 0;
   std::unordered_set<uint32_t> seen;  // hashes of the keys, when there are several
   for (const Change& change : batch) {
+    const size_t key_bytes = change.key.bytes.size();
     const uint64_t value_bytes = change.value ? change.value->size() : 0;
-    CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged_now, charge(change.key.size(), value_bytes));
-    const uint32_t hash = state_.index.hash_of(change.key);
-    CUCKOO_ASSIGN_OR_RETURN(const std::optional<Found> old, look_up(change.key, hash));
-    if (old) {
-      const uint64_t old_bytes = old->entry.value_bytes;
-      const uint64_t old_parts = cut.parts(change.key.size(), old_bytes);
+    Planned one;
+    CUCKOO_ASSIGN_OR_RETURN(one.charged, charge(key_bytes, value_bytes));
+    CUCKOO_ASSIGN_OR_RETURN(one.old, look_up(change.key));
+    if (one.old) {
+      const uint64_t old_bytes = one.old->value_bytes;
+      const uint64_t old_parts = cut.parts(key_bytes, old_bytes);
       plan.units += cut.drop_units(old_parts);
       plan.records += static_cast<uint32_t>(cut.drops(old_parts));
-      CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged_before, charge(change.key.size(), old_bytes));
-      if (batch.size() == 1 || seen.insert(hash).second) {
-        replaced += charged_before;
+      CUCKOO_ASSIGN_OR_RETURN(one.charged_before, charge(key_bytes, old_bytes));
+      if (batch.size() == 1 || seen.insert(change.key.hash).second) {
+        replaced += one.charged_before;
       }
     }
     if (&change == batch.data()) {
-      plan.first = old;
-      if (old && if_present == IfPresent::kRefuse) {
+      plan.first = one;
+      if (one.old && if_present == IfPresent::kRefuse) {
         return plan;
       }
     }
-    plan.units += charged_now + 1;  // at least those of a tombstone, too
-    plan.records += static_cast<uint32_t>(cut.parts(change.key.size(), value_bytes)) + 1;
-    added += change.value ? charged_now : 0;
+    plan.units += one.charged + 1;  // at least those of a tombstone, too
+    plan.records += static_cast<uint32_t>(cut.parts(key_bytes, value_bytes)) + 1;
+    added += change.value ? one.charged : 0;
   }
   const uint64_t charged = state_.charged_units - std::min(state_.charged_units, replaced);
   if (added > 0) {
@@ -353,7 +346,7 @@ Status FlashStore::write(std::span<const Change> batch) {
     return writable();
   }
   CUCKOO_ASSIGN_OR_RETURN(const Plan planned, plan(batch));
-  if (batch.size() == 1 && !batch[0].value && !planned.first) {
+  if (batch.size() == 1 && !batch[0].value && !planned.first.old) {
     return {};  // a key that is not there
   }
   return carry_out(batch, planned);
@@ -364,16 +357,17 @@ Status FlashStore::carry_out(std::span<const Change> batch, const Plan& planned)
   const uint64_t collections = state_.stats.collections;
   CUCKOO_TRY(collector_.make_room(planned.units, planned.records));
   // What the first change replaces is known, unless a collection may have moved it.
-  Result<std::optional<Found>> old = planned.first;
+  Planned one = planned.first;
   bool known = state_.stats.collections == collections;
   state_.hold_releases();
   for (size_t i = 0; i < batch.size(); ++i) {
     if (!known) {
-      old = look_up(batch[i].key, state_.index.hash_of(batch[i].key));
+      Result<std::optional<FlashEntry>> old = look_up(batch[i].key);
       CUCKOO_TRY(state_.fail(old.take_status()));
+      one = {.old = old.value()};
     }
     known = false;
-    CUCKOO_TRY(state_.fail(write_one(batch[i], old.value(), i + 1 == batch.size())));
+    CUCKOO_TRY(state_.fail(write_one(batch[i], one, i + 1 == batch.size())));
   }
   CUCKOO_TRY(state_.fail(state_.release_held()));
   if (options_.automatic_checkpoints && checkpoint_due()) {
@@ -382,16 +376,16 @@ Status FlashStore::carry_out(std::span<const Change> batch, const Plan& planned)
   return {};
 }
 
-Status FlashStore::append_drops(const Found& old, uint64_t lsn) {
+Status FlashStore::append_drops(size_t key_bytes, const FlashEntry& old, uint64_t lsn) {
   const FlashPieces cut = state_.layout.pieces();
-  uint32_t offset = cut.first_bytes(old.key_bytes, old.entry.value_bytes);
+  uint32_t offset = cut.first_bytes(key_bytes, old.value_bytes);
   std::vector<std::byte> body;
-  while (offset < old.entry.value_bytes) {
+  while (offset < old.value_bytes) {
     body.assign(kFlashDropHeaderBytes, std::byte{0});
-    store_le48(&body[0], old.entry.lsn);
+    store_le48(&body[0], old.lsn);
     store_le(&body[6], offset);
-    for (uint32_t i = 0; i < cut.positions_per_drop() && offset < old.entry.value_bytes; ++i) {
-      CUCKOO_ASSIGN_OR_RETURN(const uint32_t part, find_part(old.entry.lsn, offset));
+    for (uint32_t i = 0; i < cut.positions_per_drop() && offset < old.value_bytes; ++i) {
+      CUCKOO_ASSIGN_OR_RETURN(const uint32_t part, find_part(old.lsn, offset));
       body.resize(body.size() + 4);
       store_le(&body[body.size() - 4], part);
       offset += cut.part_bytes();
@@ -400,7 +394,7 @@ Status FlashStore::append_drops(const Found& old, uint64_t lsn) {
     drop.header.type = FlashRecordType::kDrop;
     drop.header.lsn = lsn;
     drop.header.value_bytes = static_cast<uint32_t>(body.size());
-    drop.header.previous_value_bytes = static_cast<uint32_t>(old.entry.value_bytes);
+    drop.header.previous_value_bytes = static_cast<uint32_t>(old.value_bytes);
     CUCKOO_TRY(log_.append_hot(drop.header, {}, body).take_status());
     drop.drop = body;
     CUCKOO_TRY(state_.apply(drop));
@@ -429,7 +423,9 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
 
 // Drops first, then the record that replaces or removes, then the parts: what is dropped is found
 // by its position, and the newest parts are the only ones of their LSN.
-Status FlashStore::write_one(const Change& change, const std::optional<Found>& old, bool last) {
+Status FlashStore::write_one(const Change& change, const Planned& planned, bool last) {
+  const std::optional<FlashEntry>& old = planned.old;
+  const std::span<const std::byte> key = change.key.bytes;
   if (!old && !change.value && !last) {
     return {};
   }
@@ -437,18 +433,20 @@ Status FlashStore::write_one(const Change& change, const std::optional<Found>& o
   const uint64_t lsn = state_.next_lsn;
   FlashLogRecord record;
   record.header.lsn = lsn;
-  record.header.key_bytes = static_cast<uint16_t>(change.key.size());
+  record.header.key_bytes = static_cast<uint16_t>(key.size());
   record.header.type = FlashRecordType::kTombstone;
-  record.hash = old ? old->hash : state_.index.hash_of(change.key);
+  record.hash = change.key.hash;
+  record.charged = planned.charged;
+  record.charged_before = planned.charged_before;
   if (old) {
-    CUCKOO_TRY(append_drops(*old, lsn));
-    record.header.previous = old->entry.position;
-    record.header.previous_value_bytes = static_cast<uint32_t>(old->entry.value_bytes);
+    CUCKOO_TRY(append_drops(key.size(), *old, lsn));
+    record.header.previous = old->position;
+    record.header.previous_value_bytes = static_cast<uint32_t>(old->value_bytes);
   }
   std::span<const std::byte> value;
   bool has_parts = false;
   if (change.value) {
-    const uint32_t first = cut.first_bytes(change.key.size(), change.value->size());
+    const uint32_t first = cut.first_bytes(key.size(), change.value->size());
     value = change.value->first(first);
     has_parts = first < change.value->size();
     record.header.type = has_parts ? FlashRecordType::kHead : FlashRecordType::kPut;
@@ -456,12 +454,12 @@ Status FlashStore::write_one(const Change& change, const std::optional<Found>& o
   record.header.value_bytes = static_cast<uint32_t>(value.size());
   record.header.total_value_bytes = static_cast<uint32_t>(change.value ? change.value->size() : 0);
   record.header.last_of_batch = last && !has_parts;
-  CUCKOO_ASSIGN_OR_RETURN(record.position, log_.append_hot(record.header, change.key, value));
+  CUCKOO_ASSIGN_OR_RETURN(record.position, log_.append_hot(record.header, key, value));
   CUCKOO_TRY(state_.apply(record));
   if (has_parts) {
     CUCKOO_TRY(append_parts(change, lsn, record.header.value_bytes, last));
   }
-  state_.stats.user_bytes += change.key.size() + (change.value ? change.value->size() : 0);
+  state_.stats.user_bytes += key.size() + (change.value ? change.value->size() : 0);
   return {};
 }
 

@@ -127,14 +127,22 @@ class FlashStore {
   bool poisoned() const noexcept { return state_.poisoned(); }
 
   // --- reading. O(1 + pieces) record reads.
-  // Starts to read what the next call for this key reads first.
-  void prefetch(std::span<const std::byte> key) const noexcept {
-    state_.index.prefetch(state_.index.hash_of(key));
+  // The key with its hash, for callers that use it more than once. A view of `key`.
+  HashedKey hashed(std::span<const std::byte> key) const noexcept {
+    return {key, state_.index.hash_of(key)};
   }
+  // Starts to read what the next call for this key reads first.
+  void prefetch(const HashedKey& key) const noexcept { state_.index.prefetch(key.hash); }
   // nullopt: the key is not there.
-  Result<std::optional<FlashEntry>> find(std::span<const std::byte> key);
+  Result<std::optional<FlashEntry>> find(const HashedKey& key);
+  Result<std::optional<FlashEntry>> find(std::span<const std::byte> key) {
+    return find(hashed(key));
+  }
   // `value` is replaced by the value. False: the key is not there.
-  Result<bool> get(std::span<const std::byte> key, std::vector<std::byte>& value);
+  Result<bool> get(const HashedKey& key, std::vector<std::byte>& value);
+  Result<bool> get(std::span<const std::byte> key, std::vector<std::byte>& value) {
+    return get(hashed(key), value);
+  }
   // The key and the value of an entry that find() or entries() gave. False: it is no longer the
   // newest version of its key (removed, replaced; a collection that moved it is no matter, the
   // entry's position is brought up to date).
@@ -157,19 +165,19 @@ class FlashStore {
   // The value of the entry that the scan is at.
   Status value_at(const FlashScan& scan, std::vector<std::byte>& value);
   uint64_t size() const noexcept { return state_.heads; }
-  uint32_t hash_of(std::span<const std::byte> key) const noexcept {
-    return state_.index.hash_of(key);
-  }
 
   // --- changing
   struct Change {
-    std::span<const std::byte> key;
+    HashedKey key;
     std::optional<std::span<const std::byte>> value;  // none: remove
   };
   // Inserts or replaces.
   Status put(std::span<const std::byte> key, std::span<const std::byte> value);
   // False: it is there already.
-  Result<bool> insert(std::span<const std::byte> key, std::span<const std::byte> value);
+  Result<bool> insert(const HashedKey& key, std::span<const std::byte> value);
+  Result<bool> insert(std::span<const std::byte> key, std::span<const std::byte> value) {
+    return insert(hashed(key), value);
+  }
   // False: it was not there.
   Result<bool> remove(std::span<const std::byte> key);
   // All of them or, after a power cut, none. Later ones see earlier ones. Removing a key that is
@@ -231,18 +239,18 @@ class FlashStore {
  private:
   friend class FlashStoreTestPeer;
 
-  // What a key has now.
-  struct Found {
-    FlashEntry entry;
-    uint32_t hash = 0;
-    uint64_t key_bytes = 0;
-  };
   // What a batch appends at most. With kRefuse it ends with a first key that is there.
   enum class IfPresent : uint8_t { kReplace, kRefuse };
+  // What a change finds, and what it is charged in units; 0: not computed yet.
+  struct Planned {
+    std::optional<FlashEntry> old;  // the entry that it replaces or removes
+    uint64_t charged = 0;
+    uint64_t charged_before = 0;  // for `old`
+  };
   struct Plan {
     uint64_t units = 0;
     uint32_t records = 0;
-    std::optional<Found> first;  // what the first change replaces
+    Planned first;  // the first change
   };
   struct Tally;
 
@@ -250,8 +258,8 @@ class FlashStore {
   Status writable() const;
 
   // reading. `head` and `part` become the record that was found, until the next one is loaded.
-  Result<std::optional<Found>> look_up(std::span<const std::byte> key, uint32_t hash,
-                                       FlashLoadedRecord* head = nullptr);
+  Result<std::optional<FlashEntry>> look_up(const HashedKey& key,
+                                            FlashLoadedRecord* head = nullptr);
   Result<uint32_t> find_part(uint64_t lsn, uint32_t offset, FlashLoadedRecord* part = nullptr);
   Status read_value(const FlashEntry& entry, const FlashLoadedRecord& head,
                     std::vector<std::byte>& value);
@@ -260,8 +268,8 @@ class FlashStore {
   Result<Plan> plan(std::span<const Change> batch, IfPresent if_present = IfPresent::kReplace);
   Status carry_out(std::span<const Change> batch, const Plan& planned);
   Status expect_room(uint64_t charged, uint64_t added, uint64_t appended) const;
-  Status write_one(const Change& change, const std::optional<Found>& old, bool last);
-  Status append_drops(const Found& old, uint64_t lsn);
+  Status write_one(const Change& change, const Planned& planned, bool last);
+  Status append_drops(size_t key_bytes, const FlashEntry& old, uint64_t lsn);
   Status append_parts(const Change& change, uint64_t lsn, uint32_t first, bool last);
 
   // checking (core/flash/store_check.cpp)

@@ -300,7 +300,7 @@ Status FlashStore::write(const FlashBatch& batch) {
   };
   for (const FlashBatch::Change& change : batch.changes_) {
     internal::FlashStore::Change& one = changes.emplace_back();
-    one.key = take(change.key_bytes);
+    one.key = impl_->store.hashed(take(change.key_bytes));
     if (change.value_bytes) {
       one.value = take(*change.value_bytes);
     }

@@ -94,10 +94,11 @@ void FlashTable::Cursor::probe_list(sqlite3_value* list) {
 
 void FlashTable::Cursor::add_row(const KeyView& key) {
   encode_flash_key(key, live_.options().digest, key_);
-  Result<std::optional<FlashEntry>> found = live_.flash().find(key_);
+  const HashedKey hashed = live_.flash().hashed(key_);
+  Result<std::optional<FlashEntry>> found = live_.flash().find(hashed);
   live_.expect(found.take_status());
   if (found.value()) {
-    all_.push_back({*found.value(), live_.flash().hash_of(key_)});
+    all_.push_back({*found.value(), hashed.hash});
   }
 }
 

@@ -205,7 +205,7 @@ void LiveFlash::write(std::span<const FlashStore::Change> batch) {
   change([&] { return flash_->write(batch); });
 }
 
-bool LiveFlash::insert(std::span<const std::byte> key, std::span<const std::byte> value) {
+bool LiveFlash::insert(const HashedKey& key, std::span<const std::byte> value) {
   bool inserted = false;
   change([&]() -> Status {
     CUCKOO_ASSIGN_OR_RETURN(inserted, flash_->insert(key, value));

@@ -57,8 +57,8 @@ class LiveFlash final : public LiveTable {
 
   // Changes; the virtual table's instance is in a write transaction. Throw SqlError.
   void write(std::span<const FlashStore::Change> batch);
-  bool insert(std::span<const std::byte> key,
-              std::span<const std::byte> value);  // false: the key is there already
+  // False: the key is there already.
+  bool insert(const HashedKey& key, std::span<const std::byte> value);
   void clear();
   void collect();
   void resize(const std::string& argument);

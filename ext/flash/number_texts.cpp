@@ -106,7 +106,7 @@ Status NumberTexts::follow(FlashStore& store) {
     const std::span<const std::byte> key = scan.record().key;
     if (note_of(key) == kHeldNumberText) {
       rows_.push_back({about(*text_of_flash_key(key, buffer)),
-                       {FlashStore::entry_at(scan), store.hash_of(key)}});
+                       {FlashStore::entry_at(scan), store.hashed(key).hash}});
     }
   }
   std::sort(rows_.begin(), rows_.end(),

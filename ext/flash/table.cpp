@@ -190,27 +190,30 @@ void FlashTable::expect_same_content() {
 }
 
 void FlashTable::insert(sqlite3_value* key_value, sqlite3_value* value) {
-  const KeyView key = flash_view_of(key_value, columns_.key_affinity(), key_text_);
-  const bool addressed = key.type == SQLITE_NULL;
+  const KeyView view = flash_view_of(key_value, columns_.key_affinity(), key_text_);
+  const bool addressed = view.type == SQLITE_NULL;
+  HashedKey key;
   if (addressed) {
     encode_value(value, false);
     encode_address();
+    key = live_->flash().hashed(key_bytes_);
   } else {
-    encode_key(key);
-    live_->flash().prefetch(key_bytes_);
-    encode_value(value, is_whole_real(key));
+    encode_key(view);
+    key = live_->flash().hashed(key_bytes_);
+    live_->flash().prefetch(key);
+    encode_value(value, is_whole_real(view));
   }
   if (sqlite3_vtab_on_conflict(db_) == SQLITE_REPLACE) {
     if (addressed) {
-      Result<std::optional<FlashEntry>> found = live_->flash().find(key_bytes_);
+      Result<std::optional<FlashEntry>> found = live_->flash().find(key);
       live_->expect(found.take_status());
       if (found.value()) {
         expect_same_content();
       }
     }
-    const FlashStore::Change change{key_bytes_, value_bytes_};
+    const FlashStore::Change change{key, value_bytes_};
     live_->write({&change, 1});
-  } else if (!live_->insert(key_bytes_, value_bytes_)) {
+  } else if (!live_->insert(key, value_bytes_)) {
     if (addressed) {
       expect_same_content();
     }
@@ -240,7 +243,7 @@ void FlashTable::remove(sqlite3_value* key) {
   if (!take_old_key(key)) {
     return;
   }
-  const FlashStore::Change change{old_key_bytes_, std::nullopt};
+  const FlashStore::Change change{live_->flash().hashed(old_key_bytes_), std::nullopt};
   live_->write({&change, 1});
 }
 
@@ -273,16 +276,17 @@ void FlashTable::change(sqlite3_value* key_value, sqlite3_value* value) {
   } else {
     encode_value(value, real);
   }
-  const FlashStore::Change changes[] = {{old_key_bytes_, std::nullopt}, {key_bytes_, value_bytes_}};
+  const FlashStore::Change put{live_->flash().hashed(key_bytes_), value_bytes_};
   if (key_bytes_ == old_key_bytes_) {
-    live_->write(std::span(changes).subspan(1));
+    live_->write({&put, 1});
     return;
   }
-  Result<std::optional<FlashEntry>> other = live_->flash().find(key_bytes_);
+  Result<std::optional<FlashEntry>> other = live_->flash().find(put.key);
   live_->expect(other.take_status());
   if (other.value() && sqlite3_vtab_on_conflict(db_) != SQLITE_REPLACE) {
     refuse_duplicate();
   }
+  const FlashStore::Change changes[] = {{live_->flash().hashed(old_key_bytes_), std::nullopt}, put};
   live_->write(changes);
   note_key();
 }

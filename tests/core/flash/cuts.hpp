@@ -64,7 +64,7 @@ inline Status perform(FlashStore& store, const FlashAction& action) {
   std::vector<FlashStore::Change> batch;
   for (const FlashOperation& change : action.changes) {
     FlashStore::Change& one = batch.emplace_back();
-    one.key = bytes_of(change.key);
+    one.key = store.hashed(bytes_of(change.key));
     if (change.value) {
       one.value = bytes_of(*change.value);
     }

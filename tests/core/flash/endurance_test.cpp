@@ -163,8 +163,8 @@ class Life {
     }
     const auto [key, value] = *model_.begin();
     const std::string renamed = "renamed" + std::to_string(random_() % 10);
-    const FlashStore::Change batch[] = {{bytes_of(key), std::nullopt},
-                                        {bytes_of(renamed), bytes_of(value)}};
+    const FlashStore::Change batch[] = {{store_.hashed(bytes_of(key)), std::nullopt},
+                                        {store_.hashed(bytes_of(renamed)), bytes_of(value)}};
     Status done = store_.write(batch);
     if (done.ok()) {
       const std::string kept = value;

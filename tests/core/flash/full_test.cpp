@@ -210,10 +210,10 @@ TEST_P(FlashFull, a_batch_is_full_as_a_whole) {
   const std::string value = full.value(500);
   const std::string key = full.any_key();
   std::vector<FlashStore::Change> batch(4);
-  batch[0].key = bytes_of(key);
-  batch[1].key = bytes_of(value).first(200);
-  batch[2].key = bytes_of(value).first(100);
-  batch[3].key = bytes_of(value).first(50);
+  batch[0].key = full.store.hashed(bytes_of(key));
+  batch[1].key = full.store.hashed(bytes_of(value).first(200));
+  batch[2].key = full.store.hashed(bytes_of(value).first(100));
+  batch[3].key = full.store.hashed(bytes_of(value).first(50));
   batch[1].value = batch[2].value = batch[3].value = bytes_of(value);
   const Status status = full.store.write(batch);
   ASSERT_FALSE(status.ok());
@@ -232,14 +232,15 @@ TEST_P(FlashFull, a_key_can_be_changed_beside_a_full_store) {
   const std::string old_key = full.model.begin()->first;
   const std::string new_key(old_key.size(), 'x');
   const std::span<const std::byte> no_value;
-  const FlashStore::Change changes[] = {{bytes_of(old_key), std::nullopt},
-                                        {bytes_of(new_key), no_value}};
+  const FlashStore::Change changes[] = {{full.store.hashed(bytes_of(old_key)), std::nullopt},
+                                        {full.store.hashed(bytes_of(new_key)), no_value}};
   ASSERT_STATUS(full.store.write(changes));
   EXPECT_FALSE(full.store.find(bytes_of(old_key)).value());
   EXPECT_TRUE(full.store.find(bytes_of(new_key)).value());
   ASSERT_STATUS(full.store.check(no_poll));
   // One that the batch names twice is charged for twice.
-  const FlashStore::Change twice[] = {{bytes_of(new_key), no_value}, {bytes_of(new_key), no_value}};
+  const FlashStore::Change once{full.store.hashed(bytes_of(new_key)), no_value};
+  const FlashStore::Change twice[] = {once, once};
   const Status refused = full.store.write(twice);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kFull);

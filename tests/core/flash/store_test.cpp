@@ -63,6 +63,53 @@ TEST(FlashStore, I5_insert_changes_no_key_that_is_there) {
   ASSERT_STATUS(store.check(no_poll));
 }
 
+// The hash that comes with a key is the one that the index is asked, in every call that takes it.
+TEST(FlashStore, a_key_is_found_by_the_hash_that_comes_with_it) {
+  FlashSimulator device(small_geometry(1024, 4, 24));
+  FlashStore store(device, {.seed = 1});
+  ASSERT_STATUS(store.format());
+  const HashedKey key = store.hashed(bytes_of("key"));
+  EXPECT_EQ(key.hash, store.index().hash_of(bytes_of("key")));
+  ASSERT_TRUE(store.insert(key, bytes_of("value")).value());
+  EXPECT_TRUE(store.find(bytes_of("key")).value());
+  EXPECT_TRUE(store.find(key).value());
+  const HashedKey other{key.bytes, key.hash ^ 1};
+  std::vector<std::byte> value;
+  EXPECT_FALSE(store.find(other).value());
+  EXPECT_FALSE(store.get(other, value).value());
+  EXPECT_TRUE(store.get(key, value).value());
+  EXPECT_FALSE(store.insert(key, bytes_of("another")).value());
+  const FlashStore::Change remove{key, std::nullopt};
+  ASSERT_STATUS(store.write({&remove, 1}));
+  EXPECT_FALSE(store.find(bytes_of("key")).value());
+  ASSERT_STATUS(store.check(no_poll));
+}
+
+// What a put is charged is computed before it, and again by a mount, of the record's lengths.
+TEST(FlashStore, I1_a_mount_charges_what_the_puts_were_charged) {
+  FlashSimulator device(small_geometry(1024, 4, 40));
+  FlashStore store(device, {.seed = 1});
+  ASSERT_STATUS(store.format());
+  uint64_t charged = 0;
+  for (const size_t bytes : {0, 1, 100, 700, 5000}) {
+    const std::string value(bytes, 'v');
+    ASSERT_STATUS(store.put(bytes_of("replaced"), bytes_of(value)));
+    ASSERT_STATUS(store.put(bytes_of(std::to_string(bytes)), bytes_of(value)));
+    charged += store.charge(std::to_string(bytes).size(), bytes).value();
+    EXPECT_EQ(store.charged_units(), charged + store.charge(8, bytes).value()) << bytes;
+  }
+  const HashedKey twice = store.hashed(bytes_of("twice"));
+  const FlashStore::Change batch[] = {{twice, bytes_of("first")},
+                                      {twice, bytes_of("second one")},
+                                      {store.hashed(bytes_of("replaced")), std::nullopt}};
+  ASSERT_STATUS(store.write(batch));
+  charged += store.charge(5, 10).value();
+  EXPECT_EQ(store.charged_units(), charged);
+  ASSERT_STATUS(store.mount());
+  EXPECT_EQ(store.charged_units(), charged);
+  ASSERT_STATUS(store.check(no_poll));
+}
+
 // An atomic device: a database transaction. Marks are savepoints; who owns the database puts the
 // bytes of the device back.
 TEST(FlashStore, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
