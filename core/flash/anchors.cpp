@@ -70,10 +70,7 @@ Status FlashAnchors::write(uint32_t last_block) {
     if (!has_room()) {
       CUCKOO_TRY(move_on());
     }
-    FlashRecordHeader mark;
-    mark.type = FlashRecordType::kAnchor;
-    mark.lsn = state_.checkpoint_id;
-    mark.previous = last_block;
+    const auto mark = FlashRecordHeader::anchor(state_.checkpoint_id, last_block);
     const uint32_t position = state_.layout.position(anchor.block, anchor.offset);
     encode_flash_record(mark, {}, {}, state_.layout.unit_bytes(),
                         state_.blocks.at(anchor.block).sequence, anchor.offset, encoded_);

@@ -125,28 +125,27 @@ Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> b
   sort_by_hash(entries);
   std::span<const FlashIndexEntry> rest = entries;
   std::vector<FlashIndexPiece> pieces;
-  FlashRecordHeader header;
-  header.type = FlashRecordType::kIndex;
-  header.previous = kNoBlock;
   for (std::vector<std::byte> bytes;; bytes.clear()) {
     const size_t count = encode_flash_index(rest, payload_bytes(), bytes);
     if (count == rest.size()) {
       break;
     }
-    header.previous_value_bytes = static_cast<uint32_t>(pieces.size());
+    const auto header =
+        FlashRecordHeader::index_piece(state_.checkpoint_id, static_cast<uint32_t>(pieces.size()));
     CUCKOO_ASSIGN_OR_RETURN(const uint32_t block, program_piece(blocks, header, bytes));
     pieces.push_back({block, rest.front().second, static_cast<uint32_t>(count)});
     used.push_back(block);
     rest = rest.subspan(count);
   }
   const std::vector<std::byte> bytes = encode(std::move(pieces), rest);
-  header.type = FlashRecordType::kCheckpoint;
-  header.previous_value_bytes = 0;
-  for (size_t at = 0; at < bytes.size(); ++header.previous_value_bytes) {
+  uint32_t before = kNoBlock;
+  uint32_t number = 0;
+  for (size_t at = 0; at < bytes.size(); ++number) {
     const size_t length = std::min(payload_bytes(), bytes.size() - at);
-    CUCKOO_ASSIGN_OR_RETURN(header.previous,
+    const auto header = FlashRecordHeader::checkpoint_piece(state_.checkpoint_id, number, before);
+    CUCKOO_ASSIGN_OR_RETURN(before,
                             program_piece(blocks, header, std::span(bytes).subspan(at, length)));
-    used.push_back(header.previous);
+    used.push_back(before);
     at += length;
   }
   return used;
@@ -156,7 +155,6 @@ Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> b
 Result<uint32_t> FlashCheckpointer::program_piece(std::vector<uint32_t>& blocks,
                                                   FlashRecordHeader header,
                                                   std::span<const std::byte> bytes) {
-  header.lsn = state_.checkpoint_id;
   header.value_bytes = static_cast<uint32_t>(bytes.size());
   while (true) {
     if (blocks.empty()) {

@@ -73,20 +73,17 @@ Status FlashCollector::make_room(uint64_t units, uint32_t records) {
 }
 
 Status FlashCollector::collect(uint32_t victim) {
-  FlashRecordHeader mark;
-  mark.type = FlashRecordType::kCollect;
-  mark.lsn = state_.next_lsn;
-  mark.previous = victim;
-  CUCKOO_TRY(log_.append_cold(mark, {}, {}).take_status());
+  const auto begin = FlashRecordHeader::collect(state_.next_lsn, victim);
+  CUCKOO_TRY(log_.append_cold(begin, {}, {}).take_status());
   std::vector<FlashLogRecord> copies;
   CUCKOO_ASSIGN_OR_RETURN(const uint32_t lacking, copy_live(victim, copies));
   if (lacking != 0) {
     return corrupt("erase block " + std::to_string(victim) + " lacks " + std::to_string(lacking) +
                    " units that the index points to");
   }
-  mark.type = FlashRecordType::kCollected;
-  mark.previous = static_cast<uint32_t>(copies.size());
-  CUCKOO_TRY(log_.append_cold(mark, {}, {}).take_status());
+  const auto end =
+      FlashRecordHeader::collected(state_.next_lsn, static_cast<uint32_t>(copies.size()));
+  CUCKOO_TRY(log_.append_cold(end, {}, {}).take_status());
   CUCKOO_TRY(log_.sync());
   return state_.apply_collection(copies, victim);
 }

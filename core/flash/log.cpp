@@ -263,11 +263,8 @@ Result<uint32_t> FlashLog::append_cold(const FlashRecordHeader& header,
 Result<uint32_t> FlashLog::append_copy(uint32_t from, FlashRecordHeader& header,
                                        std::span<const std::byte> key,
                                        std::span<const std::byte> value) {
-  header.previous = from;
+  header.set_copied_from(from);
   header.last_of_batch = true;
-  if (header.type != FlashRecordType::kPart) {  // of a part it is the offset
-    header.previous_value_bytes = 0;
-  }
   return append_cold(header, key, value);
 }
 

@@ -62,8 +62,7 @@ class FlashLog {
                               std::span<const std::byte> value);
   Result<uint32_t> append_cold(const FlashRecordHeader& header, std::span<const std::byte> key,
                                std::span<const std::byte> value);
-  // To the cold stream. A copy replaces its original, no older version of the key: `header`
-  // becomes that of the copy.
+  // To the cold stream. `header` becomes that of the copy.
   Result<uint32_t> append_copy(uint32_t from, FlashRecordHeader& header,
                                std::span<const std::byte> key, std::span<const std::byte> value);
 

@@ -127,7 +127,7 @@ Status FlashMount::scan_anchors(uint32_t block, uint64_t sequence) {
       mark = decode_flash_record_header(unit, sequence, offset);
     }
     if (mark && mark->type == FlashRecordType::kAnchor) {
-      found_.push_back({mark->lsn, mark->number(), block, offset + 1, sequence});
+      found_.push_back({mark->checkpoint(), mark->last_block(), block, offset + 1, sequence});
     }
   }
   return {};
@@ -156,13 +156,13 @@ Result<std::vector<FlashMount::Piece>> FlashMount::read_chain(const Anchor& anch
   uint32_t block = anchor.last_block;
   for (uint32_t number = kNoBlock; number != 0;) {
     CUCKOO_ASSIGN_OR_RETURN(const Piece piece, read_piece_header(block));
-    const uint32_t expected = chain.empty() ? piece.number() : number - 1;
-    if (piece.number() != expected || chain.size() >= state_.layout.geometry().blocks) {
+    const uint32_t expected = chain.empty() ? piece.header.piece() : number - 1;
+    if (piece.header.piece() != expected || chain.size() >= state_.layout.geometry().blocks) {
       return broken_piece(block, "not the piece that is expected");
     }
     number = expected;
     chain.push_back(piece);
-    block = piece.header.previous;
+    block = piece.header.block_before();
   }
   std::reverse(chain.begin(), chain.end());
   state_.checkpoint_blocks.clear();
@@ -188,7 +188,7 @@ Result<FlashMount::Piece> FlashMount::read_piece_header(uint32_t block) {
   const std::optional<FlashRecordHeader> decoded =
       opened ? decode_flash_record_header(head, opened->sequence, kFlashHeaderUnits) : std::nullopt;
   if (!decoded || decoded->type != FlashRecordType::kCheckpoint ||
-      decoded->lsn != state_.checkpoint_id ||
+      decoded->checkpoint() != state_.checkpoint_id ||
       layout.bytes_of(decoded->units(layout.unit_bytes())) > room) {
     return broken_piece(block, "no piece of it");
   }
@@ -261,8 +261,8 @@ class PieceReader {
     CUCKOO_TRY(log_.read(address, std::span(head).first(std::min(room, sizeof head))));
     const std::optional<FlashRecordHeader> header =
         decode_flash_record_header(head, sequence, kFlashHeaderUnits);
-    if (!header || header->type != FlashRecordType::kIndex || header->lsn != checkpoint_ ||
-        header->offset() != piece || layout_.bytes_of(header->units(layout_.unit_bytes())) > room) {
+    if (!header || header->type != FlashRecordType::kIndex || header->checkpoint() != checkpoint_ ||
+        header->piece() != piece || layout_.bytes_of(header->units(layout_.unit_bytes())) > room) {
       return broken(piece);
     }
     record_.resize(layout_.bytes_of(header->units(layout_.unit_bytes())));

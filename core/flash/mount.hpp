@@ -62,7 +62,6 @@ class FlashMount {
     FlashRecordHeader header;
     uint32_t block = kNoBlock;
     uint64_t sequence = 0;  // of the block
-    uint32_t number() const noexcept { return header.previous_value_bytes; }
   };
   Result<std::vector<Piece>> read_chain(const Anchor& anchor);
   Result<Piece> read_piece_header(uint32_t block);

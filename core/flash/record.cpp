@@ -36,7 +36,7 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
   if (header.is_mark()) {
     to[1] = std::byte{0};
     store_le48(to + 2, header.lsn);
-    store_le(to + 8, header.previous);
+    store_le(to + 8, header.first_word_);
     store_le(to + 12, record_crc(std::span(out).first(12), sequence, offset_units));
     return;
   }
@@ -44,8 +44,8 @@ void encode_flash_record(const FlashRecordHeader& header, std::span<const std::b
   store_le(to + 3, static_cast<uint16_t>(header.value_bytes));
   to[5] = static_cast<std::byte>(header.value_bytes >> 16);
   store_le48(to + 6, header.lsn);
-  store_le(to + 12, header.previous);
-  store_le(to + 16, header.previous_value_bytes);
+  store_le(to + 12, header.first_word_);
+  store_le(to + 16, header.second_word_);
   if (header.type == FlashRecordType::kHead) {
     store_le(to + 20, header.total_value_bytes);
   }
@@ -73,7 +73,7 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
   header.last_of_batch = (type & kLastOfBatch) != 0;
   if (header.type >= FlashRecordType::kCollect && header.type <= FlashRecordType::kAnchor) {
     header.lsn = load_le48(&bytes[2]);
-    header.previous = load_le<uint32_t>(&bytes[8]);
+    header.first_word_ = load_le<uint32_t>(&bytes[8]);
     const bool intact =
         bytes[1] == std::byte{0} && !header.last_of_batch &&
         load_le<uint32_t>(&bytes[12]) == record_crc(bytes.first(12), sequence, offset_units);
@@ -86,8 +86,8 @@ std::optional<FlashRecordHeader> decode_flash_record_header(std::span<const std:
   header.key_bytes = load_le<uint16_t>(&bytes[1]);
   header.value_bytes = load_le<uint16_t>(&bytes[3]) | static_cast<uint32_t>(bytes[5]) << 16;
   header.lsn = load_le48(&bytes[6]);
-  header.previous = load_le<uint32_t>(&bytes[12]);
-  header.previous_value_bytes = load_le<uint32_t>(&bytes[16]);
+  header.first_word_ = load_le<uint32_t>(&bytes[12]);
+  header.second_word_ = load_le<uint32_t>(&bytes[16]);
   header.total_value_bytes = header.value_bytes;
   if (header.type == FlashRecordType::kHead) {
     if (bytes.size() < 24) {

@@ -13,20 +13,32 @@
 //   1   2  key bytes K (a part has none)
 //   3   3  value bytes V in this record
 //   6   6  LSN
-//   12  4  previous: the position of the record that this one replaces or removes, 0: none.
-//          In the cold stream: the position that it was copied from
-//   16  4  previous value bytes: of the whole value at `previous`. A part: its offset in the value
+//   12  4  first word    their meaning follows from the type: the table below
+//   16  4  second word
 //   20  4  head only: bytes of the whole value
 //   …   K bytes of the key, 4 of the head's CRC, V of the value, then FF up to the CRC
 // The value of a drop: the LSN of the value whose parts it names (6) ‖ the offset of the first of
 // them (4) ‖ their positions (4 each), consecutive parts.
-// Mark: one unit, 16 bytes of it: 0 1 type · 1 1 zero · 2 6 LSN · 8 4 number · 12 4 CRC.
+// Mark: one unit, 16 bytes of it: 0 1 type · 1 1 zero · 2 6 LSN · 8 4 first word · 12 4 CRC.
+//
+//   type                  LSN            first word               second word
+//   put, head, tombstone  its own        replaced(), 0: none      replaced_value_bytes()
+//   part                  its value's    0                        offset()
+//   … copied to the       as before      copied_from()            of a part offset(), else 0
+//     cold stream
+//   drop                  the next's     0                        replaced_value_bytes()
+//   checkpoint            checkpoint()   block_before()           piece()
+//   index                 checkpoint()   kNoBlock                 piece()
+//   collect (mark)        the next one   victim()
+//   collected (mark)      the next one   copies()
+//   anchor (mark)         checkpoint()   last_block()
 //
 // The CRC is CRC-32C of the block's sequence (8) ‖ the offset in the block in units (4) ‖ the
 // bytes before it: what is left of an earlier use of the block is never taken for a record. (Erase
 // headers: of the block's number (4) ‖ the bytes. Open headers: of the number (4) ‖ the bytes.)
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -49,34 +61,122 @@ enum class FlashRecordType : uint8_t {
   kHead = 2,        // key, length and beginning of a value that goes on in parts
   kPart = 3,        // more of the value of the same LSN
   kTombstone = 4,   // key
-  kCheckpoint = 5,  // a piece of a checkpoint: LSN: its number; previous: the block before it
+  kCheckpoint = 5,  // a piece of a checkpoint
   kDrop = 6,        // the parts of the value that the next record of this LSN replaces or removes
-  kIndex = 7,       // a piece of a checkpoint's index: LSN: the checkpoint's; offset(): which one
-  kCollect = 8,     // mark: a collection begins; LSN: the next one; number: the victim
-  kCollected = 9,   // mark: … is complete; number: its copies
-  kAnchor = 10,     // mark: LSN: the checkpoint's number; number: its last block
+  kIndex = 7,       // a piece of a checkpoint's index
+  kCollect = 8,     // mark: a collection begins
+  kCollected = 9,   // mark: a collection is complete
+  kAnchor = 10,     // mark: points to a checkpoint
 };
 inline constexpr uint8_t kLastOfBatch = 0x80;  // or-ed to the type
 
 enum class FlashPurpose : uint8_t { kHot = 1, kCold = 2, kCheckpoint = 3, kAnchor = 4 };
 
-struct FlashRecordHeader {
+class FlashRecordHeader {
+ public:
+  FlashRecordHeader() = default;
+  static FlashRecordHeader part(uint64_t lsn, uint32_t offset, uint32_t value_bytes) noexcept {
+    FlashRecordHeader header(FlashRecordType::kPart, lsn, 0, offset);
+    header.value_bytes = value_bytes;
+    return header;
+  }
+  // Of parts of a value of so many bytes.
+  static FlashRecordHeader drop(uint64_t lsn, uint32_t replaced_value_bytes,
+                                uint32_t value_bytes) noexcept {
+    FlashRecordHeader header(FlashRecordType::kDrop, lsn, 0, replaced_value_bytes);
+    header.value_bytes = value_bytes;
+    return header;
+  }
+  static FlashRecordHeader checkpoint_piece(uint64_t checkpoint, uint32_t piece,
+                                            uint32_t block_before) noexcept {
+    return {FlashRecordType::kCheckpoint, checkpoint, block_before, piece};
+  }
+  static FlashRecordHeader index_piece(uint64_t checkpoint, uint32_t piece) noexcept {
+    return {FlashRecordType::kIndex, checkpoint, kNoBlock, piece};
+  }
+  static FlashRecordHeader collect(uint64_t next_lsn, uint32_t victim) noexcept {
+    return {FlashRecordType::kCollect, next_lsn, victim, 0};
+  }
+  static FlashRecordHeader collected(uint64_t next_lsn, uint32_t copies) noexcept {
+    return {FlashRecordType::kCollected, next_lsn, copies, 0};
+  }
+  static FlashRecordHeader anchor(uint64_t checkpoint, uint32_t last_block) noexcept {
+    return {FlashRecordType::kAnchor, checkpoint, last_block, 0};
+  }
+
   FlashRecordType type = FlashRecordType::kNone;
   bool last_of_batch = false;
   uint16_t key_bytes = 0;
   uint32_t value_bytes = 0;  // in this record
   uint64_t lsn = 0;
-  uint32_t previous = 0;
-  uint32_t previous_value_bytes = 0;  // a part: offset
-  uint32_t total_value_bytes = 0;     // of the whole value
+  uint32_t total_value_bytes = 0;  // of the whole value
+
+  // Names the entry that a put, head or tombstone replaces or removes.
+  void set_replaced(uint32_t position, uint32_t value_bytes) noexcept {
+    first_word_ = position;
+    second_word_ = value_bytes;
+  }
+  // Makes it the header of a copy. A copy replaces its original, no older version of the key.
+  void set_copied_from(uint32_t position) noexcept {
+    first_word_ = position;
+    second_word_ = type == FlashRecordType::kPart ? second_word_ : 0;
+  }
+  // The position of the entry that this record replaces or removes; 0: none. Hot records only.
+  uint32_t replaced() const noexcept {
+    assert(is_entry() || type == FlashRecordType::kTombstone);
+    return first_word_;
+  }
+  // The bytes of that entry's whole value. A drop has them, too.
+  uint32_t replaced_value_bytes() const noexcept {
+    assert(is_entry() || type == FlashRecordType::kTombstone || type == FlashRecordType::kDrop);
+    return second_word_;
+  }
+  // The position of the original. Cold records only.
+  uint32_t copied_from() const noexcept {
+    assert(is_entry() || type == FlashRecordType::kPart);
+    return first_word_;
+  }
+  // Where in its value a part begins.
+  uint32_t offset() const noexcept {
+    assert(type == FlashRecordType::kPart);
+    return second_word_;
+  }
+  // The number of the checkpoint that a piece belongs to, or that an anchor points to.
+  uint64_t checkpoint() const noexcept {
+    assert(is_piece() || type == FlashRecordType::kAnchor);
+    return lsn;
+  }
+  // Which piece of the checkpoint, or of its index, it is: 0, 1, 2 …
+  uint32_t piece() const noexcept {
+    assert(is_piece());
+    return second_word_;
+  }
+  // The block of the checkpoint's piece before this one; kNoBlock: it is the first.
+  uint32_t block_before() const noexcept {
+    assert(type == FlashRecordType::kCheckpoint);
+    return first_word_;
+  }
+  uint32_t victim() const noexcept {
+    assert(type == FlashRecordType::kCollect);
+    return first_word_;
+  }
+  uint32_t copies() const noexcept {
+    assert(type == FlashRecordType::kCollected);
+    return first_word_;
+  }
+  uint32_t last_block() const noexcept {
+    assert(type == FlashRecordType::kAnchor);
+    return first_word_;
+  }
 
   friend bool operator==(const FlashRecordHeader&, const FlashRecordHeader&) = default;
   bool is_mark() const noexcept { return type >= FlashRecordType::kCollect; }
   bool is_entry() const noexcept {
     return type == FlashRecordType::kPut || type == FlashRecordType::kHead;
   }
-  uint32_t offset() const noexcept { return previous_value_bytes; }  // of a part, of a piece
-  uint32_t number() const noexcept { return previous; }              // of a mark
+  bool is_piece() const noexcept {
+    return type == FlashRecordType::kCheckpoint || type == FlashRecordType::kIndex;
+  }
   // Before the key: 16 (mark), 20 or 24.
   size_t header_bytes() const noexcept {
     return is_mark() ? kFlashMarkBytes : type == FlashRecordType::kHead ? 24 : 20;
@@ -92,6 +192,21 @@ struct FlashRecordHeader {
   uint32_t units(uint32_t unit_bytes) const noexcept {
     return static_cast<uint32_t>((content_bytes() + unit_bytes - 1) / unit_bytes);
   }
+
+ private:
+  friend void encode_flash_record(const FlashRecordHeader& header, std::span<const std::byte> key,
+                                  std::span<const std::byte> value, uint32_t unit_bytes,
+                                  uint64_t sequence, uint32_t offset_units,
+                                  std::vector<std::byte>& out);
+  friend std::optional<FlashRecordHeader> decode_flash_record_header(
+      std::span<const std::byte> bytes, uint64_t sequence, uint32_t offset_units);
+
+  FlashRecordHeader(FlashRecordType type, uint64_t lsn, uint32_t first_word,
+                    uint32_t second_word) noexcept
+      : type(type), lsn(lsn), first_word_(first_word), second_word_(second_word) {}
+
+  uint32_t first_word_ = 0;
+  uint32_t second_word_ = 0;
 };
 
 inline constexpr size_t kMaxFlashRecordHeaderBytes = 24;

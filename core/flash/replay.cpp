@@ -108,9 +108,9 @@ Status FlashReplay::replay_collection() {
     CUCKOO_TRY(consume(cold_, record));
     used.push_back(cold_.now.block);
     if (record.header.type == FlashRecordType::kCollect) {
-      victim = record.header.number();
+      victim = record.header.victim();
     } else if (record.header.type == FlashRecordType::kCollected) {
-      if (record.header.number() != copies.size()) {
+      if (record.header.copies() != copies.size()) {
         break;
       }
       if (state_.policy.may_be_torn()) {

@@ -86,22 +86,21 @@ Status FlashState::apply(const FlashLogRecord& record) {
     return {};
   }
   const bool removes = header.type == FlashRecordType::kTombstone;
-  if (header.previous != 0) {
-    const uint32_t units =
-        layout.pieces().first_units(header.key_bytes, header.previous_value_bytes);
+  if (const uint32_t replaced = header.replaced(); replaced != 0) {
+    const uint32_t value_bytes = header.replaced_value_bytes();
+    const uint32_t units = layout.pieces().first_units(header.key_bytes, value_bytes);
     CUCKOO_TRY(fetch(record.hash));
-    const bool known = removes ? index.remove(record.hash, header.previous)
-                               : index.replace(record.hash, header.previous, record.position);
-    const Result<uint64_t> charged =
-        charge(record.charged_before, header.key_bytes, header.previous_value_bytes);
+    const bool known = removes ? index.remove(record.hash, replaced)
+                               : index.replace(record.hash, replaced, record.position);
+    const Result<uint64_t> charged = charge(record.charged_before, header.key_bytes, value_bytes);
     if (!known || !charged.ok() || charged.value() > charged_units ||
-        blocks.at(layout.locate(header.previous).block).live_units < units) {
+        blocks.at(layout.locate(replaced).block).live_units < units) {
       return corrupt("the record at unit " + std::to_string(record.position) +
                      " replaces one that is not there");
     }
     charged_units -= charged.value();
     heads -= removes ? 1 : 0;
-    CUCKOO_TRY(kill(header.previous, units));
+    CUCKOO_TRY(kill(replaced, units));
   } else if (!removes) {
     index.insert(record.hash, record.position);
     ++heads;
@@ -125,7 +124,7 @@ Status FlashState::apply_drop(const FlashLogRecord& record) {
   }
   const uint64_t lsn = load_le48(&body[0]);
   uint64_t offset = load_le<uint32_t>(&body[6]);
-  const uint64_t total = record.header.previous_value_bytes;
+  const uint64_t total = record.header.replaced_value_bytes();
   for (size_t at = kFlashDropHeaderBytes; at < body.size(); at += 4) {
     const auto position = load_le<uint32_t>(&body[at]);
     if (offset >= total) {
@@ -153,9 +152,9 @@ Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint
   for (const FlashLogRecord& copy : copies) {
     const uint32_t units = copy.header.units(layout.unit_bytes());
     CUCKOO_TRY(fetch(copy.hash));
-    if (layout.locate(copy.header.previous).block != victim ||
+    if (layout.locate(copy.header.copied_from()).block != victim ||
         blocks.at(victim).live_units < units ||
-        !index.replace(copy.hash, copy.header.previous, copy.position)) {
+        !index.replace(copy.hash, copy.header.copied_from(), copy.position)) {
       return corrupt("the copy at unit " + std::to_string(copy.position) +
                      " is of a record that is not there");
     }

@@ -391,10 +391,8 @@ Status FlashStore::append_drops(size_t key_bytes, const FlashEntry& old, uint64_
       offset += cut.part_bytes();
     }
     FlashLogRecord drop;
-    drop.header.type = FlashRecordType::kDrop;
-    drop.header.lsn = lsn;
-    drop.header.value_bytes = static_cast<uint32_t>(body.size());
-    drop.header.previous_value_bytes = static_cast<uint32_t>(old.value_bytes);
+    drop.header = FlashRecordHeader::drop(lsn, static_cast<uint32_t>(old.value_bytes),
+                                          static_cast<uint32_t>(body.size()));
     CUCKOO_TRY(log_.append_hot(drop.header, {}, body).take_status());
     drop.drop = body;
     CUCKOO_TRY(state_.apply(drop));
@@ -409,10 +407,8 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
     const std::span<const std::byte> part =
         value.subspan(offset, std::min<size_t>(part_bytes, value.size() - offset));
     FlashLogRecord record;
-    record.header.type = FlashRecordType::kPart;
-    record.header.lsn = lsn;
-    record.header.value_bytes = static_cast<uint32_t>(part.size());
-    record.header.previous_value_bytes = static_cast<uint32_t>(offset);
+    record.header = FlashRecordHeader::part(lsn, static_cast<uint32_t>(offset),
+                                            static_cast<uint32_t>(part.size()));
     record.header.last_of_batch = last && offset + part.size() == value.size();
     CUCKOO_ASSIGN_OR_RETURN(record.position, log_.append_hot(record.header, {}, part));
     record.hash = state_.index.part_hash(lsn, static_cast<uint32_t>(offset));
@@ -440,8 +436,7 @@ Status FlashStore::write_one(const Change& change, const Planned& planned, bool 
   record.charged_before = planned.charged_before;
   if (old) {
     CUCKOO_TRY(append_drops(key.size(), *old, lsn));
-    record.header.previous = old->position;
-    record.header.previous_value_bytes = static_cast<uint32_t>(old->value_bytes);
+    record.header.set_replaced(old->position, static_cast<uint32_t>(old->value_bytes));
   }
   std::span<const std::byte> value;
   bool has_parts = false;

@@ -34,8 +34,8 @@ TEST_F(FlashAnchorsTest, each_names_the_checkpoint_and_stands_behind_the_one_bef
   EXPECT_EQ(state.streams.anchor.offset, before.offset + 1);
   ASSERT_TRUE(newest());
   EXPECT_EQ(newest()->type, FlashRecordType::kAnchor);
-  EXPECT_EQ(newest()->lsn, 1234U);
-  EXPECT_EQ(newest()->number(), 17U);
+  EXPECT_EQ(newest()->checkpoint(), 1234U);
+  EXPECT_EQ(newest()->last_block(), 17U);
 }
 
 TEST_F(FlashAnchorsTest, I1_blocks_are_used_in_turn_and_never_the_newest) {

@@ -34,8 +34,7 @@ struct FlashParts {
     record.header.total_value_bytes = record.header.value_bytes;
     record.hash = state.index.hash_of(bytes_of(key));
     if (const auto old = entries.find(key); old != entries.end()) {
-      record.header.previous = old->second.position;
-      record.header.previous_value_bytes = old->second.header.value_bytes;
+      record.header.set_replaced(old->second.position, old->second.header.value_bytes);
     }
     const Result<uint32_t> position = log.append_hot(record.header, bytes_of(key), bytes_of(value));
     EXPECT_TRUE(position.ok());
@@ -53,13 +52,7 @@ struct FlashParts {
     return record;
   }
   // A mark in the cold stream.
-  void mark(FlashRecordType type, uint64_t lsn, uint32_t number) {
-    FlashRecordHeader header;
-    header.type = type;
-    header.lsn = lsn;
-    header.previous = number;
-    EXPECT_TRUE(log.append_cold(header, {}, {}).ok());
-  }
+  void mark(const FlashRecordHeader& header) { EXPECT_TRUE(log.append_cold(header, {}, {}).ok()); }
   // A copy in the cold stream; nothing points to it yet.
   FlashLogRecord copy(const FlashLogRecord& original) {
     FlashLoadedRecord loaded;

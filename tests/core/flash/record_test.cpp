@@ -51,8 +51,7 @@ TEST(FlashRecord, a_put_has_these_bytes) {
   header.key_bytes = 3;
   header.value_bytes = header.total_value_bytes = 4;
   header.lsn = 0x112233445566;
-  header.previous = 0xA1A2A3A4;
-  header.previous_value_bytes = 0xB1B2B3B4;
+  header.set_replaced(0xA1A2A3A4, 0xB1B2B3B4);
   Bytes expected = bytes({0x81, 3,    0,    4,    0,    0,    0x66, 0x55, 0x44, 0x33, 0x22, 0x11,
                           0xA4, 0xA3, 0xA2, 0xA1, 0xB4, 0xB3, 0xB2, 0xB1, 'k',  'e',  'y'});
   append_crc(expected);
@@ -100,10 +99,7 @@ TEST(FlashRecord, a_head_has_the_length_of_the_whole_value) {
 }
 
 TEST(FlashRecord, a_mark_is_one_unit) {
-  FlashRecordHeader header;
-  header.type = FlashRecordType::kCollect;
-  header.lsn = 0x010203040506;
-  header.previous = 0x0A0B0C0D;
+  const auto header = FlashRecordHeader::collect(0x010203040506, 0x0A0B0C0D);
   Bytes expected = bytes({8, 0, 6, 5, 4, 3, 2, 1, 0x0D, 0x0C, 0x0B, 0x0A});
   append_crc(expected);
   EXPECT_EQ(encoded(header, {}, {}), expected);
@@ -118,6 +114,48 @@ TEST(FlashRecord, a_mark_is_one_unit) {
     const auto decoded = decode_flash_record_header(flipped, kSequence, kOffset);
     EXPECT_TRUE(!decoded || !decoded->is_mark()) << bit;
   }
+}
+
+// One word of the bytes has a name for each type of record that uses it.
+TEST(FlashRecord, each_type_says_what_its_words_mean) {
+  const auto reread = [](const FlashRecordHeader& header) {
+    Bytes out;
+    encode_flash_record(header, {}, Bytes(header.value_bytes), 16, kSequence, kOffset, out);
+    const auto decoded = decode_flash_record_header(out, kSequence, kOffset);
+    EXPECT_EQ(decoded, header);
+    return decoded.value_or(FlashRecordHeader());
+  };
+  FlashRecordHeader tombstone;
+  tombstone.type = FlashRecordType::kTombstone;
+  tombstone.lsn = 1;
+  tombstone.set_replaced(2, 3);
+  EXPECT_EQ(reread(tombstone).replaced(), 2U);
+  EXPECT_EQ(reread(tombstone).replaced_value_bytes(), 3U);
+  FlashRecordHeader copy = tombstone;
+  copy.type = FlashRecordType::kPut;
+  copy.set_copied_from(4);
+  EXPECT_EQ(reread(copy).copied_from(), 4U);
+  EXPECT_EQ(reread(copy).replaced_value_bytes(), 0U);
+  FlashRecordHeader part = FlashRecordHeader::part(1, 5, 6);
+  part.total_value_bytes = 6;  // as a decoder has it: of all but heads, the bytes in the record
+  EXPECT_EQ(reread(part).offset(), 5U);
+  EXPECT_EQ(reread(part).value_bytes, 6U);
+  part.set_copied_from(7);
+  EXPECT_EQ(reread(part).offset(), 5U);
+  EXPECT_EQ(reread(part).copied_from(), 7U);
+  FlashRecordHeader drop = FlashRecordHeader::drop(1, 8, 9);
+  drop.total_value_bytes = 9;
+  EXPECT_EQ(reread(drop).replaced_value_bytes(), 8U);
+  const FlashRecordHeader piece = FlashRecordHeader::checkpoint_piece(10, 11, 12);
+  EXPECT_EQ(reread(piece).checkpoint(), 10U);
+  EXPECT_EQ(reread(piece).piece(), 11U);
+  EXPECT_EQ(reread(piece).block_before(), 12U);
+  EXPECT_EQ(reread(FlashRecordHeader::index_piece(13, 14)).checkpoint(), 13U);
+  EXPECT_EQ(reread(FlashRecordHeader::index_piece(13, 14)).piece(), 14U);
+  EXPECT_EQ(reread(FlashRecordHeader::collect(15, 16)).victim(), 16U);
+  EXPECT_EQ(reread(FlashRecordHeader::collected(17, 18)).copies(), 18U);
+  EXPECT_EQ(reread(FlashRecordHeader::anchor(19, 20)).checkpoint(), 19U);
+  EXPECT_EQ(reread(FlashRecordHeader::anchor(19, 20)).last_block(), 20U);
 }
 
 TEST(FlashRecord, every_flipped_bit_and_every_other_place_is_found) {
@@ -142,10 +180,7 @@ TEST(FlashRecord, what_is_no_record) {
   EXPECT_FALSE(decode_flash_record_header(erased, kSequence, kOffset));
   const Bytes zero(32);
   EXPECT_FALSE(decode_flash_record_header(zero, kSequence, kOffset));
-  FlashRecordHeader header;
-  header.type = FlashRecordType::kPart;
-  header.value_bytes = header.total_value_bytes = 1;
-  header.lsn = 1;
+  const auto header = FlashRecordHeader::part(1, 0, 1);
   Bytes out = encoded(header, {}, text("x"));
   EXPECT_TRUE(decode_flash_record_header(out, kSequence, kOffset));
   out[1] = std::byte{1};  // a part has no key

@@ -119,7 +119,7 @@ TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_
     ASSERT_STATUS(parts->checkpointer.checkpoint());  // so that the victim is no part of the tail
   }
   std::vector<FlashLogRecord> copies;
-  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, victim);
+  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn, victim));
   for (auto& [key, record] : writer.entries) {
     if (writer.state.layout.locate(record.position).block == victim) {
       copies.push_back(writer.copy(record));
@@ -128,7 +128,7 @@ TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_
   }
   ASSERT_GT(copies.size(), 10U);
   const auto count = static_cast<uint32_t>(copies.size());
-  writer.mark(FlashRecordType::kCollected, writer.state.next_lsn, count);
+  writer.mark(FlashRecordHeader::collected(writer.state.next_lsn, count));
   ASSERT_STATUS(writer.state.apply_collection(copies, victim));
   // It replaces a copy, so the order counts.
   writer.put("old 1", "newer");
@@ -139,7 +139,7 @@ TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_
 
 TEST_P(FlashReplayTest, I1_a_collection_without_an_end_is_none) {
   const FlashLogRecord a = writer.put("a", "1");
-  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, 7);
+  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn, 7));
   writer.copy(a);
   ASSERT_NO_FATAL_FAILURE(expect_refused_or_passed_over("a collection has no end", 1));
   if (bare()) {
@@ -156,7 +156,7 @@ TEST_P(FlashReplayTest, I1_a_copy_outside_of_a_collection_counts_for_nothing) {
 
 TEST_P(FlashReplayTest, a_collection_of_the_future_lacks_a_change) {
   writer.put("a", "1");
-  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn + 1, 7);
+  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn + 1, 7));
   EXPECT_TRUE(fails(replay_of_the_writer().run(), ErrorCode::kCorrupt,
                     "the change with seq 2 is missing from the log"));
 }
@@ -164,9 +164,9 @@ TEST_P(FlashReplayTest, a_collection_of_the_future_lacks_a_change) {
 TEST_P(FlashReplayTest, a_collection_of_a_record_that_is_not_there_is_an_error) {
   FlashLogRecord a = writer.put("a", "1");
   const uint32_t block = writer.state.layout.locate(a.position).block;
-  writer.mark(FlashRecordType::kCollect, writer.state.next_lsn, block + 1);
+  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn, block + 1));
   writer.copy(a);
-  writer.mark(FlashRecordType::kCollected, writer.state.next_lsn, 1);
+  writer.mark(FlashRecordHeader::collected(writer.state.next_lsn, 1));
   EXPECT_TRUE(
       fails(replay_of_the_writer().run(), ErrorCode::kCorrupt, "is of a record that is not there"));
 }

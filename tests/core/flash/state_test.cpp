@@ -29,8 +29,7 @@ class FlashStateTest : public ::testing::Test {
     record.header.key_bytes = 3;
     record.header.value_bytes = type == FlashRecordType::kTombstone ? 0 : 10;
     record.header.total_value_bytes = record.header.value_bytes;
-    record.header.previous = previous;
-    record.header.previous_value_bytes = previous == 0 ? 0 : 10;
+    record.header.set_replaced(previous, previous == 0 ? 0 : 10);
     state.append(state.streams.hot, record.header, record.position, 77);
     return record;
   }
@@ -94,8 +93,7 @@ TEST_F(FlashStateTest, a_drop_removes_the_parts_that_it_names) {
   // As long as parts are: the last one has 10 bytes less.
   state.blocks.add_live(kBlock, 100);
   FlashLogRecord drop;
-  drop.header.type = FlashRecordType::kDrop;
-  drop.header.previous_value_bytes = 100 + 2 * part_bytes - 10;
+  drop.header = FlashRecordHeader::drop(0, 100 + 2 * part_bytes - 10, 0);
   drop.drop.assign(kFlashDropHeaderBytes + 8, std::byte{0});
   store_le(&drop.drop[0], uint32_t{1});
   store_le(&drop.drop[6], uint32_t{100});
@@ -105,7 +103,7 @@ TEST_F(FlashStateTest, a_drop_removes_the_parts_that_it_names) {
   broken.drop.pop_back();
   EXPECT_TRUE(fails(state.apply(broken), ErrorCode::kCorrupt, "names a part that is not there"));
   broken = drop;
-  broken.header.previous_value_bytes = 100;
+  broken.header = FlashRecordHeader::drop(0, 100, 0);
   EXPECT_TRUE(fails(state.apply(broken), ErrorCode::kCorrupt, "names a part that is not there"));
   ASSERT_STATUS(state.apply(drop));
   EXPECT_EQ(state.index.size(), 0U);
@@ -116,7 +114,7 @@ TEST_F(FlashStateTest, a_drop_removes_the_parts_that_it_names) {
 
 TEST_F(FlashStateTest, a_collection_moves_what_is_live_and_frees_the_victim) {
   FlashLogRecord copy = put(7);
-  copy.header.previous = copy.position;
+  copy.header.set_copied_from(copy.position);
   copy.position = state.layout.position(kOther, kFlashHeaderUnits);
   state.append(state.streams.cold, copy.header, copy.position, 77);
   state.streams.hot.block = kNoBlock;
