@@ -15,7 +15,7 @@ std::vector<uint32_t> FlashAnchors::blocks() const {
 }
 
 bool FlashAnchors::has_room() const noexcept {
-  const FlashStream& anchor = state_.streams.anchor;
+  const FlashStream& anchor = state_.now.streams.anchor;
   return anchor.block != kNoBlock && anchor.offset < state_.layout.units_per_block();
 }
 
@@ -23,7 +23,7 @@ bool FlashAnchors::has_room() const noexcept {
 uint32_t FlashAnchors::oldest_block() const {
   uint32_t oldest = kNoBlock;
   for (const uint32_t block : blocks()) {
-    if (block != state_.streams.anchor.block &&
+    if (block != state_.now.streams.anchor.block &&
         (oldest == kNoBlock ||
          state_.blocks.at(block).sequence < state_.blocks.at(oldest).sequence)) {
       oldest = block;
@@ -54,7 +54,7 @@ Status FlashAnchors::move_on() {
     }
     Status opened = open(block);
     if (opened.ok()) {
-      state_.streams.anchor = {block, kFlashHeaderUnits, kNoBlock};
+      state_.now.streams.anchor = {block, kFlashHeaderUnits, kNoBlock};
       return {};
     }
     if (opened.error().code != ErrorCode::kFlashFailure) {
@@ -65,12 +65,12 @@ Status FlashAnchors::move_on() {
 }
 
 Status FlashAnchors::write(uint32_t last_block) {
-  FlashStream& anchor = state_.streams.anchor;
+  FlashStream& anchor = state_.now.streams.anchor;
   while (true) {
     if (!has_room()) {
       CUCKOO_TRY(move_on());
     }
-    const auto mark = FlashRecordHeader::anchor(state_.checkpoint_id, last_block);
+    const auto mark = FlashRecordHeader::anchor(state_.now.checkpoint_id, last_block);
     const uint32_t position = state_.layout.position(anchor.block, anchor.offset);
     encode_flash_record(mark, {}, {}, state_.layout.unit_bytes(),
                         state_.blocks.at(anchor.block).sequence, anchor.offset, encoded_);

@@ -18,7 +18,7 @@ Status FlashCheckpointer::expect_fit(uint64_t entries) const {
 bool FlashCheckpointer::due() const noexcept {
   constexpr uint64_t kTailSectors = 48;
   const uint64_t entries = state_.index.size();
-  return state_.tail_read_bytes >
+  return state_.now.tail_read_bytes >
              entries * 5 / 2 + kTailSectors * state_.layout.geometry().sector_size_bytes &&
          fits(entries);
 }
@@ -38,8 +38,8 @@ Status FlashCheckpointer::clear() {
       state_.blocks.remove_live(block, live);
     }
   }
-  state_.heads = 0;
-  state_.charged_units = 0;
+  state_.now.heads = 0;
+  state_.now.charged_units = 0;
   return checkpoint();
 }
 
@@ -54,16 +54,16 @@ Status FlashCheckpointer::write() {
     }
     blocks.push_back(block);
   }
-  ++state_.checkpoint_id;
-  state_.fold(state_.checkpoint_id);
-  ++state_.stats.checkpoints;
-  state_.streams.tail_hot = state_.streams.hot.block;
-  state_.streams.tail_cold = state_.streams.cold.block;
-  state_.streams.tail_sequence = state_.streams.next_sequence;
-  state_.tail_read_bytes = 0;
+  ++state_.now.checkpoint_id;
+  state_.fold(state_.now.checkpoint_id);
+  ++state_.now.stats.checkpoints;
+  state_.now.streams.tail_hot = state_.now.streams.hot.block;
+  state_.now.streams.tail_cold = state_.now.streams.cold.block;
+  state_.now.streams.tail_sequence = state_.now.streams.next_sequence;
+  state_.now.tail_read_bytes = 0;
   CUCKOO_ASSIGN_OR_RETURN(std::vector<uint32_t> used, program(std::move(blocks)));
   CUCKOO_TRY(anchors_.write(used.back()));
-  state_.checkpoint_blocks = std::move(used);
+  state_.now.checkpoint_blocks = std::move(used);
   return {};
 }
 
@@ -89,18 +89,18 @@ Result<uint32_t> FlashCheckpointer::open_block() {
 std::vector<std::byte> FlashCheckpointer::encode(std::vector<FlashIndexPiece> pieces,
                                                  std::span<const FlashIndexEntry> rest) const {
   FlashCheckpoint checkpoint;
-  checkpoint.next_lsn = state_.next_lsn;
-  checkpoint.heads = state_.heads;
-  checkpoint.charged_units = state_.charged_units;
-  checkpoint.next_sequence = state_.streams.next_sequence;
-  checkpoint.state = state_.digest;
-  checkpoint.hot = state_.streams.hot;
-  checkpoint.cold = state_.streams.cold;
-  checkpoint.user_bytes = state_.stats.user_bytes;
-  checkpoint.programmed_bytes = state_.stats.programmed_bytes;
-  checkpoint.erases = state_.stats.erases;
-  checkpoint.collections = state_.stats.collections;
-  checkpoint.checkpoints = state_.stats.checkpoints;
+  checkpoint.next_lsn = state_.now.next_lsn;
+  checkpoint.heads = state_.now.heads;
+  checkpoint.charged_units = state_.now.charged_units;
+  checkpoint.next_sequence = state_.now.streams.next_sequence;
+  checkpoint.state = state_.now.digest;
+  checkpoint.hot = state_.now.streams.hot;
+  checkpoint.cold = state_.now.streams.cold;
+  checkpoint.user_bytes = state_.now.stats.user_bytes;
+  checkpoint.programmed_bytes = state_.now.stats.programmed_bytes;
+  checkpoint.erases = state_.now.stats.erases;
+  checkpoint.collections = state_.now.stats.collections;
+  checkpoint.checkpoints = state_.now.stats.checkpoints;
   checkpoint.blocks.reserve(state_.blocks.touched());
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     checkpoint.blocks.push_back(state_.blocks.at(block));
@@ -130,8 +130,8 @@ Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> b
     if (count == rest.size()) {
       break;
     }
-    const auto header =
-        FlashRecordHeader::index_piece(state_.checkpoint_id, static_cast<uint32_t>(pieces.size()));
+    const auto header = FlashRecordHeader::index_piece(state_.now.checkpoint_id,
+                                                       static_cast<uint32_t>(pieces.size()));
     CUCKOO_ASSIGN_OR_RETURN(const uint32_t block, program_piece(blocks, header, bytes));
     pieces.push_back({block, rest.front().second, static_cast<uint32_t>(count)});
     used.push_back(block);
@@ -142,7 +142,8 @@ Result<std::vector<uint32_t>> FlashCheckpointer::program(std::vector<uint32_t> b
   uint32_t number = 0;
   for (size_t at = 0; at < bytes.size(); ++number) {
     const size_t length = std::min(payload_bytes(), bytes.size() - at);
-    const auto header = FlashRecordHeader::checkpoint_piece(state_.checkpoint_id, number, before);
+    const auto header =
+        FlashRecordHeader::checkpoint_piece(state_.now.checkpoint_id, number, before);
     CUCKOO_ASSIGN_OR_RETURN(before,
                             program_piece(blocks, header, std::span(bytes).subspan(at, length)));
     used.push_back(before);

@@ -19,13 +19,13 @@ bool FlashCollector::may_collect() const noexcept {
 }
 
 uint32_t FlashCollector::pick_victim() const {
-  return state_.blocks.pick_victim(state_.streams, state_.layout.units_per_block(),
-                                   state_.next_lsn);
+  return state_.blocks.pick_victim(state_.now.streams, state_.layout.units_per_block(),
+                                   state_.now.next_lsn);
 }
 
 // That the hot stream takes for so much, at most.
 uint64_t FlashCollector::blocks_for(uint64_t units, uint32_t records) const noexcept {
-  const FlashStream& hot = state_.streams.hot;
+  const FlashStream& hot = state_.now.streams.hot;
   const uint64_t left = hot.block == kNoBlock ? 0 : state_.layout.units_per_block() - hot.offset;
   if (units <= left && records == 1) {
     return 0;
@@ -73,7 +73,7 @@ Status FlashCollector::make_room(uint64_t units, uint32_t records) {
 }
 
 Status FlashCollector::collect(uint32_t victim) {
-  const auto begin = FlashRecordHeader::collect(state_.next_lsn, victim);
+  const auto begin = FlashRecordHeader::collect(state_.now.next_lsn, victim);
   CUCKOO_TRY(log_.append_cold(begin, {}, {}).take_status());
   std::vector<FlashLogRecord> copies;
   CUCKOO_ASSIGN_OR_RETURN(const uint32_t lacking, copy_live(victim, copies));
@@ -82,7 +82,7 @@ Status FlashCollector::collect(uint32_t victim) {
                    " units that the index points to");
   }
   const auto end =
-      FlashRecordHeader::collected(state_.next_lsn, static_cast<uint32_t>(copies.size()));
+      FlashRecordHeader::collected(state_.now.next_lsn, static_cast<uint32_t>(copies.size()));
   CUCKOO_TRY(log_.append_cold(end, {}, {}).take_status());
   CUCKOO_TRY(log_.sync());
   return state_.apply_collection(copies, victim);
@@ -121,7 +121,7 @@ Result<uint32_t> FlashCollector::copy_live(uint32_t victim, std::vector<FlashLog
 
 Status FlashCollector::collect_all() {
   CUCKOO_TRY(checkpointer_.checkpoint());
-  const FlashStreams& streams = state_.streams;
+  const FlashStreams& streams = state_.now.streams;
   std::vector<uint32_t> victims;
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     const FlashBlock state = state_.blocks.at(block);

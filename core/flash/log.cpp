@@ -136,7 +136,7 @@ Status FlashLog::verify(uint64_t address, size_t bytes, Expected expected, const
 
 Status FlashLog::program(uint64_t address, std::span<const std::byte> bytes) {
   CUCKOO_TRY(device_.program(address, bytes));
-  state_.stats.programmed_bytes += bytes.size();
+  state_.now.stats.programmed_bytes += bytes.size();
   if (!state_.policy.verifies()) {
     return {};
   }
@@ -160,7 +160,7 @@ Status FlashLog::erase(uint32_t block) {
   }
   state_.blocks.set_erase_count(block, state_.blocks.at(block).erase_count + 1);
   CUCKOO_TRY(device_.erase(block));
-  ++state_.stats.erases;
+  ++state_.now.stats.erases;
   return {};
 }
 
@@ -184,7 +184,7 @@ Status FlashLog::prepare(uint32_t block) {
 Status FlashLog::open_block(uint32_t block, FlashPurpose purpose, FlashBlockKind kind,
                             uint32_t next) {
   CUCKOO_TRY(prepare(block));
-  const uint64_t sequence = state_.streams.next_sequence++;
+  const uint64_t sequence = state_.now.streams.next_sequence++;
   std::vector<std::byte> unit(state_.layout.unit_bytes());
   encode_open_header(block, {purpose, sequence, next}, unit);
   CUCKOO_TRY(program(state_.layout.block_address(block) + unit.size(), unit));
@@ -251,13 +251,13 @@ Result<uint32_t> FlashLog::append(FlashStream& stream, FlashPurpose purpose,
 Result<uint32_t> FlashLog::append_hot(const FlashRecordHeader& header,
                                       std::span<const std::byte> key,
                                       std::span<const std::byte> value) {
-  return append(state_.streams.hot, FlashPurpose::kHot, header, key, value);
+  return append(state_.now.streams.hot, FlashPurpose::kHot, header, key, value);
 }
 
 Result<uint32_t> FlashLog::append_cold(const FlashRecordHeader& header,
                                        std::span<const std::byte> key,
                                        std::span<const std::byte> value) {
-  return append(state_.streams.cold, FlashPurpose::kCold, header, key, value);
+  return append(state_.now.streams.cold, FlashPurpose::kCold, header, key, value);
 }
 
 Result<uint32_t> FlashLog::append_copy(uint32_t from, FlashRecordHeader& header,

@@ -16,13 +16,13 @@ namespace cuckoo {
 Status FlashMount::format() {
   if (state_.policy.may_be_torn()) {  // nothing of an older store is newer than this one
     CUCKOO_TRY(read_headers());
-    state_.streams.next_sequence = max_sequence_ + 1;
-    state_.checkpoint_id = found_.empty() ? 0 : found_.front().id;
+    state_.now.streams.next_sequence = max_sequence_ + 1;
+    state_.now.checkpoint_id = found_.empty() ? 0 : found_.front().id;
   }
   CUCKOO_TRY(prepare_anchor_blocks());
   if (state_.policy.names_next_block()) {  // a mount finds a stream's blocks by the one before
-    state_.streams.hot.next = state_.blocks.take();
-    state_.streams.cold.next = state_.blocks.take();
+    state_.now.streams.hot.next = state_.blocks.take();
+    state_.now.streams.cold.next = state_.blocks.take();
   }
   return checkpointer_.checkpoint();
 }
@@ -58,7 +58,7 @@ Status FlashMount::mount() {
   }
   const Anchor& newest = found_.front();
   CUCKOO_TRY(load_checkpoint(newest));
-  state_.streams.anchor = {newest.block, newest.offset, kNoBlock};
+  state_.now.streams.anchor = {newest.block, newest.offset, kNoBlock};
   if (!state_.policy.mount_only_reads()) {
     return mount_torn();
   }
@@ -144,7 +144,7 @@ Status FlashMount::load_checkpoint(const Anchor& anchor) {
 }
 
 Error FlashMount::broken_piece(uint32_t block, const char* what) const {
-  return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) + ", erase block " +
+  return corrupt("checkpoint " + std::to_string(state_.now.checkpoint_id) + ", erase block " +
                  std::to_string(block) + ": " + what);
 }
 
@@ -152,7 +152,7 @@ Error FlashMount::broken_piece(uint32_t block, const char* what) const {
 // first, and the block of the one before it.
 Result<std::vector<FlashMount::Piece>> FlashMount::read_chain(const Anchor& anchor) {
   std::vector<Piece> chain;
-  state_.checkpoint_id = anchor.id;
+  state_.now.checkpoint_id = anchor.id;
   uint32_t block = anchor.last_block;
   for (uint32_t number = kNoBlock; number != 0;) {
     CUCKOO_ASSIGN_OR_RETURN(const Piece piece, read_piece_header(block));
@@ -165,9 +165,9 @@ Result<std::vector<FlashMount::Piece>> FlashMount::read_chain(const Anchor& anch
     block = piece.header.block_before();
   }
   std::reverse(chain.begin(), chain.end());
-  state_.checkpoint_blocks.clear();
+  state_.now.checkpoint_blocks.clear();
   for (const Piece& piece : chain) {
-    state_.checkpoint_blocks.push_back(piece.block);
+    state_.now.checkpoint_blocks.push_back(piece.block);
   }
   return chain;
 }
@@ -188,7 +188,7 @@ Result<FlashMount::Piece> FlashMount::read_piece_header(uint32_t block) {
   const std::optional<FlashRecordHeader> decoded =
       opened ? decode_flash_record_header(head, opened->sequence, kFlashHeaderUnits) : std::nullopt;
   if (!decoded || decoded->type != FlashRecordType::kCheckpoint ||
-      decoded->checkpoint() != state_.checkpoint_id ||
+      decoded->checkpoint() != state_.now.checkpoint_id ||
       layout.bytes_of(decoded->units(layout.unit_bytes())) > room) {
     return broken_piece(block, "no piece of it");
   }
@@ -234,7 +234,7 @@ Status FlashMount::expect_places(const FlashIndex::Entries& entries) const {
       block_end = begin - kFlashHeaderUnits + layout.units_per_block();
     }
     if (position < begin || position >= end) {
-      return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) +
+      return corrupt("checkpoint " + std::to_string(state_.now.checkpoint_id) +
                      " names a record at unit " + std::to_string(position) + ", where none can be");
     }
   }
@@ -247,7 +247,7 @@ namespace {
 class PieceReader {
  public:
   PieceReader(const FlashState& state, FlashLog& log, const std::vector<FlashIndexPiece>& pieces)
-      : layout_(state.layout), log_(log), checkpoint_(state.checkpoint_id) {
+      : layout_(state.layout), log_(log), checkpoint_(state.now.checkpoint_id) {
     for (const FlashIndexPiece& piece : pieces) {
       places_.emplace_back(piece.block, state.blocks.at(piece.block).sequence);
     }
@@ -298,7 +298,7 @@ Status FlashMount::adopt_index(FlashCheckpoint& checkpoint) {
   for (const FlashIndexPiece& piece : checkpoint.pieces) {
     blocks.push_back(piece.block);
   }
-  std::vector<uint32_t>& all = state_.checkpoint_blocks;
+  std::vector<uint32_t>& all = state_.now.checkpoint_blocks;
   all.insert(all.begin(), blocks.begin(), blocks.end());
   PieceReader reader(state_, log_, checkpoint.pieces);
   StoredIndex stored(state_.layout.geometry(), std::move(checkpoint.pieces),
@@ -314,27 +314,27 @@ Status FlashMount::adopt_index(FlashCheckpoint& checkpoint) {
 }
 
 Status FlashMount::adopt(FlashCheckpoint& checkpoint) {
-  FlashStreams& streams = state_.streams;
-  state_.next_lsn = checkpoint.next_lsn;
-  state_.heads = checkpoint.heads;
-  state_.charged_units = checkpoint.charged_units;
-  state_.digest = checkpoint.state;
+  FlashStreams& streams = state_.now.streams;
+  state_.now.next_lsn = checkpoint.next_lsn;
+  state_.now.heads = checkpoint.heads;
+  state_.now.charged_units = checkpoint.charged_units;
+  state_.now.digest = checkpoint.state;
   streams.hot = checkpoint.hot;
   streams.cold = checkpoint.cold;
   streams.next_sequence = streams.tail_sequence = checkpoint.next_sequence;
   streams.tail_hot = checkpoint.hot.block;
   streams.tail_cold = checkpoint.cold.block;
-  state_.stats.user_bytes = checkpoint.user_bytes;
-  state_.stats.programmed_bytes = checkpoint.programmed_bytes;
-  state_.stats.erases = checkpoint.erases;
-  state_.stats.collections = checkpoint.collections;
-  state_.stats.checkpoints = checkpoint.checkpoints;
+  state_.now.stats.user_bytes = checkpoint.user_bytes;
+  state_.now.stats.programmed_bytes = checkpoint.programmed_bytes;
+  state_.now.stats.erases = checkpoint.erases;
+  state_.now.stats.collections = checkpoint.collections;
+  state_.now.stats.checkpoints = checkpoint.checkpoints;
   state_.blocks.assign(std::move(checkpoint.blocks));
   CUCKOO_TRY(adopt_index(checkpoint));
   for (const FlashStream* stream : {&streams.hot, &streams.cold}) {
     if (stream->block != kNoBlock &&
         (state_.blocks.at(stream->block).kind != FlashBlockKind::kData || stream->offset == 0)) {
-      return corrupt("checkpoint " + std::to_string(state_.checkpoint_id) +
+      return corrupt("checkpoint " + std::to_string(state_.now.checkpoint_id) +
                      " has a stream in no block of data");
     }
   }
@@ -351,17 +351,17 @@ Status FlashMount::mount_torn() {
     CUCKOO_TRY(state_.sweep());
     CUCKOO_TRY(replay.run());
   }
-  state_.streams.next_sequence = std::max(state_.streams.next_sequence, max_sequence_ + 1);
+  state_.now.streams.next_sequence = std::max(state_.now.streams.next_sequence, max_sequence_ + 1);
   if (state_.policy.may_reorder()) {
-    state_.streams.next_sequence += state_.layout.geometry().blocks;  // B2 of store.hpp
+    state_.now.streams.next_sequence += state_.layout.geometry().blocks;  // B2 of store.hpp
   }
   Status recovered = free_other_anchor_blocks();
   if (recovered.ok()) {
     // Never behind what may be torn (I1).
-    state_.streams.anchor.offset = state_.layout.units_per_block();
-    state_.streams.hot.block = state_.streams.cold.block = kNoBlock;
+    state_.now.streams.anchor.offset = state_.layout.units_per_block();
+    state_.now.streams.hot.block = state_.now.streams.cold.block = kNoBlock;
     recovered =
-        begun ? write_what_was_found(replay) : anchors_.write(state_.checkpoint_blocks.back());
+        begun ? write_what_was_found(replay) : anchors_.write(state_.now.checkpoint_blocks.back());
   }
   if (recovered.ok()) {
     state_.forget_held();
@@ -375,7 +375,7 @@ Status FlashMount::mount_torn() {
 }
 
 Result<bool> FlashMount::tail_has_begun() {
-  const FlashStreams& streams = state_.streams;
+  const FlashStreams& streams = state_.now.streams;
   for (const FlashReplay::Opened* opened : {&hot_, &cold_}) {
     if (!opened->empty() && opened->back().first >= streams.tail_sequence) {
       return true;
@@ -398,7 +398,7 @@ Result<bool> FlashMount::tail_has_begun() {
 FlashReplay::Opened FlashMount::in_tail(const FlashReplay::Opened& opened) const {
   FlashReplay::Opened blocks;
   std::copy_if(opened.begin(), opened.end(), std::back_inserter(blocks),
-               [&](const auto& one) { return one.first >= state_.streams.tail_sequence; });
+               [&](const auto& one) { return one.first >= state_.now.streams.tail_sequence; });
   return blocks;
 }
 
@@ -449,7 +449,7 @@ Status FlashMount::write_what_was_found(const FlashReplay& replay) {
     }
   }
   CUCKOO_TRY(append_newest_again(replay.newest()));
-  state_.streams.cold.block = kNoBlock;
+  state_.now.streams.cold.block = kNoBlock;
   return checkpointer_.write();
 }
 

@@ -9,8 +9,10 @@ namespace cuckoo {
 FlashReplay::FlashReplay(FlashState& state, FlashLog& log, Opened hot, Opened cold)
     : state_(state),
       log_(log),
-      hot_{.purpose = FlashPurpose::kHot, .now = state.streams.hot, .opened = std::move(hot)},
-      cold_{.purpose = FlashPurpose::kCold, .now = state.streams.cold, .opened = std::move(cold)} {}
+      hot_{.purpose = FlashPurpose::kHot, .now = state.now.streams.hot, .opened = std::move(hot)},
+      cold_{.purpose = FlashPurpose::kCold,
+            .now = state.now.streams.cold,
+            .opened = std::move(cold)} {}
 
 bool FlashReplay::applied(uint32_t block) const noexcept {
   return std::find(applied_.begin(), applied_.end(), block) != applied_.end();
@@ -35,11 +37,11 @@ Status FlashReplay::run() {
          collection->header.lsn > batch->header.lsn)) {
       CUCKOO_TRY(replay_batch());
     } else if (collection->header.type == FlashRecordType::kCollect) {
-      if (collection->header.lsn > state_.next_lsn) {
+      if (collection->header.lsn > state_.now.next_lsn) {
         if (state_.policy.may_reorder()) {  // it reached the device before a change that did not
           return {};
         }
-        return corrupt("the change with seq " + std::to_string(state_.next_lsn) +
+        return corrupt("the change with seq " + std::to_string(state_.now.next_lsn) +
                        " is missing from the log");
       }
       CUCKOO_TRY(replay_collection());
@@ -64,7 +66,7 @@ Status FlashReplay::begin_event() {
 Status FlashReplay::replay_batch() {
   std::vector<FlashLogRecord> batch;
   FlashTailRecord record;
-  uint64_t lsn = state_.next_lsn;
+  uint64_t lsn = state_.now.next_lsn;
   while (batch.empty() || !batch.back().header.last_of_batch) {
     CUCKOO_ASSIGN_OR_RETURN(const FlashTailRecord* const next, peek(hot_));
     if (next == nullptr) {
@@ -171,7 +173,7 @@ Result<bool> FlashReplay::read_next_block(Stream& stream) {
     const uint64_t sequence_before =
         stream.now.block == kNoBlock ? 0 : state_.blocks.at(stream.now.block).sequence;
     if (!opened || opened->purpose != stream.purpose || opened->sequence <= sequence_before ||
-        opened->sequence < state_.streams.tail_sequence) {
+        opened->sequence < state_.now.streams.tail_sequence) {
       return false;
     }
   }
@@ -207,7 +209,8 @@ Status FlashReplay::open(Stream& stream) {
   }
   state_.blocks.take(block);
   state_.open(block, FlashBlockKind::kData, stream.opens_erase_count, header.sequence);
-  state_.streams.next_sequence = std::max(state_.streams.next_sequence, header.sequence + 1);
+  state_.now.streams.next_sequence =
+      std::max(state_.now.streams.next_sequence, header.sequence + 1);
   stream.now = {block, kFlashHeaderUnits, header.next};
   stream.opens = kNoBlock;
   return {};

@@ -21,14 +21,17 @@ void FlashState::reset() {
   layout = FlashLayout(device_.geometry());
   blocks = FlashBlocks(layout.geometry().blocks);
   index = FlashIndex(index_options_);
-  const uint64_t record_reads = stats.record_reads;
-  const uint64_t false_reads = stats.false_reads;
-  static_cast<FlashRegisters&>(*this) = {};
-  stats.record_reads = record_reads;
-  stats.false_reads = false_reads;
+  set_registers({});
   poisoned_ = replaying_ = false;
   forget_held();
   marks_.clear();
+}
+
+// All of them except the counts of reads, because no undo makes a read undone.
+void FlashState::set_registers(FlashRegisters registers) noexcept {
+  registers.stats.record_reads = now.stats.record_reads;
+  registers.stats.false_reads = now.stats.false_reads;
+  now = std::move(registers);
 }
 
 void FlashState::grow() {
@@ -51,7 +54,7 @@ Error FlashState::full(const std::string& why) const {
 
 // --- what the log does ---------------------------------------------------------------------------
 
-void FlashState::fold(uint64_t value) noexcept { digest = mix64(digest ^ value) + value; }
+void FlashState::fold(uint64_t value) noexcept { now.digest = mix64(now.digest ^ value) + value; }
 
 void FlashState::open(uint32_t block, FlashBlockKind kind, uint32_t erase_count,
                       uint64_t sequence) {
@@ -66,9 +69,9 @@ void FlashState::append(FlashStream& stream, const FlashRecordHeader& header, ui
   blocks.append(block, stream.offset, 0, header.is_mark() ? 0 : header.lsn);
   fold(header.lsn << 8 | static_cast<uint8_t>(header.type));
   fold(uint64_t{position} << 32 | crc);
-  tail_read_bytes += header.header_bytes();
+  now.tail_read_bytes += header.header_bytes();
   if (!header.is_mark()) {
-    tail_read_bytes +=
+    now.tail_read_bytes +=
         header.key_bytes + 4u + (header.type == FlashRecordType::kDrop ? header.value_bytes : 0);
   }
 }
@@ -78,7 +81,7 @@ Status FlashState::apply(const FlashLogRecord& record) {
   if (header.type == FlashRecordType::kDrop) {
     return apply_drop(record);
   }
-  next_lsn = std::max(next_lsn, header.lsn + 1);
+  now.next_lsn = std::max(now.next_lsn, header.lsn + 1);
   const uint32_t block = layout.locate(record.position).block;
   if (header.type == FlashRecordType::kPart) {
     index.insert(record.hash, record.position);
@@ -93,23 +96,23 @@ Status FlashState::apply(const FlashLogRecord& record) {
     const bool known = removes ? index.remove(record.hash, replaced)
                                : index.replace(record.hash, replaced, record.position);
     const Result<uint64_t> charged = charge(record.charged_before, header.key_bytes, value_bytes);
-    if (!known || !charged.ok() || charged.value() > charged_units ||
+    if (!known || !charged.ok() || charged.value() > now.charged_units ||
         blocks.at(layout.locate(replaced).block).live_units < units) {
       return corrupt("the record at unit " + std::to_string(record.position) +
                      " replaces one that is not there");
     }
-    charged_units -= charged.value();
-    heads -= removes ? 1 : 0;
+    now.charged_units -= charged.value();
+    now.heads -= removes ? 1 : 0;
     CUCKOO_TRY(kill(replaced, units));
   } else if (!removes) {
     index.insert(record.hash, record.position);
-    ++heads;
+    ++now.heads;
   }
   if (!removes) {
     blocks.add_live(block, header.units(layout.unit_bytes()));
     CUCKOO_ASSIGN_OR_RETURN(const uint64_t charged,
                             charge(record.charged, header.key_bytes, header.total_value_bytes));
-    charged_units += charged;
+    now.charged_units += charged;
   }
   return {};
 }
@@ -164,7 +167,7 @@ Status FlashState::apply_collection(std::span<const FlashLogRecord> copies, uint
   if (blocks.at(victim).live_units != 0) {
     return corrupt("a collection left something in erase block " + std::to_string(victim));
   }
-  ++stats.collections;
+  ++now.stats.collections;
   return release_if_dead(victim);
 }
 
@@ -187,7 +190,7 @@ Status FlashState::free_block(uint32_t block) {
   blocks.set_erased(block, erases);
   if (!replaying_) {
     CUCKOO_TRY(device_.erase(block));
-    ++stats.erases;
+    ++now.stats.erases;
   }
   if (device_.erase_fails(block, erases)) {
     blocks.retire(block);
@@ -199,8 +202,8 @@ Status FlashState::free_block(uint32_t block) {
 
 Status FlashState::release_if_dead(uint32_t block) {
   const FlashBlock state = blocks.at(block);
-  if (state.kind != FlashBlockKind::kData || state.live_units != 0 || streams.write_to(block) ||
-      blocks.in_tail(block, streams)) {
+  if (state.kind != FlashBlockKind::kData || state.live_units != 0 || now.streams.write_to(block) ||
+      blocks.in_tail(block, now.streams)) {
     return {};
   }
   if (holding_) {
@@ -225,7 +228,7 @@ void FlashState::forget_held() noexcept {
 }
 
 Status FlashState::sweep() {
-  std::vector<uint32_t> kept = checkpoint_blocks;
+  std::vector<uint32_t> kept = now.checkpoint_blocks;
   std::sort(kept.begin(), kept.end());
   for (uint32_t block = 0; block < blocks.touched(); ++block) {
     const FlashBlockKind kind = blocks.kind(block);
@@ -235,7 +238,7 @@ Status FlashState::sweep() {
       }
     } else if ((kind == FlashBlockKind::kCheckpoint &&
                 !std::binary_search(kept.begin(), kept.end(), block)) ||
-               (kind == FlashBlockKind::kReserved && !streams.go_on_in(block))) {
+               (kind == FlashBlockKind::kReserved && !now.streams.go_on_in(block))) {
       CUCKOO_TRY(free_block(block));
     }
   }
@@ -247,7 +250,7 @@ Status FlashState::sweep() {
 size_t FlashState::mark() {
   Mark& mark = marks_.emplace_back();
   try {
-    mark.registers = *this;
+    mark.registers = now;
   } catch (...) {
     marks_.pop_back();
     throw;
@@ -263,11 +266,7 @@ void FlashState::undo_to(size_t number) noexcept {
   try {
     index.undo_to(mark.index_place);
     blocks.undo_to(mark.block_changes, mark.epoch);
-    const uint64_t record_reads = stats.record_reads;
-    const uint64_t false_reads = stats.false_reads;
-    static_cast<FlashRegisters&>(*this) = mark.registers;
-    stats.record_reads = record_reads;
-    stats.false_reads = false_reads;
+    set_registers(mark.registers);
     marks_.resize(number + 1);
   } catch (const std::bad_alloc&) {
     poisoned_ = true;
@@ -291,11 +290,12 @@ std::string FlashState::difference_to(FlashState& other) {
     }
   }
   for (const auto& [what, one, two] :
-       {std::tuple("next seq", next_lsn, other.next_lsn), std::tuple("entries", heads, other.heads),
-        std::tuple("charged units", charged_units, other.charged_units),
-        std::tuple("checkpoint", checkpoint_id, other.checkpoint_id),
-        std::tuple("bytes of the tail", tail_read_bytes, other.tail_read_bytes),
-        std::tuple("state", digest, other.digest)}) {
+       {std::tuple("next seq", now.next_lsn, other.now.next_lsn),
+        std::tuple("entries", now.heads, other.now.heads),
+        std::tuple("charged units", now.charged_units, other.now.charged_units),
+        std::tuple("checkpoint", now.checkpoint_id, other.now.checkpoint_id),
+        std::tuple("bytes of the tail", now.tail_read_bytes, other.now.tail_read_bytes),
+        std::tuple("state", now.digest, other.now.digest)}) {
     if (one != two) {
       return std::string(what)
           .append(" ")
@@ -304,10 +304,10 @@ std::string FlashState::difference_to(FlashState& other) {
           .append(std::to_string(two));
     }
   }
-  if (checkpoint_blocks != other.checkpoint_blocks) {
+  if (now.checkpoint_blocks != other.now.checkpoint_blocks) {
     return "blocks of the checkpoint";
   }
-  if (streams != other.streams) {
+  if (now.streams != other.now.streams) {
     return "streams";
   }
   for (uint32_t block = 0; block < std::max(blocks.touched(), other.blocks.touched()); ++block) {
@@ -324,7 +324,7 @@ Status FlashState::check() const {
   const auto wrong = [](uint32_t block, const char* what) {
     return corrupt("erase block " + std::to_string(block) + " is not " + what + " (I7)");
   };
-  for (const FlashStream* stream : {&streams.hot, &streams.cold}) {
+  for (const FlashStream* stream : {&now.streams.hot, &now.streams.cold}) {
     const FlashBlock state = blocks.at(stream->block);
     if (stream->block != kNoBlock &&
         (state.kind != FlashBlockKind::kData || state.used_units != stream->offset)) {
@@ -335,16 +335,16 @@ Status FlashState::check() const {
     }
   }
   for (uint32_t block = 0; block < blocks.touched(); ++block) {
-    if (blocks.at(block).kind == FlashBlockKind::kReserved && !streams.go_on_in(block)) {
+    if (blocks.at(block).kind == FlashBlockKind::kReserved && !now.streams.go_on_in(block)) {
       return wrong(block, "a stream's next, but reserved");
     }
   }
-  for (const uint32_t block : checkpoint_blocks) {
+  for (const uint32_t block : now.checkpoint_blocks) {
     if (blocks.at(block).kind != FlashBlockKind::kCheckpoint) {
       return wrong(block, "one of the checkpoint");
     }
   }
-  const uint32_t anchor = streams.anchor.block;
+  const uint32_t anchor = now.streams.anchor.block;
   if (anchor != kNoBlock && blocks.at(anchor).kind != FlashBlockKind::kAnchor) {
     return wrong(anchor, "one of anchors");
   }

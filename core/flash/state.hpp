@@ -50,7 +50,7 @@ struct FlashLogRecord {
   std::vector<std::byte> drop;  // a drop's value: it says which parts are dead
 };
 
-// The small members of the state. A mark keeps a copy of them.
+// The small parts of the state. A mark keeps a copy of them.
 struct FlashRegisters {
   uint64_t digest = 0;  // of all that was done since the device was formatted
   FlashStreams streams;
@@ -63,7 +63,7 @@ struct FlashRegisters {
   FlashStoreStats stats;
 };
 
-class FlashState : public FlashRegisters {
+class FlashState {
  public:
   FlashState(FlashDevice& device, const FlashStoreOptions& options);
   FlashState(const FlashState&) = delete;
@@ -76,6 +76,7 @@ class FlashState : public FlashRegisters {
   FlashLayout layout;
   FlashBlocks blocks;
   FlashIndex index;
+  FlashRegisters now;
 
   // --- a change failed half-way: memory may be ahead of the log, and only a mount helps
   bool poisoned() const noexcept { return poisoned_; }
@@ -147,6 +148,7 @@ class FlashState : public FlashRegisters {
     return known != 0 ? Result<uint64_t>(known) : layout.charge(key_bytes, value_bytes);
   }
   Status apply_drop(const FlashLogRecord& record);
+  void set_registers(FlashRegisters registers) noexcept;
   Status kill(uint32_t position, uint32_t units);
   Status free_block(uint32_t block);
 

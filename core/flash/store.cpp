@@ -62,7 +62,7 @@ Result<bool> FlashStore::follow(uint64_t state) {
   if (!replayed.ok() && replayed.error().code == ErrorCode::kStorage) {
     return replayed;
   }
-  mounted_ = replayed.ok() && state_.digest == state;
+  mounted_ = replayed.ok() && state_.now.digest == state;
   return mounted_;
 }
 
@@ -111,13 +111,13 @@ Result<std::optional<FlashEntry>> FlashStore::look_up(const HashedKey& key,
   FlashLoadedRecord record;
   Status status;
   state_.index.find(key.hash, [&](uint32_t position) {
-    ++state_.stats.record_reads;
+    ++state_.now.stats.record_reads;
     status = log_.load(position, record);
     if (!status.ok()) {
       return true;
     }
     if (!record.header.is_entry() || !equal_bytes(record.key, key.bytes)) {
-      ++state_.stats.false_reads;
+      ++state_.now.stats.false_reads;
       return false;
     }
     found = {record.header.lsn, position, record.header.total_value_bytes, first_of(record)};
@@ -141,14 +141,14 @@ Result<uint32_t> FlashStore::find_part(uint64_t lsn, uint32_t offset, FlashLoade
   FlashLoadedRecord record;
   Status status;
   state_.index.find(hash, [&](uint32_t position) {
-    ++state_.stats.record_reads;
+    ++state_.now.stats.record_reads;
     status = log_.load(position, record);
     if (!status.ok()) {
       return true;
     }
     if (record.header.type != FlashRecordType::kPart || record.header.lsn != lsn ||
         record.header.offset() != offset) {
-      ++state_.stats.false_reads;
+      ++state_.now.stats.false_reads;
       return false;
     }
     found = position;
@@ -225,7 +225,7 @@ Result<bool> FlashStore::read(FlashEntry& entry, uint32_t hash, std::vector<std:
 Result<std::vector<FlashStore::Listed>> FlashStore::entries() {
   CUCKOO_TRY(state_.index.load_all());
   std::vector<Listed> all;
-  all.reserve(state_.heads);
+  all.reserve(state_.now.heads);
   for (const auto& [position, hash] : state_.index.by_position()) {
     FlashLogRecord head;
     CUCKOO_ASSIGN_OR_RETURN(const bool there, log_.read_head(position, head));
@@ -310,7 +310,7 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch, IfPrese
     plan.records += static_cast<uint32_t>(cut.parts(key_bytes, value_bytes)) + 1;
     added += change.value ? one.charged : 0;
   }
-  const uint64_t charged = state_.charged_units - std::min(state_.charged_units, replaced);
+  const uint64_t charged = state_.now.charged_units - std::min(state_.now.charged_units, replaced);
   if (added > 0) {
     CUCKOO_TRY(expect_room(charged, added, plan.units));
   }
@@ -321,7 +321,7 @@ Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch, IfPrese
 Status FlashStore::expect_room(uint64_t charged, uint64_t added, uint64_t appended) const {
   const auto fits = [&](uint64_t usable) {
     return charged + added <= usable &&
-           state_.charged_units + appended <= usable + in_flight_units();
+           state_.now.charged_units + appended <= usable + in_flight_units();
   };
   const uint64_t usable = usable_units();
   if (fits(usable)) {
@@ -336,7 +336,7 @@ Status FlashStore::expect_room(uint64_t charged, uint64_t added, uint64_t append
   std::string text = charged + added > usable
                          ? bytes(added) + " bytes more don't fit" + taken(charged)
                          : bytes(appended) + " bytes don't fit beside what they replace" +
-                               taken(state_.charged_units);
+                               taken(state_.now.charged_units);
   return fits(state_.layout.usable_units(0)) ? state_.full(text)
                                              : Error{ErrorCode::kFull, std::move(text)};
 }
@@ -354,11 +354,11 @@ Status FlashStore::write(std::span<const Change> batch) {
 
 Status FlashStore::carry_out(std::span<const Change> batch, const Plan& planned) {
   CUCKOO_TRY(writable());
-  const uint64_t collections = state_.stats.collections;
+  const uint64_t collections = state_.now.stats.collections;
   CUCKOO_TRY(collector_.make_room(planned.units, planned.records));
   // What the first change replaces is known, unless a collection may have moved it.
   Planned one = planned.first;
-  bool known = state_.stats.collections == collections;
+  bool known = state_.now.stats.collections == collections;
   state_.hold_releases();
   for (size_t i = 0; i < batch.size(); ++i) {
     if (!known) {
@@ -426,7 +426,7 @@ Status FlashStore::write_one(const Change& change, const Planned& planned, bool 
     return {};
   }
   const FlashPieces cut = state_.layout.pieces();
-  const uint64_t lsn = state_.next_lsn;
+  const uint64_t lsn = state_.now.next_lsn;
   FlashLogRecord record;
   record.header.lsn = lsn;
   record.header.key_bytes = static_cast<uint16_t>(key.size());
@@ -454,7 +454,7 @@ Status FlashStore::write_one(const Change& change, const Planned& planned, bool 
   if (has_parts) {
     CUCKOO_TRY(append_parts(change, lsn, record.header.value_bytes, last));
   }
-  state_.stats.user_bytes += key.size() + (change.value ? change.value->size() : 0);
+  state_.now.stats.user_bytes += key.size() + (change.value ? change.value->size() : 0);
   return {};
 }
 

@@ -122,7 +122,7 @@ class FlashStore {
 
   // A hash of all that was done since format(); two stores of the same device with equal values
   // have equal contents and append at the same place.
-  uint64_t state() const noexcept { return state_.digest; }
+  uint64_t state() const noexcept { return state_.now.digest; }
   // A change failed half-way: only mount() helps.
   bool poisoned() const noexcept { return state_.poisoned(); }
 
@@ -164,7 +164,7 @@ class FlashStore {
   static FlashEntry entry_at(const FlashScan& scan) noexcept;
   // The value of the entry that the scan is at.
   Status value_at(const FlashScan& scan, std::vector<std::byte>& value);
-  uint64_t size() const noexcept { return state_.heads; }
+  uint64_t size() const noexcept { return state_.now.heads; }
 
   // --- changing
   struct Change {
@@ -206,16 +206,16 @@ class FlashStore {
 
   // --- figures
   const FlashGeometry& geometry() const noexcept { return state_.layout.geometry(); }
-  const FlashStoreStats& stats() const noexcept { return state_.stats; }
-  void set_stats(const FlashStoreStats& stats) noexcept { state_.stats = stats; }
+  const FlashStoreStats& stats() const noexcept { return state_.now.stats; }
+  void set_stats(const FlashStoreStats& stats) noexcept { state_.now.stats = stats; }
   // Sets bits in stats().notes, which undo_to() takes back. The caller stores them with the rest of
   // the figures; the device does not.
-  void note(uint64_t bits) noexcept { state_.stats.notes |= bits; }
+  void note(uint64_t bits) noexcept { state_.now.stats.notes |= bits; }
   const FlashIndex& index() const noexcept { return state_.index; }
   const FlashBlocks& blocks() const noexcept { return state_.blocks; }
-  const FlashStreams& streams() const noexcept { return state_.streams; }
-  uint64_t next_lsn() const noexcept { return state_.next_lsn; }
-  uint64_t charged_units() const noexcept { return state_.charged_units; }
+  const FlashStreams& streams() const noexcept { return state_.now.streams; }
+  uint64_t next_lsn() const noexcept { return state_.now.next_lsn; }
+  uint64_t charged_units() const noexcept { return state_.now.charged_units; }
   uint64_t usable_units() const noexcept {
     return state_.layout.usable_units(state_.blocks.bad_count());
   }

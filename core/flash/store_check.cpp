@@ -118,9 +118,9 @@ Status FlashStore::check_record(uint32_t position, uint32_t hash, Tally& tally) 
   CUCKOO_TRY(log_.load(position, record));
   const FlashRecordHeader header = record.header;
   tally.live[block] += header.units(state_.layout.unit_bytes());
-  if (header.lsn >= state_.next_lsn) {
+  if (header.lsn >= state_.now.next_lsn) {
     return wrong("has seq " + std::to_string(header.lsn) + ", the next is " +
-                 std::to_string(state_.next_lsn));
+                 std::to_string(state_.now.next_lsn));
   }
   if (header.type == FlashRecordType::kPart) {
     tally.part_bytes += header.value_bytes;
@@ -151,11 +151,12 @@ Status FlashStore::check_record(uint32_t position, uint32_t hash, Tally& tally) 
 
 // I5, of all slots together, and I6.
 Status FlashStore::check_tally(const Tally& tally) const {
-  if (tally.heads != state_.heads || tally.charged != state_.charged_units ||
+  if (tally.heads != state_.now.heads || tally.charged != state_.now.charged_units ||
       tally.part_bytes != tally.part_bytes_expected) {
     return corrupt("counted " + std::to_string(tally.heads) + " entries charged " +
                    std::to_string(tally.charged) + " units, noted are " +
-                   std::to_string(state_.heads) + " and " + std::to_string(state_.charged_units));
+                   std::to_string(state_.now.heads) + " and " +
+                   std::to_string(state_.now.charged_units));
   }
   for (uint32_t block = 0; block < state_.blocks.touched(); ++block) {
     const uint32_t noted = state_.blocks.at(block).live_units;

@@ -23,7 +23,7 @@ uint32_t flash_wear_gap(const FlashState& state) noexcept {
 // The stream's own block tells how worn blocks in use are: all of them are looked at only when a
 // block is opened, and that one is worn enough.
 uint32_t block_to_level(const FlashState& state, uint64_t units, uint64_t wanted) {
-  const FlashStream& hot = state.streams.hot;
+  const FlashStream& hot = state.now.streams.hot;
   if (hot.block == kNoBlock || hot.offset + units <= state.layout.units_per_block()) {
     return kNoBlock;
   }
@@ -32,7 +32,7 @@ uint32_t block_to_level(const FlashState& state, uint64_t units, uint64_t wanted
       (state.policy.wears_out() && state.blocks.free_count() < wanted + kBlocksToLevel)) {
     return kNoBlock;
   }
-  return state.blocks.pick_least_worn(state.streams, gap - kMargin);
+  return state.blocks.pick_least_worn(state.now.streams, gap - kMargin);
 }
 
 bool anchors_are_behind(const FlashState& state, uint32_t block) {

@@ -15,14 +15,15 @@ class FlashCheckpointerTest : public ::testing::TestWithParam<bool> {
 
 TEST_P(FlashCheckpointerTest, I1_the_older_one_is_freed_behind_the_anchor) {
   for (int i = 0; i < 50; ++i) {
-    const std::vector<uint32_t> older = state.checkpoint_blocks;
-    const uint64_t id = state.checkpoint_id;
+    const std::vector<uint32_t> older = state.now.checkpoint_blocks;
+    const uint64_t id = state.now.checkpoint_id;
     ASSERT_STATUS(parts.checkpointer.write());
-    EXPECT_EQ(state.checkpoint_id, id + 1);
+    EXPECT_EQ(state.now.checkpoint_id, id + 1);
     for (const uint32_t block : older) {
       EXPECT_EQ(state.blocks.at(block).kind, FlashBlockKind::kCheckpoint);
-      EXPECT_EQ(std::count(state.checkpoint_blocks.begin(), state.checkpoint_blocks.end(), block),
-                0);
+      EXPECT_EQ(
+          std::count(state.now.checkpoint_blocks.begin(), state.now.checkpoint_blocks.end(), block),
+          0);
     }
     ASSERT_STATUS(state.sweep());
     for (const uint32_t block : older) {
@@ -35,12 +36,12 @@ TEST_P(FlashCheckpointerTest, I1_the_older_one_is_freed_behind_the_anchor) {
 
 TEST_P(FlashCheckpointerTest, I2_the_tail_begins_where_the_streams_stand) {
   parts.put("a", "1");
-  EXPECT_GT(state.tail_read_bytes, 0U);
+  EXPECT_GT(state.now.tail_read_bytes, 0U);
   ASSERT_STATUS(parts.checkpointer.checkpoint());
-  EXPECT_EQ(state.tail_read_bytes, 0U);
-  EXPECT_EQ(state.streams.tail_hot, state.streams.hot.block);
-  EXPECT_EQ(state.streams.tail_cold, state.streams.cold.block);
-  EXPECT_LE(state.streams.tail_sequence, state.streams.next_sequence);
+  EXPECT_EQ(state.now.tail_read_bytes, 0U);
+  EXPECT_EQ(state.now.streams.tail_hot, state.now.streams.hot.block);
+  EXPECT_EQ(state.now.streams.tail_cold, state.now.streams.cold.block);
+  EXPECT_LE(state.now.streams.tail_sequence, state.now.streams.next_sequence);
 }
 
 TEST_P(FlashCheckpointerTest, one_of_several_blocks_is_found_again) {
@@ -48,20 +49,20 @@ TEST_P(FlashCheckpointerTest, one_of_several_blocks_is_found_again) {
     parts.put("key" + std::to_string(i), "");
   }
   ASSERT_STATUS(parts.checkpointer.checkpoint());
-  EXPECT_GT(state.checkpoint_blocks.size(), 1U);
-  EXPECT_LE(state.checkpoint_blocks.size(), parts.checkpointer.blocks_needed());
+  EXPECT_GT(state.now.checkpoint_blocks.size(), 1U);
+  EXPECT_LE(state.now.checkpoint_blocks.size(), parts.checkpointer.blocks_needed());
   FlashParts again(GetParam() ? kBareFlash : kAtomicFlash);
   again.device.restore(parts.device.snapshot());
   ASSERT_STATUS(again.mount().mount());
-  EXPECT_EQ(again.state.heads, 1200U);
+  EXPECT_EQ(again.state.now.heads, 1200U);
   EXPECT_EQ(again.state.index.size(), 1200U);
 }
 
 TEST_P(FlashCheckpointerTest, is_due_when_the_tail_is_long) {
   EXPECT_FALSE(parts.checkpointer.due());
-  state.tail_read_bytes = 48 * 1024;
+  state.now.tail_read_bytes = 48 * 1024;
   EXPECT_FALSE(parts.checkpointer.due());
-  ++state.tail_read_bytes;
+  ++state.now.tail_read_bytes;
   EXPECT_TRUE(parts.checkpointer.due());
   for (uint32_t i = 1; i <= 4; ++i) {
     state.index.insert(i, i);
@@ -72,8 +73,8 @@ TEST_P(FlashCheckpointerTest, is_due_when_the_tail_is_long) {
 TEST_P(FlashCheckpointerTest, clear_forgets_all) {
   const uint32_t block = parts.fill_block("key");
   ASSERT_STATUS(parts.checkpointer.clear());
-  EXPECT_EQ(state.heads, 0U);
-  EXPECT_EQ(state.charged_units, 0U);
+  EXPECT_EQ(state.now.heads, 0U);
+  EXPECT_EQ(state.now.charged_units, 0U);
   EXPECT_EQ(state.index.size(), 0U);
   EXPECT_EQ(state.blocks.live_units(), 0U);
   ASSERT_STATUS(state.sweep());
@@ -90,7 +91,7 @@ TEST(FlashCheckpointerOnBareFlash, goes_on_in_another_block_when_one_fails) {
   parts.device.set_bad(next);
   ASSERT_STATUS(parts.checkpointer.checkpoint());
   EXPECT_EQ(parts.state.blocks.at(next).kind, FlashBlockKind::kBad);
-  EXPECT_EQ(parts.state.checkpoint_blocks, std::vector<uint32_t>{next + 1});
+  EXPECT_EQ(parts.state.now.checkpoint_blocks, std::vector<uint32_t>{next + 1});
 }
 
 TEST(FlashCheckpointerOnWearingFlash, I3_without_room_nothing_begins) {
@@ -101,14 +102,14 @@ TEST(FlashCheckpointerOnWearingFlash, I3_without_room_nothing_begins) {
     parts.state.blocks.take();
   }
   EXPECT_FALSE(parts.checkpointer.fits(0));
-  parts.state.tail_read_bytes = uint64_t{1} << 40;
+  parts.state.now.tail_read_bytes = uint64_t{1} << 40;
   EXPECT_FALSE(parts.checkpointer.due());
-  const uint64_t id = parts.state.checkpoint_id;
+  const uint64_t id = parts.state.now.checkpoint_id;
   EXPECT_TRUE(fails(parts.checkpointer.checkpoint(), ErrorCode::kFull,
                     "no block is left for a checkpoint"));
   EXPECT_TRUE(
       fails(parts.checkpointer.clear(), ErrorCode::kFull, "no block is left for a checkpoint"));
-  EXPECT_EQ(parts.state.checkpoint_id, id);
+  EXPECT_EQ(parts.state.now.checkpoint_id, id);
   EXPECT_FALSE(parts.state.poisoned());
 }
 

@@ -42,30 +42,30 @@ TEST_P(FlashCollectorTest, all_collects_what_has_something_dead_and_keeps_what_i
   const uint32_t block = half_dead_block(5);
   ASSERT_STATUS(parts.collector.collect_all());
   EXPECT_NE(state.blocks.at(block).kind, FlashBlockKind::kData);
-  EXPECT_GE(state.stats.collections, 1U);
+  EXPECT_GE(state.now.stats.collections, 1U);
   ASSERT_NO_FATAL_FAILURE(expect_all_there());
-  const uint64_t collections = state.stats.collections;
+  const uint64_t collections = state.now.stats.collections;
   ASSERT_STATUS(parts.collector.collect_all());
-  EXPECT_LE(state.stats.collections, collections + 1) << "only the block that was open";
+  EXPECT_LE(state.now.stats.collections, collections + 1) << "only the block that was open";
 }
 
 TEST_P(FlashCollectorTest, I1_a_collection_that_fails_leaves_the_index_alone) {
   half_dead_block(5);
-  const uint64_t charged = state.charged_units;
+  const uint64_t charged = state.now.charged_units;
   const FlashIndex::Entries before = state.index.by_position();
   ASSERT_STATUS(parts.checkpointer.checkpoint());
   parts.device.cut_after(20, CutMode::kNothing);
   EXPECT_FALSE(parts.collector.collect_all().ok());
   EXPECT_EQ(state.index.by_position(), before);
-  EXPECT_EQ(state.charged_units, charged);
+  EXPECT_EQ(state.now.charged_units, charged);
   EXPECT_TRUE(state.poisoned());
 }
 
 TEST_P(FlashCollectorTest, nothing_is_collected_while_there_is_room) {
   half_dead_block(5);
-  const uint64_t collections = state.stats.collections;
+  const uint64_t collections = state.now.stats.collections;
   ASSERT_STATUS(parts.collector.make_room(3, 1));
-  EXPECT_EQ(state.stats.collections, collections);
+  EXPECT_EQ(state.now.stats.collections, collections);
 }
 
 TEST_P(FlashCollectorTest, I2_there_is_room_again) {
@@ -74,9 +74,9 @@ TEST_P(FlashCollectorTest, I2_there_is_room_again) {
     state.blocks.open(state.blocks.take(), FlashBlockKind::kAnchor, 0, 1);
   }
   const uint32_t free = state.blocks.free_count();
-  const uint64_t collections = state.stats.collections;
+  const uint64_t collections = state.now.stats.collections;
   ASSERT_STATUS(parts.collector.make_room(3, 1));
-  EXPECT_GT(state.stats.collections, collections);
+  EXPECT_GT(state.now.stats.collections, collections);
   EXPECT_GE(state.blocks.free_count(), free);
   ASSERT_NO_FATAL_FAILURE(expect_all_there());
 }
@@ -85,9 +85,9 @@ TEST_P(FlashCollectorTest, what_can_not_be_made_is_refused_and_changes_nothing) 
   while (state.blocks.free_count() > 0) {
     state.blocks.open(state.blocks.take(), FlashBlockKind::kAnchor, 0, 1);
   }
-  const uint64_t digest = state.digest;
+  const uint64_t digest = state.now.digest;
   EXPECT_TRUE(fails(parts.collector.make_room(3, 1), ErrorCode::kFull, "no block can be freed"));
-  EXPECT_EQ(state.digest, digest);
+  EXPECT_EQ(state.now.digest, digest);
   EXPECT_FALSE(state.poisoned());
 }
 

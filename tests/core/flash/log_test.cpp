@@ -34,18 +34,18 @@ TEST_P(FlashLogTest, I1_what_was_appended_is_loaded) {
 }
 
 TEST_P(FlashLogTest, I1_the_state_knows_where_the_stream_goes_on) {
-  const uint64_t digest = state.digest;
+  const uint64_t digest = state.now.digest;
   const FlashLogRecord one = parts.put("a", "1");
-  EXPECT_NE(state.digest, digest);
-  EXPECT_EQ(one.position, state.layout.position(state.streams.hot.block, kFlashHeaderUnits));
+  EXPECT_NE(state.now.digest, digest);
+  EXPECT_EQ(one.position, state.layout.position(state.now.streams.hot.block, kFlashHeaderUnits));
   const FlashLogRecord two = parts.put("b", "2");
   EXPECT_EQ(two.position, one.position + one.header.units(16));
-  EXPECT_EQ(state.streams.hot.offset, kFlashHeaderUnits + 2 * one.header.units(16));
+  EXPECT_EQ(state.now.streams.hot.offset, kFlashHeaderUnits + 2 * one.header.units(16));
 }
 
 TEST_P(FlashLogTest, a_full_stream_goes_on_in_another_block) {
   const uint32_t first = parts.fill_block("key");
-  const uint32_t second = state.streams.hot.block;
+  const uint32_t second = state.now.streams.hot.block;
   EXPECT_NE(second, first);
   EXPECT_LT(state.blocks.at(first).sequence, state.blocks.at(second).sequence);
   const std::span<const std::byte> stored = parts.device.stored(first);
@@ -116,12 +116,12 @@ TEST(FlashLogOnWornFlash, I2_a_block_whose_program_failed_gets_no_further_record
   FlashParts parts(kBareFlash);
   ASSERT_STATUS(parts.mount().format());
   const FlashLogRecord one = parts.put("a", "1");
-  const uint32_t block = parts.state.streams.hot.block;
+  const uint32_t block = parts.state.now.streams.hot.block;
   parts.device.set_wear_failure(WearFailure::kProgramError);
   parts.device.set_endurance(block, 0);
   const FlashLogRecord two = parts.put("b", "2");
-  EXPECT_NE(parts.state.streams.hot.block, block);
-  EXPECT_EQ(parts.state.layout.locate(two.position).block, parts.state.streams.hot.block);
+  EXPECT_NE(parts.state.now.streams.hot.block, block);
+  EXPECT_EQ(parts.state.layout.locate(two.position).block, parts.state.now.streams.hot.block);
   EXPECT_TRUE(parts.state.blocks.at(block).failing);
   FlashLoadedRecord loaded;
   ASSERT_STATUS(parts.log.load(one.position, loaded));
@@ -136,7 +136,7 @@ TEST(FlashLogOnWornFlash, a_block_that_can_not_be_opened_is_retired) {
   parts.device.set_bad(first);
   parts.device.set_bad(first + 1);
   parts.put("a", "1");
-  EXPECT_EQ(parts.state.streams.hot.block, first + 2);
+  EXPECT_EQ(parts.state.now.streams.hot.block, first + 2);
   EXPECT_EQ(parts.state.blocks.bad_count(), 2U);
 }
 

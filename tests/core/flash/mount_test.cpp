@@ -23,7 +23,7 @@ TEST_P(FlashMountTest, finds_what_was_formatted) {
   ASSERT_STATUS(parts.state.check());
   again.device.restore(parts.device.snapshot());
   ASSERT_STATUS(again.mount().mount());
-  EXPECT_EQ(again.state.heads, 0U);
+  EXPECT_EQ(again.state.now.heads, 0U);
   ASSERT_STATUS(again.state.check());
 }
 
@@ -39,8 +39,8 @@ TEST_P(FlashMountTest, I3_of_an_atomic_device_gives_the_state_and_writes_nothing
   const uint64_t steps = again.device.steps();
   ASSERT_STATUS(again.mount().mount());
   ASSERT_STATUS(again.state.check());
-  EXPECT_EQ(again.state.heads, 40U);
-  EXPECT_EQ(again.state.next_lsn, parts.state.next_lsn);
+  EXPECT_EQ(again.state.now.heads, 40U);
+  EXPECT_EQ(again.state.now.next_lsn, parts.state.now.next_lsn);
   if (!bare()) {
     EXPECT_EQ(again.state.difference_to(parts.state), "");
     EXPECT_EQ(again.device.steps(), steps);
@@ -53,12 +53,13 @@ TEST_P(FlashMountTest, I1_streams_of_a_bare_device_go_on_in_other_blocks) {
   again.device.restore(parts.device.snapshot());
   ASSERT_STATUS(again.mount().mount());
   if (bare()) {
-    EXPECT_EQ(again.state.streams.hot.block, kNoBlock);
-    EXPECT_EQ(again.state.streams.cold.block, kNoBlock);
-    EXPECT_NE(again.state.streams.anchor.block, parts.state.streams.anchor.block);
-    EXPECT_EQ(again.state.checkpoint_id, parts.state.checkpoint_id + 1) << "of what was found";
+    EXPECT_EQ(again.state.now.streams.hot.block, kNoBlock);
+    EXPECT_EQ(again.state.now.streams.cold.block, kNoBlock);
+    EXPECT_NE(again.state.now.streams.anchor.block, parts.state.now.streams.anchor.block);
+    EXPECT_EQ(again.state.now.checkpoint_id, parts.state.now.checkpoint_id + 1)
+        << "of what was found";
   } else {
-    EXPECT_EQ(again.state.streams, parts.state.streams);
+    EXPECT_EQ(again.state.now.streams, parts.state.now.streams);
   }
 }
 
@@ -66,7 +67,7 @@ TEST_P(FlashMountTest, I1_streams_of_a_bare_device_go_on_in_other_blocks) {
 TEST_P(FlashMountTest, a_checkpoint_that_is_damaged_is_named) {
   ASSERT_STATUS(parts.mount().format());
   ASSERT_STATUS(parts.checkpointer.checkpoint());
-  const uint32_t block = parts.state.checkpoint_blocks.back();
+  const uint32_t block = parts.state.now.checkpoint_blocks.back();
   parts.device.flip_stored(parts.state.layout.block_address(block) + 70, 3);
   again.device.restore(parts.device.snapshot());
   EXPECT_TRUE(fails(again.mount().mount(), ErrorCode::kCorrupt,
@@ -76,16 +77,16 @@ TEST_P(FlashMountTest, a_checkpoint_that_is_damaged_is_named) {
 TEST_P(FlashMountTest, format_takes_a_used_device) {
   ASSERT_STATUS(parts.mount().format());
   parts.fill_block("key");
-  const uint64_t id = parts.state.checkpoint_id;
+  const uint64_t id = parts.state.now.checkpoint_id;
   if (!bare()) {
     return;  // an atomic device is erased by its owner
   }
   parts.state.reset();
   ASSERT_STATUS(parts.mount().format());
-  EXPECT_GT(parts.state.checkpoint_id, id) << "its anchor is the newest";
+  EXPECT_GT(parts.state.now.checkpoint_id, id) << "its anchor is the newest";
   parts.state.reset();
   ASSERT_STATUS(parts.mount().mount());
-  EXPECT_EQ(parts.state.heads, 0U);
+  EXPECT_EQ(parts.state.now.heads, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(, FlashMountTest, ::testing::Values(false, true),
@@ -111,7 +112,7 @@ TEST(FlashMountOfABareDevice, I2_nothing_but_anchors_is_erased_before_the_new_ch
     torn.device.power_on();
     torn.state.reset();
     ASSERT_STATUS(torn.mount().mount()) << step;
-    ASSERT_EQ(torn.state.heads, parts.state.heads) << step;
+    ASSERT_EQ(torn.state.now.heads, parts.state.now.heads) << step;
   }
 }
 
@@ -127,7 +128,7 @@ TEST(FlashMountOfABareDevice, without_a_block_for_a_checkpoint_only_reading_is_l
   FlashMount mount = again.mount();
   ASSERT_STATUS(mount.mount());
   EXPECT_TRUE(mount.worn_out());
-  EXPECT_EQ(again.state.heads, 1U);
+  EXPECT_EQ(again.state.now.heads, 1U);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ struct FlashParts {
     FlashLogRecord record;
     record.header.type = type;
     record.header.last_of_batch = last;
-    record.header.lsn = state.next_lsn;
+    record.header.lsn = state.now.next_lsn;
     record.header.key_bytes = static_cast<uint16_t>(key.size());
     record.header.value_bytes = static_cast<uint32_t>(value.size());
     record.header.total_value_bytes = record.header.value_bytes;
@@ -71,8 +71,8 @@ struct FlashParts {
   uint32_t fill_block(const std::string& prefix) {
     const std::string value(100, 'v');
     put(prefix + "0", value);
-    const uint32_t block = state.streams.hot.block;
-    for (int i = 1; state.streams.hot.block == block && i < 10000; ++i) {
+    const uint32_t block = state.now.streams.hot.block;
+    for (int i = 1; state.now.streams.hot.block == block && i < 10000; ++i) {
       put(prefix + std::to_string(i), value);
     }
     return block;

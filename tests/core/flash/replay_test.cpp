@@ -22,7 +22,7 @@ class FlashReplayTest : public ::testing::TestWithParam<bool> {
       const std::span<const std::byte> stored = reader.device.stored(block);
       const auto header = decode_open_header(block, stored.subspan(16, 16));
       if (header && header->purpose == purpose &&
-          header->sequence >= reader.state.streams.tail_sequence) {
+          header->sequence >= reader.state.now.streams.tail_sequence) {
         blocks.emplace_back(header->sequence, block);
       }
     }
@@ -47,7 +47,7 @@ class FlashReplayTest : public ::testing::TestWithParam<bool> {
     FlashReplay replay = replay_of_the_writer();
     if (bare()) {
       ASSERT_STATUS(replay.run());
-      EXPECT_EQ(reader.state.heads, heads);
+      EXPECT_EQ(reader.state.now.heads, heads);
       ASSERT_STATUS(reader.state.index.check());
     } else {
       EXPECT_TRUE(fails(replay.run(), ErrorCode::kCorrupt, text));
@@ -61,7 +61,7 @@ class FlashReplayTest : public ::testing::TestWithParam<bool> {
 
 TEST_P(FlashReplayTest, of_nothing_changes_nothing) {
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
-  EXPECT_EQ(reader.state.next_lsn, 1U);
+  EXPECT_EQ(reader.state.now.next_lsn, 1U);
 }
 
 TEST_P(FlashReplayTest, I1_batches_are_applied_as_they_were_written) {
@@ -71,7 +71,7 @@ TEST_P(FlashReplayTest, I1_batches_are_applied_as_they_were_written) {
   writer.remove("b");
   writer.put("c", std::string(200, 'c'));
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
-  EXPECT_EQ(reader.state.heads, 2U);
+  EXPECT_EQ(reader.state.now.heads, 2U);
   EXPECT_TRUE(reader.state.index.contains(writer.entries["a"].hash, writer.entries["a"].position));
 }
 
@@ -92,7 +92,7 @@ TEST_P(FlashReplayTest, goes_on_in_the_blocks_that_the_stream_went_on_in) {
     writer.fill_block("block" + std::to_string(i) + " ");
   }
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
-  EXPECT_EQ(reader.state.heads, writer.entries.size());
+  EXPECT_EQ(reader.state.now.heads, writer.entries.size());
 }
 
 TEST_P(FlashReplayTest, I1_a_batch_without_an_end_is_as_if_it_had_never_begun) {
@@ -105,7 +105,7 @@ TEST_P(FlashReplayTest, I1_a_batch_without_an_end_is_as_if_it_had_never_begun) {
 
 TEST_P(FlashReplayTest, a_change_that_is_missing_is_an_error) {
   writer.put("a", "1");
-  ++writer.state.next_lsn;
+  ++writer.state.now.next_lsn;
   writer.put("b", "2");
   EXPECT_TRUE(fails(replay_of_the_writer().run(), ErrorCode::kCorrupt,
                     "the change with seq 2 is missing from the log"));
@@ -119,7 +119,7 @@ TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_
     ASSERT_STATUS(parts->checkpointer.checkpoint());  // so that the victim is no part of the tail
   }
   std::vector<FlashLogRecord> copies;
-  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn, victim));
+  writer.mark(FlashRecordHeader::collect(writer.state.now.next_lsn, victim));
   for (auto& [key, record] : writer.entries) {
     if (writer.state.layout.locate(record.position).block == victim) {
       copies.push_back(writer.copy(record));
@@ -128,23 +128,23 @@ TEST_P(FlashReplayTest, a_collection_moves_the_index_to_the_copies_in_the_order_
   }
   ASSERT_GT(copies.size(), 10U);
   const auto count = static_cast<uint32_t>(copies.size());
-  writer.mark(FlashRecordHeader::collected(writer.state.next_lsn, count));
+  writer.mark(FlashRecordHeader::collected(writer.state.now.next_lsn, count));
   ASSERT_STATUS(writer.state.apply_collection(copies, victim));
   // It replaces a copy, so the order counts.
   writer.put("old 1", "newer");
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
-  EXPECT_EQ(reader.state.stats.collections, 1U);
+  EXPECT_EQ(reader.state.now.stats.collections, 1U);
   EXPECT_EQ(reader.state.blocks.at(victim).kind, FlashBlockKind::kFree);
 }
 
 TEST_P(FlashReplayTest, I1_a_collection_without_an_end_is_none) {
   const FlashLogRecord a = writer.put("a", "1");
-  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn, 7));
+  writer.mark(FlashRecordHeader::collect(writer.state.now.next_lsn, 7));
   writer.copy(a);
   ASSERT_NO_FATAL_FAILURE(expect_refused_or_passed_over("a collection has no end", 1));
   if (bare()) {
     EXPECT_TRUE(reader.state.index.contains(a.hash, a.position));
-    EXPECT_EQ(reader.state.stats.collections, 0U);
+    EXPECT_EQ(reader.state.now.stats.collections, 0U);
   }
 }
 
@@ -156,7 +156,7 @@ TEST_P(FlashReplayTest, I1_a_copy_outside_of_a_collection_counts_for_nothing) {
 
 TEST_P(FlashReplayTest, a_collection_of_the_future_lacks_a_change) {
   writer.put("a", "1");
-  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn + 1, 7));
+  writer.mark(FlashRecordHeader::collect(writer.state.now.next_lsn + 1, 7));
   EXPECT_TRUE(fails(replay_of_the_writer().run(), ErrorCode::kCorrupt,
                     "the change with seq 2 is missing from the log"));
 }
@@ -164,9 +164,9 @@ TEST_P(FlashReplayTest, a_collection_of_the_future_lacks_a_change) {
 TEST_P(FlashReplayTest, a_collection_of_a_record_that_is_not_there_is_an_error) {
   FlashLogRecord a = writer.put("a", "1");
   const uint32_t block = writer.state.layout.locate(a.position).block;
-  writer.mark(FlashRecordHeader::collect(writer.state.next_lsn, block + 1));
+  writer.mark(FlashRecordHeader::collect(writer.state.now.next_lsn, block + 1));
   writer.copy(a);
-  writer.mark(FlashRecordHeader::collected(writer.state.next_lsn, 1));
+  writer.mark(FlashRecordHeader::collected(writer.state.now.next_lsn, 1));
   EXPECT_TRUE(
       fails(replay_of_the_writer().run(), ErrorCode::kCorrupt, "is of a record that is not there"));
 }
@@ -177,9 +177,9 @@ TEST_P(FlashReplayTest, I2_a_torn_record_at_the_end_is_passed_over) {
   writer.device.flip_stored(writer.state.layout.address(b.position) + 20, 0);  // its key
   FlashReplay replay = replay_of_the_writer();
   ASSERT_STATUS(replay.run());  // on an atomic device the digest tells
-  EXPECT_EQ(reader.state.heads, 1U);
+  EXPECT_EQ(reader.state.now.heads, 1U);
   EXPECT_EQ(replay.newest().position, a.position);
-  EXPECT_NE(reader.state.digest, writer.state.digest);
+  EXPECT_NE(reader.state.now.digest, writer.state.now.digest);
 }
 
 TEST_P(FlashReplayTest, I2_a_broken_record_with_one_behind_it_is_damage) {
@@ -190,7 +190,7 @@ TEST_P(FlashReplayTest, I2_a_broken_record_with_one_behind_it_is_damage) {
   EXPECT_TRUE(!bare() || fails(replayed, ErrorCode::kCorrupt,
                                "unit " + std::to_string(a.position) + " is no record, but unit " +
                                    std::to_string(b.position) + " behind it is one"));
-  EXPECT_EQ(reader.state.heads, 0U);
+  EXPECT_EQ(reader.state.now.heads, 0U);
 }
 
 TEST_P(FlashReplayTest, the_newest_record_comes_with_all_its_bytes_where_it_may_be_torn) {

@@ -116,7 +116,7 @@ TEST_P(FlashScanTest, I3_another_store_in_the_same_state_goes_on) {
   FlashAnchors anchors(other, log);
   FlashCheckpointer checkpointer(other, log, anchors);
   ASSERT_STATUS(FlashMount(other, log, anchors, checkpointer).mount());
-  ASSERT_EQ(other.digest, parts.state.digest);
+  ASSERT_EQ(other.now.digest, parts.state.now.digest);
   FlashScan scan;
   for (int i = 0; i < 200; ++i) {
     const Result<bool> more =

@@ -14,23 +14,23 @@ class FlashStateTest : public ::testing::Test {
   FlashStateTest() {
     state.open(kBlock, FlashBlockKind::kData, 1, 1);
     state.open(kOther, FlashBlockKind::kData, 1, 2);
-    state.streams.hot = {kBlock, kFlashHeaderUnits, kNoBlock};
-    state.streams.cold = {kOther, kFlashHeaderUnits, kNoBlock};
-    state.streams.tail_sequence = 3;  // neither is part of the tail
+    state.now.streams.hot = {kBlock, kFlashHeaderUnits, kNoBlock};
+    state.now.streams.cold = {kOther, kFlashHeaderUnits, kNoBlock};
+    state.now.streams.tail_sequence = 3;  // neither is part of the tail
   }
 
   // The next record of the hot stream, of a key of 3 bytes and a value of 10.
   FlashLogRecord next(FlashRecordType type, uint32_t hash, uint32_t previous = 0) {
     FlashLogRecord record;
-    record.position = state.layout.position(kBlock, state.streams.hot.offset);
+    record.position = state.layout.position(kBlock, state.now.streams.hot.offset);
     record.hash = hash;
     record.header.type = type;
-    record.header.lsn = state.next_lsn;
+    record.header.lsn = state.now.next_lsn;
     record.header.key_bytes = 3;
     record.header.value_bytes = type == FlashRecordType::kTombstone ? 0 : 10;
     record.header.total_value_bytes = record.header.value_bytes;
     record.header.set_replaced(previous, previous == 0 ? 0 : 10);
-    state.append(state.streams.hot, record.header, record.position, 77);
+    state.append(state.now.streams.hot, record.header, record.position, 77);
     return record;
   }
   FlashLogRecord put(uint32_t hash, uint32_t previous = 0) {
@@ -48,22 +48,22 @@ constexpr uint32_t kUnits = 3;  // of such a put: 28 + 13 bytes
 
 TEST_F(FlashStateTest, a_put_a_replacement_and_a_removal) {
   const FlashLogRecord one = put(7);
-  EXPECT_EQ(state.heads, 1U);
-  EXPECT_EQ(state.charged_units, kUnits + 1);
+  EXPECT_EQ(state.now.heads, 1U);
+  EXPECT_EQ(state.now.charged_units, kUnits + 1);
   EXPECT_EQ(live(kBlock), kUnits);
-  EXPECT_EQ(state.next_lsn, 2U);
-  EXPECT_EQ(state.streams.hot.offset, kFlashHeaderUnits + kUnits);
+  EXPECT_EQ(state.now.next_lsn, 2U);
+  EXPECT_EQ(state.now.streams.hot.offset, kFlashHeaderUnits + kUnits);
 
   const FlashLogRecord two = put(7, one.position);
-  EXPECT_EQ(state.heads, 1U);
-  EXPECT_EQ(state.charged_units, kUnits + 1);
+  EXPECT_EQ(state.now.heads, 1U);
+  EXPECT_EQ(state.now.charged_units, kUnits + 1);
   EXPECT_EQ(live(kBlock), kUnits);
   EXPECT_TRUE(state.index.contains(7, two.position));
   EXPECT_FALSE(state.index.contains(7, one.position));
 
   ASSERT_STATUS(state.apply(next(FlashRecordType::kTombstone, 7, two.position)));
-  EXPECT_EQ(state.heads, 0U);
-  EXPECT_EQ(state.charged_units, 0U);
+  EXPECT_EQ(state.now.heads, 0U);
+  EXPECT_EQ(state.now.charged_units, 0U);
   EXPECT_EQ(live(kBlock), 0U);
   EXPECT_EQ(state.index.size(), 0U);
   ASSERT_STATUS(state.check());
@@ -116,8 +116,8 @@ TEST_F(FlashStateTest, a_collection_moves_what_is_live_and_frees_the_victim) {
   FlashLogRecord copy = put(7);
   copy.header.set_copied_from(copy.position);
   copy.position = state.layout.position(kOther, kFlashHeaderUnits);
-  state.append(state.streams.cold, copy.header, copy.position, 77);
-  state.streams.hot.block = kNoBlock;
+  state.append(state.now.streams.cold, copy.header, copy.position, 77);
+  state.now.streams.hot.block = kNoBlock;
   EXPECT_TRUE(fails(state.apply_collection({&copy, 1}, kBlock + 7), ErrorCode::kCorrupt,
                     "is of a record that is not there"));
   EXPECT_TRUE(fails(state.apply_collection({}, kBlock), ErrorCode::kCorrupt,
@@ -128,20 +128,20 @@ TEST_F(FlashStateTest, a_collection_moves_what_is_live_and_frees_the_victim) {
   EXPECT_TRUE(state.index.contains(7, copy.position));
   EXPECT_EQ(live(kOther), kUnits);
   EXPECT_EQ(state.blocks.at(kBlock).kind, FlashBlockKind::kFree);
-  EXPECT_EQ(state.stats.collections, 1U);
+  EXPECT_EQ(state.now.stats.collections, 1U);
 }
 
 TEST_F(FlashStateTest, S1_equal_calls_give_equal_states) {
   FlashSimulator other_device{small_geometry()};
   FlashState other(other_device, kAtomicFlash);
-  EXPECT_EQ(state.difference_to(other), "state " + std::to_string(state.digest) + " and 0");
+  EXPECT_EQ(state.difference_to(other), "state " + std::to_string(state.now.digest) + " and 0");
   other.open(kBlock, FlashBlockKind::kData, 1, 1);
   other.open(kOther, FlashBlockKind::kData, 1, 2);
-  other.streams = state.streams;
+  other.now.streams = state.now.streams;
   EXPECT_EQ(state.difference_to(other), "");
   const FlashLogRecord record = put(7);
   EXPECT_EQ(state.difference_to(other), "next seq 2 and 1");
-  other.append(other.streams.hot, record.header, record.position, 77);
+  other.append(other.now.streams.hot, record.header, record.position, 77);
   ASSERT_STATUS(other.apply(record));
   EXPECT_EQ(state.difference_to(other), "");
   other.index.replace(7, record.position, record.position + 1);
@@ -153,15 +153,15 @@ TEST_F(FlashStateTest, S2_a_block_stays_while_it_is_written_to_or_in_the_tail_or
   ASSERT_STATUS(state.release_if_dead(kBlock));
   EXPECT_EQ(kind(), FlashBlockKind::kData) << "a stream writes to it";
   const FlashLogRecord one = put(7);
-  state.streams.hot.block = kNoBlock;
+  state.now.streams.hot.block = kNoBlock;
   ASSERT_STATUS(state.release_if_dead(kBlock));
   EXPECT_EQ(kind(), FlashBlockKind::kData) << "something is live in it";
   state.index.remove(7, one.position);
   state.blocks.remove_live(kBlock, kUnits);
-  state.streams.tail_sequence = 1;
+  state.now.streams.tail_sequence = 1;
   ASSERT_STATUS(state.release_if_dead(kBlock));
   EXPECT_EQ(kind(), FlashBlockKind::kData) << "a mount reads it";
-  state.streams.tail_sequence = 3;
+  state.now.streams.tail_sequence = 3;
   state.hold_releases();
   ASSERT_STATUS(state.release_if_dead(kBlock));
   EXPECT_EQ(kind(), FlashBlockKind::kData) << "held";
@@ -172,11 +172,11 @@ TEST_F(FlashStateTest, S2_a_block_stays_while_it_is_written_to_or_in_the_tail_or
 TEST_F(FlashStateTest, sweep_frees_what_nothing_points_to) {
   state.open(8, FlashBlockKind::kCheckpoint, 1, 4);
   state.open(9, FlashBlockKind::kCheckpoint, 1, 5);
-  state.checkpoint_blocks = {9};
+  state.now.checkpoint_blocks = {9};
   state.blocks.take(10);
   state.blocks.take(11);
-  state.streams.hot.next = 11;
-  state.streams.hot.block = kNoBlock;
+  state.now.streams.hot.next = 11;
+  state.now.streams.hot.block = kNoBlock;
   ASSERT_STATUS(state.sweep());
   EXPECT_EQ(state.blocks.at(kBlock).kind, FlashBlockKind::kFree);
   EXPECT_EQ(state.blocks.at(kOther).kind, FlashBlockKind::kData);
@@ -192,7 +192,7 @@ TEST(FlashStateThatWearsOut, a_block_is_erased_when_it_becomes_free_but_by_no_re
     FlashSimulator device(small_geometry());
     FlashState state(device, kWearingFlash);
     state.open(5, FlashBlockKind::kData, 1, 1);
-    state.streams.tail_sequence = 2;
+    state.now.streams.tail_sequence = 2;
     const std::optional<FlashState::Replaying> replaying =
         replays ? std::optional<FlashState::Replaying>(std::in_place, state) : std::nullopt;
     ASSERT_STATUS(state.release_if_dead(5));
@@ -200,34 +200,34 @@ TEST(FlashStateThatWearsOut, a_block_is_erased_when_it_becomes_free_but_by_no_re
     EXPECT_EQ(state.blocks.at(5).erase_count, 2U);
     EXPECT_EQ(state.blocks.at(5).sequence, 0U);
     EXPECT_EQ(device.counters().erases, replays ? 0U : 1U);
-    EXPECT_EQ(state.stats.erases, replays ? 0U : 1U);
+    EXPECT_EQ(state.now.stats.erases, replays ? 0U : 1U);
   }
 }
 
 TEST_F(FlashStateTest, S3_undo_gives_the_state_of_each_mark) {
   put(1);
   const FlashLogRecord two = put(2);
-  const uint64_t digest = state.digest;
+  const uint64_t digest = state.now.digest;
   EXPECT_EQ(state.mark(), 0U);
   put(2, two.position);
-  ++state.stats.record_reads;
-  const uint64_t digest_within = state.digest;
+  ++state.now.stats.record_reads;
+  const uint64_t digest_within = state.now.digest;
   EXPECT_EQ(state.mark(), 1U);
   put(3);
-  state.streams.cold.block = kNoBlock;
+  state.now.streams.cold.block = kNoBlock;
   ASSERT_STATUS(state.release_if_dead(kOther));
   EXPECT_EQ(state.digest_at(0), digest);
   EXPECT_EQ(state.digest_at(1), digest_within);
 
   state.undo_to(1);
-  EXPECT_EQ(state.digest, digest_within);
+  EXPECT_EQ(state.now.digest, digest_within);
   EXPECT_EQ(state.blocks.at(kOther).kind, FlashBlockKind::kData);
-  EXPECT_EQ(state.streams.cold.block, kOther);
-  EXPECT_EQ(state.heads, 2U);
+  EXPECT_EQ(state.now.streams.cold.block, kOther);
+  EXPECT_EQ(state.now.heads, 2U);
   state.undo_to(0);
-  EXPECT_EQ(state.digest, digest);
+  EXPECT_EQ(state.now.digest, digest);
   EXPECT_TRUE(state.index.contains(2, two.position));
-  EXPECT_EQ(state.stats.record_reads, 1U) << "reads are not undone";
+  EXPECT_EQ(state.now.stats.record_reads, 1U) << "reads are not undone";
   EXPECT_EQ(state.marks(), 1U) << "the mark stays";
   state.release_marks(0);
   EXPECT_EQ(state.marks(), 0U);

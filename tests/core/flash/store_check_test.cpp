@@ -12,10 +12,10 @@ class FlashStoreTestPeer {
   explicit FlashStoreTestPeer(FlashStore& store) : store_(store) {}
   FlashBlocks& blocks() { return store_.state_.blocks; }
   FlashIndex& index() { return store_.state_.index; }
-  FlashStreams& streams() { return store_.state_.streams; }
-  uint64_t& state() { return store_.state_.digest; }
-  uint64_t& charged_units() { return store_.state_.charged_units; }
-  uint32_t checkpoint_block() const { return store_.state_.checkpoint_blocks.back(); }
+  FlashStreams& streams() { return store_.state_.now.streams; }
+  uint64_t& state() { return store_.state_.now.digest; }
+  uint64_t& charged_units() { return store_.state_.now.charged_units; }
+  uint32_t checkpoint_block() const { return store_.state_.now.checkpoint_blocks.back(); }
 
  private:
   FlashStore& store_;

@@ -113,8 +113,8 @@ class FlashLevelling : public ::testing::Test {
   FlashLevelling() {
     state.open(4, FlashBlockKind::kData, 1, 1);
     state.open(5, FlashBlockKind::kData, 40, 2);
-    state.streams.hot = {5, 200, kNoBlock};
-    state.streams.tail_sequence = 3;
+    state.now.streams.hot = {5, 200, kNoBlock};
+    state.now.streams.tail_sequence = 3;
   }
   FlashSimulator device{geometry_with_endurance(1000)};  // the gap is 32
   FlashState state{device, {}};
@@ -123,7 +123,7 @@ class FlashLevelling : public ::testing::Test {
 TEST_F(FlashLevelling, I1_data_that_lags_is_picked_when_a_block_is_opened) {
   EXPECT_EQ(block_to_level(state, 57, 3), 4U);
   EXPECT_EQ(block_to_level(state, 56, 3), kNoBlock) << "it fits the open block";
-  state.streams.hot.block = kNoBlock;
+  state.now.streams.hot.block = kNoBlock;
   EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
 }
 
@@ -138,7 +138,7 @@ TEST_F(FlashLevelling, I1_not_before_the_gap_is_near) {
 }
 
 TEST_F(FlashLevelling, I1_no_part_of_the_tail) {
-  state.streams.tail_sequence = 1;
+  state.now.streams.tail_sequence = 1;
   EXPECT_EQ(block_to_level(state, 57, 3), kNoBlock);
 }
 
