@@ -12,10 +12,8 @@
 //   R2  units of a block are programmed in ascending order (NAND).
 //   R3  an erase sets a whole block to FF and wears it by one; beyond `endurance` it may fail.
 //   R4  a read gives what was programmed, FF where nothing was.
-//   R5  programs and erases reach the device in their order, or, on a device that may lose them in
-//       any order (FlashStoreOptions::reordering_device), those before a sync() come before those
-//       after it. A power cut leaves of each byte that was changed since the last sync() what it
-//       was then or any of the values that it was given since.
+//   R5  programs and erases reach the device in their order. On a device that reorders (policy.hpp)
+//       only those before a sync() come before those after it.
 //   R6  a device that is changed atomically, by a database, can't be asked a second time how an
 //       erase ended: there it is a rule, erase_fails(), and erase() itself always clears the block.
 // The caller never relies on a program or an erase that was not answered by ok().

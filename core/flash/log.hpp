@@ -1,15 +1,10 @@
 // The log on the device: opening blocks, appending records, reading them back.
 //
-// A worn block may do nothing and say nothing. On a bare device (policy.hpp) everything that is
-// erased or programmed is read before anybody counts on it, and what failed is done again in
-// another block.
-//
 // Invariants
 //   I1  what append() answered is on the device, and the state knows it.
 //   I2  a block whose program failed gets no further record; it is retired when it becomes free.
 //   I3  load() and read_head() give a record whose CRC holds, or an error.
-//   I4  on a device that reorders (R5 in device.hpp) nothing relies on anything that a power cut
-//       may take away: see Barriers in store.hpp.
+//   I4  an erase comes after a sync of what made the block free: Barriers in store.hpp.
 // Errors: kStorage: the device is gone. kFlashFailure: this block is worn out. kFull: no block is
 // free. kCorrupt: no record where one must be.
 #pragma once
@@ -51,7 +46,7 @@ class FlashLog {
   // --- writing
   Status program(uint64_t address, std::span<const std::byte> bytes);
   Status erase(uint32_t block);
-  // All that was programmed and erased before comes before all that follows (I4).
+  // All that was programmed and erased before comes before all that follows.
   Status sync();
   // Erases the block, unless nothing was programmed since it was, and writes its erase header.
   Status prepare(uint32_t block);

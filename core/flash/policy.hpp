@@ -1,13 +1,26 @@
 // What kind of device a flash store is on, as answers to the questions that the store asks. Nothing
 // else looks at FlashStoreOptions::atomic_device and wears_out.
 //
-// A bare device may lose power at any moment: what was programmed last is torn, what reads as
-// erased may not be, and a read may fail once. So everything is verified, a mount looks at every
-// block, and writes a checkpoint before it lets anything be erased.
+// An atomic device is changed by a database, in transactions: nothing is ever torn.
+//   mount     It writes nothing and reads only what it must: it knows where the anchors are, and
+//             finds a stream's blocks because each of them names the next one.
+//   wear      If it wears out, a block is erased when it becomes free, not when it is taken. So a
+//             free block is good, a change that began ends, and a replay, which asks the same rule
+//             (R6 of device.hpp), retires the same blocks. The three blocks of the anchors don't
+//             wear out, because a mount must find them. A collection and a checkpoint begin only
+//             with room for both.
 //
-// An atomic device is changed by a database, in transactions: nothing is ever torn. So a mount
-// writes nothing and reads only what it must: it knows where the anchors are, and finds a stream's
-// blocks because each of them names the one behind it.
+// A bare device, such as a file, may lose power at any moment.
+//   torn      What was programmed last may be half there, what reads as erased may not be, and a
+//             read may fail once. So a mount looks at every block, and writes a checkpoint before
+//             it lets anything be erased.
+//   reorders  Some bare devices may lose what was not synced in any order: of each byte that was
+//             changed since the last sync() a power cut leaves what it was then, or any of the
+//             values that it was given since. Barriers in store.hpp says where the store syncs.
+//   wear      A worn block may do nothing and say nothing. So whatever is erased or programmed is
+//             read before the store counts on it, and what failed is done again in another block. A
+//             free block may fail when it is taken, and a change that began may find no other:
+//             kFull then poisons, and the next mount finds everything except that change.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +33,14 @@ struct FlashStoreOptions {
   unsigned ways = 4;
   uint64_t seed = 0;  // of all hashes
   // The device is changed atomically by somebody else (a database transaction): after a mount
-  // nothing is torn, what was never written reads as erased, and a mount writes nothing.
+  // nothing is torn, and what was never written reads as erased.
   bool atomic_device = false;
   // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
-  // Bare devices only, such as files: a power cut may undo any of the writes since the last sync(),
-  // whatever their order was (R5 in device.hpp).
+  // Bare devices only: a power cut may undo any of the writes since the last sync().
   bool reordering_device = false;
-  // atomic_device only: blocks fail as FlashDevice::erase_fails() says (Wear in store.hpp).
+  // atomic_device only: blocks fail as FlashDevice::erase_fails() says.
   bool wears_out = false;
 };
 
@@ -63,8 +75,7 @@ class FlashPolicy {
     return atomic_ ? std::min(kAnchorBlocks, blocks) : blocks;
   }
 
-  // --- atomic devices that wear out: a block is erased when it becomes free, may fail then and
-  // only then, and blocks of anchors never do.
+  // --- atomic devices that wear out
   bool wears_out() const noexcept { return wears_out_; }
 
  private:

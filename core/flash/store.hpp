@@ -63,17 +63,10 @@
 // made, all that were synced among them.
 //
 // Wear. When nothing can be freed any more the device is worn out: kFull, which says so, for
-// changes that need a block. Reading goes on.
-//   bare     An erase is verified before anybody counts on the block. So a block that is free may
-//            fail when it is taken, and a change that began may find no other: kFull then poisons,
-//            and the next mount finds everything but that change.
-//   atomic   A device that wears out erases a block when it becomes free, not when it is taken:
-//            what is free is good, so a change that began ends, and a replay, which asks the same
-//            rule, retires the same blocks (I1). The three blocks of the anchors don't wear out: a
-//            mount must find them. A collection and a checkpoint begin only with room for both.
-//            More blocks (grow()) give the device a new life.
+// changes that need a block. Reading goes on. More blocks (grow()) give an atomic device a new
+// life. How a block fails depends on the kind of device: policy.hpp.
 //
-// Errors: kFull, kInvalid (a key too long): nothing changed, but see Wear. kCorrupt, naming a
+// Errors: kFull, kInvalid (a key too long): nothing changed, but see policy.hpp. kCorrupt, naming a
 // record: it can't be what was written. kStorage: the device is gone. What fails half-way poisons
 // the store: every change is refused until the next mount.
 #pragma once
