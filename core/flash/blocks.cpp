@@ -6,14 +6,14 @@
 #include <string>
 
 #include "core/base/mix.hpp"
+#include "core/flash/undo_log.hpp"
 
 namespace cuckoo {
 
 void FlashBlocks::clear() noexcept {
   blocks_.clear();
   free_.clear();
-  epochs_.clear();
-  forget_marks();
+  places_.clear();
   bad_count_ = 0;
   live_units_ = 0;
 }
@@ -21,7 +21,7 @@ void FlashBlocks::clear() noexcept {
 void FlashBlocks::assign(std::vector<FlashBlock> blocks) {
   clear();
   blocks_ = std::move(blocks);
-  epochs_.assign(blocks_.size(), 0);
+  places_.assign(blocks_.size(), 0);
   for (uint32_t block = 0; block < touched(); ++block) {
     count_in(block);
   }
@@ -50,16 +50,13 @@ FlashBlock& FlashBlocks::edit(uint32_t block) {
     edit(touched());  // I1
   }
   const bool was_virgin = block >= touched();
-  if (epoch_ != 0 && (was_virgin || epochs_[block] != epoch_)) {
-    noted_.push_back({block, was_virgin ? 0 : epochs_[block],
-                      was_virgin ? FlashBlock{} : blocks_[block], was_virgin});
-  }
   if (was_virgin) {
-    epochs_.push_back(epoch_);
+    places_.push_back(0);
     free_.emplace(0, block);
     blocks_.emplace_back();
-  } else {
-    epochs_[block] = epoch_;
+  }
+  if (undo_ != nullptr && !undo_->has_block(block, places_[block])) {
+    places_[block] = undo_->note(FlashBlockUndo{block, was_virgin, blocks_[block]});
   }
   return blocks_[block];
 }
@@ -243,8 +240,8 @@ FlashBlocks::Wear FlashBlocks::wear(bool with_anchors) const {
 
 size_t FlashBlocks::memory_bytes() const noexcept {
   constexpr size_t kTreeNodeBytes = 48;
-  return blocks_.capacity() * sizeof(FlashBlock) + epochs_.capacity() * sizeof(uint32_t) +
-         noted_.capacity() * sizeof(Noted) + free_.size() * kTreeNodeBytes;
+  return blocks_.capacity() * sizeof(FlashBlock) + places_.capacity() * sizeof(uint32_t) +
+         free_.size() * kTreeNodeBytes;
 }
 
 Status FlashBlocks::check() const {
@@ -259,7 +256,7 @@ Status FlashBlocks::check() const {
     bad += state.kind == FlashBlockKind::kBad ? 1 : 0;
     live += state.live_units;
   }
-  if (touched() > count_ || epochs_.size() != blocks_.size()) {
+  if (touched() > count_ || places_.size() != blocks_.size()) {
     return corrupt("a table of " + std::to_string(touched()) + " erase blocks, of " +
                    std::to_string(count_));
   }
@@ -274,32 +271,15 @@ Status FlashBlocks::check() const {
   return {};
 }
 
-size_t FlashBlocks::mark() {
-  epoch_ = ++last_epoch_;
-  return noted_.size();
-}
-
-void FlashBlocks::undo_to(size_t position, uint32_t epoch) {
-  while (noted_.size() > position) {
-    const Noted& noted = noted_.back();
-    const uint32_t block = noted.block;
-    count_out(block);
-    if (noted.was_virgin) {
-      blocks_.pop_back();
-      epochs_.pop_back();
-    } else {
-      blocks_[block] = noted.before;
-      epochs_[block] = noted.epoch;
-      count_in(block);
-    }
-    noted_.pop_back();
+void FlashBlocks::undo(const FlashBlockUndo& change) {
+  count_out(change.block);
+  if (change.was_virgin) {
+    blocks_.pop_back();
+    places_.pop_back();
+  } else {
+    blocks_[change.block] = change.before;
+    count_in(change.block);
   }
-  epoch_ = epoch;
-}
-
-void FlashBlocks::forget_marks() noexcept {
-  noted_.clear();
-  epoch_ = 0;
 }
 
 }  // namespace cuckoo

@@ -7,7 +7,8 @@
 //   I2  the free set holds exactly the free blocks below touched(), by (erase count, number).
 //   I3  take() gives the least worn free block, the lowest number among equals: it depends on the
 //       table only.
-//   I4  between mark() and undo_to(), every block's first change is noted with what it was before.
+//   I4  while an undo log notes, each block's first change after a mark is noted there, with what
+//       the block was before.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,9 @@
 #include "core/flash/record.hpp"
 
 namespace cuckoo {
+
+class FlashUndoLog;
+struct FlashBlockUndo;
 
 enum class FlashBlockKind : uint8_t {
   kFree = 0,      // erased before its next use
@@ -128,20 +132,13 @@ class FlashBlocks {
   // I1, I2 and the counts.
   Status check() const;
 
-  // I4. Returns a position to go back to.
-  size_t mark();
-  void undo_to(size_t position, uint32_t epoch);
-  uint32_t epoch() const noexcept { return epoch_; }
-  void forget_marks() noexcept;
+  // I4. The log outlives the table.
+  void note_in(FlashUndoLog& undo) noexcept { undo_ = &undo; }
+  // Takes a change back that was noted; all later ones were taken back before.
+  void undo(const FlashBlockUndo& change);
 
  private:
-  struct Noted {
-    uint32_t block;
-    uint32_t epoch;  // the block's, before
-    FlashBlock before;
-    bool was_virgin;
-  };
-  void clear() noexcept;  // all virgin, nothing noted
+  void clear() noexcept;  // all virgin
   FlashBlock& edit(uint32_t block);
   uint32_t best_victim(uint32_t first, uint32_t count, const FlashStreams& streams,
                        uint32_t units_per_block, uint64_t next_lsn) const;
@@ -156,10 +153,8 @@ class FlashBlocks {
   uint64_t live_units_ = 0;
   std::vector<FlashBlock> blocks_;
   std::set<std::pair<uint32_t, uint32_t>> free_;
-  uint32_t epoch_ = 0;  // 0: nothing is noted
-  uint32_t last_epoch_ = 0;
-  std::vector<uint32_t> epochs_;  // per touched block: of its last note
-  std::vector<Noted> noted_;
+  FlashUndoLog* undo_ = nullptr;
+  std::vector<uint32_t> places_;  // in undo_, per touched block: of its last note
 };
 
 }  // namespace cuckoo

@@ -9,6 +9,7 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/base/mix.hpp"
+#include "core/flash/undo_log.hpp"
 
 namespace cuckoo {
 uint32_t FlashIndex::hash_of(std::span<const std::byte> key) const noexcept {
@@ -275,22 +276,21 @@ bool FlashIndex::remove_pair(uint32_t hash, uint32_t position) {
 
 // The note comes first: it needs memory, and taking one back needs none (I3).
 template <class Change>
-bool FlashIndex::change(const Note& note, Change&& change) {
+bool FlashIndex::change(const FlashIndexUndo& note, Change&& change) {
   own_all_if_worth_it();
-  if (noting_) {
-    notes_.push_back(note);
+  if (undo_ == nullptr) {
+    return change();
   }
+  undo_->note(note);
   bool changed = false;
   try {
     changed = change();
   } catch (...) {
-    if (noting_) {
-      notes_.pop_back();
-    }
+    undo_->drop_index_change();
     throw;
   }
-  if (noting_ && !changed) {
-    notes_.pop_back();
+  if (!changed) {
+    undo_->drop_index_change();
   }
   return changed;
 }
@@ -312,10 +312,11 @@ bool FlashIndex::remove(uint32_t hash, uint32_t position) {
 
 void FlashIndex::clear() {
   expect_loaded();
-  if (noting_) {
-    notes_.reserve(notes_.size() + size());
-    for (const auto& [position, hash] : by_position()) {
-      notes_.push_back({hash, position, 0});
+  if (undo_ != nullptr && undo_->noting()) {
+    const Entries entries = by_position();
+    undo_->reserve_index_changes(entries.size());
+    for (const auto& [position, hash] : entries) {
+      undo_->note(FlashIndexUndo{hash, position, 0});
     }
   }
   loaded_.reset();
@@ -324,27 +325,14 @@ void FlashIndex::clear() {
   gone_.clear();
 }
 
-size_t FlashIndex::mark() noexcept {
-  noting_ = true;
-  return notes_.size();
-}
-
-void FlashIndex::undo_to(size_t place) {
-  for (; notes_.size() > place; notes_.pop_back()) {
-    const Note& note = notes_.back();
-    if (note.from == 0) {
-      remove_pair(note.hash, note.to);
-    } else if (note.to == 0) {
-      own_.insert(note.hash, note.from);
-    } else {
-      replace_pair(note.hash, note.to, note.from);
-    }
+void FlashIndex::undo(const FlashIndexUndo& change) {
+  if (change.from == 0) {
+    remove_pair(change.hash, change.to);
+  } else if (change.to == 0) {
+    own_.insert(change.hash, change.from);
+  } else {
+    replace_pair(change.hash, change.to, change.from);
   }
-}
-
-void FlashIndex::forget_marks() noexcept {
-  notes_.clear();
-  noting_ = false;
 }
 
 }  // namespace cuckoo

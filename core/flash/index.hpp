@@ -1,5 +1,5 @@
 // The index of a flash store: which record positions a key or a part of a value may have, in slot
-// caches, and how to take changes back.
+// caches.
 //
 //   stored   what the checkpoint has that was mounted, still on the device (stored_index.hpp). A
 //            search fetches the few entries with its hash; after many searches, and when something
@@ -16,8 +16,8 @@
 //   I1  the pairs (hash, position) are those that were loaded or inserted and not removed or
 //       replaced since: SlotCache has the rest. A pair is loaded and not gone, or it is own; never
 //       both. What is gone was loaded.
-//   I2  from the first mark on, every change is noted, oldest first: undoing the notes behind a
-//       mark, newest first, gives the pairs that were there at the mark. Without a mark nothing is.
+//   I2  every change is noted in the undo log, if there is one: undo() of each note, the newest
+//       first, gives the pairs that were there before.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
 //   I4  while something is stored, the caller searches, replaces or removes a hash only after
 //       fetch() of it, and asks for all pairs only after load_all(): these may fail. Anything else
@@ -45,6 +45,9 @@ struct HashedKey {
   std::span<const std::byte> bytes;
   uint32_t hash = 0;
 };
+
+class FlashUndoLog;
+struct FlashIndexUndo;
 
 class FlashIndex {
  public:
@@ -77,7 +80,7 @@ class FlashIndex {
     return loaded - gone_.size() + own_.size();
   }
 
-  // Into an empty index without marks: by ascending position.
+  // Into an empty index, while nothing is noted: by ascending position.
   void load(Entries entries);
   void load(StoredIndex stored);
   // Before that hash is asked for (I4).
@@ -87,7 +90,7 @@ class FlashIndex {
   // While it is on, a pair that was not fetched and is replaced or removed is taken to be stored;
   // load_all() finds out.
   void believe(bool on) noexcept { believes_ = on; }
-  // Once all is loaded and no mark is set: what is there is held together with whoever found the
+  // Once all is loaded and nothing is noted: what is there is held together with whoever found the
   // same. O(size()).
   void share();
   // As SlotCache has them.
@@ -96,11 +99,11 @@ class FlashIndex {
   bool remove(uint32_t hash, uint32_t position);
   void clear();
 
-  // I2. Returns a place to go back to.
-  size_t mark() noexcept;
-  // std::bad_alloc: some changes are taken back, the older ones are not.
-  void undo_to(size_t place);
-  void forget_marks() noexcept;
+  // I2. The log outlives the index.
+  void note_in(FlashUndoLog& undo) noexcept { undo_ = &undo; }
+  // Takes a change back that was noted; all later ones were taken back before. std::bad_alloc: it
+  // was not taken back.
+  void undo(const FlashIndexUndo& change);
 
   // Of all slots; those of a list must be filled for it (std::bad_alloc).
   struct Figures {
@@ -115,11 +118,6 @@ class FlashIndex {
   Status check() const;  // I1; O(pairs)
 
  private:
-  // A pair that came has no `from`, one that went has no `to`: no position is 0.
-  struct Note {
-    uint32_t hash, from, to;
-  };
-
   static constexpr unsigned kSearches = 8;  // of a list, until its slots are filled
   static constexpr size_t kFetchedBytes = 64;
 
@@ -156,7 +154,7 @@ class FlashIndex {
   bool replace_pair(uint32_t hash, uint32_t from, uint32_t to);
   bool remove_pair(uint32_t hash, uint32_t position);
   template <class Change>
-  bool change(const Note& note, Change&& change);
+  bool change(const FlashIndexUndo& note, Change&& change);
   void own_all_if_worth_it();
   SlotCache empty_cache() const { return SlotCache(own_.options()); }
 
@@ -168,9 +166,8 @@ class FlashIndex {
   mutable unsigned searches_ = 0;  // of the list
   SlotCache own_;
   SlotCache gone_;
-  bool noting_ = false;
   bool believes_ = false;
-  std::vector<Note> notes_;
+  FlashUndoLog* undo_ = nullptr;
 };
 
 }  // namespace cuckoo

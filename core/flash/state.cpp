@@ -15,16 +15,21 @@ FlashState::FlashState(FlashDevice& device, const FlashStoreOptions& options)
       blocks(device.geometry().blocks),
       index(SlotCacheOptions{options.hashes, options.ways, options.seed}),
       device_(device),
-      index_options_{options.hashes, options.ways, options.seed} {}
+      index_options_{options.hashes, options.ways, options.seed} {
+  blocks.note_in(undo);
+  index.note_in(undo);
+}
 
 void FlashState::reset() {
   layout = FlashLayout(device_.geometry());
+  undo.release(0);
   blocks = FlashBlocks(layout.geometry().blocks);
+  blocks.note_in(undo);
   index = FlashIndex(index_options_);
+  index.note_in(undo);
   set_registers({});
   poisoned_ = replaying_ = false;
   forget_held();
-  marks_.clear();
 }
 
 // All of them except the counts of reads, because no undo makes a read undone.
@@ -247,37 +252,14 @@ Status FlashState::sweep() {
 
 // --- marks ---------------------------------------------------------------------------------------
 
-size_t FlashState::mark() {
-  Mark& mark = marks_.emplace_back();
-  try {
-    mark.registers = now;
-  } catch (...) {
-    marks_.pop_back();
-    throw;
-  }
-  mark.index_place = index.mark();
-  mark.block_changes = blocks.mark();
-  mark.epoch = blocks.epoch();
-  return marks_.size() - 1;
-}
-
 void FlashState::undo_to(size_t number) noexcept {
-  const Mark& mark = marks_[number];
   try {
-    index.undo_to(mark.index_place);
-    blocks.undo_to(mark.block_changes, mark.epoch);
-    set_registers(mark.registers);
-    marks_.resize(number + 1);
+    undo.undo_index(number, [this](const FlashIndexUndo& change) { index.undo(change); });
+    undo.undo_blocks(number, [this](const FlashBlockUndo& change) { blocks.undo(change); });
+    set_registers(undo.at(number).registers);
+    undo.release(number + 1);
   } catch (const std::bad_alloc&) {
     poisoned_ = true;
-  }
-}
-
-void FlashState::release_marks(size_t number) noexcept {
-  marks_.resize(std::min(number, marks_.size()));
-  if (marks_.empty()) {
-    index.forget_marks();
-    blocks.forget_marks();
   }
 }
 

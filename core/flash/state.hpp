@@ -24,20 +24,10 @@
 #include "core/flash/layout.hpp"
 #include "core/flash/policy.hpp"
 #include "core/flash/record.hpp"
+#include "core/flash/registers.hpp"
+#include "core/flash/undo_log.hpp"
 
 namespace cuckoo {
-
-// Since the device was formatted, except for `…reads`: since the mount.
-struct FlashStoreStats {
-  uint64_t user_bytes = 0;  // of keys and values given to put(), of keys given to remove()
-  uint64_t programmed_bytes = 0;
-  uint64_t erases = 0;
-  uint64_t collections = 0;
-  uint64_t checkpoints = 0;
-  uint64_t record_reads = 0;  // records read to answer get() and find()
-  uint64_t false_reads = 0;   // … whose hash matched and whose key did not
-  uint64_t notes = 0;         // bits that the caller set (FlashStore::note)
-};
 
 // A record of the log without its value.
 struct FlashLogRecord {
@@ -48,19 +38,6 @@ struct FlashLogRecord {
   uint64_t charged = 0;         // units of an entry; 0: not computed yet
   uint64_t charged_before = 0;  // … of the entry that this record replaces or removes
   std::vector<std::byte> drop;  // a drop's value: it says which parts are dead
-};
-
-// The small parts of the state. A mark keeps a copy of them.
-struct FlashRegisters {
-  uint64_t digest = 0;  // of all that was done since the device was formatted
-  FlashStreams streams;
-  uint64_t next_lsn = 1;
-  uint64_t heads = 0;  // entries
-  uint64_t charged_units = 0;
-  uint64_t tail_read_bytes = 0;  // that a mount would read behind the checkpoint
-  uint64_t checkpoint_id = 0;
-  std::vector<uint32_t> checkpoint_blocks;
-  FlashStoreStats stats;
 };
 
 class FlashState {
@@ -74,6 +51,7 @@ class FlashState {
 
   const FlashPolicy policy;
   FlashLayout layout;
+  FlashUndoLog undo;  // of the members that follow, and of the device's pages
   FlashBlocks blocks;
   FlashIndex index;
   FlashRegisters now;
@@ -122,12 +100,10 @@ class FlashState {
   };
 
   // --- marks (S3)
-  size_t mark();  // returns its number: 0, 1, 2 …
-  // Everything since that mark; the mark stays. Without memory for it: poisoned.
+  size_t mark(int savepoint) { return undo.mark(savepoint, layout.geometry().blocks, now); }
+  // Takes everything since that mark back, except what is on the device; the mark stays. Without
+  // memory for it: poisoned.
   void undo_to(size_t number) noexcept;
-  void release_marks(size_t number) noexcept;  // that one and those after it
-  size_t marks() const noexcept { return marks_.size(); }
-  uint64_t digest_at(size_t number) const noexcept { return marks_[number].registers.digest; }
 
   // What differs from `other`; empty: nothing does. Loads both indexes.
   std::string difference_to(FlashState& other);
@@ -135,12 +111,6 @@ class FlashState {
   Status check() const;
 
  private:
-  struct Mark {
-    size_t index_place = 0;
-    size_t block_changes = 0;
-    uint32_t epoch = 0;
-    FlashRegisters registers;
-  };
   // What a change replaces must be there. What a replay repeats was; the state's digest says so.
   Status fetch(uint32_t hash) { return replaying_ ? Status() : index.fetch(hash); }
   // `known` unless it is 0. The writer has computed it; a replay has not.
@@ -158,7 +128,6 @@ class FlashState {
   bool replaying_ = false;
   bool holding_ = false;
   std::vector<uint32_t> held_;
-  std::vector<Mark> marks_;
 };
 
 }  // namespace cuckoo

@@ -17,7 +17,8 @@
 //   record        the bytes of records and block headers
 //   checkpoint    the bytes of checkpoints
 //   blocks        the table of erase blocks: which is free, which is worth collecting
-//   slot_cache    the hash table from keys to positions; index: that, with undo
+//   slot_cache    the hash table from keys to positions; index: that, with what a mount found
+//   undo_log      what changed since each mark, so that a roll-back can go back to it
 //   state         all of these that is memory, and what each record does to it
 //   log           appending records to the device, reading them back
 //   wear          wear levelling
@@ -187,15 +188,18 @@ class FlashStore {
   // The device has more blocks than before; its geometry() says so already.
   void grow() { state_.grow(); }
 
-  // --- roll-back in memory; the caller restores the device's bytes. Marks nest; the newest last.
-  // From the first mark on, changes are noted: 12 bytes each.
-  size_t mark() { return state_.mark(); }  // returns its number: 0, 1, 2 …
-  // Everything since that mark; the mark stays.
+  // --- roll-back in memory (undo_log.hpp); the caller restores the device's bytes. From the first
+  // mark on, changes are noted: 12 bytes each.
+  // Returns the mark's number: 0, 1, 2 …
+  size_t mark(int savepoint = 0) { return state_.mark(savepoint); }
+  // Takes everything since that mark back; the mark stays.
   void undo_to(size_t number) noexcept { state_.undo_to(number); }
   // Forgets that mark and those after it.
-  void release(size_t number) noexcept { state_.release_marks(number); }
-  uint64_t state_at(size_t number) const noexcept { return state_.digest_at(number); }
-  size_t marks() const noexcept { return state_.marks(); }
+  void release(size_t number) noexcept { state_.undo.release(number); }
+  size_t marks() const noexcept { return state_.undo.marks(); }
+  // The marks themselves, and where the device notes its own changes.
+  FlashUndoLog& undo_log() noexcept { return state_.undo; }
+  const FlashUndoLog& undo_log() const noexcept { return state_.undo; }
 
   // --- figures
   const FlashGeometry& geometry() const noexcept { return state_.layout.geometry(); }

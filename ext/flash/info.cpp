@@ -190,7 +190,8 @@ void FlashInfo::Cursor::table_column(sqlite3_context* context, int column) {
       return index_column(context, column);
     case kMemoryBytes:
       return result_count(context, live.pages().memory_bytes() + flash.index().memory_bytes() +
-                                       flash.blocks().memory_bytes());
+                                       flash.blocks().memory_bytes() +
+                                       flash.undo_log().memory_bytes());
     default:
       return counter_column(context, column);
   }

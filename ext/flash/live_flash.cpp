@@ -29,7 +29,6 @@ LiveFlash::LiveFlash(Connection& connection, const std::string& schema, const st
 
 void LiveFlash::close() noexcept {
   mounted_ = broken_ = false;
-  marks_.clear();
   flash_.reset();
   pages_.reset();
 }
@@ -40,6 +39,7 @@ void LiveFlash::open(const FlashOptions& options) {
   pages_ = std::make_unique<FlashPages>(store_, options.geometry, options.page_bytes, options.seed);
   pages_->set_clean_bytes(cache_bytes_for(store_.db(), schema()));
   flash_ = std::make_unique<FlashStore>(*pages_, store_options(options));
+  pages_->note_in(flash_->undo_log());
 }
 
 void LiveFlash::create(const FlashOptions& options) {
@@ -52,7 +52,7 @@ void LiveFlash::create(const FlashOptions& options) {
   mounted_ = true;  // and nothing was flushed, of no blocks
   flush();
   writing_ = current_ = created_ = true;  // in the transaction without an xBegin
-  add_mark(-1);
+  flash_->mark(-1);
 }
 
 // --- errors --------------------------------------------------------------------------------------
@@ -96,10 +96,10 @@ void LiveFlash::follow() {
     provisional_ = reads_provisionally();
   }
   if (writing_ && !current_) {
-    if (marks_.empty() && !marks_lost_) {
-      add_mark(-1);
+    if (marks() == 0 && !marks_lost_) {
+      flash_->mark(-1);
       if (last_savepoint_ >= 0) {
-        add_mark(last_savepoint_);
+        flash_->mark(last_savepoint_);
       }
     }
     current_ = true;
@@ -135,8 +135,7 @@ void LiveFlash::reload() {
 // What is in memory is of another state.
 void LiveFlash::mount(const FlashStateRecord& record) {
   const bool resized = record.blocks != pages_->geometry().blocks;
-  marks_lost_ = marks_lost_ || !marks_.empty();
-  marks_.clear();
+  marks_lost_ = marks_lost_ || marks() != 0;
   pages_->forget();
   flash_->release(0);
   pages_->set_rows(record.page_rows, record.page_id_sum);
@@ -291,7 +290,7 @@ void LiveFlash::write_pending() {
 
 void LiveFlash::finish_changes() {
   expect_whole();
-  if (mounted_ && !marks_.empty() && flash_->state() != flash_->state_at(0) &&
+  if (mounted_ && marks() != 0 && flash_->state() != flash_->undo_log().at(0).registers.digest &&
       flash_->checkpoint_due()) {
     change([&] { return flash_->checkpoint(); });
   }
@@ -308,7 +307,7 @@ void LiveFlash::commit() noexcept {
 void LiveFlash::undo_transaction() noexcept {
   if (flash_ != nullptr && (broken_ || marks_lost_)) {
     forget_memory();
-  } else if (!marks_.empty()) {
+  } else if (marks() != 0) {
     undo(0);
   }
   broken_ = false;
@@ -321,65 +320,49 @@ void LiveFlash::undo_to(int savepoint) noexcept {
     forget_memory();
     broken_ = false;
   }
-  const auto mark = std::find_if(marks_.begin(), marks_.end(),
-                                 [&](const Mark& one) { return one.savepoint >= savepoint; });
-  if (mark != marks_.end()) {
-    undo(static_cast<size_t>(mark - marks_.begin()));
+  size_t mark = 0;
+  while (mark < marks() && savepoint_of(mark) < savepoint) {
+    ++mark;
+  }
+  if (mark < marks()) {
+    undo(mark);
   } else if (created_) {
     close();  // it is older than the CREATE
-  } else if (!marks_.empty()) {
+  } else if (marks() != 0) {
     undo(0);
   }
   recheck_ = true;
 }
 
-// Marks 0 … n - 1 stay when the n-th can't be made.
-void LiveFlash::add_mark(int savepoint) {
-  marks_.reserve(marks_.size() + 1);
-  pages_->mark();
-  try {
-    flash_->mark();
-  } catch (...) {
-    pages_->release(marks_.size());
-    throw;
-  }
-  marks_.push_back({savepoint, pages_->geometry().blocks});
-}
-
 // Before mark 0 there is nothing to go back to.
 void LiveFlash::savepoint_begun(int number) {
-  if (!marks_.empty()) {
+  if (marks() != 0) {
     savepoint_released(number);  // of those before it that ended unheard
-    add_mark(number);
+    flash_->mark(number);
   }
 }
 
 // I2: the oldest of the marks that end here serves the savepoints before them.
 void LiveFlash::savepoint_released(int number) noexcept {
-  size_t first = marks_.size();
-  while (first > 1 && marks_[first - 1].savepoint >= number) {
+  size_t first = marks();
+  while (first > 1 && savepoint_of(first - 1) >= number) {
     --first;
   }
-  if (first == marks_.size() || first == 0) {
+  if (first == marks() || first == 0) {
     return;
   }
-  const bool serves = marks_[first - 1].savepoint < number - 1;
+  const bool serves = savepoint_of(first - 1) < number - 1;
   if (serves) {
-    marks_[first].savepoint = number - 1;
+    flash_->undo_log().set_savepoint(first, number - 1);
     ++first;
   }
-  if (first < marks_.size()) {
-    flash_->release(first);
-    pages_->release(first);
-    marks_.resize(first, {});
-  }
+  flash_->release(first);
 }
 
 void LiveFlash::undo(size_t mark) noexcept {
-  const bool resized = marks_[mark].blocks != pages_->geometry().blocks;
-  flash_->undo_to(mark);
+  const bool resized = flash_->undo_log().at(mark).block_count != pages_->geometry().blocks;
   pages_->undo_to(mark);
-  marks_.resize(mark + 1, {});
+  flash_->undo_to(mark);
   if (resized || flash_->poisoned()) {
     forget_memory();
     return;
@@ -390,16 +373,13 @@ void LiveFlash::undo(size_t mark) noexcept {
 void LiveFlash::end_marks() noexcept {
   if (flash_ != nullptr) {
     flash_->release(0);
-    pages_->release(0);
   }
-  marks_.clear();
   marks_lost_ = false;
 }
 
 // All of it; the next use mounts.
 void LiveFlash::forget_memory() noexcept {
-  marks_lost_ = marks_lost_ || !marks_.empty();
-  marks_.clear();
+  marks_lost_ = marks_lost_ || marks() != 0;
   flash_->release(0);
   pages_->forget();
   mounted_ = false;

@@ -3,11 +3,11 @@
 //
 // Invariants (beyond LiveTable's contract)
 //   I1  memory has the state that the record has, or flush() will write both, or broken().
-//   I2  marks_[i] is mark i of the store and of the pages, with the number of the savepoint that it
-//       was made for; the numbers ascend. Mark 0 is the beginning of the transaction. A roll-back
-//       to savepoint n goes to the first mark whose number is n or more. SQLite doesn't announce
-//       the savepoints that were begun before the table took part in the transaction: the first
-//       mark after them serves for all of these, and if there is none, mark 0 does.
+//   I2  each mark of the store's undo log has the number of the savepoint that it was made for; the
+//       numbers ascend. Mark 0 is the beginning of the transaction. A roll-back to savepoint n goes
+//       to the first mark whose number is n or more. SQLite doesn't announce the savepoints that
+//       were begun before the table took part in the transaction: the first mark after them serves
+//       for all of these, and if there is none, mark 0 does.
 //   I3  after every roll-back the store's state is compared with the record's at the next use. If
 //       they differ, the store is brought up to date as if another connection had committed.
 #pragma once
@@ -76,11 +76,6 @@ class LiveFlash final : public LiveTable {
   void expect(const Status& status) const;
 
  private:
-  struct Mark {
-    int savepoint;
-    uint32_t blocks;
-  };
-
   bool pending() const noexcept override {
     return mounted_ && !rolled_back() &&
            (pages_->dirty() || flash_->state() != flushed_state_ ||
@@ -105,7 +100,8 @@ class LiveFlash final : public LiveTable {
   void savepoint_released(int number) noexcept override;
   void undo_transaction() noexcept override;
   void undo_to(int savepoint) noexcept override;
-  void add_mark(int savepoint);
+  size_t marks() const noexcept { return flash_ == nullptr ? 0 : flash_->marks(); }
+  int savepoint_of(size_t mark) const noexcept { return flash_->undo_log().at(mark).savepoint; }
   void undo(size_t mark) noexcept;
   void end_marks() noexcept;
   void forget_memory() noexcept;
@@ -122,7 +118,6 @@ class LiveFlash final : public LiveTable {
   // A change failed half-way: until the roll-back that SQLite makes of it nothing is believed.
   bool broken_ = false;
 
-  std::vector<Mark> marks_;
   // Memory was read anew in mid-transaction: there is no way back to earlier savepoints but to read
   // it again.
   bool marks_lost_ = false;

@@ -180,9 +180,8 @@ Status FlashPages::read(uint64_t address, std::span<std::byte> out) {
 }
 
 void FlashPages::change(Page* page) {
-  if (!marks_.empty() && page->changed_at < epoch_) {
-    changes_.push_back(page->index);
-    page->changed_at = epoch_;
+  if (undo_ != nullptr && !undo_->has_page(page->index, page->noted)) {
+    page->noted = undo_->note(FlashPageUndo{page->index, 0});
   }
   if (!page->dirty) {
     dirty_.push_back(page->index);
@@ -238,8 +237,7 @@ Status FlashPages::write(Page* page) {
     if (page->stored) {
       CUCKOO_TRY(rows_.erase_pages(id, id));
       page->stored = false;
-      --row_count_;
-      row_id_sum_ -= page->index;
+      note_row(page->index, -1);
     }
     return {};
   }
@@ -247,10 +245,22 @@ Status FlashPages::write(Page* page) {
   CUCKOO_TRY(rows_.write_page(id, encode_page_row(content_, id, seed_), page->stored));
   if (!page->stored) {
     page->stored = true;
-    ++row_count_;
-    row_id_sum_ += page->index;
+    note_row(page->index, 1);
   }
   return {};
+}
+
+// `rows`: 1 when the page's row was inserted, -1 when it was deleted.
+void FlashPages::note_row(uint64_t index, int rows) {
+  count_rows(index, rows);
+  if (undo_ != nullptr && undo_->noting()) {
+    undo_->note(FlashPageUndo{index, rows});
+  }
+}
+
+void FlashPages::count_rows(uint64_t index, int rows) noexcept {
+  row_count_ += static_cast<uint64_t>(int64_t{rows});
+  row_id_sum_ += static_cast<uint64_t>(int64_t{rows}) * index;
 }
 
 Status FlashPages::write_dirty() {
@@ -305,36 +315,20 @@ Status FlashPages::check_rows() {
   return {};
 }
 
-// --- marks ---------------------------------------------------------------------------------------
+// --- undoing -------------------------------------------------------------------------------------
 
-void FlashPages::mark() {
-  marks_.push_back({changes_.size(), row_count_, row_id_sum_});
-  ++epoch_;
-}
-
-void FlashPages::undo_to(size_t number) noexcept {
-  const Mark mark = marks_[number];
-  for (size_t i = mark.changes; i < changes_.size(); ++i) {
-    if (Page* const page = find(changes_[i]); page != nullptr) {
+void FlashPages::undo_to(size_t mark) noexcept {
+  undo_->undo_pages(mark, [this](const FlashPageUndo& change) {
+    if (change.rows != 0) {
+      count_rows(change.page, -change.rows);
+    } else if (Page* const page = find(change.page); page != nullptr) {
       drop(page);
     }
-  }
+  });
   std::erase_if(dirty_, [this](uint64_t index) {
     const Page* const page = find(index);
     return page == nullptr || !page->dirty;
   });
-  changes_.resize(mark.changes);
-  marks_.resize(number + 1);
-  row_count_ = mark.row_count;
-  row_id_sum_ = mark.row_id_sum;
-  ++epoch_;
-}
-
-void FlashPages::release(size_t number) noexcept {
-  marks_.resize(std::min(number, marks_.size()));
-  if (marks_.empty()) {
-    changes_.clear();
-  }
 }
 
 void FlashPages::forget() noexcept {
@@ -343,8 +337,6 @@ void FlashPages::forget() noexcept {
   }
   resident_.clear();
   dirty_.clear();
-  marks_.clear();
-  changes_.clear();
   hand_ = 0;
 }
 

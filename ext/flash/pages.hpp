@@ -11,7 +11,8 @@
 //   I2  a page in memory holds what its row says, or is dirty. What is not dirty may be forgotten:
 //       at most as much of it is kept as SQLite may keep (PRAGMA cache_size), and kLeastCleanBytes.
 //   I3  a read of a page without a row allocates nothing.
-//   I4  after undo_to(m) no page is in memory that changed since mark m.
+//   I4  while there is an undo log, changes of pages and rows are noted there. After undo_to(m) no
+//       page is in memory that changed since mark m, and the rows are counted as they were then.
 //   I5  a program only clears bits of erased units, as a flash chip's must.
 #pragma once
 
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "core/flash/device.hpp"
+#include "core/flash/undo_log.hpp"
 #include "ext/table/shadow_store.hpp"
 
 namespace cuckoo {
@@ -51,11 +53,10 @@ class FlashPages final : public FlashDevice {
   // Writes what is dirty, ascending. After a failure the rest is dirty still.
   Status write_dirty();
 
-  // Marks nest; they are numbered 0, 1, 2 …
-  void mark();
-  void undo_to(size_t number) noexcept;  // the mark stays
-  void release(size_t number) noexcept;  // forgets that mark and those behind it
-  void forget() noexcept;                // every page, every mark
+  // I4
+  void note_in(FlashUndoLog& undo) noexcept { undo_ = &undo; }
+  void undo_to(size_t mark) noexcept;
+  void forget() noexcept;  // every page
 
   // Rows and the sum of their ids, as of the last write; set when they were read from the record.
   uint64_t row_count() const noexcept { return row_count_; }
@@ -73,9 +74,9 @@ class FlashPages final : public FlashDevice {
   // A page in memory; its bytes stand behind it.
   struct Page {
     uint64_t index;
-    uint64_t changed_at;  // epoch
-    size_t place;         // in resident_
-    bool stored;          // it has a row
+    size_t place;               // in resident_
+    FlashUndoLog::Place noted;  // its last change, in undo_
+    bool stored;                // it has a row
     bool dirty;
     bool used;  // since the clock's hand came by
 
@@ -90,10 +91,6 @@ class FlashPages final : public FlashDevice {
   };
   using OwnedPage = std::unique_ptr<Page, FreePage>;
 
-  struct Mark {
-    size_t changes;
-    uint64_t row_count, row_id_sum;
-  };
   // Bytes of an access that lie in one page.
   struct Piece {
     uint64_t page;
@@ -115,6 +112,8 @@ class FlashPages final : public FlashDevice {
   void evict() noexcept;
   void change(Page* page);
   Status write(Page* page);
+  void note_row(uint64_t index, int rows);
+  void count_rows(uint64_t index, int rows) noexcept;
 
   ShadowStore& rows_;
   FlashGeometry geometry_;
@@ -129,9 +128,7 @@ class FlashPages final : public FlashDevice {
   std::vector<uint64_t> dirty_;
   std::vector<std::byte> content_;  // of the row that is written
 
-  uint64_t epoch_ = 1;  // counts marks and undos
-  std::vector<Mark> marks_;
-  std::vector<uint64_t> changes_;  // pages, once between two marks
+  FlashUndoLog* undo_ = nullptr;
 
   uint64_t row_count_ = 0;
   uint64_t row_id_sum_ = 0;

@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "core/flash/undo_log.hpp"
+
 namespace cuckoo {
 namespace {
 
@@ -190,27 +192,31 @@ TEST(FlashBlocks, I4_what_is_undone_is_as_it_was) {
   for (uint64_t seed = 1; seed <= 50; ++seed) {
     std::mt19937_64 random(seed);
     FlashBlocks blocks = data_blocks(40, 10);
+    FlashUndoLog undo;
+    blocks.note_in(undo);
+    const auto undo_to = [&](size_t mark) {
+      undo.undo_blocks(mark, [&](const FlashBlockUndo& change) { blocks.undo(change); });
+      undo.release(mark + 1);
+    };
     std::vector<FlashBlocks> before;
-    std::vector<std::pair<size_t, uint32_t>> marks;
-    for (int i = 0; i < 5; ++i) {
+    for (size_t i = 0; i < 5; ++i) {
       before.push_back(blocks);
-      const size_t position = blocks.mark();
-      marks.emplace_back(position, blocks.epoch());
+      ASSERT_EQ(undo.mark(0, 40, {}), i);
       for (uint64_t changes = random() % 20; changes > 0; --changes) {
         change(blocks, random);
         ASSERT_TRUE(blocks.check().ok()) << seed;
       }
     }
-    for (size_t i = marks.size(); i-- > 0;) {
-      blocks.undo_to(marks[i].first, marks[i].second);
+    for (size_t i = before.size(); i-- > 0;) {
+      undo_to(i);
       ASSERT_TRUE(equal(blocks, before[i]) && blocks.check().ok()) << seed << ", " << i;
       if (random() % 2 == 0) {  // and once more from there
         change(blocks, random);
-        blocks.undo_to(marks[i].first, marks[i].second);
+        undo_to(i);
         ASSERT_TRUE(equal(blocks, before[i])) << seed << ", " << i;
       }
     }
-    blocks.forget_marks();
+    undo.release(0);
     std::vector<uint32_t> taken;
     while (blocks.free_count() > 0) {
       ASSERT_EQ(blocks.take(), before[0].take());

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/flash/undo_log.hpp"
 #include "tests/core/flash/allocations.hpp"
 #include "tests/core/flash/harness.hpp"
 
@@ -26,6 +27,22 @@ Pairs pairs_of(const FlashIndex& index) {
 }
 
 constexpr SlotCacheOptions kOptions{.seed = 9};
+
+// An undo log for an index alone.
+class IndexUndo {
+ public:
+  explicit IndexUndo(FlashIndex& index) : index_(index) { index.note_in(log_); }
+  size_t mark() { return log_.mark(0, 0, {}); }
+  void to(size_t mark) {
+    log_.undo_index(mark, [this](const FlashIndexUndo& change) { index_.undo(change); });
+    log_.release(mark + 1);
+  }
+  void forget_marks() { log_.release(0); }
+
+ private:
+  FlashUndoLog log_;
+  FlashIndex& index_;
+};
 
 TEST(FlashIndex, I1_holds_what_was_inserted_and_not_removed) {
   FlashIndex index(kOptions);
@@ -111,10 +128,11 @@ TEST(FlashIndex, I2_changes_of_a_list_are_undone) {
                               }},
                               Change{[](FlashIndex& index) { index.clear(); }}}) {
     FlashIndex index = loaded();
-    const size_t place = index.mark();
+    IndexUndo undo(index);
+    const size_t mark = undo.mark();
     change(index);
     EXPECT_TRUE(index.check().ok());
-    index.undo_to(place);
+    undo.to(mark);
     EXPECT_EQ(pairs_of(index), before);
     EXPECT_TRUE(index.check().ok());
   }
@@ -205,7 +223,8 @@ TEST(FlashIndex, I1_I2_owns_all_when_much_has_changed) {
   const size_t shared_bytes = index.memory_bytes();
   Pairs pairs = pairs_of(index);
   const Pairs before = pairs;
-  const size_t place = index.mark();
+  IndexUndo undo(index);
+  const size_t mark = undo.mark();
   for (uint32_t i = 1; i <= 6000; ++i) {
     const uint32_t hash = i % 400;
     ASSERT_TRUE(index.replace(hash, 10 * i, 10 * i + 1));
@@ -215,7 +234,7 @@ TEST(FlashIndex, I1_I2_owns_all_when_much_has_changed) {
   EXPECT_EQ(pairs_of(index), pairs);
   EXPECT_TRUE(index.check().ok());
   EXPECT_LT(index.memory_bytes(), shared_bytes + shared_bytes / 4) << "nothing is loaded any more";
-  index.undo_to(place);
+  undo.to(mark);
   EXPECT_EQ(pairs_of(index), before);
   EXPECT_EQ(pairs_of(other), before);
 }
@@ -229,7 +248,8 @@ TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
     FlashIndex index = seed % 2 == 0 ? loaded() : shared_index();
     Pairs pairs = pairs_of(index);
     const Pairs before = pairs;
-    const size_t place = index.mark();
+    IndexUndo undo(index);
+    const size_t mark = undo.mark();
     const uint64_t calm = 1 + random() % 300;  // how often it is searched, and so fills the slots
     for (uint32_t step = 1; step <= 600; ++step) {
       const auto hash = static_cast<uint32_t>(random() % 420);
@@ -275,7 +295,7 @@ TEST(FlashIndex, I1_I2_random_changes_of_a_list) {
       }
     }
     EXPECT_EQ(pairs_of(index), pairs);
-    index.undo_to(place);
+    undo.to(mark);
     EXPECT_EQ(pairs_of(index), before);
     EXPECT_TRUE(index.check().ok());
     EXPECT_EQ(pairs_of(index), before);
@@ -319,10 +339,11 @@ TEST(FlashIndex, hashes_depend_on_the_seed_and_on_every_argument) {
 TEST(FlashIndex, I2_what_could_not_be_done_is_not_undone) {
   FlashIndex index(kOptions);
   index.insert(1, 10);
-  const size_t place = index.mark();
+  IndexUndo undo(index);
+  const size_t mark = undo.mark();
   EXPECT_FALSE(index.remove(1, 11));
   EXPECT_FALSE(index.replace(2, 10, 12));
-  index.undo_to(place);
+  undo.to(mark);
   EXPECT_EQ(pairs_of(index), (Pairs{{1, 10}}));
 }
 
@@ -333,25 +354,27 @@ TEST(FlashIndex, I2_a_cleared_index_comes_back) {
     index.insert(i % 400, i);
     before.emplace(i % 400, i);
   }
-  const size_t place = index.mark();
+  IndexUndo undo(index);
+  const size_t mark = undo.mark();
   index.insert(5, 2000);
   index.clear();
   index.insert(5, 3000);
-  index.undo_to(place);
+  undo.to(mark);
   EXPECT_EQ(pairs_of(index), before);
   ASSERT_STATUS(index.check());
 }
 
 TEST(FlashIndex, I2_nothing_is_noted_before_a_mark_or_after_the_last_is_forgotten) {
   FlashIndex index(kOptions);
+  IndexUndo undo(index);
   index.insert(1, 10);
-  EXPECT_EQ(index.mark(), 0U);
+  EXPECT_EQ(undo.mark(), 0U);
   index.insert(1, 11);
-  EXPECT_EQ(index.mark(), 1U);
-  index.forget_marks();
+  EXPECT_EQ(undo.mark(), 1U);
+  undo.forget_marks();
   index.insert(1, 12);
-  EXPECT_EQ(index.mark(), 0U);
-  index.undo_to(0);
+  EXPECT_EQ(undo.mark(), 0U);
+  undo.to(0);
   EXPECT_EQ(pairs_of(index), (Pairs{{1, 10}, {1, 11}, {1, 12}}));
 }
 
@@ -361,6 +384,7 @@ TEST(FlashIndex, I2_every_mark_gives_the_pairs_of_its_moment) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     FlashIndex index(kOptions);
+    IndexUndo undo(index);
     Pairs now;
     std::vector<std::pair<size_t, Pairs>> marks;
     for (int step = 0; step < 3000; ++step) {
@@ -370,18 +394,18 @@ TEST(FlashIndex, I2_every_mark_gives_the_pairs_of_its_moment) {
       const bool there = now.contains({hash, position});
       switch (random() % 40) {
         case 0:
-          marks.emplace_back(index.mark(), now);
+          marks.emplace_back(undo.mark(), now);
           break;
         case 1:
           if (!marks.empty()) {
             marks.resize(1 + random() % marks.size());
-            index.undo_to(marks.back().first);
+            undo.to(marks.back().first);
             now = marks.back().second;
             ASSERT_EQ(pairs_of(index), now);
           }
           break;
         case 2:
-          index.forget_marks();
+          undo.forget_marks();
           marks.clear();
           break;
         default:
@@ -405,6 +429,7 @@ TEST(FlashIndex, I2_every_mark_gives_the_pairs_of_its_moment) {
 
 // Every allocation of every change fails once.
 void expect_kept_without_memory(FlashIndex index) {
+  IndexUndo undo(index);
   Pairs now = pairs_of(index);
   std::vector<std::pair<size_t, Pairs>> marks;
   unsigned failures = 0;
@@ -427,7 +452,7 @@ void expect_kept_without_memory(FlashIndex index) {
   };
   for (uint32_t i = 1; i <= 300; ++i) {
     if (i % 50 == 1) {
-      marks.emplace_back(index.mark(), now);
+      marks.emplace_back(undo.mark(), now);
     }
     until_done([&] { index.insert(i % 4 == 0 ? 1 : i, i); });
     now.emplace(i % 4 == 0 ? 1 : i, i);
@@ -449,7 +474,7 @@ void expect_kept_without_memory(FlashIndex index) {
   EXPECT_EQ(index.size(), 0U);
   EXPECT_GT(failures, 50U);
   for (; !marks.empty(); marks.pop_back()) {
-    index.undo_to(marks.back().first);
+    undo.to(marks.back().first);
     ASSERT_EQ(pairs_of(index), marks.back().second);
   }
 }

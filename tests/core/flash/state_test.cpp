@@ -208,16 +208,16 @@ TEST_F(FlashStateTest, S3_undo_gives_the_state_of_each_mark) {
   put(1);
   const FlashLogRecord two = put(2);
   const uint64_t digest = state.now.digest;
-  EXPECT_EQ(state.mark(), 0U);
+  EXPECT_EQ(state.mark(0), 0U);
   put(2, two.position);
   ++state.now.stats.record_reads;
   const uint64_t digest_within = state.now.digest;
-  EXPECT_EQ(state.mark(), 1U);
+  EXPECT_EQ(state.mark(0), 1U);
   put(3);
   state.now.streams.cold.block = kNoBlock;
   ASSERT_STATUS(state.release_if_dead(kOther));
-  EXPECT_EQ(state.digest_at(0), digest);
-  EXPECT_EQ(state.digest_at(1), digest_within);
+  EXPECT_EQ(state.undo.at(0).registers.digest, digest);
+  EXPECT_EQ(state.undo.at(1).registers.digest, digest_within);
 
   state.undo_to(1);
   EXPECT_EQ(state.now.digest, digest_within);
@@ -228,9 +228,9 @@ TEST_F(FlashStateTest, S3_undo_gives_the_state_of_each_mark) {
   EXPECT_EQ(state.now.digest, digest);
   EXPECT_TRUE(state.index.contains(2, two.position));
   EXPECT_EQ(state.now.stats.record_reads, 1U) << "reads are not undone";
-  EXPECT_EQ(state.marks(), 1U) << "the mark stays";
-  state.release_marks(0);
-  EXPECT_EQ(state.marks(), 0U);
+  EXPECT_EQ(state.undo.marks(), 1U) << "the mark stays";
+  state.undo.release(0);
+  EXPECT_EQ(state.undo.marks(), 0U);
   EXPECT_FALSE(state.poisoned());
   ASSERT_STATUS(state.check());
 }
