@@ -192,7 +192,7 @@ Result<HashRing> HashRing::from_bytes(std::span<const std::byte> image, Md5 md5)
 
 // --- keys ----------------------------------------------------------------------------------------
 
-std::string_view HashRing::owner(Key key) const {
+std::string_view HashRing::owner(const Key& key) const {
   if (ring_ == nullptr) {
     return {};
   }
@@ -201,7 +201,7 @@ std::string_view HashRing::owner(Key key) const {
   return node != nullptr ? std::string_view(node->name) : std::string_view();
 }
 
-std::vector<std::string_view> HashRing::replicas(Key key, size_t count) const {
+std::vector<std::string_view> HashRing::replicas(const Key& key, size_t count) const {
   std::vector<std::string_view> names;
   if (ring_ == nullptr) {
     return names;

@@ -28,7 +28,8 @@ inline namespace v1 {
 
 enum class BloomLayout : uint8_t {
   kStandard,  // the bits of a key are anywhere in its segment: least memory
-  kBlocked,   // they are in one cache line: a look-up takes half the time, 5 to 30 % more memory
+  kBlocked,   // they are in one cache line, below a rate of 7e-4 in a few: a look-up takes half the
+              // time, and 5 to 30 % more memory
 };
 
 struct BloomFilterOptions {

@@ -113,10 +113,10 @@ class HashRing {
 
   // The node that owns the key; empty if the ring has no nodes. O(1): 2 or 3 loads (kRing), 1 load
   // (kSlots), the key's hash and 2 or 3 loads (kKetama).
-  std::string_view owner(Key key) const;
+  std::string_view owner(const Key& key) const;
   // The owner and the nodes that would own the key next, `count` different ones; all if there are
   // fewer. O(count) while that is far below N.
-  std::vector<std::string_view> replicas(Key key, size_t count) const;
+  std::vector<std::string_view> replicas(const Key& key, size_t count) const;
 
   // --- nodes
 
