@@ -6,12 +6,14 @@
 #include <cuckoo/bloom_filter.hpp>
 #include <cuckoo/cuckoo_filter.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <list>
 #include <random>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -476,6 +478,15 @@ TYPED_TEST(MembershipFilter, threads_ask_at_the_same_time) {
       wrong += asked.to_bytes().value() == bytes ? 0 : 1;
       wrong += asked.size() > 0 && asked.rate_now() > 0 && asked.memory_bytes() > 0 ? 0 : 1;
       wrong += asked.capacity() > 0 && asked.load_factor() > 0 ? 0 : 1;
+      const std::vector<bool> found = asked.contains_each(keys_from(0, 20'500));
+      wrong += static_cast<size_t>(std::count(found.begin(), found.end(), false));
+      TypeParam own = this->made(1000);
+      wrong += own.merge(asked).ok() ? missing(own, 0, 20'500) : 1;
+      if constexpr (std::is_same_v<TypeParam, cuckoo::CuckooFilter>) {
+        for (uint64_t key = 0; key < 20'500; ++key) {
+          wrong += asked.count(key) > 0 ? 0 : 1;
+        }
+      }
     });
   }
   for (std::thread& thread : threads) {
