@@ -248,11 +248,8 @@ auto MemoryFilter::changing_segment_of(uint64_t hash, Change&& change) {
 
 Status MemoryFilter::insert(uint64_t hash, uint64_t copies) {
   return changing_segment_of(hash, [&]() -> Status {
-    if (copies == 1) [[likely]] {
-      return file_->insert_now(logged(hash));
-    }
-    CUCKOO_TRY(file_->insert_copies(logged(hash), copies));
-    return file_->fold_all();
+    return copies == 1 ? file_->insert_now(logged(hash))
+                       : file_->insert_copies_now(logged(hash), copies);
   });
 }
 

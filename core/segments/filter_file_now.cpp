@@ -2,6 +2,8 @@
 // is no log, and nothing pends, so that a look-up asks the cells alone.
 #include "core/segments/filter_file.hpp"
 
+#include <algorithm>
+
 namespace cuckoo::segments {
 
 // add() has the same rules.
@@ -26,6 +28,22 @@ Status FilterFile::insert_now(uint64_t hash) {
   const bool present = segment->insert_now(hash, keeps);
   blocks_.add_items(counts || !present ? 1 : 0);
   return keeps ? turns_.tidy(index, *segment) : Status();
+}
+
+Status FilterFile::insert_copies_now(uint64_t hash, uint64_t copies) {
+  constexpr uint64_t kFew = 8;  // which take less time one by one than a fold does
+  if (copies == 0 || copies > kFew || !options_.counts_copies()) {
+    CUCKOO_TRY(insert_copies(hash, copies));
+    return fold_all();
+  }
+  CUCKOO_TRY(poison_.error());
+  if (const uint64_t most = most_items(); copies > most - std::min(most, items())) {
+    return full_error(copies);
+  }
+  for (; copies > 0; --copies) {
+    CUCKOO_TRY(insert_now(hash));
+  }
+  return {};
 }
 
 Result<bool> FilterFile::insert_new_now(uint64_t hash) {

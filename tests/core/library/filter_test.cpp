@@ -401,6 +401,25 @@ class Life {
       }
     }
   }
+  // So often that it is added one by one, and so often that it is not.
+  void add_copies() {
+    if constexpr (std::is_same_v<Filter, CuckooFilter>) {
+      const uint64_t copies = 2 + steps(12);
+      add(some_key(), [&](uint64_t key) {
+        const uint64_t size = filter_.size();
+        if (!filter_.add(key, copies).ok()) {
+          EXPECT_EQ(filter_.size(), size);
+          return false;
+        }
+        EXPECT_EQ(filter_.size(), size + copies);
+        EXPECT_GE(filter_.count(key), copies);
+        for (uint64_t left = copies; left > 1; --left) {
+          remove_one(key);
+        }
+        return true;
+      });
+    }
+  }
   void remove_one(uint64_t key) {
     if constexpr (std::is_same_v<Filter, CuckooFilter>) {
       ASSERT_TRUE(filter_.remove(key).value());
@@ -438,6 +457,12 @@ class Life {
             const auto added = filter_.add_new(key);
             return added.ok() && added.value();
           });
+        }
+        break;
+      case 7:
+      case 8:
+        for (int i = 0; i < 30; ++i) {
+          add_copies();
         }
         break;
       default:

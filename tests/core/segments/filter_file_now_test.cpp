@@ -160,7 +160,9 @@ class Life {
     const Result<bool> added = file_->insert_new_now(hash);
     if (counts_.contains(hash)) {
       ASSERT_TRUE(added.ok() && !added.value());
-    } else if (added.ok() && added.value()) {
+    } else if (!added.ok()) {
+      note(hash, added.error());
+    } else if (added.value()) {
       note(hash, {});
     }
   }
