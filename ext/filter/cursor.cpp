@@ -81,11 +81,11 @@ void FilterTable::Cursor::refuse_collation(int columns) const {
     ++column;
   }
   const std::string own = collation_name(columns_.domain().column(column).collation);
-  const std::string key = columns == 0 ? "key" : columns_.name(column);
   throw SqlError(SQLITE_ERROR, live_.table() +
                                    ": a filter compares keys with the collation of"
                                    " its key, " +
-                                   own + ", only; write " + key + " = value COLLATE " + own +
+                                   own + ", only; write " + columns_.name(column) +
+                                   " = value COLLATE " + own +
                                    ", or put the filter's key on the left of =");
 }
 
@@ -111,13 +111,11 @@ void FilterTable::Cursor::refuse_to_count(uint64_t items) const {
 
 void FilterTable::Cursor::refuse_to_list() const {
   const std::string& name = live_.table();
-  const std::string names = columns_.several() ? columns_.names_text() : "key";
-  const std::string equalities = columns_.several() ? columns_.equalities() : "key = ?";
   throw SqlError(SQLITE_ERROR,
                  name +
                      ": a filter does not know its keys and can't list them; give a key"
                      " (WHERE filter_contains(name, " +
-                     names + "), " + equalities +
+                     columns_.names_text() + "), " + columns_.equalities() +
                      ", JOIN, EXISTS); to empty it:"
                      " INSERT INTO " +
                      name + "(" + name + ") VALUES ('clear')");
