@@ -34,23 +34,29 @@ copy_sources() {
       cp "$file" "$copy/$file"
     fi
   done < <(git ls-files -z --cached --others --exclude-standard)
+  while IFS= read -r -d '' file; do  # CMake takes every source that is there
+    [ -f "$file" ] || rm -f "$copy/$file"
+  done < <(cd "$copy" && find . -type f -printf '%P\0')
 }
 
-# plant number: prints the file's name and what the fault is.
-plant() {
-  python3 - "$list" "$copy" "$1" <<'PYTHON'
+# faults check number...: each must be in its file once. faults plant number: prints the file's name and
+# what the fault is.
+faults() {
+  python3 - "$list" "$copy" "$@" <<'PYTHON'
 import re, sys
-listed, copy, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-fault = re.split(r'^# ', open(listed).read(), flags=re.M)[number].strip('\n').split('\n')
-what, name = fault[:2]
-old = '\n'.join(line[1:] for line in fault if line.startswith('-'))
-new = '\n'.join(line[1:] for line in fault if line.startswith('+'))
-text = open(f'{copy}/{name}').read()
-if not old or text.count(old) != 1:
-    sys.exit(f'fault {number}: {name} has it {text.count(old)} times, expected once: {old}')
-open(f'{copy}/{name}', 'w').write(text.replace(old, new))
-print(name)
-print(what)
+listed, copy, action = sys.argv[1:4]
+for number in map(int, sys.argv[4:]):
+    fault = re.split(r'^# ', open(listed).read(), flags=re.M)[number].strip('\n').split('\n')
+    what, name = fault[:2]
+    old = '\n'.join(line[1:] for line in fault if line.startswith('-'))
+    new = '\n'.join(line[1:] for line in fault if line.startswith('+'))
+    text = open(f'{copy}/{name}').read()
+    if not old or text.count(old) != 1:
+        sys.exit(f'fault {number}: {name} has it {text.count(old)} times, expected once: {old}')
+    if action == 'plant':
+        open(f'{copy}/{name}', 'w').write(text.replace(old, new))
+        print(name)
+        print(what)
 PYTHON
 }
 
@@ -101,6 +107,7 @@ find_it() {
 
 mkdir -p "$copy"
 copy_sources
+faults check $(seq "$total")
 cmake --preset release -S "$copy" -B "$build_dir" >"$build_dir/build.log" 2>&1 || {
   cat "$build_dir/build.log" >&2
   exit 1
@@ -112,7 +119,7 @@ build || {
 
 missed=0
 for number in "${wanted[@]}"; do
-  planted=$(plant "$number")
+  planted=$(faults plant "$number")
   file=${planted%%$'\n'*} what=${planted#*$'\n'}
   if build; then
     found=$(find_it "$file")
