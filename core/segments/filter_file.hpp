@@ -121,8 +121,8 @@ class FilterFile {
   void committed() noexcept { turns_.begin(); }
 
   // --- a filter that is never flushed (core/segments/filter_file_now.cpp)
-  // As insert(), insert_copies(), insert_new() and remove(), but the cells change at once, and no log
-  // is written: so no mark names what changed. Nothing is pending.
+  // As insert(), insert_copies(), insert_new() and remove(), but the cells change at once, and no
+  // log is written: so no mark names what changed. Nothing is pending.
   Status insert_now(uint64_t hash);
   Status insert_copies_now(uint64_t hash, uint64_t copies);
   Result<bool> insert_new_now(uint64_t hash);
