@@ -142,6 +142,7 @@ TEST(Image, pages_that_are_absent_are_zeros_and_an_empty_piece_has_no_cells) {
   built.pieces[0].filter = make_filter(sample.spec, sample.capacity, 64).value();
   EXPECT_EQ(encode_pieces(built).value(), bytes);
   // One key is in a page alone.
+  built.pieces[0].filter->pages().complete();
   built.pieces[0].filter->insert_batch(std::vector<uint64_t>{0});
   built.pieces[0].items = built.header.items = 1;
   const Result<Image> image = decode_image(encode_pieces(built).value());
