@@ -14,9 +14,9 @@
 //   torn      What was programmed last may be half there, what reads as erased may not be, and a
 //             read may fail once. So a mount looks at every block, and writes a checkpoint before
 //             it lets anything be erased.
-//   reorders  Some bare devices may lose what was not synced in any order: of each byte that was
-//             changed since the last sync() a power cut leaves what it was then, or any of the
-//             values that it was given since. Barriers in store.hpp says where the store syncs.
+//   reorders  Some bare devices may write in another order. Then a power cut leaves in each byte
+//             either its value at the last sync(), or any value that was written to it since. The
+//             barriers in store.hpp say where the store syncs.
 //   wear      A worn block may do nothing and say nothing. So whatever is erased or programmed is
 //             read before the store counts on it, and what failed is done again in another block. A
 //             free block may fail when it is taken, and a change that began may find no other:
@@ -32,10 +32,10 @@ struct FlashStoreOptions {
   unsigned hashes = 2;  // of the slot cache
   unsigned ways = 4;
   uint64_t seed = 0;  // of all hashes
-  // The device is changed atomically by somebody else (a database transaction): after a mount
-  // nothing is torn, and what was never written reads as erased.
+  // A database transaction changes the device atomically. So a mount finds no torn record, and
+  // bytes that were never written read as erased.
   bool atomic_device = false;
-  // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors behind
+  // Checkpoints when a mount would have to read more than 2.5 bytes a record and 48 sectors after
   // the last one. Off: the caller asks checkpoint_due(), for example at each commit.
   bool automatic_checkpoints = true;
   // Bare devices only: a power cut may undo any of the writes since the last sync().

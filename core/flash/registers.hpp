@@ -26,7 +26,7 @@ struct FlashRegisters {
   uint64_t next_lsn = 1;
   uint64_t heads = 0;  // entries
   uint64_t charged_units = 0;
-  uint64_t tail_read_bytes = 0;  // that a mount would read behind the checkpoint
+  uint64_t tail_read_bytes = 0;  // that a mount would read after the checkpoint
   uint64_t checkpoint_id = 0;
   std::vector<uint32_t> checkpoint_blocks;
   FlashStoreStats stats;

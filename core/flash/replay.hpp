@@ -33,7 +33,7 @@ struct FlashTailRecord : FlashLogRecord {
 
 class FlashReplay {
  public:
-  // Blocks that were opened behind the checkpoint: (sequence, block), ascending.
+  // Blocks that were opened after the checkpoint: (sequence, block), ascending.
   using Opened = std::vector<std::pair<uint64_t, uint32_t>>;
 
   // Devices whose open blocks don't name the next one need `hot` and `cold`.
