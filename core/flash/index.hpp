@@ -90,8 +90,8 @@ class FlashIndex {
   // While it is on, a pair that was not fetched and is replaced or removed is taken to be stored;
   // load_all() finds out.
   void believe(bool on) noexcept { believes_ = on; }
-  // Comes when all is loaded and nothing is noted. Stores of this process that have the same entries
-  // then hold them in memory once. O(size()).
+  // Comes when all is loaded and nothing is noted. Stores of this process that have the same
+  // entries then hold them in memory once. O(size()).
   void share();
   // As SlotCache has them.
   void insert(uint32_t hash, uint32_t position);
