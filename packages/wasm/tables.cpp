@@ -93,13 +93,13 @@ Result<std::string> key_text(LiveFlash& table, std::string_view key) {
     bytes.push_back(static_cast<std::byte>(letter));
   }
   FlashStore& store = table.flash();
-  const uint32_t hash = store.hash_of(bytes);
+  const HashedKey hashed = store.hashed(bytes);
   std::vector<uint64_t> buckets;
-  for (const uint32_t bucket : store.index().own().buckets_of(hash)) {
+  for (const uint32_t bucket : store.index().own().buckets_of(hashed.hash)) {
     buckets.push_back(bucket);
   }
-  CUCKOO_ASSIGN_OR_RETURN(const std::optional<FlashEntry> entry, store.find(bytes));
-  return "{\"hash\":" + std::to_string(hash) + ",\"buckets\":" + list(buckets) +
+  CUCKOO_ASSIGN_OR_RETURN(const std::optional<FlashEntry> entry, store.find(hashed));
+  return "{\"hash\":" + std::to_string(hashed.hash) + ",\"buckets\":" + list(buckets) +
          field("position", entry ? entry->position : 0) +
          field("sector", entry ? static_cast<uint64_t>(table.sector_of(*entry)) : 0) + "}";
 }
