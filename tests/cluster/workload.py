@@ -43,11 +43,13 @@ def make(execute):
 
 
 class Application:
-    """Random transactions. Names of keys begin with `prefix`, so that several may write in turn."""
+    """Random transactions. Names of keys begin with `prefix`, so that several may write in turn; one
+    statement adds at most `most` of them."""
 
-    def __init__(self, seed, prefix="k"):
+    def __init__(self, seed, prefix="k", most=1000):
         self.random = random.Random(seed)
         self.prefix = prefix
+        self.most = most
         self.made = 0
 
     def transaction(self):
@@ -71,7 +73,7 @@ class Application:
         return f"key LIKE '{self.prefix}%{self.random.randrange(10)}'"
 
     def add_keys(self):
-        values = self.new_keys(1000)
+        values = self.new_keys(self.most)
         for table in ("present", "seen", "fixed", "once"):
             yield f"INSERT INTO {table} VALUES {values}"
 
@@ -133,9 +135,9 @@ class Application:
 class Writer:
     """Marks each transaction, so that it is known whether what an engine acknowledged is there."""
 
-    def __init__(self, seed=1):
-        self.application = Application(seed)
-        self.tried, self.acknowledged, self.uncertain = 0, set(), 0
+    def __init__(self, seed=1, prefix="k", tried=0, most=1000):
+        self.application = Application(seed, prefix, most)
+        self.tried, self.acknowledged, self.uncertain = tried, set(), 0
 
     def transaction(self, execute):
         self.tried += 1
