@@ -11,7 +11,8 @@ set -euo pipefail
 
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/mutants}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-root=$PWD list=$root/tests/mutants.txt copy=$build_dir/source out=$build_dir/tests
+root=$PWD list=$root/tests/mutants.txt
+copy=$build_dir/source out=$copy/build/release  # where a clone has it, so that ccache knows the files
 . tests/install.sh
 ensure_packages "${build_packages[@]}" python3
 
@@ -36,7 +37,7 @@ copy_sources() {
   done < <(git ls-files -z --cached --others --exclude-standard)
   while IFS= read -r -d '' file; do  # CMake takes every source that is there
     [ -f "$file" ] || rm -f "$copy/$file"
-  done < <(cd "$copy" && find . -type f -printf '%P\0')
+  done < <(cd "$copy" && find . -path ./build -prune -o -type f -printf '%P\0')
 }
 
 # faults check number...: each must be in its file once. faults plant number: prints the file's name and
@@ -61,7 +62,7 @@ PYTHON
 }
 
 build() {
-  cmake --build "$build_dir" --target cuckoo core_tests ext_tests >"$build_dir/build.log" 2>&1
+  cmake --build "$out" --target cuckoo core_tests ext_tests >"$build_dir/build.log" 2>&1
 }
 
 # run program shards filter: prints the first test that fails, or nothing.
@@ -70,7 +71,7 @@ run() {
   local pids=()
   for ((shard = 0; shard < shards; ++shard)); do
     GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard GTEST_FAIL_FAST=1 timeout 1800 \
-      "$out/$program" --gtest_brief=1 --gtest_filter="$filter" >"$build_dir/$program.$shard" 2>&1 &
+      "$out/tests/$program" --gtest_brief=1 --gtest_filter="$filter" >"$build_dir/$program.$shard" 2>&1 &
     pids+=($!)
   done
   for ((shard = 0; shard < shards; ++shard)); do
@@ -108,7 +109,7 @@ find_it() {
 mkdir -p "$copy"
 copy_sources
 faults check $(seq "$total")
-cmake --preset release -S "$copy" -B "$build_dir" >"$build_dir/build.log" 2>&1 || {
+cmake --preset release -S "$copy" -B "$out" >"$build_dir/build.log" 2>&1 || {
   cat "$build_dir/build.log" >&2
   exit 1
 }
@@ -117,7 +118,7 @@ build || {
   exit 1
 }
 
-missed=0
+missed=0 broken=0
 for number in "${wanted[@]}"; do
   planted=$(faults plant "$number")
   file=${planted%%$'\n'*} what=${planted#*$'\n'}
@@ -126,11 +127,11 @@ for number in "${wanted[@]}"; do
     [ -n "$found" ] || missed=$((missed + 1))
     printf '%2d  %-32s %-58s %s\n' "$number" "$file" "$what" "${found:-NOT FOUND}"
   else
+    broken=$((broken + 1))
+    printf '%2d  %-32s %-58s %s\n' "$number" "$file" "$what" 'DOES NOT COMPILE'
     grep -m 3 'error' "$build_dir/build.log" >&2 || true
-    echo "fault $number: $file does not compile" >&2
-    exit 1
   fi
   cp "$root/$file" "$copy/$file"
 done
-printf '%d of %d found\n' $((${#wanted[@]} - missed)) "${#wanted[@]}"
-[ "$missed" -eq 0 ]
+printf '%d of %d found\n' $((${#wanted[@]} - missed - broken)) "${#wanted[@]}"
+[ $((missed + broken)) -eq 0 ]
