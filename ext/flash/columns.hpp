@@ -7,9 +7,12 @@
 // out.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "ext/flash/value.hpp"
 #include "ext/sqlite/options.hpp"
 #include "ext/sqlite/value.hpp"
 
@@ -33,6 +36,11 @@ class FlashColumns {
   const std::string& key_name() const noexcept { return key_.name; }
   Affinity key_affinity() const noexcept { return key_affinity_; }
   Affinity value_affinity() const noexcept { return value_affinity_; }
+  bool has_number_keys() const noexcept { return key_affinity_ >= Affinity::kNumeric; }
+  // Is 1.0 shown as 1.0 in the key column? Then the row's value knows how it was given.
+  bool shows_reals(std::span<const std::byte> key) const noexcept {
+    return key_affinity_ == Affinity::kNone && may_be_whole_real(key);
+  }
   int end() const noexcept { return kCommandColumn + 1 + static_cast<int>(rowids_.size()); }
   bool is_seq(int column) const noexcept { return column == kSeqColumn || column > kCommandColumn; }
   const char* computed_name(int column) const noexcept;  // null: it is no computed column

@@ -235,4 +235,11 @@ FlashContent content_of(std::span<const std::byte> value) noexcept {
   return {kind, behind_type(value)};
 }
 
+std::string digest_text(Digester& digester, DigestKind kind, std::span<const std::byte> value) {
+  const FlashContent content = content_of(value);
+  return content.type == SQLITE_TEXT || content.type == SQLITE_BLOB
+             ? hex_of(content_digest(digester, kind, content.bytes))
+             : std::string();
+}
+
 }  // namespace cuckoo

@@ -65,5 +65,7 @@ struct FlashContent {
   std::span<const std::byte> bytes;
 };
 FlashContent content_of(std::span<const std::byte> value) noexcept;
+// The digest of a stored value in hex digits. Empty: a value without one.
+std::string digest_text(Digester& digester, DigestKind kind, std::span<const std::byte> value);
 
 }  // namespace cuckoo

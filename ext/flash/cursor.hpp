@@ -1,0 +1,69 @@
+// The cursor of a flash_kv: which rows a statement is given, and in which order. It answers a scan
+// by seq, a look-up by key, and a look-up by seq.
+//
+// Invariants
+//   I1  a scan gives the rows that were there when it began, by seq, without those that were
+//       removed or replaced since. Until a column is asked for, it counts its rows without reading
+//       them. Then it reads them from the log, in order. When the table is about to change, it
+//       lists what it has not given yet (list()), and reads on by the index.
+//   I2  memory is up to date before it is asked: a roll-back may come between any two calls.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ext/flash/row.hpp"
+#include "ext/flash/table.hpp"
+
+namespace cuckoo {
+
+class FlashTable::Cursor {
+ public:
+  explicit Cursor(FlashTable& table);
+  ~Cursor() { leave_unlisted(); }
+  Cursor(const Cursor&) = delete;
+  Cursor& operator=(const Cursor&) = delete;
+
+  void filter(int plan, const char* text, int count, sqlite3_value** values);
+  void next();
+  bool eof() const noexcept { return row_ >= rows_; }
+  void column(sqlite3_context* context, int column);
+  sqlite3_int64 rowid() const noexcept { return 0; }
+  // Before the table changes (I1).
+  void list();
+
+ private:
+  void leave_unlisted() noexcept { table_.drop_unlisted(*this); }
+  bool needs_value() const noexcept { return (plan_ & kNeedsValue) != 0; }
+  void probe(sqlite3_value* value);
+  void probe_list(sqlite3_value* list);
+  void expect_plan_holds() const;
+  void give_added();
+  void forget_listed() noexcept {
+    all_state_.reset();
+    all_.clear();
+  }
+  void seek(sqlite3_value* value);
+  void list_all();
+  void start_reading();
+  void read_row();
+  void find_row();
+
+  FlashTable& table_;
+  LiveFlash& live_;
+  int plan_ = 0;
+  uint64_t row_ = 0;
+  uint64_t rows_ = 0;
+  FlashRow current_;
+
+  // A scan in order; all_ holds its rows once it is listed.
+  std::optional<FlashScan> reading_;
+  uint64_t reading_state_ = 0;  // the store's; in any other reading_ means nothing
+  bool listed_ = false;
+  uint64_t first_unseen_lsn_ = 0;        // what came later is no part of the scan
+  std::vector<FlashStore::Listed> all_;  // by seq; what a look-up added
+  std::optional<uint64_t> all_state_;    // the store's, when all_ is all of it
+};
+
+}  // namespace cuckoo

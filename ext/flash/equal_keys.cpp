@@ -1,0 +1,84 @@
+#include "ext/flash/equal_keys.hpp"
+
+#include "ext/flash/value.hpp"
+
+namespace cuckoo {
+namespace {
+
+bool is_whole(const KeyView& number) noexcept {
+  return number.type == SQLITE_INTEGER || is_whole_real(number);
+}
+
+// A whole number as SQLite writes an integer: a view of `buffer`.
+KeyView integer_text(const KeyView& number, std::string& buffer) {
+  buffer = std::to_string(number.type == SQLITE_INTEGER ? number.integer
+                                                        : static_cast<int64_t>(number.real));
+  return {SQLITE_TEXT, 0, 0, buffer.data(), static_cast<int>(buffer.size())};
+}
+
+}  // namespace
+
+std::optional<KeyView> EqualKeys::only(sqlite3_value* value) {
+  if (!is_compared_anew(value)) {
+    return as_stored(value);
+  }
+  if (is_ambiguous(notes())) {
+    return std::nullopt;
+  }
+  const KeyView key = key_of(value, Affinity::kNone);
+  if ((notes() & kHeldNumber) != 0) {
+    return key;
+  }
+  if ((notes() & kHeldPlainInteger) != 0 && is_whole(key)) {
+    return integer_text(key, text_);
+  }
+  return KeyView();
+}
+
+// Returns the value as the key column would store it; NULL: it equals no key, though it would be
+// stored as one.
+KeyView EqualKeys::as_stored(sqlite3_value* value) {
+  const KeyView key = flash_view_of(value, columns_.key_affinity(), text_);
+  if (key.type == SQLITE_FLOAT && sqlite3_value_numeric_type(value) == SQLITE_INTEGER &&
+      whole_number(key.real) != sqlite3_value_int64(value)) {
+    return {};
+  }
+  return key;
+}
+
+void EqualKeys::add_row(const KeyView& key, std::vector<FlashStore::Listed>& rows) {
+  encode_flash_key(key, live_.options().digest, key_bytes_);
+  const HashedKey hashed = live_.flash().hashed(key_bytes_);
+  Result<std::optional<FlashEntry>> found = live_.flash().find(hashed);
+  live_.expect(found.take_status());
+  if (found.value()) {
+    rows.push_back({*found.value(), hashed.hash});
+  }
+}
+
+void EqualKeys::add_rows(sqlite3_value* value, std::vector<FlashStore::Listed>& rows) {
+  if (!is_compared_anew(value)) {
+    if (const KeyView key = as_stored(value); key.type != SQLITE_NULL) {
+      add_row(key, rows);
+    }
+    return;
+  }
+  const KeyView key = key_of(value, Affinity::kNone);
+  if ((notes() & kHeldNumber) != 0) {
+    add_row(key, rows);
+  }
+  if ((notes() & kHeldPlainInteger) != 0 && is_whole(key)) {
+    add_row(integer_text(key, text_), rows);
+  }
+  if ((notes() & kHeldNumberText) == 0) {
+    return;
+  }
+  if (columns_.key_affinity() == Affinity::kText) {
+    add_row(key_of(value, Affinity::kText), rows);  // as SQLite writes it
+  }
+  const double number = key.type == SQLITE_INTEGER ? static_cast<double>(key.integer) : key.real;
+  live_.expect(number_texts_.find(live_.flash(), number,
+                                  [&](const FlashStore::Listed& row) { rows.push_back(row); }));
+}
+
+}  // namespace cuckoo

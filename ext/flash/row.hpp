@@ -1,0 +1,102 @@
+// One row of a flash_kv, as a cursor shows it: the key, the value, and the place in the log. Each
+// is read when a column asks for it first, unless it came with the others.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "ext/flash/columns.hpp"
+#include "ext/flash/live_flash.hpp"
+#include "ext/sqlite/value.hpp"
+#include "ext/table/connection.hpp"
+
+namespace cuckoo {
+
+class FlashRow {
+ public:
+  // All outlive it.
+  FlashRow(LiveFlash& live, const FlashColumns& columns, Connection& connection) noexcept
+      : live_(live), columns_(columns), connection_(connection) {}
+
+  void forget() noexcept { has_key_ = has_value_ = has_place_ = false; }
+  bool known() const noexcept { return has_key_; }
+
+  // Each of these makes it another row, and throws SqlError.
+  // The row of that key, with its value, else with its place. False: there is none.
+  bool find(const KeyView& key, bool with_value);
+  // The row that was listed; false: it is gone since.
+  bool read(FlashStore::Listed& listed, bool with_value);
+  // The row that the scan is at.
+  void take(const FlashScan& scan, bool with_value);
+
+  // What read() or take() found last, also when it is forgotten.
+  const FlashEntry& entry() const noexcept { return entry_; }
+
+  // Gives a column of it to SQLite; NULL if the row is gone since. Once a row of a scan, as take():
+  // so both are inline.
+  void result(sqlite3_context* context, int column);
+
+ private:
+  bool has_value() { return has_value_ || load_value(); }
+  bool has_place() { return has_place_ || load_place(); }
+  bool load_value();
+  bool load_place();
+  bool key_was_given_as_real();
+  void result_key(sqlite3_context* context);
+  void result_value(sqlite3_context* context);
+  void result_digest(sqlite3_context* context);
+
+  LiveFlash& live_;
+  const FlashColumns& columns_;
+  Connection& connection_;
+
+  bool has_key_ = false, has_value_ = false, has_place_ = false;
+  FlashEntry entry_;
+  std::vector<std::byte> key_, value_;
+};
+
+inline void FlashRow::take(const FlashScan& scan, bool with_value) {
+  const FlashLoadedRecord& record = scan.record();
+  entry_ = FlashStore::entry_at(scan);
+  key_.assign(record.key.begin(), record.key.end());
+  has_value_ = with_value;
+  if (with_value) {
+    live_.expect(live_.flash().value_at(scan, value_));
+  }
+  has_key_ = has_place_ = true;
+}
+
+inline void FlashRow::result(sqlite3_context* context, int column) {
+  if (!has_key_) {
+    return;
+  }
+  switch (column) {
+    case FlashColumns::kKeyColumn:
+      return result_key(context);
+    case FlashColumns::kValueColumn:
+      if (has_value()) {
+        result_value(context);
+      }
+      return;
+    case FlashColumns::kSectorColumn:
+      if (has_place()) {
+        sqlite3_result_int64(context, live_.sector_of(entry_));
+      }
+      return;
+    case FlashColumns::kDigestColumn:
+      if (has_value()) {
+        result_digest(context);
+      }
+      return;
+    case FlashColumns::kCommandColumn:
+      return;
+    default:  // seq and its other names
+      if (has_place()) {
+        sqlite3_result_int64(context, static_cast<sqlite3_int64>(entry_.lsn));
+      }
+      return;
+  }
+}
+
+}  // namespace cuckoo
