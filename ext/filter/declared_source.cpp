@@ -98,29 +98,12 @@ bool DeclaredSource::detach() {
   return in_step;
 }
 
-// They are read once a schema, because SQLite prepares the statement anew when it changed. A change
-// of the schema plans every statement anew.
+// A change of the schema plans every statement anew.
 void DeclaredSource::check_triggers() {
-  if (!triggers_) {
-    return;
+  if (triggers_) {
+    sound_triggers_.update(live_.store().db(), live_.schema(), true,
+                           [this] { source().check_triggers(); });
   }
-  ReadTransaction transaction;
-  try {
-    if (with_triggers_ && with_triggers_.begin_again()) {
-      with_triggers_.end();
-      return;
-    }
-    with_triggers_ = {};
-    transaction = ReadTransaction(live_.store().db(), live_.schema());
-  } catch (const SqlError& error) {
-    if (undoes_transaction(error.code())) {
-      throw;
-    }
-    return;  // the schema is being changed: this statement will be planned again
-  }
-  source().check_triggers();
-  transaction.end();
-  with_triggers_ = std::move(transaction);
 }
 
 void DeclaredSource::load(const FilterSource& from, uint64_t capacity) {

@@ -18,7 +18,7 @@
 #include "ext/filter/source.hpp"
 #include "ext/filter/source_spec.hpp"
 #include "ext/sqlite/options.hpp"
-#include "ext/sqlite/statement.hpp"
+#include "ext/sqlite/schema_fact.hpp"
 
 namespace cuckoo {
 
@@ -56,8 +56,8 @@ class DeclaredSource {
   KeyColumns& key_;
   bool declared_;
   bool triggers_;
-  SourceSpec chosen_;              // at CREATE
-  ReadTransaction with_triggers_;  // ended: its statement is of a schema that has the triggers
+  SourceSpec chosen_;  // at CREATE
+  SchemaFact sound_triggers_;
 };
 
 }  // namespace cuckoo

@@ -215,23 +215,14 @@ void GuardTable::compare_with_key(size_t index, const ColumnDomain& key) const {
   }
 }
 
-// Once a schema: SQLite plans every statement anew when it changed. Throws SqlError.
+// A change of the schema plans every statement anew. Throws SqlError.
 void GuardTable::look() {
-  ReadTransaction transaction;
-  try {
-    if (as_looked_at_ && as_looked_at_.begin_again()) {
-      as_looked_at_.end();
-      return;
-    }
-    as_looked_at_ = {};
-    transaction = ReadTransaction(db_, schema_);
-  } catch (const SqlError& error) {
-    if (undoes_transaction(error.code()) || !ever_looked_) {
-      throw;
-    }
-    live_ = nullptr;  // the schema is being changed: this statement will be planned again
-    return;
+  if (!looked_.update(db_, schema_, ever_looked_, [this] { look_anew(); })) {
+    live_ = nullptr;
   }
+}
+
+void GuardTable::look_anew() {
   find_filter();
   const GuardedTable declared = table_;
   learn_table();
@@ -251,8 +242,6 @@ void GuardTable::look() {
       db_, "SELECT " + columns +
                sql_text(R"( FROM "%w"."%w" AS t)", schema_.c_str(), table_.name.c_str()));
   problem_.clear();
-  transaction.end();
-  as_looked_at_ = std::move(transaction);
   ever_looked_ = true;
 }
 

@@ -26,6 +26,7 @@
 #include "ext/filter/tuple_key.hpp"
 #include "ext/sqlite/module.hpp"
 #include "ext/sqlite/options.hpp"
+#include "ext/sqlite/schema_fact.hpp"
 #include "ext/sqlite/statement.hpp"
 
 namespace cuckoo {
@@ -67,6 +68,7 @@ class GuardTable {
   SqlError wrong(const std::string& what, int code = SQLITE_ERROR) const;
   void learn_table();
   void look();
+  void look_anew();
   void compare_with_filter();
   void compare_with_key(size_t index, const ColumnDomain& key) const;
   void find_filter();
@@ -91,8 +93,8 @@ class GuardTable {
   std::string problem_;    // I3: what was wrong when SQLite connected it
 
   std::shared_ptr<LiveFilter> live_;
-  uint64_t names_version_ = 0;    // when live_ was what the filter's name means
-  ReadTransaction as_looked_at_;  // ended: its statement is of the schema that look() saw
+  uint64_t names_version_ = 0;  // when live_ was what the filter's name means
+  SchemaFact looked_;           // filter and table belong together
   bool ever_looked_ = false;
   double rows_ = 1048576;  // as SQLite assumes it
 
