@@ -8,31 +8,33 @@
 
 namespace cuckoo {
 
-std::vector<BinaryProbes::Execution> BinaryProbes::running() const {
-  std::vector<Execution> found;
-  for (sqlite3_stmt* one = next_writing(db_, nullptr); one != nullptr;
-       one = next_writing(db_, one)) {
-    found.push_back({one, sqlite3_stmt_status(one, SQLITE_STMTSTATUS_RUN, 0)});
+BinaryProbes::Execution BinaryProbes::execution_of(sqlite3_stmt* statement) noexcept {
+  return {statement, sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_RUN, 0)};
+}
+
+bool BinaryProbes::runs(const Execution& execution) const noexcept {
+  sqlite3_stmt* one = next_writing(db_, nullptr);
+  while (one != nullptr && one != execution.statement) {
+    one = next_writing(db_, one);
   }
-  return found;
+  return one != nullptr && execution_of(one) == execution;
 }
 
 void BinaryProbes::note() {
   if (sqlite3_txn_state(db_, nullptr) != SQLITE_TXN_WRITE) {
     return;  // no statement writes
   }
-  for (const Execution& execution : running()) {
+  for (sqlite3_stmt* one = next_writing(db_, nullptr); one != nullptr;
+       one = next_writing(db_, one)) {
+    const Execution execution = execution_of(one);
     if (std::find(executions_.begin(), executions_.end(), execution) == executions_.end()) {
       executions_.push_back(execution);
     }
   }
 }
 
-void BinaryProbes::keep_running() {
-  const std::vector<Execution> now = running();
-  std::erase_if(executions_, [&now](const Execution& execution) {
-    return std::find(now.begin(), now.end(), execution) == now.end();
-  });
+void BinaryProbes::keep_running() noexcept {
+  std::erase_if(executions_, [this](const Execution& execution) { return !runs(execution); });
 }
 
 void BinaryProbes::refuse_change_by(const KeyColumns& key) {

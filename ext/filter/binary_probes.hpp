@@ -43,8 +43,9 @@ class BinaryProbes {
     int number;
     friend bool operator==(const Execution&, const Execution&) = default;
   };
-  std::vector<Execution> running() const;  // of statements that write
-  void keep_running();
+  static Execution execution_of(sqlite3_stmt* statement) noexcept;
+  bool runs(const Execution& execution) const noexcept;
+  void keep_running() noexcept;
   void refuse_change_by(const KeyColumns& key);
 
   sqlite3* db_;
