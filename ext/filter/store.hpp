@@ -19,8 +19,6 @@ extern const std::array<ShadowTable, 2> kFilterTables;
 
 class FilterStore final : public ShadowStore, public segments::BlockStorage {
  public:
-  using Visitor = segments::BlockStorage::Visitor;
-
   FilterStore(sqlite3* db, const std::string& schema, const std::string& table)
       : ShadowStore(db, kFilterTables, schema, table) {}
 
@@ -38,8 +36,10 @@ class FilterStore final : public ShadowStore, public segments::BlockStorage {
   };
 
   Status read(int64_t first, int64_t last, const Visitor& visitor) override;
-  Status write(int64_t id, std::span<const std::byte> block, bool stored) override;
-  Status erase(int64_t first, int64_t last) override;
+  Status write(int64_t id, std::span<const std::byte> block, bool stored) override {
+    return blocks_.write(id, block, stored);
+  }
+  Status erase(int64_t first, int64_t last) override { return blocks_.erase(first, last); }
   Status poll() override { return ShadowStore::poll(); }
 
  protected:
@@ -47,7 +47,7 @@ class FilterStore final : public ShadowStore, public segments::BlockStorage {
 
  private:
   Statement select_held_;
-  Statement select_block_, select_blocks_, insert_block_, update_block_, delete_blocks_;
+  ShadowRows blocks_{*this, "data", "block", "data"};
 };
 
 }  // namespace cuckoo

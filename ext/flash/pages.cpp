@@ -35,9 +35,9 @@ void complement(const std::byte* from, size_t size, std::byte* to) noexcept {
 
 }  // namespace
 
-FlashPages::FlashPages(ShadowStore& rows, const FlashGeometry& geometry, uint32_t page_bytes,
+FlashPages::FlashPages(ShadowStore& store, const FlashGeometry& geometry, uint32_t page_bytes,
                        uint64_t seed)
-    : rows_(rows),
+    : store_(store),
       geometry_(geometry),
       page_bytes_(page_bytes),
       seed_(seed),
@@ -111,7 +111,7 @@ Result<FlashPages::Page*> FlashPages::load(uint64_t index) {
   }
   OwnedPage loaded;
   const auto id = static_cast<int64_t>(index);
-  CUCKOO_TRY(rows_.read_pages(id, id, [&](int64_t, std::span<const std::byte> row) -> Status {
+  CUCKOO_TRY(store_.pages().read(id, id, [&](int64_t, std::span<const std::byte> row) -> Status {
     Result<std::span<const std::byte>> content = decode_page_row(row, id, seed_);
     if (!content.ok()) {
       return corrupt("page row " + std::to_string(id) + ": " + content.error().message);
@@ -208,7 +208,7 @@ Status FlashPages::program(uint64_t address, std::span<const std::byte> units) {
 }
 
 Status FlashPages::erase(uint32_t block) {
-  CUCKOO_TRY(rows_.poll());
+  CUCKOO_TRY(store_.poll());
   uint64_t address = geometry_.block_address(block);
   size_t left = geometry_.block_bytes();
   CUCKOO_TRY(check_range(address, left));
@@ -235,14 +235,14 @@ Status FlashPages::write(Page* page) {
   const auto id = static_cast<int64_t>(page->index);
   if (all_erased(page->bytes(), page_bytes_)) {
     if (page->stored) {
-      CUCKOO_TRY(rows_.erase_pages(id, id));
+      CUCKOO_TRY(store_.pages().erase(id, id));
       page->stored = false;
       note_row(page->index, -1);
     }
     return {};
   }
   complement(page->bytes(), page_bytes_, content_.data());
-  CUCKOO_TRY(rows_.write_page(id, encode_page_row(content_, id, seed_), page->stored));
+  CUCKOO_TRY(store_.pages().write(id, encode_page_row(content_, id, seed_), page->stored));
   if (!page->stored) {
     page->stored = true;
     note_row(page->index, 1);
@@ -282,7 +282,7 @@ Status FlashPages::check_rows() {
   uint64_t count = 0;
   uint64_t id_sum = 0;
   uint64_t previous = 0;
-  CUCKOO_TRY(rows_.read_pages(
+  CUCKOO_TRY(store_.pages().read(
       INT64_MIN, INT64_MAX, [&](int64_t id, std::span<const std::byte> row) -> Status {
         const std::string name = "page row " + std::to_string(id);
         if (id < 0 || static_cast<uint64_t>(id) * page_bytes_ >= geometry_.size_bytes()) {
@@ -305,7 +305,7 @@ Status FlashPages::check_rows() {
         ++count;
         id_sum += static_cast<uint64_t>(id);
         previous = static_cast<uint64_t>(id);
-        return rows_.poll();
+        return store_.poll();
       }));
   if (count != row_count_ || id_sum != row_id_sum_) {
     return corrupt("there are " + std::to_string(count) + " page rows, the newest of them " +

@@ -34,7 +34,7 @@ class FlashPages final : public FlashDevice {
   static constexpr uint64_t kLeastCleanBytes = uint64_t{64} << 20;
 
   // Blocks fail by the rule of core/flash/device.hpp, seeded as the rows are.
-  FlashPages(ShadowStore& rows, const FlashGeometry& geometry, uint32_t page_bytes, uint64_t seed);
+  FlashPages(ShadowStore& store, const FlashGeometry& geometry, uint32_t page_bytes, uint64_t seed);
 
   const FlashGeometry& geometry() const noexcept override { return geometry_; }
   void set_clean_bytes(uint64_t bytes) noexcept {
@@ -115,7 +115,7 @@ class FlashPages final : public FlashDevice {
   void note_row(uint64_t index, int rows);
   void count_rows(uint64_t index, int rows) noexcept;
 
-  ShadowStore& rows_;
+  ShadowStore& store_;
   FlashGeometry geometry_;
   uint32_t page_bytes_;
   uint64_t seed_;

@@ -10,12 +10,6 @@ constexpr char kSelectRecord[] = R"(SELECT value FROM "%w"."%w_config" WHERE key
 constexpr char kUpdateRecord[] =
     "INSERT INTO \"%w\".\"%w_config\" VALUES ('record', ?1)"
     " ON CONFLICT (key) DO UPDATE SET value = excluded.value";
-constexpr char kSelectPage[] = R"(SELECT id, page FROM "%w"."%w_pages" WHERE id = ?1 AND id <= ?2)";
-constexpr char kSelectPages[] =
-    R"(SELECT id, page FROM "%w"."%w_pages" WHERE id BETWEEN ?1 AND ?2 ORDER BY id)";
-constexpr char kInsertPage[] = R"(INSERT INTO "%w"."%w_pages" VALUES (?1, ?2))";
-constexpr char kUpdatePage[] = R"(UPDATE "%w"."%w_pages" SET page = ?2 WHERE id = ?1)";
-constexpr char kDeletePages[] = R"(DELETE FROM "%w"."%w_pages" WHERE id BETWEEN ?1 AND ?2)";
 
 }  // namespace
 
@@ -56,10 +50,9 @@ Statement& ShadowStore::ready(Statement& statement, const char* sql) {
 }
 
 void ShadowStore::finalize() noexcept {
-  for (Statement* statement : {&select_record_, &update_record_, &select_page_, &select_pages_,
-                               &insert_page_, &update_page_, &delete_pages_}) {
-    *statement = Statement();
-  }
+  select_record_ = {};
+  update_record_ = {};
+  pages_.finalize();
   poller_.finalize();
 }
 
@@ -134,60 +127,6 @@ ShadowStore::HeldRecord::HeldRecord(ShadowStore& store) : store_(store) {
 
 // --- rows ----------------------------------------------------------------------------------------
 
-Status ShadowStore::read_rows(Statement& statement, const char* sql, const char* name,
-                              int64_t first, int64_t last, const RowVisitor& visitor) {
-  return attempt([&]() -> Status {
-    Statement& select = ready(statement, sql);
-    Statement::Reset resetting{select};
-    select.bind(1, first).bind(2, last);
-    while (select.step()) {
-      const int64_t id = select.integer(0);
-      if (select.type(1) != SQLITE_BLOB) {
-        return corrupt(std::string(name) + " row " + std::to_string(id) + " is no BLOB");
-      }
-      CUCKOO_TRY(visitor(id, select.bytes(1)));
-    }
-    return {};
-  });
-}
-
-Status ShadowStore::write_row(Statement& update, const char* update_sql, Statement& insert,
-                              const char* insert_sql, const char* name, int64_t id,
-                              std::span<const std::byte> row, bool stored) {
-  return attempt([&]() -> Status {
-    Statement& write = stored ? ready(update, update_sql) : ready(insert, insert_sql);
-    try {
-      write.bind(1, id).bind(2, row).run();
-    } catch (const SqlError& error) {
-      if (stored || (error.code() & 0xFF) != SQLITE_CONSTRAINT) {
-        throw;
-      }
-      return corrupt(std::string(name) + " row " + std::to_string(id) +
-                     " is there, where none is expected");
-    }
-    if (stored && sqlite3_changes(db_) != 1) {
-      return corrupt(std::string(name) + " row " + std::to_string(id) + " is gone");
-    }
-    return {};
-  });
-}
-
-Status ShadowStore::erase_rows(Statement& statement, const char* sql, int64_t first, int64_t last) {
-  return attempt([&]() -> Status {
-    ready(statement, sql).bind(1, first).bind(2, last).run();
-    return {};
-  });
-}
-
-Status ShadowStore::read_pages(int64_t first, int64_t last, const RowVisitor& visitor) {
-  const RowVisitor counting = [&](int64_t id, std::span<const std::byte> row) {
-    note_cached(row.size());
-    return visitor(id, row);
-  };
-  return first == last ? read_rows(select_page_, kSelectPage, "page", first, last, counting)
-                       : read_rows(select_pages_, kSelectPages, "page", first, last, counting);
-}
-
 void ShadowStore::give_back_cache() noexcept {
   constexpr uint64_t kLeastBytes = uint64_t{128} << 10;  // before the cache's size is asked
   if (cached_bytes_ - asked_bytes_ < kLeastBytes) {
@@ -203,16 +142,8 @@ void ShadowStore::give_back_cache() noexcept {
   }
 }
 
-Status ShadowStore::write_page(int64_t id, std::span<const std::byte> row, bool stored) {
-  return write_row(update_page_, kUpdatePage, insert_page_, kInsertPage, "page", id, row, stored);
-}
-
-Status ShadowStore::erase_pages(int64_t first, int64_t last) {
-  return erase_rows(delete_pages_, kDeletePages, first, last);
-}
-
 Status ShadowStore::write_record(std::span<const std::byte> record) {
-  return attempt([&]() -> Status {
+  return storage_status([&]() -> Status {
     ready(update_record_, kUpdateRecord).bind(1, record).run();
     return {};
   });

@@ -1,4 +1,4 @@
-// The shadow tables of one table, read and written row by row: what all kinds have in common.
+// The shadow tables of one table: what all kinds have in common.
 //
 //   <table>_config(key PRIMARY KEY, value)      options, one a row; 'record': the state (a BLOB)
 //   <table>_pages(id INTEGER PRIMARY KEY, page)
@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 #include "core/base/result.hpp"
 #include "ext/sqlite/poller.hpp"
 #include "ext/sqlite/statement.hpp"
+#include "ext/table/shadow_rows.hpp"
 #include "ext/table/shadow_tables.hpp"
 
 namespace cuckoo {
@@ -36,8 +36,6 @@ uint64_t cache_bytes_for(sqlite3* db, const std::string& schema);
 
 class ShadowStore {
  public:
-  using RowVisitor = std::function<Status(int64_t id, std::span<const std::byte> row)>;
-
   ShadowStore(sqlite3* db, std::span<const ShadowTable> tables, std::string schema,
               std::string table);
   virtual ~ShadowStore() = default;
@@ -85,11 +83,7 @@ class ShadowStore {
     ShadowStore& store_;
   };
 
-  // Rows with first <= id <= last in ascending order. The bytes are valid during the visit only.
-  Status read_pages(int64_t first, int64_t last, const RowVisitor& visitor);
-  // `stored`: the row exists already.
-  Status write_page(int64_t id, std::span<const std::byte> row, bool stored);
-  Status erase_pages(int64_t first, int64_t last);
+  ShadowRows& pages() noexcept { return pages_; }
   Status write_record(std::span<const std::byte> record);
 
   // So many bytes were read that will be in memory, or are not needed again.
@@ -107,34 +101,7 @@ class ShadowStore {
   // Of all statements: before the connection closes or names change.
   virtual void finalize() noexcept;
 
-  Status read_rows(Statement& statement, const char* sql, const char* name, int64_t first,
-                   int64_t last, const RowVisitor& visitor);
-  // One row, by "UPDATE … WHERE id = ?1" or "INSERT"; a row that was there when it was read must be
-  // there when it is written.
-  Status write_row(Statement& update, const char* update_sql, Statement& insert,
-                   const char* insert_sql, const char* name, int64_t id,
-                   std::span<const std::byte> row, bool stored);
-  Status erase_rows(Statement& statement, const char* sql, int64_t first, int64_t last);
   Statement upsert_option() const;
-
-  // SQLite's failure as a Status, for core.
-  template <class Body>
-  static Status attempt(Body&& body) {
-    try {
-      return body();
-    } catch (const SqlError& error) {
-      if ((error.code() & 0xFF) == SQLITE_NOMEM) {
-        throw std::bad_alloc();
-      }
-      if ((error.code() & 0xFF) == SQLITE_INTERRUPT) {
-        return Error{ErrorCode::kInterrupted, error.message(), error.code()};
-      }
-      if ((error.code() & 0xFF) == SQLITE_ERROR) {  // no such table, no such column
-        return corrupt(error.message());
-      }
-      return Error{ErrorCode::kStorage, error.message(), error.code()};
-    }
-  }
 
  private:
   sqlite3* db_;
@@ -142,7 +109,7 @@ class ShadowStore {
   std::string schema_;
   std::string table_;
   Statement select_record_, update_record_;
-  Statement select_page_, select_pages_, insert_page_, update_page_, delete_pages_;
+  ShadowRows pages_{*this, "pages", "page", "page"};
   Poller poller_;
   uint64_t cached_bytes_ = 0;  // note_cached(), since the cache was emptied
   uint64_t asked_bytes_ = 0;   // … when give_back_cache() last asked for the cache's size
