@@ -142,6 +142,11 @@ TEST(FlashStore, I1_atomic_mounts_follows_and_undoes_to_the_same_state) {
           savepoints.resize(to + 1);
           device.restore(savepoints[to].first);
           model = savepoints[to].second;
+        } else if (choice == 2 && savepoints.size() > 1) {
+          const size_t to = 1 + random() % (savepoints.size() - 1);
+          store.release(to);
+          savepoints.resize(to);
+          ASSERT_EQ(store.marks(), savepoints.size());
         } else {
           const FlashOperation operation = random_operation(random, 90, 5000);
           const Status done = perform(store, operation);
