@@ -34,6 +34,7 @@ declare -A untested=(
   ["core/segments/image_header.cpp"]="a part of the format in image.hpp: image_test.cpp, image_damage_test.cpp"
   ["core/segments/image_writer.cpp"]="a part of the format in image.hpp: image_test.cpp"
   ["core/segments/segment_piece.cpp"]="a part of the class in segment.hpp: filter_file_contents_test.cpp, filter_file_replace_test.cpp"
+  ["core/segments/segment_check.cpp"]="a part of the class in segment.hpp: segment_test.cpp"
   ["core/segments/segment_fold.cpp"]="a part of the class in segment.hpp: segment_test.cpp"
 )
 

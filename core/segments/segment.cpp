@@ -1,4 +1,5 @@
-// Segment: making, opening, asking, reading and writing. Its folds are in segment_fold.cpp.
+// Segment: making, opening, asking, reading and writing. Its folds are in segment_fold.cpp, its
+// check is in segment_check.cpp.
 #include "core/segments/segment.hpp"
 
 #include <algorithm>

@@ -216,8 +216,8 @@ class Segment {
   void note_written(const SegmentHeader& header) noexcept;
 
   size_t memory_bytes() const noexcept;
-  // Checks I2, I3, the filter's own invariants, and that the pages hold what is pending to be
-  // removed.
+  // Checks I2, I3, I6, I7, the filter's own invariants, and that the pages hold what is pending to
+  // be removed. Reads what is stored; of a segment that was never written, what is in memory.
   Status check(const Blocks& blocks, bool keeps_hashes);
 
  private:
@@ -244,11 +244,13 @@ class Segment {
     bool grow_shorter() const noexcept;  // as I6 says
   };
   Result<Runs> read_runs(const Blocks& blocks) const;
-  Status check_runs(const Blocks& blocks, const Filter& stored) const;
+  Status check_runs(const Blocks& blocks, const Filter& cells) const;
+  Status check_cells(const Blocks& blocks, const Filter& cells, bool keeps_hashes);
   void add_run(std::span<const NetHash> entries);
   Result<std::vector<NetHash>> take_last_run(const Blocks& blocks, uint64_t newer);
   Result<uint64_t> merge_run(const Blocks& blocks, std::span<const NetHash> entries);
   std::vector<NetHash> sorted_loose() const;
+  std::vector<NetHash> with_loose(std::vector<NetHash> of_runs) const;
   void note_entries(std::span<const NetHash> entries) noexcept;
 
   const FilterOptions* options_;

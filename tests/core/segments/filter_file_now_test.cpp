@@ -59,6 +59,7 @@ class Life {
   void run() {
     for (int step = 0; step < 60 && !testing::Test::HasFailure(); ++step) {
       this->step();
+      expect_sound();
       expect_all_there(50);
     }
     expect_all_there(counts_.size());
@@ -180,6 +181,19 @@ class Life {
   void expect_there(uint64_t hash, uint64_t count) {
     ASSERT_EQ(file_->probe(hash), FilterFile::Answer::kPresent);
     ASSERT_GE(file_->count(hash).value(), multiset() ? count : 1);
+  }
+
+  // Each segment passes its check: I3 and I7 of segments.
+  void expect_sound() {
+    const unsigned depth = file_->directory_depth();
+    const Segment* last = nullptr;
+    for (uint64_t i = 0; i < uint64_t{1} << depth; ++i) {
+      Segment* const segment = file_->leaf_of(depth == 0 ? 0 : i << (64 - depth)).segment.get();
+      if (segment != nullptr && segment != last) {
+        expect_ok(segment->check(Blocks(storage_, options_.seed), options_.growth));
+      }
+      last = segment;
+    }
   }
 
   // Its runs and what is loose are what was added and not removed, no more and no less.

@@ -99,6 +99,12 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
     }
     return items;
   }
+  static void expect_ok(const Status& status) { ASSERT_TRUE(status.ok()) << message_of(status); }
+  static void expect_corrupt(const Status& status, const std::string& text) {
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    EXPECT_NE(message_of(status).find(text), std::string::npos) << message_of(status);
+  }
   // How many entries each stored run has.
   std::vector<uint64_t> stored_runs() {
     std::vector<uint64_t> runs;
@@ -407,6 +413,47 @@ TEST_P(SegmentsOfKinds, have_runs_that_get_shorter_and_few_of_them) {
   }
   EXPECT_GE(most, 3u);
   EXPECT_LE(most, 5u) << "of some that are five times as long each, up to 6000 entries";
+}
+
+TEST_P(SegmentsOfKinds, I7_a_check_counts_what_is_loose_with_the_runs) {
+  const std::unique_ptr<Segment> segment = make(1000);
+  for (uint64_t i = 0; i < 300; ++i) {
+    segment->insert_now(hash_of(i % 200), true);
+    if (multiset() && i % 3 == 0) {
+      EXPECT_TRUE(segment->remove_now(hash_of(i % 200), true));
+    }
+    if (i % 100 == 99) {
+      expect_ok(segment->check(blocks, true));
+      expect_ok(segment->keep_loose(blocks));
+      expect_ok(segment->check(blocks, true));
+    }
+  }
+  segment->insert_now(hash_of(200), true);
+  expect_ok(segment->check(blocks, true));
+  EXPECT_FALSE(segment->check(blocks, false).ok());
+  segment->insert_now(hash_of(201), false);  // in the pages, neither in a run nor loose
+  expect_corrupt(segment->check(blocks, true),
+                 multiset() ? "runs of 201 items, expected 202" : "not what is in its pages (I3)");
+}
+
+TEST_P(SegmentsOfKinds, I7_a_check_finds_a_loose_entry_that_is_not_in_the_pages) {
+  if (!multiset()) {
+    return;
+  }
+  const std::unique_ptr<Segment> segment = make(1000);
+  segment->insert_now(hash_of(1), true);
+  segment->insert_now(hash_of(2), true);
+  expect_ok(segment->check(blocks, true));
+  EXPECT_TRUE(segment->remove_now(hash_of(2), false));
+  expect_corrupt(segment->check(blocks, true), "runs of 2 items, expected 1");
+}
+
+TEST_P(SegmentsOfKinds, I7_a_check_finds_what_is_loose_in_a_segment_that_is_stored) {
+  const std::unique_ptr<Segment> segment = open(store_sample());
+  expect_ok(segment->check(blocks, true));
+  expect_ok(segment->load_all(blocks));
+  segment->insert_now(hash_of(1), true);
+  expect_corrupt(segment->check(blocks, true), "1 loose entries");
 }
 
 TEST_P(SegmentsOfKinds, a_check_finds_a_run_that_was_not_merged) {
