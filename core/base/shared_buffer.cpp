@@ -19,8 +19,8 @@ namespace {
 constexpr size_t kCacheLineBytes = 64;
 
 // In front of the content.
-struct Head {
-  Head* next;  // in its list
+struct Header {
+  Header* next;  // in its list
   uint64_t hash;
   uint64_t holders;  // of a shared one
   uint32_t bytes;
@@ -28,22 +28,22 @@ struct Head {
 
   std::byte* content() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
-constexpr size_t kOverhead = sizeof(Head) + kCacheLineBytes - 8;  // multiples of 8 are given
+constexpr size_t kOverhead = sizeof(Header) + kCacheLineBytes - 8;  // multiples of 8 are given
 static_assert(sizeof(void*) == 8 ? kBufferOverhead == kOverhead : kBufferOverhead >= kOverhead);
 
-Head* head_of(const std::byte* content) noexcept {
-  return reinterpret_cast<Head*>(const_cast<std::byte*>(content)) - 1;
+Header* header_of(const std::byte* content) noexcept {
+  return reinterpret_cast<Header*>(const_cast<std::byte*>(content)) - 1;
 }
 
 std::byte* allocate(size_t bytes) {
   assert(bytes > 0 && bytes <= kMaxBufferBytes);
   auto* const memory = static_cast<std::byte*>(::operator new(bytes + kBufferOverhead));
-  const auto behind_head = reinterpret_cast<uintptr_t>(memory) + sizeof(Head);
-  const size_t skipped = (kCacheLineBytes - behind_head % kCacheLineBytes) % kCacheLineBytes;
-  Head* const head = new (memory + skipped) Head{};
-  head->bytes = static_cast<uint32_t>(bytes);
-  head->offset = static_cast<uint32_t>(skipped + sizeof(Head));
-  return head->content();
+  const auto behind_header = reinterpret_cast<uintptr_t>(memory) + sizeof(Header);
+  const size_t skipped = (kCacheLineBytes - behind_header % kCacheLineBytes) % kCacheLineBytes;
+  Header* const header = new (memory + skipped) Header{};
+  header->bytes = static_cast<uint32_t>(bytes);
+  header->offset = static_cast<uint32_t>(skipped + sizeof(Header));
+  return header->content();
 }
 
 // Unknown to whoever chooses the bytes that are stored, so that nobody can make lists long.
@@ -64,9 +64,9 @@ uint64_t random_seed() noexcept {
 class Table {
  public:
   // An equal one, with one holder more, or this one, which is shared from now on.
-  Head* add(Head* own) noexcept {
+  Header* add(Header* own) noexcept {
     const std::lock_guard lock(mutex_);
-    for (Head* each = list_of(own->hash); each != nullptr; each = each->next) {
+    for (Header* each = list_of(own->hash); each != nullptr; each = each->next) {
       if (equal(*each, *own)) {
         ++each->holders;
         return each;
@@ -75,7 +75,7 @@ class Table {
     if (count_ > mask_) {
       grow();
     }
-    Head*& list = list_of(own->hash);
+    Header*& list = list_of(own->hash);
     own->next = list;
     own->holders = 1;
     list = own;
@@ -84,7 +84,7 @@ class Table {
   }
 
   // Is it the caller's alone? Then it is its own now.
-  bool take_out(Head* shared) noexcept {
+  bool take_out(Header* shared) noexcept {
     const std::lock_guard lock(mutex_);
     if (shared->holders != 1) {
       return false;
@@ -94,7 +94,7 @@ class Table {
   }
 
   // One holder less. Was it the last? Then the buffer is the caller's own now.
-  bool release(Head* shared) noexcept {
+  bool release(Header* shared) noexcept {
     const std::lock_guard lock(mutex_);
     if (shared->holders != 1) {
       --shared->holders;
@@ -108,7 +108,7 @@ class Table {
     const std::lock_guard lock(mutex_);
     SharedBuffers figures;
     for (size_t i = 0; i <= mask_; ++i) {
-      for (const Head* each = lists_[i]; each != nullptr; each = each->next) {
+      for (const Header* each = lists_[i]; each != nullptr; each = each->next) {
         ++figures.buffers;
         figures.holders += each->holders;
       }
@@ -119,15 +119,15 @@ class Table {
  private:
   static constexpr size_t kFirstLists = 64;
 
-  Head*& list_of(uint64_t hash) noexcept { return lists_[hash & mask_]; }
+  Header*& list_of(uint64_t hash) noexcept { return lists_[hash & mask_]; }
 
-  static bool equal(Head& a, Head& b) noexcept {
+  static bool equal(Header& a, Header& b) noexcept {
     return a.hash == b.hash && a.bytes == b.bytes &&
            std::memcmp(a.content(), b.content(), a.bytes) == 0;
   }
 
-  void remove(Head* shared) noexcept {
-    Head** link = &list_of(shared->hash);
+  void remove(Header* shared) noexcept {
+    Header** link = &list_of(shared->hash);
     while (*link != shared) {
       link = &(*link)->next;
     }
@@ -142,15 +142,15 @@ class Table {
   // To twice the lists. Without memory they get longer.
   void grow() noexcept {
     const size_t lists = 2 * (mask_ + 1);
-    auto* const grown = new (std::nothrow) Head* [lists] {};
+    auto* const grown = new (std::nothrow) Header* [lists] {};
     if (grown == nullptr) {
       return;
     }
     for (size_t i = 0; i <= mask_; ++i) {
       while (lists_[i] != nullptr) {
-        Head* const moved = lists_[i];
+        Header* const moved = lists_[i];
         lists_[i] = moved->next;
-        Head*& list = grown[moved->hash & (lists - 1)];
+        Header*& list = grown[moved->hash & (lists - 1)];
         moved->next = list;
         list = moved;
       }
@@ -163,8 +163,8 @@ class Table {
   }
 
   std::mutex mutex_;
-  Head* first_[kFirstLists] = {};
-  Head** lists_ = first_;
+  Header* first_[kFirstLists] = {};
+  Header** lists_ = first_;
   size_t mask_ = kFirstLists - 1;
   size_t count_ = 0;
 };
@@ -184,35 +184,35 @@ std::byte* make_buffer(size_t bytes) {
 
 void free_buffer(std::byte* own) noexcept {
   if (own != nullptr) {
-    ::operator delete(own - head_of(own)->offset);
+    ::operator delete(own - header_of(own)->offset);
   }
 }
 
 const std::byte* share_buffer(std::byte* own) noexcept {
-  Head* const head = head_of(own);
-  head->hash = XXH3_64bits_withSeed(own, head->bytes, random_seed());
-  Head* const shared = table().add(head);
-  if (shared != head) {
+  Header* const header = header_of(own);
+  header->hash = XXH3_64bits_withSeed(own, header->bytes, random_seed());
+  Header* const shared = table().add(header);
+  if (shared != header) {
     free_buffer(own);
   }
   return shared->content();
 }
 
 std::byte* own_buffer(const std::byte* shared) {
-  Head* const head = head_of(shared);
-  if (table().take_out(head)) {
-    return head->content();
+  Header* const header = header_of(shared);
+  if (table().take_out(header)) {
+    return header->content();
   }
-  std::byte* const own = allocate(head->bytes);
-  std::memcpy(own, shared, head->bytes);
+  std::byte* const own = allocate(header->bytes);
+  std::memcpy(own, shared, header->bytes);
   release_buffer(shared);
   return own;
 }
 
 void release_buffer(const std::byte* shared) noexcept {
-  Head* const head = head_of(shared);
-  if (table().release(head)) {
-    free_buffer(head->content());
+  Header* const header = header_of(shared);
+  if (table().release(header)) {
+    free_buffer(header->content());
   }
 }
 

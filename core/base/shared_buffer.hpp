@@ -6,9 +6,9 @@
 // buffer asks for one of its own: a copy, or the same memory if nobody else has it.
 //
 // Layout
-//   head      next buffer in the list, hash, holders, bytes, where the allocation begins
+//   header    next buffer in the list, hash, holders, bytes, where the allocation begins
 //   content   at the start of a cache line
-// All shared buffers of the process stand in one hash table: lists through their heads, so that
+// All shared buffers of the process stand in one hash table: lists through their headers, so that
 // sharing needs no memory. (A module that was loaded twice in a process has two tables.)
 //
 // Invariants

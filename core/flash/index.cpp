@@ -246,7 +246,7 @@ Status FlashIndex::check() const {
 
 // --- changes and notes ---------------------------------------------------------------------------
 
-bool FlashIndex::replace_pair(uint32_t hash, uint32_t from, uint32_t to) {
+bool FlashIndex::replace_entry(uint32_t hash, uint32_t from, uint32_t to) {
   if (own_.replace(hash, from, to)) {
     return true;
   }
@@ -263,7 +263,7 @@ bool FlashIndex::replace_pair(uint32_t hash, uint32_t from, uint32_t to) {
   return true;
 }
 
-bool FlashIndex::remove_pair(uint32_t hash, uint32_t position) {
+bool FlashIndex::remove_entry(uint32_t hash, uint32_t position) {
   if (own_.remove(hash, position)) {
     return true;
   }
@@ -303,11 +303,11 @@ void FlashIndex::insert(uint32_t hash, uint32_t position) {
 }
 
 bool FlashIndex::replace(uint32_t hash, uint32_t from, uint32_t to) {
-  return change({hash, from, to}, [&] { return replace_pair(hash, from, to); });
+  return change({hash, from, to}, [&] { return replace_entry(hash, from, to); });
 }
 
 bool FlashIndex::remove(uint32_t hash, uint32_t position) {
-  return change({hash, position, 0}, [&] { return remove_pair(hash, position); });
+  return change({hash, position, 0}, [&] { return remove_entry(hash, position); });
 }
 
 void FlashIndex::clear() {
@@ -327,11 +327,11 @@ void FlashIndex::clear() {
 
 void FlashIndex::undo(const FlashIndexUndo& change) {
   if (change.from == 0) {
-    remove_pair(change.hash, change.to);
+    remove_entry(change.hash, change.to);
   } else if (change.to == 0) {
     own_.insert(change.hash, change.from);
   } else {
-    replace_pair(change.hash, change.to, change.from);
+    replace_entry(change.hash, change.to, change.from);
   }
 }
 

@@ -7,21 +7,22 @@
 //   loaded   the same in memory, for all stores of the process that found the same
 //            (loaded_index.hpp). A list at first, which a search reads as a whole; after some
 //            searches a slot cache
-//   gone     which of the loaded pairs are no longer there
-//   own      pairs that came since
-// When so much came and went that sharing is not worth two searches, all pairs become the index's
-// own.
+//   gone     which of the loaded entries are no longer there
+//   own      entries that came since
+// When so much came and went that sharing is not worth two searches, all entries become the
+// index's own.
 //
 // Invariants
-//   I1  the pairs (hash, position) are those that were loaded or inserted and not removed or
-//       replaced since: SlotCache has the rest. A pair is loaded and not gone, or it is own; never
-//       both. What is gone was loaded.
+//   I1  the entries (hash, position) are those that were loaded or inserted and not removed or
+//       replaced since: SlotCache has the rest. An entry is loaded and not gone, or it is own;
+//       never both. What is gone was loaded.
 //   I2  every change is noted in the undo log, if there is one: undo() of each note, the newest
-//       first, gives the pairs that were there before.
+//       first, gives the entries that were there before.
 //   I3  a change that throws std::bad_alloc is as if it had not been asked for.
 //   I4  while something is stored, the caller searches, replaces or removes a hash only after
-//       fetch() of it, and asks for all pairs only after load_all(): these may fail. Anything else
-//       throws std::logic_error, because it would miss entries. Inserting and undoing need neither.
+//       fetch() of it, and asks for all entries only after load_all(): these may fail. Anything
+//       else throws std::logic_error, because it would miss entries. Inserting and undoing need
+//       neither.
 #pragma once
 
 #include <algorithm>
@@ -74,7 +75,7 @@ class FlashIndex {
   using Entry = LoadedIndex::Entry;
   using Entries = LoadedIndex::Entries;
   Entries by_position() const;
-  const SlotCache& own() const noexcept { return own_; }  // the pairs that came since load()
+  const SlotCache& own() const noexcept { return own_; }  // the entries that came since load()
   uint64_t size() const noexcept {
     const uint64_t loaded = loaded_ ? loaded_->size() : stored_ ? stored_->size() : 0;
     return loaded - gone_.size() + own_.size();
@@ -87,7 +88,7 @@ class FlashIndex {
   Status fetch(uint32_t hash) { return stored_ ? fetch_entries(hash) : Status(); }
   // Before all are.
   Status load_all() { return stored_ ? load_entries() : Status(); }
-  // While it is on, a pair that was not fetched and is replaced or removed is taken to be stored;
+  // While it is on, an entry that was not fetched and is replaced or removed is taken to be stored;
   // load_all() finds out.
   void believe(bool on) noexcept { believes_ = on; }
   // Comes when all is loaded and nothing is noted. Stores of this process that have the same
@@ -115,7 +116,7 @@ class FlashIndex {
   Figures figures() const;
   size_t memory_bytes() const noexcept;  // what is shared counts in full
 
-  Status check() const;  // I1; O(pairs)
+  Status check() const;  // I1; O(size())
 
  private:
   static constexpr unsigned kSearches = 8;  // of a list, until its slots are filled
@@ -151,8 +152,8 @@ class FlashIndex {
   bool is_loaded(uint32_t hash, uint32_t position) const;  // and not gone
   void fill_slots() const;                                 // the list's
   bool search_fills() const noexcept;                      // true: it did
-  bool replace_pair(uint32_t hash, uint32_t from, uint32_t to);
-  bool remove_pair(uint32_t hash, uint32_t position);
+  bool replace_entry(uint32_t hash, uint32_t from, uint32_t to);
+  bool remove_entry(uint32_t hash, uint32_t position);
   template <class Change>
   bool change(const FlashIndexUndo& note, Change&& change);
   void own_all_if_worth_it();
@@ -161,7 +162,7 @@ class FlashIndex {
   std::unique_ptr<StoredIndex> stored_;                          // then nothing is loaded
   std::unordered_map<uint32_t, std::vector<uint32_t>> fetched_;  // of stored_, by hash
   std::shared_ptr<LoadedIndex> loaded_;
-  // Of loaded_. Where a pair is nobody can see, so whoever reads may fill the slots.
+  // Of loaded_. Where an entry is nobody can see, so whoever reads may fill the slots.
   mutable LoadedIndex::View view_;
   mutable unsigned searches_ = 0;  // of the list
   SlotCache own_;

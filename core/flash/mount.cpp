@@ -182,11 +182,12 @@ Result<FlashMount::Piece> FlashMount::read_piece_header(uint32_t block) {
   CUCKOO_TRY(log_.read(start, units));
   const std::optional<FlashOpenHeader> opened =
       decode_open_header(block, std::span(units).subspan(layout.unit_bytes()));
-  std::byte head[kMaxFlashRecordHeaderBytes];
+  std::byte bytes[kMaxFlashRecordHeaderBytes];
   const size_t room = layout.room_bytes(kFlashHeaderUnits);
-  CUCKOO_TRY(log_.read(start + units.size(), std::span(head).first(std::min(room, sizeof head))));
+  CUCKOO_TRY(log_.read(start + units.size(), std::span(bytes).first(std::min(room, sizeof bytes))));
   const std::optional<FlashRecordHeader> decoded =
-      opened ? decode_flash_record_header(head, opened->sequence, kFlashHeaderUnits) : std::nullopt;
+      opened ? decode_flash_record_header(bytes, opened->sequence, kFlashHeaderUnits)
+             : std::nullopt;
   if (!decoded || decoded->type != FlashRecordType::kCheckpoint ||
       decoded->checkpoint() != state_.now.checkpoint_id ||
       layout.bytes_of(decoded->units(layout.unit_bytes())) > room) {
@@ -257,10 +258,10 @@ class PieceReader {
     const auto [block, sequence] = places_[piece];
     const uint64_t address = layout_.address(layout_.position(block, kFlashHeaderUnits));
     const size_t room = layout_.room_bytes(kFlashHeaderUnits);
-    std::byte head[kMaxFlashRecordHeaderBytes];
-    CUCKOO_TRY(log_.read(address, std::span(head).first(std::min(room, sizeof head))));
+    std::byte bytes[kMaxFlashRecordHeaderBytes];
+    CUCKOO_TRY(log_.read(address, std::span(bytes).first(std::min(room, sizeof bytes))));
     const std::optional<FlashRecordHeader> header =
-        decode_flash_record_header(head, sequence, kFlashHeaderUnits);
+        decode_flash_record_header(bytes, sequence, kFlashHeaderUnits);
     if (!header || header->type != FlashRecordType::kIndex || header->checkpoint() != checkpoint_ ||
         header->piece() != piece || layout_.bytes_of(header->units(layout_.unit_bytes())) > room) {
       return broken(piece);

@@ -51,7 +51,7 @@ SlotCache::SlotCache(const SlotCacheOptions& options)
 
 bool SlotCache::contains(uint32_t hash, uint32_t position) const noexcept {
   return position != 0 && (find_slot(hash, position) != nullptr ||
-                           (!stash_.empty() && stash_.contains(pair(hash, position))));
+                           (!stash_.empty() && stash_.contains(packed(hash, position))));
 }
 
 bool SlotCache::contains_all(
@@ -73,7 +73,7 @@ void SlotCache::insert(uint32_t hash, uint32_t position) {
   // With a copy of it in the stash the search failed once, and would again.
   while (!place(table_, entry) && (stash_has(hash) || !relocate(table_, entry))) {
     if (!growth_helps(hash)) {
-      stash_.insert(pair(hash, position));
+      stash_.insert(packed(hash, position));
       return;
     }
     const double load = load_factor();
@@ -102,12 +102,12 @@ bool SlotCache::replace(uint32_t hash, uint32_t from, uint32_t to) noexcept {
     slot->position = to;
     return true;
   }
-  const auto found = stash_.find(pair(hash, from));
+  const auto found = stash_.find(packed(hash, from));
   if (found == stash_.end()) {
     return false;
   }
   auto node = stash_.extract(found);
-  node.value() = pair(hash, to);
+  node.value() = packed(hash, to);
   stash_.insert(std::move(node));
   return true;
 }
@@ -118,11 +118,11 @@ bool SlotCache::remove(uint32_t hash, uint32_t position) noexcept {
   }
   Slot* const slot = find_slot(hash, position);
   if (slot == nullptr) {
-    return stash_.erase(pair(hash, position)) != 0;
+    return stash_.erase(packed(hash, position)) != 0;
   }
   if (stash_has(hash)) {
     const auto heir = first_in_stash(hash);
-    *slot = unpair(*heir);
+    *slot = unpacked(*heir);
     stash_.erase(heir);
   } else {
     *slot = {};
@@ -156,7 +156,7 @@ SlotCache::Slot* SlotCache::empty_slot(const Table& table, uint64_t index) const
 
 // The end of the stash, or the first entry with this hash or a greater one.
 SlotCache::Stash::const_iterator SlotCache::first_in_stash(uint32_t hash) const noexcept {
-  return stash_.lower_bound(pair(hash, 0));
+  return stash_.lower_bound(packed(hash, 0));
 }
 
 bool SlotCache::stash_has(uint32_t hash) const noexcept {
@@ -164,7 +164,7 @@ bool SlotCache::stash_has(uint32_t hash) const noexcept {
     return false;
   }
   const auto at = first_in_stash(hash);
-  return at != stash_.end() && unpair(*at).hash == hash;
+  return at != stash_.end() && unpacked(*at).hash == hash;
 }
 
 // For an entry that found no place.
@@ -322,15 +322,15 @@ void SlotCache::rehash(uint64_t buckets) {
     if (entry.position != 0 &&
         !place_in(table, successor(table, entry, i / options_.ways), entry) &&
         !place(table, entry) && !relocate(table, entry)) {
-      homeless.insert(pair(entry.hash, entry.position));
+      homeless.insert(packed(entry.hash, entry.position));
     }
   }
   for (auto at = stash_.begin(); at != stash_.end();) {
-    if (place(table, unpair(*at)) || relocate(table, unpair(*at))) {
+    if (place(table, unpacked(*at)) || relocate(table, unpacked(*at))) {
       placed.push_back(*at);
       ++at;
     } else {  // nor its copies
-      at = stash_.upper_bound(pair(unpair(*at).hash, ~uint32_t{0}));
+      at = stash_.upper_bound(packed(unpacked(*at).hash, ~uint32_t{0}));
     }
   }
   table_ = std::move(table);
@@ -403,7 +403,7 @@ Status SlotCache::check() const {
                    std::to_string(table_.occupied));
   }
   for (const uint64_t entry : stash_) {
-    const Slot slot = unpair(entry);
+    const Slot slot = unpacked(entry);
     if (slot.position == 0 || find_slot(slot.hash, slot.position) != nullptr) {
       return corrupt("the stash holds " + text_of(slot.hash, slot.position) +
                      ", expected a position that is not 0 and in no slot");

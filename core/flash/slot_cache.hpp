@@ -1,5 +1,5 @@
 // Where in the log a key may be: a multimap of 32-bit key hashes to 32-bit positions, exact for the
-// pairs it holds. Two keys may have one hash, so a position is a "probably" that only the key in
+// entries it holds. Two keys may have one hash, so a position is a "probably" that only the key in
 // the log confirms: n / 2^32 wrong positions per look-up at n entries.
 //
 // Layout
@@ -14,8 +14,8 @@
 //   I1  a slot is empty, both words 0, or its position is not 0; so is no stash entry's.
 //   I2  an entry in a slot stands in one of its `hashes` buckets.
 //   I3  table_.occupied = slots that are not empty; size() = that + entries of the stash.
-//   I4  no pair (hash, position) is there twice.
-//   I5  an insert always succeeds, or throws and leaves the pairs as they were: entries move only
+//   I4  no entry (hash, position) is there twice.
+//   I5  an insert always succeeds, or throws and leaves all entries as they were: they move only
 //       along a path that was found as a whole, from the free end backwards.
 //
 // Operations
@@ -33,7 +33,7 @@
 // breadth first the rest would have been found before. So every slot on it is moved once.
 //
 // Limits: 2^32 buckets; a full table of that size goes on in the stash.
-// Errors: std::bad_alloc, and then the same pairs as before.
+// Errors: std::bad_alloc, and then the same entries as before.
 // Reference: Fountoulakis, Khosla, Panagiotou: "The Multiple-Orientability Thresholds for Random
 // Hypergraphs", SODA 2011 (the limits). Erlingsson, Manasse, McSherry: "A Cool and Practical
 // Alternative to Traditional Hash Tables", WDAS 2006 (buckets with several ways).
@@ -77,7 +77,7 @@ class SlotCache {
   bool contains_all(std::span<const std::pair<uint32_t, uint32_t>> entries) const noexcept;
   // Starts to read what find() and insert() read first.
   void prefetch(uint32_t hash) const noexcept { prefetch(table_, hash); }
-  // The pair must not be there yet; position is not 0.
+  // The entry must not be there yet; position is not 0.
   void insert(uint32_t hash, uint32_t position);
   // (position, hash), distinct and not there yet. Faster than one by one: what is needed next is
   // fetched ahead.
@@ -149,11 +149,11 @@ class SlotCache {
   };
   using Stash = std::set<uint64_t>;
 
-  static uint64_t pair(uint32_t hash, uint32_t position) noexcept {
+  static uint64_t packed(uint32_t hash, uint32_t position) noexcept {
     return uint64_t{hash} << 32 | position;
   }
-  static Slot unpair(uint64_t pair) noexcept {
-    return {static_cast<uint32_t>(pair >> 32), static_cast<uint32_t>(pair)};
+  static Slot unpacked(uint64_t entry) noexcept {
+    return {static_cast<uint32_t>(entry >> 32), static_cast<uint32_t>(entry)};
   }
   uint64_t mix(uint32_t hash) const noexcept { return mix64(hash ^ options_.seed); }
   static uint32_t scale(uint64_t half, uint64_t buckets) noexcept {
@@ -260,8 +260,8 @@ bool SlotCache::visit_all(uint32_t hash, Visit&& visit) const {
 
 template <class Visit>
 bool SlotCache::visit_stash(uint32_t hash, Visit&& visit) const {
-  for (auto at = first_in_stash(hash); at != stash_.end() && unpair(*at).hash == hash; ++at) {
-    if (visit(unpair(*at).position)) {
+  for (auto at = first_in_stash(hash); at != stash_.end() && unpacked(*at).hash == hash; ++at) {
+    if (visit(unpacked(*at).position)) {
       return true;
     }
   }
@@ -276,7 +276,7 @@ void SlotCache::for_each(Visit&& visit) const {
     }
   }
   for (const uint64_t entry : stash_) {
-    visit(unpair(entry).hash, unpair(entry).position);
+    visit(unpacked(entry).hash, unpacked(entry).position);
   }
 }
 

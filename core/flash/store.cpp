@@ -262,11 +262,11 @@ Result<bool> FlashStore::insert(const HashedKey& key, std::span<const std::byte>
     return writable().error();
   }
   const Change change{key, value};
-  CUCKOO_ASSIGN_OR_RETURN(const Plan planned, plan({&change, 1}, IfPresent::kRefuse));
-  if (planned.first.old) {
+  CUCKOO_ASSIGN_OR_RETURN(const Need need, need_of({&change, 1}, IfPresent::kRefuse));
+  if (need.first.old) {
     return false;
   }
-  CUCKOO_TRY(carry_out({&change, 1}, planned));
+  CUCKOO_TRY(carry_out({&change, 1}, need));
   return true;
 }
 
@@ -278,43 +278,43 @@ Result<bool> FlashStore::remove(std::span<const std::byte> key) {
 }
 
 // Also whether the batch's charges leave room. A key named again is charged for each time.
-Result<FlashStore::Plan> FlashStore::plan(std::span<const Change> batch, IfPresent if_present) {
+Result<FlashStore::Need> FlashStore::need_of(std::span<const Change> batch, IfPresent if_present) {
   const FlashPieces cut = state_.layout.pieces();
-  Plan plan;
+  Need need;
   uint64_t added = 0;
   uint64_t replaced = 0;
   std::unordered_set<uint32_t> seen;  // hashes of the keys, when there are several
   for (const Change& change : batch) {
     const size_t key_bytes = change.key.bytes.size();
     const uint64_t value_bytes = change.value ? change.value->size() : 0;
-    Planned one;
+    Found one;
     CUCKOO_ASSIGN_OR_RETURN(one.charged, charge(key_bytes, value_bytes));
     CUCKOO_ASSIGN_OR_RETURN(one.old, look_up(change.key));
     if (one.old) {
       const uint64_t old_bytes = one.old->value_bytes;
       const uint64_t old_parts = cut.parts(key_bytes, old_bytes);
-      plan.units += cut.drop_units(old_parts);
-      plan.records += static_cast<uint32_t>(cut.drops(old_parts));
+      need.units += cut.drop_units(old_parts);
+      need.records += static_cast<uint32_t>(cut.drops(old_parts));
       CUCKOO_ASSIGN_OR_RETURN(one.charged_before, charge(key_bytes, old_bytes));
       if (batch.size() == 1 || seen.insert(change.key.hash).second) {
         replaced += one.charged_before;
       }
     }
     if (&change == batch.data()) {
-      plan.first = one;
+      need.first = one;
       if (one.old && if_present == IfPresent::kRefuse) {
-        return plan;
+        return need;
       }
     }
-    plan.units += one.charged + 1;  // at least those of a tombstone, too
-    plan.records += static_cast<uint32_t>(cut.parts(key_bytes, value_bytes)) + 1;
+    need.units += one.charged + 1;  // at least those of a tombstone, too
+    need.records += static_cast<uint32_t>(cut.parts(key_bytes, value_bytes)) + 1;
     added += change.value ? one.charged : 0;
   }
   const uint64_t charged = state_.now.charged_units - std::min(state_.now.charged_units, replaced);
   if (added > 0) {
-    CUCKOO_TRY(expect_room(charged, added, plan.units));
+    CUCKOO_TRY(expect_room(charged, added, need.units));
   }
-  return plan;
+  return need;
 }
 
 // `charged` units stay, `added` come, and until that is complete `appended` stand beside all.
@@ -345,19 +345,19 @@ Status FlashStore::write(std::span<const Change> batch) {
   if (state_.poisoned()) {
     return writable();
   }
-  CUCKOO_ASSIGN_OR_RETURN(const Plan planned, plan(batch));
-  if (batch.size() == 1 && !batch[0].value && !planned.first.old) {
+  CUCKOO_ASSIGN_OR_RETURN(const Need need, need_of(batch));
+  if (batch.size() == 1 && !batch[0].value && !need.first.old) {
     return {};  // a key that is not there
   }
-  return carry_out(batch, planned);
+  return carry_out(batch, need);
 }
 
-Status FlashStore::carry_out(std::span<const Change> batch, const Plan& planned) {
+Status FlashStore::carry_out(std::span<const Change> batch, const Need& need) {
   CUCKOO_TRY(writable());
   const uint64_t collections = state_.now.stats.collections;
-  CUCKOO_TRY(collector_.make_room(planned.units, planned.records));
+  CUCKOO_TRY(collector_.make_room(need.units, need.records));
   // What the first change replaces is known, unless a collection may have moved it.
-  Planned one = planned.first;
+  Found one = need.first;
   bool known = state_.now.stats.collections == collections;
   state_.hold_releases();
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -419,8 +419,8 @@ Status FlashStore::append_parts(const Change& change, uint64_t lsn, uint32_t fir
 
 // Drops first, then the record that replaces or removes, then the parts: what is dropped is found
 // by its position, and the newest parts are the only ones of their LSN.
-Status FlashStore::write_one(const Change& change, const Planned& planned, bool last) {
-  const std::optional<FlashEntry>& old = planned.old;
+Status FlashStore::write_one(const Change& change, const Found& found, bool last) {
+  const std::optional<FlashEntry>& old = found.old;
   const std::span<const std::byte> key = change.key.bytes;
   if (!old && !change.value && !last) {
     return {};
@@ -432,8 +432,8 @@ Status FlashStore::write_one(const Change& change, const Planned& planned, bool 
   record.header.key_bytes = static_cast<uint16_t>(key.size());
   record.header.type = FlashRecordType::kTombstone;
   record.hash = change.key.hash;
-  record.charged = planned.charged;
-  record.charged_before = planned.charged_before;
+  record.charged = found.charged;
+  record.charged_before = found.charged_before;
   if (old) {
     CUCKOO_TRY(append_drops(key.size(), *old, lsn));
     record.header.set_replaced(old->position, static_cast<uint32_t>(old->value_bytes));

@@ -236,18 +236,18 @@ class FlashStore {
  private:
   friend class FlashStoreTestPeer;
 
-  // What a batch appends at most. With kRefuse it ends with a first key that is there.
   enum class IfPresent : uint8_t { kReplace, kRefuse };
   // What a change finds, and what it is charged in units; 0: not computed yet.
-  struct Planned {
+  struct Found {
     std::optional<FlashEntry> old;  // the entry that it replaces or removes
     uint64_t charged = 0;
     uint64_t charged_before = 0;  // for `old`
   };
-  struct Plan {
+  // What a batch appends at most.
+  struct Need {
     uint64_t units = 0;
     uint32_t records = 0;
-    Planned first;  // the first change
+    Found first;  // by the first change
   };
   struct Tally;
 
@@ -262,10 +262,11 @@ class FlashStore {
                     std::vector<std::byte>& value);
 
   // changing
-  Result<Plan> plan(std::span<const Change> batch, IfPresent if_present = IfPresent::kReplace);
-  Status carry_out(std::span<const Change> batch, const Plan& planned);
+  // With kRefuse it ends with a first key that is there.
+  Result<Need> need_of(std::span<const Change> batch, IfPresent if_present = IfPresent::kReplace);
+  Status carry_out(std::span<const Change> batch, const Need& need);
   Status expect_room(uint64_t charged, uint64_t added, uint64_t appended) const;
-  Status write_one(const Change& change, const Planned& planned, bool last);
+  Status write_one(const Change& change, const Found& found, bool last);
   Status append_drops(size_t key_bytes, const FlashEntry& old, uint64_t lsn);
   Status append_parts(const Change& change, uint64_t lsn, uint32_t first, bool last);
 

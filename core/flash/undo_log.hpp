@@ -24,7 +24,7 @@
 
 namespace cuckoo {
 
-// One change of the index. A pair that came has no `from`, one that went has no `to`: no position
+// One change of the index. An entry that came has no `from`, one that went has no `to`: no position
 // is 0.
 struct FlashIndexUndo {
   uint32_t hash, from, to;

@@ -229,7 +229,7 @@ void HashRing::owners(uint64_t position, size_t count, std::vector<uint32_t>& id
     ids.push_back(owner(position));
     return;
   }
-  // A few: compared with one another; many: marked.
+  // A few are compared with one another, many are noted.
   constexpr size_t kFew = 8;
   std::vector<bool> taken(count > kFew ? nodes_.size() : 0);
   count = std::min(count, ids_.size());

@@ -29,7 +29,7 @@
 
 namespace cuckoo::segments {
 
-// What a collection holds.
+// What a hash collection holds.
 struct HashCounts {
   uint64_t items = 0;     // with all copies
   uint64_t distinct = 0;  // hashes

@@ -4,8 +4,8 @@
 //
 // Invariant: operator new aligns to 8 bytes and no more, because sqlite3_malloc64() promises no
 // more: an SQLite that is compiled without malloc_usable_size() puts the size, 8 bytes, before each
-// block. CMakeLists.txt tells the compiler so; by itself it counts on 16. Types that ask for more
-// than 8 come to the aligned operator new: with libc++, what has a std::function in it.
+// allocation. CMakeLists.txt tells the compiler so; by itself it counts on 16. Types that ask for
+// more than 8 come to the aligned operator new: with libc++, what has a std::function in it.
 //
 // Nothing in the module allocates before the entry point has the routine table: there are no static
 // objects with constructors that do.

@@ -28,7 +28,7 @@
 //       it.
 //   R4  a failure frees the error text of the one before it, whether or not it has a text itself.
 //   R5  begin/sync/commit/rollback and the savepoint calls are one contract: memory is a cache of
-//       the shadow tables, flushed before a mark, dropped after a roll-back.
+//       the shadow tables, flushed before a savepoint, dropped after a roll-back.
 //   R6  a row that OR IGNORE skips leaves no text: SQLite would show it with the next failure.
 //   R7  EXISTS opens a cursor for each row: the memory of one is kept for the next.
 #pragma once

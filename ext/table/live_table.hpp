@@ -3,7 +3,7 @@
 // in step with the shadow tables by it.
 //
 // Contract
-//   C1  memory is a cache of the shadow tables: flush() before every savepoint mark and commit,
+//   C1  memory is a cache of the shadow tables: flush() before every savepoint and commit,
 //       dropped or undone after every roll-back (C4).
 //   C2  an error before the first shadow write of a statement changes nothing; one after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the

@@ -69,7 +69,7 @@ class SlotCacheTestPeer {
   uint32_t hash(uint64_t slot) const { return cache_.table_.slots[slot].hash; }
   uint32_t position(uint64_t slot) const { return cache_.table_.slots[slot].position; }
   void stash(uint32_t hash, uint32_t position) {
-    cache_.stash_.insert(SlotCache::pair(hash, position));
+    cache_.stash_.insert(SlotCache::packed(hash, position));
   }
   bool may_stand_in(uint32_t hash, uint64_t slot) const {
     const auto buckets = cache_.buckets_of(hash, cache_.table_.buckets);
