@@ -10,6 +10,7 @@ case "$count$first" in
     ;;
 esac
 
+export CUCKOO_KEEP_GOING=1  # a script that fails in one kind says nothing about the other kinds
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/release}")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . tests/install.sh
