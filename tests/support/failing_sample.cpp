@@ -29,6 +29,13 @@ class FailingFixture : public ::testing::TestWithParam<int> {
 TEST_P(FailingFixture, fails) { EXPECT_NE(GetParam(), 0); }
 INSTANTIATE_TEST_SUITE_P(Kinds, FailingFixture, ::testing::Range(0, 4));
 
+TEST(Talkative, fails_often) {
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_LT(i, 2);
+  }
+  FAIL() << "the end";
+}
+
 TEST(Passing, passes) {}
 TEST(Passing, passes_too) {}
 

@@ -1,7 +1,7 @@
 // main() of the test programs: GoogleTest's own, which leaves tests out after failures, because one
 // fault of the product fails a parameterised test in each of its kinds, with the same text.
 //
-//   CUCKOO_KEEP_GOING=1   leaves none out
+//   CUCKOO_KEEP_GOING=1   leaves none out, and prints all failures
 //
 // A suite's tests are known by the names in the source: "Kinds/Suite/2.name/5" is "Suite.name". After
 // a failure the other parameters of that test are left out; after three failed tests of a suite, all
@@ -21,6 +21,7 @@ namespace cuckoo::test {
 namespace {
 
 constexpr size_t kMostFailures = 3;  // different tests of a suite
+constexpr size_t kMostPrinted = 8;   // of one test
 
 // "Kinds/Suite/2" and "Suite" are "Suite", "name/5" is "name".
 std::string suite_of(const ::testing::TestInfo& test) {
@@ -41,6 +42,7 @@ class Printer : public ::testing::TestEventListener {
   explicit Printer(::testing::TestEventListener* printer) : printer_(printer) {}
 
   void OnTestStart(const ::testing::TestInfo& test) override {
+    failures_ = 0;
     const auto suite = suites_.find(suite_of(test));
     leaves_out_ = suite != suites_.end() && (suite->second.failed.contains(name_of(test)) ||
                                              suite->second.failed.size() >= kMostFailures);
@@ -51,7 +53,8 @@ class Printer : public ::testing::TestEventListener {
   }
   // A fixture's constructor runs in any case, and may fail.
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
-    if (!leaves_out_ || result.failed()) {
+    failures_ += result.nonfatally_failed() ? 1 : 0;
+    if (result.nonfatally_failed() ? failures_ <= kMostPrinted : !leaves_out_ || result.failed()) {
       printer_->OnTestPartResult(result);
     }
   }
@@ -59,6 +62,9 @@ class Printer : public ::testing::TestEventListener {
     if (leaves_out_ && !test.result()->Failed()) {
       ++suites_[suite_of(test)].left_out;
       return;
+    }
+    if (failures_ > kMostPrinted) {
+      std::printf("%zu more failures\n", failures_ - kMostPrinted);
     }
     if (test.result()->Failed()) {
       suites_[suite_of(test)].failed.insert(name_of(test));
@@ -121,6 +127,7 @@ class Printer : public ::testing::TestEventListener {
   const std::unique_ptr<::testing::TestEventListener> printer_;
   std::map<std::string, Suite> suites_;
   bool leaves_out_ = false;  // the test that is on
+  size_t failures_ = 0;      // of it
 };
 
 std::string called;

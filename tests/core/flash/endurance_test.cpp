@@ -2,7 +2,7 @@
 // erase to the last, and into a second life. Nothing is lost on the way, and whoever mounts or
 // follows finds the same bad blocks.
 #include "tests/core/flash/harness.hpp"
-#include "tests/model_seeds.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo {
 namespace {
@@ -276,12 +276,7 @@ TEST(FlashEndurance, the_rule_spares_what_is_younger_and_adds_a_tenth_to_a_life)
 }
 
 TEST(FlashEndurance, blocks_fail_and_nothing_is_lost_until_the_device_is_worn_out_and_beyond) {
-  const test::ModelSeeds seeds(6);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));
-    Life life(seed);
-    ASSERT_NO_FATAL_FAILURE(life.live());
-  }
+  test::for_each_seed(6, [](uint64_t seed) { Life(seed).live(); });
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "tests/core/flash/cuts.hpp"
-#include "tests/model_seeds.hpp"
 #include "tests/slow.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo {
 namespace {
@@ -58,23 +58,21 @@ class FlashPowerCut : public ::testing::TestWithParam<Shape> {};
 
 // All modes at every step, once.
 TEST_P(FlashPowerCut, I1_to_I4_at_every_step) {
-  const test::ModelSeeds seeds(2);
   uint64_t cuts = 0;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  test::for_each_seed(2, [&](uint64_t seed) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed);
     options.actions = 1500;
     options.window = all_cuts() ? 1 : 6;
     options.period = all_cuts() ? 1 : 250 * kLess;
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
-  }
+  });
   RecordProperty("cuts", std::to_string(cuts));
 }
 
 // Cuts inside what comes after a cut: two all, or three here and there.
 TEST_P(FlashPowerCut, I4_inside_recoveries) {
-  const test::ModelSeeds seeds(1);
   uint64_t cuts = 0;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  test::for_each_seed(1, [&](uint64_t seed) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + 1000000);
     options.actions = 600;
     options.every = all_cuts() ? std::vector<uint64_t>{10, 100, 100}
@@ -86,22 +84,22 @@ TEST_P(FlashPowerCut, I4_inside_recoveries) {
     options.period = all_cuts() ? 40 : 400;
     options.every = all_cuts() ? std::vector<uint64_t>{1, 1} : std::vector<uint64_t>{kLess, 1000};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
-  }
+  });
   RecordProperty("cuts", std::to_string(cuts));
 }
 
 // On devices with bad blocks and blocks that wear out while the workload runs.
 TEST_P(FlashPowerCut, I2_on_failing_flash) {
-  const test::ModelSeeds seeds(5);  // one for each way to fail
   uint64_t cuts = 0;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  // One seed for each way to fail.
+  test::for_each_seed(5, [&](uint64_t seed) {
     FlashCutExplorer::Options options = options_of(GetParam(), seed + kFailingSeeds);
     options.which.geometry.blocks = 28;
     options.actions = 600;
     options.every =
         all_cuts() ? std::vector<uint64_t>{2, 100} : std::vector<uint64_t>{400 * kLess, 100};
     ASSERT_NO_FATAL_FAILURE(explore(options, cuts));
-  }
+  });
   RecordProperty("cuts", std::to_string(cuts));
 }
 

@@ -3,11 +3,11 @@
 // first n changes made, for an n that is not below the last sync's; check() passes; it goes on; and
 // it does all that once more after a cut at a random step of that.
 //
-//   CUCKOO_MODEL_SCRIPTS, CUCKOO_MODEL_FIRST, CUCKOO_SEED: tests/model_seeds.hpp
+//   CUCKOO_MODEL_SCRIPTS, CUCKOO_MODEL_FIRST, CUCKOO_SEED: tests/support/script.hpp
 #include <deque>
 
 #include "tests/core/library/flash_samples.hpp"
-#include "tests/model_seeds.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -173,20 +173,19 @@ class FlashPower : public ::testing::TestWithParam<Shape> {
 };
 
 TEST_P(FlashPower, a_cut_leaves_the_first_changes_and_all_that_were_synced) {
-  const ModelSeeds seeds(8);
   uint64_t cuts = 0;
   uint64_t lost = 0;
   uint64_t depth = 0;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  const uint64_t scripts = for_each_seed(8, [&](uint64_t seed) {
     PowerCut cut = cut_of(seed);
     explore(cut, 200);
-    ASSERT_EQ(cut.failure, "") << "CUCKOO_SEED=" << seed << ", cut " << cut.cuts;
+    ASSERT_EQ(cut.failure, "") << "cut " << cut.cuts;
     cuts += cut.cuts;
     lost += cut.unsynced_lost;
     depth = std::max(depth, cut.most_depth);
-  }
+  });
   RecordProperty("cuts", std::to_string(cuts));
-  EXPECT_GT(cuts, 400 * seeds.count);
+  EXPECT_GT(cuts, 400 * scripts);
   EXPECT_GT(lost, cuts / 50);  // the device does lose
   EXPECT_GE(depth, 2U);
 }

@@ -6,7 +6,7 @@
 
 #include "core/segments/overlay_blocks.hpp"
 #include "tests/core/segments/copies.hpp"
-#include "tests/model_seeds.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -285,19 +285,18 @@ INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileChanges, ::testing::ValuesIn(test::kLo
                          [](const auto& info) { return test::name_of(info.param); });
 
 TEST_P(FilterFileChanges, I1_bring_every_copy_up_to_date) {
-  const test::ModelSeeds seeds(6);
   uint64_t applied = 0;
   uint64_t with_segments = 0;
   uint64_t reshaped = 0;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && !HasFailure(); ++seed) {
+  const uint64_t lives = test::for_each_seed(6, [&](uint64_t seed) {
     LifeOfCopies life(GetParam(), seed);
     SCOPED_TRACE(life.description());
     life.run();
     applied += life.applied();
     with_segments += life.with_segments();
     reshaped += life.reshaped();
-  }
-  EXPECT_GE(applied, 10 * seeds.count);
+  });
+  EXPECT_GE(applied, 10 * lives);
   EXPECT_GE(with_segments, 1U);
   EXPECT_LE(reshaped, applied / 10) << "it is rare";
 }

@@ -11,7 +11,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 #include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
-#include "tests/model_seeds.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -221,12 +221,10 @@ class Life {
 };
 
 TEST_P(FilterFileNow, S6_has_what_was_added_more_often_than_removed) {
-  const test::ModelSeeds seeds(30);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && !HasFailure(); ++seed) {
-    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));
+  test::for_each_seed(30, [](uint64_t seed) {
     constexpr uint64_t kCapacities[] = {1, 30, 100, 3000};
     Life(options(kCapacities[seed % 4]), seed).run();
-  }
+  });
 }
 
 // Of one that is canonical all cells are the same, of a cuckoo filter their sum.

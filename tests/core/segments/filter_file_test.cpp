@@ -9,7 +9,7 @@
 #include "tests/core/segments/memory_blocks.hpp"
 #include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
-#include "tests/model_seeds.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -292,15 +292,14 @@ class Life {
 class FilterFileLives : public ::testing::TestWithParam<FilterKind> {};
 
 TEST_P(FilterFileLives, lose_no_key_and_leave_equal_bytes_whatever_is_asked) {
-  const test::ModelSeeds seeds(25);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && !HasFailure(); ++seed) {
+  test::for_each_seed(25, [](uint64_t seed) {
     Life asked(GetParam(), seed, true);
     Life quiet(GetParam(), seed, false);
     SCOPED_TRACE(asked.description());
     asked.run();
     quiet.run();
     ASSERT_TRUE(asked.rows() == quiet.rows()) << "S5";
-  }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileLives,

@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "tests/core/segments/stored_generations.hpp"
-#include "tests/model_seeds.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo::segments {
 namespace {
@@ -229,11 +229,9 @@ INSTANTIATE_TEST_SUITE_P(Kinds, WindowsOfSegments,
                          });
 
 TEST_P(WindowsOfSegments, I1_I4_random_scripts_hold_what_a_deque_of_sets_holds) {
-  const test::ModelSeeds seeds(2);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  test::for_each_seed(2, [this](uint64_t seed) {
     WindowScript(options(seed % 2 == 1 ? 60 : 300), seed).run(generations() == 64 ? 60 : 40);
-    ASSERT_FALSE(HasFailure()) << "CUCKOO_SEED=" << seed << " replays it";
-  }
+  });
 }
 
 // ---- rotating

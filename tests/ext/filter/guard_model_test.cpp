@@ -1,16 +1,12 @@
 // Random queries over a filter_guard and over the table that it guards: the same rows.
-//
-// tests/model_seeds.hpp has the variables that choose scripts.
 #include <algorithm>
 
 #include "tests/ext/filter/guard_queries.hpp"
-#include "tests/model_seeds.hpp"
-#include "tests/support/database.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-constexpr uint64_t kDefaultScripts = 60;
 constexpr int kQueries = 60;
 
 // A table with the key k, and t, n, r, u, v and gen beside it.
@@ -73,39 +69,6 @@ constexpr const char* kFilters[] = {
     "bloom_filter(@K, source = users(@K), triggers = on, counting = on)",
 };
 
-// All rows with the classes of their values, or what went wrong.
-std::vector<std::string> answer(Database& db, const std::string& sql) {
-  std::vector<std::string> rows;
-  sqlite3_stmt* statement = nullptr;
-  int code = sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement, nullptr);
-  if (code == SQLITE_OK) {
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-      std::string row;
-      for (int i = 0; i < sqlite3_column_count(statement); ++i) {
-        row += std::to_string(sqlite3_column_type(statement, i)) + ":";
-        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
-        row += (text == nullptr ? "NULL" : text) + std::string("|");
-      }
-      rows.push_back(std::move(row));
-    }
-  }
-  if (code != SQLITE_DONE) {
-    rows.push_back("error " + std::to_string(code));
-  }
-  sqlite3_finalize(statement);
-  return rows;
-}
-
-std::string replaced(std::string sql, const char* what, const std::string& by) {
-  for (size_t at = sql.find(what); at != std::string::npos; at = sql.find(what, at)) {
-    sql.replace(at, 2, by);
-  }
-  return sql;
-}
-std::string over(const std::string& sql, const std::string& table) {
-  return replaced(sql, "@T", table);
-}
-
 std::string shown(const std::vector<std::string>& rows) {
   std::string text = std::to_string(rows.size()) + " rows:";
   for (size_t i = 0; i < std::min<size_t>(rows.size(), 12); ++i) {
@@ -136,8 +99,7 @@ class GuardScript {
     for (const std::string& column : keys) {
       key += (key.empty() ? "" : ", ") + column;
     }
-    db_.run("CREATE VIRTUAL TABLE seen USING " +
-            replaced(kFilters[queries_.random(std::size(kFilters))], "@K", key));
+    db_.run("CREATE VIRTUAL TABLE seen USING " + replaced(queries_.pick(kFilters), "@K", key));
     db_.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen)");
     db_.run("CREATE VIEW by_view AS SELECT * FROM guarded");
   }
@@ -253,21 +215,21 @@ class GuardScript {
             " FROM users");
   }
   void compare(const GuardQueries::Query& query, const std::string& name) {
-    std::vector<std::string> expected = answer(db_, over(query.sql, "users"));
-    std::vector<std::string> found = answer(db_, over(query.sql, name));
+    std::vector<std::string> expected = answer(db_, replaced(query.sql, "@T", "users"));
+    std::vector<std::string> found = answer(db_, replaced(query.sql, "@T", name));
     if (!query.ordered) {
       std::sort(expected.begin(), expected.end());
       std::sort(found.begin(), found.end());
     }
     if (found != expected && copies_) {
       copy_users();
-      expected = answer(db_, over(query.sql, "copied"));
+      expected = answer(db_, replaced(query.sql, "@T", "copied"));
       if (!query.ordered) {
         std::sort(expected.begin(), expected.end());
       }
     }
     if (found != expected) {
-      const std::string sql = over(query.sql, name);
+      const std::string sql = replaced(query.sql, "@T", name);
       std::string plan;
       for (const Row& row : db_.rows("EXPLAIN QUERY PLAN " + sql)) {
         plan += row[3] + "\n";
@@ -286,27 +248,22 @@ class GuardScript {
 };
 
 TEST(GuardModel, gives_what_the_table_gives) {
-  const ModelSeeds seeds(kDefaultScripts);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    GuardScript script(seed, kShapes[seed % std::size(kShapes)], {"k"});
-    script.run();
-    ASSERT_FALSE(HasFailure()) << "CUCKOO_SEED=" << seed;
-  }
+  for_each_seed(60, [](uint64_t seed) {
+    GuardScript(seed, kShapes[seed % std::size(kShapes)], {"k"}).run();
+  });
 }
 
 TEST(GuardModel, gives_what_the_table_gives_by_keys_of_several_columns) {
-  const ModelSeeds seeds(kDefaultScripts);
   int64_t probes = 0;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  const uint64_t scripts = for_each_seed(60, [&](uint64_t seed) {
     const WideShape& shape = kWideShapes[seed % std::size(kWideShapes)];
     const std::string create = std::string("CREATE TABLE users(") + shape.columns + shape.end;
     GuardScript script(seed, {create, shape.rowid}, shape.keys);
     script.check_without_indexes(shape.columns);
     script.run();
-    ASSERT_FALSE(HasFailure()) << "CUCKOO_SEED=" << seed;
     probes += script.probes();
-  }
-  EXPECT_GT(probes, static_cast<int64_t>(5 * seeds.count));
+  });
+  EXPECT_GT(probes, static_cast<int64_t>(5 * scripts));
 }
 
 }  // namespace

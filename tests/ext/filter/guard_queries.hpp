@@ -1,67 +1,31 @@
 // Random queries over a table @T with the columns k, t, n, r, u, v and gen, beside a table o.
 #pragma once
 
-#include <cstdint>
-#include <initializer_list>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tests/support/script.hpp"
+
 namespace cuckoo::test {
 
 // Values of all classes; many are equal to others after SQLite converted them, or almost.
-inline constexpr const char* kGuardValues[] = {"NULL",
-                                               "0",
-                                               "1",
-                                               "2",
-                                               "3",
-                                               "5",
-                                               "5.0",
-                                               "5.5",
-                                               "-1",
-                                               "12",
-                                               "1e20",
-                                               "9e999",
-                                               "'5'",
-                                               "'05'",
-                                               "' 5'",
-                                               "'5.0'",
-                                               "'5e0'",
-                                               "'12'",
-                                               "'-1'",
-                                               "'1.0e+20'",
-                                               "'Inf'",
-                                               "'abc'",
-                                               "'ABC'",
-                                               "'abc '",
-                                               "''",
-                                               "':'",
-                                               "'z'",
-                                               "'\xC3\xA9'",
-                                               "x''",
-                                               "x'35'",
-                                               "x'6162'",
-                                               "'5abc'",
-                                               "'a5'",
-                                               "' '",
-                                               "9007199254740993",
-                                               "'3'",
-                                               "3.0",
-                                               "'2'",
-                                               "x'32'",
-                                               "'9007199254740993'",
-                                               "9007199254740992.0"};
+// clang-format off
+inline constexpr const char* kGuardValues[] = {
+    "NULL", "0", "1", "2", "3", "5", "5.0", "5.5", "-1", "12", "1e20", "9e999", "'5'", "'05'",
+    "' 5'", "'5.0'", "'5e0'", "'12'", "'-1'", "'1.0e+20'", "'Inf'", "'abc'", "'ABC'", "'abc '",
+    "''", "':'", "'z'", "'\xC3\xA9'", "x''", "x'35'", "x'6162'", "'5abc'", "'a5'", "' '",
+    "9007199254740993", "'3'", "3.0", "'2'", "x'32'", "'9007199254740993'", "9007199254740992.0"};
+// clang-format on
 
-class GuardQueries {
+class GuardQueries : public Script {
  public:
   // `keys`: the columns of the filter's key.
   GuardQueries(uint64_t seed, bool rowid, std::vector<std::string> keys)
-      : random_(seed), rowid_(rowid), keys_(std::move(keys)) {}
+      : Script(seed), rowid_(rowid), keys_(std::move(keys)) {}
 
-  uint64_t random(uint64_t below) { return random_() % below; }
   bool chance(int percent) { return random(100) < static_cast<uint64_t>(percent); }
-  std::string value() { return kGuardValues[random(std::size(kGuardValues))]; }
+  std::string value() { return pick(kGuardValues); }
 
   struct Query {
     std::string sql;
@@ -73,7 +37,6 @@ class GuardQueries {
   void set_row(std::vector<std::string> row) { row_ = std::move(row); }
 
  private:
-  std::string pick(std::initializer_list<const char*> of) { return of.begin()[random(of.size())]; }
   std::string column(const std::string& table);
   std::string other_column() { return "o." + pick({"x", "y", "z", "c", "q", "m", "w"}); }
   std::string collation() {
@@ -89,7 +52,6 @@ class GuardQueries {
   Query alone();
   Query inside();
 
-  std::mt19937_64 random_;
   bool rowid_;
   std::vector<std::string> keys_;
   std::vector<std::string> row_;

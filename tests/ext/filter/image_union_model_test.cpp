@@ -1,39 +1,25 @@
 // Random groups of images beside bags of keys: whatever filter_union() takes holds every key, as
 // often as the images do together, and is the same image in any order; what it refuses it refuses
 // in any order.
-//
-// tests/model_seeds.hpp has the variables that choose scripts.
-#include <algorithm>
-#include <map>
-#include <random>
-#include <set>
-
-#include "tests/model_seeds.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-constexpr uint64_t kDefaultScripts = 150;
 constexpr uint64_t kCopiesInBuckets = 8;
 
-using Bag = std::map<int64_t, uint64_t>;  // key -> how often
-
 struct Given {
-  Bag keys;
+  KeyBag keys;
   std::string options;  // as a table's
   double rate = 0;
   uint64_t capacity = 0;
   bool hashes = false;
 };
 
-class UnionScript {
+class UnionScript : public Script {
  public:
-  explicit UnionScript(uint64_t seed) : random_(seed) {
-    constexpr const char* kKinds[] = {"cuckoo_filter(", "bloom_filter(",
-                                      "bloom_filter(layout = blocked, ",
-                                      "bloom_filter(counting = on, "};
-    kind_ = kKinds[random(4)];
+  explicit UnionScript(uint64_t seed) : Script(seed), kind_(pick(kFilterKinds)) {
     db_.run("CREATE TABLE i(b)");
   }
 
@@ -65,10 +51,7 @@ class UnionScript {
   }
 
  private:
-  uint64_t random(uint64_t limit) { return random_() % limit; }
-  bool one_in(uint64_t n) { return random(n) == 0; }
   bool built() const { return kind_ == "cuckoo_filter(" || kind_ == "bloom_filter("; }
-  bool counts() const { return kind_[0] == 'c' || kind_.find("counting") != std::string::npos; }
 
   static std::string text_of(double rate) {
     char text[32];
@@ -78,10 +61,9 @@ class UnionScript {
 
   // From an aggregate, or from a table that may have grown.
   void make(bool alike, bool hashes) {
-    constexpr double kRates[] = {0.1, 0.01, 0.001, 1e-5};
     Given given;
     given.hashes = hashes;
-    given.rate = alike ? 0.01 : kRates[random(4)];
+    given.rate = alike ? 0.01 : pick({0.1, 0.01, 0.001, 1e-5});
     given.capacity = alike ? 900 : 1 + random(1000);
     const int64_t first = static_cast<int64_t>(random(800));
     uint64_t items = 0;
@@ -128,8 +110,8 @@ class UnionScript {
     }
   }
 
-  Bag all_keys() const {
-    Bag all;
+  KeyBag all_keys() const {
+    KeyBag all;
     for (const Given& given : images_) {
       for (const auto& [key, copies] : given.keys) {
         all[key] += copies;
@@ -137,29 +119,14 @@ class UnionScript {
     }
     return all;
   }
-  static std::string list(const Bag& bag) {
-    std::string all;
-    for (const auto& [key, count] : bag) {
-      all += (all.empty() ? "" : ",") + std::to_string(key);
-    }
-    return "json_each('[" + all + "]')";
-  }
-  static uint64_t items(const Bag& bag) {
-    uint64_t sum = 0;
-    for (const auto& [key, count] : bag) {
-      sum += count;
-    }
-    return sum;
-  }
-
   void look_at_all(bool by_hashes) {
-    const Bag all = all_keys();
+    const KeyBag all = all_keys();
     EXPECT_EQ(
-        db_.number("SELECT count(*) FROM u, " + list(all) + " WHERE filter_contains(b, value)"),
+        db_.number("SELECT count(*) FROM u, " + json_of(all) + " WHERE filter_contains(b, value)"),
         static_cast<int64_t>(all.size()));
     const int64_t found = db_.number("SELECT items FROM u, filter_info(b)");
-    const auto expected = static_cast<int64_t>(counts() ? items(all) : all.size());
-    if (by_hashes || counts()) {
+    const auto expected = static_cast<int64_t>(counts_copies(kind_) ? items_of(all) : all.size());
+    if (by_hashes || counts_copies(kind_)) {
       EXPECT_EQ(found, expected);
     } else {
       EXPECT_LE(found, expected + expected / 10 + 5);
@@ -174,7 +141,7 @@ class UnionScript {
       rate = std::min(rate, given.rate);
       capacity = std::max(capacity, given.capacity);
     }
-    const Bag all = all_keys();
+    const KeyBag all = all_keys();
     uint64_t needed = all.size();
     if (kind_[0] == 'c') {
       needed = 0;
@@ -195,7 +162,7 @@ class UnionScript {
 
   // Imported, and merged into what has other keys and another geometry: everything stays there.
   void go_on_in_tables() {
-    const Bag all = all_keys();
+    const KeyBag all = all_keys();
     db_.run("CREATE VIRTUAL TABLE f USING " + kind_ + "capacity = 10);" +
             "CREATE VIRTUAL TABLE g USING " + kind_ +
             "capacity = 70, fpr = 0.05, seed = 5); INSERT INTO g " + numbers(5001, 5100) +
@@ -204,13 +171,13 @@ class UnionScript {
             numbers(5001, 5100));
     for (const std::string table : {"f", "g"}) {
       check(db_, table);
-      EXPECT_EQ(db_.number("SELECT count(*) FROM " + list(all) + " JOIN " + table +
+      EXPECT_EQ(db_.number("SELECT count(*) FROM " + json_of(all) + " JOIN " + table +
                            " AS x ON x.key = value"),
                 static_cast<int64_t>(all.size()));
       EXPECT_EQ(present(db_, 5001, 5100, table), 100);
-      if (counts()) {
+      if (counts_copies(kind_)) {
         EXPECT_EQ(db_.number("SELECT count(*) FROM " + table),
-                  static_cast<int64_t>(items(all) + 100));
+                  static_cast<int64_t>(items_of(all) + 100));
         for (const auto& [key, copies] : all) {
           if (one_in(20)) {
             EXPECT_GE(
@@ -225,19 +192,12 @@ class UnionScript {
     EXPECT_EQ(present(db_, 5001, 5100) + present(db_, 6001, 9000), 3100);
   }
 
-  std::mt19937_64 random_;
   Database db_;
-  std::string kind_;
+  const std::string kind_;
   std::vector<Given> images_;
 };
 
-TEST(ImageUnionModel, random_groups_lose_no_key_in_any_order) {
-  const ModelSeeds seeds(kDefaultScripts);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    UnionScript(seed).run();
-    ASSERT_FALSE(HasFailure()) << "\n\nCUCKOO_SEED=" << seed << " replays this script";
-  }
-}
+TEST(ImageUnionModel, random_groups_lose_no_key_in_any_order) { run_scripts<UnionScript>(150); }
 
 }  // namespace
 }  // namespace cuckoo::test

@@ -1,14 +1,10 @@
 // A sliding window with unique = on: INSERT adds what no generation has, and tells it.
 #include <deque>
-#include <memory>
-#include <optional>
-#include <random>
 #include <set>
-#include <string>
-#include <vector>
 
-#include "tests/model_seeds.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -36,7 +32,7 @@ class UniqueWindow : public testing::TestWithParam<const char*> {
   QuickDatabase db{":memory:"};
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, UniqueWindow, testing::ValuesIn(kKinds));
+INSTANTIATE_TEST_SUITE_P(Kinds, UniqueWindow, testing::ValuesIn(kKinds), kParameterName);
 
 TEST_P(UniqueWindow, adds_what_no_generation_has) {
   create("f", "generations = 3, seed = 1");
@@ -157,11 +153,11 @@ using Generations = std::deque<std::set<int64_t>>;  // newest first
 
 // Several connections write one window in turn; a copy in another database follows. At this rate
 // no false positive comes.
-class UniqueWindowScript {
+class UniqueWindowScript : public Script {
  public:
-  explicit UniqueWindowScript(uint64_t seed) : random_(seed), most_(2 + random(5)) {
+  explicit UniqueWindowScript(uint64_t seed) : Script(seed), most_(2 + random(5)) {
     const bool grows = !one_in(3);
-    const std::string options = std::string(kKinds[random(4)]) + "unique = on, fpr = 1e-8, ";
+    const std::string options = std::string(pick(kKinds)) + "unique = on, fpr = 1e-8, ";
     for (int i = 0; i < 3; ++i) {
       connections_.push_back(std::make_unique<QuickDatabase>(folder_.file("f.db")));
     }
@@ -173,13 +169,13 @@ class UniqueWindowScript {
 
   void run() {
     for (int turn = 0; turn < 60 && !testing::Test::HasFailure(); ++turn) {
-      db_ = connections_[random(connections_.size())].get();
+      db_ = pick(connections_).get();
       if (one_in(3)) {
         step();
       } else {
         transaction();
       }
-      db_ = connections_[random(connections_.size())].get();
+      db_ = pick(connections_).get();
       look();
       if (one_in(4)) {
         follow();
@@ -193,41 +189,23 @@ class UniqueWindowScript {
 
  private:
   static constexpr int64_t kKeys = 400;
-  uint64_t random(uint64_t below) { return random_() % below; }
-  bool one_in(uint64_t n) { return random(n) == 0; }
 
   bool held(int64_t key) const {
-    for (const std::set<int64_t>& one : held_) {
-      if (one.contains(key)) {
-        return true;
-      }
-    }
-    return false;
+    return std::any_of(held_.begin(), held_.end(),
+                       [key](const std::set<int64_t>& one) { return one.contains(key); });
   }
 
   void transaction() {
-    const Generations before = held_;
-    std::vector<Generations> savepoints;
-    db_->run("BEGIN");
-    for (uint64_t steps = 1 + random(8); steps > 0; --steps) {
-      if (one_in(4)) {
-        db_->run("SAVEPOINT s");
-        savepoints.push_back(held_);
-      } else if (!savepoints.empty() && one_in(3)) {
-        const bool back = one_in(2);
-        db_->run(back ? "ROLLBACK TO s; RELEASE s" : "RELEASE s");
-        held_ = back ? savepoints.back() : held_;
-        savepoints.pop_back();
-      } else {
+    SavedStates<Generations> saved;
+    do {
+      db_->run(saved.step(*this, held_));
+      for (uint64_t steps = random(4); steps > 0; --steps) {
         step();
       }
       if (one_in(4)) {
         look();
       }
-    }
-    const bool back = one_in(3);
-    db_->run(back ? "ROLLBACK" : "COMMIT");
-    held_ = back ? before : held_;
+    } while (saved.open());
   }
 
   void step() {
@@ -309,7 +287,6 @@ class UniqueWindowScript {
     EXPECT_EQ(copy_.text("SELECT cuckoo_check('f')"), "ok");
   }
 
-  std::mt19937_64 random_;
   uint64_t most_;
   TemporaryFolder folder_;
   std::vector<std::unique_ptr<QuickDatabase>> connections_;
@@ -318,13 +295,7 @@ class UniqueWindowScript {
   Generations held_ = {{}};
 };
 
-TEST(UniqueWindowModel, holds_each_key_in_one_generation) {
-  const ModelSeeds seeds(40);
-  for (uint64_t i = 0; i < seeds.count && !testing::Test::HasFailure(); ++i) {
-    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seeds.first + i));
-    UniqueWindowScript(seeds.first + i).run();
-  }
-}
+TEST(UniqueWindowModel, holds_each_key_in_one_generation) { run_scripts<UniqueWindowScript>(40); }
 
 }  // namespace
 }  // namespace cuckoo::test

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "tests/model_seeds.hpp"
 #include "tests/support/database.hpp"
+#include "tests/support/script.hpp"
 #include "tests/support/source_tree.hpp"
 
 namespace cuckoo::test {
@@ -153,9 +153,9 @@ TEST_F(FlashEndurance,
 
 // The same statements on two files with a flash_kv, one of them through two connections and with
 // reopenings, and on one with an ordinary table.
-class WearScript {
+class WearScript : public Script {
  public:
-  explicit WearScript(uint64_t seed) : random_(seed) {
+  explicit WearScript(uint64_t seed) : Script(seed) {
     for (auto [db, name] : {std::pair(&plain_, "plain"), {&one_, "one"}, {&two_, "two"}}) {
       *db = std::make_unique<QuickDatabase>(folder_.file(name));
       (*db)->run("PRAGMA journal_mode = WAL");
@@ -164,8 +164,7 @@ class WearScript {
     const std::string create =
         "CREATE VIRTUAL TABLE kv USING flash_kv(name TEXT, doc, sector_size = 512, sectors = " +
         std::to_string(64 + random(64)) + ", erase_block = " + std::to_string(1 + random(3)) +
-        ", program_unit = " + std::to_string(16 << random(3)) +
-        ", seed = " + std::to_string(random(1000)) +
+        ", program_unit = " + std::to_string(16 << random(3)) + ", seed = " + number(1000) +
         ", endurance = " + std::to_string(20 + random(one_in(2) ? 3 : 50)) + ")";
     one_->run(create);
     two_->run(create);
@@ -187,13 +186,10 @@ class WearScript {
   }
 
  private:
-  uint64_t random(uint64_t limit) { return random_() % limit; }
-  bool one_in(uint64_t n) { return random(n) == 0; }
-
   std::string statement() {
-    const std::string key = "'k" + std::to_string(random(12)) + "'";
+    const std::string key = "'k" + number(12) + "'";
     const std::string length = std::to_string(random(one_in(6) ? 700 : 90));
-    const std::string value = "printf('%.*c', " + length + ", 'x') || " + std::to_string(random_());
+    const std::string value = "printf('%.*c', " + length + ", 'x') || " + std::to_string(random());
     switch (random(12)) {
       case 0:
         return "DELETE FROM kv WHERE name = " + key;
@@ -202,8 +198,7 @@ class WearScript {
       case 2:
         return "UPDATE kv SET doc = " + value + " WHERE name > " + key;
       case 3:
-        return "UPDATE OR REPLACE kv SET name = 'k" + std::to_string(random(12)) +
-               "' WHERE name = " + key;
+        return "UPDATE OR REPLACE kv SET name = 'k" + number(12) + "' WHERE name = " + key;
       default:
         return "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
                std::to_string(1 + random(30)) + ") INSERT OR REPLACE INTO kv SELECT 'k' || (i * " +
@@ -277,19 +272,13 @@ class WearScript {
     ASSERT_NO_FATAL_FAILURE(compare());
   }
 
-  std::mt19937_64 random_;
   TemporaryFolder folder_;
   std::unique_ptr<QuickDatabase> plain_, one_, two_, other_;
   int worn_out_ = 0;
 };
 
 TEST_F(FlashEndurance, random_lives_are_those_of_an_ordinary_table_until_they_end) {
-  const ModelSeeds seeds(6);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));
-    WearScript script(seed);
-    ASSERT_NO_FATAL_FAILURE(script.run());
-  }
+  run_scripts<WearScript>(6);
 }
 
 }  // namespace

@@ -1,28 +1,20 @@
 // Random scripts of SQL over a flash_kv, on one to three connections in turn. In a file of its own
 // an ordinary WITHOUT ROWID table goes through the same statements: SQLite itself says what the
-// flash_kv must hold, which statements fail and with which code. tests/model_seeds.hpp has the
-// variables that choose scripts.
+// flash_kv must hold, which statements fail and with which code.
 #include <algorithm>
-#include <memory>
-#include <random>
-#include <stdexcept>
 
-#include "tests/model_seeds.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
 
-constexpr uint64_t kDefaultScripts = 200;
+constexpr const char* kUntyped = "key, value";
+constexpr const char* kAll = "SELECT quote(key), quote(value) FROM kv ORDER BY key";
 
-class ScriptFailure : public std::runtime_error {
+class FlashScript : public Script {
  public:
-  using std::runtime_error::runtime_error;
-};
-
-class FlashScript {
- public:
-  explicit FlashScript(uint64_t seed) : random_(seed) {
+  explicit FlashScript(uint64_t seed) : Script(seed) {
     wal_ = one_in(2);
     page_size_ = 512 << random(5);
     connections_.resize(1 + random(3));
@@ -39,15 +31,15 @@ class FlashScript {
   void run() {
     const uint64_t steps = 40 + random(120);
     for (uint64_t i = 0; i < steps; ++i) {
-      step(connections_[random(connections_.size())]);
+      step(pick(connections_));
       if (one_in(3)) {
-        compare(connections_[random(connections_.size())]);
+        compare(pick(connections_));
       }
     }
     for (Connection& connection : connections_) {
       if (connection.open) {
         both(connection, "COMMIT");
-        if (sqlite3_get_autocommit(connection.flash->handle()) == 0) {
+        if (in_transaction(*connection.flash)) {
           both(connection, "ROLLBACK");
         }
         connection.open = false;
@@ -55,24 +47,14 @@ class FlashScript {
     }
     finish();
   }
-  const std::string& text() const { return script_; }
 
  private:
   struct Connection {
     std::unique_ptr<QuickDatabase> flash, plain;
     bool open = false;   // a transaction
     bool reads = false;  // … in which it must not write: of others' commits it could be unaware
-    int savepoints = 0;
+    uint64_t savepoints = 0;
   };
-
-  uint64_t random(uint64_t limit) { return random_() % limit; }
-  bool one_in(uint64_t n) { return random(n) == 0; }
-
-  void require(bool condition, const std::string& what) const {
-    if (!condition) {
-      throw ScriptFailure(what);
-    }
-  }
 
   void open(Connection& connection) {
     for (auto [db, name] :
@@ -92,15 +74,15 @@ class FlashScript {
       db->run("PRAGMA page_size = " + std::to_string(page_size_));
       db->run(wal_ ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE");
     }
-    const char* const types[] = {"key, value", "key TEXT, value", "key INTEGER, value TEXT",
-                                 "key REAL, value NUMERIC", "key NUMERIC, value BLOB"};
-    columns_ = types[one_in(2) ? 0 : random(5)];
+    columns_ = one_in(2) ? kUntyped
+                         : pick({kUntyped, "key TEXT, value", "key INTEGER, value TEXT",
+                                 "key REAL, value NUMERIC", "key NUMERIC, value BLOB"});
     const bool small = one_in(2);  // collects all the time
-    const std::string flash = "CREATE VIRTUAL TABLE kv USING flash_kv(" + std::string(columns_) +
-                              ", seed = " + std::to_string(random(1000)) + ", sector_size = " +
-                              (small ? "512, sectors = 256" : "1024, size = 2000000") +
-                              ", erase_block = " + std::to_string(1 + random(4)) +
-                              ", program_unit = " + std::to_string(16 << random(3)) + ")";
+    const std::string flash =
+        "CREATE VIRTUAL TABLE kv USING flash_kv(" + columns_ + ", seed = " + number(1000) +
+        ", sector_size = " + (small ? "512, sectors = 256" : "1024, size = 2000000") +
+        ", erase_block = " + std::to_string(1 + random(4)) +
+        ", program_unit = " + std::to_string(16 << random(3)) + ")";
     large_values_ = large_values_ && !small;
     keys_ = small ? std::min<uint64_t>(keys_, 24) : keys_;
     std::string plain = columns_;
@@ -118,17 +100,12 @@ class FlashScript {
          " old.k; END");
   }
 
-  void note(const std::string& sql) {
-    script_ += sql.size() > 400 ? sql.substr(0, 400) + "…" : sql;
-    script_ += ";\n";
-  }
-
   // The same outcome on both. True: it succeeded.
   bool both(Connection& connection, const std::string& flash_sql, const std::string& plain_sql) {
-    const auto number = static_cast<size_t>(&connection - connections_.data());
+    const auto index = &connection - connections_.data();
     const Outcome flash = connection.flash->attempt(flash_sql);
     const Outcome plain = connection.plain->attempt(plain_sql);
-    note("/* " + std::to_string(number) + ": " + std::to_string(flash.code) + " */ " + flash_sql);
+    note("/* " + std::to_string(index) + ": " + std::to_string(flash.code) + " */ " + flash_sql);
     if (flash.code != plain.code && (flash.code == SQLITE_BUSY || plain.code == SQLITE_BUSY) &&
         connections_.size() > 1) {
       return only_one_busy(connection, flash.code == SQLITE_BUSY);
@@ -138,30 +115,30 @@ class FlashScript {
                 "\nordinary: " + std::to_string(plain.code) + " " + plain.message);
     require((flash.code & 0xFF) != SQLITE_CONSTRAINT || flash.message == plain.message,
             flash_sql + "\nflash_kv: " + flash.message + "\nordinary: " + plain.message);
-    const bool open = sqlite3_get_autocommit(connection.flash->handle()) == 0;
-    require(open == (sqlite3_get_autocommit(connection.plain->handle()) == 0),
-            flash_sql + "\nonly one is in a transaction");
+    look_at_transaction(connection, flash_sql);
+    return flash.code == SQLITE_OK;
+  }
+  bool both(Connection& connection, const std::string& sql) { return both(connection, sql, sql); }
+
+  void look_at_transaction(Connection& connection, const std::string& sql) {
+    const bool open = in_transaction(*connection.flash);
+    require(open == in_transaction(*connection.plain), sql + "\nonly one is in a transaction");
     connection.open = open;
     connection.reads = connection.reads && open;
     connection.savepoints = open ? connection.savepoints : 0;
-    return flash.code == SQLITE_OK;
   }
   // One of them had nothing to write, so needed no lock. Nothing but its bytes may differ then.
   bool only_one_busy(Connection& connection, bool flash_is_busy) {
     QuickDatabase& busy = flash_is_busy ? *connection.flash : *connection.plain;
     QuickDatabase& done = flash_is_busy ? *connection.plain : *connection.flash;
-    if (sqlite3_get_autocommit(busy.handle()) == 0 && sqlite3_get_autocommit(done.handle()) != 0) {
+    if (in_transaction(busy) && !in_transaction(done)) {
       busy.run("ROLLBACK");
     }
     note("-- only one of them is busy");
-    const bool open = sqlite3_get_autocommit(busy.handle()) == 0;
-    require(open == (sqlite3_get_autocommit(done.handle()) == 0), "only one is in a transaction");
-    connection.open = open;
-    connection.savepoints = open ? connection.savepoints : 0;
-    ask_both(connection, "SELECT quote(key), quote(value) FROM kv ORDER BY key");
+    look_at_transaction(connection, "BUSY");
+    ask_both(connection, kAll);
     return false;
   }
-  bool both(Connection& connection, const std::string& sql) { return both(connection, sql, sql); }
 
   // changes() says the same. (VACUUM alone leaves another last_insert_rowid() behind.)
   void write(Connection& connection, const std::string& sql) {
@@ -207,7 +184,7 @@ class FlashScript {
     }
   }
   std::string value() {
-    const std::string n = std::to_string(random(1000));
+    const std::string n = number(1000);
     const uint64_t limit = large_values_ && one_in(8) ? 20000 : 120;
     switch (random(8)) {
       case 0:
@@ -219,7 +196,7 @@ class FlashScript {
       case 3:
         return "'text " + n + "'";
       case 4:
-        return "zeroblob(" + std::to_string(random(limit)) + ")";
+        return "zeroblob(" + number(limit) + ")";
       case 5:
         return n + ".0";
       default:
@@ -229,9 +206,8 @@ class FlashScript {
     }
   }
   std::string policy() {
-    const char* const all[] = {"",           "",         " OR REPLACE", " OR REPLACE",
-                               " OR IGNORE", " OR FAIL", " OR ABORT",   " OR ROLLBACK"};
-    return all[random(8)];
+    return pick({"", "", " OR REPLACE", " OR REPLACE", " OR IGNORE", " OR FAIL", " OR ABORT",
+                 " OR ROLLBACK"});
   }
   std::string rows(uint64_t count) {
     std::string list;
@@ -270,14 +246,13 @@ class FlashScript {
         return write(connection,
                      "DELETE FROM kv WHERE key IN (" + key() + ", " + key() + ", " + key() + ")");
       case 11:
-        return write(connection,
-                     "DELETE FROM kv WHERE length(value) > " + std::to_string(random(100)));
+        return write(connection, "DELETE FROM kv WHERE length(value) > " + number(100));
       case 12:
         return one_in(4) ? write(connection, "DELETE FROM kv") : void();
       case 13:  // fails in the middle
         return write(connection,
                      with_numbers(0, 6) + "INSERT" + policy() + " INTO kv SELECT CASE i WHEN " +
-                         std::to_string(random(7)) +
+                         number(7) +
                          " THEN abs(-9223372036854775807 - 1) ELSE i END, 'row' FROM n");
       case 14:
         return write(connection,
@@ -302,27 +277,22 @@ class FlashScript {
   }
 
   void content_addressed(Connection& connection) {
-    if (std::string(columns_).find("key TEXT") == std::string::npos &&
-        columns_ != types_untyped()) {
+    if (columns_.find("key TEXT") == std::string::npos && columns_ != kUntyped) {
       return;
     }
-    const std::string content = "'content " + std::to_string(random(12)) + "'";
+    const std::string content = "'content " + number(12) + "'";
     const std::string how = policy();
-    const Answer changed = ask(*connection.plain, "SELECT 1 FROM kv WHERE key = sha1(" + content +
-                                                      ") AND value IS NOT " + content);
-    if (changed.code != SQLITE_DONE || !changed.rows.empty()) {
+    if (!answer(*connection.plain,
+                "SELECT 1 FROM kv WHERE key = sha1(" + content + ") AND value IS NOT " + content)
+             .empty()) {
       return;  // an UPDATE gave the address another value: no duplicate, but an error
     }
-    const bool found =
-        both(connection, "INSERT" + how + " INTO kv(value) VALUES (" + content + ")",
-             "INSERT" + how + " INTO kv VALUES (sha1(" + content + "), " + content + ")");
-    (void)found;
+    both(connection, "INSERT" + how + " INTO kv(value) VALUES (" + content + ")",
+         "INSERT" + how + " INTO kv VALUES (sha1(" + content + "), " + content + ")");
   }
-  static std::string types_untyped() { return "key, value"; }
 
   void command(Connection& connection) {
-    const char* const commands[] = {"check", "collect", "check", "clear"};
-    const std::string command = commands[random(4)];
+    const std::string command = pick({"check", "collect", "check", "clear"});
     if (command == "clear") {
       if (one_in(4)) {
         both(connection, "INSERT INTO kv(kv) VALUES ('clear')", "DELETE FROM kv");
@@ -342,7 +312,7 @@ class FlashScript {
       case 1:
         if (std::none_of(connections_.begin(), connections_.end(),
                          [](const Connection& one) { return one.open; })) {
-          script_ += "-- reopened\n";
+          note("-- reopened");
           open(connection);
         }
         return;
@@ -383,19 +353,12 @@ class FlashScript {
         }
         return;
       }
-      case 5:
-        if (connection.savepoints > 0) {
-          const int to = 1 + static_cast<int>(random(static_cast<uint64_t>(connection.savepoints)));
-          if (both(connection, "RELEASE s" + std::to_string(to))) {
-            connection.savepoints = connection.open ? to - 1 : 0;
-          }
-        }
-        return;
       default:
         if (connection.savepoints > 0) {
-          const int to = 1 + static_cast<int>(random(static_cast<uint64_t>(connection.savepoints)));
-          if (both(connection, "ROLLBACK TO s" + std::to_string(to))) {
-            connection.savepoints = to;
+          const uint64_t to = 1 + random(connection.savepoints);
+          const bool release = one_in(3);
+          if (both(connection, (release ? "RELEASE s" : "ROLLBACK TO s") + std::to_string(to))) {
+            connection.savepoints = !release ? to : connection.open ? to - 1 : 0;
           }
         }
     }
@@ -403,54 +366,17 @@ class FlashScript {
 
   // ---- what they show
 
-  struct Answer {
-    int code = SQLITE_OK;
-    std::vector<Row> rows;
-    bool operator==(const Answer&) const = default;
-  };
-  static Answer ask(Database& db, const std::string& sql) {
-    Answer answer;
-    sqlite3_stmt* statement = nullptr;
-    answer.code = sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement, nullptr);
-    while (answer.code == SQLITE_OK || answer.code == SQLITE_ROW) {
-      answer.code = sqlite3_step(statement);
-      if (answer.code == SQLITE_ROW) {
-        Row row;
-        for (int i = 0; i < sqlite3_column_count(statement); ++i) {
-          const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
-          row.emplace_back(text == nullptr ? "NULL" : text);
-        }
-        answer.rows.push_back(std::move(row));
-      }
-    }
-    sqlite3_finalize(statement);
-    return answer;
-  }
   void ask_both(Connection& connection, const std::string& sql) { ask_both(connection, sql, sql); }
   void ask_both(Connection& connection, const std::string& sql, const std::string& plain_sql) {
     note("/* " + std::to_string(&connection - connections_.data()) + " */ " + sql);
-    const Answer flash = ask(*connection.flash, sql);
-    const Answer plain = ask(*connection.plain, plain_sql);
-    if (flash == plain) {
-      return;
-    }
-    std::string difference =
-        "codes " + std::to_string(flash.code) + " and " + std::to_string(plain.code) + ", rows " +
-        std::to_string(flash.rows.size()) + " and " + std::to_string(plain.rows.size()) + " " +
-        sqlite3_errmsg(connection.flash->handle());
-    for (size_t i = 0; i < flash.rows.size() && i < plain.rows.size(); ++i) {
-      if (flash.rows[i] != plain.rows[i]) {
-        difference += "\nrow " + std::to_string(i) + ":";
-        for (const Answer* answer : {&flash, &plain}) {
-          for (const std::string& column : answer->rows[i]) {
-            difference += " " + column.substr(0, 60);
-          }
-          difference += "\n  and ";
-        }
-        break;
-      }
-    }
-    throw ScriptFailure(sql + "\nflash_kv and ordinary table: " + difference);
+    const std::vector<std::string> flash = answer(*connection.flash, sql);
+    const std::vector<std::string> plain = answer(*connection.plain, plain_sql);
+    const auto at = std::mismatch(flash.begin(), flash.end(), plain.begin(), plain.end());
+    require(flash == plain, sql + "\nflash_kv has " + std::to_string(flash.size()) +
+                                " rows, among them\n" + (at.first == flash.end() ? "" : *at.first) +
+                                "\nordinary: " + std::to_string(plain.size()) + "\n" +
+                                (at.second == plain.end() ? "" : *at.second) + "\n" +
+                                sqlite3_errmsg(connection.flash->handle()));
   }
   void compare(Connection& connection) {
     switch (random(6)) {
@@ -477,29 +403,15 @@ class FlashScript {
 
   void finish() {
     for (Connection& connection : connections_) {
-      ask_both(connection, "SELECT quote(key), quote(value) FROM kv ORDER BY key");
+      ask_both(connection, kAll);
     }
-    std::vector<Row> before;
-    for (const char* sql : {"SELECT key, quote(value) FROM kv_config ORDER BY 1",
-                            "SELECT id, quote(page) FROM kv_pages ORDER BY 1"}) {
-      for (Row& row : connections_[0].flash->rows(sql)) {
-        before.push_back(std::move(row));
-      }
-    }
+    const std::vector<Row> before = shadow_rows(*connections_[0].flash, "kv");
     QuickDatabase other(folder_.file("flash.db"));
     QuickDatabase plain(folder_.file("plain"));
-    const std::string all = "SELECT quote(key), quote(value) FROM kv ORDER BY key";
-    require(other.rows(all) == plain.rows(all), "another connection sees something else");
+    require(answer(other, kAll) == answer(plain, kAll), "another connection sees something else");
     other.run("INSERT INTO kv(kv) VALUES ('check')");
     require(other.text("PRAGMA integrity_check") == "ok", "integrity_check");
-    std::vector<Row> after;
-    for (const char* sql : {"SELECT key, quote(value) FROM kv_config ORDER BY 1",
-                            "SELECT id, quote(page) FROM kv_pages ORDER BY 1"}) {
-      for (Row& row : other.rows(sql)) {
-        after.push_back(std::move(row));
-      }
-    }
-    require(before == after, "a new connection changed bytes");
+    require(shadow_rows(other, "kv") == before, "a new connection changed bytes");
     int64_t last = -1;
     for (const Row& row : other.rows("SELECT seq FROM kv")) {
       require(std::stoll(row[0]) > last, "a scan is not in the order of seq");
@@ -507,7 +419,6 @@ class FlashScript {
     }
   }
 
-  std::mt19937_64 random_;
   TemporaryFolder folder_;
   bool wal_ = false;
   uint64_t page_size_ = 4096;
@@ -516,22 +427,9 @@ class FlashScript {
   bool large_values_ = false;
   std::string columns_;
   std::vector<Connection> connections_;
-  std::string script_;
 };
 
-TEST(FlashModel, random_scripts_agree_with_an_ordinary_table) {
-  const ModelSeeds seeds(kDefaultScripts);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    FlashScript script(seed);
-    const std::string replay = "\nCUCKOO_SEED=" + std::to_string(seed) + " replays this script:\n";
-    try {
-      script.run();
-    } catch (const ScriptFailure& failure) {
-      FAIL() << failure.what() << "\n" << replay << script.text();
-    }
-    ASSERT_FALSE(HasFailure()) << replay << script.text();
-  }
-}
+TEST(FlashModel, random_scripts_agree_with_an_ordinary_table) { run_scripts<FlashScript>(200); }
 
 }  // namespace
 }  // namespace cuckoo::test

@@ -1,16 +1,11 @@
 // hash_ring against a map of nodes and a brute-force owner: random changes, transactions,
 // savepoints, roll-backs, failing statements, reopenings, and two connections that write in turn.
 #include <cmath>
-#include <map>
-#include <memory>
-#include <random>
-#include <string>
-#include <vector>
 
 #include "core/base/key_hash.hpp"
 #include "core/ring/hash_ring.hpp"
-#include "tests/model_seeds.hpp"
-#include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -21,12 +16,12 @@ constexpr uint64_t kSeed = 5;
 constexpr int kFewVnodes = 7;
 constexpr int kManyVnodes = 150;  // enough points for changes to be merged into them
 
-class RingModel {
+class RingScript : public Script {
  public:
-  RingModel(const std::string& algorithm, uint64_t seed)
-      : algorithm_(algorithm),
+  RingScript(uint64_t seed, const std::string& algorithm)
+      : Script(seed),
+        algorithm_(algorithm),
         vnodes_(seed % 2 == 0 ? kManyVnodes : kFewVnodes),
-        random_(seed),
         ketama_(Ketama::make(KetamaDialect::kLibketama, KetamaKeyHash::kMd5).value()) {
     reopen(0);
     const std::string more = algorithm == "ring" ? ", seed = 5, vnodes = " + std::to_string(vnodes_)
@@ -36,28 +31,32 @@ class RingModel {
     reopen(1);
   }
 
+  void run() {
+    for (int i = 0; i < 300 && !::testing::Test::HasFailure(); ++i) {
+      SCOPED_TRACE("step " + std::to_string(i));
+      step();
+      check();
+    }
+  }
+
+ private:
   void step() {
-    switch (random_() % 16) {
+    switch (random(16)) {
       case 0:
-        return begin();
       case 1:
-        return end(random_() % 3 != 0);
       case 2:
-        return savepoint();
       case 3:
-        return roll_back_to_savepoint();
+        return must(saved_.step(*this, model_));
       case 4:
-        if (saved_.empty()) {
-          current_ = 1 - current_;
-        }
+        current_ = saved_.open() ? current_ : 1 - current_;
         return;
       case 5:
-        if (saved_.empty()) {
-          reopen(random_() % 2);
+        if (!saved_.open()) {
+          reopen(random(2));
         }
         return;
       case 6:
-        return fail();
+        return fail_statements();
       case 7:
         return image();
       default:
@@ -75,55 +74,55 @@ class RingModel {
         " FROM (SELECT * FROM ring ORDER BY node)";
     ASSERT_EQ(db().text(list), nodes);
     for (int i = 0; i < 5; ++i) {
-      const auto key = static_cast<int64_t>(random_());
+      const auto key = static_cast<int64_t>(random());
       ASSERT_EQ(db().text("SELECT node FROM ring WHERE key = " + std::to_string(key)), owner(key));
     }
-    if (saved_.empty()) {
+    if (!saved_.open()) {
       ASSERT_EQ(databases_[1 - current_]->text(list), nodes) << "the other connection";
     }
-    if (random_() % 8 == 0) {
+    if (one_in(8)) {
       ASSERT_EQ(db().text("SELECT cuckoo_check('ring')"), "ok");
       db().run("INSERT INTO ring(ring) VALUES ('check')");
     }
   }
 
- private:
   QuickDatabase& db() { return *databases_[current_]; }
 
+  void must(const std::string& sql) {
+    note("/* " + std::to_string(current_) + " */ " + sql + ";");
+    db().run(sql);
+  }
   void reopen(size_t which) {
+    note("-- opened");
     databases_[which].reset();
     databases_[which] = std::make_unique<QuickDatabase>(folder_.file("db"));
   }
 
-  std::string random_name() { return "n" + std::to_string(random_() % 12); }
-  double random_weight() { return static_cast<double>(1 + random_() % 40) / 8; }
-
   void change() {
-    const std::string name = random_name();
-    const double weight = random_weight();
-    const std::string number = std::to_string(weight);
+    const std::string name = "n" + number(12);
+    const double weight = static_cast<double>(1 + random(40)) / 8;
+    const std::string text = std::to_string(weight);
     if (!model_.contains(name)) {
-      db().run("INSERT INTO ring(node, weight) VALUES ('" + name + "', " + number + ")");
+      must("INSERT INTO ring(node, weight) VALUES ('" + name + "', " + text + ")");
       model_[name] = weight;
       return;
     }
-    switch (random_() % 4) {
+    switch (random(4)) {
       case 0:
-        db().run("DELETE FROM ring WHERE node = '" + name + "'");
+        must("DELETE FROM ring WHERE node = '" + name + "'");
         model_.erase(name);
         break;
       case 1:
-        db().run("UPDATE ring SET weight = " + number + " WHERE node = '" + name + "'");
+        must("UPDATE ring SET weight = " + text + " WHERE node = '" + name + "'");
         model_[name] = weight;
         break;
       case 2:
-        db().run("INSERT OR REPLACE INTO ring(node, weight) VALUES ('" + name + "', " + number +
-                 ")");
+        must("INSERT OR REPLACE INTO ring(node, weight) VALUES ('" + name + "', " + text + ")");
         model_[name] = weight;
         break;
       default: {
-        const std::string other = random_name();
-        db().run("UPDATE OR REPLACE ring SET node = '" + other + "' WHERE node = '" + name + "'");
+        const std::string other = "n" + number(12);
+        must("UPDATE OR REPLACE ring SET node = '" + other + "' WHERE node = '" + name + "'");
         const double kept = model_[name];
         model_.erase(name);
         model_[other] = kept;
@@ -135,7 +134,7 @@ class RingModel {
   // Keeps an image of what is there, or goes back to one that was kept, in this transaction or in
   // one that was rolled back, by either connection.
   void image() {
-    if (images_.size() < 4 || random_() % 2 == 0) {
+    if (images_.size() < 4 || one_in(2)) {
       Image kept;
       kept.blob = db().text("SELECT quote(hash_ring_export('ring'))");
       kept.mark = db().text("SELECT hash_ring_mark('ring')");
@@ -143,51 +142,21 @@ class RingModel {
       images_.push_back(std::move(kept));
       return;
     }
-    const Image& kept = images_[random_() % images_.size()];
-    db().run("INSERT INTO ring(ring, node) VALUES ('import', " + kept.blob + ")");
+    const Image& kept = pick(images_);
+    must("INSERT INTO ring(ring, node) VALUES ('import', " + kept.blob + ")");
     EXPECT_EQ(db().text("SELECT hash_ring_mark('ring')"), kept.mark);
     EXPECT_EQ(db().text("SELECT quote(hash_ring_export('ring'))"), kept.blob);
     model_ = kept.model;
   }
 
   // In the middle of a statement; nothing of it may stay.
-  void fail() {
+  void fail_statements() {
     db().refuses("INSERT INTO ring(node, weight) VALUES ('new', 1), ('newer', 2), ('bad', -1)",
                  SQLITE_ERROR, {"weight"});
     if (model_.size() > 1) {
       db().refuses("UPDATE ring SET weight = iif(node = (SELECT max(node) FROM ring), 0, 2)",
                    SQLITE_ERROR, {"weight"});
     }
-  }
-
-  void begin() {
-    if (saved_.empty()) {
-      db().run("BEGIN");
-      saved_.push_back(model_);
-    }
-  }
-  void end(bool commit) {
-    if (saved_.empty()) {
-      return;
-    }
-    db().run(commit ? "COMMIT" : "ROLLBACK");
-    model_ = commit ? model_ : saved_[0];
-    saved_.clear();
-  }
-  void savepoint() {
-    if (!saved_.empty()) {
-      db().run("SAVEPOINT s" + std::to_string(saved_.size()));
-      saved_.push_back(model_);
-    }
-  }
-  void roll_back_to_savepoint() {
-    if (saved_.size() < 2) {
-      return;
-    }
-    const size_t to = 1 + random_() % (saved_.size() - 1);
-    db().run("ROLLBACK TO s" + std::to_string(to));
-    model_ = saved_[to];
-    saved_.resize(to + 1);
   }
 
   std::string owner(int64_t key) {
@@ -242,7 +211,6 @@ class RingModel {
 
   const std::string algorithm_;
   const int vnodes_;
-  std::mt19937_64 random_;
   struct Image {
     std::string blob;
     std::string mark;
@@ -254,28 +222,15 @@ class RingModel {
   std::unique_ptr<QuickDatabase> databases_[2];
   size_t current_ = 0;
   Model model_;
-  std::vector<Model> saved_;  // at BEGIN, and at each savepoint
+  SavedStates<Model> saved_;
 };
 
 class HashRingModel : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(HashRingModel, random_scripts) {
-  const ModelSeeds seeds(3);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    SCOPED_TRACE("CUCKOO_SEED=" + std::to_string(seed));
-    RingModel model(GetParam(), seed);
-    for (int step = 0; step < 300; ++step) {
-      SCOPED_TRACE("step " + std::to_string(step));
-      model.step();
-      model.check();
-      if (::testing::Test::HasFailure()) {
-        return;
-      }
-    }
-  }
-}
+TEST_P(HashRingModel, random_scripts) { run_scripts<RingScript>(3, GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingModel, ::testing::Values("ring", "ketama", "slots"));
+INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingModel, ::testing::Values("ring", "ketama", "slots"),
+                         kParameterName);
 
 }  // namespace
 }  // namespace cuckoo::test

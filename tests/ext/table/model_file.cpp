@@ -43,8 +43,8 @@ void give_key(sqlite3_context* context, int, sqlite3_value** values) {
 
 }  // namespace
 
-ModelFile::ModelFile(const ModelOptions& options, const State& empty)
-    : options_(options), committed_(empty) {
+ModelFile::ModelFile(ScriptLog& log, const ModelOptions& options, const State& empty)
+    : log_(log), options_(options), committed_(empty) {
   connections_.resize(options.connections);
   for (size_t i = 0; i < connections_.size(); ++i) {
     connections_[i].number = i;
@@ -92,9 +92,11 @@ void ModelFile::committed(const State& state) {
 
 // ---- running statements
 
-void ModelFile::note(const Connection& connection, const std::string& sql, int code) {
-  log_.push_back("/* " + std::to_string(connection.number) + " */ " + sql +
-                 (code == SQLITE_OK ? ";" : ";  -- code " + std::to_string(code)));
+void ModelFile::note(const Connection& connection, const std::string& what) {
+  log_.note("/* " + std::to_string(connection.number) + " */ " + what);
+}
+static std::string with_code(const std::string& sql, int code) {
+  return sql + (code == SQLITE_OK ? ";" : ";  -- code " + std::to_string(code));
 }
 
 // SQLite does not say BUSY where a lock keeps it from seeing that its schema is an old one.
@@ -106,7 +108,7 @@ bool ModelFile::behind_lock(const Connection& connection, int code,
 
 Outcome ModelFile::run(Connection& connection, const std::string& sql) {
   Outcome outcome = connection.db->attempt(sql);
-  note(connection, sql, outcome.code);
+  note(connection, with_code(sql, outcome.code));
   if (behind_lock(connection, outcome.code, outcome.message)) {
     outcome.code = SQLITE_BUSY;
   }
@@ -189,7 +191,7 @@ ModelFile::Answer ModelFile::ask(Connection& connection, const std::string& sql)
   answer.code = answer.code == SQLITE_DONE ? SQLITE_OK : answer.code & 0xFF;
   answer.message = answer.code == SQLITE_OK ? "" : sqlite3_errmsg(db);
   sqlite3_finalize(statement);
-  note(connection, sql, answer.code);
+  note(connection, with_code(sql, answer.code));
   if (behind_lock(connection, answer.code, answer.message)) {
     answer.code = SQLITE_BUSY;
   }
@@ -333,7 +335,7 @@ void ModelFile::rollback_to(Connection& connection, size_t mark) {
 
 void ModelFile::reopen(Connection& connection) {
   end(connection);
-  log_.push_back("/* " + std::to_string(connection.number) + " */ -- closed and opened");
+  note(connection, "-- closed and opened");
   connection.db.reset();
   open(connection);
 }
@@ -368,7 +370,7 @@ void ModelFile::save_backup(Connection& connection) {
 }
 
 void ModelFile::restore_backup(Connection& connection) {
-  log_.push_back("/* " + std::to_string(connection.number) + " */ -- the backup is restored");
+  note(connection, "-- the backup is restored");
   sqlite3* source = nullptr;
   sqlite3_open(folder_.file("backup.db").c_str(), &source);
   sqlite3* target = connection.db->handle();

@@ -12,21 +12,15 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/ext/table/model_state.hpp"
 #include "tests/support/database.hpp"
+#include "tests/support/script.hpp"
 
 namespace cuckoo::test {
-
-// A script that went wrong; what() says how.
-class ScriptFailure : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct ModelOptions {
   bool wal = false;
@@ -59,7 +53,7 @@ class ModelFile {
     std::vector<std::pair<int64_t, int64_t>> rows;  // the first two columns
   };
 
-  ModelFile(const ModelOptions& options, const State& empty);
+  ModelFile(ScriptLog& log, const ModelOptions& options, const State& empty);
 
   const ModelOptions& options() const { return options_; }
   std::vector<Connection>& connections() { return connections_; }
@@ -68,7 +62,6 @@ class ModelFile {
     return connection.view ? *connection.view : committed_;
   }
   bool others_idle(const Connection& connection) const;
-  const std::vector<std::string>& log() const { return log_; }
 
   // A statement that writes; true when it came to what was foretold, false when BUSY or when
   // it could be full and was.
@@ -100,13 +93,6 @@ class ModelFile {
   // A new connection to the file, that knows nothing.
   Connection stranger();
 
-  [[noreturn]] void fail(const std::string& what) const { throw ScriptFailure(what); }
-  void require(bool condition, const std::string& what) const {
-    if (!condition) {
-      fail(what);
-    }
-  }
-
  private:
   std::string path() const { return folder_.file("model.db"); }
   void open(Connection& connection);
@@ -115,7 +101,8 @@ class ModelFile {
   void must(Connection& connection, const std::string& sql);
   void settle(Connection& connection, const std::string& sql, const Outcome& outcome,
               const Expected& expected);
-  void note(const Connection& connection, const std::string& sql, int code);
+  void require(bool condition, const std::string& what) const { log_.require(condition, what); }
+  void note(const Connection& connection, const std::string& what);
   bool behind_lock(const Connection& connection, int code, const std::string& message) const;
   bool may_be_busy(const Connection& connection) const;
   void committed(const State& state);
@@ -126,13 +113,13 @@ class ModelFile {
   void expect_autocommit(const Connection& connection) const;
   void finish_commit(Connection& connection, const std::string& sql);
 
+  ScriptLog& log_;
   ModelOptions options_;
   TemporaryFolder folder_;
   State committed_;
   uint64_t commits_ = 0;
   std::optional<State> backup_;
   std::vector<Connection> connections_;
-  std::vector<std::string> log_;
 };
 
 }  // namespace cuckoo::test

@@ -6,12 +6,6 @@ namespace cuckoo::test {
 namespace {
 
 constexpr uint64_t kFirstForeignKey = 1'000'000;  // numbers from here on are never inserted
-constexpr size_t kMostPrinted = 300;
-
-template <class List>
-auto pick(std::mt19937_64& random, const List& list) {
-  return list[random() % std::size(list)];
-}
 
 }  // namespace
 
@@ -50,14 +44,12 @@ std::string json(const std::vector<uint64_t>& keys) {
 
 // ---- a script
 
-ModelOptions ModelScript::options_of(std::mt19937_64& random) {
-  constexpr int kPageSizes[] = {512, 512, 1024, 4096};
-  constexpr int kCachePages[] = {0, 0, 10};
+ModelOptions ModelScript::any_options() {
   ModelOptions options;
-  options.wal = random() % 2 == 0;
-  options.page_size = pick(random, kPageSizes);
-  options.cache_pages = pick(random, kCachePages);
-  options.connections = 1 + random() % 3;
+  options.wal = one_in(2);
+  options.page_size = pick({512, 512, 1024, 4096});
+  options.cache_pages = pick({0, 0, 10});
+  options.connections = 1 + random(3);
   return options;
 }
 
@@ -74,22 +66,10 @@ State ModelScript::empty_state(uint64_t keys) {
 }
 
 ModelScript::ModelScript(uint64_t seed, const SuiteMember& member)
-    : random_(seed),
+    : Script(seed),
       member_(member),
-      keys_([this] {
-        constexpr uint64_t kKeys[] = {10, 60, 300, 1500, 4000};
-        return pick(random_, kKeys);
-      }()),
-      file_(options_of(random_), empty_state(keys_)) {}
-
-std::string ModelScript::text() const {
-  std::string all;
-  for (const std::string& line : file_.log()) {
-    all += line.size() <= kMostPrinted ? line : line.substr(0, kMostPrinted) + " …";
-    all += '\n';
-  }
-  return all;
-}
+      keys_(pick<uint64_t>({10, 60, 300, 1500, 4000})),
+      file_(*this, any_options(), empty_state(keys_)) {}
 
 void ModelScript::run() {
   Connection& first = file_.connections()[0];
@@ -98,7 +78,7 @@ void ModelScript::run() {
   const bool lazy = one_in(2);  // who looks seldom has more to catch up with
   for (uint64_t steps = 25 + random(60); steps > 0; --steps) {
     std::vector<Connection>& connections = file_.connections();
-    Connection* actor = &connections[random(connections.size())];
+    Connection* actor = &pick(connections);
     for (Connection& connection : connections) {
       if (connection.wrote && !one_in(4)) {  // the others could do nothing but read
         actor = &connection;
@@ -136,7 +116,7 @@ void ModelScript::finish_all() {
       probe_absent_keys(stranger, filter);
     }
   }
-  file_.require(stranger.db->text("PRAGMA integrity_check") == "ok", "integrity_check");
+  require(stranger.db->text("PRAGMA integrity_check") == "ok", "integrity_check");
 }
 
 // ---- looking
@@ -174,7 +154,7 @@ void ModelScript::look(Connection& connection) {
     if (one_in(8)) {
       const Answer answer =
           file_.ask(connection, "SELECT cuckoo_check('" + state.name + "') = 'ok', 0");
-      file_.require(answer.code == SQLITE_BUSY || answer.rows.at(0).first == 1, "cuckoo_check");
+      require(answer.code == SQLITE_BUSY || answer.rows.at(0).first == 1, "cuckoo_check");
     }
   }
 }
@@ -224,8 +204,8 @@ void ModelScript::compare(const FilterState& filter, const Keys& keys, const Ans
   if (answer.code == SQLITE_BUSY) {
     return;
   }
-  file_.require(answer.code == SQLITE_OK,
-                sql + "\ncode " + std::to_string(answer.code) + ": " + answer.message);
+  require(answer.code == SQLITE_OK,
+          sql + "\ncode " + std::to_string(answer.code) + ": " + answer.message);
   std::map<uint64_t, uint64_t> found;
   for (const auto& [key, count] : answer.rows) {
     found[static_cast<uint64_t>(key)] = static_cast<uint64_t>(count);
@@ -235,8 +215,8 @@ void ModelScript::compare(const FilterState& filter, const Keys& keys, const Ans
     const auto row = found.find(key);
     const std::string what = "key number " + std::to_string(key) + ", " + literal(key) + ", is " +
                              std::to_string(expected) + " times in " + filter.name;
-    file_.require(expected == 0 || row != found.end(), what + ", not found\n" + sql);
-    file_.require(
+    require(expected == 0 || row != found.end(), what + ", not found\n" + sql);
+    require(
         !has_counts || row == found.end() || row->second >= std::max<uint64_t>(expected, 1),
         what + ", counted " + std::to_string(row == found.end() ? 0 : row->second) + "\n" + sql);
   }
@@ -248,20 +228,20 @@ void ModelScript::look_at_count(Connection& connection, size_t filter) {
   if (answer.code == SQLITE_BUSY) {
     return;
   }
-  file_.require(answer.code == SQLITE_OK, sql + "\n" + answer.message);
+  require(answer.code == SQLITE_OK, sql + "\n" + answer.message);
   const FilterState& state = filter_of(connection, filter);
   const auto count = static_cast<uint64_t>(answer.rows.at(0).first);
   const std::string what = sql + " gives " + std::to_string(count) + ", expected ";
   if (state.multiset()) {
-    file_.require(count == state.items(), what + std::to_string(state.items()));
+    require(count == state.items(), what + std::to_string(state.items()));
     return;
   }
   std::optional<uint64_t>& known = *state.set_items;
   const uint64_t least = state.distinct();
   const uint64_t most = least + state.unsure.distinct();
-  file_.require(count <= most && count >= least / 2 - std::min<uint64_t>(least / 2, 10),
-                what + "about " + std::to_string(most));
-  file_.require(!known || count == *known, what + std::to_string(known.value_or(0)));
+  require(count <= most && count >= least / 2 - std::min<uint64_t>(least / 2, 10),
+          what + "about " + std::to_string(most));
+  require(!known || count == *known, what + std::to_string(known.value_or(0)));
   known = count;
 }
 
@@ -285,8 +265,8 @@ void ModelScript::look_at_everything(Connection& connection) {
                 {Expected::End::kDone, file_.seen(connection), false, ""});
   }
   const Answer rows = file_.ask(connection, "SELECT count(k) FROM app");
-  file_.require(static_cast<uint64_t>(rows.rows.at(0).first) == file_.seen(connection).app.size(),
-                "the app table has other rows than the model thinks");
+  require(static_cast<uint64_t>(rows.rows.at(0).first) == file_.seen(connection).app.size(),
+          "the app table has other rows than the model thinks");
 }
 
 void ModelScript::probe_absent_keys(Connection& connection, const FilterState& filter) {

@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <ostream>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -32,14 +31,11 @@ struct SuiteMember {
   }
 };
 
-class ModelScript {
+class ModelScript : public Script {
  public:
   ModelScript(uint64_t seed, const SuiteMember& member);
 
-  // Throws ScriptFailure.
   void run();
-  // The statements so far, cut where they are long.
-  std::string text() const;
   const FalsePositivesByRate& false_positives() const { return false_positives_; }
 
  private:
@@ -47,9 +43,7 @@ class ModelScript {
   using Answer = ModelFile::Answer;
   using Keys = std::vector<uint64_t>;
 
-  uint64_t random(uint64_t limit) { return random_() % limit; }
-  bool one_in(uint64_t n) { return random(n) == 0; }
-  static ModelOptions options_of(std::mt19937_64& random);
+  ModelOptions any_options();
   static State empty_state(uint64_t keys);
 
   // ---- the steps; model_steps.cpp, model_unique.cpp and model_tables.cpp
@@ -128,7 +122,6 @@ class ModelScript {
   void probe_absent_keys(Connection& connection, const FilterState& filter);
   void finish_all();
 
-  std::mt19937_64 random_;
   SuiteMember member_;
   uint64_t keys_;  // numbers 0 … keys_ - 1 are used
   ModelFile file_;

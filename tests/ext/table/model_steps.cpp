@@ -54,8 +54,8 @@ uint64_t ModelScript::bulk_length(const FilterState& filter) {
 
 void ModelScript::expect_changes(const Connection& connection, uint64_t changes) const {
   const auto actual = static_cast<uint64_t>(sqlite3_changes(connection.db->handle()));
-  file_.require(actual == changes,
-                "changes() is " + std::to_string(actual) + ", expected " + std::to_string(changes));
+  require(actual == changes,
+          "changes() is " + std::to_string(actual) + ", expected " + std::to_string(changes));
 }
 
 // ---- adding

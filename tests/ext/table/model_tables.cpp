@@ -12,11 +12,8 @@ Expected done(const State& after) { return {Expected::End::kDone, after, false, 
 }  // namespace
 
 void ModelScript::step(Connection& connection) {
-  struct Choice {
-    unsigned weight;
-    void (ModelScript::*run)(Connection&);
-  };
-  static constexpr Choice kChoices[] = {
+  using Step = void (ModelScript::*)(Connection&);
+  static constexpr std::pair<unsigned, Step> kSteps[] = {
       {8, &ModelScript::insert_one},      {8, &ModelScript::insert_values},
       {12, &ModelScript::insert_bulk},    {3, &ModelScript::insert_copies},
       {2, &ModelScript::insert_from_app}, {12, &ModelScript::remove_few},
@@ -40,18 +37,7 @@ void ModelScript::step(Connection& connection) {
     create(connection, random(2));
     return;
   }
-  unsigned sum = 0;
-  for (const Choice& choice : kChoices) {
-    sum += choice.weight;
-  }
-  auto draw = static_cast<unsigned>(random(sum));
-  for (const Choice& choice : kChoices) {
-    if (draw < choice.weight) {
-      (this->*choice.run)(connection);
-      return;
-    }
-    draw -= choice.weight;
-  }
+  (this->*pick_step(kSteps))(connection);
 }
 
 // ---- tables
@@ -86,9 +72,9 @@ bool ModelScript::create(Connection& connection, size_t filter) {
   state.generations = !legacy && one_in(member_.window ? 1 : 1000) ? 2 + random(3) : 1;
   state.unique = state.generations == 1 && one_in(member_.unique ? 1 : 8);
   state.clear();
-  state.capacity = kCapacities[random(7)];
+  state.capacity = pick(kCapacities);
   state.growth = !legacy && !one_in(3);
-  state.rate = kRates[random(5)];
+  state.rate = pick(kRates);
   std::string rate = "fpr = " + std::to_string(state.rate);
   if (state.kind == Kind::kCuckoo && one_in(5)) {
     const uint64_t bits = 6 + random(16);
@@ -96,7 +82,7 @@ bool ModelScript::create(Connection& connection, size_t filter) {
         static_cast<double>(state.generations) * 8.0 / static_cast<double>(uint64_t{1} << bits);
     rate = "fingerprint_bits = " + std::to_string(bits);
   }
-  state.type = legacy ? " TEXT" : kTypes[random(6)];
+  state.type = legacy ? " TEXT" : pick(kTypes);
   state.seed = one_in(2) ? 7 : random(1000000);  // filters of one seed can be merged
   const auto kind = static_cast<size_t>(state.kind);
   const std::string window =
@@ -134,7 +120,7 @@ void ModelScript::rename(Connection& connection) {
   }
   FilterState& state = after.filters[any_filter(connection)];
   const std::string old_name = state.quoted();
-  const std::string name = kNames[random(5)];
+  const std::string name = pick(kNames);
   for (const FilterState& filter : after.filters) {
     if (filter.name == name) {
       return;
@@ -259,7 +245,7 @@ void ModelScript::begin(Connection& connection) {
   if (connection.in_transaction) {
     return;
   }
-  file_.begin(connection, kKinds[random(4)]);
+  file_.begin(connection, pick(kKinds));
   if (connection.in_transaction && one_in(2)) {  // a snapshot
     file_.ask(connection, "SELECT count(*) FROM app");
   }
@@ -281,7 +267,7 @@ void ModelScript::finish(Connection& connection) {
 void ModelScript::savepoint(Connection& connection) {
   constexpr const char* kNames[] = {"a", "b", "C", "a"};
   if (connection.marks.size() < 6 && (connection.in_transaction || one_in(2))) {
-    file_.savepoint(connection, kNames[random(4)]);
+    file_.savepoint(connection, pick(kNames));
   }
 }
 
@@ -325,7 +311,7 @@ void ModelScript::vacuum(Connection& connection) {
     return;
   }
   constexpr int kPageSizes[] = {512, 1024, 4096};
-  const std::string size = std::to_string(kPageSizes[random(3)]);
+  const std::string size = std::to_string(pick(kPageSizes));
   const bool sized = !file_.options().wal && one_in(3);  // in WAL mode the size stays
   file_.maintain(connection, sized ? "PRAGMA page_size = " + size + "; VACUUM" : "VACUUM");
 }

@@ -7,21 +7,11 @@
 // transactions, nested savepoints, roll-backs, COMMITs that fail, renames, DROPs and CREATEs,
 // commands, VACUUM, restored backups and reopened files, on one to three connections in turn, in
 // WAL or DELETE journal mode. After each step each connection is asked for some keys, at the end
-// for all. See model_file.hpp, model_state.hpp and model_script.hpp; tests/model_seeds.hpp has the
-// variables that choose scripts.
-#include <cmath>
-
+// for all. See model_file.hpp, model_state.hpp and model_script.hpp.
 #include "tests/ext/table/model_script.hpp"
-#include "tests/model_seeds.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-constexpr uint64_t kDefaultScripts = 150;  // of each member
-
-std::string text_of(uint64_t seed, const std::string& what, const std::string& script) {
-  return what + "\n\nCUCKOO_SEED=" + std::to_string(seed) + " replays this script:\n" + script;
-}
 
 void expect_rates(const FalsePositivesByRate& all) {
   for (const auto& [rate, sum] : all) {
@@ -44,21 +34,15 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(Model, random_scripts_see_what_a_multiset_would_hold) {
-  const ModelSeeds seeds(kDefaultScripts);
   FalsePositivesByRate false_positives;
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+  for_each_seed(150, [&](uint64_t seed) {
     ModelScript script(seed, GetParam());
-    try {
-      script.run();
-    } catch (const ScriptFailure& failure) {
-      FAIL() << text_of(seed, failure.what(), script.text());
-    }
-    ASSERT_FALSE(HasFailure()) << text_of(seed, "", script.text());
+    run_script(script);
     for (const auto& [rate, sum] : script.false_positives()) {
       false_positives[rate].probes += sum.probes;
       false_positives[rate].found += sum.found;
     }
-  }
+  });
   expect_rates(false_positives);
 }
 

@@ -231,11 +231,10 @@ void ModelScript::insert_new(Connection& connection, size_t filter, bool through
     const Told told =
         judge.left_something(outcome) ? told_by(*connection.db, state.quoted()) : Told();
     const Expected expected = judge.judge(outcome, told);
-    file_.require(judge.mistake.empty(),
-                  sql + "\n" + judge.mistake + "; it says: " + outcome.message + ", changes() " +
-                      std::to_string(told.changes) + ", count(*) " + std::to_string(told.items));
-    file_.require(!must_add || judge.looked_present == 0,
-                  sql + "\nthe filter said no, and skips it");
+    require(judge.mistake.empty(), sql + "\n" + judge.mistake + "; it says: " + outcome.message +
+                                       ", changes() " + std::to_string(told.changes) +
+                                       ", count(*) " + std::to_string(told.items));
+    require(!must_add || judge.looked_present == 0, sql + "\nthe filter said no, and skips it");
     note_false_positives(state, judge.new_keys, judge.looked_present);
     return expected;
   });
@@ -279,16 +278,16 @@ void ModelScript::update_new(Connection& connection, size_t filter) {
       const Told told = told_by(*connection.db, state.quoted());
       const bool ignored = policy == Policy::kIgnore && told.changes == 0;
       refused = ignored || (policy == Policy::kReplace && told.items == state.items() - 1);
-      file_.require(told.changes == 1 || ignored, sql + "\nchanges() is wrong");
-      file_.require(refused || told.items == state.items(), sql + "\ncount(*) is wrong");
-      file_.require(refused || !there, sql + "\nhad to find the new key");
+      require(told.changes == 1 || ignored, sql + "\nchanges() is wrong");
+      require(refused || told.items == state.items(), sql + "\ncount(*) is wrong");
+      require(refused || !there, sql + "\nhad to find the new key");
     }
-    file_.require(!refused || !must_move, sql + "\nthe filter said no, and refuses it");
+    require(!refused || !must_move, sql + "\nthe filter said no, and refuses it");
     if (!there && !unsure) {
       note_false_positives(state, 1, refused ? 1 : 0);
     }
     if (says(outcome, "full: ")) {
-      file_.require(moved.filters[filter].may_be_full(), sql + "\ncan't be full");
+      require(moved.filters[filter].may_be_full(), sql + "\ncan't be full");
       return undone(End::kFull, before, "full: ");
     }
     if (!refused) {
@@ -402,8 +401,8 @@ void ModelScript::merge(Connection& connection) {
     }
     if (outcome.code == SQLITE_OK && state.unique && state.multiset()) {
       const uint64_t items = told_by(*connection.db, state.quoted()).items;
-      file_.require(items >= before.filters[filter].held + sure && items <= state.held,
-                    sql + "\ncount(*) is " + std::to_string(items));
+      require(items >= before.filters[filter].held + sure && items <= state.held,
+              sql + "\ncount(*) is " + std::to_string(items));
       state.held = items;
     }
     return {End::kDone, after, false, ""};

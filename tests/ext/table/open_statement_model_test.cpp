@@ -4,19 +4,17 @@
 // a text. AddressSanitizer sees what reads freed memory.
 //
 // Ordinary tables that are written in the same transactions say what the tables hold.
-#include <filesystem>
 #include <map>
-#include <memory>
 #include <set>
 
-#include "tests/model_seeds.hpp"
-#include "tests/support/database.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
 
 constexpr char kList[] = "json_each('[0,1,2,3,4,5,6,7,8,9,10,11]')";
-constexpr int kKeys = 12;
+constexpr uint64_t kKeys = 12;
+constexpr char kTables[] = {'c', 'b', 'f', 'r'};
 
 // What the tables hold at one moment.
 struct Moment {
@@ -43,53 +41,36 @@ enum class What {
 };
 constexpr int kWhats = 13;
 
-// The second row of a pair is read without moving the cursor: its columns may be other ones.
+// @keys is a table of all keys; @c, @b, @f and @r are the tables' names. The second row of a pair is
+// read without moving the cursor: its columns, those in @second(…), may be other ones.
+constexpr const char* kSql[kWhats] = {
+    R"(SELECT j.value, f.k, f.count FROM @keys j CROSS JOIN "@c" f ON f.k = j.value @twice)",
+    R"(SELECT j.value, f.k, 1 FROM @keys j CROSS JOIN "@b" f ON f.k = j.value @twice)",
+    R"(SELECT i.value, t.key, @second(t.value), @second(t.seq) FROM "@f" t @twice)",
+    R"(SELECT i.value, t.key, t.value, @second(t.seq) FROM @keys j
+       CROSS JOIN "@f" t ON t.key = 'k' || j.value @twice)",
+    R"(SELECT i.value, r.node, r.weight, @second(r.share) FROM "@r" r @twice)",
+    R"(SELECT j.value, r.node, r.weight, @second(r.share) FROM @keys j
+       CROSS JOIN "@r" r ON r.key = j.value @twice)",
+    R"(SELECT j.value, r.node, r.weight, @second(r.share), r.replica FROM @keys j
+       CROSS JOIN "@r" r ON r.key = j.value AND r.replicas = 3 @twice)",
+    R"(SELECT n.name, @second(n.items), n.error FROM filter_info('@c') n @twice)",
+    R"(SELECT n.name, @second(n.entries), n.error, n.live_bytes FROM flash_kv_info('@f') n @twice)",
+    R"(SELECT live_bytes + dead_bytes + free_bytes FROM flash_kv_sectors('@f') @twice LIMIT 40)",
+    R"(SELECT m.from_node, m.to_node, m.share FROM hash_ring_moves('@r', 'add', 'new') m @twice)",
+    R"(SELECT module, bits_per_key, capacity, fpr FROM filter_plan(1000, 0.01) @twice)",
+    R"(SELECT j.value, filter_contains('@c', j.value) FROM @keys j @twice)",
+};
+
 std::string sql_of(What what, const std::map<char, std::string>& names) {
-  const std::string twice = " CROSS JOIN json_each('[1,2]') i";
-  const auto name = [&](char table) { return "\"" + names.at(table) + "\""; };
-  const auto text = [&](char table) { return "'" + names.at(table) + "'"; };
-  const std::string second = "CASE WHEN i.value = 2 THEN ";
-  switch (what) {
-    case What::kCuckoo:
-      return "SELECT j.value, f.k, f.count FROM " + std::string(kList) + " j CROSS JOIN " +
-             name('c') + " f ON f.k = j.value" + twice;
-    case What::kBloom:
-      return "SELECT j.value, f.k, 1 FROM " + std::string(kList) + " j CROSS JOIN " + name('b') +
-             " f ON f.k = j.value" + twice;
-    case What::kScan:
-      return "SELECT i.value, t.key, " + second + "t.value END, " + second + "t.seq END FROM " +
-             name('f') + " t" + twice;
-    case What::kPoint:
-      return "SELECT i.value, t.key, t.value, " + second + "t.seq END FROM " + kList +
-             " j CROSS JOIN " + name('f') + " t ON t.key = 'k' || j.value" + twice;
-    case What::kNodes:
-      return "SELECT i.value, r.node, r.weight, " + second + "r.share END FROM " + name('r') +
-             " r" + twice;
-    case What::kOwner:
-      return "SELECT j.value, r.node, r.weight, " + second + "r.share END FROM " + kList +
-             " j CROSS JOIN " + name('r') + " r ON r.key = j.value" + twice;
-    case What::kOwners:
-      return "SELECT j.value, r.node, r.weight, " + second + "r.share END, r.replica FROM " +
-             std::string(kList) + " j CROSS JOIN " + name('r') +
-             " r ON r.key = j.value AND r.replicas = 3" + twice;
-    case What::kFilterInfo:
-      return "SELECT n.name, " + second + "n.items END, n.error FROM filter_info(" + text('c') +
-             ") n" + twice;
-    case What::kFlashInfo:
-      return "SELECT n.name, " + second + "n.entries END, n.error, n.live_bytes FROM" +
-             " flash_kv_info(" + text('f') + ") n" + twice;
-    case What::kSectors:
-      return "SELECT live_bytes + dead_bytes + free_bytes FROM flash_kv_sectors(" + text('f') +
-             ")" + twice + " LIMIT 40";
-    case What::kMoves:
-      return "SELECT m.from_node, m.to_node, m.share FROM hash_ring_moves(" + text('r') +
-             ", 'add', 'new') m" + twice;
-    case What::kContains:
-      return "SELECT j.value, filter_contains(" + text('c') + ", j.value) FROM " + kList + " j" +
-             twice;
-    default:
-      return "SELECT module, bits_per_key, capacity, fpr FROM filter_plan(1000, 0.01)" + twice;
+  std::string sql = kSql[static_cast<size_t>(what)];
+  sql = replaced(sql, "@twice", "CROSS JOIN json_each('[1,2]') i");
+  sql = replaced(sql, "@second(", "iif(i.value <> 2, NULL, ");
+  sql = replaced(sql, "@keys", kList);
+  for (const auto& [table, name] : names) {
+    sql = replaced(sql, std::string("@") + table, name);
   }
+  return sql;
 }
 
 class OpenStatement {
@@ -276,14 +257,13 @@ class OpenStatement {
   std::map<std::string, int> times_;
 };
 
-class OpenStatementModel {
+class OpenStatementScript : public Script {
  public:
-  OpenStatementModel(uint64_t seed, const std::string& file)
-      : random_(seed), db_(file), other_(file) {
-    if (random_() % 2 == 0) {
+  explicit OpenStatementScript(uint64_t seed) : Script(seed) {
+    if (one_in(2)) {
       db_.run("PRAGMA journal_mode = WAL");
     }
-    for (const char table : {'c', 'b', 'f', 'r'}) {
+    for (const char table : kTables) {
       names_[table] = std::string(1, table);
       create(table);
     }
@@ -296,26 +276,17 @@ class OpenStatementModel {
     moment_ = read();
   }
 
-  bool run(int steps) {
-    for (int i = 0; i < steps && !testing::Test::HasFailure(); ++i) {
+  void run() {
+    for (int i = 0; i < 150 && !testing::Test::HasFailure(); ++i) {
       step();
     }
     for (const auto& open : open_) {
       while (!testing::Test::HasFailure() && open->step()) {
       }
     }
-    if (testing::Test::HasFailure()) {
-      ADD_FAILURE() << script_;
-    }
-    open_.clear();
-    db_.attempt("ROLLBACK");
-    return !testing::Test::HasFailure();
   }
 
  private:
-  std::string number(unsigned below) { return std::to_string(random_() % below); }
-
-  void note(const std::string& line) { script_ += "\n" + line; }
   Outcome attempt(Database& db, const std::string& sql) {
     const Outcome outcome = db.attempt(sql);
     note((&db == &other_ ? "other: " : "") + sql + ";  -- " +
@@ -323,7 +294,7 @@ class OpenStatementModel {
     const int code = outcome.code & 0xFF;
     EXPECT_TRUE(code != SQLITE_CORRUPT && code != SQLITE_INTERNAL && code != SQLITE_MISUSE)
         << sql << "\n"
-        << outcome.message << script_;
+        << outcome.message;
     return outcome;
   }
 
@@ -333,13 +304,12 @@ class OpenStatementModel {
     db_.run("CREATE VIRTUAL TABLE \"" + name + "\" USING " +
             (table == 'c'   ? "cuckoo_filter(k INTEGER, fingerprint_bits = 28, seed = " + seed
              : table == 'b' ? "bloom_filter(k INTEGER, counting = on, fpr = 1e-8, seed = " + seed
-             : table == 'f' ? "flash_kv(key TEXT, value, size = '64KB', sector_size = 512,"
-                              " erase_block = 1, seed = " +
-                                  seed
-                            : std::string("hash_ring(algorithm = ") +
-                                  (random_() % 2 == 0   ? "ring, vnodes = 300"
-                                   : random_() % 2 == 0 ? "slots"
-                                                        : "ketama")) +
+             : table == 'f'
+                 ? "flash_kv(key TEXT, value, size = '64KB', sector_size = 512,"
+                   " erase_block = 1, seed = " +
+                       seed
+                 : "hash_ring(algorithm = " +
+                       pick({"ring, vnodes = 300", "ring, vnodes = 300", "slots", "ketama"})) +
             ")");
   }
 
@@ -349,16 +319,16 @@ class OpenStatementModel {
     const std::string k = "'k" + key + "'";
     const std::string node = "'n" + number(6) + "'";
     // Some are longer than a sector.
-    const std::string value = std::string("hex(zeroblob(") + (random_() % 3 == 0 ? "350" : "1") +
-                              ")) || '." + std::to_string(++version_) + "'";
-    const std::string weight = std::to_string(1 + random_() % 4);
+    const std::string value =
+        "hex(zeroblob(" + pick({"350", "1", "1"}) + ")) || '." + std::to_string(++version_) + "'";
+    const std::string weight = std::to_string(1 + random(4));
     const auto both = [&](const std::string& sql, const std::string& same) {
       if (attempt(db, sql).code == SQLITE_OK) {
         db.run(same);
       }
     };
     const auto of = [&](char table) { return "\"" + names_[table] + "\""; };
-    switch (random_() % 9) {
+    switch (random(9)) {
       case 0:
       case 1:
         return both("INSERT INTO " + of('c') + " VALUES (" + key + ")",
@@ -389,14 +359,14 @@ class OpenStatementModel {
   }
 
   void command() {
-    const char table = "cbfr"[random_() % 4];
+    const char table = pick(kTables);
     const std::string& name = names_[table];
     static const std::map<char, std::vector<std::string>> kCommands = {
         {'c', {"check", "rebuild", "clear"}},
         {'b', {"check", "rebuild", "clear"}},
         {'f', {"check", "collect", "clear"}},
         {'r', {"check", "check", "clear"}}};
-    const std::string& word = kCommands.at(table)[random_() % 3];
+    const std::string& word = pick(kCommands.at(table));
     const std::string run =
         "INSERT INTO \"" + name + "\"(\"" + name + "\") VALUES ('" + word + "')";
     if (attempt(db_, run).code == SQLITE_OK && word == "clear") {
@@ -418,7 +388,7 @@ class OpenStatementModel {
   }
 
   void rename() {
-    const char table = "cbfr"[random_() % 4];
+    const char table = pick(kTables);
     const std::string to = std::string(1, table) + (names_[table].size() == 1 ? "2" : "");
     if (attempt(db_, "ALTER TABLE \"" + names_[table] + "\" RENAME TO \"" + to + "\"").code ==
         SQLITE_OK) {
@@ -428,7 +398,7 @@ class OpenStatementModel {
   }
 
   void drop_and_create() {
-    const char table = "cbfr"[random_() % 4];
+    const char table = pick(kTables);
     if (attempt(db_, "DROP TABLE \"" + names_[table] + "\"").code == SQLITE_OK) {
       create(table);
       db_.run(table == 'f'   ? "DELETE FROM kv"
@@ -439,7 +409,7 @@ class OpenStatementModel {
   }
 
   void transaction() {
-    switch (random_() % 6) {
+    switch (random(6)) {
       case 0:
       case 1:
         if (attempt(db_, "BEGIN").code == SQLITE_OK) {
@@ -456,14 +426,13 @@ class OpenStatementModel {
         }
         return;
       case 4:
-        if (sqlite3_get_autocommit(db_.handle()) == 0) {
+        if (in_transaction(db_)) {
           attempt(db_, "SAVEPOINT s");
           saved_names_ = names_;
         }
         return;
       default:
-        if (sqlite3_get_autocommit(db_.handle()) == 0 &&
-            attempt(db_, "ROLLBACK TO s").code == SQLITE_OK) {
+        if (in_transaction(db_) && attempt(db_, "ROLLBACK TO s").code == SQLITE_OK) {
           names_ = saved_names_;
           excuse_all();
         }
@@ -472,16 +441,14 @@ class OpenStatementModel {
   }
 
   void ddl() {
-    const auto one_of = [&](std::initializer_list<const char*> sqls) {
-      attempt(db_, *(sqls.begin() + random_() % sqls.size()));
-    };
-    switch (random_() % 8) {
+    const auto one_of = [&](std::initializer_list<const char*> sqls) { attempt(db_, pick(sqls)); };
+    switch (random(8)) {
       case 0:
       case 1:
         return connect_anew();
       case 2:
         excuse_all();
-        if (sqlite3_get_autocommit(db_.handle()) != 0) {
+        if (!in_transaction(db_)) {
           begun_names_ = names_;
           return one_of({"BEGIN; CREATE TABLE z(a); ROLLBACK",
                          "BEGIN; CREATE VIRTUAL TABLE z USING hash_ring(); ROLLBACK"});
@@ -504,7 +471,7 @@ class OpenStatementModel {
   }
 
   void step() {
-    switch (random_() % 8) {
+    switch (random(8)) {
       case 0:
       case 1:
         if (open_.size() < 6) {
@@ -513,7 +480,7 @@ class OpenStatementModel {
         return;
       case 2: {
         if (!open_.empty()) {
-          const size_t at = random_() % open_.size();
+          const size_t at = random(open_.size());
           note("-- step " + open_[at]->sql());
           if (!open_[at]->step()) {
             open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(at));
@@ -528,9 +495,9 @@ class OpenStatementModel {
         transaction();
         break;
       case 5:
-        if (random_() % 2 == 0) {
+        if (one_in(2)) {
           command();
-        } else if (sqlite3_get_autocommit(db_.handle()) != 0) {
+        } else if (!in_transaction(db_)) {
           other_write();
         }
         break;
@@ -558,11 +525,11 @@ class OpenStatementModel {
   }
 
   void open() {
-    if (random_() % 4 == 0) {  // the statement's tables have nothing in memory yet
+    if (one_in(4)) {  // the statement's tables have nothing in memory yet
       connect_anew();
     }
     auto statement =
-        std::make_unique<OpenStatement>(db_, static_cast<What>(random_() % kWhats), names_);
+        std::make_unique<OpenStatement>(db_, static_cast<What>(random(kWhats)), names_);
     note("-- open " + statement->sql());
     // What other connections wrote since is seen from the first step on.
     statement->see(moment_);
@@ -589,8 +556,8 @@ class OpenStatementModel {
     for (const Row& row : db_.rows("SELECT of, k, count(*) FROM keys GROUP BY 1, 2")) {
       (row[0] == "c" ? moment->cuckoo : moment->bloom)[row[1]] = std::stoi(row[2]);
     }
-    EXPECT_EQ(map_of("SELECT key, value FROM " + of('f')), moment->kv) << script_;
-    EXPECT_EQ(map_of("SELECT node, weight FROM " + of('r')), moment->nodes) << script_;
+    EXPECT_EQ(map_of("SELECT key, value FROM " + of('f')), moment->kv);
+    EXPECT_EQ(map_of("SELECT node, weight FROM " + of('r')), moment->nodes);
     const auto keys_of = [&](char table) {
       std::set<std::string> keys;
       for (const Row& row : db_.rows("SELECT j.value FROM " + std::string(kList) +
@@ -604,7 +571,7 @@ class OpenStatementModel {
       for (const auto& [key, count] : *keys) {
         expected.insert(key);
       }
-      EXPECT_EQ(keys_of(table), expected) << table << script_;
+      EXPECT_EQ(keys_of(table), expected) << table;
     }
     for (const Row& row :
          db_.rows("SELECT j.value, r.node FROM " + std::string(kList) + " j CROSS JOIN " + of('r') +
@@ -614,30 +581,16 @@ class OpenStatementModel {
     return moment;
   }
 
-  std::mt19937_64 random_;
-  QuickDatabase db_, other_;
+  TemporaryFolder folder_;
+  QuickDatabase db_{folder_.file("f.db")}, other_{folder_.file("f.db")};
   std::map<char, std::string> names_, begun_names_, saved_names_;  // of the four tables
   int version_ = 0;
   std::shared_ptr<const Moment> moment_;
   std::vector<std::unique_ptr<OpenStatement>> open_;
-  std::string script_;
 };
 
 TEST(OpenStatementModel, every_row_was_right_since_the_statement_began) {
-  TemporaryFolder folder;
-  const ModelSeeds seeds(120);
-  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
-    const std::string file = folder.file(std::to_string(seed) + ".db");
-    bool right = false;
-    {
-      OpenStatementModel model(seed, file);
-      right = model.run(150);
-    }
-    std::filesystem::remove(file);
-    if (!right) {
-      FAIL() << "CUCKOO_SEED=" << seed;
-    }
-  }
+  run_scripts<OpenStatementScript>(120);
 }
 
 }  // namespace
