@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <concepts>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -46,6 +47,35 @@ struct Outcome {
 
 using Row = std::vector<std::string>;
 
+inline std::string as_text(const std::string& value) { return value; }
+inline std::string as_text(std::integral auto value) { return std::to_string(value); }
+inline std::string as_text(double value) { return std::to_string(value); }
+
+inline std::string filled(const std::string& text, const std::vector<std::string>& values) {
+  std::string result;
+  size_t at = 0;
+  for (const std::string& value : values) {
+    const size_t hole = text.find("{}", at);
+    if (hole == std::string::npos) {
+      ADD_FAILURE() << "more values than {}: " << text;
+      break;
+    }
+    result += text.substr(at, hole - at) + value;
+    at = hole + 2;
+  }
+  if (!values.empty() && text.find("{}", at) != std::string::npos) {
+    ADD_FAILURE() << "fewer values than {}: " << text;
+  }
+  return result + text.substr(at);
+}
+
+// The text with the values, texts or numbers, in the places of its "{}".
+template <class... Values>
+std::string sql(const std::string& text, const Values&... values) {
+  return filled(text, {as_text(values)...});
+}
+
+// Statements are one or several, as a text; what takes values puts them into it as sql() does.
 class Database {
  public:
   explicit Database(const std::string& path = ":memory:",
@@ -69,10 +99,11 @@ class Database {
 
   sqlite3* handle() const noexcept { return db_; }
 
-  Outcome attempt(const std::string& sql) {
+  template <class... Values>
+  Outcome attempt(const std::string& text, const Values&... values) {
     Outcome outcome;
     char* error = nullptr;
-    if (sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, &error) != SQLITE_OK) {
+    if (sqlite3_exec(db_, sql(text, values...).c_str(), nullptr, nullptr, &error) != SQLITE_OK) {
       outcome.code = sqlite3_extended_errcode(db_);
       outcome.message = error != nullptr ? error : "";  // there may be no memory for it
       sqlite3_free(error);
@@ -80,58 +111,118 @@ class Database {
     return outcome;
   }
 
-  void run(const std::string& sql) {
-    const Outcome outcome = attempt(sql);
-    EXPECT_EQ(outcome.code, SQLITE_OK) << sql << "\n" << outcome.message;
+  template <class... Values>
+  void run(const std::string& text, const Values&... values) {
+    const Outcome outcome = attempt(text, values...);
+    EXPECT_EQ(outcome.code, SQLITE_OK) << sql(text, values...) << "\n" << outcome.message;
   }
 
   // Fails with that code (primary or extended) and a text that holds each part.
-  void refuses(const std::string& sql, int code, const std::vector<std::string>& parts) {
-    const Outcome outcome = attempt(sql);
+  void refuses(const std::string& statements, int code, const std::vector<std::string>& parts = {},
+               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    const testing::ScopedTrace here(file, line, statements);
+    const Outcome outcome = attempt(statements);
     EXPECT_TRUE(outcome.code == code || (outcome.code & 0xFF) == code)
-        << sql << "\ncode " << outcome.code << ", expected " << code << ": " << outcome.message;
+        << "code " << outcome.code << ", expected " << code << ": " << outcome.message;
     for (const std::string& part : parts) {
       EXPECT_NE(outcome.message.find(part), std::string::npos)
-          << sql << "\nsays: " << outcome.message << "\nwithout: " << part;
+          << "says: " << outcome.message << "\nwithout: " << part;
     }
   }
+  // The same with SQLITE_ERROR, the code of nearly all refusals.
+  void refuses(const std::string& statements, const std::vector<std::string>& parts,
+               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    refuses(statements, SQLITE_ERROR, parts, file, line);
+  }
 
-  // The rows as text; NULL as "NULL". A failure is a test failure.
-  std::vector<Row> rows(const std::string& sql) {
-    std::vector<Row> result;
-    sqlite3_stmt* statement = nullptr;
-    EXPECT_EQ(sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
-        << sql << "\n"
-        << sqlite3_errmsg(db_);
-    int code = SQLITE_OK;
-    while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
-      Row row;
-      for (int i = 0; i < sqlite3_column_count(statement); ++i) {
-        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
-        row.push_back(text == nullptr ? "NULL" : text);
+  // Gives these rows: columns are joined by "|", rows by ","; "none" without a row.
+  void gives(const std::string& statements, const std::string& expected,
+             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    const testing::ScopedTrace here(file, line, statements);
+    std::string given;
+    const char* between = "";
+    for (const Row& row : rows(statements)) {
+      for (const std::string& value : row) {
+        given += between + value;
+        between = "|";
       }
-      result.push_back(std::move(row));
+      between = ",";
     }
-    EXPECT_EQ(code, SQLITE_DONE) << sql << "\n" << sqlite3_errmsg(db_);
-    sqlite3_finalize(statement);
+    EXPECT_EQ(*between == 0 ? "none" : given, expected);
+  }
+  void gives(const std::string& statements, std::integral auto expected,
+             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    gives(statements, std::to_string(expected), file, line);
+  }
+
+  // The statement with each case's text in the place of its "{}". A case is "text => rows".
+  void gives_each(const std::string& statement, const std::vector<std::string>& cases,
+                  const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    for (const std::string& each : cases) {
+      const size_t arrow = each.find(" => ");
+      ASSERT_NE(arrow, std::string::npos) << each;
+      gives(filled(statement, {each.substr(0, arrow)}), each.substr(arrow + 4), file, line);
+    }
+  }
+  // A case is a text and what the message must hold.
+  using Refusals = std::vector<std::pair<std::string, std::vector<std::string>>>;
+  void refuses_each(const std::string& statement, int code, const Refusals& cases,
+                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    for (const auto& [value, parts] : cases) {
+      refuses(filled(statement, {value}), code, parts, file, line);
+    }
+  }
+  void refuses_each(const std::string& statement, const Refusals& cases,
+                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    refuses_each(statement, SQLITE_ERROR, cases, file, line);
+  }
+
+  // The rows as text, of all statements; NULL as "NULL". A failure is a test failure.
+  template <class... Values>
+  std::vector<Row> rows(const std::string& text, const Values&... values) {
+    const std::string statements = sql(text, values...);
+    std::vector<Row> result;
+    for (const char* rest = statements.c_str(); *rest != 0;) {
+      sqlite3_stmt* statement = nullptr;
+      EXPECT_EQ(sqlite3_prepare_v2(db_, rest, -1, &statement, &rest), SQLITE_OK)
+          << statements << "\n"
+          << sqlite3_errmsg(db_);
+      if (statement == nullptr) {
+        break;  // an error, or a comment
+      }
+      int code = SQLITE_OK;
+      while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+        Row row;
+        for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+          const auto* value = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
+          row.push_back(value == nullptr ? "NULL" : value);
+        }
+        result.push_back(std::move(row));
+      }
+      EXPECT_EQ(code, SQLITE_DONE) << statements << "\n" << sqlite3_errmsg(db_);
+      sqlite3_finalize(statement);
+    }
     return result;
   }
 
   // The first column of the first row; "none" without a row.
-  std::string text(const std::string& sql) {
-    const std::vector<Row> result = rows(sql);
+  template <class... Values>
+  std::string text(const std::string& text, const Values&... values) {
+    const std::vector<Row> result = rows(text, values...);
     return result.empty() ? "none" : result[0][0];
   }
   // Rows of the first column, joined by commas.
-  std::string list(const std::string& sql) {
+  template <class... Values>
+  std::string list(const std::string& text, const Values&... values) {
     std::string joined;
-    for (const Row& row : rows(sql)) {
+    for (const Row& row : rows(text, values...)) {
       joined += (joined.empty() ? "" : ",") + row[0];
     }
     return joined;
   }
-  int64_t number(const std::string& sql) {
-    const std::string value = text(sql);
+  template <class... Values>
+  int64_t number(const std::string& text, const Values&... values) {
+    const std::string value = this->text(text, values...);
     return value == "none" || value == "NULL" ? -1 : std::stoll(value);
   }
 
@@ -158,12 +249,20 @@ class QuickDatabase : public Database {
   }
 };
 
+// For tests of one database in memory: `using Subject = WithDatabase;`.
+class WithDatabase : public testing::Test {
+ protected:
+  Database db;
+};
+
 // A prepared statement that the test steps itself.
 class Query {
  public:
-  Query(Database& db, const std::string& sql) : db_(db.handle()) {
-    EXPECT_EQ(sqlite3_prepare_v2(db_, sql.c_str(), -1, &statement_, nullptr), SQLITE_OK)
-        << sql << "\n"
+  template <class... Values>
+  Query(Database& db, const std::string& text, const Values&... values) : db_(db.handle()) {
+    const std::string statement = sql(text, values...);
+    EXPECT_EQ(sqlite3_prepare_v2(db_, statement.c_str(), -1, &statement_, nullptr), SQLITE_OK)
+        << statement << "\n"
         << sqlite3_errmsg(db_);
   }
   ~Query() { sqlite3_finalize(statement_); }

@@ -35,12 +35,95 @@ inline void check(Database& db, const std::string& table = "f") {
   db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
 }
 
+// The parts of a list.
+inline std::vector<std::string> split(const std::string& list,
+                                      const std::string& separator = ", ") {
+  std::vector<std::string> parts;
+  size_t from = 0;
+  for (size_t to = 0; to != std::string::npos; from = to + separator.size()) {
+    to = list.find(separator, from);
+    parts.push_back(list.substr(from, to - from));
+  }
+  return parts;
+}
+
+// A command of a filter with an argument, and the mark of a filter's state in hex digits.
+inline std::string command(const std::string& table, const std::string& word,
+                           const std::string& argument, const std::string& column = "key") {
+  return sql("INSERT INTO {}({}, {}) VALUES ('{}', {})", table, table, column, word, argument);
+}
+inline std::string mark_of(Database& db, const std::string& table) {
+  return db.text("SELECT hex(filter_mark('{}'))", table);
+}
+
+// How SQLite carries a statement out, a line a step.
+inline std::string plan_of(Database& db, const std::string& statement) {
+  std::string text;
+  for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + statement)) {
+    text += row[3] + "\n";
+  }
+  return text;
+}
+
+// What comes of statements that a progress handler stops: SQLite asks it every so many steps of
+// its machine, and it lets them go on so many times.
+inline Outcome stopped(Database& db, const std::string& statements, int steps, int times) {
+  sqlite3_progress_handler(
+      db.handle(), steps, [](void* left) { return (*static_cast<int*>(left))-- <= 0 ? 1 : 0; },
+      &times);
+  Outcome outcome = db.attempt(statements);
+  sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+  return outcome;
+}
+
+// One database as a copy of another, by SQLite's backup.
+inline void back_up(Database& from, Database& to) {
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
+  ASSERT_NE(backup, nullptr);
+  EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+  EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+}
+
 // A CREATE fails with a text that holds each part, and leaves nothing.
 inline void expect_create_refused(const std::string& create,
                                   const std::vector<std::string>& parts) {
   Database db;
-  db.refuses(create, SQLITE_ERROR, parts);
+  db.refuses(create, parts);
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << create;
+}
+
+// A virtual table of this module with these arguments is refused with these parts, and leaves
+// nothing.
+struct RefusedArguments {
+  std::string arguments;
+  std::vector<std::string> parts;
+};
+inline void expect_arguments_refused(const std::string& module,
+                                     const std::vector<RefusedArguments>& cases,
+                                     const char* file = __builtin_FILE(),
+                                     int line = __builtin_LINE()) {
+  const testing::ScopedTrace here(file, line, module);
+  for (const auto& [arguments, parts] : cases) {
+    expect_create_refused(sql("CREATE VIRTUAL TABLE f USING {}({})", module, arguments), parts);
+  }
+}
+
+// Each of these values of an option is refused with the option's name and what it may be.
+struct RefusedValues {
+  std::string option;
+  std::vector<std::string> values;
+  std::string expected;
+};
+inline void expect_values_refused(const std::string& module,
+                                  const std::vector<RefusedValues>& options,
+                                  const char* file = __builtin_FILE(),
+                                  int line = __builtin_LINE()) {
+  for (const auto& [option, values, expected] : options) {
+    for (const std::string& value : values) {
+      const std::string arguments = option + " = " + value;
+      expect_arguments_refused(module, {{arguments, {option, expected}}}, file, line);
+    }
+  }
 }
 
 // In its lifetime SQLite gives no more than that above what is in use. Where the module has its own

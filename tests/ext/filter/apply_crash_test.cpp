@@ -95,8 +95,8 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
         "CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8);"
         "INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
     old_mark_ = mark(db);
-    db.run("INSERT INTO o " + numbers(20001, 20500) + "; DELETE FROM o WHERE key IN (" +
-           numbers(1, 100) + ")");
+    db.run("INSERT INTO o {}; DELETE FROM o WHERE key IN ({})", numbers(20001, 20500),
+           numbers(1, 100));
     new_mark_ = db.text("SELECT hex(filter_mark('o'))");
     db.run(
         "CREATE TABLE sent AS SELECT filter_changes('o', filter_mark('c')) AS changes,"
@@ -120,19 +120,19 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
       std::filesystem::copy_file(before_, path);
       ended = run_killed_at(n, path, sql);
       Database db(path);
-      EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
-      EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+      db.gives("PRAGMA integrity_check", "ok");
+      db.gives("SELECT cuckoo_check('c')", "ok");
       const std::string now = mark(db);
       was_before = was_before || now == old_mark_;
       was_after = was_after || now == new_mark_;
       EXPECT_TRUE(now == old_mark_ || now == new_mark_);
       EXPECT_TRUE(!ended || now == new_mark_);
       EXPECT_EQ(present(db, 101, 20000, "c"), 19900);
-      EXPECT_EQ(db.number("SELECT count(*) FROM c_data WHERE id < 0"), 0);
+      db.gives("SELECT count(*) FROM c_data WHERE id < 0", 0);
       db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', filter_mark('c'))");
       EXPECT_EQ(mark(db), new_mark_);
       EXPECT_EQ(present(db, 101, 20500, "c"), 20400);
-      EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+      db.gives("SELECT cuckoo_check('c')", "ok");
     }
     EXPECT_TRUE(was_before && was_after);
   }

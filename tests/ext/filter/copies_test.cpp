@@ -8,8 +8,8 @@ namespace {
 constexpr int kKeys = 3000;
 
 std::string numbers(int count) {
-  return "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < " +
-         std::to_string(count - 1) + ") ";
+  return sql("WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < {}) ",
+             count - 1);
 }
 
 // Of 20,000 absent keys at a rate of 0.001: 20 are expected, and 60 come once in 10^12 filters.
@@ -19,9 +19,7 @@ void expect_rate(Database& db, const std::string& what) {
   EXPECT_LE(db.number(absent), 60) << what;
   EXPECT_EQ(db.number(numbers(kKeys) + "SELECT sum(filter_contains('f', i)) FROM n"), kKeys)
       << what;
-  EXPECT_EQ(db.text("SELECT capacity >= " + std::to_string(kKeys) +
-                    " AND fpr_now <= fpr FROM filter_info('f')"),
-            "1")
+  EXPECT_EQ(db.text("SELECT capacity >= {} AND fpr_now <= fpr FROM filter_info('f')", kKeys), "1")
       << what << db.text("SELECT capacity || ' ' || fpr_now FROM filter_info('f')");
   db.run("INSERT INTO f(f) VALUES ('check')");
 }
@@ -29,11 +27,11 @@ void expect_rate(Database& db, const std::string& what) {
 class Copies : public testing::TestWithParam<int> {
  protected:
   Copies() : db(":memory:") {
-    db.run("CREATE TABLE s(u); " + numbers(kKeys * GetParam()) + "INSERT INTO s SELECT i % " +
-           std::to_string(kKeys) + " FROM n");
+    db.run("CREATE TABLE s(u); {}INSERT INTO s SELECT i % {} FROM n", numbers(kKeys * GetParam()),
+           kKeys);
   }
   void create(const std::string& options) {
-    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fpr = 0.001, seed = 2" + options + ")");
+    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fpr = 0.001, seed = 2{})", options);
   }
   QuickDatabase db;
 };
@@ -55,7 +53,7 @@ TEST_P(Copies, a_transaction_for_each_key_do_not_raise_the_rate) {
   db.run("BEGIN");
   for (int key = 0; key < kKeys; ++key) {
     for (int i = 0; i < GetParam(); ++i) {
-      db.run("INSERT INTO f VALUES (" + std::to_string(key) + ")");
+      db.run("INSERT INTO f VALUES ({})", key);
     }
     if (key % 100 == 99) {
       db.run("COMMIT; BEGIN");

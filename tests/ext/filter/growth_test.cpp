@@ -30,7 +30,7 @@ class GrowthOfSegments : public testing::TestWithParam<Kind> {
   }
   static void insert(Database& db, int64_t first, int64_t end) {
     const std::string rows = numbers(first, end - 1);
-    db.run("INSERT INTO f " + rows + "; INSERT INTO mirror " + rows);
+    db.run("INSERT INTO f {}; INSERT INTO mirror {}", rows, rows);
   }
   static void add(Database& db, int64_t first, int64_t end) {
     db.run("BEGIN");
@@ -44,10 +44,8 @@ class GrowthOfSegments : public testing::TestWithParam<Kind> {
     }
   }
   static void expect_same(Database& db) {
-    EXPECT_EQ(db.number("SELECT count(*) FROM mirror m WHERE NOT EXISTS"
-                        " (SELECT 1 FROM f WHERE f.k = m.k)"),
-              0);
-    EXPECT_EQ(db.number("SELECT count(*) FROM f"), db.number("SELECT count(*) FROM mirror"));
+    db.gives("SELECT count(*) FROM mirror m WHERE NOT EXISTS (SELECT 1 FROM f WHERE f.k = m.k)", 0);
+    db.gives("SELECT count(*) FROM f", db.number("SELECT count(*) FROM mirror"));
     check(db);
   }
   static int64_t segments(Database& db) {
@@ -79,7 +77,7 @@ TEST_P(GrowthOfSegments, every_commit_leaves_a_filter_that_answers) {
   EXPECT_GT(changes, 3);
   EXPECT_GE(db.number("SELECT capacity FROM filter_info('f')"), 24000);
   expect_same(db);
-  EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
+  db.gives("PRAGMA integrity_check", "ok");
 }
 
 // The longest commit writes two segments, however many there are.
@@ -90,7 +88,7 @@ TEST_P(GrowthOfSegments, no_commit_writes_more_than_a_few_segments) {
     int most = 0;
     for (int64_t i = first; i < end; i += 100) {
       const int before = sqlite3_total_changes(db.handle());
-      db.run("BEGIN; INSERT INTO f " + numbers(i, i + 99) + "; COMMIT");
+      db.run("BEGIN; INSERT INTO f {}; COMMIT", numbers(i, i + 99));
       most = std::max(most, sqlite3_total_changes(db.handle()) - before - 100);
     }
     return most;
@@ -169,7 +167,7 @@ TEST_P(GrowthOfSegments, a_table_is_renamed_copied_and_dropped_in_between) {
   make(db);
   grow(db, 0, 7900);
   const TemporaryFolder folder;
-  db.run("VACUUM INTO '" + folder.file("copy.db") + "'");
+  db.run("VACUUM INTO '{}'", folder.file("copy.db"));
   QuickDatabase copy(folder.file("copy.db"));
   copy.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
   for (int64_t i = 7900; i < 14000; i += 300) {
@@ -178,8 +176,7 @@ TEST_P(GrowthOfSegments, a_table_is_renamed_copied_and_dropped_in_between) {
     ASSERT_EQ(shadow_rows(copy, "f"), shadow_rows(db, "f"));
   }
   expect_same(copy);
-  copy.run("DROP TABLE f");
-  EXPECT_EQ(copy.text("SELECT group_concat(name) FROM sqlite_schema"), "mirror");
+  copy.gives("DROP TABLE f; SELECT group_concat(name) FROM sqlite_schema", "mirror");
 }
 
 // A trigger on the shadow table stops a fold in the middle, and the making of a segment.
@@ -193,13 +190,11 @@ TEST_P(GrowthOfSegments, work_that_is_stopped_takes_its_transaction_back) {
         "INSERT ON main.f_data WHEN new.id >> 24 BETWEEN 1 AND 1073741823 AND new.id & 8388608 > 0",
         "UPDATE ON main.f_data WHEN new.id = 0", "UPDATE ON main.f_data WHEN new.id = 1",
         "DELETE ON main.f_data WHEN old.id >> 24 BETWEEN 1 AND 1073741823"}) {
-    db.run("CREATE TEMP TRIGGER stop BEFORE " + event +
-           " BEGIN SELECT RAISE(ABORT, 'stopped'); END");
+    db.run("CREATE TEMP TRIGGER stop BEFORE {} BEGIN SELECT RAISE(ABORT, 'stopped'); END", event);
     Outcome outcome;
     for (const int64_t end = next + 6000; outcome.code == SQLITE_OK && next < end;) {
-      const std::string row = " VALUES (" + std::to_string(next) + ")";
-      outcome =
-          db.attempt("BEGIN; INSERT INTO mirror" + row + "; INSERT INTO f" + row + "; COMMIT");
+      const std::string row = sql(" VALUES ({})", next);
+      outcome = db.attempt("BEGIN; INSERT INTO mirror{}; INSERT INTO f{}; COMMIT", row, row);
       next += outcome.code == SQLITE_OK ? 1 : 0;
     }
     EXPECT_NE(outcome.code, SQLITE_OK) << event;
@@ -240,7 +235,7 @@ TEST_P(GrowthOfSegments, churn_grows_nothing) {
   int64_t entries = 0;
   for (int64_t i = 0; i < 90000; i += 300) {
     db.run("BEGIN; DELETE FROM mirror WHERE k IN (SELECT k FROM mirror ORDER BY k LIMIT 300)");
-    db.run("DELETE FROM f WHERE k IN (" + numbers(i, i + 299) + ")");
+    db.run("DELETE FROM f WHERE k IN ({})", numbers(i, i + 299));
     insert(db, 14800 + i, 14800 + i + 300);
     db.run("COMMIT");
     entries = std::max(
@@ -261,8 +256,8 @@ TEST_P(GrowthOfSegments, segments_made_of_nothing_take_keys_again) {
   QuickDatabase db(":memory:");
   make(db);
   grow(db, 0, 9000);
-  db.run("BEGIN; DELETE FROM mirror; DELETE FROM f WHERE k IN (" + numbers(0, 8999) + "); COMMIT");
-  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0);
+  db.run("BEGIN; DELETE FROM mirror; DELETE FROM f WHERE k IN ({}); COMMIT", numbers(0, 8999));
+  db.gives("SELECT count(*) FROM f", 0);
   check(db);
   for (int64_t i = 10000; i < 20000; i += 150) {
     add(db, i, i + 150);
@@ -278,12 +273,14 @@ TEST_P(GrowthOfSegments, rows_that_stand_in_the_way_are_damage) {
   grow(db, 0, 6000);
   int64_t next = 6000;
   for (int64_t ahead = 1; ahead < 9; ++ahead) {
-    db.run("INSERT INTO f_data SELECT (" + std::to_string(last_segment(db) + ahead) +
-           " << 24) + column1, x'00' FROM (VALUES (0), (1), (2), (8388608), (8388609))");
+    db.run(
+        "INSERT INTO f_data SELECT ({} << 24) + column1, x'00' FROM (VALUES (0), (1), (2),"
+        " (8388608), (8388609))",
+        last_segment(db) + ahead);
   }
   Outcome outcome;
   for (; outcome.code == SQLITE_OK && next < 30000; ++next) {
-    outcome = db.attempt("INSERT OR IGNORE INTO f VALUES (" + std::to_string(next) + ")");
+    outcome = db.attempt("INSERT OR IGNORE INTO f VALUES ({})", next);
   }
   EXPECT_EQ(outcome.code, SQLITE_IOERR) << "half of it is written: all is rolled back";
   EXPECT_NE(outcome.message.find("f: corrupt: "), std::string::npos) << outcome.message;
@@ -300,11 +297,11 @@ TEST_P(GrowthOfSegments, a_segment_that_lost_a_run_is_not_made_anew) {
   QuickDatabase db(":memory:");
   make(db);
   grow(db, 0, 9000);
-  db.run(std::string("DELETE FROM f_data WHERE ") + kRunRows + " AND id & 1 = 0");
+  db.run("DELETE FROM f_data WHERE {} AND id & 1 = 0", kRunRows);
   Outcome outcome;
   int64_t next = 9000;
   for (; outcome.code == SQLITE_OK && next < 40000; ++next) {
-    outcome = db.attempt("INSERT INTO f VALUES (" + std::to_string(next) + ")");
+    outcome = db.attempt("INSERT INTO f VALUES ({})", next);
   }
   // A merge may read what is left of its runs, and miss the row of a block that it replaces.
   EXPECT_TRUE(outcome.code == SQLITE_CORRUPT_VTAB || outcome.code == SQLITE_IOERR)

@@ -23,15 +23,8 @@ void make(Database& db, const char* filter = kSeen) {
   db.run(kGuarded);
 }
 
-std::string plan(Database& db, const std::string& sql) {
-  std::string text;
-  for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + sql)) {
-    text += row[3] + "\n";
-  }
-  return text;
-}
 void expect_plan(Database& db, const std::string& sql, const std::string& part) {
-  const std::string text = plan(db, sql);
+  const std::string text = plan_of(db, sql);
   EXPECT_NE(text.find(part), std::string::npos) << sql << "\n" << text << "without: " << part;
 }
 
@@ -50,7 +43,7 @@ TEST(Guard, asks_the_filter_before_it_looks_a_key_up) {
         "SELECT max(id) FROM guarded WHERE email = 'u5' AND grp = 5 GROUP BY grp ORDER BY 1"}) {
     expect_plan(db, sql, "filter seen, then users(email)");
     const int64_t before = probes(db);
-    EXPECT_EQ(db.list(sql), "5") << sql;
+    db.gives(sql, "5");
     EXPECT_GT(probes(db), before) << sql;
   }
 }
@@ -65,8 +58,8 @@ TEST(Guard, uses_the_indexes_of_its_table) {
               "users(note=? AND email IS NULL)");
   expect_plan(db, "SELECT * FROM guarded", "users");
   const int64_t before = probes(db);
-  EXPECT_EQ(db.list("SELECT note FROM guarded WHERE id IN (5, 7, 5000)"), "n5,n7");
-  EXPECT_EQ(db.number("SELECT count(*) FROM guarded WHERE grp = 3 AND id < 100"), 10);
+  db.gives("SELECT note FROM guarded WHERE id IN (5, 7, 5000)", "n5,n7");
+  db.gives("SELECT count(*) FROM guarded WHERE grp = 3 AND id < 100", 10);
   EXPECT_EQ(probes(db), before);
 }
 
@@ -114,13 +107,12 @@ TEST(Guard, promises_one_row_only_where_there_is_one) {
       "CREATE VIRTUAL TABLE seen USING cuckoo_filter(code, source = users(code));"
       "CREATE TABLE numbers(i INTEGER); INSERT INTO numbers VALUES (5)");
   db.run(kGuarded);
-  EXPECT_EQ(db.list("SELECT i FROM numbers LEFT JOIN guarded ON code = i"), "5,5");
-  EXPECT_EQ(db.list("SELECT i FROM numbers LEFT JOIN guarded ON code IS i"), "5,5");
-  EXPECT_EQ(plan(db, "SELECT i FROM numbers LEFT JOIN guarded ON n = i"),
-            plan(db, "SELECT i FROM numbers LEFT JOIN users ON n = i"));
-  EXPECT_EQ(db.list("SELECT n FROM guarded WHERE code = (SELECT i FROM numbers) ORDER BY n"),
-            "1,2");
-  EXPECT_EQ(db.list("SELECT n FROM guarded WHERE code = 5"), "1");
+  db.gives("SELECT i FROM numbers LEFT JOIN guarded ON code = i", "5,5");
+  db.gives("SELECT i FROM numbers LEFT JOIN guarded ON code IS i", "5,5");
+  EXPECT_EQ(plan_of(db, "SELECT i FROM numbers LEFT JOIN guarded ON n = i"),
+            plan_of(db, "SELECT i FROM numbers LEFT JOIN users ON n = i"));
+  db.gives("SELECT n FROM guarded WHERE code = (SELECT i FROM numbers) ORDER BY n", "1,2");
+  db.gives("SELECT n FROM guarded WHERE code = 5", "1");
 }
 
 // LIKE and GLOB accept BLOBs where SQLite is built so.
@@ -135,9 +127,8 @@ TEST(Guard, finds_the_blobs_that_its_table_finds) {
   for (const std::string condition :
        {"email LIKE 'ab%'", "email GLOB 'ab*'", "folded LIKE 'aB%'", "folded GLOB 'ab*'",
         "email LIKE 'ab%' OR folded LIKE 'z%'"}) {
-    EXPECT_EQ(db.list("SELECT rowid FROM guarded WHERE " + condition + " ORDER BY 1"),
-              db.list("SELECT rowid FROM users WHERE " + condition + " ORDER BY 1"))
-        << condition;
+    db.gives(sql("SELECT rowid FROM guarded WHERE {} ORDER BY 1", condition),
+             db.list("SELECT rowid FROM users WHERE {} ORDER BY 1", condition));
   }
 }
 
@@ -190,7 +181,7 @@ TEST(Guard, has_the_columns_of_its_table) {
     return db.rows(sql.replace(sql.find('%'), 1, table));
   };
   EXPECT_EQ(of("guarded"), of("users"));
-  EXPECT_EQ(db.list("SELECT typeof(c) FROM guarded WHERE c = '6'"), "integer");
+  db.gives("SELECT typeof(c) FROM guarded WHERE c = '6'", "integer");
 }
 
 TEST(Guard, reads_tables_of_many_columns) {
@@ -201,14 +192,14 @@ TEST(Guard, reads_tables_of_many_columns) {
     columns += ", c" + std::to_string(i);
     values += ", i * 1000 + " + std::to_string(i);
   }
-  db.run("CREATE TABLE users(" + columns + ")");
-  db.run(with_numbers(20) + "INSERT INTO users " + values + " FROM n");
+  db.run("CREATE TABLE users({})", columns);
+  db.run("{}INSERT INTO users {} FROM n", with_numbers(20), values);
   db.run("CREATE INDEX users_k ON users(k)");
   db.run("CREATE VIRTUAL TABLE seen USING bloom_filter(k, source = users(k))");
   db.run(kGuarded);
   for (const char* list : {"c0", "c61, c62, c63", "c89, k", "*"}) {
-    EXPECT_EQ(db.rows(std::string("SELECT ") + list + " FROM guarded WHERE k IN (3, 7)"),
-              db.rows(std::string("SELECT ") + list + " FROM users WHERE k IN (3, 7)"));
+    EXPECT_EQ(db.rows("SELECT {} FROM guarded WHERE k IN (3, 7)", list),
+              db.rows("SELECT {} FROM users WHERE k IN (3, 7)", list));
   }
 }
 
@@ -225,12 +216,13 @@ TEST(Guard, tells_rows_without_a_rowid_apart) {
   db.run(kGuarded);
   const char* const either = "SELECT count(*) FROM guarded WHERE email = 'e' OR b = 1";
   expect_plan(db, either, "MULTI-INDEX OR");
-  EXPECT_EQ(db.number(either), 4);
-  EXPECT_EQ(db.number("SELECT count(*) FROM guarded g RIGHT JOIN users u ON u.b = g.b"
-                      " AND g.email = 'e'"),
-            db.number("SELECT count(*) FROM users g RIGHT JOIN users u ON u.b = g.b"
-                      " AND g.email = 'e'"));
-  db.refuses("SELECT rowid FROM guarded", SQLITE_ERROR, {"no such column: rowid"});
+  db.gives(either, 4);
+  db.gives(
+      "SELECT count(*) FROM guarded g RIGHT JOIN users u ON u.b = g.b"
+      " AND g.email = 'e'",
+      db.number("SELECT count(*) FROM users g RIGHT JOIN users u ON u.b = g.b"
+                " AND g.email = 'e'"));
+  db.refuses("SELECT rowid FROM guarded", {"no such column: rowid"});
   EXPECT_EQ(db.rows("SELECT * FROM guarded"), db.rows("SELECT * FROM users"));
 }
 
@@ -241,20 +233,20 @@ TEST(Guard, sees_what_the_table_has_now) {
   QuickDatabase db(folder.file("guard.db"));
   make(db);
   const std::string find = "SELECT id FROM guarded WHERE email = 'new'";
-  EXPECT_EQ(db.text(find), "none");
+  db.gives(find, "none");
   db.run("BEGIN; INSERT INTO users(id, email) VALUES (5000, 'new')");
-  EXPECT_EQ(db.text(find), "5000");
+  db.gives(find, "5000");
   db.run("SAVEPOINT s; DELETE FROM users WHERE id = 5000");
-  EXPECT_EQ(db.text(find), "none");
+  db.gives(find, "none");
   db.run("ROLLBACK TO s");
-  EXPECT_EQ(db.text(find), "5000");
+  db.gives(find, "5000");
   db.run("ROLLBACK");
-  EXPECT_EQ(db.text(find), "none");
+  db.gives(find, "none");
   QuickDatabase other(folder.file("guard.db"));
-  EXPECT_EQ(other.text(find), "none");
+  other.gives(find, "none");
   db.run("INSERT INTO users(id, email) VALUES (6000, 'new')");
-  EXPECT_EQ(other.text(find), "6000");
-  EXPECT_EQ(db.text(find), "6000");
+  other.gives(find, "6000");
+  db.gives(find, "6000");
 }
 
 TEST(Guard, goes_on_while_its_table_is_written) {
@@ -284,22 +276,22 @@ TEST(Guard, ends_when_a_statement_adds_what_it_reads) {
       db.run(with_numbers(100) +
              "INSERT INTO users(id, email, grp) SELECT i, 'u' || (i % 7), i FROM n");
       db.run(
-          std::string("CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email),"
-                      " triggers = ") +
-          triggers + ")");
+          "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers"
+          " = {})",
+          triggers);
       db.run(kGuarded);
       db.run(
           "INSERT INTO users(id, email, grp) SELECT id + 1000, email, grp FROM guarded LIMIT 5000");
-      EXPECT_EQ(db.number("SELECT count(*) FROM users"), 200);
+      db.gives("SELECT count(*) FROM users", 200);
       db.run(
           "INSERT INTO users(id, email, grp) SELECT id + 10000, email, grp FROM guarded"
           " WHERE email = 'u3' LIMIT 5000");
-      EXPECT_EQ(db.number("SELECT count(*) FROM users"), 228);
+      db.gives("SELECT count(*) FROM users", 228);
       db.run(
           "INSERT INTO users(id, email, grp) SELECT g.id + 100000, g.email, g.grp"
           " FROM (SELECT 'u3' AS e UNION ALL SELECT 'u4') CROSS JOIN guarded g ON email = e LIMIT "
           "5000");
-      EXPECT_EQ(db.number("SELECT count(*) FROM users"), 228 + 56 + 28);
+      db.gives("SELECT count(*) FROM users", 228 + 56 + 28);
       db.run(
           "INSERT INTO users(id, email, grp) SELECT id + 1000000, email, grp FROM guarded"
           " WHERE email IN ('u1', 'u2') OR id < 10 LIMIT 5000");
@@ -312,40 +304,39 @@ TEST(Guard, reads_inside_statements_that_write) {
   Database db;
   make(db);
   db.run("UPDATE users SET note = 'changed' WHERE id IN (SELECT id FROM guarded WHERE grp = 3)");
-  EXPECT_EQ(db.number("SELECT count(*) FROM guarded WHERE note = 'changed'"), 100);
+  db.gives("SELECT count(*) FROM guarded WHERE note = 'changed'", 100);
   db.run(
       "DELETE FROM users WHERE EXISTS (SELECT 1 FROM guarded g WHERE g.email = users.email"
       " AND g.grp = 3)");
-  EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 900);
+  db.gives("SELECT count(*) FROM guarded", 900);
   db.run(
       "CREATE TABLE log(id, note);"
       "CREATE TRIGGER logs AFTER INSERT ON log BEGIN"
       " UPDATE log SET note = (SELECT note FROM guarded WHERE email = 'u' || new.id)"
       " WHERE id = new.id; END;"
       "INSERT INTO log(id) VALUES (5), (4444)");
-  EXPECT_EQ(db.list("SELECT coalesce(note, '-') FROM log"), "n5,-");
-  db.run("CREATE TABLE copy AS SELECT * FROM guarded");
-  EXPECT_EQ(db.number("SELECT count(*) FROM copy"), 900);
+  db.gives("SELECT coalesce(note, '-') FROM log", "n5,-");
+  db.gives("CREATE TABLE copy AS SELECT * FROM guarded; SELECT count(*) FROM copy", 900);
 }
 
 TEST(Guard, guards_tables_of_other_schemas) {
   const TemporaryFolder folder;
   Database db;
-  db.run("ATTACH '" + folder.file("other.db") + "' AS other");
+  db.run("ATTACH '{}' AS other", folder.file("other.db"));
   for (const std::string schema : {"other", "temp"}) {
     db.run("CREATE TABLE users(email TEXT)");  // not this one
-    db.run("CREATE TABLE " + schema +
-           ".users(id INTEGER PRIMARY KEY, email TEXT UNIQUE);"
-           "INSERT INTO " +
-           schema + ".users(email) VALUES ('a'), ('b')");
-    db.run("CREATE VIRTUAL TABLE " + schema +
-           ".seen USING cuckoo_filter(email, source = users(email), triggers = on)");
-    db.run("CREATE VIRTUAL TABLE " + schema + ".guarded USING filter_guard(seen)");
-    db.run("INSERT INTO " + schema + ".users(email) VALUES ('c')");
-    EXPECT_EQ(db.list("SELECT id FROM " + schema +
-                      ".guarded WHERE email IN ('b', 'c', 'd')"
-                      " ORDER BY 1"),
-              "2,3");
+    db.run(
+        "CREATE TABLE {}.users(id INTEGER PRIMARY KEY, email TEXT UNIQUE);"
+        "INSERT INTO {}.users(email) VALUES ('a'), ('b')",
+        schema, schema);
+    db.run(
+        "CREATE VIRTUAL TABLE {}.seen USING cuckoo_filter(email, source = users(email), triggers ="
+        " on)",
+        schema);
+    db.run("CREATE VIRTUAL TABLE {}.guarded USING filter_guard(seen)", schema);
+    db.run("INSERT INTO {}.users(email) VALUES ('c')", schema);
+    db.gives(sql("SELECT id FROM {}.guarded WHERE email IN ('b', 'c', 'd') ORDER BY 1", schema),
+             "2,3");
     db.run("DROP TABLE main.users");
   }
   db.run("DETACH other");
@@ -400,7 +391,7 @@ int deny_email(void*, int action, const char* table, const char* column, const c
 TEST(Guard, asks_the_authorizer_as_its_table_does) {
   Database db;
   make(db);
-  EXPECT_EQ(db.text("SELECT note FROM guarded WHERE email = 'u5'"), "n5");
+  db.gives("SELECT note FROM guarded WHERE email = 'u5'", "n5");
   sqlite3_set_authorizer(db.handle(), deny_email, nullptr);
   for (const char* sql : {"SELECT note FROM guarded WHERE email = 'u5'",
                           "SELECT note FROM guarded WHERE email = 'absent'",
@@ -410,17 +401,16 @@ TEST(Guard, asks_the_authorizer_as_its_table_does) {
         << db.attempt(sql).message;
   }
   sqlite3_set_authorizer(db.handle(), nullptr, nullptr);
-  EXPECT_EQ(db.text("SELECT note FROM guarded WHERE email = 'u5'"), "n5");
+  db.gives("SELECT note FROM guarded WHERE email = 'u5'", "n5");
 }
 
 TEST(Guard, is_not_for_views_of_an_untrusted_schema) {
   Database db;
   make(db);
-  db.run("CREATE VIEW v AS SELECT * FROM guarded");
-  EXPECT_EQ(db.number("SELECT count(*) FROM v"), 1000);
+  db.gives("CREATE VIEW v AS SELECT * FROM guarded; SELECT count(*) FROM v", 1000);
   db.run("PRAGMA trusted_schema = OFF");
-  db.refuses("SELECT count(*) FROM v", SQLITE_ERROR, {"unsafe use of virtual table"});
-  EXPECT_EQ(db.number("SELECT count(*) FROM guarded"), 1000);
+  db.refuses("SELECT count(*) FROM v", {"unsafe use of virtual table"});
+  db.gives("SELECT count(*) FROM guarded", 1000);
 }
 
 // --- keys ----------------------------------------------------------------------------------------
@@ -440,7 +430,7 @@ TEST(Guard, serves_filters_of_every_kind) {
                         "SELECT count(*) FROM n CROSS JOIN guarded ON email = 'u' || i"),
               500)
         << filter;
-    EXPECT_EQ(db.list("SELECT id FROM guarded WHERE email IN ('u1', 'u2', 'x') ORDER BY 1"), "1,2");
+    db.gives("SELECT id FROM guarded WHERE email IN ('u1', 'u2', 'x') ORDER BY 1", "1,2");
   }
 }
 
@@ -449,12 +439,11 @@ TEST(Guard, does_not_find_keys_that_the_filter_lacks) {
   Database db;
   make(db, "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");
   add_users(db, 1001, 1001);
-  EXPECT_EQ(db.text("SELECT id FROM guarded WHERE email = 'u1001'"), "none");
-  EXPECT_EQ(db.text("SELECT email FROM guarded WHERE id = 1001"), "u1001");
-  db.refuses("INSERT INTO seen(seen) VALUES ('check')", SQLITE_ERROR,
-             {"lacks 1 of the 1001 values"});
+  db.gives("SELECT id FROM guarded WHERE email = 'u1001'", "none");
+  db.gives("SELECT email FROM guarded WHERE id = 1001", "u1001");
+  db.refuses("INSERT INTO seen(seen) VALUES ('check')", {"lacks 1 of the 1001 values"});
   db.run("INSERT INTO seen(seen) VALUES ('rebuild')");
-  EXPECT_EQ(db.text("SELECT id FROM guarded WHERE email = 'u1001'"), "1001");
+  db.gives("SELECT id FROM guarded WHERE email = 'u1001'", "1001");
 }
 
 TEST(Guard, asks_for_untyped_keys_where_all_have_one_type) {
@@ -463,11 +452,10 @@ TEST(Guard, asks_for_untyped_keys_where_all_have_one_type) {
   db.run(with_numbers(100) + "INSERT INTO users SELECT i, 'n' || i FROM n");
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, source = users(k), triggers = on)");
   db.run(kGuarded);
-  EXPECT_EQ(db.text("SELECT note FROM guarded WHERE k = 1000"), "none");
+  db.gives("SELECT note FROM guarded WHERE k = 1000", "none");
   EXPECT_EQ(probes(db), 1);
   db.run("INSERT INTO users VALUES ('5', 'text')");
-  EXPECT_EQ(db.list("SELECT note FROM guarded WHERE k = CAST('5' AS INTEGER) ORDER BY 1"),
-            "n5,text");
+  db.gives("SELECT note FROM guarded WHERE k = CAST('5' AS INTEGER) ORDER BY 1", "n5,text");
   EXPECT_EQ(probes(db), 1);  // not asked: the text '5' equals the number here
 }
 

@@ -28,10 +28,14 @@ constexpr char kKeys[] =
 TEST(Library, reads_what_sql_exports) {
   for (const std::string growth : {"on", "off"}) {
     Database db;
-    db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(k, capacity = 8000, fpr = 1e-9, growth = " +
-           growth + "); INSERT INTO c(k) " + kKeys);
-    db.run("CREATE VIRTUAL TABLE b USING bloom_filter(k, capacity = 8000, fpr = 1e-9, growth = " +
-           growth + ", layout = blocked); INSERT INTO b(k) " + kKeys);
+    db.run(
+        "CREATE VIRTUAL TABLE c USING cuckoo_filter(k, capacity = 8000, fpr = 1e-9, growth = {});"
+        " INSERT INTO c(k) {}",
+        growth, kKeys);
+    db.run(
+        "CREATE VIRTUAL TABLE b USING bloom_filter(k, capacity = 8000, fpr = 1e-9, growth = {},"
+        " layout = blocked); INSERT INTO b(k) {}",
+        growth, kKeys);
     const std::string hashes = growth == "on" ? ", 'hashes'" : "";
     auto cuckoo = CuckooFilter::from_bytes(blob_of(db, "filter_export('c'" + hashes + ")"));
     ASSERT_TRUE(cuckoo.ok()) << cuckoo.error().message;
@@ -60,22 +64,24 @@ TEST(Library, writes_what_sql_imports) {
     ASSERT_TRUE(cuckoo.add("Ann ").ok());
     const std::string image = literal_of(cuckoo.to_bytes().value());
     Database db;
-    EXPECT_EQ(db.text("SELECT filter_contains(" + image + ", 'u1')"), "1");
-    db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(k); INSERT INTO c(c, k) VALUES ('import', " +
-           image + ")");
-    EXPECT_EQ(db.number("SELECT count(*) FROM c WHERE k IN (WITH n(i) AS (SELECT 1 UNION ALL"
-                        " SELECT i + 1 FROM n WHERE i < 400) SELECT i FROM n)"),
-              400);
-    EXPECT_EQ(db.text("SELECT count FROM c WHERE k = 'u1'"), "3");
-    EXPECT_EQ(db.text("SELECT items FROM filter_info('c')"), "404");
-    EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
-    EXPECT_EQ(db.text("SELECT cuckoo_check('c')"), "ok");
+    db.gives(sql("SELECT filter_contains({}, 'u1')", image), "1");
+    db.run(
+        "CREATE VIRTUAL TABLE c USING cuckoo_filter(k); INSERT INTO c(c, k) VALUES ('import', {})",
+        image);
+    db.gives(
+        "SELECT count(*) FROM c WHERE k IN (WITH n(i) AS (SELECT 1 UNION ALL"
+        " SELECT i + 1 FROM n WHERE i < 400) SELECT i FROM n)",
+        400);
+    db.gives("SELECT count FROM c WHERE k = 'u1'", "3");
+    db.gives("SELECT items FROM filter_info('c')", "404");
+    db.gives("PRAGMA integrity_check", "ok");
+    db.gives("SELECT cuckoo_check('c')", "ok");
     // The image tells which keys it has, so a table that would hash them in another way refuses it.
     db.run(
         "CREATE VIRTUAL TABLE t USING cuckoo_filter(k TEXT);"
         "CREATE VIRTUAL TABLE n USING cuckoo_filter(k COLLATE NOCASE)");
-    db.refuses("INSERT INTO t(t, k) VALUES ('import', " + image + ")", SQLITE_ERROR, {"INTEGER"});
-    db.refuses("INSERT INTO n(n, k) VALUES ('import', " + image + ")", SQLITE_ERROR, {"NOCASE"});
+    db.refuses(sql("INSERT INTO t(t, k) VALUES ('import', {})", image), {"INTEGER"});
+    db.refuses(sql("INSERT INTO n(n, k) VALUES ('import', {})", image), {"NOCASE"});
     const auto again = CuckooFilter::from_bytes(
         blob_of(db, std::string("filter_export('c'") + (grows ? ", 'hashes')" : ")")));
     ASSERT_TRUE(again.ok()) << again.error().message;
@@ -88,11 +94,13 @@ TEST(Library, bloom_filters_go_to_sql_too) {
   ASSERT_TRUE(bloom.add_all(std::vector<std::string>{"apple", "pear"}).ok());
   Database db;
   db.run(
-      "CREATE VIRTUAL TABLE b USING bloom_filter(k TEXT); INSERT INTO b(b, k) VALUES ('import', " +
-      literal_of(bloom.to_bytes().value()) + "); INSERT INTO b(k) VALUES ('plum')");
-  EXPECT_EQ(db.list("SELECT filter_contains('b', value) FROM json_each('[\"apple\", \"pear\","
-                    " \"plum\", \"fig\"]')"),
-            "1,1,1,0");
+      "CREATE VIRTUAL TABLE b USING bloom_filter(k TEXT);"
+      " INSERT INTO b(b, k) VALUES ('import', {}); INSERT INTO b(k) VALUES ('plum')",
+      literal_of(bloom.to_bytes().value()));
+  db.gives(
+      "SELECT filter_contains('b', value) FROM json_each('[\"apple\", \"pear\","
+      " \"plum\", \"fig\"]')",
+      "1,1,1,0");
 }
 
 // What a table did to its keys before it hashed them a program can't know.

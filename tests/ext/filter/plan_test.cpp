@@ -99,8 +99,9 @@ TEST_P(FilterPlan, is_true) {
   }
 }
 
-TEST(FilterPlanTable, has_a_row_for_each_kind_and_layout) {
-  Database db;
+using FilterPlanTable = WithDatabase;
+
+TEST_F(FilterPlanTable, has_a_row_for_each_kind_and_layout) {
   EXPECT_EQ(
       db.rows("SELECT module, layout, options, capacity, fpr FROM filter_plan(1e6, '1e-3')"),
       (std::vector<Row>{
@@ -110,12 +111,13 @@ TEST(FilterPlanTable, has_a_row_for_each_kind_and_layout) {
            "1000000.0", "1e-3"},
           {"bloom_filter", "counting", "capacity = 1000000, fpr = 0.001, counting = on",
            "1000000.0", "1e-3"}}));
-  EXPECT_EQ(db.list("SELECT capacity FROM (SELECT 10 AS n UNION SELECT 20) JOIN"
-                    " filter_plan(n, 0.1) WHERE module = 'cuckoo_filter'"),
-            "10,20");
-  EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0);
-  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(NULL, 0.1)"), 0);
-  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(10, NULL)"), 0);
+  db.gives(
+      "SELECT capacity FROM (SELECT 10 AS n UNION SELECT 20) JOIN"
+      " filter_plan(n, 0.1) WHERE module = 'cuckoo_filter'",
+      "10,20");
+  db.gives("SELECT count(*) FROM sqlite_schema", 0);
+  db.gives("SELECT count(*) FROM filter_plan(NULL, 0.1)", 0);
+  db.gives("SELECT count(*) FROM filter_plan(10, NULL)", 0);
 }
 
 // --- the third of the three -------------------------------------------------------------------
@@ -129,22 +131,20 @@ TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
     Database planner;
     const std::string budget = std::to_string(bytes);
     const std::vector<Row> plans = planner.rows(
-        "SELECT module, options, capacity, memory_bytes, layout, disk_bytes_growth_on"
-        " FROM filter_plan(NULL, 0.001, " +
-        budget + ")");
+        "SELECT module, options, capacity, memory_bytes, layout, disk_bytes_growth_on FROM"
+        " filter_plan(NULL, 0.001, {})",
+        budget);
     ASSERT_EQ(plans.size(), 4u);
     for (const Row& plan : plans) {
       const int64_t capacity = std::stoll(plan[2]);
       EXPECT_LE(std::stoll(plan[3]), bytes);
-      EXPECT_EQ(planner.number("SELECT memory_bytes > " + budget + " FROM filter_plan(" +
-                               std::to_string(capacity + 1) + ", 0.001) WHERE layout IS " +
-                               (plan[4] == "NULL" ? "NULL" : "'" + plan[4] + "'")),
-                1)
-          << plan[1];
+      planner.gives(sql("SELECT memory_bytes > {} FROM filter_plan({}, 0.001) WHERE layout IS {}",
+                        budget, capacity + 1, (plan[4] == "NULL" ? "NULL" : "'" + plan[4] + "'")),
+                    1);
       const std::string path = folder.file(std::to_string(++number) + ".db");
       {
         QuickDatabase writer(path);
-        writer.run("CREATE VIRTUAL TABLE f USING " + plan[0] + "(key, " + plan[1] + ", seed = 1)");
+        writer.run("CREATE VIRTUAL TABLE f USING {}(key, {}, seed = 1)", plan[0], plan[1]);
         for (int64_t i = 0; i < 40; ++i) {
           writer.run("INSERT INTO f " + numbers(1 + capacity * i / 40, capacity * (i + 1) / 40));
         }
@@ -167,9 +167,9 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
   constexpr std::pair<const char*, int64_t> kBudgets[] = {
       {"110000", 110000}, {"'150KB'", 153600}, {"1e6", 1000000}};
   for (const auto& [budget, bytes] : kBudgets) {
-    const std::vector<Row> plans =
-        db.rows("SELECT module, options, fpr, memory_bytes, layout FROM filter_plan(50000, NULL, " +
-                std::string(budget) + ")");
+    const std::vector<Row> plans = db.rows(
+        "SELECT module, options, fpr, memory_bytes, layout FROM filter_plan(50000, NULL, {})",
+        budget);
     EXPECT_GE(plans.size(), 3u);
     for (const Row& plan : plans) {
       EXPECT_LE(std::stoll(plan[3]), bytes);
@@ -179,89 +179,86 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
                     rate - std::pow(10, std::floor(std::log10(rate)) - 2));
       if (rate > 9.325e-10) {
         const std::string layout = plan[4] == "NULL" ? "NULL" : "'" + plan[4] + "'";
-        EXPECT_GT(db.number("SELECT memory_bytes FROM filter_plan(50000, " + std::string(smaller) +
-                            ") WHERE layout IS " + layout),
+        EXPECT_GT(db.number("SELECT memory_bytes FROM filter_plan(50000, {}) WHERE layout IS {}",
+                            smaller, layout),
                   bytes)
             << plan[1];
       }
       const std::string path = folder.file(std::to_string(++number) + ".db");
       {
         QuickDatabase writer(path);
-        writer.run("CREATE VIRTUAL TABLE f USING " + plan[0] + "(key, " + plan[1] + ", seed = 1)");
+        writer.run("CREATE VIRTUAL TABLE f USING {}(key, {}, seed = 1)", plan[0], plan[1]);
         writer.run("INSERT INTO f " + numbers(1, 49800));
         writer.run("INSERT INTO f " + numbers(49801, 50000));
       }
       Database reader(path);
       EXPECT_EQ(present(reader, 1, 50000), 50000);
       EXPECT_LE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes) << plan[1];
-      EXPECT_EQ(reader.number("SELECT fpr = " + plan[2] + " FROM filter_info('f')"), 1) << plan[1];
+      reader.gives(sql("SELECT fpr = {} FROM filter_info('f')", plan[2]), 1);
     }
   }
 }
 
 TEST(FilterPlanForBytes, has_no_row_for_what_does_not_fit) {
   Database db;
-  EXPECT_EQ(db.list("SELECT layout FROM filter_plan(1e7, NULL, 17e6) WHERE layout IS NOT NULL"),
-            "standard,blocked");
-  db.refuses("SELECT * FROM filter_plan(1e9, NULL, 1e6)", SQLITE_ERROR,
+  db.gives("SELECT layout FROM filter_plan(1e7, NULL, 17e6) WHERE layout IS NOT NULL",
+           "standard,blocked");
+  db.refuses("SELECT * FROM filter_plan(1e9, NULL, 1e6)",
              {"filter_plan: bytes is 1000000, and no filter takes less than ",
               " for that capacity, at an fpr of 0.25"});
-  db.refuses("SELECT * FROM filter_plan(NULL, 0.1, 100)", SQLITE_ERROR,
+  db.refuses("SELECT * FROM filter_plan(NULL, 0.1, 100)",
              {"filter_plan: bytes is 100, and no filter takes less than ", " at that fpr"});
-  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(1000, 0.01, NULL)"), 4);
-  EXPECT_EQ(db.text("SELECT bytes FROM filter_plan(NULL, 0.01, '64 KB')"), "64 KB");
+  db.gives("SELECT count(*) FROM filter_plan(1000, 0.01, NULL)", 4);
+  db.gives("SELECT bytes FROM filter_plan(NULL, 0.01, '64 KB')", "64 KB,64 KB,64 KB,64 KB");
   for (const char* const arguments :
        {"(1000, 0.01, 5000)", "(1000, NULL, NULL)", "(NULL, 0.1, NULL)", "(NULL, NULL, 5000)"}) {
-    db.refuses("SELECT * FROM filter_plan" + std::string(arguments), SQLITE_ERROR,
+    db.refuses("SELECT * FROM filter_plan" + std::string(arguments),
                {"two of capacity, fpr and bytes, and NULL for the third"});
   }
   for (const char* const bytes : {"0", "-5", "'64XB'", "x'3634'", "1e19"}) {
-    db.refuses("SELECT * FROM filter_plan(1000, NULL, " + std::string(bytes) + ")", SQLITE_ERROR,
+    db.refuses(sql("SELECT * FROM filter_plan(1000, NULL, {})", bytes),
                {"filter_plan: bytes is ", "expected a number from 1 to 2^60"});
   }
 }
 
 // Pasted, each makes the rate that was asked for: the very number.
-TEST(FilterPlanTable, options_are_exact) {
-  Database db;
+TEST_F(FilterPlanTable, options_are_exact) {
   for (const char* rate : {"0.25", "0.1", "1.0/3000", "9.3132257461547851e-10", "0.0007"}) {
-    for (const Row& row : db.rows("SELECT module, options, layout, hashes FROM filter_plan(777, " +
-                                  std::string(rate) + ")")) {
-      db.run("CREATE VIRTUAL TABLE f USING " + row[0] + "(" + row[1] + ")");
-      EXPECT_EQ(db.number("SELECT fpr = " + std::string(rate) +
-                          " AND capacity = 777 AND hashes = " + row[3] + " FROM filter_info('f')"),
-                1)
-          << row[1];
+    for (const Row& row :
+         db.rows("SELECT module, options, layout, hashes FROM filter_plan(777, {})", rate)) {
+      db.run("CREATE VIRTUAL TABLE f USING {}({})", row[0], row[1]);
+      db.gives(sql("SELECT fpr = {} AND capacity = 777 AND hashes = {} FROM filter_info('f')", rate,
+                   row[3]),
+               1);
       db.run("DROP TABLE f");
     }
   }
 }
 
-TEST(FilterPlanTable, takes_no_memory_at_any_capacity) {
-  Database db;
-  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(10, 0.1)"), 4);
+TEST_F(FilterPlanTable, takes_no_memory_at_any_capacity) {
+  db.gives("SELECT count(*) FROM filter_plan(10, 0.1)", 4);
   const MemoryLimiter limiter(1 << 20);
-  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(1e10, 1e-6) WHERE image_bytes > 2e10"), 4);
-  EXPECT_EQ(db.number("SELECT count(*) FROM filter_plan(1 << 40, 1.0 / (1 << 20))"
-                      " WHERE memory_bytes > 2e12"),
-            4);
+  db.gives("SELECT count(*) FROM filter_plan(1e10, 1e-6) WHERE image_bytes > 2e10", 4);
+  db.gives(
+      "SELECT count(*) FROM filter_plan(1 << 40, 1.0 / (1 << 20))"
+      " WHERE memory_bytes > 2e12",
+      4);
 }
 
-TEST(FilterPlanTable, says_which_arguments_are_possible) {
-  Database db;
+TEST_F(FilterPlanTable, says_which_arguments_are_possible) {
   for (const char* capacity : {"0", "-1", "1.5", "(1 << 40) + 1", "1e300", "'many'", "x'31'"}) {
-    db.refuses("SELECT * FROM filter_plan(" + std::string(capacity) + ", 0.1)", SQLITE_ERROR,
+    db.refuses(sql("SELECT * FROM filter_plan({}, 0.1)", capacity),
                {"filter_plan: capacity is ", "expected a whole number from 1 to 2^40"});
   }
   for (const char* rate : {"0", "-0.1", "0.26", "1e-10", "'few'", "1e999"}) {
-    db.refuses("SELECT * FROM filter_plan(1000, " + std::string(rate) + ")", SQLITE_ERROR,
+    db.refuses(sql("SELECT * FROM filter_plan(1000, {})", rate),
                {"filter_plan: fpr is ", "expected a number from 2^-30 to 0.25"});
   }
-  db.refuses("SELECT * FROM filter_plan(1e12, 1e-9)", SQLITE_ERROR,
+  db.refuses("SELECT * FROM filter_plan(1e12, 1e-9)",
              {"filter_plan: capacity = 1000000000000 and fpr = 1e-09",
               "expected capacity/fpr of at most 2^60"});
   for (const char* arguments : {"", "()", "(1000)"}) {
-    db.refuses("SELECT * FROM filter_plan" + std::string(arguments), SQLITE_ERROR,
+    db.refuses("SELECT * FROM filter_plan" + std::string(arguments),
                {"filter_plan: the arguments are a capacity and a false positive rate"});
   }
 }

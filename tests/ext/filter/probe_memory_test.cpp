@@ -3,14 +3,13 @@
 
 #include <string>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
 std::string keys_to(int last) {
-  return "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
-         std::to_string(last) + ") INSERT INTO f SELECT 'k' || i FROM n";
+  return with_numbers(last) + "INSERT INTO f SELECT 'k' || i FROM n";
 }
 
 TEST(ProbeMemory, I5_of_the_tail_a_look_up_without_memory_loses_no_key) {
@@ -21,8 +20,7 @@ TEST(ProbeMemory, I5_of_the_tail_a_look_up_without_memory_loses_no_key) {
         SCOPED_TRACE(std::string(module) + ", " + std::to_string(keys) + " keys, " +
                      std::to_string(above) + " bytes");
         QuickDatabase db(":memory:");
-        db.run(std::string("CREATE VIRTUAL TABLE f USING ") + module +
-               ", capacity = 100000, seed = 1)");
+        db.run("CREATE VIRTUAL TABLE f USING {}, capacity = 100000, seed = 1)", module);
         db.run(keys_to(keys));
         const Query look_up(db, "SELECT filter_contains('f', 'k1')");
         sqlite3_hard_heap_limit64(sqlite3_memory_used() + above);
@@ -32,8 +30,7 @@ TEST(ProbeMemory, I5_of_the_tail_a_look_up_without_memory_loses_no_key) {
         failed += code == SQLITE_ROW ? 0 : 1;
         ASSERT_EQ(db.number("SELECT count(*) FROM f"), keys);
         for (int key = 1; key <= keys; ++key) {
-          ASSERT_EQ(db.number("SELECT filter_contains('f', 'k" + std::to_string(key) + "')"), 1)
-              << key;
+          ASSERT_EQ(db.number("SELECT filter_contains('f', 'k{}')", key), 1) << key;
         }
         db.run("INSERT INTO f(f) VALUES ('check')");
         if (code == SQLITE_ROW) {

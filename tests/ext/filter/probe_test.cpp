@@ -1,6 +1,6 @@
 // Asking a filter: every form that works, where the planner puts it, and what is refused with which
 // words.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -18,13 +18,7 @@ class Probe : public testing::Test {
   void expect(const std::string& sql, const std::string& answer) {
     EXPECT_EQ(db.list(sql), answer) << sql;
   }
-  std::string plan(const std::string& sql) {
-    std::string text;
-    for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + sql)) {
-      text += row[3] + "\n";
-    }
-    return text;
-  }
+  std::string plan(const std::string& sql) { return plan_of(db, sql); }
   void expect_before(const std::string& sql, const std::string& first, const std::string& then) {
     const std::string text = plan(sql);
     const size_t at = text.find(first);
@@ -154,9 +148,7 @@ TEST_F(Probe, is_planned_before_look_ups) {
         "SCAN m VIRTUAL TABLE", "SEARCH n ");
   };
   check();
-  db.run(
-      "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)"
-      " INSERT INTO numbered SELECT i, i FROM n");
+  db.run(with_numbers(2000) + "INSERT INTO numbered SELECT i, i FROM n");
   db.run(
       "INSERT INTO users SELECT id, name FROM numbered;"
       "INSERT INTO requests SELECT name FROM numbered; ANALYZE");
@@ -211,12 +203,11 @@ TEST_F(Probe, that_would_list_keys_is_refused) {
 }
 
 TEST_F(Probe, that_is_refused_names_the_way_out) {
-  db.refuses("DELETE FROM seen", SQLITE_ERROR, {"'clear'"});
-  db.refuses("DELETE FROM seen WHERE key LIKE 'x'", SQLITE_ERROR, {"'clear'"});
-  db.refuses("SELECT * FROM seen", SQLITE_ERROR, {"key ="});
-  db.refuses("SELECT n FROM t WHERE k IN seen", SQLITE_ERROR, {"EXISTS", "filter_contains"});
-  db.refuses("SELECT n FROM t WHERE k IN (SELECT key FROM seen)", SQLITE_ERROR,
-             {"EXISTS", "filter_contains"});
+  db.refuses("DELETE FROM seen", {"'clear'"});
+  db.refuses("DELETE FROM seen WHERE key LIKE 'x'", {"'clear'"});
+  db.refuses("SELECT * FROM seen", {"key ="});
+  db.refuses("SELECT n FROM t WHERE k IN seen", {"EXISTS", "filter_contains"});
+  db.refuses("SELECT n FROM t WHERE k IN (SELECT key FROM seen)", {"EXISTS", "filter_contains"});
   // The way out works.
   expect("SELECT n FROM t WHERE filter_contains('seen', k) ORDER BY n", "1,2,3");
   db.run("INSERT INTO seen(seen) VALUES ('clear')");
@@ -226,7 +217,7 @@ TEST_F(Probe, that_is_refused_names_the_way_out) {
 TEST_F(Probe, of_an_or_across_tables_is_refused_or_right) {
   const char* sql = "SELECT n FROM t JOIN seen ON (key = k OR key = n) ORDER BY n";
   expect(sql, "1,2,3");
-  db.refuses("SELECT n FROM t, seen WHERE key = k OR k = 'd'", SQLITE_ERROR, {"seen"});
+  db.refuses("SELECT n FROM t, seen WHERE key = k OR k = 'd'", {"seen"});
 }
 
 TEST_F(Probe, in_a_nested_loop_asks_again_for_each_row) {
@@ -261,11 +252,10 @@ TEST_F(Probe, writes_nothing) {
 
 TEST_F(Probe, finds_all_and_few_others_in_a_large_filter) {
   db.run("CREATE VIRTUAL TABLE big USING cuckoo_filter(key INTEGER, fpr = 0.01, seed = 3)");
-  const char* numbers = "WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999) ";
-  db.run(std::string("INSERT INTO big ") + numbers + "SELECT i FROM n");
-  EXPECT_EQ(db.number(std::string(numbers) + "SELECT count(*) FROM n JOIN big ON key = i"), 100000);
-  const int64_t wrong =
-      db.number(std::string(numbers) + "SELECT count(*) FROM n JOIN big ON key = i + 1000000");
+  const std::string numbers = with_numbers(0, 99999);
+  db.run("INSERT INTO big {}SELECT i FROM n", numbers);
+  db.gives(numbers + "SELECT count(*) FROM n JOIN big ON key = i", 100000);
+  const int64_t wrong = db.number(numbers + "SELECT count(*) FROM n JOIN big ON key = i + 1000000");
   EXPECT_GT(wrong, 300);
   EXPECT_LT(wrong, 1100);
   db.run("INSERT INTO big(big) VALUES ('check')");

@@ -37,8 +37,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SmallCommit,
 
 TEST_P(SmallCommit, writes_one_row_of_one_table) {
   const std::vector<std::string> one = {R"(UPDATE "main"."f_data" SET block = ?2 WHERE id = ?1)"};
-  db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() + ", seed = 1, capacity = 1e6)");
-  db.run("INSERT INTO f " + numbers(1, 50000) + "; INSERT INTO f VALUES ('a'), ('b')");
+  db.run("CREATE VIRTUAL TABLE f USING {}, seed = 1, capacity = 1e6)", GetParam());
+  db.run("INSERT INTO f {}; INSERT INTO f VALUES ('a'), ('b')", numbers(1, 50000));
   EXPECT_EQ(nested("INSERT INTO f VALUES ('c')"), one);
   EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('d'); COMMIT"), one);
   EXPECT_EQ(nested("BEGIN; INSERT INTO f VALUES ('e'), ('f'), ('g'); COMMIT"), one);

@@ -1,11 +1,11 @@
 // cuckoo_key(): a key of several columns as one BLOB, as filters of several columns hash it.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
 std::string hex_of(Database& db, const std::string& values) {
-  return db.text("SELECT hex(cuckoo_key(" + values + "))");
+  return db.text("SELECT hex(cuckoo_key({}))", values);
 }
 
 TEST(TupleKey, has_kind_length_and_bytes_of_each_column) {
@@ -45,11 +45,11 @@ TEST(TupleKey, a_whole_real_is_its_integer) {
 
 TEST(TupleKey, is_null_when_a_column_is) {
   Database db;
-  EXPECT_EQ(db.text("SELECT cuckoo_key(NULL, 1)"), "NULL");
-  EXPECT_EQ(db.text("SELECT cuckoo_key(1, NULL)"), "NULL");
-  EXPECT_EQ(db.text("SELECT typeof(cuckoo_key(1, 2, 3, 4, 5, 6, 7, 8))"), "blob");
+  db.gives("SELECT cuckoo_key(NULL, 1)", "NULL");
+  db.gives("SELECT cuckoo_key(1, NULL)", "NULL");
+  db.gives("SELECT typeof(cuckoo_key(1, 2, 3, 4, 5, 6, 7, 8))", "blob");
   for (const char* values : {"", "1", "1, 2, 3, 4, 5, 6, 7, 8, 9"}) {
-    db.refuses("SELECT cuckoo_key(" + std::string(values) + ")", SQLITE_ERROR,
+    db.refuses(sql("SELECT cuckoo_key({})", values),
                {"wrong number of arguments to function cuckoo_key()"});
   }
 }
@@ -67,43 +67,25 @@ TEST(TupleKey, can_be_in_an_index_and_a_view) {
   db.run(
       "PRAGMA trusted_schema = OFF; CREATE TABLE t(a, b); CREATE INDEX i ON t(cuckoo_key(a, b));"
       "CREATE VIEW v AS SELECT cuckoo_key(a, b) AS k FROM t; INSERT INTO t VALUES (1, 'x')");
-  EXPECT_EQ(db.number("SELECT count(*) FROM v WHERE k = cuckoo_key(1.0, 'x')"), 1);
+  db.gives("SELECT count(*) FROM v WHERE k = cuckoo_key(1.0, 'x')", 1);
 }
 
 // Two columns that hold each other's beginning: what is joined by hand gets it wrong.
 TEST(TupleKey, I1_different_splits_of_one_text_are_different_keys) {
   Database db;
-  EXPECT_EQ(db.number("SELECT cuckoo_key('a', 'bc') = cuckoo_key('ab', 'c')"), 0);
-  EXPECT_EQ(db.number("SELECT cuckoo_key('', 'abc') = cuckoo_key('abc', '')"), 0);
-  EXPECT_EQ(db.number("SELECT cuckoo_key('a', 'b') = cuckoo_key('a', 'b', '')"), 0);
-  EXPECT_EQ(db.number("SELECT cuckoo_key('1', 1) = cuckoo_key(1, '1')"), 0);
-  EXPECT_EQ(db.number("SELECT cuckoo_key('1', 1) = cuckoo_key(x'31', 1)"), 0);
+  db.gives("SELECT cuckoo_key('a', 'bc') = cuckoo_key('ab', 'c')", 0);
+  db.gives("SELECT cuckoo_key('', 'abc') = cuckoo_key('abc', '')", 0);
+  db.gives("SELECT cuckoo_key('a', 'b') = cuckoo_key('a', 'b', '')", 0);
+  db.gives("SELECT cuckoo_key('1', 1) = cuckoo_key(1, '1')", 0);
+  db.gives("SELECT cuckoo_key('1', 1) = cuckoo_key(x'31', 1)", 0);
 }
 
 // A value as SQL, often one that looks like a part of an encoding.
 std::string random_value(std::mt19937_64& random) {
-  constexpr const char* kValues[] = {"0",
-                                     "1",
-                                     "-1",
-                                     "256",
-                                     "1.0",
-                                     "0.5",
-                                     "1e300",
-                                     "9007199254740993",
-                                     "9007199254740992.0",
-                                     "''",
-                                     "'a'",
-                                     "'ab'",
-                                     "'b'",
-                                     "'1'",
-                                     "x''",
-                                     "x'61'",
-                                     "x'00'",
-                                     "x'0000'",
-                                     "x'0002000000'",
-                                     "x'0302000000'",
-                                     "'a' || char(0)",
-                                     "'a' || char(2,1,0,0,0) || 'b'"};
+  const std::vector<std::string> kValues = split(
+      "0, 1, -1, 256, 1.0, 0.5, 1e300, 9007199254740993, 9007199254740992.0, '', 'a', 'ab', 'b',"
+      " '1', x'', x'61', x'00', x'0000', x'0002000000', x'0302000000', 'a' || char(0), 'a' ||"
+      " char(2,1,0,0,0) || 'b'");
   if (random() % 3 != 0) {
     return kValues[random() % std::size(kValues)];
   }
@@ -125,18 +107,17 @@ TEST(TupleKey, I1_random_keys_are_equal_when_their_columns_are) {
     const std::string a = random_value(random);
     const std::string b = random_value(random);
     if (random() % 2 == 0) {
-      db.run("INSERT INTO k VALUES (NULL, 2, " + a + ", " + b + ", NULL, cuckoo_key(" + a + ", " +
-             b + "))");
+      db.run("INSERT INTO k VALUES (NULL, 2, {}, {}, NULL, cuckoo_key({}, {}))", a, b, a, b);
     } else {
       const std::string c = random_value(random);
-      db.run("INSERT INTO k VALUES (NULL, 3, " + a + ", " + b + ", " + c + ", cuckoo_key(" + a +
-             ", " + b + ", " + c + "))");
+      db.run("INSERT INTO k VALUES (NULL, 3, {}, {}, {}, cuckoo_key({}, {}, {}))", a, b, c, a, b,
+             c);
     }
   }
   const std::string pairs = " FROM k x JOIN k y ON x.id < y.id WHERE ";
   const std::string same = "(x.n = y.n AND x.a IS y.a AND x.b IS y.b AND x.c IS y.c)";
-  EXPECT_EQ(db.list("SELECT x.id || ' ' || y.id" + pairs + same + " <> (x.key = y.key)"), "");
-  equal = static_cast<uint64_t>(db.number("SELECT count(*)" + pairs + same));
+  db.gives(sql("SELECT x.id || ' ' || y.id{}{} <> (x.key = y.key)", pairs, same), "none");
+  equal = static_cast<uint64_t>(db.number("SELECT count(*){}{}", pairs, same));
   EXPECT_GT(equal, 30U) << "pairs that are equal must come";
 }
 
@@ -145,7 +126,7 @@ TEST(TupleKey, I2_only_whole_keys_have_columns) {
   Database db;
   const std::string key = hex_of(db, "7, 'abc', 1.5");
   const auto types_of = [&db](const std::string& hex) {
-    return db.text("SELECT key_types FROM filter_info((SELECT cuckoo_build(x'" + hex + "')))");
+    return db.text("SELECT key_types FROM filter_info((SELECT cuckoo_build(x'{}')))", hex);
   };
   EXPECT_EQ(types_of(key), "INTEGER, TEXT, REAL");
   for (size_t cut = 0; cut < key.size(); cut += 2) {
@@ -187,8 +168,10 @@ TEST(TupleKey, I2_only_whole_keys_have_columns) {
 TEST(TupleKey, keys_that_differ_in_their_columns_make_an_image_of_blobs) {
   Database db;
   const auto types_of = [&db](const std::string& values) {
-    return db.text("WITH k(x) AS (VALUES " + values +
-                   ") SELECT key_types FROM filter_info((SELECT bloom_build(x) FROM k))");
+    return db.text(
+        "WITH k(x) AS (VALUES {}) SELECT key_types FROM filter_info((SELECT bloom_build(x) FROM"
+        " k))",
+        values);
   };
   EXPECT_EQ(types_of("(cuckoo_key(1, 'a')), (cuckoo_key('b', 'c'))"), "INTEGER TEXT, TEXT");
   EXPECT_EQ(types_of("(cuckoo_key(1, 'a')), (NULL)"), "INTEGER, TEXT");

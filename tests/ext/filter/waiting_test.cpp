@@ -16,12 +16,13 @@ constexpr int64_t kKeys = 3000;
 class WaitingKeys : public testing::TestWithParam<const char*> {
  protected:
   WaitingKeys() {
-    db.run(create("f") + ";" + create("g") + "; INSERT INTO g VALUES ('g')" +
-           "; CREATE TABLE t(a); INSERT INTO t " + numbers(1, kKeys) +
-           "; CREATE TABLE i(empty, mark)");
+    db.run(
+        "{}; {}; INSERT INTO g VALUES ('g'); CREATE TABLE t(a); INSERT INTO t {};"
+        " CREATE TABLE i(empty, mark)",
+        create("f"), create("g"), numbers(1, kKeys));
     if (!window()) {
-      db.run(std::string("INSERT INTO i SELECT filter_export('f'") +
-             (growth() ? ", 'hashes'" : "") + "), filter_mark('f')");
+      db.run("INSERT INTO i SELECT filter_export('f'{}), filter_mark('f')",
+             (growth() ? ", 'hashes'" : ""));
     }
   }
   static std::string create(const std::string& name) {
@@ -98,14 +99,14 @@ TEST_P(WaitingKeys, are_there_whatever_asks_first) {
     SCOPED_TRACE(first + "; " + ask);
     add_many();
     db.run(first);
-    EXPECT_EQ(db.number(ask), answer);
+    db.gives(ask, answer);
     db.run("ROLLBACK");
-    EXPECT_EQ(db.number(count), 0);
+    db.gives(count, 0);
     check(db);
   }
   add_many();
   db.run("COMMIT");
-  EXPECT_EQ(db.number(join), kKeys);
+  db.gives(join, kKeys);
   check(db);
 }
 
@@ -118,11 +119,12 @@ TEST_P(WaitingKeys, are_there_for_the_statement_that_adds_them) {
       " INSERT INTO seen SELECT new.a, 2 * count(*) FROM f WHERE key = new.a; END");
   add_many();
   db.run("INSERT INTO s " + numbers(kKeys - 99, kKeys + 100));
-  EXPECT_EQ(db.number("SELECT count(*) FROM seen WHERE there = 0"), 100);
-  EXPECT_EQ(db.number("SELECT count(*) FROM seen WHERE there = 1"), 100);
-  EXPECT_EQ(db.number("SELECT count(*) FROM seen WHERE there = 2"), 200);
-  db.run("INSERT INTO f SELECT i FROM (" + numbers(kKeys - 99, kKeys + 500) +
-         ") WHERE i NOT IN (SELECT key FROM f WHERE key = i); COMMIT");
+  db.gives("SELECT count(*) FROM seen WHERE there = 0", 100);
+  db.gives("SELECT count(*) FROM seen WHERE there = 1", 100);
+  db.gives("SELECT count(*) FROM seen WHERE there = 2", 200);
+  db.run(
+      "INSERT INTO f SELECT i FROM ({}) WHERE i NOT IN (SELECT key FROM f WHERE key = i); COMMIT",
+      numbers(kKeys - 99, kKeys + 500));
   EXPECT_EQ(present(db, 1, kKeys + 500), kKeys + 500);
   check(db);
 }
@@ -195,8 +197,8 @@ TEST(PendingLoad, are_not_lost_where_memory_runs_out) {
         QuickDatabase quick(":memory:");
         quick.run(
             "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, fpr = 1e-9, capacity = 4000,"
-            " growth = " +
-            growth + ")");
+            " growth = {})",
+            growth);
         quick.run("INSERT INTO f " + numbers(1, kFirst));
         quick.run(sql == load ? "BEGIN" : "BEGIN; " + load);
         done = attempt_with(above, quick, sql).code == SQLITE_OK;

@@ -9,8 +9,8 @@ namespace cuckoo::test {
 namespace {
 
 std::vector<Row> shadows(Database& db, const std::string& table = "kv") {
-  std::vector<Row> all = db.rows("SELECT key, quote(value) FROM " + table + "_config ORDER BY 1");
-  for (Row& row : db.rows("SELECT id, quote(page) FROM " + table + "_pages ORDER BY 1")) {
+  std::vector<Row> all = db.rows("SELECT key, quote(value) FROM {}_config ORDER BY 1", table);
+  for (Row& row : db.rows("SELECT id, quote(page) FROM {}_pages ORDER BY 1", table)) {
     all.push_back(std::move(row));
   }
   return all;
@@ -27,9 +27,8 @@ class FlashCare : public testing::Test {
  protected:
   std::string file(const std::string& name = "a.db") const { return folder.file(name); }
   static void fill(Database& db, int64_t rows, int64_t bytes, const std::string& options) {
-    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key, value, " + options + ")");
-    db.run(with_numbers(1, rows) + "INSERT INTO kv SELECT i, zeroblob(" + std::to_string(bytes) +
-           " + i % 7) FROM n");
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key, value, {})", options);
+    db.run("{}INSERT INTO kv SELECT i, zeroblob({} + i % 7) FROM n", with_numbers(1, rows), bytes);
   }
   TemporaryFolder folder;
 };
@@ -44,15 +43,13 @@ TEST_F(FlashCare, a_rollback_to_a_savepoint_does_not_mount) {
       "INSERT INTO kv VALUES (-1, 'x'); DELETE FROM kv WHERE key = 5");
   const std::string reads = "SELECT sector_reads FROM flash_kv_info('kv')";
   const int64_t before = db.number(reads);
-  db.run("ROLLBACK TO a");
-  EXPECT_EQ(db.text("SELECT count(*) FROM kv WHERE key IN (-1, 5)"), "1");
+  db.gives("ROLLBACK TO a; SELECT count(*) FROM kv WHERE key IN (-1, 5)", "1");
   EXPECT_LT(db.number(reads) - before, 20);
-  db.run("ROLLBACK");
-  EXPECT_EQ(db.text("SELECT length(value) FROM kv WHERE key = 8"), "101");
+  db.gives("ROLLBACK; SELECT length(value) FROM kv WHERE key = 8", "101");
   EXPECT_LT(db.number(reads) - before, 40);
   db.refuses("INSERT INTO kv SELECT 20001, 1 UNION ALL SELECT 20002, 1 UNION ALL SELECT 1, 1",
-             SQLITE_CONSTRAINT_PRIMARYKEY, {});
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 20000);
+             SQLITE_CONSTRAINT_PRIMARYKEY);
+  db.gives("SELECT count(*) FROM kv", 20000);
   EXPECT_LT(db.number(reads) - before, 60);
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
@@ -63,13 +60,11 @@ TEST_F(FlashCare, savepoints_of_every_depth_come_back) {
   db.run(
       "SAVEPOINT a; SAVEPOINT b; INSERT INTO kv VALUES (11, 1); SAVEPOINT c;"
       "INSERT INTO kv VALUES (12, 1), (13, 1); RELEASE c; SAVEPOINT d; DELETE FROM kv");
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 0);
-  db.run("ROLLBACK TO d");
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 13);
-  db.run("ROLLBACK TO b");
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 10);
+  db.gives("SELECT count(*) FROM kv", 0);
+  db.gives("ROLLBACK TO d; SELECT count(*) FROM kv", 13);
+  db.gives("ROLLBACK TO b; SELECT count(*) FROM kv", 10);
   db.run("INSERT INTO kv VALUES (14, 1); ROLLBACK TO b; INSERT INTO kv VALUES (15, 1); RELEASE a");
-  EXPECT_EQ(db.list("SELECT key FROM kv WHERE key > 10"), "15");
+  db.gives("SELECT key FROM kv WHERE key > 10", "15");
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
@@ -78,14 +73,14 @@ TEST_F(FlashCare, a_create_that_is_undone_writes_nothing) {
   db.run(
       "BEGIN; SAVEPOINT a; CREATE VIRTUAL TABLE kv USING flash_kv; INSERT INTO kv VALUES (1, 2);"
       "ROLLBACK TO a; CREATE TABLE kv(a); INSERT INTO kv VALUES (5); COMMIT");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema"), "kv");
+  db.gives("SELECT name FROM sqlite_schema", "kv");
   db.run(
       "DROP TABLE kv; BEGIN; CREATE VIRTUAL TABLE kv USING flash_kv;"
       "INSERT INTO kv VALUES (1, 2); SAVEPOINT b; INSERT INTO kv VALUES (2, 3); ROLLBACK TO b;"
       "INSERT INTO kv VALUES (3, 4); COMMIT");
-  EXPECT_EQ(db.list("SELECT key FROM kv"), "1,3");
+  db.gives("SELECT key FROM kv", "1,3");
   QuickDatabase other(file());
-  EXPECT_EQ(other.list("SELECT key FROM kv"), "1,3");
+  other.gives("SELECT key FROM kv", "1,3");
   other.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
@@ -93,12 +88,11 @@ TEST_F(FlashCare, a_failing_single_row_inside_a_transaction_undoes_itself_alone)
   QuickDatabase db(file());
   fill(db, 5, 5, "seed = 1");
   db.run("BEGIN; INSERT INTO kv VALUES (6, 6)");
-  db.refuses("INSERT INTO kv VALUES (6, 7)", SQLITE_CONSTRAINT_PRIMARYKEY, {});
-  db.refuses("INSERT INTO kv(value) VALUES (5)", SQLITE_MISMATCH, {});
-  db.refuses("INSERT INTO kv VALUES (zeroblob(100000), 1)", SQLITE_ERROR, {});
-  db.refuses("INSERT INTO kv(kv) VALUES ('nonsense')", SQLITE_ERROR, {});
-  db.run("COMMIT");
-  EXPECT_EQ(db.list("SELECT key FROM kv"), "1,2,3,4,5,6");
+  db.refuses("INSERT INTO kv VALUES (6, 7)", SQLITE_CONSTRAINT_PRIMARYKEY);
+  db.refuses("INSERT INTO kv(value) VALUES (5)", SQLITE_MISMATCH);
+  db.refuses("INSERT INTO kv VALUES (zeroblob(100000), 1)", SQLITE_ERROR);
+  db.refuses("INSERT INTO kv(kv) VALUES ('nonsense')", SQLITE_ERROR);
+  db.gives("COMMIT; SELECT key FROM kv", "1,2,3,4,5,6");
 }
 
 TEST_F(FlashCare, a_deferred_constraint_fails_the_commit_that_is_then_repeated) {
@@ -111,7 +105,7 @@ TEST_F(FlashCare, a_deferred_constraint_fails_the_commit_that_is_then_repeated) 
   db.refuses("COMMIT", SQLITE_CONSTRAINT, {"FOREIGN KEY"});
   db.run("INSERT INTO kv VALUES (7, 7); INSERT INTO parent VALUES (1); COMMIT");
   QuickDatabase other(file());
-  EXPECT_EQ(other.number("SELECT count(*) FROM kv"), 7);
+  other.gives("SELECT count(*) FROM kv", 7);
 }
 
 // --- connections ---------------------------------------------------------------------------------
@@ -121,24 +115,24 @@ TEST_F(FlashCare, another_connection_s_commit_is_followed_without_a_mount) {
   one.run("PRAGMA journal_mode = WAL");
   fill(one, 20000, 50, "size = '8MB', seed = 1");
   QuickDatabase two(file());
-  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 20000);
+  two.gives("SELECT count(*) FROM kv", 20000);
   const std::string reads = "SELECT sector_reads FROM flash_kv_info('kv')";
   for (int i = 1; i <= 20; ++i) {
     const int64_t before = two.number(reads);
-    one.run("INSERT INTO kv VALUES (" + std::to_string(20000 + i) + ", 1)");
-    EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 20000 + i);
-    EXPECT_EQ(two.text("SELECT value FROM kv WHERE key = " + std::to_string(20000 + i)), "1");
+    one.run("INSERT INTO kv VALUES ({}, 1)", 20000 + i);
+    two.gives("SELECT count(*) FROM kv", 20000 + i);
+    two.gives("SELECT value FROM kv WHERE key = " + std::to_string(20000 + i), "1");
     EXPECT_LT(two.number(reads) - before, 50);
-    two.run("UPDATE kv SET value = " + std::to_string(i) + " WHERE key = 1");
-    EXPECT_EQ(one.number("SELECT value FROM kv WHERE key = 1"), i);
+    two.run("UPDATE kv SET value = {} WHERE key = 1", i);
+    one.gives("SELECT value FROM kv WHERE key = 1", i);
   }
   one.run("INSERT INTO kv(kv) VALUES ('collect')");
-  EXPECT_EQ(two.number("SELECT value FROM kv WHERE key = 1"), 20);
+  two.gives("SELECT value FROM kv WHERE key = 1", 20);
   one.run("INSERT INTO kv(kv, key) VALUES ('resize', '9MB')");
-  EXPECT_EQ(two.number("SELECT size_bytes FROM flash_kv_info('kv')"), 9437184);
+  two.gives("SELECT size_bytes FROM flash_kv_info('kv')", 9437184);
   two.run("INSERT INTO kv VALUES ('two', 2); INSERT INTO kv(kv) VALUES ('check')");
   one.run("DROP TABLE kv; CREATE VIRTUAL TABLE kv USING flash_kv(sector_size = 512)");
-  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 0);
+  two.gives("SELECT count(*) FROM kv", 0);
 }
 
 TEST_F(FlashCare, a_snapshot_holds) {
@@ -146,13 +140,11 @@ TEST_F(FlashCare, a_snapshot_holds) {
   one.run("PRAGMA journal_mode = WAL");
   fill(one, 100, 50, "seed = 1");
   QuickDatabase two(file());
-  two.run("BEGIN");
-  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 100);
+  two.gives("BEGIN; SELECT count(*) FROM kv", 100);
   one.run("DELETE FROM kv WHERE key < 50; UPDATE kv SET value = 'new'");
-  EXPECT_EQ(two.number("SELECT count(*) FROM kv WHERE length(value) > 40"), 100);
-  EXPECT_EQ(two.attempt("INSERT INTO kv VALUES (1000, 1)").code & 0xFF, SQLITE_BUSY);
-  two.run("COMMIT");
-  EXPECT_EQ(two.number("SELECT count(*) FROM kv"), 51);
+  two.gives("SELECT count(*) FROM kv WHERE length(value) > 40", 100);
+  two.refuses("INSERT INTO kv VALUES (1000, 1)", SQLITE_BUSY);
+  two.gives("COMMIT; SELECT count(*) FROM kv", 51);
 }
 
 TEST_F(FlashCare, opening_does_not_read_the_values) {
@@ -163,10 +155,10 @@ TEST_F(FlashCare, opening_does_not_read_the_values) {
   QuickDatabase db(file());
   const int64_t pages = db.number("PRAGMA page_count");
   misses(db);
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 2000);
+  db.gives("SELECT count(*) FROM kv", 2000);
   EXPECT_LT(misses(db), pages / 20);
   // Of each of nine pieces a page of the index; two pages of the value.
-  EXPECT_EQ(db.number("SELECT length(value) FROM kv WHERE key = 7"), 4000);
+  db.gives("SELECT length(value) FROM kv WHERE key = 7", 4000);
   EXPECT_LT(misses(db), 24);
 }
 
@@ -190,7 +182,7 @@ TEST_F(FlashCare, reading_writes_nothing) {
   }
   EXPECT_EQ(before, after);
   Database db(file(), SQLITE_OPEN_READONLY);
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv WHERE key < 10"), 9);
+  db.gives("SELECT count(*) FROM kv WHERE key < 10", 9);
 }
 
 TEST_F(FlashCare, the_same_statements_give_the_same_bytes) {
@@ -228,45 +220,39 @@ TEST_F(FlashCare, vacuum_backup_rename_attach_and_temp) {
   const std::string sum = "SELECT sum(length(value)) || ' ' || count(*) FROM kv";
   const std::string expected = db.text(sum);
   db.run("VACUUM");
-  EXPECT_EQ(db.text(sum), expected);
-  db.run("VACUUM INTO '" + file("b.db") + "'");
-  db.run("ATTACH '" + file("b.db") + "' AS b");
-  EXPECT_EQ(db.text("SELECT count(*) FROM b.kv JOIN main.kv USING (key)"), "3000");
+  db.gives(sum, expected);
+  db.run("VACUUM INTO '{}'", file("b.db"));
+  db.run("ATTACH '{}' AS b", file("b.db"));
+  db.gives("SELECT count(*) FROM b.kv JOIN main.kv USING (key)", "3000");
   db.run("DELETE FROM b.kv WHERE key > 10; ALTER TABLE b.kv RENAME TO other");
-  EXPECT_EQ(db.number("SELECT count(*) FROM other"), 10);
-  EXPECT_EQ(db.number("SELECT entries FROM flash_kv_info('b.other')"), 10);
+  db.gives("SELECT count(*) FROM other", 10);
+  db.gives("SELECT entries FROM flash_kv_info('b.other')", 10);
   db.run(
       "DETACH b; CREATE VIRTUAL TABLE temp.kv USING flash_kv; INSERT INTO temp.kv VALUES (1, 2)");
-  EXPECT_EQ(db.number("SELECT entries FROM flash_kv_info('kv')"), 1);
-  EXPECT_EQ(db.list("SELECT schema FROM flash_kv_info ORDER BY 1"), "main,temp");
+  db.gives("SELECT entries FROM flash_kv_info('kv')", 1);
+  db.gives("SELECT schema FROM flash_kv_info ORDER BY 1", "main,temp");
   db.run("DROP TABLE temp.kv");
   {
     QuickDatabase copy(file("c.db"));
-    sqlite3_backup* backup = sqlite3_backup_init(copy.handle(), "main", db.handle(), "main");
-    ASSERT_NE(backup, nullptr);
-    EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
-    EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
-    EXPECT_EQ(copy.text(sum), expected);
+    back_up(db, copy);
+    copy.gives(sum, expected);
     copy.run("INSERT INTO kv(kv) VALUES ('check')");
   }
-  EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
+  db.gives("PRAGMA integrity_check", "ok");
 }
 
 TEST_F(FlashCare, a_restored_backup_is_noticed) {
   QuickDatabase db(file());
   fill(db, 500, 100, "seed = 1");
-  db.run("VACUUM INTO '" + file("b.db") + "'");
+  db.run("VACUUM INTO '{}'", file("b.db"));
   db.run("DELETE FROM kv WHERE key > 5; INSERT INTO kv VALUES ('later', 1)");
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 6);
+  db.gives("SELECT count(*) FROM kv", 6);
   {
     QuickDatabase source(file("b.db"));
-    sqlite3_backup* backup = sqlite3_backup_init(db.handle(), "main", source.handle(), "main");
-    ASSERT_NE(backup, nullptr);
-    sqlite3_backup_step(backup, -1);
-    EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+    back_up(source, db);
   }
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 500);
-  EXPECT_EQ(db.number("SELECT length(value) FROM kv WHERE key = 400"), 101);
+  db.gives("SELECT count(*) FROM kv", 500);
+  db.gives("SELECT length(value) FROM kv WHERE key = 400", 101);
   db.run("INSERT INTO kv VALUES ('later', 2); INSERT INTO kv(kv) VALUES ('check')");
 }
 
@@ -292,7 +278,7 @@ TEST_F(FlashCare, a_dump_restores_it) {
     restored.run(script);
   }
   QuickDatabase restored(file("r.db"));
-  EXPECT_EQ(restored.number("SELECT count(*) FROM kv WHERE length(value) >= 50"), 200);
+  restored.gives("SELECT count(*) FROM kv WHERE length(value) >= 50", 200);
   restored.run("INSERT INTO kv VALUES (0, 0); INSERT INTO kv(kv) VALUES ('check')");
 }
 
@@ -301,10 +287,9 @@ TEST_F(FlashCare, utf_16_databases_and_reserved_bytes) {
   db.run("PRAGMA encoding = 'UTF-16le'; PRAGMA page_size = 1024");
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value TEXT)");
   db.run("INSERT INTO kv VALUES ('schlüssel', 'wert €𝄞'); INSERT INTO kv(value) VALUES ('hello')");
-  EXPECT_EQ(db.text("SELECT value FROM kv WHERE key = 'schlüssel'"), "wert €𝄞");
-  EXPECT_EQ(db.text("SELECT key FROM kv WHERE value = 'hello'"),
-            "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d");
-  EXPECT_EQ(db.number("SELECT max(length(page)) FROM kv_pages"), 964);
+  db.gives("SELECT value FROM kv WHERE key = 'schlüssel'", "wert €𝄞");
+  db.gives("SELECT key FROM kv WHERE value = 'hello'", "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d");
+  db.gives("SELECT max(length(page)) FROM kv_pages", 964);
 }
 
 // --- damage --------------------------------------------------------------------------------------
@@ -365,7 +350,7 @@ TEST_F(FlashDamage, of_the_record_is_found) {
        {"NULL", "5", "'text'", "x''", "zeroblob(100)", "zeroblob(4000)", "randomblob(100)",
         "substr(value, 1, 50)", "substr(value, 2)", "CAST(value || x'00' AS BLOB)",
         "CAST(substr(value, 1, 20) || x'ff' || substr(value, 22) AS BLOB)"}) {
-    damage("UPDATE kv_config SET value = " + std::string(value) + " WHERE key = 'record'", true);
+    damage(sql("UPDATE kv_config SET value = {} WHERE key = 'record'", value), true);
   }
   damage("DELETE FROM kv_config WHERE key = 'record'", true);
   damage(
@@ -410,7 +395,7 @@ TEST_F(FlashDamage, an_older_page_is_found) {
     newer.run("UPDATE kv SET value = 'new ' || key WHERE key > 490 AND key % 3 = 0");
   }
   QuickDatabase good(file("good.db"));
-  good.run("ATTACH '" + file("old.db") + "' AS old");
+  good.run("ATTACH '{}' AS old", file("old.db"));
   for (const Row& row : good.rows("SELECT m.id FROM kv_pages AS m JOIN old.kv_pages AS o USING (id)"
                                   " WHERE m.page <> o.page")) {
     damage("ATTACH '" + file("old.db") +
@@ -550,7 +535,7 @@ TEST_F(FlashCare, a_failing_write_loses_nothing) {
     {
       Database db("file:" + file() + "?vfs=failing", SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI);
       db.run("PRAGMA cache_size = 5; PRAGMA synchronous = OFF; PRAGMA cache_spill = ON");
-      EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 300);
+      db.gives("SELECT count(*) FROM kv", 300);
       writes_left = n;
       Outcome outcome;
       for (const char* sql : {"BEGIN", "UPDATE kv SET value = 'x' WHERE key < 200", "SAVEPOINT a",
@@ -588,15 +573,9 @@ TEST_F(FlashCare, long_commands_can_be_interrupted) {
   db.run("DELETE FROM kv WHERE key % 3 = 0");
   const std::string state = db.text("SELECT count(*) || sum(length(value)) FROM kv");
   for (const char* command : {"check", "collect"}) {
-    int calls = 0;
-    sqlite3_progress_handler(
-        db.handle(), 100, [](void* count) { return ++*static_cast<int*>(count) > 2 ? 1 : 0; },
-        &calls);
-    const Outcome outcome =
-        db.attempt(std::string("INSERT INTO kv(kv) VALUES ('") + command + "')");
-    sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+    const Outcome outcome = stopped(db, sql("INSERT INTO kv(kv) VALUES ('{}')", command), 100, 2);
     EXPECT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << command << ": " << outcome.message;
-    EXPECT_EQ(db.text("SELECT count(*) || sum(length(value)) FROM kv"), state);
+    db.gives("SELECT count(*) || sum(length(value)) FROM kv", state);
   }
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
@@ -605,17 +584,17 @@ TEST_F(FlashCare, long_commands_can_be_interrupted) {
 
 TEST_F(FlashCare, sha1_is_sha1) {
   Database db;
-  EXPECT_EQ(db.text("SELECT sha1('')"), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
-  EXPECT_EQ(db.text("SELECT sha1('abc')"), "a9993e364706816aba3e25717850c26c9cd0d89d");
-  EXPECT_EQ(db.text("SELECT sha1(x'616263')"), "a9993e364706816aba3e25717850c26c9cd0d89d");
-  EXPECT_EQ(db.text("SELECT sha1(NULL)"), "NULL");
-  EXPECT_EQ(db.text("SELECT sha1(123) = sha1('123')"), "1");
-  EXPECT_EQ(db.text("SELECT typeof(sha1(x''))"), "text");
-  EXPECT_EQ(db.text("SELECT sha1(zeroblob(1000000))"), "bef3595266a65a2ff36b700a75e8ed95c68210b6");
+  db.gives("SELECT sha1('')", "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+  db.gives("SELECT sha1('abc')", "a9993e364706816aba3e25717850c26c9cd0d89d");
+  db.gives("SELECT sha1(x'616263')", "a9993e364706816aba3e25717850c26c9cd0d89d");
+  db.gives("SELECT sha1(NULL)", "NULL");
+  db.gives("SELECT sha1(123) = sha1('123')", "1");
+  db.gives("SELECT typeof(sha1(x''))", "text");
+  db.gives("SELECT sha1(zeroblob(1000000))", "bef3595266a65a2ff36b700a75e8ed95c68210b6");
   db.run(
       "CREATE TABLE t(a, b AS (sha1(a)), CHECK (length(sha1(a)) = 40)); CREATE INDEX i ON"
       " t(sha1(a)); INSERT INTO t VALUES ('abc')");
-  EXPECT_EQ(db.text("SELECT b FROM t"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  db.gives("SELECT b FROM t", "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
 
 TEST_F(FlashCare, the_functions_agree_with_each_other) {
@@ -623,25 +602,25 @@ TEST_F(FlashCare, the_functions_agree_with_each_other) {
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv(size = '256KB', seed = 1)");
   db.run(with_numbers(1, 400) + "INSERT INTO kv SELECT i, zeroblob(300) FROM n");
   db.run("UPDATE kv SET value = 1 WHERE key % 4 = 0; DELETE FROM kv WHERE key % 4 = 1");
-  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv')"), 256);
-  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv') WHERE live_bytes + dead_bytes +"
-                      " free_bytes <> 1024 OR live_bytes < 0 OR free_bytes < 0"),
-            0);
+  db.gives("SELECT count(*) FROM flash_kv_sectors('kv')", 256);
+  db.gives(
+      "SELECT count(*) FROM flash_kv_sectors('kv') WHERE live_bytes + dead_bytes +"
+      " free_bytes <> 1024 OR live_bytes < 0 OR free_bytes < 0",
+      0);
   for (const std::string kind : {"live_bytes", "dead_bytes", "free_bytes"}) {
-    EXPECT_EQ(db.text("SELECT sum(" + kind + ") FROM flash_kv_sectors('kv')"),
-              db.text("SELECT " + kind + " FROM flash_kv_info('kv')"));
+    db.gives(sql("SELECT sum({}) FROM flash_kv_sectors('kv')", kind),
+             db.text("SELECT {} FROM flash_kv_info('kv')", kind));
   }
-  EXPECT_EQ(db.text("SELECT max(erase_count) FROM flash_kv_sectors('kv')"),
-            db.text("SELECT erase_max FROM flash_kv_info('kv')"));
-  EXPECT_EQ(db.number("SELECT entries FROM flash_kv_info WHERE name = 'kv'"), 300);
-  EXPECT_EQ(db.number("SELECT dead_bytes > 20000 FROM flash_kv_info('kv')"), 1);
+  db.gives("SELECT max(erase_count) FROM flash_kv_sectors('kv')",
+           db.text("SELECT erase_max FROM flash_kv_info('kv')"));
+  db.gives("SELECT entries FROM flash_kv_info WHERE name = 'kv'", 300);
+  db.gives("SELECT dead_bytes > 20000 FROM flash_kv_info('kv')", 1);
   const std::string map = db.text("SELECT flash_kv_map('kv')");
   EXPECT_TRUE(map.starts_with("<svg ") && map.ends_with("</svg>\n"));
   EXPECT_NE(map.find("256 sectors of 1 KB"), std::string::npos);
-  EXPECT_EQ(db.text("SELECT flash_kv_map(NULL)"), "NULL");
+  db.gives("SELECT flash_kv_map(NULL)", "NULL");
   EXPECT_EQ(db.rows("SELECT * FROM flash_kv_info(NULL)").size(), 0U);
-  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_info AS i JOIN flash_kv_sectors(i.name)"),
-            256);
+  db.gives("SELECT count(*) FROM flash_kv_info AS i JOIN flash_kv_sectors(i.name)", 256);
 }
 
 // Anchors are never erased, and what is bad is not used any more: neither counts.
@@ -669,22 +648,22 @@ TEST_F(FlashCare, the_functions_refuse_what_is_no_flash_kv) {
       "CREATE VIRTUAL TABLE kv USING flash_kv");
   for (const std::string call : {"SELECT * FROM flash_kv_info('t')", "SELECT flash_kv_map('f')",
                                  "SELECT * FROM flash_kv_sectors('f')"}) {
-    db.refuses(call, SQLITE_ERROR, {"is not a flash_kv"});
+    db.refuses(call, {"is not a flash_kv"});
   }
-  db.refuses("SELECT flash_kv_map('none')", SQLITE_ERROR, {"no such flash_kv: none"});
-  db.refuses("SELECT flash_kv_map(5)", SQLITE_ERROR, {"a flash_kv's name"});
-  db.refuses("SELECT * FROM flash_kv_info(x'00')", SQLITE_ERROR, {"a flash_kv's name"});
-  db.refuses("SELECT * FROM flash_kv_sectors", SQLITE_ERROR, {"takes a flash_kv's name"});
-  db.refuses("SELECT filter_contains('kv', 1)", SQLITE_ERROR, {"is not a cuckoo_filter"});
-  EXPECT_EQ(db.list("SELECT name FROM filter_info"), "f");
-  EXPECT_EQ(db.list("SELECT name FROM flash_kv_info"), "kv");
+  db.refuses("SELECT flash_kv_map('none')", {"no such flash_kv: none"});
+  db.refuses("SELECT flash_kv_map(5)", {"a flash_kv's name"});
+  db.refuses("SELECT * FROM flash_kv_info(x'00')", {"a flash_kv's name"});
+  db.refuses("SELECT * FROM flash_kv_sectors", {"takes a flash_kv's name"});
+  db.refuses("SELECT filter_contains('kv', 1)", {"is not a cuckoo_filter"});
+  db.gives("SELECT name FROM filter_info", "f");
+  db.gives("SELECT name FROM flash_kv_info", "kv");
 }
 
 TEST_F(FlashCare, the_map_of_any_size_is_small) {
   Database db;
   for (const char* options :
        {"sectors = 16, erase_block = 1", "sectors = 100000", "size = '64GB', erase_block = 64"}) {
-    db.run(std::string("CREATE VIRTUAL TABLE kv USING flash_kv(") + options + ")");
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv({})", options);
     db.run("INSERT INTO kv VALUES (1, zeroblob(500))");
     EXPECT_LT(db.number("SELECT length(flash_kv_map('kv'))"), 400000) << options;
     db.run("DROP TABLE kv");

@@ -1,5 +1,5 @@
 // CREATE VIRTUAL TABLE … USING flash_kv(…): columns, options, what they refuse and what is stored.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -7,18 +7,14 @@ namespace {
 class FlashCreate : public testing::Test {
  protected:
   void creates(const std::string& arguments) {
-    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(" + arguments + ")");
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv({})", arguments);
     db.run("INSERT INTO kv VALUES (1, 'one'); INSERT INTO kv(kv) VALUES ('check')");
     EXPECT_EQ(db.number("SELECT count(*) FROM kv"), 1) << arguments;
     db.run("DROP TABLE kv");
   }
-  void refuses(const std::string& arguments, const std::vector<std::string>& parts) {
-    db.refuses("CREATE VIRTUAL TABLE kv USING flash_kv(" + arguments + ")", SQLITE_ERROR, parts);
-    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << arguments;
-  }
   std::string info(const std::string& arguments, const std::string& columns) {
-    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(" + arguments + ")");
-    const std::vector<Row> rows = db.rows("SELECT " + columns + " FROM flash_kv_info('kv')");
+    db.run("CREATE VIRTUAL TABLE kv USING flash_kv({})", arguments);
+    const std::vector<Row> rows = db.rows("SELECT {} FROM flash_kv_info('kv')", columns);
     std::string text;
     for (const std::string& column : rows.at(0)) {
       text += (text.empty() ? "" : " ") + column;
@@ -33,16 +29,16 @@ TEST_F(FlashCreate, without_arguments_takes_the_defaults) {
   EXPECT_EQ(info("", "size_bytes, sector_size, erase_block, program_unit, endurance, digest"),
             "16777216 1024 4 16 100000 sha1");
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv");
-  EXPECT_EQ(db.list("SELECT name || ' ' || hidden FROM pragma_table_xinfo('kv')"),
-            "key 0,value 0,sector 1,seq 1,digest 1,kv 1,_rowid_ 1,rowid 1,oid 1");
+  db.gives("SELECT name || ' ' || hidden FROM pragma_table_xinfo('kv')",
+           "key 0,value 0,sector 1,seq 1,digest 1,kv 1,_rowid_ 1,rowid 1,oid 1");
 }
 
 TEST_F(FlashCreate, takes_names_and_types_of_two_columns) {
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv(\"the key\" TEXT, [the doc] VARCHAR(20))");
-  EXPECT_EQ(db.list("SELECT name || ' ' || type FROM pragma_table_info('kv')"),
-            "the key TEXT,the doc VARCHAR(20)");
+  db.gives("SELECT name || ' ' || type FROM pragma_table_info('kv')",
+           "the key TEXT,the doc VARCHAR(20)");
   db.run("INSERT INTO kv VALUES (5, 6)");
-  EXPECT_EQ(db.text("SELECT typeof(\"the key\") || typeof(\"the doc\") FROM kv"), "texttext");
+  db.gives("SELECT typeof(\"the key\") || typeof(\"the doc\") FROM kv", "texttext");
 }
 
 TEST_F(FlashCreate, rounds_sizes_up_to_whole_erase_blocks) {
@@ -70,61 +66,52 @@ TEST_F(FlashCreate, takes_every_option_at_its_ends) {
 }
 
 TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
-  refuses("sector_size = 1000", {"kv: ", "sector size is 1000", "a power of two"});
-  refuses("sector_size = 256", {"sector_size", "512 to 64KB"});
-  refuses("sector_size = 131072", {"sector_size", "512 to 64KB"});
-  refuses("erase_block = 0", {"erase_block", "1 to 1024"});
-  refuses("erase_block = 1025", {"erase_block", "1 to 1024"});
-  refuses("program_unit = 8", {"program_unit", "16, 32 or 64"});
-  refuses("program_unit = 48", {"program_unit", "16, 32 or 64"});
-  refuses("endurance = 19", {"endurance", "20 to 10^9"});
-  refuses("endurance = 1000000001", {"endurance", "20 to 10^9"});
-  refuses("digest = md5", {"digest", "sha1 or sha256"});
-  refuses("hashes = 1", {"hashes", "2 to 4"});
-  refuses("hashes = 5", {"hashes", "2 to 4"});
-  refuses("ways = 0", {"ways", "1 to 8"});
-  refuses("ways = 9", {"ways", "1 to 8"});
-  refuses("seed = red", {"seed", "64-bit integer"});
-  refuses("size = '60KB'", {"option size is 60KB", "64KB (16 erase blocks of 4KB)", "64GB"});
-  refuses("size = '65GB'", {"option size is 65GB", "2^32 program units of 16 bytes"});
-  refuses("size = '1TB'", {"size", "8KB to 256GB"});
-  refuses("size = 12345.5", {"size", "8KB to 256GB"});
-  refuses("size = -5", {"size"});
-  refuses("size = '64MBX'", {"size"});
-  refuses("size = MB", {"size"});
-  refuses("sectors = 15", {"sectors", "16 to 2^32"});
-  refuses("sectors = 60", {"option sectors is 60, expected 64 (16 erase blocks of 4)"});
-  refuses("sectors = 1.5", {"sectors"});
+  expect_values_refused("flash_kv", {{"sector_size", {"256", "131072"}, "512 to 64KB"},
+                                     {"erase_block", {"0", "1025"}, "1 to 1024"},
+                                     {"program_unit", {"8", "48"}, "16, 32 or 64"},
+                                     {"endurance", {"19", "1000000001"}, "20 to 10^9"},
+                                     {"digest", {"md5"}, "sha1 or sha256"},
+                                     {"hashes", {"1", "5"}, "2 to 4"},
+                                     {"ways", {"0", "9"}, "1 to 8"},
+                                     {"seed", {"red"}, "64-bit integer"},
+                                     {"size", {"'1TB'", "12345.5"}, "8KB to 256GB"},
+                                     {"size", {"-5", "'64MBX'", "MB"}, "size"},
+                                     {"sectors", {"15"}, "16 to 2^32"},
+                                     {"sectors", {"1.5"}, "sectors"},
+                                     {"seed", {"1 2"}, "seed"}});
+  expect_arguments_refused(
+      "flash_kv",
+      {{"sector_size = 1000", {"f: ", "sector size is 1000", "a power of two"}},
+       {"size = '60KB'", {"option size is 60KB", "64KB (16 erase blocks of 4KB)", "64GB"}},
+       {"size = '65GB'", {"option size is 65GB", "2^32 program units of 16 bytes"}},
+       {"sectors = 60", {"option sectors is 60, expected 64 (16 erase blocks of 4)"}}});
 }
 
-TEST_F(FlashCreate, refuses_options_that_do_not_belong) {
-  refuses("size = '1MB', sectors = 1024", {"size and sectors exclude one another"});
-  refuses("size = '1MB', size = '1MB'", {"size is given twice"});
-  refuses("capacity = 100", {"unknown option \"capacity\"",
-                             "size, sectors, sector_size, erase_block, program_unit, endurance, "
-                             "digest, hashes, ways, seed"});
-  refuses("seed = 1 2", {"seed"});
-  refuses("seed = '1' x", {"has text that does not belong"});
-}
-
-TEST_F(FlashCreate, refuses_columns_that_can_not_be) {
-  refuses("a, b, c", {"two columns, key and value", "c"});
-  refuses("a, A", {"two columns are called"});
-  refuses("a, seq", {"may not be called seq"});
-  refuses("sector, b", {"may not be called sector"});
-  refuses("a, Digest", {"may not be called digest"});
-  refuses("kv, b", {"called like one of its columns"});
-  refuses("a, KV", {"called like one of its columns"});
-  refuses("a TEXT NOT NULL", {"takes a name and a type only"});
-  refuses("a TEXT COLLATE NOCASE", {"takes a name and a type only"});
+TEST_F(FlashCreate, refuses_options_and_columns_that_can_not_be) {
+  const std::string options =
+      "size, sectors, sector_size, erase_block, program_unit, endurance, digest, hashes, ways,"
+      " seed";
+  expect_arguments_refused(
+      "flash_kv", {{"size = '1MB', sectors = 1024", {"size and sectors exclude one another"}},
+                   {"size = '1MB', size = '1MB'", {"size is given twice"}},
+                   {"capacity = 100", {"unknown option \"capacity\"", options}},
+                   {"seed = '1' x", {"has text that does not belong"}},
+                   {"a, b, c", {"two columns, key and value", "c"}},
+                   {"a, A", {"two columns are called"}},
+                   {"a, seq", {"may not be called seq"}},
+                   {"sector, b", {"may not be called sector"}},
+                   {"a, Digest", {"may not be called digest"}},
+                   {"f, b", {"called like one of its columns"}},
+                   {"a, F", {"called like one of its columns"}},
+                   {"a TEXT NOT NULL", {"takes a name and a type only"}},
+                   {"a TEXT COLLATE NOCASE", {"takes a name and a type only"}}});
   for (const char* name : {"seq", "sector", "digest", "value", "key"}) {
-    db.refuses(std::string("CREATE VIRTUAL TABLE ") + name + " USING flash_kv", SQLITE_ERROR,
+    db.refuses(sql("CREATE VIRTUAL TABLE {} USING flash_kv", name),
                {"called like one of its columns"});
   }
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv(a, b)");
   for (const char* name : {"a", "B", "seq"}) {
-    db.refuses(std::string("ALTER TABLE kv RENAME TO ") + name, SQLITE_ERROR,
-               {"called like one of its columns"});
+    db.refuses(std::string("ALTER TABLE kv RENAME TO ") + name, {"called like one of its columns"});
   }
   db.run("INSERT INTO kv VALUES (1, 2)");
 }
@@ -132,18 +119,16 @@ TEST_F(FlashCreate, refuses_columns_that_can_not_be) {
 TEST_F(FlashCreate, makes_and_drops_two_shadow_tables) {
   db.run("CREATE TABLE kv_log(a); CREATE TABLE kv_items(a)");  // the user's own
   db.run("CREATE VIRTUAL TABLE kv USING flash_kv");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name GLOB 'kv_*' ORDER BY 1"),
-            "kv_config,kv_items,kv_log,kv_pages");
+  db.gives("SELECT name FROM sqlite_schema WHERE name GLOB 'kv_*' ORDER BY 1",
+           "kv_config,kv_items,kv_log,kv_pages");
   db.run("PRAGMA defensive; INSERT INTO kv_log VALUES (1)");
   sqlite3_db_config(db.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   db.run("INSERT INTO kv_log VALUES (2)");
-  db.refuses("DELETE FROM kv_pages", SQLITE_ERROR, {"may not be modified"});
-  db.refuses("DELETE FROM kv_config", SQLITE_ERROR, {"may not be modified"});
+  db.refuses("DELETE FROM kv_pages", {"may not be modified"});
+  db.refuses("DELETE FROM kv_config", {"may not be modified"});
   db.run("INSERT INTO kv VALUES (1, 1)");
-  db.run("ALTER TABLE kv RENAME TO other");
-  EXPECT_EQ(db.text("SELECT value FROM other"), "1");
-  db.run("DROP TABLE other");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema ORDER BY 1"), "kv_items,kv_log");
+  db.gives("ALTER TABLE kv RENAME TO other; SELECT value FROM other", "1");
+  db.gives("DROP TABLE other; SELECT name FROM sqlite_schema ORDER BY 1", "kv_items,kv_log");
 }
 
 TEST_F(FlashCreate, is_cheap_at_any_size) {
@@ -204,26 +189,24 @@ TEST_F(FlashCreate, a_plan_says_what_a_table_can_use) {
         {"'16MB', '4KB', 16", "size = '16MB', sector_size = '4KB', erase_block = 16"}}) {
     const std::string columns = "size_bytes || ' ' || sectors || ' ' || usable_bytes";
     Database db;
-    EXPECT_EQ(db.text("SELECT " + columns + " FROM flash_kv_plan(" + arguments + ")"),
-              info(options, columns))
-        << arguments;
+    db.gives(sql("SELECT {} FROM flash_kv_plan({})", columns, arguments), info(options, columns));
   }
   Database db;
-  EXPECT_EQ(db.text("SELECT usable_share BETWEEN 0.15 AND 0.17 FROM flash_kv_plan('64KB')"), "1");
-  EXPECT_EQ(db.text("SELECT max_key_bytes FROM flash_kv_plan('64KB')"), "4031");
-  EXPECT_EQ(db.text("SELECT size || sector_size || erase_block FROM flash_kv_plan('1MB', 512, 4)"),
-            "1MB5124");
-  EXPECT_EQ(db.text("SELECT count(*) FROM flash_kv_plan(NULL)"), "0");
-  EXPECT_EQ(db.text("SELECT count(*) FROM flash_kv_plan('1MB', NULL)"), "0");
+  db.gives("SELECT usable_share BETWEEN 0.15 AND 0.17 FROM flash_kv_plan('64KB')", "1");
+  db.gives("SELECT max_key_bytes FROM flash_kv_plan('64KB')", "4031");
+  db.gives("SELECT size || sector_size || erase_block FROM flash_kv_plan('1MB', 512, 4)",
+           "1MB5124");
+  db.gives("SELECT count(*) FROM flash_kv_plan(NULL)", "0");
+  db.gives("SELECT count(*) FROM flash_kv_plan('1MB', NULL)", "0");
   db.run("CREATE TABLE t(s); INSERT INTO t VALUES ('64KB'), (131072)");
-  EXPECT_EQ(db.list("SELECT size_bytes FROM t, flash_kv_plan(s)"), "65536,131072");
-  db.refuses("SELECT * FROM flash_kv_plan", SQLITE_ERROR, {"flash_kv_plan: the arguments are"});
-  db.refuses("SELECT * FROM flash_kv_plan('much')", SQLITE_ERROR,
+  db.gives("SELECT size_bytes FROM t, flash_kv_plan(s)", "65536,131072");
+  db.refuses("SELECT * FROM flash_kv_plan", {"flash_kv_plan: the arguments are"});
+  db.refuses("SELECT * FROM flash_kv_plan('much')",
              {"flash_kv_plan: size is ", "much", "expected a size from 8KB"});
-  db.refuses("SELECT * FROM flash_kv_plan('16KB')", SQLITE_ERROR,
+  db.refuses("SELECT * FROM flash_kv_plan('16KB')",
              {"flash_kv_plan: the size is 16KB, expected 64KB"});
-  db.refuses("SELECT * FROM flash_kv_plan('1MB', 1000)", SQLITE_ERROR, {"flash_kv_plan: "});
-  db.refuses("SELECT * FROM flash_kv_plan('1MB', 512, 1.5)", SQLITE_ERROR,
+  db.refuses("SELECT * FROM flash_kv_plan('1MB', 1000)", {"flash_kv_plan: "});
+  db.refuses("SELECT * FROM flash_kv_plan('1MB', 512, 1.5)",
              {"flash_kv_plan: erase_block is 1.5, expected a whole number of sectors"});
 }
 

@@ -21,9 +21,8 @@ constexpr const char* kSmall =
     " erase_block = 1, seed = 5, endurance = ";
 
 std::string overwrite(int count, int keys, const std::string& tag = "v") {
-  return "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
-         std::to_string(count) + ") INSERT OR REPLACE INTO kv SELECT printf('k%d', i % " +
-         std::to_string(keys) + "), '" + tag + "' || i FROM n";
+  return with_numbers(count) +
+         sql("INSERT OR REPLACE INTO kv SELECT printf('k%d', i % {}), '{}' || i FROM n", keys, tag);
 }
 
 TEST_F(FlashEndurance, a_device_wears_out_with_everything_readable_and_is_made_larger) {
@@ -41,22 +40,22 @@ TEST_F(FlashEndurance, a_device_wears_out_with_everything_readable_and_is_made_l
   EXPECT_EQ(outcome.code, SQLITE_ERROR);
   EXPECT_TRUE(outcome.message.starts_with("full: kv: worn out: ")) << outcome.message;
   EXPECT_GT(rounds, 30);
-  EXPECT_EQ(db.list("SELECT name || doc FROM kv"), before);
+  db.gives("SELECT name || doc FROM kv", before);
   EXPECT_LT(db.number("SELECT usable_bytes FROM flash_kv_info('kv')"), usable);
   const int64_t bad = db.number("SELECT bad_blocks FROM flash_kv_info('kv')");
   EXPECT_GT(bad, 0);
-  EXPECT_EQ(db.number("SELECT count(*) FROM flash_kv_sectors('kv') WHERE state = 'bad'"), bad);
+  db.gives("SELECT count(*) FROM flash_kv_sectors('kv') WHERE state = 'bad'", bad);
   EXPECT_GT(db.number("SELECT min(erase_count) FROM flash_kv_sectors('kv') WHERE state = 'bad'"),
             20);
   EXPECT_NE(db.text("SELECT flash_kv_map('kv')").find("bad blocks"), std::string::npos);
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 
   QuickDatabase reopened(file());
-  EXPECT_EQ(reopened.list("SELECT name || doc FROM kv"), before);
+  reopened.gives("SELECT name || doc FROM kv", before);
   reopened.run("INSERT INTO kv(kv, name) VALUES ('resize', '40KB')");
   reopened.run(overwrite(10, 4, "new life:"));
-  EXPECT_EQ(db.text("SELECT doc FROM kv WHERE name = 'static'"), "kept");
-  EXPECT_EQ(db.text("SELECT doc FROM kv WHERE name = 'k2'"), "new life:10");
+  db.gives("SELECT doc FROM kv WHERE name = 'static'", "kept");
+  db.gives("SELECT doc FROM kv WHERE name = 'k2'", "new life:10");
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
@@ -86,9 +85,9 @@ TEST_F(FlashEndurance, what_is_rolled_back_wears_nothing) {
 TEST_F(FlashEndurance, a_format_of_before_the_first_release_is_an_error) {
   QuickDatabase db(file());
   db.run(kSmall + std::string("20)"));
-  EXPECT_EQ(db.text("SELECT value FROM kv_config WHERE key = 'format'"), "3");
+  db.gives("SELECT value FROM kv_config WHERE key = 'format'", "3");
   for (const std::string format : {"1", "2", "4"}) {
-    db.run("UPDATE kv_config SET value = " + format + " WHERE key = 'format'");
+    db.run("UPDATE kv_config SET value = {} WHERE key = 'format'", format);
     QuickDatabase other(file());
     other.refuses("SELECT * FROM kv", SQLITE_CORRUPT_VTAB,
                   {"written in format " + format + "; this version reads format 3"});
@@ -132,18 +131,20 @@ TEST_F(FlashEndurance,
     restored.run(test::golden(kGolden));
   }
   QuickDatabase db(file(kGolden));
-  EXPECT_EQ(db.list("SELECT name || ' ' || quote(doc) || ' ' || seq FROM kv WHERE name <> 'long'"),
-            kGoldenRows);
-  EXPECT_EQ(db.number("SELECT length(doc) FROM kv WHERE name = 'long'"), 200);
+  db.gives("SELECT name || ' ' || quote(doc) || ' ' || seq FROM kv WHERE name <> 'long'",
+           kGoldenRows);
+  db.gives("SELECT length(doc) FROM kv WHERE name = 'long'", 200);
   db.run("INSERT INTO kv(kv) VALUES ('check')");
   db.run(kGoldenStatements);
-  EXPECT_EQ(db.text("SELECT sha1(group_concat(id || quote(page))) FROM"
-                    " (SELECT * FROM kv_pages ORDER BY id)"),
-            kGoldenPages);
-  EXPECT_EQ(db.text("SELECT sha1(group_concat(key || quote(value))) FROM"
-                    " (SELECT * FROM kv_config ORDER BY key)"),
-            kGoldenConfig);
-  EXPECT_EQ(db.text("SELECT erase_max || ' ' || bad_blocks FROM flash_kv_info('kv')"), kGoldenWear);
+  db.gives(
+      "SELECT sha1(group_concat(id || quote(page))) FROM"
+      " (SELECT * FROM kv_pages ORDER BY id)",
+      kGoldenPages);
+  db.gives(
+      "SELECT sha1(group_concat(key || quote(value))) FROM"
+      " (SELECT * FROM kv_config ORDER BY key)",
+      kGoldenConfig);
+  db.gives("SELECT erase_max || ' ' || bad_blocks FROM flash_kv_info('kv')", kGoldenWear);
   db.run("INSERT INTO kv(kv) VALUES ('check')");
   const std::string rows = "SELECT name || quote(doc) FROM kv";
   EXPECT_EQ(QuickDatabase(file(kGolden)).list(rows), db.list(rows));

@@ -91,66 +91,23 @@ constexpr const char* kChanges[] = {
 };
 
 // Conditions that need no other side; ?1 … ?4: 5, '5', 5.0, x'35'.
-constexpr const char* kConditions[] = {
-    "key = 5",
-    "key = '5'",
-    "key = '05'",
-    "key = 5.0",
-    "key = 5.5",
-    "key = x'35'",
-    "key = NULL",
-    "key IS 5",
-    "key IS '05'",
-    "key IS NULL",
-    "key IS NOT 5",
-    "5 = key",
-    "key = ?1",
-    "key = ?2",
-    "key = ?3",
-    "key = ?4",
-    "key IS ?1",
-    "key IN (5)",
-    "key IN (5, 6)",
-    "key IN ('5', 6, '05')",
-    "key IN (?1, ?2, ?3, ?4)",
-    "key IN (?1, ?1 + 1)",
-    "key NOT IN (5, 6)",
-    "key NOT IN ('5', '6')",
-    "key NOT IN (?1, ?2)",
-    "key IN ()",
-    "key = CAST(5 AS TEXT)",
-    "key = CAST('05' AS TEXT)",
-    "key = CAST('5' AS INTEGER)",
-    "key = CAST(5 AS NUMERIC)",
-    "key = CAST(5 AS REAL)",
-    "key = CAST(?1 AS INTEGER)",
-    "key = CAST('5' AS BLOB)",
-    "key = +CAST(5 AS INTEGER)",
-    "key = 1.0 / 3",
-    "key = CAST(1.0 / 3 AS REAL)",
-    "key = 1e300",
-    "key = CAST(1e3 AS INTEGER)",
-    "key = 5 OR key = '6'",
-    "key = CAST(5 AS INTEGER) OR key = 'abc'",
-    "key = 5 AND key = '5'",
-    "key = CAST(5 AS INTEGER) AND value > 3",
-    "key BETWEEN 5 AND 5",
-    "key LIKE '5'",
-    "key > '5'",
-    "key COLLATE NOCASE = 'ABC'",
-    "key = 'ABC' COLLATE NOCASE",
-    "key IN ('ABC') AND value < 99",
-    "value = 5",
-    "value IN (5, '6')",
-    "value IS '7'",
-    "value NOT IN (5)",
-    "value LIKE '1%'",
-    "(key, value) = ('5', 13)",
-    "(key, value) IN (VALUES ('5', 13), (5, 1), ('abc', 28))",
-    "key = (SELECT max(x) FROM s_integer WHERE x = 5)",
-    "key IN (SELECT '05' UNION SELECT '6')",
-    "key IN (SELECT x FROM s_integer UNION SELECT x FROM s_text)",
-};
+const std::vector<std::string> kConditions = split(
+    "key = 5; key = '5'; key = '05'; key = 5.0; key = 5.5; key = x'35'; key = NULL; key IS 5;"
+    " key IS '05'; key IS NULL; key IS NOT 5; 5 = key; key = ?1; key = ?2; key = ?3; key = ?4;"
+    " key IS ?1; key IN (5); key IN (5, 6); key IN ('5', 6, '05'); key IN (?1, ?2, ?3, ?4);"
+    " key IN (?1, ?1 + 1); key NOT IN (5, 6); key NOT IN ('5', '6'); key NOT IN (?1, ?2);"
+    " key IN (); key = CAST(5 AS TEXT); key = CAST('05' AS TEXT); key = CAST('5' AS INTEGER);"
+    " key = CAST(5 AS NUMERIC); key = CAST(5 AS REAL); key = CAST(?1 AS INTEGER);"
+    " key = CAST('5' AS BLOB); key = +CAST(5 AS INTEGER); key = 1.0 / 3;"
+    " key = CAST(1.0 / 3 AS REAL); key = 1e300; key = CAST(1e3 AS INTEGER); key = 5 OR key = '6';"
+    " key = CAST(5 AS INTEGER) OR key = 'abc'; key = 5 AND key = '5';"
+    " key = CAST(5 AS INTEGER) AND value > 3; key BETWEEN 5 AND 5; key LIKE '5'; key > '5';"
+    " key COLLATE NOCASE = 'ABC'; key = 'ABC' COLLATE NOCASE; key IN ('ABC') AND value < 99;"
+    " value = 5; value IN (5, '6'); value IS '7'; value NOT IN (5); value LIKE '1%';"
+    " (key, value) = ('5', 13); (key, value) IN (VALUES ('5', 13), (5, 1), ('abc', 28));"
+    " key = (SELECT max(x) FROM s_integer WHERE x = 5); key IN (SELECT '05' UNION SELECT '6');"
+    " key IN (SELECT x FROM s_integer UNION SELECT x FROM s_text)",
+    "; ");
 
 std::string replaced(std::string text, const std::string& what, const std::string& by) {
   for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
@@ -163,18 +120,19 @@ class FlashPlan : public testing::TestWithParam<std::tuple<const char*, bool>> {
  protected:
   FlashPlan() {
     const auto [type, analyzed] = GetParam();
-    db.run(std::string("CREATE TABLE given(x); INSERT INTO given VALUES ") + kValues +
-           "; CREATE VIRTUAL TABLE flash USING flash_kv(key " + type +
-           ", value, seed = 1, size = '1MB');"
-           "CREATE TABLE plain(key " +
-           type +
-           " PRIMARY KEY, value) WITHOUT ROWID;"
-           "INSERT OR IGNORE INTO flash SELECT x, rowid FROM given;"
-           "INSERT OR IGNORE INTO plain SELECT x, rowid FROM given");
+    db.run(
+        "CREATE TABLE given(x); INSERT INTO given VALUES {};"
+        " CREATE VIRTUAL TABLE flash USING flash_kv(key {}, value, seed = 1, size = '1MB');"
+        "CREATE TABLE plain(key {} PRIMARY KEY, value) WITHOUT ROWID;"
+        "INSERT OR IGNORE INTO flash SELECT x, rowid FROM given;"
+        "INSERT OR IGNORE INTO plain SELECT x, rowid FROM given",
+        kValues, type, type);
     for (const std::string other : {"", "text", "integer", "real", "blob", "numeric"}) {
       const std::string name = "s_" + (other.empty() ? "none" : other);
-      db.run("CREATE TABLE " + name + "(x " + other + "); INSERT INTO " + name +
-             " SELECT x FROM given WHERE rowid % 4 <> 2 UNION ALL SELECT NULL");
+      db.run(
+          "CREATE TABLE {}(x {});"
+          " INSERT INTO {} SELECT x FROM given WHERE rowid % 4 <> 2 UNION ALL SELECT NULL",
+          name, other, name);
     }
     db.run(
         "CREATE TABLE s_indexed(x INTEGER); INSERT INTO s_indexed SELECT x FROM given;"
@@ -272,10 +230,10 @@ TEST(FlashPlanKept, a_statement_of_before_finds_every_row_that_equals_a_number) 
   for (const std::string type : {"", "TEXT"}) {
     SCOPED_TRACE(type);
     Database db;
-    db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key " + type +
-           ", value, seed = 1, size = '64KB');"
-           "CREATE TABLE s(x INTEGER); INSERT INTO s VALUES (5);"
-           "INSERT INTO kv VALUES ('5', 0)");
+    db.run(
+        "CREATE VIRTUAL TABLE kv USING flash_kv(key {}, value, seed = 1, size = '64KB');"
+        "CREATE TABLE s(x INTEGER); INSERT INTO s VALUES (5); INSERT INTO kv VALUES ('5', 0)",
+        type);
     Query change(db, "UPDATE kv SET value = value + 1 WHERE key = (SELECT x FROM s)");
     Query left(db, "SELECT count(*) FROM s LEFT JOIN kv ON key = x");
     Query read(db, "SELECT sum(value) FROM s CROSS JOIN kv ON key = x");
@@ -288,23 +246,24 @@ TEST(FlashPlanKept, a_statement_of_before_finds_every_row_that_equals_a_number) 
     EXPECT_EQ(sqlite3_changes(db.handle()), 3);
     change.reset();
     EXPECT_EQ(read.once(), 4);
-    EXPECT_EQ(db.list("SELECT key || ' ' || value FROM kv ORDER BY key"), "05 1,5 2,5.0 1");
+    db.gives("SELECT key || ' ' || value FROM kv ORDER BY key", "05 1,5 2,5.0 1");
     sqlite3_bind_int(parameter.handle(), 1, 5);
     EXPECT_EQ(parameter.step(), SQLITE_DONE);
-    EXPECT_EQ(db.text("SELECT sum(value = 7) FROM kv"), type.empty() ? "0" : "1");
+    db.gives("SELECT sum(value = 7) FROM kv", type.empty() ? "0" : "1");
   }
 }
 
 // A join of texts that look like numbers with a column of numbers lists them once.
 TEST(FlashPlanKept, number_texts_are_listed_once_for_a_join) {
   Database db;
-  db.run("CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value, seed = 1, size = '4MB');" +
-         with_numbers(20000) + "INSERT INTO kv SELECT printf('%08d', i), i FROM n");
-  db.run("CREATE TABLE s(x INTEGER);" + with_numbers(2000) + "INSERT INTO s SELECT 7 * i FROM n");
+  db.run(
+      "CREATE VIRTUAL TABLE kv USING flash_kv(key TEXT, value, seed = 1, size = '4MB');"
+      "{}INSERT INTO kv SELECT printf('%08d', i), i FROM n",
+      with_numbers(20000));
+  db.run("CREATE TABLE s(x INTEGER); {}INSERT INTO s SELECT 7 * i FROM n", with_numbers(2000));
   const auto reads = [&] { return db.number("SELECT sector_reads FROM flash_kv_info('kv')"); };
   const int64_t before = reads();
-  EXPECT_EQ(db.number("SELECT sum(value) FROM s CROSS JOIN kv ON key = x"),
-            db.number("SELECT sum(x) FROM s"));
+  db.gives("SELECT sum(value) FROM s CROSS JOIN kv ON key = x", db.number("SELECT sum(x) FROM s"));
   EXPECT_LT(reads() - before, 100000);
 }
 

@@ -1,5 +1,5 @@
 // flash_kv by seq, and by the names of rowids: what tools send that edit a table cell by cell.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -17,21 +17,19 @@ class FlashRowid : public testing::Test {
 TEST_F(FlashRowid, a_cell_is_edited_and_no_other) {
   db.run("UPDATE kv SET v = '42' WHERE \"_rowid_\" = '2'");  // as DB Browser does
   EXPECT_EQ(sqlite3_changes(db.handle()), 1);
-  EXPECT_EQ(db.list("SELECT rowid || k || v FROM kv"), "1a1,3c3,4d4,5b42");
-  db.run("UPDATE kv SET v = 'all' WHERE \"_rowid_\" = '_rowid_'");
-  EXPECT_EQ(db.list("SELECT v FROM kv"), "1,3,4,42");
+  db.gives("SELECT rowid || k || v FROM kv", "1a1,3c3,4d4,5b42");
+  db.gives("UPDATE kv SET v = 'all' WHERE \"_rowid_\" = '_rowid_'; SELECT v FROM kv", "1,3,4,42");
   db.run("DELETE FROM kv WHERE \"oid\" IN ('1', 1, 4, 77)");
   EXPECT_EQ(sqlite3_changes(db.handle()), 2);
-  EXPECT_EQ(db.list("SELECT rowid || k FROM kv"), "3c,5b");
-  db.run("UPDATE kv SET k = 'renamed' WHERE rowid = 3");
-  EXPECT_EQ(db.list("SELECT rowid || k FROM kv"), "5b,9renamed");
+  db.gives("SELECT rowid || k FROM kv", "3c,5b");
+  db.gives("UPDATE kv SET k = 'renamed' WHERE rowid = 3; SELECT rowid || k FROM kv", "5b,9renamed");
 }
 
 TEST_F(FlashRowid, each_row_is_found_once_by_what_equals_its_seq) {
-  for (const char* name : {"_rowid_", "rowid", "oid", "seq"}) {
+  for (const std::string name : {"_rowid_", "rowid", "oid", "seq"}) {
     SCOPED_TRACE(name);
     const auto keys = [&](const std::string& condition) {
-      return db.list("SELECT k FROM kv WHERE " + std::string(name) + condition);
+      return db.list("SELECT k FROM kv WHERE {}{}", name, condition);
     };
     EXPECT_EQ(keys(" = 3"), "c");
     EXPECT_EQ(keys(" IS '3'"), "c");
@@ -43,21 +41,19 @@ TEST_F(FlashRowid, each_row_is_found_once_by_what_equals_its_seq) {
                              " IS NULL", " = NULL", " = 9223372036854775807", " = 1e300"}) {
       EXPECT_EQ(keys(none), "") << none;
     }
-    EXPECT_EQ(db.list("SELECT k FROM kv ORDER BY " + std::string(name) + " DESC"), "d,c,b,a");
+    db.gives(sql("SELECT k FROM kv ORDER BY {} DESC", name), "d,c,b,a");
   }
-  EXPECT_EQ(db.list("SELECT rowid = seq AND oid = seq AND _rowid_ = seq FROM kv"), "1,1,1,1");
-  EXPECT_EQ(db.text("SELECT typeof(rowid) || count(*) FROM kv WHERE rowid = 2 AND k = 'b'"),
-            "integer1");
+  db.gives("SELECT rowid = seq AND oid = seq AND _rowid_ = seq FROM kv", "1,1,1,1");
+  db.gives("SELECT typeof(rowid) || count(*) FROM kv WHERE rowid = 2 AND k = 'b'", "integer1");
   db.run("CREATE TABLE t(i); INSERT INTO t VALUES (3), ('4'), (4.0), (7), (NULL)");
-  EXPECT_EQ(db.list("SELECT i || k FROM t JOIN kv ON rowid = i"), "3c,4d,4.0d");
+  db.gives("SELECT i || k FROM t JOIN kv ON rowid = i", "3c,4d,4.0d");
 }
 
 TEST_F(FlashRowid, they_are_computed_columns) {
-  for (const char* name : {"_rowid_", "rowid", "oid", "seq", "sector", "digest"}) {
-    const std::string text = std::string("column ") + name + " is computed";
-    db.refuses("INSERT INTO kv(k, " + std::string(name) + ") VALUES ('x', 9)", SQLITE_ERROR,
-               {text});
-    db.refuses("UPDATE kv SET " + std::string(name) + " = 99", SQLITE_ERROR, {text});
+  for (const std::string name : {"_rowid_", "rowid", "oid", "seq", "sector", "digest"}) {
+    const std::string text = "column " + name + " is computed";
+    db.refuses(sql("INSERT INTO kv(k, {}) VALUES ('x', 9)", name), {text});
+    db.refuses(sql("UPDATE kv SET {} = 99", name), {text});
   }
   db.run("UPDATE kv SET rowid = rowid, v = 5 WHERE k = 'a'");
   db.run("INSERT INTO kv(k, rowid) VALUES ('e', NULL)");
@@ -65,10 +61,10 @@ TEST_F(FlashRowid, they_are_computed_columns) {
   db.run(
       "CREATE TABLE t(k, v); INSERT INTO t VALUES ('a', 'x'), ('b', 'y'), ('b', 'y'), ('z', 'z');"
       "UPDATE kv SET v = t.v FROM t WHERE t.k = kv.k");
-  EXPECT_EQ(db.list("SELECT k || v FROM kv WHERE k < 'e' ORDER BY k"), "ax,by,c3,d4");
+  db.gives("SELECT k || v FROM kv WHERE k < 'e' ORDER BY k", "ax,by,c3,d4");
   db.run(
       "UPDATE kv SET v = t.v || '!' FROM t WHERE t.k = kv.k AND kv.rowid IN (SELECT seq FROM kv)");
-  EXPECT_EQ(db.list("SELECT k || v FROM kv WHERE k < 'e' ORDER BY k"), "ax!,by!,c3,d4");
+  db.gives("SELECT k || v FROM kv WHERE k < 'e' ORDER BY k", "ax!,by!,c3,d4");
   db.run("INSERT INTO kv(kv) VALUES ('check')");
 }
 
@@ -76,47 +72,42 @@ TEST_F(FlashRowid, a_visible_column_and_the_table_come_first) {
   db.run(
       "CREATE VIRTUAL TABLE oid USING flash_kv(rowid, _rowid_);"
       "INSERT INTO oid VALUES ('key', 'value'); INSERT INTO oid(oid) VALUES ('check')");
-  EXPECT_EQ(db.text("SELECT rowid || _rowid_ || seq FROM oid"), "keyvalue1");
-  EXPECT_EQ(db.list("SELECT name FROM pragma_table_xinfo('oid') WHERE hidden"),
-            "sector,seq,digest,oid");
+  db.gives("SELECT rowid || _rowid_ || seq FROM oid", "keyvalue1");
+  db.gives("SELECT name FROM pragma_table_xinfo('oid') WHERE hidden", "sector,seq,digest,oid");
   db.run("ALTER TABLE kv RENAME TO rowid; INSERT INTO rowid(rowid) VALUES ('check')");
-  EXPECT_EQ(db.list("SELECT name || ' ' || type FROM pragma_table_xinfo('rowid') WHERE hidden"),
-            "sector INTEGER,seq INTEGER,digest TEXT,rowid ,_rowid_ INTEGER,oid INTEGER");
-  EXPECT_EQ(db.list("SELECT k FROM rowid WHERE oid = '2'"), "b");
+  db.gives("SELECT name || ' ' || type FROM pragma_table_xinfo('rowid') WHERE hidden",
+           "sector INTEGER,seq INTEGER,digest TEXT,rowid ,_rowid_ INTEGER,oid INTEGER");
+  db.gives("SELECT k FROM rowid WHERE oid = '2'", "b");
 }
 
 TEST_F(FlashRowid, a_row_is_found_without_reading_the_others) {
-  db.run(
-      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000)"
-      "INSERT INTO kv SELECT i, zeroblob(100) FROM n");
+  db.run(with_numbers(3000) + "INSERT INTO kv SELECT i, zeroblob(100) FROM n");
   const std::string reads = "SELECT record_reads FROM flash_kv_info('kv')";
   const std::string sectors = "SELECT sector_reads FROM flash_kv_info('kv')";
   const int64_t before = db.number(reads);
-  EXPECT_EQ(db.text("SELECT k || length(v) FROM kv WHERE rowid = '1004'"), "1000100");
+  db.gives("SELECT k || length(v) FROM kv WHERE rowid = '1004'", "1000100");
   EXPECT_LE(db.number(reads) - before, 2);
   const int64_t headers = db.number(sectors);
-  EXPECT_EQ(
-      db.number("SELECT count(*) FROM kv WHERE rowid IN (SELECT seq FROM kv WHERE seq < 200)"),
-      199);
+  db.gives("SELECT count(*) FROM kv WHERE rowid IN (SELECT seq FROM kv WHERE seq < 200)", 199);
   EXPECT_LT(db.number(sectors) - headers, 60000);  // all headers a few times, not 199 times
 }
 
 TEST_F(FlashRowid, texts_about_lengths_and_sizes_count_as_the_user_does) {
   db.run("INSERT INTO kv VALUES (zeroblob(4031), 1)");
   db.run("CREATE VIRTUAL TABLE coarse USING flash_kv(program_unit = 64)");
-  db.refuses("INSERT INTO coarse VALUES (zeroblob(3936), 1)", SQLITE_ERROR,
+  db.refuses("INSERT INTO coarse VALUES (zeroblob(3936), 1)",
              {"key of 3936 bytes; expected at most 3935"});
   db.run("CREATE VIRTUAL TABLE wide USING flash_kv(size = '64MB', sector_size = 65536)");
-  db.refuses("INSERT INTO wide VALUES (zeroblob(65535), 1)", SQLITE_ERROR,
+  db.refuses("INSERT INTO wide VALUES (zeroblob(65535), 1)",
              {"key of 65535 bytes; expected at most 65534"});
-  db.refuses("INSERT INTO kv VALUES (zeroblob(4032), 1)", SQLITE_ERROR,
+  db.refuses("INSERT INTO kv VALUES (zeroblob(4032), 1)",
              {"key of 4032 bytes; expected at most 4031"});
-  db.refuses("UPDATE kv SET k = zeroblob(5000) WHERE k = 'a'", SQLITE_ERROR,
+  db.refuses("UPDATE kv SET k = zeroblob(5000) WHERE k = 'a'",
              {"key of 5000 bytes; expected at most 4031"});
-  db.refuses("CREATE VIRTUAL TABLE z USING flash_kv(sectors = 67108865)", SQLITE_ERROR,
+  db.refuses("CREATE VIRTUAL TABLE z USING flash_kv(sectors = 67108865)",
              {"option sectors is 67108865, expected 64 (16 erase blocks of 4) to 67108864"
               " (2^32 program units of 16 bytes)"});
-  db.refuses("CREATE VIRTUAL TABLE z USING flash_kv(size = 10000)", SQLITE_ERROR,
+  db.refuses("CREATE VIRTUAL TABLE z USING flash_kv(size = 10000)",
              {"option size is 10000 bytes, expected 64KB"});
 }
 

@@ -74,16 +74,16 @@ TEST(FlashScan, gives_values_of_any_length_and_keys_as_they_were_given) {
   Database db;
   db.run(
       "CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '4MB');"
-      "CREATE TABLE t(k PRIMARY KEY, v); " +
-      with_numbers(120) +
-      "INSERT INTO t SELECT CASE i % 3 WHEN 0 THEN i WHEN 1 THEN i + 0.0 ELSE 'k' || i END,"
+      "CREATE TABLE t(k PRIMARY KEY, v);"
+      " {}INSERT INTO t SELECT CASE i % 3 WHEN 0 THEN i WHEN 1 THEN i + 0.0 ELSE 'k' || i END,"
       " CASE WHEN i % 7 = 0 THEN zeroblob(i * 300) ELSE i END FROM n;"
-      "INSERT INTO kv SELECT * FROM t");
-  EXPECT_EQ(db.list("SELECT quote(k) || typeof(k) FROM kv"),
-            db.list("SELECT quote(k) || typeof(k) FROM t ORDER BY rowid"));
-  EXPECT_EQ(db.list("SELECT quote(v) FROM kv"), db.list("SELECT quote(v) FROM t ORDER BY rowid"));
-  EXPECT_EQ(db.list("SELECT quote(k) || quote(v) FROM kv WHERE v IS NOT 5"),
-            db.list("SELECT quote(k) || quote(v) FROM t WHERE v IS NOT 5 ORDER BY rowid"));
+      "INSERT INTO kv SELECT * FROM t",
+      with_numbers(120));
+  db.gives("SELECT quote(k) || typeof(k) FROM kv",
+           db.list("SELECT quote(k) || typeof(k) FROM t ORDER BY rowid"));
+  db.gives("SELECT quote(v) FROM kv", db.list("SELECT quote(v) FROM t ORDER BY rowid"));
+  db.gives("SELECT quote(k) || quote(v) FROM kv WHERE v IS NOT 5",
+           db.list("SELECT quote(k) || quote(v) FROM t WHERE v IS NOT 5 ORDER BY rowid"));
 }
 
 // --- random changes, savepoints and roll-backs between the steps of a scan -----------------------
@@ -175,8 +175,7 @@ class ChangingScan {
       return key;
     }
     lengths_[key] = static_cast<int>(one_in(6) ? random() % 2000 : random() % 100);
-    db_.run("REPLACE INTO kv VALUES (" + text + ", zeroblob(" + std::to_string(lengths_[key]) +
-            "))");
+    db_.run("REPLACE INTO kv VALUES ({}, zeroblob({}))", text, lengths_[key]);
     seqs_[key] = db_.number("SELECT seq FROM kv WHERE k = " + text);
     return key;
   }

@@ -10,16 +10,16 @@ const char* const kOptions[] = {"vnodes = 50, seed = 7", "algorithm = slots", "a
                                 "algorithm = ketama, dialect = consistent, key_hash = fnv1a_64",
                                 "algorithm = ketama, dialect = libmemcached, key_hash = crc32a"};
 
-std::string mark_of(Database& db, const std::string& table = "ring") {
-  return db.text("SELECT hash_ring_mark('" + table + "')");
+std::string ring_mark_of(Database& db, const std::string& table = "ring") {
+  return db.text("SELECT hash_ring_mark('{}')", table);
 }
 
 std::string image_of(Database& db, const std::string& table = "ring") {
-  return db.text("SELECT quote(hash_ring_export('" + table + "'))");
+  return db.text("SELECT quote(hash_ring_export('{}'))", table);
 }
 
 void import(Database& db, const std::string& image, const std::string& table = "ring") {
-  db.run("INSERT INTO " + table + "(" + table + ", node) VALUES ('import', " + image + ")");
+  db.run("INSERT INTO {}({}, node) VALUES ('import', {})", table, table, image);
 }
 
 // Keys of all types.
@@ -42,7 +42,7 @@ class RingCopy : public ::testing::TestWithParam<const char*> {
  protected:
   RingCopy() { create(db_); }
   static void create(Database& db) {
-    db.run(std::string("CREATE VIRTUAL TABLE ring USING hash_ring(") + GetParam() + ")");
+    db.run("CREATE VIRTUAL TABLE ring USING hash_ring({})", GetParam());
     db.run("INSERT INTO ring(node, weight) VALUES ('a:11211', 1), ('b:11211', 2), ('ü', 1.5)");
   }
   bool is_slots() const { return std::string(GetParam()).find("slots") != std::string::npos; }
@@ -59,13 +59,13 @@ TEST_P(RingCopy, is_the_ring) {
   for (const char* given : {"", GetParam()}) {
     const std::string options = given;
     Database other;
-    other.run("CREATE VIRTUAL TABLE ring USING hash_ring(" + options + ")");
+    other.run("CREATE VIRTUAL TABLE ring USING hash_ring({})", options);
     other.run("INSERT INTO ring(node) VALUES ('d'), ('old')");
     import(other, image);
     check(other, "ring");
     EXPECT_EQ(other.rows("SELECT node, weight FROM ring ORDER BY node"),
               db_.rows("SELECT node, weight FROM ring ORDER BY node"));
-    EXPECT_EQ(mark_of(other), mark_of(db_));
+    EXPECT_EQ(ring_mark_of(other), ring_mark_of(db_));
     EXPECT_EQ(image_of(other), image);
     EXPECT_EQ(owners_of(other), owners_of(db_));
     EXPECT_EQ(other.rows("SELECT key, value FROM ring_config WHERE key <> 'record'"),
@@ -85,52 +85,51 @@ TEST_P(RingCopy, is_the_ring) {
 // Two machines: the same changes in another order, where that must not matter.
 TEST_P(RingCopy, has_an_equal_mark_exactly_where_100000_keys_have_the_same_owners) {
   Database other;
-  other.run(std::string("CREATE VIRTUAL TABLE ring USING hash_ring(") + GetParam() + ")");
+  other.run("CREATE VIRTUAL TABLE ring USING hash_ring({})", GetParam());
   other.run("INSERT INTO ring(node) VALUES ('late'), ('ü'), ('b:11211')");
   db_.run("INSERT INTO ring(node) VALUES ('late'), ('gone')");
   other.run("DELETE FROM ring WHERE node = 'late'");
   other.run("INSERT INTO ring(node) VALUES ('a:11211'), ('late')");
   other.run("UPDATE ring SET weight = 1.5 WHERE node = 'ü'");
-  EXPECT_NE(mark_of(db_), mark_of(other));
+  EXPECT_NE(ring_mark_of(db_), ring_mark_of(other));
   EXPECT_NE(owners_of(db_), owners_of(other));
   db_.run("DELETE FROM ring WHERE node = 'gone'");
   other.run("UPDATE ring SET weight = 2 WHERE node = 'b:11211'");
-  EXPECT_EQ(mark_of(db_) == mark_of(other), !is_slots());
+  EXPECT_EQ(ring_mark_of(db_) == ring_mark_of(other), !is_slots());
   EXPECT_EQ(owners_of(db_) == owners_of(other), !is_slots());
   import(other, image_of(db_));
-  EXPECT_EQ(mark_of(db_), mark_of(other));
+  EXPECT_EQ(ring_mark_of(db_), ring_mark_of(other));
   EXPECT_EQ(owners_of(db_), owners_of(other));
   // The name of the table is not the ring's.
   db_.run("ALTER TABLE ring RENAME TO other_name");
-  EXPECT_EQ(mark_of(db_, "other_name"), mark_of(other));
+  EXPECT_EQ(ring_mark_of(db_, "other_name"), ring_mark_of(other));
 }
 
 TEST_P(RingCopy, is_undone_by_a_rollback) {
   const TemporaryFolder folder;
   QuickDatabase db(folder.file("db"));
   QuickDatabase reader(folder.file("db"));
-  db.run("CREATE VIRTUAL TABLE ring USING hash_ring");
-  db.run("INSERT INTO ring(node) VALUES ('x'), ('y')");
+  db.run("CREATE VIRTUAL TABLE ring USING hash_ring; INSERT INTO ring(node) VALUES ('x'), ('y')");
   const std::vector<Row> rows = shadow_rows(db, "ring");
-  const std::string mark = mark_of(db);
-  EXPECT_EQ(mark_of(reader), mark);
-  const std::string copied = mark_of(db_);
+  const std::string mark = ring_mark_of(db);
+  EXPECT_EQ(ring_mark_of(reader), mark);
+  const std::string copied = ring_mark_of(db_);
   for (const char* end : {"ROLLBACK", "ROLLBACK TO s; RELEASE s", "COMMIT"}) {
     db.run(std::string(end).find("TO") != std::string::npos ? "SAVEPOINT s" : "BEGIN");
     import(db, image_of(db_));
-    EXPECT_EQ(mark_of(db), copied);
-    EXPECT_EQ(mark_of(reader), mark);
+    EXPECT_EQ(ring_mark_of(db), copied);
+    EXPECT_EQ(ring_mark_of(reader), mark);
     db.run("INSERT INTO ring(node) VALUES ('z'); DELETE FROM ring WHERE node = 'z'");
     import(db, image_of(db_));
     db.run(end);
     const bool kept = std::string(end) == "COMMIT";
-    EXPECT_EQ(mark_of(db), kept ? copied : mark);
-    EXPECT_EQ(mark_of(reader), kept ? copied : mark);
+    EXPECT_EQ(ring_mark_of(db), kept ? copied : mark);
+    EXPECT_EQ(ring_mark_of(reader), kept ? copied : mark);
     EXPECT_EQ(shadow_rows(db, "ring") == rows, !kept);
     check(reader, "ring");
   }
   QuickDatabase reopened(folder.file("db"));
-  EXPECT_EQ(mark_of(reopened), copied);
+  EXPECT_EQ(ring_mark_of(reopened), copied);
   check(reopened, "ring");
 }
 
@@ -144,19 +143,19 @@ TEST_P(RingCopy, damaged_anywhere_changes_nothing) {
   for (size_t at = 0; at < digits; at += at < 400 || at + 200 > digits || !is_slots() ? 1 : 9973) {
     std::string damaged = image;
     damaged[2 + at] = damaged[2 + at] == '0' ? '1' : '0';
-    other.refuses("INSERT INTO ring(ring, node) VALUES ('import', " + damaged + ")", SQLITE_ERROR,
+    other.refuses(sql("INSERT INTO ring(ring, node) VALUES ('import', {})", damaged),
                   {"ring: import: ", "image"});
     ++refused;
   }
   for (size_t length = 0; length < digits; length += is_slots() ? 2 * 4999 : 2) {
     other.refuses(
-        "INSERT INTO ring(ring, node) VALUES ('import', " + image.substr(0, 2 + length) + "')",
-        SQLITE_ERROR, {"ring: import: ", "image"});
+        sql("INSERT INTO ring(ring, node) VALUES ('import', {}')", image.substr(0, 2 + length)),
+        {"ring: import: ", "image"});
     ++refused;
   }
   EXPECT_GT(refused, 200U);
   EXPECT_EQ(shadow_rows(other, "ring"), rows);
-  EXPECT_EQ(other.text("SELECT node FROM ring WHERE key = 1"), "x");
+  other.gives("SELECT node FROM ring WHERE key = 1", "x");
   check(other, "ring");
 }
 
@@ -178,23 +177,24 @@ TEST_P(RingCopy, may_come_while_a_statement_reads) {
     }
     EXPECT_EQ(code, SQLITE_DONE);
     query.reset();
-    EXPECT_EQ(other.text("SELECT count(*) FROM ring"), "3");
+    other.gives("SELECT count(*) FROM ring", "3");
     other.run("DELETE FROM ring; INSERT INTO ring(node) VALUES ('n1'), ('n2'), ('n3'), ('n4')");
   }
 }
 
 // --- what is refused -----------------------------------------------------------------------------
 
-TEST(RingImport, keeps_the_options_that_create_named) {
-  Database db;
+using RingImport = WithDatabase;
+
+TEST_F(RingImport, keeps_the_options_that_create_named) {
   db.run("CREATE VIRTUAL TABLE slots USING hash_ring(algorithm = slots, seed = 3)");
   db.run("CREATE VIRTUAL TABLE points USING hash_ring(vnodes = 10)");
   db.run("CREATE VIRTUAL TABLE client USING hash_ring(algorithm = ketama, dialect = spy)");
-  const auto refused = [&db](const std::string& options, const std::string& from,
-                             const std::string& option, const std::string& expected) {
-    db.run("CREATE VIRTUAL TABLE t USING hash_ring(" + options + ")");
+  const auto refused = [this](const std::string& options, const std::string& from,
+                              const std::string& option, const std::string& expected) {
+    db.run("CREATE VIRTUAL TABLE t USING hash_ring({})", options);
     db.refuses(
-        "INSERT INTO t(t, node) VALUES ('import', hash_ring_export('" + from + "'))", SQLITE_ERROR,
+        sql("INSERT INTO t(t, node) VALUES ('import', hash_ring_export('{}'))", from),
         {"t: import: the image is of a " + expected, "this table's option " + option + " forbids"});
     db.run("DROP TABLE t");
   };
@@ -209,31 +209,31 @@ TEST(RingImport, keeps_the_options_that_create_named) {
   refused("algorithm = ketama, dialect = spy, key_hash = fnv1_32", "client", "key_hash", client);
   refused("algorithm = ketama", "points", "algorithm", "hash_ring(algorithm = ring");
   for (const std::string options : {"", "seed = random", "seed = 3", "algorithm = slots"}) {
-    db.run("CREATE VIRTUAL TABLE t USING hash_ring(" + options + ")");
+    db.run("CREATE VIRTUAL TABLE t USING hash_ring({})", options);
     db.run("INSERT INTO t(t, node) VALUES ('import', hash_ring_export('slots'))");
-    EXPECT_EQ(db.text("SELECT group_concat(value) FROM (SELECT value FROM t_config"
-                      " WHERE key <> 'record' ORDER BY key)"),
-              "slots,2,3");
+    db.gives(
+        "SELECT group_concat(value) FROM (SELECT value FROM t_config"
+        " WHERE key <> 'record' ORDER BY key)",
+        "slots,2,3");
     db.run("DROP TABLE t");
   }
 }
 
-TEST(RingImport, needs_a_key_that_is_hashed_alike) {
-  Database db;
+TEST_F(RingImport, needs_a_key_that_is_hashed_alike) {
   const char* const types[] = {"", "key TEXT", "key INTEGER", "key REAL"};
   for (const std::string from : types) {
-    db.run("CREATE VIRTUAL TABLE origin USING hash_ring(" + from + ")");
+    db.run("CREATE VIRTUAL TABLE origin USING hash_ring({})", from);
     db.run("INSERT INTO origin(node) VALUES ('a'), ('b')");
     for (const std::string to : types) {
-      db.run("CREATE VIRTUAL TABLE t USING hash_ring(" + to + ")");
+      db.run("CREATE VIRTUAL TABLE t USING hash_ring({})", to);
       db.run("INSERT INTO t(node) VALUES ('a'), ('b')");
       const std::string import =
           "INSERT INTO t(t, node) VALUES ('import', hash_ring_export('origin'))";
-      EXPECT_EQ(mark_of(db, "t") == mark_of(db, "origin"), from == to);
+      EXPECT_EQ(ring_mark_of(db, "t") == ring_mark_of(db, "origin"), from == to);
       if (from == to) {
         db.run(import);
       } else {
-        db.refuses(import, SQLITE_ERROR,
+        db.refuses(import,
                    {"t: import: the image is of a hash_ring", "hashes some keys otherwise",
                     from.empty() ? "with a key without a type" : "hash_ring(" + from + ")"});
       }
@@ -246,12 +246,11 @@ TEST(RingImport, needs_a_key_that_is_hashed_alike) {
   db.run("INSERT INTO a(a, node) VALUES ('import', hash_ring_export('b'))");
 }
 
-TEST(RingImport, takes_nothing_but_an_image) {
-  Database db;
+TEST_F(RingImport, takes_nothing_but_an_image) {
   db.run("CREATE VIRTUAL TABLE ring USING hash_ring; INSERT INTO ring(node) VALUES ('x')");
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k)");
-  const auto refused = [&db](const std::string& argument, const std::string& part) {
-    db.refuses("INSERT INTO ring(ring, node) VALUES ('import', " + argument + ")", SQLITE_ERROR,
+  const auto refused = [this](const std::string& argument, const std::string& part) {
+    db.refuses(sql("INSERT INTO ring(ring, node) VALUES ('import', {})", argument),
                {"ring: import", part});
   };
   refused("NULL", "made by hash_ring_export()");
@@ -260,20 +259,19 @@ TEST(RingImport, takes_nothing_but_an_image) {
   refused("x''", "no image of a hash_ring");
   refused("zeroblob(1000)", "no image of a hash_ring");
   refused("filter_export('seen')", "no image of a hash_ring");
-  db.refuses("UPDATE ring SET ring = 'import'", SQLITE_ERROR, {"by INSERT, not by UPDATE"});
-  EXPECT_EQ(db.list("SELECT node FROM ring"), "x");
+  db.refuses("UPDATE ring SET ring = 'import'", {"by INSERT, not by UPDATE"});
+  db.gives("SELECT node FROM ring", "x");
 }
 
 TEST(RingFunctions, name_what_is_no_ring) {
   Database db;
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k)");
   for (const std::string function : {"hash_ring_mark", "hash_ring_export"}) {
-    EXPECT_EQ(db.text("SELECT " + function + "(NULL)"), "NULL");
-    db.refuses("SELECT " + function + "(5)", SQLITE_ERROR,
-               {function + ": the argument is a hash_ring's name"});
-    db.refuses("SELECT " + function + "('nothing')", SQLITE_ERROR, {"no such hash_ring: nothing"});
-    db.refuses("SELECT " + function + "('seen')", SQLITE_ERROR, {"is not a hash_ring"});
-    db.refuses("SELECT " + function + "()", SQLITE_ERROR, {"wrong number of arguments"});
+    db.gives(sql("SELECT {}(NULL)", function), "NULL");
+    db.refuses(sql("SELECT {}(5)", function), {function + ": the argument is a hash_ring's name"});
+    db.refuses(sql("SELECT {}('nothing')", function), {"no such hash_ring: nothing"});
+    db.refuses(sql("SELECT {}('seen')", function), {"is not a hash_ring"});
+    db.refuses(sql("SELECT {}()", function), {"wrong number of arguments"});
   }
 }
 
@@ -281,13 +279,13 @@ TEST(RingFunctions, know_tables_in_any_schema_and_without_nodes) {
   Database db;
   db.run("ATTACH ':memory:' AS \"x.y\"; CREATE VIRTUAL TABLE \"x.y\".r USING hash_ring");
   db.run("CREATE VIRTUAL TABLE r USING hash_ring(algorithm = slots)");
-  EXPECT_EQ(mark_of(db, "x.y.r"), mark_of(db, "main.r"));  // no key has an owner
-  EXPECT_EQ(mark_of(db, "r").size(), 16U);
+  EXPECT_EQ(ring_mark_of(db, "x.y.r"), ring_mark_of(db, "main.r"));  // no key has an owner
+  EXPECT_EQ(ring_mark_of(db, "r").size(), 16U);
   db.run("INSERT INTO \"x.y\".r(node) VALUES ('a')");
-  EXPECT_NE(mark_of(db, "x.y.r"), mark_of(db, "main.r"));
+  EXPECT_NE(ring_mark_of(db, "x.y.r"), ring_mark_of(db, "main.r"));
   db.run("CREATE VIRTUAL TABLE copy USING hash_ring");
   db.run("INSERT INTO copy(copy, node) VALUES ('import', hash_ring_export('x.y.r'))");
-  EXPECT_EQ(db.text("SELECT node FROM copy WHERE key = 1"), "a");
+  db.gives("SELECT node FROM copy WHERE key = 1", "a");
 }
 
 TEST(RingExport, longer_than_a_blob_is_refused) {
@@ -312,10 +310,10 @@ TEST(RingNames, that_the_encoding_cannot_hold_are_refused) {
        {"INSERT INTO ring(ring, node) VALUES ('import', " + image_of(utf8) + ")",
         std::string("INSERT INTO ring(node) VALUES (CAST(x'00D8' AS TEXT))"),
         std::string("UPDATE ring SET node = CAST(x'00D8' AS TEXT)")}) {
-    utf16.refuses(sql, SQLITE_ERROR, {"ring: a node's name is text that the database's encoding"});
+    utf16.refuses(sql, {"ring: a node's name is text that the database's encoding"});
   }
   check(utf16, "ring");
-  EXPECT_EQ(utf16.list("SELECT node FROM ring"), "ü€😀");
+  utf16.gives("SELECT node FROM ring", "ü€😀");
   import(utf8, image_of(utf16));
   check(utf8, "ring");
 }

@@ -75,7 +75,7 @@ auto with_key(const HashRing& ring, int64_t i, Use&& use) {
 
 void expect_same_owners(Database& db, const HashRing& ring) {
   if (db.text("SELECT count(*) FROM sqlite_schema WHERE name = 'keys'") == "0") {
-    db.run(kKeys + std::to_string(divisor_of(ring)) + " END AS k FROM n");
+    db.run("{}{} END AS k FROM n", kKeys, divisor_of(ring));
   }
   size_t wrong = 0;
   int64_t i = 0;
@@ -92,17 +92,18 @@ void expect_same_owners(Database& db, const HashRing& ring) {
          with_key(ring, i, [&](const Key& key) { return ring.replicas(key, 3); })) {
       names += (names.empty() ? "" : ",") + std::string(name);
     }
-    EXPECT_EQ(names, db.list("SELECT node FROM ring WHERE key = (SELECT k FROM keys WHERE i = " +
-                             std::to_string(i) + ") AND replicas = 3"));
+    EXPECT_EQ(
+        names,
+        db.list(
+            "SELECT node FROM ring WHERE key = (SELECT k FROM keys WHERE i = {}) AND replicas = 3",
+            i));
   }
   EXPECT_EQ(ring.mark_text(), db.text("SELECT hash_ring_mark('ring')"));
 }
 
 class RingLibrary : public ::testing::TestWithParam<Case> {
  protected:
-  RingLibrary() {
-    db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(" + std::string(GetParam().table) + ")");
-  }
+  RingLibrary() { db_.run("CREATE VIRTUAL TABLE ring USING hash_ring({})", GetParam().table); }
 
   Database db_;
 };
@@ -136,10 +137,10 @@ TEST_P(RingLibrary, writes_what_sql_imports) {
   ASSERT_TRUE(ring.add_all({{"a:11211"}, {"b:11211", 2}, {"ü", 1.5}, {"c"}}).ok());
   ASSERT_TRUE(ring.remove("a:11211").value());
   ASSERT_TRUE(ring.add("d").ok());
-  db_.run("INSERT INTO ring(ring, node) VALUES ('import', " + literal_of(ring.to_bytes().value()) +
-          ")");
+  db_.run("INSERT INTO ring(ring, node) VALUES ('import', {})",
+          literal_of(ring.to_bytes().value()));
   expect_same_owners(db_, ring);
-  EXPECT_EQ(db_.text("PRAGMA integrity_check"), "ok");
+  db_.gives("PRAGMA integrity_check", "ok");
   EXPECT_EQ(blob_of(db_, "hash_ring_export('ring')"), ring.to_bytes().value());
 }
 
@@ -158,7 +159,7 @@ TEST_P(RingLibrary, is_the_ring_of_the_same_statements) {
 TEST(RingLibrary, refuses_images_of_keys_that_become_numbers) {
   for (const std::string type : {"INTEGER", "NUMERIC", "REAL"}) {
     Database db;
-    db.run("CREATE VIRTUAL TABLE ring USING hash_ring(key " + type + ")");
+    db.run("CREATE VIRTUAL TABLE ring USING hash_ring(key {})", type);
     const auto ring = HashRing::from_bytes(blob_of(db, "hash_ring_export('ring')"));
     EXPECT_EQ(ring.error().code, ErrorCode::kInvalid);
     EXPECT_NE(ring.error().message.find("makes numbers of texts"), std::string::npos);

@@ -15,7 +15,7 @@ TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
   TemporaryFolder folder;
   const std::string path = folder.file("db");
   const std::string create =
-      std::string("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = ") + GetParam() + ")";
+      sql("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = {})", GetParam());
   const std::string all = "SELECT group_concat(node || ' ' || weight || ' ' || share) FROM ring";
   {
     QuickDatabase db(path);
@@ -32,8 +32,7 @@ TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
     int failures = 0;
     for (int64_t limit = 500; limit < 12'000'000; limit += limit / 4 + 100) {
       QuickDatabase db(path);
-      db.run("SELECT count(*) FROM sqlite_schema");
-      db.run("BEGIN");
+      db.run("SELECT count(*) FROM sqlite_schema; BEGIN");
       const std::string before = limit % 2 == 0 ? "" : db.text(all);  // else read under the limit
       Outcome outcome;
       {

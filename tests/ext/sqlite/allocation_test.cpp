@@ -102,16 +102,14 @@ TEST(Allocation, every_table_works_on_memory_that_is_aligned_to_8_bytes) {
       " FROM r;"
       "CREATE VIRTUAL TABLE s USING hash_ring(algorithm = slots); INSERT INTO s(node) SELECT node"
       " FROM r");
-  EXPECT_EQ(db.text("SELECT count(*) FROM n CROSS JOIN c ON c.k = i WHERE i % 3 <> 0"), "13334");
-  EXPECT_EQ(db.text("SELECT count(*) FROM n CROSS JOIN b ON b.k = i CROSS JOIN l ON l.k = i"),
-            "20000");
-  EXPECT_EQ(db.text("SELECT count(*) FROM n CROSS JOIN f ON f.k = i AND f.v = i || 'x'"), "10000");
+  db.gives("SELECT count(*) FROM n CROSS JOIN c ON c.k = i WHERE i % 3 <> 0", "13334");
+  db.gives("SELECT count(*) FROM n CROSS JOIN b ON b.k = i CROSS JOIN l ON l.k = i", "20000");
+  db.gives("SELECT count(*) FROM n CROSS JOIN f ON f.k = i AND f.v = i || 'x'", "10000");
   for (const std::string ring : {"r", "k", "s"}) {
-    EXPECT_EQ(db.text("SELECT count(*) FROM n CROSS JOIN " + ring + " ON key = i"), "20000");
+    db.gives(sql("SELECT count(*) FROM n CROSS JOIN {} ON key = i", ring), "20000");
   }
-  db.run("INSERT INTO c(c) VALUES ('rebuild')");
-  EXPECT_EQ(db.text("SELECT length(filter_export('c')) > 1000"), "1");
-  EXPECT_EQ(db.text("PRAGMA integrity_check"), "ok");
+  db.gives("INSERT INTO c(c) VALUES ('rebuild'); SELECT length(filter_export('c')) > 1000", "1");
+  db.gives("PRAGMA integrity_check", "ok");
 }
 
 }  // namespace

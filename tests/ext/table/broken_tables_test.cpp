@@ -25,12 +25,12 @@ TEST(BrokenTable, does_not_hide_the_others) {
         << damage;
     const std::string error = db.text("SELECT error FROM filter_info WHERE name = 'bad'");
     EXPECT_TRUE(error.starts_with("bad: ")) << damage << ": " << error;
-    EXPECT_EQ(db.text("SELECT error FROM filter_info('bad')"), error);
-    EXPECT_EQ(db.number("SELECT count(*) FROM filter_info('bad') WHERE schema = 'main' AND name ="
-                        " 'bad' AND kind IS NULL AND memory_bytes IS NULL AND probes IS NULL"),
-              1);
-    db.run("DROP TABLE bad");
-    EXPECT_EQ(db.list("SELECT name FROM filter_info WHERE error IS NULL"), "a,z");
+    db.gives("SELECT error FROM filter_info('bad')", error);
+    db.gives(
+        "SELECT count(*) FROM filter_info('bad') WHERE schema = 'main' AND name ="
+        " 'bad' AND kind IS NULL AND memory_bytes IS NULL AND probes IS NULL",
+        1);
+    db.gives("DROP TABLE bad; SELECT name FROM filter_info WHERE error IS NULL", "a,z");
   }
 }
 
@@ -46,24 +46,24 @@ TEST(BrokenTable, of_flash_does_not_hide_the_others) {
         "DELETE FROM bad_pages");
   }
   QuickDatabase db(file);
-  EXPECT_EQ(db.list("SELECT name || coalesce(entries, '-') || (error IS NULL) FROM flash_kv_info"),
-            "bad-0,kv21");
+  db.gives("SELECT name || coalesce(entries, '-') || (error IS NULL) FROM flash_kv_info",
+           "bad-0,kv21");
   const std::string error = db.text("SELECT error FROM flash_kv_info('bad')");
   EXPECT_TRUE(error.starts_with("bad: corrupt")) << error;
-  EXPECT_EQ(db.number("SELECT live_bytes IS NULL AND usable_bytes IS NULL AND schema = 'main'"
-                      " FROM flash_kv_info('bad')"),
-            1);
+  db.gives(
+      "SELECT live_bytes IS NULL AND usable_bytes IS NULL AND schema = 'main'"
+      " FROM flash_kv_info('bad')",
+      1);
 }
 
 TEST(BrokenTable, by_triggers_that_are_gone_says_so) {
-  QuickDatabase db(":memory:");
+  Database db;
   db.run(
       "CREATE TABLE t(a); INSERT INTO t VALUES (1);"
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a), triggers = on);"
       "CREATE VIRTUAL TABLE g USING cuckoo_filter(); DROP TRIGGER f_source_insert");
-  EXPECT_EQ(db.list("SELECT name FROM filter_info WHERE error LIKE '%triggers%gone%rebuild%'"),
-            "f");
-  EXPECT_EQ(db.list("SELECT name FROM filter_info WHERE error IS NULL"), "g");
+  db.gives("SELECT name FROM filter_info WHERE error LIKE '%triggers%gone%rebuild%'", "f");
+  db.gives("SELECT name FROM filter_info WHERE error IS NULL", "g");
 }
 
 // What may pass is no property of a table.
@@ -86,24 +86,27 @@ TEST(BrokenTable, of_flash_in_the_middle_does_not_hide_the_others) {
         "CREATE VIRTUAL TABLE bad USING flash_kv(k, v, size = '1MB', seed = 1);"
         "CREATE VIRTUAL TABLE good USING flash_kv(k, v, size = '1MB', seed = 1)");
     for (const char* name : {"bad", "good"}) {
-      db.run(std::string("WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c"
-                         " WHERE i < 3000) INSERT INTO ") +
-             name + "(k, v) SELECT i, hex(zeroblob(25)) FROM c");
+      db.run(
+          "WITH RECURSIVE c(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM c WHERE i < 3000) INSERT"
+          " INTO {}(k, v) SELECT i, hex(zeroblob(25)) FROM c",
+          name);
     }
     db.run("UPDATE bad_pages SET page = zeroblob(10) WHERE id = 40");
   }
   for (const char* columns : {"error, live_bytes", "live_bytes, error", "dead_bytes + 0, error",
                               "free_bytes, error", "*"}) {
     QuickDatabase db(file);
-    EXPECT_EQ(db.rows(std::string("SELECT ") + columns + " FROM flash_kv_info").size(), 2u);
+    EXPECT_EQ(db.rows("SELECT {} FROM flash_kv_info", columns).size(), 2u);
   }
   QuickDatabase db(file);
-  EXPECT_EQ(db.list("SELECT name || (live_bytes > 0) || (error IS NULL) FROM flash_kv_info"
-                    " WHERE live_bytes IS NOT NULL"),
-            "good11");
-  EXPECT_EQ(db.list("SELECT name FROM flash_kv_info WHERE live_bytes IS NULL AND"
-                    " error LIKE 'bad: corrupt: %40%'"),
-            "bad");
+  db.gives(
+      "SELECT name || (live_bytes > 0) || (error IS NULL) FROM flash_kv_info"
+      " WHERE live_bytes IS NOT NULL",
+      "good11");
+  db.gives(
+      "SELECT name FROM flash_kv_info WHERE live_bytes IS NULL AND"
+      " error LIKE 'bad: corrupt: %40%'",
+      "bad");
 }
 
 }  // namespace

@@ -11,18 +11,19 @@ constexpr const char* kTables[] = {"cuckoo", "fixed",  "bloom", "blocked", "coun
                                    "window", "unique", "kv",    "ring",    "slots"};
 
 void create_all(Database& db, const std::string& schema = "") {
-  const std::string create = "CREATE VIRTUAL TABLE " + schema;
-  db.run(create + "cuckoo USING cuckoo_filter(key, seed = 1);" + create +
-         "fixed USING cuckoo_filter(key, seed = 1, growth = off, capacity = 9000);" + create +
-         "bloom USING bloom_filter(key, seed = 1);" + create +
-         "blocked USING bloom_filter(key, seed = 1, layout = blocked);" + create +
-         "counting USING bloom_filter(key, seed = 1, counting = on);" + create +
-         "legacy USING bloom_filter(key TEXT, seed = 1, hash = murmur2, capacity = 9000);" +
-         create + "window USING bloom_filter(key, seed = 1, generations = 3);" + create +
-         "\"unique\" USING cuckoo_filter(key, seed = 1, unique = on);" + create +
-         "kv USING flash_kv(key, value, seed = 1, size = '1MB');" + create +
-         "ring USING hash_ring(vnodes = 20);" + create +
-         "slots USING hash_ring(algorithm = slots)");
+  for (const char* table :
+       {"cuckoo USING cuckoo_filter(key, seed = 1)",
+        "fixed USING cuckoo_filter(key, seed = 1, growth = off, capacity = 9000)",
+        "bloom USING bloom_filter(key, seed = 1)",
+        "blocked USING bloom_filter(key, seed = 1, layout = blocked)",
+        "counting USING bloom_filter(key, seed = 1, counting = on)",
+        "legacy USING bloom_filter(key TEXT, seed = 1, hash = murmur2, capacity = 9000)",
+        "window USING bloom_filter(key, seed = 1, generations = 3)",
+        "\"unique\" USING cuckoo_filter(key, seed = 1, unique = on)",
+        "kv USING flash_kv(key, value, seed = 1, size = '1MB')",
+        "ring USING hash_ring(vnodes = 20)", "slots USING hash_ring(algorithm = slots)"}) {
+    db.run("CREATE VIRTUAL TABLE {}{}", schema, table);
+  }
 }
 
 // The numbers from `first` on into each of them: as nodes only a few.
@@ -30,13 +31,12 @@ void fill_all(Database& db, int64_t first, int64_t last, const std::string& sche
   for (const std::string name : kTables) {
     const std::string table = schema + "\"" + name + "\"";
     if (name == "ring" || name == "slots") {
-      db.run("INSERT INTO " + table + "(node) SELECT 'node ' || i FROM (" +
-             numbers(first, std::min(last, first + 4)) + ")");
+      db.run("INSERT INTO {}(node) SELECT 'node ' || i FROM ({})", table,
+             numbers(first, std::min(last, first + 4)));
     } else if (name == "kv") {
-      db.run("INSERT INTO " + table + " SELECT i, 'value ' || i FROM (" + numbers(first, last) +
-             ")");
+      db.run("INSERT INTO {} SELECT i, 'value ' || i FROM ({})", table, numbers(first, last));
     } else {
-      db.run("INSERT OR IGNORE INTO " + table + " " + numbers(first, last));
+      db.run("INSERT OR IGNORE INTO {} {}", table, numbers(first, last));
     }
   }
 }
@@ -44,12 +44,12 @@ void fill_all(Database& db, int64_t first, int64_t last, const std::string& sche
 // Removes some of them where that is possible.
 void thin_all(Database& db, int64_t first, int64_t last) {
   for (const char* table : {"cuckoo", "fixed", "counting", "\"unique\"", "kv"}) {
-    db.run(std::string("DELETE FROM ") + table + " WHERE key IN (" + numbers(first, last) + ")");
+    db.run("DELETE FROM {} WHERE key IN ({})", table, numbers(first, last));
   }
 }
 
 std::string checked(Database& db, const std::string& name) {
-  return db.text("SELECT cuckoo_check('" + name + "')");
+  return db.text("SELECT cuckoo_check('{}')", name);
 }
 
 void expect_all_well(Database& db, const std::string& where, const std::string& schema = "") {
@@ -71,7 +71,7 @@ class CuckooCheck : public testing::Test {
 
 TEST_F(CuckooCheck, finds_tables_as_other_functions_do) {
   create_all(db);
-  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
+  db.run("ATTACH '{}' AS aux", folder.file("other_file.db"));
   create_all(db, "aux.");
   create_all(db, "temp.");
   fill_all(db, 1, 50, "aux.");
@@ -83,36 +83,37 @@ TEST_F(CuckooCheck, finds_tables_as_other_functions_do) {
   db.run("UPDATE aux.cuckoo_data SET block = x'00' WHERE id = 0");
   EXPECT_EQ(checked(db, "cuckoo"), "ok");
   EXPECT_NE(checked(db, "aux.cuckoo"), "ok");
-  EXPECT_EQ(db.text("SELECT cuckoo_check(NULL)"), "NULL");
-  EXPECT_EQ(db.list("SELECT name || ' ' || cuckoo_check(schema || '.' || name) FROM"
-                    " filter_info() WHERE schema = 'temp' AND kind = 'cuckoo_filter'"),
-            "cuckoo ok,fixed ok,unique ok");
+  db.gives("SELECT cuckoo_check(NULL)", "NULL");
+  db.gives(
+      "SELECT name || ' ' || cuckoo_check(schema || '.' || name) FROM"
+      " filter_info() WHERE schema = 'temp' AND kind = 'cuckoo_filter'",
+      "cuckoo ok,fixed ok,unique ok");
 }
 
 TEST_F(CuckooCheck, other_names_are_errors) {
   db.run("CREATE TABLE t(a); CREATE VIEW v AS SELECT 1; CREATE VIEW w AS SELECT * FROM nowhere");
   db.attempt("CREATE VIRTUAL TABLE words USING fts5(a)");
-  db.refuses("SELECT cuckoo_check('none')", SQLITE_ERROR, {"no such table: none"});
-  db.refuses("SELECT cuckoo_check('')", SQLITE_ERROR, {"no such table"});
+  db.refuses("SELECT cuckoo_check('none')", {"no such table: none"});
+  db.refuses("SELECT cuckoo_check('')", {"no such table"});
   for (const char* name : {"t", "v", "w", "words"}) {
-    db.refuses(std::string("SELECT cuckoo_check('") + name + "')", SQLITE_ERROR, {name});
+    db.refuses(sql("SELECT cuckoo_check('{}')", name), {name});
   }
-  db.refuses("SELECT cuckoo_check('t')", SQLITE_ERROR,
+  db.refuses("SELECT cuckoo_check('t')",
              {"t is not a cuckoo_filter, bloom_filter, flash_kv or hash_ring"});
   db.run(
       "PRAGMA writable_schema = on; INSERT INTO sqlite_schema VALUES ('table', 'foreign', "
       "'foreign',"
       " 0, 'CREATE VIRTUAL TABLE \"foreign\" USING nowhere(a)'); PRAGMA writable_schema = reset");
-  db.refuses("SELECT cuckoo_check('foreign')", SQLITE_ERROR, {"foreign is not a cuckoo_filter,"});
-  db.refuses("SELECT * FROM filter_info('foreign')", SQLITE_ERROR, {"foreign is not a cuckoo_"});
-  db.refuses("SELECT cuckoo_check(1)", SQLITE_ERROR, {"the argument is a table's name"});
-  db.refuses("SELECT cuckoo_check(x'00')", SQLITE_ERROR, {"the argument is a table's name"});
+  db.refuses("SELECT cuckoo_check('foreign')", {"foreign is not a cuckoo_filter,"});
+  db.refuses("SELECT * FROM filter_info('foreign')", {"foreign is not a cuckoo_"});
+  db.refuses("SELECT cuckoo_check(1)", {"the argument is a table's name"});
+  db.refuses("SELECT cuckoo_check(x'00')", {"the argument is a table's name"});
 }
 
 TEST_F(CuckooCheck, is_for_statements_of_the_application_only) {
   create_all(db);
   db.run("CREATE VIEW v AS SELECT cuckoo_check('cuckoo')");
-  db.refuses("SELECT * FROM v", SQLITE_ERROR, {"unsafe use of cuckoo_check()"});
+  db.refuses("SELECT * FROM v", {"unsafe use of cuckoo_check()"});
 }
 
 // --- nothing is written --------------------------------------------------------------------------
@@ -160,18 +161,18 @@ TEST_F(CuckooCheck, leaves_what_is_pending_pending) {
   }
   for (const std::string name : kTables) {
     EXPECT_EQ(shadow_rows(db, name), shadow_rows(twin, name)) << name;
-    db.run("INSERT INTO \"" + name + "\"(\"" + name + "\") VALUES ('check')");
+    db.run("INSERT INTO \"{}\"(\"{}\") VALUES ('check')", name, name);
   }
 }
 
 TEST_F(CuckooCheck, may_stand_in_a_statement_on_the_table_itself) {
   create_all(db);
   fill_all(db, 1, 100);
-  EXPECT_EQ(db.list("SELECT cuckoo_check('ring') FROM ring"), "ok,ok,ok,ok,ok");
-  EXPECT_EQ(db.number("SELECT count(*) FROM kv WHERE cuckoo_check('kv') = 'ok'"), 100);
-  db.run("INSERT INTO cuckoo SELECT cuckoo_check('cuckoo') FROM (" + numbers(1, 600) + ")");
-  EXPECT_EQ(db.number("SELECT count(*) FROM cuckoo"), 700);
-  EXPECT_EQ(db.number("SELECT count FROM cuckoo WHERE key = 'ok'"), 600);
+  db.gives("SELECT cuckoo_check('ring') FROM ring", "ok,ok,ok,ok,ok");
+  db.gives("SELECT count(*) FROM kv WHERE cuckoo_check('kv') = 'ok'", 100);
+  db.run("INSERT INTO cuckoo SELECT cuckoo_check('cuckoo') FROM ({})", numbers(1, 600));
+  db.gives("SELECT count(*) FROM cuckoo", 700);
+  db.gives("SELECT count FROM cuckoo WHERE key = 'ok'", 600);
 }
 
 // --- what is wrong -------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ TEST_F(CuckooCheck, says_what_check_says) {
   fill_all(db, 1, 700);
   thin_all(db, 1, 9);
   db.run("INSERT INTO window(window) VALUES ('rotate'); INSERT INTO window VALUES ('new')");
-  db.run("INSERT INTO cuckoo SELECT 5 FROM (" + numbers(1, 20) + ")");
+  db.run("INSERT INTO cuckoo SELECT 5 FROM ({})", numbers(1, 20));
   std::map<std::string, int> found;
   for (const std::string name : kTables) {
     for (const char* part :
@@ -193,18 +194,19 @@ TEST_F(CuckooCheck, says_what_check_says) {
       const std::string shadow = "\"" + name + spec.substr(0, first) + "\"";
       const std::string key = spec.substr(first + 1, second - first - 1);
       const std::string value = spec.substr(second + 1);
-      if (db.number("SELECT count(*) FROM sqlite_schema WHERE name = '" + name +
-                    spec.substr(0, first) + "'") == 0) {
+      if (db.number("SELECT count(*) FROM sqlite_schema WHERE name = '{}{}'", name,
+                    spec.substr(0, first)) == 0) {
         continue;
       }
-      for (const Row& row : db.rows("SELECT quote(" + key + ") FROM " + shadow)) {
-        db.run("BEGIN; UPDATE " + shadow + " SET " + value + " = CASE typeof(" + value +
-               ") WHEN 'blob' THEN CAST(substr(" + value + ", 1, 30) || x'AB' || substr(" + value +
-               ", 32) AS BLOB) WHEN 'integer' THEN " + value + " + 1 ELSE 'other' END WHERE " +
-               key + " = " + row[0]);
+      for (const Row& row : db.rows("SELECT quote({}) FROM {}", key, shadow)) {
+        db.run(
+            "BEGIN;"
+            " UPDATE {} SET {} = CASE typeof({}) WHEN 'blob' THEN CAST(substr({}, 1, 30) || x'AB'"
+            " || substr({}, 32) AS BLOB) WHEN 'integer' THEN {} + 1 ELSE 'other' END WHERE {} = {}",
+            shadow, value, value, value, value, value, key, row[0]);
         const std::string text = checked(db, name);
         const Outcome command =
-            db.attempt("INSERT INTO \"" + name + "\"(\"" + name + "\") VALUES ('check')");
+            db.attempt("INSERT INTO \"{}\"(\"{}\") VALUES ('check')", name, name);
         EXPECT_EQ(text, command.code == SQLITE_OK ? "ok" : command.message)
             << shadow << " " << row[0];
         found[name] += text != "ok" ? 1 : 0;
@@ -266,7 +268,7 @@ TEST_F(CuckooCheck, lock_is_an_error) {
   db.run("PRAGMA journal_mode = delete; BEGIN EXCLUSIVE");
   Database other(path);
   for (const std::string name : kTables) {
-    other.refuses("SELECT cuckoo_check('" + name + "')", SQLITE_BUSY, {"locked"});
+    other.refuses(sql("SELECT cuckoo_check('{}')", name), SQLITE_BUSY, {"locked"});
   }
   db.run("COMMIT");
   expect_all_well(other, "no lock");
@@ -287,23 +289,13 @@ TEST_F(CuckooCheck, refusal_of_an_authorizer_is_an_error) {
   EXPECT_EQ(checked(db, "cuckoo"), "ok");
 }
 
-struct Countdown {
-  int left;
-};
-
 TEST_F(CuckooCheck, obeys_the_progress_handler) {
   create_all(db);
   fill_all(db, 1, 3000);
   for (const std::string name : kTables) {
     int interrupted = 0;
     for (const int calls : {0, 1, 2, 5, 10, 20, 1000000}) {
-      Countdown countdown{calls};
-      sqlite3_progress_handler(
-          db.handle(), 10,
-          [](void* context) { return static_cast<Countdown*>(context)->left-- <= 0 ? 1 : 0; },
-          &countdown);
-      const Outcome outcome = db.attempt("SELECT cuckoo_check('" + name + "')");
-      sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+      const Outcome outcome = stopped(db, sql("SELECT cuckoo_check('{}')", name), 10, calls);
       EXPECT_TRUE(outcome.code == SQLITE_OK || (outcome.code & 0xFF) == SQLITE_INTERRUPT)
           << name << " " << outcome.code << " " << outcome.message;
       interrupted += outcome.code != SQLITE_OK ? 1 : 0;
@@ -332,11 +324,12 @@ TEST_F(CuckooCheck, reads_one_commit) {
           Writer& to = *static_cast<Writer*>(context);
           if (to.writes++ < 40) {
             const std::string next = std::to_string(to.next++);
-            to.db.run("INSERT INTO ring(node) VALUES ('" + next + "'); INSERT INTO kv VALUES (" +
-                      next + ", randomblob(500)); DELETE FROM cuckoo WHERE key = " + next +
-                      " - 9999");
+            to.db.run(
+                "INSERT INTO ring(node) VALUES ('{}'); INSERT INTO kv VALUES ({}, randomblob(500));"
+                " DELETE FROM cuckoo WHERE key = {} - 9999",
+                next, next, next);
             for (const char* table : {"cuckoo", "bloom", "counting", "window"}) {
-              to.db.run(std::string("INSERT INTO ") + table + " VALUES (" + next + ")");
+              to.db.run("INSERT INTO {} VALUES ({})", table, next);
             }
           }
           return 0;

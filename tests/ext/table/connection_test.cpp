@@ -12,29 +12,30 @@ namespace {
 
 // `f` and an ordinary table `t` of the same keys.
 void make(Database& db, const std::string& options = "") {
-  db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fingerprint_bits = 28" + options +
-         ");"
-         "CREATE TABLE t(k)");
+  db.run(
+      "CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fingerprint_bits = 28{}); CREATE TABLE t(k)",
+      options);
 }
 void add(Database& db, int64_t first, int64_t last) {
-  db.run("BEGIN; INSERT INTO f " + numbers(first, last) + "; INSERT INTO t " +
-         numbers(first, last) + "; COMMIT");
+  db.run("BEGIN; INSERT INTO f {}; INSERT INTO t {}; COMMIT", numbers(first, last),
+         numbers(first, last));
 }
 void remove(Database& db, int64_t key) {
   const std::string text = std::to_string(key);
-  db.run("BEGIN; DELETE FROM f WHERE key = " + text +
-         "; DELETE FROM t WHERE rowid = (SELECT min(rowid) FROM t WHERE k = " + text + "); COMMIT");
+  db.run(
+      "BEGIN; DELETE FROM f WHERE key = {};"
+      " DELETE FROM t WHERE rowid = (SELECT min(rowid) FROM t WHERE k = {}); COMMIT",
+      text, text);
 }
 void expect_same(Database& db, const std::string& where, const std::string& schema = "main") {
   const std::string f = schema + ".f";
   const std::string t = schema + ".t";
   EXPECT_EQ(db.number("SELECT count(*) FROM " + f), db.number("SELECT count(*) FROM " + t))
       << where;
-  EXPECT_EQ(db.number("SELECT count(*) FROM " + t + " JOIN " + f + " ON key = k"),
+  EXPECT_EQ(db.number("SELECT count(*) FROM {} JOIN {} ON key = k", t, f),
             db.number("SELECT count(*) FROM " + t))
       << where;
-  EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(900'000, 900'999) + ") JOIN " + f +
-                      " ON key = i"),
+  EXPECT_EQ(db.number("SELECT count(*) FROM ({}) JOIN {} ON key = i", numbers(900'000, 900'999), f),
             0)
       << where;
 }
@@ -42,7 +43,7 @@ void expect_same(Database& db, const std::string& where, const std::string& sche
 class Connections : public testing::TestWithParam<const char*> {
  protected:
   Connections() : one(folder.file("c.db")), two(folder.file("c.db")), three(folder.file("c.db")) {
-    one.run(std::string("PRAGMA journal_mode = ") + GetParam());
+    one.run("PRAGMA journal_mode = {}", GetParam());
     make(one);
   }
   bool wal() const { return std::string(GetParam()) == "WAL"; }
@@ -51,24 +52,35 @@ class Connections : public testing::TestWithParam<const char*> {
     expect_same(two, where + ", two");
     expect_same(three, where + ", three");
   }
+  // Plays steps. "one +1 to 9" adds keys to both, "two -1" removes one, "three: " comes before SQL;
+  // "same" compares the two in all connections.
+  void play(const std::vector<std::string>& steps) {
+    for (const std::string& step : steps) {
+      SCOPED_TRACE(step);
+      Database& db = step[1] == 'n' ? one : step[1] == 'w' ? two : three;
+      const std::string rest = step.substr(step.find(' ') + 1);
+      if (step == "same") {
+        all_same(step);
+      } else if (step.find(':') != std::string::npos && step.find(':') < 6) {
+        db.run(rest);
+      } else if (rest[0] == '+') {
+        add(db, std::stoi(rest), std::stoi(rest.substr(rest.find(" to ") + 4)));
+      } else {
+        remove(db, std::stoi(rest.substr(1)));
+      }
+    }
+  }
   TemporaryFolder folder;
   QuickDatabase one, two, three;
 };
 INSTANTIATE_TEST_SUITE_P(Journal, Connections, testing::Values("WAL", "DELETE"));
 
 TEST_P(Connections, see_each_others_commits_at_the_next_statement) {
-  add(one, 1, 10);
-  all_same("first");
-  add(two, 11, 20);
-  all_same("second");
-  remove(three, 5);
-  all_same("removed");
-  EXPECT_EQ(one.number("SELECT count(*) FROM f WHERE key = 5"), 0);
-  EXPECT_EQ(two.number("SELECT filter_contains('f', 5)"), 0);
-  two.run("INSERT INTO f(f) VALUES ('clear'); DELETE FROM t");
-  all_same("cleared");
-  add(three, 30, 31);
-  all_same("after clear");
+  play({"one +1 to 10", "same", "two +11 to 20", "same", "three -5", "same"});
+  one.gives("SELECT count(*) FROM f WHERE key = 5", 0);
+  two.gives("SELECT filter_contains('f', 5)", 0);
+  play(
+      {"two: INSERT INTO f(f) VALUES ('clear'); DELETE FROM t", "same", "three +30 to 31", "same"});
   check(one);
 }
 
@@ -85,7 +97,7 @@ TEST_P(Connections, write_in_turn_through_folds_and_growth) {
       writer.run("INSERT INTO f(f) VALUES ('rebuild')");
     }
     if (round % 10 == 5) {
-      writer.run("INSERT INTO f(f, key) VALUES ('resize', " + std::to_string(next * 2) + ")");
+      writer.run("INSERT INTO f(f, key) VALUES ('resize', {})", next * 2);
     }
     if (round % 3 == 0) {
       all_same("round " + std::to_string(round));
@@ -97,20 +109,13 @@ TEST_P(Connections, write_in_turn_through_folds_and_growth) {
 }
 
 TEST_P(Connections, roll_back_without_disturbing_the_others) {
-  add(one, 1, 700);
-  all_same("first");
-  one.run("BEGIN; INSERT INTO f " + numbers(1000, 4000) + "; ROLLBACK");
-  all_same("rolled back");
-  add(two, 701, 800);
-  one.run("BEGIN; INSERT INTO f VALUES (5000); ROLLBACK");
-  add(one, 801, 900);
-  all_same("goes on");
-  two.run("BEGIN IMMEDIATE; INSERT INTO f VALUES (6000)");
-  EXPECT_EQ(one.attempt("INSERT INTO f VALUES (1)").code & 0xFF, SQLITE_BUSY);
-  EXPECT_EQ(one.attempt("BEGIN IMMEDIATE").code & 0xFF, SQLITE_BUSY);
-  two.run("ROLLBACK");
-  add(one, 901, 950);
-  all_same("after BUSY");
+  play({"one +1 to 700", "same"});
+  one.run("BEGIN; INSERT INTO f {}; ROLLBACK", numbers(1000, 4000));
+  play({"same", "two +701 to 800", "one: BEGIN; INSERT INTO f VALUES (5000); ROLLBACK",
+        "one +801 to 900", "same", "two: BEGIN IMMEDIATE; INSERT INTO f VALUES (6000)"});
+  one.refuses("INSERT INTO f VALUES (1)", SQLITE_BUSY);
+  one.refuses("BEGIN IMMEDIATE", SQLITE_BUSY);
+  play({"two: ROLLBACK", "one +901 to 950", "same"});
   check(two);
 }
 
@@ -122,21 +127,18 @@ TEST_P(Connections, hold_their_snapshot) {
     add(one, 101, 3000);
     remove(one, 1);
     expect_same(two, "snapshot after a growth");
-    EXPECT_EQ(two.number("SELECT count(*) FROM f"), 100);
-    EXPECT_EQ(two.number("SELECT filter_contains('f', 1)"), 1);
-    EXPECT_EQ(two.number("SELECT count(*) FROM f WHERE key IN (101, 3000)"), 0);
+    two.gives("SELECT count(*) FROM f", 100);
+    two.gives("SELECT filter_contains('f', 1)", 1);
+    two.gives("SELECT count(*) FROM f WHERE key IN (101, 3000)", 0);
     one.run("INSERT INTO f(f) VALUES ('rebuild')");
     expect_same(two, "snapshot after a rebuild");
     const Outcome stale = two.attempt("INSERT INTO f VALUES (7)");
     EXPECT_EQ(stale.code & 0xFF, SQLITE_BUSY) << stale.message;
     expect_same(two, "after BUSY");
   } else {
-    EXPECT_EQ(one.attempt("INSERT INTO f VALUES (101)").code & 0xFF, SQLITE_BUSY);
+    one.refuses("INSERT INTO f VALUES (101)", SQLITE_BUSY);
   }
-  two.run("COMMIT");
-  all_same("free");
-  add(two, 4000, 4100);
-  all_same("written");
+  play({"two: COMMIT", "same", "two +4000 to 4100", "same"});
   check(one);
 }
 
@@ -167,13 +169,13 @@ TEST_P(Connections, survive_a_table_dropped_and_made_again) {
       "DROP TABLE f; DELETE FROM t; CREATE VIRTUAL TABLE f USING cuckoo_filter(key TEXT,"
       " capacity = 99, fpr = 1e-7, growth = off, seed = 4)");
   EXPECT_EQ(probe.once(), 0);
-  EXPECT_EQ(two.text("SELECT capacity FROM filter_info('f')"), "99");
+  two.gives("SELECT capacity FROM filter_info('f')", "99");
   two.run("INSERT INTO f VALUES (7)");
   EXPECT_EQ(probe.once(), 1);
-  EXPECT_EQ(two.text("SELECT typeof(key) FROM f WHERE key = 7"), "text");
+  two.gives("SELECT typeof(key) FROM f WHERE key = 7", "text");
   one.run("DROP TABLE f; CREATE VIRTUAL TABLE f USING cuckoo_filter(key, seed = 4, capacity = 99)");
   EXPECT_EQ(probe.once(), 0);
-  EXPECT_EQ(three.number("SELECT count(*) FROM f"), 0);
+  three.gives("SELECT count(*) FROM f", 0);
   one.run("DROP TABLE f");
   probe.reset();
   EXPECT_EQ(probe.step(), SQLITE_ERROR);
@@ -187,28 +189,18 @@ TEST_P(Connections, survive_a_table_dropped_and_made_again) {
 }
 
 TEST_P(Connections, survive_a_rename_by_another) {
-  add(one, 1, 10);
-  all_same("first");
-  one.run("ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f");
-  add(two, 11, 20);
-  one.run("ALTER TABLE f RENAME TO g");
+  play({"one +1 to 10", "same", "one: ALTER TABLE f RENAME TO g; ALTER TABLE g RENAME TO f",
+        "two +11 to 20", "one: ALTER TABLE f RENAME TO g"});
   EXPECT_EQ(two.attempt("SELECT 1 FROM f WHERE key = 1").code, SQLITE_ERROR);
-  two.run("INSERT INTO g VALUES (21); INSERT INTO t VALUES (21); ALTER TABLE g RENAME TO f");
-  all_same("renamed back");
+  play({"two: INSERT INTO g VALUES (21); INSERT INTO t VALUES (21); ALTER TABLE g RENAME TO f",
+        "same"});
   check(one);
 }
 
 TEST_P(Connections, vacuum_keeps_the_filter) {
-  add(one, 1, 3000);
-  remove(one, 7);
-  all_same("before");
-  two.run("VACUUM");
-  all_same("after");
-  add(one, 4000, 4010);
-  two.run("VACUUM");
-  add(two, 4011, 5000);
-  all_same("after it");
-  two.run("VACUUM INTO '" + folder.file("into.db") + "'");
+  play({"one +1 to 3000", "one -7", "same", "two: VACUUM", "same", "one +4000 to 4010",
+        "two: VACUUM", "two +4011 to 5000", "same"});
+  two.run("VACUUM INTO '{}'", folder.file("into.db"));
   Database copy(folder.file("into.db"));
   expect_same(copy, "VACUUM INTO");
   add(copy, 6000, 7000);
@@ -219,31 +211,20 @@ TEST_P(Connections, vacuum_keeps_the_filter) {
 
 // A backup over the file, under connections that have the filter in memory.
 TEST_P(Connections, backup_and_restore_are_followed) {
-  add(one, 1, 1000);
-  all_same("before");
-  const auto copy = [](Database& from, Database& to) {
-    sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
-    ASSERT_NE(backup, nullptr);
-    EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
-    EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
-  };
+  play({"one +1 to 1000", "same"});
   Database saved(folder.file("saved.db"));
-  copy(one, saved);
+  back_up(one, saved);
   expect_same(saved, "backup");
-  add(two, 1001, 3000);
-  remove(one, 1);
-  all_same("changed");
-  copy(saved, one);  // back in time
-  all_same("restored");
-  EXPECT_EQ(two.number("SELECT count(*) FROM f"), 1000);
-  add(two, 1001, 1700);
-  remove(three, 2);
-  all_same("another history");
-  copy(saved, two);
-  all_same("restored again");
+  play({"two +1001 to 3000", "one -1", "same"});
+  back_up(saved, one);  // back in time
+  play({"same"});
+  two.gives("SELECT count(*) FROM f", 1000);
+  play({"two +1001 to 1700", "three -2", "same"});
+  back_up(saved, two);
+  play({"same"});
   add(saved, 2000, 2400);
-  copy(saved, three);
-  all_same("a newer one");
+  back_up(saved, three);
+  play({"same"});
   check(one);
 }
 
@@ -283,7 +264,7 @@ TEST(Schema, attached_and_temporary_work) {
   Database other(folder.file("other_file.db"));
   make(other);
   add(other, 1, 10);
-  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
+  db.run("ATTACH '{}' AS aux", folder.file("other_file.db"));
   expect_same(db, "attached", "aux");
   add(other, 11, 3000);
   expect_same(db, "followed", "aux");
@@ -291,16 +272,16 @@ TEST(Schema, attached_and_temporary_work) {
       "INSERT INTO aux.f(f) VALUES ('check'); INSERT INTO f VALUES (5000);"
       "INSERT INTO t VALUES (5000)");
   expect_same(other, "written through the attached one");
-  db.run("DETACH aux; ATTACH '" + folder.file("other_file.db") + "' AS \"o dd\"");
+  db.run("DETACH aux; ATTACH '{}' AS \"o dd\"", folder.file("other_file.db"));
   expect_same(db, "attached again", "\"o dd\"");
   db.run(
       "CREATE VIRTUAL TABLE temp.f USING cuckoo_filter(key, fingerprint_bits = 28); CREATE TEMP "
       "TABLE t(k)");
-  db.run("INSERT INTO temp.f " + numbers(1, 3000) + "; INSERT INTO temp.t " + numbers(1, 3000));
+  db.run("INSERT INTO temp.f {}; INSERT INTO temp.t {}", numbers(1, 3000), numbers(1, 3000));
   expect_same(db, "temp", "temp");
   db.run("ALTER TABLE temp.f RENAME TO ff; INSERT INTO ff(ff) VALUES ('check'); DROP TABLE ff");
   expect_same(db, "the attached one again", "\"o dd\"");
-  EXPECT_EQ(db.number("SELECT count(*) FROM temp.sqlite_schema"), 1);
+  db.gives("SELECT count(*) FROM temp.sqlite_schema", 1);
 }
 
 TEST(Schema, in_memory_of_two_connections_are_apart) {
@@ -319,9 +300,7 @@ TEST(ReadOnly, database_can_be_probed) {
   for (const char* journal : {"DELETE", "WAL"}) {
     {
       Database db(file);
-      db.run(std::string("PRAGMA journal_mode = ") + journal +
-             "; DROP TABLE IF EXISTS f;"
-             "DROP TABLE IF EXISTS t");
+      db.run("PRAGMA journal_mode = {}; DROP TABLE IF EXISTS f; DROP TABLE IF EXISTS t", journal);
       make(db);
       add(db, 1, 3000);
       add(db, 3001, 3010);
@@ -330,12 +309,12 @@ TEST(ReadOnly, database_can_be_probed) {
     for (const std::string& uri : {"file:" + file + "?mode=ro", "file:" + file + "?immutable=1"}) {
       Database db(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
       expect_same(db, uri);
-      EXPECT_EQ(db.number("SELECT filter_contains('f', 3005)"), 1);
-      EXPECT_EQ(db.number("SELECT items FROM filter_info"), 3010);
-      EXPECT_EQ(db.attempt("INSERT INTO f VALUES (1)").code & 0xFF, SQLITE_READONLY);
-      EXPECT_EQ(db.attempt("DELETE FROM f WHERE key = 1").code & 0xFF, SQLITE_READONLY);
-      EXPECT_EQ(db.attempt("INSERT INTO f(f) VALUES ('clear')").code & 0xFF, SQLITE_READONLY);
-      EXPECT_EQ(db.attempt("DROP TABLE f").code & 0xFF, SQLITE_READONLY);
+      db.gives("SELECT filter_contains('f', 3005)", 1);
+      db.gives("SELECT items FROM filter_info", 3010);
+      db.refuses("INSERT INTO f VALUES (1)", SQLITE_READONLY);
+      db.refuses("DELETE FROM f WHERE key = 1", SQLITE_READONLY);
+      db.refuses("INSERT INTO f(f) VALUES ('clear')", SQLITE_READONLY);
+      db.refuses("DROP TABLE f", SQLITE_READONLY);
       expect_same(db, uri);
     }
   }
@@ -346,7 +325,7 @@ TEST(Setting, query_only_refuses_writes) {
   make(db);
   add(db, 1, 10);
   db.run("PRAGMA query_only = ON");
-  EXPECT_EQ(db.attempt("INSERT INTO f VALUES (1)").code & 0xFF, SQLITE_READONLY);
+  db.refuses("INSERT INTO f VALUES (1)", SQLITE_READONLY);
   expect_same(db, "query_only");
   db.run("PRAGMA query_only = OFF");
   add(db, 11, 20);
@@ -379,8 +358,7 @@ TEST(Setting, defensive_protects_the_shadow_tables) {
   sqlite3_db_config(other.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   add(other, 5000, 6000);
   expect_same(db, "the other's");
-  db.run("DROP TABLE f");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema ORDER BY 1"), "g_data,t");
+  db.gives("DROP TABLE f; SELECT name FROM sqlite_schema ORDER BY 1", "g_data,t");
 }
 
 TEST(Setting, untrusted_schema_may_use_the_filter) {
@@ -394,11 +372,11 @@ TEST(Setting, untrusted_schema_may_use_the_filter) {
       "CREATE TABLE app(v);"
       "CREATE TRIGGER tr AFTER INSERT ON app WHEN filter_contains('f', new.v) = 0"
       " BEGIN INSERT INTO f VALUES (new.v); INSERT INTO t VALUES (new.v); END");
-  EXPECT_EQ(db.number("SELECT count(*) FROM v"), 10);
-  EXPECT_EQ(db.number("SELECT * FROM w"), 10);
+  db.gives("SELECT count(*) FROM v", 10);
+  db.gives("SELECT * FROM w", 10);
   db.run("INSERT INTO app VALUES (5), (50), (50)");
   expect_same(db, "through a trigger");
-  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 11);
+  db.gives("SELECT count(*) FROM f", 11);
 }
 
 TEST(Setting, pages_of_every_size_hold_it) {
@@ -413,13 +391,13 @@ TEST(Setting, pages_of_every_size_hold_it) {
           QuickDatabase db(file);
           int bytes = reserved;
           sqlite3_file_control(db.handle(), "main", SQLITE_FCNTL_RESERVE_BYTES, &bytes);
-          db.run("PRAGMA page_size = " + std::to_string(size) + "; PRAGMA auto_vacuum = " + vacuum);
+          db.run("PRAGMA page_size = {}; PRAGMA auto_vacuum = {}", size, vacuum);
           make(db);
           add(db, 1, 2500);
           add(db, 3000, 3010);
           remove(db, 3);
           expect_same(db, where);
-          EXPECT_EQ(db.number("PRAGMA page_size"), size);
+          db.gives("PRAGMA page_size", size);
         }
         {
           QuickDatabase db(file);
@@ -480,7 +458,7 @@ TEST(Dump, restores_with_the_shell) {
         "CREATE VIRTUAL TABLE \"it's\" USING cuckoo_filter(growth = off, capacity = 50);"
         "INSERT INTO rate VALUES ('x'); INSERT INTO \"it's\" VALUES ('x')");
     add(db, 1, 5000);
-    db.run("INSERT INTO f " + numbers(1, 20) + "; INSERT INTO t " + numbers(1, 20));
+    db.run("INSERT INTO f {}; INSERT INTO t {}", numbers(1, 20), numbers(1, 20));
     db.run(
         "INSERT INTO f SELECT 7 FROM json_each('[1,2,3,4,5,6,7,8,9,10,11,12,13]');"
         "INSERT INTO t SELECT 7 FROM json_each('[1,2,3,4,5,6,7,8,9,10,11,12,13]')");
@@ -492,7 +470,7 @@ TEST(Dump, restores_with_the_shell) {
   Database db(to);
   expect_same(db, "restored");
   check(db);
-  EXPECT_EQ(db.number("SELECT filter_contains('rate', 'x') + filter_contains('it''s', 'x')"), 2);
+  db.gives("SELECT filter_contains('rate', 'x') + filter_contains('it''s', 'x')", 2);
   db.run(
       "INSERT INTO rate(rate) VALUES ('check'); INSERT INTO \"it's\"(\"it's\") VALUES ('check')");
   add(db, 6000, 9000);
@@ -503,12 +481,6 @@ TEST(Dump, restores_with_the_shell) {
 
 // --- interruption --------------------------------------------------------------------------------
 
-struct Countdown {
-  int left;
-};
-
-int stop_at_zero(void* context) { return static_cast<Countdown*>(context)->left-- <= 0 ? 1 : 0; }
-
 class Long : public testing::Test {
  protected:
   Long() : db(folder.file("l.db")) {
@@ -517,8 +489,7 @@ class Long : public testing::Test {
   }
   void expect_all(const std::string& where) {
     EXPECT_EQ(db.number("SELECT count(*) FROM f"), kKeys) << where;
-    EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, kKeys) + ") JOIN f ON key = i"),
-              kKeys)
+    EXPECT_EQ(db.number("SELECT count(*) FROM ({}) JOIN f ON key = i", numbers(1, kKeys)), kKeys)
         << where;
   }
   static constexpr int64_t kKeys = 400'000;
@@ -531,10 +502,7 @@ TEST_F(Long, commands_obey_the_progress_handler) {
        {"INSERT INTO f(f) VALUES ('rebuild')", "INSERT INTO f(f) VALUES ('check')",
         "INSERT INTO f(f, key) VALUES ('resize', 1000000)"}) {
     for (const int calls : {0, 2}) {
-      Countdown countdown{calls};
-      sqlite3_progress_handler(db.handle(), 200, stop_at_zero, &countdown);
-      const Outcome outcome = db.attempt(sql);
-      sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+      const Outcome outcome = stopped(db, sql, 200, calls);
       EXPECT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << sql << ": " << outcome.message;
     }
     expect_all(sql);
@@ -544,12 +512,9 @@ TEST_F(Long, commands_obey_the_progress_handler) {
 
 TEST_F(Long, inserts_obey_the_progress_handler) {
   for (const int calls : {0, 10, 1000, 30'000}) {
-    Countdown countdown{calls};
-    sqlite3_progress_handler(db.handle(), 50, stop_at_zero, &countdown);
-    const Outcome outcome = db.attempt("INSERT INTO f " + numbers(500'000, 900'000));
-    sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+    const Outcome outcome = stopped(db, "INSERT INTO f " + numbers(500'000, 900'000), 50, calls);
     EXPECT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << outcome.message;
-    EXPECT_EQ(db.number("SELECT count(*) FROM f"), kKeys);
+    db.gives("SELECT count(*) FROM f", kKeys);
   }
   expect_all("interrupted inserts");
   check(db);
@@ -582,12 +547,10 @@ TEST_F(Long, commands_obey_interrupt) {
 
 TEST_F(Long, command_interrupted_in_a_transaction_undoes_all_of_it) {
   db.run("BEGIN; INSERT INTO f VALUES ('pending')");
-  Countdown countdown{1};
-  sqlite3_progress_handler(db.handle(), 200, stop_at_zero, &countdown);
-  EXPECT_EQ(db.attempt("INSERT INTO f(f) VALUES ('rebuild')").code & 0xFF, SQLITE_INTERRUPT);
-  sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+  const Outcome outcome = stopped(db, "INSERT INTO f(f) VALUES ('rebuild')", 200, 1);
+  EXPECT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << outcome.message;
   const bool open = sqlite3_get_autocommit(db.handle()) == 0;
-  EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'pending'"), open ? 1 : 0);
+  db.gives("SELECT count(*) FROM f WHERE key = 'pending'", open ? 1 : 0);
   if (open) {
     db.run("ROLLBACK");
   }
@@ -612,7 +575,7 @@ TEST(Close, is_never_busy) {
     }
     if (round >= 2) {
       db.rows("SELECT * FROM filter_info");
-      db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
+      db.run("ATTACH '{}' AS aux", folder.file("other_file.db"));
     }
     if (round >= 3) {
       db.attempt("SELECT * FROM f");
@@ -627,7 +590,7 @@ TEST(Close, is_never_busy) {
     }
   }
   Database db(file);
-  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 3000);
+  db.gives("SELECT count(*) FROM f", 3000);
   check(db);
 }
 

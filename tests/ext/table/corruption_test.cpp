@@ -31,13 +31,15 @@ class Corruption : public testing::Test {
     QuickDatabase db(file("good.db"));
     for (const char* name : {"f", "other"}) {
       const std::string table = name;
-      db.run("CREATE VIRTUAL TABLE " + table + " USING cuckoo_filter(key, capacity = 4000," +
-             " fpr = 0.0001, seed = 7)");
-      db.run("INSERT INTO " + table + " " + numbers(1, kKeys));
-      db.run("INSERT INTO " + table + " SELECT 5 FROM (" + numbers(1, 20) + ")");  // overflow
-      db.run("INSERT INTO " + table + "(" + table + ") VALUES ('rebuild')");
-      db.run("INSERT INTO " + table + " " + numbers(kKeys + 1, kKeys + 900));
-      db.run("INSERT INTO " + table + " VALUES ('tail'); DELETE FROM " + table + " WHERE key = 6");
+      db.run(
+          "CREATE VIRTUAL TABLE {} USING cuckoo_filter(key, capacity = 4000, fpr = 0.0001, seed ="
+          " 7)",
+          table);
+      db.run("INSERT INTO {} {}", table, numbers(1, kKeys));
+      db.run("INSERT INTO {} SELECT 5 FROM ({})", table, numbers(1, 20));  // overflow
+      db.run("INSERT INTO {}({}) VALUES ('rebuild')", table, table);
+      db.run("INSERT INTO {} {}", table, numbers(kKeys + 1, kKeys + 900));
+      db.run("INSERT INTO {} VALUES ('tail'); DELETE FROM {} WHERE key = 6", table, table);
     }
     db.run(
         "CREATE VIRTUAL TABLE small USING cuckoo_filter(growth = off, capacity = 100);"
@@ -115,8 +117,8 @@ class Corruption : public testing::Test {
 
   static void expect_neighbours_and_drop(const std::string& path, const std::string& damage) {
     QuickDatabase db(path);
-    EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, kKeys) +
-                        ") JOIN other ON key = i WHERE i <> 6"),
+    EXPECT_EQ(db.number("SELECT count(*) FROM ({}) JOIN other ON key = i WHERE i <> 6",
+                        numbers(1, kKeys)),
               kKeys - 1)
         << damage;
     db.run("INSERT INTO other VALUES ('x'); INSERT INTO small VALUES (2)");
@@ -131,6 +133,20 @@ class Corruption : public testing::Test {
   }
 
   static constexpr int64_t kPresent = kKeys + 899;
+
+  // These say that the table is corrupt, each damage apart. What the last one gave.
+  Seen expect_corrupt(const std::vector<std::string>& damages,
+                      const std::vector<Outcome Seen::*>& outcomes) {
+    Seen seen;
+    for (const std::string& damage : damages) {
+      seen = look(damage);
+      for (const auto outcome : outcomes) {
+        EXPECT_EQ((seen.*outcome).code & 0xFF, SQLITE_CORRUPT)
+            << damage << ": " << (seen.*outcome).message;
+      }
+    }
+    return seen;
+  }
 
   // Damage of config or log: an error at first use, or nothing is lost.
   void expect_never_silent(const std::string& damage) {
@@ -185,36 +201,18 @@ TEST_F(Corruption, of_each_config_value_is_never_silent) {
   for (const char* key :
        {"format", "capacity", "fpr", "growth", "seed", "hash_bits", "page_bytes"}) {
     const std::string where = std::string(" WHERE key = '") + key + "'";
-    for (const char* value : {"NULL",
-                              "5",
-                              "-1",
-                              "0",
-                              "1.5",
-                              "x''",
-                              "'garbage'",
-                              "''",
-                              "'off'",
-                              "9223372036854775807",
-                              "-9223372036854775808",
-                              "0.01",
-                              "1e300",
-                              "randomblob(8)",
-                              "zeroblob(1000000)",
-                              "CAST(value AS TEXT)",
-                              "63",
-                              "4000",
-                              "64",
-                              "value + 1"}) {
+    for (const std::string& value :
+         split("NULL, 5, -1, 0, 1.5, x'', 'garbage', '', 'off', 9223372036854775807,"
+               " -9223372036854775808, 0.01, 1e300, randomblob(8), zeroblob(1000000), CAST(value AS"
+               " TEXT), 63, 4000, 64, value + 1")) {
       const std::string damage = std::string("UPDATE f_config SET value = ") + value + where;
       {
         QuickDatabase db(damaged("SELECT 1"));
-        if (db.text("SELECT value IS " + std::string(value) + " FROM f_config" + where) == "1") {
+        if (db.text("SELECT value IS {} FROM f_config{}", value, where) == "1") {
           continue;
         }
       }
-      const Seen seen = look(damage);
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
-      EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.insert.message;
+      expect_corrupt({damage}, {&Seen::probe, &Seen::insert});
     }
     expect_never_silent("DELETE FROM f_config" + where);
     expect_never_silent(std::string("UPDATE f_config SET key = 'x'") + where);
@@ -227,21 +225,15 @@ TEST_F(Corruption, of_the_root_and_the_directory_is_an_error_at_first_use) {
   for (const char* which : {kRootRows, kDirectoryRows}) {
     const std::string where = std::string(" WHERE ") + which;
     for (const std::string& value : garbage("block")) {
-      const Seen seen = look("UPDATE f_data SET block = " + value + where);
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
-      EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.insert.message;
-      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
+      expect_corrupt({"UPDATE f_data SET block = " + value + where},
+                     {&Seen::probe, &Seen::insert, &Seen::check});
     }
-    for (const std::string& damage : std::vector<std::string>{
-             "DELETE FROM f_data" + where, "UPDATE f_data SET id = id + 5" + where,
-             "UPDATE f_data SET id = -1" + where}) {
-      const Seen seen = look(damage);
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
-      EXPECT_EQ(seen.insert.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.insert.message;
-    }
-    const Seen small =
-        look("UPDATE f_data SET block = (SELECT block FROM small_data" + where + ")" + where);
-    EXPECT_EQ(small.probe.code & 0xFF, SQLITE_CORRUPT) << small.probe.message;
+    expect_corrupt({"DELETE FROM f_data" + where, "UPDATE f_data SET id = id + 5" + where,
+                    "UPDATE f_data SET id = -1" + where},
+                   {&Seen::probe, &Seen::insert});
+    expect_corrupt(
+        {"UPDATE f_data SET block = (SELECT block FROM small_data" + where + ")" + where},
+        {&Seen::probe});
     // Of a table with the same options and the same keys: the checksums are right.
     look("UPDATE f_data SET block = (SELECT block FROM other_data" + where + ")" + where);
   }
@@ -277,42 +269,38 @@ TEST_F(Corruption, of_each_log_row_is_never_silent) {
 TEST_F(Corruption, of_the_last_log_row_is_an_error_at_first_use) {
   const std::string where = " WHERE id = " + log_row("max(id)");
   for (const char* value : {"NULL", "x''", "'garbage'", "randomblob(500)", "zeroblob(500)"}) {
-    const Seen seen = look(std::string("UPDATE f_data SET block = ") + value + where);
-    EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value;
+    const Seen seen =
+        expect_corrupt({std::string("UPDATE f_data SET block = ") + value + where}, {&Seen::probe});
     EXPECT_NE(seen.probe.message.find(std::string(value).find("'g") == 0 || value[0] == 'N'
                                           ? "data row"
                                           : "of the log"),
               std::string::npos)
         << seen.probe.message;
   }
-  const Seen missing = look("DELETE FROM f_data" + where);
-  EXPECT_EQ(missing.probe.code & 0xFF, SQLITE_CORRUPT) << missing.probe.message;
+  expect_corrupt({"DELETE FROM f_data" + where}, {&Seen::probe});
 }
 
 // What is folded is read by changes and by check only.
 TEST_F(Corruption, of_the_kept_log_is_found_by_check) {
   const std::string oldest = log_row("min(id)");
-  for (const std::string& damage : std::vector<std::string>{
-           "DELETE FROM f_data WHERE id = " + oldest,
-           "UPDATE f_data SET block = randomblob(300) WHERE id = " + oldest,
-           "INSERT INTO f_data SELECT max(id) + 5, block FROM f_data",
-           "INSERT INTO f_data SELECT -7, block FROM f_data LIMIT 1",
-           std::string("INSERT INTO f_data VALUES (9223372036854775807, x'00')"),
-           std::string("INSERT INTO f_data VALUES (-9223372036854775808, NULL)")}) {
-    const Seen seen = look(damage);
-    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
-  }
+  expect_corrupt({"DELETE FROM f_data WHERE id = " + oldest,
+                  "UPDATE f_data SET block = randomblob(300) WHERE id = " + oldest,
+                  "INSERT INTO f_data SELECT max(id) + 5, block FROM f_data",
+                  "INSERT INTO f_data SELECT -7, block FROM f_data LIMIT 1",
+                  "INSERT INTO f_data VALUES (9223372036854775807, x'00')",
+                  "INSERT INTO f_data VALUES (-9223372036854775808, NULL)"},
+                 {&Seen::check});
 }
 
 TEST_F(Corruption, of_swapped_log_rows_is_found) {
   for (const char* order : {"id", "id DESC"}) {
-    const Seen seen =
-        look(std::string("CREATE TABLE s AS SELECT id, block, row_number() OVER (ORDER BY ") +
-             order + ") r FROM f_data WHERE " + kLogRows +
-             "; UPDATE f_data SET block = (SELECT b.block FROM s a, s b WHERE a.id = f_data.id AND"
-             " b.r = CASE a.r WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE a.r END) WHERE " +
-             kLogRows + "; DROP TABLE s");
-    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << seen.check.message;
+    expect_corrupt(
+        {sql("CREATE TABLE s AS SELECT id, block, row_number() OVER (ORDER BY {}) r FROM f_data"
+             " WHERE {}; UPDATE f_data SET block = (SELECT b.block FROM s a, s b WHERE"
+             " a.id = f_data.id AND b.r = CASE a.r WHEN 1 THEN 2 WHEN 2 THEN 1 ELSE a.r END)"
+             " WHERE {}; DROP TABLE s",
+             order, kLogRows, kLogRows)},
+        {&Seen::check});
   }
 }
 
@@ -328,8 +316,7 @@ TEST_F(Corruption, of_each_run_block_is_found_by_check_and_by_rebuild) {
       damages.push_back("UPDATE f_data SET block = " + value + where);
     }
     for (const std::string& damage : damages) {
-      const Seen seen = look(damage);
-      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
+      const Seen seen = expect_corrupt({damage}, {&Seen::check});
       EXPECT_EQ(seen.probe.code, SQLITE_OK) << damage << ": " << seen.probe.message;
       EXPECT_EQ(seen.found, kPresent) << damage;
       if (damage.find("INSERT") != 0) {
@@ -347,12 +334,11 @@ TEST_F(Corruption, of_each_page_is_an_error_or_found_by_check) {
   for (const char* which : {"min(id)", "max(id)"}) {
     const std::string where = " WHERE id = " + page_row(which);
     for (const std::string& value : garbage("block")) {
-      const Seen seen = look("UPDATE f_data SET block = " + value + where);
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.probe.message;
+      const Seen seen = expect_corrupt({"UPDATE f_data SET block = " + value + where},
+                                       {&Seen::probe, &Seen::check});
       EXPECT_TRUE(seen.probe.message.find("of segment") != std::string::npos ||
                   seen.probe.message.find("data row") != std::string::npos)
           << seen.probe.message;
-      EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << value << ": " << seen.check.message;
     }
   }
   const Seen foreign =
@@ -364,18 +350,15 @@ TEST_F(Corruption, of_each_page_is_an_error_or_found_by_check) {
 TEST_F(Corruption, of_a_missing_page_row_is_found_by_check) {
   const std::string first = " WHERE id = " + page_row("min(id)");
   const std::string last = " WHERE id = " + page_row("max(id)");
-  for (const std::string& damage : std::vector<std::string>{
-           "DELETE FROM f_data" + first, "DELETE FROM f_data" + last,
-           std::string("DELETE FROM f_data WHERE ") + kPageRows,
-           "UPDATE f_data SET id = id + 100000" + last, "UPDATE f_data SET id = -5" + first,
-           "INSERT INTO f_data SELECT id + 1, block FROM f_data" + last,
-           "INSERT INTO f_data SELECT id + 1, x'' FROM f_data" + last,
-           "INSERT INTO f_data SELECT id + 16777216, block FROM f_data" + last,
-           std::string("INSERT INTO f_data VALUES (-1, zeroblob(10))"),
-           std::string("INSERT INTO f_data VALUES (9223372036854775807, NULL)")}) {
-    const Seen seen = look(damage);
-    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
-  }
+  expect_corrupt({"DELETE FROM f_data" + first, "DELETE FROM f_data" + last,
+                  sql("DELETE FROM f_data WHERE {}", kPageRows),
+                  "UPDATE f_data SET id = id + 100000" + last, "UPDATE f_data SET id = -5" + first,
+                  "INSERT INTO f_data SELECT id + 1, block FROM f_data" + last,
+                  "INSERT INTO f_data SELECT id + 1, x'' FROM f_data" + last,
+                  "INSERT INTO f_data SELECT id + 16777216, block FROM f_data" + last,
+                  "INSERT INTO f_data VALUES (-1, zeroblob(10))",
+                  "INSERT INTO f_data VALUES (9223372036854775807, NULL)"},
+                 {&Seen::check});
 }
 
 // Where every page has a row, the first use of one that is gone says so: a probe, without reading
@@ -391,7 +374,7 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_at_its_first_use) {
                {"f: corrupt: segment " + row[1] + ": ", " pages, expected ", "missing"});
     EXPECT_EQ(db.attempt(probe).code, SQLITE_CORRUPT_VTAB) << "the next time, too";
     db.refuses("SELECT filter_export('f')", SQLITE_CORRUPT_VTAB, {"segment"});
-    db.refuses("BEGIN; INSERT INTO f " + numbers(10001, 19000) + "; COMMIT", SQLITE_CORRUPT_VTAB,
+    db.refuses(sql("BEGIN; INSERT INTO f {}; COMMIT", numbers(10001, 19000)), SQLITE_CORRUPT_VTAB,
                {"f: corrupt: "});
     db.attempt("ROLLBACK");
   }
@@ -408,9 +391,9 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
     std::filesystem::remove(path);
     {
       QuickDatabase db(path);
-      db.run("CREATE VIRTUAL TABLE f USING " + module + "seed = 1, capacity = 9000)");
+      db.run("CREATE VIRTUAL TABLE f USING {}seed = 1, capacity = 9000)", module);
       for (int i = 0; i < 2; ++i) {
-        db.run("BEGIN; INSERT INTO f " + numbers(9000 * i + 1, 9000 * i + 8000) + "; COMMIT");
+        db.run("BEGIN; INSERT INTO f {}; COMMIT", numbers(9000 * i + 1, 9000 * i + 8000));
         if (module.find("generations") != std::string::npos) {
           db.run("INSERT INTO f(f) VALUES ('rotate')");
         } else {
@@ -420,7 +403,7 @@ TEST_F(Corruption, of_a_missing_page_row_is_an_error_for_every_kind) {
       db.run("DELETE FROM f_data WHERE id = " + page_row("min(id)"));
     }
     QuickDatabase db(path);
-    db.refuses("SELECT sum(filter_contains('f', i)) FROM (" + numbers(1, 8000) + ")",
+    db.refuses(sql("SELECT sum(filter_contains('f', i)) FROM ({})", numbers(1, 8000)),
                SQLITE_CORRUPT_VTAB, {"f: corrupt: segment ", " pages, expected ", "missing"});
   }
 }
@@ -431,9 +414,9 @@ TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
   {
     QuickDatabase db(path);
     db.run(
-        "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, capacity = 6e4);"
-        "INSERT INTO f " +
-        numbers(1, 20) + "; INSERT INTO f(f) VALUES ('rebuild')");
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(seed = 1, capacity = 6e4); INSERT INTO f {};"
+        " INSERT INTO f(f) VALUES ('rebuild')",
+        numbers(1, 20));
     db.run("DELETE FROM f_data WHERE id = " + page_row("min(id)"));
   }
   const std::vector<std::string> reads = {
@@ -449,45 +432,37 @@ TEST_F(Corruption, of_a_missing_page_row_among_few_is_found_when_all_are_read) {
 // A table repairs itself from its runs.
 TEST_F(Corruption, of_a_missing_page_row_is_repaired_by_rebuild) {
   QuickDatabase db(damaged("DELETE FROM f_data WHERE id = " + page_row("min(id)")));
-  EXPECT_EQ(db.attempt("INSERT INTO f(f) VALUES ('check')").code & 0xFF, SQLITE_CORRUPT);
+  db.refuses("INSERT INTO f(f) VALUES ('check')", SQLITE_CORRUPT);
   db.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
-  EXPECT_EQ(db.number("SELECT count(*) FROM (" + numbers(1, kKeys + 900) +
-                      ") JOIN f ON key = i WHERE i <> 6"),
-            kPresent);
+  db.gives(sql("SELECT count(*) FROM ({}) JOIN f ON key = i WHERE i <> 6", numbers(1, kKeys + 900)),
+           kPresent);
 }
 
 TEST_F(Corruption, of_swapped_pages_is_an_error) {
-  const Seen seen =
-      look(std::string("CREATE TABLE s AS SELECT * FROM f_data WHERE ") + kPageRows +
-           "; UPDATE f_data SET block = (SELECT block FROM s WHERE s.id = (SELECT min(id) + max(id)"
-           " FROM s) - f_data.id) WHERE id IN ((SELECT min(id) FROM s), (SELECT max(id) FROM s));"
-           "DROP TABLE s");
-  EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << seen.probe.message;
-  EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << seen.check.message;
+  expect_corrupt(
+      {sql("CREATE TABLE s AS SELECT * FROM f_data WHERE {}; UPDATE f_data SET block = (SELECT"
+           " block FROM s WHERE s.id = (SELECT min(id) + max(id) FROM s) - f_data.id) WHERE id IN"
+           " ((SELECT min(id) FROM s), (SELECT max(id) FROM s)); DROP TABLE s",
+           kPageRows)},
+      {&Seen::probe, &Seen::check});
 }
 
 TEST_F(Corruption, of_each_overflow_block_is_an_error_at_first_use) {
   const std::string where = std::string(" WHERE ") + kOverflowRows;
   std::vector<std::string> damages = {
       "DELETE FROM f_data" + where, "UPDATE f_data SET id = id + 1" + where,
-      "INSERT INTO f_data SELECT id + 1, block FROM f_data" + where,
       "UPDATE f_data SET block = (SELECT block FROM other_data WHERE id = 0)" + where};
   for (const std::string& value : garbage("block")) {
     damages.push_back("UPDATE f_data SET block = " + value + where);
   }
-  for (const std::string& damage : damages) {
-    const Seen seen = look(damage);
-    EXPECT_EQ(seen.check.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.check.message;
-    if (damage.find("INSERT") != 0) {
-      EXPECT_EQ(seen.probe.code & 0xFF, SQLITE_CORRUPT) << damage << ": " << seen.probe.message;
-    }
-  }
+  expect_corrupt(damages, {&Seen::probe, &Seen::check});
+  expect_corrupt({"INSERT INTO f_data SELECT id + 1, block FROM f_data" + where}, {&Seen::check});
 }
 
 TEST_F(Corruption, of_a_table_that_needs_no_overflow_is_found_by_check) {
   QuickDatabase db(
       damaged("INSERT INTO small_data SELECT (1 << 24) + 12582912, block FROM f_data LIMIT 1"));
-  EXPECT_EQ(db.number("SELECT count(*) FROM small WHERE key = 1"), 1);
+  db.gives("SELECT count(*) FROM small WHERE key = 1", 1);
   db.refuses("INSERT INTO small(small) VALUES ('check')", SQLITE_CORRUPT, {"small: corrupt"});
 }
 
@@ -496,7 +471,7 @@ TEST_F(Corruption, by_a_newer_format_says_so) {
   EXPECT_NE(seen.probe.message.find("format 4"), std::string::npos) << seen.probe.message;
   // At first use, not at connect.
   QuickDatabase db(damaged("UPDATE f_config SET value = 99 WHERE key = 'format'"));
-  EXPECT_EQ(db.list("SELECT name FROM pragma_table_info('f')"), "key");
+  db.gives("SELECT name FROM pragma_table_info('f')", "key");
 }
 
 TEST_F(Corruption, by_dropped_shadow_tables_says_so) {
@@ -518,23 +493,21 @@ TEST_F(Corruption, by_dropped_shadow_tables_lets_it_be_renamed) {
   for (const char* table : {"f_data", "f_config"}) {
     QuickDatabase db(damaged(std::string("DROP TABLE ") + table));
     db.run("ALTER TABLE f RENAME TO g; DROP TABLE g");
-    EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema WHERE name GLOB '[fg]_*'"), 0);
+    db.gives("SELECT count(*) FROM sqlite_schema WHERE name GLOB '[fg]_*'", 0);
   }
 }
 
 // Damage done under a connection that has the filter in memory.
 TEST_F(Corruption, under_an_open_connection_is_reported_and_droppable) {
   for (const std::string& damage : std::vector<std::string>{
-           std::string("UPDATE f_data SET block = x'00' WHERE id = 0"),
-           std::string("DELETE FROM f_config"), std::string("DELETE FROM f_data"),
-           std::string("DELETE FROM f_data WHERE ") + kLogRows,
-           std::string("UPDATE f_data SET block = x'00'"), std::string("DROP TABLE f_data"),
+           "UPDATE f_data SET block = x'00' WHERE id = 0", "DELETE FROM f_config",
+           "DELETE FROM f_data", std::string("DELETE FROM f_data WHERE ") + kLogRows,
+           "UPDATE f_data SET block = x'00'", "DROP TABLE f_data",
            "UPDATE f_data SET block = randomblob(99) WHERE id = " + log_row("max(id)"),
-           std::string("DROP TABLE f_config"),
-           std::string("UPDATE f_config SET value = 5 WHERE key = 'seed'")}) {
+           "DROP TABLE f_config", "UPDATE f_config SET value = 5 WHERE key = 'seed'"}) {
     const std::string path = damaged("SELECT 1");
     QuickDatabase db(path);
-    EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 'tail'"), 1);
+    db.gives("SELECT count(*) FROM f WHERE key = 'tail'", 1);
     db.run("BEGIN; INSERT INTO f VALUES ('mine'); COMMIT");
     QuickDatabase other(path);
     other.run(damage);
@@ -555,7 +528,7 @@ TEST_F(Corruption, under_an_open_connection_is_reported_and_droppable) {
     db.attempt("BEGIN; INSERT INTO f VALUES ('again')");
     db.attempt("ROLLBACK");
     expect_neighbours_and_drop(path, damage);
-    EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE key = 1"), 1);  // the new one
+    db.gives("SELECT count(*) FROM f WHERE key = 1", 1);  // the new one
   }
 }
 
@@ -563,11 +536,10 @@ TEST_F(Corruption, under_an_open_connection_is_reported_and_droppable) {
 TEST_F(Corruption, found_by_a_statement_lets_the_transaction_go_on) {
   QuickDatabase db(damaged(std::string("UPDATE f_data SET block = x'00' WHERE ") + kPageRows));
   db.run("BEGIN; INSERT INTO other VALUES ('kept')");
-  EXPECT_EQ(db.attempt("DELETE FROM f WHERE key = 1").code & 0xFF, SQLITE_CORRUPT);
-  EXPECT_EQ(db.attempt("SELECT 1 FROM f WHERE key = 1").code & 0xFF, SQLITE_CORRUPT);
+  db.refuses("DELETE FROM f WHERE key = 1", SQLITE_CORRUPT);
+  db.refuses("SELECT 1 FROM f WHERE key = 1", SQLITE_CORRUPT);
   EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
-  db.run("COMMIT");
-  EXPECT_EQ(db.number("SELECT count(*) FROM other WHERE key = 'kept'"), 1);
+  db.gives("COMMIT; SELECT count(*) FROM other WHERE key = 'kept'", 1);
 }
 
 TEST_F(Corruption, of_single_bytes_is_never_a_crash_or_a_silent_loss) {

@@ -145,8 +145,7 @@ TEST_F(ErrorText, of_the_arguments_of_create_is_short) {
           "a, b, " + x + " TEXT", "k " + x + " NOT NULL", "a, " + x, x + ", " + x,
           "seed = " + x + ", seed = " + x, "k " + x + " = 1", "seed_of = " + x,
           "source = " + x + "(k)", "source = sqlite_schema(" + x + ")", "source = " + x}) {
-      const Outcome outcome =
-          db.attempt("CREATE VIRTUAL TABLE t USING " + module + "(" + arguments + ")");
+      const Outcome outcome = db.attempt("CREATE VIRTUAL TABLE t USING {}({})", module, arguments);
       if (outcome.code == SQLITE_OK) {  // a column may be called so
         db.run("DROP TABLE t");
       }
@@ -174,8 +173,8 @@ TEST_F(ErrorText, shows_a_short_text_as_it_is) {
 TEST_F(ErrorText, of_a_long_text_comes_at_once) {
   refused("SELECT filter_contains(?1, 1)", std::string(2'000'000, '.'), "no such filter");
   db.run("ATTACH ':memory:' AS \"a.b\"; CREATE VIRTUAL TABLE \"a.b\".\"c.d\" USING cuckoo_filter");
-  EXPECT_EQ(db.text("SELECT filter_contains('a.b.c.d', 1)"), "0");
-  EXPECT_EQ(db.text("SELECT filter_contains('c.d', 1)"), "0");
+  db.gives("SELECT filter_contains('a.b.c.d', 1)", "0");
+  db.gives("SELECT filter_contains('c.d', 1)", "0");
 }
 
 struct Countdown {

@@ -127,7 +127,7 @@ TEST(Format, the_worked_example_is_what_the_extension_writes) {
               documented);
   const std::string changes = documented_rows(blocks, "_changes").at("changes");
   const std::string from = changes.substr(2 * 56, 2 * 36);
-  EXPECT_EQ(db.text("SELECT hex(filter_changes('seen', x'" + from + "'))"), changes);
+  db.gives(sql("SELECT hex(filter_changes('seen', x'{}'))", from), changes);
 }
 
 TEST(Format, the_example_image_is_what_an_aggregate_makes) {
@@ -138,10 +138,11 @@ TEST(Format, the_example_image_is_what_an_aggregate_makes) {
     }
   }
   Database db;
-  EXPECT_EQ(db.text("WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
-                    " SELECT hex(cuckoo_build(k, 0.03, NULL, 1, 'hashes')) FROM (SELECT 'ann' AS k"
-                    " UNION ALL SELECT 'flo' UNION ALL SELECT 'eve' FROM n)"),
-            documented);
+  db.gives(
+      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 12)"
+      " SELECT hex(cuckoo_build(k, 0.03, NULL, 1, 'hashes')) FROM (SELECT 'ann' AS k"
+      " UNION ALL SELECT 'flo' UNION ALL SELECT 'eve' FROM n)",
+      documented);
 }
 
 std::string hex_of(uint64_t number) {
@@ -163,7 +164,7 @@ TEST(Format, the_example_ring_is_what_the_extension_writes) {
       image += block.language == "image hash_ring" ? hex_digits(line) : "";
     }
   }
-  EXPECT_EQ(db.text("SELECT hex(hash_ring_export('ring'))"), image);
+  db.gives("SELECT hex(hash_ring_export('ring'))", image);
   expect_rows(stored_rows(db, {"SELECT 'ring_config ' || key, iif(typeof(value) = 'blob',"
                                " hex(value), value) FROM ring_config",
                                "SELECT 'ring_items ' || key, hex(value) FROM ring_items",
@@ -183,7 +184,7 @@ TEST(Format, the_example_ring_is_what_the_extension_writes) {
                                                     1 + 4 * 0x9E3779B97F4A7C15)));
       } else if (block.language == "keys hash_ring") {
         ++lines;
-        EXPECT_EQ(db.text("SELECT node FROM ring WHERE key = " + name), owner) << name;
+        db.gives("SELECT node FROM ring WHERE key = " + name, owner);
         const std::string text = name.substr(1, name.size() - 2);
         EXPECT_EQ(hash, hex_of(name[0] == '\''
                                    ? hash_bytes(KeyKind::kText, std::as_bytes(std::span(text)), 1)

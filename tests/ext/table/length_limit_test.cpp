@@ -27,17 +27,17 @@ class LengthLimit : public testing::TestWithParam<const char*> {
   void fill(Database& db, int from, int to) {
     db.run("BEGIN");
     for (int i = from; i < to; ++i) {
-      db.run("INSERT INTO f(" + column_of(GetParam()) + ") VALUES ('k" + std::to_string(i) + "')");
+      db.run("INSERT INTO f({}) VALUES ('k{}')", column_of(GetParam()), i);
     }
     db.run("COMMIT");
   }
   // Are all of 'k0' … there?
   void expect_all(Database& db, int count) {
     const std::string column = column_of(GetParam());
-    EXPECT_EQ(
-        db.number("WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < " +
-                  std::to_string(count - 1) + ") SELECT count(*) FROM n JOIN f ON f." + column +
-                  " = 'k' || i"),
+    db.gives(
+        sql("WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT"
+            " count(*) FROM n JOIN f ON f.{} = 'k' || i",
+            count - 1, column),
         count);
   }
   TemporaryFolder folder_;
@@ -60,7 +60,7 @@ TEST_P(LengthLimit, never_makes_a_null_of_a_row) {
       for (; last < 40; ++last) {
         const std::string key = "'k" + std::to_string(last) + "'";
         const Outcome added =
-            db.attempt("INSERT INTO f(" + column_of(GetParam()) + ") VALUES (" + key + ")");
+            db.attempt("INSERT INTO f({}) VALUES ({})", column_of(GetParam()), key);
         if (added.code != SQLITE_OK) {
           EXPECT_FALSE(added.message.empty());
           break;
@@ -88,7 +88,7 @@ TEST_P(LengthLimit, lowered_before_commit_fails_it_or_loses_nothing) {
     fill(db, 0, 20);
     db.run("BEGIN");
     for (int i = 20; i < 800; ++i) {
-      db.run("INSERT INTO f(" + column_of(GetParam()) + ") VALUES ('k" + std::to_string(i) + "')");
+      db.run("INSERT INTO f({}) VALUES ('k{}')", column_of(GetParam()), i);
     }
     const int before = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
     const Outcome committed = db.attempt("COMMIT");
@@ -105,14 +105,14 @@ TEST_P(LengthLimit, lowered_before_commit_fails_it_or_loses_nothing) {
 // Not at COMMIT, which would take all of the transaction with it.
 TEST_P(LengthLimit, is_told_by_the_first_change) {
   QuickDatabase db(file_);
-  db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() + "; CREATE TABLE other(x)");
+  db.run("CREATE VIRTUAL TABLE f USING {}; CREATE TABLE other(x)", GetParam());
   const std::string insert = "INSERT INTO f(" + column_of(GetParam()) + ") VALUES ('k')";
   const int before = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, 600);
   db.run("BEGIN; INSERT INTO other VALUES (1)");
   db.refuses(insert, SQLITE_TOOBIG, {"f: its rows take up to", "SQLITE_LIMIT_LENGTH is 600"});
   db.run("INSERT INTO other VALUES (2); COMMIT");
   sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, before);
-  EXPECT_EQ(db.number("SELECT count(*) FROM other"), 2);
+  db.gives("SELECT count(*) FROM other", 2);
   db.run(insert + "; INSERT INTO f(f) VALUES ('check')");
 }
 

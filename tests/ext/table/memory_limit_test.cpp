@@ -8,13 +8,12 @@ namespace {
 class MemoryLimit : public testing::TestWithParam<const char*> {
  protected:
   MemoryLimit() {
-    db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam() +
-           "seed = 1, capacity = 200, fpr = 0.001)");
-    db.run(std::string("CREATE VIRTUAL TABLE g USING ") + GetParam() +
-           "seed = 1, capacity = 9000, fpr = 0.01)");
-    db.run("INSERT INTO f " + numbers(1, 3000) + "; INSERT INTO g " + numbers(3001, 6000) +
-           "; CREATE TABLE t(a); INSERT INTO t " + numbers(1, 3000) +
-           "; CREATE TABLE i AS SELECT filter_export('g', 'hashes') AS b");
+    db.run("CREATE VIRTUAL TABLE f USING {}seed = 1, capacity = 200, fpr = 0.001)", GetParam());
+    db.run("CREATE VIRTUAL TABLE g USING {}seed = 1, capacity = 9000, fpr = 0.01)", GetParam());
+    db.run(
+        "INSERT INTO f {}; INSERT INTO g {}; CREATE TABLE t(a); INSERT INTO t {};"
+        " CREATE TABLE i AS SELECT filter_export('g', 'hashes') AS b",
+        numbers(1, 3000), numbers(3001, 6000), numbers(1, 3000));
   }
   Database db;
 };
@@ -76,10 +75,11 @@ TEST_P(MemoryLimit, is_an_error_that_changes_nothing) {
 // Cells are united in memory; what is in when memory runs out must not stay.
 TEST_P(MemoryLimit, of_a_merge_without_hashes_leaves_nothing_of_it) {
   const std::string module = GetParam();
-  db.run("CREATE VIRTUAL TABLE x USING " + module + "growth = off, seed = 1, capacity = 20000);" +
-         "CREATE VIRTUAL TABLE y USING " + module + "growth = off, seed = 1, capacity = 20000);" +
-         "INSERT INTO x " + numbers(1, 3000) + "; INSERT INTO y SELECT 7 FROM (" + numbers(1, 40) +
-         "); INSERT INTO y " + numbers(10001, 14000));
+  db.run(
+      "CREATE VIRTUAL TABLE x USING {}growth = off, seed = 1, capacity = 20000);"
+      "CREATE VIRTUAL TABLE y USING {}growth = off, seed = 1, capacity = 20000); INSERT INTO x {};"
+      " INSERT INTO y SELECT 7 FROM ({}); INSERT INTO y {}",
+      module, module, numbers(1, 3000), numbers(1, 40), numbers(10001, 14000));
   const int64_t before = db.number("SELECT count(*) FROM x");
   int failures = 0;
   for (int64_t above = 200; above < 2'000'000; above += above / 8 + 50) {
@@ -112,8 +112,8 @@ TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
       !std::string(GetParam()).starts_with("cuckoo")) {
     return;
   }
-  db.run(std::string("CREATE VIRTUAL TABLE h USING ") + GetParam() +
-         "fpr = 1e-7, seed = 1, source = t(a), triggers = on)");
+  db.run("CREATE VIRTUAL TABLE h USING {}fpr = 1e-7, seed = 1, source = t(a), triggers = on)",
+         GetParam());
   for (const char* sql : {"UPDATE t SET a = a + 1", "DELETE FROM t WHERE a % 2",
                           "INSERT INTO t SELECT -a FROM t", "INSERT INTO h(h) VALUES ('rebuild')",
                           "ALTER TABLE h RENAME TO h2", "ALTER TABLE t RENAME TO t2"}) {
@@ -131,9 +131,11 @@ TEST_P(MemoryLimit, of_a_source_with_triggers_loses_no_key) {
           db.number("SELECT count(*) FROM sqlite_schema WHERE name = 'h'") == 1 ? "h" : "h2";
       const std::string t =
           db.number("SELECT count(*) FROM sqlite_schema WHERE name = 't'") == 1 ? "t" : "t2";
-      ASSERT_EQ(db.number("SELECT count(*) FROM " + t + " WHERE NOT EXISTS (SELECT 1 FROM " + h +
-                          " AS x WHERE x.key = a)"),
-                0)
+      ASSERT_EQ(
+          db.number(
+              "SELECT count(*) FROM {} WHERE NOT EXISTS (SELECT 1 FROM {} AS x WHERE x.key = a)", t,
+              h),
+          0)
           << sql << " at " << above;
       ASSERT_EQ(db.number("SELECT count(*) FROM " + h), db.number("SELECT count(*) FROM " + t))
           << sql << " at " << above;

@@ -45,8 +45,9 @@ const char* const kChanges[] = {
 class NestedRollback : public testing::TestWithParam<Kind> {};
 
 int64_t held(QuickDatabase& db, int first, int last) {
-  return db.number("SELECT count(*) FROM generate JOIN t ON t.k = value WHERE value BETWEEN " +
-                   std::to_string(first) + " AND " + std::to_string(last));
+  return db.number(
+      "SELECT count(*) FROM generate JOIN t ON t.k = value WHERE value BETWEEN {} AND {}", first,
+      last);
 }
 
 void make(QuickDatabase& db, const Kind& kind) {
@@ -61,8 +62,7 @@ void make(QuickDatabase& db, const Kind& kind) {
 
 void make_triggers(QuickDatabase& db, const std::string& shadow, const std::string& body) {
   for (const std::string event : {"INSERT", "UPDATE"}) {
-    db.run("CREATE TRIGGER on_" + event + " BEFORE " + event + " ON t_" + shadow + " BEGIN " +
-           body + "; END");
+    db.run("CREATE TRIGGER on_{} BEFORE {} ON t_{} BEGIN {}; END", event, event, shadow, body);
   }
 }
 
@@ -71,7 +71,7 @@ void drop_triggers(QuickDatabase& db) { db.run("DROP TRIGGER on_INSERT; DROP TRI
 // Memory holds what another connection reads, and the table goes on as if nothing had been.
 void expect_goes_on(QuickDatabase& db, QuickDatabase& other) {
   EXPECT_EQ(held(db, 1, 50), 50);
-  EXPECT_EQ(other.text("SELECT count(*) FROM t"), db.text("SELECT count(*) FROM t"));
+  other.gives("SELECT count(*) FROM t", db.text("SELECT count(*) FROM t"));
   EXPECT_EQ(held(other, 51, 4000), held(db, 51, 4000));
   db.run("INSERT INTO t(k) SELECT value FROM generate WHERE value > 8000");
   EXPECT_EQ(held(db, 8001, 9000), 1000);
@@ -92,18 +92,17 @@ TEST_P(NestedRollback, leaves_what_was_committed) {
           TemporaryFolder folder;
           QuickDatabase db(folder.file("db"));
           make(db, GetParam());
-          db.run("CREATE TABLE fuse(left INTEGER); INSERT INTO fuse VALUES (" +
-                 std::to_string(nth) + ")");
+          db.run("CREATE TABLE fuse(left INTEGER); INSERT INTO fuse VALUES ({})", nth);
           make_triggers(db, shadow,
-                        std::string("SELECT RAISE(") + action +
-                            ", 'stopped') FROM fuse WHERE left = 0;"
-                            " UPDATE fuse SET left = left - 1");
+                        sql("SELECT RAISE({}, 'stopped') FROM fuse WHERE left = 0;"
+                            " UPDATE fuse SET left = left - 1",
+                            action));
           const Outcome outcome = db.attempt(change);
           stopped += outcome.code != SQLITE_OK ? 1 : 0;
           db.attempt("ROLLBACK");
           drop_triggers(db);
           if (outcome.code != SQLITE_OK) {
-            EXPECT_EQ(db.number("SELECT count(*) FROM t"), 50);
+            db.gives("SELECT count(*) FROM t", 50);
             EXPECT_LE(held(db, 1001, 4000), exact ? 0 : 100);
           }
           QuickDatabase other(folder.file("db"));
@@ -208,11 +207,11 @@ TEST_P(NestedRollback, savepoint_that_another_table_refuses_undoes_nothing) {
         db.run("INSERT INTO other SELECT 1 UNION SELECT 2");
       }
       for (int key = 1002; key <= 1030; ++key) {
-        db.run("INSERT INTO t(k) VALUES (" + std::to_string(key) + ")");
+        db.run("INSERT INTO t(k) VALUES ({})", key);
       }
       for (const char* statement : {"INSERT INTO other SELECT 3 UNION SELECT 4", "SAVEPOINT s"}) {
         refuses_savepoints = true;
-        EXPECT_EQ(db.attempt(statement).code & 0xFF, SQLITE_CONSTRAINT);
+        db.refuses(statement, SQLITE_CONSTRAINT);
         refuses_savepoints = false;
       }
       EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
@@ -232,7 +231,7 @@ TEST_P(NestedRollback, savepoint_out_of_memory_keeps_all_or_undoes_all) {
     make(db, GetParam());
     db.run("BEGIN");
     for (int key = 1001; key <= 1200; ++key) {
-      db.run("INSERT INTO t(k) VALUES (" + std::to_string(key) + ")");
+      db.run("INSERT INTO t(k) VALUES ({})", key);
     }
     sqlite3_hard_heap_limit64(sqlite3_memory_used() + above);
     const Outcome outcome =
@@ -244,7 +243,7 @@ TEST_P(NestedRollback, savepoint_out_of_memory_keeps_all_or_undoes_all) {
     } else {
       ++undone;
       EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 1);
-      EXPECT_EQ(db.number("SELECT count(*) FROM t"), 50);
+      db.gives("SELECT count(*) FROM t", 50);
       db.run("INSERT INTO t(t) VALUES ('check')");
       EXPECT_EQ(held(db, 1, 50), 50);
     }
@@ -264,7 +263,7 @@ TEST_P(NestedRollback, interrupted_savepoint_keeps_all_or_undoes_all) {
     make(db, GetParam());
     db.run("BEGIN");
     for (int key = 1001; key <= 1050; ++key) {
-      db.run("INSERT INTO t(k) VALUES (" + std::to_string(key) + ")");
+      db.run("INSERT INTO t(k) VALUES ({})", key);
     }
     int left = steps;
     sqlite3_progress_handler(
@@ -278,7 +277,7 @@ TEST_P(NestedRollback, interrupted_savepoint_keeps_all_or_undoes_all) {
       db.run("COMMIT");
       expect_held(db, 1001, 1050);
     } else {
-      EXPECT_EQ(db.number("SELECT count(*) FROM t"), 50);
+      db.gives("SELECT count(*) FROM t", 50);
       EXPECT_EQ(held(db, 1, 50), 50);
     }
   }

@@ -1,6 +1,6 @@
 // Statements that stay open while what they read is taken away or changed: the cases that once went
 // wrong, by name. Random ones: open_statement_model_test.cpp.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -13,7 +13,7 @@ class OpenStatements : public ::testing::Test {
   // Makes SQLite connect the table anew: the statements that are open keep what they have.
   void connect_anew(const std::string& table) {
     db_.run("PRAGMA writable_schema = reset");
-    db_.run("SELECT 1 FROM " + table + " LIMIT 0");
+    db_.run("SELECT 1 FROM {} LIMIT 0", table);
   }
   static std::string text(const Query& query, int column) {
     const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.handle(), column));
@@ -45,9 +45,10 @@ TEST_F(OpenStatements, an_owner_is_not_the_node_that_took_its_number) {
   db_.run("CREATE VIRTUAL TABLE ring USING hash_ring()");
   db_.run("INSERT INTO ring(node) VALUES ('a'), ('b'), ('c')");
   const std::string keys = "json_each('[1,2,3,4,5,6,7,8,9,10,11,12]') j";
-  const std::string key =
-      db_.text("SELECT j.value FROM " + keys + " CROSS JOIN ring r ON r.key = j.value" +
-               " WHERE r.node = 'c' AND j.value NOT IN (4)");
+  const std::string key = db_.text(
+      "SELECT j.value FROM {} CROSS JOIN ring r ON r.key = j.value WHERE r.node = 'c' AND"
+      " j.value NOT IN (4)",
+      keys);
   Query open(db_, "SELECT r.node, r.weight, r.share FROM (SELECT " + key +
                       " AS k) CROSS JOIN ring r ON r.key = k" + kTwice);
   Query replicas(db_, "SELECT r.node, r.weight, r.replica FROM (SELECT " + key +
@@ -61,7 +62,7 @@ TEST_F(OpenStatements, an_owner_is_not_the_node_that_took_its_number) {
   ASSERT_EQ(open.step(), SQLITE_ROW);
   EXPECT_EQ(text(open, 0), now);
   EXPECT_EQ(text(open, 1), "1");
-  EXPECT_EQ(text(open, 2), db_.text("SELECT share FROM ring WHERE node = '" + now + "'"));
+  EXPECT_EQ(text(open, 2), db_.text("SELECT share FROM ring WHERE node = '{}'", now));
   ASSERT_EQ(replicas.step(), SQLITE_ROW);  // as they were found
   EXPECT_EQ(text(replicas, 0), "c");
   EXPECT_EQ(text(replicas, 1), "1");
@@ -75,7 +76,7 @@ TEST_F(OpenStatements, a_store_written_by_another_instance_is_read_as_it_is) {
       "CREATE VIRTUAL TABLE kv USING flash_kv(size = '64KB', sector_size = 512,"
       " erase_block = 1)");
   for (int i = 0; i < 40; ++i) {
-    db_.run("INSERT INTO kv VALUES ('k" + std::to_string(i) + "', hex(zeroblob(100)))");
+    db_.run("INSERT INTO kv VALUES ('k{}', hex(zeroblob(100)))", i);
   }
   db_.run("BEGIN");
   Query scan(db_, "SELECT key, value FROM kv");
@@ -97,7 +98,7 @@ TEST_F(OpenStatements, a_store_written_by_another_instance_is_read_as_it_is) {
   while ((code = scan.step()) == SQLITE_ROW) {
     ++rows;
     EXPECT_EQ(text(scan, 1).size(),
-              db_.number("SELECT length(value) FROM kv WHERE key = '" + text(scan, 0) + "'"));
+              db_.number("SELECT length(value) FROM kv WHERE key = '{}'", text(scan, 0)));
   }
   EXPECT_EQ(code, SQLITE_DONE) << sqlite3_errmsg(db_.handle());
   EXPECT_GE(rows, 8);  // k3 … k9 and those above, which did not change
@@ -110,9 +111,7 @@ TEST_F(OpenStatements, a_store_written_by_another_instance_is_read_as_it_is) {
 // A rebuild erases pages that the statement's instance had not loaded: absent, they say "no".
 TEST_F(OpenStatements, a_filter_rebuilt_by_another_instance_loses_no_key) {
   db_.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, capacity = 100000)");
-  db_.run(
-      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 50000)"
-      " INSERT INTO f SELECT i FROM n");
+  db_.run(with_numbers(50000) + "INSERT INTO f SELECT i FROM n");
   db_.run("PRAGMA writable_schema = reset; BEGIN");
   Query open(db_,
              "SELECT f.k FROM json_each('[1,2,30000,40000,50000]') j CROSS JOIN f"
@@ -140,8 +139,7 @@ TEST_F(OpenStatements, what_is_half_written_is_an_error_that_says_so) {
   EXPECT_STREQ(sqlite3_errmsg(db_.handle()),
                "f: the schema changed while it was read, and it is written since; read it again");
   open.reset();
-  db_.run("COMMIT");
-  EXPECT_EQ(db_.number("SELECT count(*) FROM f"), 0);
+  db_.gives("COMMIT; SELECT count(*) FROM f", 0);
 }
 
 TEST_F(OpenStatements, a_table_whose_name_went_is_an_error_that_says_so) {
@@ -165,8 +163,7 @@ TEST_F(OpenStatements, a_table_whose_name_went_is_an_error_that_says_so) {
   expect_gone(flash_info, "kv");
 
   // A name that only a transaction gave, which is rolled back.
-  db_.run("INSERT INTO f VALUES (1), (2)");
-  db_.run("BEGIN; ALTER TABLE f RENAME TO h");
+  db_.run("INSERT INTO f VALUES (1), (2); BEGIN; ALTER TABLE f RENAME TO h");
   Query probe(db_, "SELECT h.count FROM json_each('[1,2]') j CROSS JOIN h ON h.k = j.value");
   ASSERT_EQ(probe.step(), SQLITE_ROW);
   db_.run("PRAGMA writable_schema = reset; ROLLBACK");  // without it SQLite ends them itself

@@ -6,7 +6,7 @@
 #include "core/base/checksum.hpp"
 #include "core/base/page_row.hpp"
 #include "core/flash/record.hpp"
-#include "tests/support/database.hpp"
+#include "tests/support/blobs.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -19,16 +19,6 @@ Bytes blob(Database& db, const std::string& sql) {
   const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(query.handle(), 0));
   const int size = sqlite3_column_bytes(query.handle(), 0);
   return {bytes, bytes + size};
-}
-
-std::string quoted(std::span<const std::byte> bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text = "x'";
-  for (const std::byte byte : bytes) {
-    text += kDigits[static_cast<unsigned>(byte) >> 4];
-    text += kDigits[static_cast<unsigned>(byte) & 15];
-  }
-  return text + "'";
 }
 
 class OwnEncoding : public ::testing::Test {
@@ -50,7 +40,7 @@ TEST_F(OwnEncoding, bits_without_a_meaning_in_a_rings_record_are_corrupt) {
     Bytes other = record;
     other[40 + bit / 8] |= std::byte{1} << (bit % 8);
     store_le(&other[44], crc32c(std::span(other).first(44)));
-    db_.run("UPDATE ring_config SET value = " + quoted(other) + " WHERE key = 'record'");
+    db_.run("UPDATE ring_config SET value = {} WHERE key = 'record'", literal_of(other));
     expect_corrupt("SELECT node FROM ring WHERE key = 1", {"ring: corrupt: ", "record"});
   }
 }
@@ -65,9 +55,9 @@ TEST_F(OwnEncoding, slots_in_another_row_than_their_own_are_corrupt) {
   second.resize(second.size() - kPageCrcBytes);
   first.insert(first.end(), second.begin(), second.begin() + 2);
   second.erase(second.begin(), second.begin() + 2);
-  db_.run("UPDATE ring_pages SET page = " + quoted(encode_page_row(first, 0, 0)) + " WHERE id = 0");
-  db_.run("UPDATE ring_pages SET page = " + quoted(encode_page_row(second, 1, 0)) +
-          " WHERE id = 1");
+  db_.run("UPDATE ring_pages SET page = {} WHERE id = 0", literal_of(encode_page_row(first, 0, 0)));
+  db_.run("UPDATE ring_pages SET page = {} WHERE id = 1",
+          literal_of(encode_page_row(second, 1, 0)));
   expect_corrupt("SELECT node FROM ring WHERE key = 1",
                  {"ring: corrupt: row 0 of \"ring_pages\" has other slots"});
 }
@@ -83,9 +73,9 @@ TEST_F(OwnEncoding, a_row_that_is_no_option_is_corrupt) {
     db_.run(std::string("CREATE VIRTUAL TABLE t USING ") + declaration);
     for (const char* row : {"'oddity', 5", "'ways2', 'x'", "'', NULL", "'oddity', x'05'",
                             "x'666f726d6174', 3", "'source', 'x(y)'", "'source_crc', 5"}) {
-      db_.run(std::string("INSERT INTO t_config VALUES (") + row + ")");
+      db_.run("INSERT INTO t_config VALUES ({})", row);
       expect_corrupt(use, {"t: corrupt: \"t_config\" has a row ", "which is no option of it"});
-      db_.run(std::string("DELETE FROM t_config WHERE (key, value) IS (") + row + ")");
+      db_.run("DELETE FROM t_config WHERE (key, value) IS ({})", row);
     }
     QuickDatabase other(folder_.file("db"));
     other.run(use);
@@ -95,7 +85,7 @@ TEST_F(OwnEncoding, a_row_that_is_no_option_is_corrupt) {
 
 TEST_F(OwnEncoding, a_row_that_says_what_no_row_would_say_is_corrupt) {
   for (const char* module : {"cuckoo_filter", "bloom_filter"}) {
-    db_.run(std::string("CREATE VIRTUAL TABLE t USING ") + module + "(k)");
+    db_.run("CREATE VIRTUAL TABLE t USING {}(k)", module);
     db_.run("INSERT INTO t_config VALUES ('unique', 'off')");
     expect_corrupt("SELECT 1 FROM t WHERE k = 1", {"t: corrupt: ", "no valid option unique"});
     db_.run("DROP TABLE t");
@@ -106,13 +96,13 @@ TEST_F(OwnEncoding, a_row_that_says_what_no_row_would_say_is_corrupt) {
 TEST_F(OwnEncoding, a_source_is_no_oddity_to_who_knew_the_table_without_one) {
   db_.run("CREATE VIRTUAL TABLE t USING cuckoo_filter(k); INSERT INTO t VALUES (1)");
   QuickDatabase other(folder_.file("db"));
-  EXPECT_EQ(other.number("SELECT filter_contains('t', 1)"), 1);
+  other.gives("SELECT filter_contains('t', 1)", 1);
   db_.run(
       "DROP TABLE t; CREATE TABLE s(k); INSERT INTO s VALUES (2);"
       "CREATE VIRTUAL TABLE t USING cuckoo_filter(k, source = s(k), triggers = on)");
-  EXPECT_EQ(other.number("SELECT filter_contains('t', 2)"), 1);
+  other.gives("SELECT filter_contains('t', 2)", 1);
   db_.run("DROP TABLE t; CREATE VIRTUAL TABLE t USING cuckoo_filter(k); INSERT INTO t VALUES (3)");
-  EXPECT_EQ(other.number("SELECT filter_contains('t', 3)"), 1);
+  other.gives("SELECT filter_contains('t', 3)", 1);
 }
 
 TEST_F(OwnEncoding, an_option_of_another_algorithm_is_corrupt) {
@@ -125,8 +115,7 @@ TEST_F(OwnEncoding, an_option_of_another_algorithm_is_corrupt) {
 TEST_F(OwnEncoding, a_key_hash_that_would_not_be_written_is_corrupt) {
   db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = ketama)");
   for (const char* key_hash : {"'md5'", "'fnv1_64'", "'nothing'", "4"}) {
-    db_.run(std::string("INSERT OR REPLACE INTO ring_config VALUES ('key_hash', ") + key_hash +
-            ")");
+    db_.run("INSERT OR REPLACE INTO ring_config VALUES ('key_hash', {})", key_hash);
     expect_corrupt("SELECT node FROM ring WHERE key = 1", {"has no valid option key_hash"});
   }
 }
@@ -165,9 +154,8 @@ class OwnFlashEncoding : public OwnEncoding {
         page[i] = at + i < device_.size() ? ~device_[at + i] : std::byte{0};
       }
       const size_t id = at / page_bytes_;
-      db_.run("UPDATE kv_pages SET page = " +
-              quoted(encode_page_row(page, static_cast<int64_t>(id), 1)) +
-              " WHERE id = " + std::to_string(id));
+      db_.run("UPDATE kv_pages SET page = {} WHERE id = {}",
+              literal_of(encode_page_row(page, static_cast<int64_t>(id), 1)), id);
     }
   }
   void expect_refused(const std::string& sql, const std::vector<std::string>& parts) {
@@ -311,7 +299,7 @@ TEST_F(OwnFlashEncoding, a_key_in_another_encoding_than_its_own_is_corrupt) {
 
 TEST_F(OwnFlashEncoding, a_page_of_erased_bytes_has_no_row) {
   Bytes erased(page_bytes_);
-  db_.run("UPDATE kv_pages SET page = " + quoted(encode_page_row(erased, 0, 1)) + " WHERE id = 0");
+  db_.run("UPDATE kv_pages SET page = {} WHERE id = 0", literal_of(encode_page_row(erased, 0, 1)));
   expect_corrupt("SELECT * FROM kv", {"kv: corrupt: page row 0 is all erased"});
 }
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -27,12 +27,12 @@ void make_tables(Database& db) {
 // Reads, writes, commands, checks and DDL of every kind of table.
 void expect_all_works(Database& db) {
   for (const char* name : {"f", "u", "w", "kv", "ring", "slots"}) {
-    EXPECT_EQ(db.text(std::string("SELECT cuckoo_check('") + name + "')"), "ok");
+    db.gives(sql("SELECT cuckoo_check('{}')", name), "ok");
   }
-  EXPECT_EQ(db.text("SELECT key FROM f WHERE key = 'a'"), "a");
-  EXPECT_EQ(db.text("SELECT k FROM w WHERE k = 1"), "1");
-  EXPECT_EQ(db.text("SELECT v FROM kv WHERE k = 'a'"), "b");
-  EXPECT_EQ(db.text("SELECT node IS NOT NULL FROM ring WHERE key = 'x'"), "1");
+  db.gives("SELECT key FROM f WHERE key = 'a'", "a");
+  db.gives("SELECT k FROM w WHERE k = 1", "1");
+  db.gives("SELECT v FROM kv WHERE k = 'a'", "b");
+  db.gives("SELECT node IS NOT NULL FROM ring WHERE key = 'x'", "1");
   EXPECT_EQ(db.rows("SELECT name FROM filter_info").size(), 3u);
   EXPECT_EQ(db.rows("SELECT name FROM flash_kv_info").size(), 1u);
   for (const char* sql :
@@ -151,9 +151,9 @@ TEST_P(OwnLimits, are_enough_when_the_schema_changes) {
         "CREATE TABLE more(a); INSERT INTO users(email) VALUES ('from another');"
         "INSERT INTO kv VALUES ('other', 1); INSERT INTO w VALUES (9)");
   }
-  EXPECT_EQ(db.text("SELECT key FROM f WHERE key = 'from another'"), "from another");
-  EXPECT_EQ(db.text("SELECT v FROM kv WHERE k = 'other'"), "1");
-  EXPECT_EQ(db.text("SELECT k FROM w WHERE k = 9"), "9");
+  db.gives("SELECT key FROM f WHERE key = 'from another'", "from another");
+  db.gives("SELECT v FROM kv WHERE k = 'other'", "1");
+  db.gives("SELECT k FROM w WHERE k = 9", "9");
   expect_all_works(db);
 }
 
@@ -177,12 +177,7 @@ TEST(OwnLimit, lets_a_long_command_be_interrupted) {
       "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
       " INSERT INTO r(node) SELECT 'n' || i FROM n");
   sqlite3_limit(db.handle(), SQLITE_LIMIT_COMPOUND_SELECT, 1);
-  int calls = 0;
-  sqlite3_progress_handler(
-      db.handle(), 500, [](void* count) { return ++*static_cast<int*>(count) > 3 ? 1 : 0; },
-      &calls);
-  db.refuses("SELECT node FROM r WHERE key = 1", SQLITE_INTERRUPT, {});
-  sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
+  EXPECT_EQ(stopped(db, "SELECT node FROM r WHERE key = 1", 500, 3).code, SQLITE_INTERRUPT);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ class ReadFailure : public testing::Test {
     int failures = 0;
     for (int64_t n = 1; n < 1000; ++n) {
       before(n);
-      one.run("BEGIN; INSERT INTO t VALUES (" + std::to_string(n) + ")");
+      one.run("BEGIN; INSERT INTO t VALUES ({})", n);
       sqlite3_db_release_memory(one.handle());
       FailingReads::arm(n);
       const Outcome outcome = one.attempt(sql);
@@ -55,7 +55,7 @@ TEST_F(ReadFailure, while_a_flash_kv_follows_another_connection) {
       "INSERT INTO kv VALUES (0, 'zero')");
   fails_or_goes_on("DELETE FROM kv WHERE name = 0", [this](int64_t n) {
     one.run("SELECT * FROM kv");
-    two.run("INSERT INTO kv VALUES (" + std::to_string(n) + ", 'by another')");
+    two.run("INSERT INTO kv VALUES ({}, 'by another')", n);
   });
   one.run("INSERT INTO kv(kv) VALUES ('check')");
 }
@@ -65,8 +65,7 @@ TEST_F(ReadFailure, while_a_filter_looks_for_its_triggers) {
       "CREATE TABLE t(i); CREATE TABLE source(a);"
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = source(a), triggers = on, seed = 1)");
   for (int i = 0; i < 50; ++i) {  // so that the schema takes many pages
-    one.run("CREATE TABLE table_" + std::to_string(i) + "(a, b, c, CHECK (a <> '" +
-            std::string(300, 'x') + "'))");
+    one.run("CREATE TABLE table_{}(a, b, c, CHECK (a <> '{}'))", i, std::string(300, 'x'));
   }
   fails_or_goes_on("SELECT 1 FROM f WHERE key = 5", [](int64_t) {});
 }

@@ -17,27 +17,26 @@ TEST(Undone, resize_to_another_size_than_the_next_one_loses_no_key) {
       "SELECT count(*) FROM f; ROLLBACK");
   QuickDatabase other(folder.file("db"));
   other.run("INSERT INTO f(f, k) VALUES ('resize', 200000)");
-  EXPECT_EQ(one.number("SELECT count(*) FROM (" + numbers(1, 20000) + ") JOIN f ON f.k = i"),
-            20000);
+  one.gives(sql("SELECT count(*) FROM ({}) JOIN f ON f.k = i", numbers(1, 20000)), 20000);
   one.run("INSERT INTO f " + numbers(30000, 32000));
   one.run("INSERT INTO f(f) VALUES ('rebuild'); INSERT INTO f(f) VALUES ('check')");
   other.run("INSERT INTO f(f) VALUES ('check')");
 }
 
 TEST(Undone, create_of_the_same_name_gives_the_old_table_back) {
-  QuickDatabase db(":memory:");
+  Database db;
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (1), (2)");
   db.run(
       "BEGIN; DROP TABLE f;"
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, capacity = 3, growth = off, seed = 2);"
       "SAVEPOINT x; PRAGMA writable_schema = RESET; SELECT count(*) FROM f; ROLLBACK");
-  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 2);
-  EXPECT_EQ(db.list("SELECT k FROM f WHERE k IN (1, 2, 3)"), "1,2");
+  db.gives("SELECT count(*) FROM f", 2);
+  db.gives("SELECT k FROM f WHERE k IN (1, 2, 3)", "1,2");
 }
 
 TEST(Undone, create_under_an_open_cursor_is_an_error_not_a_crash) {
-  QuickDatabase db(":memory:");
+  Database db;
   db.run("BEGIN; SAVEPOINT s");
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (5)");
@@ -51,7 +50,7 @@ TEST(Undone, create_under_an_open_cursor_is_an_error_not_a_crash) {
 }
 
 TEST(Undone, table_renamed_and_dropped_under_an_open_cursor_is_an_error_not_a_crash) {
-  QuickDatabase db(":memory:");
+  Database db;
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (5)");
   Query open(db, "SELECT f.count FROM f CROSS JOIN json_each('[1, 2, 3]') WHERE f.k = 5");
@@ -62,7 +61,7 @@ TEST(Undone, table_renamed_and_dropped_under_an_open_cursor_is_an_error_not_a_cr
 }
 
 TEST(Undone, insert_is_not_counted_by_a_cursor_that_stayed_open) {
-  QuickDatabase db(":memory:");
+  Database db;
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (5); BEGIN; INSERT INTO f VALUES (5)");
   Query open(db, "SELECT f.count FROM f CROSS JOIN json_each('[1, 2, 3]') WHERE f.k = 5");
@@ -82,8 +81,7 @@ TEST(Undone, add_by_another_connection_passes_the_check) {
   one.run("INSERT INTO f VALUES (481)");
   QuickDatabase other(folder.file("db"));
   other.run("DELETE FROM f WHERE k = 481");
-  one.run("INSERT INTO f(f) VALUES ('check')");
-  EXPECT_EQ(one.number("SELECT count(*) FROM f"), 0);
+  one.gives("INSERT INTO f(f) VALUES ('check'); SELECT count(*) FROM f", 0);
 }
 
 }  // namespace

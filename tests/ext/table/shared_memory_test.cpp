@@ -32,14 +32,14 @@ class SharedMemory : public testing::Test {
  protected:
   SharedMemory() {
     QuickDatabase db(path_);
-    db.run("PRAGMA journal_mode = WAL; CREATE TABLE keys(k); INSERT INTO keys " +
-           numbers(1, kKeys) +
-           "; CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '8MB', seed = 1);"
-           "INSERT INTO kv SELECT k, 'value ' || k FROM keys WHERE k <= " +
-           std::to_string(kRows));
+    db.run(
+        "PRAGMA journal_mode = WAL; CREATE TABLE keys(k); INSERT INTO keys {};"
+        " CREATE VIRTUAL TABLE kv USING flash_kv(k, v, size = '8MB', seed = 1);"
+        "INSERT INTO kv SELECT k, 'value ' || k FROM keys WHERE k <= {}",
+        numbers(1, kKeys), kRows);
     for (const Filter& filter : kFilters) {
-      db.run(std::string("CREATE VIRTUAL TABLE ") + filter.name + " USING " + filter.definition +
-             "; INSERT INTO " + filter.name + " SELECT k FROM keys");
+      db.run("CREATE VIRTUAL TABLE {} USING {}; INSERT INTO {} SELECT k FROM keys", filter.name,
+             filter.definition, filter.name);
     }
   }
 
@@ -48,8 +48,7 @@ class SharedMemory : public testing::Test {
   // Everything that was committed is there; asks every page.
   static void expect_all(Database& db, int keys, const char* context) {
     for (const Filter& filter : kFilters) {
-      EXPECT_EQ(db.number(std::string("SELECT count(*) FROM keys CROSS JOIN ") + filter.name +
-                          " AS f USING (k)"),
+      EXPECT_EQ(db.number("SELECT count(*) FROM keys CROSS JOIN {} AS f USING (k)", filter.name),
                 kKeys)
           << filter.name << " " << context;
       EXPECT_EQ(db.number(std::string("SELECT count(*) FROM ") + filter.name), keys)
@@ -63,7 +62,7 @@ class SharedMemory : public testing::Test {
 
   static void check_all(Database& db) {
     for (const Filter& filter : kFilters) {
-      db.run(std::string("INSERT INTO ") + filter.name + "(" + filter.name + ") VALUES ('check')");
+      db.run("INSERT INTO {}({}) VALUES ('check')", filter.name, filter.name);
     }
     db.run("INSERT INTO kv(kv) VALUES ('check')");
   }
@@ -89,9 +88,9 @@ TEST_F(SharedMemory, each_further_connection_takes_little_and_gives_it_back) {
     const int64_t start = sqlite3_memory_used();
     all.push_back(open());
     for (const Filter& filter : kFilters) {
-      EXPECT_EQ(all.back()->number(std::string("SELECT count(*) FROM keys CROSS JOIN ") +
-                                   filter.name + " USING (k)"),
-                kKeys);
+      EXPECT_EQ(
+          all.back()->number("SELECT count(*) FROM keys CROSS JOIN {} USING (k)", filter.name),
+          kKeys);
     }
     EXPECT_EQ(all.back()->text("SELECT v FROM kv WHERE k = 7"), "value 7");
     all.back()->run("PRAGMA shrink_memory");  // of what was read of the ordinary table
@@ -113,9 +112,8 @@ TEST_F(SharedMemory, is_not_also_in_the_page_cache) {
   const auto used_by_cache = [this](const char* cache_size) {
     const auto db = open();
     db->run(std::string("PRAGMA cache_size = ") + cache_size);
-    EXPECT_EQ(
-        db->number("SELECT sum(filter_contains('counting', i)) FROM (" + numbers(1, kKeys) + ")"),
-        kKeys);
+    db->gives(sql("SELECT sum(filter_contains('counting', i)) FROM ({})", numbers(1, kKeys)),
+              kKeys);
     int used = 0;
     int most = 0;
     sqlite3_db_status(db->handle(), SQLITE_DBSTATUS_CACHE_USED, &used, &most, 0);
@@ -133,7 +131,7 @@ TEST_F(SharedMemory, is_not_changed_by_what_is_rolled_back_or_not_committed) {
     expect_all(**db, kKeys, "at first");
   }
   one->run("BEGIN; SAVEPOINT s;" + change());
-  EXPECT_EQ(one->number("SELECT count(*) FROM cuckoo"), kKeys + 10000);
+  one->gives("SELECT count(*) FROM cuckoo", kKeys + 10000);
   expect_all(*two, kKeys, "while another one changes");
   one->run("ROLLBACK TO s");
   expect_all(*one, kKeys, "after a rollback to a savepoint");
@@ -143,9 +141,8 @@ TEST_F(SharedMemory, is_not_changed_by_what_is_rolled_back_or_not_committed) {
   expect_all(*two, kKeys, "after a rollback of another one");
   check_all(*one);
 
-  two->run("BEGIN");
-  EXPECT_EQ(two->number("SELECT count(*) FROM cuckoo"), kKeys);
-  EXPECT_EQ(two->number("SELECT count(*) FROM kv WHERE k = 1 AND v = 'value 1'"), 1);
+  two->gives("BEGIN; SELECT count(*) FROM cuckoo", kKeys);
+  two->gives("SELECT count(*) FROM kv WHERE k = 1 AND v = 'value 1'", 1);
   one->run(change() + "UPDATE kv SET v = 'value ' || k");
   expect_all(*one, kKeys + 10000, "that it committed");
   expect_all(*three, kKeys + 10000, "that another one committed");
@@ -163,8 +160,7 @@ TEST_F(SharedMemory, outlives_rebuild_growth_and_vacuum_of_another_connection) {
   const auto one = open();
   const auto two = open();
   expect_all(*two, kKeys, "at first");
-  two->run("BEGIN");
-  EXPECT_EQ(two->number("SELECT count(*) FROM cuckoo"), kKeys);
+  two->gives("BEGIN; SELECT count(*) FROM cuckoo", kKeys);
   one->run(
       "INSERT INTO cuckoo(cuckoo) VALUES ('rebuild');"
       "INSERT INTO bloom(bloom, k) VALUES ('resize', 100000);"
@@ -190,8 +186,8 @@ TEST_F(SharedMemory, has_no_page_that_is_damaged) {
            kPageRows);
   const auto damaged = open();
   const std::string ask = "SELECT count(*) FROM keys CROSS JOIN cuckoo USING (k)";
-  EXPECT_EQ(damaged->attempt(ask).code & 0xFF, SQLITE_CORRUPT);
-  EXPECT_EQ(one->number(ask), kKeys);  // as it was read
+  damaged->refuses(ask, SQLITE_CORRUPT);
+  one->gives(ask, kKeys);  // as it was read
   two->run(std::string("UPDATE cuckoo_data SET block = (SELECT block FROM saved WHERE id ="
                        " cuckoo_data.id) WHERE ") +
            kPageRows);
@@ -269,7 +265,7 @@ TEST_F(SharedMemory, a_child_process_has_its_own_and_may_just_exit) {
       }
       const auto own = open();
       expect_all(*own, kKeys, "of a child");
-      own->run("BEGIN; " + change() + "ROLLBACK");
+      own->run("BEGIN; {}ROLLBACK", change());
       expect_all(*own, kKeys, "of a child");
       _exit(HasFailure() ? 1 : 0);
     }
@@ -277,7 +273,7 @@ TEST_F(SharedMemory, a_child_process_has_its_own_and_may_just_exit) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
   }
-  one->run("BEGIN; " + change() + "ROLLBACK");
+  one->run("BEGIN; {}ROLLBACK", change());
   expect_all(*one, kKeys, "of the parent");
   expect_all(*two, kKeys, "of the parent");
 }

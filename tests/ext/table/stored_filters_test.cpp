@@ -74,14 +74,14 @@ class StoredFilters : public testing::Test {
   // Puts those rows in the place of all that are there.
   static void put_rows(Database& db, const std::string& text) {
     for (const char* table : kTables) {
-      db.run("DELETE FROM " + std::string(table) + "_config; DELETE FROM " + table + "_data");
+      db.run("DELETE FROM {}_config; DELETE FROM {}_data", table, table);
     }
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
       const size_t first = line.find('|');
       const size_t second = line.find('|', first + 1);
-      db.run("INSERT INTO " + line.substr(0, first) + " VALUES (" +
-             line.substr(first + 1, second - first - 1) + ", " + line.substr(second + 1) + ")");
+      db.run("INSERT INTO {} VALUES ({}, {})", line.substr(0, first),
+             line.substr(first + 1, second - first - 1), line.substr(second + 1));
     }
   }
 
@@ -105,13 +105,13 @@ TEST_F(StoredFilters, are_read_and_written_on) {
   QuickDatabase db(file_);
   for (const auto& [name, items] :
        {std::pair("c", 69), {"off", 59}, {"co", 199}, {"le", 40}, {"wi", 60}, {"s", 39}}) {
-    EXPECT_EQ(db.number("SELECT count(*) FROM " + std::string(name)), items) << name;
-    EXPECT_EQ(db.text("SELECT cuckoo_check('" + std::string(name) + "')"), "ok") << name;
+    db.gives("SELECT count(*) FROM " + std::string(name), items);
+    db.gives(sql("SELECT cuckoo_check('{}')", name), "ok");
   }
-  EXPECT_EQ(db.number("SELECT count(*) FROM n JOIN b ON b.k = i"), 100);
-  EXPECT_EQ(db.number("SELECT count(*) FROM n JOIN bl ON bl.k = i WHERE i <= 40"), 40);
-  EXPECT_EQ(db.number("SELECT count FROM co WHERE k = 7"), 101);
-  EXPECT_EQ(db.number("SELECT filter_contains('s', 'WORD 5')"), 1);
+  db.gives("SELECT count(*) FROM n JOIN b ON b.k = i", 100);
+  db.gives("SELECT count(*) FROM n JOIN bl ON bl.k = i WHERE i <= 40", 40);
+  db.gives("SELECT count FROM co WHERE k = 7", 101);
+  db.gives("SELECT filter_contains('s', 'WORD 5')", 1);
   db.run(kGoOn);
   QuickDatabase fresh(folder_.file("fresh.db"));
   make(fresh);
@@ -125,13 +125,13 @@ TEST_F(StoredFilters, of_another_format_are_refused_and_can_be_dropped) {
     {
       QuickDatabase db(file);
       make(db);
-      db.run("UPDATE c_config SET value = " + std::to_string(format) + " WHERE key = 'format'");
+      db.run("UPDATE c_config SET value = {} WHERE key = 'format'", format);
     }
     QuickDatabase db(file);
     const char* const why = format < 3 ? "before the first release" : "format 4";
     db.refuses("SELECT count(*) FROM c", SQLITE_CORRUPT, {"c: ", why});
     db.refuses("INSERT INTO c VALUES ('x')", SQLITE_CORRUPT, {"c: ", why});
-    EXPECT_EQ(db.number("SELECT count(*) FROM off"), 59);
+    db.gives("SELECT count(*) FROM off", 59);
     db.run("DROP TABLE c");
   }
 }

@@ -1,283 +1,195 @@
 // Transactions: the contents are always what an ordinary table's would be. The test keeps an
 // ordinary table beside the filter and compares after each step.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
 constexpr int kKeys = 40;
 
-// A filter `f` (whatever it is called meanwhile) and a table `t` that holds the same keys.
+// A filter and a table `t` that holds the same keys.
 class Transaction : public testing::Test {
  protected:
   Transaction() : db(folder.file("t.db")) {
     db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(key, fingerprint_bits = 28, seed = 1)");
     db.run("CREATE TABLE t(k)");
   }
-  // Adds each key to both.
-  void add(const std::string& keys, const std::string& filter = "f") {
-    db.run("INSERT INTO " + filter + " SELECT value FROM json_each('[" + keys + "]')");
-    db.run("INSERT INTO t SELECT value FROM json_each('[" + keys + "]')");
+
+  // Plays steps. "+1" adds a key to both in a statement without a savepoint of its own, "+1, 2"
+  // several in one statement, "+1 to 9" a range; "-1" removes a key. "same" compares the two, "same
+  // for all" also from a connection that reads it all from the file. "called g" tells what the
+  // filter is called from then on. "fails: " comes before SQL that must fail; all else is SQL.
+  void play(const std::vector<std::string>& steps) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      SCOPED_TRACE("step " + std::to_string(i) + ": " + steps[i]);
+      step(steps[i]);
+    }
   }
-  void add_one(int key, const std::string& filter = "f") {  // no statement savepoint
-    db.run("INSERT INTO " + filter + " VALUES (" + std::to_string(key) + ")");
-    db.run("INSERT INTO t VALUES (" + std::to_string(key) + ")");
+  void step(const std::string& text) {
+    const auto rest_after = [&](const char* word) {
+      return text.starts_with(word) ? text.substr(std::string(word).size()) : "";
+    };
+    if (const std::string keys = rest_after("+"); !keys.empty()) {
+      add(keys);
+    } else if (const std::string key = rest_after("-"); !key.empty()) {
+      db.run("DELETE FROM {} WHERE key = {}", filter, key);
+      db.run("DELETE FROM t WHERE rowid = (SELECT min(rowid) FROM t WHERE k = {})", key);
+    } else if (const std::string name = rest_after("called "); !name.empty()) {
+      filter = name;
+    } else if (const std::string refused = rest_after("fails: "); !refused.empty()) {
+      EXPECT_NE(db.attempt(refused).code, SQLITE_OK);
+    } else if (text == "same") {
+      expect_same(db, filter);
+    } else if (text == "same for all") {
+      expect_same(db, filter);
+      check(db, filter);
+      QuickDatabase other(folder.file("t.db"));
+      expect_same(other, filter);
+      check(other, filter);
+    } else {
+      db.run(text);
+    }
   }
-  void add_range(int first, int last) {
-    const std::string keys = "WITH n(i) AS (SELECT " + std::to_string(first) +
-                             " UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) +
-                             ") SELECT i FROM n";
-    db.run("INSERT INTO f " + keys);
-    db.run("INSERT INTO t " + keys);
+  void add(const std::string& keys) {
+    std::string rows = " VALUES (" + keys + ")";
+    if (const size_t to = keys.find(" to "); to != std::string::npos) {
+      rows = " " + numbers(std::stoi(keys), std::stoi(keys.substr(to + 4)));
+    } else if (keys.find(',') != std::string::npos) {
+      rows = " SELECT value FROM json_each('[" + keys + "]')";
+    }
+    db.run("INSERT INTO " + filter + rows);
+    db.run("INSERT INTO t" + rows);
   }
-  void remove(int key, const std::string& filter = "f") {
-    const std::string text = std::to_string(key);
-    db.run("DELETE FROM " + filter + " WHERE key = " + text);
-    db.run("DELETE FROM t WHERE rowid = (SELECT min(rowid) FROM t WHERE k = " + text + ")");
-  }
-  static void expect_same(Database& one, const std::string& filter, const char* where) {
-    EXPECT_EQ(one.number("SELECT count(*) FROM " + filter), one.number("SELECT count(*) FROM t"))
-        << where;
-    EXPECT_EQ(one.rows("SELECT k, count(*) FROM t GROUP BY k ORDER BY k"),
-              one.rows("SELECT k, count FROM (SELECT DISTINCT k FROM t) JOIN " + filter +
-                       " ON key = k ORDER BY k"))
-        << where;
-    EXPECT_EQ(one.number("WITH n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-                         std::to_string(kKeys) + ") SELECT count(*) FROM n JOIN " + filter +
-                         " ON key = i WHERE i NOT IN (SELECT k FROM t)"),
-              0)
-        << where;
-  }
-  void same(const char* where, const std::string& filter = "f") { expect_same(db, filter, where); }
-  // Also for a connection that reads it all from the file.
-  void same_for_all(const char* where, const std::string& filter = "f") {
-    same(where, filter);
-    db.run("INSERT INTO " + filter + "(" + filter + ") VALUES ('check')");
-    QuickDatabase other(folder.file("t.db"));
-    expect_same(other, filter, where);
-    other.run("INSERT INTO " + filter + "(" + filter + ") VALUES ('check')");
+  static void expect_same(Database& one, const std::string& filter) {
+    one.gives("SELECT count(*) FROM " + filter, one.number("SELECT count(*) FROM t"));
+    EXPECT_EQ(
+        one.rows("SELECT k, count(*) FROM t GROUP BY k ORDER BY k"),
+        one.rows("SELECT k, count FROM (SELECT DISTINCT k FROM t) JOIN {} ON key = k ORDER BY k",
+                 filter));
+    one.gives(sql("SELECT count(*) FROM ({}) JOIN {} ON key = i WHERE i NOT IN (SELECT k FROM t)",
+                  numbers(0, kKeys), filter),
+              0);
   }
 
   TemporaryFolder folder;
   QuickDatabase db;
+  std::string filter = "f";
 };
 
 TEST_F(Transaction, committed_and_rolled_back) {
-  add("1, 2, 3");
-  same_for_all("autocommit");
-  db.run("BEGIN");
-  add_one(4);
-  add("5, 6, 1");
-  remove(2);
-  same("inside");
-  db.run("COMMIT");
-  same_for_all("committed");
-  db.run("BEGIN");
-  add_one(7);
-  add("8, 9");
-  remove(1);
-  same("inside");
-  db.run("ROLLBACK");
-  same_for_all("rolled back");
-  db.run("BEGIN");
-  add_one(10);
-  db.run("COMMIT");
-  same_for_all("after it");
+  play({"+1, 2, 3", "same for all"});
+  play({"BEGIN", "+4", "+5, 6, 1", "-2", "same", "COMMIT", "same for all"});
+  play({"BEGIN", "+7", "+8, 9", "-1", "same", "ROLLBACK", "same for all"});
+  play({"BEGIN", "+10", "COMMIT", "same for all"});
 }
 
 TEST_F(Transaction, with_nested_savepoints) {
-  add("1, 2");
-  db.run("BEGIN");
-  add_one(3);
-  db.run("SAVEPOINT a");
-  add_one(4);
-  db.run("SAVEPOINT b");
-  add_one(5);
-  remove(1);
-  same("b");
-  db.run("ROLLBACK TO b");
-  same("rolled back to b");
-  add_one(6);
-  db.run("RELEASE b");
-  same("released b");
-  db.run("SAVEPOINT c; SAVEPOINT d");
-  remove(6);
-  add_one(7);
-  db.run("ROLLBACK TO c");
-  same("rolled back to c");
-  db.run("ROLLBACK TO a");
-  same("rolled back to a");
-  add_one(8);
-  db.run("ROLLBACK TO a; RELEASE a");
-  add_one(9);
-  db.run("COMMIT");
-  same_for_all("committed");
+  play({"+1, 2", "BEGIN", "+3", "SAVEPOINT a", "+4", "SAVEPOINT b", "+5", "-1", "same"});
+  play({"ROLLBACK TO b", "same", "+6", "RELEASE b", "same"});
+  play({"SAVEPOINT c; SAVEPOINT d", "-6", "+7", "ROLLBACK TO c", "same", "ROLLBACK TO a", "same"});
+  play({"+8", "ROLLBACK TO a; RELEASE a", "+9", "COMMIT", "same for all"});
 }
 
 TEST_F(Transaction, as_a_savepoint_without_begin) {
-  db.run("SAVEPOINT s");
-  add_one(1);
-  db.run("SAVEPOINT s");
-  add_one(2);
-  db.run("ROLLBACK TO s; RELEASE s");
-  same("inner rolled back");
-  add_one(3);
-  db.run("RELEASE s");
-  same_for_all("committed by RELEASE");
-  db.run("SAVEPOINT s");
-  add_one(4);
-  db.run("ROLLBACK TO s; RELEASE s");
-  same_for_all("nothing");
+  play({"SAVEPOINT s", "+1", "SAVEPOINT s", "+2", "ROLLBACK TO s; RELEASE s", "same"});
+  play({"+3", "RELEASE s", "same for all"});
+  play({"SAVEPOINT s", "+4", "ROLLBACK TO s; RELEASE s", "same for all"});
 }
 
 // A fold and a growth in the middle, then undone.
 TEST_F(Transaction, with_folds_and_growth_is_undone_by_savepoints) {
-  add_range(1, 700);
-  same_for_all("before");
-  db.run("BEGIN");
-  add_range(701, 1500);
-  db.run("SAVEPOINT a");
-  add_range(1501, 6000);
-  remove(3);
-  db.run("INSERT INTO f(f) VALUES ('rebuild')");
-  same("grown");
-  db.run("ROLLBACK TO a");
-  same("growth undone");
-  add_range(1501, 3000);
-  db.run("RELEASE a");
-  same("grown again");
-  db.run("SAVEPOINT b; INSERT INTO f(f) VALUES ('clear')");
-  EXPECT_EQ(db.number("SELECT count(*) FROM f"), 0);
-  db.run("ROLLBACK TO b");
-  same("clear undone");
-  db.run("ROLLBACK");
-  same_for_all("all undone");
-  add_range(701, 6000);
-  same_for_all("done at last");
+  play({"+1 to 700", "same for all", "BEGIN", "+701 to 1500", "SAVEPOINT a", "+1501 to 6000", "-3",
+        "INSERT INTO f(f) VALUES ('rebuild')", "same"});
+  play({"ROLLBACK TO a", "same", "+1501 to 3000", "RELEASE a", "same"});
+  db.gives("SAVEPOINT b; INSERT INTO f(f) VALUES ('clear'); SELECT count(*) FROM f", 0);
+  play({"ROLLBACK TO b", "same", "ROLLBACK", "same for all", "+701 to 6000", "same for all"});
 }
 
 TEST_F(Transaction, whose_statement_fails_in_its_middle) {
   for (const bool in_begin : {false, true}) {
-    db.run("DELETE FROM t; INSERT INTO f(f) VALUES ('clear')");
-    add("1, 2");
+    play({"DELETE FROM t; INSERT INTO f(f) VALUES ('clear')", "+1, 2"});
     if (in_begin) {
-      db.run("BEGIN");
-      add_one(3);
+      play({"BEGIN", "+3"});
     }
-    EXPECT_NE(db.attempt("INSERT INTO f VALUES (4), (5), (NULL), (6)").code, SQLITE_OK);
-    same("NULL in the middle");
-    EXPECT_NE(db.attempt("INSERT INTO f SELECT value FROM json_each('[7, 8, null]')").code,
-              SQLITE_OK);
-    same("NULL at the end");
-    EXPECT_NE(db.attempt("INSERT INTO f WITH n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n)"
-                         " SELECT CASE WHEN i < 5000 THEN i END FROM n")
-                  .code,
-              SQLITE_OK);
-    same("after folds");
-    EXPECT_NE(db.attempt("INSERT INTO f(f, key) VALUES ('delete', 1), ('nonsense', 2)").code,
-              SQLITE_OK);
-    same("a command in the middle");
-    EXPECT_NE(db.attempt("UPDATE f SET key = nullif(key, 2) || 'x' WHERE key IN (1, 2)").code,
-              SQLITE_OK);
-    same("an UPDATE in the middle");
-    EXPECT_NE(db.attempt("INSERT INTO f(f, key) SELECT CASE value WHEN 3 THEN 'clear' END, value"
-                         " FROM json_each('[9, 10, 3]')")
-                  .code,
-              SQLITE_OK);
-    same("rows, then a failing command");
-    add_one(11);
-    if (in_begin) {
-      db.run("COMMIT");
+    for (const char* statement :
+         {"INSERT INTO f VALUES (4), (5), (NULL), (6)",
+          "INSERT INTO f SELECT value FROM json_each('[7, 8, null]')",
+          "INSERT INTO f WITH n(i) AS (SELECT 1000 UNION ALL SELECT i + 1 FROM n)"  // after folds
+          " SELECT CASE WHEN i < 5000 THEN i END FROM n",
+          "INSERT INTO f(f, key) VALUES ('delete', 1), ('nonsense', 2)",
+          "UPDATE f SET key = nullif(key, 2) || 'x' WHERE key IN (1, 2)",
+          "INSERT INTO f(f, key) SELECT CASE value WHEN 3 THEN 'clear' END, value"
+          " FROM json_each('[9, 10, 3]')"}) {
+      play({std::string("fails: ") + statement, "same"});
     }
-    same_for_all("the end");
+    play({"+11", in_begin ? "COMMIT" : "SELECT 1", "same for all"});
   }
 }
 
 // A single row inside BEGIN has no statement savepoint.
 TEST_F(Transaction, whose_single_row_fails_goes_on) {
-  db.run("BEGIN");
-  add_one(1);
-  EXPECT_NE(db.attempt("INSERT INTO f VALUES (NULL)").code, SQLITE_OK);
-  EXPECT_NE(db.attempt("INSERT INTO f(f) VALUES ('nonsense')").code, SQLITE_OK);
-  EXPECT_NE(db.attempt("INSERT INTO f(key, count) VALUES (1, 0)").code, SQLITE_OK);
-  EXPECT_NE(db.attempt("SELECT * FROM f").code, SQLITE_OK);
-  EXPECT_NE(db.attempt("DELETE FROM f").code, SQLITE_OK);
-  add_one(2);
-  same("inside");
-  db.run("COMMIT");
-  same_for_all("committed");
+  play({"BEGIN", "+1", "fails: INSERT INTO f VALUES (NULL)",
+        "fails: INSERT INTO f(f) VALUES ('nonsense')",
+        "fails: INSERT INTO f(key, count) VALUES (1, 0)", "fails: SELECT * FROM f",
+        "fails: DELETE FROM f", "+2", "same", "COMMIT", "same for all"});
 }
 
 // --- a COMMIT that fails -----------------------------------------------------------------------
 
 TEST_F(Transaction, whose_commit_is_busy_can_be_retried) {
-  add("1, 2");
+  play({"+1, 2"});
   Database reader(folder.file("t.db"));
-  for (const int keys : {1, 600, 3000}) {  // a log row, a fold, a growth
+  for (const char* keys : {"+100 to 101", "+100 to 700", "+100 to 3100"}) {  // row, fold, growth
     Query read(reader, "SELECT k FROM t");
     ASSERT_EQ(read.step(), SQLITE_ROW);
-    db.run("BEGIN");
-    add_range(100, 100 + keys);
-    EXPECT_EQ(db.attempt("COMMIT").code & 0xFF, SQLITE_BUSY);
+    play({"BEGIN", keys});
+    db.refuses("COMMIT", SQLITE_BUSY);
     EXPECT_EQ(sqlite3_get_autocommit(db.handle()), 0);
-    same("after BUSY");
-    add_one(3);
-    EXPECT_EQ(db.attempt("COMMIT").code & 0xFF, SQLITE_BUSY);
-    remove(1);
-    add_one(4);
+    play({"same", "+3"});
+    db.refuses("COMMIT", SQLITE_BUSY);
+    play({"-1", "+4"});
     read.reset();
-    db.run("COMMIT");
-    same_for_all("committed at last");
-    add_one(1);
+    play({"COMMIT", "same for all", "+1"});
   }
 }
 
 TEST_F(Transaction, whose_commit_is_busy_can_be_rolled_back) {
-  add("1, 2");
+  play({"+1, 2"});
   Database reader(folder.file("t.db"));
-  for (const int keys : {1, 600, 3000}) {
+  for (const char* keys : {"+100 to 101", "+100 to 700", "+100 to 3100"}) {
     Query read(reader, "SELECT k FROM t");
     ASSERT_EQ(read.step(), SQLITE_ROW);
-    db.run("BEGIN");
-    add_range(100, 100 + keys);
-    EXPECT_EQ(db.attempt("COMMIT").code & 0xFF, SQLITE_BUSY);
-    add_one(5);
-    db.run("ROLLBACK");
+    play({"BEGIN", keys});
+    db.refuses("COMMIT", SQLITE_BUSY);
+    play({"+5", "ROLLBACK"});
     read.reset();
-    same_for_all("rolled back");
-    add_one(6);
-    same_for_all("goes on");
+    play({"same for all", "+6", "same for all"});
   }
 }
 
 TEST_F(Transaction, in_autocommit_that_is_busy_leaves_nothing) {
-  add("1, 2");
+  play({"+1, 2"});
   Database reader(folder.file("t.db"));
   Query read(reader, "SELECT k FROM t");
   ASSERT_EQ(read.step(), SQLITE_ROW);
-  EXPECT_EQ(db.attempt("INSERT INTO f VALUES (3)").code & 0xFF, SQLITE_BUSY);
-  same("BUSY");
+  db.refuses("INSERT INTO f VALUES (3)", SQLITE_BUSY);
+  play({"same"});
   read.reset();
-  add_one(3);
-  same_for_all("free again");
+  play({"+3", "same for all"});
 }
 
 TEST_F(Transaction, whose_commit_violates_a_deferred_key_can_be_mended) {
   db.run(
       "PRAGMA foreign_keys = ON; CREATE TABLE p(id INTEGER PRIMARY KEY);"
       "CREATE TABLE c(p REFERENCES p DEFERRABLE INITIALLY DEFERRED)");
-  db.run("BEGIN; INSERT INTO c VALUES (1)");
-  add_one(1);
-  EXPECT_EQ(db.attempt("COMMIT").code & 0xFF, SQLITE_CONSTRAINT);
-  add("2, 3");
-  EXPECT_EQ(db.attempt("COMMIT").code & 0xFF, SQLITE_CONSTRAINT);
-  db.run("INSERT INTO p VALUES (1); COMMIT");
-  same_for_all("mended");
-  db.run("BEGIN; INSERT INTO c VALUES (2)");
-  add_one(4);
-  EXPECT_EQ(db.attempt("COMMIT").code & 0xFF, SQLITE_CONSTRAINT);
-  db.run("ROLLBACK");
-  same_for_all("rolled back");
+  play({"BEGIN; INSERT INTO c VALUES (1)", "+1"});
+  db.refuses("COMMIT", SQLITE_CONSTRAINT);
+  play({"+2, 3"});
+  db.refuses("COMMIT", SQLITE_CONSTRAINT);
+  play({"INSERT INTO p VALUES (1); COMMIT", "same for all"});
+  play({"BEGIN; INSERT INTO c VALUES (2)", "+4"});
+  db.refuses("COMMIT", SQLITE_CONSTRAINT);
+  play({"ROLLBACK", "same for all"});
 }
 
 // --- two instances of one table in a transaction ------------------------------------------------
@@ -289,167 +201,79 @@ TEST_F(Transaction, with_other_ddl_keeps_pending_rows) {
         "CREATE VIRTUAL TABLE g USING cuckoo_filter", "PRAGMA writable_schema = RESET",
         "ALTER TABLE g RENAME TO h", "DROP TABLE h", "CREATE VIEW v AS SELECT 1",
         "DROP TABLE other2", "ANALYZE", "CREATE TEMP TABLE tt(x)", "REINDEX"}) {
-    db.run("BEGIN");
-    add_one(1);
-    db.run(ddl);
-    add_one(2);
-    same(ddl);
-    remove(1);
-    db.run(std::string("SAVEPOINT s"));
-    add_one(3);
-    db.run("ROLLBACK TO s; RELEASE s");
-    same(ddl);
-    db.run("COMMIT");
-    same_for_all(ddl);
-    db.run("BEGIN");
-    add_one(9);
-    db.run("PRAGMA writable_schema = RESET");
-    add_one(10);
-    db.run("PRAGMA writable_schema = RESET");
-    remove(9);
-    same(ddl);
-    db.run("ROLLBACK");
-    same_for_all(ddl);
+    play({"BEGIN", "+1", ddl, "+2", "same", "-1", "SAVEPOINT s", "+3", "ROLLBACK TO s; RELEASE s",
+          "same", "COMMIT", "same for all"});
+    play({"BEGIN", "+9", "PRAGMA writable_schema = RESET", "+10", "PRAGMA writable_schema = RESET",
+          "-9", "same", "ROLLBACK", "same for all"});
   }
 }
 
 TEST_F(Transaction, with_its_own_rename_keeps_pending_rows) {
-  add("1, 2");
-  db.run("BEGIN");
-  add_one(3);
-  db.run("ALTER TABLE f RENAME TO g");
-  same("renamed", "g");
-  add_one(4, "g");
-  remove(1, "g");
-  db.run("ALTER TABLE g RENAME TO \"h i\"");
-  add_one(5, "\"h i\"");
-  same("renamed twice", "\"h i\"");
-  db.run("COMMIT; ALTER TABLE \"h i\" RENAME TO F");
-  same_for_all("and back", "F");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name GLOB '[gh]*'"), "");
+  play({"+1, 2", "BEGIN", "+3", "ALTER TABLE f RENAME TO g", "called g", "same", "+4", "-1",
+        "ALTER TABLE g RENAME TO \"h i\"", "called \"h i\"", "+5", "same",
+        "COMMIT; ALTER TABLE \"h i\" RENAME TO F", "called F", "same for all"});
+  db.gives("SELECT name FROM sqlite_schema WHERE name GLOB '[gh]*'", "none");
 }
 
 TEST_F(Transaction, with_its_own_rename_is_rolled_back) {
-  add("1, 2");
-  db.run("BEGIN");
-  add_one(3);
-  db.run("ALTER TABLE f RENAME TO g");
-  add_one(4, "g");
-  db.run("ROLLBACK");
-  same_for_all("rolled back");
-  db.run("BEGIN");
-  add_one(5);
-  db.run("ALTER TABLE f RENAME TO g");
-  add_one(6, "g");
-  db.run("ALTER TABLE g RENAME TO f");
-  add_one(7);
-  db.run("COMMIT");
-  same_for_all("there and back");
+  play({"+1, 2", "BEGIN", "+3", "ALTER TABLE f RENAME TO g", "called g", "+4", "ROLLBACK",
+        "called f", "same for all"});
+  play({"BEGIN", "+5", "ALTER TABLE f RENAME TO g", "called g", "+6", "ALTER TABLE g RENAME TO f",
+        "called f", "+7", "COMMIT", "same for all"});
 }
 
 TEST_F(Transaction, with_savepoint_and_rename_is_rolled_back_to_it) {
-  add("1, 2");
+  play({"+1, 2"});
   for (const bool again : {false, true}) {
-    db.run("BEGIN");
-    add_one(3);
-    db.run("SAVEPOINT s");
-    add_one(4);
-    db.run("ALTER TABLE f RENAME TO g");
-    add_one(5, "g");
-    db.run("ROLLBACK TO s");
-    same("rolled back to s");
-    add_one(6);
-    remove(3);
+    play({"BEGIN", "+3", "SAVEPOINT s", "+4", "ALTER TABLE f RENAME TO g", "called g", "+5",
+          "ROLLBACK TO s", "called f", "same", "+6", "-3"});
     if (again) {
-      db.run("ALTER TABLE f RENAME TO g");
-      add_one(7, "g");
-      same("renamed again", "g");
-      db.run("COMMIT; ALTER TABLE g RENAME TO f");
+      play({"ALTER TABLE f RENAME TO g", "called g", "+7", "same",
+            "COMMIT; ALTER TABLE g RENAME TO f", "called f", "same for all"});
     } else {
-      db.run("COMMIT");
+      play({"COMMIT", "same for all"});
     }
-    same_for_all("committed");
   }
 }
 
 TEST_F(Transaction, with_rename_to_the_name_of_a_dropped_filter_keeps_both_apart) {
-  add("1, 2");
-  db.run("CREATE VIRTUAL TABLE g USING cuckoo_filter(capacity = 50); INSERT INTO g VALUES (30)");
-  db.run("BEGIN; INSERT INTO g VALUES (31)");
-  add_one(3);
-  db.run("DROP TABLE g; ALTER TABLE f RENAME TO g");
-  add_one(4, "g");
-  same("in its place", "g");
-  db.run("ROLLBACK");
-  same_for_all("rolled back");
-  EXPECT_EQ(db.list("SELECT key FROM g WHERE key IN (1, 3, 4, 30, 31)"), "30");
-  db.run("INSERT INTO g(g) VALUES ('check')");
+  play({"+1, 2", "CREATE VIRTUAL TABLE g USING cuckoo_filter(capacity = 50)",
+        "INSERT INTO g VALUES (30); BEGIN; INSERT INTO g VALUES (31)", "+3",
+        "DROP TABLE g; ALTER TABLE f RENAME TO g", "called g", "+4", "same", "ROLLBACK", "called f",
+        "same for all"});
+  db.gives("SELECT key FROM g WHERE key IN (1, 3, 4, 30, 31)", "30");
+  check(db, "g");
 }
 
 TEST_F(Transaction, with_drop_is_rolled_back) {
-  add("1, 2");
-  db.run("BEGIN");
-  add_one(3);
-  db.run("DROP TABLE f");
-  EXPECT_NE(db.attempt("SELECT 1 FROM f WHERE key = 1").code, SQLITE_OK);
-  db.run("ROLLBACK");
-  same_for_all("rolled back");
-  db.run("BEGIN");
-  add_one(3);
-  db.run("SAVEPOINT s");
-  add_one(4);
-  db.run("DROP TABLE f; CREATE VIRTUAL TABLE f USING cuckoo_filter; INSERT INTO f VALUES (33)");
-  db.run("ROLLBACK TO s");
-  same("back again");
-  add_one(5);
-  db.run("COMMIT");
-  same_for_all("committed");
+  play({"+1, 2", "BEGIN", "+3", "DROP TABLE f", "fails: SELECT 1 FROM f WHERE key = 1", "ROLLBACK",
+        "same for all"});
+  play({"BEGIN", "+3", "SAVEPOINT s", "+4",
+        "DROP TABLE f; CREATE VIRTUAL TABLE f USING cuckoo_filter; INSERT INTO f VALUES (33)",
+        "ROLLBACK TO s", "same", "+5", "COMMIT", "same for all"});
 }
 
 TEST_F(Transaction, with_drop_and_create_is_the_new_table) {
-  add("1, 2");
-  db.run("BEGIN");
-  add_one(3);
-  db.run(
-      "DROP TABLE f; DELETE FROM t;"
-      "CREATE VIRTUAL TABLE f USING cuckoo_filter(fingerprint_bits = 30, capacity = 9)");
-  add_one(4);
-  same("new");
-  db.run("SAVEPOINT s");
-  add_one(5);
-  db.run("ROLLBACK TO s");
-  add_one(6);
-  db.run("COMMIT");
-  same_for_all("committed");
+  play({"+1, 2", "BEGIN", "+3", "DROP TABLE f; DELETE FROM t",
+        "CREATE VIRTUAL TABLE f USING cuckoo_filter(fingerprint_bits = 30, capacity = 9)", "+4",
+        "same", "SAVEPOINT s", "+5", "ROLLBACK TO s", "+6", "COMMIT", "same for all"});
 }
 
 // Anything that DROP can't do must not lose what was pending.
 TEST_F(Transaction, with_a_drop_that_fails_keeps_pending_rows) {
-  add("1, 2");
+  play({"+1, 2"});
   Query reading(db, "SELECT * FROM f_data");
-  db.run("BEGIN");
-  add_one(3);
+  play({"BEGIN", "+3"});
   ASSERT_EQ(reading.step(), SQLITE_ROW);
-  EXPECT_NE(db.attempt("DROP TABLE f").code, SQLITE_OK);
+  play({"fails: DROP TABLE f"});
   reading.reset();
-  same("DROP failed");
-  add_one(4);
-  db.run("COMMIT");
-  same_for_all("committed");
+  play({"same", "+4", "COMMIT", "same for all"});
 }
 
 TEST_F(Transaction, with_a_rename_that_fails_keeps_pending_rows) {
-  add("1, 2");
-  db.run("CREATE TABLE g_data(x)");
-  db.run("BEGIN");
-  add_one(3);
-  EXPECT_NE(db.attempt("ALTER TABLE f RENAME TO g").code, SQLITE_OK);
-  same("RENAME failed");
-  add_one(4);
-  EXPECT_NE(db.attempt("ALTER TABLE f RENAME TO t").code, SQLITE_OK);
-  db.run("COMMIT");
-  same_for_all("committed");
-  EXPECT_EQ(db.list("SELECT name FROM sqlite_schema WHERE name GLOB 'g*'"), "g_data");
+  play({"+1, 2", "CREATE TABLE g_data(x); BEGIN", "+3", "fails: ALTER TABLE f RENAME TO g", "same",
+        "+4", "fails: ALTER TABLE f RENAME TO t", "COMMIT", "same for all"});
+  db.gives("SELECT name FROM sqlite_schema WHERE name GLOB 'g*'", "g_data");
 }
 
 // --- nested statements -------------------------------------------------------------------------
@@ -463,21 +287,13 @@ TEST_F(Transaction, of_triggers_on_application_tables) {
       " DELETE FROM t WHERE rowid = (SELECT min(rowid) FROM t WHERE k = old.v); END;"
       "CREATE TRIGGER au AFTER UPDATE ON app BEGIN UPDATE f SET key = new.v WHERE key = old.v;"
       " UPDATE t SET k = new.v WHERE rowid = (SELECT min(rowid) FROM t WHERE k = old.v); END");
-  db.run("INSERT INTO app(v) VALUES (1), (2), (3)");
-  same("inserted");
-  db.run("UPDATE app SET v = v + 10; DELETE FROM app WHERE v = 12");
-  same("changed");
-  EXPECT_NE(db.attempt("INSERT INTO app(v) VALUES (4), (NULL), (5)").code, SQLITE_OK);
-  same("failed in its middle");
-  db.run("BEGIN; INSERT INTO app(v) VALUES (6)");
-  EXPECT_NE(db.attempt("INSERT INTO app VALUES (20, 7), (20, 8)").code, SQLITE_OK);
-  same("a duplicate id");
-  EXPECT_NE(db.attempt("INSERT OR FAIL INTO app VALUES (21, 7), (21, 8)").code, SQLITE_OK);
-  same("OR FAIL keeps what it did");
-  db.run("INSERT OR IGNORE INTO app VALUES (22, 7), (22, 8); REPLACE INTO app VALUES (22, 9)");
-  same("OR IGNORE");
-  db.run("COMMIT");
-  same_for_all("committed");
+  play({"INSERT INTO app(v) VALUES (1), (2), (3)", "same",
+        "UPDATE app SET v = v + 10; DELETE FROM app WHERE v = 12", "same",
+        "fails: INSERT INTO app(v) VALUES (4), (NULL), (5)", "same",
+        "BEGIN; INSERT INTO app(v) VALUES (6)", "fails: INSERT INTO app VALUES (20, 7), (20, 8)",
+        "same", "fails: INSERT OR FAIL INTO app VALUES (21, 7), (21, 8)", "same",
+        "INSERT OR IGNORE INTO app VALUES (22, 7), (22, 8); REPLACE INTO app VALUES (22, 9)",
+        "same", "COMMIT", "same for all"});
 }
 
 TEST_F(Transaction, of_raise_in_a_trigger) {
@@ -487,59 +303,47 @@ TEST_F(Transaction, of_raise_in_a_trigger) {
       " SELECT CASE new.v WHEN 5 THEN RAISE(ABORT, 'five') WHEN 6 THEN RAISE(FAIL, 'six')"
       " WHEN 7 THEN RAISE(IGNORE) WHEN 8 THEN RAISE(ROLLBACK, 'eight') END;"
       " INSERT INTO t VALUES (new.v); END");
-  db.run("BEGIN; INSERT INTO app VALUES (1)");
-  EXPECT_NE(db.attempt("INSERT INTO app VALUES (2), (5), (3)").code, SQLITE_OK);
-  same("ABORT");
-  EXPECT_NE(db.attempt("INSERT INTO app VALUES (4), (8)").code, SQLITE_OK);
-  same("ROLLBACK");
+  play({"BEGIN; INSERT INTO app VALUES (1)", "fails: INSERT INTO app VALUES (2), (5), (3)", "same",
+        "fails: INSERT INTO app VALUES (4), (8)", "same"});
   EXPECT_NE(sqlite3_get_autocommit(db.handle()), 0);
-  EXPECT_NE(db.attempt("INSERT INTO app VALUES (10), (6)").code, SQLITE_OK);
-  db.run("INSERT INTO t VALUES (6); INSERT INTO app VALUES (7); INSERT INTO t VALUES (7)");
-  same_for_all("FAIL and IGNORE keep what was done before");
+  // FAIL and IGNORE keep what was done before.
+  play({"fails: INSERT INTO app VALUES (10), (6)",
+        "INSERT INTO t VALUES (6); INSERT INTO app VALUES (7); INSERT INTO t VALUES (7)",
+        "same for all"});
 }
 
 TEST_F(Transaction, of_statements_that_read_while_they_write) {
-  add("1, 2, 3, 4, 5, 6");
   // Each row's probe sees what the rows before it did.
-  db.run("CREATE TABLE src(v); INSERT INTO src VALUES (1), (20), (20), (21), (2), (21)");
-  db.run("INSERT INTO f SELECT v FROM src WHERE NOT filter_contains('f', v)");
-  db.run("INSERT INTO t VALUES (20), (21)");
-  same("INSERT … SELECT with a probe of itself");
+  play({"+1, 2, 3, 4, 5, 6",
+        "CREATE TABLE src(v); INSERT INTO src VALUES (1), (20), (20), (21), (2), (21)",
+        "INSERT INTO f SELECT v FROM src WHERE NOT filter_contains('f', v)",
+        "INSERT INTO t VALUES (20), (21)", "same"});
   Query reader(db, "SELECT v FROM src JOIN f ON key = v");
   ASSERT_EQ(reader.step(), SQLITE_ROW);
-  add_one(30);
-  db.run("BEGIN");
-  add_one(31);
+  play({"+30", "BEGIN", "+31"});
   ASSERT_EQ(reader.step(), SQLITE_ROW);
-  db.run("COMMIT");
+  play({"COMMIT"});
   ASSERT_EQ(reader.step(), SQLITE_ROW);
-  same("while a SELECT is open");
-  db.run("BEGIN");
-  add_one(32);
-  db.run("ROLLBACK");
+  play({"same", "BEGIN", "+32", "ROLLBACK"});
   reader.step();
-  same("rolled back while a SELECT is open");
+  play({"same"});
   reader.reset();
-  same_for_all("the end");
+  play({"same for all"});
 }
 
 TEST_F(Transaction, of_two_filters_and_schemas_is_one) {
-  db.run("ATTACH '" + folder.file("other_file.db") + "' AS aux");
+  db.run("ATTACH '{}' AS aux", folder.file("other_file.db"));
   db.run(
       "CREATE VIRTUAL TABLE aux.g USING cuckoo_filter(fingerprint_bits = 28);"
       "CREATE VIRTUAL TABLE temp.h USING cuckoo_filter(fingerprint_bits = 28)");
-  db.run("BEGIN");
-  add_one(1);
-  db.run("INSERT INTO g VALUES (1); INSERT INTO h VALUES (1); SAVEPOINT s");
-  add_one(2);
-  db.run("INSERT INTO g VALUES (2); INSERT INTO h VALUES (2); ROLLBACK TO s; COMMIT");
-  db.run("DELETE FROM t WHERE k = 2");
-  same_for_all("f");
-  expect_same(db, "g", "g");
-  expect_same(db, "h", "h");
+  play({"BEGIN", "+1", "INSERT INTO g VALUES (1); INSERT INTO h VALUES (1); SAVEPOINT s", "+2",
+        "INSERT INTO g VALUES (2); INSERT INTO h VALUES (2); ROLLBACK TO s; COMMIT",
+        "DELETE FROM t WHERE k = 2", "same for all"});
+  expect_same(db, "g");
+  expect_same(db, "h");
   db.run("BEGIN; INSERT INTO g VALUES (3); INSERT INTO h VALUES (3); ROLLBACK");
-  expect_same(db, "g", "g");
-  expect_same(db, "h", "h");
+  expect_same(db, "g");
+  expect_same(db, "h");
 }
 
 }  // namespace
