@@ -62,9 +62,8 @@ TEST_F(GuardColumns, asks_when_every_column_has_a_value) {
     expect_asked("SELECT id FROM guarded WHERE who = 5.0 AND item IN ('x', 'i5', 'y')", "5", 3);
     expect_asked("SELECT id FROM guarded WHERE item = 'i5' AND who IN (4, 5, 6)", "5", 3);
     expect_asked(
-        "SELECT id FROM guarded WHERE (who, item) IN (SELECT column1, column2 FROM (VALUES (5, "
-        "'x'),"
-        " (7, 'i7')))",
+        "SELECT id FROM guarded WHERE (who, item) IN (SELECT column1, column2 FROM (VALUES (5,"
+        " 'x'), (7, 'i7')))",
         "7", 2);
     expect_asked(
         "SELECT g.id FROM (SELECT 5 AS who, 'i5' AS item UNION SELECT 6, 'i5') CROSS JOIN guarded g"

@@ -414,9 +414,8 @@ TEST(ImageRefused, names_the_difference_and_the_way_out) {
     db.run(create(kind, options, name));
   }
   db.run(
-      "CREATE TABLE t(a); INSERT INTO f VALUES (1); INSERT INTO ints VALUES (1); INSERT INTO texts "
-      "VALUES (1);"
-      "INSERT INTO small VALUES (1); INSERT INTO wide VALUES (1)");
+      "CREATE TABLE t(a); INSERT INTO f VALUES (1); INSERT INTO ints VALUES (1);"
+      " INSERT INTO texts VALUES (1); INSERT INTO small VALUES (1); INSERT INTO wide VALUES (1)");
   const auto refuses = [&db](const std::string& table, const std::string& command,
                              const std::string& what, const std::vector<std::string>& parts) {
     const std::vector<Row> before = shadow_rows(db, table);
