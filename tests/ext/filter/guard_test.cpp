@@ -32,8 +32,9 @@ int64_t probes(Database& db) { return db.number("SELECT probes FROM filter_info(
 
 // --- plans ---------------------------------------------------------------------------------------
 
-TEST(Guard, asks_the_filter_before_it_looks_a_key_up) {
-  Database db;
+using Guard = WithDatabase;
+
+TEST_F(Guard, asks_the_filter_before_it_looks_a_key_up) {
   make(db);
   for (const char* sql :
        {"SELECT id FROM guarded WHERE email = 'u5'", "SELECT id FROM guarded WHERE email IS 'u5'",
@@ -48,8 +49,7 @@ TEST(Guard, asks_the_filter_before_it_looks_a_key_up) {
   }
 }
 
-TEST(Guard, uses_the_indexes_of_its_table) {
-  Database db;
+TEST_F(Guard, uses_the_indexes_of_its_table) {
   make(db);
   expect_plan(db, "SELECT note FROM guarded WHERE id = 5", "users(id=?)");
   expect_plan(db, "SELECT note FROM guarded WHERE rowid > 5 AND grp = 3",
@@ -63,15 +63,14 @@ TEST(Guard, uses_the_indexes_of_its_table) {
   EXPECT_EQ(probes(db), before);
 }
 
-TEST(Guard, is_ordered_among_other_tables_as_its_table_is) {
-  Database db;
+TEST_F(Guard, is_ordered_among_other_tables_as_its_table_is) {
   make(db);
   db.run("CREATE TABLE requests(id INTEGER PRIMARY KEY, email TEXT, k INT)");
   db.run(with_numbers(500) + "INSERT INTO requests(email, k) SELECT 'u' || i, i % 10 FROM n");
   db.run("CREATE TABLE groups(grp INTEGER PRIMARY KEY, name TEXT)");
   db.run("INSERT INTO groups SELECT DISTINCT grp, 'g' || grp FROM users");
   // In the order in which the plan comes to them.
-  const auto order = [&db](std::string sql, const std::string& table) {
+  const auto order = [this](std::string sql, const std::string& table) {
     sql.replace(sql.find("@T"), 2, table);
     std::string tables;
     for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + sql)) {
@@ -99,8 +98,7 @@ TEST(Guard, is_ordered_among_other_tables_as_its_table_is) {
 }
 
 // SQLite leaves out a LEFT JOIN that finds one row at most and of which nothing is read.
-TEST(Guard, promises_one_row_only_where_there_is_one) {
-  Database db;
+TEST_F(Guard, promises_one_row_only_where_there_is_one) {
   db.run(
       "CREATE TABLE users(code TEXT UNIQUE, n INTEGER UNIQUE);"
       "INSERT INTO users VALUES ('05', 2), ('5', 1), ('6', 3);"
@@ -116,8 +114,7 @@ TEST(Guard, promises_one_row_only_where_there_is_one) {
 }
 
 // LIKE and GLOB accept BLOBs where SQLite is built so.
-TEST(Guard, finds_the_blobs_that_its_table_finds) {
-  Database db;
+TEST_F(Guard, finds_the_blobs_that_its_table_finds) {
   db.run(
       "CREATE TABLE users(email TEXT, folded TEXT COLLATE NOCASE);"
       "CREATE INDEX users_email ON users(email); CREATE INDEX users_folded ON users(folded);"
@@ -132,10 +129,9 @@ TEST(Guard, finds_the_blobs_that_its_table_finds) {
   }
 }
 
-TEST(Guard, keeps_few_statements_prepared) {
-  Database db;
+TEST_F(Guard, keeps_few_statements_prepared) {
   make(db);
-  const auto statements = [&db] {
+  const auto statements = [this] {
     int count = 0;
     for (sqlite3_stmt* one = sqlite3_next_stmt(db.handle(), nullptr); one != nullptr;
          one = sqlite3_next_stmt(db.handle(), one)) {
@@ -162,8 +158,7 @@ TEST(Guard, keeps_few_statements_prepared) {
 
 // --- what it declares ----------------------------------------------------------------------------
 
-TEST(Guard, has_the_columns_of_its_table) {
-  Database db;
+TEST_F(Guard, has_the_columns_of_its_table) {
   db.run(
       "CREATE TABLE users(\"a \"\"b\" VARCHAR(20), \"c\" \"HIDDEN\", d DOUBLE PRECISION COLLATE"
       " NOCASE, e, \"select\" INT8, g TEXT AS (e || 'x') STORED, h AS (e), rowid TEXT, k TEXT)");
@@ -184,8 +179,7 @@ TEST(Guard, has_the_columns_of_its_table) {
   db.gives("SELECT typeof(c) FROM guarded WHERE c = '6'", "integer");
 }
 
-TEST(Guard, reads_tables_of_many_columns) {
-  Database db;
+TEST_F(Guard, reads_tables_of_many_columns) {
   std::string columns = "k INTEGER";
   std::string values = "SELECT i";
   for (int i = 0; i < 90; ++i) {
@@ -204,8 +198,7 @@ TEST(Guard, reads_tables_of_many_columns) {
 }
 
 // OR tells rows apart by the primary key.
-TEST(Guard, tells_rows_without_a_rowid_apart) {
-  Database db;
+TEST_F(Guard, tells_rows_without_a_rowid_apart) {
   db.run(
       "CREATE TABLE users(a TEXT COLLATE NOCASE, b, email TEXT, PRIMARY KEY (a COLLATE BINARY, b))"
       " WITHOUT ROWID;"
@@ -228,29 +221,28 @@ TEST(Guard, tells_rows_without_a_rowid_apart) {
 
 // --- transactions, connections -------------------------------------------------------------------
 
-TEST(Guard, sees_what_the_table_has_now) {
+TEST_F(Guard, sees_what_the_table_has_now) {
   const TemporaryFolder folder;
-  QuickDatabase db(folder.file("guard.db"));
-  make(db);
+  QuickDatabase one(folder.file("guard.db"));
+  make(one);
   const std::string find = "SELECT id FROM guarded WHERE email = 'new'";
-  db.gives(find, "none");
-  db.run("BEGIN; INSERT INTO users(id, email) VALUES (5000, 'new')");
-  db.gives(find, "5000");
-  db.run("SAVEPOINT s; DELETE FROM users WHERE id = 5000");
-  db.gives(find, "none");
-  db.run("ROLLBACK TO s");
-  db.gives(find, "5000");
-  db.run("ROLLBACK");
-  db.gives(find, "none");
+  one.gives(find, "none");
+  one.run("BEGIN; INSERT INTO users(id, email) VALUES (5000, 'new')");
+  one.gives(find, "5000");
+  one.run("SAVEPOINT s; DELETE FROM users WHERE id = 5000");
+  one.gives(find, "none");
+  one.run("ROLLBACK TO s");
+  one.gives(find, "5000");
+  one.run("ROLLBACK");
+  one.gives(find, "none");
   QuickDatabase other(folder.file("guard.db"));
   other.gives(find, "none");
-  db.run("INSERT INTO users(id, email) VALUES (6000, 'new')");
+  one.run("INSERT INTO users(id, email) VALUES (6000, 'new')");
   other.gives(find, "6000");
-  db.gives(find, "6000");
+  one.gives(find, "6000");
 }
 
-TEST(Guard, goes_on_while_its_table_is_written) {
-  Database db;
+TEST_F(Guard, goes_on_while_its_table_is_written) {
   make(db);
   db.run("CREATE TABLE requests(email TEXT)");
   db.run(with_numbers(900, 1100) + "INSERT INTO requests SELECT 'u' || i FROM n");
@@ -265,43 +257,42 @@ TEST(Guard, goes_on_while_its_table_is_written) {
   EXPECT_EQ(rows, 201);
 }
 
-TEST(Guard, ends_when_a_statement_adds_what_it_reads) {
+TEST_F(Guard, ends_when_a_statement_adds_what_it_reads) {
   for (const char* triggers : {"off", "on"}) {
     for (const char* filter : {"CREATE TABLE users(id INTEGER PRIMARY KEY, email TEXT, grp INT)",
                                "CREATE TABLE users(email TEXT, grp INT, id INTEGER, PRIMARY KEY"
                                " (email, grp, id)) WITHOUT ROWID"}) {
-      Database db;
-      db.run(filter);
-      db.run("CREATE INDEX users_email ON users(email)");
-      db.run(with_numbers(100) +
-             "INSERT INTO users(id, email, grp) SELECT i, 'u' || (i % 7), i FROM n");
-      db.run(
+      Database fresh;
+      fresh.run(filter);
+      fresh.run("CREATE INDEX users_email ON users(email)");
+      fresh.run(with_numbers(100) +
+                "INSERT INTO users(id, email, grp) SELECT i, 'u' || (i % 7), i FROM n");
+      fresh.run(
           "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email), triggers"
           " = {})",
           triggers);
-      db.run(kGuarded);
-      db.run(
+      fresh.run(kGuarded);
+      fresh.run(
           "INSERT INTO users(id, email, grp) SELECT id + 1000, email, grp FROM guarded LIMIT 5000");
-      db.gives("SELECT count(*) FROM users", 200);
-      db.run(
+      fresh.gives("SELECT count(*) FROM users", 200);
+      fresh.run(
           "INSERT INTO users(id, email, grp) SELECT id + 10000, email, grp FROM guarded"
           " WHERE email = 'u3' LIMIT 5000");
-      db.gives("SELECT count(*) FROM users", 228);
-      db.run(
+      fresh.gives("SELECT count(*) FROM users", 228);
+      fresh.run(
           "INSERT INTO users(id, email, grp) SELECT g.id + 100000, g.email, g.grp"
           " FROM (SELECT 'u3' AS e UNION ALL SELECT 'u4') CROSS JOIN guarded g ON email = e LIMIT "
           "5000");
-      db.gives("SELECT count(*) FROM users", 228 + 56 + 28);
-      db.run(
+      fresh.gives("SELECT count(*) FROM users", 228 + 56 + 28);
+      fresh.run(
           "INSERT INTO users(id, email, grp) SELECT id + 1000000, email, grp FROM guarded"
           " WHERE email IN ('u1', 'u2') OR id < 10 LIMIT 5000");
-      EXPECT_LT(db.number("SELECT count(*) FROM users"), 500);
+      EXPECT_LT(fresh.number("SELECT count(*) FROM users"), 500);
     }
   }
 }
 
-TEST(Guard, reads_inside_statements_that_write) {
-  Database db;
+TEST_F(Guard, reads_inside_statements_that_write) {
   make(db);
   db.run("UPDATE users SET note = 'changed' WHERE id IN (SELECT id FROM guarded WHERE grp = 3)");
   db.gives("SELECT count(*) FROM guarded WHERE note = 'changed'", 100);
@@ -319,9 +310,8 @@ TEST(Guard, reads_inside_statements_that_write) {
   db.gives("CREATE TABLE copy AS SELECT * FROM guarded; SELECT count(*) FROM copy", 900);
 }
 
-TEST(Guard, guards_tables_of_other_schemas) {
+TEST_F(Guard, guards_tables_of_other_schemas) {
   const TemporaryFolder folder;
-  Database db;
   db.run("ATTACH '{}' AS other", folder.file("other.db"));
   for (const std::string schema : {"other", "temp"}) {
     db.run("CREATE TABLE users(email TEXT)");  // not this one
@@ -342,8 +332,7 @@ TEST(Guard, guards_tables_of_other_schemas) {
   db.run("DETACH other");
 }
 
-TEST(Guard, stops_when_it_is_interrupted) {
-  Database db;
+TEST_F(Guard, stops_when_it_is_interrupted) {
   make(db);
   Query query(db, "SELECT max(note) FROM guarded");
   ASSERT_EQ(query.step(), SQLITE_ROW);
@@ -356,8 +345,7 @@ TEST(Guard, stops_when_it_is_interrupted) {
   EXPECT_EQ(query.step(), SQLITE_ROW);
 }
 
-TEST(Guard, runs_out_of_memory_as_an_error) {
-  Database db;
+TEST_F(Guard, runs_out_of_memory_as_an_error) {
   make(db);
   const std::string query =
       "SELECT count(*), max(note) FROM guarded WHERE email IN (SELECT 'u' || grp FROM guarded"
@@ -388,8 +376,7 @@ int deny_email(void*, int action, const char* table, const char* column, const c
   return email ? SQLITE_DENY : SQLITE_OK;
 }
 
-TEST(Guard, asks_the_authorizer_as_its_table_does) {
-  Database db;
+TEST_F(Guard, asks_the_authorizer_as_its_table_does) {
   make(db);
   db.gives("SELECT note FROM guarded WHERE email = 'u5'", "n5");
   sqlite3_set_authorizer(db.handle(), deny_email, nullptr);
@@ -404,8 +391,7 @@ TEST(Guard, asks_the_authorizer_as_its_table_does) {
   db.gives("SELECT note FROM guarded WHERE email = 'u5'", "n5");
 }
 
-TEST(Guard, is_not_for_views_of_an_untrusted_schema) {
-  Database db;
+TEST_F(Guard, is_not_for_views_of_an_untrusted_schema) {
   make(db);
   db.gives("CREATE VIEW v AS SELECT * FROM guarded; SELECT count(*) FROM v", 1000);
   db.run("PRAGMA trusted_schema = OFF");
@@ -415,28 +401,27 @@ TEST(Guard, is_not_for_views_of_an_untrusted_schema) {
 
 // --- keys ----------------------------------------------------------------------------------------
 
-TEST(Guard, serves_filters_of_every_kind) {
+TEST_F(Guard, serves_filters_of_every_kind) {
   for (const std::string filter :
        {"cuckoo_filter(email TEXT, growth = off)", "bloom_filter(email TEXT)",
         "bloom_filter(email TEXT, layout = blocked)", "bloom_filter(email TEXT, counting = on)",
         "bloom_filter(email TEXT, hash = murmur2)", "cuckoo_filter(email TEXT, unique = on)"}) {
-    Database db;
-    db.run(kUsers);
-    add_users(db, 1, 500);
-    db.run("CREATE VIRTUAL TABLE seen USING " + filter);
-    db.run("INSERT OR IGNORE INTO seen SELECT email FROM users");
-    db.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
-    EXPECT_EQ(db.number(with_numbers(1000) +
-                        "SELECT count(*) FROM n CROSS JOIN guarded ON email = 'u' || i"),
+    Database each;
+    each.run(kUsers);
+    add_users(each, 1, 500);
+    each.run("CREATE VIRTUAL TABLE seen USING " + filter);
+    each.run("INSERT OR IGNORE INTO seen SELECT email FROM users");
+    each.run("CREATE VIRTUAL TABLE guarded USING filter_guard(seen, source = users(email))");
+    EXPECT_EQ(each.number(with_numbers(1000) +
+                          "SELECT count(*) FROM n CROSS JOIN guarded ON email = 'u' || i"),
               500)
         << filter;
-    db.gives("SELECT id FROM guarded WHERE email IN ('u1', 'u2', 'x') ORDER BY 1", "1,2");
+    each.gives("SELECT id FROM guarded WHERE email IN ('u1', 'u2', 'x') ORDER BY 1", "1,2");
   }
 }
 
 // What the documents say of it.
-TEST(Guard, does_not_find_keys_that_the_filter_lacks) {
-  Database db;
+TEST_F(Guard, does_not_find_keys_that_the_filter_lacks) {
   make(db, "CREATE VIRTUAL TABLE seen USING cuckoo_filter(email, source = users(email))");
   add_users(db, 1001, 1001);
   db.gives("SELECT id FROM guarded WHERE email = 'u1001'", "none");
@@ -446,8 +431,7 @@ TEST(Guard, does_not_find_keys_that_the_filter_lacks) {
   db.gives("SELECT id FROM guarded WHERE email = 'u1001'", "1001");
 }
 
-TEST(Guard, asks_for_untyped_keys_where_all_have_one_type) {
-  Database db;
+TEST_F(Guard, asks_for_untyped_keys_where_all_have_one_type) {
   db.run("CREATE TABLE users(k, note); CREATE INDEX users_k ON users(k)");
   db.run(with_numbers(100) + "INSERT INTO users SELECT i, 'n' || i FROM n");
   db.run("CREATE VIRTUAL TABLE seen USING cuckoo_filter(k, source = users(k), triggers = on)");

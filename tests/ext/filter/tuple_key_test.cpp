@@ -8,8 +8,9 @@ std::string hex_of(Database& db, const std::string& values) {
   return db.text("SELECT hex(cuckoo_key({}))", values);
 }
 
-TEST(TupleKey, has_kind_length_and_bytes_of_each_column) {
-  Database db;
+using TupleKey = WithDatabase;
+
+TEST_F(TupleKey, has_kind_length_and_bytes_of_each_column) {
   EXPECT_EQ(hex_of(db, "1, 'ab'"),
             "434B5402"
             "00080000000100000000000000"
@@ -29,8 +30,7 @@ TEST(TupleKey, has_kind_length_and_bytes_of_each_column) {
             "020100000063");
 }
 
-TEST(TupleKey, a_whole_real_is_its_integer) {
-  Database db;
+TEST_F(TupleKey, a_whole_real_is_its_integer) {
   for (const char* pair : {"1 1.0", "0 -0.0", "-9223372036854775807-1 -9223372036854775808.0",
                            "4503599627370496 4503599627370496.0"}) {
     const std::string text = pair;
@@ -43,8 +43,7 @@ TEST(TupleKey, a_whole_real_is_its_integer) {
   EXPECT_EQ(hex_of(db, "'x', 1e999").substr(20, 2), "01");
 }
 
-TEST(TupleKey, is_null_when_a_column_is) {
-  Database db;
+TEST_F(TupleKey, is_null_when_a_column_is) {
   db.gives("SELECT cuckoo_key(NULL, 1)", "NULL");
   db.gives("SELECT cuckoo_key(1, NULL)", "NULL");
   db.gives("SELECT typeof(cuckoo_key(1, 2, 3, 4, 5, 6, 7, 8))", "blob");
@@ -54,7 +53,7 @@ TEST(TupleKey, is_null_when_a_column_is) {
   }
 }
 
-TEST(TupleKey, is_the_same_in_every_encoding_of_a_database) {
+TEST_F(TupleKey, is_the_same_in_every_encoding_of_a_database) {
   Database utf8;
   Database utf16;
   utf16.run("PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(x)");
@@ -62,8 +61,7 @@ TEST(TupleKey, is_the_same_in_every_encoding_of_a_database) {
   EXPECT_EQ(hex_of(utf8, values), hex_of(utf16, values));
 }
 
-TEST(TupleKey, can_be_in_an_index_and_a_view) {
-  Database db;
+TEST_F(TupleKey, can_be_in_an_index_and_a_view) {
   db.run(
       "PRAGMA trusted_schema = OFF; CREATE TABLE t(a, b); CREATE INDEX i ON t(cuckoo_key(a, b));"
       "CREATE VIEW v AS SELECT cuckoo_key(a, b) AS k FROM t; INSERT INTO t VALUES (1, 'x')");
@@ -71,8 +69,7 @@ TEST(TupleKey, can_be_in_an_index_and_a_view) {
 }
 
 // Two columns that hold each other's beginning: what is joined by hand gets it wrong.
-TEST(TupleKey, I1_different_splits_of_one_text_are_different_keys) {
-  Database db;
+TEST_F(TupleKey, I1_different_splits_of_one_text_are_different_keys) {
   db.gives("SELECT cuckoo_key('a', 'bc') = cuckoo_key('ab', 'c')", 0);
   db.gives("SELECT cuckoo_key('', 'abc') = cuckoo_key('abc', '')", 0);
   db.gives("SELECT cuckoo_key('a', 'b') = cuckoo_key('a', 'b', '')", 0);
@@ -98,8 +95,7 @@ std::string random_value(std::mt19937_64& random) {
 }
 
 // SQLite says which values are equal; the keys must be equal exactly then.
-TEST(TupleKey, I1_random_keys_are_equal_when_their_columns_are) {
-  Database db;
+TEST_F(TupleKey, I1_random_keys_are_equal_when_their_columns_are) {
   std::mt19937_64 random(11);
   uint64_t equal = 0;
   db.run("CREATE TABLE k(id INTEGER PRIMARY KEY, n, a, b, c, key)");
@@ -122,10 +118,9 @@ TEST(TupleKey, I1_random_keys_are_equal_when_their_columns_are) {
 }
 
 // The keys of the aggregates have columns exactly where cuckoo_key() made them.
-TEST(TupleKey, I2_only_whole_keys_have_columns) {
-  Database db;
+TEST_F(TupleKey, I2_only_whole_keys_have_columns) {
   const std::string key = hex_of(db, "7, 'abc', 1.5");
-  const auto types_of = [&db](const std::string& hex) {
+  const auto types_of = [this](const std::string& hex) {
     return db.text("SELECT key_types FROM filter_info((SELECT cuckoo_build(x'{}')))", hex);
   };
   EXPECT_EQ(types_of(key), "INTEGER, TEXT, REAL");
@@ -165,9 +160,8 @@ TEST(TupleKey, I2_only_whole_keys_have_columns) {
       << "NaN";
 }
 
-TEST(TupleKey, keys_that_differ_in_their_columns_make_an_image_of_blobs) {
-  Database db;
-  const auto types_of = [&db](const std::string& values) {
+TEST_F(TupleKey, keys_that_differ_in_their_columns_make_an_image_of_blobs) {
+  const auto types_of = [this](const std::string& values) {
     return db.text(
         "WITH k(x) AS (VALUES {}) SELECT key_types FROM filter_info((SELECT bloom_build(x) FROM"
         " k))",
@@ -184,9 +178,8 @@ TEST(TupleKey, keys_that_differ_in_their_columns_make_an_image_of_blobs) {
 }
 
 // From the second one on, of keys as long as the first.
-TEST(TupleKey, I3_a_look_up_takes_no_memory) {
+TEST_F(TupleKey, I3_a_look_up_takes_no_memory) {
 #if !defined(CUCKOO_SANITIZED)  // there, SQLite's limit is not the module's
-  Database db;
   db.run(
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(a INTEGER, b TEXT COLLATE NOCASE, seed = 1);"
       "INSERT INTO f VALUES (1, 'a text beyond any short buffer')");

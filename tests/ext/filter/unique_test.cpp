@@ -132,8 +132,9 @@ TEST_P(Unique, update_looks_for_the_new_key_when_the_old_one_is_out) {
   check();
 }
 
-TEST(UniqueFilter, says_so) {
-  Database db;
+using UniqueFilter = WithDatabase;
+
+TEST_F(UniqueFilter, says_so) {
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(unique = on)");
   db.run("CREATE VIRTUAL TABLE g USING cuckoo_filter(unique = off)");
   db.gives("SELECT name || \"unique\" FROM filter_info", "f1,g0");
@@ -145,29 +146,28 @@ TEST(UniqueFilter, says_so) {
   db.refuses("CREATE VIRTUAL TABLE h USING cuckoo_filter(unique = maybe)", {"unique", "on or off"});
 }
 
-TEST(UniqueFilter, is_one_for_whoever_opens_it) {
+TEST_F(UniqueFilter, is_one_for_whoever_opens_it) {
   TemporaryFolder folder;
   const std::string file = folder.file("u.db");
   {
-    QuickDatabase db(file);
-    db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, unique = on); INSERT INTO f VALUES (1)");
-    db.run("ALTER TABLE f RENAME TO g; INSERT OR IGNORE INTO g VALUES (1)");
+    QuickDatabase one(file);
+    one.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, unique = on); INSERT INTO f VALUES (1)");
+    one.run("ALTER TABLE f RENAME TO g; INSERT OR IGNORE INTO g VALUES (1)");
   }
-  QuickDatabase db(file);
-  db.refuses("INSERT INTO g VALUES (1)", SQLITE_CONSTRAINT_PRIMARYKEY, {"g.k"});
-  db.run("INSERT OR IGNORE INTO g VALUES (1), (2); INSERT INTO g(g) VALUES ('check')");
-  db.gives("SELECT count(*) FROM g", 2);
-  db.run("DELETE FROM g_config WHERE key = 'unique'");
+  QuickDatabase one(file);
+  one.refuses("INSERT INTO g VALUES (1)", SQLITE_CONSTRAINT_PRIMARYKEY, {"g.k"});
+  one.run("INSERT OR IGNORE INTO g VALUES (1), (2); INSERT INTO g(g) VALUES ('check')");
+  one.gives("SELECT count(*) FROM g", 2);
+  one.run("DELETE FROM g_config WHERE key = 'unique'");
   QuickDatabase damaged(file);
   damaged.refuses("SELECT 1 FROM g WHERE k = 1", SQLITE_CORRUPT, {"g: corrupt"});
 }
 
-TEST(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
-  Database db;
+TEST_F(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
   db.run(
       "CREATE TABLE s(u); WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE"
       " i < 5999) INSERT INTO s SELECT i % 2000 FROM n");
-  const auto count = [&db](const char* table) {
+  const auto count = [this](const char* table) {
     db.run("INSERT INTO {}({}) VALUES ('check')", table, table);
     db.gives(sql("SELECT count(*) FROM s CROSS JOIN {} f ON f.u = s.u AND f.count = 1", table),
              6000);
@@ -213,8 +213,7 @@ TEST(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
   }
 }
 
-TEST(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
-  Database db;
+TEST_F(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
   db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 32, unique = on)");
   db.run("INSERT INTO f VALUES (1), ('a'); INSERT OR IGNORE INTO f VALUES (1.0)");
   db.run("UPDATE OR IGNORE f SET k = 1.0 WHERE k = 'a'");
@@ -229,8 +228,7 @@ TEST(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
 }
 
 // Its changes() says 1 of a key that only looks present, too, and which is not held then.
-TEST(UniqueFilter, or_replace_does_not_tell_what_was_new) {
-  Database db;
+TEST_F(UniqueFilter, or_replace_does_not_tell_what_was_new) {
   db.run(
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 4, seed = 3, unique = on);"
       "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 899)"
@@ -256,8 +254,7 @@ TEST(UniqueFilter, or_replace_does_not_tell_what_was_new) {
 }
 
 // A DELETE of what was never added can take a key's fingerprint out, and the key comes again.
-TEST(UniqueFilter, rebuilds_with_each_hash_once) {
-  Database db;
+TEST_F(UniqueFilter, rebuilds_with_each_hash_once) {
   db.run(
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 4, seed = 3, unique = on)");
   db.run("BEGIN");

@@ -7,7 +7,9 @@ namespace {
 
 constexpr char kFirst[] = "CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER, seed = 1)";
 
-TEST(Undone, resize_to_another_size_than_the_next_one_loses_no_key) {
+using Undone = WithDatabase;
+
+TEST_F(Undone, resize_to_another_size_than_the_next_one_loses_no_key) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("db"));
   one.run(kFirst);
@@ -23,8 +25,7 @@ TEST(Undone, resize_to_another_size_than_the_next_one_loses_no_key) {
   other.run("INSERT INTO f(f) VALUES ('check')");
 }
 
-TEST(Undone, create_of_the_same_name_gives_the_old_table_back) {
-  Database db;
+TEST_F(Undone, create_of_the_same_name_gives_the_old_table_back) {
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (1), (2)");
   db.run(
@@ -35,8 +36,7 @@ TEST(Undone, create_of_the_same_name_gives_the_old_table_back) {
   db.gives("SELECT k FROM f WHERE k IN (1, 2, 3)", "1,2");
 }
 
-TEST(Undone, create_under_an_open_cursor_is_an_error_not_a_crash) {
-  Database db;
+TEST_F(Undone, create_under_an_open_cursor_is_an_error_not_a_crash) {
   db.run("BEGIN; SAVEPOINT s");
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (5)");
@@ -49,8 +49,7 @@ TEST(Undone, create_under_an_open_cursor_is_an_error_not_a_crash) {
   db.attempt("ROLLBACK");
 }
 
-TEST(Undone, table_renamed_and_dropped_under_an_open_cursor_is_an_error_not_a_crash) {
-  Database db;
+TEST_F(Undone, table_renamed_and_dropped_under_an_open_cursor_is_an_error_not_a_crash) {
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (5)");
   Query open(db, "SELECT f.count FROM f CROSS JOIN json_each('[1, 2, 3]') WHERE f.k = 5");
@@ -60,8 +59,7 @@ TEST(Undone, table_renamed_and_dropped_under_an_open_cursor_is_an_error_not_a_cr
   EXPECT_NE(open.step(), SQLITE_OK);
 }
 
-TEST(Undone, insert_is_not_counted_by_a_cursor_that_stayed_open) {
-  Database db;
+TEST_F(Undone, insert_is_not_counted_by_a_cursor_that_stayed_open) {
   db.run(kFirst);
   db.run("INSERT INTO f VALUES (5); BEGIN; INSERT INTO f VALUES (5)");
   Query open(db, "SELECT f.count FROM f CROSS JOIN json_each('[1, 2, 3]') WHERE f.k = 5");
@@ -74,7 +72,7 @@ TEST(Undone, insert_is_not_counted_by_a_cursor_that_stayed_open) {
 }
 
 // The add is in memory only by its log row when the other connection's remove comes.
-TEST(Undone, add_by_another_connection_passes_the_check) {
+TEST_F(Undone, add_by_another_connection_passes_the_check) {
   TemporaryFolder folder;
   QuickDatabase one(folder.file("db"));
   one.run(kFirst);
