@@ -3,9 +3,9 @@
 //
 //   CUCKOO_KEEP_GOING=1   leaves none out, and prints all failures
 //
-// A suite's tests are known by the names in the source: "Kinds/Suite/2.name/5" is "Suite.name". After
-// a failure the other parameters of that test are left out; after three failed tests of a suite, all
-// that is left of it. A run that leaves something out has failed already.
+// A suite's tests are known by the names in the source: "Kinds/Suite/2.name/5" is "Suite.name".
+// After a failure the other parameters of that test are left out; after three failed tests of a
+// suite, all that is left of it. A run that leaves something out has failed already.
 #include <gtest/gtest.h>
 
 #include <cstdio>

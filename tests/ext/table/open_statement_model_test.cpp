@@ -41,8 +41,8 @@ enum class What {
 };
 constexpr int kWhats = 13;
 
-// @keys is a table of all keys; @c, @b, @f and @r are the tables' names. The second row of a pair is
-// read without moving the cursor: its columns, those in @second(…), may be other ones.
+// @keys is a table of all keys; @c, @b, @f and @r are the tables' names. The second row of a pair
+// is read without moving the cursor: its columns, those in @second(…), may be other ones.
 constexpr const char* kSql[kWhats] = {
     R"(SELECT j.value, f.k, f.count FROM @keys j CROSS JOIN "@c" f ON f.k = j.value @twice)",
     R"(SELECT j.value, f.k, 1 FROM @keys j CROSS JOIN "@b" f ON f.k = j.value @twice)",
