@@ -109,7 +109,9 @@ class ModelScript : public Script {
                          const std::string& sql);
   void app_update_new(Connection& connection, const std::string& sql, uint64_t from, uint64_t to);
   void note_false_positives(const FilterState& filter, uint64_t probes, uint64_t found);
-  void expect_changes(const Connection& connection, uint64_t changes) const;
+  // … after which changes() is that, if it is done.
+  void change(Connection& connection, const std::string& sql, const Expected& expected,
+              uint64_t changes);
 
   // ---- looking; model_script.cpp
   void look(Connection& connection);
@@ -128,6 +130,8 @@ class ModelScript : public Script {
   uint64_t made_ = 0;  // numbers new things
   FalsePositivesByRate false_positives_;
 };
+
+inline Expected done(const State& after) { return {Expected::End::kDone, after, false, ""}; }
 
 // "OR IGNORE " and the like.
 const char* or_clause(Policy policy);

@@ -16,8 +16,6 @@ std::vector<NewRow> rows_of(const std::vector<uint64_t>& keys) {
   return rows;
 }
 
-Expected done(const State& after) { return {Expected::End::kDone, after, false, ""}; }
-
 // What comes of the removal of so many keys, which a filter may refuse.
 Expected removal(const State& before, const State& after, size_t filter, size_t keys) {
   const FilterState& state = before.filters[filter];
@@ -52,7 +50,11 @@ uint64_t ModelScript::bulk_length(const FilterState& filter) {
   return std::min(length, filter.capacity - filter.keys.size());
 }
 
-void ModelScript::expect_changes(const Connection& connection, uint64_t changes) const {
+void ModelScript::change(Connection& connection, const std::string& sql, const Expected& expected,
+                         uint64_t changes) {
+  if (!file_.write(connection, sql, expected) || expected.end != Expected::End::kDone) {
+    return;
+  }
   const auto actual = static_cast<uint64_t>(sqlite3_changes(connection.db->handle()));
   require(actual == changes,
           "changes() is " + std::to_string(actual) + ", expected " + std::to_string(changes));
@@ -71,11 +73,7 @@ void ModelScript::insert(Connection& connection, size_t filter, Policy policy,
   }
   const Expected expected =
       insert_rows(file_.seen(connection), filter, false, rows_of(keys), policy);
-  const uint64_t before = state.items();
-  const bool ran = file_.write(connection, sql, expected);
-  if (ran && expected.end == Expected::End::kDone) {
-    expect_changes(connection, expected.after.filters[filter].items() - before);
-  }
+  change(connection, sql, expected, expected.after.filters[filter].items() - state.items());
 }
 
 void ModelScript::insert_one(Connection& connection) {
@@ -140,9 +138,7 @@ void ModelScript::insert_counted(Connection& connection) {
   if (!counts) {
     expected = {Expected::End::kError, file_.seen(connection), false, "count is 2, and "};
   }
-  if (file_.write(connection, sql, expected) && expected.end == Expected::End::kDone) {
-    expect_changes(connection, rows);
-  }
+  change(connection, sql, expected, rows);
 }
 
 void ModelScript::insert_from_app(Connection& connection) {
@@ -182,10 +178,7 @@ void ModelScript::remove_few(Connection& connection) {
   for (const uint64_t key : keys) {
     state.remove(key);
   }
-  const Expected expected = removal(file_.seen(connection), after, filter, keys.size());
-  if (file_.write(connection, sql, expected) && expected.end == Expected::End::kDone) {
-    expect_changes(connection, keys.size());
-  }
+  change(connection, sql, removal(file_.seen(connection), after, filter, keys.size()), keys.size());
 }
 
 // All copies of the keys in a range, or one of each.
@@ -212,10 +205,7 @@ void ModelScript::remove_bulk(Connection& connection) {
   if (!all_copies && one_in(2)) {
     sql = "DELETE FROM " + table + " WHERE key IN (SELECT k(value) FROM " + json(keys) + ")";
   }
-  const Expected expected = removal(file_.seen(connection), after, filter, keys.size());
-  if (file_.write(connection, sql, expected) && expected.end == Expected::End::kDone) {
-    expect_changes(connection, keys.size());
-  }
+  change(connection, sql, removal(file_.seen(connection), after, filter, keys.size()), keys.size());
 }
 
 // What the filter itself says that it has not.
@@ -235,9 +225,7 @@ void ModelScript::remove_counted(Connection& connection) {
   const std::string sql = "INSERT INTO " + table + "(" + table +
                           ", key, count) VALUES ('delete', " + literal(key) + ", " +
                           std::to_string(copies) + ")";
-  if (file_.write(connection, sql, done(after))) {
-    expect_changes(connection, 1);
-  }
+  change(connection, sql, done(after), 1);
 }
 
 void ModelScript::remove_absent(Connection& connection) {
@@ -249,10 +237,8 @@ void ModelScript::remove_absent(Connection& connection) {
   if (answer.code != SQLITE_OK || answer.rows.at(0).first != 0) {
     return;
   }
-  const std::string sql = "DELETE FROM " + table + " WHERE key = " + literal(key);
-  if (file_.write(connection, sql, done(file_.seen(connection)))) {
-    expect_changes(connection, 0);
-  }
+  change(connection, "DELETE FROM " + table + " WHERE key = " + literal(key),
+         done(file_.seen(connection)), 0);
   file_.write(
       connection,
       "INSERT INTO " + table + "(" + table + ", key) VALUES ('delete', " + literal(key) + ")",
@@ -309,14 +295,10 @@ void ModelScript::update_few(Connection& connection) {
     expected = {Expected::End::kConstraint, file_.seen(connection), policy == Policy::kRollback,
                 "NULL", or_full};
   }
-  const bool ran = file_.write(connection,
-                               std::string("UPDATE ") + or_clause(policy) +
-                                   filter_of(connection, filter).quoted() + " SET key = CASE key" +
-                                   cases + " END WHERE key IN (" + literals(keys) + ")",
-                               expected);
-  if (ran && expected.end == Expected::End::kDone) {
-    expect_changes(connection, keys.size());
-  }
+  change(connection,
+         std::string("UPDATE ") + or_clause(policy) + filter_of(connection, filter).quoted() +
+             " SET key = CASE key" + cases + " END WHERE key IN (" + literals(keys) + ")",
+         expected, keys.size());
 }
 
 // One copy of each key in a range becomes one and the same key.

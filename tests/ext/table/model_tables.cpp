@@ -5,11 +5,6 @@
 #include "tests/ext/table/model_script.hpp"
 
 namespace cuckoo::test {
-namespace {
-
-Expected done(const State& after) { return {Expected::End::kDone, after, false, ""}; }
-
-}  // namespace
 
 void ModelScript::step(Connection& connection) {
   using Step = void (ModelScript::*)(Connection&);
