@@ -51,6 +51,7 @@ inline std::string as_text(const std::string& value) { return value; }
 inline std::string as_text(std::integral auto value) { return std::to_string(value); }
 inline std::string as_text(double value) { return std::to_string(value); }
 
+// Puts the values into the places of the text's "{}".
 inline std::string filled(const std::string& text, const std::vector<std::string>& values) {
   std::string result;
   size_t at = 0;
@@ -69,13 +70,13 @@ inline std::string filled(const std::string& text, const std::vector<std::string
   return result + text.substr(at);
 }
 
-// The text with the values, texts or numbers, in the places of its "{}".
+// The same with values that are texts or numbers.
 template <class... Values>
 std::string sql(const std::string& text, const Values&... values) {
   return filled(text, {as_text(values)...});
 }
 
-// Statements are one or several, as a text; what takes values puts them into it as sql() does.
+// A text has one statement or several; functions that take values put them into it as sql() does.
 class Database {
  public:
   explicit Database(const std::string& path = ":memory:",
@@ -117,7 +118,7 @@ class Database {
     EXPECT_EQ(outcome.code, SQLITE_OK) << sql(text, values...) << "\n" << outcome.message;
   }
 
-  // Fails with that code (primary or extended) and a text that holds each part.
+  // Expects that it fails with that code (primary or extended) and a text that holds each part.
   void refuses(const std::string& statements, int code, const std::vector<std::string>& parts = {},
                const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     const testing::ScopedTrace here(file, line, statements);
@@ -135,7 +136,7 @@ class Database {
     refuses(statements, SQLITE_ERROR, parts, file, line);
   }
 
-  // Gives these rows: columns are joined by "|", rows by ","; "none" without a row.
+  // Expects these rows: columns are joined by "|", rows by ","; "none" without a row.
   void gives(const std::string& statements, const std::string& expected,
              const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     const testing::ScopedTrace here(file, line, statements);
@@ -155,7 +156,7 @@ class Database {
     gives(statements, std::to_string(expected), file, line);
   }
 
-  // The statement with each case's text in the place of its "{}". A case is "text => rows".
+  // Expects of each case, "text => rows", that the statement with the text for its "{}" gives them.
   void gives_each(const std::string& statement, const std::vector<std::string>& cases,
                   const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     for (const std::string& each : cases) {
@@ -163,18 +164,6 @@ class Database {
       ASSERT_NE(arrow, std::string::npos) << each;
       gives(filled(statement, {each.substr(0, arrow)}), each.substr(arrow + 4), file, line);
     }
-  }
-  // A case is a text and what the message must hold.
-  using Refusals = std::vector<std::pair<std::string, std::vector<std::string>>>;
-  void refuses_each(const std::string& statement, int code, const Refusals& cases,
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    for (const auto& [value, parts] : cases) {
-      refuses(filled(statement, {value}), code, parts, file, line);
-    }
-  }
-  void refuses_each(const std::string& statement, const Refusals& cases,
-                    const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    refuses_each(statement, SQLITE_ERROR, cases, file, line);
   }
 
   // The rows as text, of all statements; NULL as "NULL". A failure is a test failure.

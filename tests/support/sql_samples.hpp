@@ -1,4 +1,5 @@
-// What tests of tables share: numbers as SQL, what a filter says about them, less memory.
+// What tests of tables share: numbers as SQL, what a filter says about them, options that are
+// refused, plans, backups, interrupts, less memory.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ inline void check(Database& db, const std::string& table = "f") {
   db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
 }
 
-// The parts of a list.
+// Splits a list at its separators.
 inline std::vector<std::string> split(const std::string& list,
                                       const std::string& separator = ", ") {
   std::vector<std::string> parts;
@@ -47,16 +48,17 @@ inline std::vector<std::string> split(const std::string& list,
   return parts;
 }
 
-// A command of a filter with an argument, and the mark of a filter's state in hex digits.
+// Returns the statement of a filter's command with an argument.
 inline std::string command(const std::string& table, const std::string& word,
                            const std::string& argument, const std::string& column = "key") {
   return sql("INSERT INTO {}({}, {}) VALUES ('{}', {})", table, table, column, word, argument);
 }
+// Returns the mark of a filter's state in hex digits.
 inline std::string mark_of(Database& db, const std::string& table) {
   return db.text("SELECT hex(filter_mark('{}'))", table);
 }
 
-// How SQLite carries a statement out, a line a step.
+// Returns SQLite's plan of a statement, a line a step.
 inline std::string plan_of(Database& db, const std::string& statement) {
   std::string text;
   for (const Row& row : db.rows("EXPLAIN QUERY PLAN " + statement)) {
@@ -65,8 +67,8 @@ inline std::string plan_of(Database& db, const std::string& statement) {
   return text;
 }
 
-// What comes of statements that a progress handler stops: SQLite asks it every so many steps of
-// its machine, and it lets them go on so many times.
+// Runs statements that a progress handler stops: SQLite calls it after each `steps` steps of its
+// machine, and it lets them go on so many times.
 inline Outcome stopped(Database& db, const std::string& statements, int steps, int times) {
   sqlite3_progress_handler(
       db.handle(), steps, [](void* left) { return (*static_cast<int*>(left))-- <= 0 ? 1 : 0; },
@@ -76,7 +78,7 @@ inline Outcome stopped(Database& db, const std::string& statements, int steps, i
   return outcome;
 }
 
-// One database as a copy of another, by SQLite's backup.
+// Copies one database over another by SQLite's backup.
 inline void back_up(Database& from, Database& to) {
   sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
   ASSERT_NE(backup, nullptr);
@@ -84,7 +86,7 @@ inline void back_up(Database& from, Database& to) {
   EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
 }
 
-// A CREATE fails with a text that holds each part, and leaves nothing.
+// Expects that a CREATE fails with a text that holds each part, and leaves nothing.
 inline void expect_create_refused(const std::string& create,
                                   const std::vector<std::string>& parts) {
   Database db;
@@ -92,8 +94,7 @@ inline void expect_create_refused(const std::string& create,
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << create;
 }
 
-// A virtual table of this module with these arguments is refused with these parts, and leaves
-// nothing.
+// Expects that no virtual table of this module can be made with these arguments, each apart.
 struct RefusedArguments {
   std::string arguments;
   std::vector<std::string> parts;
@@ -108,7 +109,8 @@ inline void expect_arguments_refused(const std::string& module,
   }
 }
 
-// Each of these values of an option is refused with the option's name and what it may be.
+// Expects that each of these values of an option is refused, and that the text names the option and
+// what it may be.
 struct RefusedValues {
   std::string option;
   std::vector<std::string> values;
