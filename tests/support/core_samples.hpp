@@ -21,6 +21,7 @@
 #include "core/filter/bucket.hpp"
 #include "core/filter/factory.hpp"
 #include "core/stored/log_entry.hpp"
+#include "tests/support/status.hpp"
 
 namespace cuckoo::test {
 
@@ -30,6 +31,19 @@ using Counts = std::map<uint64_t, uint64_t>;  // hash -> count
 // In database pages of 512 and of 1024 bytes.
 inline constexpr uint32_t kSmallestPageBytes = page_bytes_in(512);
 inline constexpr uint32_t kSmallPageBytes = page_bytes_in(1024);
+
+// ---- suites on several kinds, devices …
+
+// The name of a case: its own one, or what name_of() says.
+inline constexpr auto kCaseName = [](const auto& info) -> std::string {
+  if constexpr (requires { info.param.name; }) {
+    return info.param.name;
+  } else {
+    return name_of(info.param);
+  }
+};
+#define INSTANTIATE_EACH(prefix, Suite, cases) \
+  INSTANTIATE_TEST_SUITE_P(prefix, Suite, ::testing::ValuesIn(cases), ::cuckoo::test::kCaseName)
 
 // ---- words and hashes
 
@@ -75,6 +89,18 @@ inline Bytes with_crc(Bytes bytes) {
     store_le(&bytes[at], crc32c(std::span(bytes).first(at)));
   }
   return bytes;
+}
+
+// `refusal` says why bytes are refused, "" where they are not: no byte may change, and none be cut.
+template <class Refusal>
+void expect_every_damage_refused(const Bytes& bytes, Refusal refusal) {
+  ASSERT_EQ(refusal(bytes), "");
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    Bytes damaged = bytes;
+    damaged[at] ^= std::byte{16};
+    EXPECT_NE(refusal(damaged), "") << "byte " << at;
+    EXPECT_NE(refusal(std::span(bytes).first(at)), "") << "cut to " << at;
+  }
 }
 
 // ---- what went wrong
@@ -155,3 +181,28 @@ inline BucketValues random_values(const BucketShape& shape, std::mt19937_64& ran
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo {
+
+// The tests call them by these names.
+using test::add_all_pages;
+using test::all_bucket_shapes;
+using test::Bytes;
+using test::cells_of;
+using test::Counts;
+using test::counts_of;
+using test::expect_every_damage_refused;
+using test::expect_good;
+using test::hashes_of;
+using test::image;
+using test::kCaseName;
+using test::kSmallestPageBytes;
+using test::kSmallPageBytes;
+using test::message_of;
+using test::nth_hash;
+using test::nth_word;
+using test::random_values;
+using test::spec_of;
+using test::with_crc;
+
+}  // namespace cuckoo

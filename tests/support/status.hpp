@@ -1,9 +1,11 @@
-// What a Status must be.
+// What a Status or a Result must be. A message names the caller's line.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "core/base/result.hpp"
 
@@ -16,21 +18,74 @@ inline ::testing::AssertionResult succeeded(const Status& status) {
 #define ASSERT_STATUS(expression) ASSERT_TRUE(::cuckoo::test::succeeded(expression))
 #define EXPECT_STATUS(expression) EXPECT_TRUE(::cuckoo::test::succeeded(expression))
 
-// With that code, and that text in its message.
-inline ::testing::AssertionResult fails(const Status& status, ErrorCode code,
-                                        const std::string& text) {
-  if (status.ok()) {
+inline void expect_ok(const Status& status, const char* file = __builtin_FILE(),
+                      int line = __builtin_LINE()) {
+  if (!status.ok()) {
+    ADD_FAILURE_AT(file, line) << status.error().message;
+  }
+}
+
+// Returns the value of what must succeed. A failure ends the test, inside of any expression.
+template <class T>
+T must(Result<T> result, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (!result.ok()) {
+    throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " +
+                             result.error().message);
+  }
+  return std::move(result).value();
+}
+
+// ---- refusals
+
+inline std::string name_of(ErrorCode code) {
+  constexpr const char* kNames[] = {"invalid",     "full",    "corrupt",
+                                    "interrupted", "storage", "flash failure"};
+  return kNames[static_cast<size_t>(code)];
+}
+
+// A Status or a Result that failed with that code, and that text in its message.
+template <class Answer>
+::testing::AssertionResult fails(const Answer& answer, ErrorCode code,
+                                 const std::string& text = "") {
+  if (answer.ok()) {
     return ::testing::AssertionFailure() << "it succeeded";
   }
-  if (status.error().code != code || status.error().message.find(text) == std::string::npos) {
+  const Error& error = answer.error();
+  if (error.code != code || error.message.find(text) == std::string::npos) {
     return ::testing::AssertionFailure()
-           << "code " << static_cast<int>(status.error().code) << ": " << status.error().message;
+           << name_of(error.code) << ": \"" << error.message << "\", expected " << name_of(code)
+           << ": \"… " << text << " …\"";
   }
   return ::testing::AssertionSuccess();
 }
-template <class T>
-::testing::AssertionResult fails(Result<T> result, ErrorCode code, const std::string& text) {
-  return fails(result.take_status(), code, text);
+
+// … and with just that message.
+template <class Answer>
+::testing::AssertionResult fails_saying(const Answer& answer, ErrorCode code,
+                                        const std::string& message) {
+  const bool other = !answer.ok() && answer.error().message != message;
+  return other ? ::testing::AssertionFailure()
+                     << "\"" << answer.error().message << "\", expected \"" << message << "\""
+               : fails(answer, code, message);
+}
+
+// The message of what failed, with that code; "" of what succeeded.
+template <class Answer>
+std::string refusal_of(const Answer& answer, ErrorCode code) {
+  EXPECT_TRUE(answer.ok() || fails(answer, code));
+  return answer.error().message;
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo {
+
+// The tests of all wings call them by these names.
+using test::expect_ok;
+using test::fails;
+using test::fails_saying;
+using test::must;
+using test::refusal_of;
+using test::succeeded;
+
+}  // namespace cuckoo

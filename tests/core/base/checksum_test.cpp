@@ -1,11 +1,5 @@
 #include "core/base/checksum.hpp"
 
-#include <gtest/gtest.h>
-
-#include <random>
-#include <string_view>
-#include <vector>
-
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {

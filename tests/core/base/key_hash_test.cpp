@@ -1,11 +1,8 @@
 #include "core/base/key_hash.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 #include <set>
-#include <string_view>
 
 #include "tests/support/core_samples.hpp"
 

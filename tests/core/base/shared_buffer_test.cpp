@@ -1,23 +1,14 @@
 #include "core/base/shared_buffer.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstring>
-#include <map>
-#include <new>
-#include <random>
 #include <set>
-#include <thread>
-#include <vector>
 
 #include "tests/core/flash/allocations.hpp"
 #include "tests/support/core_samples.hpp"
+#include "tests/support/threads.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::nth_word;
 
 // A buffer of its maker's own whose content `number` says.
 std::byte* filled(size_t bytes, uint64_t number) {
@@ -147,37 +138,31 @@ TEST(SharedBuffer, I1_I3_follows_a_model) {
 
 // Of several threads each writes only what is its own, and sees what it put in.
 TEST(SharedBuffer, threads_share_change_and_release) {
-  std::vector<std::thread> threads;
-  for (uint64_t thread = 0; thread < 4; ++thread) {
-    threads.emplace_back([thread] {
-      std::mt19937_64 random(thread);
-      std::vector<std::pair<const std::byte*, uint64_t>> held;
-      for (int step = 0; step < 20000; ++step) {
-        const uint64_t number = random() % 50;
-        held.emplace_back(share_buffer(filled(64, number)), number);
-        std::swap(held[random() % held.size()], held.back());
-        const auto [buffer, expected] = held.back();
-        std::byte* const same = filled(64, expected);
-        ASSERT_EQ(std::memcmp(buffer, same, 64), 0);
-        free_buffer(same);
-        if (held.size() > 30) {
-          held.pop_back();
-          std::byte* const own = own_buffer(buffer);
-          std::memset(own, static_cast<int>(thread), 64);
-          free_buffer(own);
-        } else if (random() % 3 == 0) {
-          held.pop_back();
-          release_buffer(buffer);
-        }
-      }
-      for (const auto& [buffer, number] : held) {
+  test::in_threads(4, [](int thread) {
+    std::mt19937_64 random(static_cast<uint64_t>(thread));
+    std::vector<std::pair<const std::byte*, uint64_t>> held;
+    for (int step = 0; step < 20000; ++step) {
+      const uint64_t number = random() % 50;
+      held.emplace_back(share_buffer(filled(64, number)), number);
+      std::swap(held[random() % held.size()], held.back());
+      const auto [buffer, expected] = held.back();
+      std::byte* const same = filled(64, expected);
+      ASSERT_EQ(std::memcmp(buffer, same, 64), 0);
+      free_buffer(same);
+      if (held.size() > 30) {
+        held.pop_back();
+        std::byte* const own = own_buffer(buffer);
+        std::memset(own, thread, 64);
+        free_buffer(own);
+      } else if (random() % 3 == 0) {
+        held.pop_back();
         release_buffer(buffer);
       }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+    }
+    for (const auto& [buffer, number] : held) {
+      release_buffer(buffer);
+    }
+  });
   expect_figures(0, 0);
 }
 

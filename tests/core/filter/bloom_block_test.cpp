@@ -1,23 +1,11 @@
 #include "core/filter/bloom_block.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <array>
-#include <random>
-#include <vector>
 
 #include "tests/core/filter/bloom_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::expect_good;
-using test::hashes_of;
-using test::image;
-using test::nth_hash;
-using test::sized;
-using test::whole_filter;
 
 using BlockBytes = std::array<std::byte, 64 + 7>;  // room to begin anywhere
 

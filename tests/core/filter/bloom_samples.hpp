@@ -21,9 +21,7 @@ inline std::unique_ptr<BloomFilter> whole_filter(const BloomGeometry& geometry) 
 
 inline BloomGeometry sized(FilterKind kind, uint64_t capacity, double rate,
                            uint32_t page_bytes = kPageBytes) {
-  Result<BloomGeometry> geometry = size_bloom(kind, capacity, rate, 0, page_bytes);
-  EXPECT_TRUE(geometry.ok()) << (geometry.ok() ? "" : geometry.error().message);
-  return geometry.value();
+  return must(size_bloom(kind, capacity, rate, 0, page_bytes));
 }
 
 inline std::unique_ptr<BloomFilter> filter_for(FilterKind kind, uint64_t capacity, double rate,
@@ -32,3 +30,12 @@ inline std::unique_ptr<BloomFilter> filter_for(FilterKind kind, uint64_t capacit
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo {
+
+// The tests call them by these names.
+using test::filter_for;
+using test::sized;
+using test::whole_filter;
+
+}  // namespace cuckoo

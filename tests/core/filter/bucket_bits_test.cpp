@@ -1,19 +1,10 @@
 #include "core/filter/bucket_bits.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-#include <vector>
-
 #include "core/base/pages.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::all_bucket_shapes;
-using test::random_values;
 
 constexpr size_t kBucketPageBytes = 192;
 

@@ -1,18 +1,9 @@
 #include "core/filter/bucket.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-#include <vector>
-
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::all_bucket_shapes;
-using test::random_values;
 
 // The definition of a bucket's bits, read without haste.
 uint32_t decode_rank(uint32_t rank) { return rank_table()[rank]; }

@@ -1,21 +1,10 @@
 #include "core/filter/cell_layout.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-
-#include "core/filter/bucket.hpp"
-#include "core/filter/factory.hpp"
 #include "core/filter/sizing.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::kSmallestPageBytes;
-using test::kSmallPageBytes;
-using test::nth_hash;
 
 struct Sample {
   const char* name;
@@ -36,12 +25,8 @@ void add_pages(Filter& filter) {
 
 // With some copies, so that there is an overflow table.
 std::unique_ptr<Filter> build_sample(const Sample& sample) {
-  Result<std::unique_ptr<Filter>> made = make_filter(sample.spec, sample.capacity, kPageBytes);
-  EXPECT_TRUE(made.ok()) << sample.name << ": " << made.error().message;
-  if (!made.ok()) {
-    return nullptr;
-  }
-  Filter& filter = *made.value();
+  std::unique_ptr<Filter> made = must(make_filter(sample.spec, sample.capacity, kPageBytes));
+  Filter& filter = *made;
   add_pages(filter);
   const std::unique_ptr<FilterBuilder> builder = filter.builder(sample.keys, Filter::Digest::kNone);
   for (uint64_t i = 0; i < sample.keys; ++i) {
@@ -49,7 +34,7 @@ std::unique_ptr<Filter> build_sample(const Sample& sample) {
     builder->insert(sample_hash(i), is_multiset(sample.spec.kind) ? copies : 1);
   }
   builder->finish();
-  return std::move(made.value());
+  return made;
 }
 
 // Several pages of kPageBytes bytes each, and buckets of many widths.
@@ -68,15 +53,12 @@ const std::vector<Sample>& large_samples() {
 }
 
 std::unique_ptr<Filter> empty_like(const Filter& filter, uint32_t page_bytes) {
-  Result<std::unique_ptr<Filter>> made = make_filter(filter.kind(), filter.words(), page_bytes);
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  return made.ok() ? std::move(made.value()) : nullptr;
+  return must(make_filter(filter.kind(), filter.words(), page_bytes));
 }
 
 std::unique_ptr<Filter> copy_of(const Filter& from, uint32_t page_bytes) {
   std::unique_ptr<Filter> to = empty_like(from, page_bytes);
-  const Status status = copy_cells(from, *to);
-  EXPECT_TRUE(status.ok()) << status.error().message;
+  EXPECT_STATUS(copy_cells(from, *to));
   return to;
 }
 
@@ -97,28 +79,25 @@ TEST(CellLayout, pages_are_those_of_the_filter) {
   for (const Sample& sample : large_samples()) {
     for (const uint32_t page_bytes : {64U, kSmallestPageBytes, kSmallPageBytes, kPageBytes}) {
       SCOPED_TRACE(sample.name + std::string(" in ") + std::to_string(page_bytes));
-      Result<std::unique_ptr<Filter>> made = make_filter(sample.spec, sample.capacity, page_bytes);
-      ASSERT_TRUE(made.ok()) << made.error().message;
-      const Filter& filter = *made.value();
-      const Result<CellLayout> layout = cell_layout(filter);
-      ASSERT_TRUE(layout.ok()) << layout.error().message;
-      EXPECT_EQ(layout.value(), cell_layout(filter.kind(), filter.words()).value());
-      ASSERT_EQ(layout.value().page_count(page_bytes), filter.pages().page_count());
+      std::unique_ptr<Filter> made = must(make_filter(sample.spec, sample.capacity, page_bytes));
+      const Filter& filter = *made;
+      const CellLayout layout = must(cell_layout(filter));
+      EXPECT_EQ(layout, cell_layout(filter.kind(), filter.words()).value());
+      ASSERT_EQ(layout.page_count(page_bytes), filter.pages().page_count());
       uint64_t total = 0;
       for (uint64_t page = 0; page < filter.pages().page_count(); ++page) {
-        ASSERT_EQ(layout.value().content_bytes(page, page_bytes), filter.content_bytes(page));
+        ASSERT_EQ(layout.content_bytes(page, page_bytes), filter.content_bytes(page));
         total += filter.content_bytes(page);
       }
-      EXPECT_EQ(layout.value().total_bytes(page_bytes), total);
-      EXPECT_EQ(layout.value().units * layout.value().unit_bits, filter.bits());
+      EXPECT_EQ(layout.total_bytes(page_bytes), total);
+      EXPECT_EQ(layout.units * layout.unit_bits, filter.bits());
     }
   }
 }
 
 TEST(CellLayout, words_that_are_no_geometry_are_refused) {
   const auto refused = [](FilterKind kind, uint64_t size, uint64_t shape, uint64_t detail) {
-    const Result<CellLayout> layout = cell_layout(kind, {size, shape, detail});
-    return !layout.ok() && layout.error().code == ErrorCode::kCorrupt;
+    return fails(cell_layout(kind, {size, shape, detail}), ErrorCode::kCorrupt);
   };
   EXPECT_FALSE(refused(FilterKind::kCuckoo, 1, 16, 0));
   EXPECT_FALSE(refused(FilterKind::kCuckoo, uint64_t{1} << 48, 16, 29));
@@ -156,8 +135,7 @@ TEST(CopyCells, copies_answer_the_same_in_pages_of_any_size) {
     for (const uint32_t page_bytes : {64U, kSmallestPageBytes, kSmallPageBytes, kPageBytes}) {
       SCOPED_TRACE(page_bytes);
       const std::unique_ptr<Filter> copy = copy_of(first, page_bytes);
-      const Status status = copy->check();
-      ASSERT_TRUE(status.ok()) << status.error().message;
+      ASSERT_STATUS(copy->check());
       EXPECT_EQ(copy->digest(), first.digest());
       for (uint64_t i = 0; i < sample.keys + 5000; ++i) {
         const uint64_t hash = sample_hash(i);
@@ -215,12 +193,10 @@ TEST(CopyCells, in_pages_of_its_own_size_a_filter_stays_as_it_is) {
   const std::unique_ptr<Filter> built = build_sample({"", {FilterKind::kBloom, 0.01}, 3000, 2000});
   std::unique_ptr<Filter> filter = copy_of(*built, 448);
   const Filter* const same = filter.get();
-  Result<std::unique_ptr<Filter>> kept = in_pages_of(448, std::move(filter));
-  ASSERT_TRUE(kept.ok());
-  EXPECT_EQ(kept.value().get(), same);
-  Result<std::unique_ptr<Filter>> other = in_pages_of(kSmallPageBytes, std::move(kept.value()));
-  ASSERT_TRUE(other.ok());
-  expect_same_pages(*copy_of(*built, kSmallPageBytes), *other.value());
+  std::unique_ptr<Filter> kept = must(in_pages_of(448, std::move(filter)));
+  EXPECT_EQ(kept.get(), same);
+  expect_same_pages(*copy_of(*built, kSmallPageBytes),
+                    *must(in_pages_of(kSmallPageBytes, std::move(kept))));
 }
 
 TEST(CopyCells, of_a_giant_with_little_in_it_take_little) {
@@ -251,9 +227,7 @@ TEST(CopyCells, another_geometry_is_refused) {
   const std::unique_ptr<Filter> large = build_sample({"", {FilterKind::kCuckoo, 0.01}, 40, 0});
   const std::unique_ptr<Filter> wide = build_sample({"", {FilterKind::kCuckoo, 0.001}, 30, 0});
   for (Filter* const to : {large.get(), wide.get()}) {
-    const Status status = copy_cells(*small, *to);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+    EXPECT_TRUE(fails(copy_cells(*small, *to), ErrorCode::kInvalid));
     EXPECT_EQ(to->occupied(), 0U);
   }
 }

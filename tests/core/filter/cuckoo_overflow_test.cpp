@@ -1,34 +1,18 @@
 // What overflows when a cuckoo filter's keys come several times each, and what the search for a
 // place may cost then.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <span>
-#include <string>
-
 #include "core/filter/cuckoo_filter.hpp"
+#include "tests/core/filter/cuckoo_samples.hpp"
 #include "tests/core/filter/kinds.hpp"
-#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::expect_good;
-using test::nth_hash;
-
-CuckooFilter filter_of(uint64_t capacity, double rate = 0.001) {
-  CuckooFilter filter(size_cuckoo(capacity, rate, kPageBytes).value());
-  test::add_all_pages(filter);
-  return filter;
-}
 
 TEST(CuckooOverflow, keys_with_copies_overflow_where_there_is_no_room_and_nowhere_else) {
   // Of the entries, by copies: what searches of 20,000 nodes leave without a place, and 1 % more.
   const double most[] = {0, 0.0001, 0.0477, 0.1188, 0.1367, 0.1728, 0.1441, 0.1281, 0.1076};
   for (uint64_t copies = 1; copies <= 8; ++copies) {
     constexpr uint64_t kKeys = 20000;
-    CuckooFilter filter = filter_of(kKeys * copies);
+    CuckooFilter filter = cuckoo_for(kKeys * copies, 0.001);
     for (uint64_t i = 0; i < kKeys * copies; ++i) {
       filter.insert(nth_hash(21, i * 7919 % (kKeys * copies) / copies));
     }
@@ -44,7 +28,7 @@ TEST(CuckooOverflow, keys_with_copies_overflow_where_there_is_no_room_and_nowher
 TEST(CuckooOverflow, keys_counted_in_the_overflow_table_take_no_room_from_others) {
   constexpr uint64_t kKeys = 100000;
   constexpr uint64_t kCounted = 3000;
-  CuckooFilter filter = filter_of(kKeys);
+  CuckooFilter filter = cuckoo_for(kKeys, 0.001);
   const std::unique_ptr<FilterBuilder> builder = filter.builder(kKeys, Filter::Digest::kSum);
   for (uint64_t i = 0; i < kCounted; ++i) {
     builder->insert(nth_hash(22, i), 1000);
@@ -64,8 +48,8 @@ TEST(CuckooOverflow, a_builder_leaves_what_single_inserts_leave) {
     const auto copies_of = [seed](uint64_t i) { return 5 + nth_hash(25 + seed, i) % 6; };
     const auto hash_of = [seed](uint64_t i) { return nth_hash(40 + seed, i); };
     for (const bool array : {false, true}) {
-      CuckooFilter built = filter_of(7 * kKeys, 0.25);  // many share their cells
-      CuckooFilter single = filter_of(7 * kKeys, 0.25);
+      CuckooFilter built = cuckoo_for(7 * kKeys, 0.25);  // many share their cells
+      CuckooFilter single = cuckoo_for(7 * kKeys, 0.25);
       const std::unique_ptr<FilterBuilder> builder =
           built.builder(array ? built.fewest_bulk_inserts() : 0, Filter::Digest::kNone);
       const std::unique_ptr<BulkInserter> inserter = single.bulk_inserter();
@@ -98,7 +82,7 @@ TEST(CuckooOverflow, a_builder_leaves_what_single_inserts_leave) {
 TEST(CuckooOverflow, searches_are_given_up_soon_where_many_found_nothing) {
   constexpr uint64_t kKeys = 20000;
   constexpr uint64_t kCopies = 4;
-  CuckooFilter filter = filter_of(kKeys * kCopies);
+  CuckooFilter filter = cuckoo_for(kKeys * kCopies, 0.001);
   size_t longest = 0;
   for (uint64_t i = 0; i < kKeys * kCopies; ++i) {
     filter.insert(nth_hash(23, i % kKeys));

@@ -1,26 +1,11 @@
 // CuckooFilter: both ways to look a hash up give the same answers, and both ways to insert one
 // leave the same bytes.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-#include <span>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "core/filter/cuckoo_filter.hpp"
-#include "tests/support/core_samples.hpp"
+#include "tests/core/filter/cuckoo_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-using test::add_all_pages;
-using test::all_bucket_shapes;
-using test::expect_good;
-using test::hashes_of;
-using test::image;
-using test::nth_hash;
 using Answer = Filter::Answer;
 
 // One filter, asked both ways.
@@ -36,28 +21,19 @@ void expect_same_answers(CuckooFilter& filter, uint64_t seed, uint64_t hashes,
   }
 }
 
-std::string name_of(const BucketShape& shape) {
-  return std::to_string(shape.radix) + " x 2^" + std::to_string(shape.low_bits);
-}
-
 TEST(CuckooProbe, I1_both_ways_agree_on_every_shape) {
   for (const BucketShape& shape : all_bucket_shapes()) {
     for (const uint32_t page_bytes : {64u, 192u}) {
-      CuckooFilter filter({60, shape, page_bytes});
-      add_all_pages(filter);
-      for (uint64_t i = 0; i < 230; ++i) {
-        filter.insert(nth_hash(1, i));
-        ASSERT_TRUE(filter.contains(nth_hash(1, i)));
-      }
+      CuckooFilter filter = whole_cuckoo({60, shape, page_bytes});
+      insert_each(filter, hashes_of(1, 230));
+      expect_each(filter, hashes_of(1, 230));
       expect_same_answers(filter, 1, 2000, name_of(shape));
     }
   }
 }
 
 TEST(CuckooFilter, I6_of_the_pages_is_checked) {
-  const CuckooGeometry geometry = size_cuckoo(5000, 0.001, 512).value();
-  CuckooFilter filter(geometry);
-  add_all_pages(filter);
+  CuckooFilter filter = cuckoo_for(5000, 0.001, 512);
   if (filter.pages().list() == nullptr) {
     GTEST_SKIP() << "no AVX2";
   }
@@ -89,49 +65,34 @@ TEST(CuckooProbe, both_ways_agree_on_pages_that_are_absent_or_zero) {
 
 TEST(CuckooProbe, both_ways_look_into_the_overflow_table) {
   for (const BucketShape& shape : all_bucket_shapes()) {
-    CuckooFilter filter({3, shape, 192});
-    add_all_pages(filter);
-    for (uint64_t i = 0; i < 40; ++i) {
-      filter.insert(nth_hash(3, i));
-    }
+    CuckooFilter filter = whole_cuckoo({3, shape, 192});
+    insert_each(filter, hashes_of(3, 40));
     ASSERT_FALSE(filter.overflow().empty());
-    for (uint64_t i = 0; i < 40; ++i) {
-      ASSERT_TRUE(filter.contains(nth_hash(3, i)));
-    }
+    expect_each(filter, hashes_of(3, 40));
     expect_same_answers(filter, 3, 1000, name_of(shape));
   }
 }
 
 // Too many pages for a list of them.
 TEST(CuckooProbe, both_ways_agree_on_a_filter_of_many_pages) {
-  BucketShape shape;
-  ASSERT_TRUE(make_bucket_shape(16, 9, shape));
+  const BucketShape shape = shape_of(16, 9);
   for (const uint64_t pages : {PageSet::kMaxListed, PageSet::kMaxListed + 1}) {
     CuckooGeometry geometry{1, shape, 64};
     geometry.buckets = pages * geometry.buckets_per_page();
     CuckooFilter filter(geometry);
     EXPECT_EQ(filter.pages().page_count(), pages);
     filter.pages().complete();
-    for (uint64_t i = 0; i < 2000; ++i) {
-      filter.insert(nth_hash(4, i));
-      ASSERT_TRUE(filter.contains(nth_hash(4, i)));
-    }
+    insert_each(filter, hashes_of(4, 2000));
+    expect_each(filter, hashes_of(4, 2000));
     expect_same_answers(filter, 4, 20'000, std::to_string(pages) + " pages");
   }
 }
 
 TEST(CuckooProbe, a_moved_filter_answers_as_before) {
-  BucketShape shape;
-  ASSERT_TRUE(make_bucket_shape(19, 7, shape));
-  CuckooFilter first({500, shape, 192});
-  add_all_pages(first);
-  for (uint64_t i = 0; i < 1000; ++i) {
-    first.insert(nth_hash(5, i));
-  }
+  CuckooFilter first = whole_cuckoo({500, shape_of(19, 7), 192});
+  insert_each(first, hashes_of(5, 1000));
   CuckooFilter filter = std::move(first);
-  for (uint64_t i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(filter.contains(nth_hash(5, i)));
-  }
+  expect_each(filter, hashes_of(5, 1000));
   expect_same_answers(filter, 5, 3000, "moved");
 }
 
@@ -228,8 +189,7 @@ TEST(CuckooInsert, both_ways_move_along_the_same_paths_and_give_up_at_the_same_t
 // What a filter holds follows from its statements, whatever build ran them. The last of these
 // hashes has one bucket, and finds no room: where a search leads and ends decides what is in pages.
 TEST(CuckooInsert, a_hash_of_one_bucket_searches_as_ever) {
-  BucketShape shape;
-  ASSERT_TRUE(make_bucket_shape(28, 7, shape));
+  const BucketShape shape = shape_of(28, 7);
   for (const bool portable : {false, true}) {
     CuckooFilter filter({5, shape, 64});
     filter.pages().complete();

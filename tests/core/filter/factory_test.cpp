@@ -1,23 +1,15 @@
 #include "core/filter/factory.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
 
 #include "core/filter/bloom_filter.hpp"
-#include "core/filter/bucket.hpp"
 #include "core/filter/cuckoo_filter.hpp"
 #include "core/filter/sizing.hpp"
 #include "tests/core/filter/kinds.hpp"
-#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::name_of;
-using test::nth_word;
-using test::spec_of;
 
 bool is_logged(FilterKind kind) { return !traits_of(kind).pairs; }
 
@@ -55,28 +47,25 @@ TEST(FilterFactory, made_of_a_spec_and_again_of_its_words) {
     for (const uint64_t capacity : {1u, 2u, 1000u, 100000u}) {
       for (const uint32_t page_bytes : {64u, 448u, 4032u}) {
         SCOPED_TRACE(name_of(kind) + ", capacity " + std::to_string(capacity));
-        Result<std::unique_ptr<Filter>> made = make_filter(spec_of(kind), capacity, page_bytes);
-        ASSERT_TRUE(made.ok()) << made.error().message;
-        const Filter& filter = *made.value();
+        std::unique_ptr<Filter> made = must(make_filter(spec_of(kind), capacity, page_bytes));
+        const Filter& filter = *made;
         EXPECT_EQ(filter.kind(), kind);
         EXPECT_EQ(filter.canonical(), kind != FilterKind::kCuckoo);
         EXPECT_EQ(filter.pages().page_bytes(), page_bytes);
         expect_sound(filter);
-        const Result<FilterSize> size = filter_size(spec_of(kind), capacity, page_bytes);
-        ASSERT_TRUE(size.ok());
-        EXPECT_EQ(size.value().words, filter.words());
-        EXPECT_EQ(size.value().bits, filter.bits());
-        EXPECT_EQ(size.value().page_count, filter.pages().page_count());
-        EXPECT_EQ(size.value().places_per_key, filter.places_per_key());
+        const FilterSize size = must(filter_size(spec_of(kind), capacity, page_bytes));
+        EXPECT_EQ(size.words, filter.words());
+        EXPECT_EQ(size.bits, filter.bits());
+        EXPECT_EQ(size.page_count, filter.pages().page_count());
+        EXPECT_EQ(size.places_per_key, filter.places_per_key());
         EXPECT_LE(filter.rate(static_cast<double>(capacity)),
                   kind == FilterKind::kLegacyBloom ? 0.012 : 0.01);
-        Result<std::unique_ptr<Filter>> again = make_filter(kind, filter.words(), page_bytes);
-        ASSERT_TRUE(again.ok()) << again.error().message;
-        EXPECT_EQ(again.value()->kind(), kind);
-        EXPECT_EQ(again.value()->words(), filter.words());
-        EXPECT_EQ(again.value()->bits(), filter.bits());
-        EXPECT_EQ(again.value()->pages().page_count(), filter.pages().page_count());
-        expect_sound(*again.value());
+        std::unique_ptr<Filter> again = must(make_filter(kind, filter.words(), page_bytes));
+        EXPECT_EQ(again->kind(), kind);
+        EXPECT_EQ(again->words(), filter.words());
+        EXPECT_EQ(again->bits(), filter.bits());
+        EXPECT_EQ(again->pages().page_count(), filter.pages().page_count());
+        expect_sound(*again);
       }
     }
   }
@@ -101,9 +90,9 @@ TEST(FilterFactory, a_rate_gives_way_to_bits_and_hashes) {
     }
     spec = spec_of(kind, std::nan(""));
     spec.bits_per_key = 10;
-    Result<std::unique_ptr<Filter>> by_bits = make_filter(spec, 1000, 448);
-    ASSERT_TRUE(by_bits.ok()) << name_of(kind);
-    const auto& geometry = static_cast<const BloomFilter&>(*by_bits.value()).geometry();
+    SCOPED_TRACE(name_of(kind));
+    const std::unique_ptr<Filter> by_bits = must(make_filter(spec, 1000, 448));
+    const auto& geometry = static_cast<const BloomFilter&>(*by_bits).geometry();
     EXPECT_GE(geometry.cells(), 10000u);
     EXPECT_LE(geometry.cells(), 10000u + kBlockBits);
     if (kind == FilterKind::kBlockedBloom) {
@@ -115,44 +104,41 @@ TEST(FilterFactory, a_rate_gives_way_to_bits_and_hashes) {
     EXPECT_EQ(make_filter(spec, 1000, 448).value()->words().shape, 3u);
     spec = spec_of(kind, 0.01);
     spec.hashes = 4;
-    const auto with_hashes = make_filter(spec, 1000, 448);
-    EXPECT_EQ(with_hashes.value()->words().shape, 4u);
-    EXPECT_LE(with_hashes.value()->rate(1000), 0.01);
+    const std::unique_ptr<Filter> with_hashes = must(make_filter(spec, 1000, 448));
+    EXPECT_EQ(with_hashes->words().shape, 4u);
+    EXPECT_LE(with_hashes->rate(1000), 0.01);
   }
 }
 
 TEST(FilterFactory, numbers_out_of_range_are_invalid) {
-  const auto code = [](const FilterSpec& spec, uint64_t capacity) {
-    const Result<std::unique_ptr<Filter>> made = make_filter(spec, capacity, 448);
-    EXPECT_FALSE(made.ok());
-    EXPECT_TRUE(made.ok() || !made.error().message.empty());
-    return made.ok() ? ErrorCode::kStorage : made.error().code;
+  const auto refused = [](const FilterSpec& spec, uint64_t capacity) {
+    return !refusal_of(make_filter(spec, capacity, 448), ErrorCode::kInvalid).empty();
   };
   for (const FilterKind kind : kFilterKinds) {
     SCOPED_TRACE(name_of(kind));
-    EXPECT_EQ(code(spec_of(kind), 0), ErrorCode::kInvalid);
-    EXPECT_EQ(code(spec_of(kind), kMaxCapacity + 1), ErrorCode::kInvalid);
-    EXPECT_EQ(code(spec_of(kind), UINT64_MAX), ErrorCode::kInvalid);
-    EXPECT_EQ(code(spec_of(kind, 1e-9), kMaxCapacity), ErrorCode::kInvalid);
+    EXPECT_TRUE(refused(spec_of(kind), 0));
+    EXPECT_TRUE(refused(spec_of(kind), kMaxCapacity + 1));
+    EXPECT_TRUE(refused(spec_of(kind), UINT64_MAX));
+    EXPECT_TRUE(refused(spec_of(kind, 1e-9), kMaxCapacity));
     for (const double rate : {0.0, -0.1, 0.26, 1.0, 1e-12, std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-      EXPECT_EQ(code(spec_of(kind, rate), 100), ErrorCode::kInvalid) << rate;
+      EXPECT_TRUE(refused(spec_of(kind, rate), 100)) << rate;
     }
     FilterSpec spec = spec_of(kind);
     if (kind == FilterKind::kCuckoo) {
       for (const uint32_t bits : {1u, 3u, 33u, UINT32_MAX}) {
         spec.fingerprint_bits = bits;
-        EXPECT_EQ(code(spec, 100), ErrorCode::kInvalid) << bits;
+        EXPECT_TRUE(refused(spec, 100)) << bits;
       }
       continue;
     }
     for (const double bits : {0.9, -1.0, 128.1, 1e300, std::nan(""), HUGE_VAL}) {
       spec.bits_per_key = bits;
-      EXPECT_EQ(code(spec, 100), ErrorCode::kInvalid) << bits;
+      EXPECT_TRUE(refused(spec, 100)) << bits;
     }
     spec = spec_of(kind);
     for (const uint32_t hashes : {65u, UINT32_MAX}) {
       spec.hashes = hashes;
-      EXPECT_EQ(code(spec, 100), ErrorCode::kInvalid) << hashes;
+      EXPECT_TRUE(refused(spec, 100)) << hashes;
     }
   }
 }
@@ -174,8 +160,7 @@ void expect_refused_or_sound(FilterKind kind, const GeometryWords& words) {
                std::to_string(words.detail));
   Result<std::unique_ptr<Filter>> made = make_filter(kind, words, kPageBytes);
   if (!made.ok()) {
-    EXPECT_EQ(made.error().code, ErrorCode::kCorrupt);
-    EXPECT_FALSE(made.error().message.empty());
+    EXPECT_FALSE(refusal_of(made, ErrorCode::kCorrupt).empty());
     return;
   }
   EXPECT_EQ(made.value()->words(), words) << "taken as they are or not at all";
@@ -229,9 +214,9 @@ TEST(FilterFactory, random_words_are_refused_or_make_a_sound_filter) {
 
 TEST(FilterFactory, unknown_kinds_are_refused) {
   for (const int kind : {0, 6, 7, 77, 255}) {
-    const auto made = make_filter(static_cast<FilterKind>(kind), {1000, 4, 0}, 448);
-    ASSERT_FALSE(made.ok()) << kind;
-    EXPECT_EQ(made.error().code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(
+        fails(make_filter(static_cast<FilterKind>(kind), {1000, 4, 0}, 448), ErrorCode::kCorrupt))
+        << kind;
   }
 }
 
@@ -242,17 +227,14 @@ TEST(FilterFactory, giants_are_made_without_their_pages) {
         std::pair(FilterKind::kBloom, GeometryWords{kMaxBloomCells, 64, 0}),
         std::pair(FilterKind::kBlockedBloom, GeometryWords{kMaxBloomCells / kBlockBits, 4, 0}),
         std::pair(FilterKind::kLegacyBloom, GeometryWords{kMaxLegacyBits, 64, 0})}) {
-    Result<std::unique_ptr<Filter>> made = make_filter(kind, words, kPageBytes);
-    ASSERT_TRUE(made.ok()) << name_of(kind) << ": " << made.error().message;
-    expect_sound(*made.value());
-    EXPECT_LT(made.value()->pages().memory_bytes(), size_t{100} << 20);
+    SCOPED_TRACE(name_of(kind));
+    const std::unique_ptr<Filter> made = must(make_filter(kind, words, kPageBytes));
+    expect_sound(*made);
+    EXPECT_LT(made->pages().memory_bytes(), size_t{100} << 20);
   }
 }
 
-std::string spec_refusal(const FilterSpec& spec) {
-  const Status status = check_spec(spec);
-  return status.ok() ? "none" : status.error().message;
-}
+std::string spec_refusal(const FilterSpec& spec) { return message_of(check_spec(spec)); }
 
 TEST(FilterSpec, rates_are_those_that_a_table_can_keep) {
   constexpr double kSubnormal = 1e-320;
@@ -260,24 +242,24 @@ TEST(FilterSpec, rates_are_those_that_a_table_can_keep) {
   for (const FilterKind kind : kFilterKinds) {
     const bool legacy = kind == FilterKind::kLegacyBloom;
     for (const double rate : {kMinRate, 0.001, kMaxRate}) {
-      EXPECT_EQ(spec_refusal({kind, rate}), "none");
+      EXPECT_EQ(spec_refusal({kind, rate}), "");
     }
     for (const double rate : {0.0, -0.1, kSubnormal, 1.0, nan}) {
       EXPECT_NE(spec_refusal({kind, rate}).find("a false positive rate of"), std::string::npos);
     }
     // A legacy file knows no bounds but those.
     for (const double rate : {std::numeric_limits<double>::min(), kMinRate / 1.01, 0.26, 0.999}) {
-      EXPECT_EQ(spec_refusal({kind, rate}) == "none", legacy) << rate;
+      EXPECT_EQ(spec_refusal({kind, rate}) == "", legacy) << rate;
     }
   }
 }
 
 TEST(FilterSpec, sizes_are_those_of_the_kind) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(spec_refusal({FilterKind::kCuckoo, 0, 4}), "none");
-  EXPECT_EQ(spec_refusal({FilterKind::kCuckoo, 0, 32}), "none");
-  EXPECT_EQ(spec_refusal({FilterKind::kBloom, 0, 0, 1, 64}), "none");
-  EXPECT_EQ(spec_refusal({FilterKind::kBloom, 0, 0, 128}), "none");
+  EXPECT_EQ(spec_refusal({FilterKind::kCuckoo, 0, 4}), "");
+  EXPECT_EQ(spec_refusal({FilterKind::kCuckoo, 0, 32}), "");
+  EXPECT_EQ(spec_refusal({FilterKind::kBloom, 0, 0, 1, 64}), "");
+  EXPECT_EQ(spec_refusal({FilterKind::kBloom, 0, 0, 128}), "");
   for (const FilterSpec& spec : {FilterSpec{FilterKind::kCuckoo, 0, 3},
                                  {FilterKind::kCuckoo, 0, 33},
                                  {FilterKind::kCuckoo, 0, 8, -0.0},
@@ -291,7 +273,7 @@ TEST(FilterSpec, sizes_are_those_of_the_kind) {
                                  {FilterKind::kBloom, 0, 0, 8, 65},
                                  {static_cast<FilterKind>(0), 0.01},
                                  {static_cast<FilterKind>(6), 0.01}}) {
-    EXPECT_NE(spec_refusal(spec), "none") << static_cast<int>(spec.kind);
+    EXPECT_NE(spec_refusal(spec), "") << static_cast<int>(spec.kind);
   }
 }
 

@@ -1,24 +1,12 @@
 // One suite over the interface core/filter/filter.hpp: what every kind of filter answers alike.
 #include "core/filter/filter.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
 #include <set>
 
-#include "core/filter/factory.hpp"
 #include "tests/core/filter/kinds.hpp"
-#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::message_of;
-using test::nth_hash;
-using test::nth_word;
-
-using Counts = std::map<uint64_t, uint64_t>;
 
 class Filters : public ::testing::TestWithParam<FilterKind> {
  protected:
@@ -26,12 +14,10 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
 
   static std::unique_ptr<Filter> made(uint64_t capacity, bool with_pages, uint32_t page_bytes = 128,
                                       double rate = 0.02) {
-    FilterSpec spec;
-    spec.kind = GetParam();
-    spec.rate = rate;
-    std::unique_ptr<Filter> filter = make_filter(spec, capacity, page_bytes).value();
-    for (uint64_t i = 0; i < filter->pages().page_count() && with_pages; ++i) {
-      filter->pages().add(i, false);
+    std::unique_ptr<Filter> filter =
+        must(make_filter(spec_of(GetParam(), rate), capacity, page_bytes));
+    if (with_pages) {
+      add_all_pages(*filter);
     }
     return filter;
   }
@@ -62,8 +48,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
     EXPECT_EQ(builder->digest(), filter.digest());
   }
   static void expect_holds(const Filter& filter, const Counts& counts) {
-    const Status status = filter.check();
-    ASSERT_TRUE(status.ok()) << message_of(status);
+    ASSERT_STATUS(filter.check());
     for (const auto& [hash, count] : counts) {
       ASSERT_EQ(filter.probe(hash), Filter::Answer::kPresent);
       ASSERT_GE(filter.count(hash, {}), multiset() ? count : 1);
@@ -83,8 +68,7 @@ class Filters : public ::testing::TestWithParam<FilterKind> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Filters, ::testing::ValuesIn(test::kLoggedKinds),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, Filters, test::kLoggedKinds);
 
 TEST_P(Filters, I1_I2_order_and_portions_do_not_matter) {
   const Counts counts = any_counts(1, 1500);
@@ -137,11 +121,10 @@ TEST_P(Filters, uniting_can_be_stopped) {
   for (const uint64_t most : {0u, 1u, 10u}) {
     const std::unique_ptr<Filter> united = made(8000, true);
     uint64_t polls = 0;
-    const Status status = united->unite(*other, [&]() -> Status {
+    const auto poll = [&]() -> Status {
       return ++polls <= most ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
-    });
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
+    };
+    EXPECT_TRUE(fails(united->unite(*other, poll), ErrorCode::kInterrupted));
     EXPECT_EQ(polls, most + 1);
   }
 }
@@ -182,9 +165,7 @@ TEST_P(Filters, filters_of_another_kind_or_geometry_are_not_united) {
   EXPECT_EQ(filter->unite(*larger).error().code, ErrorCode::kInvalid);
   for (const FilterKind kind : test::kLoggedKinds) {
     if (kind != GetParam()) {
-      FilterSpec spec;
-      spec.kind = kind;
-      const auto other = make_filter(spec, 1000, 128).value();
+      const auto other = must(make_filter(spec_of(kind), 1000, 128));
       EXPECT_EQ(filter->unite(*other).error().code, ErrorCode::kInvalid);
     }
   }
@@ -284,8 +265,7 @@ TEST_P(Filters, pages_read_back_are_validated) {
   for (uint64_t index = 0; index <= last; ++index) {
     const std::byte* page = filter->pages().find(index);
     const std::span content(page, filter->content_bytes(index));
-    const Status status = filter->validate_page(index, content);
-    ASSERT_TRUE(status.ok()) << message_of(status);
+    ASSERT_STATUS(filter->validate_page(index, content));
     EXPECT_FALSE(filter->validate_page(index, content.first(content.size() - 1)).ok());
     EXPECT_FALSE(filter->validate_page(last + 1, content).ok());
     std::copy(content.begin(), content.end(), copy->pages().add(index, true));

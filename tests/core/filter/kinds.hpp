@@ -67,7 +67,7 @@ inline FilterOptions options_for(const FilterCase& filter_case, uint64_t capacit
   return options;
 }
 
-// Tests of every kind: INSTANTIATE_TEST_SUITE_P(Kinds, Suite, ValuesIn(all_cases()), kCaseName).
+// Tests of every kind: INSTANTIATE_EACH(Kinds, Suite, test::all_cases()).
 class KindsTest : public ::testing::TestWithParam<FilterCase> {
  protected:
   static FilterOptions options(uint64_t capacity, double rate = 0.01,
@@ -78,7 +78,6 @@ class KindsTest : public ::testing::TestWithParam<FilterCase> {
   static bool growth() { return GetParam().growth; }
   static bool is_cuckoo() { return GetParam().kind == FilterKind::kCuckoo; }
 };
-inline constexpr auto kCaseName = [](const auto& info) { return name_of(info.param); };
 
 // The i-th key of a table.
 inline uint64_t nth_hash(uint64_t i, HashWidth width = HashWidth::k47Bits) {
@@ -102,3 +101,13 @@ inline bool equal_cells(const Filter& a, const Filter& b) {
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo {
+
+// The tests call them by these names.
+using test::FilterCase;
+using test::name_of;
+using test::nth_hash;
+using test::options_for;
+
+}  // namespace cuckoo

@@ -1,11 +1,5 @@
 #include "core/filter/overflow_table.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <random>
-
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {

@@ -1,9 +1,9 @@
 #include "core/filter/sizing.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 #include <limits>
+
+#include "tests/support/status.hpp"
 
 namespace cuckoo {
 namespace {
@@ -13,9 +13,7 @@ constexpr uint64_t kCapacities[] = {
     1, 2, 3, 5, 100, 1000, 3001, 10007, 1000000, 1050000, 3333333, uint64_t{1} << 30, 987654321};
 
 CuckooGeometry sized(uint64_t capacity, double rate) {
-  const Result<CuckooGeometry> result = size_cuckoo(capacity, rate, kPageBytes);
-  EXPECT_TRUE(result.ok()) << capacity << " " << rate << ": " << result.error().message;
-  return result.value();
+  return must(size_cuckoo(capacity, rate, kPageBytes));
 }
 
 // What the pages take, each with its checksum.
@@ -126,9 +124,7 @@ TEST(CuckooSizing, the_limits_are_accepted) {
 }
 
 void expect_invalid(const Result<CuckooGeometry>& result, const std::string& message) {
-  ASSERT_FALSE(result.ok()) << message;
-  EXPECT_EQ(result.error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(result.error().message, message);
+  EXPECT_TRUE(fails_saying(result, ErrorCode::kInvalid, message));
 }
 
 TEST(CuckooSizing, values_out_of_range_are_refused_with_their_range) {
@@ -155,10 +151,9 @@ TEST(CuckooSizing, values_out_of_range_are_refused_with_their_range) {
 
 TEST(CuckooSizing, fingerprint_bits_give_that_many_fingerprints) {
   for (uint32_t bits = 4; bits <= 32; ++bits) {
-    const Result<CuckooGeometry> result = size_cuckoo_bits(1000, bits, kPageBytes);
-    ASSERT_TRUE(result.ok()) << bits;
-    EXPECT_EQ(result.value().shape.fingerprints(), (uint64_t{1} << bits) - 1);
-    EXPECT_EQ(result.value().buckets, sized(1000, 0.01).buckets);
+    const CuckooGeometry geometry = must(size_cuckoo_bits(1000, bits, kPageBytes));
+    EXPECT_EQ(geometry.shape.fingerprints(), (uint64_t{1} << bits) - 1);
+    EXPECT_EQ(geometry.buckets, sized(1000, 0.01).buckets);
   }
 }
 

@@ -8,7 +8,6 @@ namespace {
 
 class FlashAnchorsTest : public ::testing::Test {
  protected:
-  void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
   uint32_t last_block() const { return state.now.checkpoint_blocks.back(); }
   // The anchor before the stream's offset, as it is on the device.
   std::optional<FlashRecordHeader> newest() const {
@@ -18,7 +17,7 @@ class FlashAnchorsTest : public ::testing::Test {
         state.blocks.at(stream.block).sequence, stream.offset - 1);
   }
 
-  FlashParts parts{kBareFlash};
+  FormattedParts parts{kBareFlash};
   FlashState& state = parts.state;
 };
 

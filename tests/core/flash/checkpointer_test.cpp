@@ -5,13 +5,8 @@
 namespace cuckoo {
 namespace {
 
-class FlashCheckpointerTest : public ::testing::TestWithParam<bool> {
- protected:
-  void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
-
-  FlashParts parts{GetParam() ? kBareFlash : kAtomicFlash};
-  FlashState& state = parts.state;
-};
+class FlashCheckpointerTest : public FormattedOnBothDevices {};
+INSTANTIATE_ON_BOTH_DEVICES(FlashCheckpointerTest);
 
 TEST_P(FlashCheckpointerTest, I1_the_older_one_is_freed_behind_the_anchor) {
   for (int i = 0; i < 50; ++i) {
@@ -51,7 +46,7 @@ TEST_P(FlashCheckpointerTest, one_of_several_blocks_is_found_again) {
   ASSERT_STATUS(parts.checkpointer.checkpoint());
   EXPECT_GT(state.now.checkpoint_blocks.size(), 1U);
   EXPECT_LE(state.now.checkpoint_blocks.size(), parts.checkpointer.blocks_needed());
-  FlashParts again(GetParam() ? kBareFlash : kAtomicFlash);
+  FlashParts again(options());
   again.device.restore(parts.device.snapshot());
   ASSERT_STATUS(again.mount().mount());
   EXPECT_EQ(again.state.now.heads, 1200U);
@@ -81,12 +76,8 @@ TEST_P(FlashCheckpointerTest, clear_forgets_all) {
   EXPECT_EQ(state.blocks.at(block).kind, FlashBlockKind::kFree);
 }
 
-INSTANTIATE_TEST_SUITE_P(, FlashCheckpointerTest, ::testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
-
 TEST(FlashCheckpointerOnBareFlash, goes_on_in_another_block_when_one_fails) {
-  FlashParts parts(kBareFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kBareFlash);
   const uint32_t next = parts.state.blocks.touched();
   parts.device.set_bad(next);
   ASSERT_STATUS(parts.checkpointer.checkpoint());
@@ -95,8 +86,7 @@ TEST(FlashCheckpointerOnBareFlash, goes_on_in_another_block_when_one_fails) {
 }
 
 TEST(FlashCheckpointerOnWearingFlash, I3_without_room_nothing_begins) {
-  FlashParts parts(kWearingFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kWearingFlash);
   EXPECT_TRUE(parts.checkpointer.fits(0));
   while (parts.state.blocks.free_count() > 0) {
     parts.state.blocks.take();
@@ -105,10 +95,9 @@ TEST(FlashCheckpointerOnWearingFlash, I3_without_room_nothing_begins) {
   parts.state.now.tail_read_bytes = uint64_t{1} << 40;
   EXPECT_FALSE(parts.checkpointer.due());
   const uint64_t id = parts.state.now.checkpoint_id;
-  EXPECT_TRUE(fails(parts.checkpointer.checkpoint(), ErrorCode::kFull,
-                    "no block is left for a checkpoint"));
-  EXPECT_TRUE(
-      fails(parts.checkpointer.clear(), ErrorCode::kFull, "no block is left for a checkpoint"));
+  const std::string text = "no block is left for a checkpoint";
+  EXPECT_TRUE(fails(parts.checkpointer.checkpoint(), ErrorCode::kFull, text));
+  EXPECT_TRUE(fails(parts.checkpointer.clear(), ErrorCode::kFull, text));
   EXPECT_EQ(parts.state.now.checkpoint_id, id);
   EXPECT_FALSE(parts.state.poisoned());
 }

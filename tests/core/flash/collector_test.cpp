@@ -5,10 +5,8 @@
 namespace cuckoo {
 namespace {
 
-class FlashCollectorTest : public ::testing::TestWithParam<bool> {
+class FlashCollectorTest : public FormattedOnBothDevices {
  protected:
-  void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
-
   // A block with `live` records that are live, and many that are dead; no part of the tail.
   uint32_t half_dead_block(int live) {
     const uint32_t block = parts.fill_block("old ");
@@ -17,7 +15,7 @@ class FlashCollectorTest : public ::testing::TestWithParam<bool> {
         parts.put(key, "new");
       }
     }
-    EXPECT_TRUE(succeeded(parts.checkpointer.checkpoint()));
+    EXPECT_STATUS(parts.checkpointer.checkpoint());
     return block;
   }
   void expect_all_there() {
@@ -25,7 +23,7 @@ class FlashCollectorTest : public ::testing::TestWithParam<bool> {
       bool found = false;
       state.index.find(entry.second.hash, [&](uint32_t position) {
         FlashLoadedRecord loaded;
-        EXPECT_TRUE(succeeded(parts.log.load(position, loaded)));
+        EXPECT_STATUS(parts.log.load(position, loaded));
         found = found || text_of(loaded.key) == entry.first;
         return found;
       });
@@ -33,10 +31,8 @@ class FlashCollectorTest : public ::testing::TestWithParam<bool> {
     }
     ASSERT_STATUS(state.check());
   }
-
-  FlashParts parts{GetParam() ? kBareFlash : kAtomicFlash};
-  FlashState& state = parts.state;
 };
+INSTANTIATE_ON_BOTH_DEVICES(FlashCollectorTest);
 
 TEST_P(FlashCollectorTest, all_collects_what_has_something_dead_and_keeps_what_is_live) {
   const uint32_t block = half_dead_block(5);
@@ -91,12 +87,8 @@ TEST_P(FlashCollectorTest, what_can_not_be_made_is_refused_and_changes_nothing) 
   EXPECT_FALSE(state.poisoned());
 }
 
-INSTANTIATE_TEST_SUITE_P(, FlashCollectorTest, ::testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
-
 TEST(FlashCollectorOfDamage, a_block_that_lacks_what_the_index_points_to_is_named) {
-  FlashParts parts(kAtomicFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kAtomicFlash);
   const uint32_t block = parts.fill_block("key");
   parts.put("key3", "new");
   parts.fill_block("more");
@@ -107,8 +99,7 @@ TEST(FlashCollectorOfDamage, a_block_that_lacks_what_the_index_points_to_is_name
 }
 
 TEST(FlashCollectorOnWearingFlash, I3_a_worn_out_device_says_so) {
-  FlashParts parts(kWearingFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kWearingFlash);
   while (parts.state.blocks.free_count() > 0) {
     parts.state.blocks.retire(parts.state.blocks.take());
   }

@@ -1,17 +1,12 @@
 #include "core/flash/device.hpp"
 
-#include <gtest/gtest.h>
+#include "tests/support/status.hpp"
 
 namespace cuckoo {
 namespace {
 
 std::string refused(const FlashGeometry& geometry) {
-  const Status status = check_geometry(geometry);
-  if (status.ok()) {
-    return "";
-  }
-  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
-  return status.error().message;
+  return refusal_of(check_geometry(geometry), ErrorCode::kInvalid);
 }
 
 FlashGeometry with(uint32_t FlashGeometry::*member, uint32_t value) {

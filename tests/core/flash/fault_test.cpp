@@ -10,10 +10,12 @@ constexpr FlashStoreOptions kOptions{.seed = 5};
 // A store on a device with faults to come, and the model that it must equal.
 class FaultyStore {
  public:
-  FaultyStore(const FlashGeometry& geometry, uint64_t seed)
-      : device(geometry, seed), store(std::make_unique<FlashStore>(device, kOptions)) {}
+  explicit FaultyStore(uint64_t seed, const FlashGeometry& geometry)
+      : device(geometry, seed),
+        random(seed),
+        store(std::make_unique<FlashStore>(device, kOptions)) {}
 
-  void step(std::mt19937_64& random) {
+  void step() {
     const FlashOperation operation = random_operation(random, 60, 3000);
     const Status done = perform(*store, operation);
     if (done.ok()) {
@@ -27,15 +29,14 @@ class FaultyStore {
     }
   }
 
-  void remount() {
+  // Both return what is wrong.
+  std::string remounted() {
     store = std::make_unique<FlashStore>(device, kOptions);
     const Status mounted = store->mount();
-    if (!mounted.ok()) {
-      wrong = "mount: " + mounted.error().message;
-    }
+    wrong = mounted.ok() ? compared() : "mount: " + mounted.error().message;
+    return wrong;
   }
-
-  void compare() {
+  std::string compared() {
     if (wrong.empty()) {
       wrong = difference(*store, model);
     }
@@ -46,9 +47,12 @@ class FaultyStore {
     if (wrong.empty() && !device.violations().empty()) {
       wrong = device.violations().front();
     }
+    return wrong;
   }
+  uint32_t any_block() { return static_cast<uint32_t>(random() % device.geometry().blocks); }
 
   FlashSimulator device;
+  std::mt19937_64 random;
   std::unique_ptr<FlashStore> store;
   FlashModel model;
   bool worn_out = false;
@@ -68,34 +72,29 @@ class FlashWearFailure : public ::testing::TestWithParam<WearFailure> {};
 TEST_P(FlashWearFailure, retires_blocks_and_loses_nothing) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
-    FaultyStore faulty(geometry_of(seed), seed);
-    std::mt19937_64 random(seed);
+    FaultyStore faulty(seed, geometry_of(seed));
     faulty.device.set_wear_failure(GetParam());
     for (uint32_t block = 0; block < faulty.device.geometry().blocks; ++block) {
-      faulty.device.set_endurance(block, 10 + static_cast<uint32_t>(random() % 30));
+      faulty.device.set_endurance(block, 10 + static_cast<uint32_t>(faulty.random() % 30));
     }
     ASSERT_STATUS(faulty.store->format());
     uint32_t bad = 0;
     for (int i = 0; i < 40000 && !faulty.worn_out && faulty.wrong.empty(); ++i) {
-      faulty.step(random);
+      faulty.step();
       if (i % 300 == 0) {
-        faulty.compare();
+        ASSERT_EQ(faulty.compared(), "");
       }
       if (i % 700 == 699 && !faulty.worn_out) {
         bad = std::max(bad, faulty.store->blocks().bad_count());
-        faulty.remount();
-        faulty.compare();
+        ASSERT_EQ(faulty.remounted(), "");
       }
       ASSERT_EQ(faulty.wrong, "") << i << ", " << bad << " bad";
     }
     EXPECT_TRUE(faulty.worn_out);
     EXPECT_GT(bad, 0U);
-    faulty.compare();
-    ASSERT_EQ(faulty.wrong, "");
+    ASSERT_EQ(faulty.compared(), "");
     // Also after another mount.
-    faulty.remount();
-    faulty.compare();
-    ASSERT_EQ(faulty.wrong, "") << "mounted when worn out";
+    ASSERT_EQ(faulty.remounted(), "") << "mounted when worn out";
   }
 }
 
@@ -106,94 +105,77 @@ TEST_P(FlashWearFailure, at_any_moment) {
   }
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE(seed);
-    FaultyStore faulty(geometry_of(seed), seed);
-    std::mt19937_64 random(seed);
+    FaultyStore faulty(seed, geometry_of(seed));
     faulty.device.set_wear_failure(GetParam());
     ASSERT_STATUS(faulty.store->format());
     for (int i = 0; i < 1500; ++i) {
-      if (random() % 250 == 0) {
-        faulty.device.set_endurance(
-            static_cast<uint32_t>(random() % faulty.device.geometry().blocks), 0);
+      if (faulty.random() % 250 == 0) {
+        faulty.device.set_endurance(faulty.any_block(), 0);
       }
-      if (random() % 200 == 0) {
-        faulty.remount();
-        faulty.compare();
+      if (faulty.random() % 200 == 0) {
+        ASSERT_EQ(faulty.remounted(), "");
       }
-      faulty.step(random);
+      faulty.step();
       if (faulty.worn_out) {
         break;
       }
       ASSERT_EQ(faulty.wrong, "") << i;
     }
-    faulty.compare();
-    ASSERT_EQ(faulty.wrong, "");
+    ASSERT_EQ(faulty.compared(), "");
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FlashWearFailure, ::testing::ValuesIn(kWearFailures),
-                         [](const ::testing::TestParamInfo<WearFailure>& kind) {
-                           return name_of(kind.param);
-                         });
+INSTANTIATE_EACH(Kinds, FlashWearFailure, kWearFailures);
 
 TEST(FlashBadBlocks, from_the_start) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
-    FaultyStore faulty(geometry_of(seed), seed);
-    std::mt19937_64 random(seed);
-    const auto bad = [&](uint32_t block) { faulty.device.set_bad(block); };
+    FaultyStore faulty(seed, geometry_of(seed));
     for (uint32_t block = 0; block < seed % 6; ++block) {
-      bad(block);  // where anchors would be
+      faulty.device.set_bad(block);  // where anchors would be
     }
-    bad(static_cast<uint32_t>(random() % faulty.device.geometry().blocks));
-    bad(static_cast<uint32_t>(random() % faulty.device.geometry().blocks));
+    faulty.device.set_bad(faulty.any_block());
+    faulty.device.set_bad(faulty.any_block());
     ASSERT_STATUS(faulty.store->format());
     for (int i = 0; i < 1200; ++i) {
-      faulty.step(random);
+      faulty.step();
       ASSERT_FALSE(faulty.worn_out);
       if (i % 300 == 0) {
-        faulty.remount();
-        faulty.compare();
+        ASSERT_EQ(faulty.remounted(), "");
       }
       ASSERT_EQ(faulty.wrong, "") << i;
     }
-    faulty.compare();
-    ASSERT_EQ(faulty.wrong, "");
+    ASSERT_EQ(faulty.compared(), "");
   }
 }
 
 TEST(FlashBadBlocks, all) {
-  FaultyStore faulty(small_geometry(), 1);
+  FaultyStore faulty(1, small_geometry());
   for (uint32_t block = 0; block < 24; ++block) {
     faulty.device.set_bad(block);
   }
-  const Status status = faulty.store->format();
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kFull);
+  EXPECT_TRUE(fails(faulty.store->format(), ErrorCode::kFull));
 }
 
 // A device that held another store before.
 TEST(FlashFormat, takes_a_used_device) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
-    FaultyStore faulty(geometry_of(seed), seed);
-    std::mt19937_64 random(seed);
+    FaultyStore faulty(seed, geometry_of(seed));
     ASSERT_STATUS(faulty.store->format());
     for (int round = 0; round < 4; ++round) {
-      for (uint64_t i = random() % 1000; i > 0; --i) {
-        faulty.step(random);
+      for (uint64_t i = faulty.random() % 1000; i > 0; --i) {
+        faulty.step();
       }
       ASSERT_EQ(faulty.wrong, "");
       faulty.store = std::make_unique<FlashStore>(faulty.device, kOptions);
       ASSERT_STATUS(faulty.store->format());
       faulty.model.clear();
-      faulty.compare();
-      ASSERT_EQ(faulty.wrong, "");
+      ASSERT_EQ(faulty.compared(), "");
       for (int i = 0; i < 10; ++i) {
-        faulty.step(random);
+        faulty.step();
       }
-      faulty.remount();
-      faulty.compare();
-      ASSERT_EQ(faulty.wrong, "");
+      ASSERT_EQ(faulty.remounted(), "");
     }
   }
 }
@@ -231,12 +213,11 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
   unsigned errors = 0;
   for (uint64_t seed = 1; seed <= kScripts; ++seed) {
     SCOPED_TRACE(seed);
-    FaultyStore faulty(geometry_of(seed), seed);
-    std::mt19937_64 random(seed);
+    FaultyStore faulty(seed, geometry_of(seed));
     ASSERT_STATUS(faulty.store->format());
-    faulty.device.flip_reads(1 + random() % 50, 50 + random() % 200, UINT64_MAX);
+    faulty.device.flip_reads(1 + faulty.random() % 50, 50 + faulty.random() % 200, UINT64_MAX);
     for (unsigned i = 0; i < kOperations; ++i) {
-      const FlashOperation operation = random_operation(random, 60, 3000);
+      const FlashOperation operation = random_operation(faulty.random, 60, 3000);
       const Status done = perform(*faulty.store, operation);
       if (done.ok()) {
         perform(faulty.model, operation);
@@ -248,7 +229,7 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
                              faulty.model.contains("key1") ? &faulty.model["key1"] : nullptr),
                 "")
           << i;
-      if (faulty.store->poisoned() || random() % 100 == 0) {
+      if (faulty.store->poisoned() || faulty.random() % 100 == 0) {
         faulty.store = std::make_unique<FlashStore>(faulty.device, kOptions);
         Status mounted = faulty.store->mount();
         for (int again = 0; !mounted.ok() && again < 20; ++again) {
@@ -264,9 +245,7 @@ TEST(FlashFlips, of_reads_never_give_a_wrong_answer) {
       }
     }
     faulty.device.flip_reads(0, 0, 0);
-    faulty.remount();
-    faulty.compare();
-    ASSERT_EQ(faulty.wrong, "");
+    ASSERT_EQ(faulty.remounted(), "");
   }
   // Flips were met, and most operations worked all the same.
   EXPECT_GT(errors, kScripts);
@@ -281,11 +260,10 @@ TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
   unsigned unmounted = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
-    FaultyStore faulty(geometry_of(seed), seed);
-    std::mt19937_64 random(seed);
+    FaultyStore faulty(seed, geometry_of(seed));
     ASSERT_STATUS(faulty.store->format());
     for (int i = 0; i < 800; ++i) {
-      faulty.step(random);
+      faulty.step();
     }
     ASSERT_EQ(faulty.wrong, "");
     const FlashStreams streams = faulty.store->streams();
@@ -293,8 +271,8 @@ TEST(FlashFlips, of_stored_bits_never_give_a_wrong_answer) {
     const FlashSimulator::State state = faulty.device.snapshot();
     for (int i = 0; i < kFlips; ++i) {
       faulty.device.restore(state);
-      const uint64_t address = random() % geometry.size_bytes();
-      faulty.device.flip_stored(address, static_cast<unsigned>(random() % 8));
+      const uint64_t address = faulty.random() % geometry.size_bytes();
+      faulty.device.flip_stored(address, static_cast<unsigned>(faulty.random() % 8));
       FlashStore store(faulty.device, kOptions);
       const Status mounted = store.mount();
       if (!mounted.ok()) {

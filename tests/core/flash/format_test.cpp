@@ -3,7 +3,6 @@
 
 #include "tests/core/flash/harness.hpp"
 #include "tests/support/sample_bytes.hpp"
-#include "tests/support/source_tree.hpp"
 
 namespace cuckoo {
 namespace {
@@ -12,7 +11,6 @@ using test::documented_bytes;
 using test::read_bytes;
 using test::source_path;
 using test::write_bytes;
-using Bytes = std::vector<std::byte>;
 
 // Up to the last byte that is not erased, in whole units.
 Bytes written(const FlashSimulator& device, uint32_t block) {
@@ -79,9 +77,9 @@ TEST(FlashFormatGolden, devices_of_this_format_s_first_version_are_mounted) {
     FlashStore store(device, {.seed = kGoldenSeed, .atomic_device = atomic});
     ASSERT_STATUS(store.mount());
     EXPECT_EQ(difference(store, model), "");
-    EXPECT_TRUE(succeeded(store.check(no_poll)));
+    EXPECT_STATUS(store.check(no_poll));
     EXPECT_GT(store.stats().collections, 0U);
-    EXPECT_TRUE(succeeded(store.put(bytes_of("more"), bytes_of("of it"))));
+    EXPECT_STATUS(store.put(bytes_of("more"), bytes_of("of it")));
   }
 }
 

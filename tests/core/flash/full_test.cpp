@@ -215,9 +215,7 @@ TEST_P(FlashFull, a_batch_is_full_as_a_whole) {
   batch[2].key = full.store.hashed(bytes_of(value).first(100));
   batch[3].key = full.store.hashed(bytes_of(value).first(50));
   batch[1].value = batch[2].value = batch[3].value = bytes_of(value);
-  const Status status = full.store.write(batch);
-  ASSERT_FALSE(status.ok());
-  ASSERT_EQ(status.error().code, ErrorCode::kFull);
+  EXPECT_TRUE(fails(full.store.write(batch), ErrorCode::kFull));
   ASSERT_TRUE(full.right());
 }
 
@@ -241,9 +239,7 @@ TEST_P(FlashFull, a_key_can_be_changed_beside_a_full_store) {
   // One that the batch names twice is charged for twice.
   const FlashStore::Change once{full.store.hashed(bytes_of(new_key)), no_value};
   const FlashStore::Change twice[] = {once, once};
-  const Status refused = full.store.write(twice);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, ErrorCode::kFull);
+  EXPECT_TRUE(fails(full.store.write(twice), ErrorCode::kFull));
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, FlashFull, ::testing::ValuesIn(kShapes),

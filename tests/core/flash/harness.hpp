@@ -20,8 +20,6 @@ inline std::string text_of(std::span<const std::byte> bytes) {
 }
 
 using FlashModel = std::map<std::string, std::string>;
-using test::fails;
-using test::succeeded;
 
 inline Status no_poll() { return {}; }
 

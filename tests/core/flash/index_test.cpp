@@ -1,12 +1,6 @@
 #include "core/flash/index.hpp"
 
-#include <gtest/gtest.h>
-
-#include <new>
-#include <random>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "core/flash/undo_log.hpp"
 #include "tests/core/flash/allocations.hpp"
@@ -435,15 +429,7 @@ void expect_kept_without_memory(FlashIndex index) {
   unsigned failures = 0;
   const auto until_done = [&](auto change) {
     for (int64_t left = 0;; ++left) {
-      bool failed = false;
-      allocations_left = left;
-      try {
-        change();
-      } catch (const std::bad_alloc&) {
-        failed = true;
-      }
-      allocations_left = -1;
-      if (!failed) {
+      if (!runs_out_of_memory(left, change)) {
         return;
       }
       ++failures;

@@ -4,11 +4,9 @@
 
 #include <atomic>
 #include <memory>
-#include <new>
-#include <thread>
-#include <vector>
 
 #include "tests/core/flash/allocations.hpp"
+#include "tests/support/threads.hpp"
 
 namespace cuckoo {
 namespace {
@@ -74,15 +72,7 @@ TEST(LoadedIndex, I2_goes_with_its_last_holder_and_comes_anew) {
 TEST(LoadedIndex, stays_a_list_when_there_is_no_memory_for_slots) {
   const auto index = shared(entries(600));
   unsigned failures = 0;
-  for (int64_t left = 0;; ++left, ++failures) {
-    allocations_left = left;
-    try {
-      index->slots();
-      allocations_left = -1;
-      break;
-    } catch (const std::bad_alloc&) {
-      allocations_left = -1;
-    }
+  for (; runs_out_of_memory(failures, [&] { index->slots(); }); ++failures) {
     EXPECT_TRUE(index->view().list && !index->view().slots);
   }
   EXPECT_GT(failures, 1U);
@@ -92,22 +82,16 @@ TEST(LoadedIndex, stays_a_list_when_there_is_no_memory_for_slots) {
 TEST(LoadedIndex, is_shared_searched_and_let_go_by_threads_at_once) {
   constexpr int kThreads = 4;
   std::atomic<int> wrong = 0;
-  std::vector<std::thread> crew;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    crew.emplace_back([&wrong, thread] {
-      for (int round = 0; round < 200; ++round) {
-        const auto index = shared(entries(200 + round % 3));
-        const LoadedIndex::View view = index->view();
-        if (round % kThreads == thread) {
-          wrong += index->slots()->size() == index->size() ? 0 : 1;
-        }
-        wrong += (view.list ? view.list->size() : view.slots->size()) == index->size() ? 0 : 1;
+  test::in_threads(kThreads, [&](int thread) {
+    for (int round = 0; round < 200; ++round) {
+      const auto index = shared(entries(200 + round % 3));
+      const LoadedIndex::View view = index->view();
+      if (round % kThreads == thread) {
+        wrong += index->slots()->size() == index->size() ? 0 : 1;
       }
-    });
-  }
-  for (std::thread& thread : crew) {
-    thread.join();
-  }
+      wrong += (view.list ? view.list->size() : view.slots->size()) == index->size() ? 0 : 1;
+    }
+  });
   EXPECT_EQ(wrong, 0);
 }
 

@@ -5,16 +5,11 @@
 namespace cuckoo {
 namespace {
 
-class FlashLogTest : public ::testing::TestWithParam<bool> {
+class FlashLogTest : public FormattedOnBothDevices {
  protected:
-  void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
-
-  static const FlashStoreOptions& options() { return GetParam() ? kBareFlash : kAtomicFlash; }
-
-  FlashParts parts{options()};
-  FlashState& state = parts.state;
   FlashLog& log = parts.log;
 };
+INSTANTIATE_ON_BOTH_DEVICES(FlashLogTest);
 
 TEST_P(FlashLogTest, I1_what_was_appended_is_loaded) {
   const std::string value(500, 'v');
@@ -26,8 +21,7 @@ TEST_P(FlashLogTest, I1_what_was_appended_is_loaded) {
   EXPECT_EQ(text_of(loaded.value), value);
 
   FlashLogRecord head;
-  const Result<bool> there = log.read_head(record.position, head);
-  ASSERT_TRUE(there.ok() && there.value());
+  ASSERT_TRUE(must(log.read_head(record.position, head)));
   EXPECT_EQ(head.header, record.header);
   EXPECT_EQ(head.hash, record.hash);
   EXPECT_EQ(head.position, record.position);
@@ -109,12 +103,8 @@ TEST_P(FlashLogTest, prepare_erases_what_was_used) {
             std::optional<uint32_t>(GetParam() ? 1 : 0));
 }
 
-INSTANTIATE_TEST_SUITE_P(, FlashLogTest, ::testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
-
 TEST(FlashLogOnWornFlash, I2_a_block_whose_program_failed_gets_no_further_record) {
-  FlashParts parts(kBareFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kBareFlash);
   const FlashLogRecord one = parts.put("a", "1");
   const uint32_t block = parts.state.now.streams.hot.block;
   parts.device.set_wear_failure(WearFailure::kProgramError);
@@ -130,8 +120,7 @@ TEST(FlashLogOnWornFlash, I2_a_block_whose_program_failed_gets_no_further_record
 }
 
 TEST(FlashLogOnWornFlash, a_block_that_can_not_be_opened_is_retired) {
-  FlashParts parts(kBareFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kBareFlash);
   const uint32_t first = parts.state.blocks.touched();  // the virgin blocks come in order
   parts.device.set_bad(first);
   parts.device.set_bad(first + 1);
@@ -141,17 +130,14 @@ TEST(FlashLogOnWornFlash, a_block_that_can_not_be_opened_is_retired) {
 }
 
 TEST(FlashLogOnWornFlash, without_a_free_block_it_is_full) {
-  FlashParts parts(kBareFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kBareFlash);
   while (parts.state.blocks.free_count() > 0) {
     parts.state.blocks.take();
   }
   FlashRecordHeader header;
   header.type = FlashRecordType::kCollect;
-  const Result<uint32_t> appended = parts.log.append_cold(header, {}, {});
-  ASSERT_FALSE(appended.ok());
-  EXPECT_EQ(appended.error().code, ErrorCode::kFull);
-  EXPECT_EQ(appended.error().message, "no erase block is free");
+  EXPECT_TRUE(fails_saying(parts.log.append_cold(header, {}, {}), ErrorCode::kFull,
+                           "no erase block is free"));
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 namespace cuckoo {
 namespace {
 
-class FlashMountTest : public ::testing::TestWithParam<bool> {
+class FlashMountTest : public OnBothDevices {
  protected:
-  bool bare() const { return GetParam(); }
-  FlashParts parts{GetParam() ? kBareFlash : kAtomicFlash};
-  FlashParts again{GetParam() ? kBareFlash : kAtomicFlash};
+  FlashParts parts{options()};
+  FlashParts again{options()};
 };
+INSTANTIATE_ON_BOTH_DEVICES(FlashMountTest);
 
 TEST_P(FlashMountTest, of_an_empty_device_says_that_there_is_no_store) {
   EXPECT_TRUE(
@@ -89,19 +89,15 @@ TEST_P(FlashMountTest, format_takes_a_used_device) {
   EXPECT_EQ(parts.state.now.heads, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(, FlashMountTest, ::testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
-
 TEST(FlashMountOfABareDevice, I2_nothing_but_anchors_is_erased_before_the_new_checkpoint) {
-  FlashParts parts(kBareFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kBareFlash);
   parts.fill_block("key");
   const FlashSimulator::State before = parts.device.snapshot();
   const uint64_t steps_of_a_mount = [&] {
     FlashParts whole(kBareFlash);
     whole.device.restore(before);
     const uint64_t steps = whole.device.steps();
-    EXPECT_TRUE(succeeded(whole.mount().mount()));
+    EXPECT_STATUS(whole.mount().mount());
     return whole.device.steps() - steps;
   }();
   for (uint64_t step = 1; step <= steps_of_a_mount; ++step) {
@@ -117,8 +113,7 @@ TEST(FlashMountOfABareDevice, I2_nothing_but_anchors_is_erased_before_the_new_ch
 }
 
 TEST(FlashMountOfABareDevice, without_a_block_for_a_checkpoint_only_reading_is_left) {
-  FlashParts parts(kBareFlash);
-  ASSERT_STATUS(parts.mount().format());
+  FormattedParts parts(kBareFlash);
   parts.put("a", "1");
   FlashParts again(kBareFlash);
   again.device.restore(parts.device.snapshot());

@@ -39,7 +39,7 @@ struct FlashParts {
     const Result<uint32_t> position = log.append_hot(record.header, bytes_of(key), bytes_of(value));
     EXPECT_TRUE(position.ok());
     record.position = position.ok() ? position.value() : 0;
-    EXPECT_TRUE(succeeded(state.apply(record)));
+    EXPECT_STATUS(state.apply(record));
     entries[key] = record;
     return record;
   }
@@ -56,7 +56,7 @@ struct FlashParts {
   // A copy in the cold stream; nothing points to it yet.
   FlashLogRecord copy(const FlashLogRecord& original) {
     FlashLoadedRecord loaded;
-    EXPECT_TRUE(succeeded(log.load(original.position, loaded)));
+    EXPECT_STATUS(log.load(original.position, loaded));
     FlashLogRecord copy;
     copy.header = loaded.header;
     copy.hash = original.hash;
@@ -87,9 +87,33 @@ struct FlashParts {
   std::map<std::string, FlashLogRecord> entries;
 };
 
+// … of a store that was just formatted.
+struct FormattedParts : FlashParts {
+  explicit FormattedParts(const FlashStoreOptions& options) : FlashParts(options) {
+    expect_ok(mount().format());
+  }
+};
+
 inline constexpr FlashStoreOptions kAtomicFlash{.seed = 3, .atomic_device = true};
 inline constexpr FlashStoreOptions kBareFlash{.seed = 3};
 inline constexpr FlashStoreOptions kWearingFlash{
     .seed = 3, .atomic_device = true, .wears_out = true};
+
+// Tests of a device that writes atomically and of a bare one.
+class OnBothDevices : public ::testing::TestWithParam<bool> {
+ protected:
+  static bool bare() { return GetParam(); }
+  static const FlashStoreOptions& options() { return bare() ? kBareFlash : kAtomicFlash; }
+};
+#define INSTANTIATE_ON_BOTH_DEVICES(Suite)             \
+  INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::Bool(), \
+                           [](const auto& info) { return info.param ? "bare" : "atomic"; })
+
+// … with the parts of a formatted store.
+class FormattedOnBothDevices : public OnBothDevices {
+ protected:
+  FormattedParts parts{options()};
+  FlashState& state = parts.state;
+};
 
 }  // namespace cuckoo

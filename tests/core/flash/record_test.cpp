@@ -1,15 +1,10 @@
 #include "core/flash/record.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-
-#include "core/base/checksum.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-using Bytes = std::vector<std::byte>;
 constexpr uint64_t kSequence = 0x0102030405;
 constexpr uint32_t kOffset = 9;
 

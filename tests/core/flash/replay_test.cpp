@@ -7,13 +7,9 @@ namespace {
 
 // One store writes; another one, which had the same state and has not seen what was written since,
 // replays it.
-class FlashReplayTest : public ::testing::TestWithParam<bool> {
+class FlashReplayTest : public OnBothDevices {
  protected:
-  void SetUp() override {
-    ASSERT_STATUS(writer.mount().format());
-    ASSERT_STATUS(reader.mount().format());
-    ASSERT_EQ(reader.state.difference_to(writer.state), "");
-  }
+  void SetUp() override { ASSERT_EQ(reader.state.difference_to(writer.state), ""); }
 
   // Of a bare device the blocks that were opened behind the checkpoint are found by their headers.
   FlashReplay::Opened opened(FlashPurpose purpose) const {
@@ -53,11 +49,11 @@ class FlashReplayTest : public ::testing::TestWithParam<bool> {
       EXPECT_TRUE(fails(replay.run(), ErrorCode::kCorrupt, text));
     }
   }
-  bool bare() const { return GetParam(); }
 
-  FlashParts writer{GetParam() ? kBareFlash : kAtomicFlash};
-  FlashParts reader{GetParam() ? kBareFlash : kAtomicFlash};
+  FormattedParts writer{options()};
+  FormattedParts reader{options()};
 };
+INSTANTIATE_ON_BOTH_DEVICES(FlashReplayTest);
 
 TEST_P(FlashReplayTest, of_nothing_changes_nothing) {
   ASSERT_NO_FATAL_FAILURE(expect_replayed());
@@ -211,11 +207,10 @@ TEST_P(FlashReplayTest, the_newest_record_comes_with_all_its_bytes_where_it_may_
 TEST_P(FlashReplayTest, I3_what_the_newest_change_emptied_is_held) {
   for (const bool one_more : {false, true}) {
     SCOPED_TRACE(one_more);
-    FlashParts first(bare() ? kBareFlash : kAtomicFlash);
-    FlashParts second(bare() ? kBareFlash : kAtomicFlash);
+    FormattedParts first(options());
+    FormattedParts second(options());
     uint32_t block = kNoBlock;
     for (FlashParts* parts : {&first, &second}) {
-      ASSERT_STATUS(parts->mount().format());
       block = parts->fill_block("old ");
       for (const auto& [key, record] : std::map(parts->entries)) {
         if (key != "old 0") {
@@ -238,9 +233,6 @@ TEST_P(FlashReplayTest, I3_what_the_newest_change_emptied_is_held) {
     EXPECT_EQ(second.state.blocks.at(block).kind, FlashBlockKind::kFree);
   }
 }
-
-INSTANTIATE_TEST_SUITE_P(, FlashReplayTest, ::testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
 
 }  // namespace
 }  // namespace cuckoo

@@ -8,10 +8,8 @@
 namespace cuckoo {
 namespace {
 
-class FlashScanTest : public ::testing::TestWithParam<bool> {
+class FlashScanTest : public FormattedOnBothDevices {
  protected:
-  void SetUp() override { ASSERT_STATUS(parts.mount().format()); }
-
   FlashScan::Source source() { return {parts.state, parts.log}; }
   // Keys, in the order in which they come; or the error.
   std::string scanned() {
@@ -32,12 +30,8 @@ class FlashScanTest : public ::testing::TestWithParam<bool> {
   void damage(const FlashLogRecord& record, uint64_t byte) {
     parts.device.flip_stored(parts.state.layout.address(record.position) + byte, 0);
   }
-
-  FlashParts parts{GetParam() ? kBareFlash : kAtomicFlash};
 };
-
-INSTANTIATE_TEST_SUITE_P(, FlashScanTest, ::testing::Values(false, true),
-                         [](const auto& info) { return info.param ? "bare" : "atomic"; });
+INSTANTIATE_ON_BOTH_DEVICES(FlashScanTest);
 
 TEST_P(FlashScanTest, I1_of_an_empty_store_is_empty) {
   EXPECT_EQ(scanned(), "");

@@ -1,16 +1,7 @@
 // SlotCache against std::multimap, its memory, its loads, and what happens when memory runs out.
 #include "core/flash/slot_cache.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cstdlib>
-#include <map>
-#include <new>
-#include <random>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "tests/core/flash/allocations.hpp"
 #include "tests/slow.hpp"
@@ -86,12 +77,21 @@ class SlotCacheTestPeer {
 
 namespace {
 
-using test::expect_good;
-using test::nth_word;
-
 using Model = std::multimap<uint32_t, uint32_t>;
 
 uint32_t nth_hash(uint64_t i) { return static_cast<uint32_t>(nth_word(0, i)); }
+
+// The entries first … last, each with its own hash, or all with one.
+void insert_each(SlotCache& cache, uint32_t first, uint32_t last) {
+  for (uint32_t i = first; i <= last; ++i) {
+    cache.insert(nth_hash(i), i);
+  }
+}
+void insert_equal(SlotCache& cache, uint32_t hash, uint32_t last) {
+  for (uint32_t position = 1; position <= last; ++position) {
+    cache.insert(hash, position);
+  }
+}
 
 std::vector<uint32_t> positions(const SlotCache& cache, uint32_t hash) {
   std::vector<uint32_t> found;
@@ -228,15 +228,13 @@ TEST_P(EachShape, reaches_nearly_the_proved_load) {
 TEST_P(EachShape, grows_without_losing_anything) {
   SlotCache cache(options(2));
   constexpr uint32_t kCount = 5000;
-  for (uint32_t i = 0; i < kCount; ++i) {
-    cache.insert(nth_hash(i), i + 1);
-  }
+  insert_each(cache, 1, kCount);
   EXPECT_GE(cache.expansions(), 10u);
   EXPECT_GT(cache.relocations(), 0u);
   EXPECT_LE(cache.stash_size(), 10u);
-  for (uint32_t i = 0; i < kCount; ++i) {
-    ASSERT_TRUE(cache.contains(nth_hash(i), i + 1));
-    ASSERT_FALSE(cache.contains(nth_hash(i), i + 2));
+  for (uint32_t i = 1; i <= kCount; ++i) {
+    ASSERT_TRUE(cache.contains(nth_hash(i), i));
+    ASSERT_FALSE(cache.contains(nth_hash(i), i + 1));
   }
   expect_good(cache);
 }
@@ -262,9 +260,7 @@ TEST_P(EachShape, takes_many_at_once) {
 
 TEST(SlotCache, find_stops_when_visit_says_so) {
   SlotCache cache({});
-  for (uint32_t position = 1; position <= 20; ++position) {
-    cache.insert(7, position);
-  }
+  insert_equal(cache, 7, 20);
   EXPECT_GT(cache.stash_size(), 0u);
   for (unsigned stop = 1; stop <= 20; ++stop) {
     unsigned visits = 0;
@@ -287,9 +283,7 @@ TEST(SlotCache, an_empty_slot_is_not_an_entry_of_hash_zero) {
 TEST(SlotCache, takes_the_largest_hash_and_position) {
   SlotCache cache({});
   cache.insert(~0u, ~0u);
-  for (uint32_t i = 1; i <= 30; ++i) {
-    cache.insert(~0u, i);
-  }
+  insert_equal(cache, ~0u, 30);
   EXPECT_TRUE(cache.contains(~0u, ~0u));
   EXPECT_EQ(positions(cache, ~0u).size(), 31u);
   expect_good(cache);
@@ -300,9 +294,7 @@ TEST(SlotCache, takes_the_largest_hash_and_position) {
 TEST(SlotCache, a_hundred_thousand_equal_hashes_cost_no_growth_and_no_square_of_time) {
   SlotCache cache({});
   constexpr uint32_t kCount = 100'000;
-  for (uint32_t i = 1; i <= kCount; ++i) {
-    cache.insert(42, i);
-  }
+  insert_equal(cache, 42, kCount);
   EXPECT_EQ(cache.expansions(), 0u);
   EXPECT_EQ(cache.stash_size(), kCount - 8);
   for (uint32_t i = 1; i <= kCount; ++i) {
@@ -310,9 +302,7 @@ TEST(SlotCache, a_hundred_thousand_equal_hashes_cost_no_growth_and_no_square_of_
     ASSERT_TRUE(cache.replace(42, i, kCount + i));
   }
   expect_good(cache);
-  for (uint32_t i = 0; i < 1000; ++i) {  // growth with such a stash
-    cache.insert(nth_hash(i), i + 1);
-  }
+  insert_each(cache, 1, 1000);  // growth with such a stash
   EXPECT_GT(cache.expansions(), 0u);
   for (uint32_t i = 1; i <= kCount; ++i) {
     ASSERT_TRUE(cache.remove(42, kCount + i));
@@ -325,17 +315,13 @@ TEST(SlotCache, a_hundred_thousand_equal_hashes_cost_no_growth_and_no_square_of_
 TEST(SlotCache, equal_hashes_grow_no_full_table_either) {
   SlotCache cache({});
   uint32_t i = 0;
-  while (cache.expansions() < 20) {
+  for (; cache.expansions() < 20; ++i) {
     cache.insert(nth_hash(i), i + 1);
-    ++i;
   }
-  while (cache.load_factor() < 0.9) {
+  for (; cache.load_factor() < 0.9; ++i) {
     cache.insert(nth_hash(i), i + 1);
-    ++i;
   }
-  for (uint32_t position = 1; position <= 1000; ++position) {
-    cache.insert(42, position);
-  }
+  insert_equal(cache, 42, 1000);
   EXPECT_LE(cache.expansions(), 21u);
   EXPECT_GE(cache.stash_size(), 990u);
   expect_good(cache);
@@ -343,9 +329,7 @@ TEST(SlotCache, equal_hashes_grow_no_full_table_either) {
 
 TEST(SlotCache, a_removal_calls_an_equal_hash_back_from_the_stash) {
   SlotCache cache({});
-  for (uint32_t position = 1; position <= 10; ++position) {
-    cache.insert(9, position);
-  }
+  insert_equal(cache, 9, 10);
   ASSERT_EQ(cache.stash_size(), 2u);
   EXPECT_TRUE(cache.remove(9, 1));
   EXPECT_EQ(cache.stash_size(), 1u);
@@ -396,9 +380,7 @@ TEST(SlotCache, reserve_makes_room_whatever_the_shape) {
     SCOPED_TRACE(std::to_string(hashes) + " hashes, " + std::to_string(ways) + " ways");
     SlotCache cache({hashes, ways, 1});
     cache.reserve(kEntries);
-    for (uint32_t i = 1; i <= kEntries; ++i) {
-      cache.insert(nth_hash(i), i);
-    }
+    insert_each(cache, 1, kEntries);
     EXPECT_EQ(cache.expansions(), 0u);
   }
 }
@@ -412,9 +394,7 @@ TEST(SlotCache, reserve_makes_room_and_never_shrinks) {
   EXPECT_LE(slots, 53'000u);
   cache.reserve(10);
   EXPECT_EQ(cache.slots(), slots);
-  for (uint32_t i = 2; i <= 50'000; ++i) {
-    cache.insert(nth_hash(i), i);
-  }
+  insert_each(cache, 2, 50'000);
   EXPECT_EQ(cache.expansions(), 0u);
   EXPECT_EQ(cache.slots(), slots);
   cache.clear();
@@ -471,18 +451,7 @@ TEST(SlotCache, I5_an_insert_without_memory_changes_no_entry) {
   unsigned failures = 0;
   for (uint32_t i = 1; i <= 600; ++i) {
     const uint32_t hash = i % 4 == 0 ? 1 : nth_hash(i);
-    for (int64_t left = 0;; ++left) {
-      bool failed = false;
-      allocations_left = left;
-      try {
-        cache.insert(hash, i);
-      } catch (const std::bad_alloc&) {
-        failed = true;
-      }
-      allocations_left = -1;
-      if (!failed) {
-        break;
-      }
+    for (int64_t left = 0; runs_out_of_memory(left, [&] { cache.insert(hash, i); }); ++left) {
       ++failures;
       expect_good(cache);
       ASSERT_EQ(pairs(cache), pairs(model));
@@ -494,12 +463,7 @@ TEST(SlotCache, I5_an_insert_without_memory_changes_no_entry) {
 
   const uint64_t slots = cache.slots();
   for (int64_t left = 0; cache.slots() == slots; ++left) {
-    allocations_left = left;
-    try {
-      cache.reserve(5000);
-    } catch (const std::bad_alloc&) {
-    }
-    allocations_left = -1;
+    (void)runs_out_of_memory(left, [&] { cache.reserve(5000); });
     expect_good(cache);
     ASSERT_EQ(pairs(cache), pairs(model));
   }
@@ -507,9 +471,7 @@ TEST(SlotCache, I5_an_insert_without_memory_changes_no_entry) {
 
 TEST(SlotCache, removing_and_replacing_need_no_memory) {
   SlotCache cache({});
-  for (uint32_t i = 1; i <= 100; ++i) {
-    cache.insert(1, i);
-  }
+  insert_equal(cache, 1, 100);
   allocations_left = 0;
   bool all = true;
   for (uint32_t i = 1; i <= 100; ++i) {
@@ -529,16 +491,11 @@ TEST(SlotCache, removing_and_replacing_need_no_memory) {
 class Damage : public ::testing::Test {
  protected:
   Damage() {
-    for (uint32_t i = 1; i <= 20; ++i) {
-      cache_.insert(nth_hash(i), i);
-    }
+    insert_each(cache_, 1, 20);
     expect_good(cache_);
   }
   void expect_found(const std::string& text) {
-    const Status status = cache_.check();
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
-    EXPECT_NE(status.error().message.find(text), std::string::npos) << status.error().message;
+    EXPECT_TRUE(fails(cache_.check(), ErrorCode::kCorrupt, text));
   }
 
   SlotCache cache_{{2, 4, 1}};

@@ -35,7 +35,7 @@ class FlashStateTest : public ::testing::Test {
   }
   FlashLogRecord put(uint32_t hash, uint32_t previous = 0) {
     FlashLogRecord record = next(FlashRecordType::kPut, hash, previous);
-    EXPECT_TRUE(succeeded(state.apply(record)));
+    EXPECT_STATUS(state.apply(record));
     return record;
   }
   uint32_t live(uint32_t block) const { return state.blocks.at(block).live_units; }

@@ -1,7 +1,5 @@
 #include <functional>
-#include <string>
 
-#include "core/flash/store.hpp"
 #include "tests/core/flash/harness.hpp"
 
 namespace cuckoo {
@@ -64,11 +62,7 @@ TEST(FlashStoreCheck, names_the_invariant_that_is_broken) {
     ASSERT_STATUS(store.check(no_poll));
     FlashStoreTestPeer peer(store);
     damage.plant(peer, store);
-    const Status checked = store.check(no_poll);
-    ASSERT_FALSE(checked.ok()) << damage.what;
-    EXPECT_EQ(checked.error().code, ErrorCode::kCorrupt);
-    EXPECT_NE(checked.error().message.find(damage.what), std::string::npos)
-        << damage.what << ": " << checked.error().message;
+    EXPECT_TRUE(fails(store.check(no_poll), ErrorCode::kCorrupt, damage.what));
   }
 }
 
@@ -93,10 +87,8 @@ TEST(FlashStoreCheck, ends_when_poll_says_so) {
   EXPECT_EQ(polls, 3 + 2);
   for (int last = 1; last <= polls; ++last) {
     int left = last;
-    const Status checked = store.check(
-        [&]() -> Status { return --left > 0 ? Status() : Status(invalid("interrupted")); });
-    ASSERT_FALSE(checked.ok());
-    EXPECT_EQ(checked.error().message, "interrupted");
+    const auto stop = [&] { return --left > 0 ? Status() : Status(invalid("interrupted")); };
+    EXPECT_TRUE(fails_saying(store.check(stop), ErrorCode::kInvalid, "interrupted"));
     EXPECT_EQ(left, 0);
   }
 }

@@ -1,19 +1,11 @@
 #include "core/flash/stored_index.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
 #include <set>
 
-#include "core/base/bytes.hpp"
-#include "tests/core/flash/harness.hpp"
 #include "tests/core/flash/parts.hpp"
 
 namespace cuckoo {
 namespace {
-
-using Bytes = std::vector<std::byte>;
 
 // Entries cut into pieces of so many bytes, read from memory.
 struct Sample {
@@ -92,14 +84,13 @@ TEST(StoredIndex, I1_finds_every_entry_and_no_other) {
     }
     for (const uint32_t hash : asked) {
       std::vector<uint32_t> found;
-      ASSERT_TRUE(succeeded(stored.find(hash, found)));
+      ASSERT_STATUS(stored.find(hash, found));
       EXPECT_EQ(std::set<uint32_t>(found.begin(), found.end()), sample.positions(hash)) << hash;
       EXPECT_EQ(found.size(), sample.positions(hash).size()) << hash;
     }
-    Result<FlashIndexEntries> all = stored.all();
-    ASSERT_TRUE(all.ok()) << all.error().message;
+    FlashIndexEntries all = must(stored.all());
     std::sort(sample.entries.begin(), sample.entries.end());
-    EXPECT_EQ(all.value(), sample.entries);
+    EXPECT_EQ(all, sample.entries);
   }
 }
 
@@ -109,7 +100,7 @@ TEST(StoredIndex, reads_one_piece_for_a_search) {
   StoredIndex stored = sample.stored();
   std::vector<uint32_t> found;
   for (size_t i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(succeeded(stored.find(sample.entries[i].second, found)));
+    ASSERT_STATUS(stored.find(sample.entries[i].second, found));
   }
   EXPECT_EQ(found.size(), 1000U);
   EXPECT_LT(sample.reads, 1100);
@@ -135,9 +126,7 @@ TEST(StoredIndex, I1_a_broken_piece_is_an_error) {
     change(sample);
     StoredIndex stored = sample.stored();
     std::vector<uint32_t> found;
-    const Status status = stored.find(hash + 5, found);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(fails(stored.find(hash + 5, found), ErrorCode::kCorrupt));
     EXPECT_FALSE(stored.all().ok());
   }
 }
@@ -146,9 +135,7 @@ TEST(StoredIndex, I1_a_position_that_is_there_twice_is_an_error) {
   FlashIndexEntries entries = random_entries(500, 0);
   entries[3].first = entries[300].first;
   Sample sample(std::move(entries), 100);
-  const Result<FlashIndexEntries> all = sample.stored().all();
-  ASSERT_FALSE(all.ok());
-  EXPECT_NE(all.error().message.find("twice"), std::string::npos);
+  EXPECT_TRUE(fails(sample.stored().all(), ErrorCode::kCorrupt, "twice"));
 }
 
 // --- in a store ----------------------------------------------------------------------------------
@@ -159,20 +146,20 @@ std::string key(int i) { return "key " + std::to_string(i); }
 // another one.
 struct Stored {
   explicit Stored(bool tail = true) : store(parts.device, kAtomicFlash) {
-    EXPECT_TRUE(succeeded(store.format()));
+    EXPECT_STATUS(store.format());
     for (int i = 0; i < 2000; ++i) {
-      EXPECT_TRUE(succeeded(store.put(bytes_of(key(i)), bytes_of("value"))));
+      EXPECT_STATUS(store.put(bytes_of(key(i)), bytes_of("value")));
       model[key(i)] = "value";
     }
-    EXPECT_TRUE(succeeded(store.checkpoint()));
+    EXPECT_STATUS(store.checkpoint());
     for (int i = 0; i < 10; ++i) {
-      EXPECT_TRUE(succeeded(store.put(bytes_of(key(i)), bytes_of("new"))));
+      EXPECT_STATUS(store.put(bytes_of(key(i)), bytes_of("new")));
       EXPECT_TRUE(store.remove(bytes_of(key(100 + i))).ok());
       model[key(i)] = "new";
       model.erase(key(100 + i));
     }
     if (!tail) {
-      EXPECT_TRUE(succeeded(store.checkpoint()));
+      EXPECT_STATUS(store.checkpoint());
     }
   }
   FlashParts parts{kAtomicFlash, small_geometry(1024, 4, 64, 16)};
@@ -189,7 +176,7 @@ TEST(StoredIndexOfAStore, a_mount_reads_no_piece) {
   EXPECT_TRUE(store.get(bytes_of(key(500)), value).value());
   EXPECT_EQ(text_of(value), "value");
   EXPECT_EQ(difference(store, written.model), "");
-  EXPECT_TRUE(succeeded(store.check(no_poll)));
+  EXPECT_STATUS(store.check(no_poll));
 }
 
 TEST(StoredIndexOfAStore, what_was_replaced_and_removed_since_is_gone) {
@@ -228,7 +215,7 @@ TEST(StoredIndexOfAStore, changes_and_marks_work_before_and_after_all_is_loaded)
     store.release(0);
     written.parts.device.restore(before);
     EXPECT_EQ(difference(store, written.model), "");
-    EXPECT_TRUE(succeeded(store.check(no_poll)));
+    EXPECT_STATUS(store.check(no_poll));
   }
 }
 
@@ -250,10 +237,7 @@ TEST(StoredIndexOfAStore, damage_of_a_piece_is_found_when_it_is_read_and_by_a_ch
   ASSERT_GE(damaged, 2U);
   FlashStore store(again.device, kAtomicFlash);
   ASSERT_STATUS(store.mount());
-  const Result<std::optional<FlashEntry>> found = store.find(bytes_of(key(500)));
-  ASSERT_FALSE(found.ok());
-  EXPECT_EQ(found.error().code, ErrorCode::kCorrupt);
-  EXPECT_NE(found.error().message.find("of its index"), std::string::npos) << found.error().message;
+  EXPECT_TRUE(fails(store.find(bytes_of(key(500))), ErrorCode::kCorrupt, "of its index"));
   EXPECT_FALSE(store.check(no_poll).ok());
   EXPECT_FALSE(store.put(bytes_of(key(500)), bytes_of("x")).ok());
 }
@@ -269,18 +253,18 @@ TEST(FlashIndex, I4_asks_for_nothing_that_was_not_fetched) {
   EXPECT_THROW(index.contains(hash, position), std::logic_error);
   EXPECT_THROW(index.remove(hash, position), std::logic_error);
   EXPECT_THROW(index.by_position(), std::logic_error);
-  ASSERT_TRUE(succeeded(index.fetch(hash)));
+  ASSERT_STATUS(index.fetch(hash));
   EXPECT_TRUE(index.find(hash, [](uint32_t) { return true; }));
   EXPECT_TRUE(index.remove(hash, position));
   EXPECT_FALSE(index.remove(hash, position));
   EXPECT_FALSE(index.contains(hash, position));
   EXPECT_EQ(index.size(), 4999U);
   for (size_t i = 0; i < 200; ++i) {  // more than are fetched one by one
-    ASSERT_TRUE(succeeded(index.fetch(sample.entries[i].second)));
+    ASSERT_STATUS(index.fetch(sample.entries[i].second));
     EXPECT_EQ(index.contains(sample.entries[i].second, sample.entries[i].first), i != 7) << i;
   }
   EXPECT_EQ(index.by_position().size(), 4999U);
-  EXPECT_TRUE(succeeded(index.check()));
+  EXPECT_STATUS(index.check());
 }
 
 }  // namespace

@@ -83,10 +83,7 @@ TEST_P(FlashWear, stays_within_the_gap_when_half_the_keys_never_change) {
   EXPECT_LE(most, 32U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, FlashWear, ::testing::ValuesIn(kWearCases),
-                         [](const ::testing::TestParamInfo<WearCase>& of) {
-                           return of.param.name;
-                         });
+INSTANTIATE_EACH(Devices, FlashWear, kWearCases);
 
 FlashGeometry geometry_with_endurance(uint32_t endurance) {
   FlashGeometry geometry = small_geometry();

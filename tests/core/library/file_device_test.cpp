@@ -1,6 +1,5 @@
 #include <cuckoo/flash_device.hpp>
 
-#include <filesystem>
 #include <fstream>
 
 #include "tests/core/library/flash_samples.hpp"
@@ -15,9 +14,7 @@ void damage(const std::string& path, std::streamoff at, char byte) {
 }
 
 std::unique_ptr<FileDevice> created(const std::string& path) {
-  auto made = FileDevice::create(path, small_geometry());
-  EXPECT_TRUE(made.ok()) << made.error().message;
-  return std::move(made.value());
+  return must(FileDevice::create(path, small_geometry()));
 }
 
 TEST(FileDevice, keeps_what_was_programmed) {
@@ -30,11 +27,10 @@ TEST(FileDevice, keeps_what_was_programmed) {
     ASSERT_STATUS(device->erase(4));
     ASSERT_STATUS(device->sync());
   }
-  auto opened = FileDevice::open(path.text());
-  ASSERT_TRUE(opened.ok()) << opened.error().message;
-  EXPECT_EQ(opened.value()->geometry(), small_geometry());
+  auto opened = must(FileDevice::open(path.text()));
+  EXPECT_EQ(opened->geometry(), small_geometry());
   DeviceBytes read(small_geometry().size_bytes());
-  ASSERT_STATUS(opened.value()->read(0, read));
+  ASSERT_STATUS(opened->read(0, read));
   DeviceBytes expected(read.size(), std::byte{0xFF});
   std::copy(units.begin(), units.end(), expected.begin() + 4096);
   EXPECT_EQ(read, expected);

@@ -1,8 +1,6 @@
 // What both kinds of filters have in common, as a program uses them: <cuckoo/filter.hpp>.
 #include <cuckoo/filter.hpp>
 
-#include <gtest/gtest.h>
-
 #include <cuckoo/bloom_filter.hpp>
 #include <cuckoo/cuckoo_filter.hpp>
 
@@ -11,15 +9,13 @@
 #include <cmath>
 #include <list>
 #include <random>
-#include <string>
-#include <thread>
 #include <type_traits>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include "tests/core/flash/allocations.hpp"
 #include "tests/slow.hpp"
+#include "tests/support/status.hpp"
+#include "tests/support/threads.hpp"
 
 namespace {
 
@@ -49,9 +45,7 @@ class MembershipFilter : public testing::Test {
     options.rate = rate;
     options.grows = grows;
     options.seed = seed;
-    auto filter = Filter::make(options);
-    EXPECT_TRUE(filter.ok()) << filter.error().message;
-    return std::move(filter.value());
+    return must(Filter::make(options));
   }
 };
 using Filters = testing::Types<CuckooFilter, BloomFilter>;
@@ -158,10 +152,7 @@ TYPED_TEST(MembershipFilter, takes_its_capacity_and_says_when_it_is_full) {
   while (filter.add(next).ok()) {
     ASSERT_LT(++next, 6000U);
   }
-  const cuckoo::Status full = filter.add(next);
-  EXPECT_EQ(full.error().code, ErrorCode::kFull);
-  EXPECT_NE(full.error().message.find("capacity of 5000"), std::string::npos)
-      << full.error().message;
+  EXPECT_TRUE(fails(filter.add(next), ErrorCode::kFull, "capacity of 5000"));
   EXPECT_EQ(missing(filter, 0, next), 0U);
 }
 
@@ -189,16 +180,13 @@ TYPED_TEST(MembershipFilter, survives_as_bytes) {
     for (uint64_t i = 0; i < 10'000; ++i) {
       ASSERT_TRUE(filter.add(i).ok());
     }
-    const auto bytes = filter.to_bytes();
-    ASSERT_TRUE(bytes.ok()) << bytes.error().message;
-    auto read = TypeParam::from_bytes(bytes.value());
-    ASSERT_TRUE(read.ok()) << read.error().message;
-    TypeParam& copy = read.value();
+    const auto bytes = must(filter.to_bytes());
+    TypeParam copy = must(TypeParam::from_bytes(bytes));
     EXPECT_EQ(missing(copy, 0, 10'000), 0U);
     EXPECT_EQ(copy.size(), filter.size());
     EXPECT_EQ(copy.seed(), filter.seed());
     EXPECT_EQ(copy.grows(), grows);
-    EXPECT_EQ(copy.to_bytes().value(), bytes.value());
+    EXPECT_EQ(copy.to_bytes().value(), bytes);
     const uint64_t keys = grows ? 100'000 : 19'000;
     ASSERT_TRUE(copy.add_all(keys_from(10'000, keys)).ok());
     EXPECT_EQ(missing(copy, 0, keys), 0U);
@@ -211,12 +199,11 @@ TYPED_TEST(MembershipFilter, without_hashes_its_bytes_are_fewer_and_it_does_not_
   ASSERT_TRUE(filter.add_all(keys_from(0, 5000)).ok());
   const auto small = filter.to_bytes(cuckoo::SavedHashes::kNo);
   EXPECT_LT(2 * small.value().size(), filter.to_bytes().value().size());
-  auto read = TypeParam::from_bytes(small.value());
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_FALSE(read.value().grows());
-  EXPECT_EQ(missing(read.value(), 0, 5000), 0U);
-  EXPECT_EQ(read.value().add_all(keys_from(5000, 50'000)).error().code, ErrorCode::kFull);
-  EXPECT_EQ(missing(read.value(), 0, 5000), 0U);
+  auto read = must(TypeParam::from_bytes(small.value()));
+  EXPECT_FALSE(read.grows());
+  EXPECT_EQ(missing(read, 0, 5000), 0U);
+  EXPECT_EQ(read.add_all(keys_from(5000, 50'000)).error().code, ErrorCode::kFull);
+  EXPECT_EQ(missing(read, 0, 5000), 0U);
 }
 
 TYPED_TEST(MembershipFilter, believes_no_damaged_bytes) {
@@ -258,15 +245,13 @@ TYPED_TEST(MembershipFilter, merges_cells_of_filters_made_for_the_same) {
 
 TYPED_TEST(MembershipFilter, refuses_to_merge_what_does_not_go_together) {
   TypeParam filter = this->made(1000, 0.001, false);
-  const auto refused = [&](const TypeParam& other, const char* why) {
-    const cuckoo::Status status = filter.merge(other);
-    EXPECT_EQ(status.error().code, ErrorCode::kInvalid) << why;
-    EXPECT_NE(status.error().message.find(why), std::string::npos) << status.error().message;
+  const auto expect_refused = [&](const TypeParam& other, const char* why) {
+    EXPECT_TRUE(fails(filter.merge(other), ErrorCode::kInvalid, why));
   };
-  refused(this->made(1000, 0.001, false, 2), "seed");
-  refused(this->made(2000, 0.001, false), "geometry");
-  refused(filter, "another filter");
-  refused(TypeParam(), "moved from");
+  expect_refused(this->made(1000, 0.001, false, 2), "seed");
+  expect_refused(this->made(2000, 0.001, false), "geometry");
+  expect_refused(filter, "another filter");
+  expect_refused(TypeParam(), "moved from");
 }
 
 TYPED_TEST(MembershipFilter, options_out_of_range_are_refused) {
@@ -439,10 +424,9 @@ class Life {
         merge_some();
         break;
       case 4: {
-        auto read = Filter::from_bytes(filter_.to_bytes().value());
-        ASSERT_TRUE(read.ok()) << read.error().message;
-        ASSERT_EQ(read.value().size(), filter_.size());
-        filter_ = std::move(read.value());
+        auto read = must(Filter::from_bytes(filter_.to_bytes().value()));
+        ASSERT_EQ(read.size(), filter_.size());
+        filter_ = std::move(read);
         break;
       }
       case 5:
@@ -496,27 +480,21 @@ TYPED_TEST(MembershipFilter, threads_ask_at_the_same_time) {
   const TypeParam& asked = filter;
   const std::vector<std::byte> bytes = asked.to_bytes().value();
   std::atomic<size_t> wrong{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      wrong += missing(asked, 0, 20'500);
-      wrong += asked.to_bytes().value() == bytes ? 0 : 1;
-      wrong += asked.size() > 0 && asked.rate_now() > 0 && asked.memory_bytes() > 0 ? 0 : 1;
-      wrong += asked.capacity() > 0 && asked.load_factor() > 0 ? 0 : 1;
-      const std::vector<bool> found = asked.contains_each(keys_from(0, 20'500));
-      wrong += static_cast<size_t>(std::count(found.begin(), found.end(), false));
-      TypeParam own = this->made(1000);
-      wrong += own.merge(asked).ok() ? missing(own, 0, 20'500) : 1;
-      if constexpr (std::is_same_v<TypeParam, cuckoo::CuckooFilter>) {
-        for (uint64_t key = 0; key < 20'500; ++key) {
-          wrong += asked.count(key) > 0 ? 0 : 1;
-        }
+  cuckoo::test::in_threads(4, [&](int) {
+    wrong += missing(asked, 0, 20'500);
+    wrong += asked.to_bytes().value() == bytes ? 0 : 1;
+    wrong += asked.size() > 0 && asked.rate_now() > 0 && asked.memory_bytes() > 0 ? 0 : 1;
+    wrong += asked.capacity() > 0 && asked.load_factor() > 0 ? 0 : 1;
+    const std::vector<bool> found = asked.contains_each(keys_from(0, 20'500));
+    wrong += static_cast<size_t>(std::count(found.begin(), found.end(), false));
+    TypeParam own = this->made(1000);
+    wrong += own.merge(asked).ok() ? missing(own, 0, 20'500) : 1;
+    if constexpr (std::is_same_v<TypeParam, cuckoo::CuckooFilter>) {
+      for (uint64_t key = 0; key < 20'500; ++key) {
+        wrong += asked.count(key) > 0 ? 0 : 1;
       }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+    }
+  });
   EXPECT_EQ(wrong, 0U);
 }
 
@@ -529,15 +507,8 @@ TYPED_TEST(MembershipFilter, says_no_to_nothing_that_it_held_when_memory_ran_out
     TypeParam filter = this->made(100);
     ASSERT_TRUE(filter.add_all(keys_from(0, 3000)).ok());
     const std::vector<uint64_t> more = keys_from(3000, 6000);
-    cuckoo::allocations_left = allowed;
-    failed = false;
-    try {
-      (void)filter.add_all(more);
-      (void)filter.add(1);
-    } catch (const std::bad_alloc&) {
-      failed = true;
-    }
-    cuckoo::allocations_left = -1;
+    failed = cuckoo::runs_out_of_memory(allowed,
+                                        [&] { (void)filter.add_all(more), (void)filter.add(1); });
     EXPECT_EQ(missing(filter, 0, 3000), 0U) << allowed;
     const cuckoo::Status status = filter.add(6000);
     if (!status.ok()) {

@@ -12,9 +12,7 @@ using Keeps = std::function<bool(uint64_t address)>;
 class FlashBarriers : public ::testing::Test {
  protected:
   static FlashStore opened(std::unique_ptr<FlashDevice> device) {
-    Result<FlashStore> store = FlashStore::open(std::move(device), {.create = true});
-    EXPECT_TRUE(store.ok()) << store.error().message;
-    return std::move(store.value());
+    return must(FlashStore::open(std::move(device), {.create = true}));
   }
   std::unique_ptr<ReorderingDevice> device_of(DeviceBytes bytes) const {
     return std::make_unique<ReorderingDevice>(geometry_, std::move(bytes));

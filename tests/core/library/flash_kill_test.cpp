@@ -61,9 +61,7 @@ FlashModel model_of(uint64_t rounds) {
 
 TEST(FlashKill, leaves_what_was_done) {
   const TemporaryPath path;
-  FlashOptions options;
-  options.create = true;
-  options.geometry = small_geometry(1024, 4, 40);
+  FlashOptions options{.create = true, .geometry = small_geometry(1024, 4, 40)};
   ASSERT_TRUE(FlashStore::open_file(path.text(), options).ok());
   std::mt19937_64 random(std::random_device{}());
   uint64_t done = 0;
@@ -87,9 +85,8 @@ TEST(FlashKill, leaves_what_was_done) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     ASSERT_TRUE(WIFSIGNALED(status)) << "it ended by itself: " << status;
-    auto opened = FlashStore::open_file(path.text());
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    const FlashModel found = contents_of(opened.value());
+    FlashStore opened = must(FlashStore::open_file(path.text()));
+    const FlashModel found = contents_of(opened);
     if (found != model_of(done)) {  // the round that was not reported any more
       ++done;
       ASSERT_EQ(found, model_of(done));

@@ -9,9 +9,7 @@ namespace cuckoo::test {
 namespace {
 
 FlashStore in_memory(const FlashGeometry& geometry = small_geometry()) {
-  auto opened = FlashStore::open(MemoryDevice::create(geometry).value(), {.create = true});
-  EXPECT_TRUE(opened.ok()) << opened.error().message;
-  return std::move(opened.value());
+  return must(FlashStore::open(MemoryDevice::create(geometry).value(), {.create = true}));
 }
 
 // What a device of the program's own may do to the store.
@@ -59,9 +57,7 @@ TEST(LibraryFlashStore, equals_a_map) {
       ASSERT_EQ(done.error().code, ErrorCode::kFull) << done.error().message;
     }
     if (i % 300 == 0) {
-      auto opened = FlashStore::open(store.release());
-      ASSERT_TRUE(opened.ok()) << opened.error().message;
-      store = std::move(opened.value());
+      store = must(FlashStore::open(store.release()));
     }
   }
   EXPECT_EQ(contents_of(store), model);
@@ -190,9 +186,8 @@ TEST(LibraryFlashStore, a_device_that_is_released_in_a_visit_ends_it) {
 TEST(LibraryFlashStore, after_a_failed_change_asks_to_be_opened_again) {
   auto owned = std::make_unique<FailingDevice>(small_geometry());
   FailingDevice& device = *owned;
-  auto opened = FlashStore::open(std::move(owned), {.create = true});
-  ASSERT_TRUE(opened.ok());
-  FlashStore store = std::move(opened.value());
+  auto opened = must(FlashStore::open(std::move(owned), {.create = true}));
+  FlashStore store = std::move(opened);
   ASSERT_STATUS(store.put("a", "1"));
   const auto expect_failed = [&](const std::string& why) {
     device.failing = device.throws = device.fails_sync = false;
@@ -200,9 +195,7 @@ TEST(LibraryFlashStore, after_a_failed_change_asks_to_be_opened_again) {
     EXPECT_TRUE(fails(store.put("c", "3"), ErrorCode::kStorage, text));
     EXPECT_TRUE(fails(store.get("a"), ErrorCode::kStorage, text));
     EXPECT_TRUE(fails(store.check(), ErrorCode::kStorage, text));
-    auto again = FlashStore::open(store.release());
-    ASSERT_TRUE(again.ok()) << again.error().message;
-    store = std::move(again.value());
+    store = must(FlashStore::open(store.release()));
     EXPECT_EQ(contents_of(store), (FlashModel{{"a", "1"}}));
   };
   device.failing = true;
@@ -230,13 +223,10 @@ TEST(LibraryFlashStore, opens_only_what_is_a_store) {
 TEST(LibraryFlashStore, lives_in_a_file) {
   const TemporaryPath path;
   EXPECT_TRUE(fails(FlashStore::open_file(path.text()), ErrorCode::kStorage, path.text()));
-  FlashOptions options;
-  options.create = true;
-  options.geometry = small_geometry();
+  FlashOptions options{.create = true, .geometry = small_geometry()};
   {
-    auto opened = FlashStore::open_file(path.text(), options);
-    ASSERT_TRUE(opened.ok()) << opened.error().message;
-    ASSERT_STATUS(opened.value().put("a", "1"));
+    FlashStore opened = must(FlashStore::open_file(path.text(), options));
+    ASSERT_STATUS(opened.put("a", "1"));
     EXPECT_EQ(FlashStore::open_file(path.text()).error().code, ErrorCode::kStorage);  // locked
   }
   auto opened = FlashStore::open_file(path.text(), {.create = true});  // it has its own geometry
@@ -278,13 +268,12 @@ TEST(LibraryFlashStore, G2_damage_is_no_crash_and_no_wrong_value) {
   std::mt19937_64 random(3);
   auto owned = std::make_unique<ReorderingDevice>(small_geometry());
   ReorderingDevice& device = *owned;
-  auto store = FlashStore::open(std::move(owned), {.create = true});
-  ASSERT_TRUE(store.ok());
+  auto store = must(FlashStore::open(std::move(owned), {.create = true}));
   std::map<std::string, std::vector<std::string>> put;
   for (int i = 0; i < 400; ++i) {
     const std::string key = std::to_string(i % 30);
     put[key].push_back(std::string(random() % 300, 'v') + std::to_string(i));
-    ASSERT_STATUS(store.value().put(key, put[key].back()));
+    ASSERT_STATUS(store.put(key, put[key].back()));
   }
   const DeviceBytes whole = device.bytes();
   int refused = 0;

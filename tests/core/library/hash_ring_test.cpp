@@ -1,20 +1,13 @@
 #include <cuckoo/hash_ring.hpp>
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <map>
-#include <random>
 #include <set>
-#include <string>
-#include <thread>
-#include <utility>
-#include <vector>
 
 #include "core/base/digest.hpp"
 #include "tests/core/flash/allocations.hpp"
+#include "tests/support/core_samples.hpp"
+#include "tests/support/threads.hpp"
 
 namespace {
 
@@ -51,11 +44,7 @@ const Case kCases[] = {
     {"text_keys", {.vnodes = 50, .text_keys = true}},
 };
 
-HashRing made(const HashRingOptions& options) {
-  auto ring = HashRing::make(options);
-  EXPECT_TRUE(ring.ok()) << ring.error().message;
-  return std::move(ring.value());
-}
+HashRing made(const HashRingOptions& options) { return must(HashRing::make(options)); }
 
 std::vector<RingNode> nodes_named(int first, int end) {
   std::vector<RingNode> nodes;
@@ -82,8 +71,7 @@ class EveryHashRing : public testing::TestWithParam<Case> {
   bool is_slots() const { return GetParam().options.algorithm == RingAlgorithm::kSlots; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, EveryHashRing, testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_EACH(Algorithms, EveryHashRing, kCases);
 
 TEST_P(EveryHashRing, is_empty_at_first) {
   EXPECT_TRUE(ring_.empty());
@@ -199,8 +187,7 @@ TEST_P(EveryHashRing, what_is_refused_changes_nothing) {
   ASSERT_TRUE(ring_.add_all({{"a"}, {"b", 2}}).ok());
   const uint64_t mark = ring_.mark();
   const auto refused = [&](const cuckoo::Status& status, const std::string& why) {
-    EXPECT_EQ(status.error().code, ErrorCode::kInvalid) << why;
-    EXPECT_NE(status.error().message.find(why), std::string::npos) << status.error().message;
+    EXPECT_TRUE(fails(status, ErrorCode::kInvalid, why));
     EXPECT_EQ(ring_.mark(), mark);
     EXPECT_EQ(ring_.size(), 2U);
     EXPECT_TRUE(ring_.check().ok());
@@ -245,10 +232,9 @@ TEST_P(EveryHashRing, moves_are_what_keys_do) {
     for (size_t i = 0; i < owners_before.size(); ++i) {
       counted[{owners_before[i], owners_after[i]}] += 1;
     }
-    const auto moves = ring_.moves_to(*to);
-    ASSERT_TRUE(moves.ok()) << moves.error().message;
+    const auto moves = must(ring_.moves_to(*to));
     double moved = 0;
-    for (const RingMove& move : moves.value()) {
+    for (const RingMove& move : moves) {
       EXPECT_NE(move.from, move.to);
       const double expected = move.share * 100'000;
       EXPECT_NEAR((counted[{move.from, move.to}]), expected, 5 * std::sqrt(expected) + 1);
@@ -256,7 +242,7 @@ TEST_P(EveryHashRing, moves_are_what_keys_do) {
     }
     EXPECT_GE(moved, ring_.share("10.0.0.2:11211") - 1e-9);
     EXPECT_TRUE(
-        std::is_sorted(moves.value().begin(), moves.value().end(),
+        std::is_sorted(moves.begin(), moves.end(),
                        [](const RingMove& a, const RingMove& b) { return a.from < b.from; }));
   }
   EXPECT_TRUE(ring_.moves_to(ring_).value().empty());
@@ -282,17 +268,16 @@ TEST_P(EveryHashRing, bytes_are_the_ring) {
   ASSERT_TRUE(ring_.set_weight("10.0.0.3:11211", 2).ok());
   ASSERT_TRUE(ring_.add("").ok());
   const std::vector<std::byte> bytes = ring_.to_bytes().value();
-  auto read = HashRing::from_bytes(bytes, md5);
-  ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ(read.value().to_bytes().value(), bytes);
-  EXPECT_EQ(read.value().mark(), ring_.mark());
-  EXPECT_EQ(owners_of(read.value()), owners_of(ring_));
-  EXPECT_EQ(read.value().options().text_keys, GetParam().options.text_keys);
-  EXPECT_EQ(read.value().options().algorithm, GetParam().options.algorithm);
-  EXPECT_EQ(read.value().options().seed, GetParam().options.seed);
-  ASSERT_TRUE(read.value().add("new").ok());
+  auto read = must(HashRing::from_bytes(bytes, md5));
+  EXPECT_EQ(read.to_bytes().value(), bytes);
+  EXPECT_EQ(read.mark(), ring_.mark());
+  EXPECT_EQ(owners_of(read), owners_of(ring_));
+  EXPECT_EQ(read.options().text_keys, GetParam().options.text_keys);
+  EXPECT_EQ(read.options().algorithm, GetParam().options.algorithm);
+  EXPECT_EQ(read.options().seed, GetParam().options.seed);
+  ASSERT_TRUE(read.add("new").ok());
   ASSERT_TRUE(ring_.add("new").ok());
-  EXPECT_EQ(owners_of(read.value()), owners_of(ring_));
+  EXPECT_EQ(owners_of(read), owners_of(ring_));
 }
 
 TEST_P(EveryHashRing, bytes_that_were_damaged_are_refused) {
@@ -302,9 +287,7 @@ TEST_P(EveryHashRing, bytes_that_were_damaged_are_refused) {
   for (size_t at = 0; at < bytes.size(); at += step) {
     std::vector<std::byte> damaged = bytes;
     damaged[at] ^= std::byte{0x10};
-    const auto read = HashRing::from_bytes(damaged, md5);
-    ASSERT_EQ(read.error().code, ErrorCode::kCorrupt) << at;
-    EXPECT_FALSE(read.error().message.empty());
+    ASSERT_FALSE(refusal_of(HashRing::from_bytes(damaged, md5), ErrorCode::kCorrupt).empty()) << at;
     EXPECT_FALSE(HashRing::from_bytes(std::span(bytes).first(at), md5).ok()) << at;
   }
 }
@@ -366,9 +349,7 @@ TEST_P(EveryHashRing, one_that_was_moved_from_has_no_nodes_and_takes_none) {
 
 TEST(HashRing, options_out_of_range_are_refused) {
   const auto why = [](const HashRingOptions& options) {
-    const auto ring = HashRing::make(options);
-    EXPECT_EQ(ring.error().code, ErrorCode::kInvalid);
-    return ring.error().message;
+    return refusal_of(HashRing::make(options), ErrorCode::kInvalid);
   };
   const auto wrong_md5 = [](std::span<const std::byte>, std::span<std::byte, 16> digest) {
     std::fill(digest.begin(), digest.end(), std::byte{1});
@@ -401,9 +382,7 @@ TEST(HashRing, says_when_it_is_full) {
   for (RingNode& node : nodes) {
     node.weight = 10;  // a million points
   }
-  const cuckoo::Status status = ring.add_all(nodes);
-  EXPECT_EQ(status.error().code, ErrorCode::kFull);
-  EXPECT_NE(status.error().message.find("10.0.0.16:11211"), std::string::npos);
+  EXPECT_TRUE(fails(ring.add_all(nodes), ErrorCode::kFull, "10.0.0.16:11211"));
   EXPECT_TRUE(ring.empty());
   EXPECT_TRUE(ring.add("small", 0.001).ok());
 }
@@ -440,19 +419,13 @@ TEST_P(EveryHashRing, threads_ask_at_the_same_time) {
   const std::vector<std::byte> bytes = asked.to_bytes().value();
   const uint64_t mark = asked.mark();
   std::atomic<size_t> wrong{0};
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      wrong += owners_of(asked, 500) == owners ? 0 : 1;
-      wrong += asked.to_bytes().value() == bytes && asked.mark() == mark ? 0 : 1;
-      wrong += asked.replicas(1, 3).size() == 3 && asked.check().ok() ? 0 : 1;
-      HashRing copy = asked;
-      wrong += copy.remove("new").value() && asked.moves_to(copy).ok() ? 0 : 1;
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  cuckoo::test::in_threads(4, [&](int) {
+    wrong += owners_of(asked, 500) == owners ? 0 : 1;
+    wrong += asked.to_bytes().value() == bytes && asked.mark() == mark ? 0 : 1;
+    wrong += asked.replicas(1, 3).size() == 3 && asked.check().ok() ? 0 : 1;
+    HashRing copy = asked;
+    wrong += copy.remove("new").value() && asked.moves_to(copy).ok() ? 0 : 1;
+  });
   EXPECT_EQ(wrong, 0U);
 }
 
@@ -466,14 +439,7 @@ TEST_P(EveryHashRing, names_no_wrong_owner_when_memory_ran_out) {
     size_t failures = 0;
     for (int64_t allowed = 0; failed; ++allowed) {
       HashRing ring = ring_;
-      cuckoo::allocations_left = allowed;
-      failed = false;
-      try {
-        (void)change(ring);
-      } catch (const std::bad_alloc&) {
-        failed = true;
-      }
-      cuckoo::allocations_left = -1;
+      failed = cuckoo::runs_out_of_memory(allowed, [&] { (void)change(ring); });
       failures += failed ? 1 : 0;
       ASSERT_TRUE(ring.check().ok());
       if (!failed) {

@@ -4,9 +4,8 @@ namespace cuckoo::test {
 namespace {
 
 TEST(MemoryDevice, D1_gives_what_was_programmed_and_FF_elsewhere) {
-  auto made = MemoryDevice::create(small_geometry());
-  ASSERT_TRUE(made.ok());
-  MemoryDevice& device = *made.value();
+  auto made = must(MemoryDevice::create(small_geometry()));
+  MemoryDevice& device = *made;
   const uint32_t block = device.geometry().block_bytes();
   const DeviceBytes units(32, std::byte{7});
   ASSERT_STATUS(device.program(block + 16, units));

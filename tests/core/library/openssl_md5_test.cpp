@@ -2,18 +2,16 @@
 
 #include <cuckoo/openssl_md5.hpp>
 
-#include <gtest/gtest.h>
-
 #include <cuckoo/hash_ring.hpp>
 
 #include <array>
 #include <atomic>
-#include <string>
-#include <thread>
-#include <vector>
 
 #include "core/base/bytes.hpp"
 #include "core/base/digest.hpp"
+
+#include "tests/support/status.hpp"
+#include "tests/support/threads.hpp"
 
 namespace {
 
@@ -28,27 +26,20 @@ TEST(OpensslMd5, is_md5) {
 }
 
 TEST(OpensslMd5, serves_a_ring_that_many_threads_ask) {
-  auto made = cuckoo::HashRing::make(
-      {.algorithm = cuckoo::RingAlgorithm::kKetama, .md5 = cuckoo::openssl_md5});
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  cuckoo::HashRing& ring = made.value();
+  auto made = must(cuckoo::HashRing::make(
+      {.algorithm = cuckoo::RingAlgorithm::kKetama, .md5 = cuckoo::openssl_md5}));
+  cuckoo::HashRing& ring = made;
   ASSERT_TRUE(ring.add_all({{"10.0.0.1:11211"}, {"10.0.0.2:11211"}, {"10.0.0.3:11211"}}).ok());
   std::vector<std::string_view> owners;
   for (int i = 0; i < 1000; ++i) {
     owners.push_back(ring.owner(i));
   }
   std::atomic<int> wrong{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 1000; ++i) {
-        wrong += ring.owner(i) == owners[static_cast<size_t>(i)] ? 0 : 1;
-      }
-    });
-  }
-  for (std::thread& thread : threads) {
-    thread.join();
-  }
+  cuckoo::test::in_threads(3, [&](int) {
+    for (int i = 0; i < 1000; ++i) {
+      wrong += ring.owner(i) == owners[static_cast<size_t>(i)] ? 0 : 1;
+    }
+  });
   EXPECT_EQ(wrong, 0);
 }
 

@@ -1,7 +1,5 @@
 #include "core/library/os_file.hpp"
 
-#include <filesystem>
-
 #include "tests/core/library/flash_samples.hpp"
 
 namespace cuckoo::test {
@@ -10,20 +8,18 @@ namespace {
 TEST(OsFile, is_read_as_it_was_written) {
   const TemporaryPath path;
   {
-    Result<OsFile> file = OsFile::open(path.text(), true);
-    ASSERT_TRUE(file.ok()) << file.error().message;
-    ASSERT_STATUS(file.value().resize(100));
-    ASSERT_STATUS(file.value().write(96, DeviceBytes(8, std::byte{9})));
-    ASSERT_STATUS(file.value().sync());
+    OsFile file = must(OsFile::open(path.text(), true));
+    ASSERT_STATUS(file.resize(100));
+    ASSERT_STATUS(file.write(96, DeviceBytes(8, std::byte{9})));
+    ASSERT_STATUS(file.sync());
   }
-  Result<OsFile> file = OsFile::open(path.text(), false);
-  ASSERT_TRUE(file.ok()) << file.error().message;
-  EXPECT_EQ(file.value().size().value(), 104U);
+  OsFile file = must(OsFile::open(path.text(), false));
+  EXPECT_EQ(file.size().value(), 104U);
   DeviceBytes read(10);
-  ASSERT_STATUS(file.value().read(94, read));
+  ASSERT_STATUS(file.read(94, read));
   EXPECT_EQ(read[1], std::byte{0});
   EXPECT_EQ(read[2], std::byte{9});
-  EXPECT_TRUE(fails(file.value().read(95, read), ErrorCode::kStorage, ""));  // one too many
+  EXPECT_TRUE(fails(file.read(95, read), ErrorCode::kStorage, ""));  // one too many
 }
 
 TEST(OsFile, one_that_is_not_there_is_made_only_when_asked_for) {

@@ -1,48 +1,14 @@
 // HashRing I2 and I6: a ring whose nodes changed, however often, has the points, the owners and the
 // shares of one that is made of the same nodes at once.
-#include <gtest/gtest.h>
-
-#include <map>
-#include <random>
-
-#include "core/ring/hash_ring.hpp"
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-using test::empty_ring;
-using test::ketama_options;
-using test::nth_position;
-using test::ring_options;
-
-const test::RingCase kCases[] = {
-    {"ring", ring_options(RingAlgorithm::kRing, 200)},
-    {"few_points", ring_options(RingAlgorithm::kRing, 3)},
-    {"slots", ring_options(RingAlgorithm::kSlots)},
-    {"libketama", ketama_options(KetamaDialect::kLibketama)},
-    {"libmemcached", ketama_options(KetamaDialect::kLibmemcached)},
-    {"spy", ketama_options(KetamaDialect::kSpy)},
-};
-
-std::vector<RingNode> nodes_of(const HashRing& ring) {
-  std::vector<RingNode> nodes;
-  for (const RingNode* node : ring.nodes_by_name()) {
-    nodes.push_back(*node);
-  }
-  return nodes;
-}
-
 // One with the same ids, as another connection reads it.
 std::shared_ptr<HashRing> loaded(const HashRing& ring) {
   std::shared_ptr<HashRing> other = empty_ring(ring.options());
-  std::vector<std::vector<std::byte>> rows;
-  if (!ring.slots().empty()) {
-    for (uint32_t row = 0; row < SlotOwners::kRows; ++row) {
-      rows.push_back(ring.slots().encode_row(row));
-    }
-  }
-  EXPECT_TRUE(other->load(nodes_of(ring), rows).ok());
+  expect_ok(other->load(nodes_of(ring), rows_of(ring)));
   return other;
 }
 
@@ -71,10 +37,10 @@ void expect_same(HashRing& changed, HashRing& fresh) {
   }
 }
 
-class RingHistories : public ::testing::TestWithParam<test::RingCase> {
+class RingHistories : public ::testing::TestWithParam<RingCase> {
  protected:
   double weight() {
-    const bool integers = GetParam().name == std::string("libketama");
+    const bool integers = GetParam().options.dialect == KetamaDialect::kLibketama;
     const double weights[] = {1, 1, 1, 2, 3, integers ? 5 : 0.25};
     return weights[random_() % std::size(weights)];
   }
@@ -181,8 +147,7 @@ TEST(RingBuild, a_rings_points_are_of_its_nodes_whoever_made_them) {
   expect_same(*one, *loaded(*one));  // which made its own anew
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, RingHistories, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_EACH(Algorithms, RingHistories, ring_cases());
 
 }  // namespace
 }  // namespace cuckoo

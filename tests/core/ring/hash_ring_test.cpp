@@ -1,45 +1,21 @@
 #include "core/ring/hash_ring.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <random>
 #include <set>
 
-#include "core/base/key_hash.hpp"
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-using test::add;
-using test::empty_ring;
-using test::expect_valid;
-using test::ketama_options;
-using test::nth_position;
-using test::owner_ids;
-using test::owner_names;
-using test::ring_options;
-
-const test::RingCase kCases[] = {
-    {"ring", ring_options(RingAlgorithm::kRing)},
-    {"one_point", ring_options(RingAlgorithm::kRing, 1)},
-    {"slots", ring_options(RingAlgorithm::kSlots)},
-    {"libketama", ketama_options(KetamaDialect::kLibketama)},
-    {"libmemcached", ketama_options(KetamaDialect::kLibmemcached)},
-    {"spy", ketama_options(KetamaDialect::kSpy)},
-};
-
-class EveryRing : public ::testing::TestWithParam<test::RingCase> {
+class EveryRing : public ::testing::TestWithParam<RingCase> {
  protected:
   bool is_ketama() const { return GetParam().options.algorithm == RingAlgorithm::kKetama; }
   bool is_slots() const { return GetParam().options.algorithm == RingAlgorithm::kSlots; }
   std::shared_ptr<HashRing> make() const { return empty_ring(GetParam().options); }
 };
-
-std::string node_name(int i) { return "10.0.0." + std::to_string(i) + ":11211"; }
 
 TEST_P(EveryRing, empty_has_no_owner) {
   const std::shared_ptr<HashRing> ring = make();
@@ -63,9 +39,7 @@ TEST_P(EveryRing, only_node_owns_all) {
 TEST_P(EveryRing, shares_are_what_keys_find) {
   constexpr uint64_t kKeys = 1000000;
   const std::shared_ptr<HashRing> ring = make();
-  for (int i = 0; i < 10; ++i) {
-    add(*ring, node_name(i), i < 5 ? 1 : 2);
-  }
+  add_nodes(*ring, 10, {1, 1, 1, 1, 1, 2, 2, 2, 2, 2});
   std::vector<uint64_t> counts(11);
   for (const uint32_t id : owner_ids(*ring, kKeys)) {
     ++counts[id];
@@ -88,9 +62,7 @@ TEST_P(EveryRing, I3_change_moves_only_what_it_must) {
       continue;
     }
     const std::shared_ptr<HashRing> ring = make();
-    for (int i = 0; i < 20; ++i) {
-      add(*ring, node_name(i), weighted ? 1 + i % 5 : 1);
-    }
+    add_nodes(*ring, 20, weighted ? std::vector<double>{1, 2, 3, 4, 5} : std::vector<double>{1});
     std::vector<uint32_t> before = owner_ids(*ring, kKeys);
     const auto compare = [&](const char* what, const auto& allowed) {
       const std::vector<uint32_t> after = owner_ids(*ring, kKeys);
@@ -126,9 +98,7 @@ TEST_P(EveryRing, I4_positive_weight_has_a_share) {
   }
   const std::shared_ptr<HashRing> ring = make();
   const double large = is_slots() ? kMaxRingWeight : 10;
-  for (int i = 0; i < 50; ++i) {
-    add(*ring, node_name(i), large);
-  }
+  add_nodes(*ring, 50, {large});
   std::vector<uint32_t> small;
   for (int i = 0; i < 50; ++i) {
     small.push_back(add(*ring, "small" + std::to_string(i), kMinRingWeight));
@@ -175,9 +145,7 @@ TEST_P(EveryRing, I2_history_decides_nothing) {
 
 TEST_P(EveryRing, replicas_are_different_nodes_in_order) {
   const std::shared_ptr<HashRing> ring = make();
-  for (int i = 0; i < 40; ++i) {
-    add(*ring, node_name(i));
-  }
+  add_nodes(*ring, 40);
   ring->remove(5);
   ring->build();
   std::vector<uint32_t> all;
@@ -203,9 +171,7 @@ TEST_P(EveryRing, second_replica_takes_over) {
     return;
   }
   const std::shared_ptr<HashRing> ring = make();
-  for (int i = 0; i < 10; ++i) {
-    add(*ring, node_name(i));
-  }
+  add_nodes(*ring, 10);
   ring->build();
   std::vector<uint64_t> positions;
   std::vector<uint32_t> second;
@@ -276,45 +242,32 @@ TEST_P(EveryRing, I5_digest_tells_node_sets_apart) {
 
 TEST_P(EveryRing, stored_nodes_come_back) {
   const std::shared_ptr<HashRing> ring = make();
-  for (int i = 0; i < 12; ++i) {
-    add(*ring, node_name(i), 1 + i % 4);
-  }
+  add_nodes(*ring, 12, {1, 2, 3, 4});
   ring->remove(3);
-  std::vector<RingNode> nodes;
-  for (const RingNode* node : ring->nodes_by_name()) {
-    nodes.push_back(*node);
-  }
-  std::vector<std::vector<std::byte>> rows;
-  for (uint32_t row = 0; is_slots() && row < SlotOwners::kRows; ++row) {
-    rows.push_back(ring->slots().encode_row(row));
-  }
+  const std::vector<RingNode> nodes = nodes_of(*ring);
+  const std::vector<std::vector<std::byte>> rows = rows_of(*ring);
   const std::shared_ptr<HashRing> loaded = make();
   ASSERT_TRUE(loaded->load(nodes, rows).ok());
   expect_valid(*loaded);
   EXPECT_EQ(loaded->node_digest(), ring->node_digest());
   EXPECT_EQ(owner_ids(*loaded, 10000), owner_ids(*ring, 10000));
-  const auto refused = [&](const std::vector<RingNode>& damaged, const auto& slots) {
-    return !make()->load(damaged, slots).ok();
+  using Nodes = std::vector<RingNode>;
+  const std::pair<const char*, std::function<void(Nodes&)>> damages[] = {
+      {"an id twice", [](Nodes& all) { all[0].id = all[1].id; }},
+      {"no id", [](Nodes& all) { all[0].id = 0; }},
+      {"an id beyond all", [](Nodes& all) { all[0].id = kMaxRingNodes + 1; }},
+      {"a weight below 0", [](Nodes& all) { all[0].weight = -1; }},
+      {"a name twice", [](Nodes& all) { all[0].name = all[1].name; }},
   };
-  std::vector<RingNode> damaged = nodes;
-  damaged[0].id = damaged[1].id;
-  EXPECT_TRUE(refused(damaged, rows));
-  damaged = nodes;
-  damaged[0].id = 0;
-  EXPECT_TRUE(refused(damaged, rows));
-  damaged[0].id = kMaxRingNodes + 1;
-  EXPECT_TRUE(refused(damaged, rows));
-  damaged = nodes;
-  damaged[0].weight = -1;
-  EXPECT_TRUE(refused(damaged, rows));
-  damaged = nodes;
-  damaged[0].name = damaged[1].name;
-  EXPECT_TRUE(refused(damaged, rows));
-  const std::vector<std::vector<std::byte>> none;
-  EXPECT_EQ(refused(nodes, none), is_slots());
+  for (const auto& [what, damage] : damages) {
+    Nodes damaged = nodes;
+    damage(damaged);
+    EXPECT_FALSE(make()->load(damaged, rows).ok()) << what;
+  }
+  EXPECT_EQ(make()->load(nodes, {}).ok(), !is_slots());
   const std::vector<std::vector<std::byte>> strange(SlotOwners::kRows);
-  EXPECT_TRUE(refused(nodes, strange));
-  EXPECT_TRUE(refused({}, strange));
+  EXPECT_FALSE(make()->load(nodes, strange).ok());
+  EXPECT_FALSE(make()->load({}, strange).ok());
 }
 
 // The definition of `ring`: the smallest hash of "name-i" at or above the key's, or the smallest.
@@ -345,9 +298,7 @@ TEST(HashRing, seeds_give_different_rings) {
     std::vector<std::vector<std::string>> owners;
     for (const uint64_t seed : {1, 2}) {
       const std::shared_ptr<HashRing> ring = empty_ring(ring_options(algorithm, 100, seed));
-      for (int i = 0; i < 10; ++i) {
-        add(*ring, node_name(i));
-      }
+      add_nodes(*ring, 10);
       owners.push_back(owner_names(*ring, 1000));
     }
     EXPECT_NE(owners[0], owners[1]);
@@ -357,12 +308,8 @@ TEST(HashRing, seeds_give_different_rings) {
 TEST(HashRing, points_are_limited) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kRing, 100000));
   EXPECT_FALSE(ring->insert("a", 10.49).ok());  // 2^20 is 10.48576
-  for (int i = 0; i < 16; ++i) {
-    add(*ring, node_name(i), 10.48576);
-  }
-  const Result<uint32_t> one_more = ring->insert("one more", 1e-9);
-  ASSERT_FALSE(one_more.ok());
-  EXPECT_EQ(one_more.error().code, ErrorCode::kFull);
+  add_nodes(*ring, 16, {10.48576});
+  EXPECT_TRUE(fails(ring->insert("one more", 1e-9), ErrorCode::kFull));
   ASSERT_TRUE(ring->update(1, node_name(0), 10.4857).ok());
   add(*ring, "one more", 1e-9);
   EXPECT_FALSE(ring->update(1, node_name(0), 10.48576).ok());
@@ -370,15 +317,12 @@ TEST(HashRing, points_are_limited) {
 
 TEST(HashRing, build_can_be_stopped_and_begun_again) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kRing));
-  for (int i = 0; i < 10; ++i) {
-    add(*ring, node_name(i));
-  }
+  add_nodes(*ring, 10);
   int polls = 0;
-  const Status stopped = ring->build([&polls]() -> Status {
+  const auto stop = [&polls]() -> Status {
     return ++polls < 5 ? Status() : Error{ErrorCode::kInterrupted, "stop", 0};
-  });
-  ASSERT_FALSE(stopped.ok());
-  EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+  };
+  EXPECT_TRUE(fails(ring->build(stop), ErrorCode::kInterrupted));
   EXPECT_FALSE(ring->built());
   ring->build();
   expect_valid(*ring);
@@ -389,9 +333,7 @@ TEST(HashRing, nodes_are_limited) {
   for (uint32_t i = 0; i < kMaxRingNodes; ++i) {
     add(*ring, std::to_string(i));
   }
-  const Result<uint32_t> one_more = ring->insert("one more", 1);
-  ASSERT_FALSE(one_more.ok());
-  EXPECT_EQ(one_more.error().code, ErrorCode::kFull);
+  EXPECT_TRUE(fails(ring->insert("one more", 1), ErrorCode::kFull));
   expect_valid(*ring);
   ring->remove(77);
   EXPECT_EQ(add(*ring, "one more"), 77U);
@@ -469,8 +411,7 @@ TEST_P(EveryRing, random_changes_give_the_owners_of_the_model) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, EveryRing, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_EACH(Algorithms, EveryRing, ring_cases());
 
 }  // namespace
 }  // namespace cuckoo

@@ -1,27 +1,10 @@
 #include "core/ring/image.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-
-#include "core/base/checksum.hpp"
-#include "core/base/key_hash.hpp"
 #include "tests/core/ring/samples.hpp"
-#include "tests/support/source_tree.hpp"
+#include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::add;
-using test::empty_ring;
-using test::ketama_options;
-using test::owner_names;
-using test::ring_options;
-
-using Bytes = std::vector<std::byte>;
 
 constexpr size_t kHeaderBytes = 48;
 constexpr size_t kFirstNodeAt = kHeaderBytes;
@@ -32,7 +15,7 @@ RingOptions ketama_of(KetamaDialect dialect, KetamaKeyHash key_hash) {
   return options;
 }
 
-const test::RingCase kCases[] = {
+const RingCase kCases[] = {
     {"ring", ring_options(RingAlgorithm::kRing, 7, 5)},
     {"slots", ring_options(RingAlgorithm::kSlots, 1000, 3)},
     {"ketama", ketama_options(KetamaDialect::kLibketama)},
@@ -56,13 +39,6 @@ Bytes image_of(const std::shared_ptr<HashRing>& ring) {
   return encode_ring_image(*ring, RingKeyType::kNone);
 }
 
-// With the checksum put right, so that a reader gets past it.
-Bytes with_crc(Bytes bytes) {
-  const std::span<std::byte> covered(bytes.data(), bytes.size() - 4);
-  store_le(bytes.data() + covered.size(), crc32c(covered));
-  return bytes;
-}
-
 Result<std::shared_ptr<HashRing>> read(std::span<const std::byte> bytes,
                                        const HashRing* before = nullptr) {
   CUCKOO_ASSIGN_OR_RETURN(const RingImage image, decode_ring_image(bytes));
@@ -70,8 +46,7 @@ Result<std::shared_ptr<HashRing>> read(std::span<const std::byte> bytes,
 }
 
 std::string error_of(std::span<const std::byte> bytes) {
-  const Result<std::shared_ptr<HashRing>> ring = read(bytes);
-  return ring.ok() ? "" : ring.error().message;
+  return message_of(read(bytes).take_status());
 }
 
 void expect_error(const Bytes& bytes, const std::string& part) {
@@ -79,7 +54,7 @@ void expect_error(const Bytes& bytes, const std::string& part) {
   EXPECT_NE(error.find(part), std::string::npos) << error << "\nwithout: " << part;
 }
 
-class RingImages : public ::testing::TestWithParam<test::RingCase> {
+class RingImages : public ::testing::TestWithParam<RingCase> {
  protected:
   std::shared_ptr<HashRing> ring_ = sample(GetParam().options);
   bool is_slots() const { return GetParam().options.algorithm == RingAlgorithm::kSlots; }
@@ -88,12 +63,10 @@ class RingImages : public ::testing::TestWithParam<test::RingCase> {
 TEST_P(RingImages, give_the_same_ring) {
   const Bytes bytes = image_of(ring_);
   EXPECT_EQ(bytes.size(), ring_image_bytes(*ring_));
-  const Result<std::shared_ptr<HashRing>> read_back = read(bytes);
-  ASSERT_TRUE(read_back.ok()) << read_back.error().message;
-  const std::shared_ptr<HashRing>& copy = read_back.value();
+  const std::shared_ptr<HashRing> copy = must(read(bytes));
   EXPECT_TRUE(copy->built());
   EXPECT_EQ(copy->options(), ring_->options());
-  test::expect_valid(*copy);
+  expect_valid(*copy);
   EXPECT_EQ(owner_names(*copy, 100000), owner_names(*ring_, 100000));
   EXPECT_EQ(copy->find("a:11211")->weight, 2);
   EXPECT_EQ(image_of(copy), bytes);  // I1: its ids are others
@@ -101,12 +74,11 @@ TEST_P(RingImages, give_the_same_ring) {
 }
 
 TEST_P(RingImages, of_no_node_give_an_empty_ring) {
-  const Result<std::shared_ptr<HashRing>> copy = read(image_of(empty_ring(GetParam().options)));
-  ASSERT_TRUE(copy.ok()) << copy.error().message;
-  EXPECT_EQ(copy.value()->node_count(), 0U);
-  EXPECT_EQ(copy.value()->owner(7), 0U);
-  add(*copy.value(), "first");
-  test::expect_valid(*copy.value());
+  const std::shared_ptr<HashRing> copy = must(read(image_of(empty_ring(GetParam().options))));
+  EXPECT_EQ(copy->node_count(), 0U);
+  EXPECT_EQ(copy->owner(7), 0U);
+  add(*copy, "first");
+  expect_valid(*copy);
 }
 
 // A node that is there already keeps its id, whatever other ids the origin gave.
@@ -115,13 +87,12 @@ TEST_P(RingImages, keep_the_ids_of_nodes_that_are_there) {
   for (const char* name : {"x", "y", "schlüssel", "z"}) {
     add(*before, name);
   }
-  const Result<std::shared_ptr<HashRing>> copy = read(image_of(ring_), before.get());
-  ASSERT_TRUE(copy.ok()) << copy.error().message;
-  EXPECT_EQ(copy.value()->find("schlüssel")->id, before->find("schlüssel")->id);
-  EXPECT_GT(copy.value()->find("a:11211")->id, before->last_id());
-  EXPECT_GT(copy.value()->find("b:11211")->id, before->last_id());
-  EXPECT_EQ(owner_names(*copy.value(), 10000), owner_names(*ring_, 10000));
-  test::expect_valid(*copy.value());
+  const std::shared_ptr<HashRing> copy = must(read(image_of(ring_), before.get()));
+  EXPECT_EQ(copy->find("schlüssel")->id, before->find("schlüssel")->id);
+  EXPECT_GT(copy->find("a:11211")->id, before->last_id());
+  EXPECT_GT(copy->find("b:11211")->id, before->last_id());
+  EXPECT_EQ(owner_names(*copy, 10000), owner_names(*ring_, 10000));
+  expect_valid(*copy);
 }
 
 TEST_P(RingImages, with_any_byte_changed_are_refused) {
@@ -136,7 +107,7 @@ TEST_P(RingImages, with_any_byte_changed_are_refused) {
       damaged = with_crc(std::move(damaged));
       if (const Result<std::shared_ptr<HashRing>> other = read(damaged); other.ok()) {
         EXPECT_EQ(image_of(other.value()), damaged) << i;
-        test::expect_valid(*other.value());
+        expect_valid(*other.value());
       }
     }
   }
@@ -159,8 +130,7 @@ TEST_P(RingImages, that_are_cut_or_too_long_are_refused) {
   expect_error(with_crc(bytes), "after its nodes");
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, RingImages, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_EACH(Algorithms, RingImages, kCases);
 
 TEST(RingImage, of_other_versions_and_other_bytes_is_named) {
   expect_error({}, "no image of a hash_ring, expected CKR1");
@@ -255,37 +225,23 @@ TEST(RingImage, of_a_full_ring_finds_ids_for_all) {
     ASSERT_TRUE(before->insert("n" + std::to_string(i), 1).ok());
     ASSERT_TRUE(ring->insert("n" + std::to_string(i + 10), 1).ok());
   }
-  const Result<std::shared_ptr<HashRing>> copy = read(image_of(ring), before.get());
-  ASSERT_TRUE(copy.ok()) << copy.error().message;
-  EXPECT_EQ(copy.value()->node_count(), kMaxRingNodes);
-  EXPECT_EQ(copy.value()->find("n10")->id, before->find("n10")->id);
-  EXPECT_EQ(copy.value()->find("n65540")->id, before->find("n4")->id);  // a gap
-  test::expect_valid(*copy.value());
+  const std::shared_ptr<HashRing> copy = must(read(image_of(ring), before.get()));
+  EXPECT_EQ(copy->node_count(), kMaxRingNodes);
+  EXPECT_EQ(copy->find("n10")->id, before->find("n10")->id);
+  EXPECT_EQ(copy->find("n65540")->id, before->find("n4")->id);  // a gap
+  expect_valid(*copy);
 }
 
 TEST(RingImage, is_read_until_it_is_interrupted) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kRing, 1000));
-  for (int i = 0; i < 100; ++i) {
-    add(*ring, "n" + std::to_string(i));
-  }
+  add_nodes(*ring, 100);
   const Bytes bytes = image_of(ring);
-  const Result<RingImage> image = decode_ring_image(bytes);
-  ASSERT_TRUE(image.ok());
-  const Result<std::shared_ptr<HashRing>> copy = ring_of(image.value(), nullptr, [] {
-    return Status(Error{ErrorCode::kInterrupted, "", 0});
-  });
-  ASSERT_FALSE(copy.ok());
-  EXPECT_EQ(copy.error().code, ErrorCode::kInterrupted);
+  const RingImage image = must(decode_ring_image(bytes));
+  const auto stop = [] { return Status(Error{ErrorCode::kInterrupted, "", 0}); };
+  EXPECT_TRUE(fails(ring_of(image, nullptr, stop), ErrorCode::kInterrupted));
 }
 
 // --- files ---------------------------------------------------------------------------------------
-
-Bytes file_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 std::filesystem::path golden_path(const std::string& name) {
   return test::source_path("tests/golden/rings") / (name + ".image");
@@ -318,10 +274,9 @@ Bytes slots_seed() {
   for (size_t slot = 0; slot < kTurn / 2; ++slot) {
     store_le(seed.data() + seed.size() - kTurn - 4 + 2 * slot, static_cast<uint16_t>(slot % 2));
   }
-  const Result<RingImage> image = decode_ring_image(slots_of(seed));
-  EXPECT_TRUE(image.ok());
+  const RingImage image = must(decode_ring_image(slots_of(seed)));
   std::vector<std::vector<std::byte>> rows(1);
-  for (const uint16_t slot : image.value().slots) {
+  for (const uint16_t slot : image.slots) {
     rows[0].push_back(static_cast<std::byte>(slot));
     rows[0].push_back(std::byte{0});
   }
@@ -334,20 +289,19 @@ Bytes slots_seed() {
 
 // Images of this version stay readable, byte for byte.
 TEST(RingImage, has_the_bytes_it_always_had) {
-  for (const test::RingCase& ring_case : kCases) {
+  for (const RingCase& ring_case : kCases) {
     const Bytes bytes = image_of(sample(ring_case.options));
     if (ring_case.options.algorithm == RingAlgorithm::kSlots) {
       EXPECT_EQ(XXH3_64bits(bytes.data(), bytes.size()), 5261931321782427239U);
     } else {
-      EXPECT_EQ(file_bytes(golden_path(ring_case.name)), bytes) << ring_case.name;
+      EXPECT_EQ(test::read_bytes(golden_path(ring_case.name)), bytes) << ring_case.name;
     }
   }
 }
 
 TEST(RingImage, seeds_of_the_fuzz_target_are_accepted) {
-  for (const test::RingCase& ring_case : kCases) {
-    Bytes seed = file_bytes(seed_path(ring_case.name));
-    ASSERT_FALSE(seed.empty()) << ring_case.name;
+  for (const RingCase& ring_case : kCases) {
+    Bytes seed = test::read_bytes(seed_path(ring_case.name)).value();
     if (ring_case.options.algorithm == RingAlgorithm::kSlots) {
       seed = slots_of(seed);
     }
@@ -356,20 +310,13 @@ TEST(RingImage, seeds_of_the_fuzz_target_are_accepted) {
 }
 
 TEST(RingImage, DISABLED_write_golden_files_and_seeds) {
-  for (const test::RingCase& ring_case : kCases) {
+  for (const RingCase& ring_case : kCases) {
     const bool slots = ring_case.options.algorithm == RingAlgorithm::kSlots;
     const Bytes bytes = slots ? slots_seed() : image_of(sample(ring_case.options));
-    for (const std::filesystem::path& path :
-         {golden_path(ring_case.name), seed_path(ring_case.name)}) {
-      if (slots && path == golden_path(ring_case.name)) {
-        continue;
-      }
-      std::filesystem::create_directories(path.parent_path());
-      std::ofstream file(path, std::ios::binary);
-      file.write(reinterpret_cast<const char*>(bytes.data()),
-                 static_cast<std::streamsize>(bytes.size()));
-      ASSERT_TRUE(file.good()) << path;
+    if (!slots) {
+      test::write_bytes(golden_path(ring_case.name), bytes);
     }
+    test::write_bytes(seed_path(ring_case.name), bytes);
   }
 }
 

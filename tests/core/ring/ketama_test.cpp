@@ -9,21 +9,11 @@
 //                 testLibKetamaWeightedCompatLibmemcached
 #include "core/ring/ketama.hpp"
 
-#include <gtest/gtest.h>
-
-#include <string>
-#include <utility>
-
 #include "core/base/digest.hpp"
 #include "tests/core/ring/samples.hpp"
-#include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::add;
-using test::empty_ring;
-using test::ketama_options;
 
 using Expected = std::vector<std::pair<std::string, std::string>>;  // key -> node
 
@@ -210,7 +200,7 @@ TEST(Ketama, gives_what_the_clients_give_for_ten_thousand_keys) {
     }
     EXPECT_EQ(hex_of(Digester().compute(DigestKind::kMd5, bytes_of(output))), client.digest)
         << static_cast<int>(client.dialect) << " " << static_cast<int>(client.key_hash);
-    test::expect_valid(*ring);
+    expect_valid(*ring);
   }
 }
 
@@ -245,9 +235,7 @@ TEST(Ketama, counts_hashes_as_the_clients_do) {
   EXPECT_EQ(short_of_40, (std::vector<size_t>{61, 122, 237, 244}));
   EXPECT_EQ(short_in_libmemcached, (std::vector<size_t>{25, 47, 50, 55, 61, 71, 94, 100}));
   const std::shared_ptr<HashRing> ring = empty_ring(ketama_options(KetamaDialect::kLibketama));
-  for (int i = 0; i < 61; ++i) {
-    add(*ring, "node" + std::to_string(i));
-  }
+  add_nodes(*ring, 61);
   ring->build();
   EXPECT_EQ(ring->points().size(), 61U * 156);
 }
@@ -259,7 +247,7 @@ TEST(Ketama, I2_small_weight_among_large_ones_gets_no_points) {
   ring->build();
   EXPECT_EQ(ring->share(small).share(), 0);
   EXPECT_EQ(ring->points().size(), 4U * 79);
-  test::expect_valid(*ring);
+  expect_valid(*ring);
 }
 
 TEST(Ketama, cuts_a_digest_in_four_little_endian_parts) {

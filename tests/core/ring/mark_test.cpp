@@ -1,23 +1,11 @@
 #include "core/ring/mark.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <random>
 #include <set>
-#include <string>
 
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::add;
-using test::empty_ring;
-using test::ketama_options;
-using test::nth_position;
-using test::ring_options;
 
 RingOptions consistent_options() {
   RingOptions options = ketama_options(KetamaDialect::kConsistent);
@@ -25,7 +13,7 @@ RingOptions consistent_options() {
   return options;
 }
 
-const test::RingCase kCases[] = {
+const RingCase kCases[] = {
     {"ring", ring_options(RingAlgorithm::kRing)},
     {"slots", ring_options(RingAlgorithm::kSlots)},
     {"ketama", ketama_options(KetamaDialect::kLibketama)},
@@ -51,7 +39,7 @@ std::vector<std::string> owners_of(HashRing& ring, uint64_t count, size_t replic
   return names;
 }
 
-class RingMark : public ::testing::TestWithParam<test::RingCase> {
+class RingMark : public ::testing::TestWithParam<RingCase> {
  protected:
   std::shared_ptr<HashRing> make() const { return empty_ring(GetParam().options); }
   bool is_slots() const { return GetParam().options.algorithm == RingAlgorithm::kSlots; }
@@ -104,9 +92,7 @@ TEST_P(RingMark, is_equal_exactly_where_owners_are) {
 
 TEST_P(RingMark, tells_histories_apart_only_where_owners_differ) {
   const std::shared_ptr<HashRing> ring = make();
-  for (int i = 0; i < 15; ++i) {  // enough points for changes to be merged into them
-    add(*ring, "node" + std::to_string(i), 1 + i % 3);
-  }
+  add_nodes(*ring, 15, {1, 2, 3});
   const std::vector<std::string> owners = owners_of(*ring, 100000, 1);
   for (uint64_t seed = 1; seed < 6; ++seed) {
     const std::shared_ptr<HashRing> other = with_another_history(*ring, seed);
@@ -155,12 +141,11 @@ TEST_P(RingMark, covers_the_type_of_the_key_where_there_are_several_owners) {
   EXPECT_EQ(mark_of(*ring), mark_of(*alone));
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, RingMark, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_EACH(Algorithms, RingMark, kCases);
 
 TEST(RingMarks, of_one_owner_do_not_depend_on_options) {
   std::set<uint64_t> marks;
-  for (const test::RingCase& ring_case : kCases) {
+  for (const RingCase& ring_case : kCases) {
     const std::shared_ptr<HashRing> ring = empty_ring(ring_case.options);
     add(*ring, "only", 2);
     marks.insert(mark_of(*ring));

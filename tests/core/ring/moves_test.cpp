@@ -1,31 +1,16 @@
 #include "core/ring/moves.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
-#include <map>
-#include <utility>
 
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
 namespace {
 
-using test::add;
-using test::empty_ring;
-using test::ketama_options;
-using test::owner_ids;
-using test::ring_options;
-
-const test::RingCase kCases[] = {
-    {"ring", ring_options(RingAlgorithm::kRing)},
-    {"one_point", ring_options(RingAlgorithm::kRing, 1)},
-    {"slots", ring_options(RingAlgorithm::kSlots)},
-    {"ketama", ketama_options(KetamaDialect::kLibketama)},
-};
-
-class RingMoves : public ::testing::TestWithParam<test::RingCase> {
+class RingMoves : public ::testing::TestWithParam<RingCase> {
  protected:
+  bool is_ketama() const { return GetParam().options.algorithm == RingAlgorithm::kKetama; }
+
   std::shared_ptr<HashRing> ring_ = empty_ring(GetParam().options);
 
   // Compares with what happens to a million keys.
@@ -54,9 +39,8 @@ class RingMoves : public ::testing::TestWithParam<test::RingCase> {
 };
 
 TEST_P(RingMoves, are_what_keys_do) {
-  for (int i = 0; i < 6; ++i) {
-    add(*ring_, "node" + std::to_string(i), GetParam().name == std::string("ketama") ? 1 + i : 1);
-  }
+  add_nodes(*ring_, 6,
+            is_ketama() ? std::vector<double>{1, 2, 3, 4, 5, 6} : std::vector<double>{1});
   HashRing more(*ring_);
   add(more, "new", 2);
   expect_moves(*ring_, more);
@@ -68,9 +52,7 @@ TEST_P(RingMoves, are_what_keys_do) {
 }
 
 TEST_P(RingMoves, of_a_renamed_node_are_all_of_its_keys) {
-  for (int i = 0; i < 6; ++i) {
-    add(*ring_, "node" + std::to_string(i));
-  }
+  add_nodes(*ring_, 6);
   ring_->build();
   HashRing other(*ring_);
   ASSERT_TRUE(other.update(3, "renamed", 1).ok());
@@ -144,8 +126,7 @@ TEST_P(RingMoves, from_and_to_nobody) {
   EXPECT_TRUE(ring_moves(*ring_, *ring_).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, RingMoves, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_EACH(Algorithms, RingMoves, ring_cases());
 
 }  // namespace
 }  // namespace cuckoo

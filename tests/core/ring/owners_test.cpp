@@ -1,22 +1,11 @@
 #include "core/ring/owners.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
-#include <memory>
-#include <random>
 
-#include "core/base/bytes.hpp"
-#include "core/base/key_hash.hpp"
 #include "tests/core/ring/samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::add;
-using test::empty_ring;
-using test::ring_options;
 
 constexpr uint64_t kSeed = 7;
 
@@ -26,14 +15,6 @@ std::vector<uint32_t> table_of(const SlotOwners& slots) {
     owners.push_back(slots.owner_at(slot));
   }
   return owners;
-}
-
-std::vector<std::vector<std::byte>> stored_rows(const SlotOwners& slots) {
-  std::vector<std::vector<std::byte>> rows;
-  for (uint32_t row = 0; row < SlotOwners::kRows; ++row) {
-    rows.push_back(slots.encode_row(row));
-  }
-  return rows;
 }
 
 struct Nodes {
@@ -111,10 +92,8 @@ TEST(SlotOwners, slots_of_a_node_that_goes_are_shared_out_in_order) {
 
 TEST(SlotOwners, stored_rows_come_back) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kSlots));
-  for (int i = 0; i < 10; ++i) {
-    add(*ring, "node" + std::to_string(i), i + 1);
-  }
-  const std::vector<std::vector<std::byte>> rows = stored_rows(ring->slots());
+  add_nodes(*ring, 10, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10});
+  const std::vector<std::vector<std::byte>> rows = rows_of(*ring);
   EXPECT_EQ(rows.size(), 33U);
   EXPECT_EQ(rows.front().size(), 4032U);
   EXPECT_EQ(rows.back().size(), 2048U);
@@ -130,23 +109,25 @@ TEST(SlotOwners, damaged_rows_are_refused) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kSlots));
   add(*ring, "a");
   add(*ring, "b");
-  const std::vector<std::vector<std::byte>> rows = stored_rows(ring->slots());
+  const std::vector<std::vector<std::byte>> rows = rows_of(*ring);
   const bool known[2] = {true, true};
   const bool only_first[2] = {true, false};
+  using Rows = std::vector<std::vector<std::byte>>;
+  const std::pair<const char*, void (*)(Rows&)> damages[] = {
+      {"a row is missing", [](Rows& all) { all.pop_back(); }},
+      {"a row is short", [](Rows& all) { all[5].pop_back(); }},
+      {"an unknown node", [](Rows& all) { store_le(all[5].data(), uint16_t{2}); }},
+  };
   SlotOwners loaded;
-  std::vector<std::vector<std::byte>> damaged = rows;
-  damaged.pop_back();
-  EXPECT_FALSE(loaded.load(damaged, known).ok());
-  damaged = rows;
-  damaged[5].pop_back();
-  EXPECT_FALSE(loaded.load(damaged, known).ok());
-  damaged = rows;
-  store_le(damaged[5].data(), uint16_t{2});
-  EXPECT_FALSE(loaded.load(damaged, known).ok());
+  for (const auto& [what, damage] : damages) {
+    Rows damaged = rows;
+    damage(damaged);
+    EXPECT_FALSE(loaded.load(damaged, known).ok()) << what;
+  }
   EXPECT_FALSE(loaded.load(rows, only_first).ok());
   EXPECT_FALSE(loaded.load(rows, {}).ok());
   // A slot that belongs to the other node: both are known, the quotas find it.
-  damaged = rows;
+  Rows damaged = rows;
   store_le(damaged[5].data(), static_cast<uint16_t>(1 - load_le<uint16_t>(damaged[5].data())));
   ASSERT_TRUE(loaded.load(damaged, known).ok());
   EXPECT_NE(loaded.check(ring->nodes_by_name()), "");
@@ -155,15 +136,13 @@ TEST(SlotOwners, damaged_rows_are_refused) {
 
 TEST(SlotOwners, only_rows_that_changed_are_written) {
   const std::shared_ptr<HashRing> ring = empty_ring(ring_options(RingAlgorithm::kSlots));
-  for (int i = 0; i < 20; ++i) {
-    add(*ring, "node" + std::to_string(i));
-  }
+  add_nodes(*ring, 20);
   ring->take_changed_slot_rows();
-  const std::vector<std::vector<std::byte>> before = stored_rows(ring->slots());
+  const std::vector<std::vector<std::byte>> before = rows_of(*ring);
   add(*ring, "tiny", 1e-9);  // one slot
   const SlotOwners::ChangedRows changed = ring->take_changed_slot_rows();
   EXPECT_EQ(changed.count(), 1U);
-  const std::vector<std::vector<std::byte>> after = stored_rows(ring->slots());
+  const std::vector<std::vector<std::byte>> after = rows_of(*ring);
   for (uint32_t row = 0; row < SlotOwners::kRows; ++row) {
     EXPECT_EQ(before[row] != after[row], changed[row]) << row;
   }

@@ -2,20 +2,10 @@
 // refused, is in filter_file_changes_test.cpp; failures are in filter_file_changes_fault_test.cpp.
 #include "core/segments/changes_applier.hpp"
 
-#include <memory>
-#include <random>
-
 #include "tests/core/segments/copies.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::add_to;
-using test::copy_of;
-using test::Counts;
-using test::expect_ok;
-using test::nth_key;
-using test::Site;
 
 class AppliedChanges : public ::testing::TestWithParam<FilterKind> {
  protected:
@@ -25,8 +15,7 @@ class AppliedChanges : public ::testing::TestWithParam<FilterKind> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, AppliedChanges, ::testing::ValuesIn(test::kLoggedKinds),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, AppliedChanges, test::kLoggedKinds);
 
 // Marks name contents. A copy without hashes that has one, but other segments, takes the entries
 // and no mark: so it gets the image next.

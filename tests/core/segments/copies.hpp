@@ -15,25 +15,20 @@
 namespace cuckoo::test {
 
 inline Bytes encoded(const segments::FilterChanges& changes) {
-  const Result<Bytes> bytes = segments::encode_changes(changes, 1 << 30);
-  EXPECT_TRUE(bytes.ok()) << bytes.error().message;
-  return bytes.ok() ? bytes.value() : Bytes();
+  return must(segments::encode_changes(changes, 1 << 30));
 }
 
 // Encoded and decoded; the bytes stay as long as they are needed.
 inline segments::FilterChanges sent(const segments::FilterChanges& changes,
                                     uint32_t page_bytes = 448) {
   const auto bytes = std::make_shared<const Bytes>(encoded(changes));
-  Result<segments::FilterChanges> arrived = segments::decode_changes(*bytes, page_bytes);
-  EXPECT_TRUE(arrived.ok()) << arrived.error().message;
-  if (!arrived.ok()) {
-    return {};
+  segments::FilterChanges arrived = must(segments::decode_changes(*bytes, page_bytes));
+  if (arrived.pieces) {
+    arrived.pieces = [bytes, pieces = std::move(arrived.pieces)](const segments::PieceSink& sink) {
+      return pieces(sink);
+    };
   }
-  if (arrived.value().pieces) {
-    arrived.value().pieces = [bytes, pieces = std::move(arrived.value().pieces)](
-                                 const segments::PieceSink& sink) { return pieces(sink); };
-  }
-  return std::move(arrived.value());
+  return arrived;
 }
 
 struct Site {
@@ -58,22 +53,17 @@ struct Site {
     expect_ok(file->refresh());
   }
   segments::FilterMark mark() const {
-    Result<std::optional<segments::FilterMark>> mark = file->mark();
-    EXPECT_TRUE(mark.ok() && mark.value().has_value());
-    return mark.ok() ? mark.value().value_or(segments::FilterMark()) : segments::FilterMark();
+    const std::optional<segments::FilterMark> mark = must(file->mark());
+    EXPECT_TRUE(mark.has_value());
+    return mark.value_or(segments::FilterMark());
   }
   // As they travel.
   segments::FilterChanges changes_since(const segments::FilterMark& since) const {
-    const Result<std::optional<segments::FilterChanges>> changes = file->changes_since(since);
-    EXPECT_TRUE(changes.ok()) << changes.error().message;
-    EXPECT_TRUE(!changes.ok() || changes.value()) << "only the image leads there";
-    return changes.ok() && changes.value() ? sent(*changes.value()) : segments::FilterChanges();
+    const std::optional<segments::FilterChanges> changes = must(file->changes_since(since));
+    EXPECT_TRUE(changes.has_value()) << "only the image leads there";
+    return changes ? sent(*changes) : segments::FilterChanges();
   }
-  bool apply(const segments::FilterChanges& changes) const {
-    const Result<bool> applied = file->apply(changes);
-    EXPECT_TRUE(applied.ok()) << applied.error().message;
-    return applied.ok() && applied.value();
-  }
+  bool apply(const segments::FilterChanges& changes) const { return must(file->apply(changes)); }
   // Returns why it does not take them. Nothing is changed then.
   std::string refusal(const segments::FilterChanges& changes, ErrorCode code) const {
     const segments::FilterMark before = mark();
@@ -90,15 +80,9 @@ struct Site {
     return applied.error().message;
   }
   bool leads_from(const segments::FilterMark& since) const {
-    const Result<std::optional<segments::FilterChanges>> changes = file->changes_since(since);
-    EXPECT_TRUE(changes.ok()) << changes.error().message;
-    return changes.ok() && changes.value();
+    return must(file->changes_since(since)).has_value();
   }
-  bool has(uint64_t hash) const {
-    const Result<bool> found = file->load_and_probe(hash);
-    EXPECT_TRUE(found.ok()) << found.error().message;
-    return found.ok() && found.value();
-  }
+  bool has(uint64_t hash) const { return must(file->load_and_probe(hash)); }
   void expect_good() const { expect_ok(file->check()); }
 
   FilterOptions options;
@@ -131,21 +115,20 @@ inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
 
 // What an image without hashes makes of a copy. It has its own size of pages, and grows or not.
 inline void take_image(Site& copy, Site& from) {
-  Result<segments::Contents> contents = from->contents(false);
-  ASSERT_TRUE(contents.ok());
+  segments::Contents contents = must(from->contents(false));
   FilterOptions options = copy.options;
   options.spec = from->options().spec;
   options.width = from->options().width;
   options.seed = from->options().seed;
-  const segments::PieceSource pieces = contents.value().pieces;
-  contents.value().pieces = [&](const segments::PieceSink& sink) {
+  const segments::PieceSource pieces = contents.pieces;
+  contents.pieces = [&](const segments::PieceSink& sink) {
     return pieces([&](segments::Piece&& piece) -> Status {
       CUCKOO_ASSIGN_OR_RETURN(piece.filter,
                               in_pages_of(options.page_bytes, std::move(piece.filter)));
       return sink(std::move(piece));
     });
   };
-  expect_ok(copy->import(options, contents.value()));
+  expect_ok(copy->import(options, contents));
   copy.options = options;
   copy.commit();
   EXPECT_EQ(copy.mark(), from.mark());
@@ -159,3 +142,16 @@ inline std::unique_ptr<Site> image_of(Site& origin, const FilterOptions& options
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::add_to;
+using test::copy_of;
+using test::encoded;
+using test::image_of;
+using test::sent;
+using test::Site;
+using test::take_image;
+
+}  // namespace cuckoo::segments

@@ -18,7 +18,10 @@ class FilledFile {
  public:
   explicit FilledFile(const FilterOptions& options) : options_(options), file(options, storage) {
     expect_ok(file.create());
-    expect_ok(commit(file));
+    commit();
+  }
+  FilledFile(const FilterOptions& options, uint64_t first, uint64_t end) : FilledFile(options) {
+    fill(first, end);
   }
   // Adds keys, some of them twice, and removes some, in transactions of 200; the last is not
   // committed.
@@ -32,17 +35,19 @@ class FilledFile {
         remove(i - 2);
       }
       if (i % 200 == 199) {
-        expect_ok(commit(file));
+        commit();
       }
     }
   }
+  void commit() { expect_ok(test::commit(file)); }
+  // Commits. Then a new connection sees what is in it, and that it is good.
+  void expect_stored();
   void add(uint64_t i) {
     expect_ok(file.insert(nth_key(i)));
     counts[nth_key(i)] = options_.multiset() ? counts[nth_key(i)] + 1 : 1;
   }
   void remove(uint64_t i) {
-    const Result<bool> removed = file.remove(nth_key(i));
-    ASSERT_TRUE(removed.ok() && removed.value());
+    ASSERT_TRUE(must(file.remove(nth_key(i))));
     if (--counts[nth_key(i)] == 0) {
       counts.erase(nth_key(i));
     }
@@ -59,9 +64,7 @@ class FilledFile {
 
 inline void expect_counts(segments::FilterFile& file, const std::map<uint64_t, uint64_t>& counts) {
   for (const auto& [hash, count] : counts) {
-    const Result<uint64_t> found = file.count(hash);
-    ASSERT_TRUE(found.ok()) << found.error().message;
-    ASSERT_GE(found.value(), file.multiset() ? count : 1);
+    ASSERT_GE(must(file.count(hash)), file.multiset() ? count : 1);
   }
 }
 
@@ -80,4 +83,23 @@ inline uint64_t items_of(const std::map<uint64_t, uint64_t>& counts) {
   return items;
 }
 
+inline void FilledFile::expect_stored() {
+  commit();
+  OpenedFile opened(file.options(), storage);
+  if (file.multiset()) {
+    EXPECT_EQ(opened.items(), items_of(counts));
+  }
+  expect_counts(opened, counts);
+  expect_ok(opened.check());
+}
+
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::expect_counts;
+using test::FilledFile;
+using test::items_of;
+
+}  // namespace cuckoo::segments

@@ -1,21 +1,12 @@
 // FilterBlocks: which blocks a flush writes and erases, and what another one makes of them.
 #include "core/segments/filter_blocks.hpp"
 
-#include <gtest/gtest.h>
-
-#include <memory>
 #include <set>
-#include <utility>
-#include <vector>
 
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::expect_ok;
-using test::MemoryBlocks;
-using test::nth_key;
 
 class OfFilterBlocks : public ::testing::Test {
  protected:
@@ -47,14 +38,24 @@ class OfFilterBlocks : public ::testing::Test {
   }
   Blocks on(MemoryBlocks& rows) const { return {rows, options_.seed}; }
 
+  // Created and flushed; … with three entries in its log.
+  void create(FilterBlocks& blocks) const {
+    expect_ok(blocks.create());
+    expect_ok(flush(blocks));
+  }
+  void create_filled(FilterBlocks& blocks) {
+    create(blocks);
+    expect_ok(log_and_flush(blocks, 0, 3));
+    expect_ok(fold(blocks));
+  }
+
   FilterOptions options_ = test::small_segments(FilterKind::kCuckoo);
   MemoryBlocks rows_;
 };
 
 TEST_F(OfFilterBlocks, entries_alone_write_rows_of_the_log_and_nothing_else) {
   FilterBlocks blocks(options_, on(rows_));
-  expect_ok(blocks.create());
-  expect_ok(flush(blocks));
+  create(blocks);
   const uint64_t writes = rows_.calls.writes;
   expect_ok(log_and_flush(blocks, 0, 3));
   EXPECT_EQ(rows_.calls.writes, writes + 1);
@@ -64,8 +65,7 @@ TEST_F(OfFilterBlocks, entries_alone_write_rows_of_the_log_and_nothing_else) {
 
 TEST_F(OfFilterBlocks, I1_the_newest_row_tells_whether_the_directory_must_be_read) {
   FilterBlocks blocks(options_, on(rows_));
-  expect_ok(blocks.create());
-  expect_ok(flush(blocks));
+  create(blocks);
   FilterBlocks other(options_, on(rows_));
   ASSERT_TRUE(other.follow(false).ok());
   expect_ok(log_and_flush(blocks, 0, 3));
@@ -101,10 +101,7 @@ TEST_F(OfFilterBlocks, I4_an_entry_is_in_its_segment_before_anybody_sees_the_dir
 
 TEST_F(OfFilterBlocks, I2_writing_changes_nothing_in_memory) {
   FilterBlocks blocks(options_, on(rows_));
-  expect_ok(blocks.create());
-  expect_ok(flush(blocks));
-  expect_ok(log_and_flush(blocks, 0, 3));
-  expect_ok(fold(blocks));
+  create_filled(blocks);
   std::vector<MemoryBlocks::Rows> written;
   for (int again = 0; again < 2; ++again) {
     MemoryBlocks elsewhere;
@@ -123,18 +120,13 @@ TEST_F(OfFilterBlocks, I2_writing_changes_nothing_in_memory) {
 
 TEST_F(OfFilterBlocks, I3_a_cleared_filter_leaves_its_root_and_its_log) {
   FilterBlocks blocks(options_, on(rows_));
-  expect_ok(blocks.create());
-  expect_ok(flush(blocks));
-  expect_ok(log_and_flush(blocks, 0, 3));
-  expect_ok(fold(blocks));
+  create_filled(blocks);
   blocks.set_places({});
   expect_ok(flush(blocks));
   ASSERT_TRUE(rows_.rows.contains(kMarksBlock));
   ASSERT_GE(rows_.rows.size(), 4U);
 
-  const Result<SegmentLimits> limits = limits_for(options_, options_.capacity);
-  ASSERT_TRUE(limits.ok());
-  blocks.clear(limits.value());
+  blocks.clear(must(limits_for(options_, options_.capacity)));
   expect_ok(flush(blocks));
   ASSERT_EQ(rows_.rows.size(), 2U);
   EXPECT_EQ(rows_.rows.begin()->first, kRootBlock);
@@ -144,8 +136,7 @@ TEST_F(OfFilterBlocks, I3_a_cleared_filter_leaves_its_root_and_its_log) {
 
 TEST_F(OfFilterBlocks, I3_a_row_before_the_log_and_marks_of_nobody_are_found) {
   FilterBlocks blocks(options_, on(rows_));
-  expect_ok(blocks.create());
-  expect_ok(flush(blocks));
+  create(blocks);
   expect_ok(log_and_flush(blocks, 0, 500));
   expect_ok(fold(blocks));
   const test::Bytes old = rows_.rows.at(kFirstLogBlock);

@@ -1,15 +1,8 @@
 // S4: what a transaction does depends on its rows, not on the size of the filter.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::expect_ok;
-using test::MemoryBlocks;
 
 struct Most {
   uint64_t calls = 0;  // of storage
@@ -43,9 +36,7 @@ TEST_P(FilterFileBounds, work_of_500_rows_does_not_grow_with_the_filter) {
   FilterOptions options = test::options_for({GetParam(), true}, 1000, 0.001, 4032);
   for (const uint64_t keys : {10'000u, 100'000u, 1'000'000u}) {
     MemoryBlocks storage;
-    FilterFile file(options, storage);
-    expect_ok(file.create());
-    expect_ok(test::commit(file));
+    NewFile file(options, storage);
     expect_ok(test::add_and_commit(file, 0, keys));
     const Most most = most_of(storage, options, keys, 40, false);
     // A split: the pages and runs of one segment are read, those of two written.
@@ -65,9 +56,7 @@ TEST_P(FilterFileBounds, work_of_500_rows_does_not_grow_with_the_filter) {
 TEST_P(FilterFileBounds, work_of_one_row_is_one_row_of_the_log) {
   const FilterOptions options = test::options_for({GetParam(), true}, 1000, 0.001, 4032);
   MemoryBlocks storage;
-  FilterFile file(options, storage);
-  expect_ok(file.create());
-  expect_ok(test::commit(file));
+  NewFile file(options, storage);
   expect_ok(test::add_and_commit(file, 0, 50'000));
   uint64_t more = 0;
   for (uint64_t i = 50'000; i < 52'000; ++i) {
@@ -78,8 +67,7 @@ TEST_P(FilterFileBounds, work_of_one_row_is_one_row_of_the_log) {
   EXPECT_LE(more, 8u) << "full rows and folds";
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileBounds, ::testing::ValuesIn(test::kLoggedKinds),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, FilterFileBounds, test::kLoggedKinds);
 
 }  // namespace
 }  // namespace cuckoo::segments

@@ -1,18 +1,9 @@
 // Each call of the storage, and each allocation, fails in turn while changes are made or applied.
-#include <functional>
-#include <new>
-
 #include "tests/core/flash/allocations.hpp"
 #include "tests/core/segments/copies.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::copy_of;
-using test::Counts;
-using test::expect_ok;
-using test::nth_key;
-using test::Site;
 
 class FilterFileChangesFaults : public ::testing::TestWithParam<std::tuple<FilterKind, bool>> {
  protected:
@@ -151,18 +142,8 @@ TEST_P(FilterFileChangesFaults, changes_since_fails_or_is_whole_and_changes_noth
 
 TEST_P(FilterFileChangesFaults, S8_without_memory_nothing_is_lost_after_a_roll_back) {
   int64_t left = 0;
-  for (;; left += 1 + left / 8) {
-    bool failed = false;
-    allocations_left = left;
-    try {
-      (void)(*copy)->apply(changes);
-    } catch (const std::bad_alloc&) {
-      failed = true;
-    }
-    allocations_left = -1;
-    if (!failed) {
-      break;
-    }
+  const auto apply = [&] { (void)(*copy)->apply(changes); };
+  for (; runs_out_of_memory(left, apply); left += 1 + left / 8) {
     copy->roll_back(before);
     ASSERT_EQ(copy->mark(), from) << left;
   }

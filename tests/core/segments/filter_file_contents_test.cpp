@@ -1,28 +1,8 @@
 // What a filter in segments hands out.
-#include <gtest/gtest.h>
-
-#include <map>
-#include <memory>
-#include <vector>
-
-#include "core/segments/filter_file.hpp"
-#include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/filled_file.hpp"
-#include "tests/core/segments/pieces.hpp"
-#include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::expect_counts;
-using test::expect_ok;
-using test::FilledFile;
-using test::FilterCase;
-using test::HeldPieces;
-using test::items_of;
-using test::kCaseName;
-using test::nth_key;
-using test::small_segments;
 
 FilterOptions options_of(const FilterCase& one) {
   return small_segments(one.kind, one.growth, one.growth ? 100 : 300000);
@@ -30,14 +10,11 @@ FilterOptions options_of(const FilterCase& one) {
 
 class FilterFileContents : public ::testing::TestWithParam<FilterCase> {};
 class GrowingFileContents : public ::testing::TestWithParam<FilterCase> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileContents, ::testing::ValuesIn(test::all_cases()),
-                         kCaseName);
-INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFileContents,
-                         ::testing::ValuesIn(test::cases_where(test::grows)), kCaseName);
+INSTANTIATE_EACH(Kinds, FilterFileContents, test::all_cases());
+INSTANTIATE_EACH(Kinds, GrowingFileContents, test::cases_where(test::grows));
 
 TEST_P(FilterFileContents, are_all_that_is_in_it_and_reading_them_changes_nothing) {
-  FilledFile filled(options_of(GetParam()));
-  filled.fill(0, 9150);
+  FilledFile filled(options_of(GetParam()), 0, 9150);
   const auto rows = filled.storage.rows;
   const bool multiset = filled.file.multiset();
   FilterFile other(filled.file.options(), filled.storage);  // has read nothing before
@@ -46,7 +23,7 @@ TEST_P(FilterFileContents, are_all_that_is_in_it_and_reading_them_changes_nothin
   for (const bool committed : {false, true}) {
     FilterFile& file = committed ? other : filled.file;
     if (committed) {
-      expect_ok(test::commit(filled.file));
+      filled.commit();
       expect_ok(other.refresh());
     }
     HeldPieces pieces;
@@ -70,10 +47,8 @@ TEST_P(FilterFileContents, are_all_that_is_in_it_and_reading_them_changes_nothin
 }
 
 TEST_P(GrowingFileContents, with_hashes_have_each_hash_once_and_cells_made_of_them) {
-  FilledFile filled(options_of(GetParam()));
-  filled.fill(0, 9150);
-  HeldPieces pieces;
-  expect_ok(pieces.take(filled.file.contents(true)));
+  FilledFile filled(options_of(GetParam()), 0, 9150);
+  HeldPieces pieces(filled.file.contents(true));
   std::map<uint64_t, uint64_t> counts;
   for (const Piece& piece : pieces.pieces) {
     for (const NetHash& entry : piece.hashes) {
@@ -97,8 +72,7 @@ TEST_P(GrowingFileContents, with_hashes_have_each_hash_once_and_cells_made_of_th
 
 TEST_P(FilterFileContents, of_a_filter_that_was_just_made_are_empty) {
   FilledFile filled(options_of(GetParam()));
-  HeldPieces pieces;
-  expect_ok(pieces.take(filled.file.contents(false)));
+  HeldPieces pieces(filled.file.contents(false));
   EXPECT_EQ(pieces.contents.items, 0);
   EXPECT_EQ(pieces.items(), 0);
   EXPECT_EQ(pieces.contents.capacity, filled.file.capacity());
@@ -109,12 +83,9 @@ TEST_P(FilterFileContents, of_a_filter_that_was_just_made_are_empty) {
 }
 
 TEST(FilterFileContentsWithHashes, are_refused_where_it_keeps_none) {
-  FilledFile filled(small_segments(FilterKind::kCuckoo, false, 3000));
-  filled.fill(0, 10);
-  const Result<Contents> contents = filled.file.contents(true);
-  ASSERT_FALSE(contents.ok());
-  EXPECT_EQ(contents.error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(contents.error().message, "keeps no hashes, as growth is off");
+  FilledFile filled(small_segments(FilterKind::kCuckoo, false, 3000), 0, 10);
+  EXPECT_TRUE(fails_saying(filled.file.contents(true), ErrorCode::kInvalid,
+                           "keeps no hashes, as growth is off"));
   const auto ignore = [](uint64_t, uint64_t) { return Status(); };
   EXPECT_FALSE(filled.file.for_each_hash(ignore).ok());
 }
@@ -123,10 +94,8 @@ TEST(FilterFileContentsWithHashes, are_refused_where_it_keeps_none) {
 TEST_P(GrowingFileContents, that_outgrow_a_segment_are_made_for_more) {
   FilterOptions options = options_of(GetParam());
   options.page_bytes = 4032;
-  FilledFile filled(options);
-  filled.fill(0, 400);
-  HeldPieces pieces;
-  expect_ok(pieces.take(filled.file.contents(false)));
+  FilledFile filled(options, 0, 400);
+  HeldPieces pieces(filled.file.contents(false));
   ASSERT_EQ(pieces.pieces.size(), 1);
   const Piece& piece = pieces.pieces.front();
   EXPECT_GE(piece.capacity, filled.counts.size());
@@ -137,19 +106,16 @@ TEST_P(GrowingFileContents, that_outgrow_a_segment_are_made_for_more) {
 
 // A piece is asked for the rest of a hash; contents say when a remove repaired something.
 TEST(FilterFileContentsWithHashes, drop_removes_of_what_was_never_added) {
-  FilledFile filled(small_segments(FilterKind::kCuckoo));
-  filled.fill(0, 600);
-  expect_ok(test::commit(filled.file));
+  FilledFile filled(small_segments(FilterKind::kCuckoo), 0, 600);
+  filled.commit();
   uint64_t stranger = 1000000;
   while (filled.file.items() > 0) {
-    const Result<bool> removed = filled.file.remove(nth_key(++stranger));
-    ASSERT_TRUE(removed.ok());
-    if (removed.value()) {
+    const bool removed = must(filled.file.remove(nth_key(++stranger)));
+    if (removed) {
       break;
     }
   }
-  HeldPieces pieces;
-  expect_ok(pieces.take(filled.file.contents(true)));
+  HeldPieces pieces(filled.file.contents(true));
   EXPECT_EQ(pieces.contents.items, items_of(filled.counts));
   EXPECT_EQ(pieces.items(), items_of(filled.counts));
   EXPECT_EQ(filled.file.items() + 1, items_of(filled.counts));

@@ -1,17 +1,10 @@
 // Blocks are changed, removed, moved and exchanged. No key may be lost without an error before, and
 // no bytes whatever lead to a crash or to work without end.
-#include <gtest/gtest.h>
-
 #include "tests/core/segments/stored_file.hpp"
 #include "tests/slow.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::expect_ok;
-using test::MemoryBlocks;
-using test::nth_word;
 
 constexpr uint64_t kKeys = 4000;
 
@@ -20,9 +13,7 @@ class FilterFileDamage : public ::testing::TestWithParam<test::FilterCase> {
   // Segments of several folds, overflow cells, and a log of entries that are not folded.
   static MemoryBlocks::Rows rows_of(const FilterOptions& options, uint64_t first) {
     MemoryBlocks storage;
-    FilterFile file(options, storage);
-    expect_ok(file.create());
-    expect_ok(test::commit(file));
+    NewFile file(options, storage);
     expect_ok(test::add_and_commit(file, first, first + 2500));
     for (uint64_t i = 2500; i < kKeys - 300; i += 300) {
       expect_ok(test::add_and_commit(file, first + i, first + i + 300));
@@ -146,15 +137,13 @@ TEST_P(FilterFileDamage, of_a_geometry_takes_no_memory_for_figures) {
   const Blocks blocks(storage, options.seed);
   Bytes page = first_page(blocks);
   const auto at = std::span(page).first(kSegmentHeaderBytes);
-  const Result<SegmentHeader> header = decode_segment_header(at);
-  ASSERT_TRUE(header.ok());
+  const SegmentHeader header = must(decode_segment_header(at));
   for (const bool of_capacity : {false, true}) {
-    SegmentHeader changed = header.value();
+    SegmentHeader changed = header;
     (of_capacity ? changed.capacity : changed.size) = uint64_t{1} << 40;
     encode_segment_header(changed, at);
     expect_ok(blocks.write(kFirstDirectoryBlock, page, true));
-    FilterFile file(options, storage);
-    expect_ok(file.refresh());
+    OpenedFile file(options, storage);
     EXPECT_GE(file.rate_now(), 0);
     EXPECT_GE(file.load_factor(), 0);
     (void)file.places_per_key();
@@ -168,12 +157,10 @@ TEST_P(FilterFileDamage, of_a_segment_made_after_what_it_holds_is_found) {
   const Blocks blocks(storage, options.seed);
   Bytes page = first_page(blocks);
   const auto at = std::span(page).first(kSegmentHeaderBytes);
-  Result<SegmentHeader> header = decode_segment_header(at);
-  ASSERT_TRUE(header.ok());
-  FilterFile open(options, storage);
-  expect_ok(open.refresh());
-  header.value().made_at = header.value().folded_to + 1;
-  encode_segment_header(header.value(), at);
+  SegmentHeader header = must(decode_segment_header(at));
+  OpenedFile open(options, storage);
+  header.made_at = header.folded_to + 1;
+  encode_segment_header(header, at);
   expect_ok(blocks.write(kFirstDirectoryBlock, page, true));
   EXPECT_EQ(open.check().error().code, ErrorCode::kCorrupt);
   FilterFile file(options, storage);
@@ -220,8 +207,7 @@ TEST_P(FilterFileDamage, by_an_attacker_does_no_harm) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileDamage, ::testing::ValuesIn(test::all_cases()),
-                         test::kCaseName);
+INSTANTIATE_EACH(Kinds, FilterFileDamage, test::all_cases());
 
 }  // namespace
 }  // namespace cuckoo::segments

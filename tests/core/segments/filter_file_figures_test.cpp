@@ -1,27 +1,13 @@
 // What a filter in segments says of itself.
-#include <gtest/gtest.h>
-
 #include <cmath>
 
-#include "core/filter/factory.hpp"
-#include "core/segments/filter_file.hpp"
-#include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/filled_file.hpp"
-#include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::expect_ok;
-using test::FilledFile;
-using test::FilterCase;
-using test::kCaseName;
-using test::nth_key;
-using test::small_segments;
-
 class FilterFileFigures : public ::testing::TestWithParam<FilterCase> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileFigures, ::testing::ValuesIn(test::all_cases()),
-                         kCaseName);
+INSTANTIATE_EACH(Kinds, FilterFileFigures, test::all_cases());
 
 FilterOptions options_of(const FilterCase& one) {
   return small_segments(one.kind, one.growth, one.growth ? 100 : 150000);
@@ -32,11 +18,10 @@ TEST_P(FilterFileFigures, of_one_segment_are_those_of_its_filter) {
   options.capacity = 1000;
   options.page_bytes = 4032;
   FilledFile filled(options);
-  const auto filter = options.make_filter_for(1000);
-  ASSERT_TRUE(filter.ok());
-  EXPECT_EQ(filled.file.bits(), filter.value()->bits());
-  EXPECT_EQ(filled.file.places_per_key(), filter.value()->places_per_key());
-  EXPECT_EQ(filled.file.fingerprint_bits(), filter.value()->fingerprint_bits());
+  const auto filter = must(options.make_filter_for(1000));
+  EXPECT_EQ(filled.file.bits(), filter->bits());
+  EXPECT_EQ(filled.file.places_per_key(), filter->places_per_key());
+  EXPECT_EQ(filled.file.fingerprint_bits(), filter->fingerprint_bits());
   EXPECT_EQ(filled.file.made_for(), 1000);
   EXPECT_EQ(filled.file.rate_now(), 0);
   EXPECT_EQ(filled.file.load_factor(), 0);
@@ -44,19 +29,17 @@ TEST_P(FilterFileFigures, of_one_segment_are_those_of_its_filter) {
   for (uint64_t i = 0; i < 600; ++i) {
     filled.add(i);
   }
-  expect_ok(test::commit(filled.file));  // a fold is its turn
+  filled.commit();  // a fold is its turn
   EXPECT_GT(filled.file.rate_now(), 0);
   EXPECT_GT(filled.file.load_factor(), 0.1);
   EXPECT_LT(filled.file.load_factor(), 1);
 }
 
 TEST_P(FilterFileFigures, are_the_same_whatever_is_in_memory_and_read_no_page) {
-  FilledFile filled(options_of(GetParam()));
-  filled.fill(0, 30000);
-  expect_ok(test::commit(filled.file));
+  FilledFile filled(options_of(GetParam()), 0, 30000);
+  filled.commit();
   ASSERT_GT(filled.file.segments(), 1);
-  FilterFile file(filled.file.options(), filled.storage);
-  expect_ok(file.refresh());
+  OpenedFile file(filled.file.options(), filled.storage);
   filled.storage.calls = {};
   EXPECT_EQ(file.rate_now(), filled.file.rate_now());
   EXPECT_EQ(file.load_factor(), filled.file.load_factor());
@@ -86,7 +69,7 @@ TEST_P(FilterFileFigures, take_pending_copies_for_no_more_keys) {
   for (uint64_t i = 0; i < 500; ++i) {
     filled.add(i % 2);
   }
-  expect_ok(test::commit(filled.file));
+  filled.commit();
   FilterFile opened(options, filled.storage);  // no segment is in memory
   for (FilterFile* const file : {&filled.file, &opened}) {
     expect_ok(file->refresh());
@@ -106,7 +89,7 @@ TEST_P(FilterFileFigures, rate_now_is_what_strangers_meet) {
   for (uint64_t i = 0; i < 140000; ++i) {
     expect_ok(filled.file.insert(nth_key(i)));
   }
-  expect_ok(test::commit(filled.file));
+  filled.commit();
   ASSERT_GT(filled.file.segments(), 1);
   constexpr uint64_t kProbes = 100000;
   uint64_t met = 0;
@@ -121,9 +104,8 @@ TEST_P(FilterFileFigures, rate_now_is_what_strangers_meet) {
 TEST_P(FilterFileFigures, stored_bytes_are_about_those_of_the_blocks) {
   FilterOptions options = options_of(GetParam());
   options.page_bytes = 4032;
-  FilledFile filled(options);
-  filled.fill(0, 30000);
-  expect_ok(test::commit(filled.file));
+  FilledFile filled(options, 0, 30000);
+  filled.commit();
   size_t bytes = 0;
   for (const auto& [id, block] : filled.storage.rows) {
     bytes += block.size();

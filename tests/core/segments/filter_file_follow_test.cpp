@@ -1,68 +1,55 @@
 // Connections that follow what others write: whatever was done, however much of it, and also where
 // a backup was restored of which no one was told.
-#include <gtest/gtest.h>
-
-#include <functional>
-
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::commit;
-using test::expect_ok;
-using test::kCaseName;
-using test::MemoryBlocks;
-using test::nth_key;
-
 std::vector<uint64_t> answers_of(FilterFile& file, uint64_t end) {
   std::vector<uint64_t> answers = {file.items()};
   for (uint64_t i = 0; i < end; i += 3) {
-    const Result<uint64_t> count = file.count(nth_key(i));
-    EXPECT_TRUE(count.ok());
-    answers.push_back(count.value());
+    answers.push_back(must(file.count(nth_key(i))));
   }
   return answers;
 }
 
 using Work = std::function<void(FilterFile& file, uint64_t first)>;
 
-void add(FilterFile& file, uint64_t first, uint64_t end) { expect_ok(test::add(file, first, end)); }
+void fill(FilterFile& file, uint64_t first, uint64_t end) { expect_ok(add(file, first, end)); }
 
 // Contents of as many keys, made by another filter of these options.
 void take_in(FilterFile& file, uint64_t first, uint64_t count, bool unites) {
   MemoryBlocks storage;
   FilterFile other(file.options(), storage);
   expect_ok(other.create());
-  add(other, first, first + count);
+  fill(other, first, first + count);
   expect_ok(commit(other));
   const bool with_hashes = other.keeps_hashes() && !unites;
-  Result<Contents> contents = other.contents(with_hashes);
-  ASSERT_TRUE(contents.ok());
-  expect_ok(unites ? file.unite(contents.value()) : file.import(file.options(), contents.value()));
+  Contents contents = must(other.contents(with_hashes));
+  expect_ok(unites ? file.unite(contents) : file.import(file.options(), contents));
 }
 
 const std::pair<const char*, Work> kWork[] = {
-    {"one", [](FilterFile& file, uint64_t first) { add(file, first, first + 1); }},
-    {"few", [](FilterFile& file, uint64_t first) { add(file, first, first + 40); }},
-    {"fold", [](FilterFile& file, uint64_t first) { add(file, first, first + 700); }},
+    {"one", [](FilterFile& file, uint64_t first) { fill(file, first, first + 1); }},
+    {"few", [](FilterFile& file, uint64_t first) { fill(file, first, first + 40); }},
+    {"fold", [](FilterFile& file, uint64_t first) { fill(file, first, first + 700); }},
     {"many folds",
      [](FilterFile& file, uint64_t first) {
        for (uint64_t i = 0; i < 12; ++i) {
-         add(file, first + 300 * i, first + 300 * i + 300);
+         fill(file, first + 300 * i, first + 300 * i + 300);
          expect_ok(commit(file));
        }
      }},
-    {"load", [](FilterFile& file, uint64_t first) { add(file, first, first + 17000); }},
+    {"load", [](FilterFile& file, uint64_t first) { fill(file, first, first + 17000); }},
     {"clear", [](FilterFile& file, uint64_t) { expect_ok(file.clear()); }},
     {"clear, add",
      [](FilterFile& file, uint64_t first) {
        expect_ok(file.clear());
-       add(file, first, first + 600);
+       fill(file, first, first + 600);
      }},
     {"removes",
      [](FilterFile& file, uint64_t first) {
-       add(file, first, first + 300);
+       fill(file, first, first + 300);
        for (uint64_t i = 0; i < 300 && file.multiset(); ++i) {
          ASSERT_TRUE(file.remove(nth_key(i + first / 10)).value());
        }
@@ -75,7 +62,7 @@ const std::pair<const char*, Work> kWork[] = {
      }},
     {"rebuild",
      [](FilterFile& file, uint64_t first) {
-       add(file, first, first + 100);
+       fill(file, first, first + 100);
        if (file.keeps_hashes()) {
          expect_ok(file.rebuild(first));
        }
@@ -89,7 +76,7 @@ const std::pair<const char*, Work> kWork[] = {
      }},
     {"a key of another type",
      [](FilterFile& file, uint64_t first) {
-       add(file, first, first + 1);
+       fill(file, first, first + 1);
        file.note_key_types(first % 7 + 1);
      }},
 };
@@ -104,9 +91,9 @@ class FilterFileFollows : public test::KindsTest {
   void SetUp() override {
     writer = std::make_unique<FilterFile>(options(), storage);
     expect_ok(writer->create());
-    add(*writer, 0, kKeys - 50);
+    fill(*writer, 0, kKeys - 50);
     expect_ok(commit(*writer));
-    add(*writer, kKeys - 50, kKeys);
+    fill(*writer, kKeys - 50, kKeys);
     expect_ok(commit(*writer));
   }
   void roll_back(const MemoryBlocks::Rows& to) {
@@ -117,8 +104,7 @@ class FilterFileFollows : public test::KindsTest {
   }
   void expect_follows(FilterFile& follower) {
     expect_ok(follower.refresh());
-    FilterFile opened(options(), storage);
-    expect_ok(opened.refresh());
+    OpenedFile opened(options(), storage);
     const std::vector<uint64_t> expected = answers_of(opened, 40000);
     ASSERT_EQ(answers_of(follower, 40000), expected);
     ASSERT_EQ(answers_of(*writer, 40000), expected);
@@ -131,8 +117,7 @@ class FilterFileFollows : public test::KindsTest {
   MemoryBlocks storage;
   std::unique_ptr<FilterFile> writer;
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileFollows, ::testing::ValuesIn(test::all_cases()),
-                         kCaseName);
+INSTANTIATE_EACH(Kinds, FilterFileFollows, test::all_cases());
 
 TEST_P(FilterFileFollows, whatever_is_done) {
   const MemoryBlocks::Rows start = storage.rows;
@@ -140,8 +125,7 @@ TEST_P(FilterFileFollows, whatever_is_done) {
     for (const bool warm : {false, true}) {
       SCOPED_TRACE(name);
       roll_back(start);
-      FilterFile follower(options(), storage);
-      expect_ok(follower.refresh());
+      OpenedFile follower(options(), storage);
       if (warm) {
         (void)answers_of(follower, 40000);
       }
@@ -164,8 +148,7 @@ TEST_P(FilterFileFollows, another_history) {
       roll_back(start);
       work(*writer, 10000);
       expect_ok(commit(*writer));
-      FilterFile follower(options(), storage);
-      expect_ok(follower.refresh());
+      OpenedFile follower(options(), storage);
       (void)answers_of(follower, 40000);
       roll_back(start);
       if (seen_between) {
@@ -210,7 +193,7 @@ TEST_P(FilterFileFollows, one_another) {
     expect_ok(file.refresh());
     const uint64_t first = 10000 + 30 * turn;
     ASSERT_EQ(file.load_and_probe(nth_key(turn == 0 ? 0 : first - 1)).value(), true);
-    add(file, first, first + 30);
+    fill(file, first, first + 30);
     if (file.multiset() && turn > 0) {
       ASSERT_TRUE(file.remove(nth_key(first - 25)).value());
     }
@@ -226,13 +209,12 @@ TEST_P(FilterFileFollows, one_another) {
 }
 
 TEST_P(FilterFileFollows, a_small_commit_by_reading_one_row_and_what_is_the_same_by_one_read) {
-  FilterFile follower(options(), storage);
-  expect_ok(follower.refresh());
+  OpenedFile follower(options(), storage);
   storage.calls = {};
   expect_ok(follower.refresh());
   EXPECT_LE(storage.calls.reads, 1U);
   EXPECT_LE(storage.calls.blocks_read, 1U);
-  add(*writer, 10000, 10001);
+  fill(*writer, 10000, 10001);
   storage.calls = {};
   expect_ok(commit(*writer));
   EXPECT_LE(storage.calls.writes, 2U) << "a row, and the next one when it is full";

@@ -1,8 +1,5 @@
 // What filters of each kind keep: rates at every size, copies by the million, keys that share
 // cells, logs that do not lengthen whatever is repeated.
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cmath>
 
 #include "tests/core/segments/stored_file.hpp"
@@ -10,32 +7,22 @@
 namespace cuckoo::segments {
 namespace {
 
-using test::commit;
-using test::expect_ok;
-using test::FilterCase;
-using test::kCaseName;
-using test::MemoryBlocks;
-using test::nth_key;
-using test::nth_word;
-using test::options_for;
-
 struct KindFile {
-  explicit KindFile(const FilterOptions& options) : file(options, storage) {
-    expect_ok(file.create());
-    expect_ok(commit(file));
-  }
+  explicit KindFile(const FilterOptions& options) : file(options, storage) {}
   void add(uint64_t first, uint64_t end) { expect_ok(test::add(file, first, end)); }
-  bool remove(uint64_t hash) {
-    const Result<bool> removed = file.remove(hash);
-    EXPECT_TRUE(removed.ok());
-    return removed.ok() && removed.value();
+  void commit() { expect_ok(test::commit(file)); }
+  void add_and_commit(uint64_t first, uint64_t end) {
+    add(first, end);
+    commit();
   }
-  bool has(uint64_t hash) {
-    const Result<bool> found = file.load_and_probe(hash);
-    EXPECT_TRUE(found.ok());
-    return found.ok() && found.value();
+  void commit_and_check() {
+    commit();
+    expect_ok(file.check());
   }
-  uint64_t count(uint64_t hash) { return file.count(hash).value(); }
+  void rebuild(uint64_t capacity) { expect_ok(file.rebuild(capacity)); }
+  bool remove(uint64_t hash) { return must(file.remove(hash)); }
+  bool has(uint64_t hash) { return must(file.load_and_probe(hash)); }
+  uint64_t count(uint64_t hash) { return must(file.count(hash)); }
   uint64_t missing(uint64_t first, uint64_t end) {
     uint64_t missing = 0;
     for (uint64_t i = first; i < end; ++i) {
@@ -57,23 +44,20 @@ struct KindFile {
   }
 
   MemoryBlocks storage;
-  FilterFile file;
+  NewFile file;
 };
 
 class FilterFileKinds : public test::KindsTest {};
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileKinds, ::testing::ValuesIn(test::all_cases()), kCaseName);
+INSTANTIATE_EACH(Kinds, FilterFileKinds, test::all_cases());
 
 class GrowingFileKinds : public test::KindsTest {};
-INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFileKinds,
-                         ::testing::ValuesIn(test::cases_where(test::grows)), kCaseName);
+INSTANTIATE_EACH(Kinds, GrowingFileKinds, test::cases_where(test::grows));
 
 class CountingFileKinds : public test::KindsTest {};
-INSTANTIATE_TEST_SUITE_P(Kinds, CountingFileKinds,
-                         ::testing::ValuesIn(test::cases_where(test::is_counted)), kCaseName);
+INSTANTIATE_EACH(Kinds, CountingFileKinds, test::cases_where(test::is_counted));
 
 class SetFileKinds : public test::KindsTest {};
-INSTANTIATE_TEST_SUITE_P(Kinds, SetFileKinds, ::testing::ValuesIn(test::cases_where(test::is_set)),
-                         kCaseName);
+INSTANTIATE_EACH(Kinds, SetFileKinds, test::cases_where(test::is_set));
 
 // --- rates
 
@@ -82,8 +66,7 @@ TEST_P(FilterFileKinds, of_any_rate_hold_their_capacity_at_that_rate) {
     SCOPED_TRACE(rate);
     constexpr uint64_t kKeys = 30000;
     KindFile kept(options(kKeys, rate, kPageBytes));
-    kept.add(0, kKeys);
-    expect_ok(commit(kept.file));
+    kept.add_and_commit(0, kKeys);
     EXPECT_EQ(kept.missing(0, kKeys), 0u);
     constexpr uint64_t kProbes = 200000;
     EXPECT_LE(kept.measured_rate(kProbes), rate + 4 * std::sqrt(rate / kProbes) + 1e-5);
@@ -105,7 +88,7 @@ TEST_P(GrowingFileKinds, keep_the_rate_while_they_grow) {
     const uint64_t end = std::min(kKeys, done + 1 + done / 3);
     kept.add(done, end);
     done = end;
-    expect_ok(commit(kept.file));
+    kept.commit();
     ASSERT_EQ(kept.missing(done < 2000 ? 0 : done - 2000, done), 0u);
     EXPECT_LE(kept.file.rate_now(), 1.03 * kRate) << done << " keys";
     if (done > 1000) {
@@ -151,8 +134,7 @@ TEST_P(FilterFileKinds, take_copies_by_the_million_and_give_them_back) {
     SCOPED_TRACE(copies);
     const uint64_t room = growth() || !is_cuckoo() ? 1000 : 1000 + copies;
     KindFile kept(options(room));
-    kept.add(0, 900);
-    expect_ok(commit(kept.file));
+    kept.add_and_commit(0, 900);
     const uint64_t before = kept.count(nth_key(5));
     const uint64_t segments = kept.file.segments();
     const uint64_t made_for = kept.file.made_for();
@@ -160,21 +142,20 @@ TEST_P(FilterFileKinds, take_copies_by_the_million_and_give_them_back) {
       ASSERT_TRUE(kept.file.insert(nth_key(5)).ok());
     }
     EXPECT_EQ(kept.count(nth_key(5)), multiset() ? before + copies : 1);
-    expect_ok(commit(kept.file));
+    kept.commit();
     EXPECT_EQ(kept.file.items(), multiset() ? 900 + copies : kept.file.items());
     EXPECT_EQ(kept.file.segments(), segments) << "copies grow nothing";
     EXPECT_LE(kept.file.made_for(), std::max<uint64_t>(made_for, 2000));
     EXPECT_EQ(kept.missing(0, 900), 0u);
     expect_ok(kept.file.check());
-    FilterFile opened(kept.file.options(), kept.storage);
-    expect_ok(opened.refresh());
+    OpenedFile opened(kept.file.options(), kept.storage);
     EXPECT_EQ(opened.count(nth_key(5)).value(), multiset() ? before + copies : 1);
     if (multiset()) {
       for (uint64_t i = 0; i < copies; ++i) {
         ASSERT_TRUE(kept.remove(nth_key(5))) << i;
       }
       EXPECT_EQ(kept.count(nth_key(5)), before);
-      expect_ok(commit(kept.file));
+      kept.commit();
       EXPECT_EQ(kept.count(nth_key(5)), before);
       EXPECT_EQ(kept.file.items(), 900U);
       EXPECT_EQ(kept.missing(0, 900), 0u);
@@ -189,13 +170,10 @@ TEST_P(FilterFileKinds, take_copies_at_once_as_they_take_single_ones) {
   KindFile single(options(room));
   KindFile counted(options(room));
   for (KindFile* const one : {&single, &counted}) {
-    one->add(0, 300);
-    expect_ok(commit(one->file));
+    one->add_and_commit(0, 300);
   }
   if (!multiset()) {
-    const Status refused = counted.file.insert_copies(nth_key(1), 2);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
+    EXPECT_TRUE(fails(counted.file.insert_copies(nth_key(1), 2), ErrorCode::kInvalid));
     expect_ok(counted.file.insert_copies(nth_key(1), 1));
     return;
   }
@@ -218,12 +196,10 @@ TEST_P(FilterFileKinds, take_copies_at_once_as_they_take_single_ones) {
       ASSERT_GE(counted.count(hash), removes ? 0 : copies);
     }
     EXPECT_EQ(counted.file.items(), single.file.items());
-    expect_ok(commit(single.file));
-    expect_ok(commit(counted.file));
-    expect_ok(counted.file.check());
+    single.commit();
+    counted.commit_and_check();
   }
-  FilterFile opened(counted.file.options(), counted.storage);
-  expect_ok(opened.refresh());
+  OpenedFile opened(counted.file.options(), counted.storage);
   for (uint64_t i = 0; i < 600; ++i) {
     ASSERT_EQ(opened.count(nth_key(i)).value(), counted.count(nth_key(i))) << i;
   }
@@ -234,11 +210,10 @@ TEST_P(FilterFileKinds, take_copies_at_once_as_they_take_single_ones) {
 
 TEST_P(SetFileKinds, hold_what_only_looked_present_when_it_came) {
   KindFile kept(options(1000, 0.05));
-  kept.add(0, 1000);
-  expect_ok(commit(kept.file));
+  kept.add_and_commit(0, 1000);
   if (growth()) {
-    expect_ok(kept.file.rebuild(1000));
-    expect_ok(commit(kept.file));
+    kept.rebuild(1000);
+    kept.commit();
   }
   const uint64_t items = kept.file.items();
   std::vector<uint64_t> seeming;
@@ -249,10 +224,10 @@ TEST_P(SetFileKinds, hold_what_only_looked_present_when_it_came) {
     }
   }
   EXPECT_EQ(kept.file.items(), items);
-  expect_ok(commit(kept.file));
+  kept.commit();
   if (growth()) {
-    expect_ok(kept.file.rebuild(50000));
-    expect_ok(commit(kept.file));
+    kept.rebuild(50000);
+    kept.commit();
   }
   for (const uint64_t hash : seeming) {
     EXPECT_TRUE(kept.has(hash));
@@ -278,8 +253,7 @@ TEST_P(FilterFileKinds, do_not_lengthen_their_log_by_adds_of_what_is_there) {
   uint64_t longest = 0;
   uint64_t blocks = 0;
   for (uint64_t turn = 0; turn < 300; ++turn) {
-    kept.add(0, 800);
-    expect_ok(commit(kept.file));
+    kept.add_and_commit(0, 800);
     longest = std::max(longest, kept.log_rows());
     blocks = turn == 20 ? kept.storage.rows.size() : blocks;
   }
@@ -294,8 +268,7 @@ TEST_P(CountingFileKinds, do_not_lengthen_by_keys_that_come_and_go) {
     SCOPED_TRACE(keys);
     KindFile kept(options(growth() ? 100 : 4000));
     kept.add(5000, 5300);
-    kept.add(0, (keys + 1) / 2);
-    expect_ok(commit(kept.file));
+    kept.add_and_commit(0, (keys + 1) / 2);
     uint64_t longest = 0;
     size_t most_blocks = 0;
     constexpr uint64_t kTurns = 300;
@@ -308,7 +281,7 @@ TEST_P(CountingFileKinds, do_not_lengthen_by_keys_that_come_and_go) {
           expect_ok(kept.file.insert(nth_key(key)));
         }
       }
-      expect_ok(commit(kept.file));
+      kept.commit();
       longest = std::max(longest, kept.log_rows());
       if (turn > kTurns / 10) {
         most_blocks = std::max(most_blocks, kept.storage.rows.size());
@@ -353,7 +326,7 @@ TEST_P(SharedCells, keep_one_of_two_keys_when_the_other_is_removed) {
     KindFile kept(options(1000, 0.25));
     ASSERT_TRUE(kept.file.insert(mine).ok() && kept.file.insert(other).ok());
     if (folded) {
-      expect_ok(kept.file.rebuild(1000));
+      kept.rebuild(1000);
     }
     EXPECT_TRUE(kept.remove(mine));
     EXPECT_TRUE(kept.has(other));
@@ -362,31 +335,28 @@ TEST_P(SharedCells, keep_one_of_two_keys_when_the_other_is_removed) {
     EXPECT_FALSE(kept.has(mine) || kept.has(other));
     EXPECT_FALSE(kept.remove(other));
     EXPECT_EQ(kept.file.items(), 0u);
-    expect_ok(commit(kept.file));
-    expect_ok(kept.file.check());
+    kept.commit_and_check();
   }
 }
 
 TEST_P(SharedCells, are_repaired_by_a_rebuild_after_a_remove_of_what_was_never_added) {
   KindFile kept(options(1000, 0.25));
   expect_ok(kept.file.insert(mine));
-  expect_ok(kept.file.rebuild(1000));
+  kept.rebuild(1000);
   EXPECT_TRUE(kept.remove(other)) << "a filter can't know it was never added";
   EXPECT_FALSE(kept.has(mine));
   EXPECT_EQ(kept.file.items(), 0u);
-  expect_ok(commit(kept.file));
-  expect_ok(kept.file.check());
-  expect_ok(kept.file.rebuild(1000));
+  kept.commit_and_check();
+  kept.rebuild(1000);
   EXPECT_TRUE(kept.has(mine));
   EXPECT_EQ(kept.file.items(), 1u);
-  expect_ok(commit(kept.file));
-  expect_ok(kept.file.check());
+  kept.commit_and_check();
 }
 
 TEST_P(SharedCells, are_not_removed_more_often_than_they_were_folded) {
   KindFile kept(options(1000, 0.25));
   expect_ok(kept.file.insert(mine));
-  expect_ok(kept.file.rebuild(1000));
+  kept.rebuild(1000);
   EXPECT_TRUE(kept.remove(other));
   EXPECT_FALSE(kept.remove(mine));
   EXPECT_FALSE(kept.remove(other));
@@ -410,8 +380,7 @@ TEST_P(CountingFileKinds, never_have_less_than_no_items) {
       }
       ASSERT_LE(kept.file.items(), added);
       if (i % 100 == 0) {
-        expect_ok(commit(kept.file));
-        expect_ok(kept.file.check());
+        kept.commit_and_check();
       }
     }
   }

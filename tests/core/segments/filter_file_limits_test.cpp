@@ -1,34 +1,20 @@
 // What filters in segments can be asked for, and when they are full.
-#include <gtest/gtest.h>
-
 #include <cmath>
 
-#include "core/segments/filter_file.hpp"
-#include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/filled_file.hpp"
-#include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::expect_ok;
-using test::FilledFile;
-using test::FilterCase;
-using test::kCaseName;
-using test::nth_key;
-using test::options_for;
-
 class FixedFileLimits : public ::testing::TestWithParam<FilterCase> {};
-INSTANTIATE_TEST_SUITE_P(Kinds, FixedFileLimits,
-                         ::testing::ValuesIn(test::cases_where(test::is_fixed)), kCaseName);
+INSTANTIATE_EACH(Kinds, FixedFileLimits, test::cases_where(test::is_fixed));
 
 // Adds new keys until one is refused, and returns how many it took.
 uint64_t fill(FilterFile& file, uint64_t first, uint64_t most, uint64_t commit_every) {
   for (uint64_t i = 0; i < most; ++i) {
     const Status status = file.insert(nth_key(first + i));
     if (!status.ok()) {
-      EXPECT_EQ(status.error().code, ErrorCode::kFull);
-      EXPECT_NE(status.error().message.find("is reached, and growth is off"), std::string::npos);
+      EXPECT_TRUE(fails(status, ErrorCode::kFull, "is reached, and growth is off"));
       return i;
     }
     if (commit_every > 0 && i % commit_every == commit_every - 1) {
@@ -76,14 +62,14 @@ TEST_P(FixedFileLimits, of_several_segments_take_as_many_distinct_keys_as_the_ca
     } else if (!filled.file.multiset()) {
       EXPECT_EQ(filled.file.items(), kCapacity);
     }
-    expect_ok(test::commit(filled.file));
+    filled.commit();
     expect_all(filled.file, 0, fitted);
     EXPECT_LT(filled.file.rate_now(), 0.011);
     expect_ok(filled.file.check());
     // Refused again: nothing changed.
     const uint64_t items = filled.file.items();
     (void)fill(filled.file, 5000000, 1000, 0);
-    expect_ok(test::commit(filled.file));
+    filled.commit();
     const auto rows = filled.storage.rows;
     (void)fill(filled.file, 5000000, 1000, 0);
     EXPECT_GE(filled.file.items(), items);
@@ -103,7 +89,7 @@ TEST_P(FixedFileLimits, of_several_segments_keep_a_rate_at_which_many_keys_seem_
     const uint64_t fitted = fill(filled.file, 0, 2 * kCapacity, commit_every);
     EXPECT_GE(fitted, kCapacity) << commit_every;
     EXPECT_LT(fitted, kCapacity * 21 / 20) << commit_every;
-    expect_ok(test::commit(filled.file));
+    filled.commit();
     EXPECT_LT(filled.file.rate_now(), kRate * 1.04) << commit_every;
     expect_all(filled.file, 0, fitted);
     expect_ok(filled.file.check());
@@ -113,7 +99,7 @@ TEST_P(FixedFileLimits, of_several_segments_keep_a_rate_at_which_many_keys_seem_
         expect_ok(filled.file.insert(nth_key(i)));
       }
     }
-    expect_ok(test::commit(filled.file));
+    filled.commit();
     expect_ok(filled.file.check());
   }
 }
@@ -127,7 +113,7 @@ TEST(FixedCountingFileLimits, are_of_keys_and_not_of_copies) {
     }
     EXPECT_GE(3 + fill(filled.file, 3, 2 * capacity, 500), capacity);
     expect_ok(filled.file.insert(nth_key(0)));
-    expect_ok(test::commit(filled.file));
+    filled.commit();
     expect_ok(filled.file.check());
   }
 }
@@ -142,7 +128,7 @@ TEST_P(FixedFileLimits, hold_whatever_the_shares_are) {
   for (uint64_t i = 0; i < kKeys; ++i) {
     expect_ok(filled.file.insert(key(i)));
   }
-  expect_ok(test::commit(filled.file));
+  filled.commit();
   for (uint64_t i = 0; i < kKeys; ++i) {
     ASSERT_TRUE(filled.file.load_and_probe(key(i)).value());
   }
@@ -178,19 +164,16 @@ class FilterFileLimits : public test::KindsTest {
     return specs;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileLimits, ::testing::ValuesIn(test::all_cases()),
-                         kCaseName);
+INSTANTIATE_EACH(Kinds, FilterFileLimits, test::all_cases());
 
 class GrowingFileLimits : public test::KindsTest {};
-INSTANTIATE_TEST_SUITE_P(Kinds, GrowingFileLimits,
-                         ::testing::ValuesIn(test::cases_where(test::grows)), kCaseName);
+INSTANTIATE_EACH(Kinds, GrowingFileLimits, test::cases_where(test::grows));
 
 TEST_P(FilterFileLimits, refuse_options_out_of_range) {
   const auto refused = [](const FilterOptions& options) {
     test::MemoryBlocks storage;
     FilterFile file(options, storage);
-    const Status status = file.create();
-    return !status.ok() && status.error().code == ErrorCode::kInvalid && !file.usable();
+    return fails(file.create(), ErrorCode::kInvalid) && !file.usable();
   };
   EXPECT_FALSE(refused(options(10)));
   EXPECT_TRUE(refused(options(0)));
@@ -221,13 +204,12 @@ TEST_P(FilterFileLimits, of_every_size_of_cell_take_the_capacity_and_grow) {
     chosen.spec = spec;
     FilledFile filled(chosen);
     expect_ok(test::add(filled.file, 0, kCapacity));
-    expect_ok(test::commit(filled.file));
+    filled.commit();
     expect_all(filled.file, 0, kCapacity);
     const uint64_t end = growth() ? 4 * kCapacity : kCapacity;
     expect_ok(test::add(filled.file, kCapacity, end));
-    expect_ok(test::commit(filled.file));
-    FilterFile opened(chosen, filled.storage);
-    expect_ok(opened.refresh());
+    filled.commit();
+    OpenedFile opened(chosen, filled.storage);
     expect_all(opened, 0, end);
     expect_ok(opened.check());
   }
@@ -238,12 +220,10 @@ TEST_P(GrowingFileLimits, are_where_hashes_become_too_alike) {
   expect_ok(test::add(filled.file, 0, 65536));
   EXPECT_EQ(filled.file.items(), 65536U);
   for (const bool committed : {false, true}) {
-    const Status status = filled.file.insert(nth_key(65536));
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kFull);
+    EXPECT_TRUE(fails(filled.file.insert(nth_key(65536)), ErrorCode::kFull));
     EXPECT_EQ(filled.file.items(), 65536U);
     EXPECT_TRUE(committed || filled.file.pending());
-    expect_ok(test::commit(filled.file));
+    filled.commit();
   }
   expect_all(filled.file, 0, 65536);
   EXPECT_FALSE(filled.file.load_and_probe(nth_key(65536)).value());
@@ -253,17 +233,15 @@ TEST_P(GrowingFileLimits, are_where_hashes_become_too_alike) {
 TEST_P(GrowingFileLimits, of_a_capacity_out_of_range_leave_a_rebuild_undone) {
   FilledFile filled(options(500, 1e-6));
   expect_ok(test::add(filled.file, 0, 300));
-  expect_ok(test::commit(filled.file));
+  filled.commit();
   const test::MemoryBlocks::Rows before = filled.storage.rows;
   for (const uint64_t capacity : {kMaxCapacity + 1, UINT64_MAX}) {
-    const Status status = filled.file.rebuild(capacity);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+    EXPECT_TRUE(fails(filled.file.rebuild(capacity), ErrorCode::kInvalid));
     EXPECT_TRUE(filled.file.usable());
     EXPECT_FALSE(filled.file.pending());
   }
   expect_all(filled.file, 0, 300);
-  expect_ok(test::commit(filled.file));
+  filled.commit();
   EXPECT_EQ(filled.storage.rows, before);
 }
 

@@ -1,20 +1,10 @@
 // A load: its entries are dealt to their segments, and those of a set counted, later than they
 // come, and nothing tells.
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "core/filter/factory.hpp"
 #include "tests/core/segments/pieces.hpp"
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::expect_ok;
-using test::MemoryBlocks;
-using test::nth_key;
-using test::nth_word;
 
 constexpr uint64_t kAdds = 60000;
 
@@ -33,8 +23,7 @@ struct Load {
   void run(uint64_t count, const std::function<void(uint64_t i)>& ask) {
     for (uint64_t i = 0; i < count; ++i) {
       ask(i);
-      const Status added = file.insert(added_key(i));
-      ASSERT_TRUE(added.ok()) << test::message_of(added);
+      ASSERT_STATUS(file.insert(added_key(i)));
     }
   }
 
@@ -62,10 +51,7 @@ TEST_P(LoadQuestion, S5_finds_what_was_just_added_and_changes_no_byte) {
         expect_ok(file.load(last));
         EXPECT_EQ(file.probe(last), Filter::Answer::kPresent);
       },
-      [](FilterFile& file, uint64_t last) {
-        const Result<bool> found = file.load_and_probe(last);
-        EXPECT_TRUE(found.ok() && found.value());
-      },
+      [](FilterFile& file, uint64_t last) { EXPECT_TRUE(must(file.load_and_probe(last))); },
       [](FilterFile& file, uint64_t last) {
         const Result<uint64_t> count = file.count(last);
         EXPECT_TRUE(count.ok() && count.value() > 0);
@@ -79,8 +65,7 @@ TEST_P(LoadQuestion, S5_finds_what_was_just_added_and_changes_no_byte) {
         EXPECT_TRUE(found);
       },
       [](FilterFile& file, uint64_t last) {
-        test::HeldPieces pieces;
-        expect_ok(pieces.take(file.contents(true)));
+        HeldPieces pieces(file.contents(true));
         EXPECT_GT(pieces.count(last), 0u);
         EXPECT_EQ(pieces.contents.items, file.multiset() ? file.items() : pieces.contents.items);
       },
@@ -118,27 +103,24 @@ TEST_P(SetLoads, S5_S7_have_the_items_and_bytes_of_one_whose_adds_were_asked_for
   uint64_t items = 0;
   quiet.run(kAdds, [](uint64_t) {});
   asked.run(kAdds, [&](uint64_t i) {
-    const Result<bool> present = asked.file.load_and_probe(added_key(i));
-    ASSERT_TRUE(present.ok());
+    const bool present = must(asked.file.load_and_probe(added_key(i)));
     if (i == kFirst) {
       items = asked.file.items();
     } else if (i % 1000 == 0) {
       ASSERT_TRUE(asked.file.items() == items || i < kFirst) << i;
     }
-    items += present.value() ? 0 : 1;
+    items += present ? 0 : 1;
   });
   EXPECT_EQ(quiet.file.items(), items);
   expect_ok(test::commit(quiet.file));
   expect_ok(test::commit(asked.file));
   EXPECT_TRUE(quiet.storage.rows == asked.storage.rows);
   EXPECT_EQ(quiet.file.items(), items);
-  FilterFile opened(options(), quiet.storage);
-  expect_ok(opened.refresh());
+  OpenedFile opened(options(), quiet.storage);
   EXPECT_EQ(opened.items(), items);
   expect_ok(opened.check());
   for (uint64_t i = 0; i < kAdds; ++i) {
-    const Result<bool> found = opened.load_and_probe(added_key(i));
-    ASSERT_TRUE(found.ok() && found.value()) << i;
+    ASSERT_TRUE(must(opened.load_and_probe(added_key(i)))) << i;
   }
 }
 
@@ -147,8 +129,7 @@ TEST_P(SetLoads, that_are_flushed_in_between_store_the_items_of_then) {
   load.run(kAdds, [&](uint64_t i) {
     if (i % 20011 == 20010) {
       expect_ok(load.file.flush());
-      FilterFile opened(options(), load.storage);
-      expect_ok(opened.refresh());
+      OpenedFile opened(options(), load.storage);
       ASSERT_EQ(opened.items(), load.file.items());
       expect_ok(load.file.check());
     }
@@ -157,8 +138,7 @@ TEST_P(SetLoads, that_are_flushed_in_between_store_the_items_of_then) {
   shown.rows = load.storage.rows;
   shown.trusting = false;
   expect_ok(load.file.write_pending_to(shown));
-  FilterFile opened(options(), shown);
-  expect_ok(opened.refresh());
+  OpenedFile opened(options(), shown);
   EXPECT_EQ(opened.items(), load.file.items());
 }
 

@@ -1,24 +1,10 @@
 // Filters of pairs of hashes, in one segment.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <utility>
-
 #include "core/filter/legacy_bloom.hpp"
-#include "core/segments/filter_file.hpp"
-#include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/copies.hpp"
-#include "tests/core/segments/memory_blocks.hpp"
 #include "tests/core/segments/pieces.hpp"
-#include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::expect_ok;
-using test::HeldPieces;
-using test::MemoryBlocks;
-using test::nth_word;
 
 FilterOptions options_of(uint64_t capacity) {
   FilterOptions options = test::options_for({FilterKind::kLegacyBloom, false}, capacity, 0.01, 64);
@@ -31,17 +17,26 @@ HashPair nth_pair(uint64_t i) { return {nth_word(41, i), nth_word(43, i)}; }
 uint64_t missing(FilterFile& file, uint64_t first, uint64_t end) {
   uint64_t missing = 0;
   for (uint64_t i = first; i < end; ++i) {
-    const Result<bool> found = file.contains_pair(nth_pair(i));
-    EXPECT_TRUE(found.ok()) << found.error().message;
-    missing += found.value() ? 0 : 1;
+    missing += must(file.contains_pair(nth_pair(i))) ? 0 : 1;
   }
   return missing;
 }
 
 struct StoredPairs {
-  explicit StoredPairs(const FilterOptions& options) : file(options, storage) {
-    expect_ok(file.create());
-    expect_ok(test::commit(file));
+  explicit StoredPairs(const FilterOptions& options) : file(options, storage) {}
+  void commit() { expect_ok(test::commit(file)); }
+  void add_and_commit(uint64_t first, uint64_t end) {
+    add(first, end);
+    commit();
+  }
+  void commit_and_check() {
+    commit();
+    expect_ok(file.check());
+  }
+  void roll_back(const MemoryBlocks::Rows& rows) {
+    storage.rows = rows;
+    file.forget();
+    expect_ok(file.refresh());
   }
   void add(uint64_t first, uint64_t end) {
     for (uint64_t i = first; i < end; ++i) {
@@ -50,7 +45,7 @@ struct StoredPairs {
   }
 
   MemoryBlocks storage;
-  FilterFile file;
+  NewFile file;
 };
 
 TEST(FilterFilePairs, are_found_once_added_and_other_connections_follow) {
@@ -61,7 +56,7 @@ TEST(FilterFilePairs, are_found_once_added_and_other_connections_follow) {
     stored.add(done, end);
     done = end;
     EXPECT_EQ(missing(stored.file, 0, done), 0) << "before the commit";
-    expect_ok(test::commit(stored.file));
+    stored.commit();
     expect_ok(follower.refresh());
     EXPECT_EQ(missing(follower, 0, done), 0);
     EXPECT_EQ(missing(follower, 5000, 7000), missing(stored.file, 5000, 7000));
@@ -75,18 +70,16 @@ TEST(FilterFilePairs, are_found_once_added_and_other_connections_follow) {
   EXPECT_LE(static_cast<double>(2000 - missing(stored.file, 5000, 7000)) / 2000, 0.02);
   stored.storage.calls = {};
   stored.add(0, 2000);  // all there already
-  expect_ok(test::commit(stored.file));
+  stored.commit();
   EXPECT_EQ(stored.storage.calls.writes, 0);
 }
 
 // A connection that adds one pair reads and writes what belongs to it, whatever the filter's size.
 TEST(FilterFilePairs, cost_the_pages_of_one_pair_each) {
   StoredPairs stored(options_of(20000));
-  stored.add(0, 15000);
-  expect_ok(test::commit(stored.file));
+  stored.add_and_commit(0, 15000);
   ASSERT_GT(stored.storage.rows.size(), 300);
-  FilterFile file(stored.file.options(), stored.storage);
-  expect_ok(file.refresh());
+  OpenedFile file(stored.file.options(), stored.storage);
   stored.storage.calls = {};
   uint64_t i = 30000;
   while (!file.pending()) {
@@ -105,14 +98,12 @@ TEST(FilterFilePairs, that_are_too_many_are_refused_and_change_nothing) {
     ASSERT_LT(++fitted, 600);
   }
   EXPECT_GE(fitted, 300);
-  expect_ok(test::commit(stored.file));
+  stored.commit();
   const auto before = stored.storage.rows;
-  const Status status = stored.file.insert_pair(nth_pair(fitted));
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kFull);
+  EXPECT_TRUE(fails(stored.file.insert_pair(nth_pair(fitted)), ErrorCode::kFull));
   EXPECT_FALSE(stored.file.pending());
   expect_ok(stored.file.insert_pair(nth_pair(0)));  // it is there already
-  expect_ok(test::commit(stored.file));
+  stored.commit();
   EXPECT_EQ(stored.storage.rows, before);
   EXPECT_EQ(missing(stored.file, 0, fitted), 0);
 }
@@ -121,22 +112,18 @@ TEST(FilterFilePairs, that_are_rolled_back_are_gone) {
   for (const bool flushed : {false, true}) {
     for (const uint64_t first : {0, 300}) {  // the first ones of all, too
       StoredPairs stored(options_of(1000));
-      stored.add(0, first);
-      expect_ok(test::commit(stored.file));
+      stored.add_and_commit(0, first);
       const auto before = stored.storage.rows;
       const uint64_t absent = missing(stored.file, 1000, 9000);
       stored.add(300, 800);
       if (flushed) {
         expect_ok(stored.file.flush());
       }
-      stored.storage.rows = before;
-      stored.file.forget();
-      expect_ok(stored.file.refresh());
+      stored.roll_back(before);
       EXPECT_EQ(missing(stored.file, 1000, 9000), absent);
       EXPECT_EQ(missing(stored.file, 0, first), 0);
       stored.add(2000, 2100);
-      expect_ok(test::commit(stored.file));
-      expect_ok(stored.file.check());
+      stored.commit_and_check();
     }
   }
 }
@@ -145,16 +132,11 @@ TEST(FilterFilePairs, that_are_rolled_back_are_gone) {
 TEST(FilterFilePairs, of_another_history_are_noticed) {
   StoredPairs stored(options_of(1000));
   const auto backup = stored.storage.rows;
-  stored.add(0, 500);
-  expect_ok(test::commit(stored.file));
-  FilterFile follower(stored.file.options(), stored.storage);
-  expect_ok(follower.refresh());
+  stored.add_and_commit(0, 500);
+  OpenedFile follower(stored.file.options(), stored.storage);
   (void)missing(follower, 0, 3000);
-  stored.storage.rows = backup;
-  stored.file.forget();
-  expect_ok(stored.file.refresh());
-  stored.add(1000, 1500);
-  expect_ok(test::commit(stored.file));
+  stored.roll_back(backup);
+  stored.add_and_commit(1000, 1500);
   expect_ok(follower.refresh());
   EXPECT_EQ(missing(follower, 1000, 1500), 0);
 }
@@ -162,36 +144,28 @@ TEST(FilterFilePairs, of_another_history_are_noticed) {
 TEST(FilterFilePairs, can_be_handed_out_imported_united_and_cleared) {
   StoredPairs stored(options_of(1000));
   stored.add(0, 400);
-  HeldPieces pieces;
-  expect_ok(pieces.take(stored.file.contents(false)));
+  HeldPieces pieces(stored.file.contents(false));
   EXPECT_FALSE(pieces.contents.mark.has_value());
   EXPECT_FALSE(stored.file.contents(true).ok());
   EXPECT_EQ(pieces.contents.items, stored.file.items());
   StoredPairs other(options_of(1000));
-  other.add(300, 700);
-  expect_ok(test::commit(other.file));
+  other.add_and_commit(300, 700);
   expect_ok(other.file.unite(pieces.contents));
-  expect_ok(test::commit(other.file));
-  expect_ok(other.file.check());
+  other.commit_and_check();
   EXPECT_EQ(missing(other.file, 0, 700), 0);
   EXPECT_NEAR(static_cast<double>(other.file.items()), 700, 30);
   other.add(700, 720);
-  expect_ok(test::commit(other.file));
-  expect_ok(other.file.check());
+  other.commit_and_check();
   expect_ok(other.file.import(other.file.options(), pieces.contents));
-  expect_ok(test::commit(other.file));
-  expect_ok(other.file.check());
+  other.commit_and_check();
   EXPECT_EQ(other.file.items(), stored.file.items());
   EXPECT_EQ(missing(other.file, 0, 400), 0);
   EXPECT_GE(missing(other.file, 400, 700), 250);
   expect_ok(other.file.clear());
   EXPECT_EQ(missing(other.file, 0, 700), 700);
   other.add(0, 1000);
-  expect_ok(test::commit(other.file));
-  expect_ok(other.file.check());
-  const Status rebuilt = other.file.rebuild(2000);
-  ASSERT_FALSE(rebuilt.ok());
-  EXPECT_EQ(rebuilt.error().code, ErrorCode::kInvalid);
+  other.commit_and_check();
+  EXPECT_TRUE(fails(other.file.rebuild(2000), ErrorCode::kInvalid));
 }
 
 // A file has bits and hashes of its own, whatever was asked for. An empty one keeps them, too.
@@ -218,9 +192,8 @@ TEST(FilterFilePairs, of_a_file_keep_its_geometry) {
     };
     StoredPairs stored(options_of(77));
     expect_ok(stored.file.import(options, contents));
-    expect_ok(test::commit(stored.file));
-    FilterFile file(options, stored.storage);
-    expect_ok(file.refresh());
+    stored.commit();
+    OpenedFile file(options, stored.storage);
     EXPECT_EQ(file.bits(), 1 << 16);
     EXPECT_EQ(file.places_per_key(), 3);
     EXPECT_EQ(missing(file, 0, added), 0);
@@ -237,8 +210,7 @@ TEST(FilterFilePairs, of_a_file_keep_its_geometry) {
 TEST(FilterFilePairs, that_are_damaged_are_noticed) {
   StoredPairs stored(options_of(1000));
   stored.add(0, 800);
-  expect_ok(test::commit(stored.file));
-  expect_ok(stored.file.check());
+  stored.commit_and_check();
   const auto good = stored.storage.rows;
   ASSERT_GT(good.size(), 12);
   for (const auto& [id, block] : good) {
@@ -255,13 +227,10 @@ TEST(FilterFilePairs, that_are_damaged_are_noticed) {
 
 TEST(FilterFilePairs, are_safe_from_faults_of_the_storage) {
   StoredPairs stored(options_of(1000));
-  stored.add(0, 300);
-  expect_ok(test::commit(stored.file));
+  stored.add_and_commit(0, 300);
   const auto before = stored.storage.rows;
   for (uint64_t fault = 1;; ++fault) {
-    stored.storage.rows = before;
-    stored.file.forget();
-    expect_ok(stored.file.refresh());
+    stored.roll_back(before);
     stored.storage.fail_at(fault);
     Status status;
     for (uint64_t i = 300; i < 310 && status.ok(); ++i) {
@@ -288,10 +257,8 @@ TEST(FilterFileMark, is_none_of_a_filter_of_pairs) {
   const FilterOptions options = test::options_for({FilterKind::kLegacyBloom, false}, 1000);
   test::Site site(options);
   EXPECT_FALSE(site->mark().value().has_value());
-  const auto changes = site->changes_since(FilterMark());
-  ASSERT_FALSE(changes.ok());
-  EXPECT_EQ(changes.error().code, ErrorCode::kInvalid);
-  test::expect_ok(site->take_mark(FilterMark()));
+  EXPECT_TRUE(fails(site->changes_since(FilterMark()), ErrorCode::kInvalid));
+  expect_ok(site->take_mark(FilterMark()));
   EXPECT_FALSE(site->pending());
 }
 

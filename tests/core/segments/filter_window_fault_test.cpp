@@ -1,29 +1,15 @@
 // Sliding windows where something goes wrong: storage that fails, blocks that are damaged or stray,
 // hostile ones; roll-backs in the middle of a rotation; limits.
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "core/base/bytes.hpp"
 #include "tests/core/segments/stored_generations.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::answers_of;
-using test::Bytes;
-using test::differing;
-using test::FilterCase;
-using test::has;
-using test::MemoryBlocks;
-using test::message_of;
-using test::nth_hash;
-using test::StoredGenerations;
-
 constexpr uint64_t kGenerations = 3;
 
 class FaultyWindowOfSegments : public ::testing::TestWithParam<FilterCase> {
  protected:
+  FaultyWindowOfSegments() { fill(stored); }
   static FilterOptions options(uint64_t generations = kGenerations) {
     return test::generations_of(GetParam(), generations, 800, 0.05, 64);
   }
@@ -40,14 +26,14 @@ class FaultyWindowOfSegments : public ::testing::TestWithParam<FilterCase> {
       stored.add(1000 * turn, 1000 * turn + 600);
     }
     stored.commit();
-    stored.add(2600, 2610);
-    stored.commit();
+    stored.add_and_commit(2600, 2610);
     stored.expect_good();
   }
+
+  StoredGenerations stored{options()};
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FaultyWindowOfSegments, ::testing::ValuesIn(test::all_cases()),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, FaultyWindowOfSegments, test::all_cases());
 
 // ---- storage that fails
 
@@ -103,8 +89,6 @@ void expect_poisoned(FilterWindow& window) {
 }
 
 TEST_P(FaultyWindowOfSegments, is_restored_by_a_rollback_after_any_call_failed) {
-  StoredGenerations stored(options());
-  fill(stored);
   const MemoryBlocks::Rows start = stored.storage.rows;
   const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3700);
   for (const auto& [name, steps] : all_work()) {
@@ -124,8 +108,7 @@ TEST_P(FaultyWindowOfSegments, is_restored_by_a_rollback_after_any_call_failed) 
         EXPECT_GT(n, 3u);
         break;
       }
-      ASSERT_FALSE(status.ok());
-      EXPECT_EQ(status.error().code, code);
+      ASSERT_TRUE(fails(status, code));
       if (!stored.window.usable()) {
         expect_poisoned(stored.window);
       }
@@ -141,16 +124,13 @@ TEST_P(FaultyWindowOfSegments, is_restored_by_a_rollback_after_any_call_failed) 
       ASSERT_TRUE(stored.window.finish_load().ok() && stored.window.flush().ok());
       ASSERT_TRUE(start == stored.storage.rows) << "nothing is pending";
       stored.window.committed();
-      const Status again = run(stored.window, steps);
-      ASSERT_TRUE(again.ok()) << message_of(again);
+      ASSERT_STATUS(run(stored.window, steps));
       ASSERT_TRUE(end == stored.storage.rows);
     }
   }
 }
 
 TEST_P(FaultyWindowOfSegments, a_refresh_that_fails_can_be_repeated) {
-  StoredGenerations stored(options());
-  fill(stored);
   const MemoryBlocks::Rows start = stored.storage.rows;
   const std::vector<std::function<void()>> kWork = {
       [&] { stored.add(3000, 3010); },
@@ -188,18 +168,15 @@ TEST_P(FaultyWindowOfSegments, a_refresh_that_fails_can_be_repeated) {
 }
 
 TEST_P(FaultyWindowOfSegments, a_check_that_fails_changes_nothing) {
-  StoredGenerations stored(options());
-  fill(stored);
   const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3500);
   for (uint64_t n = 1;; ++n) {
     stored.storage.fail_at(n);
     const Status status = stored.window.check();
     if (stored.storage.fault_is_due()) {
-      EXPECT_TRUE(status.ok()) << message_of(status);
+      expect_ok(status);
       break;
     }
-    ASSERT_FALSE(status.ok()) << n;
-    EXPECT_EQ(status.error().code, ErrorCode::kStorage);
+    ASSERT_TRUE(fails(status, ErrorCode::kStorage)) << n;
     EXPECT_TRUE(stored.window.usable());
   }
   stored.storage.fail_at(0);
@@ -209,8 +186,6 @@ TEST_P(FaultyWindowOfSegments, a_check_that_fails_changes_nothing) {
 // ---- roll-backs in the middle of a rotation
 
 TEST_P(FaultyWindowOfSegments, a_rollback_around_a_rotation_restores_the_snapshot) {
-  StoredGenerations stored(options());
-  fill(stored);
   const MemoryBlocks::Rows start = stored.storage.rows;
   const std::vector<uint64_t> answers = answers_of(stored.window, 0, 3500);
   const std::function<void()> kWork[] = {
@@ -233,8 +208,7 @@ TEST_P(FaultyWindowOfSegments, a_rollback_around_a_rotation_restores_the_snapsho
       EXPECT_TRUE(start == stored.storage.rows);
       // Rotated again, with another key: as if the first time had never been.
       stored.rotate();
-      stored.add(3400, 3401);
-      stored.commit();
+      stored.add_and_commit(3400, 3401);
       stored.expect_good();
       EXPECT_EQ(stored.missing(3400, 3401), 0u);
       EXPECT_EQ(stored.missing(1000, 1600), 0u);
@@ -254,28 +228,22 @@ TEST_P(FaultyWindowOfSegments, a_creation_is_rolled_back_as_a_whole) {
     ASSERT_TRUE(!flushed || window.flush().ok());
     storage.rows.clear();
     window.forget();
-    const Status none = window.refresh();
-    ASSERT_FALSE(none.ok());
-    EXPECT_EQ(none.error().code, ErrorCode::kCorrupt);
-    EXPECT_EQ(none.error().message, "the window's block: is missing");
+    EXPECT_TRUE(
+        fails_saying(window.refresh(), ErrorCode::kCorrupt, "the window's block: is missing"));
   }
   ASSERT_TRUE(window.create().ok());
   ASSERT_TRUE(window.flush().ok());
-  const Status good = window.check();
-  EXPECT_TRUE(good.ok()) << message_of(good);
+  EXPECT_STATUS(window.check());
 }
 
 // ---- damage
 
 TEST_P(FaultyWindowOfSegments, check_finds_every_missing_and_every_stray_block) {
-  StoredGenerations stored(options());
-  fill(stored);
   const MemoryBlocks::Rows good = stored.storage.rows;
   for (const auto& entry : good) {
     stored.storage.rows.erase(entry.first);
-    const Status status = stored.window.check();
-    ASSERT_FALSE(status.ok()) << "missing: " << block_name(entry.first);
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(fails(stored.window.check(), ErrorCode::kCorrupt))
+        << "missing: " << block_name(entry.first);
     stored.storage.rows = good;
   }
   const int64_t beyond = first_block_of(kGenerations);
@@ -289,9 +257,7 @@ TEST_P(FaultyWindowOfSegments, check_finds_every_missing_and_every_stray_block) 
   for (const int64_t id : strays) {
     ASSERT_FALSE(good.contains(id));
     ASSERT_TRUE(Blocks(stored.storage, stored.options.seed).write(id, Bytes(40), false).ok());
-    const Status status = stored.window.check();
-    ASSERT_FALSE(status.ok()) << "stray: " << block_name(id);
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(fails(stored.window.check(), ErrorCode::kCorrupt)) << "stray: " << block_name(id);
     stored.storage.rows = good;
   }
   stored.expect_good();
@@ -302,8 +268,7 @@ TEST_P(FaultyWindowOfSegments, check_finds_blocks_of_a_slot_that_is_not_held) {
   StoredGenerations stored(options());
   stored.add(0, 600);
   stored.rotate();
-  stored.add(1000, 1600);
-  stored.commit();
+  stored.add_and_commit(1000, 1600);
   stored.expect_good();
   ASSERT_TRUE(Blocks(stored.storage, stored.options.seed, 2).write(3, Bytes(40), false).ok());
   EXPECT_FALSE(stored.window.check().ok());
@@ -314,8 +279,7 @@ TEST_P(FaultyWindowOfSegments, a_single_generation_stores_nothing_of_its_own) {
   MemoryBlocks alone;
   FilterFile file(stored.options, alone);
   ASSERT_TRUE(file.create().ok() && file.flush().ok());
-  stored.add(0, 600);
-  stored.commit();
+  stored.add_and_commit(0, 600);
   for (uint64_t i = 0; i < 600; ++i) {
     ASSERT_TRUE(file.insert(nth_hash(i)).ok());
   }
@@ -332,17 +296,13 @@ TEST_P(FaultyWindowOfSegments, a_single_generation_stores_nothing_of_its_own) {
 
 TEST_P(FaultyWindowOfSegments, a_single_generation_does_not_rotate) {
   StoredGenerations stored(options(1));
-  stored.add(0, 100);
-  stored.commit();
+  stored.add_and_commit(0, 100);
   const MemoryBlocks::Rows before = stored.storage.rows;
-  const Status status = stored.window.rotate();
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(fails(stored.window.rotate(), ErrorCode::kInvalid));
   EXPECT_TRUE(stored.window.usable());
   stored.commit();
   EXPECT_TRUE(before == stored.storage.rows);
-  stored.add(100, 200);
-  stored.commit();
+  stored.add_and_commit(100, 200);
   stored.expect_good();
   stored.roll_back(before);
   EXPECT_EQ(stored.missing(0, 100), 0u);
@@ -351,8 +311,6 @@ TEST_P(FaultyWindowOfSegments, a_single_generation_does_not_rotate) {
 }
 
 TEST_P(FaultyWindowOfSegments, a_generation_that_was_forgotten_leaves_no_block) {
-  StoredGenerations stored(options());
-  fill(stored);
   const MemoryBlocks::Rows before = stored.storage.rows;
   stored.rotate();
   stored.commit();
@@ -369,8 +327,6 @@ TEST_P(FaultyWindowOfSegments, a_generation_that_was_forgotten_leaves_no_block) 
 
 // A damaged block of any generation: an error, or the right answers.
 TEST_P(FaultyWindowOfSegments, damage_is_an_error_or_harmless) {
-  StoredGenerations stored(options());
-  fill(stored);
   const MemoryBlocks::Rows good = stored.storage.rows;
   const auto probe_all = [&](uint64_t& lost) -> Status {
     FilterWindow window(stored.options, stored.storage);
@@ -383,9 +339,7 @@ TEST_P(FaultyWindowOfSegments, damage_is_an_error_or_harmless) {
   };
   const auto expect_found = [&](const std::string& name) {
     uint64_t lost = 0;
-    const Status status = probe_all(lost);
-    ASSERT_FALSE(status.ok()) << name;
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt) << name;
+    EXPECT_TRUE(fails(probe_all(lost), ErrorCode::kCorrupt)) << name;
     EXPECT_EQ(lost, 0u) << name;
   };
   uint64_t lost = 0;
@@ -412,18 +366,13 @@ TEST_P(FaultyWindowOfSegments, damage_is_an_error_or_harmless) {
 }
 
 TEST_P(FaultyWindowOfSegments, hostile_numbers_are_refused) {
-  StoredGenerations stored(options());
-  fill(stored);
   const MemoryBlocks::Rows good = stored.storage.rows;
   const Blocks blocks(stored.storage, stored.options.seed);
   Bytes content;
-  ASSERT_TRUE(blocks
-                  .read_one(kWindowBlock,
-                            [&](int64_t, std::span<const std::byte> bytes) {
-                              content.assign(bytes.begin(), bytes.end());
-                              return Status();
-                            })
-                  .ok());
+  expect_ok(blocks.read_one(kWindowBlock, [&](int64_t, std::span<const std::byte> bytes) {
+    content.assign(bytes.begin(), bytes.end());
+    return Status();
+  }));
   ASSERT_EQ(content.size(), 32u);
   const std::function<void(Bytes&)> kChanges[] = {
       [](Bytes& c) { c.clear(), c.resize(31); },
@@ -447,9 +396,7 @@ TEST_P(FaultyWindowOfSegments, hostile_numbers_are_refused) {
       Bytes changed = content;
       kChanges[number](changed);
       ASSERT_TRUE(blocks.write(kWindowBlock, changed, true).ok());
-      const Status status = window.refresh();
-      ASSERT_FALSE(status.ok());
-      EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+      EXPECT_TRUE(fails(window.refresh(), ErrorCode::kCorrupt));
       EXPECT_FALSE(stored.window.check().ok());
       stored.storage.rows = good;
       StoredGenerations::follow(window);

@@ -1,30 +1,17 @@
 // The seeds of the fuzz targets in tests/fuzz: what is there must still get past the first checks,
 // or a target starts from nothing.
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <set>
-#include <string>
 
-#include "core/base/mix.hpp"
-#include "core/filter/legacy_bloom.hpp"
 #include "core/segments/changes.hpp"
 #include "core/segments/directory.hpp"
 #include "core/segments/log_row.hpp"
 #include "core/segments/message_part.hpp"
-#include "core/stored/log_entry.hpp"
 #include "tests/core/segments/image_samples.hpp"
 #include "tests/core/segments/window_samples.hpp"
-#include "tests/support/source_tree.hpp"
+#include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::nth_hash;
 
 std::filesystem::path corpus(const char* target) {
   return test::source_path("tests/fuzz/corpus") / target;
@@ -33,20 +20,13 @@ std::filesystem::path corpus(const char* target) {
 std::map<std::string, Bytes> seeds_of(const char* target) {
   std::map<std::string, Bytes> seeds;
   for (const auto& entry : std::filesystem::directory_iterator(corpus(target))) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const auto bytes = std::as_bytes(std::span(text));
-    seeds.emplace(entry.path().filename().string(), Bytes(bytes.begin(), bytes.end()));
+    seeds.emplace(entry.path().filename().string(), test::read_bytes(entry.path()).value());
   }
   return seeds;
 }
 
 void write_seed(const char* target, const std::string& name, std::span<const std::byte> bytes) {
-  std::filesystem::create_directories(corpus(target));
-  std::ofstream file(corpus(target) / name, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
-  ASSERT_TRUE(file.good());
+  test::write_bytes(corpus(target) / name, {bytes.begin(), bytes.end()});
 }
 
 HashWidth width_of(std::byte choice) {
@@ -67,8 +47,7 @@ uint64_t prefix_of(unsigned depth) {
 TEST(FuzzCorpus, images_are_accepted) {
   const std::map<std::string, Bytes> seeds = seeds_of("filter_image");
   for (const auto& [name, bytes] : seeds) {
-    const Result<Image> image = decode_image(bytes);
-    EXPECT_TRUE(image.ok()) << name << ": " << image.error().message;
+    EXPECT_STATUS(decode_image(bytes).take_status()) << name;
     EXPECT_LE(bytes.size(), 1500U) << name;
   }
   EXPECT_GE(seeds.size(), test::pieces_samples().size());
@@ -79,9 +58,9 @@ TEST(FuzzCorpus, log_rows_are_accepted_and_of_every_width) {
   std::set<HashWidth> widths;
   for (const auto& [name, bytes] : seeds_of("log_row")) {
     ASSERT_FALSE(bytes.empty()) << name;
-    const Result<LogRow> row =
-        segments::parse_log_row(std::span(bytes).subspan(1), width_of(bytes[0]));
-    ASSERT_TRUE(row.ok()) << name << ": " << row.error().message;
+    ASSERT_STATUS(
+        segments::parse_log_row(std::span(bytes).subspan(1), width_of(bytes[0])).take_status())
+        << name;
     widths.insert(width_of(bytes[0]));
   }
   EXPECT_EQ(widths.size(), 2U);
@@ -99,10 +78,9 @@ TEST(FuzzCorpus, blocks_of_runs_are_accepted) {
       const auto length = load_le<uint16_t>(&bytes[at]);
       ASSERT_LE(at + 2 + length, bytes.size()) << name;
       bool begins = false;
-      const Status status =
-          decode_run_block(std::span(bytes).subspan(at + 2, length), width_of(bytes[0]), depth,
-                           prefix_of(depth), previous, entries, begins);
-      ASSERT_TRUE(status.ok()) << name << ": " << test::message_of(status);
+      ASSERT_STATUS(decode_run_block(std::span(bytes).subspan(at + 2, length), width_of(bytes[0]),
+                                     depth, prefix_of(depth), previous, entries, begins))
+          << name;
       at += 2 + length;
     }
     EXPECT_GT(entries.size(), 20U) << name;
@@ -118,8 +96,7 @@ TEST(FuzzCorpus, roots_and_headers_of_segments_are_accepted) {
     const size_t root_bytes = encode_root({}).size();
     if (name != "header") {
       ASSERT_GE(bytes.size(), root_bytes) << name;
-      const Result<Root> root = decode_root(std::span(bytes).first(root_bytes));
-      EXPECT_TRUE(root.ok()) << name << ": " << root.error().message;
+      EXPECT_STATUS(decode_root(std::span(bytes).first(root_bytes)).take_status()) << name;
       ++roots;
     } else {
       ASSERT_EQ(bytes.size(), kSegmentHeaderBytes) << name;
@@ -144,8 +121,7 @@ TEST(FuzzCorpus, legacy_files_are_accepted) {
   const std::map<std::string, Bytes> seeds = seeds_of("legacy_bloom");
   EXPECT_GE(seeds.size(), 2U);
   for (const auto& [name, bytes] : seeds) {
-    const Result<LegacyFile> file = decode_legacy_file(bytes, kImagePageBytes);
-    EXPECT_TRUE(file.ok()) << name << ": " << file.error().message;
+    EXPECT_STATUS(decode_legacy_file(bytes, kImagePageBytes).take_status()) << name;
   }
 }
 
@@ -177,10 +153,7 @@ TEST(FuzzCorpus, messages_of_windows_are_accepted) {
 // ---- writing them
 
 void write_changes() {
-  FilterMark mark;
-  mark.seed = 3;
-  mark.position = 9;
-  mark.chain = nth_hash(0, 1, HashWidth::k63Bits);
+  FilterMark mark{.seed = 3, .position = 9, .chain = nth_hash(0, 1, HashWidth::k63Bits)};
   write_seed("filter_changes", "mark", encode_mark(mark));
   MarkedPlaces places;
   places.places = {{mark, 5, 6}, {mark, 7, 8}};

@@ -1,8 +1,5 @@
 #include "core/segments/hash_collection.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <optional>
 
 #include "core/segments/image.hpp"
@@ -11,16 +8,6 @@
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::Counts;
-using test::counts_of;
-using test::kSmallestPageBytes;
-using test::message_of;
-using test::name_of;
-using test::nth_hash;
-using test::nth_word;
-using test::spec_of;
 
 using Growth = HashCollection::Growth;
 using Hashes = HashCollection::Hashes;
@@ -48,8 +35,7 @@ struct Built {
 
 // Digests and pages are what single inserts make.
 void expect_sound(const Piece& piece, FilterKind kind) {
-  const Status status = piece.filter->check();
-  ASSERT_TRUE(status.ok()) << message_of(status);
+  ASSERT_STATUS(piece.filter->check());
   std::unique_ptr<Filter> added =
       make_filter(kind, piece.filter->words(), kSmallestPageBytes).value();
   added->pages().complete();
@@ -63,22 +49,17 @@ void expect_sound(const Piece& piece, FilterKind kind) {
 
 Built taken(Result<Contents> contents) {
   Built built;
-  EXPECT_TRUE(contents.ok()) << (contents.ok() ? "" : contents.error().message);
-  if (!contents.ok()) {
-    return built;
-  }
-  built.contents = std::move(contents.value());
+  built.contents = must(std::move(contents));
   std::vector<Piece> pieces;
-  const Status status = built.contents.pieces([&](Piece&& piece) -> Status {
+  expect_ok(built.contents.pieces([&](Piece&& piece) -> Status {
     for (const auto& [hash, net] : piece.hashes) {
       built.hashes[hash] += static_cast<uint64_t>(net);
     }
     built.items += piece.items;
     pieces.push_back(std::move(piece));
     return {};
-  });
-  EXPECT_TRUE(status.ok()) << message_of(status);
-  EXPECT_TRUE(built.pieces.take(std::move(pieces)).ok());
+  }));
+  expect_ok(built.pieces.take(std::move(pieces)));
   return built;
 }
 
@@ -89,9 +70,7 @@ Bytes image_of(const Built& built, const FilterSpec& spec, HashWidth width = kWi
   header.capacity = built.contents.capacity;
   header.items = built.contents.items;
   header.with_hashes = built.contents.with_hashes;
-  Result<Bytes> image = encode_image(header, built.contents.pieces, UINT64_MAX);
-  EXPECT_TRUE(image.ok()) << (image.ok() ? "" : image.error().message);
-  return image.ok() ? image.value() : Bytes();
+  return must(encode_image(header, built.contents.pieces, UINT64_MAX));
 }
 
 class CollectedHashesOf : public ::testing::TestWithParam<FilterKind> {
@@ -100,8 +79,7 @@ class CollectedHashesOf : public ::testing::TestWithParam<FilterKind> {
   static bool is_cuckoo() { return GetParam() == FilterKind::kCuckoo; }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, CollectedHashesOf, ::testing::ValuesIn(test::kLoggedKinds),
-                         [](const auto& info) { return name_of(info.param); });
+INSTANTIATE_EACH(Kinds, CollectedHashesOf, test::kLoggedKinds);
 
 TEST_P(CollectedHashesOf, become_what_single_inserts_would_make) {
   for (const uint64_t capacity : {uint64_t{0}, uint64_t{3000}, uint64_t{1000000}}) {
@@ -236,10 +214,7 @@ TEST_P(CollectedHashesOf, more_than_the_capacity_are_full_or_grow) {
     return collection->build(spec_of(GetParam()), capacity, growth, kSmallestPageBytes);
   };
   EXPECT_TRUE(built(500, 0, 500, Growth::kOff).ok());
-  const auto full = built(501, 0, 500, Growth::kOff);
-  ASSERT_FALSE(full.ok());
-  EXPECT_EQ(full.error().code, ErrorCode::kFull);
-  EXPECT_NE(full.error().message.find("501"), std::string::npos) << full.error().message;
+  EXPECT_TRUE(fails(built(501, 0, 500, Growth::kOff), ErrorCode::kFull, "501"));
   for (const Growth growth : {Growth::kOn, Growth::kOffRoom}) {
     const Built grown = taken(built(501, 0, 500, growth));
     EXPECT_EQ(grown.contents.capacity, 501u);
@@ -251,10 +226,9 @@ TEST_P(CollectedHashesOf, more_than_the_capacity_are_full_or_grow) {
   EXPECT_EQ(built(500, 1, 500, Growth::kOff).ok(), !is_cuckoo());
   EXPECT_EQ(built(500, 5000, 500, Growth::kOff).ok(), !is_cuckoo());
   for (const uint64_t copies_of_one : {0u, 7u, 8u, 9u, 100u}) {
-    const auto sized = built(100, copies_of_one, 0, Growth::kOn);
-    ASSERT_TRUE(sized.ok());
-    EXPECT_GE(sized.value().capacity, 99u);
-    EXPECT_LE(sized.value().capacity, 108u);
+    const auto sized = must(built(100, copies_of_one, 0, Growth::kOn));
+    EXPECT_GE(sized.capacity, 99u);
+    EXPECT_LE(sized.capacity, 108u);
   }
 }
 
@@ -262,10 +236,9 @@ TEST_P(CollectedHashesOf, numbers_out_of_range_are_invalid) {
   HashCollection collection(kWidth);
   collection.add(1 << 20);
   const auto expect_invalid = [&](double rate, uint64_t capacity) {
-    const Result<Contents> refused =
-        collection.build(spec_of(GetParam(), rate), capacity, Growth::kOn, kSmallestPageBytes);
-    ASSERT_FALSE(refused.ok());
-    EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
+    EXPECT_TRUE(fails(
+        collection.build(spec_of(GetParam(), rate), capacity, Growth::kOn, kSmallestPageBytes),
+        ErrorCode::kInvalid));
   };
   expect_invalid(0.01, (uint64_t{1} << 40) + 1);
   expect_invalid(0.5, 10);
@@ -310,11 +283,10 @@ TEST(CollectedHashes, can_be_built_again_and_the_sink_may_stop_it) {
   EXPECT_EQ(first.contents.items, 20000u);
   EXPECT_EQ(second.contents.items, 21500u);
   uint64_t handed = 0;
-  const Status status = first.contents.pieces([&](Piece&&) -> Status {
+  const auto stop = [&](Piece&&) -> Status {
     return ++handed == 2 ? Status(Error{ErrorCode::kInterrupted, "enough", 0}) : Status();
-  });
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
+  };
+  EXPECT_TRUE(fails(first.contents.pieces(stop), ErrorCode::kInterrupted));
   EXPECT_EQ(handed, 2u);
 }
 
@@ -345,9 +317,7 @@ TEST(CollectedHashes, building_can_be_stopped) {
     for (most = 0; most < all; most += 11) {
       polls = 0;
       HashCollection collection = collected();
-      const Status stopped = build(collection);
-      ASSERT_FALSE(stopped.ok()) << most;
-      EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+      EXPECT_TRUE(fails(build(collection), ErrorCode::kInterrupted)) << most;
       EXPECT_EQ(polls, most + 1);
       if (most % 10 == 0) {  // nothing is lost
         EXPECT_EQ(collection.count().value().distinct, 50000u);
@@ -477,10 +447,9 @@ TEST(CollectedHashes, counts_what_is_there_after_every_change) {
   HashCollection collection(HashWidth::k63Bits);
   const auto expect = [&](uint64_t items, uint64_t distinct) {
     for (int again = 0; again < 2; ++again) {
-      const Result<HashCounts> counts = collection.count();
-      ASSERT_TRUE(counts.ok());
-      EXPECT_EQ(counts.value().items, items);
-      EXPECT_EQ(counts.value().distinct, distinct);
+      const HashCounts counts = must(collection.count());
+      EXPECT_EQ(counts.items, items);
+      EXPECT_EQ(counts.distinct, distinct);
     }
   };
   expect(0, 0);

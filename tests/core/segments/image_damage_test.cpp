@@ -1,54 +1,21 @@
 // Images that were cut, changed or made up: refused, or filters that hold together.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "core/base/bytes.hpp"
-#include "core/base/mix.hpp"
-#include "core/segments/image.hpp"
 #include "core/segments/image_header.hpp"
 #include "tests/core/segments/image_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::answer_of;
-using test::bad_headers;
-using test::BadHeader;
-using test::build_pieces;
-using test::Bytes;
-using test::encode_pieces;
-using test::encode_pieces_again;
-using test::message_of;
-using test::pieces_image;
-using test::pieces_named;
-using test::pieces_samples;
-using test::PiecesSample;
-using test::put_crcs_right;
-
 constexpr size_t kHeader = 136;
 constexpr size_t kPiece = 64;
 
-template <class T>
-std::string refusal_of(const Result<T>& result) {
-  if (result.ok()) {
-    return "";
-  }
-  EXPECT_EQ(result.error().code, ErrorCode::kCorrupt) << result.error().message;
-  EXPECT_FALSE(result.error().message.empty());
-  return result.error().message;
+std::string refusal(const Bytes& bytes) {
+  return refusal_of(decode_image(bytes), ErrorCode::kCorrupt);
 }
-
-std::string refusal(const Bytes& bytes) { return refusal_of(decode_image(bytes)); }
 
 // With the hashes, where there are some.
 std::string hash_refusal(const Bytes& bytes) {
-  const Status status = read_image(bytes, true, kImagePageBytes, [](Piece&&) { return Status(); });
-  EXPECT_TRUE(status.ok() || status.error().code == ErrorCode::kCorrupt) << message_of(status);
-  return message_of(status);
+  const auto ignore = [](Piece&&) { return Status(); };
+  return refusal_of(read_image(bytes, true, kImagePageBytes, ignore), ErrorCode::kCorrupt);
 }
 
 Bytes fixed(Bytes bytes) {
@@ -116,6 +83,16 @@ TEST(ImageDamage, every_flipped_bit_is_found) {
   }
 }
 
+// A sample's image with another number in it, under right checksums.
+Bytes with_number(const char* name, size_t at, uint64_t value, size_t bytes) {
+  Bytes changed = pieces_image(pieces_named(name));
+  for (size_t i = 0; i < bytes; ++i) {
+    changed[at + i] = static_cast<std::byte>(value >> (8 * i));
+  }
+  (void)put_crcs_right(changed);
+  return changed;
+}
+
 TEST(ImageDamage, headers_out_of_range_are_refused) {
   const struct {
     const char* what;
@@ -155,12 +132,7 @@ TEST(ImageDamage, headers_out_of_range_are_refused) {
       {"mark", "cuckoo_marked", 106, 1, 1},
   };
   for (const auto& [what, name, at, value, bytes] : kCases) {
-    Bytes changed = pieces_image(pieces_named(name));
-    for (size_t i = 0; i < bytes; ++i) {
-      changed[at + i] = static_cast<std::byte>(value >> (8 * i));
-    }
-    (void)put_crcs_right(changed);
-    EXPECT_NE(refusal(changed), "") << what;
+    EXPECT_NE(refusal(with_number(name, at, value, bytes)), "") << what;
   }
 }
 
@@ -193,12 +165,7 @@ TEST(ImageDamage, pieces_out_of_range_are_refused) {
       {"many hash bytes", 48, UINT64_MAX, 8},
   };
   for (const auto& [what, at, value, bytes] : kCases) {
-    Bytes changed = pieces_image(pieces_named("cuckoo_pieces"));
-    for (size_t i = 0; i < bytes; ++i) {
-      changed[kHeader + at + i] = static_cast<std::byte>(value >> (8 * i));
-    }
-    (void)put_crcs_right(changed);
-    EXPECT_NE(refusal(changed), "") << what;
+    EXPECT_NE(refusal(with_number("cuckoo_pieces", kHeader + at, value, bytes)), "") << what;
   }
 }
 
@@ -359,21 +326,19 @@ void expect_refused_or_sound(const Bytes& bytes) {
     (void)hash_refusal(bytes);
   }
   if (!image.ok()) {
-    EXPECT_EQ(image.error().code, ErrorCode::kCorrupt) << image.error().message;
+    EXPECT_TRUE(fails(image, ErrorCode::kCorrupt));
     return;
   }
   for (const Piece& piece : image.value().pieces.pieces()) {
-    const Status status = piece.filter->check();
-    ASSERT_TRUE(status.ok()) << status.error().message;
+    ASSERT_STATUS(piece.filter->check());
   }
   for (uint64_t i = 0; i < 20; ++i) {
     EXPECT_NE(answer_of(image.value().pieces, i, HashWidth::k63Bits), Filter::Answer::kNotLoaded);
   }
   if (!header.value().with_hashes || hash_refusal(bytes).empty()) {
-    const Result<Bytes> again = encode_pieces_again(bytes);
-    ASSERT_TRUE(again.ok()) << again.error().message;
+    const Bytes again = must(encode_pieces_again(bytes));
     if (!header.value().with_hashes) {  // blocks may be cut in other ways
-      EXPECT_EQ(again.value(), bytes);
+      EXPECT_EQ(again, bytes);
     }
   }
 }

@@ -168,9 +168,7 @@ inline Result<Bytes> encode_pieces(const BuiltPieces& built, uint64_t limit = 1'
 }
 
 inline Bytes pieces_image(const PiecesSample& sample) {
-  Result<Bytes> image = encode_pieces(build_pieces(sample));
-  EXPECT_TRUE(image.ok()) << sample.name << ": " << image.error().message;
-  return image.ok() ? image.value() : Bytes();
+  return must(encode_pieces(build_pieces(sample)));
 }
 
 // What another encoder of the same image must write: decoded and encoded again.
@@ -265,23 +263,23 @@ inline const std::vector<BadHeader>& bad_headers() {
       {"width", "cuckoo", [](ImageHeader& h) { h.width = static_cast<HashWidth>(48); }},
       {"no key columns", "cuckoo",
        [](ImageHeader& h) {
-         h.keys = {0, 0, 0};
+         h.keys = KeyForm{0, 0, 0};
        }},
       {"nine key columns", "cuckoo",
        [](ImageHeader& h) {
-         h.keys = {9, 0, 0};
+         h.keys = KeyForm{9, 0, 0};
        }},
       {"affinity", "cuckoo",
        [](ImageHeader& h) {
-         h.keys = {1, 5, 0};
+         h.keys = KeyForm{1, 5, 0};
        }},
       {"affinity of the second column", "cuckoo",
        [](ImageHeader& h) {
-         h.keys = {2, 0x50, 0};
+         h.keys = KeyForm{2, 0x50, 0};
        }},
       {"affinity of a further column", "cuckoo",
        [](ImageHeader& h) {
-         h.keys = {2, 0x100, 0};
+         h.keys = KeyForm{2, 0x100, 0};
        }},
       {"types of a further column", "cuckoo", [](ImageHeader& h) { h.key_types = 256; }},
       {"mark of another kind", "cuckoo_marked",
@@ -291,7 +289,7 @@ inline const std::vector<BadHeader>& bad_headers() {
       {"mark of another seed", "cuckoo_marked", [](ImageHeader& h) { ++h.mark->seed; }},
       {"collation", "cuckoo",
        [](ImageHeader& h) {
-         h.keys = {1, 0, 3};
+         h.keys = KeyForm{1, 0, 3};
        }},
       {"no capacity", "cuckoo", [](ImageHeader& h) { h.capacity = 0; }},
       {"capacity", "cuckoo", [](ImageHeader& h) { h.capacity = (uint64_t{1} << 40) + 1; }},
@@ -301,3 +299,24 @@ inline const std::vector<BadHeader>& bad_headers() {
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::answer_of;
+using test::bad_headers;
+using test::BadHeader;
+using test::build_pieces;
+using test::BuiltPieces;
+using test::encode_pieces;
+using test::encode_pieces_again;
+using test::make_piece;
+using test::piece_hash;
+using test::pieces_image;
+using test::pieces_named;
+using test::pieces_samples;
+using test::PiecesSample;
+using test::put_crcs_right;
+using test::sample_entries;
+
+}  // namespace cuckoo::segments

@@ -1,46 +1,21 @@
 #include "core/segments/image.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <optional>
-#include <string>
-
-#include "core/filter/cell_layout.hpp"
 #include "tests/core/segments/image_samples.hpp"
-#include "tests/support/source_tree.hpp"
+#include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::answer_of;
-using test::bad_headers;
-using test::BadHeader;
-using test::build_pieces;
-using test::BuiltPieces;
-using test::Bytes;
-using test::encode_pieces;
-using test::encode_pieces_again;
-using test::message_of;
-using test::piece_hash;
-using test::pieces_image;
-using test::pieces_named;
-using test::pieces_samples;
-using test::PiecesSample;
-using test::sample_entries;
 using test::source_path;
-using test::spec_of;
 
 constexpr uint64_t kNoLimit = UINT64_MAX;
 
 std::vector<NetHash> hashes_of(const Bytes& bytes) {
   std::vector<NetHash> hashes;
-  const Status status = read_image(bytes, true, kImagePageBytes, [&](Piece&& piece) -> Status {
+  expect_ok(read_image(bytes, true, kImagePageBytes, [&](Piece&& piece) -> Status {
     hashes.insert(hashes.end(), piece.hashes.begin(), piece.hashes.end());
     return {};
-  });
-  EXPECT_TRUE(status.ok()) << message_of(status);
+  }));
   return hashes;
 }
 
@@ -70,25 +45,20 @@ TEST(Image, I1_round_trip_gives_header_answers_hashes_and_bytes_back) {
     BuiltPieces built = build_pieces(sample);
     const Bytes bytes = pieces_image(sample);
     EXPECT_TRUE(looks_like_image(bytes));
-    const Result<ImageHeader> header = decode_image_header(bytes);
-    ASSERT_TRUE(header.ok()) << header.error().message;
-    expect_same_header(header.value(), built.header);
-    const Result<Image> image = decode_image(bytes);
-    ASSERT_TRUE(image.ok()) << image.error().message;
-    expect_same_header(image.value().header, built.header);
+    expect_same_header(must(decode_image_header(bytes)), built.header);
+    const Image image = must(decode_image(bytes));
+    expect_same_header(image.header, built.header);
     PieceSet expected;
     ASSERT_TRUE(expected.take(std::move(built.pieces)).ok());
     for (uint64_t i = 0; i < 1000; ++i) {
       const Filter::Answer answer = answer_of(expected, i, sample.width);
-      EXPECT_EQ(answer_of(image.value().pieces, i, sample.width), answer) << i;
+      EXPECT_EQ(answer_of(image.pieces, i, sample.width), answer) << i;
       EXPECT_TRUE(i >= sample.keys || answer == Filter::Answer::kPresent) << i;
     }
     if (sample.with_hashes) {
       EXPECT_EQ(hashes_of(bytes), sample_entries(sample));
     }
-    const Result<Bytes> again = encode_pieces_again(bytes);
-    ASSERT_TRUE(again.ok()) << again.error().message;
-    EXPECT_EQ(again.value(), bytes);
+    EXPECT_EQ(must(encode_pieces_again(bytes)), bytes);
   }
 }
 
@@ -104,12 +74,8 @@ TEST(Image, I1_image_does_not_depend_on_the_page_size) {
     SCOPED_TRACE(sample.name);
     const Bytes bytes = pieces_image(sample);
     for (const uint32_t page_bytes : {64U, 448U, 960U, 4032U}) {
-      const Result<Bytes> same = encode_pieces(build_pieces(sample, page_bytes));
-      ASSERT_TRUE(same.ok()) << same.error().message;
-      EXPECT_EQ(same.value(), bytes) << page_bytes;
-      const Result<Bytes> again = encode_pieces_again(bytes, page_bytes);
-      ASSERT_TRUE(again.ok()) << again.error().message;
-      EXPECT_EQ(again.value(), bytes) << page_bytes;
+      EXPECT_EQ(must(encode_pieces(build_pieces(sample, page_bytes))), bytes) << page_bytes;
+      EXPECT_EQ(must(encode_pieces_again(bytes, page_bytes)), bytes) << page_bytes;
     }
   }
 }
@@ -118,7 +84,7 @@ TEST(Image, a_piece_comes_in_the_pages_that_were_asked_for) {
   const Bytes bytes =
       pieces_image({"", {FilterKind::kCuckoo, 0.01}, 3000, 6000, HashWidth::k47Bits, true, {1, 1}});
   size_t pieces = 0;
-  const Status status = read_image(bytes, false, 448, [&](Piece&& piece) -> Status {
+  expect_ok(read_image(bytes, false, 448, [&](Piece&& piece) -> Status {
     ++pieces;
     EXPECT_EQ(piece.filter->pages().page_bytes(), 448U);
     EXPECT_TRUE(piece.hashes.empty());
@@ -128,8 +94,7 @@ TEST(Image, a_piece_comes_in_the_pages_that_were_asked_for) {
     }
     EXPECT_EQ(piece.filter->pages().dirty().size(), piece.filter->pages().backed_count());
     return {};
-  });
-  EXPECT_TRUE(status.ok()) << message_of(status);
+  }));
   EXPECT_EQ(pieces, 2U);
 }
 
@@ -145,9 +110,8 @@ TEST(Image, pages_that_are_absent_are_zeros_and_an_empty_piece_has_no_cells) {
   built.pieces[0].filter->pages().complete();
   built.pieces[0].filter->insert_batch(std::vector<uint64_t>{0});
   built.pieces[0].items = built.header.items = 1;
-  const Result<Image> image = decode_image(encode_pieces(built).value());
-  ASSERT_TRUE(image.ok()) << image.error().message;
-  EXPECT_EQ(image.value().pieces.probe(0), Filter::Answer::kPresent);
+  EXPECT_EQ(must(decode_image(encode_pieces(built).value())).pieces.probe(0),
+            Filter::Answer::kPresent);
 }
 
 TEST(Image, I3_empty_pieces_take_little_memory_whatever_they_are_made_for) {
@@ -155,14 +119,10 @@ TEST(Image, I3_empty_pieces_take_little_memory_whatever_they_are_made_for) {
   sample.depths.assign(256, 8);
   const Bytes bytes = pieces_image(sample);
   EXPECT_EQ(bytes.size(), 136U + 256 * 68U + 4U);
-  const Result<Image> image = decode_image(bytes);
-  ASSERT_TRUE(image.ok()) << image.error().message;
-  EXPECT_LT(image.value().pieces.memory_bytes(), 100 * bytes.size());
+  EXPECT_LT(must(decode_image(bytes)).pieces.memory_bytes(), 100 * bytes.size());
   sample.capacity = uint64_t{1} << 33;
   sample.depths = {0};
-  const Result<Bytes> refused = encode_pieces(build_pieces(sample));
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().message.find("empty piece of"), std::string::npos);
+  EXPECT_TRUE(fails(encode_pieces(build_pieces(sample)), ErrorCode::kInvalid, "empty piece of"));
 }
 
 TEST(Image, a_rate_that_means_nothing_is_not_stored) {
@@ -187,9 +147,7 @@ TEST(Image, the_writer_counts_pieces_hashes_and_a_multisets_items) {
 TEST(Image, a_sets_items_are_those_it_was_told) {
   BuiltPieces built = build_pieces(pieces_named("bloom_pieces_hashes"));
   built.header.items -= 3;
-  const Result<ImageHeader> header = decode_image_header(encode_pieces(built).value());
-  ASSERT_TRUE(header.ok());
-  EXPECT_EQ(header.value().items, built.header.items);
+  EXPECT_EQ(must(decode_image_header(must(encode_pieces(built)))).items, built.header.items);
 }
 
 TEST(Image, hashes_fill_many_blocks) {
@@ -217,37 +175,31 @@ TEST(Image, hashes_at_the_ends_of_their_range) {
     piece.items = static_cast<uint64_t>(ends[i].net);
     piece.hashes = {ends[i]};
   }
-  const Result<Bytes> image = encode_pieces(built);
-  ASSERT_TRUE(image.ok()) << image.error().message;
-  EXPECT_EQ(hashes_of(image.value()), std::vector<NetHash>(ends, ends + 2));
-  EXPECT_EQ(encode_pieces_again(image.value()).value(), image.value());
+  const Bytes image = must(encode_pieces(built));
+  EXPECT_EQ(hashes_of(image), std::vector<NetHash>(ends, ends + 2));
+  EXPECT_EQ(encode_pieces_again(image).value(), image);
 }
 
 TEST(Image, sink_and_poll_can_end_the_reading) {
   const Bytes bytes = pieces_image(pieces_named("cuckoo_pieces_hashes"));
   const Error stop{ErrorCode::kInterrupted, "stop", 0};
   size_t seen = 0;
-  const Status status = read_image(bytes, true, kImagePageBytes, [&](Piece&&) -> Status {
-    return ++seen == 3 ? Status(stop) : Status();
-  });
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kInterrupted);
+  const auto third = [&](Piece&&) { return ++seen == 3 ? Status(stop) : Status(); };
+  EXPECT_TRUE(fails(read_image(bytes, true, kImagePageBytes, third), ErrorCode::kInterrupted));
   EXPECT_EQ(seen, 3U);
   seen = 0;
-  const Status polled = read_image(
-      bytes, true, kImagePageBytes, [&](Piece&&) -> Status { return ++seen, Status(); },
-      [&]() -> Status { return seen == 2 ? Status(stop) : Status(); });
-  ASSERT_FALSE(polled.ok());
-  EXPECT_EQ(polled.error().code, ErrorCode::kInterrupted);
+  const auto count = [&](Piece&&) -> Status { return ++seen, Status(); };
+  const auto poll = [&] { return seen == 2 ? Status(stop) : Status(); };
+  EXPECT_TRUE(
+      fails(read_image(bytes, true, kImagePageBytes, count, poll), ErrorCode::kInterrupted));
   EXPECT_EQ(seen, 2U);
 }
 
 TEST(Image, without_hashes_says_so) {
-  const Status status = read_image(pieces_image(pieces_named("cuckoo")), true, kImagePageBytes,
-                                   [](Piece&&) { return Status(); });
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kInvalid);
-  EXPECT_EQ(status.error().message, "image without hashes");
+  const auto ignore = [](Piece&&) { return Status(); };
+  EXPECT_TRUE(
+      fails_saying(read_image(pieces_image(pieces_named("cuckoo")), true, kImagePageBytes, ignore),
+                   ErrorCode::kInvalid, "image without hashes"));
 }
 
 // ---- what is not encoded
@@ -258,15 +210,10 @@ TEST(Image, limit_counts_every_byte) {
     const size_t size = encode_pieces(built).value().size();
     EXPECT_TRUE(encode_pieces(built, size).ok()) << name;
     for (const uint64_t limit : {uint64_t{0}, uint64_t{100}, uint64_t{size - 1}}) {
-      const Result<Bytes> refused = encode_pieces(built, limit);
-      ASSERT_FALSE(refused.ok()) << name;
-      EXPECT_EQ(refused.error().code, ErrorCode::kInvalid);
+      EXPECT_TRUE(fails(encode_pieces(built, limit), ErrorCode::kInvalid)) << name;
     }
-    EXPECT_NE(encode_pieces(built, size - 1)
-                  .error()
-                  .message.find(" bytes, at most " + std::to_string(size - 1) + " are possible; "),
-              std::string::npos)
-        << encode_pieces(built, size - 1).error().message;
+    EXPECT_TRUE(fails(encode_pieces(built, size - 1), ErrorCode::kInvalid,
+                      " bytes, at most " + std::to_string(size - 1) + " are possible; "));
   }
 }
 
@@ -278,26 +225,22 @@ TEST(Image, its_length_is_told_before_it_is_made) {
     options.growth = false;
     options.page_bytes = kImagePageBytes;
     options.capacity = 10000;
-    const Result<uint64_t> told = image_bytes(options);
-    ASSERT_TRUE(told.ok());
+    const uint64_t told = must(image_bytes(options));
     const PiecesSample sample = {"", options.spec, 10000, 10000, HashWidth::k47Bits, true};
     BuiltPieces built = build_pieces(sample);
     const uint64_t with_hashes = encode_pieces(built).value().size();
     built.header.with_hashes = false;
     const uint64_t overflow = 16 * built.pieces[0].filter->overflow().cells();
     const uint64_t length = encode_pieces(built).value().size();
-    EXPECT_EQ(told.value() + overflow, length);
+    EXPECT_EQ(told + overflow, length);
     const auto fits = [&](uint64_t hashes, uint64_t limit) {
       return check_image_bytes(options.spec, options.width, 10000, false, hashes, limit);
     };
-    EXPECT_TRUE(fits(0, told.value()).ok());
-    EXPECT_EQ(fits(0, told.value() - 1).error().code, ErrorCode::kInvalid);
-    EXPECT_NE(fits(0, told.value() - 1).error().message.find("makes it shorter"),
-              std::string::npos);
+    EXPECT_TRUE(fits(0, told).ok());
+    EXPECT_TRUE(fails(fits(0, told - 1), ErrorCode::kInvalid, "makes it shorter"));
     EXPECT_TRUE(fits(10000, with_hashes).ok()) << "no list is shorter than said";
-    EXPECT_FALSE(fits(10000, told.value() + (with_hashes - length) * 3 / 4).ok());
-    EXPECT_NE(fits(10000, told.value()).error().message.find("without its hashes it has"),
-              std::string::npos);
+    EXPECT_FALSE(fits(10000, told + (with_hashes - length) * 3 / 4).ok());
+    EXPECT_TRUE(fails(fits(10000, told), ErrorCode::kInvalid, "without its hashes it has"));
   }
   EXPECT_FALSE(check_image_bytes(spec_of(FilterKind::kCuckoo), HashWidth::k47Bits,
                                  uint64_t{1} << 40, false, 0, 1'000'000'000)
@@ -338,11 +281,7 @@ TEST(Image, wrong_hashes_are_not_encoded) {
   for (const auto& [what, name, change, message] : kCases) {
     BuiltPieces built = build_pieces(pieces_named(name));
     change(built.pieces[0]);
-    const Result<Bytes> refused = encode_pieces(built);
-    ASSERT_FALSE(refused.ok()) << what;
-    EXPECT_EQ(refused.error().code, ErrorCode::kInvalid) << what;
-    EXPECT_NE(refused.error().message.find(message), std::string::npos)
-        << what << ": " << refused.error().message;
+    EXPECT_TRUE(fails(encode_pieces(built), ErrorCode::kInvalid, message)) << what;
   }
 }
 
@@ -353,11 +292,9 @@ TEST(Image, pieces_that_do_not_follow_one_another_are_not_encoded) {
   ASSERT_TRUE(writer.add(built.pieces[0]).ok());
   EXPECT_FALSE(writer.add(built.pieces[0]).ok());
   EXPECT_FALSE(writer.complete());
-  const Result<Bytes> part = encode_image(
-      built.header, [&](const PieceSink& sink) { return sink(std::move(built.pieces[0])); },
-      kNoLimit);
-  ASSERT_FALSE(part.ok());
-  EXPECT_EQ(part.error().message, "image of pieces that leave out a prefix");
+  const auto only_one = [&](const PieceSink& sink) { return sink(std::move(built.pieces[0])); };
+  EXPECT_TRUE(fails_saying(encode_image(built.header, only_one, kNoLimit), ErrorCode::kInvalid,
+                           "image of pieces that leave out a prefix"));
 }
 
 TEST(Image, one_item_more_or_less_than_the_cells_hold_is_not_encoded) {
@@ -381,14 +318,11 @@ TEST(Image, overflow_that_no_reader_takes_is_not_encoded) {
 
 TEST(Image, failure_of_the_source_is_handed_on) {
   const BuiltPieces built = build_pieces(pieces_named("cuckoo"));
-  const Result<Bytes> refused = encode_image(
-      built.header,
-      [](const PieceSink&) -> Status {
-        return Error{ErrorCode::kStorage, "disk I/O error", 10};
-      },
-      kNoLimit);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().code, ErrorCode::kStorage);
+  const auto failing = [](const PieceSink&) -> Status {
+    return Error{ErrorCode::kStorage, "disk I/O error", 10};
+  };
+  const Result<Bytes> refused = encode_image(built.header, failing, kNoLimit);
+  EXPECT_TRUE(fails(refused, ErrorCode::kStorage));
   EXPECT_EQ(refused.error().storage_code, 10);
 }
 
@@ -397,9 +331,7 @@ TEST(Image, headers_out_of_range_are_not_encoded) {
     BuiltPieces built = build_pieces(pieces_named(bad.name));
     ASSERT_TRUE(encode_pieces(built).ok());
     bad.change(built.header);
-    const Result<Bytes> refused = encode_pieces(built);
-    ASSERT_FALSE(refused.ok()) << bad.what;
-    EXPECT_EQ(refused.error().code, ErrorCode::kInvalid) << bad.what;
+    EXPECT_TRUE(fails(encode_pieces(built), ErrorCode::kInvalid)) << bad.what;
   }
   BuiltPieces built = build_pieces(pieces_named("cuckoo"));
   built.header.spec.kind = FilterKind::kBloom;
@@ -414,24 +346,6 @@ TEST(Image, headers_out_of_range_are_not_encoded) {
 
 std::filesystem::path golden_path(const std::string& name) {
   return source_path("tests/golden/images") / (name + ".image");
-}
-
-std::optional<Bytes> read_file(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file.is_open()) {
-    return std::nullopt;
-  }
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  const std::span<const std::byte> bytes = bytes_of(text);
-  return Bytes(bytes.begin(), bytes.end());
-}
-
-void write_file(const std::filesystem::path& path, const Bytes& bytes) {
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(bytes.data()),
-             static_cast<std::streamsize>(bytes.size()));
-  EXPECT_TRUE(file.good()) << path;
 }
 
 // ann and flo once, eve twelve times.
@@ -460,31 +374,29 @@ Bytes example_image() {
 
 TEST(Image, example_has_the_bytes_it_always_had) {
   const Bytes bytes = example_image();
-  EXPECT_EQ(read_file(golden_path("example")), bytes);
-  const Result<Image> image = decode_image(bytes);
-  ASSERT_TRUE(image.ok()) << image.error().message;
-  EXPECT_EQ(image.value().pieces.filter_of(0).count(0xC391B69EEFD40000, {}), 12U);
-  EXPECT_EQ(image.value().pieces.probe(0xDAC6F29FB25A0000), Filter::Answer::kPresent);
-  EXPECT_EQ(image.value().pieces.probe(0x4B6A749287720000), Filter::Answer::kPresent);
-  EXPECT_EQ(image.value().pieces.probe(0x0123456789AA0000), Filter::Answer::kAbsent);
+  EXPECT_EQ(test::read_bytes(golden_path("example")), bytes);
+  const Image image = must(decode_image(bytes));
+  EXPECT_EQ(image.pieces.filter_of(0).count(0xC391B69EEFD40000, {}), 12U);
+  EXPECT_EQ(image.pieces.probe(0xDAC6F29FB25A0000), Filter::Answer::kPresent);
+  EXPECT_EQ(image.pieces.probe(0x4B6A749287720000), Filter::Answer::kPresent);
+  EXPECT_EQ(image.pieces.probe(0x0123456789AA0000), Filter::Answer::kAbsent);
 }
 
 TEST(Image, stored_images_are_read_and_written_alike) {
   for (const PiecesSample& sample : pieces_samples()) {
     SCOPED_TRACE(sample.name);
-    const std::optional<Bytes> bytes = read_file(golden_path(sample.name));
+    const std::optional<Bytes> bytes = test::read_bytes(golden_path(sample.name));
     ASSERT_TRUE(bytes.has_value());
-    const Result<Image> image = decode_image(*bytes);
-    ASSERT_TRUE(image.ok()) << image.error().message;
-    expect_same_header(image.value().header, build_pieces(sample).header);
+    const Image image = must(decode_image(*bytes));
+    expect_same_header(image.header, build_pieces(sample).header);
     for (uint64_t i = 0; i < sample.keys; ++i) {
-      EXPECT_EQ(answer_of(image.value().pieces, i, sample.width), Filter::Answer::kPresent) << i;
+      EXPECT_EQ(answer_of(image.pieces, i, sample.width), Filter::Answer::kPresent) << i;
     }
     if (is_multiset(sample.spec.kind)) {
       for (const auto& [hash, net] : sample_entries(sample)) {
-        const Filter& filter = image.value().pieces.filter_of(hash);
+        const Filter& filter = image.pieces.filter_of(hash);
         uint64_t count = 0;
-        for (const Piece& piece : image.value().pieces.pieces()) {
+        for (const Piece& piece : image.pieces.pieces()) {
           count += piece.filter.get() == &filter ? filter.count(hash << piece.depth, {}) : 0;
         }
         EXPECT_GE(count, static_cast<uint64_t>(net));
@@ -503,7 +415,7 @@ TEST(Image, stored_images_are_read_and_written_alike) {
 TEST(Image, DISABLED_write_files) {
   const auto write = [](const std::string& name, const Bytes& bytes) {
     if (!std::filesystem::exists(golden_path(name))) {
-      write_file(golden_path(name), bytes);
+      test::write_bytes(golden_path(name), bytes);
     }
   };
   for (const PiecesSample& sample : pieces_samples()) {

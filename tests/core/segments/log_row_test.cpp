@@ -1,14 +1,9 @@
 #include "core/segments/log_row.hpp"
 
-#include <gtest/gtest.h>
-
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::nth_hash;
 
 class SegmentLogRows : public ::testing::TestWithParam<HashWidth> {
  protected:
@@ -34,12 +29,11 @@ TEST_P(SegmentLogRows, parse_to_what_was_encoded) {
   for (const size_t count : {0u, 1u, 2u, 500u}) {
     const std::vector<uint64_t> written = entries(count);
     const Bytes row = encode_log_row(header(count), written, GetParam());
-    const Result<LogRow> parsed = segments::parse_log_row(row, GetParam());
-    ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-    EXPECT_EQ(parsed.value().header, header(count));
+    const LogRow parsed = must(segments::parse_log_row(row, GetParam()));
+    EXPECT_EQ(parsed.header, header(count));
     for (size_t i = 0; i < count; ++i) {
-      EXPECT_EQ(parsed.value().entry(i, GetParam()), written[i]) << i;
-      EXPECT_EQ(parsed.value().chain_after(i, GetParam()),
+      EXPECT_EQ(parsed.entry(i, GetParam()), written[i]) << i;
+      EXPECT_EQ(parsed.chain_after(i, GetParam()),
                 chain_over(header(0).chain, std::span(written).first(i), GetParam()));
     }
   }
@@ -65,13 +59,12 @@ TEST_P(SegmentLogRows, tell_counts_from_hashes) {
   LogHeader first = header(9);
   first.last_count = 8;
   const Bytes row = encode_log_row(first, written, GetParam());
-  const Result<LogRow> parsed = segments::parse_log_row(row, GetParam());
-  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-  EXPECT_EQ(parsed.value().header, first);
-  EXPECT_EQ(parsed.value().counts, (std::vector<uint16_t>{2, 4, 8}));
-  EXPECT_EQ(counts_among(written, 8), parsed.value().counts);
-  EXPECT_EQ(copies_of(parsed.value().count_word(4, GetParam())), kMostCopies);
-  EXPECT_EQ(parsed.value().entry(7, GetParam()), written[7]);
+  const LogRow parsed = must(segments::parse_log_row(row, GetParam()));
+  EXPECT_EQ(parsed.header, first);
+  EXPECT_EQ(parsed.counts, (std::vector<uint16_t>{2, 4, 8}));
+  EXPECT_EQ(counts_among(written, 8), parsed.counts);
+  EXPECT_EQ(copies_of(parsed.count_word(4, GetParam())), kMostCopies);
+  EXPECT_EQ(parsed.entry(7, GetParam()), written[7]);
   Bytes changed = row;
   const size_t link = kLogHeaderBytes + 4 * (row.size() - kLogHeaderBytes) / 9 + 4;
   for (const int before : {3, 4, 5, 9}) {  // in the place of its entry, itself, behind it
@@ -83,7 +76,7 @@ TEST_P(SegmentLogRows, tell_counts_from_hashes) {
   EXPECT_FALSE(segments::parse_log_row(changed, GetParam()).ok()) << "behind the last entry";
   constexpr uint16_t kLast[] = {0, 0, 0, 2, 2, 4, 4, 4, 4, 8};
   for (size_t i = 0; i <= 9; ++i) {
-    EXPECT_EQ(parsed.value().chain_after(i, GetParam()),
+    EXPECT_EQ(parsed.chain_after(i, GetParam()),
               chain_over(first.chain, std::span(written).first(i), GetParam(), kLast[i]));
   }
 }

@@ -1,20 +1,12 @@
 #include "core/segments/log.hpp"
 
-#include <gtest/gtest.h>
-
-#include <new>
 #include <optional>
-#include <vector>
 
 #include "tests/core/flash/allocations.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::MemoryBlocks;
-using test::message_of;
-using test::nth_hash;
 
 using Entries = std::vector<uint64_t>;
 
@@ -35,8 +27,7 @@ class SegmentLog : public ::testing::Test {
     }
   }
   void flush(Log& log, uint64_t first = 0) {
-    const Status written = log.write_to(blocks, first, items, version);
-    ASSERT_TRUE(written.ok()) << message_of(written);
+    ASSERT_STATUS(log.write_to(blocks, first, items, version));
     log.note_written();
   }
   Result<bool> follow(Log& log, Entries& entries) {
@@ -54,6 +45,11 @@ class SegmentLog : public ::testing::Test {
       entries.push_back(entry);
     });
   }
+  Entries all_of(Log& log, uint64_t row = 0, uint64_t position = 0) {
+    Entries entries;
+    expect_ok(read(log, entries, row, position));
+    return entries;
+  }
   static Entries entries_between(uint64_t first, uint64_t end) {
     Entries entries;
     for (uint64_t i = first; i < end; ++i) {
@@ -61,9 +57,13 @@ class SegmentLog : public ::testing::Test {
     }
     return entries;
   }
-  MemoryBlocks::Rows rows_of(uint64_t entries) {
+  Log started() const {
     Log log(options);
     log.start(0, 0, options.seed);
+    return log;
+  }
+  MemoryBlocks::Rows rows_of(uint64_t entries) {
+    Log log = started();
     append(log, entries);
     flush(log);
     return storage.rows;
@@ -80,17 +80,13 @@ class SegmentLog : public ::testing::Test {
 TEST_F(SegmentLog, reads_back_what_was_appended_in_any_portions) {
   for (const uint64_t portion : {1u, 2u, 3u, 4u, 5u, 9u, 100u}) {
     storage.rows.clear();
-    Log log(options);
-    log.start(0, 0, options.seed);
+    Log log = started();
     ASSERT_EQ(log.row_entries(), 4u);
     for (uint64_t done = 0; done < 40; done += portion) {
       append(log, portion);
       flush(log);
       Log other(options);
-      Entries entries;
-      const Status status = read(other, entries);
-      ASSERT_TRUE(status.ok()) << message_of(status);
-      EXPECT_EQ(entries, entries_between(0, log.position()));
+      EXPECT_EQ(all_of(other), entries_between(0, log.position()));
       EXPECT_EQ(other.position(), log.position());
       EXPECT_EQ(other.chain(), log.chain());
       EXPECT_EQ(other.row(), log.row());
@@ -103,8 +99,7 @@ TEST_F(SegmentLog, reads_back_what_was_appended_in_any_portions) {
 TEST_F(SegmentLog, is_cut_into_the_same_rows_however_it_was_appended) {
   const MemoryBlocks::Rows at_once = rows_of(37);
   storage.rows.clear();
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   for (uint64_t i = 0; i < 37; ++i) {
     append(log, 1);
     flush(log);
@@ -114,8 +109,7 @@ TEST_F(SegmentLog, is_cut_into_the_same_rows_however_it_was_appended) {
 }
 
 TEST_F(SegmentLog, a_small_append_writes_one_row) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   append(log, 100);
   flush(log);
   for (uint64_t i = 0; i < 40; ++i) {
@@ -135,12 +129,10 @@ TEST_F(SegmentLog, its_last_row_is_never_full) {
 }
 
 TEST_F(SegmentLog, follows_another_connection) {
-  Log one(options);
-  one.start(0, 0, options.seed);
+  Log one = started();
   flush(one);
   Log other(options);
-  Entries seen;
-  ASSERT_TRUE(read(other, seen).ok());
+  (void)all_of(other);
   for (uint64_t i = 0; i < 30; ++i) {
     Log& writer = i % 3 == 0 ? other : one;
     Log& reader = i % 3 == 0 ? one : other;
@@ -148,26 +140,22 @@ TEST_F(SegmentLog, follows_another_connection) {
     flush(writer);
     Entries entries;
     const uint64_t before = reader.position();
-    const Result<bool> followed = follow(reader, entries);
-    ASSERT_TRUE(followed.ok()) << followed.error().message;
-    ASSERT_TRUE(followed.value());
+    ASSERT_TRUE(must(follow(reader, entries)));
     EXPECT_EQ(entries, entries_between(before, before + i % 7));
     EXPECT_EQ(reader.chain(), writer.chain());
   }
 }
 
 TEST_F(SegmentLog, sees_another_history) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   append(log, 6);
   flush(log);
   const auto differs = [&] {
     Log copy = log;
     Entries entries;
-    const Result<bool> followed = follow(copy, entries);
-    EXPECT_TRUE(followed.ok());
-    EXPECT_TRUE(followed.value() || entries.empty());
-    return !followed.value();
+    const bool followed = must(follow(copy, entries));
+    EXPECT_TRUE(followed || entries.empty());
+    return !followed;
   };
   EXPECT_FALSE(differs());
   storage.rows.clear();
@@ -192,8 +180,7 @@ TEST_F(SegmentLog, sees_another_history) {
 }
 
 TEST_F(SegmentLog, begins_anew_after_a_load_with_the_same_chain) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   append(log, 6);
   flush(log);
   append(log, 50);
@@ -209,15 +196,12 @@ TEST_F(SegmentLog, begins_anew_after_a_load_with_the_same_chain) {
   EXPECT_EQ(storage.calls.writes, 1u);
   EXPECT_EQ(storage.rows.size(), 1u);
   Log other(options);
-  Entries entries;
-  ASSERT_TRUE(read(other, entries, log.row(), 56).ok());
-  EXPECT_EQ(entries, entries_between(56, 58));
+  EXPECT_EQ(all_of(other, log.row(), 56), entries_between(56, 58));
   EXPECT_EQ(other.chain(), log.chain());
 }
 
 TEST_F(SegmentLog, has_another_history_once_it_is_stirred) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   append(log, 6);
   flush(log);
   Log other(options);
@@ -238,24 +222,18 @@ TEST_F(SegmentLog, has_another_history_once_it_is_stirred) {
   EXPECT_EQ(log.chain(), stirred);
   ASSERT_TRUE(blocks.erase(kFirstLogBlock, kLastLogBlock).ok());
   flush(log, log.row());
-  const Result<bool> followed = follow(other, entries);
-  ASSERT_TRUE(followed.ok());
-  EXPECT_FALSE(followed.value());
+  EXPECT_FALSE(must(follow(other, entries)));
 }
 
 TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   std::vector<LogPlace> places;
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   const auto behind = [&](const LogPlace& place, uint64_t row = 0, uint64_t position = 0) {
     LogEntries found;
-    const Result<bool> had = log.entries_behind(blocks, row, position, place, found);
-    EXPECT_TRUE(had.ok()) << (had.ok() ? "" : had.error().message);
-    EXPECT_TRUE(found.entries.empty() || had.value());
+    const bool had = must(log.entries_behind(blocks, row, position, place, found));
+    EXPECT_TRUE(found.entries.empty() || had);
     EXPECT_TRUE(found.more.empty());
-    return had.ok() && had.value()
-               ? std::optional(Entries(found.entries.begin(), found.entries.end()))
-               : std::nullopt;
+    return had ? std::optional(Entries(found.entries.begin(), found.entries.end())) : std::nullopt;
   };
   for (uint64_t i = 0; i < 27; ++i) {
     places.push_back({log.position(), log.chain()});
@@ -277,9 +255,7 @@ TEST_F(SegmentLog, tells_the_entries_behind_each_place_it_ever_had) {
   }
   ASSERT_TRUE(blocks.erase(kFirstLogBlock + 4, kFirstLogBlock + 4).ok());
   LogEntries found;
-  const Result<bool> lost = log.entries_behind(blocks, 3, 12, places[13], found);
-  ASSERT_FALSE(lost.ok());
-  EXPECT_EQ(lost.error().code, ErrorCode::kCorrupt);
+  EXPECT_TRUE(fails(log.entries_behind(blocks, 3, 12, places[13], found), ErrorCode::kCorrupt));
 }
 
 // Entries of one to four copies, whatever the rows of four make of them.
@@ -292,10 +268,8 @@ TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_plac
   };
   for (const uint64_t portion : {1u, 2u, 3u, 5u, 50u}) {
     storage.rows.clear();
-    Log log(options);
-    log.start(0, 0, options.seed);
-    Log follower(options);
-    follower.start(0, 0, options.seed);
+    Log log = started();
+    Log follower = started();
     uint64_t seen = 0;
     const auto take = [&](uint64_t, uint64_t found, uint64_t copies) {
       EXPECT_EQ(found, entry(seen));
@@ -319,8 +293,7 @@ TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_plac
     flush(log);
     seen = 0;
     Log other(options);
-    const Status status = other.read(blocks, 0, 0, newest, take);
-    ASSERT_TRUE(status.ok()) << message_of(status);
+    ASSERT_STATUS(other.read(blocks, 0, 0, newest, take));
     EXPECT_EQ(other.chain(), log.chain());
     log.append(entry(60), 9);  // is in no row
     for (const Place& place : places) {
@@ -343,8 +316,7 @@ TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_plac
 }
 
 TEST_F(SegmentLog, has_no_place_between_an_entry_and_its_count) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   log.append(entry(0), 5);
   const LogPlace between{1, chain_over(options.seed, {{entry(0)}}, options.width)};
   LogEntries found;
@@ -386,8 +358,7 @@ TEST_F(SegmentLog, rows_with_counts_that_can_not_be_are_corrupt) {
 
 // The row says now that what was an entry is a count.
 TEST_F(SegmentLog, a_row_whose_counts_moved_is_corrupt) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   const uint64_t entry_like_count = uint64_t{5} << 16;  // the bytes of a count of 5
   log.append(entry(0));
   log.append(entry_like_count);
@@ -399,25 +370,19 @@ TEST_F(SegmentLog, a_row_whose_counts_moved_is_corrupt) {
   header.chain = options.seed;
   header.entries = 2;
   header.last_count = 1;
-  ASSERT_TRUE(blocks
-                  .write(kFirstLogBlock,
-                         encode_log_row(header, {{entry(0), count_word(5, 0)}}, options.width),
-                         true)
-                  .ok());
-  const Result<bool> followed = follow(other, entries);
-  ASSERT_FALSE(followed.ok());
-  EXPECT_EQ(followed.error().message, "row 0 of the log: with other counts than it had");
+  expect_ok(blocks.write(
+      kFirstLogBlock, encode_log_row(header, {{entry(0), count_word(5, 0)}}, options.width), true));
+  EXPECT_TRUE(fails_saying(follow(other, entries), ErrorCode::kCorrupt,
+                           "row 0 of the log: with other counts than it had"));
 }
 
 TEST_F(SegmentLog, rows_before_the_first_needed_one_are_not_written) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   append(log, 22);
   flush(log, 5);
   EXPECT_EQ(storage.rows.size(), 1u);
   Log other(options);
-  Entries entries;
-  ASSERT_TRUE(read(other, entries, 5, 20).ok());
+  (void)all_of(other, 5, 20);
   EXPECT_EQ(other.chain(), log.chain());
 }
 
@@ -429,9 +394,7 @@ TEST_F(SegmentLog, each_lost_row_is_found) {
     storage.rows.erase(row.first);
     Log log(options);
     Entries entries;
-    const Status status = read(log, entries);
-    ASSERT_FALSE(status.ok());
-    EXPECT_EQ(status.error().code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(fails(read(log, entries), ErrorCode::kCorrupt));
   }
 }
 
@@ -445,8 +408,7 @@ TEST_F(SegmentLog, rows_that_do_not_follow_are_corrupt) {
             .ok());
     Log log(options);
     Entries seen;
-    const Status status = read(log, seen);
-    return !status.ok() && status.error().code == ErrorCode::kCorrupt;
+    return fails(read(log, seen), ErrorCode::kCorrupt);
   };
   LogHeader second;
   second.chain = chain_over(7, entries_between(0, 4), HashWidth::k47Bits);
@@ -473,14 +435,12 @@ TEST_F(SegmentLog, of_a_set_removes_nothing) {
   set.spec.kind = FilterKind::kBloom;
   Log log(set);
   Entries entries;
-  const Status status = read(log, entries);
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().message, "row 0 of the log: removes a hash from a set, or counts it");
+  EXPECT_TRUE(fails_saying(read(log, entries), ErrorCode::kCorrupt,
+                           "row 0 of the log: removes a hash from a set, or counts it"));
 }
 
 TEST_F(SegmentLog, a_failed_write_is_repeated) {
-  Log log(options);
-  log.start(0, 0, options.seed);
+  Log log = started();
   append(log, 30);
   for (uint64_t call = 1; call <= 8; ++call) {
     storage.rows.clear();
@@ -491,9 +451,7 @@ TEST_F(SegmentLog, a_failed_write_is_repeated) {
   storage.fail_at(0);
   flush(log);
   Log other(options);
-  Entries entries;
-  ASSERT_TRUE(read(other, entries).ok());
-  EXPECT_EQ(entries, entries_between(0, 30));
+  EXPECT_EQ(all_of(other), entries_between(0, 30));
 }
 
 // An entry without its count would stand for one.
@@ -501,21 +459,12 @@ TEST_F(SegmentLog, takes_an_entry_with_its_count_or_no_part_of_it_when_memory_ru
   Log log(options);
   uint64_t failures = 0;
   for (uint64_t i = 0; i < 100; ++i) {
-    for (bool appended = false; !appended;) {
-      const uint64_t position = log.position();
-      const uint64_t chain = log.chain();
-      allocations_left = failures % 2 == 0 ? 0 : 1;
-      try {
-        log.append(entry(i), 5);
-        appended = true;
-      } catch (const std::bad_alloc&) {
-        ++failures;
-      }
-      allocations_left = -1;
-      if (!appended) {
-        ASSERT_EQ(log.position(), position) << i;
-        ASSERT_EQ(log.chain(), chain) << i;
-      }
+    const uint64_t position = log.position();
+    const uint64_t chain = log.chain();
+    const auto append = [&] { log.append(entry(i), 5); };
+    for (; runs_out_of_memory(failures % 2 == 0 ? 0 : 1, append); ++failures) {
+      ASSERT_EQ(log.position(), position) << i;
+      ASSERT_EQ(log.chain(), chain) << i;
     }
   }
   EXPECT_GT(failures, 4U);

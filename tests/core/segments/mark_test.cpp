@@ -1,17 +1,11 @@
 #include "core/segments/mark.hpp"
 
-#include <gtest/gtest.h>
-
 #include <set>
-#include <string>
 
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::with_crc;
 
 FilterMark sample_mark() {
   FilterMark mark;
@@ -38,9 +32,7 @@ TEST(SegmentMark, round_trip) {
   for (const FilterMark& mark : {FilterMark(), sample_mark()}) {
     const Bytes bytes = encode_mark(mark);
     EXPECT_EQ(bytes.size(), kMarkBytes);
-    const Result<FilterMark> again = decode_mark(bytes);
-    ASSERT_TRUE(again.ok()) << again.error().message;
-    EXPECT_EQ(again.value(), mark);
+    EXPECT_EQ(must(decode_mark(bytes)), mark);
     EXPECT_EQ(mark_text(mark).substr(0, 10), "434b4d4b03");
     EXPECT_EQ(mark_text(mark).size(), 2 * kMarkBytes);
   }
@@ -70,9 +62,7 @@ TEST(SegmentMark, I3_every_changed_byte_is_found) {
     for (const unsigned bit : {1U, 128U}) {
       Bytes damaged = bytes;
       damaged[at] ^= static_cast<std::byte>(bit);
-      const Result<FilterMark> mark = decode_mark(damaged);
-      ASSERT_FALSE(mark.ok()) << at;
-      EXPECT_EQ(mark.error().code, ErrorCode::kCorrupt);
+      EXPECT_TRUE(fails(decode_mark(damaged), ErrorCode::kCorrupt)) << at;
     }
   }
   for (size_t size = 0; size < bytes.size(); ++size) {
@@ -87,8 +77,7 @@ TEST(SegmentMark, I3_what_no_filter_has_is_refused) {
   const auto refused = [](size_t at, unsigned value) {
     Bytes bytes = encode_mark(sample_mark());
     bytes[at] = static_cast<std::byte>(value);
-    const Result<FilterMark> mark = decode_mark(with_crc(bytes));
-    return mark.ok() ? "" : mark.error().message;
+    return refusal_of(decode_mark(with_crc(bytes)), ErrorCode::kCorrupt);
   };
   EXPECT_EQ(refused(4, 4), "mark of format 4, this version reads format 3");
   EXPECT_EQ(refused(4, 1),
@@ -105,19 +94,18 @@ TEST(SegmentMarkedPlaces, round_trip_and_find) {
   for (const size_t count : {size_t{1}, size_t{2}, MarkedPlaces::kMost}) {
     const MarkedPlaces places = sample_places(count);
     const Bytes bytes = encode_places(places);
-    const Result<MarkedPlaces> again = decode_places(bytes);
-    ASSERT_TRUE(again.ok()) << again.error().message;
-    ASSERT_EQ(again.value().places.size(), count);
-    EXPECT_EQ(encode_places(again.value()), bytes);
+    const MarkedPlaces again = must(decode_places(bytes));
+    ASSERT_EQ(again.places.size(), count);
+    EXPECT_EQ(encode_places(again), bytes);
     for (const MarkedPlace& place : places.places) {
-      const MarkedPlace* const found = again.value().find(place.mark);
+      const MarkedPlace* const found = again.find(place.mark);
       ASSERT_NE(found, nullptr);
       EXPECT_EQ(found->position, place.position);
       EXPECT_EQ(found->chain, place.chain);
     }
     FilterMark other = places.places.back().mark;
     ++other.chain;
-    EXPECT_EQ(again.value().find(other), nullptr);
+    EXPECT_EQ(again.find(other), nullptr);
   }
 }
 

@@ -81,3 +81,10 @@ class MemoryBlocks final : public segments::BlockStorage {
 };
 
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::MemoryBlocks;
+
+}  // namespace cuckoo::segments

@@ -1,19 +1,10 @@
 #include "core/segments/message_stream.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <string>
-#include <utility>
-
 #include "core/segments/filter_file.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
-#include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
 
 // A filter of several segments.
 class Stream : public testing::TestWithParam<FilterKind> {
@@ -53,14 +44,13 @@ class Stream : public testing::TestWithParam<FilterKind> {
   static Bytes joined(MessageStream stream, uint64_t length) {
     Bytes all;
     for (;;) {
-      const Result<Bytes> some = stream.next(length);
-      EXPECT_TRUE(some.ok()) << some.error().message;
-      if (!some.ok() || some.value().empty()) {
+      const Bytes some = must(stream.next(length));
+      if (some.empty()) {
         EXPECT_EQ(all.size(), stream.bytes());
         return all;
       }
-      EXPECT_EQ(some.value().size(), std::min<uint64_t>(length, stream.bytes() - all.size()));
-      all.insert(all.end(), some.value().begin(), some.value().end());
+      EXPECT_EQ(some.size(), std::min<uint64_t>(length, stream.bytes() - all.size()));
+      all.insert(all.end(), some.begin(), some.end());
     }
   }
 
@@ -75,14 +65,12 @@ INSTANTIATE_TEST_SUITE_P(Each, Stream,
 TEST_P(Stream, I1_gives_the_image) {
   ASSERT_GT(file_.segments(), 1U);
   for (const bool with_hashes : {false, true}) {
-    const Result<Contents> contents = file_.contents(with_hashes);
-    ASSERT_TRUE(contents.ok());
-    const ImageHeader head = header(contents.value());
-    const Bytes whole = encode_image(head, contents.value().pieces, uint64_t{1} << 30).value();
+    const Contents contents = must(file_.contents(with_hashes));
+    const ImageHeader head = header(contents);
+    const Bytes whole = encode_image(head, contents.pieces, uint64_t{1} << 30).value();
     for (const uint64_t length : {uint64_t{1000}, uint64_t{65536}, uint64_t{1} << 30}) {
-      Result<MessageStream> stream = MessageStream::of_image(head, contents.value());
-      ASSERT_TRUE(stream.ok()) << stream.error().message;
-      EXPECT_EQ(joined(std::move(stream.value()), length), whole) << length;
+      MessageStream stream = must(MessageStream::of_image(head, contents));
+      EXPECT_EQ(joined(std::move(stream), length), whole) << length;
     }
   }
 }
@@ -102,9 +90,8 @@ TEST_P(Stream, I1_gives_the_changes) {
     }
     const Bytes whole = encode_changes(changes(), uint64_t{1} << 30).value();
     for (const uint64_t length : {1000, 50000}) {
-      Result<MessageStream> stream = MessageStream::of_changes(changes());
-      ASSERT_TRUE(stream.ok()) << stream.error().message;
-      EXPECT_EQ(joined(std::move(stream.value()), length), whole) << length;
+      MessageStream stream = must(MessageStream::of_changes(changes()));
+      EXPECT_EQ(joined(std::move(stream), length), whole) << length;
     }
   }
   EXPECT_TRUE(alone && grown);

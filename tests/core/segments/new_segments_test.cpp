@@ -1,21 +1,9 @@
 #include "core/segments/new_segments.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <utility>
-#include <vector>
-
-#include "tests/core/filter/kinds.hpp"
-#include "tests/core/segments/memory_blocks.hpp"
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::expect_ok;
-using test::nth_key;
 
 FilterOptions options_of(uint64_t capacity) {
   return test::small_segments(FilterKind::kCuckoo, true, capacity);
@@ -118,9 +106,7 @@ TEST(NewSegments, end_where_there_are_no_more_numbers) {
   SegmentMaker maker = maker_of(options);
   maker.number = kMaxSegmentNumber;
   NewSegments next(maker);
-  const Status status = next.cut(hashes_of(3 * limits.keys));
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kFull);
+  EXPECT_TRUE(fails(next.cut(hashes_of(3 * limits.keys)), ErrorCode::kFull));
   NewSegments last(maker);
   expect_ok(last.cut(hashes_of(10)));
   expect_ok(last.finish());

@@ -1,16 +1,9 @@
 #include "core/segments/overlay_blocks.hpp"
 
-#include <gtest/gtest.h>
-
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::expect_ok;
-using test::MemoryBlocks;
-using test::nth_word;
 
 MemoryBlocks::Rows rows_of(BlockStorage& storage, int64_t first, int64_t last) {
   MemoryBlocks::Rows rows;
@@ -72,9 +65,7 @@ TEST(OverlayBlocks, show_what_a_filter_would_flush) {
   for (const uint64_t more : {3u, 700u, 20000u}) {
     MemoryBlocks storage;
     const FilterOptions options = test::small_segments(FilterKind::kCuckoo);
-    FilterFile file(options, storage);
-    expect_ok(file.create());
-    expect_ok(test::commit(file));
+    NewFile file(options, storage);
     expect_ok(test::add_and_commit(file, 0, 3000));
     expect_ok(test::add(file, 3000, 3000 + more));
     const MemoryBlocks::Rows before = storage.rows;
@@ -82,8 +73,7 @@ TEST(OverlayBlocks, show_what_a_filter_would_flush) {
     expect_ok(file.write_pending_to(overlay));
     EXPECT_TRUE(storage.rows == before && file.pending());
     const MemoryBlocks::Rows shown = rows_of(overlay, INT64_MIN, INT64_MAX);
-    FilterFile other(options, overlay);
-    expect_ok(other.refresh());
+    OpenedFile other(options, overlay);
     EXPECT_EQ(other.items(), 3000 + more);
     test::expect_all(other, 3000 + more);
     expect_ok(other.check());

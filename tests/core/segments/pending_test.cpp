@@ -1,9 +1,6 @@
 #include "core/segments/pending.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
-#include <map>
 #include <set>
 
 #include "core/filter/probe.hpp"
@@ -11,8 +8,6 @@
 
 namespace cuckoo::segments {
 namespace {
-
-using test::nth_word;
 
 constexpr unsigned kDepth = 3;
 constexpr uint64_t kPrefix = uint64_t{5} << 61;
@@ -22,9 +17,7 @@ uint64_t hash_of(uint64_t i) {
 }
 
 std::unique_ptr<Filter> filter_of(FilterKind kind) {
-  auto made = make_filter(test::spec_of(kind), 1000, test::kSmallestPageBytes);
-  EXPECT_TRUE(made.ok());
-  return std::move(made.value());
+  return must(make_filter(test::spec_of(kind), 1000, test::kSmallestPageBytes));
 }
 
 class SegmentPending : public ::testing::TestWithParam<FilterKind> {
@@ -54,9 +47,7 @@ TEST_P(SegmentPending, can_be_stopped_while_many_are_sorted) {
   const uint64_t all = polls;
   EXPECT_GT(all, kMany >> 16);
   for (const uint64_t most : {uint64_t{0}, all / 2, all - 1}) {
-    const auto stopped = poll_until(most);
-    ASSERT_FALSE(stopped.ok());
-    EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
+    EXPECT_TRUE(fails(poll_until(most), ErrorCode::kInterrupted));
     EXPECT_EQ(polls, most + 1);
   }
   EXPECT_EQ(sorted(pending).size(), kMany);  // nothing was lost
@@ -114,8 +105,7 @@ TEST_P(SegmentPending, is_empty_again_after_clear) {
   EXPECT_TRUE(sorted(pending).empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, SegmentPending, ::testing::ValuesIn(test::kLoggedKinds),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, SegmentPending, test::kLoggedKinds);
 
 // Half of the hashes are in the pages already; many come more than once.
 TEST(SegmentPendingAdds, that_wait_are_counted_as_if_each_had_been_asked_for_when_it_came) {

@@ -1,23 +1,13 @@
-#include <gtest/gtest.h>
-
-#include "core/segments/image.hpp"
 #include "tests/core/segments/image_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::build_pieces;
-using test::message_of;
-using test::piece_hash;
-using test::PiecesSample;
-using test::sample_entries;
-
 constexpr HashWidth kWidth = HashWidth::k47Bits;
 
 PieceSet set_of(const PiecesSample& sample) {
   PieceSet set;
-  const Status status = set.take(build_pieces(sample).pieces);
-  EXPECT_TRUE(status.ok()) << message_of(status);
+  EXPECT_STATUS(set.take(build_pieces(sample).pieces));
   return set;
 }
 

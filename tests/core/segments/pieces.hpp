@@ -11,11 +11,15 @@
 #include "core/filter/cell_layout.hpp"
 #include "core/segments/contents.hpp"
 #include "core/segments/segment_header.hpp"
+#include "tests/support/core_samples.hpp"
 
 namespace cuckoo::test {
 
 // Takes pieces and gives copies of them, as often as it is asked.
 struct HeldPieces {
+  HeldPieces() = default;
+  explicit HeldPieces(Result<segments::Contents> from) { expect_ok(take(std::move(from))); }
+
   segments::Contents contents;
   std::vector<segments::Piece> pieces;
 
@@ -88,3 +92,10 @@ struct HeldPieces {
 };
 
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::HeldPieces;
+
+}  // namespace cuckoo::segments

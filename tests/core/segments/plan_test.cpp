@@ -2,8 +2,6 @@
 // from the options, at any capacity.
 #include "core/segments/plan.hpp"
 
-#include <gtest/gtest.h>
-
 #include "core/segments/image.hpp"
 #include "core/segments/segment_limits.hpp"
 #include "tests/core/filter/kinds.hpp"
@@ -11,11 +9,7 @@
 namespace cuckoo::segments {
 namespace {
 
-FilterPlan planned(const FilterOptions& options) {
-  const Result<FilterPlan> plan = plan_filter(options);
-  EXPECT_TRUE(plan.ok()) << (plan.ok() ? "" : plan.error().message);
-  return plan.ok() ? plan.value() : FilterPlan{};
-}
+FilterPlan planned(const FilterOptions& options) { return must(plan_filter(options)); }
 
 TEST(FilterPlanOfSegments, is_what_the_segments_have) {
   for (const FilterKind kind : test::kLoggedKinds) {
@@ -26,9 +20,8 @@ TEST(FilterPlanOfSegments, is_what_the_segments_have) {
       const FilterPlan plan = planned(options);
       const SegmentLimits limits = segment_limits(options).value();
       const uint64_t segments = uint64_t{1} << limits.depth;
-      Result<std::unique_ptr<Filter>> made = options.make_filter_for(limits.share);
-      ASSERT_TRUE(made.ok());
-      Filter& filter = *made.value();
+      std::unique_ptr<Filter> made = must(options.make_filter_for(limits.share));
+      Filter& filter = *made;
       EXPECT_EQ(plan.bits_per_key, static_cast<double>(filter.bits()) *
                                        static_cast<double>(segments) /
                                        static_cast<double>(capacity));

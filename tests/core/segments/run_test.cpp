@@ -1,18 +1,11 @@
 #include "core/segments/run.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <set>
 
-#include "core/base/bytes.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::nth_word;
 
 struct Place {
   HashWidth width = HashWidth::k47Bits;
@@ -23,13 +16,12 @@ struct Place {
 std::vector<Bytes> write(const Place& place, const std::vector<NetHash>& entries,
                          size_t block_bytes) {
   std::vector<Bytes> written;
-  EXPECT_TRUE(write_run(entries, place.width, place.depth, place.prefix, block_bytes,
-                        [&](std::span<const std::byte> block) -> Status {
-                          EXPECT_LE(block.size(), block_bytes);
-                          written.emplace_back(block.begin(), block.end());
-                          return {};
-                        })
-                  .ok());
+  const auto take = [&](std::span<const std::byte> block) -> Status {
+    EXPECT_LE(block.size(), block_bytes);
+    written.emplace_back(block.begin(), block.end());
+    return {};
+  };
+  expect_ok(write_run(entries, place.width, place.depth, place.prefix, block_bytes, take));
   return written;
 }
 
@@ -75,8 +67,7 @@ TEST(SegmentRuns, decode_to_what_was_encoded) {
       for (const size_t block_bytes : {64u, 112u, 4032u}) {
         const std::vector<NetHash> entries = sample(place, count, count + block_bytes);
         std::vector<NetHash> decoded;
-        const Status status = read(place, write(place, entries, block_bytes), decoded);
-        ASSERT_TRUE(status.ok()) << test::message_of(status);
+        ASSERT_STATUS(read(place, write(place, entries, block_bytes), decoded));
         EXPECT_TRUE(decoded == entries);
       }
     }
@@ -90,8 +81,7 @@ TEST(SegmentRuns, the_first_and_the_last_hash_of_a_prefix_fit) {
     const uint64_t last = (place.prefix | rest) >> low << low;
     const std::vector<NetHash> entries = {{place.prefix, 1}, {last, -1}};
     std::vector<NetHash> decoded;
-    const Status status = read(place, write(place, entries, 64), decoded);
-    ASSERT_TRUE(status.ok()) << test::message_of(status);
+    ASSERT_STATUS(read(place, write(place, entries, 64), decoded));
     EXPECT_TRUE(decoded == entries);
   }
 }
@@ -160,9 +150,8 @@ TEST(SegmentRuns, are_joined_to_one_with_the_sums_of_their_counts) {
   EXPECT_TRUE(joined_runs(once, once, false).value() == once) << "a hash of a set counts once";
   for (const int64_t net : {kMostNet, -kMostNet}) {
     const NetHash most{1, net};
-    const auto joined = joined_runs(std::span(&most, 1), std::span(&most, 1), true);
-    ASSERT_FALSE(joined.ok());
-    EXPECT_EQ(joined.error().code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(
+        fails(joined_runs(std::span(&most, 1), std::span(&most, 1), true), ErrorCode::kCorrupt));
   }
 }
 

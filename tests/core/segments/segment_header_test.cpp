@@ -1,15 +1,10 @@
 #include "core/segments/segment_header.hpp"
 
-#include <gtest/gtest.h>
-
-#include "core/base/bytes.hpp"
 #include "core/segments/blocks.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
 
 SegmentHeader sample() {
   SegmentHeader header;
@@ -44,9 +39,7 @@ Bytes encoded(const SegmentHeader& header) {
 }
 
 TEST(SegmentHeaders, decode_to_what_was_encoded) {
-  const Result<SegmentHeader> decoded = decode_segment_header(encoded(sample()));
-  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
-  EXPECT_EQ(decoded.value(), sample());
+  EXPECT_EQ(must(decode_segment_header(encoded(sample()))), sample());
 }
 
 TEST(SegmentHeaders, one_that_is_not_there_reads_as_zeros_and_takes_a_pointer) {

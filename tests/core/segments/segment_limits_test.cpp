@@ -1,8 +1,5 @@
 #include "core/segments/segment_limits.hpp"
 
-#include <gtest/gtest.h>
-
-#include "core/filter/factory.hpp"
 #include "tests/core/filter/kinds.hpp"
 
 namespace cuckoo::segments {
@@ -32,10 +29,9 @@ TEST(SegmentLimits, say_what_a_share_is_like) {
     for (const uint64_t capacity : {1, 1000, 10000000}) {
       const FilterOptions options = test::options_for({kind, true}, capacity, 0.001, 4032);
       const SegmentLimits limits = segment_limits(options).value();
-      const auto filter = options.make_filter_for(limits.share);
-      ASSERT_TRUE(filter.ok());
-      EXPECT_EQ(limits.words, filter.value()->words());
-      EXPECT_EQ(limits.rate, filter.value()->rate(static_cast<double>(limits.share)));
+      const auto filter = must(options.make_filter_for(limits.share));
+      EXPECT_EQ(limits.words, filter->words());
+      EXPECT_EQ(limits.rate, filter->rate(static_cast<double>(limits.share)));
       EXPECT_LE(limits.rate, 0.001);
       EXPECT_GE(limits.share << limits.depth, capacity);
     }

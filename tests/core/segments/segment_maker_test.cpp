@@ -1,18 +1,10 @@
 #include "core/segments/segment_maker.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
 
-using test::nth_key;
 using Segments = std::vector<std::unique_ptr<Segment>>;
 
 class OfSegmentMaker : public ::testing::Test {
@@ -34,10 +26,9 @@ class OfSegmentMaker : public ::testing::Test {
     return maker;
   }
   Segments make(SegmentMaker maker, const SegmentMaker::Range& range, uint64_t count) {
-    Result<Segments> made = maker.make(range, hashes(count));
-    EXPECT_TRUE(made.ok());
-    EXPECT_EQ(maker.number, 7 + made.value().size());
-    return std::move(made.value());
+    Segments made = must(maker.make(range, hashes(count)));
+    EXPECT_EQ(maker.number, 7 + made.size());
+    return made;
   }
 
   static constexpr SegmentMaker::Range kRange{uint64_t{1} << 63, 1, 100, 6, false};
@@ -106,9 +97,7 @@ TEST_F(OfSegmentMaker, I2_a_number_is_used_once_or_there_are_none_left) {
   last.number = kMaxSegmentNumber;
   const uint64_t most = last.limits.keys;
   EXPECT_EQ(last.make(kRange, hashes(3 * most)).error().code, ErrorCode::kFull);
-  Result<std::unique_ptr<Segment>> made = last.make_share(0, 0);
-  ASSERT_TRUE(made.ok());
-  EXPECT_EQ(made.value()->header().number, static_cast<uint64_t>(kMaxSegmentNumber));
+  EXPECT_EQ(must(last.make_share(0, 0))->header().number, static_cast<uint64_t>(kMaxSegmentNumber));
   EXPECT_EQ(last.make_share(0, 0).error().code, ErrorCode::kFull);
   EXPECT_EQ(last.make(kRange, {}).error().code, ErrorCode::kFull);
   EXPECT_EQ(last.adopt({}).error().code, ErrorCode::kFull);

@@ -1,18 +1,10 @@
 #include "core/segments/segment.hpp"
 
-#include <gtest/gtest.h>
-
-#include <map>
-
 #include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::MemoryBlocks;
-using test::message_of;
-using test::nth_word;
 
 constexpr unsigned kDepth = 3;
 constexpr uint64_t kPrefix = uint64_t{5} << 61;
@@ -27,22 +19,16 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
   using Model = std::map<uint64_t, int64_t>;
 
   static FilterOptions make_options() {
-    FilterOptions options;
-    options.spec = test::spec_of(GetParam());
-    options.page_bytes = 448;
+    FilterOptions options{.spec = test::spec_of(GetParam()), .page_bytes = 448};
     return options;
   }
   bool multiset() const { return options.multiset(); }
 
   std::unique_ptr<Segment> make(uint64_t capacity) {
-    auto made = Segment::make(options, kPrefix, kDepth, kNumber, capacity);
-    EXPECT_TRUE(made.ok());
-    return std::move(made.value());
+    return must(Segment::make(options, kPrefix, kDepth, kNumber, capacity));
   }
   std::unique_ptr<Segment> open(const SegmentHeader& header) {
-    auto made = Segment::open(options, blocks, header);
-    EXPECT_TRUE(made.ok()) << made.error().message;
-    return made.ok() ? std::move(made.value()) : nullptr;
+    return must(Segment::open(options, blocks, header));
   }
   void change(Segment& segment, uint64_t seed, uint64_t changes) {
     for (uint64_t i = 0; i < changes; ++i) {
@@ -55,22 +41,19 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
   }
   void fold(Segment& segment, bool keeps_hashes = true) {
     ASSERT_TRUE(segment.load_all(blocks).ok());
-    const Status folded = segment.fold(blocks, segment.folding(), position, keeps_hashes);
-    ASSERT_TRUE(folded.ok()) << message_of(folded);
+    ASSERT_STATUS(segment.fold(blocks, segment.folding(), position, keeps_hashes));
     EXPECT_TRUE(segment.pending().empty());
     EXPECT_EQ(segment.header().folded_to, position);
   }
   SegmentHeader flush(Segment& segment) {
-    Result<SegmentHeader> written = segment.write_to(blocks);
-    EXPECT_TRUE(written.ok());
-    segment.note_written(written.value());
-    return written.value();
+    SegmentHeader written = must(segment.write_to(blocks));
+    segment.note_written(written);
+    return written;
   }
   bool present(Segment& segment, uint64_t hash) {
     Segment::Answer answer = segment.probe(hash);
     if (answer == Segment::Answer::kNotLoaded) {
-      const Status loaded = segment.load(blocks, hash);
-      EXPECT_TRUE(loaded.ok()) << message_of(loaded);
+      EXPECT_STATUS(segment.load(blocks, hash));
       answer = segment.probe(hash);
     }
     return answer == Segment::Answer::kPresent;
@@ -108,18 +91,31 @@ class SegmentsOfKinds : public ::testing::TestWithParam<FilterKind> {
   // How many entries each stored run has.
   std::vector<uint64_t> stored_runs() {
     std::vector<uint64_t> runs;
-    const Status read = blocks.read(
-        segment_block(kNumber, kFirstRunPart), segment_block(kNumber, kFirstOverflowPart - 1),
-        [&runs](int64_t, std::span<const std::byte> block) -> Status {
-          CUCKOO_ASSIGN_OR_RETURN(const RunBlockHead head, run_block_head(block));
-          if (head.begins) {
-            runs.push_back(0);
-          }
-          runs.back() += head.entries;
-          return {};
-        });
-    EXPECT_TRUE(read.ok());
+    expect_ok(blocks.read(segment_block(kNumber, kFirstRunPart),
+                          segment_block(kNumber, kFirstOverflowPart - 1),
+                          [&runs](int64_t, std::span<const std::byte> block) -> Status {
+                            CUCKOO_ASSIGN_OR_RETURN(const RunBlockHead head, run_block_head(block));
+                            if (head.begins) {
+                              runs.push_back(0);
+                            }
+                            runs.back() += head.entries;
+                            return {};
+                          }));
     return runs;
+  }
+  // To a place where none is.
+  void copy_block(int64_t from, int64_t to) {
+    expect_ok(blocks.read_one(from, [&](int64_t, std::span<const std::byte> content) {
+      return blocks.write(to, content, false);
+    }));
+  }
+  // Another run behind those that the header tells of.
+  void write_run_behind(SegmentHeader& header, std::span<const NetHash> entries) {
+    expect_ok(write_run(
+        entries, options.width, kDepth, kPrefix, 448, [&](std::span<const std::byte> block) {
+          return blocks.write(segment_block(kNumber, kFirstRunPart + header.run_blocks++), block,
+                              false);
+        }));
   }
   // A segment of some folds, stored; and its header.
   SegmentHeader store_sample(uint64_t folds = 4, uint64_t capacity = 1000) {
@@ -149,8 +145,7 @@ TEST_P(SegmentsOfKinds, hold_what_pends_and_what_was_folded_as_a_model_does) {
       const SegmentHeader header = flush(*segment);
       const std::unique_ptr<Segment> opened = open(header);
       expect_model(*opened);
-      const Status checked = opened->check(blocks, true);
-      EXPECT_TRUE(checked.ok()) << message_of(checked);
+      EXPECT_STATUS(opened->check(blocks, true));
     }
   }
   if (multiset()) {
@@ -162,9 +157,7 @@ TEST_P(SegmentsOfKinds, merge_runs_and_pending_entries_to_what_the_model_holds) 
   const SegmentHeader header = store_sample();
   const std::unique_ptr<Segment> segment = open(header);
   change(*segment, 9, 100);
-  Result<std::vector<NetHash>> merged = segment->merged(blocks);
-  ASSERT_TRUE(merged.ok()) << merged.error().message;
-  EXPECT_TRUE(merged.value() == entries_of_model());
+  EXPECT_TRUE(must(segment->merged(blocks)) == entries_of_model());
 }
 
 TEST_P(SegmentsOfKinds, made_anew_of_what_they_merge_hold_the_same) {
@@ -178,8 +171,7 @@ TEST_P(SegmentsOfKinds, made_anew_of_what_they_merge_hold_the_same) {
   EXPECT_EQ(header.run_entries, entries.size());
   const std::unique_ptr<Segment> opened = open(header);
   expect_model(*opened);
-  const Status checked = opened->check(blocks, true);
-  EXPECT_TRUE(checked.ok()) << message_of(checked);
+  EXPECT_STATUS(opened->check(blocks, true));
 }
 
 TEST_P(SegmentsOfKinds, that_were_opened_fold_to_the_same_blocks) {
@@ -274,17 +266,10 @@ TEST_P(SegmentsOfKinds, find_each_lost_run_and_each_run_too_many) {
       storage.rows.erase(id);
     } else {
       const int64_t last = id - 1;
-      ASSERT_TRUE(blocks
-                      .read_one(last,
-                                [&](int64_t, std::span<const std::byte> content) {
-                                  return blocks.write(id, content, false);
-                                })
-                      .ok());
+      copy_block(last, id);
     }
     const std::unique_ptr<Segment> segment = open(header);
-    const Result<std::vector<NetHash>> merged = segment->merged(blocks);
-    ASSERT_FALSE(merged.ok());
-    EXPECT_EQ(merged.error().code, ErrorCode::kCorrupt);
+    EXPECT_TRUE(fails(segment->merged(blocks), ErrorCode::kCorrupt));
     EXPECT_FALSE(segment->check(blocks, true).ok());
   }
 }
@@ -313,8 +298,7 @@ TEST_P(SegmentsOfKinds, a_check_finds_runs_that_are_not_in_the_pages) {
   }
   header.run_blocks = later.run_blocks;
   header.run_entries = later.run_entries;
-  const Status checked = open(header)->check(blocks, true);
-  ASSERT_FALSE(checked.ok());
+  EXPECT_FALSE(open(header)->check(blocks, true).ok());
 }
 
 TEST_P(SegmentsOfKinds, a_hostile_header_is_corrupt_and_takes_little_memory) {
@@ -353,13 +337,7 @@ TEST_P(SegmentsOfKinds, sums_in_runs_that_overflow_are_corrupt) {
   SegmentHeader header = store_sample();
   const NetHash large[] = {{hash_of(1), kMostNet}};
   for (uint32_t i = 0; i < 20; ++i) {
-    ASSERT_TRUE(write_run(large, options.width, kDepth, kPrefix, 448,
-                          [&](std::span<const std::byte> block) {
-                            return blocks.write(
-                                segment_block(kNumber, kFirstRunPart + header.run_blocks++), block,
-                                false);
-                          })
-                    .ok());
+    write_run_behind(header, large);
     ++header.run_entries;
   }
   const std::unique_ptr<Segment> segment = open(header);
@@ -373,20 +351,12 @@ TEST_P(SegmentsOfKinds, too_many_run_blocks_are_not_written_over_others) {
   change(*first, 7, 200);
   fold(*first);
   SegmentHeader header = flush(*first);
-  ASSERT_TRUE(blocks
-                  .read_one(segment_block(kNumber, kFirstRunPart),
-                            [&](int64_t, std::span<const std::byte> content) {
-                              return blocks.write(segment_block(kNumber, kFirstOverflowPart - 1),
-                                                  content, false);
-                            })
-                  .ok());
+  copy_block(segment_block(kNumber, kFirstRunPart), segment_block(kNumber, kFirstOverflowPart - 1));
   header.run_blocks = 1u << 22;
   const std::unique_ptr<Segment> segment = open(header);
   change(*segment, 8, 10);
   fold(*segment);  // the last run has too many entries to be merged
-  const Result<SegmentHeader> written = segment->write_to(blocks);
-  ASSERT_FALSE(written.ok());
-  EXPECT_EQ(written.error().code, ErrorCode::kCorrupt);
+  EXPECT_TRUE(fails(segment->write_to(blocks), ErrorCode::kCorrupt));
 }
 
 TEST_P(SegmentsOfKinds, have_runs_that_get_shorter_and_few_of_them) {
@@ -469,25 +439,16 @@ TEST_P(SegmentsOfKinds, a_check_finds_a_run_that_was_not_merged) {
   ASSERT_EQ(entries.size(), 100u);
   const auto checked = [&](size_t first) {
     SegmentHeader two = header;
-    EXPECT_TRUE(
-        blocks.erase(segment_block(kNumber, kFirstRunPart), segment_block(kNumber, kEndPart - 1))
-            .ok());
+    expect_ok(
+        blocks.erase(segment_block(kNumber, kFirstRunPart), segment_block(kNumber, kEndPart - 1)));
     two.run_blocks = 0;
     for (const auto& part : {std::span(entries).first(first), std::span(entries).subspan(first)}) {
-      EXPECT_TRUE(write_run(part, options.width, kDepth, kPrefix, 448,
-                            [&](std::span<const std::byte> block) {
-                              return blocks.write(
-                                  segment_block(kNumber, kFirstRunPart + two.run_blocks++), block,
-                                  false);
-                            })
-                      .ok());
+      write_run_behind(two, part);
     }
     return open(two)->check(blocks, true);
   };
   EXPECT_TRUE(checked(81).ok());
-  const Status found = checked(80);
-  ASSERT_FALSE(found.ok());
-  EXPECT_NE(message_of(found).find("should have been merged"), std::string::npos);
+  EXPECT_TRUE(fails(checked(80), ErrorCode::kCorrupt, "should have been merged"));
 }
 
 TEST_P(SegmentsOfKinds, whose_hashes_are_all_removed_have_no_run_left) {
@@ -522,23 +483,19 @@ TEST_P(SegmentsOfKinds, count_no_entry_as_dead_that_a_merge_dropped) {
     EXPECT_LE(header.dead, header.run_entries);
     EXPECT_EQ(header.run_entries, multiset() && i % 2 == 1 ? 0u : 50u);
     EXPECT_TRUE(open(header)->check(blocks, true).ok());
-    const auto counted = open(header)->count_hashes(blocks);
-    ASSERT_TRUE(counted.ok());
-    EXPECT_EQ(counted.value().hashes, header.run_entries);
+    EXPECT_EQ(must(open(header)->count_hashes(blocks)).hashes, header.run_entries);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, SegmentsOfKinds, ::testing::ValuesIn(test::kLoggedKinds),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, SegmentsOfKinds, test::kLoggedKinds);
 
 class SegmentOverflow : public ::testing::Test {
  protected:
   // One hash, many times, and others, so that cells overflow; stored.
   void SetUp() override {
     options.page_bytes = 64;
-    auto made = Segment::make(options, 0, 0, kNumber, 100);
-    ASSERT_TRUE(made.ok());
-    Segment& segment = *made.value();
+    auto made = must(Segment::make(options, 0, 0, kNumber, 100));
+    Segment& segment = *made;
     for (uint64_t i = 0; i < 3000; ++i) {
       segment.append(test::nth_hash(i % 30));
     }
@@ -555,11 +512,9 @@ class SegmentOverflow : public ::testing::Test {
 };
 
 TEST_F(SegmentOverflow, is_read_back_and_counted) {
-  auto opened = Segment::open(options, blocks, header);
-  ASSERT_TRUE(opened.ok()) << opened.error().message;
-  EXPECT_EQ(opened.value()->filter().overflow().items(), header.overflow_items);
-  const Status checked = opened.value()->check(blocks, true);
-  EXPECT_TRUE(checked.ok()) << message_of(checked);
+  auto opened = must(Segment::open(options, blocks, header));
+  EXPECT_EQ(opened->filter().overflow().items(), header.overflow_items);
+  EXPECT_STATUS(opened->check(blocks, true));
 }
 
 TEST_F(SegmentOverflow, shrinks_in_storage_as_in_memory) {
@@ -577,8 +532,7 @@ TEST_F(SegmentOverflow, shrinks_in_storage_as_in_memory) {
                 std::distance(storage.rows.lower_bound(segment_block(kNumber, kFirstOverflowPart)),
                               storage.rows.lower_bound(segment_block(kNumber, kEndPart)))),
             later.overflow_blocks);
-  const Status checked = segment.check(blocks, true);
-  EXPECT_TRUE(checked.ok()) << message_of(checked);
+  EXPECT_STATUS(segment.check(blocks, true));
 }
 
 TEST_F(SegmentOverflow, a_lost_or_doubled_block_is_found) {

@@ -1,17 +1,9 @@
 #include "core/segments/staged_message.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <random>
-
 #include "tests/core/segments/memory_blocks.hpp"
-#include "tests/support/core_samples.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
 
 constexpr uint32_t kChunkBytes = 448;
 
@@ -32,11 +24,7 @@ class Staged : public testing::Test {
                                         static_cast<size_t>(cut_.bytes_of(index)))};
   }
   StagedMessage staged() { return {Blocks(blocks_, 5), kChunkBytes}; }
-  std::optional<StagedMessage::Standing> standing() {
-    const auto found = staged().standing();
-    EXPECT_TRUE(found.ok());
-    return found.value();
-  }
+  std::optional<StagedMessage::Standing> standing() { return must(staged().standing()); }
   void add_all_but_the_last() {
     for (uint64_t i = 0; i + 1 < cut_.parts(); ++i) {
       ASSERT_TRUE(StagedMessage::expect_next(standing(), part(i)).ok());
@@ -63,10 +51,9 @@ TEST_F(Staged, gives_back_every_range_of_the_message) {
     for (int i = 0; i < 500; ++i) {
       const uint64_t at = i == 0 ? 0 : random() % total;
       const uint64_t length = i == 0 ? total : random() % (total - at + 1);
-      const auto read = bytes.read(at, length, buffer);
-      ASSERT_TRUE(read.ok()) << read.error().message;
       const auto expected = std::span(message_).subspan(at, length);
-      ASSERT_TRUE(std::ranges::equal(read.value(), expected)) << at << " " << length;
+      ASSERT_TRUE(std::ranges::equal(must(bytes.read(at, length, buffer)), expected))
+          << at << " " << length;
       const auto part_read = bytes.range(at, length).read(length / 2, length - length / 2, buffer);
       ASSERT_TRUE(std::ranges::equal(part_read.value(), expected.subspan(length / 2)));
     }
@@ -79,8 +66,7 @@ TEST_F(Staged, gives_back_every_range_of_the_message) {
 TEST_F(Staged, takes_only_the_part_that_comes_next) {
   cut(5000, 1024);
   const auto refusal = [this](const MessagePart& part) {
-    const Status status = StagedMessage::expect_next(standing(), part);
-    return status.ok() ? "" : status.error().message;
+    return message_of(StagedMessage::expect_next(standing(), part));
   };
   EXPECT_EQ(refusal(part(1)),
             "part 2 of 5, expected part 1; all parts come in their order, within one transaction");

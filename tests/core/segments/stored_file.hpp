@@ -18,6 +18,25 @@ inline FilterOptions small_segments(FilterKind kind, bool growth = true, uint64_
 
 inline uint64_t nth_key(uint64_t i) { return nth_hash(23, i, HashWidth::k47Bits); }
 
+// As the connection that makes it has it.
+struct NewFile : segments::FilterFile {
+  NewFile(const FilterOptions& options, segments::BlockStorage& storage)
+      : FilterFile(options, storage) {
+    expect_ok(create());
+    expect_ok(finish_load());
+    expect_ok(flush());
+    committed();
+  }
+};
+
+// As another connection reads it.
+struct OpenedFile : segments::FilterFile {
+  OpenedFile(const FilterOptions& options, segments::BlockStorage& storage)
+      : FilterFile(options, storage) {
+    expect_ok(refresh());
+  }
+};
+
 inline Status add(segments::FilterFile& file, uint64_t first, uint64_t end) {
   for (uint64_t i = first; i < end; ++i) {
     CUCKOO_TRY(file.insert(nth_key(i)));
@@ -39,20 +58,15 @@ inline Status add_and_commit(segments::FilterFile& file, uint64_t first, uint64_
   return commit(file);
 }
 
-inline void expect_ok(const Status& status) { ASSERT_TRUE(status.ok()) << message_of(status); }
-
 inline void expect_all(segments::FilterFile& file, uint64_t end) {
   for (uint64_t i = 0; i < end; ++i) {
-    const Result<bool> found = file.load_and_probe(nth_key(i));
-    ASSERT_TRUE(found.ok()) << found.error().message;
-    ASSERT_TRUE(found.value()) << "key " << i;
+    ASSERT_TRUE(must(file.load_and_probe(nth_key(i)))) << "key " << i;
   }
 }
 
 // What a new connection sees has all keys, and is good.
 inline void expect_stored(MemoryBlocks& storage, const FilterOptions& options, uint64_t end) {
-  segments::FilterFile file(options, storage);
-  expect_ok(file.refresh());
+  OpenedFile file(options, storage);
   if (options.multiset()) {
     EXPECT_EQ(file.items(), end);
   }
@@ -61,3 +75,18 @@ inline void expect_stored(MemoryBlocks& storage, const FilterOptions& options, u
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::add;
+using test::add_and_commit;
+using test::commit;
+using test::expect_all;
+using test::expect_stored;
+using test::NewFile;
+using test::nth_key;
+using test::OpenedFile;
+using test::small_segments;
+
+}  // namespace cuckoo::segments

@@ -18,8 +18,7 @@ inline bool has(segments::FilterWindow& window, uint64_t hash) {
   using Answer = segments::FilterWindow::Answer;
   Answer answer = window.probe(hash);
   if (answer == Answer::kNotLoaded) {
-    const Status status = window.load(hash);
-    EXPECT_TRUE(status.ok()) << message_of(status);
+    expect_ok(window.load(hash));
     answer = window.probe(hash);
   }
   EXPECT_NE(answer, Answer::kNotLoaded);
@@ -32,10 +31,8 @@ inline std::vector<uint64_t> answers_of(segments::FilterWindow& window, uint64_t
   std::vector<uint64_t> answers = window.generation_items();
   for (uint64_t i = first; i < end; ++i) {
     const bool present = has(window, nth_hash(i));
-    const Result<uint64_t> count = window.count(nth_hash(i));
-    EXPECT_TRUE(count.ok());
-    EXPECT_EQ(count.value() > 0, present) << i;
-    answers.push_back(count.value());
+    answers.push_back(must(window.count(nth_hash(i))));
+    EXPECT_EQ(answers.back() > 0, present) << i;
   }
   return answers;
 }
@@ -51,15 +48,13 @@ inline FilterOptions generations_of(const FilterCase& filter_case, uint64_t gene
 struct StoredGenerations {
   explicit StoredGenerations(const FilterOptions& chosen)
       : options(chosen), window(options, storage) {
-    EXPECT_TRUE(window.create().ok());
+    expect_ok(window.create());
     commit();
   }
 
   void commit() {
-    Status status = window.finish_load();
-    EXPECT_TRUE(status.ok()) << message_of(status);
-    status = window.flush();
-    EXPECT_TRUE(status.ok()) << message_of(status);
+    expect_ok(window.finish_load());
+    expect_ok(window.flush());
     window.committed();
   }
   void roll_back(const MemoryBlocks::Rows& snapshot) {
@@ -70,24 +65,20 @@ struct StoredGenerations {
     follow(window);
   }
   static void follow(segments::FilterWindow& other) {
-    const Status status = other.refresh();
-    EXPECT_TRUE(status.ok()) << message_of(status);
+    expect_ok(other.refresh());
     EXPECT_TRUE(other.usable());
   }
   void add(uint64_t first, uint64_t end) {
     for (uint64_t i = first; i < end; ++i) {
-      const Status status = window.newest().insert(nth_hash(i));
-      ASSERT_TRUE(status.ok()) << message_of(status);
+      ASSERT_STATUS(window.newest().insert(nth_hash(i)));
     }
   }
-  void rotate() {
-    const Status status = window.rotate();
-    ASSERT_TRUE(status.ok()) << message_of(status);
+  void add_and_commit(uint64_t first, uint64_t end) {
+    add(first, end);
+    commit();
   }
-  void clear() {
-    const Status status = window.clear();
-    ASSERT_TRUE(status.ok()) << message_of(status);
-  }
+  void rotate() { expect_ok(window.rotate()); }
+  void clear() { expect_ok(window.clear()); }
   uint64_t missing(uint64_t first, uint64_t end) {
     uint64_t missing = 0;
     for (uint64_t i = first; i < end; ++i) {
@@ -95,10 +86,7 @@ struct StoredGenerations {
     }
     return missing;
   }
-  void expect_good() {
-    const Status status = window.check();
-    EXPECT_TRUE(status.ok()) << message_of(status);
-  }
+  void expect_good() { expect_ok(window.check()); }
 
   FilterOptions options;
   MemoryBlocks storage;
@@ -122,3 +110,14 @@ inline std::vector<int64_t> differing(const MemoryBlocks::Rows& a, const MemoryB
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::answers_of;
+using test::differing;
+using test::generations_of;
+using test::has;
+using test::StoredGenerations;
+
+}  // namespace cuckoo::segments

@@ -1,17 +1,9 @@
 #include "core/segments/turns.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <vector>
-
 #include "tests/core/segments/stored_file.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::expect_ok;
-using test::nth_key;
 
 class OfTurns : public ::testing::Test {
  protected:
@@ -167,9 +159,8 @@ TEST_F(OfTurns, a_segment_is_made_anew_when_many_were_removed_that_were_never_ad
   finish();
   uint64_t removed = 0;
   for (uint64_t i = kKeys; header(0).number == 1 && i < 200 * kKeys; ++i) {
-    const Result<Segment*> segment = blocks_.segment(0);
-    ASSERT_TRUE(segment.ok());
-    if (segment.value()->probe(nth_key(i)) == Filter::Answer::kPresent) {
+    Segment* const segment = must(blocks_.segment(0));
+    if (segment->probe(nth_key(i)) == Filter::Answer::kPresent) {
       remove(i, i + 1);
       ++removed;
       finish();

@@ -13,30 +13,21 @@
 
 namespace cuckoo::test {
 
-inline segments::WindowMark mark_of(segments::FilterWindow& window) {
-  const Result<segments::WindowMark> mark = window.mark();
-  EXPECT_TRUE(mark.ok()) << mark.error().message;
-  return mark.ok() ? mark.value() : segments::WindowMark();
-}
+inline segments::WindowMark mark_of(segments::FilterWindow& window) { return must(window.mark()); }
 
 inline Bytes encoded(const segments::WindowMessage& message) {
-  const Result<Bytes> bytes = segments::encode_window_message(message, 1 << 30);
-  EXPECT_TRUE(bytes.ok()) << bytes.error().message;
-  return bytes.ok() ? bytes.value() : Bytes();
+  return must(segments::encode_window_message(message, 1 << 30));
 }
 
 inline Bytes image_of(segments::FilterWindow& window, bool with_hashes = false) {
-  const Result<segments::WindowMessage> contents = window.contents(with_hashes);
-  EXPECT_TRUE(contents.ok()) << contents.error().message;
-  return contents.ok() ? encoded(contents.value()) : Bytes();
+  return encoded(must(window.contents(with_hashes)));
 }
 
 // Nothing where only an image leads there.
 inline std::optional<Bytes> changes_of(segments::FilterWindow& window,
                                        const segments::WindowMark& since) {
-  const Result<std::optional<segments::WindowMessage>> changes = window.changes_since(since);
-  EXPECT_TRUE(changes.ok()) << changes.error().message;
-  return changes.ok() && changes.value() ? std::optional(encoded(*changes.value())) : std::nullopt;
+  const std::optional<segments::WindowMessage> changes = must(window.changes_since(since));
+  return changes ? std::optional(encoded(*changes)) : std::nullopt;
 }
 
 inline FilterOptions options_of_copy(const segments::FilterWindow& copy,
@@ -62,8 +53,7 @@ inline Status take(segments::FilterWindow& copy, std::span<const std::byte> byte
 // The two statements: returns whether the answer was an image.
 inline bool follow_origin(StoredGenerations& copy, segments::FilterWindow& origin) {
   const std::optional<Bytes> changes = changes_of(origin, mark_of(copy.window));
-  const Status status = take(copy.window, changes ? *changes : image_of(origin));
-  EXPECT_TRUE(status.ok()) << message_of(status);
+  expect_ok(take(copy.window, changes ? *changes : image_of(origin)));
   copy.commit();
   copy.expect_good();
   return !changes;
@@ -74,8 +64,7 @@ inline std::unique_ptr<StoredGenerations> copy_of(segments::FilterWindow& origin
   options.seed += 7;
   options.capacity = 10;
   auto copy = std::make_unique<StoredGenerations>(options);
-  const Status status = take(copy->window, image_of(origin, with_hashes));
-  EXPECT_TRUE(status.ok()) << message_of(status);
+  expect_ok(take(copy->window, image_of(origin, with_hashes)));
   copy->commit();
   copy->expect_good();
   EXPECT_EQ(mark_of(copy->window), mark_of(origin));
@@ -83,3 +72,17 @@ inline std::unique_ptr<StoredGenerations> copy_of(segments::FilterWindow& origin
 }
 
 }  // namespace cuckoo::test
+
+namespace cuckoo::segments {
+
+// The tests call them by these names.
+using test::changes_of;
+using test::copy_of;
+using test::encoded;
+using test::follow_origin;
+using test::image_of;
+using test::mark_of;
+using test::options_of_copy;
+using test::take;
+
+}  // namespace cuckoo::segments

@@ -1,24 +1,11 @@
 // Messages of sliding windows as bytes: what they consist of, and hostile ones.
 #include "core/segments/window_message.hpp"
 
-#include <gtest/gtest.h>
-
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <iterator>
-
-#include "core/base/bytes.hpp"
-#include "core/base/checksum.hpp"
 #include "tests/core/segments/window_samples.hpp"
-#include "tests/support/source_tree.hpp"
+#include "tests/support/sample_bytes.hpp"
 
 namespace cuckoo::segments {
 namespace {
-
-using test::Bytes;
-using test::FilterCase;
-using test::StoredGenerations;
 
 constexpr size_t kHeaderBytes = 144;
 constexpr size_t kSectionsAt = 24;
@@ -62,14 +49,11 @@ Bytes message_of(const Bytes& like, const std::vector<Section>& sections) {
 }
 
 std::string refusal(std::span<const std::byte> bytes) {
-  const Result<WindowMessage> message = decode_window_message(bytes, kImagePageBytes, true);
-  EXPECT_FALSE(message.ok());
-  EXPECT_TRUE(message.ok() || message.error().code == ErrorCode::kCorrupt);
-  return message.ok() ? "accepted" : message.error().message;
+  return refusal_of(decode_window_message(bytes, kImagePageBytes, true), ErrorCode::kCorrupt);
 }
 
 void expect_refused(std::span<const std::byte> bytes, const std::string& why) {
-  EXPECT_NE(refusal(bytes).find(why), std::string::npos) << refusal(bytes);
+  EXPECT_TRUE(fails(decode_window_message(bytes, kImagePageBytes, true), ErrorCode::kCorrupt, why));
 }
 
 class WindowMessages : public ::testing::TestWithParam<FilterCase> {
@@ -81,23 +65,19 @@ class WindowMessages : public ::testing::TestWithParam<FilterCase> {
   }
   static void fill(StoredGenerations& stored) {
     for (uint64_t turn = 0; turn < 4; ++turn) {
-      stored.add(100 * turn, 100 * turn + 60);
-      stored.commit();
+      stored.add_and_commit(100 * turn, 100 * turn + 60);
       stored.rotate();
     }
-    stored.add(1000, 1010);
-    stored.commit();
+    stored.add_and_commit(1000, 1010);
   }
   void SetUp() override {
     fill(origin);
     image = test::image_of(origin.window, GetParam().growth);
     from = test::mark_of(origin.window);
-    origin.add(2000, 2010);
-    origin.commit();
+    origin.add_and_commit(2000, 2010);
     small = *test::changes_of(origin.window, from);
     origin.rotate();
-    origin.add(3000, 3005);
-    origin.commit();
+    origin.add_and_commit(3000, 3005);
     rotated = *test::changes_of(origin.window, from);
   }
 
@@ -108,8 +88,7 @@ class WindowMessages : public ::testing::TestWithParam<FilterCase> {
   Bytes rotated;  // … with one
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, WindowMessages, ::testing::ValuesIn(test::all_cases()),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, WindowMessages, test::all_cases());
 
 TEST_P(WindowMessages, are_sections_that_single_filters_have_too) {
   EXPECT_TRUE(looks_like_window_message(image));
@@ -118,18 +97,14 @@ TEST_P(WindowMessages, are_sections_that_single_filters_have_too) {
   ASSERT_EQ(whole.size(), kGenerations);
   for (size_t i = 0; i < whole.size(); ++i) {
     EXPECT_EQ(whole[i].rotation, 2 + i);
-    const Result<Image> one = decode_image(whole[i].content);
-    ASSERT_TRUE(one.ok()) << one.error().message;
-    EXPECT_EQ(one.value().header.with_hashes, GetParam().growth);
+    EXPECT_EQ(must(decode_image(whole[i].content)).header.with_hashes, GetParam().growth);
   }
   ASSERT_EQ(sections_of(small).size(), 1U);
   EXPECT_TRUE(looks_like_changes(sections_of(small)[0].content));
   const std::vector<Section> parts = sections_of(rotated);
   ASSERT_EQ(parts.size(), 3U) << "changes, an image of what it was at first, changes";
   EXPECT_TRUE(looks_like_changes(parts[0].content));
-  const Result<Image> begun = decode_image(parts[1].content);
-  ASSERT_TRUE(begun.ok()) << begun.error().message;
-  EXPECT_EQ(begun.value().header.items, 0U);
+  EXPECT_EQ(must(decode_image(parts[1].content)).header.items, 0U);
   EXPECT_TRUE(looks_like_changes(parts[2].content));
   for (const Bytes& bytes : {image, small, rotated}) {
     EXPECT_EQ(message_of(bytes, sections_of(bytes)), bytes);
@@ -138,19 +113,16 @@ TEST_P(WindowMessages, are_sections_that_single_filters_have_too) {
 
 TEST_P(WindowMessages, I1_what_is_read_is_written_alike) {
   for (const Bytes& bytes : {image, small, rotated}) {
-    const Result<WindowMessage> message = decode_window_message(bytes, 448, true);
-    ASSERT_TRUE(message.ok()) << message.error().message;
-    EXPECT_EQ(test::encoded(message.value()), bytes);
+    EXPECT_EQ(test::encoded(must(decode_window_message(bytes, 448, true))), bytes);
   }
 }
 
 TEST_P(WindowMessages, window_image_has_all_keys) {
-  const Result<WindowImage> window = decode_window_image(image);
-  ASSERT_TRUE(window.ok()) << window.error().message;
-  EXPECT_EQ(window.value().mark, from);
+  const WindowImage window = must(decode_window_image(image));
+  EXPECT_EQ(window.mark, from);
   for (uint64_t i : {uint64_t{200}, uint64_t{259}, uint64_t{300}, uint64_t{1009}}) {
     bool found = false;
-    for (const Image& one : window.value().generations) {
+    for (const Image& one : window.generations) {
       found = found || one.pieces.probe(test::nth_hash(i)) == Filter::Answer::kPresent;
     }
     EXPECT_TRUE(found) << i;
@@ -159,21 +131,18 @@ TEST_P(WindowMessages, window_image_has_all_keys) {
 }
 
 TEST_P(WindowMessages, of_more_bytes_than_possible_are_not_made) {
-  const Result<WindowMessage> contents = origin.window.contents(false);
-  ASSERT_TRUE(contents.ok());
-  const size_t length = test::encoded(contents.value()).size();
-  EXPECT_TRUE(encode_window_message(contents.value(), length).ok());
+  const WindowMessage contents = must(origin.window.contents(false));
+  const size_t length = test::encoded(contents).size();
+  EXPECT_TRUE(encode_window_message(contents, length).ok());
   for (const uint64_t limit : {length - 1, length / 2, size_t{200}, size_t{0}}) {
-    const Result<Bytes> bytes = encode_window_message(contents.value(), limit);
-    ASSERT_FALSE(bytes.ok()) << limit;
-    EXPECT_EQ(bytes.error().code, ErrorCode::kInvalid);
+    EXPECT_TRUE(fails(encode_window_message(contents, limit), ErrorCode::kInvalid)) << limit;
   }
 }
 
 TEST_P(WindowMessages, I2_cut_ones_are_refused) {
   for (const Bytes& bytes : {image, small, rotated}) {
     for (size_t length = 0; length < bytes.size(); length += 1 + length / 40) {
-      EXPECT_NE(refusal(std::span(bytes).first(length)), "accepted") << length;
+      EXPECT_NE(refusal(std::span(bytes).first(length)), "") << length;
     }
     Bytes longer = bytes;
     longer.push_back(std::byte{0});
@@ -185,17 +154,15 @@ TEST_P(WindowMessages, I2_cut_ones_are_refused) {
 TEST_P(WindowMessages, headers_are_read_alone) {
   constexpr size_t kHeader = 144;
   for (const Bytes& bytes : {image, small, rotated}) {
-    const Result<WindowMessage> whole = decode_window_message(bytes, 448, true);
-    ASSERT_TRUE(whole.ok());
+    const WindowMessage whole = must(decode_window_message(bytes, 448, true));
     for (const size_t length : {kHeader, kHeader + 1, bytes.size()}) {
-      const Result<WindowMessage> header =
-          decode_window_header(std::span(bytes).first(length), bytes.size());
-      ASSERT_TRUE(header.ok()) << header.error().message;
-      EXPECT_EQ(header.value().from, whole.value().from);
-      EXPECT_EQ(header.value().to, whole.value().to);
-      EXPECT_EQ(header.value().capacity, whole.value().capacity);
-      EXPECT_EQ(header.value().common.spec.kind, whole.value().common.spec.kind);
-      EXPECT_TRUE(header.value().generations.empty());
+      const WindowMessage header =
+          must(decode_window_header(std::span(bytes).first(length), bytes.size()));
+      EXPECT_EQ(header.from, whole.from);
+      EXPECT_EQ(header.to, whole.to);
+      EXPECT_EQ(header.capacity, whole.capacity);
+      EXPECT_EQ(header.common.spec.kind, whole.common.spec.kind);
+      EXPECT_TRUE(header.generations.empty());
     }
     for (size_t length = 0; length < kHeader; ++length) {
       EXPECT_FALSE(decode_window_header(std::span(bytes).first(length), bytes.size()).ok());
@@ -294,14 +261,9 @@ std::filesystem::path golden_path(const std::string& name) {
 TEST(WindowMessage, stored_ones_are_read_and_written_alike) {
   for (const auto& [name, bytes] : test::window_samples()) {
     SCOPED_TRACE(name);
-    std::ifstream file(golden_path(name), std::ios::binary);
-    ASSERT_TRUE(file.is_open());
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    const auto stored = std::as_bytes(std::span(text));
-    EXPECT_EQ(Bytes(stored.begin(), stored.end()), bytes);
-    const Result<WindowMessage> message = decode_window_message(stored, 448, true);
-    ASSERT_TRUE(message.ok()) << message.error().message;
-    EXPECT_EQ(test::encoded(message.value()), bytes);
+    const Bytes stored = test::read_bytes(golden_path(name)).value();
+    EXPECT_EQ(stored, bytes);
+    EXPECT_EQ(test::encoded(must(decode_window_message(stored, 448, true))), bytes);
   }
 }
 
@@ -309,10 +271,7 @@ TEST(WindowMessage, stored_ones_are_read_and_written_alike) {
 // --gtest_also_run_disabled_tests.
 TEST(WindowMessage, DISABLED_write_files) {
   for (const auto& [name, bytes] : test::window_samples()) {
-    std::ofstream file(golden_path(name), std::ios::binary | std::ios::trunc);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    EXPECT_TRUE(file.good());
+    test::write_bytes(golden_path(name), bytes);
   }
 }
 

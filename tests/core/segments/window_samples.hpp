@@ -16,8 +16,7 @@ inline std::vector<std::pair<std::string, Bytes>> window_samples() {
   for (const FilterCase& one : all_cases()) {
     StoredGenerations origin(generations_of(one, 3, 20, 0.05, 448));
     for (uint64_t turn = 0; turn < 3; ++turn) {
-      origin.add(100 * turn, 100 * turn + 15);
-      origin.commit();
+      origin.add_and_commit(100 * turn, 100 * turn + 15);
       origin.rotate();
     }
     origin.commit();
@@ -25,8 +24,7 @@ inline std::vector<std::pair<std::string, Bytes>> window_samples() {
     samples.emplace_back("window_" + name_of(one), image_of(origin.window, one.growth));
     origin.add(400, 410);
     origin.rotate();
-    origin.add(500, 503);
-    origin.commit();
+    origin.add_and_commit(500, 503);
     samples.emplace_back("window_" + name_of(one) + "_changes",
                          changes_of(origin.window, mark).value_or(Bytes()));
   }

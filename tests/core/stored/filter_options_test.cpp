@@ -1,10 +1,9 @@
 #include "core/stored/filter_options.hpp"
 
-#include <gtest/gtest.h>
-
 #include <cmath>
 
 #include "core/filter/sizing.hpp"
+#include "tests/support/status.hpp"
 
 namespace cuckoo {
 namespace {
@@ -39,11 +38,10 @@ TEST(FilterOptions, make_an_empty_filter_of_their_kind) {
   for (const FilterKind kind :
        {FilterKind::kCuckoo, FilterKind::kBloom, FilterKind::kLegacyBloom}) {
     options.spec.kind = kind;
-    Result<std::unique_ptr<Filter>> made = options.make_filter_for(1000);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    EXPECT_EQ(made.value()->kind(), kind);
-    EXPECT_EQ(made.value()->occupied(), 0u);
-    EXPECT_EQ(made.value()->pages().page_bytes(), options.page_bytes);
+    std::unique_ptr<Filter> made = must(options.make_filter_for(1000));
+    EXPECT_EQ(made->kind(), kind);
+    EXPECT_EQ(made->occupied(), 0u);
+    EXPECT_EQ(made->pages().page_bytes(), options.page_bytes);
   }
   options.spec.rate = 0.9;  // a murmur2 file may have asked for that
   EXPECT_TRUE(options.make_filter_for(1000).ok());

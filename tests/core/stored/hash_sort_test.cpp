@@ -1,18 +1,9 @@
 #include "core/stored/hash_sort.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <vector>
-
-#include "core/stored/log_entry.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::nth_hash;
-using test::nth_word;
 
 constexpr HashWidth kWidths[] = {HashWidth::k47Bits, HashWidth::k63Bits};
 

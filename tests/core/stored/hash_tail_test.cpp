@@ -1,19 +1,12 @@
 #include "core/stored/hash_tail.hpp"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
 #include <numeric>
-#include <vector>
 
 #include "tests/core/base/unmix64.hpp"
 #include "tests/support/core_samples.hpp"
 
 namespace cuckoo {
 namespace {
-
-using test::nth_word;
 
 constexpr uint64_t kLargest = UINT64_MAX - 1;  // bit 0 is clear in every logged hash
 
