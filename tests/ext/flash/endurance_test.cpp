@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 #include "tests/support/script.hpp"
 #include "tests/support/source_tree.hpp"
 

@@ -209,7 +209,7 @@ TEST_P(FlashPlan, changes_take_the_rows_of_an_ordinary_table) {
 }
 
 TEST_P(FlashPlan, conditions_hold_for_the_rows_of_an_ordinary_table) {
-  for (const std::string condition : kConditions) {
+  for (const std::string& condition : kConditions) {
     expect_same_rows("SELECT quote(key), value FROM {K} WHERE " + condition);
     expect_same_rows("SELECT quote(key), value FROM {K} WHERE NOT (" + condition + ")");
     expect_same_rows("SELECT count(*) FROM {K} WHERE " + condition);
