@@ -10,9 +10,10 @@
 namespace cuckoo::test {
 
 // The BLOB that an expression gives.
-inline std::vector<std::byte> blob_of(Database& db, const std::string& sql) {
+inline std::vector<std::byte> blob_of(Database& db, const std::string& sql,
+                                      Caller from = Caller::here()) {
   std::vector<std::byte> bytes;
-  const std::string hex = db.text("SELECT hex(" + sql + ")");
+  const std::string hex = db.text({"SELECT hex(" + sql + ")", from});
   for (size_t i = 0; i + 1 < hex.size(); i += 2) {
     bytes.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   }

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/caller.hpp"
 #include "tests/support/extension_path.hpp"
 
 namespace cuckoo::test {
@@ -76,7 +77,18 @@ std::string sql(const std::string& text, const Values&... values) {
   return filled(text, {as_text(values)...});
 }
 
-// A text has one statement or several; functions that take values put them into it as sql() does.
+// A statement or several, and where the test has them: failures are reported there.
+struct Sql {
+  template <class Text>
+  requires std::convertible_to<const Text&, std::string> Sql(const Text& statements,
+                                                             Caller caller = Caller::here())
+      : text(statements), from(caller) {}
+
+  std::string text;
+  Caller from;
+};
+
+// Functions that take values put them into the text as sql() does.
 class Database {
  public:
   explicit Database(const std::string& path = ":memory:",
@@ -113,33 +125,38 @@ class Database {
   }
 
   template <class... Values>
-  void run(const std::string& text, const Values&... values) {
-    const Outcome outcome = attempt(text, values...);
-    EXPECT_EQ(outcome.code, SQLITE_OK) << sql(text, values...) << "\n" << outcome.message;
+  void run(const Sql& statements, const Values&... values) {
+    const std::string text = sql(statements.text, values...);
+    const Outcome outcome = attempt(text);
+    if (outcome.code != SQLITE_OK) {
+      ADD_FAILURE_AT(statements.from.file, statements.from.line)
+          << text << "\ncode " << outcome.code << ": " << outcome.message;
+    }
   }
 
   // Expects that it fails with that code (primary or extended) and a text that holds each part.
-  void refuses(const std::string& statements, int code, const std::vector<std::string>& parts = {},
-               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    const testing::ScopedTrace here(file, line, statements);
-    const Outcome outcome = attempt(statements);
-    EXPECT_TRUE(outcome.code == code || (outcome.code & 0xFF) == code)
-        << "code " << outcome.code << ", expected " << code << ": " << outcome.message;
+  void refuses(const Sql& statements, int code, const std::vector<std::string>& parts = {}) {
+    const auto& [text, from] = statements;
+    const Outcome outcome = attempt(text);
+    if (outcome.code != code && (outcome.code & 0xFF) != code) {
+      ADD_FAILURE_AT(from.file, from.line)
+          << text << "\ncode " << outcome.code << ", expected " << code << ": " << outcome.message;
+    }
     for (const std::string& part : parts) {
-      EXPECT_NE(outcome.message.find(part), std::string::npos)
-          << "says: " << outcome.message << "\nwithout: " << part;
+      if (outcome.message.find(part) == std::string::npos) {
+        ADD_FAILURE_AT(from.file, from.line)
+            << text << "\nsays: " << outcome.message << "\nwithout: " << part;
+      }
     }
   }
   // The same with SQLITE_ERROR, the code of nearly all refusals.
-  void refuses(const std::string& statements, const std::vector<std::string>& parts,
-               const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    refuses(statements, SQLITE_ERROR, parts, file, line);
+  void refuses(const Sql& statements, const std::vector<std::string>& parts) {
+    refuses(statements, SQLITE_ERROR, parts);
   }
 
   // Expects these rows: columns are joined by "|", rows by ","; "none" without a row.
-  void gives(const std::string& statements, const std::string& expected,
-             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    const testing::ScopedTrace here(file, line, statements);
+  void gives(const Sql& statements, const std::string& expected) {
+    const testing::ScopedTrace here(statements.from.file, statements.from.line, statements.text);
     std::string given;
     const char* between = "";
     for (const Row& row : rows(statements)) {
@@ -151,36 +168,33 @@ class Database {
     }
     EXPECT_EQ(*between == 0 ? "none" : given, expected);
   }
-  void gives(const std::string& statements, std::integral auto expected,
-             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    gives(statements, std::to_string(expected), file, line);
+  void gives(const Sql& statements, std::integral auto expected) {
+    gives(statements, std::to_string(expected));
   }
 
   // Expects of each case, "text => rows", that the statement with the text for its "{}" gives them.
-  void gives_each(const std::string& statement, const std::vector<std::string>& cases,
-                  const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  void gives_each(const Sql& statement, const std::vector<std::string>& cases) {
     for (const std::string& each : cases) {
       const size_t arrow = each.find(" => ");
       ASSERT_NE(arrow, std::string::npos) << each;
-      gives(filled(statement, {each.substr(0, arrow)}), each.substr(arrow + 4), file, line);
+      gives({filled(statement.text, {each.substr(0, arrow)}), statement.from},
+            each.substr(arrow + 4));
     }
   }
 
   // The rows as text, of all statements; NULL as "NULL". A failure is a test failure.
   template <class... Values>
-  std::vector<Row> rows(const std::string& text, const Values&... values) {
-    const std::string statements = sql(text, values...);
+  std::vector<Row> rows(const Sql& statements, const Values&... values) {
+    const std::string text = sql(statements.text, values...);
     std::vector<Row> result;
-    for (const char* rest = statements.c_str(); *rest != 0;) {
+    for (const char* rest = text.c_str(); *rest != 0;) {
       sqlite3_stmt* statement = nullptr;
-      EXPECT_EQ(sqlite3_prepare_v2(db_, rest, -1, &statement, &rest), SQLITE_OK)
-          << statements << "\n"
-          << sqlite3_errmsg(db_);
-      if (statement == nullptr) {
-        break;  // an error, or a comment
+      int code = sqlite3_prepare_v2(db_, rest, -1, &statement, &rest);
+      if (code == SQLITE_OK && statement == nullptr) {
+        break;  // a comment
       }
-      int code = SQLITE_OK;
-      while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+      while ((code == SQLITE_OK || code == SQLITE_ROW) &&
+             (code = sqlite3_step(statement)) == SQLITE_ROW) {
         Row row;
         for (int i = 0; i < sqlite3_column_count(statement); ++i) {
           const auto* value = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
@@ -188,30 +202,36 @@ class Database {
         }
         result.push_back(std::move(row));
       }
-      EXPECT_EQ(code, SQLITE_DONE) << statements << "\n" << sqlite3_errmsg(db_);
+      if (code != SQLITE_DONE) {
+        ADD_FAILURE_AT(statements.from.file, statements.from.line)
+            << text << "\ncode " << code << ": " << sqlite3_errmsg(db_);
+      }
       sqlite3_finalize(statement);
+      if (code != SQLITE_DONE) {
+        break;
+      }
     }
     return result;
   }
 
   // The first column of the first row; "none" without a row.
   template <class... Values>
-  std::string text(const std::string& text, const Values&... values) {
-    const std::vector<Row> result = rows(text, values...);
+  std::string text(const Sql& statements, const Values&... values) {
+    const std::vector<Row> result = rows(statements, values...);
     return result.empty() ? "none" : result[0][0];
   }
   // Rows of the first column, joined by commas.
   template <class... Values>
-  std::string list(const std::string& text, const Values&... values) {
+  std::string list(const Sql& statements, const Values&... values) {
     std::string joined;
-    for (const Row& row : rows(text, values...)) {
+    for (const Row& row : rows(statements, values...)) {
       joined += (joined.empty() ? "" : ",") + row[0];
     }
     return joined;
   }
   template <class... Values>
-  int64_t number(const std::string& text, const Values&... values) {
-    const std::string value = this->text(text, values...);
+  int64_t number(const Sql& statements, const Values&... values) {
+    const std::string value = text(statements, values...);
     return value == "none" || value == "NULL" ? -1 : std::stoll(value);
   }
 
@@ -248,11 +268,12 @@ class WithDatabase : public testing::Test {
 class Query {
  public:
   template <class... Values>
-  Query(Database& db, const std::string& text, const Values&... values) : db_(db.handle()) {
-    const std::string statement = sql(text, values...);
-    EXPECT_EQ(sqlite3_prepare_v2(db_, statement.c_str(), -1, &statement_, nullptr), SQLITE_OK)
-        << statement << "\n"
-        << sqlite3_errmsg(db_);
+  Query(Database& db, const Sql& statement, const Values&... values) : db_(db.handle()) {
+    const std::string text = sql(statement.text, values...);
+    if (sqlite3_prepare_v2(db_, text.c_str(), -1, &statement_, nullptr) != SQLITE_OK) {
+      ADD_FAILURE_AT(statement.from.file, statement.from.line) << text << "\n"
+                                                               << sqlite3_errmsg(db_);
+    }
   }
   ~Query() { sqlite3_finalize(statement_); }
   Query(const Query&) = delete;
@@ -263,10 +284,12 @@ class Query {
   void reset() { sqlite3_reset(statement_); }
   int64_t integer(int column = 0) const { return sqlite3_column_int64(statement_, column); }
   // Runs it once more from the start; the first column of the first row.
-  int64_t once() {
+  int64_t once(Caller from = Caller::here()) {
     sqlite3_reset(statement_);
     const int code = sqlite3_step(statement_);
-    EXPECT_EQ(code, SQLITE_ROW) << sqlite3_errmsg(db_);
+    if (code != SQLITE_ROW) {
+      ADD_FAILURE_AT(from.file, from.line) << "code " << code << ": " << sqlite3_errmsg(db_);
+    }
     const int64_t value = code == SQLITE_ROW ? integer() : -1;
     sqlite3_reset(statement_);
     return value;
@@ -288,8 +311,9 @@ inline constexpr char kRunRows[] =
 inline constexpr char kOverflowRows[] =
     "((id >> 24 & 4294967295) BETWEEN 1 AND 1073741823 AND (id & 16777215) >= 12582912)";
 inline constexpr char kLogRows[] = "(id > 0 AND (id >> 55 & 1) = 1)";
-inline int64_t rows_of(Database& db, const std::string& table, const std::string& which) {
-  return db.number("SELECT count(*) FROM " + table + "_data WHERE " + which);
+inline int64_t rows_of(Database& db, const std::string& table, const std::string& which,
+                       Caller from = Caller::here()) {
+  return db.number({"SELECT count(*) FROM " + table + "_data WHERE " + which, from});
 }
 
 // Tables whose contents, all rows of all columns, make the filter: for comparing two of them.

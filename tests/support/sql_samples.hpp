@@ -25,15 +25,18 @@ inline std::string numbers(int64_t first, int64_t last) {
 }
 
 // How many rows of a query with a column i the filter says are there.
-inline int64_t present(Database& db, const std::string& keys, const std::string& table = "f") {
-  return db.number("SELECT count(*) FROM (" + keys + ") JOIN " + table + " AS x ON x.key = i");
+inline int64_t present(Database& db, const std::string& keys, const std::string& table = "f",
+                       Caller from = Caller::here()) {
+  return db.number(
+      {"SELECT count(*) FROM (" + keys + ") JOIN " + table + " AS x ON x.key = i", from});
 }
-inline int64_t present(Database& db, int64_t first, int64_t last, const std::string& table = "f") {
-  return present(db, numbers(first, last), table);
+inline int64_t present(Database& db, int64_t first, int64_t last, const std::string& table = "f",
+                       Caller from = Caller::here()) {
+  return present(db, numbers(first, last), table, from);
 }
 
-inline void check(Database& db, const std::string& table = "f") {
-  db.run("INSERT INTO " + table + "(" + table + ") VALUES ('check')");
+inline void check(Database& db, const std::string& table = "f", Caller from = Caller::here()) {
+  db.run({"INSERT INTO " + table + "(" + table + ") VALUES ('check')", from});
 }
 
 // Splits a list at its separators.
@@ -87,10 +90,11 @@ inline void back_up(Database& from, Database& to) {
 }
 
 // Expects that a CREATE fails with a text that holds each part, and leaves nothing.
-inline void expect_create_refused(const std::string& create,
-                                  const std::vector<std::string>& parts) {
+inline void expect_create_refused(const std::string& create, const std::vector<std::string>& parts,
+                                  Caller from = Caller::here()) {
+  const auto trace = from.trace();
   Database db;
-  db.refuses(create, parts);
+  db.refuses({create, from}, parts);
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << create;
 }
 
@@ -101,11 +105,10 @@ struct RefusedArguments {
 };
 inline void expect_arguments_refused(const std::string& module,
                                      const std::vector<RefusedArguments>& cases,
-                                     const char* file = __builtin_FILE(),
-                                     int line = __builtin_LINE()) {
-  const testing::ScopedTrace here(file, line, module);
+                                     Caller from = Caller::here()) {
   for (const auto& [arguments, parts] : cases) {
-    expect_create_refused(sql("CREATE VIRTUAL TABLE f USING {}({})", module, arguments), parts);
+    expect_create_refused(sql("CREATE VIRTUAL TABLE f USING {}({})", module, arguments), parts,
+                          from);
   }
 }
 
@@ -118,12 +121,11 @@ struct RefusedValues {
 };
 inline void expect_values_refused(const std::string& module,
                                   const std::vector<RefusedValues>& options,
-                                  const char* file = __builtin_FILE(),
-                                  int line = __builtin_LINE()) {
+                                  Caller from = Caller::here()) {
   for (const auto& [option, values, expected] : options) {
     for (const std::string& value : values) {
       const std::string arguments = option + " = " + value;
-      expect_arguments_refused(module, {{arguments, {option, expected}}}, file, line);
+      expect_arguments_refused(module, {{arguments, {option, expected}}}, from);
     }
   }
 }

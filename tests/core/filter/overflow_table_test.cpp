@@ -1,6 +1,7 @@
 #include "core/filter/overflow_table.hpp"
 
 #include "tests/support/core_samples.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo {
 namespace {
@@ -8,7 +9,8 @@ namespace {
 // Of so few cells that most come again, and of so many that the table grows.
 class OverflowTableOf : public ::testing::TestWithParam<uint64_t> {};
 
-INSTANTIATE_TEST_SUITE_P(Cells, OverflowTableOf, ::testing::Values(3, 50, 3000, uint64_t{1} << 62));
+INSTANTIATE_TEST_SUITE_P(Cells, OverflowTableOf, ::testing::Values(3, 50, 3000, uint64_t{1} << 62),
+                         test::kParameterName);
 
 TEST_P(OverflowTableOf, I1_behaves_as_a_map_of_counts) {
   OverflowTable table;

@@ -1,6 +1,7 @@
 #include "core/segments/message_stream.hpp"
 
 #include "core/segments/filter_file.hpp"
+#include "tests/core/filter/kinds.hpp"
 #include "tests/core/segments/memory_blocks.hpp"
 
 namespace cuckoo::segments {
@@ -60,7 +61,8 @@ class Stream : public testing::TestWithParam<FilterKind> {
 
 INSTANTIATE_TEST_SUITE_P(Each, Stream,
                          testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
-                                         FilterKind::kBlockedBloom, FilterKind::kCountingBloom));
+                                         FilterKind::kBlockedBloom, FilterKind::kCountingBloom),
+                         [](const auto& info) { return test::name_of(info.param); });
 
 TEST_P(Stream, I1_gives_the_image) {
   ASSERT_GT(file_.segments(), 1U);

@@ -9,6 +9,7 @@
 #include <map>
 #include <string>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -142,7 +143,7 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
   std::string old_mark_, new_mark_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Journal, ApplyKilled, testing::Values("DELETE", "WAL"));
+INSTANTIATE_TEST_SUITE_P(Journal, ApplyKilled, testing::Values("DELETE", "WAL"), kParameterName);
 
 TEST_P(ApplyKilled, in_changes_leaves_before_or_after) {
   expect_before_or_after("INSERT INTO c(c, key) SELECT 'apply', changes FROM sent");

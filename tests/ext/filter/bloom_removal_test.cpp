@@ -1,4 +1,5 @@
 // DELETE and UPDATE of a bloom_filter: refused, or counted.
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -12,7 +13,8 @@ class NoRemoval : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Kinds, NoRemoval,
                          testing::Values("layout = standard", "layout = blocked", "growth = off",
-                                         "hash = murmur2"));
+                                         "hash = murmur2"),
+                         kParameterName);
 
 TEST_P(NoRemoval, names_the_ways_out) {
   Database db;

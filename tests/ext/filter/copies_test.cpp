@@ -1,6 +1,7 @@
 // Keys that were added often: copies that two buckets can't hold are counted in the overflow table,
 // where a cell answers like any entry. The false positive rate holds for them, too.
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -36,7 +37,7 @@ class Copies : public testing::TestWithParam<int> {
   QuickDatabase db;
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, Copies, testing::Values(1, 8, 9, 20));
+INSTANTIATE_TEST_SUITE_P(Each, Copies, testing::Values(1, 8, 9, 20), kParameterName);
 
 TEST_P(Copies, in_the_order_of_their_keys_do_not_raise_the_rate) {
   create(", capacity = 10");

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/base/checksum.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -566,7 +567,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Hostile,
                          testing::Values("cuckoo_filter(seed = 1, capacity = 100)",
                                          "bloom_filter(seed = 1, capacity = 100)",
                                          "bloom_filter(seed = 1, capacity = 100, layout = blocked)",
-                                         "bloom_filter(seed = 1, capacity = 100, counting = on)"));
+                                         "bloom_filter(seed = 1, capacity = 100, counting = on)"),
+                         kParameterName);
 
 TEST_P(Hostile, truncated_and_longer_images_are_errors) {
   for (size_t size = 1; size < original.size() && !HasFailure(); size += size < 140 ? 1 : 13) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -39,7 +40,7 @@ class Image : public testing::TestWithParam<const char*> {
   std::string kind() const { return GetParam(); }
   Database db;
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, Image, testing::ValuesIn(kKinds));
+INSTANTIATE_TEST_SUITE_P(Kinds, Image, testing::ValuesIn(kKinds), kParameterName);
 
 // An image, as SQL shows it, without its mark and checksum: a log's chain value depends on where
 // its rows end.

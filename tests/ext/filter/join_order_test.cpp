@@ -337,7 +337,8 @@ class Promised : public testing::TestWithParam<bool> {
   Database db;
 };
 
-INSTANTIATE_TEST_SUITE_P(Analyzed, Promised, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Analyzed, Promised, testing::Bool(),
+                         [](const auto& info) { return info.param ? "analyzed" : "not_analyzed"; });
 
 // Each query is "SELECT <first> FROM …<second>".
 constexpr std::array<std::pair<const char*, const char*>, 9> kQueries{{

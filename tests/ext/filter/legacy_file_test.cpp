@@ -1,5 +1,6 @@
 // hash = 'murmur2': tables that read and write the legacy Bloom file, bit for bit. The files here
 // were computed by another program (MurmurHash64A, header and bits in Python).
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -191,7 +192,7 @@ TEST(LegacyFile, import_is_undone_by_roll_backs) {
 
 // Whatever the size of the pages: the file has none.
 class LegacyFilePages : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Sizes, LegacyFilePages, testing::Values(512, 1024, 4096));
+INSTANTIATE_TEST_SUITE_P(Sizes, LegacyFilePages, testing::Values(512, 1024, 4096), kParameterName);
 
 TEST_P(LegacyFilePages, is_merged_with_one_of_equal_size_and_seed) {
   Database db;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -67,7 +68,8 @@ class PartsOfKinds : public Parts {
   const char* kind() const override { return GetParam(); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, PartsOfKinds, testing::Values("cuckoo_filter", "bloom_filter"));
+INSTANTIATE_TEST_SUITE_P(Each, PartsOfKinds, testing::Values("cuckoo_filter", "bloom_filter"),
+                         kParameterName);
 
 TEST_P(PartsOfKinds, are_slices_of_what_filter_changes_gives) {
   db.run("DELETE FROM parts");

@@ -1,6 +1,7 @@
 // filter_plan(): what it says of a table is true of that table once it is made and filled.
 #include <cmath>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -15,6 +16,9 @@ struct Case {
   const char* rate;
   int page_size = 4096;
 };
+std::ostream& operator<<(std::ostream& out, const Case& one) {
+  return out << one.capacity << ' ' << one.rate << ' ' << one.page_size;
+}
 
 class FilterPlan : public testing::TestWithParam<Case> {
  protected:
@@ -45,7 +49,8 @@ INSTANTIATE_TEST_SUITE_P(Sizes, FilterPlan,
                          testing::Values(Case{"1000", "0.001"}, Case{"1000", "1e-6"},
                                          Case{"100000", "0.001"}, Case{"100000", "0.001", 1024},
                                          Case{"100000", "0.001", 65536}, Case{"100000", "1e-6"},
-                                         Case{"1e6", "0.001"}, Case{"1e6", "1e-6"}));
+                                         Case{"1e6", "0.001"}, Case{"1e6", "1e-6"}),
+                         kParameterName);
 
 TEST_P(FilterPlan, is_true) {
   const Case& asked = GetParam();

@@ -1,4 +1,5 @@
 // What a transaction of one row writes: one row of one table.
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -33,7 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SmallCommit,
                                          "cuckoo_filter(k, unique = on", "bloom_filter(k",
                                          "bloom_filter(k, layout = blocked",
                                          "bloom_filter(k, counting = on",
-                                         "cuckoo_filter(k, generations = 3"));
+                                         "cuckoo_filter(k, generations = 3"),
+                         kParameterName);
 
 TEST_P(SmallCommit, writes_one_row_of_one_table) {
   const std::vector<std::string> one = {R"(UPDATE "main"."f_data" SET block = ?2 WHERE id = ?1)"};

@@ -1,6 +1,7 @@
 // 'check' of a filter with a source: it compares the two, and says what is missing or too many; and
 // what triggers of the application's own can do between a source and its filter.
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -34,12 +35,14 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SourceCheck,
                                          "bloom_filter(fpr = 1e-6, seed = 1, growth = off",
                                          "bloom_filter(fpr = 1e-6, seed = 1",
                                          "bloom_filter(layout = blocked, fpr = 1e-6, seed = 1",
-                                         "bloom_filter(counting = on, fpr = 1e-6, seed = 1"));
+                                         "bloom_filter(counting = on, fpr = 1e-6, seed = 1"),
+                         kParameterName);
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SourceCheckOfTriggers,
                          testing::Values("cuckoo_filter(fpr = 1e-6, seed = 1, capacity = 1000",
                                          "cuckoo_filter(growth = off, fpr = 1e-6, seed = 1",
-                                         "bloom_filter(counting = on, fpr = 1e-6, seed = 1"));
+                                         "bloom_filter(counting = on, fpr = 1e-6, seed = 1"),
+                         kParameterName);
 
 TEST_P(SourceCheck, tells_values_that_are_missing) {
   db.run("CREATE TABLE t(a); INSERT INTO t VALUES ('x'), ('x'), (NULL), (5)");

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <functional>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -97,7 +98,8 @@ class SourceSeal : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Kinds, SourceSeal,
                          testing::Values("cuckoo_filter(key",
                                          "cuckoo_filter(key, growth = off, capacity = 100",
-                                         "bloom_filter(key, counting = on"));
+                                         "bloom_filter(key, counting = on"),
+                         kParameterName);
 
 // --- gone and back -----------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 // The options source and triggers: loading, rebuild, and filters that keep step with a table.
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -26,7 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Source,
                          testing::Values("cuckoo_filter|, fpr = 1e-6", "bloom_filter|, fpr = 1e-6",
                                          "bloom_filter|, layout = blocked, fpr = 1e-6",
                                          "bloom_filter|, counting = on, fpr = 1e-6",
-                                         "bloom_filter|, hash = murmur2, fpr = 1e-6"));
+                                         "bloom_filter|, hash = murmur2, fpr = 1e-6"),
+                         kParameterName);
 
 TEST_P(Source, is_loaded_without_its_nulls) {
   db.run("CREATE TABLE t(a, b TEXT); INSERT INTO t VALUES (1, 'x'), (2, 'y'), (3, NULL), (4, 'x')");

@@ -1,5 +1,6 @@
 // triggers = on: a filter that follows its source through all that SQLite lets happen to a table.
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -42,7 +43,8 @@ class SourceTrigger : public testing::TestWithParam<const char*> {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, SourceTrigger,
                          testing::Values("cuckoo_filter(fingerprint_bits = 28, seed = 1",
-                                         "bloom_filter(counting = on, fpr = 1e-7, seed = 1"));
+                                         "bloom_filter(counting = on, fpr = 1e-7, seed = 1"),
+                         kParameterName);
 
 TEST_P(SourceTrigger, keeps_step_with_inserts_updates_and_deletes) {
   db.run("CREATE TABLE t(a, b); INSERT INTO t VALUES ('old', 1), (NULL, 2)");

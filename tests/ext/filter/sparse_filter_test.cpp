@@ -3,6 +3,7 @@
 #include <chrono>
 #include <ctime>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -57,7 +58,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SparseFilter,
                                          Sparse{"bloom_filter(layout = blocked, ", "1e11"},
                                          Sparse{"bloom_filter(layout = blocked, ", "1099511627776"},
                                          Sparse{"bloom_filter(counting = on, ", "1e11"},
-                                         Sparse{"bloom_filter(counting = on, ", "2e11"}));
+                                         Sparse{"bloom_filter(counting = on, ", "2e11"}),
+                         kParameterName);
 
 TEST_P(SparseFilter, takes_memory_for_what_is_stored) {
   const std::string file = folder.file("sparse.db");

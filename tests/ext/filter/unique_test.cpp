@@ -2,6 +2,7 @@
 #include <set>
 
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -32,7 +33,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "bloom_filter(url TEXT, capacity = 5000, counting = on, growth = off",
                     "bloom_filter(url TEXT, capacity = 5000, hash = murmur2",
                     "cuckoo_filter(url TEXT, capacity = 5000, generations = 3",
-                    "bloom_filter(url TEXT, capacity = 5000, generations = 64, growth = off"));
+                    "bloom_filter(url TEXT, capacity = 5000, generations = 64, growth = off"),
+    kParameterName);
 
 TEST_P(Unique, every_or_clause_does_what_it_does_to_a_table) {
   db.run("INSERT INTO f VALUES ('a'); CREATE TABLE other(x)");

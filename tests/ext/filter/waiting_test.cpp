@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -45,7 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, WaitingKeys,
                                          "bloom_filter(generations = 3, capacity = 4000, ",
                                          "bloom_filter(counting = on, capacity = 1000, ",
                                          "cuckoo_filter(growth = off, capacity = 5000, ",
-                                         "cuckoo_filter(capacity = 4000, "));
+                                         "cuckoo_filter(capacity = 4000, "),
+                         kParameterName);
 
 struct Question {
   std::string first;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -56,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, WindowCopies,
                          testing::Combine(testing::Values("cuckoo_filter(", "bloom_filter(",
                                                           "bloom_filter(layout = blocked, ",
                                                           "bloom_filter(counting = on, "),
-                                          testing::Values("", "growth = off, ")));
+                                          testing::Values("", "growth = off, ")),
+                         kParameterName);
 
 TEST_P(WindowCopies, follow_by_two_statements) {
   make_copy("c");

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "tests/slow.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -27,7 +28,8 @@ class Window : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Kinds, Window,
                          testing::Values("cuckoo_filter(seed = 1, ", "bloom_filter(seed = 1, ",
                                          "bloom_filter(layout = blocked, seed = 1, ",
-                                         "bloom_filter(counting = on, seed = 1, "));
+                                         "bloom_filter(counting = on, seed = 1, "),
+                         kParameterName);
 
 TEST_P(Window, forgets_the_oldest_generation) {
   db.run(create("generations = 3, capacity = 200, fpr = 1e-4"));

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <memory>
 
-#include "tests/support/sql_samples.hpp"
 #include "tests/support/script.hpp"
 #include "tests/support/source_tree.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {

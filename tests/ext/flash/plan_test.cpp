@@ -223,7 +223,12 @@ TEST_P(FlashPlan, conditions_hold_for_the_rows_of_an_ordinary_table) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, FlashPlan,
-                         testing::Combine(testing::ValuesIn(kTypes), testing::Bool()));
+                         testing::Combine(testing::ValuesIn(kTypes), testing::Bool()),
+                         [](const auto& info) {
+                           const std::string type = std::get<0>(info.param);
+                           return (type.empty() ? "untyped" : type) +
+                                  (std::get<1>(info.param) ? "_analyzed" : "");
+                         });
 
 // What SQLite was told when it prepared a statement is no longer so.
 TEST(FlashPlanKept, a_statement_of_before_finds_every_row_that_equals_a_number) {

@@ -1,6 +1,7 @@
 // hash_ring_mark, hash_ring_export and the command 'import': a ring handed to another machine.
 #include <string>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -50,8 +51,7 @@ class RingCopy : public ::testing::TestWithParam<const char*> {
   Database db_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Options, RingCopy, ::testing::ValuesIn(kOptions),
-                         [](const auto& info) { return "options_" + std::to_string(info.index); });
+INSTANTIATE_TEST_SUITE_P(Options, RingCopy, ::testing::ValuesIn(kOptions), kParameterName);
 
 TEST_P(RingCopy, is_the_ring) {
   db_.run("DELETE FROM ring WHERE node = 'a:11211'; INSERT INTO ring(node) VALUES ('c'), ('d')");

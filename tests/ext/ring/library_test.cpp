@@ -11,6 +11,7 @@
 #include <random>
 
 #include "tests/support/blobs.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -26,6 +27,7 @@ struct Case {
   const char* table;
   HashRingOptions options;
 };
+std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.table; }
 
 const Case kCases[] = {
     {"vnodes = 50, seed = 7", {.vnodes = 50, .seed = 7}},
@@ -108,8 +110,7 @@ class RingLibrary : public ::testing::TestWithParam<Case> {
   Database db_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Options, RingLibrary, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return "options_" + std::to_string(info.index); });
+INSTANTIATE_TEST_SUITE_P(Options, RingLibrary, ::testing::ValuesIn(kCases), kParameterName);
 
 TEST_P(RingLibrary, reads_what_sql_exports) {
   db_.run(

@@ -2,6 +2,7 @@
 // afterwards the ring is what it was, or what the statement makes of it.
 #include <string>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -9,7 +10,8 @@ namespace {
 
 class HashRingMemory : public ::testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingMemory, ::testing::Values("ring", "ketama", "slots"));
+INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingMemory, ::testing::Values("ring", "ketama", "slots"),
+                         kParameterName);
 
 TEST_P(HashRingMemory, limit_is_an_error_that_changes_nothing) {
   TemporaryFolder folder;

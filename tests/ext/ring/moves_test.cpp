@@ -1,6 +1,7 @@
 // hash_ring_moves: what a change would move, compared with what it then moves.
 #include <string>
 
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -43,7 +44,8 @@ class HashRingMoves : public ::testing::TestWithParam<const char*> {
   Database db_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingMoves, ::testing::Values("ring", "ketama", "slots"));
+INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingMoves, ::testing::Values("ring", "ketama", "slots"),
+                         kParameterName);
 
 TEST_P(HashRingMoves, are_what_the_change_moves) {
   expect_moves("'add', 'd'", "INSERT INTO ring(node) VALUES ('d')");

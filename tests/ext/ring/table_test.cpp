@@ -4,6 +4,7 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/ring/hash_ring.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -28,7 +29,8 @@ class HashRing : public ::testing::TestWithParam<const char*> {
   Database db_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Algorithms, HashRing, ::testing::Values("ring", "ketama", "slots"));
+INSTANTIATE_TEST_SUITE_P(Algorithms, HashRing, ::testing::Values("ring", "ketama", "slots"),
+                         kParameterName);
 
 TEST_P(HashRing, lists_its_nodes) {
   db_.gives("SELECT node, weight FROM ring", "a|1,b|2,c|0.5");

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -29,7 +30,7 @@ class HashRingTransactions : public ::testing::TestWithParam<const char*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, HashRingTransactions,
-                         ::testing::Values("ring", "ketama", "slots"));
+                         ::testing::Values("ring", "ketama", "slots"), kParameterName);
 
 TEST_P(HashRingTransactions, roll_back_undoes_all) {
   const std::string before = db_.text(kOwners);

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -20,7 +21,8 @@ class Utf16 : public testing::TestWithParam<const char*> {
   std::string file_;
   std::unique_ptr<QuickDatabase> db;
 };
-INSTANTIATE_TEST_SUITE_P(Encodings, Utf16, testing::Values("UTF-16le", "UTF-16be", "UTF-8"));
+INSTANTIATE_TEST_SUITE_P(Encodings, Utf16, testing::Values("UTF-16le", "UTF-16be", "UTF-8"),
+                         kParameterName);
 
 TEST_P(Utf16, filters_of_all_kinds_are_opened_again) {
   const char* const kinds[] = {"cuckoo_filter(k TEXT)",

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/support/extension_path.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -73,7 +74,7 @@ class Connections : public testing::TestWithParam<const char*> {
   TemporaryFolder folder;
   QuickDatabase one, two, three;
 };
-INSTANTIATE_TEST_SUITE_P(Journal, Connections, testing::Values("WAL", "DELETE"));
+INSTANTIATE_TEST_SUITE_P(Journal, Connections, testing::Values("WAL", "DELETE"), kParameterName);
 
 TEST_P(Connections, see_each_others_commits_at_the_next_statement) {
   play({"one +1 to 10", "same", "two +11 to 20", "same", "three -5", "same"});

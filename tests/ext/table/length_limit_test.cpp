@@ -1,6 +1,7 @@
 // SQLITE_LIMIT_LENGTH below what a shadow row takes: whatever SQLite then refuses to bind must be
 // an error of the statement, and never a NULL in its place.
 #include "tests/support/database.hpp"
+#include "tests/support/names.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -44,7 +45,7 @@ class LengthLimit : public testing::TestWithParam<const char*> {
   const std::string file_ = folder_.file("l.db");
 };
 
-INSTANTIATE_TEST_SUITE_P(Tables, LengthLimit, testing::ValuesIn(kTables));
+INSTANTIATE_TEST_SUITE_P(Tables, LengthLimit, testing::ValuesIn(kTables), kParameterName);
 
 // Statements may fail, but what succeeded is there.
 TEST_P(LengthLimit, never_makes_a_null_of_a_row) {

@@ -9,12 +9,17 @@
 #include "tests/ext/table/bare_database.hpp"
 #include "tests/support/database.hpp"
 #include "tests/support/extension_path.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/shared_library.hpp"
 
 namespace cuckoo::test {
 namespace {
 
 enum class Way { kFunction, kStatement, kAutomatic };
+std::ostream& operator<<(std::ostream& out, Way way) {
+  constexpr const char* kNames[] = {"function", "statement", "automatic"};
+  return out << kNames[static_cast<size_t>(way)];
+}
 
 // While it lives, each new connection gets the extension.
 class AutomaticExtension {
@@ -90,7 +95,8 @@ class LoadSchema : public ::testing::TestWithParam<Way> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Ways, LoadSchema,
-                         ::testing::Values(Way::kFunction, Way::kStatement, Way::kAutomatic));
+                         ::testing::Values(Way::kFunction, Way::kStatement, Way::kAutomatic),
+                         kParameterName);
 
 TEST_P(LoadSchema, reads_nothing) {
   make_tables();

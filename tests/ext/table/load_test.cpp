@@ -213,8 +213,12 @@ class LoadFaults : public ::testing::TestWithParam<std::tuple<bool, bool>> {
   FaultyMemory memory_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Ways, LoadFaults,
-                         ::testing::Combine(::testing::Bool(), ::testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Ways, LoadFaults, ::testing::Combine(::testing::Bool(), ::testing::Bool()),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param) ? "by_statement"
+                                                                      : "by_call") +
+                                  (std::get<1>(info.param) ? "_for_good" : "_once");
+                         });
 
 TEST_P(LoadFaults, leave_a_connection_that_works_and_can_load_again) {
   std::set<std::string> complete;

@@ -1,5 +1,6 @@
 // Out of memory at every point of the long commands: an error, never a crash, and afterwards the
 // table is what it was, or what the command makes of it.
+#include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -21,7 +22,8 @@ class MemoryLimit : public testing::TestWithParam<const char*> {
 INSTANTIATE_TEST_SUITE_P(Kinds, MemoryLimit,
                          testing::Values("cuckoo_filter(", "bloom_filter(",
                                          "bloom_filter(layout = blocked, ",
-                                         "bloom_filter(counting = on, "));
+                                         "bloom_filter(counting = on, "),
+                         kParameterName);
 
 TEST_P(MemoryLimit, is_an_error_that_changes_nothing) {
   const std::string module = GetParam();
