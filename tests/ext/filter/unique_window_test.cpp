@@ -259,7 +259,8 @@ class UniqueWindowScript : public Script {
       keys += (keys.empty() ? "" : ",") + std::to_string(key);
     }
     db.gives("SELECT generation_items FROM filter_info('f')", items);
-    db.gives(with_numbers(0, kKeys) + "SELECT i FROM n JOIN f ON f.key = i ORDER BY i", keys);
+    db.gives(with_numbers(0, kKeys) + "SELECT i FROM n JOIN f ON f.key = i ORDER BY i",
+             all.empty() ? "none" : keys);
   }
   void look() { look(*db_); }
 
