@@ -74,9 +74,9 @@ class ImageScript : public Script {
     note("/* " + std::to_string(actor_) + " */ " + sql + ";" +
          (outcome.code == SQLITE_OK ? "" : "  -- " + outcome.message));
     bool known = outcome.code == SQLITE_OK;
-    for (const char* part :
-         {"full: ", "hashes", "seed", "geometry", "window", "growth", "make a table like the image",
-          "knows 47 bits", "another filter", "can't DELETE", "savepoint"}) {
+    for (const char* part : {"full: ", "hashes", "seed", "geometry", "window", "growth",
+                             "make a table like the image", "make a table like that",
+                             "knows 47 bits", "another filter", "can't DELETE", "savepoint"}) {
       known = known ||
               (outcome.code == SQLITE_ERROR && outcome.message.find(part) != std::string::npos);
     }
