@@ -162,7 +162,7 @@ class FlashIndex {
   std::unique_ptr<StoredIndex> stored_;                          // then nothing is loaded
   std::unordered_map<uint32_t, std::vector<uint32_t>> fetched_;  // of stored_, by hash
   std::shared_ptr<LoadedIndex> loaded_;
-  // Of loaded_. Where an entry is nobody can see, so whoever reads may fill the slots.
+  // A view of loaded_. A const function may fill its slots: no answer depends on where an entry is.
   mutable LoadedIndex::View view_;
   mutable unsigned searches_ = 0;  // of the list
   SlotCache own_;

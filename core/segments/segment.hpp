@@ -216,8 +216,9 @@ class Segment {
   void note_written(const SegmentHeader& header) noexcept;
 
   size_t memory_bytes() const noexcept;
-  // Checks I2, I3, I6, I7, the filter's own invariants, and that the pages hold what is pending to
-  // be removed. Reads what is stored; of a segment that was never written, what is in memory.
+  // Checks I2, I3, I6, I7 and the filter's own invariants. Also checks that the pages hold each
+  // entry that the log removes. It reads the stored rows. A segment that was never written has none:
+  // then it checks the pages in memory.
   Status check(const Blocks& blocks, bool keeps_hashes);
 
  private:

@@ -1,4 +1,4 @@
-// Segment: what is folded into its pages, and what it is made anew of.
+// Segment: folding entries into its pages, and collecting the entries to make it anew.
 #include <algorithm>
 #include <bit>
 #include <string>

@@ -29,7 +29,7 @@ class FaultyStore {
     }
   }
 
-  // Both return what is wrong.
+  // remounted() and compared() return what is wrong, or an empty text.
   std::string remounted() {
     store = std::make_unique<FlashStore>(device, kOptions);
     const Status mounted = store->mount();
