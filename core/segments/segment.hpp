@@ -217,8 +217,8 @@ class Segment {
 
   size_t memory_bytes() const noexcept;
   // Checks I2, I3, I6, I7 and the filter's own invariants. Also checks that the pages hold each
-  // entry that the log removes. It reads the stored rows. A segment that was never written has none:
-  // then it checks the pages in memory.
+  // entry that the log removes. It reads the stored rows. A segment that was never written has
+  // none: then it checks the pages in memory.
   Status check(const Blocks& blocks, bool keeps_hashes);
 
  private:
