@@ -37,6 +37,47 @@ TEST_P(AppliedChanges, of_other_segments_leave_a_copy_without_hashes_without_the
   EXPECT_FALSE(origin.leads_from(fixed->mark()));
 }
 
+// The segments that come may be the first ones of the hash space alone, or the last ones.
+TEST_P(AppliedChanges, bring_segments_of_a_part_of_the_hash_space) {
+  constexpr uint64_t base = 12000;
+  const uint32_t page_bytes = GetParam() == FilterKind::kCountingBloom ? 448 : 64;
+  const FilterOptions grown = test::options_for({GetParam(), true}, 100, 0.01, page_bytes);
+  const FilterOptions fixed = test::options_for({GetParam(), false}, 100, 0.01, page_bytes);
+  for (const bool at_the_end : {false, true}) {
+    Site origin(grown);
+    expect_ok(test::add_and_commit(*origin.file, 0, base));
+    expect_ok(test::add_and_commit(*origin.file, base, base + 10));  // the position moves on
+    const std::unique_ptr<Site> copy = test::image_of(origin, fixed);
+    std::vector<uint64_t> keys;
+    for (uint64_t i = base + 10; keys.size() < base; ++i) {
+      if ((nth_key(i) >> 63 != 0) == at_the_end) {
+        keys.push_back(nth_key(i));
+        expect_ok(origin->insert(keys.back()));
+        if (keys.size() % 1000 == 0) {
+          origin.commit();
+        }
+      }
+    }
+    const FilterChanges changes = origin.changes_since(copy->mark());
+    std::vector<Piece> pieces;
+    expect_ok(changes.pieces([&](Piece&& piece) -> Status {
+      pieces.push_back(std::move(piece));
+      return {};
+    }));
+    ASSERT_GT(pieces.size(), 1u);
+    ASSERT_LT(pieces.size(), origin->segments());
+    EXPECT_TRUE(copy->apply(changes));
+    EXPECT_EQ(copy->mark(), origin.mark());
+    EXPECT_EQ((*copy)->items(), origin->items());
+    copy->commit();
+    copy->expect_good();
+    test::expect_all(*copy->file, base + 10);
+    for (const uint64_t key : keys) {
+      ASSERT_TRUE(copy->has(key));
+    }
+  }
+}
+
 // A remove of what was never added takes an entry that shares its cells. The copies have other
 // cells, so that each may find none; they lose nothing by that, and keep up.
 TEST_P(AppliedChanges, survive_removes_of_what_was_never_added) {
