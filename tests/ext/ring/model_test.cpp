@@ -46,7 +46,10 @@ class RingScript : public Script {
       case 1:
       case 2:
       case 3:
-        return must(saved_.step(*this, model_));
+        if (saved_.open() || one_in(4)) {
+          must(saved_.step(*this, model_));
+        }
+        return;
       case 4:
         current_ = saved_.open() ? current_ : 1 - current_;
         return;
