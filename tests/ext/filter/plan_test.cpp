@@ -141,6 +141,7 @@ TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
         budget);
     ASSERT_EQ(plans.size(), 4u);
     for (const Row& plan : plans) {
+      SCOPED_TRACE(plan[0] + ": " + plan[1]);
       const int64_t capacity = std::stoll(plan[2]);
       EXPECT_LE(std::stoll(plan[3]), bytes);
       planner.gives(sql("SELECT memory_bytes > {} FROM filter_plan({}, 0.001) WHERE layout IS {}",
@@ -155,11 +156,11 @@ TEST(FilterPlanForBytes, gives_the_greatest_capacity_that_fits) {
         }
         EXPECT_EQ(writer.number("SELECT capacity FROM filter_info('f')"), capacity) << "grew";
         const int64_t pages = writer.number("PRAGMA page_count");
-        EXPECT_LE(static_cast<double>(4096 * pages), 1.05 * std::stod(plan[5]) + 4096) << plan[1];
+        EXPECT_LE(static_cast<double>(4096 * pages), 1.05 * std::stod(plan[5]) + 4096);
       }
       QuickDatabase reader(path);
       EXPECT_EQ(present(reader, 1, capacity), capacity);
-      EXPECT_LE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes) << plan[1];
+      EXPECT_LE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes);
       EXPECT_GE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes / 3);
     }
   }
@@ -177,6 +178,7 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
         budget);
     EXPECT_GE(plans.size(), 3u);
     for (const Row& plan : plans) {
+      SCOPED_TRACE(plan[0] + ": " + plan[1]);
       EXPECT_LE(std::stoll(plan[3]), bytes);
       const double rate = std::stod(plan[2]);
       char smaller[32];  // by one in the last of three digits
@@ -186,8 +188,7 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
         const std::string layout = plan[4] == "NULL" ? "NULL" : "'" + plan[4] + "'";
         EXPECT_GT(db.number("SELECT memory_bytes FROM filter_plan(50000, {}) WHERE layout IS {}",
                             smaller, layout),
-                  bytes)
-            << plan[1];
+                  bytes);
       }
       const std::string path = folder.file(std::to_string(++number) + ".db");
       {
@@ -198,7 +199,7 @@ TEST(FilterPlanForBytes, gives_the_least_rate_that_fits) {
       }
       Database reader(path);
       EXPECT_EQ(present(reader, 1, 50000), 50000);
-      EXPECT_LE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes) << plan[1];
+      EXPECT_LE(reader.number("SELECT memory_bytes FROM filter_info('f')"), bytes);
       reader.gives(sql("SELECT fpr = {} FROM filter_info('f')", plan[2]), 1);
     }
   }
@@ -231,6 +232,7 @@ TEST_F(FilterPlanTable, options_are_exact) {
   for (const char* rate : {"0.25", "0.1", "1.0/3000", "9.3132257461547851e-10", "0.0007"}) {
     for (const Row& row :
          db.rows("SELECT module, options, layout, hashes FROM filter_plan(777, {})", rate)) {
+      SCOPED_TRACE(row[0] + ": " + row[1]);
       db.run("CREATE VIRTUAL TABLE f USING {}({})", row[0], row[1]);
       db.gives(sql("SELECT fpr = {} AND capacity = 777 AND hashes = {} FROM filter_info('f')", rate,
                    row[3]),
