@@ -55,9 +55,11 @@ class Connections : public testing::TestWithParam<const char*> {
   }
   // Plays steps. "one +1 to 9" adds keys to both, "two -1" removes one, "three: " comes before SQL;
   // "same" compares the two in all connections.
-  void play(const std::vector<std::string>& steps) {
-    for (const std::string& step : steps) {
-      SCOPED_TRACE(step);
+  void play(const std::vector<std::string>& steps, Caller from = Caller::here()) {
+    const auto trace = from.trace();
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const std::string& step = steps[i];
+      SCOPED_TRACE("step " + std::to_string(i) + ": " + step);
       Database& db = step[1] == 'n' ? one : step[1] == 'w' ? two : three;
       const std::string rest = step.substr(step.find(' ') + 1);
       if (step == "same") {
