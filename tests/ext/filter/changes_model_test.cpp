@@ -309,6 +309,7 @@ class ChangesScript : public Script {
         member.db->rows(with_numbers(0, kKeys - 1) +
                         "SELECT i, ifnull((SELECT count FROM f WHERE key = i), 0)"
                         " FROM n");
+    ASSERT_EQ(counts.size(), size_t{kKeys});
     for (int64_t key = 0; key < kKeys; ++key) {
       int64_t expected = 0;
       for (const KeyBag& one : member.held) {
