@@ -66,19 +66,17 @@ TEST_F(FlashCreate, takes_every_option_at_its_ends) {
 }
 
 TEST_F(FlashCreate, refuses_what_is_out_of_range_and_states_the_range) {
-  expect_values_refused("flash_kv", {{"sector_size", {"256", "131072"}, "512 to 64KB"},
-                                     {"erase_block", {"0", "1025"}, "1 to 1024"},
-                                     {"program_unit", {"8", "48"}, "16, 32 or 64"},
-                                     {"endurance", {"19", "1000000001"}, "20 to 10^9"},
-                                     {"digest", {"md5"}, "sha1 or sha256"},
-                                     {"hashes", {"1", "5"}, "2 to 4"},
-                                     {"ways", {"0", "9"}, "1 to 8"},
-                                     {"seed", {"red"}, "64-bit integer"},
-                                     {"size", {"'1TB'", "12345.5"}, "8KB to 256GB"},
-                                     {"size", {"-5", "'64MBX'", "MB"}, "size"},
-                                     {"sectors", {"15"}, "16 to 2^32"},
-                                     {"sectors", {"1.5"}, "sectors"},
-                                     {"seed", {"1 2"}, "seed"}});
+  expect_values_refused("flash_kv",
+                        {{"sector_size", {"256", "131072"}, "512 to 64KB"},
+                         {"erase_block", {"0", "1025"}, "1 to 1024"},
+                         {"program_unit", {"8", "48"}, "16, 32 or 64"},
+                         {"endurance", {"19", "1000000001"}, "20 to 10^9"},
+                         {"digest", {"md5"}, "sha1 or sha256"},
+                         {"hashes", {"1", "5"}, "2 to 4"},
+                         {"ways", {"0", "9"}, "1 to 8"},
+                         {"seed", {"red", "1 2"}, "64-bit integer"},
+                         {"size", {"'1TB'", "12345.5", "-5", "'64MBX'", "MB"}, "8KB to 256GB"},
+                         {"sectors", {"15", "1.5"}, "16 to 2^32"}});
   expect_arguments_refused(
       "flash_kv",
       {{"sector_size = 1000", {"f: ", "sector size is 1000", "a power of two"}},

@@ -285,8 +285,7 @@ TEST_P(HashRing, same_statements_leave_the_same_bytes) {
 }
 
 TEST(HashRingOptions, wrong_ones_are_refused) {
-  expect_values_refused("hash_ring", {{"vnodes", {"0", "1e6"}, "1 to 100000"},
-                                      {"vnodes", {"1.5"}, "vnodes"},
+  expect_values_refused("hash_ring", {{"vnodes", {"0", "1e6", "1.5"}, "1 to 100000"},
                                       {"algorithm", {"maglev"}, "ring, ketama or slots"},
                                       {"seed", {"x"}, "a 64-bit integer"}});
   expect_arguments_refused(
@@ -313,10 +312,10 @@ TEST(HashRingOptions, wrong_ones_are_refused) {
     db.refuses(sql("CREATE VIRTUAL TABLE \"{}\" USING hash_ring", name),
                {"may not be called like one of its columns"});
   }
+  db.gives("SELECT count(*) FROM sqlite_schema", 0);
   db.run("CREATE VIRTUAL TABLE \"an odd \"\"name\" USING hash_ring('vnodes' = '1_000')");
   db.run("INSERT INTO \"an odd \"\"name\"(node) VALUES ('a')");
   db.gives("SELECT node FROM \"an odd \"\"name\" WHERE key = 1", "a");
-  db.gives("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'r%'", "0");
 }
 
 TEST(HashRingOptions, limits_are_said) {
