@@ -196,7 +196,7 @@ TEST_F(Changes, a_transaction_takes_them_back) {
       db.gives("SELECT count(*) FROM " + copy, 3000);
       db.attempt("ROLLBACK");
     }
-    // A failing statement behind it takes it back, too.
+    // A later row of the same statement that fails takes it back, too.
     db.refuses(sql("INSERT INTO {}({}, key) SELECT 'apply', {} UNION ALL SELECT 'apply', x'00'",
                    copy, copy, changes),
                {"CKCH"});

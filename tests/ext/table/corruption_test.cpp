@@ -134,7 +134,8 @@ class Corruption : public testing::Test {
 
   static constexpr int64_t kPresent = kKeys + 899;
 
-  // These say that the table is corrupt, each damage apart. What the last one gave.
+  // Expects that after each damage these outcomes say that the table is corrupt. Returns what the
+  // last damage gave.
   Seen expect_corrupt(const std::vector<std::string>& damages,
                       const std::vector<Outcome Seen::*>& outcomes) {
     Seen seen;

@@ -109,7 +109,7 @@ class ModelScript : public Script {
                          const std::string& sql);
   void app_update_new(Connection& connection, const std::string& sql, uint64_t from, uint64_t to);
   void note_false_positives(const FilterState& filter, uint64_t probes, uint64_t found);
-  // … after which changes() is that, if it is done.
+  // Writes; when it succeeds, changes() must be that number.
   void change(Connection& connection, const std::string& sql, const Expected& expected,
               uint64_t changes);
 
