@@ -5,7 +5,7 @@
 // algorithm: linked statically, EVP brings along all that OpenSSL can do, 3.8 MB instead of 50 kB.
 // With CUCKOO_LIBMD by libmd, where there is no OpenSSL.
 //
-//   I1  digests are the published ones, whoever computes them.
+//   I1  digests are the published ones, in each of these builds.
 //   I2  from_hex() undoes hex_of(), and takes nothing else.
 #pragma once
 

@@ -30,7 +30,7 @@
 namespace cuckoo {
 
 inline constexpr unsigned kBucketSlots = 4;
-// Of one hash: as many as its two buckets hold. Whoever inserts more at once puts them all into the
+// Of one hash: as many as its two buckets hold. An insert of more at once puts them all into the
 // overflow table, so that the buckets stay free for others.
 inline constexpr uint64_t kMaxCopiesInBuckets = 2 * kBucketSlots;
 

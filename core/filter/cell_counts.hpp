@@ -6,7 +6,7 @@
 //   I1  a count is 1 or more; a slot with count 0 is free.
 //   I2  no slot between a cell's first one and the one where it stands is free.
 //   I3  when memory runs out (std::bad_alloc), nothing has changed.
-//   I4  cells stand within a few dozen slots of their first one, whoever chose them.
+//   I4  cells stand within a few dozen slots of their first one, no matter who chose them.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 //   I3  what is there already is found without memory: at() throws (std::bad_alloc) of a new hash
 //       alone, and then nothing has changed.
 //   I4  hashes stand within a few dozen slots of their first one, in whatever order they come and
-//       whoever chose them.
+//       no matter who chose them.
 #pragma once
 
 #include <algorithm>

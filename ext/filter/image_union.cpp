@@ -146,7 +146,7 @@ void ImageUnion::note_keys(const KeyDomain& keys) {
   keys_.push_back(keys);
 }
 
-// That one of these columns in which all keys are found by whoever found them before: rather one
+// That one of these columns in which all keys are found by all who found them before: rather one
 // with a type, and with a collation that has more spellings for a key. Nothing where there is none;
 // `why` says so then.
 static std::optional<ColumnDomain> united_column(std::vector<ColumnDomain> columns,

@@ -6,7 +6,7 @@
 //   I1  collated() gives equal bytes exactly for texts that SQLite's collation calls equal.
 //   I2  the types of a domain are those of all keys that were added since it was empty; more than
 //       were added is allowed, fewer is not.
-//   I3  obstacle() is empty only if every key of `from` is found in `to` by whoever would find it
+//   I3  obstacle() is empty only if every key of `from` is found in `to` by all who would find it
 //       in an ordinary table that the values had been copied to.
 #pragma once
 

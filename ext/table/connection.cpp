@@ -78,8 +78,8 @@ std::shared_ptr<LiveTable> Connection::open(const std::string& schema, const std
   return known.get() == planned_ ? known : nullptr;
 }
 
-// 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots. Whoever
-// passes a long text by mistake does not wait for each of its dots.
+// 'table' in temp, main or an attached schema, or 'schema.table'; both may contain dots. A long
+// text that is passed by mistake is not searched at each of its dots.
 std::optional<std::pair<std::string, std::string>> Connection::look_up(
     const std::string& name, const std::vector<std::string>& schemas) const {
   for (const std::string& schema : schemas) {
