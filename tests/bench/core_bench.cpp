@@ -97,7 +97,7 @@ void insert(benchmark::State& state, bool batched) {
 void contains(benchmark::State& state, bool present) {
   const auto keys = static_cast<uint64_t>(state.range(0));
   const CuckooFilter& filter = full_filter(keys, rate_of(state));
-  // A walk over the keys in another order than they came in; strangers lie behind them.
+  // A walk over the keys in another order than they came in; strangers lie after them.
   uint64_t at = 0;
   uint64_t found = 0;
   for (auto _ : state) {

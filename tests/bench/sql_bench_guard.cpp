@@ -40,8 +40,8 @@ void make_requests(const Connection& connection, const Sizes& sizes, int present
 struct Form {
   const char* name;
   const char* before;  // of the table's name
-  const char* behind;
-  const char* contains;  // instead of `behind`
+  const char* after;
+  const char* contains;  // instead of `after`
 };
 constexpr Form kForms[] = {
     {"JOIN … GROUP BY", "SELECT u.grp, count(*) FROM requests r JOIN ",
@@ -54,9 +54,9 @@ constexpr Form kForms[] = {
 
 void compare_form(const Connection& connection, Report& report, const Sizes& sizes,
                   const Form& form, int present) {
-  Prepared bare(connection, std::string(form.before) + "users" + form.behind);
+  Prepared bare(connection, std::string(form.before) + "users" + form.after);
   Prepared contains(connection, std::string(form.before) + "users" + form.contains);
-  Prepared guard(connection, std::string(form.before) + "guarded" + form.behind);
+  Prepared guard(connection, std::string(form.before) + "guarded" + form.after);
   guard.run();
   const Alternated times(sizes.rounds,
                          {[&] { bare.run(); }, [&] { contains.run(); }, [&] { guard.run(); }});

@@ -22,7 +22,7 @@ inline constexpr char kLogRows[] = "id >= 1 << 55";
 
 // What the do-nothing table answers to the probes of this process.
 //   kAlternately   hit, miss, hit, … : half of the work of a half absent join, well predictable
-//   kAtRandom      by a generator: the branches behind it cannot be predicted, as in a real join
+//   kAtRandom      by a generator: the branches after it cannot be predicted, as in a real join
 enum class Answer { kNever, kAlways, kAlternately, kAtRandom };
 
 // A database with cuckoo.so and the module do_nothing: the declaration, the plan and the callbacks

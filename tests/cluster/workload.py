@@ -1,5 +1,5 @@
 """An application that uses all kinds of tables, and keeps the same in ordinary ones beside them. So
-whoever has a copy of its database can tell whether the copy is right: verify().
+a copy of its database can tell whether it is right: verify().
 
 Statements are given as text with literals and go through execute(sql), so that any engine will do.
 """

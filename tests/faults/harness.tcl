@@ -223,7 +223,7 @@ proc rows_of {query} {
   return [db eval $query]
 }
 
-# Pairs of queries (or, behind a "!", of Tcl commands) that must give the same. "": all equal.
+# Pairs of queries (or, after a "!", of Tcl commands) that must give the same. "": all equal.
 proc difference {pairs} {
   foreach {query mirror} $pairs {
     set is [rows_of $query]
@@ -440,7 +440,7 @@ proc run_kind {name kind options} {
   if {$at_most == 0 || ($::points_at_most > 0 && $::points_at_most < $at_most)} {
     set at_most $::points_at_most
   }
-  # Persistent ones differ from transient ones mostly in what comes right behind; and interrupts can
+  # Persistent ones differ from transient ones mostly in what comes right after; and interrupts can
   # come at any of thousands of instructions.
   if {$at_most > 20} {
     set at_most [expr {$kind eq "oom-persistent" ? $at_most / 2

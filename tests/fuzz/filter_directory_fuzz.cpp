@@ -76,7 +76,7 @@ void examine(std::span<const std::byte> input, bool repaired) {
     const std::span<const std::byte> one =
         rest.first(std::min<size_t>(rest.size(), options.page_bytes));
     rest = rest.subspan(one.size());
-    size_t headers = one.size() / kSegmentHeaderBytes;  // the page is cut behind the last one
+    size_t headers = one.size() / kSegmentHeaderBytes;  // the page is cut after the last one
     while (headers > 0 &&
            all_zero(one.subspan((headers - 1) * kSegmentHeaderBytes, kSegmentHeaderBytes))) {
       --headers;

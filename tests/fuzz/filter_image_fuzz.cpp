@@ -188,7 +188,7 @@ size_t repair_piece(Bytes& bytes, size_t at, Frame& frame) {
   return length;
 }
 
-// Pieces are taken until one has no frame; what is behind them is cut off.
+// Pieces are taken until one has no frame; what is after them is cut off.
 void repair(Bytes& bytes) {
   Frame frame{static_cast<FilterKind>(bytes[kKindAt]),
               (bytes[kFlagsAt] & std::byte{1}) != std::byte{0}};

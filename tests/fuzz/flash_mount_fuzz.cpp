@@ -5,7 +5,7 @@
 // Input
 //   0       kind: bit 0: an atomic device; bit 1: the rest is the device, else edits of a valid
 //           one; bit 2: the CRCs stay as they are; bit 3: an atomic one wears out
-//   1 …     the bytes of the device (FF behind them); or edits, 4 bytes each: address (2), what
+//   1 …     the bytes of the device (FF after them); or edits, 4 bytes each: address (2), what
 //           (1), value (1)
 #include <algorithm>
 

@@ -23,7 +23,7 @@ class FuzzBlocks final : public segments::BlockStorage {
 
   Status read(int64_t first, int64_t last, const Visitor& visitor) override {
     for (auto at = rows.lower_bound(first); at != rows.end() && at->first <= last; ++at) {
-      const Bytes copy = at->second;  // the sanitizer sees reads behind it, or after the visit
+      const Bytes copy = at->second;  // the sanitizer sees reads past its end, or after the visit
       CUCKOO_TRY(visitor(at->first, copy));
     }
     return {};

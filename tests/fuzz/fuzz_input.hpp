@@ -1,5 +1,5 @@
 // What all fuzz targets share. A target takes every input as it is, and with its checksums put
-// right, so that what is behind them is reached.
+// right, so that what is after them is reached.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // decode_run_block: what is accepted ascends, stays in its segment, and says the same when it is
-// written again. The first two bytes of an input choose width and depth; blocks follow, each behind
+// written again. The first two bytes of an input choose width and depth; blocks follow, each after
 // its length in two bytes.
 #include <algorithm>
 

@@ -21,7 +21,7 @@ fail() {
   exit 1
 }
 
-# The blocks of ```cpp with a main(), and what the ```text behind each says: N.cpp and N.txt.
+# The blocks of ```cpp with a main(), and what the ```text after each says: N.cpp and N.txt.
 awk -v dir="$work_dir" '
   /^```/ && inside { inside = ""; next }
   /^```cpp$/ { inside = "cpp"; ++count; next }

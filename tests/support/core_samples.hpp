@@ -82,7 +82,7 @@ inline Counts counts_of(const HashSource& hashes) {
 
 // ---- bytes
 
-// With the checksum in the last 4 bytes put right, so that the checks behind it are reached.
+// With the checksum in the last 4 bytes put right, so that the checks after it are reached.
 inline Bytes with_crc(Bytes bytes) {
   if (bytes.size() >= 4) {
     const size_t at = bytes.size() - 4;

@@ -16,7 +16,7 @@
 
 namespace cuckoo::test {
 
-// The bytes of FORMAT.md's block of that language: two digits each, comments behind a bar.
+// The bytes of FORMAT.md's block of that language: two digits each, comments after a bar.
 inline Bytes documented_bytes(const std::string& language) {
   std::ifstream file(source_path("docs/FORMAT.md"));
   EXPECT_TRUE(file.is_open());

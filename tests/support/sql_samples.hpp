@@ -12,7 +12,7 @@
 
 namespace cuckoo::test {
 
-// A table n of the whole numbers i = first … last, for the statement behind it.
+// A table n of the whole numbers i = first … last, for the statement after it.
 inline std::string with_numbers(int64_t first, int64_t last) {
   return "WITH RECURSIVE n(i) AS (VALUES (" + std::to_string(first) +
          ") UNION ALL SELECT i + 1 FROM n WHERE i < " + std::to_string(last) + ") ";
@@ -98,11 +98,11 @@ inline void expect_create_refused(const std::string& create, const std::vector<s
   EXPECT_EQ(db.number("SELECT count(*) FROM sqlite_schema"), 0) << create;
 }
 
-// Expects that no virtual table of this module can be made with these arguments, each apart.
 struct RefusedArguments {
   std::string arguments;
   std::vector<std::string> parts;
 };
+// Expects that no virtual table of this module can be made with these arguments, one at a time.
 inline void expect_arguments_refused(const std::string& module,
                                      const std::vector<RefusedArguments>& cases,
                                      Caller from = Caller::here()) {
@@ -112,13 +112,13 @@ inline void expect_arguments_refused(const std::string& module,
   }
 }
 
-// Expects that each of these values of an option is refused, and that the text names the option and
-// what it may be.
 struct RefusedValues {
   std::string option;
   std::vector<std::string> values;
   std::string expected;
 };
+// Expects that each of these values of an option is refused, and that the text names the option and
+// what it may be.
 inline void expect_values_refused(const std::string& module,
                                   const std::vector<RefusedValues>& options,
                                   Caller from = Caller::here()) {

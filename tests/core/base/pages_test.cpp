@@ -210,7 +210,7 @@ TEST(PageSet, a_completed_set_takes_the_memory_of_its_own_pages) {
 }
 
 TEST(PageSet, I6_the_list_says_what_find_says_whatever_happens) {
-  for (const bool early : {true, false}) {  // before there is any page, or behind some
+  for (const bool early : {true, false}) {  // before there is any page, or after some
     PageSet pages(1500, kBytes);
     EXPECT_EQ(pages.list(), nullptr);
     const auto expect_same = [&] {

@@ -553,7 +553,7 @@ TEST(BloomFilter, I2_I3_check_finds_a_changed_bit_anywhere) {
   }
 }
 
-TEST(BloomFilter, I3_validate_page_wants_the_size_and_zeros_behind_the_last_cell) {
+TEST(BloomFilter, I3_validate_page_wants_the_size_and_zeros_after_the_last_cell) {
   const BloomFilter bits({FilterKind::kBloom, 8 * 128 + 11, 3, 128});
   const BloomFilter counters({FilterKind::kCountingBloom, 2 * 128 + 3, 3, 128});
   const BloomFilter blocks({FilterKind::kBlockedBloom, 3, 1, 128});

@@ -25,7 +25,7 @@ TEST_F(FlashAnchorsTest, stand_in_three_blocks) {
   EXPECT_EQ(parts.anchors.blocks(), (std::vector<uint32_t>{0, 1, 2}));
 }
 
-TEST_F(FlashAnchorsTest, each_names_the_checkpoint_and_stands_behind_the_one_before) {
+TEST_F(FlashAnchorsTest, each_names_the_checkpoint_and_stands_after_the_one_before) {
   const FlashStream before = state.now.streams.anchor;
   state.now.checkpoint_id = 1234;
   ASSERT_STATUS(parts.anchors.write(17));
@@ -54,7 +54,7 @@ TEST_F(FlashAnchorsTest, I1_blocks_are_used_in_turn_and_never_the_newest) {
   EXPECT_EQ(parts.device.violations(), std::vector<std::string>());
 }
 
-TEST_F(FlashAnchorsTest, I2_none_is_written_behind_the_end_of_a_torn_block) {
+TEST_F(FlashAnchorsTest, I2_none_is_written_after_the_end_of_a_torn_block) {
   const uint32_t block = state.now.streams.anchor.block;
   state.now.streams.anchor.offset = state.layout.units_per_block();  // as a mount says
   ASSERT_STATUS(parts.anchors.make_room());

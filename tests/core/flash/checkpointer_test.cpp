@@ -8,7 +8,7 @@ namespace {
 class FlashCheckpointerTest : public FormattedOnBothDevices {};
 INSTANTIATE_ON_BOTH_DEVICES(FlashCheckpointerTest);
 
-TEST_P(FlashCheckpointerTest, I1_the_older_one_is_freed_behind_the_anchor) {
+TEST_P(FlashCheckpointerTest, I1_the_older_one_is_freed_after_the_anchor) {
   for (int i = 0; i < 50; ++i) {
     const std::vector<uint32_t> older = state.now.checkpoint_blocks;
     const uint64_t id = state.now.checkpoint_id;

@@ -1,5 +1,5 @@
 // Power cuts at every step of a random workload on a flash store, and further cuts at the steps of
-// what comes after: recovery, and a few changes behind it.
+// what comes after: recovery, and a few changes after it.
 //
 // How it works
 //   The store runs on a CuttingDevice. Before each step (FlashSimulator) that calls back once for

@@ -1,6 +1,6 @@
 // A flash store on a device whose blocks fail by rule, as that of a table does: from the first
-// erase to the last, and into a second life. Nothing is lost on the way, and whoever mounts or
-// follows finds the same bad blocks.
+// erase to the last, and into a second life. Nothing is lost on the way, and each store that mounts
+// or follows finds the same bad blocks.
 #include "tests/core/flash/harness.hpp"
 #include "tests/support/script.hpp"
 

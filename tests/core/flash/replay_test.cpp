@@ -11,7 +11,7 @@ class FlashReplayTest : public OnBothDevices {
  protected:
   void SetUp() override { ASSERT_EQ(reader.state.difference_to(writer.state), ""); }
 
-  // Of a bare device the blocks that were opened behind the checkpoint are found by their headers.
+  // Of a bare device the blocks that were opened after the checkpoint are found by their headers.
   FlashReplay::Opened opened(FlashPurpose purpose) const {
     FlashReplay::Opened blocks;
     for (uint32_t block = 0; block < writer.state.blocks.touched(); ++block) {
@@ -178,7 +178,7 @@ TEST_P(FlashReplayTest, I2_a_torn_record_at_the_end_is_passed_over) {
   EXPECT_NE(reader.state.now.digest, writer.state.now.digest);
 }
 
-TEST_P(FlashReplayTest, I2_a_broken_record_with_one_behind_it_is_damage) {
+TEST_P(FlashReplayTest, I2_a_broken_record_with_one_after_it_is_damage) {
   const FlashLogRecord a = writer.put("a", "1");
   const FlashLogRecord b = writer.put("b", "2");
   writer.device.flip_stored(writer.state.layout.address(a.position) + 20, 0);

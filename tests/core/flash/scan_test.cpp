@@ -26,7 +26,7 @@ class FlashScanTest : public FormattedOnBothDevices {
       keys += (keys.empty() ? "" : " ") + text_of(scan.record().key);
     }
   }
-  // Any bit of the record, that many bytes behind its beginning.
+  // Any bit of the record, that many bytes after its beginning.
   void damage(const FlashLogRecord& record, uint64_t byte) {
     parts.device.flip_stored(parts.state.layout.address(record.position) + byte, 0);
   }

@@ -142,7 +142,7 @@ TEST(StoredIndex, I1_a_position_that_is_there_twice_is_an_error) {
 
 std::string key(int i) { return "key " + std::to_string(i); }
 
-// A store with 2000 keys, its index in pieces; then some changes, behind the checkpoint or before
+// A store with 2000 keys, its index in pieces; then some changes, after the checkpoint or before
 // another one.
 struct Stored {
   explicit Stored(bool tail = true) : store(parts.device, kAtomicFlash) {

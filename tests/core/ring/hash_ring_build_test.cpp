@@ -130,7 +130,7 @@ TEST(RingBuild, points_of_a_ring_with_other_options_are_not_taken) {
 }
 
 // I6, in points that are merged: a copy whose points are taken costs the difference.
-TEST(RingBuild, a_rings_points_are_of_its_nodes_whoever_made_them) {
+TEST(RingBuild, a_rings_points_are_of_its_nodes_no_matter_who_made_them) {
   std::shared_ptr<HashRing> one = empty_ring(ring_options(RingAlgorithm::kRing, 1000));
   for (int i = 0; i < 20; ++i) {
     ASSERT_TRUE(one->insert("node-" + std::to_string(i), 1).ok());

@@ -209,7 +209,7 @@ TEST_P(EveryRing, wrong_changes_change_nothing) {
   expect_valid(*ring);
 }
 
-TEST_P(EveryRing, I1_ids_stay_and_are_given_again_behind_the_highest) {
+TEST_P(EveryRing, I1_ids_stay_and_are_given_again_after_the_highest) {
   const std::shared_ptr<HashRing> ring = make();
   EXPECT_EQ(add(*ring, "a"), 1U);
   EXPECT_EQ(add(*ring, "b"), 2U);

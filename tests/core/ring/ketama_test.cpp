@@ -3,7 +3,7 @@
 //                 over ketama.servers, "hash point server" for a million keys
 //   libmemcached  test/tests/memcached/ketama.cpp and test/fixtures/ketama.hpp of
 //                 github.com/awesomized/libmemcached (ketama_test_cases, ketama_test_cases_spy):
-//                 every ninth of the 99 keys of each, and the key behind the last point
+//                 every ninth of the 99 keys of each, and the key after the last point
 //   spymemcached  KetamaNodeLocatorTest.java of github.com/couchbase/spymemcached: testLookups,
 //                 testContinuumWrapping, testClusterResizing, testLibKetamaCompat,
 //                 testLibKetamaWeightedCompatLibmemcached
@@ -67,7 +67,7 @@ TEST(Ketama, gives_what_the_test_of_libmemcached_gives) {
                            {"1bQS5]WOXB", "10.0.1.4:11211"},
                            {"4*=.SPR[AV", "10.0.1.1:11211"},
                        });
-  // VDEAAAAA hashes to fffcd1b5, behind the last point.
+  // VDEAAAAA hashes to fffcd1b5, after the last point.
   EXPECT_EQ(ring->ketama_position(bytes_of("VDEAAAAA")) >> 32, 0xFFFCD1B5U);
   EXPECT_EQ(ring->owner(ring->ketama_position(bytes_of("VDEAAAAA"))),
             PointRing::Walk(ring->points()).owner());

@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<uint32_t> kIds = {10, 20, 30, 40};  // of the ranks 0 … 3
 
-// The definition: the first point at or behind the position, by name where several are in a place.
+// The definition: the first point at or after the position, by name where several are in a place.
 std::vector<RingPoint> in_order(std::vector<RingPoint> points) {
   std::sort(points.begin(), points.end(), [](const RingPoint& a, const RingPoint& b) {
     return a.position != b.position ? a.position < b.position : a.rank < b.rank;
@@ -36,7 +36,7 @@ std::vector<RingPoint> random_points(std::mt19937_64& random, size_t count, uint
   return points;
 }
 
-TEST(PointRing, I2_owner_is_that_of_the_first_point_at_or_behind) {
+TEST(PointRing, I2_owner_is_that_of_the_first_point_at_or_after) {
   std::mt19937_64 random(1);
   for (const uint64_t mask : {UINT64_MAX, uint64_t{0xFFFFFFFF00000000}, uint64_t{0xFF},
                               uint64_t{0xFF} << 56, uint64_t{0}}) {

@@ -1,5 +1,5 @@
 // COLLATE NOCASE and RTRIM on a filter's key: the keys that SQLite's collation calls equal are one
-// key, whoever asks and however.
+// key, in every way to ask.
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -100,7 +100,7 @@ TEST(Collation, decides_alone_what_is_deleted_or_updated) {
       db.refuses(change + where, {"DELETE and UPDATE", "k = value"});
       EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'ada'"), 1) << where;
     }
-    // What comes behind is not mistaken for it.
+    // What comes after it is not mistaken for it.
     db.run("INSERT INTO f VALUES ('Eve'); SELECT 1 FROM f WHERE k = 'EVE' COLLATE BINARY");
     db.run("DELETE FROM f WHERE k = 'eVE'");
     EXPECT_EQ(db.number("SELECT count(*) FROM f WHERE k = 'eve'"), 0) << where;

@@ -134,7 +134,7 @@ TEST_P(GrowthOfSegments, any_connection_leaves_the_same_bytes) {
     }
     if (i % 1000 == 0) {
       ASSERT_EQ(shadow_rows(alone, "f"), shadow_rows(turn < 2 ? other : one, "f"))
-          << "behind key " << i;
+          << "after key " << i;
     }
   }
   EXPECT_GT(segments(alone), 3);
@@ -262,7 +262,7 @@ TEST_P(GrowthOfSegments, segments_made_of_nothing_take_keys_again) {
   for (int64_t i = 10000; i < 20000; i += 150) {
     add(db, i, i + 150);
     expect_same(db);
-    ASSERT_FALSE(HasFailure()) << "behind key " << i;
+    ASSERT_FALSE(HasFailure()) << "after key " << i;
   }
 }
 

@@ -110,8 +110,8 @@ TEST_F(HostileMessage, with_a_flipped_bit_or_cut_off_is_refused) {
   db.gives("SELECT cuckoo_check('c')", "ok");
 }
 
-// Also behind right checksums, which only someone who means it makes.
-TEST_F(HostileMessage, with_any_field_changed_behind_a_right_checksum_is_refused_or_meant) {
+// Also with right checksums, which only someone who means it makes.
+TEST_F(HostileMessage, with_any_field_changed_and_a_right_checksum_is_refused_or_meant) {
   for (size_t at = 4; at < changes.size() - 4; ++at) {
     for (const int bit : {0, 5, 7}) {
       Bytes forged = changes;

@@ -174,7 +174,7 @@ TEST_F(ContainsImage, of_something_else_is_an_error) {
   db.refuses("SELECT * FROM filter_info(5)", {"filter_info", "name", "image"});
 }
 
-// A row behind the good one that differs in its middle alone must not be answered from memory.
+// A row after the good one that differs in its middle alone must not be answered from memory.
 TEST_F(ContainsImage, that_was_damaged_in_its_middle_is_an_error) {
   db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 5000) AS b FROM ({})", numbers(1, 5000));
   auto bytes = blob(db, "SELECT b FROM big");
@@ -592,7 +592,7 @@ TEST_P(Hostile, flipped_bits_are_errors) {
   }
 }
 
-// Whoever knows the format can seal anything.
+// Somebody who knows the format can seal anything.
 TEST_P(Hostile, sealed_images_are_errors_or_filters) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 1200; ++round) {

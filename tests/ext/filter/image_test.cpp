@@ -585,7 +585,7 @@ TEST(ImageLong, merge_without_hashes_obeys_the_progress_handler) {
   }
 }
 
-// Wherever it is hit, also behind the last page.
+// Wherever it is hit, also after the last page.
 TEST(ImageLong, an_import_says_that_it_was_interrupted) {
   for (const char* kind : kKinds) {
     Database db;

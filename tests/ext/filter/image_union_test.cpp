@@ -19,7 +19,7 @@ std::string module_of(const std::string& build) {
   return build == "cuckoo_build" ? "cuckoo_filter" : "bloom_filter";
 }
 
-// An image of the whole numbers first … last; options stand behind the key.
+// An image of the whole numbers first … last; options stand after the key.
 std::string built(const std::string& build, int64_t first, int64_t last,
                   const std::string& options) {
   return "(SELECT " + build + "(i, " + options + ") FROM (" + numbers(first, last) + "))";

@@ -233,7 +233,7 @@ TEST_P(SourceTrigger, follows_other_triggers) {
   }
 }
 
-// RAISE(IGNORE) in an AFTER trigger keeps the row and skips the triggers behind it, and SQLite runs
+// RAISE(IGNORE) in an AFTER trigger keeps the row and skips the triggers after it, and SQLite runs
 // the newest trigger first: a hole that nothing but 'rebuild' mends (to be documented).
 TEST_P(SourceTrigger, are_skipped_by_an_ignore_of_a_newer_trigger) {
   db.run(

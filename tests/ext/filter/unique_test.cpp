@@ -148,7 +148,7 @@ TEST_F(UniqueFilter, says_so) {
   db.refuses("CREATE VIRTUAL TABLE h USING cuckoo_filter(unique = maybe)", {"unique", "on or off"});
 }
 
-TEST_F(UniqueFilter, is_one_for_whoever_opens_it) {
+TEST_F(UniqueFilter, is_one_for_all_who_open_it) {
   TemporaryFolder folder;
   const std::string file = folder.file("u.db");
   {

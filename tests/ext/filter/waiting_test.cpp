@@ -11,7 +11,7 @@
 namespace cuckoo::test {
 namespace {
 
-// So many keys that some wait behind the last of them.
+// So many keys that some wait after the last of them.
 constexpr int64_t kKeys = 3000;
 
 class WaitingKeys : public testing::TestWithParam<const char*> {

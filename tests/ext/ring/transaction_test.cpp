@@ -71,7 +71,7 @@ TEST_P(HashRingTransactions, failing_statement_undoes_itself_only) {
   expect_nodes(db_, "a,b,c,d");
 }
 
-// SQLite announces no roll-back to a table that was made behind the savepoint.
+// SQLite announces no roll-back to a table that was made after the savepoint.
 TEST_P(HashRingTransactions, create_can_be_rolled_back) {
   db_.run("BEGIN; SAVEPOINT s; CREATE VIRTUAL TABLE two USING hash_ring(vnodes = 10)");
   db_.gives("INSERT INTO two(node) VALUES ('x'); SELECT node FROM two WHERE key = 1", "x");

@@ -30,7 +30,7 @@ TEST(Allocation, types_get_their_alignment) {
 
 sqlite3_mem_methods real_memory;
 
-// SQLite's memory, 8 bytes behind a multiple of 16. No connection may be open when it comes and
+// SQLite's memory, 8 bytes after a multiple of 16. No connection may be open when it comes and
 // goes.
 class BarelyAlignedMemory {
  public:

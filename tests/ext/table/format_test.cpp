@@ -53,7 +53,7 @@ std::string hex_digits(const std::string& line) {
 
 using StoredRows = std::map<std::string, std::string>;  // "table key" -> value, BLOBs in hex
 
-// `kind`: "" or " hash_ring", what stands behind a block's language.
+// `kind`: "" or " hash_ring", what stands after a block's language.
 StoredRows documented_rows(const std::vector<Block>& blocks, const std::string& kind) {
   StoredRows rows;
   for (const Block& block : blocks) {

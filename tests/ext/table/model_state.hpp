@@ -55,7 +55,7 @@ class Bag {
   uint64_t size() const { return size_; }
   uint64_t distinct() const { return distinct_; }
   uint64_t keys() const { return counts_.size(); }
-  // The first key at or behind `from`, around the end, that is there. size() > 0.
+  // The first key at or after `from`, around the end, that is there. size() > 0.
   uint64_t next(uint64_t from) const {
     while (counts_[from] == 0) {
       from = (from + 1) % counts_.size();
@@ -72,7 +72,7 @@ class Bag {
 enum class Kind { kCuckoo, kStandard, kBlocked, kCounting, kLegacy };
 
 // What a filter must hold: every key that was added, and of a multiset how often. What a set counts
-// as its items depends on which adds looked like earlier ones: whoever sees this state must be told
+// as its items depends on which adds looked like earlier ones. All who see this state must be told
 // one and the same number, which is learned from the first.
 // With unique = on it holds a key once, and may skip a new one that only looks present. How many of
 // a statement's keys it took it tells; where that is some of them, they are `unsure`.

@@ -245,7 +245,7 @@ TEST_F(OwnFlashEncoding, bytes_without_a_meaning_in_a_blocks_headers_are_corrupt
   }
 }
 
-TEST_F(OwnFlashEncoding, bytes_behind_a_mark_are_corrupt) {
+TEST_F(OwnFlashEncoding, bytes_after_a_mark_are_corrupt) {
   const Place anchor = find(FlashRecordType::kAnchor, "");
   for (const size_t byte : {16, 63}) {
     device_[anchor.at + byte] ^= std::byte{0x10};

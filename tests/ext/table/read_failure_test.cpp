@@ -1,5 +1,5 @@
 // A read that fails in a statement of our own undoes the whole transaction (SQLite does so for any
-// statement but an interrupted SELECT). Whoever passes over such a failure lets the application's
+// statement but an interrupted SELECT). Code that passes over such a failure lets the application's
 // statement succeed and everything before it vanish. tests/faults looks for that everywhere; here
 // is what it found.
 #include "tests/support/database.hpp"

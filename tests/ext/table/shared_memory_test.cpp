@@ -167,7 +167,7 @@ TEST_F(SharedMemory, outlives_rebuild_growth_and_vacuum_of_another_connection) {
       "INSERT INTO kv(kv) VALUES ('collect')");
   expect_all(*two, kKeys, "in a transaction from before");
   two->run("COMMIT");
-  expect_all(*two, kKeys, "behind it");
+  expect_all(*two, kKeys, "after it");
   one->run("VACUUM");
   for (const auto* db : {&one, &two}) {
     expect_all(**db, kKeys, "after VACUUM");
