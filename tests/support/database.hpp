@@ -264,6 +264,14 @@ class WithDatabase : public testing::Test {
   Database db;
 };
 
+// Copies one database over another by SQLite's backup.
+inline void back_up(const Database& from, Database& to) {
+  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
+  ASSERT_NE(backup, nullptr);
+  EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
+  EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+}
+
 // A prepared statement that the test steps itself.
 class Query {
  public:

@@ -1,5 +1,5 @@
 // What tests of tables share: numbers as SQL, what a filter says about them, options that are
-// refused, plans, backups, interrupts, less memory.
+// refused, plans, interrupts, less memory.
 #pragma once
 
 #include <cstdint>
@@ -79,14 +79,6 @@ inline Outcome stopped(Database& db, const std::string& statements, int steps, i
   Outcome outcome = db.attempt(statements);
   sqlite3_progress_handler(db.handle(), 0, nullptr, nullptr);
   return outcome;
-}
-
-// Copies one database over another by SQLite's backup.
-inline void back_up(Database& from, Database& to) {
-  sqlite3_backup* backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
-  ASSERT_NE(backup, nullptr);
-  EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
-  EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
 }
 
 // Expects that a CREATE fails with a text that holds each part, and leaves nothing.

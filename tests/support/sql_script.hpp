@@ -77,9 +77,7 @@ inline std::vector<std::string> answer(const Database& db, const std::string& sq
 // A copy, in memory.
 inline std::unique_ptr<Database> copy_of(const Database& from) {
   auto copy = std::make_unique<Database>();
-  sqlite3_backup* const backup = sqlite3_backup_init(copy->handle(), "main", from.handle(), "main");
-  EXPECT_EQ(sqlite3_backup_step(backup, -1), SQLITE_DONE);
-  EXPECT_EQ(sqlite3_backup_finish(backup), SQLITE_OK);
+  back_up(from, *copy);
   return copy;
 }
 
@@ -90,7 +88,6 @@ template <class State>
 class SavedStates {
  public:
   bool open() const { return !saved_.empty(); }
-  const State& at_begin() const { return saved_.front(); }
 
   // A random step into a transaction, in it, or out of it: its SQL. Then `state` is as it says.
   std::string step(Script& script, State& state) {
