@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -108,13 +109,6 @@ const std::vector<std::string> kConditions = split(
     " key = (SELECT max(x) FROM s_integer WHERE x = 5); key IN (SELECT '05' UNION SELECT '6');"
     " key IN (SELECT x FROM s_integer UNION SELECT x FROM s_text)",
     "; ");
-
-std::string replaced(std::string text, const std::string& what, const std::string& by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
-    text.replace(at, what.size(), by);
-  }
-  return text;
-}
 
 class FlashPlan : public testing::TestWithParam<std::tuple<const char*, bool>> {
  protected:
