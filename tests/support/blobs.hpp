@@ -10,14 +10,16 @@
 namespace cuckoo::test {
 
 // The BLOB that an expression gives.
-inline std::vector<std::byte> blob_of(Database& db, const std::string& sql,
+inline std::vector<std::byte> blob_of(Database& db, const std::string& expression,
                                       Caller from = Caller::here()) {
-  std::vector<std::byte> bytes;
-  const std::string hex = db.text({"SELECT hex(" + sql + ")", from});
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
-    bytes.push_back(static_cast<std::byte>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  Query query(db, {"SELECT " + expression, from});
+  if (query.step() != SQLITE_ROW || sqlite3_column_type(query.handle(), 0) != SQLITE_BLOB) {
+    ADD_FAILURE_AT(from.file, from.line)
+        << expression << " gives no BLOB: " << sqlite3_errmsg(db.handle());
+    return {};
   }
-  return bytes;
+  const auto* const bytes = static_cast<const std::byte*>(sqlite3_column_blob(query.handle(), 0));
+  return {bytes, bytes + sqlite3_column_bytes(query.handle(), 0)};
 }
 
 inline std::string literal_of(const std::vector<std::byte>& bytes) {

@@ -5,25 +5,13 @@
 #include <ctime>
 #include <random>
 
-#include "core/base/checksum.hpp"
+#include "tests/support/blobs.hpp"
+#include "tests/support/core_samples.hpp"
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
-
-std::vector<unsigned char> blob(Database& db, const std::string& sql) {
-  sqlite3_stmt* statement = nullptr;
-  std::vector<unsigned char> bytes;
-  EXPECT_EQ(sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
-      << sqlite3_errmsg(db.handle());
-  if (sqlite3_step(statement) == SQLITE_ROW) {
-    const auto* data = static_cast<const unsigned char*>(sqlite3_column_blob(statement, 0));
-    bytes.assign(data, data + sqlite3_column_bytes(statement, 0));
-  }
-  sqlite3_finalize(statement);
-  return bytes;
-}
 
 // One statement with the BLOB as its only parameter; the code, and the first column of its row.
 struct Answer {
@@ -31,7 +19,7 @@ struct Answer {
   std::string message;
   int64_t value = -1;
 };
-Answer with_blob(Database& db, const char* sql, const std::vector<unsigned char>& bytes) {
+Answer with_blob(Database& db, const char* sql, const Bytes& bytes) {
   Answer answer;
   sqlite3_stmt* statement = nullptr;
   answer.code = sqlite3_prepare_v2(db.handle(), sql, -1, &statement, nullptr);
@@ -116,12 +104,11 @@ TEST_F(ContainsImage, is_not_misled_by_images_that_look_alike) {
 
 TEST_F(ContainsImage, takes_a_bound_parameter_and_its_next_value) {
   Query query(db, "SELECT group_concat(filter_contains(?1, k), '') FROM t WHERE k IS NOT NULL");
-  const auto f = blob(db, "SELECT b FROM i WHERE id = 1");
-  auto g = blob(db, "SELECT b FROM i WHERE id = 2");
+  const auto f = blob_of(db, "(SELECT b FROM i WHERE id = 1)");
+  auto g = blob_of(db, "(SELECT b FROM i WHERE id = 2)");
   for (int round = 0; round < 3; ++round) {
     for (const auto& [bytes, expected] :
-         {std::pair(&f, "10100"),
-          std::pair(static_cast<const std::vector<unsigned char>*>(&g), "01010")}) {
+         {std::pair(&f, "10100"), std::pair(static_cast<const Bytes*>(&g), "01010")}) {
       query.reset();
       sqlite3_bind_blob64(query.handle(), 1, bytes->data(), bytes->size(), SQLITE_STATIC);
       ASSERT_EQ(query.step(), SQLITE_ROW);
@@ -177,8 +164,8 @@ TEST_F(ContainsImage, of_something_else_is_an_error) {
 // A row after the good one that differs in its middle alone must not be answered from memory.
 TEST_F(ContainsImage, that_was_damaged_in_its_middle_is_an_error) {
   db.run("CREATE TABLE big AS SELECT bloom_build(i, 0.001, 5000) AS b FROM ({})", numbers(1, 5000));
-  auto bytes = blob(db, "SELECT b FROM big");
-  bytes[bytes.size() / 2] ^= 1;
+  auto bytes = blob_of(db, "(SELECT b FROM big)");
+  bytes[bytes.size() / 2] ^= std::byte{1};
   sqlite3_stmt* insert = nullptr;
   sqlite3_prepare_v2(db.handle(), "INSERT INTO big VALUES (?)", -1, &insert, nullptr);
   sqlite3_bind_blob64(insert, 1, bytes.data(), bytes.size(), SQLITE_STATIC);
@@ -186,12 +173,12 @@ TEST_F(ContainsImage, that_was_damaged_in_its_middle_is_an_error) {
   sqlite3_finalize(insert);
   db.refuses("SELECT filter_contains(b, 1) FROM big", {"filter_contains", "image"});
   Query query(db, "SELECT filter_contains(?1, 1)");
-  auto buffer = blob(db, "SELECT b FROM big LIMIT 1");
+  auto buffer = blob_of(db, "(SELECT b FROM big LIMIT 1)");
   for (const bool damaged : {false, true, false, true}) {
     query.reset();
     sqlite3_bind_blob64(query.handle(), 1, buffer.data(), buffer.size(), SQLITE_STATIC);
     EXPECT_EQ(query.step(), damaged ? SQLITE_ERROR : SQLITE_ROW);
-    buffer[buffer.size() / 2] ^= 1;
+    buffer[buffer.size() / 2] ^= std::byte{1};
   }
 }
 
@@ -515,7 +502,7 @@ class Hostile : public testing::TestWithParam<const char*> {
   Hostile() {
     db.run(std::string("CREATE VIRTUAL TABLE f USING ") + GetParam());
     db.run("INSERT INTO f {}; INSERT INTO f SELECT 1 FROM ({})", numbers(1, 60), numbers(1, 20));
-    original = blob(db, "SELECT filter_export('f', 'hashes')");
+    original = blob_of(db, "filter_export('f', 'hashes')");
     db.run("CREATE TABLE before_it AS SELECT count(*) AS n FROM f");
   }
   static constexpr const char* kUses[] = {
@@ -524,8 +511,7 @@ class Hostile : public testing::TestWithParam<const char*> {
       "INSERT INTO f(f, key) VALUES ('merge', ?1)"};
 
   // Every use says SQLITE_ERROR or works; what it made passes every check.
-  void expect_harmless(const std::vector<unsigned char>& bytes, const std::string& what,
-                       bool must_fail) {
+  void expect_harmless(const Bytes& bytes, const std::string& what, bool must_fail) {
     for (const char* use : kUses) {
       db.run("SAVEPOINT s");
       const Answer answer = with_blob(db, use, bytes);
@@ -549,18 +535,8 @@ class Hostile : public testing::TestWithParam<const char*> {
         db.number("SELECT count(*) FROM f"))
         << what;
   }
-  static void seal(std::vector<unsigned char>& bytes) {
-    if (bytes.size() < 4) {
-      return;
-    }
-    const auto body = std::as_bytes(std::span(bytes)).first(bytes.size() - 4);
-    const uint32_t sum = crc32c(body);
-    for (int i = 0; i < 4; ++i) {
-      bytes[bytes.size() - 4 + static_cast<size_t>(i)] = static_cast<unsigned char>(sum >> (8 * i));
-    }
-  }
   Database db;
-  std::vector<unsigned char> original;
+  Bytes original;
 };
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Hostile,
@@ -572,22 +548,22 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Hostile,
 
 TEST_P(Hostile, truncated_and_longer_images_are_errors) {
   for (size_t size = 1; size < original.size() && !HasFailure(); size += size < 140 ? 1 : 13) {
-    std::vector<unsigned char> bytes(original.begin(), original.begin() + static_cast<long>(size));
+    Bytes bytes(original.begin(), original.begin() + static_cast<long>(size));
     expect_harmless(bytes, "cut to " + std::to_string(size), true);
-    seal(bytes);
+    bytes = with_crc(bytes);
     expect_harmless(bytes, "cut and sealed to " + std::to_string(size), true);
   }
-  std::vector<unsigned char> bytes = original;
-  bytes.push_back(0);
+  Bytes bytes = original;
+  bytes.push_back(std::byte{0});
   expect_harmless(bytes, "longer", true);
-  seal(bytes);
+  bytes = with_crc(bytes);
   expect_harmless(bytes, "longer and sealed", true);
 }
 
 TEST_P(Hostile, flipped_bits_are_errors) {
   for (size_t at = 0; at < original.size() && !HasFailure(); at += at < 160 ? 1 : 7) {
-    std::vector<unsigned char> bytes = original;
-    bytes[at] ^= static_cast<unsigned char>(1U << (at % 8));
+    Bytes bytes = original;
+    bytes[at] ^= static_cast<std::byte>(1U << (at % 8));
     expect_harmless(bytes, "bit at " + std::to_string(at), true);
   }
 }
@@ -596,20 +572,21 @@ TEST_P(Hostile, flipped_bits_are_errors) {
 TEST_P(Hostile, sealed_images_are_errors_or_filters) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 1200; ++round) {
-    std::vector<unsigned char> bytes = original;
+    Bytes bytes = original;
     for (uint64_t changes = 1 + random() % 3; changes > 0; --changes) {
       const bool header = random() % 2 == 0;
       const size_t at = random() % (header ? 128 : bytes.size());
-      constexpr unsigned char kValues[] = {0, 1, 0x7F, 0x80, 0xFF};
-      bytes[at] = random() % 2 == 0 ? static_cast<unsigned char>(random())
+      constexpr std::byte kValues[] = {std::byte{0}, std::byte{1}, std::byte{0x7F}, std::byte{0x80},
+                                       std::byte{0xFF}};
+      bytes[at] = random() % 2 == 0 ? static_cast<std::byte>(random())
                                     : kValues[random() % std::size(kValues)];
       if (random() % 6 == 0) {
         for (size_t i = at; i < std::min(at + 8, bytes.size()); ++i) {
-          bytes[i] = 0xFF;
+          bytes[i] = std::byte{0xFF};
         }
       }
     }
-    seal(bytes);
+    bytes = with_crc(bytes);
     expect_harmless(bytes, "round " + std::to_string(round), false);
     ASSERT_FALSE(HasFailure());
   }
@@ -618,13 +595,13 @@ TEST_P(Hostile, sealed_images_are_errors_or_filters) {
 TEST_P(Hostile, random_bytes_are_errors) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 300; ++round) {
-    std::vector<unsigned char> bytes(random() % 700);
-    for (unsigned char& byte : bytes) {
-      byte = static_cast<unsigned char>(random());
+    Bytes bytes(random() % 700);
+    for (std::byte& byte : bytes) {
+      byte = static_cast<std::byte>(random());
     }
     if (round % 2 == 0 && bytes.size() > 8) {  // begins like one
       std::copy(original.begin(), original.begin() + 8, bytes.begin());
-      seal(bytes);
+      bytes = with_crc(bytes);
     }
     expect_harmless(bytes, "random " + std::to_string(round), true);
   }

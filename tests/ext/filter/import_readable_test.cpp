@@ -7,6 +7,7 @@
 #include "core/base/bytes.hpp"
 
 #include "tests/core/segments/image_samples.hpp"
+#include "tests/support/blobs.hpp"
 #include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
@@ -28,10 +29,7 @@ class Import : public ::testing::Test {
         module);
   }
   Bytes exported(const std::string& format = "") {
-    Query query(db_, "SELECT filter_export('f'" + format + ")");
-    EXPECT_EQ(query.step(), SQLITE_ROW);
-    const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(query.handle(), 0));
-    return Bytes(data, data + sqlite3_column_bytes(query.handle(), 0));
+    return blob_of(db_, "filter_export('f'" + format + ")");
   }
 
   int import(const Bytes& image) {

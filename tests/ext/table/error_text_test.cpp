@@ -4,7 +4,7 @@
 #include <cwchar>
 #include <string>
 
-#include "tests/support/database.hpp"
+#include "tests/support/blobs.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -62,19 +62,13 @@ class ErrorText : public ::testing::Test {
   Database db;
 };
 
-std::string bytes_of(Database& db, const std::string& sql) {
-  Query query(db, sql);
-  EXPECT_EQ(query.step(), SQLITE_ROW);
-  const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(query.handle(), 0));
-  return {bytes, static_cast<size_t>(sqlite3_column_bytes(query.handle(), 0))};
-}
-
 // PHP's and Perl's drivers do so, unless told.
 TEST_F(ErrorText, an_image_as_text_is_told_to_be_bound_as_a_blob) {
   for (const char* image : {"filter_export('f')", "filter_export('f', 'hashes')",
                             "filter_export('old', 'legacy')", "filter_export('old')"}) {
-    const std::string text = bytes_of(db, std::string("SELECT ") + image);
-    ASSERT_GT(text.size(), 20000U);
+    const std::vector<std::byte> bytes = blob_of(db, image);
+    ASSERT_GT(bytes.size(), 20000U);
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (const char* sql :
          {"SELECT filter_contains(?1, 'a')", "SELECT filter_export(?1)",
           "SELECT * FROM filter_info(?1)", "INSERT INTO f(f, k) VALUES ('merge', ?1)",
@@ -130,7 +124,7 @@ TEST_F(ErrorText, is_short_and_printable_wherever_a_text_is_shown) {
     }
   }
   db.run("INSERT INTO ring(node) SELECT group_concat(printf('%1000d', 1)) FROM filter_info");
-  const std::string node = bytes_of(db, "SELECT node FROM ring");
+  const std::string node = db.text("SELECT node FROM ring");
   refused("SELECT * FROM hash_ring_moves('ring', 'add', ?1)", node, "there already");
   db.run("INSERT INTO ring(node) VALUES ('short')");
   refused("SELECT * FROM hash_ring_moves('ring', 'rename', 'short', ?1)", node, "there already");

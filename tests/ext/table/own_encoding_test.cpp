@@ -13,14 +13,6 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes blob(Database& db, const std::string& sql) {
-  Query query(db, sql);
-  EXPECT_EQ(query.step(), SQLITE_ROW) << sql;
-  const auto* bytes = static_cast<const std::byte*>(sqlite3_column_blob(query.handle(), 0));
-  const int size = sqlite3_column_bytes(query.handle(), 0);
-  return {bytes, bytes + size};
-}
-
 class OwnEncoding : public ::testing::Test {
  protected:
   // A new connection refuses the statement, says what is wrong, and can drop the table.
@@ -35,7 +27,7 @@ class OwnEncoding : public ::testing::Test {
 
 TEST_F(OwnEncoding, bits_without_a_meaning_in_a_rings_record_are_corrupt) {
   db_.run("CREATE VIRTUAL TABLE ring USING hash_ring(); INSERT INTO ring(node) VALUES ('a')");
-  const Bytes record = blob(db_, "SELECT value FROM ring_config WHERE key = 'record'");
+  const Bytes record = blob_of(db_, "(SELECT value FROM ring_config WHERE key = 'record')");
   for (size_t bit = 0; bit < 32; ++bit) {
     Bytes other = record;
     other[40 + bit / 8] |= std::byte{1} << (bit % 8);
@@ -49,8 +41,8 @@ TEST_F(OwnEncoding, slots_in_another_row_than_their_own_are_corrupt) {
   db_.run(
       "CREATE VIRTUAL TABLE ring USING hash_ring(algorithm = slots);"
       "INSERT INTO ring(node) VALUES ('a'), ('b')");
-  Bytes first = blob(db_, "SELECT page FROM ring_pages WHERE id = 0");
-  Bytes second = blob(db_, "SELECT page FROM ring_pages WHERE id = 1");
+  Bytes first = blob_of(db_, "(SELECT page FROM ring_pages WHERE id = 0)");
+  Bytes second = blob_of(db_, "(SELECT page FROM ring_pages WHERE id = 1)");
   first.resize(first.size() - kPageCrcBytes);
   second.resize(second.size() - kPageCrcBytes);
   first.insert(first.end(), second.begin(), second.begin() + 2);
@@ -137,7 +129,7 @@ class OwnFlashEncoding : public OwnEncoding {
         static_cast<size_t>(db_.number("SELECT value FROM kv_config WHERE key = 'page_bytes'"));
     device_.assign(size_t{64} << 10, std::byte{0xFF});
     for (const Row& row : db_.rows("SELECT id FROM kv_pages")) {
-      const Bytes page = blob(db_, "SELECT page FROM kv_pages WHERE id = " + row[0]);
+      const Bytes page = blob_of(db_, "(SELECT page FROM kv_pages WHERE id = " + row[0] + ")");
       const size_t at = std::stoul(row[0]) * page_bytes_;
       for (size_t i = 0; i < page_bytes_ && at + i < device_.size(); ++i) {
         device_[at + i] = ~page[i];
