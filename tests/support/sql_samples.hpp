@@ -57,8 +57,8 @@ inline std::string command(const std::string& table, const std::string& word,
   return sql("INSERT INTO {}({}, {}) VALUES ('{}', {})", table, table, column, word, argument);
 }
 // Returns the mark of a filter's state in hex digits.
-inline std::string mark_of(Database& db, const std::string& table) {
-  return db.text("SELECT hex(filter_mark('{}'))", table);
+inline std::string mark_of(Database& db, const std::string& table, Caller from = Caller::here()) {
+  return db.text({"SELECT hex(filter_mark('{}'))", from}, table);
 }
 
 // Returns SQLite's plan of a statement, a line a step.

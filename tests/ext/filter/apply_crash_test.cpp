@@ -95,10 +95,10 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
     db.run(
         "CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8);"
         "INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
-    old_mark_ = mark(db);
+    old_mark_ = mark_of(db, "c");
     db.run("INSERT INTO o {}; DELETE FROM o WHERE key IN ({})", numbers(20001, 20500),
            numbers(1, 100));
-    new_mark_ = db.text("SELECT hex(filter_mark('o'))");
+    new_mark_ = mark_of(db, "o");
     db.run(
         "CREATE TABLE sent AS SELECT filter_changes('o', filter_mark('c')) AS changes,"
         " filter_changes('o', NULL) AS image");
@@ -106,7 +106,6 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
     db.run("CREATE TABLE parts AS SELECT part, piece FROM filter_parts('o', NULL, '1MB')");
     EXPECT_GE(db.number("SELECT count(*) FROM parts"), 5);
   }
-  static std::string mark(Database& db) { return db.text("SELECT hex(filter_mark('c'))"); }
 
   void expect_before_or_after(const std::string& sql) {
     bool was_before = false;
@@ -123,7 +122,7 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
       Database db(path);
       db.gives("PRAGMA integrity_check", "ok");
       db.gives("SELECT cuckoo_check('c')", "ok");
-      const std::string now = mark(db);
+      const std::string now = mark_of(db, "c");
       was_before = was_before || now == old_mark_;
       was_after = was_after || now == new_mark_;
       EXPECT_TRUE(now == old_mark_ || now == new_mark_);
@@ -131,7 +130,7 @@ class ApplyKilled : public testing::TestWithParam<const char*> {
       EXPECT_EQ(present(db, 101, 20000, "c"), 19900);
       db.gives("SELECT count(*) FROM c_data WHERE id < 0", 0);
       db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', filter_mark('c'))");
-      EXPECT_EQ(mark(db), new_mark_);
+      EXPECT_EQ(mark_of(db, "c"), new_mark_);
       EXPECT_EQ(present(db, 101, 20500, "c"), 20400);
       db.gives("SELECT cuckoo_check('c')", "ok");
     }

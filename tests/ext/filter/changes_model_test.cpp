@@ -32,7 +32,7 @@ struct Member {
   uint64_t most = 1;   // generations
   bool shaped = true;  // false: its cells are others than its origin's, so it may be too full
 
-  std::string mark() const { return db->text("SELECT hex(filter_mark('f'))"); }
+  std::string mark() const { return mark_of(*db, "f"); }
   void command(const std::string& name) const {
     db->run("INSERT INTO f(f) VALUES ('" + name + "')");
   }

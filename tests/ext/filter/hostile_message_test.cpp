@@ -7,6 +7,7 @@
 
 #include "core/segments/changes.hpp"
 #include "core/segments/message_part.hpp"
+#include "tests/support/blobs.hpp"
 #include "tests/support/core_samples.hpp"
 #include "tests/support/sql_samples.hpp"
 
@@ -23,33 +24,15 @@ class HostileMessage : public testing::Test {
     db.run("INSERT INTO o " + numbers(1, 1500));
     db.run("CREATE VIRTUAL TABLE c USING cuckoo_filter(seed = 8)");
     db.run("INSERT INTO c(c, key) SELECT 'apply', filter_changes('o', NULL)");
-    before = db.text("SELECT hex(filter_mark('c'))");
+    before = mark_of(db, "c");
     db.run("INSERT INTO o {}; DELETE FROM o WHERE key IN ({})", numbers(1501, 1540),
            numbers(1, 19));
-    after = db.text("SELECT hex(filter_mark('o'))");
-    changes = blob("SELECT filter_changes('o', filter_mark('c'))");
-    image = blob("SELECT filter_changes('o', NULL)");
+    after = mark_of(db, "o");
+    changes = blob_of(db, "filter_changes('o', filter_mark('c'))");
+    image = blob_of(db, "filter_changes('o', NULL)");
     ASSERT_EQ(changes.size() > 120 && image.size() > 1000, true);
   }
 
-  Bytes blob(const std::string& sql) {
-    sqlite3_stmt* statement = nullptr;
-    sqlite3_prepare_v2(db.handle(), sql.c_str(), -1, &statement, nullptr);
-    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW) << sqlite3_errmsg(db.handle());
-    const auto* const bytes = static_cast<const std::byte*>(sqlite3_column_blob(statement, 0));
-    Bytes copy(bytes, bytes + sqlite3_column_bytes(statement, 0));
-    sqlite3_finalize(statement);
-    return copy;
-  }
-  static std::string hex(const Bytes& bytes) {
-    std::string text;
-    for (const std::byte byte : bytes) {
-      constexpr char kDigits[] = "0123456789abcdef";
-      text += kDigits[static_cast<unsigned>(byte) >> 4];
-      text += kDigits[static_cast<unsigned>(byte) & 15];
-    }
-    return text;
-  }
   // Returns the error's text; empty: it was applied.
   std::string apply(const Bytes& bytes) {
     sqlite3_stmt* statement = nullptr;
@@ -72,7 +55,7 @@ class HostileMessage : public testing::Test {
     EXPECT_TRUE(text.empty() || text.starts_with("c: apply: ") || text.starts_with("full: c"))
         << what << ": " << text;
     if (!text.empty()) {
-      EXPECT_EQ(db.text("SELECT hex(filter_mark('c'))"), before) << what;
+      EXPECT_EQ(mark_of(db, "c"), before) << what;
       EXPECT_EQ(db.number("SELECT count(*) FROM c"), 1500) << what;
     }
     db.run("ROLLBACK");
@@ -106,7 +89,7 @@ TEST_F(HostileMessage, with_a_flipped_bit_or_cut_off_is_refused) {
       }
     }
   }
-  db.gives("SELECT hex(filter_mark('c'))", before);
+  EXPECT_EQ(mark_of(db, "c"), before);
   db.gives("SELECT cuckoo_check('c')", "ok");
 }
 
@@ -147,7 +130,7 @@ TEST_F(HostileMessage, in_parts_that_are_damaged_spliced_or_forged_is_refused_or
 TEST_F(HostileMessage, spliced_from_two_images_is_refused) {
   db.run("CREATE VIRTUAL TABLE p USING cuckoo_filter(seed = 7, capacity = 2000)");
   db.run("INSERT INTO p " + numbers(5000, 6520));
-  const Bytes other = blob("SELECT filter_export('p')");
+  const Bytes other = blob_of(db, "filter_export('p')");
   ASSERT_EQ(other.size(), image.size());
   const std::vector<Bytes> first = parts_of(image, 1024);
   const std::vector<Bytes> second = parts_of(other, 1024);
@@ -167,7 +150,8 @@ TEST_F(HostileMessage, spliced_from_two_images_is_refused) {
   for (const Bytes& part : first) {
     EXPECT_EQ(apply(part), "");
   }
-  db.gives("COMMIT; SELECT hex(filter_mark('c'))", after);
+  db.run("COMMIT");
+  EXPECT_EQ(mark_of(db, "c"), after);
 }
 
 TEST_F(HostileMessage, that_counts_one_hash_very_often_is_refused_at_once) {
@@ -179,9 +163,9 @@ TEST_F(HostileMessage, that_counts_one_hash_very_often_is_refused_at_once) {
     const Bytes bytes = segments::encode_changes(forged, 1 << 20).value();
     EXPECT_NE(apply(bytes).find("c: apply: changes of more items than a filter holds"),
               std::string::npos);
-    db.gives(sql("SELECT count(*) FROM filter_info(x'{}')", hex(bytes)), 1);
+    db.gives(sql("SELECT count(*) FROM filter_info({})", literal_of(bytes)), 1);
   }
-  db.gives("SELECT hex(filter_mark('c'))", before);
+  EXPECT_EQ(mark_of(db, "c"), before);
 }
 
 // The log takes one entry for up to 2^31 of them.

@@ -20,10 +20,10 @@ class Parts : public testing::TestWithParam<const char*> {
     db.run("CREATE TABLE parts(message, part, piece)");
     make("c");
     apply_whole("c");
-    before = mark("c");
+    before = mark_of(db, "c");
     db.run("INSERT INTO parts SELECT 'old', 1, filter_changes('o', NULL)");
     db.run("INSERT INTO o " + numbers(30001, 31000));
-    after = mark("o");
+    after = mark_of(db, "o");
     ASSERT_NE(before, after);
     cut("changes", "filter_mark('c')");
     cut("image", "NULL");
@@ -37,9 +37,6 @@ class Parts : public testing::TestWithParam<const char*> {
   }
   void apply_whole(const std::string& name) {
     db.run("INSERT INTO {}({}, key) SELECT 'apply', filter_changes('o', NULL)", name, name);
-  }
-  std::string mark(const std::string& name) {
-    return db.text("SELECT hex(filter_mark('{}'))", name);
   }
   void cut(const std::string& message, const std::string& mark) {
     const int limit = sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, kPartBytes);
@@ -55,7 +52,7 @@ class Parts : public testing::TestWithParam<const char*> {
            "' AND part " + which;
   }
   void expect(const std::string& its_mark, int64_t keys) {
-    EXPECT_EQ(mark("c"), its_mark);
+    EXPECT_EQ(mark_of(db, "c"), its_mark);
     db.gives("SELECT cuckoo_check('c')", "ok");
     EXPECT_EQ(present(db, 1, keys, "c"), keys);
   }
@@ -92,7 +89,7 @@ TEST_P(PartsOfKinds, bring_a_copy_up_to_date) {
   for (const std::string message : {"changes", "image"}) {
     db.run("BEGIN");
     for (int64_t part = 1; part <= parts(message); ++part) {
-      EXPECT_EQ(mark("c"), before);
+      EXPECT_EQ(mark_of(db, "c"), before);
       db.run(apply(message, "= " + std::to_string(part)));
     }
     expect(after, 31000);
@@ -115,7 +112,7 @@ TEST_P(PartsOfKinds, go_from_table_to_table_in_one_statement) {
         "INSERT INTO c(c, key) SELECT 'apply', piece"
         " FROM filter_parts('o', filter_mark('c'), '1MB')");
     sqlite3_limit(db.handle(), SQLITE_LIMIT_LENGTH, limit);
-    expect(mark("o"), 31001);
+    expect(mark_of(db, "o"), 31001);
     EXPECT_EQ(present(db, keys, "c"), present(db, keys, "o"));
   }
 }
@@ -145,7 +142,7 @@ TEST_F(Parts, out_of_order_twice_mixed_or_left_out_are_refused_and_the_series_go
   }
   db.gives("SELECT cuckoo_check('c')", "ok");
   check(db, "c");
-  EXPECT_EQ(mark("c"), before);
+  EXPECT_EQ(mark_of(db, "c"), before);
   EXPECT_EQ(present(db, 1, 30000, "c"), 30000);
   refused();
   db.run(apply("image", "> 1 ORDER BY part") + "; INSERT INTO c VALUES (77777)");
@@ -175,17 +172,17 @@ TEST_F(Parts, follow_savepoints) {
   db.run("ROLLBACK TO b");
   db.refuses(apply("image", "= 3"), {"expected part 2"});
   db.run("{}; SAVEPOINT last; {}", apply("image", "= 2"), apply("image", "> 2 ORDER BY part"));
-  EXPECT_EQ(mark("c"), after);
+  EXPECT_EQ(mark_of(db, "c"), after);
   db.run("INSERT INTO c VALUES (77777); ROLLBACK TO last");
-  EXPECT_EQ(mark("c"), before);
+  EXPECT_EQ(mark_of(db, "c"), before);
   db.refuses("INSERT INTO c VALUES (77777)", {"parts are missing"});
   db.run(apply("image", "> 2 ORDER BY part"));
-  EXPECT_EQ(mark("c"), after);
+  EXPECT_EQ(mark_of(db, "c"), after);
   db.run("ROLLBACK TO a");
   expect(before, 30000);
   db.run("INSERT INTO c VALUES (5); ROLLBACK TO a");
   db.run(apply("later", "> 0 ORDER BY part") + "; COMMIT");
-  expect(mark("o"), 31001);
+  expect(mark_of(db, "o"), 31001);
 }
 
 // A statement that fails half-way took none of its parts.
@@ -239,7 +236,7 @@ TEST_F(Parts, of_changes_from_another_mark_are_refused_with_the_first) {
   ASSERT_GE(parts("changes"), 1);
   db.run("INSERT INTO o " + numbers(40000, 43000));
   apply_whole("c");
-  const std::string old = mark("c");
+  const std::string old = mark_of(db, "c");
   db.run("INSERT INTO o " + numbers(60000, 61400));
   cut("far", "filter_mark('c')");
   ASSERT_GE(parts("far"), 2);
