@@ -558,27 +558,22 @@ TEST(ImageLong, merge_without_hashes_obeys_the_progress_handler) {
     const std::string options = "seed = 1, capacity = 400000, growth = off";
     db.run("{}; {}; INSERT INTO f {}; INSERT INTO g {}", create(kind, options),
            create(kind, options, "g"), numbers(1, 1000), numbers(1001, 300000));
-    static int calls_left;
-    sqlite3_progress_handler(
-        db.handle(), 100, [](void*) { return calls_left-- <= 0 ? 1 : 0; }, nullptr);
-    int stopped = 0;
+    int interrupted = 0;
     for (int calls = 0;; calls = calls * 5 / 4 + 1) {
-      calls_left = 1 << 30;
       db.run("BEGIN; INSERT INTO f VALUES ('a')");
-      calls_left = calls;
-      const Outcome outcome = db.attempt("INSERT INTO f(f, key) VALUES ('merge', 'g')");
-      calls_left = 1 << 30;
+      const Outcome outcome =
+          stopped(db, "INSERT INTO f(f, key) VALUES ('merge', 'g')", 100, calls);
       if (outcome.code == SQLITE_OK) {
         break;
       }
-      ++stopped;
+      ++interrupted;
       ASSERT_EQ(outcome.code & 0xFF, SQLITE_INTERRUPT) << outcome.message;
       db.attempt("ROLLBACK");  // SQLite did so
       EXPECT_EQ(count(db), 1000) << kind << calls;
       EXPECT_EQ(present(db, 1, 1000), 1000) << kind << calls;
       check(db);
     }
-    EXPECT_GT(stopped, 3);
+    EXPECT_GT(interrupted, 3);
     db.run("COMMIT");
     EXPECT_EQ(present(db, 1, 300000), 300000);
     check(db);
