@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/ext/filter/guard_queries.hpp"
+#include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
@@ -138,11 +139,9 @@ class GuardScript {
     const std::string integers = queries_.chance(50) ? "1000 + i" : "'f' || i";
     const bool text = shape_.create.find("(k TEXT") != std::string::npos;
     for (const std::string& key : {text ? "'f' || i" : integers, std::string("1000 + i")}) {
-      db_.attempt(
-          "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500)"
-          " INSERT INTO users(k, n" +
-          std::string(id ? ", id" : "") + ") SELECT " + key + ", -i" + (id ? ", i" : "") +
-          " FROM n WHERE (SELECT count(*) FROM users) < 500");
+      db_.attempt(with_numbers(500) + "INSERT INTO users(k, n" + std::string(id ? ", id" : "") +
+                  ") SELECT " + key + ", -i" + (id ? ", i" : "") +
+                  " FROM n WHERE (SELECT count(*) FROM users) < 500");
     }
   }
   // Rows that a constraint or a STRICT type refuses are left out.
@@ -230,13 +229,10 @@ class GuardScript {
     }
     if (found != expected) {
       const std::string sql = replaced(query.sql, "@T", name);
-      std::string plan;
-      for (const Row& row : db_.rows("EXPLAIN QUERY PLAN " + sql)) {
-        plan += row[3] + "\n";
-      }
       ADD_FAILURE() << sql << "\n"
                     << shape_.create << "\n"
-                    << plan << "the guard: " << shown(found) << "\nthe table: " << shown(expected);
+                    << plan_of(db_, sql) << "the guard: " << shown(found)
+                    << "\nthe table: " << shown(expected);
     }
   }
 
