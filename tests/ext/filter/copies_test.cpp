@@ -1,24 +1,20 @@
 // Keys that were added often: copies that two buckets can't hold are counted in the overflow table,
 // where a cell answers like any entry. The false positive rate holds for them, too.
-#include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
 
 constexpr int kKeys = 3000;
 
-std::string numbers(int count) {
-  return sql("WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < {}) ",
-             count - 1);
-}
-
 // Of 20,000 absent keys at a rate of 0.001: 20 are expected, and 60 come once in 10^12 filters.
 void expect_rate(Database& db, const std::string& what) {
   const std::string absent =
-      numbers(20000) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n";
+      with_numbers(0, 19999) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n";
   EXPECT_LE(db.number(absent), 60) << what;
-  EXPECT_EQ(db.number(numbers(kKeys) + "SELECT sum(filter_contains('f', i)) FROM n"), kKeys)
+  EXPECT_EQ(db.number(with_numbers(0, kKeys - 1) + "SELECT sum(filter_contains('f', i)) FROM n"),
+            kKeys)
       << what;
   EXPECT_EQ(db.text("SELECT capacity >= {} AND fpr_now <= fpr FROM filter_info('f')", kKeys), "1")
       << what << db.text("SELECT capacity || ' ' || fpr_now FROM filter_info('f')");
@@ -28,8 +24,8 @@ void expect_rate(Database& db, const std::string& what) {
 class Copies : public testing::TestWithParam<int> {
  protected:
   Copies() : db(":memory:") {
-    db.run("CREATE TABLE s(u); {}INSERT INTO s SELECT i % {} FROM n", numbers(kKeys * GetParam()),
-           kKeys);
+    db.run("CREATE TABLE s(u); {}INSERT INTO s SELECT i % {} FROM n",
+           with_numbers(0, kKeys * GetParam() - 1), kKeys);
   }
   void create(const std::string& options) {
     db.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fpr = 0.001, seed = 2{})", options);
@@ -92,8 +88,9 @@ TEST_P(Copies, from_a_source_a_merge_or_an_image_do_not_raise_the_rate) {
 TEST_P(Copies, in_a_window_do_not_raise_the_rate) {
   create(", capacity = 10, generations = 3");
   db.run("INSERT INTO f SELECT u FROM s ORDER BY u");
-  EXPECT_LE(db.number(numbers(20000) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n"),
-            60);
+  EXPECT_LE(
+      db.number(with_numbers(0, 19999) + "SELECT sum(filter_contains('f', 'absent' || i)) FROM n"),
+      60);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // refused changes nothing.
 #include <array>
 
+#include "tests/support/sql_samples.hpp"
 #include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
@@ -105,9 +106,7 @@ class ImageScript : public Script {
   void insert(size_t table) {
     const auto first = static_cast<int64_t>(random(5000));
     const auto last = first + static_cast<int64_t>(random(one_in(3) ? 500 : 20));
-    if (attempt("INSERT INTO " + name(table) + " WITH RECURSIVE n(i) AS (VALUES (" +
-                std::to_string(first) + ") UNION ALL SELECT i + 1 FROM n WHERE i < " +
-                std::to_string(last) + ") SELECT i FROM n")) {
+    if (attempt("INSERT INTO " + name(table) + " " + numbers(first, last))) {
       for (int64_t key = first; key <= last; ++key) {
         ++now_[table].keys[key];
         ++now_[table].items;

@@ -9,6 +9,7 @@
 #include "core/segments/image.hpp"
 #include "tests/support/blobs.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -190,9 +191,8 @@ TEST_F(UnionOf, parts_of_one_capacity_and_rate_is_the_image_of_the_whole) {
 }
 
 TEST_F(UnionOf, tables_of_any_kind_adds_counts_and_takes_a_sets_hashes_once) {
-  for (const std::string kind : {"cuckoo_filter(", "bloom_filter(counting = on, ", "bloom_filter(",
-                                 "bloom_filter(layout = blocked, "}) {
-    const bool counts = kind.starts_with("cuckoo") || kind.find("counting") != std::string::npos;
+  for (const std::string kind : kFilterKinds) {
+    const bool counts = counts_copies(kind);
     db.run(
         "CREATE VIRTUAL TABLE a USING {}capacity = 50, fpr = 0.01, seed = 4);"
         "CREATE VIRTUAL TABLE b USING {}capacity = 900, fpr = 0.001, seed = 4);"

@@ -1,7 +1,7 @@
 // 'check' of a filter with a source: it compares the two, and says what is missing or too many; and
 // what triggers of the application's own can do between a source and its filter.
-#include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -114,10 +114,8 @@ TEST_P(SourceCheckOfTriggers, a_newer_trigger_never_makes_a_value_missing) {
       "CREATE TRIGGER fold AFTER INSERT ON t BEGIN"
       " UPDATE t SET a = lower(a) WHERE id = new.id; END");
   for (int round = 0; round < 12; ++round) {
-    db.run(
-        "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 200) INSERT"
-        " INTO t(a) SELECT 'Word ' || (i * 7919 + {} * 100003) FROM n",
-        round);
+    db.run("{}INSERT INTO t(a) SELECT 'Word ' || (i * 7919 + {} * 100003) FROM n",
+           with_numbers(200), round);
     expect_none_missing();
     db.run("DELETE FROM t WHERE id % 5 = " + std::to_string(round % 5));
     expect_none_missing();
@@ -141,8 +139,8 @@ TEST(SourceCapacity, follows_from_the_source_if_it_is_not_given) {
   Database db;
   db.run(
       "CREATE TABLE t(a, b); CREATE TABLE small(a); INSERT INTO small VALUES (1);"
-      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 4001)"
-      " INSERT INTO t SELECT i, nullif(i % 2, 0) FROM n");
+      "{}INSERT INTO t SELECT i, nullif(i % 2, 0) FROM n",
+      with_numbers(4001));
   db.run(
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(source = t(a));"
       "CREATE VIRTUAL TABLE half USING bloom_filter(source = t(b), growth = off);"

@@ -1,6 +1,7 @@
 // The options source and triggers: loading, rebuild, and filters that keep step with a table.
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -15,10 +16,7 @@ class Source : public testing::TestWithParam<const char*> {
     return "CREATE VIRTUAL TABLE " + table + " USING " + spec.substr(0, bar) + "(" + options +
            spec.substr(bar + 1) + ")";
   }
-  static bool multiset() {
-    const std::string spec = GetParam();
-    return spec.starts_with("cuckoo") || spec.find("counting = on") != std::string::npos;
-  }
+  static bool multiset() { return counts_copies(GetParam()); }
   static bool legacy() { return std::string(GetParam()).find("murmur2") != std::string::npos; }
   Database db;
 };

@@ -1,8 +1,9 @@
 // unique = on: INSERT adds what is new, and tells it.
 #include <set>
 
-#include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
+#include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -14,8 +15,7 @@ class Unique : public testing::TestWithParam<const char*> {
   }
   bool multiset() const {
     const std::string what = GetParam();
-    return what.find("generations") == std::string::npos &&
-           (what.starts_with("cuckoo") || what.find("counting") != std::string::npos);
+    return what.find("generations") == std::string::npos && counts_copies(what);
   }
   int64_t items() { return db.number("SELECT count(*) FROM f"); }
   void check() { db.run("INSERT INTO f(f) VALUES ('check')"); }
@@ -166,9 +166,7 @@ TEST_F(UniqueFilter, is_one_for_all_who_open_it) {
 }
 
 TEST_F(UniqueFilter, takes_each_hash_of_a_source_a_merge_or_an_import_once) {
-  db.run(
-      "CREATE TABLE s(u); WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE"
-      " i < 5999) INSERT INTO s SELECT i % 2000 FROM n");
+  db.run("CREATE TABLE s(u); {}INSERT INTO s SELECT i % 2000 FROM n", with_numbers(0, 5999));
   const auto count = [this](const char* table) {
     db.run("INSERT INTO {}({}) VALUES ('check')", table, table);
     db.gives(sql("SELECT count(*) FROM s CROSS JOIN {} f ON f.u = s.u AND f.count = 1", table),
@@ -233,8 +231,8 @@ TEST_F(UniqueFilter, takes_no_note_of_the_type_of_a_key_that_is_skipped) {
 TEST_F(UniqueFilter, or_replace_does_not_tell_what_was_new) {
   db.run(
       "CREATE VIRTUAL TABLE f USING cuckoo_filter(k, fingerprint_bits = 4, seed = 3, unique = on);"
-      "WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < 899)"
-      " INSERT OR IGNORE INTO f SELECT i FROM n; INSERT INTO f(f) VALUES ('rebuild')");
+      "INSERT OR IGNORE INTO f {}; INSERT INTO f(f) VALUES ('rebuild')",
+      numbers(0, 899));
   std::vector<int> told;   // to be new, by OR IGNORE
   int left_as_it_was = 0;  // by OR REPLACE
   for (int i = 1000; i < 1200; ++i) {

@@ -7,6 +7,7 @@
 #include "tests/slow.hpp"
 #include "tests/support/names.hpp"
 #include "tests/support/sql_samples.hpp"
+#include "tests/support/sql_script.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -19,10 +20,7 @@ class Window : public testing::TestWithParam<const char*> {
   std::string create(const std::string& options) const {
     return sql("CREATE VIRTUAL TABLE f USING {}{})", GetParam(), options);
   }
-  bool multiset() const {
-    const std::string module = GetParam();
-    return module.starts_with("cuckoo") || module.find("counting") != std::string::npos;
-  }
+  bool multiset() const { return counts_copies(GetParam()); }
   Database db;
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, Window,

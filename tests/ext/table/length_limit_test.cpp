@@ -1,7 +1,7 @@
 // SQLITE_LIMIT_LENGTH below what a shadow row takes: whatever SQLite then refuses to bind must be
 // an error of the statement, and never a NULL in its place.
-#include "tests/support/database.hpp"
 #include "tests/support/names.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -35,11 +35,9 @@ class LengthLimit : public testing::TestWithParam<const char*> {
   // Are all of 'k0' … there?
   void expect_all(Database& db, int count) {
     const std::string column = column_of(GetParam());
-    db.gives(
-        sql("WITH RECURSIVE n(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT"
-            " count(*) FROM n JOIN f ON f.{} = 'k' || i",
-            count - 1, column),
-        count);
+    db.gives(sql("{}SELECT count(*) FROM n JOIN f ON f.{} = 'k' || i", with_numbers(0, count - 1),
+                 column),
+             count);
   }
   TemporaryFolder folder_;
   const std::string file_ = folder_.file("l.db");

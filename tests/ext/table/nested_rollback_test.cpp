@@ -1,7 +1,7 @@
 // SQLite rolls back in the middle of a nested statement of ours (LiveTable C4): a trigger on a
 // shadow table stops the n-th write to it, whatever was under way. Afterwards memory holds what the
 // shadow tables hold, and those what was committed before.
-#include "tests/support/database.hpp"
+#include "tests/support/sql_samples.hpp"
 
 namespace cuckoo::test {
 namespace {
@@ -53,11 +53,10 @@ int64_t held(QuickDatabase& db, int first, int last) {
 void make(QuickDatabase& db, const Kind& kind) {
   db.run(kind.create);
   db.run(
-      "CREATE TABLE generate(value INTEGER PRIMARY KEY);"
-      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 9000)"
-      " INSERT INTO generate SELECT i FROM n;"
+      "CREATE TABLE generate(value INTEGER PRIMARY KEY); INSERT INTO generate {};"
       "INSERT INTO t(k) SELECT value FROM generate WHERE value <= 50;"
-      "CREATE TABLE other(a UNIQUE)");
+      "CREATE TABLE other(a UNIQUE)",
+      numbers(1, 9000));
 }
 
 void make_triggers(QuickDatabase& db, const std::string& shadow, const std::string& body) {

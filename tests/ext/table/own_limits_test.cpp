@@ -174,8 +174,8 @@ TEST(OwnLimit, lets_a_long_command_be_interrupted) {
   Database db;
   db.run(
       "CREATE VIRTUAL TABLE r USING hash_ring(vnodes = 100000);"
-      "WITH n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 50)"
-      " INSERT INTO r(node) SELECT 'n' || i FROM n");
+      "{}INSERT INTO r(node) SELECT 'n' || i FROM n",
+      with_numbers(50));
   sqlite3_limit(db.handle(), SQLITE_LIMIT_COMPOUND_SELECT, 1);
   EXPECT_EQ(stopped(db, "SELECT node FROM r WHERE key = 1", 500, 3).code, SQLITE_INTERRUPT);
 }
