@@ -1,9 +1,9 @@
-// One filter table as this connection sees it: its shadow tables, its memory image, and what keeps
-// the two in step (LiveTable's contract). Keys are asked for and changed here. What comes in and
-// goes out as a whole uses change_by() and replace_by():
+// One filter table as this connection sees it: its shadow tables, its filter in memory, and what
+// keeps the two in step (LiveTable's contract). Keys are looked up, added and removed here. What
+// comes in and goes out as a whole uses change_by() and replace_by():
 //   intake.hpp           contents from outside: images, another table, the keys of a source
 //   filter_messages.hpp  marks, images and changes as BLOBs; a copy that follows its origin
-//   window_messages.hpp  the same of sliding windows
+//   window_messages.hpp  the same for sliding windows
 //   source_check.hpp     does it hold what its source holds?
 //
 // Invariant

@@ -6,7 +6,7 @@
 //       removed or replaced since. Until a column is asked for, it counts its rows without reading
 //       them. Then it reads them from the log, in order. When the table is about to change, it
 //       lists what it has not given yet (list()), and reads on by the index.
-//   I2  memory is up to date before it is asked: a roll-back may come between any two calls.
+//   I2  before each read the cursor updates memory: a roll-back may come between any two calls.
 #pragma once
 
 #include <cstdint>

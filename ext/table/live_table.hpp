@@ -1,17 +1,17 @@
 // One virtual table as this connection sees it, whatever it keeps: its shadow tables, the instances
-// that share it, and where it stands in a transaction. LiveFilter and LiveFlash keep their contents
-// in step with the shadow tables by it.
+// that share it, and where it stands in a transaction. LiveFilter, LiveFlash and LiveRing derive
+// from it, and so keep their contents in step with the shadow tables.
 //
 // Contract
 //   C1  memory is a cache of the shadow tables: flush() before every savepoint and commit,
 //       dropped or undone after every roll-back (C4).
-//   C2  an error before the first shadow write of a statement changes nothing; one after it is
+//   C2  an error before the first shadow write of a statement changes nothing. One after it is
 //       SQLITE_IOERR (or FULL, NOMEM, INTERRUPT), for which SQLite undoes the statement or the
-//       transaction. One of flush() is always IOERR, unless the transaction is undone already: for
-//       the others SQLite may keep what the flush wrote before a savepoint. (When memory ran out it
-//       makes NOMEM of it all the same: then every use fails, and COMMIT, until a roll-back, unless
-//       nothing was being written yet.)
-//   C3  what is read never writes.
+//       transaction. An error of flush() is IOERR, unless the transaction is undone already: for
+//       another code SQLite may keep what the flush wrote before a savepoint. If memory ran out,
+//       SQLite turns this IOERR into NOMEM: then, if the flush was writing, every use of the table
+//       and COMMIT fail until a roll-back.
+//   C3  a read never writes.
 //   C4  a roll-back is only noted, and carried out at the next call: SQLite may roll back in the
 //       middle of a nested statement of ours, with the functions that hold the contents on the
 //       stack. Until then nothing is pending.
@@ -21,13 +21,13 @@
 //       trigger can't come back here.
 //   C6  SQLite also "rolls back" to a savepoint that never began, because another virtual table
 //       refused it: then nothing was undone. last_savepoint_ is the last that did begin.
-//   C7  a LiveTable retires when its table is renamed or dropped (that may be rolled back, of which
-//       nobody tells), and when SQLite connects the table anew while nobody writes it. Nothing is
-//       pending then, and another one has the name. It serves the statements that read it already,
-//       as long as the name means the same table, and writes nothing. The other one may write at
-//       any time: so each follow() of a retired table compares memory with what is stored.
-//   C8  a LiveTable that lost its last instance is retired, too: a cursor that found it by name
-//       keeps it, and SQLite tells it of nothing any more.
+//   C7  a LiveTable retires when its table is renamed or dropped (SQLite does not report that this
+//       was rolled back), and when SQLite connects the table anew while it is not written. Nothing
+//       is pending then, and another one has the name. The retired one serves the statements that
+//       read it already, as long as the name means the same table. It writes nothing. The other one
+//       may write at any time: so each follow() of a retired table compares memory with the tables.
+//   C8  a LiveTable that lost its last instance is retired, too: a cursor that found it by name may
+//       keep it, and SQLite reports nothing to it any more.
 #pragma once
 
 #include <algorithm>
