@@ -7,10 +7,10 @@
 //   Collection copies what is live out of a *victim* block to the *cold* stream and frees the
 //   victim. From time to time a *checkpoint* writes the index and the block table to blocks of its
 //   own, and an *anchor* in one of three blocks, used in turn, points to it. A mount reads the
-//   newest anchor, its checkpoint, and replays the records behind it, the *tail*: it reads their
-//   headers and keys, never their values. The bytes: FORMAT.md, "The flash log".
+//   newest anchor and its checkpoint. Then it replays the records after it, the *tail*: it reads
+//   their headers and keys, never their values. The bytes: FORMAT.md, "The flash log".
 //
-// Where what lives, from the bottom up
+// Which file holds what, from the bottom up
 //   device        what flash can do, and how it fails
 //   policy        what kind of device this one is, and so what the store must do
 //   layout        where things are, and how much room they take (Space)
@@ -19,7 +19,7 @@
 //   blocks        the table of erase blocks: which is free, which is worth collecting
 //   slot_cache    the hash table from keys to positions; index: that, with what a mount found
 //   undo_log      what changed since each mark, so that a roll-back can go back to it
-//   state         all of these that is memory, and what each record does to it
+//   state         the store's memory, made of those above, and what each record does to it
 //   log           appending records to the device, reading them back
 //   wear          wear levelling
 //   anchors, checkpointer, collector     writing anchors and checkpoints; garbage collection
@@ -29,14 +29,14 @@
 //
 // Invariants
 //   I1  the state (index, block table, streams) is a pure function of the newest checkpoint and the
-//       records behind it: a mount at any moment gives the state that wrote them.
+//       records after it: a mount at any moment gives the state that wrote them.
 //   I2  nothing is programmed twice, and nothing that the newest checkpoint or its tail needs is
 //       erased: the blocks of the tail stay until the next checkpoint, and a victim is erased only
-//       after the last of its copies and a mark behind them.
+//       after the last of its copies and a mark after them.
 //   I3  the newest complete batch that names a key decides about it. An incomplete batch is as if
 //       it had never begun.
-//   I4  after a power cut nothing is appended behind what may be torn, nothing that reads as erased
-//       is believed to be, and nothing is erased before a new checkpoint holds what was found.
+//   I4  after a power cut nothing is appended after what may be torn, nothing is taken for erased
+//       because it reads so, and nothing is erased before a new checkpoint holds what was found.
 //   I5  an index slot (hash, position) points to a live record of a key with that hash; a key has
 //       one head; the live units of a block are those of the slots in it.
 //   I6  charged units never exceed usable units; then collection always finds room (layout.hpp).
@@ -50,12 +50,12 @@
 //   B1  before an erase: what made the block free (records, an anchor) is synced. As every block is
 //       erased before it is used, the records that may be lost are all in one block of each stream,
 //       the last one.
-//   B2  a mount skips as many block sequences as there are blocks. A power cut may take a block's
-//       header and leave a record in that block. Between two syncs this happens to each block once
-//       at most. So no new block gets the sequence that such a record was written for.
+//   B2  a power cut may take a block's header and leave a record in that block. Between two syncs
+//       this happens to each block once at most. So a mount skips as many block sequences as there
+//       are blocks: no new block gets the sequence that such a record was written for.
 //   B3  after a collection: its copies and its end are synced, before a record replaces a copy.
-//   B4  before and after an anchor: its checkpoint is synced, and it is, before anything is
-//       appended that counts on it.
+//   B4  before and after an anchor: first its checkpoint is synced, then the anchor, and only then
+//       anything is appended that counts on it.
 //   B5  a mount syncs before it reads: it counts on what it finds, and a process that was killed
 //       may have left that unsynced.
 // Within a block a replay reads up to the first record that is not whole. What it passes over is

@@ -1,15 +1,15 @@
-// A segment: a small filter that holds the keys whose hashes begin with its prefix. All that is
-// expensive is done to one segment at a time, so that no commit is long, whatever the size of the
-// whole.
+// A segment: a small filter that holds the keys whose hashes begin with its prefix. Each expensive
+// operation handles one segment at a time, so that no commit is long, whatever the size of the
+// whole filter.
 //
 // State      pages and runs: entries of the log before its position F      pending: those from F on
 // A hash is present when its own pending net count is above 0, or when the pages count more copies
 // of its cells than there are pending removes of them.
 //
-// All hashes of a segment of depth d share their first d bits. So its pages are asked for
-// hash << d. Runs and log have whole hashes.
+// All hashes of a segment of depth d share their first d bits. So its pages leave these out, and
+// a look-up there takes hash << d. Runs and log have whole hashes.
 //
-// Invariants
+// Invariants (S1 is in core/segments/directory.hpp)
 //   S2  pages and runs hold exactly the entries of the log before F that have this prefix; the
 //       entries from F on are pending.
 //   I1  a page in memory that is not dirty has the bytes of its block, or is zero and has no block.
@@ -36,8 +36,8 @@
 //   merged()  returns runs and pending entries as one ascending sequence, of which one segment or
 //             more can be made
 //   become()  fills a segment that was just made
-//   piece()   returns a copy of it for the outside (core/segments/contents.hpp); adopt() makes a
-//             segment of one
+//   piece()   returns a copy of the segment for an image or changes (core/segments/contents.hpp);
+//             adopt() makes a segment of a piece
 #pragma once
 
 #include <algorithm>
