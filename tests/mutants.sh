@@ -3,10 +3,11 @@
 # finds each: how strong are the tests? It takes one to five minutes a fault.
 #
 #   tests/mutants.sh            all faults
-#   tests/mutants.sh 3 17       these
+#   tests/mutants.sh 3 17       faults 3 and 17
 #
-# The tests of the changed source's own test file run first, then all core and ext tests. The exit
-# code is 0 if all are found. The copy and its build are in build/mutants; BUILD_DIR=dir has them there.
+# The tests of the changed source's own test file run first, then all of core and ext; for a source of
+# ext, those of ext alone. The exit code is 0 if all faults are found. The copy and its build are in
+# build/mutants; BUILD_DIR=dir puts them there.
 set -euo pipefail
 
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../build/mutants}")
