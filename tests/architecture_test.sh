@@ -10,7 +10,7 @@ max_lines=700
 max_source_lines=500  # core, ext
 max_columns=100
 
-# The wings, and what each may include besides itself. Arrows go down only.
+# The folders, and what each may include besides itself. Includes go down only.
 declare -A may_include=(
   [core/base]=""
   [core/filter]="core/base"
@@ -27,7 +27,7 @@ declare -A may_include=(
   [ext/ring]="core/base core/ring ext/sqlite ext/table"
 )
 
-# A core source without a test of its own: ["core/wing/name.cpp"]="the reason".
+# A core source without a test of its own: ["core/folder/name.cpp"]="the reason".
 declare -A untested=(
   ["core/filter/cuckoo_filter_check.cpp"]="a part of the class in cuckoo_filter.hpp: cuckoo_filter_test.cpp"
   ["core/filter/cuckoo_insert.cpp"]="a part of the class in cuckoo_filter.hpp: cuckoo_filter_test.cpp"
@@ -72,21 +72,21 @@ done
 sources=("${core[@]}" ext/**/*.{cpp,hpp,h} tests/**/*.{cpp,hpp,h})
 [ "${#core[@]}" -gt 0 ] || violation "core/ has no sources"
 
-# Every file is in a wing, but what stands at ext's door.
+# Every file is in one of these folders, except three of ext.
 for file in "${sources[@]}"; do
-  wing=$(dirname "$file")
+  folder=$(dirname "$file")
   case $file in tests/* | ext/extension.cpp | ext/version.hpp | ext/sqlite_cuckoo.h) continue ;; esac
-  [ -n "${may_include[$wing]+set}" ] || violation "$file: \"$wing\" is not a wing that $0 knows"
+  [ -n "${may_include[$folder]+set}" ] || violation "$file: \"$folder\" is not a folder that $0 knows"
 done
-for wing in "${!may_include[@]}"; do
-  allowed=${may_include[$wing]}
+for folder in "${!may_include[@]}"; do
+  allowed=${may_include[$folder]}
   while IFS= read -r line; do
     included=$(sed -E 's/.*[<"]((core|ext|tests)\/[^>"]*)[>"].*/\1/' <<<"$line")
-    case " $wing $allowed " in
+    case " $folder $allowed " in
       *" $(dirname "$included") "*) ;;
-      *) violation "$wing may include ${allowed:-nothing} beside itself: $line" ;;
+      *) violation "$folder may include ${allowed:-nothing} beside itself: $line" ;;
     esac
-  done < <(grep -nHE -- "${include}(core|ext|tests)/" "$wing"/*.cpp "$wing"/*.hpp || true)
+  done < <(grep -nHE -- "${include}(core|ext|tests)/" "$folder"/*.cpp "$folder"/*.hpp || true)
 done
 violations_in "core must not know SQLite" "${include}([^>\"]*/)?sqlite" "${core[@]}"
 violations_in "only ext/sqlite/api.hpp includes SQLite's headers" \
@@ -131,15 +131,15 @@ for document in FORMAT DESIGN; do
   done
 done
 
-# What each wing may include is a table in docs/TOUR.md, too.
+# What each folder may include is a table in docs/TOUR.md, too.
 sorted() {  # sorted words...
   printf '%s\n' "$@" | sort | tr '\n' ' '
 }
-for wing in "${!may_include[@]}"; do
-  read -ra allowed <<<"${may_include[$wing]:-nothing}"
-  read -ra told < <(tr -d '\140' <docs/TOUR.md | sed -nE "s=^\\| $wing \\|.*\\| ([^|]*) \\|\$=\\1=p") || true
+for folder in "${!may_include[@]}"; do
+  read -ra allowed <<<"${may_include[$folder]:-nothing}"
+  read -ra told < <(tr -d '\140' <docs/TOUR.md | sed -nE "s=^\\| $folder \\|.*\\| ([^|]*) \\|\$=\\1=p") || true
   [ "$(sorted "${told[@]}")" = "$(sorted "${allowed[@]}")" ] ||
-    violation "docs/TOUR.md says of $wing that it may include \"${told[*]}\", expected \"${allowed[*]}\""
+    violation "docs/TOUR.md says of $folder that it may include \"${told[*]}\", expected \"${allowed[*]}\""
 done
 
 # The classes of the headers, those inside of another class left out, are called by words of the

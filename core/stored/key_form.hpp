@@ -1,5 +1,5 @@
 // Of how many columns a filter's key is, and how each was made ready before the key was hashed: its
-// affinity and its collation. Numbers of the wing above, which core stores, compares and checks for
+// affinity and its collation. Numbers of ext, which core stores, compares and checks for
 // their range, and has no other use for.
 //
 // Layout, little-endian: affinities have 4 bits a column, collations 2, types 8, the first column

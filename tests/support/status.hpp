@@ -80,7 +80,7 @@ std::string refusal_of(const Answer& answer, ErrorCode code) {
 
 namespace cuckoo {
 
-// The tests of all wings call them by these names.
+// The tests of all folders call them by these names.
 using test::expect_ok;
 using test::fails;
 using test::fails_saying;
