@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "ext/sqlite/running.hpp"
-
 namespace cuckoo {
 namespace {
 
@@ -76,16 +74,6 @@ void FlashTable::Cursor::probe_list(sqlite3_value* list) {
   give_added();
 }
 
-// Refuses a plan that was made before the table held several keys that equal one number: an UPDATE
-// would stop at the first of them. SQLite then prepares the statement anew and runs it from its
-// start. A query would give rows twice, and gives all of them anyway, so it is let through.
-void FlashTable::Cursor::expect_plan_holds() const {
-  if ((plan_ & kUnique) != 0 && all_.size() > 1 &&
-      runs_writing_statement(table_.connection().db())) {
-    throw SqlError(SQLITE_SCHEMA, table_.name() + ": one number equals several keys now");
-  }
-}
-
 void FlashTable::Cursor::give_added() {
   const auto later = [](const FlashStore::Listed& a, const FlashStore::Listed& b) {
     return a.entry.lsn < b.entry.lsn;
@@ -95,7 +83,6 @@ void FlashTable::Cursor::give_added() {
   };
   std::sort(all_.begin(), all_.end(), later);
   all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
-  expect_plan_holds();
   listed_ = true;
   rows_ = all_.size();
   find_row();

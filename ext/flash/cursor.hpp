@@ -38,7 +38,6 @@ class FlashTable::Cursor {
   bool needs_value() const noexcept { return (plan_ & kNeedsValue) != 0; }
   void probe(sqlite3_value* value);
   void probe_list(sqlite3_value* list);
-  void expect_plan_holds() const;
   void give_added();
   void forget_listed() noexcept {
     all_state_.reset();

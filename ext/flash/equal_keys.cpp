@@ -26,6 +26,9 @@ std::optional<KeyView> EqualKeys::only(sqlite3_value* value) {
     return std::nullopt;
   }
   const KeyView key = key_of(value, Affinity::kNone);
+  if (is_infinite_text(key)) {
+    return key_of(value, Affinity::kText);
+  }
   if ((notes() & kHeldNumber) != 0) {
     return key;
   }
@@ -70,13 +73,14 @@ void EqualKeys::add_rows(sqlite3_value* value, std::vector<FlashStore::Listed>& 
   if ((notes() & kHeldPlainInteger) != 0 && is_whole(key)) {
     add_row(integer_text(key, text_), rows);
   }
-  if ((notes() & kHeldNumberText) == 0) {
-    return;
-  }
-  if (columns_.key_affinity() == Affinity::kText) {
+  const bool held_number_text = (notes() & kHeldNumberText) != 0;
+  const double number = key.type == SQLITE_INTEGER ? static_cast<double>(key.integer) : key.real;
+  if (is_infinite_text(key) || (held_number_text && columns_.key_affinity() == Affinity::kText)) {
     add_row(key_of(value, Affinity::kText), rows);  // as SQLite writes it
   }
-  const double number = key.type == SQLITE_INTEGER ? static_cast<double>(key.integer) : key.real;
+  if (!held_number_text) {
+    return;
+  }
   live_.expect(number_texts_.find(live_.flash(), number,
                                   [&](const FlashStore::Listed& row) { rows.push_back(row); }));
 }

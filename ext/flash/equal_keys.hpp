@@ -13,6 +13,7 @@
 // affinity of a number. Ordinary tables hold none; another virtual table may show one.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,10 +32,6 @@ class EqualKeys {
   EqualKeys(LiveFlash& live, const FlashColumns& columns) noexcept
       : live_(live), columns_(columns) {}
 
-  // May one value equal several keys, as the table is now?
-  bool are_ambiguous() const noexcept {
-    return !columns_.has_number_keys() && is_ambiguous(notes());
-  }
   // Returns the only key that may equal the value, NULL if none does. A view of the value or of a
   // buffer, until the next call. Nothing: it may equal several keys.
   std::optional<KeyView> only(sqlite3_value* value);
@@ -50,6 +47,11 @@ class EqualKeys {
     }
     const int type = sqlite3_value_type(value);
     return type == SQLITE_INTEGER || type == SQLITE_FLOAT;
+  }
+  // A TEXT column holds it as 'Inf' or '-Inf', which looks like no number.
+  bool is_infinite_text(const KeyView& number) const noexcept {
+    return columns_.key_affinity() == Affinity::kText && number.type == SQLITE_FLOAT &&
+           std::isinf(number.real);
   }
   KeyView as_stored(sqlite3_value* value);
   void add_row(const KeyView& key, std::vector<FlashStore::Listed>& rows);

@@ -79,8 +79,7 @@ void FlashRowWriter::expect_none_computed(sqlite3_value** columns) const {
 void FlashRowWriter::expect_unchanged(sqlite3_value** columns) {
   for (int column = FlashColumns::kSectorColumn; column < columns_.end(); ++column) {
     sqlite3_value* const value = columns[column];
-    if (column == FlashColumns::kCommandColumn || sqlite3_value_nochange(value) != 0 ||
-        is_null(value)) {
+    if (column == FlashColumns::kCommandColumn || sqlite3_value_nochange(value) != 0) {
       continue;
     }
     Result<std::optional<FlashEntry>> found = live_.flash().find(old_key_bytes_);
@@ -88,17 +87,20 @@ void FlashRowWriter::expect_unchanged(sqlite3_value** columns) {
     if (!found.value() || found.value()->lsn >= scan_lsn_) {
       return;
     }
-    const int64_t number = sqlite3_value_int64(value);
-    if (columns_.is_seq(column) && number == static_cast<int64_t>(found.value()->lsn)) {
+    if (column == FlashColumns::kDigestColumn) {
+      Result<bool> read = live_.flash().get(old_key_bytes_, stored_value_);
+      live_.expect(read.take_status());
+      const std::string digest =
+          digest_text(digester(), live_.options().digest, stored_value_);  // "": it is NULL
+      if (sqlite3_value_type(value) != (digest.empty() ? SQLITE_NULL : SQLITE_TEXT) ||
+          text_argument(value) != digest) {
+        refuse_computed(column);
+      }
       continue;
     }
-    if (column == FlashColumns::kSectorColumn && number == live_.sector_of(*found.value())) {
-      continue;
-    }
-    Result<bool> read = live_.flash().get(old_key_bytes_, stored_value_);
-    live_.expect(read.take_status());
-    if (column != FlashColumns::kDigestColumn ||
-        text_argument(value) != digest_text(digester(), live_.options().digest, stored_value_)) {
+    const int64_t number = columns_.is_seq(column) ? static_cast<int64_t>(found.value()->lsn)
+                                                   : live_.sector_of(*found.value());
+    if (sqlite3_value_type(value) != SQLITE_INTEGER || sqlite3_value_int64(value) != number) {
       refuse_computed(column);
     }
   }

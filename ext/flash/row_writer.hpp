@@ -3,8 +3,8 @@
 //
 // Invariants
 //   I1  a failure changes nothing: everything is checked before LiveFlash is told.
-//   I2  no computed column is written: an INSERT that sets one is refused, and an UPDATE that sets
-//       one to anything else than it is.
+//   I2  no computed column is written: an INSERT that sets one is refused, and so is an UPDATE that
+//       sets one to anything else than it is.
 #pragma once
 
 #include <cstddef>

@@ -73,27 +73,6 @@ int FlashTable::plan_look_up(sqlite3_index_info* info) const {
   return kSeqPlan;
 }
 
-// Does `key = …` find one row at most, and no other row that SQLite would have to pass over? Else
-// SQLite must not be told so: an UPDATE would stop at the first row, and a LEFT JOIN whose columns
-// nobody asks for would be left out.
-bool FlashTable::is_unique() {
-  if (columns_.has_number_keys()) {
-    return true;
-  }
-  try {
-    live_->follow();
-  } catch (const SqlError& error) {
-    // The first use of the table tells of it; of a changed schema SQLite learns when the statement
-    // runs. But these have undone the transaction, so SQLite must hear of them now.
-    const int code = error.code() & 0xFF;
-    if (code == SQLITE_IOERR || code == SQLITE_NOMEM || code == SQLITE_INTERRUPT) {
-      throw;
-    }
-    return false;
-  }
-  return !equal_keys_.are_ambiguous();
-}
-
 bool FlashTable::best_index(sqlite3_index_info* info) {
   const auto uses = [info](int column) { return (info->colUsed >> column & 1) != 0; };
   const int plan = plan_look_up(info);
@@ -106,7 +85,10 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
     info->estimatedRows = 1;
     info->estimatedCost = plan == kSeqPlan ? kProbeCost + kCostOfPassedRow * rows : kProbeCost;
   }
-  const bool unique = plan == kSeqPlan || (plan == kProbePlan && is_unique());
+  // One number may equal several texts: 5 equals '5' and '05'. If SQLite were told of one row, an
+  // UPDATE would stop at the first, and a sort or a LEFT JOIN would be left out. The table may come
+  // to hold such texts after the statement was prepared. In a column of numbers there are none.
+  const bool unique = plan == kSeqPlan || (plan == kProbePlan && columns_.has_number_keys());
   info->idxFlags = unique ? SQLITE_INDEX_SCAN_UNIQUE : 0;
   if (plan != kScanPlan) {
     describe_plan(info, (plan == kSeqPlan ? "seq" : columns_.key_name()) + "=?");
@@ -118,7 +100,7 @@ bool FlashTable::best_index(sqlite3_index_info* info) {
   for (int column = kCommandColumn + 1; column < columns_.end(); ++column) {
     needs_place = needs_place || uses(column);
   }
-  info->idxNum = plan | (unique ? kUnique : 0) | (uses(kKeyColumn) ? kNeedsKey : 0) |
+  info->idxNum = plan | (uses(kKeyColumn) ? kNeedsKey : 0) |
                  (uses(kValueColumn) || uses(kDigestColumn) ? kNeedsValue : 0) |
                  (needs_place ? kNeedsPlace : 0);
   return true;

@@ -36,7 +36,6 @@ class FlashTable : public StoredTable<LiveFlash> {
     kNeedsKey = 4,  // a scan that does not is a count, until a column is asked for all the same
     kNeedsValue = 8,
     kNeedsPlace = 16,  // seq or sector
-    kUnique = 32,      // SQLite was told that there is one row at most
   };
 
   explicit FlashTable(const ModuleArguments& arguments);
@@ -62,7 +61,6 @@ class FlashTable : public StoredTable<LiveFlash> {
 
  private:
   int plan_look_up(sqlite3_index_info* info) const;
-  bool is_unique();
   void list_scans();  // before a change: what they have not given yet
 
   static std::span<const Command<FlashTable>> commands() noexcept;

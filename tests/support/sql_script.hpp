@@ -61,9 +61,9 @@ inline std::vector<std::string> answer(const Database& db, const std::string& sq
     code = SQLITE_OK;
     std::string row;
     for (int i = 0; i < sqlite3_column_count(statement); ++i) {
+      const int type = sqlite3_column_type(statement, i);  // before the text: it makes one of it
       const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, i));
-      row += std::to_string(sqlite3_column_type(statement, i)) + ":" +
-             (text == nullptr ? "NULL" : text) + "|";
+      row += std::to_string(type) + ":" + (text == nullptr ? "NULL" : text) + "|";
     }
     rows.push_back(row);
   }

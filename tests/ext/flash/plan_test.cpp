@@ -224,6 +224,97 @@ INSTANTIATE_TEST_SUITE_P(Types, FlashPlan,
                                   (std::get<1>(info.param) ? "_analyzed" : "");
                          });
 
+// {K}: the table.
+constexpr const char* kKeptQueries[] = {
+    "SELECT value FROM {K} WHERE key = (SELECT x FROM s) ORDER BY value DESC LIMIT 1",
+    "SELECT value FROM s CROSS JOIN {K} ON key = x ORDER BY value",
+    "SELECT DISTINCT value % 2 FROM s CROSS JOIN {K} ON key = x ORDER BY 1",
+    "SELECT value % 2, count(*) FROM s CROSS JOIN {K} ON key = x GROUP BY 1",
+    "SELECT value % 2 FROM {K} WHERE key = (SELECT x FROM s) UNION SELECT 9 ORDER BY 1",
+    "SELECT group_concat(value) FROM"
+    " (SELECT value FROM {K} WHERE key = (SELECT x FROM s) ORDER BY value)",
+    "SELECT value, row_number() OVER (ORDER BY value) FROM s CROSS JOIN {K} ON key = x",
+    "SELECT x FROM s LEFT JOIN {K} ON key = x",
+    "SELECT x FROM s LEFT JOIN {K} ON key = x AND value > 1",
+    "SELECT max(value), min(value) FROM s CROSS JOIN {K} ON key = x",
+};
+
+// A number equals one key when the statement is prepared, and several when it runs.
+TEST(FlashPlanKept, a_query_of_before_gives_what_an_ordinary_table_gives) {
+  for (const std::string type : {"", "TEXT"}) {
+    Database db;
+    db.run(
+        "CREATE VIRTUAL TABLE flash USING flash_kv(key {}, value, seed = 1, size = '64KB');"
+        "CREATE TABLE plain(key {} PRIMARY KEY, value) WITHOUT ROWID;"
+        "CREATE TABLE s(x INTEGER); INSERT INTO s VALUES (5)",
+        type, type);
+    std::vector<std::unique_ptr<Query>> queries;
+    const auto rows_of = [](Query& query) {
+      std::vector<std::string> rows;
+      query.reset();
+      while (query.step() == SQLITE_ROW) {
+        std::string row;
+        for (int i = 0; i < sqlite3_column_count(query.handle()); ++i) {
+          const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(query.handle(), i));
+          row += std::string(text == nullptr ? "NULL" : text) + ' ';
+        }
+        rows.push_back(row);
+      }
+      query.reset();
+      return rows;
+    };
+    db.run("INSERT INTO flash VALUES ('5', 1); INSERT INTO plain VALUES ('5', 1)");
+    for (const char* query : kKeptQueries) {
+      for (const char* table : {"flash", "plain"}) {
+        queries.push_back(std::make_unique<Query>(db, replaced(query, "{K}", table)));
+        EXPECT_EQ(rows_of(*queries.back()).empty(), false);
+      }
+    }
+    const std::string more = "('05', 3), ('5.0', 2), ('005', 1), ('6', 7)";
+    db.run("INSERT INTO flash VALUES {}; INSERT INTO plain VALUES {}", more, more);
+    for (size_t i = 0; i < queries.size(); i += 2) {
+      EXPECT_EQ(rows_of(*queries[i]), rows_of(*queries[i + 1]))
+          << type << ": " << kKeptQueries[i / 2];
+    }
+  }
+}
+
+// The trigger's UPDATE is prepared with the INSERT, which makes the number equal another key.
+TEST(FlashPlanKept, a_trigger_s_update_finds_every_key_that_the_trigger_made_equal) {
+  for (const std::string table :
+       {"CREATE VIRTUAL TABLE k USING flash_kv(key TEXT, value, seed = 1, size = '64KB')",
+        "CREATE TABLE k(key TEXT PRIMARY KEY, value)"}) {
+    Database db;
+    db.run(
+        "{}; CREATE TABLE s(x INTEGER); INSERT INTO s VALUES (5); CREATE TABLE t(a TEXT);"
+        "CREATE TRIGGER tr AFTER INSERT ON t BEGIN INSERT INTO k VALUES (new.a, 0);"
+        " UPDATE k SET value = value + 1 WHERE key = (SELECT x FROM s); END;"
+        "INSERT INTO t VALUES ('5'); INSERT INTO t VALUES ('05')",
+        table);
+    db.gives("SELECT key || ' ' || value FROM k ORDER BY key", "05 1,5 2");
+  }
+}
+
+// A TEXT column holds an infinite number as 'Inf', a text without a digit.
+TEST(FlashPlanKept, an_infinite_number_finds_its_text) {
+  for (const std::string table :
+       {"CREATE VIRTUAL TABLE k USING flash_kv(key TEXT, value, seed = 1, size = '64KB')",
+        "CREATE TABLE k(key TEXT PRIMARY KEY, value)"}) {
+    Database db;
+    db.run(table + "; INSERT INTO k VALUES (9e999, 'plus'), (-9e999, 'minus'), ('inf', 'other')");
+    db.gives("SELECT key || value FROM k ORDER BY key", "-Infminus,Infplus,infother");
+    for (int round = 0; round < 2; ++round) {
+      db.gives("SELECT value FROM k WHERE key = 9e999", "plus");
+      db.gives("SELECT value FROM k WHERE key IN (9e999, -9e999, 3) ORDER BY 1", "minus,plus");
+      db.gives("SELECT count(*) FROM (SELECT 9e999 AS x) JOIN k ON key = x", 1);
+      db.run("INSERT INTO k VALUES ('05', 5)");  // a number's text is looked up in another way
+      db.run("DELETE FROM k WHERE key = '05'");
+    }
+    db.run("UPDATE k SET value = 'more' WHERE key = 9e999; DELETE FROM k WHERE key = -9e999");
+    db.gives("SELECT value FROM k ORDER BY key", "more,other");
+  }
+}
+
 // What SQLite was told when it prepared a statement is no longer so.
 TEST(FlashPlanKept, a_statement_of_before_finds_every_row_that_equals_a_number) {
   for (const std::string type : {"", "TEXT"}) {
