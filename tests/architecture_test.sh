@@ -74,16 +74,16 @@ sources=("${core[@]}" ext/**/*.{cpp,hpp,h} tests/**/*.{cpp,hpp,h})
 
 # Every file is in one of these folders, except three of ext.
 for file in "${sources[@]}"; do
-  folder=$(dirname "$file")
+  folder=${file%/*}
   case $file in tests/* | ext/extension.cpp | ext/version.hpp | ext/sqlite_cuckoo.h) continue ;; esac
   [ -n "${may_include[$folder]+set}" ] || violation "$file: \"$folder\" is not a folder that $0 knows"
 done
 for folder in "${!may_include[@]}"; do
   allowed=${may_include[$folder]}
   while IFS= read -r line; do
-    included=$(sed -E 's/.*[<"]((core|ext|tests)\/[^>"]*)[>"].*/\1/' <<<"$line")
+    included=${line#*[<\"]}
     case " $folder $allowed " in
-      *" $(dirname "$included") "*) ;;
+      *" ${included%/*} "*) ;;
       *) violation "$folder may include ${allowed:-nothing} beside itself: $line" ;;
     esac
   done < <(grep -nHE -- "${include}(core|ext|tests)/" "$folder"/*.cpp "$folder"/*.hpp || true)
@@ -93,20 +93,25 @@ violations_in "only ext/sqlite/api.hpp includes SQLite's headers" \
   "${include}([^>\"]*/)?sqlite3(ext)?\\.h" "${ext[@]}"
 # The headers of core/include/ are what programs in C++ get: core sees its results and the names of
 # rings' algorithms alone.
+private=()
 for file in "${core[@]}" "${ext[@]}"; do
   case $file in
     core/include/* | core/library/* | core/base/result.hpp | core/ring/ketama_key_hash.hpp) ;;
-    *) violations_in "only core/library includes <cuckoo/...>" "${include}cuckoo/" "$file" ;;
+    *) private+=("$file") ;;
   esac
 done
+violations_in "only core/library includes <cuckoo/...>" "${include}cuckoo/" "${private[@]}"
 violations_in "ext must not include tests" "${include}([^>\"]*/)?tests/" "${ext[@]}"
 violations_in "paths in #include start at the root of the repository" "${include}\\.\\.?/" \
   "${sources[@]}"
 
+declare -A is_included=()
+while IFS= read -r line; do
+  included=${line#*[<\"]}
+  [ "${line%%:*}" = "$included" ] || is_included[$included]=1
+done < <(grep -oHE -- "${include}[^>\"]+" "${sources[@]}")
 for header in core/**/*.hpp ext/**/*.hpp; do
-  name=${header#core/include/}
-  users=$(grep -lE -- "${include}${name//./\\.}[>\"]" "${sources[@]}" | grep -vxF "$header" || true)
-  [ -n "$users" ] || violation "$header: nobody includes \"$header\""
+  [ -n "${is_included[${header#core/include/}]-}" ] || violation "$header: nobody includes \"$header\""
 done
 
 for source in core/**/*.cpp; do
@@ -122,7 +127,8 @@ done
 # there but for its backticks.
 for document in FORMAT DESIGN; do
   headings=$(sed -nE 's/^#+ //p' "docs/$document.md" | tr -d '`')
-  for file in "${core[@]}" "${ext[@]}"; do
+  mapfile -t citing < <(grep -lF "$document.md" "${core[@]}" "${ext[@]}")
+  for file in "${citing[@]}"; do
     while IFS= read -r cited; do
       heading=$(sed -E "s/^$document\\.md,? ?\"?//; s/\"\$//" <<<"$cited")
       grep -qxF -- "${heading:-nothing}" <<<"$headings" ||
@@ -180,12 +186,11 @@ for word in "${plain_words[@]}"; do
   [ -n "${used[$word]-}" ] || violation "no class has \"$word\" in its name: take it off plain_words in $0"
 done
 
-for file in "${sources[@]}"; do
-  lines=$(wc -l <"$file")
+while read -r lines file; do
   most=$max_lines
   [[ $file == tests/* ]] || most=$max_source_lines
   [ "$lines" -le "$most" ] || violation "$file: $lines lines, at most $most"
-done
+done < <(wc -l "${sources[@]}" | sed '$d')
 violations_in "longer than $max_columns columns" "^.{$((max_columns + 1)),}" "${sources[@]}"
 violations_in "tests are called TEST(OfWhat, what_is_true)" \
   '^TEST(_F|_P)?\(([a-z]|[A-Za-z0-9]*_|[A-Za-z0-9]+, (DISABLED_)?([ISR][0-9]+_)*[A-Z][a-z_])' \
