@@ -38,9 +38,12 @@ FailingFixture: 2 left out
 Parameterised: 7 left out
 Plain: 2 left out
 Typed: 2 left out'
-compare 'one run' "$some" "$(runs 'one run' 1)"
-compare 'two runs' "$some"$'\n'"$some" "$(runs 'two runs' 1 --gtest_repeat=2)"
-compare 'passing tests' '' "$(runs 'passing tests' 0 --gtest_filter='*.passes*')"
+once=$(runs 'one run' 1)
+compare 'one run' "$some" "$once"
+twice=$(runs 'two runs' 1 --gtest_repeat=2)
+compare 'two runs' "$some"$'\n'"$some" "$twice"
+passing=$(runs 'passing tests' 0 --gtest_filter='*.passes*')
+compare 'passing tests' '' "$passing"
 
 all=$(CUCKOO_KEEP_GOING=1 runs 'all' 1)
 compare 'all' 19 "$(wc -l <<<"$all")"

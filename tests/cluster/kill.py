@@ -17,7 +17,7 @@ from workload import KEYS, Failure, Writer, ask_everything, make, require, verif
 
 EXTENSION = os.environ["CUCKOO_EXTENSION"]
 KILLS_OF_A_FILE = 50
-KEYS_OF_A_FILE = 200_000  # so many: a new file, whose filters grow anew
+KEYS_OF_A_FILE = 200_000  # with more, a new file begins
 MODES = ("WAL", "DELETE", "TRUNCATE", "PERSIST")
 # Segments split when a filter has tens of thousands of keys.
 MOST_ROWS = 20_000

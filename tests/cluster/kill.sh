@@ -3,8 +3,8 @@
 # other kinds of tables, and into an ordinary table beside each the same. It says what it committed,
 # and is killed in mid-write: in a commit, in a transaction that spilled its cache, or while it reads
 # the journal of the one before. (No spills in WAL mode, where SQLite 3.40.1 loses commits then.)
-# After each kill: all that was acknowledged is there, every table is right by its ordinary one and by
-# cuckoo_check(), and the next process goes on with the file. After some tens of kills, or when the
+# After each kill: all that was acknowledged is there, every table agrees with its ordinary one and
+# with cuckoo_check(), and the next process goes on with the file. After some tens of kills, or when the
 # filters are large, a new file begins, in the next journal mode.
 #
 #   tests/cluster/kill.sh [MINUTES]     1 minute

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <ostream>
 #include <random>
 #include <span>
 #include <string>
@@ -204,5 +205,7 @@ using test::nth_word;
 using test::random_values;
 using test::spec_of;
 using test::with_crc;
+
+inline void PrintTo(FilterKind kind, std::ostream* out) { *out << traits_of(kind).name; }
 
 }  // namespace cuckoo

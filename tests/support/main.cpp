@@ -36,7 +36,8 @@ std::string name_of(const ::testing::TestInfo& test) {
   return name.substr(0, name.find('/'));
 }
 
-// Prints as GoogleTest's printer does, except tests that it leaves out.
+// Prints as GoogleTest's printer does, except tests that it leaves out, and all but the first eight
+// failures of a test.
 class Printer : public ::testing::TestEventListener {
  public:
   explicit Printer(::testing::TestEventListener* printer) : printer_(printer) {}
@@ -66,6 +67,7 @@ class Printer : public ::testing::TestEventListener {
     if (failures_ > kMostPrinted) {
       std::printf("%zu more failures\n", failures_ - kMostPrinted);
     }
+    failures_ = 0;
     if (test.result()->Failed()) {
       suites_[suite_of(test)].failed.insert(name_of(test));
     }
@@ -130,18 +132,19 @@ class Printer : public ::testing::TestEventListener {
   size_t failures_ = 0;      // of it
 };
 
-std::string called;
+std::string name_of_program;
 
 }  // namespace
 
-const std::string& program() { return called; }
+const std::string& program() { return name_of_program; }
 
 }  // namespace cuckoo::test
 
 int main(int argc, char** argv) {
-  cuckoo::test::called = argv[0];
+  cuckoo::test::name_of_program = argv[0];
   ::testing::InitGoogleTest(&argc, argv);
-  if (std::getenv("CUCKOO_KEEP_GOING") == nullptr) {
+  const char* const keep_going = std::getenv("CUCKOO_KEEP_GOING");
+  if (keep_going == nullptr || std::string(keep_going) != "1") {
     ::testing::TestEventListeners& all = ::testing::UnitTest::GetInstance()->listeners();
     all.Append(new cuckoo::test::Printer(all.Release(all.default_result_printer())));
   }

@@ -1,4 +1,4 @@
-// How the test program was called.
+// By what name the test program was started.
 #pragma once
 
 #include <string>

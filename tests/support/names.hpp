@@ -1,4 +1,4 @@
-// How tests with parameters are called.
+// How tests with parameters are named.
 #pragma once
 
 #include <cctype>

@@ -1,7 +1,10 @@
 #include "tests/support/script.hpp"
 
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
+#include <system_error>
 
 #include "tests/support/main.hpp"
 
@@ -12,7 +15,16 @@ constexpr size_t kMostPrinted = 400;
 
 std::optional<uint64_t> variable(const char* name) {
   const char* text = std::getenv(name);
-  return text == nullptr ? std::nullopt : std::optional(std::strtoull(text, nullptr, 10));
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  uint64_t number = 0;
+  const char* const end = text + std::strlen(text);
+  if (const auto [rest, error] = std::from_chars(text, end, number);
+      rest != end || error != std::errc()) {
+    throw std::runtime_error(std::string(name) + "=" + text + ": expected a number");
+  }
+  return number;
 }
 
 std::string command(uint64_t seed) {
@@ -27,6 +39,9 @@ uint64_t for_each_seed(uint64_t share, const std::function<void(uint64_t seed)>&
   const std::optional<uint64_t> only = variable("CUCKOO_SEED");
   const uint64_t count =
       only ? 1 : variable("CUCKOO_MODEL_SCRIPTS").value_or((share + kSlowness - 1) / kSlowness);
+  if (count == 0) {
+    throw std::runtime_error("CUCKOO_MODEL_SCRIPTS=0: expected at least one script");
+  }
   const uint64_t first =
       only ? *only : variable("CUCKOO_MODEL_FIRST").value_or(kSlow ? 1'000'001 : 1);
   for (uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {

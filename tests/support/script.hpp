@@ -1,7 +1,7 @@
 // Random scripts against a plain model. What a script does follows from its seed alone.
 //
 //   CUCKOO_MODEL_SCRIPTS=n   n scripts instead of the test's share
-//   CUCKOO_MODEL_FIRST=s     starts at seed s instead of 1 (where tests are slow: 1,000,001)
+//   CUCKOO_MODEL_FIRST=s     starts at seed s instead of 1 (where tests are slow: 1000001)
 //   CUCKOO_SEED=s            the one script with that seed, as a failure names it
 #pragma once
 
@@ -19,11 +19,12 @@
 
 namespace cuckoo::test {
 
-// With sanitizers or in an emulator a third of a test's share takes as long; other scripts.
+// Sanitizers and emulators are about three times as slow. There a test runs a third of its share,
+// from other seeds.
 inline constexpr uint64_t kSlowness = kSlow ? 3 : 1;
 
-// Runs the scripts of a test's share, and stops after the first that fails. A failure names the
-// command that runs its script again. Returns how many scripts the test has.
+// A test's share is how many scripts it runs. Runs them, and stops after the first that fails. A
+// failure names the command that runs its script again. Returns how many scripts the test has.
 uint64_t for_each_seed(uint64_t share, const std::function<void(uint64_t seed)>& run);
 
 // A script that went wrong; what() says how.
@@ -88,7 +89,11 @@ class Script : public ScriptLog {
 
 template <class Kind>
 void run_script(Kind& script) {
-  script.run();
+  try {
+    script.run();
+  } catch (const ::testing::AssertionException&) {
+    // must() has told what failed
+  }
   if (::testing::Test::HasFailure()) {
     script.fail("the script fails");
   }

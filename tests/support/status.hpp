@@ -1,9 +1,8 @@
-// What a Status or a Result must be. A message names the caller's line.
+// What a Status or a Result must be. A failure names the caller's line.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -25,12 +24,15 @@ inline void expect_ok(const Status& status, const char* file = __builtin_FILE(),
   }
 }
 
-// Returns the value of what must succeed. A failure ends the test, inside of any expression.
+// Returns the value of what must succeed. A failure ends the test, inside of any expression:
+// GoogleTest takes its exception for what is reported already.
 template <class T>
 T must(Result<T> result, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (!result.ok()) {
-    throw std::runtime_error(std::string(file) + ":" + std::to_string(line) + ": " +
-                             result.error().message);
+    const std::string& what = result.error().message;
+    ADD_FAILURE_AT(file, line) << what;
+    throw ::testing::AssertionException(::testing::TestPartResult(
+        ::testing::TestPartResult::kFatalFailure, file, line, what.c_str()));
   }
   return std::move(result).value();
 }
@@ -71,9 +73,17 @@ template <class Answer>
 
 // The message of what failed, with that code; "" of what succeeded.
 template <class Answer>
-std::string refusal_of(const Answer& answer, ErrorCode code) {
-  EXPECT_TRUE(answer.ok() || fails(answer, code));
-  return answer.error().message;
+std::string refusal_of(const Answer& answer, ErrorCode code, const char* file = __builtin_FILE(),
+                       int line = __builtin_LINE()) {
+  if (answer.ok()) {
+    return "";
+  }
+  const Error& error = answer.error();
+  if (error.code != code || error.message.empty()) {
+    ADD_FAILURE_AT(file, line) << name_of(error.code) << ": \"" << error.message << "\", expected "
+                               << name_of(code) << ", with a message";
+  }
+  return error.message;
 }
 
 }  // namespace cuckoo::test

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ inline const std::vector<FilterKind> kLoggedKinds = [] {
 inline std::string name_of(FilterKind kind) { return traits_of(kind).name; }
 inline std::string name_of(const FilterCase& filter_case) {
   return name_of(filter_case.kind) + (filter_case.growth ? "_grows" : "_fixed");
+}
+inline void PrintTo(const FilterCase& filter_case, std::ostream* out) {
+  *out << name_of(filter_case);
 }
 
 inline std::vector<FilterCase> all_cases() {

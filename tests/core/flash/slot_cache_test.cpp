@@ -81,12 +81,13 @@ using Model = std::multimap<uint32_t, uint32_t>;
 
 uint32_t nth_hash(uint64_t i) { return static_cast<uint32_t>(nth_word(0, i)); }
 
-// The entries first … last, each with its own hash, or all with one.
+// The entries first … last, each with its own hash.
 void insert_each(SlotCache& cache, uint32_t first, uint32_t last) {
   for (uint32_t i = first; i <= last; ++i) {
     cache.insert(nth_hash(i), i);
   }
 }
+// The entries 1 … last, all with one hash.
 void insert_equal(SlotCache& cache, uint32_t hash, uint32_t last) {
   for (uint32_t position = 1; position <= last; ++position) {
     cache.insert(hash, position);

@@ -40,7 +40,9 @@ void expect_same(HashRing& changed, HashRing& fresh) {
 class RingHistories : public ::testing::TestWithParam<RingCase> {
  protected:
   double weight() {
-    const bool integers = GetParam().options.dialect == KetamaDialect::kLibketama;
+    const RingOptions& options = GetParam().options;
+    const bool integers =
+        options.algorithm == RingAlgorithm::kKetama && options.dialect == KetamaDialect::kLibketama;
     const double weights[] = {1, 1, 1, 2, 3, integers ? 5 : 0.25};
     return weights[random_() % std::size(weights)];
   }

@@ -56,7 +56,8 @@ TEST(SegmentBlocks, a_damaged_moved_or_foreign_block_is_corrupt_and_named) {
   for (size_t at = 0; at < good.at(id).size(); ++at) {
     storage.rows = good;
     storage.rows[id][at] ^= std::byte{0x10};
-    EXPECT_TRUE(fails(blocks.read_one(id, ignore), ErrorCode::kCorrupt, "page 3 of segment 12: "));
+    EXPECT_TRUE(refusal_of(blocks.read_one(id, ignore), ErrorCode::kCorrupt)
+                    .starts_with("page 3 of segment 12: "));
   }
   storage.rows = good;
   storage.rows[id + 1] = good.at(id);
@@ -86,8 +87,8 @@ TEST(SegmentBlocks, of_a_slot_have_ids_of_their_own_and_are_found_in_no_other_on
   EXPECT_TRUE(third.over(other).read_one(kRootBlock, ignore).ok());
   EXPECT_FALSE(third.with_seed(6).read_one(kRootBlock, ignore).ok());
   storage.rows[first_block_of(1)] = storage.rows[first_block_of(2)];
-  EXPECT_TRUE(fails(Blocks(storage, 5, 1).read_one(kRootBlock, ignore), ErrorCode::kCorrupt,
-                    "the root of slot 1: "));
+  EXPECT_TRUE(refusal_of(Blocks(storage, 5, 1).read_one(kRootBlock, ignore), ErrorCode::kCorrupt)
+                  .starts_with("the root of slot 1: "));
   ASSERT_TRUE(third.erase(kRootBlock, kLastLogBlock - 1).ok());
   EXPECT_TRUE(fails_saying(third.read_one(kRootBlock, ignore), ErrorCode::kCorrupt,
                            "the root of slot 2: is missing"));

@@ -42,6 +42,8 @@ class FilledFile {
   void commit() { expect_ok(test::commit(file)); }
   // Commits. Then a new connection sees what is in it, and that it is good.
   void expect_stored();
+  // … as it is stored, with these options.
+  void expect_stored_as(const FilterOptions& options);
   void add(uint64_t i) {
     expect_ok(file.insert(nth_key(i)));
     counts[nth_key(i)] = options_.multiset() ? counts[nth_key(i)] + 1 : 1;
@@ -85,7 +87,11 @@ inline uint64_t items_of(const std::map<uint64_t, uint64_t>& counts) {
 
 inline void FilledFile::expect_stored() {
   commit();
-  OpenedFile opened(file.options(), storage);
+  expect_stored_as(file.options());
+}
+
+inline void FilledFile::expect_stored_as(const FilterOptions& options) {
+  OpenedFile opened(options, storage);
   if (file.multiset()) {
     EXPECT_EQ(opened.items(), items_of(counts));
   }

@@ -38,7 +38,7 @@ class OfFilterBlocks : public ::testing::Test {
   }
   Blocks on(MemoryBlocks& rows) const { return {rows, options_.seed}; }
 
-  // Created and flushed; … with three entries in its log.
+  // Created and flushed; … with three entries in its log, which are folded, too.
   void create(FilterBlocks& blocks) const {
     expect_ok(blocks.create());
     expect_ok(flush(blocks));

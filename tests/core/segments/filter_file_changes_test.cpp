@@ -281,8 +281,7 @@ class FilterFileChanges : public ::testing::TestWithParam<FilterKind> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileChanges, ::testing::ValuesIn(test::kLoggedKinds),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, FilterFileChanges, test::kLoggedKinds);
 
 TEST_P(FilterFileChanges, I1_bring_every_copy_up_to_date) {
   uint64_t applied = 0;

@@ -7,17 +7,13 @@
 namespace cuckoo::segments {
 namespace {
 
-struct KindFile {
-  explicit KindFile(const FilterOptions& options) : file(options, storage) {}
+struct KindFile : StoredFile {
+  using StoredFile::StoredFile;
+
   void add(uint64_t first, uint64_t end) { expect_ok(test::add(file, first, end)); }
-  void commit() { expect_ok(test::commit(file)); }
   void add_and_commit(uint64_t first, uint64_t end) {
     add(first, end);
     commit();
-  }
-  void commit_and_check() {
-    commit();
-    expect_ok(file.check());
   }
   void rebuild(uint64_t capacity) { expect_ok(file.rebuild(capacity)); }
   bool remove(uint64_t hash) { return must(file.remove(hash)); }
@@ -42,9 +38,6 @@ struct KindFile {
     }
     return rows;
   }
-
-  MemoryBlocks storage;
-  NewFile file;
 };
 
 class FilterFileKinds : public test::KindsTest {};
@@ -364,6 +357,31 @@ TEST_P(SharedCells, are_not_removed_more_often_than_they_were_folded) {
   EXPECT_TRUE(kept.has(mine));
   EXPECT_EQ(kept.count(mine), 1u);
   EXPECT_EQ(kept.file.items(), 1u);
+}
+
+// Their removes are in a run, before their adds.
+TEST_P(GrowingFileKinds, hold_what_was_removed_before_it_was_added_when_segments_are_made_anew) {
+  if (!is_cuckoo()) {
+    return;
+  }
+  KindFile kept(options(20000, 0.25));
+  kept.add_and_commit(0, 3000);
+  std::vector<uint64_t> foreign;
+  for (uint64_t i = 7000000; foreign.size() < 40; ++i) {
+    if (kept.remove(nth_key(i))) {
+      foreign.push_back(nth_key(i));
+    }
+  }
+  kept.add_and_commit(3000, 6000);  // folds them, and makes no segment anew
+  for (const uint64_t hash : foreign) {
+    expect_ok(kept.file.insert(hash));
+  }
+  kept.rebuild(20000);
+  for (const uint64_t hash : foreign) {
+    ASSERT_TRUE(kept.has(hash));
+  }
+  EXPECT_EQ(kept.missing(0, 6000), 0u);
+  kept.commit_and_check();
 }
 
 // In a counting filter keys share single counters: removes of what was never added can be more than

@@ -86,7 +86,7 @@ TEST_P(LoadQuestion, S5_finds_what_was_just_added_and_changes_no_byte) {
 INSTANTIATE_TEST_SUITE_P(Kinds, LoadQuestion,
                          ::testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
                                            FilterKind::kCountingBloom),
-                         [](const auto& info) { return test::name_of(info.param); });
+                         test::kCaseName);
 
 class SetLoads : public ::testing::TestWithParam<std::tuple<FilterKind, Size>> {
  protected:

@@ -22,16 +22,12 @@ uint64_t missing(FilterFile& file, uint64_t first, uint64_t end) {
   return missing;
 }
 
-struct StoredPairs {
-  explicit StoredPairs(const FilterOptions& options) : file(options, storage) {}
-  void commit() { expect_ok(test::commit(file)); }
+struct StoredPairs : StoredFile {
+  using StoredFile::StoredFile;
+
   void add_and_commit(uint64_t first, uint64_t end) {
     add(first, end);
     commit();
-  }
-  void commit_and_check() {
-    commit();
-    expect_ok(file.check());
   }
   void roll_back(const MemoryBlocks::Rows& rows) {
     storage.rows = rows;
@@ -43,9 +39,6 @@ struct StoredPairs {
       expect_ok(file.insert_pair(nth_pair(i)));
     }
   }
-
-  MemoryBlocks storage;
-  NewFile file;
 };
 
 TEST(FilterFilePairs, are_found_once_added_and_other_connections_follow) {

@@ -288,7 +288,7 @@ TEST_P(FilterFileImport, that_fails_while_it_is_written_can_be_rolled_back) {
   }
   to.file.committed();
   to.counts = from.counts;
-  to.expect_stored();
+  to.expect_stored_as(options_of(GetParam()));
 }
 
 // --- rebuild -------------------------------------------------------------------------------------

@@ -302,10 +302,7 @@ TEST_P(FilterFileLives, lose_no_key_and_leave_equal_bytes_whatever_is_asked) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, FilterFileLives,
-                         ::testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
-                                           FilterKind::kBlockedBloom, FilterKind::kCountingBloom),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Kinds, FilterFileLives, test::kLoggedKinds);
 
 // --- what a life does not show -------------------------------------------------------------------
 

@@ -59,10 +59,7 @@ class Stream : public testing::TestWithParam<FilterKind> {
   FilterFile file_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Each, Stream,
-                         testing::Values(FilterKind::kCuckoo, FilterKind::kBloom,
-                                         FilterKind::kBlockedBloom, FilterKind::kCountingBloom),
-                         [](const auto& info) { return test::name_of(info.param); });
+INSTANTIATE_EACH(Each, Stream, test::kLoggedKinds);
 
 TEST_P(Stream, I1_gives_the_image) {
   ASSERT_GT(file_.segments(), 1U);

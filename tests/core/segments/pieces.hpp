@@ -50,12 +50,9 @@ struct HeldPieces {
     copy.items = piece.items;
     copy.hashes = piece.hashes;
     const Filter& filter = *piece.filter;
-    Result<std::unique_ptr<Filter>> made =
-        make_filter(filter.kind(), filter.words(), filter.pages().page_bytes());
-    EXPECT_TRUE(made.ok());
-    EXPECT_TRUE(copy_cells(filter, *made.value()).ok());
-    made.value()->pages().complete();
-    copy.filter = std::move(made.value());
+    copy.filter = must(make_filter(filter.kind(), filter.words(), filter.pages().page_bytes()));
+    expect_ok(copy_cells(filter, *copy.filter));
+    copy.filter->pages().complete();
     return copy;
   }
 

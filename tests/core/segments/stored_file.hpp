@@ -18,15 +18,34 @@ inline FilterOptions small_segments(FilterKind kind, bool growth = true, uint64_
 
 inline uint64_t nth_key(uint64_t i) { return nth_hash(23, i, HashWidth::k47Bits); }
 
-// As the connection that makes it has it.
+inline Status commit(segments::FilterFile& file) {
+  CUCKOO_TRY(file.finish_load());
+  CUCKOO_TRY(file.flush());
+  file.committed();
+  return {};
+}
+
+// A file that was just created and committed.
 struct NewFile : segments::FilterFile {
   NewFile(const FilterOptions& options, segments::BlockStorage& storage)
       : FilterFile(options, storage) {
     expect_ok(create());
-    expect_ok(finish_load());
-    expect_ok(flush());
-    committed();
+    expect_ok(test::commit(*this));
   }
+};
+
+// … and its storage.
+struct StoredFile {
+  explicit StoredFile(const FilterOptions& options) : file(options, storage) {}
+
+  void commit() { expect_ok(test::commit(file)); }
+  void commit_and_check() {
+    commit();
+    expect_ok(file.check());
+  }
+
+  MemoryBlocks storage;
+  NewFile file;
 };
 
 // As another connection reads it.
@@ -41,13 +60,6 @@ inline Status add(segments::FilterFile& file, uint64_t first, uint64_t end) {
   for (uint64_t i = first; i < end; ++i) {
     CUCKOO_TRY(file.insert(nth_key(i)));
   }
-  return {};
-}
-
-inline Status commit(segments::FilterFile& file) {
-  CUCKOO_TRY(file.finish_load());
-  CUCKOO_TRY(file.flush());
-  file.committed();
   return {};
 }
 
@@ -88,5 +100,6 @@ using test::NewFile;
 using test::nth_key;
 using test::OpenedFile;
 using test::small_segments;
+using test::StoredFile;
 
 }  // namespace cuckoo::segments

@@ -151,6 +151,24 @@ TEST_F(OfTurns, a_segment_is_made_anew_when_much_is_removed_at_once_and_not_when
   EXPECT_EQ(header(0).dead, 0U);
 }
 
+// Copies take over segments that got their size since then.
+TEST_F(OfTurns, a_segment_that_is_made_anew_in_its_size_has_it_since_before) {
+  add(0, options_.capacity);
+  finish();
+  EXPECT_EQ(header(0).made_at, blocks_.root().folded_to) << "in the size that it was created in";
+  const uint64_t keys = options_.capacity + 2 * blocks_.turn_entries();
+  add(options_.capacity, keys);
+  finish();
+  const uint64_t made_at = header(0).made_at;
+  const uint64_t capacity = header(0).capacity;
+  EXPECT_EQ(made_at, keys);
+  remove(0, 2 * keys / 3);
+  finish();
+  ASSERT_EQ(header(0).number, 3U) << "made anew";
+  EXPECT_EQ(header(0).capacity, capacity);
+  EXPECT_EQ(header(0).made_at, made_at);
+}
+
 // Each takes the cell of a key, and no merge of runs drops it. A segment that is made anew has all
 // keys.
 TEST_F(OfTurns, a_segment_is_made_anew_when_many_were_removed_that_were_never_added) {
