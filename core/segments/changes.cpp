@@ -7,7 +7,7 @@
 #include "core/base/checksum.hpp"
 #include "core/segments/front.hpp"
 #include "core/segments/image.hpp"
-#include "core/stored/hash_sort.hpp"
+#include "core/segments/run.hpp"
 #include "core/stored/log_entry.hpp"
 #include "core/stored/rice.hpp"
 
@@ -95,7 +95,8 @@ Status decode_stream(std::span<const std::byte> bytes, uint64_t count, bool most
     uint64_t delta = 0;
     int64_t net = 0;
     if (!stream.take_delta(rice, max_delta, delta) || !take_net(stream, mostly_removed, net) ||
-        delta > max_delta - (hash >> shift) || (delta == 0 && i > 0)) {
+        delta > max_delta - (hash >> shift) ||
+        (delta == 0 && i > 0 && (changes.hashes.back().second > 0 || net < 0))) {
       return corrupt("changes that end early, do not ascend or count too far");
     }
     if (!multiset && net != 1) {
@@ -313,28 +314,28 @@ bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
   return has_magic(bytes, kMagic);
 }
 
-LargeVector<ChangedHash> net_changes(LogEntries entries, HashWidth width, bool multiset) {
-  const LargeVector<uint64_t> sorted = sorted_by_hash(entries.entries, width);
-  std::vector<MoreCopies>& more = entries.more;
-  const auto hash_of = [](uint64_t entry) { return entry & ~kRemoveBit; };
-  std::sort(more.begin(), more.end(), [&](const MoreCopies& a, const MoreCopies& b) {
-    return hash_of(a.entry) < hash_of(b.entry);
-  });
+LargeVector<ChangedHash> net_changes(const LogEntries& entries, bool multiset) {
+  std::vector<NetHash> all;
+  all.reserve(entries.entries.size());
+  auto more = entries.more.begin();
+  for (size_t i = 0; i < entries.entries.size(); ++i) {
+    const uint64_t entry = entries.entries[i];
+    const bool counts = more != entries.more.end() && more->at == i;
+    const auto copies = static_cast<int64_t>(1 + (counts ? (more++)->more : 0));
+    all.push_back({entry & ~kRemoveBit, (entry & kRemoveBit) == 0 ? copies : -copies});
+  }
+  sort_by_hash(all, 0);
   LargeVector<ChangedHash> changed;
-  auto next = more.begin();
-  for (size_t i = 0; i < sorted.size();) {
-    const uint64_t hash = hash_of(sorted[i]);
-    int64_t net = 0;
-    for (; i < sorted.size() && hash_of(sorted[i]) == hash; ++i) {
-      net += (sorted[i] & kRemoveBit) == 0 ? 1 : -1;
+  for (size_t i = 0; i < all.size();) {
+    const uint64_t hash = all[i].hash;
+    HashSum sum;
+    for (; i < all.size() && all[i].hash == hash; ++i) {
+      sum.take(all[i].net);
     }
-    for (; next != more.end() && hash_of(next->entry) == hash; ++next) {
-      const auto copies = static_cast<int64_t>(next->more);
-      net += (next->entry & kRemoveBit) == 0 ? copies : -copies;
+    if (!multiset) {
+      sum = HashSum(0, 1);
     }
-    if (net != 0) {
-      changed.emplace_back(hash, multiset ? net : 1);
-    }
+    sum.entries(hash, [&](const NetHash& entry) { changed.emplace_back(hash, entry.net); });
   }
   return changed;
 }

@@ -9,7 +9,7 @@
 //   header  = 128 bytes: whose they are, how many, the final items, the image's length, the shape,
 //             both marks
 //   stream  = ascending hashes as deltas (core/stored/rice.hpp), each with how often it was added,
-//             or removed, net
+//             or removed; twice, if it was removed and then added
 //   image   = the segments that were made anew (core/segments/image.hpp), if there are any
 //
 // Invariants
@@ -46,7 +46,8 @@ namespace cuckoo::segments {
 // About so many bits a changed hash takes. An image takes those of its cells.
 inline constexpr uint64_t kBitsOfChange = 40;
 
-// (hash, how often it was added; removed below zero; not 0)
+// (hash, how often it was added; removed below zero; not 0). A hash that was removed before it was
+// added stands twice, the removes first (core/segments/hash_sum.hpp).
 using ChangedHash = std::pair<uint64_t, int64_t>;
 inline uint64_t removals_of(const ChangedHash& one) noexcept {
   return one.second < 0 ? 0 - static_cast<uint64_t>(one.second) : 0;
@@ -62,7 +63,7 @@ struct FilterChanges {
   // What was hashed, as in an image's header.
   KeyForm keys;
   uint64_t key_types = 0;
-  LargeVector<ChangedHash> hashes;  // ascending; of a set added once
+  LargeVector<ChangedHash> hashes;  // ascending; of a set each once, added
   // Adds that seemed present in its cells may be missing: a set without hashes does not note them.
   bool without_seeming = false;
   // The segments that were made anew, without hashes, ascending by prefix. Null: none was.
@@ -100,7 +101,7 @@ void finish_changes_front(std::span<std::byte> front, uint64_t image_bytes, uint
 ImageHeader header_of_pieces(const FilterChanges& changes);
 PieceSource pieces_for_shape(const FilterChanges& changes, uint64_t& shape);
 
-// The net changes of log entries, which are taken. In a set each hash counts once.
-LargeVector<ChangedHash> net_changes(LogEntries entries, HashWidth width, bool multiset);
+// What log entries come to, as FilterChanges::hashes has it. In a set each hash counts once.
+LargeVector<ChangedHash> net_changes(const LogEntries& entries, bool multiset);
 
 }  // namespace cuckoo::segments

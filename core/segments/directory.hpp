@@ -92,9 +92,9 @@ class Directory {
       for (const uint64_t entry : waiting) {
         adds += (entry & kRemoveBit) == 0 ? 1 : -1;
       }
-      for (const auto& [entry, more] : more_copies()) {
+      for (const auto& [at, more] : more_copies()) {
         const auto copies = static_cast<int64_t>(more);
-        adds += (entry & kRemoveBit) == 0 ? copies : -copies;
+        adds += (waiting[at] & kRemoveBit) == 0 ? copies : -copies;
       }
       return static_cast<uint64_t>(std::max<int64_t>(adds, 0));
     }

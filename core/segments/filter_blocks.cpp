@@ -122,7 +122,7 @@ void FilterBlocks::pend(size_t index, uint64_t position, uint64_t entry, uint64_
   }
   leaf.waiting.push_back(entry);
   if (copies > 1) {
-    leaf.waiting_more->push_back({entry, copies - 1});
+    leaf.waiting_more->push_back({leaf.waiting.size() - 1, copies - 1});
   }
 }
 
@@ -199,11 +199,10 @@ Result<std::unique_ptr<Segment>> FilterBlocks::opened(const Directory::Leaf& lea
       leaf.header->number == 0 ? Segment::make_share(*options_, limits_, leaf.prefix, leaf.depth, 0)
                                : Segment::open(*options_, storage_, *leaf.header);
   if (made.ok()) {
-    for (const uint64_t entry : leaf.waiting) {
-      made.value()->append(entry);
-    }
-    for (const MoreCopies& more : leaf.more_copies()) {
-      made.value()->count_more(more);
+    auto more = leaf.more_copies().begin();
+    for (size_t i = 0; i < leaf.waiting.size(); ++i) {
+      const bool counts = more != leaf.more_copies().end() && more->at == i;
+      made.value()->append(leaf.waiting[i], 1 + (counts ? (more++)->more : 0));
     }
   }
   return made;

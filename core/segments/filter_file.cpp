@@ -225,7 +225,10 @@ Status FilterFile::add_copies(uint64_t hash, uint64_t copies) {
 
 Result<uint64_t> FilterFile::take_away_copies(uint64_t hash, uint64_t copies) {
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t found, count(hash));
-  copies = std::min({copies, found, items()});
+  if (found == 0) {
+    return uint64_t{0};
+  }
+  copies = std::min({copies, blocks_.directory().segment_of(hash)->removable(hash), items()});
   if (copies > 0) {
     turns_.append(hash | kRemoveBit, copies);
     blocks_.add_items(-static_cast<int64_t>(copies));
@@ -233,9 +236,24 @@ Result<uint64_t> FilterFile::take_away_copies(uint64_t hash, uint64_t copies) {
   return copies;
 }
 
+// Of a hash that is present: would a fold find the remove's fingerprint?
+Result<bool> FilterFile::may_remove(uint64_t hash) {
+  Segment& segment = *blocks_.directory().segment_of(hash);
+  const int64_t net = segment.pending_net(hash);
+  if (net == static_cast<int64_t>(segment.pending().added(hash))) {
+    return true;  // no remove pends
+  }
+  CUCKOO_TRY(load(hash));
+  return segment.removable(hash) > 0;
+}
+
 Result<bool> FilterFile::take_away(uint64_t hash) {
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(hash));
   if (items() == 0 || !present) {
+    return false;
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const bool removable, may_remove(hash));
+  if (!removable) {
     return false;
   }
   turns_.append(hash | kRemoveBit);

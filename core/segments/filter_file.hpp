@@ -253,6 +253,7 @@ class FilterFile {
   uint64_t made_for(const Directory::Leaf& leaf) const;
   Status add(uint64_t hash);
   Status add_copies(uint64_t hash, uint64_t copies);
+  Result<bool> may_remove(uint64_t hash);
   Result<bool> take_away(uint64_t hash);
   Result<uint64_t> take_away_copies(uint64_t hash, uint64_t copies);
   void put_back(uint64_t hash, uint64_t copies = 1);

@@ -121,9 +121,8 @@ Result<std::optional<FilterChanges>> FilterFile::changes_since(const FilterMark&
   if (!since) {
     return std::optional<FilterChanges>();
   }
-  return std::optional(changes_of(
-      from, *now, net_changes(std::move(since->behind), options_.width, options_.multiset()),
-      since->position));
+  return std::optional(
+      changes_of(from, *now, net_changes(since->behind, options_.multiset()), since->position));
 }
 
 // Where its log does not go back so far, its hashes say the same.

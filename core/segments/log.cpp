@@ -334,7 +334,7 @@ Result<bool> Log::entries_behind(const Blocks& blocks, uint64_t first_row, uint6
   const auto take = [&found](size_t, uint64_t entry, uint64_t copies) -> Status {
     found.entries.push_back(entry);
     if (copies > 1) {
-      found.more.push_back({entry, copies - 1});
+      found.more.push_back({found.entries.size() - 1, copies - 1});
     }
     return {};
   };

@@ -34,7 +34,7 @@ struct LogPlace {
 // What came behind a place of a log.
 struct LogEntries {
   LargeVector<uint64_t> entries;  // each as if it stood for one occurrence
-  std::vector<MoreCopies> more;   // and those that stand for more, again
+  std::vector<MoreCopies> more;   // of those that stand for more, ascending
 };
 
 class Log {

@@ -35,14 +35,22 @@ void Pending::apply(uint64_t entry, uint64_t copies, const Filter& filter, unsig
     return;
   }
   const auto change = static_cast<int64_t>(copies);
-  const int64_t sum = (entry & kRemoveBit) == 0 ? net + change : net - change;
-  if (net < 0 || sum < 0) {
+  const HashSum before = sum(hash, net);
+  HashSum after = before;
+  after.take((entry & kRemoveBit) == 0 ? change : -change);
+  if (before.both() || after.both()) {
+    (void)added_again_.at(hash);  // may allocate, as the next line may
+  }
+  if (net < 0 || after.net() < 0) {
     const auto removes = [](int64_t of) {
       return 0 - static_cast<uint64_t>(std::min<int64_t>(of, 0));
     };
-    pend_removes(hash, filter, depth, removes(sum) - removes(net));
+    pend_removes(hash, filter, depth, removes(after.net()) - removes(net));
   }
-  net = sum;
+  if (before.both() || after.both()) {
+    added_again_.at(hash) = after.both() ? after.added() : 0;
+  }
+  net = after.net();
 }
 
 void Pending::index(const Filter& filter, unsigned depth) {
@@ -51,26 +59,35 @@ void Pending::index(const Filter& filter, unsigned depth) {
   }
   constexpr size_t kAhead = 16;  // entries whose memory is fetched before it is their turn
   size_t done = 0;
-  struct Shrink {  // what was applied leaves the list, whatever happens
+  size_t more = 0;
+  struct Shrink {  // what was applied leaves the lists, whatever happens
     LargeVector<uint64_t>& list;
+    std::vector<MoreCopies>& more_copies;
     size_t& done;
-    ~Shrink() { list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(done)); }
-  } shrink{list_, done};
+    size_t& more;
+    ~Shrink() {
+      list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(done));
+      more_copies.erase(more_copies.begin(),
+                        more_copies.begin() + static_cast<std::ptrdiff_t>(more));
+      for (MoreCopies& one : more_copies) {
+        one.at -= done;
+      }
+    }
+  } shrink{list_, more_, done, more};
   for (; done < list_.size(); ++done) {
     if (done + kAhead < list_.size()) {
       nets_.prefetch(list_[done + kAhead] & ~kRemoveBit);
     }
     const uint64_t entry = list_[done];
     const bool unknown = uncounted_ && nets_.net(entry) <= 0;
-    apply(entry, 1, filter, depth);
+    const bool counts = more < more_.size() && more_[more].at == done;
+    apply(entry, counts ? 1 + more_[more].more : 1, filter, depth);
+    more += counts ? 1 : 0;
     if (unknown && probe(filter, entry << depth) != Filter::Answer::kPresent) {
       ++fresh_;
     }
   }
   uncounted_ = false;
-  for (; !more_.empty(); more_.pop_back()) {
-    apply(more_.back().entry, more_.back().more, filter, depth);
-  }
 }
 
 // Appends the entries of the list, all of them adds that count once.
@@ -105,29 +122,35 @@ Result<std::vector<NetHash>> Pending::sorted(HashWidth width, const Filter& filt
                                     [](uint64_t entry) { return (entry & kRemoveBit) != 0; })) {
     index(filter, depth);
   }
-  CUCKOO_ASSIGN_OR_RETURN(std::vector<NetHash> all, sorted_list(width, depth, poll));
+  CUCKOO_ASSIGN_OR_RETURN(std::vector<NetHash> listed, sorted_list(width, depth, poll));
   if (uncounted_) {
-    fresh_ +=
-        static_cast<uint64_t>(std::count_if(all.begin(), all.end(), [&](const NetHash& entry) {
+    fresh_ += static_cast<uint64_t>(
+        std::count_if(listed.begin(), listed.end(), [&](const NetHash& entry) {
           return nets_.net(entry.hash) <= 0 &&
                  probe(filter, entry.hash << depth) != Filter::Answer::kPresent;
         }));
     uncounted_ = false;
   }
   if (nets_.empty()) {
-    return all;
+    return listed;
   }
-  nets_.for_each([&](uint64_t hash, int64_t net) { all.push_back({hash, net}); });
+  std::vector<NetHash> all;
+  all.reserve(nets_.size() + added_again_.size() + listed.size());
+  const auto keep = [&all](const NetHash& entry) { all.push_back(entry); };
+  nets_.for_each([&](uint64_t hash, int64_t net) { sum(hash, net).entries(hash, keep); });
+  all.insert(all.end(), listed.begin(), listed.end());  // they came later
   sort_by_hash(all, depth);
   size_t kept = 0;
   for (size_t i = 0; i < all.size();) {
-    NetHash sum{all[i].hash, 0};
-    for (; i < all.size() && all[i].hash == sum.hash; ++i) {
-      sum.net = multiset_ ? sum.net + all[i].net : 1;
+    const uint64_t hash = all[i].hash;
+    HashSum sum;
+    for (; i < all.size() && all[i].hash == hash; ++i) {
+      sum.take(all[i].net);
     }
-    if (sum.net != 0) {
-      all[kept++] = sum;
+    if (!multiset_) {
+      sum = HashSum(0, 1);
     }
+    sum.entries(hash, [&](const NetHash& entry) { all[kept++] = entry; });
   }
   all.resize(kept);
   return all;
@@ -148,12 +171,13 @@ void Pending::clear() noexcept {
   LargeVector<uint64_t>().swap(list_);
   std::vector<MoreCopies>().swap(more_);
   nets_.clear();
+  added_again_.clear();
   removed_cells_.clear();
 }
 
 size_t Pending::memory_bytes() const noexcept {
   return list_.capacity() * sizeof(uint64_t) + more_.capacity() * sizeof(MoreCopies) +
-         nets_.memory_bytes() + removed_cells_.memory_bytes();
+         nets_.memory_bytes() + added_again_.memory_bytes() + removed_cells_.memory_bytes();
 }
 
 }  // namespace cuckoo::segments

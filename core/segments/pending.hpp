@@ -2,11 +2,12 @@
 //
 // They are kept in a list, in the order in which they came, until index() sums them by hash. A
 // probe calls it; a load never probes. What an entry counts for beyond the first occurrence stands
-// in a list of its own: entries that count once, which are most, take no more room for it.
+// in a list of its own: entries that count once, which are most, take no more room for it. So does
+// what was added of a hash after a remove that no pending add came before: that is rare, too.
 //
 // Invariants
-//   I1  when indexed(): net(hash) is the hash's adds minus its removes; of a set, 1 when it is
-//       there.
+//   I1  when indexed(): net(hash) is the hash's adds minus its removes, and added(hash) what is left
+//       of its adds (core/segments/hash_sum.hpp); of a set both are 1 when it is there.
 //   I2  when indexed(): removes() of a cell is the number of pending removes, of all hashes of that
 //       cell, that no pending add makes up for.
 //   I3  when memory runs out (std::bad_alloc), it holds the entries that it held before.
@@ -16,6 +17,7 @@
 //       those that were not present: the different ones that are in no page.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,6 +28,7 @@
 #include "core/base/poll.hpp"
 #include "core/base/result.hpp"
 #include "core/filter/filter.hpp"
+#include "core/segments/hash_sum.hpp"
 #include "core/segments/run.hpp"
 #include "core/stored/hash_tail.hpp"
 #include "core/stored/log_entry.hpp"
@@ -51,7 +54,7 @@ class Pending {
     ++entries_;
     items_ += (entry & kRemoveBit) == 0 ? 1 : -1;
   }
-  // One that stands for so many. Strong guarantee.
+  // One that stands for so many; of a set for one. Strong guarantee.
   void append(uint64_t entry, uint64_t copies) {
     if (copies == 1) [[likely]] {
       append(entry);
@@ -59,13 +62,9 @@ class Pending {
     }
     make_room_for_one(more_);
     append(entry);
-    count_more({entry, copies - 1});
-  }
-  // An entry that was appended stands for so many more. Multisets only.
-  void count_more(const MoreCopies& more) {
-    more_.push_back(more);
-    const auto copies = static_cast<int64_t>(more.more);
-    items_ += (more.entry & kRemoveBit) == 0 ? copies : -copies;
+    more_.push_back({list_.size() - 1, copies - 1});
+    const auto more = static_cast<int64_t>(copies - 1);
+    items_ += (entry & kRemoveBit) == 0 ? more : -more;
   }
   // An add to a set, which index() is to count; all pages of the filter are in memory until then.
   void append_uncounted(uint64_t hash) {  // indexed(), or there are uncounted ones already
@@ -75,24 +74,33 @@ class Pending {
   bool uncounted() const noexcept { return uncounted_; }
   // Returns how many of the uncounted adds were not present, and forgets that.
   uint64_t take_fresh() noexcept { return std::exchange(fresh_, 0); }
-  bool indexed() const noexcept { return list_.empty() && more_.empty(); }
+  bool indexed() const noexcept { return list_.empty(); }
   // `filter` knows which cells a hash of the segment has. Writes nothing when indexed().
   void index(const Filter& filter, unsigned depth);
 
-  int64_t net(uint64_t hash) const noexcept { return nets_.net(hash); }      // indexed()
-  const PendingRemoves& removes() const noexcept { return removed_cells_; }  // indexed()
+  // All of these: indexed().
+  int64_t net(uint64_t hash) const noexcept { return nets_.net(hash); }
+  uint64_t added(uint64_t hash) const noexcept {
+    return static_cast<uint64_t>(sum(hash, nets_.net(hash)).added());
+  }
+  const PendingRemoves& removes() const noexcept { return removed_cells_; }
 
   // Returns how many different hashes the entries have.
   uint64_t hashes(HashWidth width, unsigned depth) const;
 
-  // All of them, each hash once with what is left of it, ascending; none with 0.
-  // Changes nothing when the poll stops it.
+  // All of them, ascending, each hash with what is left of it: one entry, two if it was removed
+  // before it was added, or none. Changes nothing when the poll stops it.
   Result<std::vector<NetHash>> sorted(HashWidth width, const Filter& filter, unsigned depth,
                                       const Poll& poll = nullptr);
   void clear() noexcept;
   size_t memory_bytes() const noexcept;
 
  private:
+  HashSum sum(uint64_t hash, int64_t net) const noexcept {
+    const int64_t again = added_again_.net(hash);
+    const int64_t added = again > 0 ? again : std::max<int64_t>(net, 0);
+    return {added - net, added};
+  }
   void apply(uint64_t entry, uint64_t copies, const Filter& filter, unsigned depth);
   Result<std::vector<NetHash>> sorted_list(HashWidth width, unsigned depth, const Poll& poll) const;
   void pend_removes(uint64_t hash, const Filter& filter, unsigned depth, uint64_t more);
@@ -103,8 +111,9 @@ class Pending {
   uint64_t entries_ = 0;
   int64_t items_ = 0;
   LargeVector<uint64_t> list_;    // not in nets_ yet
-  std::vector<MoreCopies> more_;  // nor these
+  std::vector<MoreCopies> more_;  // of these, ascending
   HashTail nets_;
+  HashTail added_again_;  // added(), where there is a remove that came before
   PendingRemoves removed_cells_;
 };
 

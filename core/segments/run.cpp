@@ -146,8 +146,7 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
   for (uint32_t i = 0; i < head.entries; ++i) {
     uint64_t delta = 0;
     uint64_t code = 0;
-    if (!reader.take_delta(head.rice, (last - previous) >> shift, delta) ||
-        (delta == 0 && !(begins && i == 0))) {
+    if (!reader.take_delta(head.rice, (last - previous) >> shift, delta)) {
       return corrupt("run block with a hash out of range");
     }
     if (!head.plain && reader.take(1) != 0 &&
@@ -157,34 +156,46 @@ Status decode_run_block(std::span<const std::byte> block, HashWidth width, unsig
     if (reader.overrun()) {
       return corrupt("run block that ends early");
     }
+    const int64_t net = code == 0 ? 1 : net_of(code);
+    const bool again = delta == 0 && !(begins && i == 0);  // I2
+    if (again && (entries.empty() || entries.back().net > 0 || net < 0)) {
+      return corrupt("run block with a hash out of range");
+    }
     previous += delta << shift;
-    entries.push_back({previous, code == 0 ? 1 : net_of(code)});
+    entries.push_back({previous, net});
   }
   return reader.at_end() ? Status() : corrupt("run block with bytes behind its last entry");
 }
 
-// A remove may come before the add that it was of another hash's cells: the counts are added up,
-// and those below zero stay.
 Result<std::vector<NetHash>> joined_runs(std::span<const NetHash> older,
                                          std::span<const NetHash> newer, bool multiset) {
   std::vector<NetHash> joined;
   joined.reserve(older.size() + newer.size());
   auto old = older.begin();
-  for (const NetHash& entry : newer) {
-    for (; old != older.end() && old->hash < entry.hash; ++old) {
+  auto next = newer.begin();
+  while (next != newer.end()) {
+    const uint64_t hash = next->hash;
+    for (; old != older.end() && old->hash < hash; ++old) {
       joined.push_back(*old);
     }
-    int64_t net = entry.net;
-    if (old != older.end() && old->hash == entry.hash) {
-      net = multiset ? net + old->net : 1;
-      ++old;
+    if (old == older.end() || old->hash != hash) {
+      joined.push_back(*next++);
+      continue;
     }
-    if (net > kMostNet || net < -kMostNet) {
+    HashSum sum;
+    for (; old != older.end() && old->hash == hash; ++old) {
+      sum.take(old->net);
+    }
+    for (; next != newer.end() && next->hash == hash; ++next) {
+      sum.take(next->net);
+    }
+    if (!sum.fits()) {
       return corrupt("runs of more items than a segment can hold");
     }
-    if (net != 0) {
-      joined.push_back({entry.hash, net});
+    if (!multiset) {
+      sum = HashSum(0, 1);
     }
+    sum.entries(hash, [&joined](const NetHash& entry) { joined.push_back(entry); });
   }
   joined.insert(joined.end(), old, older.end());
   return joined;

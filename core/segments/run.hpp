@@ -1,9 +1,10 @@
 // A segment's runs: what was folded into its pages, so that they can be made anew without the keys.
 //
 // A run has the hashes of one fold, or of several that followed one another, in ascending order,
-// each once, with its net count: adds minus removes, never 0. Runs follow one another in the order
-// of their folds. The sum of a hash's counts over all runs is the number of times that the segment
-// holds it. When a segment is made anew, it has one run, and all counts in it are 1 or more.
+// each with a count: how often it was added, or removed. A hash stands twice if it was removed
+// before it was added (core/segments/hash_sum.hpp). Runs follow one another in the order of their
+// folds. A hash's counts over all runs, in their order, say how often the segment holds it. When a
+// segment is made anew, it has one run, and all counts in it are 1 or more.
 //
 // The fewer entries a run has, the further they are apart, and the more bits each takes. So a fold
 // merges its entries with the newest run, and what comes of it with the run before that, until the
@@ -23,7 +24,8 @@
 // Invariants
 //   I1  nothing is believed: a block is decoded whole, within its bounds, or it is kCorrupt. A
 //       block of n bytes gives less than 8·n entries.
-//   I2  hashes ascend strictly within a run, also across its blocks.
+//   I2  hashes ascend within a run, also across its blocks; strictly, but for one that was removed
+//       and then added: its two entries follow each other, the removes first.
 //   I3  each run has more than kRunRatio times as many entries as the run after it.
 #pragma once
 
@@ -35,18 +37,10 @@
 
 #include "core/base/key_hash.hpp"
 #include "core/base/result.hpp"
+#include "core/segments/hash_sum.hpp"
 #include "core/stored/rice.hpp"
 
 namespace cuckoo::segments {
-
-inline constexpr int64_t kMostNet = (int64_t{1} << 61) - 1;
-
-struct NetHash {
-  uint64_t hash = 0;
-  int64_t net = 0;  // not 0, from -kMostNet to kMostNet
-
-  friend bool operator==(const NetHash&, const NetHash&) = default;
-};
 
 // Sorts entries whose hashes have their first `depth` bits in common. Those of one hash keep their
 // order.

@@ -108,7 +108,7 @@ Result<std::unique_ptr<Segment>> Segment::open(const FilterOptions& options, con
 
 Segment::Answer Segment::probe_pending(uint64_t hash) {
   index();
-  if (pending_.net(hash) > 0) {
+  if (pending_.added(hash) > 0) {
     return Answer::kPresent;
   }
   const uint64_t rest = hash << header_.depth;
@@ -123,6 +123,11 @@ uint64_t Segment::count(uint64_t hash) {
   if (!options_->multiset()) {
     return probe(hash) == Answer::kPresent ? 1 : 0;
   }
+  const uint64_t least = removable(hash);  // before anything that must be indexed
+  return std::max(least, pending_.added(hash));
+}
+
+uint64_t Segment::removable(uint64_t hash) {
   index();
   const int64_t net = pending_.net(hash);
   return (net > 0 ? static_cast<uint64_t>(net) : 0) +

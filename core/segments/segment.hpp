@@ -110,11 +110,13 @@ class Segment {
   Status load_all(const Blocks& blocks);
   bool all_loaded() const noexcept { return all_loaded_; }
   uint64_t count(uint64_t hash);  // its pages are in memory
+  // Returns how many removes of the hash find a fingerprint, pending or in the pages. It may be less
+  // than count(): an earlier remove, of what was never added, took another hash's.
+  uint64_t removable(uint64_t hash);
 
   // --- changing
   void append(uint64_t entry) { pending_.append(entry); }
   void append(uint64_t entry, uint64_t copies) { pending_.append(entry, copies); }
-  void count_more(const MoreCopies& more) { pending_.count_more(more); }
   void expect_pending(size_t entries) { pending_.expect(entries); }
   // An add to a set, of which settle() tells whether it was present. All pages are in memory.
   void append_uncounted(uint64_t hash) {
@@ -154,6 +156,7 @@ class Segment {
     std::vector<NetHash> removes;    // without the prefix, how often each is removed
     LargeVector<uint64_t> adds;      // likewise, each as often as it is added
     std::vector<NetHash> more_adds;  // likewise, how often beyond that
+    uint64_t removed = 0;            // entries of removes; an add may come after one
     uint64_t freed = 0;              // slots at most, by the removes
     uint64_t repeated = 0;           // adds that follow one of the same hash
   };

@@ -187,11 +187,19 @@ Segment::Folding Segment::folding(std::vector<NetHash> entries) const {
   folding.entries = std::move(entries);
   folding.adds.reserve(folding.entries.size());
   constexpr auto kMostSingle = static_cast<int64_t>(Filter::kMostSingleInserts);
-  for (const auto& [hash, net] : folding.entries) {
+  for (size_t i = 0; i < folding.entries.size();) {
+    const uint64_t hash = folding.entries[i].hash;
+    int64_t net = 0;
+    for (; i < folding.entries.size() && folding.entries[i].hash == hash; ++i) {
+      net += folding.entries[i].net;
+      folding.removed += folding.entries[i].net < 0 ? 1 : 0;
+    }
     const uint64_t rest = hash << header_.depth;
     if (net < 0) {
       folding.removes.push_back({rest, -net});
       folding.freed += static_cast<uint64_t>(std::min(-net, kMostSingle));
+    }
+    if (net <= 0) {
       continue;
     }
     const auto single = static_cast<size_t>(std::min(net, kMostSingle));
@@ -247,7 +255,7 @@ Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t posi
   uint64_t digest = 0;
   CUCKOO_ASSIGN_OR_RETURN(const uint64_t present, fold_into(*filter_, folding, digest));
   header_.digest += digest;
-  uint64_t dead = header_.dead + 2 * folding.removes.size() + present;
+  uint64_t dead = header_.dead + 2 * folding.removed + present;
   if (keeps_hashes) {
     CUCKOO_ASSIGN_OR_RETURN(const uint64_t gone, merge_run(blocks, folding.entries));
     dead -= std::min(dead, gone);
@@ -345,7 +353,7 @@ bool Segment::remove_now(uint64_t hash, bool keeps_hashes) {
   return true;
 }
 
-// Each hash once with what is left of it, as Pending::sorted().
+// Each hash with what is left of it, as Pending::sorted().
 std::vector<NetHash> Segment::sorted_loose() const {
   const LargeVector<uint64_t> sorted =
       sorted_by_hash(std::span<const uint64_t>(loose_), options_->width, header_.depth, nullptr)
@@ -353,14 +361,15 @@ std::vector<NetHash> Segment::sorted_loose() const {
   std::vector<NetHash> entries;
   entries.reserve(sorted.size());
   for (size_t i = 0; i < sorted.size();) {
-    NetHash sum{sorted[i] & ~kRemoveBit, 0};
-    for (; i < sorted.size() && (sorted[i] & ~kRemoveBit) == sum.hash; ++i) {
-      const int64_t change = (sorted[i] & kRemoveBit) == 0 ? 1 : -1;
-      sum.net = options_->multiset() ? sum.net + change : 1;
+    const uint64_t hash = sorted[i] & ~kRemoveBit;
+    HashSum sum;
+    for (; i < sorted.size() && (sorted[i] & ~kRemoveBit) == hash; ++i) {
+      sum.take((sorted[i] & kRemoveBit) == 0 ? 1 : -1);
     }
-    if (sum.net != 0) {
-      entries.push_back(sum);
+    if (!options_->multiset()) {
+      sum = HashSum(0, 1);
     }
+    sum.entries(hash, [&entries](const NetHash& entry) { entries.push_back(entry); });
   }
   return entries;
 }

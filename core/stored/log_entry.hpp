@@ -21,9 +21,9 @@ inline constexpr uint64_t kRemoveBit = 1;
 // Of one entry.
 inline constexpr uint64_t kMostCopies = uint64_t{1} << 31;
 
-// What an entry counts for beyond the first occurrence.
+// What an entry of a list counts for beyond the first occurrence.
 struct MoreCopies {
-  uint64_t entry = 0;
+  size_t at = 0;      // its index in the list
   uint64_t more = 0;  // 1 or more
 };
 

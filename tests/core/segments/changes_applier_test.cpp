@@ -122,6 +122,46 @@ TEST_P(AppliedChanges, survive_removes_of_what_was_never_added) {
   }
 }
 
+// They are in the log as a remove and an add, which leave one where there was none.
+TEST_P(AppliedChanges, bring_what_was_removed_before_it_was_added) {
+  if (!multiset()) {
+    return;
+  }
+  const FilterOptions rough = test::options_for({GetParam(), true}, 600, 0.25, 448);
+  FilterOptions fine = rough;
+  fine.spec.rate = 1e-5;
+  Counts counts;
+  Site origin(rough);
+  add_to(origin, counts, 0, 550);
+  const std::unique_ptr<Site> copies[] = {
+      copy_of(origin, counts, rough), copy_of(origin, counts, fine), test::image_of(origin, rough)};
+  Site backup(origin.storage.rows, rough);
+  std::vector<uint64_t> keys;
+  for (uint64_t i = 1'000'000; keys.size() < 40; ++i) {
+    if (origin->remove(nth_key(i)).value()) {
+      keys.push_back(nth_key(i));
+      expect_ok(origin->insert(nth_key(i)));
+    }
+  }
+  origin.commit();
+  for (Site* copy : {copies[0].get(), copies[1].get(), copies[2].get(), &backup}) {
+    EXPECT_TRUE(copy->apply(origin.changes_since(copy->mark())));
+    EXPECT_EQ((*copy)->items(), copy == copies[1].get() ? 590 : 550);
+    copy->commit();
+    copy->expect_good();
+    if ((*copy)->keeps_hashes()) {
+      expect_ok((*copy)->rebuild(2000));
+      copy->commit();
+      copy->expect_good();
+      EXPECT_EQ((*copy)->items(), 590);
+    }
+    test::expect_all(*copy->file, 550);
+    for (const uint64_t key : keys) {
+      ASSERT_TRUE(copy->has(key));
+    }
+  }
+}
+
 // Of a key that was never added, but shares its cells with one that is added by the same changes.
 // The twin has the origin's cells in the end.
 TEST_P(AppliedChanges, remove_again_what_is_found_once_the_adds_are_in) {

@@ -306,7 +306,7 @@ TEST_F(SegmentLog, counts_come_back_from_rows_of_any_portions_and_from_each_plac
         const uint64_t copies = i == 60 ? 9 : copies_of_entry(i);
         if (copies > 1) {
           ASSERT_NE(more, found.more.end());
-          EXPECT_EQ(more->entry, entry(i));
+          EXPECT_EQ(found.entries[more->at], entry(i));
           EXPECT_EQ((more++)->more, copies - 1);
         }
       }

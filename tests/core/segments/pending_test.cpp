@@ -57,7 +57,7 @@ TEST_P(SegmentPending, sums_by_hash_as_a_map_does_whenever_it_is_asked) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Pending asked(multiset());
     Pending quiet(multiset());
-    std::map<uint64_t, int64_t> model;
+    std::map<uint64_t, HashSum> model;
     int64_t items = 0;
     const bool removes = seed % 2 == 1 && multiset();
     for (uint64_t i = 0; i < 300; ++i) {
@@ -69,20 +69,21 @@ TEST_P(SegmentPending, sums_by_hash_as_a_map_does_whenever_it_is_asked) {
       asked.append(entry, copies);
       quiet.append(entry, copies);
       const auto change = remove ? -static_cast<int64_t>(copies) : static_cast<int64_t>(copies);
-      model[hash] = multiset() ? model[hash] + change : 1;
+      model[hash].take(change);
+      model[hash] = multiset() ? model[hash] : HashSum(0, 1);
       items += change;
       if (i % 37 == 0) {
         asked.index(*filter, kDepth);
         ASSERT_TRUE(asked.indexed());
-        EXPECT_EQ(asked.net(hash), model[hash]);
+        EXPECT_EQ(asked.net(hash), model[hash].net());
+        EXPECT_EQ(asked.added(hash), static_cast<uint64_t>(model[hash].added()));
       }
     }
     std::vector<NetHash> expected;
-    for (const auto& [hash, net] : model) {
-      if (net != 0) {
-        expected.push_back({hash, net});
-      }
+    for (const auto& [hash, sum] : model) {
+      sum.entries(hash, [&](const NetHash& entry) { expected.push_back(entry); });
     }
+    EXPECT_EQ(expected.size() > model.size(), removes);
     EXPECT_EQ(asked.entries(), 300u);
     EXPECT_EQ(asked.items(), items);
     EXPECT_TRUE(sorted(asked) == expected);

@@ -1,0 +1,67 @@
+// What adds and removes of one hash come to, in their order.
+//
+// A remove may come first, of a hash that was never added: it took the cell of another hash that
+// shares it. Such a remove takes nothing of what is added later. So a plain sum would not do: a
+// remove and then an add leave one occurrence where there was none before, and as many as before
+// where there were some.
+//
+// Invariants
+//   I1  n occurrences become max(0, n - removed()) + added().
+//   I2  net() is the sum: by so much the hash's cells change.
+//   I3  entries() gives two entries at most, the removes first. Taken in that order, they make up
+//       the same sum.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace cuckoo::segments {
+
+inline constexpr int64_t kMostNet = (int64_t{1} << 61) - 1;
+
+// An entry of a run, or of what is pending.
+struct NetHash {
+  uint64_t hash = 0;
+  int64_t net = 0;  // not 0, from -kMostNet to kMostNet: added, or removed below zero
+
+  friend bool operator==(const NetHash&, const NetHash&) = default;
+};
+
+class HashSum {
+ public:
+  HashSum() = default;
+  HashSum(int64_t removed, int64_t added) noexcept : removed_(removed), added_(added) {}
+
+  int64_t removed() const noexcept { return removed_; }
+  int64_t added() const noexcept { return added_; }
+  int64_t net() const noexcept { return added_ - removed_; }
+  bool both() const noexcept { return removed_ > 0 && added_ > 0; }
+  bool fits() const noexcept { return removed_ <= kMostNet && added_ <= kMostNet; }
+
+  // Afterwards so many are added; removed below zero. Two of at most kMostNet never overflow.
+  void take(int64_t net) noexcept {
+    if (net >= 0) {
+      added_ += net;
+      return;
+    }
+    const int64_t of_added = std::min(added_, -net);
+    added_ -= of_added;
+    removed_ += -net - of_added;
+  }
+
+  template <class Sink>
+  void entries(uint64_t hash, Sink&& sink) const {
+    if (removed_ > 0) {
+      sink(NetHash{hash, -removed_});
+    }
+    if (added_ > 0) {
+      sink(NetHash{hash, added_});
+    }
+  }
+
+ private:
+  int64_t removed_ = 0;
+  int64_t added_ = 0;
+};
+
+}  // namespace cuckoo::segments
