@@ -429,6 +429,23 @@ TEST_F(SegmentLog, rows_that_do_not_follow_are_corrupt) {
   EXPECT_TRUE(refused(kFirstLogBlock + 6, last, {})) << "a row further on";
 }
 
+TEST_F(SegmentLog, a_row_that_goes_on_from_one_that_is_not_full_is_corrupt) {
+  storage.rows.clear();
+  LogHeader header;
+  header.chain = 7;
+  for (const uint64_t end : {4, 7, 9}) {
+    const Entries entries = entries_between(header.position, end);
+    header.entries = static_cast<uint16_t>(entries.size());
+    expect_ok(blocks.write(kFirstLogBlock + static_cast<int64_t>(header.position / 3),
+                           encode_log_row(header, entries, HashWidth::k47Bits), false));
+    header.chain = chain_over(header.chain, entries, HashWidth::k47Bits);
+    header.position = end;
+  }
+  Log log(options);
+  Entries entries;
+  EXPECT_TRUE(fails(read(log, entries), ErrorCode::kCorrupt, "does not follow a full row"));
+}
+
 TEST_F(SegmentLog, of_a_set_removes_nothing) {
   rows_of(6);
   FilterOptions set = options;
