@@ -6,8 +6,8 @@
 // what was added of a hash after a remove that no pending add came before: that is rare, too.
 //
 // Invariants
-//   I1  when indexed(): net(hash) is the hash's adds minus its removes, and added(hash) what is left
-//       of its adds (core/segments/hash_sum.hpp); of a set both are 1 when it is there.
+//   I1  when indexed(): net(hash) is the hash's adds minus its removes. added(hash) is what is left
+//       of its adds (core/segments/hash_sum.hpp). Of a set both are 1 when it is there.
 //   I2  when indexed(): removes() of a cell is the number of pending removes, of all hashes of that
 //       cell, that no pending add makes up for.
 //   I3  when memory runs out (std::bad_alloc), it holds the entries that it held before.

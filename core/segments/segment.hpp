@@ -110,8 +110,8 @@ class Segment {
   Status load_all(const Blocks& blocks);
   bool all_loaded() const noexcept { return all_loaded_; }
   uint64_t count(uint64_t hash);  // its pages are in memory
-  // Returns how many removes of the hash find a fingerprint, pending or in the pages. It may be less
-  // than count(): an earlier remove, of what was never added, took another hash's.
+  // Returns how many removes of the hash find a fingerprint, pending or in the pages. It may be
+  // less than count(): an earlier remove, of what was never added, took another hash's.
   uint64_t removable(uint64_t hash);
 
   // --- changing

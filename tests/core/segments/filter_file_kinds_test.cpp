@@ -386,7 +386,7 @@ TEST_P(GrowingFileKinds, hold_what_was_removed_before_it_was_added_when_segments
   kept.commit_and_check();
 }
 
-// The remove took the cell of `mine`, the add gave it back, and the remove of `mine` takes it again.
+// The remove took the cell of `mine`, the add gave it back, and the remove of `mine` takes it.
 TEST_P(SharedCells, hold_what_was_removed_before_it_was_added) {
   KindFile kept(options(1000, 0.25));
   expect_ok(kept.file.insert(mine));
