@@ -65,9 +65,8 @@ bool have_one_hash(const ChangedHash& a, const ChangedHash& b) noexcept {
   return a.first == b.first;
 }
 
-// Those that stand twice, and the others.
-void split_twice(std::span<const ChangedHash> hashes, LargeVector<ChangedHash>& twice,
-                 LargeVector<ChangedHash>& once) {
+void split_twice(std::span<const ChangedHash> hashes, LargeVector<ChangedHash>& once,
+                 LargeVector<ChangedHash>& twice) {
   for (size_t i = 0; i < hashes.size(); ++i) {
     const bool two = i + 1 < hashes.size() && have_one_hash(hashes[i], hashes[i + 1]);
     if (two) {
@@ -90,9 +89,10 @@ uint64_t whole_shape(const FilterBlocks& blocks) {
 
 // Adds go first, so that what leaves is there. A remove that finds nothing then was of a key that
 // was never added, but shared its cells with one that is added here: it has its turn when that is
-// in the pages. What is left then is dropped, as a remake does. A hash that was removed and then
-// added is treated so here, too. The items of a set count which hashes seemed present when they
-// came, and only the other filter knows that.
+// in the pages. What is left then is dropped, as a remake does. The hashes that stand twice come in
+// between, one after the other: two of them may share a cell. What finds nothing there is dropped at
+// once. The items of a set count which hashes seemed present when they came, and only the other
+// filter knows that.
 // A set that is made anew of its hashes needs all of them. So a copy that was empty until now, with
 // the other filter's cells, keeps none where it is not told of those that seemed present there.
 Status ChangesApplier::apply(const FilterChanges& changes) {
@@ -107,10 +107,10 @@ Status ChangesApplier::apply(const FilterChanges& changes) {
     CUCKOO_ASSIGN_OR_RETURN(const bool taken, take_pieces(changes, rest));
     hashes = taken ? std::span<const ChangedHash>(rest) : hashes;
   }
-  LargeVector<ChangedHash> twice;
   LargeVector<ChangedHash> once;
+  LargeVector<ChangedHash> twice;
   if (std::adjacent_find(hashes.begin(), hashes.end(), have_one_hash) != hashes.end()) {
-    split_twice(hashes, twice, once);
+    split_twice(hashes, once, twice);
     hashes = once;
   }
   CUCKOO_TRY(add_all(hashes));

@@ -2,6 +2,7 @@
 #include "core/segments/filter_file.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -313,25 +314,54 @@ void FilterFile::put_back(uint64_t hash, uint64_t copies) {
   blocks_.add_items(static_cast<int64_t>(copies));
 }
 
-// All pages that are needed are loaded before anything changes.
+bool FilterFile::share_cells(uint64_t a, uint64_t b) {
+  const size_t index = blocks_.directory().leaf_of(a);
+  if (blocks_.directory().leaf_of(b) != index) {
+    return false;
+  }
+  const Segment& segment = *blocks_.directory().leaf(index).segment;
+  const unsigned depth = segment.header().depth;
+  uint64_t of_a[Filter::kMaxPlaces];
+  uint64_t of_b[Filter::kMaxPlaces];
+  const std::span<const uint64_t> first(of_a, segment.filter().cells_of(a << depth, of_a));
+  const std::span<const uint64_t> second(of_b, segment.filter().cells_of(b << depth, of_b));
+  return std::find_first_of(first.begin(), first.end(), second.begin(), second.end()) !=
+         first.end();
+}
+
+// All pages that are needed are loaded before anything changes. What is refused is refused first,
+// where that can be told: a remove and an add are not nothing, if `from` was never added. What is
+// there, but can't be removed, stays, and `to` is added all the same.
 Result<FilterFile::Replaced> FilterFile::replace(uint64_t from, uint64_t to, IfPresent if_present) {
   CUCKOO_TRY(poison_.error());
   CUCKOO_TRY(turns_.make_way());
   CUCKOO_TRY(load(to));
-  CUCKOO_ASSIGN_OR_RETURN(const bool removed, take_away(from));
-  if (!removed) {
+  CUCKOO_ASSIGN_OR_RETURN(const bool found, load_and_probe(from));
+  if (!found) {
     return Replaced::kNoSuch;
   }
+  if (if_present == IfPresent::kRefuse && !share_cells(from, to)) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool refused, load_and_probe(to));
+    if (refused) {
+      return Replaced::kRefused;
+    }
+  }
+  CUCKOO_ASSIGN_OR_RETURN(const bool removed, take_away(from));
+  const auto undo = [&] {
+    if (removed) {
+      put_back(from);
+    }
+  };
   CUCKOO_ASSIGN_OR_RETURN(const bool present, load_and_probe(to));
   if (if_present != IfPresent::kAdd && present) {
     if (if_present == IfPresent::kLeave) {
       return Replaced::kDone;
     }
-    put_back(from);
+    undo();
     return Replaced::kRefused;
   }
   if (Status added = add(to); !added.ok()) {
-    put_back(from);
+    undo();
     return added;
   }
   return Replaced::kDone;

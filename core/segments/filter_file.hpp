@@ -254,6 +254,7 @@ class FilterFile {
   Status add(uint64_t hash);
   Status add_copies(uint64_t hash, uint64_t copies);
   Result<bool> may_remove(uint64_t hash);
+  bool share_cells(uint64_t a, uint64_t b);  // both are loaded
   Result<bool> take_away(uint64_t hash);
   Result<uint64_t> take_away_copies(uint64_t hash, uint64_t copies);
   void put_back(uint64_t hash, uint64_t copies = 1);

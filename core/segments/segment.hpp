@@ -3,8 +3,8 @@
 // whole filter.
 //
 // State      pages and runs: entries of the log before its position F      pending: those from F on
-// A hash is present when its own pending net count is above 0, or when the pages count more copies
-// of its cells than there are pending removes of them.
+// A hash is present when something is left of its own pending adds, or when the pages count more
+// copies of its cells than there are pending removes of them.
 //
 // All hashes of a segment of depth d share their first d bits. So its pages leave these out, and
 // a look-up there takes hash << d. Runs and log have whole hashes.
@@ -144,7 +144,7 @@ class Segment {
            loose_.empty() && filter_->occupied() == 0 && filter_->overflow().empty();
   }
 
-  // The pending entries, each hash once, ascending. Counts the adds of which settle() tells.
+  // The pending entries, as Pending::sorted() has them. Counts the adds of which settle() tells.
   Result<std::vector<NetHash>> sorted_pending(const Poll& poll) {
     return pending_.sorted(options_->width, *filter_, header_.depth, poll);
   }

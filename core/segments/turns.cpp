@@ -63,9 +63,9 @@ Status Turns::fold(size_t index) {
   }
   const bool keeps_hashes = blocks_.keeps_hashes();
   Segment::Folding folding = found->folding(std::move(entries));
-  if (keeps_hashes && (found->would_outgrow(folding) ||
-                       mostly_dead(found->header().run_entries,
-                                   found->header().dead + 2 * folding.removes.size()))) {
+  if (keeps_hashes &&
+      (found->would_outgrow(folding) ||
+       mostly_dead(found->header().run_entries, found->header().dead + 2 * folding.removed))) {
     return remake(index, *found, std::move(folding.entries));
   }
   CUCKOO_TRY(poison_.changing([&]() -> Status {

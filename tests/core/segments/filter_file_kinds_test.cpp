@@ -409,6 +409,41 @@ TEST_P(SharedCells, hold_what_was_removed_before_it_was_added) {
   kept.commit_and_check();
 }
 
+// `other` was never added, but looks as if it were there.
+TEST_P(SharedCells, a_refused_replace_adds_nothing) {
+  KindFile kept(options(1000, 0.25));
+  const uint64_t taken = nth_key(2);
+  expect_ok(kept.file.insert(mine));
+  expect_ok(kept.file.insert(taken));
+  kept.rebuild(1000);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(must(kept.file.replace(other, taken, FilterFile::IfPresent::kRefuse)),
+              FilterFile::Replaced::kRefused);
+  }
+  EXPECT_EQ(kept.file.items(), 2u);
+  kept.rebuild(1000);
+  EXPECT_EQ(kept.file.items(), 2u);
+  kept.commit_and_check();
+}
+
+TEST_P(SharedCells, a_replace_of_what_can_not_be_removed_adds_the_other_key) {
+  KindFile kept(options(1000, 0.25));
+  const uint64_t next = nth_key(3);
+  expect_ok(kept.file.insert(mine));
+  kept.rebuild(1000);
+  EXPECT_TRUE(kept.remove(other));
+  expect_ok(kept.file.insert(other));
+  EXPECT_TRUE(kept.remove(mine));
+  ASSERT_TRUE(kept.has(other));
+  ASSERT_FALSE(kept.has(next));
+  EXPECT_EQ(must(kept.file.replace(other, next)), FilterFile::Replaced::kDone);
+  EXPECT_TRUE(kept.has(other) && kept.has(next));
+  kept.rebuild(1000);
+  EXPECT_TRUE(kept.has(other) && kept.has(next));
+  EXPECT_EQ(kept.file.items(), 2u);
+  kept.commit_and_check();
+}
+
 // In a counting filter keys share single counters: removes of what was never added can be more than
 // adds.
 TEST_P(CountingFileKinds, never_have_less_than_no_items) {
