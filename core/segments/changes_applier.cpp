@@ -90,9 +90,9 @@ uint64_t whole_shape(const FilterBlocks& blocks) {
 // Adds go first, so that what leaves is there. A remove that finds nothing then was of a key that
 // was never added, but shared its cells with one that is added here: it has its turn when that is
 // in the pages. What is left then is dropped, as a remake does. The hashes that stand twice come in
-// between, one after the other: two of them may share a cell. What finds nothing there is dropped at
-// once. The items of a set count which hashes seemed present when they came, and only the other
-// filter knows that.
+// between, one after the other: two of them may share a cell. A remove of theirs that finds nothing
+// is dropped at once. The items of a set count which hashes seemed present when they came, and only
+// the other filter knows that.
 // A set that is made anew of its hashes needs all of them. So a copy that was empty until now, with
 // the other filter's cells, keeps none where it is not told of those that seemed present there.
 Status ChangesApplier::apply(const FilterChanges& changes) {
