@@ -2,8 +2,8 @@
 // them has changed since is in memory once.
 //
 // A buffer is its maker's own, who may write to it, until it is given to share_buffer(). If an
-// equal one is shared already, that one is taken in its place. A user that wants to change a
-// shared buffer asks for one of its own: a copy, or the same memory if nobody else has it.
+// equal one is shared already, that one is taken in its place. To change a shared buffer, ask for
+// a buffer of your own. It is a copy, or the same memory if nobody else has it.
 //
 // Layout
 //   header    next buffer in the list, hash, holders, bytes, where the allocation begins

@@ -46,8 +46,8 @@ namespace cuckoo::segments {
 // About so many bits a changed hash takes. An image takes those of its cells.
 inline constexpr uint64_t kBitsOfChange = 40;
 
-// (hash, how often it was added; removed below zero; not 0). A hash that was removed before it was
-// added stands twice, the removes first (core/segments/hash_sum.hpp).
+// (hash, how often it was added; removed below zero; not 0). A hash may be removed first and added
+// later. Then it has two entries, the removes first (core/segments/hash_sum.hpp).
 using ChangedHash = std::pair<uint64_t, int64_t>;
 inline uint64_t removals_of(const ChangedHash& one) noexcept {
   return one.second < 0 ? 0 - static_cast<uint64_t>(one.second) : 0;

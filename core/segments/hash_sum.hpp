@@ -1,9 +1,9 @@
 // What adds and removes of one hash come to, in their order.
 //
-// A remove may come first, of a hash that was never added: it took the cell of another hash that
-// shares it. Such a remove takes nothing of what is added later. So a plain sum would not do: a
-// remove and then an add leave one occurrence where there was none before, and as many as before
-// where there were some.
+// For example, a hash is removed, and then added. If it was there once, it is there once again. If
+// it was never there, the remove took the cell of another hash, and now it is there once. A plain
+// sum would say 0 for that, and the hash would be lost. So the removes that no add comes before are
+// counted apart.
 //
 // Invariants
 //   I1  n occurrences become max(0, n - removed()) + added().
@@ -19,7 +19,7 @@ namespace cuckoo::segments {
 
 inline constexpr int64_t kMostNet = (int64_t{1} << 61) - 1;
 
-// An entry of a run, or of what is pending.
+// What a run, or a list of pending changes, says of one hash.
 struct NetHash {
   uint64_t hash = 0;
   int64_t net = 0;  // not 0, from -kMostNet to kMostNet: added, or removed below zero
