@@ -325,17 +325,11 @@ LargeVector<ChangedHash> net_changes(const LogEntries& entries, bool multiset) {
     all.push_back({entry & ~kRemoveBit, (entry & kRemoveBit) == 0 ? copies : -copies});
   }
   sort_by_hash(all, 0);
+  sum_by_hash(all, multiset);
   LargeVector<ChangedHash> changed;
-  for (size_t i = 0; i < all.size();) {
-    const uint64_t hash = all[i].hash;
-    HashSum sum;
-    for (; i < all.size() && all[i].hash == hash; ++i) {
-      sum.take(all[i].net);
-    }
-    if (!multiset) {
-      sum = HashSum(0, 1);
-    }
-    sum.entries(hash, [&](const NetHash& entry) { changed.emplace_back(hash, entry.net); });
+  changed.reserve(all.size());
+  for (const auto& [hash, net] : all) {
+    changed.emplace_back(hash, net);
   }
   return changed;
 }

@@ -140,19 +140,7 @@ Result<std::vector<NetHash>> Pending::sorted(HashWidth width, const Filter& filt
   nets_.for_each([&](uint64_t hash, int64_t net) { sum(hash, net).entries(hash, keep); });
   all.insert(all.end(), listed.begin(), listed.end());  // they came later
   sort_by_hash(all, depth);
-  size_t kept = 0;
-  for (size_t i = 0; i < all.size();) {
-    const uint64_t hash = all[i].hash;
-    HashSum sum;
-    for (; i < all.size() && all[i].hash == hash; ++i) {
-      sum.take(all[i].net);
-    }
-    if (!multiset_) {
-      sum = HashSum(0, 1);
-    }
-    sum.entries(hash, [&](const NetHash& entry) { all[kept++] = entry; });
-  }
-  all.resize(kept);
+  sum_by_hash(all, multiset_);
   return all;
 }
 

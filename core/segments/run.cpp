@@ -201,6 +201,22 @@ Result<std::vector<NetHash>> joined_runs(std::span<const NetHash> older,
   return joined;
 }
 
+void sum_by_hash(std::vector<NetHash>& entries, bool multiset) {
+  size_t kept = 0;
+  for (size_t i = 0; i < entries.size();) {
+    const uint64_t hash = entries[i].hash;
+    HashSum sum;
+    for (; i < entries.size() && entries[i].hash == hash; ++i) {
+      sum.take(entries[i].net);
+    }
+    if (!multiset) {
+      sum = HashSum(0, 1);
+    }
+    sum.entries(hash, [&](const NetHash& entry) { entries[kept++] = entry; });
+  }
+  entries.resize(kept);
+}
+
 // --- sorting -------------------------------------------------------------------------------------
 
 namespace {

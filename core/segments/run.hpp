@@ -45,6 +45,9 @@ namespace cuckoo::segments {
 // Sorts entries whose hashes have their first `depth` bits in common. Those of one hash keep their
 // order.
 void sort_by_hash(std::vector<NetHash>& entries, unsigned depth);
+// Leaves what the entries of each hash come to (HashSum). They are sorted. In a set a hash counts
+// once.
+void sum_by_hash(std::vector<NetHash>& entries, bool multiset);
 
 inline constexpr size_t kRunHeaderBytes = 12;
 
