@@ -2,38 +2,42 @@
 # Faults, by SQLite's own means: memory, I/O, a full disk, files that can't be opened, shared
 # memory, interrupts, power cuts, each at every point where it can come, through all kinds of tables
 # with an ordinary table beside each. Builds SQLite's testfixture the first time (a minute or two,
-# with the network), in build/faults.
+# with the network), in build/faults or build/faults-newest.
 #
 #   tests/faults/run.sh                      at most 1000 points of a scenario and kind, half an hour
 #   tests/faults/run.sh --all                every point, hours
 #   tests/faults/run.sh --short              five points of each, a minute
+#   tests/faults/run.sh --newest [--…]       with Debian's newest SQLite, not the system's
 #   tests/faults/run.sh [--…] FILE …         only tests/faults/FILE.test
 #
 # A failure prints what replays it: CUCKOO_ONLY="scenario kind point" tests/faults/run.sh FILE
 # JOBS=n: so many files at a time (2). BUILD_DIR=dir: where the module is built (build/release).
 set -euo pipefail
 
-points=1000
-case "${1-}" in
-  --short) points=5 ;;
-  --all) points=0 ;;
-  -*)
-    echo "usage: $0 [--short | --all] [FILE …]" >&2
-    exit 2
-    ;;
-esac
-[[ ${1-} != -* ]] || shift
+points=1000 suite=()
+while [[ ${1-} == -* ]]; do
+  case $1 in
+    --short) points=5 ;;
+    --all) points=0 ;;
+    --newest) suite=(sid) ;;
+    *)
+      echo "usage: $0 [--newest] [--short | --all] [FILE …]" >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
 
 build_dir=$(realpath -m "${BUILD_DIR:-$(dirname "${BASH_SOURCE[0]}")/../../build/release}")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/install.sh
 . tests/faults/fixture.sh
 
-fixture_dir=$PWD/build/faults
+fixture_dir=$PWD/build/faults${suite:+-newest}
 if [ ! -x "$fixture_dir/testfixture" ]; then
   ensure_packages "${fixture_packages[@]}"
   echo 'building testfixture'
-  build_fixture "$fixture_dir"
+  build_fixture "$fixture_dir" "${suite[@]}"
 fi
 ensure_packages "${build_packages[@]}"
 [ -e "$build_dir/CMakeCache.txt" ] || cmake --preset release -B "$build_dir" >/dev/null

@@ -152,6 +152,7 @@ proc filter_read_steps {kind} {
     {SELECT count(*), sum(memory_bytes) > 0 FROM filter_plan(1000, 0.01)} {}
     {SELECT cuckoo_check('seen'), cuckoo_check('main.other')} {}
     {INSERT INTO seen(seen) VALUES ('check')} {}
+    {PRAGMA integrity_check(seen)} {}
   }
   if {$kind ne "window"} {
     lappend steps {SELECT sum(filter_contains(image, i)) FROM images, n} {} \
@@ -408,6 +409,7 @@ set flash_read_steps {
   {SELECT length(flash_kv_map('kv')) > 1000} {}
   {SELECT cuckoo_check('kv')} {}
   {INSERT INTO kv(kv) VALUES ('check')} {}
+  {PRAGMA integrity_check(kv)} {}
 }
 
 # --- hash_ring -----------------------------------------------------------------------------------
@@ -459,7 +461,8 @@ set ring_steps [concat {BEGIN {}} \
   [ring_step {DELETE FROM ring WHERE node = 'c'}] \
   {{RELEASE s} {}} \
   [ring_step {UPDATE ring SET node = 'z' WHERE node = 'd'}] \
-  {{INSERT INTO ring(ring) VALUES ('check')} {} {SELECT cuckoo_check('ring')} {} COMMIT {}
+  {{INSERT INTO ring(ring) VALUES ('check')} {} {SELECT cuckoo_check('ring')} {}
+   {PRAGMA integrity_check(ring)} {} COMMIT {}
    {SELECT node, replica FROM ring WHERE key = 'x' AND replicas = 3} {}
    {SELECT count(*), round(sum(share), 6) FROM hash_ring_moves('ring', 'remove', 'a')} {}
    BEGIN {}} \
