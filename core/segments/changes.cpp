@@ -317,12 +317,11 @@ bool looks_like_changes(std::span<const std::byte> bytes) noexcept {
 LargeVector<ChangedHash> net_changes(const LogEntries& entries, bool multiset) {
   std::vector<NetHash> all;
   all.reserve(entries.entries.size());
-  auto more = entries.more.begin();
+  Copies copies(entries.more);
   for (size_t i = 0; i < entries.entries.size(); ++i) {
     const uint64_t entry = entries.entries[i];
-    const bool counts = more != entries.more.end() && more->at == i;
-    const auto copies = static_cast<int64_t>(1 + (counts ? (more++)->more : 0));
-    all.push_back({entry & ~kRemoveBit, (entry & kRemoveBit) == 0 ? copies : -copies});
+    const auto count = static_cast<int64_t>(copies.of(i));
+    all.push_back({entry & ~kRemoveBit, (entry & kRemoveBit) == 0 ? count : -count});
   }
   sort_by_hash(all, 0);
   sum_by_hash(all, multiset);

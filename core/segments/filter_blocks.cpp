@@ -199,10 +199,9 @@ Result<std::unique_ptr<Segment>> FilterBlocks::opened(const Directory::Leaf& lea
       leaf.header->number == 0 ? Segment::make_share(*options_, limits_, leaf.prefix, leaf.depth, 0)
                                : Segment::open(*options_, storage_, *leaf.header);
   if (made.ok()) {
-    auto more = leaf.more_copies().begin();
+    Copies copies(leaf.more_copies());
     for (size_t i = 0; i < leaf.waiting.size(); ++i) {
-      const bool counts = more != leaf.more_copies().end() && more->at == i;
-      made.value()->append(leaf.waiting[i], 1 + (counts ? (more++)->more : 0));
+      made.value()->append(leaf.waiting[i], copies.of(i));
     }
   }
   return made;

@@ -59,30 +59,28 @@ void Pending::index(const Filter& filter, unsigned depth) {
   }
   constexpr size_t kAhead = 16;  // entries whose memory is fetched before it is their turn
   size_t done = 0;
-  size_t more = 0;
   struct Shrink {  // what was applied leaves the lists, whatever happens
     LargeVector<uint64_t>& list;
-    std::vector<MoreCopies>& more_copies;
+    std::vector<MoreCopies>& more;
     size_t& done;
-    size_t& more;
     ~Shrink() {
       list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(done));
-      more_copies.erase(more_copies.begin(),
-                        more_copies.begin() + static_cast<std::ptrdiff_t>(more));
-      for (MoreCopies& one : more_copies) {
+      more.erase(more.begin(),
+                 std::find_if(more.begin(), more.end(),
+                              [this](const MoreCopies& one) { return one.at >= done; }));
+      for (MoreCopies& one : more) {
         one.at -= done;
       }
     }
-  } shrink{list_, more_, done, more};
+  } shrink{list_, more_, done};
+  Copies copies(more_);
   for (; done < list_.size(); ++done) {
     if (done + kAhead < list_.size()) {
       nets_.prefetch(list_[done + kAhead] & ~kRemoveBit);
     }
     const uint64_t entry = list_[done];
     const bool unknown = uncounted_ && nets_.net(entry) <= 0;
-    const bool counts = more < more_.size() && more_[more].at == done;
-    apply(entry, counts ? 1 + more_[more].more : 1, filter, depth);
-    more += counts ? 1 : 0;
+    apply(entry, copies.of(done), filter, depth);
     if (unknown && probe(filter, entry << depth) != Filter::Answer::kPresent) {
       ++fresh_;
     }

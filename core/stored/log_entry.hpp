@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,22 @@ inline void make_room_for_one(std::vector<MoreCopies>& list) {
     list.reserve(2 * list.size() + 8);
   }
 }
+
+// Tells for how many occurrences each entry of a list stands. It is asked in ascending order.
+class Copies {
+ public:
+  explicit Copies(std::span<const MoreCopies> more) noexcept : more_(more) {}
+
+  uint64_t of(size_t index) noexcept {
+    while (!more_.empty() && more_.front().at < index) {
+      more_ = more_.subspan(1);
+    }
+    return !more_.empty() && more_.front().at == index ? 1 + more_.front().more : 1;
+  }
+
+ private:
+  std::span<const MoreCopies> more_;
+};
 
 // Calls visit(part) for parts of at most kMostCopies that add up to `copies`, until it fails.
 template <class Visit>
