@@ -128,6 +128,29 @@ TEST_F(OpenStatements, a_filter_rebuilt_by_another_instance_loses_no_key) {
   db_.run("COMMIT");
 }
 
+// It reads what the other instance folded, and then that is rolled back: the keys are in the log
+// again, and nowhere else.
+TEST_F(OpenStatements, a_fold_of_another_instance_that_is_rolled_back_loses_no_key) {
+  for (const char* more : {"", ", generations = 2"}) {
+    SCOPED_TRACE(more);
+    db_.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER{})", more);
+    db_.run("INSERT INTO f VALUES (1), (2), (3), (4)");
+    Query open(db_, "SELECT f.k FROM json_each('[1,2,3,4,5]') j CROSS JOIN f ON f.k = j.value");
+    ASSERT_EQ(open.step(), SQLITE_ROW);
+    connect_anew("f");
+    db_.run("BEGIN; INSERT INTO f(f) VALUES ('rebuild'); SAVEPOINT s");
+    ASSERT_EQ(open.step(), SQLITE_ROW);
+    db_.run("ROLLBACK; INSERT INTO f VALUES (5)");
+    for (const char* key : {"3", "4", "5"}) {
+      ASSERT_EQ(open.step(), SQLITE_ROW) << key;
+      EXPECT_EQ(text(open, 0), key);
+    }
+    EXPECT_EQ(open.step(), SQLITE_DONE);
+    open.reset();
+    db_.run("DROP TABLE f");
+  }
+}
+
 TEST_F(OpenStatements, what_is_half_written_is_an_error_that_says_so) {
   db_.run("CREATE VIRTUAL TABLE f USING cuckoo_filter(k INTEGER)");
   db_.run("INSERT INTO f VALUES (1), (2), (3); BEGIN");
