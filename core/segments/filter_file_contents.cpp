@@ -1,5 +1,4 @@
 // FilterFile: what is in it, handed out one segment at a time.
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -41,14 +40,10 @@ PieceRange FilterFile::piece_range(bool with_hashes, FilterBlocks::LeafChoice ch
 
 // With hashes a segment holds what these are, which may be less than was counted (S7). So they are
 // counted first, where the header does not say it.
-//
-// Whether a segment grows for what is pending is known when its piece is made. Until then the cells
-// that are there now say how much at most can be promised: an image of less than half a bit a key
-// is refused.
 Result<Contents> FilterFile::contents(bool with_hashes) {
   CUCKOO_TRY(poison_.error());
   Contents contents;
-  contents.capacity = std::min(made_for(), 2 * bits());
+  contents.capacity = made_for();
   contents.items = items();
   contents.with_hashes = with_hashes;
   contents.key_types = blocks_.root().key_types;

@@ -126,6 +126,7 @@ class ImageWriter {
   uint64_t limit_;
   PrefixWalk prefixes_;
   uint64_t items_ = 0;           // of the pieces
+  uint64_t bits_ = 0;            // of all pieces' cells
   uint64_t hashless_bytes_ = 0;  // that it would have without hashes
   std::vector<std::byte> crcs_;  // the pieces' own
   bool by_pieces_ = false;

@@ -166,10 +166,16 @@ Status ImageWriter::add(const Piece& piece) {
   ++header_.pieces;
   header_.hash_count += header.hash_count;
   items_ += piece.items;
+  bits_ += header.layout.units * header.layout.unit_bits;
   return items_ <= kMaxImageItems ? expect_room(0) : invalid("image of more than 2^62 items");
 }
 
+// A reader refuses less than half a bit a key. A tiny filter gets there if it did not grow although
+// it should: it counted more items than it has hashes.
 ImageFrame ImageWriter::frame() {
+  if (!header_.partial) {
+    header_.capacity = std::min(header_.capacity, 2 * bits_);
+  }
   if (is_multiset(header_.spec.kind)) {
     header_.items = items_;
   }

@@ -188,6 +188,21 @@ TEST_P(Image, of_a_filter_that_has_not_grown_yet_is_imported) {
   }
 }
 
+// It grows for what is pending, and so does the image.
+TEST_P(Image, promises_as_many_keys_as_its_filter) {
+  for (const char* fpr : {"0.25", "0.001"}) {
+    db.run(create(kind(), sql("seed = 3, capacity = 1, fpr = {}", fpr)));
+    db.run("INSERT INTO f " + numbers(1, 100));
+    const std::string capacity = db.text("SELECT capacity FROM filter_info('f')");
+    db.gives(sql("SELECT capacity FROM filter_info({})", image_of(db)), capacity);
+    Database other;
+    other.run(create(kind(), "seed = 2"));
+    import(other, image_of(db));
+    other.gives("SELECT capacity >= " + capacity + " FROM filter_info('f')", 1);
+    db.run("DROP TABLE f");
+  }
+}
+
 // Seed, capacity and geometry are the image's, whatever becomes of the transaction.
 TEST_P(Image, imported_is_undone_by_roll_backs) {
   TemporaryFolder folder;
