@@ -258,7 +258,8 @@ Status Segment::fold(const Blocks& blocks, const Folding& folding, uint64_t posi
   uint64_t dead = header_.dead + 2 * folding.removed + present;
   if (keeps_hashes) {
     CUCKOO_ASSIGN_OR_RETURN(const uint64_t gone, merge_run(blocks, folding.entries));
-    dead -= std::min(dead, gone);
+    // A remove may be left in a run, whatever is gone: 0 is exact.
+    dead = std::max(std::min<uint64_t>(dead, 1), dead - std::min(dead, gone));
   } else {
     note_entries(folding.entries);
   }
