@@ -17,7 +17,6 @@ namespace {
 constexpr uint32_t kMagic = 0x48434B43;  // "CKCH"
 constexpr uint8_t kVersion = 3;
 constexpr uint8_t kMostlyRemoved = 1;
-constexpr uint8_t kWithoutSeeming = 2;
 
 constexpr size_t kRiceAt = 5;
 constexpr size_t kFlagsAt = 6;
@@ -168,9 +167,7 @@ std::vector<std::byte> encode_changes_front(const FilterChanges& changes) {
   std::vector<std::byte> header(kHeaderBytes);
   put_front(kMagic, kVersion, header);
   store_le(&header[kRiceAt], static_cast<uint8_t>(rice));
-  store_le(&header[kFlagsAt],
-           static_cast<uint8_t>((mostly_removed ? kMostlyRemoved : 0) |
-                                (changes.without_seeming ? kWithoutSeeming : 0)));
+  store_le(&header[kFlagsAt], static_cast<uint8_t>(mostly_removed ? kMostlyRemoved : 0));
   store_le(&header[kKeyColumnsAt], changes.keys.columns);
   store_le(&header[kAffinitiesAt], changes.keys.affinities);
   store_le(&header[kCollationsAt], changes.keys.collations);
@@ -250,12 +247,10 @@ Result<ChangesHeader> parse_header(std::span<const std::byte> front, uint64_t si
   header.rice = load_le<uint8_t>(&front[kRiceAt]);
   const auto flags = load_le<uint8_t>(&front[kFlagsAt]);
   header.mostly_removed = (flags & kMostlyRemoved) != 0;
-  changes.without_seeming = (flags & kWithoutSeeming) != 0;
   header.count = load_le<uint64_t>(&front[kCountAt]);
   header.image_bytes = load_le<uint64_t>(&front[kImageBytesAt]);
   if (changes.items > kMaxImageItems || !check_keys(changes.keys, changes.key_types).ok() ||
-      flags > (kMostlyRemoved | kWithoutSeeming) ||
-      header.rice != rice_parameter(changes.from.width, header.count) ||
+      flags > kMostlyRemoved || header.rice != rice_parameter(changes.from.width, header.count) ||
       !all_zero(front.subspan(kZeroAt, kCountAt - kZeroAt))) {
     return corrupt("changes with a header that can't be");
   }

@@ -64,8 +64,6 @@ struct FilterChanges {
   KeyForm keys;
   uint64_t key_types = 0;
   LargeVector<ChangedHash> hashes;  // ascending; of a set each once, added
-  // Adds that seemed present in its cells may be missing: a set without hashes does not note them.
-  bool without_seeming = false;
   // The segments that were made anew, without hashes, ascending by prefix. Null: none was.
   PieceSource pieces;
   PieceRange range;  // of them, where the filter is a stored one

@@ -93,14 +93,7 @@ uint64_t whole_shape(const FilterBlocks& blocks) {
 // between, one after the other: two of them may share a cell. A remove of theirs that finds nothing
 // is dropped at once. The items of a set count which hashes seemed present when they came, and only
 // the other filter knows that.
-// A set that is made anew of its hashes needs all of them. So a copy that was empty until now, with
-// the other filter's cells, keeps none where it is not told of those that seemed present there.
 Status ChangesApplier::apply(const FilterChanges& changes) {
-  if (changes.without_seeming && blocks_.keeps_hashes() && blocks_.items() == 0 &&
-      whole_shape(blocks_) == changes.shape) {
-    blocks_.root().hashless = 1;
-    blocks_.note_root();
-  }
   LargeVector<ChangedHash> rest;  // of segments that don't come with them
   std::span<const ChangedHash> hashes = changes.hashes;
   if (changes.pieces && !blocks_.keeps_hashes()) {

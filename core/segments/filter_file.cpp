@@ -198,10 +198,9 @@ Status FilterFile::add(uint64_t hash) {
     CUCKOO_TRY(make_room(hash));
   }
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
-  // A hash that only looks present is logged all the same where it would get lost: in the next
-  // remake, or in a copy of the same mark, in whose cells it may be absent.
-  const bool log_seeming = keeps_hashes() || blocks_.root().places != 0;
-  if (options_.multiset() || !present || (log_seeming && found->pending_net(hash) <= 0)) {
+  // A hash that only looks present is logged all the same. It would get lost: in the next remake, or
+  // in a copy of the same mark that folds at other times, in whose cells it may be absent.
+  if (options_.multiset() || found->pending_net(hash) <= 0) {
     turns_.append(hash);
     blocks_.add_items(options_.multiset() || !present ? 1 : 0);
   }

@@ -148,7 +148,6 @@ FilterChanges FilterFile::changes_of(const FilterMark& from, const FilterMark& t
   changes.to = to;
   changes.items = items();
   changes.key_types = blocks_.root().key_types;
-  changes.without_seeming = !options_.multiset() && !keeps_hashes();
   changes.spec = options_.spec;
   changes.capacity = made_for();
   changes.hashes = std::move(hashes);

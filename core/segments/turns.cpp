@@ -79,7 +79,8 @@ Status Turns::fold(size_t index) {
 
 // Of its runs and pending entries it makes one segment of the same capacity, a larger one, or
 // several. One without runs that is still empty is made of its pending entries. A multiset's items
-// follow: removes of what was never added are dropped.
+// follow: removes of what was never added are dropped. A copy without hashes can't do the same, so
+// changes have the segment then, as if it had another size now.
 Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh) {
   CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
                           segment.merged(blocks_.storage(), std::move(fresh)));
@@ -90,12 +91,13 @@ Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh)
                           maker.make({before.prefix, before.depth, before.capacity,
                                       blocks_.directory().most_bits(index), segment.outgrown()},
                                      entries));
-  if (made.size() == 1 && made[0]->filter().words() == segment.filter().words()) {
-    made[0]->set_made_at(before.number != 0 ? before.made_at : blocks_.root().folded_to);
-  }
   int64_t more = -static_cast<int64_t>(before.items) - segment.pending().items();
   for (const std::unique_ptr<Segment>& piece : made) {
     more += static_cast<int64_t>(piece->header().items);
+  }
+  const bool as_before = !blocks_.options().multiset() || more == 0;
+  if (as_before && made.size() == 1 && made[0]->filter().words() == segment.filter().words()) {
+    made[0]->set_made_at(before.number != 0 ? before.made_at : blocks_.root().folded_to);
   }
   return poison_.changing([&]() -> Status {
     blocks_.add_items(blocks_.options().multiset() ? more : 0);
