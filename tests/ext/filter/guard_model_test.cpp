@@ -214,7 +214,8 @@ class GuardScript {
             " FROM users");
   }
   void compare(const GuardQueries::Query& query, const std::string& name) {
-    std::vector<std::string> expected = answer(db_, replaced(query.sql, "@T", "users"));
+    const std::string& of_table = query.of_table.empty() ? query.sql : query.of_table;
+    std::vector<std::string> expected = answer(db_, replaced(of_table, "@T", "users"));
     std::vector<std::string> found = answer(db_, replaced(query.sql, "@T", name));
     if (!query.ordered) {
       std::sort(expected.begin(), expected.end());
@@ -222,7 +223,7 @@ class GuardScript {
     }
     if (found != expected && copies_) {
       copy_users();
-      expected = answer(db_, replaced(query.sql, "@T", "copied"));
+      expected = answer(db_, replaced(of_table, "@T", "copied"));
       if (!query.ordered) {
         std::sort(expected.begin(), expected.end());
       }

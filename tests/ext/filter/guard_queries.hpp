@@ -29,7 +29,8 @@ class GuardQueries : public Script {
 
   struct Query {
     std::string sql;
-    bool ordered = false;  // completely
+    bool ordered = false;       // completely
+    std::string of_table = {};  // what to ask the table instead, if it is not the same
   };
   Query query();
   const std::vector<std::string>& keys() const { return keys_; }

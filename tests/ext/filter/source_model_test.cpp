@@ -227,13 +227,13 @@ class SourceScript : public Script {
     }
     const std::string t = table(one);
     const std::string c = column(one);
-    const int64_t triggers = ask(one,
-                                 "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger'"
-                                 " AND name LIKE '%\\_source\\_%' ESCAPE '\\'",
-                                 busy);
-    const int64_t made_again = ask(
-        one, "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND sql LIKE '%/*again*/%'",
-        busy);
+    // Those that were made again before the filter got its old name back are not its own.
+    const std::string own =
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND"
+        " instr('\"' || replace(name, '\"', '\"\"'), '" +
+        replaced(f.substr(0, f.size() - 1), "'", "''") + "_source_') = 1";
+    const int64_t triggers = ask(one, own, busy);
+    const int64_t made_again = ask(one, own + " AND sql LIKE '%/*again*/%'", busy);
     if (!busy && (triggers != 3 || made_again != 0)) {
       const Outcome outcome = one.db->attempt("SELECT count(*) FROM " + f + " WHERE key = 1");
       require((outcome.code & 0xFF) == SQLITE_ERROR || (outcome.code & 0xFF) == SQLITE_BUSY,
