@@ -198,8 +198,8 @@ Status FilterFile::add(uint64_t hash) {
     CUCKOO_TRY(make_room(hash));
   }
   CUCKOO_ASSIGN_OR_RETURN(Segment* const found, blocks_.segment_of(hash));
-  // A hash that only looks present is logged all the same. It would get lost: in the next remake, or
-  // in a copy of the same mark that folds at other times, in whose cells it may be absent.
+  // A hash that only looks present is logged all the same. It would get lost: in the next remake,
+  // or in a copy of the same mark that folds at other times, in whose cells it may be absent.
   if (options_.multiset() || found->pending_net(hash) <= 0) {
     turns_.append(hash);
     blocks_.add_items(options_.multiset() || !present ? 1 : 0);

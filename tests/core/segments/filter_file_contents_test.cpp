@@ -122,5 +122,44 @@ TEST(FilterFileContentsWithHashes, drop_removes_of_what_was_never_added) {
   expect_counts(pieces, filled.counts, true);
 }
 
+// The keys whose cells the remove took are added again. Nothing seems dead then but the remove.
+TEST(FilterFileContentsWithHashes, are_counted_where_a_run_has_a_remove_of_what_was_never_added) {
+  FilterOptions options = small_segments(FilterKind::kCountingBloom);
+  options.capacity = 40;
+  options.spec.rate = 0.001;
+  int found = 0;
+  for (uint64_t first = 0; first < 1000 * 40 && found < 2; first += 40) {
+    FilledFile filled(options, first, first + 40);
+    expect_ok(filled.file.fold_all());
+    uint64_t stranger = 10'000'000;
+    while (stranger < 10'003'000 && !must(filled.file.load_and_probe(nth_key(stranger)))) {
+      ++stranger;
+    }
+    if (!must(filled.file.remove(nth_key(stranger)))) {
+      continue;
+    }
+    expect_ok(filled.file.fold_all());
+    std::vector<uint64_t> denied;
+    for (const auto& [hash, count] : filled.counts) {
+      if (!must(filled.file.load_and_probe(hash))) {
+        denied.push_back(hash);
+      }
+    }
+    if (denied.size() < 3) {
+      continue;
+    }
+    ++found;
+    for (const uint64_t hash : denied) {
+      expect_ok(filled.file.insert(hash));
+    }
+    expect_ok(filled.file.fold_all());
+    HeldPieces pieces(filled.file.contents(true));
+    EXPECT_EQ(pieces.items(), items_of(filled.counts) + denied.size());
+    EXPECT_EQ(pieces.contents.items, pieces.items());
+    EXPECT_EQ(pieces.contents.hash_count, filled.counts.size());
+  }
+  EXPECT_EQ(found, 2);
+}
+
 }  // namespace
 }  // namespace cuckoo::segments

@@ -155,7 +155,9 @@ GuardQueries::Query GuardQueries::alone() {
                                 std::to_string(1 + random(9)) + " OFFSET " +
                                 std::to_string(random(3));
       return {select + where + order, true,
-              select + " FROM (SELECT g.*" + where + " LIMIT -1) AS g" + order};
+              select + " FROM (SELECT " +
+                  (rowid_ ? "g.rowid AS rowid, g.rowid AS oid, g.rowid AS _rowid_, " : "") + "g.*" +
+                  where + " LIMIT -1) AS g" + order};
     }
     case 5:
       return {"SELECT g.n, g.gen" + where +
