@@ -46,9 +46,9 @@ soak() {
 core_models='*FilterFileLives.*:*FilterFileNow.S6_*:*FilterFileChanges.I1_*:*WindowsOfSegments.I1_I4_*'
 core_models+=':FlashEndurance.blocks_fail*'
 # Both at once: neither uses more than one processor.
-soak sql "$build_dir/tests/ext_tests" 1000 '*odel.*' &
+soak sql "$build_dir/tests/ext_tests" 100 '*odel.*' &
 sql=$!
-soak core "$build_dir/tests/core_tests" 100 "$core_models" &
+soak core "$build_dir/tests/core_tests" 20 "$core_models" &
 core=$!
 status=0
 wait "$sql" || status=1

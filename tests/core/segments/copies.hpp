@@ -113,9 +113,9 @@ inline std::unique_ptr<Site> copy_of(const Site& origin, const Counts& counts,
   return copy;
 }
 
-// What an image without hashes makes of a copy. It has its own size of pages, and grows or not.
-inline void take_image(Site& copy, Site& from) {
-  segments::Contents contents = must(from->contents(false));
+// What an image makes of a copy. It has its own size of pages, and grows or not.
+inline void take_image(Site& copy, Site& from, bool with_hashes = false) {
+  segments::Contents contents = must(from->contents(with_hashes));
   FilterOptions options = copy.options;
   options.spec = from->options().spec;
   options.width = from->options().width;
