@@ -7,8 +7,8 @@
 //
 // What all filters have in common, what errors mean, and threads: <cuckoo/filter.hpp>.
 //
-// A key that is added twice is there once. It is a set: add() of what seems present changes
-// nothing, so size() leaves out new keys that seem present, as many as rate_now() says.
+// It is a set: a key that is added twice is there once. size() also leaves out new keys that seemed
+// present when they came, as large a part of them as rate_now() was.
 //
 // References: Bloom: "Space/Time Trade-offs in Hash Coding with Allowable Errors", 1970. Putze,
 // Sanders, Singler: "Cache-, Hash- and Space-Efficient Bloom Filters", 2007 (kBlocked).
