@@ -314,24 +314,35 @@ Status Directory::read_leaves(const Blocks& blocks, const Root& root, std::vecto
                        std::to_string(root.leaves));
 }
 
-Status Directory::read(const Blocks& blocks, const Root& root) {
+Result<bool> Directory::read(const Blocks& blocks, const Root& root, uint64_t known) {
   std::vector<Leaf> leaves;
   std::vector<bool> stored;
   CUCKOO_TRY(read_leaves(blocks, root, leaves, stored));
   std::vector<uint32_t> table;
   unsigned depth = 0;
   CUCKOO_TRY(fill(leaves, table, depth));
+  const auto same_place = [&](size_t i) {
+    return leaves_[i].prefix == leaves[i].prefix && leaves_[i].depth == leaves[i].depth;
+  };
   const auto stays = [&](size_t i) {
     const Leaf& old = leaves_[i];
-    return old.prefix == leaves[i].prefix && old.depth == leaves[i].depth &&
-           *old.header == *leaves[i].header &&
+    return same_place(i) && *old.header == *leaves[i].header &&
            (old.header->number != 0 || (old.pending > 0 && old.first_pending >= root.folded_to));
   };
+  const auto never_used = [&](size_t i) {
+    return same_place(i) && leaves_[i].untouched() && leaves[i].header->number == 0;
+  };
   std::vector<size_t> pending;  // the leaves that have entries still
+  bool complete = true;
   const size_t both = std::min(leaves.size(), leaves_.size());
-  for (size_t i = 0; i < both; ++i) {
-    if (leaves_[i].pending > 0 && stays(i)) {
-      pending.push_back(i);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const SegmentHeader& header = *leaves[i].header;
+    if (i < both && stays(i)) {
+      if (leaves_[i].pending > 0) {
+        pending.push_back(i);
+      }
+    } else if (!(i < both && never_used(i))) {
+      complete = complete && (header.number == 0 ? root.folded_to : header.folded_to) >= known;
     }
   }
   // Nothing fails from here on.
@@ -349,7 +360,7 @@ Status Directory::read(const Blocks& blocks, const Root& root) {
     link(i, leaves_[i].first_pending);
     pending_ += leaves_[i].pending;
   }
-  return {};
+  return complete;
 }
 
 }  // namespace cuckoo::segments

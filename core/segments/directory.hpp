@@ -114,7 +114,9 @@ class Directory {
   // Reads the stored leaves. A leaf whose header is the same as before keeps its segment and its
   // pending entries; any other leaf loses them. If a leaf has no header, its entries stay when they
   // are from the root's folded_to on. A failure changes nothing.
-  Status read(const Blocks& blocks, const Root& root);
+  // What memory knows are the log's entries before `known`: those that are not pending are in the
+  // pages. Returns false if that is not so any more: memory had seen a later fold, which was undone.
+  Result<bool> read(const Blocks& blocks, const Root& root, uint64_t known);
 
   unsigned depth() const noexcept { return depth_; }
   size_t size() const noexcept { return leaves_.size(); }

@@ -45,7 +45,7 @@ void FilterBlocks::forget() noexcept {
   places_.reset();
 }
 
-Status FilterBlocks::read_directory() {
+Result<bool> FilterBlocks::read_directory(uint64_t known) {
   Root root;
   CUCKOO_TRY(
       storage_.read_one(kRootBlock, [&](int64_t, std::span<const std::byte> content) -> Status {
@@ -54,13 +54,13 @@ Status FilterBlocks::read_directory() {
         return root.options_digest == options_->digest ? Status() : corrupt("of other options");
       }));
   CUCKOO_ASSIGN_OR_RETURN(const SegmentLimits limits, limits_for(*options_, root.capacity));
-  CUCKOO_TRY(directory_.read(storage_, root));
+  CUCKOO_ASSIGN_OR_RETURN(const bool complete, directory_.read(storage_, root, known));
   limits_ = limits;
   root_ = root;
   stored_first_row_ = root.first_row;
   root_stored_ = true;
   places_stored_ = root.places != 0;
-  return {};
+  return complete;
 }
 
 // An entry of the log that was read is pending, unless its segment was folded since.
@@ -84,13 +84,15 @@ Status FilterBlocks::follow(bool known) {
   const auto collect = [&](uint64_t position, uint64_t entry, uint64_t copies) {
     entries.push_back({position, entry, copies});
   };
+  const uint64_t position = log_.position();
   if (known) {
     CUCKOO_ASSIGN_OR_RETURN(same_history, log_.follow(storage_, newest, collect));
   }
   if (!same_history || newest.directory_version != root_.directory_version) {
-    CUCKOO_TRY(read_directory());
-    if (!same_history) {
+    CUCKOO_ASSIGN_OR_RETURN(const bool complete, read_directory(same_history ? position : 0));
+    if (!same_history || !complete) {
       directory_.drop_pending();
+      entries.clear();
       CUCKOO_TRY(log_.read(storage_, root_.pending_row, root_.pending_position, newest, collect));
     }
     if (newest.directory_version != root_.directory_version ||

@@ -204,7 +204,7 @@ class FilterBlocks {
 
  private:
   Result<std::unique_ptr<Segment>> opened(const Directory::Leaf& leaf) const;
-  Status read_directory();
+  Result<bool> read_directory(uint64_t known);  // as Directory::read()
   void take(uint64_t position, uint64_t entry, uint64_t copies);
   enum class Counted : bool { kNo, kYes };
   void deal(Counted counted = Counted::kNo) const {

@@ -68,8 +68,7 @@ class FilterFile {
   Status create(uint64_t past = 0);
   // Brings memory to what is stored: keeps what is still valid, applies new entries of the log,
   // drops the rest. Cheap when nothing changed. While something is pending it does nothing: storage
-  // can't have changed then. What storage had when it was read last stays valid but for later
-  // commits: if that was rolled back, forget() comes first.
+  // can't have changed then. Storage may also have what it had before, such as a backup.
   Status refresh();
   // Drops what is not flushed, after a roll-back. refresh() comes before any other call. options()
   // stay those of an import() that was rolled back: then refresh() fails, as others are stored.

@@ -100,9 +100,6 @@ void LiveFilter::reload() {
     const FilterStore::Held held(store_);
     if (filter_ == nullptr) {
       set_filter(stored_filter());
-    } else if (provisional_ && !has_own_name()) {
-      filter_
-          ->forget();  // C7: what the other one wrote then may be undone, and nobody told this one
     }
     Status status = filter_->refresh();
     if (!status.ok() && status.error().code == ErrorCode::kCorrupt) {
