@@ -115,7 +115,7 @@ class Directory {
   // pending entries; any other leaf loses them. If a leaf has no header, its entries stay when they
   // are from the root's folded_to on. A failure changes nothing.
   // What memory knows are the log's entries before `known`: those that are not pending are in the
-  // pages. Returns false if that is not so any more: memory had seen a later fold, which was undone.
+  // pages. Returns false if that is not so any more: memory has seen a later fold, which is undone.
   Result<bool> read(const Blocks& blocks, const Root& root, uint64_t known);
 
   unsigned depth() const noexcept { return depth_; }
