@@ -46,7 +46,7 @@ std::byte* allocate(size_t bytes) {
   return header->content();
 }
 
-// No one outside of the process knows it. So nobody can choose bytes that make a list long.
+// Nobody outside of the process knows this seed, so nobody can choose bytes that make a list long.
 uint64_t random_seed() noexcept {
   static const uint64_t seed = []() noexcept {
     const auto place = reinterpret_cast<uintptr_t>(&random_seed);

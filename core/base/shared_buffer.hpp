@@ -3,7 +3,7 @@
 //
 // A buffer is its maker's own, who may write to it, until it is given to share_buffer(). If an
 // equal one is shared already, that one is taken in its place. To change a shared buffer, ask for
-// a buffer of your own. It is a copy, or the same memory if nobody else has it.
+// one of your own: the same memory if nobody else holds it, and a copy if somebody does.
 //
 // Layout
 //   header    next buffer in the list, hash, holders, bytes, where the allocation begins

@@ -35,8 +35,9 @@
 //       after the last of its copies and a mark after them.
 //   I3  the newest complete batch that names a key decides about it. An incomplete batch is as if
 //       it had never begun.
-//   I4  after a power cut nothing is appended after what may be torn. A block that reads as erased
-//       may not be erased. Nothing is erased before a new checkpoint holds what was found.
+//   I4  after a power cut nothing is appended after what may be torn. The store does not believe
+//       that a block is erased because it reads so. It erases nothing before a new checkpoint holds
+//       what was found.
 //   I5  an index slot (hash, position) points to a live record of a key with that hash; a key has
 //       one head; the live units of a block are those of the slots in it.
 //   I6  charged units never exceed usable units; then collection always finds room (layout.hpp).

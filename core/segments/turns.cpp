@@ -79,8 +79,8 @@ Status Turns::fold(size_t index) {
 
 // Of its runs and pending entries it makes one segment of the same capacity, a larger one, or
 // several. One without runs that is still empty is made of its pending entries. A multiset's items
-// follow: removes of what was never added are dropped. A copy without hashes can't do the same, so
-// changes have the segment then, as if it had another size now.
+// follow: removes of keys that were never added are dropped. A copy without hashes can't drop them.
+// So changes carry such a segment, as if it had got another size.
 Status Turns::remake(size_t index, Segment& segment, std::vector<NetHash> fresh) {
   CUCKOO_ASSIGN_OR_RETURN(const std::vector<NetHash> entries,
                           segment.merged(blocks_.storage(), std::move(fresh)));

@@ -35,7 +35,7 @@ inline void make_room_for_one(std::vector<MoreCopies>& list) {
   }
 }
 
-// Tells for how many occurrences each entry of a list stands. It is asked in ascending order.
+// Says how many occurrences an entry of a list stands for. Ask for the entries in ascending order.
 class Copies {
  public:
   explicit Copies(std::span<const MoreCopies> more) noexcept : more_(more) {}
